@@ -84,14 +84,13 @@ acquire_begin(struct core *core, struct lease *l)
 	unsigned queue_master = quorum_queue_master(core, resource_name(r), r->link);
 	bool yielded = l->state == LEASE_NONE && lease_none(l)->rest == REST_YIELDED;
 	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
-	struct round *t;
 
 	assert(quorum_usable(core, r->link));
 	if (queue_master != l->queue_master)
 		lease_leave_queue(core, l);
-	t = round_of(core, l);
-	if (core->settings.masters > 1 && (yielded || t->position > 1))
+	if (core->settings.masters > 1 && (yielded || round_position(l) > 1))
 		acquiring.scope = ACQUIRE_QUEUE_MASTER;
+	(void)round_of(core, l);
 	lease_move(core, l, LEASE_ACQUIRING, &(union lease_data){.acquiring = acquiring});
 	seats_clear(core, l);
 	acquire_terms(core, l);
@@ -156,12 +155,12 @@ acquire_rest(struct core *core, struct lease *l)
 static void
 acquire_refused(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
 {
-	struct round *t = l->round;
+	struct round_acquiring *rounds = round_acquiring(l);
 
-	t->error = error;
+	rounds->error = error;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (t->questions[i].error == error)
-			t->error_at = (uint8_t)i;
+		if (l->round->questions[i].error == error)
+			rounds->error_at = (uint8_t)i;
 	}
 	acquire_wait(core, l, WAIT_REFUSED, ms);
 }
@@ -204,23 +203,17 @@ acquire_won(struct core *core, struct lease *l)
 	}
 	held.wanted = foreign || lease_acquiring(l)->wanted;
 	held.refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
+	round_no_foreign(l);
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
-	round_no_foreign(l->round);
-	t->error = LEASE_ERROR_NONE;
+	*round_held(l) = (struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms};
 	/* The queue master did not grant it, so it still has our place. */
 	if (l->queued && !seat_is_ours(l, l->queue_master))
 		lease_leave_queue(core, l);
 	l->queued = false;
-	t->split = 0;
-	t->deferred = 0;
-	t->doubted = false;
-	t->wanted_ms = core->now.ms;
-	t->heard_ms = core->now.ms;
-	t->streak = 0;
-	t->spare_first = 0;
 	lease_take_tokens(core, l);
 	lease_arm(core, l);
-	emit_note(core, NOTE_LEASED, l->resource, NULL, t->spare_first, held.valid_ms - core->now.ms, NULL);
+	emit_note(core, NOTE_LEASED, l->resource, NULL, round_held(l)->spare_first,
+		held.valid_ms - core->now.ms, NULL);
 	dirty_add(core, l->resource);
 }
 
@@ -230,25 +223,26 @@ acquire_busy(struct lease *l, const struct vote *vote)
 {
 	size_t n = vote->holder.n < FOREIGN_MAX ? vote->holder.n : FOREIGN_MAX;
 	struct lease_acquiring *acquiring = lease_acquiring(l);
-	struct round *t = l->round;
+	struct round_acquiring *rounds = round_acquiring(l);
 
 	acquiring->contended = true;
 	if (vote->master == l->queue_master) {
-		acquiring->lasts = t->foreign != NULL && slice_equal(vote->holder, slice_of(t->foreign));
-		round_no_foreign(l->round);
+		acquiring->lasts =
+			rounds->foreign != NULL && slice_equal(vote->holder, slice_of(rounds->foreign));
+		round_no_foreign(l);
 		l->queued = vote->position > 0;
-		t->position = vote->position;
+		rounds->position = vote->position;
 		/* Permits are free, though not those that were asked for: no reason to wait. */
 		if (vote->slots.n == 0)
 			acquiring->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
 		/* One daemon has the lease: contention is over. Daemons before us in the queue still contend
 		 * as we do. */
 		if (vote->slots.n == 0 && n > 0)
-			t->split = 0;
+			rounds->split = 0;
 	}
-	if (n > 0 && t->foreign == NULL && (t->foreign = malloc(n + 1)) != NULL) {
-		memcpy(t->foreign, vote->holder.p, n);
-		t->foreign[n] = '\0';
+	if (n > 0 && rounds->foreign == NULL && (rounds->foreign = malloc(n + 1)) != NULL) {
+		memcpy(rounds->foreign, vote->holder.p, n);
+		rounds->foreign[n] = '\0';
 	}
 }
 
@@ -261,22 +255,22 @@ acquire_busy(struct lease *l, const struct vote *vote)
 static void
 acquire_split(struct core *core, struct lease *l, bool taken)
 {
-	struct round *t = l->round;
-	int64_t ms = SPLIT_MS << t->split;
-	bool refused = taken || t->split == SPLIT_MOST;
+	struct round_acquiring *rounds = round_acquiring(l);
+	int64_t ms = SPLIT_MS << rounds->split;
+	bool refused = taken || rounds->split == SPLIT_MOST;
 	bool ours = seat_is_ours(l, l->queue_master) && queue_patient(l->resource) &&
-		    (taken || t->split < SPLIT_MOST);
+		    (taken || rounds->split < SPLIT_MOST);
 
 	if (ours) {
 		l->queued = true;
-		t->position = 1;
+		rounds->position = 1;
 	}
 	release_seats(core, l, ours ? LEASE_PLACE_MS : 0);
-	t->error = LEASE_ERROR_NONE;
+	rounds->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, refused ? WAIT_REFUSED : WAIT_OPEN,
-		core_jitter(core, t->split == SPLIT_MOST ? ms / 2 : 1, ms));
-	if (t->split < SPLIT_MOST)
-		t->split++;
+		core_jitter(core, rounds->split == SPLIT_MOST ? ms / 2 : 1, ms));
+	if (rounds->split < SPLIT_MOST)
+		rounds->split++;
 }
 
 /*
@@ -289,10 +283,10 @@ static bool
 acquire_defers(const struct lease *l)
 {
 	const struct lease_acquiring *acquiring = lease_acquiring(l);
-	const struct round *t = l->round;
+	const struct round_acquiring *rounds = round_acquiring(l);
 
 	return acquiring->change_ms > 0 &&
-	       (t->deferred == 0 || (t->deferred < DEFER_MOST && !acquiring->lasts));
+	       (rounds->deferred == 0 || (rounds->deferred < DEFER_MOST && !acquiring->lasts));
 }
 
 static void
@@ -301,8 +295,8 @@ acquire_defer(struct core *core, struct lease *l)
 	int64_t took_ms = core->now.ms - l->round->sent_ms + SPLIT_MS;
 
 	release_seats(core, l, 0);
-	l->round->deferred++;
-	l->round->error = LEASE_ERROR_NONE;
+	round_acquiring(l)->deferred++;
+	round_acquiring(l)->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, WAIT_OPEN, core_jitter(core, took_ms, 2 * took_ms));
 }
 
@@ -327,15 +321,15 @@ acquire_error(const struct core *core, const struct lease *l)
 static void
 acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 {
-	struct round *t = l->round;
+	struct round_acquiring *rounds = round_acquiring(l);
 
-	if (error == LEASE_ERROR_LIMIT || l->kind != KIND_PERMITS || t->doubted) {
+	if (error == LEASE_ERROR_LIMIT || l->kind != KIND_PERMITS || rounds->doubted) {
 		acquire_missed(core, l, error, WAIT_MOST_MS);
 		return;
 	}
 	release_seats(core, l, 0);
-	t->doubted = true;
-	t->error = LEASE_ERROR_NONE;
+	rounds->doubted = true;
+	rounds->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, WAIT_OPEN, AGAIN_MS);
 }
 
@@ -357,7 +351,7 @@ acquire_not_won(struct core *core, struct lease *l)
 {
 	const struct lease_acquiring *acquiring = lease_acquiring(l);
 	bool taken = seats_holder(core, l) >= quorum_majority(core);
-	struct round *t = l->round;
+	struct round_acquiring *rounds = round_acquiring(l);
 	bool contended = acquiring->contended ||
 			 (slots_are_offered(l) && acquire_open(core, l) >= quorum_majority(core));
 	enum lease_error error = acquire_error(core, l);
@@ -365,8 +359,8 @@ acquire_not_won(struct core *core, struct lease *l)
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
 	/* The head of the queue was called meanwhile, whatever the queue master had said before. */
-	if (acquiring->news == NEWS_CALL && t->position > 1)
-		t->position = 1;
+	if (acquiring->news == NEWS_CALL && rounds->position > 1)
+		rounds->position = 1;
 	if (acquiring->change_ms > 0) {
 		acquire_missed(
 			core, l, LEASE_ERROR_NONE, acquiring->news == NEWS_NONE ? acquiring->change_ms : 1);
@@ -454,8 +448,8 @@ void
 acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct lease_acquiring *acquiring = lease_acquiring(l);
-	struct round *t = l->round;
-	bool behind = t->position > 1;
+	struct round_acquiring *rounds = round_acquiring(l);
+	bool behind = rounds->position > 1;
 
 	if (vote->slots.n > 0 && l->kind == KIND_PERMITS)
 		slots_offered(core, l, vote->slots);
@@ -480,7 +474,7 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 		break;
 	case OUTCOME_LIMIT:
 		acquire_main_error(core, l, vote->master, LEASE_ERROR_LIMIT);
-		t->limit_there = vote->limit;
+		rounds->limit_there = vote->limit;
 		break;
 	case OUTCOME_ERROR:
 		acquire_main_error(core, l, vote->master, LEASE_ERROR_ERROR);
@@ -494,8 +488,8 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* The lease that the queue master knows of may exist there alone. The head of the queue asks the
 	 * other masters to find out. A daemon behind the head does so if nothing has changed since it asked
 	 * last: the head may not be able to. */
-	if (acquiring->scope == ACQUIRE_QUEUE_MASTER && !t->questions[l->queue_master].asking &&
-		(acquiring->change_ms == 0 || (behind && (t->position <= 1 || acquiring->lasts))))
+	if (acquiring->scope == ACQUIRE_QUEUE_MASTER && !l->round->questions[l->queue_master].asking &&
+		(acquiring->change_ms == 0 || (behind && (rounds->position <= 1 || acquiring->lasts))))
 		acquire_go_on(core, l);
 	acquire_count(core, l, true);
 }
@@ -526,8 +520,8 @@ acquire_called(struct core *core, struct lease *l, unsigned master)
 	}
 	if (l->state == LEASE_ACQUIRING)
 		lease_acquiring(l)->news = NEWS_CALL;
-	if (l->round != NULL && l->round->position > 1)
-		l->round->position = 1;
+	if (round_position(l) > 1)
+		round_acquiring(l)->position = 1;
 	acquire_look(core, l);
 }
 

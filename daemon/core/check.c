@@ -58,7 +58,7 @@ static void
 check_held(const struct core *core, const struct lease *l, int64_t now_ms)
 {
 	const struct lease_held *held = lease_held(l);
-	const struct round *t = l->round;
+	const struct round_held *t = l->round != NULL ? round_held(l) : NULL;
 	int64_t at_ms = timer_at(&core->timers, &l->timer);
 
 	assert(held->valid_ms > now_ms && at_ms <= held->valid_ms);

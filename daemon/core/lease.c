@@ -50,7 +50,7 @@ lease_quiet(struct core *core, struct lease *l)
 		return;
 	if (lease_told_ms(l) > held->valid_ms)
 		return;
-	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || t->spare_first > 0 ||
+	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || round_spare(l) > 0 ||
 		t->reached > held->token_last)
 		return;
 	round_end(core, l);
@@ -105,7 +105,7 @@ lease_arm(struct core *core, struct lease *l)
 
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && held->wanted) {
-		int64_t doubt = l->round->heard_ms + LEASE_WANT_MS;
+		int64_t doubt = round_held(l)->heard_ms + LEASE_WANT_MS;
 
 		if (doubt > core->now.ms && doubt < held->refresh_ms)
 			held->refresh_ms = doubt;
@@ -116,8 +116,8 @@ lease_arm(struct core *core, struct lease *l)
 		at = held->refresh_ms > core->now.ms ? held->refresh_ms : core->now.ms + 1;
 	if (held->idle_ms > core->now.ms && held->idle_ms < at)
 		at = held->idle_ms;
-	if (held->lines && l->round->line_ms < at)
-		at = l->round->line_ms;
+	if (held->lines && round_held(l)->line_ms < at)
+		at = round_held(l)->line_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
@@ -187,8 +187,8 @@ lease_leave_queue(struct core *core, struct lease *l)
 	if (l->queued)
 		lease_leave_at(core, l, l->queue_master);
 	l->queued = false;
-	if (l->round != NULL)
-		l->round->position = 0;
+	if (round_is_acquiring(l))
+		round_acquiring(l)->position = 0;
 }
 
 void
@@ -210,7 +210,8 @@ lease_line_up(struct core *core, struct lease *l)
 					  .queue_ms = LEASE_PLACE_MS});
 	}
 	lease_held(l)->lines = true;
-	round_of(core, l)->line_ms = core->now.ms + LINE_MS;
+	(void)round_of(core, l);
+	round_held(l)->line_ms = core->now.ms + LINE_MS;
 	lease_arm(core, l);
 }
 
@@ -277,7 +278,7 @@ void
 lease_take_tokens(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
-	struct round *t = l->round;
+	struct round_held *t = round_held(l);
 	int64_t first, last;
 
 	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= held->token_last)
@@ -293,7 +294,7 @@ void
 lease_want(struct core *core, struct lease *l)
 {
 	struct lease_held *held;
-	struct round *t;
+	struct round_held *t;
 
 	/* An acquire under way may have been granted already, and this message may be about that lease. */
 	if (l->state == LEASE_ACQUIRING && !lease_acquiring(l)->wanted) {
@@ -307,7 +308,8 @@ lease_want(struct core *core, struct lease *l)
 	 * get. */
 	if (l->kind != held->told)
 		return;
-	t = round_of(core, l);
+	(void)round_of(core, l);
+	t = round_held(l);
 	t->heard_ms = core->now.ms;
 	if (held->wanted)
 		return;
@@ -389,8 +391,8 @@ lease_must_yield(const struct core *core, const struct lease *l)
 	const struct lease_held *held = lease_held(l);
 
 	return held->wanted && held->served &&
-	       (l->round->streak >= core->settings.streak ||
-		       core->now.ms - l->round->wanted_ms >= core->settings.streak_ms);
+	       (round_held(l)->streak >= core->settings.streak ||
+		       core->now.ms - round_held(l)->wanted_ms >= core->settings.streak_ms);
 }
 
 bool
@@ -407,7 +409,7 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
 
 	if (shared)
-		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= l->round->wanted_ms);
+		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= round_held(l)->wanted_ms);
 	if (lease_must_yield(core, l))
 		return false;
 	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
@@ -416,19 +418,19 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 int64_t
 lease_told_ms(const struct lease *l)
 {
-	const struct lease_held *held = lease_held(l);
-	const struct round *t = l->round;
+	int64_t valid_ms = lease_held(l)->valid_ms;
+	int64_t told_ms = l->round != NULL ? round_held(l)->told_ms : 0;
 
-	return t != NULL && t->told_ms > held->valid_ms ? t->told_ms : held->valid_ms;
+	return told_ms > valid_ms ? told_ms : valid_ms;
 }
 
 int64_t
 lease_token(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
-	struct round *t = l->round;
 
-	if (held->token > held->token_last && t != NULL && t->spare_first > 0) {
+	if (held->token > held->token_last && round_spare(l) > 0) {
+		struct round_held *t = round_held(l);
 		int64_t block = t->spare_last - t->spare_first + 1;
 
 		held->token = t->spare_first;
@@ -449,8 +451,8 @@ lease_free(struct lease *l)
 		DL_DELETE2(l->grants, g, before, after);
 		grant_free(g);
 	}
-	if (l->round != NULL)
-		free(l->round->foreign);
+	if (round_is_acquiring(l))
+		round_no_foreign(l);
 	free(l->round);
 	seats_free(l);
 }
@@ -473,8 +475,8 @@ refusal_error(const struct core *core, const struct lease *l, struct reply *out)
 	case LEASE_ERROR_NONE:
 		return false;
 	case LEASE_ERROR_ERROR:
-		reply_error(
-			out, CODE_MASTERERR, "the master said: %s", core->masters[l->round->error_at].error);
+		reply_error(out, CODE_MASTERERR, "the master said: %s",
+			core->masters[round_acquiring(l)->error_at].error);
 		return true;
 	case LEASE_ERROR_SILENT:
 		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
@@ -487,7 +489,7 @@ refusal_error(const struct core *core, const struct lease *l, struct reply *out)
 		reply_error(out, CODE_LIMIT,
 			"it has LIMIT %lld at the master while it is in use: give that, or wait until nobody "
 			"holds it",
-			(long long)l->round->limit_there);
+			(long long)round_acquiring(l)->limit_there);
 		return true;
 	}
 	return false;

@@ -232,13 +232,6 @@ bool lease_refused(const struct lease *l);
 /* Another daemon waits for it. */
 bool lease_wanted(const struct lease *l);
 
-/* The last of its tokens; 0: it has none. */
-static inline int64_t
-lease_token_last(const struct lease *l)
-{
-	return l->state == LEASE_HELD ? lease_held(l)->token_last : 0;
-}
-
 /* Begins a round: one term, one token to propose and one size of block for all masters. */
 void lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block);
 

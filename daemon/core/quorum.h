@@ -72,32 +72,44 @@ struct question {
 	enum lease_error error : 8; /* ACQUIRING: the error there; a refusal is none */
 };
 
+/* ACQUIRING, WAITING: the rounds of this acquire so far. */
+struct round_acquiring {
+	unsigned char split;        /* rounds in a row that no daemon won */
+	unsigned char deferred;     /* rounds in a row that we won, and left to another daemon */
+	bool doubted;               /* a lock of another kind was found, and may be gone by now */
+	uint8_t error_at;           /* the master that told the last error */
+	enum lease_error error : 8; /* the last error that a round ended with */
+	int64_t limit_there;        /* LEASE_ERROR_LIMIT: the limit at the master */
+	int64_t position;           /* our place in the queue, as last seen */
+	char *foreign;              /* owner text of the lease in the way, as last seen; NULL: none */
+};
+
+/* HELD: what only a lease with work under way needs. */
+struct round_held {
+	int64_t spare_first; /* first token of a block fetched ahead; 0: none */
+	int64_t spare_last;
+	int64_t wanted_ms; /* wanted: since when */
+	int64_t heard_ms;  /* wanted: when a waiting daemon was heard last */
+	int64_t streak;    /* local grants since wanted_ms */
+	int64_t line_ms;   /* lines: when to refresh the place in the queue */
+	int64_t told_ms;   /* deadline told before clocks shortened the validity; 0: no later one */
+};
+
 /*
  * Work on a lease: an acquire, a renewal, a daemon elsewhere that waits. Most leases are held and at rest,
  * and have no round.
  */
 struct round {
 	struct freelist_link freed;
-	unsigned char split;        /* rounds in a row that no daemon won */
-	unsigned char deferred;     /* rounds in a row that we won, and left to another daemon */
-	bool doubted;               /* a lock of another kind was found, and may be gone by now */
-	uint8_t error_at;           /* the master that told the last error */
-	enum lease_error error : 8; /* the last error that a round ended with */
-	enum kind asked : 8;        /* what this round asks for; between rounds: the last one */
-	int64_t sent_ms;            /* when this round began; between rounds: the last one */
-	int64_t proposal;           /* the token that it proposed */
-	int64_t asked_block;        /* how many tokens it asked for; 0: none */
-	int64_t reached;            /* highest token that a master answered */
-	int64_t spare_first;        /* first token of a block fetched ahead; 0: none */
-	int64_t spare_last;
-	int64_t wanted_ms;   /* wanted: since when */
-	int64_t heard_ms;    /* wanted: when a waiting daemon was heard last */
-	int64_t streak;      /* local grants since wanted_ms */
-	int64_t line_ms;     /* lines: when to refresh the place in the queue */
-	int64_t told_ms;     /* HELD: deadline told before clocks shortened the validity; 0: no later one */
-	int64_t limit_there; /* LEASE_ERROR_LIMIT: the limit at the master */
-	int64_t position;    /* our place in the queue, as last seen */
-	char *foreign;       /* owner text of the lease in the way, as last seen; NULL: none */
+	enum kind asked : 8; /* what this round asks for; between rounds: the last one */
+	int64_t sent_ms;     /* when this round began; between rounds: the last one */
+	int64_t proposal;    /* the token that it proposed */
+	int64_t asked_block; /* how many tokens it asked for; 0: none */
+	int64_t reached;     /* highest token that a master answered */
+	union {              /* by the state of the lease: reached by round_acquiring() and round_held() */
+		struct round_acquiring acquiring;
+		struct round_held held;
+	} of;
 	struct question questions[]; /* one for each master */
 };
 
@@ -117,22 +129,59 @@ round_of(struct core *core, struct lease *l)
 /* Nothing goes on any more. */
 void round_end(struct core *core, struct lease *l);
 
+/* The lease has a round that asks for it. */
+static inline bool
+round_is_acquiring(const struct lease *l)
+{
+	return l->round != NULL && (l->state == LEASE_ACQUIRING || l->state == LEASE_WAITING);
+}
+
+static inline struct round_acquiring *
+round_acquiring(const struct lease *l)
+{
+	assert(round_is_acquiring(l));
+	return &l->round->of.acquiring;
+}
+
+static inline struct round_held *
+round_held(const struct lease *l)
+{
+	assert(l->round != NULL && l->state == LEASE_HELD);
+	return &l->round->of.held;
+}
+
 /* Why the last acquire failed, if not by contention. */
 static inline enum lease_error
 round_error(const struct lease *l)
 {
-	return l->round != NULL ? (enum lease_error)l->round->error : LEASE_ERROR_NONE;
+	return round_is_acquiring(l) ? (enum lease_error)round_acquiring(l)->error : LEASE_ERROR_NONE;
+}
+
+/* Our place in the queue, as last seen; 0: none. */
+static inline int64_t
+round_position(const struct lease *l)
+{
+	return round_is_acquiring(l) ? round_acquiring(l)->position : 0;
 }
 
 /* The daemon whose lease was in the way last, as the masters name it; n == 0: none. */
 struct slice round_foreign(const struct lease *l);
-void round_no_foreign(struct round *t);
+void round_no_foreign(struct lease *l);
 
-/* A block of tokens fetched ahead: its last token; 0: none. */
+/* HELD. A block of tokens fetched ahead: its last token; 0: none. */
 static inline int64_t
 round_spare(const struct lease *l)
 {
-	return l->round != NULL && l->round->spare_first > 0 ? l->round->spare_last : 0;
+	return l->round != NULL && round_held(l)->spare_first > 0 ? round_held(l)->spare_last : 0;
+}
+
+/* The last of its tokens, also of those fetched ahead; 0: it has none. */
+static inline int64_t
+round_newest(const struct lease *l)
+{
+	if (l->state != LEASE_HELD)
+		return 0;
+	return round_spare(l) > 0 ? round_spare(l) : lease_held(l)->token_last;
 }
 
 /* The seat at this master. */

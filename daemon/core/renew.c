@@ -214,7 +214,7 @@ renew_hopeless(const struct core *core, const struct lease *l)
 static int64_t
 renew_relied_ms(const struct lease *l)
 {
-	int64_t told_ms = l->round != NULL ? l->round->told_ms : 0, until_ms = 0;
+	int64_t told_ms = l->round != NULL ? round_held(l)->told_ms : 0, until_ms = 0;
 
 	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
 		int64_t relied_ms = grant_relied_ms(g);
@@ -272,7 +272,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* Another daemon waits; the message that said so may have been lost. */
 	if (yes && vote->position > (held->lines && vote->master == l->queue_master))
 		lease_want(core, l);
-	else if (yes && l->kind == KIND_SHARED && core->now.ms - t->heard_ms >= LEASE_WANT_MS)
+	else if (yes && l->kind == KIND_SHARED && core->now.ms - round_held(l)->heard_ms >= LEASE_WANT_MS)
 		held->wanted = false;
 	if (renew_hopeless(core, l)) {
 		renew_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
@@ -297,7 +297,8 @@ renew_shortened(struct core *core, struct lease *l)
 
 	if (valid_ms >= held->valid_ms)
 		return;
-	round_of(core, l)->told_ms = lease_told_ms(l);
+	(void)round_of(core, l);
+	round_held(l)->told_ms = lease_told_ms(l);
 	held->valid_ms = valid_ms;
 	if (valid_ms <= core->now.ms)
 		renew_lost(core, l, LOSS_EXPIRED);
@@ -360,7 +361,7 @@ renew_timer(struct core *core, struct lease *l)
 		dirty_add(core, l->resource);
 	if (core->now.ms >= held->valid_ms)
 		renew_lost(core, l, LOSS_EXPIRED);
-	else if (held->lines && core->now.ms >= l->round->line_ms)
+	else if (held->lines && core->now.ms >= round_held(l)->line_ms)
 		lease_line_up(core, l);
 	else if (core->now.ms < held->refresh_ms)
 		lease_arm(core, l);

@@ -24,7 +24,7 @@ round_new(struct core *core, struct lease *l)
 	struct round *t = freelist_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
 
 	assert(l->round == NULL);
-	t->reached = lease_token_last(l);
+	t->reached = l->state == LEASE_HELD ? lease_held(l)->token_last : 0;
 	l->round = t;
 	return t;
 }
@@ -45,11 +45,13 @@ round_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 }
 
 void
-round_no_foreign(struct round *t)
+round_no_foreign(struct lease *l)
 {
-	free(t->foreign);
-	t->foreign = NULL;
-	t->position = 0;
+	struct round_acquiring *rounds = round_acquiring(l);
+
+	free(rounds->foreign);
+	rounds->foreign = NULL;
+	rounds->position = 0;
 }
 
 void
@@ -57,7 +59,8 @@ round_end(struct core *core, struct lease *l)
 {
 	if (l->round == NULL)
 		return;
-	round_no_foreign(l->round);
+	if (round_is_acquiring(l))
+		round_no_foreign(l);
 	freelist_retire(core, &l->round->freed);
 	l->round = NULL;
 }
@@ -65,7 +68,7 @@ round_end(struct core *core, struct lease *l)
 struct slice
 round_foreign(const struct lease *l)
 {
-	const char *text = l->round != NULL ? l->round->foreign : NULL;
+	const char *text = round_is_acquiring(l) ? round_acquiring(l)->foreign : NULL;
 
 	return text == NULL ? (struct slice){NULL, 0} : slice_of(text);
 }
@@ -205,7 +208,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	call.ttl_ms = term_ms + core->settings.margin_ms;
 	call.deadline_us = asked->deadline_us;
 	call.token = op == CALL_RECLAIM ? core->highest : t->proposal;
-	call.newest = t->spare_first > 0 ? t->spare_last : lease_token_last(l);
+	call.newest = round_newest(l);
 	call.block = op == CALL_ACQUIRE && t->asked_block == 0 ? 1 : t->asked_block;
 	call.queue_ms = queue_ms;
 	master_call(core, &call);

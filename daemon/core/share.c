@@ -51,7 +51,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 	held->served = true;
 	held->idle_ms = 0;
 	if (held->wanted)
-		l->round->streak++;
+		round_held(l)->streak++;
 	grant_give(core, l, w, token);
 	renew_tokens(core, l);
 	return true;

@@ -240,7 +240,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 		out->tokens_left = lease_held(l)->token_last - lease_held(l)->token + 1;
 	}
 	out->foreign = round_foreign(acquire);
-	out->position = acquire->round == NULL ? 0 : acquire->round->position;
+	out->position = round_position(acquire);
 	out->votes = seats_ours(core, l);
 	out->queue_master = acquire->queue_master;
 	out->wanted = lease_wanted(l);
