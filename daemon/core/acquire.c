@@ -49,6 +49,7 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 {
 	int64_t queue_ms = CALL_QUEUELESS;
 
+	assert(l->state == LEASE_ACQUIRING && master_usable(&core->masters[i], l->resource->link));
 	/* Redisson does not know our queue: a daemon that waits there would not be called when a Redisson
 	 * lock ends. */
 	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
@@ -64,6 +65,10 @@ acquire_terms(struct core *core, struct lease *l)
 {
 	const struct waiter *first = TAILQ_FIRST(&l->resource->queue->waiters);
 
+	/* A lease is asked for only if somebody waits for it. */
+	assert(l->resource->queue->count > 0);
+	assert((first->kind == KIND_PERMITS) == (l->resource->limit > 0));
+	assert(first->permits >= 0 && first->permits <= l->resource->limit);
 	if (l->permits != first->permits)
 		slots_forget(core, l);
 	slots_forget_offer(core, l);
@@ -86,6 +91,7 @@ acquire_begin(struct core *core, struct lease *l)
 	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
 
 	assert(quorum_usable(core, r->link));
+	assert(l->state == LEASE_NONE || lease_waiting(l)->why != WAIT_FOREIGN);
 	if (queue_master != l->queue_master)
 		lease_leave_queue(core, l);
 	if (core->settings.masters > 1 && (yielded || round_position(l) > 1))
@@ -114,6 +120,8 @@ acquire_go_on(struct core *core, struct lease *l)
 {
 	int64_t patience = acquire_patience_ms(core, l);
 
+	/* With one master, that one is the queue master, and there are no others. */
+	assert(core->settings.masters > 1 && lease_acquiring(l)->scope == ACQUIRE_QUEUE_MASTER);
 	lease_acquiring(l)->scope = ACQUIRE_ALL;
 	timer_arm(&core->timers, &l->timer, core->now.ms + patience);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
@@ -129,6 +137,7 @@ acquire_wait(struct core *core, struct lease *l, enum lease_wait why, int64_t ms
 	int64_t third = l->resource->rule->lease_ms / 3;
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
 
+	assert(l->state == (why == WAIT_FOREIGN ? LEASE_NONE : LEASE_ACQUIRING) && why != WAIT_COUNTED);
 	if (l->resource->rule->interop == INTEROP_STRING && most > POLL_MS)
 		most = POLL_MS;
 	if (l->resource->rule->interop == INTEROP_REDISSON)
@@ -201,6 +210,7 @@ acquire_won(struct core *core, struct lease *l)
 		acquire_missed(core, l, LEASE_ERROR_SILENT, RETRY_MS);
 		return;
 	}
+	assert(seats_ours(core, l) >= quorum_majority(core));
 	held.wanted = foreign || lease_acquiring(l)->wanted;
 	held.refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
 	round_no_foreign(l);
@@ -265,6 +275,7 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 		l->queued = true;
 		rounds->position = 1;
 	}
+	assert(rounds->split <= SPLIT_MOST);
 	release_seats(core, l, ours ? LEASE_PLACE_MS : 0);
 	rounds->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, refused ? WAIT_REFUSED : WAIT_OPEN,
@@ -294,6 +305,7 @@ acquire_defer(struct core *core, struct lease *l)
 {
 	int64_t took_ms = core->now.ms - l->round->sent_ms + SPLIT_MS;
 
+	assert(took_ms >= SPLIT_MS && round_acquiring(l)->deferred < DEFER_MOST);
 	release_seats(core, l, 0);
 	round_acquiring(l)->deferred++;
 	round_acquiring(l)->error = LEASE_ERROR_NONE;
@@ -307,8 +319,10 @@ acquire_error(const struct core *core, const struct lease *l)
 	unsigned said[LEASE_ERROR_LIMIT + 1] = {0};
 	enum lease_error most = LEASE_ERROR_NONE;
 
-	for (unsigned i = 0; i < core->settings.masters; i++)
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		assert(l->round->questions[i].error <= LEASE_ERROR_LIMIT);
 		said[l->round->questions[i].error]++;
+	}
 	for (unsigned i = LEASE_ERROR_NONE + 1; i <= LEASE_ERROR_LIMIT; i++) {
 		if (said[i] > 0 && (most == LEASE_ERROR_NONE || said[i] >= said[most]))
 			most = (enum lease_error)i;
@@ -323,6 +337,7 @@ acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 {
 	struct round_acquiring *rounds = round_acquiring(l);
 
+	assert(error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT);
 	if (error == LEASE_ERROR_LIMIT || l->kind != KIND_PERMITS || rounds->doubted) {
 		acquire_missed(core, l, error, WAIT_MOST_MS);
 		return;
@@ -406,6 +421,8 @@ acquire_count(struct core *core, struct lease *l, bool patient)
 	bool won = ours >= quorum_majority(core);
 
 	if (!won && (ours + asking >= quorum_majority(core) || unclear)) {
+		/* What is still open waits for an answer, and so ends. */
+		assert(asking > 0);
 		if (ours > 0 && acquiring->contended)
 			acquire_hurry(core, l);
 		return;
@@ -425,6 +442,7 @@ acquire_count(struct core *core, struct lease *l, bool patient)
 static void
 acquire_main_error(struct core *core, struct lease *l, unsigned master, enum lease_error error)
 {
+	assert(l->state == LEASE_ACQUIRING && error != LEASE_ERROR_NONE);
 	if (master == l->queue_master && (error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT))
 		lease_leave_queue(core, l);
 	l->round->questions[master].error = error;
@@ -451,6 +469,7 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 	struct round_acquiring *rounds = round_acquiring(l);
 	bool behind = rounds->position > 1;
 
+	assert(vote->op == CALL_ACQUIRE);
 	if (vote->slots.n > 0 && l->kind == KIND_PERMITS)
 		slots_offered(core, l, vote->slots);
 	switch (vote->outcome) {
@@ -512,6 +531,7 @@ acquire_look(struct core *core, struct lease *l)
 void
 acquire_called(struct core *core, struct lease *l, unsigned master)
 {
+	assert(master < core->settings.masters);
 	/* A place from when that master was the queue master: it is not our turn, and daemons there wait for
 	 * us. */
 	if (core->settings.masters > 1 && master != l->queue_master) {
@@ -541,6 +561,7 @@ acquire_patience_over(struct core *core, struct lease *l)
 		acquire_main_error(core, l, i, LEASE_ERROR_SILENT);
 	}
 	acquire_count(core, l, false);
+	assert(l->state != LEASE_ACQUIRING);
 }
 
 void
@@ -558,6 +579,7 @@ acquire_step_back(struct core *core, struct lease *l)
 void
 acquire_timer(struct core *core, struct lease *l)
 {
+	assert(!timer_is_armed(&l->timer));
 	if (l->state == LEASE_ACQUIRING) {
 		if (lease_acquiring(l)->scope == ACQUIRE_QUEUE_MASTER)
 			acquire_go_on(core, l);

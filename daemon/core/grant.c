@@ -136,6 +136,7 @@ terms_new(struct core *core, struct grant *g)
 {
 	struct terms *t = freelist_must(core, sizeof(*t));
 
+	assert(!g->bounded);
 	timer_init(&t->timer, TIMER_GRANT);
 	t->grant = g;
 	t->granted_ms = g->granted_ms;
@@ -178,6 +179,7 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	t->ends_why = lease_end <= ceiling && t->leased ? LOSS_LEASE : LOSS_MAXHOLD;
 	t->ceiling_ms = ceiling;
 	t->ends_ms = earlier(lease_end, ceiling);
+	assert(t->ends_ms > now);
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
 }
 
@@ -266,6 +268,9 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	assert(l->state == LEASE_HELD && l->permits == w->permits);
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
 	assert(l->grants == NULL || (w->kind == KIND_SHARED && l->grants->kind == KIND_SHARED));
+	/* In order of arrival, on a lease that is valid, and with a token that no other hold has. */
+	assert(w == TAILQ_FIRST(&l->resource->queue->waiters));
+	assert(lease_held(l)->valid_ms > core->now.ms && token == lease_held(l)->token - 1);
 	if (async && w->conn != NULL && w->conn->no_push) {
 		grant_spare(core, w);
 		return;
@@ -356,7 +361,7 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	int64_t wanted = core->now.ms + ms;
 	struct terms *t = grant_terms(g);
 
-	assert(t != NULL && t->leased);
+	assert(t != NULL && t->leased && wanted > core->now.ms);
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
 	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
@@ -384,6 +389,7 @@ grant_relied_ms(const struct grant *g)
 void
 grant_tell_no_more(struct core *core, struct grant *g)
 {
+	assert(g->session != NULL);
 	/* A holder that was cut off earlier has been told nothing since then. */
 	grant_bound(core, g)->told_until_ms = grant_relied_ms(g);
 }
@@ -398,6 +404,7 @@ grant_tell_on(struct grant *g)
 static void
 grant_leave_session(struct core *core, struct grant *g)
 {
+	assert(g->session->grant_count > 0 && core->counts.grants > 0);
 	holds_remove(core, g->session, g);
 	LIST_REMOVE(g, in_session);
 	g->session->grant_count--;
@@ -411,6 +418,7 @@ grant_end(struct core *core, struct grant *g)
 	struct lease *l = g->lease;
 	struct resource *r = l->resource;
 
+	assert(l->state == LEASE_HELD && r->grant_count > 0);
 	if (part_of(g) != NULL)
 		part_lost(core, part_of(g));
 	if (g->session != NULL) {
@@ -457,7 +465,7 @@ grant_abandon(struct core *core, struct grant *g)
 	struct session *s = g->session;
 	struct terms *t;
 
-	assert(s != NULL && part_of(g) == NULL);
+	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_told_ms(g->lease));
 	if (until_ms <= core->now.ms || g->untold) {
 		grant_release(core, g);
 		return 0;
@@ -494,6 +502,7 @@ grant_break(struct core *core, struct grant *g)
 void
 grant_timer(struct core *core, struct grant *g)
 {
+	assert(g->bounded && core->now.ms >= g->terms->ends_ms);
 	if (g->session == NULL)
 		grant_end(core, g);
 	else

@@ -34,6 +34,7 @@ static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 void
 lease_init(struct lease *l, struct resource *r)
 {
+	assert(l->state == LEASE_NONE && lease_none(l)->rest == REST_NONE && l->attempt == 0);
 	l->resource = r;
 	timer_init(&l->timer, TIMER_LEASE);
 }
@@ -73,6 +74,12 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 	assert(l->grants == NULL);
 	assert(next != LEASE_NONE || l->round == NULL);
 	assert((next != LEASE_ACQUIRING && next != LEASE_HELD) || l->round != NULL);
+	assert(next != LEASE_HELD || data->held.valid_ms > core->now.ms);
+	assert(next != LEASE_HELD || data->held.told == l->kind);
+	/* A daemon without a round behind it waits only for a foreign client. */
+	assert(next != LEASE_WAITING || l->round != NULL || data->waiting.why == WAIT_FOREIGN);
+	assert(l->state != LEASE_HELD || core->counts.leases > 0);
+	assert(l->state != LEASE_ACQUIRING || core->acquires > 0);
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
 	core->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
 	l->state = next;
@@ -82,6 +89,7 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 int64_t
 lease_valid_from(const struct lease *l, int64_t sent_ms)
 {
+	assert(l->term_ms > 0);
 	return sent_ms + l->term_ms - drift_ms(l->term_ms);
 }
 
@@ -94,6 +102,7 @@ lease_refresh_at(const struct lease *l, int64_t sent_ms)
 	int64_t step = term / 64 + 1;
 	int64_t at = sent_ms + term / 3;
 
+	assert(at - at % step < lease_valid_from(l, sent_ms));
 	return at - at % step;
 }
 
@@ -103,6 +112,7 @@ lease_arm(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 	int64_t at = held->valid_ms;
 
+	assert(!held->lines || l->kind == KIND_SHARED);
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && held->wanted) {
 		int64_t doubt = round_held(l)->heard_ms + LEASE_WANT_MS;
@@ -154,7 +164,8 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 	struct round *t = round_of(core, l);
 	unsigned vain = l->state == LEASE_HELD ? lease_held(l)->vain : 0;
 
-	assert(term_ms <= INT32_MAX);
+	assert(l->state == LEASE_ACQUIRING || l->state == LEASE_HELD);
+	assert(term_ms > 0 && term_ms <= INT32_MAX && block >= 0);
 	l->term_ms = (int32_t)term_ms;
 	t->asked = (enum kind)l->kind;
 	t->sent_ms = core->now.ms;
@@ -169,6 +180,7 @@ lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 {
 	const struct master *m = &core->masters[master];
 
+	assert(master < core->settings.masters);
 	/* If the call is not heard, our place ends by itself; LEAVE only spares the others that time. */
 	if (master_releases(m, l->resource->link))
 		master_call(core, &(struct call){.op = CALL_LEAVE,
@@ -218,6 +230,7 @@ lease_line_up(struct core *core, struct lease *l)
 void
 lease_line_off(struct core *core, struct lease *l)
 {
+	assert(lease_held(l)->lines);
 	lease_held(l)->lines = false;
 	lease_leave_queue(core, l);
 }
@@ -250,6 +263,8 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct round *t = l->round;
 
+	/* No master ever leaves the set, and only members are asked about leases. */
+	assert(vote->master < core->settings.masters);
 	tokens_saw(core, vote->token_last);
 	if (l->attempt != vote->attempt || t == NULL || !t->questions[vote->master].asking)
 		return false;
@@ -283,6 +298,7 @@ lease_take_tokens(struct core *core, struct lease *l)
 
 	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= held->token_last)
 		return;
+	assert(first > 0 && last >= first);
 	t->spare_first = first;
 	t->spare_last = last;
 	if (held->renewal == RENEWAL_DRY)
@@ -337,6 +353,7 @@ retain_until(struct core *core)
 		r->count = 0;
 	}
 	r->count++;
+	assert(r->until_ms >= until_ms && r->count <= RETAIN_TOGETHER);
 	return r->until_ms;
 }
 
@@ -364,6 +381,7 @@ lease_retain(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 	int64_t until_ms;
 
+	assert(l->grants == NULL && l->kind != KIND_PERMITS && l->resource->queue->count == 0);
 	if (!held->served || held->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))
@@ -398,12 +416,17 @@ lease_must_yield(const struct core *core, const struct lease *l)
 bool
 lease_written(const struct lease *l)
 {
-	return l->grants != NULL && l->grants->kind == KIND_EXCLUSIVE;
+	bool written = l->grants != NULL && l->grants->kind == KIND_EXCLUSIVE;
+
+	/* A writer is alone, and never on a lease that other daemons have, too. */
+	assert(!written || (l->grants->after == NULL && l->kind == KIND_EXCLUSIVE));
+	return written;
 }
 
 bool
 lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
 {
+	assert(l->kind != KIND_PERMITS && w->resource == l->resource);
 	/* A lease that readers hold and others want becomes shared in this very step. */
 	bool wanted = lease_held(l)->wanted;
 	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
@@ -433,6 +456,7 @@ lease_token(struct core *core, struct lease *l)
 		struct round_held *t = round_held(l);
 		int64_t block = t->spare_last - t->spare_first + 1;
 
+		assert(block > 0 && t->spare_first > held->token_last);
 		held->token = t->spare_first;
 		held->token_last = t->spare_last;
 		held->block = block < INT32_MAX ? (int32_t)block : INT32_MAX;
@@ -498,6 +522,7 @@ refusal_error(const struct core *core, const struct lease *l, struct reply *out)
 void
 refusal_masters(const struct core *core, const struct resource *r, const struct lease *l, struct reply *out)
 {
+	assert(l == NULL || l->resource == r);
 	refusal_null(out);
 	if (!quorum_usable(core, r->link)) {
 		quorum_refusal(core, r->link, out);

@@ -5,10 +5,8 @@
  *     ▲ │                 │    ▲                  └─ released, lost, expired ──▶ NONE
  *     │ │              not won │retry
  *     │ │                 ▼    │
- *     │ └─released to──▶ WAITING
- *     │   a foreign        │
- *     │   client           │
- *     └─────no waiters─────┘
+ *     │ └─rest──────────▶ WAITING      rest: it was released to a foreign client, which has to notice first
+ *     └───no waiters─────────┘
  *
  * Each state has data of its own, struct lease_none and so on, which is reached by a function that asserts
  * the state. lease_move() sets it whole: nothing of the state before is left but what was passed on.

@@ -143,6 +143,7 @@ queue_open(struct core *core, struct resource *r)
 static void
 queue_close(struct core *core, struct resource *r)
 {
+	assert(TAILQ_EMPTY(&r->queue->waiters) && r->queue->once == 0 && r->queue->async == 0);
 	TAILQ_REMOVE(&core->queues, r->queue, in_core);
 	freelist_retire(core, &r->queue->freed);
 	r->queue = &core->nobody;
@@ -157,6 +158,10 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	struct queue *q;
 	char *at;
 
+	assert((command->kind == KIND_PERMITS) == (r->limit > 0));
+	assert(command->permits >= 0 && command->permits <= r->limit);
+	/* A connection waits for one answer at a time, except for ASYNC ones. */
+	assert(conn->blocked == NULL || command->id.n > 0);
 	if (w == NULL)
 		return NULL;
 	if (!queue_open(core, r)) {
@@ -214,6 +219,7 @@ queue_remove(struct core *core, struct waiter *w)
 	struct resource *r = w->resource;
 	struct queue *q = r->queue;
 
+	assert(q->count > 0 && w->session->waiter_count > 0 && core->counts.waiters > 0);
 	timer_cancel(&core->timers, &w->timer);
 	TAILQ_REMOVE(&q->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
@@ -238,6 +244,7 @@ queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 	struct push push = {.type = PUSH_FAILED, .id = waiter_id(w), .name = resource_name(w->resource)};
 
 	if (!w->async) {
+		assert(w->conn->blocked == w);
 		emit_reply(core, w->conn->id, reply);
 		return;
 	}
@@ -279,6 +286,8 @@ queue_make_once(struct core *core, struct waiter *w)
 
 	if (w->once)
 		return;
+	/* An orphaned waiter waits for its client, whatever it asked for. */
+	assert(w->conn != NULL);
 	w->once = true;
 	w->resource->queue->once++;
 	if (until_ms < w->until_ms)
@@ -305,6 +314,7 @@ queue_looks(struct core *core, struct waiter *w)
 {
 	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
 
+	assert(!timer_is_armed(&w->timer));
 	/* The LOCK itself was the first attempt. */
 	if (core->now.ms >= w->until_ms || (held && w->retries <= 1))
 		return false;
@@ -316,6 +326,7 @@ queue_looks(struct core *core, struct waiter *w)
 void
 queue_orphan(const struct core *core, struct waiter *w)
 {
+	assert(!w->once && w->part == NULL);
 	if (!w->async)
 		queue_unblock(core, w->conn);
 	w->conn = NULL;
@@ -334,6 +345,7 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 	bool once)
 {
 	assert(w->conn == NULL && !w->once && w->session == conn->session);
+	assert(w->async || conn->blocked == NULL);
 	w->conn = conn;
 	if (!w->async)
 		conn->blocked = w;
@@ -357,5 +369,6 @@ queue_answer_all(struct core *core, struct resource *r, const struct reply *repl
 bool
 queue_patient(const struct resource *r)
 {
+	assert(r->queue->once <= r->queue->count);
 	return r->queue->count > r->queue->once;
 }

@@ -25,6 +25,7 @@ tokens_saw(struct core *core, int64_t token)
 {
 	if (token > core->highest && token <= TOKEN_MOST)
 		core->highest = token;
+	assert(core->past <= core->highest);
 }
 
 void
@@ -61,6 +62,7 @@ tokens_propose(const struct core *core, int64_t reached, unsigned vain)
 	unsigned doublings = vain < DOUBLINGS_MOST ? vain : DOUBLINGS_MOST;
 	int64_t known = reached > core->past ? reached : core->past;
 
+	assert(reached >= 0 && core->past <= core->highest);
 	return token_above(core, vain > 0 ? known + (TOKEN_FEW << doublings) : known);
 }
 
@@ -90,6 +92,7 @@ tokens_block(const struct core *core)
 unsigned
 quorum_majority(const struct core *core)
 {
+	assert(core->settings.masters >= 1 && core->settings.masters <= CORE_MASTERS_MAX);
 	return core->settings.masters / 2 + 1;
 }
 
@@ -139,6 +142,7 @@ guarded_for_ms(const struct core *core, unsigned link)
 
 		if (m->state != MASTER_GUARDED && !master_withheld(m))
 			continue;
+		assert(n < CORE_MASTERS_MAX);
 		for (; at > 0 && until[at - 1] > ms; at--)
 			until[at] = until[at - 1];
 		until[at] = ms;
@@ -232,6 +236,7 @@ quorum_queue_master(const struct core *core, struct slice name, unsigned link)
 			queue_master = i;
 		}
 	}
+	assert(master_usable(&core->masters[queue_master], link));
 	return queue_master;
 }
 
@@ -247,6 +252,8 @@ witness(const struct core *core, const struct master *m, const struct master *ot
 {
 	bool late = core->now.ms >= m->guard_until_ms + 2 * master_patience_ms(core);
 
+	/* Who forgot is no witness of what it forgot. */
+	assert(m != other);
 	if (other->state == MASTER_ADMITTED && other->highest_ms >= m->guard_until_ms)
 		return WITNESS_SAID;
 	/* It remembers, and tells the daemons with other limits, which then admit m. */
@@ -270,6 +277,7 @@ quorum_admit(struct core *core, struct master *m)
 	unsigned need = core->settings.masters - quorum_majority(core) + 1;
 	unsigned said = 0, open = 0;
 
+	assert(m->index < core->settings.masters && core->now.ms >= m->guard_until_ms);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *other = &core->masters[i];
 		enum witness w = other == m ? WITNESS_MUTE : witness(core, m, other);
@@ -279,6 +287,7 @@ quorum_admit(struct core *core, struct master *m)
 		if (w == WITNESS_OPEN && other->state == MASTER_ADMITTED)
 			master_greet_all(core, other);
 	}
+	assert(said + open < core->settings.masters);
 	if ((said < need && open > 0)) {
 		master_admit_later(core, m, FLOOR_RETRY_MS);
 		return;

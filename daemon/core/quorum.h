@@ -11,6 +11,7 @@
 #include "daemon/core/lease.h"
 #include "proto/slice.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

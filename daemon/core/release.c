@@ -32,6 +32,8 @@ release_find(const struct core *core, uint64_t attempt, unsigned master)
 static bool
 release_add(struct core *core, struct release *release)
 {
+	/* An attempt is given up once. */
+	assert(release_find(core, release->of.attempt, (unsigned)release->of.master) == NULL);
 	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
 	return release->hh.tbl != NULL;
 }
@@ -54,6 +56,7 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 {
 	const struct master *m = &core->masters[u->of.master];
 
+	assert(u->of.master < core->settings.masters && place_ms >= 0);
 	if (u->sent)
 		return;
 	if (core->now.ms < u->from_ms) {
@@ -87,6 +90,7 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 static void
 release_end(struct core *core, struct release *u)
 {
+	assert(core->counts.releasing > 0);
 	timer_cancel(&core->timers, &u->timer);
 	release_remove(core, u);
 	core->counts.releasing--;
@@ -118,6 +122,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	struct slice name = resource_name(r), slots = release_slots(l, master);
 	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n);
 
+	assert(l->attempt != 0 && l->term_ms > 0);
 	if (u == NULL)
 		return; /* out of memory: the key expires by itself */
 	memcpy(u->bytes, name.p, name.n);
@@ -135,6 +140,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	u->link = r->link;
 	u->interop = r->rule->interop;
 	u->key = r->rule->key;
+	assert((u->kind == KIND_PERMITS) == (u->limit > 0) && u->permits <= u->limit);
 	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
 	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_RELEASE);
@@ -150,6 +156,9 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 static void
 release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t place_ms)
 {
+	assert(l->state != LEASE_NONE && l->grants == NULL);
+	/* A held lease was won: its daemon needs no turn. */
+	assert(l->state != LEASE_HELD || place_ms == 0);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct question *asked = l->round == NULL ? NULL : &l->round->questions[i];
 		bool asking = asked != NULL && asked->asking;
@@ -182,6 +191,7 @@ release_vote(struct core *core, const struct vote *vote)
 	struct release *u = release_find(core, vote->attempt, vote->master);
 	int64_t retry_ms;
 
+	assert(vote->op == CALL_RELEASE);
 	if (u == NULL || !u->sent)
 		return;
 	u->sent = false;
@@ -206,6 +216,7 @@ release_vote(struct core *core, const struct vote *vote)
 void
 release_timer(struct core *core, struct release *u)
 {
+	assert(!timer_is_armed(&u->timer));
 	if (core->now.ms >= u->give_up_ms)
 		release_end(core, u);
 	else
@@ -217,6 +228,7 @@ release_leave(struct core *core, unsigned master)
 {
 	struct release *u, *next;
 
+	assert(master < core->settings.masters);
 	HASH_ITER (hh, core->releases, u, next) {
 		if (u->of.master == master)
 			release_end(core, u);

@@ -23,6 +23,7 @@ renew_soon_ms(const struct lease *l)
 {
 	int64_t soon = l->resource->rule->lease_ms / 20 + 1;
 
+	assert(soon > 0);
 	return soon < SOON_MS ? soon : SOON_MS;
 }
 
@@ -44,6 +45,7 @@ renew_short_of_tokens(const struct lease *l)
 	const struct lease_held *held = lease_held(l);
 	int64_t left = held->token_last - held->token + 1;
 
+	assert(left >= 0 && held->block >= 0);
 	return round_spare(l) == 0 && (left < TOKEN_LEAST || left < held->block / 2);
 }
 
@@ -87,6 +89,7 @@ renew_ask(struct core *core, struct lease *l, bool all)
 	int64_t kept_ms = lease_valid_from(l, l->round->sent_ms);
 	enum call_op op;
 
+	assert(l->round->sent_ms <= core->now.ms);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if ((all || seat_of(l, i)->valid_ms < kept_ms) && seat_question(core, l, i, &op))
 			seat_ask(core, l, i, op, lease_held(l)->valid_ms - core->now.ms, CALL_QUEUELESS);
@@ -112,6 +115,7 @@ renew_begin(struct core *core, struct lease *l)
 static void
 renew_go_on(struct core *core, struct lease *l)
 {
+	assert(lease_held(l)->renewal == RENEWAL_ASKING);
 	renew_ask(core, l, false);
 	lease_held(l)->refresh_ms = core->now.ms + renew_again_ms(core, l);
 	lease_arm(core, l);
@@ -123,6 +127,7 @@ renew_reclaim(struct core *core, struct lease *l, unsigned master)
 	struct lease_held *held = lease_held(l);
 	enum call_op op;
 
+	assert(master < core->settings.masters);
 	held->noted &= (uint8_t) ~(1U << master);
 	/* A single master decides about the lease, one of several about its seat only. */
 	if (core->settings.masters == 1)
@@ -142,7 +147,8 @@ renew_now(struct core *core, struct lease *l)
 void
 renew_shared(struct core *core, struct lease *l)
 {
-	assert(l->kind == KIND_EXCLUSIVE);
+	/* A writer on it would not be alone any more. */
+	assert(l->kind == KIND_EXCLUSIVE && l->grants != NULL && !lease_written(l));
 	l->kind = KIND_SHARED;
 	lease_held(l)->wanted = false;
 	renew_begin(core, l);
@@ -170,6 +176,7 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 	const struct round *t = l->round;
 	bool asking = false;
 
+	assert(seats_ours(core, l) > 0);
 	if (valid_ms > held->valid_ms)
 		held->valid_ms = valid_ms;
 	if (held->renewal != RENEWAL_ASKING)
@@ -222,6 +229,7 @@ renew_relied_ms(const struct lease *l)
 		if (relied_ms > until_ms)
 			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
 	}
+	assert(until_ms <= told_ms);
 	return until_ms;
 }
 
@@ -264,6 +272,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	const struct round *t = l->round;
 	bool yes = vote->outcome == OUTCOME_YES;
 
+	assert(!l->round->questions[vote->master].asking);
 	if (yes)
 		renew_note_reclaimed(core, l, vote);
 	if (vote->outcome == OUTCOME_ERROR)
@@ -300,6 +309,7 @@ renew_shortened(struct core *core, struct lease *l)
 	(void)round_of(core, l);
 	round_held(l)->told_ms = lease_told_ms(l);
 	held->valid_ms = valid_ms;
+	assert(lease_told_ms(l) > valid_ms);
 	if (valid_ms <= core->now.ms)
 		renew_lost(core, l, LOSS_EXPIRED);
 	else
@@ -353,6 +363,7 @@ renew_timer(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 
+	assert(!timer_is_armed(&l->timer));
 	if (l->resource->queue->count > 0)
 		held->idle_ms = 0;
 	/* The lease is given back before this step ends, unless a client that was waiting for something else

@@ -28,7 +28,7 @@ dirty_set_room(struct dirty *t, size_t room)
 	size_t first = (size_t)(t->first - t->list), end = (size_t)(t->end - t->list);
 	struct resource **list;
 
-	assert(room > 0);
+	assert(room >= end && first <= end);
 	list = realloc(t->list, room * sizeof(struct resource *));
 	if (list == NULL)
 		return false;
@@ -59,6 +59,7 @@ dirty_put(struct dirty *t, struct resource *r)
 {
 	if (t->end == t->room && !dirty_set_room(t, 2 * (size_t)(t->room - t->list)))
 		return false;
+	assert(r->dirty && t->first <= t->end && t->end < t->room);
 	*t->end++ = r;
 	return true;
 }
@@ -103,6 +104,7 @@ dirty_next(struct core *core)
 			(void)dirty_set_room(t, KEPT);
 		return NULL;
 	}
+	assert((*t->first)->dirty);
 	(*t->first)->dirty = false;
 	return *t->first++;
 }
@@ -174,6 +176,7 @@ rescan_reclaim(void *arg, struct resource *r)
 	struct rescan *rescan = arg;
 	struct lease *l;
 
+	assert(rescan->master->index < rescan->core->settings.masters);
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		if (l->state == LEASE_HELD && lease_held(l)->idle_ms != 0 && r->queue->count == 0)
 			lease_give_back(rescan->core, l);
@@ -203,6 +206,7 @@ rescan_shorten(struct core *core, struct master *m, int64_t ms)
 {
 	struct rescan rescan = {.core = core, .master = m, .leap_ms = ms};
 
+	assert(m->index < core->settings.masters && ms > 0);
 	(void)names_scan(&core->names, 0, SIZE_MAX, rescan_shorten_one, &rescan);
 }
 
@@ -267,6 +271,7 @@ rescan_begin(struct core *core)
 static void
 schedule_one(struct core *core, struct resource *r)
 {
+	assert(!r->dirty);
 	if (r->parts)
 		parts_look(core, r);
 	if (r->limit == 0)
@@ -305,5 +310,7 @@ schedule(struct core *core)
 		/* An MLOCK that waits for a name next has to do so before the name is given back. */
 		while ((!TAILQ_EMPTY(&core->mlocks) && mlock_schedule(core)) || schedule_next(core))
 			continue;
+		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
+		assert(TAILQ_EMPTY(&core->mlocks) && !core->reseat);
 	} while (drain_goes_on(core));
 }

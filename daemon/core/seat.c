@@ -24,6 +24,8 @@ round_new(struct core *core, struct lease *l)
 	struct round *t = freelist_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
 
 	assert(l->round == NULL);
+	/* reseat() comes before any round with more masters. */
+	assert(core->seats == core->settings.masters);
 	t->reached = l->state == LEASE_HELD ? lease_held(l)->token_last : 0;
 	l->round = t;
 	return t;
@@ -80,6 +82,7 @@ _Static_assert(CORE_MASTERS_MAX <= 8, "a lease has a bit for each seat");
 static void
 seat_set_ours(struct lease *l, unsigned i, bool ours)
 {
+	assert(i < CORE_MASTERS_MAX);
 	l->ours = (uint8_t)((l->ours & ~(1U << i)) | (unsigned)ours << i);
 }
 
@@ -127,6 +130,7 @@ seat_empty(struct lease *l, unsigned i)
 	uint8_t others = (uint8_t) ~(1U << i);
 	int64_t most_ms = l->state == LEASE_HELD ? lease_held(l)->valid_ms - 1 : 0;
 
+	assert(i < CORE_MASTERS_MAX);
 	if (seat->valid_ms > most_ms)
 		seat->valid_ms = most_ms;
 	l->ours &= others;
@@ -148,6 +152,8 @@ seats_clear(const struct core *core, struct lease *l)
 {
 	static const struct question unasked;
 
+	/* The seats of a held lease are its validity. */
+	assert(l->state != LEASE_HELD);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		seat_of(l, i)->valid_ms = 0;
 		if (l->round != NULL)
@@ -162,6 +168,7 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 {
 	const struct master *m = &core->masters[i];
 
+	assert(l->state == LEASE_HELD && i < core->settings.masters);
 	if (seat_is_asking(l, i) || !master_keeps(m, l->resource->link, op))
 		return false;
 	/* A renewal never re-creates a seat: a missing one is acquired, with a deadline of its own (R6). */
@@ -197,6 +204,10 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 		call.hint = permit_lease_of(l)->hint;
 		call.slots = permit_lease_slots(l);
 	}
+	assert(l->state == LEASE_HELD || (l->state == LEASE_ACQUIRING && op == CALL_ACQUIRE));
+	assert(i < core->settings.masters && l->attempt != 0 && term_ms > 0);
+	/* Only a seat that is ours can be renewed (R6). */
+	assert(op != CALL_RENEW || seat_is_ours(l, i));
 	assert(!asked->asking);
 	asked->asking = true;
 	/* Tokens that another memory gave in this round no longer count (token_counts()). */
@@ -219,6 +230,7 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 {
 	struct seat *seat = seat_of(l, i);
 
+	assert(ms > 0);
 	seat->valid_ms = seat->valid_ms > ms ? seat->valid_ms - ms : 0;
 	if (l->round != NULL)
 		l->round->questions[i].asked_ms -= ms;
@@ -254,6 +266,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 	struct seat *seat = seat_of(l, vote->master);
 	struct question *asked = &l->round->questions[vote->master];
 
+	assert(asked->asking && (l->state == LEASE_ACQUIRING || l->state == LEASE_HELD));
 	asked->asking = false;
 	switch (vote->outcome) {
 	case OUTCOME_YES:
@@ -374,6 +387,7 @@ token_counts(const struct core *core, const struct lease *l, unsigned i)
 {
 	const struct round *t = l->round;
 
+	assert(t->questions[i].token_first <= t->questions[i].token_last || t->questions[i].token_first == 0);
 	return t->questions[i].token_first > 0 &&
 	       (core->settings.masters == 1 || (t->questions[i].incarnation == core->masters[i].incarnation &&
 						       core->now.ms - t->sent_ms < terms_guard_ms(core)));
@@ -407,6 +421,7 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 static void
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
+	assert(master < core->seats);
 	seat_empty(l, master);
 	if (l->queue_master == master)
 		l->queued = false;
@@ -478,5 +493,6 @@ reseat(struct core *core)
 	}
 	if (core->seats != core->settings.masters)
 		reseat_grow(core);
+	assert(core->seats == core->settings.masters);
 	core->retry = true;
 }
