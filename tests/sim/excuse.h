@@ -33,6 +33,8 @@ struct world;
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \
 	EXCUSE(LEAP_LATE, "leap: of before the last greeting, which was answered after a long silence")      \
+	EXCUSE(LEAP_HIDDEN,                                                                                  \
+		"leap: as long as the answer was on its way that showed that a host stood still")            \
 	EXCUSE(LEAP_SERVER, "leap: by the clock of another server that sentinels have named")                \
 	EXCUSE(WITHHELD_EXTENDED, "withheld: permits, extended after clocks had made their lease shorter")   \
 	EXCUSE(CLONED_LATE, "cloned: a greeting ran that its daemon had given up")                           \

@@ -133,6 +133,9 @@ leaps_greeted(struct host *h, const struct vote *vote)
 	struct leaps *l = &h->leaps[vote->master];
 	int64_t sent_us = h->asked_us - window_us(w) / 7;
 	check_unseen(h, vote);
+	if (h->answers != NULL && vote->time_us != 0 && h->answered_us >= l->shown_us &&
+		w->now_us - h->answered_us < l->hidden_us)
+		l->hidden_us = w->now_us - h->answered_us;
 	if (!is_measured(h, vote))
 		return;
 	answer_doubts(h, l, vote);
@@ -244,6 +247,7 @@ leaps_note(struct host *h, const struct note *n)
 	}
 	l->seen = l->doubted = true;
 	l->shown_us = h->answered_us;
+	l->hidden_us = w->now_us - h->answered_us;
 	l->seen_ms = l->counts_ms = host_ms(h);
 	count_on(h);
 	h->leapt = true;
@@ -288,28 +292,47 @@ knows_that_it_stood_still(const struct host *h)
 	return n >= plan_majority(&h->world->plan);
 }
 
+/* How many masters keep so much of its lease. Of a clock that was set back less shows. */
+static unsigned
+keep(const struct host *h, unsigned name, const struct resource_view *view, int64_t left_us)
+{
+	struct world *w = h->world;
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		n += backing_lacks(&w->servers[i], name) || left_us <= 0 ||
+		     w->servers[i].back_until_us != 0 ||
+		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, view->kind, left_us) > 0;
+	return n;
+}
+
+/* So much longer its host may have stood still than its masters have shown. */
+static int64_t
+hidden_us(const struct host *h)
+{
+	int64_t most_us = 0;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		if (h->leaps[i].seen && h->leaps[i].hidden_us > most_us)
+			most_us = h->leaps[i].hidden_us;
+	return most_us;
+}
+
 /* Of what was left of its lease it takes off as much: what it is sure of is at a majority of the masters, but
- * for the clock margin, within which nothing shows. */
+ * for the clock margin, within which nothing shows. Nor does what an answer shows that came late, until the
+ * next one comes. */
 static void
 look_at_lease(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	struct resource_view view;
-	unsigned had = 0;
 	int64_t written_us = w->checker.written_us[name], lease_us = w->plan.lease_ms * 1000;
 	if ((written_us != 0 && w->now_us - written_us < 4 * lease_us) ||
 		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		int64_t left_us = (view.lease_ms - 3 * w->plan.margin_ms) * 1000 - lease_us / 50 - 5000;
-		/* Of a clock that was set back less shows. */
-		had += backing_lacks(&w->servers[i], name) || left_us <= 0 ||
-		       w->servers[i].back_until_us != 0 ||
-		       backing_seats(&w->servers[i], name, h->call_settings.daemon_id, view.kind, left_us) >
-			       0;
-	}
-	if (had < plan_majority(&w->plan))
+	int64_t left_us = (view.lease_ms - 3 * w->plan.margin_ms) * 1000 - lease_us / 50 - 5000;
+	unsigned had = keep(h, name, &view, left_us), need = plan_majority(&w->plan);
+	if (had < need &&
+		!excuse(w, EXCUSE_LEAP_HIDDEN, keep(h, name, &view, left_us - hidden_us(h)) >= need))
 		world_fail(w,
 			"leap: d%u knows that its host stood still, and is sure of %s for %" PRId64
 			" ms, which %u masters keep so long",

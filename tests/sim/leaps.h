@@ -28,6 +28,8 @@ struct leaps {
 	int64_t seen_ms;    /* its last leap, by the daemon's own clock, which the guard uses */
 	int64_t counts_ms;  /* when it was last counted to shorten leases by the gain of most clocks */
 	int64_t shown_us;   /* when the answer that showed it was given */
+	int64_t hidden_us;  /* how long that answer was on its way, or a later one: that much it did not show
+			     */
 	int64_t gained_us;  /* how far the clock leapt */
 	bool doubted;     /* since the leap no answered greeting asked about it, or told of another memory */
 	uint64_t doubts;  /* number of the first greeting that asks about it; 0: none yet */
