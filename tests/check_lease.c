@@ -123,6 +123,29 @@ START_TEST(a_guard_grows_with_the_lease_that_it_waits_for)
 }
 END_TEST
 
+/* The master has to be greeted anew when it was asked to admit, and its greeting tells of the longer lease
+ * before it is guarded again. */
+START_TEST(a_guard_grows_while_its_master_has_to_be_greeted_anew)
+{
+	struct vote guarded = {
+		.op = CALL_HELLO, .incarnation = MEMORY + 1, .longest_ms = LEASE_MS, .guarded_ms = LEASE_MS};
+	struct story w;
+
+	story_ready(&w);
+	vote(&w, guarded);
+	ck_assert_ptr_nonnull(strstr(after(&w, GUARD_MS), "admit"));
+	vote(&w, (struct vote){.op = CALL_ADMIT,
+			 .outcome = OUTCOME_FORGOTTEN,
+			 .attempt = master_asked(&w)->attempt});
+	guarded.guarded_ms = 2 * LEASE_MS;
+	vote(&w, guarded);
+	for (int64_t ms = 0; ms < LEASE_MS; ms += 10)
+		ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
+	ck_assert_ptr_nonnull(strstr(after(&w, LEASE_MS / 100 + 12), "admit"));
+	story_done(&w);
+}
+END_TEST
+
 /* Nobody relies on the daemon before any more; of what this one has granted the guard of the next memory
  * knows. */
 START_TEST(the_first_guard_ends_when_nobody_relies_on_the_daemon_before)
@@ -533,6 +556,7 @@ main(void)
 		the_first_guard_ends_when_nobody_relies_on_the_daemon_before,
 		the_first_guard_is_no_longer_than_others, a_lease_is_as_long_as_its_master_takes,
 		a_guard_grows_with_the_lease_that_it_waits_for,
+		a_guard_grows_while_its_master_has_to_be_greeted_anew,
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		other_rules_reach_many_names_in_as_many_turns_as_it_takes,

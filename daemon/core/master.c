@@ -556,7 +556,10 @@ master_admit(struct core *core, struct master *m, int64_t floor)
 void
 master_admit_later(struct core *core, struct master *m, int64_t ms)
 {
-	m->admit_ms = core->now.ms + ms;
+	int64_t at = core->now.ms + ms;
+
+	/* The guard may have grown since it was asked for. */
+	m->admit_ms = at > m->guard_until_ms ? at : m->guard_until_ms;
 	master_arm(core, m);
 }
 

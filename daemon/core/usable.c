@@ -118,7 +118,8 @@ static void
 guard_longer(struct master *m, int64_t ms)
 {
 	m->guard_until_ms += ms;
-	if (m->state == MASTER_GUARDED && m->admit_ms < m->guard_until_ms)
+	/* Also if it is away or has to be greeted anew: it may be guarded until then when it is back. */
+	if (m->admit_ms < m->guard_until_ms)
 		m->admit_ms = m->guard_until_ms;
 	if (m->withheld_until_ms != 0)
 		m->withheld_until_ms += ms;
