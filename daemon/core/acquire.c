@@ -22,7 +22,7 @@
 #define POLL_MS              40   /* for a foreign lock whose end is not told */
 #define REST_MS              30 /* after the lease was released for a foreign client, which has no place in our queue */
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
-#define SPLIT_MOST           6   /* ... so often; then it counts as a refusal */
+#define SPLIT_MOST           6   /* rounds in a row without a winner; then the last one counts as a refusal */
 #define QUEUE_MASTER_MOST_MS 500 /* for the answer of the queue master alone */
 #define DEFER_MOST           2   /* rounds in a row that are left to the daemon that the queue master named */
 

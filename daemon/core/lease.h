@@ -171,7 +171,8 @@ struct lease {
 	struct seat within[];     /* its seats, as many as there were masters then; see seat_of() */
 };
 
-/* The data of its state; in another state there is none. */
+/* The data of its state; in another state there is none. Functions that only look have the lease as const, so
+ * these take it as const, like strchr(). A function that has it as const must not change the data. */
 static inline struct lease_none *
 lease_none(const struct lease *l)
 {
