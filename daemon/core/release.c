@@ -32,8 +32,9 @@ release_find(const struct core *core, uint64_t attempt, unsigned master)
 static bool
 release_add(struct core *core, struct release *release)
 {
-	/* An attempt is given up once. */
-	assert(release_find(core, release->of.attempt, (unsigned)release->of.master) == NULL);
+	const struct release *same = release_find(core, release->of.attempt, (unsigned)release->of.master);
+
+	assert(same == NULL); /* an attempt is given up once at a master */
 	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
 	return release->hh.tbl != NULL;
 }
