@@ -28,9 +28,8 @@ is_stuck(const struct stuck *s, session_id session)
 static bool
 speaks_at(const struct stuck *s, const struct conn *c, const struct host *host)
 {
-	/* Who is about to be closed is told nothing more, and may be named. If it takes no pushes, its daemon
-	 * closed it after the step that pushed, and the core hears of that in the next one. */
-	bool goes = c->closing || (c->ending && s->asks == NULL && !c->deaf);
+	/* Who is about to be closed is told nothing more, and may be named. */
+	bool goes = c->closing || (c->ending && s->asks == NULL && !c->unheard);
 	bool there = c->open && (!goes || c == s->asks);
 	return c->host == host && c->host_life == host->life && there && conn_session(c) != 0;
 }
