@@ -327,6 +327,7 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 		if (other->tag == bound->tag && other->host == c->host) {
 			waits_close(c->world, other);
 			other->unbound = true;
+			other->graced = false; /* also for who joins before the core has closed them */
 		}
 }
 
