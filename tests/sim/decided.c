@@ -19,10 +19,13 @@ generation_of(struct slice set)
 static void
 accepted(struct host *h, struct decided_of *of, int64_t generation)
 {
-	if (of->since_us == 0 || of->generation != generation)
+	if (of->since_us == 0 || of->generation != generation) {
 		of->since_us = h->world->now_us;
+		of->again_us = 0;
+	}
 	of->generation = generation;
-	of->again_us = h->asked_us;
+	if (h->asked_us > of->again_us)
+		of->again_us = h->asked_us;
 }
 
 void
@@ -33,13 +36,17 @@ decided_vote(struct host *h, const struct vote *vote)
 		(vote->op != CALL_HELLO && vote->op != CALL_ADMIT))
 		return;
 	struct decided_of *of = &d->of[h->answers->index];
+	int64_t generation = generation_of(vote->masterset);
+	if (vote->op == CALL_HELLO && vote->agreement == AGREEMENT_AGREED && generation > d->told)
+		d->told = generation;
+	/* On another link a later answer may have come before it. */
+	if (h->answered_us < of->answered_us)
+		return;
+	of->answered_us = h->answered_us;
 	if (vote->op == CALL_ADMIT) {
 		of->guarded = false;
 		return;
 	}
-	int64_t generation = generation_of(vote->masterset);
-	if (vote->agreement == AGREEMENT_AGREED && generation > d->told)
-		d->told = generation;
 	if (vote->greeting != GREETING_GOOD)
 		return;
 	of->guarded = !vote->admitted;
