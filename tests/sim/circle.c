@@ -25,13 +25,20 @@ is_stuck(const struct stuck *s, session_id session)
 	return false;
 }
 
+/* Its session counts it. */
+static bool
+is_there(const struct stuck *s, const struct conn *c, const struct host *host)
+{
+	bool there = c->open && (!c->closing || c == s->asks);
+	return c->host == host && c->host_life == host->life && there && conn_session(c) != 0;
+}
+
 static bool
 speaks_at(const struct stuck *s, const struct conn *c, const struct host *host)
 {
 	/* Who is about to be closed is told nothing more, and may be named. */
-	bool goes = c->closing || (c->ending && s->asks == NULL && !c->unheard);
-	bool there = c->open && (!goes || c == s->asks);
-	return c->host == host && c->host_life == host->life && there && conn_session(c) != 0;
+	bool goes = c->ending && s->asks == NULL;
+	return is_there(s, c, host) && !goes;
 }
 
 /* Waits for as long as it takes. An MLOCK only may: it tries first. */
@@ -49,7 +56,8 @@ conn_waits(struct world *w, const struct conn *c, bool mlock)
 	return v != NULL && !v->once;
 }
 
-/* Everybody all of whose connections wait. */
+/* Everybody all of whose connections wait. One that its daemon closes is counted until the core hears of its
+ * end; but a session all of whose connections are closed has ended. */
 static void
 collect(struct world *w, const struct host *host, bool mlock, struct stuck *s)
 {
@@ -59,7 +67,7 @@ collect(struct world *w, const struct host *host, bool mlock, struct stuck *s)
 		if (speaks_at(s, c, host) && s->n < STUCK_MAX && !is_stuck(s, conn_session(c)))
 			s->session[s->n++] = conn_session(c);
 	LIST_FOREACH (c, &w->conns.open[host->index], in_place) {
-		if (!speaks_at(s, c, host) || conn_waits(w, c, mlock))
+		if (!is_there(s, c, host) || conn_waits(w, c, mlock))
 			continue;
 		for (unsigned i = 0; i < s->n; i++)
 			if (s->session[i] == conn_session(c))

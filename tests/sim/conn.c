@@ -573,7 +573,6 @@ conn_close_by_host(struct host *h, conn_id id)
 	if (id == h->operator_conn)
 		return;
 	struct conn *c = conn_find(h, id);
-	c->unheard = false;
 	if (c->ending || !c->open)
 		return;
 	c->ending = true;

@@ -68,8 +68,6 @@ struct conn {
 	session_id asked_as; /* if running: its session when the request came */
 	char secret[64];     /* of its session, as the client was told; "": never told */
 	bool ending;         /* the core wants it closed, or its daemon does */
-	bool unheard;        /* its daemon closes it for a push that it does not take: the core hears of it in
-				the next step */
 	bool left;           /* the client's end is closed */
 	bool graced;         /* its session outlives it */
 	bool ousted;         /* another connection has resumed its session */

@@ -61,10 +61,7 @@ deaf_push(struct conn *c, const struct push *push)
 	if (c->deaf && push->type == PUSH_GRANT)
 		world_fail(c->world, "deaf: d%u gives c%u a lock by a push, and it takes none",
 			c->host->index, c->client->index);
-	if (c->deaf) {
-		bool heard = c->ending && !c->unheard;
+	if (c->deaf)
 		conn_close_by_host(c->host, c->id);
-		c->unheard = !heard;
-	}
 	return c->deaf;
 }
