@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct core;
+struct record;
 
 #define RULE_KEY_MAX 256 /* bytes */
 
@@ -90,6 +91,21 @@ struct core_settings {
 struct core *core_new(const struct core_settings *settings, struct now now)
 	__attribute__((warn_unused_result));
 void core_free(struct core *core);
+
+/*
+ * The state of a core for the next process of this daemon (state.h). All links are down, no call is under way, and
+ * the core neither drains nor has ended. It writes records and no RECORD_END; r->failed: out of memory.
+ */
+void core_save(struct core *core, struct record *r);
+
+/*
+ * A core that goes on from a saved state of this boot. It takes the masters from the state, and all else that
+ * settings says from settings. Its connections have the numbers that they had. No link is up.
+ * r: record_load() has succeeded. The records of the core come first; the first record of another room is the
+ * current one afterwards. NULL: the state cannot be used, and r->why says why; or out of memory.
+ */
+struct core *core_load(const struct core_settings *settings, struct now now, struct record *r)
+	__attribute__((warn_unused_result));
 
 void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
 
