@@ -15,6 +15,7 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -113,6 +114,12 @@ int64_t
 core_wake_at(const struct core *core)
 {
 	return core->ended ? TIMER_NEVER : timers_first(&core->timers);
+}
+
+bool
+core_rests(const struct core *core)
+{
+	return core->acquires == 0;
 }
 
 bool
@@ -515,6 +522,8 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	if (core->ended)
 		return;
 	core->actions = actions;
+	if (core->resumes)
+		state_resume(core);
 	run_timers(core, now.ms - due_ms);
 	take_event(core, event);
 	if (core->reseat)

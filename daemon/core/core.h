@@ -93,14 +93,29 @@ struct core *core_new(const struct core_settings *settings, struct now now)
 void core_free(struct core *core);
 
 /*
- * The state of a core for the next process of this daemon (state.h). All links are down, no call is under way, and
- * the core neither drains nor has ended. It writes records and no RECORD_END; r->failed: out of memory.
+ * Whether the core is at rest. After the last EVENT_LINK_DOWN it usually is; otherwise an acquire that lost
+ * its last master by a change of the set ends with a timer, within a millisecond: step EVENT_TIMER at
+ * core_wake_at(), and ask again.
+ */
+bool core_rests(const struct core *core);
+
+/*
+ * The state of a core for the next process of this daemon (state.h). All links are down, each call has its
+ * vote, the core is at rest, and it neither drains nor has ended. It writes records and no RECORD_END;
+ * r->failed: out of memory.
  */
 void core_save(struct core *core, struct record *r);
 
 /*
  * A core that goes on from a saved state of this boot. It takes the masters from the state, and all else that
- * settings says from settings. Its connections have the numbers that they had. No link is up.
+ * settings says from settings; it fails if a name in use has another key template by these. Its connections
+ * have the numbers that they had. No link is up.
+ *
+ * The driver begins with the masters that settings names, as after core_new(). The first step emits
+ * ACTION_MASTER for each slot that is another server by the state, also for one that settings names and the
+ * state has not (no place); ACTION_LISTEN for each name that is listened for; and ACTION_WATCH for each
+ * process that a session is bound to.
+ *
  * r: record_load() has succeeded. The records of the core come first; the first record of another room is the
  * current one afterwards. NULL: the state cannot be used, and r->why says why; or out of memory.
  */

@@ -71,11 +71,13 @@ struct core {
 	unsigned seats; /* seats that each lease has by now */
 	/* One master has become three: before this time no newcomer can have been admitted by any daemon. */
 	int64_t newcomers_until_ms;
-	int64_t highest;  /* highest token seen anywhere */
-	int64_t past;     /* highest token seen before a master's memory last changed */
-	int64_t awake_ms; /* when it went on after a standstill; 0: there was none */
-	bool retry;       /* wake-ups may have been missed: the schedule tries everything again */
-	struct map conns; /* by their numbers */
+	int64_t highest;   /* highest token seen anywhere */
+	int64_t past;      /* highest token seen before a master's memory last changed */
+	int64_t awake_ms;  /* when it went on after a standstill; 0: there was none */
+	bool retry;        /* wake-ups may have been missed: the schedule tries everything again */
+	bool resumes;      /* loaded from a state, and no step has come since (state.h) */
+	uint16_t rerouted; /* resumes: a bit for each slot that is not what the configuration names there */
+	struct map conns;  /* by their numbers */
 	struct session *sessions;
 	struct session *bound; /* those bound to a process, by process */
 	struct user *users;
