@@ -127,6 +127,10 @@ conn_heard(const struct core *core, struct conn *conn)
 	conn->session->heard_ms = core->now.ms;
 }
 
+/* check.c: what cannot be in this core, which was loaded, as of this time: a condition that does not hold.
+ * NULL: nothing. Looks at all of it, but for what its loader has counted for users. */
+const char *core_wrong(const struct core *core, int64_t now_ms);
+
 /*
  * emit.c: appends actions to the running step, one function for each kind, so that the rest of the core shows
  * what it decides and not how that is written down.

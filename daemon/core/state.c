@@ -1,12 +1,90 @@
 /*
- * state: see the header. The order of the records, and the core's own numbers.
+ * state: see the header. The order of the records, the core's own numbers, and what a loaded core counts.
  */
 #include "daemon/core/state.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/master.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/timers.h"
 
 #include <assert.h>
+#include <string.h>
+
+#define STATE_TIME_MAX (TIMER_FAR_MS / 2)
+
+/* ---- fields ---- */
+
+int64_t
+state_time(struct record *r, int64_t at_ms)
+{
+	int64_t read = at_ms;
+
+	assert(record_loads(r) || at_ms == TIMER_NEVER ||
+		(at_ms >= -STATE_TIME_MAX && at_ms <= STATE_TIME_MAX));
+	record_number(r, &read);
+	if (read == TIMER_NEVER || (read >= -STATE_TIME_MAX && read <= STATE_TIME_MAX))
+		return read;
+	record_fail(r, "a time of its record of type %u is out of its range", r->type);
+	return 0;
+}
+
+void
+state_timer(struct record *r, struct core *core, struct timer *timer)
+{
+	int64_t at_ms = state_time(r, timer_at(&core->timers, timer));
+
+	if (record_loads(r))
+		timer_arm(&core->timers, timer, at_ms);
+}
+
+static void
+check_text(struct record *r, const char *wrong)
+{
+	if (record_loads(r) && !r->failed && wrong != NULL)
+		record_fail(r, "a text of its record of type %u is not valid: %s", r->type, wrong);
+}
+
+void
+state_name(struct record *r, struct slice *name)
+{
+	record_bytes(r, name, NAME_BYTES_MAX);
+	check_text(r, name_check(*name, NAME_BYTES_MAX));
+}
+
+void
+state_tag(struct record *r, struct slice *tag)
+{
+	record_bytes(r, tag, OWNER_BYTES_MAX);
+	check_text(r, tag->n > 0 ? name_check_tag(*tag, OWNER_BYTES_MAX) : NULL);
+}
+
+void
+state_why(struct record *r, struct slice *why)
+{
+	record_bytes(r, why, WHY_BYTES_MAX);
+	check_text(r, name_check_text(*why, WHY_BYTES_MAX));
+}
+
+void
+state_key(
+	struct record *r, const struct core *core, struct slice name, const char **key, enum interop *interop)
+{
+	struct slice template = *key != NULL ? slice_of(*key) : (struct slice){NULL, 0};
+	const struct rule *rule;
+
+	record_bytes(r, &template, RULE_KEY_MAX);
+	*interop = (enum interop)record_range(r, *interop, INTEROP_NONE, INTEROP_REDISSON);
+	if (!record_loads(r) || r->failed)
+		return;
+	rule = rules_find(&core->rules, name);
+	if (rule->interop != *interop ||
+		!slice_equal(template, rule->key != NULL ? slice_of(rule->key) : (struct slice){NULL, 0}))
+		record_fail(r, "%.*s has another key or interop by the configuration than it was locked by",
+			SLICE_ARG(name));
+	*key = rule->key;
+}
 
 static void
 core_fields(struct record *r, struct core *core)
@@ -18,12 +96,13 @@ core_fields(struct record *r, struct core *core)
 	record_unsigned(r, &core->session_ids);
 	record_number(r, &core->highest);
 	record_number(r, &core->past);
-	record_number(r, &core->awake_ms);
-	record_number(r, &core->newcomers_until_ms);
-	record_number(r, &core->guarded_ms);
+	core->awake_ms = state_time(r, core->awake_ms);
+	core->newcomers_until_ms = state_time(r, core->newcomers_until_ms);
+	core->guarded_ms = record_range(r, core->guarded_ms, 1, COMMAND_MS_MAX);
 	record_unsigned(r, &core->latch_quotas_memory);
 	core->seats = (unsigned)record_range(r, core->seats, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
+	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);
 }
 
 /* The namespace is in every key: with another one, nothing that the state says holds. */
@@ -45,6 +124,7 @@ core_save(struct core *core, struct record *r)
 	assert(core->drain == DRAIN_NONE && !core->ended);
 	record_begin(r, RECORD_CORE);
 	namespace_fields(r, core);
+	(void)state_time(r, core->now.ms);
 	core_fields(r, core);
 	record_end(r);
 	state_save_masters(core, r);
@@ -53,4 +133,129 @@ core_save(struct core *core, struct record *r)
 	state_save_mlocks(core, r);
 	state_save_releases(core, r);
 	state_save_latches(core, r);
+}
+
+/* ---- loading ---- */
+
+static void
+load_core(struct state_loader *l)
+{
+	struct core *core = l->core;
+
+	namespace_fields(l->r, core);
+	l->saved_ms = state_time(l->r, TIMER_NEVER);
+	if (l->saved_ms > core->now.ms)
+		record_fail(l->r, "it was saved at a time that this host has not reached since it booted");
+	core_fields(l->r, core);
+	if (core->settings.masters % 2 == 0 || core->seats % 2 == 0 || core->seats > core->settings.masters)
+		record_fail(l->r, "its number of masters cannot be");
+	names_init(&core->names, core->secret);
+}
+
+/* The records of the core. Those of a later part never come before those of an earlier one. */
+static const struct {
+	enum record_type type;
+	enum part_of_state {
+		PART_NONE,
+		PART_CORE,
+		PART_MASTERS,
+		PART_SESSIONS,
+		PART_NAMES,
+		PART_MLOCKS,
+		PART_RELEASES,
+		PART_LATCHES
+	} part;
+	void (*load)(struct state_loader *l);
+} loads[] = {
+	{RECORD_CORE, PART_CORE, load_core},
+	{RECORD_MASTERSET, PART_MASTERS, state_load_masterset},
+	{RECORD_MASTER, PART_MASTERS, state_load_master},
+	{RECORD_PARTED, PART_MASTERS, state_load_parted},
+	{RECORD_SESSION, PART_SESSIONS, state_load_session},
+	{RECORD_LOSS, PART_SESSIONS, state_load_loss},
+	{RECORD_CONN, PART_SESSIONS, state_load_conn},
+	{RECORD_RESOURCE, PART_NAMES, state_load_resource},
+	{RECORD_PERMIT_LEASE, PART_NAMES, state_load_permit_lease},
+	{RECORD_GRANT, PART_NAMES, state_load_grant},
+	{RECORD_WAITER, PART_NAMES, state_load_waiter},
+	{RECORD_MLOCK, PART_MLOCKS, state_load_mlock},
+	{RECORD_RELEASE, PART_RELEASES, state_load_release},
+	{RECORD_LATCH, PART_LATCHES, state_load_latch},
+	{RECORD_LATCH_REQUEST, PART_LATCHES, state_load_latch_request},
+	{RECORD_LATCH_QUOTA, PART_LATCHES, state_load_latch_quota},
+};
+
+/* Loads the next record. False: it is not the core's, or the state has failed. */
+static bool
+load_next(struct state_loader *l, enum part_of_state *part)
+{
+	unsigned type = record_next(l->r);
+
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++) {
+		if (type != loads[i].type)
+			continue;
+		if ((*part == PART_NONE) != (type == RECORD_CORE) || loads[i].part < *part)
+			record_fail(l->r, "its record of type %u is not where it belongs", type);
+		else
+			loads[i].load(l);
+		*part = loads[i].part;
+		return !l->r->failed;
+	}
+	if (*part == PART_NONE)
+		record_fail(l->r, "it does not begin with the numbers of the core");
+	return false;
+}
+
+static void
+count_acquires(struct core *core)
+{
+	const struct resource *r;
+	const struct lease *l;
+
+	core->acquires = 0;
+	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+			core->acquires += l->state == LEASE_ACQUIRING;
+	}
+}
+
+/* All records have been read: what follows from the whole. */
+static void
+load_rest(struct state_loader *l, int64_t lease_max_ms)
+{
+	struct core *core = l->core;
+	const char *wrong;
+
+	state_check_masters(l);
+	if (l->r->failed)
+		return;
+	count_acquires(core);
+	wrong = core_wrong(core, l->saved_ms);
+	if (wrong != NULL)
+		record_fail(l->r, "it contradicts itself: %s", wrong);
+	/* The rules may have longer leases by now, as after core_set_rules(); the masters are greeted anyway.
+	 */
+	(void)terms_ruled(core, lease_max_ms);
+	core->retry = true;
+}
+
+struct core *
+core_load(const struct core_settings *settings, struct now now, struct record *r)
+{
+	struct core *core = core_new(settings, now);
+	struct state_loader l = {.core = core, .r = r};
+	enum part_of_state part = PART_NONE;
+
+	if (core == NULL) {
+		record_fail(r, "there is no memory for it");
+		return NULL;
+	}
+	while (load_next(&l, &part))
+		continue;
+	if (!r->failed)
+		load_rest(&l, settings->lease_max_ms);
+	if (!r->failed)
+		return core;
+	core_free(core);
+	return NULL;
 }
