@@ -18,13 +18,10 @@
 #define WAIT_MOST_MS         1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
 #define RETRY_MS             200  /* after an error of the master */
 #define AGAIN_MS             40   /* after a call that did not leave, or found no scripts */
-#define FOREIGN_MAX          64   /* owner text kept for INSPECT */
 #define POLL_MS              40   /* for a foreign lock whose end is not told */
 #define REST_MS              30 /* after the lease was released for a foreign client, which has no place in our queue */
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
-#define SPLIT_MOST           6   /* rounds in a row without a winner; then the last one counts as a refusal */
 #define QUEUE_MASTER_MOST_MS 500 /* for the answer of the queue master alone */
-#define DEFER_MOST           2   /* rounds in a row that are left to the daemon that the queue master named */
 
 /* If an answer took longer than this, little of the lease would be left. */
 static int64_t

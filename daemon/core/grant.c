@@ -148,8 +148,7 @@ terms_new(struct core *core, struct grant *g)
 	return t;
 }
 
-/* Bounds a hold from now on: its end must be noticed. */
-static struct terms *
+struct terms *
 grant_bound(struct core *core, struct grant *g)
 {
 	return g->bounded ? g->terms : terms_new(core, g);
@@ -258,6 +257,27 @@ grant_spare(struct core *core, struct waiter *w)
 }
 
 void
+grant_join(struct core *core, struct grant *g)
+{
+	struct lease *l = g->lease;
+	struct session *s = g->session;
+
+	DL_APPEND2(l->grants, g, before, after);
+	l->resource->grant_count++;
+	if (l->kind == KIND_PERMITS)
+		l->resource->permit_leases.taken += l->permits;
+	if (s == NULL) {
+		core->counts.withheld++;
+		return;
+	}
+	LIST_INSERT_HEAD(&s->grants, g, in_session);
+	s->grant_count++;
+	holds_add(core, s, g);
+	user_take(s, l->permits);
+	core->counts.grants++;
+}
+
+void
 grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 {
 	struct session *s = w->session;
@@ -281,15 +301,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 		queue_answer(core, w, &full);
 		return;
 	}
-	DL_APPEND2(l->grants, g, before, after);
-	l->resource->grant_count++;
-	if (l->kind == KIND_PERMITS)
-		l->resource->permit_leases.taken += l->permits;
-	LIST_INSERT_HEAD(&s->grants, g, in_session);
-	s->grant_count++;
-	holds_add(core, s, g);
-	user_take(s, l->permits);
-	core->counts.grants++;
+	grant_join(core, g);
 	grant_answer(core, w, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);

@@ -114,6 +114,14 @@ grant_why(const struct grant *g)
  * answer cannot be given because the connection left RESP3, the hold ends, and so does the connection. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
+/* Puts a new hold on its lease, as the latest, and into its session; a withheld one has none. Its user is
+ * counted for a session only (user_left_behind()). */
+void grant_join(struct core *core, struct grant *g);
+
+/* Bounds a hold from now on: its end must be noticed. If it was not bounded, it lasts as long as its session
+ * does. */
+struct terms *grant_bound(struct core *core, struct grant *g);
+
 /* Begins LEASE and MAXHOLD; 0: none. */
 void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms);
 

@@ -419,6 +419,9 @@ void release_seats(struct core *core, const struct lease *l, int64_t place_ms);
 /* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
 void release_seats_from(struct core *core, const struct lease *l, int64_t from_ms);
 
+/* From now on it is found by its attempt and its master. False: out of memory, or there is one. */
+bool release_add(struct core *core, struct release *release) __attribute__((warn_unused_result));
+
 void release_vote(struct core *core, const struct vote *vote);
 /* The slot is another server from now on, which has no lease of ours. */
 void release_leave(struct core *core, unsigned master);

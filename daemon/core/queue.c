@@ -149,13 +149,34 @@ queue_close(struct core *core, struct resource *r)
 	r->queue = &core->nobody;
 }
 
+bool
+queue_join(struct core *core, struct waiter *w)
+{
+	struct resource *r = w->resource;
+	struct queue *q;
+
+	if (!queue_open(core, r))
+		return false;
+	q = r->queue;
+	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
+	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
+	if (w->async)
+		asyncs_add(core, w);
+	q->count++;
+	q->once += w->once;
+	q->async += w->async;
+	w->session->waiter_count++;
+	user_take(w->session, w->permits);
+	core->counts.waiters++;
+	return true;
+}
+
 struct waiter *
 queue_add(struct core *core, struct resource *r, struct conn *conn, const struct command *command,
 	int64_t until_ms, bool once)
 {
 	size_t bytes = command->owner.n + command->why.n + command->id.n;
 	struct waiter *w = freelist_new(core, sizeof(*w) + bytes);
-	struct queue *q;
 	char *at;
 
 	assert((command->kind == KIND_PERMITS) == (r->limit > 0));
@@ -164,10 +185,6 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	assert(conn->blocked == NULL || command->id.n > 0);
 	if (w == NULL)
 		return NULL;
-	if (!queue_open(core, r)) {
-		free(w);
-		return NULL;
-	}
 	at = w->bytes;
 	w->resource = r;
 	w->session = conn->session;
@@ -187,21 +204,13 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->why_n = keep(&at, command->why);
 	w->id_n = keep(&at, command->id);
 	timer_init(&w->timer, TIMER_WAITER);
+	if (!queue_join(core, w)) {
+		free(w);
+		return NULL;
+	}
 	queue_arm(core, w);
-
-	q = r->queue;
-	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
-	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
-	if (w->async)
-		asyncs_add(core, w);
-	else
+	if (!w->async)
 		conn->blocked = w;
-	q->count++;
-	q->once += once;
-	q->async += w->async;
-	w->session->waiter_count++;
-	user_take(w->session, w->permits);
-	core->counts.waiters++;
 	return w;
 }
 

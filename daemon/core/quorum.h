@@ -73,6 +73,10 @@ struct question {
 	enum lease_error error : 8; /* ACQUIRING: the error there; a refusal is none */
 };
 
+#define FOREIGN_MAX 64 /* owner text kept for INSPECT */
+#define SPLIT_MOST  6  /* rounds in a row without a winner; then the last one counts as a refusal */
+#define DEFER_MOST  2  /* rounds in a row that are left to the daemon that the queue master named */
+
 /* ACQUIRING, WAITING: the rounds of this acquire so far. */
 struct round_acquiring {
 	unsigned char split;        /* rounds in a row that no daemon won */

@@ -29,12 +29,11 @@ release_find(const struct core *core, uint64_t attempt, unsigned master)
 	return found;
 }
 
-static bool
+bool
 release_add(struct core *core, struct release *release)
 {
-	const struct release *same = release_find(core, release->of.attempt, (unsigned)release->of.master);
-
-	assert(same == NULL); /* an attempt is given up once at a master */
+	if (release_find(core, release->of.attempt, (unsigned)release->of.master) != NULL)
+		return false;
 	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
 	return release->hh.tbl != NULL;
 }
@@ -122,6 +121,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	const struct resource *r = l->resource;
 	struct slice name = resource_name(r), slots = release_slots(l, master);
 	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n);
+	const struct release *same;
 
 	assert(l->attempt != 0 && l->term_ms > 0);
 	if (u == NULL)
@@ -145,6 +145,9 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
 	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_RELEASE);
+	same = release_find(core, l->attempt, master);
+	assert(same == NULL); /* an attempt is given up once at a master */
+	(void)same;
 	if (!release_add(core, u)) {
 		free(u);
 		return;

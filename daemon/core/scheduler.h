@@ -155,6 +155,10 @@ struct queue {
 struct waiter *queue_add(struct core *core, struct resource *r, struct conn *conn,
 	const struct command *command, int64_t until_ms, bool once) __attribute__((warn_unused_result));
 
+/* Puts a waiter whose fields are set at the tail of its name, and into its session; its connection is not
+ * blocked by it. False: out of memory, and nothing has changed. */
+bool queue_join(struct core *core, struct waiter *w) __attribute__((warn_unused_result));
+
 /* Answers the waiter with this reply (a push if it is ASYNC) and removes it. */
 void queue_answer(struct core *core, struct waiter *w, const struct reply *reply);
 

@@ -25,7 +25,7 @@ slots_are_offered(const struct lease *l)
 	return l->kind == KIND_PERMITS && permit_lease_of(l)->offer != NULL;
 }
 
-static struct slots *
+struct slots *
 slots_new(struct core *core, struct slice text)
 {
 	struct slots *slots = freelist_new(core, sizeof(*slots) + text.n);
@@ -131,7 +131,7 @@ permit_lease_by_attempt(const struct core *core, uint64_t attempt)
 	return found;
 }
 
-static bool
+bool
 permit_lease_add(struct core *core, struct permit_lease *permit_lease)
 {
 	HASH_ADD(hh, core->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt), permit_lease);

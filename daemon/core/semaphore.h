@@ -93,6 +93,9 @@ struct lease *permit_lease_acquiring(const struct resource *r);
 /* Adds one, to be acquired. NULL: out of memory. */
 struct permit_lease *permit_lease_new(struct core *core, struct resource *r);
 
+/* From now on it is found by its attempt. False: out of memory. */
+bool permit_lease_add(struct core *core, struct permit_lease *s) __attribute__((warn_unused_result));
+
 /* It is not needed any more. It may be in any state, but without a hold. */
 void permit_lease_end(struct core *core, struct permit_lease *s);
 
@@ -117,6 +120,9 @@ void permit_leases_free(struct core *core, struct resource *r);
  * round asks for any slots, masters may give different ones. What most of them gave or could give is then the
  * offer, and the next round asks for exactly that.
  */
+
+/* NULL: out of memory. */
+struct slots *slots_new(struct core *core, struct slice text) __attribute__((warn_unused_result));
 
 /* It is known which slots might be had. */
 bool slots_are_offered(const struct lease *l);

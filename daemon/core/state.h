@@ -41,6 +41,7 @@ struct state_loader {
 	struct lease *lease;       /* of resource, or its last permit lease; NULL: none */
 	struct latch *latch;       /* the last one loaded; NULL: none */
 	unsigned masters;          /* MASTER records so far */
+	unsigned parted;           /* PARTED records so far */
 };
 
 /*
@@ -86,10 +87,14 @@ void state_load_mlock(struct state_loader *l);
 void state_save_resources(struct core *core, struct record *r);
 void state_load_resource(struct state_loader *l);
 void state_load_permit_lease(struct state_loader *l);
-void state_load_grant(struct state_loader *l);
-void state_load_waiter(struct state_loader *l);
 void state_save_releases(struct core *core, struct record *r);
 void state_load_release(struct state_loader *l);
+
+/* state_hold.c: the holds on a lease, and the waits for a name. */
+void state_save_grants(struct core *core, struct record *r, struct lease *l);
+void state_save_waiters(struct core *core, struct record *r, struct resource *name);
+void state_load_grant(struct state_loader *l);
+void state_load_waiter(struct state_loader *l);
 
 /* state_master.c: the set of masters, its slots, and the servers that slots were before. */
 void state_save_masters(struct core *core, struct record *r);
@@ -104,5 +109,13 @@ void state_save_latches(struct core *core, struct record *r);
 void state_load_latch(struct state_loader *l);
 void state_load_latch_request(struct state_loader *l);
 void state_load_latch_quota(struct state_loader *l);
+
+/*
+ * state_master.c: the first step after core_load() (core.resumes) says again what the driver of another
+ * process does not know: ACTION_MASTER for each slot that is not what the configuration names there
+ * (core.rerouted), ACTION_LISTEN for each name that is listened for, ACTION_WATCH for each process that a
+ * session is bound to.
+ */
+void state_resume(struct core *core);
 
 #endif

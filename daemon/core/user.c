@@ -31,7 +31,7 @@ user_remove(struct core *core, struct user *user)
 	HASH_DELETE(hh, core->users, user);
 }
 
-static struct user *
+struct user *
 user_get(struct core *core, uint64_t id)
 {
 	struct user *u = user_find(core, id);

@@ -29,6 +29,10 @@ struct user {
 	int64_t latches;  /* made by its sessions (latch.h) */
 };
 
+/* The user with this number, made if it is not known. It goes when the first thing that counts for it has
+ * come and gone. NULL: out of memory. */
+struct user *user_get(struct core *core, uint64_t id) __attribute__((warn_unused_result));
+
 /* Begins to count for the user of its peer. False: out of memory. */
 bool user_join(struct core *core, struct session *s) __attribute__((warn_unused_result));
 /* Counts from now on for the user that its peer has become. False: it counts as before, because that user has
