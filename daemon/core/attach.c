@@ -20,32 +20,25 @@ conn_find(const struct core *core, conn_id id)
 	return map_find(&core->conns, id);
 }
 
-static bool
-conn_add(struct core *core, struct conn *conn)
+struct conn *
+conn_new(struct core *core, conn_id id)
 {
-	return map_add(&core->conns, conn->id, conn) == 0;
+	struct conn *conn = freelist_new(core, sizeof(*conn));
+
+	assert(id != 0 && conn_find(core, id) == NULL);
+	if (conn == NULL)
+		return NULL;
+	conn->id = id;
+	if (map_add(&core->conns, id, conn) == 0)
+		return conn;
+	free(conn);
+	return NULL;
 }
 
 static void
 conn_remove(struct core *core, struct conn *conn)
 {
 	map_remove(&core->conns, conn->id, conn);
-}
-
-static struct session *
-session_bound(const struct core *core, const struct process *process)
-{
-	struct session *found;
-
-	HASH_FIND(hh_process, core->bound, process, sizeof(*process), found);
-	return found;
-}
-
-static bool
-session_add_bound(struct core *core, struct session *session)
-{
-	HASH_ADD(hh_process, core->bound, process, sizeof(session->process), session);
-	return session->hh_process.tbl != NULL;
 }
 
 static void
@@ -134,17 +127,10 @@ attach_take_over(struct core *core, struct conn *conn)
 void
 attach_open(struct core *core, conn_id id, const struct peer *peer)
 {
-	struct conn *conn = freelist_new(core, sizeof(*conn));
+	struct conn *conn = conn_new(core, id);
 	struct session *s;
 
-	assert(id != 0 && conn_find(core, id) == NULL);
 	if (conn == NULL) {
-		emit_close(core, id);
-		return;
-	}
-	conn->id = id;
-	if (!conn_add(core, conn)) {
-		free(conn);
 		emit_close(core, id);
 		return;
 	}
@@ -252,9 +238,7 @@ attach_bind(struct core *core, struct conn *conn, const struct process *process)
 				(long long)s->process.pid);
 			return;
 		}
-		s->process = *process;
-		if (!session_add_bound(core, s)) {
-			memset(&s->process, 0, sizeof(s->process));
+		if (!session_bind(core, s, process)) {
 			emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 			return;
 		}

@@ -471,8 +471,8 @@ deferred_looks(struct core *core)
 	return d->looks;
 }
 
-static void
-deferred_add(struct core *core, struct session *s)
+void
+deadlock_defer(struct core *core, struct session *s)
 {
 	struct deferred_checks *d = &core->deferred;
 
@@ -527,7 +527,7 @@ search_end(struct search *search, struct core *core, struct session *s)
 	core->deferred.looks = search->looks;
 	core->deferred.looked += search->most - search->looks;
 	if (search->looks == 0 && search->most < DEADLOCK_LOOKS)
-		deferred_add(core, s);
+		deadlock_defer(core, s);
 }
 
 /* If not, the wait only asks the masters, and no way leads on from it (each_keeper()). */

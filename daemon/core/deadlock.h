@@ -65,6 +65,8 @@ bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *ou
  * something while it is blocked. If so, refuses one of its waits. */
 void deadlock_look(struct core *core, struct session *s);
 
+/* A search for this session is put off. */
+void deadlock_defer(struct core *core, struct session *s);
 /* Runs searches that were put off. */
 void deadlock_timer(struct core *core);
 /* The session ends. */

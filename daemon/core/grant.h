@@ -245,8 +245,13 @@ struct loss *loss_find(
 /* One that the session has not been told of; NULL: none. */
 const struct loss *loss_untold(const struct session *s);
 
-/* The name of the lock that was lost. */
+/* The name of the lock that was lost, and the tag of its hold. */
 struct slice loss_name(const struct loss *loss);
+struct slice loss_owner(const struct loss *loss);
+
+/* Remembers a loss, in place of an earlier one of this name with this tag. False: out of memory. */
+bool loss_put(struct core *core, struct session *s, struct slice name, struct slice owner,
+	enum loss_reason reason, bool told, int64_t token);
 
 /* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
  * answer, for a request with several names; n == 0: the request has one name. */

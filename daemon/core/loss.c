@@ -97,6 +97,14 @@ loss_name(const struct loss *loss)
 	return (struct slice){loss->bytes + sizeof(name_n), name_n};
 }
 
+struct slice
+loss_owner(const struct loss *loss)
+{
+	size_t before = sizeof(uint16_t) + loss_name(loss).n;
+
+	return (struct slice){loss->bytes + before, loss->hh.keylen - before};
+}
+
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
@@ -120,32 +128,39 @@ loss_is_one_too_many(const struct core *core, const struct session *s)
 	       s->user->losses > core->settings.per_user.locks;
 }
 
-/* Out of memory, the hold is simply gone: NOTHELD instead of LOST. */
-static void
-loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool told)
+bool
+loss_put(struct core *core, struct session *s, struct slice name, struct slice owner, enum loss_reason reason,
+	bool told, int64_t token)
 {
-	struct loss_key key;
-	struct loss *loss;
+	struct loss_key key = loss_key(core, name, owner);
+	struct loss *loss = loss_with(s, &key);
 
-	key = loss_key(core, resource_name(g->lease->resource), grant_owner(g));
-	loss = loss_with(s, &key);
 	/* The session has locked and lost this name before. */
 	if (loss != NULL)
 		loss_forget(core, s, loss);
 	loss = freelist_new(core, sizeof(*loss) + key.n);
 	if (loss == NULL)
-		return;
+		return false;
 	memcpy(loss->bytes, key.bytes, key.n);
 	loss->reason = reason;
 	loss->told = told;
-	loss->token = g->token;
+	loss->token = token;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, s->losses, loss->bytes, key.n, key.hash, loss);
 	if (loss->hh.tbl == NULL) {
 		free(loss);
-		return;
+		return false;
 	}
 	user_remind(s, 1);
-	if (loss_is_one_too_many(core, s))
+	return true;
+}
+
+/* Out of memory, the hold is simply gone: NOTHELD instead of LOST. */
+static void
+loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool told)
+{
+	struct slice name = resource_name(g->lease->resource);
+
+	if (loss_put(core, s, name, grant_owner(g), reason, told, g->token) && loss_is_one_too_many(core, s))
 		loss_forget(core, s, s->losses);
 }
 

@@ -350,7 +350,7 @@ mlock_put(struct mlock *b, struct slice name, size_t place)
 	b->parts[i] = (struct part){.mlock = b, .name = name, .place = place};
 }
 
-static struct mlock *
+struct mlock *
 mlock_new(struct core *core, struct conn *conn, const struct command *c)
 {
 	size_t bytes = c->owner.n + c->why.n;

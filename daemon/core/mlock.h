@@ -66,6 +66,11 @@ struct mlock {
 void mlock_begin(struct core *core, struct conn *conn, const struct command *command);
 void mlock_munlock(struct core *core, struct conn *conn, const struct command *command);
 
+/* Makes one of which nothing is held or waited for yet, on a connection that waits for nothing; its WAIT has
+ * no end. NULL: out of memory. */
+struct mlock *mlock_new(struct core *core, struct conn *conn, const struct command *command)
+	__attribute__((warn_unused_result));
+
 /* Before a step ends: decides what follows for the dirty ones. False: none was dirty. */
 bool mlock_schedule(struct core *core);
 
@@ -96,6 +101,9 @@ part_of(const struct grant *g)
  * begun never finds the room taken. part_join(): the MLOCK counts it from now on; part_leave(): no longer. */
 void part_join(struct part *p);
 void part_leave(struct part *p);
+
+/* It has this hold, which has terms and is no part yet. */
+void part_hold(struct part *p, struct grant *g);
 
 /* Its waiter was granted this hold; its waiter is refused; its hold is about to end. */
 void part_granted(struct core *core, struct waiter *w, struct grant *g);

@@ -35,15 +35,22 @@ part_leave(struct part *p)
 }
 
 void
+part_hold(struct part *p, struct grant *g)
+{
+	assert(g->terms->part == NULL);
+	p->grant = g;
+	g->terms->part = p;
+	g->lease->resource->parts = true;
+}
+
+void
 part_granted(struct core *core, struct waiter *w, struct grant *g)
 {
 	struct part *p = w->part;
 
 	p->mlock->lock.retries = w->retries;
 	p->waiter = NULL;
-	p->grant = g;
-	g->terms->part = p;
-	g->lease->resource->parts = true;
+	part_hold(p, g);
 	part_set_dirty(core, p);
 }
 

@@ -45,6 +45,27 @@ session_remove(struct core *core, struct session *session)
 	HASH_DELETE(hh, core->sessions, session);
 }
 
+struct session *
+session_bound(const struct core *core, const struct process *process)
+{
+	struct session *found;
+
+	HASH_FIND(hh_process, core->bound, process, sizeof(*process), found);
+	return found;
+}
+
+bool
+session_bind(struct core *core, struct session *s, const struct process *process)
+{
+	assert(s->process.pid == 0 && process->pid != 0);
+	s->process = *process;
+	HASH_ADD(hh_process, core->bound, process, sizeof(s->process), s);
+	if (s->hh_process.tbl != NULL)
+		return true;
+	memset(&s->process, 0, sizeof(s->process));
+	return false;
+}
+
 static void
 session_remove_bound(struct core *core, struct session *session)
 {
@@ -52,13 +73,13 @@ session_remove_bound(struct core *core, struct session *session)
 }
 
 struct session *
-session_new(struct core *core, const struct peer *peer)
+session_make(struct core *core, session_id id, const struct peer *peer)
 {
 	struct session *s = freelist_new(core, sizeof(*s));
 
 	if (s == NULL)
 		return NULL;
-	s->id = core->session_ids + 1;
+	s->id = id;
 	s->peer = *peer;
 	s->opened_ms = core->now.ms;
 	s->heard_ms = core->now.ms;
@@ -77,8 +98,17 @@ session_new(struct core *core, const struct peer *peer)
 		free(s);
 		return NULL;
 	}
-	core->session_ids++;
 	core->counts.sessions++;
+	return s;
+}
+
+struct session *
+session_new(struct core *core, const struct peer *peer)
+{
+	struct session *s = session_make(core, core->session_ids + 1, peer);
+
+	if (s != NULL)
+		core->session_ids++;
 	return s;
 }
 

@@ -83,8 +83,10 @@ struct session {
 /* NULL: there is none. */
 struct session *session_find(const struct core *core, session_id id);
 
-/* NULL: out of memory. */
+/* NULL: out of memory. session_make(): with an id that no session has. */
 struct session *session_new(struct core *core, const struct peer *peer) __attribute__((warn_unused_result));
+struct session *session_make(struct core *core, session_id id, const struct peer *peer)
+	__attribute__((warn_unused_result));
 
 /* What is known of its client changed. */
 void session_peer(struct core *core, struct session *s, const struct peer *peer);
@@ -102,6 +104,11 @@ void session_clear(struct core *core, struct session *s, enum end end);
  */
 bool session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, int64_t ms);
 
+/* It is bound to this process, to which no other session is. False: out of memory. */
+bool session_bind(struct core *core, struct session *s, const struct process *process)
+	__attribute__((warn_unused_result));
+/* The session that is bound to it; NULL: none. */
+struct session *session_bound(const struct core *core, const struct process *process);
 /* The process that it is bound to keeps it no longer. */
 void session_unbind(struct core *core, struct session *s);
 
@@ -124,6 +131,8 @@ void session_onloss(struct core *core, struct conn *conn, enum onloss onloss);
 
 /* NULL: there is none. */
 struct conn *conn_find(const struct core *core, conn_id id);
+/* One that speaks for no session yet, with a number that no connection has. NULL: out of memory. */
+struct conn *conn_new(struct core *core, conn_id id) __attribute__((warn_unused_result));
 
 void attach_open(struct core *core, conn_id id, const struct peer *peer);
 void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
