@@ -88,6 +88,15 @@ latch_forget(struct core *core, struct latch *l)
 	freelist_retire(core, &l->freed);
 }
 
+void
+latch_idle(struct core *core, struct latch *l)
+{
+	assert(!l->idle);
+	TAILQ_INSERT_TAIL(&core->idle, l, in_idle);
+	core->idle_count++;
+	l->idle = true;
+}
+
 /* No request is about the latch. What was learned is remembered for as long as it may be of use. */
 static void
 latch_rest(struct core *core, struct latch *l)
@@ -97,14 +106,11 @@ latch_rest(struct core *core, struct latch *l)
 		return;
 	}
 	timer_arm(&core->timers, &l->timer, l->ends_ms);
-	if (l->idle)
-		return;
-	TAILQ_INSERT_TAIL(&core->idle, l, in_idle);
-	core->idle_count++;
-	l->idle = true;
+	if (!l->idle)
+		latch_idle(core, l);
 }
 
-static struct latch *
+struct latch *
 latch_new(struct core *core, struct slice name)
 {
 	struct latch *l = freelist_new(core, sizeof(*l) + name.n);

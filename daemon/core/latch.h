@@ -118,6 +118,11 @@ bool latch_known(const struct core *core);
 /* The latch of this name; NULL: none is known. */
 struct latch *latch_find(const struct core *core, struct slice name);
 
+/* One of which nothing is known yet. NULL: out of memory. */
+struct latch *latch_new(struct core *core, struct slice name) __attribute__((warn_unused_result));
+/* No request is about it: it is the last of the idle ones. */
+void latch_idle(struct core *core, struct latch *l);
+
 /* LATCH SET, DOWN, AWAIT, COUNT: answers now or later. */
 void latch_begin(struct core *core, struct conn *conn, const struct command *command);
 
@@ -162,6 +167,11 @@ struct latch_request *latch_request_find(const struct core *core, uint64_t attem
 /* Makes a request of this command, due. wait_ms: for AWAIT, -1: for ever. NULL: out of memory. */
 struct latch_request *latch_request_add(struct core *core, struct latch *l, struct conn *conn,
 	const struct command *command, int64_t wait_ms) __attribute__((warn_unused_result));
+
+/* Takes a copy of this request about the latch: all but the timer and the call, which it does not have yet,
+ * and the bytes, which its tag gives. NULL: out of memory. */
+struct latch_request *latch_request_put(struct core *core, struct latch *l, struct conn *conn,
+	const struct latch_request *what) __attribute__((warn_unused_result));
 
 /* Nothing more is sent for it: a latch that surely was not made no longer counts for its user. */
 void latch_request_forgo(struct core *core, const struct latch_request *a);
@@ -224,6 +234,12 @@ struct latch_quota {
  * which session did each step. */
 int64_t latch_quota_cost(int64_t steps);
 
+/* The one of this latch; NULL: none. */
+struct latch_quota *latch_quota_find(const struct core *core, uint64_t latch);
+/* Counts a latch, of which no quota is known, for the user. Its timer has to be armed. NULL: out of memory.
+ */
+struct latch_quota *latch_quota_new(struct core *core, struct user *user, uint64_t latch, int64_t cost)
+	__attribute__((warn_unused_result));
 /* A SET is about to be sent; ends_ms: the end of its LEASE, or TIMER_NEVER. False: out of memory. */
 bool latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t steps, int64_t ends_ms)
 	__attribute__((warn_unused_result));

@@ -19,7 +19,7 @@
 #define DAY_MS          86400000 /* lifetime of an unused latch without LEASE, as in lua/latch.lua */
 #define STEPS_OF_A_UNIT 100
 
-static struct latch_quota *
+struct latch_quota *
 latch_quota_find(const struct core *core, uint64_t latch)
 {
 	struct latch_quota *found;
@@ -56,22 +56,32 @@ latch_quota_end(struct core *core, struct latch_quota *m)
 	free(m);
 }
 
-bool
-latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t steps, int64_t ends_ms)
+struct latch_quota *
+latch_quota_new(struct core *core, struct user *user, uint64_t latch, int64_t cost)
 {
 	struct latch_quota *m = calloc(1, sizeof(*m));
 
 	if (m == NULL)
-		return false;
+		return NULL;
 	m->latch = latch;
 	m->user = user;
-	m->cost = latch_quota_cost(steps);
+	m->cost = cost;
 	timer_init(&m->timer, TIMER_LATCH_QUOTA);
 	if (!latch_quota_add(core, m)) {
 		free(m);
-		return false;
+		return NULL;
 	}
 	user_latch_enter(user, m->cost);
+	return m;
+}
+
+bool
+latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t steps, int64_t ends_ms)
+{
+	struct latch_quota *m = latch_quota_new(core, user, latch, latch_quota_cost(steps));
+
+	if (m == NULL)
+		return false;
 	/* In case no answer tells what became of the latch: the longest that it can exist. */
 	if (ends_ms == TIMER_NEVER)
 		ends_ms = queue_once_until(core) + DAY_MS + drift_ms(DAY_MS);
@@ -201,37 +211,61 @@ until_ms(const struct core *core, const struct latch_request *a, int64_t wait_ms
 }
 
 struct latch_request *
-latch_request_add(
-	struct core *core, struct latch *l, struct conn *conn, const struct command *c, int64_t wait_ms)
+latch_request_put(struct core *core, struct latch *l, struct conn *conn, const struct latch_request *what)
 {
-	struct latch_request *a = freelist_new(core, sizeof(*a) + c->owner.n);
+	struct latch_request *a = freelist_new(core, sizeof(*a) + what->tag.n);
 
 	if (a == NULL)
 		return NULL;
-	a->id = kind_of(c->verb) == LATCH_REQUEST_SET ? core_random(core) | 1 : 0;
-	a->ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER;
-	if (a->id != 0 && !latch_quota_begin(core, conn->session->user, a->id, c->steps, a->ends_ms)) {
-		free(a);
-		return NULL;
-	}
 	a->latch = l;
 	a->conn = conn;
-	a->kind = kind_of(c->verb);
-	a->place = LATCH_REQUEST_DUE;
-	a->once = a->kind != LATCH_REQUEST_AWAIT || wait_ms == 0;
-	a->since = core->attempts;
-	a->since_ms = core->now.ms;
-	a->session = conn->session->id;
-	a->steps = c->steps > 0 ? c->steps : 1;
-	if (c->owner.n > 0)
-		memcpy(a->bytes, c->owner.p, c->owner.n);
-	a->tag = (struct slice){a->bytes, c->owner.n};
+	a->kind = what->kind;
+	a->place = what->place;
+	a->once = what->once;
+	a->unsure = what->unsure;
+	a->since = what->since;
+	a->memory = what->memory;
+	a->id = what->id;
+	a->session = what->session;
+	a->steps = what->steps;
+	a->since_ms = what->since_ms;
+	a->ends_ms = what->ends_ms;
+	if (what->tag.n > 0)
+		memcpy(a->bytes, what->tag.p, what->tag.n);
+	a->tag = (struct slice){a->bytes, what->tag.n};
 	timer_init(&a->timer, TIMER_LATCH_REQUEST);
-	timer_arm(&core->timers, &a->timer, until_ms(core, a, wait_ms));
-	TAILQ_INSERT_TAIL(&l->requests[LATCH_REQUEST_DUE], a, in_place);
+	TAILQ_INSERT_TAIL(&l->requests[a->place], a, in_place);
 	l->patient += is_patient(a);
 	core->counts.requests++;
 	conn->latch_request = a;
+	return a;
+}
+
+struct latch_request *
+latch_request_add(
+	struct core *core, struct latch *l, struct conn *conn, const struct command *c, int64_t wait_ms)
+{
+	enum latch_request_kind kind = kind_of(c->verb);
+	struct latch_request *a,
+		what = {.kind = kind,
+			.place = LATCH_REQUEST_DUE,
+			.once = kind != LATCH_REQUEST_AWAIT || wait_ms == 0,
+			.since = core->attempts,
+			.id = kind == LATCH_REQUEST_SET ? core_random(core) | 1 : 0,
+			.session = conn->session->id,
+			.steps = c->steps > 0 ? c->steps : 1,
+			.since_ms = core->now.ms,
+			.ends_ms = c->lease_ms > 0 ? core->now.ms + c->lease_ms : TIMER_NEVER,
+			.tag = c->owner};
+
+	if (what.id != 0 && !latch_quota_begin(core, conn->session->user, what.id, c->steps, what.ends_ms))
+		return NULL;
+	a = latch_request_put(core, l, conn, &what);
+	if (a == NULL) {
+		latch_quota_drop(core, what.id);
+		return NULL;
+	}
+	timer_arm(&core->timers, &a->timer, until_ms(core, a, wait_ms));
 	return a;
 }
 

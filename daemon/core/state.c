@@ -98,7 +98,7 @@ core_fields(struct record *r, struct core *core)
 	record_number(r, &core->past);
 	core->awake_ms = state_time(r, core->awake_ms);
 	core->newcomers_until_ms = state_time(r, core->newcomers_until_ms);
-	core->guarded_ms = record_range(r, core->guarded_ms, 1, COMMAND_MS_MAX);
+	core->guarded_ms = record_range(r, core->guarded_ms, 1, STATE_TIME_MAX);
 	record_unsigned(r, &core->latch_quotas_memory);
 	core->seats = (unsigned)record_range(r, core->seats, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
