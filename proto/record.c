@@ -103,10 +103,12 @@ record_next(struct record *r)
 	length = (size_t)get_little(r->in.p + 2, 4);
 	r->in.p += HEAD_BYTES;
 	r->in.n -= HEAD_BYTES;
-	if (length > r->in.n) {
+	if (r->type == 0)
+		record_fail(r, "it has a record without a number");
+	else if (length > r->in.n)
 		record_fail(r, "its record of type %u ends in the middle", r->type);
+	if (r->failed)
 		return 0;
-	}
 	r->body = (struct slice){r->in.p, length};
 	r->in.p += length;
 	r->in.n -= length;
