@@ -83,7 +83,7 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	HOLDS(c, t == NULL || t->spare_first == 0 || t->spare_first > held->token_last);
 	/* A lease with work under way has a round. */
 	HOLDS(c, t != NULL || (held->renewal != RENEWAL_ASKING && !held->wanted && !held->lines));
-	HOLDS(c, !held->lines || (l->kind == KIND_SHARED && at_ms <= t->line_ms));
+	HOLDS(c, !held->lines || (l->kind == KIND_SHARED && t != NULL && at_ms <= t->line_ms));
 	/* A held lease can only change to shared: the masters may be told later, never before. */
 	HOLDS(c, held->told == l->kind || l->kind == KIND_SHARED);
 }
@@ -449,8 +449,10 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	check_queues(c, core);
 	check_sessions(c, core, &seen);
 	check_conns(c, core, &seen);
-	for (const struct release *u = core->releases; u != NULL; u = u->hh.next)
+	for (const struct release *u = core->releases; u != NULL; u = u->hh.next) {
+		HOLDS(c, timer_at(&core->timers, &u->timer) <= u->give_up_ms && u->give_up_ms != TIMER_NEVER);
 		seen.releasing++;
+	}
 	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next)
 		check_latch(c, core, l, &seen);
 	HOLDS(c, seen.latches == core->counts.latches && seen.requests == core->counts.requests);

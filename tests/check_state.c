@@ -1,0 +1,671 @@
+/*
+ * check_state: a daemon is handed over in the middle of a story: its core is saved at rest, loaded, and goes
+ * on. Each client gets what it would have got. The state that was saved, cut or changed anywhere, is refused
+ * or is one that a core can have; it never ends the process.
+ */
+#include "daemon/core/core_inner.h"
+#include "daemon/core/state.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct story w;
+static char why[RECORD_WHY_MAX];
+
+static void
+begin(void)
+{
+	story_ready(&w);
+}
+
+static void
+end(void)
+{
+	story_done(&w);
+}
+
+/* ---- the hand-over ---- */
+
+static void
+save(struct core *core, struct buffer *out)
+{
+	struct record r;
+
+	buffer_init(out, SIZE_MAX / 2);
+	record_save(&r, out);
+	core_save(core, &r);
+	record_begin(&r, RECORD_END);
+	record_end(&r);
+	ck_assert_msg(!r.failed, "%s", r.why);
+}
+
+/* NULL: it was refused, and `why` says why. */
+static struct core *
+load(const char *bytes, size_t n)
+{
+	struct record r;
+	struct core *core = NULL;
+
+	if (record_load(&r, (struct slice){bytes, n}))
+		core = core_load(&w.settings, w.now, &r);
+	if (core != NULL && r.type != RECORD_END) {
+		record_fail(&r, "the core's part ends with a record that is none of the others");
+		core_free(core);
+		core = NULL;
+	}
+	memcpy(why, r.why, sizeof(why));
+	return core;
+}
+
+/* Loads bytes that may be damaged. What is taken all the same is a core that goes on. */
+static bool
+try(const char *bytes, size_t n)
+{
+	struct actions actions;
+	struct core *core = load(bytes, n);
+
+	if (core == NULL) {
+		ck_assert_str_ne(why, "");
+		return false;
+	}
+	actions_init(&actions);
+	core_step(core, w.now, &(struct event){.type = EVENT_TIMER}, &actions);
+	core_check(core, w.now.ms);
+	actions_done(&actions);
+	core_free(core);
+	return true;
+}
+
+static void
+ck_cut(const struct buffer *state)
+{
+	for (size_t n = 0; n < buffer_length(state); n++) {
+		char *bytes = malloc(n + 1);
+
+		ck_assert_ptr_nonnull(bytes);
+		memcpy(bytes, buffer_bytes(state), n);
+		ck_assert(!try(bytes, n));
+		free(bytes);
+	}
+}
+
+static void
+ck_changed(const struct buffer *state)
+{
+	static const unsigned char flips[] = {0x01, 0x80, 0xff};
+	size_t n = buffer_length(state);
+	char *bytes = malloc(n);
+
+	ck_assert_ptr_nonnull(bytes);
+	memcpy(bytes, buffer_bytes(state), n);
+	for (size_t i = 0; i < n; i++) {
+		for (size_t f = 0; f < sizeof(flips); f++) {
+			bytes[i] = (char)(bytes[i] ^ (char)flips[f]);
+			(void)try(bytes, n);
+			bytes[i] = buffer_bytes(state)[i];
+		}
+	}
+	free(bytes);
+}
+
+/* The links go down, and the next process takes over. Returns what it does when the masters are back. */
+static const char *
+handed_over(void)
+{
+	struct buffer first, second;
+	struct core *core;
+
+	for (w.at = 0; w.at < w.settings.masters; w.at++)
+		link_down(&w, "handed over");
+	while (!core_rests(w.core))
+		after(&w, 1);
+	save(w.core, &first);
+	core = load(buffer_bytes(&first), buffer_length(&first));
+	ck_assert_msg(core != NULL, "%s", why);
+	core_check(core, w.now.ms);
+	save(core, &second);
+	if (w.settings.lease_max_ms == LEASE_MS)
+		ck_assert(slice_equal((struct slice){buffer_bytes(&first), buffer_length(&first)},
+			(struct slice){buffer_bytes(&second), buffer_length(&second)}));
+	ck_cut(&first);
+	ck_changed(&first);
+	buffer_done(&first);
+	buffer_done(&second);
+	core_free(w.core);
+	w.core = core;
+	for (w.at = 0; w.at < w.settings.masters; w.at++) {
+		link_up(&w);
+		hello(&w, true, MEMORY + w.at);
+	}
+	w.at = 0;
+	return w.trace;
+}
+
+/* ---- names ---- */
+
+static const char *
+lock_async(conn_id conn, const char *name, const char *id)
+{
+	return run(&w, conn, (struct command){.verb = VERB_LOCK, .name = slice_of(name), .id = slice_of(id)});
+}
+
+START_TEST(a_daemon_without_clients_goes_on)
+{
+	for (conn_id c = 1; c <= 4; c++)
+		close_as(&w, c, END_CLEAN);
+	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_OPEN, .conn = 5, .peer = &(struct peer){.uid = 0}}),
+		"");
+	ck_assert_str_eq(lock(&w, 5, "a"), "acquire a#1");
+}
+END_TEST
+
+START_TEST(a_hold_is_held_on_with_its_token)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_as(&w, 1, "b", "tag");
+	granted(&w, "b", 2, 700);
+	lock_as(&w, 1, "b", "tag");
+	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(lock(&w, 1, "a"), "c1 -HELD");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_UNLOCK, .name = SLICE("b"), .owner = SLICE("tag")}),
+		"c1 :1");
+}
+END_TEST
+
+START_TEST(waits_keep_their_order_and_get_the_next_tokens)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	lock_async(3, "a", "x");
+	lock_async(3, "b", "y");
+	granted(&w, "b", 2, 900);
+	lock(&w, 4, "a");
+	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 push grant x");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | c4 :503");
+	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | release b#2");
+}
+END_TEST
+
+START_TEST(a_wait_ends_when_it_would_have_ended)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 120});
+	run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .retries = 3});
+	after(&w, 20);
+	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(after(&w, 99), "");
+	ck_assert_str_eq(after(&w, 1), "c2 null");
+}
+END_TEST
+
+START_TEST(a_wait_for_another_daemon_asks_again)
+{
+	lock(&w, 1, "a");
+	busy(&w, "a", 1);
+	ck_assert_str_eq(handed_over(), "acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 500), "c1 :500");
+}
+END_TEST
+
+START_TEST(readers_read_on_and_a_writer_waits_for_them)
+{
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_shared(&w, 2, "a");
+	lock(&w, 3, "a");
+	lock_shared(&w, 4, "a");
+	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1 shared | acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 1600), "c3 :1600");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | c4 :1601");
+}
+END_TEST
+
+START_TEST(permits_stay_taken)
+{
+	const struct command two = {
+		.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_PERMITS, .limit = 3, .permits = 2};
+
+	run(&w, 1, two);
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .token_first = 100,
+			 .token_last = 199,
+			 .slots = SLICE("0,1")});
+	run(&w, 2, two);
+	answer(&w, CALL_ACQUIRE, OUTCOME_BUSY, "a", 2);
+	handed_over();
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a")}), "c3 -WRONGKIND");
+}
+END_TEST
+
+START_TEST(what_ends_by_its_terms_ends_then)
+{
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .lease_ms = 200});
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "capped");
+	granted(&w, "capped", 2, 700);
+	run(&w, 2, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_PUSH});
+	after(&w, 50);
+	handed_over();
+	ck_assert_str_eq(after(&w, 149), "");
+	ck_assert_str_eq(after(&w, 1), "release a#1");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(after(&w, 100), "c2 push lost capped | release capped#2");
+}
+END_TEST
+
+START_TEST(an_abandoned_hold_is_withheld_to_its_deadline)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_ABANDONED);
+	handed_over();
+	ck_assert_str_eq(after(&w, 900), "renew a#1");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(after(&w, 87), "");
+	ck_assert_str_eq(after(&w, 2), "c2 :501");
+}
+END_TEST
+
+START_TEST(a_lease_that_ended_meanwhile_is_lost)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	link_down(&w, "away");
+	after(&w, 100);
+	handed_over();
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :878");
+	answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_TIMER}), "");
+}
+END_TEST
+
+START_TEST(a_release_without_an_answer_is_sent_again)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
+	answer(&w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1);
+	ck_assert_str_eq(handed_over(), "release a#1");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
+}
+END_TEST
+
+START_TEST(an_unused_lease_is_kept_for_its_time)
+{
+	story_done(&w);
+	story_retaining(&w, 3, 300);
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 1, 500);
+	w.at = 0;
+	unlock(&w, 1, "a");
+	handed_over();
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	ck_assert_str_eq(after(&w, 299), "");
+	ck_assert_str_eq(after(&w, 1), "release a#1@1 | release a#1@2 | release a#1@3");
+}
+END_TEST
+
+/* ---- sessions ---- */
+
+static void
+ask_secret(conn_id conn, struct command command, char secret[64])
+{
+	run(&w, conn, command);
+	ck_assert_int_eq(w.actions.list[0].u.reply.type, REPLY_TEXT);
+	(void)snprintf(secret, 64, "%.48s", w.actions.list[0].u.reply.text);
+}
+
+START_TEST(a_detached_session_is_resumed_with_what_it_holds_and_waits_for)
+{
+	char secret[64];
+
+	ask_secret(1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 4000}, secret);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_async(1, "b", "x");
+	granted(&w, "b", 2, 700);
+	lock(&w, 2, "c");
+	granted(&w, "c", 3, 900);
+	lock(&w, 1, "c");
+	close_as(&w, 1, END_ABANDONED);
+	unlock(&w, 2, "c");
+	handed_over();
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)}),
+		"c3 :3");
+	ck_assert_str_eq(lock(&w, 3, "c"), "c3 :901");
+	ck_assert_str_eq(check(&w, 3, "a"), "c3 :977");
+}
+END_TEST
+
+START_TEST(a_grace_ends_when_it_would_have_ended)
+{
+	char secret[64];
+
+	ask_secret(1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 400}, secret);
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 1, "a");
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, 300);
+	handed_over();
+	after(&w, 100);
+	after(&w, 51);
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)}),
+		"c3 -ERR");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1");
+}
+END_TEST
+
+START_TEST(a_silent_session_is_closed_when_it_would_have_been)
+{
+	run(&w, 1, (struct command){.verb = VERB_SESSION_HEARTBEAT, .heartbeat_ms = 200});
+	after(&w, 150);
+	handed_over();
+	ck_assert(core_wants_heartbeat(w.core, 1));
+	after(&w, 50);
+	ck_assert_str_eq(after(&w, 26), "c1 close");
+}
+END_TEST
+
+START_TEST(a_session_ends_with_the_process_that_it_is_bound_to)
+{
+	const struct process process = {4711, 1};
+
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_GONE);
+	handed_over();
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_BIND, .conn = 3, .process = process}), "c3 :1");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_CLOSE, .conn = 3, .end = END_GONE}), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "c2 :501");
+}
+END_TEST
+
+START_TEST(a_loss_is_told_once)
+{
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	lock_as(&w, 1, "a", "tag");
+	granted(&w, "a", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	handed_over();
+	ck_assert_str_eq(lock_as(&w, 1, "a", "tag"), "c1 -LOST");
+	ck_assert_str_eq(lock_as(&w, 1, "a", "tag"), "");
+}
+END_TEST
+
+START_TEST(a_connection_that_takes_no_pushes_is_closed)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_async(2, "a", "x");
+	step(&w, &(struct event){.type = EVENT_NO_PUSH, .conn = 2, .no_push = true});
+	handed_over();
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 close | release a#1");
+}
+END_TEST
+
+/* ---- MLOCK ---- */
+
+static const char *
+mlock(conn_id conn, struct slice *names, size_t n)
+{
+	return run(&w, conn,
+		(struct command){.verb = VERB_MLOCK,
+			.names = names,
+			.name_count = n,
+			.wait_ms = COMMAND_WAIT_RULE,
+			.owner = SLICE("tag"),
+			.lease_ms = 500});
+}
+
+START_TEST(an_mlock_goes_on_with_what_it_holds_and_waits_for)
+{
+	struct slice names[] = {SLICE("c"), SLICE("a"), SLICE("b")};
+
+	lock(&w, 1, "b");
+	granted(&w, "b", 1, 500);
+	mlock(2, names, 3);
+	granted(&w, "a", 2, 700);
+	after(&w, 20);
+	handed_over();
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 1}), "");
+	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0 | acquire c#3 once");
+	ck_assert_str_eq(granted(&w, "c", 3, 900), "c2 [:900 :700 :501]");
+}
+END_TEST
+
+START_TEST(an_mlock_ends_with_its_connection)
+{
+	struct slice names[] = {SLICE("a"), SLICE("b")};
+
+	lock(&w, 1, "b");
+	granted(&w, "b", 1, 500);
+	mlock(2, names, 2);
+	granted(&w, "a", 2, 700);
+	handed_over();
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "release a#2");
+	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0 | release b#1");
+}
+END_TEST
+
+/* ---- latches ---- */
+
+static const char *
+latch(conn_id conn, enum verb verb, const char *name, int64_t steps)
+{
+	return run(&w, conn,
+		(struct command){.verb = verb,
+			.name = slice_of(name),
+			.steps = steps,
+			.wait_ms = COMMAND_WAIT_RULE,
+			.owner = SLICE("tag")});
+}
+
+static const char *
+has(const char *name, uint64_t attempt, uint64_t id, int64_t left)
+{
+	return vote(&w, (struct vote){.op = CALL_LATCH,
+				.name = slice_of(name),
+				.attempt = attempt,
+				.latch = {.id = id, .set = 2, .left = left, .ttl_ms = 60000}});
+}
+
+START_TEST(who_awaits_a_latch_is_told_when_it_opens)
+{
+	uint64_t id;
+
+	latch(1, VERB_LATCH_SET, "a", 2);
+	id = last_call(&w)->latch;
+	has("a", 1, id, 2);
+	latch(2, VERB_LATCH_AWAIT, "a", 0);
+	has("a", 2, id, 2);
+	latch(3, VERB_LATCH_AWAIT, "none", 0);
+	answer(&w, CALL_LATCH, OUTCOME_NO, "none", 3);
+	latch(4, VERB_LATCH_SET, "b", 2);
+	has("b", 4, last_call(&w)->latch, 1);
+	ck_assert_str_eq(handed_over(), "look a#5 | look none#6");
+	ck_assert_str_eq(has("a", 5, id, 0), "c2 :0");
+	ck_assert_str_eq(answer(&w, CALL_LATCH, OUTCOME_NO, "none", 6), "");
+	ck_assert_str_eq(latch(1, VERB_LATCH_DOWN, "b", 0), "down b#7");
+}
+END_TEST
+
+START_TEST(a_latch_that_may_have_been_counted_is_counted_for_the_same_one)
+{
+	uint64_t id;
+
+	latch(1, VERB_LATCH_SET, "a", 2);
+	id = last_call(&w)->latch;
+	has("a", 1, id, 2);
+	ck_assert_str_eq(latch(2, VERB_LATCH_DOWN, "a", 0), "down a#2");
+	step(&w, &(struct event){.type = EVENT_FINISH, .conn = 1});
+	answer(&w, CALL_LATCH, OUTCOME_UNKNOWN, "a", 2);
+	ck_assert_str_eq(handed_over(), "down a#3");
+	ck_assert_uint_eq(last_call(&w)->latch, id);
+	ck_assert_str_eq(has("a", 3, id, 1), "c2 :1");
+}
+END_TEST
+
+START_TEST(latches_count_on_for_their_users)
+{
+	w.settings.per_user.latches = 2;
+	story_anew(&w);
+	latch(1, VERB_LATCH_SET, "a", 150);
+	has("a", 1, last_call(&w)->latch, 2);
+	handed_over();
+	ck_assert_str_eq(latch(1, VERB_LATCH_SET, "b", 1), "c1 -LIMIT");
+}
+END_TEST
+
+/* ---- several masters ---- */
+
+START_TEST(three_masters_are_found_as_they_were)
+{
+	story_done(&w);
+	story_among(&w, 3);
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	handed_over();
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1@1 | release a#1@2 | release a#1@3");
+}
+END_TEST
+
+/* ---- what is refused ---- */
+
+static const char *
+refused_by(const struct core_settings *settings, int64_t later_ms)
+{
+	struct core_settings before = w.settings;
+	struct buffer state;
+
+	link_down(&w, "handed over");
+	save(w.core, &state);
+	w.settings = *settings;
+	w.now.ms += later_ms;
+	ck_assert_ptr_null(load(buffer_bytes(&state), buffer_length(&state)));
+	w.settings = before;
+	buffer_done(&state);
+	return why;
+}
+
+START_TEST(a_name_with_another_key_refuses_the_state_and_is_told)
+{
+	const struct rule rules[] = {{.match = "a*", .key = "x%", .lease_ms = LEASE_MS, .wait_ms = -1},
+		{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1}};
+	struct core_settings settings = w.settings;
+
+	lock(&w, 1, "abc");
+	granted(&w, "abc", 1, 500);
+	settings.rules = rules;
+	settings.rule_count = 2;
+	ck_assert_str_eq(refused_by(&settings, 0),
+		"abc has another key or interop by the configuration than it was locked by");
+}
+END_TEST
+
+START_TEST(a_name_with_another_interop_refuses_the_state_and_is_told)
+{
+	const struct rule rules[] = {{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1}};
+	struct core_settings settings = w.settings;
+
+	lock(&w, 1, "redisson-1");
+	granted(&w, "redisson-1", 1, 500);
+	settings.rules = rules;
+	settings.rule_count = 1;
+	ck_assert_str_eq(refused_by(&settings, 0),
+		"redisson-1 has another key or interop by the configuration than it was locked by");
+}
+END_TEST
+
+START_TEST(a_state_of_another_namespace_is_refused)
+{
+	struct core_settings settings = w.settings;
+
+	settings.namespace_ = "other";
+	ck_assert_str_eq(refused_by(&settings, 0), "its namespace is hf, and the configuration has other");
+}
+END_TEST
+
+START_TEST(a_state_from_the_future_is_refused)
+{
+	ck_assert_str_eq(refused_by(&w.settings, -1),
+		"it was saved at a time that this host has not reached since it booted");
+}
+END_TEST
+
+/* As after core_set_rules(): guards wait for the longer leases, and they are used when all daemons do. */
+START_TEST(the_next_process_may_have_longer_leases_and_shorter_ones)
+{
+	const struct rule longer[] = {{.match = "*", .lease_ms = 3 * LEASE_MS, .wait_ms = -1}};
+	struct core_settings before = w.settings;
+	struct terms_view terms;
+
+	w.settings.rules = longer;
+	w.settings.rule_count = 1;
+	w.settings.lease_max_ms = 3 * LEASE_MS;
+	handed_over();
+	core_view_terms(w.core, &terms);
+	ck_assert_int_eq(terms.wanted_ms, 3 * LEASE_MS);
+	ck_assert_int_eq(terms.guarded_ms, 3 * LEASE_MS);
+	w.settings = before;
+	handed_over();
+	core_view_terms(w.core, &terms);
+	ck_assert_int_eq(terms.guarded_ms, 3 * LEASE_MS);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("state", begin, end, a_daemon_without_clients_goes_on,
+		a_hold_is_held_on_with_its_token, waits_keep_their_order_and_get_the_next_tokens,
+		a_wait_ends_when_it_would_have_ended, a_wait_for_another_daemon_asks_again,
+		readers_read_on_and_a_writer_waits_for_them, permits_stay_taken,
+		what_ends_by_its_terms_ends_then, an_abandoned_hold_is_withheld_to_its_deadline,
+		a_lease_that_ended_meanwhile_is_lost, a_release_without_an_answer_is_sent_again,
+		an_unused_lease_is_kept_for_its_time,
+		a_detached_session_is_resumed_with_what_it_holds_and_waits_for,
+		a_grace_ends_when_it_would_have_ended, a_silent_session_is_closed_when_it_would_have_been,
+		a_session_ends_with_the_process_that_it_is_bound_to, a_loss_is_told_once,
+		a_connection_that_takes_no_pushes_is_closed,
+		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,
+		who_awaits_a_latch_is_told_when_it_opens,
+		a_latch_that_may_have_been_counted_is_counted_for_the_same_one,
+		latches_count_on_for_their_users, three_masters_are_found_as_they_were,
+		a_name_with_another_key_refuses_the_state_and_is_told,
+		a_name_with_another_interop_refuses_the_state_and_is_told,
+		a_state_of_another_namespace_is_refused, a_state_from_the_future_is_refused,
+		the_next_process_may_have_longer_leases_and_shorter_ones);
+}
