@@ -98,6 +98,8 @@ check_lease(struct check *c, const struct core *core, const struct lease *l, int
 	/* A lease in state NONE has no round, and one that is being acquired has one. */
 	HOLDS(c, l->round == NULL || l->state != LEASE_NONE);
 	HOLDS(c, l->round != NULL || l->state != LEASE_ACQUIRING);
+	/* What is at the masters can be released there. */
+	HOLDS(c, (l->state != LEASE_HELD && !l->queued) || (l->attempt != 0 && l->term_ms > 0));
 	/* A refusal is counted in the step in which it comes: only permits may have to wait for it. */
 	HOLDS(c, l->state != LEASE_WAITING || l->kind == KIND_PERMITS ||
 			 lease_waiting(l)->why != WAIT_REFUSED);
