@@ -119,7 +119,7 @@ core_wake_at(const struct core *core)
 bool
 core_rests(const struct core *core)
 {
-	return core->acquires == 0;
+	return core->calls == 0 && core->acquires == 0;
 }
 
 bool
@@ -327,6 +327,7 @@ take_vote(struct core *core, const struct vote *vote)
 	struct vote believed;
 
 	assert(vote->master < CORE_SLOTS_MAX);
+	core->calls -= core->calls > 0;
 	if (master_leapt(core, m, vote))
 		clock_doubted(core);
 	if (m->doubted != 0 || master_withheld(m)) {

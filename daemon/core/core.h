@@ -93,9 +93,9 @@ struct core *core_new(const struct core_settings *settings, struct now now)
 void core_free(struct core *core);
 
 /*
- * Whether the core is at rest. After the last EVENT_LINK_DOWN it usually is; otherwise an acquire that lost
- * its last master by a change of the set ends with a timer, within a millisecond: step EVENT_TIMER at
- * core_wake_at(), and ask again.
+ * Whether the core is at rest: each call has its vote, and no lease is being acquired. After the last EVENT_LINK_DOWN
+ * it usually is. What a vote led to may have called once more; and an acquire that lost its last master by a change of
+ * the set ends with a timer, within a millisecond. Go on with votes and EVENT_TIMER, and ask again.
  */
 bool core_rests(const struct core *core);
 

@@ -111,6 +111,7 @@ struct core {
 	struct deferred_checks deferred; /* the searches put off */
 	struct core_counts counts;
 	size_t acquires; /* leases being acquired */
+	size_t calls;    /* without a vote yet */
 	struct retained retained;
 	struct renewals renewals;
 	int64_t guarded_ms; /* the longest lease that guards wait for (master.h) */

@@ -76,6 +76,7 @@ master_call(struct core *core, const struct call *call)
 		if (timer_at(&core->timers, &m->timer) > link_doubt_ms(core, l))
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
+	core->calls++;
 	emit_call(core, call);
 }
 

@@ -40,9 +40,9 @@ static bool
 host_stands(const struct conn *c)
 {
 	struct world *w = c->world;
-	if (c->host->paused_until_us <= w->now_us)
+	if (host_reads_us(c->host) <= w->now_us)
 		return false;
-	schedule_again(&w->schedule, c->host->paused_until_us);
+	schedule_again(&w->schedule, host_reads_us(c->host));
 	return true;
 }
 

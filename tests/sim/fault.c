@@ -4,6 +4,7 @@
 #include "tests/sim/change.h"
 #include "tests/sim/drain.h"
 #include "tests/sim/evict.h"
+#include "tests/sim/handover.h"
 #include "tests/sim/meddle.h"
 #include "tests/sim/reload.h"
 #include "tests/sim/stun.h"
@@ -91,6 +92,9 @@ fault_host(struct world *w, enum fault fault)
 		return;
 	case FAULT_RELOAD:
 		reload(h);
+		return;
+	case FAULT_HANDOVER:
+		handover_begin(h);
 		return;
 	default:
 		h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
@@ -397,6 +401,7 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_CRASH:
 	case FAULT_DRAIN:
 	case FAULT_RELOAD:
+	case FAULT_HANDOVER:
 	case FAULT_WALL:
 		fault_host(w, fault);
 		return;

@@ -44,7 +44,13 @@ host_stand_still(struct host *h, int64_t ms)
 	drift_step(&h->still, h->world->now_us, ms * 1000);
 }
 
-static struct now
+int64_t
+host_reads_us(const struct host *h)
+{
+	return h->paused_until_us > h->unread_until_us ? h->paused_until_us : h->unread_until_us;
+}
+
+struct now
 host_now(struct host *h)
 {
 	struct world *w = h->world;
@@ -228,7 +234,8 @@ host_begin(struct host *h, const struct host *of)
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
-	h->refusing = h->draining = h->ending = false;
+	h->refusing = h->draining = h->ending = h->handing = false;
+	h->unread_until_us = 0;
 	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
 		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
@@ -252,6 +259,7 @@ host_begin(struct host *h, const struct host *of)
 	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
 	settings.follow = true;
 	h->operator_conn = 0;
+	h->settings = settings;
 	h->core = core_new(&settings, host_now(h));
 	well_host_starts(w, h);
 	assert(h->core != NULL);

@@ -72,7 +72,11 @@ struct host {
 					       before clocks leapt; 0: no lease */
 
 	int64_t paused_until_us;
-	bool leapt;            /* in the current step it has noted a leap of a clock */
+	bool handing;            /* it hands over: it makes no new links, and reads no client (handover.h) */
+	int64_t gives_up_us;     /* handing: calls that are not answered by then are given up */
+	int64_t unread_until_us; /* it reads no client until then */
+	struct core_settings settings; /* with which its core began */
+	bool leapt;                    /* in the current step it has noted a leap of a clock */
 	int64_t stun_us;       /* it will stand still for so long when a master has renewed a lease; 0: no */
 	int64_t stunned_us;    /* when its host last continued after it stood still; 0: never */
 	int64_t copy_ended_us; /* when another process with its daemon-id ended; 0: none. Then, for each
@@ -119,6 +123,10 @@ const struct rule *host_rule(const struct host *host, unsigned name);
 int64_t host_lease_ms(const struct host *host, unsigned name);
 
 int64_t host_ms(const struct host *host);
+/* When it reads from its clients again, at the earliest. */
+int64_t host_reads_us(const struct host *host);
+/* Its clocks, and new random numbers. */
+struct now host_now(struct host *host);
 /* The host stood still for ms without knowing it: its clock is behind by ms more. */
 void host_stand_still(struct host *host, int64_t ms);
 /* The true time at which its clock shows ms. */

@@ -154,7 +154,7 @@ inbox_connected(void *arg, uint64_t life, void *data)
 	(void)data;
 	if (!h->alive || inbox->up || inbox->life != life || !way_aimed(way))
 		return;
-	if (!way_opens(way) || (w->plan.changes && h->moving[way_master(way)])) {
+	if (h->handing || !way_opens(way) || (w->plan.changes && h->moving[way_master(way)])) {
 		inbox_connect(inbox);
 		return;
 	}

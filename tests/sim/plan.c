@@ -1,6 +1,7 @@
 /* plan: see plan.h. */
 #include "tests/sim/plan.h"
 
+#include "tests/sim/handover.h"
 #include "tests/sim/private.h"
 
 #include <inttypes.h>
@@ -393,6 +394,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_flaps(plan);
 	plan_odd(plan);
 	plan_more(plan);
+	handover_draw(plan);
 }
 
 void

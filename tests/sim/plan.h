@@ -58,7 +58,9 @@
 	/* With sentinels: */                                                                                \
 	FAULT(FAILOVER, "failover") /* they are asked for another master */                                  \
 	FAULT(CUT_OFF, "cut-off")   /* the master, with replicas and daemons, is cut off from them */        \
-	FAULT(RESYNC, "resync")     /* a replica loses its connection to its master */
+	FAULT(RESYNC, "resync")     /* a replica loses its connection to its master */                       \
+	/* By a chance of its own (handover.h): */                                                           \
+	FAULT(HANDOVER, "handed-over") /* a daemon hands over to its next process */
 
 enum fault {
 #define FAULT(id, word) FAULT_##id,

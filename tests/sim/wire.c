@@ -398,7 +398,7 @@ wire_connected(void *arg, uint64_t life, void *data)
 	(void)data;
 	if (!h->alive || wire->up || h->life != life || !way_aimed(wire->way))
 		return;
-	if (h->moving[way_master(wire->way)]) {
+	if (h->handing || h->moving[way_master(wire->way)]) {
 		wire_connect(wire);
 		return;
 	}

@@ -6,6 +6,7 @@
 #include "tests/sim/deaf.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/flap.h"
+#include "tests/sim/handover.h"
 #include "tests/sim/reload.h"
 
 #include <inttypes.h>
@@ -338,6 +339,7 @@ world_live(struct world *w)
 	flap_watch(w);
 	deaf_watch(w);
 	reload_watch(w);
+	handover_watch(w);
 	change_watch(w);
 	if (alike)
 		watch(w);

@@ -1,0 +1,214 @@
+/* handover: see handover.h. */
+#include "tests/sim/handover.h"
+
+#include "proto/record.h"
+#include "tests/sim/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define STATE_BYTES_MAX ((size_t)1 << 24)
+#define SERVES_US       400000 /* from then on it reads, whether or not masters are usable */
+#define REST_US         1000
+
+void
+handover_draw(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 23};
+	plan->fault[FAULT_HANDOVER] = rng_percent(&rng, 30);
+}
+
+/* ---- the state ---- */
+
+static void
+state_save(struct core *core, struct buffer *out)
+{
+	struct record r;
+	buffer_init(out, STATE_BYTES_MAX);
+	record_save(&r, out);
+	core_save(core, &r);
+	record_begin(&r, RECORD_END);
+	record_end(&r);
+}
+
+static struct core *
+state_load(struct host *h, struct now now, const struct buffer *in)
+{
+	struct world *w = h->world;
+	struct record r;
+	struct core *core = NULL;
+	if (record_load(&r, (struct slice){buffer_bytes(in), buffer_length(in)}))
+		core = core_load(&h->settings, now, &r);
+	if (core == NULL)
+		world_fail(w, "handed over: d%u cannot read what it saved: %s", h->index, r.why);
+	else if (r.type != RECORD_END)
+		world_fail(w, "handed over: d%u has read up to a record of type %u", h->index, r.type);
+	return core;
+}
+
+/* What is loaded is what was saved: then it is saved as the same bytes. */
+static void
+state_pass(struct host *h)
+{
+	struct world *w = h->world;
+	struct now now = host_now(h);
+	struct buffer before, after;
+	struct core *core;
+	core_check(h->core, now.ms);
+	state_save(h->core, &before);
+	core = state_load(h, now, &before);
+	if (core != NULL) {
+		core_check(core, now.ms);
+		state_save(core, &after);
+		if (buffer_length(&before) != buffer_length(&after) ||
+			memcmp(buffer_bytes(&before), buffer_bytes(&after), buffer_length(&before)) != 0)
+			world_fail(w, "handed over: d%u is another daemon by its state", h->index);
+		buffer_done(&after);
+		core_free(h->core);
+		h->core = core;
+	}
+	buffer_done(&before);
+}
+
+/* ---- the two processes ---- */
+
+static bool
+goes_on(const struct host *h, uint64_t life)
+{
+	return h->alive && h->life == life && h->handing && !h->refusing && !h->ending &&
+	       !core_ended(h->core);
+}
+
+static void
+links_down(struct host *h)
+{
+	struct world *w = h->world;
+	uint64_t life = h->life;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		for (unsigned k = 0; k < w->plan.links && goes_on(h, life); k++)
+			wire_break(&h->ways[i].wires[k], "the daemon hands over");
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
+		for (unsigned k = 0; k < w->plan.links && goes_on(h, life); k++)
+			host_step(h, &(struct event){.type = EVENT_LINK_DOWN,
+					     .master = i,
+					     .link = k,
+					     .text = SLICE("the daemon hands over")});
+}
+
+static void
+links_up(struct host *h)
+{
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
+		inbox_break(&h->ways[i].inbox);
+}
+
+static bool
+slots_move(const struct host *h)
+{
+	bool moves = false;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
+		moves |= h->moving[i];
+	return moves;
+}
+
+static void
+again(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	(void)data;
+	if (h->alive && h->life == life && h->world->phase == PHASE_FAULTS)
+		handover_begin(h);
+}
+
+static void
+pass(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	(void)data;
+	if (!h->alive || h->life != life)
+		return;
+	if (h->paused_until_us > w->now_us) {
+		schedule_again(&w->schedule, h->paused_until_us);
+		return;
+	}
+	if (goes_on(h, life))
+		links_down(h);
+	if (h->alive && h->life == life && !goes_on(h, life))
+		h->handing = false; /* it ends, and goes on until then */
+	if (!goes_on(h, life))
+		return;
+	if (slots_move(h) || !core_rests(h->core)) {
+		world_after(w, REST_US, pass, h, life, NULL);
+		return;
+	}
+	trace_line(&w->trace, w->now_us, "d%u     is handed over", h->index);
+	h->listens = false;
+	state_pass(h);
+	h->handing = false;
+	if (w->failed)
+		return;
+	links_up(h);
+	host_step(h, &(struct event){.type = EVENT_TIMER});
+	if (h->alive && h->life == life && rng_percent(&w->rng, 25))
+		world_after(w, rng_range(&w->rng, 0, SERVES_US), again, h, life, NULL);
+}
+
+static bool
+quiet(const struct host *h)
+{
+	bool all = true;
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
+		all = all && wires_quiet(&h->ways[i]);
+	return all;
+}
+
+/* Looks whether all calls are answered by now. */
+static void
+look(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	(void)data;
+	if (!h->alive || h->life != life || !h->handing)
+		return;
+	if (!quiet(h) && w->now_us < h->gives_up_us)
+		world_after(w, REST_US, look, h, life, NULL);
+	else
+		pass(h, life, NULL);
+}
+
+void
+handover_begin(struct host *h)
+{
+	struct world *w = h->world;
+	int64_t waits_us = rng_percent(&w->rng, 30) ? 0 : rng_range(&w->rng, 1000, 500000);
+	if (!h->alive || h->refusing || h->draining || h->ending || h->handing ||
+		h->paused_until_us > w->now_us)
+		return;
+	trace_line(&w->trace, w->now_us, "d%u     hands over", h->index);
+	h->handing = true;
+	h->gives_up_us = w->now_us + waits_us;
+	if (h->gives_up_us + SERVES_US > h->unread_until_us)
+		h->unread_until_us = h->gives_up_us + SERVES_US;
+	world_after(w, 0, look, h, h->life, NULL);
+}
+
+static void
+handover_turn(void *arg, uint64_t a, void *data)
+{
+	struct world *w = arg;
+	(void)a;
+	(void)data;
+	if (w->phase != PHASE_FAULTS)
+		return;
+	handover_begin(&w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)]);
+	world_after(w, rng_range(&w->rng, 0, 4000 * w->plan.lease_ms), handover_turn, w, 0, NULL);
+}
+
+void
+handover_watch(struct world *w)
+{
+	if (w->plan.fault[FAULT_HANDOVER])
+		world_after(w, rng_range(&w->rng, 0, 2000 * w->plan.lease_ms), handover_turn, w, 0, NULL);
+}

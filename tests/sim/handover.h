@@ -1,0 +1,27 @@
+/*
+ * handover: a daemon hands over to its next process: the core is saved at rest, and loaded as a new one.
+ *
+ *     stops reading clients ──calls answered, or given up──▶ all links down ──saved, loaded──▶ links up ──▶
+ * reads
+ *
+ * The connections of its clients, its daemon-id and its clock stay.
+ */
+#ifndef SIM_HANDOVER_H
+#define SIM_HANDOVER_H
+
+#include <stdbool.h>
+
+struct host;
+struct plan;
+struct world;
+
+/* Whether the world has this fault: by a chance of its own, so that all else is as it was. */
+void handover_draw(struct plan *plan);
+
+/* Begins, unless the daemon is about to end, or hands over already. */
+void handover_begin(struct host *host);
+
+/* Hands over again and again, in a world that has this fault. */
+void handover_watch(struct world *world);
+
+#endif
