@@ -242,7 +242,7 @@ fuzz-run: $(FUZZERS)
 	@for fuzzer in $(FUZZERS); do \
 		noun=$${fuzzer##*/fuzz_}; found=$(O)/found/$$noun; mkdir -p $$found; \
 		seeds=$$(ls -d tests/fuzz/corpus/$$noun 2>/dev/null); echo "fuzz $$noun for $(FUZZ_SECONDS) s"; \
-		$$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -artifact_prefix=$$found- \
+		$$fuzzer -max_total_time=$(FUZZ_SECONDS) -max_len=8192 -artifact_prefix=$$found- \
 			$$found $$seeds 2>$$found.log || { tail -50 $$found.log; exit 1; }; done
 
 cover: ## run every test and show the line coverage of each source

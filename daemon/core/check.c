@@ -88,6 +88,18 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	HOLDS(c, held->told == l->kind || l->kind == KIND_SHARED);
 }
 
+/* An attempt is given up once at a master. */
+static void
+check_unreleased(struct check *c, const struct core *core, const struct lease *l)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		bool unsure = l->round != NULL && l->round->questions[i].unsure_us > 0;
+
+		if (seat_is_ours(l, i) || seat_is_odd(l, i) || unsure)
+			HOLDS(c, release_find(core, l->attempt, i) == NULL);
+	}
+}
+
 static void
 check_lease(struct check *c, const struct core *core, const struct lease *l, int64_t now_ms)
 {
@@ -103,6 +115,9 @@ check_lease(struct check *c, const struct core *core, const struct lease *l, int
 	/* A refusal is counted in the step in which it comes: only permits may have to wait for it. */
 	HOLDS(c, l->state != LEASE_WAITING || l->kind == KIND_PERMITS ||
 			 lease_waiting(l)->why != WAIT_REFUSED);
+	/* A held lease may have been given up at a master, and granted there again: so only a loaded one. */
+	if (l->state == LEASE_HELD && !c->asserts)
+		check_unreleased(c, core, l);
 	if (l->state == LEASE_HELD)
 		check_held(c, core, l, now_ms);
 }

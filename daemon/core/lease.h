@@ -422,6 +422,9 @@ void release_seats_from(struct core *core, const struct lease *l, int64_t from_m
 /* From now on it is found by its attempt and its master. False: out of memory, or there is one. */
 bool release_add(struct core *core, struct release *release) __attribute__((warn_unused_result));
 
+/* The release of this attempt at this master; NULL: none. */
+struct release *release_find(const struct core *core, uint64_t attempt, unsigned master);
+
 void release_vote(struct core *core, const struct vote *vote);
 /* The slot is another server from now on, which has no lease of ours. */
 void release_leave(struct core *core, unsigned master);

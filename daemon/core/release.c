@@ -16,7 +16,7 @@
 #define RELEASE_RETRY_MS 500 /* at most, while the master is in use but answers with errors */
 #define RELEASE_AGAIN_MS 40  /* after a call that did not leave, or found no scripts */
 
-static struct release *
+struct release *
 release_find(const struct core *core, uint64_t attempt, unsigned master)
 {
 	struct release_key key;

@@ -206,17 +206,26 @@ load_next(struct state_loader *l, enum part_of_state *part)
 	return false;
 }
 
-static void
-count_acquires(struct core *core)
+/* Each lease that has something at the masters has an attempt of its own. False: two have the same, or there
+ * is no memory to look. */
+static bool
+attempts_differ(const struct core *core)
 {
+	struct map attempts = {0};
 	const struct resource *r;
-	const struct lease *l;
+	struct lease *l;
+	bool differ = true;
 
-	core->acquires = 0;
-	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
-		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
-			core->acquires += l->state == LEASE_ACQUIRING;
+	for (r = names_first(&core->names); r != NULL && differ; r = names_next(&core->names, r)) {
+		for (l = resource_next_lease(r, NULL); l != NULL && differ; l = resource_next_lease(r, l)) {
+			if (l->state != LEASE_NONE && l->attempt != 0)
+				differ = l->attempt <= core->attempts &&
+					 map_find(&attempts, l->attempt) == NULL &&
+					 map_add(&attempts, l->attempt, l) == 0;
+		}
 	}
+	map_done(&attempts);
+	return differ;
 }
 
 /* All records have been read: what follows from the whole. */
@@ -229,7 +238,8 @@ load_rest(struct state_loader *l, int64_t lease_max_ms)
 	state_check_masters(l);
 	if (l->r->failed)
 		return;
-	count_acquires(core);
+	if (!attempts_differ(core))
+		record_fail(l->r, "two of its leases are one, or there is no memory for it");
 	wrong = core_wrong(core, l->saved_ms);
 	if (wrong != NULL)
 		record_fail(l->r, "it contradicts itself: %s", wrong);

@@ -52,7 +52,7 @@ struct state_loader {
  * connection.
  *
  * A function that loads a thing counts it, as the noun itself does when it makes one: for its session and its
- * user, and in core->counts. Only core->acquires is counted by state.c, after all is loaded.
+ * user, and in core->counts.
  * It checks what its own code would assert: then it may leave the rest to core_wrong() (check.c), which looks
  * at the whole loaded core as of the moment when it was saved.
  */
