@@ -115,11 +115,10 @@ check_lease(struct check *c, const struct core *core, const struct lease *l, int
 	/* A refusal is counted in the step in which it comes: only permits may have to wait for it. */
 	HOLDS(c, l->state != LEASE_WAITING || l->kind == KIND_PERMITS ||
 			 lease_waiting(l)->why != WAIT_REFUSED);
-	/* A held lease may have been given up at a master, and granted there again: so only a loaded one. */
-	if (l->state == LEASE_HELD && !c->asserts)
+	if (l->state == LEASE_HELD) {
 		check_unreleased(c, core, l);
-	if (l->state == LEASE_HELD)
 		check_held(c, core, l, now_ms);
+	}
 }
 
 /* If there are waiters, a hold, a lease under way or the return of the master will serve them. A name that is
