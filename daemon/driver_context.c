@@ -231,6 +231,15 @@ driver_reload(void *arg, char *text, size_t room)
 	return failed;
 }
 
+void
+driver_hand_over(void *arg, struct connection *c)
+{
+	(void)arg;
+	if (c) {
+		admin_not_restarted(c, CODE_ERR, "this daemon cannot be handed over yet");
+	}
+}
+
 const struct context_hooks driver_context_hooks = {
 	.command = driver_on_command,
 	.bind = driver_on_bind,
@@ -241,4 +250,5 @@ const struct context_hooks driver_context_hooks = {
 	.reset = driver_on_reset,
 	.drain = driver_drain,
 	.reload = driver_reload,
+	.restart = driver_hand_over,
 };

@@ -62,6 +62,10 @@ void driver_drain_turn(struct driver *driver);
 /* The time at which a daemon that ends stops at the latest. */
 int64_t driver_end_ms(const struct driver *driver);
 int driver_reload(void *arg, char *text, size_t room);
+/* For the verb RESTART and for SIGUSR2, with the driver as arg: the daemon is handed over to a new process of its
+ * program. c waits for the answer, from either process (admin_restarted(), admin_not_restarted()); NULL: none
+ * does. It may have been closed before that. */
+void driver_hand_over(void *arg, struct connection *c);
 
 /* The connection of this number ends, or leaves its session. A session that is bound to a process goes on
  * without it, and reports show this label as its owner. NULL: the connection had no label. */

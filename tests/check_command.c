@@ -274,6 +274,7 @@ START_TEST(every_verb_finds_its_row)
 	good("COMMAND COUNT", VERB_COMMAND_COUNT);
 	good("COMMAND DOCS lock", VERB_COMMAND_DOCS);
 	is(command.argv[0], "lock");
+	good("RESTART", VERB_RESTART);
 	good("DRAIN", VERB_DRAIN);
 	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
 	good("DRAIN WAIT 5000", VERB_DRAIN);

@@ -1,7 +1,7 @@
 /*
- * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD and MASTERS. Each
- * of their uses is logged, with the client. One table has the handler of each verb; command.def marks the
- * verbs of the core.
+ * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD, RESTART and
+ * MASTERS. Each of their uses is logged, with the client. One table has the handler of each verb; command.def
+ * marks the verbs of the core.
  */
 #include "daemon/admin/admin.h"
 
@@ -81,6 +81,38 @@ admin_reload(struct context *context, struct connection *c, const struct command
 		return;
 	}
 	connection_error(c, CODE_ERR, "%s", text);
+}
+
+void
+admin_restart(struct context *context, struct connection *c, const struct command *command)
+{
+	(void)command;
+	admin_log(context, c, "daemon.restart", 0);
+	connection_wait(c);
+	context->hooks->restart(context->arg, c);
+}
+
+void
+admin_restarted(struct context *context, struct connection *c, int64_t silent_ms)
+{
+	struct buffer *out = connection_out(c);
+	struct core_counts counts;
+	core_view_counts(context->core, &counts);
+	connection_answered(c);
+	reply_write_map(out, connection_identity(c)->protocol, 5);
+	reply_write_pair_text(out, "version", context->facts.version);
+	reply_write_pair_int(out, "connections", (int64_t)connections_count(context->connections));
+	reply_write_pair_int(out, "sessions", (int64_t)counts.sessions);
+	reply_write_pair_int(out, "holds", (int64_t)counts.grants);
+	reply_write_pair_int(out, "silent_ms", silent_ms);
+	connection_written(c);
+}
+
+void
+admin_not_restarted(struct connection *c, enum code code, const char *why)
+{
+	connection_answered(c);
+	connection_error(c, code, "%s; this process goes on", why);
 }
 
 /* Whether the verb is a subcommand that changes the set of masters. */
@@ -193,6 +225,7 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_EVENTS] = events_verb,
 	[VERB_DRAIN] = admin_drain,
 	[VERB_RELOAD] = admin_reload,
+	[VERB_RESTART] = admin_restart,
 	[VERB_MASTERS] = admin_masters,
 };
 

@@ -64,6 +64,9 @@ struct context_hooks {
 	void (*drain)(void *arg, struct connection *c, int64_t wait_ms);
 	/* Reads the configuration again. 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
+	/* RESTART: begins a hand-over. c waits; it is answered by admin_restarted() in the new process, or by
+	 * admin_not_restarted() in this one. */
+	void (*restart)(void *arg, struct connection *c);
 };
 
 struct context {
@@ -97,6 +100,12 @@ void dispatch_request(struct context *context, struct connection *connection, co
 context_verb admin_client_kill;
 context_verb admin_drain;
 context_verb admin_reload;
+context_verb admin_restart;
+/* The answer to RESTART, for the driver of the process that serves afterwards: what was taken over, and for how
+ * long no client was served. */
+void admin_restarted(struct context *context, struct connection *c, int64_t silent_ms);
+/* The answer if the hand-over has failed, or cannot begin. why: one clause, for people. */
+void admin_not_restarted(struct connection *c, enum code code, const char *why);
 /* MASTERS without a subcommand: shows the set of masters, and how far a change of it has come. */
 context_verb admin_masters;
 
