@@ -22,8 +22,7 @@
 
 /* ---- events for the core ---- */
 
-/* Draws the first n of the random numbers. */
-static void
+void
 driver_draw(struct driver *d, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -35,7 +34,7 @@ driver_draw(struct driver *d, unsigned n)
  * A copy of this process, made while it runs (the image of a machine, CRIU), has the same random state, in
  * the process and in its kernel. So the clock is mixed in: two processes rarely step in the same nanosecond.
  */
-static struct now
+struct now
 driver_now(struct driver *d)
 {
 	int64_t now_ns = clock_ns();
@@ -203,9 +202,11 @@ driver_on_signal(void *arg, int number)
 	} else if (number == SIGHUP) {
 		LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.reload", log_text("why", "SIGHUP"));
 		driver_reload(d, text, sizeof text);
+	} else if (number == SIGUSR2) {
+		driver_hand_over(d, NULL);
 	} else if (d->draining) {
 		d->stopped = true; /* a second signal: end at once */
-	} else {
+	} else if (!driver_hand_to_manager(d)) {
 		driver_drain(d, NULL, 0);
 	}
 }
@@ -254,7 +255,7 @@ driver_look_out(struct driver *d, int64_t now_ms)
 {
 	const char *why;
 	const struct listener *lost = listeners_lost(&d->listeners, now_ms, &why);
-	if (!lost || d->draining || d->failed) {
+	if (!lost || d->draining || d->failed || d->rests) {
 		return;
 	}
 	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.displaced", log_text("socket", listener_address(lost)),
@@ -291,8 +292,9 @@ driver_rely(struct driver *d)
 static void
 driver_listen_up(struct driver *d)
 {
-	loop_turn(d->loop, connections_busy(d->connections));
-	size_t before = 0, noted = connections_arrived(d->connections);
+	bool still = d->rests || d->arrives;
+	loop_turn(d->loop, !still && connections_busy(d->connections));
+	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
 	while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns) {
 		loop_turn(d->loop, true);
@@ -346,6 +348,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
 	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
+	driver_wake_by(&wake_at, d->rests || d->arrives ? now_ms + 1 : INT64_MAX);
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
 		driver_wake_by(&wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);
@@ -361,8 +364,12 @@ driver_turn(struct driver *d)
 	int64_t now_ms = begun_ns / 1000000;
 	driver_look_out(d, now_ms);
 	driver_drain_turn(d);
-	admission_turn(&d->admission);
-	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
+	if (!driver_is_still(d, now_ms)) {
+		admission_turn(&d->admission);
+		connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
+	} else if (d->handed_over) {
+		return; /* what is written now would be written twice */
+	}
 	driver_rely(d);
 	masters_flush(d->masters); /* before the answers: the masters work while these are written */
 	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
@@ -448,19 +455,23 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.admission = &d->admission,
 		.memory = &d->memory,
 		.facts = *facts,
+		.masters = d->masters,
 		.hooks = &driver_context_hooks,
 		.arg = d,
 	};
 }
 
-int
-driver_start(struct driver *d, const struct driver_settings *settings)
+bool
+driver_prepare(struct driver *d, const struct driver_settings *settings)
 {
 	struct event_base *base = loop_base(d->loop);
 	d->reload = settings->reload;
 	d->relied_on = settings->relied_on;
 	d->find_master = settings->find_master;
 	d->reach_master = settings->reach_master;
+	d->save_master = settings->save_master;
+	d->load_master = settings->load_master;
+	d->program = settings->program;
 	d->main_arg = settings->arg;
 	d->lingers = settings->lingers;
 	d->context.access = access_new(NULL, 0);
@@ -468,24 +479,49 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	d->connections =
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
-	d->core = core_new(&settings->core, driver_now(d));
-	driver_draw(d, 2);
-	if (!d->context.access || !d->context.events || !d->connections || !d->processes || !d->core) {
-		return -1;
+	if (!d->context.access || !d->context.events || !d->connections || !d->processes) {
+		return false;
 	}
 	admission_init(&d->admission, d->connections, d->stats, d->log, driver_open, d);
-	driver_set_context(d, &settings->facts);
-	driver_set_limits(d, &settings->limits);
+	return true;
+}
+
+/* False: out of memory. */
+static bool
+driver_open_masters(struct driver *d, const struct driver_settings *settings)
+{
+	unsigned count = settings->core.masters;
 	d->masters = masters_new(
-		base, settings->pools, settings->core.masters, &driver_masters_hooks, d, d->log, d->stats);
-	for (unsigned i = 0;
-		d->masters && settings->core.where && settings->core.ways && i < settings->core.masters;
-		i++) {
+		loop_base(d->loop), settings->pools, count, &driver_masters_hooks, d, d->log, d->stats);
+	for (unsigned i = 0; d->masters && settings->core.where && settings->core.ways && i < count; i++) {
 		if (!masters_known_as(d->masters, i, settings->core.where[i], settings->core.ways[i])) {
-			return -1;
+			return false;
 		}
 	}
-	d->context.masters = d->masters;
+	return d->masters;
+}
+
+/* Begins with nothing. */
+static bool
+driver_begin(struct driver *d, const struct driver_settings *settings)
+{
+	if (!driver_prepare(d, settings)) {
+		return false;
+	}
+	d->core = core_new(&settings->core, driver_now(d));
+	driver_draw(d, 2);
+	return d->core;
+}
+
+int
+driver_start(struct driver *d, const struct driver_settings *settings)
+{
+	bool taken_over = d->core;
+	if ((!taken_over && !driver_begin(d, settings)) || !driver_open_masters(d, settings)) {
+		return -1;
+	}
+	driver_set_context(d, &settings->facts);
+	driver_set_limits(d, &settings->limits);
 	d->apply = (struct apply){
 		.connections = d->connections,
 		.masters = d->masters,
@@ -493,8 +529,11 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.log = d->log,
 		.stats = d->stats,
 	};
+	if (taken_over) {
+		driver_timer(d, driver_now(d)); /* the core tells which masters it has */
+	}
 	service_start(&d->service, d->notify, d->core, clock_ms());
-	return d->masters && listeners_start(&d->listeners) == 0 ? 0 : -1;
+	return listeners_start(&d->listeners) == 0 ? 0 : -1;
 }
 
 int
@@ -514,69 +553,4 @@ const char *
 driver_known_before(const struct driver *d)
 {
 	return listeners_known_before(&d->listeners);
-}
-
-void
-driver_set_limits(struct driver *d, const struct driver_limits *limits)
-{
-	core_set_limits(d->core, &limits->grace, &limits->per_user);
-	admission_set_limits(&d->admission, &limits->admission);
-	d->context.facts.clients_max = limits->admission.clients;
-	processes_set_limits(d->processes, &limits->processes);
-	connections_set_limits(d->connections, &limits->connections);
-	memory_set_limit(&d->memory, limits->memory);
-	d->memory_looked_ms = 0;
-}
-
-bool
-driver_set_rules(struct driver *d, const struct rule *rules, size_t count)
-{
-	return core_set_rules(d->core, rules, count);
-}
-
-static bool
-driver_recheck_user(void *arg, struct connection *c)
-{
-	const struct access *access = arg;
-	struct identity *who = connection_identity(c);
-	if (!who->user) {
-		return true;
-	}
-	const struct access_user *user = access_find(access, slice_of(who->user->name));
-	if (!user || user->admin != who->user->admin || strcmp(user->password, who->user->password) != 0) {
-		connection_cut(c, END_ABANDONED, "user changed");
-	}
-	who->user = user;
-	return true;
-}
-
-int
-driver_set_users(struct driver *d, const struct access_user *users, size_t count)
-{
-	struct access *access = access_new(users, count);
-	if (!access) {
-		return -1;
-	}
-	connections_each(d->connections, driver_recheck_user, access);
-	access_free(d->context.access);
-	d->context.access = access;
-	admission_set_guarded(&d->admission, access_required(access));
-	return 0;
-}
-
-bool
-driver_is_clean(const struct driver *d)
-{
-	struct core_counts counts;
-	struct masters_sum masters;
-	core_view_counts(d->core, &counts);
-	masters_see(d->core, clock_ms(), &masters);
-	return masters.usable == masters.count && counts.grants == 0 && counts.withheld == 0 &&
-	       counts.leases == 0;
-}
-
-int64_t
-driver_relied_until(const struct driver *d)
-{
-	return core_relied_until(d->core);
 }

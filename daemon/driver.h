@@ -22,11 +22,16 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
+struct descriptors;
 struct driver;
 struct event_base;
+struct handed;
+struct handover_program;
 struct log;
 struct notify;
+struct record;
 struct stats;
 
 /* After this time what could not be released or written is left as it is: leases expire by themselves. */
@@ -72,8 +77,19 @@ struct driver_settings {
 	/* Clients may rely on locks until until_ms (CLOCK_BOOTTIME). Called in each turn with holds, before
 	 * answers leave. NULL: not wanted. */
 	void (*relied_on)(void *arg, int64_t until_ms);
+	/* The record of the private master, and its pid, 0: it does not run now; and the reverse, with
+	 * r->failed if it cannot be taken over. NULL: there is none. */
+	pid_t (*save_master)(void *arg, struct record *r, struct descriptors *given);
+	void (*load_master)(void *arg, struct record *r, struct descriptors *given);
+	/* What this process becomes when the daemon is handed over. NULL: it cannot be. */
+	const struct handover_program *program;
 	void *arg;
 };
+
+/* How long a daemon that is handed over waits for calls under way at its masters, and how long the next
+ * process waits for its masters before it serves clients. */
+#define DRIVER_REST_MS   500
+#define DRIVER_ARRIVE_MS 400
 
 /* log, stats and notify are kept by reference. NULL: errno says why. */
 struct driver *driver_new(struct log *log, struct stats *stats, const struct notify *notify)
@@ -82,6 +98,14 @@ void driver_free(struct driver *driver);
 
 /* The loop, for parts that have to be ready before driver_start(). */
 struct event_base *driver_base(struct driver *driver);
+
+/*
+ * Goes on with what the process before has handed over, before driver_adopt(), driver_listen() and
+ * driver_start(), which takes the same settings. False: the state cannot be used, and handed->record.why says
+ * why; or out of memory. Then nothing of it is left, and the driver is as new.
+ */
+bool driver_take_over(struct driver *driver, const struct driver_settings *settings, struct handed *handed)
+	__attribute__((warn_unused_result));
 
 /* Connects to the masters, and accepts clients at the open sockets. -1: out of memory. */
 int driver_start(struct driver *driver, const struct driver_settings *settings)
@@ -116,6 +140,9 @@ int driver_set_users(struct driver *driver, const struct access_user *users, siz
 /* Runs until SIGTERM, SIGINT or DRAIN has been carried out. 0, or -1: the daemon had to end by itself, and
  * has logged why. */
 int driver_run(struct driver *driver);
+/* Whether it ended because the service manager has everything: the process must end without closing anything.
+ */
+bool driver_is_handed_over(const struct driver *driver);
 /* One turn; for tests. */
 void driver_turn(struct driver *driver);
 

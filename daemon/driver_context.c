@@ -1,5 +1,6 @@
 /*
- * driver_context: the hooks by which the handlers of verbs call the driver (admin.h). A part of driver.c.
+ * driver_context: the hooks by which the handlers of verbs call the driver (admin.h), and what main sets and
+ * sees while the daemon runs. A part of driver.c.
  */
 #include "daemon/driver_inner.h"
 
@@ -12,6 +13,7 @@
 #include "daemon/redis/masters.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A bound session goes on without its connections, and reports show which client it belongs to. */
@@ -231,15 +233,6 @@ driver_reload(void *arg, char *text, size_t room)
 	return failed;
 }
 
-void
-driver_hand_over(void *arg, struct connection *c)
-{
-	(void)arg;
-	if (c) {
-		admin_not_restarted(c, CODE_ERR, "this daemon cannot be handed over yet");
-	}
-}
-
 const struct context_hooks driver_context_hooks = {
 	.command = driver_on_command,
 	.bind = driver_on_bind,
@@ -252,3 +245,70 @@ const struct context_hooks driver_context_hooks = {
 	.reload = driver_reload,
 	.restart = driver_hand_over,
 };
+
+/* ---- settings and views, for main ---- */
+
+void
+driver_set_limits(struct driver *d, const struct driver_limits *limits)
+{
+	core_set_limits(d->core, &limits->grace, &limits->per_user);
+	admission_set_limits(&d->admission, &limits->admission);
+	d->context.facts.clients_max = limits->admission.clients;
+	processes_set_limits(d->processes, &limits->processes);
+	connections_set_limits(d->connections, &limits->connections);
+	memory_set_limit(&d->memory, limits->memory);
+	d->memory_looked_ms = 0;
+}
+
+bool
+driver_set_rules(struct driver *d, const struct rule *rules, size_t count)
+{
+	return core_set_rules(d->core, rules, count);
+}
+
+static bool
+driver_recheck_user(void *arg, struct connection *c)
+{
+	const struct access *access = arg;
+	struct identity *who = connection_identity(c);
+	if (!who->user) {
+		return true;
+	}
+	const struct access_user *user = access_find(access, slice_of(who->user->name));
+	if (!user || user->admin != who->user->admin || strcmp(user->password, who->user->password) != 0) {
+		connection_cut(c, END_ABANDONED, "user changed");
+	}
+	who->user = user;
+	return true;
+}
+
+int
+driver_set_users(struct driver *d, const struct access_user *users, size_t count)
+{
+	struct access *access = access_new(users, count);
+	if (!access) {
+		return -1;
+	}
+	connections_each(d->connections, driver_recheck_user, access);
+	access_free(d->context.access);
+	d->context.access = access;
+	admission_set_guarded(&d->admission, access_required(access));
+	return 0;
+}
+
+bool
+driver_is_clean(const struct driver *d)
+{
+	struct core_counts counts;
+	struct masters_sum masters;
+	core_view_counts(d->core, &counts);
+	masters_see(d->core, clock_ms(), &masters);
+	return masters.usable == masters.count && counts.grants == 0 && counts.withheld == 0 &&
+	       counts.leases == 0;
+}
+
+int64_t
+driver_relied_until(const struct driver *d)
+{
+	return core_relied_until(d->core);
+}

@@ -1,5 +1,5 @@
 /*
- * driver_inner: what driver.c and driver_context.c share; no other file includes it.
+ * driver_inner: what driver.c, driver_context.c and driver_handover.c share; no other file includes it.
  */
 #ifndef DAEMON_DRIVER_INNER_H
 #define DAEMON_DRIVER_INNER_H
@@ -36,17 +36,42 @@ struct driver {
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
 	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
 		char *why, size_t room);
-	void *main_arg; /* of reload, find_master, reach_master and relied_on */
+	pid_t (*save_master)(void *arg, struct record *r, struct descriptors *given);
+	void (*load_master)(void *arg, struct record *r, struct descriptors *given);
+	const struct handover_program *program;
+	void *main_arg; /* of these hooks */
 	int64_t drain_until_ms;
 	bool lingers; /* see driver_settings */
 	int64_t linger_until_ms;
 	bool waits; /* nothing new is granted, and holders may finish, until waits_until_ms */
 	int64_t waits_until_ms;
-	bool draining; /* the wait for holders is over */
+	bool draining;          /* the wait for holders is over */
+	bool rests;             /* it is being handed over: no client is served, and calls are waited for */
+	bool to_manager;        /* rests: to the service manager, not by exec */
+	bool arrives;           /* it was handed over, and serves no client before its masters can be used */
+	bool handed_over;       /* the service manager has everything; this process ends */
+	int64_t rests_until_ms; /* or arrives_until */
+	int64_t silent_ms;      /* since when no client is served */
+	conn_id asked_by;       /* the connection that waits for the answer to RESTART; 0: none */
 	bool stopped;
 	bool failed;   /* the daemon ends by itself, with an error */
 	bool stepping; /* core_step() or its actions are being carried out */
 };
+
+/* Time and random numbers for the next event; driver_draw() replaces the first n numbers once they were used.
+ */
+struct now driver_now(struct driver *driver);
+void driver_draw(struct driver *driver, unsigned n);
+/* For driver_start() and driver_take_over(): notes the hooks, and makes what needs no masters. False: out of
+ * memory. */
+bool driver_prepare(struct driver *driver, const struct driver_settings *settings)
+	__attribute__((warn_unused_result));
+
+/* driver_handover.c. Hands the daemon to the service manager, if that keeps descriptors. False: it does not,
+ * or this daemon cannot be handed over so. */
+bool driver_hand_to_manager(struct driver *driver);
+/* Whether no client is served in this turn; goes on with the hand-over. */
+bool driver_is_still(struct driver *driver, int64_t now_ms);
 
 /* Steps the core with the timers that are due, then with this event, and carries out the actions. */
 void driver_event(struct driver *driver, const struct event *event);
@@ -62,9 +87,9 @@ void driver_drain_turn(struct driver *driver);
 /* The time at which a daemon that ends stops at the latest. */
 int64_t driver_end_ms(const struct driver *driver);
 int driver_reload(void *arg, char *text, size_t room);
-/* For the verb RESTART and for SIGUSR2, with the driver as arg: the daemon is handed over to a new process of its
- * program. c waits for the answer, from either process (admin_restarted(), admin_not_restarted()); NULL: none
- * does. It may have been closed before that. */
+/* For the verb RESTART and for SIGUSR2, with the driver as arg: the daemon is handed over to a new process of
+ * its program. c waits for the answer, from either process (admin_restarted(), admin_not_restarted()); NULL:
+ * none does. It may have been closed before that. */
 void driver_hand_over(void *arg, struct connection *c);
 
 /* The connection of this number ends, or leaves its session. A session that is bound to a process goes on

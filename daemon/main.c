@@ -1,72 +1,20 @@
 /*
  * main: reads the command line and the configuration, hands each room its settings, and runs the driver.
  *
- * The only room besides main_settings that reads conf/. It decides nothing about locks.
+ * main_settings and main_reload are parts of it. No other room reads conf/. It decides nothing about locks.
  */
-#include "conf/conf.h"
+#include "daemon/main_inner.h"
+
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
-#include "daemon/base/notify.h"
-#include "daemon/base/random.h"
-#include "daemon/base/stats.h"
 #include "daemon/core/timers.h"
-#include "daemon/driver.h"
-#include "daemon/main_settings.h"
-#include "daemon/redis/embedded.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
-
-/* Limits the lines below error; a busy daemon at level debug may write many. */
-#define MAIN_LOG_PER_SECOND 20000
-/* Descriptors that the daemon needs besides one for each client and each bound session. */
-#define MAIN_DESCRIPTORS    (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM)
-
-struct main {
-	struct options options;
-	struct conf *boot; /* as at the start; it keeps the values that need a restart */
-	struct conf *conf; /* the latest; may be the same as boot */
-	struct rule *rules;
-	struct log log;
-	int log_fd;
-	int64_t descriptors; /* as many as the system allows */
-	struct stats stats;
-	struct notify notify;
-	struct random random;
-	char daemon_id[33];
-	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
-	struct main_sentinel sentinels[CORE_MASTERS_MAX];
-	const char *addresses[CORE_MASTERS_MAX]; /* of where, as the core takes them */
-	struct main_reach reach;
-	struct pool_settings pool; /* the settings that all masters share */
-	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
-	const char *way_texts[CORE_MASTERS_MAX]; /* of ways, as the core takes them */
-	char *layout;
-	char about[HOST_NAME_MAX + 32]; /* host and version of this daemon, for people */
-	struct driver *driver;
-	struct embedded *embedded;
-	struct reaper *reaper; /* NULL: this is not process 1 */
-	bool started;
-};
-
-/* The answer of a reload: "reloaded: a, b; needs a restart: c". */
-struct change_list {
-	struct log *log;
-	bool masters_change; /* the set can change without a restart, so other masters need none */
-	bool masters;        /* the masters differ */
-	char applied[CONTEXT_TEXT_MAX / 2];
-	char restart[CONTEXT_TEXT_MAX / 2];
-};
-
-#define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
 
 /* ---- configuration ---- */
 
@@ -81,144 +29,21 @@ errors_print(const struct conf_errors *errors)
 	}
 }
 
-static struct conf *
-config_load(const struct options *options, struct conf_errors *errors)
-{
-	const char *file = options->config ? options->config : CONF_FILE_DEFAULT;
-	return conf_load(file, options->config, errors);
-}
-
-/* ---- log ---- */
-
-static enum log_level
-log_level_of(const struct main *m, const struct conf *conf)
-{
-	static const enum log_level levels[] = {
-		[CONF_LEVEL_DEBUG] = LOG_DEBUG_LEVEL,
-		[CONF_LEVEL_INFO] = LOG_INFO_LEVEL,
-		[CONF_LEVEL_WARNING] = LOG_WARNING_LEVEL,
-		[CONF_LEVEL_ERROR] = LOG_ERROR_LEVEL,
-	};
-	enum log_level level = levels[conf->log.level];
-	if (m->options.log_level && !log_level_parse(m->options.log_level, &level)) {
-		level = levels[conf->log.level]; /* cannot fail: main() has checked it */
-	}
-	return level;
-}
-
-/* Opens the log, again at each reload, so that files can be rotated. If the disk has no room for the file,
- * locks are served all the same. */
-static int
-log_set(struct main *m, const struct conf *conf, char *error)
-{
-	int fd = STDERR_FILENO;
-	int full = 0;
-	if (strcmp(conf->log.to, "stderr") != 0) {
-		fd = open(conf->log.to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-		full = fd < 0 && (errno == ENOSPC || errno == EDQUOT) ? errno : 0;
-	}
-	if (fd < 0 && !full) {
-		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
-			strerror(errno));
-		return -1;
-	}
-	int before = m->log_fd;
-	uint64_t untold = m->log.dropped_untold;
-	m->log_fd = full ? STDERR_FILENO : fd;
-	log_init(&m->log, m->log_fd, log_level_of(m, conf), MAIN_LOG_PER_SECOND);
-	m->log.dropped_untold = untold;
-	if (before > STDERR_FILENO) {
-		close(before);
-	}
-	if (full) {
-		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "log.no_room", log_text("file", conf->log.to),
-			log_text("why", strerror(full)),
-			log_text("text", "the log goes to standard error until the next reload"));
-	}
-	return 0;
-}
-
-/* ---- reload ---- */
-
-static void
-list_add(char *list, const char *path)
-{
-	size_t n = strlen(list);
-	size_t room = CONTEXT_TEXT_MAX / 2;
-	if (n + strlen(path) + sizeof ", , ..." <= room) {
-		snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
-	} else if (list[n - 1] != '.') {
-		snprintf(list + n, room - n, ", ...");
-	}
-}
-
-static void
-change_note(void *arg, const struct conf_change *change)
-{
-	struct change_list *list = arg;
-	/* Passwords take effect at once. */
-	bool masters = list->masters_change && change->restart && strncmp(change->path, "masters", 7) == 0 &&
-		       change->path[7] != '-';
-	bool restart = change->restart && !masters;
-	list->masters |= masters;
-	if (!masters) {
-		list_add(restart ? list->restart : list->applied, change->path);
-	}
-	LOG_EVENT(list->log, LOG_INFO_LEVEL, restart ? "config.needs_restart" : "config.changed",
-		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
-}
-
-static void
-conf_replace(struct main *m, struct conf *conf, struct rule *rules)
-{
-	free(m->rules);
-	m->rules = rules;
-	if (m->conf != m->boot) {
-		conf_free(m->conf);
-	}
-	m->conf = conf;
-}
-
-/* Everything that can fail comes first, and after each step the daemon is consistent. Changes are reported
- * once they have taken effect. */
-static int
-conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *error)
-{
-	struct rule *rules = settings_rules(conf, m->boot);
-	if (!rules || log_set(m, conf, error) != 0 || settings_listen(m->driver, conf, error) != 0 ||
-		settings_users(m->driver, conf) != 0 || !driver_set_rules(m->driver, rules, SETTINGS_RULES)) {
-		free(rules);
-		return -1;
-	}
-	struct driver_limits limits = settings_limits(conf, m->descriptors);
-	driver_set_limits(m->driver, &limits);
-	if (conf_diff(m->boot, m->conf, conf, change_note, list) < 0) {
-		list_add(list->applied, "no memory to say what");
-	}
-	conf_replace(m, conf, rules);
-	return 0;
-}
-
-/* For a file that was refused: logs each error, and answers with the first error and their number. */
-static void
-errors_log(struct log *log, const struct conf_errors *errors, char *text, size_t room)
-{
-	size_t others = errors->count + errors->dropped - (errors->count > 0);
-	for (size_t i = 0; i < errors->count; i++) {
-		LOG_EVENT(log, LOG_ERROR_LEVEL, "config.wrong", log_text("text", errors->text[i]));
-	}
-	int n = snprintf(text, room, "%s", errors->count > 0 ? errors->text[0] : "out of memory");
-	if (others > 0 && n > 0 && (size_t)n < room) {
-		snprintf(text + n, room - (size_t)n, "; and %zu more%s", others,
-			errors->dropped > 0 ? ", the first of them in the log" : " in the log");
-	}
-}
-
 static int
 main_find_master(void *arg, struct slice name, struct master_place *out, char *why, size_t room)
 {
 	const struct main *m = arg;
 	return settings_find_master(m->conf, m->boot, name, out, why, room);
+}
+
+/* How the pool reaches the private master. */
+static void
+embedded_reach(const struct main *m, struct pool_settings *pool)
+{
+	*pool = m->pool;
+	pool->path = embedded_path(m->embedded);
+	pool->trusted = embedded_trusted(m->embedded);
+	pool->title = "embedded";
 }
 
 static bool
@@ -227,34 +52,14 @@ main_reach_master(void *arg, struct slice place, struct slice way, struct pool_s
 {
 	struct main *m = arg;
 	struct master_place at;
+	if (m->embedded) {
+		embedded_reach(m, settings);
+		return true;
+	}
 	snprintf(at.place, sizeof at.place, "%.*s", (int)place.n, place.p);
 	snprintf(at.way, sizeof at.way, "%.*s", (int)way.n, way.p);
 	*settings = m->pool;
 	return settings_reach(m->conf, m->boot, &at, settings, &m->reach, why, room);
-}
-
-static int
-main_reload(void *arg, char *text, size_t room)
-{
-	struct main *m = arg;
-	struct conf_errors errors = {0};
-	struct change_list list = {.log = &m->log, .masters_change = !m->embedded};
-	char error[SETTINGS_ERROR_MAX] = "out of memory";
-	/* Also if the configuration is refused: the file of the log may have been rotated away. */
-	(void)log_set(m, m->conf, error);
-	struct conf *conf = config_load(&m->options, &errors);
-	if (!conf) {
-		errors_log(&m->log, &errors, text, room);
-		return -1;
-	}
-	if (conf_apply(m, conf, &list, error) != 0) {
-		snprintf(text, room, "%s", error);
-		conf_free(conf);
-		return -1;
-	}
-	snprintf(text, room, "%s%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
-		list.restart[0] ? "; needs a restart: " : "", list.restart, list.masters ? MASTERS_TEXT : "");
-	return 0;
 }
 
 /* ---- start ---- */
@@ -264,18 +69,17 @@ static void
 pools_make(struct main *m, struct pool_settings *pools)
 {
 	const struct conf *conf = m->boot;
-	pools[0] = m->pool;
 	for (size_t i = 0; i < conf->master_count; i++) {
 		pools[i] = m->pool;
 		settings_place(&conf->masters[i], &pools[i], &m->sentinels[i], m->where[i]);
 		settings_way(&conf->masters[i], m->ways[i]);
 	}
 	if (conf->master_count == 0) {
-		pools->path = embedded_path(m->embedded);
-		pools->trusted = embedded_trusted(m->embedded);
-		pools->title = "embedded";
-		snprintf(m->where[0], sizeof m->where[0], "%s %s", pools->title, pools->path);
 		snprintf(m->ways[0], sizeof m->ways[0], "embedded");
+	}
+	if (conf->master_count == 0 && m->embedded) {
+		embedded_reach(m, pools);
+		snprintf(m->where[0], sizeof m->where[0], "%s %s", pools->title, pools->path);
 	}
 }
 
@@ -316,12 +120,64 @@ main_relied_on(void *arg, int64_t until_ms)
 	embedded_relied_on(m->embedded, until_ms);
 }
 
-static int
-driver_begin(struct main *m)
+static pid_t
+main_save_master(void *arg, struct record *r, struct descriptors *given)
+{
+	const struct main *m = arg;
+	embedded_save(m->embedded, r, given);
+	return embedded_pid(m->embedded);
+}
+
+/* Not shorter than the guard of the core. */
+static int64_t
+main_guard_ms(const struct conf *conf)
+{
+	int64_t lease_ms = conf_longest_lease_ms(conf);
+	return lease_ms + drift_ms(lease_ms) + conf->margin_ms;
+}
+
+static struct embedded_settings
+embedded_settings_of(const struct main *m)
+{
+	return (struct embedded_settings){
+		.directory = m->boot->embedded.directory,
+		.program = m->boot->embedded.redis_server[0] ? m->boot->embedded.redis_server : NULL,
+		.doubt = driver_known_before(m->driver),
+		.guard_ms = main_guard_ms(m->boot),
+	};
+}
+
+static void
+main_load_master(void *arg, struct record *r, struct descriptors *given)
+{
+	struct main *m = arg;
+	const struct embedded_settings settings = embedded_settings_of(m);
+	m->embedded = embedded_load(driver_base(m->driver), &settings, &m->log, &m->stats, r, given);
+}
+
+static void
+pool_settings_make(struct main *m)
 {
 	const struct conf *conf = m->boot;
-	struct driver_settings settings = {
-		.core = core_settings_of(m),
+	m->pool = (struct pool_settings)POOL_SETTINGS_DEFAULT;
+	m->pool.links = (unsigned)conf->pool;
+	m->pool.namespace = conf->namespace;
+	m->pool.daemon_id = m->daemon_id;
+	m->pool.layout = m->layout;
+	m->pool.about = m->about;
+	m->pool.lease_max_ms = conf_longest_lease_ms(conf);
+	m->pool.margin_ms = conf->margin_ms;
+	m->pool.unguarded = conf->restart_guard == CONF_GUARD_OFF;
+}
+
+/* The settings that the driver goes on with, or starts with. */
+static void
+driver_settings_make(struct main *m)
+{
+	const struct conf *conf = m->boot;
+	bool embedded = conf->master_count == 0;
+	pool_settings_make(m);
+	m->settings = (struct driver_settings){
 		.limits = settings_limits(conf, m->descriptors),
 		.facts =
 			{
@@ -329,33 +185,34 @@ driver_begin(struct main *m)
 				.daemon_id = m->daemon_id,
 				.config = conf->files,
 				.namespace = conf->namespace,
-				.started_ms = clock_ms(),
+				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
 				.margin_ms = conf->margin_ms,
 			},
 		/* A successor that sees this daemon guards its own master until the leases have ended. */
-		.lingers = m->embedded != NULL,
+		.lingers = embedded,
 		.find_master = main_find_master,
 		.reach_master = main_reach_master,
 		.reload = main_reload,
-		.relied_on = m->embedded ? main_relied_on : NULL,
+		.relied_on = embedded ? main_relied_on : NULL,
+		.save_master = embedded ? main_save_master : NULL,
+		.load_master = main_load_master,
+		.program = m->program.path ? &m->program : NULL,
 		.arg = m,
 	};
-	struct pool_settings *pool = &m->pool;
-	*pool = (struct pool_settings)POOL_SETTINGS_DEFAULT;
-	pool->links = settings.core.links;
-	pool->namespace = conf->namespace;
-	pool->daemon_id = m->daemon_id;
-	pool->layout = m->layout;
-	pool->about = m->about;
-	pool->lease_max_ms = settings.core.lease_max_ms;
-	pool->margin_ms = conf->margin_ms;
-	pool->unguarded = conf->restart_guard == CONF_GUARD_OFF;
-	pools_make(m, settings.pools);
-	if (driver_start(m->driver, &settings) != 0 || settings_users(m->driver, conf) != 0) {
+	pools_make(m, m->settings.pools);
+	m->settings.core = core_settings_of(m);
+}
+
+static int
+driver_begin(struct main *m)
+{
+	driver_settings_make(m);
+	if (driver_start(m->driver, &m->settings) != 0 || settings_users(m->driver, m->boot) != 0) {
 		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
 		return EX_SOFTWARE;
 	}
 	m->started = true;
+	handed_done(&m->handed);
 	return EX_OK;
 }
 
@@ -367,11 +224,9 @@ fail(struct main *m, int status, const char *why)
 }
 
 static int
-sockets_begin(struct main *m)
+sockets_begin(struct main *m, const struct notify_fd *fds, size_t n)
 {
-	struct notify_fd fds[NOTIFY_FDS_MAX];
 	char error[SETTINGS_ERROR_MAX];
-	size_t n = notify_take_fds(fds, NOTIFY_FDS_MAX);
 	int failed = 0;
 	for (size_t i = 0; i < n && !failed; i++) {
 		failed = driver_adopt(m->driver, fds[i].fd, error, sizeof error);
@@ -389,68 +244,45 @@ sockets_begin(struct main *m)
 		error);
 }
 
-/* Not shorter than the guard of the core. */
-static int64_t
-main_guard_ms(const struct conf *conf)
+/* Goes on with what the process before has left. If it cannot be used, this daemon begins as after a crash.
+ */
+static void
+hand_over_take(struct main *m, struct notify_fd *fds, size_t *n)
 {
-	int64_t lease_ms = conf_longest_lease_ms(conf);
-	return lease_ms + drift_ms(lease_ms) + conf->margin_ms;
+	char why[HANDOVER_WHY_MAX];
+	if (handed_take(&m->handed, &m->notify, fds, n, why)) {
+		char fresh[sizeof m->daemon_id];
+		memcpy(fresh, m->daemon_id, sizeof fresh);
+		memcpy(m->daemon_id, m->handed.daemon.id, sizeof fresh);
+		driver_settings_make(m);
+		if (m->handed.daemon.private_master != (m->boot->master_count == 0)) {
+			record_fail(&m->handed.record, "masters: was added to the configuration, or removed");
+		} else if (driver_take_over(m->driver, &m->settings, &m->handed)) {
+			return;
+		}
+		snprintf(why, sizeof why, "%s", m->handed.record.why);
+		memcpy(m->daemon_id, fresh, sizeof fresh);
+		embedded_free(m->embedded, false, INT64_MAX);
+		m->handed.child = m->embedded ? 0 : m->handed.child;
+		m->embedded = NULL;
+		handed_refuse(&m->handed);
+	}
+	if (why[0] != '\0') {
+		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "handover.refused", log_text("why", why),
+			log_text("text", "this daemon begins without the sessions of the one before"));
+	}
 }
 
 static int
 embedded_begin(struct main *m)
 {
 	char why[EMBEDDED_WHY_MAX];
-	const struct embedded_settings settings = {
-		.directory = m->boot->embedded.directory,
-		.program = m->boot->embedded.redis_server[0] ? m->boot->embedded.redis_server : NULL,
-		.doubt = driver_known_before(m->driver),
-		.guard_ms = main_guard_ms(m->boot),
-	};
-	if (m->boot->master_count > 0) {
+	const struct embedded_settings settings = embedded_settings_of(m);
+	if (m->boot->master_count > 0 || m->embedded) {
 		return EX_OK;
 	}
 	m->embedded = embedded_new(driver_base(m->driver), &settings, &m->log, &m->stats, why);
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
-}
-
-/* Clients and bound sessions are descriptors: raises the limit as far as the system allows, and logs if it
- * stays too low. */
-static void
-descriptors_raise(struct main *m)
-{
-	struct rlimit limit;
-	int64_t wanted = m->boot->limits.clients + m->boot->limits.bound_sessions + MAIN_DESCRIPTORS;
-	m->descriptors = INT64_MAX;
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-		return;
-	}
-	limit.rlim_cur = limit.rlim_max;
-	setrlimit(RLIMIT_NOFILE, &limit);
-	if (limit.rlim_cur != RLIM_INFINITY) {
-		m->descriptors = (int64_t)limit.rlim_cur;
-	}
-	if (m->descriptors < wanted) {
-		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "daemon.few_descriptors",
-			log_number("limit", m->descriptors), log_number("wanted", wanted),
-			log_text("text",
-				"raise LimitNOFILE= or lower limits.clients and limits.bound-sessions"));
-	}
-}
-
-/*
- * A core dump would contain the passwords. With a limit of 1 byte the kernel writes none and starts no
- * program that takes one. PR_SET_DUMPABLE is not used: it would hide /proc/self/fdinfo, which identifies the
- * processes of bound sessions, and keep debuggers from a daemon that an ordinary user runs.
- */
-static void
-cores_forbid(void)
-{
-	struct rlimit limit;
-	if (getrlimit(RLIMIT_CORE, &limit) == 0) {
-		limit.rlim_cur = limit.rlim_max < 1 ? 0 : 1;
-		setrlimit(RLIMIT_CORE, &limit);
-	}
 }
 
 /* Writes the name of the host and the version. */
@@ -473,7 +305,7 @@ main_begin(struct main *m)
 		fprintf(stderr, "holdfastd: %s\n", error);
 		return EX_CONFIG;
 	}
-	descriptors_raise(m);
+	m->descriptors = settings_descriptors(m->boot, &m->log);
 	stats_init(&m->stats);
 	random_init(&m->random);
 	random_hex32(&m->random, m->daemon_id);
@@ -487,7 +319,11 @@ main_begin(struct main *m)
 	if (!m->rules || !m->layout || !m->driver) {
 		return fail(m, EX_SOFTWARE, "out of memory or descriptors");
 	}
-	int failed = sockets_begin(m);
+	struct notify_fd *fds;
+	size_t n = notify_take_fds(&fds);
+	hand_over_take(m, fds, &n);
+	int failed = sockets_begin(m, fds, n);
+	free(fds);
 	if (!failed) {
 		failed = embedded_begin(m);
 	}
@@ -533,7 +369,7 @@ main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a log file at its size limit must not end the daemon */
-	cores_forbid();
+	settings_forbid_cores();
 	int failed = main_begin(m);
 	if (!failed) {
 		char masters[CORE_MASTERS_MAX * (SETTINGS_WHERE_MAX + 2)];
@@ -543,6 +379,9 @@ main_serve(struct main *m)
 			log_text("config", m->boot->files));
 		failed = driver_run(m->driver) != 0 ? EX_UNAVAILABLE : EX_OK;
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));
+		if (driver_is_handed_over(m->driver)) {
+			_exit(EX_OK); /* the next process has all that would be closed and removed here */
+		}
 	}
 	main_end(m);
 	return failed;
@@ -551,7 +390,7 @@ main_serve(struct main *m)
 int
 main(int argc, char **argv)
 {
-	struct main m = {.notify.fd = -1};
+	struct main m = {.notify.fd = -1, .handed.memfd = -1};
 	struct conf_errors errors = {0};
 	enum log_level level;
 	if (options_parse(&m.options, argc, argv) != 0) {
@@ -573,6 +412,9 @@ main(int argc, char **argv)
 	if (!m.boot) {
 		errors_print(&errors);
 		return EX_CONFIG;
+	}
+	if (handover_find_program(argv[0], m.program_path, sizeof m.program_path)) {
+		m.program = (struct handover_program){m.program_path, argv};
 	}
 	if (!m.options.test && !m.options.print_config) {
 		return main_serve(&m);

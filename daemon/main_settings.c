@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 /* ---- the command line ---- */
 
@@ -525,4 +526,47 @@ settings_listen(struct driver *driver, const struct conf *conf, char error[SETTI
 	int failed = driver_listen(driver, settings, conf->listener_count, error, SETTINGS_ERROR_MAX);
 	free(settings);
 	return failed;
+}
+
+/* ---- limits of the process ---- */
+
+/* Descriptors that the daemon needs besides one for each client and each bound session. */
+#define DESCRIPTORS_SPARE (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM)
+
+int64_t
+settings_descriptors(const struct conf *conf, struct log *log)
+{
+	struct rlimit limit;
+	int64_t wanted = conf->limits.clients + conf->limits.bound_sessions + DESCRIPTORS_SPARE;
+	int64_t descriptors = INT64_MAX;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+		return descriptors;
+	}
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY) {
+		descriptors = (int64_t)limit.rlim_cur;
+	}
+	if (descriptors < wanted) {
+		LOG_EVENT(log, LOG_WARNING_LEVEL, "daemon.few_descriptors", log_number("limit", descriptors),
+			log_number("wanted", wanted),
+			log_text("text",
+				"raise LimitNOFILE= or lower limits.clients and limits.bound-sessions"));
+	}
+	return descriptors;
+}
+
+/*
+ * A core dump would contain the passwords. With a limit of 1 byte the kernel writes none and starts no
+ * program that takes one. PR_SET_DUMPABLE is not used: it would hide /proc/self/fdinfo, which identifies the
+ * processes of bound sessions, and keep debuggers from a daemon that an ordinary user runs.
+ */
+void
+settings_forbid_cores(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_CORE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max < 1 ? 0 : 1;
+		setrlimit(RLIMIT_CORE, &limit);
+	}
 }

@@ -48,6 +48,11 @@ struct rule *settings_rules(const struct conf *conf, const struct conf *boot)
  */
 char *settings_layout(const struct conf *conf) __attribute__((warn_unused_result));
 
+/* Clients and bound sessions are descriptors: raises the limit as far as the system allows, and logs if it
+ * stays too low. Returns how many the process may have. */
+int64_t settings_descriptors(const struct conf *conf, struct log *log);
+void settings_forbid_cores(void);
+
 /* descriptors: how many the process may have. Bound sessions get at most a quarter of them, so that some are
  * left for clients. */
 struct driver_limits settings_limits(const struct conf *conf, int64_t descriptors);

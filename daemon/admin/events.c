@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "proto/name.h"
+#include "proto/record.h"
 #include "proto/reply.h"
 
 #include <bsd/sys/queue.h>
@@ -127,6 +128,8 @@ struct events_stream {
 	LIST_ENTRY(events_stream) entry;
 	struct connection *connection;
 	struct glob *match; /* NULL: every event */
+	size_t text_n;
+	char text[]; /* of match */
 };
 
 struct events {
@@ -147,11 +150,15 @@ stream_free(struct events_stream *stream)
 static struct events_stream *
 stream_new(struct connection *c, struct slice match)
 {
-	struct events_stream *stream = calloc(1, sizeof *stream);
+	struct events_stream *stream = calloc(1, sizeof *stream + match.n);
 	if (!stream) {
 		return NULL;
 	}
 	stream->connection = c;
+	stream->text_n = match.n;
+	if (match.n > 0) {
+		memcpy(stream->text, match.p, match.n);
+	}
 	stream->match = match.n > 0 ? glob_new(match) : NULL;
 	if (match.n > 0 && !stream->match) {
 		free(stream);
@@ -228,6 +235,14 @@ events_full(const struct events *events, struct connection *c)
 	return true;
 }
 
+static void
+stream_begin(struct events *events, struct events_stream *stream)
+{
+	LIST_INSERT_HEAD(&events->streams, stream, entry);
+	events->count++;
+	connection_identity(stream->connection)->streams = true;
+}
+
 void
 events_verb(struct context *context, struct connection *c, const struct command *command)
 {
@@ -241,9 +256,7 @@ events_verb(struct context *context, struct connection *c, const struct command 
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	LIST_INSERT_HEAD(&events->streams, stream, entry);
-	events->count++;
-	connection_identity(c)->streams = true;
+	stream_begin(events, stream);
 	connection_reply(c, &(struct reply){.type = REPLY_OK});
 }
 
@@ -277,4 +290,44 @@ size_t
 events_streams(const struct events *events)
 {
 	return events->count;
+}
+
+/* ---- saved and loaded ---- */
+
+static void
+stream_fields(struct record *r, conn_id *conn, struct slice *match)
+{
+	record_unsigned(r, conn);
+	record_bytes(r, match, GLOB_BYTES_MAX);
+}
+
+void
+events_save(const struct events *events, struct record *r)
+{
+	const struct events_stream *stream;
+	LIST_FOREACH (stream, &events->streams, entry) {
+		conn_id conn = connection_identity(stream->connection)->id;
+		struct slice match = {stream->text, stream->text_n};
+		record_begin(r, RECORD_STREAM);
+		stream_fields(r, &conn, &match);
+		record_end(r);
+	}
+}
+
+void
+events_load(struct events *events, struct record *r, const struct connections *connections)
+{
+	conn_id conn = 0;
+	struct slice match = {NULL, 0};
+	stream_fields(r, &conn, &match);
+	struct connection *c = r->failed ? NULL : connections_find(connections, conn);
+	if (!c || connection_identity(c)->streams) {
+		return; /* it has ended */
+	}
+	struct events_stream *stream = stream_new(c, match);
+	if (!stream) {
+		record_fail(r, "there is no memory for it");
+		return;
+	}
+	stream_begin(events, stream);
 }

@@ -15,7 +15,9 @@
 #include <stddef.h>
 
 struct connection;
+struct connections;
 struct events;
+struct record;
 struct stats;
 
 /* Notes that clients can cause at will are thinned out (log_gate()), with a gate for each type. */
@@ -51,5 +53,10 @@ void events_leave(struct events *events, struct connection *connection);
 /* where: the address of note->master; NULL if it has none. */
 void events_tell(struct events *events, const struct note *note, const char *where);
 size_t events_streams(const struct events *events);
+
+/* A record for each stream, for the next process of this daemon, after those of the connections. */
+void events_save(const struct events *events, struct record *r);
+/* The stream of the current record; its connection was loaded before. */
+void events_load(struct events *events, struct record *r, const struct connections *connections);
 
 #endif

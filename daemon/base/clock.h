@@ -47,4 +47,10 @@ clock_wall_us(void)
 	return clock_read_ns(CLOCK_REALTIME) / 1000;
 }
 
+#define CLOCK_NAME_MAX 96
+
+/* Names this CLOCK_BOOTTIME: the kernel's id of this boot, and the time namespace, in which it may differ.
+ * "": unknown. */
+void clock_name(char out[CLOCK_NAME_MAX]);
+
 #endif

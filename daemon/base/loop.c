@@ -83,7 +83,7 @@ timeout_set(struct timeout *timeout, int64_t ms)
 
 /* ---- the loop ---- */
 
-static const int loop_signals[] = {SIGTERM, SIGINT, SIGHUP};
+static const int loop_signals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR2};
 #define LOOP_SIGNALS (sizeof loop_signals / sizeof *loop_signals)
 
 struct loop {
@@ -159,6 +159,20 @@ loop_ticked(void *arg)
 	loop->hooks->tick(loop->arg);
 }
 
+/* The process that became this program by exec may have blocked them, and SIGCHLD, until they are handled
+ * here. */
+static void
+signals_unblock(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
+		sigaddset(&set, loop_signals[i]);
+	}
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static int
 loop_watch(struct loop *loop, int64_t tick_ms)
 {
@@ -168,6 +182,7 @@ loop_watch(struct loop *loop, int64_t tick_ms)
 		evsignal_assign(&loop->signals[i], loop->base, loop_signals[i], loop_signalled, loop);
 		failed |= event_add(&loop->signals[i], NULL);
 	}
+	signals_unblock();
 	if (tick_ms > 0) {
 		loop->tick_ms = tick_ms;
 		loop->timeout = timeout_new(loop->base, loop_ticked, loop);

@@ -16,7 +16,7 @@ struct loop;
 
 struct loop_hooks {
 	void (*alarm)(void *arg);              /* the time of loop_alarm_at() has come */
-	void (*signal)(void *arg, int number); /* SIGTERM, SIGINT or SIGHUP */
+	void (*signal)(void *arg, int number); /* SIGTERM, SIGINT, SIGHUP or SIGUSR2 */
 	void (*tick)(void *arg);               /* every tick_ms */
 };
 

@@ -1,9 +1,9 @@
 /*
- * notify: what a service manager and a service exchange: state, and inherited sockets.
+ * notify: what a service manager and a service exchange: state, and descriptors in both directions.
  *
  * It speaks the sd_notify protocol (datagrams to $NOTIFY_SOCKET) and the LISTEN_FDS protocol, as documented
- * in sd_notify(3) and sd_listen_fds(3). main and the driver call it. Without a service manager it does
- * nothing.
+ * in sd_notify(3), sd_pid_notify_with_fds(3) and sd_listen_fds(3). main, the driver and handover call it.
+ * Without a service manager it does nothing.
  */
 #ifndef BASE_NOTIFY_H
 #define BASE_NOTIFY_H
@@ -12,12 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define NOTIFY_PLACE_MAX 112 /* as long as the address of a socket may be */
+#define NOTIFY_USEC_MAX  24
+
 struct notify {
-	int fd;              /* -1: no service manager */
-	int64_t watchdog_ms; /* send notify_watchdog() at least this often; 0: no watchdog */
+	int fd;                       /* -1: no service manager */
+	int64_t watchdog_ms;          /* send notify_watchdog() at least this often; 0: no watchdog */
+	size_t store_max;             /* descriptors that the service manager keeps over a restart; 0: none */
+	char place[NOTIFY_PLACE_MAX]; /* NOTIFY_SOCKET, for notify_pass_on(); "": none */
+	char watchdog_usec[NOTIFY_USEC_MAX]; /* WATCHDOG_USEC likewise */
 };
 
-#define NOTIFY_FDS_MAX  16
 #define NOTIFY_NAME_MAX 64
 
 struct notify_fd {
@@ -28,8 +33,9 @@ struct notify_fd {
 
 /*
  * Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, so that no child
- * sends state in this daemon's name. -1 with errno if NOTIFY_SOCKET is set and no socket can be made; *notify
- * is usable then, and sends nothing.
+ * sends state in this daemon's name. Reads FDSTORE, the size of the store: systemd sets it from 254 on,
+ * before that the unit does. -1 with errno if NOTIFY_SOCKET is set and no socket can be made; *notify is
+ * usable then, and sends nothing.
  */
 int notify_init(struct notify *notify) __attribute__((warn_unused_result));
 void notify_done(struct notify *notify);
@@ -43,10 +49,31 @@ void notify_stopping(const struct notify *notify, const char *status, int64_t mo
 void notify_status(const struct notify *notify, const char *status);
 void notify_watchdog(const struct notify *notify);
 
+/* Puts back into the environment what notify_init() took, for a program that this process is about to become.
+ * False with errno. */
+bool notify_pass_on(const struct notify *notify) __attribute__((warn_unused_result));
+/* Removes it again: this process goes on. */
+void notify_keep_back(void);
+
 /*
- * Takes over the sockets that were passed (LISTEN_FDS, if LISTEN_PID is this process) and removes the
- * variables from the environment. Returns how many, at most max; further sockets are closed. 0: none.
+ * Gives descriptors to the service manager, which keeps them over a restart of the service and passes them to
+ * its next process under this name. Waits until they were sent, at most most_ms; the caller keeps its own.
+ * False with errno.
  */
-size_t notify_take_fds(struct notify_fd *fds, size_t max);
+bool notify_store(const struct notify *notify, const int *fds, size_t count, const char *name,
+	int64_t most_ms) __attribute__((warn_unused_result));
+/* The service manager forgets the descriptors that it keeps under this name. Waits likewise. */
+bool notify_unstore(const struct notify *notify, const char *name, int64_t most_ms)
+	__attribute__((warn_unused_result));
+/* Waits until the service manager has read all messages so far. False with errno: it has not within most_ms.
+ */
+bool notify_barrier(const struct notify *notify, int64_t most_ms) __attribute__((warn_unused_result));
+
+/*
+ * Takes over the descriptors that were passed (LISTEN_FDS, if LISTEN_PID is this process) and removes the
+ * variables from the environment. Returns how many there are in *fds, which the caller frees. 0: none, or out
+ * of memory; then they are closed, and *fds is NULL.
+ */
+size_t notify_take_fds(struct notify_fd **fds) __attribute__((warn_unused_result));
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * stats: the table of the fields of struct stats. INFO calls it. It changes no field, except to clear all.
+ * stats: the table of the fields of struct stats. INFO calls it. It changes fields only to clear all and to
+ * load them.
  */
 #include "daemon/base/stats.h"
 
@@ -42,4 +43,16 @@ stats_value(const struct stats *stats, size_t index)
 	assert(index < stats_count());
 	memcpy(&value, (const char *)stats + table[index].offset, sizeof value);
 	return value;
+}
+
+void
+stats_add(struct stats *stats, const char *name, size_t n, int64_t value)
+{
+	for (size_t i = 0; i < stats_count(); i++) {
+		int64_t *field = (int64_t *)(void *)((char *)stats + table[i].offset);
+
+		if (table[i].info.kind == STAT_COUNTER && strlen(table[i].info.name) == n &&
+			memcmp(table[i].info.name, name, n) == 0)
+			*field += value;
+	}
 }

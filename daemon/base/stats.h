@@ -28,5 +28,7 @@ size_t stats_count(void);
 /* index < stats_count() */
 const struct stat_info *stats_info(size_t index);
 int64_t stats_value(const struct stats *stats, size_t index);
+/* Adds to the counter of this name, if there is one. */
+void stats_add(struct stats *stats, const char *name, size_t n, int64_t value);
 
 #endif

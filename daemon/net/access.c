@@ -78,6 +78,31 @@ access_find(const struct access *access, struct slice name)
 	return NULL;
 }
 
+const struct access_user *
+access_at(const struct access *access, size_t index)
+{
+	return index < access->count ? &access->users[index] : NULL;
+}
+
+bool
+access_add(struct access **access, struct slice name, struct slice password, bool admin)
+{
+	struct access *wider =
+		realloc(*access, sizeof *wider + ((*access)->count + 1) * sizeof *wider->users);
+	if (!wider) {
+		return false;
+	}
+	*access = wider;
+	struct access_user user = {
+		.name = strndup(name.p, name.n), .password = strndup(password.p, password.n), .admin = admin};
+	if (!user.name || !user.password) {
+		user_done(&user);
+		return false;
+	}
+	wider->users[wider->count++] = user;
+	return true;
+}
+
 /* Compares every byte of the given password, wherever the first difference is. */
 static bool
 password_equal(struct slice given, const char *right)

@@ -43,6 +43,12 @@ const struct access_user *access_login(const struct access *access, struct slice
  * are still users. */
 const struct access_user *access_find(const struct access *access, struct slice name);
 
+/* The users in turn; NULL: there are not so many. */
+const struct access_user *access_at(const struct access *access, size_t index);
+/* Adds a user. False: out of memory, nothing has changed. Pointers to users become invalid. */
+bool access_add(struct access **access, struct slice name, struct slice password, bool admin)
+	__attribute__((warn_unused_result));
+
 /*
  * Slows down the guessing of passwords. Failed logins count for the address that they came from: ten are
  * free, then one is allowed in a second.

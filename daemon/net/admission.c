@@ -298,3 +298,25 @@ admission_left(struct admission *admission, struct connection *c)
 	admission->extra_count -= who->extra;
 	who->extra = false;
 }
+
+void
+admission_restore(struct admission *admission, struct connection *c)
+{
+	struct identity *who = connection_identity(c);
+	bool unauthenticated = who->unauthenticated;
+	size_t most = admission->quota.most;
+	admission->quota.most = SIZE_MAX;
+	if (who->local && !who->extra) {
+		who->counted = quota_enter_uid(&admission->quota, who->peer.uid);
+	} else if (!who->local && who->user) {
+		who->counted = quota_enter_name(&admission->quota, who->user->name);
+	}
+	admission->quota.most = most;
+	admission->extra_count += who->extra;
+	who->unauthenticated = false;
+	if (unauthenticated) {
+		int64_t since_ms = who->unauthenticated_ms;
+		unauthenticated_enter(admission, who);
+		who->unauthenticated_ms = since_ms;
+	}
+}

@@ -81,6 +81,9 @@ void admission_logout(struct admission *admission, struct connection *connection
 /* The connection has ended, and its place is free. */
 void admission_left(struct admission *admission, struct connection *connection);
 
+/* A connection that was loaded: counts it as before, whatever the limits. In the order of their numbers. */
+void admission_restore(struct admission *admission, struct connection *connection);
+
 /* Closes unauthenticated clients that took longer than login_ms. */
 void admission_turn(struct admission *admission);
 /* When admission_turn() has something to do, CLOCK_BOOTTIME; INT64_MAX: never. */

@@ -102,7 +102,7 @@ connection_arm(struct connection *c)
 	}
 }
 
-static enum end
+enum end
 connection_hangup_end(const struct connection *c)
 {
 	return c->identity.local && c->identity.release ? END_GONE : END_ABANDONED;

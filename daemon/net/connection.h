@@ -22,11 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct access;
 struct access_user;
 struct connection;
 struct connections;
+struct descriptors;
 struct event_base;
 struct quota_user;
+struct record;
 struct stats;
 
 /*
@@ -196,5 +199,24 @@ size_t connections_arrived(const struct connections *set);
 bool connections_busy(const struct connections *set);
 /* Some output is not yet written. */
 bool connections_unwritten(const struct connections *set);
+/* Some connections have ended, and closed() has not been called for them. */
+bool connections_ending(const struct connections *set);
+
+/*
+ * Connections as records (connection_state.c), for the next process of this daemon. Between two turns, and
+ * when none is ending. They are saved in the order of connections_each(), and keep their numbers.
+ */
+
+/* The record of one connection; its descriptor is added to given. */
+void connection_save(struct connection *connection, struct record *r, struct descriptors *given);
+/* The connection of the current record. Without its descriptor it is over, and closed() is called as for
+ * others. access has the users of the state; admission counts the connection (admission_restore()). NULL: r
+ * has failed. */
+struct connection *connection_load(struct connections *set, struct record *r, struct descriptors *given,
+	const struct access *access) __attribute__((warn_unused_result));
+/* The greatest number that was ever given. */
+conn_id connections_last_id(const struct connections *set);
+/* New connections get greater numbers than this one. */
+void connections_go_on_from(struct connections *set, conn_id last);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * connection_inner: what connection.c (one connection) and connections.c (all connections) share; no other
- * file includes it. connections.c calls what connection.c has here, never the other way round.
+ * connection_inner: what connection.c (one connection), connections.c (all connections) and
+ * connection_state.c (saved ones) share; no other file includes it. connections.c calls what connection.c has
+ * here, never the other way round; connection_state.c calls both.
  *
  * Work for later is noted on one of these lists, and done in this turn or a following one:
  *
@@ -110,5 +111,11 @@ bool connections_late(struct connections *set);
 void connection_flush(struct connection *c);
 /* Closes the descriptor that was passed, if there is one. */
 void connection_drop_fd(struct connection *c);
+/* How a connection ends whose client has vanished. */
+enum end connection_hangup_end(const struct connection *c);
+
+/* Adds a connection of this identity, whose texts the caller sets. The set owns fd, also on failure. fd -1:
+ * the caller cuts it. NULL: out of memory. */
+struct connection *connections_put(struct connections *set, int fd, const struct identity *who);
 
 #endif

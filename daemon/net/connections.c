@@ -68,7 +68,7 @@ static void
 connection_discard(struct connection *c)
 {
 	int most = 4;
-	while (!c->eof && most-- > 0 &&
+	while (c->fd >= 0 && !c->eof && most-- > 0 &&
 		recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT) > 0) {
 	}
 }
@@ -89,7 +89,9 @@ connection_free(struct connection *c)
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
 	connection_discard(c);
-	close(c->fd);
+	if (c->fd >= 0) {
+		close(c->fd);
+	}
 	buffer_done(&c->in);
 	buffer_done(&c->out);
 	free(c->identity.label);
@@ -138,12 +140,14 @@ connections_widen(struct connections *set)
 }
 
 struct connection *
-connections_add(struct connections *set, int fd, const struct peer *peer, bool local, bool release)
+connections_put(struct connections *set, int fd, const struct identity *who)
 {
 	struct connection *c = calloc(1, sizeof *c);
-	if (!c || connections_widen(set) != 0 || map_add(&set->by_id, set->last_id + 1, c) != 0) {
+	if (!c || connections_widen(set) != 0 || map_add(&set->by_id, who->id, c) != 0) {
 		free(c);
-		close(fd);
+		if (fd >= 0) {
+			close(fd);
+		}
 		return NULL;
 	}
 	c->set = set;
@@ -151,19 +155,36 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 	c->passed_fd = PASSING_NONE;
 	buffer_init(&c->in, in_bytes_max(set));
 	buffer_init(&c->out, set->limits.output_bytes);
-	c->identity.id = ++set->last_id;
-	c->identity.peer = *peer;
-	c->identity.native_admin = peer->admin;
-	c->identity.protocol = 2;
-	c->identity.local = local;
-	c->identity.release = release;
-	c->identity.since_ms = clock_ms();
-	c->identity.last = VERB_COUNT;
-	fair_queue_join(&set->fair_queue, &c->place, peer->user);
+	c->identity = *who;
+	set->last_id = who->id;
+	fair_queue_join(&set->fair_queue, &c->place, who->peer.user);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	set->stats->clients_connected++;
-	set->stats->connections_received++;
-	connection_arm(c);
+	if (fd >= 0) {
+		connection_arm(c);
+	} else {
+		event_assign(&c->event, set->base, fd, 0, NULL, NULL);
+	}
+	return c;
+}
+
+struct connection *
+connections_add(struct connections *set, int fd, const struct peer *peer, bool local, bool release)
+{
+	const struct identity who = {
+		.id = set->last_id + 1,
+		.peer = *peer,
+		.native_admin = peer->admin,
+		.protocol = 2,
+		.local = local,
+		.release = release,
+		.since_ms = clock_ms(),
+		.last = VERB_COUNT,
+	};
+	struct connection *c = connections_put(set, fd, &who);
+	if (c) {
+		set->stats->connections_received++;
+	}
 	return c;
 }
 
@@ -350,4 +371,10 @@ connections_unwritten(const struct connections *set)
 		}
 	}
 	return false;
+}
+
+bool
+connections_ending(const struct connections *set)
+{
+	return set->fair_queue.counts[FAIR_QUEUE_ENDED] > 0;
 }

@@ -3,6 +3,9 @@
  */
 #include "daemon/net/listener.h"
 
+#include "daemon/base/descriptors.h"
+#include "proto/record.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
@@ -501,4 +504,92 @@ listeners_set(struct listeners *set, const struct socket_settings *settings, siz
 		}
 	}
 	return 0;
+}
+
+/* ---- saved and loaded ---- */
+
+void
+listeners_rest(struct listeners *set)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		event_del(&set->list[i].listener->resume);
+		event_del(&set->list[i].listener->ready);
+	}
+}
+
+int
+listeners_resume(struct listeners *set)
+{
+	int failed = 0;
+	for (size_t i = 0; i < set->count; i++) {
+		failed |= event_add(&set->list[i].listener->ready, NULL);
+	}
+	return failed;
+}
+
+struct saved_listener {
+	uint64_t socket;   /* identities, see descriptors.h */
+	uint64_t lock;     /* 0: none */
+	struct slice path; /* what it leaves in the file system; n == 0: nothing */
+	bool made;
+	bool release;
+	bool inherited;
+};
+
+static void
+saved_fields(struct record *r, struct saved_listener *saved)
+{
+	record_unsigned(r, &saved->socket);
+	record_unsigned(r, &saved->lock);
+	record_bytes(r, &saved->path, SOCKET_ADDRESS_MAX);
+	record_flag(r, &saved->made);
+	record_flag(r, &saved->release);
+	record_flag(r, &saved->inherited);
+}
+
+void
+listeners_save(const struct listeners *set, struct record *r, struct descriptors *given, bool inherited)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct listener *listener = set->list[i].listener;
+		struct saved_listener saved = {
+			.socket = descriptor_identity(listener->fd),
+			.lock = descriptor_identity(listener->place.lock),
+			.path = slice_of(listener->place.path ? listener->place.path : ""),
+			.made = listener->place.made,
+			.release = listener->release,
+			.inherited = set->list[i].inherited,
+		};
+		if (saved.inherited && !inherited) {
+			continue;
+		}
+		descriptors_add(given, listener->fd);
+		descriptors_add(given, listener->place.lock);
+		record_begin(r, RECORD_LISTENER);
+		saved_fields(r, &saved);
+		record_end(r);
+	}
+}
+
+void
+listeners_load(struct listeners *set, struct record *r, struct descriptors *given)
+{
+	struct saved_listener saved = {0};
+	char error[SOCKET_ADDRESS_MAX];
+	saved_fields(r, &saved);
+	int fd = r->failed ? -1 : descriptors_take(given, saved.socket);
+	if (fd < 0) {
+		return;
+	}
+	struct socket_place place = {.lock = descriptors_take(given, saved.lock), .made = saved.made};
+	place.path = saved.path.n > 0 ? strndup(saved.path.p, saved.path.n) : NULL;
+	if (listeners_adopt(set, fd, error, sizeof error) != 0) {
+		socket_place_leave(&place);
+		record_fail(r, "%s", error);
+		return;
+	}
+	struct listener *listener = set->list[set->count - 1].listener;
+	listener->place = place;
+	listener->release = saved.release;
+	set->list[set->count - 1].inherited = saved.inherited;
 }

@@ -15,8 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct descriptors;
 struct event_base;
 struct listener;
+struct record;
 
 /* Connections accepted in one turn of the loop: a storm of new clients must not starve connected ones. */
 #define LISTENER_ACCEPT_MAX 64
@@ -103,6 +105,18 @@ const char *listeners_known_before(const struct listeners *set);
 
 /* Closes all of them. */
 void listeners_close(struct listeners *set);
+
+/* Accepts no client for a while; clients queue up at the sockets. */
+void listeners_rest(struct listeners *set);
+/* Accepts again. -1: out of memory. */
+int listeners_resume(struct listeners *set) __attribute__((warn_unused_result));
+
+/* A record for each socket; its descriptors are added to given. An inherited socket is left out if the
+ * service manager passes it to the next process as well. */
+void listeners_save(const struct listeners *set, struct record *r, struct descriptors *given, bool inherited);
+/* Takes over the socket of the current record; before listeners_start(). Without its descriptor it is left
+ * out. */
+void listeners_load(struct listeners *set, struct record *r, struct descriptors *given);
 
 /* Takes over an inherited socket that listens. The set owns fd, also on failure. 0, or an enum socket_failure
  * with *error. */

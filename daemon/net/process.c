@@ -5,6 +5,8 @@
 #include "daemon/net/process.h"
 
 #include "daemon/net/access.h"
+#include "proto/command.h"
+#include "proto/record.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -15,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -27,8 +30,9 @@ struct watch {
 	session_id session; /* 0: not bound yet */
 	char *label;        /* NULL: none */
 	struct quota_user *counted;
+	int64_t uid; /* of the client that it was watched for */
 	struct event event;
-	int pidfd;
+	int pidfd; /* -1: it had ended when it was loaded */
 };
 
 struct processes {
@@ -72,7 +76,9 @@ watch_free(struct watch *watch)
 	}
 	quota_leave(&set->quota, watch->counted);
 	event_del(&watch->event);
-	close(watch->pidfd);
+	if (watch->pidfd >= 0) {
+		close(watch->pidfd);
+	}
 	free(watch->label);
 	free(watch);
 }
@@ -291,6 +297,25 @@ processes_count_user(struct processes *set, int64_t uid, struct quota_user **cou
 	return *counted != NULL;
 }
 
+/* Adds the process, whose pidfd stays the caller's. NULL: out of memory. */
+static struct watch *
+watch_new(struct processes *set, struct process process, int pidfd)
+{
+	struct watch *watch = calloc(1, sizeof *watch);
+	if (watch) {
+		watch->process = process;
+		HASH_ADD(hh, set->watches, process, sizeof watch->process, watch);
+	}
+	if (!watch || !watch->hh.tbl) {
+		free(watch);
+		return NULL;
+	}
+	watch->set = set;
+	watch->pidfd = pidfd;
+	event_assign(&watch->event, set->base, pidfd, EV_READ, watch_ready, watch);
+	return watch;
+}
+
 int
 processes_watch(struct processes *set, struct process process, int pidfd, int64_t uid, struct reply *error)
 {
@@ -303,22 +328,15 @@ processes_watch(struct processes *set, struct process process, int pidfd, int64_
 		close(pidfd);
 		return -1;
 	}
-	struct watch *watch = calloc(1, sizeof *watch);
-	if (watch) {
-		watch->process = process;
-		HASH_ADD(hh, set->watches, process, sizeof watch->process, watch);
-	}
-	if (!watch || !watch->hh.tbl) {
+	struct watch *watch = watch_new(set, process, pidfd);
+	if (!watch) {
 		reply_error(error, CODE_LIMIT, "out of memory");
 		quota_leave(&set->quota, counted);
-		free(watch);
 		close(pidfd);
 		return -1;
 	}
-	watch->set = set;
 	watch->counted = counted;
-	watch->pidfd = pidfd;
-	event_assign(&watch->event, set->base, pidfd, EV_READ, watch_ready, watch);
+	watch->uid = uid;
 	if (event_add(&watch->event, NULL) != 0) {
 		watch_free(watch);
 		reply_error(error, CODE_LIMIT, "the process cannot be watched");
@@ -363,4 +381,103 @@ processes_label(const struct processes *set, session_id session)
 {
 	const struct watch *watch = watch_find_session(set, session);
 	return watch ? watch->label : NULL;
+}
+
+/* ---- saved and loaded ---- */
+
+int
+process_open(struct process process, bool *ended)
+{
+	uint64_t started = 0;
+	int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)process.pid, 0);
+	bool read = pidfd >= 0 && process_started(process.pid, &started);
+	*ended = pidfd < 0 ? errno == ESRCH : read ? started != process.started : pidfd_ended(pidfd);
+	if (pidfd >= 0 && (*ended || !read)) {
+		close(pidfd);
+		return -1;
+	}
+	return pidfd;
+}
+
+struct saved_watch {
+	struct process process;
+	session_id session;
+	int64_t uid;
+	struct slice label; /* p == NULL: none */
+};
+
+static void
+saved_fields(struct record *r, struct saved_watch *saved)
+{
+	bool labelled = saved->label.p != NULL;
+	record_number(r, &saved->process.pid);
+	record_unsigned(r, &saved->process.started);
+	record_unsigned(r, &saved->session);
+	record_number(r, &saved->uid);
+	record_flag(r, &labelled);
+	if (labelled) {
+		record_bytes(r, &saved->label, LABEL_BYTES_MAX);
+	}
+}
+
+void
+processes_save(const struct processes *set, struct record *r)
+{
+	struct watch *watch;
+	struct watch *after;
+	HASH_ITER (hh, set->watches, watch, after) {
+		struct saved_watch saved = {
+			.process = watch->process,
+			.session = watch->session,
+			.uid = watch->uid,
+			.label = watch->label ? slice_of(watch->label) : (struct slice){NULL, 0},
+		};
+		record_begin(r, RECORD_PROCESS);
+		saved_fields(r, &saved);
+		record_end(r);
+	}
+}
+
+/* NULL: r has failed. */
+static struct watch *
+watch_load(struct processes *set, struct record *r, const struct saved_watch *saved)
+{
+	bool ended;
+	int pidfd = process_open(saved->process, &ended);
+	struct watch *watch = pidfd >= 0 || ended ? watch_new(set, saved->process, pidfd) : NULL;
+	if (watch && pidfd >= 0 && event_add(&watch->event, NULL) != 0) {
+		watch_free(watch);
+		watch = NULL;
+	} else if (!watch && pidfd >= 0) {
+		close(pidfd);
+	} else if (watch && ended) {
+		event_active(&watch->event, EV_READ, 1);
+	}
+	if (!watch) {
+		record_fail(r, "process %" PRId64 " cannot be watched", saved->process.pid);
+	}
+	return watch;
+}
+
+void
+processes_load(struct processes *set, struct record *r)
+{
+	struct saved_watch saved = {0};
+	char label[LABEL_BYTES_MAX + 1];
+	saved_fields(r, &saved);
+	if (r->failed || saved.process.pid <= 0 || watch_find(set, saved.process)) {
+		record_fail(r, "a process of it makes no sense");
+		return;
+	}
+	struct watch *watch = watch_load(set, r, &saved);
+	if (!watch) {
+		return;
+	}
+	watch->uid = saved.uid;
+	watch->counted = quota_enter_uid(&set->quota, saved.uid);
+	processes_bind(set, saved.process, saved.session);
+	if (saved.label.p) {
+		slice_text(label, sizeof label, saved.label);
+		processes_keep_label(set, saved.session, label);
+	}
 }

@@ -16,6 +16,7 @@
 
 struct event_base;
 struct processes;
+struct record;
 
 /* Called from the event loop, never from within the functions below. The process is forgotten already. */
 typedef void process_ended(void *arg, struct process process);
@@ -61,5 +62,15 @@ void processes_keep_label(struct processes *set, session_id session, const char 
 const char *processes_label(const struct processes *set, session_id session);
 
 size_t processes_count(const struct processes *set);
+
+/* A new pidfd of this process, close-on-exec, which the caller owns. -1: it has ended, or else it cannot be
+ * had now, for want of descriptors or because /proc hides the process. */
+int process_open(struct process process, bool *ended) __attribute__((warn_unused_result));
+
+/* A record for each process that is watched. */
+void processes_save(const struct processes *set, struct record *r);
+/* Watches the process of the current record, for the session that is bound to it, whatever the limits. If the
+ * process has ended meanwhile, that is told in the next turn of the loop. */
+void processes_load(struct processes *set, struct record *r);
 
 #endif

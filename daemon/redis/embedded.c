@@ -5,10 +5,12 @@
 #include "daemon/redis/embedded.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/descriptors.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/embedded_inner.h"
+#include "proto/record.h"
 
 #include <errno.h>
 #include <event2/event.h>
@@ -278,12 +280,13 @@ await_ready(struct embedded *e, char *why)
 	return embedded_explain(why, "%s ended at once (%s); it said: %s", e->program, status, e->last);
 }
 
+/* Sets what follows from the settings, and opens the directory. */
 static bool
-embedded_open(struct embedded *e, const struct embedded_settings *settings, char *why)
+embedded_prepare(struct embedded *e, const char *directory, const char *program, char *why)
 {
 	int n;
 
-	e->directory = strdup(settings->directory);
+	e->directory = strdup(directory);
 	e->timer = timeout_new(e->base, on_timer, e);
 	if (!e->directory || !e->timer)
 		return embedded_explain(why, "out of memory");
@@ -292,7 +295,13 @@ embedded_open(struct embedded *e, const struct embedded_settings *settings, char
 		return embedded_explain(why,
 			"%s: a Unix socket's path has at most %zu bytes, choose a shorter directory",
 			e->directory, sizeof e->path - sizeof "/redis.sock");
-	if (!find_program(e, settings->program, why) || !embedded_open_directory(e, why) ||
+	return find_program(e, program, why) && embedded_open_directory(e, why);
+}
+
+static bool
+embedded_open(struct embedded *e, const struct embedded_settings *settings, char *why)
+{
+	if (!embedded_prepare(e, settings->directory, settings->program, why) ||
 		!embedded_claim_directory(e, settings, why))
 		return false;
 	if (!child_start(e))
@@ -300,21 +309,32 @@ embedded_open(struct embedded *e, const struct embedded_settings *settings, char
 	return await_ready(e, why) && embedded_claim_memory(e, settings, why);
 }
 
-struct embedded *
-embedded_new(struct event_base *base, const struct embedded_settings *settings, struct log *log,
-	struct stats *stats, char why[EMBEDDED_WHY_MAX])
+/* NULL: out of memory. */
+static struct embedded *
+embedded_make(struct event_base *base, struct log *log, struct stats *stats)
 {
 	struct embedded *e = calloc(1, sizeof *e);
 
-	if (!e) {
-		embedded_explain(why, "out of memory");
+	if (!e)
 		return NULL;
-	}
 	e->base = base;
 	e->log = log;
 	e->stats = stats;
 	e->directory_fd = e->lock_fd = e->name_fd = e->ending.fd = -1;
 	e->doubt = "nothing is known";
+	return e;
+}
+
+struct embedded *
+embedded_new(struct event_base *base, const struct embedded_settings *settings, struct log *log,
+	struct stats *stats, char why[EMBEDDED_WHY_MAX])
+{
+	struct embedded *e = embedded_make(base, log, stats);
+
+	if (!e) {
+		embedded_explain(why, "out of memory");
+		return NULL;
+	}
 	if (embedded_open(e, settings, why)) {
 		LOG_EVENT(log, LOG_INFO_LEVEL, "embedded.started", log_text("program", e->program),
 			log_number("pid", e->pid), log_text("socket", e->path),
@@ -396,6 +416,117 @@ pid_t
 embedded_pid(const struct embedded *e)
 {
 	return e->pid;
+}
+
+/* ---- saved and loaded ---- */
+
+struct saved {
+	struct slice directory;
+	int64_t pid;
+	int64_t started_ms;
+	int64_t deaths;
+	int64_t until_ms; /* of the record in the directory */
+	int64_t begun_until_ms;
+	uint64_t lock; /* identities, see descriptors.h; 0: none */
+	uint64_t name;
+	uint64_t said;
+};
+
+static void
+saved_fields(struct record *r, struct saved *saved)
+{
+	record_bytes(r, &saved->directory, PATH_BYTES - 1);
+	saved->pid = record_range(r, saved->pid, 0, INT32_MAX);
+	record_number(r, &saved->started_ms);
+	saved->deaths = record_range(r, saved->deaths, 0, UINT32_MAX);
+	record_number(r, &saved->until_ms);
+	record_number(r, &saved->begun_until_ms);
+	record_unsigned(r, &saved->lock);
+	record_unsigned(r, &saved->name);
+	record_unsigned(r, &saved->said);
+}
+
+void
+embedded_save(const struct embedded *e, struct record *r, struct descriptors *given)
+{
+	struct saved saved = {
+		.directory = slice_of(e->directory),
+		.pid = e->pid,
+		.started_ms = e->started_ms,
+		.deaths = e->deaths,
+		.until_ms = e->ending.written_ms,
+		.begun_until_ms = e->begun_until_ms,
+		.lock = descriptor_identity(e->lock_fd),
+		.name = descriptor_identity(e->name_fd),
+		.said = e->pid > 0 ? descriptor_identity(e->said) : 0,
+	};
+
+	descriptors_add(given, e->lock_fd);
+	descriptors_add(given, e->name_fd);
+	descriptors_add(given, e->pid > 0 ? e->said : -1);
+	record_begin(r, RECORD_PRIVATE_MASTER);
+	saved_fields(r, &saved);
+	record_end(r);
+}
+
+/* Watches the server that runs; if none did, it is started. */
+static bool
+child_adopt(struct embedded *e, const struct saved *saved, struct descriptors *given)
+{
+	int said = descriptors_take(given, saved->said);
+
+	if (saved->pid == 0) {
+		schedule_restart(e);
+		return true;
+	}
+	e->readable = said < 0 ? NULL : event_new(e->base, said, EV_READ | EV_PERSIST, on_said, e);
+	if (!e->readable || event_add(e->readable, NULL) != 0) {
+		if (e->readable)
+			event_free(e->readable);
+		e->readable = NULL;
+		if (said >= 0)
+			close(said);
+		return false;
+	}
+	e->said = said;
+	e->pid = (pid_t)saved->pid;
+	e->started_ms = saved->started_ms;
+	e->ready = true;
+	return true;
+}
+
+struct embedded *
+embedded_load(struct event_base *base, const struct embedded_settings *settings, struct log *log,
+	struct stats *stats, struct record *r, struct descriptors *given)
+{
+	struct embedded *e = embedded_make(base, log, stats);
+	struct saved saved = {0};
+	char directory[PATH_BYTES], why[EMBEDDED_WHY_MAX] = "out of memory";
+
+	saved_fields(r, &saved);
+	slice_text(directory, sizeof(directory), saved.directory);
+	if (!e || r->failed || !embedded_prepare(e, directory, settings->program, why) ||
+		(e->lock_fd = descriptors_take(given, saved.lock)) < 0) {
+		record_fail(r, "its private master cannot be taken over: %.100s", why);
+		embedded_free(e, false, INT64_MAX);
+		return NULL;
+	}
+	e->claimed = true;
+	e->doubt = "the server may end at any time";
+	e->name_fd = descriptors_take(given, saved.name);
+	e->begun_until_ms = saved.begun_until_ms;
+	e->deaths = (unsigned)saved.deaths;
+	if (!ending_go_on(&e->ending, e->directory_fd, saved.until_ms))
+		LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.no_record", log_text("directory", e->directory),
+			log_text("why", strerror(errno)), log_text("text", "the next start guards in full"));
+	if (!child_adopt(e, &saved, given)) {
+		record_fail(r, "its private master cannot be watched");
+		embedded_free(e, false, INT64_MAX);
+		return NULL;
+	}
+	LOG_EVENT(log, LOG_INFO_LEVEL, "embedded.adopted", log_number("pid", e->pid),
+		log_text("socket", e->path));
+	return e;
 }
 
 /* ---- orphans ---- */

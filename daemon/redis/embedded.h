@@ -19,10 +19,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct descriptors;
 struct embedded;
 struct event_base;
 struct log;
 struct reaper;
+struct record;
 struct stats;
 
 #define EMBEDDED_WHY_MAX  512
@@ -44,6 +46,20 @@ struct embedded_settings {
  */
 struct embedded *embedded_new(struct event_base *base, const struct embedded_settings *settings,
 	struct log *log, struct stats *stats, char why[EMBEDDED_WHY_MAX]) __attribute__((warn_unused_result));
+
+/*
+ * The record of the master, for the next process of this daemon, which the same process becomes (exec): the
+ * server goes on as its child. Its descriptors are added to given.
+ */
+void embedded_save(const struct embedded *embedded, struct record *r, struct descriptors *given);
+/*
+ * Takes over the master of the current record, in the directory that it has, whatever settings says. If the
+ * server has ended meanwhile, it is restarted as after any other end of it. NULL: r has failed; the server
+ * goes on.
+ */
+struct embedded *embedded_load(struct event_base *base, const struct embedded_settings *settings,
+	struct log *log, struct stats *stats, struct record *r, struct descriptors *given)
+	__attribute__((warn_unused_result));
 
 /* Clients may rely on locks until until_ms (CLOCK_BOOTTIME): the next daemon with this directory has to know.
  * Call it before they do; cheap. */

@@ -42,33 +42,10 @@ embedded_explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
 
 #define CLOCK_UNKNOWN "?"
 
-/* The kernel's id of this boot, and the time namespace, in which CLOCK_BOOTTIME may differ. */
-static void
-clock_name(char out[96])
-{
-	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd >= 0 ? read(fd, out, 36) : -1;
-	char space[48];
-	ssize_t m = readlink("/proc/self/ns/time", space, sizeof(space) - 1);
-
-	if (fd >= 0) {
-		close(fd);
-	}
-	/* Kernels before 5.6 have no time namespaces. */
-	if (m < 0 && errno == ENOENT) {
-		m = snprintf(space, sizeof(space), "-");
-	}
-	if (n != 36 || m < 0) {
-		out[0] = '\0';
-		return;
-	}
-	snprintf(out + n, 96 - (size_t)n, ",%.*s", (int)m, space);
-}
-
 static void
 ending_read(struct ending *e, int directory_fd)
 {
-	char line[ENDING_BYTES + 1], word[8], clock[96];
+	char line[ENDING_BYTES + 1], word[8], clock[CLOCK_NAME_MAX];
 	int fd = openat(directory_fd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	ssize_t n = fd >= 0 ? read(fd, line, ENDING_BYTES) : -1;
 
@@ -130,6 +107,16 @@ ending_begin(struct ending *e, int directory_fd, int64_t until_ms)
 	return (e->fd >= 0 && ending_write(e, WORD_LIVE, until_ms) && fsync(e->fd) == 0 &&
 		       fsync(directory_fd) == 0) ||
 	       ending_spoilt(e, directory_fd);
+}
+
+bool
+ending_go_on(struct ending *e, int directory_fd, int64_t until_ms)
+{
+	*e = (struct ending){.kind = ENDING_HERE, .written_ms = until_ms};
+	clock_name(e->clock);
+	errno = 0;
+	e->fd = openat(directory_fd, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+	return e->fd >= 0 || ending_spoilt(e, directory_fd);
 }
 
 bool

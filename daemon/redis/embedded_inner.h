@@ -6,6 +6,7 @@
 #ifndef REDIS_EMBEDDED_INNER_H
 #define REDIS_EMBEDDED_INNER_H
 
+#include "daemon/base/clock.h"
 #include "daemon/redis/embedded.h"
 
 #include <sys/un.h>
@@ -32,11 +33,11 @@ enum ending_kind {
  * its clients were told. Deadlines are of CLOCK_BOOTTIME, and mean nothing in another boot.
  */
 struct ending {
-	enum ending_kind kind; /* of the last daemon */
-	int64_t until_ms;      /* HERE: from then on no client relies on its locks */
-	int fd;                /* of the record, once this daemon has written it; -1: none */
-	int64_t written_ms;    /* the deadline in the record */
-	char clock[96];        /* names this CLOCK_BOOTTIME; "": unknown */
+	enum ending_kind kind;      /* of the last daemon */
+	int64_t until_ms;           /* HERE: from then on no client relies on its locks */
+	int fd;                     /* of the record, once this daemon has written it; -1: none */
+	int64_t written_ms;         /* the deadline in the record */
+	char clock[CLOCK_NAME_MAX]; /* clock_name() */
 };
 
 struct embedded {
@@ -81,6 +82,9 @@ bool embedded_claim_directory(struct embedded *e, const struct embedded_settings
 /* The server runs: from now on there can be locks. Replaces the record by one of this daemon, which survives
  * a power cut, too. */
 bool embedded_claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why);
+
+/* Goes on with a record of this daemon that says until_ms. False with errno: there is no record. */
+bool ending_go_on(struct ending *ending, int directory_fd, int64_t until_ms);
 
 /* Clients may rely on locks until until_ms; an earlier deadline changes nothing. Cheap if the record says so
  * already. False with errno: it cannot be written, and there is no record any more. */

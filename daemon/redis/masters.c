@@ -279,6 +279,30 @@ masters_move(struct masters *masters, const struct move *move)
 	masters_later(masters, 0);
 }
 
+void
+masters_leave(struct masters *masters, const char *why)
+{
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		struct pool *pool = m->pool;
+		if (pool) {
+			pool_end(pool, why);
+			m->pool = NULL;
+			pool_free(pool);
+		}
+	}
+}
+
+void
+masters_come_back(struct masters *masters)
+{
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct member *m = &masters->list[i];
+		m->moves = m->moves || (!m->pool && m->place && m->place[0] != '\0');
+	}
+	masters_later(masters, 0);
+}
+
 bool
 masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
 {

@@ -54,6 +54,11 @@ void masters_move(struct masters *masters, const struct move *move);
 bool masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
 	__attribute__((warn_unused_result));
 
+/* Gives up all links, for this reason: calls under way get their votes, and links are reported down, before
+ * it returns. Not from a hook. masters_come_back() connects again, in a later turn. */
+void masters_leave(struct masters *masters, const char *why);
+void masters_come_back(struct masters *masters);
+
 /* The configuration has changed: finds all masters anew. A master whose slot has moved since the start is
  * connected to anew if it is reached differently now, or could not be found before. A master that has not
  * moved is reached as before. All use the new passwords from then on. */

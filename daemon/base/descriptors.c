@@ -1,0 +1,113 @@
+/*
+ * descriptors: see descriptors.h. net, redis and the driver call it.
+ */
+#include "daemon/base/descriptors.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ROOM_MIN 64
+
+/* The numbers of files are unique on their device only. */
+uint64_t
+descriptor_identity(int fd)
+{
+	struct stat seen;
+	uint64_t identity;
+
+	if (fd < 0 || fstat(fd, &seen) != 0)
+		return 0;
+	identity = (uint64_t)seen.st_ino ^ (uint64_t)seen.st_dev << 40;
+	return identity != 0 ? identity : 1;
+}
+
+void
+descriptors_add(struct descriptors *set, int fd)
+{
+	struct descriptor *wider;
+	size_t room = set->room > 0 ? set->room * 2 : ROOM_MIN;
+
+	if (fd < 0)
+		return;
+	if (set->count == set->room) {
+		wider = realloc(set->list, room * sizeof(*wider));
+		if (wider == NULL) {
+			set->failed = true;
+			return;
+		}
+		set->list = wider;
+		set->room = room;
+	}
+	set->list[set->count++] = (struct descriptor){descriptor_identity(fd), fd};
+	set->sorted = false;
+}
+
+static int
+compare(const void *a, const void *b)
+{
+	uint64_t first = ((const struct descriptor *)a)->identity;
+	uint64_t second = ((const struct descriptor *)b)->identity;
+
+	return first < second ? -1 : first > second;
+}
+
+static size_t
+descriptors_find(const struct descriptors *set, uint64_t identity)
+{
+	size_t low = 0, high = set->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (set->list[middle].identity < identity)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int
+descriptors_take(struct descriptors *set, uint64_t identity)
+{
+	size_t at;
+	int fd;
+
+	if (!set->sorted && set->count > 0)
+		qsort(set->list, set->count, sizeof(*set->list), compare);
+	set->sorted = true;
+	at = descriptors_find(set, identity);
+	if (identity == 0 || at == set->count || set->list[at].identity != identity ||
+		(at + 1 < set->count && set->list[at + 1].identity == identity))
+		return -1;
+	fd = set->list[at].fd;
+	set->list[at].fd = -1;
+	return fd;
+}
+
+bool
+descriptors_pass_on(const struct descriptors *set, bool pass_on)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (fcntl(set->list[i].fd, F_SETFD, pass_on ? 0 : FD_CLOEXEC) != 0)
+			return false;
+	return true;
+}
+
+void
+descriptors_done(struct descriptors *set)
+{
+	free(set->list);
+	*set = (struct descriptors){0};
+}
+
+void
+descriptors_close(struct descriptors *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->list[i].fd >= 0)
+			close(set->list[i].fd);
+	descriptors_done(set);
+}

@@ -1,0 +1,46 @@
+/*
+ * descriptors: a list of open descriptors that one process of this daemon passes to the next one.
+ *
+ * A descriptor may get another number on its way. So a saved state names what a descriptor refers to: the
+ * same socket, file or pipe has the same identity in each process that has it open.
+ */
+#ifndef BASE_DESCRIPTORS_H
+#define BASE_DESCRIPTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct descriptor {
+	uint64_t identity;
+	int fd; /* -1: taken */
+};
+
+/* All zero at first. */
+struct descriptors {
+	struct descriptor *list;
+	size_t count;
+	size_t room;
+	bool sorted;
+	bool failed; /* out of memory: one is missing */
+};
+
+/* Of the thing that fd refers to, while any process has it open; never 0. 0: fd is not open. */
+uint64_t descriptor_identity(int fd);
+
+/* Adds fd, which stays the caller's. A negative one is left out. */
+void descriptors_add(struct descriptors *set, int fd);
+
+/* The descriptor of this identity; the caller owns it from now on, and it is not found again. -1: there is
+ * none, or more than one, so that it is not clear which is meant. */
+int descriptors_take(struct descriptors *set, uint64_t identity);
+
+/* Sets or clears close-on-exec for all. False with errno. */
+bool descriptors_pass_on(const struct descriptors *set, bool pass_on);
+
+/* Frees the list and closes nothing. */
+void descriptors_done(struct descriptors *set);
+/* Closes those that were not taken, then frees the list. */
+void descriptors_close(struct descriptors *set);
+
+#endif

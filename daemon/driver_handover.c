@@ -1,0 +1,407 @@
+/*
+ * driver_handover: hands this daemon to the next process, and takes it over there. A part of driver.c.
+ *
+ *     serving ──▶ resting ──▶ links down ──▶ state ──▶ exec, or the service manager ──▶ arriving ──▶ serving
+ *        ▲           │             │           │                  │
+ *        └───────────┴─────────────┴───────────┴─────failed───────┘
+ *
+ * A daemon that rests serves no client and waits until no call is under way at its masters, so that no answer
+ * is lost. It ends only after the next process has everything; if anything fails before, it goes on. A daemon
+ * that arrives serves clients once a majority of its masters can be used again, so that no request finds them
+ * missing.
+ */
+#include "daemon/driver_inner.h"
+
+#include "daemon/admin/admin.h"
+#include "daemon/admin/events.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/loop.h"
+#include "daemon/base/notify.h"
+#include "daemon/base/stats.h"
+#include "daemon/core/view.h"
+#include "daemon/handover.h"
+#include "daemon/net/process.h"
+#include "daemon/redis/masters.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define STAT_NAME_MAX  64
+#define DRIVER_LAST_MS 50 /* for the core to come to rest once all links are down */
+
+/* ---- fields ---- */
+
+static void
+user_fields(struct record *r, struct slice *name, struct slice *password, bool *admin)
+{
+	record_bytes(r, name, CREDENTIAL_BYTES_MAX);
+	record_bytes(r, password, CREDENTIAL_BYTES_MAX);
+	record_flag(r, admin);
+}
+
+static void
+stat_fields(struct record *r, struct slice *name, int64_t *value)
+{
+	record_bytes(r, name, STAT_NAME_MAX);
+	record_number(r, value);
+}
+
+/* ---- saved ---- */
+
+static bool
+save_connection(void *arg, struct connection *c)
+{
+	struct handover *h = arg;
+	connection_save(c, &h->record, &h->given);
+	return true;
+}
+
+/* The passwords are saved, too: a connection whose user has another one in the next process is cut. */
+static void
+save_users(const struct access *access, struct record *r)
+{
+	const struct access_user *user;
+	for (size_t i = 0; (user = access_at(access, i)); i++) {
+		struct slice name = slice_of(user->name);
+		struct slice password = slice_of(user->password);
+		bool admin = user->admin;
+		record_begin(r, RECORD_USER);
+		user_fields(r, &name, &password, &admin);
+		record_end(r);
+	}
+}
+
+static void
+save_stats(const struct stats *stats, struct record *r)
+{
+	record_begin(r, RECORD_STATS);
+	for (size_t i = 0; i < stats_count(); i++) {
+		struct slice name = slice_of(stats_info(i)->name);
+		int64_t value = stats_value(stats, i);
+		if (stats_info(i)->kind == STAT_COUNTER) {
+			stat_fields(r, &name, &value);
+		}
+	}
+	record_end(r);
+}
+
+/* False: out of memory. */
+static bool
+driver_save(struct driver *d, struct handover *h)
+{
+	struct record *r = &h->record;
+	struct handover_daemon daemon = {
+		.started_ms = d->context.facts.started_ms,
+		.silent_ms = d->silent_ms,
+		.asked_by = d->asked_by,
+		.last_conn = connections_last_id(d->connections),
+		.private_master = d->save_master != NULL,
+	};
+	snprintf(daemon.version, sizeof daemon.version, "%s", d->context.facts.version);
+	snprintf(daemon.id, sizeof daemon.id, "%s", d->context.facts.daemon_id);
+	handover_begin(h, &daemon);
+	core_save(d->core, r);
+	save_users(d->context.access, r);
+	listeners_save(&d->listeners, r, &h->given, !d->to_manager);
+	connections_each(d->connections, save_connection, h);
+	events_save(d->context.events, r);
+	processes_save(d->processes, r);
+	h->child = d->save_master ? d->save_master(d->main_arg, r, &h->given) : 0;
+	save_stats(d->stats, r);
+	record_begin(r, RECORD_END);
+	record_end(r);
+	return !r->failed && !h->given.failed;
+}
+
+/* ---- handing over ---- */
+
+/* This process goes on, and says why. */
+static void
+driver_go_on(struct driver *d, const char *why)
+{
+	struct connection *c = connections_find(d->connections, d->asked_by);
+	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
+		log_text("text", "this process goes on"));
+	if (c && connection_waits(c)) {
+		admin_not_restarted(c, CODE_ERR, why);
+	}
+	bool to_manager = d->to_manager;
+	d->rests = d->to_manager = false;
+	d->asked_by = 0;
+	masters_come_back(d->masters);
+	if (listeners_resume(&d->listeners) != 0) {
+		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
+		d->failed = true;
+		d->drain_until_ms = clock_ms();
+	}
+	if (to_manager) {
+		driver_drain(d, NULL, 0); /* as without a service manager that keeps descriptors */
+	} else {
+		service_reloaded(&d->service, false);
+	}
+}
+
+/* An acquire that has lost its last master ends with a timer, within a millisecond. */
+static void
+driver_await_rest(struct driver *d)
+{
+	int64_t until_ms = clock_ms() + DRIVER_LAST_MS;
+	while (!core_rests(d->core) && clock_ms() < until_ms) {
+		const struct timespec moment = {.tv_nsec = 100000};
+		nanosleep(&moment, NULL);
+		driver_event(d, &(struct event){.type = EVENT_TIMER});
+	}
+}
+
+/* No round is under way and no link is up, and no connection is ending. Else why it cannot be; NULL: it is
+ * so. */
+static const char *
+driver_come_to_rest(struct driver *d)
+{
+	masters_leave(d->masters, "this daemon is being handed over");
+	driver_await_rest(d);
+	do {
+		connections_turn(d->connections, INT64_MAX);
+	} while (connections_ending(d->connections));
+	if (d->failed || core_ended(d->core) || core_draining(d->core)) {
+		return "this daemon is ending";
+	}
+	return d->apply.calls_out > 0 || !core_rests(d->core) ? "calls are under way" : NULL;
+}
+
+static void
+driver_pass_on(struct driver *d)
+{
+	struct handover h = {0};
+	char text[HANDOVER_WHY_MAX] = "out of memory";
+	const char *why = driver_come_to_rest(d);
+	if (!why && driver_save(d, &h)) {
+		if (!d->to_manager) {
+			handover_exec(&h, d->program, d->notify, text);
+		} else if (handover_store(&h, d->notify, text)) {
+			d->handed_over = d->stopped = true;
+		}
+	}
+	handover_done(&h);
+	if (!d->handed_over) {
+		driver_go_on(d, why ? why : text);
+	}
+}
+
+/* False: it cannot begin now, and why says so. */
+static bool
+driver_may_rest(const struct driver *d, const char **why)
+{
+	*why = d->draining || d->waits || d->failed || d->stopped || core_draining(d->core)
+		       ? "this daemon is ending"
+	       : d->rests || d->arrives ? "this daemon is being handed over"
+	       : !d->program            ? "the program of this daemon is not known"
+					: NULL;
+	return *why == NULL;
+}
+
+static void
+driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
+{
+	d->rests = true;
+	d->to_manager = to_manager;
+	d->asked_by = asked_by;
+	d->silent_ms = clock_ms();
+	d->rests_until_ms = d->silent_ms + DRIVER_REST_MS;
+	LOG_EVENT(d->log, LOG_INFO_LEVEL, "handover.begun",
+		log_text("way", to_manager ? "service manager" : "exec"),
+		log_number("connections", (int64_t)connections_count(d->connections)));
+	if (to_manager) {
+		notify_stopping(d->notify, "handing over", DRIVER_REST_MS + DRIVER_DRAIN_MS);
+	} else {
+		notify_reloading(d->notify);
+	}
+	listeners_rest(&d->listeners);
+}
+
+void
+driver_hand_over(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	const char *why;
+	if (driver_may_rest(d, &why)) {
+		driver_rest(d, false, c ? connection_identity(c)->id : 0);
+	} else if (c) {
+		admin_not_restarted(c, CODE_ERR, why);
+	} else {
+		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
+			log_text("text", "this process goes on"));
+	}
+}
+
+/*
+ * With a private master it would not be enough: systemd ends the redis-server with the service, and the next
+ * process would have to begin with an empty one. What the state knows are the leases of this daemon, so their
+ * holds could be claimed again; but latches are in the memory of the master only. So the daemon ends as
+ * without a service manager, and SIGUSR2 is the way to restart it.
+ */
+bool
+driver_hand_to_manager(struct driver *d)
+{
+	const char *why;
+	if (d->rests && !d->to_manager) {
+		driver_go_on(d, "a signal to end has come");
+	}
+	if (d->notify->store_max == 0 || d->save_master || !driver_may_rest(d, &why)) {
+		return false;
+	}
+	driver_rest(d, true, 0);
+	return true;
+}
+
+bool
+driver_is_handed_over(const struct driver *d)
+{
+	return d->handed_over;
+}
+
+/* ---- loaded ---- */
+
+static void
+load_user(struct driver *d, struct record *r)
+{
+	struct slice name = {NULL, 0};
+	struct slice password = {NULL, 0};
+	bool admin = false;
+	user_fields(r, &name, &password, &admin);
+	if (connections_last_id(d->connections) > 0) {
+		record_fail(r, "its users are out of order"); /* connections point to users */
+	}
+	if (!r->failed && !access_add(&d->context.access, name, password, admin)) {
+		record_fail(r, "there is no memory for it");
+	}
+}
+
+static void
+load_stats(struct stats *stats, struct record *r)
+{
+	while (r->body.n > 0 && !r->failed) {
+		struct slice name = {NULL, 0};
+		int64_t value = 0;
+		stat_fields(r, &name, &value);
+		stats_add(stats, name.p, name.n, value);
+	}
+}
+
+static void
+load_record(struct driver *d, struct handed *handed)
+{
+	struct record *r = &handed->record;
+	struct connection *c;
+	switch (r->type) {
+	case RECORD_USER:
+		load_user(d, r);
+		break;
+	case RECORD_LISTENER:
+		listeners_load(&d->listeners, r, &handed->given);
+		break;
+	case RECORD_CONNECTION:
+		c = connection_load(d->connections, r, &handed->given, d->context.access);
+		if (c) {
+			admission_restore(&d->admission, c);
+		}
+		break;
+	case RECORD_STREAM:
+		events_load(d->context.events, r, d->connections);
+		break;
+	case RECORD_PROCESS:
+		processes_load(d->processes, r);
+		break;
+	case RECORD_PRIVATE_MASTER:
+		d->load_master(d->main_arg, r, &handed->given);
+		break;
+	case RECORD_STATS:
+		load_stats(d->stats, r);
+		break;
+	default:
+		record_unknown(r);
+		break;
+	}
+}
+
+/* Nothing is left of a state that cannot be used. */
+static void
+driver_forget(struct driver *d)
+{
+	listeners_close(&d->listeners);
+	connections_free(d->connections);
+	processes_free(d->processes);
+	core_free(d->core);
+	events_free(d->context.events);
+	access_free(d->context.access);
+	admission_done(&d->admission);
+	stats_init(d->stats);
+	d->connections = NULL;
+	d->processes = NULL;
+	d->core = NULL;
+	d->context = (struct context){0};
+	d->admission = (struct admission){0};
+}
+
+bool
+driver_take_over(struct driver *d, const struct driver_settings *settings, struct handed *handed)
+{
+	struct record *r = &handed->record;
+	d->core = driver_prepare(d, settings) ? core_load(&settings->core, driver_now(d), r) : NULL;
+	driver_draw(d, 2);
+	while (d->core && !r->failed && r->type != RECORD_END) {
+		load_record(d, handed);
+		record_next(r);
+	}
+	if (!d->core || r->failed) {
+		record_fail(r, "there is no memory for it");
+		driver_forget(d);
+		return false;
+	}
+	connections_go_on_from(d->connections, handed->daemon.last_conn);
+	d->asked_by = handed->daemon.asked_by;
+	d->silent_ms = handed->daemon.silent_ms;
+	d->arrives = true;
+	d->rests_until_ms = clock_ms() + DRIVER_ARRIVE_MS;
+	d->stats->handovers++;
+	return true;
+}
+
+/* ---- turns ---- */
+
+static void
+driver_arrive(struct driver *d, int64_t now_ms)
+{
+	struct connection *c = connections_find(d->connections, d->asked_by);
+	struct core_counts counts;
+	int64_t silent_ms = now_ms - d->silent_ms;
+	d->arrives = false;
+	d->asked_by = 0;
+	d->stats->handover_silent_ms = silent_ms;
+	core_view_counts(d->core, &counts);
+	LOG_EVENT(d->log, LOG_INFO_LEVEL, "handover.done",
+		log_number("connections", (int64_t)connections_count(d->connections)),
+		log_number("sessions", (int64_t)counts.sessions), log_number("locks", (int64_t)counts.grants),
+		log_number("silent_ms", silent_ms));
+	if (c && connection_waits(c)) {
+		admin_restarted(&d->context, c, silent_ms);
+	}
+}
+
+bool
+driver_is_still(struct driver *d, int64_t now_ms)
+{
+	struct service_view view;
+	if (d->rests && (d->apply.calls_out == 0 || now_ms >= d->rests_until_ms)) {
+		driver_pass_on(d);
+	}
+	if (d->arrives) {
+		core_view_service(d->core, &view);
+		if (view.available || now_ms >= d->rests_until_ms) {
+			driver_arrive(d, now_ms);
+		}
+	}
+	return d->rests || d->arrives || d->handed_over;
+}

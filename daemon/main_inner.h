@@ -1,0 +1,60 @@
+/*
+ * main_inner: what main.c and main_reload.c share; no other file includes it.
+ */
+#ifndef DAEMON_MAIN_INNER_H
+#define DAEMON_MAIN_INNER_H
+
+#include "conf/conf.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
+#include "daemon/base/random.h"
+#include "daemon/base/stats.h"
+#include "daemon/driver.h"
+#include "daemon/handover.h"
+#include "daemon/main_settings.h"
+#include "daemon/redis/embedded.h"
+
+#include <limits.h>
+
+struct main {
+	struct options options;
+	struct conf *boot; /* as at the start; it keeps the values that need a restart */
+	struct conf *conf; /* the latest; may be the same as boot */
+	struct rule *rules;
+	struct log log;
+	int log_fd;
+	int64_t descriptors; /* as many as the system allows */
+	struct stats stats;
+	struct notify notify;
+	struct random random;
+	char daemon_id[33];
+	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
+	struct main_sentinel sentinels[CORE_MASTERS_MAX];
+	const char *addresses[CORE_MASTERS_MAX]; /* of where, as the core takes them */
+	struct main_reach reach;
+	struct pool_settings pool; /* the settings that all masters share */
+	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
+	const char *way_texts[CORE_MASTERS_MAX]; /* of ways, as the core takes them */
+	char *layout;
+	char about[HOST_NAME_MAX + 32]; /* host and version of this daemon, for people */
+	struct driver *driver;
+	struct embedded *embedded;
+	struct reaper *reaper; /* NULL: this is not process 1 */
+	char program_path[PATH_MAX];
+	struct handover_program program;
+	struct handed handed; /* by the process before */
+	struct driver_settings settings;
+	bool started;
+};
+
+/* The configuration of the options. NULL: errors says why. */
+struct conf *config_load(const struct options *options, struct conf_errors *errors);
+
+/* Opens the log, again at each reload, so that files can be rotated. If the disk has no room for the file,
+ * locks are served all the same. */
+int log_set(struct main *m, const struct conf *conf, char *error);
+
+/* SIGHUP and RELOAD; arg is the struct main. See driver_settings. */
+int main_reload(void *arg, char *text, size_t room);
+
+#endif

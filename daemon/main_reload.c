@@ -1,0 +1,183 @@
+/*
+ * main_reload: reads the configuration, opens the log, and applies a changed configuration to a daemon that
+ * runs. A part of main.c.
+ */
+#include "daemon/main_inner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Limits the lines below error; a busy daemon at level debug may write many. */
+#define MAIN_LOG_PER_SECOND 20000
+
+/* The answer of a reload: "reloaded: a, b; needs a restart: c". */
+struct change_list {
+	struct log *log;
+	bool masters_change; /* the set can change without a restart, so other masters need none */
+	bool masters;        /* the masters differ */
+	char applied[CONTEXT_TEXT_MAX / 2];
+	char restart[CONTEXT_TEXT_MAX / 2];
+};
+
+#define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
+
+/* ---- configuration ---- */
+
+struct conf *
+config_load(const struct options *options, struct conf_errors *errors)
+{
+	const char *file = options->config ? options->config : CONF_FILE_DEFAULT;
+	return conf_load(file, options->config, errors);
+}
+
+/* ---- log ---- */
+
+static enum log_level
+log_level_of(const struct main *m, const struct conf *conf)
+{
+	static const enum log_level levels[] = {
+		[CONF_LEVEL_DEBUG] = LOG_DEBUG_LEVEL,
+		[CONF_LEVEL_INFO] = LOG_INFO_LEVEL,
+		[CONF_LEVEL_WARNING] = LOG_WARNING_LEVEL,
+		[CONF_LEVEL_ERROR] = LOG_ERROR_LEVEL,
+	};
+	enum log_level level = levels[conf->log.level];
+	if (m->options.log_level && !log_level_parse(m->options.log_level, &level)) {
+		level = levels[conf->log.level]; /* cannot fail: main() has checked it */
+	}
+	return level;
+}
+
+int
+log_set(struct main *m, const struct conf *conf, char *error)
+{
+	int fd = STDERR_FILENO;
+	int full = 0;
+	if (strcmp(conf->log.to, "stderr") != 0) {
+		fd = open(conf->log.to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+		full = fd < 0 && (errno == ENOSPC || errno == EDQUOT) ? errno : 0;
+	}
+	if (fd < 0 && !full) {
+		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
+			strerror(errno));
+		return -1;
+	}
+	int before = m->log_fd;
+	uint64_t untold = m->log.dropped_untold;
+	m->log_fd = full ? STDERR_FILENO : fd;
+	log_init(&m->log, m->log_fd, log_level_of(m, conf), MAIN_LOG_PER_SECOND);
+	m->log.dropped_untold = untold;
+	if (before > STDERR_FILENO) {
+		close(before);
+	}
+	if (full) {
+		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "log.no_room", log_text("file", conf->log.to),
+			log_text("why", strerror(full)),
+			log_text("text", "the log goes to standard error until the next reload"));
+	}
+	return 0;
+}
+
+/* ---- reload ---- */
+
+static void
+list_add(char *list, const char *path)
+{
+	size_t n = strlen(list);
+	size_t room = CONTEXT_TEXT_MAX / 2;
+	if (n + strlen(path) + sizeof ", , ..." <= room) {
+		snprintf(list + n, room - n, "%s%s", n > 0 ? ", " : "", path);
+	} else if (list[n - 1] != '.') {
+		snprintf(list + n, room - n, ", ...");
+	}
+}
+
+static void
+change_note(void *arg, const struct conf_change *change)
+{
+	struct change_list *list = arg;
+	/* Passwords take effect at once. */
+	bool masters = list->masters_change && change->restart && strncmp(change->path, "masters", 7) == 0 &&
+		       change->path[7] != '-';
+	bool restart = change->restart && !masters;
+	list->masters |= masters;
+	if (!masters) {
+		list_add(restart ? list->restart : list->applied, change->path);
+	}
+	LOG_EVENT(list->log, LOG_INFO_LEVEL, restart ? "config.needs_restart" : "config.changed",
+		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
+}
+
+static void
+conf_replace(struct main *m, struct conf *conf, struct rule *rules)
+{
+	free(m->rules);
+	m->rules = rules;
+	if (m->conf != m->boot) {
+		conf_free(m->conf);
+	}
+	m->conf = conf;
+}
+
+/* Everything that can fail comes first, and after each step the daemon is consistent. Changes are reported
+ * once they have taken effect. */
+static int
+conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *error)
+{
+	struct rule *rules = settings_rules(conf, m->boot);
+	if (!rules || log_set(m, conf, error) != 0 || settings_listen(m->driver, conf, error) != 0 ||
+		settings_users(m->driver, conf) != 0 || !driver_set_rules(m->driver, rules, SETTINGS_RULES)) {
+		free(rules);
+		return -1;
+	}
+	struct driver_limits limits = settings_limits(conf, m->descriptors);
+	driver_set_limits(m->driver, &limits);
+	if (conf_diff(m->boot, m->conf, conf, change_note, list) < 0) {
+		list_add(list->applied, "no memory to say what");
+	}
+	conf_replace(m, conf, rules);
+	return 0;
+}
+
+/* For a file that was refused: logs each error, and answers with the first error and their number. */
+static void
+errors_log(struct log *log, const struct conf_errors *errors, char *text, size_t room)
+{
+	size_t others = errors->count + errors->dropped - (errors->count > 0);
+	for (size_t i = 0; i < errors->count; i++) {
+		LOG_EVENT(log, LOG_ERROR_LEVEL, "config.wrong", log_text("text", errors->text[i]));
+	}
+	int n = snprintf(text, room, "%s", errors->count > 0 ? errors->text[0] : "out of memory");
+	if (others > 0 && n > 0 && (size_t)n < room) {
+		snprintf(text + n, room - (size_t)n, "; and %zu more%s", others,
+			errors->dropped > 0 ? ", the first of them in the log" : " in the log");
+	}
+}
+
+int
+main_reload(void *arg, char *text, size_t room)
+{
+	struct main *m = arg;
+	struct conf_errors errors = {0};
+	struct change_list list = {.log = &m->log, .masters_change = !m->embedded};
+	char error[SETTINGS_ERROR_MAX] = "out of memory";
+	/* Also if the configuration is refused: the file of the log may have been rotated away. */
+	(void)log_set(m, m->conf, error);
+	struct conf *conf = config_load(&m->options, &errors);
+	if (!conf) {
+		errors_log(&m->log, &errors, text, room);
+		return -1;
+	}
+	if (conf_apply(m, conf, &list, error) != 0) {
+		snprintf(text, room, "%s", error);
+		conf_free(conf);
+		return -1;
+	}
+	snprintf(text, room, "%s%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
+		list.restart[0] ? "; needs a restart: " : "", list.restart, list.masters ? MASTERS_TEXT : "");
+	return 0;
+}
