@@ -1,5 +1,5 @@
 /*
- * admin: the verbs break, drain and masters, which change what the daemon does.
+ * admin: the verbs break, drain, restart and masters, which change what the daemon does.
  */
 #include "client/lock.h"
 #include "client/message.h"
@@ -178,6 +178,51 @@ task_drain(const struct options *o, const struct address *a)
 	}
 	wire_close(&wire);
 	wire_close(&look);
+	return status;
+}
+
+/*
+ * ---- restart: hands the daemon over to a new process of its program ----
+ *
+ * The connection lives on, and the new process answers.
+ */
+
+static int
+restart_print(const struct options *o, const struct answer *map)
+{
+	struct slice version = answer_get_text(map, "version");
+	int64_t connections = answer_get_int(map, "connections", 0);
+	int64_t sessions = answer_get_int(map, "sessions", 0);
+	int64_t holds = answer_get_int(map, "holds", 0);
+	int64_t silent_ms = answer_get_int(map, "silent_ms", 0);
+
+	if (o->json) {
+		return json_output_print_json(json_output_of(map));
+	}
+	if (!o->quiet) {
+		(void)printf("version %.*s serves; it has taken over %" PRId64 " connection%s, %" PRId64
+			     " session%s and %" PRId64 " hold%s, and no client was served for %" PRId64 " ms\n",
+			SLICE_ARG(version), connections, connections == 1 ? "" : "s", sessions,
+			sessions == 1 ? "" : "s", holds, holds == 1 ? "" : "s", silent_ms);
+	}
+	return STATUS_DONE;
+}
+
+int
+task_restart(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer = NULL;
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		wire_ask(&wire, "RESTART");
+		answer = wire_flush(&wire) ? wire_wait(&wire, INT64_MAX) : NULL;
+		status = answer != NULL && answer->type == ANSWER_MAP
+				 ? restart_print(o, answer)
+				 : take_refusal(&wire, answer, "cannot restart the daemon");
+	}
+	wire_close(&wire);
 	return status;
 }
 

@@ -70,7 +70,8 @@ struct push {
 	NOTE(MASTER_REFUSED, "master.refused", ERROR, "") /* cannot be used; text: why and what to change */ \
 	NOTE(MASTER_ERROR, "master.error", WARNING, "")   /* text: its words; once for a stretch */          \
 	NOTE(CLONED, "daemon.cloned", ERROR, "")          /* a copy of this process runs: this one ends */   \
-	NOTE(STALLED, "daemon.stalled", WARNING, "late_ms") /* a turn came so late; leases first */
+	NOTE(STALLED, "daemon.stalled", WARNING, "late_ms")   /* a turn came so late; leases first */        \
+	NOTE(HANDED_OVER, "handover.done", INFO, "silent_ms") /* the driver's: a new process serves */
 
 enum note_type {
 #define NOTE(id, name, level, ms) NOTE_##id,
