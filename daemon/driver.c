@@ -255,7 +255,7 @@ driver_look_out(struct driver *d, int64_t now_ms)
 {
 	const char *why;
 	const struct listener *lost = listeners_lost(&d->listeners, now_ms, &why);
-	if (!lost || d->draining || d->failed || d->rests) {
+	if (!lost || d->draining || d->failed || d->rests || d->returns) {
 		return;
 	}
 	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.displaced", log_text("socket", listener_address(lost)),
@@ -292,7 +292,7 @@ driver_rely(struct driver *d)
 static void
 driver_listen_up(struct driver *d)
 {
-	bool still = d->rests || d->arrives;
+	bool still = d->rests || d->arrives || d->returns;
 	loop_turn(d->loop, !still && connections_busy(d->connections));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
@@ -348,7 +348,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
 	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
-	driver_wake_by(&wake_at, d->rests || d->arrives ? now_ms + 1 : INT64_MAX);
+	driver_wake_by(&wake_at, d->rests || d->arrives || d->returns ? now_ms + 1 : INT64_MAX);
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
 		driver_wake_by(&wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);

@@ -117,13 +117,19 @@ driver_save(struct driver *d, struct handover *h)
 
 /* ---- handing over ---- */
 
+static void
+driver_log_failed(struct driver *d, const char *why)
+{
+	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
+		log_text("text", "this process goes on"));
+}
+
 /* This process goes on, and says why. */
 static void
 driver_go_on(struct driver *d, const char *why)
 {
 	struct connection *c = connections_find(d->connections, d->asked_by);
-	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
-		log_text("text", "this process goes on"));
+	driver_log_failed(d, why);
 	if (c && connection_waits(c)) {
 		admin_not_restarted(c, CODE_ERR, why);
 	}
@@ -136,9 +142,9 @@ driver_go_on(struct driver *d, const char *why)
 		d->failed = true;
 		d->drain_until_ms = clock_ms();
 	}
-	if (to_manager) {
-		driver_drain(d, NULL, 0); /* as without a service manager that keeps descriptors */
-	} else {
+	d->returns = to_manager;
+	d->rests_until_ms = clock_ms() + DRIVER_ARRIVE_MS;
+	if (!to_manager) {
 		service_reloaded(&d->service, false);
 	}
 }
@@ -171,13 +177,29 @@ driver_come_to_rest(struct driver *d)
 	return d->apply.calls_out > 0 || !core_rests(d->core) ? "calls are under way" : NULL;
 }
 
+/* Signals that were caught are still in the loop, behind what else has happened. */
+static void
+driver_hear_signals(struct driver *d)
+{
+	size_t noted = connections_arrived(d->connections);
+	size_t before;
+	int64_t until_ns = clock_ns() + DRIVER_LISTEN_NS;
+	handover_block_signals(true);
+	do {
+		before = noted;
+		loop_turn(d->loop, true);
+		noted = connections_arrived(d->connections);
+	} while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
+}
+
 static void
 driver_pass_on(struct driver *d)
 {
 	struct handover h = {0};
 	char text[HANDOVER_WHY_MAX] = "out of memory";
-	const char *why = driver_come_to_rest(d);
-	if (!why && driver_save(d, &h)) {
+	driver_hear_signals(d);
+	const char *why = d->rests ? driver_come_to_rest(d) : NULL;
+	if (d->rests && !why && driver_save(d, &h)) {
 		if (!d->to_manager) {
 			handover_exec(&h, d->program, d->notify, text);
 		} else if (handover_store(&h, d->notify, text)) {
@@ -185,21 +207,28 @@ driver_pass_on(struct driver *d)
 		}
 	}
 	handover_done(&h);
-	if (!d->handed_over) {
+	handover_block_signals(false);
+	if (d->rests && !d->handed_over) {
 		driver_go_on(d, why ? why : text);
 	}
 }
 
-/* False: it cannot begin now, and why says so. */
-static bool
-driver_may_rest(const struct driver *d, const char **why)
+struct refusal {
+	enum code code;
+	const char *why; /* NULL: none */
+};
+
+/* Why a hand-over cannot begin now. */
+static struct refusal
+driver_refusal(const struct driver *d)
 {
-	*why = d->draining || d->waits || d->failed || d->stopped || core_draining(d->core)
-		       ? "this daemon is ending"
-	       : d->rests || d->arrives ? "this daemon is being handed over"
-	       : !d->program            ? "the program of this daemon is not known"
-					: NULL;
-	return *why == NULL;
+	if (d->draining || d->waits || d->failed || d->stopped || core_draining(d->core)) {
+		return (struct refusal){CODE_DRAINING, "this daemon is ending"};
+	}
+	if (d->rests || d->arrives || d->returns) {
+		return (struct refusal){CODE_ERR, "this daemon is being handed over"};
+	}
+	return (struct refusal){CODE_ERR, d->program ? NULL : "the program of this daemon is not known"};
 }
 
 static void
@@ -225,14 +254,14 @@ void
 driver_hand_over(void *arg, struct connection *c)
 {
 	struct driver *d = arg;
-	const char *why;
-	if (driver_may_rest(d, &why)) {
+	struct refusal refusal = driver_refusal(d);
+	if (!refusal.why) {
 		driver_rest(d, false, c ? connection_identity(c)->id : 0);
-	} else if (c) {
-		admin_not_restarted(c, CODE_ERR, why);
-	} else {
-		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
-			log_text("text", "this process goes on"));
+		return;
+	}
+	driver_log_failed(d, refusal.why);
+	if (c) {
+		admin_not_restarted(c, refusal.code, refusal.why);
 	}
 }
 
@@ -245,11 +274,21 @@ driver_hand_over(void *arg, struct connection *c)
 bool
 driver_hand_to_manager(struct driver *d)
 {
-	const char *why;
+	size_t most = d->notify->store_max;
+	size_t count = connections_count(d->connections) + 2 * d->listeners.count + 1;
+	char why[HANDOVER_WHY_MAX];
 	if (d->rests && !d->to_manager) {
 		driver_go_on(d, "a signal to end has come");
 	}
-	if (d->notify->store_max == 0 || d->save_master || !driver_may_rest(d, &why)) {
+	if (most == 0 || d->save_master || driver_refusal(d).why) {
+		return false;
+	}
+	if (count > most) {
+		snprintf(why, sizeof why,
+			"the service manager keeps %zu descriptors (FileDescriptorStoreMax=), and there are "
+			"%zu",
+			most, count);
+		driver_log_failed(d, why);
 		return false;
 	}
 	driver_rest(d, true, 0);
@@ -385,23 +424,34 @@ driver_arrive(struct driver *d, int64_t now_ms)
 		log_number("connections", (int64_t)connections_count(d->connections)),
 		log_number("sessions", (int64_t)counts.sessions), log_number("locks", (int64_t)counts.grants),
 		log_number("silent_ms", silent_ms));
+	const struct note note = {.type = NOTE_HANDED_OVER, .master = -1, .ms = silent_ms};
+	events_tell(d->context.events, &note, NULL);
 	if (c && connection_waits(c)) {
 		admin_restarted(&d->context, c, silent_ms);
 	}
 }
 
+/* Whether a majority of the masters can be used, or enough time has gone by. */
+static bool
+driver_has_masters(const struct driver *d, int64_t now_ms)
+{
+	struct service_view view;
+	core_view_service(d->core, &view);
+	return view.available || now_ms >= d->rests_until_ms;
+}
+
 bool
 driver_is_still(struct driver *d, int64_t now_ms)
 {
-	struct service_view view;
 	if (d->rests && (d->apply.calls_out == 0 || now_ms >= d->rests_until_ms)) {
 		driver_pass_on(d);
 	}
-	if (d->arrives) {
-		core_view_service(d->core, &view);
-		if (view.available || now_ms >= d->rests_until_ms) {
-			driver_arrive(d, now_ms);
-		}
+	if (d->arrives && driver_has_masters(d, now_ms)) {
+		driver_arrive(d, now_ms);
 	}
-	return d->rests || d->arrives || d->handed_over;
+	if (d->returns && driver_has_masters(d, now_ms)) {
+		d->returns = false;
+		driver_drain(d, NULL, 0); /* as without a service manager that keeps descriptors */
+	}
+	return d->rests || d->arrives || d->returns || d->handed_over;
 }

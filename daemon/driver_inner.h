@@ -45,10 +45,12 @@ struct driver {
 	int64_t linger_until_ms;
 	bool waits; /* nothing new is granted, and holders may finish, until waits_until_ms */
 	int64_t waits_until_ms;
-	bool draining;          /* the wait for holders is over */
-	bool rests;             /* it is being handed over: no client is served, and calls are waited for */
-	bool to_manager;        /* rests: to the service manager, not by exec */
-	bool arrives;           /* it was handed over, and serves no client before its masters can be used */
+	bool draining;   /* the wait for holders is over */
+	bool rests;      /* it is being handed over: no client is served, and calls are waited for */
+	bool to_manager; /* rests: to the service manager, not by exec */
+	bool arrives;    /* it was handed over, and serves no client before its masters can be used */
+	bool returns; /* the service manager did not take it: it ends by a drain once it has its masters again
+		       */
 	bool handed_over;       /* the service manager has everything; this process ends */
 	int64_t rests_until_ms; /* or arrives_until */
 	int64_t silent_ms;      /* since when no client is served */

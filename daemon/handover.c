@@ -163,9 +163,8 @@ handover_find_program(const char *argv0, char *path, size_t room)
 	return access(path, X_OK) == 0;
 }
 
-/* A signal that comes before the new program handles it would end the process: it has to wait. */
-static void
-signals_block(bool block)
+void
+handover_block_signals(bool block)
 {
 	sigset_t set;
 
@@ -190,10 +189,8 @@ handover_exec(struct handover *h, const struct handover_program *program, const 
 		!descriptors_pass_on(&h->given, true) || fcntl(memfd, F_SETFD, 0) != 0) {
 		explain(why, "the state cannot be written");
 	} else {
-		signals_block(true);
 		execv(program->path, program->argv);
 		explain(why, program->path);
-		signals_block(false);
 	}
 	(void)descriptors_pass_on(&h->given, false);
 	unsetenv(VARIABLE);
@@ -232,13 +229,6 @@ handover_store(struct handover *h, const struct notify *notify, char why[HANDOVE
 	int memfd;
 	bool stored;
 
-	if (h->given.count + 1 > notify->store_max) {
-		snprintf(why, HANDOVER_WHY_MAX,
-			"the service manager keeps %zu descriptors (FileDescriptorStoreMax=), and there are "
-			"%zu",
-			notify->store_max, h->given.count + 1);
-		return false;
-	}
 	memfd = memfd_make(h, NULL);
 	if (memfd < 0)
 		return explain(why, "the state cannot be written");
