@@ -466,6 +466,7 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 {
 	struct event_base *base = loop_base(d->loop);
 	d->reload = settings->reload;
+	d->prepare = settings->prepare;
 	d->relied_on = settings->relied_on;
 	d->find_master = settings->find_master;
 	d->reach_master = settings->reach_master;

@@ -74,6 +74,9 @@ struct driver_settings {
 		char *why, size_t room);
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
+	/* SIGUSR2 and RESTART: takes up the configuration, and sees whether the next process can go on with
+	 * it. Not called without a program. */
+	bool (*prepare)(void *arg, char *why, size_t room);
 	/* Clients may rely on locks until until_ms (CLOCK_BOOTTIME). Called in each turn with holds, before
 	 * answers leave. NULL: not wanted. */
 	void (*relied_on)(void *arg, int64_t until_ms);

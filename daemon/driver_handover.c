@@ -255,6 +255,10 @@ driver_hand_over(void *arg, struct connection *c)
 {
 	struct driver *d = arg;
 	struct refusal refusal = driver_refusal(d);
+	char why[CONTEXT_TEXT_MAX];
+	if (!refusal.why && !d->prepare(d->main_arg, why, sizeof why)) {
+		refusal.why = why;
+	}
 	if (!refusal.why) {
 		driver_rest(d, false, c ? connection_identity(c)->id : 0);
 		return;

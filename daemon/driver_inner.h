@@ -32,6 +32,7 @@ struct driver {
 	int64_t memory_looked_ms;
 	int64_t memory_wake_ms; /* it must be looked at again then */
 	int (*reload)(void *arg, char *text, size_t room);
+	bool (*prepare)(void *arg, char *why, size_t room);
 	void (*relied_on)(void *arg, int64_t until_ms);
 	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
 	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,

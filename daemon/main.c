@@ -193,6 +193,7 @@ driver_settings_make(struct main *m)
 		.find_master = main_find_master,
 		.reach_master = main_reach_master,
 		.reload = main_reload,
+		.prepare = main_prepare,
 		.relied_on = embedded ? main_relied_on : NULL,
 		.save_master = embedded ? main_save_master : NULL,
 		.load_master = main_load_master,

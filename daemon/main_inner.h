@@ -56,5 +56,7 @@ int log_set(struct main *m, const struct conf *conf, char *error);
 
 /* SIGHUP and RELOAD; arg is the struct main. See driver_settings. */
 int main_reload(void *arg, char *text, size_t room);
+/* Takes up the configuration as a reload does, and sees whether the next process can go on with it. */
+bool main_prepare(void *arg, char *why, size_t room);
 
 #endif

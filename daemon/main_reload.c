@@ -181,3 +181,32 @@ main_reload(void *arg, char *text, size_t room)
 		list.restart[0] ? "; needs a restart: " : "", list.restart, list.masters ? MASTERS_TEXT : "");
 	return 0;
 }
+
+/* ---- before a hand-over ---- */
+
+/* The next process would end, or begin with nothing, if the configuration had an error, or if the state could
+ * not be used with it. So this process tries it first: after a reload all that can fail has been done. */
+bool
+main_prepare(void *arg, char *why, size_t room)
+{
+	struct main *m = arg;
+	const char *key = NULL;
+	if (main_reload(m, why, room) != 0) {
+		return false;
+	}
+	if (strcmp(m->conf->namespace, m->boot->namespace) != 0) {
+		key = "namespace";
+	} else if ((m->conf->master_count == 0) != (m->boot->master_count == 0)) {
+		key = "masters";
+	} else if (m->embedded && strcmp(m->conf->embedded.directory, m->boot->embedded.directory) != 0) {
+		key = "embedded.directory";
+	}
+	if (key) {
+		snprintf(why, room,
+			"the configuration has another `%s`, and locks cannot be taken along to that: stop "
+			"the "
+			"daemon and start it",
+			key);
+	}
+	return !key;
+}

@@ -265,16 +265,22 @@ def test_state_is_damaged(place):
 def test_wrong_configuration(place):
     """with a configuration that has an error, or with which the state would be useless, the old process goes on and says why"""
     daemon, _path, holder, waiter, token = copied_daemon(place)
-    for wrong, word in (("leese: 2s\n", "leese"), ("masters: []\n", "masters")):
-        daemon.configure(BRISK + wrong)
+    master = daemon.master
+    for wrong, word in (("leese: 2s\n", "leese"), ("log: { to: /nowhere/log }\n", "/nowhere/log"), (None, "`masters`")):
+        daemon.master = master if wrong else ""
+        daemon.configure(BRISK + (wrong or ""))
         told = daemon.client()("RESTART")
         expect_code(told, "ERR")
         expect(word in told, True, told)
         held(holder, "a", token)
     daemon.process.signal(signal.SIGUSR2)
-    harness.until("that was refused, too", lambda: daemon.output.text().count("handover.failed") >= 3)
-    daemon.configure(BRISK)
+    harness.until("that was refused, too", lambda: daemon.output.text().count("handover.failed") >= 4)
+    daemon.master = master
+    daemon.configure(BRISK + "rules: [ { match: 'q*', wait: 0ms } ]\n")
     expect(len(daemon.client()("RESTART")), 10)
+    first = daemon.client()
+    granted(first("LOCK", "q1"))
+    expect(daemon.client()("LOCK", "q1"), None, "the new configuration counts")
     goes_on(holder, waiter, token)
 
 
