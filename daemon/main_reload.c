@@ -184,29 +184,44 @@ main_reload(void *arg, char *text, size_t room)
 
 /* ---- before a hand-over ---- */
 
+/* What of the configuration a state cannot be taken along to; NULL: nothing. */
+static const char *
+state_hindrance(const struct main *m, const char *layout)
+{
+	const struct conf *to = m->conf;
+	if (strcmp(to->namespace, m->boot->namespace) != 0) {
+		return "namespace";
+	}
+	if ((to->master_count == 0) != (m->boot->master_count == 0)) {
+		return "masters";
+	}
+	if (m->embedded && strcmp(to->embedded.directory, m->boot->embedded.directory) != 0) {
+		return "embedded.directory";
+	}
+	return strcmp(layout, m->layout) != 0 ? "restart-guard, or key or interop of a rule" : NULL;
+}
+
 /* The next process would end, or begin with nothing, if the configuration had an error, or if the state could
  * not be used with it. So this process tries it first: after a reload all that can fail has been done. */
 bool
 main_prepare(void *arg, char *why, size_t room)
 {
 	struct main *m = arg;
-	const char *key = NULL;
 	if (main_reload(m, why, room) != 0) {
 		return false;
 	}
-	if (strcmp(m->conf->namespace, m->boot->namespace) != 0) {
-		key = "namespace";
-	} else if ((m->conf->master_count == 0) != (m->boot->master_count == 0)) {
-		key = "masters";
-	} else if (m->embedded && strcmp(m->conf->embedded.directory, m->boot->embedded.directory) != 0) {
-		key = "embedded.directory";
-	}
-	if (key) {
+	char *layout = settings_layout(m->conf);
+	const char *other = layout ? state_hindrance(m, layout) : NULL;
+	if (!layout) {
+		snprintf(why, room, "out of memory");
+	} else if (other) {
 		snprintf(why, room,
-			"the configuration has another `%s`, and locks cannot be taken along to that: stop "
-			"the "
-			"daemon and start it",
-			key);
+			"the configuration has another %s, to which locks cannot be taken along: stop the "
+			"daemon "
+			"and start it",
+			other);
 	}
-	return !key;
+	bool good = layout && !other;
+	free(layout);
+	return good;
 }

@@ -266,7 +266,7 @@ def test_wrong_configuration(place):
     """with a configuration that has an error, or with which the state would be useless, the old process goes on and says why"""
     daemon, _path, holder, waiter, token = copied_daemon(place)
     master = daemon.master
-    for wrong, word in (("leese: 2s\n", "leese"), ("log: { to: /nowhere/log }\n", "/nowhere/log"), (None, "`masters`")):
+    for wrong, word in (("leese: 2s\n", "leese"), ("log: { to: /nowhere/log }\n", "/nowhere/log"), ("rules: [ { match: a, key: 'mine:%' } ]\n", "key or interop"), (None, "masters")):
         daemon.master = master if wrong else ""
         daemon.configure(BRISK + (wrong or ""))
         told = daemon.client()("RESTART")
@@ -274,7 +274,7 @@ def test_wrong_configuration(place):
         expect(word in told, True, told)
         held(holder, "a", token)
     daemon.process.signal(signal.SIGUSR2)
-    harness.until("that was refused, too", lambda: daemon.output.text().count("handover.failed") >= 4)
+    harness.until("that was refused, too", lambda: daemon.output.text().count("handover.failed") >= 5)
     daemon.master = master
     daemon.configure(BRISK + "rules: [ { match: 'q*', wait: 0ms } ]\n")
     expect(len(daemon.client()("RESTART")), 10)
