@@ -52,7 +52,7 @@ BEFORE = {
 }
 # Their numbers and lengths differ from daemon to daemon.
 LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an event", "COMMAND LIST", "COMMAND COUNT",
-         "MASTERS",
+         "MASTERS", "RESTART",
          "SESSION HELP, LATCH HELP, CLIENT HELP, COMMAND HELP, CONFIG HELP, MASTERS HELP"}
 AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
 ALONE = {"BREAK", "DRAIN", "DRAIN WAIT"}  # each to a daemon of its own, which is no good for others afterwards
