@@ -40,10 +40,10 @@ static bool
 host_stands(const struct conn *c)
 {
 	struct world *w = c->world;
-	if (host_reads_us(c->host) <= w->now_us)
-		return false;
-	schedule_again(&w->schedule, host_reads_us(c->host));
-	return true;
+	int64_t until_us = c->ending ? c->host->paused_until_us : host_reads_us(c->host);
+	if (until_us > w->now_us)
+		schedule_again(&w->schedule, until_us);
+	return until_us > w->now_us;
 }
 
 static struct conn *
