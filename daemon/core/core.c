@@ -116,6 +116,12 @@ core_wake_at(const struct core *core)
 	return core->ended ? TIMER_NEVER : timers_first(&core->timers);
 }
 
+void
+core_unread(struct core *core, int64_t until_ms)
+{
+	core->unread_until_ms = until_ms;
+}
+
 bool
 core_rests(const struct core *core)
 {

@@ -93,9 +93,17 @@ struct core *core_new(const struct core_settings *settings, struct now now)
 void core_free(struct core *core);
 
 /*
- * Whether the core is at rest: each call has its vote, and no lease is being acquired. After the last EVENT_LINK_DOWN
- * it usually is. What a vote led to may have called once more; and an acquire that lost its last master by a change of
- * the set ends with a timer, within a millisecond. Go on with votes and EVENT_TIMER, and ask again.
+ * From now on no client is read until then at the latest (CLOCK_BOOTTIME, ms); again with the present time:
+ * clients are read. No heartbeat and no grace ends meanwhile, because the request that keeps it may wait to
+ * be read. It is a part of the state.
+ */
+void core_unread(struct core *core, int64_t until_ms);
+
+/*
+ * Whether the core is at rest: each call has its vote, and no lease is being acquired. After the last
+ * EVENT_LINK_DOWN it usually is. What a vote led to may have called once more; and an acquire that lost its
+ * last master by a change of the set ends with a timer, within a millisecond. Go on with votes and
+ * EVENT_TIMER, and ask again.
  */
 bool core_rests(const struct core *core);
 

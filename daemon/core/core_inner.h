@@ -110,8 +110,9 @@ struct core {
 	uint64_t searches;               /* the last search for deadlocks */
 	struct deferred_checks deferred; /* the searches put off */
 	struct core_counts counts;
-	size_t acquires; /* leases being acquired */
-	size_t calls;    /* without a vote yet */
+	size_t acquires;         /* leases being acquired */
+	size_t calls;            /* without a vote yet */
+	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
 	struct retained retained;
 	struct renewals renewals;
 	int64_t guarded_ms; /* the longest lease that guards wait for (master.h) */

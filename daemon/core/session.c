@@ -128,9 +128,11 @@ session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, in
 {
 	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 
-	if (*look_ms != 0 && core->now.ms <= *look_ms + slack)
+	int64_t from_ms = core->now.ms > core->unread_until_ms ? core->now.ms : core->unread_until_ms;
+
+	if (*look_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_ms + slack)
 		return false;
-	*look_ms = core->now.ms + slack;
+	*look_ms = from_ms + slack;
 	timer_arm(&core->timers, timer, *look_ms);
 	return true;
 }

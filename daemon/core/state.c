@@ -103,6 +103,7 @@ core_fields(struct record *r, struct core *core)
 	core->seats = (unsigned)record_range(r, core->seats, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
 	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);
+	core->unread_until_ms = state_time(r, core->unread_until_ms);
 }
 
 /* The namespace is in every key: with another one, nothing that the state says holds. */

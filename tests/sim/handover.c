@@ -191,7 +191,16 @@ handover_begin(struct host *h)
 	h->gives_up_us = w->now_us + waits_us;
 	if (h->gives_up_us + SERVES_US > h->unread_until_us)
 		h->unread_until_us = h->gives_up_us + SERVES_US;
+	core_unread(h->core, host_ms(h) + (h->unread_until_us - w->now_us) * 101 / 100000 + 1);
 	world_after(w, 0, look, h, h->life, NULL);
+}
+
+void
+handover_note(const struct host *h, const struct note *n)
+{
+	if ((n->type == NOTE_SILENT || n->type == NOTE_EXPIRED) && h->world->now_us < h->unread_until_us)
+		world_fail(h->world, "handed over: d%u ends a session whose requests it does not read",
+			h->index);
 }
 
 static void

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 struct host;
+struct note;
 struct plan;
 struct world;
 
@@ -20,6 +21,9 @@ void handover_draw(struct plan *plan);
 
 /* Begins, unless the daemon is about to end, or hands over already. */
 void handover_begin(struct host *host);
+
+/* What the core notes: no session ends because its requests are not read. */
+void handover_note(const struct host *host, const struct note *note);
 
 /* Hands over again and again, in a world that has this fault. */
 void handover_watch(struct world *world);

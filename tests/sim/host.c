@@ -9,6 +9,7 @@
 #include "tests/sim/events.h"
 #include "tests/sim/greets.h"
 #include "tests/sim/guard.h"
+#include "tests/sim/handover.h"
 #include "tests/sim/private.h"
 #include "tests/sim/roll.h"
 #include "tests/sim/ruled.h"
@@ -438,6 +439,7 @@ perform_note(struct host *h, const struct note *n)
 		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	pact_note(h, n);
+	handover_note(h, n);
 	if (n->type == NOTE_GRANTED) {
 		progress_passed(h->world, checker_name_of(n->name));
 		honest_granted(h, n);

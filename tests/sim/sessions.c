@@ -104,11 +104,12 @@ slack_ms(int64_t ms)
 	return ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 }
 
-/* A daemon that stood still looks once more when it goes on. */
+/* A daemon that stood still, or read no client, looks once more when it goes on. */
 static bool
 stood_still(const struct host *h, int64_t slack)
 {
-	return h->paused_until_us > 0 && h->world->now_us - h->paused_until_us < 2 * slack * 1000 + 100000;
+	int64_t until_us = host_reads_us(h);
+	return until_us > 0 && h->world->now_us - until_us < 2 * slack * 1000 + 100000;
 }
 
 static bool
