@@ -28,8 +28,9 @@
 #include <string.h>
 #include <time.h>
 
-#define STAT_NAME_MAX  64
-#define DRIVER_LAST_MS 50 /* for the core to come to rest once all links are down */
+#define STAT_NAME_MAX    64
+#define DRIVER_UNREAD_MS 30000 /* far more than a hand-over takes: what no client is read for */
+#define DRIVER_LAST_MS   50    /* for the core to come to rest once all links are down */
 
 /* ---- fields ---- */
 
@@ -136,6 +137,7 @@ driver_go_on(struct driver *d, const char *why)
 	bool to_manager = d->to_manager;
 	d->rests = d->to_manager = false;
 	d->asked_by = 0;
+	core_unread(d->core, clock_ms());
 	masters_come_back(d->masters);
 	if (listeners_resume(&d->listeners) != 0) {
 		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
@@ -248,6 +250,7 @@ driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 		notify_reloading(d->notify);
 	}
 	listeners_rest(&d->listeners);
+	core_unread(d->core, d->silent_ms + DRIVER_UNREAD_MS);
 }
 
 void
@@ -422,6 +425,7 @@ driver_arrive(struct driver *d, int64_t now_ms)
 	int64_t silent_ms = now_ms - d->silent_ms;
 	d->arrives = false;
 	d->asked_by = 0;
+	core_unread(d->core, now_ms);
 	d->stats->handover_silent_ms = silent_ms;
 	core_view_counts(d->core, &counts);
 	LOG_EVENT(d->log, LOG_INFO_LEVEL, "handover.done",

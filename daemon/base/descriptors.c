@@ -11,7 +11,7 @@
 #define ROOM_MIN 64
 
 /* The numbers of files are unique on their device only. */
-uint64_t
+static uint64_t
 descriptor_identity(int fd)
 {
 	struct stat seen;
@@ -23,25 +23,27 @@ descriptor_identity(int fd)
 	return identity != 0 ? identity : 1;
 }
 
-void
+uint64_t
 descriptors_add(struct descriptors *set, int fd)
 {
+	uint64_t identity = descriptor_identity(fd);
 	struct descriptor *wider;
 	size_t room = set->room > 0 ? set->room * 2 : ROOM_MIN;
 
-	if (fd < 0)
-		return;
+	if (identity == 0)
+		return 0;
 	if (set->count == set->room) {
 		wider = realloc(set->list, room * sizeof(*wider));
 		if (wider == NULL) {
 			set->failed = true;
-			return;
+			return 0;
 		}
 		set->list = wider;
 		set->room = room;
 	}
-	set->list[set->count++] = (struct descriptor){descriptor_identity(fd), fd};
+	set->list[set->count++] = (struct descriptor){identity, fd};
 	set->sorted = false;
+	return identity;
 }
 
 static int

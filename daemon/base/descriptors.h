@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 struct descriptor {
-	uint64_t identity;
-	int fd; /* -1: taken */
+	uint64_t identity; /* of what fd refers to, while any process has it open; never 0 */
+	int fd;            /* -1: taken */
 };
 
 /* All zero at first. */
@@ -25,11 +25,8 @@ struct descriptors {
 	bool failed; /* out of memory: one is missing */
 };
 
-/* Of the thing that fd refers to, while any process has it open; never 0. 0: fd is not open. */
-uint64_t descriptor_identity(int fd);
-
-/* Adds fd, which stays the caller's. A negative one is left out. */
-void descriptors_add(struct descriptors *set, int fd);
+/* Adds fd, which stays the caller's. Returns its identity; 0: it is negative or not open, and left out. */
+uint64_t descriptors_add(struct descriptors *set, int fd);
 
 /* The descriptor of this identity; the caller owns it from now on, and it is not found again. -1: there is
  * none, or more than one, so that it is not clear which is meant. */

@@ -120,7 +120,7 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 {
 	struct identity who = c->identity;
 	struct saved_connection s = {
-		.socket = descriptor_identity(c->fd),
+		.socket = descriptors_add(given, c->fd),
 		.in = {buffer_bytes(&c->in), buffer_length(&c->in)},
 		.out = {buffer_bytes(&c->out), buffer_length(&c->out)},
 		.owed = (int64_t)c->owed,
@@ -140,7 +140,6 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 		s.last_sub = command_info(who.last)->sub;
 	}
 	passed_save(c->passed_fd, &s);
-	descriptors_add(given, c->fd);
 	record_begin(r, RECORD_CONNECTION);
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);

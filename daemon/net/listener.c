@@ -552,19 +552,17 @@ listeners_save(const struct listeners *set, struct record *r, struct descriptors
 {
 	for (size_t i = 0; i < set->count; i++) {
 		const struct listener *listener = set->list[i].listener;
+		if (set->list[i].inherited && !inherited) {
+			continue;
+		}
 		struct saved_listener saved = {
-			.socket = descriptor_identity(listener->fd),
-			.lock = descriptor_identity(listener->place.lock),
+			.socket = descriptors_add(given, listener->fd),
+			.lock = descriptors_add(given, listener->place.lock),
 			.path = slice_of(listener->place.path ? listener->place.path : ""),
 			.made = listener->place.made,
 			.release = listener->release,
 			.inherited = set->list[i].inherited,
 		};
-		if (saved.inherited && !inherited) {
-			continue;
-		}
-		descriptors_add(given, listener->fd);
-		descriptors_add(given, listener->place.lock);
 		record_begin(r, RECORD_LISTENER);
 		saved_fields(r, &saved);
 		record_end(r);

@@ -456,14 +456,11 @@ embedded_save(const struct embedded *e, struct record *r, struct descriptors *gi
 		.deaths = e->deaths,
 		.until_ms = e->ending.written_ms,
 		.begun_until_ms = e->begun_until_ms,
-		.lock = descriptor_identity(e->lock_fd),
-		.name = descriptor_identity(e->name_fd),
-		.said = e->pid > 0 ? descriptor_identity(e->said) : 0,
+		.lock = descriptors_add(given, e->lock_fd),
+		.name = descriptors_add(given, e->name_fd),
+		.said = descriptors_add(given, e->pid > 0 ? e->said : -1),
 	};
 
-	descriptors_add(given, e->lock_fd);
-	descriptors_add(given, e->name_fd);
-	descriptors_add(given, e->pid > 0 ? e->said : -1);
 	record_begin(r, RECORD_PRIVATE_MASTER);
 	saved_fields(r, &saved);
 	record_end(r);
