@@ -198,7 +198,9 @@ handover_begin(struct host *h)
 void
 handover_note(const struct host *h, const struct note *n)
 {
-	if ((n->type == NOTE_SILENT || n->type == NOTE_EXPIRED) && h->world->now_us < h->unread_until_us)
+	bool ends = n->type == NOTE_SILENT || n->type == NOTE_EXPIRED;
+	/* No client can come back to a daemon that drains. */
+	if (ends && !h->refusing && h->world->now_us < h->unread_until_us)
 		world_fail(h->world, "handed over: d%u ends a session whose requests it does not read",
 			h->index);
 }
