@@ -306,6 +306,110 @@ START_TEST(sockets_meant_for_another_process_are_left_alone)
 }
 END_TEST
 
+/* Takes a message with its descriptors, and returns how many came. */
+static size_t
+manager_take(struct manager *manager)
+{
+	char room[CMSG_SPACE(256 * sizeof(int))];
+	struct iovec bytes = {.iov_base = manager->said, .iov_len = sizeof manager->said - 1};
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+	ssize_t n = recvmsg(manager->fd, &message, MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *first = CMSG_FIRSTHDR(&message);
+	size_t count = n >= 0 && first ? (first->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+	int fd;
+
+	manager->said[n < 0 ? 0 : n] = 0;
+	for (size_t i = 0; i < count; i++) {
+		memcpy(&fd, CMSG_DATA(first) + i * sizeof fd, sizeof fd);
+		close(fd);
+	}
+	return count;
+}
+
+START_TEST(many_descriptors_are_stored_with_several_messages)
+{
+	enum { COUNT = 700 };
+	struct manager manager;
+	struct notify notify;
+	int fds[COUNT];
+	size_t taken = 0;
+	pid_t pid;
+
+	manager_init(&manager, false);
+	setenv("FDSTORE", "5000", 1);
+	ck_assert_int_eq(notify_init(&notify), 0);
+	ck_assert_uint_eq(notify.store_max, 5000);
+	for (int i = 0; i < COUNT; i++)
+		fds[i] = dup(STDERR_FILENO);
+	pid = fork();
+	if (pid == 0)
+		_exit(notify_store(&notify, fds, COUNT, "kept", 30000) &&
+					notify_unstore(&notify, "kept", 30000) &&
+					notify_barrier(&notify, 30000)
+				? 0
+				: 1);
+	for (int i = 0; i < 3; i++) {
+		taken += manager_take(&manager);
+		ck_assert_str_eq(manager.said, "FDSTORE=1\nFDPOLL=0\nFDNAME=kept\n");
+	}
+	ck_assert_uint_eq(taken, COUNT);
+	ck_assert_uint_eq(manager_take(&manager), 0);
+	ck_assert_str_eq(manager.said, "FDSTOREREMOVE=1\nFDNAME=kept\n");
+	ck_assert_uint_eq(manager_take(&manager), 1);
+	ck_assert_str_eq(manager.said, "BARRIER=1");
+	ck_assert_int_eq(waitpid(pid, &(int){0}, 0), pid);
+	for (int i = 0; i < COUNT; i++)
+		close(fds[i]);
+	notify_done(&notify);
+	manager_done(&manager);
+}
+END_TEST
+
+START_TEST(a_manager_that_takes_nothing_is_not_waited_for_without_end)
+{
+	struct manager manager;
+	struct notify notify;
+	int fd = dup(STDERR_FILENO);
+	bool stored = true;
+
+	manager_init(&manager, false);
+	ck_assert_int_eq(notify_init(&notify), 0);
+	ck_assert(!notify_barrier(&notify, 10));
+	ck_assert_int_eq(errno, ETIMEDOUT);
+	for (int i = 0; i < 10000 && stored; i++)
+		stored = notify_store(&notify, &fd, 1, "kept", 10);
+	ck_assert(!stored);
+	close(fd);
+	notify_done(&notify);
+	ck_assert(!notify_store(&notify, &fd, 1, "kept", 10));
+	manager_done(&manager);
+}
+END_TEST
+
+START_TEST(the_next_program_finds_the_manager_again)
+{
+	struct manager manager;
+	struct notify notify, next;
+
+	manager_init(&manager, false);
+	setenv("WATCHDOG_USEC", "4000000", 1);
+	ck_assert_int_eq(notify_init(&notify), 0);
+	ck_assert(notify_pass_on(&notify));
+	ck_assert_int_eq(notify_init(&next), 0);
+	ck_assert_int_eq(next.watchdog_ms, 2000);
+	notify_status(&next, "next");
+	ck_assert_str_eq(manager_hear(&manager), "STATUS=next");
+	ck_assert(notify_pass_on(&notify));
+	notify_keep_back();
+	ck_assert_ptr_null(getenv("NOTIFY_SOCKET"));
+	ck_assert_ptr_null(getenv("WATCHDOG_USEC"));
+	notify_done(&notify);
+	notify_done(&next);
+	manager_done(&manager);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -314,5 +418,8 @@ main(void)
 		children_do_not_inherit_the_manager, a_watchdog_for_another_process_is_not_ours,
 		without_a_manager_everything_is_silent, an_address_that_is_none_is_an_error_and_not_the_end,
 		a_manager_that_does_not_read_never_makes_us_wait, inherited_sockets_come_with_their_names,
-		sockets_without_names_are_unknown, sockets_meant_for_another_process_are_left_alone);
+		sockets_without_names_are_unknown, sockets_meant_for_another_process_are_left_alone,
+		many_descriptors_are_stored_with_several_messages,
+		a_manager_that_takes_nothing_is_not_waited_for_without_end,
+		the_next_program_finds_the_manager_again);
 }

@@ -2,6 +2,8 @@
  * Tests of daemon/process: a pidfd names one process of the right user, and its end is told once.
  */
 #include "daemon/net/process.h"
+#include "proto/buffer.h"
+#include "proto/record.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
 
@@ -284,6 +286,43 @@ START_TEST(a_label_is_kept_while_its_process_lives)
 }
 END_TEST
 
+START_TEST(a_saved_process_is_watched_again_and_one_that_ended_meanwhile_is_told)
+{
+	pid_t lives = child(), dies = child();
+	struct process process = watch(lives), other = watch(dies);
+	struct buffer state;
+	struct record r;
+	unsigned loaded = 0;
+
+	processes_bind(probe.set, process, 7);
+	processes_keep_label(probe.set, 7, "worker");
+	buffer_init(&state, 1 << 16);
+	record_save(&r, &state);
+	processes_save(probe.set, &r);
+	record_begin(&r, RECORD_END);
+	record_end(&r);
+	processes_free(probe.set);
+	probe.set = processes_new(probe.base, &limits, on_ended, &probe);
+	end(dies);
+	ck_assert(record_load(&r, (struct slice){buffer_bytes(&state), buffer_length(&state)}));
+	while (record_next(&r) == RECORD_PROCESS) {
+		processes_load(probe.set, &r);
+		loaded++;
+	}
+	ck_assert(!r.failed);
+	ck_assert_uint_eq(loaded, 2);
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, other.pid);
+	ck_assert_str_eq(processes_label(probe.set, 7), "worker");
+	ck_assert(processes_has(probe.set, process));
+	probe.ended = 0;
+	end(lives);
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, process.pid);
+	buffer_done(&state);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -291,5 +330,6 @@ main(void)
 		a_process_of_another_user_is_refused, root_may_name_any_process,
 		a_process_that_has_ended_is_refused, the_end_is_told_once_and_with_its_start_time,
 		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit,
-		a_user_has_a_share, a_label_is_kept_while_its_process_lives);
+		a_user_has_a_share, a_label_is_kept_while_its_process_lives,
+		a_saved_process_is_watched_again_and_one_that_ended_meanwhile_is_told);
 }
