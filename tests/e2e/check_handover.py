@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What a process leaves to the next one: bytes on their way, processes that end meanwhile, and a state that is used once."""
+
+import os
+import signal
+import subprocess
+import threading
+
+import harness
+import resp
+from harness import expect, expect_between
+from manager import Manager
+
+MANY = 3000
+
+
+def handed_over(daemon, count=1):
+    daemon.output.wait("handover.(done|failed|refused)")
+    harness.until("a new process serves", lambda: int(daemon.info()["handovers"]) >= count)
+
+
+def exec_in_place(daemon):
+    done = int(daemon.info()["handovers"])
+    daemon.process.signal(signal.SIGUSR2)
+    handed_over(daemon, done + 1)
+
+
+def in_order(daemon, hand_over):
+    """Half a request, requests behind one that waits, and an answer that nobody reads yet."""
+    half, piped, slow, holder = (daemon.client() for _ in range(4))
+    push = daemon.client(form=3, tcp=True)
+    token = holder("LOCK", "held")
+    expect_between(token, 1, 2 ** 53)
+    half.send_raw(b"*2\r\n$4\r\nLOCK\r\n$5\r\nha")
+    piped.send_raw(b"LOCK held\r\nPING behind\r\n*1\r\n$4\r\nPI")
+    expect(push("LOCK", "held", "ASYNC", "later"), "QUEUED")
+    daemon.queued("held", 2)
+    sender = threading.Thread(target=slow.send_raw, args=(b"ECHO %s\r\n" % (b"x" * 1000) * MANY,), daemon=True)
+    sender.start()
+    harness.until("answers stand in line", lambda: int(daemon.info()["net_output_bytes"]) > 1 << 16)
+    hand_over(daemon)
+    half.send_raw(b"lf1\r\n")
+    expect_between(half.reply(), 1, 2 ** 53)
+    expect(push.silent(0.0), True)
+    expect(holder("UNLOCK", "held"), 0)
+    expect_between(piped.reply(), token + 1, 2 ** 53)
+    expect(piped.reply(), "behind")
+    piped.send_raw(b"NG\r\n")
+    expect(piped.reply(), "PONG")
+    expect(piped("UNLOCK", "held"), 0)
+    expect(push.push()[:2], ["grant", "later"])
+    for _ in range(MANY):
+        expect(slow.reply(), "x" * 1000)
+    sender.join(harness.PATIENCE)
+
+
+def test_bytes_by_exec(place):
+    """by exec no byte is lost, doubled or out of order, whether it was read, served or answered"""
+    in_order(place.daemon(master=place.redis(), tcp=True).admitted(), exec_in_place)
+
+
+def managed(place, **options):
+    daemon = place.idle_daemon(master=place.redis(), **options)
+    manager = Manager(daemon)
+    manager.start()
+    daemon.admitted()
+    return daemon, manager
+
+
+def test_bytes_by_service_manager(place):
+    """the same by a service manager"""
+    daemon, manager = managed(place, tcp=True)
+    in_order(daemon, lambda _daemon: manager.restart())
+
+
+def test_bound_process_ends_meanwhile(place):
+    """a process that ends while the daemon is handed over ends its session, whichever daemon learns of it"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    for number in range(10):
+        name = "bound%d" % number
+        process = subprocess.Popen(["sleep", "1000"])
+        pidfd = os.pidfd_open(process.pid)
+        with resp.Client(daemon.socket) as holder:
+            resp.socket.send_fds(holder.socket, [b"SESSION BIND\r\n"], [pidfd])
+            expect(holder.reply(), 0)
+            expect_between(holder("LOCK", name), 1, 2 ** 53)
+        os.close(pidfd)
+        done = int(daemon.info()["handovers"])
+        if number % 2:
+            process.kill()
+            daemon.process.signal(signal.SIGUSR2)
+        else:
+            daemon.process.signal(signal.SIGUSR2)
+            process.kill()
+        process.wait()
+        handed_over(daemon, done + 1)
+        expect_between(daemon.client()("LOCK", name, "WAIT", 45000), 1, 2 ** 53)
+
+
+def test_state_is_used_once(place):
+    """a state that a process has taken is refused when the service manager passes it again"""
+    daemon, manager = managed(place)
+    holder = daemon.client()
+    expect_between(holder("LOCK", "a"), 1, 2 ** 53)
+    expect(daemon.terminate(), 0)
+    with manager.lock:
+        again = [(name, os.dup(fd)) for name, fd in manager.kept]
+    expect("holdfast-state" in [name for name, _ in again], True)
+    manager.start()
+    expect_between(holder("CHECK", "a"), 1, harness.LEASE_MS)
+    manager.kill()
+    with manager.lock:
+        expect(manager.kept, [])
+        manager.kept = again
+    manager.start()
+    daemon.output.wait("handover.refused why=\"it was taken before\"")
+    expect(holder.closed(), True)
+    expect(daemon.info()["handovers"], "0")
+    expect(manager.kept, [])
+
+
+def test_private_master_dies_meanwhile(place):
+    """a private redis-server that dies during the hand-over is started again, and its memory is not trusted"""
+    daemon = place.daemon(config=harness.BRISK + "restart-guard: auto\n").admitted()
+    holder = daemon.client()
+    token = holder("LOCK", "a")
+    server = int(daemon.output.wait(r"embedded\.started .*\bpid=(\d+)")[1].group(1))
+    os.kill(server, signal.SIGKILL)
+    daemon.process.signal(signal.SIGUSR2)
+    handed_over(daemon)
+    daemon.output.wait(r"embedded\.restarted")
+    daemon.output.wait(r"master\.guarded")
+    daemon.admitted()
+    try:
+        expect_between(holder("CHECK", "a"), 1, 2000)
+    except resp.Closed:  # the lease has run out before the new server was there
+        expect_between(daemon.client()("LOCK", "a", "WAIT", 45000), token + 1, 2 ** 53)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
