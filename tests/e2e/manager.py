@@ -5,28 +5,17 @@ name with FDSTOREREMOVE=1, closes what comes with BARRIER=1, and passes what it 
 """
 
 import array
+import fcntl
 import os
 import signal
 import socket
-import sys
 import threading
 
 import harness
 from harness import expect
 
-# Puts the descriptors of its arguments from 3 on, as sd_listen_fds(3) has them, and becomes the daemon.
-LAUNCH = """
-import fcntl, os, sys
-fds = [int(one) for one in sys.argv[1].split(",") if one]
-command = sys.argv[2:]
-high = [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3 + len(fds) + max(fds + [0]) + 1) for fd in fds]
-for number, fd in enumerate(high):
-    os.dup2(fd, 3 + number, inheritable=True)
-os.closerange(3 + len(fds), max(fds + [3 + len(fds)]) + 1)
-if fds:
-    os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)))
-os.execv(command[0], command)
-"""
+# Kept descriptors have numbers from here on, beyond those that the next process gets them by.
+HIGH = 600
 
 
 class Manager:
@@ -62,8 +51,7 @@ class Manager:
         with self.lock:
             if "FDSTORE=1" in words:
                 room = max(0, self.most - len(self.kept))
-                self.kept += [(name, fd) for fd in fds[:room]]
-                fds = fds[room:]
+                self.kept += [(name, fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH)) for fd in fds[:room]]
             if "FDSTOREREMOVE=1" in words:
                 fds += [fd for one, fd in self.kept if one == name]
                 self.kept = [(one, fd) for one, fd in self.kept if one != name]
@@ -89,11 +77,15 @@ class Manager:
         with self.lock:
             kept = list(self.kept)
         environment = dict(daemon.environment, NOTIFY_SOCKET=self.path, FDSTORE=str(self.most))
+        script = "exec \"$@\""
         if kept:
-            environment["LISTEN_FDNAMES"] = ":".join(name for name, _ in kept)
-        numbers = [fd for _, fd in kept]
-        command = [sys.executable, "-c", LAUNCH, ",".join(map(str, numbers)), harness.HOLDFASTD, "-c", daemon.file]
-        daemon.process = harness.Process(daemon.place, command + daemon.arguments, pass_fds=numbers, environment=environment)
+            # As sd_listen_fds(3) has them: from 3 on, and for this process.
+            script = "exec %s; LISTEN_PID=$$ %s" % (" ".join("%d<&%d" % (3 + n, fd) for n, (_, fd) in enumerate(kept)), script)
+            environment.update(LISTEN_FDS=str(len(kept)), LISTEN_FDNAMES=":".join(name for name, _ in kept))
+        # Not sh, which knows descriptors of one digit only.
+        command = ["bash", "-c", script, "bash", harness.HOLDFASTD, "-c", daemon.file]
+        daemon.process = harness.Process(daemon.place, command + daemon.arguments, pass_fds=[fd for _, fd in kept],
+                                         environment=environment)
 
     def restart(self):
         """As `systemctl restart`."""
