@@ -72,5 +72,29 @@ def test_its_own_server(place):
     ends(daemon, child, signal.SIGTERM)
 
 
+def test_restart(place):
+    """as process 1 it is restarted by SIGUSR2 and by a client, with its redis-server; orphans are taken leave of as before"""
+    daemon, child = contained(place)
+    server, = tool.children(child)
+    holder = daemon.client()
+    token = holder("LOCK", "a", "WAIT", 45000)
+    # Its parent ends before, and it ends after.
+    reader, writer = os.pipe()
+    made = subprocess.run(("nsenter", "--target", str(child), "--pid", "--", "sh", "-c",
+                           "sh -c 'read line' <&%d & exit" % reader), pass_fds=(reader,), check=False)
+    os.close(reader)
+    expect(made.returncode, 0)
+    harness.until("an orphan is there", lambda: len(tool.children(child)) == 2)
+    os.kill(child, signal.SIGUSR2)
+    harness.until("a new process serves", lambda: daemon.info()["handovers"] == "1")
+    expect(tool.call(place, daemon, "restart", "-q"), (0, ""))
+    os.close(writer)
+    harness.until("the orphan is gone", lambda: tool.children(child) == [server])
+    expect(daemon.info()["process_id"], "1")
+    expect_between(holder("CHECK", "a", "TOKEN", token), 1, harness.LEASE_MS)
+    ends(daemon, child, signal.SIGTERM)
+    harness.until("its redis-server has ended, too", lambda: not os.path.exists("/proc/%d" % server))
+
+
 if __name__ == "__main__":
     harness.main(globals())

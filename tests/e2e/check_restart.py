@@ -397,7 +397,8 @@ def test_out_of_descriptors(place):
     held(holder, "a", token)
     for client in crowd:
         client.close()
-    expect(len(admin("RESTART")), 10)
+    # It has to notice that they are closed first.
+    harness.until("it is handed over", lambda: isinstance(admin("RESTART"), list))
     held(holder, "a", token)
 
 
