@@ -119,18 +119,19 @@ write_all(int fd, const void *bytes, size_t n)
 	return true;
 }
 
-/* The state with the numbers of these descriptors, close-on-exec. -1 with errno. */
+/* The state, close-on-exec; listed: with the numbers of its descriptors. -1 with errno. */
 static int
-memfd_make(const struct handover *h, const struct descriptors *listed)
+memfd_make(const struct handover *h, bool listed)
 {
+	size_t count = listed ? h->given.count : 0;
 	char head[HEAD_BYTES];
 	int fd = memfd_create("holdfast-state", MFD_CLOEXEC);
 	bool written;
 
-	head_write(head, FRESH, listed ? listed->count : 0, h->child);
+	head_write(head, FRESH, count, h->child);
 	written = fd >= 0 && write_all(fd, head, sizeof(head));
-	for (size_t i = 0; listed && written && i < listed->count; i++) {
-		int32_t number = listed->list[i].fd;
+	for (size_t i = 0; written && i < count; i++) {
+		int32_t number = h->given.list[i].fd;
 
 		written = write_all(fd, &number, sizeof(number));
 	}
@@ -181,7 +182,7 @@ void
 handover_exec(struct handover *h, const struct handover_program *program, const struct notify *notify,
 	char why[HANDOVER_WHY_MAX])
 {
-	int memfd = memfd_make(h, &h->given);
+	int memfd = memfd_make(h, true);
 	char number[16];
 
 	snprintf(number, sizeof(number), "%d", memfd);
@@ -229,7 +230,7 @@ handover_store(struct handover *h, const struct notify *notify, char why[HANDOVE
 	int memfd;
 	bool stored;
 
-	memfd = memfd_make(h, NULL);
+	memfd = memfd_make(h, false);
 	if (memfd < 0)
 		return explain(why, "the state cannot be written");
 	stored = store_all(h, notify, memfd);
