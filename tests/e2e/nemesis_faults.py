@@ -387,6 +387,14 @@ def daemon_restart(_stage, _chance, daemon):
 
 
 @fault("daemon")
+def daemon_hand_over(_stage, chance, daemon):
+    """Nobody may notice: it costs nothing, and leaves nothing."""
+    for _ in range(chance.choice((1, 1, 5))):
+        daemon.process.signal(signal.SIGUSR2)
+        pause(chance.choice((0.01, 0.1, 0.5)) * chance.random())
+
+
+@fault("daemon")
 def daemon_clock(_stage, chance, daemon):
     daemon.clock.step(chance.choice((HOUR, -HOUR)))
 
