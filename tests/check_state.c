@@ -112,9 +112,10 @@ ck_changed(const struct buffer *state)
 	free(bytes);
 }
 
-/* The links go down, and the next process takes over. Returns what it does when the masters are back. */
+/* The links go down, and the next process takes over. Returns what it does when the masters are back;
+ * admitted: these say that leases may be had there. */
 static const char *
-handed_over(void)
+handed_over_to(bool admitted)
 {
 	struct buffer first, second;
 	struct core *core;
@@ -140,10 +141,16 @@ handed_over(void)
 	w.core = core;
 	for (w.at = 0; w.at < w.settings.masters; w.at++) {
 		link_up(&w);
-		hello(&w, true, MEMORY + w.at);
+		hello(&w, admitted, MEMORY + w.at);
 	}
 	w.at = 0;
 	return w.trace;
+}
+
+static const char *
+handed_over(void)
+{
+	return handed_over_to(true);
 }
 
 /* ---- names ---- */
@@ -548,7 +555,25 @@ START_TEST(latches_count_on_for_their_users)
 }
 END_TEST
 
-/* ---- several masters ---- */
+/* ---- masters ---- */
+
+START_TEST(a_guard_ends_when_it_would_have_ended)
+{
+	int64_t begun_ms;
+
+	story_done(&w);
+	story_init(&w);
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	hello(&w, false, MEMORY);
+	begun_ms = w.now.ms;
+	after(&w, GUARD_MS / 8);
+	handed_over_to(false);
+	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -GUARD");
+	while (w.now.ms < begun_ms + GUARD_MS - 100)
+		ck_assert_ptr_null(strstr(after(&w, 50), "admit"));
+	ck_assert_ptr_nonnull(strstr(after(&w, 100), "admit"));
+}
+END_TEST
 
 START_TEST(three_masters_are_found_as_they_were)
 {
@@ -665,8 +690,8 @@ main(void)
 		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,
 		who_awaits_a_latch_is_told_when_it_opens,
 		a_latch_that_may_have_been_counted_is_counted_for_the_same_one,
-		latches_count_on_for_their_users, three_masters_are_found_as_they_were,
-		a_name_with_another_key_refuses_the_state_and_is_told,
+		latches_count_on_for_their_users, a_guard_ends_when_it_would_have_ended,
+		three_masters_are_found_as_they_were, a_name_with_another_key_refuses_the_state_and_is_told,
 		a_name_with_another_interop_refuses_the_state_and_is_told,
 		a_state_of_another_namespace_is_refused, a_state_from_the_future_is_refused,
 		the_next_process_may_have_longer_leases_and_shorter_ones);
