@@ -105,6 +105,7 @@ driver_on_master(void *arg, const struct event *event)
 	if (event->type == EVENT_VOTE) {
 		assert(d->apply.calls_out > 0);
 		d->apply.calls_out--;
+		d->rest_calls -= d->rest_calls > 0;
 	}
 	driver_event(d, event);
 }

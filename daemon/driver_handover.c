@@ -28,9 +28,12 @@
 #include <string.h>
 #include <time.h>
 
-#define STAT_NAME_MAX    64
-#define DRIVER_UNREAD_MS 30000 /* far more than a hand-over takes: what no client is read for */
-#define DRIVER_LAST_MS   50    /* for the core to come to rest once all links are down */
+#define STAT_NAME_MAX      64
+#define DRIVER_UNREAD_MS   30000 /* far more than a hand-over takes: what no client is read for */
+/* Calls that follow from each other before the answer to a request that waits for nothing: an MLOCK with WAIT
+ * 0 asks for one name after the other. */
+#define DRIVER_REST_ROUNDS 8
+#define DRIVER_LAST_MS     50 /* for the core to come to rest once all links are down */
 
 /* ---- fields ---- */
 
@@ -241,6 +244,8 @@ driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 	d->asked_by = asked_by;
 	d->silent_ms = clock_ms();
 	d->rests_until_ms = d->silent_ms + DRIVER_REST_MS;
+	d->rest_calls = 0;
+	d->rest_rounds = DRIVER_REST_ROUNDS;
 	LOG_EVENT(d->log, LOG_INFO_LEVEL, "handover.begun",
 		log_text("way", to_manager ? "service manager" : "exec"),
 		log_number("connections", (int64_t)connections_count(d->connections)));
@@ -448,10 +453,28 @@ driver_has_masters(const struct driver *d, int64_t now_ms)
 	return view.available || now_ms >= d->rests_until_ms;
 }
 
+/*
+ * With many leases, or waits for other daemons, there may be no moment without a call: renewals and new
+ * attempts follow each other. They lose nothing if their answers are lost. What must be answered was asked
+ * for before, or follows from such an answer: so the calls that are out are waited for, several times.
+ */
+static bool
+driver_has_rested(struct driver *d, int64_t now_ms)
+{
+	if (d->apply.calls_out == 0 || now_ms >= d->rests_until_ms) {
+		return true;
+	}
+	if (d->rest_calls == 0 && d->rest_rounds > 0) {
+		d->rest_rounds--;
+		d->rest_calls = d->apply.calls_out;
+	}
+	return d->rest_calls == 0;
+}
+
 bool
 driver_is_still(struct driver *d, int64_t now_ms)
 {
-	if (d->rests && (d->apply.calls_out == 0 || now_ms >= d->rests_until_ms)) {
+	if (d->rests && driver_has_rested(d, now_ms)) {
 		driver_pass_on(d);
 	}
 	if (d->arrives && driver_has_masters(d, now_ms)) {
