@@ -124,26 +124,26 @@ static int
 memfd_make(const struct handover *h, bool listed)
 {
 	size_t count = listed ? h->given.count : 0;
+	struct buffer numbers;
 	char head[HEAD_BYTES];
-	int fd = memfd_create("holdfast-state", MFD_CLOEXEC);
+	int fd = memfd_create("holdfast-state", MFD_CLOEXEC), why;
 	bool written;
 
+	buffer_init(&numbers, count * sizeof(int32_t));
+	for (size_t i = 0; i < count; i++)
+		buffer_put(&numbers, &(int32_t){h->given.list[i].fd}, sizeof(int32_t));
 	head_write(head, FRESH, count, h->child);
-	written = fd >= 0 && write_all(fd, head, sizeof(head));
-	for (size_t i = 0; written && i < count; i++) {
-		int32_t number = h->given.list[i].fd;
-
-		written = write_all(fd, &number, sizeof(number));
-	}
-	if (written && write_all(fd, buffer_bytes(&h->bytes), buffer_length(&h->bytes)))
-		return fd;
-	if (fd >= 0) {
-		int why = errno;
-
+	if (numbers.failed)
+		errno = ENOMEM;
+	written = fd >= 0 && !numbers.failed && write_all(fd, head, sizeof(head)) &&
+		  write_all(fd, buffer_bytes(&numbers), buffer_length(&numbers)) &&
+		  write_all(fd, buffer_bytes(&h->bytes), buffer_length(&h->bytes));
+	why = errno;
+	buffer_done(&numbers);
+	if (!written && fd >= 0)
 		close(fd);
-		errno = why;
-	}
-	return -1;
+	errno = why;
+	return written ? fd : -1;
 }
 
 bool
