@@ -6,6 +6,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/notify.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -294,6 +295,24 @@ take_listed(struct handed *h, size_t count)
 	}
 }
 
+/* Without a list of them: what came with exec is not close-on-exec, and all that this process has opened is.
+ */
+static void
+take_unlisted(struct handed *h)
+{
+	DIR *all = opendir("/proc/self/fd");
+	struct dirent *one;
+
+	while (all && (one = readdir(all))) {
+		int fd = (int)strtol(one->d_name, NULL, 10);
+
+		if (fd > STDERR_FILENO && fcntl(fd, F_GETFD) == 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0)
+			descriptors_add(&h->given, fd);
+	}
+	if (all)
+		closedir(all);
+}
+
 /* Reads the first line, and marks the state as taken. */
 static bool
 take_head(struct handed *h, size_t *count, char why[HANDOVER_WHY_MAX])
@@ -363,6 +382,8 @@ handed_take(struct handed *h, const struct notify *notify, struct notify_fd *fds
 		h->there = take_head(h, &listed, why);
 	if (!stored && h->memfd >= 0 && why[0] == '\0')
 		take_listed(h, listed);
+	else if (!stored && h->memfd >= 0)
+		take_unlisted(h);
 	if (h->there)
 		h->there = take_records(h, listed, why);
 	/* The service manager would keep connections open that end here. */

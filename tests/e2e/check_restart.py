@@ -262,6 +262,28 @@ def test_state_is_damaged(place):
         harness.comment("%d: %s" % (number, damage))
 
 
+def test_state_is_damaged_with_a_private_master(place):
+    """if the state is refused, the redis-server of the process before ends, and the new one guards for what was told"""
+    daemon = place.idle_daemon(config=BRISK + "restart-guard: auto\n")
+    path = errands.copy_of_daemon(place)
+    daemon.wrap = ["sh", "-c", "shift; exec %s \"$@\"" % path, "sh"]
+    daemon.start().admitted()
+    holder = daemon.client()
+    token = granted(holder("LOCK", "a", "WAIT", 45000))
+    before, = tool.children(daemon.process.pid)
+    told = harness.boottime() + holder("CHECK", "a") / 1000
+    os.rename(path, path + ".real")
+    replace(path, STEP_BETWEEN % (sys.executable, "os.ftruncate(state, os.fstat(state).st_size - 1)", path + ".real"))
+    daemon.process.signal(signal.SIGUSR2)
+    _, _, refused = daemon.output.wait("handover.refused why=")
+    daemon.output.wait("daemon.started", refused)
+    expect(holder.closed(), True)
+    expect_between(daemon.client()("LOCK", "a", "WAIT", 45000), token + 1, 2 ** 53)
+    harness.expect_not_before(harness.boottime(), told, "the next holder", 0.01)
+    after, = tool.children(daemon.process.pid)
+    expect(after != before, True)
+
+
 def test_wrong_configuration(place):
     """with a configuration that has an error, or with which the state would be useless, the old process goes on and says why"""
     daemon, _path, holder, waiter, token = copied_daemon(place)
