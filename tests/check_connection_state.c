@@ -323,6 +323,39 @@ START_TEST(a_connection_without_its_descriptor_is_told_as_gone)
 }
 END_TEST
 
+START_TEST(requests_that_were_read_and_not_served_are_served_without_more_input)
+{
+	enum { COUNT = 300 };
+	static char pings[COUNT * 6 + 1];
+	int fd = client();
+	for (int i = 0; i < COUNT; i++) {
+		memcpy(pings + (size_t)i * 6, "PING\r\n", 6);
+	}
+	message(fd, pings);
+	event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	connections_serve(probe.set, 0);
+	connections_turn(probe.set, 0);
+	ck_assert_uint_gt(probe.served, 0);
+	ck_assert_uint_lt(probe.served, COUNT);
+	hand_over(1);
+	turns();
+	ck_assert_uint_eq(probe.served, COUNT);
+	ck_assert_uint_eq(strlen(hear(fd)), COUNT * strlen("+PONG\r\n"));
+	close(fd);
+}
+END_TEST
+
+START_TEST(no_connection_is_loaded_twice)
+{
+	int fd = client();
+	turns();
+	hand_over(1);
+	ck_assert_uint_eq(arrive(buffer_length(&probe.state)), 0);
+	ck_assert(probe.record.failed);
+	close(fd);
+}
+END_TEST
+
 START_TEST(a_state_that_is_cut_off_fails)
 {
 	int fd = client();
@@ -344,5 +377,7 @@ main(void)
 		what_waits_is_answered_later_and_what_stands_behind_it_after_that,
 		an_answer_that_was_not_read_arrives_whole, a_client_stays_who_it_is,
 		a_half_closed_client_is_told_once_and_gets_its_answer,
-		a_connection_without_its_descriptor_is_told_as_gone, a_state_that_is_cut_off_fails);
+		a_connection_without_its_descriptor_is_told_as_gone,
+		requests_that_were_read_and_not_served_are_served_without_more_input,
+		no_connection_is_loaded_twice, a_state_that_is_cut_off_fails);
 }
