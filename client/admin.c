@@ -201,7 +201,8 @@ restart_print(const struct options *o, const struct answer *map)
 	}
 	if (!o->quiet) {
 		(void)printf("version %.*s serves; it has taken over %" PRId64 " connection%s, %" PRId64
-			     " session%s and %" PRId64 " hold%s, and no client was served for %" PRId64 " ms\n",
+			     " session%s and %" PRId64 " hold%s, and no client was served for %" PRId64
+			     " ms\n",
 			SLICE_ARG(version), connections, connections == 1 ? "" : "s", sessions,
 			sessions == 1 ? "" : "s", holds, holds == 1 ? "" : "s", silent_ms);
 	}

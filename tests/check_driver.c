@@ -505,6 +505,48 @@ START_TEST(a_reload_is_asked_for_by_verb_and_by_signal)
 }
 END_TEST
 
+/* What a restart does that can be done is in tests/e2e/check_restart.py: it replaces the process. */
+START_TEST(a_restart_that_cannot_be_is_told_and_changes_nothing)
+{
+	int holder = rig_client(), waiter = rig_client(), admin = rig_client();
+	rig_ask_line(holder, "LOCK a", ":1");
+	rig_say(waiter, "LOCK a\r\n");
+	rig.reload_fails = true;
+	rig_ask(admin, "RESTART", "-ERR line 3 is wrong; this process goes on\r\n");
+	rig.reload_fails = false;
+	rig_ask(admin, "RESTART",
+		"-ERR /nowhere/holdfastd: No such file or directory; this process goes on\r\n");
+	ck_assert_int_eq(rig.reloads, 2);
+	rig_ask_line(holder, "CHECK a", ":");
+	kill(getpid(), SIGUSR2);
+	while (rig.reloads < 3) {
+		driver_turn(rig.driver);
+	}
+	rig_ask(holder, "UNLOCK a", ":0\r\n");
+	ck_assert_int_eq(rig_hear_line(waiter)[0], ':');
+	ck_assert_int_eq(rig.stats.handovers, 0);
+	close(holder);
+	close(waiter);
+	close(admin);
+}
+END_TEST
+
+START_TEST(a_daemon_that_drains_is_not_handed_over)
+{
+	int holder = rig_client(), first = rig_client(), second = rig_client();
+	rig_ask_line(holder, "LOCK a", ":1");
+	rig_say(first, "DRAIN WAIT 3600000\r\n");
+	rig_sync_all();
+	rig_ask_line(second, "RESTART", "-DRAINING this daemon is ending; this process goes on");
+	ck_assert_int_eq(rig.reloads, 0);
+	rig_say(holder, "UNLOCK a\r\n");
+	driver_run(rig.driver);
+	close(holder);
+	close(first);
+	close(second);
+}
+END_TEST
+
 START_TEST(the_set_of_masters_is_described)
 {
 	int fd = rig_client();
@@ -881,7 +923,9 @@ main(void)
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
 		who_a_bound_session_was_is_known_without_a_connection,
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
-		a_reload_is_asked_for_by_verb_and_by_signal, the_set_of_masters_is_described,
+		a_reload_is_asked_for_by_verb_and_by_signal,
+		a_restart_that_cannot_be_is_told_and_changes_nothing, a_daemon_that_drains_is_not_handed_over,
+		the_set_of_masters_is_described,
 		a_new_master_that_is_no_place_is_refused_before_the_core_hears_of_it,
 		a_drain_tells_holders_frees_the_rest_and_ends,
 		a_drain_that_waits_serves_holders_and_ends_when_they_have_finished,

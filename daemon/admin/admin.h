@@ -101,8 +101,8 @@ context_verb admin_client_kill;
 context_verb admin_drain;
 context_verb admin_reload;
 context_verb admin_restart;
-/* The answer to RESTART, for the driver of the process that serves afterwards: what was taken over, and for how
- * long no client was served. */
+/* The answer to RESTART, for the driver of the process that serves afterwards: what was taken over, and for
+ * how long no client was served. */
 void admin_restarted(struct context *context, struct connection *c, int64_t silent_ms);
 /* The answer if the hand-over has failed, or cannot begin. why: one clause, for people. */
 void admin_not_restarted(struct connection *c, enum code code, const char *why);

@@ -32,6 +32,12 @@ on_reload(void *arg, char *text, size_t room)
 	return r->reload_fails ? -1 : 0;
 }
 
+static bool
+on_prepare(void *arg, char *why, size_t room)
+{
+	return on_reload(arg, why, room) == 0;
+}
+
 static int
 on_find_master(void *arg, struct slice name, struct master_place *out, char *why, size_t room)
 {
@@ -76,6 +82,8 @@ rig_settings(void)
 			.margin_ms = 100},
 		.find_master = on_find_master,
 		.reload = on_reload,
+		.prepare = on_prepare,
+		.program = &rig.program,
 		.arg = &rig,
 	};
 	settings.pools[0].path = rig.redis.path;
@@ -91,7 +99,8 @@ void
 rig_init(void)
 {
 	char error[256] = "";
-	rig = (struct rig){.notify.fd = -1};
+	static char *argv[] = {"/nowhere/holdfastd", NULL};
+	rig = (struct rig){.notify.fd = -1, .program = {argv[0], argv}};
 	redis_init(&rig.redis, false, NULL);
 	log_init(&rig.log, -1, LOG_ERROR_LEVEL, 0);
 	stats_init(&rig.stats);

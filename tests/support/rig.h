@@ -9,6 +9,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/driver.h"
+#include "daemon/handover.h"
 #include "tests/support/redis.h"
 
 #include <stdbool.h>
@@ -27,6 +28,7 @@ struct rig {
 	char heard[65536]; /* the latest answer */
 	int reloads;
 	bool reload_fails;
+	struct handover_program program; /* of the next process; there is none unless a test says so */
 };
 
 /* One per test process. */
