@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a process leaves to the next one: bytes on their way, processes that end meanwhile, and a state that is used once."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ import threading
 import harness
 import resp
 from harness import expect, expect_between
-from manager import Manager
+from manager import HIGH, Manager
 
 MANY = 3000
 
@@ -33,6 +34,7 @@ def in_order(daemon, hand_over):
     expect_between(token, 1, 2 ** 53)
     half.send_raw(b"*2\r\n$4\r\nLOCK\r\n$5\r\nha")
     piped.send_raw(b"LOCK held\r\nPING behind\r\n*1\r\n$4\r\nPI")
+    daemon.queued("held", 1)
     expect(push("LOCK", "held", "ASYNC", "later"), "QUEUED")
     daemon.queued("held", 2)
     sender = threading.Thread(target=slow.send_raw, args=(b"ECHO %s\r\n" % (b"x" * 1000) * MANY,), daemon=True)
@@ -104,7 +106,7 @@ def test_state_is_used_once(place):
     expect_between(holder("LOCK", "a"), 1, 2 ** 53)
     expect(daemon.terminate(), 0)
     with manager.lock:
-        again = [(name, os.dup(fd)) for name, fd in manager.kept]
+        again = [(name, fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, HIGH)) for name, fd in manager.kept]
     expect("holdfast-state" in [name for name, _ in again], True)
     manager.start()
     expect_between(holder("CHECK", "a"), 1, harness.LEASE_MS)

@@ -80,7 +80,7 @@ class Manager:
         script = "exec \"$@\""
         if kept:
             # As sd_listen_fds(3) has them: from 3 on, and for this process.
-            script = "exec %s; LISTEN_PID=$$ %s" % (" ".join("%d<&%d" % (3 + n, fd) for n, (_, fd) in enumerate(kept)), script)
+            script = "exec %s; LISTEN_PID=$$ %s" % (" ".join("%d<&%d-" % (3 + n, fd) for n, (_, fd) in enumerate(kept)), script)
             environment.update(LISTEN_FDS=str(len(kept)), LISTEN_FDNAMES=":".join(name for name, _ in kept))
         # Not sh, which knows descriptors of one digit only.
         command = ["bash", "-c", script, "bash", harness.HOLDFASTD, "-c", daemon.file]
