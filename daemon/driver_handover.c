@@ -326,7 +326,7 @@ load_user(struct driver *d, struct record *r)
 		record_fail(r, "its users are out of order"); /* connections point to users */
 	}
 	if (!r->failed && !access_add(&d->context.access, name, password, admin)) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 	}
 }
 
@@ -407,7 +407,7 @@ driver_take_over(struct driver *d, const struct driver_settings *settings, struc
 		record_next(r);
 	}
 	if (!d->core || r->failed) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 		driver_forget(d);
 		return false;
 	}

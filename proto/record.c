@@ -62,6 +62,12 @@ record_fail(struct record *r, const char *why, ...)
 	va_end(args);
 }
 
+void
+record_no_memory(struct record *r)
+{
+	record_fail(r, "there is no memory for it");
+}
+
 /* ---- records ---- */
 
 void

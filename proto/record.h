@@ -79,6 +79,8 @@ void record_unknown(struct record *r);
 
 /* The stream has failed, unless it has before. why: printf, one clause. */
 void record_fail(struct record *r, const char *why, ...) __attribute__((cold, format(printf, 2, 3)));
+/* The same, for want of memory. */
+void record_no_memory(struct record *r) __attribute__((cold));
 
 /* ---- fields, in both directions; a field that an older record lacks keeps its value ---- */
 

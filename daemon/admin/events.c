@@ -326,7 +326,7 @@ events_load(struct events *events, struct record *r, const struct connections *c
 	}
 	struct events_stream *stream = stream_new(c, match);
 	if (!stream) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 		return;
 	}
 	stream_begin(events, stream);

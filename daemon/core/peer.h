@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct record;
+
 /* A connection, numbered by the adapter; never 0, never used twice. */
 typedef uint64_t conn_id;
 typedef uint64_t session_id;
@@ -25,6 +27,9 @@ struct peer {
 	bool admin;                     /* may BREAK */
 	uint64_t user;                  /* the same for all connections of one user; 0: of no known user */
 };
+
+/* Its fields in a saved state, in both directions; see proto/record.h. */
+void peer_fields(struct record *r, struct peer *peer);
 
 /* The process that a session is bound to: pid and start time, so that a recycled pid is another process. */
 struct process {

@@ -30,6 +30,12 @@ state_time(struct record *r, int64_t at_ms)
 	return 0;
 }
 
+int64_t
+state_us(struct record *r, int64_t us)
+{
+	return record_range(r, us, -(INT64_C(1) << 60), INT64_C(1) << 60);
+}
+
 void
 state_timer(struct record *r, struct core *core, struct timer *timer)
 {
@@ -258,7 +264,7 @@ core_load(const struct core_settings *settings, struct now now, struct record *r
 	enum part_of_state part = PART_NONE;
 
 	if (core == NULL) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 		return NULL;
 	}
 	while (load_next(&l, &part))

@@ -61,6 +61,8 @@ struct state_loader {
 
 /* A time; TIMER_NEVER: none. Far from overflow. */
 int64_t state_time(struct record *r, int64_t at_ms);
+/* A time by a master's clock, or a difference of clocks, us. Far from overflow. */
+int64_t state_us(struct record *r, int64_t us);
 /* When the timer is due; loading arms it. */
 void state_timer(struct record *r, struct core *core, struct timer *timer);
 /* A name of a lock or a latch; an OWNER tag or an ASYNC id, which may be empty; a WHY, likewise. Loading:

@@ -18,24 +18,13 @@
 /* ---- a hold ---- */
 
 static void
-peer_fields(struct record *r, struct peer *peer)
-{
-	record_number(r, &peer->pid);
-	record_number(r, &peer->uid);
-	record_text(r, peer->address, sizeof(peer->address));
-	record_text(r, peer->name, sizeof(peer->name));
-	record_flag(r, &peer->admin);
-	record_unsigned(r, &peer->user);
-}
-
-static void
 left_count(struct core *core, struct record *r, struct grant *g, uint64_t user)
 {
 	struct user *u = user_get(core, user);
 	int64_t locks = user_locks(g->lease->permits);
 
 	if (u == NULL) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 		return;
 	}
 	g->left_by = u;

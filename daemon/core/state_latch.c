@@ -12,12 +12,6 @@
 
 #include <assert.h>
 
-static void
-no_memory(struct state_loader *l)
-{
-	record_fail(l->r, "there is no memory for it");
-}
-
 /* ---- fields ---- */
 
 static void
@@ -127,7 +121,7 @@ state_load_latch(struct state_loader *l)
 		return;
 	latch = latch_new(l->core, name);
 	if (latch == NULL) {
-		no_memory(l);
+		record_no_memory(l->r);
 		return;
 	}
 	l->latch = latch;
@@ -155,7 +149,7 @@ state_load_latch_request(struct state_loader *l)
 		return;
 	a = latch_request_put(l->core, l->latch, conn, &what);
 	if (a == NULL) {
-		no_memory(l);
+		record_no_memory(l->r);
 		return;
 	}
 	state_timer(l->r, l->core, &a->timer);
@@ -177,7 +171,7 @@ state_load_latch_quota(struct state_loader *l)
 	user = user_get(l->core, id);
 	m = user == NULL ? NULL : latch_quota_new(l->core, user, latch, cost);
 	if (m == NULL) {
-		no_memory(l);
+		record_no_memory(l->r);
 		return;
 	}
 	record_flag(l->r, &m->seen);

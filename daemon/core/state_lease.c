@@ -23,13 +23,6 @@
 #define TOKEN_MAX (INT64_C(1) << 60)              /* of all tokens: sums of a few do not overflow */
 #define SLOTS_MAX (6 * (size_t)COMMAND_LIMIT_MAX) /* bytes of a text of slots */
 
-/* A time by a master's clock, us. */
-static int64_t
-us_field(struct record *r, int64_t us)
-{
-	return record_range(r, us, -(INT64_C(1) << 60), INT64_C(1) << 60);
-}
-
 static int64_t
 token_field(struct record *r, int64_t token)
 {
@@ -43,7 +36,7 @@ question_fields(struct record *r, struct question *q)
 {
 	assert(record_loads(r) || !q->asking);
 	record_unsigned(r, &q->incarnation);
-	q->unsure_us = us_field(r, q->unsure_us);
+	q->unsure_us = state_us(r, q->unsure_us);
 	record_unsigned(r, &q->holder);
 	record_unsigned(r, &q->slots);
 	q->token_first = token_field(r, q->token_first);
@@ -264,7 +257,7 @@ slots_field(struct core *core, struct record *r, struct slots **slots)
 		return;
 	*slots = slots_new(core, text);
 	if (*slots == NULL)
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 }
 
 static void
@@ -317,7 +310,7 @@ state_load_resource(struct state_loader *l)
 	}
 	l->resource = resource_new(l->core, name);
 	if (l->resource == NULL) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 		return;
 	}
 	l->resource->limit = (int16_t)limit;
@@ -425,7 +418,7 @@ state_save_resources(struct core *core, struct record *r)
 static void
 release_fields(struct core *core, struct record *r, struct release *u)
 {
-	u->after_us = us_field(r, u->after_us);
+	u->after_us = state_us(r, u->after_us);
 	u->from_ms = state_time(r, u->from_ms);
 	u->give_up_ms = state_time(r, u->give_up_ms);
 	record_flag(r, &u->confirmed);

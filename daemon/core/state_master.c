@@ -13,13 +13,6 @@
 #include <assert.h>
 #include <string.h>
 
-/* A time or a difference of clocks, us. */
-static int64_t
-us_field(struct record *r, int64_t us)
-{
-	return record_range(r, us, -(INT64_C(1) << 60), INT64_C(1) << 60);
-}
-
 /* ---- the set ---- */
 
 static void
@@ -101,7 +94,7 @@ offset_fields(struct record *r, struct offset *offset)
 
 		s->from_ms = state_time(r, s->from_ms);
 		s->at_ms = state_time(r, s->at_ms);
-		s->ahead_us = us_field(r, s->ahead_us);
+		s->ahead_us = state_us(r, s->ahead_us);
 	}
 	offset->newest = (unsigned)record_range(r, offset->newest, 0, OFFSET_SAMPLES - 1);
 }
@@ -180,7 +173,7 @@ guard_fields(struct record *r, struct master *m)
 	m->guard_until_ms = state_time(r, m->guard_until_ms);
 	m->admit_ms = state_time(r, m->admit_ms);
 	record_flag(r, &m->guarding);
-	m->time_us = us_field(r, m->time_us);
+	m->time_us = state_us(r, m->time_us);
 	m->time_seen_ms = state_time(r, m->time_seen_ms);
 	record_unsigned(r, &m->doubted);
 	m->withheld_until_ms = state_time(r, m->withheld_until_ms);
@@ -197,8 +190,8 @@ told_fields(struct record *r, struct master *m)
 	m->longest_ms = state_time(r, m->longest_ms);
 	record_flag(r, &m->registered);
 	m->registered_ms = state_time(r, m->registered_ms);
-	m->mark = us_field(r, m->mark);
-	m->highest = us_field(r, m->highest);
+	m->mark = state_us(r, m->mark);
+	m->highest = state_us(r, m->highest);
 	m->highest_ms = state_time(r, m->highest_ms);
 	record_unsigned(r, &m->serial);
 	record_unsigned(r, &m->hello_serial);
@@ -269,7 +262,7 @@ parted_fields(struct record *r, struct parted *p)
 	record_text(r, p->place, sizeof(p->place));
 	record_text(r, p->way, sizeof(p->way));
 	nonces_fields(r, p->nonces, &p->nonces_drawn, &p->nonce_heard);
-	p->mark = us_field(r, p->mark);
+	p->mark = state_us(r, p->mark);
 }
 
 void

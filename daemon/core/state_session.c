@@ -15,24 +15,7 @@
 
 #include <assert.h>
 
-static void
-no_memory(struct state_loader *l)
-{
-	record_fail(l->r, "there is no memory for it");
-}
-
 /* ---- sessions ---- */
-
-static void
-peer_fields(struct record *r, struct peer *peer)
-{
-	record_number(r, &peer->pid);
-	record_number(r, &peer->uid);
-	record_text(r, peer->address, sizeof(peer->address));
-	record_text(r, peer->name, sizeof(peer->name));
-	record_flag(r, &peer->admin);
-	record_unsigned(r, &peer->user);
-}
 
 static void
 session_fields(struct record *r, struct core *core, struct session *s)
@@ -124,7 +107,7 @@ session_bonds(struct state_loader *l, struct session *s)
 	if (process.pid != 0 && session_bound(l->core, &process) != NULL)
 		record_fail(l->r, "two of its sessions are bound to one process");
 	else if (process.pid != 0 && !session_bind(l->core, s, &process))
-		no_memory(l);
+		record_no_memory(l->r);
 	if (deferred)
 		deadlock_defer(l->core, s);
 }
@@ -145,7 +128,7 @@ state_load_session(struct state_loader *l)
 		return;
 	s = session_make(core, id, &peer);
 	if (s == NULL) {
-		no_memory(l);
+		record_no_memory(l->r);
 		return;
 	}
 	l->session = s;
@@ -168,7 +151,7 @@ state_load_loss(struct state_loader *l)
 	if (l->r->failed)
 		return;
 	if (!loss_put(l->core, l->session, name, owner, loss.reason, loss.told, loss.token))
-		no_memory(l);
+		record_no_memory(l->r);
 }
 
 void
@@ -185,7 +168,7 @@ state_load_conn(struct state_loader *l)
 		return;
 	conn = conn_new(l->core, id);
 	if (conn == NULL) {
-		no_memory(l);
+		record_no_memory(l->r);
 		return;
 	}
 	conn_fields(l->r, conn);
@@ -363,7 +346,7 @@ state_load_mlock(struct state_loader *l)
 		return;
 	b = mlock_new(l->core, conn, &c);
 	if (b == NULL) {
-		no_memory(l);
+		record_no_memory(l->r);
 		return;
 	}
 	mlock_fields(l->r, l->core, b);

@@ -61,17 +61,6 @@ stream_fields(struct record *r, struct saved_connection *s)
 }
 
 static void
-peer_fields(struct record *r, struct peer *peer)
-{
-	record_number(r, &peer->pid);
-	record_number(r, &peer->uid);
-	record_text(r, peer->address, sizeof peer->address);
-	record_text(r, peer->name, sizeof peer->name);
-	record_flag(r, &peer->admin);
-	record_unsigned(r, &peer->user);
-}
-
-static void
 identity_fields(struct record *r, struct identity *who, struct saved_connection *s)
 {
 	record_unsigned(r, &who->id);
@@ -244,7 +233,7 @@ connection_load(
 	int fd = descriptors_take(given, s.socket);
 	struct connection *c = connections_put(set, fd, &who);
 	if (!c) {
-		record_fail(r, "there is no memory for it");
+		record_no_memory(r);
 		return NULL;
 	}
 	if (!identity_load(c, &s, access) || !bytes_load(&c->in, s.in) || !bytes_load(&c->out, s.out)) {
