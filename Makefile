@@ -59,7 +59,7 @@ LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
-	fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
+	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
 
@@ -237,6 +237,11 @@ need-clang:
 	@printf 'int LLVMFuzzerTestOneInput(const char *p, unsigned long n) { return !p && n; }' | \
 	clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null || { \
 	echo "make fuzz needs clang with libFuzzer: packaging/install-deps fuzz" >&2; exit 1; }
+
+# What a parser gets first is written by hand; the states are saved by stories, again after a change of their format.
+corpus: $(O)/tests/check_state ## save the states that fuzz_state begins with
+	@rm -f tests/fuzz/corpus/state/*
+	HOLDFAST_CORPUS=tests/fuzz/corpus/state $(O)/tests/check_state
 
 fuzz-run: $(FUZZERS)
 	@for fuzzer in $(FUZZERS); do \

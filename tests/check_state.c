@@ -112,10 +112,27 @@ ck_changed(const struct buffer *state)
 	free(bytes);
 }
 
-/* The links go down, and the next process takes over. Returns what it does when the masters are back;
- * admitted: these say that leases may be had there. */
+/* For the corpus of tests/fuzz/fuzz_state.c: `make corpus`. */
+static void
+keep(const struct buffer *state, const char *name)
+{
+	const char *folder = getenv("HOLDFAST_CORPUS");
+	char path[512];
+	FILE *to;
+
+	if (name == NULL || folder == NULL)
+		return;
+	ck_assert_uint_lt((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name), sizeof(path));
+	to = fopen(path, "w");
+	ck_assert_ptr_nonnull(to);
+	ck_assert_uint_eq(fwrite(buffer_bytes(state), 1, buffer_length(state), to), buffer_length(state));
+	ck_assert_int_eq(fclose(to), 0);
+}
+
+/* The links go down, and the next process takes over. Returns what it does when the masters are back. The
+ * corpus has the state under this name; NULL: it lacks it. */
 static const char *
-handed_over_to(bool admitted)
+handed_over_as(const char *name)
 {
 	struct buffer first, second;
 	struct core *core;
@@ -133,6 +150,7 @@ handed_over_to(bool admitted)
 	if (w.settings.lease_max_ms == LEASE_MS)
 		ck_assert(slice_equal((struct slice){buffer_bytes(&first), buffer_length(&first)},
 			(struct slice){buffer_bytes(&second), buffer_length(&second)}));
+	keep(&first, name);
 	ck_cut(&first);
 	ck_changed(&first);
 	buffer_done(&first);
@@ -150,7 +168,7 @@ handed_over_to(bool admitted)
 static const char *
 handed_over(void)
 {
-	return handed_over_to(true);
+	return handed_over_as(NULL);
 }
 
 /* ---- names ---- */
@@ -165,7 +183,7 @@ START_TEST(a_daemon_without_clients_goes_on)
 {
 	for (conn_id c = 1; c <= 4; c++)
 		close_as(&w, c, END_CLEAN);
-	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(handed_over_as("empty"), "");
 	ck_assert_str_eq(
 		step(&w, &(struct event){.type = EVENT_OPEN, .conn = 5, .peer = &(struct peer){.uid = 0}}),
 		"");
@@ -199,7 +217,7 @@ START_TEST(waits_keep_their_order_and_get_the_next_tokens)
 	lock_async(3, "b", "y");
 	granted(&w, "b", 2, 900);
 	lock(&w, 4, "a");
-	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(handed_over_as("waits"), "");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 push grant x");
 	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | c4 :503");
@@ -224,7 +242,7 @@ START_TEST(a_wait_for_another_daemon_asks_again)
 {
 	lock(&w, 1, "a");
 	busy(&w, "a", 1);
-	ck_assert_str_eq(handed_over(), "acquire a#2");
+	ck_assert_str_eq(handed_over_as("asking"), "acquire a#2");
 	ck_assert_str_eq(granted(&w, "a", 2, 500), "c1 :500");
 }
 END_TEST
@@ -237,7 +255,7 @@ START_TEST(readers_read_on_and_a_writer_waits_for_them)
 	ck_assert_str_eq(lock(&w, 3, "a"), "enter a#1 shared");
 	answer(&w, CALL_ENTER, OUTCOME_UNKNOWN, "a", 1);
 	lock_shared(&w, 4, "a");
-	ck_assert_str_eq(handed_over(), "");
+	ck_assert_str_eq(handed_over_as("readers"), "");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1 shared | acquire a#2");
 	ck_assert_str_eq(granted(&w, "a", 2, 1600), "c3 :1600");
@@ -259,7 +277,7 @@ START_TEST(permits_stay_taken)
 			 .slots = SLICE("0,1")});
 	run(&w, 2, two);
 	answer(&w, CALL_ACQUIRE, OUTCOME_BUSY, "a", 2);
-	handed_over();
+	handed_over_as("permits");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	ck_assert_str_eq(
 		run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a")}), "c3 -WRONGKIND");
@@ -288,7 +306,7 @@ START_TEST(an_abandoned_hold_is_withheld_to_its_deadline)
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
 	close_as(&w, 1, END_ABANDONED);
-	handed_over();
+	handed_over_as("withheld");
 	ck_assert_str_eq(after(&w, 900), "renew a#1");
 	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "");
 	ck_assert_str_eq(after(&w, 87), "");
@@ -315,7 +333,7 @@ START_TEST(a_release_without_an_answer_is_sent_again)
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
 	answer(&w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1);
-	ck_assert_str_eq(handed_over(), "release a#1");
+	ck_assert_str_eq(handed_over_as("release"), "release a#1");
 	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
 }
 END_TEST
@@ -329,7 +347,7 @@ START_TEST(an_unused_lease_is_kept_for_its_time)
 		granted(&w, "a", 1, 500);
 	w.at = 0;
 	unlock(&w, 1, "a");
-	handed_over();
+	handed_over_as("retained");
 	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
 	ck_assert_str_eq(after(&w, 299), "");
@@ -361,7 +379,7 @@ START_TEST(a_detached_session_is_resumed_with_what_it_holds_and_waits_for)
 	lock(&w, 1, "c");
 	close_as(&w, 1, END_ABANDONED);
 	unlock(&w, 2, "c");
-	handed_over();
+	handed_over_as("grace");
 	ck_assert_str_eq(
 		run(&w, 3, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)}),
 		"c3 :3");
@@ -410,7 +428,7 @@ START_TEST(a_session_ends_with_the_process_that_it_is_bound_to)
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
 	close_as(&w, 1, END_GONE);
-	handed_over();
+	handed_over_as("bound");
 	ck_assert_str_eq(
 		step(&w, &(struct event){.type = EVENT_BIND, .conn = 3, .process = process}), "c3 :1");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_CLOSE, .conn = 3, .end = END_GONE}), "");
@@ -424,7 +442,7 @@ START_TEST(a_loss_is_told_once)
 	lock_as(&w, 1, "a", "tag");
 	granted(&w, "a", 1, 500);
 	run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
-	handed_over();
+	handed_over_as("loss");
 	ck_assert_str_eq(lock_as(&w, 1, "a", "tag"), "c1 -LOST");
 	ck_assert_str_eq(lock_as(&w, 1, "a", "tag"), "");
 }
@@ -464,7 +482,7 @@ START_TEST(an_mlock_goes_on_with_what_it_holds_and_waits_for)
 	mlock(2, names, 3);
 	granted(&w, "a", 2, 700);
 	after(&w, 20);
-	handed_over();
+	handed_over_as("mlock");
 	ck_assert_str_eq(
 		run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 1}), "");
 	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0 | acquire c#3 once");
@@ -521,7 +539,7 @@ START_TEST(who_awaits_a_latch_is_told_when_it_opens)
 	answer(&w, CALL_LATCH, OUTCOME_NO, "none", 3);
 	latch(4, VERB_LATCH_SET, "b", 2);
 	has("b", 4, last_call(&w)->latch, 1);
-	ck_assert_str_eq(handed_over(), "look a#5 | look none#6");
+	ck_assert_str_eq(handed_over_as("latches"), "look a#5 | look none#6");
 	ck_assert_str_eq(has("a", 5, id, 0), "c2 :0");
 	ck_assert_str_eq(answer(&w, CALL_LATCH, OUTCOME_NO, "none", 6), "");
 	ck_assert_str_eq(latch(1, VERB_LATCH_DOWN, "b", 0), "down b#7");
@@ -538,7 +556,7 @@ START_TEST(a_latch_that_may_have_been_counted_is_counted_for_the_same_one)
 	ck_assert_str_eq(latch(2, VERB_LATCH_DOWN, "a", 0), "down a#2");
 	step(&w, &(struct event){.type = EVENT_FINISH, .conn = 1});
 	answer(&w, CALL_LATCH, OUTCOME_UNKNOWN, "a", 2);
-	ck_assert_str_eq(handed_over(), "down a#3");
+	ck_assert_str_eq(handed_over_as("unsure"), "down a#3");
 	ck_assert_uint_eq(last_call(&w)->latch, id);
 	ck_assert_str_eq(has("a", 3, id, 1), "c2 :1");
 }
@@ -583,7 +601,7 @@ START_TEST(three_masters_are_found_as_they_were)
 	for (w.at = 0; w.at < 3; w.at++)
 		granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
-	handed_over();
+	handed_over_as("three");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1@1 | release a#1@2 | release a#1@3");
 }
