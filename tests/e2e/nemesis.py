@@ -32,6 +32,7 @@ import harness
 import history
 import nemesis_change
 import nemesis_faults
+import nemesis_hand_over
 import nemesis_sentinel
 import nemesis_stage
 from harness import boottime
@@ -191,6 +192,7 @@ class Course:
         harmful = any(self.stage.harmed_by(fault) for fault, _, _ in chosen)
         if harmful:
             self.stage.harms("harm")
+        watch = nemesis_hand_over.Watch(self.stage, chosen)
         threads = [threading.Thread(target=self.play, args=one) for one in chosen]
         for thread in threads:
             thread.start()
@@ -200,6 +202,8 @@ class Course:
         self.stage.check_alive()
         if self.errors:
             raise AssertionError("the nemesis itself failed:\n%s" % "\n".join(self.errors))
+        for line in watch.found(self.idler.held_up(watch.since, now_ns())):
+            self.problem(line)
         for master in self.stage.servers:
             if master.harmed is not None and master.harmed > boottime():
                 master.harmed = boottime()

@@ -12,6 +12,7 @@ import signal
 import harness
 import nemesis_wire
 import resp
+from errands import handovers
 from nemesis_wire import BOTH, DOWN, UP
 from scene import pause
 
@@ -19,6 +20,7 @@ from scene import pause
 LEASE = 1.0
 MARGIN = 0.1
 HOUR = 3600.0
+UNDER_WAY = "ERR this daemon is being handed over"
 FAULTS = []
 
 
@@ -388,10 +390,23 @@ def daemon_restart(_stage, _chance, daemon):
 
 @fault("daemon")
 def daemon_hand_over(_stage, chance, daemon):
-    """Nobody may notice: it costs nothing, and leaves nothing."""
-    for _ in range(chance.choice((1, 1, 5))):
-        daemon.process.signal(signal.SIGUSR2)
-        pause(chance.choice((0.01, 0.1, 0.5)) * chance.random())
+    """Once or more, by a signal, by RESTART, or by both at once; nemesis_hand_over.py sees to it that no client notices."""
+    for _ in range(chance.choice((1, 1, 2, 6))):
+        done = handovers(daemon)
+        ways = chance.choice((("signal",), ("RESTART",), ("RESTART", "signal"), ("RESTART", "RESTART")))
+        clients = []
+        for way in ways:
+            if way == "signal":
+                daemon.process.signal(signal.SIGUSR2)
+            else:
+                clients.append(daemon.client())
+                clients[-1].send("RESTART")
+        for client in clients:
+            answer = client.reply()
+            harness.expect(isinstance(answer, list) or len(ways) > 1 and answer.startswith(UNDER_WAY), True, answer)
+            client.close()
+        harness.until("%s serves in a new process" % daemon.name, lambda: handovers(daemon) > done)
+        pause(chance.choice((0.0, 0.0, 0.3)) * chance.random())
 
 
 @fault("daemon")

@@ -1,0 +1,65 @@
+"""What clients may be told while their daemon is handed over: nothing. Read from their histories (history.py).
+
+If the hand-over is the only fault, no connection ends, no hold is lost, and no master is missed. If another fault is on
+as well, holds may be lost by that; but a client that asked for no closed connection at a loss keeps its connection.
+"""
+
+import os
+
+from history import AWAY, now_ns
+from nemesis_faults import LEASE, MARGIN, daemon_hand_over
+from nemesis_roles import Binder, Comer, Queuer, role
+from scene import pause
+
+# Of a client's LEASE or MAXHOLD, which end whatever the daemon does.
+OWN_ENDS = ("lease", "maxhold")
+# A daemon that does not run for so long may lose a hold of LEASE seconds; nothing is concluded from that.
+HELD_UP = LEASE / 4
+
+
+class Watch:
+    """The histories of the clients of all daemons that are handed over in a round, from its begin."""
+
+    def __init__(self, stage, chosen):
+        self.stage = stage
+        self.daemons = [target for fault, _, target in chosen if fault is daemon_hand_over]
+        self.alone = len(chosen) == len(self.daemons)
+        if self.daemons and self.alone:
+            pause(LEASE + MARGIN)  # what the round before has cost is told by then
+        self.since = now_ns()
+        self.sizes = {path: os.path.getsize(path) for path in self.paths()}
+        self.marks = {daemon: daemon.output.mark() for daemon in self.daemons}
+
+    def paths(self):
+        doors = {"d%d" % (self.stage.daemons.index(daemon) + 1) for daemon in self.daemons}
+        return sorted(os.path.join(self.stage.folder, name) for name in os.listdir(self.stage.folder)
+                      if name.startswith("client.") and name.split(".")[2] in doors)
+
+    def found(self, held_up):
+        """What is wrong, in lines. held_up: seconds in which the machine was too busy to run anything."""
+        if not self.daemons:
+            return []
+        found = ["%s: %s" % (daemon.name, line) for daemon in self.daemons
+                 for _, line in list(daemon.output.lines)[self.marks[daemon]:]
+                 if "handover.failed" in line or "handover.refused" in line]
+        if held_up > HELD_UP:
+            return found
+        for path in self.paths():
+            with open(path, encoding="utf-8") as stream:
+                stream.seek(self.sizes.get(path, 0))
+                name = os.path.basename(path)
+                found += ["%s after a hand-over: %s" % (name, line.strip()) for line in stream
+                          if self.wrong(int(name.split(".")[1]), line.split())]
+        return found
+
+    def wrong(self, number, words):
+        word, details = words[1], words[2:]
+        kind = role(self.stage.plan, number)
+        if word == "end" and details == ["peer"]:
+            # A Binder that did not ask for it is told by that that its LEASE is over.
+            return number % 3 == 1 or kind in (Comer, Queuer) or self.alone and kind is not Binder
+        if not self.alone:
+            return False
+        if word in ("lost", "told"):
+            return not any(reason in details for reason in OWN_ENDS)
+        return word in ("error", "failed") and details[1] in AWAY
