@@ -238,6 +238,25 @@ START_TEST(a_wait_ends_when_it_would_have_ended)
 }
 END_TEST
 
+START_TEST(a_wait_that_ends_meanwhile_is_not_told_of_missing_masters)
+{
+	link_down(&w, "handed over");
+	core_unread(w.core, w.now.ms + 1000);
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 50});
+	run(&w, 3,
+		(struct command){.verb = VERB_MLOCK,
+			.names = (struct slice[]){SLICE("b")},
+			.name_count = 1,
+			.wait_ms = 50});
+	run(&w, 4, (struct command){.verb = VERB_LATCH_AWAIT, .name = SLICE("l"), .wait_ms = 50});
+	ck_assert_str_eq(after(&w, 60), "");
+	ck_assert_str_eq(handed_over(), "look l#1 | acquire b#2 | acquire a#3");
+	core_unread(w.core, w.now.ms);
+	ck_assert_str_eq(after(&w, 190), "");
+	ck_assert_str_eq(after(&w, 20), "c2 -NOMASTER | c3 -NOMASTER | c4 -NOMASTER");
+}
+END_TEST
+
 START_TEST(a_wait_for_another_daemon_asks_again)
 {
 	lock(&w, 1, "a");
@@ -405,6 +424,24 @@ START_TEST(a_grace_ends_when_it_would_have_ended)
 		run(&w, 3, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)}),
 		"c3 -ERR");
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1");
+}
+END_TEST
+
+START_TEST(a_grace_that_ends_meanwhile_ends_soon_afterwards)
+{
+	char secret[64];
+
+	ask_secret(1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 400}, secret);
+	close_as(&w, 1, END_ABANDONED);
+	core_unread(w.core, w.now.ms + 30000);
+	after(&w, 410);
+	handed_over();
+	core_unread(w.core, w.now.ms);
+	after(&w, 60);
+	after(&w, 60);
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)}),
+		"c3 -ERR");
 }
 END_TEST
 
@@ -696,13 +733,15 @@ main(void)
 {
 	return SUITE_RUN("state", begin, end, a_daemon_without_clients_goes_on,
 		a_hold_is_held_on_with_its_token, waits_keep_their_order_and_get_the_next_tokens,
-		a_wait_ends_when_it_would_have_ended, a_wait_for_another_daemon_asks_again,
-		readers_read_on_and_a_writer_waits_for_them, permits_stay_taken,
-		what_ends_by_its_terms_ends_then, an_abandoned_hold_is_withheld_to_its_deadline,
-		a_lease_that_ended_meanwhile_is_lost, a_release_without_an_answer_is_sent_again,
-		an_unused_lease_is_kept_for_its_time,
+		a_wait_ends_when_it_would_have_ended,
+		a_wait_that_ends_meanwhile_is_not_told_of_missing_masters,
+		a_wait_for_another_daemon_asks_again, readers_read_on_and_a_writer_waits_for_them,
+		permits_stay_taken, what_ends_by_its_terms_ends_then,
+		an_abandoned_hold_is_withheld_to_its_deadline, a_lease_that_ended_meanwhile_is_lost,
+		a_release_without_an_answer_is_sent_again, an_unused_lease_is_kept_for_its_time,
 		a_detached_session_is_resumed_with_what_it_holds_and_waits_for,
-		a_grace_ends_when_it_would_have_ended, a_silent_session_is_closed_when_it_would_have_been,
+		a_grace_ends_when_it_would_have_ended, a_grace_that_ends_meanwhile_ends_soon_afterwards,
+		a_silent_session_is_closed_when_it_would_have_been,
 		a_session_ends_with_the_process_that_it_is_bound_to, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,
 		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,

@@ -166,7 +166,8 @@ waiter_timer(struct core *core, struct waiter *w)
 	if (queue_looks(core, w))
 		return;
 	schedule_refusal(core, w, &refusal);
-	queue_answer(core, w, &refusal);
+	if (!quorum_puts_off(core, &w->timer, &refusal))
+		queue_answer(core, w, &refusal);
 }
 
 static void

@@ -585,7 +585,11 @@ void
 latch_request_timer(struct core *core, struct latch_request *a)
 {
 	struct latch *l = a->latch;
+	struct reply why;
 
-	latch_request_answer_refusal(core, a);
+	latch_request_refusal(core, a, &why);
+	if (quorum_puts_off(core, &a->timer, &why))
+		return;
+	latch_request_answer(core, a, &why);
 	latch_schedule(core, l);
 }

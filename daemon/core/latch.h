@@ -191,6 +191,9 @@ struct latch_request *latch_request_take(struct core *core, uint64_t attempt);
 void latch_request_answer_int(struct core *core, struct latch_request *a, int64_t n);
 void latch_request_answer_lost(struct core *core, struct latch_request *a, bool forgotten);
 void latch_request_answer_refusal(struct core *core, struct latch_request *a);
+/* That error; null if it waits for steps. */
+void latch_request_refusal(const struct core *core, const struct latch_request *a, struct reply *why);
+void latch_request_answer(struct core *core, struct latch_request *a, const struct reply *reply);
 
 /* The latch is as *l says, and was so at a moment after the call with this attempt number left. Answers each
  * request that came before that call, if this is an answer to it. news: the latch has opened, or is another

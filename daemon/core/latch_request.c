@@ -372,7 +372,7 @@ latch_requests_free(struct core *core, struct latch *l)
 
 /* ---- answers ---- */
 
-static void
+void
 latch_request_answer(struct core *core, struct latch_request *a, const struct reply *reply)
 {
 	assert(a->conn != NULL);
@@ -421,25 +421,30 @@ latch_request_answer_lost(struct core *core, struct latch_request *a, bool forgo
 }
 
 void
-latch_request_answer_refusal(struct core *core, struct latch_request *a)
+latch_request_refusal(const struct core *core, const struct latch_request *a, struct reply *why)
 {
 	const struct latch *l = a->latch;
+
+	if (!quorum_usable(core, l->link))
+		quorum_refusal(core, l->link, why);
+	else if (l->error == LEASE_ERROR_ERROR)
+		reply_error(why, CODE_MASTERERR, "the master said: %s", core->masters[0].error);
+	else if (a->place == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE)
+		*why = (struct reply){.type = REPLY_NULL, .code = CODE_COUNT};
+	else if (a->place == LATCH_REQUEST_SENT || a->unsure)
+		reply_error(why, CODE_NOMASTER,
+			"the master did not answer in time: it may have been done, and may be said again");
+	else
+		reply_error(why, CODE_NOMASTER, "the master did not answer in time");
+}
+
+void
+latch_request_answer_refusal(struct core *core, struct latch_request *a)
+{
 	struct reply why;
 
-	if (!quorum_usable(core, l->link)) {
-		quorum_refusal(core, l->link, &why);
-		latch_request_answer(core, a, &why);
-	} else if (l->error == LEASE_ERROR_ERROR) {
-		latch_request_answer_error(
-			core, a, CODE_MASTERERR, "the master said: %s", core->masters[0].error);
-	} else if (a->place == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE) {
-		latch_request_answer_null(core, a);
-	} else if (a->place == LATCH_REQUEST_SENT || a->unsure) {
-		latch_request_answer_error(core, a, CODE_NOMASTER,
-			"the master did not answer in time: it may have been done, and may be said again");
-	} else {
-		latch_request_answer_error(core, a, CODE_NOMASTER, "the master did not answer in time");
-	}
+	latch_request_refusal(core, a, &why);
+	latch_request_answer(core, a, &why);
 }
 
 /* ---- what is heard ---- */

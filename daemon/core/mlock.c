@@ -10,6 +10,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/user.h"
@@ -290,7 +291,8 @@ mlock_timer(struct core *core, struct mlock *b)
 	struct reply refusal;
 
 	mlock_refusal(core, mlock_next(b), &refusal);
-	mlock_fail(core, b, &refusal);
+	if (!quorum_puts_off(core, &b->timer, &refusal))
+		mlock_fail(core, b, &refusal);
 }
 
 void

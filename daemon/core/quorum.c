@@ -20,6 +20,9 @@
 
 #define DOUBLINGS_MOST 8
 
+#define UNREAD_MORE_MS 200 /* after a hand-over: until the masters have said who has a name */
+#define UNREAD_LOOK_MS 10
+
 void
 tokens_saw(struct core *core, int64_t token)
 {
@@ -205,6 +208,17 @@ quorum_refusal(const struct core *core, unsigned link, struct reply *why)
 	else
 		reply_error(why, CODE_NOMASTER, "only %u of %u masters can be used: %s",
 			usable_count(core, link), core->settings.masters, missing);
+}
+
+bool
+quorum_puts_off(struct core *core, struct timer *timer, const struct reply *why)
+{
+	if (why->type != REPLY_ERROR || why->code != CODE_NOMASTER)
+		return false;
+	if (core->unread_until_ms == 0 || core->now.ms >= core->unread_until_ms + UNREAD_MORE_MS)
+		return false;
+	timer_arm(&core->timers, timer, core->now.ms + UNREAD_LOOK_MS);
+	return true;
 }
 
 /* The weight of a master for a name. Any hash will do; it only has to be the same at every daemon. */

@@ -32,6 +32,10 @@ bool quorum_near(const struct core *core, unsigned link);
 /* Why no majority is usable, as the answer of a LOCK. */
 void quorum_refusal(const struct core *core, unsigned link, struct reply *why);
 
+/* A WAIT is over, and this is why it cannot be granted. True: the masters are missing because this daemon is
+ * being handed over, or has just been; the timer is armed again, for a moment later. */
+bool quorum_puts_off(struct core *core, struct timer *timer, const struct reply *why);
+
 /* Each master that is not in use on this link, and why; "": all are in use. */
 void quorum_missing(const struct core *core, unsigned link, char *out, size_t room);
 

@@ -128,11 +128,9 @@ session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, in
 {
 	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 
-	int64_t from_ms = core->now.ms > core->unread_until_ms ? core->now.ms : core->unread_until_ms;
-
 	if (*look_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_ms + slack)
 		return false;
-	*look_ms = from_ms + slack;
+	*look_ms = core->now.ms + slack;
 	timer_arm(&core->timers, timer, *look_ms);
 	return true;
 }

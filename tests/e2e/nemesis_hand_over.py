@@ -13,6 +13,8 @@ from scene import pause
 
 # Of a client's LEASE or MAXHOLD, which end whatever the daemon does.
 OWN_ENDS = ("lease", "maxhold")
+# Asked for while one is under way.
+BUSY = "why=\"this daemon is being handed over\""
 # A daemon that does not run for so long may lose a hold of LEASE seconds; nothing is concluded from that.
 HELD_UP = LEASE / 4
 
@@ -41,7 +43,7 @@ class Watch:
             return []
         found = ["%s: %s" % (daemon.name, line) for daemon in self.daemons
                  for _, line in list(daemon.output.lines)[self.marks[daemon]:]
-                 if "handover.failed" in line or "handover.refused" in line]
+                 if "handover.refused" in line or "handover.failed" in line and BUSY not in line]
         if held_up > HELD_UP:
             return found
         for path in self.paths():

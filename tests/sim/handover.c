@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define STATE_BYTES_MAX ((size_t)1 << 24)
+#define EXCUSED_US      250000 /* so long after that a WAIT without masters may be answered late */
 #define SERVES_US       400000 /* from then on it reads, whether or not masters are usable */
 #define REST_US         1000
 
@@ -203,6 +204,12 @@ handover_note(const struct host *h, const struct note *n)
 	if (ends && !h->refusing && h->world->now_us < h->unread_until_us)
 		world_fail(h->world, "handed over: d%u ends a session whose requests it does not read",
 			h->index);
+}
+
+bool
+handover_excuses(const struct host *h)
+{
+	return h->unread_until_us > 0 && h->world->now_us < h->unread_until_us + EXCUSED_US;
 }
 
 static void

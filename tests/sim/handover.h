@@ -25,6 +25,10 @@ void handover_begin(struct host *host);
 /* What the core notes: no session ends because its requests are not read. */
 void handover_note(const struct host *host, const struct note *note);
 
+/* Whether the end of a WAIT may be told later: its daemon has no masters because it hands over, or did just
+ * now. */
+bool handover_excuses(const struct host *host);
+
 /* Hands over again and again, in a world that has this fault. */
 void handover_watch(struct world *world);
 

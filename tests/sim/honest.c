@@ -284,6 +284,10 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	const struct host *h = v->conn->host;
 	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
 		check_masters(w, v->conn, v, code, text);
+	if (code == CODE_NOMASTER && !h->refusing && w->now_us < h->unread_until_us &&
+		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h))
+		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
+			v->conn->client->index, checker_name(v->name));
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
 		world_fail(w, "honest: c%u is told that %s is of another kind: %s", v->conn->client->index,
 			checker_name(v->name), text);

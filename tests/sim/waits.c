@@ -1,6 +1,7 @@
 /* waits: see waits.h. */
 #include "tests/sim/waits.h"
 
+#include "tests/sim/handover.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -346,7 +347,7 @@ waits_step(struct world *w, const struct host *host, int64_t now_ms)
 		next = v->next;
 		if (!is_at(v, host))
 			continue;
-		bool over = v->until_ms <= now_ms;
+		bool over = v->until_ms <= now_ms && !handover_excuses(host);
 		if (v->tries > 0)
 			look_at_tries(v, false);
 		if (v->stray && (over || !is_kept(v, host, now_ms)))
