@@ -41,6 +41,7 @@ save(struct core *core, struct buffer *out)
 	record_begin(&r, RECORD_END);
 	record_end(&r);
 	ck_assert_msg(!r.failed, "%s", r.why);
+	ck_assert_ptr_nonnull(buffer_bytes(out));
 }
 
 /* NULL: it was refused, and `why` says why. */

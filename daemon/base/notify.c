@@ -256,10 +256,10 @@ send_fds(const struct notify *notify, const char *text, const int *fds, size_t c
 	}
 	if (count > 0) {
 		message.msg_control = &control;
-		message.msg_controllen = CMSG_SPACE(count * sizeof(int));
+		message.msg_controllen = (socklen_t)CMSG_SPACE(count * sizeof(int));
 		control.header.cmsg_level = SOL_SOCKET;
 		control.header.cmsg_type = SCM_RIGHTS;
-		control.header.cmsg_len = CMSG_LEN(count * sizeof(int));
+		control.header.cmsg_len = (socklen_t)CMSG_LEN(count * sizeof(int));
 		memcpy(CMSG_DATA(&control.header), fds, count * sizeof(int));
 	}
 	while (sendmsg(notify->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) {
