@@ -432,14 +432,14 @@ START_TEST(a_grace_that_ends_meanwhile_ends_soon_afterwards)
 {
 	char secret[64];
 
-	ask_secret(1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 400}, secret);
+	ask_secret(1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 40}, secret);
 	close_as(&w, 1, END_ABANDONED);
 	core_unread(w.core, w.now.ms + 30000);
-	after(&w, 410);
+	after(&w, 50);
 	handed_over();
 	core_unread(w.core, w.now.ms);
-	after(&w, 60);
-	after(&w, 60);
+	after(&w, 20);
+	after(&w, 20);
 	ck_assert_str_eq(
 		run(&w, 3, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret)}),
 		"c3 -ERR");
