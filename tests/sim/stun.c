@@ -19,6 +19,14 @@ taint(struct host *h, int64_t for_us)
 			hold->valid_us += for_us;
 }
 
+/* Never earlier than before: the answers that wait until then must stay in order. */
+static void
+wire_late(struct wire *wire, int64_t until_us)
+{
+	if (until_us > wire->late_until_us)
+		wire->late_until_us = until_us;
+}
+
 /* What was sent to it meanwhile is sent again, on each connection by a timer of its own. */
 static void
 answers_come_late(struct host *h)
@@ -27,8 +35,8 @@ answers_come_late(struct host *h)
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		for (unsigned k = 0; k < w->plan.links; k++)
 			if (rng_percent(&w->rng, 40))
-				h->ways[i].wires[k].late_until_us =
-					w->now_us + rng_range(&w->rng, 0, w->plan.lease_ms * 300);
+				wire_late(&h->ways[i].wires[k],
+					w->now_us + rng_range(&w->rng, 0, w->plan.lease_ms * 300));
 }
 
 static void
