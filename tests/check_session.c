@@ -953,6 +953,32 @@ START_TEST(a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_an
 }
 END_TEST
 
+START_TEST(a_connection_that_cannot_be_pushed_to_is_closed_instead_of_entering_a_hold_again)
+{
+	const struct command first = {
+		.verb = VERB_LOCK, .name = SLICE("a"), .owner = SLICE("t"), .kind = KIND_SHARED};
+	struct command again = first;
+	const struct command ends = {.verb = VERB_UNLOCK, .name = SLICE("a"), .owner = SLICE("t")};
+	struct secret secret;
+	struct story w;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	run(&w, 2, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)});
+	lock(&w, 3, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 1, first);
+	again.id = SLICE("j1");
+	ck_assert_str_eq(run(&w, 2, again), "c2 +QUEUED");
+	lock(&w, 4, "a");
+	step(&w, &(struct event){.type = EVENT_NO_PUSH, .conn = 2, .no_push = true});
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0 | c1 :501 | c2 close");
+	/* The hold counts one entry: no client was told of another. */
+	ck_assert_str_eq(run(&w, 1, ends), "c1 :0 | c4 :502");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_connection_that_can_be_pushed_to_again_has_its_push)
 {
 	struct story w;
@@ -973,6 +999,7 @@ main(void)
 {
 	return SUITE_RUN("session", NULL, NULL,
 		a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_and_nothing_is_withheld,
+		a_connection_that_cannot_be_pushed_to_is_closed_instead_of_entering_a_hold_again,
 		a_connection_that_can_be_pushed_to_again_has_its_push,
 		a_session_that_is_resumed_holds_what_it_held,
 		without_anybody_who_comes_back_it_ends_with_its_grace,

@@ -247,15 +247,6 @@ grant_note(struct core *core, enum note_type type, const struct grant *g, int64_
 	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ms, text);
 }
 
-/* The wait's turn has come, but its push cannot be delivered. The wait ends; otherwise its hold would be
- * withheld from all others although no client knows that it has it. */
-static void
-grant_spare(struct core *core, struct waiter *w)
-{
-	emit_close(core, w->conn->id);
-	queue_remove(core, w);
-}
-
 void
 grant_join(struct core *core, struct grant *g)
 {
@@ -291,10 +282,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	/* In order of arrival, on a lease that is valid, and with a token that no other hold has. */
 	assert(w == TAILQ_FIRST(&l->resource->queue->waiters));
 	assert(lease_held(l)->valid_ms > core->now.ms && token == lease_held(l)->token - 1);
-	if (async && w->conn != NULL && w->conn->no_push) {
-		grant_spare(core, w);
+	if (queue_spare(core, w))
 		return;
-	}
 	g = grant_new(core, l, w, token);
 	if (g == NULL) {
 		reply_error(&full, CODE_LIMIT, "out of memory: try again later");

@@ -110,8 +110,8 @@ grant_why(const struct grant *g)
 	return (struct slice){g->bytes + g->owner_n, g->why_n};
 }
 
-/* Turns a waiter into a holder on this lease, which is good, with this token, and answers the waiter. If the
- * answer cannot be given because the connection left RESP3, the hold ends, and so does the connection. */
+/* Turns a waiter into a holder on this lease, which is good, with this token, and answers the waiter.
+ * If queue_spare() ends the wait, there is no hold. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
 /* Puts a new hold on its lease, as the latest, and into its session; a withheld one has none. Its user is
@@ -275,7 +275,7 @@ const char *loss_text(enum loss_reason reason);
 void reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out);
 
 /* It is a waiter's turn, but meanwhile another connection of its session was granted what it asks for. True:
- * it has been answered and is gone. */
+ * its wait has ended with an answer, or by queue_spare(). */
 bool reenter_waiter(struct core *core, struct waiter *w);
 
 #endif

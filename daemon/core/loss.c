@@ -267,6 +267,8 @@ reenter_waiter(struct core *core, struct waiter *w)
 		queue_remove(core, w);
 		return true;
 	}
+	if (queue_spare(core, w))
+		return true;
 	if (part_of(g) != NULL || w->part != NULL)
 		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");
 	else

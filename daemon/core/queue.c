@@ -282,6 +282,16 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 	queue_remove(core, w);
 }
 
+bool
+queue_spare(struct core *core, struct waiter *w)
+{
+	if (!w->async || w->conn == NULL || !w->conn->no_push)
+		return false;
+	emit_close(core, w->conn->id);
+	queue_remove(core, w);
+	return true;
+}
+
 int64_t
 queue_once_until(const struct core *core)
 {
