@@ -172,6 +172,7 @@ client_connect(struct client *c)
 		return;
 	}
 	c->lost.secret[0] = '\0';
+	c->lost.vague = false;
 	if (!h->alive) {
 		client_after(c, 100000);
 		return;
@@ -198,6 +199,9 @@ client_lock(struct client *c)
 	request_choose_kind(w, r);
 	if (rng_percent(rng, 30))
 		r->wait_ms = rng_percent(rng, 50) ? 0 : rng_range(rng, 1, lease);
+	/* Only a WAIT ends a circle of sessions over several daemons (3.44). */
+	if (c->lost.vague && w->plan.hosts > 1 && r->wait_ms == COMMAND_WAIT_RULE)
+		r->wait_ms = rng_range(rng, 1, lease);
 	if (rng_percent(rng, 30))
 		snprintf(r->owner, sizeof(r->owner), "t%u%s", c->index, rng_percent(rng, 50) ? ".1" : "");
 	if (rng_percent(rng, 15))
@@ -406,6 +410,8 @@ client_lock_answered(struct client *c, const struct reply *reply)
 		client_holds(c, reply->n);
 		return;
 	} else if (reply->type != REPLY_QUEUED) {
+		/* It came back and asked for another kind than it was granted. */
+		c->lost.vague |= reply->type == REPLY_ERROR && reply->code == CODE_UPGRADE;
 		c->state = CLIENT_IDLE;
 	}
 	client_after(c, reply->type == REPLY_ERROR ? 50000 : c->world->plan.think_us);
@@ -428,9 +434,11 @@ client_resumed(struct client *c, const struct reply *reply)
 		client_after(c, c->world->plan.think_us);
 		return;
 	}
-	/* What nobody asks for again within the grace is given up (5.9). */
+	/* What nobody asks for again within the grace is given up (5.9), but for a hold whose answer was lost
+	 * with the connection. */
 	if (c->state == CLIENT_WAITING && !c->many.on && c->world->plan.forgets &&
 		rng_percent(&c->world->rng, 60)) {
+		c->lost.vague = true;
 		c->state = CLIENT_IDLE;
 		client_after(c, c->world->plan.lease_ms * 3000);
 		return;

@@ -36,6 +36,7 @@ struct client {
 		uint64_t tag;
 		bool returning; /* it has sent SESSION RESUME */
 		bool unsure;    /* it has resumed, and asks whether it holds the lock it waited for */
+		bool vague;     /* it gave up a wait: its session may hold that lock without its knowledge */
 		enum client_state state; /* the state when the connection was lost */
 		int count;
 	} lost;
