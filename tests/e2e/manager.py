@@ -65,8 +65,16 @@ class Manager:
             if not self.lock.wait_for(lambda: word in self.told[mark:], harness.PATIENCE):
                 raise AssertionError("the daemon did not say %s:\n%s" % (word, self.daemon.output.tail()))
 
+    def settle(self):
+        """Takes what the process before has sent: it may have been killed right after that."""
+        mark = len(self.told)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as end:
+            end.sendto(b"SETTLED=1", self.path)
+        self.await_told("SETTLED=1", mark)
+
     def start(self):
         """The daemon's next process, with all that is kept; returns when it is ready."""
+        self.settle()
         mark = len(self.told)
         self.spawn()
         self.await_told("READY=1", mark)
