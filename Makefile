@@ -203,8 +203,9 @@ rivals: all ## test that locks of Redisson, redsync, node-redlock and redis-py e
 # This test also checks times, so it needs a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi) tests/e2e/depth.py
 
-soak: all ## run 100,000 increments over three daemons, check times, and run ten minutes of random faults
-	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 tests/run -v -j 1 -t 1200 $(SOAK) "tests/e2e/soak.py 600"
+soak: all ## run 100,000 increments over three daemons, check times, run ten minutes of random faults and HANDOVERS (1000) hand-overs
+	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 HANDOVERS=$(or $(HANDOVERS),1000) tests/run -v -j 1 -t 1200 $(SOAK) \
+		"tests/e2e/soak.py 600" tests/e2e/handovers.py
 
 # Without SEED a random seed is used, and printed. SENTINEL=1: a master with two replicas, which three sentinels fail over.
 # CHANGE=1: masters are replaced and added during the faults.

@@ -13,6 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FIRST_LINE (sizeof("holdfast state 1\n") - 1)
+#define HEAD       6  /* of a record: its number and its length */
+#define LESS_MOST  25 /* bytes: the last fields of a record */
+
 static struct story w;
 static char why[RECORD_WHY_MAX];
 
@@ -113,25 +117,83 @@ ck_changed(const struct buffer *state)
 	free(bytes);
 }
 
-/* For the corpus of tests/fuzz/fuzz_state.c: `make corpus`. */
-static void
-keep(const struct buffer *state, const char *name)
+static uint32_t
+length_at(const char *record)
 {
-	const char *folder = getenv("HOLDFAST_CORPUS");
-	char path[512];
-	FILE *to;
+	const unsigned char *p = (const unsigned char *)record + 2;
 
-	if (name == NULL || folder == NULL)
-		return;
-	ck_assert_uint_lt((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name), sizeof(path));
-	to = fopen(path, "w");
-	ck_assert_ptr_nonnull(to);
-	ck_assert_uint_eq(fwrite(buffer_bytes(state), 1, buffer_length(state), to), buffer_length(state));
-	ck_assert_int_eq(fclose(to), 0);
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-/* The links go down, and the next process takes over. Returns what it does when the masters are back. The
- * corpus has the state under this name; NULL: it lacks it. */
+static void
+put_record(struct buffer *out, unsigned type, const char *body, size_t n, size_t more)
+{
+	static const char more_bytes[64] = "fields of another version";
+	size_t whole = n + more;
+	unsigned char head[HEAD] = {(unsigned char)type, (unsigned char)(type >> 8), (unsigned char)whole,
+		(unsigned char)(whole >> 8), (unsigned char)(whole >> 16)};
+
+	buffer_put(out, head, sizeof(head));
+	buffer_put(out, body, n);
+	buffer_put(out, more_bytes, more);
+}
+
+/* The same as a newer version might have saved it: each record has more fields, and an optional one that
+ * this version does not know is after it. Or as an older one: this record ends `less` bytes sooner. */
+static void
+other_version(const struct buffer *state, struct buffer *out, size_t record, size_t less)
+{
+	const char *p = buffer_bytes(state) + FIRST_LINE, *end = buffer_bytes(state) + buffer_length(state);
+
+	buffer_init(out, SIZE_MAX / 2);
+	buffer_put(out, buffer_bytes(state), FIRST_LINE);
+	for (size_t i = 0; p < end; i++, p += HEAD + length_at(p)) {
+		unsigned type = (unsigned char)p[0] | (unsigned)(unsigned char)p[1] << 8;
+
+		put_record(out, type, p + HEAD, length_at(p) - (i == record ? less : 0), less == 0 ? 24 : 0);
+		if (less == 0 && type != RECORD_END)
+			put_record(out, RECORD_OPTIONAL + 500, "", 0, 40);
+	}
+}
+
+static void
+ck_newer(const struct buffer *state)
+{
+	struct buffer newer, again;
+	struct core *core;
+
+	other_version(state, &newer, 0, 0);
+	core = load(buffer_bytes(&newer), buffer_length(&newer));
+	ck_assert_msg(core != NULL, "%s", why);
+	save(core, &again);
+	if (w.settings.lease_max_ms == LEASE_MS)
+		ck_assert(slice_equal((struct slice){buffer_bytes(state), buffer_length(state)},
+			(struct slice){buffer_bytes(&again), buffer_length(&again)}));
+	core_free(core);
+	buffer_done(&newer);
+	buffer_done(&again);
+}
+
+/* Cut between two fields, it is loaded, as long as what is missing means something. */
+static void
+ck_older(const struct buffer *state)
+{
+	const char *p = buffer_bytes(state) + FIRST_LINE, *end = buffer_bytes(state) + buffer_length(state);
+	size_t loaded = 0;
+
+	for (size_t i = 0; p < end; i++, p += HEAD + length_at(p)) {
+		for (size_t less = 1; less <= length_at(p) && less <= LESS_MOST; less++) {
+			struct buffer older;
+
+			other_version(state, &older, i, less);
+			loaded += try(buffer_bytes(&older), buffer_length(&older));
+			buffer_done(&older);
+		}
+	}
+	ck_assert_uint_gt(loaded, 0);
+}
+
+/* The links go down, and the next process takes over. Returns what it does when the masters are back. */
 static const char *
 handed_over_as(const char *name)
 {
@@ -154,6 +216,8 @@ handed_over_as(const char *name)
 	keep(&first, name);
 	ck_cut(&first);
 	ck_changed(&first);
+	ck_newer(&first);
+	ck_older(&first);
 	buffer_done(&first);
 	buffer_done(&second);
 	core_free(w.core);
