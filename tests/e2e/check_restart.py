@@ -231,6 +231,25 @@ def test_program_is_missing(place):
     goes_on(holder, waiter, token)
 
 
+def test_versions(place):
+    """up to a newer version and down again: all is kept, and RESTART and INFO name the version that serves"""
+    daemon, path, holder, waiter, token = copied_daemon(place)
+    with open(path, "rb") as stream:
+        program = stream.read()
+    mine = daemon.info()["holdfast_version"]
+    other = mine[:-1] + ("7" if mine[-1] != "7" else "8")
+    for version in (other, mine, other, mine):
+        with open(path + ".new", "wb") as stream:
+            stream.write(program.replace(mine.encode() + b"\0", version.encode() + b"\0"))
+        os.chmod(path + ".new", 0o755)
+        os.rename(path + ".new", path)
+        with daemon.client(form=3) as admin:
+            expect(admin("RESTART")["version"], version)
+        expect(daemon.info()["holdfast_version"], version)
+        held(holder, "a", token)
+    goes_on(holder, waiter, token)
+
+
 def replace(path, text):
     with open(path + ".new", "w", encoding="utf-8") as stream:
         stream.write(text)
