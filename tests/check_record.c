@@ -66,6 +66,7 @@ finish(void)
 static struct slice
 saved(void)
 {
+	ck_assert_ptr_nonnull(buffer_bytes(&out));
 	return (struct slice){buffer_bytes(&out), buffer_length(&out)};
 }
 
