@@ -345,11 +345,13 @@ static int64_t
 driver_wake_at(struct driver *d, int64_t now_ms)
 {
 	int64_t wake_at = core_wake_at(d->core);
+	/* The links that a hand-over takes down for a moment are no news for the service manager. */
+	bool hands_over = d->rests || d->arrives || d->returns;
 	driver_wake_by(&wake_at, driver_look_at_memory(d, now_ms));
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
-	driver_wake_by(&wake_at, d->draining ? INT64_MAX : service_turn(&d->service, now_ms));
+	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
-	driver_wake_by(&wake_at, d->rests || d->arrives || d->returns ? now_ms + 1 : INT64_MAX);
+	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : INT64_MAX);
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
 		driver_wake_by(&wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);

@@ -75,6 +75,17 @@ def test_bytes_by_service_manager(place):
     in_order(daemon, lambda _daemon: manager.restart())
 
 
+def test_status(place):
+    """after a hand-over the service manager is told READY when clients are served, and never that locks cannot be had"""
+    daemon, manager = managed(place)
+    for restart in (manager.restart, lambda: daemon.client()("RESTART")):
+        mark = len(manager.told)
+        restart()
+        manager.await_told("STATUS=serving", mark)
+        told = [line for line in manager.told[mark:] if line.startswith("STATUS=") and "handing over" not in line]
+        expect(told, ["STATUS=serving"])
+
+
 def test_bound_process_ends_meanwhile(place):
     """a process that ends while the daemon is handed over ends its session, whichever daemon learns of it"""
     daemon = place.daemon(master=place.redis()).admitted()
