@@ -131,8 +131,11 @@ memfd_make(const struct handover *h, bool listed)
 	bool written;
 
 	buffer_init(&numbers, count * sizeof(int32_t));
-	for (size_t i = 0; i < count; i++)
-		buffer_put(&numbers, &(int32_t){h->given.list[i].fd}, sizeof(int32_t));
+	for (size_t i = 0; i < count; i++) {
+		int32_t number = h->given.list[i].fd;
+
+		buffer_put(&numbers, &number, sizeof(number));
+	}
 	head_write(head, FRESH, count, h->child);
 	if (numbers.failed)
 		errno = ENOMEM;
