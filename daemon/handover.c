@@ -241,7 +241,7 @@ handover_store(struct handover *h, const struct notify *notify, char why[HANDOVE
 	if (!stored) {
 		explain(why, "the service manager does not take the descriptors");
 		/* A state that the next process finds all the same must not be used: this process goes on. */
-		(void)pwrite(memfd, TAKEN, sizeof(TAKEN) - 1, sizeof("holdfast hand-over 1 ") - 1);
+		(void)!pwrite(memfd, TAKEN, sizeof(TAKEN) - 1, sizeof("holdfast hand-over 1 ") - 1);
 		(void)store_forget(notify);
 	}
 	close(memfd);

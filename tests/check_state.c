@@ -202,9 +202,28 @@ ck_older(const struct buffer *state)
 	ck_assert_uint_gt(loaded, 0);
 }
 
-/* The links go down, and the next process takes over. Returns what it does when the masters are back. */
+/* For the corpus of tests/fuzz/fuzz_state.c: `make corpus`. */
+static void
+keep(const struct buffer *state, const char *name)
+{
+	const char *folder = getenv("HOLDFAST_CORPUS");
+	char path[512];
+	FILE *to;
+
+	if (name == NULL || folder == NULL)
+		return;
+	ck_assert_uint_lt((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name), sizeof(path));
+	to = fopen(path, "w");
+	ck_assert_ptr_nonnull(to);
+	ck_assert_uint_eq(fwrite(buffer_bytes(state), 1, buffer_length(state), to), buffer_length(state));
+	ck_assert_int_eq(fclose(to), 0);
+}
+
+/* The links go down, and the next process takes over. Returns what it does when the masters are back;
+ * admitted: these say that leases may be had there. The corpus has the state under this name; NULL: it lacks
+ * it. */
 static const char *
-handed_over_as(const char *name)
+handed_over_to(bool admitted, const char *name)
 {
 	struct buffer first, second;
 	struct core *core;
@@ -237,6 +256,12 @@ handed_over_as(const char *name)
 	}
 	w.at = 0;
 	return w.trace;
+}
+
+static const char *
+handed_over_as(const char *name)
+{
+	return handed_over_to(true, name);
 }
 
 static const char *
@@ -696,7 +721,7 @@ START_TEST(a_guard_ends_when_it_would_have_ended)
 	hello(&w, false, MEMORY);
 	begun_ms = w.now.ms;
 	after(&w, GUARD_MS / 8);
-	handed_over_to(false);
+	handed_over_to(false, NULL);
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -GUARD");
 	while (w.now.ms < begun_ms + GUARD_MS - 100)
 		ck_assert_ptr_null(strstr(after(&w, 50), "admit"));
