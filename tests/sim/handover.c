@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define STATE_BYTES_MAX ((size_t)1 << 24)
-#define EXCUSED_US      250000 /* so long after that a WAIT without masters may be answered late */
+#define EXCUSED_MS      250    /* so long after that a WAIT without masters may be answered late */
 #define SERVES_US       400000 /* from then on it reads, whether or not masters are usable */
 #define REST_US         1000
 
@@ -192,7 +192,8 @@ handover_begin(struct host *h)
 	h->gives_up_us = w->now_us + waits_us;
 	if (h->gives_up_us + SERVES_US > h->unread_until_us)
 		h->unread_until_us = h->gives_up_us + SERVES_US;
-	core_unread(h->core, host_ms(h) + (h->unread_until_us - w->now_us) * 101 / 100000 + 1);
+	h->unread_until_ms = host_ms(h) + (h->unread_until_us - w->now_us) * 101 / 100000 + 1;
+	core_unread(h->core, h->unread_until_ms);
 	world_after(w, 0, look, h, h->life, NULL);
 }
 
@@ -209,7 +210,7 @@ handover_note(const struct host *h, const struct note *n)
 bool
 handover_excuses(const struct host *h)
 {
-	return h->unread_until_us > 0 && h->world->now_us < h->unread_until_us + EXCUSED_US;
+	return h->unread_until_us > 0 && host_ms(h) < h->unread_until_ms + EXCUSED_MS;
 }
 
 static void

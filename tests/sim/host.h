@@ -75,6 +75,7 @@ struct host {
 	bool handing;            /* it hands over: it makes no new links, and reads no client (handover.h) */
 	int64_t gives_up_us;     /* handing: calls that are not answered by then are given up */
 	int64_t unread_until_us; /* it reads no client until then */
+	int64_t unread_until_ms; /* the same by its clock, which may stand still */
 	struct core_settings settings; /* with which its core began */
 	bool leapt;                    /* in the current step it has noted a leap of a clock */
 	int64_t stun_us;       /* it will stand still for so long when a master has renewed a lease; 0: no */
