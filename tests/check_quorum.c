@@ -1214,6 +1214,34 @@ START_TEST(what_is_given_back_is_released_at_every_master_that_may_have_it)
 }
 END_TEST
 
+START_TEST(a_guard_waits_for_the_masters_whose_links_a_hand_over_took_down)
+{
+	struct story w;
+
+	story_among(&w, 3);
+	w.at = 0;
+	link_down(&w, "gone");
+	link_up(&w);
+	hello(&w, false, MEMORY + 50);
+	after(&w, GUARD_MS - 50);
+	core_unread(w.core, w.now.ms + 30000);
+	for (w.at = 0; w.at < 3; w.at++)
+		link_down(&w, "handed over");
+	after(&w, 60);
+	core_unread(w.core, w.now.ms);
+	w.at = 0;
+	link_up(&w);
+	ck_assert_ptr_null(strstr(hello(&w, false, MEMORY + 50), "admit"));
+	ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
+	for (w.at = 1; w.at < 3; w.at++) {
+		link_up(&w);
+		hello(&w, true, MEMORY + w.at);
+	}
+	ck_assert_ptr_nonnull(strstr(after(&w, 50), "admit"));
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -1248,6 +1276,7 @@ main(void)
 		a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards,
+		a_guard_waits_for_the_masters_whose_links_a_hand_over_took_down,
 		a_daemon_with_other_limits_admits_nobody, the_same_server_twice_is_one,
 		a_master_whose_clock_leapt_is_not_believed,
 		a_leap_counts_also_if_the_memory_was_given_up_for_it,

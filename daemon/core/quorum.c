@@ -264,7 +264,10 @@ enum witness {
 static enum witness
 witness(const struct core *core, const struct master *m, const struct master *other)
 {
-	bool late = core->now.ms >= m->guard_until_ms + 2 * master_patience_ms(core);
+	int64_t patience_ms = 2 * master_patience_ms(core);
+	/* A hand-over takes down the links to all masters, and they come back one after the other. */
+	bool returns = core->unread_until_ms != 0 && core->now.ms < core->unread_until_ms + patience_ms;
+	bool late = core->now.ms >= m->guard_until_ms + patience_ms && !returns;
 
 	/* Who forgot is no witness of what it forgot. */
 	assert(m != other);
@@ -275,7 +278,7 @@ witness(const struct core *core, const struct master *m, const struct master *ot
 		return WITNESS_OPEN;
 	if (other->state == MASTER_GUARDED)
 		return core->now.ms >= other->guard_until_ms ? WITNESS_MUTE : WITNESS_OPEN;
-	if (late || other->state == MASTER_AWAY || other->state == MASTER_REFUSED)
+	if (late || (other->state == MASTER_AWAY && !returns) || other->state == MASTER_REFUSED)
 		return WITNESS_MUTE;
 	return WITNESS_OPEN;
 }

@@ -39,20 +39,17 @@ decided_vote(struct host *h, const struct vote *vote)
 	int64_t generation = generation_of(vote->masterset);
 	if (vote->op == CALL_HELLO && vote->agreement == AGREEMENT_AGREED && generation > d->told)
 		d->told = generation;
-	/* On another link a later answer may have come before it. */
-	if (h->answered_us < of->answered_us)
+	/* On another link a later answer may have come before it: then it takes nothing back. */
+	bool latest = h->answered_us >= of->answered_us;
+	if (latest)
+		of->answered_us = h->answered_us;
+	if (latest && (vote->op == CALL_ADMIT || vote->greeting == GREETING_GOOD))
+		of->guarded = vote->op == CALL_HELLO && !vote->admitted;
+	if (vote->op == CALL_ADMIT || vote->greeting != GREETING_GOOD)
 		return;
-	of->answered_us = h->answered_us;
-	if (vote->op == CALL_ADMIT) {
-		of->guarded = false;
-		return;
-	}
-	if (vote->greeting != GREETING_GOOD)
-		return;
-	of->guarded = !vote->admitted;
 	if (vote->next.step == NEXT_ACCEPTED)
 		accepted(h, of, generation_of(vote->next.set));
-	else
+	else if (latest)
 		of->since_us = 0;
 }
 
