@@ -45,6 +45,7 @@ struct world;
 		"progress: a daemon of the queue comes, and leases left behind keep it from winning")        \
 	EXCUSE(PROGRESS_MOST,                                                                                \
 		"progress: a waiter had most masters, and nobody hears that it gives them back")             \
+	EXCUSE(PROGRESS_UNREAD, "progress: a daemon that hands over has it, and reads no client yet")        \
 	EXCUSE(LINE_DELETED, "line: a key of the queue has just been deleted, or forgotten")                 \
 	EXCUSE(LINE_LEAPT, "line: a master's clock has just gone ahead, and ended the place")                \
 	EXCUSE(LINE_COPY, "line: a copy of the daemon shares its place")                                     \

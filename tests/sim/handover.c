@@ -179,6 +179,23 @@ look(void *arg, uint64_t life, void *data)
 		pass(h, life, NULL);
 }
 
+/* It reads its clients again, unless it has been handed over once more since. */
+static void
+reads(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	(void)data;
+	if (!h->alive || h->life != life || w->now_us < h->unread_until_us)
+		return;
+	if (h->paused_until_us > w->now_us) {
+		schedule_again(&w->schedule, h->paused_until_us);
+		return;
+	}
+	h->unread_until_ms = host_ms(h);
+	core_unread(h->core, h->unread_until_ms);
+}
+
 void
 handover_begin(struct host *h)
 {
@@ -194,6 +211,7 @@ handover_begin(struct host *h)
 		h->unread_until_us = h->gives_up_us + SERVES_US;
 	h->unread_until_ms = host_ms(h) + (h->unread_until_us - w->now_us) * 101 / 100000 + 1;
 	core_unread(h->core, h->unread_until_ms);
+	world_after(w, h->unread_until_us - w->now_us, reads, h, h->life, NULL);
 	world_after(w, 0, look, h, h->life, NULL);
 }
 

@@ -315,6 +315,20 @@ outlives(const struct world *w, unsigned name)
 	return left;
 }
 
+/* Whether this daemon has the lease at most masters. */
+static bool
+has_most(const struct host *h, unsigned name)
+{
+	const struct world *w = h->world;
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		struct slice owner;
+		n += server_owner(&w->servers[i], name, &owner) && owner.n > 32 &&
+		     memcmp(owner.p, h->call_settings.daemon_id, 32) == 0;
+	}
+	return n >= plan_majority(&w->plan);
+}
+
 /* Whether a daemon with a waiter has the lease at most masters. When its waiter leaves before it knows, it
  * gives the lease back, and where messages are lost nobody hears that: a look of each waiter begins then. */
 static bool
@@ -322,15 +336,19 @@ waiter_has_most(const struct world *w, unsigned name)
 {
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const char *id = w->hosts[i].call_settings.daemon_id;
-		unsigned n = 0;
-		for (unsigned k = 0; k < w->plan.masters; k++) {
-			struct slice owner;
-			n += server_owner(&w->servers[k], name, &owner) && owner.n > 32 &&
-			     memcmp(owner.p, id, 32) == 0;
-		}
-		if (n >= plan_majority(&w->plan) && !host_waits_not(w, slice_of(id), name))
+		if (has_most(&w->hosts[i], name) && !host_waits_not(w, slice_of(id), name))
 			return true;
 	}
+	return false;
+}
+
+/* Whether a daemon that hands over has it: that its client has given it up has not been read. */
+static bool
+unread_has_most(const struct world *w, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		if (w->hosts[i].unread_until_us > w->now_us && has_most(&w->hosts[i], name))
+			return true;
 	return false;
 }
 
@@ -341,6 +359,7 @@ look_at_name(struct world *w, unsigned name)
 	if (!waits_for(w, name) || held_longest_us(w, name) > w->now_us || rival_holds(w, name) ||
 		withheld(w, name) || bundles_keep(w, name) || relied_on(w, name) ||
 		excuse(w, EXCUSE_PROGRESS_MOST, w->plan.fault[FAULT_MESSAGES] && waiter_has_most(w, name)) ||
+		excuse(w, EXCUSE_PROGRESS_UNREAD, unread_has_most(w, name)) ||
 		excuse(w, EXCUSE_PROGRESS_BACK, outlives(w, name)) || !somebody_can(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
