@@ -201,11 +201,13 @@ static void
 driver_pass_on(struct driver *d)
 {
 	struct handover h = {0};
-	char text[HANDOVER_WHY_MAX] = "out of memory";
+	char text[HANDOVER_WHY_MAX] = "";
 	driver_hear_signals(d);
 	const char *why = d->rests ? driver_come_to_rest(d) : NULL;
-	if (d->rests && !why && driver_save(d, &h)) {
-		if (!d->to_manager) {
+	if (d->rests && !why) {
+		if (!driver_save(d, &h)) {
+			snprintf(text, sizeof text, "%s", h.record.failed ? h.record.why : "out of memory");
+		} else if (!d->to_manager) {
 			handover_exec(&h, d->program, d->notify, text);
 		} else if (handover_store(&h, d->notify, text)) {
 			d->handed_over = d->stopped = true;

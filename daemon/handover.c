@@ -298,8 +298,8 @@ take_listed(struct handed *h, size_t count)
 	}
 }
 
-/* Without a list of them: what came with exec is not close-on-exec, and all that this process has opened is.
- */
+/* The state has no list of its descriptors. Those that came with exec are not close-on-exec; those that this
+ * process has opened are. */
 static void
 take_unlisted(struct handed *h)
 {

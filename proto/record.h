@@ -74,7 +74,8 @@ void record_end(struct record *r);
  * stream has failed, also because it ends without RECORD_END. */
 unsigned record_next(struct record *r);
 
-/* Loading: nobody reads the current record. The stream has failed, unless the record is optional. */
+/* Loading: this version does not know the current record. The stream has failed, unless the record is
+ * optional. */
 void record_unknown(struct record *r);
 
 /* The stream has failed, unless it has before. why: printf, one clause. */

@@ -19,7 +19,7 @@
 #define FIRST_FD    3   /* SD_LISTEN_FDS_START */
 #define MESSAGE_FDS 253 /* the kernel passes no more with one message */
 #define FDS_MOST    (1U << 20)
-#define RETRY_MS    1 /* the kernel tells nobody when a user has fewer descriptors under way */
+#define RETRY_MS    1 /* no event says that a user has fewer descriptors under way */
 
 /* Digits only; 0 if it is not a number: the text comes from the environment. */
 static unsigned long long

@@ -471,10 +471,17 @@ static bool
 child_adopt(struct embedded *e, const struct saved *saved, struct descriptors *given)
 {
 	int said = descriptors_take(given, saved->said);
+	siginfo_t info;
 
 	if (saved->pid == 0) {
 		schedule_restart(e);
 		return true;
+	}
+	/* It is killed when the daemon ends: no other process must be taken for it. */
+	if (waitid(P_PID, (id_t)saved->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+		if (said >= 0)
+			close(said);
+		return false;
 	}
 	e->readable = said < 0 ? NULL : event_new(e->base, said, EV_READ | EV_PERSIST, on_said, e);
 	if (!e->readable || event_add(e->readable, NULL) != 0) {
