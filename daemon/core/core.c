@@ -334,7 +334,8 @@ take_vote(struct core *core, const struct vote *vote)
 	struct vote believed;
 
 	assert(vote->master < CORE_SLOTS_MAX);
-	core->calls -= core->calls > 0;
+	assert(core->calls > 0);
+	core->calls--;
 	if (master_leapt(core, m, vote))
 		clock_doubted(core);
 	if (m->doubted != 0 || master_withheld(m)) {

@@ -111,19 +111,13 @@ trace_vote(struct host *h, const struct vote *v)
 		v->token_first, v->token_last, of_lease ? v->position : 0, of_lease ? v->change_ms : 0);
 }
 
-/* What a step makes of timers that are due is made before it hears of this. */
+/* What a step makes of timers that are due is made before it hears of this. A slot that has moved in the step
+ * or is closed asks another server from now on, or none. */
 static void
 told(struct host *h, const struct vote *v)
 {
-	if (h->moving[v->master] && v->outcome != OUTCOME_UNKNOWN && v->outcome != OUTCOME_UNSENT) {
-		change_deafens(h, v);
+	if (h->moving[v->master] || h->place[v->master] == PLAN_MASTERS_MAX)
 		return;
-	}
-	if (h->place[v->master] == PLAN_MASTERS_MAX) {
-		host_step(h,
-			&(struct event){.type = EVENT_VOTE, .vote = v, .master = v->master, .link = v->link});
-		return;
-	}
 	struct way *way = host_way(h, v->master);
 	if (v->highest > way->told)
 		way->told = v->highest;
@@ -135,6 +129,10 @@ void
 flight_deliver(struct host *h, const struct vote *v)
 {
 	uint64_t life = h->life;
+	if (h->moving[v->master] && v->outcome != OUTCOME_UNKNOWN && v->outcome != OUTCOME_UNSENT) {
+		change_deafens(h, v);
+		return;
+	}
 	if (v->op == CALL_ACQUIRE)
 		progress_answered(h, v);
 	/* Who waits for what cannot be had loses its place. */

@@ -130,7 +130,9 @@ bool
 waits_has_place(struct world *w, const struct conn *c)
 {
 	const struct wait *v = find_repeated(w, c);
-	return v != NULL && !v->loose && v->limit == c->current.limit && host_ms(c->host) < v->kept_ms;
+	/* Its WAIT runs on while no connection speaks for the session. */
+	return v != NULL && !v->loose && v->limit == c->current.limit && host_ms(c->host) < v->kept_ms &&
+	       host_ms(c->host) < v->until_ms;
 }
 
 static struct wait *
