@@ -71,6 +71,30 @@ START_TEST(a_longer_rule_lengthens_no_lease_that_was_asked_for_before)
 }
 END_TEST
 
+/* Nothing was due before they came. */
+START_TEST(new_rules_for_an_idle_daemon_are_no_stall)
+{
+	struct story w;
+	char name[16];
+
+	story_ready(&w);
+	/* More than one turn of the scan looks at. */
+	w.core->settings.grants_per_session = w.core->settings.per_user.locks = 5000;
+	for (unsigned i = 1; i <= 5000; i++) {
+		snprintf(name, sizeof(name), "n%u", i);
+		lock(&w, 1, name);
+		ck_assert_ptr_nonnull(strstr(granted(&w, name, i, 500), ":500"));
+	}
+	w.now.ms += LEASE_MS / 5;
+	core_set_rules(w.core, shorter, 2);
+	after(&w, 0);
+	for (size_t i = 0; i < w.actions.n; i++)
+		ck_assert(w.actions.list[i].type != ACTION_NOTE ||
+			  w.actions.list[i].u.note.type != NOTE_STALLED);
+	story_done(&w);
+}
+END_TEST
+
 /* Other daemons may have guards that do not wait for more. */
 START_TEST(a_lease_is_as_long_as_its_master_takes)
 {
@@ -553,6 +577,7 @@ int
 main(void)
 {
 	return SUITE_RUN("lease", NULL, NULL, a_longer_rule_lengthens_no_lease_that_was_asked_for_before,
+		new_rules_for_an_idle_daemon_are_no_stall, new_rules_for_an_idle_daemon_are_no_stall,
 		the_first_guard_ends_when_nobody_relies_on_the_daemon_before,
 		the_first_guard_is_no_longer_than_others, a_lease_is_as_long_as_its_master_takes,
 		a_guard_grows_with_the_lease_that_it_waits_for,

@@ -45,6 +45,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->settings.rules = NULL; /* the caller's rules need not live on */
 	core->guarded_ms = settings->lease_max_ms;
 	core->now = now;
+	core->due_ms = now.ms;
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
 	timers_init(&core->timers, &core->reserve);
@@ -334,8 +335,7 @@ take_vote(struct core *core, const struct vote *vote)
 	struct vote believed;
 
 	assert(vote->master < CORE_SLOTS_MAX);
-	assert(core->calls > 0);
-	core->calls--;
+	core->calls -= core->calls > 0;
 	if (master_leapt(core, m, vote))
 		clock_doubted(core);
 	if (m->doubted != 0 || master_withheld(m)) {
@@ -517,11 +517,8 @@ end_all(struct core *core)
 void
 core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
 {
-	int64_t due_ms = timers_first(&core->timers);
+	int64_t due_ms = core->due_ms;
 
-	/* A timer that was armed for a time in the past is not late. */
-	if (due_ms < core->now.ms)
-		due_ms = core->now.ms;
 	freelist_flush(core);
 	(void)reserve_fill(&core->reserve);
 	assert(now.ms >= core->now.ms);
@@ -543,4 +540,6 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 		schedule(core);
 	drain_leave(core);
 	core->actions = NULL;
+	/* A timer that was armed for a time in the past is not late. */
+	core->due_ms = timers_first(&core->timers) > now.ms ? timers_first(&core->timers) : now.ms;
 }

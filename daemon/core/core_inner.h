@@ -73,6 +73,7 @@ struct core {
 	int64_t newcomers_until_ms;
 	int64_t highest;   /* highest token seen anywhere */
 	int64_t past;      /* highest token seen before a master's memory last changed */
+	int64_t due_ms;    /* when the next step was due, as the last one left it */
 	int64_t awake_ms;  /* when it went on after a standstill; 0: there was none */
 	bool retry;        /* wake-ups may have been missed: the schedule tries everything again */
 	bool resumes;      /* loaded from a state, and no step has come since (state.h) */

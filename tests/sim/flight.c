@@ -133,6 +133,9 @@ flight_deliver(struct host *h, const struct vote *v)
 		change_deafens(h, v);
 		return;
 	}
+	/* One vote for each call. */
+	assert(h->calls > 0);
+	h->calls--;
 	if (v->op == CALL_ACQUIRE)
 		progress_answered(h, v);
 	/* Who waits for what cannot be had loses its place. */

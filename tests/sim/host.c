@@ -241,6 +241,7 @@ host_begin(struct host *h, const struct host *of)
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
 		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
 	h->life++;
+	h->calls = 0;
 	h->born_us = w->now_us;
 	h->base_ms = rng_range(&w->rng, 1000, 100000000);
 	h->flushing = false;
@@ -484,6 +485,7 @@ perform(struct host *h, const struct action *a)
 		conn_close_by_host(h, a->conn);
 		return;
 	case ACTION_CALL:
+		h->calls++;
 		perform_call(h, &a->u.call);
 		return;
 	case ACTION_LISTEN:

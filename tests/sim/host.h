@@ -47,6 +47,7 @@ struct host {
 	int64_t drain_until_us;
 	bool ending;   /* it is about to exit */
 	uint64_t life; /* a new number for each process */
+	size_t calls;  /* without a vote yet */
 	struct core *core;
 	struct actions actions;
 	struct opinion opinion; /* before the current step */
