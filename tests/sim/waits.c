@@ -126,13 +126,20 @@ waits_repeats(struct world *w, const struct conn *c)
 	return find_repeated(w, c) != NULL;
 }
 
+/* A lost connection's wait ends with the grace of its session, or before that with its own WAIT, which runs
+ * on. */
+static bool
+is_over(const struct wait *v, const struct host *host)
+{
+	int64_t now_ms = host_ms(host);
+	return now_ms >= v->kept_ms || now_ms >= v->until_ms;
+}
+
 bool
 waits_has_place(struct world *w, const struct conn *c)
 {
 	const struct wait *v = find_repeated(w, c);
-	/* Its WAIT runs on while no connection speaks for the session. */
-	return v != NULL && !v->loose && v->limit == c->current.limit && host_ms(c->host) < v->kept_ms &&
-	       host_ms(c->host) < v->until_ms;
+	return v != NULL && !v->loose && v->limit == c->current.limit && !is_over(v, c->host);
 }
 
 static struct wait *
@@ -174,7 +181,7 @@ waits_begin(struct world *w, struct conn *c)
 		v = add(w);
 	} else {
 		v->was = copy_of(v);
-		v->loose |= host_ms(c->host) >= v->kept_ms;
+		v->loose |= is_over(v, c->host);
 	}
 	well_touched(c->host, r->name);
 	v->free_us = free ? w->well.free_us[r->name] : 0;
@@ -211,7 +218,7 @@ static bool
 has_its_place(const struct wait *v, const struct host *host)
 {
 	return is_at(v, host) && !v->conn->closing && !v->conn->ending && !v->loose &&
-	       !(v->stray && host_ms(host) >= v->kept_ms);
+	       !(v->stray && is_over(v, host));
 }
 
 void
