@@ -295,12 +295,14 @@ held_there(const struct hold *h)
 	return looked.held;
 }
 
-/* That ends all that its session holds. */
+/* That ends all that its session holds, also for a connection that joins it before the core has closed the
+ * others. */
 void
 held_exited(struct world *w, const struct conn *c)
 {
 	const struct host *host = c->host;
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+	for (struct hold *h = w->checker.holds, *next; h != NULL; h = next) {
+		next = h->next;
 		struct looked looked = {.hold = h, .host = host, .now_ms = host_ms(host)};
 		if (h->tag != c->tag || h->host != host || h->host_life != host->life)
 			continue;
@@ -310,6 +312,8 @@ held_exited(struct world *w, const struct conn *c)
 		if (looked.held && !before)
 			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
 				host->index, checker_name(h->name));
+		if (!looked.held && !before)
+			held_remove(w, h);
 	}
 }
 
