@@ -145,6 +145,7 @@ pass(void *arg, uint64_t life, void *data)
 	}
 	trace_line(&w->trace, w->now_us, "d%u     is handed over", h->index);
 	h->listens = false;
+	h->handed_us = w->now_us;
 	state_pass(h);
 	h->handing = false;
 	if (w->failed)

@@ -278,6 +278,16 @@ may_be_other(const struct world *w, unsigned name)
 	       plan_keyed(&w->plan, name) || excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
 }
 
+/* Whether a link that it has made since is lost again. */
+static bool
+lost_a_link_since(const struct host *h, int64_t us)
+{
+	bool lost = false;
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
+		lost |= h->ways[i].broke_us > us;
+	return lost;
+}
+
 void
 honest_refused(struct world *w, const struct wait *v, enum code code, const char *text)
 {
@@ -285,7 +295,8 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
 		check_masters(w, v->conn, v, code, text);
 	if (code == CODE_NOMASTER && !h->refusing && w->now_us < h->unread_until_us &&
-		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h))
+		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h) &&
+		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us)))
 		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))

@@ -25,6 +25,7 @@ struct way {
 	int64_t cut_back_until_us;  /* nothing comes from it */
 	int64_t slow_until_us;      /* messages from it, and perhaps to it, are slow */
 	bool slow_there;            /* also messages to it */
+	int64_t broke_us;           /* when a link of it was lost last */
 	int64_t told;               /* greatest token in an answer to this process */
 	struct wire wires[WAY_WIRES_MAX];
 	struct inbox inbox;

@@ -352,6 +352,7 @@ wire_break(struct wire *wire, const char *why)
 		return;
 	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is down: %s", h->index, wire->index,
 		wire->way->server->index, why);
+	wire->way->broke_us = w->now_us;
 	wire_flush(wire);
 	wire_cut(wire);
 	wire_close(wire);
