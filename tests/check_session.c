@@ -274,6 +274,32 @@ START_TEST(any_use_of_an_untold_hold_shows_that_it_is_known)
 }
 END_TEST
 
+/* Its client knows nothing of the hold, and is told nothing of its end. */
+START_TEST(the_break_of_an_untold_hold_is_one_event_and_passes_the_name_on)
+{
+	struct story w;
+	struct secret secret = cut_waiter(&w);
+	unsigned ends = 0;
+
+	unlock(&w, 2, "a");
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 501}),
+		"c2 :0 | c3 :502");
+	for (size_t i = 0; i < w.actions.n; i++) {
+		const struct action *a = &w.actions.list[i];
+
+		if (a->type == ACTION_NOTE &&
+			(a->u.note.type == NOTE_LOST || a->u.note.type == NOTE_RELEASED)) {
+			ck_assert_int_eq(a->u.note.type, NOTE_LOST);
+			ends++;
+		}
+	}
+	ck_assert_uint_eq(ends, 1);
+	resume(&w, 4, secret.text);
+	ck_assert_str_eq(check(&w, 4, "a"), "c4 null");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(what_nobody_comes_back_for_is_given_up_with_the_grace)
 {
 	struct story w;
@@ -1009,6 +1035,7 @@ main(void)
 		a_repeated_lock_with_a_tag_counts_once,
 		a_wait_that_was_kept_closes_a_circle_when_it_is_granted,
 		any_use_of_an_untold_hold_shows_that_it_is_known,
+		the_break_of_an_untold_hold_is_one_event_and_passes_the_name_on,
 		what_nobody_comes_back_for_is_given_up_with_the_grace, a_wait_runs_on_without_its_connection,
 		a_repeated_lock_waits_as_long_as_it_says_now,
 		an_async_wait_is_taken_over_by_its_id_and_can_be_cancelled,

@@ -458,16 +458,24 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	grant_end(core, g);
 }
 
+/* Until when it is withheld if it is abandoned now; 0: its client does not know of it. */
+static int64_t
+grant_withheld_ms(const struct grant *g)
+{
+	return g->untold || part_of(g) != NULL
+		       ? 0
+		       : grant_relied_ms(g) + g->lease->resource->rule->crash_delay_ms;
+}
+
 int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t told_ms = grant_relied_ms(g);
-	int64_t until_ms = told_ms + g->lease->resource->rule->crash_delay_ms;
+	int64_t told_ms = grant_relied_ms(g), until_ms = grant_withheld_ms(g);
 	struct session *s = g->session;
 	struct terms *t;
 
 	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_told_ms(g->lease));
-	if (until_ms <= core->now.ms || g->untold) {
+	if (until_ms <= core->now.ms) {
 		grant_release(core, g);
 		return 0;
 	}
@@ -495,9 +503,13 @@ grant_break(struct core *core, struct grant *g)
 		grant_lose(core, g, LOSS_BROKEN);
 		return 0;
 	}
-	loss_add(core, g->session, g, LOSS_BROKEN, true);
+	if (!g->untold)
+		loss_add(core, g->session, g, LOSS_BROKEN, true);
 	grant_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
-	return grant_abandon(core, g);
+	if (grant_withheld_ms(g) > core->now.ms)
+		return grant_abandon(core, g);
+	grant_end(core, g);
+	return 0;
 }
 
 void
