@@ -18,6 +18,7 @@ struct world;
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
 	EXCUSE(RIVAL_TOKEN, "tokens: a rival's beside those of an earlier memory of the master")             \
 	EXCUSE(TOKEN_FORGOTTEN, "tokens: no master left knows those before, and clocks went back")           \
+	EXCUSE(ADMITTED_ALONE, "greets: no link to the masters that know the tokens of before")              \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
 	EXCUSE(BELIEF_LACKS, "renewal: most masters lack the lease, may have forgotten it, or are guarded")  \

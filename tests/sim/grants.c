@@ -145,6 +145,13 @@ grants_forget_left(struct world *w)
 		forget_above(w, known);
 }
 
+void
+grants_forget_unreached(struct world *w, int64_t known)
+{
+	if (w->plan.wild)
+		forget_above(w, known);
+}
+
 /* Tokens that nobody knows any more, and that the clock of the master is not past: what it gives begins at
  * that clock, above what is known. */
 static bool

@@ -143,15 +143,46 @@ check_leave(const struct greets *g, struct server *s)
 				g->me, s->index, checker_name(h->name), held_until_us(h) - w->now_us);
 }
 
-/* How many of the other masters know a token that was granted. */
+/* Whether the daemon with this id has a link to the server. */
+static bool
+has_link(const struct world *w, const char *daemon_id, unsigned server)
+{
+	bool up = false;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *h = &w->hosts[i];
+		for (unsigned k = 0; k < w->plan.links && h->alive; k++)
+			up |= strcmp(h->call_settings.daemon_id, daemon_id) == 0 &&
+			      h->ways[server].wires[k].up;
+	}
+	return up;
+}
+
+/* How many of the other masters know a token that was granted; linked: of those to which the daemon with this
+ * id has a link; NULL: of all. */
 static unsigned
-others_know(const struct server *s, int64_t token)
+others_know(const struct server *s, int64_t token, const char *linked)
 {
 	struct world *w = s->world;
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		n += &w->servers[i] != s && server_highest(master_store(w->servers[i].master)) >= token;
+		n += &w->servers[i] != s && server_highest(master_store(w->servers[i].master)) >= token &&
+		     (linked == NULL || has_link(w, linked, i));
 	return n;
+}
+
+/* Tokens that other masters know. If the daemon reaches none of these, its wall clock has to do. */
+static void
+check_floor(const struct greets *g, const struct greets *now, struct server *s)
+{
+	struct world *w = s->world;
+	if (excuse(w, EXCUSE_ADMITTED_ALONE,
+		    others_know(s, s->lost_token, g->me) + 1 < plan_majority(&w->plan)))
+		grants_forget_unreached(w, now->highest);
+	else
+		world_fail(w,
+			"greets: m%u is admitted with %" PRId64 ", and %" PRId64
+			" was granted before its loss, which others know",
+			s->index, now->highest, s->lost_token);
 }
 
 static void
@@ -167,11 +198,8 @@ check_admission(const struct greets *g, const struct greets *now, struct server 
 			"greets: m%u is admitted with %" PRId64 ", below %" PRId64 " and %" PRId64, s->index,
 			now->highest, g->highest, call->token);
 	else if (!g->admitted && p->masters > 1 && p->others == 0 && !p->changes &&
-		 now->highest < s->lost_token && others_know(s, s->lost_token) + 1 >= plan_majority(p))
-		world_fail(s->world,
-			"greets: m%u is admitted with %" PRId64 ", and %" PRId64
-			" was granted before its loss, which others know",
-			s->index, now->highest, s->lost_token);
+		 now->highest < s->lost_token && others_know(s, s->lost_token, NULL) + 1 >= plan_majority(p))
+		check_floor(g, now, s);
 }
 
 /* What it takes from now on, and what it tells the daemon. */
