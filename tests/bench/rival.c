@@ -243,13 +243,12 @@ static void
 client_hold(struct client *client)
 {
 	struct board *board = client->board;
-	uint64_t token = board->token + 1; /* of who gives none */
+	bool fenced = client->rival->kind->lock == lock_holdfast;
+	uint64_t token = fenced ? strtoull(client->answer + 1, NULL, 10) : 0;
 
-	if (client->rival->kind->lock == lock_holdfast)
-		token = strtoull(client->answer + 1, NULL, 10);
 	if (atomic_exchange(&board->holder, client->number) != 0)
 		errx(1, "granted while another holds it");
-	if (token <= board->token)
+	if (fenced && token <= board->token)
 		errx(1, "granted with a token that does not grow");
 	board->token = token;
 	board->changes += board->former != client->number;
