@@ -932,6 +932,27 @@ START_TEST(a_broken_hold_stays_withheld)
 }
 END_TEST
 
+/* Its LEAVE was lost with a link. Without it each free name would wait for this daemon first, until the place
+ * ends. */
+START_TEST(a_daemon_that_is_called_and_wants_nothing_leaves_the_queue)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "leave a#0");
+	/* A name that is known, and not wanted. */
+	lock(&w, 1, "a");
+	ck_assert_str_eq(busy(&w, "a", 1), "");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "leave a#1");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "leave a#1");
+	/* Wanted again: it is our turn. */
+	lock(&w, 2, "a");
+	busy(&w, "a", 2);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#3");
+	story_done(&w);
+}
+END_TEST
+
 /* Answers that came while it stood still are read only after its timers. */
 START_TEST(a_daemon_that_stood_still_blames_no_master_for_that_time)
 {
@@ -1268,6 +1289,7 @@ main(void)
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
 		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,
+		a_daemon_that_is_called_and_wants_nothing_leaves_the_queue,
 		a_daemon_that_stood_still_blames_no_master_for_that_time,
 		an_answer_that_another_link_overtook_shows_no_leap,
 		a_greeting_from_before_a_leap_does_not_show_it_again,

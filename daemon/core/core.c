@@ -21,6 +21,7 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STALL_MS 500 /* a turn as late as this is a stall; or as a tenth of a lease, if that is less */
 
@@ -382,19 +383,43 @@ name_wanted(struct core *core, struct resource *r)
 		lease_want(core, l);
 }
 
+/* The bytes of an event end with it, and those of a call do not. */
+static struct slice
+name_kept(struct core *core, struct slice name)
+{
+	struct kept {
+		struct freelist_link freed;
+		void *dead; /* the freelist writes up to here */
+		char bytes[];
+	} *kept = freelist_must(core, sizeof(*kept) + name.n);
+
+	memcpy(kept->bytes, name.p, name.n);
+	freelist_retire(core, &kept->freed);
+	return (struct slice){kept->bytes, name.n};
+}
+
+static void
+name_called(struct core *core, struct resource *r, const struct event *event)
+{
+	struct lease *l = r == NULL ? NULL : r->limit == 0 ? &r->lease : permit_lease_acquiring(r);
+
+	if (r == NULL || (r->queue->count == 0 && (l == NULL || l->state == LEASE_NONE)))
+		lease_leave_left(core, name_kept(core, event->name), event->master);
+	else if (l != NULL)
+		acquire_called(core, l, event->master);
+}
+
 static void
 take_inbox(struct core *core, const struct event *event)
 {
 	struct resource *r = names_find(&core->names, event->name);
 
-	if (r == NULL || event->master >= core->settings.masters)
-		return; /* a hint about something that is over, or has not begun */
-	if (event->type == EVENT_WANT)
+	if (event->master >= core->settings.masters)
+		return; /* a hint of a server that has left the set */
+	if (event->type == EVENT_WAKE)
+		name_called(core, r, event);
+	else if (r != NULL)
 		name_wanted(core, r);
-	else if (r->limit == 0)
-		acquire_called(core, &r->lease, event->master);
-	else if (permit_lease_acquiring(r) != NULL)
-		acquire_called(core, permit_lease_acquiring(r), event->master);
 }
 
 /* Events of a connection. If its end has been handled already, there is nothing to do. */

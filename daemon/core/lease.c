@@ -175,22 +175,35 @@ lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 		t->questions[i].token_first = 0;
 }
 
+/* If the call is not heard, our place ends by itself; LEAVE only spares the others that time. */
+static void
+leave(struct core *core, unsigned master, struct slice name, const struct rule *rule, uint64_t attempt)
+{
+	const struct master *m = &core->masters[master];
+	unsigned link = resource_link_of(core, name);
+
+	assert(master < core->settings.masters);
+	if (master_releases(m, link))
+		master_call(core, &(struct call){.op = CALL_LEAVE,
+					  .master = m->index,
+					  .link = link,
+					  .attempt = attempt,
+					  .incarnation = m->incarnation,
+					  .name = name,
+					  .interop = rule->interop,
+					  .key = rule->key});
+}
+
 void
 lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 {
-	const struct master *m = &core->masters[master];
+	leave(core, master, resource_name(l->resource), l->resource->rule, l->attempt);
+}
 
-	assert(master < core->settings.masters);
-	/* If the call is not heard, our place ends by itself; LEAVE only spares the others that time. */
-	if (master_releases(m, l->resource->link))
-		master_call(core, &(struct call){.op = CALL_LEAVE,
-					  .master = m->index,
-					  .link = l->resource->link,
-					  .attempt = l->attempt,
-					  .incarnation = m->incarnation,
-					  .name = resource_name(l->resource),
-					  .interop = l->resource->rule->interop,
-					  .key = l->resource->rule->key});
+void
+lease_leave_left(struct core *core, struct slice name, unsigned master)
+{
+	leave(core, master, name, rules_find(&core->rules, name), core->attempts);
 }
 
 void

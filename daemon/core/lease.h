@@ -256,6 +256,11 @@ void lease_drop(struct core *core, struct lease *l);
 void lease_leave_queue(struct core *core, struct lease *l);
 void lease_leave_at(struct core *core, const struct lease *l, unsigned master);
 
+/* That master calls us as the head of the queue of a name that no client here waits for: gives up a place
+ * that was left there, because the link was down when the last waiter left. Otherwise every client elsewhere
+ * would wait for us again and again until the place ends. The name lives until the next step. */
+void lease_leave_left(struct core *core, struct slice name, unsigned master);
+
 /* HELD and shared: keeps a place in the queue for a writer that waits here, until the lease is given back, so
  * that no more readers join elsewhere; and stops doing so. */
 void lease_line_up(struct core *core, struct lease *l);
