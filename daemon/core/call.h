@@ -28,6 +28,7 @@
 	CALL_OP(ACQUIRE, acquire) /* take the lease, or a place in the queue */                              \
 	CALL_OP(RENEW, renew)     /* renew the lease, perhaps with a new block of tokens */                  \
 	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
+	CALL_OP(ADOPT, adopt)     /* take over the lease of exactly the owner before */                      \
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
 	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
 	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */                            \
@@ -137,6 +138,9 @@ struct call {
 					    limit */
 			struct slice slots; /* PERMITS: exactly these; n == 0 (ACQUIRE only): any. Valid as
 					       long as the name is */
+			struct slice
+				former; /* ADOPT: owners "<daemon-id>:<attempt>", each after a blank but the
+					   first, at most FORMER_MAX: any of them is replaced. Likewise */
 		};
 		/* LATCH. ttl_ms: SET: how long it lives, 0: a day, and one more with each use; deadline_us:
 		 * SET. */
@@ -157,6 +161,8 @@ call_about_lease(enum call_op op)
 {
 	return op != CALL_HELLO && op != CALL_ADMIT && op != CALL_LATCH;
 }
+
+#define FORMER_MAX 4
 
 /* As queue_ms: neither take a place nor respect those of others. */
 #define CALL_QUEUELESS (-1)

@@ -12,11 +12,13 @@
 
 #include "daemon/core/action.h"
 #include "daemon/core/event.h"
+#include "proto/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct buffer;
 struct core;
 struct record;
 
@@ -58,6 +60,8 @@ struct core_settings {
 	const struct rule *rules; /* the last one matches every name */
 	size_t rule_count;        /* >= 1 */
 	const char *namespace_;   /* all our keys begin with it; kept by the caller */
+	const char *
+		daemon_id; /* 32 hexadecimal digits, for the ledger; kept by the caller; NULL: none is kept */
 	int64_t lease_max_ms;     /* no rule has a longer lease; grows with core_set_rules() */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
@@ -129,6 +133,29 @@ void core_save(struct core *core, struct record *r);
  */
 struct core *core_load(const struct core_settings *settings, struct now now, struct record *r)
 	__attribute__((warn_unused_result));
+
+/*
+ * The ledger (ledger.h). core_keep_ledger(): from now on each step appends its entries to out, which the
+ * caller empties after each step, before it carries out the actions; NULL: none is kept. out has to take any
+ * number of bytes; if it cannot, out->failed says so, and the ledger has to be begun anew.
+ *
+ * core_ledger_begin(): appends the first record, and all durable sessions. core_ledger_scan(): appends some
+ * of the leases, at least `looks` names being looked at, and returns the cursor for the next call; 0: that
+ * was all. A whole ledger is the first record, the sessions, and all leases of one scan, with the entries of
+ * the steps in between in the order in which they came.
+ */
+void core_keep_ledger(struct core *core, struct buffer *out);
+void core_ledger_begin(struct core *core, struct buffer *out);
+uint64_t core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer *out);
+
+/*
+ * A core that goes on from the ledger of a process of this host and boot that crashed, under another
+ * daemon-id (settings.daemon_id). Its sessions have no connection, and their grace begins now; the first step
+ * emits ACTION_WATCH for each process that a session is bound to. No ledger is kept yet, and no link is up.
+ * NULL: the ledger cannot be used, and why says why; or out of memory.
+ */
+struct core *core_recover(const struct core_settings *settings, struct now now, struct slice ledger,
+	char why[RECORD_WHY_MAX]) __attribute__((warn_unused_result));
 
 void core_step(struct core *core, struct now now, const struct event *event, struct actions *actions);
 
