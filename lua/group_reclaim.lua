@@ -3,9 +3,9 @@
 -- KEYS  1: node; 2: reclaimed (see reclaim.lua); then the lease of each name
 -- ARGV  1: incarnation; then the owner of each name; then the form of each (see form.inc), permits by their
 --       numbers; then the ttl (ms) of each; then the deadline (µs of this master's TIME) of each; then the highest
---       token known to each; then the newest token of each share
+--       token known to each; then the newest token of each share; then the former owners of each (see former.inc)
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
---       1         the share exists for ttl from now, and the owner has no other
+--       1         the share exists for ttl from now, and neither the owner nor a former owner has another
 --       {'no'}    another owner reclaimed a newer lease of it, exclusive or shared, or one of its permits; or a
 --                 lock of a foreign program is there
 --       {'late'}  executed after its deadline
@@ -26,39 +26,42 @@ end
 -- include: number
 -- include: answer
 -- include: owner
+-- include: former
 -- include: group
 -- include: form
 
-local n = (#ARGV - 1) / 6
+local n = (#ARGV - 1) / 7
 -- include: reclaim
 
--- Whether another owner has reclaimed a newer lease that leaves no room for this share. other: the key holds a lock that is
--- not a group of this kind.
-local function beaten(lease, form, owner, newest, other)
+-- Whether an owner that is not one of ours has reclaimed a newer lease that leaves no room for this share. other: the key
+-- holds a lock that is not a group of this kind.
+local function beaten(lease, form, ours, newest, other)
 	local by, theirs = reclaimed(lease)
 	if by ~= 'group' then
-		return by and by ~= owner and theirs >= newest
+		return by and not ours[by] and theirs >= newest
 	elseif other and theirs >= newest then
 		return true
 	end
 	for _, member in ipairs(form.members) do
 		by, theirs = reclaimed(lease .. ' ' .. member)
-		if by and by ~= owner and theirs >= newest then
+		if by and not ours[by] and theirs >= newest then
 			return true
 		end
 	end
 	return false
 end
 
--- Drops the members of the owner that are not named now: this master first gave it others than most masters did.
-local function others_drop(lease, form, owner)
+-- Drops our members that are not named now: those of a former owner, or this master first gave others than most masters
+-- did.
+local function others_drop(lease, form, ours)
 	local named = {}
 	for _, member in ipairs(form.members) do
 		named[member] = true
 	end
 	local flat = redis.call('HGETALL', lease)
 	for at = 1, #flat, 2 do
-		if not named[flat[at]] and member_read(flat[at + 1]) == owner then
+		local who = member_read(flat[at + 1])
+		if who and ours[who] and not named[flat[at]] then
 			redis.call('HDEL', lease, flat[at])
 		end
 	end
@@ -73,12 +76,14 @@ local function reclaim(i)
 	local lease, owner = KEYS[i + 2], ARGV[i + 1]
 	local form = form_read(ARGV[n + i + 1], owner)
 	local terms, refusal = reclaim_terms(i, 2 * n + 1)
-	if refusal or not (form and form.members) then
+	local ours = formers_read(ARGV[6 * n + i + 1])
+	if refusal or not (form and form.members and ours) then
 		return refusal or { 'error', 'ERR malformed call' }
 	end
+	ours[owner] = true
 	local same = redis.call('TYPE', lease).ok == 'hash' and redis.call('HGET', lease, 'kind') == form.kind
 	local lock = not same and lock_read(lease)
-	if type(lock) == 'string' and not native(lock) or beaten(lease, form, owner, terms.newest, lock) then
+	if type(lock) == 'string' and not native(lock) or beaten(lease, form, ours, terms.newest, lock) then
 		return { 'no' }
 	end
 	reclaim_keep(terms.token, lease, 'group', newest_of(lease, terms.newest))
@@ -89,7 +94,7 @@ local function reclaim(i)
 		redis.call('DEL', lease)
 	end
 	group_put(lease, form.kind, form.members, owner, terms.ttl_ms)
-	others_drop(lease, form, owner)
+	others_drop(lease, form, ours)
 	return 1
 end
 

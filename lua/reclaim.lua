@@ -3,7 +3,8 @@
 -- KEYS  1: node; 2: reclaimed (hash lease key -> '<owner> <newest token>'; groups: see group_reclaim.lua); then the
 --       lease of each name
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
---       master's TIME) of each; then the highest token known to each; then the newest token of each lease
+--       master's TIME) of each; then the highest token known to each; then the newest token of each lease; then the
+--       former owners of each (see former.inc)
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
 --       1         the lease exists for ttl from now
 --       {'no'}    another owner reclaimed a newer lease of it, or a lock of a foreign program is there
@@ -15,7 +16,8 @@
 -- at most one daemon has a lease that is still valid. Two daemons have one only if a foreign program wrote to the key. Then
 -- the newer lease counts, whichever is reclaimed first: a resource that saw its token refuses the older token. Tokens:
 -- nothing is granted before admit, which raises the floor above the highest token; so reclaim need only raise that.
--- Repeating is harmless: the same owner gets the same lease, and only before the deadline.
+-- What a former owner has reclaimed is ours. Repeating is harmless: the same owner gets the same lease, and only before the
+-- deadline.
 -- include: clock
 -- include: node
 
@@ -26,20 +28,23 @@ end
 -- include: number
 -- include: answer
 -- include: owner
+-- include: former
 -- include: group
 
-local n = (#ARGV - 1) / 5
+local n = (#ARGV - 1) / 6
 -- include: reclaim
 
 local function reclaim(i)
 	local lease, owner = KEYS[i + 2], ARGV[i + 1]
 	local terms, refusal = reclaim_terms(i, n + 1)
-	if refusal then
-		return refusal
+	local ours = formers_read(ARGV[5 * n + i + 1])
+	if refusal or not ours then
+		return refusal or { 'error', 'ERR malformed call' }
 	end
+	ours[owner] = true
 	local by, theirs = reclaimed(lease)
 	local lock = lock_read(lease)
-	if by and by ~= owner and theirs >= terms.newest or type(lock) == 'string' and not native(lock) then
+	if by and not ours[by] and theirs >= terms.newest or type(lock) == 'string' and not native(lock) then
 		return { 'no' }
 	end
 	reclaim_keep(terms.token, lease, owner, terms.newest)

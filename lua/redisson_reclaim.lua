@@ -2,10 +2,12 @@
 --
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
---       master's TIME) of each; then the highest token known to each
+--       master's TIME) of each; then the highest token known to each; then the former owners of each (see
+--       former.inc)
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
 --       1         the lease exists for ttl from now
---       {'no'}    another owner has it: Redisson does not wait for a guard, and its RLocks are never replaced
+--       {'no'}    another owner has it, and no former one: Redisson does not wait for a guard, and its RLocks are never
+--                 replaced
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
 --       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
@@ -20,14 +22,17 @@ end
 -- include: decimal
 -- include: number
 -- include: answer
+-- include: owner
+-- include: former
 
-local n = (#ARGV - 1) / 4
+local n = (#ARGV - 1) / 5
 local reached = highest
 
 local function reclaim(i)
 	local lease, owner, ttl = KEYS[i + 1], ARGV[i + 1], number(ARGV[n + i + 1])
 	local deadline, token = number(ARGV[2 * n + i + 1]), number(ARGV[3 * n + i + 1])
-	if not (deadline and token and ttl and token <= TOKEN_MAX * 2) or ttl < 1 then
+	local formers = formers_read(ARGV[4 * n + i + 1])
+	if not (deadline and token and ttl and formers and token <= TOKEN_MAX * 2) or ttl < 1 then
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
@@ -37,11 +42,14 @@ local function reclaim(i)
 		return { 'late' }
 	end
 	local holder = redis.call('HKEYS', lease)[1]
-	if holder and holder ~= owner then
+	if holder and holder ~= owner and not formers[holder] then
 		return { 'no' }
 	end
 	reached = math.max(reached, token)
 	redis.call('HSET', lease, owner, 1)
+	if holder and holder ~= owner then
+		redis.call('HDEL', lease, holder)
+	end
 	redis.call('PEXPIRE', lease, decimal(ttl))
 	return 1
 end

@@ -284,7 +284,8 @@ leapt_outcome(const struct vote *vote, bool doubted)
 {
 	if (vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES)
 		return OUTCOME_UNKNOWN;
-	if (doubted && (vote->op == CALL_RENEW || vote->op == CALL_LATCH) && vote->outcome == OUTCOME_NO)
+	if (doubted && vote->outcome == OUTCOME_NO &&
+		(vote->op == CALL_RENEW || vote->op == CALL_ADOPT || vote->op == CALL_LATCH))
 		return OUTCOME_FORGOTTEN;
 	return vote->outcome;
 }

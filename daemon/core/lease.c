@@ -25,7 +25,7 @@
 #define TO(state) (1U << (state))
 
 static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
-	[LEASE_NONE] = TO(LEASE_ACQUIRING) | TO(LEASE_WAITING),
+	[LEASE_NONE] = TO(LEASE_ACQUIRING) | TO(LEASE_WAITING) | TO(LEASE_HELD),
 	[LEASE_ACQUIRING] = TO(LEASE_NONE) | TO(LEASE_WAITING) | TO(LEASE_HELD),
 	[LEASE_WAITING] = TO(LEASE_NONE) | TO(LEASE_ACQUIRING),
 	[LEASE_HELD] = TO(LEASE_NONE),
@@ -49,7 +49,7 @@ lease_quiet(struct core *core, struct lease *l)
 	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
 		held->lines)
 		return;
-	if (lease_told_ms(l) > held->valid_ms)
+	if (lease_told_ms(l) > held->valid_ms || lease_former(l) != NULL)
 		return;
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || round_spare(l) > 0 ||
 		t->reached > held->token_last)
@@ -490,6 +490,7 @@ lease_free(struct lease *l)
 	}
 	if (round_is_acquiring(l))
 		round_no_foreign(l);
+	free(lease_former(l));
 	free(l->round);
 	seats_free(l);
 }

@@ -1,6 +1,8 @@
 /*
  * lease: what this daemon holds at the masters for one name, from the question to the release.
  *
+ *      ┌──recovered from a ledger──────────┐
+ *      │                                   ▼
  *     NONE ──acquire──▶ ACQUIRING ──won──▶ HELD ──┬─ renew at L/3 (reclaim if a master is guarded)
  *     ▲ │                 │    ▲                  └─ released, lost, expired ──▶ NONE
  *     │ │              not won │retry
@@ -30,6 +32,7 @@
 #include <stdint.h>
 
 struct core;
+struct former;
 struct grant;
 struct reply;
 struct resource;
@@ -380,6 +383,51 @@ void renew_tokens(struct core *core, struct lease *l);
 /* An answer that lease_heard() has taken. */
 void renew_vote(struct core *core, struct lease *l, const struct vote *vote);
 void renew_timer(struct core *core, struct lease *l);
+
+/*
+ * adopt.c: a lease that an earlier process of this daemon had, by its ledger (ledger.h).
+ *
+ * It is HELD at once, until the deadline that its holders were told. Its key belongs to the former owner at
+ * each master, and the lease has an attempt number of its own: so a master that has not adopted it is asked
+ * ADOPT in place of RENEW. A yes makes the seat ours as any other, a no means that it is not ours. No answer
+ * leaves it open: then it is asked again.
+ */
+
+struct lease_past {
+	enum kind kind;
+	int16_t permits;       /* PERMITS: how many */
+	struct slice slots;    /* PERMITS: which, as the masters name them */
+	int64_t valid_ms;      /* now < valid_ms <= now + term_ms */
+	int32_t term_ms;       /* > 0 */
+	int64_t token;         /* the newest of its tokens (round_newest()), > 0 */
+	const char *daemon_id; /* of that process, 32 hexadecimal digits */
+	uint64_t attempt;      /* the lease's, there */
+	struct slice former;   /* the lease's former owners, there (former_fits()); n == 0: none */
+};
+
+/* Whether the text can be former owners, at most FORMER_MAX; n == 0: none. */
+bool former_fits(struct slice owners);
+
+/*
+ * The lease is HELD from now on, as if all masters had given it; it has no hold yet. A name without LIMIT has
+ * no lease before, and is of no lease's name; a name with LIMIT gets a permit lease more. core->now and
+ * core->random are set. NULL: out of memory.
+ */
+struct lease *lease_recover(struct core *core, struct resource *r, const struct lease_past *past)
+	__attribute__((warn_unused_result));
+
+/* The text of its former owners, for its entry in the ledger; n == 0: all masters have adopted it. */
+struct slice lease_former_owners(const struct lease *l);
+
+/* This master has adopted it, or not. */
+void seat_adopted(struct core *core, struct lease *l, unsigned master);
+
+/* The former owners of a lease, in these seats. NULL: out of memory. */
+struct former *former_new(struct core *core, struct slice owners, uint8_t seats)
+	__attribute__((warn_unused_result));
+
+/* For round_end(). */
+void former_end(struct core *core, struct lease *l);
 
 /*
  * release.c: leases given up, released at the master until it confirms that they are gone.

@@ -57,7 +57,8 @@ int64_t quorum_stood_ms(const struct core *core, const struct master *master);
  * seat.c: what one master is to the lease of one name.
  *
  * A seat is asked one question at a time and gets one answer for it: ACQUIRE takes the seat, or takes it
- * again where it was missed; RENEW keeps it; RECLAIM asserts it where the master is guarded. The validity of
+ * again where it was missed; RENEW keeps it; RECLAIM asserts it where the master is guarded; ADOPT keeps the
+ * seat of a recovered lease, where the key may still be a former owner's (adopt.c). The validity of
  * a seat counts from before the question left. The lease is valid for as long as a majority of its seats is.
  */
 
@@ -93,15 +94,24 @@ struct round_acquiring {
 	char *foreign;              /* owner text of the lease in the way, as last seen; NULL: none */
 };
 
+/* A recovered lease: the owners that it may have at masters that have not adopted it. */
+struct former {
+	struct freelist_link freed;
+	uint8_t seats;       /* a bit for each such master; not 0 */
+	struct slice owners; /* as in a call, the latest first; in bytes */
+	char bytes[];
+};
+
 /* HELD: what only a lease with work under way needs. */
 struct round_held {
 	int64_t spare_first; /* first token of a block fetched ahead; 0: none */
 	int64_t spare_last;
-	int64_t wanted_ms; /* wanted: since when */
-	int64_t heard_ms;  /* wanted: when a waiting daemon was heard last */
-	int64_t streak;    /* local grants since wanted_ms */
-	int64_t line_ms;   /* lines: when to refresh the place in the queue */
-	int64_t told_ms;   /* deadline told before clocks shortened the validity; 0: no later one */
+	int64_t wanted_ms;     /* wanted: since when */
+	int64_t heard_ms;      /* wanted: when a waiting daemon was heard last */
+	int64_t streak;        /* local grants since wanted_ms */
+	int64_t line_ms;       /* lines: when to refresh the place in the queue */
+	int64_t told_ms;       /* deadline told before clocks shortened the validity; 0: no later one */
+	struct former *former; /* NULL: each master has adopted the lease, or said that it has none */
 };
 
 /*
@@ -184,6 +194,13 @@ round_spare(const struct lease *l)
 	return l->round != NULL && round_held(l)->spare_first > 0 ? round_held(l)->spare_last : 0;
 }
 
+/* HELD or not: the former owners of a lease that not all masters have adopted; NULL: none. */
+static inline struct former *
+lease_former(const struct lease *l)
+{
+	return l->state == LEASE_HELD && l->round != NULL ? round_held(l)->former : NULL;
+}
+
 /* The last of its tokens, also of those fetched ahead; 0: it has none. */
 static inline int64_t
 round_newest(const struct lease *l)
@@ -208,6 +225,15 @@ seat_is_ours(const struct lease *l, unsigned i)
 	return (l->ours >> i & 1) != 0;
 }
 
+/* A seat of a recovered lease: it counts as ours, and its master has neither adopted nor refused it yet. */
+static inline bool
+seat_is_unadopted(const struct lease *l, unsigned i)
+{
+	const struct former *former = lease_former(l);
+
+	return former != NULL && (former->seats >> i & 1) != 0;
+}
+
 static inline bool
 seat_is_odd(const struct lease *l, unsigned i)
 {
@@ -224,7 +250,7 @@ seat_is_odd(const struct lease *l, unsigned i)
  * others for that long. Without memory the process ends (R7).
  */
 void seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
-void seat_empty(struct lease *l, unsigned i);
+void seat_empty(struct core *core, struct lease *l, unsigned i);
 
 void seats_free(struct lease *l);
 
@@ -247,7 +273,7 @@ void seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, i
 void seat_shorten(struct lease *l, unsigned i, int64_t ms);
 
 /* An answer to its question. */
-void seat_heard(const struct core *core, struct lease *l, const struct vote *vote);
+void seat_heard(struct core *core, struct lease *l, const struct vote *vote);
 
 /* How many seats are ours. A permit lease that is being acquired: how many gave the same slots. */
 unsigned seats_ours(const struct core *core, const struct lease *l);

@@ -170,7 +170,10 @@ release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t p
 
 		if (asked != NULL && asked->unsure_us > after_us)
 			after_us = asked->unsure_us;
-		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
+		bool ours = seat_is_ours(l, i) && !seat_is_unadopted(l, i);
+
+		/* At a master that has not adopted the lease, there is nothing under its name. */
+		if (ours || seat_is_odd(l, i) || asking || after_us > 0)
 			release_start(core, l, i,
 				(struct release_when){
 					after_us, from_ms, i == l->queue_master ? place_ms : 0});

@@ -154,12 +154,27 @@ renew_shared(struct core *core, struct lease *l)
 	renew_begin(core, l);
 }
 
+/* Whether a master can be asked now that has not adopted the lease. */
+static bool
+renew_can_adopt(const struct core *core, const struct lease *l)
+{
+	enum call_op op;
+	bool any = false;
+
+	for (unsigned i = 0; i < core->settings.masters && lease_former(l) != NULL; i++)
+		any |= seat_is_unadopted(l, i) && seat_question(core, l, i, &op);
+	return any;
+}
+
 void
 renew_catch_up(struct core *core, struct lease *l)
 {
 	const struct lease_held *held = lease_held(l);
 
-	if (held->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2)
+	/* A recovered lease is adopted at once: meanwhile other daemons tell the former owner that they wait,
+	 * and the name has no tokens for the next hold. */
+	if (held->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2 &&
+		!renew_can_adopt(core, l))
 		return;
 	if (held->renewal == RENEWAL_ASKING)
 		renew_go_on(core, l);

@@ -63,6 +63,7 @@ round_end(struct core *core, struct lease *l)
 		return;
 	if (round_is_acquiring(l))
 		round_no_foreign(l);
+	former_end(core, l);
 	freelist_retire(core, &l->round->freed);
 	l->round = NULL;
 }
@@ -123,7 +124,7 @@ seats_free(struct lease *l)
 }
 
 void
-seat_empty(struct lease *l, unsigned i)
+seat_empty(struct core *core, struct lease *l, unsigned i)
 {
 	static const struct question unasked;
 	struct seat *seat = seat_of(l, i);
@@ -137,6 +138,8 @@ seat_empty(struct lease *l, unsigned i)
 	l->odd &= others;
 	if (l->state == LEASE_HELD)
 		lease_held(l)->noted &= others;
+	/* Another server has no key of a former owner: what is missing there is acquired, or reclaimed. */
+	seat_adopted(core, l, i);
 	if (l->round != NULL)
 		l->round->questions[i] = unasked;
 }
@@ -176,6 +179,12 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 		*op = CALL_ACQUIRE;
 		return master_usable(m, l->resource->link);
 	}
+	/* Before the master knows our set of masters it would answer FORGOTTEN. A master whose clock leapt
+	 * adopts as it renews: what is still the former owner's has been ours all the time. */
+	if (*op == CALL_RENEW && seat_is_unadopted(l, i)) {
+		*op = CALL_ADOPT;
+		return m->enrolled;
+	}
 	return true;
 }
 
@@ -206,8 +215,11 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	}
 	assert(l->state == LEASE_HELD || (l->state == LEASE_ACQUIRING && op == CALL_ACQUIRE));
 	assert(i < core->settings.masters && l->attempt != 0 && term_ms > 0);
-	/* Only a seat that is ours can be renewed (R6). */
-	assert(op != CALL_RENEW || seat_is_ours(l, i));
+	/* Only a seat that is ours can be renewed (R6), and only under our name. */
+	assert(op != CALL_RENEW || (seat_is_ours(l, i) && !seat_is_unadopted(l, i)));
+	assert(op != CALL_ADOPT || seat_is_unadopted(l, i));
+	if (seat_is_unadopted(l, i))
+		call.former = lease_former(l)->owners;
 	assert(!asked->asking);
 	asked->asking = true;
 	/* Tokens that another memory gave in this round no longer count (token_counts()). */
@@ -261,7 +273,7 @@ seats_can_prolong(const struct core *core, const struct lease *l)
 }
 
 void
-seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
+seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct seat *seat = seat_of(l, vote->master);
 	struct question *asked = &l->round->questions[vote->master];
@@ -271,6 +283,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 	switch (vote->outcome) {
 	case OUTCOME_YES:
 		seat_set_ours(l, vote->master, true);
+		seat_adopted(core, l, vote->master);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
 		if (seat_prolongs(core, vote->master, vote->op) && asked->asked_ms > seat->valid_ms)
@@ -287,6 +300,7 @@ seat_heard(const struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_WRONGKIND:
 	case OUTCOME_LIMIT:
 		seat_set_ours(l, vote->master, false);
+		seat_adopted(core, l, vote->master);
 		seat->valid_ms = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
 		/* The holder of one slot is not in the way if others are free. */
@@ -422,7 +436,9 @@ static void
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
 	assert(master < core->seats);
-	seat_empty(l, master);
+	if (lease_former(l) != NULL)
+		dirty_add(core, l->resource);
+	seat_empty(core, l, master);
 	if (l->queue_master == master)
 		l->queued = false;
 	if (l->state == LEASE_HELD)

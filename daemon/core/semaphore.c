@@ -189,6 +189,15 @@ permit_lease_end(struct core *core, struct permit_lease *s)
 }
 
 void
+permit_lease_discard(struct core *core, struct permit_lease *s)
+{
+	assert(s->lease.state == LEASE_NONE && s->lease.round == NULL);
+	lease_done(core, &s->lease);
+	TAILQ_REMOVE(&s->lease.resource->permit_leases.list, s, in_resource);
+	freelist_retire(core, &s->freed);
+}
+
+void
 permit_leases_drop(struct core *core, struct resource *r)
 {
 	while (!TAILQ_EMPTY(&r->permit_leases.list))

@@ -99,6 +99,9 @@ bool permit_lease_add(struct core *core, struct permit_lease *s) __attribute__((
 /* It is not needed any more. It may be in any state, but without a hold. */
 void permit_lease_end(struct core *core, struct permit_lease *s);
 
+/* It has never been held nor asked for, and will not be found by its attempt. */
+void permit_lease_discard(struct core *core, struct permit_lease *s);
+
 /* The hold on it has ended. */
 void permit_lease_released(struct lease *l);
 

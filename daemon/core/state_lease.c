@@ -168,6 +168,31 @@ lease_data_fields(struct core *core, struct record *r, struct lease *l)
 	}
 }
 
+/* A recovered lease that not all masters have adopted. */
+static void
+former_fields(struct core *core, struct record *r, struct lease *l)
+{
+	struct slice owners = lease_former_owners(l);
+	bool any = owners.n > 0;
+	int64_t seats;
+
+	record_flag(r, &any);
+	if (r->failed || !any)
+		return;
+	record_bytes(r, &owners, (size_t)FORMER_MAX * CALL_OWNER_SIZE);
+	seats = record_range(r, record_loads(r) ? 0 : lease_former(l)->seats, 0, UINT8_MAX);
+	if (!record_loads(r) || r->failed)
+		return;
+	if (l->state != LEASE_HELD || l->round == NULL || (seats & ~l->ours) != 0 || seats == 0 ||
+		owners.n == 0 || !former_fits(owners)) {
+		record_fail(r, "a lease of it cannot have these former owners");
+		return;
+	}
+	round_held(l)->former = former_new(core, owners, (uint8_t)seats);
+	if (round_held(l)->former == NULL)
+		record_no_memory(r);
+}
+
 static void
 lease_fields(struct core *core, struct record *r, struct lease *l)
 {
@@ -191,6 +216,7 @@ lease_fields(struct core *core, struct record *r, struct lease *l)
 	state_timer(r, core, &l->timer);
 	if (record_loads(r) && l->state == LEASE_HELD)
 		core->counts.leases++;
+	former_fields(core, r, l);
 }
 
 /* ---- a name ---- */

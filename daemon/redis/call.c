@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define ARGS_FIXED    27 /* EVALSHA sha n, and at most the arguments of HELLO */
-#define ARGS_PER_CALL 10 /* ACQUIRE of a share at N masters: 3 keys, 7 arguments, if all terms differ */
+#define ARGS_PER_CALL 11 /* ADOPT of a share at N masters: 3 keys, 8 arguments, if all terms differ */
 
 void
 call_command_init(struct call_command *command)
@@ -70,23 +70,6 @@ arg_memory(struct call_command *command, const struct call *call, bool marked)
 	call_command_put_hexadecimal(command, call->set, 8);
 	call_command_put(command, mark, marked ? sizeof(mark) : 0);
 	call_command_end(command);
-}
-
-size_t
-call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE])
-{
-	char digits[CALL_OWNER_SIZE - CALL_DAEMON_ID_SIZE - 1];
-	size_t at = sizeof(digits), n = CALL_DAEMON_ID_SIZE - 1;
-	do {
-		digits[--at] = "0123456789abcdefghijklmnopqrstuv"[attempt & 31];
-		attempt >>= 5;
-	} while (attempt > 0);
-	memcpy(out, daemon_id, n);
-	out[n++] = ':';
-	memcpy(out + n, digits + at, sizeof(digits) - at);
-	n += sizeof(digits) - at;
-	out[n] = '\0';
-	return n;
 }
 
 static void
@@ -218,18 +201,21 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_ADMIT] = {"nr", "", "mtg", "", false, false},
 	[SCRIPT_ACQUIRE] = {"n", "lq", "mDt", "o", true, true},
 	[SCRIPT_RENEW] = {"n", "lq", "mt", "o", true, false},
-	[SCRIPT_RECLAIM] = {"nr", "l", "m", "oPDtN", false, false},
+	[SCRIPT_RECLAIM] = {"nr", "l", "m", "oPDtNf", false, false},
+	[SCRIPT_ADOPT] = {"n", "lq", "mt", "ofD", true, false},
 	[SCRIPT_RELEASE] = {"n", "lq", "i", "o", false, false},
 	[SCRIPT_LEAVE] = {"n", "lq", "mdx", "o", false, false},
 	[SCRIPT_LATCH] = {"n", "c", "mdx", "OIDsPqw", false, false},
 	[SCRIPT_ENTER] = {"n", "lq", "mdx", "qo", false, false},
 	[SCRIPT_GROUP_ACQUIRE] = {"n", "lq", "mdxDt", "ok", true, true},
 	[SCRIPT_GROUP_RENEW] = {"n", "lq", "mxt", "ok", true, false},
-	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "m", "okPDtN", false, false},
+	[SCRIPT_GROUP_RECLAIM] = {"nr", "l", "m", "okPDtNf", false, false},
+	[SCRIPT_GROUP_ADOPT] = {"n", "lq", "mxt", "okfD", true, false},
 	[SCRIPT_GROUP_RELEASE] = {"n", "lq", "mx", "ok", false, false},
 	[SCRIPT_REDISSON_ACQUIRE] = {"n", "b", "mDt", "oPB", false, false},
 	[SCRIPT_REDISSON_RENEW] = {"n", "b", "mt", "oPB", false, false},
-	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "m", "oPDt", false, false},
+	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "m", "oPDtf", false, false},
+	[SCRIPT_REDISSON_ADOPT] = {"n", "b", "mt", "oPBfD", false, false},
 	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
 };
 
@@ -237,8 +223,10 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 static const struct shape fenced_shapes[SCRIPT_COUNT] = {
 	[SCRIPT_ACQUIRE] = {"n", "lqf", "mD-", "ot", true, true},
 	[SCRIPT_RENEW] = {"n", "lqf", "m-", "ot", true, false},
+	[SCRIPT_ADOPT] = {"n", "lqf", "m-", "otfD", true, false},
 	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "mdxD-", "otk", true, true},
 	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "mx-", "otk", true, false},
+	[SCRIPT_GROUP_ADOPT] = {"n", "lqf", "mx-", "otkfD", true, false},
 };
 
 static void
@@ -377,6 +365,9 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'k':
 		arg_form(command, call);
 		return;
+	case 'f':
+		call_command_slice(command, call->former);
+		return;
 	case '-':
 		call_command_text(command, "");
 		return;
@@ -442,7 +433,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 		bytes += 3 * (shared + 3 * call->name.n) + template + call->name.n;
 		bytes += CALL_DAEMON_ID_SIZE + 12 * (CALL_NUMBER_BYTES + 1);
 		if (call_about_lease(call->op))
-			bytes += call->slots.n;
+			bytes += call->slots.n + call->former.n;
 		else if (call->op == CALL_LATCH)
 			bytes += call->tag.n;
 		else

@@ -30,14 +30,10 @@
 
 struct redisReply;
 
-#define CALL_GROUP_MAX      64 /* calls in one command: bounds how long one script occupies the master */
+#define CALL_GROUP_MAX     64 /* calls in one command: bounds how long one script occupies the master */
 /* Permits in one command, unless a single call has more. The cost grows with each permit, and an answer that
  * names more than some ten thousand of them exceeds the largest answer that is read (stream.h). */
-#define CALL_GROUP_PERMITS  2000
-#define CALL_DAEMON_ID_SIZE 33 /* 32 hexadecimal digits and NUL */
-
-/* An owner: a daemon-id, a colon, an attempt in base 32, and NUL. */
-#define CALL_OWNER_SIZE (CALL_DAEMON_ID_SIZE + 1 + 13)
+#define CALL_GROUP_PERMITS 2000
 
 /* The format of scripts, keys and owner texts. It is raised if what one release writes means something else
  * to another. A daemon of another format is a mismatch. GUARANTEES.md says how to change it. */
@@ -61,6 +57,7 @@ struct script {
 	GROUP_SCRIPT(ACQUIRE, group_acquire)                                                                 \
 	GROUP_SCRIPT(RENEW, group_renew)                                                                     \
 	GROUP_SCRIPT(RECLAIM, group_reclaim)                                                                 \
+	GROUP_SCRIPT(ADOPT, group_adopt)                                                                     \
 	GROUP_SCRIPT(RELEASE, group_release)
 
 /* REDISSON_SCRIPT(op, script): the script of an operation where Redisson locks the name, too. */
@@ -68,6 +65,7 @@ struct script {
 	REDISSON_SCRIPT(ACQUIRE, redisson_acquire)                                                           \
 	REDISSON_SCRIPT(RENEW, redisson_renew)                                                               \
 	REDISSON_SCRIPT(RECLAIM, redisson_reclaim)                                                           \
+	REDISSON_SCRIPT(ADOPT, redisson_adopt)                                                               \
 	REDISSON_SCRIPT(RELEASE, redisson_release)
 
 enum script_id {
@@ -112,11 +110,6 @@ struct call_command {
 	size_t arg_room;
 };
 
-/* Writes the owner of a lease as text, and returns its length. The attempt is in base 32, so that the first
- * 2^33 attempts of a daemon make owners of at most 44 bytes: Redis keeps a value of that length in one piece
- * with its object. With longer ones acquire and release took it 4 % longer. */
-size_t call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE]);
-
 void call_command_init(struct call_command *command);
 void call_command_done(struct call_command *command);
 
@@ -130,8 +123,10 @@ call_texts(struct call *call, struct slice *texts[CALL_TEXTS_MAX])
 {
 	size_t n = 0;
 	texts[n++] = &call->name;
-	if (call_about_lease(call->op))
+	if (call_about_lease(call->op)) {
 		texts[n++] = &call->slots;
+		texts[n++] = &call->former;
+	}
 	if (call->op != CALL_HELLO)
 		return n;
 	texts[n++] = &call->nonces;

@@ -262,6 +262,7 @@ decode_number(int64_t n, const struct call *call, struct vote *vote)
 		vote->token_last = n + block - 1;
 		break;
 	case CALL_RENEW:
+	case CALL_ADOPT:
 		vote->position = n;
 		break;
 	case CALL_LATCH:
@@ -313,7 +314,7 @@ static bool
 decode_yes(const redisReply *answer, const struct call *call, struct vote *vote)
 {
 	int64_t first, last;
-	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW)
+	if (vote->op != CALL_ACQUIRE && vote->op != CALL_RENEW && vote->op != CALL_ADOPT)
 		return false;
 	if (!element_number(answer, 1, &first) || !element_number(answer, 2, &last) || first > last)
 		return false;
@@ -388,7 +389,8 @@ decode_limit(const redisReply *answer, const struct call *call, struct vote *vot
 static bool
 decode_name(const redisReply *answer, const struct call *call, struct vote *vote)
 {
-	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM || vote->op == CALL_LATCH;
+	bool timed = vote->op == CALL_ACQUIRE || vote->op == CALL_RECLAIM || vote->op == CALL_ADOPT ||
+		     vote->op == CALL_LATCH;
 	int64_t n;
 	if (reply_number(answer, &n))
 		return decode_number(n, call, vote);

@@ -1,0 +1,199 @@
+/*
+ * adopt: see lease.h. ledger.c recovers leases; seat.c and renew.c ask the masters to adopt them, and tell
+ * this file what these have said.
+ */
+#include "daemon/core/lease.h"
+
+#include "daemon/core/alloc.h"
+#include "daemon/core/call.h"
+#include "daemon/core/core_inner.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/semaphore.h"
+
+#include <assert.h>
+#include <string.h>
+
+#define OWNER_MAX (CALL_OWNER_SIZE - 1)
+
+/* ---- the text of the owners ---- */
+
+/* "<32 hexadecimal digits>:<1 to 13 digits of base 32>", as call_owner() writes it. */
+static bool
+owner_fits(struct slice owner)
+{
+	size_t id = CALL_DAEMON_ID_SIZE - 1;
+
+	if (owner.n < id + 2 || owner.n > OWNER_MAX || owner.p[id] != ':')
+		return false;
+	for (size_t i = 0; i < owner.n; i++) {
+		const char *digits = i < id ? "0123456789abcdef" : "0123456789abcdefghijklmnopqrstuv";
+
+		if (i != id && (owner.p[i] == '\0' || strchr(digits, owner.p[i]) == NULL))
+			return false;
+	}
+	return true;
+}
+
+/* Cuts the first owner off the text. */
+static struct slice
+owner_cut(struct slice *owners)
+{
+	const char *blank = memchr(owners->p, ' ', owners->n);
+	size_t n = blank == NULL ? owners->n : (size_t)(blank - owners->p), gone = n + (blank != NULL);
+	struct slice owner = {owners->p, n};
+
+	owners->p += gone;
+	owners->n -= gone;
+	return owner;
+}
+
+bool
+former_fits(struct slice owners)
+{
+	if (owners.n > 0 && owners.p[owners.n - 1] == ' ')
+		return false;
+	for (unsigned i = 0; i < FORMER_MAX && owners.n > 0; i++) {
+		if (!owner_fits(owner_cut(&owners)))
+			return false;
+	}
+	return owners.n == 0;
+}
+
+/* The owner in the ledger, and then its former owners. Of too many the oldest are dropped: what belongs to
+ * them runs out by itself. */
+static size_t
+former_write(const struct lease_past *past, char out[FORMER_MAX * CALL_OWNER_SIZE])
+{
+	size_t n = call_owner(past->daemon_id, past->attempt, out);
+	struct slice owners = past->former;
+
+	for (unsigned i = 1; i < FORMER_MAX && owners.n > 0; i++) {
+		struct slice owner = owner_cut(&owners);
+
+		out[n++] = ' ';
+		memcpy(out + n, owner.p, owner.n);
+		n += owner.n;
+	}
+	return n;
+}
+
+struct former *
+former_new(struct core *core, struct slice owners, uint8_t seats)
+{
+	struct former *former = freelist_new(core, sizeof(*former) + owners.n);
+
+	if (former == NULL)
+		return NULL;
+	memcpy(former->bytes, owners.p, owners.n);
+	former->owners = (struct slice){former->bytes, owners.n};
+	former->seats = seats;
+	return former;
+}
+
+/* ---- what the masters say ---- */
+
+void
+former_end(struct core *core, struct lease *l)
+{
+	struct former *former = lease_former(l);
+
+	/* Calls of this step may point into it. */
+	if (former != NULL) {
+		round_held(l)->former = NULL;
+		freelist_retire(core, &former->freed);
+	}
+}
+
+void
+seat_adopted(struct core *core, struct lease *l, unsigned master)
+{
+	struct former *former = lease_former(l);
+
+	if (former == NULL)
+		return;
+	former->seats &= (uint8_t) ~(1U << master);
+	if (former->seats == 0)
+		former_end(core, l);
+}
+
+struct slice
+lease_former_owners(const struct lease *l)
+{
+	const struct former *former = lease_former(l);
+
+	return former == NULL ? (struct slice){NULL, 0} : former->owners;
+}
+
+/* ---- recovery ---- */
+
+/* The lease of the name, or a new one of permits. */
+static struct lease *
+past_lease(struct core *core, struct resource *r, const struct lease_past *past)
+{
+	struct permit_lease *s;
+
+	if (r->limit == 0)
+		return &r->lease;
+	s = permit_lease_new(core, r);
+	if (s == NULL)
+		return NULL;
+	s->slots = slots_new(core, past->slots);
+	if (s->slots != NULL)
+		return &s->lease;
+	permit_lease_discard(core, s);
+	return NULL;
+}
+
+/* All masters count as having given it, until the deadline that the ledger says. */
+static void
+past_hold(struct core *core, struct lease *l, const struct lease_past *past, struct former *former)
+{
+	struct lease_held held = {.valid_ms = past->valid_ms,
+		.refresh_ms = past->valid_ms,
+		.token = past->token + 1,
+		.token_last = past->token,
+		.served = true,
+		.wanted = l->resource->rule->interop != INTEROP_NONE,
+		.told = past->kind};
+
+	l->kind = past->kind;
+	l->permits = past->permits;
+	l->term_ms = past->term_ms;
+	(void)round_new(core, l);
+	l->round->asked = past->kind;
+	l->round->reached = past->token;
+	l->ours = former->seats;
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		seat_of(l, i)->valid_ms = past->valid_ms;
+	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
+	*round_held(l) =
+		(struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms, .former = former};
+	renew_begin(core, l);
+}
+
+struct lease *
+lease_recover(struct core *core, struct resource *r, const struct lease_past *past)
+{
+	char owners[FORMER_MAX * CALL_OWNER_SIZE];
+	uint8_t all = (uint8_t)((1U << core->settings.masters) - 1);
+	struct lease *l = past_lease(core, r, past);
+	struct former *former;
+
+	assert(former_fits(past->former) && past->token > 0 && past->term_ms > 0);
+	assert(past->valid_ms > core->now.ms && past->valid_ms <= core->now.ms + past->term_ms);
+	assert((past->kind == KIND_PERMITS) == (r->limit > 0) && past->permits <= r->limit);
+	if (l == NULL)
+		return NULL;
+	assert(l->state == LEASE_NONE && l->round == NULL);
+	former = former_new(core, (struct slice){owners, former_write(past, owners)}, all);
+	l->attempt = core_attempt(core);
+	if (former == NULL || (r->limit > 0 && !permit_lease_add(core, permit_lease_of(l)))) {
+		if (former != NULL)
+			freelist_retire(core, &former->freed);
+		if (r->limit > 0)
+			permit_lease_discard(core, permit_lease_of(l));
+		return NULL;
+	}
+	past_hold(core, l, past, former);
+	return l;
+}
