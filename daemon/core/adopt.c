@@ -7,6 +7,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/call.h"
 #include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/semaphore.h"
 
@@ -101,6 +102,7 @@ former_end(struct core *core, struct lease *l)
 	if (former != NULL) {
 		round_held(l)->former = NULL;
 		freelist_retire(core, &former->freed);
+		ledger_lease(core, l);
 	}
 }
 

@@ -6,6 +6,7 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
 #include "proto/escape.h"
@@ -101,10 +102,12 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 		grace_begin(core, s);
 	/* From now on, show the process that keeps the session, not the one that is gone. When this daemon
 	 * ends, the process is no longer watched. */
-	if (s->process.pid != 0 && core->drain != DRAIN_ENDS)
+	if (s->process.pid != 0 && core->drain != DRAIN_ENDS) {
 		s->peer.pid = s->process.pid;
-	else if (!kept)
+		ledger_session(core, s);
+	} else if (!kept) {
 		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);
+	}
 }
 
 static void

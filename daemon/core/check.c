@@ -119,6 +119,8 @@ check_lease(struct check *c, const struct core *core, const struct lease *l, int
 		check_unreleased(c, core, l);
 		check_held(c, core, l, now_ms);
 	}
+	/* It is in the ledger for its durable holds. */
+	HOLDS(c, l->entered == (l->grants != NULL && l->grants->durable));
 }
 
 /* If there are waiters, a hold, a lease under way or the return of the master will serve them. A name that is
@@ -165,7 +167,10 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 static void
 check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 {
+	const struct session *s = g->session;
+
 	HOLDS(c, g->count >= 1 && g->token > 0);
+	HOLDS(c, g->durable == (s != NULL && s->durable && !g->untold && part_of(g) == NULL));
 	HOLDS(c, grant_terms(g) == NULL || g->terms->grant == g);
 	HOLDS(c, grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
@@ -189,6 +194,7 @@ check_grants(struct check *c, const struct lease *l, int64_t now_ms, struct core
 		HOLDS(c, g->kind == l->kind || (g->kind == KIND_SHARED && l->kind == KIND_EXCLUSIVE));
 		check_grant(c, g, now_ms);
 		HOLDS(c, part_of(g) == NULL || l->resource->parts);
+		HOLDS(c, !g->durable || g == l->grants || g->before->durable);
 		seen->withheld += g->session == NULL;
 	}
 }
@@ -344,6 +350,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 			waiters++;
 		}
 		HOLDS(c, grants == s->grant_count && waiters == s->waiter_count);
+		HOLDS(c, s->durable == (s->grace_ms > 0 || s->process.pid != 0));
 		HOLDS(c, s->onloss != ONLOSS_PUSH || conn_speaks(core, s->push_conn, s));
 		HOLDS(c, s->conn_count > 0 || s->process.pid != 0 || timer_is_armed(&s->grace_timer));
 		seen->graces += s->grace_ms > 0;

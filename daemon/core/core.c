@@ -98,6 +98,7 @@ core_free(struct core *core)
 {
 	if (core == NULL)
 		return;
+	core->ledger = NULL;
 	free_resources(core);
 	latch_free_all(core);
 	latch_quota_free_all(core);

@@ -102,6 +102,7 @@ struct core {
 	struct freelist_row freelist[FREELIST_ROWS];
 	uint64_t freelist_used;          /* a bit for each row with dead items */
 	struct actions *actions;         /* of the running step */
+	struct buffer *ledger;           /* its entries go here; NULL: none is kept (ledger.h) */
 	struct now now;                  /* of the running step */
 	uint64_t random;                 /* jitter of the running step */
 	unsigned drew;                   /* random numbers that the step has drawn */

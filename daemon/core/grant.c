@@ -5,6 +5,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
@@ -292,6 +293,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	}
 	grant_join(core, g);
 	grant_answer(core, w, g);
+	if (s->durable || l->entered)
+		ledger_hold(core, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
 	queue_remove(core, w);
 	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
@@ -326,12 +329,13 @@ grant_find(const struct core *core, const struct resource *r, struct session *s,
 }
 
 bool
-grant_claim(struct grant *g)
+grant_claim(struct core *core, struct grant *g)
 {
-	bool untold = g->untold;
-
+	if (!g->untold)
+		return false;
 	g->untold = false;
-	return untold;
+	ledger_hold(core, g);
+	return true;
 }
 
 /* Until when the hold is surely good. */
@@ -366,6 +370,8 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
 	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
+	if (g->durable)
+		ledger_hold(core, g);
 }
 
 void
@@ -374,6 +380,8 @@ grant_share(struct core *core, struct grant *g)
 	if (g->kind != KIND_EXCLUSIVE)
 		return;
 	g->kind = KIND_SHARED;
+	if (g->durable)
+		ledger_hold(core, g);
 	dirty_add(core, g->lease->resource);
 }
 
@@ -433,11 +441,22 @@ grant_end(struct core *core, struct grant *g)
 	}
 	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
+	if (l->entered)
+		ledger_hold_gone(core, l, g);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
 		permit_lease_released(l);
 	dirty_add(core, r);
 	freelist_retire(core, &g->freed);
+}
+
+void
+grant_leave(struct core *core, struct grant *g)
+{
+	if (--g->count == 0)
+		grant_release(core, g);
+	else if (g->durable)
+		ledger_hold(core, g);
 }
 
 void
@@ -490,6 +509,8 @@ grant_abandon(struct core *core, struct grant *g)
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	timer_arm(&core->timers, &t->timer, until_ms);
+	if (g->lease->entered)
+		ledger_hold(core, g);
 	dirty_add(core, g->lease->resource);
 	return until_ms - core->now.ms;
 }

@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 struct command;
+struct conn;
 struct core;
 struct lease;
 struct part;
@@ -60,6 +61,7 @@ struct last_holder {
 struct grant {
 	struct freelist_link freed;
 	uint8_t owner_n;
+	bool durable; /* it is in the ledger (ledger.h) */
 	uint16_t why_n : 11;
 	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
 	bool bounded : 1;   /* it has terms */
@@ -138,7 +140,7 @@ struct grant *grant_with(const struct resource *r, int64_t token);
 
 /* The session shows that it knows of the hold, by a repeated LOCK or another verb. True: it had not been
  * told. */
-bool grant_claim(struct grant *g);
+bool grant_claim(struct core *core, struct grant *g);
 
 /* The bounds of the hold; NULL: none. */
 static inline struct terms *
@@ -178,6 +180,9 @@ int64_t grant_relied_ms(const struct grant *g);
 
 /* DOWNGRADE: readers may join from now on. */
 void grant_share(struct core *core, struct grant *g);
+
+/* UNLOCK: it was entered once less; the last time, it is released. */
+void grant_leave(struct core *core, struct grant *g);
 
 void grant_release(struct core *core, struct grant *g);
 void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);
@@ -253,9 +258,13 @@ struct slice loss_owner(const struct loss *loss);
 bool loss_put(struct core *core, struct session *s, struct slice name, struct slice owner,
 	enum loss_reason reason, bool told, int64_t token);
 
+/* The same; and forgets the oldest if there are too many. Out of memory, the hold is simply gone. */
+void loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
+	enum loss_reason reason, bool told, int64_t token);
+
 /* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
  * answer, for a request with several names; n == 0: the request has one name. */
-void loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name);
+void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name);
 
 void loss_forget(struct core *core, struct session *s, struct loss *loss);
 void loss_forget_all(struct core *core, struct session *s);

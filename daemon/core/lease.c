@@ -134,6 +134,7 @@ lease_arm(struct core *core, struct lease *l)
 void
 lease_end(struct core *core, struct lease *l, enum lease_rest rest)
 {
+	assert(!l->entered);
 	timer_cancel(&core->timers, &l->timer);
 	round_end(core, l);
 	lease_move(core, l, LEASE_NONE, &(union lease_data){.none = {rest}});

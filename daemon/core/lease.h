@@ -157,7 +157,8 @@ union lease_data {
 struct lease {
 	struct resource *resource;
 	struct round *round;  /* NULL: none, the lease is at rest */
-	struct grant *grants; /* holds on this lease, oldest first; a list of utlist.h */
+	struct grant *grants; /* holds on this lease: the durable ones first (ledger.h), else the oldest; a
+				 list of utlist.h */
 	uint64_t attempt;
 	union lease_data data; /* of its state: reached by lease_held() and the like alone */
 	int32_t term_ms;       /* the term that the last round asked for; the rule may have changed since */
@@ -170,6 +171,7 @@ struct lease {
 	bool queued : 1;          /* this daemon may have a place in the queue at the queue master */
 	bool patient : 1;         /* the last acquire asked for a place in the queue */
 	bool grown : 1;           /* the number of masters has grown since the lease was made */
+	bool entered : 1;         /* it is in the ledger (ledger.h) */
 	enum kind kind : 8;       /* what is asked for, and what we count the lease as from then on */
 	struct seat within[];     /* its seats, as many as there were masters then; see seat_of() */
 };

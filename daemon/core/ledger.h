@@ -3,50 +3,132 @@
  *
  *     core_step() ──▶ entries ──driver──▶ the file ──crash──▶ core_recover() ──▶ core of the next process
  *
- * Durable is a session that has a grace or is bound to a process, what it has lost and not been told, its
- * holds that it has been told of, and the leases on which these stand. Nothing else is in the ledger: not a
- * wait, not an MLOCK that has no answer, not a hold whose client does not know it.
+ * A session is durable if it has a grace or is bound to a process. In the ledger are durable sessions, what
+ * they have lost, the holds that they have been told of, and the leases on which these stand. Nothing else
+ * is: not a wait, not an MLOCK without an answer, not a hold that its client does not know.
  *
- * An entry says all of one session or of one lease, and replaces the entry before it about the same; or it
- * says that the session or the lease is gone. So the ledger is the last entry about each. It begins with one
- * record that says whose it is (RECORD_LEDGER: namespace, daemon-id, format of the numbers).
+ * An entry says all of one thing and replaces the entry before it about the same, or it says that the thing
+ * is gone. So the ledger is the last entry about each. Its first record says whose it is.
  *
- *     SESSION id … LOSS…                    SESSION_GONE id
- *     LEDGER_LEASE attempt … GRANT…         LEASE_GONE attempt
+ *     LEDGER namespace daemon-id
+ *     LEDGER_SESSION id …                      SESSION_GONE id                   and its losses
+ *     LEDGER_LOSS session name tag …           LOSS_GONE session name tag
+ *     LEDGER_LEASE attempt name …              LEASE_GONE attempt                and its holds
+ *     LEDGER_HOLD attempt token session …      HOLD_GONE attempt token
  *
- * A hold of a session that is not durable, on a lease that is in the ledger for another hold (shared), is
- * saved as withheld until the deadline that its client has been told: its client may still rely on it.
+ * On a lease with durable holds there may be others: of sessions that are not durable, or withheld. Of them
+ * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
+ * each, whatever it holds besides.
  *
  * The driver writes the entries of a step before it carries out the actions of that step. So what a client
- * has been told is in the ledger; what is in the ledger may not have been told.
+ * has been told is in the ledger; what is in the ledger may not have been told. An entry is written at once,
+ * when its thing changes: the last one of a step counts.
  *
  * The process that recovers has another daemon-id. Its leases are held until the deadline that the ledger
- * says, at all masters under the owner before (struct former); CALL_ADOPT replaces exactly that owner by the
- * new one. What a majority does not adopt is lost as any lease that cannot be renewed. So of two processes
- * with the same ledger at most one keeps a lease, and the other is told.
+ * says, at all masters under the owner before (adopt.c); CALL_ADOPT replaces exactly that owner by the new
+ * one. What a majority does not adopt is lost as any lease that cannot be renewed. So of two processes with
+ * the same ledger at most one keeps a lease, and the other is told.
  */
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
 
-#include "daemon/core/map.h"
-#include "proto/buffer.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/session.h"
+#include "proto/command.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct core;
-struct lease;
-struct resource;
-struct session;
 
-/* Something about the session that is in its entry has changed. Nothing happens if it is not durable and was
- * not, or if no ledger is kept. */
+/*
+ * What is in the ledger is marked in the things themselves (session.durable, grant.durable, lease.entered),
+ * whether a ledger is kept or not. Something that is not durable only pays for a look at the mark.
+ */
+
+/* Its grace or its process has changed, or something else in its entry. */
 void ledger_session(struct core *core, struct session *s);
+/* It ends, and has neither holds nor losses any more. */
 void ledger_session_gone(struct core *core, struct session *s);
 
-/* scheduler.c: something about this name has changed. */
-void ledger_resource(struct core *core, struct resource *r);
-/* The lease ends, or stands on another attempt from now on. */
-void ledger_lease_gone(struct core *core, struct lease *l);
+/* Of a durable session: the loss is new, or has been told; or it is about to be forgotten. */
+void ledger_loss(struct core *core, const struct session *s, const struct loss *loss);
+void ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss);
+
+/* The hold has changed, or its session is told of it, or it is withheld from now on. */
+void ledger_hold(struct core *core, struct grant *g);
+/* It has ended, and is on its lease no more. */
+void ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g);
+
+/* The lease is in the ledger, and has changed. */
+void ledger_lease(struct core *core, const struct lease *l);
+
+/* A core has been loaded or recovered: marks what is durable. */
+void ledger_mark(struct core *core);
+
+/* ---- entries, in both directions ---- */
+
+struct session_entry {
+	session_id id;
+	struct peer peer;
+	bool has_secret;
+	uint64_t secret[2];
+	enum onloss onloss; /* a connection that gets pushes does not outlive the process */
+	int64_t opened_ms;
+	int64_t grace_ms;
+	int64_t heartbeat_ms;
+	struct process process;
+};
+
+struct loss_entry {
+	session_id session;
+	struct slice name;
+	struct slice owner;
+	enum loss_reason reason;
+	bool told;
+	int64_t token;
+};
+
+struct lease_entry {
+	uint64_t attempt;
+	struct slice name;
+	int64_t limit; /* of the name */
+	enum kind kind;
+	int64_t permits;
+	struct slice slots;
+	const char *key;
+	enum interop interop;
+	int64_t valid_ms;    /* surely held until then */
+	int64_t told_ms;     /* a holder may have been told so; >= valid_ms */
+	int64_t newest;      /* the newest of its tokens */
+	struct slice former; /* its former owners */
+	int64_t others_ms;   /* the holds that are not in the ledger: withheld until then, or, with
+				TIMER_NEVER, a client may rely on one until told_ms; 0: there are none */
+};
+
+struct hold_entry {
+	uint64_t attempt;
+	int64_t token;
+	session_id session;
+	struct slice owner;
+	struct slice why;
+	enum kind kind;
+	int64_t count;
+	int64_t granted_ms;
+	int64_t ends_ms;    /* by LEASE or MAXHOLD; or TIMER_NEVER */
+	int64_t ceiling_ms; /* by MAXHOLD; or TIMER_NEVER */
+	bool leased;
+	enum loss_reason ends_why; /* ends_ms: LEASE or MAXHOLD */
+};
+
+void ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id);
+void ledger_session_fields(struct record *r, struct session_entry *e);
+void ledger_loss_fields(struct record *r, struct loss_entry *e);
+void ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e);
+void ledger_hold_fields(struct record *r, struct hold_entry *e);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
@@ -108,6 +109,7 @@ loss_owner(const struct loss *loss)
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
+	ledger_loss_gone(core, s, loss);
 	HASH_DELETE(hh, s->losses, loss);
 	user_remind(s, -1);
 	freelist_retire(core, &loss->freed);
@@ -151,16 +153,15 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 		return false;
 	}
 	user_remind(s, 1);
+	ledger_loss(core, s, loss);
 	return true;
 }
 
-/* Out of memory, the hold is simply gone: NOTHELD instead of LOST. */
-static void
-loss_remember(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool told)
+void
+loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
+	enum loss_reason reason, bool told, int64_t token)
 {
-	struct slice name = resource_name(g->lease->resource);
-
-	if (loss_put(core, s, name, grant_owner(g), reason, told, g->token) && loss_is_one_too_many(core, s))
+	if (loss_put(core, s, name, owner, reason, told, token) && loss_is_one_too_many(core, s))
 		loss_forget(core, s, s->losses);
 }
 
@@ -182,7 +183,8 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 	bool push = tell && s->onloss == ONLOSS_PUSH;
 	struct conn *conn;
 
-	loss_remember(core, s, g, reason, push || !tell);
+	loss_remember(
+		core, s, resource_name(g->lease->resource), grant_owner(g), reason, push || !tell, g->token);
 	if (push)
 		loss_push(core, s->push_conn, g, reason);
 	if (!tell || s->onloss != ONLOSS_CLOSE)
@@ -192,15 +194,18 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 }
 
 void
-loss_answer(struct core *core, conn_id conn, struct loss *loss, struct slice name)
+loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name)
 {
 	char of[2 * NAME_BYTES_MAX] = "";
 
 	if (name.n > 0)
 		(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
-	emit_error(core, conn, CODE_LOST, "%s %s, token %lld%s%s", loss_word(loss->reason),
+	emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld%s%s", loss_word(loss->reason),
 		loss_text(loss->reason), (long long)loss->token, name.n > 0 ? " of " : "", of);
+	if (loss->told)
+		return;
 	loss->told = true;
+	ledger_loss(core, conn->session, loss);
 }
 
 /* ---- reentering ---- */
@@ -217,7 +222,8 @@ static void
 reenter(struct core *core, struct grant *g, const struct reentry *reentry, struct reply *out)
 {
 	/* If its client was not told of the grant, this LOCK is not another entry. */
-	bool untold = grant_claim(g) && g->kind == reentry->kind && g->lease->permits == reentry->permits;
+	bool untold =
+		grant_claim(core, g) && g->kind == reentry->kind && g->lease->permits == reentry->permits;
 	long long token = g->token;
 
 	if (g->kind == KIND_SHARED && reentry->kind == KIND_EXCLUSIVE) {
@@ -237,6 +243,8 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 			(unsigned long)g->count);
 	} else {
 		g->count += !untold;
+		if (g->durable && !untold)
+			ledger_hold(core, g);
 		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};
 		if (reentry->validity) {
 			out->type = REPLY_VALIDITY;

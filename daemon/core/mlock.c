@@ -9,6 +9,7 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
@@ -147,6 +148,8 @@ mlock_answer(struct core *core, struct mlock *b)
 		b->tokens[p->place] = g->token;
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms);
+		if (g->session->durable)
+			ledger_hold(core, g);
 	}
 	emit_reply(core, b->conn->id, &reply);
 	mlock_end(core, b);
@@ -492,7 +495,7 @@ mlock_reminds(struct core *core, const struct conn *conn, const struct command *
 
 		if (loss == NULL || loss->told)
 			continue;
-		loss_answer(core, conn->id, loss, c->names[i]);
+		loss_answer(core, conn, loss, c->names[i]);
 		return true;
 	}
 	return false;
@@ -546,9 +549,8 @@ mlock_munlock(struct core *core, struct conn *conn, const struct command *c)
 		if (g == NULL)
 			continue;
 		given++;
-		(void)grant_claim(g);
-		if (--g->count == 0)
-			grant_release(core, g);
+		(void)grant_claim(core, g);
+		grant_leave(core, g);
 	}
 	emit_int(core, conn->id, given);
 }

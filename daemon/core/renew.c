@@ -6,6 +6,7 @@
 
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
@@ -151,6 +152,7 @@ renew_shared(struct core *core, struct lease *l)
 	assert(l->kind == KIND_EXCLUSIVE && l->grants != NULL && !lease_written(l));
 	l->kind = KIND_SHARED;
 	lease_held(l)->wanted = false;
+	ledger_lease(core, l);
 	renew_begin(core, l);
 }
 
@@ -285,6 +287,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
+	int64_t valid_ms = held->valid_ms, newest = round_newest(l);
 	bool yes = vote->outcome == OUTCOME_YES;
 
 	assert(!l->round->questions[vote->master].asking);
@@ -308,6 +311,8 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if (yes && (!seat_is_ours(l, vote->master) ||
 			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
 		held->refresh_ms = core->now.ms;
+	if (held->valid_ms != valid_ms || round_newest(l) != newest)
+		ledger_lease(core, l);
 	lease_arm(core, l);
 	lease_quiet(core, l);
 	dirty_add(core, l->resource);
@@ -327,8 +332,10 @@ renew_shortened(struct core *core, struct lease *l)
 	assert(lease_told_ms(l) > valid_ms);
 	if (valid_ms <= core->now.ms)
 		renew_lost(core, l, LOSS_EXPIRED);
-	else
+	else {
+		ledger_lease(core, l);
 		lease_arm(core, l);
+	}
 }
 
 void

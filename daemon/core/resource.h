@@ -75,7 +75,7 @@ void resource_forget(struct core *core, struct resource *r);
  * any number. */
 struct lease *resource_next_lease(const struct resource *r, const struct lease *l);
 
-/* The hold of r after this one, oldest first; NULL: the first one, or there is none. */
+/* The hold of r after this one, in their order on each lease; NULL: the first one, or there is none. */
 struct grant *resource_next_grant(const struct resource *r, const struct grant *g);
 
 /* The link to the master for a name, with a resource or without. */

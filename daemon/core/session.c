@@ -7,6 +7,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
@@ -60,8 +61,10 @@ session_bind(struct core *core, struct session *s, const struct process *process
 	assert(s->process.pid == 0 && process->pid != 0);
 	s->process = *process;
 	HASH_ADD(hh_process, core->bound, process, sizeof(s->process), s);
-	if (s->hh_process.tbl != NULL)
+	if (s->hh_process.tbl != NULL) {
+		ledger_session(core, s);
 		return true;
+	}
 	memset(&s->process, 0, sizeof(s->process));
 	return false;
 }
@@ -121,6 +124,7 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 	/* If another user has no room for it, the session stays with its user. */
 	if (!user_change(core, s))
 		s->peer.user = before.user;
+	ledger_session(core, s);
 }
 
 bool
@@ -165,6 +169,7 @@ session_unbind(struct core *core, struct session *s)
 		return;
 	session_remove_bound(core, s);
 	memset(&s->process, 0, sizeof(s->process));
+	ledger_session(core, s);
 }
 
 void
@@ -197,6 +202,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	session_unbind(core, s);
 	if (s->grace_ms > 0)
 		user_grace_leave(core, s);
+	ledger_session_gone(core, s);
 	user_quit(core, s);
 	deadlock_forget(core, s);
 	core->heartbeats -= s->heartbeat_ms > 0;
@@ -220,6 +226,7 @@ session_secret(struct core *core, struct conn *conn)
 		s->secret[1] = core->now.random[1];
 		core->drew = 2;
 		s->has_secret = true;
+		ledger_session(core, s);
 	}
 	(void)snprintf(reply.text, sizeof(reply.text), "%016llx%016llx%016llx", (unsigned long long)s->id,
 		(unsigned long long)s->secret[0], (unsigned long long)s->secret[1]);
@@ -262,6 +269,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 {
 	conn->session->onloss = onloss;
 	conn->session->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
+	ledger_session(core, conn->session);
 	emit_ok(core, conn->id);
 }
 
@@ -289,10 +297,12 @@ grace_set(struct core *core, struct conn *conn, int64_t ms)
 		if (!user_grace_enter(core, conn))
 			return;
 	}
-	if (ms > 0)
+	if (ms > 0) {
 		s->grace_ms = ms;
-	else
+		ledger_session(core, s);
+	} else {
 		grace_drop(core, s);
+	}
 	session_secret(core, conn);
 }
 
@@ -308,19 +318,34 @@ grace_drop(struct core *core, struct session *s)
 	if (s->grace_ms > 0)
 		user_grace_leave(core, s);
 	s->grace_ms = 0;
+	ledger_session(core, s);
+}
+
+/* The client cannot be told more than it was told by now. */
+static void
+grace_detach(struct core *core, struct session *s)
+{
+	struct grant *g;
+
+	assert(s->conn_count == 0 && s->grace_ms > 0);
+	LIST_FOREACH (g, &s->grants, in_session)
+		grant_tell_no_more(core, g);
+	grace_arm(core, s);
 }
 
 void
 grace_begin(struct core *core, struct session *s)
 {
-	struct grant *g;
-
-	assert(s->conn_count == 0 && s->grace_ms > 0);
-	/* The client cannot be told more than it was told by now. */
-	LIST_FOREACH (g, &s->grants, in_session)
-		grant_tell_no_more(core, g);
+	grace_detach(core, s);
 	emit_note(core, NOTE_DETACHED, NULL, s, 0, s->grace_ms, NULL);
-	grace_arm(core, s);
+}
+
+void
+session_recover(struct core *core, struct session *s)
+{
+	if (s->grace_ms > 0)
+		grace_detach(core, s);
+	heartbeat_begin(core, s);
 }
 
 void
@@ -431,6 +456,7 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 	s->heartbeat_ms = ms;
 	s->heartbeat_look_ms = 0;
 	heartbeat_arm(core, s);
+	ledger_session(core, s);
 	emit_ok(core, conn->id);
 }
 

@@ -45,6 +45,7 @@ struct session {
 	struct freelist_link freed;
 	bool has_secret;
 	bool deferred; /* a search for a deadlock is put off */
+	bool durable;  /* it is in the ledger (ledger.h) */
 	enum onloss onloss;
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
@@ -103,6 +104,9 @@ void session_clear(struct core *core, struct session *s, enum end end);
  * most; and again if that look is late. *look_ms is state between the calls, 0 at first.
  */
 bool session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, int64_t ms);
+
+/* It comes from a ledger, with its holds: its connections are lost as of now, and it was heard. */
+void session_recover(struct core *core, struct session *s);
 
 /* It is bound to this process, to which no other session is. False: out of memory. */
 bool session_bind(struct core *core, struct session *s, const struct process *process)

@@ -5,6 +5,7 @@
 
 #include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/timers.h"
@@ -263,6 +264,7 @@ load_rest(struct state_loader *l, int64_t lease_max_ms)
 		return;
 	if (!attempts_differ(core))
 		record_fail(l->r, "two of its leases are one, or there is no memory for it");
+	ledger_mark(core);
 	wrong = core_wrong(core, l->saved_ms);
 	if (wrong != NULL)
 		record_fail(l->r, "it contradicts itself: %s", wrong);

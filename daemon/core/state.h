@@ -19,11 +19,15 @@
 
 #include "daemon/core/call.h"
 #include "daemon/core/core.h"
+#include "proto/command.h"
 #include "proto/record.h"
 #include "proto/slice.h"
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+struct grant;
 struct latch;
 struct lease;
 struct resource;
@@ -58,6 +62,9 @@ struct state_loader {
  */
 
 /* ---- fields that several nouns have, in both directions; state.c ---- */
+
+#define STATE_TOKEN_MAX (INT64_C(1) << 60)              /* of all tokens: sums of a few do not overflow */
+#define STATE_SLOTS_MAX (6 * (size_t)COMMAND_LIMIT_MAX) /* bytes of a text of slots */
 
 /* A time; TIMER_NEVER: none. Far from overflow. */
 int64_t state_time(struct record *r, int64_t at_ms);
@@ -96,6 +103,13 @@ void state_load_release(struct state_loader *l);
 void state_save_grants(struct core *core, struct record *r, struct lease *l);
 void state_save_waiters(struct core *core, struct record *r, struct resource *name);
 void state_load_grant(struct state_loader *l);
+/* A hold with these texts that is on no lease's list yet; NULL: out of memory. */
+struct grant *state_grant_make(struct core *core, struct lease *l, struct slice owner, struct slice why)
+	__attribute__((warn_unused_result));
+/* Whether its lease can have it beside those that it has: check.c asserts the same of the whole. */
+bool state_grant_fits(const struct grant *g);
+/* It is withheld, and counts for this user from now on. False: out of memory. */
+bool state_grant_left(struct core *core, struct grant *g, uint64_t user) __attribute__((warn_unused_result));
 void state_load_waiter(struct state_loader *l);
 
 /* state_master.c: the set of masters, its slots, and the servers that slots were before. */

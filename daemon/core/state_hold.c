@@ -17,19 +17,18 @@
 
 /* ---- a hold ---- */
 
-static void
-left_count(struct core *core, struct record *r, struct grant *g, uint64_t user)
+bool
+state_grant_left(struct core *core, struct grant *g, uint64_t user)
 {
 	struct user *u = user_get(core, user);
 	int64_t locks = user_locks(g->lease->permits);
 
-	if (u == NULL) {
-		record_no_memory(r);
-		return;
-	}
+	if (u == NULL)
+		return false;
 	g->left_by = u;
 	u->locks += locks;
 	u->withheld += locks;
+	return true;
 }
 
 /* A withheld hold: its user, and the client that had it. */
@@ -44,7 +43,8 @@ left_fields(struct core *core, struct record *r, struct grant *g)
 	if (record_loads(r) && !r->failed) {
 		/* Without memory the client is not shown. */
 		g->last = known ? freelist_new(core, sizeof(*g->last)) : NULL;
-		left_count(core, r, g, user);
+		if (!state_grant_left(core, g, user))
+			record_no_memory(r);
 	}
 	if (known && g->last != NULL)
 		peer_fields(r, &g->last->peer);
@@ -90,10 +90,11 @@ grant_head(struct record *r, uint64_t *session, struct slice *owner, struct slic
 	state_why(r, why);
 }
 
-/* Whether the lease can have this hold, too: check.c asserts the same of the whole. */
-static bool
-grant_fits(const struct lease *l, const struct grant *g)
+bool
+state_grant_fits(const struct grant *g)
 {
+	const struct lease *l = g->lease;
+
 	if (l->state != LEASE_HELD || (l->grants != NULL && l->grants->kind != KIND_SHARED) || g->token == 0)
 		return false;
 	if (g->session == NULL && (!g->bounded || g->untold))
@@ -104,10 +105,10 @@ grant_fits(const struct lease *l, const struct grant *g)
 	       (g->kind == KIND_EXCLUSIVE && l->kind == KIND_EXCLUSIVE && l->grants == NULL);
 }
 
-static struct grant *
-grant_load(struct state_loader *l, uint64_t session, struct slice owner, struct slice why)
+struct grant *
+state_grant_make(struct core *core, struct lease *l, struct slice owner, struct slice why)
 {
-	struct grant *g = freelist_new(l->core, offsetof(struct grant, bytes) + owner.n + why.n);
+	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + owner.n + why.n);
 
 	if (g == NULL)
 		return NULL;
@@ -117,9 +118,19 @@ grant_load(struct state_loader *l, uint64_t session, struct slice owner, struct 
 		memcpy(g->bytes + owner.n, why.p, why.n);
 	g->owner_n = (uint8_t)owner.n;
 	g->why_n = why.n & GRANT_WHY_MAX;
-	g->lease = l->lease;
-	g->session = session == 0 ? NULL : session_find(l->core, session);
+	g->lease = l;
 	g->count = 1;
+	return g;
+}
+
+static struct grant *
+grant_load(struct state_loader *l, uint64_t session, struct slice owner, struct slice why)
+{
+	struct grant *g = state_grant_make(l->core, l->lease, owner, why);
+
+	if (g == NULL)
+		return NULL;
+	g->session = session == 0 ? NULL : session_find(l->core, session);
 	grant_fields(l->core, l->r, g);
 	return g;
 }
@@ -134,7 +145,7 @@ state_load_grant(struct state_loader *l)
 	grant_head(l->r, &session, &owner, &why);
 	if (!l->r->failed && l->lease != NULL && (session == 0 || session_find(l->core, session) != NULL))
 		g = grant_load(l, session, owner, why);
-	if (g == NULL || l->r->failed || !grant_fits(l->lease, g)) {
+	if (g == NULL || l->r->failed || !state_grant_fits(g)) {
 		record_fail(l->r, "a hold of it cannot be, or there is no memory for it");
 		if (g != NULL)
 			grant_free(g);

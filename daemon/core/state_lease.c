@@ -20,13 +20,10 @@
 #include <string.h>
 #include <utlist.h>
 
-#define TOKEN_MAX (INT64_C(1) << 60)              /* of all tokens: sums of a few do not overflow */
-#define SLOTS_MAX (6 * (size_t)COMMAND_LIMIT_MAX) /* bytes of a text of slots */
-
 static int64_t
 token_field(struct record *r, int64_t token)
 {
-	return record_range(r, token, 0, TOKEN_MAX);
+	return record_range(r, token, 0, STATE_TOKEN_MAX);
 }
 
 /* ---- a round ---- */
@@ -40,17 +37,17 @@ question_fields(struct record *r, struct question *q)
 	record_unsigned(r, &q->holder);
 	record_unsigned(r, &q->slots);
 	q->token_first = token_field(r, q->token_first);
-	q->token_last = record_range(r, q->token_last, q->token_first, TOKEN_MAX);
+	q->token_last = record_range(r, q->token_last, q->token_first, STATE_TOKEN_MAX);
 }
 
 static void
 round_held_fields(struct record *r, struct round_held *t)
 {
 	t->spare_first = token_field(r, t->spare_first);
-	t->spare_last = record_range(r, t->spare_last, t->spare_first, TOKEN_MAX);
+	t->spare_last = record_range(r, t->spare_last, t->spare_first, STATE_TOKEN_MAX);
 	t->wanted_ms = state_time(r, t->wanted_ms);
 	t->heard_ms = state_time(r, t->heard_ms);
-	t->streak = record_range(r, t->streak, 0, TOKEN_MAX);
+	t->streak = record_range(r, t->streak, 0, STATE_TOKEN_MAX);
 	t->line_ms = state_time(r, t->line_ms);
 	t->told_ms = state_time(r, t->told_ms);
 }
@@ -278,7 +275,7 @@ slots_field(struct core *core, struct record *r, struct slots **slots)
 	struct slice text =
 		*slots == NULL ? (struct slice){NULL, 0} : (struct slice){(*slots)->bytes, (*slots)->n};
 
-	record_bytes(r, &text, SLOTS_MAX);
+	record_bytes(r, &text, STATE_SLOTS_MAX);
 	if (!record_loads(r) || text.n == 0)
 		return;
 	*slots = slots_new(core, text);
@@ -467,7 +464,7 @@ release_head_fields(const struct core *core, struct record *r, struct release_he
 	record_unsigned(r, &h->of.attempt);
 	h->of.master = (uint64_t)record_range(r, (int64_t)h->of.master, 0, core->settings.masters - 1);
 	state_name(r, &h->name);
-	record_bytes(r, &h->slots, SLOTS_MAX);
+	record_bytes(r, &h->slots, STATE_SLOTS_MAX);
 }
 
 static struct release *

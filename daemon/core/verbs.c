@@ -125,7 +125,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	}
 	/* The client has not been told of the loss, and may still act as the holder. */
 	if (loss != NULL && !loss->told) {
-		loss_answer(core, conn->id, loss, (struct slice){0});
+		loss_answer(core, conn, loss, (struct slice){0});
 		return;
 	}
 	again = grace_find(conn->session, c);
@@ -161,7 +161,7 @@ static void
 answer_not_held(struct core *core, const struct conn *conn, const struct command *c, struct loss *loss)
 {
 	if (loss != NULL)
-		loss_answer(core, conn->id, loss, (struct slice){0});
+		loss_answer(core, conn, loss, (struct slice){0});
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "this session does not hold it%s",
 			c->owner.n > 0 ? " with this OWNER" : "");
@@ -180,12 +180,12 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 
 /* The hold that a verb is about. A session that names it knows of it. */
 static struct grant *
-verb_hold(const struct core *core, const struct conn *conn, const struct command *c)
+verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {
 	struct grant *g = grant_find(core, names_find(&core->names, c->name), conn->session, c->owner);
 
 	if (g != NULL)
-		(void)grant_claim(g);
+		(void)grant_claim(core, g);
 	return g;
 }
 
@@ -204,8 +204,7 @@ verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	emit_int(core, conn->id, g->count - 1);
-	if (--g->count == 0)
-		grant_release(core, g);
+	grant_leave(core, g);
 }
 
 static void

@@ -1,0 +1,462 @@
+/*
+ * ledger: see ledger.h. Writes the entries; recover.c reads them. Nothing here decides anything about
+ * sessions or leases.
+ */
+#include "daemon/core/ledger.h"
+
+#include "daemon/core/core_inner.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/state.h"
+#include "daemon/core/timers.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <utlist.h>
+
+/* ---- entries, in both directions: what identifies a thing comes first ---- */
+
+void
+ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id)
+{
+	record_bytes(r, namespace_, UINT16_MAX);
+	record_bytes(r, daemon_id, CALL_DAEMON_ID_SIZE - 1);
+}
+
+void
+ledger_session_fields(struct record *r, struct session_entry *e)
+{
+	record_unsigned(r, &e->id);
+	peer_fields(r, &e->peer);
+	record_flag(r, &e->has_secret);
+	record_unsigned(r, &e->secret[0]);
+	record_unsigned(r, &e->secret[1]);
+	e->onloss = (enum onloss)record_range(r, e->onloss, ONLOSS_CLOSE, ONLOSS_NEXT);
+	e->opened_ms = state_time(r, e->opened_ms);
+	e->grace_ms = record_range(r, e->grace_ms, 0, COMMAND_MS_MAX);
+	e->heartbeat_ms = record_range(r, e->heartbeat_ms, 0, COMMAND_MS_MAX);
+	record_number(r, &e->process.pid);
+	record_unsigned(r, &e->process.started);
+}
+
+void
+ledger_loss_fields(struct record *r, struct loss_entry *e)
+{
+	record_unsigned(r, &e->session);
+	state_name(r, &e->name);
+	state_tag(r, &e->owner);
+	if (r->type == RECORD_LOSS_GONE)
+		return;
+	e->reason = (enum loss_reason)record_range(r, e->reason, 0, LOSS_COUNT - 1);
+	record_flag(r, &e->told);
+	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
+}
+
+void
+ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e)
+{
+	record_unsigned(r, &e->attempt);
+	state_name(r, &e->name);
+	e->limit = record_range(r, e->limit, 0, COMMAND_LIMIT_MAX);
+	e->kind = (enum kind)record_range(r, e->kind, 0, KIND_COUNT - 1);
+	e->permits = record_range(r, e->permits, 0, COMMAND_LIMIT_MAX);
+	record_bytes(r, &e->slots, STATE_SLOTS_MAX);
+	state_key(r, core, e->name, &e->key, &e->interop);
+	e->valid_ms = state_time(r, e->valid_ms);
+	e->told_ms = state_time(r, e->told_ms);
+	e->newest = record_range(r, e->newest, 0, STATE_TOKEN_MAX);
+	record_bytes(r, &e->former, FORMER_MAX * CALL_OWNER_SIZE);
+	e->others_ms = state_time(r, e->others_ms);
+}
+
+void
+ledger_hold_fields(struct record *r, struct hold_entry *e)
+{
+	record_unsigned(r, &e->attempt);
+	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
+	if (r->type == RECORD_HOLD_GONE)
+		return;
+	record_unsigned(r, &e->session);
+	state_tag(r, &e->owner);
+	state_why(r, &e->why);
+	e->kind = (enum kind)record_range(r, e->kind, 0, KIND_COUNT - 1);
+	e->count = record_range(r, e->count, 1, UINT32_MAX);
+	e->granted_ms = state_time(r, e->granted_ms);
+	e->ends_ms = state_time(r, e->ends_ms);
+	e->ceiling_ms = state_time(r, e->ceiling_ms);
+	record_flag(r, &e->leased);
+	e->ends_why = (enum loss_reason)record_range(r, e->ends_why, 0, LOSS_COUNT - 1);
+}
+
+/* ---- writing: nothing if there is no `out` ---- */
+
+static void
+write_session(struct buffer *out, const struct session *s)
+{
+	struct record r = {.out = out};
+	struct session_entry e = {.id = s->id,
+		.peer = s->peer,
+		.has_secret = s->has_secret,
+		.secret = {s->secret[0], s->secret[1]},
+		.onloss = s->onloss == ONLOSS_PUSH ? ONLOSS_CLOSE : s->onloss,
+		.opened_ms = s->opened_ms,
+		.grace_ms = s->grace_ms,
+		.heartbeat_ms = s->heartbeat_ms,
+		.process = s->process};
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_LEDGER_SESSION);
+	ledger_session_fields(&r, &e);
+	record_end(&r);
+}
+
+static void
+write_session_gone(struct buffer *out, const struct session *s)
+{
+	struct record r = {.out = out};
+	session_id id = s->id;
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_SESSION_GONE);
+	record_unsigned(&r, &id);
+	record_end(&r);
+}
+
+static void
+write_loss(struct buffer *out, enum record_type type, const struct session *s, const struct loss *loss)
+{
+	struct record r = {.out = out};
+	struct loss_entry e = {.session = s->id,
+		.name = loss_name(loss),
+		.owner = loss_owner(loss),
+		.reason = loss->reason,
+		.told = loss->told,
+		.token = loss->token};
+
+	if (out == NULL)
+		return;
+	record_begin(&r, type);
+	ledger_loss_fields(&r, &e);
+	record_end(&r);
+}
+
+/* Holds that are not durable come last on their lease. If the last of them are withheld, so many are looked
+ * at; there may be thousands. */
+#define OTHERS_LOOKS 16
+
+static int64_t
+others_ms(const struct lease *l)
+{
+	const struct grant *last = l->grants == NULL ? NULL : l->grants->before, *g = last;
+	int64_t until_ms = 0;
+
+	for (unsigned looks = 0; g != NULL && !g->durable; looks++) {
+		if (g->session != NULL || looks == OTHERS_LOOKS)
+			return TIMER_NEVER;
+		if (grant_ends_ms(g) > until_ms)
+			until_ms = grant_ends_ms(g);
+		g = g == l->grants ? NULL : g->before;
+	}
+	return until_ms;
+}
+
+static void
+write_lease(struct buffer *out, const struct core *core, const struct lease *l)
+{
+	const struct resource *name = l->resource;
+	struct record r = {.out = out};
+	struct lease_entry e;
+
+	if (out == NULL)
+		return;
+	e = (struct lease_entry){.attempt = l->attempt,
+		.name = resource_name(name),
+		.limit = name->limit,
+		.kind = (enum kind)l->kind,
+		.permits = l->permits,
+		.slots = permit_lease_slots(l),
+		.key = name->rule->key,
+		.interop = name->rule->interop,
+		.valid_ms = lease_held(l)->valid_ms,
+		.told_ms = lease_told_ms(l),
+		.newest = round_newest(l),
+		.former = lease_former_owners(l),
+		.others_ms = others_ms(l)};
+	record_begin(&r, RECORD_LEDGER_LEASE);
+	ledger_lease_fields(&r, core, &e);
+	record_end(&r);
+}
+
+static void
+write_lease_gone(struct buffer *out, const struct lease *l)
+{
+	struct record r = {.out = out};
+	uint64_t attempt = l->attempt;
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_LEASE_GONE);
+	record_unsigned(&r, &attempt);
+	record_end(&r);
+}
+
+static void
+write_hold(struct buffer *out, enum record_type type, const struct lease *l, const struct grant *g)
+{
+	struct record r = {.out = out};
+	const struct terms *t = grant_terms(g);
+	bool ends = t != NULL && t->ends_ms != TIMER_NEVER;
+	struct hold_entry e;
+
+	if (out == NULL)
+		return;
+	e = (struct hold_entry){.attempt = l->attempt, .token = g->token};
+	if (type == RECORD_LEDGER_HOLD)
+		e = (struct hold_entry){.attempt = l->attempt,
+			.token = g->token,
+			.session = g->session->id,
+			.owner = grant_owner(g),
+			.why = grant_why(g),
+			.kind = (enum kind)g->kind,
+			.count = g->count,
+			.granted_ms = grant_since_ms(g),
+			.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
+			.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
+			.leased = ends && t->leased,
+			.ends_why = ends ? t->ends_why : LOSS_EXPIRED};
+	record_begin(&r, type);
+	ledger_hold_fields(&r, &e);
+	record_end(&r);
+}
+
+/* ---- sessions and what they have lost ---- */
+
+static bool
+session_is_durable(const struct session *s)
+{
+	return s->grace_ms > 0 || s->process.pid != 0;
+}
+
+void
+ledger_session(struct core *core, struct session *s)
+{
+	bool before = s->durable;
+	struct grant *g;
+
+	s->durable = session_is_durable(s);
+	if (s->durable)
+		write_session(core->ledger, s);
+	if (s->durable == before)
+		return;
+	for (const struct loss *loss = s->losses; s->durable && loss != NULL; loss = loss->hh.next)
+		write_loss(core->ledger, RECORD_LEDGER_LOSS, s, loss);
+	LIST_FOREACH (g, &s->grants, in_session)
+		ledger_hold(core, g);
+	if (!s->durable)
+		write_session_gone(core->ledger, s);
+}
+
+void
+ledger_session_gone(struct core *core, struct session *s)
+{
+	assert(s->grant_count == 0 && s->losses == NULL);
+	if (s->durable)
+		write_session_gone(core->ledger, s);
+	s->durable = false;
+}
+
+void
+ledger_loss(struct core *core, const struct session *s, const struct loss *loss)
+{
+	if (s->durable)
+		write_loss(core->ledger, RECORD_LEDGER_LOSS, s, loss);
+}
+
+void
+ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss)
+{
+	if (s->durable)
+		write_loss(core->ledger, RECORD_LOSS_GONE, s, loss);
+}
+
+/* ---- holds and their leases ---- */
+
+static bool
+hold_is_durable(const struct grant *g)
+{
+	return g->session != NULL && g->session->durable && !g->untold && part_of(g) == NULL;
+}
+
+/* The durable ones come first on their lease. */
+static void
+hold_enters(struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	g->durable = true;
+	if (g == l->grants || g->before->durable)
+		return;
+	DL_DELETE2(l->grants, g, before, after);
+	DL_PREPEND2(l->grants, g, before, after);
+}
+
+static void
+hold_leaves(struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	g->durable = false;
+	if (g->after == NULL || !g->after->durable)
+		return;
+	DL_DELETE2(l->grants, g, before, after);
+	DL_APPEND2(l->grants, g, before, after);
+}
+
+/* A hold is durable no more, and is not the last that was. */
+static bool
+lease_stays(struct core *core, struct lease *l)
+{
+	if (l->grants != NULL && l->grants->durable)
+		return true;
+	l->entered = false;
+	write_lease_gone(core->ledger, l);
+	return false;
+}
+
+void
+ledger_hold(struct core *core, struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	if (hold_is_durable(g)) {
+		bool enters = !g->durable;
+
+		if (enters)
+			hold_enters(g);
+		write_hold(core->ledger, RECORD_LEDGER_HOLD, l, g);
+		if (!enters)
+			return;
+		l->entered = true;
+	} else if (g->durable) {
+		hold_leaves(g);
+		if (!lease_stays(core, l))
+			return;
+		write_hold(core->ledger, RECORD_HOLD_GONE, l, g);
+	}
+	ledger_lease(core, l);
+}
+
+void
+ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
+{
+	if (!g->durable)
+		ledger_lease(core, l);
+	else if (lease_stays(core, l))
+		write_hold(core->ledger, RECORD_HOLD_GONE, l, g);
+}
+
+void
+ledger_lease(struct core *core, const struct lease *l)
+{
+	if (l->entered)
+		write_lease(core->ledger, core, l);
+}
+
+/* ---- the whole ---- */
+
+void
+core_keep_ledger(struct core *core, struct buffer *out)
+{
+	assert(out == NULL || core->settings.daemon_id != NULL);
+	core->ledger = out;
+}
+
+void
+core_ledger_begin(struct core *core, struct buffer *out)
+{
+	struct slice namespace_ = slice_of(core->settings.namespace_);
+	struct slice daemon_id = slice_of(core->settings.daemon_id);
+	struct record r;
+
+	record_save(&r, out);
+	record_begin(&r, RECORD_LEDGER);
+	ledger_head_fields(&r, &namespace_, &daemon_id);
+	record_end(&r);
+	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+		if (!s->durable)
+			continue;
+		write_session(out, s);
+		for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next)
+			write_loss(out, RECORD_LEDGER_LOSS, s, loss);
+	}
+}
+
+struct ledger_scan {
+	const struct core *core;
+	struct buffer *out;
+};
+
+static bool
+scan_name(void *arg, struct resource *r)
+{
+	const struct ledger_scan *scan = arg;
+	const struct lease *l;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
+		if (!l->entered)
+			continue;
+		for (const struct grant *g = l->grants; g != NULL && g->durable; g = g->after)
+			write_hold(scan->out, RECORD_LEDGER_HOLD, l, g);
+		write_lease(scan->out, scan->core, l);
+	}
+	return true;
+}
+
+uint64_t
+core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer *out)
+{
+	struct ledger_scan scan = {core, out};
+
+	return names_scan(&core->names, (scan_cursor)cursor, looks, scan_name, &scan);
+}
+
+/* Puts the durable holds first, and leaves the others in their order. */
+static void
+mark_lease(struct lease *l)
+{
+	struct grant *g = l->grants, *next, *last = NULL;
+
+	l->entered = false;
+	for (; g != NULL; g = next) {
+		next = g->after;
+		g->durable = hold_is_durable(g);
+		if (!g->durable)
+			continue;
+		l->entered = true;
+		if (last != g->before && g != l->grants) {
+			DL_DELETE2(l->grants, g, before, after);
+			if (last == NULL)
+				DL_PREPEND2(l->grants, g, before, after);
+			else
+				DL_APPEND_ELEM2(l->grants, last, g, before, after);
+		}
+		last = g;
+	}
+}
+
+void
+ledger_mark(struct core *core)
+{
+	struct lease *l;
+
+	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
+		s->durable = session_is_durable(s);
+	for (struct resource *r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+			mark_lease(l);
+	}
+}

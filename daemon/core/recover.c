@@ -1,0 +1,593 @@
+/*
+ * recover: see ledger.h. A core from the ledger of a process that crashed.
+ *
+ *     entries ──▶ things: the last entry of each ──▶ sessions ──▶ losses ──▶ holds, each with its lease
+ *
+ * A ledger comes from a process of the same user, but it may be damaged: what cannot be right makes
+ * core_recover() fail as a whole, as with a state (state.h).
+ */
+#include "daemon/core/ledger.h"
+
+#include "daemon/core/core_inner.h"
+#include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/state.h"
+#include "daemon/core/timers.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an entry is about. A thing is live if its last entry says so, and if what it belongs to has not gone
+ * since. */
+struct thing {
+	enum record_type type; /* of the entry that says all of it */
+	struct slice key;      /* identifies it among those of its type: the first fields */
+	struct slice body;     /* of its last entry */
+	bool live;             /* the last entry does not say that it is gone */
+	size_t since;          /* the number of the entry since which it is live */
+	size_t at;             /* of its last entry */
+	size_t gone;           /* of the last one that said that it is gone */
+	struct thing *whose;   /* of a loss: its session; of a hold: its lease; NULL: none that is live */
+	struct slice name;     /* of a lease: its name; n == 0: it has not been looked at */
+	struct lease *lease;   /* of a lease: once it is held; NULL: its time is over */
+};
+
+struct recovery {
+	struct core *core;
+	struct record r;
+	char daemon_id[CALL_DAEMON_ID_SIZE];
+	struct thing *things;
+	size_t count;
+	size_t entries; /* so far */
+	struct map by_key;
+};
+
+/* ---- the last entry of each ---- */
+
+static const struct {
+	enum record_type says;
+	enum record_type gone;
+} kinds[] = {
+	{RECORD_LEDGER_SESSION, RECORD_SESSION_GONE},
+	{RECORD_LEDGER_LOSS, RECORD_LOSS_GONE},
+	{RECORD_LEDGER_LEASE, RECORD_LEASE_GONE},
+	{RECORD_LEDGER_HOLD, RECORD_HOLD_GONE},
+};
+
+struct thing_key {
+	enum record_type type;
+	struct slice bytes;
+};
+
+static bool
+thing_is(const void *thing, const void *what)
+{
+	const struct thing *t = thing;
+	const struct thing_key *key = what;
+
+	return t->type == key->type && slice_equal(t->key, key->bytes);
+}
+
+static uint64_t
+thing_hash(const struct core *core, const struct thing_key *key)
+{
+	uint64_t hash = hash_secretly(core->secret, key->bytes) + (uint64_t)key->type;
+
+	return hash != 0 ? hash : 1;
+}
+
+static struct thing *
+thing_find(const struct recovery *v, enum record_type type, struct slice bytes)
+{
+	const struct thing_key key = {type, bytes};
+
+	return map_search(&v->by_key, thing_hash(v->core, &key), thing_is, &key);
+}
+
+/* NULL: out of memory. */
+static struct thing *
+thing_get(struct recovery *v, enum record_type type, struct slice bytes)
+{
+	const struct thing_key key = {type, bytes};
+	struct thing *t = thing_find(v, type, bytes);
+
+	if (t != NULL)
+		return t;
+	t = &v->things[v->count];
+	*t = (struct thing){.type = type, .key = bytes};
+	if (map_add(&v->by_key, thing_hash(v->core, &key), t) != 0) {
+		record_no_memory(&v->r);
+		return NULL;
+	}
+	v->count++;
+	return t;
+}
+
+/* The fields that identify the thing, as bytes. */
+static struct slice
+read_key(struct record *r, enum record_type type)
+{
+	const char *from = r->body.p;
+	size_t n = r->body.n;
+	uint64_t number = 0;
+	struct slice text;
+
+	if (n < sizeof(number) || (type == RECORD_LEDGER_HOLD && n < 2 * sizeof(number)) ||
+		(type == RECORD_LEDGER_LOSS && n < 2 * sizeof(number)))
+		record_fail(r, "its record of type %u does not say what it is about", r->type);
+	record_unsigned(r, &number);
+	if (type == RECORD_LEDGER_HOLD)
+		record_unsigned(r, &number);
+	for (int i = 0; type == RECORD_LEDGER_LOSS && i < 2; i++)
+		record_bytes(r, &text, i == 0 ? NAME_BYTES_MAX : OWNER_BYTES_MAX);
+	return (struct slice){from, r->failed ? 0 : (size_t)(r->body.p - from)};
+}
+
+static void
+read_entry(struct recovery *v, enum record_type says, bool gone)
+{
+	struct slice body = v->r.body;
+	struct slice key = read_key(&v->r, says);
+	struct thing *t = v->r.failed ? NULL : thing_get(v, says, key);
+
+	if (t == NULL)
+		return;
+	if (!t->live && !gone)
+		t->since = v->entries;
+	t->live = !gone;
+	t->at = v->entries;
+	t->body = body;
+	if (gone)
+		t->gone = v->entries;
+}
+
+/* Enters the next record. False: that was the last one, or the ledger cannot be used. */
+static bool
+next_record(struct record *r)
+{
+	return !r->failed && r->in.n > 0 && record_next(r) != 0;
+}
+
+static void
+read_entries(struct recovery *v)
+{
+	struct record ahead = v->r;
+	size_t records = 0;
+
+	while (next_record(&ahead))
+		records++;
+	v->things = calloc(records + 1, sizeof(*v->things));
+	if (v->things == NULL)
+		record_no_memory(&v->r);
+	while (next_record(&v->r)) {
+		size_t i = 0;
+
+		v->entries++;
+		while (i < sizeof(kinds) / sizeof(kinds[0]) && v->r.type != kinds[i].says &&
+			v->r.type != kinds[i].gone)
+			i++;
+		if (i < sizeof(kinds) / sizeof(kinds[0]))
+			read_entry(v, kinds[i].says, v->r.type == kinds[i].gone);
+		else
+			record_unknown(&v->r);
+	}
+}
+
+static bool
+is_daemon_id(const char *text)
+{
+	return strlen(text) == CALL_DAEMON_ID_SIZE - 1 &&
+	       strspn(text, "0123456789abcdef") == CALL_DAEMON_ID_SIZE - 1;
+}
+
+/* The first record: whose ledger it is. */
+static void
+read_head(struct recovery *v)
+{
+	const struct core_settings *set = &v->core->settings;
+	struct slice ours = slice_of(set->namespace_), namespace_ = {NULL, 0}, daemon_id = {NULL, 0};
+
+	if (!next_record(&v->r) || v->r.type != RECORD_LEDGER) {
+		record_fail(&v->r, "it does not begin as a ledger");
+		return;
+	}
+	ledger_head_fields(&v->r, &namespace_, &daemon_id);
+	slice_text(v->daemon_id, sizeof(v->daemon_id), daemon_id);
+	if (v->r.failed)
+		return;
+	if (!slice_equal(namespace_, ours))
+		record_fail(&v->r, "its namespace is %.*s, and the configuration has %.*s",
+			SLICE_ARG(namespace_), SLICE_ARG(ours));
+	else if (!is_daemon_id(v->daemon_id))
+		record_fail(&v->r, "its daemon-id is not valid");
+	else if (set->daemon_id != NULL && strcmp(v->daemon_id, set->daemon_id) == 0)
+		record_fail(&v->r, "it is the ledger of this daemon itself");
+}
+
+/* What belongs to a thing goes with it. */
+static void
+link_things(struct recovery *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		struct thing *t = &v->things[i];
+		bool loss = t->type == RECORD_LEDGER_LOSS;
+
+		if (!t->live || (!loss && t->type != RECORD_LEDGER_HOLD))
+			continue;
+		t->whose = thing_find(v, loss ? RECORD_LEDGER_SESSION : RECORD_LEDGER_LEASE,
+			(struct slice){t->key.p, sizeof(uint64_t)});
+		if (t->whose != NULL && (!t->whose->live || t->at < t->whose->gone))
+			t->whose = NULL;
+	}
+}
+
+static int
+thing_order(const void *a, const void *b)
+{
+	const struct thing *const *one = a, *const *other = b;
+
+	return ((*one)->since > (*other)->since) - ((*one)->since < (*other)->since);
+}
+
+/* ---- sessions ---- */
+
+static void
+load_session(struct recovery *v)
+{
+	struct core *core = v->core;
+	struct session_entry e = {.peer = {.uid = -1}};
+	struct session *s;
+
+	ledger_session_fields(&v->r, &e);
+	if (!v->r.failed && (e.id == 0 || (e.grace_ms == 0 && e.process.pid == 0)))
+		record_fail(&v->r, "a session of it is not durable, or has no number");
+	if (e.process.pid != 0 && session_bound(core, &e.process) != NULL)
+		record_fail(&v->r, "two of its sessions are bound to one process");
+	if (v->r.failed)
+		return;
+	s = session_make(core, e.id, &e.peer);
+	if (s == NULL || (e.process.pid != 0 && !session_bind(core, s, &e.process))) {
+		record_no_memory(&v->r);
+		return;
+	}
+	s->has_secret = e.has_secret;
+	s->secret[0] = e.secret[0];
+	s->secret[1] = e.secret[1];
+	s->onloss = e.onloss;
+	s->opened_ms = e.opened_ms;
+	s->grace_ms = e.grace_ms;
+	s->heartbeat_ms = e.heartbeat_ms;
+	core->counts.graces += s->grace_ms > 0;
+	s->user->graces += s->grace_ms > 0;
+	core->heartbeats += s->heartbeat_ms > 0;
+	if (core->session_ids < e.id)
+		core->session_ids = e.id;
+}
+
+static void
+load_loss(struct recovery *v)
+{
+	struct loss_entry e = {0};
+	struct session *s;
+
+	ledger_loss_fields(&v->r, &e);
+	s = session_find(v->core, e.session);
+	if (s == NULL || e.name.n == 0)
+		record_fail(&v->r, "a loss of it has no session, or no name");
+	else if (!v->r.failed && !loss_put(v->core, s, e.name, e.owner, e.reason, e.told, e.token))
+		record_no_memory(&v->r);
+}
+
+/* ---- leases ---- */
+
+/* NULL: it cannot have a lease more. */
+static struct resource *
+lease_resource(struct recovery *v, const struct lease_entry *e)
+{
+	struct resource *r = names_find(&v->core->names, e->name);
+
+	if (r != NULL) {
+		if (r->limit == 0 || r->limit != e->limit)
+			record_fail(&v->r, "two of its leases cannot be at once");
+		return r->limit == 0 || r->limit != e->limit ? NULL : r;
+	}
+	r = resource_new(v->core, e->name);
+	if (r == NULL) {
+		record_no_memory(&v->r);
+		return NULL;
+	}
+	r->limit = (int16_t)e->limit;
+	if (r->limit > 0)
+		permit_leases_init(r);
+	return r;
+}
+
+static bool
+lease_entry_fits(const struct core *core, const struct lease_entry *e)
+{
+	bool permits = e->kind == KIND_PERMITS;
+
+	if (permits != (e->limit > 0) || permits != (e->permits > 0) || permits != (e->slots.n > 0) ||
+		e->permits > e->limit)
+		return false;
+	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
+	       former_fits(e->former) && e->told_ms >= e->valid_ms && e->told_ms != TIMER_NEVER &&
+	       e->told_ms - core->now.ms < INT32_MAX / 2;
+}
+
+/* The longest that the lease may be valid from now on: what the rule says, unless the process before had a
+ * longer one. */
+static int32_t
+lease_term(const struct core *core, const struct resource *r, const struct lease_entry *e)
+{
+	int64_t ruled = terms_lease_ms(core, r->rule), left = e->told_ms - core->now.ms;
+
+	left += drift_ms(left);
+	return (int32_t)(left > ruled ? left : ruled);
+}
+
+/* The first hold of a lease has come: it is held from now on, unless its time is over. */
+static void
+load_lease(struct recovery *v, struct thing *t)
+{
+	struct lease_entry e = {0};
+	struct resource *name;
+
+	v->r.type = t->type;
+	v->r.body = t->body;
+	ledger_lease_fields(&v->r, v->core, &e);
+	if (!v->r.failed && !lease_entry_fits(v->core, &e))
+		record_fail(&v->r, "a lease of it cannot be");
+	if (v->r.failed)
+		return;
+	t->name = e.name;
+	tokens_saw(v->core, e.newest);
+	if (e.valid_ms <= v->core->now.ms || (name = lease_resource(v, &e)) == NULL)
+		return;
+	t->lease = lease_recover(v->core, name,
+		&(struct lease_past){.kind = e.kind,
+			.permits = (int16_t)e.permits,
+			.slots = e.slots,
+			.valid_ms = e.valid_ms,
+			.term_ms = lease_term(v->core, name, &e),
+			.token = e.newest,
+			.daemon_id = v->daemon_id,
+			.attempt = e.attempt,
+			.former = e.former});
+	if (t->lease == NULL)
+		record_no_memory(&v->r);
+	else if (e.told_ms > e.valid_ms)
+		round_held(t->lease)->told_ms = e.told_ms;
+}
+
+/* ---- holds ---- */
+
+static bool
+hold_entry_fits(const struct hold_entry *e)
+{
+	if (e->token == 0 || e->ceiling_ms < e->ends_ms)
+		return false;
+	return e->ends_ms == TIMER_NEVER ? !e->leased
+					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD;
+}
+
+static void
+hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
+{
+	struct terms *t;
+
+	g->granted_ms = e->granted_ms;
+	if (e->ends_ms == TIMER_NEVER)
+		return;
+	t = grant_bound(core, g);
+	t->leased = e->leased;
+	t->ceiling_ms = e->ceiling_ms;
+	t->ends_ms = e->ends_ms;
+	t->ends_why = e->ends_why;
+	timer_arm(&core->timers, &t->timer, t->ends_ms);
+}
+
+static void
+hold_put(struct recovery *v, struct lease *l, struct session *s, const struct hold_entry *e)
+{
+	struct core *core = v->core;
+	struct grant *g = NULL;
+
+	if (grant_any(core, l->resource, s, e->owner) == NULL)
+		g = state_grant_make(core, l, e->owner, e->why);
+	if (g == NULL) {
+		record_fail(&v->r, "a session of it holds a name twice, or there is no memory for it");
+		return;
+	}
+	g->session = s;
+	g->kind = e->kind;
+	g->token = e->token;
+	g->count = (uint32_t)e->count;
+	if (e->token > round_newest(l) || !state_grant_fits(g)) {
+		record_fail(&v->r, "a hold of it cannot be");
+		grant_free(g);
+		return;
+	}
+	hold_terms(core, g, e);
+	grant_join(core, g);
+	if (l->kind == KIND_PERMITS) {
+		struct permit_lease_list *all = &l->resource->permit_leases.list;
+
+		TAILQ_REMOVE(all, permit_lease_of(l), in_resource);
+		TAILQ_INSERT_TAIL(all, permit_lease_of(l), in_resource);
+	}
+}
+
+static void
+load_hold(struct recovery *v, struct thing *t)
+{
+	struct core *core = v->core;
+	struct hold_entry e = {.count = 1};
+	struct session *s;
+
+	ledger_hold_fields(&v->r, &e);
+	s = session_find(core, e.session);
+	if (!v->r.failed && (s == NULL || !hold_entry_fits(&e)))
+		record_fail(&v->r, "a hold of it cannot be, or has no session");
+	if (v->r.failed)
+		return;
+	if (t->whose->name.n == 0 && e.ends_ms > core->now.ms)
+		load_lease(v, t->whose);
+	if (v->r.failed)
+		return;
+	if (t->whose->lease != NULL && e.ends_ms > core->now.ms)
+		hold_put(v, t->whose->lease, s, &e);
+	else if (e.ends_ms > core->now.ms)
+		loss_remember(core, s, t->whose->name, e.owner, LOSS_EXPIRED, false, e.token);
+	else
+		loss_remember(
+			core, s, t->whose->name, e.owner, e.ends_why, e.ends_why == LOSS_LEASE, e.token);
+}
+
+/* A token that no hold of the lease has; 0: none. */
+static int64_t
+token_unused(const struct lease *l)
+{
+	int64_t least = l->grants->token;
+
+	for (const struct grant *g = l->grants; g != NULL; g = g->after)
+		least = g->token < least ? g->token : least;
+	return least - 1;
+}
+
+/* Holds beside the durable ones, whose clients may rely on them for a while. */
+static void
+load_others(struct recovery *v, const struct thing *t)
+{
+	struct core *core = v->core;
+	struct lease_entry e = {0};
+	struct grant *g;
+	struct terms *terms;
+	int64_t until_ms;
+
+	v->r.type = t->type;
+	v->r.body = t->body;
+	ledger_lease_fields(&v->r, core, &e);
+	until_ms = e.others_ms != TIMER_NEVER ? e.others_ms
+					      : e.told_ms + t->lease->resource->rule->crash_delay_ms;
+	if (until_ms <= core->now.ms)
+		return;
+	g = state_grant_make(core, t->lease, (struct slice){NULL, 0}, (struct slice){NULL, 0});
+	if (g == NULL) {
+		record_no_memory(&v->r);
+		return;
+	}
+	g->kind = KIND_SHARED;
+	g->token = token_unused(t->lease);
+	g->granted_ms = core->now.ms;
+	terms = grant_bound(core, g);
+	terms->told_until_ms = e.told_ms < until_ms ? e.told_ms : until_ms;
+	terms->ends_ms = until_ms;
+	if (!state_grant_fits(g) || !state_grant_left(core, g, 0)) {
+		record_fail(&v->r, "a lease of it is shared and is not, or there is no memory for it");
+		grant_free(g);
+		return;
+	}
+	timer_arm(&core->timers, &terms->timer, until_ms);
+	grant_join(core, g);
+}
+
+/* ---- the whole ---- */
+
+static void
+load_things(struct recovery *v, struct thing **order, size_t n)
+{
+	static const enum record_type types[] = {
+		RECORD_LEDGER_SESSION, RECORD_LEDGER_LOSS, RECORD_LEDGER_HOLD, RECORD_LEDGER_LEASE};
+
+	for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
+		for (size_t i = 0; i < n && !v->r.failed; i++) {
+			struct thing *t = order[i];
+
+			if (t->type != types[k])
+				continue;
+			v->r.type = t->type;
+			v->r.body = t->body;
+			if (t->type == RECORD_LEDGER_SESSION)
+				load_session(v);
+			else if (t->type == RECORD_LEDGER_LEASE && t->lease != NULL)
+				load_others(v, t);
+			else if (t->type == RECORD_LEDGER_LOSS && t->whose != NULL)
+				load_loss(v);
+			/* A hold without its lease: its step was not written to the end. */
+			else if (t->type == RECORD_LEDGER_HOLD && t->whose != NULL)
+				load_hold(v, t);
+		}
+	}
+}
+
+static void
+load_live(struct recovery *v)
+{
+	struct thing **order = calloc(v->count + 1, sizeof(struct thing *));
+	size_t n = 0;
+
+	if (order == NULL) {
+		record_no_memory(&v->r);
+		return;
+	}
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->things[i].live)
+			order[n++] = &v->things[i];
+	}
+	qsort(order, n, sizeof(struct thing *), thing_order);
+	load_things(v, order, n);
+	free(order);
+}
+
+static void
+recover(struct recovery *v)
+{
+	struct core *core = v->core;
+	const char *wrong;
+
+	read_head(v);
+	read_entries(v);
+	if (v->r.failed)
+		return;
+	link_things(v);
+	load_live(v);
+	if (v->r.failed)
+		return;
+	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
+		session_recover(core, s);
+	ledger_mark(core);
+	core->resumes = true;
+	core->retry = true;
+	wrong = core_wrong(core, core->now.ms);
+	if (wrong != NULL)
+		record_fail(&v->r, "it contradicts itself: %s", wrong);
+}
+
+struct core *
+core_recover(
+	const struct core_settings *settings, struct now now, struct slice ledger, char why[RECORD_WHY_MAX])
+{
+	struct recovery v = {.core = core_new(settings, now)};
+
+	if (!record_load(&v.r, ledger) || v.core == NULL) {
+		if (v.core == NULL)
+			record_no_memory(&v.r);
+		memcpy(why, v.r.why, sizeof(v.r.why));
+		core_free(v.core);
+		return NULL;
+	}
+	/* Attempts are no secrets, and the random numbers are. */
+	v.core->random = hash_secretly(v.core->secret, SLICE("attempts"));
+	recover(&v);
+	free(v.things);
+	map_done(&v.by_key);
+	memcpy(why, v.r.why, sizeof(v.r.why));
+	if (!v.r.failed)
+		return v.core;
+	core_free(v.core);
+	return NULL;
+}
