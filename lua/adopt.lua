@@ -35,7 +35,6 @@ local common, each = 2, n + 2
 local formers_at = 2 + n * (fenced and 2 or 1) -- arguments before the first former owners
 local left, read = 0, formers_at + 2 * n -- names that still have these terms; arguments read so far
 -- include: renewal
--- include: extend
 -- include: answer
 -- include: owner
 -- include: former
@@ -59,10 +58,8 @@ local function adopt(i)
 		return { 'no' }
 	end
 	redis.call('PERSIST', keys[1]) -- after a first write that needs no memory a full master takes the others, too
-	if holder ~= owner then
-		redis.call('SET', lease, owner, 'KEEPTTL')
-	end
-	lease_extend(lease, ttl)
+	local left = redis.call('PTTL', lease) -- never shorter than before: see extend.inc
+	redis.call('SET', lease, owner, 'PX', decimal(math.max(tonumber(ttl), math.min(left, ttl_max))))
 	if block == 0 then
 		return waiting(i)
 	end

@@ -12,6 +12,9 @@
 #include <string.h>
 
 #define DAEMON "0123456789abcdef0123456789abcdef"
+#define FORMER                                                                                               \
+	"f"                                                                                                  \
+	"123456789abcdef0123456789abcdef:3 " DAEMON ":2"
 
 static const struct call_settings settings = {
 	.namespace_ = "hf", .daemon_id = DAEMON, .margin_ms = 1000, .layout = "l1", .about = "app-07 0.1.0"};
@@ -188,7 +191,18 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
-		":7 permits 10 2 4 3,7 0 0 0 5");
+		":7 permits 10 2 4 3,7 0 0 0 5 ");
+	call.op = CALL_ADOPT;
+	call.former = SLICE(FORMER);
+	call.deadline_us = 9;
+	call.token = 6;
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 hf:inbox: "
+		"6 " DAEMON ":7 permits 10 2 4 3,7 " FORMER " 9 0 0");
+	call.fenced = true;
+	ck_assert_str_eq(encoded(&call, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 "
+		"0000000000000042 hf:inbox:  " DAEMON ":7 6 permits 10 2 4 3,7 " FORMER " 9 0 0");
 	call = permits_of(CALL_RELEASE, "");
 	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
 					    "0000000000000042 hf:inbox: " DAEMON ":7 permits 10 2 4 ");
@@ -237,8 +251,25 @@ START_TEST(every_operation_has_its_keys)
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
-		":7 1 0 0 5");
-	call.op = CALL_RELEASE;
+		":7 1 0 0 5 ");
+	call.former = SLICE(FORMER);
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
+		":7 1 0 0 5 " FORMER);
+	call.op = CALL_ADOPT;
+	call.deadline_us = 9;
+	ck_assert_str_eq(encoded(&call, 1),
+		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 0 " DAEMON
+		":7 " FORMER " 9 1 0");
+	call.fenced = true;
+	ck_assert_str_eq(encoded(&call, 1),
+		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 "
+		"0000000000000042  " DAEMON ":7 0 " FORMER " 9 1 0");
+	call.fenced = false;
+	call.interop = INTEROP_REDISSON;
+	ck_assert_str_eq(encoded(&call, 1),
+		"2 hf:node deploy 00000000000000ab00000000 0000000000000042 0 " DAEMON ":7 1 0 " FORMER " 9");
+	call = call_of(CALL_RELEASE);
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7");
 	call.queue_ms = 3000;
@@ -352,7 +383,14 @@ START_TEST(the_most_and_longest_calls_fit)
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].op = CALL_RECLAIM;
 	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 2 + CALL_GROUP_MAX + 1 + 5 * CALL_GROUP_MAX);
+	ck_assert_int_eq(command.argc, 3 + 2 + CALL_GROUP_MAX + 1 + 6 * CALL_GROUP_MAX);
+	for (size_t i = 0; i < CALL_GROUP_MAX; i++) {
+		calls[i].op = CALL_ADOPT;
+		calls[i].kind = KIND_SHARED;
+		calls[i].former = SLICE(FORMER);
+	}
+	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 8 * CALL_GROUP_MAX - 1);
 	static char slots[50000];
 	memset(slots, ',', sizeof(slots));
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++) {
@@ -436,6 +474,8 @@ START_TEST(a_number_is_a_yes_and_says_what_is_not_a_matter_of_course)
 		{CALL_RENEW, 0, OUTCOME_YES, 0, 0, 0},
 		{CALL_RENEW, 3, OUTCOME_YES, 0, 0, 3},
 		{CALL_RENEW, -3, OUTCOME_UNKNOWN, 0, 0, 0},
+		{CALL_ADOPT, 0, OUTCOME_YES, 0, 0, 0},
+		{CALL_ADOPT, 3, OUTCOME_YES, 0, 0, 3},
 		{CALL_RECLAIM, 1, OUTCOME_YES, 0, 0, 0},
 		{CALL_RECLAIM, 2, OUTCOME_UNKNOWN, 0, 0, 0},
 		{CALL_RELEASE, 1, OUTCOME_YES, 0, 0, 0},
@@ -578,6 +618,7 @@ START_TEST(what_is_done_for_all_names_needs_no_number)
 		{CALL_RENEW, OUTCOME_YES},
 		{CALL_ACQUIRE, OUTCOME_UNKNOWN},
 		{CALL_RECLAIM, OUTCOME_UNKNOWN},
+		{CALL_ADOPT, OUTCOME_UNKNOWN},
 		{CALL_LEAVE, OUTCOME_UNKNOWN},
 		{CALL_HELLO, OUTCOME_UNKNOWN},
 		{CALL_ADMIT, OUTCOME_UNKNOWN},
@@ -775,6 +816,10 @@ START_TEST(words_become_outcomes)
 		{CALL_RECLAIM, "yes", OUTCOME_UNKNOWN},
 		{CALL_RECLAIM, "no", OUTCOME_NO},
 		{CALL_RECLAIM, "late", OUTCOME_LATE},
+		{CALL_ADOPT, "no", OUTCOME_NO},
+		{CALL_ADOPT, "late", OUTCOME_LATE},
+		{CALL_ADOPT, "yes", OUTCOME_UNKNOWN},
+		{CALL_ADOPT, "busy", OUTCOME_UNKNOWN},
 		{CALL_RELEASE, "no", OUTCOME_NO},
 		{CALL_RELEASE, "busy", OUTCOME_UNKNOWN},
 		{CALL_LEAVE, "no", OUTCOME_NO},
