@@ -437,6 +437,11 @@ void former_end(struct core *core, struct lease *l);
  * An acquire whose answer was lost may still be executed. So its release is sent at once on the same link,
  * and again until a confirmation carries a master's time later than the acquire's own deadline: from then on
  * the acquire refuses itself. The expiry of the key is the last resort.
+ *
+ * What a master has not adopted is a former owner's there, and no release ends it. So the release follows an
+ * ADOPT on the same link, which asks for no more time than is left: if it comes late, it only gives the key
+ * another name until it expires. Otherwise a client that comes back after a crash, and unlocks before the
+ * masters are back, would leave its names locked for a lease.
  */
 
 /* One lease at one master. */
@@ -463,7 +468,8 @@ struct release {
 	struct slice name;
 	int64_t limit;
 	int64_t permits;
-	struct slice slots; /* n == 0: all that are ours */
+	struct slice slots;  /* n == 0: all that are ours */
+	struct slice former; /* as in a call, of what was not adopted; n == 0: it is ours. Is not saved */
 	char bytes[];
 };
 

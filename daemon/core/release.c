@@ -51,6 +51,39 @@ release_arm(struct core *core, struct release *u, int64_t at_ms)
 	timer_arm(&core->timers, &u->timer, at_ms < u->give_up_ms ? at_ms : u->give_up_ms);
 }
 
+/* Whether the master can be asked now. A guarded one adopts nothing, and it grants the name to no daemon. */
+static bool
+release_can_leave(const struct master *m, const struct release *u)
+{
+	return master_releases(m, u->link) &&
+	       (u->former.n == 0 || (m->state == MASTER_ADMITTED && m->enrolled));
+}
+
+/* Makes the lease of a former owner ours, for the release that follows on the same link. */
+static void
+release_adopt(struct core *core, const struct release *u)
+{
+	const struct master *m = &core->masters[u->of.master];
+
+	if (u->former.n > 0)
+		master_call(core, &(struct call){.op = CALL_ADOPT,
+					  .master = m->index,
+					  .link = u->link,
+					  .attempt = u->of.attempt,
+					  .incarnation = m->incarnation,
+					  .name = u->name,
+					  .kind = u->kind,
+					  .interop = u->interop,
+					  .limit = u->limit,
+					  .permits = u->permits,
+					  .slots = u->slots,
+					  .former = u->former,
+					  .key = u->key,
+					  .ttl_ms = 1,
+					  .deadline_us = master_time_us(core, m, master_patience_ms(core)),
+					  .queue_ms = CALL_QUEUELESS});
+}
+
 static void
 release_send(struct core *core, struct release *u, int64_t place_ms)
 {
@@ -63,8 +96,9 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 		release_arm(core, u, u->from_ms);
 		return;
 	}
-	if (master_releases(m, u->link)) {
+	if (release_can_leave(m, u)) {
 		u->sent = true;
+		release_adopt(core, u);
 		master_call(core, &(struct call){.op = CALL_RELEASE,
 					  .master = m->index,
 					  .link = u->link,
@@ -105,7 +139,7 @@ release_slots(const struct lease *l, unsigned master)
 	bool quiet = asked == NULL || (!asked->asking && asked->unsure_us == 0);
 	bool all = l->state == LEASE_HELD && seat_is_ours(l, master) && !seat_is_odd(l, master) && quiet;
 
-	return all ? permit_lease_slots(l) : (struct slice){NULL, 0};
+	return all || seat_is_unadopted(l, master) ? permit_lease_slots(l) : (struct slice){NULL, 0};
 }
 
 struct release_when {
@@ -120,7 +154,8 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 {
 	const struct resource *r = l->resource;
 	struct slice name = resource_name(r), slots = release_slots(l, master);
-	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n);
+	struct slice former = seat_is_unadopted(l, master) ? lease_former_owners(l) : (struct slice){NULL, 0};
+	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n + former.n);
 	const struct release *same;
 
 	assert(l->attempt != 0 && l->term_ms > 0);
@@ -135,6 +170,9 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	if (slots.n > 0)
 		memcpy(u->bytes + name.n, slots.p, slots.n);
 	u->slots = (struct slice){u->bytes + name.n, slots.n};
+	if (former.n > 0)
+		memcpy(u->bytes + name.n + slots.n, former.p, former.n);
+	u->former = (struct slice){u->bytes + name.n + slots.n, former.n};
 	u->kind = l->kind;
 	u->limit = r->limit;
 	u->permits = l->permits;
@@ -170,10 +208,7 @@ release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t p
 
 		if (asked != NULL && asked->unsure_us > after_us)
 			after_us = asked->unsure_us;
-		bool ours = seat_is_ours(l, i) && !seat_is_unadopted(l, i);
-
-		/* At a master that has not adopted the lease, there is nothing under its name. */
-		if (ours || seat_is_odd(l, i) || asking || after_us > 0)
+		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
 			release_start(core, l, i,
 				(struct release_when){
 					after_us, from_ms, i == l->queue_master ? place_ms : 0});
@@ -204,6 +239,7 @@ release_vote(struct core *core, const struct vote *vote)
 	u->sent = false;
 	if (vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO ||
 		vote->outcome == OUTCOME_WRONGKIND) {
+		u->former.n = 0;
 		if (u->after_us == 0 || vote->time_us > u->after_us) {
 			release_end(core, u);
 			return;
