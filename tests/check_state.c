@@ -248,8 +248,7 @@ handed_over_to(bool admitted, const char *name)
 	ck_older(&first);
 	buffer_done(&first);
 	buffer_done(&second);
-	core_free(w.core);
-	w.core = core;
+	story_goes_on(&w, core);
 	for (w.at = 0; w.at < w.settings.masters; w.at++) {
 		link_up(&w);
 		hello(&w, admitted, MEMORY + w.at);

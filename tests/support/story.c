@@ -165,14 +165,59 @@ story_step(struct story *w, const struct event *event)
 	}
 }
 
+/* The ledger says what the core says. */
+static void
+ck_ledger(struct story *w)
+{
+	struct replay whole = {0};
+	const char *differs;
+
+	replay_snapshot(&whole, w->core);
+	differs = replay_differs(&w->ledger, &whole);
+	ck_assert_msg(differs == NULL, "%s", differs);
+	replay_done(&whole);
+}
+
+/* Another core begins a ledger of its own. */
+static void
+keep_ledger(struct story *w)
+{
+	if (w->core->ledger == &w->entries)
+		return;
+	w->entries.start = w->entries.end = 0;
+	core_keep_ledger(w->core, &w->entries);
+	replay_snapshot(&w->ledger, w->core);
+}
+
+static void
+take_entries(struct story *w)
+{
+	ck_assert(!w->entries.failed);
+	ck_assert(replay_take(
+		&w->ledger, (struct slice){buffer_bytes(&w->entries), buffer_length(&w->entries)}));
+	buffer_consume(&w->entries, buffer_length(&w->entries));
+	ck_ledger(w);
+}
+
+void
+story_goes_on(struct story *w, struct core *core)
+{
+	core_free(w->core);
+	w->core = core;
+	core_keep_ledger(core, &w->entries);
+	ck_ledger(w);
+}
+
 const char *
 step(struct story *w, const struct event *event)
 {
 	w->actions.n = 0;
 	w->trace[0] = '\0';
 	w->now.random[0] += 12345;
+	keep_ledger(w);
 	story_step(w, event);
 	core_check(w->core, w->now.ms);
+	take_entries(w);
 	for (size_t i = 0; i < w->actions.n; i++) {
 		const struct action *a = &w->actions.list[i];
 
@@ -391,6 +436,7 @@ story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms
 	w->settings = (struct core_settings){.rules = rules,
 		.rule_count = sizeof(rules) / sizeof(rules[0]),
 		.namespace_ = "hf",
+		.daemon_id = STORY_DAEMON,
 		.lease_max_ms = LEASE_MS,
 		.margin_ms = MARGIN_MS,
 		.retain_ms = retain_ms,
@@ -408,6 +454,7 @@ story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms
 	w->core = core_new(&w->settings, w->now);
 	ck_assert_ptr_nonnull(w->core);
 	actions_init(&w->actions);
+	buffer_init(&w->entries, SIZE_MAX / 2);
 	for (conn_id c = 1; c <= 4; c++)
 		open_conn(w, c);
 }
@@ -429,6 +476,8 @@ story_done(struct story *w)
 {
 	core_free(w->core);
 	actions_done(&w->actions);
+	buffer_done(&w->entries);
+	replay_done(&w->ledger);
 	free(w->attempts);
 }
 

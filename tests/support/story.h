@@ -12,12 +12,14 @@
  * from 0, is the master that answers or acts.
  *
  * Every function that feeds an event returns that text, which is valid until the next event. The invariants
- * of the core are checked each time.
+ * of the core are checked each time, and that its ledger says what the core says (replay.h).
  */
 #ifndef SUPPORT_STORY_H
 #define SUPPORT_STORY_H
 
 #include "daemon/core/core.h"
+#include "proto/buffer.h"
+#include "tests/support/replay.h"
 
 #include <stdbool.h>
 
@@ -29,6 +31,7 @@
 #define STORY_ID       0x1001U
 /* For names that begin with "fragile". */
 #define CRASH_DELAY_MS 3000
+#define STORY_DAEMON   "0123456789abcdef0123456789abcdef"
 
 struct story {
 	struct core *core;
@@ -45,6 +48,8 @@ struct story {
 	char set[512]; /* of masters, as a master answers it */
 	char places[256];
 	char trace[4096];
+	struct buffer entries; /* of the ledger, in the last event */
+	struct replay ledger;  /* what it says by now */
 };
 
 /* core_step() into w->actions. A vote may name an attempt by its number in the story. */
@@ -61,6 +66,8 @@ void story_retaining(struct story *w, unsigned masters, int64_t ms);
 /* After a change of w->settings: begins again with a new core, its one master admitted. */
 void story_anew(struct story *w);
 void story_done(struct story *w);
+/* The next process of the same daemon goes on with this core and with the ledger. */
+void story_goes_on(struct story *w, struct core *core);
 
 const char *step(struct story *w, const struct event *event);
 const char *after(struct story *w, int64_t ms);
