@@ -472,6 +472,12 @@ story_linked(struct story *w, unsigned links)
 }
 
 void
+story_apart(struct story *w, unsigned masters)
+{
+	story_begin(w, masters, 1, 0);
+}
+
+void
 story_done(struct story *w)
 {
 	core_free(w->core);

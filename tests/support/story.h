@@ -55,9 +55,11 @@ struct story {
 /* core_step() into w->actions. A vote may name an attempt by its number in the story. */
 void story_step(struct story *w, const struct event *event);
 
-/* Begins with four connections and a master that is not connected: with one link, or with `links` links. */
+/* Begins with four connections and a master that is not connected: with one link, or with `links` links; or
+ * with so many masters. */
 void story_init(struct story *w);
 void story_linked(struct story *w, unsigned links);
+void story_apart(struct story *w, unsigned masters);
 /* The same with the master admitted; with several masters, all admitted. */
 void story_ready(struct story *w);
 void story_among(struct story *w, unsigned masters);
