@@ -31,8 +31,10 @@ struct thing {
 	size_t at;             /* of its last entry */
 	size_t gone;           /* of the last one that said that it is gone */
 	struct thing *whose;   /* of a loss: its session; of a hold: its lease; NULL: none that is live */
-	struct slice name;     /* of a lease: its name; n == 0: it has not been looked at */
-	struct lease *lease;   /* of a lease: once it is held; NULL: its time is over */
+	/* Of a lease. */
+	struct slice name;   /* n == 0: it has not been looked at */
+	bool over;           /* its time is */
+	struct lease *lease; /* NULL: no hold has come that needs it */
 };
 
 struct recovery {
@@ -329,23 +331,40 @@ lease_term(const struct core *core, const struct resource *r, const struct lease
 	return (int32_t)(left > ruled ? left : ruled);
 }
 
-/* The first hold of a lease has come: it is held from now on, unless its time is over. */
-static void
-load_lease(struct recovery *v, struct thing *t)
+static struct lease_entry
+read_lease(struct recovery *v, const struct thing *t)
 {
 	struct lease_entry e = {0};
-	struct resource *name;
 
 	v->r.type = t->type;
 	v->r.body = t->body;
 	ledger_lease_fields(&v->r, v->core, &e);
+	return e;
+}
+
+/* The first hold of it has come. */
+static void
+look_at_lease(struct recovery *v, struct thing *t)
+{
+	struct lease_entry e = read_lease(v, t);
+
 	if (!v->r.failed && !lease_entry_fits(v->core, &e))
 		record_fail(&v->r, "a lease of it cannot be");
 	if (v->r.failed)
 		return;
 	t->name = e.name;
+	t->over = e.valid_ms <= v->core->now.ms;
 	tokens_saw(v->core, e.newest);
-	if (e.valid_ms <= v->core->now.ms || (name = lease_resource(v, &e)) == NULL)
+}
+
+/* A hold stands on it: it is held from now on. */
+static void
+load_lease(struct recovery *v, struct thing *t)
+{
+	struct lease_entry e = read_lease(v, t);
+	struct resource *name = lease_resource(v, &e);
+
+	if (name == NULL)
 		return;
 	t->lease = lease_recover(v->core, name,
 		&(struct lease_past){.kind = e.kind,
@@ -426,25 +445,29 @@ load_hold(struct recovery *v, struct thing *t)
 {
 	struct core *core = v->core;
 	struct hold_entry e = {.count = 1};
+	struct thing *of = t->whose;
 	struct session *s;
 
 	ledger_hold_fields(&v->r, &e);
 	s = session_find(core, e.session);
 	if (!v->r.failed && (s == NULL || !hold_entry_fits(&e)))
 		record_fail(&v->r, "a hold of it cannot be, or has no session");
+	if (!v->r.failed && of->name.n == 0)
+		look_at_lease(v, of);
 	if (v->r.failed)
 		return;
-	if (t->whose->name.n == 0 && e.ends_ms > core->now.ms)
-		load_lease(v, t->whose);
-	if (v->r.failed)
+	if (e.ends_ms <= core->now.ms) {
+		loss_remember(core, s, of->name, e.owner, e.ends_why, e.ends_why == LOSS_LEASE, e.token);
 		return;
-	if (t->whose->lease != NULL && e.ends_ms > core->now.ms)
-		hold_put(v, t->whose->lease, s, &e);
-	else if (e.ends_ms > core->now.ms)
-		loss_remember(core, s, t->whose->name, e.owner, LOSS_EXPIRED, false, e.token);
-	else
-		loss_remember(
-			core, s, t->whose->name, e.owner, e.ends_why, e.ends_why == LOSS_LEASE, e.token);
+	}
+	if (of->over) {
+		loss_remember(core, s, of->name, e.owner, LOSS_EXPIRED, false, e.token);
+		return;
+	}
+	if (of->lease == NULL)
+		load_lease(v, of);
+	if (!v->r.failed)
+		hold_put(v, of->lease, s, &e);
 }
 
 /* A token that no hold of the lease has; 0: none. */
@@ -463,14 +486,11 @@ static void
 load_others(struct recovery *v, const struct thing *t)
 {
 	struct core *core = v->core;
-	struct lease_entry e = {0};
+	struct lease_entry e = read_lease(v, t);
 	struct grant *g;
 	struct terms *terms;
 	int64_t until_ms;
 
-	v->r.type = t->type;
-	v->r.body = t->body;
-	ledger_lease_fields(&v->r, core, &e);
 	until_ms = e.others_ms != TIMER_NEVER ? e.others_ms
 					      : e.told_ms + t->lease->resource->rule->crash_delay_ms;
 	if (until_ms <= core->now.ms)

@@ -182,11 +182,15 @@ ck_ledger(struct story *w)
 static void
 keep_ledger(struct story *w)
 {
-	if (w->core->ledger == &w->entries)
-		return;
-	w->entries.start = w->entries.end = 0;
+	struct slice whole;
+
 	core_keep_ledger(w->core, &w->entries);
 	replay_snapshot(&w->ledger, w->core);
+	whole = replay_bytes(&w->ledger);
+	buffer_consume(&w->entries, buffer_length(&w->entries));
+	buffer_consume(&w->log, buffer_length(&w->log));
+	buffer_put(&w->log, whole.p, whole.n);
+	free((char *)(uintptr_t)whole.p);
 }
 
 static void
@@ -195,6 +199,7 @@ take_entries(struct story *w)
 	ck_assert(!w->entries.failed);
 	ck_assert(replay_take(
 		&w->ledger, (struct slice){buffer_bytes(&w->entries), buffer_length(&w->entries)}));
+	buffer_put(&w->log, buffer_bytes(&w->entries), buffer_length(&w->entries));
 	buffer_consume(&w->entries, buffer_length(&w->entries));
 	ck_ledger(w);
 }
@@ -214,7 +219,8 @@ step(struct story *w, const struct event *event)
 	w->actions.n = 0;
 	w->trace[0] = '\0';
 	w->now.random[0] += 12345;
-	keep_ledger(w);
+	if (w->core->ledger != &w->entries)
+		keep_ledger(w);
 	story_step(w, event);
 	core_check(w->core, w->now.ms);
 	take_entries(w);
@@ -455,6 +461,7 @@ story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms
 	ck_assert_ptr_nonnull(w->core);
 	actions_init(&w->actions);
 	buffer_init(&w->entries, SIZE_MAX / 2);
+	buffer_init(&w->log, SIZE_MAX / 2);
 	for (conn_id c = 1; c <= 4; c++)
 		open_conn(w, c);
 }
@@ -483,6 +490,7 @@ story_done(struct story *w)
 	core_free(w->core);
 	actions_done(&w->actions);
 	buffer_done(&w->entries);
+	buffer_done(&w->log);
 	replay_done(&w->ledger);
 	free(w->attempts);
 }

@@ -49,6 +49,7 @@ struct story {
 	char places[256];
 	char trace[4096];
 	struct buffer entries; /* of the ledger, in the last event */
+	struct buffer log;     /* the ledger */
 	struct replay ledger;  /* what it says by now */
 };
 

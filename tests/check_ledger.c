@@ -1,0 +1,758 @@
+/*
+ * check_ledger: a daemon crashes in the middle of a story, and the next process recovers what its ledger
+ * says. Each client with a durable session finds what it had when it comes back. After every step of every
+ * story the ledger says what the core says (tests/support/story.h).
+ */
+#include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GRACE_MS 4000
+#define NEXT     "fedcba9876543210fedcba9876543210"
+#define THIRD    "00000000000000000000000000000003"
+
+static struct story w;
+static char why[RECORD_WHY_MAX];
+
+static void
+begin(void)
+{
+	story_ready(&w);
+}
+
+static void
+end(void)
+{
+	story_done(&w);
+}
+
+/* ---- clients ---- */
+
+struct secret {
+	char text[64];
+};
+
+static struct secret
+secret_of(void)
+{
+	struct secret secret;
+
+	ck_assert_uint_gt(w.actions.n, 0);
+	ck_assert_int_eq(w.actions.list[0].u.reply.type, REPLY_TEXT);
+	(void)snprintf(secret.text, sizeof(secret.text), "%.48s", w.actions.list[0].u.reply.text);
+	return secret;
+}
+
+static struct secret
+grace(conn_id conn, int64_t ms)
+{
+	run(&w, conn, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = ms});
+	return secret_of();
+}
+
+static void
+open_as(conn_id conn, uint64_t user)
+{
+	struct peer peer = {.pid = 100 + (int64_t)conn, .uid = 0, .user = user};
+
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_OPEN, .conn = conn, .peer = &peer}), "");
+}
+
+static const char *
+resume(conn_id conn, const struct secret *secret)
+{
+	return run(&w, conn, (struct command){.verb = VERB_SESSION_RESUME, .secret = slice_of(secret->text)});
+}
+
+static const char *
+bound(conn_id conn, int64_t pid)
+{
+	return step(&w, &(struct event){.type = EVENT_BIND, .conn = conn, .process = {pid, 7}});
+}
+
+static const char *
+ended(int64_t pid)
+{
+	return step(&w, &(struct event){.type = EVENT_EXIT, .process = {pid, 7}});
+}
+
+static const char *
+unlock_as(conn_id conn, const char *name, const char *owner)
+{
+	return run(&w, conn,
+		(struct command){.verb = VERB_UNLOCK, .name = slice_of(name), .owner = slice_of(owner)});
+}
+
+/* A LOCK that the master grants with this token. */
+static void
+holds(conn_id conn, const char *name, uint64_t attempt, int64_t token)
+{
+	char expected[64];
+
+	lock(&w, conn, name);
+	(void)snprintf(expected, sizeof(expected), "c%llu :%lld", (unsigned long long)conn, (long long)token);
+	ck_assert_str_eq(granted(&w, name, attempt, token), expected);
+}
+
+/* ---- the crash ---- */
+
+static struct slice
+ledger(void)
+{
+	return (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)};
+}
+
+static struct core *
+recover(struct slice bytes, const char *daemon_id)
+{
+	struct core_settings settings = w.settings;
+
+	settings.daemon_id = daemon_id;
+	return core_recover(&settings, w.now, bytes, why);
+}
+
+/* The process is killed, and the next one begins; its masters are away. Returns what its first step does. */
+static const char *
+crashed_to(const char *daemon_id)
+{
+	struct core *core = recover(ledger(), daemon_id);
+
+	ck_assert_msg(core != NULL, "%s", why);
+	core_check(core, w.now.ms);
+	core_free(w.core);
+	free(w.attempts);
+	w.attempts = NULL;
+	w.attempts_room = 0;
+	w.core = core;
+	w.settings.daemon_id = daemon_id;
+	step(&w, &(struct event){.type = EVENT_TIMER});
+	return w.trace;
+}
+
+static const char *
+crashed(void)
+{
+	return crashed_to(NEXT);
+}
+
+/* The masters are back. Returns what is asked of the last one. */
+static const char *
+masters_back(void)
+{
+	for (w.at = 0; w.at < w.settings.masters; w.at++) {
+		link_up(&w);
+		hello(&w, true, MEMORY + w.at);
+	}
+	w.at = 0;
+	return w.trace;
+}
+
+static const char *
+adopted(const char *name, uint64_t attempt, int64_t token)
+{
+	return vote(&w, (struct vote){.op = CALL_ADOPT,
+				.name = slice_of(name),
+				.attempt = attempt,
+				.token_first = token,
+				.token_last = token + 99});
+}
+
+/* Time passes, and the master renews what it is asked to. */
+static void
+pass(int64_t ms)
+{
+	while (ms-- > 0) {
+		after(&w, 1);
+		if (last_call(&w) != NULL && last_call(&w)->op == CALL_RENEW)
+			vote(&w, (struct vote){.op = CALL_RENEW,
+					 .name = last_call(&w)->name,
+					 .attempt = last_call(&w)->attempt});
+	}
+}
+
+/* ---- what is recovered ---- */
+
+START_TEST(a_session_that_is_not_durable_is_forgotten)
+{
+	struct secret secret;
+
+	run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET});
+	secret = secret_of();
+	holds(1, "a", 1, 500);
+	ck_assert_uint_eq(w.ledger.n, 1);
+	ck_assert_str_eq(crashed(), "");
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 -ERR");
+	masters_back();
+	ck_assert_str_eq(lock(&w, 11, "a"), "acquire a#1");
+}
+END_TEST
+
+START_TEST(a_session_with_a_grace_finds_its_holds)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	holds(1, "b", 2, 700);
+	after(&w, 100);
+	ck_assert_str_eq(crashed(), "");
+	open_as(11, 0);
+	open_as(12, 0);
+	ck_assert_str_eq(lock(&w, 12, "a"), "");
+	ck_assert_str_eq(resume(11, &secret), "c11 :2");
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 :878");
+	ck_assert_str_eq(lock(&w, 11, "b"), "c11 -HELD");
+	ck_assert_str_eq(masters_back(), "adopt a#1 | adopt b#2");
+	ck_assert_str_eq(adopted("a", 1, 2000), "");
+	ck_assert_str_eq(adopted("b", 2, 3000), "");
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 :977");
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 :0 | c12 :2000");
+	ck_assert_str_eq(unlock(&w, 11, "b"), "c11 :0 | release b#2");
+}
+END_TEST
+
+START_TEST(a_secret_is_needed_after_a_crash)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	crashed();
+	open_as(11, 0);
+	secret.text[40] ^= 1;
+	ck_assert_str_eq(resume(11, &secret), "c11 -ERR");
+	secret.text[40] ^= 1;
+	ck_assert_str_eq(resume(11, &secret), "c11 :1");
+}
+END_TEST
+
+START_TEST(a_grace_begins_anew_and_ends)
+{
+	grace(1, GRACE_MS);
+	holds(1, "a", 1, 500);
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, 900);
+	crashed();
+	masters_back();
+	adopted("a", 1, 2000);
+	ck_assert_uint_eq(w.core->counts.grants, 1);
+	pass(GRACE_MS);
+	ck_assert_uint_eq(w.core->counts.sessions, 1);
+	pass(GRACE_MS / 8 + 1);
+	ck_assert_uint_eq(w.core->counts.sessions, 0);
+	ck_assert_uint_eq(w.core->counts.grants, 0);
+	ck_assert_uint_eq(w.ledger.n, 1);
+}
+END_TEST
+
+START_TEST(a_grace_taken_back_leaves_nothing)
+{
+	grace(1, GRACE_MS);
+	holds(1, "a", 1, 500);
+	ck_assert_uint_eq(w.ledger.n, 4);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 0});
+	ck_assert_uint_eq(w.ledger.n, 1);
+	crashed();
+	ck_assert_uint_eq(w.core->counts.sessions, 0);
+	ck_assert_uint_eq(w.core->counts.leases, 0);
+}
+END_TEST
+
+START_TEST(a_session_that_becomes_durable_keeps_what_it_held)
+{
+	struct secret secret;
+
+	holds(1, "a", 1, 500);
+	ck_assert_uint_eq(w.ledger.n, 1);
+	secret = grace(1, GRACE_MS);
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :1");
+}
+END_TEST
+
+START_TEST(tags_and_entries_are_counted_on)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	lock_as(&w, 1, "a", "tag");
+	granted(&w, "a", 1, 500);
+	lock_as(&w, 1, "a", "tag");
+	lock_as(&w, 1, "a", "tag");
+	ck_assert_str_eq(unlock_as(1, "a", "tag"), "c1 :2");
+	crashed();
+	open_as(11, 0);
+	resume(11, &secret);
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 -NOTHELD");
+	ck_assert_str_eq(lock_as(&w, 11, "a", "tag"), "c11 :500");
+	ck_assert_str_eq(unlock_as(11, "a", "tag"), "c11 :2");
+	ck_assert_str_eq(unlock_as(11, "a", "tag"), "c11 :1");
+	ck_assert_str_eq(unlock_as(11, "a", "tag"), "c11 :0");
+}
+END_TEST
+
+START_TEST(a_loss_is_remembered_until_it_is_told)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	close_as(&w, 1, END_ABANDONED);
+	after(&w, 400);
+	answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1);
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :0");
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 -LOST");
+	crashed_to(THIRD);
+	open_as(21, 0);
+	resume(21, &secret);
+	masters_back();
+	/* It has been told, so that a LOCK begins anew. */
+	ck_assert_str_eq(lock(&w, 21, "a"), "acquire a#1");
+	ck_assert_uint_eq(w.ledger.n, 2);
+}
+END_TEST
+
+START_TEST(a_lease_whose_time_is_over_is_a_loss)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	w.now.ms += LEASE_MS;
+	crashed();
+	ck_assert_uint_eq(w.core->counts.resources, 0);
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :0");
+	ck_assert_str_eq(lock(&w, 11, "a"), "c11 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "expired"));
+	ck_assert_int_ge(w.core->highest, 1499);
+}
+END_TEST
+
+static const char *
+lock_for(conn_id conn, const char *name, int64_t lease_ms, int64_t max_hold_ms)
+{
+	return run(&w, conn,
+		(struct command){.verb = VERB_LOCK,
+			.name = slice_of(name),
+			.lease_ms = lease_ms,
+			.max_hold_ms = max_hold_ms});
+}
+
+START_TEST(a_hold_ends_when_it_would_have_ended)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	lock_for(1, "a", 300, 0);
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 500}),
+		"c1 :493");
+	lock_for(1, "b", 0, 400);
+	granted(&w, "b", 2, 600);
+	crashed();
+	open_as(11, 0);
+	resume(11, &secret);
+	after(&w, 399);
+	ck_assert_str_eq(check(&w, 11, "b"), "c11 :0");
+	after(&w, 1);
+	ck_assert_str_eq(check(&w, 11, "b"), "c11 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "maxhold"));
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 :97");
+	ck_assert_str_eq(
+		run(&w, 11, (struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 200}),
+		"c11 :196");
+	after(&w, 200);
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 -LOST");
+}
+END_TEST
+
+START_TEST(a_hold_that_ended_meanwhile_is_a_loss_of_its_kind)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	lock_for(1, "a", 300, 0);
+	granted(&w, "a", 1, 500);
+	lock_for(1, "b", 0, 300);
+	granted(&w, "b", 2, 600);
+	w.now.ms += 300;
+	crashed();
+	ck_assert_uint_eq(w.core->counts.leases, 0);
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :0");
+	ck_assert_str_eq(lock(&w, 11, "b"), "c11 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "maxhold"));
+	/* The holder chose the end of its LEASE, and knows of it. */
+	ck_assert_str_eq(lock(&w, 11, "a"), "");
+}
+END_TEST
+
+START_TEST(a_bound_process_does_not_notice)
+{
+	ck_assert_str_eq(bound(1, 4711), "watch 4711 | c1 :0");
+	holds(1, "a", 1, 500);
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(crashed(), "watch 4711");
+	ck_assert_str_eq(masters_back(), "adopt a#1");
+	adopted("a", 1, 2000);
+	open_as(11, 0);
+	ck_assert_str_eq(bound(11, 4711), "c11 :1");
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 :977");
+	close_as(&w, 11, END_ABANDONED);
+	ck_assert_str_eq(ended(4711), "release a#1");
+	ck_assert_uint_eq(w.ledger.n, 1);
+}
+END_TEST
+
+START_TEST(a_heartbeat_counts_as_heard)
+{
+	bound(1, 4711);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_HEARTBEAT, .heartbeat_ms = 800});
+	holds(1, "a", 1, 500);
+	after(&w, 300);
+	after(&w, 300);
+	crashed();
+	after(&w, 700);
+	ck_assert_uint_eq(w.core->counts.sessions, 1);
+	after(&w, 100);
+	after(&w, 101);
+	ck_assert_uint_eq(w.core->counts.sessions, 0);
+}
+END_TEST
+
+/* ---- what is not ---- */
+
+START_TEST(waits_are_forgotten)
+{
+	struct secret secret = grace(2, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	lock(&w, 2, "a");
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :0");
+	ck_assert_uint_eq(w.core->counts.waiters, 0);
+	ck_assert_uint_eq(w.core->counts.leases, 0);
+}
+END_TEST
+
+START_TEST(a_hold_that_was_not_told_is_forgotten)
+{
+	struct secret secret = grace(2, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 2, END_ABANDONED);
+	unlock(&w, 1, "a");
+	ck_assert_uint_eq(w.core->counts.grants, 1);
+	ck_assert_uint_eq(w.ledger.n, 2);
+	/* The client comes back for it, and knows. */
+	resume(3, &secret);
+	ck_assert_str_eq(lock(&w, 3, "a"), "c3 :501");
+	ck_assert_uint_eq(w.ledger.n, 4);
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :1");
+}
+END_TEST
+
+START_TEST(an_mlock_without_an_answer_is_forgotten)
+{
+	static const struct slice names[] = {SLICE("a"), SLICE("b")};
+	struct secret secret = grace(1, GRACE_MS);
+
+	run(&w, 1, (struct command){.verb = VERB_MLOCK, .names = names, .name_count = 2, .lease_ms = 700});
+	granted(&w, "a", 1, 500);
+	ck_assert_uint_eq(w.core->counts.grants, 1);
+	ck_assert_uint_eq(w.ledger.n, 2);
+	ck_assert_str_eq(granted(&w, "b", 2, 600), "c1 [:500 :600]");
+	ck_assert_uint_eq(w.ledger.n, 6);
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :2");
+	after(&w, 700);
+	ck_assert_uint_eq(w.core->counts.grants, 0);
+}
+END_TEST
+
+/* ---- kinds of locks ---- */
+
+static const struct command two_of_three = {
+	.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_PERMITS, .limit = 3, .permits = 2};
+
+static const char *
+given(enum call_op op, uint64_t attempt, const char *slots)
+{
+	return vote(&w, (struct vote){.op = op,
+				.name = SLICE("a"),
+				.attempt = attempt,
+				.token_first = (int64_t)attempt * 100,
+				.token_last = (int64_t)attempt * 100 + 99,
+				.slots = slice_of(slots)});
+}
+
+START_TEST(permits_keep_their_slots)
+{
+	struct secret secret = grace(1, GRACE_MS);
+	struct command one = two_of_three;
+
+	run(&w, 1, two_of_three);
+	ck_assert_str_eq(given(CALL_ACQUIRE, 1, "0,2"), "c1 :100");
+	crashed();
+	ck_assert_str_eq(masters_back(), "adopt a#1 2 of 3: 0,2");
+	ck_assert_str_eq(adopted("a", 1, 300), "");
+	open_as(11, 0);
+	open_as(12, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :1");
+	one.permits = 1;
+	ck_assert_str_eq(run(&w, 12, one), "acquire a#2 1 of 3");
+	ck_assert_str_eq(given(CALL_ACQUIRE, 2, "1"), "c12 :200");
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 :0 | release a#1 2 of 3: 0,2");
+}
+END_TEST
+
+/* A reader that was plain may rely on the lease, though it is the durable one's now. */
+START_TEST(a_reader_that_is_gone_is_waited_for)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :501");
+	crashed();
+	ck_assert_uint_eq(w.core->counts.withheld, 1);
+	masters_back();
+	adopted("a", 1, 2000);
+	open_as(11, 0);
+	open_as(12, 0);
+	resume(11, &secret);
+	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 :0");
+	ck_assert_str_eq(lock(&w, 12, "a"), "enter a#1 shared");
+	pass(987);
+	ck_assert_uint_eq(w.core->counts.withheld, 1);
+	ck_assert_str_eq(after(&w, 1), "release a#1 shared | acquire a#2");
+	ck_assert_uint_eq(w.core->counts.withheld, 0);
+}
+END_TEST
+
+START_TEST(what_is_withheld_is_not_withheld_longer_by_a_crash)
+{
+	grace(1, GRACE_MS);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_shared(&w, 2, "a");
+	close_as(&w, 2, END_ABANDONED);
+	after(&w, 400);
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	crashed();
+	ck_assert_uint_eq(w.core->counts.withheld, 1);
+	masters_back();
+	adopted("a", 1, 2000);
+	crashed_to(THIRD);
+	ck_assert_uint_eq(w.core->counts.withheld, 1);
+	pass(587);
+	ck_assert_uint_eq(w.core->counts.withheld, 1);
+	after(&w, 1);
+	ck_assert_uint_eq(w.core->counts.withheld, 0);
+	ck_assert_uint_eq(w.core->counts.grants, 1);
+}
+END_TEST
+
+START_TEST(a_delay_after_crashes_is_kept)
+{
+	grace(1, GRACE_MS);
+	lock_shared(&w, 1, "fragile");
+	granted(&w, "fragile", 1, 500);
+	lock_shared(&w, 2, "fragile");
+	crashed();
+	masters_back();
+	adopted("fragile", 1, 600);
+	ck_assert_int_eq(
+		grant_ends_ms(resource_next_grant(names_find(&w.core->names, SLICE("fragile")), NULL)->after),
+		w.now.ms + LEASE_MS - 12 + CRASH_DELAY_MS);
+}
+END_TEST
+
+START_TEST(the_last_durable_reader_takes_the_others_along)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_shared(&w, 2, "a");
+	lock_shared(&w, 3, "a");
+	grace(3, GRACE_MS);
+	ck_assert_uint_eq(w.ledger.n, 6);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	ck_assert_uint_eq(w.ledger.n, 5);
+	unlock(&w, 2, "a");
+	unlock(&w, 3, "a");
+	ck_assert_uint_eq(w.ledger.n, 3);
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :0");
+	ck_assert_uint_eq(w.core->counts.leases, 0);
+}
+END_TEST
+
+START_TEST(a_writer_that_reads_now_lets_readers_join)
+{
+	struct secret secret = grace(1, GRACE_MS);
+
+	holds(1, "a", 1, 500);
+	ck_assert_str_eq(run(&w, 1, (struct command){.verb = VERB_DOWNGRADE, .name = SLICE("a")}), "c1 :500");
+	wanted(&w, "a");
+	crashed();
+	ck_assert_str_eq(masters_back(), "adopt a#1 shared");
+	adopted("a", 1, 2000);
+	open_as(11, 0);
+	open_as(12, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :1");
+	ck_assert_str_eq(lock_shared(&w, 12, "a"), "c12 :2000");
+}
+END_TEST
+
+START_TEST(a_foreign_key_is_adopted_too)
+{
+	size_t adopts = 0;
+
+	grace(1, GRACE_MS);
+	lock(&w, 1, "string-a");
+	granted(&w, "string-a", 1, 500);
+	lock(&w, 1, "redisson-a");
+	granted(&w, "redisson-a", 2, 600);
+	crashed();
+	masters_back();
+	for (size_t i = 0; i < w.actions.n; i++) {
+		const struct call *call = &w.actions.list[i].u.call;
+
+		if (w.actions.list[i].type != ACTION_CALL || call->op != CALL_ADOPT)
+			continue;
+		ck_assert_int_eq(call->interop, call->name.p[0] == 's' ? INTEROP_STRING : INTEROP_REDISSON);
+		ck_assert(call->name.p[0] == 's' ? strcmp(call->key, "%") == 0 : call->key == NULL);
+		ck_assert_uint_gt(call->former.n, sizeof(STORY_DAEMON));
+		ck_assert_int_eq(memcmp(call->former.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
+		adopts++;
+	}
+	ck_assert_uint_eq(adopts, 2);
+}
+END_TEST
+
+/* ---- several crashes ---- */
+
+START_TEST(each_process_is_a_former_owner_until_all_masters_have_adopted)
+{
+	const struct lease *l;
+	struct slice former;
+
+	story_done(&w);
+	story_among(&w, 3);
+	grace(1, GRACE_MS);
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 1, 500);
+	crashed();
+	w.at = 0;
+	link_up(&w);
+	hello(&w, true, MEMORY);
+	crashed_to(THIRD);
+	l = &names_find(&w.core->names, SLICE("a"))->lease;
+	former = lease_former_owners(l);
+	ck_assert_uint_eq(former.n, 2 * (sizeof(THIRD) + 5) + 1);
+	ck_assert_int_eq(memcmp(former.p, NEXT ":", sizeof(NEXT)), 0);
+	ck_assert_ptr_nonnull(memmem(former.p, former.n, " " STORY_DAEMON ":", sizeof(STORY_DAEMON) + 1));
+	masters_back();
+	for (w.at = 0; w.at < 3; w.at++) {
+		ck_assert_uint_gt(lease_former_owners(l).n, 0);
+		adopted("a", 1, 2000);
+	}
+	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+}
+END_TEST
+
+START_TEST(users_are_counted_on)
+{
+	struct secret secret;
+
+	w.settings.per_user.locks = 2;
+	story_anew(&w);
+	open_as(5, 77);
+	secret = grace(5, GRACE_MS);
+	holds(5, "a", 1, 500);
+	holds(5, "b", 2, 600);
+	crashed();
+	masters_back();
+	open_as(11, 77);
+	ck_assert_str_eq(lock(&w, 11, "c"), "c11 -LIMIT");
+	ck_assert_str_eq(resume(11, &secret), "c11 :2");
+	ck_assert_uint_eq(w.core->counts.graces, 1);
+}
+END_TEST
+
+START_TEST(numbers_of_sessions_go_on)
+{
+	grace(4, GRACE_MS);
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(run(&w, 11, (struct command){.verb = VERB_SESSION_ID}), "c11 :5");
+}
+END_TEST
+
+/* ---- whose ledger it is ---- */
+
+static void
+ck_refused(struct slice bytes, const char *daemon_id, const char *because)
+{
+	ck_assert_ptr_null(recover(bytes, daemon_id));
+	ck_assert_msg(strstr(why, because) != NULL, "%s", why);
+}
+
+START_TEST(a_ledger_of_another_is_refused)
+{
+	grace(1, GRACE_MS);
+	holds(1, "a", 1, 500);
+	ck_refused(ledger(), STORY_DAEMON, "of this daemon itself");
+	w.settings.namespace_ = "other";
+	ck_refused(ledger(), NEXT, "its namespace is hf, and the configuration has other");
+	w.settings.namespace_ = "hf";
+	ck_refused(SLICE(""), NEXT, "does not begin");
+	ck_refused(SLICE("holdfast state 1\n"), NEXT, "does not begin as a ledger");
+	core_free(recover(ledger(), NEXT));
+}
+END_TEST
+
+START_TEST(a_key_that_has_changed_is_refused)
+{
+	static const struct rule rules[] = {{.match = "*", .key = "x%", .lease_ms = LEASE_MS}};
+
+	grace(1, GRACE_MS);
+	holds(1, "a", 1, 500);
+	w.settings.rules = rules;
+	w.settings.rule_count = 1;
+	ck_refused(ledger(), NEXT, "a has another key");
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("ledger", begin, end, a_session_that_is_not_durable_is_forgotten,
+		a_session_with_a_grace_finds_its_holds, a_secret_is_needed_after_a_crash,
+		a_grace_begins_anew_and_ends, a_grace_taken_back_leaves_nothing,
+		a_session_that_becomes_durable_keeps_what_it_held, tags_and_entries_are_counted_on,
+		a_loss_is_remembered_until_it_is_told, a_lease_whose_time_is_over_is_a_loss,
+		a_hold_ends_when_it_would_have_ended, a_hold_that_ended_meanwhile_is_a_loss_of_its_kind,
+		a_bound_process_does_not_notice, a_heartbeat_counts_as_heard, waits_are_forgotten,
+		a_hold_that_was_not_told_is_forgotten, an_mlock_without_an_answer_is_forgotten,
+		permits_keep_their_slots, a_reader_that_is_gone_is_waited_for,
+		what_is_withheld_is_not_withheld_longer_by_a_crash, a_delay_after_crashes_is_kept,
+		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,
+		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,
+		users_are_counted_on, numbers_of_sessions_go_on, a_ledger_of_another_is_refused,
+		a_key_that_has_changed_is_refused);
+}
