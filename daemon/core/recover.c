@@ -470,15 +470,17 @@ load_hold(struct recovery *v, struct thing *t)
 		hold_put(v, of->lease, s, &e);
 }
 
-/* A token that no hold of the lease has; 0: none. */
+/* A token that no hold of the lease has. */
 static int64_t
 token_unused(const struct lease *l)
 {
-	int64_t least = l->grants->token;
+	int64_t least = l->grants->token, most = least;
 
-	for (const struct grant *g = l->grants; g != NULL; g = g->after)
+	for (const struct grant *g = l->grants; g != NULL; g = g->after) {
 		least = g->token < least ? g->token : least;
-	return least - 1;
+		most = g->token > most ? g->token : most;
+	}
+	return least > 1 ? least - 1 : most + 1;
 }
 
 /* Holds beside the durable ones, whose clients may rely on them for a while. */
