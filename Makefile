@@ -239,10 +239,12 @@ need-clang:
 	clang -x c -fsanitize=fuzzer,address,undefined -o /dev/null - 2>/dev/null || { \
 	echo "make fuzz needs clang with libFuzzer: packaging/install-deps fuzz" >&2; exit 1; }
 
-# What a parser gets first is written by hand; the states are saved by stories, again after a change of their format.
-corpus: $(O)/tests/check_state ## save the states that fuzz_state begins with
-	@rm -f tests/fuzz/corpus/state/*
+# What a parser gets first is written by hand; the states and ledgers are saved by stories, again after a change of their format.
+corpus: $(O)/tests/check_state $(O)/tests/check_ledger ## save the states and ledgers that fuzz_state and fuzz_ledger begin with
+	@mkdir -p tests/fuzz/corpus/ledger
+	@rm -f tests/fuzz/corpus/state/* tests/fuzz/corpus/ledger/*
 	HOLDFAST_CORPUS=tests/fuzz/corpus/state $(O)/tests/check_state
+	HOLDFAST_CORPUS=tests/fuzz/corpus/ledger $(O)/tests/check_ledger
 
 fuzz-run: $(FUZZERS)
 	@for fuzzer in $(FUZZERS); do \
