@@ -60,8 +60,8 @@ struct core_settings {
 	const struct rule *rules; /* the last one matches every name */
 	size_t rule_count;        /* >= 1 */
 	const char *namespace_;   /* all our keys begin with it; kept by the caller */
-	const char *
-		daemon_id; /* 32 hexadecimal digits, for the ledger; kept by the caller; NULL: none is kept */
+	const char *daemon_id;    /* 32 hexadecimal digits, for a ledger; kept by the caller; NULL: there is
+				     none */
 	int64_t lease_max_ms;     /* no rule has a longer lease; grows with core_set_rules() */
 	int64_t margin_ms;        /* J: forward clock steps of a master that are absorbed */
 	unsigned masters;         /* an odd number, 1 .. CORE_MASTERS_MAX */
@@ -139,10 +139,10 @@ struct core *core_load(const struct core_settings *settings, struct now now, str
  * caller empties after each step, before it carries out the actions; NULL: none is kept. out has to take any
  * number of bytes; if it cannot, out->failed says so, and the ledger has to be begun anew.
  *
- * core_ledger_begin(): appends the first record, and all durable sessions. core_ledger_scan(): appends some
- * of the leases, at least `looks` names being looked at, and returns the cursor for the next call; 0: that
- * was all. A whole ledger is the first record, the sessions, and all leases of one scan, with the entries of
- * the steps in between in the order in which they came.
+ * core_ledger_begin(): appends the first record, and all durable sessions with their losses.
+ * core_ledger_scan(): appends the leases and holds of some names, at least `looks` being looked at, and
+ * returns the cursor for the next call; 0: that was all. A whole ledger is the first record, the sessions,
+ * and all leases of one scan, with the entries of the steps in between in the order in which they came.
  */
 void core_keep_ledger(struct core *core, struct buffer *out);
 void core_ledger_begin(struct core *core, struct buffer *out);

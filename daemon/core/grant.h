@@ -61,11 +61,11 @@ struct last_holder {
 struct grant {
 	struct freelist_link freed;
 	uint8_t owner_n;
-	bool durable; /* it is in the ledger (ledger.h) */
 	uint16_t why_n : 11;
 	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
 	bool bounded : 1;   /* it has terms */
-	enum kind kind : 3; /* PERMITS: as many as its lease has */
+	bool durable : 1;   /* it is in the ledger (ledger.h) */
+	enum kind kind : 2; /* PERMITS: as many as its lease has */
 	uint32_t count;     /* how often it was entered; >= 1 */
 	union {
 		LIST_ENTRY(grant) in_session;
