@@ -1,0 +1,85 @@
+/*
+ * ledger_file: the file in which a daemon keeps its ledger (core/ledger.h says what that is).
+ *
+ *     header, one page | entries up to `committed` | room
+ *
+ * The file is mapped, and its room is allocated before it is used. So an entry costs a copy and a store, and
+ * no system call; and a full file system is an error of ledger_file_append() and no signal. An entry counts
+ * when `committed` includes it: a process that is killed while it writes leaves a whole ledger.
+ *
+ * The process that keeps a ledger has a lock on it (flock), also while the daemon is handed over. A ledger is
+ * used once: the process that goes on from it writes a new one, puts that in its place, and marks the old one
+ * as void. It is refused if it is of another boot or user, if it is a copy (the header says which inode it
+ * was written to), if it is void, or if a part of it is missing.
+ *
+ * The driver is the only user. Nothing here knows what entries mean.
+ */
+#ifndef DAEMON_LEDGER_FILE_H
+#define DAEMON_LEDGER_FILE_H
+
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct ledger_file;
+
+/* Why there is no ledger, for people: one clause. */
+#define LEDGER_WHY_MAX 256
+
+enum ledger_found {
+	LEDGER_NONE,    /* there is no file */
+	LEDGER_TAKEN,   /* it can be used, and is locked */
+	LEDGER_REFUSED, /* it is a ledger that no process can use; a new one may take its place */
+	LEDGER_LEFT     /* it is not ours, or cannot be opened: it must stay as it is */
+};
+
+/* Takes the ledger that a process has left at this path. *out is set if it was taken; else why says why not,
+ * unless there is none. */
+enum ledger_found ledger_file_take(const char *path, struct ledger_file **out, char why[LEDGER_WHY_MAX])
+	__attribute__((warn_unused_result));
+
+/* Goes on with the ledger that the process before has handed over as this descriptor, which it owns from now
+ * on. NULL: it cannot. */
+struct ledger_file *ledger_file_adopt(const char *path, int fd, char why[LEDGER_WHY_MAX])
+	__attribute__((warn_unused_result));
+
+/* Begins an empty ledger beside this path; it takes its place when it is published. NULL: it cannot. */
+struct ledger_file *ledger_file_new(const char *path, char why[LEDGER_WHY_MAX])
+	__attribute__((warn_unused_result));
+
+/* Appends these entries, all or none. False, with errno: there is no room. */
+bool ledger_file_append(struct ledger_file *file, const void *entries, size_t n)
+	__attribute__((warn_unused_result));
+
+/*
+ * The ledger is whole: puts it in its place. What it replaces is marked as void: `past`, the ledger that this
+ * process has had so far (NULL: none), which stays open. False: the file in its place is not ours, or the
+ * file system refuses; nothing has changed.
+ */
+bool ledger_file_publish(struct ledger_file *file, struct ledger_file *past, char why[LEDGER_WHY_MAX])
+	__attribute__((warn_unused_result));
+
+/* No process can use it any more. */
+void ledger_file_void(struct ledger_file *file);
+
+/* Gives a part of the memory of a ledger back that has been replaced: at once it would take milliseconds.
+ * False: it has given back everything. */
+bool ledger_file_shrink(struct ledger_file *file);
+
+/* Closes it, and leaves it for the next process; if it was never published, it is removed. NULL: nothing
+ * happens. */
+void ledger_file_close(struct ledger_file *file);
+/* Marks it as void, removes it, and closes it. NULL: nothing happens. */
+void ledger_file_remove(struct ledger_file *file);
+
+/* The entries, until the next change of the file. */
+struct slice ledger_file_entries(const struct ledger_file *file);
+/* Bytes of entries, and how many it had when it was published. */
+size_t ledger_file_bytes(const struct ledger_file *file);
+size_t ledger_file_begun(const struct ledger_file *file);
+const char *ledger_file_path(const struct ledger_file *file);
+/* To pass it on. */
+int ledger_file_descriptor(const struct ledger_file *file);
+
+#endif
