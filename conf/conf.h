@@ -20,6 +20,8 @@
 #define CONF_WAIT_FOREVER INT64_C(-1)
 #define CONF_HOLD_NONE    INT64_C(0)
 
+#define CONF_LEDGER_OFF "off"
+
 #define CONF_RULES_MAX 256
 
 /* The address of a socket: host and port; port == 0: absent. */
@@ -159,6 +161,7 @@ struct conf {
 	int64_t retain_ms;   /* 0: an unused lease is released at once */
 	struct conf_handoff handoff;
 	int restart_guard; /* enum conf_guard */
+	char *ledger;      /* CONF_LEDGER_OFF, or an absolute path */
 	struct conf_rule *rules;
 	size_t rule_count;
 	struct conf_limits limits;

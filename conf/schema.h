@@ -21,6 +21,7 @@ enum schema_scope {
 	TYPE(DIRECTORY, TEXT, "an absolute path")                                                            \
 	TYPE(PROGRAM, TEXT, "a program name or an absolute path")                                            \
 	TYPE(SINK, TEXT, "stderr or an absolute path")                                                       \
+	TYPE(LEDGER, TEXT, "off or an absolute path")                                                        \
 	TYPE(GROUP, TEXT, "a group name")                                                                    \
 	TYPE(USERNAME, TEXT, "a name without spaces")                                                        \
 	TYPE(VARIABLE, TEXT, "the name of an environment variable")                                          \

@@ -82,6 +82,9 @@ void verify_item(const struct verify *v, enum schema_scope scope, const struct n
 /* Checks the whole configuration if every part is valid: fills in missing values, and compares the parts. */
 void verify_conf(const struct verify *v, struct conf *conf);
 
+/* defaults.c: fills in what no file says and what follows from other values or from the environment. */
+void defaults_fill(const struct verify *v, struct conf *conf);
+
 /* False if the key has no meaning in this item: `mode` of a TCP listener. */
 bool verify_applies(const struct schema_key *key, const void *item);
 

@@ -1,5 +1,5 @@
 /*
- * verify: checks values against each other, and computes values from others.
+ * verify: checks values against each other.
  *
  * Called by the loader if the single values are valid. Reads the environment, password files and the names of
  * groups.
@@ -15,13 +15,9 @@
 #include <string.h>
 #include <strings.h>
 
-#define SOCKET_NAME        "holdfast.sock"
-#define RUNTIME_DIRECTORY  "/run/holdfast"
-#define PASSWORD_VARIABLE  "HOLDFAST_MASTER_PASSWORD"
-#define EMBEDDED_DIRECTORY "redis"
-#define DIRECTORY_MAX      90 /* leaves room for "/" and a socket's name in sun_path */
-#define TOKEN_COUNTERS     "redisson_lock_token:"
-#define ONLY_KEY_MAX       1024 /* a glob of 512 bytes in a template of 256 */
+#define PASSWORD_VARIABLE "HOLDFAST_MASTER_PASSWORD"
+#define TOKEN_COUNTERS    "redisson_lock_token:"
+#define ONLY_KEY_MAX      1024 /* a glob of 512 bytes in a template of 256 */
 
 /* Whether a key of a master applies: some need Sentinel, because otherwise the URL contains them. */
 static bool
@@ -483,82 +479,28 @@ users_verify(const struct verify *v, const struct conf *conf)
 					item_name(name, v, "users", i, j));
 }
 
-/* The directory for the sockets of this user's programs. */
-static const char *
-runtime_directory(char *out, size_t room)
-{
-	const char *home = getenv("XDG_RUNTIME_DIR");
-
-	if (home == NULL || home[0] != '/')
-		return RUNTIME_DIRECTORY;
-	snprintf(out, room, "%s/holdfast", home);
-	return out;
-}
-
+/* The ledger is replaced as it grows, and what else is at its path would be in the way. */
 static void
-text_set(const struct verify *v, char **out, const char *text, size_t most, const char *what)
+ledger_verify(const struct verify *v, const struct conf *conf)
 {
-	char *copy = strdup(text);
+	bool taken = strcmp(conf->ledger, conf->log.to) == 0;
 
-	if (copy == NULL) {
-		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
-		return;
-	}
-	free(*out);
-	*out = copy;
-	if (strlen(text) > most)
+	for (size_t i = 0; i < conf->listener_count; i++)
+		taken = taken || strcmp(conf->ledger, conf->listeners[i].path) == 0;
+	if (taken)
 		errors_add(v->errors, (struct place){v->file, 0, 0},
-			"%s: %s, taken from the environment, has more than %zu bytes; set it in the file",
-			what, text, most);
-}
-
-static void
-listener_fill(const struct verify *v, struct conf *conf)
-{
-	const struct schema_key *list = schema_find(SCOPE_ROOT, "listen");
-	char directory[4096];
-	char path[4200];
-	struct conf_listener *listener;
-
-	if (conf->listener_count > 0)
-		return;
-	listener = scope_list_append(list, conf);
-	if (listener == NULL) {
-		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
-		return;
-	}
-	snprintf(path, sizeof(path), "%s/%s", runtime_directory(directory, sizeof(directory)), SOCKET_NAME);
-	text_set(v, &listener->path, path, (size_t)schema_find(SCOPE_LISTEN, "unix")->high, "listen");
-}
-
-static void
-embedded_fill(const struct verify *v, struct conf *conf)
-{
-	const char *state = getenv("STATE_DIRECTORY");
-	char directory[4096];
-	char path[4200];
-
-	if (conf->embedded.directory[0] != '\0')
-		return;
-	/* systemd separates several directories with colons; the first one is ours. */
-	if (state != NULL && state[0] == '/')
-		snprintf(path, sizeof(path), "%.*s/%s", (int)strcspn(state, ":"), state, EMBEDDED_DIRECTORY);
-	else
-		snprintf(path, sizeof(path), "%s/%s", runtime_directory(directory, sizeof(directory)),
-			EMBEDDED_DIRECTORY);
-	text_set(v, &conf->embedded.directory, path, DIRECTORY_MAX, "embedded.directory");
+			"ledger: %s is also the path of a socket or of the log; give the ledger one of its "
+			"own",
+			conf->ledger);
 }
 
 void
 verify_conf(const struct verify *v, struct conf *conf)
 {
-	listener_fill(v, conf);
-	embedded_fill(v, conf);
-	for (size_t i = 0; i < conf->rule_count; i++)
-		if (conf->rules[i].lease_ms == 0)
-			conf->rules[i].lease_ms = conf->lease_ms;
+	defaults_fill(v, conf);
 	masters_verify(v, conf);
 	listeners_verify(v, conf);
+	ledger_verify(v, conf);
 	rules_verify(v, conf);
 	users_verify(v, conf);
 }

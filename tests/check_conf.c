@@ -70,6 +70,7 @@ START_TEST(an_empty_file_means_the_defaults)
 	ck_assert_int_eq(conf->limits.output_bytes, 1048576);
 	ck_assert_int_eq(conf->log.level, CONF_LEVEL_INFO);
 	ck_assert_str_eq(conf->log.to, "stderr");
+	ck_assert_str_eq(conf->ledger, "/run/holdfast/holdfast.ledger");
 	ck_assert_str_eq(conf->embedded.directory, "/run/holdfast/redis");
 	ck_assert_str_eq(conf->embedded.redis_server, "");
 	conf_free(conf);
@@ -84,10 +85,31 @@ START_TEST(a_user_s_own_daemon_lives_in_the_runtime_directory)
 	conf = good("");
 	ck_assert_str_eq(conf->listeners[0].path, "/run/user/1000/holdfast/holdfast.sock");
 	ck_assert_str_eq(conf->embedded.directory, "/run/user/1000/holdfast/redis");
+	ck_assert_str_eq(conf->ledger, "/run/user/1000/holdfast/holdfast.ledger");
 	conf_free(conf);
 	setenv("STATE_DIRECTORY", "/var/lib/holdfast:/var/lib/other", 1);
 	conf = good("");
 	ck_assert_str_eq(conf->embedded.directory, "/var/lib/holdfast/redis");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(the_ledger_is_beside_the_first_unix_socket)
+{
+	struct conf *conf = good("listen: [ tcp: 127.0.0.1:1, unix: /tmp/a.sock, unix: /tmp/b.sock ]");
+	ck_assert_str_eq(conf->ledger, "/tmp/a.ledger");
+	conf_free(conf);
+	conf = good("listen: [ unix: /tmp/a ]");
+	ck_assert_str_eq(conf->ledger, "/tmp/a.ledger");
+	conf_free(conf);
+	conf = good("listen: [ tcp: 127.0.0.1:1 ]");
+	ck_assert_str_eq(conf->ledger, "/run/holdfast/holdfast.ledger");
+	conf_free(conf);
+	conf = good("ledger: off");
+	ck_assert_str_eq(conf->ledger, CONF_LEDGER_OFF);
+	conf_free(conf);
+	conf = good("ledger: /dev/shm/x");
+	ck_assert_str_eq(conf->ledger, "/dev/shm/x");
 	conf_free(conf);
 }
 END_TEST
@@ -346,6 +368,11 @@ START_TEST(names_keys_and_paths_are_checked)
 	bad(text, "f.yml:1:19: listen[0].unix: ");
 	ck_assert_ptr_nonnull(strstr(errors.text[0], "has 108 bytes; its length is 2 to 107 bytes"));
 	bad("listen: [ { unix: a.sock } ]\n", "f.yml:1:19: listen[0].unix: \"a.sock\" is not absolute");
+	bad("ledger: no\n", "f.yml:1:9: ledger: \"no\" is neither; allowed: off or an absolute path");
+	bad("listen: [ unix: /tmp/a ]\nledger: /tmp/a\n",
+		"f.yml: ledger: /tmp/a is also the path of a socket or of the log");
+	bad("log: { to: /tmp/a }\nledger: /tmp/a\n",
+		"f.yml: ledger: /tmp/a is also the path of a socket or of the log");
 	bad("namespace: 'a{b'\n", "f.yml:1:12: namespace: \"a{b\" has other characters; allowed: letters");
 	bad("namespace: ''\n", "f.yml:1:12: namespace: \"\" is empty");
 	bad("rules: [ { match: a, key: abc } ]\n", "f.yml:1:27: rules[0].key: \"abc\" has not exactly one %");
@@ -679,6 +706,7 @@ main(void)
 	tcase_add_checked_fixture(tcase, environment_clear, NULL);
 	tcase_add_test(tcase, an_empty_file_means_the_defaults);
 	tcase_add_test(tcase, a_user_s_own_daemon_lives_in_the_runtime_directory);
+	tcase_add_test(tcase, the_ledger_is_beside_the_first_unix_socket);
 	tcase_add_test(tcase, every_key_reaches_its_field);
 	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
 	tcase_add_test(tcase, durations_and_sizes_need_their_unit);
