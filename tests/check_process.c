@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ struct probe {
 };
 
 static struct probe probe;
+static int probe_next_fd; /* the number of the next descriptor */
 
 static const struct processes_limits limits = {.most = 3, .per_user = 3};
 
@@ -323,6 +325,67 @@ START_TEST(a_saved_process_is_watched_again_and_one_that_ended_meanwhile_is_told
 }
 END_TEST
 
+static bool
+has_reopened(void *arg)
+{
+	(void)arg;
+	return fcntl(probe_next_fd, F_GETFD) >= 0;
+}
+
+START_TEST(a_process_is_watched_again_after_a_crash)
+{
+	pid_t lives = child(), dies = child();
+	struct process process = watch(lives), other = watch(dies), recycled = process;
+	processes_free(probe.set);
+	probe.set = processes_new(probe.base, &limits, on_ended, &probe);
+	end(dies);
+	ck_assert(processes_restore(probe.set, process, 7, USER));
+	processes_keep_label(probe.set, 7, "worker");
+	ck_assert_str_eq(processes_label(probe.set, 7), "worker");
+	ck_assert(processes_restore(probe.set, other, 8, USER));
+	ck_assert_uint_eq(processes_count(probe.set), 2);
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, other.pid);
+	/* Another process with its pid is not the one. */
+	probe.ended = 0;
+	recycled.started--;
+	ck_assert(processes_restore(probe.set, recycled, 9, USER));
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_uint_eq(probe.process.started, recycled.started);
+	ck_assert(processes_has(probe.set, process));
+	probe.ended = 0;
+	end(lives);
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, process.pid);
+}
+END_TEST
+
+/* No descriptor is left at first. Until there is one, the process does not count as ended. */
+START_TEST(a_process_that_cannot_be_watched_yet_is_tried_again)
+{
+	pid_t pid = child();
+	struct process process = watch(pid);
+	struct rlimit before, none;
+	processes_free(probe.set);
+	probe.set = processes_new(probe.base, &limits, on_ended, &probe);
+	probe_next_fd = dup(0);
+	close(probe_next_fd);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)probe_next_fd;
+	setrlimit(RLIMIT_NOFILE, &none);
+	bool restored = processes_restore(probe.set, process, 7, USER);
+	bool open = has_reopened(NULL);
+	setrlimit(RLIMIT_NOFILE, &before);
+	ck_assert(restored && !open);
+	ck_assert(await(probe.base, has_reopened, &probe));
+	ck_assert_uint_eq(probe.ended, 0);
+	end(pid);
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, process.pid);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -331,5 +394,7 @@ main(void)
 		a_process_that_has_ended_is_refused, the_end_is_told_once_and_with_its_start_time,
 		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit,
 		a_user_has_a_share, a_label_is_kept_while_its_process_lives,
-		a_saved_process_is_watched_again_and_one_that_ended_meanwhile_is_told);
+		a_saved_process_is_watched_again_and_one_that_ended_meanwhile_is_told,
+		a_process_is_watched_again_after_a_crash,
+		a_process_that_cannot_be_watched_yet_is_tried_again);
 }

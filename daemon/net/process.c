@@ -32,7 +32,7 @@ struct watch {
 	struct quota_user *counted;
 	int64_t uid; /* of the client that it was watched for */
 	struct event event;
-	int pidfd; /* -1: it had ended when it was loaded */
+	int pidfd; /* -1: it had ended when it was loaded or restored, or cannot be opened yet */
 };
 
 struct processes {
@@ -235,13 +235,17 @@ process_identify(int pidfd, int64_t uid, struct process *out, struct reply *erro
 	return 0;
 }
 
+static bool watch_open(struct watch *watch);
+
 static void
 watch_ready(int fd, short what, void *arg)
 {
 	(void)fd;
-	(void)what;
 	struct watch *watch = arg;
 	struct processes *set = watch->set;
+	if (what == EV_TIMEOUT && watch_open(watch)) {
+		return;
+	}
 	struct process process = watch->process;
 	watch_free(watch);
 	set->ended(set->arg, process);
@@ -397,6 +401,39 @@ process_open(struct process process, bool *ended)
 		return -1;
 	}
 	return pidfd;
+}
+
+#define REOPEN_S 1
+
+/* False: out of memory. */
+static bool
+watch_open(struct watch *watch)
+{
+	const struct timeval again = {.tv_sec = REOPEN_S};
+	bool ended;
+	watch->pidfd = process_open(watch->process, &ended);
+	event_assign(&watch->event, watch->set->base, watch->pidfd, EV_READ, watch_ready, watch);
+	if (ended) {
+		event_active(&watch->event, EV_READ, 1);
+		return true;
+	}
+	return event_add(&watch->event, watch->pidfd >= 0 ? NULL : &again) == 0;
+}
+
+bool
+processes_restore(struct processes *set, struct process process, session_id session, int64_t uid)
+{
+	struct watch *watch = watch_find(set, process) ? NULL : watch_new(set, process, -1);
+	if (!watch || !watch_open(watch)) {
+		if (watch) {
+			watch_free(watch);
+		}
+		return false;
+	}
+	watch->uid = uid;
+	watch->counted = quota_enter_uid(&set->quota, uid);
+	processes_bind(set, process, session);
+	return true;
 }
 
 struct saved_watch {

@@ -67,6 +67,14 @@ size_t processes_count(const struct processes *set);
  * had now, for want of descriptors or because /proc hides the process. */
 int process_open(struct process process, bool *ended) __attribute__((warn_unused_result));
 
+/*
+ * Watches a process again that this session is bound to, whatever the limits. If it has ended meanwhile, that
+ * is told in the next turn of the loop; if it cannot be watched now, that is tried again: the session must
+ * not end while the process may be alive. False: out of memory.
+ */
+bool processes_restore(struct processes *set, struct process process, session_id session, int64_t uid)
+	__attribute__((warn_unused_result));
+
 /* A record for each process that is watched. */
 void processes_save(const struct processes *set, struct record *r);
 /* Watches the process of the current record, for the session that is bound to it, whatever the limits. If the
