@@ -64,6 +64,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
 	driver_draw(d, core_drew(d->core));
+	driver_write_ledger(d);
 	apply_actions(&d->apply, &d->actions);
 	if (core_ended(d->core) && !d->failed) {
 		driver_fail(d);
@@ -351,7 +352,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
-	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : INT64_MAX);
+	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : driver_ledger_wake_at(d, now_ms));
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
 		driver_wake_by(&wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);
@@ -377,6 +378,7 @@ driver_turn(struct driver *d)
 	masters_flush(d->masters); /* before the answers: the masters work while these are written */
 	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
 	masters_flush(d->masters); /* calls that follow from the ends of connections */
+	driver_ledger_turn(d, now_ms);
 	loop_alarm_at(d->loop, driver_wake_at(d, now_ms));
 	d->stats->turns++;
 }
@@ -404,6 +406,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	driver_draw(d, 2);
 	actions_init(&d->actions);
 	memory_init(&d->memory, log);
+	buffer_init(&d->ledger.entries, SIZE_MAX / 4);
 	/* Twice as often as the service manager requires. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
 	if (!d->loop) {
@@ -428,6 +431,8 @@ driver_free(struct driver *d)
 	processes_free(d->processes);
 	masters_free(d->masters);
 	core_free(d->core);
+	driver_leave_ledger(d);
+	buffer_done(&d->ledger.entries);
 	events_free(d->context.events);
 	access_free(d->context.access);
 	catalog_done(&d->context.catalog);
@@ -505,15 +510,18 @@ driver_open_masters(struct driver *d, const struct driver_settings *settings)
 	return d->masters;
 }
 
-/* Begins with nothing. */
+/* Goes on from a ledger, or begins with nothing. */
 static bool
 driver_begin(struct driver *d, const struct driver_settings *settings)
 {
 	if (!driver_prepare(d, settings)) {
 		return false;
 	}
-	d->core = core_new(&settings->core, driver_now(d));
-	driver_draw(d, 2);
+	d->core = driver_recover(d, settings);
+	if (!d->core) {
+		d->core = core_new(&settings->core, driver_now(d));
+		driver_draw(d, 2);
+	}
 	return d->core;
 }
 
@@ -521,6 +529,7 @@ int
 driver_start(struct driver *d, const struct driver_settings *settings)
 {
 	bool taken_over = d->core;
+	bool recovers = !taken_over && d->ledger.file;
 	if ((!taken_over && !driver_begin(d, settings)) || !driver_open_masters(d, settings)) {
 		return -1;
 	}
@@ -533,8 +542,12 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.log = d->log,
 		.stats = d->stats,
 	};
-	if (taken_over) {
-		driver_timer(d, driver_now(d)); /* the core tells which masters it has */
+	if (recovers && !driver_watch_again(d)) {
+		return -1;
+	}
+	driver_keep_ledger(d);
+	if (taken_over || recovers) {
+		driver_timer(d, driver_now(d)); /* the core tells which masters it has, and what is over */
 	}
 	service_start(&d->service, d->notify, d->core, clock_ms());
 	return listeners_start(&d->listeners) == 0 ? 0 : -1;

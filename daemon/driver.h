@@ -110,6 +110,13 @@ struct event_base *driver_base(struct driver *driver);
 bool driver_take_over(struct driver *driver, const struct driver_settings *settings, struct handed *handed)
 	__attribute__((warn_unused_result));
 
+/*
+ * The ledger of this daemon is at this path, which the caller keeps; NULL: none is kept. Takes what a process
+ * that crashed has left there, unless this daemon was handed over; driver_start() goes on from it, and until
+ * then it stays as it is. Call it before driver_adopt() and driver_listen().
+ */
+void driver_take_ledger(struct driver *driver, const char *path);
+
 /* Connects to the masters, and accepts clients at the open sockets. -1: out of memory. */
 int driver_start(struct driver *driver, const struct driver_settings *settings)
 	__attribute__((warn_unused_result));
@@ -152,6 +159,9 @@ void driver_turn(struct driver *driver);
 /* True if no lock is held or withheld, no lease is left, and the master was in full use: no client relies on
  * the memory of the master. */
 bool driver_is_clean(const struct driver *driver);
+
+/* The daemon has ended, and its clients have been told: nothing is left for a next process. */
+void driver_end_ledger(struct driver *driver);
 
 /* Until when clients may rely on locks, by the times they were told (CLOCK_BOOTTIME, ms). */
 int64_t driver_relied_until(const struct driver *driver);

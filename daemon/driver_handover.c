@@ -112,6 +112,7 @@ driver_save(struct driver *d, struct handover *h)
 	connections_each(d->connections, save_connection, h);
 	events_save(d->context.events, r);
 	processes_save(d->processes, r);
+	driver_save_ledger(d, r, &h->given);
 	h->child = d->save_master ? d->save_master(d->main_arg, r, &h->given) : 0;
 	save_stats(d->stats, r);
 	record_begin(r, RECORD_END);
@@ -370,6 +371,9 @@ load_record(struct driver *d, struct handed *handed)
 	case RECORD_PRIVATE_MASTER:
 		d->load_master(d->main_arg, r, &handed->given);
 		break;
+	case RECORD_LEDGER_FILE:
+		driver_load_ledger(d, r, &handed->given);
+		break;
 	case RECORD_STATS:
 		load_stats(d->stats, r);
 		break;
@@ -387,6 +391,7 @@ driver_forget(struct driver *d)
 	connections_free(d->connections);
 	processes_free(d->processes);
 	core_free(d->core);
+	driver_leave_ledger(d);
 	events_free(d->context.events);
 	access_free(d->context.access);
 	admission_done(&d->admission);

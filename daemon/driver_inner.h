@@ -11,6 +11,21 @@
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
 
+struct ledger_file;
+
+/* The ledger of this daemon; see driver_ledger.c. All zero at first, but for entries. */
+struct ledger_keeper {
+	const char *path;         /* NULL: none is kept */
+	struct buffer entries;    /* of the running step; or between steps, of a part of the scan */
+	struct ledger_file *file; /* the one that counts; NULL: there is none now */
+	struct ledger_file *next; /* is being written, to take its place; NULL: none */
+	struct ledger_file *past; /* was replaced, and gives its memory back; NULL: none */
+	bool ours;                /* this daemon writes file; else it has only been taken */
+	uint64_t cursor;          /* of the scan for next */
+	int64_t again_ms;         /* the next one is not begun before */
+	bool told;                /* the log has said what is wrong since the latest one was whole */
+};
+
 struct driver {
 	struct loop *loop;
 	struct log *log;
@@ -29,6 +44,7 @@ struct driver {
 	struct listeners listeners;
 	struct service service;
 	struct memory memory;
+	struct ledger_keeper ledger;
 	int64_t memory_looked_ms;
 	int64_t memory_wake_ms; /* it must be looked at again then */
 	int (*reload)(void *arg, char *text, size_t room);
@@ -77,6 +93,28 @@ bool driver_prepare(struct driver *driver, const struct driver_settings *setting
 bool driver_hand_to_manager(struct driver *driver);
 /* Whether no client is served in this turn; goes on with the hand-over. */
 bool driver_is_still(struct driver *driver, int64_t now_ms);
+
+/*
+ * driver_ledger.c: the ledger.
+ */
+
+/* A core that goes on from the ledger of the process before. NULL: there is none that can be used. */
+struct core *driver_recover(struct driver *driver, const struct driver_settings *settings)
+	__attribute__((warn_unused_result));
+/* Watches the processes that its sessions are bound to. False: out of memory. */
+bool driver_watch_again(struct driver *driver) __attribute__((warn_unused_result));
+/* Keeps the ledger from now on: goes on with the one that was handed over, or writes a new one as a whole. */
+void driver_keep_ledger(struct driver *driver);
+/* After each step, before its actions are carried out. */
+void driver_write_ledger(struct driver *driver);
+/* Once in a turn: writes a part of a new ledger, if the old one has grown too much or there is none. */
+void driver_ledger_turn(struct driver *driver, int64_t now_ms);
+/* When it has to be called again at the latest. */
+int64_t driver_ledger_wake_at(const struct driver *driver, int64_t now_ms);
+void driver_save_ledger(struct driver *driver, struct record *r, struct descriptors *given);
+void driver_load_ledger(struct driver *driver, struct record *r, struct descriptors *given);
+/* Leaves it for the next process. */
+void driver_leave_ledger(struct driver *driver);
 
 /* Steps the core with the timers that are due, then with this event, and carries out the actions. */
 void driver_event(struct driver *driver, const struct event *event);

@@ -95,6 +95,7 @@ core_settings_of(struct main *m)
 		.rules = m->rules,
 		.rule_count = SETTINGS_RULES,
 		.namespace_ = conf->namespace,
+		.daemon_id = m->daemon_id,
 		.lease_max_ms = conf_longest_lease_ms(conf),
 		.relied_until_ms = m->embedded ? embedded_doubted_until(m->embedded) : 0,
 		.margin_ms = conf->margin_ms,
@@ -323,6 +324,8 @@ main_begin(struct main *m)
 	struct notify_fd *fds;
 	size_t n = notify_take_fds(&fds);
 	hand_over_take(m, fds, &n);
+	bool ledger = strcmp(m->boot->ledger, CONF_LEDGER_OFF) != 0;
+	driver_take_ledger(m->driver, ledger ? m->boot->ledger : NULL);
 	int failed = sockets_begin(m, fds, n);
 	free(fds);
 	if (!failed) {
@@ -341,6 +344,9 @@ main_end(struct main *m)
 	bool clean = m->started ? driver_is_clean(m->driver) : m->embedded && embedded_trusted(m->embedded);
 	int64_t until_ms = m->started ? driver_relied_until(m->driver) : INT64_MAX;
 	reaper_free(m->reaper);
+	if (m->started) {
+		driver_end_ledger(m->driver);
+	}
 	driver_free(m->driver);
 	embedded_free(m->embedded, clean, until_ms);
 	notify_done(&m->notify);
