@@ -290,7 +290,7 @@ bool
 driver_hand_to_manager(struct driver *d)
 {
 	size_t most = d->notify->store_max;
-	size_t count = connections_count(d->connections) + 2 * d->listeners.count + 1;
+	size_t count = connections_count(d->connections) + 2 * d->listeners.count + 2;
 	char why[HANDOVER_WHY_MAX];
 	if (d->rests && !d->to_manager) {
 		driver_go_on(d, "a signal to end has come");

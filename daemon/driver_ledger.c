@@ -264,6 +264,7 @@ driver_keep_ledger(struct driver *d)
 		elsewhere = k->file;
 		k->file = NULL;
 		k->ours = false;
+		d->stats->ledger_kept = d->stats->ledger_bytes = 0;
 	}
 	if (k->ours) {
 		core_keep_ledger(d->core, &k->entries);
