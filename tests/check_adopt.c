@@ -391,6 +391,22 @@ START_TEST(a_master_that_forgets_meanwhile_is_asked_to_reclaim)
 }
 END_TEST
 
+/* Its key may be a former owner's again, by a snapshot. */
+START_TEST(a_memory_that_adopted_it_and_is_another_by_now_has_not)
+{
+	struct story w;
+	struct lease *l = story_recovered(&w, 1);
+
+	back(&w, 0);
+	hello(&w, false, MEMORY + 9);
+	adopted(&w, OUTCOME_YES);
+	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
+	ck_assert_str_eq(after(&w, 1), "reclaim a#1");
+	ck_assert(slice_equal(last_call(&w)->former, SLICE(FORMER)));
+	story_done(&w);
+}
+END_TEST
+
 /* Its clock may have ended the key too early: then its memory is given up, and takes a reclaim. */
 START_TEST(a_master_whose_clock_leapt_is_not_believed_that_it_has_none)
 {
@@ -775,7 +791,8 @@ main(void)
 		a_late_adoption_is_released_as_a_late_acquire_is,
 		an_adoption_without_an_answer_is_released_though_it_is_lost,
 		a_guarded_master_takes_it_by_a_reclaim_that_names_its_former_owners,
-		a_reclaim_that_is_refused_loses_it, a_master_that_forgets_meanwhile_is_asked_to_reclaim,
+		a_reclaim_that_is_refused_loses_it, a_memory_that_adopted_it_and_is_another_by_now_has_not,
+		a_master_that_forgets_meanwhile_is_asked_to_reclaim,
 		a_master_whose_clock_leapt_is_not_believed_that_it_has_none, readers_are_adopted_as_readers,
 		a_lease_that_is_shared_before_it_is_adopted_is_adopted_as_shared,
 		a_lease_that_is_shared_while_it_is_adopted_is_renewed_as_shared,

@@ -283,7 +283,9 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 	switch (vote->outcome) {
 	case OUTCOME_YES:
 		seat_set_ours(l, vote->master, true);
-		seat_adopted(core, l, vote->master);
+		/* A memory that is another one by now says nothing of what is there now. */
+		if (asked->incarnation == core->masters[vote->master].incarnation)
+			seat_adopted(core, l, vote->master);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
 		if (seat_prolongs(core, vote->master, vote->op) && asked->asked_ms > seat->valid_ms)
