@@ -10,6 +10,7 @@ import time
 import clockshim
 import harness
 import history
+import nemesis_crash
 import nemesis_stage
 import nemesis_wire
 from harness import boottime, expect, expect_between
@@ -229,6 +230,10 @@ def test_grace(place):
     expect(tell(place, one=one[:-1] + ["10 end peer", "20 gone"], two=other), {"overlaps": 1})
     expect(tell(place, one=one[:-1] + ["10 quit", "11 end self"], two=other), {})
     expect(tell(place, one=one + ["20 gone"], two=hold(5, 103, 100, 120, 2)), {})
+    # What is bound to a process that is killed ends with it.
+    bound = ["0 open unix", "1 bind", "2 bound 0", "3 ask a 0", "4 grant a 1 100"]
+    expect(tell(place, one=bound + ["10 end peer", "70 killed"], two=other), {"overlaps": 1})
+    expect(tell(place, one=bound + ["10 end peer", "20 killed"], two=other), {})
     # A LOCK that is sent again is as old as when it was sent first, and can have been granted already.
     waits = ["0 open unix", "1 grace 5000", "2 graced", "3 ask a 1000", "10 end self", *back[:3]]
     expect(tell(place, one=waits + ["23 again a 100 x", "24 grant a 1 100", "25 unlock a", "26 unlocked a 0"],
@@ -306,7 +311,7 @@ def test_clock(place):
 def test_roles(place):
     """without any fault the clients of the nemesis hold all kinds of locks, come back and count, and nothing is found"""
     stage = nemesis_stage.Stage(place, argparse.Namespace(masters=1, guard="off", log="warning", seed="roles"))
-    words = ["tokens", "pushed", "cancelled", "resumed", "extended", "shared", "munlocked", "enter", "quit", "left"]
+    words = ["tokens", "pushed", "cancelled", "resumed", "extended", "shared", "munlocked", "enter", "quit", "left", "bound"]
 
     def seen():
         stage.history.read()
@@ -318,6 +323,23 @@ def test_roles(place):
     found = stage.history.judge().found
     found.pop("late")  # a busy machine
     expect({what: ones for what, ones in found.items() if ones}, {})
+
+
+def test_crash_watch(_place):
+    """what a session with a grace or a bound one must not be told after a crash of its daemon is found, and nothing else"""
+    def unfaithful(*lines):
+        told = [(int(line.split()[0]) * history.MS, line.split()[1], line.split()[2:], line) for line in lines]
+        return [line.split(": ")[0] for line in nemesis_crash.unfaithful(told)]
+
+    come = ("10 end peer", "20 open unix", "30 resume")
+    expect(unfaithful(*come, "31 resumed 1", "32 check a", "33 lost a LOST lease it is over"), [])
+    expect(unfaithful(*come, "31 error RESUME ERR no session"), ["not to be resumed in time"])
+    expect(unfaithful("10 end self", "1600 open unix", "1601 resume", "1602 error RESUME ERR no session"), [])
+    # The second end cuts nothing off.
+    expect(unfaithful("10 end self", "1600 resume", "1610 end peer", "1620 resume", "1630 error RESUME ERR no session"), [])
+    expect(unfaithful(*come, "31 error RESUME DRAINING it ends"), [])
+    expect(unfaithful(*come, "31 resumed 1", "33 lost a LOST expired"), ["a hold was lost"])
+    expect(unfaithful("10 end peer", "20 bind", "30 bound 0", "40 check a", "50 none a"), ["not bound any more"])
 
 
 def party_behind(port):

@@ -26,6 +26,8 @@ FORM is what a hold is of its name: `x` exclusive, `s` shared, `p2/5` two of fiv
   munlock NAME...      MUNLOCK is sent                munlocked COUNT      its answer
   grace MS             SESSION GRACE is sent          graced               its answer
   resume               SESSION RESUME is sent         resumed HOLDS        its answer
+  bind                 SESSION BIND is sent, of a process that ends with the client
+  bound HOLDS          its answer                     none NAME            an answer: the session holds no such name
   gone                 the session was not to be resumed, or nobody tries any more
   quit                 QUIT is sent
   lost NAME REASON     the hold is lost: told by an answer or by the end of the connection
@@ -146,6 +148,7 @@ class Reader:
         self.wanted = {}  # by name: when the LOCK was sent that may be sent again
         self.unix = True
         self.grace = False  # its session outlives its connections
+        self.bound = False  # and ends with its process
         self.holds = []
         self.odd = []  # lines
         self.late = []  # lines
@@ -393,14 +396,24 @@ class Reader:
     def on_resumed(self, at, _details, line):
         self.answered(at, line, "RESUME")
 
+    def on_none(self, at, _details, line):
+        self.answered(at, line)
+
+    def on_bind(self, at, _details, _line):
+        self.asked(at, "SESSION")
+
+    def on_bound(self, at, _details, line):
+        self.answered(at, line, "SESSION")
+        self.grace = self.bound = True
+
     def on_gone(self, _at, _details, _line):
         # Its client may have gone on working meanwhile: what it was told stands.
-        self.grace = False
+        self.grace = self.bound = False
         self.queued.clear()
         self.finish_all(None, "gone")
 
     def on_quit(self, at, _details, _line):
-        self.grace = False
+        self.grace = self.bound = False
         self.finish_all(at, "quit")
 
     def on_error(self, at, details, line):
@@ -431,7 +444,9 @@ class Reader:
             self.finish_all(None, "gone")
 
     def on_killed(self, at, _details, line):
-        if self.grace:
+        if self.bound:
+            self.on_quit(at, (), line)
+        elif self.grace:
             self.on_gone(at, (), line)
         else:
             self.on_end(at, ["self"], line)

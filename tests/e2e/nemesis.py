@@ -31,6 +31,7 @@ import traceback
 import harness
 import history
 import nemesis_change
+import nemesis_crash
 import nemesis_faults
 import nemesis_hand_over
 import nemesis_sentinel
@@ -192,7 +193,7 @@ class Course:
         harmful = any(self.stage.harmed_by(fault) for fault, _, _ in chosen)
         if harmful:
             self.stage.harms("harm")
-        watch = nemesis_hand_over.Watch(self.stage, chosen)
+        watches = [kind.Watch(self.stage, chosen) for kind in (nemesis_hand_over, nemesis_crash)]
         threads = [threading.Thread(target=self.play, args=one) for one in chosen]
         for thread in threads:
             thread.start()
@@ -202,8 +203,9 @@ class Course:
         self.stage.check_alive()
         if self.errors:
             raise AssertionError("the nemesis itself failed:\n%s" % "\n".join(self.errors))
-        for line in watch.found(self.idler.held_up(watch.since, now_ns())):
-            self.problem(line)
+        for watch in watches:
+            for line in watch.found(self.idler.held_up(watch.since, now_ns())):
+                self.problem(line)
         for master in self.stage.servers:
             if master.harmed is not None and master.harmed > boottime():
                 master.harmed = boottime()

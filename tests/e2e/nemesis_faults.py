@@ -383,6 +383,18 @@ def daemon_kill(_stage, chance, daemon):
 
 
 @fault("daemon", aftermath=LEASE + MARGIN)
+def daemon_crash(_stage, chance, daemon):
+    """
+    Killed and started again at once, once or more; nemesis_crash.py sees to it that sessions with a grace and bound ones
+    go on.
+    """
+    for number in range(chance.choice((1, 1, 2, 4))):
+        pause(number and 2 + 3 * chance.random())
+        daemon.kill()
+        daemon.start()
+
+
+@fault("daemon", aftermath=LEASE + MARGIN)
 def daemon_restart(_stage, _chance, daemon):
     harness.expect(daemon.terminate(), 0, "%s after SIGTERM" % daemon.name)
     daemon.start()

@@ -1,5 +1,9 @@
 """What the clients of the nemesis do: for each kind of lock, and for each way to wait for it and to keep it, a role."""
 
+import os
+import socket
+import subprocess
+
 import resp
 from history import EXCLUSIVE, MS, SHARED, now_ns
 from history_latch import MADE, NONE, THERE, UNIT
@@ -256,6 +260,8 @@ class Binder(Client):
 class Comer(Client):
     """A session with a grace: its connection breaks while it holds and while it waits, and it comes back, or not."""
 
+    coming = ("resume",)  # states in which it comes back
+
     def __init__(self, worker, number):
         super().__init__(worker, number)
         self.patient = True
@@ -301,6 +307,10 @@ class Comer(Client):
         self.write("gone")
         self.secret = self.doing = None
 
+    def give_up(self):
+        """It never comes back."""
+        self.forget()
+
     def ready(self):
         doing, self.doing = self.doing, None
         if doing == "holding":
@@ -333,7 +343,7 @@ class Comer(Client):
             self.doing = "holding"
         elif self.state in ("lock", "holding", "unlock"):
             self.doing = self.state
-        elif self.state not in (None, "resume"):
+        elif self.state not in (None, *self.coming):
             self.doing = None
 
     def cut(self):
@@ -341,8 +351,8 @@ class Comer(Client):
             return
         self.note()
         self.hang_up(reset)
-        if self.chance.random() < 0.1:  # never
-            self.forget()
+        if self.chance.random() < 0.1:
+            self.give_up()
         # Most come in time.
         self.again(self.chance.random() * self.chance.choice((0.1, 0.5, 1.2, 2.2)))
 
@@ -399,6 +409,87 @@ class Comer(Client):
         if self.secret is not None:
             self.forget()
         super().finish()
+
+
+class Bound(Comer):
+    """The same with a session that is bound to a process, which ends with the worker. Over TCP it has a grace."""
+
+    coming = ("resume", "bind")
+
+    def __init__(self, worker, number):
+        super().__init__(worker, number)
+        self.process = None
+
+    def first_steps(self):
+        if self.family == socket.AF_INET:
+            return super().first_steps()
+        return ([] if self.secret else Client.first_steps(self)) + [("bind", "SESSION", "BIND")]
+
+    def send(self, state, *words):
+        if state != "bind":
+            super().send(state, *words)
+            return
+        if self.process is None:
+            self.process = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+        self.write("bind")
+        self.state = state
+        pidfd = os.pidfd_open(self.process.pid)
+        try:
+            socket.send_fds(self.socket, [self.encode(*words)], [pidfd])
+        except OSError:
+            pass  # the end of the connection is read next
+        os.close(pidfd)
+
+    def told_bind(self, answer):
+        if type(answer) is int:
+            self.write("bound", answer)
+            self.secret = "bound"
+            self.step()
+        elif isinstance(answer, resp.Error):
+            self.write("error", "SESSION", answer)
+            self.hang_up()
+            self.again(0.1)
+        else:
+            self.odd("SESSION", answer)
+
+    def give_up(self):
+        """The process ends, and with it the session and what it holds."""
+        if self.process is None:
+            super().give_up()
+            return
+        self.write("quit")
+        self.secret = self.doing = None
+        self.end_process()
+
+    def goodbye(self):
+        """QUIT would end the connection only."""
+        if self.process is None:
+            super().goodbye()
+            return
+        self.give_up()
+        self.hang_up()
+        self.again(0.05)
+
+    def end_process(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.stdin.close()
+            self.process.wait()
+            self.process = None
+
+    def maybe_lost(self, verb, answer):
+        """BIND begins another session if there is none any more, and does not say so."""
+        if self.process is not None and (answer is None or isinstance(answer, resp.Error) and answer.code == "NOTHELD"):
+            self.write("none", self.name)
+            self.forget()
+            self.over()
+        else:
+            super().maybe_lost(verb, answer)
+
+    def finish(self):
+        if self.state != "done":
+            super().finish()
+            self.end_process()
 
 
 class Queuer(Client):
@@ -558,7 +649,7 @@ class Counter(Client):
 
 
 ROLES = (Alone, Sharer, Alone, Taker, Comer, Alone, Bundler, Alone, Counter, Alone, Binder, Sharer, Comer, Alone, Queuer,
-         Alone)
+         Bound)
 
 
 def role(plan, number):
