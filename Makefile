@@ -58,7 +58,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -203,9 +203,14 @@ rivals: all ## test that locks of Redisson, redsync, node-redlock and redis-py e
 # This test also checks times, so it needs a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi) tests/e2e/depth.py
 
-soak: all ## run 100,000 increments over three daemons, check times, run ten minutes of random faults and HANDOVERS (1000) hand-overs
+soak: all ## run 100,000 increments over three daemons, check times, run ten minutes of random faults and HANDOVERS (1000) hand-overs, then `make replace`
 	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 HANDOVERS=$(or $(HANDOVERS),1000) tests/run -v -j 1 -t 1200 $(SOAK) \
 		"tests/e2e/soak.py 600" tests/e2e/handovers.py
+	@$(MAKE) replace
+
+# Three times: with one master, with three, with a private redis-server. Without SEED a random seed is used, and printed.
+replace: all ## replace the daemon COUNT (1000) times, or for DURATION seconds, with PAUSE=2-5 seconds between; WAYS=handover,crash; SEED= repeats a run
+	@COUNT=$(or $(COUNT),1000) $(foreach name,WAYS DURATION PAUSE SEED,$(if $($(name)),$(name)=$($(name)))) tests/e2e/replace.py $(REPLACE)
 
 # Without SEED a random seed is used, and printed. SENTINEL=1: a master with two replicas, which three sentinels fail over.
 # CHANGE=1: masters are replaced and added during the faults.

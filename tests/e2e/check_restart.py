@@ -41,9 +41,7 @@ def stage_of(place, master, config=""):
 
 
 def by_signal(stage):
-    done = handovers(stage.daemon)
-    stage.daemon.process.signal(signal.SIGUSR2)
-    harness.until("a new process serves", lambda: handovers(stage.daemon) > done)
+    errands.hand_over(stage.daemon)
 
 
 def by_verb(stage):
@@ -234,15 +232,11 @@ def test_program_is_missing(place):
 def test_versions(place):
     """up to a newer version and down again: all is kept, and RESTART and INFO name the version that serves"""
     daemon, path, holder, waiter, token = copied_daemon(place)
-    with open(path, "rb") as stream:
-        program = stream.read()
-    mine = daemon.info()["holdfast_version"]
+    mine = now = daemon.info()["holdfast_version"]
     other = mine[:-1] + ("7" if mine[-1] != "7" else "8")
     for version in (other, mine, other, mine):
-        with open(path + ".new", "wb") as stream:
-            stream.write(program.replace(mine.encode() + b"\0", version.encode() + b"\0"))
-        os.chmod(path + ".new", 0o755)
-        os.rename(path + ".new", path)
+        errands.copy_of_version(path, now, version)
+        now = version
         with daemon.client(form=3) as admin:
             expect(admin("RESTART")["version"], version)
         expect(daemon.info()["holdfast_version"], version)

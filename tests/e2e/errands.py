@@ -8,6 +8,7 @@ import array
 import os
 import re
 import shutil
+import signal
 import socket
 import threading
 import time
@@ -24,6 +25,9 @@ LONG_MS = 600000
 class Stage:
     """A daemon, and what clients that are about to work need of it."""
 
+    lives_on = True  # a restart ends no connection, and the daemon-id stays
+    identity = ("CLIENT", "ID")  # a request whose answer no restart changes
+
     def __init__(self, place, daemon):
         self.place = place
         self.daemon = daemon
@@ -39,6 +43,10 @@ class Stage:
         if tcp and self.login:
             expect(client("AUTH", *self.login), "OK")
         return client
+
+    def plain(self, form=2, tcp=False):
+        """A client without a grace."""
+        return Stage.client(self, form, tcp)
 
     def name(self, what):
         self.names += 1
@@ -90,11 +98,11 @@ def held(client, name, token, *words):
 
 def holder(stage, form=2, tcp=False):
     client, name = stage.client(form, tcp), stage.name("hold")
-    number = client("CLIENT", "ID")
+    number = client(*stage.identity)
     token = granted(client("LOCK", name))
     while (yield):
         held(client, name, token)
-        expect(client("CLIENT", "ID"), number)
+        expect(client(*stage.identity), number)
     expect(client("UNLOCK", name, "TOKEN", token), 0)
 
 
@@ -183,7 +191,7 @@ def bound(stage):
     child = stage.place.run("sleep", "100000")
 
     def bind():
-        client = stage.client()
+        client = stage.plain()
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [child.pidfd]))]
         client.socket.sendmsg([b"SESSION BIND\r\n"], rights)
         return client, client.reply()
@@ -349,7 +357,8 @@ def latched(stage):
         with stage.daemon.client(form=3) as viewer:
             harness.until("it waits", lambda: viewer("INSPECT", name)["waiter_count"] == 1)
         more = yield
-        expect(client("LATCH", name, "DOWN", "OWNER", "x"), 1)  # that step was done before
+        if stage.lives_on:
+            expect(client("LATCH", name, "DOWN", "OWNER", "x"), 1)  # that step was done before
         expect(client("LATCH", name, "DOWN"), 0)
         expect(waiting.reply(), 0)
 
@@ -477,6 +486,8 @@ KINDS = (holder, inline_holder, resp3_holder, tcp_holder, named_user, reentrant,
          timed_out, asynchronous, many_at_once, permits, shared, latched, streaming, half_asked, unread, pipelined,
          half_closed, untold, paging)
 NEEDS_ONE_MASTER = (latched,)
+# Theirs has to be the same one afterwards, and so has the daemon-id.
+NEEDS_CONNECTIONS = (streaming, half_asked, unread, pipelined, half_closed, paging)
 
 
 # --- beside the restarts, without a pause ---------------------------------------------------------------------------
@@ -546,8 +557,25 @@ def copy_of_daemon(place):
     return path
 
 
+def copy_of_version(path, mine, version):
+    """Replaces that program by itself, as if it were of another version of the same length."""
+    with open(path, "rb") as stream:
+        program = stream.read()
+    with open(path + ".new", "wb") as stream:
+        stream.write(program.replace(mine.encode() + b"\0", version.encode() + b"\0"))
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+
+
 def handovers(daemon):
     return int(daemon.info()["handovers"])
+
+
+def hand_over(daemon):
+    """By the signal; returns when the new process serves."""
+    done = handovers(daemon)
+    daemon.process.signal(signal.SIGUSR2)
+    harness.until("a new process serves", lambda: handovers(daemon) > done)
 
 
 def silent_ms(daemon):

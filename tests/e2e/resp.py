@@ -107,17 +107,21 @@ class Client:
     """One connection. form is "inline", 2 or 3: how requests are written, and what HELLO asks for."""
 
     def __init__(self, address, form=2, timeout=50.0, source=None):
+        self.address = address
         self.timeout = timeout
         self.form = form
-        self.data = b""
         self.pushes = []
-        family = socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX
+        self.connect(source)
+
+    def connect(self, source=None):
+        self.data = b""
+        family = socket.AF_INET if isinstance(self.address, tuple) else socket.AF_UNIX
         self.socket = socket.socket(family, socket.SOCK_STREAM)
-        self.socket.settimeout(timeout)
+        self.socket.settimeout(self.timeout)
         if source:
             self.socket.bind((source, 0))
-        self.socket.connect(address)
-        if form == 3:
+        self.socket.connect(self.address)
+        if self.form == 3:
             answer = self("HELLO", 3)
             assert isinstance(answer, dict), answer
 
