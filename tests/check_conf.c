@@ -17,6 +17,7 @@ environment_clear(void)
 {
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("STATE_DIRECTORY");
+	unsetenv("RUNTIME_DIRECTORY");
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
 }
 
@@ -94,7 +95,7 @@ START_TEST(a_user_s_own_daemon_lives_in_the_runtime_directory)
 }
 END_TEST
 
-START_TEST(the_ledger_is_beside_the_first_unix_socket)
+START_TEST(the_ledger_is_in_the_runtime_directory_or_beside_the_first_unix_socket)
 {
 	struct conf *conf = good("listen: [ tcp: 127.0.0.1:1, unix: /tmp/a.sock, unix: /tmp/b.sock ]");
 	ck_assert_str_eq(conf->ledger, "/tmp/a.ledger");
@@ -105,6 +106,11 @@ START_TEST(the_ledger_is_beside_the_first_unix_socket)
 	conf = good("listen: [ tcp: 127.0.0.1:1 ]");
 	ck_assert_str_eq(conf->ledger, "/run/holdfast/holdfast.ledger");
 	conf_free(conf);
+	setenv("RUNTIME_DIRECTORY", "/run/holdfastd:/run/other", 1);
+	conf = good("listen: [ unix: /tmp/a.sock ]");
+	ck_assert_str_eq(conf->ledger, "/run/holdfastd/holdfast.ledger");
+	conf_free(conf);
+	unsetenv("RUNTIME_DIRECTORY");
 	conf = good("ledger: off");
 	ck_assert_str_eq(conf->ledger, CONF_LEDGER_OFF);
 	conf_free(conf);
@@ -706,7 +712,7 @@ main(void)
 	tcase_add_checked_fixture(tcase, environment_clear, NULL);
 	tcase_add_test(tcase, an_empty_file_means_the_defaults);
 	tcase_add_test(tcase, a_user_s_own_daemon_lives_in_the_runtime_directory);
-	tcase_add_test(tcase, the_ledger_is_beside_the_first_unix_socket);
+	tcase_add_test(tcase, the_ledger_is_in_the_runtime_directory_or_beside_the_first_unix_socket);
 	tcase_add_test(tcase, every_key_reaches_its_field);
 	tcase_add_test(tcase, lists_and_mappings_may_be_left_empty);
 	tcase_add_test(tcase, durations_and_sizes_need_their_unit);

@@ -39,6 +39,7 @@ environment_set(void)
 {
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("STATE_DIRECTORY");
+	unsetenv("RUNTIME_DIRECTORY");
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
 	setenv("CHECK_CONF_SECRET", "hunter3", 1);
 	setenv("CHECK_CONF_OTHER", "hunter4", 1);

@@ -23,6 +23,7 @@ root_make(void)
 	snprintf(main_file, sizeof(main_file), "%s/h.yml", root);
 	unsetenv("XDG_RUNTIME_DIR");
 	unsetenv("STATE_DIRECTORY");
+	unsetenv("RUNTIME_DIRECTORY");
 }
 
 static int

@@ -156,7 +156,7 @@ class Process:
 
     def __init__(self, place, command, **options):
         environment = dict(os.environ)
-        for name in ("JOURNAL_STREAM", "INVOCATION_ID", "XDG_RUNTIME_DIR", "STATE_DIRECTORY", "LISTEN_FDS"):
+        for name in ("JOURNAL_STREAM", "INVOCATION_ID", "XDG_RUNTIME_DIR", "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "LISTEN_FDS"):
             environment.pop(name, None)
         environment.update(options.pop("environment", {}))
         self.place = place
