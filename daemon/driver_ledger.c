@@ -334,10 +334,14 @@ driver_recover(struct driver *d, const struct driver_settings *settings)
 {
 	char why[RECORD_WHY_MAX] = "";
 	int64_t begun_ms = clock_ms();
+	/* Of the losses that it finds it remembers as many as the limits allow. */
+	struct core_settings core = settings->core;
+	core.grace = settings->limits.grace;
+	core.per_user = settings->limits.per_user;
 	if (!d->ledger.file) {
 		return NULL;
 	}
-	d->core = core_recover(&settings->core, driver_now(d), ledger_file_entries(d->ledger.file), why);
+	d->core = core_recover(&core, driver_now(d), ledger_file_entries(d->ledger.file), why);
 	driver_draw(d, 2);
 	if (d->core) {
 		driver_recovered(d, begun_ms);
