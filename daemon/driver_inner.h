@@ -19,7 +19,8 @@ struct ledger_keeper {
 	struct buffer entries;    /* of the running step; or between steps, of a part of the scan */
 	struct ledger_file *file; /* the one that counts; NULL: there is none now */
 	struct ledger_file *next; /* is being written, to take its place; NULL: none */
-	struct ledger_file *past; /* was replaced, and gives its memory back; NULL: none */
+	struct ledger_file *past; /* was replaced, and is kept to become the next one; NULL: none */
+	bool shrinks;             /* past has more memory than is kept */
 	bool ours;                /* this daemon writes file; else it has only been taken */
 	uint64_t cursor;          /* of the scan for next */
 	int64_t again_ms;         /* the next one is not begun before */

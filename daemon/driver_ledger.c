@@ -58,7 +58,8 @@ ledger_remove(struct driver *d)
 	}
 	keeper_drop_next(k);
 	ledger_file_remove(k->file);
-	k->file = NULL;
+	ledger_file_close(k->past); /* its room is wanted, if there is too little */
+	k->file = k->past = NULL;
 	k->ours = false;
 	d->stats->ledger_kept = 0;
 	d->stats->ledger_bytes = 0;
@@ -162,7 +163,14 @@ next_begin(struct driver *d)
 {
 	struct ledger_keeper *k = &d->ledger;
 	char why[LEDGER_WHY_MAX];
-	k->next = ledger_file_new(k->path, why);
+	if (k->past && ledger_file_again(k->past)) {
+		k->next = k->past;
+	} else {
+		ledger_file_close(k->past);
+		k->next = ledger_file_new(k->path, why);
+	}
+	k->past = NULL;
+	k->shrinks = false;
 	k->cursor = 0;
 	if (!k->next) {
 		ledger_stays(d, why);
@@ -188,6 +196,7 @@ next_publish(struct driver *d)
 	}
 	ledger_file_close(k->past);
 	k->past = k->file;
+	k->shrinks = k->past != NULL;
 	k->file = k->next;
 	k->next = NULL;
 	k->ours = true;
@@ -231,9 +240,8 @@ void
 driver_ledger_turn(struct driver *d, int64_t now_ms)
 {
 	struct ledger_keeper *k = &d->ledger;
-	if (k->past && !ledger_file_shrink(k->past)) {
-		ledger_file_close(k->past);
-		k->past = NULL;
+	if (k->shrinks) {
+		k->shrinks = k->past != NULL && ledger_file_shrink(k->past);
 	}
 	if (d->rests || d->handed_over) {
 		return;
@@ -249,7 +257,7 @@ int64_t
 driver_ledger_wake_at(const struct driver *d, int64_t now_ms)
 {
 	const struct ledger_keeper *k = &d->ledger;
-	if (k->next || k->past) {
+	if (k->next || k->shrinks) {
 		return now_ms;
 	}
 	return k->path && !k->ours ? k->again_ms : INT64_MAX;
@@ -367,6 +375,8 @@ driver_save_ledger(struct driver *d, struct record *r, struct descriptors *given
 {
 	struct ledger_keeper *k = &d->ledger;
 	keeper_drop_next(k);
+	ledger_file_close(k->past);
+	k->past = NULL;
 	if (k->file) {
 		struct slice path = slice_of(ledger_file_path(k->file));
 		uint64_t identity = descriptors_add(given, ledger_file_descriptor(k->file));

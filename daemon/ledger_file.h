@@ -53,9 +53,9 @@ bool ledger_file_append(struct ledger_file *file, const void *entries, size_t n)
 	__attribute__((warn_unused_result));
 
 /*
- * The ledger is whole: puts it in its place. What it replaces is marked as void: `past`, the ledger that this
- * process has had so far (NULL: none), which stays open. False: the file in its place is not ours, or the
- * file system refuses; nothing has changed.
+ * The ledger is whole: puts it in its place, and until then no process can use it. What it replaces is marked
+ * as void: `past`, the ledger that this process has had so far (NULL: none), which stays open. False: the file
+ * in its place is not ours, or the file system refuses; nothing has changed.
  */
 bool ledger_file_publish(struct ledger_file *file, struct ledger_file *past, char why[LEDGER_WHY_MAX])
 	__attribute__((warn_unused_result));
@@ -63,9 +63,13 @@ bool ledger_file_publish(struct ledger_file *file, struct ledger_file *past, cha
 /* No process can use it any more. */
 void ledger_file_void(struct ledger_file *file);
 
-/* Gives a part of the memory of a ledger back that has been replaced: at once it would take milliseconds.
- * False: it has given back everything. */
+/*
+ * A ledger that has been replaced is kept for the next one: to allocate memory costs more than to write to it.
+ * ledger_file_shrink() gives back a part of what is too much; at once it would take milliseconds. False: that
+ * is done. ledger_file_again() begins an empty ledger in it. False: it cannot be used again.
+ */
 bool ledger_file_shrink(struct ledger_file *file);
+bool ledger_file_again(struct ledger_file *file) __attribute__((warn_unused_result));
 
 /* Closes it, and leaves it for the next process; if it was never published, it is removed. NULL: nothing
  * happens. */

@@ -4,6 +4,7 @@
 #include "proto/record.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,11 +12,24 @@
 #define FIRST_LINE SLICE("holdfast state 1\n")
 #define HEAD_BYTES 6U /* the number and the length of a record */
 
-static void
+/* As a constant of the caller `bytes` makes this a store. */
+static inline void
 put_little(char *to, uint64_t n, size_t bytes)
 {
-	for (size_t i = 0; i < bytes; i++)
-		to[i] = (char)(n >> (8 * i) & 0xff);
+	n = htole64(n);
+	memcpy(to, &n, bytes);
+}
+
+/* buffer_put(), without a call if there is room: a ledger is written with each request. */
+static inline void
+put(struct buffer *out, const void *p, size_t n)
+{
+	if (out->failed || buffer_free(out) < n || buffer_length(out) + n > out->max) {
+		buffer_put(out, p, n);
+		return;
+	}
+	memcpy(out->data + out->end, p, n);
+	out->end += n;
 }
 
 static uint64_t
@@ -77,7 +91,7 @@ record_begin(struct record *r, enum record_type type)
 
 	assert(!record_loads(r) && r->type == 0);
 	put_little(head, type, 2);
-	buffer_put(r->out, head, sizeof(head));
+	put(r->out, head, sizeof(head));
 	r->begun = buffer_length(r->out) - 4;
 	r->type = type;
 }
@@ -155,7 +169,7 @@ record_unsigned(struct record *r, uint64_t *n)
 
 	if (!record_loads(r)) {
 		put_little(bytes, *n, sizeof(bytes));
-		buffer_put(r->out, bytes, sizeof(bytes));
+		put(r->out, bytes, sizeof(bytes));
 		return;
 	}
 	p = take(r, sizeof(bytes));
@@ -192,7 +206,7 @@ record_flag(struct record *r, bool *flag)
 	const char *p;
 
 	if (!record_loads(r)) {
-		buffer_put(r->out, &byte, 1);
+		put(r->out, &byte, 1);
 		return;
 	}
 	p = take(r, 1);
@@ -213,8 +227,9 @@ record_bytes(struct record *r, struct slice *bytes, size_t max)
 	if (!record_loads(r)) {
 		assert(bytes->n <= max && bytes->n <= UINT32_MAX);
 		put_little(head, bytes->n, sizeof(head));
-		buffer_put(r->out, head, sizeof(head));
-		buffer_put(r->out, bytes->p, bytes->n);
+		put(r->out, head, sizeof(head));
+		if (bytes->n > 0)
+			put(r->out, bytes->p, bytes->n);
 		return;
 	}
 	p = take(r, sizeof(head));
