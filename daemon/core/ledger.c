@@ -208,8 +208,7 @@ static void
 write_hold(struct buffer *out, enum record_type type, const struct lease *l, const struct grant *g)
 {
 	struct record r = {.out = out};
-	const struct terms *t = grant_terms(g);
-	bool ends = t != NULL && t->ends_ms != TIMER_NEVER;
+	bool ends = grant_ends_ms(g) != TIMER_NEVER;
 	struct hold_entry e;
 
 	if (out == NULL)
@@ -224,10 +223,10 @@ write_hold(struct buffer *out, enum record_type type, const struct lease *l, con
 			.kind = (enum kind)g->kind,
 			.count = g->count,
 			.granted_ms = grant_since_ms(g),
-			.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
-			.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
-			.leased = ends && t->leased,
-			.ends_why = ends ? t->ends_why : LOSS_EXPIRED};
+			.ends_ms = grant_ends_ms(g),
+			.ceiling_ms = ends ? g->terms->ceiling_ms : TIMER_NEVER,
+			.leased = ends && g->terms->leased,
+			.ends_why = ends ? g->terms->ends_why : LOSS_EXPIRED};
 	record_begin(&r, type);
 	ledger_hold_fields(&r, &e);
 	record_end(&r);

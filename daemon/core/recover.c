@@ -16,7 +16,6 @@
 #include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,15 +48,18 @@ struct recovery {
 
 /* ---- the last entry of each ---- */
 
+/* In the order in which they are loaded. */
 static const struct {
 	enum record_type says;
 	enum record_type gone;
 } kinds[] = {
 	{RECORD_LEDGER_SESSION, RECORD_SESSION_GONE},
 	{RECORD_LEDGER_LOSS, RECORD_LOSS_GONE},
-	{RECORD_LEDGER_LEASE, RECORD_LEASE_GONE},
 	{RECORD_LEDGER_HOLD, RECORD_HOLD_GONE},
+	{RECORD_LEDGER_LEASE, RECORD_LEASE_GONE},
 };
+
+#define KINDS_OF_THINGS (sizeof(kinds) / sizeof(kinds[0]))
 
 struct thing_key {
 	enum record_type type;
@@ -117,8 +119,7 @@ read_key(struct record *r, enum record_type type)
 	uint64_t number = 0;
 	struct slice text;
 
-	if (n < sizeof(number) || (type == RECORD_LEDGER_HOLD && n < 2 * sizeof(number)) ||
-		(type == RECORD_LEDGER_LOSS && n < 2 * sizeof(number)))
+	if (n < (type == RECORD_LEDGER_HOLD || type == RECORD_LEDGER_LOSS ? 2 : 1) * sizeof(number))
 		record_fail(r, "its record of type %u does not say what it is about", r->type);
 	record_unsigned(r, &number);
 	if (type == RECORD_LEDGER_HOLD)
@@ -168,21 +169,13 @@ read_entries(struct recovery *v)
 		size_t i = 0;
 
 		v->entries++;
-		while (i < sizeof(kinds) / sizeof(kinds[0]) && v->r.type != kinds[i].says &&
-			v->r.type != kinds[i].gone)
+		while (i < KINDS_OF_THINGS && v->r.type != kinds[i].says && v->r.type != kinds[i].gone)
 			i++;
-		if (i < sizeof(kinds) / sizeof(kinds[0]))
+		if (i < KINDS_OF_THINGS)
 			read_entry(v, kinds[i].says, v->r.type == kinds[i].gone);
 		else
 			record_unknown(&v->r);
 	}
-}
-
-static bool
-is_daemon_id(const char *text)
-{
-	return strlen(text) == CALL_DAEMON_ID_SIZE - 1 &&
-	       strspn(text, "0123456789abcdef") == CALL_DAEMON_ID_SIZE - 1;
 }
 
 /* The first record: whose ledger it is. */
@@ -203,7 +196,7 @@ read_head(struct recovery *v)
 	if (!slice_equal(namespace_, ours))
 		record_fail(&v->r, "its namespace is %.*s, and the configuration has %.*s",
 			SLICE_ARG(namespace_), SLICE_ARG(ours));
-	else if (!is_daemon_id(v->daemon_id))
+	else if (strspn(v->daemon_id, "0123456789abcdef") != CALL_DAEMON_ID_SIZE - 1)
 		record_fail(&v->r, "its daemon-id is not valid");
 	else if (set->daemon_id != NULL && strcmp(v->daemon_id, set->daemon_id) == 0)
 		record_fail(&v->r, "it is the ledger of this daemon itself");
@@ -237,12 +230,13 @@ thing_order(const void *a, const void *b)
 /* ---- sessions ---- */
 
 static void
-load_session(struct recovery *v)
+load_session(struct recovery *v, struct thing *t)
 {
 	struct core *core = v->core;
 	struct session_entry e = {.peer = {.uid = -1}};
 	struct session *s;
 
+	(void)t;
 	ledger_session_fields(&v->r, &e);
 	if (!v->r.failed && (e.id == 0 || (e.grace_ms == 0 && e.process.pid == 0)))
 		record_fail(&v->r, "a session of it is not durable, or has no number");
@@ -270,11 +264,13 @@ load_session(struct recovery *v)
 }
 
 static void
-load_loss(struct recovery *v)
+load_loss(struct recovery *v, struct thing *t)
 {
 	struct loss_entry e = {0};
 	struct session *s;
 
+	if (t->whose == NULL)
+		return;
 	ledger_loss_fields(&v->r, &e);
 	s = session_find(v->core, e.session);
 	if (s == NULL || e.name.n == 0)
@@ -291,10 +287,11 @@ lease_resource(struct recovery *v, const struct lease_entry *e)
 {
 	struct resource *r = names_find(&v->core->names, e->name);
 
+	if (r != NULL && r->limit > 0 && r->limit == e->limit)
+		return r;
 	if (r != NULL) {
-		if (r->limit == 0 || r->limit != e->limit)
-			record_fail(&v->r, "two of its leases cannot be at once");
-		return r->limit == 0 || r->limit != e->limit ? NULL : r;
+		record_fail(&v->r, "two of its leases cannot be at once");
+		return NULL;
 	}
 	r = resource_new(v->core, e->name);
 	if (r == NULL) {
@@ -447,7 +444,11 @@ load_hold(struct recovery *v, struct thing *t)
 	struct hold_entry e = {.count = 1};
 	struct thing *of = t->whose;
 	struct session *s;
+	bool ended;
 
+	/* Without its lease: its step was not written to the end. */
+	if (of == NULL)
+		return;
 	ledger_hold_fields(&v->r, &e);
 	s = session_find(core, e.session);
 	if (!v->r.failed && (s == NULL || !hold_entry_fits(&e)))
@@ -456,12 +457,10 @@ load_hold(struct recovery *v, struct thing *t)
 		look_at_lease(v, of);
 	if (v->r.failed)
 		return;
-	if (e.ends_ms <= core->now.ms) {
-		loss_remember(core, s, of->name, e.owner, e.ends_why, e.ends_why == LOSS_LEASE, e.token);
-		return;
-	}
-	if (of->over) {
-		loss_remember(core, s, of->name, e.owner, LOSS_EXPIRED, false, e.token);
+	ended = e.ends_ms <= core->now.ms;
+	if (ended || of->over) {
+		loss_remember(core, s, of->name, e.owner, ended ? e.ends_why : LOSS_EXPIRED,
+			ended && e.ends_why == LOSS_LEASE, e.token);
 		return;
 	}
 	if (of->lease == NULL)
@@ -485,14 +484,17 @@ token_unused(const struct lease *l)
 
 /* Holds beside the durable ones, whose clients may rely on them for a while. */
 static void
-load_others(struct recovery *v, const struct thing *t)
+load_others(struct recovery *v, struct thing *t)
 {
 	struct core *core = v->core;
-	struct lease_entry e = read_lease(v, t);
+	struct lease_entry e;
 	struct grant *g;
 	struct terms *terms;
 	int64_t until_ms;
 
+	if (t->lease == NULL)
+		return;
+	e = read_lease(v, t);
 	until_ms = e.others_ms != TIMER_NEVER ? e.others_ms
 					      : e.told_ms + t->lease->resource->rule->crash_delay_ms;
 	if (until_ms <= core->now.ms)
@@ -519,32 +521,8 @@ load_others(struct recovery *v, const struct thing *t)
 
 /* ---- the whole ---- */
 
-static void
-load_things(struct recovery *v, struct thing **order, size_t n)
-{
-	static const enum record_type types[] = {
-		RECORD_LEDGER_SESSION, RECORD_LEDGER_LOSS, RECORD_LEDGER_HOLD, RECORD_LEDGER_LEASE};
-
-	for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++) {
-		for (size_t i = 0; i < n && !v->r.failed; i++) {
-			struct thing *t = order[i];
-
-			if (t->type != types[k])
-				continue;
-			v->r.type = t->type;
-			v->r.body = t->body;
-			if (t->type == RECORD_LEDGER_SESSION)
-				load_session(v);
-			else if (t->type == RECORD_LEDGER_LEASE && t->lease != NULL)
-				load_others(v, t);
-			else if (t->type == RECORD_LEDGER_LOSS && t->whose != NULL)
-				load_loss(v);
-			/* A hold without its lease: its step was not written to the end. */
-			else if (t->type == RECORD_LEDGER_HOLD && t->whose != NULL)
-				load_hold(v, t);
-		}
-	}
-}
+static void (*const loads[])(struct recovery *v, struct thing *t) = {
+	load_session, load_loss, load_hold, load_others};
 
 static void
 load_live(struct recovery *v)
@@ -561,7 +539,15 @@ load_live(struct recovery *v)
 			order[n++] = &v->things[i];
 	}
 	qsort(order, n, sizeof(struct thing *), thing_order);
-	load_things(v, order, n);
+	for (size_t k = 0; k < KINDS_OF_THINGS; k++) {
+		for (size_t i = 0; i < n && !v->r.failed; i++) {
+			if (order[i]->type != kinds[k].says)
+				continue;
+			v->r.type = order[i]->type;
+			v->r.body = order[i]->body;
+			loads[k](v, order[i]);
+		}
+	}
 	free(order);
 }
 

@@ -156,8 +156,11 @@ replay_done(struct replay *replay)
 bool
 replay_take(struct replay *replay, struct slice entries)
 {
-	const char *p = entries.p, *end = entries.p + entries.n;
+	const char *p = entries.p, *end;
 
+	if (entries.n == 0)
+		return true;
+	end = p + entries.n;
 	if (entries.n >= sizeof(first_line) - 1 && memcmp(p, first_line, sizeof(first_line) - 1) == 0)
 		p += sizeof(first_line) - 1;
 	while (p < end) {
