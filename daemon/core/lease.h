@@ -391,8 +391,18 @@ void renew_timer(struct core *core, struct lease *l);
  *
  * It is HELD at once, until the deadline that its holders were told. Its key belongs to the former owner at
  * each master, and the lease has an attempt number of its own: so a master that has not adopted it is asked
- * ADOPT in place of RENEW. A yes makes the seat ours as any other, a no means that it is not ours. No answer
- * leaves it open: then it is asked again.
+ * ADOPT in place of RENEW. A yes makes the seat ours as any other. After a no the seat is missing, and is
+ * acquired as any other (R6). No answer leaves it open: then it is asked again.
+ *
+ * All seats count until that deadline, which a majority gave to the former owner: nothing is told that was
+ * not told before. Only a majority of yes adds to it. A crash in the middle leaves some masters with one
+ * owner and some with the other: the next process names both. A guarded master is asked RECLAIM, which names
+ * them, too: what an earlier process has reclaimed in the same guard is no newer lease of another daemon.
+ *
+ * An adoption changes to whom a key belongs, so what holds for an acquire holds for it. It refuses itself
+ * when the lease is over, it is released when the lease is given up, and if it was not answered, it is
+ * released again after its deadline (R2). What the former owner still had under way names the former owner.
+ * It renews and releases nothing after the adoption; before it, it did what its process wanted then.
  */
 
 struct lease_past {

@@ -438,8 +438,6 @@ static void
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
 	assert(master < core->seats);
-	if (lease_former(l) != NULL)
-		dirty_add(core, l->resource);
 	seat_empty(core, l, master);
 	if (l->queue_master == master)
 		l->queued = false;

@@ -325,6 +325,25 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 	}
 }
 
+static struct slice
+text_of(const struct call *call, char what)
+{
+	switch (what) {
+	case 'n':
+		return call->nonces;
+	case 'S':
+		return call->masterset;
+	case 'W':
+		return call->places;
+	case 'E':
+		return call->next.set;
+	case 'G':
+		return call->next.places;
+	default:
+		return call->former;
+	}
+}
+
 static const char *const latch_words[LATCH_OP_COUNT] = {
 #define LATCH_OP(name, word) word,
 	LATCH_OPS(LATCH_OP)
@@ -365,9 +384,6 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'k':
 		arg_form(command, call);
 		return;
-	case 'f':
-		call_command_slice(command, call->former);
-		return;
 	case '-':
 		call_command_text(command, "");
 		return;
@@ -389,28 +405,21 @@ arg_one(struct call_command *command, const struct call_settings *settings, cons
 	case 'w':
 		arg_who(command, call);
 		return;
-	case 'n':
-		call_command_slice(command, call->nonces);
-		return;
 	case 'M':
 		call_command_hexadecimal(command, call->id);
-		return;
-	case 'S':
-		call_command_slice(command, call->masterset);
-		return;
-	case 'W':
-		call_command_slice(command, call->places);
-		return;
-	case 'E':
-		call_command_slice(command, call->next.set);
-		return;
-	case 'G':
-		call_command_slice(command, call->next.places);
 		return;
 	case 'Y':
 		call_command_begin(command);
 		call_command_put_hexadecimal(command, call->next.tag, 8);
 		call_command_end(command);
+		return;
+	case 'n':
+	case 'S':
+	case 'W':
+	case 'E':
+	case 'G':
+	case 'f':
+		call_command_slice(command, text_of(call, what));
 		return;
 	case 'T':
 		call_command_text(command, settings->trusted ? "1" : "0");
