@@ -31,7 +31,8 @@ past_of(const struct story *w)
 		.term_ms = LEASE_MS,
 		.token = 500,
 		.daemon_id = P1,
-		.attempt = 5};
+		.attempt = 5,
+		.asked = true};
 }
 
 /* Connection 1 waits for the name; the lease is recovered, and the process before had one token left, which

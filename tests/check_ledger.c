@@ -673,6 +673,30 @@ START_TEST(each_process_is_a_former_owner_until_all_masters_have_adopted)
 }
 END_TEST
 
+START_TEST(a_process_that_asked_no_master_is_no_former_owner)
+{
+	static const char *const ids[] = {"00000000000000000000000000000004",
+		"00000000000000000000000000000005", "00000000000000000000000000000006",
+		"00000000000000000000000000000007"};
+	struct slice former;
+
+	grace(1, GRACE_MS);
+	holds(1, "a", 1, 500);
+	crashed();
+	crashed_to(THIRD);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		crashed_to(ids[i]);
+	former = lease_former_owners(&names_find(&w.core->names, SLICE("a"))->lease);
+	ck_assert_uint_eq(former.n, sizeof(THIRD) + 5);
+	ck_assert_int_eq(memcmp(former.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
+	ck_assert_str_eq(masters_back(), "adopt a#1");
+	crashed_to(NEXT);
+	former = lease_former_owners(&names_find(&w.core->names, SLICE("a"))->lease);
+	ck_assert_uint_eq(former.n, 2 * (sizeof(THIRD) + 5) + 1);
+	ck_assert_int_eq(memcmp(former.p, ids[3], sizeof(THIRD) - 1), 0);
+}
+END_TEST
+
 START_TEST(users_are_counted_on)
 {
 	struct secret secret;
@@ -751,6 +775,6 @@ main(void)
 		what_is_withheld_is_not_withheld_longer_by_a_crash, a_delay_after_crashes_is_kept,
 		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,
 		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,
-		users_are_counted_on, numbers_of_sessions_go_on, a_ledger_of_another_is_refused,
-		a_key_that_has_changed_is_refused);
+		a_process_that_asked_no_master_is_no_former_owner, users_are_counted_on,
+		numbers_of_sessions_go_on, a_ledger_of_another_is_refused, a_key_that_has_changed_is_refused);
 }

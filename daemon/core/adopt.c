@@ -60,14 +60,22 @@ former_fits(struct slice owners)
 	return owners.n == 0;
 }
 
-/* The owner in the ledger, and then its former owners. Of too many the oldest are dropped: what belongs to
- * them runs out by itself. */
+/*
+ * The owner in the ledger, and then its former owners. Of too many the oldest are dropped: what belongs to
+ * them runs out by itself. A process that died before it asked any master left nothing under its name; if it
+ * counted, a daemon that dies again and again while it starts would forget who has the lease.
+ */
 static size_t
 former_write(const struct lease_past *past, char out[FORMER_MAX * CALL_OWNER_SIZE])
 {
-	size_t n = call_owner(past->daemon_id, past->attempt, out);
 	struct slice owners = past->former;
+	size_t n;
 
+	if (!past->asked) {
+		memcpy(out, owners.p, owners.n);
+		return owners.n;
+	}
+	n = call_owner(past->daemon_id, past->attempt, out);
 	for (unsigned i = 1; i < FORMER_MAX && owners.n > 0; i++) {
 		struct slice owner = owner_cut(&owners);
 
@@ -88,6 +96,7 @@ former_new(struct core *core, struct slice owners, uint8_t seats)
 	memcpy(former->bytes, owners.p, owners.n);
 	former->owners = (struct slice){former->bytes, owners.n};
 	former->seats = seats;
+	former->asked = false;
 	return former;
 }
 
@@ -104,6 +113,23 @@ former_end(struct core *core, struct lease *l)
 		freelist_retire(core, &former->freed);
 		ledger_lease(core, l);
 	}
+}
+
+bool
+lease_former_asked(const struct lease *l)
+{
+	const struct former *former = lease_former(l);
+
+	return former == NULL || former->asked;
+}
+
+void
+seat_adopts(struct core *core, struct lease *l)
+{
+	if (lease_former_asked(l))
+		return;
+	lease_former(l)->asked = true;
+	ledger_lease(core, l);
 }
 
 void
@@ -181,6 +207,7 @@ lease_recover(struct core *core, struct resource *r, const struct lease_past *pa
 	struct lease *l = past_lease(core, r, past);
 	struct former *former;
 
+	assert(past->asked || past->former.n > 0);
 	assert(former_fits(past->former) && past->token > 0 && past->term_ms > 0);
 	assert(past->valid_ms > core->now.ms && past->valid_ms <= core->now.ms + past->term_ms);
 	assert((past->kind == KIND_PERMITS) == (r->limit > 0) && past->permits <= r->limit);

@@ -415,6 +415,7 @@ struct lease_past {
 	const char *daemon_id; /* of that process, 32 hexadecimal digits */
 	uint64_t attempt;      /* the lease's, there */
 	struct slice former;   /* the lease's former owners, there (former_fits()); n == 0: none */
+	bool asked;            /* false: it had former owners, and no master has been asked to adopt it */
 };
 
 /* Whether the text can be former owners, at most FORMER_MAX; n == 0: none. */
@@ -431,6 +432,11 @@ struct lease *lease_recover(struct core *core, struct resource *r, const struct 
 /* The text of its former owners, for its entry in the ledger; n == 0: all masters have adopted it. */
 struct slice lease_former_owners(const struct lease *l);
 
+/* False: it has former owners, and no master has been asked to adopt it; likewise for the ledger. */
+bool lease_former_asked(const struct lease *l);
+
+/* A master is asked to adopt it now. */
+void seat_adopts(struct core *core, struct lease *l);
 /* This master has adopted it, or not. */
 void seat_adopted(struct core *core, struct lease *l, unsigned master);
 

@@ -68,6 +68,7 @@ ledger_lease_fields(struct record *r, const struct core *core, struct lease_entr
 	e->told_ms = state_time(r, e->told_ms);
 	e->newest = record_range(r, e->newest, 0, STATE_TOKEN_MAX);
 	record_bytes(r, &e->former, FORMER_MAX * CALL_OWNER_SIZE);
+	record_flag(r, &e->asked);
 	e->others_ms = state_time(r, e->others_ms);
 }
 
@@ -185,6 +186,7 @@ write_lease(struct buffer *out, const struct core *core, const struct lease *l)
 		.told_ms = lease_told_ms(l),
 		.newest = round_newest(l),
 		.former = lease_former_owners(l),
+		.asked = lease_former_asked(l),
 		.others_ms = others_ms(l)};
 	record_begin(&r, RECORD_LEDGER_LEASE);
 	ledger_lease_fields(&r, core, &e);

@@ -106,6 +106,8 @@ struct lease_entry {
 	int64_t told_ms;     /* a holder may have been told so; >= valid_ms */
 	int64_t newest;      /* the newest of its tokens */
 	struct slice former; /* its former owners */
+	bool asked;          /* false: no master has been asked to put the lease under the name of its
+				attempt: it has former owners, which still have it */
 	int64_t others_ms;   /* the holds that are not in the ledger: withheld until then, or, with
 				TIMER_NEVER, a client may rely on one until told_ms; 0: there are none */
 };

@@ -98,6 +98,7 @@ struct round_acquiring {
 struct former {
 	struct freelist_link freed;
 	uint8_t seats;       /* a bit for each such master; not 0 */
+	bool asked;          /* a master has been asked: the lease may be under our own name there */
 	struct slice owners; /* as in a call, the latest first; in bytes */
 	char bytes[];
 };

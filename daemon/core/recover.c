@@ -313,8 +313,8 @@ lease_entry_fits(const struct core *core, const struct lease_entry *e)
 		e->permits > e->limit)
 		return false;
 	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
-	       former_fits(e->former) && e->told_ms >= e->valid_ms && e->told_ms != TIMER_NEVER &&
-	       e->told_ms - core->now.ms < INT32_MAX / 2;
+	       former_fits(e->former) && (e->asked || e->former.n > 0) && e->told_ms >= e->valid_ms &&
+	       e->told_ms != TIMER_NEVER && e->told_ms - core->now.ms < INT32_MAX / 2;
 }
 
 /* The longest that the lease may be valid from now on: what the rule says, unless the process before had a
@@ -372,7 +372,8 @@ load_lease(struct recovery *v, struct thing *t)
 			.token = e.newest,
 			.daemon_id = v->daemon_id,
 			.attempt = e.attempt,
-			.former = e.former});
+			.former = e.former,
+			.asked = e.asked});
 	if (t->lease == NULL)
 		record_no_memory(&v->r);
 	else if (e.told_ms > e.valid_ms)

@@ -218,8 +218,10 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	/* Only a seat that is ours can be renewed (R6), and only under our name. */
 	assert(op != CALL_RENEW || (seat_is_ours(l, i) && !seat_is_unadopted(l, i)));
 	assert(op != CALL_ADOPT || seat_is_unadopted(l, i));
-	if (seat_is_unadopted(l, i))
+	if (seat_is_unadopted(l, i)) {
+		seat_adopts(core, l);
 		call.former = lease_former(l)->owners;
+	}
 	assert(!asked->asking);
 	asked->asking = true;
 	/* Tokens that another memory gave in this round no longer count (token_counts()). */

@@ -170,7 +170,7 @@ static void
 former_fields(struct core *core, struct record *r, struct lease *l)
 {
 	struct slice owners = lease_former_owners(l);
-	bool any = owners.n > 0;
+	bool any = owners.n > 0, asked = lease_former_asked(l);
 	int64_t seats;
 
 	record_flag(r, &any);
@@ -178,6 +178,7 @@ former_fields(struct core *core, struct record *r, struct lease *l)
 		return;
 	record_bytes(r, &owners, (size_t)FORMER_MAX * CALL_OWNER_SIZE);
 	seats = record_range(r, record_loads(r) ? 0 : lease_former(l)->seats, 0, UINT8_MAX);
+	record_flag(r, &asked);
 	if (!record_loads(r) || r->failed)
 		return;
 	if (l->state != LEASE_HELD || l->round == NULL || (seats & ~l->ours) != 0 || seats == 0 ||
@@ -188,6 +189,8 @@ former_fields(struct core *core, struct record *r, struct lease *l)
 	round_held(l)->former = former_new(core, owners, (uint8_t)seats);
 	if (round_held(l)->former == NULL)
 		record_no_memory(r);
+	else
+		round_held(l)->former->asked = asked;
 }
 
 static void
