@@ -61,7 +61,7 @@ class Returning(resp.Client):
         return push
 
     def close(self):
-        self.stage.returning.discard(self)
+        self.stage.returning.pop(self, None)
         super().close()
 
     # --- after a crash ----------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ class CrashStage(Stage):
 
     def __init__(self, place, daemon):
         super().__init__(place, daemon)
-        self.returning = set()
+        self.returning = {}  # in their order: RESUME closes the connections that came by JOIN
         self.numbers = 0
 
     def number(self):
@@ -130,11 +130,12 @@ class CrashStage(Stage):
 
     def client(self, form=2, tcp=False):
         client = Returning(self, self.daemon.tcp if tcp else self.daemon.socket, form, self.login if tcp else ())
-        self.returning.add(client)
+        self.returning[client] = True
         return self.place.keep(client)
 
-    def come_back(self):
+    def come_back(self, before=lambda: None):
         """All of them, and then their requests in the order in which they were made: so waiters keep their order."""
         again = [one for client in list(self.returning) for one in client.come_back()]
+        before()
         for number, client, words, promised in sorted(again, key=lambda one: one[0]):
             client.repeat(number, words, promised)
