@@ -6,13 +6,18 @@
  *
  * A hold lasts until all other grants that have arrived were read, so that the checker sees two holders at
  * once. When the time is over no further LOCK is sent, and the current ones are completed.
+ *
+ * A client whose connection ends comes back (session.h) and repeats its request. A claim on a lock ends when
+ * UNLOCK is sent for the first time, so what happens meanwhile cannot break a promise by mistake. With
+ * --durable the session is the same afterwards: if the repeated UNLOCK still finds the hold, no other client
+ * may have been granted the name before.
  */
 #include "client/bench.h"
 
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
-#include "client/output.h"
+#include "client/session.h"
 #include "client/wire.h"
 #include "daemon/base/clock.h"
 
@@ -35,6 +40,13 @@ enum phase { IDLE, LOCKING, HOLDING, UNLOCKING };
 
 struct client {
 	struct wire wire;
+	struct session session;
+	char secret[SECRET_BYTES_MAX + 1]; /* "": the session ends with its connection */
+	bool away;                         /* the connection ended, and is not back */
+	bool again;                        /* its request was sent on an earlier connection, too */
+	bool stray;                        /* a grant was not answered: it is given back before LOCK */
+	int64_t token;                     /* of the hold */
+	int64_t seen;                      /* UNLOCK again: greatest token of an exclusive grant before */
 	size_t number;
 	enum phase phase;
 	size_t name; /* index of its checker */
@@ -48,13 +60,16 @@ struct load {
 	struct load_result *result;
 	struct client *clients;
 	struct checker *checkers; /* of the shared names, then of each client's own name */
-	struct client **turn;     /* the clients that send next */
+	const struct address *a;
+	struct client **turn; /* the clients that send next */
 	size_t turns;
 	size_t busy; /* clients that wait for an answer */
+	size_t away; /* clients whose connection is not back */
 	bool over;
 	uint64_t draw;
 	int poll;
 	int status;
+	int64_t heard_ms; /* the latest answer */
 	int64_t began_ms; /* makes the names different from those of other runs */
 };
 
@@ -127,11 +142,48 @@ client_choose(struct load *load, struct client *p)
 	p->name = own;
 }
 
+/* The connection has ended: the client comes back. */
 static void
-client_send(struct load *load, struct client *p)
+client_cut(struct load *load, struct client *p)
+{
+	if (!p->away) {
+		load->result->interruptions++;
+		p->away = true;
+		p->again = true;
+		if (load->away++ == 0 && !load->plan->quiet) {
+			message("%s; coming back", p->wire.why);
+		}
+	}
+	(void)epoll_ctl(load->poll, EPOLL_CTL_DEL, p->wire.fd, NULL);
+	session_cut(&p->session, clock_ms());
+}
+
+/* Sends the request of its phase, for the first time or again. */
+static void
+client_ask(struct load *load, struct client *p)
 {
 	char name[NAME_BYTES];
 
+	name_print(load, p->name, name);
+	if (load->plan->durable && p->secret[0] == '\0') {
+		session_ask_grace(&p->wire);
+	}
+	if (p->phase == UNLOCKING || p->stray) {
+		p->seen = load->checkers[p->name].exclusive_token;
+		wire_ask(&p->wire, "UNLOCK", name);
+	} else if (p->shared) {
+		wire_ask(&p->wire, "LOCK", name, "SHARED", "WAIT", WAIT_TEXT);
+	} else {
+		wire_ask(&p->wire, "LOCK", name, "WAIT", WAIT_TEXT);
+	}
+	if (!wire_flush(&p->wire)) {
+		client_cut(load, p);
+	}
+}
+
+static void
+client_send(struct load *load, struct client *p)
+{
 	if (p->phase == IDLE) {
 		client_choose(load, p);
 		p->began_us = clock_us();
@@ -141,17 +193,8 @@ client_send(struct load *load, struct client *p)
 		checker_release(&load->checkers[p->name], p->shared);
 		p->phase = UNLOCKING;
 	}
-	name_print(load, p->name, name);
-	if (p->phase == UNLOCKING) {
-		wire_ask(&p->wire, "UNLOCK", name);
-	} else if (p->shared) {
-		wire_ask(&p->wire, "LOCK", name, "SHARED", "WAIT", WAIT_TEXT);
-	} else {
-		wire_ask(&p->wire, "LOCK", name, "WAIT", WAIT_TEXT);
-	}
-	if (!wire_flush(&p->wire)) {
-		load_fail(load, p, NULL, NULL);
-	}
+	p->again = false;
+	client_ask(load, p);
 }
 
 static void
@@ -165,14 +208,73 @@ client_granted(struct load *load, struct client *p, int64_t token)
 	}
 	histogram_add(&load->result->waits, clock_us() - p->began_us);
 	p->grants++;
+	p->token = token;
 	p->phase = HOLDING;
 	load->turn[load->turns++] = p;
 }
 
 static void
+client_done(struct load *load, struct client *p)
+{
+	histogram_add(&load->result->rounds, clock_us() - p->began_us);
+	p->phase = IDLE;
+	load->busy--;
+	if (!load->over) {
+		load->turn[load->turns++] = p;
+	}
+}
+
+/* What a request may be answered that was sent before its connection ended. False: nothing of that kind. */
+static bool
+client_recovered(struct load *load, struct client *p, const struct answer *answer)
+{
+	struct slice rest;
+	enum code code = answer->type == ANSWER_ERROR ? answer_code(answer, &rest) : CODE_COUNT;
+
+	if (code == CODE_DRAINING) {
+		(void)snprintf(p->wire.why, sizeof(p->wire.why), "the daemon is shutting down");
+		client_cut(load, p);
+		return true;
+	}
+	if (!p->again || (answer->type == ANSWER_ERROR && code != CODE_HELD && code != CODE_LOST &&
+				 code != CODE_NOTHELD)) {
+		return false;
+	}
+	if (p->stray) {
+		p->stray = false;
+		client_ask(load, p);
+		return true;
+	}
+	load->result->lost += code == CODE_LOST;
+	if (p->phase == LOCKING && (code == CODE_HELD || code == CODE_LOST)) {
+		p->stray = code == CODE_HELD;
+		client_ask(load, p);
+		return true;
+	}
+	if (p->phase != UNLOCKING || (answer->type == ANSWER_INT && answer->n != 0)) {
+		return false;
+	}
+	if (answer->type == ANSWER_INT && p->seen > p->token) {
+		load_fail(load, p, NULL, "kept over a cut, and granted to another meanwhile");
+	} else {
+		client_done(load, p);
+	}
+	return true;
+}
+
+static void
 client_answered(struct load *load, struct client *p, const struct answer *answer)
 {
+	load->heard_ms = clock_ms();
 	if (answer->type == ANSWER_PUSH) {
+		return;
+	}
+	if (answer->type == ANSWER_TEXT && answer->text.n < sizeof(p->secret)) {
+		memcpy(p->secret, answer->text.p, answer->text.n);
+		p->secret[answer->text.n] = '\0';
+		return;
+	}
+	if (client_recovered(load, p, answer)) {
 		return;
 	}
 	if (answer->type != ANSWER_INT) {
@@ -182,12 +284,7 @@ client_answered(struct load *load, struct client *p, const struct answer *answer
 	} else if (answer->n != 0) {
 		load_fail(load, p, NULL, "not released by its only UNLOCK");
 	} else {
-		histogram_add(&load->result->rounds, clock_us() - p->began_us);
-		p->phase = IDLE;
-		load->busy--;
-		if (!load->over) {
-			load->turn[load->turns++] = p;
-		}
+		client_done(load, p);
 	}
 }
 
@@ -197,25 +294,90 @@ client_read(struct load *load, struct client *p)
 	const struct answer *answer;
 	bool more = wire_fill(&p->wire);
 
-	while (load->status == STATUS_DONE && (answer = wire_next(&p->wire)) != NULL) {
+	while (load->status == STATUS_DONE && !p->away && (answer = wire_next(&p->wire)) != NULL) {
 		client_answered(load, p, answer);
 	}
-	if (!more && load->status == STATUS_DONE) {
-		load_fail(load, p, NULL, NULL);
+	if (!more && !p->away && load->status == STATUS_DONE) {
+		client_cut(load, p);
+	}
+}
+
+/* The connection is back; known: with its session. */
+static void
+client_back(struct load *load, struct client *p, bool known)
+{
+	p->away = false;
+	if (--load->away == 0 && !load->plan->quiet) {
+		message("the daemon is back");
+	}
+	if (!known && load->plan->durable) {
+		load->result->lost += p->phase == UNLOCKING;
+		p->secret[0] = '\0';
+	}
+	if (p->phase == UNLOCKING && (!known || !load->plan->durable)) {
+		client_done(load, p); /* there is nothing to unlock any more */
+	} else if (p->phase != IDLE) {
+		client_ask(load, p);
+	}
+}
+
+/* ready: there is an event. Otherwise it may be time for an attempt. */
+static void
+client_return(struct load *load, struct client *p, bool ready)
+{
+	struct pollfd before, after;
+	struct epoll_event event = {.data.ptr = p};
+	enum session_news news;
+
+	session_watch(&p->session, &before);
+	news = session_turn(&p->session, ready, clock_ms());
+	session_watch(&p->session, &after);
+	if (after.fd >= 0 && (after.fd != before.fd || after.events != before.events)) {
+		event.events = after.events == POLLOUT ? EPOLLOUT : EPOLLIN;
+		if (epoll_ctl(load->poll, before.fd >= 0 ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, after.fd, &event) !=
+			0) {
+			message("cannot watch a connection: %s", strerror(errno));
+			load->status = STATUS_INTERNAL;
+		}
+	} else if (after.fd < 0 && before.fd >= 0) {
+		(void)epoll_ctl(load->poll, EPOLL_CTL_DEL, before.fd, NULL);
+	}
+	if (news != SESSION_NOTHING) {
+		client_back(load, p, news == SESSION_BACK);
 	}
 }
 
 static int
-client_join(struct load *load, struct client *p, const struct address *a)
+client_join(struct load *load, struct client *p)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
-	int status = take_greeting(&p->wire, a, "holdfast-bench");
+	int status = take_greeting(&p->wire, load->a, "holdfast-bench");
 
 	if (status == STATUS_DONE && epoll_ctl(load->poll, EPOLL_CTL_ADD, p->wire.fd, &event) != 0) {
 		message("cannot watch a connection: %s", strerror(errno));
 		status = STATUS_INTERNAL;
 	}
+	session_start(&p->session, &p->wire, load->a, "holdfast-bench", p->secret, false);
 	return status;
+}
+
+/* Those that are away try to come back. Returns when the next one does; INT64_MAX: none is away. */
+static int64_t
+load_return(struct load *load)
+{
+	int64_t next_ms = INT64_MAX, now = clock_ms();
+
+	for (size_t i = 0; load->away > 0 && i < load->plan->clients; i++) {
+		struct client *p = &load->clients[i];
+
+		if (p->away && session_next(&p->session) <= now) {
+			client_return(load, p, false);
+		}
+		if (p->away && session_next(&p->session) < next_ms) {
+			next_ms = session_next(&p->session);
+		}
+	}
+	return next_ms;
 }
 
 /* Reads all answers that have arrived; then the clients send. */
@@ -223,17 +385,24 @@ static void
 load_turn(struct load *load, int64_t end_us)
 {
 	struct epoll_event events[EVENTS_MAX];
-	int64_t left_ms = load->over ? SILENCE_MS : (end_us - clock_us() + 999) / 1000;
+	int64_t until_ms = load->heard_ms + SILENCE_MS, return_ms = load_return(load), left_ms;
 	int n;
 
-	if (left_ms < 0) {
-		left_ms = 0;
+	if (!load->over && end_us / 1000 + 1 < until_ms) {
+		until_ms = end_us / 1000 + 1;
 	}
-	n = epoll_wait(load->poll, events, EVENTS_MAX, (int)(left_ms < SILENCE_MS ? left_ms : SILENCE_MS));
+	left_ms = (return_ms < until_ms ? return_ms : until_ms) - clock_ms();
+	n = epoll_wait(load->poll, events, EVENTS_MAX, (int)(left_ms > 0 ? left_ms : 0));
 	for (int i = 0; i < n && load->status == STATUS_DONE; i++) {
-		client_read(load, events[i].data.ptr);
+		struct client *p = events[i].data.ptr;
+
+		if (p->away) {
+			client_return(load, p, true);
+		} else {
+			client_read(load, p);
+		}
 	}
-	if (n == 0 && left_ms >= SILENCE_MS) {
+	if (n == 0 && clock_ms() - load->heard_ms >= SILENCE_MS) {
 		message("the daemon does not answer");
 		load->status = STATUS_UNAVAILABLE;
 	}
@@ -252,6 +421,7 @@ load_loop(struct load *load)
 	int64_t began_us = clock_us();
 	int64_t end_us = began_us + load->plan->run_ms * 1000;
 
+	load->heard_ms = clock_ms();
 	for (size_t i = 0; i < load->plan->clients && load->status == STATUS_DONE; i++) {
 		client_send(load, &load->clients[i]);
 	}
@@ -312,7 +482,11 @@ static void
 load_done(struct load *load)
 {
 	for (size_t i = 0; load->clients != NULL && i < load->plan->clients; i++) {
-		wire_close(&load->clients[i].wire);
+		if (load->clients[i].secret[0] != '\0') {
+			session_goodbye(&load->clients[i].wire);
+		} else {
+			wire_close(&load->clients[i].wire);
+		}
 	}
 	if (load->poll >= 0) {
 		(void)close(load->poll);
@@ -327,6 +501,7 @@ load_run(const struct load_plan *plan, const struct address *a, struct load_resu
 {
 	struct load load = {.plan = plan,
 		.result = result,
+		.a = a,
 		.draw = 88172645463325252u,
 		.status = STATUS_DONE,
 		.began_ms = clock_ms()};
@@ -337,7 +512,7 @@ load_run(const struct load_plan *plan, const struct address *a, struct load_resu
 		load.status = STATUS_INTERNAL;
 	}
 	for (size_t i = 0; i < plan->clients && load.status == STATUS_DONE; i++) {
-		load.status = client_join(&load, &load.clients[i], a);
+		load.status = client_join(&load, &load.clients[i]);
 	}
 	if (load.status == STATUS_DONE) {
 		load_loop(&load);
@@ -347,150 +522,4 @@ load_run(const struct load_plan *plan, const struct address *a, struct load_resu
 	}
 	load_done(&load);
 	return load.status;
-}
-
-/* ---- the report ---- */
-
-#define CELL_BYTES 32
-
-/* How many clients share a name of a mixed load, without --names. */
-#define CLIENTS_PER_NAME 4
-
-static struct load_plan
-plan_of(const struct options *o, enum load_kind kind)
-{
-	struct load_plan plan = {kind, (size_t)o->clients, (size_t)o->names, o->bench_ms};
-
-	if (kind == LOAD_UNCONTENDED) {
-		plan.names = 0;
-	} else if (plan.names == 0) {
-		plan.names = kind == LOAD_CONTENDED ? 1 : (plan.clients - 1) / CLIENTS_PER_NAME + 1;
-	}
-	return plan;
-}
-
-static void
-table_number(struct table *t, const char *format, double n)
-{
-	char text[CELL_BYTES];
-
-	(void)snprintf(text, sizeof(text), format, n);
-	table_text(t, slice_of(text));
-}
-
-static void
-table_row(struct table *t, const struct load_plan *plan, const struct load_result *r)
-{
-	table_text(t, slice_of(load_word(plan->kind)));
-	table_int(t, (int64_t)plan->clients);
-	table_int(t, plan->kind == LOAD_UNCONTENDED ? (int64_t)plan->clients : (int64_t)plan->names);
-	table_number(t, "%.0f", (double)r->pairs / r->seconds);
-	table_int(t, histogram_percentile_us(&r->waits, 50));
-	table_int(t, histogram_percentile_us(&r->waits, 99));
-	table_int(t, r->waits.longest_us);
-	table_number(t, "%.2f", r->least_share);
-}
-
-static json_t *
-result_json(const struct load_plan *plan, const struct load_result *r)
-{
-	return json_pack("{s:s, s:I, s:I, s:f, s:I, s:I, s:f, s:I, s:I, s:I, s:I, s:I, s:f}", "kind",
-		load_word(plan->kind), "clients", (json_int_t)plan->clients, "names",
-		(json_int_t)(plan->kind == LOAD_UNCONTENDED ? plan->clients : plan->names), "seconds",
-		r->seconds, "pairs", (json_int_t)r->pairs, "changes", (json_int_t)r->changes,
-		"pairs_per_second", (double)r->pairs / r->seconds, "wait_p50_us",
-		(json_int_t)histogram_percentile_us(&r->waits, 50), "wait_p99_us",
-		(json_int_t)histogram_percentile_us(&r->waits, 99), "wait_max_us",
-		(json_int_t)r->waits.longest_us, "pair_p50_us",
-		(json_int_t)histogram_percentile_us(&r->rounds, 50), "pair_p99_us",
-		(json_int_t)histogram_percentile_us(&r->rounds, 99), "least_share", r->least_share);
-}
-
-/* The results of the kinds so far. */
-struct report {
-	struct table table;
-	json_t *list;
-	uint64_t grants;
-};
-
-static int
-load_add(const struct load_plan *plan, const struct address *a, struct report *report)
-{
-	struct load_result result;
-	int status = load_run(plan, a, &result);
-
-	if (status != STATUS_DONE) {
-		return status;
-	}
-	report->grants += result.pairs;
-	table_row(&report->table, plan, &result);
-	if (json_array_append_new(report->list, result_json(plan, &result)) != 0) {
-		message("no memory for the result");
-		return STATUS_INTERNAL;
-	}
-	return STATUS_DONE;
-}
-
-static int
-report_print(const struct options *o, struct report *report)
-{
-	bool printed;
-
-	if (o->json) {
-		return json_output_print_json(json_incref(report->list));
-	}
-	if (o->quiet) {
-		return STATUS_DONE;
-	}
-	printed = table_print(&report->table);
-	(void)printf("%" PRIu64
-		     " grants: nobody held a lock beside an exclusive holder, and every token grew\n",
-		report->grants);
-	if (!printed || fflush(stdout) != 0) {
-		message("cannot print: no memory, or standard output is closed");
-		return STATUS_INTERNAL;
-	}
-	return STATUS_DONE;
-}
-
-/* The requested kind as a bit, or all kinds; 0: an unknown kind. */
-static unsigned
-kinds_of(const char *word)
-{
-	for (unsigned i = 0; i < LOAD_COUNT; i++) {
-		if (word != NULL && strcmp(word, load_word((enum load_kind)i)) == 0) {
-			return 1u << i;
-		}
-	}
-	return word == NULL ? (1u << LOAD_COUNT) - 1 : 0;
-}
-
-int
-task_bench(const struct options *o, const struct address *a)
-{
-	static const char *const heads[] = {
-		"KIND", "CLIENTS", "NAMES", "PAIRS/S", "WAIT P50 US", "P99", "MAX", "LEAST SHARE", NULL};
-	unsigned kinds = kinds_of(o->name);
-	struct report report = {.grants = 0};
-	int status = STATUS_DONE;
-
-	if (kinds == 0) {
-		message("holdfast bench %s: uncontended, contended or mixed is allowed", o->name);
-		return STATUS_USAGE;
-	}
-	report.list = json_array();
-	table_init(&report.table, heads);
-	for (unsigned i = 0; i < LOAD_COUNT && status == STATUS_DONE; i++) {
-		struct load_plan plan = plan_of(o, (enum load_kind)i);
-
-		if ((kinds & (1u << i)) != 0) {
-			status = load_add(&plan, a, &report);
-		}
-	}
-	if (status == STATUS_DONE) {
-		status = report_print(o, &report);
-	}
-	table_done(&report.table);
-	json_decref(report.list);
-	return status;
 }

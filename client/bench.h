@@ -58,6 +58,8 @@ struct load_plan {
 	size_t clients;
 	size_t names; /* shared by the clients */
 	int64_t run_ms;
+	bool durable; /* each session has a grace */
+	bool quiet;
 };
 
 struct load_result {
@@ -65,6 +67,8 @@ struct load_result {
 	uint64_t pairs;          /* LOCK + UNLOCK */
 	uint64_t changes;        /* exclusive grants of a name to another client than the one before */
 	double least_share;      /* of the client with the fewest locks; 1 is fair */
+	uint64_t interruptions;  /* connections that ended, and came back */
+	uint64_t lost;           /* holds that were known to be lost by that */
 	struct histogram waits;  /* from LOCK to its answer */
 	struct histogram rounds; /* from LOCK to the answer of UNLOCK */
 };

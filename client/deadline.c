@@ -39,7 +39,7 @@ deadline_asked(struct deadline *d, int64_t now_ms)
 	d->ask_ms = INT64_MAX;
 	/* CHECK was sent late: the stop may wait for the answer. */
 	if (now_ms >= d->expire_ms) {
-		d->doubt_ms = now_ms + DEADLINE_DOUBT_MS;
+		d->doubt_ms = d->doubt_ms > 0 ? d->doubt_ms : now_ms + DEADLINE_DOUBT_MS;
 	} else if (now_ms >= d->stop_ms) {
 		d->stop_ms = now_ms + DEADLINE_LATE_MS;
 	}
@@ -60,6 +60,26 @@ deadline_silence(struct deadline *d)
 	d->doubt_ms = 0;
 	/* No answer can come any more, so there is nothing to wait for. */
 	d->stop_ms = d->expire_ms - d->grace_ms;
+}
+
+void
+deadline_cut(struct deadline *d, int64_t now_ms)
+{
+	int64_t doubt_ms = d->doubt_ms;
+
+	deadline_silence(d);
+	d->sent_ms = 0;
+	if (now_ms >= d->expire_ms) {
+		d->doubt_ms = doubt_ms > 0 ? doubt_ms : now_ms + DEADLINE_DOUBT_MS;
+	}
+}
+
+void
+deadline_back(struct deadline *d, int64_t now_ms)
+{
+	d->silent = false;
+	d->sent_ms = 0;
+	d->ask_ms = now_ms;
 }
 
 enum deadline_step

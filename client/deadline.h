@@ -27,7 +27,7 @@ struct deadline {
 	int64_t sent_ms;   /* when the outstanding CHECK was sent; 0: none */
 	int64_t doubt_ms;  /* if the hold expired without a CHECK: how long to wait for the answer; 0: not in
 			      doubt */
-	bool silent;       /* the connection is gone: CHECK is impossible */
+	bool silent;       /* the connection is gone, or away: CHECK is impossible */
 };
 
 enum deadline_step {
@@ -48,6 +48,13 @@ void deadline_told(struct deadline *d, int64_t valid_ms);
 
 /* The connection is gone. The deadline that was told last remains, also after a late CHECK. */
 void deadline_silence(struct deadline *d);
+
+/* The same, but it may come back: a hold that has expired meanwhile (this process was stopped, and the daemon
+ * restarted) is in doubt for DEADLINE_DOUBT_MS from the first cut on. */
+void deadline_cut(struct deadline *d, int64_t now_ms);
+
+/* The connection is back: CHECK is due. */
+void deadline_back(struct deadline *d, int64_t now_ms);
 
 /*
  * What to do at now_ms. If stop_ms has passed and no CHECK was sent, this process was stopped or suspended

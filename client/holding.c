@@ -1,12 +1,13 @@
 /*
- * holding: sends CHECK, and reads its answers and the push `lost name owner token reason`; and holdfast hold,
- * which holds a lock until a signal.
+ * holding: sends CHECK, reads its answers and the push `lost name owner token reason`, and comes back to the
+ * session; and holdfast hold, which holds a lock until a signal.
  */
 #include "client/lock.h"
 
 #include "client/deadline.h"
 #include "client/message.h"
 #include "client/options.h"
+#include "client/process.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
 /* The end of the session also releases the lock, so do not wait long for a daemon that hangs. */
 #define RELEASE_MS 2000
@@ -27,13 +29,15 @@
 #define LEASE_SLACK_MS 250
 
 void
-holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
-	int64_t grace_ms)
+holding_start(
+	struct holding *h, struct wire *wire, const struct taking *t, const struct grant *g, int64_t grace_ms)
 {
+	const struct options *o = t->o;
 	int64_t now = clock_ms();
 
 	memset(h, 0, sizeof(*h));
 	h->wire = wire;
+	session_start(&h->session, wire, t->a, t->label, g->secret, true);
 	h->name = o->name;
 	h->also = &o->also;
 	h->grant = g;
@@ -42,6 +46,30 @@ holding_start(struct holding *h, struct wire *wire, const struct options *o, con
 		grace_ms = h->lease_ms / LEASE_GRACE_PART;
 	}
 	deadline_start(&h->deadline, now, g->expire_ms > now ? g->expire_ms - now : 0, grace_ms);
+}
+
+#define UNKNOWN "the daemon was started anew, and does not know of it any more"
+
+const struct answer *
+holding_bind(struct holding *h, int pidfd)
+{
+	const struct answer *answer = NULL;
+	enum session_news news = SESSION_BACK;
+
+	while (answer == NULL && news == SESSION_BACK) {
+		(void)wire_bind(h->wire, pidfd);
+		answer = wire_answer(h->wire);
+		if (answer == NULL && h->wire->away) {
+			session_cut(&h->session, clock_ms());
+			news = session_wait(&h->session, h->deadline.expire_ms);
+		} else if (answer == NULL) {
+			break;
+		}
+	}
+	if (news == SESSION_UNKNOWN) {
+		(void)snprintf(h->wire->why, sizeof(h->wire->why), "%s", UNKNOWN);
+	}
+	return answer;
 }
 
 static const char *
@@ -76,13 +104,21 @@ holding_told(struct holding *h, struct slice told)
 }
 
 static void
-holding_silence(struct holding *h)
+holding_cut(struct holding *h)
 {
-	if (!h->lost && !h->gone) {
+	int64_t now = clock_ms();
+
+	if (h->lost) {
+		h->gone = true;
+		return;
+	}
+	if (!h->away) {
 		(void)snprintf(h->why, sizeof(h->why), "%s", h->wire->why);
 	}
-	h->gone = true;
-	deadline_silence(&h->deadline);
+	h->away = true;
+	h->due = 0;
+	session_cut(&h->session, now);
+	deadline_cut(&h->deadline, now);
 }
 
 static void
@@ -110,6 +146,8 @@ check_read(struct holding *h, const struct answer *answer)
 		h->told_ms = answer->n < h->told_ms ? answer->n : h->told_ms;
 		if (h->due == 0 && h->deadline.sent_ms > 0) {
 			deadline_told(&h->deadline, h->told_ms);
+			h->away = false;
+			h->why[0] = '\0';
 		}
 		return;
 	}
@@ -129,24 +167,77 @@ check_read(struct holding *h, const struct answer *answer)
 	/* An answer of any other type promises nothing. */
 	(void)snprintf(
 		h->wire->why, sizeof(h->wire->why), "the daemon answered %.*s", SLICE_ARG(answer->text));
-	holding_silence(h);
+	holding_cut(h);
+}
+
+void
+holding_watch(const struct holding *h, struct pollfd *p)
+{
+	session_watch(&h->session, p);
+	p->fd = h->gone ? -1 : p->fd;
+}
+
+/* While the session is not there: an event, or the time for an attempt. */
+static void
+holding_return(struct holding *h, bool ready)
+{
+	int64_t now = clock_ms();
+
+	switch (session_turn(&h->session, ready, now)) {
+	case SESSION_NOTHING:
+		break;
+	case SESSION_BACK:
+		deadline_back(&h->deadline, now);
+		break;
+	case SESSION_UNKNOWN:
+		h->gone = true;
+		deadline_silence(&h->deadline);
+		(void)snprintf(h->why, sizeof(h->why), "%s", UNKNOWN);
+		break;
+	}
 }
 
 void
 holding_read(struct holding *h)
 {
 	const struct answer *answer;
-	bool more = wire_fill(h->wire);
+	bool more;
 
-	while ((answer = wire_next(h->wire)) != NULL) {
+	if (h->session.state != SESSION_THERE) {
+		holding_return(h, true);
+		return;
+	}
+	more = wire_fill(h->wire);
+	while (h->session.state == SESSION_THERE && (answer = wire_next(h->wire)) != NULL) {
 		if (answer->type == ANSWER_PUSH) {
 			push_read(h, answer);
 		} else {
 			check_read(h, answer);
 		}
 	}
-	if (!more || h->wire->ended) {
-		holding_silence(h);
+	if (h->session.state == SESSION_THERE && (!more || h->wire->ended)) {
+		holding_cut(h);
+	}
+}
+
+void
+holding_tell(struct holding *h)
+{
+	int64_t left = h->deadline.stop_ms - clock_ms();
+
+	left = left > 0 ? left : 0;
+	if (h->lost) {
+		return;
+	}
+	if (h->gone && !h->told_gone) {
+		message("%s: the lock %s is good for %lld ms more", h->why, h->name, (long long)left);
+		h->told_gone = true;
+	} else if (h->away && !h->gone && !h->told_away) {
+		message("%s: the lock %s is good for %lld ms more", h->why, h->name, (long long)left);
+		h->told_away = true;
+	} else if (!h->away && h->told_away) {
+		message("the daemon is back: the lock %s is still held", h->name);
+		h->told_away = false;
 	}
 }
 
@@ -170,7 +261,7 @@ holding_ask(struct holding *h)
 	h->told_ms = INT64_MAX;
 	deadline_asked(&h->deadline, now);
 	if (!wire_flush(h->wire)) {
-		holding_silence(h);
+		holding_cut(h);
 	}
 }
 
@@ -201,10 +292,15 @@ holding_runs_out(struct holding *h, enum deadline_step step)
 enum deadline_step
 holding_step(struct holding *h)
 {
-	enum deadline_step step = deadline_step(&h->deadline, clock_ms());
+	enum deadline_step step;
 
+	if (h->session.state != SESSION_THERE && !h->gone && clock_ms() >= session_next(&h->session)) {
+		holding_return(h, false);
+	}
+	step = deadline_step(&h->deadline, clock_ms());
 	/* If this process was suspended, the answer may have arrived already. */
-	if ((step == DEADLINE_STOP || step == DEADLINE_EXPIRE) && h->due > 0 && !h->gone) {
+	if ((step == DEADLINE_STOP || step == DEADLINE_EXPIRE) && h->due > 0 &&
+		h->session.state == SESSION_THERE) {
 		holding_read(h);
 		step = deadline_step(&h->deadline, clock_ms());
 	}
@@ -221,7 +317,10 @@ holding_step(struct holding *h)
 int64_t
 holding_next(const struct holding *h)
 {
-	return deadline_next(&h->deadline, clock_ms());
+	int64_t due = deadline_next(&h->deadline, clock_ms());
+	int64_t attempt = h->gone ? INT64_MAX : session_next(&h->session);
+
+	return attempt < due ? attempt : due;
 }
 
 bool
@@ -231,8 +330,12 @@ holding_release(struct holding *h)
 	struct slice rest;
 	int64_t until_ms = clock_ms() + RELEASE_MS;
 
-	if (h->gone || h->lost) {
+	/* On a Unix socket the end of a process ends the session. */
+	if (h->gone || h->lost || (h->session.state != SESSION_THERE && h->wire->local)) {
 		return !h->lost;
+	}
+	if (h->session.state != SESSION_THERE && session_wait(&h->session, until_ms) != SESSION_BACK) {
+		return true;
 	}
 	ask_each(h, "UNLOCK");
 	(void)wire_flush(h->wire);
@@ -274,15 +377,19 @@ lost(const struct options *o, const struct holding *h)
 static int
 hold(const struct options *o, struct holding *h, int signals, int timer)
 {
-	struct pollfd p[] = {{h->wire->fd, POLLIN, 0}, {signals, POLLIN, 0}, {timer, POLLIN, 0}};
+	struct pollfd p[] = {{-1, POLLIN, 0}, {signals, POLLIN, 0}, {timer, POLLIN, 0}};
 
 	for (;;) {
 		enum deadline_step step = holding_step(h);
 
+		if (!o->quiet) {
+			holding_tell(h);
+		}
 		if (h->lost || h->gone || step == DEADLINE_EXPIRE) {
 			return lost(o, h);
 		}
 		wakeup_set(timer, holding_next(h));
+		holding_watch(h, &p[0]);
 		if (poll(p, 3, -1) < 0) {
 			continue;
 		}
@@ -299,7 +406,8 @@ int
 task_hold(const struct options *o, const struct address *a)
 {
 	char label[TAKE_LABEL_MAX];
-	const struct taking taking = {o, a, -1, label};
+	const struct taking taking = {
+		.o = o, .a = a, .pidfd = a->tcp ? -1 : descendants_pidfd(getpid()), .label = label};
 	struct wire wire;
 	struct grant grant;
 	struct holding holding;
@@ -315,15 +423,16 @@ task_hold(const struct options *o, const struct address *a)
 		(void)sigaddset(&set, SIGINT);
 		(void)sigaddset(&set, SIGHUP);
 		(void)sigprocmask(SIG_BLOCK, &set, NULL);
+		session_leave_on_signals(-1);
 		signals = signalfd(-1, &set, SFD_CLOEXEC);
 		timer = wakeup_open();
-		holding_start(&holding, &wire, o, &grant, 0);
+		holding_start(&holding, &wire, &taking, &grant, 0);
 		status = token_print(o, &grant);
 		if (status == STATUS_DONE) {
 			status = signals >= 0 && timer >= 0 ? hold(o, &holding, signals, timer)
 							    : STATUS_INTERNAL;
 		}
 	}
-	wire_close(&wire);
+	take_end(&wire);
 	return status;
 }

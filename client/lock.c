@@ -1,24 +1,26 @@
 /*
  * lock: the requests that end with a lock, or with the reason why there is none.
  *
- *     HELLO 3 …            one write, four answers; only the last one may wait
- *     SESSION ONLOSS PUSH
- *     SESSION SECRET
+ *     HELLO 3 …            one write; only the last answer may wait
+ *     SESSION RESUME …     after a cut: a wait has its place again, a grant that was not answered is found
+ *     SESSION BIND         lock: the script; hold: itself
+ *     SESSION ONLOSS PUSH  not lock
+ *     SESSION SECRET       not lock
+ *     SESSION GRACE …      may be refused
  *     LOCK name WAIT … VALIDITY, or MLOCK n name… WAIT … and CHECK of each
- *
- * A run inside a run of the same name joins the session of the outer run in place of these.
  */
 #include "client/lock.h"
 
+#include "client/list.h"
 #include "client/message.h"
 #include "client/output.h"
+#include "client/session.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -157,31 +159,62 @@ struct reached {
 	const struct answer *answer; /* NULL: the connection ended */
 	const char *what;            /* the request before LOCK that failed; NULL: none */
 	bool cycle;                  /* LOCK would wait for this process itself */
+	bool back;                   /* the session is that of an earlier attempt */
+	bool granted;
+	bool lost; /* it was granted, and CHECK has no other answer */
 };
 
-/* Reads the answers before LOCK's. True: none of them is an error. */
+/* False: there is no answer, or an error. */
+static bool
+read_answer(struct wire *w, struct reached *at, const char *what)
+{
+	at->what = what;
+	at->answer = wire_answer(w);
+	return at->answer != NULL && at->answer->type != ANSWER_ERROR;
+}
+
+/* The answer to a request that may be refused. False: there is none. */
+static bool
+read_optional(struct wire *w, struct reached *at, bool *done)
+{
+	*done = read_answer(w, at, "cannot keep a session");
+	return at->answer != NULL;
+}
+
+static bool
+read_secret(struct wire *w, struct grant *g, struct reached *at)
+{
+	if (!read_answer(w, at, "cannot ask for the session's secret") || at->answer->type != ANSWER_TEXT ||
+		at->answer->text.n >= sizeof(g->secret)) {
+		return false;
+	}
+	memcpy(g->secret, at->answer->text.p, at->answer->text.n);
+	g->secret[at->answer->text.n] = '\0';
+	return true;
+}
+
+/* Reads the answers before LOCK's. True: none of them is an error that matters. */
 static bool
 read_preface(struct wire *w, const struct taking *t, struct grant *g, struct reached *at)
 {
+	bool done;
+
 	at->what = "cannot greet the daemon";
 	at->answer = wire_welcome(w, t->a);
 	if (at->answer == NULL || at->answer->type == ANSWER_ERROR) {
 		return false;
 	}
-	at->what = t->pidfd >= 0 ? "cannot bind the lock to the process" : "cannot ask to be told of a loss";
-	at->answer = wire_answer(w);
-	if (at->answer == NULL || at->answer->type == ANSWER_ERROR) {
-		return false;
-	}
-	if (t->pidfd < 0) {
-		at->what = "cannot ask for the session's secret";
-		at->answer = wire_answer(w);
-		if (at->answer == NULL || at->answer->type != ANSWER_TEXT ||
-			at->answer->text.n >= sizeof(g->secret)) {
+	if (t->script) {
+		if (!read_answer(w, at, "cannot bind the lock to the process")) {
 			return false;
 		}
-		memcpy(g->secret, at->answer->text.p, at->answer->text.n);
-		g->secret[at->answer->text.n] = '\0';
+	} else if ((g->secret[0] != '\0' && !read_optional(w, at, &at->back)) ||
+		   (t->pidfd >= 0 && !read_optional(w, at, &done)) ||
+		   !read_answer(w, at, "cannot ask to be told of a loss") || !read_secret(w, g, at)) {
+		return false;
+	}
+	if (!read_optional(w, at, &done)) {
+		return false;
 	}
 	at->what = NULL;
 	return true;
@@ -189,15 +222,20 @@ read_preface(struct wire *w, const struct taking *t, struct grant *g, struct rea
 
 /* If the daemon has closed the connection, its answers say why. */
 static void
-send_requests(struct wire *w, const struct taking *t, int64_t wait_ms)
+send_requests(struct wire *w, const struct taking *t, const char *secret, int64_t wait_ms)
 {
 	wire_greet(w, t->a, t->label);
+	if (secret[0] != '\0') {
+		wire_ask(w, "SESSION", "RESUME", secret);
+	}
 	if (t->pidfd >= 0) {
 		(void)wire_bind(w, t->pidfd);
-	} else {
+	}
+	if (!t->script) {
 		wire_ask(w, "SESSION", "ONLOSS", "PUSH");
 		wire_ask(w, "SESSION", "SECRET");
 	}
+	session_ask_grace(w);
 	ask_lock(w, t->o, wait_ms);
 	(void)wire_flush(w);
 }
@@ -216,11 +254,10 @@ busy(const struct options *o)
 }
 
 /* After a wait, the validity in LOCK's answer counts from the grant, but the client can only count it from
- * when it sent the request. So it asks again. */
+ * when it sent the request. So it asks again. False: *answer is what came instead. */
 static bool
-tell_again(struct wire *w, const struct options *o, struct grant *g)
+tell_again(struct wire *w, const struct options *o, struct grant *g, const struct answer **answer)
 {
-	const struct answer *answer;
 	int64_t sent_ms = clock_ms();
 
 	wire_ask(w, "CHECK", o->name);
@@ -229,12 +266,12 @@ tell_again(struct wire *w, const struct options *o, struct grant *g)
 	}
 	g->expire_ms = INT64_MAX;
 	for (size_t i = 0; i <= o->also.count; i++) {
-		answer = wire_answer(w);
-		if (answer == NULL || answer->type != ANSWER_INT) {
+		*answer = wire_answer(w);
+		if (*answer == NULL || (*answer)->type != ANSWER_INT) {
 			return false;
 		}
-		if (sent_ms + answer->n < g->expire_ms) {
-			g->expire_ms = sent_ms + answer->n;
+		if (sent_ms + (*answer)->n < g->expire_ms) {
+			g->expire_ms = sent_ms + (*answer)->n;
 		}
 	}
 	return true;
@@ -258,13 +295,76 @@ grant_read(const struct options *o, const struct answer *answer, int64_t sent_ms
 	return true;
 }
 
+/* The token of the hold that this session has of this name; 0: none. */
+static int64_t
+token_find(struct wire *w, const char *name, int64_t session)
+{
+	const struct answer *page, *holders;
+	struct pages pages;
+
+	pages_begin(&pages, w, 2, (const char *const[]){"INSPECT", name});
+	while ((page = pages_next(&pages)) != NULL) {
+		holders = answer_get(page, "holders");
+		for (size_t i = 0; holders != NULL && i < holders->count; i++) {
+			if (answer_get_int(&holders->items[i], "session", 0) == session) {
+				return answer_get_int(&holders->items[i], "token", 0);
+			}
+		}
+	}
+	return 0;
+}
+
+/* The locks were granted to this session, and the connection ended before the answer arrived. */
+static bool
+grant_find(struct wire *w, const struct options *o, struct grant *g)
+{
+	const struct answer *answer;
+	int64_t session;
+	bool found;
+
+	wire_ask(w, "SESSION", "ID");
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type != ANSWER_INT) {
+		return false;
+	}
+	session = answer->n;
+	g->granted_ms = clock_ms();
+	g->expire_ms = g->granted_ms;
+	g->token = token_find(w, o->name, session);
+	found = g->token > 0;
+	for (size_t i = 0; i < o->also.count; i++) {
+		g->also_tokens[i] = token_find(w, o->also.names[i], session);
+		found = found && g->also_tokens[i] > 0;
+	}
+	return found;
+}
+
 bool
-take_away(const struct wire *w, const struct answer *answer)
+take_away(const struct wire *w, const struct answer *answer, bool came)
 {
 	struct slice rest;
 
-	return answer == NULL ? w->away
-			      : answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_DRAINING;
+	if (answer != NULL) {
+		return answer->type == ANSWER_ERROR && answer_code(answer, &rest) == CODE_DRAINING;
+	}
+	return w->away || (came && w->ended && !w->denied && !w->foreign);
+}
+
+/* Waits for the answer to LOCK, and reads the grant, if it is one. */
+static void
+read_grant(struct wire *w, const struct options *o, struct grant *g, struct reached *at, int64_t sent_ms)
+{
+	struct slice rest;
+	bool held = at->answer != NULL && at->answer->type == ANSWER_ERROR &&
+		    answer_code(at->answer, &rest) == CODE_HELD;
+	bool found = at->back && held;
+
+	at->granted = found ? grant_find(w, o, g) : grant_read(o, at->answer, sent_ms, g);
+	if (at->granted && (found || o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) &&
+		!tell_again(w, o, g, &at->answer)) {
+		at->granted = false;
+		at->lost = true;
+	}
 }
 
 /* Repeats the requests until a daemon has answered, which may be the next one after a restart. *sent_ms: when
@@ -274,23 +374,29 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 {
 	struct waiting waiting;
 	struct reached at;
+	bool came = false;
 
 	waiting_start(&waiting, t->o, t->a, clock_ms());
 	for (;;) {
 		*sent_ms = 0;
-		at = (struct reached){.what = ""};
+		at = (struct reached){.what = "", .back = came && t->script};
 		if (wire_open(w, t->a)) {
+			session_leave_on_signals(w->fd);
 			*sent_ms = clock_ms();
-			send_requests(w, t, waiting_left_ms(&waiting));
+			send_requests(w, t, g->secret, waiting_left_ms(&waiting));
 			if (read_preface(w, t, g, &at)) {
+				came = true;
 				at.answer = waiting_answer(&waiting, w);
 				at.cycle = waiting.cycle;
+				read_grant(w, t->o, g, &at, *sent_ms);
 			}
 		}
-		if (!take_away(w, at.answer) ||
+		if (at.granted || !take_away(w, at.answer, came) ||
 			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, *sent_ms)) {
+			waiting_back(&waiting, at.granted || at.answer != NULL);
 			return at;
 		}
+		session_leave_on_signals(-1);
 		wire_close(w);
 	}
 }
@@ -298,7 +404,6 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 bool
 take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 {
-	const struct answer *answer;
 	struct reached at;
 	char what[NAME_BYTES_MAX + 32];
 	char duration[DURATION_TEXT_MAX];
@@ -307,36 +412,36 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	memset(g, 0, sizeof(*g));
 	(void)snprintf(what, sizeof(what), "cannot lock %s", t->o->name);
 	at = ask(w, t, g, &sent_ms);
-	answer = at.answer;
+	if (at.granted) {
+		if (t->o->verbose) {
+			message("%s is locked, token %" PRId64 ", after %s", t->o->name, g->token,
+				duration_text(duration, clock_ms() - sent_ms));
+		}
+		return true;
+	}
 	if (sent_ms == 0) {
 		message("%s", w->why);
 		*status = no_answer(w);
-		return false;
-	}
-	if (at.what != NULL) {
-		*status = take_refusal(w, answer, at.what);
-		return false;
-	}
-	if (answer != NULL && answer->type == ANSWER_NULL) {
-		g->busy = true;
-		*status = busy(t->o);
-		return false;
-	}
-	if (!grant_read(t->o, answer, sent_ms, g)) {
-		*status = take_refusal(w, answer, what);
-		*status = at.cycle ? (int)t->o->busy_status : *status;
-		return false;
-	}
-	if ((t->o->also.count > 0 || clock_ms() - sent_ms > AT_ONCE_MS) && !tell_again(w, t->o, g)) {
+	} else if (at.what != NULL) {
+		*status = take_refusal(w, at.answer, at.what);
+	} else if (at.lost) {
 		message("%s: it was granted, and lost at once", what);
 		*status = STATUS_LOST;
-		return false;
+	} else if (at.answer != NULL && at.answer->type == ANSWER_NULL) {
+		g->busy = true;
+		*status = busy(t->o);
+	} else {
+		*status = take_refusal(w, at.answer, what);
+		*status = at.cycle ? (int)t->o->busy_status : *status;
 	}
-	if (t->o->verbose) {
-		message("%s is locked, token %" PRId64 ", after %s", t->o->name, g->token,
-			duration_text(duration, clock_ms() - sent_ms));
-	}
-	return true;
+	return false;
+}
+
+void
+take_end(struct wire *w)
+{
+	session_leave_on_signals(-1);
+	session_goodbye(w);
 }
 
 static bool
@@ -370,150 +475,4 @@ take_report(const struct options *o, const struct grant *g)
 	return !o->json ? STATUS_DONE
 			: json_output_print("{s:s, s:I, s:I}", "name", o->name, "token", (json_int_t)g->token,
 				  "valid_ms", (json_int_t)(valid_ms > 0 ? valid_ms : 0));
-}
-
-/* ---- a run inside a run ---- */
-
-static bool
-nest_check(struct wire *w, const struct taking *t, const char *secret, const char *token, struct grant *g)
-{
-	const struct answer *answer;
-	int64_t sent_ms = clock_ms();
-
-	wire_greet(w, t->a, t->label);
-	wire_ask(w, "SESSION", "JOIN", secret);
-	wire_ask(w, "CHECK", t->o->name, "TOKEN", token);
-	for (int i = 0; i < 2; i++) {
-		answer = wire_answer(w);
-		if (answer == NULL || answer->type == ANSWER_ERROR) {
-			return false;
-		}
-	}
-	answer = wire_answer(w);
-	if (answer == NULL || answer->type != ANSWER_INT) {
-		return false;
-	}
-	g->granted_ms = sent_ms;
-	g->expire_ms = sent_ms + answer->n;
-	return true;
-}
-
-/* The value of HOLDFAST_KIND for the command. */
-static const char *
-nest_kind(const struct options *o)
-{
-	if (o->slots > 0) {
-		return "permits";
-	}
-	return o->shared ? "shared" : "exclusive";
-}
-
-/* Whether the hold of the outer run covers the wanted one. */
-static bool
-nest_covers(const struct options *o, const char *kind)
-{
-	return kind == NULL || strcmp(kind, nest_kind(o)) == 0 ||
-	       (strcmp(kind, "exclusive") == 0 && o->shared);
-}
-
-/* Appends a word after a space; numbers and names have no spaces. */
-static void
-words_add(char *text, size_t room, const char *word)
-{
-	size_t n = strlen(text);
-
-	(void)snprintf(text + n, room - n, "%s%s", n > 0 ? " " : "", word);
-}
-
-void
-nest_export(const struct options *o, const struct address *a, const struct grant *g)
-{
-	char names[(OPTION_ALSO_MAX + 1) * (NAME_BYTES_MAX + 1)] = "";
-	char tokens[(OPTION_ALSO_MAX + 1) * NUMBER_TEXT_MAX] = "";
-	char token[NUMBER_TEXT_MAX];
-
-	for (size_t i = 0; i <= o->also.count; i++) {
-		words_add(names, sizeof(names), i == 0 ? o->name : o->also.names[i - 1]);
-		words_add(tokens, sizeof(tokens),
-			number_text(token, i == 0 ? g->token : g->also_tokens[i - 1]));
-	}
-	(void)setenv("HOLDFAST_NAME", o->name, 1);
-	(void)setenv("HOLDFAST_NAMES", names, 1);
-	(void)setenv("HOLDFAST_TOKEN", number_text(token, g->token), 1);
-	(void)setenv("HOLDFAST_TOKENS", tokens, 1);
-	(void)setenv("HOLDFAST_KIND", nest_kind(o), 1);
-	(void)setenv("HOLDFAST_SESSION", g->secret, 1);
-	/* $HOLDFAST_URL may have a password, so it is kept as it is; --socket has none. */
-	if (o->socket != NULL || getenv("HOLDFAST_URL") == NULL) {
-		(void)setenv("HOLDFAST_URL", a->text, 1);
-	}
-}
-
-/* The i-th word, and its length; NULL: none. */
-static const char *
-word_at(const char *text, size_t i, size_t *n)
-{
-	for (; text != NULL; i--) {
-		*n = strcspn(text, " ");
-		if (i == 0) {
-			return *n > 0 ? text : NULL;
-		}
-		text = text[*n] == ' ' ? text + *n + 1 : NULL;
-	}
-	return NULL;
-}
-
-/* Whether an outer run has this name, and its token for the name. */
-static bool
-around_us(const char *name, char token[NUMBER_TEXT_MAX])
-{
-	const char *names = getenv("HOLDFAST_NAMES"), *tokens = getenv("HOLDFAST_TOKENS");
-	const char *word;
-	size_t n;
-
-	for (size_t i = 0; (word = word_at(names, i, &n)) != NULL; i++) {
-		if (strlen(name) != n || memcmp(word, name, n) != 0) {
-			continue;
-		}
-		word = word_at(tokens, i, &n);
-		if (word == NULL || n >= NUMBER_TEXT_MAX) {
-			return false;
-		}
-		memcpy(token, word, n);
-		token[n] = '\0';
-		return true;
-	}
-	return false;
-}
-
-bool
-nest_overlaps(const struct options *o)
-{
-	char token[NUMBER_TEXT_MAX];
-	bool found = o->also.count > 0 && around_us(o->name, token);
-
-	for (size_t i = 0; i < o->also.count; i++) {
-		found = found || around_us(o->also.names[i], token);
-	}
-	return found;
-}
-
-bool
-nest_join(struct wire *w, const struct taking *t, struct grant *g)
-{
-	const char *secret = getenv("HOLDFAST_SESSION");
-	char token[NUMBER_TEXT_MAX];
-
-	if (secret == NULL || strlen(secret) > SECRET_BYTES_MAX || !around_us(t->o->name, token) ||
-		!nest_covers(t->o, getenv("HOLDFAST_KIND")) ||
-		!number_parse(slice_of(token), 1, OPTION_TOKEN_MAX, &g->token)) {
-		return false;
-	}
-	(void)snprintf(g->secret, sizeof(g->secret), "%s", secret);
-	if (wire_open(w, t->a) && nest_check(w, t, secret, token, g)) {
-		return true;
-	}
-	wire_close(w);
-	memset(g, 0, sizeof(*g));
-	return false;
 }

@@ -7,6 +7,7 @@
 
 #include "client/deadline.h"
 #include "client/options.h"
+#include "client/session.h"
 #include "client/wire.h"
 #include "proto/command.h"
 
@@ -26,24 +27,32 @@ struct grant {
 struct taking {
 	const struct options *o;
 	const struct address *a;
-	int pidfd; /* binds the session to this process before LOCK; -1: the session belongs to the
-		      connection, a loss is pushed, and the secret is requested */
+	int pidfd;   /* binds the session to this process before LOCK; -1: to none */
+	bool script; /* the session belongs to that process alone. Otherwise BIND may be refused, a loss is
+			pushed, and the secret is requested */
 	const char *label;
 };
 
-/* Opens *w and takes the lock. If the daemon ends meanwhile, it asks the next one. False: *status is the exit
- * code; STATUS_DONE if the lock is busy and --skip-ok was given. A signal during the wait ends the process;
- * its connection closes, and that ends the wait. The caller closes *w in any case. */
+/*
+ * Opens *w, asks for a grace, and takes the lock. If the connection ends meanwhile, it comes back: to its
+ * place if only the connection was cut, and behind all others if the daemon crashed. False: *status is the
+ * exit code; STATUS_DONE if the lock is busy and --skip-ok was given. A signal during the wait ends the
+ * process, and the wait. The caller calls take_end() in any case.
+ */
 bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	__attribute__((warn_unused_result));
+
+/* The end of take_lock(): closes *w, and ends its session at once. */
+void take_end(struct wire *w);
 
 /* Opens *w and greets. If the daemon ends meanwhile, it greets the next one. STATUS_DONE or an exit code. */
 int take_greeting(struct wire *w, const struct address *a, const char *label)
 	__attribute__((warn_unused_result));
 
-/* Whether this answer (NULL: none) means that the daemon is absent or about to end. Then nothing is held, and
- * the next daemon may be asked. */
-bool take_away(const struct wire *w, const struct answer *answer);
+/* Whether this answer (NULL: none) means that the daemon is absent or about to end, or that the connection
+ * was cut: then it may be asked again. came: the daemon has served this client before, so its absence will
+ * pass. */
+bool take_away(const struct wire *w, const struct answer *answer, bool came);
 
 /* Prints what an error answer means for `what`, e.g. "cannot lock deploy", and returns its exit code. answer
  * NULL: the connection ended. */
@@ -92,6 +101,7 @@ struct waiting {
 	int64_t over_ms;    /* CLOCK_BOOTTIME: the end of the wait; INT64_MAX: none */
 	int64_t away_ms;    /* no master or no daemon since then; 0: both are there */
 	int64_t pause_ms;   /* before the next attempt to reach the daemon */
+	bool told_away;     /* a message says that the daemon is away */
 	bool people;        /* stderr is a terminal, and -q was not given */
 	bool tells;         /* says who holds the lock: once without a terminal, on each change to people */
 	bool looked;        /* cycle_find() was called */
@@ -111,18 +121,22 @@ int64_t waiting_left_ms(const struct waiting *w);
  * up. */
 bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
 
+/* If a daemon serves this client: tells people that it is back, if they know that it was away. */
+void waiting_back(struct waiting *w, bool served);
+
 /* Blocks until LOCK or LATCH AWAIT is answered on wire, and keeps people informed meanwhile. NULL: no answer,
  * or the wait is given up; wire->why says the reason: no master answers, the daemon does not, or (cycle) the
  * lock is held for an ancestor of this process and the wait has no end. */
 const struct answer *waiting_answer(struct waiting *w, struct wire *wire) __attribute__((warn_unused_result));
 
 /*
- * Watches one or several held locks: asks for their validity in time, and reads pushes about their loss. run
- * and hold poll wire.fd and call these functions. They send and read, and print nothing. Only
- * holding_release() blocks.
+ * Watches one or several held locks: asks for their validity in time, reads pushes about their loss, and
+ * comes back to the session if the connection ends. run and hold poll what holding_watch() says, and call
+ * these functions. They send and read. Only holding_release() blocks, and only holding_tell() prints.
  */
 struct holding {
 	struct wire *wire;
+	struct session session;
 	const char *name;
 	const struct also *also; /* more names; the shortest validity of all counts */
 	const struct grant *grant;
@@ -131,17 +145,29 @@ struct holding {
 	int64_t told_ms;  /* the shortest validity among the answers so far */
 	struct deadline deadline;
 	bool lost; /* the daemon has told of a loss */
-	bool gone; /* the connection ended; the deadline that was told last remains */
+	bool away; /* the connection ended, and is not back; the deadline that was told last remains */
+	bool gone; /* the daemon does not know the session any more; the deadline remains */
+	bool told_away, told_gone; /* holding_tell() has said so */
 	char why[WIRE_TEXT_MAX];
 };
 
-/* o and g are kept by reference. grace_ms is the time from the order to stop to the end of the hold. With
+/* t and g are kept by reference. grace_ms is the time from the order to stop to the end of the hold. With
  * --lease it is at most a twentieth of the lease, since the user asked for that end. */
-void holding_start(struct holding *h, struct wire *wire, const struct options *o, const struct grant *g,
+void holding_start(struct holding *h, struct wire *wire, const struct taking *t, const struct grant *g,
 	int64_t grace_ms);
 
-/* The connection is readable. */
+/* Binds the session to a process. Blocks, and comes back to the session if need be, for as long as the hold
+ * is good. NULL: wire->why. */
+const struct answer *holding_bind(struct holding *h, int pidfd) __attribute__((warn_unused_result));
+
+/* What to poll for the daemon. */
+void holding_watch(const struct holding *h, struct pollfd *p);
+
+/* holding_watch() has an event. */
 void holding_read(struct holding *h);
+
+/* Tells people when the daemon is away and until when the lock is good, and when it is back. */
+void holding_tell(struct holding *h);
 
 /* What is due now. DEADLINE_ASK is carried out here and never returned. While deadline_doubts() is true, it
  * is unknown whether the lock is still held. */

@@ -82,7 +82,8 @@ struct options {
 	int64_t clients;
 	int64_t names; /* 0: as the kind of bench says */
 	int64_t bench_ms;
-	bool begin; /* TASK_DRAIN */
+	bool durable; /* TASK_BENCH */
+	bool begin;   /* TASK_DRAIN */
 	bool json;
 	bool quiet;
 	bool verbose;

@@ -37,7 +37,7 @@ enum stopping { STOP_NOT, STOP_ASKED, STOP_KILLED };
 
 struct run {
 	const struct options *o;
-	const struct address *a;
+	const struct taking *taking;
 	struct wire wire;
 	struct grant grant;
 	struct holding holding;
@@ -50,7 +50,7 @@ struct run {
 	int child_status;
 	bool child_ended;
 	bool gone;        /* all descendants have ended */
-	bool told;        /* a message said that the daemon is gone */
+	bool doubted;     /* the command is paused, because the hold is in doubt */
 	bool nested;      /* the hold belongs to an outer run */
 	bool interrupted; /* a signal asked for the end: --min-hold does not apply */
 	bool timed_out;   /* --max-run is over */
@@ -91,6 +91,7 @@ signals_open(struct run *r)
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &r->plan.mask);
+	session_leave_on_signals(-1);
 	r->fds[WATCH_SIGNALS] = (struct pollfd){signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
 	r->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
 	return r->fds[WATCH_SIGNALS].fd >= 0 && r->fds[WATCH_TIMER].fd >= 0;
@@ -132,8 +133,7 @@ bind_supervisor(struct run *r)
 	if (!r->wire.local || r->nested) {
 		return STATUS_DONE;
 	}
-	(void)wire_bind(&r->wire, r->supervisor.pidfd);
-	answer = wire_answer(&r->wire);
+	answer = holding_bind(&r->holding, r->supervisor.pidfd);
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
 		return take_refusal(&r->wire, answer, "cannot bind the lock to the command");
 	}
@@ -155,14 +155,13 @@ command_start(struct run *r)
 		return STATUS_INTERNAL;
 	}
 	streams_drop();
+	holding_start(&r->holding, &r->wire, r->taking, &r->grant, r->o->kill_after_ms);
 	status = bind_supervisor(r);
 	if (status != STATUS_DONE) {
 		supervisor_finish(&r->supervisor);
 		return status;
 	}
 	r->fds[WATCH_SUPERVISOR] = (struct pollfd){r->supervisor.control, POLLIN, 0};
-	r->fds[WATCH_WIRE] = (struct pollfd){r->wire.fd, POLLIN, 0};
-	holding_start(&r->holding, &r->wire, r->o, &r->grant, r->o->kill_after_ms);
 	limits_start(&r->limits, clock_ms(), r->o->max_run_ms, r->o->kill_after_ms, r->o->min_hold_ms);
 	job_start(&r->job, &r->supervisor, r->plan.shared);
 	supervisor_go(&r->supervisor);
@@ -212,27 +211,17 @@ loss_told(struct run *r)
 	stop_ask(r);
 }
 
-static void
-daemon_gone(struct run *r)
-{
-	int64_t left = r->holding.deadline.stop_ms - clock_ms();
-
-	r->told = true;
-	r->fds[WATCH_WIRE].fd = -1;
-	supervisor_limit(&r->supervisor, r->holding.deadline.expire_ms);
-	if (!r->o->quiet && r->stopping == STOP_NOT) {
-		message("%s: the lock %s is good for %lld ms more", r->holding.why, r->o->name,
-			(long long)(left > 0 ? left : 0));
-	}
-}
-
-/* Over TCP, if this process is killed, only the supervisor knows how long the command may continue. */
+/* If this process is killed over TCP, or while the daemon is away, only the supervisor knows how long the
+ * command may continue. */
 static void
 tell_limit(struct run *r)
 {
-	if (!r->wire.local && r->plan.limit_ms != r->holding.deadline.expire_ms) {
-		r->plan.limit_ms = r->holding.deadline.expire_ms;
-		supervisor_limit(&r->supervisor, r->plan.limit_ms);
+	bool there = r->wire.local && !r->holding.away && !r->holding.gone;
+	int64_t limit_ms = there ? INT64_MAX : r->holding.deadline.expire_ms;
+
+	if (r->plan.limit_ms != limit_ms) {
+		r->plan.limit_ms = limit_ms;
+		supervisor_limit(&r->supervisor, limit_ms);
 	}
 }
 
@@ -245,15 +234,15 @@ in_doubt(const struct run *r)
 static void
 look_at_lock(struct run *r)
 {
-	bool doubted = in_doubt(r);
 	enum deadline_step step = holding_step(&r->holding);
 
 	tell_limit(r);
-	if (!doubted && in_doubt(r)) {
+	if (!r->doubted && in_doubt(r)) {
 		job_pause(&r->job);
 	}
-	if (r->holding.gone && !r->told) {
-		daemon_gone(r);
+	r->doubted = in_doubt(r);
+	if (!r->o->quiet && r->stopping == STOP_NOT) {
+		holding_tell(&r->holding);
 	}
 	if (r->child_ended && r->gone) {
 		return;
@@ -429,6 +418,7 @@ static void
 turn(struct run *r)
 {
 	wakeup_set(r->fds[WATCH_TIMER].fd, next_ms(r));
+	holding_watch(&r->holding, &r->fds[WATCH_WIRE]);
 	if (poll(r->fds, WATCH_COUNT, -1) < 0) {
 		return;
 	}
@@ -543,16 +533,17 @@ run_locked(struct run *r)
 		return status;
 	}
 	r->plan.shared = terminal_foreground();
-	nest_export(r->o, r->a, &r->grant);
+	nest_export(r->o, r->taking->a, &r->grant);
 	return signals_open(r) ? run_command(r) : STATUS_INTERNAL;
 }
 
 int
 task_run(const struct options *o, const struct address *a)
 {
-	struct run r = {.o = o, .a = a, .kill_at_ms = INT64_MAX, .mention_at_ms = INT64_MAX, .status = -1};
 	char label[TAKE_LABEL_MAX];
-	const struct taking taking = {o, a, -1, label};
+	const struct taking taking = {.o = o, .a = a, .pidfd = -1, .label = label};
+	struct run r = {
+		.o = o, .taking = &taking, .kill_at_ms = INT64_MAX, .mention_at_ms = INT64_MAX, .status = -1};
 	int64_t began_ms = clock_ms();
 	int fd = o->status_fd > 0 ? record_open(o->status_fd) : -1;
 	int status;
@@ -582,7 +573,11 @@ task_run(const struct options *o, const struct address *a)
 	if (r.nested || take_lock(&r.wire, &taking, &r.grant, &status)) {
 		status = run_locked(&r);
 	}
-	wire_close(&r.wire);
+	if (r.nested) {
+		wire_close(&r.wire);
+	} else {
+		take_end(&r.wire);
+	}
 	status = report(&r, fd, began_ms, status);
 	if ((r.plan.shared || r.job.has_terminal) && status == 128 + SIGINT && WIFSIGNALED(r.child_status)) {
 		terminal_interrupted(r.job.has_terminal);

@@ -55,7 +55,7 @@ task_lock(const struct options *o, const struct address *a)
 	struct grant grant;
 	char comm[PROCESS_PROGRAM_MAX];
 	char label[TAKE_LABEL_MAX];
-	struct taking taking = {o, a, -1, label};
+	struct taking taking = {.o = o, .a = a, .script = true, .label = label};
 	int64_t pid;
 	int status;
 
@@ -80,7 +80,7 @@ task_lock(const struct options *o, const struct address *a)
 			(void)wire_answer(&wire);
 		}
 	}
-	wire_close(&wire);
+	take_end(&wire);
 	return status;
 }
 
@@ -314,6 +314,7 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 	const struct answer *answer;
 	struct waiting waiting;
 	int64_t sent_ms;
+	bool came = false;
 
 	waiting_start(&waiting, o, a, clock_ms());
 	for (;;) {
@@ -325,11 +326,13 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 			ask_await(w, o, waiting_left_ms(&waiting));
 			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
+				came = true;
 				answer = waiting_answer(&waiting, w);
 			}
 		}
-		if (!take_away(w, answer) ||
+		if (!take_away(w, answer, came) ||
 			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, sent_ms)) {
+			waiting_back(&waiting, answer != NULL);
 			return answer;
 		}
 		wire_close(w);

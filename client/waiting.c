@@ -23,8 +23,6 @@
 #define ROUND_MIN      250   /* at least, between two looks at the master */
 #define ROUND_MAX      5000
 #define LINE_MAX_BYTES 1024
-#define PAUSE_MIN      20 /* at least, between two attempts to reach the daemon */
-#define PAUSE_MAX      500
 #define OVERDUE_MS     5000 /* behind its WAIT: then a daemon that has not answered counts as stuck */
 #define CYCLE_LOOK_MS  2000 /* time limit of cycle_find() */
 
@@ -274,6 +272,15 @@ cycle_look(struct waiting *w, char *why, size_t room)
 	return !w->cycle;
 }
 
+void
+waiting_back(struct waiting *w, bool served)
+{
+	if (w->told_away && served) {
+		message("the daemon is back");
+		w->told_away = false;
+	}
+}
+
 /* True if a master answers the daemon. Only for people it requests all of INSPECT, because a thousand waiters
  * that each read a thousand waiters are too expensive. */
 static bool
@@ -304,6 +311,7 @@ look(struct waiting *w)
 		/* The best state that a majority of the masters has. */
 		there = is_there(answer_info(answer->text, "masters_state"));
 	}
+	waiting_back(w, answer != NULL && answer->type != ANSWER_ERROR);
 	wire_close(&wire);
 	return there;
 }
@@ -345,6 +353,7 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
 			message("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");
+			w->told_away = true;
 		}
 	}
 	if (limit > 0 && w->away_ms + limit < until) {
@@ -353,10 +362,11 @@ waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
 	if (now >= until) {
 		return false;
 	}
-	/* No event tells when a daemon begins to listen. */
-	w->pause_ms = w->pause_ms < PAUSE_MIN ? PAUSE_MIN : w->pause_ms;
+	w->pause_ms = session_pause_after(w->pause_ms);
 	(void)poll(NULL, 0, (int)(w->pause_ms < until - now ? w->pause_ms : until - now));
-	w->pause_ms = w->pause_ms * 2 < PAUSE_MAX ? w->pause_ms * 2 : PAUSE_MAX;
+	if (w->told_away && w->next_ms > clock_ms() + FIRST_MS) {
+		w->next_ms = clock_ms() + FIRST_MS; /* waiting_back() */
+	}
 	return true;
 }
 

@@ -93,6 +93,8 @@ open_local(struct wire *w, const struct address *a)
 
 	memcpy(to.sun_path, a->path, sizeof(to.sun_path));
 	w->local = true;
+	memcpy(&w->peer, &to, sizeof(to));
+	w->peer_bytes = sizeof(to);
 	w->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
 		return true;
@@ -142,11 +144,20 @@ connect_within(int fd, const struct addrinfo *to)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &n) == 0 ? error : errno;
 }
 
-static int
-open_one(struct wire *w, const struct addrinfo *to)
+static void
+tcp_options(int fd)
 {
 	int one = 1;
 	unsigned vanished = VANISHED_MS;
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &vanished, sizeof(vanished));
+}
+
+static int
+open_one(struct wire *w, const struct addrinfo *to)
+{
 	int error;
 
 	w->fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->ai_protocol);
@@ -159,9 +170,9 @@ open_one(struct wire *w, const struct addrinfo *to)
 		w->fd = -1;
 		return error;
 	}
-	(void)setsockopt(w->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	(void)setsockopt(w->fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
-	(void)setsockopt(w->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &vanished, sizeof(vanished));
+	tcp_options(w->fd);
+	memcpy(&w->peer, to->ai_addr, to->ai_addrlen);
+	w->peer_bytes = to->ai_addrlen;
 	return 0;
 }
 
@@ -186,14 +197,53 @@ open_tcp(struct wire *w, const struct address *a)
 				     a->text, strerror(error));
 }
 
-bool
-wire_open(struct wire *w, const struct address *a)
+static void
+wire_init(struct wire *w)
 {
 	memset(w, 0, sizeof(*w));
 	w->fd = -1;
 	buffer_init(&w->out, OUT_MAX);
 	buffer_init(&w->in, ANSWER_BYTES_MAX);
+}
+
+bool
+wire_open(struct wire *w, const struct address *a)
+{
+	wire_init(w);
 	return a->tcp ? open_tcp(w, a) : open_local(w, a);
+}
+
+/* A Unix socket whose queue is full answers EAGAIN: the daemon is not there to empty it. */
+bool
+wire_reopen(struct wire *w)
+{
+	struct sockaddr_storage peer = w->peer;
+	socklen_t bytes = w->peer_bytes;
+
+	assert(bytes > 0);
+	wire_close(w);
+	wire_init(w);
+	w->peer = peer;
+	w->peer_bytes = bytes;
+	w->local = peer.ss_family == AF_UNIX;
+	w->fd = socket(peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (w->fd >= 0 && !w->local) {
+		tcp_options(w->fd);
+	}
+	return (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&peer, bytes) == 0) ||
+	       errno == EINPROGRESS || wire_fail(w, "cannot reach the daemon: %s", strerror(errno));
+}
+
+bool
+wire_reopened(struct wire *w)
+{
+	socklen_t n = sizeof(int);
+	int error = 0;
+
+	if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0) {
+		error = errno;
+	}
+	return error == 0 || wire_fail(w, "cannot reach the daemon: %s", strerror(error));
 }
 
 void
@@ -271,7 +321,7 @@ send_all(struct wire *w, const char *data, size_t n, int fd)
 			/* The daemon may have said why before it closed; that can still be read. */
 			(void)snprintf(w->why, sizeof(w->why), "the connection to the daemon broke: %s",
 				strerror(errno));
-			w->away = is_away(errno);
+			w->away = true;
 			return false;
 		}
 	}
@@ -319,13 +369,12 @@ wire_fill(struct wire *w)
 		buffer_wrote(&w->in, (size_t)n);
 		return true;
 	}
-	if (n == 0) {
-		w->away = true;
-		return wire_fail(w, "the daemon closed the connection");
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		return true;
 	}
-	w->away = is_away(errno);
-	return errno == EAGAIN || errno == EINTR ||
-	       wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
+	w->away = true;
+	return n == 0 ? wire_fail(w, "the daemon closed the connection")
+		      : wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
 }
 
 const struct answer *

@@ -8,8 +8,8 @@
  * only, because argv is readable by every process of the host.
  *
  * On a connection requests and answers keep their order; pushes may come in between. Every verb owns its
- * connections. Nothing is shared or retried: a connection that ended has the reason in `why` and remains
- * ended.
+ * connections. Nothing is shared or retried here: a connection that ended has the reason in `why`, and
+ * remains ended until wire_reopen(). session.h knows when to come back.
  */
 #ifndef CLIENT_WIRE_H
 #define CLIENT_WIRE_H
@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #define ADDRESS_HOST_MAX   256
@@ -53,20 +54,30 @@ struct wire {
 	int fd;       /* for poll(2): if readable, call wire_fill(); -1: closed */
 	bool local;   /* a Unix socket: the daemon can see our processes */
 	bool ended;   /* no more bytes will come; those that came can still be read */
-	bool away;    /* ended because the daemon is absent or ends: a new one may start */
+	bool away;    /* ended because the daemon is absent or ends, or the connection was cut: come again */
 	bool denied;  /* ended because this user may not use the socket */
 	bool foreign; /* ended because the server is not holdfastd */
 	struct buffer out;
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */
 	struct answer_parser parser;
-	char why[WIRE_TEXT_MAX]; /* why it failed or ended */
+	struct sockaddr_storage peer; /* where it was opened to, for wire_reopen() */
+	socklen_t peer_bytes;         /* 0: it was never open */
+	char why[WIRE_TEXT_MAX];      /* why it failed or ended */
 };
 
 /* Blocks while it connects, over TCP at most WIRE_CONNECT_MS per address. On false, why says where and what
  * to do; wire_close() is allowed. */
 bool wire_open(struct wire *w, const struct address *a) __attribute__((warn_unused_result));
 void wire_close(struct wire *w);
+
+/*
+ * Begins to connect again, to where wire_open() has connected, without blocking and without asking for the
+ * name of the host again. What the wire had is dropped. When it is writable (POLLOUT), wire_reopened() says
+ * whether it is connected. False: w->why.
+ */
+bool wire_reopen(struct wire *w) __attribute__((warn_unused_result));
+bool wire_reopened(struct wire *w) __attribute__((warn_unused_result));
 
 /* Whether a server listens at this Unix socket and this user may connect. Does not block. */
 bool wire_listens(const char *path);

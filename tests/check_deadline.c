@@ -130,6 +130,59 @@ START_TEST(a_doubt_ends_with_the_connection)
 }
 END_TEST
 
+START_TEST(a_connection_that_is_cut_and_back_is_asked_at_once)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 4000);
+	deadline_cut(&d, 4500);
+	ck_assert_int_eq(deadline_step(&d, 7999), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_next(&d, 4500), 8000);
+	deadline_back(&d, 5000);
+	ck_assert_int_eq(deadline_step(&d, 5000), DEADLINE_ASK);
+	deadline_asked(&d, 5000);
+	deadline_told(&d, 9000);
+	ck_assert_int_eq(d.expire_ms, 14000);
+	ck_assert_int_eq(d.stop_ms, 12000);
+}
+END_TEST
+
+START_TEST(a_connection_that_stays_away_ends_the_hold_at_its_deadline)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_cut(&d, 4500);
+	ck_assert_int_eq(deadline_step(&d, 8000), DEADLINE_STOP);
+	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
+	ck_assert(!deadline_doubts(&d, 10000));
+}
+END_TEST
+
+START_TEST(a_holder_that_slept_and_finds_itself_cut_is_in_doubt_until_it_is_back_or_a_second_is_over)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_cut(&d, 60000);
+	ck_assert(deadline_doubts(&d, 60000));
+	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_WAIT);
+	deadline_back(&d, 60100);
+	ck_assert_int_eq(deadline_step(&d, 60100), DEADLINE_ASK);
+	deadline_asked(&d, 60100);
+	/* Neither a second cut nor CHECK begins the second anew. */
+	deadline_cut(&d, 60500);
+	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_DOUBT_MS - 1), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_DOUBT_MS), DEADLINE_EXPIRE);
+	deadline_back(&d, 60600);
+	deadline_asked(&d, 60600);
+	deadline_told(&d, 9000);
+	ck_assert(!deadline_doubts(&d, 60700));
+	ck_assert_int_eq(d.expire_ms, 69600);
+}
+END_TEST
+
 START_TEST(a_holder_that_asked_in_time_expires_without_a_doubt)
 {
 	struct deadline d;
@@ -179,6 +232,9 @@ main(void)
 		a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead,
 		a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answered,
 		a_doubt_that_nobody_answers_ends_the_hold, a_doubt_ends_with_the_connection,
+		a_connection_that_is_cut_and_back_is_asked_at_once,
+		a_connection_that_stays_away_ends_the_hold_at_its_deadline,
+		a_holder_that_slept_and_finds_itself_cut_is_in_doubt_until_it_is_back_or_a_second_is_over,
 		a_holder_that_asked_in_time_expires_without_a_doubt,
 		a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once,
 		a_validity_of_zero_expires_at_once);

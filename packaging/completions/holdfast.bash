@@ -20,7 +20,7 @@ _holdfast_options() {
 	drain) printf '%s' '--timeout --begin --json --quiet --verbose --socket --help --version ' ;;
 	restart) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	masters) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
-	bench) printf '%s' '--clients --names --seconds --json --quiet --verbose --socket --help --version ' ;;
+	bench) printf '%s' '--clients --names --seconds --durable --json --quiet --verbose --socket --help --version ' ;;
 	completion) printf '%s' '--quiet --verbose --help --version ' ;;
 	esac
 }
@@ -80,7 +80,7 @@ _holdfast() {
 	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds) return ;;
 	esac
 	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping health info break drain restart masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --begin --json --quiet --verbose --socket --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping health info break drain restart masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --begin --json --quiet --verbose --socket --help --version' -- "$word")
 		return
 	fi
 	case $word in

@@ -1,7 +1,7 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
 # The words without the options in front of them.
 function __holdfast_strip
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= begin json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable begin json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
 	string join \n -- $argv
 	return 0
 end
@@ -84,6 +84,7 @@ complete -c holdfast -n '__holdfast_options unlock check break' -l token -x -d '
 complete -c holdfast -n '__holdfast_options bench' -s c -l clients -x -d 'how many connections lock (64)'
 complete -c holdfast -n '__holdfast_options bench' -l names -x -d 'how many names they have in common (contended: 1; mixed: one for four)'
 complete -c holdfast -n '__holdfast_options bench' -l seconds -x -d 'how long each kind takes (1)'
+complete -c holdfast -n '__holdfast_options bench' -l durable -d 'with sessions that outlive a crash of the daemon'
 complete -c holdfast -n '__holdfast_options drain' -l begin -d 'return when it has begun, without waiting for holders'
 complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show sessions watch ping health info break drain restart masters bench' -l json -d 'print JSON'
 complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show sessions watch ping health info break drain restart masters bench completion' -s q -l quiet -d 'say nothing but errors; ls: names only'

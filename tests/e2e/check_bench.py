@@ -10,7 +10,7 @@ from liar import Liar
 
 SHORT = ("--seconds", "50ms")
 KEYS = {"kind", "clients", "names", "seconds", "pairs", "changes", "pairs_per_second", "wait_p50_us", "wait_p99_us",
-        "wait_max_us", "pair_p50_us", "pair_p99_us", "least_share"}
+        "wait_max_us", "pair_p50_us", "pair_p99_us", "least_share", "interruptions", "lost"}
 
 
 def bench(place, daemon, *words):

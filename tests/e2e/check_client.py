@@ -13,7 +13,7 @@ import threading
 
 import harness
 import tool
-from harness import WHOLE_MS, boottime, expect, expect_between, expect_not_before
+from harness import BRISK, WHOLE_MS, boottime, expect, expect_between, expect_not_before
 from liar import Liar
 from terminal import Terminal
 
@@ -479,8 +479,8 @@ def test_hold_token_file(place):
 
 
 def test_hold_lost(place):
-    """hold ends with 76 when the lock is lost, or the daemon is gone"""
-    daemon = world(place)
+    """hold ends with 76 when the lock is lost, or no daemon comes back before its deadline"""
+    daemon = world(place, config=BRISK)
     process = tool.start(place, daemon, "hold", "a", "--json")
     process.output.wait("^{")
     hold = json.loads(process.output.text())

@@ -1,0 +1,236 @@
+/*
+ * session: comes back to the daemon, and says goodbye; see session.h.
+ */
+#include "client/session.h"
+
+#include "client/deadline.h"
+#include "daemon/base/clock.h"
+#include "proto/reply.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define CONNECT_MS 2000 /* a connection that is not there by then is tried again */
+#define GOODBYE_MS 1000
+
+int64_t
+session_pause_after(int64_t pause_ms)
+{
+	if (pause_ms < SESSION_PAUSE_MIN) {
+		return SESSION_PAUSE_MIN;
+	}
+	return pause_ms * 2 < SESSION_PAUSE_MAX ? pause_ms * 2 : SESSION_PAUSE_MAX;
+}
+
+void
+session_ask_grace(struct wire *w)
+{
+	char ms[NUMBER_TEXT_MAX];
+
+	wire_ask(w, "SESSION", "GRACE",
+		number_text(ms, w->local ? SESSION_GRACE_LOCAL_MS : SESSION_GRACE_TCP_MS));
+}
+
+void
+session_start(struct session *s, struct wire *w, const struct address *a, const char *label,
+	const char *secret, bool pushes)
+{
+	*s = (struct session){
+		.wire = w, .a = a, .label = label, .secret = secret, .pushes = pushes, .next_ms = INT64_MAX};
+}
+
+void
+session_cut(struct session *s, int64_t now_ms)
+{
+	s->pause_ms = session_pause_after(s->state == SESSION_THERE ? 0 : s->pause_ms);
+	s->state = SESSION_AWAY;
+	s->next_ms = now_ms + s->pause_ms;
+}
+
+void
+session_watch(const struct session *s, struct pollfd *p)
+{
+	p->fd = s->state == SESSION_AWAY ? -1 : s->wire->fd;
+	p->events = s->state == SESSION_CONNECTING ? POLLOUT : POLLIN;
+}
+
+int64_t
+session_next(const struct session *s)
+{
+	return s->state == SESSION_THERE ? INT64_MAX : s->next_ms;
+}
+
+static void
+session_connect(struct session *s, int64_t now_ms)
+{
+	if (!wire_reopen(s->wire)) {
+		session_cut(s, now_ms);
+		return;
+	}
+	s->state = SESSION_CONNECTING;
+	s->next_ms = now_ms + CONNECT_MS;
+}
+
+static void
+session_greet(struct session *s, int64_t now_ms)
+{
+	wire_greet(s->wire, s->a, s->label);
+	if (s->secret[0] != '\0') {
+		wire_ask(s->wire, "SESSION", "JOIN", s->secret);
+	}
+	if (s->pushes) {
+		wire_ask(s->wire, "SESSION", "ONLOSS", "PUSH");
+	}
+	s->state = SESSION_GREETING;
+	s->answers = 0;
+	s->next_ms = now_ms + WIRE_ANSWER_MS;
+	/* If that fails, the next event is the end of the connection. */
+	(void)wire_flush(s->wire);
+}
+
+/* An answer to session_greet(): false if the daemon does not serve this client now. */
+static bool
+answer_take(struct session *s, const struct answer *answer, bool *known)
+{
+	struct slice rest;
+	bool failed = answer->type == ANSWER_ERROR;
+
+	s->answers++;
+	if (s->answers == 1) {
+		return !failed && wire_welcomed(s->wire, s->a, answer) != NULL;
+	}
+	if (s->answers == 2 && s->secret[0] != '\0') {
+		*known = !failed || answer_code(answer, &rest) != CODE_ERR;
+		return !failed || !*known;
+	}
+	return true;
+}
+
+static enum session_news
+session_read(struct session *s, int64_t now_ms)
+{
+	unsigned wanted = 1u + (s->secret[0] != '\0') + s->pushes;
+	const struct answer *answer;
+	bool known = true, served = true, more = wire_fill(s->wire);
+
+	while (served && s->answers < wanted && (answer = wire_next(s->wire)) != NULL) {
+		served = answer->type == ANSWER_PUSH || answer_take(s, answer, &known);
+		if (!known) {
+			s->state = SESSION_THERE;
+			return SESSION_UNKNOWN;
+		}
+	}
+	if (served && s->answers == wanted) {
+		s->state = SESSION_THERE;
+		return SESSION_BACK;
+	}
+	if (!more || !served || s->wire->ended) {
+		session_cut(s, now_ms);
+	}
+	return SESSION_NOTHING;
+}
+
+enum session_news
+session_turn(struct session *s, bool ready, int64_t now_ms)
+{
+	assert(s->state != SESSION_THERE);
+	if (s->state == SESSION_CONNECTING && ready) {
+		if (wire_reopened(s->wire)) {
+			session_greet(s, now_ms);
+		} else {
+			session_cut(s, now_ms);
+		}
+		return SESSION_NOTHING;
+	}
+	if (s->state == SESSION_GREETING && ready) {
+		return session_read(s, now_ms);
+	}
+	if (now_ms >= s->next_ms) {
+		if (s->state == SESSION_AWAY) {
+			session_connect(s, now_ms);
+		} else {
+			session_cut(s, now_ms);
+		}
+	}
+	return SESSION_NOTHING;
+}
+
+enum session_news
+session_wait(struct session *s, int64_t until_ms)
+{
+	struct pollfd p[2] = {{-1, POLLIN, 0}, {wakeup_open(), POLLIN, 0}};
+	enum session_news news = SESSION_NOTHING;
+
+	while (news == SESSION_NOTHING && p[1].fd >= 0 && clock_ms() < until_ms) {
+		session_watch(s, &p[0]);
+		wakeup_set(p[1].fd, session_next(s) < until_ms ? session_next(s) : until_ms);
+		if (poll(p, 2, -1) >= 0) {
+			news = session_turn(s, p[0].fd >= 0 && p[0].revents != 0, clock_ms());
+		}
+	}
+	if (p[1].fd >= 0) {
+		(void)close(p[1].fd);
+	}
+	return news;
+}
+
+/* If a LOCK waits, it is answered as soon as no more requests can come (PROTOCOL.md 1.11), and then QUIT is
+ * carried out. */
+void
+session_goodbye(struct wire *w)
+{
+	int64_t until_ms = clock_ms() + GOODBYE_MS;
+
+	if (w->fd >= 0 && !w->ended) {
+		wire_ask(w, "QUIT");
+		(void)wire_flush(w);
+		(void)shutdown(w->fd, SHUT_WR);
+		while (!w->ended && wire_wait(w, until_ms) != NULL) {
+		}
+	}
+	wire_close(w);
+}
+
+/* ---- signals ---- */
+
+static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
+
+/* A handler can only be told what to do by such a variable. -1: nothing. */
+static volatile sig_atomic_t leaving = -1;
+
+/* session_goodbye() by means of functions that a handler may call. */
+static void
+leave(int number)
+{
+	struct pollfd p = {leaving, POLLIN, 0};
+	char dropped[512];
+
+	if (p.fd >= 0 && send(p.fd, "QUIT\r\n", 6, MSG_NOSIGNAL | MSG_DONTWAIT) == 6 &&
+		shutdown(p.fd, SHUT_WR) == 0) {
+		while (poll(&p, 1, GOODBYE_MS) == 1 &&
+			recv(p.fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0) {
+		}
+	}
+	/* SA_RESETHAND: the default way to end. */
+	(void)raise(number);
+}
+
+void
+session_leave_on_signals(int fd)
+{
+	struct sigaction before;
+	struct sigaction wanted = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
+
+	wanted.sa_handler = fd >= 0 ? leave : SIG_DFL;
+	(void)sigemptyset(&wanted.sa_mask);
+	leaving = fd;
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
+		(void)sigaction(deadly[i], NULL, &before);
+		if (before.sa_handler == (fd >= 0 ? SIG_DFL : leave)) {
+			(void)sigaction(deadly[i], &wanted, NULL);
+		}
+	}
+}
