@@ -52,6 +52,30 @@ def test_past_the_deadline(place):
     expect(wrapper.wait(), 5, wrapper.output.text())
 
 
+def test_past_the_deadline_over_a_crash(place):
+    """run and hold that wake past their deadlines come back to a daemon that crashed meanwhile and kept their locks"""
+    daemon = world(place, SHORT)
+    wrapper = tool.start(place, daemon, "run", "x", "--", *tool.ears("USR1=heard", "TERM=5"))
+    tool.pids(wrapper)
+    holder = tool.start(place, daemon, "hold", "y")
+    holder.output.wait(r"^\d+$")
+    wrapper.stop()
+    holder.stop()
+    daemon.kill()
+    daemon.start()
+    expect(daemon.client()("LOCK", "x", "WAIT", ASLEEP_MS), None)
+    wrapper.cont()
+    holder.cont()
+    for process in (wrapper, holder):
+        process.output.wait("the daemon is back")
+    wrapper.signal(signal.SIGUSR1)
+    wrapper.output.wait("^heard")
+    expect([daemon.client()("LOCK", name, "WAIT", 0) for name in "xy"], [None, None])
+    wrapper.signal(signal.SIGTERM)
+    holder.signal(signal.SIGTERM)
+    expect((wrapper.wait(), holder.wait()), (5, 0), wrapper.output.text() + holder.output.text())
+
+
 def test_lost_past_the_deadline(place):
     """a wrapper that wakes past its deadline kills the command when the lock was lost meanwhile"""
     daemon = world(place, SHORT)
