@@ -246,6 +246,7 @@ driver_ledger_turn(struct driver *d, int64_t now_ms)
 	if (d->rests || d->handed_over) {
 		return;
 	}
+	driver_write_ledger(d); /* a part of a scan goes to the next one only */
 	if (!k->next && next_is_due(k, now_ms)) {
 		next_begin(d);
 	} else if (k->next) {

@@ -30,7 +30,7 @@
 
 #define PAGE       4096U
 #define STEP_MIN   ((size_t)64 << 10)
-#define STEP_MAX   ((size_t)1 << 20)
+#define STEP_MAX   ((size_t)256 << 10)
 #define SHRINK     ((size_t)2 << 20) /* given back at once */
 #define KEPT       ((size_t)2 << 20) /* of a ledger that was replaced */
 #define SUFFIX     ".new"

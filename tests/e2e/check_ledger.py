@@ -16,6 +16,7 @@ import resp
 import tool
 from check_clone import UNAVAILABLE, alike
 from check_sessions import LONG_MS, TOKEN_MAX, with_grace
+from manager import Manager
 from harness import BRISK, boottime, expect, expect_between, expect_code, expect_not_before
 
 PAGE = 4096
@@ -490,6 +491,38 @@ def test_hand_over(place):
     expect("ledger.failed" in daemon.output.text(), False)
 
 
+def test_service_manager(place):
+    """the same if a service manager keeps the descriptors; after a stop and a start sessions go on from the file"""
+    daemon = place.idle_daemon(master=place.redis())
+    manager = Manager(daemon)
+    manager.start()
+    daemon.admitted()
+    holder = Holder(daemon, "a")
+    inode = os.stat(ledger_of(daemon)).st_ino
+    for _ in range(2):
+        manager.restart()
+        expect(os.stat(ledger_of(daemon)).st_ino, inode)
+        expect(daemon.info()["ledger_kept"], "1")
+    holder.lock("b")
+    manager.kill()
+    with manager.lock:
+        expect(manager.kept, [])
+    manager.start()
+    expect(recovered(daemon), (1, 2))
+    holder.resume(daemon)
+    holder.check()
+    # A stop: the daemon hands itself over, and the manager lets go of what it was given.
+    expect(daemon.terminate(), 0)
+    with manager.lock:
+        for _, fd in manager.kept:
+            os.close(fd)
+        manager.kept = []
+    manager.start()
+    expect(recovered(daemon), (1, 2))
+    holder.resume(daemon)
+    holder.check()
+
+
 def test_hand_over_elsewhere(place):
     """with another path, or none, in the configuration the next process leaves nothing at the old one"""
     redis = place.redis()
@@ -599,6 +632,38 @@ def test_written_anew(place):
     expect(recovered(daemon), (2, 500))
     holder.resume(daemon)
     holder.check()
+
+
+def test_killed_while_it_is_written_anew(place):
+    """a daemon that is killed at any moment of that leaves a ledger that is whole"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    holder = Holder(daemon)
+    names = ["n%d" % i for i in range(6000)]
+    for part in (names[i:i + 500] for i in range(0, len(names), 500)):
+        holder.client.send_raw("".join("LOCK %s\r\n" % name for name in part).encode())
+        for name in part:
+            holder.tokens[name] = holder.client.reply()
+    for number in range(12):
+        worker = daemon.client()
+        with_grace(worker)
+        pairs = b"LOCK x%d\r\nUNLOCK x%d\r\n" % (number, number) * 100
+        begun = int(daemon.info()["ledger_begun"])
+        # It is due after two thousand pairs or so; killed then, a moment later, and so on.
+        while int(daemon.info()["ledger_begun"]) == begun:
+            worker.send_raw(pairs)
+            for _ in range(200):
+                worker.reply()
+            if os.path.exists(ledger_of(daemon) + ".new") and int(daemon.info()["ledger_bytes"]) > (1 << 20) + number * 5000:
+                break
+        worker.send_raw(pairs)
+        daemon.kill()
+        daemon.start()
+        expect("ledger.refused" in daemon.output.text(), False)
+        holder.resume(daemon)
+        holder.client.send_raw("".join("CHECK %s TOKEN %d\r\n" % one for one in list(holder.tokens.items())[::20]).encode())
+        for name in list(holder.tokens)[::20]:
+            expect_between(holder.client.reply(), 1, harness.LEASE_MS, name)
 
 
 def test_full_file_system(place):
