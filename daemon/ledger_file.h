@@ -54,8 +54,8 @@ bool ledger_file_append(struct ledger_file *file, const void *entries, size_t n)
 
 /*
  * The ledger is whole: puts it in its place, and until then no process can use it. What it replaces is marked
- * as void: `past`, the ledger that this process has had so far (NULL: none), which stays open. False: the file
- * in its place is not ours, or the file system refuses; nothing has changed.
+ * as void: `past`, the ledger that this process has had so far (NULL: none), which stays open. False: the
+ * file in its place is not ours, or the file system refuses; nothing has changed.
  */
 bool ledger_file_publish(struct ledger_file *file, struct ledger_file *past, char why[LEDGER_WHY_MAX])
 	__attribute__((warn_unused_result));
@@ -64,9 +64,9 @@ bool ledger_file_publish(struct ledger_file *file, struct ledger_file *past, cha
 void ledger_file_void(struct ledger_file *file);
 
 /*
- * A ledger that has been replaced is kept for the next one: to allocate memory costs more than to write to it.
- * ledger_file_shrink() gives back a part of what is too much; at once it would take milliseconds. False: that
- * is done. ledger_file_again() begins an empty ledger in it. False: it cannot be used again.
+ * A ledger that has been replaced is kept for the next one: to allocate memory costs more than to write to
+ * it. ledger_file_shrink() gives back a part of what is too much; at once it would take milliseconds. False:
+ * that is done. ledger_file_again() begins an empty ledger in it. False: it cannot be used again.
  */
 bool ledger_file_shrink(struct ledger_file *file);
 bool ledger_file_again(struct ledger_file *file) __attribute__((warn_unused_result));
