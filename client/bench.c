@@ -483,7 +483,7 @@ load_done(struct load *load)
 {
 	for (size_t i = 0; load->clients != NULL && i < load->plan->clients; i++) {
 		if (load->clients[i].secret[0] != '\0') {
-			session_goodbye(&load->clients[i].wire);
+			wire_goodbye(&load->clients[i].wire);
 		} else {
 			wire_close(&load->clients[i].wire);
 		}

@@ -411,7 +411,7 @@ task_hold(const struct options *o, const struct address *a)
 	struct wire wire;
 	struct grant grant;
 	struct holding holding;
-	sigset_t set;
+	sigset_t set, before;
 	int signals;
 	int timer;
 	int status;
@@ -422,8 +422,12 @@ task_hold(const struct options *o, const struct address *a)
 		(void)sigaddset(&set, SIGTERM);
 		(void)sigaddset(&set, SIGINT);
 		(void)sigaddset(&set, SIGHUP);
-		(void)sigprocmask(SIG_BLOCK, &set, NULL);
-		session_leave_on_signals(-1);
+		(void)sigprocmask(SIG_BLOCK, &set, &before);
+		wire_unguard(&wire, &before);
+		(void)sigaddset(&before, SIGTERM);
+		(void)sigaddset(&before, SIGINT);
+		(void)sigaddset(&before, SIGHUP);
+		(void)sigprocmask(SIG_SETMASK, &before, NULL);
 		signals = signalfd(-1, &set, SFD_CLOEXEC);
 		timer = wakeup_open();
 		holding_start(&holding, &wire, &taking, &grant, 0);
@@ -433,6 +437,6 @@ task_hold(const struct options *o, const struct address *a)
 							    : STATUS_INTERNAL;
 		}
 	}
-	take_end(&wire);
+	wire_goodbye(&wire);
 	return status;
 }

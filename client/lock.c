@@ -381,7 +381,7 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 		*sent_ms = 0;
 		at = (struct reached){.what = "", .back = came && t->script};
 		if (wire_open(w, t->a)) {
-			session_leave_on_signals(w->fd);
+			wire_guard(w);
 			*sent_ms = clock_ms();
 			send_requests(w, t, g->secret, waiting_left_ms(&waiting));
 			if (read_preface(w, t, g, &at)) {
@@ -396,7 +396,6 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 			waiting_back(&waiting, at.granted || at.answer != NULL);
 			return at;
 		}
-		session_leave_on_signals(-1);
 		wire_close(w);
 	}
 }
@@ -435,13 +434,6 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 		*status = at.cycle ? (int)t->o->busy_status : *status;
 	}
 	return false;
-}
-
-void
-take_end(struct wire *w)
-{
-	session_leave_on_signals(-1);
-	session_goodbye(w);
 }
 
 static bool

@@ -37,13 +37,11 @@ struct taking {
  * Opens *w, asks for a grace, and takes the lock. If the connection ends meanwhile, it comes back: to its
  * place if only the connection was cut, and behind all others if the daemon crashed. False: *status is the
  * exit code; STATUS_DONE if the lock is busy and --skip-ok was given. A signal during the wait ends the
- * process, and the wait. The caller calls take_end() in any case.
+ * process, and the wait. The caller calls wire_goodbye() in any case, and wire_unguard() before it waits
+ * elsewhere.
  */
 bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	__attribute__((warn_unused_result));
-
-/* The end of take_lock(): closes *w, and ends its session at once. */
-void take_end(struct wire *w);
 
 /* Opens *w and greets. If the daemon ends meanwhile, it greets the next one. STATUS_DONE or an exit code. */
 int take_greeting(struct wire *w, const struct address *a, const char *label)

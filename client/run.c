@@ -91,7 +91,7 @@ signals_open(struct run *r)
 	(void)signal(SIGCHLD, SIG_DFL);
 	(void)sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, &r->plan.mask);
-	session_leave_on_signals(-1);
+	wire_unguard(&r->wire, &r->plan.mask);
 	r->fds[WATCH_SIGNALS] = (struct pollfd){signalfd(-1, &read, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
 	r->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
 	return r->fds[WATCH_SIGNALS].fd >= 0 && r->fds[WATCH_TIMER].fd >= 0;
@@ -576,7 +576,7 @@ task_run(const struct options *o, const struct address *a)
 	if (r.nested) {
 		wire_close(&r.wire);
 	} else {
-		take_end(&r.wire);
+		wire_goodbye(&r.wire);
 	}
 	status = report(&r, fd, began_ms, status);
 	if ((r.plan.shared || r.job.has_terminal) && status == 128 + SIGINT && WIFSIGNALED(r.child_status)) {

@@ -80,7 +80,7 @@ task_lock(const struct options *o, const struct address *a)
 			(void)wire_answer(&wire);
 		}
 	}
-	take_end(&wire);
+	wire_goodbye(&wire);
 	return status;
 }
 

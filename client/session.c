@@ -1,5 +1,5 @@
 /*
- * session: comes back to the daemon, and says goodbye; see session.h.
+ * session: comes back to the daemon; see session.h.
  */
 #include "client/session.h"
 
@@ -8,13 +8,9 @@
 #include "proto/reply.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
 #include <unistd.h>
 
 #define CONNECT_MS 2000 /* a connection that is not there by then is tried again */
-#define GOODBYE_MS 1000
 
 int64_t
 session_pause_after(int64_t pause_ms)
@@ -175,62 +171,4 @@ session_wait(struct session *s, int64_t until_ms)
 		(void)close(p[1].fd);
 	}
 	return news;
-}
-
-/* If a LOCK waits, it is answered as soon as no more requests can come (PROTOCOL.md 1.11), and then QUIT is
- * carried out. */
-void
-session_goodbye(struct wire *w)
-{
-	int64_t until_ms = clock_ms() + GOODBYE_MS;
-
-	if (w->fd >= 0 && !w->ended) {
-		wire_ask(w, "QUIT");
-		(void)wire_flush(w);
-		(void)shutdown(w->fd, SHUT_WR);
-		while (!w->ended && wire_wait(w, until_ms) != NULL) {
-		}
-	}
-	wire_close(w);
-}
-
-/* ---- signals ---- */
-
-static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
-
-/* A handler can only be told what to do by such a variable. -1: nothing. */
-static volatile sig_atomic_t leaving = -1;
-
-/* session_goodbye() by means of functions that a handler may call. */
-static void
-leave(int number)
-{
-	struct pollfd p = {leaving, POLLIN, 0};
-	char dropped[512];
-
-	if (p.fd >= 0 && send(p.fd, "QUIT\r\n", 6, MSG_NOSIGNAL | MSG_DONTWAIT) == 6 &&
-		shutdown(p.fd, SHUT_WR) == 0) {
-		while (poll(&p, 1, GOODBYE_MS) == 1 &&
-			recv(p.fd, dropped, sizeof(dropped), MSG_DONTWAIT) > 0) {
-		}
-	}
-	/* SA_RESETHAND: the default way to end. */
-	(void)raise(number);
-}
-
-void
-session_leave_on_signals(int fd)
-{
-	struct sigaction before;
-	struct sigaction wanted = {.sa_flags = (int)(SA_RESETHAND | SA_NODEFER)};
-
-	wanted.sa_handler = fd >= 0 ? leave : SIG_DFL;
-	(void)sigemptyset(&wanted.sa_mask);
-	leaving = fd;
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
-		(void)sigaction(deadly[i], NULL, &before);
-		if (before.sa_handler == (fd >= 0 ? SIG_DFL : leave)) {
-			(void)sigaction(deadly[i], &wanted, NULL);
-		}
-	}
 }

@@ -11,7 +11,7 @@
  * RESUME would close the connections of the runs inside of its command, and those of a command that uses
  * HOLDFAST_SESSION. A client that waits (lock.c) comes back with RESUME, which gives it its place.
  *
- * Nothing here blocks but session_wait() and session_goodbye(): a holder has to stop its command in time also
+ * Nothing here blocks but session_wait(): a holder has to stop its command in time also
  * if no daemon answers. Nothing is printed here.
  */
 #ifndef CLIENT_SESSION_H
@@ -80,15 +80,5 @@ enum session_news session_turn(struct session *s, bool ready, int64_t now_ms)
 
 /* The same, blocking until there is news. NOTHING: there was none until until_ms (CLOCK_BOOTTIME). */
 enum session_news session_wait(struct session *s, int64_t until_ms) __attribute__((warn_unused_result));
-
-/* QUIT, so that no grace begins, and closes. Waits for the daemon for a short time. */
-void session_goodbye(struct wire *w);
-
-/*
- * Until it is called with -1: a signal that ends this process says goodbye on this connection first, also
- * while a LOCK waits there. Otherwise the daemon would keep the wait for a client that is gone. Signals that
- * are ignored or handled are left alone. The connection is not closed meanwhile.
- */
-void session_leave_on_signals(int fd);
 
 #endif

@@ -17,12 +17,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define OUT_MAX     (256 * 1024)
 #define FILL_BYTES  (16 * 1024)
+#define GOODBYE_MS  1000
 #define VANISHED_MS 20000 /* a peer without TCP acknowledgements for this long is gone */
 
 /* Whether the error means that no daemon listens, or that it is gone. */
@@ -246,9 +248,89 @@ wire_reopened(struct wire *w)
 	return error == 0 || wire_fail(w, "cannot reach the daemon: %s", strerror(error));
 }
 
+static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
+
+void
+wire_guard(struct wire *w)
+{
+	struct sigaction now;
+	sigset_t set;
+
+	(void)sigemptyset(&set);
+	(void)sigprocmask(SIG_BLOCK, &set, &w->mask);
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
+		(void)sigaction(deadly[i], NULL, &now);
+		if (now.sa_handler == SIG_DFL && sigismember(&w->mask, deadly[i]) == 0) {
+			(void)sigaddset(&set, deadly[i]);
+		}
+	}
+	w->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	w->guarded = w->signals >= 0;
+	if (w->guarded) {
+		(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	}
+}
+
+void
+wire_unguard(struct wire *w, sigset_t *mask)
+{
+	if (!w->guarded) {
+		return;
+	}
+	w->guarded = false;
+	(void)close(w->signals);
+	if (mask != NULL) {
+		*mask = w->mask;
+	} else {
+		(void)sigprocmask(SIG_SETMASK, &w->mask, NULL);
+	}
+}
+
+/* If a LOCK waits, it is answered as soon as no more requests can come (PROTOCOL.md 1.11). Then QUIT is
+ * carried out. */
+static void
+goodbye(struct wire *w)
+{
+	int64_t until_ms = clock_ms() + GOODBYE_MS;
+
+	if (w->fd < 0 || w->ended) {
+		return;
+	}
+	wire_ask(w, "QUIT");
+	(void)wire_flush(w);
+	(void)shutdown(w->fd, SHUT_WR);
+	while (!w->ended && wire_wait(w, until_ms) != NULL) {
+	}
+}
+
+void
+wire_goodbye(struct wire *w)
+{
+	wire_unguard(w, NULL);
+	goodbye(w);
+	wire_close(w);
+}
+
+/* A signal has come: ends this process by it. */
+static void
+leave(struct wire *w)
+{
+	struct signalfd_siginfo info;
+	sigset_t mask = w->mask;
+
+	if (read(w->signals, &info, sizeof(info)) != (ssize_t)sizeof(info)) {
+		return;
+	}
+	wire_unguard(w, &mask);
+	goodbye(w);
+	(void)raise((int)info.ssi_signo);
+	(void)sigprocmask(SIG_SETMASK, &mask, NULL);
+}
+
 void
 wire_close(struct wire *w)
 {
+	wire_unguard(w, NULL);
 	if (w->fd >= 0) {
 		(void)close(w->fd);
 	}
@@ -406,7 +488,7 @@ wire_next(struct wire *w)
 const struct answer *
 wire_wait(struct wire *w, int64_t until_ms)
 {
-	struct pollfd p[2] = {{w->fd, POLLIN, 0}, {-1, POLLIN, 0}};
+	struct pollfd p[3] = {{w->fd, POLLIN, 0}, {-1, POLLIN, 0}, {w->guarded ? w->signals : -1, POLLIN, 0}};
 	const struct answer *answer;
 	bool more = true;
 
@@ -420,8 +502,11 @@ wire_wait(struct wire *w, int64_t until_ms)
 			p[1].fd = wakeup_open();
 			wakeup_set(p[1].fd, until_ms);
 		}
-		if (poll(p, 2, -1) < 0) {
+		if (poll(p, 3, -1) < 0) {
 			continue;
+		}
+		if (p[2].revents != 0) {
+			leave(w);
 		}
 		if (p[0].revents != 0) {
 			more = wire_fill(w);

@@ -17,6 +17,7 @@
 #include "proto/answer.h"
 #include "proto/buffer.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,6 +64,9 @@ struct wire {
 	struct answer_parser parser;
 	struct sockaddr_storage peer; /* where it was opened to, for wire_reopen() */
 	socklen_t peer_bytes;         /* 0: it was never open */
+	bool guarded;                 /* by wire_guard() */
+	int signals;                  /* guarded: signalfd(2) */
+	sigset_t mask;                /* guarded: as it was before */
 	char why[WIRE_TEXT_MAX];      /* why it failed or ended */
 };
 
@@ -78,6 +82,18 @@ void wire_close(struct wire *w);
  */
 bool wire_reopen(struct wire *w) __attribute__((warn_unused_result));
 bool wire_reopened(struct wire *w) __attribute__((warn_unused_result));
+
+/* QUIT, and wire_close(). So no grace begins, and the session ends at once, also if a LOCK waits. Waits for
+ * the daemon for a short time. */
+void wire_goodbye(struct wire *w);
+
+/* From now on until wire_close(): a signal that would end this process says goodbye first. They are blocked,
+ * and read by wire_wait(). Signals that are ignored, handled or blocked are left alone. */
+void wire_guard(struct wire *w);
+
+/* No more. mask: the process' mask was changed meanwhile, and this is what it was; it becomes what it was
+ * before wire_guard(). NULL: it was not changed, and is what it was before. */
+void wire_unguard(struct wire *w, sigset_t *mask);
 
 /* Whether a server listens at this Unix socket and this user may connect. Does not block. */
 bool wire_listens(const char *path);

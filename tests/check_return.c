@@ -244,7 +244,7 @@ START_TEST(goodbye_is_said_and_waited_for)
 	(void)scene_greeted(&t);
 	daemon_hears(&t, "HELLO");
 	daemon_say(&t, "+OK\r\n");
-	session_goodbye(&t.wire);
+	wire_goodbye(&t.wire);
 	daemon_hears(&t, "QUIT");
 	ck_assert_int_eq(recv(t.daemon, &byte, 1, 0), 0);
 	scene_close(&t);
@@ -253,28 +253,62 @@ END_TEST
 
 START_TEST(a_signal_says_goodbye_and_ends_the_process)
 {
-	int fds[2], status;
-	char text[16];
+	struct scene t;
+	char byte;
+	int status;
 	pid_t pid;
 
-	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+	scene_open(&t, "");
+	(void)scene_greeted(&t);
+	daemon_hears(&t, "HELLO");
 	pid = fork();
 	ck_assert(pid >= 0);
 	if (pid == 0) {
+		(void)close(t.daemon);
 		(void)signal(SIGTERM, SIG_DFL);
 		(void)signal(SIGHUP, SIG_IGN);
-		session_leave_on_signals(fds[0]);
+		wire_guard(&t.wire);
 		(void)raise(SIGHUP);
 		(void)raise(SIGTERM);
+		(void)wire_wait(&t.wire, INT64_MAX);
 		_exit(1);
 	}
-	(void)close(fds[0]);
-	ck_assert_int_eq(recv(fds[1], text, 6, MSG_WAITALL), 6);
-	ck_assert_int_eq(memcmp(text, "QUIT\r\n", 6), 0);
-	ck_assert_int_eq(recv(fds[1], text, 1, 0), 0);
-	(void)close(fds[1]);
+	wire_close(&t.wire);
+	daemon_hears(&t, "QUIT");
+	ck_assert_int_eq(recv(t.daemon, &byte, 1, 0), 0);
+	(void)close(t.daemon);
 	ck_assert_int_eq(waitpid(pid, &status, 0), pid);
 	ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+	(void)close(t.listener);
+}
+END_TEST
+
+START_TEST(a_guard_leaves_the_mask_as_it_was)
+{
+	struct scene t;
+	sigset_t before, after, other;
+
+	(void)signal(SIGTERM, SIG_DFL);
+	(void)sigemptyset(&other);
+	(void)sigaddset(&other, SIGUSR1);
+	(void)sigprocmask(SIG_SETMASK, &other, NULL);
+	scene_open(&t, "");
+	(void)scene_greeted(&t);
+	(void)sigprocmask(SIG_BLOCK, NULL, &before);
+	wire_guard(&t.wire);
+	(void)sigprocmask(SIG_BLOCK, NULL, &after);
+	ck_assert_int_eq(sigismember(&after, SIGTERM), 1);
+	wire_unguard(&t.wire, NULL);
+	(void)sigprocmask(SIG_BLOCK, NULL, &after);
+	for (int number = 1; number < 32; number++) {
+		ck_assert_int_eq(sigismember(&after, number), sigismember(&before, number));
+	}
+	wire_guard(&t.wire);
+	(void)sigprocmask(SIG_BLOCK, NULL, &other);
+	wire_unguard(&t.wire, &other);
+	ck_assert_int_eq(sigismember(&other, SIGTERM), 0);
+	ck_assert_int_eq(sigismember(&other, SIGUSR1), 1);
+	scene_close(&t);
 }
 END_TEST
 
@@ -285,5 +319,5 @@ main(void)
 		a_session_that_is_known_is_joined, a_session_that_is_unknown_is_told_apart,
 		without_a_secret_a_session_of_its_own_will_do, a_daemon_that_does_not_serve_is_tried_again,
 		a_daemon_that_says_nothing_is_left, goodbye_is_said_and_waited_for,
-		a_signal_says_goodbye_and_ends_the_process);
+		a_signal_says_goodbye_and_ends_the_process, a_guard_leaves_the_mask_as_it_was);
 }
