@@ -1,0 +1,72 @@
+"""address: where the daemon is. It makes no connection; it only looks whether a default socket exists."""
+
+import os
+from typing import NamedTuple
+from urllib.parse import unquote
+
+DEFAULT_SOCKET = "/run/holdfast/holdfast.sock"
+DEFAULT_PORT = 5625
+
+
+class Address(NamedTuple):
+    """A Unix socket (path), or a host and port, and a login for it."""
+
+    path: str
+    host: str
+    port: int
+    user: str
+    password: str
+
+    def __str__(self) -> str:
+        return "unix:%s" % self.path if self.path else "tcp://%s:%d" % (self.host, self.port)
+
+
+def parse(url: str) -> Address:
+    """Takes unix:PATH, unix://PATH, a path with a slash in front, tcp:// or redis://[user:password@]host[:port], or
+    host:port. ValueError if it is none of these."""
+    for scheme in ("unix://", "unix:"):
+        if url.startswith(scheme):
+            return _parse_path(url[len(scheme):])
+    if url[:1] in ("/", "."):
+        return _parse_path(url)
+    for scheme in ("tcp://", "redis://"):
+        if url.startswith(scheme):
+            return _parse_tcp(url[len(scheme):])
+    if "://" in url or ":" not in url:
+        raise ValueError("%r is neither a path (with a /) nor host:port nor a unix://, tcp:// or redis:// URL" % url)
+    return _parse_tcp(url)
+
+
+def _parse_path(path: str) -> Address:
+    if not path:
+        raise ValueError("the path of the daemon's socket is empty")
+    return Address(path, "", 0, "", "")
+
+
+def _parse_tcp(text: str) -> Address:
+    text, slash, database = text.partition("/")
+    if slash and database not in ("", "0"):
+        raise ValueError("after the port only /0 is allowed: there is one space of names")
+    login, at, place = text.rpartition("@")
+    user, _, password = login.partition(":")
+    if at and not password:
+        raise ValueError("there is a user but no password: redis://user:password@host:port")
+    if place.startswith("["):
+        host, _, rest = place[1:].partition("]")
+        port = rest[1:]
+    else:
+        host, _, port = place.partition(":")
+    if not host or not (port or str(DEFAULT_PORT)).isdigit() or not 0 < int(port or DEFAULT_PORT) < 65536:
+        raise ValueError("host:port is needed, with a port from 1 to 65535")
+    return Address("", host, int(port or DEFAULT_PORT), unquote(user), unquote(password))
+
+
+def choose() -> Address:
+    """That of $HOLDFAST_URL, of the user's own daemon if its socket is there, or of the system's daemon, as the program
+    `holdfast` chooses."""
+    url = os.environ.get("HOLDFAST_URL")
+    if url:
+        return parse(url)
+    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+    own = os.path.join(runtime, "holdfast", "holdfast.sock")
+    return parse(own if runtime.startswith("/") and os.path.exists(own) else DEFAULT_SOCKET)

@@ -1,0 +1,488 @@
+"""core: the conversation with the daemon, without I/O. Bytes and times go in, bytes and calls come out.
+
+    engine                                   core                                     engine
+      receive(bytes, now)  ────────▶  ┌───────────────────────┐  ────▶  output    bytes to send
+      acquire, release     ────────▶  │ hold  (name, owner)   │  ────▶  calls     what to tell the callers
+      tick(now)            ────────▶  │  ├ users    claims    │  ────▶  wake      when tick() is due
+      connected, cut       ────────▶  │  └ waiting  claims    │
+                                      └───────────────────────┘
+
+A *claim* is what one caller has: it waits, then is held, then is over. A *hold* is what the daemon knows: one name
+and owner, whose claims share it. All times are in seconds of CLOCK_BOOTTIME. It must not read a clock, do I/O
+or call a caller: what callers are told is put into `calls`.
+"""
+
+import itertools
+import math
+from collections import deque
+from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
+
+from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockRefused, LockTimeout
+
+RETRY = 0.2  # seconds until a LOCK is sent again to a daemon that ends
+SLACK = 2.0  # seconds by which the daemon may answer a WAIT late: a hand-over, a busy host
+SILENCE = 5.0  # seconds without an answer over TCP after which the connection counts as lost
+LOOK = 1.0  # seconds between looks at the event loops of claims
+
+
+class Failure(Tuple[str, str]):
+    """An error answer: code and text."""
+
+
+class Push(List[Any]):
+    """A push of RESP3."""
+
+
+class Cut:
+    """Stands for the answers that did not come because the connection was lost."""
+
+
+CUT = Cut()
+Handler = Callable[[Any, float], None]
+
+
+def encode(words: Sequence[str]) -> bytes:
+    """A request as a RESP array."""
+    parts = [word.encode() for word in words]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%s\r\n" % (len(part), part) for part in parts)
+
+
+def parse(data: bytes, at: int = 0) -> Optional[Tuple[Any, int]]:
+    """The answer at `at` and the position behind it; None if more bytes are needed."""
+    end = data.find(b"\r\n", at)
+    if end < 0:
+        return None
+    kind, line, at = data[at:at + 1], data[at + 1:end].decode("utf-8", "replace"), end + 2
+    if kind == b"+":
+        return line, at
+    if kind == b"-":
+        code, _, text = line.partition(" ")
+        return Failure((code, text)), at
+    if kind == b":":
+        return int(line), at
+    if kind == b"_" or line == "-1":
+        return None, at
+    if kind == b"$":
+        length = int(line)
+        if len(data) < at + length + 2:
+            return None
+        return data[at:at + length].decode("utf-8", "replace"), at + length + 2
+    if kind not in (b"*", b">", b"%", b"~"):
+        raise DaemonUnreachable("what answers is no holdfastd: it says %r" % data[:40])
+    items: List[Any] = Push() if kind == b">" else []
+    for _ in range(int(line) * (2 if kind == b"%" else 1)):
+        found = parse(data, at)
+        if found is None:
+            return None
+        items.append(found[0])
+        at = found[1]
+    return items, at
+
+
+class Claim:
+    """What one caller wants or has. The engine's callers read it, core alone changes it.
+
+    `settled` is called when the wait is over (held, or `error` says why not), `lost` when a held claim is lost, `freed`
+    when a release is answered. `alive` tells whether the caller can still be told; None: always.
+    """
+
+    def __init__(self, name: str, owner: str, words: Sequence[str], wait: Optional[float], patience: float,
+                 now: float, settled: Callable[[], None], lost: Callable[[], None],
+                 alive: Optional[Callable[[], bool]] = None) -> None:
+        self.name, self.owner, self.words = name, owner, list(words)
+        self.since, self.patience = now, patience  # seconds for which the daemon may be away
+        self.wait = wait
+        self.until = None if wait is None else now + wait
+        self.settled, self.lost, self.alive = settled, lost, alive
+        self.freed: Optional[Callable[[], None]] = None  # of release()
+        self.state = "waiting"  # "held", "over"
+        self.token: Optional[int] = None
+        self.error: Optional[HoldfastError] = None
+        self.hold: Optional["Hold"] = None
+
+
+class Hold:
+    """A name and owner at the daemon."""
+
+    def __init__(self, name: str, owner: str) -> None:
+        self.name, self.owner = name, owner
+        self.users: List[Claim] = []
+        self.waiting: List[Claim] = []
+        self.asked = ""  # the id of the LOCK that is under way
+        self.token: Optional[int] = None
+        self.deadline = 0.0  # told: until then it is surely held
+        self.check_at = 0.0
+        self.checking = False
+        self.ending = 0  # UNLOCKs that are not answered yet
+        self.cancelled: List[str] = []  # ids of LOCKs that were given up, until the UNLOCK behind them is answered
+        self.trouble: Optional[Tuple[float, HoldfastError]] = None  # since when the daemon refuses for a moment, and how
+        self.freed: List[Claim] = []
+
+
+class Core:
+    """All holds of one process at one daemon, and the connection that speaks for them."""
+
+    def __init__(self, user: str, password: str, title: str, grace: float, tcp: bool) -> None:
+        self.login = (user or "default", password) if password else None
+        self.title, self.grace, self.tcp = title, grace, tcp
+        self.holds: Dict[Tuple[str, str], Hold] = {}
+        self.output = bytearray()
+        self.calls: List[Callable[[], None]] = []
+        self.wake = math.inf
+        self.online = False
+        self.cut_since = 0.0
+        self.cut_why: HoldfastError = DaemonUnreachable("not connected yet")
+        self.stalled = False  # the connection has to be closed: no answer comes
+        self._input = b""
+        self._handlers: Deque[Tuple[Handler, float]] = deque()
+        self._heard = 0.0
+        self._secret: Optional[str] = None
+        self._bound = False
+        self._ids = itertools.count(1)
+
+    # --- the connection ---------------------------------------------------------------------------------------------
+
+    def connected(self, now: float, bind: bool) -> Tuple[bytes, bytes]:
+        """The first bytes of a new connection. The second part begins with SESSION BIND if bind, and is sent with a pidfd."""
+        self.online, self.stalled, self._input, self._heard = True, False, b"", now
+        hello = ["HELLO", "3"] + (["AUTH", *self.login] if self.login else []) + ["SETNAME", self.title]
+        self._send(now, hello, self._greeted)
+        if self._secret is not None:
+            # Other connections of the process may be in a bound session: RESUME would close them.
+            self._send(now, ["SESSION", "JOIN" if self._bound else "RESUME", self._secret], self._resumed)
+        first, self.output = bytes(self.output), bytearray()
+        if bind:
+            self._send(now, ["SESSION", "BIND"], self._bind_answered)
+        self._send(now, ["SESSION", "GRACE", _ms(self.grace)], self._graced)
+        self._send(now, ["SESSION", "ONLOSS", "PUSH"], _ignore)
+        for hold in list(self.holds.values()):
+            hold.checking = False
+            for asked in hold.cancelled:
+                self._send(now, ["CANCEL", asked], _ignore)
+            if hold.token is not None:
+                self._check(hold, now)
+            elif hold.asked:
+                self._lock(hold, now)
+            elif hold.waiting:
+                self._ask(hold, now)
+            else:
+                self._end(hold, now)
+        second, self.output = bytes(self.output), bytearray()
+        return first, second
+
+    def cut(self, now: float, why: HoldfastError) -> None:
+        """The connection is lost, or could not be made."""
+        if self.online:
+            self.cut_since = now
+        self.online, self.stalled, self.cut_why = False, False, why
+        self.output.clear()
+        handlers, self._handlers = self._handlers, deque()
+        for handler, _ in handlers:
+            handler(CUT, now)
+        for claim in [claim for hold in self.holds.values() for claim in hold.waiting]:
+            if claim.until is not None and claim.until <= now:
+                self._fail(claim, why, now)
+        self.wake = now
+
+    def ended(self) -> None:
+        """The session was ended by a QUIT: the next connection begins another one."""
+        self.online, self._secret, self._bound = False, None, False
+        self.output.clear()
+        self._handlers.clear()
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Takes what the daemon sent."""
+        self._input += data
+        self._heard = now
+        at = 0
+        while True:
+            found = parse(self._input, at)
+            if found is None:
+                break
+            value, at = found
+            if isinstance(value, Push):
+                self._pushed(value, now)
+            elif self._handlers:
+                self._handlers.popleft()[0](value, now)
+        self._input = self._input[at:]
+
+    def _send(self, now: float, words: Sequence[str], handler: Handler) -> None:
+        if self.online:
+            self.output += encode(words)
+            self._handlers.append((handler, now))
+        else:
+            handler(CUT, now)
+
+    def _greeted(self, value: Any, now: float) -> None:
+        if isinstance(value, Failure):
+            self.stalled = True
+            self.cut_why = LockRefused(*value)
+            for claim in [claim for hold in self.holds.values() for claim in hold.waiting]:
+                self._fail(claim, self.cut_why, now)
+
+    def _resumed(self, value: Any, now: float) -> None:
+        if isinstance(value, Failure):
+            self._secret = None
+
+    def _bind_answered(self, value: Any, now: float) -> None:
+        if value is not CUT:
+            self._bound = isinstance(value, int)
+
+    def _graced(self, value: Any, now: float) -> None:
+        if value is not CUT:
+            self._secret = value if isinstance(value, str) else None
+
+    # --- what callers ask for ---------------------------------------------------------------------------------------
+
+    def acquire(self, claim: Claim, now: float) -> None:
+        """Begins a claim. Claims of one name and owner share the hold."""
+        if not self.holds and not self.online:
+            self.cut_since = now
+        hold = self.holds.setdefault((claim.name, claim.owner), Hold(claim.name, claim.owner))
+        claim.hold = hold
+        hold.waiting.append(claim)
+        if hold.users:
+            self._give(hold)
+        elif hold.token is None and not hold.asked:
+            self._ask(hold, now)
+        self._rouse(now + (LOOK if claim.alive or not self.online else SILENCE))
+        if claim.until is not None:
+            self._rouse(claim.until)
+
+    def release(self, claim: Claim, now: float, freed: Optional[Callable[[], None]] = None) -> None:
+        """Ends a claim, whatever its state is. `freed` is called when the daemon has answered, or cannot."""
+        claim.freed = freed
+        hold, was = claim.hold, claim.state
+        claim.state = "over"
+        if hold is None or was == "over":
+            self._freed(claim)
+            return
+        if was == "held":
+            hold.users.remove(claim)
+        else:
+            first = hold.waiting[0] is claim
+            hold.waiting.remove(claim)
+            if first and hold.asked:
+                self._send(now, ["CANCEL", hold.asked], _ignore)
+                hold.cancelled.append(hold.asked)
+                hold.asked = ""
+                if hold.waiting:
+                    self._ask(hold, now)
+        if hold.users or hold.waiting:
+            self._freed(claim)
+        else:
+            hold.freed.append(claim)
+            self._settle(hold, now)
+
+    def command(self, claim: Claim, words: Sequence[str], now: float, answered: Callable[[Any], None]) -> None:
+        """Sends EXTEND or DOWNGRADE for a held claim. `answered` gets the number, or the error to raise."""
+        hold = claim.hold
+        token = claim.token
+
+        def handler(value: Any, then: float) -> None:
+            if value is CUT:
+                value = DaemonUnreachable("the connection was lost before the answer")
+            elif isinstance(value, Failure):
+                lost = value[0] in ("LOST", "NOTHELD")
+                value = self._loss(claim, value) if lost else LockRefused(*value)
+                if lost and hold is not None and hold.token == token:
+                    self._lose(hold, value, then)
+            elif hold is not None and hold.token == token and words[0] == "EXTEND":
+                self._told(hold, now, value)
+            self.calls.append(lambda: answered(value))
+
+        if claim.state != "held":
+            self.calls.append(lambda: answered(claim.error or RuntimeError("the lock is not held")))
+            return
+        self._send(now, [words[0], claim.name, *words[1:], "OWNER", claim.owner], handler)
+
+    def tick(self, now: float) -> None:
+        """Does what is due. `wake` says when it has to be called again."""
+        self.wake = math.inf
+        for hold in list(self.holds.values()):
+            for claim in hold.users + hold.waiting:
+                if claim.alive is not None and not claim.alive():
+                    self.release(claim, now)
+                elif claim.alive is not None:
+                    self._rouse(now + LOOK)
+            for claim in list(hold.waiting):
+                self._tick_waiting(hold, claim, now)
+            if hold.users:
+                self._tick_held(hold, now)
+        if self.online and self.tcp and (self.holds or self._handlers):
+            self._tick_silence(now)
+
+    def _tick_waiting(self, hold: Hold, claim: Claim, now: float) -> None:
+        end = math.inf if claim.until is None else claim.until + (SLACK if self.online else 0)
+        why: HoldfastError = DaemonUnreachable("the daemon does not answer") if self.online else self.cut_why
+        if not self.online:
+            end = min(end, max(self.cut_since, claim.since) + claim.patience)
+        elif hold.trouble is not None:
+            why = hold.trouble[1]
+            end = min(end, hold.trouble[0] + claim.patience)
+            if now < end and not hold.asked:
+                self._ask(hold, now)
+            self._rouse(now + RETRY)
+        if now >= end:
+            self._fail(claim, why, now)
+        else:
+            self._rouse(end)
+
+    def _tick_held(self, hold: Hold, now: float) -> None:
+        if now >= hold.deadline:
+            lease = "LEASE" in hold.users[0].words
+            self._lose(hold, LockLost(
+                hold.name, hold.token, "lease" if lease else "unreachable", "its lease is over" if lease else
+                "the daemon did not answer before the told deadline (%s)" % self.cut_why), now)
+            return
+        if self.online and not hold.checking and now >= hold.check_at:
+            self._check(hold, now)
+        self._rouse(hold.deadline if hold.checking or not self.online else min(hold.check_at, hold.deadline))
+
+    def _tick_silence(self, now: float) -> None:
+        if self._handlers and now >= max(self._handlers[0][1], self._heard) + SILENCE:
+            self.stalled = True
+            self.cut_why = DaemonUnreachable("no answer for %g s" % SILENCE)
+        elif not self._handlers and now >= self._heard + SILENCE:
+            self._send(now, ["PING"], _ignore)
+        self._rouse(now + SILENCE / 5)
+
+    # --- a hold -----------------------------------------------------------------------------------------------------
+
+    def _ask(self, hold: Hold, now: float) -> None:
+        hold.asked = "%d" % next(self._ids)
+        self._lock(hold, now)
+
+    def _lock(self, hold: Hold, now: float) -> None:
+        """Sends LOCK for the first claim that waits; after a cut again with the same id, which keeps its place."""
+        claim, asked = hold.waiting[0], hold.asked
+        words = ["LOCK", hold.name, *claim.words, "OWNER", hold.owner, "ASYNC", asked]
+        if claim.until is not None:
+            words += ["WAIT", _ms(max(0.0, claim.until - now))]
+        self._send(now, words, lambda value, then: self._locked(hold, asked, value, then))
+
+    def _locked(self, hold: Hold, asked: str, value: Any, now: float) -> None:
+        if value is CUT or value == "QUEUED" or hold.asked != asked:
+            return
+        if isinstance(value, int):
+            self._granted(hold, value, now)
+            return
+        hold.asked = ""
+        claim = hold.waiting[0]
+        if value is None:
+            self._fail(claim, LockTimeout("%r is held by another locker, also after %g s" % (claim.name, claim.wait))
+                       if claim.wait else LockBusy("%r is held by another locker" % claim.name), now)
+        elif value[0] == "LOST":
+            self._ask(hold, now)  # an earlier loss, which the session had not been told
+        elif value[0] == "DRAINING" or (value[0] == "ERR" and hold.trouble is None and claim.since < self.cut_since):
+            # The daemon ends, and another begins; or it has not noticed yet that the old connection is gone, whose
+            # LOCK has this id.
+            hold.trouble = hold.trouble or (now, LockRefused(*value))
+            self._rouse(now + RETRY)
+        else:
+            self._fail(claim, LockRefused(*value), now)
+
+    def _granted(self, hold: Hold, token: int, now: float) -> None:
+        hold.asked, hold.token, hold.trouble = "", token, None
+        self._check(hold, now)
+
+    def _check(self, hold: Hold, now: float) -> None:
+        token = hold.token
+        hold.checking = True
+        self._send(now, ["CHECK", hold.name, "OWNER", hold.owner, "TOKEN", str(token)],
+                   lambda value, _then: self._checked(hold, token, now, value, _then))
+
+    def _checked(self, hold: Hold, token: Optional[int], sent: float, value: Any, now: float) -> None:
+        if hold.token != token or value is CUT:
+            return
+        hold.checking = False
+        if isinstance(value, int):
+            self._told(hold, sent, value)
+            self._give(hold)
+        elif hold.users or hold.waiting:
+            self._lose(hold, self._loss((hold.users or hold.waiting)[0], value), now)
+
+    def _told(self, hold: Hold, sent: float, ms: int) -> None:
+        hold.deadline = sent + ms / 1000
+        hold.check_at = sent + max(0.02, ms / 3000)
+        self._rouse(hold.check_at)
+
+    def _give(self, hold: Hold) -> None:
+        for claim in hold.waiting:
+            claim.state, claim.token = "held", hold.token
+            self.calls.append(claim.settled)
+        hold.users += hold.waiting
+        hold.waiting = []
+
+    def _fail(self, claim: Claim, error: HoldfastError, now: float) -> None:
+        claim.error = error
+        self.release(claim, now)
+        self.calls.append(claim.settled)
+
+    def _loss(self, claim: Claim, value: Any) -> LockLost:
+        hold = claim.hold
+        token = hold.token if hold else None
+        if isinstance(value, Failure) and value[0] == "LOST":
+            return LockLost(claim.name, token, value[1].partition(" ")[0], value[1])
+        return LockLost(claim.name, token, "session", "the daemon does not know this hold any more")
+
+    def _lose(self, hold: Hold, error: LockLost, now: float) -> None:
+        claims = hold.users + hold.waiting
+        for claim in claims:
+            self.calls.append(claim.lost if claim.state == "held" else claim.settled)
+            claim.state, claim.error = "over", error
+        hold.users, hold.waiting = [], []
+        self._settle(hold, now)
+
+    def _settle(self, hold: Hold, now: float) -> None:
+        if not hold.users and not hold.waiting:
+            hold.token, hold.asked = None, ""
+            self._end(hold, now)
+
+    def _end(self, hold: Hold, now: float) -> None:
+        """Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so until none is left."""
+        hold.ending += 1
+        self._send(now, ["UNLOCK", hold.name, "OWNER", hold.owner], lambda value, then: self._ended(hold, value, then))
+
+    def _ended(self, hold: Hold, value: Any, now: float) -> None:
+        for claim in hold.freed:
+            if isinstance(value, Failure) and value[0] == "LOST" and claim.error is None and claim.token is not None:
+                claim.error = self._loss(claim, value)
+            self._freed(claim)
+        hold.freed = []
+        hold.ending -= 1
+        if value is CUT or hold.users or hold.waiting or hold.ending:
+            return  # after a cut it is sent again over the next connection
+        if isinstance(value, int) and value > 0:
+            self._end(hold, now)
+        else:
+            self.holds.pop((hold.name, hold.owner), None)
+
+    def _freed(self, claim: Claim) -> None:
+        if claim.freed is not None:
+            self.calls.append(claim.freed)
+            claim.freed = None
+
+    def _pushed(self, push: Push, now: float) -> None:
+        if push[0] == "lost":
+            hold = self.holds.get((push[1], push[2]))
+            if hold is not None and hold.token == push[3]:
+                self._lose(hold, self._loss(hold.users[0] if hold.users else hold.waiting[0],
+                                            Failure(("LOST", push[4]))), now)
+            return
+        for hold in [hold for hold in self.holds.values() if hold.asked == push[1]]:
+            if push[0] == "grant":
+                self._granted(hold, push[2], now)
+            elif push[0] == "failed":
+                self._locked(hold, push[1], Failure((push[2], push[3])) if push[2] else None, now)
+
+    def _rouse(self, at: float) -> None:
+        self.wake = min(self.wake, at)
+
+
+def _ignore(_value: Any, _now: float) -> None:
+    return None
+
+
+def _ms(seconds: float) -> str:
+    return str(math.ceil(seconds * 1000))

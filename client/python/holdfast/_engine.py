@@ -1,0 +1,289 @@
+"""engine: the connection of this process to one daemon, and the thread that serves it.
+
+One engine serves every lock of the process at its address, from all threads and event loops. Its thread owns the core;
+callers put what they want into an inbox, so a KeyboardInterrupt in a caller leaves nothing half done. It connects when
+it is needed, and ends IDLE seconds after the last hold. It never outlives a fork: in a child the parent's socket is
+closed without a word, and the child's first lock makes an engine of its own.
+"""
+
+import array
+import atexit
+import math
+import os
+import queue
+import select
+import socket
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
+
+from ._address import Address
+from ._core import Claim, Core, encode
+from ._errors import DaemonUnreachable, HoldfastError
+
+IDLE = 30.0
+BACKOFF = (0.01, 0.25)  # seconds between attempts to connect: the first, the longest
+CONNECT = 3.0  # seconds for one attempt
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+_making = threading.Lock()  # descriptors are being made: no fork meanwhile
+_registry_mutex = threading.Lock()
+_registry: Dict[Address, "Engine"] = {}
+
+
+def now() -> float:
+    """Seconds of the clock that goes on while the host sleeps."""
+    return time.clock_gettime(_CLOCK)
+
+
+def engine_for(address: Address, grace: float) -> "Engine":
+    """The engine of this process for this address. The longest grace that was asked for counts from the next connection."""
+    with _registry_mutex:
+        if address not in _registry:
+            _registry[address] = Engine(address, grace)
+        engine = _registry[address]
+        engine.core.grace = max(engine.core.grace, grace)
+        return engine
+
+
+class Engine:
+    """Drives a core: connects, sends, receives, and calls what the core wants to be called."""
+
+    def __init__(self, address: Address, grace: float) -> None:
+        self.address, self.pid = address, os.getpid()
+        program = "".join(c if 32 < ord(c) < 127 else "_" for c in os.path.basename(sys.argv[0] or "python"))
+        self.core = Core(address.user, address.password, "%s@%s" % (program[:64], socket.gethostname()[:60]),
+                         grace, not address.path)
+        self._inbox: "queue.SimpleQueue[Callable[[], None]]" = queue.SimpleQueue()
+        self._socket: Optional[socket.socket] = None
+        self._thread: Optional[threading.Thread] = None
+        self._thread_mutex = threading.Lock()
+        with _making:
+            self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_read, False)
+        os.set_blocking(self._wake_write, False)
+
+    # --- for callers, from any thread -------------------------------------------------------------------------------
+
+    def acquire(self, claim: Claim) -> None:
+        """Begins a claim. Its callbacks come from the engine's thread."""
+        self._do(lambda: self.core.acquire(claim, now()))
+
+    def release(self, claim: Claim, freed: Optional[Callable[[], None]] = None) -> None:
+        """Ends a claim in any state."""
+        self._do(lambda: self.core.release(claim, now(), freed))
+
+    def command(self, claim: Claim, words: Sequence[str], answered: Callable[[Any], None]) -> None:
+        """See Core.command."""
+        self._do(lambda: self.core.command(claim, words, now(), answered))
+
+    @property
+    def foreign(self) -> bool:
+        """Whether this process is a forked child of the one that the engine belongs to."""
+        return self.pid != os.getpid()
+
+    def _do(self, action: Callable[[], None]) -> None:
+        if self.foreign:
+            raise RuntimeError("this lock belongs to the parent process: make a new one in the child")
+        self._inbox.put(action)
+        with self._thread_mutex:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="holdfast", daemon=True)
+                self._thread.start()
+        try:
+            os.write(self._wake_write, b"w")
+        except BlockingIOError:
+            pass
+
+    # --- the thread -------------------------------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        pause, idle_at, retry_at = BACKOFF[0], math.inf, 0.0
+        while True:
+            self._take()
+            moment = now()
+            if moment >= self.core.wake:
+                self.core.tick(moment)
+            self._flush()
+            if self.core.stalled:
+                self._drop(self.core.cut_why)
+            if self.core.calls:
+                self._tell()
+                continue
+            until = self.core.wake
+            if self.core.holds:
+                idle_at = math.inf
+                if self._socket is None and moment >= retry_at:
+                    pause = BACKOFF[0] if self._connect() else min(2 * pause, BACKOFF[1])
+                    retry_at = now() + pause
+                    continue
+                until = min(until, retry_at) if self._socket is None else until
+            else:
+                until = idle_at = min(idle_at, moment + IDLE)
+                if moment >= idle_at and self._end():
+                    return
+            self._wait(until - moment)
+
+    def _take(self) -> None:
+        while True:
+            try:
+                action = self._inbox.get_nowait()
+            except queue.Empty:
+                return
+            action()
+
+    def _tell(self) -> None:
+        calls, self.core.calls = self.core.calls, []
+        for call in calls:
+            call()
+
+    def _wait(self, seconds: float) -> None:
+        """Until the daemon says something, a caller wants something, or the time is over."""
+        poll = select.poll()  # select() knows 1024 descriptors only
+        poll.register(self._wake_read, select.POLLIN)
+        connection = self._socket
+        if connection is not None:
+            poll.register(connection, select.POLLIN | (select.POLLOUT if self.core.output else 0))
+        ready = dict(poll.poll(None if seconds == math.inf else max(0, math.ceil(seconds * 1000))))
+        if self._wake_read in ready:
+            try:
+                os.read(self._wake_read, 4096)
+            except BlockingIOError:
+                pass
+        if connection is not None and connection.fileno() in ready:
+            self._receive(connection)
+
+    def _receive(self, connection: socket.socket) -> None:
+        try:
+            data = connection.recv(1 << 16)
+            if not data:
+                raise ConnectionError("the daemon closed the connection")
+            self.core.receive(data, now())
+        except BlockingIOError:
+            pass
+        except (OSError, ValueError, HoldfastError) as error:
+            self._drop(self._unreachable(error))
+
+    def _flush(self) -> None:
+        if self._socket is not None and self.core.output:
+            try:
+                del self.core.output[:self._socket.send(self.core.output)]
+            except BlockingIOError:
+                pass
+            except OSError:
+                self.core.output.clear()  # the end of the connection is read next
+
+    def _connect(self) -> bool:
+        try:
+            for family, place in self._places():
+                with _making:
+                    self._socket = socket.socket(family, socket.SOCK_STREAM)
+                try:
+                    self._socket.settimeout(CONNECT)
+                    self._socket.connect(place)
+                    self._greet(self._socket)
+                    return True
+                except OSError as error:
+                    self._drop(self._unreachable(error))
+        except OSError as error:
+            self._drop(self._unreachable(error))
+        return False
+
+    def _places(self) -> List[Tuple[int, Any]]:
+        if self.address.path:
+            return [(socket.AF_UNIX, self.address.path)]
+        found = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
+        return [(family, place) for family, _, _, _, place in found]
+
+    def _greet(self, connection: socket.socket) -> None:
+        if not self.address.path:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        pidfd = self._pidfd() if self.address.path else -1
+        try:
+            first, second = self.core.connected(now(), pidfd >= 0)
+            connection.sendall(first)
+            if pidfd >= 0:
+                rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [pidfd]))]
+                second = second[connection.sendmsg([second], rights):]
+            connection.sendall(second)
+            connection.setblocking(False)
+        finally:
+            if pidfd >= 0:
+                os.close(pidfd)
+
+    def _pidfd(self) -> int:
+        try:
+            return os.pidfd_open(self.pid)
+        except (AttributeError, OSError):  # not Linux, an old kernel, or not permitted here
+            return -1
+
+    def _unreachable(self, error: Exception) -> DaemonUnreachable:
+        return DaemonUnreachable("holdfastd at %s: %s" % (self.address, error))
+
+    def _drop(self, why: HoldfastError) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        self.core.cut(now(), why)
+
+    # --- the end ----------------------------------------------------------------------------------------------------
+
+    def _end(self) -> bool:
+        """Ends the thread, unless a caller wants something."""
+        with self._thread_mutex:
+            if not self._inbox.empty():
+                return False
+            self._goodbye()
+            self._thread = None
+            return True
+
+    def _goodbye(self) -> None:
+        if self._socket is not None and not self.core.holds:
+            try:
+                self._socket.send(encode(["QUIT"]))
+            except OSError:
+                pass
+            self._socket.close()
+            self._socket = None
+            self.core.ended()
+
+    def exit(self) -> None:
+        """At the end of the process: ends the session if nothing is held. What is held ends with the process, not before."""
+        if self._thread is not None:
+            done = threading.Event()
+            self._do(self._goodbye)
+            self._do(done.set)
+            done.wait(1)
+
+    def forked(self) -> None:
+        """In the child: lets go of the parent's descriptors, without a word to the daemon."""
+        if self._socket is not None:
+            self._socket.close()
+        os.close(self._wake_read)
+        os.close(self._wake_write)
+
+
+def _before_fork() -> None:
+    _making.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    _making.release()
+
+
+def _after_fork_in_child() -> None:
+    global _making, _registry_mutex
+    _making, _registry_mutex = threading.Lock(), threading.Lock()
+    for engine in list(_registry.values()):
+        engine.forked()
+    _registry.clear()
+
+
+def _at_exit() -> None:
+    for engine in list(_registry.values()):
+        engine.exit()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+atexit.register(_at_exit)

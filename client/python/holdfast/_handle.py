@@ -1,0 +1,158 @@
+"""handle: what a sync and an asyncio lock have in common."""
+
+import os
+import warnings
+from typing import Callable, Iterable, List, Optional
+
+from ._address import choose, parse
+from ._core import Claim
+from ._engine import Engine, engine_for, now
+from ._errors import LockLost
+
+class Place:
+    """A daemon's address and how patient its clients are."""
+
+    def __init__(self, url: Optional[str] = None, *, connect_timeout: float = 5.0, grace: float = 10.0) -> None:
+        """url: a path, `unix:PATH`, `host:port` or `redis://user:password@host:port`. Without it, as for the program
+        `holdfast`: $HOLDFAST_URL, else the user's own daemon, else /run/holdfast/holdfast.sock. connect_timeout:
+        seconds for which the daemon may be away while a lock is acquired. grace: seconds for which the daemon keeps
+        locks and places in the queue when the connection is cut. ValueError: the url is none."""
+        self._address = parse(url) if url is not None else None
+        self.connect_timeout, self.grace = connect_timeout, grace
+
+    def engine(self) -> Engine:
+        """The engine of this process for this address."""
+        return engine_for(self._address or choose(), self.grace)
+
+
+class Handle:
+    """A lock and what it is worth. Made by a client; one hold at a time."""
+
+    def __init__(self, place: Place, name: str, *, wait: Optional[float] = None, shared: bool = False,
+                 limit: Optional[int] = None, permits: int = 1, lease: Optional[float] = None,
+                 max_hold: Optional[float] = None, owner: Optional[str] = None, why: Optional[str] = None,
+                 on_lost: Optional[Callable[[LockLost], object]] = None) -> None:
+        if shared and limit is not None:
+            raise ValueError("a lock is shared, or has a limit, not both")
+        for seconds in (wait, lease, max_hold):
+            if seconds is not None and not 0 <= seconds < 31536000:
+                raise ValueError("seconds from 0 to a year are needed, not %r" % seconds)
+        self.name = name
+        self.place, self.wait, self.owner, self.on_lost = place, wait, owner, on_lost
+        self.words: List[str] = ["SHARED"] if shared else []
+        if limit is not None:
+            self.words += ["LIMIT", str(limit), "PERMITS", str(permits)]
+        for word, time in (("LEASE", lease), ("MAXHOLD", max_hold)):
+            if time is not None:
+                self.words += [word, str(int(time * 1000) or 1)]
+        if why is not None:
+            self.words += ["WHY", why]
+        self._engine: Optional[Engine] = None
+        self._claim: Optional[Claim] = None
+
+    @property
+    def token(self) -> int:
+        """The fencing token: each grant of the name has a greater one. RuntimeError before the lock was acquired."""
+        if self._claim is None or self._claim.token is None:
+            raise RuntimeError("the lock %r was not acquired" % self.name)
+        return self._claim.token
+
+    def valid_for(self) -> float:
+        """Seconds for which the lock is surely held, counted from now, without asking the daemon; 0: it is not. The
+        daemon renews it, so the value is refreshed all the time."""
+        claim = self._claim
+        if claim is None or claim.state != "held" or claim.hold is None or self._foreign():
+            return 0.0
+        return max(0.0, claim.hold.deadline - now())
+
+    @property
+    def held(self) -> bool:
+        """Whether the lock is surely held now."""
+        return self.valid_for() > 0
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lock was acquired, not released, and is not surely held now."""
+        return self._claim is not None and self._claim.token is not None and not self.held
+
+    def raise_if_lost(self) -> None:
+        """Raises LockLost if `lost` is true. It asks nobody, so a loop may call it at each step."""
+        if self.lost:
+            raise self._loss()
+
+    def _loss(self) -> LockLost:
+        claim = self._claim
+        if claim is not None and isinstance(claim.error, LockLost):
+            return claim.error
+        token = claim.token if claim else None
+        if self._foreign():
+            return LockLost(self.name, token, "forked", "it belongs to the parent process")
+        return LockLost(self.name, token, "unreachable", "the daemon did not answer before the told deadline")
+
+    def _foreign(self) -> bool:
+        return self._engine is not None and self._engine.foreign
+
+    def _begin(self, settled: Callable[[], None], lost: Callable[[], None], wait: Optional[float],
+               alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
+        """Sends the request."""
+        if self._claim is not None and not self._foreign():
+            raise RuntimeError("this object has the lock %r, or waits for it: make one for each hold" % self.name)
+        self._engine = self.place.engine()
+        owner = self.owner if self.owner is not None else os.urandom(8).hex()
+        self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive)
+        self._engine.acquire(self._claim)
+        return self._engine, self._claim
+
+    def _finish(self) -> Optional[Claim]:
+        """Takes the claim away: it is over, or will be released by the caller. RuntimeError: there is none."""
+        claim, self._claim = self._claim, None
+        if claim is None:
+            raise RuntimeError("the lock %r is not held" % self.name)
+        return None if self._foreign() else claim
+
+    def __del__(self) -> None:
+        claim = getattr(self, "_claim", None)
+        if claim is not None and self._engine is not None and not self._foreign():
+            if claim.state != "over":
+                warnings.warn("the lock %r was not released" % self.name, ResourceWarning, stacklevel=2)
+            self._engine.release(claim)
+
+
+class MultiHandle:
+    """Several locks, all or none."""
+
+    def __init__(self, handles: Iterable[Handle]) -> None:
+        # In the order of MLOCK: so two of these, or of a program in another language, never wait for each other.
+        self.handles = sorted(handles, key=lambda handle: handle.name.encode())
+        names = [handle.name for handle in self.handles]
+        if not names or len(set(names)) < len(names):
+            raise ValueError("one or more different names are needed")
+
+    @property
+    def tokens(self) -> "dict[str, int]":
+        """The fencing token of each name."""
+        return {handle.name: handle.token for handle in self.handles}
+
+    def valid_for(self) -> float:
+        """Seconds for which all of them are surely held."""
+        return min(handle.valid_for() for handle in self.handles)
+
+    @property
+    def lost(self) -> bool:
+        """Whether any of them is lost."""
+        return any(handle.lost for handle in self.handles)
+
+    def raise_if_lost(self) -> None:
+        """Raises LockLost for the first that is lost."""
+        for handle in self.handles:
+            handle.raise_if_lost()
+
+
+def ms(seconds: float) -> str:
+    """Whole milliseconds, for a request."""
+    return str(int(seconds * 1000))
+
+
+def left(until: Optional[float]) -> Optional[float]:
+    """Seconds until then."""
+    return None if until is None else max(0.0, until - now())

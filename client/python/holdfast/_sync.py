@@ -1,0 +1,210 @@
+"""sync: locks for threads."""
+
+import logging
+import queue
+import signal
+import threading
+import weakref
+from types import TracebackType
+from typing import Any, Callable, Iterable, List, Optional, Type
+
+from ._engine import now
+from ._errors import HoldfastError, LockLost
+from ._handle import Handle, MultiHandle, Place, left, ms
+
+log = logging.getLogger("holdfast")
+
+
+class Lock(Handle):
+    """A lock for a thread; made by `holdfast.lock()` or `Client.lock()`. `with` acquires and releases it."""
+
+    def __init__(self, place: Place, name: str, *, interrupt: bool = False, **options: Any) -> None:
+        super().__init__(place, name, **options)
+        self._interrupt = interrupt
+        self._interrupts = False  # a signal is about to be sent
+        self._interrupted = threading.Event()  # it is sent
+
+    def acquire(self) -> int:
+        """Waits for the lock and returns its fencing token.
+
+        LockBusy or its subclass LockTimeout: another locker has it. DaemonUnreachable: no daemon for
+        `connect_timeout` seconds. LockRefused: the daemon says why. RuntimeError: this object has it already. After
+        any exception, KeyboardInterrupt too, nothing is held and nothing waits.
+        """
+        return self._acquire(self.wait)
+
+    def _acquire(self, wait: Optional[float]) -> int:
+        if self._interrupt and threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("interrupt=True is for the main thread")
+        settled = threading.Event()
+        self._interrupts = False
+        self._interrupted.clear()
+        itself = weakref.ref(self)
+        try:
+            _, claim = self._begin(settled.set, lambda: _tell(itself), wait)
+            settled.wait()
+            if claim.error is not None:
+                raise claim.error
+            return self.token
+        except BaseException:
+            claim_now, self._claim = self._claim, None
+            if claim_now is not None and self._engine is not None:
+                self._engine.release(claim_now)
+            raise
+
+    def release(self) -> None:
+        """Gives the lock back. LockLost: it was lost before, and what was done under it may have collided. If the
+        daemon is away, the lock is given back when it returns, and this does not wait for that."""
+        claim = self._finish()
+        if claim is None or self._engine is None:
+            return
+        freed = threading.Event()
+        if claim.state == "held":
+            self._engine.release(claim, freed.set)
+            freed.wait(self.place.connect_timeout)
+        if isinstance(claim.error, LockLost):
+            raise claim.error
+
+    def extend(self, seconds: float) -> float:
+        """Lets a lock with a `lease` end so many seconds from now. Returns the seconds for which it is surely held.
+        LockLost, LockRefused (it has no lease), DaemonUnreachable (the answer was lost: it may be called again)."""
+        return self._command(["EXTEND", ms(seconds)]) / 1000
+
+    def downgrade(self) -> None:
+        """Makes an exclusive lock a shared one, without a moment in between. Errors as of extend()."""
+        self._command(["DOWNGRADE"])
+
+    def _command(self, words: List[str]) -> int:
+        if self._claim is None or self._engine is None:
+            raise RuntimeError("the lock %r is not held" % self.name)
+        answers: "queue.SimpleQueue[Any]" = queue.SimpleQueue()
+        self._engine.command(self._claim, words, answers.put)
+        while True:
+            try:
+                answer = answers.get(timeout=1.0)
+                break
+            except queue.Empty:
+                self.raise_if_lost()
+        if isinstance(answer, Exception):
+            raise answer
+        return int(answer)
+
+    def _told(self) -> None:
+        """In the engine's thread: the lock was lost."""
+        loss = self._loss()
+        if self._interrupt:
+            main = threading.main_thread().ident
+            if main is not None:
+                self._interrupts = True
+                signal.pthread_kill(main, signal.SIGINT)
+            self._interrupted.set()
+        if self.on_lost is not None:
+            try:
+                self.on_lost(loss)
+            except Exception:
+                log.exception("on_lost of the lock %r", self.name)
+
+    def __enter__(self) -> "Lock":
+        self.acquire()
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        interrupted = kind is KeyboardInterrupt
+        if self._interrupt and self.lost and not interrupted and not self._foreign():
+            try:
+                self._interrupted.wait(1)  # the signal is under way, and must not hit what follows
+            except KeyboardInterrupt:
+                if not self._interrupts:
+                    raise
+        try:
+            self.release()
+        except LockLost as loss:
+            if kind is None or (interrupted and self._interrupts):
+                raise loss from error
+
+
+def _tell(itself: "weakref.ref[Lock]") -> None:
+    lock = itself()
+    if lock is not None:
+        lock._told()
+
+
+class MultiLock(MultiHandle):
+    """Several locks, all or none; made by `holdfast.lock_all()`. `with` acquires and releases them."""
+
+    handles: List[Lock]  # type: ignore[assignment]
+
+    def __init__(self, locks: Iterable[Lock], wait: Optional[float]) -> None:
+        super().__init__(locks)
+        self.wait = wait
+
+    def acquire(self) -> "dict[str, int]":
+        """Waits for all and returns their tokens. Errors as of Lock.acquire(); after one nothing is held."""
+        until = None if self.wait is None else now() + self.wait
+        taken: List[Lock] = []
+        try:
+            for lock in self.handles:
+                lock._acquire(left(until))
+                taken.append(lock)
+            return self.tokens
+        except BaseException:
+            _release(taken)
+            raise
+
+    def release(self) -> None:
+        """Gives all back. LockLost: one of them was lost."""
+        loss = _release(self.handles)
+        if loss is not None:
+            raise loss
+
+    def __enter__(self) -> "MultiLock":
+        self.acquire()
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
+                 trace: Optional[TracebackType]) -> None:
+        loss = _release(self.handles)
+        if loss is not None and kind is None:
+            raise loss
+
+
+def _release(locks: List[Lock]) -> Optional[HoldfastError]:
+    loss: Optional[HoldfastError] = None
+    for lock in reversed(locks):
+        try:
+            lock.release()
+        except LockLost as error:
+            loss = error
+    return loss
+
+
+class Client(Place):
+    """Locks of one daemon. It has nothing to close: a process has one connection to each daemon, which is made when it is
+    needed, and closed half a minute after the last lock."""
+
+    def lock(self, name: str, *, wait: Optional[float] = None, shared: bool = False, limit: Optional[int] = None,
+             permits: int = 1, lease: Optional[float] = None, max_hold: Optional[float] = None,
+             owner: Optional[str] = None, why: Optional[str] = None,
+             on_lost: Optional[Callable[[LockLost], object]] = None, interrupt: bool = False) -> Lock:
+        """A lock, not acquired yet: use it in `with`, or call acquire() and release(), which have the daemon's errors.
+
+        name: 1 to 512 bytes without spaces. wait: seconds to wait at most; 0 tries once, None waits as long as the
+        daemon's rule for the name says, for ever if there is none. shared: for reading, beside other readers. limit: the
+        name is a semaphore of so many permits, of which this takes `permits`. lease: seconds after which it ends by
+        itself; without it the daemon renews it. max_hold: seconds it may be held in all. owner: locks of this process
+        with the same name and owner are one hold (re-entry). why: a remark for `holdfast ls`. on_lost: is called with
+        the LockLost in a thread of this package, as soon as the lock is lost; keep it short. interrupt: a loss
+        interrupts the main thread, also out of a blocking call, and `with` raises LockLost. ValueError: an option or
+        $HOLDFAST_URL is wrong.
+        """
+        return Lock(self, name, wait=wait, shared=shared, limit=limit, permits=permits, lease=lease, max_hold=max_hold,
+                    owner=owner, why=why, on_lost=on_lost, interrupt=interrupt)
+
+    def lock_all(self, names: Iterable[str], *, wait: Optional[float] = None, shared: bool = False,
+                 max_hold: Optional[float] = None, why: Optional[str] = None,
+                 on_lost: Optional[Callable[[LockLost], object]] = None) -> MultiLock:
+        """Exclusive or shared locks of several names, all or none; they cannot wait for each other in a circle. wait:
+        seconds for all together. Other options as of lock()."""
+        return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost)
+                          for name in names], wait)
