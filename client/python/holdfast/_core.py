@@ -129,7 +129,8 @@ class Core:
         self.output = bytearray()
         self.calls: List[Callable[[], None]] = []
         self.wake = math.inf
-        self.online = False
+        self.online = False  # there is a connection
+        self.greeted = False  # and a daemon has answered there
         self.cut_since = 0.0
         self.cut_why: HoldfastError = DaemonUnreachable("not connected yet")
         self.stalled = False  # the connection has to be closed: no answer comes
@@ -146,7 +147,7 @@ class Core:
         """The first bytes of a new connection. The second part begins with SESSION BIND if bind, and is sent with a pidfd."""
         self.online, self.stalled, self._input, self._heard = True, False, b"", now
         hello = ["HELLO", "3"] + (["AUTH", *self.login] if self.login else []) + ["SETNAME", self.title]
-        self._send(now, hello, self._greeted)
+        self._send(now, hello, self._hello)
         if self._secret is not None:
             # Other connections of the process may be in a bound session: RESUME would close them.
             self._send(now, ["SESSION", "JOIN" if self._bound else "RESUME", self._secret], self._resumed)
@@ -170,23 +171,23 @@ class Core:
         second, self.output = bytes(self.output), bytearray()
         return first, second
 
-    def cut(self, now: float, why: HoldfastError) -> None:
-        """The connection is lost, or could not be made."""
-        if self.online:
+    def cut(self, now: float, why: HoldfastError, failed: bool = False) -> None:
+        """The connection is lost, or failed: it could not be made."""
+        if self.greeted:
             self.cut_since = now
-        self.online, self.stalled, self.cut_why = False, False, why
+        self.online, self.greeted, self.stalled, self.cut_why = False, False, False, why
         self.output.clear()
         handlers, self._handlers = self._handlers, deque()
         for handler, _ in handlers:
             handler(CUT, now)
         for claim in [claim for hold in self.holds.values() for claim in hold.waiting]:
-            if claim.until is not None and claim.until <= now:
+            if failed and claim.until is not None and claim.until <= now:
                 self._fail(claim, why, now)
         self.wake = now
 
     def ended(self) -> None:
         """The session was ended by a QUIT: the next connection begins another one."""
-        self.online, self._secret, self._bound = False, None, False
+        self.online, self.greeted, self._secret, self._bound = False, False, None, False
         self.output.clear()
         self._handlers.clear()
 
@@ -213,7 +214,8 @@ class Core:
         else:
             handler(CUT, now)
 
-    def _greeted(self, value: Any, now: float) -> None:
+    def _hello(self, value: Any, now: float) -> None:
+        self.greeted = not isinstance(value, (Failure, Cut))
         if isinstance(value, Failure):
             self.stalled = True
             self.cut_why = LockRefused(*value)
@@ -236,8 +238,6 @@ class Core:
 
     def acquire(self, claim: Claim, now: float) -> None:
         """Begins a claim. Claims of one name and owner share the hold."""
-        if not self.holds and not self.online:
-            self.cut_since = now
         hold = self.holds.setdefault((claim.name, claim.owner), Hold(claim.name, claim.owner))
         claim.hold = hold
         hold.waiting.append(claim)
@@ -245,7 +245,7 @@ class Core:
             self._give(hold)
         elif hold.token is None and not hold.asked:
             self._ask(hold, now)
-        self._rouse(now + (LOOK if claim.alive or not self.online else SILENCE))
+        self._rouse(now + (LOOK if claim.alive or not self.greeted else SILENCE))
         if claim.until is not None:
             self._rouse(claim.until)
 
@@ -313,9 +313,9 @@ class Core:
             self._tick_silence(now)
 
     def _tick_waiting(self, hold: Hold, claim: Claim, now: float) -> None:
-        end = math.inf if claim.until is None else claim.until + (SLACK if self.online else 0)
+        end = math.inf if claim.until is None else claim.until + SLACK
         why: HoldfastError = DaemonUnreachable("the daemon does not answer") if self.online else self.cut_why
-        if not self.online:
+        if not self.greeted:
             end = min(end, max(self.cut_since, claim.since) + claim.patience)
         elif hold.trouble is not None:
             why = hold.trouble[1]

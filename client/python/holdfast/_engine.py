@@ -182,12 +182,13 @@ class Engine:
                 try:
                     self._socket.settimeout(CONNECT)
                     self._socket.connect(place)
-                    self._greet(self._socket)
-                    return True
                 except OSError as error:
-                    self._drop(self._unreachable(error))
+                    self._drop(self._unreachable(error), failed=True)
+                    continue
+                self._greet(self._socket)
+                return True
         except OSError as error:
-            self._drop(self._unreachable(error))
+            self._drop(self._unreachable(error), failed=self._socket is None)
         return False
 
     def _places(self) -> List[Tuple[int, Any]]:
@@ -221,11 +222,11 @@ class Engine:
     def _unreachable(self, error: Exception) -> DaemonUnreachable:
         return DaemonUnreachable("holdfastd at %s: %s" % (self.address, error))
 
-    def _drop(self, why: HoldfastError) -> None:
+    def _drop(self, why: HoldfastError, failed: bool = False) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
-        self.core.cut(now(), why)
+        self.core.cut(now(), why, failed)
 
     # --- the end ----------------------------------------------------------------------------------------------------
 

@@ -95,13 +95,15 @@ class Handle:
     def _begin(self, settled: Callable[[], None], lost: Callable[[], None], wait: Optional[float],
                alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
         """Sends the request."""
-        if self._claim is not None and not self._foreign():
-            raise RuntimeError("this object has the lock %r, or waits for it: make one for each hold" % self.name)
         self._engine = self.place.engine()
         owner = self.owner if self.owner is not None else os.urandom(8).hex()
         self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive)
         self._engine.acquire(self._claim)
         return self._engine, self._claim
+
+    def _check_unused(self) -> None:
+        if self._claim is not None and not self._foreign():
+            raise RuntimeError("this object has the lock %r, or waits for it: make one for each hold" % self.name)
 
     def _finish(self) -> Optional[Claim]:
         """Takes the claim away: it is over, or will be released by the caller. RuntimeError: there is none."""

@@ -34,6 +34,7 @@ class Lock(Handle):
         return self._acquire(self.wait)
 
     def _acquire(self, wait: Optional[float]) -> int:
+        self._check_unused()
         if self._interrupt and threading.current_thread() is not threading.main_thread():
             raise RuntimeError("interrupt=True is for the main thread")
         settled = threading.Event()

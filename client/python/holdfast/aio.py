@@ -48,6 +48,7 @@ class Lock(Handle):
         return await self._acquire(self.wait)
 
     async def _acquire(self, wait: Optional[float]) -> int:
+        self._check_unused()
         loop = asyncio.get_running_loop()
         settled: "asyncio.Future[None]" = loop.create_future()
         itself = weakref.ref(self)
