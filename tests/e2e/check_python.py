@@ -293,6 +293,20 @@ def test_interrupt(place):
     expect(raises(holdfast.LockLost, lambda: work(PATIENCE)).reason, "broken")
     expect_between(boottime() - started, 0, PATIENCE * 0.9)
     raises(holdfast.LockLost, lambda: work(0))
+    caught = 0
+    for number in range(200):  # the loss comes at any moment of the end of the with statement
+        try:
+            with holdfast.lock("w-%d" % number, interrupt=True) as lock:
+                admin.send("BREAK", lock.name, "TOKEN", lock.token)
+                end = boottime() + number % 20 * 0.0001
+                while boottime() < end:
+                    pass
+        except holdfast.LockLost:
+            caught += 1
+        for _ in range(1000):
+            pass
+        admin.reply()
+    harness.comment("%d of 200 were lost before their end" % caught)
     wrong = []
     thread = threading.Thread(target=lambda: wrong.append(raises(RuntimeError, holdfast.lock("b", interrupt=True).acquire)))
     thread.start()

@@ -74,6 +74,10 @@ class Engine:
         """Ends a claim in any state."""
         self._do(lambda: self.core.release(claim, now(), freed))
 
+    def forget(self, claim: Claim) -> None:
+        """The same for a finalizer, which runs anywhere: it takes no mutex. The thread runs, since it has the claim."""
+        self._post(lambda: self.core.release(claim, now()))
+
     def command(self, claim: Claim, words: Sequence[str], answered: Callable[[Any], None]) -> None:
         """See Core.command."""
         self._do(lambda: self.core.command(claim, words, now(), answered))
@@ -86,11 +90,14 @@ class Engine:
     def _do(self, action: Callable[[], None]) -> None:
         if self.foreign:
             raise RuntimeError("this lock belongs to the parent process: make a new one in the child")
-        self._inbox.put(action)
+        self._post(action)
         with self._thread_mutex:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # a KeyboardInterrupt may have come before start()
                 self._thread = threading.Thread(target=self._run, name="holdfast", daemon=True)
                 self._thread.start()
+
+    def _post(self, action: Callable[[], None]) -> None:
+        self._inbox.put(action)
         try:
             os.write(self._wake_write, b"w")
         except BlockingIOError:
@@ -253,8 +260,8 @@ class Engine:
         """At the end of the process: ends the session if nothing is held. What is held ends with the process, not before."""
         if self._thread is not None:
             done = threading.Event()
-            self._do(self._goodbye)
-            self._do(done.set)
+            self._post(self._goodbye)
+            self._post(done.set)
             done.wait(1)
 
     def forked(self) -> None:

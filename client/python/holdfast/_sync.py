@@ -4,6 +4,7 @@ import logging
 import queue
 import signal
 import threading
+import time
 import weakref
 from types import TracebackType
 from typing import Any, Callable, Iterable, List, Optional, Type
@@ -21,8 +22,8 @@ class Lock(Handle):
     def __init__(self, place: Place, name: str, *, interrupt: bool = False, **options: Any) -> None:
         super().__init__(place, name, **options)
         self._interrupt = interrupt
-        self._interrupts = False  # a signal is about to be sent
-        self._interrupted = threading.Event()  # it is sent
+        self._interrupted = False  # a signal was sent to the main thread
+        self._guard = threading.Lock()  # no signal is sent after the lock was released
 
     def acquire(self) -> int:
         """Waits for the lock and returns its fencing token.
@@ -38,8 +39,7 @@ class Lock(Handle):
         if self._interrupt and threading.current_thread() is not threading.main_thread():
             raise RuntimeError("interrupt=True is for the main thread")
         settled = threading.Event()
-        self._interrupts = False
-        self._interrupted.clear()
+        self._interrupted = False
         itself = weakref.ref(self)
         try:
             _, claim = self._begin(settled.set, lambda: _tell(itself), wait)
@@ -56,7 +56,8 @@ class Lock(Handle):
     def release(self) -> None:
         """Gives the lock back. LockLost: it was lost before, and what was done under it may have collided. If the
         daemon is away, the lock is given back when it returns, and this does not wait for that."""
-        claim = self._finish()
+        with self._guard:
+            claim = self._finish()
         if claim is None or self._engine is None:
             return
         freed = threading.Event()
@@ -92,13 +93,14 @@ class Lock(Handle):
 
     def _told(self) -> None:
         """In the engine's thread: the lock was lost."""
-        loss = self._loss()
-        if self._interrupt:
+        with self._guard:
+            loss = self._claim.error if self._claim is not None else None
+            if not isinstance(loss, LockLost):
+                return  # released meanwhile
             main = threading.main_thread().ident
-            if main is not None:
-                self._interrupts = True
+            if self._interrupt and main is not None:
+                self._interrupted = True
                 signal.pthread_kill(main, signal.SIGINT)
-            self._interrupted.set()
         if self.on_lost is not None:
             try:
                 self.on_lost(loss)
@@ -111,18 +113,21 @@ class Lock(Handle):
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
+        loss: Optional[LockLost] = None
         interrupted = kind is KeyboardInterrupt
-        if self._interrupt and self.lost and not interrupted and not self._foreign():
-            try:
-                self._interrupted.wait(1)  # the signal is under way, and must not hit what follows
-            except KeyboardInterrupt:
-                if not self._interrupts:
-                    raise
         try:
-            self.release()
-        except LockLost as loss:
-            if kind is None or (interrupted and self._interrupts):
-                raise loss from error
+            try:
+                self.release()
+            except LockLost as lost:
+                loss = lost
+            if self._interrupted and not interrupted:
+                time.sleep(0.001)  # the signal arrives here, and not in what follows
+        except KeyboardInterrupt:
+            if interrupted or not self._interrupted:
+                raise
+            loss, self._claim = loss or self._loss(), None
+        if loss is not None and (kind is None or (interrupted and self._interrupted)):
+            raise loss from error
 
 
 def _tell(itself: "weakref.ref[Lock]") -> None:

@@ -100,14 +100,15 @@ class Lock(Handle):
 
     def _told(self) -> None:
         """In the event loop: the lock was lost."""
-        if self._claim is None:
-            return
+        loss = self._claim.error if self._claim is not None else None
+        if not isinstance(loss, LockLost):
+            return  # released meanwhile
         if self._task is not None and not self._task.done():
             self._cancelled = True
             self._task.cancel()
         if self.on_lost is not None:
             try:
-                self.on_lost(self._loss())
+                self.on_lost(loss)
             except Exception:
                 log.exception("on_lost of the lock %r", self.name)
 
