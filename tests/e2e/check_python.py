@@ -279,6 +279,13 @@ def test_loss_is_never_swallowed(place):
         return raises_here.reason
     expect(asyncio.run(goes_on()), "broken")
 
+    async def many():
+        async with holdfast.aio.lock_all(["d", "e"]) as both:
+            admin("BREAK", "d", "TOKEN", both.tokens["d"])
+            await asyncio.sleep(PATIENCE)
+    expect(raises(holdfast.LockLost, lambda: asyncio.run(many())).name, "d")
+    free(daemon, "e")
+
 
 def test_interrupt(place):
     """interrupt=True ends a blocking call of the main thread, and with raises LockLost"""
@@ -583,11 +590,15 @@ def test_exit(place):
     free(daemon, "a")
     blocker = daemon.client()
     blocker("LOCK", "a")
-    process = program(place, "holdfast.lock('a').acquire()")
+    process = program(place, "try:\n    holdfast.lock('a').acquire()\nexcept KeyboardInterrupt:\n"
+                      "    print('interrupted', flush=True)\n    sys.stdin.readline()", stdin=subprocess.PIPE)
     daemon.queued("a")
     process.signal(signal.SIGINT)
-    process.wait()
-    expect("KeyboardInterrupt" in process.output.text(), True, process.output.text())
+    process.output.wait("^interrupted")
+    blocker("UNLOCK", "a")
+    free(daemon, "a")
+    process.process.stdin.close()
+    expect(process.wait(), 0, process.output.text())
 
 
 # --- threads, tasks and event loops ---------------------------------------------------------------------------------

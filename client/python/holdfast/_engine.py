@@ -71,12 +71,9 @@ class Engine:
         self._do(lambda: self.core.acquire(claim, now()))
 
     def release(self, claim: Claim, freed: Optional[Callable[[], None]] = None) -> None:
-        """Ends a claim in any state."""
-        self._do(lambda: self.core.release(claim, now(), freed))
-
-    def forget(self, claim: Claim) -> None:
-        """The same for a finalizer, which runs anywhere: it takes no mutex. The thread runs, since it has the claim."""
-        self._post(lambda: self.core.release(claim, now()))
+        """Ends a claim in any state. Finalizers call it at any moment, so it takes no mutex. The thread runs, because it
+        has the claim."""
+        self._post(lambda: self.core.release(claim, now(), freed))
 
     def command(self, claim: Claim, words: Sequence[str], answered: Callable[[Any], None]) -> None:
         """See Core.command."""

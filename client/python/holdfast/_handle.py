@@ -115,7 +115,7 @@ class Handle:
     def __del__(self) -> None:
         claim = getattr(self, "_claim", None)
         if claim is not None and claim.state != "over" and self._engine is not None and not self._foreign():
-            self._engine.forget(claim)
+            self._engine.release(claim)
             warnings.warn("the lock %r was not released" % self.name, ResourceWarning, stacklevel=2)
 
 

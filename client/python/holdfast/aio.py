@@ -118,19 +118,12 @@ class Lock(Handle):
         self._cancelled = False
         self._cancels = self._task.cancelling() if self._task and hasattr(self._task, "cancelling") else 0
 
-    async def _unwatch(self, kind: Optional[Type[BaseException]]) -> bool:
-        """Takes back a cancellation that _told() began; whether there was one and it is all that ended the task."""
+    def _unwatch(self) -> bool:
+        """Takes back the cancellation of _told(); whether there was one, and no other."""
         task, self._task = self._task, None
         if not self._cancelled or task is None:
             return False
-        alone = not hasattr(task, "uncancel") or task.uncancel() <= self._cancels
-        if kind is None or not issubclass(kind, asyncio.CancelledError):
-            try:
-                await asyncio.sleep(0)  # the cancellation that is under way arrives here
-            except asyncio.CancelledError:
-                if not alone:
-                    raise
-        return alone
+        return not hasattr(task, "uncancel") or task.uncancel() <= self._cancels
 
     async def __aenter__(self) -> "Lock":
         await self.acquire()
@@ -142,7 +135,7 @@ class Lock(Handle):
         if kind is GeneratorExit:  # the loop is gone, nothing can be awaited
             _drop([self])
             return
-        told = await self._unwatch(kind)
+        told = self._unwatch()
         try:
             await self.release()
         except LockLost as loss:
@@ -201,7 +194,7 @@ class MultiLock(MultiHandle):
         if kind is GeneratorExit:
             _drop(self.handles)
             return
-        told = [await lock._unwatch(kind) for lock in reversed(self.handles)]
+        told = [lock._unwatch() for lock in reversed(self.handles)]
         loss = await _release(self.handles)
         if loss is not None and (kind is None or (any(told) and issubclass(kind, asyncio.CancelledError))):
             raise loss from error
