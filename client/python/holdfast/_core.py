@@ -115,7 +115,8 @@ class Hold:
         self.checking = False
         self.ending = 0  # UNLOCKs that are not answered yet
         self.cancelled: List[str] = []  # ids of LOCKs that were given up, until the UNLOCK behind them is answered
-        self.trouble: Optional[Tuple[float, HoldfastError]] = None  # since when the daemon refuses for a moment, and how
+        # Since when the daemon refuses for a moment, and how.
+        self.trouble: Optional[Tuple[float, HoldfastError]] = None
         self.freed: List[Claim] = []
 
 
@@ -144,7 +145,8 @@ class Core:
     # --- the connection ---------------------------------------------------------------------------------------------
 
     def connected(self, now: float, bind: bool) -> Tuple[bytes, bytes]:
-        """The first bytes of a new connection. The second part begins with SESSION BIND if bind, and is sent with a pidfd."""
+        """The first bytes of a new connection, in two parts. If bind, the second begins with SESSION BIND, and is sent
+        with a pidfd."""
         self.online, self.stalled, self._input, self._heard = True, False, b"", now
         hello = ["HELLO", "3"] + (["AUTH", *self.login] if self.login else []) + ["SETNAME", self.title]
         self._send(now, hello, self._hello)
@@ -440,7 +442,8 @@ class Core:
             self._end(hold, now)
 
     def _end(self, hold: Hold, now: float) -> None:
-        """Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so until none is left."""
+        """Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so this is repeated
+        until none is left."""
         hold.ending += 1
         self._send(now, ["UNLOCK", hold.name, "OWNER", hold.owner], lambda value, then: self._ended(hold, value, then))
 

@@ -24,7 +24,7 @@ from ._errors import DaemonUnreachable, HoldfastError
 
 IDLE = 30.0
 BACKOFF = (0.01, 0.25)  # seconds between attempts to connect: the first, the longest
-CONNECT = 3.0  # seconds for one attempt
+CONNECT = 1.0  # seconds for one attempt, less if something is due before
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 _making = threading.Lock()  # descriptors are being made: no fork meanwhile
@@ -38,7 +38,8 @@ def now() -> float:
 
 
 def engine_for(address: Address, grace: float) -> "Engine":
-    """The engine of this process for this address. The longest grace that was asked for counts from the next connection."""
+    """The engine of this process for this address. The longest grace that was asked for counts from the next
+    connection on."""
     with _registry_mutex:
         if address not in _registry:
             _registry[address] = Engine(address, grace)
@@ -184,11 +185,12 @@ class Engine:
                 with _making:
                     self._socket = socket.socket(family, socket.SOCK_STREAM)
                 try:
-                    self._socket.settimeout(CONNECT)
+                    self._socket.settimeout(min(CONNECT, max(0.02, self.core.wake - now())))
                     self._socket.connect(place)
                 except OSError as error:
                     self._drop(self._unreachable(error), failed=True)
                     continue
+                self._socket.settimeout(CONNECT)
                 self._greet(self._socket)
                 return True
         except OSError as error:
@@ -254,7 +256,8 @@ class Engine:
             self.core.ended()
 
     def exit(self) -> None:
-        """At the end of the process: ends the session if nothing is held. What is held ends with the process, not before."""
+        """At the end of the process: ends the session if nothing is held. What is held ends with the process, and not
+        before."""
         if self._thread is not None:
             done = threading.Event()
             self._post(self._goodbye)
