@@ -58,7 +58,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house check-unit check-e2e check-layers interop rivals soak replace nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house check-unit check-e2e check-layers check-go interop rivals soak nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -193,6 +193,9 @@ MUTANT_SEEDS ?= 3000
 
 mutants: $(O)/tests/sim/holdfast-sim ## plant each bug of mutants.def in a copy of the sources; the simulator or a suite must detect it
 	@tests/sim/mutants $(MUTANT_SEEDS) $(JOBS)
+
+check-go: all ## test client/go, the module for Go programs, with Go's race detector
+	@tests/run -v -j 1 tests/interop/check-go
 
 interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped
 	@tests/interop/run

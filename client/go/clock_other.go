@@ -1,0 +1,19 @@
+//go:build !linux
+
+package holdfast
+
+import (
+	"os"
+	"time"
+)
+
+var start = time.Now()
+
+// boottime is the later of the monotonic clock, which may stand still while the host is suspended, and the wall clock.
+func boottime() time.Duration {
+	now := time.Now()
+	return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))
+}
+
+// pidfd: only Linux has them.
+func pidfd() *os.File { return nil }

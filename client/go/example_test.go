@@ -1,0 +1,204 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"holdfast"
+)
+
+// The functions up to the first Example are those of README.md; a test compares them.
+
+func serve(hf *holdfast.Client) error {
+	lock, err := hf.Lock(context.Background(), "leader")
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	for {
+		select {
+		case <-lock.Context().Done():
+			return context.Cause(lock.Context()) // errors.Is(err, holdfast.ErrLost)
+		case job := <-jobs:
+			job(lock.Context())
+		}
+	}
+}
+
+func nightly(hf *holdfast.Client) error {
+	lock, err := hf.Lock(context.Background(), "nightly", holdfast.Wait(0))
+	if errors.Is(err, holdfast.ErrBusy) {
+		return nil // another host does it
+	}
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return report(lock.Context())
+}
+
+func save(hf *holdfast.Client, order string) error {
+	lock, err := hf.Lock(context.Background(), "orders", holdfast.Wait(5*time.Second))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return store.write(order, lock.Token())
+}
+
+func (s *orders) write(order string, token int64) error {
+	s.Lock()
+	defer s.Unlock()
+	if token < s.newest {
+		return errors.New("a newer holder has written already")
+	}
+	s.newest, s.last = token, order
+	return nil
+}
+
+func transcode(hf *holdfast.Client) error {
+	lock, err := hf.Lock(context.Background(), "transcode", holdfast.Limit(3)) // at most 3 at a time
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return report(lock.Context())
+}
+
+func read(hf *holdfast.Client) error {
+	lock, err := hf.Lock(context.Background(), "data", holdfast.Shared()) // a writer locks "data" without Shared
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return report(lock.Context())
+}
+
+func move(hf *holdfast.Client, from, to string) error {
+	lock, err := hf.LockAll(context.Background(), []string{from, to}, holdfast.Wait(time.Minute))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock()
+	return report(lock.Context())
+}
+
+func explain(err error) string {
+	var refused *holdfast.Refused
+	switch {
+	case errors.Is(err, holdfast.ErrBusy), errors.Is(err, holdfast.ErrTimeout):
+		return "another locker has it"
+	case errors.Is(err, holdfast.ErrLost):
+		return "it was held, and is not any more"
+	case errors.Is(err, holdfast.ErrUnreachable):
+		return "there is no daemon"
+	case errors.As(err, &refused) && refused.Code == "NOMASTER":
+		return "the daemon has no Redis"
+	}
+	return err.Error() // of the context, or another *Refused
+}
+
+func Example_serve() {
+	hf, _ := holdfast.Open("")
+	ended := make(chan error)
+	go func() { ended <- serve(hf) }()
+	done := make(chan bool)
+	jobs <- func(ctx context.Context) {
+		fmt.Println("a job:", ctx.Err())
+		close(done)
+	}
+	<-done
+	_ = hf.Close()
+	err := <-ended
+	fmt.Println(errors.Is(err, holdfast.ErrLost), explain(err))
+	fmt.Println(err)
+	// Output:
+	// a job: <nil>
+	// true it was held, and is not any more
+	// the lock leader is lost: the client was closed
+}
+
+func Example_nightly() {
+	hf, _ := holdfast.Open("")
+	fmt.Println(nightly(hf))
+	other, _ := hf.Lock(context.Background(), "nightly")
+	defer other.Unlock()
+	fmt.Println(nightly(hf))
+	_, err := hf.Lock(context.Background(), "nightly", holdfast.Wait(0))
+	fmt.Println(explain(err))
+	// Output:
+	// works
+	// <nil>
+	// <nil>
+	// another locker has it
+}
+
+func Example_token() {
+	hf, _ := holdfast.Open("")
+	fmt.Println(save(hf, "first"), store.last)
+	old := store.newest
+	fmt.Println(save(hf, "second"), store.last)
+	fmt.Println(store.write("a late one", old), "-", store.last)
+	// Output:
+	// <nil> first
+	// <nil> second
+	// a newer holder has written already - second
+}
+
+func Example_semaphore() {
+	hf, _ := holdfast.Open("")
+	fmt.Println(transcode(hf))
+	// Output:
+	// works
+	// <nil>
+}
+
+func Example_readers() {
+	hf, _ := holdfast.Open("")
+	other, _ := hf.Lock(context.Background(), "data", holdfast.Shared())
+	defer other.Unlock()
+	fmt.Println(read(hf))
+	// Output:
+	// works
+	// <nil>
+}
+
+func Example_several() {
+	hf, _ := holdfast.Open("")
+	fmt.Println(move(hf, "b", "a"))
+	// Output:
+	// works
+	// <nil>
+}
+
+func Example_extend() {
+	hf, _ := holdfast.Open("")
+	lock, err := hf.Lock(context.Background(), "a", holdfast.Lease(time.Minute))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer lock.Unlock()
+	fmt.Println(lock.Extend(10*time.Second), lock.ValidFor() <= 10*time.Second)
+	// Output:
+	// <nil> true
+}
+
+var (
+	jobs  = make(chan func(context.Context))
+	store orders
+)
+
+type orders struct {
+	sync.Mutex
+	newest int64
+	last   string
+}
+
+func report(ctx context.Context) error {
+	fmt.Println("works")
+	return ctx.Err()
+}

@@ -1,0 +1,355 @@
+package holdfast
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	early      = 20 * time.Millisecond  // so much before the told deadline a holder that cannot ask has lost the lock
+	late       = 250 * time.Millisecond // time for an answer if this process itself stood still until the deadline
+	checkMin   = 10 * time.Millisecond
+	checkMax   = 5 * time.Second
+	unlockTime = 2 * time.Second
+)
+
+// hold is one name, waited for or held. Its tag is the OWNER and the ASYNC id of its requests, and no other hold has it:
+// so each request can be repeated, and a grant whose answer was lost can be given back.
+type hold struct {
+	c         *Client
+	name, tag string
+	key       [2]string     // name and owner
+	outcome   chan value    // pushes grant and failed
+	moved     chan struct{} // until was moved by EXTEND
+	token     atomic.Int64  // 0: not held yet
+
+	// Under c.mu:
+	until time.Duration  // told deadline, boottime
+	asked time.Duration  // when the request was sent that told it
+	users map[*Lock]bool // several if the lock was taken again by its owner
+	lost  error
+	over  chan struct{} // closed when lost, or given back
+}
+
+func newTag(owner string, serial uint64) string {
+	if owner == "" {
+		owner = "go"
+	}
+	return owner + "#" + prefix + strconv.FormatUint(serial, 36)
+}
+
+// prefix: sessions outlive an exec, so two programs may have the same session.
+var prefix = func() string {
+	var random [4]byte
+	_, _ = rand.Read(random[:])
+	return hex.EncodeToString(random[:]) + "-"
+}()
+
+// take takes name for l, or takes it again.
+func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold, error) {
+	key := [2]string{name, o.owner}
+	c.mu.Lock()
+	if h := c.owned[key]; h != nil {
+		h.users[l] = true
+		c.mu.Unlock()
+		return h, nil
+	}
+	c.serial++
+	h := &hold{c: c, name: name, tag: newTag(o.owner, c.serial), key: key, outcome: make(chan value, 8),
+		moved: make(chan struct{}, 1), users: map[*Lock]bool{l: true}, over: make(chan struct{})}
+	c.holds[h.tag] = h
+	c.mu.Unlock()
+
+	token, clean, err := h.wait(l.ctx, o, until)
+	if err == nil {
+		h.token.Store(token)
+		if err = h.check(l.ctx, answerTime); err == nil {
+			go h.keep()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if o.owner != "" && h.lost == nil && c.owned[key] == nil {
+				c.owned[key] = h
+			}
+			return h, nil
+		}
+		clean = false
+	}
+	if clean {
+		h.forget()
+	} else {
+		_ = h.giveBack()
+	}
+	if errors.Is(err, context.Canceled) && l.ctx.Err() != nil && errors.Is(context.Cause(l.ctx), ErrLost) {
+		err = context.Cause(l.ctx)
+	}
+	return nil, err
+}
+
+// wait sends LOCK, again over each new connection, where it has its old place in the queue. clean: nothing is left at
+// the daemon.
+func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int64, clean bool, err error) {
+	begun := time.Now()
+	bounded := ctx
+	if o.bounded {
+		var cancel context.CancelFunc
+		bounded, cancel = context.WithDeadline(ctx, until.Add(patience))
+		defer cancel()
+	}
+	clean = true
+	for {
+		giveUp := begun.Add(patience)
+		if !clean {
+			giveUp = time.Now().Add(grace)
+		}
+		if o.bounded && until.Before(giveUp) {
+			giveUp = until
+		}
+		l, err := h.c.connected(bounded, giveUp)
+		if err != nil {
+			return 0, clean, h.interrupted(ctx, err)
+		}
+		v, err := l.ask(bounded, nil, h.request(o, until)...)
+		if err == nil && v.kind == '+' {
+			select {
+			case v = <-h.outcome:
+			case <-l.down:
+				err = errCut
+			case <-bounded.Done():
+				err = bounded.Err()
+			}
+		}
+		if err == errCut {
+			clean = false
+			continue
+		}
+		if err != nil {
+			return 0, false, h.interrupted(ctx, err)
+		}
+		token, err = h.outcomeOf(v, o)
+		return token, clean, err
+	}
+}
+
+func (h *hold) interrupted(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // that of Wait
+		return h.c.unreachable(errSilent)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (h *hold) request(o *options, until time.Time) []string {
+	words := append([]string{"LOCK", h.name, "OWNER", h.tag, "ASYNC", h.tag}, o.words...)
+	if o.bounded {
+		words = append(words, "WAIT", milliseconds(max(time.Until(until), 0)))
+	}
+	return words
+}
+
+// outcomeOf reads the last answer to LOCK: a token, an error, or one of the pushes.
+func (h *hold) outcomeOf(v value, o *options) (int64, error) {
+	switch {
+	case v.kind == ':':
+		return v.n, nil
+	case v.kind == '-':
+		return 0, v.refused()
+	case v.kind == '>' && v.items[0].text == "grant":
+		return v.items[2].n, nil
+	case v.kind == '>' && len(v.items) > 3 && v.items[2].kind == '$':
+		return 0, &Refused{v.items[2].text, v.items[3].text}
+	case v.kind == '>' && o.bounded && o.wait == 0:
+		return 0, fmt.Errorf("%w: %s", ErrBusy, h.name)
+	case v.kind == '>':
+		return 0, fmt.Errorf("%w: %s", ErrTimeout, h.name)
+	}
+	return 0, fmt.Errorf("the daemon answered LOCK with %c%s", v.kind, v.text)
+}
+
+// ask sends CHECK or EXTEND, whose answer tells a new deadline.
+func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
+	sent := boottime()
+	v, err := h.c.do(ctx, append(append([]string{verb, h.name}, words...), "OWNER", h.tag)...)
+	if err != nil {
+		return err
+	}
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	switch {
+	case h.lost != nil:
+	case v.kind == ':':
+		if sent >= h.asked {
+			h.asked, h.until = sent, sent+time.Duration(v.n)*time.Millisecond
+		}
+		if verb == "EXTEND" {
+			select {
+			case h.moved <- struct{}{}:
+			default:
+			}
+		}
+	case v.kind == '_' || v.refused().Code == "NOTHELD":
+		h.lose("the daemon does not know of it any more")
+	case v.refused().Code == "LOST":
+		h.lose(v.refused().Text)
+	default:
+		return v.refused()
+	}
+	return h.lost
+}
+
+// check asks within the given time. Without an answer the lock is lost.
+func (h *hold) check(ctx context.Context, within time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := h.ask(bounded, "CHECK")
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	h.lose("the daemon could not be asked in time: " + err.Error())
+	return h.lost
+}
+
+// keep asks for the deadline again and again, and at once over each new connection, until the hold is over.
+func (h *hold) keep() {
+	for {
+		l := h.c.link.Load()
+		h.c.mu.Lock()
+		left := h.until - boottime()
+		h.c.mu.Unlock()
+		pause := time.NewTimer(min(max(left/3, checkMin), checkMax))
+		select {
+		case <-pause.C:
+		case <-l.down:
+		case <-h.moved:
+			pause.Stop()
+			continue
+		case <-h.over:
+			pause.Stop()
+			return
+		}
+		pause.Stop()
+		h.c.mu.Lock()
+		left = h.until - boottime()
+		h.c.mu.Unlock()
+		if h.check(h.c.life, max(left-min(early, left/10), late)) != nil {
+			return
+		}
+	}
+}
+
+// lose marks the hold as lost; c.mu is locked. The daemon may have it still: Unlock gives it back.
+func (h *hold) lose(reason string) {
+	select {
+	case <-h.over:
+		return
+	default:
+	}
+	h.lost = &Lost{h.name, reason}
+	close(h.over)
+	for l := range h.users {
+		l.cancel(h.lost)
+	}
+	if h.c.owned[h.key] == h {
+		delete(h.c.owned, h.key)
+	}
+}
+
+// left is how long the hold is surely good for l.
+func (h *hold) left(l *Lock) time.Duration {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	if h.lost != nil || !h.users[l] {
+		return 0
+	}
+	return h.until - boottime()
+}
+
+// drop ends the use of the hold by l, and gives it back if that was the last.
+func (h *hold) drop(l *Lock) error {
+	c := h.c
+	c.mu.Lock()
+	delete(h.users, l)
+	lost, last := h.lost, len(h.users) == 0
+	if last && lost == nil {
+		close(h.over)
+	}
+	if last && c.owned[h.key] == h {
+		delete(c.owned, h.key)
+	}
+	c.mu.Unlock()
+	if !last {
+		return lost
+	}
+	if lost != nil {
+		go func() { _ = h.giveBack() }() // the daemon may have it still
+		return lost
+	}
+	return h.giveBack()
+}
+
+// giveBack ends the wait or the hold at the daemon. If that takes longer than unlockTime, it goes on by itself.
+func (h *hold) giveBack() error {
+	done := make(chan error, 1)
+	go func() {
+		ask := func(words ...string) (value, error) { return h.c.do(h.c.life, words...) }
+		err := h.end(ask)
+		for errors.Is(err, ErrUnreachable) {
+			time.Sleep(retryMax)
+			err = h.end(ask)
+		}
+		h.forget()
+		done <- err
+	}()
+	timer := time.NewTimer(unlockTime)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return h.c.unreachable(errSilent)
+	}
+}
+
+type asker func(words ...string) (value, error)
+
+func (h *hold) end(ask asker) error {
+	if h.token.Load() == 0 {
+		if _, err := ask("CANCEL", h.tag); err != nil {
+			return err
+		}
+	}
+	return h.unlock(ask)
+}
+
+// unlock: a LOCK that was answered twice counts twice.
+func (h *hold) unlock(ask asker) error {
+	for {
+		v, err := ask("UNLOCK", h.name, "OWNER", h.tag)
+		switch {
+		case err != nil:
+			return err
+		case v.kind == ':' && v.n > 0:
+		case v.kind == '-' && v.refused().Code == "LOST":
+			return &Lost{h.name, v.refused().Text}
+		case v.kind == '-' && v.refused().Code != "NOTHELD":
+			return v.refused()
+		default:
+			return nil
+		}
+	}
+}
+
+func (h *hold) forget() {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	delete(h.c.holds, h.tag)
+}

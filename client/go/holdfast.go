@@ -1,0 +1,215 @@
+// Package holdfast takes locks of holdfastd, the lock coordinator of this host.
+//
+//	hf, err := holdfast.Open("")
+//	lock, err := hf.Lock(ctx, "deploy", holdfast.Wait(5*time.Second))
+//	if err != nil { ... }
+//	defer lock.Unlock()
+//	work(lock.Context())
+//
+// A lock is held until Unlock, or until the process ends. The daemon renews it. If the lock is lost while it is
+// held, the context of the lock is cancelled, and its cause says why. If the connection to the daemon is lost, the
+// package connects again and goes on with the same session: locks and places in queues are kept.
+//
+// All functions and methods may be called by several goroutines at once. Each Lock call is a locker of its own: two
+// goroutines of one process exclude each other as two processes do.
+package holdfast
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strconv"
+	"sync"
+	"time"
+)
+
+var (
+	// ErrBusy says that another locker has the lock, and that Wait(0) asked not to wait.
+	ErrBusy = errors.New("another locker has the lock")
+	// ErrTimeout says that the lock was not granted within Wait.
+	ErrTimeout = errors.New("the lock was not granted in time")
+	// ErrLost says that a lock was held and is not held any more, although Unlock was not called. The error is a
+	// *Lost. It is the cause of a cancelled Lock.Context, and the error of Unlock and Extend from then on.
+	ErrLost = errors.New("the lock is lost")
+	// ErrUnreachable says that no holdfastd answers. The text says where it was looked for, and why it failed.
+	ErrUnreachable = errors.New("cannot reach holdfastd")
+	// ErrClosed says that the Client was closed.
+	ErrClosed = errors.New("the client of holdfastd is closed")
+)
+
+// Lost is the error of a lock that was lost; errors.Is(err, ErrLost) is true for it.
+type Lost struct {
+	Name   string // the name of the lock
+	Reason string // one of the daemon's words (expired, taken, refused, lease, maxhold, broken, cloned) and an explanation, or what this package found
+}
+
+func (e *Lost) Error() string        { return fmt.Sprintf("the lock %s is lost: %s", e.Name, e.Reason) }
+func (e *Lost) Is(target error) bool { return target == ErrLost }
+
+// Refused is an error that the daemon answered, in its words. It never means that another locker has the lock.
+type Refused struct {
+	Code string // such as NOMASTER, GUARD, WRONGKIND, LIMIT, DRAINING or ERR; section 7 of PROTOCOL.md has all codes
+	Text string // the explanation, for people
+}
+
+func (e *Refused) Error() string { return "holdfastd refuses: " + e.Code + " " + e.Text }
+
+type options struct {
+	words   []string // of LOCK, without OWNER, ASYNC and WAIT
+	owner   string
+	bounded bool // there is a Wait
+	wait    time.Duration
+}
+
+// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds.
+type Option func(*options)
+
+func word(words ...string) Option {
+	return func(o *options) { o.words = append(o.words, words...) }
+}
+
+// Wait bounds the time that Lock waits; Wait(0) tries once. Without it the rule of the daemon's configuration for this
+// name counts, and if there is none, Lock waits until its ctx is done. If d is over before the master has said who has the
+// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER.
+func Wait(d time.Duration) Option {
+	return func(o *options) { o.bounded, o.wait = true, max(d, 0) }
+}
+
+// Shared locks for reading: any number of holders that are all Shared.
+func Shared() Option { return word("SHARED") }
+
+// Limit makes the lock a semaphore of n permits, 1 to 10000, of which this lock takes one, or as many as Permits says.
+func Limit(n int) Option { return word("LIMIT", strconv.Itoa(n)) }
+
+// Permits takes k of the permits of a semaphore at once. It needs Limit.
+func Permits(k int) Option { return word("PERMITS", strconv.Itoa(k)) }
+
+// Lease ends the lock d after its grant, as lost with the reason lease, unless Extend moves the end. Without it the
+// lock is kept until Unlock.
+func Lease(d time.Duration) Option { return word("LEASE", milliseconds(d)) }
+
+// MaxHold ends the lock d after its grant, as lost with the reason maxhold. Extend does not move this end.
+func MaxHold(d time.Duration) Option { return word("MAXHOLD", milliseconds(d)) }
+
+// Why is a remark of at most 256 bytes that `holdfast show` prints for this lock.
+func Why(text string) Option { return word("WHY", text) }
+
+// Owner lets a lock be taken again: a Lock of this Client with the name and the owner of a lock that is held returns
+// at once, with the same token, and its other options do not count. The lock is given back by the last Unlock. An owner
+// has 1 to 96 bytes without spaces; `holdfast show` prints it.
+func Owner(tag string) Option { return func(o *options) { o.owner = tag } }
+
+// Lock is a lock that is held, or several locks taken by LockAll.
+type Lock struct {
+	holds  []*hold // in the order of the names
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	once   sync.Once
+	err    error // of Unlock
+}
+
+// Lock takes the lock name, or waits for it. A done ctx ends the wait: afterwards nothing is waited for, and a lock
+// that was granted at the same moment is given back. Lock.Context descends from ctx: so bound the wait by Wait, and not
+// by a ctx with a time-out, which would end the work, too.
+//
+// The error is ErrBusy, ErrTimeout, ErrUnreachable, a *Refused, or that of ctx.
+func (c *Client) Lock(ctx context.Context, name string, opts ...Option) (*Lock, error) {
+	return c.LockAll(ctx, []string{name}, opts...)
+}
+
+// LockAll takes the locks of all names, or none. The names are taken one after the other in the order of their bytes,
+// so LockAll calls never wait for each other in a circle. Wait bounds all together; Lease and MaxHold count for each
+// name from its own grant. If one of the locks is lost, Lock.Context is cancelled.
+func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*Lock, error) {
+	var o options
+	for _, opt := range opts {
+		opt(&o)
+	}
+	order := make([]int, len(names))
+	for i := range order {
+		order[i] = i
+	}
+	sort.Slice(order, func(i, j int) bool { return names[order[i]] < names[order[j]] })
+	for i := range order {
+		if i > 0 && names[order[i]] == names[order[i-1]] {
+			return nil, fmt.Errorf("the name %s is given twice", names[order[i]])
+		}
+	}
+	if len(names) == 0 {
+		return nil, errors.New("no name is given")
+	}
+	until := time.Now().Add(o.wait)
+	l := &Lock{holds: make([]*hold, len(names))}
+	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	for _, i := range order {
+		h, err := c.take(l, names[i], &o, until)
+		if err != nil {
+			_ = l.Unlock()
+			return nil, err
+		}
+		l.holds[i] = h
+	}
+	return l, nil
+}
+
+// Context descends from the ctx of Lock. It is cancelled if the lock is lost; errors.Is(context.Cause(ctx), ErrLost) is
+// true then. Unlock cancels it, too. If the daemon cannot be asked, it is cancelled when the time is over for which the
+// daemon last said that the lock is surely held.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Token is the fencing token: a number that is greater for each later holder. A store that gets it with each write can
+// refuse a token smaller than the greatest it has seen. It is below 2^53. Of several locks it is that of the first name.
+func (l *Lock) Token() int64 { return l.holds[0].token.Load() }
+
+// Tokens are the tokens of all names, in the order in which LockAll got the names.
+func (l *Lock) Tokens() []int64 {
+	tokens := make([]int64, len(l.holds))
+	for i, h := range l.holds {
+		tokens[i] = h.token.Load()
+	}
+	return tokens
+}
+
+// ValidFor says for how long the lock is surely held, without asking the daemon; 0: it is lost or given back. The
+// package asks the daemon all the time, so that this is never far below the lease of the daemon, or the end of Lease.
+func (l *Lock) ValidFor() time.Duration {
+	left := time.Duration(1<<63 - 1)
+	for _, h := range l.holds {
+		left = min(left, h.left(l))
+	}
+	return max(left, 0)
+}
+
+// Extend lets a lock that was taken with Lease end d from now, sooner or later than before. The error is ErrLost,
+// ErrUnreachable, or a *Refused, as for a lock without Lease.
+func (l *Lock) Extend(d time.Duration) error {
+	for _, h := range l.holds {
+		if err := h.ask(l.ctx, "EXTEND", milliseconds(d)); err != nil {
+			if cause := context.Cause(l.ctx); errors.Is(cause, ErrLost) {
+				return cause
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Unlock gives the lock back, and cancels its Context. Calling it again does nothing, and returns the same error. The
+// error is ErrLost if the lock had been lost before: work that it should have protected may have met other work. It is
+// ErrUnreachable if the daemon has not confirmed within two seconds; the package goes on trying then.
+func (l *Lock) Unlock() error {
+	l.once.Do(func() {
+		l.cancel(nil)
+		for _, h := range l.holds {
+			if h != nil {
+				l.err = errors.Join(l.err, h.drop(l))
+			}
+		}
+	})
+	return l.err
+}
+
+func milliseconds(d time.Duration) string {
+	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+}
