@@ -582,16 +582,13 @@ core_recover(
 {
 	struct recovery v = {.core = core_new(settings, now)};
 
-	if (!record_load(&v.r, ledger) || v.core == NULL) {
-		if (v.core == NULL)
-			record_no_memory(&v.r);
-		memcpy(why, v.r.why, sizeof(v.r.why));
-		core_free(v.core);
-		return NULL;
+	if (record_load(&v.r, ledger) && v.core != NULL) {
+		/* Attempts are no secrets, and the random numbers are. */
+		v.core->random = hash_secretly(v.core->secret, SLICE("attempts"));
+		recover(&v);
+	} else if (v.core == NULL) {
+		record_no_memory(&v.r);
 	}
-	/* Attempts are no secrets, and the random numbers are. */
-	v.core->random = hash_secretly(v.core->secret, SLICE("attempts"));
-	recover(&v);
 	free(v.things);
 	map_done(&v.by_key);
 	memcpy(why, v.r.why, sizeof(v.r.why));
