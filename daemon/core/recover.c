@@ -466,7 +466,7 @@ load_hold(struct recovery *v, struct thing *t)
 	}
 	if (of->lease == NULL)
 		load_lease(v, of);
-	if (!v->r.failed)
+	if (of->lease != NULL)
 		hold_put(v, of->lease, s, &e);
 }
 

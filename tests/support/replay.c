@@ -158,7 +158,7 @@ replay_take(struct replay *replay, struct slice entries)
 {
 	const char *p = entries.p, *end;
 
-	if (entries.n == 0)
+	if (entries.p == NULL || entries.n == 0)
 		return true;
 	end = p + entries.n;
 	if (entries.n >= sizeof(first_line) - 1 && memcmp(p, first_line, sizeof(first_line) - 1) == 0)
@@ -249,7 +249,7 @@ replay_differs(const struct replay *kept, const struct replay *whole)
 			continue;
 		if (which < 0) {
 			describe(text, sizeof(text), "the core has no longer the", a);
-		} else {
+		} else if (b != NULL) {
 			describe(text, sizeof(text) / 2,
 				which > 0 ? "not written: the" : "not written anew: the", b);
 			if (which == 0)
