@@ -541,6 +541,34 @@ START_TEST(a_ledger_that_was_replaced_gives_its_memory_back)
 }
 END_TEST
 
+START_TEST(a_ledger_that_is_not_whole_cannot_be_used)
+{
+	struct ledger_file *f = begun("half of it");
+	char at[sizeof path + 8];
+	snprintf(at, sizeof at, "%s.new", path);
+	ck_assert_ptr_null(ledger_file_adopt(at, dup(ledger_file_descriptor(f)), why));
+	ck_assert_ptr_nonnull(strstr(why, "it is void"));
+	ck_assert(ledger_file_publish(f, NULL, why));
+	int fd = dup(ledger_file_descriptor(f));
+	ledger_file_close(f);
+	f = ledger_file_adopt(path, fd, why);
+	ck_assert_msg(f != NULL, "%s", why);
+	ledger_file_remove(f);
+}
+END_TEST
+
+START_TEST(a_ledger_that_is_written_again_begins_with_nothing)
+{
+	struct ledger_file *f = published("first"), *second = begun("second");
+	ck_assert(ledger_file_publish(second, f, why));
+	ck_assert(ledger_file_again(f));
+	ck_assert(ledger_file_publish(f, second, why));
+	ledger_file_close(second);
+	ledger_file_close(f);
+	expect_taken(path, "");
+}
+END_TEST
+
 /* Two files take turns. */
 START_TEST(a_ledger_that_was_replaced_is_written_again)
 {
@@ -609,6 +637,7 @@ main(void)
 		a_ledger_is_used_once, a_ledger_that_no_process_can_use_is_replaced,
 		what_is_no_ledger_is_left_alone, nothing_is_left_behind, what_was_removed_is_void,
 		a_ledger_goes_on_after_a_hand_over, a_file_at_its_limit_is_told, a_full_file_system_is_told,
+		a_ledger_that_is_not_whole_cannot_be_used, a_ledger_that_is_written_again_begins_with_nothing,
 		a_ledger_that_was_replaced_gives_its_memory_back, a_ledger_that_was_replaced_is_written_again,
 		the_directory_is_made);
 }
