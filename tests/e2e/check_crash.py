@@ -195,6 +195,7 @@ class Survivors:
         self.child = place.run("sleep", "100000")
         self.client = daemon.client()
         self.secret = self.client("SESSION", "GRACE", LONG_MS)
+        expect(self.client("SESSION", "ONLOSS", "NEXT"), "OK")
         self.token = granted(self.client("LOCK", "graced", "WAIT", 45000))
         bound = self.bind()
         self.bound = granted(bound("LOCK", "bound", "WAIT", 45000))
