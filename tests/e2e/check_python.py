@@ -275,15 +275,31 @@ def test_daemon_gone(place):
     raises(holdfast.LockLost, lock.release)
 
 
-def test_lease_ends(place):
-    """a lease that is over is a loss, though the daemon tells nobody"""
-    daemon = world(place)
+def test_master_gone(place):
+    """if the master goes away, the holder is told before anybody else can have the lock"""
+    redis = place.redis()
+    world(place, BRISK, redis)
     event = threading.Event()
-    lock = holdfast.lock("a", lease=0.3, on_lost=lambda loss: event.set())
+    lock = holdfast.lock("a", on_lost=lambda loss: event.set())
     lock.acquire()
+    redis.kill()
     expect(event.wait(PATIENCE), True)
-    expect(raises(holdfast.LockLost, lock.release).reason, "lease")
-    free(daemon, "a")
+    expect((lock.valid_for(), lock.lost), (0.0, True))
+    expect(raises(holdfast.LockLost, lock.release).reason, "expired")
+
+
+def test_time_is_over(place):
+    """the end of a lease, which the daemon tells nobody, and of max_hold are losses"""
+    daemon = world(place)
+    for option, reason in (("lease", "lease"), ("max_hold", "maxhold")):
+        event = threading.Event()
+        lock = holdfast.lock(reason, on_lost=lambda loss, event=event: event.set(), **{option: 0.3})
+        started = boottime()
+        lock.acquire()
+        expect(event.wait(PATIENCE), True)
+        expect_not_before(boottime(), started + 0.28, "the loss, 1 % and 2 ms early twice")
+        expect(raises(holdfast.LockLost, lock.release).reason, reason)
+        free(daemon, reason)
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

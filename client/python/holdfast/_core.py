@@ -110,6 +110,7 @@ class Hold:
         self.waiting: List[Claim] = []
         self.asked = ""  # the id of the LOCK that is under way
         self.token: Optional[int] = None
+        self.granted_at = 0.0
         self.deadline = 0.0  # told: until then it is surely held
         self.check_at = 0.0
         self.checking = False
@@ -332,14 +333,24 @@ class Core:
 
     def _tick_held(self, hold: Hold, now: float) -> None:
         if now >= hold.deadline:
-            lease = "LEASE" in hold.users[0].words
-            self._lose(hold, LockLost(
-                hold.name, hold.token, "lease" if lease else "unreachable", "its lease is over" if lease else
-                "the daemon did not answer before the told deadline (%s)" % self.cut_why), now)
+            self._lose(hold, LockLost(hold.name, hold.token, *self._overdue(hold, now)), now)
             return
         if self.online and not hold.checking and now >= hold.check_at:
             self._check(hold, now)
         self._rouse(hold.deadline if hold.checking or not self.online else min(hold.check_at, hold.deadline))
+
+    def _overdue(self, hold: Hold, now: float) -> Tuple[str, str]:
+        """Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own."""
+        words = hold.users[0].words
+        if "LEASE" in words:
+            return "lease", "its lease is over"
+        if not self.greeted:
+            return "unreachable", "the daemon was away until the told deadline (%s)" % self.cut_why
+        if hold.checking:
+            return "unreachable", "the daemon did not answer until the told deadline"
+        if "MAXHOLD" in words and now - hold.granted_at > 0.9 * int(words[words.index("MAXHOLD") + 1]) / 1000:
+            return "maxhold", "its max_hold is over"
+        return "expired", "the daemon could not renew it in time"
 
     def _tick_silence(self, now: float) -> None:
         if self._handlers and now >= max(self._handlers[0][1], self._heard) + SILENCE:
@@ -385,7 +396,7 @@ class Core:
             self._fail(claim, LockRefused(*value), now)
 
     def _granted(self, hold: Hold, token: int, now: float) -> None:
-        hold.asked, hold.token, hold.trouble = "", token, None
+        hold.asked, hold.token, hold.trouble, hold.granted_at = "", token, None, now
         self._check(hold, now)
 
     def _check(self, hold: Hold, now: float) -> None:
