@@ -113,6 +113,8 @@ def test_errors(place):
     expect_not_before(boottime(), started + 0.2, "it gives up")
     expect((isinstance(error, ConnectionError), "none" in str(error)), (True, True), str(error))
     raises(holdfast.DaemonUnreachable, nowhere.lock("a", wait=0).acquire)
+    error = raises(holdfast.DaemonUnreachable, holdfast.Client("no.such.host.invalid:1", connect_timeout=0.1).lock("a").acquire)
+    expect("no.such.host.invalid" in str(error), True, str(error))
     for url in ("ftp://a:1", "name", "", "unix:", "redis://user@host:1", "host:0", "redis://h:1/2"):
         raises(ValueError, lambda url=url: holdfast.Client(url))
     redis.kill()

@@ -123,6 +123,8 @@ def test_tcp(place):
         waiting.join(PATIENCE)
         expect((waiting.is_alive(), losses, lock.held), (False, [], True))
     free(daemon, "a")
+    with holdfast.Client("redis://app:pass%%20word@localhost:%d" % daemon.port).lock("a", wait=PATIENCE):
+        taken(daemon, "a")  # at the second address of the host, if ::1 is its first
     wrong = holdfast.Client("redis://app:wrong@127.0.0.1:%d" % daemon.port)
     expect(raises(holdfast.LockRefused, wrong.lock("a").acquire).code, "WRONGPASS")
     expect(raises(holdfast.LockRefused, holdfast.Client("127.0.0.1:%d" % daemon.port).lock("a").acquire).code, "NOAUTH")

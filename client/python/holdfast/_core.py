@@ -133,6 +133,7 @@ class Core:
         self.wake = math.inf
         self.online = False  # there is a connection
         self.greeted = False  # and a daemon has answered there
+        self.failures = 0  # connections in a row at which no daemon answered, or it refused
         self.cut_since = 0.0
         self.cut_why: HoldfastError = DaemonUnreachable("not connected yet")
         self.stalled = False  # the connection has to be closed: no answer comes
@@ -178,6 +179,7 @@ class Core:
         """The connection is lost, or failed: it could not be made."""
         if self.greeted:
             self.cut_since = now
+        self.failures = 0 if self.greeted else self.failures + 1
         self.online, self.greeted, self.stalled, self.cut_why = False, False, False, why
         self.output.clear()
         handlers, self._handlers = self._handlers, deque()

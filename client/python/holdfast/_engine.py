@@ -20,10 +20,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._address import Address
 from ._core import Claim, Core, encode
-from ._errors import DaemonUnreachable, HoldfastError
+from ._errors import DaemonUnreachable, HoldfastError, LockRefused
 
 IDLE = 30.0
 BACKOFF = (0.01, 0.25)  # seconds between attempts to connect: the first, the longest
+REFUSED = 1.0  # and after the daemon refused: it counts wrong passwords for all clients of this host
 CONNECT = 1.0  # seconds for one attempt, less if something is due before
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
@@ -104,7 +105,7 @@ class Engine:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        pause, idle_at, retry_at = BACKOFF[0], math.inf, 0.0
+        idle_at, retry_at = math.inf, 0.0
         while True:
             self._take()
             moment = now()
@@ -120,8 +121,8 @@ class Engine:
             if self.core.holds:
                 idle_at = math.inf
                 if self._socket is None and moment >= retry_at:
-                    pause = BACKOFF[0] if self._connect() else min(2 * pause, BACKOFF[1])
-                    retry_at = now() + pause
+                    self._connect()
+                    retry_at = now() + self._pause()
                     continue
                 until = min(until, retry_at) if self._socket is None else until
             else:
@@ -179,23 +180,33 @@ class Engine:
             except OSError:
                 self.core.output.clear()  # the end of the connection is read next
 
-    def _connect(self) -> bool:
+    def _pause(self) -> float:
+        if isinstance(self.core.cut_why, LockRefused):
+            return REFUSED
+        return min(BACKOFF[0] * 2.0 ** min(self.core.failures, 10), BACKOFF[1])
+
+    def _connect(self) -> None:
+        why: Exception = OSError("the host has no address")
         try:
-            for family, place in self._places():
+            places = self._places()
+        except OSError as error:
+            places, why = [], error
+        for family, place in places:
+            try:
                 with _making:
                     self._socket = socket.socket(family, socket.SOCK_STREAM)
-                try:
-                    self._socket.settimeout(min(CONNECT, max(0.02, self.core.wake - now())))
-                    self._socket.connect(place)
-                except OSError as error:
-                    self._drop(self._unreachable(error), failed=True)
-                    continue
-                self._socket.settimeout(CONNECT)
+                self._socket.settimeout(min(CONNECT, max(0.02, self.core.wake - now())))
+                self._socket.connect(place)
+            except OSError as error:
+                self._close()
+                why = error
+                continue
+            try:
                 self._greet(self._socket)
-                return True
-        except OSError as error:
-            self._drop(self._unreachable(error), failed=self._socket is None)
-        return False
+            except OSError as error:
+                self._drop(self._unreachable(error))
+            return
+        self._drop(self._unreachable(why), failed=True)
 
     def _places(self) -> List[Tuple[int, Any]]:
         if self.address.path:
@@ -204,6 +215,7 @@ class Engine:
         return [(family, place) for family, _, _, _, place in found]
 
     def _greet(self, connection: socket.socket) -> None:
+        connection.settimeout(CONNECT)
         if not self.address.path:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         pidfd = self._pidfd() if self.address.path else -1
@@ -228,10 +240,13 @@ class Engine:
     def _unreachable(self, error: Exception) -> DaemonUnreachable:
         return DaemonUnreachable("holdfastd at %s: %s" % (self.address, error))
 
-    def _drop(self, why: HoldfastError, failed: bool = False) -> None:
+    def _close(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+
+    def _drop(self, why: HoldfastError, failed: bool = False) -> None:
+        self._close()
         self.core.cut(now(), why, failed)
 
     # --- the end ----------------------------------------------------------------------------------------------------
@@ -251,8 +266,7 @@ class Engine:
                 self._socket.send(encode(["QUIT"]))
             except OSError:
                 pass
-            self._socket.close()
-            self._socket = None
+            self._close()
             self.core.ended()
 
     def exit(self) -> None:
