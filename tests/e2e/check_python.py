@@ -11,6 +11,7 @@ import threading
 import time
 
 import harness
+import tool
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
 from package import free, holdfast, nothing_left, PACKAGE, program, QUIET, raises, taken, world
 from holdfast import _core  # which package.py makes known
@@ -173,6 +174,21 @@ def test_told_while_working(place):
     harness.comment("of %d losses told: median %.1f ms, p99 %.1f ms, longest %.1f ms" % (
         len(times), times[len(times) // 2] * 1000, p99 * 1000, times[-1] * 1000))
     harness.took(p99, 0.020, "from BREAK to the holder, p99")
+    nothing_left(daemon)
+
+
+def test_beside_the_program(place):
+    """a lock that the program `holdfast lock` takes for this process is of the same session, and losses are told as before"""
+    daemon = world(place)
+    admin = daemon.client()
+    with holdfast.lock("a") as lock:
+        pid = os.getpid()
+        expect(tool.call(place, daemon, "lock", "b", "--pid", pid)[0], 0)
+        told_sync(daemon, admin, 0)
+        expect(lock.held, True)
+        taken(daemon, "b")
+        expect(tool.call(place, daemon, "unlock", "b", "--pid", pid)[0], 0)
+        told_sync(daemon, admin, 1)
     nothing_left(daemon)
 
 
