@@ -260,11 +260,7 @@ func (c *Client) greet(ctx context.Context, l *link) error {
 		if v.kind == '-' && v.refused().Code != "ERR" {
 			return v.refused()
 		}
-		if v.kind == '-' {
-			c.secret = ""
-			c.loseAll("the daemon does not know the session any more: it was restarted without its state, or the connection was cut for too long")
-		}
-	}
+	} // if the daemon does not know it any more, CHECK of each hold will show that
 	if err = c.bind(ctx, l); err != nil {
 		return err
 	}
@@ -275,9 +271,9 @@ func (c *Client) greet(ctx context.Context, l *link) error {
 	if v.kind == '-' && v.refused().Code == "DRAINING" {
 		return v.refused()
 	}
-	c.secret = v.text
-	if v.kind != '$' { // the daemon allows no such grace: a cut is a loss
-		c.secret = ""
+	c.secret = ""
+	if v.kind == '$' { // else the daemon allows no such grace: a cut is a loss
+		c.secret = v.text
 	}
 	_, err = l.ask(ctx, nil, "SESSION", "ONLOSS", "PUSH")
 	return err

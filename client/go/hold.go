@@ -195,7 +195,7 @@ func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 			}
 		}
 	case v.kind == '_' || v.refused().Code == "NOTHELD":
-		h.lose("the daemon does not know of it any more")
+		h.lose("the daemon does not know of it any more: it lost its state, or the connection was cut for too long")
 	case v.refused().Code == "LOST":
 		h.lose(v.refused().Text)
 	default:
