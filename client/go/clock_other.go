@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-var start = time.Now()
+var began = time.Now()
 
 // boottime is the later of the monotonic clock, which may stand still while the host is suspended, and the wall clock.
 func boottime() time.Duration {
 	now := time.Now()
-	return max(now.Sub(start), now.Round(0).Sub(start.Round(0)))
+	return max(now.Sub(began), now.Round(0).Sub(began.Round(0)))
 }
 
 // pidfd: only Linux has them.

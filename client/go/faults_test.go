@@ -349,8 +349,10 @@ func TestUnreachable(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer silent.Close()
-	_, err = s.open(t, silent.Addr().String()).Lock(background, "a", Wait(0))
-	wants(t, err, ErrUnreachable)
+	for _, opts := range [][]Option{{Wait(0)}, nil} {
+		_, err = s.open(t, silent.Addr().String()).Lock(background, "a", opts...)
+		wants(t, err, ErrUnreachable)
+	}
 }
 
 func TestClose(t *testing.T) {
