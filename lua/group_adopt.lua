@@ -67,6 +67,10 @@ end
 -- owners among them; nil: there are none.
 local function readers_end(lease, owner, formers)
 	local last, gone = nil, {}
+	local own, till = member_read(redis.call('HGET', lease, native(owner)))
+	if own and own ~= owner and till > now then
+		return nil, gone -- this daemon has a share by a later attempt: a late adoption must not end that
+	end
 	for i = 0, #formers do
 		local member = native(formers[i] or owner)
 		local who, deadline = member_read(redis.call('HGET', lease, member))

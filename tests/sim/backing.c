@@ -53,16 +53,17 @@ backing_seats(const struct server *s, unsigned name, const char *daemon_id, enum
 	int64_t n = 0, wall_us = server_wall_us(s), until_us = needed_us(s, left_us);
 	if (plan_keyed(&s->world->plan, name) ? server_owner(s, name, &owner)
 					      : store_get(store, wall_us, key, &owner))
-		return owner.n > 32 && memcmp(owner.p, daemon_id, 32) == 0 && kind != KIND_PERMITS &&
+		return owner.n > 32 && kin_same(s->world, owner.p, daemon_id) && kind != KIND_PERMITS &&
 		       store_expires_ms(store, key) * 1000 >= until_us;
 	if (kind == KIND_EXCLUSIVE || !store_exists(store, wall_us, key))
 		return 0;
 	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
 		const char *blank = memchr(value.p, ' ', value.n);
-		n += blank != NULL && value.n > 32 && memcmp(value.p, daemon_id, 32) == 0 &&
+		n += blank != NULL && value.n > 32 && kin_same(s->world, value.p, daemon_id) &&
 		     strtoll(blank, NULL, 10) > later(wall_us, until_us);
 	}
-	return n;
+	/* Readers have one share for each daemon. */
+	return kind == KIND_SHARED && n > 1 ? 1 : n;
 }
 
 #define SLOTS_MOST 512 /* of a semaphore, in these worlds */
@@ -89,7 +90,7 @@ count_slots(const struct server *s, unsigned name, const char *daemon_id, int64_
 	int64_t wall_us = server_wall_us(s), until_us = later(wall_us, needed_us(s, left_us));
 	for (size_t i = 0; store_pair(store, wall_us, key, i, &field, &value); i++) {
 		const char *blank = memchr(value.p, ' ', value.n);
-		if (blank == NULL || value.n < 33 || memcmp(value.p, daemon_id, 32) != 0 ||
+		if (blank == NULL || value.n < 33 || !kin_same(s->world, value.p, daemon_id) ||
 			strtoll(blank, NULL, 10) <= until_us)
 			continue;
 		int slot = slot_of(field);
@@ -129,7 +130,7 @@ told_with(const struct world *w, const struct hold *of)
 {
 	int64_t n = 0;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (h->name == of->name && strcmp(h->daemon, of->daemon) == 0 && h->told_us >= of->told_us &&
+		if (h->name == of->name && kin_same(w, h->daemon, of->daemon) && h->told_us >= of->told_us &&
 			is_told(w, h))
 			n += h->permits;
 	return n;

@@ -38,12 +38,6 @@ checker_done(struct world *w)
 	pact_free(w);
 }
 
-static int64_t
-earlier(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* The told deadline counts from when the question was sent, by the client's clock. */
 static int64_t
 told_us(const struct conn *c, int64_t ms)
@@ -115,7 +109,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_end(w, v);
 	}
 	const struct asked asked = {
-		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms, false};
+		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms, false, false};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY)
 		answers_told(w, c, h, reply->ms);
@@ -198,9 +192,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "terms: EXTEND of c%u is granted for %s, which has no LEASE",
 				c->client->index, checker_name(h->name));
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
-		h->lease_ends_ms = host_ms(c->host) + r->extend_ms;
-		h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
-		h->extended |= leaps_shorten_us(c->host) > 0;
+		grants_extended(h, r->extend_ms);
 		answers_told(w, c, h, reply->n);
 		h->told_us = told_us(c, reply->n);
 	}
@@ -267,8 +259,8 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		return;
 	}
 	if (push->type == PUSH_GRANT) {
-		const struct asked asked = {
-			v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false};
+		const struct asked asked = {v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
+			v->max_hold_ms, false, false};
 		const struct hold *mine = held_by(w, c, v->name, v->owner);
 		if (mine == NULL || mine->token != push->token)
 			waits_check_order(w, v);

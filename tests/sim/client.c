@@ -171,6 +171,10 @@ client_connect(struct client *c)
 		client_return(c);
 		return;
 	}
+	if (c->lost.secret[0] != '\0' && recovery_awaited(c->lost.host, c->lost.host_life)) {
+		client_after(c, w->plan.lease_ms * 100);
+		return;
+	}
 	c->lost.secret[0] = '\0';
 	c->lost.vague = false;
 	if (!h->alive) {

@@ -182,6 +182,10 @@ conn_run(struct conn *c)
 	c->running = true;
 	host_step(c->host, &event);
 	c->running = false;
+	if (!host_is_there(c)) {
+		w->demand = (struct demand){.conn = NULL};
+		return;
+	}
 	losses_command(w, c);
 	pact_heard(w, c);
 	answers_command(w, c);
@@ -310,7 +314,8 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	struct conn *c = arg;
 	(void)a;
 	(void)data;
-	if (!host_is_there(c) || host_stands(c))
+	c->missed = !host_is_there(c);
+	if (c->missed || host_stands(c))
 		return;
 	trace_line(&c->world->trace, c->world->now_us, "c%u > d%u process %" PRId64 " has ended",
 		c->client->index, c->host->index, c->pid);
@@ -335,7 +340,24 @@ void
 conn_exit(struct conn *c)
 {
 	conn_tag_ends(c);
+	c->exited = true;
 	schedule_add(&c->world->schedule, later(c->world, &c->to_host_us), host_sees_exit, c, 0, NULL);
+	recovery_exited(c);
+}
+
+void
+conn_watched(struct host *h, int64_t pid)
+{
+	struct conn *c;
+	LIST_FOREACH (c, &h->world->conns.all, in_world) {
+		if (c->exited && c->pid == pid)
+			recovery_exited(c);
+		if (c->missed && c->host == h && c->host_life == h->life && c->pid == pid) {
+			c->missed = false;
+			schedule_add(&h->world->schedule, later(h->world, &c->to_host_us), host_sees_exit, c,
+				0, NULL);
+		}
+	}
 }
 
 void

@@ -61,6 +61,8 @@ struct conn {
 	int64_t pid;  /* process that its session is bound to; 0: none */
 	bool bound;   /* the daemon has bound it */
 	bool unbound; /* the daemon has unbound it again, because the session missed its heartbeat */
+	bool exited;  /* that process has ended */
+	bool missed;  /* likewise, and no daemon was there to see it */
 	bool local;   /* Unix socket: its end is clean */
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this step, and session was its session until then */
@@ -93,6 +95,8 @@ void conn_vanish(struct conn *conn);
 void conn_finish(struct conn *conn);
 /* The process that sessions are bound to ends. */
 void conn_exit(struct conn *conn);
+/* A daemon that recovered watches this process: it may have ended before. */
+void conn_watched(struct host *host, int64_t pid);
 /* Its session; 0: none. */
 session_id conn_session(const struct conn *conn);
 

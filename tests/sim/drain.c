@@ -56,6 +56,7 @@ drained(void *arg, uint64_t life, void *data)
 	if (h->paused_until_us <= h->world->now_us)
 		check_unused(h->world, h);
 	host_crash(h);
+	ledgers_drop(h);
 	if (h->world->phase != PHASE_FAULTS)
 		host_start(h); /* what heals everything has been and gone */
 }

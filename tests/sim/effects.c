@@ -63,6 +63,20 @@ member_find(const struct keys *k, const struct keys_member *like)
 	return NULL;
 }
 
+/* Whether this is one of the former owners of the call. */
+static bool
+is_former(const struct call *call, const char *owner)
+{
+	bool takes = call->op == CALL_ADOPT || call->op == CALL_RECLAIM;
+	size_t n = strlen(owner);
+	for (size_t at = 0; takes && at + n <= call->former.n; at++)
+		if (memcmp(call->former.p + at, owner, n) == 0 &&
+			(at == 0 || call->former.p[at - 1] == ' ') &&
+			(at + n == call->former.n || call->former.p[at + n] == ' '))
+			return true;
+	return false;
+}
+
 /* They last as long as before, or, if a clock stepped back, as the longest lease. */
 static void
 check_other(const struct effect *e, const struct keys_member *m)
@@ -103,6 +117,7 @@ check_others(const struct effect *e)
 {
 	const struct keys *before = e->before;
 	bool reclaims = e->call->op == CALL_RECLAIM && e->vote->outcome == OUTCOME_YES;
+	bool adopts = e->call->op == CALL_ADOPT && e->vote->outcome == OUTCOME_YES;
 	if (covers(e, before, before) && !covers(e, e->after, before))
 		fail(e, "lets the key end before a member");
 	if (before->lock == KEYS_STRANGE && e->after->lock != KEYS_STRANGE && !reclaims)
@@ -110,7 +125,9 @@ check_others(const struct effect *e)
 	if (before->crowd || reclaims || before->lock == KEYS_STRANGE)
 		return;
 	for (unsigned i = 0; i < before->n; i++)
-		if (keys_lives(before, &before->members[i]) && strcmp(before->members[i].owner, e->mine) != 0)
+		if (keys_lives(before, &before->members[i]) &&
+			strcmp(before->members[i].owner, e->mine) != 0 &&
+			!(adopts && is_former(e->call, before->members[i].owner)))
 			check_other(e, &before->members[i]);
 }
 
@@ -139,13 +156,42 @@ check_kept(const struct effect *e, int64_t had, int64_t had_us)
 	int64_t least_us = e->after->now_us + e->call->ttl_ms * 1000;
 	if (had > 0 && had_us > least_us)
 		least_us = earlier(had_us, e->most_us);
-	if (have < whole(e->call) || (e->call->op != CALL_RENEW && have > whole(e->call)))
+	bool keeps = e->call->op == CALL_RENEW || e->call->op == CALL_ADOPT;
+	if (have < whole(e->call) || (!keeps && have > whole(e->call)))
 		fail(e, "says yes, and %" PRId64 " of %" PRId64 " are its own", have, whole(e->call));
 	else if (till_us < least_us - ROUND_US)
 		fail(e, "leaves %" PRId64 " us, %" PRId64 " too few", till_us - e->after->now_us,
 			least_us - till_us);
 	else if (till_us > e->most_us + ROUND_US)
 		fail(e, "lasts for %" PRId64 " us, longer than any lease", till_us - e->after->now_us);
+}
+
+/* What it or one of its former owners had is its own, and that of none else. */
+static void
+check_adopted(const struct effect *e)
+{
+	const struct keys *before = e->before;
+	int64_t had = 0, had_us = 0;
+	bool later = false; /* it has a share by a later attempt, and there is room for one */
+	for (unsigned i = 0; i < before->n; i++) {
+		const struct keys_member *m = &before->members[i];
+		later |= keys_lives(before, m) && strcmp(m->owner, e->mine) != 0 &&
+			 strncmp(m->owner, e->daemon_id, 32) == 0;
+		if (!keys_lives(before, m) ||
+			(strcmp(m->owner, e->mine) != 0 && !is_former(e->call, m->owner)))
+			continue;
+		had++;
+		had_us = m->till_us > had_us ? m->till_us : had_us;
+	}
+	bool kind = is_kind(before, e->call) || (e->call->kind == KIND_SHARED && before->lock == KEYS_ALONE);
+	if (e->vote->outcome == OUTCOME_YES && had < whole(e->call))
+		fail(e, "takes over %" PRId64 ", and %" PRId64 " were its own or of those before it",
+			whole(e->call), had);
+	else if (e->vote->outcome == OUTCOME_YES)
+		check_kept(e, had, had_us);
+	else if (e->vote->outcome == OUTCOME_NO && had >= whole(e->call) && kind && !later &&
+		 e->call->kind != KIND_PERMITS)
+		fail(e, "is refused what those before it have");
 }
 
 static void
@@ -171,6 +217,9 @@ check_own(const struct effect *e)
 			check_kept(e, had, had_us);
 		else if (outcome == OUTCOME_NO && whole_before && e->call->kind != KIND_PERMITS)
 			fail(e, "is refused what it has");
+		return;
+	case CALL_ADOPT:
+		check_adopted(e);
 		return;
 	case CALL_RECLAIM:
 		if (outcome == OUTCOME_YES)
@@ -395,6 +444,7 @@ calls_head(const struct effect *e)
 		       (outcome == OUTCOME_BUSY && !busy_ours(e) &&
 			       (e->call->kind != KIND_EXCLUSIVE || e->after->lock != KEYS_GROUP));
 	case CALL_RENEW:
+	case CALL_ADOPT:
 		return outcome == OUTCOME_YES && shares;
 	case CALL_RELEASE:
 		return outcome == OUTCOME_YES && e->call->queue_ms <= 0;
@@ -475,9 +525,11 @@ is_newer(const struct effects *effects, struct server *s, const char *mine, cons
 			     (field.n == lease.n || field.p[lease.n] == ' ');
 		if (call->kind == KIND_EXCLUSIVE && field.n != lease.n)
 			continue;
+		char owner[CALL_OWNER_SIZE] = "";
+		if (blank != NULL && (size_t)(blank - value.p) < sizeof(owner))
+			memcpy(owner, value.p, (size_t)(blank - value.p));
 		if (whose && blank != NULL && strtoll(blank, NULL, 10) >= call->newest &&
-			!((size_t)(blank - value.p) == strlen(mine) &&
-				memcmp(value.p, mine, strlen(mine)) == 0))
+			strcmp(owner, mine) != 0 && !is_former(call, owner))
 			return true;
 	}
 	return false;

@@ -13,6 +13,7 @@ struct world;
 /* EXCUSE(id, what is not judged, and when) */
 #define EXCUSES(EXCUSE)                                                                                      \
 	EXCUSE(EXCLUSION_TAINTED, "exclusion: somebody wrote to the key of one of two holds")                \
+	EXCUSE(EXCLUSION_COPY, "exclusion: another daemon has begun with a copy of the ledger, a lease ago") \
 	EXCUSE(STRAY_PART, "grants: to a lost LOCK or an MLOCK of its session, and taken back at once")      \
 	EXCUSE(RIVAL_LIST, "exclusion: a rival, and a daemon with another list of masters than his")         \
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
@@ -30,6 +31,7 @@ struct world;
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_BIDS, "loss: slow ways, and bids of others at a master that its daemon lacks")           \
 	EXCUSE(LOSS_BACK, "loss: another lease outlives its time at a master, as a clock stepped back")      \
+	EXCUSE(RECOVERED_COPY, "loss: another daemon has begun with a copy of the ledger, a lease ago")      \
 	EXCUSE(LOSS_LEAPT, "loss: a leap ended the lease at a master, which is not counted on for a guard")  \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \
 	EXCUSE(LOSS_CLOCK, "loss: to its daemon the clocks of most masters leapt, or its own stood still")   \

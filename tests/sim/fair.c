@@ -31,7 +31,8 @@ static struct slice
 name_in(const struct host *h, const struct event *event)
 {
 	const struct vote *v = event->vote;
-	bool about = event->type == EVENT_VOTE && (v->op == CALL_ACQUIRE || v->op == CALL_RENEW);
+	bool about = event->type == EVENT_VOTE &&
+		     (v->op == CALL_ACQUIRE || v->op == CALL_RENEW || v->op == CALL_ADOPT);
 	if (event->type == EVENT_WANT && event->master < core_members(h->core))
 		return event->name;
 	return about ? v->name : (struct slice){NULL, 0};
@@ -51,7 +52,7 @@ answered(struct host *h, struct fair *f, const struct vote *v)
 static bool
 keeps(enum call_op op)
 {
-	return op == CALL_ACQUIRE || op == CALL_RENEW || op == CALL_RECLAIM;
+	return op == CALL_ACQUIRE || op == CALL_RENEW || op == CALL_ADOPT || op == CALL_RECLAIM;
 }
 
 void
@@ -98,7 +99,8 @@ static void
 check_remembers(
 	struct host *h, const struct fair *f, const struct event *event, const struct resource_view *view)
 {
-	bool renewed = event->type == EVENT_VOTE && event->vote->op == CALL_RENEW;
+	bool renewed =
+		event->type == EVENT_VOTE && (event->vote->op == CALL_RENEW || event->vote->op == CALL_ADOPT);
 	if (renewed && f->wanted && f->shared && !view->wanted && view->kind == KIND_SHARED &&
 		view->holds > 0 && strcmp(view->lease, "held") == 0 && f->leased_us < f->message_us &&
 		h->world->now_us - f->message_us < WANTED_US)

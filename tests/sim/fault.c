@@ -6,6 +6,7 @@
 #include "tests/sim/evict.h"
 #include "tests/sim/handover.h"
 #include "tests/sim/meddle.h"
+#include "tests/sim/recovery.h"
 #include "tests/sim/reload.h"
 #include "tests/sim/stun.h"
 #include "tests/sim/world.h"
@@ -62,6 +63,13 @@ host_returns(void *arg, uint64_t life, void *data)
 }
 
 void
+fault_crash_for(struct host *h, int64_t away_us)
+{
+	host_crash(h);
+	world_after(h->world, away_us, host_returns, h, h->life, NULL);
+}
+
+void
 fault_crash(struct host *h)
 {
 	host_crash(h);
@@ -95,6 +103,9 @@ fault_host(struct world *w, enum fault fault)
 		return;
 	case FAULT_HANDOVER:
 		handover_begin(h);
+		return;
+	case FAULT_RECOVER:
+		recovery_strike(h);
 		return;
 	default:
 		h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
@@ -402,11 +413,15 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_DRAIN:
 	case FAULT_RELOAD:
 	case FAULT_HANDOVER:
+	case FAULT_RECOVER:
 	case FAULT_WALL:
 		fault_host(w, fault);
 		return;
 	case FAULT_CLONE:
 		fault_clone(w);
+		return;
+	case FAULT_COPY:
+		recovery_copy(w);
 		return;
 	case FAULT_FAILOVER:
 	case FAULT_CUT_OFF:

@@ -14,6 +14,7 @@ int64_t fault_time_us(struct world *world);
 
 /* A daemon dies, and is started again after such a duration. */
 void fault_crash(struct host *host);
+void fault_crash_for(struct host *host, int64_t away_us);
 
 /* Whether this master has lost a part of its memory; and whether it may lose its memory: only a minority does
  * at a time, unless the plan asks for more. */

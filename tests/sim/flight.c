@@ -190,7 +190,7 @@ flight_tell(struct flight *f, bool acknowledged)
 	h->answers = f->wire->way->server;
 	h->answered_us = f->ran_us;
 	h->asked_us = f->sent_us;
-	for (size_t i = 0; i < f->n && h->life == f->host_life; i++) {
+	for (size_t i = 0; i < f->n && h->alive && h->life == f->host_life; i++) {
 		if (f->acked && !acknowledged)
 			(void)replicas_disbelieve(&h->replicas, &f->calls[i], &votes[i]);
 		following_told(f, &votes[i]);
@@ -253,7 +253,8 @@ flight_run(struct flight *f)
 	struct server *s = f->wire->way->server;
 	const char *daemon_id = f->daemon_id;
 	bool there[CALL_GROUP_MAX] = {false};
-	bool keeps = f->calls[0].op == CALL_RENEW || f->calls[0].op == CALL_RELEASE;
+	bool keeps = f->calls[0].op == CALL_RENEW || f->calls[0].op == CALL_RELEASE ||
+		     f->calls[0].op == CALL_ADOPT;
 	for (size_t i = 0; keeps && i < f->n; i++)
 		there[i] = said_lease_there(s, daemon_id, &f->calls[i]);
 	struct turns turns;

@@ -10,8 +10,9 @@ rests_on_replicas(const struct vote *vote)
 		return vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO;
 	if (vote->outcome != OUTCOME_YES)
 		return false;
-	return vote->op == CALL_ACQUIRE || vote->op == CALL_RENEW || vote->op == CALL_RECLAIM ||
-	       vote->op == CALL_ADMIT || (vote->op == CALL_HELLO && vote->greeting == GREETING_GOOD);
+	return vote->op == CALL_ACQUIRE || vote->op == CALL_RENEW || vote->op == CALL_ADOPT ||
+	       vote->op == CALL_RECLAIM || vote->op == CALL_ADMIT ||
+	       (vote->op == CALL_HELLO && vote->greeting == GREETING_GOOD);
 }
 
 void

@@ -45,11 +45,12 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 		if (held_good_us(h) <= w->now_us) {
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
 			if (!h->untold && !h->tainted && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
-				!(tainted && held_there(h)))
+				!(tainted && held_there(h)) && !recovery_awaited(h->host, h->host_life))
 				held_remove(w, h);
 		} else if (held_until_us(h) > w->now_us &&
 			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
-			   excludes(h, r, &taken)) {
+			   excludes(h, r, &taken) &&
+			   !excuse(w, EXCUSE_EXCLUSION_COPY, recovery_is_copied(h->host))) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
@@ -234,7 +235,8 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h, const 
 {
 	if (!c->over)
 		h->ended_us = INT64_MAX;
-	if (!h->untold || h->kind != r->kind || h->permits != r->permits)
+	/* To its daemon who was to be told enters once more. */
+	if (!h->untold || h->unsent || h->kind != r->kind || h->permits != r->permits)
 		h->count++;
 	held_claimed(w, h);
 }
@@ -309,7 +311,8 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	if (c->host->refusing)
 		world_fail(w, "drain: d%u grants %s while it stops", c->host->index, checker_name(name));
 	check_set(w, c, r);
-	progress_granted(c->host, name, r->kind);
+	if (!r->torn)
+		progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_rival(w, c, name, token, tainted);
 	check_token(w, name, r, token, tainted || lease_written(w, c->host, name));
@@ -349,7 +352,7 @@ void
 grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
 	const struct request *r = &c->current;
-	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true};
+	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true, false};
 	/* EVENTS told of it when it was taken. */
 	grants_check(w, c, conn_session(c), &asked, token)->begun = true;
 }
@@ -420,9 +423,78 @@ grants_stray(struct host *host, const struct note *n)
 		return;
 	waits_check_order(w, v);
 	const struct asked asked = {
-		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false};
+		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false, false};
 	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
 	h->untold = h->begun = true;
 	h->valid_us = 0;
 	waits_end(w, v);
+}
+
+void
+grants_extended(struct hold *h, int64_t extend_ms)
+{
+	h->lease_ends_ms = host_ms(h->host) + extend_ms;
+	h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
+	h->extended |= leaps_shorten_us(h->host) > 0;
+}
+
+/* ---- that no client was told of, as its daemon died in the step ---- */
+
+static bool
+owner_is(const char *owner, struct slice shown)
+{
+	return slice_equal(slice_of(owner), shown) || (owner[0] == '\0' && shown.n == 0);
+}
+
+static const struct conn *
+torn_wait(struct host *host, unsigned name, const struct hold_view *view, struct asked *asked)
+{
+	for (const struct wait *v = host->world->checker.waits; v != NULL; v = v->next) {
+		session_id session = v->stray ? v->session : conn_session(v->conn);
+		if (v->conn->host != host || v->conn->host_life != host->life || v->name != name ||
+			session != view->session || v->kind != view->kind || v->permits != view->permits ||
+			!owner_is(v->owner, view->owner))
+			continue;
+		*asked = (struct asked){name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
+			v->max_hold_ms, false, true};
+		return v->conn;
+	}
+	return NULL;
+}
+
+static const struct conn *
+torn_bundle(struct host *host, unsigned name, const struct hold_view *view, struct asked *asked)
+{
+	for (const struct bundle_wait *v = host->world->checker.bundles; v != NULL; v = v->next) {
+		const struct request *r = &v->conn->current;
+		bool part = false;
+		for (unsigned i = 0; i < r->count; i++)
+			part |= r->names[i] == name;
+		if (v->conn->host != host || v->conn->host_life != host->life || !part ||
+			conn_session(v->conn) != view->session || !owner_is(r->owner, view->owner))
+			continue;
+		*asked = (struct asked){
+			name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true, true};
+		return v->conn;
+	}
+	return NULL;
+}
+
+void
+grants_torn(struct host *host, unsigned name, const struct hold_view *view)
+{
+	struct asked asked;
+	const struct conn *c = torn_wait(host, name, view, &asked);
+	if (c == NULL)
+		c = torn_bundle(host, name, view, &asked);
+	if (c == NULL) {
+		world_fail(host->world,
+			"recovered: the ledger of d%u has %s with token %" PRId64 " for session %" PRIu64
+			", which has not asked for it",
+			host->index, checker_name(name), view->token, view->session);
+		return;
+	}
+	struct hold *h = grants_check(host->world, c, view->session, &asked, view->token);
+	h->untold = h->unsent = h->begun = true;
+	h->valid_us = 0;
 }

@@ -7,6 +7,7 @@
 #ifndef SIM_GRANTS_H
 #define SIM_GRANTS_H
 
+#include "daemon/core/view.h"
 #include "proto/name.h"
 #include "tests/sim/conn.h"
 #include "tests/sim/held.h"
@@ -26,6 +27,7 @@ struct asked {
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	bool part; /* by an MLOCK */
+	bool torn; /* its daemon dies in the step of the grant, and nobody hears of that */
 };
 
 /* A LOCK is granted to this session, for the first time or re-entrantly. Returns its hold. */
@@ -35,6 +37,10 @@ struct hold *grants_check(struct world *world, const struct conn *conn, session_
 void grants_part(struct world *world, struct conn *conn, unsigned name, const char *owner, int64_t token);
 /* A grant to a session whose LOCK lost its connection. */
 void grants_stray(struct host *host, const struct note *note);
+/* A grant that no client was told of, as its daemon died in the step: to a LOCK or an MLOCK that waits. */
+void grants_torn(struct host *host, unsigned name, const struct hold_view *view);
+/* EXTEND sets the end of its LEASE anew, so long from now on. */
+void grants_extended(struct hold *hold, int64_t extend_ms);
 /* A grant to a rival (rival.h); token 0: its locks have no tokens. */
 void grants_rival(struct world *world, unsigned name, int64_t token);
 

@@ -150,6 +150,7 @@ pass(void *arg, uint64_t life, void *data)
 	h->handing = false;
 	if (w->failed)
 		return;
+	ledgers_passed(h);
 	links_up(h);
 	host_step(h, &(struct event){.type = EVENT_TIMER});
 	if (h->alive && h->life == life && rng_percent(&w->rng, 25))

@@ -118,7 +118,7 @@ held_claimed(const struct world *w, struct hold *h)
 {
 	if (h->untold)
 		h->valid_us = w->now_us + 1;
-	h->untold = false;
+	h->untold = h->unsent = false;
 }
 
 void

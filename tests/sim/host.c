@@ -11,6 +11,7 @@
 #include "tests/sim/guard.h"
 #include "tests/sim/handover.h"
 #include "tests/sim/private.h"
+#include "tests/sim/recovery.h"
 #include "tests/sim/roll.h"
 #include "tests/sim/ruled.h"
 #include "tests/sim/tally.h"
@@ -221,8 +222,9 @@ host_lease_ms(const struct host *h, unsigned name)
 	return host_rule(h, name)->lease_ms;
 }
 
+/* of: it is a copy of that one; ledger: it goes on from that, n == 0: from nothing. */
 static void
-host_begin(struct host *h, const struct host *of)
+host_begin(struct host *h, const struct host *of, struct slice ledger)
 {
 	struct world *w = h->world;
 	struct core_settings settings = w->settings;
@@ -241,9 +243,10 @@ host_begin(struct host *h, const struct host *of)
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
 		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
 	h->life++;
-	h->calls = 0;
-	h->born_us = w->now_us;
-	h->base_ms = rng_range(&w->rng, 1000, 100000000);
+	if (ledger.n == 0) {
+		h->born_us = w->now_us;
+		h->base_ms = rng_range(&w->rng, 1000, 100000000);
+	}
 	h->flushing = false;
 	h->listens = false;
 	h->timer_us = INT64_MAX;
@@ -261,8 +264,11 @@ host_begin(struct host *h, const struct host *of)
 	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
 	settings.follow = true;
 	h->operator_conn = 0;
+	settings.daemon_id = h->call_settings.daemon_id;
 	h->settings = settings;
-	h->core = core_new(&settings, host_now(h));
+	h->core = ledger.n > 0 ? recovery_core(h, &settings, ledger) : NULL;
+	if (h->core == NULL)
+		h->core = core_new(&settings, host_now(h));
 	well_host_starts(w, h);
 	assert(h->core != NULL);
 	if (of != NULL) {
@@ -270,6 +276,7 @@ host_begin(struct host *h, const struct host *of)
 		clone_make(h->core, of->core);
 	}
 	trace_line(&w->trace, w->now_us, "d%u     starts as %.6s", h->index, h->call_settings.daemon_id);
+	ledgers_begin(h);
 	replicas_begin(h);
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++) {
 		h->ways[i].told = 0;
@@ -277,10 +284,29 @@ host_begin(struct host *h, const struct host *of)
 	}
 }
 
+static void on_timer(void *arg, uint64_t serial, void *data);
+
+static void
+host_recover(struct host *h, const struct host *of, struct slice ledger)
+{
+	host_begin(h, NULL, ledger);
+	recovery_begins(h, true, of);
+	recovery_done(h, of);
+	/* What it asks for in its first step it asks for as soon as it runs. */
+	h->timer_us = h->world->now_us;
+	schedule_add(&h->world->schedule, h->world->now_us, on_timer, h, ++h->timers, NULL);
+}
+
 void
 host_start(struct host *h)
 {
-	host_begin(h, NULL);
+	struct slice ledger = recovery_from(h);
+	if (ledger.n > 0) {
+		host_recover(h, NULL, ledger);
+		return;
+	}
+	host_begin(h, NULL, ledger);
+	recovery_begins(h, false, NULL);
 }
 
 static bool
@@ -300,6 +326,7 @@ host_end(struct host *h)
 	for (unsigned i = 0; i < h->world->plan.hosts; i++)
 		if (&h->world->hosts[i] != h && host_is_copy(&h->world->hosts[i], h))
 			h->world->hosts[i].copy_ended_us = h->world->now_us;
+	recovery_ends(h);
 	grants_forget(h->world, h);
 	h->alive = false;
 	private_end(h);
@@ -321,7 +348,22 @@ host_clone(struct host *h, const struct host *of)
 {
 	h->world->copied = true;
 	host_crash(h);
-	host_begin(h, of);
+	host_begin(h, of, (struct slice){NULL, 0});
+	recovery_begins(h, false, NULL);
+}
+
+void
+host_copy(struct host *h, const struct host *of, struct slice ledger)
+{
+	trace_line(&h->world->trace, h->world->now_us, "d%u     gets a copy of the ledger of d%u", h->index,
+		of->index);
+	host_crash(h);
+	h->ppm = of->ppm;
+	h->born_us = of->born_us;
+	h->base_ms = of->base_ms;
+	h->wall_offset_us = of->wall_offset_us;
+	h->still = of->still;
+	host_recover(h, of, ledger);
 }
 
 void
@@ -331,6 +373,7 @@ host_done(struct host *h)
 		for (unsigned k = 0; k < WAY_WIRES_MAX; k++)
 			wire_done(&h->ways[i].wires[k]);
 	core_free(h->core);
+	ledgers_drop(h);
 	actions_done(&h->actions);
 }
 
@@ -439,6 +482,7 @@ perform_note(struct host *h, const struct note *n)
 	if (n->type == NOTE_CLONED && !h->world->copied &&
 		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
+	recovery_note(h, n);
 	pact_note(h, n);
 	handover_note(h, n);
 	if (n->type == NOTE_GRANTED) {
@@ -468,6 +512,7 @@ ended(void *arg, uint64_t life, void *data)
 	if (!h->alive || h->life != life)
 		return;
 	host_crash(h);
+	ledgers_drop(h);
 	host_start(h);
 }
 
@@ -497,6 +542,7 @@ perform(struct host *h, const struct action *a)
 		change_move(h, a);
 		return;
 	case ACTION_WATCH:
+		recovery_watches(h, a);
 		return;
 	case ACTION_NOTE:
 		perform_note(h, &a->u.note);
@@ -529,6 +575,8 @@ host_step(struct host *h, struct event *event)
 	w->lost_here[h->index] = w->released_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
+	if (ledgers_stepped(h) && recovery_kills(h, event))
+		return;
 	drain_step(h);
 	private_step(h);
 	decided_step(h);

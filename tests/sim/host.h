@@ -15,7 +15,9 @@
 #include "tests/sim/decided.h"
 #include "tests/sim/drift.h"
 #include "tests/sim/leaps.h"
+#include "tests/sim/ledgers.h"
 #include "tests/sim/plan.h"
+#include "tests/sim/recovery.h"
 #include "tests/sim/way.h"
 
 #include <stdbool.h>
@@ -79,7 +81,9 @@ struct host {
 	int64_t unread_until_us; /* it reads no client until then */
 	int64_t unread_until_ms; /* the same by its clock, which may stand still */
 	struct core_settings settings; /* with which its core began */
-	bool leapt;                    /* in the current step it has noted a leap of a clock */
+	struct ledgers ledgers;
+	struct recovery recovery;
+	bool leapt;            /* in the current step it has noted a leap of a clock */
 	int64_t stun_us;       /* it will stand still for so long when a master has renewed a lease; 0: no */
 	int64_t stunned_us;    /* when its host last continued after it stood still; 0: never */
 	int64_t copy_ended_us; /* when another process with its daemon-id ended; 0: none. Then, for each
@@ -117,6 +121,8 @@ void host_start(struct host *host);
 void host_crash(struct host *host);
 /* Replaces it by a copy of another live daemon, as if a snapshot of its machine were started. */
 void host_clone(struct host *host, const struct host *of);
+/* Replaces it by a daemon that goes on from a copy of the ledger of another one, on the same machine. */
+void host_copy(struct host *host, const struct host *of, struct slice ledger);
 void host_done(struct host *host);
 
 /* The daemon reloads its configuration, which now has these rules. */

@@ -30,6 +30,14 @@ introduce(struct client *c)
 	if (c->words-- <= 0)
 		return false;
 	int chance = (int)rng_range(rng, 0, 99);
+	/* It wants to outlive its daemon. */
+	if (c->world->plan.fault[FAULT_RECOVER] && c->lost.secret[0] == '\0' && !client_shares(c) &&
+		rng_percent(rng, 50)) {
+		r.verb = VERB_SESSION_GRACE;
+		r.ms = rng_range(rng, lease / 2, 3 * lease);
+		client_send(c, &r);
+		return true;
+	}
 	if (friend != NULL && !client_shares(c) && c->conn->pid == 0 && c->lost.secret[0] == '\0' &&
 		chance < 60) {
 		r.verb = VERB_SESSION_JOIN;

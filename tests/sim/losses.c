@@ -89,6 +89,8 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 	int64_t now_ms = host_ms(h);
 	bool bounds = strcmp(why, "lease") == 0 || strcmp(why, "maxhold") == 0;
 	bool expired = strcmp(why, "expired") == 0;
+	if (hold->copied)
+		return;
 	if (bounds && now_ms < hold->ends_ms)
 		world_fail(w, "loss: d%u says that the %s of %s is over, %" PRId64 " ms too soon", h->index,
 			why, checker_name(hold->name), hold->ends_ms - now_ms);
@@ -133,6 +135,7 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 	bool ended = strcmp(why, "expired") == 0 || strcmp(why, "taken") == 0 || strcmp(why, "refused") == 0;
 	if (!ended || excuse(w, EXCUSE_LOSS_RIVAL, rival_locks(w, name) && !rival_is_sound(w)) ||
 		excuse(w, EXCUSE_LOSS_CLOCK, strcmp(why, "expired") == 0 && leaps_shorten_us(h) > 0) ||
+		excuse(w, EXCUSE_RECOVERED_COPY, strcmp(why, "taken") == 0 && recovery_excuses(h)) ||
 		excuse(w, EXCUSE_LOSS_TAINTED, w->checker.tainted[name][h->index]) ||
 		excuse(w, EXCUSE_LOSS_MASTERS, !well_keeps(w, h, name, most_us)))
 		return;
@@ -372,4 +375,57 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 		(*at)->known = true;
 	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE))
 		forget(at);
+}
+
+/* ---- from one process to the next ---- */
+
+static struct loss_told *
+add(struct host *h, const struct hold *hold)
+{
+	struct world *w = h->world;
+	const struct loss_manner *m = manner_of(w, h, hold->session);
+	struct loss_told *l = calloc(1, sizeof(*l));
+	assert(l != NULL);
+	forget(find(w, h, hold->session, hold->name, hold->owner));
+	*l = (struct loss_told){.next = w->losses.told,
+		.host = h,
+		.host_life = h->life,
+		.session = hold->session,
+		.name = hold->name,
+		.onloss = m != NULL ? m->onloss : ONLOSS_CLOSE};
+	memcpy(l->owner, hold->owner, sizeof(l->owner));
+	w->losses.told = l;
+	forget_oldest(w, h);
+	return l;
+}
+
+void
+losses_torn(struct host *h, const struct hold *hold)
+{
+	add(h, hold)->old = true;
+}
+
+void
+losses_over(struct host *h, const struct hold *hold)
+{
+	add(h, hold)->known = hold->lease_ends_ms <= host_ms(h) && hold->lease_ends_ms <= hold->ceiling_ms;
+}
+
+void
+losses_forgettable(struct host *h)
+{
+	for (struct loss_told *l = h->world->losses.told; l != NULL; l = l->next)
+		l->old |= l->host == h && l->host_life == h->life;
+}
+
+void
+losses_carry(struct host *h, uint64_t life, session_id session)
+{
+	struct world *w = h->world;
+	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+		if (l->host == h && l->host_life == life && l->session == session)
+			l->host_life = h->life;
+	for (struct loss_manner *m = w->losses.manners; m != NULL; m = m->next)
+		if (m->host == h && m->host_life == life && m->session == session)
+			m->host_life = h->life;
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hold;
 struct host;
 struct world;
 
@@ -64,6 +65,16 @@ void losses_step(struct world *world, const struct host *host);
 
 /* A command was carried out that may request a name again. */
 void losses_command(struct world *world, const struct conn *conn);
+
+/* The daemon dies in a step that ended this hold: its client may be told of a loss, or not. */
+void losses_torn(struct host *host, const struct hold *hold);
+/* It was lost while no daemon was there: its client is still to be told, unless its LEASE ended it. */
+void losses_over(struct host *host, const struct hold *hold);
+/* It dies in a step that may have told of any of its losses. */
+void losses_forgettable(struct host *host);
+/* A session passes on from that life of its host to the present one. What it was not told it is still to be
+ * told. */
+void losses_carry(struct host *host, uint64_t life, session_id session);
 
 void losses_done(struct world *world);
 

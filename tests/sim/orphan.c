@@ -13,7 +13,8 @@ void
 orphan_copy_ran(struct server *s, const char *daemon_id, const struct call *call)
 {
 	struct world *w = s->world;
-	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
+	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM &&
+		call->op != CALL_ADOPT)
 		return;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		struct host *h = &w->hosts[i];

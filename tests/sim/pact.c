@@ -187,6 +187,19 @@ pact_reply(struct world *w, struct conn *c, const struct reply *reply)
 }
 
 void
+pact_torn(struct world *w, const struct conn *c, int64_t grace_ms, int64_t heartbeat_ms)
+{
+	struct pact *p = find_tag(w, c->tag);
+	if ((p == NULL || !is_alive(p)) && grace_ms + heartbeat_ms == 0)
+		return;
+	if (p == NULL || !is_alive(p))
+		p = add(w, c);
+	p->grace_ms = grace_ms;
+	p->most_ms = p->most_ms > grace_ms ? p->most_ms : grace_ms;
+	p->heartbeat_ms = heartbeat_ms;
+}
+
+void
 pact_heard(struct world *w, const struct conn *c)
 {
 	struct pact *p = find_tag(w, c->tag);

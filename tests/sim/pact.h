@@ -55,6 +55,9 @@ void pact_closed(struct world *world, const struct conn *conn, enum end end);
 void pact_exited(struct world *world, const struct conn *conn);
 void pact_note(struct host *host, const struct note *note);
 
+/* Its daemon died in a step in which this connection's session may have got other terms. */
+void pact_torn(struct world *world, const struct conn *conn, int64_t grace_ms, int64_t heartbeat_ms);
+
 /* The pact of this living session; NULL: none. */
 const struct pact *pact_of(const struct world *world, const struct host *host, session_id session);
 

@@ -3,6 +3,7 @@
 
 #include "tests/sim/handover.h"
 #include "tests/sim/private.h"
+#include "tests/sim/recovery.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -79,6 +80,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
 	if (plan->private && n < size)
 		n += (size_t)snprintf(out + n, size - n, " private");
+	if (plan->ledgers && n < size)
+		n += (size_t)snprintf(out + n, size - n, " ledgers");
 	if (plan->deafens && n < size)
 		n += (size_t)snprintf(out + n, size - n, " deafens");
 	if (plan->forgets && n < size)
@@ -321,6 +324,8 @@ plan_more(struct plan *plan)
 		plan->fault[FAULT_CRASH] = true;
 		plan->latches = 0;
 	}
+	handover_draw(plan);
+	recovery_draw(plan);
 }
 
 void
@@ -394,7 +399,6 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_flaps(plan);
 	plan_odd(plan);
 	plan_more(plan);
-	handover_draw(plan);
 }
 
 void

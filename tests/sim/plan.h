@@ -60,7 +60,10 @@
 	FAULT(CUT_OFF, "cut-off")   /* the master, with replicas and daemons, is cut off from them */        \
 	FAULT(RESYNC, "resync")     /* a replica loses its connection to its master */                       \
 	/* By a chance of its own (handover.h): */                                                           \
-	FAULT(HANDOVER, "handed-over") /* a daemon hands over to its next process */
+	FAULT(HANDOVER, "handed-over") /* a daemon hands over to its next process */                         \
+	/* Likewise (recovery.h): */                                                                         \
+	FAULT(RECOVER, "recovered") /* a daemon dies, and the next one goes on from its ledger */            \
+	FAULT(COPY, "copied")       /* a second one goes on from a copy of a ledger */
 
 enum fault {
 #define FAULT(id, word) FAULT_##id,
@@ -131,6 +134,7 @@ struct plan {
 	bool flaps;        /* connections break again and again (flap.h) */
 	bool deafens;      /* clients go back to RESP2 while they wait with ASYNC (deaf.h) */
 	bool private;      /* the only host has a private master (private.h) */
+	bool ledgers;      /* daemons keep ledgers (ledgers.h) */
 	bool storms;       /* clients count a latch down as fast as they can: see plan_storm() */
 };
 

@@ -191,7 +191,9 @@ withheld(const struct world *w, unsigned name)
 		struct resource_view view;
 		if (h->alive &&
 			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
-			view.held && (view.hold.withheld || pact_of(w, h, view.hold.session) != NULL))
+			view.held &&
+			(view.hold.withheld || pact_of(w, h, view.hold.session) != NULL ||
+				view.hold.session <= h->recovery.strange))
 			return true;
 	}
 	return false;

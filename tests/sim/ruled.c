@@ -21,8 +21,10 @@ ruled_call(struct host *h, const struct call *call)
 {
 	unsigned name;
 	/* It may ask for less than its rule says while others have half the leases. */
-	if ((call->op != CALL_ACQUIRE && call->op != CALL_RENEW) || round_is_older(h) ||
-		h->world->plan.halves)
+	/* What is to be released is adopted first, for no longer than it is there. */
+	bool ends = call->op == CALL_ADOPT && call->queue_ms == CALL_QUEUELESS;
+	if ((call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_ADOPT) || ends ||
+		round_is_older(h) || h->world->plan.halves)
 		return;
 	name = checker_name_of(call->name);
 	if (call->ttl_ms < host_lease_ms(h, name))

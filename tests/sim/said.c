@@ -50,9 +50,16 @@ members_owner(struct server *s, const char *daemon_id, const struct call *call, 
 bool
 said_lease_there(struct server *s, const char *daemon_id, const struct call *call)
 {
-	struct slice owner;
-	return server_owner(s, checker_name_of(call->name), &owner) ||
-	       (call->kind != KIND_EXCLUSIVE && members_owner(s, daemon_id, call, call->slots, &owner));
+	struct slice owner, former = call->op == CALL_ADOPT ? call->former : (struct slice){NULL, 0};
+	bool there = server_owner(s, checker_name_of(call->name), &owner) ||
+		     (call->kind != KIND_EXCLUSIVE && members_owner(s, daemon_id, call, call->slots, &owner));
+	for (size_t at = 0; !there && at + CALL_DAEMON_ID_SIZE < former.n; at++) {
+		char id[CALL_DAEMON_ID_SIZE] = "";
+		memcpy(id, former.p + at, sizeof(id) - 1);
+		there = (at == 0 || former.p[at - 1] == ' ') &&
+			members_owner(s, id, call, call->slots, &owner);
+	}
+	return there;
 }
 
 /* Whether another program wrote to its key, at this master or at another. */
@@ -72,7 +79,8 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 	struct slice owner = {NULL, 0};
 	char mine[CALL_OWNER_SIZE];
 	bool there;
-	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM)
+	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM &&
+		call->op != CALL_ADOPT)
 		return;
 	/* Who has lost a slot to somebody who wrote there, and does not know yet, may reclaim it in the same
 	 * call as who has it by now. */
@@ -161,7 +169,7 @@ check_meant(struct server *s, const struct call *call, const struct vote *vote)
 {
 	struct slice incarnation = {NULL, 0};
 	char meant[32];
-	bool takes = call->op == CALL_ACQUIRE || call->op == CALL_RECLAIM;
+	bool takes = call->op == CALL_ACQUIRE || call->op == CALL_RECLAIM || call->op == CALL_ADOPT;
 	bool done = vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_BUSY ||
 		    vote->outcome == OUTCOME_NO || vote->outcome == OUTCOME_WRONGKIND;
 	if (call->op == CALL_HELLO || !done)

@@ -158,7 +158,7 @@ look_at_untold(struct world *w, const struct pact *p, int64_t now_ms)
 		now_ms <= p->cut_ms + p->cut_grace_ms + slack + 2 || stood_still(p->host, slack))
 		return;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (is_of(h, p->host, p->session) && h->untold && is_there(p->host, h))
+		if (is_of(h, p->host, p->session) && h->untold && !h->unsent && is_there(p->host, h))
 			world_fail(w,
 				"grace: d%u keeps %s with token %" PRId64
 				", of which nobody was told in time",

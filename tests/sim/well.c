@@ -95,14 +95,15 @@ well_voted(struct host *h, const struct vote *v)
 {
 	struct well *well = &h->world->well;
 	unsigned place = v->master < h->masters ? h->place[v->master] : PLAN_MASTERS_MAX;
-	if (place >= PLAN_MASTERS_MAX || (v->op != CALL_ACQUIRE && v->op != CALL_RENEW))
+	if (place >= PLAN_MASTERS_MAX ||
+		(v->op != CALL_ACQUIRE && v->op != CALL_RENEW && v->op != CALL_ADOPT))
 		return;
 	unsigned name = checker_name_of(v->name);
 	if (v->outcome == OUTCOME_YES)
 		well->busy[h->index][place][name] = well->gone[h->index][place][name] = false;
 	else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY)
 		well->busy[h->index][place][name] = true;
-	else if (v->op == CALL_RENEW && v->outcome == OUTCOME_NO)
+	else if (v->op != CALL_ACQUIRE && v->outcome == OUTCOME_NO)
 		well->gone[h->index][place][name] = true;
 }
 

@@ -7,6 +7,7 @@
 #include "tests/sim/fault.h"
 #include "tests/sim/flap.h"
 #include "tests/sim/handover.h"
+#include "tests/sim/recovery.h"
 #include "tests/sim/reload.h"
 
 #include <inttypes.h>
@@ -184,6 +185,7 @@ world_close(struct world *w)
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		server_done(&w->servers[i]);
 	trace_done(&w->trace);
+	kin_free(w);
 	free(w->excuses);
 }
 
@@ -340,6 +342,7 @@ world_live(struct world *w)
 	deaf_watch(w);
 	reload_watch(w);
 	handover_watch(w);
+	recovery_watch(w);
 	change_watch(w);
 	if (alike)
 		watch(w);

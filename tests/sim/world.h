@@ -23,6 +23,7 @@
 #include "tests/sim/heard.h"
 #include "tests/sim/honest.h"
 #include "tests/sim/host.h"
+#include "tests/sim/kin.h"
 #include "tests/sim/kinds.h"
 #include "tests/sim/latches.h"
 #include "tests/sim/limits.h"
@@ -82,6 +83,7 @@ struct world {
 	struct heard heard[PLAN_MASTERS_MAX];
 	bool change_done;     /* the set consists of the first servers */
 	bool change_answered; /* the operators' last request was answered */
+	struct kins kins;
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	struct demand demand;
