@@ -12,12 +12,13 @@
 #define FIRST_LINE SLICE("holdfast state 1\n")
 #define HEAD_BYTES 6U /* the number and the length of a record */
 
-/* As a constant of the caller `bytes` makes this a store. */
+/* Each caller gives a constant length: so it is one store, or one load. */
 static inline void
 put_little(char *to, uint64_t n, size_t bytes)
 {
-	n = htole64(n);
-	memcpy(to, &n, bytes);
+	uint64_t little = htole64(n);
+
+	memcpy(to, &little, bytes);
 }
 
 /* buffer_put(), without a call if there is room: a ledger is written with each request. */
@@ -32,14 +33,13 @@ put(struct buffer *out, const void *p, size_t n)
 	out->end += n;
 }
 
-static uint64_t
+static inline uint64_t
 get_little(const char *from, size_t bytes)
 {
-	uint64_t n = 0;
+	uint64_t little = 0;
 
-	for (size_t i = 0; i < bytes; i++)
-		n |= (uint64_t)(unsigned char)from[i] << (8 * i);
-	return n;
+	memcpy(&little, from, bytes);
+	return le64toh(little);
 }
 
 void

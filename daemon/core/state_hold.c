@@ -124,13 +124,13 @@ state_grant_make(struct core *core, struct lease *l, struct slice owner, struct 
 }
 
 static struct grant *
-grant_load(struct state_loader *l, uint64_t session, struct slice owner, struct slice why)
+grant_load(struct state_loader *l, struct session *session, struct slice owner, struct slice why)
 {
 	struct grant *g = state_grant_make(l->core, l->lease, owner, why);
 
 	if (g == NULL)
 		return NULL;
-	g->session = session == 0 ? NULL : session_find(l->core, session);
+	g->session = session;
 	grant_fields(l->core, l->r, g);
 	return g;
 }
@@ -139,11 +139,13 @@ void
 state_load_grant(struct state_loader *l)
 {
 	struct slice owner = {NULL, 0}, why = {NULL, 0};
-	uint64_t session = 0;
+	uint64_t id = 0;
+	struct session *session;
 	struct grant *g = NULL;
 
-	grant_head(l->r, &session, &owner, &why);
-	if (!l->r->failed && l->lease != NULL && (session == 0 || session_find(l->core, session) != NULL))
+	grant_head(l->r, &id, &owner, &why);
+	session = id == 0 ? NULL : session_find(l->core, id);
+	if (!l->r->failed && l->lease != NULL && (id == 0 || session != NULL))
 		g = grant_load(l, session, owner, why);
 	if (g == NULL || l->r->failed || !state_grant_fits(g)) {
 		record_fail(l->r, "a hold of it cannot be, or there is no memory for it");
