@@ -117,6 +117,23 @@ recover(struct slice bytes, const char *daemon_id)
 	return core_recover(&settings, w.now, bytes, why);
 }
 
+/* For the corpus of tests/fuzz/fuzz_ledger.c: `make corpus`. */
+static void
+keep(const char *name)
+{
+	const char *folder = getenv("HOLDFAST_CORPUS");
+	char path[512];
+	FILE *to;
+
+	if (folder == NULL)
+		return;
+	ck_assert_uint_lt((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name), sizeof(path));
+	to = fopen(path, "w");
+	ck_assert_ptr_nonnull(to);
+	ck_assert_uint_eq(fwrite(ledger().p, 1, ledger().n, to), ledger().n);
+	ck_assert_int_eq(fclose(to), 0);
+}
+
 /* The process is killed, and the next one begins; its masters are away. Returns what its first step does. */
 static const char *
 crashed_to(const char *daemon_id)
@@ -139,6 +156,14 @@ static const char *
 crashed(void)
 {
 	return crashed_to(NEXT);
+}
+
+/* The corpus has the ledger under this name. */
+static const char *
+crashed_as(const char *name)
+{
+	keep(name);
+	return crashed();
 }
 
 /* The masters are back. Returns what is asked of the last one. */
@@ -201,7 +226,7 @@ START_TEST(a_session_with_a_grace_finds_its_holds)
 	holds(1, "a", 1, 500);
 	holds(1, "b", 2, 700);
 	after(&w, 100);
-	ck_assert_str_eq(crashed(), "");
+	ck_assert_str_eq(crashed_as("grace"), "");
 	open_as(11, 0);
 	open_as(12, 0);
 	ck_assert_str_eq(lock(&w, 12, "a"), "");
@@ -285,7 +310,7 @@ START_TEST(tags_and_entries_are_counted_on)
 	lock_as(&w, 1, "a", "tag");
 	lock_as(&w, 1, "a", "tag");
 	ck_assert_str_eq(unlock_as(1, "a", "tag"), "c1 :2");
-	crashed();
+	crashed_as("tags");
 	open_as(11, 0);
 	resume(11, &secret);
 	ck_assert_str_eq(unlock(&w, 11, "a"), "c11 -NOTHELD");
@@ -304,7 +329,7 @@ START_TEST(a_loss_is_remembered_until_it_is_told)
 	close_as(&w, 1, END_ABANDONED);
 	after(&w, 400);
 	answer(&w, CALL_RENEW, OUTCOME_NO, "a", 1);
-	crashed();
+	crashed_as("loss");
 	open_as(11, 0);
 	ck_assert_str_eq(resume(11, &secret), "c11 :0");
 	ck_assert_str_eq(check(&w, 11, "a"), "c11 -LOST");
@@ -355,7 +380,7 @@ START_TEST(a_hold_ends_when_it_would_have_ended)
 		"c1 :493");
 	lock_for(1, "b", 0, 400);
 	granted(&w, "b", 2, 600);
-	crashed();
+	crashed_as("terms");
 	open_as(11, 0);
 	resume(11, &secret);
 	after(&w, 399);
@@ -397,7 +422,7 @@ START_TEST(a_bound_process_does_not_notice)
 	ck_assert_str_eq(bound(1, 4711), "watch 4711 | c1 :0");
 	holds(1, "a", 1, 500);
 	close_as(&w, 1, END_ABANDONED);
-	ck_assert_str_eq(crashed(), "watch 4711");
+	ck_assert_str_eq(crashed_as("bound"), "watch 4711");
 	ck_assert_str_eq(masters_back(), "adopt a#1");
 	adopted("a", 1, 2000);
 	open_as(11, 0);
@@ -472,7 +497,7 @@ START_TEST(an_mlock_without_an_answer_is_forgotten)
 	ck_assert_uint_eq(w.ledger.n, 2);
 	ck_assert_str_eq(granted(&w, "b", 2, 600), "c1 [:500 :600]");
 	ck_assert_uint_eq(w.ledger.n, 6);
-	crashed();
+	crashed_as("mlock");
 	open_as(11, 0);
 	ck_assert_str_eq(resume(11, &secret), "c11 :2");
 	after(&w, 700);
@@ -503,7 +528,7 @@ START_TEST(permits_keep_their_slots)
 
 	run(&w, 1, two_of_three);
 	ck_assert_str_eq(given(CALL_ACQUIRE, 1, "0,2"), "c1 :100");
-	crashed();
+	crashed_as("permits");
 	ck_assert_str_eq(masters_back(), "adopt a#1 2 of 3: 0,2");
 	ck_assert_str_eq(adopted("a", 1, 300), "");
 	open_as(11, 0);
@@ -524,7 +549,7 @@ START_TEST(a_reader_that_is_gone_is_waited_for)
 	lock_shared(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :501");
-	crashed();
+	crashed_as("readers");
 	ck_assert_uint_eq(w.core->counts.withheld, 1);
 	masters_back();
 	adopted("a", 1, 2000);
@@ -535,7 +560,7 @@ START_TEST(a_reader_that_is_gone_is_waited_for)
 	ck_assert_str_eq(lock(&w, 12, "a"), "enter a#1 shared");
 	pass(987);
 	ck_assert_uint_eq(w.core->counts.withheld, 1);
-	ck_assert_str_eq(after(&w, 1), "leave a#1 | release a#1 shared");
+	ck_assert_str_eq(after(&w, 1), "release a#1 shared | acquire a#2");
 	ck_assert_uint_eq(w.core->counts.withheld, 0);
 }
 END_TEST
@@ -549,7 +574,7 @@ START_TEST(what_is_withheld_is_not_withheld_longer_by_a_crash)
 	close_as(&w, 2, END_ABANDONED);
 	after(&w, 400);
 	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
-	crashed();
+	crashed_as("withheld");
 	ck_assert_uint_eq(w.core->counts.withheld, 1);
 	masters_back();
 	adopted("a", 1, 2000);
@@ -619,12 +644,14 @@ END_TEST
 
 START_TEST(a_foreign_key_is_adopted_too)
 {
+	size_t adopts = 0;
+
 	grace(1, GRACE_MS);
 	lock(&w, 1, "string-a");
 	granted(&w, "string-a", 1, 500);
 	lock(&w, 1, "redisson-a");
 	granted(&w, "redisson-a", 2, 600);
-	crashed();
+	crashed_as("foreign");
 	masters_back();
 	for (size_t i = 0; i < w.actions.n; i++) {
 		const struct call *call = &w.actions.list[i].u.call;
@@ -633,11 +660,11 @@ START_TEST(a_foreign_key_is_adopted_too)
 			continue;
 		ck_assert_int_eq(call->interop, call->name.p[0] == 's' ? INTEROP_STRING : INTEROP_REDISSON);
 		ck_assert(call->name.p[0] == 's' ? strcmp(call->key, "%") == 0 : call->key == NULL);
-		ck_assert(
-			slice_equal(call->former, call->name.p[0] == 's' ? SLICE(STORY_DAEMON ":1000000")
-									 : SLICE(STORY_DAEMON ":2000000")) ||
-			call->former.n > 34);
+		ck_assert_uint_gt(call->former.n, sizeof(STORY_DAEMON));
+		ck_assert_int_eq(memcmp(call->former.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
+		adopts++;
 	}
+	ck_assert_uint_eq(adopts, 2);
 }
 END_TEST
 
@@ -658,6 +685,7 @@ START_TEST(each_process_is_a_former_owner_until_all_masters_have_adopted)
 	w.at = 0;
 	link_up(&w);
 	hello(&w, true, MEMORY);
+	keep("adopting");
 	crashed_to(THIRD);
 	l = &names_find(&w.core->names, SLICE("a"))->lease;
 	former = lease_former_owners(l);
@@ -707,7 +735,7 @@ START_TEST(users_are_counted_on)
 	secret = grace(5, GRACE_MS);
 	holds(5, "a", 1, 500);
 	holds(5, "b", 2, 600);
-	crashed();
+	crashed_as("users");
 	masters_back();
 	open_as(11, 77);
 	ck_assert_str_eq(lock(&w, 11, "c"), "c11 -LIMIT");

@@ -688,7 +688,7 @@ START_TEST(a_forged_ledger_is_refused_or_sound)
 
 	for (uint64_t seed = 21; seed <= 60; seed++) {
 		struct buffer bytes = some_ledger(seed), forged;
-		const char *records[4000];
+		const char *records[4000] = {NULL};
 		size_t n = 0;
 
 		for (const char *p = buffer_bytes(&bytes) + FIRST_LINE;
@@ -696,6 +696,7 @@ START_TEST(a_forged_ledger_is_refused_or_sound)
 			ck_assert_uint_lt(n, sizeof(records) / sizeof(records[0]));
 			records[n++] = p;
 		}
+		ck_assert_uint_gt(n, 1);
 		for (int i = 0; i < 20; i++) {
 			buffer_init(&forged, SIZE_MAX / 2);
 			buffer_put(&forged, buffer_bytes(&bytes), FIRST_LINE);

@@ -104,7 +104,8 @@ durable_list(struct durable *d, const struct host *h, uint64_t life)
 			durable_add(d, p->tag, p->session);
 	LIST_FOREACH (c, &w->conns.all, in_world) {
 		const struct pact *p = pact_tagged(w, c->tag);
-		if (c->host != h || c->host_life != life || !c->bound || c->unbound)
+		if (c->host != h || c->host_life != life || !c->bound || c->unbound ||
+			(!c->open && c->session == 0))
 			continue;
 		bool paired = p != NULL && durable_pact(p, h, life);
 		durable_add(d, c->tag, paired ? p->session : c->open ? conn_session(c) : c->session);

@@ -243,6 +243,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
 		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
 	h->life++;
+	h->calls = 0;
 	if (ledger.n == 0) {
 		h->born_us = w->now_us;
 		h->base_ms = rng_range(&w->rng, 1000, 100000000);

@@ -37,7 +37,9 @@ recovery_draw(struct plan *plan)
 void
 recovery_ends(struct host *h)
 {
+	static struct found f;
 	struct conn *c;
+	bool cut = h->recovery.dies == DIES_UNWRITTEN;
 	h->recovery.dies = DIES_NOT;
 	h->recovery.drained = h->draining;
 	if (!h->world->plan.ledgers)
@@ -256,6 +258,8 @@ carry_holds(struct host *h, const struct found *f, const struct durable *d)
 			if (hold->longest_ms < host_ms(h) + is->view.valid_ms)
 				hold->longest_ms = host_ms(h) + is->view.valid_ms;
 		} else if (hold->untold) {
+			if (hold->unsent && durable_is(d, hold->tag))
+				losses_torn(h, hold);
 			held_remove(w, hold);
 		} else if (durable_is(d, hold->tag) && !hold->torn && !hold->lost && hold->withheld_us == 0) {
 			losses_over(h, hold);

@@ -196,7 +196,13 @@ keep_ledger(struct story *w)
 static void
 take_entries(struct story *w)
 {
-	ck_assert(!w->entries.failed);
+	/* Without memory the ledger is begun anew, as the driver does it. */
+	if (w->entries.failed) {
+		buffer_done(&w->entries);
+		buffer_init(&w->entries, SIZE_MAX / 2);
+		core_keep_ledger(w->core, NULL);
+		return;
+	}
 	ck_assert(replay_take(
 		&w->ledger, (struct slice){buffer_bytes(&w->entries), buffer_length(&w->entries)}));
 	buffer_put(&w->log, buffer_bytes(&w->entries), buffer_length(&w->entries));
