@@ -89,7 +89,8 @@ def test_run_is_cut_over_tcp(place):
     expect(look(daemon, "x")["holder"]["token"], token)
     finish(process, 4)
     expect(look(daemon, "x")["state"] in ("free", "leased"), True)
-    expect("session.detached" in daemon.output.text()[daemon.output.text().rindex("session.resumed"):], False)
+    # By the end of its process. The connection may end a moment before that is seen; the grace is not waited for.
+    expect("session.expired" in daemon.output.text(), False)
     proxy.close()
 
 
@@ -125,7 +126,8 @@ def test_hold_is_cut(place):
     process.output.wait(r"^(\d+)$")
     process.kill()
     until("the end of the hold", lambda: look(daemon, "x")["state"] in ("free", "leased"))
-    expect("session.detached" in daemon.output.text()[daemon.output.text().rindex("session.resumed"):], False)
+    # By the end of its process. The connection may end a moment before that is seen; the grace is not waited for.
+    expect("session.expired" in daemon.output.text(), False)
 
 
 def test_quiet(place):
