@@ -999,6 +999,30 @@ START_TEST(a_descriptor_that_finds_no_room_is_known_to_be_lost)
 }
 END_TEST
 
+/* As during a hand-over: what has arrived is served later, and the end of its process closes it. */
+START_TEST(a_connection_that_ends_before_what_has_arrived_is_served_is_forgotten)
+{
+	int fd = client_local(), other = client_local();
+	struct connection *c;
+
+	message(fd, "WAIT\r\n");
+	schedule();
+	c = probe.last;
+	message(fd, "WAIT\r\n");
+	message(other, "WAIT\r\n");
+	event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	ck_assert_uint_eq(connections_arrived(probe.set), 2);
+	connection_close(c, END_GONE, "the test ends it");
+	while (connections_count(probe.set) > 1)
+		connections_turn(probe.set, INT64_MAX);
+	ck_assert_uint_eq(connections_arrived(probe.set), 1);
+	connections_serve(probe.set, INT64_MAX);
+	ck_assert_ptr_ne(probe.last, c);
+	close(fd);
+	close(other);
+}
+END_TEST
+
 START_TEST(a_closing_connection_writes_and_serves_no_more)
 {
 	int fd = client_local();
@@ -1114,6 +1138,7 @@ main(void)
 		random_bytes_do_no_harm, a_passed_descriptor_is_kept_for_its_request_only,
 		few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_it,
 		a_descriptor_that_finds_no_room_is_known_to_be_lost,
+		a_connection_that_ends_before_what_has_arrived_is_served_is_forgotten,
 		a_closing_connection_writes_and_serves_no_more, a_cut_connection_writes_nothing,
 		a_number_finds_its_connection_until_it_ends, an_idle_connection_costs_less_than_a_kilobyte,
 		lower_limits_hold_for_what_comes);

@@ -73,11 +73,27 @@ connection_discard(struct connection *c)
 	}
 }
 
+/* What has arrived is not served while the daemon rests or arrives in a hand-over, and the end of a process
+ * may close the connection meanwhile. */
+static void
+connection_drop_arrived(const struct connection *c)
+{
+	struct connections *set = c->set;
+	size_t kept = 0;
+	for (size_t i = 0; i < set->arrived_count; i++) {
+		if (set->arrived[i].connection != c) {
+			set->arrived[kept++] = set->arrived[i];
+		}
+	}
+	set->arrived_count = kept;
+}
+
 static void
 connection_free(struct connection *c)
 {
 	struct connections *set = c->set;
 	event_del(&c->event);
+	connection_drop_arrived(c);
 	if (c->is_written) {
 		TAILQ_REMOVE(&set->written, c, written);
 		set->written_count--;
