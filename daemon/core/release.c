@@ -59,35 +59,46 @@ release_can_leave(const struct master *m, const struct release *u)
 	       (u->former.n == 0 || (m->state == MASTER_ADMITTED && m->enrolled));
 }
 
+/* The lease of the release, at its master. */
+static struct call
+release_call(const struct core *core, const struct release *u, enum call_op op)
+{
+	const struct master *m = &core->masters[u->of.master];
+
+	return (struct call){.op = op,
+		.master = m->index,
+		.link = u->link,
+		.attempt = u->of.attempt,
+		.incarnation = m->incarnation,
+		.name = u->name,
+		.kind = u->kind,
+		.interop = u->interop,
+		.limit = u->limit,
+		.permits = u->permits,
+		.slots = u->slots,
+		.key = u->key};
+}
+
 /* Makes the lease of a former owner ours, for the release that follows on the same link. */
 static void
 release_adopt(struct core *core, const struct release *u)
 {
-	const struct master *m = &core->masters[u->of.master];
+	struct call call = release_call(core, u, CALL_ADOPT);
 
-	if (u->former.n > 0)
-		master_call(core, &(struct call){.op = CALL_ADOPT,
-					  .master = m->index,
-					  .link = u->link,
-					  .attempt = u->of.attempt,
-					  .incarnation = m->incarnation,
-					  .name = u->name,
-					  .kind = u->kind,
-					  .interop = u->interop,
-					  .limit = u->limit,
-					  .permits = u->permits,
-					  .slots = u->slots,
-					  .former = u->former,
-					  .key = u->key,
-					  .ttl_ms = 1,
-					  .deadline_us = master_time_us(core, m, master_patience_ms(core)),
-					  .queue_ms = CALL_QUEUELESS});
+	if (u->former.n == 0)
+		return;
+	call.former = u->former;
+	call.ttl_ms = 1;
+	call.deadline_us = master_time_us(core, &core->masters[u->of.master], master_patience_ms(core));
+	call.queue_ms = CALL_QUEUELESS;
+	master_call(core, &call);
 }
 
 static void
 release_send(struct core *core, struct release *u, int64_t place_ms)
 {
 	const struct master *m = &core->masters[u->of.master];
+	struct call call;
 
 	assert(u->of.master < core->settings.masters && place_ms >= 0);
 	if (u->sent)
@@ -99,20 +110,10 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 	if (release_can_leave(m, u)) {
 		u->sent = true;
 		release_adopt(core, u);
-		master_call(core, &(struct call){.op = CALL_RELEASE,
-					  .master = m->index,
-					  .link = u->link,
-					  .attempt = u->of.attempt,
-					  .incarnation = m->incarnation,
-					  .name = u->name,
-					  .kind = u->kind,
-					  .interop = u->interop,
-					  .limit = u->limit,
-					  .permits = u->permits,
-					  .slots = u->slots,
-					  .key = u->key,
-					  .deadline_us = u->after_us,
-					  .queue_ms = place_ms});
+		call = release_call(core, u, CALL_RELEASE);
+		call.deadline_us = u->after_us;
+		call.queue_ms = place_ms;
+		master_call(core, &call);
 	} else {
 		/* If a release is due, it is sent when the link is up again, whatever was confirmed
 		 * before. */
