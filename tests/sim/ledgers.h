@@ -13,6 +13,7 @@
 #include "proto/buffer.h"
 #include "proto/slice.h"
 #include "tests/sim/rng.h"
+#include "tests/support/replay.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,28 +21,13 @@
 
 struct host;
 
-/* The last entry about one session, loss, lease or hold: a record. */
-struct ledger_entry {
-	unsigned type;
-	char *bytes; /* its fields; the first of them say what it is about */
-	size_t n;
-	size_t key_n;
-};
-
-/* What a ledger comes to when it is read from its beginning. */
-struct ledger_sum {
-	struct ledger_entry *of;
-	size_t n;
-	size_t room;
-};
-
 struct ledgers {
 	struct buffer step;  /* what the core has written in the current step */
 	struct buffer bytes; /* the ledger */
-	struct ledger_sum sum;
-	size_t before;      /* length of the ledger before the last step that wrote anything */
-	bool compacts;      /* next is being written */
-	struct buffer next; /* the ledger that replaces it */
+	struct replay said;  /* by its bytes */
+	size_t before;       /* length of the ledger before the last step that wrote anything */
+	bool compacts;       /* next is being written */
+	struct buffer next;  /* the ledger that replaces it */
 	uint64_t cursor;
 	struct rng rng; /* of its own, so that a ledger changes nothing else in the world */
 };
