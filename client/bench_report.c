@@ -1,5 +1,5 @@
 /*
- * bench_report: plans the loads of `holdfast bench`, and prints what came of them.
+ * bench_report: the loads of `holdfast bench`, and the report on them.
  */
 #include "client/bench.h"
 

@@ -92,7 +92,7 @@ struct handed {
  */
 bool handed_take(struct handed *h, const struct notify *notify, struct notify_fd *fds, size_t *count,
 	char why[HANDOVER_WHY_MAX]) __attribute__((warn_unused_result));
-/* The state was used: closes the descriptors that nobody took. */
+/* The state was used: closes the descriptors that no part of the daemon took. */
 void handed_done(struct handed *h);
 /* The state cannot be used: ends the private redis-server of the process before, too, unless it was adopted.
  */

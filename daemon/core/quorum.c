@@ -20,7 +20,7 @@
 
 #define DOUBLINGS_MOST 8
 
-#define UNREAD_MORE_MS 200 /* after a hand-over: until the masters have said who has a name */
+#define UNREAD_MORE_MS 200 /* after a hand-over: until the masters have named the holder of a name */
 #define UNREAD_LOOK_MS 10
 
 void

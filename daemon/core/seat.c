@@ -285,7 +285,7 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 	switch (vote->outcome) {
 	case OUTCOME_YES:
 		seat_set_ours(l, vote->master, true);
-		/* A memory that is another one by now says nothing of what is there now. */
+		/* The master's memory has changed since: what the old one said holds no more. */
 		if (asked->incarnation == core->masters[vote->master].incarnation)
 			seat_adopted(core, l, vote->master);
 		asked->holder = 0;
