@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""What the documents for newcomers show is what happens: each console block of doc/*.md is typed into shells, and what they
+print is compared.
+
+A block is of the form that a terminal shows:
+
+    one$ holdfast run deploy -- sleep 60      a command in the terminal `one`; plain `$ ` is a terminal, too
+    > ...                                     its next line
+    deploy is taken                           what it prints
+
+All blocks of a section (`## `) share their terminals and their directory, and those of a document a daemon with a private Redis. Numbers are only compared as numbers. A line `...` stands for any lines. What a command prints first is awaited
+before the next command; its end only before the next one of the same terminal. A `sleep` ends when another terminal waits for a
+lock, or the section is over: so the speed of the machine does not matter."""
+
+import contextlib
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import harness
+from harness import expect
+
+FOLDER = os.path.join(harness.ROOT, "doc")
+PYTHON = os.path.join(harness.ROOT, "client", "python")
+PROMPT = re.compile(r"^(?:(\w+))?\$ (.*)$")
+END = "-- end of the command"
+SLEEP = """#!/bin/sh
+until [ -e "$GATE" ]; do /bin/sleep 0.02; done
+"""
+
+
+def sections(path, language):
+    """(title, blocks) of the sections that have blocks of this language."""
+    with open(path, encoding="utf-8") as stream:
+        parts = re.split(r"^## ", stream.read(), flags=re.M)
+    for part in parts:
+        blocks = re.findall(r"^```%s\n(.*?)^```" % language, part, re.S | re.M)
+        if blocks:
+            yield part.split("\n", 1)[0], blocks
+
+
+def commands(block):
+    """(terminal, command, lines that it prints)"""
+    found = []
+    for line in block.splitlines():
+        prompt = PROMPT.match(line)
+        if prompt:
+            found.append((prompt.group(1) or "", prompt.group(2), []))
+        elif line.startswith("> ") and found and not found[-1][2]:
+            terminal, command, printed = found[-1]
+            found[-1] = (terminal, command + "\n" + line[2:], printed)
+        else:
+            found[-1][2].append(line)
+    return found
+
+
+def pattern(line):
+    """What the line matches: numbers match numbers, and blanks any blanks."""
+    words = re.sub(r"[0-9]+(\.[0-9]+)?", "0", line).split()
+    return r"^\s*%s\s*$" % r"\s+".join(re.escape(word).replace("0", r"[0-9]+(?:\.[0-9]+)?") for word in words)
+
+
+def same(shown, printed):
+    """Whether these lines were printed; `...` stands for any lines."""
+    if not shown:
+        return not printed
+    if shown[0] == "...":
+        return any(same(shown[1:], printed[n:]) for n in range(len(printed) + 1))
+    return bool(printed) and bool(re.search(pattern(shown[0]), printed[0])) and same(shown[1:], printed[1:])
+
+
+class Terminal:
+    """A shell that is typed into, one command after the end of the one before."""
+
+    def __init__(self, place, daemon, folder, name):
+        self.gate = os.path.join(place.path, "gate-" + name)
+        paths = [place.path, os.path.dirname(harness.HOLDFASTD), os.environ["PATH"]]
+        self.process = place.run(
+            "sh", "-c", "cd \"$1\"; exec sh 2>&1", "sh", folder, stdin=subprocess.PIPE, start_new_session=True,
+            environment={"HOLDFAST_URL": daemon.socket, "PATH": ":".join(paths), "GATE": self.gate,
+                         "PYTHONPATH": PYTHON, "HOME": folder, "LC_ALL": "C.UTF-8"})
+        self.number = 0
+        self.running = None  # (command, lines that it prints, where these begin)
+
+    def type(self, command, shown):
+        self.finish()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.gate)
+        self.number += 1
+        self.running = (command, shown, self.process.output.mark())
+        self.process.process.stdin.write(("%s\necho '%s' %d\n" % (command, END, self.number)).encode())
+        self.process.process.stdin.flush()
+
+    def wake(self):
+        with open(self.gate, "w", encoding="utf-8"):
+            pass
+
+    def end(self):
+        return "^%s %d$" % (END, self.number)
+
+    def await_shown(self):
+        """Waits for the first line that the command prints, or for its end."""
+        lines = [line for line in self.running[1] if line != "..."]
+        self.process.output.wait("%s|%s" % (pattern(lines[0]), self.end()) if lines else self.end(), self.running[2])
+
+    def finish(self):
+        """Waits for the end of the command, and compares."""
+        if self.running is None:
+            return
+        command, shown, start = self.running
+        end = self.process.output.wait(self.end(), start)[2]
+        printed = [line for _, line in self.process.output.lines[start:end]]
+        if not same(shown, printed):
+            raise AssertionError("%s\nprints\n%s\nand not\n%s" % (command, "\n".join(printed), "\n".join(shown)))
+        self.running = None
+
+    def done(self):
+        if self.process.alive():
+            os.killpg(self.process.pid, signal.SIGKILL)
+
+
+def play(place, daemon, number, blocks):
+    folder = os.path.join(place.path, "home%d" % number)
+    os.mkdir(folder)
+    terminals = {}
+    typed = 0
+    try:
+        for terminal, command, shown in (one for block in blocks for one in commands(block)):
+            if terminal not in terminals:
+                terminals[terminal] = Terminal(place, daemon, folder, terminal)
+            terminals[terminal].type(command, shown)
+            terminals[terminal].await_shown()
+            if shown and shown[0].startswith("holdfast: waiting for"):
+                for other in terminals.values():
+                    other.wake()
+            typed += 1
+        for terminal in terminals.values():
+            terminal.wake()
+        for terminal in terminals.values():
+            terminal.finish()
+    finally:
+        for terminal in terminals.values():
+            terminal.done()
+    return typed
+
+
+def document(place, name):
+    path = os.path.join(place.path, "sleep")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(SLEEP)
+    os.chmod(path, 0o755)
+    daemon = place.daemon(config="lease: 20s\nrestart-guard: auto\n").admitted()
+    typed = sum(play(place, daemon, number, blocks)
+                for number, (_, blocks) in enumerate(sections(os.path.join(FOLDER, name), "console")))
+    expect(typed > 0, True)
+    harness.comment("%d commands" % typed)
+
+
+def test_tutorial(place):
+    """what TUTORIAL.md shows is what happens"""
+    document(place, "TUTORIAL.md")
+
+
+def test_recipes(place):
+    """what RECIPES.md shows is what happens"""
+    document(place, "RECIPES.md")
+
+
+def test_migrating(place):
+    """what MIGRATING.md shows is what happens"""
+    document(place, "MIGRATING.md")
+
+
+def test_programs(place):
+    """each Python program of the documents runs"""
+    daemon = place.daemon().admitted()
+    ran = 0
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
+        for title, programs in sections(path, "python"):
+            for text in programs:
+                process = place.run(sys.executable, "-c", text,
+                                    environment={"HOLDFAST_URL": daemon.socket, "PYTHONPATH": PYTHON})
+                expect(process.wait(), 0, "%s, %s\n%s" % (path, title, process.output.text()))
+                ran += 1
+    expect(ran > 0, True)
+    harness.comment("%d programs" % ran)
+
+
+def test_configurations(place):
+    """each piece of configuration in the documents is one that the daemon takes"""
+    checked = 0
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
+        for title, pieces in sections(path, "yaml"):
+            for text in pieces:
+                file = os.path.join(place.path, "piece.yml")
+                with open(file, "w", encoding="utf-8") as stream:
+                    stream.write(text)
+                done = subprocess.run([harness.HOLDFASTD, "-t", "-c", file], stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, check=False)
+                expect(done.returncode, 0, "%s, %s\n%s" % (path, title, done.stdout.decode()))
+                checked += 1
+    expect(checked > 0, True)
+
+
+def test_links(_place):
+    """each link from one document to another leads to a file, and to a section of it"""
+    for path in [os.path.join(harness.ROOT, "README.md")] + sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
+            expect(os.path.exists(os.path.join(os.path.dirname(path), target)), True, "%s links to %s" % (path, target))
+
+
+if __name__ == "__main__":
+    harness.main(globals())
