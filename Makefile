@@ -356,7 +356,7 @@ DEB := $(O)/deb/holdfast-$(VERSION)
 deb: ## build the Debian package into $(O)/deb
 	@command -v dpkg-buildpackage >/dev/null || { echo "make deb needs: packaging/install-deps deb" >&2; exit 1; }
 	rm -rf $(O)/deb && mkdir -p $(DEB)
-	cp -a .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua packaging systemd $(DEB)
+	cp -a .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua doc packaging systemd $(DEB)
 	cp -a packaging/debian $(DEB)/debian
 	cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u O -u CC dpkg-buildpackage -us -uc
 	@ls $(O)/deb/*.deb
