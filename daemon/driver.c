@@ -350,6 +350,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	bool hands_over = d->rests || d->arrives || d->returns;
 	driver_wake_by(&wake_at, driver_look_at_memory(d, now_ms));
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
+	driver_wake_by(&wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
 	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : driver_ledger_wake_at(d, now_ms));

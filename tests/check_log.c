@@ -311,6 +311,15 @@ START_TEST(what_others_cause_is_thinned_out_and_counted)
 	ck_assert(log_gate(&sink.log, &gate, LOG_INFO_LEVEL, "e"));
 	ck_assert_ptr_nonnull(strstr(sink_read(&sink), " info log.thinned event=e lines="));
 	ck_assert_int_eq(gate.left_out, 0);
+	ck_assert_int_eq(log_gate_tell(&sink.log, &gate, LOG_INFO_LEVEL, "e", clock_ms()), INT64_MAX);
+	for (gate.left_out = 0; gate.left_out < 7;)
+		(void)!log_gate(&sink.log, &gate, LOG_INFO_LEVEL, "e");
+	ck_assert_int_eq(log_gate_tell(&sink.log, &gate, LOG_INFO_LEVEL, "e", gate.window_ms + 999),
+		gate.window_ms + 1000);
+	ck_assert_ptr_null(strstr(sink_read(&sink), "event=e lines=7"));
+	ck_assert_int_eq(
+		log_gate_tell(&sink.log, &gate, LOG_INFO_LEVEL, "e", gate.window_ms + 1000), INT64_MAX);
+	ck_assert_ptr_nonnull(strstr(sink_read(&sink), " info log.thinned event=e lines=7"));
 	sink.log.level = LOG_DEBUG_LEVEL;
 	for (int i = 0; i < 4 * LOG_GATE_LINES; i++)
 		ck_assert(log_gate(&sink.log, &gate, LOG_INFO_LEVEL, "e"));

@@ -41,25 +41,34 @@ log_peer(const char *key, const char *text)
 	return log_text(text[0] ? key : NULL, text);
 }
 
-/* Clients can cause any number of these notes, up to one for each name and session, so they are thinned out.
- * A lost lock is not, since an operator may have to know of each; but a hold that ended by its own LEASE or
- * MAXHOLD is. */
+/* Clients, or the end of a master, can cause any number of these notes, up to one for each name and session.
+ */
 static bool
 note_is_of_many(const struct note *note)
 {
-	bool own = note->text && (strcmp(note->text, "lease") == 0 || strcmp(note->text, "maxhold") == 0);
-	return (note->name.n > 0 || note->session != 0) && (note->type != NOTE_LOST || own);
+	return note->name.n > 0 || note->session != 0;
+}
+
+/* Many holds that end by themselves must not hide one that was taken. */
+static struct log_gate *
+note_gate(const struct note *note, struct note_gates *gates)
+{
+	bool ends = note->text && (strcmp(note->text, "lease") == 0 || strcmp(note->text, "maxhold") == 0);
+	return note->type == NOTE_LOST && ends ? &gates->ends : &gates->of[note->type];
 }
 
 void
 note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log)
 {
 	/* Most notes are not logged, and this is called for each hold that begins or ends. */
-	if (!log_wants(log, note_rows[note->type].level))
+	if (!log_wants(log, note_rows[note->type].level)) {
 		return;
-	if (note_is_of_many(note) && !log_gate(log, &gates->of[note->type], note_rows[note->type].level,
-					     note_rows[note->type].name))
+	}
+	if (note_is_of_many(note) && !log_gate(log, note_gate(note, gates), note_rows[note->type].level,
+					     note_rows[note->type].name)) {
+		gates->left_out = true;
 		return;
+	}
 	LOG_EVENT(log, note_rows[note->type].level, note_rows[note->type].name,
 		log_text(where ? "master" : NULL, where),
 		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),
@@ -71,6 +80,23 @@ note_log(const struct note *note, const char *where, struct note_gates *gates, s
 		note->token ? log_number("token", note->token) : log_absent(),
 		note->ms >= 0 ? log_number(note_rows[note->type].ms, note->ms) : log_absent(),
 		log_text("text", note->text));
+}
+
+int64_t
+note_gates_tell(struct note_gates *gates, struct log *log, int64_t now_ms)
+{
+	int64_t next_ms = INT64_MAX;
+	if (!gates->left_out) {
+		return next_ms;
+	}
+	for (int type = 0; type <= NOTE_COUNT; type++) {
+		int row = type < NOTE_COUNT ? type : NOTE_LOST;
+		struct log_gate *gate = type < NOTE_COUNT ? &gates->of[type] : &gates->ends;
+		int64_t at_ms = log_gate_tell(log, gate, note_rows[row].level, note_rows[row].name, now_ms);
+		next_ms = at_ms < next_ms ? at_ms : next_ms;
+	}
+	gates->left_out = next_ms != INT64_MAX;
+	return next_ms;
 }
 
 void

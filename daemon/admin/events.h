@@ -20,13 +20,19 @@ struct events;
 struct record;
 struct stats;
 
-/* Notes that clients can cause at will are thinned out (log_gate()), with a gate for each type. */
+/* Notes of which there can be any number are thinned out (log_gate()), with a gate for each type. All zero at
+ * first. */
 struct note_gates {
 	struct log_gate of[NOTE_COUNT];
+	struct log_gate ends; /* NOTE_LOST of holds whose own LEASE or MAXHOLD was over */
+	bool left_out;        /* some line is left out, and that is not told */
 };
 
 /* where: the address of note->master; NULL if it has none. */
 void note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log);
+/* At the end of a turn: says how many lines were left out. Returns when it has to be called again at the
+ * latest. */
+int64_t note_gates_tell(struct note_gates *gates, struct log *log, int64_t now_ms);
 void note_count(const struct note *note, struct stats *stats);
 
 /* Longest line. A line with every byte of every field escaped would be longer; fields that do not fit are

@@ -263,6 +263,16 @@ log_event(struct log *log, enum log_level level, const char *event, const struct
 	log_count(log, log_offer(log, &line));
 }
 
+static void
+gate_tell(struct log *log, struct log_gate *gate, enum log_level level, const char *event)
+{
+	if (gate->left_out > 0) {
+		LOG_EVENT(log, level, "log.thinned", log_text("event", event),
+			log_number("lines", gate->left_out));
+	}
+	gate->left_out = 0;
+}
+
 bool
 log_gate(struct log *log, struct log_gate *gate, enum log_level level, const char *event)
 {
@@ -282,11 +292,17 @@ log_gate(struct log *log, struct log_gate *gate, enum log_level level, const cha
 		return false;
 	}
 	gate->lines++;
-	if (gate->left_out > 0)
-		LOG_EVENT(log, level, "log.thinned", log_text("event", event),
-			log_number("lines", gate->left_out));
-	gate->left_out = 0;
+	gate_tell(log, gate, level, event);
 	return true;
+}
+
+int64_t
+log_gate_tell(struct log *log, struct log_gate *gate, enum log_level level, const char *event, int64_t now_ms)
+{
+	if (gate->left_out > 0 && now_ms - gate->window_ms >= 1000) {
+		gate_tell(log, gate, level, event);
+	}
+	return gate->left_out > 0 ? gate->window_ms + 1000 : INT64_MAX;
 }
 
 static bool

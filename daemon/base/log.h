@@ -94,9 +94,9 @@ void log_event(struct log *log, enum log_level level, const char *event, const s
 	size_t count) __attribute__((cold));
 
 /*
- * Thins out an event that clients can cause as often as they like. LOG_GATE_LINES lines of it pass in a
- * second. The next line that passes is preceded by `log.thinned event=EVENT lines=N` with the number of lines
- * left out. At level debug all lines pass. All zero at first.
+ * Thins out an event that can come in any number. LOG_GATE_LINES lines of it pass in a second. The next line
+ * that passes is preceded by `log.thinned event=EVENT lines=N` with the number of lines left out, unless
+ * log_gate_tell() has said so before. At level debug all lines pass. All zero at first.
  */
 #define LOG_GATE_LINES 50
 
@@ -109,6 +109,10 @@ struct log_gate {
 /* Whether to write a line of this event now. */
 bool log_gate(struct log *log, struct log_gate *gate, enum log_level level, const char *event)
 	__attribute__((warn_unused_result));
+/* Says how many lines were left out, if their second is over at now_ms (boot-time clock). Returns when it has
+ * to be called again, ms; INT64_MAX: no line is left out. */
+int64_t log_gate_tell(
+	struct log *log, struct log_gate *gate, enum log_level level, const char *event, int64_t now_ms);
 
 /* LOG_EVENT(log, LOG_INFO_LEVEL, "link.up", log_number("link", 0), log_text("master", where)) */
 #define LOG_EVENT(log, level, event, ...)                                                                    \

@@ -122,5 +122,29 @@ def test_no_room_for_the_file(place):
     expect(daemon.terminate(), 0)
 
 
+def test_many_losses(place):
+    """of thousands of locks that are lost at once the log has some lines and how many more there were, though no other
+    lock is lost afterwards"""
+    count, most = 4000, 1000
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config=harness.BRISK + "log: { level: info }\n").admitted()
+    clients = [daemon.client(3) for _ in range(count // most)]
+    for number, client in enumerate(clients):
+        expect(client("SESSION", "ONLOSS", "NEXT"), "OK")
+        client.send_raw(b"".join(b"LOCK %d/%d\r\n" % (number, name) for name in range(most)))
+        expect(all(isinstance(client.reply(), int) for _ in range(most)), True)
+    redis.kill()
+
+    def told():
+        text = daemon.output.text()
+        lines = len(re.findall(r" lock\.lost name=", text))
+        return lines, lines + sum(int(n) for n in re.findall(r"log\.thinned event=lock\.lost lines=(\d+)", text))
+    harness.until("all are told of", lambda: told()[1] >= count)
+    expect(told()[1], count)
+    harness.comment("%d lines for %d lost locks" % (told()[0], count))
+    # The losses spread over the seconds in which the leases end, 50 lines in each.
+    expect(told()[0] < count // 2, True, told())
+
+
 if __name__ == "__main__":
     harness.main(globals())
