@@ -57,6 +57,10 @@ look_at(struct host *h, unsigned name)
 			had += backing_seats(&w->servers[i], name, h->call_settings.daemon_id,
 				view.limit > 0 ? KIND_PERMITS : view.kind, left_us);
 	}
+	/* By a copy of a ledger it is sure of what the first daemon may have given back, until a master says
+	 * so. */
+	if (excuse(w, EXCUSE_BELIEF_COPY, recovery_excuses(h)))
+		return;
 	if (view.limit > 0 && backing_permits(w, name, h->call_settings.daemon_id, left_us) < held)
 		world_fail(w,
 			"belief: d%u is sure of %" PRId64 " permits of %s for %" PRId64

@@ -19,9 +19,11 @@ struct world;
 	EXCUSE(RIVAL_FORGOT, "exclusion: a rival locks, too, and a master forgot or leapt a lease ago")      \
 	EXCUSE(RIVAL_TOKEN, "tokens: a rival's beside those of an earlier memory of the master")             \
 	EXCUSE(TOKEN_FORGOTTEN, "tokens: no master left knows those before, and clocks went back")           \
+	EXCUSE(LEAVE_COPY, "greets: another daemon has a copy of the ledger, and may have the lease")        \
 	EXCUSE(ADMITTED_ALONE, "greets: no link to the masters that know the tokens of before")              \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
+	EXCUSE(BELIEF_COPY, "belief: another daemon has begun with a copy of the ledger, a lease ago")       \
 	EXCUSE(BELIEF_LACKS, "renewal: most masters lack the lease, may have forgotten it, or are guarded")  \
 	EXCUSE(BELIEF_FOREIGN, "belief: a key of another program may be in the way of a lease")              \
 	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \

@@ -136,7 +136,7 @@ check_leave(const struct greets *g, struct server *s)
 	struct world *w = s->world;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		if (strcmp(h->daemon, g->me) == 0 && held_until_us(h) > w->now_us && !h->tainted &&
-			!w->copied)
+			!w->copied && !excuse(w, EXCUSE_LEAVE_COPY, recovery_is_copied(h->host)))
 			world_fail(w,
 				"greets: %.6s leaves m%u, and told the holder of %s that it is good for "
 				"%" PRId64 " us more",

@@ -455,13 +455,14 @@ recovery_watches(struct host *h, const struct action *action)
 		conn_watched(h, action->u.process.pid);
 }
 
-/* Its client has bound a session to another process with this number since. */
+/* A client has bound a session to another process with this number since: that keeps it, also without a
+ * connection. */
 static bool
 is_another(const struct host *h, int64_t pid)
 {
 	const struct conn *c;
-	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
-		if (c->pid == pid && c->bound && !c->unbound)
+	LIST_FOREACH (c, &h->world->conns.all, in_world)
+		if (c->host == h && c->host_life == h->life && c->pid == pid && c->bound && !c->unbound)
 			return true;
 	return false;
 }
@@ -544,6 +545,7 @@ recovery_strike(struct host *h)
 /* What was copied, before the daemon wrote on. */
 struct copy {
 	struct host *of;
+	int64_t born_us; /* of that daemon: when its clock began */
 	size_t n;
 	char bytes[];
 };
@@ -553,7 +555,9 @@ copy_begins(void *arg, uint64_t life, void *data)
 {
 	struct host *h = arg;
 	struct copy *copy = data;
-	if (h->alive && h->life == life && copy->of->alive && h->world->phase == PHASE_FAULTS) {
+	/* If that daemon began anew meanwhile, its clock is another one: the copy is of another boot. */
+	if (h->alive && h->life == life && copy->of->alive && copy->of->born_us == copy->born_us &&
+		h->world->phase == PHASE_FAULTS) {
 		copy->of->recovery.copied_us = h->world->now_us;
 		host_copy(h, copy->of, (struct slice){copy->bytes, copy->n});
 	}
@@ -571,6 +575,7 @@ recovery_copy(struct world *w)
 	struct copy *copy = malloc(sizeof(*copy) + ledger.n);
 	assert(copy != NULL);
 	copy->of = of;
+	copy->born_us = of->born_us;
 	copy->n = ledger.n;
 	memcpy(copy->bytes, ledger.p, ledger.n);
 	world_after(w, rng_percent(&w->rng, 30) ? 0 : rng_range(&w->rng, 0, w->plan.lease_ms * 900),

@@ -42,6 +42,18 @@ tear_sessions(struct host *h, const struct found *f, const struct durable *d)
 	}
 }
 
+/* EXTEND sets the end anew, sooner too. From its sending on the holder relies on the hold until then at most,
+ * whether or not it is answered. */
+static void
+tear_extended(struct host *h, struct hold *hold, int64_t extend_ms)
+{
+	grants_extended(hold, extend_ms);
+	int64_t ends_us = host_true_us(h, hold->ends_ms);
+	hold->valid_us = hold->valid_us < ends_us ? hold->valid_us : ends_us;
+	hold->told_us = hold->told_us < ends_us ? hold->told_us : ends_us;
+	hold->longest_ms = hold->longest_ms < hold->ends_ms ? hold->longest_ms : hold->ends_ms;
+}
+
 /* The end of a hold, or what was given by it, in this step. */
 static void
 tear_hold(struct host *h, struct hold *hold, const struct found_hold *is)
@@ -59,7 +71,7 @@ tear_hold(struct host *h, struct hold *hold, const struct found_hold *is)
 		if (c->running && c->current.verb == VERB_EXTEND && conn_session(c) == hold->session &&
 			c->current.name == hold->name && strcmp(c->current.owner, hold->owner) == 0 &&
 			hold->leased)
-			grants_extended(hold, c->current.extend_ms);
+			tear_extended(h, hold, c->current.extend_ms);
 }
 
 /* Whoever asks for a DOWNGRADE counts on a shared hold at most, whether or not it is answered. */
