@@ -603,6 +603,76 @@ START_TEST(a_delay_after_crashes_is_kept)
 }
 END_TEST
 
+static struct command
+read_for(int64_t lease_ms, int64_t max_hold_ms)
+{
+	return (struct command){.verb = VERB_LOCK,
+		.name = SLICE("a"),
+		.kind = KIND_SHARED,
+		.lease_ms = lease_ms,
+		.max_hold_ms = max_hold_ms};
+}
+
+/* Plain readers beside a durable one: until when they are withheld after a crash, from now on. */
+static int64_t
+withheld_ms(void)
+{
+	struct core *next = recover(ledger(), NEXT);
+	const struct grant *g = resource_next_grant(names_find(&next->names, SLICE("a")), NULL)->after;
+	int64_t ms = g == NULL ? 0 : grant_ends_ms(g) - w.now.ms;
+
+	ck_assert_uint_eq(next->counts.withheld, g != NULL);
+	core_free(next);
+	return ms;
+}
+
+START_TEST(a_reader_that_is_gone_is_waited_for_until_its_own_end)
+{
+	grace(1, GRACE_MS);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_int_eq(withheld_ms(), 0);
+	run(&w, 2, read_for(0, 300));
+	ck_assert_int_eq(withheld_ms(), 300);
+	run(&w, 3, read_for(200, 0));
+	ck_assert_int_eq(withheld_ms(), 300);
+	run(&w, 3,
+		(struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 400, .lease_ms = 0});
+	ck_assert_int_eq(withheld_ms(), 400);
+	lock_shared(&w, 4, "a");
+	ck_assert_int_eq(withheld_ms(), LEASE_MS - 12);
+	unlock(&w, 4, "a");
+	ck_assert_int_eq(withheld_ms(), 400);
+	unlock(&w, 3, "a");
+	ck_assert_int_eq(withheld_ms(), 300);
+}
+END_TEST
+
+START_TEST(a_reader_that_does_not_know_of_its_hold_is_not_waited_for)
+{
+	static const struct slice names[] = {SLICE("a"), SLICE("b")};
+
+	grace(1, GRACE_MS);
+	grace(2, GRACE_MS);
+	lock_shared(&w, 1, "a");
+	lock_shared(&w, 2, "a");
+	close_as(&w, 2, END_GONE);
+	granted(&w, "a", 1, 500);
+	ck_assert_uint_eq(w.core->counts.grants, 2);
+	ck_assert_int_eq(withheld_ms(), 0);
+	run(&w, 3,
+		(struct command){.verb = VERB_MLOCK,
+			.names = names,
+			.name_count = 2,
+			.kind = KIND_SHARED,
+			.lease_ms = 700});
+	ck_assert_uint_eq(w.core->counts.grants, 3);
+	ck_assert_int_eq(withheld_ms(), 0);
+	ck_assert_str_eq(granted(&w, "b", 2, 600), "c3 [:502 :600]");
+	ck_assert_int_eq(withheld_ms(), 700);
+}
+END_TEST
+
 START_TEST(the_last_durable_reader_takes_the_others_along)
 {
 	struct secret secret = grace(1, GRACE_MS);
@@ -801,6 +871,8 @@ main(void)
 		a_hold_that_was_not_told_is_forgotten, an_mlock_without_an_answer_is_forgotten,
 		permits_keep_their_slots, a_reader_that_is_gone_is_waited_for,
 		what_is_withheld_is_not_withheld_longer_by_a_crash, a_delay_after_crashes_is_kept,
+		a_reader_that_is_gone_is_waited_for_until_its_own_end,
+		a_reader_that_does_not_know_of_its_hold_is_not_waited_for,
 		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,
 		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,
 		a_process_that_asked_no_master_is_no_former_owner, users_are_counted_on,

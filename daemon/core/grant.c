@@ -370,7 +370,7 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
 	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
-	if (g->durable)
+	if (g->lease->entered)
 		ledger_hold(core, g);
 }
 
@@ -477,8 +477,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	grant_end(core, g);
 }
 
-/* Until when it is withheld if it is abandoned now; 0: its client does not know of it. */
-static int64_t
+int64_t
 grant_withheld_ms(const struct grant *g)
 {
 	return g->untold || part_of(g) != NULL

@@ -178,6 +178,9 @@ void grant_extend(struct core *core, struct grant *g, int64_t ms);
 /* Until when its holder may rely on it, by what the holder has been told; 0: it has not been told. */
 int64_t grant_relied_ms(const struct grant *g);
 
+/* Until when it is withheld if it is abandoned now; 0: its client does not know of it. */
+int64_t grant_withheld_ms(const struct grant *g);
+
 /* DOWNGRADE: readers may join from now on. */
 void grant_share(struct core *core, struct grant *g);
 

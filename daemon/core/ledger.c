@@ -145,21 +145,22 @@ write_loss(struct buffer *out, enum record_type type, const struct session *s, c
 	record_end(&r);
 }
 
-/* Holds that are not durable come last on their lease. If the last of them are withheld, so many are looked
- * at; there may be thousands. */
+/* Holds that are not durable come last on their lease. There may be thousands, and so many are looked at. */
 #define OTHERS_LOOKS 16
 
 static int64_t
 others_ms(const struct lease *l)
 {
 	const struct grant *last = l->grants == NULL ? NULL : l->grants->before, *g = last;
-	int64_t until_ms = 0;
+	int64_t all_ms = lease_told_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
 
 	for (unsigned looks = 0; g != NULL && !g->durable; looks++) {
-		if (g->session != NULL || looks == OTHERS_LOOKS)
+		int64_t ends_ms = g->session == NULL ? grant_ends_ms(g) : grant_withheld_ms(g);
+
+		if (looks == OTHERS_LOOKS || (g->session != NULL && ends_ms == all_ms))
 			return TIMER_NEVER;
-		if (grant_ends_ms(g) > until_ms)
-			until_ms = grant_ends_ms(g);
+		if (ends_ms > until_ms)
+			until_ms = ends_ms;
 		g = g == l->grants ? NULL : g->before;
 	}
 	return until_ms;

@@ -108,8 +108,9 @@ struct lease_entry {
 	struct slice former; /* its former owners */
 	bool asked;          /* false: no master has been asked to put the lease under the name of its
 				attempt: it has former owners, which still have it */
-	int64_t others_ms;   /* the holds that are not in the ledger: withheld until then, or, with
-				TIMER_NEVER, a client may rely on one until told_ms; 0: there are none */
+	int64_t others_ms;   /* the holds that are not in the ledger are withheld until then, or, with
+				TIMER_NEVER, until told_ms and for the crash-delay; 0: there are none, or
+				no client knows of one */
 };
 
 struct hold_entry {
