@@ -648,6 +648,21 @@ START_TEST(a_reader_that_is_gone_is_waited_for_until_its_own_end)
 }
 END_TEST
 
+START_TEST(a_reader_that_is_gone_is_waited_for_by_the_newest_rule)
+{
+	static const struct rule newest = {
+		.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1, .crash_delay_ms = 2000};
+
+	grace(1, GRACE_MS);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 2, read_for(0, 300));
+	core_set_rules(w.core, &newest, 1);
+	after(&w, 1);
+	ck_assert_int_eq(withheld_ms(), 299 + 2000);
+}
+END_TEST
+
 START_TEST(a_reader_that_does_not_know_of_its_hold_is_not_waited_for)
 {
 	static const struct slice names[] = {SLICE("a"), SLICE("b")};
@@ -872,6 +887,7 @@ main(void)
 		permits_keep_their_slots, a_reader_that_is_gone_is_waited_for,
 		what_is_withheld_is_not_withheld_longer_by_a_crash, a_delay_after_crashes_is_kept,
 		a_reader_that_is_gone_is_waited_for_until_its_own_end,
+		a_reader_that_is_gone_is_waited_for_by_the_newest_rule,
 		a_reader_that_does_not_know_of_its_hold_is_not_waited_for,
 		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,
 		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,

@@ -2,6 +2,7 @@
 #include "daemon/core/resource.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/timers.h"
 #include "proto/name.h"
 
@@ -111,9 +112,14 @@ rules_have(const struct rules *rules, const struct rule *rule)
 static bool
 rules_look(void *arg, struct resource *r)
 {
-	struct rules *rules = arg;
+	struct core *core = arg;
+	const struct rule *before = r->rule;
+	const struct lease *l = NULL;
 
-	r->rule = rules_find(rules, resource_name(r));
+	r->rule = rules_find(&core->rules, resource_name(r));
+	/* What the ledger says of holds beside the durable ones counts the delay. */
+	while (r->rule->crash_delay_ms != before->crash_delay_ms && (l = resource_next_lease(r, l)) != NULL)
+		ledger_lease(core, l);
 	return true;
 }
 
@@ -122,7 +128,7 @@ rules_timer(struct core *core)
 {
 	struct rules *rules = &core->rules;
 
-	rules->cursor = names_scan(&core->names, rules->cursor, TURN_LOOKS, rules_look, rules);
+	rules->cursor = names_scan(&core->names, rules->cursor, TURN_LOOKS, rules_look, core);
 	if (rules->cursor != 0) {
 		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
 		return;
