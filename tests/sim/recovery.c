@@ -429,6 +429,28 @@ could_adopt(const struct host *h, unsigned name)
 	return n;
 }
 
+/* Masters that had it, and have it still. */
+static unsigned
+has_still(const struct host *h, unsigned name, enum kind kind)
+{
+	const struct world *w = h->world;
+	unsigned n = 0;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		n += (h->recovery.kept[name] >> i & 1) &&
+		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
+	return n;
+}
+
+/* A master that says no has it no more. */
+static unsigned
+had(const struct host *h, const struct hold *hold, const char *why)
+{
+	unsigned could = could_adopt(h, hold->name), has = 0;
+	if (strcmp(why, "expired") != 0)
+		has = has_still(h, hold->name, hold->kind);
+	return could > has ? could : has;
+}
+
 void
 recovery_note(struct host *h, const struct note *n)
 {
@@ -443,9 +465,9 @@ recovery_note(struct host *h, const struct note *n)
 		hold->tainted || w->checker.tainted[name][h->index] || leaps_shorten_us(h) > 0 ||
 		excuse(w, EXCUSE_RECOVERED_COPY, recovery_excuses(h)))
 		return;
-	if (could_adopt(h, name) >= plan_majority(&w->plan))
+	if (had(h, hold, n->text) >= plan_majority(&w->plan))
 		world_fail(w, "recovered: d%u loses %s (%s), and %u masters had it, which it could use",
-			h->index, checker_name(name), n->text, could_adopt(h, name));
+			h->index, checker_name(name), n->text, had(h, hold, n->text));
 }
 
 void
