@@ -429,13 +429,13 @@ could_adopt(const struct host *h, unsigned name)
 	return n;
 }
 
-/* Masters that had it, and have it still. */
+/* Masters that had it, and have it still. What a master has that was failed over does not count. */
 static unsigned
 has_still(const struct host *h, unsigned name, enum kind kind)
 {
 	const struct world *w = h->world;
 	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++)
+	for (unsigned i = 0; i < w->plan.masters && w->plan.replicas == 0; i++)
 		n += (h->recovery.kept[name] >> i & 1) &&
 		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
 	return n;
