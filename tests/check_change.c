@@ -36,6 +36,7 @@ static char asked_set[CORE_SLOTS_MAX][TEXT], asked_places[CORE_SLOTS_MAX][TEXT];
 static char asked_next[CORE_SLOTS_MAX][TEXT], asked_next_places[CORE_SLOTS_MAX][TEXT];
 static char said[1024];   /* to connections, since it was read last */
 static unsigned followed; /* slots that were moved */
+static unsigned adopts;   /* slots that were asked to adopt a lease, as bits */
 
 static void
 text_copy(char out[TEXT], struct slice from)
@@ -109,6 +110,8 @@ schedule(const struct event *event)
 		}
 		if (a->type == ACTION_CALL && call->op == CALL_ADMIT)
 			admits[call->master] = *call;
+		if (a->type == ACTION_CALL && call->op == CALL_ADOPT)
+			adopts |= 1U << call->master;
 		if (a->type != ACTION_CALL || call->op != CALL_HELLO)
 			continue;
 		asked[call->master] = *call;
@@ -675,6 +678,62 @@ START_TEST(a_daemon_that_starts_with_an_old_list_follows_if_it_may)
 }
 END_TEST
 
+static bool
+still_held(void)
+{
+	struct resource_view r;
+
+	return core_view_resource(w.core, w.now.ms, SLICE("a"), &r) && strcmp(r.lease, "held") == 0;
+}
+
+/* The process before held "a" at three masters. The next one knows only the first of them. */
+static void
+crashed_with_the_old_list(const char *set)
+{
+	char why[RECORD_WHY_MAX];
+	struct core *core;
+
+	begin(3, true);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 60000});
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 3; w.at++)
+		granted(&w, "a", 1, 500);
+	w.at = 0;
+	for (int i = 0; i < 3; i++)
+		snprintf(servers[i].set, TEXT, "%s", set);
+	w.settings.masters = 1;
+	w.settings.daemon_id = "00112233445566778899aabbccddeeff";
+	core = core_recover(
+		&w.settings, w.now, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)}, why);
+	ck_assert_msg(core != NULL, "%s", why);
+	core_free(w.core);
+	w.core = core;
+	memset(asked, 0, sizeof(asked));
+	slots[1] = slots[2] = -1;
+	adopts = 0;
+	link_event(0, true);
+	answers();
+	ck_assert_str_eq(view().word, "agreed");
+}
+
+START_TEST(a_daemon_that_recovers_with_an_old_list_adopts_at_all_masters)
+{
+	crashed_with_the_old_list(SET3);
+	ck_assert_uint_eq(adopts, 7);
+	ck_assert(still_held());
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_daemon_that_recovers_with_a_newcomer_adopts_at_the_others)
+{
+	crashed_with_the_old_list("2 0000000000001001+url 0000000000001002:url 0000000000001003:url");
+	ck_assert_uint_eq(adopts, 6);
+	ck_assert(still_held());
+	story_done(&w);
+}
+END_TEST
+
 /* A member that has not answered may have no offer: the others do not accept theirs yet. */
 START_TEST(a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered)
 {
@@ -821,6 +880,8 @@ main(void)
 		a_newcomer_that_does_not_answer_is_not_waited_for,
 		a_daemon_drives_a_change_that_it_is_told_of, a_daemon_follows_a_set_that_is_in_force,
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
+		a_daemon_that_recovers_with_an_old_list_adopts_at_all_masters,
+		a_daemon_that_recovers_with_a_newcomer_adopts_at_the_others,
 		a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,

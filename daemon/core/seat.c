@@ -460,19 +460,31 @@ resource_leaves(struct core *core, struct resource *r, unsigned master)
 	}
 }
 
-/* A newcomer that is not a member yet has no seats. */
+/* A newcomer that is not a member yet has no seats; one that has become a member has had none (seats). */
 static void
-reseat_moved(struct core *core, struct master *m)
+reseat_moved(struct core *core, struct master *m, unsigned seats)
 {
 	struct resource *r;
 
-	if (m->index < core->seats) {
+	if (m->index < seats) {
 		core->newcomers_until_ms = 0;
 		for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
 			resource_leaves(core, r, m->index);
 		release_leave(core, m->index);
 	}
 	m->moved = false;
+}
+
+/* The process that crashed knew all masters, and this one begins with fewer: the lease may be at all. */
+static void
+former_grow(struct lease *l, unsigned from, unsigned to)
+{
+	struct former *former = lease_former(l);
+
+	for (unsigned i = from; i < to && former != NULL; i++) {
+		former->seats |= (uint8_t)(1U << i);
+		seat_set_ours(l, i, true);
+	}
 }
 
 static void
@@ -484,6 +496,7 @@ resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
 		seats_grow(core, l, from, to);
 		if (l->round != NULL)
 			round_grow(core, l, from, to);
+		former_grow(l, from, to);
 	}
 }
 
@@ -504,13 +517,16 @@ reseat_grow(struct core *core)
 void
 reseat(struct core *core)
 {
+	unsigned seats = core->seats;
+
 	core->reseat = false;
+	/* First, because all that is done to a lease counts all masters. */
+	if (seats != core->settings.masters)
+		reseat_grow(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		if (core->masters[i].moved)
-			reseat_moved(core, &core->masters[i]);
+			reseat_moved(core, &core->masters[i], seats);
 	}
-	if (core->seats != core->settings.masters)
-		reseat_grow(core);
 	assert(core->seats == core->settings.masters);
 	core->retry = true;
 }

@@ -429,13 +429,14 @@ could_adopt(const struct host *h, unsigned name)
 	return n;
 }
 
-/* Masters that had it, and have it still. What a master has that was failed over does not count. */
+/* Masters that had it, and have it still; 0: by now others may be asked, in the set or after a failover. */
 static unsigned
 has_still(const struct host *h, unsigned name, enum kind kind)
 {
 	const struct world *w = h->world;
+	bool others = w->plan.replicas > 0 || w->plan.changes || w->plan.others > 0;
 	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters && w->plan.replicas == 0; i++)
+	for (unsigned i = 0; i < w->plan.masters && !others; i++)
 		n += (h->recovery.kept[name] >> i & 1) &&
 		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
 	return n;
