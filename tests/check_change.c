@@ -686,9 +686,9 @@ still_held(void)
 	return core_view_resource(w.core, w.now.ms, SLICE("a"), &r) && strcmp(r.lease, "held") == 0;
 }
 
-/* The process before held "a" at three masters. The next one knows only the first of them. */
+/* The process before held "a" at three masters. The next one begins with so many of them. */
 static void
-crashed_with_the_old_list(const char *set)
+crashed_with(unsigned masters, const char *set)
 {
 	char why[RECORD_WHY_MAX];
 	struct core *core;
@@ -701,7 +701,7 @@ crashed_with_the_old_list(const char *set)
 	w.at = 0;
 	for (int i = 0; i < 3; i++)
 		snprintf(servers[i].set, TEXT, "%s", set);
-	w.settings.masters = 1;
+	w.settings.masters = masters;
 	w.settings.daemon_id = "00112233445566778899aabbccddeeff";
 	core = core_recover(
 		&w.settings, w.now, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)}, why);
@@ -709,16 +709,19 @@ crashed_with_the_old_list(const char *set)
 	core_free(w.core);
 	w.core = core;
 	memset(asked, 0, sizeof(asked));
-	slots[1] = slots[2] = -1;
 	adopts = 0;
-	link_event(0, true);
+	for (unsigned i = 0; i < 3; i++) {
+		slots[i] = i < masters ? (int)i : -1;
+		if (i < masters)
+			link_event(i, true);
+	}
 	answers();
 	ck_assert_str_eq(view().word, "agreed");
 }
 
 START_TEST(a_daemon_that_recovers_with_an_old_list_adopts_at_all_masters)
 {
-	crashed_with_the_old_list(SET3);
+	crashed_with(1, SET3);
 	ck_assert_uint_eq(adopts, 7);
 	ck_assert(still_held());
 	story_done(&w);
@@ -727,8 +730,17 @@ END_TEST
 
 START_TEST(a_daemon_that_recovers_with_a_newcomer_adopts_at_the_others)
 {
-	crashed_with_the_old_list("2 0000000000001001+url 0000000000001002:url 0000000000001003:url");
+	crashed_with(1, "2 0000000000001001+url 0000000000001002:url 0000000000001003:url");
 	ck_assert_uint_eq(adopts, 6);
+	ck_assert(still_held());
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_daemon_that_recovers_adopts_at_masters_that_came_with_the_last_change)
+{
+	crashed_with(3, "2 0000000000001001:url 0000000000001002+url 0000000000001003+url");
+	ck_assert_uint_eq(adopts, 7);
 	ck_assert(still_held());
 	story_done(&w);
 }
@@ -882,6 +894,7 @@ main(void)
 		a_daemon_that_starts_with_an_old_list_follows_if_it_may,
 		a_daemon_that_recovers_with_an_old_list_adopts_at_all_masters,
 		a_daemon_that_recovers_with_a_newcomer_adopts_at_the_others,
+		a_daemon_that_recovers_adopts_at_masters_that_came_with_the_last_change,
 		a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,
