@@ -143,13 +143,14 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 		checker_name(name), why, most_us / 1000);
 }
 
-/* How many its session has lost since; surely: and is reminded of still. */
+/* How many its session has lost since; surely: and is surely reminded of still. */
 static int64_t
 lost_since(const struct world *w, const struct loss_told *of, bool surely)
 {
 	int64_t n = 0;
 	for (const struct loss_told *l = w->losses.told; l != of; l = l->next)
-		n += is_of(l, of->host, of->session) && !(surely && l->asked);
+		n += is_of(l, of->host, of->session) &&
+		     !(surely && (l->asked || (l->old && l->over_us != 0)));
 	return n;
 }
 
@@ -405,10 +406,30 @@ losses_torn(struct host *h, const struct hold *hold)
 	add(h, hold)->old = true;
 }
 
+/* Of several that were lost while no daemon was there the model does not know which is the latest. */
+static void
+forget_together(struct host *h)
+{
+	struct world *w = h->world;
+	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+		int64_t of_session = 0, all = 0, most = w->plan.user_locks;
+		for (const struct loss_told *o = w->losses.told; o != NULL; o = o->next) {
+			bool here = o->host == h && o->host_life == h->life;
+			all += here;
+			of_session += here && o->session == l->session && o->over_us == l->over_us;
+		}
+		if (l->over_us == w->now_us && l->host == h)
+			l->old |= of_session > w->plan.lost_most || (most > 0 && all > most);
+	}
+}
+
 void
 losses_over(struct host *h, const struct hold *hold)
 {
-	add(h, hold)->known = hold->lease_ends_ms <= host_ms(h) && hold->lease_ends_ms <= hold->ceiling_ms;
+	struct loss_told *l = add(h, hold);
+	l->known = hold->lease_ends_ms <= host_ms(h) && hold->lease_ends_ms <= hold->ceiling_ms;
+	l->over_us = h->world->now_us;
+	forget_together(h);
 }
 
 void

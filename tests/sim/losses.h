@@ -33,7 +33,8 @@ struct loss_told {
 	uint64_t reminded;       /* serial of the request whose answer told of it; 0: none */
 	bool asked;              /* the session requested the name again, so the loss may be forgotten */
 	bool again;              /* the session has the name again */
-	bool old;                /* so many losses followed that it may be forgotten */
+	int64_t over_us; /* lost while no daemon was there, and the next one found it then; 0: not so */
+	bool old;        /* so many losses followed that it may be forgotten */
 };
 
 /* A session's choice of ONLOSS, if it is not CLOSE. */
