@@ -31,22 +31,6 @@ struct conf_address {
 	int port;
 };
 
-enum conf_on_close { CONF_ON_CLOSE_AUTO, CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
-
-/* Exactly one of path and tcp is set. */
-struct conf_listener {
-	char *path;              /* Unix socket */
-	int64_t mode;            /* Unix socket: permission bits */
-	char *group;             /* Unix socket; "": the group of the process */
-	int64_t gid;             /* of group, if group is set */
-	struct conf_address tcp; /* numeric address to bind to */
-	int on_close;  /* enum conf_on_close, what a close does to holds; AUTO: RELEASE on a Unix socket,
-			  WITHHOLD on TCP */
-	bool insecure; /* tcp: may listen to other hosts although there are no users */
-};
-
-#define CONF_MASTERS_MAX 7
-
 enum conf_url_kind { CONF_URL_NONE, CONF_URL_TCP, CONF_URL_UNIX };
 
 struct conf_url {
@@ -64,112 +48,48 @@ struct conf_places {
 	size_t count;
 };
 
-/* The Redis Sentinel that names the master. */
-struct conf_sentinel {
-	char *name; /* of the master, at the sentinels; "": no sentinel */
-	struct conf_places sentinels;
-	char *user; /* at the sentinels; "": Redis's default user */
-	char *password_file;
-	char *password_env;
-	char *password; /* at the sentinels, from either source; "": none */
-	bool replicas_ack;
-};
+#define CONF_MASTERS_MAX 7
 
-/* Exactly one of url and sentinel is set. */
-struct conf_master {
-	struct conf_url url;
-	struct conf_sentinel sentinel;
-	char *user;       /* with sentinel, at the master; "": Redis's default user */
-	int64_t database; /* with sentinel */
-	char *password_file;
-	char *password_env;
-	char *password; /* at the master, from any source; "": none */
-};
-
-/* The other library that locks the names of a rule. */
+/* The values of a CHOICE, in the order of its words. */
+enum conf_on_close { CONF_ON_CLOSE_AUTO, CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
 enum conf_interop { CONF_INTEROP_OFF, CONF_INTEROP_STRING, CONF_INTEROP_REDISSON };
-
-struct conf_rule {
-	char *match;            /* glob over names */
-	int64_t lease_ms;       /* L; the root's lease if the rule has none */
-	int64_t wait_ms;        /* CONF_WAIT_FOREVER or >= 0 */
-	int64_t max_hold_ms;    /* CONF_HOLD_NONE or > 0 */
-	int64_t crash_delay_ms; /* >= 0 */
-	char *key;              /* key template with one '%'; "": namespace:{%} */
-	int interop;            /* enum conf_interop */
-};
-
-struct conf_user {
-	char *name;
-	char *password_file;
-	char *password_env;
-	char *password; /* never empty */
-	bool admin;
-};
-
-struct conf_handoff {
-	int64_t streak;
-	int64_t time_ms;
-};
-
-struct conf_limits {
-	int64_t clients;
-	int64_t login_ms;
-	int64_t sessions_per_user;
-	int64_t bound_sessions;
-	int64_t grace_sessions;
-	int64_t grace_ms;
-	int64_t locks_per_user;
-	int64_t latches_per_user;
-	int64_t grants_per_session;
-	int64_t waiters_per_session;
-	int64_t lost_per_session;
-	int64_t name_bytes;
-	int64_t request_bytes;
-	int64_t arguments;
-	int64_t output_bytes;
-	int64_t buffer_bytes;
-	int64_t memory;
-};
-
 enum conf_level { CONF_LEVEL_DEBUG, CONF_LEVEL_INFO, CONF_LEVEL_WARNING, CONF_LEVEL_ERROR };
-
-struct conf_log {
-	int level; /* enum conf_level */
-	char *to;  /* "stderr" or an absolute path */
-};
-
-/* Used if there is no master: a private redis-server, a child process of the daemon. */
-struct conf_embedded {
-	char *directory;    /* absolute; for its socket and its data */
-	char *redis_server; /* path or name of the program; "": redis-server, else valkey-server */
-};
-
 enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };
 
-struct conf {
-	char *files; /* the files in the order they were read: "a.yml, a.d/b.yml" */
-	struct conf_listener *listeners;
-	size_t listener_count; /* >= 1 */
-	char *namespace;
-	struct conf_master *masters;
-	size_t master_count; /* 0: embedded; 1, 3, 5 or 7 */
-	bool masters_follow; /* if masters names an older set: adopt the newer one */
-	int64_t pool;        /* connections to each master */
-	int64_t lease_ms;    /* L, for names without a rule */
-	int64_t margin_ms;   /* J */
-	int64_t retain_ms;   /* 0: an unused lease is released at once */
-	struct conf_handoff handoff;
-	int restart_guard; /* enum conf_guard */
-	char *ledger;      /* CONF_LEDGER_OFF, or an absolute path */
-	struct conf_rule *rules;
-	size_t rule_count;
-	struct conf_limits limits;
-	struct conf_user *users;
-	size_t user_count;
-	struct conf_log log;
-	struct conf_embedded embedded;
-};
+/* How a struct holds a value of each storage. */
+typedef char *storage_TEXT;
+typedef int64_t storage_NUMBER;
+typedef bool storage_FLAG;
+typedef int storage_CHOICE; /* an enum of those above */
+typedef struct conf_address storage_ADDRESS;
+typedef struct conf_url storage_URL;
+typedef struct conf_places storage_PLACES;
+typedef void *storage_LIST; /* no key has it: a LIST is an array of its scope */
+typedef void *storage_MAP;  /* likewise */
+
+#define TYPE(id, storage, allowed) typedef storage_##storage value_##id;
+#include "conf/schema.def"
+
+/*
+ * The structs of all mappings: a field for each key, with its value or its default; schema.def says what is
+ * allowed. After conf_load() this is sure as well:
+ * - conf_listener: exactly one of path and tcp.port is set. on_close AUTO is RELEASE on a Unix socket and
+ *   WITHHOLD on TCP.
+ * - conf_master: exactly one of url and sentinel.name is set.
+ * - conf_rule: lease_ms is the root's if the rule has none. wait_ms may be CONF_WAIT_FOREVER, max_hold_ms
+ *   CONF_HOLD_NONE.
+ * - conf: listener_count is at least 1. master_count is 0 (embedded), 1, 3, 5 or 7. ledger is CONF_LEDGER_OFF
+ *   or an absolute path.
+ */
+/* clang-format off */
+#define SCOPE(id, path, tag)                                             typedef struct tag scope_##id; struct tag {
+#define KEY(scope, name, type, field, low, high, fallback, change, help) value_##type field;
+#define MAP(scope, id, name, field, help)                                scope_##id field;
+#define LIST(id, name, field, count, most, change, help)                 scope_##id *field; size_t count;
+#define OTHER(scope, type, field, help)                                  type field;
+#define END(id)                                                          };
+#include "conf/schema.def"
+/* clang-format on */
 
 /* Errors: "file:line:column: key: what was read; what is allowed". Errors of the YAML come first. */
 #define CONF_ERRORS_MAX     20

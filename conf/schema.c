@@ -18,28 +18,19 @@
 #define KB     INT64_C(1024)
 #define MB     (1024 * KB)
 
-/* The struct of each scope, for offsetof. */
-#define SCOPE(id, path, type) typedef type struct_##id;
-#include "conf/schema.def"
-#undef SCOPE
-
 #define RELOAD  false
 #define RESTART true
 
 const struct schema_key schema_keys[] = {
 #define KEY(scope, name, type, field, low, high, fallback, change, help)                                     \
-	{SCOPE_##scope, name, TYPE_##type, offsetof(struct_##scope, field), low, high, fallback, change,     \
+	{SCOPE_##scope, name, TYPE_##type, offsetof(scope_##scope, field), low, high, fallback, change,      \
 		help, SCOPE_##scope, 0},
 #define MAP(scope, id, name, field, help)                                                                    \
-	{SCOPE_##scope, name, TYPE_MAP, offsetof(struct_##scope, field), 0, 0, "", false, help, SCOPE_##id,  \
-		0},
+	{SCOPE_##scope, name, TYPE_MAP, offsetof(scope_##scope, field), 0, 0, "", false, help, SCOPE_##id, 0},
 #define LIST(id, name, field, count, most, change, help)                                                     \
 	{SCOPE_ROOT, name, TYPE_LIST, offsetof(struct conf, field), 0, most, "", change, help, SCOPE_##id,   \
 		offsetof(struct conf, count)},
 #include "conf/schema.def"
-#undef KEY
-#undef MAP
-#undef LIST
 };
 
 const size_t schema_key_count = sizeof(schema_keys) / sizeof(schema_keys[0]);
@@ -48,9 +39,8 @@ static const struct {
 	const char *path;
 	size_t size;
 } scopes[SCOPE_COUNT] = {
-#define SCOPE(id, path, type) [SCOPE_##id] = {path, sizeof(type)},
+#define SCOPE(id, path, tag) [SCOPE_##id] = {path, sizeof(struct tag)},
 #include "conf/schema.def"
-#undef SCOPE
 };
 
 static const struct {
@@ -58,8 +48,7 @@ static const struct {
 	const char *allowed;
 } types[TYPE_COUNT] = {
 #define TYPE(id, storage, allowed) [TYPE_##id] = {STORAGE_##storage, allowed},
-	VALUE_TYPES(TYPE)
-#undef TYPE
+#include "conf/schema.def"
 };
 
 const char *
@@ -98,6 +87,10 @@ schema_find(enum schema_scope scope, const char *name)
 const struct schema_key *
 schema_elsewhere(enum schema_scope scope, const char *name)
 {
+	const struct schema_key *root = scope != SCOPE_ROOT ? schema_find(SCOPE_ROOT, name) : NULL;
+
+	if (root != NULL)
+		return root;
 	for (size_t i = 0; i < schema_key_count; i++)
 		if (schema_keys[i].scope != scope && strcmp(schema_keys[i].name, name) == 0)
 			return &schema_keys[i];

@@ -8,62 +8,28 @@
 #include "conf/conf.h"
 
 enum schema_scope {
-#define SCOPE(id, path, type) SCOPE_##id,
+#define SCOPE(id, path, tag) SCOPE_##id,
 #include "conf/schema.def"
-#undef SCOPE
 	SCOPE_COUNT
 };
 
-/* The type of a key's value: TYPE(id, storage, what is allowed) */
-#define VALUE_TYPES(TYPE)                                                                                    \
-	TYPE(PATH, TEXT, "an absolute path")                                                                 \
-	TYPE(FILE, TEXT, "an absolute path")                                                                 \
-	TYPE(DIRECTORY, TEXT, "an absolute path")                                                            \
-	TYPE(PROGRAM, TEXT, "a program name or an absolute path")                                            \
-	TYPE(SINK, TEXT, "stderr or an absolute path")                                                       \
-	TYPE(LEDGER, TEXT, "off or an absolute path")                                                        \
-	TYPE(GROUP, TEXT, "a group name")                                                                    \
-	TYPE(USERNAME, TEXT, "a name without spaces")                                                        \
-	TYPE(VARIABLE, TEXT, "the name of an environment variable")                                          \
-	TYPE(NAMESPACE, TEXT, "letters, digits and any of . _ : / -")                                        \
-	TYPE(GLOB, TEXT, "a glob without spaces")                                                            \
-	TYPE(TEMPLATE, TEXT, "a key with exactly one % and no spaces")                                       \
-	TYPE(DURATION, NUMBER, "a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                            \
-	TYPE(LEASE, NUMBER, "a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                               \
-	TYPE(WAIT, NUMBER, "forever, or a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                    \
-	TYPE(HOLD, NUMBER, "none, or a number with a unit: 500ms, 1.5s, 5m, 1h or 2d")                       \
-	TYPE(SIZE, NUMBER, "a number with a unit: 512b, 64k or 1m")                                          \
-	TYPE(WHOLE, NUMBER, "a whole number")                                                                \
-	TYPE(MODE, NUMBER, "permissions in octal, such as \"0660\"")                                         \
-	TYPE(BOOL, FLAG, "yes or no")                                                                        \
-	TYPE(ON_CLOSE, CHOICE, "auto, withhold or release")                                                  \
-	TYPE(GUARD, CHOICE, "auto or off")                                                                   \
-	TYPE(INTEROP, CHOICE, "off, string or redisson")                                                     \
-	TYPE(LEVEL, CHOICE, "debug, info, warning or error")                                                 \
-	TYPE(ADDRESS, ADDRESS, "a numeric address and a port from 1 to 65535, 127.0.0.1:5625 or [::1]:5625") \
-	TYPE(URL, URL, "redis://user:password@host:port/db or unix:///path?db=n&user=name")                  \
-	TYPE(PLACES, PLACES, "a list of hosts and ports, [10.0.0.7:26379, 10.0.0.8:26379]")                  \
-	TYPE(LIST, LIST, "a list")                                                                           \
-	TYPE(MAP, MAP, "a mapping")
-
 enum value_type {
 #define TYPE(id, storage, allowed) TYPE_##id,
-	VALUE_TYPES(TYPE)
-#undef TYPE
-		TYPE_COUNT
+#include "conf/schema.def"
+	TYPE_COUNT
 };
 
-/* How the field of a struct holds it. */
+/* How the field of a struct holds it; conf.h has the type of each. */
 enum value_storage {
-	STORAGE_TEXT,    /* char *, owned */
-	STORAGE_NUMBER,  /* int64_t */
-	STORAGE_FLAG,    /* bool */
-	STORAGE_CHOICE,  /* int: an enum counted from 0 in the order of the words */
-	STORAGE_ADDRESS, /* struct conf_address */
-	STORAGE_URL,     /* struct conf_url, its texts owned */
-	STORAGE_PLACES,  /* struct conf_places, its list owned */
-	STORAGE_LIST,    /* pointer to items, owned, and a size_t */
-	STORAGE_MAP      /* a struct inside the root's */
+	STORAGE_TEXT,
+	STORAGE_NUMBER,
+	STORAGE_FLAG,
+	STORAGE_CHOICE, /* counted from 0 in the order of the words */
+	STORAGE_ADDRESS,
+	STORAGE_URL,
+	STORAGE_PLACES,
+	STORAGE_LIST, /* pointer to items, owned, and a size_t */
+	STORAGE_MAP   /* a struct inside the other */
 };
 
 struct schema_key {
@@ -95,7 +61,7 @@ const struct schema_key *schema_find(enum schema_scope scope, const char *name);
 /* The key of this scope with the most similar name; NULL: none is similar enough. */
 const struct schema_key *schema_nearest(enum schema_scope scope, const char *name);
 
-/* A key of exactly this name in another scope, or NULL. */
+/* A key of exactly this name in another scope, in the root if it is there, or NULL. */
 const struct schema_key *schema_elsewhere(enum schema_scope scope, const char *name);
 
 #define SCHEMA_PATH_MAX 96

@@ -102,15 +102,7 @@ core_settings_of(struct main *m)
 		.masters = settings_masters(conf),
 		.where = m->addresses,
 		.ways = m->way_texts,
-		.follow = conf->masters_follow,
 		.links = (unsigned)conf->pool,
-		.streak = conf->handoff.streak,
-		.retain_ms = conf->retain_ms,
-		.streak_ms = conf->handoff.time_ms,
-		.grants_per_session = conf->limits.grants_per_session,
-		.waiters_per_session = conf->limits.waiters_per_session,
-		.lost_per_session = conf->limits.lost_per_session,
-		.name_bytes = (size_t)conf->limits.name_bytes,
 	};
 }
 
@@ -179,7 +171,6 @@ driver_settings_make(struct main *m)
 	bool embedded = conf->master_count == 0;
 	pool_settings_make(m);
 	m->settings = (struct driver_settings){
-		.limits = settings_limits(conf, m->descriptors),
 		.facts =
 			{
 				.version = HOLDFAST_VERSION,
@@ -203,6 +194,7 @@ driver_settings_make(struct main *m)
 	};
 	pools_make(m, m->settings.pools);
 	m->settings.core = core_settings_of(m);
+	settings_pass(conf, m->descriptors, &m->settings);
 }
 
 static int

@@ -134,8 +134,9 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 		free(rules);
 		return -1;
 	}
-	struct driver_limits limits = settings_limits(conf, m->descriptors);
-	driver_set_limits(m->driver, &limits);
+	struct driver_settings settings = {0};
+	settings_pass(conf, m->descriptors, &settings);
+	driver_set_limits(m->driver, &settings.limits);
 	if (conf_diff(m->boot, m->conf, conf, change_note, list) < 0) {
 		list_add(list->applied, "no memory to say what");
 	}

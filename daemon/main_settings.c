@@ -113,16 +113,32 @@ interop_of(const struct conf_rule *rule)
 	}
 }
 
+/* One value, in the type that the room has for it. */
+#define PASS(from, to) (to) = (__typeof__(to))(from)
+
+/* The keys of rules that schema.def sends to struct rule. */
+static void
+rule_pass(const struct conf_rule *conf, struct rule *rule)
+{
+#define KEY_TO(scope, name, type, field, low, high, fallback, change, to, help) PASS_##scope(field, to)
+#define PASS_RULE(field, to)                                                    PASS(conf->field, rule->to);
+#define PASS_ROOT(field, to)
+#define PASS_HANDOFF(field, to)
+#define PASS_LIMITS(field, to)
+#include "conf/schema.def"
+#undef PASS_RULE
+#undef PASS_ROOT
+#undef PASS_HANDOFF
+#undef PASS_LIMITS
+}
+
 /* from NULL: the values for names without a rule. */
 static struct rule
 rule_make(const struct conf *conf, const struct conf_rule *from, const char *match)
 {
 	struct rule rule = {.match = match, .lease_ms = conf->lease_ms, .wait_ms = CONF_WAIT_FOREVER};
 	if (from) {
-		rule.lease_ms = from->lease_ms;
-		rule.wait_ms = from->wait_ms;
-		rule.max_hold_ms = from->max_hold_ms;
-		rule.crash_delay_ms = from->crash_delay_ms;
+		rule_pass(from, &rule);
 	}
 	return rule;
 }
@@ -209,28 +225,21 @@ user_share(int64_t all, int64_t per_user)
 	return share < per_user ? share : per_user;
 }
 
-struct driver_limits
-settings_limits(const struct conf *conf, int64_t descriptors)
+void
+settings_pass(const struct conf *conf, int64_t descriptors, struct driver_settings *settings)
 {
-	int64_t bound =
-		conf->limits.bound_sessions < descriptors / 4 ? conf->limits.bound_sessions : descriptors / 4;
-	return (struct driver_limits){
-		.connections.request.bytes = (size_t)conf->limits.request_bytes,
-		.connections.request.arguments = (size_t)conf->limits.arguments,
-		.connections.output_bytes = (size_t)conf->limits.output_bytes,
-		.connections.buffer_bytes = (size_t)conf->limits.buffer_bytes,
-		.admission.clients = (size_t)conf->limits.clients,
-		.admission.per_user = (size_t)conf->limits.sessions_per_user,
-		.admission.login_ms = conf->limits.login_ms,
-		.processes.most = (size_t)bound,
-		.processes.per_user = (size_t)user_share(bound, conf->limits.sessions_per_user),
-		.grace.sessions = conf->limits.grace_sessions,
-		.grace.per_user = user_share(conf->limits.grace_sessions, conf->limits.sessions_per_user),
-		.grace.most_ms = conf->limits.grace_ms,
-		.per_user.locks = conf->limits.locks_per_user,
-		.per_user.latches = conf->limits.latches_per_user,
-		.memory = (size_t)conf->limits.memory,
-	};
+#define KEY_TO(scope, name, type, field, low, high, fallback, change, to, help) PASS_##scope(field, to)
+#define PASS_RULE(field, to)
+#define PASS_ROOT(field, to)    PASS(conf->field, settings->to);
+#define PASS_HANDOFF(field, to) PASS(conf->handoff.field, settings->to);
+#define PASS_LIMITS(field, to)  PASS(conf->limits.field, settings->to);
+#include "conf/schema.def"
+	struct driver_limits *limits = &settings->limits;
+	const int64_t quarter = descriptors / 4;
+	int64_t bound = conf->limits.bound_sessions < quarter ? conf->limits.bound_sessions : quarter;
+	limits->processes.most = (size_t)bound;
+	limits->processes.per_user = (size_t)user_share(bound, conf->limits.sessions_per_user);
+	limits->grace.per_user = user_share(conf->limits.grace_sessions, conf->limits.sessions_per_user);
 }
 
 unsigned

@@ -53,9 +53,12 @@ char *settings_layout(const struct conf *conf) __attribute__((warn_unused_result
 int64_t settings_descriptors(const struct conf *conf, struct log *log);
 void settings_forbid_cores(void);
 
-/* descriptors: how many the process may have. Bound sessions get at most a quarter of them, so that some are
- * left for clients. */
-struct driver_limits settings_limits(const struct conf *conf, int64_t descriptors);
+/*
+ * Sets each member of settings that schema.def names for a key (KEY_TO), and the limits of bound sessions and
+ * of each user, which follow from several keys. descriptors: how many the process may have. Bound sessions
+ * get at most a quarter of them, so that some are left for clients.
+ */
+void settings_pass(const struct conf *conf, int64_t descriptors, struct driver_settings *settings);
 
 /* -1: out of memory, and nothing has changed. */
 int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));

@@ -268,6 +268,35 @@ START_TEST(keys_and_the_names_that_have_them_stay_as_they_were)
 }
 END_TEST
 
+/* Values that a room takes as they are, of each scope and of each C type; and those that follow from several.
+ */
+START_TEST(the_table_says_where_a_value_goes)
+{
+	struct conf *conf =
+		load("masters-follow: no\nretain: 7s\nhandoff: { streak: 9, time: 8s }\n"
+		     "limits: { clients: 77, login-time: 3s, grace-sessions: 400, sessions-per-user: 350, "
+		     "bound-sessions: 1000, name-bytes: 99, request-bytes: 5k, memory: 64m }\n");
+	struct driver_settings to = {.core.follow = true, .core.margin_ms = 1234};
+
+	settings_pass(conf, 800, &to);
+	ck_assert(!to.core.follow);
+	ck_assert_int_eq(to.core.retain_ms, 7000);
+	ck_assert_int_eq(to.core.streak, 9);
+	ck_assert_int_eq(to.core.streak_ms, 8000);
+	ck_assert_uint_eq(to.core.name_bytes, 99);
+	ck_assert_int_eq(to.core.margin_ms, 1234);
+	ck_assert_uint_eq(to.limits.admission.clients, 77);
+	ck_assert_int_eq(to.limits.admission.login_ms, 3000);
+	ck_assert_uint_eq(to.limits.connections.request.bytes, 5 * 1024);
+	ck_assert_uint_eq(to.limits.memory, 64 << 20);
+	ck_assert_int_eq(to.limits.grace.sessions, 400);
+	ck_assert_int_eq(to.limits.grace.per_user, 300);
+	ck_assert_uint_eq(to.limits.processes.most, 200);
+	ck_assert_uint_eq(to.limits.processes.per_user, 150);
+	conf_free(conf);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -280,5 +309,5 @@ main(void)
 		a_master_of_a_set_is_reached_as_the_configuration_says,
 		a_master_of_a_set_that_no_configuration_names_is_reached_as_the_first_with_a_url,
 		a_new_master_that_is_no_place_is_refused, the_embedded_master_counts_as_one,
-		keys_and_the_names_that_have_them_stay_as_they_were);
+		keys_and_the_names_that_have_them_stay_as_they_were, the_table_says_where_a_value_goes);
 }
