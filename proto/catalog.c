@@ -168,47 +168,25 @@ count_options(size_t v)
 	return n;
 }
 
-/* The position of the verb's first option in its syntax; the end of the syntax if there is none. */
-static size_t
-first_option(size_t v, struct slice syntax)
-{
-	for (size_t at = 0; at < syntax.n; at++) {
-		bool start = at == 0 || syntax.p[at - 1] == '[' || syntax.p[at - 1] == ' ';
-
-		for (size_t i = 0; start && option_info(i) != NULL; i++) {
-			struct slice word = option_info(i)->word;
-
-			if ((option_info(i)->verbs >> v & 1) && word.n <= syntax.n - at &&
-				memcmp(syntax.p + at, word.p, word.n) == 0)
-				return at;
-		}
-	}
-	return syntax.n;
-}
-
-/* The part of the syntax before the options, with COMMAND_NAMED after the subcommand, without brackets. */
+/* The positional arguments, with COMMAND_NAMED those after the subcommand, without brackets where options
+ * follow. */
 static struct slice
 positional_of(size_t v, bool *optional)
 {
-	struct slice syntax = slice_of(command_info((enum verb)v)->syntax);
+	const struct command_info *info = command_info((enum verb)v);
+	struct slice syntax = slice_of(info->syntax);
 
 	*optional = false;
 	if (is_named(v)) {
-		const char *sub = strstr(syntax.p, command_info((enum verb)v)->sub.p);
+		const char *sub = strstr(syntax.p, info->sub.p);
 
 		assert(sub != NULL);
-		sub += strcspn(sub, " ");
+		sub += info->sub.n;
 		syntax = slice_of(sub + strspn(sub, " "));
-	} else if (first_option(v, syntax) == syntax.n) {
-		return syntax;
 	}
-	syntax.n = first_option(v, syntax);
-	while (syntax.n > 0 && (syntax.p[syntax.n - 1] == ' ' || syntax.p[syntax.n - 1] == '['))
-		syntax.n--;
-	if (syntax.n > 0 && syntax.p[0] == '[') {
+	if (syntax.n > 0 && syntax.p[0] == '[' && (is_named(v) || option_known((enum verb)v))) {
 		*optional = true;
-		syntax.p++;
-		syntax.n -= syntax.p[syntax.n - 2] == ']' ? 2 : 1;
+		syntax = (struct slice){syntax.p + 1, syntax.n - 2};
 	}
 	return syntax;
 }

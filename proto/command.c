@@ -61,7 +61,15 @@ command_usage(enum verb verb, char out[COMMAND_USAGE_MAX])
 		sub ? info->sub.p : "", info->syntax[0] != '\0' ? " " : "", info->syntax);
 
 	assert(n > 0 && n < COMMAND_USAGE_MAX);
+	option_usage(verb, out + n, COMMAND_USAGE_MAX - (size_t)n);
 }
+
+/* What a request has that gives nothing. */
+static const struct command command_absent = {
+#define MEMBER(type, name, absent) .name = absent,
+#include "proto/option.def"
+#undef MEMBER
+};
 
 /* Redis's text; the arguments are quoted as far as there is room. */
 static void
@@ -240,7 +248,8 @@ command_parse(const struct request *request, struct command *out, struct reply *
 	row = &rows[verb];
 	named = row->info.flags & COMMAND_NAMED ? &request->argv[1] : NULL;
 	words = (size_t)1 + (row->info.sub.n > 0) + (named != NULL);
-	c = (struct command){.verb = verb, .wait_ms = COMMAND_WAIT_RULE, .retries = COMMAND_RETRIES_ANY};
+	c = command_absent;
+	c.verb = verb;
 	c.argv = request->argv + words;
 	c.argc = request->argc - words;
 	if (c.argc < (size_t)row->info.min || (row->info.max >= 0 && c.argc > (size_t)row->info.max))

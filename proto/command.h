@@ -67,47 +67,14 @@ enum command_flag {
 	COMMAND_NAMED = 32
 };
 
+/* The members are in option.def. A member that the request does not give has its absent value. */
 struct command {
 	enum verb verb;
-	struct slice name;    /* the resource */
-	struct slice owner;   /* OWNER tag; n == 0: no tag */
-	struct slice why;     /* WHY text */
-	struct slice id;      /* ASYNC id of LOCK, id of CANCEL */
-	struct slice secret;  /* SESSION JOIN, SESSION RESUME */
-	int64_t wait_ms;      /* LOCK, MLOCK, LATCH AWAIT, DRAIN: >= 0, or COMMAND_WAIT_RULE: absent */
-	int64_t lease_ms;     /* LOCK, LATCH SET: LEASE, > 0; 0: absent */
-	int64_t max_hold_ms;  /* LOCK MAXHOLD, > 0; 0: absent */
-	int64_t extend_ms;    /* EXTEND, > 0 */
-	int64_t token;        /* UNLOCK, CHECK, BREAK: TOKEN n, > 0; 0: absent */
-	bool validity;        /* LOCK VALIDITY */
-	enum kind kind;       /* LOCK */
-	int64_t limit;        /* LOCK LIMIT, 1 .. COMMAND_LIMIT_MAX; kind is PERMITS; 0: absent */
-	int64_t permits;      /* LOCK PERMITS, 1 .. limit; 0: no LIMIT either */
-	int64_t retries;      /* LOCK RETRIES, >= 0: further rounds after the first refused one; or
-				 COMMAND_RETRIES_ANY */
-	enum onloss onloss;   /* SESSION ONLOSS */
-	int64_t steps;        /* LATCH SET, DOWN: > 0 */
-	int64_t grace_ms;     /* SESSION GRACE, >= 0 */
-	int64_t heartbeat_ms; /* SESSION HEARTBEAT, >= 0; 0: off */
-	/* MLOCK, MUNLOCK: 1 .. COMMAND_NAMES_MAX different names; name is empty. Valid as long as the
-	 * request's array of arguments. */
-	const struct slice *names;
-	size_t name_count;
-
-	/* For the daemon's other parts; the core does not read these. */
-	struct slice match; /* LOCKS, EVENTS: a well-formed glob; n == 0: every name */
-	int64_t count;    /* LOCKS, SESSIONS, INSPECT: > 0; 0: absent; CLIENT KILL: the connection's number */
-	int64_t cursor;   /* LOCKS, SESSIONS, INSPECT: where the page begins, >= 0; 0: the first page */
-	int64_t protocol; /* HELLO: 2, 3; 0: unchanged */
-	bool login;       /* HELLO, AUTH: user and password are given */
-	struct slice user; /* n == 0: the default user */
-	struct slice password;
-	bool labelled;            /* CLIENT SETNAME, CLIENT SETINFO, HELLO: label is given */
-	struct slice label;       /* n == 0: removes the name */
-	enum attribute attribute; /* CLIENT SETINFO: which attribute label is */
-	bool tracking;            /* CLIENT TRACKING: ON */
 	const struct slice *argv; /* all arguments after the verb's words: PING, ECHO, INFO, CONFIG GET */
 	size_t argc;
+#define MEMBER(type, name, absent) type name;
+#include "proto/option.def"
+#undef MEMBER
 };
 
 /* One row of command.def. Slices point to NUL-terminated literals. */
@@ -117,7 +84,8 @@ struct command_info {
 	int min;            /* arguments after the words, with COMMAND_NAMED also after the name */
 	int max;            /* -1: any number */
 	unsigned flags;     /* enum command_flag */
-	const char *syntax; /* what follows the words; with COMMAND_NAMED, what follows the first word */
+	const char *syntax; /* what follows the words, up to the options; with COMMAND_NAMED, what follows the
+			       first word */
 	const char *summary;
 };
 
@@ -161,6 +129,9 @@ ptrdiff_t option_read(enum field_id id, const struct slice *args, size_t n, stru
 
 /* Whether the verb has any option. */
 bool option_known(enum verb verb);
+
+/* Writes the options of the verb as a usage text: " [WAIT ms] [OWNER tag]". Returns its length. */
+size_t option_usage(enum verb verb, char *out, size_t room);
 
 /* Whether the verb has an option of this name. */
 bool option_is(enum verb verb, struct slice word);

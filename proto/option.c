@@ -323,14 +323,22 @@ static const struct field fields[] = {
 #undef FIELD
 };
 
+/* What an option has to do with the one before it. */
+enum option_link { LINK_NONE, LINK_OR, LINK_WITH };
+
 static const struct option {
 	struct option_info info;
 	enum field_id field;
+	enum option_link link;
 } options[] = {
-#define OPTION(word, field, verbs, required, syntax, summary)                                                \
-	{{{word, sizeof(word) - 1}, verbs, required, syntax, summary}, FIELD_##field},
+#define ROW(word, field, verbs, required, syntax, summary, link)                                             \
+	{{{word, sizeof(word) - 1}, verbs, required, syntax, summary}, FIELD_##field, link},
+#define OPTION(...)      ROW(__VA_ARGS__, LINK_NONE)
+#define OPTION_OR(...)   ROW(__VA_ARGS__, LINK_OR)
+#define OPTION_WITH(...) ROW(__VA_ARGS__, LINK_WITH)
 #include "proto/option.def"
 #undef OPTION
+#undef ROW
 };
 
 #define OPTION_COUNT (sizeof(options) / sizeof(*options))
@@ -385,6 +393,42 @@ option_find(enum verb verb, struct slice word)
 			return i;
 	}
 	return OPTION_COUNT;
+}
+
+/* A link means something only if the verb takes the option before, too. */
+static enum option_link
+option_linked(enum verb verb, size_t i)
+{
+	return i > 0 && i < OPTION_COUNT && (options[i - 1].info.verbs & options[i].info.verbs) >> verb & 1
+		       ? options[i].link
+		       : LINK_NONE;
+}
+
+size_t
+option_usage(enum verb verb, char *out, size_t room)
+{
+	size_t n = 0;
+	unsigned open = 0; /* brackets */
+
+	for (size_t i = 0; i < OPTION_COUNT; i++) {
+		const struct option_info *info = &options[i].info;
+		bool either = option_linked(verb, i) == LINK_OR;
+		const char *lead = either ? " | " : " ";
+
+		if (!(info->verbs >> verb & 1))
+			continue;
+		if (!either && !(info->required >> verb & 1)) {
+			lead = " [";
+			open++;
+		}
+		n += (size_t)snprintf(out + n, room - n, "%s%s%s%s", lead, info->word.p,
+			info->syntax[0] != '\0' ? " " : "", info->syntax);
+		assert(n < room);
+		for (; open > 0 && option_linked(verb, i + 1) == LINK_NONE; open--)
+			n += (size_t)snprintf(out + n, room - n, "]");
+		assert(n < room);
+	}
+	return n;
 }
 
 bool

@@ -155,7 +155,7 @@ START_TEST(many_names_follow_their_number)
 	ck_assert_uint_eq(command.name_count, 1);
 	is(command.owner, "t");
 	bad("MLOCK 2", "ERR wrong number of arguments for 'mlock' command; usage: MLOCK n name [name ...] "
-		       "[WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [SHARED]");
+		       "[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text]");
 	bad("MLOCK a b", "ERR the number of names must be from 1 to 64, not 'a'");
 	bad("MLOCK 0 a", "ERR the number of names must be from 1 to 64, not '0'");
 	bad("MLOCK 65 a", "ERR the number of names must be from 1 to 64, not '65'");
@@ -168,7 +168,7 @@ START_TEST(many_names_follow_their_number)
 				   "[OWNER tag]");
 	bad("MLOCK 1 a VALIDITY",
 		"ERR unknown option 'VALIDITY' behind 1 name; usage: MLOCK n name [name ...] "
-		"[WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [SHARED]");
+		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text]");
 }
 END_TEST
 

@@ -73,20 +73,22 @@ START_TEST(the_specification_has_the_syntax_of_every_core_verb)
 }
 END_TEST
 
-START_TEST(the_specification_has_every_option_and_every_syntax_has_its_options)
+START_TEST(the_specification_has_every_option_and_every_usage_has_its_options)
 {
 	char *text = read_file(SPECIFICATION);
 
 	for (size_t i = 0; option_info(i) != NULL; i++) {
 		const struct option_info *option = option_info(i);
+		char usage[COMMAND_USAGE_MAX];
 		char form[128];
 
 		snprintf(form, sizeof(form), "%s%s%s", option->word.p, option->syntax[0] != '\0' ? " " : "",
 			option->syntax);
 		mentions(SPECIFICATION, text, form);
 		for (int v = 0; v < VERB_COUNT; v++) {
+			command_usage((enum verb)v, usage);
 			if (option->verbs >> v & 1)
-				mentions("syntax in command.def", command_info((enum verb)v)->syntax, form);
+				mentions("usage", usage, form);
 		}
 	}
 	free(text);
@@ -286,7 +288,7 @@ main(void)
 {
 	return SUITE_RUN("protocol", NULL, NULL, the_specification_has_every_verb,
 		the_specification_has_the_syntax_of_every_core_verb,
-		the_specification_has_every_option_and_every_syntax_has_its_options,
+		the_specification_has_every_option_and_every_usage_has_its_options,
 		the_specification_has_cause_and_cure_of_every_code, the_specification_has_every_counter,
 		the_specification_names_the_duration_of_every_event,
 		the_specification_has_the_bytes_of_every_verb,
