@@ -58,7 +58,7 @@ obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 LIB_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC) $(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house check-unit check-e2e check-layers check-go interop rivals soak replace nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -139,7 +139,7 @@ $(O)/plain/%.o: %.c
 # random numbers that repeat. They must not be built with sanitizers, which the program under test may have.
 SHIM := $(O)/tests/shim/clock.so $(O)/tests/shim/memory.so $(O)/tests/shim/random.so
 
-$(SHIM): $(O)/%.so: %.c
+$(SHIM) $(O)/tests/shim/calls.so: $(O)/%.so: %.c
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -g -fPIC -shared -o $@ $<
@@ -175,6 +175,13 @@ test: $(if $(filter check_%.py,$(T)),all $(SHIM) $(BENCH),$(addprefix $(O)/tests
 
 measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
 	@tests/measure-house $(if $(BESIDE),--beside $(BESIDE))
+
+# The calls are counted in a build of its own: each function says that it begins and ends.
+measure-acquire: ## count the calls, functions and files that a LOCK, an UNLOCK and a wake-up pass through; V=1 shows each call
+	@$(MAKE) O=$(O)/calls LTO= CFLAGS='-O1 -g -finstrument-functions' measure-acquire-run
+
+measure-acquire-run: all $(O)/tests/shim/calls.so
+	@tests/measure-acquire $(if $(V),-v)
 
 SEEDS ?= 2000
 
