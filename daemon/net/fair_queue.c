@@ -34,13 +34,6 @@ fair_queue_done(struct fair_queue *queue)
 	(void)queue;
 }
 
-bool
-fair_queue_is_shared(const struct fair_queue *queue)
-{
-	const struct fair_queue_user *user = TAILQ_FIRST(&queue->users);
-	return user && (TAILQ_NEXT(user, entry) || queue->nobody.connections > 0);
-}
-
 /* A list, since few users are connected at a time, and a user is looked up only when a connection comes or
  * logs in. */
 static struct fair_queue_user *

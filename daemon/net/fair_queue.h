@@ -57,7 +57,12 @@ void fair_queue_init(struct fair_queue *queue);
 void fair_queue_done(struct fair_queue *queue);
 
 /* Whether connections of several users have joined. */
-bool fair_queue_is_shared(const struct fair_queue *queue);
+static inline bool
+fair_queue_is_shared(const struct fair_queue *queue)
+{
+	const struct fair_queue_user *user = TAILQ_FIRST(&queue->users);
+	return user && (TAILQ_NEXT(user, entry) || queue->nobody.connections > 0);
+}
 
 /* A connection of this user joins; it is in no line yet. */
 void fair_queue_join(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number);

@@ -4,6 +4,8 @@
  */
 #include "daemon/redis/call.h"
 
+#include "daemon/redis/call_command.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,33 @@ call_command_done(struct call_command *command)
 	free(command->argv);
 	free(command->argvlen);
 	memset(command, 0, sizeof(*command));
+}
+
+/* Begins a command of at most this many words and bytes. False: out of memory. */
+static bool
+command_reserve(struct call_command *command, size_t args, size_t bytes)
+{
+	if (args > command->arg_room) {
+		const char **argv = realloc(command->argv, args * sizeof(*argv));
+		if (argv == NULL)
+			return false;
+		command->argv = argv;
+		size_t *argvlen = realloc(command->argvlen, args * sizeof(*argvlen));
+		if (argvlen == NULL)
+			return false;
+		command->argvlen = argvlen;
+		command->arg_room = args;
+	}
+	if (bytes > command->room) {
+		char *room = realloc(command->bytes, bytes);
+		if (room == NULL)
+			return false;
+		command->bytes = room;
+		command->room = bytes;
+	}
+	command->argc = 0;
+	command->used = 0;
+	return true;
 }
 
 enum script_id
@@ -95,7 +124,7 @@ arg_form(struct call_command *command, const struct call *call)
 		call_command_put(command, " ", 1);
 		call_command_put_number(command, call->permits);
 		call_command_put(command, " ", 1);
-		call_command_put_unsigned(command, (uint64_t)call->hint % (uint64_t)call->limit);
+		call_command_put_number(command, (int64_t)((uint64_t)call->hint % (uint64_t)call->limit));
 		call_command_put(command, " ", 1);
 		call_command_put(command, call->slots.p, call->slots.n);
 	}
@@ -354,8 +383,9 @@ static const char *const latch_words[LATCH_OP_COUNT] = {
 static void
 arg_who(struct call_command *command, const struct call *call)
 {
+	assert(call->session <= INT64_MAX); /* sessions are counted */
 	call_command_begin(command);
-	call_command_put_unsigned(command, call->session);
+	call_command_put_number(command, (int64_t)call->session);
 	if (call->tag.n > 0) {
 		call_command_put(command, ":", 1);
 		call_command_put(command, call->tag.p, call->tag.n);
@@ -440,7 +470,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 		const struct call *call = &calls[i];
 		size_t template = call->key != NULL ? strlen(call->key) : 0;
 		bytes += 3 * (shared + 3 * call->name.n) + template + call->name.n;
-		bytes += CALL_DAEMON_ID_SIZE + 12 * (CALL_NUMBER_BYTES + 1);
+		bytes += CALL_DAEMON_ID_SIZE + 12 * NUMBER_TEXT_MAX;
 		if (call_about_lease(call->op))
 			bytes += call->slots.n + call->former.n;
 		else if (call->op == CALL_LATCH)
@@ -487,7 +517,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 	const bool own = calls[0].fenced && fenced_shapes[id].keys != NULL;
 	const struct shape *shape = own ? &fenced_shapes[id] : &shapes[id];
 	const struct call common = call_common(calls, n);
-	if (!call_command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
+	if (!command_reserve(command, ARGS_FIXED + n * ARGS_PER_CALL, bytes_needed(settings, calls, n)))
 		return false;
 	call_command_text(command, "EVALSHA");
 	call_command_text(command, scripts[id].sha1);

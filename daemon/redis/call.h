@@ -3,9 +3,9 @@
  *
  *     n calls of one operation ──call_encode()──▶ EVALSHA … ──▶ reply ──call_decode()──▶ n votes
  *
- * call.c encodes, call_command.c writes the words, vote.c decodes; the pool and the simulator use both. Pure:
- * no I/O, no clock, no state between calls but memory for arguments. The top of each file in lua/ says what
- * the script takes and answers; encode and decode follow it.
+ * call.c encodes, vote.c decodes; the pool and the simulator use both. Pure: no I/O, no clock, no state
+ * between calls but memory for arguments. The top of each file in lua/ says what the script takes and
+ * answers; encode and decode follow it.
  *
  * Keys: the lease is NAMESPACE:{NAME}, or the rule's template with NAME as it is. Beside it are
  * NAMESPACE:{NAME}:q and :w (the queue) and, where names are fenced, :f (the fence). In NAMESPACE:{…} the
@@ -150,31 +150,6 @@ bool call_groups(const struct call *a, const struct call *b);
  */
 bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n) __attribute__((warn_unused_result));
-
-/*
- * The words of a command, which only call.c writes. Begins a command of at most this many words and bytes;
- * then writing cannot fail. False: out of memory.
- */
-bool call_command_reserve(struct call_command *command, size_t args, size_t bytes);
-
-#define CALL_NUMBER_BYTES 20 /* the longest: INT64_MIN, UINT64_MAX */
-
-/* Begin and end one word; call_command_put...() between them adds its parts. */
-void call_command_begin(struct call_command *command);
-void call_command_end(struct call_command *command);
-
-/* Adds a part to the word. */
-void call_command_put(struct call_command *command, const char *p, size_t n);
-void call_command_put_text(struct call_command *command, const char *text);
-void call_command_put_unsigned(struct call_command *command, uint64_t n);
-void call_command_put_number(struct call_command *command, int64_t n);
-void call_command_put_hexadecimal(struct call_command *command, uint64_t n, size_t digits);
-
-/* Adds a whole word. */
-void call_command_slice(struct call_command *command, struct slice text);
-void call_command_text(struct call_command *command, const char *text);
-void call_command_number(struct call_command *command, int64_t n);
-void call_command_hexadecimal(struct call_command *command, uint64_t n);
 
 /* Whether the master does not know the script (SCRIPT FLUSH, restart): then nothing was done. */
 bool call_noscript(const struct redisReply *reply);

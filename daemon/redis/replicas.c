@@ -10,33 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-unsigned
-replicas_known(const struct replicas *r)
-{
-	return r->named > r->connected ? r->named : r->connected;
-}
-
-/* A majority of the group is the master and so many more. */
-unsigned
-replicas_needed(const struct replicas *r)
-{
-	unsigned group = 1 + replicas_known(r);
-
-	return r->watched ? group / 2 : 0;
-}
-
-bool
-replicas_matter(const struct replicas *r, enum call_op op)
-{
-	return replicas_needed(r) > 0 && op != CALL_RELEASE && op != CALL_LEAVE && op != CALL_ENTER;
-}
-
-const char *
-replicas_refuse(const struct replicas *r, enum call_op op)
-{
-	return r->missing && (op == CALL_ACQUIRE || op == CALL_LATCH) ? r->why : NULL;
-}
-
 /* Whether it tells something that a majority may not have; that there is no latch is such a thing, too. */
 static bool
 vote_rests_on_replicas(const struct vote *vote)

@@ -32,17 +32,34 @@ struct replicas {
 };
 
 /* How many there are, connected or not. */
-unsigned replicas_known(const struct replicas *replicas);
-/* How many have to acknowledge; 0: none. */
-unsigned replicas_needed(const struct replicas *replicas);
+static inline unsigned
+replicas_known(const struct replicas *r)
+{
+	return r->named > r->connected ? r->named : r->connected;
+}
+
+/* How many have to acknowledge; 0: none. A majority of the group is the master and so many more. */
+static inline unsigned
+replicas_needed(const struct replicas *r)
+{
+	return r->watched ? (1 + replicas_known(r)) / 2 : 0;
+}
 
 /* Whether what is answered to a call of this operation counts only when it is acknowledged. A release need
  * not be: what is not released runs out. */
-bool replicas_matter(const struct replicas *replicas, enum call_op op);
+static inline bool
+replicas_matter(const struct replicas *r, enum call_op op)
+{
+	return replicas_needed(r) > 0 && op != CALL_RELEASE && op != CALL_LEAVE && op != CALL_ENTER;
+}
 
 /* Why a call of this operation is not even sent, as the text of an error: nothing new is begun while too few
  * acknowledge. NULL: it is sent. */
-const char *replicas_refuse(const struct replicas *replicas, enum call_op op);
+static inline const char *
+replicas_refuse(const struct replicas *r, enum call_op op)
+{
+	return r->missing && (op == CALL_ACQUIRE || op == CALL_LATCH) ? r->why : NULL;
+}
 
 /* Turns a vote that was not acknowledged into what it is worth. True: it has changed. What a master grants,
  * or says of its memory or of a latch, may be lost in a failover: a greeting becomes an error, other votes
