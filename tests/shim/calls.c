@@ -26,8 +26,11 @@ struct calls {
 static struct calls *calls_map;
 static uint64_t calls_depth;
 
+/* The compiler calls these names. */
+/* NOLINTBEGIN(bugprone-reserved-identifier) */
 void __cyg_profile_func_enter(void *function, void *caller);
 void __cyg_profile_func_exit(void *function, void *caller);
+/* NOLINTEND(bugprone-reserved-identifier) */
 
 __attribute__((constructor)) static void
 calls_begin(void)
