@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
+#include "daemon/base/stats.h"
 #include "daemon/net/connection.h"
 #include "daemon/redis/masters.h"
 #include "proto/reply.h"
@@ -15,6 +16,30 @@
 #include <string.h>
 
 /* ---- actions ---- */
+
+/* The counters of what LOCK and MLOCK are refused with; 0: the core refuses none with this code. */
+static const size_t refusal_counters[CODE_COUNT] = {
+	[CODE_ERR] = offsetof(struct stats, refused_ERR),
+	[CODE_HELD] = offsetof(struct stats, refused_HELD),
+	[CODE_LOST] = offsetof(struct stats, refused_LOST),
+	[CODE_DEADLOCK] = offsetof(struct stats, refused_DEADLOCK),
+	[CODE_UPGRADE] = offsetof(struct stats, refused_UPGRADE),
+	[CODE_WRONGKIND] = offsetof(struct stats, refused_WRONGKIND),
+	[CODE_LIMIT] = offsetof(struct stats, refused_LIMIT),
+	[CODE_NOMASTER] = offsetof(struct stats, refused_NOMASTER),
+	[CODE_GUARD] = offsetof(struct stats, refused_GUARD),
+	[CODE_MASTERERR] = offsetof(struct stats, refused_MASTERERR),
+	[CODE_DRAINING] = offsetof(struct stats, refused_DRAINING),
+};
+
+static void
+count_refusal(struct stats *stats, enum code code)
+{
+	size_t counter = refusal_counters[code];
+	if (counter != 0) {
+		++*(int64_t *)(void *)((char *)stats + counter);
+	}
+}
 
 static void
 apply_reply(struct apply *p, const struct action *action)
@@ -28,6 +53,10 @@ apply_reply(struct apply *p, const struct action *action)
 		connection_owe(c);
 	} else if (connection_identity(c)->last == VERB_CANCEL && reply->type == REPLY_INT && reply->n == 1) {
 		connection_paid(c);
+	}
+	enum verb last = connection_identity(c)->last;
+	if (reply->type == REPLY_ERROR && (last == VERB_LOCK || last == VERB_MLOCK)) {
+		count_refusal(p->stats, reply->code);
 	}
 	connection_answered(c);
 	connection_reply(c, reply);
@@ -54,6 +83,9 @@ apply_push(struct apply *p, const struct action *action)
 		push_write_grant(out, push->id, push->token);
 		break;
 	case PUSH_FAILED:
+		if (push->code != CODE_COUNT) {
+			count_refusal(p->stats, push->code);
+		}
 		connection_paid(c);
 		push_write_failed(out, push->id, push->code, push->text);
 		break;

@@ -1,7 +1,9 @@
 /*
  * Tests of daemon/base/stats.
  */
+#include "daemon/admin/events.h"
 #include "daemon/base/stats.h"
+#include "daemon/core/grant.h"
 #include "tests/support/suite.h"
 
 #include <string.h>
@@ -12,7 +14,8 @@ START_TEST(every_field_is_in_the_table_once)
 	size_t i;
 
 	stats_init(&stats);
-	ck_assert_uint_eq(stats_count() * sizeof(int64_t), sizeof stats);
+	ck_assert_uint_eq(
+		stats_count() * sizeof(int64_t) + stats_histograms() * sizeof(struct buckets), sizeof stats);
 	for (i = 0; i < stats_count(); i++) {
 		size_t j;
 
@@ -49,8 +52,78 @@ START_TEST(every_field_is_explained_in_one_line)
 	for (i = 0; i < stats_count(); i++) {
 		ck_assert_uint_gt(strlen(stats_info(i)->help), 10);
 		ck_assert_ptr_null(strchr(stats_info(i)->help, '\n'));
-		ck_assert_uint_eq(strspn(stats_info(i)->name, "abcdefghijklmnopqrstuvwxyz_"),
+		ck_assert_uint_eq(
+			strspn(stats_info(i)->name, "abcdefghijklmnopqrstuvwxyz_ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
 			strlen(stats_info(i)->name));
+	}
+}
+END_TEST
+
+START_TEST(a_duration_counts_at_the_first_bound_that_is_not_less)
+{
+	struct buckets histogram = {0};
+	int64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < BUCKETS_BOUNDS; i++) {
+		int64_t us = buckets_bound_us(i);
+
+		ck_assert(i == 0 || us > buckets_bound_us(i - 1));
+		buckets_add(&histogram, us);
+		buckets_add(&histogram, us + 1);
+		sum += 2 * us + 1;
+	}
+	buckets_add(&histogram, 0);
+	ck_assert_uint_eq(histogram.counts[0], 2);
+	for (i = 1; i < BUCKETS_BOUNDS; i++)
+		ck_assert_uint_eq(histogram.counts[i], 2);
+	ck_assert_uint_eq(histogram.counts[BUCKETS_BOUNDS], 1);
+	ck_assert_int_eq(histogram.sum_us, sum);
+}
+END_TEST
+
+/* The rows of a family stand together: OpenMetrics wants them so. */
+START_TEST(the_rows_of_a_family_follow_each_other)
+{
+	for (size_t i = 0; i < stats_count(); i++) {
+		const char *family = stats_info(i)->family;
+
+		for (size_t j = i + 2; family && j < stats_count(); j++) {
+			const char *other = stats_info(j)->family, *before = stats_info(j - 1)->family;
+
+			if (other && strcmp(other, family) == 0)
+				ck_assert(before && strcmp(before, family) == 0);
+		}
+	}
+}
+END_TEST
+
+/* Every reason for a loss has its counter. */
+START_TEST(every_loss_is_counted_by_its_reason)
+{
+	static const char *const words[] = {
+#define LOSS(id, word, text) word,
+		LOSSES(LOSS)
+#undef LOSS
+	};
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+		struct note note = {.type = NOTE_LOST, .text = words[i], .span_ms = 5};
+		struct stats stats;
+		int64_t counted = 0;
+
+		stats_init(&stats);
+		note_count(&note, &stats);
+		for (size_t k = 0; k < stats_count(); k++) {
+			const struct stat_info *info = stats_info(k);
+
+			if (info->family && strcmp(info->family, "losses") == 0 &&
+				strcmp(info->value, words[i]) == 0)
+				counted = stats_value(&stats, k);
+		}
+		ck_assert_msg(counted == 1, "%s", words[i]);
+		ck_assert_int_eq(stats.locks_lost, 1);
+		ck_assert_int_eq(stats.held.sum_us, 5000);
 	}
 }
 END_TEST
@@ -59,5 +132,7 @@ int
 main(void)
 {
 	return SUITE_RUN("stats", NULL, NULL, every_field_is_in_the_table_once,
-		a_field_is_read_under_its_own_name, every_field_is_explained_in_one_line);
+		a_field_is_read_under_its_own_name, every_field_is_explained_in_one_line,
+		a_duration_counts_at_the_first_bound_that_is_not_less, the_rows_of_a_family_follow_each_other,
+		every_loss_is_counted_by_its_reason);
 }

@@ -99,18 +99,67 @@ note_gates_tell(struct note_gates *gates, struct log *log, int64_t now_ms)
 	return next_ms;
 }
 
+/* The counter of each reason for a loss. */
+static const struct {
+	const char *word;
+	size_t offset;
+} loss_counters[] = {
+	{"expired", offsetof(struct stats, lost_expired)},
+	{"taken", offsetof(struct stats, lost_taken)},
+	{"refused", offsetof(struct stats, lost_refused)},
+	{"lease", offsetof(struct stats, lost_lease)},
+	{"maxhold", offsetof(struct stats, lost_maxhold)},
+	{"broken", offsetof(struct stats, lost_broken)},
+	{"cloned", offsetof(struct stats, lost_cloned)},
+};
+
+static void
+count_loss(const char *reason, struct stats *stats)
+{
+	stats->locks_lost++;
+	for (size_t i = 0; i < sizeof loss_counters / sizeof *loss_counters; i++) {
+		if (strcmp(loss_counters[i].word, reason) == 0) {
+			++*(int64_t *)(void *)((char *)stats + loss_counters[i].offset);
+		}
+	}
+}
+
+static void
+count_grant(const struct note *note, struct stats *stats)
+{
+	stats->locks_granted++;
+	stats->granted_exclusive += note->kind == KIND_EXCLUSIVE;
+	stats->granted_shared += note->kind == KIND_SHARED;
+	stats->granted_permits += note->kind == KIND_PERMITS;
+	buckets_add(&stats->wait_granted, note->span_ms * 1000);
+}
+
+static void
+count_held(const struct note *note, struct stats *stats)
+{
+	if (note->span_ms >= 0) {
+		buckets_add(&stats->held, note->span_ms * 1000);
+	}
+}
+
 void
 note_count(const struct note *note, struct stats *stats)
 {
 	switch (note->type) {
 	case NOTE_GRANTED:
-		stats->locks_granted++;
+		count_grant(note, stats);
+		break;
+	case NOTE_RELEASED:
+	case NOTE_WITHHELD:
+		count_held(note, stats);
 		break;
 	case NOTE_LOST:
-		stats->locks_lost++;
+		count_loss(note->text, stats);
+		count_held(note, stats);
 		break;
 	case NOTE_TIMEOUT:
 		stats->locks_timed_out++;
+		buckets_add(&stats->wait_timeout, note->ms * 1000);
 		break;
 	case NOTE_DEADLOCK:
 		stats->locks_deadlocked++;

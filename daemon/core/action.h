@@ -88,6 +88,9 @@ struct note {
 	struct slice owner;      /* tag of a hold or wait; n == 0: none */
 	int64_t token;           /* 0: none */
 	int64_t ms;              /* a duration, which NOTES names; -1: none */
+	enum kind kind;          /* GRANTED, RELEASED, LOST, WITHHELD: of the hold */
+	int64_t span_ms;         /* GRANTED: how long it was waited for; RELEASED, LOST, WITHHELD: how long
+				  * it was held, told once; -1: none */
 	const char *text;        /* NULL: none */
 	int master;              /* -1: none */
 };

@@ -156,6 +156,8 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->owner = (struct slice){NULL, 0};
 	note->token = token;
 	note->ms = ms;
+	note->kind = KIND_EXCLUSIVE;
+	note->span_ms = -1;
 	note->text = text;
 	note->master = -1;
 }

@@ -242,10 +242,16 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		emit_int(core, w->conn->id, g->token);
 }
 
-static void
+static struct note *
 grant_note(struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text)
 {
+	struct note *note;
+
 	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ms, text);
+	note = &core->actions->list[core->actions->n - 1].u.note;
+	note->kind = g->kind;
+	note->span_ms = core->now.ms - grant_since_ms(g);
+	return note;
 }
 
 void
@@ -295,7 +301,8 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	grant_answer(core, w, g);
 	if (s->durable || l->entered)
 		ledger_hold(core, g);
-	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL);
+	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
+		core->now.ms - w->since_ms;
 	queue_remove(core, w);
 	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
 	if (async || kept)
@@ -517,6 +524,8 @@ grant_abandon(struct core *core, struct grant *g)
 int64_t
 grant_break(struct core *core, struct grant *g)
 {
+	struct note *lost;
+
 	if (g->session == NULL)
 		return grant_ends_ms(g) - core->now.ms;
 	if (part_of(g) != NULL) {
@@ -525,9 +534,11 @@ grant_break(struct core *core, struct grant *g)
 	}
 	if (!g->untold)
 		loss_add(core, g->session, g, LOSS_BROKEN, true);
-	grant_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
-	if (grant_withheld_ms(g) > core->now.ms)
+	lost = grant_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
+	if (grant_withheld_ms(g) > core->now.ms) {
+		lost->span_ms = -1; /* WITHHELD tells it */
 		return grant_abandon(core, g);
+	}
 	grant_end(core, g);
 	return 0;
 }

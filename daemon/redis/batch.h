@@ -60,6 +60,7 @@ void group_clear(struct group *group);
 struct batch {
 	struct batch *next;  /* in its queue */
 	struct vote *votes;  /* one for each call, while known votes are withheld; else NULL */
+	int64_t sent_us;     /* CLOCK_BOOTTIME; 0: it was not sent */
 	bool acked;          /* an answer counts only once replicas have acknowledged it */
 	const char *refused; /* why it was refused and not sent; NULL: no link, or no room */
 	size_t n;

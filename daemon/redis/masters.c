@@ -22,6 +22,7 @@ struct member {
 	char *way;
 	bool original;  /* its server is the one that masters_new() was given */
 	uint64_t reach; /* hash of what the pool was opened with; 0: at the start */
+	size_t calls;   /* without a vote yet */
 	bool moves;     /* the pool is still that of the old server: ignore its news */
 	bool retries;   /* no descriptor or memory for a pool, and that was reported */
 };
@@ -101,14 +102,15 @@ on_flushed(void *arg)
 static void
 on_vote(void *arg, const struct vote *vote)
 {
-	const struct member *m = arg;
+	struct member *m = arg;
 	const struct vote unknown = {.op = vote->op,
 		.outcome = OUTCOME_UNKNOWN,
 		.master = vote->master,
 		.link = vote->link,
 		.attempt = vote->attempt,
 		.name = vote->name};
-	assert(vote->master == m->index);
+	assert(vote->master == m->index && m->calls > 0);
+	m->calls--;
 	member_tell(m, (struct event){.type = EVENT_VOTE, .vote = m->moves ? &unknown : vote});
 }
 
@@ -379,6 +381,7 @@ masters_call(struct masters *masters, const struct call *call)
 {
 	assert(call->master < CORE_SLOTS_MAX && masters->list[call->master].pool);
 	masters->called = true;
+	masters->list[call->master].calls++;
 	pool_call(masters->list[call->master].pool, call);
 }
 
@@ -433,6 +436,7 @@ masters_see_pool(const struct masters *masters, unsigned master, struct pool_vie
 	*out = (struct pool_view){0};
 	if (masters->list[master].pool) {
 		pool_see(masters->list[master].pool, out);
+		out->calls = masters->list[master].calls;
 	}
 }
 

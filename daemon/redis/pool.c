@@ -406,6 +406,7 @@ pool_see(const struct pool *pool, struct pool_view *out)
 		.replicas = replicas_known(&pool->replicas),
 		.needed = replicas_needed(&pool->replicas),
 		.replicated = !pool->replicas.missing,
+		.round_trip = &pool->round_trip,
 	};
 }
 

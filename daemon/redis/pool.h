@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct event_base;
+struct buckets;
 struct log;
 struct pool;
 struct sentinel_settings;
@@ -108,6 +109,8 @@ struct pool_view {
 	unsigned replicas;    /* replicas of this master, absent ones included */
 	unsigned needed;      /* of them, for an acknowledgement; 0: none */
 	bool replicated;      /* enough replicas acknowledge */
+	size_t calls;         /* without a vote yet; masters.h counts them */
+	const struct buckets *round_trip; /* of commands, to their answers; valid until the loop turns */
 };
 void pool_see(const struct pool *pool, struct pool_view *out);
 

@@ -6,6 +6,7 @@
 #ifndef REDIS_POOL_INNER_H
 #define REDIS_POOL_INNER_H
 
+#include "daemon/base/stats.h"
 #include "daemon/core/call.h"
 #include "daemon/redis/batch.h"
 #include "daemon/redis/call.h"
@@ -46,8 +47,9 @@ struct pool {
 	struct inbox *inbox;
 	struct sentinel *sentinel; /* NULL: the master has a fixed address */
 	char *sentinel_name;
-	bool found;   /* the sentinels have told where the master is */
-	bool doubted; /* the server there is no master */
+	bool found;                /* the sentinels have told where the master is */
+	bool doubted;              /* the server there is no master */
+	struct buckets round_trip; /* of commands, to their answers */
 	struct replicas replicas;
 	int64_t wait_ms;       /* for the acknowledgement of replicas */
 	struct timeout *probe; /* checks whether replicas acknowledge again */

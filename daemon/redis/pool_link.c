@@ -10,6 +10,7 @@
  */
 #include "daemon/redis/pool_inner.h"
 
+#include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 
@@ -96,6 +97,7 @@ pool_link_send_group(void *arg, struct group *group)
 		pool_put_unsent(pool, batch);
 		return;
 	}
+	batch->sent_us = clock_us();
 	pool_link_count(l, n);
 	batches_put(&l->sent, batch);
 	l->wait_due |= batch->acked;
@@ -250,6 +252,7 @@ pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisR
 	bool sense = true, calm = batch->calls[0].op == CALL_RELEASE;
 	size_t i;
 
+	buckets_add(&l->pool->round_trip, clock_us() - batch->sent_us);
 	call_decode(reply, batch->calls, batch->n, votes);
 	for (i = 0; i < batch->n; i++) {
 		if (votes[i].outcome != OUTCOME_UNKNOWN)
