@@ -46,7 +46,7 @@ LUA_LIBS    := $(if $(LUA),$(shell pkg-config --libs $(LUA)))
 CORE_SRC   := $(sort $(wildcard daemon/core/*.c))
 PROTO_SRC  := $(sort $(wildcard proto/*.c))
 BASE_SRC   := $(sort $(wildcard daemon/base/*.c))
-DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c daemon/net/*.c daemon/redis/*.c daemon/admin/*.c conf/*.c)))
+DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c daemon/net/*.c daemon/redis/*.c daemon/admin/*.c daemon/http/*.c conf/*.c)))
 CLIENT_SRC := $(filter-out client/main.c,$(sort $(wildcard client/*.c)))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 MODEL_SRC  := $(sort $(wildcard tests/model/*.c))
@@ -359,6 +359,8 @@ install: ## install under DESTDIR and prefix (default /usr)
 	install -D -m 644 packaging/holdfast.yml $(DESTDIR)$(sysconfdir)/holdfast/holdfast.yml
 	install -d $(DESTDIR)$(sysconfdir)/holdfast/holdfast.d
 	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(docdir)/holdfast.yml
+	for file in alerts.yml dashboard.json; do \
+		install -D -m 644 packaging/monitoring/$$file $(DESTDIR)$(docdir)/monitoring/$$file || exit 1; done
 
 # dpkg needs debian/ at the top of the tree, and the project has it in packaging/, so the package is built in a copy.
 DEB := $(O)/deb/holdfast-$(VERSION)

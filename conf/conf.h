@@ -23,6 +23,7 @@
 #define CONF_LEDGER_OFF "off"
 
 #define CONF_RULES_MAX 256
+#define CONF_HTTP_MAX  8
 
 /* The address of a socket: host and port; port == 0: absent. */
 #define CONF_HOST_MAX 256
@@ -73,8 +74,8 @@ typedef void *storage_MAP;  /* likewise */
 /*
  * The structs of all mappings: a field for each key, with its value or its default; schema.def says what is
  * allowed. After conf_load() this is sure as well:
- * - conf_listener: exactly one of path and tcp.port is set. on_close AUTO is RELEASE on a Unix socket and
- *   WITHHOLD on TCP.
+ * - conf_listener, an item of listen or http: exactly one of path and tcp.port is set. on_close AUTO is
+ * RELEASE on a Unix socket and WITHHOLD on TCP.
  * - conf_master: exactly one of url and sentinel.name is set.
  * - conf_rule: lease_ms is the root's if the rule has none. wait_ms may be CONF_WAIT_FOREVER, max_hold_ms
  *   CONF_HOLD_NONE.
@@ -83,7 +84,9 @@ typedef void *storage_MAP;  /* likewise */
  */
 /* clang-format off */
 #define SCOPE(id, path, tag)                                             typedef struct tag scope_##id; struct tag {
+#define SCOPE_LIKE(id, path, of)                                         typedef scope_##of scope_##id;
 #define KEY(scope, name, type, field, low, high, fallback, change, help) value_##type field;
+#define KEY_LIKE(scope, name, type, field, low, high, fallback, change, help)
 #define MAP(scope, id, name, field, help)                                scope_##id field;
 #define LIST(id, name, field, count, most, change, help)                 scope_##id *field; size_t count;
 #define OTHER(scope, type, field, help)                                  type field;

@@ -39,7 +39,8 @@ static const struct {
 	const char *path;
 	size_t size;
 } scopes[SCOPE_COUNT] = {
-#define SCOPE(id, path, tag) [SCOPE_##id] = {path, sizeof(struct tag)},
+#define SCOPE(id, path, tag)     [SCOPE_##id] = {path, sizeof(struct tag)},
+#define SCOPE_LIKE(id, path, of) [SCOPE_##id] = {path, sizeof(scope_##of)},
 #include "conf/schema.def"
 };
 

@@ -8,7 +8,8 @@
 #include "conf/conf.h"
 
 enum schema_scope {
-#define SCOPE(id, path, tag) SCOPE_##id,
+#define SCOPE(id, path, tag)     SCOPE_##id,
+#define SCOPE_LIKE(id, path, of) SCOPE_##id,
 #include "conf/schema.def"
 	SCOPE_COUNT
 };

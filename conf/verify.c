@@ -35,7 +35,7 @@ verify_applies(const struct schema_key *key, const void *item)
 
 	if (key->scope == SCOPE_MASTER)
 		return master_applies(key, item);
-	if (key->scope != SCOPE_LISTEN || key->type == TYPE_ON_CLOSE)
+	if ((key->scope != SCOPE_LISTEN && key->scope != SCOPE_HTTP) || key->type == TYPE_ON_CLOSE)
 		return true;
 	if (key->type == TYPE_PATH || key->type == TYPE_MODE || key->type == TYPE_GROUP)
 		return listener->path[0] != '\0';
@@ -75,31 +75,33 @@ address_same(const struct conf_address *a, const struct conf_address *b)
 }
 
 static void
-listener_verify(const struct verify *v, const struct node *node, struct conf_listener *listener)
+listener_verify(const struct verify *v, enum schema_scope scope, const struct node *node,
+	struct conf_listener *listener)
 {
+	const char *list = scope == SCOPE_HTTP ? "http" : "listen";
 	bool unix_socket = listener->path[0] != '\0';
 	char quoted[QUOTE_MAX];
 
 	if (unix_socket == (listener->tcp.port != 0)) {
 		errors_add(v->errors, node_place(node),
-			"listen: an item with %s; allowed: one of unix and tcp in each item",
+			"%s: an item with %s; allowed: one of unix and tcp in each item", list,
 			unix_socket ? "both unix and tcp" : "neither unix nor tcp");
 		return;
 	}
 	for (size_t i = 0; i < schema_key_count; i++) {
 		const struct schema_key *key = &schema_keys[i];
 
-		if (key->scope == SCOPE_LISTEN && !verify_applies(key, listener) &&
+		if (key->scope == scope && !verify_applies(key, listener) &&
 			node_get(node, key->name) != NULL)
 			errors_add(v->errors, item_place(v, node, key->name),
-				"listen: %s means nothing for a %s; leave it out", key->name,
+				"%s: %s means nothing for a %s; leave it out", list, key->name,
 				unix_socket ? "Unix socket" : "TCP address");
 	}
 	if (listener->group[0] != '\0' && !group_find(listener->group, &listener->gid))
 		errors_add(v->errors, item_place(v, node, "group"),
-			"listen: group: there is no group %s on this host; name one that is there, or its "
+			"%s: group: there is no group %s on this host; name one that is there, or its "
 			"number",
-			errors_quote(quoted, listener->group));
+			list, errors_quote(quoted, listener->group));
 }
 
 /* Reads the password from the item's file or variable; false: it names neither. */
@@ -222,7 +224,8 @@ verify_item(const struct verify *v, enum schema_scope scope, const struct node *
 {
 	switch (scope) {
 	case SCOPE_LISTEN:
-		listener_verify(v, node, item);
+	case SCOPE_HTTP:
+		listener_verify(v, scope, node, item);
 		break;
 	case SCOPE_MASTER:
 		master_verify(v, node, item);
@@ -372,6 +375,35 @@ listeners_verify(const struct verify *v, const struct conf *conf)
 	}
 }
 
+/* HTTP has no login, so an address that other hosts can reach needs the word of the operator. */
+static void
+http_verify(const struct verify *v, const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->http_count; i++) {
+		const struct conf_listener *item = &conf->http[i];
+		const struct node *node = item_node(v, "http", i);
+		char address[CONF_HOST_MAX + 16];
+		char name[ITEM_NAME_MAX];
+
+		for (size_t j = 0; j < i; j++)
+			if (listener_same(item, &conf->http[j]))
+				errors_add(v->errors, node_place(node),
+					"http: the same as %s; name each once",
+					item_name(name, v, "http", i, j));
+		for (size_t j = 0; j < conf->listener_count; j++)
+			if (listener_same(item, &conf->listeners[j]))
+				errors_add(v->errors, node_place(node),
+					"http: lock clients connect to this address; name another");
+		if (item->tcp.port == 0 || item->insecure || address_is_loopback(&item->tcp))
+			continue;
+		address_format(address, &item->tcp);
+		errors_add(v->errors, item_place(v, node, "tcp"),
+			"http: %s is open to other hosts, and there is no login; name a loopback address, or "
+			"say insecure: yes",
+			address);
+	}
+}
+
 /* The daemon excludes the other library only with the same keys, and Redisson's RLock uses one master. */
 static void
 interop_verify(const struct verify *v, const struct conf *conf, size_t i)
@@ -487,6 +519,8 @@ ledger_verify(const struct verify *v, const struct conf *conf)
 
 	for (size_t i = 0; i < conf->listener_count; i++)
 		taken = taken || strcmp(conf->ledger, conf->listeners[i].path) == 0;
+	for (size_t i = 0; i < conf->http_count; i++)
+		taken = taken || strcmp(conf->ledger, conf->http[i].path) == 0;
 	if (taken)
 		errors_add(v->errors, (struct place){v->file, 0, 0},
 			"ledger: %s is also the path of a socket or of the log; give the ledger one of its "
@@ -500,6 +534,7 @@ verify_conf(const struct verify *v, struct conf *conf)
 	defaults_fill(v, conf);
 	masters_verify(v, conf);
 	listeners_verify(v, conf);
+	http_verify(v, conf);
 	ledger_verify(v, conf);
 	rules_verify(v, conf);
 	users_verify(v, conf);

@@ -11,6 +11,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/http/http.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
 
@@ -295,7 +296,7 @@ static void
 driver_listen_up(struct driver *d)
 {
 	bool still = d->rests || d->arrives || d->returns;
-	loop_turn(d->loop, !still && connections_busy(d->connections));
+	loop_turn(d->loop, !still && (connections_busy(d->connections) || http_busy(d->http)));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
 	while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns) {
@@ -361,6 +362,15 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	return wake_at;
 }
 
+/* Most turns have no HTTP client to serve. */
+static void
+driver_serve_http(struct driver *d)
+{
+	if (http_busy(d->http)) {
+		http_turn(d->http, clock_ns() + DRIVER_HTTP_NS);
+	}
+}
+
 void
 driver_turn(struct driver *d)
 {
@@ -372,6 +382,7 @@ driver_turn(struct driver *d)
 	if (!driver_is_still(d, now_ms)) {
 		admission_turn(&d->admission);
 		connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
+		driver_serve_http(d);
 	} else if (d->handed_over) {
 		return; /* what is written now would be written twice */
 	}
@@ -410,7 +421,8 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	buffer_init(&d->ledger.entries, SIZE_MAX / 4);
 	/* Twice as often as the service manager requires. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
-	if (!d->loop) {
+	d->http = d->loop ? http_new(loop_base(d->loop), &d->context) : NULL;
+	if (!d->http) {
 		int why = errno;
 		driver_free(d);
 		errno = why;
@@ -428,6 +440,7 @@ driver_free(struct driver *d)
 		return;
 	}
 	listeners_close(&d->listeners);
+	http_free(d->http);
 	connections_free(d->connections);
 	processes_free(d->processes);
 	masters_free(d->masters);
@@ -551,7 +564,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		driver_timer(d, driver_now(d)); /* the core tells which masters it has, and what is over */
 	}
 	service_start(&d->service, d->notify, d->core, clock_ms());
-	return listeners_start(&d->listeners) == 0 ? 0 : -1;
+	return listeners_start(&d->listeners) == 0 && http_start(d->http) == 0 ? 0 : -1;
 }
 
 int
@@ -565,6 +578,13 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 	size_t error_room)
 {
 	return listeners_set(&d->listeners, settings, count, error, error_room);
+}
+
+int
+driver_listen_http(
+	struct driver *d, const struct http_settings *settings, size_t count, char *error, size_t error_room)
+{
+	return http_listen(d->http, settings, count, error, error_room);
 }
 
 const char *

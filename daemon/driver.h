@@ -29,6 +29,7 @@ struct driver;
 struct event_base;
 struct handed;
 struct handover_program;
+struct http_settings;
 struct log;
 struct notify;
 struct record;
@@ -41,6 +42,7 @@ struct stats;
  * clients are looked at again, however much there is to do. */
 #define DRIVER_TURN_NS   1000000
 #define DRIVER_ENDS_NS   1000000
+#define DRIVER_HTTP_NS   500000  /* and how long it makes pages, less the last piece */
 #define DRIVER_LISTEN_NS 2000000 /* and how long it notes which connections have events */
 
 struct driver_limits {
@@ -132,6 +134,10 @@ int driver_adopt(struct driver *driver, int fd, char *error, size_t error_room)
  * closed.
  */
 int driver_listen(struct driver *driver, const struct socket_settings *settings, size_t count, char *error,
+	size_t error_room) __attribute__((warn_unused_result));
+
+/* Serves HTTP at these addresses and no others; as driver_listen(). */
+int driver_listen_http(struct driver *driver, const struct http_settings *settings, size_t count, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
 
 /* Why a client may have known an earlier daemon at the same addresses; NULL: no client can have. Call it

@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
+#include "daemon/http/http.h"
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "daemon/redis/masters.h"
@@ -173,6 +174,7 @@ driver_end(struct driver *d)
 		log_number("clients", (int64_t)connections_count(d->connections)));
 	notify_stopping(d->notify, "draining", driver_end_ms(d) - now_ms + NOTIFY_SPARE_MS);
 	listeners_close(&d->listeners);
+	http_drain(d->http);
 }
 
 /* The sockets stay open: new clients are told of the drain, and no other daemon is started for them

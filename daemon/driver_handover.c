@@ -21,6 +21,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/handover.h"
+#include "daemon/http/http.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
 
@@ -108,7 +109,8 @@ driver_save(struct driver *d, struct handover *h)
 	handover_begin(h, &daemon);
 	core_save(d->core, r);
 	save_users(d->context.access, r);
-	listeners_save(&d->listeners, r, &h->given, !d->to_manager);
+	listeners_save(&d->listeners, r, RECORD_LISTENER, &h->given, !d->to_manager);
+	http_save(d->http, r, &h->given);
 	connections_each(d->connections, save_connection, h);
 	events_save(d->context.events, r);
 	processes_save(d->processes, r);
@@ -143,7 +145,7 @@ driver_go_on(struct driver *d, const char *why)
 	d->asked_by = 0;
 	core_unread(d->core, clock_ms());
 	masters_come_back(d->masters);
-	if (listeners_resume(&d->listeners) != 0) {
+	if (listeners_resume(&d->listeners) != 0 || http_resume(d->http) != 0) {
 		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
 		d->failed = true;
 		d->drain_until_ms = clock_ms();
@@ -258,6 +260,7 @@ driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 		notify_reloading(d->notify);
 	}
 	listeners_rest(&d->listeners);
+	http_rest(d->http);
 	core_unread(d->core, d->silent_ms + DRIVER_UNREAD_MS);
 }
 
@@ -290,7 +293,8 @@ bool
 driver_hand_to_manager(struct driver *d)
 {
 	size_t most = d->notify->store_max;
-	size_t count = connections_count(d->connections) + 2 * d->listeners.count + 2;
+	size_t count =
+		connections_count(d->connections) + 2 * d->listeners.count + http_descriptors(d->http) + 2;
 	char why[HANDOVER_WHY_MAX];
 	if (d->rests && !d->to_manager) {
 		driver_go_on(d, "a signal to end has come");
@@ -356,6 +360,9 @@ load_record(struct driver *d, struct handed *handed)
 	case RECORD_LISTENER:
 		listeners_load(&d->listeners, r, &handed->given);
 		break;
+	case RECORD_HTTP_LISTENER:
+		http_load(d->http, r, &handed->given);
+		break;
 	case RECORD_CONNECTION:
 		c = connection_load(d->connections, r, &handed->given, d->context.access);
 		if (c) {
@@ -388,6 +395,7 @@ static void
 driver_forget(struct driver *d)
 {
 	listeners_close(&d->listeners);
+	http_drain(d->http);
 	connections_free(d->connections);
 	processes_free(d->processes);
 	core_free(d->core);

@@ -11,6 +11,7 @@
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
 
+struct http;
 struct ledger_file;
 
 /* The ledger of this daemon; see driver_ledger.c. All zero at first, but for entries. */
@@ -43,6 +44,7 @@ struct driver {
 	struct random random;
 	struct now now; /* of the last event; its random numbers are still unused */
 	struct listeners listeners;
+	struct http *http;
 	struct service service;
 	struct memory memory;
 	struct ledger_keeper ledger;

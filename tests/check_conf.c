@@ -447,6 +447,34 @@ START_TEST(an_address_open_to_others_needs_users_or_a_word)
 }
 END_TEST
 
+START_TEST(http_open_to_others_needs_a_word_whatever_users_there_are)
+{
+	struct conf *conf =
+		good("http: [ { unix: /h, mode: '0600' }, { tcp: '127.0.0.1:5626', names: yes } ]\n");
+
+	ck_assert_uint_eq(conf->http_count, 2);
+	ck_assert_str_eq(conf->http[0].path, "/h");
+	ck_assert_int_eq(conf->http[0].mode, 0600);
+	ck_assert(conf->http[1].names && !conf->http[0].names);
+	conf_free(conf);
+	setenv("CHECK_CONF_SECRET", "x", 1);
+	bad("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\nhttp: [ { tcp: '0.0.0.0:5626' } ]\n",
+		"f.yml:2:16: http: 0.0.0.0:5626 is open to other hosts, and there is no login; name a "
+		"loopback "
+		"address, or say insecure: yes");
+	conf_free(good("http: [ { tcp: '0.0.0.0:5626', insecure: yes } ]\n"));
+	bad("http: [ { unix: /h }, { unix: /h } ]\n", "f.yml:1:23: http: the same as item 1; name each once");
+	bad("listen: [ { unix: /h } ]\nhttp: [ { unix: /h } ]\n",
+		"f.yml:2:9: http: lock clients connect to this address; name another");
+	bad("http: [ { unix: /h, names: yes } ]\n",
+		"f.yml:1:28: http: names means nothing for a Unix socket; leave it out");
+	bad("http: [ { unix: /h, tcp: '127.0.0.1:1' } ]\n",
+		"f.yml:1:9: http: an item with both unix and tcp");
+	bad("http: [ { tcp: '127.0.0.1:1', on-close: release } ]\n", "f.yml:1:31: http[]: unknown key");
+	bad("ledger: /h\nhttp: [ { unix: /h } ]\n", "f.yml: ledger: /h is also the path");
+}
+END_TEST
+
 START_TEST(a_master_is_a_url)
 {
 	char text[160];
@@ -729,6 +757,7 @@ main(void)
 	tcase_add_test(tcase, a_listener_is_one_socket);
 	tcase_add_test(tcase, a_group_is_one_of_this_host_or_a_number);
 	tcase_add_test(tcase, an_address_open_to_others_needs_users_or_a_word);
+	tcase_add_test(tcase, http_open_to_others_needs_a_word_whatever_users_there_are);
 	tcase_add_test(tcase, a_master_is_a_url);
 	tcase_add_test(tcase, masters_are_one_or_an_odd_number);
 	tcase_add_test(tcase, no_master_is_named_twice);

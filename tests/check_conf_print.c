@@ -14,6 +14,9 @@ static const char rich[] =
 	"listen:\n"
 	"  - { unix: '/tmp/a \"b\\c', mode: 0600, group: root }\n"
 	"  - { tcp: '0.0.0.0:5625', on-close: release, insecure: yes }\n"
+	"http:\n"
+	"  - { unix: /run/h.sock, mode: 0666, group: root }\n"
+	"  - { tcp: '0.0.0.0:5626', names: yes, insecure: yes }\n"
 	"namespace: site-a\n"
 	"masters:\n"
 	"  - redis://us%40er:hunter2@[fd00::1]:7000/3\n"
@@ -144,27 +147,31 @@ START_TEST(no_password_is_printed)
 }
 END_TEST
 
-/* The one that explains all, and the short one that is installed to be edited. */
+/* The one that explains all, and the short one that is installed to be edited, which serves HTTP besides. */
 START_TEST(the_shipped_files_are_the_defaults)
 {
-	static const char *const files[] = {"conf/holdfast.yml", "packaging/holdfast.yml"};
-	struct conf *defaults = conf_default(&errors);
-	char *b;
+	static const struct {
+		const char *file;
+		const char *same; /* a file with the same values */
+	} files[] = {
+		{"conf/holdfast.yml", ""},
+		{"packaging/holdfast.yml", "http: [ { unix: /run/holdfast/http.sock } ]\n"},
+	};
 
-	ck_assert_ptr_nonnull(defaults);
-	b = printed(defaults);
 	for (size_t i = 0; i < 2; i++) {
-		struct conf *shipped = conf_load(files[i], true, &errors);
-		char *a;
+		struct conf *shipped = conf_load(files[i].file, true, &errors);
+		struct conf *same = good(files[i].same);
+		char *a, *b;
 
 		ck_assert_msg(shipped != NULL, "%s", errors.text[0]);
 		a = printed(shipped);
+		b = printed(same);
 		ck_assert_str_eq(a, b);
 		free(a);
+		free(b);
 		conf_free(shipped);
+		conf_free(same);
 	}
-	free(b);
-	conf_free(defaults);
 }
 END_TEST
 
@@ -394,6 +401,9 @@ START_TEST(a_change_is_told_with_both_values)
 		"masters[0].sentinel.sentinels: [\"a:26379\"] -> [] (restart)\n");
 	differs("", "listen: [ { unix: /run/holdfast/holdfast.sock }, { tcp: '127.0.0.1:1' } ]\n", 0,
 		"listen: 1 items -> 2 items\n");
+	differs("", "http: [ { tcp: '127.0.0.1:1' } ]\n", 0, "http: 0 items -> 1 items\n");
+	differs("http: [ { tcp: '127.0.0.1:1' } ]\n", "http: [ { tcp: '127.0.0.1:2', names: yes } ]\n", 0,
+		"http[0].tcp: \"127.0.0.1:1\" -> \"127.0.0.1:2\"\nhttp[0].names: no -> yes\n");
 }
 END_TEST
 

@@ -1,9 +1,8 @@
 /*
  * admin: answers the requests of clients that are not for the core, and passes on those that are.
  *
- *     connection ──request──▶ dispatch ──command──▶ handshake, report, info, events, admin   answered here
- *                                      └─────────▶ hooks.command ──▶ core                    answered by the
- * core
+ *     connection ──request──▶ dispatch ──command──▶ handshake, report, clients, info, events, admin
+ *                                      └──command──▶ hooks.command ──▶ core
  *
  * The driver sets up a context and calls dispatch_request(). Handlers work with the context and keep no state
  * of their own. There is a file for each group of them; admin.c has the dispatch and what administrators do.
@@ -25,6 +24,7 @@ struct access;
 struct admission;
 struct core;
 struct events;
+struct glob;
 struct masters;
 struct memory;
 struct processes;
@@ -130,8 +130,23 @@ context_verb handshake_client_tracking;
 context_verb report_inspect;
 context_verb report_locks;
 context_verb report_sessions;
-context_verb report_client_info;
-context_verb report_client_list;
+
+/* A page of LOCKS or SESSIONS for another form than an answer. */
+struct report_request {
+	bool sessions;      /* else LOCKS */
+	struct glob *match; /* of LOCKS; NULL: every name */
+	size_t most;        /* elements, >= 1 */
+	size_t looks;       /* elements that are looked at, about */
+};
+
+/* Appends the elements, as RESP3 has them, to out, and sets how many; at most half of what out may have.
+ * Returns the cursor of the next page; 0: this was the last one. */
+uint64_t report_page(const struct context *context, const struct report_request *request, uint64_t cursor,
+	struct buffer *out, size_t *count);
+
+/* clients.c: a line for each connection (PROTOCOL.md 8). */
+context_verb clients_info;
+context_verb clients_list;
 
 /* info.c: in the format of Redis (PROTOCOL.md 6.6). */
 context_verb info_verb;

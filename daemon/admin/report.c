@@ -1,5 +1,5 @@
 /*
- * report: what operators look at: INSPECT, LOCKS, SESSIONS, CLIENT LIST and CLIENT INFO.
+ * report: what operators look at: INSPECT, LOCKS and SESSIONS.
  *
  * Lists come in pages: a request looks at a part of the list, and its answer says where the next page begins.
  * The cursor is a number; no state is kept between requests. Its upper half says which of two consecutive
@@ -15,7 +15,6 @@
 #include "daemon/net/access.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
-#include "proto/escape.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 
@@ -24,9 +23,6 @@
 /* Names, latches or sessions that one request looks at, empty places included: about half of these are
  * written in half a millisecond. */
 #define REPORT_LOOKS 500
-
-/* Connections that one CLIENT LIST looks at, for the same reason. */
-#define REPORT_CLIENTS 1000
 
 /* For one holder or waiter, with room for some longer ones. */
 #define REPORT_HOLDER_BYTES 512
@@ -39,13 +35,14 @@
 #define REPORT_LABEL_LOOKS 16
 
 struct report {
-	struct context *context;
+	const struct context *context;
 	int protocol;
 	int64_t now_ms;
 	struct buffer text; /* the elements */
 	size_t count;
 	size_t most;        /* limit of elements */
 	size_t bytes;       /* limit of the bytes in text */
+	size_t scan;        /* names, latches or sessions that are looked at, about */
 	struct glob *match; /* NULL: every name */
 	/* For holders and waiters: */
 	size_t looks;         /* left */
@@ -56,7 +53,7 @@ struct report {
 
 /* The CLIENT SETNAME of a session: the core knows sessions, but not the names of their connections. */
 struct label {
-	struct context *context;
+	const struct context *context;
 	const char *text; /* NULL: none */
 	int looks;
 };
@@ -94,6 +91,7 @@ report_begin(
 		.now_ms = clock_ms(),
 		.most = command->count > 0 ? (size_t)command->count : COMMAND_COUNT_MAX,
 		.bytes = bytes,
+		.scan = REPORT_LOOKS,
 	};
 	buffer_init(&report->text, bytes * 2);
 }
@@ -280,7 +278,7 @@ write_cursor(struct buffer *b, uint64_t cursor)
 static void
 inspect_latch(struct report *report, struct connection *c, uint64_t cursor, const struct latch_view *view)
 {
-	struct context *context = report->context;
+	const struct context *context = report->context;
 	struct masters_sum masters;
 	struct buffer *out = connection_out(c);
 	masters_see(context->core, report->now_ms, &masters);
@@ -464,7 +462,7 @@ locks_page(struct report *report, uint64_t cursor)
 	const struct core *core = report->context->core;
 	if (cursor < REPORT_SECOND) {
 		cursor = core_scan_names(
-			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_lock, report);
+			core, report->now_ms, (scan_cursor)cursor, report->scan, report_lock, report);
 		if (cursor != 0) {
 			return cursor;
 		}
@@ -472,7 +470,7 @@ locks_page(struct report *report, uint64_t cursor)
 	}
 	if (report_has_room(report)) {
 		cursor = core_scan_latches(
-			core, report->now_ms, (scan_cursor)cursor, REPORT_LOOKS, report_latch, report);
+			core, report->now_ms, (scan_cursor)cursor, report->scan, report_latch, report);
 		return cursor == 0 ? 0 : REPORT_SECOND + cursor;
 	}
 	return cursor;
@@ -511,87 +509,38 @@ report_session(void *arg, const struct session_view *view)
 	return report_more(report);
 }
 
+static uint64_t
+sessions_page(struct report *report, uint64_t cursor)
+{
+	return core_scan_sessions(report->context->core, report->now_ms, (scan_cursor)cursor, report->scan,
+		report_session, report);
+}
+
 void
 report_sessions(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
 	report_begin(&report, context, c, command);
-	scan_cursor next = core_scan_sessions(context->core, report.now_ms, (scan_cursor)command->cursor,
-		REPORT_LOOKS, report_session, &report);
-	report_send_page(&report, c, next);
+	report_send_page(&report, c, sessions_page(&report, (uint64_t)command->cursor));
 	report_end(&report, c);
 }
 
-static void
-client_line(struct report *report, struct connection *c)
+uint64_t
+report_page(const struct context *context, const struct report_request *request, uint64_t cursor,
+	struct buffer *out, size_t *count)
 {
-	const struct identity *who = connection_identity(c);
-	struct fields line;
-	char text[1024];
-	char verb[COMMAND_NAME_MAX] = "";
-	if (who->last != VERB_COUNT) {
-		command_name(who->last, verb);
-	}
-	fields_init(&line, text, sizeof text - 1);
-	fields_int(&line, "id", (int64_t)who->id);
-	fields_text(&line, "addr", slice_of(who->peer.address));
-	fields_text(&line, "name", slice_of(who->label ? who->label : ""));
-	fields_int(&line, "age", (report->now_ms - who->since_ms) / 1000);
-	fields_int(&line, "idle", (report->now_ms - who->last_ms) / 1000);
-	fields_text(&line, "user", slice_of(who->user ? who->user->name : "default"));
-	fields_int(&line, "resp", who->protocol);
-	fields_text(&line, "lib-name", slice_of(who->lib_name ? who->lib_name : ""));
-	fields_text(&line, "lib-ver", slice_of(who->lib_ver ? who->lib_ver : ""));
-	fields_text(&line, "cmd", slice_of(verb));
-	fields_int(&line, "session", (int64_t)core_session_of(report->context->core, who->id));
-	fields_int(&line, "pid", who->peer.pid);
-	fields_int(&line, "uid", who->peer.uid);
-	fields_int(&line, "requests", (int64_t)who->requests);
-	fields_int(&line, "omem", (int64_t)connection_unread_bytes(c));
-	text[line.n] = '\n';
-	buffer_put(&report->text, text, line.n + 1);
-}
-
-static bool
-report_client(void *arg, struct connection *c)
-{
-	client_line(arg, c);
-	return report_more(arg);
-}
-
-static void
-report_send_bulk(struct report *report, struct connection *c)
-{
-	reply_write_bulk(
-		connection_out(c), (struct slice){buffer_bytes(&report->text), buffer_length(&report->text)});
-}
-
-void
-report_client_info(struct context *context, struct connection *c, const struct command *command)
-{
-	struct report report;
-	report_begin(&report, context, c, command);
-	client_line(&report, c);
-	report_send_bulk(&report, c);
-	report_end(&report, c);
-}
-
-void
-report_client_list(struct context *context, struct connection *c, const struct command *command)
-{
-	struct report report;
-	struct fields line;
-	char text[64];
-	report_begin(&report, context, c, command);
-	report.most = REPORT_CLIENTS;
-	connections_each(context->connections, report_client, &report);
-	size_t all = connections_count(context->connections);
-	if (report.count < all) {
-		fields_init(&line, text, sizeof text - 1);
-		fields_int(&line, "more", (int64_t)(all - report.count));
-		text[line.n] = '\n';
-		buffer_put(&report.text, text, line.n + 1);
-	}
-	report_send_bulk(&report, c);
-	report_end(&report, c);
+	struct report report = {
+		.context = context,
+		.protocol = 3,
+		.now_ms = clock_ms(),
+		.text = *out,
+		.most = request->most,
+		.bytes = out->max / 2,
+		.scan = request->looks,
+		.match = request->match,
+	};
+	uint64_t next = request->sessions ? sessions_page(&report, cursor) : locks_page(&report, cursor);
+	*out = report.text;
+	*count = report.count;
+	return next;
 }

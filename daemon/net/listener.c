@@ -4,7 +4,6 @@
 #include "daemon/net/listener.h"
 
 #include "daemon/base/descriptors.h"
-#include "proto/record.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -548,7 +547,8 @@ saved_fields(struct record *r, struct saved_listener *saved)
 }
 
 void
-listeners_save(const struct listeners *set, struct record *r, struct descriptors *given, bool inherited)
+listeners_save(const struct listeners *set, struct record *r, enum record_type type,
+	struct descriptors *given, bool inherited)
 {
 	for (size_t i = 0; i < set->count; i++) {
 		const struct listener *listener = set->list[i].listener;
@@ -563,7 +563,7 @@ listeners_save(const struct listeners *set, struct record *r, struct descriptors
 			.release = listener->release,
 			.inherited = set->list[i].inherited,
 		};
-		record_begin(r, RECORD_LISTENER);
+		record_begin(r, type);
 		saved_fields(r, &saved);
 		record_end(r);
 	}

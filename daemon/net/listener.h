@@ -11,6 +11,7 @@
 
 #include "daemon/core/peer.h"
 #include "daemon/net/socket.h"
+#include "proto/record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +19,6 @@
 struct descriptors;
 struct event_base;
 struct listener;
-struct record;
 
 /* Connections accepted in one turn of the loop: a storm of new clients must not starve connected ones. */
 #define LISTENER_ACCEPT_MAX 64
@@ -111,9 +111,10 @@ void listeners_rest(struct listeners *set);
 /* Accepts again. -1: out of memory. */
 int listeners_resume(struct listeners *set) __attribute__((warn_unused_result));
 
-/* A record for each socket; its descriptors are added to given. An inherited socket is left out if the
- * service manager passes it to the next process as well. */
-void listeners_save(const struct listeners *set, struct record *r, struct descriptors *given, bool inherited);
+/* A record of this type for each socket; its descriptors are added to given. An inherited socket is left out
+ * if the service manager passes it to the next process as well. */
+void listeners_save(const struct listeners *set, struct record *r, enum record_type type,
+	struct descriptors *given, bool inherited);
 /* Takes over the socket of the current record; before listeners_start(). Without its descriptor it is left
  * out. */
 void listeners_load(struct listeners *set, struct record *r, struct descriptors *given);

@@ -1,0 +1,249 @@
+/*
+ * http: see http.h. It has the sockets, the turns and the times; http_client.c has the connections.
+ */
+#include "daemon/http/http_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HTTP_TICK_MS  1000
+#define HTTP_ALIVE_MS 15000 /* a stream says so often that it lives */
+
+/* ---- clients ---- */
+
+/* The oldest client that has not sent its request, or has its answer. NULL: there is none. */
+static struct client *
+http_idle(const struct http *http)
+{
+	struct client *c;
+	TAILQ_FOREACH (c, &http->clients, entry) {
+		if (c->state == CLIENT_READING || c->state == CLIENT_LINGERING) {
+			return c;
+		}
+	}
+	return NULL;
+}
+
+static bool
+http_names(const struct http *http, const struct listener *listener)
+{
+	if (listener_local(listener)) {
+		return true;
+	}
+	for (size_t i = 0; i < http->named; i++) {
+		if (strcmp(http->names[i], listener_address(listener)) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+static void
+http_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
+{
+	struct http *http = arg;
+	(void)peer;
+	if (http->count == HTTP_CLIENTS_MAX) {
+		struct client *idle = http_idle(http);
+		if (!idle) {
+			close(fd);
+			return;
+		}
+		client_free(idle);
+	}
+	if (TAILQ_EMPTY(&http->clients)) {
+		timeout_set(http->tick, HTTP_TICK_MS);
+	}
+	struct client *c = client_new(http, fd);
+	if (c) {
+		c->local = listener_local(listener);
+		c->names = http_names(http, listener);
+	}
+}
+
+static void
+http_paused(void *arg, struct listener *listener, int error)
+{
+	(void)arg;
+	(void)listener;
+	(void)error;
+}
+
+static const struct listener_hooks http_hooks = {.accepted = http_accepted, .paused = http_paused};
+
+/* ---- turns ---- */
+
+bool
+http_busy(const struct http *http)
+{
+	return !TAILQ_EMPTY(&http->ready);
+}
+
+void
+http_turn(struct http *http, int64_t until_ns)
+{
+	while (!TAILQ_EMPTY(&http->ready)) {
+		struct client *c = TAILQ_FIRST(&http->ready);
+		TAILQ_REMOVE(&http->ready, c, waits);
+		c->ready = false;
+		if (!client_serve(c)) {
+			client_free(c);
+		}
+		if (clock_ns() >= until_ns) {
+			break;
+		}
+	}
+}
+
+/* ---- time ---- */
+
+static bool
+client_is_late(const struct client *c, int64_t now_ms)
+{
+	static const int64_t most_ms[] = {
+		[CLIENT_READING] = HTTP_REQUEST_MS,
+		[CLIENT_ANSWERING] = HTTP_STALLED_MS,
+		[CLIENT_STREAMING] = HTTP_STALLED_MS,
+		[CLIENT_LINGERING] = HTTP_LINGER_MS,
+	};
+	/* A stream without events has nothing to take. */
+	bool waits = c->state != CLIENT_STREAMING || buffer_length(&c->out) > 0;
+	return waits && now_ms - c->since_ms >= most_ms[c->state];
+}
+
+static void
+http_ticked(void *arg)
+{
+	static const char alive[] = ":\n\n";
+	struct http *http = arg;
+	struct client *c, *next;
+	int64_t now_ms = clock_ms();
+	for (c = TAILQ_FIRST(&http->clients); c; c = next) {
+		next = TAILQ_NEXT(c, entry);
+		if (client_is_late(c, now_ms)) {
+			client_free(c);
+		} else if (c->state == CLIENT_STREAMING && now_ms - c->since_ms >= HTTP_ALIVE_MS) {
+			client_tell(c, alive, sizeof alive - 1);
+		}
+	}
+	if (!TAILQ_EMPTY(&http->clients)) {
+		timeout_set(http->tick, HTTP_TICK_MS);
+	}
+}
+
+/* ---- all of it ---- */
+
+struct http *
+http_new(struct event_base *base, const struct context *context)
+{
+	struct http *http = calloc(1, sizeof *http);
+	if (!http) {
+		return NULL;
+	}
+	http->base = base;
+	http->context = context;
+	http->listeners = (struct listeners){.base = base, .hooks = &http_hooks, .arg = http};
+	TAILQ_INIT(&http->clients);
+	TAILQ_INIT(&http->ready);
+	http->tick = timeout_new(base, http_ticked, http);
+	if (!http->tick) {
+		int why = errno;
+		free(http);
+		errno = why;
+		return NULL;
+	}
+	return http;
+}
+
+static void
+http_end_clients(struct http *http)
+{
+	while (!TAILQ_EMPTY(&http->clients)) {
+		client_free(TAILQ_FIRST(&http->clients));
+	}
+}
+
+void
+http_free(struct http *http)
+{
+	if (!http) {
+		return;
+	}
+	listeners_close(&http->listeners);
+	http_end_clients(http);
+	timeout_free(http->tick);
+	free(http);
+}
+
+int
+http_listen(
+	struct http *http, const struct http_settings *settings, size_t count, char *error, size_t error_room)
+{
+	struct socket_settings sockets[HTTP_LISTENERS_MAX] = {{0}};
+	assert(count <= HTTP_LISTENERS_MAX);
+	for (size_t i = 0; i < count; i++) {
+		sockets[i] = settings[i].socket;
+	}
+	int failed = listeners_set(&http->listeners, sockets, count, error, error_room);
+	if (failed) {
+		return failed;
+	}
+	http->named = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (settings[i].names) {
+			socket_address_of(&settings[i].socket, http->names[http->named++]);
+		}
+	}
+	return 0;
+}
+
+int
+http_start(struct http *http)
+{
+	return listeners_start(&http->listeners);
+}
+
+void
+http_drain(struct http *http)
+{
+	listeners_close(&http->listeners);
+}
+
+/* ---- a hand-over ---- */
+
+void
+http_rest(struct http *http)
+{
+	listeners_rest(&http->listeners);
+	http_end_clients(http);
+}
+
+int
+http_resume(struct http *http)
+{
+	return listeners_resume(&http->listeners);
+}
+
+size_t
+http_descriptors(const struct http *http)
+{
+	return 2 * http->listeners.count;
+}
+
+void
+http_save(const struct http *http, struct record *r, struct descriptors *given)
+{
+	listeners_save(&http->listeners, r, RECORD_HTTP_LISTENER, given, true);
+}
+
+void
+http_load(struct http *http, struct record *r, struct descriptors *given)
+{
+	listeners_load(&http->listeners, r, given);
+}

@@ -1,0 +1,81 @@
+/*
+ * http: serves what the daemon knows of itself to browsers and to monitoring, over HTTP/1.1 (PROTOCOL.md 11).
+ *
+ *     listeners ──accepted──▶ client ──request──▶ pages ──a piece a turn──▶ client
+ *
+ * The driver is the only user. A request is answered once, and its connection is closed. It only reads: pages
+ * see the core through its views. What a client can cost is bounded: the number of connections, the bytes of
+ * a request, the time for it and for taking the answer, and the work for it in one turn of the loop.
+ *
+ * libevent's evhttp is not used. It accepts connections itself, so its sockets would have neither the rights
+ * nor the hand-over of the other listeners. It bounds neither the number of connections nor the time of a
+ * request. And each of its connections sets timers of libevent, which cost every turn of the loop (loop.h).
+ */
+#ifndef HTTP_HTTP_H
+#define HTTP_HTTP_H
+
+#include "daemon/core/action.h"
+#include "daemon/net/listener.h"
+#include "daemon/net/socket.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+struct descriptors;
+struct event_base;
+struct http;
+struct record;
+
+#define HTTP_LISTENERS_MAX 8
+
+/* Connections at a time. If there are as many, a new one takes the place of the oldest one that has not sent
+ * its request yet; so connections that say nothing keep no one out. */
+#define HTTP_CLIENTS_MAX 32
+/* Of them, streams of /events. */
+#define HTTP_STREAMS_MAX 8
+
+/* The request line with all headers. */
+#define HTTP_REQUEST_MAX 8192
+/* Time for the whole request; time in which an answer makes no progress; and time for the client to close
+ * after it. */
+#define HTTP_REQUEST_MS  10000
+#define HTTP_STALLED_MS  10000
+#define HTTP_LINGER_MS   2000
+/* What a client of /events may leave unread. */
+#define HTTP_STREAM_MAX  (256 << 10)
+
+struct http_settings {
+	struct socket_settings socket;
+	bool names; /* its clients may see names of locks and of clients */
+};
+
+/* context is kept by reference, and looked at only in http_turn() and later calls. NULL: out of memory or
+ * descriptors; errno says which. */
+struct http *http_new(struct event_base *base, const struct context *context)
+	__attribute__((warn_unused_result));
+void http_free(struct http *http);
+
+/* Listens at these addresses and no others; see listeners_set(). */
+int http_listen(struct http *http, const struct http_settings *settings, size_t count, char *error,
+	size_t error_room) __attribute__((warn_unused_result));
+/* Begins to accept. -1: out of memory. */
+int http_start(struct http *http) __attribute__((warn_unused_result));
+/* Accepts no client any more; answers under way go on. */
+void http_drain(struct http *http);
+
+/* Whether a client waits for http_turn(). */
+bool http_busy(const struct http *http);
+/* Serves clients, each a piece, until until_ns (CLOCK_BOOTTIME) has passed. */
+void http_turn(struct http *http, int64_t until_ns);
+
+/* For a hand-over: the sockets go to the next process, and connections end. */
+void http_rest(struct http *http);
+int http_resume(struct http *http) __attribute__((warn_unused_result));
+/* Descriptors that http_save() passes on, at most. */
+size_t http_descriptors(const struct http *http);
+void http_save(const struct http *http, struct record *r, struct descriptors *given);
+void http_load(struct http *http, struct record *r, struct descriptors *given);
+
+#endif

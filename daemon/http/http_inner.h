@@ -1,0 +1,72 @@
+/*
+ * http_inner: what http.c and http_client.c share; no other file includes it.
+ *
+ *     http.c ──▶ http_client.c      http.c: sockets, turns, time; http_client.c: one connection, from its
+ * request to the end of its answer
+ */
+#ifndef HTTP_HTTP_INNER_H
+#define HTTP_HTTP_INNER_H
+
+#include "daemon/http/http.h"
+#include "daemon/http/pages.h"
+#include "daemon/http/request.h"
+#include "proto/buffer.h"
+
+#include <bsd/sys/queue.h>
+#include <event2/event_struct.h>
+
+struct timeout;
+
+enum client_state {
+	CLIENT_READING,   /* the request */
+	CLIENT_ANSWERING, /* the rest of the answer is to be made or sent */
+	CLIENT_STREAMING, /* gets events */
+	CLIENT_LINGERING  /* has everything; until it closes */
+};
+
+struct client {
+	TAILQ_ENTRY(client) entry; /* oldest first */
+	TAILQ_ENTRY(client) waits; /* for http_turn() */
+	struct http *http;
+	struct event readable;
+	struct event writable;
+	int fd;
+	enum client_state state;
+	bool ready; /* in http->ready */
+	bool local; /* by a Unix socket */
+	bool names; /* may see names */
+	bool chunked;
+	bool whole;       /* all of the answer has been made */
+	int64_t since_ms; /* of this state, or of its latest progress */
+	struct http_request request;
+	struct page page;
+	struct buffer in;
+	struct buffer out;
+};
+
+TAILQ_HEAD(clients, client);
+
+struct http {
+	struct event_base *base;
+	const struct context *context;
+	struct listeners listeners;
+	struct clients clients;
+	struct clients ready;
+	size_t count;
+	size_t streams;
+	struct timeout *tick; /* while there are clients */
+	size_t named;         /* addresses whose clients may see names */
+	char names[HTTP_LISTENERS_MAX][SOCKET_ADDRESS_MAX];
+};
+
+/* http_client.c. Owns fd, also on failure. NULL: out of memory. */
+struct client *client_new(struct http *http, int fd) __attribute__((warn_unused_result));
+void client_free(struct client *c);
+/* Puts it into http->ready. */
+void client_is_ready(struct client *c);
+/* The work of one turn. False: the client has to be freed. */
+bool client_serve(struct client *c);
+/* For CLIENT_STREAMING. A client that has too much unread fails, and is freed by the next turn. */
+void client_tell(struct client *c, const char *text, size_t n);
+
+#endif

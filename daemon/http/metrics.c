@@ -1,0 +1,394 @@
+/*
+ * metrics: see metrics.h. Each family of metrics is written as a whole: its type, its unit, its help, its
+ * samples.
+ *
+ * The formats differ in the name that type and help are given for: of a counter, OpenMetrics has it without
+ * _total, and the text format with it. Only OpenMetrics has units, the type info, and an end.
+ */
+#include "daemon/http/metrics.h"
+
+#include "daemon/admin/admin.h"
+#include "daemon/base/clock.h"
+#include "daemon/base/memory.h"
+#include "daemon/base/stats.h"
+#include "daemon/core/view.h"
+#include "daemon/net/admission.h"
+#include "daemon/redis/masters.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define METRICS_LINE_MAX  1024
+#define METRICS_LABEL_MAX 512
+
+struct metrics {
+	const struct context *context;
+	struct buffer *out;
+	bool openmetrics;
+	struct master_view masters[CORE_SLOTS_MAX];
+	struct pool_view pools[CORE_SLOTS_MAX];
+	char labels[CORE_SLOTS_MAX][METRICS_LABEL_MAX]; /* master="..." */
+	unsigned count;
+};
+
+__attribute__((format(printf, 2, 3))) static void
+put(const struct metrics *m, const char *format, ...)
+{
+	char line[METRICS_LINE_MAX];
+	va_list args;
+	va_start(args, format);
+	int n = vsnprintf(line, sizeof line, format, args);
+	va_end(args);
+	assert(n >= 0);
+	buffer_put(m->out, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+}
+
+/* key="value", with the value escaped. A value that does not fit is cut. */
+static void
+label_make(char out[METRICS_LABEL_MAX], const char *key, const char *value)
+{
+	size_t n = (size_t)snprintf(out, METRICS_LABEL_MAX, "%s=\"", key);
+	for (const char *p = value; *p != '\0' && n < METRICS_LABEL_MAX - 4; p++) {
+		if (*p == '\\' || *p == '"' || *p == '\n') {
+			out[n++] = '\\';
+		}
+		out[n++] = *p == '\n' ? 'n' : *p;
+	}
+	out[n++] = '"';
+	out[n] = '\0';
+}
+
+/* The unit that the name of a family ends with, or NULL. */
+static const char *
+unit_of(const char *family)
+{
+	static const char *const units[] = {"seconds", "bytes"};
+	size_t n = strlen(family);
+	for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+		size_t k = strlen(units[i]);
+		if (n > k && family[n - k - 1] == '_' && strcmp(family + n - k, units[i]) == 0) {
+			return units[i];
+		}
+	}
+	return NULL;
+}
+
+/* name: with its prefix, without _total. */
+static void
+begin(const struct metrics *m, const char *name, const char *type, const char *help)
+{
+	bool counter = strcmp(type, "counter") == 0;
+	const char *total = counter && !m->openmetrics ? "_total" : "";
+	put(m, "# HELP %s%s %s\n# TYPE %s%s %s\n", name, total, help, name, total, type);
+	if (m->openmetrics && unit_of(name)) {
+		put(m, "# UNIT %s %s\n", name, unit_of(name));
+	}
+}
+
+static void
+gauge(const struct metrics *m, const char *name, const char *help, int64_t value)
+{
+	begin(m, name, "gauge", help);
+	put(m, "%s %" PRId64 "\n", name, value);
+}
+
+/* value >= 0, in microseconds. */
+static void
+put_seconds(const struct metrics *m, const char *name, const char *labels, int64_t us)
+{
+	put(m, "%s%s%s%s %" PRId64 ".%06" PRId64 "\n", name, labels[0] ? "{" : "", labels,
+		labels[0] ? "}" : "", us / 1000000, us % 1000000);
+}
+
+/* In seconds, in the shortest form, but with a digit behind the point. */
+static void
+bound_print(char out[32], int64_t us)
+{
+	int n = snprintf(out, 32, "%" PRId64 ".%06" PRId64, us / 1000000, us % 1000000);
+	while (out[n - 1] == '0' && out[n - 2] != '.') {
+		out[--n] = '\0';
+	}
+}
+
+static void
+put_histogram(const struct metrics *m, const char *name, const char *labels, const struct buckets *histogram)
+{
+	char text[METRICS_LINE_MAX];
+	const char *comma = labels[0] ? "," : "";
+	uint64_t count = 0;
+	for (size_t i = 0; i < BUCKETS_BOUNDS; i++) {
+		char bound[32];
+		bound_print(bound, buckets_bound_us(i));
+		count += histogram->counts[i];
+		put(m, "%s_bucket{%s%sle=\"%s\"} %" PRIu64 "\n", name, labels, comma, bound, count);
+	}
+	count += histogram->counts[BUCKETS_BOUNDS];
+	put(m, "%s_bucket{%s%sle=\"+Inf\"} %" PRIu64 "\n", name, labels, comma, count);
+	snprintf(text, sizeof text, "%s_sum", name);
+	put_seconds(m, text, labels, histogram->sum_us);
+	put(m, "%s_count%s%s%s %" PRIu64 "\n", name, labels[0] ? "{" : "", labels, labels[0] ? "}" : "",
+		count);
+}
+
+/* ---- the table of counters ---- */
+
+static void
+write_plain(const struct metrics *m, const struct stat_info *info, int64_t value)
+{
+	static const char ms[] = "_ms";
+	char name[128];
+	size_t n = strlen(info->name), k = sizeof ms - 1;
+	bool time = n > k && strcmp(info->name + n - k, ms) == 0;
+	snprintf(name, sizeof name, "holdfast_%.*s%s", (int)(time ? n - k : n), info->name,
+		time ? "_seconds" : "");
+	begin(m, name, info->kind == STAT_COUNTER ? "counter" : "gauge", info->help);
+	if (time) {
+		put_seconds(m, name, "", value * 1000);
+	} else {
+		put(m, "%s%s %" PRId64 "\n", name, info->kind == STAT_COUNTER ? "_total" : "", value);
+	}
+}
+
+/* What a family of stats.def is about, for people. */
+static const struct {
+	const char *family;
+	const char *help;
+} families[] = {
+	{"grants", "grants to sessions, by the kind of the lock"},
+	{"losses", "holds that ended otherwise than by their holder, by the reason"},
+	{"refusals", "LOCK and MLOCK refused with an error, by its code"},
+};
+
+static const char *
+family_help(const char *family)
+{
+	for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
+		if (strcmp(families[i].family, family) == 0) {
+			return families[i].help;
+		}
+	}
+	return family;
+}
+
+static void
+write_stats(const struct metrics *m)
+{
+	const char *family = "";
+	char name[128];
+	for (size_t i = 0; i < stats_count(); i++) {
+		const struct stat_info *info = stats_info(i);
+		int64_t value = stats_value(m->context->stats, i);
+		if (!info->family) {
+			write_plain(m, info, value);
+			continue;
+		}
+		snprintf(name, sizeof name, "holdfast_%s", info->family);
+		if (strcmp(family, info->family) != 0) {
+			begin(m, name, "counter", family_help(info->family));
+			family = info->family;
+		}
+		put(m, "%s_total{%s=\"%s\"} %" PRId64 "\n", name, info->label, info->value, value);
+	}
+}
+
+static void
+write_histograms(const struct metrics *m)
+{
+	const char *family = "";
+	char name[128], label[METRICS_LABEL_MAX];
+	for (size_t i = 0; i < stats_histograms(); i++) {
+		const struct histogram_info *info = stats_histogram_info(i);
+		snprintf(name, sizeof name, "holdfast_%s", info->family);
+		if (strcmp(family, info->family) != 0) {
+			begin(m, name, "histogram", info->help);
+			family = info->family;
+		}
+		label[0] = '\0';
+		if (info->label[0] != '\0') {
+			label_make(label, info->label, info->value);
+		}
+		put_histogram(m, name, label, stats_histogram(m->context->stats, i));
+	}
+}
+
+static void
+write_commands(const struct metrics *m)
+{
+	begin(m, "holdfast_requests", "counter",
+		"requests by verb; verbs that nobody has used are not listed");
+	for (enum verb v = 0; v < VERB_COUNT; v++) {
+		char name[COMMAND_NAME_MAX];
+		command_name(v, name);
+		if (m->context->calls[v] > 0) {
+			put(m, "holdfast_requests_total{verb=\"%s\"} %" PRIu64 "\n", name,
+				m->context->calls[v]);
+		}
+	}
+}
+
+/* ---- the core ---- */
+
+static void
+write_counts(const struct metrics *m)
+{
+	struct core_counts c;
+	struct service_view service;
+	core_view_counts(m->context->core, &c);
+	core_view_service(m->context->core, &service);
+	gauge(m, "holdfast_available", "1: a new lock can be had; 0: /readyz says why not",
+		service.available && !core_draining(m->context->core) && !m->context->memory->full);
+	gauge(m, "holdfast_draining", "1: the daemon is ending, and takes no new locks",
+		core_draining(m->context->core));
+	gauge(m, "holdfast_sessions", "sessions", (int64_t)c.sessions);
+	gauge(m, "holdfast_sessions_with_grace", "sessions that outlive a lost connection",
+		(int64_t)c.graces);
+	gauge(m, "holdfast_names", "names with a holder, a waiter or a lease here", (int64_t)c.resources);
+	gauge(m, "holdfast_leases", "leases at the masters", (int64_t)c.leases);
+	gauge(m, "holdfast_locks_held", "holds of sessions", (int64_t)c.grants);
+	gauge(m, "holdfast_locks_withheld", "abandoned holds that wait for their told deadline",
+		(int64_t)c.withheld);
+	gauge(m, "holdfast_waiters", "waits for a lock", (int64_t)c.waiters);
+	gauge(m, "holdfast_leases_releasing", "leases given up, and not yet confirmed by the masters",
+		(int64_t)c.releasing);
+	gauge(m, "holdfast_latches", "latches that were asked about here", (int64_t)c.latches);
+	gauge(m, "holdfast_latch_requests", "LATCH requests without an answer", (int64_t)c.requests);
+}
+
+/* ---- the masters ---- */
+
+static void
+see_masters(struct metrics *m)
+{
+	m->count = core_masters(m->context->core);
+	for (unsigned i = 0; i < m->count; i++) {
+		core_view_master(m->context->core, clock_ms(), i, &m->masters[i]);
+		masters_see_pool(m->context->masters, i, &m->pools[i]);
+		label_make(m->labels[i], "master", masters_where(m->context->masters, i));
+	}
+}
+
+static void
+write_master_states(const struct metrics *m)
+{
+	static const char *const words[] = {
+#define MASTER_STATE(name, word) word,
+		MASTER_STATES(MASTER_STATE)
+#undef MASTER_STATE
+	};
+	begin(m, "holdfast_master_state", "gauge", "1: the master is in this state, as INFO shows it");
+	for (unsigned i = 0; i < m->count; i++) {
+		for (unsigned s = 0; s < MASTER_STATE_COUNT; s++) {
+			put(m, "holdfast_master_state{%s,state=\"%s\"} %d\n", m->labels[i], words[s],
+				m->masters[i].state == s);
+		}
+	}
+	begin(m, "holdfast_master_silent", "gauge",
+		"1: it has not answered for too long, and is not waited for");
+	for (unsigned i = 0; i < m->count; i++) {
+		put(m, "holdfast_master_silent{%s} %d\n", m->labels[i], m->masters[i].down);
+	}
+	begin(m, "holdfast_master_guard_seconds", "gauge", "time left in which it grants nothing new");
+	for (unsigned i = 0; i < m->count; i++) {
+		int64_t left_ms = m->masters[i].guard_ms > 0 ? m->masters[i].guard_ms : 0;
+		put_seconds(m, "holdfast_master_guard_seconds", m->labels[i], left_ms * 1000);
+	}
+}
+
+static void
+write_master_links(const struct metrics *m)
+{
+	begin(m, "holdfast_master_links_up", "gauge", "connections to the master in use");
+	for (unsigned i = 0; i < m->count; i++) {
+		put(m, "holdfast_master_links_up{%s} %u\n", m->labels[i], m->masters[i].links_up);
+	}
+	begin(m, "holdfast_master_queue", "gauge", "calls to the master without an answer yet");
+	for (unsigned i = 0; i < m->count; i++) {
+		put(m, "holdfast_master_queue{%s} %zu\n", m->labels[i], m->pools[i].calls);
+	}
+	begin(m, "holdfast_master_round_trip_seconds", "histogram",
+		"from a command to the answer of the master");
+	for (unsigned i = 0; i < m->count; i++) {
+		static const struct buckets none = {0};
+		const struct buckets *trips = m->pools[i].round_trip;
+		put_histogram(m, "holdfast_master_round_trip_seconds", m->labels[i], trips ? trips : &none);
+	}
+}
+
+static void
+write_replicas(const struct metrics *m)
+{
+	begin(m, "holdfast_master_replicated", "gauge",
+		"of a master that Sentinel names: 0: too few replicas acknowledge, and it grants nothing "
+		"new");
+	for (unsigned i = 0; i < m->count; i++) {
+		if (m->pools[i].sentinel) {
+			put(m, "holdfast_master_replicated{%s} %d\n", m->labels[i], m->pools[i].replicated);
+		}
+	}
+}
+
+static void
+write_masters(struct metrics *m)
+{
+	struct masters_sum sum;
+	masters_see(m->context->core, clock_ms(), &sum);
+	see_masters(m);
+	gauge(m, "holdfast_masters", "masters of the set", sum.count);
+	gauge(m, "holdfast_masters_usable", "masters that can be asked for leases", sum.usable);
+	gauge(m, "holdfast_masters_majority", "masters that have to grant a lease", sum.majority);
+	write_master_states(m);
+	write_master_links(m);
+	write_replicas(m);
+}
+
+/* ---- the process ---- */
+
+static void
+write_process(const struct metrics *m)
+{
+	const struct context *context = m->context;
+	int64_t age_ms = clock_ms() - context->facts.started_ms;
+	gauge(m, "holdfast_clients_limit", "limits.clients", (int64_t)context->facts.clients_max);
+	gauge(m, "holdfast_clients_unauthenticated", "client connections without the login that they need",
+		(int64_t)context->admission->unauthenticated_count);
+	gauge(m, "holdfast_memory_limit_bytes", "limits.memory; 0: no limit",
+		(int64_t)context->memory->limit);
+	gauge(m, "holdfast_memory_full", "1: nothing new is begun for want of memory", context->memory->full);
+	gauge(m, "process_resident_memory_bytes", "resident memory of the daemon",
+		(int64_t)context->memory->resident);
+	begin(m, "process_cpu_seconds", "counter", "CPU time of the daemon, in user and kernel mode");
+	put_seconds(m, "process_cpu_seconds_total", "", clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000);
+	begin(m, "process_start_time_seconds", "gauge",
+		"when the daemon started, since 1970; a hand-over is no start");
+	put_seconds(m, "process_start_time_seconds", "", clock_wall_us() - age_ms * 1000);
+}
+
+static void
+write_build(const struct metrics *m)
+{
+	char version[METRICS_LABEL_MAX];
+	label_make(version, "version", m->context->facts.version);
+	begin(m, m->openmetrics ? "holdfast_build" : "holdfast_build_info", m->openmetrics ? "info" : "gauge",
+		"the version of the daemon");
+	put(m, "holdfast_build_info{%s} 1\n", version);
+}
+
+void
+metrics_write(const struct context *context, struct buffer *out, bool openmetrics)
+{
+	struct metrics m = {.context = context, .out = out, .openmetrics = openmetrics};
+	write_build(&m);
+	write_stats(&m);
+	write_histograms(&m);
+	write_commands(&m);
+	write_counts(&m);
+	write_masters(&m);
+	write_process(&m);
+	if (openmetrics) {
+		put(&m, "# EOF\n");
+	}
+}

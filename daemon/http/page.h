@@ -1,0 +1,59 @@
+/*
+ * page: a page that is being made for an HTTP client, and what was asked for. http.c keeps it, and pages.c
+ * has the kinds.
+ *
+ * A page is made in pieces, each of about half a millisecond of work, so that a list of any length delays no
+ * one. Between pieces only struct page is kept.
+ */
+#ifndef HTTP_PAGE_H
+#define HTTP_PAGE_H
+
+#include "proto/buffer.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+struct glob;
+struct http_request;
+
+/* A piece ends soon after this many bytes. */
+#define PAGE_PIECE_BYTES 65536
+/* No piece can be longer. */
+#define PAGE_PIECE_MAX   (1 << 20)
+
+struct page;
+
+/* Writes the next piece of the body. False: it was the last one. */
+typedef bool page_piece(struct page *page, struct buffer *out);
+
+struct page_kind {
+	const char *path;
+	const char *type; /* Content-Type */
+	page_piece *piece;
+	bool names;   /* shows names of locks or clients */
+	bool streams; /* goes on with events after its first piece */
+};
+
+/* A page that is being made. */
+struct page {
+	const struct page_kind *kind;
+	const struct context *context;
+	const char *type;   /* Content-Type of this one */
+	unsigned status;    /* set by the first piece: 200, or 503 */
+	bool openmetrics;   /* the client takes OpenMetrics */
+	struct glob *match; /* names that were asked for; NULL: all */
+	uint64_t most;      /* elements, at most */
+	uint64_t cursor;    /* of the next piece */
+	uint64_t count;     /* elements so far */
+	unsigned step;      /* which part comes next; 0: the first */
+};
+
+/* NULL: the page can be made. Else why it cannot be asked for so; then page_done() need not be called. */
+const char *page_begin(struct page *page, const struct page_kind *kind, const struct context *context,
+	const struct http_request *request) __attribute__((warn_unused_result));
+void page_done(struct page *page);
+
+#endif

@@ -1,0 +1,80 @@
+/*
+ * pages: see pages.h. One table lists them.
+ */
+#include "daemon/http/pages.h"
+
+#include "daemon/admin/admin.h"
+#include "daemon/base/memory.h"
+#include "daemon/core/view.h"
+#include "daemon/http/lists.h"
+#include "daemon/http/metrics.h"
+
+#include <string.h>
+
+#define TYPE_TEXT        "text/plain; charset=utf-8"
+#define TYPE_JSON        "application/json"
+#define TYPE_PROMETHEUS  "text/plain; version=0.0.4; charset=utf-8"
+#define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+static void
+put_text(struct buffer *out, const char *text)
+{
+	buffer_put(out, text, strlen(text));
+}
+
+static bool
+piece_metrics(struct page *page, struct buffer *out)
+{
+	page->type = page->openmetrics ? TYPE_OPENMETRICS : TYPE_PROMETHEUS;
+	metrics_write(page->context, out, page->openmetrics);
+	return false;
+}
+
+/* The daemon answers, so it lives. */
+static bool
+piece_healthz(struct page *page, struct buffer *out)
+{
+	(void)page;
+	put_text(out, "alive\n");
+	return false;
+}
+
+static bool
+piece_readyz(struct page *page, struct buffer *out)
+{
+	struct service_view service;
+	core_view_service(page->context->core, &service);
+	if (core_draining(page->context->core)) {
+		page->status = 503;
+		put_text(out, "draining: this daemon is ending, and takes no new locks\n");
+	} else if (page->context->memory->full) {
+		page->status = 503;
+		put_text(out, "limits.memory is reached: no new locks\n");
+	} else {
+		page->status = service.available ? 200 : 503;
+		put_text(out, service.available ? "ready" : "no new locks");
+		put_text(out, service.text[0] != '\0' ? ": " : "");
+		put_text(out, service.text);
+		put_text(out, "\n");
+	}
+	return false;
+}
+
+static const struct page_kind kinds[] = {
+	{"/metrics", TYPE_PROMETHEUS, piece_metrics, false, false},
+	{"/healthz", TYPE_TEXT, piece_healthz, false, false},
+	{"/readyz", TYPE_TEXT, piece_readyz, false, false},
+	{"/locks.json", TYPE_JSON, lists_locks, true, false},
+	{"/sessions.json", TYPE_JSON, lists_sessions, true, false},
+};
+
+const struct page_kind *
+pages_find(struct slice path)
+{
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (slice_equal(path, slice_of(kinds[i].path))) {
+			return &kinds[i];
+		}
+	}
+	return NULL;
+}

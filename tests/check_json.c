@@ -1,0 +1,89 @@
+/*
+ * Tests of daemon/http/json: the JSON of texts and answers.
+ */
+#include "daemon/http/json.h"
+#include "tests/support/suite.h"
+
+#include <jansson.h>
+#include <string.h>
+
+/* The JSON of the text, which jansson reads back as `back`. */
+static void
+text_becomes(struct slice text, const char *json, const char *back)
+{
+	struct buffer out;
+	json_t *read;
+
+	buffer_init(&out, 4096);
+	json_put_text(&out, text);
+	ck_assert_msg(slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(json)),
+		"%.*s, not %s", (int)buffer_length(&out), buffer_bytes(&out), json);
+	read = json_loadb(buffer_bytes(&out), buffer_length(&out), JSON_DECODE_ANY, NULL);
+	ck_assert_str_eq(json_string_value(read), back);
+	json_decref(read);
+	buffer_done(&out);
+}
+
+START_TEST(a_text_is_escaped_where_json_needs_it)
+{
+	text_becomes(SLICE(""), "\"\"", "");
+	text_becomes(SLICE("a b/c"), "\"a b/c\"", "a b/c");
+	text_becomes(SLICE("\"\\"), "\"\\u0022\\u005c\"", "\"\\");
+	text_becomes(SLICE("\t\n\x7f"), "\"\\u0009\\u000a\\u007f\"", "\t\n\x7f");
+	text_becomes(SLICE("\xc3\xa9\xf0\x9f\x94\x92"), "\"\xc3\xa9\xf0\x9f\x94\x92\"",
+		"\xc3\xa9\xf0\x9f\x94\x92");
+	text_becomes(SLICE("\xc2\x85"), "\"\\u0085\"", "\xc2\x85");
+}
+END_TEST
+
+START_TEST(bytes_that_are_no_utf8_are_shown_as_such)
+{
+	text_becomes(SLICE("a\xff\n"), "\"a\\u005cxff\\u005cn\"", "a\\xff\\n");
+	text_becomes(SLICE("\xc3"), "\"\\u005cxc3\"", "\\xc3");
+}
+END_TEST
+
+/* An answer of RESP3 becomes this JSON at 1970-01-02. */
+static void
+answer_becomes(const char *resp, const char *json)
+{
+	const struct answer_limits limits = {.bytes = 4096, .elements = 100};
+	struct answer_parser parser = {0};
+	const struct answer *answer;
+	const char *fault;
+	struct buffer out;
+
+	ck_assert_int_eq(
+		answer_parse(&parser, resp, strlen(resp), &limits, &answer, &fault), (ssize_t)strlen(resp));
+	buffer_init(&out, 4096);
+	json_put_answer(&out, answer, INT64_C(86400000000));
+	ck_assert_msg(slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(json)),
+		"%.*s, not %s", (int)buffer_length(&out), buffer_bytes(&out), json);
+	buffer_done(&out);
+	answer_done(&parser);
+}
+
+START_TEST(an_answer_keeps_its_types)
+{
+	answer_becomes("*4\r\n:-5\r\n_\r\n#t\r\n$1\r\nx\r\n", "[-5,null,true,\"x\"]");
+	answer_becomes("%1\r\n$1\r\na\r\n%1\r\n$1\r\nb\r\n*0\r\n", "{\"a\":{\"b\":[]}}");
+}
+END_TEST
+
+START_TEST(an_age_says_since_when)
+{
+	answer_becomes("%1\r\n$6\r\nage_ms\r\n:1500\r\n",
+		"{\"age_ms\":1500,\"since\":\"1970-01-01T23:59:58.500Z\"}");
+	answer_becomes("%2\r\n$5\r\ntoken\r\n:7\r\n$7\r\nheld_ms\r\n:1\r\n",
+		"{\"token\":7,\"held_ms\":1,\"since\":\"1970-01-01T23:59:59.999Z\"}");
+	answer_becomes("%2\r\n$5\r\ntoken\r\n:0\r\n$7\r\nheld_ms\r\n:0\r\n",
+		"{\"token\":0,\"held_ms\":0,\"since\":null}");
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("json", NULL, NULL, a_text_is_escaped_where_json_needs_it,
+		bytes_that_are_no_utf8_are_shown_as_such, an_answer_keeps_its_types, an_age_says_since_when);
+}

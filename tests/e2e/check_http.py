@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+"""HTTP: metrics, health, lists, and what a client that means no good can do there."""
+
+import glob
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+
+import harness
+import tool
+from harness import expect
+
+OPENMETRICS = "application/openmetrics-text"
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class Connection(http.client.HTTPConnection):
+    """One request over a Unix socket."""
+
+    def __init__(self, path):
+        super().__init__("localhost", timeout=harness.PATIENCE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(harness.PATIENCE)
+        self.sock.connect(self.path)
+
+
+def path_of(place):
+    return os.path.join(place.path, "http")
+
+
+def served(place, more="", **options):
+    """A daemon that serves HTTP on a Unix socket, and perhaps elsewhere."""
+    config = options.pop("config", "")
+    return place.daemon(config="http:\n  - unix: %s\n%s%s" % (path_of(place), more, config), **options)
+
+
+def ask(connection, target, method="GET", headers=None):
+    """Status, headers and body of one answer."""
+    try:
+        connection.request(method, target, headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def get(place, target, method="GET", headers=None):
+    return ask(Connection(path_of(place)), target, method, headers)
+
+
+def body(place, target, headers=None):
+    status, answer, text = get(place, target, headers=headers)
+    expect(status, 200, text)
+    return answer, text
+
+
+def raw(place, request, shut=False):
+    """All that comes back for these bytes."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(harness.PATIENCE)
+        client.connect(path_of(place))
+        client.sendall(request)
+        if shut:
+            client.shutdown(socket.SHUT_WR)
+        answer = b""
+        while True:
+            piece = client.recv(65536)
+            if not piece:
+                return answer.decode()
+            answer += piece
+
+
+def samples(text):
+    """{"name{labels}": value} of a page of metrics."""
+    return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+
+def openmetrics(text):
+    """Checks the grammar that OpenMetrics and Prometheus both demand, and returns {family: type}."""
+    expect(text.endswith("\n# EOF\n"), True, text[-80:])
+    families, family, seen = {}, None, set()
+    suffixes = {"counter": ("_total",), "gauge": ("",), "info": ("_info",), "histogram": ("_bucket", "_sum", "_count")}
+    for line in text.splitlines()[:-1]:
+        meta = re.match(r"# (HELP|TYPE|UNIT) ([a-z_]+) (.+)$", line)
+        if meta:
+            word, name, rest = meta.groups()
+            if word == "HELP":
+                expect(name in families, False, "twice: " + line)
+                family = name
+            expect(name, family, line)
+            if word == "TYPE":
+                families[name] = rest
+            if word == "UNIT":
+                expect(name.endswith("_" + rest), True, line)
+            continue
+        sample = re.match(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? -?\d+(?:\.\d+)?$', line)
+        expect(bool(sample), True, line)
+        expect(sample.group(1) in [family + suffix for suffix in suffixes[families[family]]], True, line)
+        expect(line.rsplit(" ", 1)[0] in seen, False, "twice: " + line)
+        seen.add(line.rsplit(" ", 1)[0])
+    return families
+
+
+def test_off_by_default(place):
+    """without http: nothing is served: the daemon has no other socket than the one for locks"""
+    daemon = place.daemon(master=place.redis())
+    sockets = [entry for entry in glob.glob(os.path.join(daemon.folder, "*")) if not os.path.isfile(entry)]
+    expect(sorted(os.path.basename(entry) for entry in sockets), ["notify", "redis", "s"] if os.path.exists(
+        os.path.join(daemon.folder, "redis")) else ["notify", "s"])
+
+
+def test_metrics(place):
+    """what clients do is counted: grants by kind, losses by reason, refusals by code, and how long they took"""
+    daemon = served(place, master=place.redis()).admitted()
+    before = samples(body(place, "/metrics")[1])
+    one, two = daemon.client(), daemon.client()
+    expect(one("LOCK", "a") > 0, True)
+    expect(two("LOCK", "a", "WAIT", 30), None)
+    harness.expect_code(one("LOCK", "a"), "HELD")
+    expect(one("LOCK", "s", "SHARED") > 0, True)
+    expect(one("LOCK", "p", "LIMIT", 2) > 0, True)
+    expect(one("UNLOCK", "s"), 0)
+    one("SESSION", "ONLOSS", "NEXT")
+    token = one("LOCK", "b")
+    expect(two("BREAK", "b", "TOKEN", token) >= 0, True)
+    expect(two("SESSION", "HEARTBEAT", 0), "OK")
+    after = samples(body(place, "/metrics")[1])
+
+    def grown(key):
+        return float(after[key]) - float(before.get(key, 0))
+
+    expect(grown('holdfast_grants_total{kind="exclusive"}'), 2.0)
+    expect(grown('holdfast_grants_total{kind="shared"}'), 1.0)
+    expect(grown('holdfast_grants_total{kind="permits"}'), 1.0)
+    expect(grown("holdfast_locks_granted_total"), 4.0)
+    expect(grown('holdfast_losses_total{reason="broken"}'), 1.0)
+    expect(grown('holdfast_refusals_total{code="HELD"}'), 1.0)
+    expect(grown("holdfast_locks_timed_out_total"), 1.0)
+    expect(grown('holdfast_requests_total{verb="break"}'), 1.0)
+    expect(grown('holdfast_wait_seconds_count{outcome="granted"}'), 4.0)
+    expect(grown('holdfast_wait_seconds_count{outcome="timeout"}'), 1.0)
+    expect(grown('holdfast_wait_seconds_bucket{outcome="timeout",le="0.02"}'), 0.0)
+    expect(grown('holdfast_wait_seconds_bucket{outcome="timeout",le="+Inf"}'), 1.0)
+    expect(grown('holdfast_wait_seconds_sum{outcome="timeout"}') >= 0.03, True)
+    # The broken hold is withheld, as long as its holder was told; how long it was held counts once.
+    expect(grown("holdfast_hold_seconds_count"), 2.0)
+    expect(grown("holdfast_locks_held"), 2.0)
+    trips = [key for key in after if key.startswith("holdfast_master_round_trip_seconds_count")]
+    expect(len(trips) == 1 and grown(trips[0]) > 0, True, repr(trips))
+
+
+def test_metrics_and_info(place):
+    """each counter and gauge of INFO is a metric with the same value"""
+    daemon = served(place, master=place.redis()).admitted()
+    client = daemon.client()
+    text = client("INFO", "stats")
+    found = samples(body(place, "/metrics")[1])
+    specification = open(os.path.join(ROOT, "proto", "PROTOCOL.md"), encoding="utf-8").read()
+    rows = re.findall(r"^\| `(\w+)` \| (counter|gauge) \| (.*) \|$", specification, re.M)
+    names = [line.split(":")[0] for line in text.splitlines() if ":" in line]
+    expect(sorted(name for name, _, _ in rows), sorted(names))
+    labelled = {"granted": 'grants_total{kind="%s"}', "lost": 'losses_total{reason="%s"}',
+                "refused": 'refusals_total{code="%s"}'}
+    for name, kind, _ in rows:
+        word, _, value = name.partition("_")
+        metric = (labelled[word] % value if word in labelled else
+                  re.sub("_ms$", "_seconds", name) if kind == "gauge" else name + "_total")
+        expect("holdfast_" + metric in found, True, metric)
+    expect(found["holdfast_master_links"], "1")
+
+
+def test_formats(place):
+    """Prometheus gets OpenMetrics, and what does not ask for it gets the older text format with the same samples"""
+    served(place, master=place.redis()).admitted()
+    answer, old = body(place, "/metrics")
+    expect(answer.getheader("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
+    answer, new = body(place, "/metrics", {"Accept": OPENMETRICS + ";version=1.0.0,text/plain;q=0.5"})
+    expect(answer.getheader("Content-Type"), OPENMETRICS + "; version=1.0.0; charset=utf-8")
+    expect(sorted(samples(old)), sorted(samples(new)))
+    families = openmetrics(new)
+    expect(families["holdfast_build"], "info")
+    expect(families["holdfast_hold_seconds"], "histogram")
+    expect("# UNIT holdfast_ledger_bytes bytes\n" in new, True)
+    manual = open(os.path.join(ROOT, "proto", "PROTOCOL.md"), encoding="utf-8").read().split("## 11 ")[1]
+    table = set(re.findall(r"`((?:holdfast|process)_[a-z_]+)`", manual))
+    rows = {name for name, kind in families.items()}
+    listed = {"holdfast_" + re.sub("_ms$", "_seconds", line.split(":")[0])
+              for line in place.daemons[0].client()("INFO", "stats").splitlines() if ":" in line}
+    expect(sorted(rows - listed - table), [], "not in PROTOCOL.md 11")
+    expect(sorted(table - rows), [], "in PROTOCOL.md 11 only")
+
+
+def test_promtool(place):
+    """promtool of Prometheus finds nothing wrong with the metrics and the alert rules"""
+    promtool = shutil.which("promtool")
+    if not promtool:
+        raise harness.Skip("promtool is not installed (Debian: prometheus)")
+    served(place, master=place.redis()).admitted()
+    run = subprocess.run([promtool, "check", "metrics"], input=body(place, "/metrics")[1], text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    expect((run.returncode, run.stdout), (0, ""))
+    rules = os.path.join(ROOT, "packaging", "monitoring", "alerts.yml")
+    run = subprocess.run([promtool, "check", "rules", rules], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                         text=True, check=False)
+    expect(run.returncode, 0, run.stdout)
+
+
+def test_rules_and_dashboard(place):
+    """the alert rules and the dashboard ask only for metrics that there are"""
+    served(place, master=place.redis()).admitted()
+    found = {re.sub(r"\{.*", "", key) for key in samples(body(place, "/metrics")[1])} | {
+        "holdfast_master_replicated"}
+    for name in ("alerts.yml", "dashboard.json"):
+        text = open(os.path.join(ROOT, "packaging", "monitoring", name), encoding="utf-8").read()
+        asked = set(re.findall(r"\b(?:holdfast|process)_[a-z_]+", text))
+        expect(len(asked) > 5, True, name)
+        expect(sorted(asked - found), [], name)
+        if name.endswith(".json"):
+            json.loads(text)
+
+
+def test_health(place):
+    """healthz says that the daemon lives, and readyz whether a lock can be had, or why not"""
+    redis = place.redis()
+    served(place, master=redis).admitted()
+    expect(body(place, "/healthz")[1], "alive\n")
+    expect(body(place, "/readyz")[1], "ready\n")
+    expect(samples(body(place, "/metrics")[1])["holdfast_available"], "1")
+    redis.process.kill()
+    harness.until("it is seen", lambda: get(place, "/readyz")[0] == 503)
+    expect(get(place, "/readyz")[2].startswith("no new locks: "), True, get(place, "/readyz")[2])
+    expect(get(place, "/healthz")[0], 200)
+    text = body(place, "/metrics")[1]
+    expect(samples(text)["holdfast_available"], "0")
+    expect(samples(text)['holdfast_master_state{master="%s",state="away"}' % redis.socket], "1")
+
+
+def test_guard(place):
+    """while a master is guarded, readyz says for how long, and the metric says the same"""
+    served(place, master=place.redis(), config="lease: 30s\nrestart-guard: auto\n")
+    harness.until("the master was greeted", lambda: "resume in" in get(place, "/readyz")[2])
+    found = samples(body(place, "/metrics")[1])
+    left = [float(value) for key, value in found.items() if key.startswith("holdfast_master_guard_seconds")]
+    harness.expect_between(left[0], 1, 32)
+
+
+def test_drain(place):
+    """while a drain waits for holders, readyz refuses, and the daemon still lives"""
+    daemon = served(place, master=place.redis()).admitted()
+    holder, admin = daemon.client(), daemon.client()
+    holder("LOCK", "a")
+    admin.send("DRAIN", "WAIT", 60000)
+    harness.until("it drains", lambda: get(place, "/readyz")[0] == 503)
+    expect("draining" in get(place, "/readyz")[2], True)
+    expect(samples(body(place, "/metrics")[1])["holdfast_draining"], "1")
+    expect(holder("UNLOCK", "a"), 0)
+    expect(daemon.process.wait(), 0)
+    expect(os.path.exists(path_of(place)), False, "the socket is left behind")
+
+
+def test_lists(place):
+    """locks and sessions as JSON have what holdfast ls --json and holdfast sessions --json show"""
+    daemon = served(place, master=place.redis()).admitted()
+    holder, waiter = daemon.client(), daemon.client()
+    for name in ("a", "job/1", 'quote"\\', "üñí"):
+        token = holder("LOCK", name, "WHY", "because \"so\"")
+        expect(isinstance(token, int), True, repr(token))
+    waiter.send("LOCK", "a", "WHY", "me too")
+    daemon.queued("a")
+    holder("LATCH", "l", "SET", 3)
+    timeless = re.compile("_ms$|since")
+
+    def still(items):
+        return sorted(json.dumps({key: value for key, value in item.items() if not timeless.search(key)}, sort_keys=True)
+                      for item in items)
+
+    shown = json.loads(tool.call(place, daemon, "ls", "--json")[1])
+    page = json.loads(body(place, "/locks.json")[1])
+    expect(still(page), still(shown))
+    expect([sorted(item) for item in page] != [], True)
+    expect(sorted({key for item in page for key in item}), sorted({key for item in shown for key in item}))
+    since = [item["since"] for item in page if item["name"] == "a"][0]
+    expect(bool(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", since)), True, since)
+    sessions = json.loads(body(place, "/sessions.json")[1])
+    expect(len(sessions), 2)
+    expect(sorted(sessions[0]), sorted(json.loads(tool.call(place, daemon, "sessions", "--json")[1])[0]))
+    expect([item["name"] for item in json.loads(body(place, "/locks.json?match=job/*")[1])], ["job/1"])
+    expect([item["name"] for item in json.loads(body(place, "/locks.json?match=job%2F%3F")[1])], ["job/1"])
+    expect(len(json.loads(body(place, "/locks.json?count=2")[1])), 2)
+    expect(json.loads(body(place, "/locks.json?match=nothing")[1]), [])
+    expect(get(place, "/locks.json?count=none")[0], 400)
+    expect(get(place, "/locks.json?match=%4")[0], 400)
+
+
+def test_long_list(place):
+    """a list of thousands comes in pieces, whole and each lock once, while other clients are served in between"""
+    daemon = served(place, master=place.redis(), config="limits: { grants-per-session: 20000 }\n").admitted()
+    holder = daemon.client()
+    for first in range(0, 8000, 500):
+        for at in range(first, first + 500):
+            holder.send("LOCK", "lock-%d" % at, "WHY", "x" * 200)
+        for _ in range(500):
+            expect(isinstance(holder.reply(), int), True)
+    answer, text = body(place, "/locks.json")
+    expect(answer.getheader("Transfer-Encoding"), "chunked")
+    expect(sorted(item["name"] for item in json.loads(text)), sorted("lock-%d" % at for at in range(8000)))
+    # A reader that takes nothing holds no one up.
+    with socket.socket(socket.AF_UNIX) as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(path_of(place))
+        slow.sendall(b"GET /locks.json HTTP/1.1\r\nHost: x\r\n\r\n")
+        expect(slow.recv(100)[:15], b"HTTP/1.1 200 OK")
+        expect(len(json.loads(body(place, "/locks.json")[1])), 8000)
+        expect(holder("CHECK", "lock-1") > 0, True)
+    # HTTP/1.0 knows no chunks: the end of the connection ends the list.
+    text = raw(place, b"GET /locks.json HTTP/1.0\r\n\r\n")
+    head, _, rest = text.partition("\r\n\r\n")
+    expect("Transfer-Encoding" in head, False, head)
+    expect(len(json.loads(rest)), 8000)
+
+
+def test_names(place):
+    """on TCP names are shown only where the configuration says so, and only to who asked for the address"""
+    ports = [harness.free_port() for _ in range(2)]
+    served(place, "  - tcp: 127.0.0.1:%d\n  - { tcp: '127.0.0.1:%d', names: yes }\n" % tuple(ports),
+           master=place.redis()).admitted()
+
+    def tcp(port, target, headers=None):
+        return ask(http.client.HTTPConnection("127.0.0.1", port, timeout=harness.PATIENCE), target, headers=headers)
+
+    for page in ("/metrics", "/healthz", "/readyz"):
+        expect(tcp(ports[0], page)[0], 200, page)
+    for page in ("/locks.json", "/sessions.json"):
+        status, _, text = tcp(ports[0], page)
+        expect(status, 403, text)
+        expect("names: yes" in text, True, text)
+        expect(tcp(ports[1], page)[0], 200, page)
+        expect(tcp(ports[1], page, {"Host": "localhost:%d" % ports[1]})[0], 200, page)
+        expect(tcp(ports[1], page, {"Host": "[::1]"})[0], 200, page)
+        # A page of a stranger's site may have its name point here; then the browser names that site.
+        expect(tcp(ports[1], page, {"Host": "evil.example"})[0], 403, page)
+
+
+def test_refused(place):
+    """what is no request of a page is refused in words, and nothing can be changed"""
+    daemon = served(place, master=place.redis()).admitted()
+    expect(get(place, "/nothing")[0], 404)
+    status, answer, _ = get(place, "/metrics", method="POST")
+    expect((status, answer.getheader("Allow")), (405, "GET, HEAD"))
+    status, answer, text = get(place, "/metrics", method="HEAD")
+    expect((status, text), (200, ""))
+    expect(int(answer.getheader("Content-Length")) > 1000, True)
+    for request, status in ((b"LOCK a\r\n", 400), (b"*1\r\n$4\r\nPING\r\n", 400), (b"GET /\r\n", 400),
+                            (b"GET http://x/ HTTP/1.1\r\n\r\n", 400), (b"GET / HTTP/2.0\r\n\r\n", 400),
+                            (b"GET /\x00 HTTP/1.1\r\n\r\n", 400), (b"GET /healthz HTTP/1.1\r\nno header\r\n\r\n", 400),
+                            (b"GET /healthz HTTP/1.1\n\n", 200), (b"GET /healthz HTTP/1.1\r\n" + b"a: b\r\n" * 1300 + b"\r\n", 200),
+                            (b"GET /" + b"x" * 9000, 431)):
+        text = raw(place, request)
+        expect(text.startswith("HTTP/1.1 %d " % (431 if len(request) > 8192 else status)), True, repr((request[:40], text)))
+    expect(raw(place, b"GET /healthz HT", shut=True), "")
+    expect(daemon.info()["locks_granted"], "1")
+
+
+def test_crowd(place):
+    """connections that say nothing, or do not read, keep no one out, and are closed in time"""
+    served(place, master=place.redis()).admitted()
+    silent = []
+    for _ in range(200):
+        client = socket.socket(socket.AF_UNIX)
+        client.settimeout(harness.PATIENCE)
+        client.connect(path_of(place))
+        client.sendall(b"GET /heal")
+        silent.append(client)
+        if len(silent) % 50 == 0:
+            expect(get(place, "/healthz")[0], 200)
+    # The latest of them stay until their time for a request is over.
+    for client in silent:
+        try:
+            expect(client.recv(100), b"")
+        except ConnectionResetError:
+            pass
+        client.close()
+    expect(get(place, "/healthz")[0], 200)
+
+
+def test_reload(place):
+    """a reload opens and closes the sockets of HTTP, and one that cannot be opened changes nothing"""
+    daemon = served(place, master=place.redis()).admitted()
+    other = os.path.join(place.path, "other")
+    client = daemon.client()
+    daemon.configure("http: [ { unix: %s, mode: '0600' } ]\n" % other)
+    expect("http[0].unix" in client("RELOAD"), True)
+    expect(os.path.exists(path_of(place)), False)
+    expect(ask(Connection(other), "/healthz")[0], 200)
+    expect(os.stat(other).st_mode & 0o777, 0o600)
+    daemon.configure("http: [ { unix: /nowhere/at/all } ]\n")
+    answer = client("RELOAD")
+    expect("/nowhere/at" in answer, True, answer)
+    expect(ask(Connection(other), "/healthz")[0], 200)
+    daemon.configure("")
+    client("RELOAD")
+    expect(os.path.exists(other), False)
+
+
+def test_hand_over(place):
+    """a hand-over takes the sockets along: a scraper that connects meanwhile is answered by the next process"""
+    daemon = served(place, master=place.redis()).admitted()
+    client = daemon.client()
+    before = samples(body(place, "/metrics")[1])
+    inode = os.stat(path_of(place)).st_ino
+    client.send("RESTART")
+    waiting = Connection(path_of(place))
+    waiting.connect()
+    expect(isinstance(client.reply(), list), True)
+    expect(os.stat(path_of(place)).st_ino, inode, "another socket")
+    waiting.close()
+    after = samples(body(place, "/metrics")[1])
+    expect(after["holdfast_handovers_total"], "1")
+    expect(float(after["holdfast_locks_granted_total"]) >= float(before["holdfast_locks_granted_total"]), True)
+    expect(after["process_start_time_seconds"][:10] == before["process_start_time_seconds"][:10] or
+           abs(float(after["process_start_time_seconds"]) - float(before["process_start_time_seconds"])) < 1, True)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
