@@ -56,7 +56,7 @@ SCRIPTS    := $(sort $(wildcard lua/*.lua))
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
-LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o
+LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go interop rivals soak replace nemesis sim model mutants fuzz \
@@ -87,6 +87,10 @@ $(addprefix $(O)/,libbase.a libholdfastd.a libclient.a libsupport.a):
 # The scripts that run at the masters, embedded with their SHA1.
 $(O)/gen/scripts.c: lua/embed $(SCRIPTS) $(wildcard lua/*.inc)
 	@mkdir -p $(@D) && lua/embed $(SCRIPTS) >$@.tmp && mv $@.tmp $@
+
+# The status page, cut into the parts between which the daemon writes.
+$(O)/gen/status.c: daemon/http/embed daemon/http/status.html
+	@mkdir -p $(@D) && daemon/http/embed daemon/http/status.html >$@.tmp && mv $@.tmp $@
 
 $(O)/obj/gen/%.o: $(O)/gen/%.c
 	@mkdir -p $(@D)

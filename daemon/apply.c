@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
+#include "daemon/http/http.h"
 #include "daemon/net/connection.h"
 #include "daemon/redis/masters.h"
 #include "proto/reply.h"
@@ -112,6 +113,7 @@ apply_note(struct apply *p, const struct note *note)
 	note_log(note, where, &p->gates, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note, where);
+	http_tell(p->http, note, where);
 }
 
 static void

@@ -18,6 +18,7 @@
 struct connections;
 struct core;
 struct events;
+struct http;
 struct log;
 struct masters;
 struct notify;
@@ -29,6 +30,7 @@ struct apply {
 	struct events *events;
 	struct log *log;
 	struct stats *stats;
+	struct http *http;
 	struct note_gates gates; /* all zero at first */
 	size_t calls_out;        /* calls without a vote yet; the driver counts the votes */
 	bool watch_wanted;       /* an ACTION_WATCH came; the driver clears it */

@@ -555,6 +555,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.events = d->context.events,
 		.log = d->log,
 		.stats = d->stats,
+		.http = d->http,
 	};
 	if (recovers && !driver_watch_again(d)) {
 		return -1;

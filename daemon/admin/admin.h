@@ -135,6 +135,7 @@ context_verb report_sessions;
 struct report_request {
 	bool sessions;      /* else LOCKS */
 	struct glob *match; /* of LOCKS; NULL: every name */
+	bool waited;        /* of LOCKS: only names with waiters */
 	size_t most;        /* elements, >= 1 */
 	size_t looks;       /* elements that are looked at, about */
 };
@@ -143,6 +144,10 @@ struct report_request {
  * Returns the cursor of the next page; 0: this was the last one. */
 uint64_t report_page(const struct context *context, const struct report_request *request, uint64_t cursor,
 	struct buffer *out, size_t *count);
+
+/* Writes the first page of INSPECT, as RESP3 has it, to out, which is empty. False: no memory. */
+bool report_name(const struct context *context, struct slice name, struct buffer *out)
+	__attribute__((warn_unused_result));
 
 /* clients.c: a line for each connection (PROTOCOL.md 8). */
 context_verb clients_info;

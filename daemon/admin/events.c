@@ -27,6 +27,12 @@ static const struct {
 #undef NOTE
 };
 
+enum log_level
+note_level(const struct note *note)
+{
+	return note_rows[note->type].level;
+}
+
 static struct log_field
 log_absent(void)
 {

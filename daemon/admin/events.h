@@ -28,6 +28,8 @@ struct note_gates {
 	bool left_out;        /* some line is left out, and that is not told */
 };
 
+/* At which level the log has it. */
+enum log_level note_level(const struct note *note);
 /* where: the address of note->master; NULL if it has none. */
 void note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log);
 /* At the end of a turn: says how many lines were left out. Returns when it has to be called again at the

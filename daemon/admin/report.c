@@ -44,6 +44,7 @@ struct report {
 	size_t bytes;       /* limit of the bytes in text */
 	size_t scan;        /* names, latches or sessions that are looked at, about */
 	struct glob *match; /* NULL: every name */
+	bool waited;        /* only names with waiters */
 	/* For holders and waiters: */
 	size_t looks;         /* left */
 	uint64_t first, last; /* shares of holders, last not included; see report_share() */
@@ -120,22 +121,18 @@ report_end(struct report *report, struct connection *c)
 	glob_free(report->match);
 }
 
-/* Whether all elements could be written; if not, c was answered with an error. */
-static bool
-report_is_whole(struct report *report, struct connection *c)
+/* Not all elements could be written. */
+static void
+report_refuse(struct connection *c)
 {
-	if (report->text.failed) {
-		connection_error(c, CODE_LIMIT,
-			"no memory for this page, or limits.output-bytes is too small for it: ask for fewer "
-			"with COUNT");
-	}
-	return !report->text.failed;
+	connection_error(c, CODE_LIMIT,
+		"no memory for this page, or limits.output-bytes is too small for it: ask for fewer with "
+		"COUNT");
 }
 
 static void
-report_send_array(struct report *report, struct connection *c)
+report_put_array(const struct report *report, struct buffer *out)
 {
-	struct buffer *out = connection_out(c);
 	reply_write_array(out, report->count);
 	buffer_put(out, buffer_bytes(&report->text), buffer_length(&report->text));
 }
@@ -275,25 +272,26 @@ write_cursor(struct buffer *b, uint64_t cursor)
 	reply_write_pair_bulk(b, "cursor", (struct slice){text, number_print(text, (int64_t)cursor)});
 }
 
-static void
-inspect_latch(struct report *report, struct connection *c, uint64_t cursor, const struct latch_view *view)
+/* False: not all elements could be written, and nothing is in out. */
+static bool
+inspect_latch(struct report *report, struct buffer *out, uint64_t cursor, const struct latch_view *view)
 {
 	const struct context *context = report->context;
 	struct masters_sum masters;
-	struct buffer *out = connection_out(c);
 	masters_see(context->core, report->now_ms, &masters);
 	report_share(report, cursor, view->waiters);
 	core_each_latch_waiter(context->core, report->now_ms, view->name, report_latch_waiter, report);
-	if (!report_is_whole(report, c)) {
-		return;
+	if (report->text.failed) {
+		return false;
 	}
 	reply_write_map(out, report->protocol, 10);
 	write_latch(out, view);
 	reply_write_pair_text(out, "master", masters.word);
 	reply_write_text(out, "waiters");
-	report_send_array(report, c);
+	report_put_array(report, out);
 	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
 	write_cursor(out, report->last == REPORT_SECOND ? 0 : report->last);
+	return true;
 }
 
 static void
@@ -347,14 +345,14 @@ inspect_queue(struct report *report, uint64_t cursor, const struct resource_view
 	return next;
 }
 
-static void
-inspect_lock(struct report *report, struct connection *c, uint64_t cursor, const struct resource_view *view)
+/* False: as inspect_latch(). */
+static bool
+inspect_lock(struct report *report, struct buffer *out, uint64_t cursor, const struct resource_view *view)
 {
-	struct buffer *out = connection_out(c);
 	size_t holders, bytes;
 	uint64_t next = inspect_queue(report, cursor, view, &holders, &bytes);
-	if (!report_is_whole(report, c)) {
-		return;
+	if (report->text.failed) {
+		return false;
 	}
 	reply_write_map(out, report->protocol, 20);
 	reply_write_pair_bulk(out, "name", view->name);
@@ -374,27 +372,51 @@ inspect_lock(struct report *report, struct connection *c, uint64_t cursor, const
 	buffer_put(out, buffer_bytes(&report->text), bytes);
 	buffer_consume(&report->text, bytes);
 	reply_write_text(out, "waiters");
-	report_send_array(report, c);
+	report_put_array(report, out);
 	reply_write_pair_int(out, "holder_count", (int64_t)view->holds);
 	reply_write_pair_int(out, "waiter_count", (int64_t)view->waiters);
 	write_cursor(out, next);
+	return true;
+}
+
+static bool
+inspect(struct report *report, struct slice name, uint64_t cursor, struct buffer *out)
+{
+	const struct core *core = report->context->core;
+	struct resource_view view = {.name = name, .lease = "none"};
+	struct latch_view latch;
+	if (!core_view_resource(core, report->now_ms, name, &view) &&
+		core_view_latch(core, report->now_ms, name, &latch)) {
+		return inspect_latch(report, out, cursor, &latch);
+	}
+	return inspect_lock(report, out, cursor, &view);
 }
 
 void
 report_inspect(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
-	struct resource_view view = {.name = command->name, .lease = "none"};
-	struct latch_view latch;
-	uint64_t cursor = (uint64_t)command->cursor;
 	report_begin(&report, context, c, command);
-	if (!core_view_resource(context->core, report.now_ms, command->name, &view) &&
-		core_view_latch(context->core, report.now_ms, command->name, &latch)) {
-		inspect_latch(&report, c, cursor, &latch);
-	} else {
-		inspect_lock(&report, c, cursor, &view);
+	if (!inspect(&report, command->name, (uint64_t)command->cursor, connection_out(c))) {
+		report_refuse(c);
 	}
 	report_end(&report, c);
+}
+
+bool
+report_name(const struct context *context, struct slice name, struct buffer *out)
+{
+	struct report report = {
+		.context = context,
+		.protocol = 3,
+		.now_ms = clock_ms(),
+		.most = COMMAND_COUNT_MAX,
+		.bytes = out->max / 4,
+	};
+	buffer_init(&report.text, out->max / 2);
+	bool whole = inspect(&report, name, 0, out) && !out->failed;
+	buffer_done(&report.text);
+	return whole;
 }
 
 static bool
@@ -405,7 +427,7 @@ report_lock(void *arg, const struct resource_view *view)
 	const struct hold_view *hold = view->held ? &view->hold : &nobody;
 	struct buffer *b = &report->text;
 	/* A name that is only reserved for a next holder has no holder to show. */
-	if ((view->holds == 0 && view->waiters == 0) ||
+	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) ||
 		(report->match && !glob_takes(report->match, view->name))) {
 		return true;
 	}
@@ -432,7 +454,8 @@ report_latch(void *arg, const struct latch_view *view)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	if (report->match && !glob_takes(report->match, view->name)) {
+	if ((report->waited && view->waiters == 0) ||
+		(report->match && !glob_takes(report->match, view->name))) {
 		return true;
 	}
 	reply_write_map(b, report->protocol, 7);
@@ -447,12 +470,13 @@ report_send_page(struct report *report, struct connection *c, uint64_t next)
 {
 	struct buffer *out = connection_out(c);
 	char text[NUMBER_TEXT_MAX];
-	if (!report_is_whole(report, c)) {
+	if (report->text.failed) {
+		report_refuse(c);
 		return;
 	}
 	reply_write_array(out, 2);
 	reply_write_bulk(out, (struct slice){text, number_print(text, (int64_t)next)});
-	report_send_array(report, c);
+	report_put_array(report, out);
 }
 
 /* The names come first, then the latches. */
@@ -538,6 +562,7 @@ report_page(const struct context *context, const struct report_request *request,
 		.bytes = out->max / 2,
 		.scan = request->looks,
 		.match = request->match,
+		.waited = request->waited,
 	};
 	uint64_t next = request->sessions ? sessions_page(&report, cursor) : locks_page(&report, cursor);
 	*out = report.text;

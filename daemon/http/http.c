@@ -3,8 +3,10 @@
  */
 #include "daemon/http/http_inner.h"
 
+#include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
+#include "daemon/http/status.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -12,8 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define HTTP_TICK_MS  1000
-#define HTTP_ALIVE_MS 15000 /* a stream says so often that it lives */
+#define HTTP_TICK_MS 1000
 
 /* ---- clients ---- */
 
@@ -117,10 +118,33 @@ client_is_late(const struct client *c, int64_t now_ms)
 	return waits && now_ms - c->since_ms >= most_ms[c->state];
 }
 
+/* Sends an event to every stream. */
+static void
+streams_tell(struct http *http, const struct buffer *event)
+{
+	struct client *c;
+	TAILQ_FOREACH (c, &http->clients, entry) {
+		if (c->state == CLIENT_STREAMING && !event->failed) {
+			client_tell(c, buffer_bytes(event), buffer_length(event));
+		}
+	}
+}
+
+static void
+streams_tell_state(struct http *http)
+{
+	struct buffer event;
+	if (http->streams > 0) {
+		buffer_init(&event, 2 * STATUS_EVENT_MAX);
+		status_put_state(http->context, &event);
+		streams_tell(http, &event);
+		buffer_done(&event);
+	}
+}
+
 static void
 http_ticked(void *arg)
 {
-	static const char alive[] = ":\n\n";
 	struct http *http = arg;
 	struct client *c, *next;
 	int64_t now_ms = clock_ms();
@@ -128,12 +152,28 @@ http_ticked(void *arg)
 		next = TAILQ_NEXT(c, entry);
 		if (client_is_late(c, now_ms)) {
 			client_free(c);
-		} else if (c->state == CLIENT_STREAMING && now_ms - c->since_ms >= HTTP_ALIVE_MS) {
-			client_tell(c, alive, sizeof alive - 1);
 		}
 	}
+	streams_tell_state(http);
 	if (!TAILQ_EMPTY(&http->clients)) {
 		timeout_set(http->tick, HTTP_TICK_MS);
+	}
+}
+
+void
+http_tell(struct http *http, const struct note *note, const char *where)
+{
+	struct buffer event;
+	/* Most notes are for nobody here, and this is called for each hold that begins or ends. */
+	if (note_level(note) == LOG_DEBUG_LEVEL || http->listeners.count == 0) {
+		return;
+	}
+	struct slice line = recent_add(&http->recent, note, where);
+	if (line.n > 0 && http->streams > 0) {
+		buffer_init(&event, 2 * STATUS_EVENT_MAX);
+		status_put_note(&event, line);
+		streams_tell(http, &event);
+		buffer_done(&event);
 	}
 }
 
@@ -177,6 +217,7 @@ http_free(struct http *http)
 	}
 	listeners_close(&http->listeners);
 	http_end_clients(http);
+	recent_done(&http->recent);
 	timeout_free(http->tick);
 	free(http);
 }

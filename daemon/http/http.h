@@ -2,6 +2,7 @@
  * http: serves what the daemon knows of itself to browsers and to monitoring, over HTTP/1.1 (PROTOCOL.md 11).
  *
  *     listeners ──accepted──▶ client ──request──▶ pages ──a piece a turn──▶ client
+ *     driver ──── note ─────▶ every client of /events
  *
  * The driver is the only user. A request is answered once, and its connection is closed. It only reads: pages
  * see the core through its views. What a client can cost is bounded: the number of connections, the bytes of
@@ -69,6 +70,10 @@ void http_drain(struct http *http);
 bool http_busy(const struct http *http);
 /* Serves clients, each a piece, until until_ns (CLOCK_BOOTTIME) has passed. */
 void http_turn(struct http *http, int64_t until_ns);
+
+/* Tells each stream of /events, and keeps it for the next ones, if it is for people (recent.h). where: the
+ * address of note->master; NULL: it has none. */
+void http_tell(struct http *http, const struct note *note, const char *where);
 
 /* For a hand-over: the sockets go to the next process, and connections end. */
 void http_rest(struct http *http);

@@ -15,7 +15,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define HTTP_HEAD_MAX  512
+#define HTTP_HEAD_MAX 1024
+/* A page loads nothing from elsewhere, and no other site shows it in a frame. */
+#define HTTP_HEADERS                                                                                         \
+	"Cache-Control: no-store\r\n"                                                                        \
+	"Connection: close\r\n"                                                                              \
+	"Content-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src "                \
+	"'unsafe-inline'; "                                                                                  \
+	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'\r\n"                \
+	"Referrer-Policy: no-referrer\r\n"                                                                   \
+	"X-Content-Type-Options: nosniff\r\n"
 /* The frame of a piece: its length in hexadecimal digits, and two line ends. */
 #define HTTP_FRAME_MAX 24
 #define HTTP_OUT_MAX   (PAGE_PIECE_BYTES + PAGE_PIECE_MAX + HTTP_HEAD_MAX + 2 * HTTP_FRAME_MAX)
@@ -136,10 +145,7 @@ client_head(struct client *c, unsigned status, const char *type, int64_t length)
 		c->chunked = true;
 		snprintf(size, sizeof size, "Transfer-Encoding: chunked\r\n");
 	}
-	int n = snprintf(head, sizeof head,
-		"HTTP/1.1 %u %s\r\nContent-Type: %s\r\n%s%sCache-Control: no-store\r\nConnection: close\r\n"
-		"X-Content-Type-Options: nosniff\r\nX-Frame-Options: DENY\r\nReferrer-Policy: "
-		"no-referrer\r\n\r\n",
+	int n = snprintf(head, sizeof head, "HTTP/1.1 %u %s\r\nContent-Type: %s\r\n%s%s" HTTP_HEADERS "\r\n",
 		status, status_word(status), type, size, status == 405 ? "Allow: GET, HEAD\r\n" : "");
 	assert(n > 0 && n < (int)sizeof head);
 	buffer_put(&c->out, head, (size_t)n);
@@ -219,6 +225,7 @@ client_answer(struct client *c)
 	} else if (kind->streams && c->http->streams >= HTTP_STREAMS_MAX) {
 		client_refuse(c, 503, "as many browsers follow the events as may\n");
 	} else {
+		c->page.recent = &c->http->recent;
 		const char *wrong = page_begin(&c->page, kind, c->http->context, request);
 		if (wrong) {
 			client_refuse(c, 400, wrong);

@@ -9,6 +9,7 @@
 
 #include "daemon/http/http.h"
 #include "daemon/http/pages.h"
+#include "daemon/http/recent.h"
 #include "daemon/http/request.h"
 #include "proto/buffer.h"
 
@@ -52,6 +53,7 @@ struct http {
 	struct listeners listeners;
 	struct clients clients;
 	struct clients ready;
+	struct recent recent;
 	size_t count;
 	size_t streams;
 	struct timeout *tick; /* while there are clients */

@@ -10,6 +10,8 @@
 
 page_piece lists_locks;
 page_piece lists_sessions;
+/* INSPECT of one name, its first page. */
+page_piece lists_lock;
 
 /* A function that writes one element; map: as LOCKS has it. */
 typedef void lists_element(struct buffer *out, const struct answer *map, bool first);

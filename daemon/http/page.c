@@ -58,6 +58,15 @@ page_match(struct page *page, struct slice value)
 	return page->match ? NULL : "no memory for match=: try again later\n";
 }
 
+/* False: it is malformed. */
+static bool
+page_name(struct page *page, struct slice value)
+{
+	ptrdiff_t n = value_decode(page->name, value);
+	page->name_n = n > 0 ? (size_t)n : 0;
+	return n >= 0;
+}
+
 const char *
 page_begin(struct page *page, const struct page_kind *kind, const struct context *context,
 	const struct http_request *request)
@@ -68,6 +77,7 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 	*page = (struct page){
 		.kind = kind,
 		.context = context,
+		.recent = page->recent,
 		.type = kind->type,
 		.status = 200,
 		.openmetrics = request->accept.n > 0 && memmem(request->accept.p, request->accept.n,
@@ -77,6 +87,10 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 		return "count= is no number above 0\n";
 	}
 	page->most = (uint64_t)most;
+	if (!page_name(page, http_request_value(request, "name"))) {
+		return "name= has a % that two hexadecimal digits do not follow, or is too long\n";
+	}
+	page->waited = http_request_value(request, "waiting").n > 0;
 	return page_match(page, http_request_value(request, "match"));
 }
 

@@ -9,6 +9,7 @@
 #define HTTP_PAGE_H
 
 #include "proto/buffer.h"
+#include "proto/name.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -18,6 +19,7 @@
 struct context;
 struct glob;
 struct http_request;
+struct recent;
 
 /* A piece ends soon after this many bytes. */
 #define PAGE_PIECE_BYTES 65536
@@ -41,14 +43,18 @@ struct page_kind {
 struct page {
 	const struct page_kind *kind;
 	const struct context *context;
+	const struct recent *recent;
 	const char *type;   /* Content-Type of this one */
 	unsigned status;    /* set by the first piece: 200, or 503 */
 	bool openmetrics;   /* the client takes OpenMetrics */
 	struct glob *match; /* names that were asked for; NULL: all */
-	uint64_t most;      /* elements, at most */
-	uint64_t cursor;    /* of the next piece */
-	uint64_t count;     /* elements so far */
-	unsigned step;      /* which part comes next; 0: the first */
+	bool waited;        /* only names with waiters */
+	size_t name_n;      /* of name; 0: none was asked for */
+	char name[GLOB_BYTES_MAX];
+	uint64_t most;   /* elements, at most */
+	uint64_t cursor; /* of the next piece */
+	uint64_t count;  /* elements so far */
+	unsigned step;   /* which part comes next; 0: the first */
 };
 
 /* NULL: the page can be made. Else why it cannot be asked for so; then page_done() need not be called. */

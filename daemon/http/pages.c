@@ -8,10 +8,13 @@
 #include "daemon/core/view.h"
 #include "daemon/http/lists.h"
 #include "daemon/http/metrics.h"
+#include "daemon/http/status.h"
 
 #include <string.h>
 
 #define TYPE_TEXT        "text/plain; charset=utf-8"
+#define TYPE_HTML        "text/html; charset=utf-8"
+#define TYPE_EVENTS      "text/event-stream"
 #define TYPE_JSON        "application/json"
 #define TYPE_PROMETHEUS  "text/plain; version=0.0.4; charset=utf-8"
 #define TYPE_OPENMETRICS "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -64,6 +67,9 @@ static const struct page_kind kinds[] = {
 	{"/metrics", TYPE_PROMETHEUS, piece_metrics, false, false},
 	{"/healthz", TYPE_TEXT, piece_healthz, false, false},
 	{"/readyz", TYPE_TEXT, piece_readyz, false, false},
+	{"/", TYPE_HTML, status_page, true, false},
+	{"/events", TYPE_EVENTS, status_events, true, true},
+	{"/lock.json", TYPE_JSON, lists_lock, true, false},
 	{"/locks.json", TYPE_JSON, lists_locks, true, false},
 	{"/sessions.json", TYPE_JSON, lists_sessions, true, false},
 };

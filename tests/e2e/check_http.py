@@ -295,6 +295,15 @@ def test_lists(place):
     expect([item["name"] for item in json.loads(body(place, "/locks.json?match=job%2F%3F")[1])], ["job/1"])
     expect(len(json.loads(body(place, "/locks.json?count=2")[1])), 2)
     expect(json.loads(body(place, "/locks.json?match=nothing")[1]), [])
+    expect([item["name"] for item in json.loads(body(place, "/locks.json?waiting=yes")[1])], ["a"])
+    lock = json.loads(body(place, "/lock.json?name=a")[1])
+    expect((lock["name"], lock["holder_count"], lock["waiters"][0]["why"]), ("a", 1, "me too"))
+    expect(sorted(lock), sorted(set(json.loads(tool.call(place, daemon, "show", "a", "--json")[1])) | {"cursor"}))
+    expect(json.loads(body(place, "/lock.json?name=job%2f1")[1])["holders"][0]["why"], 'because "so"')
+    expect(json.loads(body(place, "/lock.json?name=l")[1])["kind"], "latch")
+    expect(json.loads(body(place, "/lock.json?name=no")[1])["state"], "free")
+    expect(get(place, "/lock.json")[0], 400)
+    expect(get(place, "/lock.json?name=%0")[0], 400)
     expect(get(place, "/locks.json?count=none")[0], 400)
     expect(get(place, "/locks.json?match=%4")[0], 400)
 
@@ -337,7 +346,7 @@ def test_names(place):
 
     for page in ("/metrics", "/healthz", "/readyz"):
         expect(tcp(ports[0], page)[0], 200, page)
-    for page in ("/locks.json", "/sessions.json"):
+    for page in ("/locks.json", "/sessions.json", "/lock.json?name=a", "/"):
         status, _, text = tcp(ports[0], page)
         expect(status, 403, text)
         expect("names: yes" in text, True, text)
@@ -346,6 +355,112 @@ def test_names(place):
         expect(tcp(ports[1], page, {"Host": "[::1]"})[0], 200, page)
         # A page of a stranger's site may have its name point here; then the browser names that site.
         expect(tcp(ports[1], page, {"Host": "evil.example"})[0], 403, page)
+
+
+class Events:
+    """A stream of /events, as a browser reads it."""
+
+    def __init__(self, place):
+        self.connection = Connection(path_of(place))
+        self.connection.request("GET", "/events")
+        self.answer = self.connection.getresponse()
+        place.ends.append(self.end)
+
+    def end(self):
+        self.answer.close()
+        self.connection.close()
+
+    def next(self, kind):
+        """The data of the next event of this kind; None: the stream has ended."""
+        event = None
+        while True:
+            line = self.answer.readline()
+            if not line:
+                return None
+            if line.startswith(b"event: "):
+                event = line[7:].strip().decode()
+            if line.startswith(b"data: ") and event == kind:
+                return json.loads(line[6:].decode())
+
+    def note(self, event):
+        while True:
+            note = self.next("note")
+            if note is None or note["event"] == event:
+                return note
+
+
+def test_events(place):
+    """a browser sees a loss and a break at once, the state each second, and what happened before it came"""
+    daemon = served(place, master=place.redis()).admitted()
+    events = Events(place)
+    expect(events.answer.status, 200)
+    expect(events.answer.getheader("Content-Type"), "text/event-stream")
+    state = events.next("state")
+    expect((state["available"], state["service"], len(state["masters"])), (1, "serving", 1))
+    expect(state["masters"][0]["state"], "admitted")
+    holder, admin = daemon.client(), daemon.client()
+    holder("SESSION", "ONLOSS", "NEXT")
+    token = holder("LOCK", "a-b", "OWNER", 'o"1"')
+    expect(admin("BREAK", "a-b", "TOKEN", token) >= 0, True)
+    note = events.note("lock.lost")
+    expect((note["name"], note["owner"], note["token"], note["text"]), ("a-b", 'o"1"', token, "broken"))
+    expect(events.next("state")["lost"], 1)
+    expect(holder("LOCK", "c", "LEASE", 20) > 0, True)
+    expect(events.note("lock.lost")["text"], "lease")
+    late = Events(place)
+    expect([late.note("lock.lost")["text"] for _ in range(2)], ["broken", "lease"])
+    expect(body(place, "/")[1].count("lock.lost"), 2)
+    # A stream goes on through a reload, ends with the process, and there are so many of them.
+    many = [Events(place) for _ in range(7)]
+    expect([one.answer.status for one in many], [200] * 6 + [503])
+    many[0].end()
+    harness.until("there is room", lambda: Events(place).answer.status == 200)
+    admin("RELOAD")
+    expect(events.next("state")["lost"], 2)
+    expect(isinstance(admin("RESTART"), list), True)
+    expect(events.note("nothing"), None)
+
+
+def test_page(place):
+    """the status page can be read without scripts, and shows no name as HTML"""
+    daemon = served(place, master=place.redis()).admitted()
+    client = daemon.client()
+    client("CLIENT", "SETNAME", "<i>")
+    name = "<b>&\"'"
+    expect(client("LOCK", name, "WHY", "</table><script>alert(1)</script>") > 0, True)
+    expect(client("LOCK", "other") > 0, True)
+    answer, text = body(place, "/")
+    expect(answer.getheader("Content-Type"), "text/html; charset=utf-8")
+    expect("default-src 'none'" in answer.getheader("Content-Security-Policy"), True)
+    expect("&lt;b&gt;&amp;&quot;&#39;" in text, True)
+    expect(text.count("<script"), 1)
+    expect("<i>" in text or "<b>&" in text, False)
+    expect(re.search(r'<b id="held">(\d+)</b>', text).group(1), "2")
+    expect("serving" in text and ">admitted<" in text, True)
+    expect(text.rstrip().endswith("</html>"), True)
+    text = body(place, "/?match=oth*")[1]
+    expect((">other<" in text, "&lt;b&gt;" in text), (True, False))
+    expect("http" in re.sub(r"<title>.*", "", text).replace("http-equiv", ""), False, "loads nothing from elsewhere")
+
+
+def test_many_losses(place):
+    """when thousands of locks are lost at once, a browser gets some of them, and the daemon goes on"""
+    redis = place.redis()
+    daemon = served(place, master=redis, config=harness.BRISK).admitted()
+    events = Events(place)
+    holder = daemon.client()
+    holder("SESSION", "ONLOSS", "NEXT")
+    for at in range(3000):
+        holder.send("LOCK", "lock-%d" % at)
+    for _ in range(3000):
+        expect(isinstance(holder.reply(), int), True)
+    redis.process.kill()
+    expect(events.note("lock.lost")["text"], "expired")
+    harness.until("all are lost", lambda: daemon.info()["locks_lost"] == "3000")
+    expect(body(place, "/")[1].count("lock.lost") <= 101, True)
+    expect(samples(body(place, "/metrics")[1])['holdfast_losses_total{reason="expired"}'], "3000")
+    while events.next("state")["lost"] != 3000:
+        pass
 
 
 def test_refused(place):

@@ -1,0 +1,88 @@
+/*
+ * recent: see recent.h.
+ */
+#include "daemon/http/recent.h"
+
+#include "daemon/admin/events.h"
+#include "daemon/base/clock.h"
+#include "daemon/http/json.h"
+#include "proto/escape.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The fields of events that are numbers. */
+static bool
+is_number(struct slice key)
+{
+	return slice_equal(key, SLICE("session")) || slice_equal(key, SLICE("token")) ||
+	       (key.n > 3 && memcmp(key.p + key.n - 3, "_ms", 3) == 0);
+}
+
+void
+recent_put_json(struct buffer *out, struct slice line)
+{
+	char scratch[NOTE_LINE_MAX];
+	struct slice key, value;
+	bool first = true;
+	buffer_put(out, "{", 1);
+	while (fields_next(&line, scratch, &key, &value)) {
+		bool event = value.p == NULL;
+		buffer_put(out, ",", first ? 0 : 1);
+		json_put_text(out, event ? SLICE("event") : key);
+		buffer_put(out, ":", 1);
+		if (!event && is_number(key)) {
+			buffer_put(out, value.p, value.n);
+		} else {
+			json_put_text(out, event ? key : value);
+		}
+		first = false;
+	}
+	buffer_put(out, "}", 1);
+}
+
+struct slice
+recent_add(struct recent *recent, const struct note *note, const char *where)
+{
+	int64_t wall_ms = clock_wall_us() / 1000;
+	char line[NOTE_LINE_MAX];
+	struct fields fields;
+	if (note_level(note) == LOG_DEBUG_LEVEL) {
+		return SLICE("");
+	}
+	if (wall_ms / 1000 != recent->second) {
+		recent->second = wall_ms / 1000;
+		recent->so_far = 0;
+	}
+	if (recent->so_far++ >= RECENT_SECOND) {
+		return SLICE("");
+	}
+	fields_init(&fields, line, sizeof line);
+	note_line(note, where, wall_ms, &fields);
+	char *copy = strndup(fields.text, fields.n);
+	if (!copy) {
+		return SLICE("");
+	}
+	free(recent->lines[recent->next]);
+	recent->lines[recent->next] = copy;
+	recent->next = (recent->next + 1) % RECENT_MAX;
+	recent->count += recent->count < RECENT_MAX;
+	return slice_of(copy);
+}
+
+const char *
+recent_line(const struct recent *recent, size_t index)
+{
+	assert(index < recent->count);
+	return recent->lines[(recent->next + RECENT_MAX - 1 - index) % RECENT_MAX];
+}
+
+void
+recent_done(struct recent *recent)
+{
+	for (size_t i = 0; i < RECENT_MAX; i++) {
+		free(recent->lines[i]);
+	}
+	*recent = (struct recent){0};
+}

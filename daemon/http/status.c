@@ -1,0 +1,99 @@
+/*
+ * status: see status.h.
+ */
+#include "daemon/http/status.h"
+
+#include "daemon/admin/admin.h"
+#include "daemon/http/html.h"
+#include "daemon/http/lists.h"
+#include "daemon/http/recent.h"
+#include "daemon/http/state.h"
+
+/* Names of columns are as the script has them. */
+static void
+lock_row(struct buffer *out, const struct answer *map, bool first)
+{
+	(void)first;
+	html_put(out, "<tr>");
+	html_put_cell(out, "name", answer_get_text(map, "name"));
+	html_put_cell(out, "state", answer_get_text(map, "state"));
+	html_put_cell(out, "kind", answer_get_text(map, "kind"));
+	html_put_cell_number(out, "held s", answer_get_int(map, "held_ms", 0) / 1000);
+	html_put_cell(out, "client", answer_get_text(map, "client"));
+	html_put_cell_number(out, "pid", answer_get_int(map, "pid", 0));
+	html_put_cell(out, "address", answer_get_text(map, "address"));
+	html_put_cell_number(out, "waiting", answer_get_int(map, "waiters", 0));
+	html_put_cell(out, "why", answer_get_text(map, "why"));
+	html_put(out, "</tr>\n");
+}
+
+static void
+put_recent(const struct page *page, struct buffer *out)
+{
+	for (size_t i = 0; i < page->recent->count; i++) {
+		html_put(out, "<li>");
+		html_put_text(out, slice_of(recent_line(page->recent, i)));
+		html_put(out, "</li>\n");
+	}
+}
+
+bool
+status_page(struct page *page, struct buffer *out)
+{
+	if (page->step++ == 0) {
+		page->most = STATUS_LOCKS;
+		html_put(out, status_parts[0]);
+		state_put_html(page->context, out);
+		html_put(out, status_parts[1]);
+		put_recent(page, out);
+		html_put(out, status_parts[2]);
+		return true;
+	}
+	if (lists_each_lock(page, out, lock_row)) {
+		return true;
+	}
+	html_put(out, status_parts[3]);
+	return false;
+}
+
+static void
+put_event(struct buffer *out, const char *name, const struct buffer *data)
+{
+	html_put(out, "event: ");
+	html_put(out, name);
+	html_put(out, "\ndata: ");
+	buffer_put(out, buffer_bytes(data), buffer_length(data));
+	html_put(out, "\n\n");
+	out->failed |= data->failed;
+}
+
+void
+status_put_state(const struct context *context, struct buffer *out)
+{
+	struct buffer data;
+	buffer_init(&data, STATUS_EVENT_MAX);
+	state_put_json(context, &data);
+	put_event(out, "state", &data);
+	buffer_done(&data);
+}
+
+void
+status_put_note(struct buffer *out, struct slice line)
+{
+	struct buffer data;
+	buffer_init(&data, STATUS_EVENT_MAX);
+	recent_put_json(&data, line);
+	put_event(out, "note", &data);
+	buffer_done(&data);
+}
+
+bool
+status_events(struct page *page, struct buffer *out)
+{
+	html_put(out, "retry: 2000\n\n");
+	status_put_state(page->context, out);
+	for (size_t i = page->recent->count; i-- > 0;) {
+		status_put_note(out, slice_of(recent_line(page->recent, i)));
+	}
+	return false;
+}
