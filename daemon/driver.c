@@ -581,13 +581,6 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 	return listeners_set(&d->listeners, settings, count, error, error_room);
 }
 
-int
-driver_listen_http(
-	struct driver *d, const struct http_settings *settings, size_t count, char *error, size_t error_room)
-{
-	return http_listen(d->http, settings, count, error, error_room);
-}
-
 const char *
 driver_known_before(const struct driver *d)
 {

@@ -31,6 +31,7 @@ struct handed;
 struct handover_program;
 struct http_settings;
 struct log;
+struct named_rule;
 struct notify;
 struct record;
 struct stats;
@@ -139,6 +140,10 @@ int driver_listen(struct driver *driver, const struct socket_settings *settings,
 /* Serves HTTP at these addresses and no others; as driver_listen(). */
 int driver_listen_http(struct driver *driver, const struct http_settings *settings, size_t count, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
+
+/* Which names the metrics count one by one; see named.h. False: out of memory, nothing has changed. */
+bool driver_count_names(struct driver *driver, const struct named_rule *rules, size_t count)
+	__attribute__((warn_unused_result));
 
 /* Why a client may have known an earlier daemon at the same addresses; NULL: no client can have. Call it
  * after driver_adopt() and driver_listen(). */

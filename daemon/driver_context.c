@@ -262,6 +262,19 @@ driver_set_limits(struct driver *d, const struct driver_limits *limits)
 	d->memory_looked_ms = 0;
 }
 
+int
+driver_listen_http(
+	struct driver *d, const struct http_settings *settings, size_t count, char *error, size_t error_room)
+{
+	return http_listen(d->http, settings, count, error, error_room);
+}
+
+bool
+driver_count_names(struct driver *d, const struct named_rule *rules, size_t count)
+{
+	return http_count_names(d->http, rules, count);
+}
+
 bool
 driver_set_rules(struct driver *d, const struct rule *rules, size_t count)
 {

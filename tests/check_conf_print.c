@@ -28,7 +28,7 @@ static const char rich[] =
 	"  - unix:///run/r.sock\n"
 	"pool: 2\nlease: 90s\nclock-margin: 1500ms\nhandoff: { streak: 1, time: 2s }\nrestart-guard: off\n"
 	"rules:\n"
-	"  - { match: \"\\xe9t\\xe9/#*\", lease: 1h, wait: 0ms, max-hold: 24h, key: 'c:{%}' }\n"
+	"  - { match: \"\\xe9t\\xe9/#*\", lease: 1h, wait: 0ms, max-hold: 24h, metrics: yes, key: 'c:{%}' }\n"
 	"  - match: '*'\n"
 	"limits: { request-bytes: 1025b, output-bytes: 16k }\n"
 	"users:\n"

@@ -37,7 +37,7 @@ http_names(const struct http *http, const struct listener *listener)
 	if (listener_local(listener)) {
 		return true;
 	}
-	for (size_t i = 0; i < http->named; i++) {
+	for (size_t i = 0; i < http->name_count; i++) {
 		if (strcmp(http->names[i], listener_address(listener)) == 0) {
 			return true;
 		}
@@ -164,6 +164,7 @@ void
 http_tell(struct http *http, const struct note *note, const char *where)
 {
 	struct buffer event;
+	named_note(&http->named, note);
 	/* Most notes are for nobody here, and this is called for each hold that begins or ends. */
 	if (note_level(note) == LOG_DEBUG_LEVEL || http->listeners.count == 0) {
 		return;
@@ -218,6 +219,7 @@ http_free(struct http *http)
 	listeners_close(&http->listeners);
 	http_end_clients(http);
 	recent_done(&http->recent);
+	named_done(&http->named);
 	timeout_free(http->tick);
 	free(http);
 }
@@ -235,13 +237,19 @@ http_listen(
 	if (failed) {
 		return failed;
 	}
-	http->named = 0;
+	http->name_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (settings[i].names) {
-			socket_address_of(&settings[i].socket, http->names[http->named++]);
+			socket_address_of(&settings[i].socket, http->names[http->name_count++]);
 		}
 	}
 	return 0;
+}
+
+bool
+http_count_names(struct http *http, const struct named_rule *rules, size_t count)
+{
+	return named_set(&http->named, rules, count);
 }
 
 int

@@ -27,6 +27,7 @@ struct context;
 struct descriptors;
 struct event_base;
 struct http;
+struct named_rule;
 struct record;
 
 #define HTTP_LISTENERS_MAX 8
@@ -61,6 +62,9 @@ void http_free(struct http *http);
 /* Listens at these addresses and no others; see listeners_set(). */
 int http_listen(struct http *http, const struct http_settings *settings, size_t count, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
+/* Which names /metrics counts one by one; see named_set(). */
+bool http_count_names(struct http *http, const struct named_rule *rules, size_t count)
+	__attribute__((warn_unused_result));
 /* Begins to accept. -1: out of memory. */
 int http_start(struct http *http) __attribute__((warn_unused_result));
 /* Accepts no client any more; answers under way go on. */

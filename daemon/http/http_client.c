@@ -226,6 +226,7 @@ client_answer(struct client *c)
 		client_refuse(c, 503, "as many browsers follow the events as may\n");
 	} else {
 		c->page.recent = &c->http->recent;
+		c->page.named = &c->http->named;
 		const char *wrong = page_begin(&c->page, kind, c->http->context, request);
 		if (wrong) {
 			client_refuse(c, 400, wrong);

@@ -8,6 +8,7 @@
 #define HTTP_HTTP_INNER_H
 
 #include "daemon/http/http.h"
+#include "daemon/http/named.h"
 #include "daemon/http/pages.h"
 #include "daemon/http/recent.h"
 #include "daemon/http/request.h"
@@ -54,10 +55,11 @@ struct http {
 	struct clients clients;
 	struct clients ready;
 	struct recent recent;
+	struct named named;
 	size_t count;
 	size_t streams;
 	struct timeout *tick; /* while there are clients */
-	size_t named;         /* addresses whose clients may see names */
+	size_t name_count;    /* addresses whose clients may see names */
 	char names[HTTP_LISTENERS_MAX][SOCKET_ADDRESS_MAX];
 };
 

@@ -12,6 +12,7 @@
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/http/named.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
 
@@ -22,8 +23,9 @@
 #include <string.h>
 #include <time.h>
 
-#define METRICS_LINE_MAX  1024
-#define METRICS_LABEL_MAX 512
+/* A name with every byte escaped, its key and its quotes; and a line with it. */
+#define METRICS_LABEL_MAX 1056
+#define METRICS_LINE_MAX  1280
 
 struct metrics {
 	const struct context *context;
@@ -49,14 +51,15 @@ put(const struct metrics *m, const char *format, ...)
 
 /* key="value", with the value escaped. A value that does not fit is cut. */
 static void
-label_make(char out[METRICS_LABEL_MAX], const char *key, const char *value)
+label_make(char out[METRICS_LABEL_MAX], const char *key, struct slice value)
 {
 	size_t n = (size_t)snprintf(out, METRICS_LABEL_MAX, "%s=\"", key);
-	for (const char *p = value; *p != '\0' && n < METRICS_LABEL_MAX - 4; p++) {
-		if (*p == '\\' || *p == '"' || *p == '\n') {
+	for (size_t i = 0; i < value.n && n < METRICS_LABEL_MAX - 4; i++) {
+		char c = value.p[i];
+		if (c == '\\' || c == '"' || c == '\n') {
 			out[n++] = '\\';
 		}
-		out[n++] = *p == '\n' ? 'n' : *p;
+		out[n++] = c == '\n' ? 'n' : c;
 	}
 	out[n++] = '"';
 	out[n] = '\0';
@@ -209,7 +212,7 @@ write_histograms(const struct metrics *m)
 		}
 		label[0] = '\0';
 		if (info->label[0] != '\0') {
-			label_make(label, info->label, info->value);
+			label_make(label, info->label, slice_of(info->value));
 		}
 		put_histogram(m, name, label, stats_histogram(m->context->stats, i));
 	}
@@ -267,7 +270,7 @@ see_masters(struct metrics *m)
 	for (unsigned i = 0; i < m->count; i++) {
 		core_view_master(m->context->core, clock_ms(), i, &m->masters[i]);
 		masters_see_pool(m->context->masters, i, &m->pools[i]);
-		label_make(m->labels[i], "master", masters_where(m->context->masters, i));
+		label_make(m->labels[i], "master", slice_of(masters_where(m->context->masters, i)));
 	}
 }
 
@@ -345,6 +348,82 @@ write_masters(struct metrics *m)
 	write_replicas(m);
 }
 
+/* ---- names that are counted one by one ---- */
+
+/* How many hold the name now, or wait for it. */
+static int64_t
+name_has(const struct metrics *m, const struct named_entry *entry, bool waiters)
+{
+	struct resource_view view;
+	if (!core_view_resource(m->context->core, clock_ms(), (struct slice){entry->name, entry->n}, &view)) {
+		return 0;
+	}
+	return (int64_t)(waiters ? view.waiters : view.holds);
+}
+
+enum named_value {
+	NAMED_GRANTED,
+	NAMED_LOST,
+	NAMED_TIMED_OUT,
+	NAMED_WAITED,
+	NAMED_HELD,
+	NAMED_HOLDERS,
+	NAMED_WAITERS
+};
+
+static const struct {
+	const char *name;
+	const char *type;
+	const char *help;
+} named_families[] = {
+	[NAMED_GRANTED] = {"holdfast_name_grants", "counter", "grants of this name"},
+	[NAMED_LOST] = {"holdfast_name_losses", "counter",
+		"holds of this name that ended otherwise than by their holder"},
+	[NAMED_TIMED_OUT] = {"holdfast_name_timeouts", "counter",
+		"waits for this name that ended without a grant"},
+	[NAMED_WAITED] = {"holdfast_name_wait_seconds", "counter", "all waits for this name together"},
+	[NAMED_HELD] = {"holdfast_name_hold_seconds", "counter", "all holds of this name together"},
+	[NAMED_HOLDERS] = {"holdfast_name_holders", "gauge", "holds of this name now"},
+	[NAMED_WAITERS] = {"holdfast_name_waiters", "gauge", "waits for this name now"},
+};
+
+static void
+write_named_value(const struct metrics *m, enum named_value value, const struct named_entry *entry)
+{
+	const int64_t values[] = {[NAMED_GRANTED] = entry->granted,
+		[NAMED_LOST] = entry->lost,
+		[NAMED_TIMED_OUT] = entry->timed_out,
+		[NAMED_WAITED] = entry->waited_ms,
+		[NAMED_HELD] = entry->held_ms};
+	char label[METRICS_LABEL_MAX], text[64];
+	bool gauge = value == NAMED_HOLDERS || value == NAMED_WAITERS;
+	label_make(label, "name", (struct slice){entry->name, entry->n});
+	snprintf(text, sizeof text, "%s%s", named_families[value].name, gauge ? "" : "_total");
+	if (value == NAMED_WAITED || value == NAMED_HELD) {
+		put_seconds(m, text, label, values[value] * 1000);
+	} else {
+		put(m, "%s{%s} %" PRId64 "\n", text, label,
+			gauge ? name_has(m, entry, value == NAMED_WAITERS) : values[value]);
+	}
+}
+
+static void
+write_named(const struct metrics *m, const struct named *named)
+{
+	if (named->match_count == 0) {
+		return;
+	}
+	for (enum named_value v = NAMED_GRANTED; v <= NAMED_WAITERS; v++) {
+		begin(m, named_families[v].name, named_families[v].type, named_families[v].help);
+		for (size_t i = 0; i < named->count; i++) {
+			write_named_value(m, v, &named->entries[i]);
+		}
+	}
+	begin(m, "holdfast_names_uncounted", "counter",
+		"grants, ends and waits of names with metrics: yes for which there was no place");
+	put(m, "holdfast_names_uncounted_total %" PRId64 "\n", named->uncounted);
+}
+
 /* ---- the process ---- */
 
 static void
@@ -371,14 +450,14 @@ static void
 write_build(const struct metrics *m)
 {
 	char version[METRICS_LABEL_MAX];
-	label_make(version, "version", m->context->facts.version);
+	label_make(version, "version", slice_of(m->context->facts.version));
 	begin(m, m->openmetrics ? "holdfast_build" : "holdfast_build_info", m->openmetrics ? "info" : "gauge",
 		"the version of the daemon");
 	put(m, "holdfast_build_info{%s} 1\n", version);
 }
 
 void
-metrics_write(const struct context *context, struct buffer *out, bool openmetrics)
+metrics_write(const struct context *context, const struct named *named, struct buffer *out, bool openmetrics)
 {
 	struct metrics m = {.context = context, .out = out, .openmetrics = openmetrics};
 	write_build(&m);
@@ -387,6 +466,7 @@ metrics_write(const struct context *context, struct buffer *out, bool openmetric
 	write_commands(&m);
 	write_counts(&m);
 	write_masters(&m);
+	write_named(&m, named);
 	write_process(&m);
 	if (openmetrics) {
 		put(&m, "# EOF\n");

@@ -19,6 +19,7 @@
 struct context;
 struct glob;
 struct http_request;
+struct named;
 struct recent;
 
 /* A piece ends soon after this many bytes. */
@@ -44,6 +45,7 @@ struct page {
 	const struct page_kind *kind;
 	const struct context *context;
 	const struct recent *recent;
+	const struct named *named;
 	const char *type;   /* Content-Type of this one */
 	unsigned status;    /* set by the first piece: 200, or 503 */
 	bool openmetrics;   /* the client takes OpenMetrics */

@@ -29,7 +29,7 @@ static bool
 piece_metrics(struct page *page, struct buffer *out)
 {
 	page->type = page->openmetrics ? TYPE_OPENMETRICS : TYPE_PROMETHEUS;
-	metrics_write(page->context, out, page->openmetrics);
+	metrics_write(page->context, page->named, out, page->openmetrics);
 	return false;
 }
 

@@ -176,9 +176,45 @@ def test_metrics_and_info(place):
     expect(found["holdfast_master_links"], "1")
 
 
+def test_counted_names(place):
+    """a rule with metrics: yes lets names be counted one by one, at most 200 of them; no other name is in the metrics"""
+    rules = "rules: [ { match: 'job/secret*' }, { match: 'job/*', metrics: yes } ]\n"
+    daemon = served(place, master=place.redis(), config=rules).admitted()
+    one, two = daemon.client(), daemon.client()
+    for name in ("job/1", "job/secret", "other"):
+        expect(one("LOCK", name) > 0, True)
+    expect(two("LOCK", "job/1", "WAIT", 30), None)
+    expect(one("UNLOCK", "job/1"), 0)
+    one.send("LOCK", "job/1")
+    expect(isinstance(one.reply(), int), True)
+    two.send("LOCK", "job/1")
+    daemon.queued("job/1")
+    found = samples(body(place, "/metrics")[1])
+    named = {key: value for key, value in found.items() if "name=" in key}
+    expect({re.search('name="([^"]*)"', key).group(1) for key in named}, {"job/1"})
+    expect({re.sub(r"holdfast_name_|\{.*", "", key): value for key, value in named.items() if "seconds" not in key},
+           {"grants_total": "2", "losses_total": "0", "timeouts_total": "1", "holders": "1", "waiters": "1"})
+    expect(float(named['holdfast_name_wait_seconds_total{name="job/1"}']) >= 0.03, True)
+    expect("secret" in body(place, "/metrics")[1], False)
+    for at in range(210):
+        expect(one("LOCK", "job/n%d" % at) > 0, True)
+    found = samples(body(place, "/metrics")[1])
+    expect(len([key for key in found if key.startswith("holdfast_name_grants_total")]), 200)
+    expect(found["holdfast_names_uncounted_total"], "11")
+    # A reload forgets names that are not to be counted any more, and there is room for others.
+    daemon.configure("http: [ { unix: %s } ]\nrules: [ { match: 'job/1', metrics: yes }, { match: x, metrics: yes } ]\n"
+                     % path_of(place))
+    daemon.client()("RELOAD")
+    expect(one("LOCK", "x") > 0, True)
+    found = samples(body(place, "/metrics")[1])
+    expect({key: value for key, value in found.items() if key.startswith("holdfast_name_grants")},
+           {'holdfast_name_grants_total{name="job/1"}': "2", 'holdfast_name_grants_total{name="x"}': "1"})
+
+
 def test_formats(place):
     """Prometheus gets OpenMetrics, and what does not ask for it gets the older text format with the same samples"""
-    served(place, master=place.redis()).admitted()
+    daemon = served(place, master=place.redis(), config="rules: [ { match: '*', metrics: yes } ]\n").admitted()
+    daemon.client()("LOCK", 'a"b\\')
     answer, old = body(place, "/metrics")
     expect(answer.getheader("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
     answer, new = body(place, "/metrics", {"Accept": OPENMETRICS + ";version=1.0.0,text/plain;q=0.5"})
