@@ -160,10 +160,43 @@ START_TEST(a_hold_is_entered_so_many_times_and_not_more)
 }
 END_TEST
 
+/* What the last step noted of this type; -2: no such note. */
+static int64_t
+noted_span(const struct story *w, enum note_type type)
+{
+	for (size_t i = 0; i < w->actions.n; i++)
+		if (w->actions.list[i].type == ACTION_NOTE && w->actions.list[i].u.note.type == type)
+			return w->actions.list[i].u.note.span_ms;
+	return -2;
+}
+
+START_TEST(each_hold_says_once_how_long_it_was_waited_for_and_held)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_int_eq(noted_span(&w, NOTE_GRANTED), 0);
+	lock(&w, 2, "a");
+	after(&w, 40);
+	unlock(&w, 1, "a");
+	ck_assert_int_eq(noted_span(&w, NOTE_RELEASED), 40);
+	ck_assert_int_eq(noted_span(&w, NOTE_GRANTED), 40);
+	after(&w, 30);
+	/* A hold that is broken is withheld from then on: the later note tells. */
+	run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 501});
+	ck_assert_int_eq(noted_span(&w, NOTE_LOST), -1);
+	ck_assert_int_eq(noted_span(&w, NOTE_WITHHELD), 30);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("holds", NULL, NULL, each_of_many_is_found_by_its_name_and_tag,
 		whatever_comes_and_goes_the_others_are_found, a_session_with_many_ends_as_any_other,
-		a_hold_is_entered_so_many_times_and_not_more);
+		a_hold_is_entered_so_many_times_and_not_more,
+		each_hold_says_once_how_long_it_was_waited_for_and_held);
 }

@@ -16,6 +16,7 @@ text_becomes(struct slice text, const char *json, const char *back)
 
 	buffer_init(&out, 4096);
 	json_put_text(&out, text);
+	ck_assert_ptr_nonnull(buffer_bytes(&out));
 	ck_assert_msg(slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(json)),
 		"%.*s, not %s", (int)buffer_length(&out), buffer_bytes(&out), json);
 	read = json_loadb(buffer_bytes(&out), buffer_length(&out), JSON_DECODE_ANY, NULL);
@@ -57,6 +58,7 @@ answer_becomes(const char *resp, const char *json)
 		answer_parse(&parser, resp, strlen(resp), &limits, &answer, &fault), (ssize_t)strlen(resp));
 	buffer_init(&out, 4096);
 	json_put_answer(&out, answer, INT64_C(86400000000));
+	ck_assert_ptr_nonnull(buffer_bytes(&out));
 	ck_assert_msg(slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(json)),
 		"%.*s, not %s", (int)buffer_length(&out), buffer_bytes(&out), json);
 	buffer_done(&out);
