@@ -209,13 +209,16 @@ static bool
 store_all(const struct handover *h, const struct notify *notify, int memfd)
 {
 	int *fds = calloc(h->given.count + 1, sizeof(*fds));
+	size_t count = 0;
 	bool stored;
 
 	if (!fds)
 		return false;
-	for (size_t i = 0; i < h->given.count; i++)
-		fds[i] = h->given.list[i].fd;
-	stored = notify_store(notify, fds, h->given.count, NAME_OTHER, STORE_MS) &&
+	for (size_t i = 0; i < h->given.count; i++) {
+		if (!h->given.list[i].kept)
+			fds[count++] = h->given.list[i].fd;
+	}
+	stored = notify_store(notify, fds, count, NAME_OTHER, STORE_MS) &&
 		 notify_store(notify, &memfd, 1, NAME_STATE, STORE_MS) && notify_barrier(notify, STORE_MS);
 	free(fds);
 	return stored;

@@ -5,13 +5,14 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define ROOM_MIN 64
 
 /* The numbers of files are unique on their device only. */
-static uint64_t
+uint64_t
 descriptor_identity(int fd)
 {
 	struct stat seen;
@@ -41,8 +42,18 @@ descriptors_add(struct descriptors *set, int fd)
 		set->list = wider;
 		set->room = room;
 	}
-	set->list[set->count++] = (struct descriptor){identity, fd};
+	set->list[set->count++] = (struct descriptor){.identity = identity, .fd = fd};
 	set->sorted = false;
+	return identity;
+}
+
+uint64_t
+descriptors_add_kept(struct descriptors *set, int fd)
+{
+	uint64_t identity = descriptors_add(set, fd);
+
+	if (identity != 0)
+		set->list[set->count - 1].kept = true;
 	return identity;
 }
 
@@ -106,10 +117,22 @@ descriptors_done(struct descriptors *set)
 }
 
 void
+descriptor_end(int fd)
+{
+	int listens = 0;
+	socklen_t n = sizeof(listens);
+
+	/* A socket that listens may be the service manager's, and goes on. */
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) == 0 && !listens)
+		(void)shutdown(fd, SHUT_RDWR);
+	close(fd);
+}
+
+void
 descriptors_close(struct descriptors *set)
 {
 	for (size_t i = 0; i < set->count; i++)
 		if (set->list[i].fd >= 0)
-			close(set->list[i].fd);
+			descriptor_end(set->list[i].fd);
 	descriptors_done(set);
 }

@@ -14,6 +14,7 @@
 struct descriptor {
 	uint64_t identity; /* of what fd refers to, while any process has it open; never 0 */
 	int fd;            /* -1: taken */
+	bool kept;         /* the service manager has it already, under a name of its own (fdstore.h) */
 };
 
 /* All zero at first. */
@@ -27,6 +28,10 @@ struct descriptors {
 
 /* Adds fd, which stays the caller's. Returns its identity; 0: it is negative or not open, and left out. */
 uint64_t descriptors_add(struct descriptors *set, int fd);
+/* The same, for one that the service manager keeps already. */
+uint64_t descriptors_add_kept(struct descriptors *set, int fd);
+/* 0: it is negative or not open. */
+uint64_t descriptor_identity(int fd);
 
 /* The descriptor of this identity; the caller owns it from now on, and it is not found again. -1: there is
  * none, or more than one, so that it is not clear which is meant. */
@@ -37,7 +42,10 @@ bool descriptors_pass_on(const struct descriptors *set, bool pass_on);
 
 /* Frees the list and closes nothing. */
 void descriptors_done(struct descriptors *set);
-/* Closes those that were not taken, then frees the list. */
+/* Closes a descriptor that no part of the daemon wants. If it is a connection, its client learns that at
+ * once, also if another process has it open. */
+void descriptor_end(int fd);
+/* Ends those that were not taken, then frees the list. */
 void descriptors_close(struct descriptors *set);
 
 #endif
