@@ -136,6 +136,9 @@ apply_action(struct apply *p, const struct action *action)
 	case ACTION_LISTEN:
 		masters_listen(p->masters, action->u.listen.name, action->u.listen.on);
 		break;
+	case ACTION_KEEP:
+		p->keep(p->keep_arg, action->conn);
+		break;
 	case ACTION_WATCH:
 		p->watch_wanted = true;
 		break;

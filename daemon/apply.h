@@ -31,9 +31,11 @@ struct apply {
 	struct log *log;
 	struct stats *stats;
 	struct http *http;
-	struct note_gates gates; /* all zero at first */
-	size_t calls_out;        /* calls without a vote yet; the driver counts the votes */
-	bool watch_wanted;       /* an ACTION_WATCH came; the driver clears it */
+	struct note_gates gates;               /* all zero at first */
+	size_t calls_out;                      /* calls without a vote yet; the driver counts the votes */
+	bool watch_wanted;                     /* an ACTION_WATCH came; the driver clears it */
+	void (*keep)(void *arg, conn_id conn); /* ACTION_KEEP */
+	void *keep_arg;
 };
 
 /* Carries out the actions in order and empties the list. */

@@ -65,6 +65,9 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
 	driver_draw(d, core_drew(d->core));
+	if (buffer_length(&d->ledger.entries) > 0) {
+		driver_touch_told(d);
+	}
 	driver_write_ledger(d);
 	apply_actions(&d->apply, &d->actions);
 	if (core_ended(d->core) && !d->failed) {
@@ -150,6 +153,7 @@ driver_on_request(void *arg, struct connection *c, const struct request *request
 {
 	struct driver *d = arg;
 	dispatch_request(&d->context, c, request);
+	driver_served(d, c);
 }
 
 static void
@@ -185,6 +189,7 @@ static const struct connections_hooks driver_connections_hooks = {
 	.expect = driver_on_expected,
 	.finished = driver_on_finished,
 	.closed = driver_on_closed,
+	.rests = driver_rests,
 };
 
 /* ---- the loop ---- */
@@ -354,6 +359,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	driver_wake_by(&wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
+	driver_wake_by(&wake_at, driver_kept_turn(d, now_ms));
 	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : driver_ledger_wake_at(d, now_ms));
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
@@ -419,6 +425,8 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	actions_init(&d->actions);
 	memory_init(&d->memory, log);
 	buffer_init(&d->ledger.entries, SIZE_MAX / 4);
+	buffer_init(&d->returning, SIZE_MAX / 4);
+	fdstore_init(&d->fdstore, notify);
 	/* Twice as often as the service manager requires. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
 	d->http = d->loop ? http_new(loop_base(d->loop), &d->context) : NULL;
@@ -442,11 +450,14 @@ driver_free(struct driver *d)
 	listeners_close(&d->listeners);
 	http_free(d->http);
 	connections_free(d->connections);
+	d->connections = NULL;
 	processes_free(d->processes);
 	masters_free(d->masters);
 	core_free(d->core);
 	driver_leave_ledger(d);
 	buffer_done(&d->ledger.entries);
+	buffer_done(&d->returning);
+	fdstore_done(&d->fdstore);
 	events_free(d->context.events);
 	access_free(d->context.access);
 	catalog_done(&d->context.catalog);
@@ -505,6 +516,7 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 	if (!d->context.access || !d->context.events || !d->connections || !d->processes) {
 		return false;
 	}
+	connections_keep_in(d->connections, &d->fdstore);
 	admission_init(&d->admission, d->connections, d->stats, d->log, driver_open, d);
 	return true;
 }
@@ -556,6 +568,8 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.log = d->log,
 		.stats = d->stats,
 		.http = d->http,
+		.keep = driver_keep,
+		.keep_arg = d,
 	};
 	if (recovers && !driver_watch_again(d)) {
 		return -1;

@@ -33,6 +33,7 @@ struct http_settings;
 struct log;
 struct named_rule;
 struct notify;
+struct notify_fd;
 struct record;
 struct stats;
 
@@ -119,6 +120,13 @@ bool driver_take_over(struct driver *driver, const struct driver_settings *setti
  * then it stays as it is. Call it before driver_adopt() and driver_listen().
  */
 void driver_take_ledger(struct driver *driver, const char *path);
+
+/* Takes the descriptors of connections out of those that the service manager has passed. Call it first. */
+void driver_take_descriptors(struct driver *driver, struct notify_fd *fds, size_t *count);
+
+/* After driver_start() and driver_set_users(): connections that a crash has left go on. What else the service
+ * manager has kept of them ends. */
+void driver_return(struct driver *driver);
 
 /* Connects to the masters, and accepts clients at the open sockets. -1: out of memory. */
 int driver_start(struct driver *driver, const struct driver_settings *settings)

@@ -150,6 +150,7 @@ static void
 driver_on_reset(void *arg, struct connection *c)
 {
 	conn_id before = connection_identity(c)->id;
+	connection_unkeep(c); /* its session ends */
 	if (connection_renumber(c) != 0) {
 		connection_close(c, END_CLEAN, "out of memory");
 		return;

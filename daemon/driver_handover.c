@@ -34,7 +34,8 @@
 /* Calls that follow from each other before the answer to a request that waits for nothing: an MLOCK with WAIT
  * 0 asks for one name after the other. */
 #define DRIVER_REST_ROUNDS 8
-#define DRIVER_LAST_MS     50 /* for the core to come to rest once all links are down */
+#define DRIVER_FORGET_MS   100 /* for the service manager to listen, which forgets what has ended */
+#define DRIVER_LAST_MS     50  /* for the core to come to rest once all links are down */
 
 /* ---- fields ---- */
 
@@ -208,6 +209,7 @@ driver_pass_on(struct driver *d)
 	driver_hear_signals(d);
 	const char *why = d->rests ? driver_come_to_rest(d) : NULL;
 	if (d->rests && !why) {
+		fdstore_flush(&d->fdstore, DRIVER_FORGET_MS);
 		if (!driver_save(d, &h)) {
 			snprintf(text, sizeof text, "%s", h.record.failed ? h.record.why : "out of memory");
 		} else if (!d->to_manager) {
@@ -397,6 +399,7 @@ driver_forget(struct driver *d)
 	listeners_close(&d->listeners);
 	http_drain(d->http);
 	connections_free(d->connections);
+	d->connections = NULL;
 	processes_free(d->processes);
 	core_free(d->core);
 	driver_leave_ledger(d);
@@ -404,7 +407,6 @@ driver_forget(struct driver *d)
 	access_free(d->context.access);
 	admission_done(&d->admission);
 	stats_init(d->stats);
-	d->connections = NULL;
 	d->processes = NULL;
 	d->core = NULL;
 	d->context = (struct context){0};

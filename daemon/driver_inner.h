@@ -5,6 +5,7 @@
 #define DAEMON_DRIVER_INNER_H
 
 #include "daemon/apply.h"
+#include "daemon/base/fdstore.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/random.h"
 #include "daemon/driver.h"
@@ -26,6 +27,7 @@ struct ledger_keeper {
 	uint64_t cursor;          /* of the scan for next */
 	int64_t again_ms;         /* the next one is not begun before */
 	bool told;                /* the log has said what is wrong since the latest one was whole */
+	bool recovered;           /* this daemon goes on from one */
 };
 
 struct driver {
@@ -48,6 +50,10 @@ struct driver {
 	struct service service;
 	struct memory memory;
 	struct ledger_keeper ledger;
+	struct fdstore fdstore;  /* of the sockets of connections */
+	int64_t kept_again_ms;   /* the service manager did not listen: it is told the rest then */
+	int64_t kept_pause_ms;   /* after so long; 0: it listens */
+	struct buffer returning; /* records of those that a crash has left, until driver_return() */
 	int64_t memory_looked_ms;
 	int64_t memory_wake_ms; /* it must be looked at again then */
 	int (*reload)(void *arg, char *text, size_t room);
@@ -118,6 +124,29 @@ void driver_save_ledger(struct driver *driver, struct record *r, struct descript
 void driver_load_ledger(struct driver *driver, struct record *r, struct descriptors *given);
 /* Leaves it for the next process. */
 void driver_leave_ledger(struct driver *driver);
+
+/*
+ * driver_kept.c: connections that outlive a crash.
+ */
+
+/* ACTION_KEEP; arg is the driver. */
+void driver_keep(void *arg, conn_id id);
+/* See connections_hooks. */
+bool driver_rests(void *arg, conn_id id);
+/* A request of the connection has been served: it may have changed who its client is. */
+void driver_served(struct driver *driver, struct connection *c);
+/* Before the entries of a step are written: its actions are about to tell clients something. */
+void driver_touch_told(struct driver *driver);
+/* A new ledger is begun: appends the entries of all that are kept. */
+void driver_enter_kept(struct driver *driver);
+/* A ledger is kept again: gives the service manager those that may outlive a crash from now on. */
+void driver_keep_all(struct driver *driver);
+/* The marks are in this ledger from now on; NULL: there is none. */
+void driver_mark_in(struct driver *driver, const struct ledger_file *file);
+/* Once in a turn. Returns when it has to be called again at the latest. */
+int64_t driver_kept_turn(struct driver *driver, int64_t now_ms);
+/* Notes which connections the ledger of the process before leaves to this one. */
+void driver_find_kept(struct driver *driver);
 
 /* Steps the core with the timers that are due, then with this event, and carries out the actions. */
 void driver_event(struct driver *driver, const struct event *event);

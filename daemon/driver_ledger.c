@@ -42,6 +42,7 @@ void
 driver_leave_ledger(struct driver *d)
 {
 	struct ledger_keeper *k = &d->ledger;
+	driver_mark_in(d, NULL);
 	keeper_drop_next(k);
 	ledger_file_close(k->file);
 	ledger_file_close(k->past);
@@ -56,6 +57,7 @@ ledger_remove(struct driver *d)
 	if (d->core) {
 		core_keep_ledger(d->core, NULL);
 	}
+	driver_mark_in(d, NULL);
 	keeper_drop_next(k);
 	ledger_file_remove(k->file);
 	ledger_file_close(k->past); /* its room is wanted, if there is too little */
@@ -178,6 +180,7 @@ next_begin(struct driver *d)
 	}
 	core_keep_ledger(d->core, &k->entries);
 	core_ledger_begin(d->core, &k->entries);
+	driver_enter_kept(d);
 	(void)next_take(d);
 }
 
@@ -187,11 +190,14 @@ next_publish(struct driver *d)
 {
 	struct ledger_keeper *k = &d->ledger;
 	char why[LEDGER_WHY_MAX];
+	bool first = !k->ours;
+	driver_mark_in(d, k->next);
 	if (!ledger_file_publish(k->next, k->file, why)) {
+		driver_mark_in(d, first ? NULL : k->file);
 		ledger_stays(d, why);
 		return;
 	}
-	if (!k->ours) {
+	if (first) {
 		LOG_EVENT(d->log, LOG_INFO_LEVEL, "ledger.begun", log_text("file", k->path));
 	}
 	ledger_file_close(k->past);
@@ -205,6 +211,9 @@ next_publish(struct driver *d)
 	d->stats->ledger_kept = 1;
 	d->stats->ledger_begun++;
 	d->stats->ledger_bytes = (int64_t)ledger_file_bytes(k->file);
+	if (first) {
+		driver_keep_all(d);
+	}
 }
 
 /* Writes it until it is whole, or the time is over. */
@@ -271,6 +280,7 @@ driver_keep_ledger(struct driver *d)
 	struct ledger_file *elsewhere = NULL;
 	if (k->file && (!k->path || strcmp(ledger_file_path(k->file), k->path) != 0)) {
 		elsewhere = k->file;
+		driver_mark_in(d, NULL);
 		k->file = NULL;
 		k->ours = false;
 		d->stats->ledger_kept = d->stats->ledger_bytes = 0;
@@ -353,7 +363,9 @@ driver_recover(struct driver *d, const struct driver_settings *settings)
 	d->core = core_recover(&core, driver_now(d), ledger_file_entries(d->ledger.file), why);
 	driver_draw(d, 2);
 	if (d->core) {
+		d->ledger.recovered = true;
 		driver_recovered(d, begun_ms);
+		driver_find_kept(d);
 	} else {
 		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "ledger.refused", log_text("file", d->ledger.path),
 			log_text("why", why[0] != '\0' ? why : "out of memory"),
@@ -402,6 +414,7 @@ driver_load_ledger(struct driver *d, struct record *r, struct descriptors *given
 	}
 	if (d->ledger.file) {
 		d->ledger.ours = true;
+		driver_mark_in(d, d->ledger.file);
 		d->stats->ledger_kept = 1;
 		d->stats->ledger_bytes = (int64_t)ledger_file_bytes(d->ledger.file);
 	} else {

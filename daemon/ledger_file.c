@@ -47,12 +47,14 @@ struct header {
 	uint64_t begun;             /* bytes of entries when it was published */
 	_Atomic uint64_t committed; /* bytes of entries that count */
 	_Atomic uint32_t voided;
+	unsigned char marks[LEDGER_MARK_BYTES];
 };
 
 _Static_assert(sizeof(struct header) <= PAGE, "the header is a page");
 
 struct ledger_file {
 	struct header *header; /* the whole file is mapped here */
+	struct header *first;  /* and its first page here, which is never moved */
 	size_t room;           /* bytes that are mapped and allocated, the header included */
 	size_t bytes;          /* of entries */
 	int fd;
@@ -154,16 +156,21 @@ static struct ledger_file *
 file_map(const char *path, int fd, size_t size, char why[LEDGER_WHY_MAX])
 {
 	struct ledger_file *f = calloc(1, sizeof(*f));
-	void *map = MAP_FAILED;
+	void *map = MAP_FAILED, *first = MAP_FAILED;
 
 	if (f != NULL)
 		map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (map == MAP_FAILED) {
+	if (map != MAP_FAILED)
+		first = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (first == MAP_FAILED) {
 		explain(why, "it cannot be mapped: %s", strerror(errno));
+		if (map != MAP_FAILED)
+			munmap(map, size);
 		free(f);
 		return NULL;
 	}
 	f->header = map;
+	f->first = first;
 	f->room = size;
 	f->bytes = (size_t)atomic_load_explicit(&f->header->committed, memory_order_relaxed);
 	f->fd = fd;
@@ -459,6 +466,7 @@ ledger_file_again(struct ledger_file *f)
 	if (f->nameless || f->published || !file_is_at(f->fd, at))
 		return false;
 	f->bytes = 0;
+	memset(f->first->marks, 0, sizeof(f->first->marks));
 	atomic_store_explicit(&f->header->committed, 0, memory_order_release);
 	return true;
 }
@@ -474,6 +482,7 @@ ledger_file_close(struct ledger_file *f)
 	if (!f->published && file_is_at(f->fd, at))
 		(void)unlink(at);
 	munmap(f->header, f->room);
+	munmap(f->first, PAGE);
 	close(f->fd);
 	free(f);
 }
@@ -507,6 +516,12 @@ size_t
 ledger_file_begun(const struct ledger_file *f)
 {
 	return (size_t)f->header->begun;
+}
+
+unsigned char *
+ledger_file_marks(const struct ledger_file *f)
+{
+	return f->first->marks;
 }
 
 const char *

@@ -24,6 +24,9 @@
 
 struct ledger_file;
 
+/* Bytes in the header that the file keeps for whoever writes it, all zero at first. */
+#define LEDGER_MARK_BYTES 2048
+
 /* Why there is no ledger, for people: one clause. */
 #define LEDGER_WHY_MAX 256
 
@@ -82,6 +85,8 @@ struct slice ledger_file_entries(const struct ledger_file *file);
 /* Bytes of entries, and how many it had when it was published. */
 size_t ledger_file_bytes(const struct ledger_file *file);
 size_t ledger_file_begun(const struct ledger_file *file);
+/* LEDGER_MARK_BYTES, which stay at this address until the file is closed. */
+unsigned char *ledger_file_marks(const struct ledger_file *file);
 const char *ledger_file_path(const struct ledger_file *file);
 /* To pass it on. */
 int ledger_file_descriptor(const struct ledger_file *file);

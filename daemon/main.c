@@ -206,6 +206,7 @@ driver_begin(struct main *m)
 		return EX_SOFTWARE;
 	}
 	m->started = true;
+	driver_return(m->driver);
 	handed_done(&m->handed);
 	return EX_OK;
 }
@@ -315,6 +316,7 @@ main_begin(struct main *m)
 	}
 	struct notify_fd *fds;
 	size_t n = notify_take_fds(&fds);
+	driver_take_descriptors(m->driver, fds, &n);
 	hand_over_take(m, fds, &n);
 	bool ledger = strcmp(m->boot->ledger, CONF_LEDGER_OFF) != 0;
 	driver_take_ledger(m->driver, ledger ? m->boot->ledger : NULL);

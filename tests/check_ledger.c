@@ -43,9 +43,7 @@ secret_of(void)
 {
 	struct secret secret;
 
-	ck_assert_uint_gt(w.actions.n, 0);
-	ck_assert_int_eq(w.actions.list[0].u.reply.type, REPLY_TEXT);
-	(void)snprintf(secret.text, sizeof(secret.text), "%.48s", w.actions.list[0].u.reply.text);
+	(void)snprintf(secret.text, sizeof(secret.text), "%.48s", story_text(&w));
 	return secret;
 }
 
@@ -98,6 +96,52 @@ holds(conn_id conn, const char *name, uint64_t attempt, int64_t token)
 	lock(&w, conn, name);
 	(void)snprintf(expected, sizeof(expected), "c%llu :%lld", (unsigned long long)conn, (long long)token);
 	ck_assert_str_eq(granted(&w, name, attempt, token), expected);
+}
+
+/* ---- connections that outlive the crash ---- */
+
+/* What the latest step has said of the connections that a next process could have: "1 2" */
+static const char *
+kept(void)
+{
+	static char text[64];
+	size_t n = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < w.actions.n; i++) {
+		if (w.actions.list[i].type == ACTION_KEEP)
+			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%llu", n > 0 ? " " : "",
+				(unsigned long long)w.actions.list[i].conn);
+	}
+	return text;
+}
+
+/* What is to be known of a connection: the number of its session, and whether it gets pushes; "": it ends
+ * with its process. */
+static const char *
+keep_of(conn_id conn)
+{
+	static char text[64];
+	struct keep_view keep;
+
+	text[0] = '\0';
+	if (core_view_keep(w.core, conn, &keep))
+		(void)snprintf(text, sizeof(text), "%llu%s", (unsigned long long)keep.session,
+			keep.pushed ? " pushed" : "");
+	return text;
+}
+
+static const char *
+returned(conn_id conn, session_id session, bool pushed)
+{
+	return step(&w,
+		&(struct event){.type = EVENT_RETURN, .conn = conn, .session = session, .pushed = pushed});
+}
+
+static const char *
+onloss(conn_id conn, enum onloss what)
+{
+	return run(&w, conn, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = what});
 }
 
 /* ---- the crash ---- */
@@ -847,6 +891,120 @@ ck_refused(struct slice bytes, const char *daemon_id, const char *because)
 	ck_assert_msg(strstr(why, because) != NULL, "%s", why);
 }
 
+START_TEST(connections_of_durable_sessions_can_outlive_a_crash)
+{
+	struct secret secret;
+
+	ck_assert_str_eq(kept(), "");
+	ck_assert_str_eq(keep_of(1), "");
+	secret = grace(1, 60000);
+	ck_assert_str_eq(kept(), "1");
+	ck_assert_str_eq(keep_of(1), "1");
+	/* One that leaves a session which is durable for another one, which is. */
+	run(&w, 2, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)});
+	ck_assert_str_eq(kept(), "2");
+	ck_assert_str_eq(keep_of(2), "1");
+	ck_assert_str_eq(onloss(1, ONLOSS_PUSH), "c1 +OK");
+	ck_assert_str_eq(keep_of(1), "1 pushed");
+	ck_assert_str_eq(onloss(2, ONLOSS_PUSH), "c2 +OK");
+	ck_assert_str_eq(kept(), "2 1");
+	ck_assert_str_eq(keep_of(1), "1");
+	ck_assert_str_eq(keep_of(2), "1 pushed");
+	/* Nothing changes for those whose session is as it was. */
+	grace(1, 30000);
+	ck_assert_str_eq(kept(), "");
+	grace(2, 0);
+	ck_assert_str_eq(kept(), "1 2");
+	ck_assert_str_eq(keep_of(1), "");
+	ck_assert_str_eq(keep_of(2), "");
+}
+END_TEST
+
+START_TEST(a_connection_waits_while_a_request_of_it_does)
+{
+	holds(1, "a", 1, 500);
+	ck_assert(!core_conn_waits(w.core, 1));
+	ck_assert(!core_conn_waits(w.core, 2));
+	lock(&w, 2, "a");
+	ck_assert(core_conn_waits(w.core, 2));
+	ck_assert(!core_conn_waits(w.core, 1));
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	ck_assert(!core_conn_waits(w.core, 2));
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("x")}),
+		"c1 +QUEUED");
+	ck_assert(core_conn_waits(w.core, 1));
+	ck_assert(!core_conn_waits(w.core, 2));
+}
+END_TEST
+
+START_TEST(a_connection_that_returns_speaks_for_its_session)
+{
+	grace(1, 2000);
+	holds(1, "a", 1, 500);
+	crashed();
+	ck_assert_str_eq(returned(1, 1, false), "");
+	ck_assert_str_eq(kept(), "1");
+	ck_assert_str_eq(keep_of(1), "1");
+	masters_back();
+	adopted("a", 1, 2000);
+	/* Its grace does not run. */
+	pass(4000);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	core_check(w.core, w.now.ms);
+}
+END_TEST
+
+START_TEST(a_connection_that_returns_to_no_session_is_closed)
+{
+	grace(1, 60000);
+	crashed();
+	ck_assert_str_eq(returned(2, 2, false), "c2 close");
+	ck_assert_str_eq(returned(3, 77, false), "c3 close");
+	/* Its end is no news. */
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	core_check(w.core, w.now.ms);
+}
+END_TEST
+
+/* Two sessions have lost what they held while the daemon was away; ONLOSS as given. */
+static void
+lost_meanwhile(enum onloss how)
+{
+	grace(1, 60000);
+	onloss(1, how);
+	holds(1, "a", 1, 500);
+	w.now.ms += LEASE_MS;
+	crashed();
+}
+
+START_TEST(a_loss_during_the_crash_closes_a_connection_that_returns)
+{
+	lost_meanwhile(ONLOSS_CLOSE);
+	ck_assert_str_eq(returned(1, 1, false), "c1 close");
+}
+END_TEST
+
+START_TEST(a_loss_during_the_crash_is_pushed_to_a_connection_that_returns)
+{
+	lost_meanwhile(ONLOSS_PUSH);
+	ck_assert_str_eq(returned(1, 1, true), "c1 push lost a");
+	/* It is told once, and the next one is pushed again. */
+	crashed_to(THIRD);
+	ck_assert_str_eq(returned(1, 1, true), "");
+	ck_assert_str_eq(keep_of(1), "1 pushed");
+}
+END_TEST
+
+START_TEST(a_loss_during_the_crash_is_told_with_the_next_use)
+{
+	lost_meanwhile(ONLOSS_NEXT);
+	ck_assert_str_eq(returned(1, 1, false), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+}
+END_TEST
+
 START_TEST(a_ledger_of_another_is_refused)
 {
 	grace(1, GRACE_MS);
@@ -892,5 +1050,12 @@ main(void)
 		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,
 		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,
 		a_process_that_asked_no_master_is_no_former_owner, users_are_counted_on,
-		numbers_of_sessions_go_on, a_ledger_of_another_is_refused, a_key_that_has_changed_is_refused);
+		numbers_of_sessions_go_on, connections_of_durable_sessions_can_outlive_a_crash,
+		a_connection_waits_while_a_request_of_it_does,
+		a_connection_that_returns_speaks_for_its_session,
+		a_connection_that_returns_to_no_session_is_closed,
+		a_loss_during_the_crash_closes_a_connection_that_returns,
+		a_loss_during_the_crash_is_pushed_to_a_connection_that_returns,
+		a_loss_during_the_crash_is_told_with_the_next_use, a_ledger_of_another_is_refused,
+		a_key_that_has_changed_is_refused);
 }

@@ -569,6 +569,35 @@ START_TEST(a_ledger_that_is_written_again_begins_with_nothing)
 }
 END_TEST
 
+START_TEST(marks_are_at_one_address_and_for_the_next_process)
+{
+	static const char zeros[LEDGER_MARK_BYTES];
+	char line[5000];
+	struct ledger_file *f = published("first"), *second;
+	unsigned char *marks = ledger_file_marks(f);
+	memset(line, 'x', sizeof line);
+	ck_assert_mem_eq(marks, zeros, sizeof zeros);
+	/* It grows, and is mapped elsewhere. */
+	for (int i = 0; i < 200; i++) {
+		ck_assert(ledger_file_append(f, line, sizeof line));
+	}
+	ck_assert_ptr_eq(ledger_file_marks(f), marks);
+	marks[0] = 1;
+	marks[LEDGER_MARK_BYTES - 1] = 2;
+	ledger_file_close(f);
+	ck_assert_int_eq(ledger_file_take(path, &f, why), LEDGER_TAKEN);
+	marks = ledger_file_marks(f);
+	ck_assert_uint_eq(marks[0], 1);
+	ck_assert_uint_eq(marks[LEDGER_MARK_BYTES - 1], 2);
+	second = begun("second");
+	ck_assert(ledger_file_publish(second, f, why));
+	ck_assert(ledger_file_again(f));
+	ck_assert_mem_eq(ledger_file_marks(f), zeros, sizeof zeros);
+	ledger_file_close(f);
+	ledger_file_remove(second);
+}
+END_TEST
+
 /* Two files take turns. */
 START_TEST(a_ledger_that_was_replaced_is_written_again)
 {
@@ -638,6 +667,7 @@ main(void)
 		what_is_no_ledger_is_left_alone, nothing_is_left_behind, what_was_removed_is_void,
 		a_ledger_goes_on_after_a_hand_over, a_file_at_its_limit_is_told, a_full_file_system_is_told,
 		a_ledger_that_is_not_whole_cannot_be_used, a_ledger_that_is_written_again_begins_with_nothing,
-		a_ledger_that_was_replaced_gives_its_memory_back, a_ledger_that_was_replaced_is_written_again,
-		the_directory_is_made);
+		a_ledger_that_was_replaced_gives_its_memory_back,
+		marks_are_at_one_address_and_for_the_next_process,
+		a_ledger_that_was_replaced_is_written_again, the_directory_is_made);
 }

@@ -104,10 +104,12 @@ keep_calls(void)
 static void
 keep_secret(void)
 {
-	const struct action *a = w.actions.n > 0 ? &w.actions.list[0] : NULL;
+	for (size_t i = 0; i < w.actions.n; i++) {
+		const struct action *a = &w.actions.list[i];
 
-	if (a != NULL && a->type == ACTION_REPLY && a->u.reply.type == REPLY_TEXT)
-		(void)snprintf(h.secrets[h.secret_n++ % SECRETS], 64, "%.48s", a->u.reply.text);
+		if (a->type == ACTION_REPLY && a->u.reply.type == REPLY_TEXT)
+			(void)snprintf(h.secrets[h.secret_n++ % SECRETS], 64, "%.48s", a->u.reply.text);
+	}
 }
 
 static void

@@ -17,6 +17,7 @@ enum action_type {
 	ACTION_REPLY,  /* conn, reply: the one answer to its oldest unanswered core command */
 	ACTION_PUSH,   /* conn, push: out of band, RESP3 connections only */
 	ACTION_CLOSE,  /* conn: flush and close it; EVENT_CLOSE follows as usual */
+	ACTION_KEEP,   /* conn: what core_view_keep() says of it has changed */
 	ACTION_CALL,   /* call: one vote follows */
 	ACTION_LISTEN, /* listen: tell the end of a foreign client's lock of a name by EVENT_WAKE, or stop
 			  doing so */

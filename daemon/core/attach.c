@@ -42,6 +42,16 @@ conn_remove(struct core *core, struct conn *conn)
 	map_remove(&core->conns, conn->id, conn);
 }
 
+void
+attach_kept(struct core *core, struct conn *conn)
+{
+	bool before = conn->kept;
+
+	conn->kept = conn->session->durable;
+	if (conn->kept || before)
+		emit_keep(core, conn->id);
+}
+
 static void
 attach_attach(struct core *core, struct conn *conn, struct session *s)
 {
@@ -50,6 +60,7 @@ attach_attach(struct core *core, struct conn *conn, struct session *s)
 	s->conn_count++;
 	grace_attach(core, s);
 	heartbeat_begin(core, s);
+	attach_kept(core, conn);
 }
 
 /* Ends the connection's waits; with keep, they go on without it. MLOCK and LATCH end with their connection in
@@ -145,6 +156,25 @@ attach_open(struct core *core, conn_id id, const struct peer *peer)
 		return;
 	}
 	attach_attach(core, conn, s);
+}
+
+void
+attach_return(struct core *core, conn_id id, session_id session, bool pushed, bool no_push)
+{
+	struct session *s = session_find(core, session);
+	struct conn *conn = s != NULL && s->durable ? conn_new(core, id) : NULL;
+
+	if (conn == NULL) {
+		emit_close(core, id);
+		return;
+	}
+	conn->no_push = no_push;
+	if (pushed) {
+		s->onloss = ONLOSS_PUSH;
+		s->push_conn = id;
+	}
+	attach_attach(core, conn, s);
+	loss_tell(core, s, conn);
 }
 
 void

@@ -433,6 +433,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 	HASH_ITER (hh, core->sessions, s, next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			HOLDS(c, conn->session == s && conn_find(core, conn->id) == conn);
+			HOLDS(c, conn->kept == s->durable);
 			count++;
 			if (conn->mlock == NULL)
 				continue;

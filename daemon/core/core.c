@@ -471,6 +471,9 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_OPEN:
 		attach_open(core, event->conn, event->peer);
 		return;
+	case EVENT_RETURN:
+		attach_return(core, event->conn, event->session, event->pushed, event->no_push);
+		return;
 	case EVENT_PEER:
 	case EVENT_NO_PUSH:
 	case EVENT_FINISH:

@@ -152,6 +152,7 @@ void emit_error(struct core *core, conn_id conn, enum code code, const char *for
 
 void emit_push(struct core *core, conn_id conn, const struct push *push);
 void emit_close(struct core *core, conn_id conn);
+void emit_keep(struct core *core, conn_id conn);
 void emit_call(struct core *core, const struct call *call);
 void emit_listen(struct core *core, struct slice name, bool on);
 void emit_move(struct core *core, const struct master *m);

@@ -111,6 +111,12 @@ emit_close(struct core *core, conn_id conn)
 }
 
 void
+emit_keep(struct core *core, conn_id conn)
+{
+	(void)emit(core, ACTION_KEEP, conn);
+}
+
+void
 emit_call(struct core *core, const struct call *call)
 {
 	struct call *emitted = &emit(core, ACTION_CALL, 0)->u.call;

@@ -246,6 +246,10 @@ struct loss {
 void loss_add(
 	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
 
+/* The connection has come back to its session without being asked to: tells what the session has not been
+ * told, as its ONLOSS says. */
+void loss_tell(struct core *core, struct session *s, const struct conn *conn);
+
 /* The remembered loss of this name with this tag; NULL: none. */
 struct loss *loss_find(
 	const struct core *core, const struct session *s, struct slice name, struct slice owner);

@@ -248,6 +248,7 @@ ledger_session(struct core *core, struct session *s)
 {
 	bool before = s->durable;
 	struct grant *g;
+	struct conn *conn;
 
 	s->durable = session_is_durable(s);
 	if (s->durable)
@@ -260,6 +261,8 @@ ledger_session(struct core *core, struct session *s)
 		ledger_hold(core, g);
 	if (!s->durable)
 		write_session_gone(core->ledger, s);
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		attach_kept(core, conn);
 }
 
 void
@@ -454,9 +457,13 @@ void
 ledger_mark(struct core *core)
 {
 	struct lease *l;
+	struct conn *conn;
 
-	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
+	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		s->durable = session_is_durable(s);
+		TAILQ_FOREACH (conn, &s->conns, in_session)
+			conn->kept = s->durable;
+	}
 	for (struct resource *r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 			mark_lease(l);

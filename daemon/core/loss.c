@@ -166,12 +166,10 @@ loss_remember(struct core *core, struct session *s, struct slice name, struct sl
 }
 
 static void
-loss_push(struct core *core, conn_id conn, const struct grant *g, enum loss_reason reason)
+loss_push(struct core *core, conn_id conn, struct slice name, struct slice owner, enum loss_reason reason,
+	int64_t token)
 {
-	struct push push = {.type = PUSH_LOST,
-		.token = g->token,
-		.name = resource_name(g->lease->resource),
-		.owner = grant_owner(g)};
+	struct push push = {.type = PUSH_LOST, .token = token, .name = name, .owner = owner};
 
 	(void)snprintf(push.text, sizeof(push.text), "%s %s", loss_word(reason), loss_text(reason));
 	emit_push(core, conn, &push);
@@ -186,11 +184,30 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 	loss_remember(
 		core, s, resource_name(g->lease->resource), grant_owner(g), reason, push || !tell, g->token);
 	if (push)
-		loss_push(core, s->push_conn, g, reason);
+		loss_push(core, s->push_conn, resource_name(g->lease->resource), grant_owner(g), reason,
+			g->token);
 	if (!tell || s->onloss != ONLOSS_CLOSE)
 		return;
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
+}
+
+void
+loss_tell(struct core *core, struct session *s, const struct conn *conn)
+{
+	if (loss_untold(s) == NULL)
+		return;
+	if (s->onloss == ONLOSS_CLOSE)
+		emit_close(core, conn->id);
+	if (s->onloss != ONLOSS_PUSH || s->push_conn != conn->id)
+		return;
+	for (struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
+		if (loss->told)
+			continue;
+		loss_push(core, conn->id, loss_name(loss), loss_owner(loss), loss->reason, loss->token);
+		loss->told = true;
+		ledger_loss(core, s, loss);
+	}
 }
 
 void

@@ -37,6 +37,13 @@ struct process {
 	uint64_t started;
 };
 
+/* What the process after a crash has to know of a connection whose client need not notice the crash, for
+ * EVENT_RETURN. ACTION_KEEP tells when it has changed. */
+struct keep_view {
+	session_id session; /* for which it speaks; durable */
+	bool pushed;        /* it gets the pushes of ONLOSS PUSH */
+};
+
 enum end {
 	END_CLEAN,    /* QUIT, RESET, exit of the bound process: holds end */
 	END_GONE,     /* a local peer closed its end, or a peer whose listener lets that suffice: holds end,

@@ -267,9 +267,15 @@ session_by_secret(struct core *core, const struct conn *conn, struct slice secre
 void
 session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 {
-	conn->session->onloss = onloss;
-	conn->session->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
-	ledger_session(core, conn->session);
+	struct session *s = conn->session;
+	struct conn *before = s->onloss == ONLOSS_PUSH ? conn_find(core, s->push_conn) : NULL;
+
+	s->onloss = onloss;
+	s->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
+	ledger_session(core, s);
+	attach_kept(core, conn);
+	if (before != NULL && before != conn)
+		attach_kept(core, before);
 	emit_ok(core, conn->id);
 }
 

@@ -32,6 +32,7 @@ TAILQ_HEAD(conn_list, conn);
 struct conn {
 	struct freelist_link freed;
 	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
+	bool kept;    /* its session is durable, and ACTION_KEEP has said so */
 	conn_id id;
 	struct session *session;
 	struct waiter *blocked;              /* the LOCK that it waits in; NULL: none */
@@ -140,6 +141,16 @@ struct conn *conn_new(struct core *core, conn_id id) __attribute__((warn_unused_
 
 void attach_open(struct core *core, conn_id id, const struct peer *peer);
 void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
+
+/*
+ * A connection may outlive a crash, if its client has no reason to notice: its session is durable, and no
+ * request of it waits (keep_view in view.h, ACTION_KEEP, EVENT_RETURN). attach_kept() tells if that has
+ * changed. attach_return(): it is back, and speaks for this session as after RESUME, but that its client has
+ * not asked: losses that the session has not been told are told as ONLOSS says. It is closed if the session
+ * is not there any more.
+ */
+void attach_kept(struct core *core, struct conn *conn);
+void attach_return(struct core *core, conn_id id, session_id session, bool pushed, bool no_push);
 
 /* No more requests will come: the connection's waits get the next answer that is possible, as with WAIT 0. */
 void attach_finish(struct core *core, struct conn *conn);

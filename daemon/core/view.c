@@ -434,6 +434,33 @@ core_session_of(const struct core *core, conn_id conn)
 	return c == NULL ? 0 : c->session->id;
 }
 
+bool
+core_view_keep(const struct core *core, conn_id conn, struct keep_view *out)
+{
+	const struct conn *c = conn_find(core, conn);
+
+	if (c == NULL || !c->kept)
+		return false;
+	*out = (struct keep_view){
+		c->session->id, c->session->onloss == ONLOSS_PUSH && c->session->push_conn == conn};
+	return true;
+}
+
+bool
+core_conn_waits(const struct core *core, conn_id conn)
+{
+	const struct conn *c = conn_find(core, conn);
+	const struct waiter *w;
+
+	if (c == NULL || c->blocked != NULL || c->mlock != NULL || c->latch_request != NULL || c->drains)
+		return true;
+	LIST_FOREACH (w, &c->session->waiters, in_session) {
+		if (w->conn == c)
+			return true;
+	}
+	return false;
+}
+
 void
 core_each_conn(const struct core *core, session_id session, bool (*each)(void *arg, conn_id conn), void *arg)
 {

@@ -206,6 +206,10 @@ void core_expect(const struct core *core, conn_id conn, unsigned ahead);
 
 /* The session that this connection speaks for; 0: none. */
 session_id core_session_of(const struct core *core, conn_id conn);
+/* What the process after a crash has to know of this connection. False: its session is not durable. */
+bool core_view_keep(const struct core *core, conn_id conn, struct keep_view *out);
+/* Whether a request of this connection waits, or an ASYNC one. */
+bool core_conn_waits(const struct core *core, conn_id conn);
 /* The connections that speak for a session, the latest first. */
 void core_each_conn(
 	const struct core *core, session_id session, bool (*each)(void *arg, conn_id conn), void *arg);

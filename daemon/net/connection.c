@@ -214,6 +214,7 @@ connection_written(struct connection *c)
 		connection_cut(c, END_ABANDONED, "output limit");
 		return;
 	}
+	connection_touched(c);
 	if (!c->is_written) {
 		c->is_written = true;
 		TAILQ_INSERT_TAIL(&set->written, c, written);
@@ -555,6 +556,7 @@ void
 connection_serve(struct connection *c)
 {
 	short what = c->events;
+	connection_touched(c);
 	c->events = 0;
 	c->set->spent += CONNECTION_VISIT_WORDS;
 	if (what & (EV_READ | EV_CLOSED)) {

@@ -28,6 +28,7 @@ struct connection;
 struct connections;
 struct descriptors;
 struct event_base;
+struct fdstore;
 struct quota_user;
 struct record;
 struct stats;
@@ -115,6 +116,9 @@ struct connections_hooks {
 	void (*finished)(void *arg, struct connection *connection);
 	/* The connection is over, and is freed right after. why is for the log. */
 	void (*closed)(void *arg, struct connection *connection, enum end end, const char *why);
+	/* Of connections that may outlive a crash. Whether nothing of it is under way but its bytes: no
+	 * request waits, and no push is due. */
+	bool (*rests)(void *arg, conn_id id);
 };
 
 struct identity *connection_identity(struct connection *connection);
@@ -203,6 +207,33 @@ bool connections_unwritten(const struct connections *set);
 bool connections_ending(const struct connections *set);
 
 /*
+ * Connections that may outlive a crash (connection_kept.c): the service manager has the socket of each at a
+ * place (fdstore.h), and memory that outlives the process has a mark for each place. It is set before the
+ * daemon reads from the connection, before it writes to it, and before the ledger says what the client has to
+ * be told; it is cleared in the end of a turn if nothing of the connection is under way then. If the process
+ * is killed while the mark is set, the connection ends: its requests may have been carried out, and its
+ * answers written, or not. A mark costs no system call, and other connections pay for a look at their place.
+ */
+
+#define CONNECTIONS_BUSY_BYTES (16384 / 8) /* a bit for each place */
+
+/* The sockets go to this store, which lives as long as the set. Without it no connection is kept. */
+void connections_keep_in(struct connections *set, struct fdstore *store);
+/* The marks are in this memory from now on, of CONNECTIONS_BUSY_BYTES; what is marked now is marked there.
+ * NULL: in memory of the set. */
+void connections_mark_in(struct connections *set, uint8_t *busy);
+bool connections_busy_at(const uint8_t *busy, int place);
+
+/* Gives its socket to the service manager, unless it is there. The connection is marked as busy. False: it is
+ * not kept, and ends with the process. */
+bool connection_keep(struct connection *connection);
+/* The service manager forgets it. What the ledger says of it counts no more: its place stays marked. */
+void connection_unkeep(struct connection *connection);
+bool connection_is_kept(const struct connection *connection);
+/* Marks it as busy if it is kept: its client is about to be told something. */
+void connection_touch(struct connection *connection);
+
+/*
  * Connections as records (connection_state.c), for the next process of this daemon. Between two turns, and
  * when none is ending. They are saved in the order of connections_each(), and keep their numbers.
  */
@@ -214,6 +245,16 @@ void connection_save(struct connection *connection, struct record *r, struct des
  * has failed. */
 struct connection *connection_load(struct connections *set, struct record *r, struct descriptors *given,
 	const struct access *access) __attribute__((warn_unused_result));
+/* What the ledger says of a connection that is kept: where its socket is, who its client is, and the session
+ * that it speaks for. */
+void connection_enter(struct connection *connection, struct record *r, struct keep_view *keep);
+/* Where the socket of the current record is, and the number of the connection. */
+int connection_entry_place(struct record *r, conn_id *id);
+/* The connection of the current record, which has outlived the process before, with what the process after it
+ * has to know of its session. access has the users of the configuration. NULL: it cannot go on, and has ended
+ * as far as this process has it. */
+struct connection *connection_return(struct connections *set, struct record *r, const struct access *access,
+	struct keep_view *keep) __attribute__((warn_unused_result));
 /* The greatest number that was ever given. */
 conn_id connections_last_id(const struct connections *set);
 /* New connections get greater numbers than this one. */

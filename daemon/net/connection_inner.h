@@ -8,7 +8,8 @@
  *     arrived                something happened to its socket since the last turn
  *     fair_queue, the ready  something has to be read, written or served
  *     written                it has answers that are not yet written
- *     fair_queue, the ended  it is over: tell, then free
+ *     touched                it may outlive a crash, and whether it may now is looked at in the end of the
+ * turn fair_queue, the ended  it is over: tell, then free
  *
  * Sockets are watched edge-triggered: the kernel reports an arrival once, and `readable` stays set until
  * everything was read. So connections that wait for their turn cost earlier turns nothing.
@@ -16,6 +17,7 @@
 #ifndef NET_CONNECTION_INNER_H
 #define NET_CONNECTION_INNER_H
 
+#include "daemon/base/fdstore.h"
 #include "daemon/core/map.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/fair_queue.h"
@@ -40,13 +42,15 @@ struct connection {
 	size_t kept; /* of its memory, counted in set->kept_bytes */
 	size_t owed; /* pushes that are due */
 	int fd;
-	int passed_fd; /* negative: none, see socket.h */
-	short armed;   /* what event waits for */
-	short events;  /* what event has reported since the connection last had its turn */
-	short stalls;  /* seconds in which no byte was taken, while output or a push was due */
+	int passed_fd;   /* negative: none, see socket.h */
+	short armed;     /* what event waits for */
+	short events;    /* what event has reported since the connection last had its turn */
+	short stalls;    /* seconds in which no byte was taken, while output or a push was due */
+	int16_t kept_at; /* where the service manager keeps its socket (fdstore.h); FDSTORE_NONE: nowhere */
 	enum connection_state state;
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
 	bool is_written;
+	bool is_touched;
 	bool readable; /* its socket may have something to be read */
 	bool hung_up;  /* and the end of file comes after it */
 	bool pending;  /* has requests that may be served, or the end of file */
@@ -61,6 +65,7 @@ struct connection {
 	struct event event;
 
 	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
+	TAILQ_ENTRY(connection) touched;
 	struct fair_queue_place place;
 	const char *why; /* of CLOSING and ENDED */
 };
@@ -74,6 +79,10 @@ struct arrival {
 struct connections {
 	struct connection_list all;
 	struct connection_list written;
+	struct connection_list touched; /* of those that may outlive a crash; see connection_kept.c */
+	struct fdstore *fdstore;        /* where their sockets are; NULL: none may */
+	uint8_t *busy;                  /* the marks of these */
+	uint8_t own_busy[CONNECTIONS_BUSY_BYTES];
 	struct fair_queue fair_queue;
 	struct map by_id;
 	struct event_base *base;
@@ -109,6 +118,22 @@ void connection_line_up(struct connection *c);
 bool connections_late(struct connections *set);
 /* Writes pending output, and notes what that makes possible. */
 void connection_flush(struct connection *c);
+/* connection_kept.c: the next process must not go on with this connection, until connections_settle(). */
+void connection_mark_busy(struct connection *c);
+/* Its socket is at this place already, or, FDSTORE_NONE, nowhere. It is marked as busy. */
+void connection_kept_from(struct connection *c, int place);
+/* The end of a turn: those that were touched in it, and have nothing under way, may go on in the next
+ * process.
+ */
+void connections_settle(struct connections *set);
+
+static inline void
+connection_touched(struct connection *c)
+{
+	if (c->kept_at != FDSTORE_NONE)
+		connection_mark_busy(c);
+}
+
 /* Closes the descriptor that was passed, if there is one. */
 void connection_drop_fd(struct connection *c);
 /* How a connection ends whose client has vanished. */

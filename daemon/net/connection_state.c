@@ -8,6 +8,7 @@
 #include "daemon/net/connection_inner.h"
 
 #include "daemon/base/descriptors.h"
+#include "daemon/base/fdstore.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/process.h"
@@ -40,6 +41,7 @@ struct saved_connection {
 	struct slice label;
 	struct slice lib_name;
 	struct slice lib_ver;
+	int64_t kept_at;
 };
 
 static void
@@ -84,6 +86,12 @@ identity_fields(struct record *r, struct identity *who, struct saved_connection 
 	record_bytes(r, &s->lib_ver, LABEL_BYTES_MAX);
 }
 
+static void
+place_field(struct record *r, int64_t *place)
+{
+	*place = record_range(r, *place, FDSTORE_NONE, FDSTORE_PLACES - 1);
+}
+
 /* ---- saved ---- */
 
 static void
@@ -104,12 +112,27 @@ text_or_empty(const char *text)
 	return slice_of(text ? text : "");
 }
 
+/* The client of the connection. */
+static void
+identity_save(const struct identity *who, struct saved_connection *s)
+{
+	s->user = text_or_empty(who->user ? who->user->name : NULL);
+	s->label = text_or_empty(who->label);
+	s->lib_name = text_or_empty(who->lib_name);
+	s->lib_ver = text_or_empty(who->lib_ver);
+	if (who->last != VERB_COUNT) {
+		s->last = command_info(who->last)->word;
+		s->last_sub = command_info(who->last)->sub;
+	}
+}
+
 void
 connection_save(struct connection *c, struct record *r, struct descriptors *given)
 {
 	struct identity who = c->identity;
+	bool kept = c->kept_at != FDSTORE_NONE;
 	struct saved_connection s = {
-		.socket = descriptors_add(given, c->fd),
+		.socket = kept ? descriptors_add_kept(given, c->fd) : descriptors_add(given, c->fd),
 		.in = {buffer_bytes(&c->in), buffer_length(&c->in)},
 		.out = {buffer_bytes(&c->out), buffer_length(&c->out)},
 		.owed = (int64_t)c->owed,
@@ -119,19 +142,14 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 		.finished = c->finished,
 		.eof = c->eof,
 		.end = c->end,
-		.user = text_or_empty(who.user ? who.user->name : NULL),
-		.label = text_or_empty(who.label),
-		.lib_name = text_or_empty(who.lib_name),
-		.lib_ver = text_or_empty(who.lib_ver),
+		.kept_at = c->kept_at,
 	};
-	if (who.last != VERB_COUNT) {
-		s.last = command_info(who.last)->word;
-		s.last_sub = command_info(who.last)->sub;
-	}
+	identity_save(&who, &s);
 	passed_save(c->passed_fd, &s);
 	record_begin(r, RECORD_CONNECTION);
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
+	place_field(r, &s.kept_at);
 	record_end(r);
 }
 
@@ -218,19 +236,41 @@ work_load(struct connection *c, const struct saved_connection *s)
 	}
 }
 
+/* The socket, and the place where the service manager keeps it: either this process has it from there, or in
+ * another way. */
+static int
+socket_load(struct connections *set, struct descriptors *given, uint64_t identity, int *place)
+{
+	struct fdstore *store = set->fdstore;
+	int fd = descriptors_take(given, identity);
+	if (*place == FDSTORE_NONE || !store) {
+		*place = FDSTORE_NONE;
+		return fd;
+	}
+	if (fd < 0) {
+		fd = fdstore_find(store, *place, identity);
+	} else if (!fdstore_has(store, *place)) {
+		*place = FDSTORE_NONE;
+	}
+	*place = fd < 0 ? FDSTORE_NONE : *place;
+	return fd;
+}
+
 struct connection *
 connection_load(
 	struct connections *set, struct record *r, struct descriptors *given, const struct access *access)
 {
 	struct identity who = {0};
-	struct saved_connection s = {0};
+	struct saved_connection s = {.kept_at = FDSTORE_NONE};
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
+	place_field(r, &s.kept_at);
 	if (r->failed || who.id <= set->last_id) {
 		record_fail(r, "a connection of it makes no sense");
 		return NULL;
 	}
-	int fd = descriptors_take(given, s.socket);
+	int place = (int)s.kept_at;
+	int fd = socket_load(set, given, s.socket, &place);
 	struct connection *c = connections_put(set, fd, &who);
 	if (!c) {
 		record_no_memory(r);
@@ -240,11 +280,93 @@ connection_load(
 		record_fail(r, "there is no memory for a connection of it, or its user is missing");
 		return NULL;
 	}
+	connection_kept_from(c, place);
 	if (fd < 0) {
 		connection_cut(c, connection_hangup_end(c), "ended during the hand-over");
 		return c;
 	}
 	work_load(c, &s);
+	return c;
+}
+
+/* ---- in the ledger ---- */
+
+/* Of the password by which a client has logged in: it is not written down. Whoever can read the ledger can
+ * read the configuration, too. */
+static uint64_t
+password_mark(const struct identity *who, const struct access_user *user)
+{
+	const uint64_t salt[2] = {who->id, (uint64_t)who->since_ms};
+	return user ? hash_secretly(salt, slice_of(user->password)) : 0;
+}
+
+static void
+entry_fields(struct record *r, struct identity *who, struct saved_connection *s, uint64_t *password,
+	struct keep_view *keep)
+{
+	place_field(r, &s->kept_at);
+	identity_fields(r, who, s);
+	record_unsigned(r, &s->socket);
+	record_unsigned(r, password);
+	record_unsigned(r, &keep->session);
+	record_flag(r, &keep->pushed);
+}
+
+void
+connection_enter(struct connection *c, struct record *r, struct keep_view *keep)
+{
+	struct identity who = c->identity;
+	struct saved_connection s = {.kept_at = c->kept_at, .socket = descriptor_identity(c->fd)};
+	uint64_t password = password_mark(&who, who.user);
+	identity_save(&who, &s);
+	record_begin(r, RECORD_KEPT);
+	entry_fields(r, &who, &s, &password, keep);
+	record_end(r);
+}
+
+int
+connection_entry_place(struct record *r, conn_id *id)
+{
+	int64_t place = FDSTORE_NONE;
+	place_field(r, &place);
+	record_unsigned(r, id);
+	return (int)place;
+}
+
+/* Whether its client is logged in as it was: as a user that is still there, with the same password and
+ * rights. */
+static bool
+login_returns(struct connection *c, const struct saved_connection *s, const struct access *access,
+	uint64_t password)
+{
+	struct identity *who = &c->identity;
+	bool loaded = identity_load(c, s, access);
+	bool admin = who->native_admin || (who->user && who->user->admin);
+	return loaded && password_mark(who, who->user) == password && admin == who->peer.admin;
+}
+
+struct connection *
+connection_return(
+	struct connections *set, struct record *r, const struct access *access, struct keep_view *keep)
+{
+	struct identity who = {0};
+	struct saved_connection s = {.kept_at = FDSTORE_NONE};
+	uint64_t password = 0;
+	entry_fields(r, &who, &s, &password, keep);
+	int fd = r->failed || who.id <= set->last_id ? -1
+						     : fdstore_find(set->fdstore, (int)s.kept_at, s.socket);
+	if (fd < 0) {
+		return NULL;
+	}
+	struct connection *c = connections_put(set, fd, &who);
+	if (!c) {
+		fdstore_drop(set->fdstore, (int)s.kept_at);
+		return NULL;
+	}
+	connection_kept_from(c, (int)s.kept_at);
+	if (!login_returns(c, &s, access, password)) {
+		connection_cut(c, END_ABANDONED, "its login has changed during the crash");
+	}
 	return c;
 }
 

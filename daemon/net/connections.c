@@ -53,6 +53,8 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	}
 	TAILQ_INIT(&set->all);
 	TAILQ_INIT(&set->written);
+	TAILQ_INIT(&set->touched);
+	set->busy = set->own_busy;
 	fair_queue_init(&set->fair_queue);
 	set->base = base;
 	set->hooks = hooks;
@@ -105,6 +107,11 @@ connection_free(struct connection *c)
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
 	connection_discard(c);
+	if (c->kept_at != FDSTORE_NONE) {
+		/* The service manager has the socket open, too. */
+		(void)shutdown(c->fd, SHUT_RDWR);
+		connection_unkeep(c);
+	}
 	if (c->fd >= 0) {
 		close(c->fd);
 	}
@@ -169,6 +176,7 @@ connections_put(struct connections *set, int fd, const struct identity *who)
 	c->set = set;
 	c->fd = fd;
 	c->passed_fd = PASSING_NONE;
+	c->kept_at = FDSTORE_NONE;
 	buffer_init(&c->in, in_bytes_max(set));
 	buffer_init(&c->out, set->limits.output_bytes);
 	c->identity = *who;
@@ -361,6 +369,7 @@ connections_turn(struct connections *set, int64_t until_ns)
 		connections_end(set, until_ns);
 		connections_flush(set);
 	}
+	connections_settle(set);
 }
 
 size_t

@@ -167,12 +167,13 @@ def test_three_masters(place):
 
 
 def test_service_manager(place):
-    """the same under a service manager that keeps descriptors, with hand-overs between the crashes"""
+    """the same under a service manager that keeps descriptors, with hand-overs between the crashes: those at rest go on"""
     daemon = place.idle_daemon(master=place.redis(), tcp=True, config=CONFIG)
     manager = Manager(daemon)
     manager.start()
     stage = CrashStage(place, daemon.admitted())
     stage.lives_on = False
+    stage.keeps = True
 
     def restart(stage):
         errands.hand_over(daemon)
@@ -181,7 +182,9 @@ def test_service_manager(place):
         manager.start()
         serve_again(stage)
 
-    at_work(stage, restart=restart, times=2)
+    at_work(stage, restart=restart, times=CRASHES)
+    expect_between(stage.lived_on, 1, 2 ** 31, "connections that lived on")
+    harness.comment("%d connections lived on" % stage.lived_on)
 
 
 # --- crashes where they hurt ----------------------------------------------------------------------------------------
@@ -455,12 +458,15 @@ def test_stop(place):
 # --- nothing is granted twice ----------------------------------------------------------------------------------------
 
 
-def history_over_crashes(place, masters):
-    """Clients of all roles of the nemesis, whose history is judged."""
+def history_over_crashes(place, masters, managed=False):
+    """Clients of all roles of the nemesis, whose history is judged; managed: under a service manager that keeps connections."""
     servers = [place.redis("r%d" % n) for n in range(masters)]
     rules = ", ".join("{ match: %s, max-hold: %dms }" % rule for rule in nemesis_client.MAX_HOLD_MS.items())
     config = CONFIG[:CONFIG.index("rules:")] + "rules: [ %s ]\n" % rules
-    daemon = place.daemon(master=servers or None, tcp=True, config=config).admitted()
+    daemon = place.idle_daemon(master=servers or None, tcp=True, config=config)
+    manager = Manager(daemon) if managed else daemon
+    manager.start()
+    daemon.admitted()
     folder = os.path.join(place.path, "history")
     os.mkdir(folder)
     plan = nemesis_client.Plan(folder, [(daemon.socket, daemon.tcp)], 32, "crash", latches=False)
@@ -473,11 +479,13 @@ def history_over_crashes(place, masters):
         told.read()
         return told.counts()[word]
 
+    lived_on = 0
     for _ in range(CRASHES):
         resumed, grants = count("resumed"), count("grant")
         until("clients work", lambda: count("grant") > grants + 200)
-        daemon.kill()
-        daemon.start()
+        manager.kill()
+        manager.start()
+        lived_on += int(daemon.info()["recovered_connections"])
         until("sessions are resumed", lambda: count("resumed") > resumed + 2)
     expect(crowd.stop(harness.PATIENCE), [], "clients that do not end")
     told.read()
@@ -489,6 +497,7 @@ def history_over_crashes(place, masters):
             for path in glob.glob(os.path.join(folder, "client.%02d.*" % number)):
                 expect(list(nemesis_crash.unfaithful(nemesis_crash.events(path))), [])
     harness.comment("%d grants, %d resumed, %d bound" % tuple(map(count, ("grant", "resumed", "bound"))))
+    harness.comment("%d connections lived on" % lived_on)
 
 
 def test_history(place):
@@ -499,6 +508,11 @@ def test_history(place):
 def test_history_three_masters(place):
     """the same with three masters"""
     history_over_crashes(place, 3)
+
+
+def test_history_managed(place):
+    """the same under a service manager that keeps connections"""
+    history_over_crashes(place, 1, managed=True)
 
 
 def test_history_private(place):

@@ -119,7 +119,7 @@ def test_service_manager(place):
     """the same by SIGTERM and a new process, with a service manager that keeps descriptors"""
     stage, manager = kept_stage(place, place.redis())
     expect(at_work(stage, in_turn(lambda _stage: manager.restart())), False, "another pid")
-    expect(manager.kept, [], "it keeps nothing when the new process has all")
+    expect(manager.apart(), [], "it keeps nothing when the new process has all")
 
 
 def test_service_manager_three_masters(place):
@@ -416,7 +416,7 @@ def test_store_is_too_small(place):
     expect(daemon.terminate(), 0)
     daemon.output.wait("handover.failed why=.*FileDescriptorStoreMax=")
     expect(holder.closed(), True)
-    expect(manager.kept, [])
+    expect(manager.apart(), [])
     manager.start()
     daemon.admitted()
 

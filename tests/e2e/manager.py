@@ -109,6 +109,11 @@ class Manager:
         self.daemon.process.signal(signal.SIGKILL)
         self.daemon.process.wait()
 
+    def apart(self):
+        """What it keeps, but for connections that it has for the case of a crash."""
+        with self.lock:
+            return [name for name, _ in self.kept if name == "hf" or not name.startswith("hf")]
+
     def drop(self):
         with self.lock:
             for _, fd in self.kept:

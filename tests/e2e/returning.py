@@ -77,8 +77,26 @@ class Returning(resp.Client):
         expect(self.data, b"", "an answer in part")
         self.socket.close()
 
+    def lives_on(self):
+        """Whether the connection has outlived the crash: the service manager keeps it, and nothing was under way."""
+        if not self.stage.keeps:
+            return False
+        mark = "mark%d" % self.stage.number()
+        try:
+            resp.Client.send(self, "ECHO", mark)
+            answer = resp.Client.reply(self)
+            while answer != mark:
+                self.answers.append(answer)
+                answer = resp.Client.reply(self)
+        except (resp.Closed, ConnectionError):
+            return False
+        self.stage.lived_on += 1
+        return True
+
     def come_back(self):
         """To the session; returns the requests that have to be repeated, as (number, client, words)."""
+        if self.lives_on():
+            return []
         self.hear_out()
         pending, self.pending = self.pending, []
         answers, self.answers = self.answers, []
@@ -117,12 +135,14 @@ class CrashStage(Stage):
     """Where kinds of errands.py work whose connections end with the daemon."""
 
     lives_on = False
+    keeps = False  # a service manager keeps connections
     identity = ("SESSION", "ID")
 
     def __init__(self, place, daemon):
         super().__init__(place, daemon)
         self.returning = {}  # in their order: RESUME closes the connections that came by JOIN
         self.numbers = 0
+        self.lived_on = 0  # connections, over a crash each
 
     def number(self):
         self.numbers += 1

@@ -545,6 +545,8 @@ perform(struct host *h, const struct action *a)
 	case ACTION_WATCH:
 		recovery_watches(h, a);
 		return;
+	case ACTION_KEEP: /* no connection of the simulation outlives a crash */
+		return;
 	case ACTION_NOTE:
 		perform_note(h, &a->u.note);
 		return;

@@ -258,11 +258,24 @@ step(struct story *w, const struct event *event)
 		case ACTION_WATCH:
 			trace_add(w, "watch %lld", (long long)a->u.process.pid);
 			break;
+		case ACTION_KEEP:
 		case ACTION_NOTE:
 			break;
 		}
 	}
 	return w->trace;
+}
+
+const char *
+story_text(const struct story *w)
+{
+	size_t i = 0;
+
+	while (i < w->actions.n && w->actions.list[i].type != ACTION_REPLY)
+		i++;
+	ck_assert_uint_lt(i, w->actions.n);
+	ck_assert_int_eq(w->actions.list[i].u.reply.type, REPLY_TEXT);
+	return w->actions.list[i].u.reply.text;
 }
 
 /* Registers the daemon, by an answer to the last greeting that is not in the story. */

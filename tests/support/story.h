@@ -73,6 +73,9 @@ void story_done(struct story *w);
 void story_goes_on(struct story *w, struct core *core);
 
 const char *step(struct story *w, const struct event *event);
+
+/* The text that the latest step has answered; it has. */
+const char *story_text(const struct story *w);
 const char *after(struct story *w, int64_t ms);
 
 /* A client's request. In a LOCK, wait_ms 0 stands for COMMAND_WAIT_RULE, and retries 0 for
