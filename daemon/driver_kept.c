@@ -20,7 +20,7 @@
 
 #include <stdlib.h>
 
-#define AGAIN_MS      10 /* until the service manager may listen again; twice as long each time */
+#define AGAIN_MS      10 /* until the service manager may listen again; longer if it does not */
 #define AGAIN_MOST_MS 1000
 
 _Static_assert(LEDGER_MARK_BYTES == CONNECTIONS_BUSY_BYTES, "the header of a ledger has the marks");
@@ -146,8 +146,8 @@ driver_mark_in(struct driver *d, const struct ledger_file *file)
 int64_t
 driver_kept_turn(struct driver *d, int64_t now_ms)
 {
-	bool more = fdstore_turn(&d->fdstore);
-	if (!more && !d->fdstore.behind) {
+	size_t leaving = d->fdstore.leaving;
+	if (leaving == 0 && !d->fdstore.behind) {
 		d->kept_pause_ms = 0;
 		return INT64_MAX;
 	}
@@ -155,11 +155,12 @@ driver_kept_turn(struct driver *d, int64_t now_ms)
 		return d->kept_again_ms;
 	}
 	/* At the first time the service manager has just been too busy. */
-	if (d->kept_pause_ms > 0 && !more) {
+	if (!fdstore_turn(&d->fdstore) && d->kept_pause_ms > 0) {
 		d->fdstore.behind = false;
 		driver_keep_all(d);
 	}
-	int64_t pause_ms = d->kept_pause_ms == 0 ? AGAIN_MS : 2 * d->kept_pause_ms;
+	bool listens = d->fdstore.leaving < leaving;
+	int64_t pause_ms = listens || d->kept_pause_ms == 0 ? AGAIN_MS : 2 * d->kept_pause_ms;
 	d->kept_pause_ms = pause_ms < AGAIN_MOST_MS ? pause_ms : AGAIN_MOST_MS;
 	d->kept_again_ms = now_ms + d->kept_pause_ms;
 	return d->kept_again_ms;
