@@ -212,6 +212,7 @@ driver_find_kept(struct driver *d)
 {
 	struct entry *entries = calloc(FDSTORE_PLACES, sizeof *entries);
 	const uint8_t *busy = ledger_file_marks(d->ledger.file);
+	bool passed = d->fdstore.used > 0;
 	struct record r;
 	if (!entries) {
 		return;
@@ -221,11 +222,16 @@ driver_find_kept(struct driver *d)
 	record_save(&r, &d->returning);
 	for (size_t i = 0; i < FDSTORE_PLACES; i++) {
 		const struct entry *e = &entries[i];
-		if (e->body.n > 0 && !connections_busy_at(busy, e->place)) {
-			record_begin(&r, RECORD_KEPT);
-			buffer_put(&d->returning, e->body.p, e->body.n);
-			record_end(&r);
+		if (e->body.n == 0 || connections_busy_at(busy, e->place)) {
+			continue;
 		}
+		/* The service manager has passed none: this process was to go on by exec, and could not. */
+		if (!passed && fdstore_has(&d->fdstore, e->place)) {
+			fdstore_drop(&d->fdstore, e->place);
+		}
+		record_begin(&r, RECORD_KEPT);
+		buffer_put(&d->returning, e->body.p, e->body.n);
+		record_end(&r);
 	}
 	free(entries);
 }

@@ -107,7 +107,7 @@ static bool
 connection_rests(const struct connection *c)
 {
 	return c->state == CONNECTION_OPEN && buffer_length(&c->in) == 0 && buffer_length(&c->out) == 0 &&
-	       !c->waits && !c->pending && !c->is_written && !c->eof && !c->finished &&
+	       !c->waits && !c->pending && !c->is_written && !c->eof && !c->finished && c->owed == 0 &&
 	       c->passed_fd == PASSING_NONE && !c->identity.streams &&
 	       c->set->hooks->rests(c->set->arg, c->identity.id);
 }
