@@ -271,6 +271,8 @@ driver_return(struct driver *d)
 	}
 	buffer_done(&d->returning);
 	fdstore_end_left(&d->fdstore);
+	/* Of the connections that were handed over some may not be kept yet. */
+	d->fdstore.behind = d->fdstore.most > 0;
 	d->stats->recovered_connections += returned;
 	if (d->ledger.recovered && left > 0) {
 		LOG_EVENT(d->log, LOG_INFO_LEVEL, "ledger.connections", log_number("returned", returned),

@@ -1,7 +1,7 @@
 /*
  * ledger_file: the file in which a daemon keeps its ledger (core/ledger.h says what that is).
  *
- *     header, one page | entries up to `committed` | room
+ *     header and marks, one page | entries up to `committed` | room
  *
  * The file is mapped, and its room is allocated before it is used. So an entry costs a copy and a store, and
  * no system call; and a full file system is an error of ledger_file_append() and no signal. An entry counts

@@ -24,6 +24,10 @@
  * has been told is in the ledger; what is in the ledger may not have been told. An entry is written at once,
  * when its thing changes: the last one of a step counts.
  *
+ * The driver adds an entry, KEPT, for each connection that may outlive the process (net/connection.h), which
+ * core_recover() skips. A connection is no part of a recovered core until EVENT_RETURN brings it back to its
+ * session.
+ *
  * The process that recovers has another daemon-id. Its leases are held until the deadline that the ledger
  * says, at all masters under the owner before (adopt.c); CALL_ADOPT replaces exactly that owner by the new
  * one. What a majority does not adopt is lost as any lease that cannot be renewed. So of two processes with
@@ -77,7 +81,7 @@ struct session_entry {
 	struct peer peer;
 	bool has_secret;
 	uint64_t secret[2];
-	enum onloss onloss; /* a connection that gets pushes does not outlive the process */
+	enum onloss onloss; /* PUSH comes back with the connection that gets the pushes, and is CLOSE here */
 	int64_t opened_ms;
 	int64_t grace_ms;
 	int64_t heartbeat_ms;
