@@ -293,7 +293,7 @@ START_TEST(a_connection_that_ends_is_over_though_another_process_has_its_socket)
 	kept();
 	ck_assert_int_eq(recv(p.manager, &byte, 1, MSG_DONTWAIT), 1);
 	/* As the manager has it. */
-	has = dup(p.fd);
+	has = dup(p.socket);
 	message("QUIT\r\n");
 	ck_assert(busy());
 	ck_assert_str_eq(hear(), "+PONG\r\n");
