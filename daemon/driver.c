@@ -57,6 +57,22 @@ driver_fail(struct driver *d)
 	d->drain_until_ms = d->now.ms + DRIVER_DRAIN_MS;
 }
 
+/* No client is told of a time longer than the longest lease. */
+static void
+driver_rely(struct driver *d)
+{
+	struct core_counts counts;
+	struct terms_view terms;
+	if (!d->relied_on) {
+		return;
+	}
+	core_view_counts(d->core, &counts);
+	if (counts.grants + counts.withheld > 0) {
+		core_view_terms(d->core, &terms);
+		d->relied_on(d->main_arg, clock_ms() + terms.wanted_ms);
+	}
+}
+
 static void
 driver_step(struct driver *d, struct now now, const struct event *event)
 {
@@ -65,7 +81,9 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	int64_t granted = d->stats->locks_granted;
 	core_step(d->core, now, event, &d->actions);
 	driver_draw(d, core_drew(d->core));
+	/* A process that goes on from the ledger tells of what it has: the guard has to wait for that. */
 	if (buffer_length(&d->ledger.entries) > 0) {
+		driver_rely(d);
 		driver_touch_told(d);
 	}
 	driver_write_ledger(d);
@@ -275,22 +293,6 @@ driver_look_out(struct driver *d, int64_t now_ms)
 		d->linger_until_ms = clock_ms() + terms.wanted_ms;
 	}
 	driver_drain(d, NULL, 0);
-}
-
-/* No client is told of a time longer than the longest lease. */
-static void
-driver_rely(struct driver *d)
-{
-	struct core_counts counts;
-	struct terms_view terms;
-	if (!d->relied_on) {
-		return;
-	}
-	core_view_counts(d->core, &counts);
-	if (counts.grants + counts.withheld > 0) {
-		core_view_terms(d->core, &terms);
-		d->relied_on(d->main_arg, clock_ms() + terms.wanted_ms);
-	}
 }
 
 /*

@@ -506,6 +506,27 @@ START_TEST(a_reload_is_asked_for_by_verb_and_by_signal)
 }
 END_TEST
 
+/* A process that goes on from a ledger after a crash tells the same clients of the same locks. */
+START_TEST(the_record_of_a_private_master_covers_what_is_in_the_ledger)
+{
+	char path[128];
+	int fd = rig_client();
+	snprintf(path, sizeof path, "%s.ledger", rig.path);
+	driver_take_ledger(rig.driver, path);
+	rig_ask_line(fd, "SESSION GRACE 5000", "$");
+	rig_hear_line(fd);
+	rig_sync_all();
+	ck_assert_int_eq(rig.stats.ledger_kept, 1);
+	int64_t before = rig.stats.ledger_bytes;
+	ck_assert_int_eq(rig.relied, 0);
+	rig_ask_line(fd, "LOCK a", ":1");
+	ck_assert_int_gt(rig.stats.ledger_bytes, before);
+	ck_assert_int_gt(rig.relied, 0);
+	ck_assert_int_eq(rig.relied_bytes, before);
+	close(fd);
+}
+END_TEST
+
 /* What a restart does that can be done is in tests/e2e/check_restart.py: it replaces the process. */
 START_TEST(a_restart_that_cannot_be_is_told_and_changes_nothing)
 {
@@ -925,6 +946,7 @@ main(void)
 		who_a_bound_session_was_is_known_without_a_connection,
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
 		a_reload_is_asked_for_by_verb_and_by_signal,
+		the_record_of_a_private_master_covers_what_is_in_the_ledger,
 		a_restart_that_cannot_be_is_told_and_changes_nothing, a_daemon_that_drains_is_not_handed_over,
 		the_set_of_masters_is_described,
 		a_new_master_that_is_no_place_is_refused_before_the_core_hears_of_it,

@@ -578,10 +578,10 @@ host_step(struct host *h, struct event *event)
 	w->lost_here[h->index] = w->released_here[h->index] = false;
 	core_step(h->core, now, event, &h->actions);
 	core_check(h->core, now.ms);
+	private_step(h);
 	if (ledgers_stepped(h) && recovery_kills(h, event))
 		return;
 	drain_step(h);
-	private_step(h);
 	decided_step(h);
 	if (event->type == EVENT_VOTE) {
 		debt_vote(h, event->vote);

@@ -51,6 +51,16 @@ on_find_master(void *arg, struct slice name, struct master_place *out, char *why
 	return 0;
 }
 
+static void
+on_relied_on(void *arg, int64_t until_ms)
+{
+	(void)arg;
+	(void)until_ms;
+	if (rig.relied++ == 0) {
+		rig.relied_bytes = rig.stats.ledger_bytes;
+	}
+}
+
 struct driver_settings
 rig_settings(void)
 {
@@ -58,6 +68,7 @@ rig_settings(void)
 		.core = {.rules = rules,
 			.rule_count = 1,
 			.namespace_ = "holdfast",
+			.daemon_id = "00112233445566778899aabbccddeeff",
 			.lease_max_ms = 1000,
 			.margin_ms = 100,
 			.masters = 1,
@@ -82,6 +93,7 @@ rig_settings(void)
 			.margin_ms = 100},
 		.find_master = on_find_master,
 		.reload = on_reload,
+		.relied_on = on_relied_on,
 		.prepare = on_prepare,
 		.program = &rig.program,
 		.arg = &rig,

@@ -28,6 +28,8 @@ struct rig {
 	char heard[65536]; /* the latest answer */
 	int reloads;
 	bool reload_fails;
+	int relied;           /* how often the daemon has said until when clients may rely on locks */
+	int64_t relied_bytes; /* of the ledger, when it said so for the first time */
 	struct handover_program program; /* of the next process; there is none unless a test says so */
 };
 
