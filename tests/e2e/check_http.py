@@ -13,6 +13,7 @@ import subprocess
 import harness
 import tool
 from harness import expect
+from manager import Manager
 
 OPENMETRICS = "application/openmetrics-text"
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -577,6 +578,24 @@ def test_hand_over(place):
     expect(float(after["holdfast_locks_granted_total"]) >= float(before["holdfast_locks_granted_total"]), True)
     expect(after["process_start_time_seconds"][:10] == before["process_start_time_seconds"][:10] or
            abs(float(after["process_start_time_seconds"]) - float(before["process_start_time_seconds"])) < 1, True)
+
+
+def test_hand_over_by_service_manager(place):
+    """the service manager keeps the sockets of HTTP over a restart, with those of lock clients"""
+    daemon = place.idle_daemon(master=place.redis(), config="http: [ { unix: %s } ]\n" % path_of(place))
+    manager = Manager(daemon)
+    manager.start()
+    daemon.admitted()
+    client = daemon.client()
+    token = client("LOCK", "a")
+    inode = os.stat(path_of(place)).st_ino
+    manager.restart()
+    expect(client("CHECK", "a") > 0, True)
+    expect(isinstance(token, int), True, repr(token))
+    expect(os.stat(path_of(place)).st_ino, inode, "another socket")
+    found = samples(body(place, "/metrics")[1])
+    expect((found["holdfast_handovers_total"], found["holdfast_locks_held"]), ("1", "1"))
+    manager.kill()
 
 
 if __name__ == "__main__":
