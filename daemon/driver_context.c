@@ -43,16 +43,20 @@ driver_refuse(struct connection *c, const struct reply *error)
 }
 
 static void
-driver_no_pidfd(struct reply *error, int fd)
+driver_no_pidfd(struct reply *error, int fd, bool local)
 {
 	if (fd == PASSING_LOST) {
 		reply_error(error, CODE_LIMIT,
 			"the descriptor that came with SESSION BIND could not be taken: several came at "
 			"once, or this daemon has none left");
+	} else if (!local) {
+		reply_error(error, CODE_ERR,
+			"SESSION BIND is for Unix sockets: over TCP the end of a process is not seen, and "
+			"SESSION GRACE keeps the session when the connection is lost");
 	} else {
 		reply_error(error, CODE_ERR,
-			"no descriptor came with SESSION BIND: pass a pidfd of the process (SCM_RIGHTS) "
-			"over a Unix socket");
+			"no descriptor came with SESSION BIND, and the process that connected has ended or "
+			"is not visible to this daemon: pass a pidfd of the process (SCM_RIGHTS)");
 	}
 }
 
@@ -65,8 +69,11 @@ driver_on_bind(void *arg, struct connection *c)
 	struct process process;
 	struct reply error;
 	int fd = connection_take_fd(c);
+	if (fd == PASSING_NONE && who->local) {
+		fd = process_open_peer(who->peer.pid, who->since_ms);
+	}
 	if (fd < 0) {
-		driver_no_pidfd(&error, fd);
+		driver_no_pidfd(&error, fd, who->local);
 		driver_refuse(c, &error);
 		return;
 	}

@@ -422,9 +422,7 @@ END_TEST
 START_TEST(a_binding_without_a_process_is_refused)
 {
 	int local = rig_client(), tcp = rig_client_tcp();
-	rig_ask_line(local, "SESSION BIND", "-ERR no descriptor");
-	rig_ask_line(tcp, "SESSION BIND", "-ERR no descriptor");
-	rig_ask(local, "PING", "+PONG\r\n");
+	rig_ask_line(tcp, "SESSION BIND", "-ERR SESSION BIND is for Unix sockets");
 	pid_t first = rig_child(), second = rig_child();
 	rig_bind(local, first, ":0\r\n");
 	rig_bind(local, second, "-ERR this session is bound to process ");
@@ -435,6 +433,72 @@ START_TEST(a_binding_without_a_process_is_refused)
 	waitpid(second, NULL, 0);
 	close(local);
 	close(tcp);
+}
+END_TEST
+
+/* The descriptor of a connection that a process of its own has made, which does nothing else. */
+static int
+connected_by(pid_t *pid)
+{
+	int pair[2];
+	char nothing = 0;
+	struct iovec bytes = {.iov_base = &nothing, .iov_len = 1};
+	char control[CMSG_SPACE(sizeof(int))] = {0};
+	struct msghdr message = {
+		.msg_iov = &bytes, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	*pid = fork();
+	if (*pid == 0) {
+		int own = rig_client();
+		struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = SOL_SOCKET;
+		header->cmsg_type = SCM_RIGHTS;
+		header->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(header), &own, sizeof(int));
+		(void)sendmsg(pair[1], &message, 0);
+		close(own);
+		for (;;) {
+			pause();
+		}
+	}
+	ck_assert_int_eq(recvmsg(pair[0], &message, MSG_CMSG_CLOEXEC), 1);
+	int fd;
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+	close(pair[0]);
+	close(pair[1]);
+	return fd;
+}
+
+START_TEST(without_a_descriptor_the_process_that_connected_is_bound)
+{
+	pid_t pid;
+	int first = connected_by(&pid), other = rig_client();
+	rig_ask(first, "SESSION BIND", ":0\r\n");
+	rig_ask_line(first, "LOCK a", ":1");
+	close(first);
+	rig_ask(other, "LOCK a WAIT 0", "$-1\r\n");
+	int second = rig_client();
+	rig_bind(second, pid, ":1\r\n");
+	close(second);
+	rig_say(other, "LOCK a\r\n");
+	rig_sync_all();
+	kill(pid, SIGKILL);
+	ck_assert_int_eq(rig_hear_line(other)[0], ':');
+	waitpid(pid, NULL, 0);
+	close(other);
+}
+END_TEST
+
+START_TEST(a_process_that_connected_and_ended_is_not_bound)
+{
+	pid_t pid;
+	int inherited = connected_by(&pid);
+	rig_ask(inherited, "PING", "+PONG\r\n");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	rig_ask_line(inherited, "SESSION BIND", "-ERR no descriptor came with SESSION BIND, and the process");
+	rig_ask(inherited, "PING", "+PONG\r\n");
+	close(inherited);
 }
 END_TEST
 
@@ -943,6 +1007,8 @@ main(void)
 		a_name_nobody_knows_is_free, locks_are_listed_as_far_as_asked,
 		info_has_the_fields_libraries_look_for, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
+		without_a_descriptor_the_process_that_connected_is_bound,
+		a_process_that_connected_and_ended_is_not_bound,
 		who_a_bound_session_was_is_known_without_a_connection,
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
 		a_reload_is_asked_for_by_verb_and_by_signal,

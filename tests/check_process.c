@@ -1,6 +1,7 @@
 /*
  * Tests of daemon/process: a pidfd names one process of the right user, and its end is told once.
  */
+#include "daemon/base/clock.h"
 #include "daemon/net/process.h"
 #include "proto/buffer.h"
 #include "proto/record.h"
@@ -106,6 +107,26 @@ START_TEST(a_pidfd_names_its_process)
 	close(fd2);
 	end(pid);
 	end(second);
+}
+END_TEST
+
+START_TEST(the_peer_of_a_connection_began_before_it)
+{
+	struct process process;
+	struct reply error;
+	int64_t before = clock_ms() - 100; /* the kernel tells a start in steps of 10 ms */
+	pid_t pid = child();
+	int fd = process_open_peer(pid, clock_ms());
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(process_identify(fd, geteuid(), &process, &error), 0);
+	ck_assert_int_eq(process.pid, pid);
+	close(fd);
+	/* A process that got the pid of the one that connected. */
+	ck_assert_int_eq(process_open_peer(pid, before), -1);
+	end(pid);
+	ck_assert_int_eq(process_open_peer(pid, clock_ms()), -1);
+	/* The kernel tells no pid of a process in a PID namespace that is not visible here. */
+	ck_assert_int_eq(process_open_peer(0, clock_ms()), -1);
 }
 END_TEST
 
@@ -389,7 +410,8 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("process", setup, teardown, a_pidfd_names_its_process, what_is_no_pidfd_is_refused,
+	return SUITE_RUN("process", setup, teardown, a_pidfd_names_its_process,
+		the_peer_of_a_connection_began_before_it, what_is_no_pidfd_is_refused,
 		a_process_of_another_user_is_refused, root_may_name_any_process,
 		a_process_that_has_ended_is_refused, the_end_is_told_once_and_with_its_start_time,
 		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit,

@@ -387,6 +387,20 @@ processes_label(const struct processes *set, session_id session)
 	return watch ? watch->label : NULL;
 }
 
+int
+process_open_peer(int64_t pid, int64_t since_ms)
+{
+	uint64_t started = 0;
+	uint64_t ticks_s = (uint64_t)sysconf(_SC_CLK_TCK);
+	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
+	if (pidfd >= 0 &&
+		(!process_started(pid, &started) || started > (uint64_t)since_ms * ticks_s / 1000)) {
+		close(pidfd);
+		return -1;
+	}
+	return pidfd;
+}
+
 /* ---- saved and loaded ---- */
 
 int

@@ -1,9 +1,9 @@
 /*
  * process: the processes that sessions are bound to (SESSION BIND), and the news of their end.
  *
- * The driver is the only user. A client names a process by a pidfd that it passes over the Unix socket: a
- * pidfd works across PID namespaces and cannot name a recycled pid. The core decides what a binding means,
- * not this file.
+ * The driver is the only user. A client names the process that connected over the Unix socket, or another by
+ * a pidfd that it passes along. Neither can be a recycled pid. The core decides what a binding means, not
+ * this file.
  */
 #ifndef NET_PROCESS_H
 #define NET_PROCESS_H
@@ -62,6 +62,13 @@ void processes_keep_label(struct processes *set, session_id session, const char 
 const char *processes_label(const struct processes *set, session_id session);
 
 size_t processes_count(const struct processes *set);
+
+/*
+ * A new pidfd, close-on-exec, which the caller owns, of the process that connected over a Unix socket: its
+ * pid and when its connection was accepted (CLOCK_BOOTTIME, ms). -1: it has ended, or is not visible here. A
+ * process that got a recycled pid began after the connection, and so is not taken for it.
+ */
+int process_open_peer(int64_t pid, int64_t since_ms) __attribute__((warn_unused_result));
 
 /* A new pidfd of this process, close-on-exec, which the caller owns. -1: it has ended, or else it cannot be
  * had now, for want of descriptors or because /proc hides the process. */
