@@ -59,7 +59,7 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go interop rivals soak replace nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -210,6 +210,9 @@ mutants: $(O)/tests/sim/holdfast-sim ## plant each bug of mutants.def in a copy 
 
 check-go: all ## test client/go, the module for Go programs, with Go's race detector
 	@tests/run -v -j 1 tests/interop/check-go
+
+check-node: all ## test client/node, the package for Node programs, and its types
+	@tests/run -v -j 1 tests/e2e/check_node
 
 interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped
 	@tests/interop/run

@@ -1,0 +1,90 @@
+'use strict';
+/* address: where the daemon is. It makes no connection; it only looks whether a default socket exists. */
+
+const fs = require('node:fs');
+
+const DEFAULT_SOCKET = '/run/holdfast/holdfast.sock';
+const DEFAULT_PORT = 5625;
+
+/**
+ * A Unix socket (path), or a host and port, and a login for it.
+ * @typedef {{ path: string, host: string, port: number, user: string, password: string, text: string }} Address
+ * `text` has neither user nor password.
+ */
+
+/**
+ * Takes unix:PATH, unix://PATH, a path, tcp:// or redis://[user:password@]host[:port], or host:port. Errors never show what
+ * was given: it may have a password.
+ * @param {string} where
+ * @returns {Address}
+ */
+function parseAddress(where) {
+  const unix = /^unix:(?:\/\/)?(.*)$/s.exec(where);
+  if (unix) return fromPath(/** @type {string} */ (unix[1]));
+  const tcp = /^(?:tcp|redis):\/\/(.*)$/s.exec(where);
+  if (tcp) return fromTcp(/** @type {string} */ (tcp[1]));
+  if (where.includes('://')) throw new TypeError('the address of holdfastd: only unix://, tcp:// and redis:// are known');
+  if (/^[/.]/.test(where)) return fromPath(where);
+  if (!where.includes(':')) {
+    throw new TypeError('the address of holdfastd is neither a path (with a /) nor host:port nor a URL');
+  }
+  return fromTcp(where);
+}
+
+/**
+ * @param {string} path
+ * @returns {Address}
+ */
+function fromPath(path) {
+  if (path === '') throw new TypeError('the path of the socket of holdfastd is empty');
+  return { path, host: '', port: 0, user: '', password: '', text: `unix:${path}` };
+}
+
+/**
+ * @param {string} text
+ * @returns {Address}
+ */
+function fromTcp(text) {
+  const found = /^(?:(.*)@)?(?:\[([^\]]*)\]|([^:[\]/@]*))(?::([0-9]*))?(?:\/(.*))?$/s.exec(text);
+  if (!found) throw new TypeError('the address of holdfastd: host:port is needed');
+  const [, login, bracketed, plain, digits, base] = found;
+  if (base !== undefined && base !== '' && base !== '0') {
+    throw new TypeError('the address of holdfastd: after the port only /0 is allowed: there is one space of names');
+  }
+  const host = bracketed ?? plain ?? '';
+  const port = digits ? Number(digits) : DEFAULT_PORT;
+  if (host === '' || port < 1 || port > 65535) {
+    throw new TypeError('the address of holdfastd: a host is needed, and a port from 1 to 65535');
+  }
+  const { user, password } = fromLogin(login);
+  return { path: '', host, port, user, password, text: `tcp://${host.includes(':') ? `[${host}]` : host}:${port}` };
+}
+
+/** @param {string | undefined} login */
+function fromLogin(login) {
+  if (login === undefined) return { user: '', password: '' };
+  const colon = login.indexOf(':');
+  if (colon < 0 || colon === login.length - 1) {
+    throw new TypeError('the address of holdfastd has a user but no password: redis://user:password@host:port');
+  }
+  try {
+    return { user: decodeURIComponent(login.slice(0, colon)), password: decodeURIComponent(login.slice(colon + 1)) };
+  } catch {
+    throw new TypeError('the user or password of holdfastd has a % that is not %XX');
+  }
+}
+
+/**
+ * That of $HOLDFAST_URL, of the user's own daemon if its socket is there, or of the system's daemon, as the program
+ * `holdfast` chooses.
+ * @returns {Address}
+ */
+function chooseAddress() {
+  const url = process.env['HOLDFAST_URL'];
+  if (url) return parseAddress(url);
+  const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
+  const own = `${runtime}/holdfast/holdfast.sock`;
+  return parseAddress(runtime.startsWith('/') && fs.existsSync(own) ? own : DEFAULT_SOCKET);
+}
+
+module.exports = { parseAddress, chooseAddress };

@@ -1,0 +1,40 @@
+'use strict';
+/* clock: milliseconds that go on while the host sleeps, as the daemon's deadlines do. process.hrtime and timers do not. */
+
+const os = require('node:os');
+const { performance } = require('node:perf_hooks');
+const { setInterval, setTimeout } = require('node:timers'); // tests may replace the global ones
+
+const monotonicNow = performance.now.bind(performance);
+
+let ahead = 0; // of CLOCK_BOOTTIME before the monotonic clock
+
+/**
+ * CLOCK_BOOTTIME in ms. It is never later than the true time, and at most 10 ms earlier: the kernel tells /proc/uptime in
+ * such steps.
+ * @returns {number}
+ */
+function boottime() {
+  const monotonic = monotonicNow();
+  if (process.platform === 'linux') ahead = Math.max(ahead, os.uptime() * 1000 - monotonic);
+  return monotonic + ahead;
+}
+
+/**
+ * Settles as the promise does, or is rejected with the reason of the signal.
+ * @template T
+ * @param {Promise<T>} promise
+ * @param {AbortSignal} signal
+ * @returns {Promise<T>}
+ */
+function race(promise, signal) {
+  promise.catch(() => {}); // nobody may look at it any more when it is rejected
+  if (signal.aborted) return Promise.reject(signal.reason);
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+module.exports = { boottime, race, setInterval, setTimeout };

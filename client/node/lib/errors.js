@@ -1,0 +1,82 @@
+'use strict';
+/* errors: what a lock can fail with. Wrong arguments are a TypeError or a RangeError; an aborted wait fails with the reason
+ * of its signal. */
+
+/** The base of all errors of this package. `code` is one word. */
+class HoldfastError extends Error {
+  /**
+   * @param {string} code
+   * @param {string} message
+   * @param {ErrorOptions} [options]
+   */
+  constructor(code, message, options) {
+    super(message, options);
+    this.name = new.target.name;
+    this.code = code;
+  }
+}
+
+/** Another locker has the name. Nothing is held, and nothing waits any more. */
+class LockBusyError extends HoldfastError {
+  /**
+   * @param {string} name
+   * @param {string} [message]
+   * @param {string} [code]
+   */
+  constructor(name, message = `the lock ${name} is held by another locker`, code = 'BUSY') {
+    super(code, message);
+    this.lock = name;
+  }
+}
+
+/** Another locker had the name for the whole of `wait`. */
+class LockTimeoutError extends LockBusyError {
+  /**
+   * @param {string} name
+   * @param {number} wait ms
+   */
+  constructor(name, wait) {
+    super(name, `the lock ${name} was not granted within ${wait} ms: another locker has it`, 'TIMEOUT');
+  }
+}
+
+/** The lock was held and is not any more: stop using what it protects. */
+class LockLostError extends HoldfastError {
+  /**
+   * @param {string} name
+   * @param {number} token
+   * @param {string} reason
+   * @param {string} text
+   */
+  constructor(name, token, reason, text) {
+    super('LOST', `the lock ${name} is lost: ${text}`);
+    this.lock = name;
+    this.token = token;
+    this.reason = reason;
+  }
+}
+
+/** The daemon cannot grant the lock, or the request is wrong; `code` is the daemon's word, as NOMASTER, `text` its explanation. */
+class LockRefusedError extends HoldfastError {
+  /**
+   * @param {string} code
+   * @param {string} text
+   */
+  constructor(code, text) {
+    super(code, `holdfastd refuses: ${code} ${text}`);
+    this.text = text;
+  }
+}
+
+/** No daemon answers at the address. */
+class DaemonUnreachableError extends HoldfastError {
+  /**
+   * @param {string} message
+   * @param {ErrorOptions} [options]
+   */
+  constructor(message, options) {
+    super('UNREACHABLE', message, options);
+  }
+}
+
+module.exports = { HoldfastError, LockBusyError, LockTimeoutError, LockLostError, LockRefusedError, DaemonUnreachableError };

@@ -1,0 +1,387 @@
+'use strict';
+/* hold: one name at the daemon, waited for, held, or being given back.
+ *
+ * Its tag is the OWNER and the ASYNC id of its requests, and no other hold has it: so each request can be repeated over
+ * a new connection, and a grant whose answer was lost can be given back. */
+
+const { randomBytes } = require('node:crypto');
+const { boottime, race, setTimeout } = require('./clock');
+const { LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
+const { Cut } = require('./wire');
+
+const EARLY = 20; // ms before the told deadline at which a holder that cannot ask has lost the lock
+const LATE = 250; // ms for an answer, if this process itself stood still until the deadline
+const STALL = 100; // ms by which a timer is late if the process stood still
+const CHECK_MIN = 10;
+const CHECK_MAX = 5000;
+const RETRY = 200; // ms until a LOCK is sent again to a daemon that ends
+const GIVE_BACK = 2000; // ms for which unlock() waits for the daemon
+
+const prefix = randomBytes(6).toString('hex');
+let serial = 0;
+
+/**
+ * How a lock is taken: `words` of LOCK, and the time in ms for which the daemon may be away.
+ * @typedef {{ words: string[], owner?: string, wait?: number, lease?: number, maxHold?: number, patience: number }} Terms
+ */
+
+/**
+ * Who uses a hold: several do if the lock was taken again by its owner.
+ * @typedef {{ lose: (loss: LockLostError) => void }} User
+ */
+
+class Hold {
+  token = 0; // 0: not granted
+  until = 0; // told deadline, boottime
+  /** @type {LockLostError | null} */
+  lost = null;
+  over = false; // lost, or given back, or never granted
+  /** @type {Set<User>} */
+  users = new Set();
+  /** @type {Promise<void>} */
+  settled; // granted, or over
+  #settle = () => {};
+  #asked = 0; // when the request was sent that told the deadline
+  #granted = 0;
+  #checkAt = 0;
+  #checking = false;
+  #reprieve = 0; // until then the daemon may answer, although the deadline has passed
+  /** @type {((value: import('./wire').Value) => void) | null} */
+  #resolve = null; // of the outcome of LOCK
+  /** @type {((why: Cut) => void) | null} */
+  #reject = null;
+  /** @type {NodeJS.Timeout | undefined} */
+  #timer;
+  #dueAt = 0; // of the timer
+
+  /**
+   * @param {import('./engine').Engine} engine
+   * @param {string} name
+   * @param {Terms} terms
+   */
+  constructor(engine, name, terms) {
+    this.engine = engine;
+    this.name = name;
+    this.terms = terms;
+    this.tag = `${terms.owner ?? 'node'}#${prefix}-${(++serial).toString(36)}`;
+    this.key = terms.owner === undefined ? null : JSON.stringify([name, terms.owner]);
+    this.settled = new Promise((resolve) => (this.#settle = resolve));
+    engine.enter(this);
+    if (this.key !== null) engine.owned.set(this.key, this);
+  }
+
+  // --- waiting ---
+
+  /**
+   * Waits for the lock until `until` (boottime), or until the signal is aborted. Afterwards it is held, or nothing is left.
+   * @param {number} until
+   * @param {AbortSignal} signal
+   */
+  async acquire(until, signal) {
+    const clean = { is: true };
+    try {
+      while (!(await this.#ask(until, signal, clean)));
+    } catch (error) {
+      this.#finish();
+      if (clean.is) this.engine.forget(this);
+      else await this.#giveBack();
+      throw error;
+    } finally {
+      this.#settle();
+    }
+  }
+
+  /**
+   * Asks for the lock once, again if the connection is cut. False: it was granted, and lost before it was known.
+   * @param {number} until
+   * @param {AbortSignal} signal
+   * @param {{ is: boolean }} clean whether nothing is left at the daemon
+   */
+  async #ask(until, signal, clean) {
+    const value = await this.#lock(until, signal, clean);
+    if (typeof value === 'number') {
+      clean.is = false;
+      this.token = value;
+      this.#granted = boottime();
+      const sent = boottime();
+      const left = await race(this.engine.do('CHECK', this.name, 'OWNER', this.tag), signal);
+      if (typeof left !== 'number') {
+        this.token = 0;
+        return false;
+      }
+      this.told(sent, left);
+      return true;
+    }
+    if (value instanceof LockRefusedError) throw value;
+    const { wait } = this.terms;
+    throw wait ? new LockTimeoutError(this.name, wait) : new LockBusyError(this.name);
+  }
+
+  /**
+   * Sends LOCK, again over each new connection, where it has its old place in the queue, and again to a daemon that ends.
+   * @param {number} until
+   * @param {AbortSignal} signal
+   * @param {{ is: boolean }} clean
+   * @returns {Promise<import('./wire').Value>}
+   */
+  async #lock(until, signal, clean) {
+    let patient = Math.min(until, boottime() + this.terms.patience);
+    for (;;) {
+      const link = await race(this.engine.connected(patient), signal);
+      /** @type {Promise<import('./wire').Value>} */
+      const outcome = new Promise((resolve, reject) => {
+        this.#resolve = resolve;
+        this.#reject = reject;
+      });
+      outcome.catch(() => {});
+      const wasClean = clean.is;
+      clean.is = false;
+      try {
+        let value = await race(link.ask(...this.#request(until)), signal);
+        if (value === 'QUEUED') value = await race(outcome, signal);
+        clean.is = wasClean;
+        if (!this.#comesBack(value, wasClean) || boottime() >= patient) return value;
+        await race(new Promise((resolve) => setTimeout(resolve, RETRY)), signal);
+      } catch (error) {
+        if (!(error instanceof Cut)) throw error;
+        patient = Math.min(until, boottime() + this.engine.grace);
+      } finally {
+        this.#resolve = this.#reject = null;
+      }
+    }
+  }
+
+  /**
+   * Whether a later LOCK may be answered otherwise: the daemon ends, and another begins; or it has not noticed yet that
+   * the old connection is gone, whose LOCK has this id; or it tells the loss of a grant that was never known here.
+   * @param {import('./wire').Value} value
+   * @param {boolean} first
+   */
+  #comesBack(value, first) {
+    return value instanceof LockRefusedError && (/^(DRAINING|LOST)$/.test(value.code) || (value.code === 'ERR' && !first));
+  }
+
+  /** @param {number} until */
+  #request(until) {
+    const words = ['LOCK', this.name, ...this.terms.words, 'OWNER', this.tag, 'ASYNC', this.tag];
+    return until === Infinity ? words : [...words, 'WAIT', String(Math.ceil(Math.max(until - boottime(), 0)))];
+  }
+
+  /**
+   * The push that ends the wait.
+   * @param {import('./wire').Value} value
+   */
+  outcome(value) {
+    this.#resolve?.(value);
+  }
+
+  /** The connection is lost. */
+  offline() {
+    this.#reject?.(new Cut());
+    this.#schedule();
+  }
+
+  /** There is a connection again. */
+  online() {
+    if (this.#held()) this.#check();
+  }
+
+  // --- held ---
+
+  /** It was granted, and the daemon has told for how long. */
+  get granted() {
+    return this.#asked !== 0;
+  }
+
+  #held() {
+    return this.granted && !this.over;
+  }
+
+  /**
+   * An answer that tells for how long the hold is good, or that it is not.
+   * @param {number} sent when the request was sent, boottime
+   * @param {import('./wire').Value} value
+   */
+  told(sent, value) {
+    if (this.over) return;
+    if (typeof value === 'number') {
+      if (sent < this.#asked) return;
+      this.#asked = sent;
+      this.until = sent + value;
+      this.#reprieve = 0;
+      this.#checkAt = sent + Math.min(Math.max(value / 3, CHECK_MIN), CHECK_MAX);
+      this.#schedule();
+    } else if (this.#held()) {
+      const loss = this.#lossIn(value);
+      if (loss) this.#lose(loss);
+    }
+  }
+
+  /**
+   * @param {import('./wire').Value} value
+   * @returns {LockLostError | null}
+   */
+  #lossIn(value) {
+    if (value instanceof LockRefusedError && value.code === 'LOST') return this.#loss(value.text.split(' ')[0] ?? '', value.text);
+    if (value !== null && !(value instanceof LockRefusedError && value.code === 'NOTHELD')) return null;
+    return this.#loss('session', 'the daemon does not know of it any more: it lost its state, or the connection was cut for too long');
+  }
+
+  /**
+   * @param {string} reason
+   * @param {string} text
+   */
+  #loss(reason, text) {
+    return new LockLostError(this.name, this.token, reason, text);
+  }
+
+  #check() {
+    const link = this.engine.link;
+    if (!link || this.#checking) return;
+    const sent = boottime();
+    this.#checking = true;
+    link.ask('CHECK', this.name, 'OWNER', this.tag).then(
+      (value) => {
+        this.#checking = false;
+        this.told(sent, value);
+      },
+      () => {
+        this.#checking = false;
+        this.#schedule();
+      },
+    );
+  }
+
+  /** When the lock counts as lost, unless the daemon tells another deadline before. */
+  #end() {
+    return Math.max(this.until - Math.min(EARLY, (this.until - this.#asked) / 10), this.#reprieve);
+  }
+
+  #schedule() {
+    clearTimeout(this.#timer);
+    if (!this.#held()) return;
+    const now = boottime();
+    const next = this.#checking || !this.engine.link ? this.#end() : Math.min(this.#checkAt, this.#end());
+    const delay = Math.min(Math.max(Math.ceil(next - now), 1), CHECK_MAX);
+    this.#dueAt = now + delay;
+    this.#timer = setTimeout(() => this.#tick(), delay);
+  }
+
+  #tick() {
+    const now = boottime();
+    if (now >= this.#end()) {
+      if (now < this.#dueAt + STALL) return this.#lose(this.#overdue(now));
+      // This process stood still. The daemon has kept the lock meanwhile, and its answer will say so.
+      this.#reprieve = now + LATE;
+      this.#checking = false;
+    }
+    if (now >= this.#checkAt) this.#check();
+    this.#schedule();
+  }
+
+  /**
+   * Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own.
+   * @param {number} now
+   */
+  #overdue(now) {
+    const { lease, maxHold } = this.terms;
+    if (lease !== undefined) return this.#loss('lease', 'lease: its lease is over');
+    if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the told deadline');
+    if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the told deadline');
+    if (maxHold !== undefined && now - this.#granted > 0.9 * maxHold) return this.#loss('maxhold', 'maxhold: its maxHold is over');
+    return this.#loss('expired', 'expired: the daemon could not renew it in time');
+  }
+
+  /** @param {LockLostError} loss */
+  #lose(loss) {
+    this.lost = loss;
+    this.#finish();
+    for (const user of this.users) user.lose(loss);
+  }
+
+  #finish() {
+    this.over = true;
+    clearTimeout(this.#timer);
+    if (this.key !== null && this.engine.owned.get(this.key) === this) this.engine.owned.delete(this.key);
+    this.engine.unwant();
+  }
+
+  /**
+   * Ms for which the hold is surely good for this user.
+   * @param {User} user
+   */
+  left(user) {
+    return this.over || !this.users.has(user) ? 0 : Math.max(this.until - boottime(), 0);
+  }
+
+  // --- its end ---
+
+  /**
+   * Ends the use of the hold, and gives it back if that was the last use. Rejected with LockLostError if it was lost.
+   * @param {User} user
+   */
+  async drop(user) {
+    const sure = this.left(user) > 0;
+    this.users.delete(user);
+    if (this.users.size > 0) {
+      if (this.lost) throw this.lost;
+      return;
+    }
+    if (this.lost) {
+      void this.#untilGiven(); // the daemon may have it still
+      throw this.lost;
+    }
+    this.#finish();
+    const loss = await this.#giveBack();
+    if (loss) throw loss;
+    if (loss === undefined && !sure) throw this.#loss('unreachable', 'the daemon did not answer before the told deadline');
+  }
+
+  /**
+   * Ends the wait or the hold at the daemon. Null: it is over. A loss: it had been lost before. Undefined: the daemon has
+   * not answered in time; this goes on by itself then.
+   */
+  #giveBack() {
+    /** @type {Promise<LockLostError | null | undefined>} */
+    const done = this.#untilGiven();
+    /** @type {Promise<undefined>} */
+    const late = new Promise((resolve) => {
+      const timer = setTimeout(resolve, GIVE_BACK, undefined);
+      void done.finally(() => clearTimeout(timer));
+    });
+    return Promise.race([done, late]);
+  }
+
+  async #untilGiven() {
+    let repeated = false; // a request may have been carried out, and its answer lost
+    for (;;) {
+      try {
+        const link = await this.engine.connected(Infinity);
+        const loss = await this.#giveBackOver(link, repeated);
+        this.engine.forget(this);
+        return loss;
+      } catch (error) {
+        if (error instanceof Cut) repeated = true;
+        else await new Promise((resolve) => setTimeout(resolve, RETRY).unref());
+      }
+    }
+  }
+
+  /**
+   * @param {import('./wire').Link} link
+   * @param {boolean} repeated
+   */
+  async #giveBackOver(link, repeated) {
+    if (this.token === 0) await link.ask('CANCEL', this.tag);
+    // A LOCK whose answer was lost, and that was sent again, counts twice.
+    for (let first = true; ; first = false) {
+      const value = await link.ask('UNLOCK', this.name, 'OWNER', this.tag);
+      if (typeof value === 'number' && value > 0) continue;
+      if (typeof value === 'number' || this.token === 0) return null;
+      const forgotten = value instanceof LockRefusedError && value.code === 'NOTHELD';
+      return forgotten && (repeated || !first) ? null : this.#lossIn(value);
+    }
+  }
+}
+
+module.exports = { Hold };

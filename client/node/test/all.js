@@ -1,0 +1,4 @@
+'use strict';
+require('./locks.test');
+require('./faults.test');
+require('./readme.test');

@@ -1,0 +1,345 @@
+'use strict';
+/* What a caller gets from a lock, while the daemon does well. */
+
+const assert = require('node:assert/strict');
+const net = require('node:net');
+const path = require('node:path');
+const { once } = require('node:events');
+const { test } = require('node:test');
+const hf = require('..');
+const { chooseAddress, parseAddress } = require('../lib/address');
+const { encode, parse, Push } = require('../lib/wire');
+const { HANG, PACKAGE, CALM, aborted, both, nothingLeft, scene, sleep, tell, until } = require('./stage');
+
+both('a lock excludes, has a token, and is given back', CALM, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  const lock = await client.lock('a', { wait: HANG, why: 'a test' });
+  assert.ok(Number.isSafeInteger(lock.token) && lock.token > 0);
+  assert.ok(lock.held && lock.validFor() > 0 && lock.validFor() <= 60000);
+  assert.deepEqual([lock.name, lock.names, lock.tokens], ['a', ['a'], [lock.token]]);
+  await assert.rejects(client.lock('a', { wait: 0 }), (error) => error instanceof hf.LockBusyError && error.code === 'BUSY');
+  assert.equal(await ask('LOCK', 'a', 'WAIT', '0'), null);
+  const first = lock.unlock();
+  assert.equal(lock.unlock(), first);
+  await first;
+  assert.deepEqual([lock.held, lock.validFor(), lock.signal.aborted], [false, 0, false]);
+  lock.throwIfLost();
+  const next = await client.lock('a');
+  assert.ok(next.token > lock.token);
+  await next.unlock();
+  await nothingLeft(ask);
+});
+
+scene('a wait ends in time, and with the right error', CALM, async (stage, ask) => {
+  const client = new hf.Client(stage.socket);
+  await client.withLock('a', async () => {
+    const begun = Date.now();
+    const error = await client.lock('a', { wait: 50 }).catch((why) => why);
+    assert.ok(error instanceof hf.LockTimeoutError && error instanceof hf.LockBusyError && error instanceof hf.HoldfastError);
+    assert.deepEqual([error.name, error.code, error.lock], ['LockTimeoutError', 'TIMEOUT', 'a']);
+    assert.ok(Date.now() - begun >= 45);
+    assert.equal(await ask.waiters('a'), 0);
+  });
+  await nothingLeft(ask);
+});
+
+both('waiters get the lock in the order in which they came', CALM, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  const held = await client.lock('a');
+  const order = [];
+  const all = [];
+  for (let i = 0; i < 5; i++) {
+    all.push(client.withLock('a', { wait: HANG }, () => order.push(i)));
+    await until('it waits', async () => (await ask.waiters('a')) === i + 1);
+  }
+  await held.unlock();
+  await Promise.all(all);
+  assert.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
+both('an aborted wait ends with the reason, and leaves its place', CALM, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  const reason = new Error('enough');
+  await assert.rejects(client.lock('a', { signal: AbortSignal.abort(reason) }), reason);
+  const held = await client.lock('a');
+  const controller = new AbortController();
+  const waits = client.lock('a', { signal: controller.signal });
+  await until('it waits', async () => (await ask.waiters('a')) === 1);
+  controller.abort(reason);
+  await assert.rejects(waits, reason);
+  assert.equal(await ask.waiters('a'), 0);
+  await assert.rejects(client.lock('a', { signal: AbortSignal.timeout(20) }), { name: 'TimeoutError' });
+  await held.unlock();
+  const later = new AbortController();
+  const lock = await client.lock('a', { signal: later.signal });
+  later.abort(reason); // it bounds the wait only
+  assert.deepEqual([lock.held, lock.signal.aborted], [true, false]);
+  await lock.unlock();
+  await nothingLeft(ask);
+});
+
+scene('a signal that many waits share warns of no leak', CALM, async (stage) => {
+  const child = stage.program(`
+    const { signal } = new AbortController();
+    process.on('warning', (warning) => console.log(warning.name));
+    Promise.all(Array.from({ length: 50 }, () => hf.withLock('a', { signal }, () => {}))).then(() => console.log('done'));`);
+  assert.equal(await child.next(), 'done');
+  assert.deepEqual(await child.ended, [0, null]);
+});
+
+scene('withLock gives the result, the error, and the lock back', CALM, async (stage, ask) => {
+  const client = new hf.Client(stage.socket);
+  assert.equal(await client.withLock('a', (lock) => lock.name), 'a');
+  assert.deepEqual(await client.withLockAll(['b', 'a'], { wait: HANG }, async (lock) => lock.names), ['b', 'a']);
+  const own = new Error('of the work');
+  await assert.rejects(client.withLock('a', () => Promise.reject(own)), own);
+  await assert.rejects(client.withLock('a', { wait: 5 }), TypeError);
+  await nothingLeft(ask);
+});
+
+scene('a lock is disposed of', CALM, async (stage, ask) => {
+  const client = new hf.Client(stage.socket);
+  const lock = await client.lock('a');
+  await lock[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
+  assert.equal(lock.held, false);
+  await nothingLeft(ask);
+});
+
+scene('readers share, a writer is alone and becomes a reader', CALM, async (stage, ask) => {
+  const client = new hf.Client(stage.socket);
+  const readers = await Promise.all([1, 2, 3].map(() => client.lock('a', { shared: true })));
+  await assert.rejects(client.lock('a', { wait: 0 }), hf.LockBusyError);
+  await Promise.all(readers.map((lock) => lock.unlock()));
+  const writer = await client.lock('a');
+  await assert.rejects(client.lock('a', { shared: true, wait: 0 }), hf.LockBusyError);
+  await writer.downgrade();
+  const reader = await client.lock('a', { shared: true, wait: HANG });
+  assert.ok(writer.held && reader.held);
+  await Promise.all([writer.unlock(), reader.unlock()]);
+  await nothingLeft(ask);
+});
+
+scene('permits are limited, and several are taken at once', CALM, async (stage, ask) => {
+  const client = new hf.Client(stage.socket);
+  const two = await client.lock('a', { limit: 3, permits: 2 });
+  const one = await client.lock('a', { limit: 3 });
+  await assert.rejects(client.lock('a', { limit: 3, wait: 0 }), hf.LockBusyError);
+  await one.unlock();
+  await assert.rejects(client.lock('a', { limit: 3, permits: 2, wait: 0 }), hf.LockBusyError);
+  await two.unlock();
+  await client.withLock('a', { limit: 3, permits: 3 }, async () => {
+    await assert.rejects(client.lock('a', { limit: 4, wait: 0 }), (error) => error instanceof hf.LockRefusedError && error.code === 'LIMIT');
+    await assert.rejects(client.lock('a', { wait: 0 }), (error) => error instanceof hf.LockRefusedError && error.code === 'WRONGKIND');
+  });
+  await nothingLeft(ask);
+});
+
+both('several locks are taken all or none, in any order of the names', CALM, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  const held = await client.lock('b');
+  await assert.rejects(client.lockAll(['c', 'b', 'a'], { wait: 30 }), hf.LockTimeoutError);
+  await client.withLockAll(['a', 'c'], { wait: 0 }, (lock) => assert.equal(lock.tokens.length, 2));
+  await held.unlock();
+  let inside = 0;
+  await Promise.all(
+    Array.from({ length: 20 }, (_, i) =>
+      client.withLockAll(i % 2 ? ['a', 'b'] : ['b', 'a'], async () => {
+        assert.equal(++inside, 1);
+        await sleep(0);
+        inside--;
+      }),
+    ),
+  );
+  await nothingLeft(ask);
+});
+
+both('a lease ends by itself, unless it is extended', CALM, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  const short = await client.lock('a', { lease: 200 });
+  await aborted(short);
+  assert.ok(short.signal.reason instanceof hf.LockLostError);
+  assert.deepEqual([short.signal.reason.reason, short.signal.reason.token, short.validFor()], ['lease', short.token, 0]);
+  assert.throws(() => short.throwIfLost(), hf.LockLostError);
+  await assert.rejects(short.extend(1000), hf.LockLostError);
+  await assert.rejects(short.unlock(), hf.LockLostError);
+  const long = await client.lock('a', { lease: HANG });
+  await long.extend(2 * HANG);
+  assert.ok(long.validFor() > 0);
+  await long.extend(100);
+  await aborted(long);
+  await assert.rejects(long.unlock(), { reason: 'lease' });
+  const endless = await client.lock('a');
+  await assert.rejects(endless.extend(1000), hf.LockRefusedError);
+  assert.equal(endless.held, true);
+  await endless.unlock();
+  const bounded = await client.lock('a', { maxHold: 200 });
+  await aborted(bounded);
+  await assert.rejects(bounded.unlock(), { reason: 'maxhold' });
+  await nothingLeft(ask);
+});
+
+both('an owner takes a lock again, also while it waits', CALM, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  const held = await client.lock('a', { owner: 'me' });
+  const again = await client.lock('a', { owner: 'me', wait: 0 });
+  assert.equal(again.token, held.token);
+  await assert.rejects(client.lock('a', { owner: 'you', wait: 0 }), hf.LockBusyError);
+  const waits = [1, 2].map(() => client.lock('a', { owner: 'you' }));
+  await until('one waits', async () => (await ask.waiters('a')) === 1);
+  await assert.rejects(client.lock('a', { owner: 'you', wait: 20 }), hf.LockTimeoutError);
+  await held.unlock();
+  assert.deepEqual([held.held, again.held], [false, true]);
+  await again.unlock();
+  const [first, second] = await Promise.all(waits);
+  assert.equal(first.token, second.token);
+  await first.unlock();
+  assert.equal(await ask('LOCK', 'a', 'WAIT', '0'), null);
+  await second.unlock();
+  await nothingLeft(ask);
+});
+
+scene('a lock that is broken is told while it works', CALM, async (stage, ask, t) => {
+  const client = new hf.Client(stage.socket);
+  const took = [];
+  for (let i = 0; i < 200; i++) {
+    const lock = await client.lock(`a${i}`); // a broken lock is withheld until the told deadline
+    const begun = performance.now();
+    const told = once(lock.signal, 'abort');
+    await ask('BREAK', lock.name, 'TOKEN', lock.token);
+    await told;
+    took.push(performance.now() - begun);
+    assert.deepEqual([lock.signal.reason.reason, lock.held], ['broken', false]);
+    await assert.rejects(lock.unlock(), hf.LockLostError);
+  }
+  tell(t, 'BREAK to the abort of the signal', took, 5000);
+});
+
+scene('withLock ends with the loss, when the work has ended', CALM, async (stage, ask) => {
+  const client = new hf.Client(stage.socket);
+  let ended = false;
+  const lost = client.withLock('a', async (lock) => {
+    await ask('BREAK', lock.name, 'TOKEN', lock.token);
+    await aborted(lock);
+    await sleep(1);
+    ended = true;
+  });
+  await assert.rejects(lost, (error) => error instanceof hf.LockLostError && error.reason === 'broken');
+  assert.equal(ended, true);
+  const own = new Error('of the work');
+  const failed = client.withLock('b', async (lock) => {
+    await ask('BREAK', lock.name, 'TOKEN', lock.token);
+    await aborted(lock);
+    throw own;
+  });
+  await assert.rejects(failed, own);
+  const both = client.withLockAll(['c', 'd'], async (lock) => {
+    await ask('BREAK', 'd', 'TOKEN', lock.tokens[1]);
+    await aborted(lock);
+    assert.equal(lock.held, false);
+  });
+  await assert.rejects(both, (error) => error instanceof hf.LockLostError && error.lock === 'd');
+  assert.equal(typeof (await ask('LOCK', 'c', 'WAIT', '0')), 'number');
+});
+
+scene('import and require share one connection', CALM, async (stage, ask) => {
+  const child = stage.program(`
+    import(${JSON.stringify(path.join(PACKAGE, 'index.mjs'))}).then(async (esm) => {
+      const [one, two] = [await hf.lock('a'), await esm.lock('b')];
+      console.log(JSON.stringify([esm.Client === hf.Client, Object.keys(esm).sort().join() === Object.keys(hf).sort().join()]));
+      process.stdin.resume();
+    });`);
+  assert.equal(await child.next(), '[true,true]');
+  const sessions = (await ask('SESSIONS'))[1].filter((one) => one.includes(child.pid));
+  assert.equal(sessions.length, 1);
+  child.kill();
+});
+
+scene('there is no daemon, or something else answers', CALM, async (stage) => {
+  const cases = [
+    [`${stage.folder}/none`, /cannot reach holdfastd at unix:.*is it running\?/],
+    [`${stage.folder}/redis`, /perhaps Redis/],
+  ];
+  for (const [where, message] of cases) {
+    const client = new hf.Client(where, { connectTimeout: 100 });
+    await assert.rejects(client.lock('a'), (error) => error instanceof hf.DaemonUnreachableError && message.test(error.message));
+    await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
+  }
+  const silent = net.createServer().listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  const client = new hf.Client(`127.0.0.1:${silent.address().port}`, { connectTimeout: 100 });
+  await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
+  await assert.rejects(client.lock('a'), hf.DaemonUnreachableError);
+  silent.close();
+});
+
+scene('a login is sent, and a wrong one is refused', `${CALM}users:\n  - { name: app, password-file: FOLDER/password }\n`, async (stage) => {
+  const right = new hf.Client(`redis://app:pass%20word@${stage.tcp}`);
+  await right.withLock('a', { wait: HANG }, () => {});
+  const refusals = { [`redis://app:wrong@${stage.tcp}`]: 'WRONGPASS', [stage.tcp]: 'NOAUTH' };
+  for (const [where, code] of Object.entries(refusals)) {
+    await assert.rejects(new hf.Client(where).lock('a'), (error) => error instanceof hf.LockRefusedError && error.code === code);
+  }
+});
+
+test('wrong arguments are refused before anything is sent', async () => {
+  const client = new hf.Client('/nowhere');
+  for (const options of [
+    { timeout: 5 },
+    { wait: -1 },
+    { wait: NaN },
+    { wait: '5' },
+    { lease: 0 },
+    { limit: 0 },
+    { limit: 1.5 },
+    { permits: 2 },
+    { shared: true, limit: 2 },
+    { owner: 'two words' },
+    { owner: '' },
+  ]) {
+    await assert.rejects(client.lock('a', options), (error) => error instanceof TypeError || error instanceof RangeError);
+  }
+  for (const names of [[], ['a', 'a'], [''], [5]]) await assert.rejects(client.lockAll(names), TypeError);
+  assert.throws(() => new hf.Client('/s', { grace: -1 }), RangeError);
+});
+
+test('addresses', () => {
+  const good = {
+    '/a/b': ['/a/b', '', 0, '', '', 'unix:/a/b'],
+    'unix:./a': ['./a', '', 0, '', '', 'unix:./a'],
+    'unix:///a': ['/a', '', 0, '', '', 'unix:/a'],
+    'h:1': ['', 'h', 1, '', '', 'tcp://h:1'],
+    'tcp://h': ['', 'h', 5625, '', '', 'tcp://h:5625'],
+    'redis://u:p%40@[::1]:7/0': ['', '::1', 7, 'u', 'p@', 'tcp://[::1]:7'],
+    'redis://:p@h': ['', 'h', 5625, '', 'p', 'tcp://h:5625'],
+    'redis://u:a@b:c@h': ['', 'h', 5625, 'u', 'a@b:c', 'tcp://h:5625'],
+  };
+  const { HOLDFAST_URL, XDG_RUNTIME_DIR } = process.env;
+  process.env.XDG_RUNTIME_DIR = '/nowhere';
+  for (const [where, wanted] of Object.entries(good)) {
+    const { path: at, host, port, user, password, text } = parseAddress(where);
+    assert.deepEqual([at, host, port, user, password, text], wanted, where);
+    process.env.HOLDFAST_URL = where;
+    assert.deepEqual(chooseAddress(), parseAddress(where));
+  }
+  delete process.env.HOLDFAST_URL;
+  assert.equal(chooseAddress().path, '/run/holdfast/holdfast.sock');
+  Object.assign(process.env, { HOLDFAST_URL, XDG_RUNTIME_DIR });
+  for (const where of ['h', 'unix:', 'http://h:1', 'h:0', 'h:65536', 'redis://secret@h', 'redis://u:p@h/1', ':1', 'redis://u:%secret@h']) {
+    assert.throws(() => parseAddress(where), (error) => error instanceof TypeError && !error.message.includes('secret'), where);
+  }
+});
+
+test('answers are read wherever they are cut', () => {
+  const data = Buffer.from('*3\r\n$3\r\nä\n\r\n:-7\r\n%1\r\n+k\r\n_\r\n>2\r\n+grant\r\n#t\r\n$-1\r\n');
+  for (let n = 0; n < data.length; n++) {
+    let at = 0;
+    const whole = [];
+    for (let found; (found = parse(data.subarray(0, n), at)); at = found.end) whole.push(found.value);
+    for (let found; (found = parse(data, at)); at = found.end) whole.push(found.value);
+    assert.deepEqual(whole, [['ä\n', -7, ['k', null]], new Push(['grant', 1]), null]);
+  }
+  assert.equal(encode(['LOCK', 'ä']), '*2\r\n$4\r\nLOCK\r\n$2\r\nä\r\n');
+  for (const foreign of ['HTTP/1.1 400\r\n', ':a\r\n', '$99999999\r\n', '*99999\r\n', 'x'.repeat(1 << 17)]) {
+    assert.throws(() => parse(Buffer.from(foreign), 0), /not holdfastd/);
+  }
+});
