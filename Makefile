@@ -59,7 +59,7 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node interop rivals soak replace nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -210,6 +210,10 @@ mutants: $(O)/tests/sim/holdfast-sim ## plant each bug of mutants.def in a copy 
 
 check-go: all ## test client/go, the module for Go programs, with Go's race detector
 	@tests/run -v -j 1 tests/interop/check-go
+
+# Faults come at random: there is no seed.
+check-node-history: all ## count OPERATIONS (100000) locks of client/node in SECONDS (1800) at most, while processes, daemon and connections are killed; a judge reads what they did
+	@HISTORY="$(or $(OPERATIONS),100000) $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))" tests/run -v -j 1 -t 3600 tests/e2e/check_node
 
 check-node: all ## test client/node, the package for Node programs, and its types
 	@tests/run -v -j 1 tests/e2e/check_node

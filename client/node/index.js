@@ -38,7 +38,11 @@ class Client {
    * @param {import('./index').LockOptions} [options]
    */
   async lockAll(names, options = {}) {
-    if (names.length === 0 || new Set(names).size < names.length || names.some((name) => typeof name !== 'string' || !name)) {
+    if (
+      names.length === 0 ||
+      new Set(names).size < names.length ||
+      names.some((name) => typeof name !== 'string' || !name)
+    ) {
       throw new TypeError('one or more different names are needed');
     }
     const terms = termsOf(options, this.#patience);

@@ -23,7 +23,8 @@ function parseAddress(where) {
   if (unix) return fromPath(/** @type {string} */ (unix[1]));
   const tcp = /^(?:tcp|redis):\/\/(.*)$/s.exec(where);
   if (tcp) return fromTcp(/** @type {string} */ (tcp[1]));
-  if (where.includes('://')) throw new TypeError('the address of holdfastd: only unix://, tcp:// and redis:// are known');
+  if (where.includes('://'))
+    throw new TypeError('the address of holdfastd: only unix://, tcp:// and redis:// are known');
   if (/^[/.]/.test(where)) return fromPath(where);
   if (!where.includes(':')) {
     throw new TypeError('the address of holdfastd is neither a path (with a /) nor host:port nor a URL');

@@ -154,7 +154,7 @@ class Engine {
   async #seek() {
     if (this.#seeking) return;
     this.#seeking = true;
-    for (let pause = RETRY_MIN; !this.link && (this.#seekers.size > 0 || this.holds.size > 0); ) {
+    for (let pause = RETRY_MIN; !this.link && (this.#seekers.size > 0 || this.holds.size > 0);) {
       const why = await this.#connect().then(
         () => null,
         (/** @type {Error} */ error) => error,
@@ -255,7 +255,8 @@ class Engine {
     if (items[0] === 'grant') hold.outcome(Number(items[2]));
     else if (items[0] === 'failed') {
       hold.outcome(typeof items[2] === 'string' ? new LockRefusedError(items[2], String(items[3])) : null);
-    } else if (items[0] === 'lost' && items[3] === hold.token) hold.told(0, new LockRefusedError('LOST', String(items[4])));
+    } else if (items[0] === 'lost' && items[3] === hold.token)
+      hold.told(0, new LockRefusedError('LOST', String(items[4])));
   }
 
   /** Keeps the process alive, or not, and leaves the daemon if nothing is held for IDLE ms. */
@@ -278,7 +279,10 @@ class Engine {
     if (!link || this.holds.size > 0) return;
     this.link = null;
     this.#secret = null;
-    link.ask('QUIT').catch(() => {}).finally(() => link.end(new Error('nothing is held')));
+    link
+      .ask('QUIT')
+      .catch(() => {})
+      .finally(() => link.end(new Error('nothing is held')));
   }
 }
 

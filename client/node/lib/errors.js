@@ -56,7 +56,7 @@ class LockLostError extends HoldfastError {
   }
 }
 
-/** The daemon cannot grant the lock, or the request is wrong; `code` is the daemon's word, as NOMASTER, `text` its explanation. */
+/** The daemon cannot grant the lock, or the request is wrong. `code` is its word, as NOMASTER, `text` its explanation. */
 class LockRefusedError extends HoldfastError {
   /**
    * @param {string} code
@@ -79,4 +79,11 @@ class DaemonUnreachableError extends HoldfastError {
   }
 }
 
-module.exports = { HoldfastError, LockBusyError, LockTimeoutError, LockLostError, LockRefusedError, DaemonUnreachableError };
+module.exports = {
+  HoldfastError,
+  LockBusyError,
+  LockTimeoutError,
+  LockLostError,
+  LockRefusedError,
+  DaemonUnreachableError,
+};

@@ -158,7 +158,9 @@ class Hold {
    * @param {boolean} first
    */
   #comesBack(value, first) {
-    return value instanceof LockRefusedError && (/^(DRAINING|LOST)$/.test(value.code) || (value.code === 'ERR' && !first));
+    return (
+      value instanceof LockRefusedError && (/^(DRAINING|LOST)$/.test(value.code) || (value.code === 'ERR' && !first))
+    );
   }
 
   /** @param {number} until */
@@ -222,9 +224,13 @@ class Hold {
    * @returns {LockLostError | null}
    */
   #lossIn(value) {
-    if (value instanceof LockRefusedError && value.code === 'LOST') return this.#loss(value.text.split(' ')[0] ?? '', value.text);
+    if (value instanceof LockRefusedError && value.code === 'LOST')
+      return this.#loss(value.text.split(' ')[0] ?? '', value.text);
     if (value !== null && !(value instanceof LockRefusedError && value.code === 'NOTHELD')) return null;
-    return this.#loss('session', 'the daemon does not know of it any more: it lost its state, or the connection was cut for too long');
+    return this.#loss(
+      'session',
+      'the daemon does not know of it any more: it lost its state, or the connection was cut for too long',
+    );
   }
 
   /**
@@ -288,7 +294,8 @@ class Hold {
     if (lease !== undefined) return this.#loss('lease', 'lease: its lease is over');
     if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the told deadline');
     if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the told deadline');
-    if (maxHold !== undefined && now - this.#granted > 0.9 * maxHold) return this.#loss('maxhold', 'maxhold: its maxHold is over');
+    if (maxHold !== undefined && now - this.#granted > 0.9 * maxHold)
+      return this.#loss('maxhold', 'maxhold: its maxHold is over');
     return this.#loss('expired', 'expired: the daemon could not renew it in time');
   }
 
@@ -334,7 +341,8 @@ class Hold {
     this.#finish();
     const loss = await this.#giveBack();
     if (loss) throw loss;
-    if (loss === undefined && !sure) throw this.#loss('unreachable', 'the daemon did not answer before the told deadline');
+    if (loss === undefined && !sure)
+      throw this.#loss('unreachable', 'the daemon did not answer before the told deadline');
   }
 
   /**

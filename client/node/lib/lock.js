@@ -11,7 +11,9 @@ const SLACK = 2000; // ms by which the daemon may answer a WAIT late
 const OPTIONS = ['wait', 'signal', 'shared', 'limit', 'permits', 'lease', 'maxHold', 'owner', 'why'];
 
 /** The well-known symbol, also where `await using` is compiled to something else. */
-const asyncDispose = /** @type {typeof Symbol.asyncDispose} */ (Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose'));
+const asyncDispose = /** @type {typeof Symbol.asyncDispose} */ (
+  Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')
+);
 
 class Lock {
   /** @type {Hold[]} */
@@ -174,7 +176,7 @@ function onAbort(signal, abort) {
 async function takeOne(engine, name, user, terms, until, signal) {
   signal.throwIfAborted();
   const key = terms.owner === undefined ? null : JSON.stringify([name, terms.owner]);
-  for (let same; key !== null && (same = engine.owned.get(key)); ) {
+  for (let same; key !== null && (same = engine.owned.get(key));) {
     if (!same.granted) await before(until, race(same.settled, signal), name, terms);
     if (same.over) continue;
     same.users.add(user);

@@ -2,3 +2,4 @@
 require('./locks.test');
 require('./faults.test');
 require('./readme.test');
+require('./history.test');

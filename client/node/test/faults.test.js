@@ -59,40 +59,60 @@ both('a restart of the daemon is no loss, for holders nor for waiters', CALM, as
   await nothingLeft(ask);
 });
 
-both('a daemon that is killed and comes back has the lock and the place in the queue', CALM, async (stage, ask, where) => {
-  const client = new hf.Client(where);
-  const lock = await client.lock('a');
-  const waits = client.lock('a');
-  await until('it waits', async () => (await ask.waiters('a')) === 1);
-  await kill(stage.daemon);
-  await stage.startDaemon();
-  const again = await dial(stage.socket);
-  await until('it waits again', async () => (await again.waiters('a')) === 1);
-  assert.equal(await again('LOCK', 'a', 'WAIT', '0'), null);
-  assert.deepEqual([lock.held, lock.signal.aborted], [true, false]);
-  const holder = stages.asObject((await again.inspect('a')).holder);
-  assert.equal(holder.token, lock.token);
-  await lock.unlock();
-  const next = await waits;
-  assert.ok(next.token > lock.token);
-  await next.unlock();
-  await nothingLeft(again);
-  again.end();
-});
+both(
+  'a daemon that is killed and comes back has the lock and the place in the queue',
+  CALM,
+  async (stage, ask, where) => {
+    const client = new hf.Client(where);
+    const lock = await client.lock('a');
+    const waits = client.lock('a');
+    await until('it waits', async () => (await ask.waiters('a')) === 1);
+    await kill(stage.daemon);
+    await stage.startDaemon();
+    const again = await dial(stage.socket);
+    await until('it waits again', async () => (await again.waiters('a')) === 1);
+    assert.equal(await again('LOCK', 'a', 'WAIT', '0'), null);
+    assert.deepEqual([lock.held, lock.signal.aborted], [true, false]);
+    const holder = stages.asObject((await again.inspect('a')).holder);
+    assert.equal(holder.token, lock.token);
+    await lock.unlock();
+    const next = await waits;
+    assert.ok(next.token > lock.token);
+    await next.unlock();
+    await nothingLeft(again);
+    again.end();
+  },
+);
 
-both('a daemon that does not come back is told before another can have the lock', BRISK, async (stage, ask, where, t) => {
-  const client = new hf.Client(where, { connectTimeout: 0 });
-  const lock = await client.lock('a');
+both(
+  'a daemon that does not come back is told before another can have the lock',
+  BRISK,
+  async (stage, ask, where, t) => {
+    const client = new hf.Client(where, { connectTimeout: 0 });
+    const lock = await client.lock('a');
+    await kill(stage.daemon);
+    const valid = lock.validFor();
+    const begun = performance.now();
+    await aborted(lock);
+    t.diagnostic(`told after ${Math.round(performance.now() - begun)} ms of ${Math.round(valid)} ms`);
+    assert.equal(lock.signal.reason.reason, 'unreachable');
+    await assert.rejects(lock.unlock(), hf.LockLostError);
+    await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
+    await stage.startDaemon();
+    await client.withLock('a', { wait: HANG }, () => {});
+  },
+);
+
+scene('what is given back while the daemon is away was held, or was lost', CALM, async (stage) => {
+  const client = new hf.Client(stage.socket);
+  const [held, forgotten] = [await client.lock('held'), await client.lock('forgotten')];
   await kill(stage.daemon);
-  const valid = lock.validFor();
-  const begun = performance.now();
-  await aborted(lock);
-  t.diagnostic(`told after ${Math.round(performance.now() - begun)} ms of ${Math.round(valid)} ms`);
-  assert.equal(lock.signal.reason.reason, 'unreachable');
-  await assert.rejects(lock.unlock(), hf.LockLostError);
-  await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
+  await held.unlock(); // there is no answer, and none is needed: until now the lock was surely held
+  fs.rmSync(path.join(stage.folder, 'ledger'));
+  const end = forgotten.unlock();
+  end.catch(() => {});
   await stage.startDaemon();
-  await client.withLock('a', { wait: HANG }, () => {});
+  await assert.rejects(end, (error) => error instanceof hf.LockLostError && error.reason === 'session');
 });
 
 scene('a daemon that stands still is no grant for ever', BRISK, async (stage, ask) => {
@@ -113,7 +133,10 @@ scene('a master that is gone is a loss within a lease', BRISK, async (stage, ask
   await aborted(lock);
   assert.equal(lock.signal.reason.reason, 'expired');
   await assert.rejects(lock.unlock(), hf.LockLostError);
-  await assert.rejects(client.lock('b', { wait: 100 }), (error) => error instanceof hf.LockRefusedError && error.code === 'NOMASTER');
+  await assert.rejects(
+    client.lock('b', { wait: 100 }),
+    (error) => error instanceof hf.LockRefusedError && error.code === 'NOMASTER',
+  );
 });
 
 both('a connection that is cut keeps locks and places', CALM, async (stage, ask, where) => {
@@ -251,7 +274,9 @@ scene('the lock of a killed process is free at once', CALM, async (stage, ask, t
 });
 
 scene('over TCP the lock of a killed process is free after the grace and the lease', BRISK, async (stage, ask) => {
-  const holder = stage.program(`new hf.Client('${stage.tcp}', { grace: 100 }).lock('a').then(() => console.log('held'))`);
+  const holder = stage.program(
+    `new hf.Client('${stage.tcp}', { grace: 100 }).lock('a').then(() => console.log('held'))`,
+  );
   assert.equal(await holder.next(), 'held');
   assert.equal(await ask('LOCK', 'a', 'WAIT', '0'), null);
   holder.kill('SIGKILL');
@@ -259,7 +284,11 @@ scene('over TCP the lock of a killed process is free after the grace and the lea
 });
 
 scene('a process that ends without unlocking leaves nothing', CALM, async (stage, ask) => {
-  for (const end of ['process.exit(3)', 'setImmediate(() => { throw new Error("a bug") })', 'process.kill(process.pid)']) {
+  for (const end of [
+    'process.exit(3)',
+    'setImmediate(() => { throw new Error("a bug") })',
+    'process.kill(process.pid)',
+  ]) {
     const child = stage.program(`hf.lock('a').then(() => { console.log('held'); ${end} })`);
     assert.equal(await child.next(), 'held');
     await child.ended;
@@ -349,15 +378,19 @@ const CLUSTER_WORKER = `
     process.disconnect();
   })();`;
 
-scene('the workers of a cluster exclude each other, and one that is killed leaves nothing', CALM, async (stage, ask) => {
-  const [worker, counter] = ['worker.js', 'counter'].map((name) => path.join(stage.folder, name));
-  fs.writeFileSync(worker, CLUSTER_WORKER);
-  fs.writeFileSync(counter, '0'.padStart(8));
-  const child = stage.program(CLUSTER, { words: [worker, PACKAGE, counter] });
-  const told = (await child.next()).split(' ').map(Number);
-  await child.ended;
-  assert.deepEqual(told.slice(1), [25, 25, 25]);
-  const counted = Number(fs.readFileSync(counter, 'utf8')) - told.reduce((a, b) => a + b);
-  assert.ok(counted === 0 || counted === 1, `${told} and ${counted}`); // the killed one may have counted without a word
-  await nothingLeft(ask);
-});
+scene(
+  'the workers of a cluster exclude each other, and one that is killed leaves nothing',
+  CALM,
+  async (stage, ask) => {
+    const [worker, counter] = ['worker.js', 'counter'].map((name) => path.join(stage.folder, name));
+    fs.writeFileSync(worker, CLUSTER_WORKER);
+    fs.writeFileSync(counter, '0'.padStart(8));
+    const child = stage.program(CLUSTER, { words: [worker, PACKAGE, counter] });
+    const told = (await child.next()).split(' ').map(Number);
+    await child.ended;
+    assert.deepEqual(told.slice(1), [25, 25, 25]);
+    const counted = Number(fs.readFileSync(counter, 'utf8')) - told.reduce((a, b) => a + b);
+    assert.ok(counted === 0 || counted === 1, `${told} and ${counted}`); // the killed one may have counted without a word
+    await nothingLeft(ask);
+  },
+);

@@ -17,7 +17,10 @@ both('a lock excludes, has a token, and is given back', CALM, async (stage, ask,
   assert.ok(Number.isSafeInteger(lock.token) && lock.token > 0);
   assert.ok(lock.held && lock.validFor() > 0 && lock.validFor() <= 60000);
   assert.deepEqual([lock.name, lock.names, lock.tokens], ['a', ['a'], [lock.token]]);
-  await assert.rejects(client.lock('a', { wait: 0 }), (error) => error instanceof hf.LockBusyError && error.code === 'BUSY');
+  await assert.rejects(
+    client.lock('a', { wait: 0 }),
+    (error) => error instanceof hf.LockBusyError && error.code === 'BUSY',
+  );
   assert.equal(await ask('LOCK', 'a', 'WAIT', '0'), null);
   const first = lock.unlock();
   assert.equal(lock.unlock(), first);
@@ -35,7 +38,9 @@ scene('a wait ends in time, and with the right error', CALM, async (stage, ask) 
   await client.withLock('a', async () => {
     const begun = Date.now();
     const error = await client.lock('a', { wait: 50 }).catch((why) => why);
-    assert.ok(error instanceof hf.LockTimeoutError && error instanceof hf.LockBusyError && error instanceof hf.HoldfastError);
+    assert.ok(
+      error instanceof hf.LockTimeoutError && error instanceof hf.LockBusyError && error instanceof hf.HoldfastError,
+    );
     assert.deepEqual([error.name, error.code, error.lock], ['LockTimeoutError', 'TIMEOUT', 'a']);
     assert.ok(Date.now() - begun >= 45);
     assert.equal(await ask.waiters('a'), 0);
@@ -92,7 +97,10 @@ scene('withLock gives the result, the error, and the lock back', CALM, async (st
   assert.equal(await client.withLock('a', (lock) => lock.name), 'a');
   assert.deepEqual(await client.withLockAll(['b', 'a'], { wait: HANG }, async (lock) => lock.names), ['b', 'a']);
   const own = new Error('of the work');
-  await assert.rejects(client.withLock('a', () => Promise.reject(own)), own);
+  await assert.rejects(
+    client.withLock('a', () => Promise.reject(own)),
+    own,
+  );
   await assert.rejects(client.withLock('a', { wait: 5 }), TypeError);
   await nothingLeft(ask);
 });
@@ -128,8 +136,14 @@ scene('permits are limited, and several are taken at once', CALM, async (stage, 
   await assert.rejects(client.lock('a', { limit: 3, permits: 2, wait: 0 }), hf.LockBusyError);
   await two.unlock();
   await client.withLock('a', { limit: 3, permits: 3 }, async () => {
-    await assert.rejects(client.lock('a', { limit: 4, wait: 0 }), (error) => error instanceof hf.LockRefusedError && error.code === 'LIMIT');
-    await assert.rejects(client.lock('a', { wait: 0 }), (error) => error instanceof hf.LockRefusedError && error.code === 'WRONGKIND');
+    await assert.rejects(
+      client.lock('a', { limit: 4, wait: 0 }),
+      (error) => error instanceof hf.LockRefusedError && error.code === 'LIMIT',
+    );
+    await assert.rejects(
+      client.lock('a', { wait: 0 }),
+      (error) => error instanceof hf.LockRefusedError && error.code === 'WRONGKIND',
+    );
   });
   await nothingLeft(ask);
 });
@@ -158,7 +172,10 @@ both('a lease ends by itself, unless it is extended', CALM, async (stage, ask, w
   const short = await client.lock('a', { lease: 200 });
   await aborted(short);
   assert.ok(short.signal.reason instanceof hf.LockLostError);
-  assert.deepEqual([short.signal.reason.reason, short.signal.reason.token, short.validFor()], ['lease', short.token, 0]);
+  assert.deepEqual(
+    [short.signal.reason.reason, short.signal.reason.token, short.validFor()],
+    ['lease', short.token, 0],
+  );
   assert.throws(() => short.throwIfLost(), hf.LockLostError);
   await assert.rejects(short.extend(1000), hf.LockLostError);
   await assert.rejects(short.unlock(), hf.LockLostError);
@@ -261,7 +278,10 @@ scene('there is no daemon, or something else answers', CALM, async (stage) => {
   ];
   for (const [where, message] of cases) {
     const client = new hf.Client(where, { connectTimeout: 100 });
-    await assert.rejects(client.lock('a'), (error) => error instanceof hf.DaemonUnreachableError && message.test(error.message));
+    await assert.rejects(
+      client.lock('a'),
+      (error) => error instanceof hf.DaemonUnreachableError && message.test(error.message),
+    );
     await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
   }
   const silent = net.createServer().listen(0, '127.0.0.1');
@@ -272,14 +292,21 @@ scene('there is no daemon, or something else answers', CALM, async (stage) => {
   silent.close();
 });
 
-scene('a login is sent, and a wrong one is refused', `${CALM}users:\n  - { name: app, password-file: FOLDER/password }\n`, async (stage) => {
-  const right = new hf.Client(`redis://app:pass%20word@${stage.tcp}`);
-  await right.withLock('a', { wait: HANG }, () => {});
-  const refusals = { [`redis://app:wrong@${stage.tcp}`]: 'WRONGPASS', [stage.tcp]: 'NOAUTH' };
-  for (const [where, code] of Object.entries(refusals)) {
-    await assert.rejects(new hf.Client(where).lock('a'), (error) => error instanceof hf.LockRefusedError && error.code === code);
-  }
-});
+scene(
+  'a login is sent, and a wrong one is refused',
+  `${CALM}users:\n  - { name: app, password-file: FOLDER/password }\n`,
+  async (stage) => {
+    const right = new hf.Client(`redis://app:pass%20word@${stage.tcp}`);
+    await right.withLock('a', { wait: HANG }, () => {});
+    const refusals = { [`redis://app:wrong@${stage.tcp}`]: 'WRONGPASS', [stage.tcp]: 'NOAUTH' };
+    for (const [where, code] of Object.entries(refusals)) {
+      await assert.rejects(
+        new hf.Client(where).lock('a'),
+        (error) => error instanceof hf.LockRefusedError && error.code === code,
+      );
+    }
+  },
+);
 
 test('wrong arguments are refused before anything is sent', async () => {
   const client = new hf.Client('/nowhere');
@@ -296,7 +323,10 @@ test('wrong arguments are refused before anything is sent', async () => {
     { owner: 'two words' },
     { owner: '' },
   ]) {
-    await assert.rejects(client.lock('a', options), (error) => error instanceof TypeError || error instanceof RangeError);
+    await assert.rejects(
+      client.lock('a', options),
+      (error) => error instanceof TypeError || error instanceof RangeError,
+    );
   }
   for (const names of [[], ['a', 'a'], [''], [5]]) await assert.rejects(client.lockAll(names), TypeError);
   assert.throws(() => new hf.Client('/s', { grace: -1 }), RangeError);
@@ -324,8 +354,22 @@ test('addresses', () => {
   delete process.env.HOLDFAST_URL;
   assert.equal(chooseAddress().path, '/run/holdfast/holdfast.sock');
   Object.assign(process.env, { HOLDFAST_URL, XDG_RUNTIME_DIR });
-  for (const where of ['h', 'unix:', 'http://h:1', 'h:0', 'h:65536', 'redis://secret@h', 'redis://u:p@h/1', ':1', 'redis://u:%secret@h']) {
-    assert.throws(() => parseAddress(where), (error) => error instanceof TypeError && !error.message.includes('secret'), where);
+  for (const where of [
+    'h',
+    'unix:',
+    'http://h:1',
+    'h:0',
+    'h:65536',
+    'redis://secret@h',
+    'redis://u:p@h/1',
+    ':1',
+    'redis://u:%secret@h',
+  ]) {
+    assert.throws(
+      () => parseAddress(where),
+      (error) => error instanceof TypeError && !error.message.includes('secret'),
+      where,
+    );
   }
 });
 

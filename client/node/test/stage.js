@@ -29,7 +29,11 @@ function env(name) {
 
 /** A connection of the tests' own. Answers that are maps become objects. */
 async function dial(where) {
-  const link = new Link(await Link.connect(parseAddress(where), () => {}), () => {}, () => {});
+  const link = new Link(
+    await Link.connect(parseAddress(where), () => {}),
+    () => {},
+    () => {},
+  );
   await link.ask('HELLO', '3');
   const ask = (...words) => link.ask(...words.map(String));
   ask.inspect = async (name) => asObject(await link.ask('INSPECT', name));
@@ -82,7 +86,11 @@ class Stage {
   spawn(program, words, options = {}) {
     const { XDG_RUNTIME_DIR, NOTIFY_SOCKET, ...inherited } = process.env;
     const stdio = options.stdio ?? ['ignore', this.log, this.log];
-    const child = spawn(program, words, { ...options, stdio, env: { ...inherited, HOLDFAST_URL: this.socket, ...options.env } });
+    const child = spawn(program, words, {
+      ...options,
+      stdio,
+      env: { ...inherited, HOLDFAST_URL: this.socket, ...options.env },
+    });
     this.programs.add(child);
     child.once('exit', () => this.programs.delete(child));
     return child;
@@ -215,4 +223,21 @@ function both(name, config, work) {
   scene(`${name}, over TCP`, config, (stage, ask, t) => work(stage, ask, stage.tcp, t));
 }
 
-module.exports = { HANG, PACKAGE, CALM, BRISK, programs, aborted, dial, asObject, kill, until, nothingLeft, tell, scene, both, sleep };
+module.exports = {
+  Stage,
+  HANG,
+  PACKAGE,
+  CALM,
+  BRISK,
+  programs,
+  aborted,
+  dial,
+  asObject,
+  kill,
+  until,
+  nothingLeft,
+  tell,
+  scene,
+  both,
+  sleep,
+};

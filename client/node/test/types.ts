@@ -8,7 +8,11 @@ async function right(client: hf.Client, signal: AbortSignal): Promise<number> {
   await lock.extend(left);
   await lock[Symbol.asyncDispose]();
   const text: string = await hf.withLock('deploy', (held) => `${held.token}`);
-  const many: number[] = await hf.withLockAll(['a', 'b'] as const, { limit: 2, permits: 1 }, async (held) => held.tokens);
+  const many: number[] = await hf.withLockAll(
+    ['a', 'b'] as const,
+    { limit: 2, permits: 1 },
+    async (held) => held.tokens,
+  );
   try {
     lock.throwIfLost();
   } catch (error) {
