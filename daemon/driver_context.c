@@ -13,6 +13,7 @@
 #include "daemon/net/socket.h"
 #include "daemon/redis/masters.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -62,7 +63,7 @@ driver_no_pidfd(struct reply *error, int fd, bool local)
 
 /* The process is watched before the core learns of it: after the answer of the core nothing can fail. */
 static void
-driver_on_bind(void *arg, struct connection *c)
+driver_on_bind(void *arg, struct connection *c, const struct command *command)
 {
 	struct driver *d = arg;
 	const struct identity *who = connection_identity(c);
@@ -79,6 +80,15 @@ driver_on_bind(void *arg, struct connection *c)
 	}
 	if (process_identify(fd, who->peer.uid, &process, &error) != 0) {
 		close(fd);
+		driver_refuse(c, &error);
+		return;
+	}
+	/* Another process has connected, as a proxy. */
+	if (command->started > 0 && process.started != (uint64_t)command->started) {
+		close(fd);
+		reply_error(&error, CODE_ERR,
+			"the process that connected did not begin at tick %" PRId64 " but at %" PRIu64,
+			command->started, process.started);
 		driver_refuse(c, &error);
 		return;
 	}

@@ -263,6 +263,9 @@ START_TEST(every_verb_finds_its_row)
 	good("SESSION JOIN abcdef", VERB_SESSION_JOIN);
 	is(command.secret, "abcdef");
 	good("SESSION BIND", VERB_SESSION_BIND);
+	ck_assert_int_eq(command.started, 0);
+	good("SESSION BIND 4711", VERB_SESSION_BIND);
+	ck_assert_int_eq(command.started, 4711);
 	good("SESSION ONLOSS next", VERB_SESSION_ONLOSS);
 	ck_assert_int_eq(command.onloss, ONLOSS_NEXT);
 	good("INSPECT a", VERB_INSPECT);

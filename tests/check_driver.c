@@ -489,6 +489,39 @@ START_TEST(without_a_descriptor_the_process_that_connected_is_bound)
 }
 END_TEST
 
+/* SESSION BIND of this process, by its start time. */
+static const char *
+started_request(void)
+{
+	static char request[64];
+	char text[1024];
+	FILE *stat = fopen("/proc/self/stat", "r");
+	ck_assert_ptr_nonnull(stat);
+	size_t n = fread(text, 1, sizeof text - 1, stat);
+	fclose(stat);
+	text[n] = '\0';
+	/* The name in parentheses, the second field, may have spaces. */
+	char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++) {
+		at = strchr(at + 1, ' ');
+	}
+	ck_assert_ptr_nonnull(at);
+	snprintf(request, sizeof request, "SESSION BIND %llu", strtoull(at, NULL, 10));
+	return request;
+}
+
+START_TEST(a_process_that_began_at_another_time_is_not_bound)
+{
+	int own = rig_client();
+	/* A proxy that has connected answers so. */
+	rig_ask_line(
+		own, "SESSION BIND 1", "-ERR the process that connected did not begin at tick 1 but at ");
+	rig_ask_line(own, "SESSION BIND 0", "-ERR ");
+	rig_ask(own, started_request(), ":0\r\n");
+	close(own);
+}
+END_TEST
+
 START_TEST(a_process_that_connected_and_ended_is_not_bound)
 {
 	pid_t pid;
@@ -1008,6 +1041,7 @@ main(void)
 		info_has_the_fields_libraries_look_for, an_admin_may_kill_a_client,
 		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
 		without_a_descriptor_the_process_that_connected_is_bound,
+		a_process_that_began_at_another_time_is_not_bound,
 		a_process_that_connected_and_ended_is_not_bound,
 		who_a_bound_session_was_is_known_without_a_connection,
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,

@@ -261,7 +261,7 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 {
 	connection_wait(c);
 	if (command->verb == VERB_SESSION_BIND) {
-		context->hooks->bind(context->arg, c);
+		context->hooks->bind(context->arg, c, command);
 		return;
 	}
 	if (admin_changes_masters(command->verb)) {

@@ -48,7 +48,7 @@ struct context_hooks {
 	/* A verb of the core: the answer comes by connection_reply(), now or later. */
 	void (*command)(void *arg, struct connection *connection, const struct command *command);
 	/* SESSION BIND; answered likewise. */
-	void (*bind)(void *arg, struct connection *connection);
+	void (*bind)(void *arg, struct connection *connection, const struct command *command);
 	/* MASTERS REPLACE, ADD or ABORT; answered likewise. */
 	void (*masters)(void *arg, struct connection *connection, const struct command *command);
 	/* Any other request, also one that was refused: it shows that the client lives. */

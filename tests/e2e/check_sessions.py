@@ -8,6 +8,7 @@ the daemon knows is told by its log.
 import os
 import re
 import subprocess
+import sys
 
 import harness
 import proxy
@@ -358,6 +359,47 @@ def test_bound(place):
         process.wait()
     expect_between(waiter.reply(), token + 1, TOKEN_MAX)
     expect_code(world.client()("SESSION", "RESUME", secret), "ERR")
+
+
+SELF_BOUND = """
+import socket, sys
+with open("/proc/self/stat", encoding="ascii", errors="replace") as stat:
+    started = stat.read().rpartition(")")[2].split()[19]
+connection = socket.socket(socket.AF_UNIX)
+connection.connect(sys.argv[1])
+answers = connection.makefile("rb")
+for request in "SESSION BIND " + started, "SESSION GRACE 60000", "LOCK a":
+    connection.sendall(request.encode() + b"\\r\\n")
+    answer = answers.readline()
+    if answer.startswith(b"$"):
+        answer = answers.readline()
+print(answer.decode().strip(), flush=True)
+if sys.argv[2] == "close":
+    connection.shutdown(socket.SHUT_RDWR)
+sys.stdin.read()
+"""
+
+
+def test_bound_by_start_time(place):
+    """a process that binds itself, without a descriptor, keeps its locks without a connection and ends them by its exit"""
+    world = World(place)
+    waiter = world.client()
+    for end in "close", "stay":
+        mark = world.daemon.output.mark()
+        process = subprocess.Popen([sys.executable, "-c", SELF_BOUND, world.daemon.socket, end],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            token = int(process.stdout.readline().decode().lstrip(":"))
+            if end == "close":
+                world.daemon.output.wait(r"session\.detached", mark)
+            waiter.send("LOCK", "a", "WAIT", 45000)
+            world.daemon.queued("a")
+        finally:
+            process.kill()
+            process.communicate()
+        # Long before the grace and the lease are over.
+        expect_between(waiter.reply(), token + 1, TOKEN_MAX)
+        expect(waiter("UNLOCK", "a"), 0)
 
 
 def test_bound_drained(place):
