@@ -59,7 +59,7 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history interop rivals soak replace nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history check-java soak-java interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
 .SECONDARY:
@@ -217,6 +217,13 @@ check-node-history: all ## count OPERATIONS (100000) locks of client/node in SEC
 
 check-node: all ## test client/node, the package for Node programs, and its types
 	@tests/run -v -j 1 tests/e2e/check_node
+
+check-java: all ## test client/java, the package for Java programs [T=testName]
+	@tests/run -v -j 1 "tests/interop/check-java $(T)"
+
+soak-java: all ## let programs with client/java lock at random through kills, for SECONDS (60), and judge their history; SEED= repeats the faults
+	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 \
+		"tests/interop/soak-java $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))"
 
 interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped
 	@tests/interop/run

@@ -1,0 +1,138 @@
+package holdfast;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+/**
+ * Where a daemon is: the path of a Unix socket, or host and port with user and password.
+ *
+ * @param path     "" for TCP
+ * @param password "": no login
+ */
+record Address(String path, String host, int port, String user, String password) {
+    static final String DEFAULT_SOCKET = "/run/holdfast/holdfast.sock";
+    static final int DEFAULT_PORT = 5625;
+
+    boolean unix() {
+        return !path.isEmpty();
+    }
+
+    /** Without user and password. */
+    @Override
+    public String toString() {
+        return unix() ? "unix:" + path : "tcp://" + (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
+    }
+
+    /** $HOLDFAST_URL, else the socket in $XDG_RUNTIME_DIR if it exists, else the system's. */
+    static Address choose(Map<String, String> environment) {
+        String where = environment.getOrDefault("HOLDFAST_URL", "");
+        if (!where.isEmpty()) {
+            return parse(where, "HOLDFAST_URL");
+        }
+        String runtime = environment.getOrDefault("XDG_RUNTIME_DIR", "");
+        if (runtime.startsWith("/") && Files.exists(Path.of(runtime, "holdfast/holdfast.sock"))) {
+            return ofPath(runtime + "/holdfast/holdfast.sock", "");
+        }
+        return ofPath(DEFAULT_SOCKET, "");
+    }
+
+    /** IllegalArgumentException: it is no address. Its text never has what was read: that may have a password. */
+    static Address parse(String where, String label) {
+        for (String scheme : new String[] {"unix://", "unix:"}) {
+            if (where.startsWith(scheme)) {
+                return ofPath(where.substring(scheme.length()), label);
+            }
+        }
+        for (String scheme : new String[] {"tcp://", "redis://"}) {
+            if (where.startsWith(scheme)) {
+                return ofHost(where.substring(scheme.length()), label);
+            }
+        }
+        if (where.contains("://")) {
+            throw bad(label, "only unix://, tcp:// and redis:// are known");
+        }
+        if (where.startsWith("/") || where.startsWith(".")) {
+            return ofPath(where, label);
+        }
+        if (where.indexOf(':') < 0) {
+            throw bad(label, "it is neither a path (with a /) nor host:port nor a URL");
+        }
+        return ofHost(where, label);
+    }
+
+    private static Address ofPath(String path, String label) {
+        if (path.isEmpty()) {
+            throw bad(label, "the path of the socket is empty");
+        }
+        return new Address(path, "", 0, "", "");
+    }
+
+    private static Address ofHost(String text, String label) {
+        int slash = text.indexOf('/');
+        String behind = slash < 0 ? "" : text.substring(slash + 1);
+        if (!behind.isEmpty() && !behind.equals("0")) {
+            throw bad(label, "after the port only /0 is allowed: there is one space of names");
+        }
+        String place = slash < 0 ? text : text.substring(0, slash);
+        int at = place.lastIndexOf('@');
+        String user = "";
+        String password = "";
+        if (at >= 0) {
+            String login = place.substring(0, at);
+            int colon = login.indexOf(':');
+            user = decoded(colon < 0 ? login : login.substring(0, colon), label);
+            password = colon < 0 ? "" : decoded(login.substring(colon + 1), label);
+            if (password.isEmpty()) {
+                throw bad(label, "there is a user but no password: redis://user:password@host:port");
+            }
+            place = place.substring(at + 1);
+        }
+        int colon = place.lastIndexOf(':');
+        boolean literal = place.startsWith("[") || place.indexOf(':') != colon; // an IPv6 address
+        boolean port = colon >= 0 && (!literal || place.lastIndexOf("]:") == colon - 1);
+        String host = port ? place.substring(0, colon) : place;
+        if (host.startsWith("[") && host.endsWith("]")) {
+            host = host.substring(1, host.length() - 1);
+        }
+        if (host.isEmpty()) {
+            throw bad(label, "the host is missing");
+        }
+        return new Address("", host, port ? portOf(place.substring(colon + 1), label) : DEFAULT_PORT, user, password);
+    }
+
+    private static int portOf(String text, String label) {
+        if (text.matches("[0-9]{1,5}")) {
+            int port = Integer.parseInt(text);
+            if (port > 0 && port < 65536) {
+                return port;
+            }
+        }
+        throw bad(label, "the port is a number from 1 to 65535");
+    }
+
+    private static String decoded(String text, String label) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        for (int i = 0; i < bytes.length; i++) {
+            if (bytes[i] != '%') {
+                out.write(bytes[i]);
+                continue;
+            }
+            int high = i + 2 < bytes.length ? Character.digit(bytes[i + 1], 16) : -1;
+            int low = i + 2 < bytes.length ? Character.digit(bytes[i + 2], 16) : -1;
+            if (high < 0 || low < 0) {
+                throw bad(label, "the user or password has a % that is not %XX");
+            }
+            out.write(high * 16 + low);
+            i += 2;
+        }
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    private static IllegalArgumentException bad(String label, String why) {
+        return new IllegalArgumentException(label + ": " + why);
+    }
+}

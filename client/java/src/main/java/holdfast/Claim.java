@@ -1,0 +1,60 @@
+package holdfast;
+
+import java.util.List;
+
+/** What one caller wants or has of one name. The core alone changes it; all threads read what is volatile. */
+final class Claim {
+    enum State {
+        WAITING,
+        HELD,
+        OVER
+    }
+
+    /** What the caller is told, in the engine's thread: it must not block. */
+    interface Caller {
+        /** The wait is over: the claim is held, or its error says why not. */
+        void settled(Claim claim);
+
+        /** A held claim is lost; its error is a LockLostException. */
+        void lost(Claim claim);
+
+        /** The daemon has answered the release, or cannot. */
+        void freed(Claim claim);
+    }
+
+    final String name;
+    final String owner;
+    final List<String> words; // of LOCK, without OWNER, ASYNC and WAIT
+    final boolean bounded; // there is a wait
+    final long wait; // ns
+    final long since;
+    final long until;
+    final Caller caller;
+
+    volatile State state = State.WAITING;
+    volatile long token; // 0: not held yet
+    volatile HoldfastException error;
+    volatile Hold hold;
+    boolean releasing; // freed() is due
+
+    /**
+     * @param owner what the daemon knows the locker by; claims with the same name and owner share the lock
+     * @param wait  ns; negative: as the daemon's rule says
+     */
+    Claim(String name, String owner, List<String> words, long wait, long now, Caller caller) {
+        this.name = name;
+        this.owner = owner;
+        this.words = words;
+        this.bounded = wait >= 0;
+        this.wait = Math.max(wait, 0);
+        this.since = now;
+        this.until = bounded ? now + this.wait : Long.MAX_VALUE;
+        this.caller = caller;
+    }
+
+    /** ns for which it is surely held, from now on; 0: it is not. */
+    long left() {
+        Hold at = hold;
+        return state == State.HELD && at != null ? Math.max(0, at.deadline - Clock.now()) : 0;
+    }
+}

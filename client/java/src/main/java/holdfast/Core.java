@@ -1,0 +1,634 @@
+package holdfast;
+
+import holdfast.Wire.Failure;
+import holdfast.Wire.Push;
+import java.io.ByteArrayOutputStream;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.PriorityQueue;
+import java.util.function.Consumer;
+
+/**
+ * The conversation with the daemon, without I/O. Bytes and times go in, bytes and calls come out.
+ *
+ * <pre>
+ *     engine                                   core                                     engine
+ *       receive(bytes, now)  ────────▶  ┌───────────────────────┐  ────▶  output    bytes to send
+ *       acquire, release     ────────▶  │ hold  (name, owner)   │  ────▶  calls     what to tell the callers
+ *       tick(now)            ────────▶  │  ├ users    claims    │  ────▶  wake()    when tick() is due
+ *       connected, cut       ────────▶  │  └ waiting  claims    │
+ *                                       └───────────────────────┘
+ * </pre>
+ *
+ * All times are nanoseconds of Clock. One thread at a time may use it. It must not read a clock, do I/O or call a caller:
+ * what callers are told is put into calls.
+ */
+final class Core {
+    static final long MS = 1_000_000;
+    static final long SECOND = 1000 * MS;
+    /** For so long the daemon keeps the session after the connection was lost. */
+    static final long GRACE = 10 * SECOND;
+    /** For so long a caller looks for a daemon that is away. */
+    static final long PATIENCE = 5 * SECOND;
+    /** By so much the daemon may answer a WAIT late: a hand-over, a busy host. */
+    static final long SLACK = 2 * SECOND;
+    /** Without an answer for so long, a connection over TCP counts as lost. */
+    static final long SILENCE = 5 * SECOND;
+    private static final long RETRY = 200 * MS; // until a LOCK is sent again to a daemon that ends
+    private static final long CHECK_MIN = 20 * MS;
+    /** By so much before the told deadline a holder that cannot ask is told. */
+    private static final long EARLY = 20 * MS;
+
+    private interface Handler {
+        void answered(Object value, long now);
+    }
+
+    private record Sent(Handler handler, long at) {
+    }
+
+    private record Due(long at, Hold hold) {
+    }
+
+    /** Stands for an answer that did not come because the connection was lost. */
+    private static final Object CUT = new Object();
+    private static final Handler IGNORE = (value, now) -> { };
+
+    final Map<Hold.Key, Hold> holds = new HashMap<>();
+    List<Runnable> calls = new ArrayList<>();
+    ByteArrayOutputStream output = new ByteArrayOutputStream();
+    boolean online; // there is a connection
+    boolean greeted; // and a daemon has answered there
+    boolean stalled; // the connection has to be closed; cutWhy says why
+    int failures; // connections in a row at which no daemon answered
+    HoldfastException cutWhy;
+
+    private final String place;
+    private final List<String> hello;
+    private final String bind; // "": the session is not bound
+    private final boolean tcp;
+    private final Wire input = new Wire();
+    private final Object[] read = new Object[1];
+    private final Deque<Sent> sent = new ArrayDeque<>();
+    private final Map<String, Hold> asking = new HashMap<>(); // by id
+    private final PriorityQueue<Due> due = new PriorityQueue<>((a, b) -> Long.compare(a.at, b.at));
+    private long cutSince;
+    private long heard;
+    private long ids;
+    private String secret = "";
+    private boolean bound;
+
+    /** place: for messages. hello: the first request. bind: the start time of this process for SESSION BIND, or "". */
+    Core(String place, List<String> hello, String bind, boolean tcp) {
+        this.place = place;
+        this.cutWhy = unreachable("it does not answer");
+        this.hello = hello;
+        this.bind = bind;
+        this.tcp = tcp;
+    }
+
+    DaemonUnreachableException unreachable(String why) {
+        return new DaemonUnreachableException("cannot reach holdfastd at " + place + ": " + why);
+    }
+
+    // --- the connection ----------------------------------------------------------------------------------------------
+
+    /** There is a new connection: output gets its first bytes. */
+    void connected(long now) {
+        online = true;
+        stalled = false;
+        heard = now;
+        input.clear();
+        send(now, this::greeted, hello);
+        if (!secret.isEmpty()) {
+            // Other connections of the process may be in a bound session: RESUME would close them.
+            send(now, this::resumed, List.of("SESSION", bound ? "JOIN" : "RESUME", secret));
+        }
+        if (!bind.isEmpty()) {
+            send(now, this::bound, List.of("SESSION", "BIND", bind));
+        }
+        send(now, this::graced, List.of("SESSION", "GRACE", ms(GRACE)));
+        send(now, IGNORE, List.of("SESSION", "ONLOSS", "PUSH"));
+        for (Hold hold : List.copyOf(holds.values())) {
+            hold.checking = false;
+            for (String id : hold.cancelled) {
+                send(now, IGNORE, List.of("CANCEL", id));
+            }
+            if (hold.token != 0) {
+                check(hold, now);
+            } else if (!hold.asked.isEmpty()) {
+                lock(hold, now);
+            } else if (!hold.waiting.isEmpty()) {
+                ask(hold, now);
+            } else {
+                end(hold, now);
+            }
+        }
+    }
+
+    /** The connection is lost. failed: it could not be made. */
+    void cut(long now, HoldfastException why, boolean failed) {
+        if (greeted) {
+            cutSince = now;
+        }
+        failures = greeted ? 0 : failures + 1;
+        online = greeted = stalled = false;
+        cutWhy = why;
+        output.reset();
+        List<Sent> unanswered = List.copyOf(sent);
+        sent.clear();
+        for (Sent one : unanswered) {
+            one.handler.answered(CUT, now);
+        }
+        for (Hold hold : List.copyOf(holds.values())) {
+            for (Claim claim : List.copyOf(hold.waiting)) {
+                if (failed && claim.until <= now) {
+                    fail(claim, why, now);
+                }
+            }
+            rouse(hold, now);
+        }
+    }
+
+    /** Nothing is held and nothing waits: the session ends with the connection. */
+    void quit(long now) {
+        send(now, IGNORE, List.of("QUIT"));
+        secret = "";
+        bound = false;
+    }
+
+    /** Takes what the daemon sent. ProtocolException: it is no holdfastd. */
+    void receive(byte[] bytes, int length, long now) throws Wire.ProtocolException {
+        heard = now;
+        input.add(bytes, length);
+        while (!stalled && input.next(read)) {
+            if (read[0] instanceof Push push) {
+                pushed(push, now);
+            } else if (sent.isEmpty()) {
+                stall(refusal(read[0])); // the daemon says why it closes the connection
+            } else {
+                sent.poll().handler.answered(read[0], now);
+            }
+        }
+    }
+
+    private HoldfastException refusal(Object value) {
+        return value instanceof Failure failure ? new LockRefusedException(failure.code(), failure.text())
+                : unreachable("it answered what it was not asked");
+    }
+
+    private void stall(HoldfastException why) {
+        stalled = true;
+        cutWhy = why;
+    }
+
+    private void send(long now, Handler handler, List<String> words) {
+        if (online) {
+            output.writeBytes(Wire.encode(words));
+            sent.add(new Sent(handler, now));
+        } else {
+            handler.answered(CUT, now);
+        }
+    }
+
+    private void greeted(Object value, long now) {
+        if (value == CUT) {
+            return;
+        }
+        greeted = value instanceof List<?> items && items.size() > 1 && "holdfast".equals(items.get(1));
+        if (greeted) {
+            return;
+        }
+        boolean refused = value instanceof Failure failure && !failure.text().startsWith("unknown command");
+        stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis"));
+        if (value instanceof Failure failure && (failure.code().equals("DRAINING") || failure.code().equals("LIMIT"))) {
+            return; // that may pass
+        }
+        for (Hold hold : List.copyOf(holds.values())) {
+            for (Claim claim : List.copyOf(hold.waiting)) {
+                fail(claim, cutWhy, now);
+            }
+        }
+    }
+
+    private void resumed(Object value, long now) {
+        if (value instanceof Failure) {
+            secret = ""; // CHECK of each hold will show that the session is gone
+        }
+    }
+
+    private void bound(Object value, long now) {
+        if (value != CUT) {
+            bound = value instanceof Long; // else the grace alone keeps the session
+        }
+    }
+
+    private void graced(Object value, long now) {
+        if (value != CUT) {
+            secret = value instanceof String text ? text : ""; // else the daemon allows no grace: a cut is a loss
+        }
+    }
+
+    // --- what callers ask for ----------------------------------------------------------------------------------------
+
+    /** Begins a claim. Claims of one name and owner share the hold. */
+    void acquire(Claim claim, long now) {
+        Hold hold = holds.computeIfAbsent(new Hold.Key(claim.name, claim.owner), Hold::new);
+        claim.hold = hold;
+        hold.waiting.add(claim);
+        if (!hold.users.isEmpty()) {
+            give(hold);
+        } else if (hold.token == 0 && hold.asked.isEmpty()) {
+            ask(hold, now);
+        }
+        rouse(hold, greeted ? claim.until : now);
+    }
+
+    /** Ends a claim, whatever its state is. */
+    void release(Claim claim, long now) {
+        claim.releasing = true;
+        drop(claim, now);
+    }
+
+    private void drop(Claim claim, long now) {
+        Claim.State was = claim.state;
+        Hold hold = claim.hold;
+        claim.state = Claim.State.OVER;
+        if (hold == null || was == Claim.State.OVER) {
+            freed(claim);
+            return;
+        }
+        if (was == Claim.State.HELD) {
+            hold.users.remove(claim);
+        } else {
+            leave(hold, claim, now);
+        }
+        if (hold.used()) {
+            freed(claim);
+        } else {
+            hold.freed.add(claim);
+            settle(hold, now);
+        }
+    }
+
+    private void leave(Hold hold, Claim claim, long now) {
+        boolean first = hold.waiting.get(0) == claim;
+        hold.waiting.remove(claim);
+        if (first && !hold.asked.isEmpty()) {
+            send(now, IGNORE, List.of("CANCEL", hold.asked));
+            hold.cancelled.add(hold.asked);
+            asked(hold, "");
+            if (!hold.waiting.isEmpty()) {
+                ask(hold, now);
+            }
+        }
+    }
+
+    /** Sends EXTEND or DOWNGRADE for a held claim; answered gets null, or why it failed. */
+    void command(Claim claim, String verb, List<String> words, long now, Consumer<HoldfastException> answered) {
+        if (claim.state != Claim.State.HELD) {
+            calls.add(() -> answered.accept(claim.error));
+            return;
+        }
+        Hold hold = claim.hold;
+        long token = hold.token;
+        List<String> request = new ArrayList<>(List.of(verb, claim.name));
+        request.addAll(words);
+        request.addAll(List.of("OWNER", claim.owner));
+        send(now, (value, then) -> {
+            HoldfastException error = null;
+            if (value == CUT) {
+                error = unreachable("the connection was lost before the answer to " + verb);
+            } else if (value instanceof Failure failure) {
+                boolean lost = failure.code().equals("LOST") || failure.code().equals("NOTHELD");
+                error = lost ? loss(claim, value) : refusal(value);
+                if (lost && hold.token == token) {
+                    lose(hold, (LockLostException) error, then);
+                }
+            } else if (value instanceof Long ms && hold.token == token && verb.equals("EXTEND")) {
+                told(hold, now, ms);
+            }
+            HoldfastException told = error;
+            calls.add(() -> answered.accept(told));
+        }, request);
+    }
+
+    /** When tick() is due. */
+    long wake() {
+        long at = due.isEmpty() ? Long.MAX_VALUE : due.peek().at;
+        return online && tcp ? Math.min(at, (sent.isEmpty() ? heard : Math.max(sent.peek().at, heard)) + SILENCE) : at;
+    }
+
+    /** Does what is due. */
+    void tick(long now) {
+        while (!due.isEmpty() && due.peek().at <= now) {
+            Due first = due.poll();
+            if (first.hold.due == first.at) {
+                first.hold.due = Long.MAX_VALUE;
+                for (Claim claim : List.copyOf(first.hold.waiting)) {
+                    tickWaiting(first.hold, claim, now);
+                }
+                if (!first.hold.users.isEmpty()) {
+                    tickHeld(first.hold, now);
+                }
+            }
+        }
+        if (online && tcp && !stalled) {
+            if (!sent.isEmpty() && now >= Math.max(sent.peek().at, heard) + SILENCE) {
+                stall(unreachable("no answer for " + SILENCE / SECOND + " s"));
+            } else if (sent.isEmpty() && now >= heard + SILENCE) {
+                send(now, IGNORE, List.of("PING"));
+            }
+        }
+    }
+
+    private void tickWaiting(Hold hold, Claim claim, long now) {
+        long end = claim.bounded ? claim.until + SLACK : Long.MAX_VALUE;
+        HoldfastException why = online ? unreachable("it does not answer") : cutWhy;
+        if (!greeted) {
+            end = Math.min(end, Math.max(cutSince, claim.since) + PATIENCE);
+        } else if (hold.trouble != null) {
+            why = hold.trouble;
+            end = Math.min(end, hold.troubleSince + PATIENCE);
+            if (now < end && hold.asked.isEmpty()) {
+                ask(hold, now);
+            }
+            rouse(hold, now + RETRY);
+        }
+        if (now >= end) {
+            fail(claim, why, now);
+        } else if (end != Long.MAX_VALUE) {
+            rouse(hold, end);
+        }
+    }
+
+    private void tickHeld(Hold hold, long now) {
+        boolean asks = online && !hold.checking;
+        if (now >= hold.deadline - (asks ? 0 : hold.early)) {
+            lose(hold, overdue(hold, now), now);
+            return;
+        }
+        if (asks && now >= hold.checkAt) {
+            check(hold, now);
+            asks = false;
+        }
+        rouse(hold, asks ? Math.min(hold.checkAt, hold.deadline) : hold.deadline - hold.early);
+    }
+
+    /** Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own. */
+    private LockLostException overdue(Hold hold, long now) {
+        List<String> words = hold.users.get(0).words;
+        int bound = words.indexOf("MAXHOLD");
+        if (words.contains("LEASE")) {
+            return new LockLostException(hold.key.name(), hold.token, "lease", "its lease is over");
+        }
+        if (bound >= 0 && now - hold.grantedAt > Long.parseLong(words.get(bound + 1)) * MS * 9 / 10) {
+            return new LockLostException(hold.key.name(), hold.token, "maxhold", "its longest time is over");
+        }
+        if (!greeted) {
+            return new LockLostException(hold.key.name(), hold.token, "unreachable",
+                    "the daemon was away until the told deadline (" + cutWhy.getMessage() + ")");
+        }
+        if (hold.checking) {
+            return new LockLostException(hold.key.name(), hold.token, "unreachable",
+                    "the daemon did not answer until the told deadline");
+        }
+        return new LockLostException(hold.key.name(), hold.token, "expired", "the daemon could not renew it in time");
+    }
+
+    // --- a hold ------------------------------------------------------------------------------------------------------
+
+    private void asked(Hold hold, String id) {
+        asking.remove(hold.asked);
+        hold.asked = id;
+        if (!id.isEmpty()) {
+            asking.put(id, hold);
+        }
+    }
+
+    private void ask(Hold hold, long now) {
+        asked(hold, hold.key.owner() + "." + Long.toString(++ids, 36));
+        lock(hold, now);
+    }
+
+    /** Sends LOCK for the first claim that waits; after a cut again with the same id, which keeps its place. */
+    private void lock(Hold hold, long now) {
+        Claim claim = hold.waiting.get(0);
+        String id = hold.asked;
+        List<String> words = new ArrayList<>(List.of("LOCK", claim.name));
+        words.addAll(claim.words);
+        words.addAll(List.of("OWNER", claim.owner, "ASYNC", id));
+        if (claim.bounded) {
+            words.addAll(List.of("WAIT", ms(Math.max(0, claim.until - now))));
+        }
+        hold.known |= online;
+        send(now, (value, then) -> locked(hold, id, value, then), words);
+    }
+
+    private void locked(Hold hold, String id, Object value, long now) {
+        if (value == CUT || "QUEUED".equals(value) || !hold.asked.equals(id)) {
+            return;
+        }
+        if (value instanceof Long token) {
+            granted(hold, token, now);
+            return;
+        }
+        asked(hold, "");
+        Claim claim = hold.waiting.get(0);
+        if (!(value instanceof Failure failure)) {
+            fail(claim, new LockTimeoutException("another locker has the lock " + claim.name
+                    + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms")), now);
+        } else if (failure.code().equals("LOST")) {
+            ask(hold, now); // an earlier loss, which the session had not been told
+        } else if (failure.code().equals("DRAINING")
+                || failure.code().equals("ERR") && hold.trouble == null && claim.since < cutSince) {
+            // The daemon ends, and another begins; or it has not noticed yet that the old connection is gone, whose LOCK has
+            // this id.
+            hold.troubleSince = hold.trouble == null ? now : hold.troubleSince;
+            hold.trouble = new LockRefusedException(failure.code(), failure.text());
+            rouse(hold, now + RETRY);
+        } else {
+            fail(claim, refusal(failure), now);
+        }
+    }
+
+    private void granted(Hold hold, long token, long now) {
+        asked(hold, "");
+        hold.token = token;
+        hold.trouble = null;
+        hold.grantedAt = now;
+        check(hold, now);
+    }
+
+    private void check(Hold hold, long now) {
+        long token = hold.token;
+        hold.checking = true;
+        send(now, (value, then) -> checked(hold, token, now, value, then),
+                List.of("CHECK", hold.key.name(), "OWNER", hold.key.owner(), "TOKEN", Long.toString(token)));
+    }
+
+    private void checked(Hold hold, long token, long asked, Object value, long now) {
+        if (hold.token != token || value == CUT) {
+            return;
+        }
+        hold.checking = false;
+        if (value instanceof Long ms) {
+            told(hold, asked, ms);
+            give(hold);
+        } else if (hold.used()) {
+            lose(hold, loss(hold.any(), value), now);
+        }
+    }
+
+    private void told(Hold hold, long asked, long ms) {
+        hold.deadline = asked + ms * MS;
+        hold.early = Math.min(EARLY, ms * MS / 10);
+        hold.checkAt = asked + Math.max(CHECK_MIN, ms * MS / 3);
+        rouse(hold, Math.min(hold.checkAt, hold.deadline));
+    }
+
+    private void give(Hold hold) {
+        for (Claim claim : hold.waiting) {
+            claim.token = hold.token;
+            claim.state = Claim.State.HELD;
+            calls.add(() -> claim.caller.settled(claim));
+        }
+        hold.users.addAll(hold.waiting);
+        hold.waiting.clear();
+    }
+
+    private void fail(Claim claim, HoldfastException error, long now) {
+        claim.error = error;
+        drop(claim, now);
+        calls.add(() -> claim.caller.settled(claim));
+    }
+
+    /** The loss that the daemon's answer shows. */
+    private static LockLostException loss(Claim claim, Object value) {
+        Hold hold = claim.hold;
+        long token = hold == null ? claim.token : hold.token;
+        if (value instanceof Failure failure && failure.code().equals("LOST")) {
+            return lossOf(claim.name, token, failure.text());
+        }
+        return new LockLostException(claim.name, token, "session",
+                "the daemon does not know of it any more: it lost its state, or the connection was cut for too long");
+    }
+
+    private static LockLostException lossOf(String name, long token, String text) {
+        int space = text.indexOf(' ');
+        return new LockLostException(name, token, space < 0 ? text : text.substring(0, space), text);
+    }
+
+    /** All that have it, or wait for its first CHECK, are told. */
+    private void lose(Hold hold, LockLostException error, long now) {
+        for (Claim claim : hold.users) {
+            claim.error = error;
+            claim.state = Claim.State.OVER;
+            calls.add(() -> claim.caller.lost(claim));
+        }
+        for (Claim claim : hold.waiting) {
+            claim.error = error;
+            claim.state = Claim.State.OVER;
+            calls.add(() -> claim.caller.settled(claim));
+        }
+        hold.users.clear();
+        hold.waiting.clear();
+        settle(hold, now);
+    }
+
+    private void settle(Hold hold, long now) {
+        if (!hold.used()) {
+            hold.token = 0;
+            asked(hold, "");
+            if (hold.known) {
+                end(hold, now);
+            } else {
+                forget(hold);
+            }
+        }
+    }
+
+    private void forget(Hold hold) {
+        hold.freed.forEach(this::freed);
+        hold.due = Long.MIN_VALUE; // nothing is due any more
+        holds.remove(hold.key, hold);
+    }
+
+    /**
+     * Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so this is repeated until
+     * none is left.
+     */
+    private void end(Hold hold, long now) {
+        hold.ending++;
+        send(now, (value, then) -> ended(hold, value, then), List.of("UNLOCK", hold.key.name(), "OWNER", hold.key.owner()));
+    }
+
+    private void ended(Hold hold, Object value, long now) {
+        for (Claim claim : hold.freed) {
+            if (value instanceof Failure failure && failure.code().equals("LOST") && claim.error == null && claim.token != 0) {
+                claim.error = lossOf(claim.name, claim.token, failure.text());
+            }
+            freed(claim);
+        }
+        hold.freed.clear();
+        hold.ending--;
+        if (value == CUT || hold.used() || hold.ending > 0) {
+            return; // after a cut it is sent again over the next connection
+        }
+        if (value instanceof Long left && left > 0) {
+            end(hold, now);
+        } else {
+            forget(hold);
+        }
+    }
+
+    private void freed(Claim claim) {
+        if (claim.releasing) {
+            claim.releasing = false;
+            calls.add(() -> claim.caller.freed(claim));
+        }
+    }
+
+    private void pushed(Push push, long now) {
+        switch (push.text(0)) {
+            case "lost": {
+                Hold hold = holds.get(new Hold.Key(push.text(1), push.text(2)));
+                if (hold != null && hold.used() && push.items().size() > 4 && push.items().get(3) instanceof Long token
+                        && hold.token == token) {
+                    lose(hold, lossOf(hold.key.name(), token, push.text(4)), now);
+                }
+                break;
+            }
+            case "grant": {
+                Hold hold = asking.get(push.text(1));
+                if (hold != null && push.items().size() > 2 && push.items().get(2) instanceof Long token) {
+                    granted(hold, token, now);
+                }
+                break;
+            }
+            case "failed": {
+                Hold hold = asking.get(push.text(1));
+                if (hold != null) {
+                    locked(hold, push.text(1), push.text(2).isEmpty() ? null : new Failure(push.text(2), push.text(3)), now);
+                }
+                break;
+            }
+            default: // events that nobody has asked for
+        }
+    }
+
+    /** The core looks at the hold then, if not earlier. */
+    private void rouse(Hold hold, long at) {
+        if (at < hold.due) {
+            hold.due = at;
+            due.add(new Due(at, hold));
+        }
+    }
+
+    static String ms(long ns) {
+        return Long.toString((ns + MS - 1) / MS);
+    }
+}

@@ -1,0 +1,41 @@
+package holdfast;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** A name and owner at the daemon. The core alone uses it; the deadline is for all threads. */
+final class Hold {
+    record Key(String name, String owner) {
+    }
+
+    final Key key;
+    final List<Claim> users = new ArrayList<>(1);
+    final List<Claim> waiting = new ArrayList<>(1);
+    final List<Claim> freed = new ArrayList<>(1); // their release is not answered yet
+    final List<String> cancelled = new ArrayList<>(0); // ids of LOCKs given up; the UNLOCK behind is not answered yet
+    boolean known; // a LOCK was sent: the daemon may know of it
+    String asked = ""; // the id of the LOCK that is under way
+    long token; // 0: none
+    long grantedAt;
+    volatile long deadline; // told: until then it is surely held
+    long early; // by so much before that its loss is told if the daemon cannot be asked
+    long checkAt;
+    boolean checking;
+    int ending; // UNLOCKs that are not answered yet
+    long troubleSince; // since when the daemon refuses for a moment, and how
+    LockRefusedException trouble; // null: it does not
+    long due = Long.MAX_VALUE; // when the core has to look at it
+
+    Hold(Key key) {
+        this.key = key;
+    }
+
+    boolean used() {
+        return !users.isEmpty() || !waiting.isEmpty();
+    }
+
+    /** One of those that it is for. */
+    Claim any() {
+        return users.isEmpty() ? waiting.get(0) : users.get(0);
+    }
+}

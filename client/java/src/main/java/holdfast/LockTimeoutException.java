@@ -1,0 +1,15 @@
+package holdfast;
+
+/** Another locker has the lock, and it was not granted in the time that the caller wanted to wait. */
+public final class LockTimeoutException extends HoldfastException {
+    private static final long serialVersionUID = 1;
+
+    LockTimeoutException(String message) {
+        super(message);
+    }
+
+    @Override
+    HoldfastException here() {
+        return caused(new LockTimeoutException(getMessage()), this);
+    }
+}

@@ -1,0 +1,4 @@
+/** Locks of holdfastd, the lock coordinator. */
+module holdfast {
+    exports holdfast;
+}

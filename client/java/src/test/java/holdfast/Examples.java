@@ -1,0 +1,107 @@
+package holdfast;
+
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+
+/** The functions of README.md as they are there. ReadmeTests compares and calls them. */
+final class Examples {
+    private Examples() {
+    }
+
+    static void nightly(Holdfast hf) throws InterruptedException {
+        try (Lock lock = hf.tryLock("nightly")) {
+            if (lock != null) { // else another host does it
+                report();
+            }
+        }
+    }
+
+    static CompletableFuture<Void> later(Holdfast hf) {
+        return hf.lockAsync("deploy", Duration.ofMinutes(1)).thenAccept(lock -> {
+            try (lock) {
+                report();
+            }
+        });
+    }
+
+    static void lead(Holdfast hf) throws InterruptedException {
+        try (Lock lock = hf.lock("leader").interruptOnLost()) {
+            while (true) {
+                jobs.take().run(); // a loss interrupts it
+            }
+        }
+    }
+
+    static void copy(Holdfast hf, List<Runnable> parts) throws InterruptedException {
+        try (Lock lock = hf.lock("copy").onLost(loss -> log("stop: " + loss.reason()))) {
+            for (Runnable part : parts) {
+                lock.checkHeld(); // throws LockLostException
+                part.run();
+            }
+        }
+    }
+
+    static void save(Holdfast hf, String order) throws InterruptedException {
+        try (Lock lock = hf.lock("orders", Duration.ofSeconds(5))) {
+            store.write(order, lock.token());
+        }
+    }
+
+    static class Store {
+        private long newest;
+        String last;
+
+        synchronized void write(String order, long token) {
+            if (token < newest) {
+                throw new IllegalStateException("a newer holder has written already");
+            }
+            newest = token;
+            last = order;
+        }
+    }
+
+    static void kinds(Holdfast hf) throws InterruptedException {
+        try (Lock one = hf.request("transcode").limit(3).lock()) { // at most 3 at a time
+            report();
+        }
+        try (Lock reader = hf.request("data").shared().lock()) { // beside other readers
+            report();
+        }
+        try (Lock writer = hf.lock("data")) { // alone
+            writer.downgrade(); // a reader from now on, without a moment in between
+            report();
+        }
+        try (Lock both = hf.request("account/2", "account/1").waiting(Duration.ofMinutes(1)).lock()) { // all or none
+            report();
+        }
+    }
+
+    static String explain(HoldfastException failure) {
+        if (failure instanceof LockTimeoutException) {
+            return "another locker has it";
+        } else if (failure instanceof LockLostException) {
+            return "it was held, and is not any more";
+        } else if (failure instanceof DaemonUnreachableException) {
+            return "there is no daemon";
+        } else if (failure instanceof LockRefusedException refused && refused.code().equals("NOMASTER")) {
+            return "the daemon has no Redis";
+        }
+        return failure.getMessage(); // of another LockRefusedException
+    }
+
+    static final BlockingQueue<Runnable> jobs = new LinkedBlockingQueue<>();
+    static final Store store = new Store();
+    static volatile int reports;
+    static final CompletableFuture<String> logged = new CompletableFuture<>();
+
+    private static synchronized void report() {
+        reports++;
+    }
+
+    private static void log(String text) {
+        logged.complete(text);
+    }
+}

@@ -1,0 +1,249 @@
+package holdfast;
+
+import static holdfast.Tap.check;
+import static holdfast.Tap.equal;
+import static holdfast.Tap.raises;
+
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** What needs no daemon. */
+final class UnitTests {
+    private UnitTests() {
+    }
+
+    static void testAddress() {
+        Map<String, Address> known = Map.of("/a/b", new Address("/a/b", "", 0, "", ""), "unix:./a",
+                new Address("./a", "", 0, "", ""), "unix:///a", new Address("/a", "", 0, "", ""), "h:1",
+                new Address("", "h", 1, "", ""), "tcp://h", new Address("", "h", 5625, "", ""), "redis://u:p%40@[::1]:7/0",
+                new Address("", "::1", 7, "u", "p@"), "redis://:p@h", new Address("", "h", 5625, "", "p"), "tcp://[::1]",
+                new Address("", "::1", 5625, "", ""));
+        known.forEach((where, address) -> {
+            equal(Address.parse(where, "x"), address);
+            equal(Address.choose(Map.of("HOLDFAST_URL", where)), address);
+        });
+        equal(Address.choose(Map.of("XDG_RUNTIME_DIR", "/nowhere")).path(), Address.DEFAULT_SOCKET);
+        equal(Address.parse("redis://u:secret@[::1]:7", "x").toString(), "tcp://[::1]:7");
+        for (String where : List.of("h", "unix:", "http://h:1", "h:0", "h:65536", "h:", "redis://secret@h",
+                "redis://u:secret@h/1", ":1", "redis://u:%4@h")) {
+            String told = raises(IllegalArgumentException.class, () -> Address.parse(where, "x")).getMessage();
+            check(!told.contains("secret"), told);
+        }
+    }
+
+    /** The clock goes on while the host sleeps, and a step of the wall clock alone is none. */
+    static void testClock() {
+        long[] host = {0, 1_000_000_000_000L, 5_000_000_000L}; // nanoTime, wall, uptime
+        Clock clock = new Clock(() -> host[0], () -> host[1], () -> host[2]);
+        long before = clock.read();
+        for (int i = 0; i < 3; i++) {
+            host[i] += 1_000_000_000;
+        }
+        equal(clock.read() - before, 1_000_000_000L);
+        host[1] += 3_600_000_000_000L; // the wall clock is set
+        equal(clock.read() - before, 1_000_000_000L);
+        host[1] += 60_000_000_000L; // the host sleeps for a minute
+        host[2] += 60_000_000_000L;
+        long slept = clock.read() - before - 61_000_000_000L;
+        check(slept >= 0 && slept <= 20_000_000, slept);
+        equal(clock.read() - before - 61_000_000_000L, slept);
+        Clock other = new Clock(() -> host[0], () -> host[1], () -> -1); // no /proc/uptime
+        before = other.read();
+        host[1] += 60_000_000_000L;
+        check(other.read() - before >= 60_000_000_000L, "a sleep is not seen");
+        host[1] -= 60_000_000_000L;
+        check(other.read() - before >= 60_000_000_000L, "the clock went back");
+    }
+
+    private static List<Object> parsed(String text, int step) throws Wire.ProtocolException {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        Wire wire = new Wire();
+        List<Object> found = new ArrayList<>();
+        Object[] out = new Object[1];
+        for (int at = 0; at < bytes.length; at += step) {
+            byte[] piece = Arrays.copyOfRange(bytes, at, Math.min(at + step, bytes.length));
+            wire.add(piece, piece.length);
+            while (wire.next(out)) {
+                found.add(out[0]);
+            }
+        }
+        return found;
+    }
+
+    static void testWire() throws Exception {
+        String text = "+OK\r\n-NOMASTER it is\r\n:42\r\n$5\r\na\r\nbc\r\n$-1\r\n_\r\n*2\r\n:1\r\n*1\r\n+x\r\n%1\r\n+k\r\n:2\r\n"
+                + ">3\r\n$4\r\nlost\r\n$1\r\nä\r\n:7\r\n".replace("$1\r\nä", "$2\r\nä");
+        List<Object> wanted = Arrays.asList("OK", new Wire.Failure("NOMASTER", "it is"), 42L, "a\r\nbc", null, null,
+                List.of(1L, List.of("x")), List.of("k", 2L), new Wire.Push(List.of("lost", "ä", 7L)));
+        for (int step : new int[] {1, 3, 1000}) {
+            equal(parsed(text, step), wanted);
+        }
+        for (String bad : List.of("?\r\n", "\r\n", ":x\r\n", "*9999\r\n", "$99999999\r\n", "*1\r\n".repeat(20))) {
+            raises(Wire.ProtocolException.class, () -> parsed(bad, 1000));
+        }
+        equal(new String(Wire.encode(List.of("LOCK", "ä")), StandardCharsets.UTF_8), "*2\r\n$4\r\nLOCK\r\n$2\r\nä\r\n");
+        String large = "$70000\r\n" + "x".repeat(70000) + "\r\n:1\r\n";
+        equal(parsed(large, 999).size(), 2);
+    }
+
+    /** A core whose caller writes down what it is told. */
+    private static final class Told implements Claim.Caller {
+        final List<String> words = new ArrayList<>();
+        final Core core = new Core("here", List.of("HELLO", "3"), "", false);
+        private boolean again;
+
+        @Override
+        public void settled(Claim claim) {
+            words.add(claim.error == null ? "held" : claim.error.getClass().getSimpleName());
+        }
+
+        @Override
+        public void lost(Claim claim) {
+            words.add("lost " + ((LockLostException) claim.error).reason());
+        }
+
+        @Override
+        public void freed(Claim claim) {
+            words.add("freed");
+        }
+
+        void connected(long now) throws Wire.ProtocolException {
+            core.connected(now);
+            hear("%1\r\n+server\r\n+holdfast\r\n" + (again ? ":0\r\n" : "") + "$1\r\ns\r\n+OK\r\n", now);
+            again = true;
+        }
+
+        void hear(String text, long now) throws Wire.ProtocolException {
+            core.receive(text.getBytes(StandardCharsets.UTF_8), text.length(), now);
+        }
+
+        String told() {
+            List<Runnable> calls = List.copyOf(core.calls);
+            core.calls.clear();
+            calls.forEach(Runnable::run);
+            String all = String.join(" ", words);
+            words.clear();
+            return all;
+        }
+
+        /** The verbs that were sent since then. */
+        String sent() {
+            String text = core.output.toString(StandardCharsets.UTF_8);
+            core.output.reset();
+            List<String> verbs = new ArrayList<>();
+            for (String request : text.split("(?=\\*\\d+\r\n)")) {
+                if (!request.isEmpty()) {
+                    verbs.add(request.split("\r\n")[2]);
+                }
+            }
+            return String.join(" ", verbs);
+        }
+    }
+
+    private static final long S = Core.SECOND;
+
+    /** Nothing was ever sent: nothing has to be given back, and the daemon is not looked for any longer. */
+    static void testNeverConnected() {
+        Told told = new Told();
+        Claim claim = new Claim("a", "o", List.of(), 0, 0, told);
+        told.core.acquire(claim, 0);
+        told.core.cut(1, told.core.unreachable("nobody"), true);
+        equal(told.told(), "DaemonUnreachableException");
+        check(told.core.holds.isEmpty(), "it is looked for on and on");
+    }
+
+    /** The wait without a bound ends, too, if no daemon is found. */
+    static void testPatience() {
+        Told told = new Told();
+        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told), 0);
+        told.core.cut(1, told.core.unreachable("nobody"), true);
+        told.core.tick(4 * S);
+        equal(told.told(), "");
+        told.core.tick(Core.PATIENCE);
+        equal(told.told(), "DaemonUnreachableException");
+    }
+
+    /** A holder that cannot ask is told shortly before the deadline, and the lock is given back when the daemon returns. */
+    static void testDeadline() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        Claim claim = new Claim("a", "o", List.of(), -1, 0, told);
+        told.core.acquire(claim, 0);
+        told.sent();
+        told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n", 0);
+        equal(told.sent(), "CHECK");
+        told.hear(":3000\r\n", 0);
+        equal(told.told(), "held");
+        told.core.tick(S);
+        equal(told.sent(), "CHECK");
+        told.core.cut(S, told.core.unreachable("cut"), false);
+        told.core.tick(3 * S - 21 * Core.MS);
+        equal(told.told(), "");
+        told.core.tick(3 * S - 20 * Core.MS);
+        equal(told.told(), "lost unreachable");
+        told.connected(4 * S);
+        check(told.sent().endsWith("UNLOCK"), "not given back");
+        told.hear("-LOST expired\r\n", 4 * S);
+        check(told.core.holds.isEmpty(), "not forgotten");
+    }
+
+    /** A CHECK that is under way at the end of MAXHOLD does not hide why the lock ends. */
+    static void testMaxHold() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        told.core.acquire(new Claim("a", "o", List.of("MAXHOLD", "1000"), -1, 0, told), 0);
+        told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n:990\r\n", 0);
+        equal(told.told(), "held");
+        told.core.tick(900 * Core.MS);
+        check(told.sent().endsWith("CHECK"), "not asked");
+        told.core.tick(990 * Core.MS);
+        equal(told.told(), "lost maxhold");
+    }
+
+    /** A LOCK that was answered twice counts twice, and so is given back twice. */
+    static void testCountedTwice() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        Claim claim = new Claim("a", "o", List.of(), -1, 0, told);
+        told.core.acquire(claim, 0);
+        told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n:3000\r\n", 0);
+        told.sent();
+        told.core.release(claim, 0);
+        equal(told.sent(), "UNLOCK");
+        told.hear(":1\r\n", 0);
+        equal(told.sent(), "UNLOCK");
+        told.hear(":0\r\n", 0);
+        check(told.core.holds.isEmpty(), "not forgotten");
+    }
+
+    /** A wait that is given up behind its grant gives the grant back. */
+    static void testGrantMeetsCancel() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        Claim claim = new Claim("a", "o", List.of(), -1, 0, told);
+        told.core.acquire(claim, 0);
+        told.hear("+QUEUED\r\n", 0);
+        told.sent();
+        told.core.release(claim, 0);
+        equal(told.sent(), "CANCEL UNLOCK");
+        told.hear(">3\r\n+grant\r\n+o.1\r\n:5\r\n:0\r\n:0\r\n", 0);
+        equal(told.sent(), "");
+        check(told.core.holds.isEmpty(), "not forgotten");
+    }
+
+    static void testRequest() {
+        Holdfast hf = Holdfast.open("/nowhere");
+        raises(IllegalArgumentException.class, hf::request);
+        raises(IllegalArgumentException.class, () -> hf.request("a", "a"));
+        raises(IllegalArgumentException.class, () -> hf.request("a").waiting(Duration.ofMillis(-1)));
+        raises(IllegalArgumentException.class, () -> hf.request("a").lease(Duration.ZERO));
+        raises(IllegalArgumentException.class, () -> hf.request("a").owner("x".repeat(97)));
+        equal(Core.ms(1), "1");
+        equal(Core.ms(2_000_000), "2");
+        hf.close();
+    }
+}
