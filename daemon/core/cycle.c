@@ -2,6 +2,8 @@
  * in which it links the sessions. */
 #include "daemon/core/deadlock.h"
 
+#include "daemon/core/alloc.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
@@ -91,4 +93,22 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 	}
 	reply_error(out, CODE_DEADLOCK, "%s%s%s%s", text, which, back,
 		last->from == target ? ": no connection is left to unlock it" : "");
+}
+
+/* Keeps the text of a note until the step is over. */
+struct last_words {
+	struct freelist_link freed;
+	_Alignas(8) char text[REPLY_TEXT_MAX]; /* after the bytes that freelist_link takes */
+};
+
+void
+cycle_note(struct core *core, const struct waiter *w, const struct reply *refusal)
+{
+	struct last_words *words = freelist_new(core, sizeof(*words));
+
+	if (words != NULL) {
+		memcpy(words->text, refusal->text, sizeof(words->text));
+		freelist_retire(core, &words->freed);
+	}
+	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
 }

@@ -359,24 +359,6 @@ find_way_back(struct search *search, const struct waiter *w)
 	return false;
 }
 
-/* Keeps the text of a note until the step is over. */
-struct last_words {
-	struct freelist_link freed;
-	_Alignas(8) char text[REPLY_TEXT_MAX]; /* after the bytes that freelist_link takes */
-};
-
-static void
-note_cycle(struct core *core, const struct waiter *w, const struct reply *refusal)
-{
-	struct last_words *words = freelist_new(core, sizeof(*words));
-
-	if (words != NULL) {
-		memcpy(words->text, refusal->text, sizeof(words->text));
-		freelist_retire(core, &words->freed);
-	}
-	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
-}
-
 /* ---- the other way ---- */
 
 static void
@@ -516,7 +498,7 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 	if (!find_way_back(search, w) || search->looks == 0)
 		return false;
 	cycle_tell(search->target, &search->last, out);
-	note_cycle(core, w, out);
+	cycle_note(core, w, out);
 	return true;
 }
 

@@ -79,4 +79,7 @@ void deadlock_forget(struct core *core, struct session *s);
  * left out. */
 void cycle_tell(const struct session *target, const struct edge *last, struct reply *out);
 
+/* Notes the refusal of this wait; the text of the note lasts until the step is over. */
+void cycle_note(struct core *core, const struct waiter *w, const struct reply *refusal);
+
 #endif

@@ -91,6 +91,28 @@ ledger_hold_fields(struct record *r, struct hold_entry *e)
 	e->ends_why = (enum loss_reason)record_range(r, e->ends_why, 0, LOSS_COUNT - 1);
 }
 
+bool
+ledger_lease_fits(const struct core *core, const struct lease_entry *e)
+{
+	bool permits = e->kind == KIND_PERMITS;
+
+	if (permits != (e->limit > 0) || permits != (e->permits > 0) || permits != (e->slots.n > 0) ||
+		e->permits > e->limit)
+		return false;
+	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
+	       former_fits(e->former) && (e->asked || e->former.n > 0) && e->told_ms >= e->valid_ms &&
+	       e->told_ms != TIMER_NEVER && e->told_ms - core->now.ms < INT32_MAX / 2;
+}
+
+bool
+ledger_hold_fits(const struct hold_entry *e)
+{
+	if (e->token == 0 || e->ceiling_ms < e->ends_ms)
+		return false;
+	return e->ends_ms == TIMER_NEVER ? !e->leased
+					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD;
+}
+
 /* ---- writing: nothing if there is no `out` ---- */
 
 static void

@@ -138,4 +138,8 @@ void ledger_loss_fields(struct record *r, struct loss_entry *e);
 void ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e);
 void ledger_hold_fields(struct record *r, struct hold_entry *e);
 
+/* Whether it can be, by itself. */
+bool ledger_lease_fits(const struct core *core, const struct lease_entry *e);
+bool ledger_hold_fits(const struct hold_entry *e);
+
 #endif

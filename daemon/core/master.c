@@ -9,7 +9,6 @@
 #include "daemon/core/quorum.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -78,33 +77,6 @@ master_call(struct core *core, const struct call *call)
 	}
 	core->calls++;
 	emit_call(core, call);
-}
-
-/*
- * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran, which can be any
- * HELLO since the last answered one. So the nonces of these are kept; if there is no room for one more, the
- * newest is sent again. A copy of this process draws different nonces: if the stored nonce was never sent
- * here, a copy sent it.
- */
-static void
-master_draw_nonce(struct core *core, struct master *m)
-{
-	char text[MASTER_NONCE_SIZE + 1];
-
-	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
-		return;
-	m->nonces_drawn++;
-	(void)snprintf(text, sizeof(text), "%016" PRIx64 " ", core_random(core));
-	memmove(m->nonces + MASTER_NONCE_SIZE, m->nonces, sizeof(m->nonces) - MASTER_NONCE_SIZE);
-	memcpy(m->nonces, text, MASTER_NONCE_SIZE);
-}
-
-static struct slice
-master_nonces(const struct master *m)
-{
-	size_t n = m->nonces_drawn < MASTER_NONCES ? m->nonces_drawn : MASTER_NONCES;
-
-	return (struct slice){m->nonces, n * MASTER_NONCE_SIZE};
 }
 
 /* HELLO on one link: which server is this, and does it remember us? */

@@ -207,6 +207,16 @@ master_withheld(const struct master *m)
 	return m->withheld_until_ms != 0 && (m->state == MASTER_ADMITTED || m->state == MASTER_GREETING);
 }
 
+/*
+ * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran, which can be any
+ * HELLO since the last answered one. So the nonces of these are kept; if there is no room for one more, the
+ * newest is sent again. A copy of this process draws different nonces: if the stored nonce was never sent
+ * here, a copy sent it (move.c).
+ */
+void master_draw_nonce(struct core *core, struct master *m);
+/* As a HELLO carries them: the newest first. */
+struct slice master_nonces(const struct master *m);
+
 void master_link_up(struct core *core, struct master *m, unsigned link);
 void master_link_down(struct core *core, struct master *m, unsigned link, struct slice why);
 /* The master says that its data was flushed. */

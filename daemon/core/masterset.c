@@ -177,15 +177,6 @@ set_usable(struct core *core)
 	set->usable = usable;
 }
 
-uint32_t
-masterset_tag(const char *text)
-{
-	uint64_t hash = hash_text(own_slice(text));
-	uint32_t tag = (uint32_t)(hash ^ hash >> 32);
-
-	return tag != 0 ? tag : 1;
-}
-
 static void
 set_agreed(struct core *core)
 {
@@ -195,16 +186,6 @@ set_agreed(struct core *core)
 	set->tag = masterset_tag(set->text);
 	set->serial++;
 	emit_note(core, NOTE_MASTERS_AGREED, NULL, NULL, 0, -1, set->places);
-}
-
-void
-masterset_copy(char *to, size_t room, struct slice from)
-{
-	size_t n = from.n < room ? from.n : room - 1;
-
-	if (n > 0)
-		memmove(to, from.p, n);
-	to[n] = '\0';
 }
 
 void

@@ -6,6 +6,27 @@
 #include <assert.h>
 #include <string.h>
 
+/* ---- texts ---- */
+
+uint32_t
+masterset_tag(const char *text)
+{
+	uint64_t hash = hash_text(slice_of(text));
+	uint32_t tag = (uint32_t)(hash ^ hash >> 32);
+
+	return tag != 0 ? tag : 1;
+}
+
+void
+masterset_copy(char *to, size_t room, struct slice from)
+{
+	size_t n = from.n < room ? from.n : room - 1;
+
+	if (n > 0)
+		memmove(to, from.p, n);
+	to[n] = '\0';
+}
+
 /* ---- what members remember ---- */
 
 static bool

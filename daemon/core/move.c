@@ -5,9 +5,11 @@
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/master.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +39,29 @@ master_init(struct core *core, struct master *m, unsigned index)
 	m->admit_ms = TIMER_NEVER;
 	timer_init(&m->timer, TIMER_MASTER);
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
+}
+
+/* ---- what the server in a slot and this daemon have told each other ---- */
+
+void
+master_draw_nonce(struct core *core, struct master *m)
+{
+	char text[MASTER_NONCE_SIZE + 1];
+
+	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
+		return;
+	m->nonces_drawn++;
+	(void)snprintf(text, sizeof(text), "%016" PRIx64 " ", core_random(core));
+	memmove(m->nonces + MASTER_NONCE_SIZE, m->nonces, sizeof(m->nonces) - MASTER_NONCE_SIZE);
+	memcpy(m->nonces, text, MASTER_NONCE_SIZE);
+}
+
+struct slice
+master_nonces(const struct master *m)
+{
+	size_t n = m->nonces_drawn < MASTER_NONCES ? m->nonces_drawn : MASTER_NONCES;
+
+	return (struct slice){m->nonces, n * MASTER_NONCE_SIZE};
 }
 
 static bool

@@ -304,19 +304,6 @@ lease_resource(struct recovery *v, const struct lease_entry *e)
 	return r;
 }
 
-static bool
-lease_entry_fits(const struct core *core, const struct lease_entry *e)
-{
-	bool permits = e->kind == KIND_PERMITS;
-
-	if (permits != (e->limit > 0) || permits != (e->permits > 0) || permits != (e->slots.n > 0) ||
-		e->permits > e->limit)
-		return false;
-	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
-	       former_fits(e->former) && (e->asked || e->former.n > 0) && e->told_ms >= e->valid_ms &&
-	       e->told_ms != TIMER_NEVER && e->told_ms - core->now.ms < INT32_MAX / 2;
-}
-
 /* The longest that the lease may be valid from now on: what the rule says, unless the process before had a
  * longer one. */
 static int32_t
@@ -345,7 +332,7 @@ look_at_lease(struct recovery *v, struct thing *t)
 {
 	struct lease_entry e = read_lease(v, t);
 
-	if (!v->r.failed && !lease_entry_fits(v->core, &e))
+	if (!v->r.failed && !ledger_lease_fits(v->core, &e))
 		record_fail(&v->r, "a lease of it cannot be");
 	if (v->r.failed)
 		return;
@@ -381,15 +368,6 @@ load_lease(struct recovery *v, struct thing *t)
 }
 
 /* ---- holds ---- */
-
-static bool
-hold_entry_fits(const struct hold_entry *e)
-{
-	if (e->token == 0 || e->ceiling_ms < e->ends_ms)
-		return false;
-	return e->ends_ms == TIMER_NEVER ? !e->leased
-					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD;
-}
 
 static void
 hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
@@ -452,7 +430,7 @@ load_hold(struct recovery *v, struct thing *t)
 		return;
 	ledger_hold_fields(&v->r, &e);
 	s = session_find(core, e.session);
-	if (!v->r.failed && (s == NULL || !hold_entry_fits(&e)))
+	if (!v->r.failed && (s == NULL || !ledger_hold_fits(&e)))
 		record_fail(&v->r, "a hold of it cannot be, or has no session");
 	if (!v->r.failed && of->name.n == 0)
 		look_at_lease(v, of);
