@@ -466,7 +466,7 @@ ck_others(struct core *core, const struct grant *before)
 	const struct grant *g = NULL;
 	int64_t until_ms = before->session == NULL ? grant_ends_ms(before) : grant_relied_ms(before);
 
-	if (!l->entered || before->durable || until_ms <= w.now.ms || r == NULL)
+	if (!lease_is_durable(l) || before->durable || until_ms <= w.now.ms || r == NULL)
 		return;
 	while ((g = resource_next_grant(r, g)) != NULL && g->session != NULL)
 		continue;

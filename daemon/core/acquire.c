@@ -50,9 +50,10 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 	/* Redisson does not know our queue: a daemon that waits there would not be called when a Redisson
 	 * lock ends. */
 	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
-		queue_ms = l->patient ? LEASE_PLACE_MS : 0;
+		queue_ms = round_acquiring(l)->patient ? LEASE_PLACE_MS : 0;
 	/* Set before the answer: it may come too late, and then we have a place there. */
-	l->queued |= queue_ms > 0;
+	if (queue_ms > 0 && !lease_queued(l))
+		round_acquiring(l)->position = POSITION_ASKED;
 	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
@@ -98,7 +99,7 @@ acquire_begin(struct core *core, struct lease *l)
 	seats_clear(core, l);
 	acquire_terms(core, l);
 	l->queue_master = queue_master & LEASE_MASTERS;
-	l->patient = queue_patient(r);
+	round_acquiring(l)->patient = queue_patient(r);
 	l->attempt = core_attempt(core);
 	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
 	timer_arm(&core->timers, &l->timer,
@@ -210,13 +211,12 @@ acquire_won(struct core *core, struct lease *l)
 	assert(seats_ours(core, l) >= quorum_majority(core));
 	held.wanted = foreign || lease_acquiring(l)->wanted;
 	held.refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
+	/* The queue master did not grant it, so it still has our place. */
+	if (!seat_is_ours(l, l->queue_master))
+		lease_leave_queue(core, l);
 	round_no_foreign(l);
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
 	*round_held(l) = (struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms};
-	/* The queue master did not grant it, so it still has our place. */
-	if (l->queued && !seat_is_ours(l, l->queue_master))
-		lease_leave_queue(core, l);
-	l->queued = false;
 	lease_take_tokens(core, l);
 	lease_arm(core, l);
 	emit_note(core, NOTE_LEASED, l->resource, NULL, round_held(l)->spare_first,
@@ -237,8 +237,7 @@ acquire_busy(struct lease *l, const struct vote *vote)
 		acquiring->lasts =
 			rounds->foreign != NULL && slice_equal(vote->holder, slice_of(rounds->foreign));
 		round_no_foreign(l);
-		l->queued = vote->position > 0;
-		rounds->position = vote->position;
+		rounds->position = vote->position > 0 ? vote->position : 0;
 		/* Permits are free, though not those that were asked for: no reason to wait. */
 		if (vote->slots.n == 0)
 			acquiring->change_ms = vote->change_ms > 0 ? vote->change_ms : 1;
@@ -268,10 +267,8 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 	bool ours = seat_is_ours(l, l->queue_master) && queue_patient(l->resource) &&
 		    (taken || rounds->split < SPLIT_MOST);
 
-	if (ours) {
-		l->queued = true;
+	if (ours)
 		rounds->position = 1;
-	}
 	assert(rounds->split <= SPLIT_MOST);
 	release_seats(core, l, ours ? LEASE_PLACE_MS : 0);
 	rounds->error = LEASE_ERROR_NONE;

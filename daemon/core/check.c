@@ -84,8 +84,8 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	HOLDS(c, held->token >= 1 && held->token <= held->token_last + 1);
 	HOLDS(c, t == NULL || t->spare_first == 0 || t->spare_first > held->token_last);
 	/* A lease with work under way has a round. */
-	HOLDS(c, t != NULL || (held->renewal != RENEWAL_ASKING && !held->wanted && !held->lines));
-	HOLDS(c, !held->lines || (l->kind == KIND_SHARED && t != NULL && at_ms <= t->line_ms));
+	HOLDS(c, t != NULL || (held->renewal != RENEWAL_ASKING && !held->wanted && held->line == LINE_NONE));
+	HOLDS(c, held->line == LINE_NONE || (l->kind == KIND_SHARED && t != NULL && at_ms <= t->line_ms));
 	/* A held lease can only change to shared: the masters may be told later, never before. */
 	HOLDS(c, held->told == l->kind || l->kind == KIND_SHARED);
 }
@@ -113,7 +113,7 @@ check_lease(struct check *c, const struct core *core, const struct lease *l, int
 	HOLDS(c, l->round == NULL || l->state != LEASE_NONE);
 	HOLDS(c, l->round != NULL || l->state != LEASE_ACQUIRING);
 	/* What is at the masters can be released there. */
-	HOLDS(c, (l->state != LEASE_HELD && !l->queued) || (l->attempt != 0 && l->term_ms > 0));
+	HOLDS(c, (l->state != LEASE_HELD && !lease_queued(l)) || (l->attempt != 0 && l->term_ms > 0));
 	/* A refusal is counted in the step in which it comes: only permits may have to wait for it. */
 	HOLDS(c, l->state != LEASE_WAITING || l->kind == KIND_PERMITS ||
 			 lease_waiting(l)->why != WAIT_REFUSED);
@@ -121,8 +121,6 @@ check_lease(struct check *c, const struct core *core, const struct lease *l, int
 		check_unreleased(c, core, l);
 		check_held(c, core, l, now_ms);
 	}
-	/* It is in the ledger for its durable holds. */
-	HOLDS(c, l->entered == (l->grants != NULL && l->grants->durable));
 }
 
 /* If there are waiters, a hold, a lease under way or the return of the master will serve them. A name that is

@@ -299,7 +299,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	}
 	grant_join(core, g);
 	grant_answer(core, w, g);
-	if (s->durable || l->entered)
+	if (s->durable || lease_is_durable(l))
 		ledger_hold(core, g);
 	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
 		core->now.ms - w->since_ms;
@@ -377,7 +377,7 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
 	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
-	if (g->lease->entered)
+	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
 }
 
@@ -448,7 +448,7 @@ grant_end(struct core *core, struct grant *g)
 	}
 	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
-	if (l->entered)
+	if (g->durable || lease_is_durable(l))
 		ledger_hold_gone(core, l, g);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
@@ -515,7 +515,7 @@ grant_abandon(struct core *core, struct grant *g)
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	timer_arm(&core->timers, &t->timer, until_ms);
-	if (g->lease->entered)
+	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
 	dirty_add(core, g->lease->resource);
 	return until_ms - core->now.ms;

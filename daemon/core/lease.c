@@ -32,10 +32,12 @@ static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 };
 
 void
-lease_init(struct lease *l, struct resource *r)
+lease_init(struct lease *l, struct resource *r, unsigned seats)
 {
 	assert(l->state == LEASE_NONE && lease_none(l)->rest == REST_NONE && l->attempt == 0);
+	assert(seats >= 1 && seats <= CORE_MASTERS_MAX);
 	l->resource = r;
+	l->seats = seats & LEASE_MASTERS;
 	timer_init(&l->timer, TIMER_LEASE);
 }
 
@@ -47,7 +49,7 @@ lease_quiet(struct core *core, struct lease *l)
 	const struct round *t = l->round;
 
 	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
-		held->lines)
+		held->line != LINE_NONE)
 		return;
 	if (lease_told_ms(l) > held->valid_ms || lease_former(l) != NULL)
 		return;
@@ -112,7 +114,7 @@ lease_arm(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 	int64_t at = held->valid_ms;
 
-	assert(!held->lines || l->kind == KIND_SHARED);
+	assert(held->line == LINE_NONE || l->kind == KIND_SHARED);
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && held->wanted) {
 		int64_t doubt = round_held(l)->heard_ms + LEASE_WANT_MS;
@@ -126,7 +128,7 @@ lease_arm(struct core *core, struct lease *l)
 		at = held->refresh_ms > core->now.ms ? held->refresh_ms : core->now.ms + 1;
 	if (held->idle_ms > core->now.ms && held->idle_ms < at)
 		at = held->idle_ms;
-	if (held->lines && round_held(l)->line_ms < at)
+	if (held->line != LINE_NONE && round_held(l)->line_ms < at)
 		at = round_held(l)->line_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
@@ -134,13 +136,12 @@ lease_arm(struct core *core, struct lease *l)
 void
 lease_end(struct core *core, struct lease *l, enum lease_rest rest)
 {
-	assert(!l->entered);
+	assert(l->grants == NULL);
 	timer_cancel(&core->timers, &l->timer);
 	round_end(core, l);
 	lease_move(core, l, LEASE_NONE, &(union lease_data){.none = {rest}});
 	seats_clear(core, l);
 	slots_forget(core, l);
-	l->queued = false;
 }
 
 bool
@@ -210,11 +211,9 @@ lease_leave_left(struct core *core, struct slice name, unsigned master)
 void
 lease_leave_queue(struct core *core, struct lease *l)
 {
-	if (l->queued)
+	if (lease_queued(l))
 		lease_leave_at(core, l, l->queue_master);
-	l->queued = false;
-	if (round_is_acquiring(l))
-		round_acquiring(l)->position = 0;
+	lease_forget_place(l);
 }
 
 void
@@ -222,10 +221,13 @@ lease_line_up(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 	const struct master *m = &core->masters[l->queue_master];
+	struct lease_held *held = lease_held(l);
 
-	assert(l->state == LEASE_HELD && l->kind == KIND_SHARED);
+	assert(l->kind == KIND_SHARED);
+	if (held->line == LINE_NONE)
+		held->line = LINE_DUE;
 	if (master_usable(m, r->link)) {
-		l->queued = true;
+		held->line = LINE_KEPT;
 		master_call(core, &(struct call){.op = CALL_ENTER,
 					  .master = m->index,
 					  .link = r->link,
@@ -235,7 +237,6 @@ lease_line_up(struct core *core, struct lease *l)
 					  .kind = l->kind,
 					  .queue_ms = LEASE_PLACE_MS});
 	}
-	lease_held(l)->lines = true;
 	(void)round_of(core, l);
 	round_held(l)->line_ms = core->now.ms + LINE_MS;
 	lease_arm(core, l);
@@ -244,9 +245,9 @@ lease_line_up(struct core *core, struct lease *l)
 void
 lease_line_off(struct core *core, struct lease *l)
 {
-	assert(lease_held(l)->lines);
-	lease_held(l)->lines = false;
+	assert(lease_held(l)->line != LINE_NONE);
 	lease_leave_queue(core, l);
+	lease_held(l)->line = LINE_NONE;
 }
 
 void

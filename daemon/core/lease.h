@@ -70,7 +70,7 @@ enum lease_error {
 struct seat {
 	union {
 		int64_t valid_ms;   /* confirmed until then; 0: not confirmed */
-		struct seat *grown; /* first seat of a grown lease: all its seats, see seat_of() */
+		struct seat *grown; /* lease.seats == 0, the first seat within: where all of them are */
 	};
 };
 
@@ -123,6 +123,13 @@ struct lease_waiting {
 	enum lease_wait why;
 };
 
+/* Shared: the place in the queue that is kept for a writer that waits here. */
+enum lease_line {
+	LINE_NONE, /* no writer waits */
+	LINE_DUE,  /* the queue master has not been asked for one yet */
+	LINE_KEPT
+};
+
 /* What has become of the last round of a held lease. */
 enum lease_renewal {
 	RENEWAL_DONE,
@@ -140,9 +147,9 @@ struct lease_held {
 	uint8_t vain;  /* rounds in a row that brought no tokens though few were left */
 	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
 	enum lease_renewal renewal : 2;
+	enum lease_line line : 2;
 	bool served : 1;    /* a client was granted the lock on this lease */
 	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unheard */
-	bool lines : 1;     /* shared: a place in the queue is kept for a writer that waits here */
 	enum kind told : 8; /* what a majority of the seats has been told */
 };
 
@@ -168,12 +175,9 @@ struct lease {
 	uint8_t odd;     /* a bit for each seat: granted there, but permits that we do not keep */
 	enum lease_state state : 8;
 	uint8_t queue_master : 4; /* the master that keeps the queue of this name */
-	bool queued : 1;          /* this daemon may have a place in the queue at the queue master */
-	bool patient : 1;         /* the last acquire asked for a place in the queue */
-	bool grown : 1;           /* the number of masters has grown since the lease was made */
-	bool entered : 1;         /* it is in the ledger (ledger.h) */
+	uint8_t seats : 4;        /* how many are within; 0: the masters have become more, and none is */
 	enum kind kind : 8;       /* what is asked for, and what we count the lease as from then on */
-	struct seat within[];     /* its seats, as many as there were masters then; see seat_of() */
+	struct seat within[];     /* its seats, one for each master; see seat_of() */
 };
 
 /* The data of its state; in another state there is none. Functions that only look have the lease as const, so
@@ -208,8 +212,8 @@ lease_held(const struct lease *l)
 
 /* ---- its states, and what all of them share ---- */
 
-/* NONE, of this name; its memory is all zero. */
-void lease_init(struct lease *l, struct resource *r);
+/* NONE, of this name, with so many seats within; its memory is all zero. */
+void lease_init(struct lease *l, struct resource *r, unsigned seats);
 
 /* HELD: ends the round if nothing in it is needed any more. */
 void lease_quiet(struct core *core, struct lease *l);

@@ -347,9 +347,8 @@ hold_leaves(struct grant *g)
 static bool
 lease_stays(struct core *core, struct lease *l)
 {
-	if (l->grants != NULL && l->grants->durable)
+	if (lease_is_durable(l))
 		return true;
-	l->entered = false;
 	write_lease_gone(core->ledger, l);
 	return false;
 }
@@ -367,7 +366,6 @@ ledger_hold(struct core *core, struct grant *g)
 		write_hold(core->ledger, RECORD_LEDGER_HOLD, l, g);
 		if (!enters)
 			return;
-		l->entered = true;
 	} else if (g->durable) {
 		hold_leaves(g);
 		if (!lease_stays(core, l))
@@ -389,7 +387,7 @@ ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 void
 ledger_lease(struct core *core, const struct lease *l)
 {
-	if (l->entered)
+	if (lease_is_durable(l))
 		write_lease(core->ledger, core, l);
 }
 
@@ -434,7 +432,7 @@ scan_name(void *arg, struct resource *r)
 	const struct lease *l;
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
-		if (!l->entered)
+		if (!lease_is_durable(l))
 			continue;
 		for (const struct grant *g = l->grants; g != NULL && g->durable; g = g->after)
 			write_hold(scan->out, RECORD_LEDGER_HOLD, l, g);
@@ -457,13 +455,11 @@ mark_lease(struct lease *l)
 {
 	struct grant *g = l->grants, *next, *last = NULL;
 
-	l->entered = false;
 	for (; g != NULL; g = next) {
 		next = g->after;
 		g->durable = hold_is_durable(g);
 		if (!g->durable)
 			continue;
-		l->entered = true;
 		if (last != g->before && g != l->grants) {
 			DL_DELETE2(l->grants, g, before, after);
 			if (last == NULL)

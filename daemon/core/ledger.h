@@ -50,9 +50,16 @@
 struct core;
 
 /*
- * What is in the ledger is marked in the things themselves (session.durable, grant.durable, lease.entered),
- * whether a ledger is kept or not. Something that is not durable only pays for a look at the mark.
+ * What is in the ledger is marked in the things themselves (session.durable, grant.durable), whether a ledger
+ * is kept or not. Something that is not durable only pays for a look at the mark.
  */
+
+/* The lease is in the ledger, for its durable holds: they come first on it. */
+static inline bool
+lease_is_durable(const struct lease *l)
+{
+	return l->grants != NULL && l->grants->durable;
+}
 
 /* Its grace or its process has changed, or something else in its entry. */
 void ledger_session(struct core *core, struct session *s);

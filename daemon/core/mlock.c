@@ -148,7 +148,7 @@ mlock_answer(struct core *core, struct mlock *b)
 		b->tokens[p->place] = g->token;
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms);
-		if (g->session->durable || g->lease->entered)
+		if (g->session->durable || lease_is_durable(g->lease))
 			ledger_hold(core, g);
 	}
 	emit_reply(core, b->conn->id, &reply);

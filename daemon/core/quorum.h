@@ -82,6 +82,8 @@ struct question {
 #define SPLIT_MOST  6  /* rounds in a row without a winner; then the last one counts as a refusal */
 #define DEFER_MOST  2  /* rounds in a row that are left to the daemon that the queue master named */
 
+#define POSITION_ASKED (-1) /* no answer has told the place that was asked for */
+
 /* ACQUIRING, WAITING: the rounds of this acquire so far. */
 struct round_acquiring {
 	unsigned char split;        /* rounds in a row that no daemon won */
@@ -90,7 +92,8 @@ struct round_acquiring {
 	uint8_t error_at;           /* the master that told the last error */
 	enum lease_error error : 8; /* the last error that a round ended with */
 	int64_t limit_there;        /* LEASE_ERROR_LIMIT: the limit at the master */
-	int64_t position;           /* our place in the queue, as last seen */
+	int64_t position;           /* our place in the queue, as last seen; 0: none; or POSITION_ASKED */
+	bool patient;               /* the last question asked for a place */
 	char *foreign;              /* owner text of the lease in the way, as last seen; NULL: none */
 };
 
@@ -170,6 +173,18 @@ round_held(const struct lease *l)
 	return &l->round->of.held;
 }
 
+/* This daemon may have a place in the queue, at the queue master. */
+static inline bool
+lease_queued(const struct lease *l)
+{
+	if (l->state == LEASE_HELD)
+		return lease_held(l)->line == LINE_KEPT;
+	return round_is_acquiring(l) && round_acquiring(l)->position != 0;
+}
+
+/* And has none any more: it has left, or the queue master is another server from now on. */
+void lease_forget_place(struct lease *l);
+
 /* Why the last acquire failed, if not by contention. */
 static inline enum lease_error
 round_error(const struct lease *l)
@@ -177,11 +192,20 @@ round_error(const struct lease *l)
 	return round_is_acquiring(l) ? (enum lease_error)round_acquiring(l)->error : LEASE_ERROR_NONE;
 }
 
+/* The last acquire asked for a place in the queue. */
+static inline bool
+round_patient(const struct lease *l)
+{
+	return round_is_acquiring(l) && round_acquiring(l)->patient;
+}
+
 /* Our place in the queue, as last seen; 0: none. */
 static inline int64_t
 round_position(const struct lease *l)
 {
-	return round_is_acquiring(l) ? round_acquiring(l)->position : 0;
+	int64_t position = round_is_acquiring(l) ? round_acquiring(l)->position : 0;
+
+	return position > 0 ? position : 0;
 }
 
 /* The daemon whose lease was in the way last, as the masters name it; n == 0: none. */
@@ -215,8 +239,9 @@ round_newest(const struct lease *l)
 static inline struct seat *
 seat_of(const struct lease *l, unsigned master)
 {
-	const struct seat *seats = l->grown ? l->within[0].grown : l->within;
+	const struct seat *seats = l->seats == 0 ? l->within[0].grown : l->within;
 
+	assert(l->seats == 0 || master < l->seats);
 	return (struct seat *)(uintptr_t)&seats[master];
 }
 

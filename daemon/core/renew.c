@@ -297,7 +297,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, held->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* Another daemon waits; the message that said so may have been lost. */
-	if (yes && vote->position > (held->lines && vote->master == l->queue_master))
+	if (yes && vote->position > (held->line != LINE_NONE && vote->master == l->queue_master))
 		lease_want(core, l);
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - round_held(l)->heard_ms >= LEASE_WANT_MS)
 		held->wanted = false;
@@ -394,7 +394,7 @@ renew_timer(struct core *core, struct lease *l)
 		dirty_add(core, l->resource);
 	if (core->now.ms >= held->valid_ms)
 		renew_lost(core, l, LOSS_EXPIRED);
-	else if (held->lines && core->now.ms >= round_held(l)->line_ms)
+	else if (held->line != LINE_NONE && core->now.ms >= round_held(l)->line_ms)
 		lease_line_up(core, l);
 	else if (core->now.ms < held->refresh_ms)
 		lease_arm(core, l);

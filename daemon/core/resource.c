@@ -386,7 +386,7 @@ resource_new(struct core *core, struct slice name)
 		memcpy((char *)r + before, name.p, name.n);
 	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
 	r->queue = &core->nobody;
-	lease_init(&r->lease, r);
+	lease_init(&r->lease, r, resource_seats(r));
 	r->rule = rules_find(&core->rules, name);
 	names_add(&core->names, r);
 	core->counts.resources++;
@@ -518,7 +518,7 @@ mode_join(struct core *core, struct resource *r, const struct command *c)
 	} else {
 		/* The lease and its seats end where the name begins. */
 		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
-		lease_init(&r->lease, r);
+		lease_init(&r->lease, r, resource_seats(r));
 		if (resource_seats(r) < core->settings.masters)
 			seats_grow(core, &r->lease, 0, core->settings.masters);
 	}

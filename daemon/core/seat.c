@@ -57,6 +57,16 @@ round_no_foreign(struct lease *l)
 }
 
 void
+lease_forget_place(struct lease *l)
+{
+	if (l->state == LEASE_HELD && lease_queued(l))
+		lease_held(l)->line = LINE_DUE;
+	else if (round_is_acquiring(l))
+		round_acquiring(l)->position = 0;
+	assert(!lease_queued(l));
+}
+
+void
 round_end(struct core *core, struct lease *l)
 {
 	if (l->round == NULL)
@@ -112,15 +122,16 @@ seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 	}
 	seats_free(l);
 	l->within[0].grown = seats;
-	l->grown = true;
+	l->seats = 0;
 }
 
 void
 seats_free(struct lease *l)
 {
-	if (l->grown)
-		free(l->within[0].grown);
-	l->grown = false;
+	if (l->seats > 0)
+		return;
+	free(l->within[0].grown);
+	l->within[0].grown = NULL;
 }
 
 void
@@ -442,7 +453,7 @@ lease_leaves(struct core *core, struct lease *l, unsigned master)
 	assert(master < core->seats);
 	seat_empty(core, l, master);
 	if (l->queue_master == master)
-		l->queued = false;
+		lease_forget_place(l);
 	if (l->state == LEASE_HELD)
 		renew_emptied(core, l);
 	else if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)

@@ -166,7 +166,7 @@ permit_lease_new(struct core *core, struct resource *r)
 
 	if (s == NULL)
 		return NULL;
-	lease_init(&s->lease, r);
+	lease_init(&s->lease, r, core->settings.masters);
 	s->lease.kind = KIND_PERMITS;
 	TAILQ_INSERT_HEAD(&r->permit_leases.list, s, in_resource);
 	return s;
@@ -384,7 +384,7 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 static bool
 permits_acquire_was_other(const struct lease *l, const struct waiter *first)
 {
-	return l->permits != first->permits || (queue_patient(l->resource) && !l->patient);
+	return l->permits != first->permits || (queue_patient(l->resource) && !round_patient(l));
 }
 
 /* There is no permit lease for the first waiter: acquires one. */

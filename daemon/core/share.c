@@ -100,9 +100,10 @@ share_line(struct core *core, struct resource *r)
 	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
-	if (lines && !lease_held(l)->lines)
+	if (lines && lease_held(l)->line == LINE_NONE)
 		lease_line_up(core, l);
-	else if (!lines && lease_held(l)->lines && (!usable || first == NULL || first->kind == KIND_SHARED))
+	else if (!lines && lease_held(l)->line != LINE_NONE &&
+		 (!usable || first == NULL || first->kind == KIND_SHARED))
 		lease_line_off(core, l);
 }
 
@@ -156,7 +157,7 @@ share_acquire_was_other(const struct resource *r)
 {
 	const struct lease *l = &r->lease;
 
-	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !l->patient);
+	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !round_patient(l));
 }
 
 /* This daemon has nothing at the masters, or was refused there. */

@@ -70,13 +70,17 @@ foreign_field(struct record *r, struct round_acquiring *t)
 static void
 round_acquiring_fields(const struct core *core, struct record *r, struct round_acquiring *t)
 {
+	int64_t position = t->position > 0 ? t->position : 0;
+
 	t->split = (unsigned char)record_range(r, t->split, 0, SPLIT_MOST);
 	t->deferred = (unsigned char)record_range(r, t->deferred, 0, DEFER_MOST);
 	record_flag(r, &t->doubted);
 	t->error_at = (uint8_t)record_range(r, t->error_at, 0, core->settings.masters - 1);
 	t->error = (enum lease_error)record_range(r, t->error, 0, LEASE_ERROR_LIMIT);
 	record_number(r, &t->limit_there);
-	record_number(r, &t->position);
+	record_number(r, &position);
+	if (record_loads(r))
+		t->position = position;
 	foreign_field(r, t);
 }
 
@@ -109,7 +113,7 @@ round_fields(struct core *core, struct record *r, struct lease *l)
 static void
 held_fields(struct record *r, struct lease_held *held)
 {
-	bool served = held->served, wanted = held->wanted, lines = held->lines;
+	bool served = held->served, wanted = held->wanted, lines = held->line != LINE_NONE;
 
 	/* An answer ends it, and each call has its answer. */
 	assert(record_loads(r) || held->renewal != RENEWAL_ASKING);
@@ -127,7 +131,8 @@ held_fields(struct record *r, struct lease_held *held)
 	record_flag(r, &lines);
 	held->served = served;
 	held->wanted = wanted;
-	held->lines = lines;
+	if (record_loads(r))
+		held->line = lines ? LINE_DUE : LINE_NONE;
 	held->told = (enum kind)record_range(r, held->told, 0, KIND_COUNT - 1);
 }
 
@@ -193,10 +198,27 @@ former_fields(struct core *core, struct record *r, struct lease *l)
 		round_held(l)->former->asked = asked;
 }
 
+/* Its place in the queue, where its state has one. */
+static void
+load_place(struct lease *l, bool queued, bool patient)
+{
+	if (l->state == LEASE_HELD && lease_held(l)->line != LINE_NONE) {
+		lease_held(l)->line = queued ? LINE_KEPT : LINE_DUE;
+	} else if (round_is_acquiring(l)) {
+		struct round_acquiring *rounds = round_acquiring(l);
+
+		rounds->patient = patient;
+		if (!queued)
+			rounds->position = 0;
+		else if (rounds->position <= 0)
+			rounds->position = POSITION_ASKED;
+	}
+}
+
 static void
 lease_fields(struct core *core, struct record *r, struct lease *l)
 {
-	bool queued = l->queued, patient = l->patient;
+	bool queued = lease_queued(l), patient = round_patient(l);
 
 	assert(l->state != LEASE_ACQUIRING);
 	l->state = (enum lease_state)record_range(r, l->state, 0, LEASE_STATE_COUNT - 1);
@@ -208,11 +230,11 @@ lease_fields(struct core *core, struct record *r, struct lease *l)
 		(unsigned)record_range(r, l->queue_master, 0, core->settings.masters - 1) & LEASE_MASTERS;
 	record_flag(r, &queued);
 	record_flag(r, &patient);
-	l->queued = queued;
-	l->patient = patient;
 	if (record_loads(r))
 		l->data = (union lease_data){0};
 	lease_data_fields(core, r, l);
+	if (record_loads(r))
+		load_place(l, queued, patient);
 	state_timer(r, core, &l->timer);
 	if (record_loads(r) && l->state == LEASE_HELD)
 		core->counts.leases++;
