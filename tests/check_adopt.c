@@ -49,9 +49,9 @@ recovered_as(struct story *w, const char *name, const struct lease_past *past)
 	ck_assert(seat_is_unadopted(l, 0));
 	lease_held(l)->token_last++;
 	dirty_add(w->core, r);
-	w->core->masterset.usable = true;
+	w->core->masterset.agreed = w->core->masterset.usable = true;
 	ck_assert_str_eq(after(w, 0), "c1 :501");
-	w->core->masterset.usable = false;
+	w->core->masterset.agreed = w->core->masterset.usable = false;
 	return l;
 }
 

@@ -557,6 +557,7 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 	ck_assert(core != NULL && l != NULL && t != NULL);
 	core->settings =
 		(struct core_settings){.masters = 3, .lease_max_ms = LEASE_MS, .margin_ms = MARGIN_MS};
+	core->guarded_ms = LEASE_MS;
 	l->round = t;
 	t->sent_ms = 5000;
 	for (unsigned i = 0; i < 2; i++)

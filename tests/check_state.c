@@ -804,6 +804,31 @@ START_TEST(a_state_from_the_future_is_refused)
 }
 END_TEST
 
+START_TEST(a_change_of_the_masters_that_no_connection_asked_for_is_refused)
+{
+	w.core->masterset.request.open = true;
+	ck_assert_str_eq(refused_by(&w.settings, 0), "its set of masters cannot be read");
+}
+END_TEST
+
+/* The terms of a part begin when its client is told. */
+START_TEST(a_part_of_an_mlock_that_has_an_end_is_refused)
+{
+	struct slice names[] = {SLICE("a"), SLICE("b")};
+	struct grant *g;
+
+	lock(&w, 1, "b");
+	granted(&w, "b", 1, 500);
+	mlock(2, names, 2);
+	granted(&w, "a", 2, 700);
+	g = resource_next_grant(names_find(&w.core->names, names[0]), NULL);
+	ck_assert_ptr_nonnull(part_of(g));
+	g->terms->ends_ms = w.now.ms + 500;
+	timer_arm(&w.core->timers, &g->terms->timer, g->terms->ends_ms);
+	ck_assert_str_eq(refused_by(&w.settings, 0), "a part of an MLOCK has no such waiter or hold");
+}
+END_TEST
+
 /* As after core_set_rules(): guards wait for the longer leases, and they are used when all daemons do. */
 START_TEST(the_next_process_may_have_longer_leases_and_shorter_ones)
 {
@@ -848,5 +873,7 @@ main(void)
 		three_masters_are_found_as_they_were, a_name_with_another_key_refuses_the_state_and_is_told,
 		a_name_with_another_interop_refuses_the_state_and_is_told,
 		a_state_of_another_namespace_is_refused, a_state_from_the_future_is_refused,
+		a_change_of_the_masters_that_no_connection_asked_for_is_refused,
+		a_part_of_an_mlock_that_has_an_end_is_refused,
 		the_next_process_may_have_longer_leases_and_shorter_ones);
 }

@@ -164,6 +164,7 @@ acquire_refused(struct core *core, struct lease *l, enum lease_error error, int6
 {
 	struct round_acquiring *rounds = round_acquiring(l);
 
+	assert(l->state == LEASE_ACQUIRING && error <= LEASE_ERROR_LIMIT);
 	rounds->error = error;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (l->round->questions[i].error == error)
@@ -179,6 +180,7 @@ acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64
 {
 	bool open = l->round->questions[l->queue_master].asking && queue_patient(l->resource);
 
+	assert(l->state == LEASE_ACQUIRING && ms > 0);
 	release_seats(core, l, open ? LEASE_PLACE_MS : 0);
 	acquire_refused(core, l, error, ms);
 }
@@ -365,6 +367,8 @@ acquire_not_won(struct core *core, struct lease *l)
 			 (slots_are_offered(l) && acquire_open(core, l) >= quorum_majority(core));
 	enum lease_error error = acquire_error(core, l);
 
+	/* What was not won is released here, and asked for anew. */
+	assert(l->state == LEASE_ACQUIRING && l->grants == NULL);
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
 	/* The head of the queue was called meanwhile, whatever the queue master had said before. */
@@ -449,6 +453,8 @@ acquire_late(struct core *core, struct lease *l, unsigned i)
 	int64_t patience = acquire_patience_ms(core, l);
 	struct question *asked = &l->round->questions[i];
 
+	/* It was answered. */
+	assert(!asked->asking);
 	if (asked->late || !master_usable(&core->masters[i], l->resource->link))
 		return;
 	asked->late = true;

@@ -43,6 +43,7 @@ owner_cut(struct slice *owners)
 	size_t n = blank == NULL ? owners->n : (size_t)(blank - owners->p), gone = n + (blank != NULL);
 	struct slice owner = {owners->p, n};
 
+	assert(owners->n > 0);
 	owners->p += gone;
 	owners->n -= gone;
 	return owner;
@@ -83,6 +84,7 @@ former_write(const struct lease_past *past, char out[FORMER_MAX * CALL_OWNER_SIZ
 		memcpy(out + n, owner.p, owner.n);
 		n += owner.n;
 	}
+	assert(n <= FORMER_MAX * CALL_OWNER_SIZE);
 	return n;
 }
 
@@ -91,6 +93,7 @@ former_new(struct core *core, struct slice owners, uint8_t seats)
 {
 	struct former *former = freelist_new(core, sizeof(*former) + owners.n);
 
+	assert(owners.n > 0 && seats != 0);
 	if (former == NULL)
 		return NULL;
 	memcpy(former->bytes, owners.p, owners.n);
@@ -126,6 +129,7 @@ lease_former_asked(const struct lease *l)
 void
 seat_adopts(struct core *core, struct lease *l)
 {
+	assert(l->state == LEASE_HELD);
 	if (lease_former_asked(l))
 		return;
 	lease_former(l)->asked = true;
@@ -140,6 +144,8 @@ seat_adopted(struct core *core, struct lease *l, unsigned master)
 	if (former == NULL)
 		return;
 	former->seats &= (uint8_t) ~(1U << master);
+	/* A seat that a former owner may have counts as ours. */
+	assert((former->seats & ~l->ours) == 0);
 	if (former->seats == 0)
 		former_end(core, l);
 }
@@ -184,6 +190,7 @@ past_hold(struct core *core, struct lease *l, const struct lease_past *past, str
 		.wanted = l->resource->rule->interop != INTEROP_NONE,
 		.told = past->kind};
 
+	assert(l->attempt != 0 && former->seats != 0);
 	l->kind = past->kind;
 	l->permits = past->permits;
 	l->term_ms = past->term_ms;

@@ -29,6 +29,8 @@ reserve_resize(struct reserve *reserve, void *memory, size_t bytes)
 {
 	void *resized = realloc(memory, bytes);
 
+	/* realloc() of nothing would free what there is. */
+	assert(bytes > 0);
 	if (resized == NULL) {
 		reserve_free(reserve);
 		resized = realloc(memory, bytes);
@@ -43,6 +45,7 @@ reserve_grow(struct reserve *reserve, void *list, size_t *room, size_t size, siz
 	size_t twice = *room == 0 ? first : 2 * *room;
 	void *grown = realloc(list, twice * size);
 
+	assert(size > 0 && first > 0);
 	if (grown != NULL) {
 		*room = twice;
 		return grown;
@@ -73,6 +76,7 @@ row_of(size_t bytes)
 {
 	size_t row = bytes <= ROW_STEP + ROW_EXTRA ? 1 : (bytes - ROW_EXTRA + ROW_STEP - 1) / ROW_STEP;
 
+	assert(row >= 1 && row * ROW_STEP + ROW_EXTRA >= bytes);
 	return row < FREELIST_ROWS ? row : 0;
 }
 
@@ -88,6 +92,9 @@ freelist_new(struct core *core, size_t bytes)
 	struct freelist_row *kept = &core->freelist[row];
 	struct freelist_link *freed = (void *)kept->free;
 
+	assert((kept->free == NULL) == (kept->free_count == 0));
+	/* Memory that is too large for a row is not kept. */
+	assert(freed == NULL || row > 0);
 	assert(bytes >= sizeof(struct freelist_item));
 	if (freed == NULL) {
 		freed = calloc(1, row == 0 ? bytes : row * ROW_STEP + ROW_EXTRA);
@@ -122,6 +129,7 @@ freelist_retire(struct core *core, struct freelist_link *dead)
 	struct freelist_item *item = (void *)dead;
 
 	assert(row < FREELIST_ROWS);
+	assert((core->freelist_used >> row & 1) == (core->freelist[row].dead != NULL));
 	if (core->freelist[row].dead == NULL)
 		core->freelist_used |= UINT64_C(1) << row;
 	item->next = core->freelist[row].dead;
@@ -143,11 +151,14 @@ row_empty(struct freelist_row *row, size_t most)
 		row->free = dead;
 		row->free_count++;
 	}
+	assert(row->free_count <= most);
 }
 
 void
 freelist_flush(struct core *core)
 {
+	/* Actions of a running step may point into what has ended. */
+	assert(core->actions == NULL);
 	while (core->freelist_used != 0) {
 		int row = __builtin_ctzll(core->freelist_used);
 
@@ -160,6 +171,7 @@ void
 freelist_done(struct core *core)
 {
 	freelist_flush(core);
+	assert(core->freelist_used == 0);
 	for (size_t row = 0; row < FREELIST_ROWS; row++) {
 		while (core->freelist[row].free != NULL) {
 			struct freelist_item *kept = core->freelist[row].free;

@@ -55,6 +55,7 @@ attach_kept(struct core *core, struct conn *conn)
 static void
 attach_attach(struct core *core, struct conn *conn, struct session *s)
 {
+	assert(conn->session == NULL);
 	conn->session = s;
 	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
 	s->conn_count++;
@@ -81,6 +82,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 		else
 			queue_remove(core, w);
 	}
+	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 }
 
 static void
@@ -88,6 +90,7 @@ attach_leave(struct conn *conn)
 {
 	struct session *s = conn->session;
 
+	assert(s->conn_count > 0);
 	TAILQ_REMOVE(&s->conns, conn, in_session);
 	s->conn_count--;
 	conn->session = NULL;
@@ -103,6 +106,7 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 	bool last = s->conn_count == 1;
 	bool kept = last && end != END_CLEAN && grace_keeps(core, s);
 
+	assert(!last || TAILQ_FIRST(&s->conns) == conn);
 	attach_drop_waits(core, conn, kept);
 	attach_leave(conn);
 	if (!last) {
@@ -124,6 +128,8 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 static void
 attach_free(struct core *core, struct conn *conn)
 {
+	/* No session lists it any more. */
+	assert(conn->session == NULL);
 	conn_remove(core, conn);
 	freelist_retire(core, &conn->freed);
 }
@@ -132,6 +138,7 @@ attach_free(struct core *core, struct conn *conn)
 static void
 attach_take_over(struct core *core, struct conn *conn)
 {
+	assert(conn->session->conn_count > 1);
 	emit_close(core, conn->id);
 	attach_drop_waits(core, conn, conn->session->grace_ms > 0);
 	attach_leave(conn);
@@ -212,6 +219,7 @@ attach_exit(struct core *core, const struct process *process)
 
 	if (s == NULL)
 		return;
+	assert(s->process.pid == process->pid && s->process.started == process->started);
 	if (s->conn_count == 0) {
 		session_end(core, s, END_CLEAN);
 		return;
@@ -256,6 +264,7 @@ attach_move(struct core *core, struct conn *conn, struct session *s)
 		session_peer(core, s, &own->peer);
 	attach_detach(core, conn, END_CLEAN);
 	attach_attach(core, conn, s);
+	assert(s->process.pid == 0 || session_bound(core, &s->process) == s);
 	return true;
 }
 
@@ -264,6 +273,7 @@ attach_bind(struct core *core, struct conn *conn, const struct process *process)
 {
 	struct session *s = session_bound(core, process);
 
+	assert(process->pid != 0);
 	if (s == NULL) {
 		s = conn->session;
 		if (s->process.pid != 0) {
@@ -305,5 +315,6 @@ attach_resume(struct core *core, struct conn *conn, struct slice secret)
 		if (other != conn)
 			attach_take_over(core, other);
 	}
+	assert(s->conn_count == 1 && conn->session == s);
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 }

@@ -18,6 +18,7 @@
 #include "proto/name.h"
 #include "proto/slice.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -114,6 +115,7 @@ call_owner(const char *daemon_id, uint64_t attempt, char out[CALL_OWNER_SIZE])
 	out[n++] = ':';
 	memcpy(out + n, digits + at, sizeof(digits) - at);
 	n += sizeof(digits) - at;
+	assert(n < CALL_OWNER_SIZE);
 	out[n] = '\0';
 	return n;
 }

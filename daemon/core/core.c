@@ -35,6 +35,9 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->masters % 2 == 1 && settings->masters <= CORE_MASTERS_MAX);
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
 	assert(settings->namespace_ != NULL);
+	assert(settings->name_bytes <= NAME_BYTES_MAX);
+	assert(settings->lease_max_ms > 0 && settings->margin_ms >= 0 && settings->retain_ms >= 0);
+	assert(settings->streak >= 1);
 	if (!reserve_fill(&core->reserve) ||
 		!rules_init(&core->rules, settings->rules, settings->rule_count)) {
 		reserve_free(&core->reserve);
@@ -98,6 +101,7 @@ core_free(struct core *core)
 {
 	if (core == NULL)
 		return;
+	assert(core->actions == NULL);
 	core->ledger = NULL;
 	free_resources(core);
 	latch_free_all(core);
@@ -146,6 +150,7 @@ core_drew(const struct core *core)
 bool
 core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
+	assert(count >= 1);
 	if (!rules_replace(core, rules, count))
 		return false;
 	for (size_t i = 0; i < count; i++)
@@ -185,6 +190,8 @@ lease_timer(struct core *core, struct lease *l)
 static void
 run_timer(struct core *core, struct timer *t)
 {
+	/* timers_due() has taken it out. */
+	assert(!timer_is_armed(t));
 	switch (t->kind) {
 	case TIMER_WAITER:
 		waiter_timer(core, OWNER_OF(t, struct waiter, timer));
@@ -251,6 +258,7 @@ run_timers(struct core *core, int64_t late_ms)
 	bool stalled = late_ms >= stall_least_ms(core);
 	struct timer *t;
 
+	assert(!core->ended);
 	if (timers_first(&core->timers) > core->now.ms)
 		return;
 	if (stalled)
@@ -337,6 +345,7 @@ take_vote(struct core *core, const struct vote *vote)
 	struct lease *l;
 	struct vote believed;
 
+	assert(vote->link < core->settings.links && vote->op < CALL_OP_COUNT);
 	assert(vote->master < CORE_SLOTS_MAX);
 	core->calls -= core->calls > 0;
 	if (master_leapt(core, m, vote))
@@ -405,6 +414,7 @@ name_called(struct core *core, struct resource *r, const struct event *event)
 {
 	struct lease *l = r == NULL ? NULL : r->limit == 0 ? &r->lease : permit_lease_acquiring(r);
 
+	assert(event->type == EVENT_WAKE && event->master < core->settings.masters);
 	if (r == NULL || (r->queue->count == 0 && (l == NULL || l->state == LEASE_NONE)))
 		lease_leave_left(core, name_kept(core, event->name), event->master);
 	else if (l != NULL)
@@ -434,6 +444,7 @@ take_conn(struct core *core, const struct event *event)
 		return;
 	switch (event->type) {
 	case EVENT_PEER:
+		assert(event->peer != NULL);
 		attach_peer(core, conn, event->peer);
 		return;
 	case EVENT_NO_PUSH:
@@ -449,14 +460,17 @@ take_conn(struct core *core, const struct event *event)
 		conn_heard(core, conn);
 		return;
 	case EVENT_BIND:
+		assert(event->process.pid != 0);
 		conn_heard(core, conn);
 		attach_bind(core, conn, &event->process);
 		return;
 	case EVENT_MASTERS:
+		assert(event->masters != NULL);
 		conn_heard(core, conn);
 		masterset_asked(core, conn, event->masters);
 		return;
 	default:
+		assert(event->type == EVENT_COMMAND && event->command != NULL);
 		conn_heard(core, conn);
 		verb_run(core, conn, event->command);
 	}
@@ -467,8 +481,10 @@ take_event(struct core *core, const struct event *event)
 {
 	struct master *m = &core->masters[event->master];
 
+	assert(event->master < CORE_SLOTS_MAX);
 	switch (event->type) {
 	case EVENT_OPEN:
+		assert(event->peer != NULL);
 		attach_open(core, event->conn, event->peer);
 		return;
 	case EVENT_RETURN:
@@ -500,6 +516,7 @@ take_event(struct core *core, const struct event *event)
 		core->retry = true;
 		return;
 	case EVENT_VOTE:
+		assert(event->vote != NULL);
 		take_vote(core, event->vote);
 		return;
 	case EVENT_WAKE:
@@ -537,6 +554,7 @@ end_all(struct core *core)
 	struct session *s, *next;
 	const struct grant *g;
 
+	assert(core->ended && core->actions != NULL);
 	drop_calls(core->actions);
 	HASH_ITER (hh, core->sessions, s, next) {
 		LIST_FOREACH (g, &s->grants, in_session)
@@ -549,6 +567,8 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 {
 	int64_t due_ms = core->due_ms;
 
+	/* Not reentrant. */
+	assert(core->actions == NULL);
 	freelist_flush(core);
 	(void)reserve_fill(&core->reserve);
 	assert(now.ms >= core->now.ms);

@@ -32,6 +32,7 @@
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
 
+#include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -128,6 +129,7 @@ struct core {
 static inline void
 conn_heard(const struct core *core, struct conn *conn)
 {
+	assert(conn->session != NULL);
 	conn->session->heard_ms = core->now.ms;
 }
 

@@ -10,6 +10,7 @@
 #include "proto/escape.h"
 #include "proto/reply.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@
 static const char *
 write_text(char *out, size_t room, struct slice text)
 {
+	/* For the dots, and one byte before them. */
+	assert(room > 3);
 	if (escape_length(text, ESCAPE_PLAIN) < room) {
 		(void)escape_text(out, room, text, ESCAPE_PLAIN);
 		return out;
@@ -50,6 +53,7 @@ write_edge(char out[EDGE_MAX], const struct edge *edge, const struct session *to
 {
 	char name[NAME_MAX], who[WHO_MAX];
 
+	assert(edge->wait->session == edge->from);
 	(void)snprintf(out, EDGE_MAX, " waits for %s, %s %s",
 		write_text(name, sizeof(name), resource_name(edge->wait->resource)),
 		edge->ahead ? "behind" : "held by", write_who(who, to));
@@ -64,6 +68,8 @@ turn_round(const struct session *target, const struct edge *last, size_t *count)
 
 	*count = 0;
 	for (struct session *s = last->from; s != target; s = s->mark.edge.from) {
+		/* Each session on the way was reached by an edge. */
+		assert(s->mark.edge.from != NULL);
 		s->mark.next = first;
 		first = s;
 		++*count;
@@ -91,6 +97,7 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", which, edge);
 		which = ", which";
 	}
+	assert(n < sizeof(text));
 	reply_error(out, CODE_DEADLOCK, "%s%s%s%s", text, which, back,
 		last->from == target ? ": no connection is left to unlock it" : "");
 }
@@ -106,6 +113,7 @@ cycle_note(struct core *core, const struct waiter *w, const struct reply *refusa
 {
 	struct last_words *words = freelist_new(core, sizeof(*words));
 
+	assert(refusal->code == CODE_DEADLOCK);
 	if (words != NULL) {
 		memcpy(words->text, refusal->text, sizeof(words->text));
 		freelist_retire(core, &words->freed);

@@ -151,6 +151,8 @@ each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 	struct queue *q = w->resource->queue;
 	const struct grant *g = NULL;
 
+	/* Not on the queue that all names without waiters share. */
+	assert(q->resource == w->resource);
 	if (q->pass == search->pass)
 		return false;
 	while ((g = resource_next_grant(w->resource, g)) != NULL && search_look(search)) {
@@ -165,6 +167,8 @@ each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 static bool
 each_keeper(struct search *search, const struct waiter *w, on_keeper *tell)
 {
+	/* Only sessions are met of which each connection waits. */
+	assert(w != NULL);
 	if (w->resource->grant_count > 0 && wait_is_shut(search, w) && each_holder(search, w, tell))
 		return true;
 	return each_ahead(search, w, tell);
@@ -257,6 +261,7 @@ permits_lack(struct search *search, const struct waiter *w)
 	int64_t left = r->limit - permits_stuck(search, r);
 	const struct waiter *ahead;
 
+	assert(w->kind == KIND_PERMITS);
 	if (left == r->limit && r->queue->async == 0)
 		return false;
 	TAILQ_FOREACH (ahead, &r->queue->waiters, in_resource) {
@@ -275,6 +280,7 @@ wait_is_stuck(struct search *search, const struct waiter *w)
 {
 	const struct resource *r = w->resource;
 
+	assert(w != NULL);
 	if (w->kind == KIND_PERMITS)
 		return permits_lack(search, w);
 	if (r->grant_count > 0 && wait_is_shut(search, w) && holder_is_stuck(search, r))
@@ -306,6 +312,7 @@ free_some(struct search *search)
 			at = &s->mark.met;
 			continue;
 		}
+		assert(s->mark.search == search->id && !s->mark.free);
 		s->mark.free = true;
 		*at = s->mark.met;
 		any = true;
@@ -328,6 +335,7 @@ step_to(struct search *search, struct session *keeper, const struct waiter *w, b
 {
 	const struct edge edge = {search->at, w, ahead};
 
+	assert(w->session == search->at);
 	if (!session_stuck(search, keeper))
 		return false;
 	if (keeper == search->target) {
@@ -347,6 +355,7 @@ find_way_back(struct search *search, const struct waiter *w)
 {
 	const struct conn *conn;
 
+	assert(w->session == search->target);
 	search->at = w->session;
 	if (each_keeper(search, w, step_to))
 		return true;
@@ -433,6 +442,7 @@ session_may_close(struct core *core, struct session *s)
 	search.pass = search.id;
 	search.end = &search.next;
 	may = way_may_lead_back(&search, s);
+	assert(search.looks <= LOOKS_FEW);
 	core->deferred.looked += LOOKS_FEW - search.looks;
 	return may;
 }
@@ -446,6 +456,7 @@ deferred_looks(struct core *core)
 	struct deferred_checks *d = &core->deferred;
 	int64_t ms = core->now.ms - d->since_ms;
 
+	assert(ms >= 0);
 	d->looks = ms >= LATER_MS ? DEADLOCK_LOOKS : d->looks + (size_t)ms * (DEADLOCK_LOOKS / LATER_MS);
 	if (d->looks > DEADLOCK_LOOKS)
 		d->looks = DEADLOCK_LOOKS;
@@ -468,6 +479,7 @@ deadlock_defer(struct core *core, struct session *s)
 void
 deadlock_forget(struct core *core, struct session *s)
 {
+	assert(!s->deferred || !TAILQ_EMPTY(&core->deferred.sessions));
 	if (s->deferred)
 		TAILQ_REMOVE(&core->deferred.sessions, s, in_deferred);
 	s->deferred = false;
@@ -495,6 +507,7 @@ search_finds_stuck(struct search *search, struct core *core, struct session *s)
 static bool
 search_closes(struct search *search, struct core *core, const struct waiter *w, struct reply *out)
 {
+	assert(w->session == search->target);
 	if (!find_way_back(search, w) || search->looks == 0)
 		return false;
 	cycle_tell(search->target, &search->last, out);
@@ -506,6 +519,7 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 static void
 search_end(struct search *search, struct core *core, struct session *s)
 {
+	assert(search->looks <= search->most && search->most <= DEADLOCK_LOOKS);
 	core->deferred.looks = search->looks;
 	core->deferred.looked += search->most - search->looks;
 	if (search->looks == 0 && search->most < DEADLOCK_LOOKS)

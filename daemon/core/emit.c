@@ -39,6 +39,11 @@ emit(struct core *core, enum action_type type, conn_id conn)
 {
 	struct actions *a = core->actions;
 
+	/* The driver takes actions from a step alone. */
+	assert(a != NULL);
+	/* These are about a connection, and no others are. */
+	assert((conn != 0) ==
+		(type == ACTION_REPLY || type == ACTION_PUSH || type == ACTION_CLOSE || type == ACTION_KEEP));
 	if (a->n == a->room)
 		a->list = reserve_grow(&core->reserve, a->list, &a->room, sizeof(*a->list), ACTIONS_FIRST);
 	a->list[a->n].type = type;
@@ -57,6 +62,8 @@ emit_plain(struct core *core, conn_id conn, enum reply_type type, int64_t n, int
 {
 	struct reply *reply = &emit(core, ACTION_REPLY, conn)->u.reply;
 
+	/* An error has a text. */
+	assert(type != REPLY_ERROR);
 	reply->type = type;
 	reply->code = CODE_COUNT;
 	reply->n = n;
@@ -73,6 +80,7 @@ emit_int(struct core *core, conn_id conn, int64_t n)
 void
 emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms)
 {
+	assert(token > 0 && ms >= 0);
 	emit_plain(core, conn, REPLY_VALIDITY, token, ms);
 }
 
@@ -93,6 +101,7 @@ emit_error(struct core *core, conn_id conn, enum code code, const char *format, 
 {
 	va_list args;
 
+	assert(code < CODE_COUNT);
 	va_start(args, format);
 	reply_verror(&emit(core, ACTION_REPLY, conn)->u.reply, code, format, args);
 	va_end(args);
@@ -101,6 +110,7 @@ emit_error(struct core *core, conn_id conn, enum code code, const char *format, 
 void
 emit_push(struct core *core, conn_id conn, const struct push *push)
 {
+	assert(push->type == PUSH_FAILED || push->token > 0);
 	emit(core, ACTION_PUSH, conn)->u.push = *push;
 }
 
@@ -121,6 +131,11 @@ emit_call(struct core *core, const struct call *call)
 {
 	struct call *emitted = &emit(core, ACTION_CALL, 0)->u.call;
 
+	assert(call->link < core->settings.links);
+	/* A greeting is about the server, every other call about one name. */
+	assert((call->name.n > 0) == (call->op != CALL_HELLO && call->op != CALL_ADMIT));
+	/* Only members of the set are asked about names. */
+	assert(call->name.n == 0 || call->master < core->settings.masters);
 	*emitted = *call;
 	emitted->mark = core->masters[call->master].mark;
 	emitted->set = core->masterset.tag;
@@ -134,18 +149,21 @@ emit_call(struct core *core, const struct call *call)
 void
 emit_listen(struct core *core, struct slice name, bool on)
 {
+	assert(name.n > 0);
 	emit(core, ACTION_LISTEN, 0)->u.listen = (struct listen){name, on};
 }
 
 void
 emit_move(struct core *core, const struct master *m)
 {
+	assert(m->index < CORE_SLOTS_MAX);
 	emit(core, ACTION_MASTER, 0)->u.move = (struct move){m->index, slice_of(m->place), slice_of(m->way)};
 }
 
 void
 emit_watch(struct core *core, const struct process *process)
 {
+	assert(process->pid != 0);
 	emit(core, ACTION_WATCH, 0)->u.process = *process;
 }
 
@@ -155,6 +173,8 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 {
 	struct note *note = &emit(core, ACTION_NOTE, 0)->u.note;
 
+	/* A hand-over is noted by the driver. */
+	assert(type < NOTE_COUNT && type != NOTE_HANDED_OVER);
 	note->type = type;
 	note->session = s == NULL ? 0 : s->id;
 	note->peer = s == NULL ? NULL : &s->peer;
@@ -172,6 +192,8 @@ void
 emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	struct slice owner, int64_t token, int64_t ms, const char *text)
 {
+	/* A tag is of a session, and so is what it tells. */
+	assert(s != NULL);
 	emit_note(core, type, r, s, token, ms, text);
 	core->actions->list[core->actions->n - 1].u.note.owner = owner;
 }
@@ -182,6 +204,7 @@ emit_latch_note(struct core *core, enum note_type type, const struct latch *l, s
 {
 	struct note *note;
 
+	assert(type == NOTE_LATCH_SET || type == NOTE_LATCH_OPENED || type == NOTE_LATCH_LOST);
 	emit_note(core, type, NULL, NULL, 0, ms, text);
 	note = &core->actions->list[core->actions->n - 1].u.note;
 	note->name = l->name;

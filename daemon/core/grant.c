@@ -57,6 +57,7 @@ holds_make(const struct core *core, struct session *s)
 {
 	struct grant *g;
 
+	assert(s->holds == NULL);
 	s->holds = calloc(1, sizeof(*s->holds));
 	LIST_FOREACH (g, &s->grants, in_session)
 		holds_add(core, s, g);
@@ -91,6 +92,7 @@ holds_find(const struct core *core, struct session *s, const struct resource *r,
 void
 holds_add(const struct core *core, struct session *s, struct grant *g)
 {
+	assert(g->session == s);
 	/* Without memory for one more, there is no table until the next lookup. */
 	if (s->holds != NULL && map_add(s->holds, hold_hash_of(core, g), g) != 0)
 		holds_done(s);
@@ -99,6 +101,7 @@ holds_add(const struct core *core, struct session *s, struct grant *g)
 void
 holds_remove(const struct core *core, struct session *s, const struct grant *g)
 {
+	assert(g->session == s);
 	if (s->holds == NULL)
 		return;
 	map_remove(s->holds, hold_hash_of(core, g), g);
@@ -129,6 +132,7 @@ earlier(int64_t a, int64_t b)
 static int64_t
 after(int64_t now_ms, int64_t ms)
 {
+	assert(ms >= 0);
 	return ms > 0 ? now_ms + ms : TIMER_NEVER;
 }
 
@@ -180,6 +184,7 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	t->ceiling_ms = ceiling;
 	t->ends_ms = earlier(lease_end, ceiling);
 	assert(t->ends_ms > now);
+	assert(t->ends_ms <= t->ceiling_ms);
 	timer_arm(&core->timers, &t->timer, t->ends_ms);
 }
 
@@ -199,6 +204,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 ||
 		       l->resource->rule->max_hold_ms > 0;
 
+	assert(token > 0 && w->owner_n <= UINT8_MAX && w->why_n <= GRANT_WHY_MAX);
 	if (g == NULL)
 		return NULL;
 	memcpy(g->bytes, w->bytes, (size_t)w->owner_n + w->why_n);
@@ -220,6 +226,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 static void
 grant_answer(struct core *core, struct waiter *w, struct grant *g)
 {
+	assert(g->session == w->session);
 	if (w->part != NULL) {
 		part_granted(core, w, g);
 		return;
@@ -260,6 +267,8 @@ grant_join(struct core *core, struct grant *g)
 	struct lease *l = g->lease;
 	struct session *s = g->session;
 
+	assert(l->state == LEASE_HELD);
+	assert(g->count > 0 && g->token > 0);
 	DL_APPEND2(l->grants, g, before, after);
 	l->resource->grant_count++;
 	if (l->kind == KIND_PERMITS)
@@ -338,6 +347,8 @@ grant_find(const struct core *core, const struct resource *r, struct session *s,
 bool
 grant_claim(struct core *core, struct grant *g)
 {
+	/* A withheld hold belongs to no session that could show anything. */
+	assert(g->session != NULL);
 	if (!g->untold)
 		return false;
 	g->untold = false;
@@ -408,11 +419,13 @@ grant_tell_no_more(struct core *core, struct grant *g)
 	assert(g->session != NULL);
 	/* A holder that was cut off earlier has been told nothing since then. */
 	grant_bound(core, g)->told_until_ms = grant_relied_ms(g);
+	assert(g->terms->told_until_ms <= lease_told_ms(g->lease));
 }
 
 void
 grant_tell_on(struct grant *g)
 {
+	assert(g->session != NULL);
 	if (g->bounded)
 		g->terms->told_until_ms = TIMER_NEVER;
 }
@@ -443,6 +456,7 @@ grant_end(struct core *core, struct grant *g)
 	} else {
 		if (g->last != NULL)
 			freelist_retire(core, &g->last->freed);
+		assert(core->counts.withheld > 0 && g->bounded);
 		user_pass_on(core, g);
 		core->counts.withheld--;
 	}
@@ -460,6 +474,7 @@ grant_end(struct core *core, struct grant *g)
 void
 grant_leave(struct core *core, struct grant *g)
 {
+	assert(g->count > 0);
 	if (--g->count == 0)
 		grant_release(core, g);
 	else if (g->durable)
@@ -469,6 +484,7 @@ grant_leave(struct core *core, struct grant *g)
 void
 grant_release(struct core *core, struct grant *g)
 {
+	assert(g->session != NULL);
 	grant_note(core, NOTE_RELEASED, g, -1, NULL);
 	grant_end(core, g);
 }
@@ -476,6 +492,7 @@ grant_release(struct core *core, struct grant *g)
 void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
+	assert(reason < LOSS_COUNT);
 	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
 		/* The holder asked for the end of a LEASE: that does not close its connection. */
 		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
@@ -518,6 +535,7 @@ grant_abandon(struct core *core, struct grant *g)
 	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
 	dirty_add(core, g->lease->resource);
+	assert(g->session == NULL && g->terms->ends_ms > core->now.ms);
 	return until_ms - core->now.ms;
 }
 
@@ -526,6 +544,7 @@ grant_break(struct core *core, struct grant *g)
 {
 	struct note *lost;
 
+	assert(g->session != NULL || g->bounded);
 	if (g->session == NULL)
 		return grant_ends_ms(g) - core->now.ms;
 	if (part_of(g) != NULL) {
@@ -547,6 +566,8 @@ void
 grant_timer(struct core *core, struct grant *g)
 {
 	assert(g->bounded && core->now.ms >= g->terms->ends_ms);
+	/* The terms of a part begin when its client is told. */
+	assert(part_of(g) == NULL);
 	if (g->session == NULL)
 		grant_end(core, g);
 	else

@@ -16,6 +16,7 @@
 #include "proto/name.h"
 #include "proto/slice.h"
 
+#include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -146,6 +147,7 @@ bool grant_claim(struct core *core, struct grant *g);
 static inline struct terms *
 grant_terms(const struct grant *g)
 {
+	assert(!g->bounded || g->terms->grant == g);
 	return g->bounded ? g->terms : NULL;
 }
 

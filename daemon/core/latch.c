@@ -16,15 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WATCH_MS                                                                                             \
-	3000 /* for so long the master sends messages about a latch; each look asks for as long again */
-#define WAIT_MOST_MS                                                                                         \
-	1000 /* a waiting AWAIT has the master asked again after this, in case all messages are lost */
-#define RETRY_MS  200 /* after an error of the master */
-#define AGAIN_MS  40  /* after a call that did not leave, or was not answered */
+#define WATCH_MS     3000 /* for so long after a look the master sends messages about a latch */
+#define WAIT_MOST_MS 1000 /* a waiting AWAIT looks again after this, in case all messages are lost */
+#define RETRY_MS     200  /* after an error of the master */
+#define AGAIN_MS     40   /* after a call that did not leave, or was not answered */
 /* Latches remembered without a request; the oldest are forgotten first. After that a DOWN needs a look before
  * it, and what would be LOST is "no such latch". */
-#define IDLE_MOST 1000
+#define IDLE_MOST    1000
 
 static unsigned
 latch_hash(const struct core *core, struct slice name)
@@ -71,6 +69,7 @@ latch_busy(struct core *core, struct latch *l)
 {
 	if (!l->idle)
 		return;
+	assert(core->idle_count > 0);
 	TAILQ_REMOVE(&core->idle, l, in_idle);
 	core->idle_count--;
 	l->idle = false;
@@ -91,6 +90,7 @@ latch_forget(struct core *core, struct latch *l)
 void
 latch_idle(struct core *core, struct latch *l)
 {
+	assert(latch_requests_none(l));
 	assert(!l->idle);
 	TAILQ_INSERT_TAIL(&core->idle, l, in_idle);
 	core->idle_count++;
@@ -212,6 +212,7 @@ call_look(struct core *core, struct latch *l)
 {
 	struct master *m = master_of(core);
 
+	assert(l->look == 0);
 	l->look = core_attempt(core);
 	l->look_memory = m->incarnation;
 	l->stale = false;
@@ -269,6 +270,7 @@ latch_arm(struct core *core, struct latch *l, bool usable)
 	int64_t third = core->settings.lease_max_ms / 3;
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
 
+	assert(!l->idle);
 	/* The return of the master is told, and so is the answer to a look. */
 	if (!usable || l->look != 0)
 		timer_cancel(&core->timers, &l->timer);
@@ -427,6 +429,7 @@ latch_request_vote(struct core *core, struct latch_request *a, const struct vote
 	struct latch *l = a->latch;
 	bool orphan = a->conn == NULL;
 
+	assert(a->attempt == vote->attempt && a->place == LATCH_REQUEST_DUE);
 	a->unsure |= vote->outcome == OUTCOME_UNKNOWN;
 	if (!latch_error(core, l, vote->outcome)) {
 		if (vote->outcome == OUTCOME_YES)
@@ -559,6 +562,7 @@ latch_refuse_all(struct core *core)
 {
 	struct latch *l, *next;
 
+	assert(core->settings.masters > 1);
 	HASH_ITER (hh, core->latches, l, next)
 		latch_schedule(core, l);
 }
@@ -568,6 +572,7 @@ latch_drain(struct core *core, const struct reply *refusal)
 {
 	struct latch *l, *next;
 
+	assert(core->drain == DRAIN_ENDS && refusal->type == REPLY_ERROR);
 	HASH_ITER (hh, core->latches, l, next) {
 		latch_requests_answer_all(core, l, refusal, false);
 		latch_schedule(core, l);

@@ -44,6 +44,7 @@ latch_quota_remove(struct core *core, struct latch_quota *latch_quota)
 int64_t
 latch_quota_cost(int64_t steps)
 {
+	assert(steps > 0);
 	return (steps + STEPS_OF_A_UNIT - 1) / STEPS_OF_A_UNIT;
 }
 
@@ -61,6 +62,7 @@ latch_quota_new(struct core *core, struct user *user, uint64_t latch, int64_t co
 {
 	struct latch_quota *m = calloc(1, sizeof(*m));
 
+	assert(cost > 0 && latch_quota_find(core, latch) == NULL);
 	if (m == NULL)
 		return NULL;
 	m->latch = latch;
@@ -169,6 +171,7 @@ latch_request_find(const struct core *core, uint64_t attempt)
 static bool
 latch_request_enter(struct core *core, struct latch_request *latch_request)
 {
+	assert(latch_request->attempt != 0);
 	HASH_ADD(hh, core->requests, attempt, sizeof(latch_request->attempt), latch_request);
 	return latch_request->hh.tbl != NULL;
 }
@@ -215,6 +218,9 @@ latch_request_put(struct core *core, struct latch *l, struct conn *conn, const s
 {
 	struct latch_request *a = freelist_new(core, sizeof(*a) + what->tag.n);
 
+	assert(conn->latch_request == NULL && conn->blocked == NULL && conn->mlock == NULL);
+	/* A call of a request that is put anew would have no attempt. */
+	assert(what->place != LATCH_REQUEST_SENT);
 	if (a == NULL)
 		return NULL;
 	a->latch = l;
@@ -272,6 +278,7 @@ latch_request_add(
 static void
 latch_request_move(struct latch_request *a, enum latch_request_place place)
 {
+	assert(place < LATCH_REQUEST_PLACE_COUNT);
 	TAILQ_REMOVE(&a->latch->requests[a->place], a, in_place);
 	a->place = place;
 	TAILQ_INSERT_TAIL(&a->latch->requests[place], a, in_place);
@@ -280,6 +287,7 @@ latch_request_move(struct latch_request *a, enum latch_request_place place)
 static void
 latch_request_end(struct core *core, struct latch_request *a)
 {
+	assert(a->conn == NULL && !timer_is_armed(&a->timer));
 	TAILQ_REMOVE(&a->latch->requests[a->place], a, in_place);
 	freelist_retire(core, &a->freed);
 }
@@ -294,6 +302,8 @@ latch_request_forgo(struct core *core, const struct latch_request *a)
 void
 latch_request_leave(struct core *core, struct latch_request *a)
 {
+	assert(a->conn->latch_request == a && core->counts.requests > 0);
+	assert(!is_patient(a) || a->latch->patient > 0);
 	timer_cancel(&core->timers, &a->timer);
 	a->latch->patient -= is_patient(a);
 	a->conn->latch_request = NULL;
@@ -313,6 +323,7 @@ latch_request_make_once(struct core *core, struct latch_request *a)
 
 	if (a->once)
 		return;
+	assert(a->kind == LATCH_REQUEST_AWAIT && a->latch->patient > 0);
 	a->latch->patient--;
 	a->once = true;
 	a->since = core->attempts;
@@ -325,6 +336,7 @@ bool
 latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
 {
 	assert(a->place == LATCH_REQUEST_DUE && a->conn != NULL);
+	assert(a->kind == LATCH_REQUEST_SET || a->kind == LATCH_REQUEST_DOWN);
 	a->attempt = core_attempt(core);
 	a->memory = memory;
 	if (!latch_request_enter(core, a))
@@ -340,6 +352,7 @@ latch_request_take(struct core *core, uint64_t attempt)
 
 	if (a == NULL)
 		return NULL;
+	assert(a->place == LATCH_REQUEST_SENT);
 	latch_request_remove(core, a);
 	latch_request_move(a, LATCH_REQUEST_DUE);
 	if (a->conn == NULL)
@@ -454,6 +467,7 @@ await_hear(struct core *core, struct latch_request *a)
 {
 	const struct latch *l = a->latch;
 
+	assert(a->kind == LATCH_REQUEST_AWAIT);
 	if (a->id != 0 && a->id != l->id) {
 		latch_request_answer_lost(core, a, a->memory != l->memory);
 	} else if (l->left == 0) {
@@ -494,6 +508,7 @@ latch_request_hear_none(struct core *core, struct latch_request *a, bool forgott
 {
 	bool lost = forgotten || (a->id != 0 && (a->kind == LATCH_REQUEST_AWAIT || a->unsure));
 
+	assert(a->place == LATCH_REQUEST_DUE);
 	if (a->kind == LATCH_REQUEST_SET)
 		return;
 	if (lost)
@@ -547,6 +562,7 @@ latch_requests_answer_all(struct core *core, struct latch *l, const struct reply
 {
 	struct latch_request *a, *next;
 
+	assert(reply->type == REPLY_ERROR);
 	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
 		if (unsure || !a->unsure)
 			latch_request_answer(core, a, reply);

@@ -129,6 +129,7 @@ write_session(struct buffer *out, const struct session *s)
 		.heartbeat_ms = s->heartbeat_ms,
 		.process = s->process};
 
+	assert(out == NULL || s->durable);
 	if (out == NULL)
 		return;
 	record_begin(&r, RECORD_LEDGER_SESSION);
@@ -160,6 +161,7 @@ write_loss(struct buffer *out, enum record_type type, const struct session *s, c
 		.told = loss->told,
 		.token = loss->token};
 
+	assert(out == NULL || s->durable);
 	if (out == NULL)
 		return;
 	record_begin(&r, type);
@@ -195,6 +197,7 @@ write_lease(struct buffer *out, const struct core *core, const struct lease *l)
 	struct record r = {.out = out};
 	struct lease_entry e;
 
+	assert(l->attempt != 0 && l->grants != NULL);
 	if (out == NULL)
 		return;
 	e = (struct lease_entry){.attempt = l->attempt,
@@ -222,6 +225,7 @@ write_lease_gone(struct buffer *out, const struct lease *l)
 	struct record r = {.out = out};
 	uint64_t attempt = l->attempt;
 
+	assert(l->attempt != 0 && !lease_is_durable(l));
 	if (out == NULL)
 		return;
 	record_begin(&r, RECORD_LEASE_GONE);
@@ -236,6 +240,7 @@ write_hold(struct buffer *out, enum record_type type, const struct lease *l, con
 	bool ends = grant_ends_ms(g) != TIMER_NEVER;
 	struct hold_entry e;
 
+	assert(g->lease == l && l->state == LEASE_HELD);
 	if (out == NULL)
 		return;
 	e = (struct hold_entry){.attempt = l->attempt, .token = g->token};
@@ -306,6 +311,7 @@ ledger_loss(struct core *core, const struct session *s, const struct loss *loss)
 void
 ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss)
 {
+	assert(s->loss_count > 0);
 	if (s->durable)
 		write_loss(core->ledger, RECORD_LOSS_GONE, s, loss);
 }
@@ -324,11 +330,13 @@ hold_enters(struct grant *g)
 {
 	struct lease *l = g->lease;
 
+	assert(!g->durable && g->session != NULL);
 	g->durable = true;
 	if (g == l->grants || g->before->durable)
 		return;
 	DL_DELETE2(l->grants, g, before, after);
 	DL_PREPEND2(l->grants, g, before, after);
+	assert(l->grants == g);
 }
 
 static void
@@ -336,11 +344,13 @@ hold_leaves(struct grant *g)
 {
 	struct lease *l = g->lease;
 
+	assert(g->durable);
 	g->durable = false;
 	if (g->after == NULL || !g->after->durable)
 		return;
 	DL_DELETE2(l->grants, g, before, after);
 	DL_APPEND2(l->grants, g, before, after);
+	assert(g->after == NULL);
 }
 
 /* A hold is durable no more, and is not the last that was. */
@@ -378,6 +388,7 @@ ledger_hold(struct core *core, struct grant *g)
 void
 ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 {
+	assert(g->lease == l);
 	if (!g->durable)
 		ledger_lease(core, l);
 	else if (lease_stays(core, l))
@@ -387,6 +398,7 @@ ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 void
 ledger_lease(struct core *core, const struct lease *l)
 {
+	assert(l->grants == NULL || l->state == LEASE_HELD);
 	if (lease_is_durable(l))
 		write_lease(core->ledger, core, l);
 }
@@ -396,6 +408,7 @@ ledger_lease(struct core *core, const struct lease *l)
 void
 core_keep_ledger(struct core *core, struct buffer *out)
 {
+	assert(core->actions == NULL);
 	assert(out == NULL || core->settings.daemon_id != NULL);
 	core->ledger = out;
 }
@@ -407,6 +420,7 @@ core_ledger_begin(struct core *core, struct buffer *out)
 	struct slice daemon_id = slice_of(core->settings.daemon_id);
 	struct record r;
 
+	assert(out != NULL && core->settings.daemon_id != NULL);
 	record_save(&r, out);
 	record_begin(&r, RECORD_LEDGER);
 	ledger_head_fields(&r, &namespace_, &daemon_id);
@@ -446,6 +460,7 @@ core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer
 {
 	struct ledger_scan scan = {core, out};
 
+	assert(out != NULL && looks > 0);
 	return names_scan(&core->names, (scan_cursor)cursor, looks, scan_name, &scan);
 }
 

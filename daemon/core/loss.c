@@ -27,12 +27,14 @@ static const struct {
 const char *
 loss_word(enum loss_reason reason)
 {
+	assert(reason < LOSS_COUNT);
 	return losses[reason].word;
 }
 
 const char *
 loss_text(enum loss_reason reason)
 {
+	assert(reason < LOSS_COUNT);
 	return losses[reason].text;
 }
 
@@ -103,12 +105,14 @@ loss_owner(const struct loss *loss)
 {
 	size_t before = sizeof(uint16_t) + loss_name(loss).n;
 
+	assert(loss->hh.keylen >= before);
 	return (struct slice){loss->bytes + before, loss->hh.keylen - before};
 }
 
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
+	assert(s->loss_count > 0);
 	ledger_loss_gone(core, s, loss);
 	HASH_DELETE(hh, s->losses, loss);
 	user_remind(s, -1);
@@ -137,6 +141,7 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 	struct loss_key key = loss_key(core, name, owner);
 	struct loss *loss = loss_with(s, &key);
 
+	assert(name.n > 0 && reason < LOSS_COUNT);
 	/* The session has locked and lost this name before. */
 	if (loss != NULL)
 		loss_forget(core, s, loss);
@@ -181,6 +186,7 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 	bool push = tell && s->onloss == ONLOSS_PUSH;
 	struct conn *conn;
 
+	assert(g->session == s);
 	loss_remember(
 		core, s, resource_name(g->lease->resource), grant_owner(g), reason, push || !tell, g->token);
 	if (push)
@@ -215,6 +221,7 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 {
 	char of[2 * NAME_BYTES_MAX] = "";
 
+	assert(conn->session->loss_count > 0);
 	if (name.n > 0)
 		(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
 	emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld%s%s", loss_word(loss->reason),
@@ -238,6 +245,8 @@ struct reentry {
 static void
 reenter(struct core *core, struct grant *g, const struct reentry *reentry, struct reply *out)
 {
+	assert(g->session != NULL && g->count > 0);
+	assert(part_of(g) == NULL);
 	/* If its client was not told of the grant, this LOCK is not another entry. */
 	bool untold =
 		grant_claim(core, g) && g->kind == reentry->kind && g->lease->permits == reentry->permits;

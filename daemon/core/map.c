@@ -37,6 +37,7 @@ map_put(struct map *map, struct map_place place)
 {
 	size_t at = map_own(map, place.key);
 
+	assert(place.key != 0 && map->count < map->room);
 	while (map->places[at].key != 0)
 		at = map_next(map, at);
 	map->places[at] = place;
@@ -47,6 +48,8 @@ map_grow(struct map *map)
 {
 	struct map wider = {.room = map->room > 0 ? map->room * 2 : MAP_ROOM_LEAST, .count = map->count};
 
+	/* The place of a number is found by a mask. */
+	assert((wider.room & (wider.room - 1)) == 0);
 	wider.places = calloc(wider.room, sizeof(*wider.places));
 	if (wider.places == NULL)
 		return -1;
@@ -63,10 +66,13 @@ int
 map_add(struct map *map, uint64_t key, void *entry)
 {
 	assert(key != 0);
+	/* NULL is the answer if there is none. */
+	assert(entry != NULL);
 	if ((map->count + 1) * 4 > map->room * 3 && map_grow(map) != 0)
 		return -1;
 	map_put(map, (struct map_place){key, entry});
 	map->count++;
+	assert(map->count * 4 <= map->room * 3);
 	return 0;
 }
 
@@ -77,6 +83,7 @@ map_close(struct map *map, size_t hole)
 {
 	size_t mask = map->room - 1;
 
+	assert(map->places[hole].key != 0);
 	for (size_t at = map_next(map, hole); map->places[at].key != 0; at = map_next(map, at)) {
 		size_t own = map_own(map, map->places[at].key);
 
@@ -93,6 +100,7 @@ map_remove(struct map *map, uint64_t key, const void *entry)
 {
 	size_t at;
 
+	assert(map->count > 0);
 	assert(map->room > 0);
 	for (at = map_own(map, key); map->places[at].key != key || map->places[at].entry != entry;
 		at = map_next(map, at))

@@ -8,6 +8,7 @@
 
 #include "proto/slice.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -34,6 +35,7 @@ hash_text(struct slice text)
 static inline uint64_t
 hash_turn(uint64_t word, unsigned bits)
 {
+	assert(bits > 0 && bits < 64);
 	return word << bits | word >> (64 - bits);
 }
 
@@ -169,6 +171,7 @@ scan_meets(struct scan *scan, uint32_t hash)
 static inline scan_cursor
 scan_behind(scan_cursor cursor, unsigned bits)
 {
+	assert(bits <= 32);
 	return bits == 0 ? 0 : ((cursor >> (32 - bits)) + 1) << (32 - bits);
 }
 
@@ -176,7 +179,11 @@ scan_behind(scan_cursor cursor, unsigned bits)
 static inline bool
 scan_pass(struct scan *scan, unsigned bits)
 {
-	scan->cursor = scan_behind(scan->cursor, bits);
+	scan_cursor behind = scan_behind(scan->cursor, bits);
+
+	/* Each part goes further, so a scan ends. */
+	assert(behind == 0 || behind > scan->cursor);
+	scan->cursor = behind;
 	scan->looks -= scan->looks > 0;
 	return scan->cursor != 0 && scan->looks > 0 && !scan->enough;
 }

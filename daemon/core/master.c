@@ -33,6 +33,7 @@ static const char *const greeting_text[] = {
 static void
 master_turn(struct core *core, struct master *m, enum master_state next)
 {
+	assert(m->index < CORE_SLOTS_MAX && next < MASTER_STATE_COUNT);
 	assert(master_allowed[m->state] & TO(next));
 	m->state = next;
 	/* A waiter that needs one refusal may get it now. */
@@ -68,6 +69,9 @@ master_call(struct core *core, const struct call *call)
 	struct master *m = &core->masters[call->master];
 	struct master_link *l = &m->links[call->link];
 
+	/* A daemon that has ended may not touch what is at the masters. */
+	assert(!core->ended);
+	assert(call->master < CORE_SLOTS_MAX && call->link < core->settings.links);
 	if (l->due++ == 0) {
 		l->quiet_ms = core->now.ms;
 		/* The timer runs at the latest when this silence becomes a doubt; usually it finds nothing
@@ -86,6 +90,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	struct master_link *l = &m->links[link];
 	struct call hello;
 
+	assert(link < core->settings.links);
 	if (!l->up || l->greeting || core->left)
 		return;
 	l->greeting = true;
@@ -147,6 +152,7 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 {
 	struct offset known = m->links[link].offset;
 
+	assert(m->place[0] != '\0');
 	assert(link < core->settings.links);
 	/* What has been heard by now was read before anything that will be sent on this connection. */
 	for (unsigned i = 0; i < core->settings.links; i++) {
@@ -187,6 +193,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 {
 	bool news = m->state != MASTER_REFUSED;
 
+	assert(m->state != MASTER_AWAY);
 	m->mismatch = what == greeting_text[GREETING_MISMATCH];
 	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
@@ -202,6 +209,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 static void
 master_guard(struct core *core, struct master *m)
 {
+	assert(m->known && m->guarding);
 	master_turn(core, m, MASTER_GUARDED);
 	m->reclaim = true;
 	m->admitting = false;
@@ -214,6 +222,7 @@ master_admitted(struct core *core, struct master *m)
 {
 	bool news = m->state != MASTER_ADMITTED;
 
+	assert(m->known && m->state != MASTER_AWAY);
 	m->admitting = false;
 	m->guarding = false;
 	core->retry = true;
@@ -238,6 +247,8 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool first = !m->known, changed = first || vote->incarnation != m->incarnation;
 
+	assert(vote->greeting == GREETING_GOOD);
+	assert(m->links[vote->link].up && m->state != MASTER_AWAY);
 	/* This greeting left before the leap was seen, or may hide a leap. Or it was read before a leap that
 	 * the older samples have on them: as a sample it would show that leap again. */
 	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) || m->links[vote->link].overtaken ||
@@ -340,6 +351,7 @@ master_twin_refused(struct core *core, struct master *m, bool idle)
 
 	if (twin == NULL)
 		return false;
+	assert(twin != m);
 	(void)snprintf(number, sizeof(number), "%u", twin->index + 1);
 	master_refuse(core, m, "is the same server as another: name independent ones; it is also master",
 		slice_of(number));
@@ -360,6 +372,7 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
+	assert(vote->greeting == GREETING_CLONED);
 	slice_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
@@ -380,6 +393,7 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 static void
 master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 {
+	assert(vote->op == CALL_HELLO);
 	m->links[vote->link].greeting = false;
 	if (!m->links[vote->link].up)
 		return;
@@ -405,6 +419,7 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 static void
 master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 {
+	assert(vote->op == CALL_ADMIT);
 	if (!m->admitting || vote->attempt != m->admit_serial)
 		return;
 	m->admitting = false;
@@ -453,6 +468,7 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 		core->settings.margin_ms, core->now.ms, vote->time_us);
 	if (leap_ms == 0)
 		return false;
+	assert(leap_ms > core->settings.margin_ms);
 	emit_master_note(
 		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
@@ -509,6 +525,9 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 void
 master_admit(struct core *core, struct master *m, int64_t floor)
 {
+	assert(m->state == MASTER_GUARDED && !m->admitting);
+	/* Tokens after the guard are above all that were seen before it. */
+	assert(floor > core->highest);
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		if (!m->links[i].greeted)
 			continue;
@@ -531,6 +550,7 @@ master_admit_later(struct core *core, struct master *m, int64_t ms)
 {
 	int64_t at = core->now.ms + ms;
 
+	assert(ms >= 0);
 	/* The guard may have grown since it was asked for. */
 	m->admit_ms = at > m->guard_until_ms ? at : m->guard_until_ms;
 	master_arm(core, m);
@@ -559,6 +579,7 @@ master_timer(struct core *core, struct master *m)
 void
 master_suspect(struct core *core, struct master *m, unsigned link)
 {
+	assert(link < core->settings.links);
 	if (m->links[link].suspect)
 		return;
 	m->links[link].suspect = true;

@@ -57,6 +57,7 @@ list_compose(const struct core *core, struct members *list)
 		list->places[i] = slice_of(m->place);
 		list->n++;
 	}
+	assert(list->n == core->settings.masters);
 	return true;
 }
 
@@ -68,6 +69,8 @@ set_compose(struct core *core)
 	char text[MASTERSET_TEXT_MAX] = "";
 	struct members list;
 
+	/* A set that is agreed on is not composed anew. */
+	assert(!set->agreed);
 	if (list_compose(core, &list))
 		members_write(&list, text, set->places);
 	if (strcmp(text, set->text) == 0)
@@ -124,6 +127,7 @@ tell_agreed(struct core *core, const struct master *m, struct call *hello)
 	struct members ours;
 	int at = masterset_members(core, &ours) ? slot_member(&ours, m) : -1;
 
+	assert(core->masterset.agreed);
 	if (at < 0)
 		return;
 	hello->id = ours.ids[at];
@@ -138,6 +142,7 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 	struct masterset *set = &core->masterset;
 	struct master_link *l = &core->masters[m->index].links[link];
 
+	assert(hello->op == CALL_HELLO && hello->master == m->index);
 	hello->id = core_random(core) | 1;
 	hello->masterset = own_slice(set->text);
 	hello->places = own_slice(set->places);
@@ -182,6 +187,7 @@ set_agreed(struct core *core)
 {
 	struct masterset *set = &core->masterset;
 
+	assert(set->text[0] != '\0');
 	set->agreed = true;
 	set->tag = masterset_tag(set->text);
 	set->serial++;
@@ -212,6 +218,7 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 	}
 	set_agreed(core);
 	masterset_changed(core);
+	assert(set->agreed && set->tag != 0);
 }
 
 /* The master has our set, or none. After a refusal this daemon is not registered there, and its registration
@@ -230,6 +237,8 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 {
 	uint64_t id = from->id;
 
+	/* Nothing else makes this daemon take up the set of others. */
+	assert(vote->agreement == AGREEMENT_AGREED && vote->masterset.n > 0);
 	masterset_take(core, vote->masterset, vote->places);
 	if (from->id != id)
 		return MEMBERSHIP_APART; /* it has left: another server is in its slot */
@@ -280,6 +289,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 
 	if (!set->agreed || core->counts.leases > 0 || core->acquires > 0 || !masterset_members(core, &ours))
 		return;
+	assert(set->tag != 0);
 	over = set_later(&ours, theirs, m, vote);
 	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, theirs, vote))
 		return;
@@ -342,6 +352,7 @@ static enum membership
 told_earlier(
 	struct core *core, struct master *m, const struct vote *vote, const struct members *ours, unsigned at)
 {
+	assert(core->masterset.agreed && at < ours->n);
 	if (!m->blank)
 		memory_told(core, m, vote);
 	m->other = false;
@@ -358,6 +369,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 	bool readable = masterset_members(core, &ours);
 	int at = slot_member(&ours, m);
 
+	assert(set->agreed);
 	assert(readable);
 	m->memory.earlier = at >= 0 && ours.came[at] && !m->blank && theirs->generation < ours.generation;
 	if (list_follows(core, &ours, theirs, vote))
@@ -381,6 +393,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 {
 	bool agreed = vote->agreement == AGREEMENT_AGREED, over = theirs->generation < core->masterset.over;
 
+	assert(!core->masterset.agreed && vote->masterset.n > 0);
 	if (agreed && !over &&
 		(slots_fit(core, NULL, theirs) ||
 			(core->settings.follow && slots_follow(core, NULL, theirs))))
@@ -404,6 +417,7 @@ told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 	struct members ours;
 	int at = masterset_members(core, &ours) ? members_find(&ours, m->id) : -1;
 
+	assert(core->masterset.agreed);
 	m->member = m->id;
 	if (vote->agreement != AGREEMENT_AGREED || vote->greeting != GREETING_GOOD) {
 		(void)set_ours(core, m, vote);
@@ -487,6 +501,7 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	struct masterset *set = &core->masterset;
 	struct members theirs = {0};
 
+	assert(m->index < core->settings.masters);
 	if (vote->masterset.n > 0 && !members_read(vote->masterset, vote->places, &theirs))
 		return set_other(core, m, &theirs, vote, vote->places,
 			"stores a set of masters that cannot be read: delete it as holdfastd(8) says");
@@ -548,6 +563,7 @@ masterset_away(struct core *core, struct master *m)
 bool
 masterset_usable(const struct core *core)
 {
+	assert(!core->masterset.usable || core->masterset.agreed);
 	return core->masterset.usable;
 }
 
@@ -570,5 +586,6 @@ masterset_refused(const struct core *core)
 const char *
 masterset_why(const struct core *core)
 {
+	assert(masterset_refused(core));
 	return core->masterset.why;
 }

@@ -22,6 +22,7 @@ masterset_copy(char *to, size_t room, struct slice from)
 {
 	size_t n = from.n < room ? from.n : room - 1;
 
+	assert(room > 0);
 	if (n > 0)
 		memmove(to, from.p, n);
 	to[n] = '\0';
@@ -41,6 +42,7 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 	const struct master_link *l = &m->links[vote->link];
 	struct memory *memory = &m->memory;
 
+	assert(m->index < core->settings.masters);
 	if (vote->greeting == GREETING_GOOD && vote->incarnation != memory->incarnation)
 		*memory = (struct memory){.incarnation = vote->incarnation, .told_ms = memory->told_ms};
 	memory->heard_ms = l->greeting_ms;
@@ -60,6 +62,8 @@ memory_told(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct memory *memory = &m->memory;
 
+	/* memory_heard() comes first. */
+	assert(memory->heard_ms == m->links[vote->link].greeting_ms);
 	memory->told_ms = m->links[vote->link].greeting_ms;
 	if (!m->enrolled)
 		memory->enrolled = 0;
@@ -149,6 +153,7 @@ memory_may_have(const struct core *core, const struct members *ours, const struc
 {
 	const struct memory *memory = &m->memory;
 
+	assert(at < ours->n && core->masterset.agreed);
 	if (memory_fresh(core, m) && !masterset_changes(core))
 		return true;
 	if (ours->came[at])
@@ -280,6 +285,7 @@ masterset_ask_next(const struct core *core, const struct master *m, struct call 
 	const struct masterset *set = &core->masterset;
 	struct members next;
 
+	assert(m->index < core->settings.masters);
 	if (!next_read(core, &next))
 		return;
 	hello->next = (struct next_set){.set = slice_of(set->next.text),
@@ -322,6 +328,7 @@ masterset_next(struct core *core, struct slice text, struct slice places)
 	bool readable = members_read(text, places, &next);
 
 	assert(readable && text.n < sizeof(set->next.text));
+	assert(set->agreed);
 	if (next.generation > set->newest)
 		set->newest = next.generation;
 	next_drop(core);
@@ -399,6 +406,7 @@ next_take(struct core *core)
 {
 	struct masterset_next next = core->masterset.next;
 
+	assert(next.text[0] != '\0');
 	masterset_take(core, slice_of(next.text), slice_of(next.places));
 }
 
@@ -408,6 +416,7 @@ next_told(struct core *core, struct master *m, const struct vote *vote)
 	struct masterset *set = &core->masterset;
 	const struct master_link *l = &m->links[vote->link];
 
+	assert(set->next.text[0] != '\0');
 	m->next_step = vote->next.step;
 	m->next_known = l->set_serial >= set->next.serial && vote->unacknowledged.n == 0;
 	if (m->next_step < NEXT_ACCEPTED)
@@ -424,6 +433,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 	struct members ours, told, next;
 	enum next_step before, step = m->next_step;
 
+	assert(m->enrolled && core->masterset.agreed);
 	m->next_step = NEXT_NONE;
 	m->next_known = m->next_rival = false;
 	m->unacknowledged[0] = '\0';
@@ -469,6 +479,7 @@ masterset_role(const struct core *core, const struct master *m)
 {
 	struct members next;
 
+	assert(m->place[0] != '\0');
 	if (m->index >= core->settings.masters)
 		return m->left ? "left" : "joining";
 	return next_read(core, &next) && members_find(&next, m->id) < 0 ? "leaving" : "member";
@@ -486,9 +497,11 @@ masterset_changed(struct core *core)
 {
 	struct masterset *set = &core->masterset;
 
+	assert(set->agreed);
 	if (strcmp(set->next.text, set->text) == 0)
 		next_forget(core);
 	else
 		next_drop(core);
 	masterset_request_done(core);
+	assert(!masterset_changes(core));
 }

@@ -42,6 +42,7 @@ behind_close(struct core *core)
 static struct master *
 newcomer(struct core *core, unsigned i)
 {
+	assert(i < MASTERS_NEW_MAX && core->settings.masters + i < CORE_SLOTS_MAX);
 	return &core->masters[core->settings.masters + i];
 }
 
@@ -85,6 +86,7 @@ request_unfit(const struct core *core)
 static void
 left_add(struct members *list, struct slice place)
 {
+	assert(list->left_n <= MEMBERS_LEFT_MAX);
 	if (place.n > 0 && list->left_n < MEMBERS_LEFT_MAX && !members_left(list, place) &&
 		members_at(list, place) < 0)
 		list->left[list->left_n++] = place;
@@ -107,6 +109,7 @@ request_kept(struct core *core, const struct members *ours, struct members *list
 		list->places[list->n++] =
 			ours->places[i].n > 0 || m == NULL ? ours->places[i] : slice_of(m->place);
 	}
+	assert(list->n <= ours->n);
 }
 
 /* The next set. False: a newcomer is a member already, or two are the same server; the request has been
@@ -118,6 +121,7 @@ request_compose(struct core *core, const struct members *ours, struct members *l
 	const struct master *old = request->op == MASTERS_REPLACE ? &core->masters[request->old] : NULL;
 	int was = old != NULL ? members_find(ours, old->member) : -1;
 
+	assert(request->open && request->newcomers <= MASTERS_NEW_MAX);
 	*list = (struct members){.generation = core->masterset.newest + 1};
 	request_kept(core, ours, list);
 	for (unsigned i = 0; i < request->newcomers; i++) {
@@ -178,6 +182,7 @@ request_go(struct core *core)
 	const struct master *unfit = request_unfit(core);
 	char why[MASTER_REASON_MAX];
 
+	assert(request->open);
 	for (unsigned i = 0; i < request->newcomers; i++) {
 		if (newcomer(core, i)->id == 0)
 			return;
@@ -217,11 +222,13 @@ masterset_request_done(struct core *core)
 			"another change of the masters went before it: the set is %.*s",
 			members_shown(set->places), set->places);
 	request_answer(core);
+	assert(!set->request.open);
 }
 
 void
 masterset_ask_behind(const struct master *m, struct call *hello)
 {
+	assert(hello->op == CALL_HELLO);
 	if (!m->left) {
 		hello->masterset = slice_of(MASTERSET_NOBODYS);
 		return;
@@ -237,6 +244,7 @@ newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 	struct masterset *set = &core->masterset;
 	struct members theirs = {0};
 
+	assert(m->index >= core->settings.masters);
 	if (vote->masterset.n > 0 && !members_read(vote->masterset, vote->places, &theirs)) {
 		request_fails(core, CODE_ERR, "%s stores a set of masters that cannot be read", m->place);
 		return MEMBERSHIP_APART;
@@ -259,6 +267,7 @@ newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 enum membership
 masterset_told_behind(struct core *core, struct master *m, const struct vote *vote)
 {
+	assert(m->index >= core->settings.masters && m->place[0] != '\0');
 	if (m->left)
 		master_move(core, m, slice_of(""), slice_of(""));
 	else if (looking(core) && m->index < core->settings.masters + core->masterset.request.newcomers)
@@ -310,6 +319,7 @@ masterset_timer(struct core *core)
 void
 masterset_drain(struct core *core, const struct reply *refusal)
 {
+	assert(refusal->type == REPLY_ERROR);
 	if (!core->masterset.request.open)
 		return;
 	emit_reply(core, core->masterset.request.conn, refusal);
@@ -381,6 +391,7 @@ asked_abort(struct core *core, conn_id conn)
 		emit_int(core, conn, masterset_members(core, &ours) ? ours.generation : 0);
 		return;
 	}
+	assert(!set->request.open);
 	set->request.conn = conn;
 	set->request.open = true;
 	request_go(core);
@@ -390,6 +401,7 @@ asked_abort(struct core *core, conn_id conn)
 static bool
 asked_wrongly(struct core *core, conn_id conn, const struct masters_change *change, unsigned n)
 {
+	assert(n >= 1 && n <= MASTERS_NEW_MAX);
 	for (unsigned i = 0; i < n; i++) {
 		const struct master *m = request_old(core, change->places[i]);
 		bool way = m != NULL && change->op == MASTERS_REPLACE &&
@@ -458,6 +470,7 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 			"%s, which stays, cannot be used: it %s; nothing has changed", unfit->place, why);
 		return;
 	}
+	assert(!request->open && core->masterset.next.text[0] == '\0');
 	behind_close(core);
 	request->open = true;
 	request->conn = conn->id;

@@ -24,6 +24,7 @@ members_place(char out[MASTERSET_PLACE_MAX], const char *where)
 			n += (size_t)snprintf(
 				out + n, MASTERSET_PLACE_MAX - n, "%%%02X", (unsigned)(unsigned char)*p);
 	}
+	assert(n < MASTERSET_PLACE_MAX);
 	out[n] = '\0';
 }
 
@@ -88,6 +89,7 @@ places_read(struct slice text, struct members *members)
 {
 	struct slice word = word_cut(&text);
 
+	assert(members->left_n == 0);
 	for (unsigned i = 0; i < members->n && word.n > 0 && !slice_equal(word, slice_of("|")); i++) {
 		members->places[i] = word;
 		word = word_cut(&text);
@@ -115,6 +117,7 @@ members_read(struct slice set, struct slice places, struct members *members)
 		members->came_n += members->came[i];
 		members->n++;
 	}
+	assert(members->n <= MEMBERS_MAX && members->came_n <= members->n);
 	places_read(places, members);
 	return set.n == 0 && members->n > 0;
 }
@@ -155,6 +158,7 @@ members_least(const struct members *members, unsigned i)
 {
 	unsigned least = i;
 
+	assert(i < members->n);
 	for (unsigned k = i + 1; k < members->n; k++) {
 		if (members->ids[k] < members->ids[least])
 			least = k;
@@ -188,6 +192,7 @@ members_write(struct members *members, char *set, char *places)
 	size_t n = (size_t)snprintf(set, MASTERSET_TEXT_MAX, "%" PRId64, members->generation), placed = 0;
 
 	assert(members->n > 0 && members->n <= CORE_MASTERS_MAX);
+	assert(members->left_n <= MEMBERS_LEFT_MAX && members->came_n <= members->n);
 	members_sort(members);
 	for (unsigned i = 0; i < members->n; i++) {
 		const struct slice *way = &members->ways[i], *place = &members->places[i];
@@ -213,6 +218,7 @@ members_shown(const char *places)
 {
 	const char *bar = strstr(places, " | ");
 
+	assert(strlen(places) < MASTERSET_PLACES_MAX);
 	return (int)(bar != NULL ? (size_t)(bar - places) : strlen(places));
 }
 
@@ -221,6 +227,7 @@ members_shown(const char *places)
 static bool
 slot_stands(const struct members *list, unsigned at, const struct master *m)
 {
+	assert(at < list->n);
 	return slice_equal(list->places[at], slice_of(m->place)) &&
 	       slice_equal(list->ways[at], slice_of(m->way));
 }
@@ -346,6 +353,7 @@ seat_at(struct core *core, struct seating *seating, const struct members *list, 
 {
 	if (at < 0 || seating->seated[at] || seating->taken[m->index])
 		return;
+	assert((unsigned)at < list->n);
 	seating->seated[at] = true;
 	seating->taken[m->index] = true;
 	if (m->index >= core->settings.masters)
@@ -384,6 +392,7 @@ seat_left(struct core *core, struct seating *seating, const struct members *list
 
 		if (behind->place[0] != '\0')
 			continue;
+		assert(behind->index == i && !seating->told[i]);
 		master_move(core, behind, slice_of(m->place), slice_of(m->way));
 		behind->left = true;
 		seating->told[i] = true;
@@ -394,6 +403,7 @@ seat_left(struct core *core, struct seating *seating, const struct members *list
 static void
 seat_new(struct core *core, struct seating *seating, const struct members *list, unsigned at)
 {
+	assert(!seating->seated[at]);
 	for (unsigned i = 0; i < list->n; i++) {
 		struct master *m = &core->masters[i];
 
@@ -429,4 +439,5 @@ slots_take(struct core *core, const struct members *list)
 		if (core->masters[i].place[0] != '\0' && !seating.told[i])
 			master_move(core, &core->masters[i], slice_of(""), slice_of(""));
 	}
+	assert(core->settings.masters == list->n);
 }

@@ -39,6 +39,7 @@ part_give_back(struct core *core, struct part *p)
 {
 	struct grant *g = p->grant;
 
+	assert(p->waiter == NULL || g == NULL);
 	if (p->waiter != NULL) {
 		queue_remove(core, p->waiter);
 		p->waiter = NULL;
@@ -59,6 +60,7 @@ part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 	struct resource *r = resource_get(core, p->name);
 	struct command lock = b->lock;
 
+	assert(p->waiter == NULL && p->grant == NULL);
 	*why = no_memory();
 	if (r == NULL)
 		return false;
@@ -103,6 +105,7 @@ part_is_shut(const struct core *core, const struct part *p)
 static void
 mlock_end(struct core *core, struct mlock *b)
 {
+	assert(b->conn->mlock == b && core->counts.mlocks > 0);
 	timer_cancel(&core->timers, &b->timer);
 	if (b->dirty)
 		TAILQ_REMOVE(&core->mlocks, b, in_dirty);
@@ -119,6 +122,7 @@ mlock_drop(struct core *core, struct mlock *b)
 {
 	for (size_t i = 0; i < b->count; i++)
 		part_give_back(core, &b->parts[i]);
+	assert(b->apart == b->count);
 	mlock_end(core, b);
 }
 
@@ -127,6 +131,7 @@ mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 {
 	const struct part *next = mlock_next(b);
 
+	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR);
 	if (reply->type == REPLY_NULL && next != NULL)
 		emit_note(core, NOTE_TIMEOUT, names_find(&core->names, next->name), b->conn->session, 0,
 			core->now.ms - b->since_ms, NULL);
@@ -145,6 +150,7 @@ mlock_answer(struct core *core, struct mlock *b)
 		struct part *p = &b->parts[i];
 		struct grant *g = p->grant;
 
+		assert(p->place < b->count && g->session == b->conn->session);
 		b->tokens[p->place] = g->token;
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms);
@@ -152,6 +158,7 @@ mlock_answer(struct core *core, struct mlock *b)
 			ledger_hold(core, g);
 	}
 	emit_reply(core, b->conn->id, &reply);
+	assert(b->apart == 0);
 	mlock_end(core, b);
 }
 
@@ -181,6 +188,7 @@ mlock_finish(struct core *core, struct mlock *b)
 	for (size_t i = 0; i < b->count; i++) {
 		struct lease *l = b->parts[i].grant->lease;
 
+		assert(l->state == LEASE_HELD && l->kind != KIND_PERMITS);
 		if (lease_good(core, l))
 			continue;
 		good = false;
@@ -193,6 +201,7 @@ mlock_finish(struct core *core, struct mlock *b)
 static void
 mlock_give_back(struct core *core, struct mlock *b, struct part *from)
 {
+	assert(from >= b->parts && from <= b->parts + b->count);
 	for (struct part *p = from; p < b->parts + b->count; p++)
 		part_give_back(core, p);
 }
@@ -203,6 +212,7 @@ mlock_wait_for(struct core *core, struct mlock *b, struct part *p)
 {
 	struct reply refusal;
 
+	assert(p >= b->parts && p < b->parts + b->count);
 	b->ordered = true;
 	mlock_give_back(core, b, p + 1);
 	if (p->waiter != NULL && p->waiter->once == b->once)
@@ -220,6 +230,7 @@ mlock_try(struct core *core, struct mlock *b, struct part *from)
 	struct part *p = from;
 	struct reply refusal;
 
+	assert(from >= b->parts && from < b->parts + b->count);
 	b->ordered = false;
 	mlock_give_back(core, b, from);
 	for (; p < b->parts + b->count && !part_is_shut(core, p); p++) {
@@ -235,6 +246,7 @@ mlock_try(struct core *core, struct mlock *b, struct part *from)
 static bool
 mlock_has_failed(const struct mlock *b)
 {
+	assert(!b->refused || b->refusal.type == REPLY_NULL || b->refusal.type == REPLY_ERROR);
 	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !part_may_come(&b->refusal));
 }
 
@@ -256,6 +268,7 @@ mlock_go_on(struct core *core, struct mlock *b)
 	struct reply refusal = b->refusal;
 	bool failed = mlock_has_failed(b), refused = b->refused;
 
+	assert(!b->dirty);
 	b->refused = false;
 	if (failed) {
 		mlock_fail(core, b, &refusal);
@@ -280,6 +293,7 @@ mlock_schedule(struct core *core)
 
 	if (b == NULL)
 		return false;
+	assert(b->dirty);
 	TAILQ_REMOVE(&core->mlocks, b, in_dirty);
 	b->dirty = false;
 	mlock_go_on(core, b);
@@ -352,6 +366,8 @@ mlock_put(struct mlock *b, struct slice name, size_t place)
 
 	for (; i > 0 && name_order(b->parts[i - 1].name, name) > 0; i--)
 		b->parts[i] = b->parts[i - 1];
+	/* Two that are equal would wait for each other. */
+	assert(i == 0 || name_order(b->parts[i - 1].name, name) < 0);
 	b->parts[i] = (struct part){.mlock = b, .name = name, .place = place};
 }
 
@@ -362,6 +378,8 @@ mlock_new(struct core *core, struct conn *conn, const struct command *c)
 	struct mlock *b;
 	char *at;
 
+	assert(c->name_count >= 1 && c->name_count <= COMMAND_NAMES_MAX);
+	assert(conn->mlock == NULL && conn->blocked == NULL && conn->latch_request == NULL);
 	for (size_t i = 0; i < c->name_count; i++)
 		bytes += c->names[i].n;
 	b = freelist_new(
@@ -511,6 +529,7 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 	int64_t wait_ms = c->wait_ms == COMMAND_WAIT_RULE ? mlock_wait_ms(core, c) : c->wait_ms;
 	int64_t until_ms;
 
+	assert(c->kind != KIND_PERMITS && c->id.n == 0);
 	if (mlock_reminds(core, conn, c) || mlock_denied(core, conn, c))
 		return;
 	b = mlock_new(core, conn, c);

@@ -22,6 +22,7 @@
 #include "proto/command.h"
 #include "proto/reply.h"
 
+#include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -94,7 +95,10 @@ void mlock_answer_all(struct core *core, const struct reply *reply);
 static inline struct part *
 part_of(const struct grant *g)
 {
-	return g->bounded ? g->terms->part : NULL;
+	struct part *part = g->bounded ? g->terms->part : NULL;
+
+	assert(part == NULL || part->grant == g);
+	return part;
 }
 
 /* A part is counted once for its user: by its wait or hold, else by its MLOCK, so that an MLOCK that has

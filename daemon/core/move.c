@@ -31,6 +31,7 @@ master_place(const struct core *core, struct master *m)
 void
 master_init(struct core *core, struct master *m, unsigned index)
 {
+	assert(index < CORE_SLOTS_MAX && m == &core->masters[index]);
 	m->index = index;
 	master_place(core, m);
 	/* The first connect is under way: a LOCK that comes meanwhile waits for its outcome. */
@@ -48,6 +49,7 @@ master_draw_nonce(struct core *core, struct master *m)
 {
 	char text[MASTER_NONCE_SIZE + 1];
 
+	assert(m->nonce_heard <= m->nonces_drawn);
 	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
 		return;
 	m->nonces_drawn++;
@@ -76,6 +78,7 @@ parted_find(const struct core *core, const struct master *m)
 {
 	size_t i = 0;
 
+	assert(m->place[0] != '\0');
 	while (i + 1 < PARTED_MAX && !stands(core->parted[i].place, core->parted[i].way, m))
 		i++;
 	return i;
@@ -104,6 +107,7 @@ master_part(struct core *core, const struct master *m)
 static void
 master_meet(struct master *m, const char *nonces, uint64_t drawn, uint64_t heard, int64_t mark)
 {
+	assert(heard <= drawn);
 	memcpy(m->nonces, nonces, sizeof(m->nonces));
 	m->nonces_drawn = drawn;
 	m->nonce_heard = heard;
@@ -117,6 +121,7 @@ master_recognise(const struct core *core, struct master *m)
 {
 	const struct parted *p = &core->parted[parted_find(core, m)];
 
+	assert(m->nonces_drawn == 0 && m->mark == 0);
 	if (stands(p->place, p->way, m))
 		master_meet(m, p->nonces, p->nonces_drawn, p->nonce_heard, p->mark);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
@@ -152,6 +157,7 @@ void
 master_move(struct core *core, struct master *m, struct slice place, struct slice way)
 {
 	assert(place.n > 0 || m->index >= core->settings.masters);
+	assert(m == &core->masters[m->index]);
 	master_renew(core, m, place, way);
 	m->moved = true;
 	core->reseat = true;
@@ -161,7 +167,7 @@ master_move(struct core *core, struct master *m, struct slice place, struct slic
 void
 master_reroute(struct core *core, struct master *m, struct slice place, struct slice way)
 {
-	assert(place.n > 0);
+	assert(place.n > 0 && m->index < core->settings.masters);
 	slice_text(m->place, sizeof(m->place), place);
 	slice_text(m->way, sizeof(m->way), way);
 	emit_move(core, m);
@@ -190,4 +196,6 @@ masters_resize(struct core *core, unsigned masters)
 	core->newcomers_until_ms = unadmitted_until(core);
 	core->settings.masters = masters;
 	core->reseat = true;
+	/* Leases follow before anything else happens (reseat()). */
+	assert(core->seats < core->settings.masters);
 }

@@ -24,6 +24,7 @@ part_join(struct part *p)
 {
 	p->mlock->apart++;
 	user_take(p->mlock->conn->session, 1);
+	assert(p->mlock->apart <= p->mlock->count);
 }
 
 void
@@ -37,6 +38,8 @@ part_leave(struct part *p)
 void
 part_hold(struct part *p, struct grant *g)
 {
+	assert(p->grant == NULL || p->grant == g);
+	assert(g->session == p->mlock->conn->session);
 	assert(g->terms->part == NULL);
 	p->grant = g;
 	g->terms->part = p;
@@ -48,8 +51,10 @@ part_granted(struct core *core, struct waiter *w, struct grant *g)
 {
 	struct part *p = w->part;
 
+	assert(p->waiter == w);
 	p->mlock->lock.retries = w->retries;
 	p->waiter = NULL;
+	assert(p->grant == NULL);
 	part_hold(p, g);
 	part_set_dirty(core, p);
 }
@@ -66,6 +71,8 @@ part_refused(struct core *core, struct part *p, const struct reply *reply)
 {
 	struct mlock *b = p->mlock;
 
+	assert(p->waiter != NULL && p->grant == NULL);
+	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR);
 	p->waiter = NULL;
 	part_join(p);
 	if (!b->refused || !part_may_come(reply))
@@ -77,6 +84,7 @@ part_refused(struct core *core, struct part *p, const struct reply *reply)
 void
 part_let_go(struct part *p)
 {
+	assert(p->grant->terms->part == p);
 	p->grant->terms->part = NULL;
 	p->grant = NULL;
 }
@@ -84,6 +92,7 @@ part_let_go(struct part *p)
 void
 part_lost(struct core *core, struct part *p)
 {
+	assert(p->waiter == NULL && p->grant != NULL);
 	part_let_go(p);
 	part_join(p);
 	part_set_dirty(core, p);
@@ -94,6 +103,8 @@ parts_look(struct core *core, struct resource *r)
 {
 	const struct grant *g;
 
+	/* No MLOCK takes permits. */
+	assert(r->limit == 0);
 	r->parts = false;
 	for (g = r->lease.grants; g != NULL; g = g->after) {
 		if (part_of(g) == NULL)

@@ -39,6 +39,7 @@ asyncs_make(const struct core *core, struct session *s)
 {
 	struct waiter *w;
 
+	assert(s->asyncs == NULL);
 	s->asyncs = calloc(1, sizeof(*s->asyncs));
 	LIST_FOREACH (w, &s->waiters, in_session) {
 		if (w->async)
@@ -51,6 +52,7 @@ asyncs_find(const struct core *core, struct session *s, struct slice id)
 {
 	struct waiter *w;
 
+	assert(id.n > 0);
 	if (s->asyncs == NULL && s->waiter_count > ASYNCS_FEW)
 		asyncs_make(core, s);
 	if (s->asyncs != NULL)
@@ -67,6 +69,7 @@ asyncs_add(const struct core *core, struct waiter *w)
 {
 	struct session *s = w->session;
 
+	assert(w->async);
 	/* Without memory for one more, there is no table until the next lookup. */
 	if (s->asyncs != NULL && map_add(s->asyncs, wait_hash(core, waiter_id(w)), w) != 0)
 		asyncs_done(s);
@@ -77,6 +80,7 @@ asyncs_remove(const struct core *core, const struct waiter *w)
 {
 	struct session *s = w->session;
 
+	assert(w->async);
 	if (s->asyncs == NULL)
 		return;
 	map_remove(s->asyncs, wait_hash(core, waiter_id(w)), w);
@@ -143,6 +147,7 @@ queue_open(struct core *core, struct resource *r)
 static void
 queue_close(struct core *core, struct resource *r)
 {
+	assert(r->queue != &core->nobody && r->queue->resource == r);
 	assert(TAILQ_EMPTY(&r->queue->waiters) && r->queue->once == 0 && r->queue->async == 0);
 	TAILQ_REMOVE(&core->queues, r->queue, in_core);
 	freelist_retire(core, &r->queue->freed);
@@ -158,6 +163,9 @@ queue_join(struct core *core, struct waiter *w)
 	if (!queue_open(core, r))
 		return false;
 	q = r->queue;
+	/* In the order of arrival. */
+	assert(TAILQ_EMPTY(&q->waiters) || TAILQ_LAST(&q->waiters, waiter_queue)->ticket < w->ticket);
+	assert(q->once <= q->count && q->async <= q->count);
 	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
 	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
 	if (w->async)
@@ -183,6 +191,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	assert(command->permits >= 0 && command->permits <= r->limit);
 	/* A connection waits for one answer at a time, except for ASYNC ones. */
 	assert(conn->blocked == NULL || command->id.n > 0);
+	assert(until_ms >= core->now.ms && (!once || until_ms != TIMER_NEVER));
 	if (w == NULL)
 		return NULL;
 	at = w->bytes;
@@ -218,6 +227,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 static void
 queue_unblock(const struct core *core, struct conn *conn)
 {
+	assert(conn->blocked != NULL);
 	conn->blocked = NULL;
 	conn_heard(core, conn);
 }
@@ -228,6 +238,7 @@ queue_remove(struct core *core, struct waiter *w)
 	struct resource *r = w->resource;
 	struct queue *q = r->queue;
 
+	assert(q->once >= w->once && q->async >= w->async);
 	assert(q->count > 0 && w->session->waiter_count > 0 && core->counts.waiters > 0);
 	timer_cancel(&core->timers, &w->timer);
 	TAILQ_REMOVE(&q->waiters, w, in_resource);
@@ -269,6 +280,8 @@ queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 void
 queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 {
+	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR || reply->type == REPLY_INT ||
+		reply->type == REPLY_VALIDITY);
 	if (w->part != NULL) {
 		part_refused(core, w->part, reply);
 		queue_remove(core, w);
@@ -287,6 +300,7 @@ queue_spare(struct core *core, struct waiter *w)
 {
 	if (!w->async || w->conn == NULL || !w->conn->no_push)
 		return false;
+	assert(w->part == NULL);
 	emit_close(core, w->conn->id);
 	queue_remove(core, w);
 	return true;
@@ -309,6 +323,7 @@ queue_make_once(struct core *core, struct waiter *w)
 	assert(w->conn != NULL);
 	w->once = true;
 	w->resource->queue->once++;
+	assert(w->resource->queue->once <= w->resource->queue->count);
 	if (until_ms < w->until_ms)
 		w->until_ms = until_ms;
 	queue_arm(core, w);
@@ -320,6 +335,7 @@ queue_refused(struct core *core, struct resource *r, const struct reply *refusal
 {
 	struct waiter *w, *next;
 
+	assert(refusal->type == REPLY_NULL || refusal->type == REPLY_ERROR);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (!w->once && w->retries == 0)
 			queue_answer(core, w, refusal);
@@ -345,6 +361,7 @@ queue_looks(struct core *core, struct waiter *w)
 void
 queue_orphan(const struct core *core, struct waiter *w)
 {
+	assert(w->conn != NULL && w->conn->session == w->session);
 	assert(!w->once && w->part == NULL);
 	if (!w->async)
 		queue_unblock(core, w->conn);
@@ -365,6 +382,7 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 {
 	assert(w->conn == NULL && !w->once && w->session == conn->session);
 	assert(w->async || conn->blocked == NULL);
+	assert(until_ms >= core->now.ms && (!once || until_ms != TIMER_NEVER));
 	w->conn = conn;
 	if (!w->async)
 		conn->blocked = w;
@@ -383,6 +401,7 @@ queue_answer_all(struct core *core, struct resource *r, const struct reply *repl
 {
 	while (!TAILQ_EMPTY(&r->queue->waiters))
 		queue_answer(core, TAILQ_FIRST(&r->queue->waiters), reply);
+	assert(r->queue == &core->nobody);
 }
 
 bool

@@ -104,6 +104,7 @@ usable_count(const struct core *core, unsigned link)
 {
 	unsigned n = 0;
 
+	assert(link < core->settings.links);
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		n += master_usable(&core->masters[i], link);
 	return n;
@@ -170,6 +171,7 @@ quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
 {
 	size_t n = 0;
 
+	assert(room > 0);
 	out[0] = '\0';
 	for (unsigned i = 0; i < core->settings.masters && n < room; i++) {
 		const struct master *m = &core->masters[i];
@@ -213,6 +215,8 @@ quorum_refusal(const struct core *core, unsigned link, struct reply *why)
 bool
 quorum_puts_off(struct core *core, struct timer *timer, const struct reply *why)
 {
+	/* It has just come. */
+	assert(!timer_is_armed(timer));
 	if (why->type != REPLY_ERROR || why->code != CODE_NOMASTER)
 		return false;
 	if (core->unread_until_ms == 0 || core->now.ms >= core->unread_until_ms + UNREAD_MORE_MS)
@@ -340,6 +344,7 @@ quorum_stood_ms(const struct core *core, const struct master *m)
 		if (ms > most_ms)
 			most_ms = ms;
 	}
+	assert(stood_ms <= most_ms);
 	if (stood_ms > 0 && leap_shown_ms(&m->leap, guard_ms, core->now.ms) == 0)
 		return most_ms;
 	return stood_ms;

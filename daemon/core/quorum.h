@@ -216,7 +216,12 @@ void round_no_foreign(struct lease *l);
 static inline int64_t
 round_spare(const struct lease *l)
 {
-	return l->round != NULL && round_held(l)->spare_first > 0 ? round_held(l)->spare_last : 0;
+	const struct round_held *t = l->round != NULL ? round_held(l) : NULL;
+
+	if (t == NULL || t->spare_first == 0)
+		return 0;
+	assert(t->spare_first <= t->spare_last);
+	return t->spare_last;
 }
 
 /* HELD or not: the former owners of a lease that not all masters have adopted; NULL: none. */
@@ -248,6 +253,7 @@ seat_of(const struct lease *l, unsigned master)
 static inline bool
 seat_is_ours(const struct lease *l, unsigned i)
 {
+	assert(i < 8 * sizeof(l->ours));
 	return (l->ours >> i & 1) != 0;
 }
 
@@ -263,6 +269,7 @@ seat_is_unadopted(const struct lease *l, unsigned i)
 static inline bool
 seat_is_odd(const struct lease *l, unsigned i)
 {
+	assert(i < 8 * sizeof(l->ours));
 	return (l->odd >> i & 1) != 0;
 }
 

@@ -16,6 +16,7 @@
 #include "daemon/core/state.h"
 #include "daemon/core/timers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +101,8 @@ thing_get(struct recovery *v, enum record_type type, struct slice bytes)
 
 	if (t != NULL)
 		return t;
+	/* One thing for each record, at most. */
+	assert(v->count < v->entries);
 	t = &v->things[v->count];
 	*t = (struct thing){.type = type, .key = bytes};
 	if (map_add(&v->by_key, thing_hash(v->core, &key), t) != 0) {
@@ -311,6 +314,7 @@ lease_term(const struct core *core, const struct resource *r, const struct lease
 {
 	int64_t ruled = terms_lease_ms(core, r->rule), left = e->told_ms - core->now.ms;
 
+	assert(e->told_ms > core->now.ms);
 	left += drift_ms(left);
 	return (int32_t)(left > ruled ? left : ruled);
 }
@@ -374,6 +378,7 @@ hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
 {
 	struct terms *t;
 
+	assert(!g->bounded);
 	g->granted_ms = e->granted_ms;
 	if (e->ends_ms == TIMER_NEVER)
 		return;
@@ -391,6 +396,7 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 	struct core *core = v->core;
 	struct grant *g = NULL;
 
+	assert(l->state == LEASE_HELD && s != NULL);
 	if (grant_any(core, l->resource, s, e->owner) == NULL)
 		g = state_grant_make(core, l, e->owner, e->why);
 	if (g == NULL) {
@@ -454,6 +460,7 @@ token_unused(const struct lease *l)
 {
 	int64_t least = l->grants->token, most = least;
 
+	assert(l->grants != NULL);
 	for (const struct grant *g = l->grants; g != NULL; g = g->after) {
 		least = g->token < least ? g->token : least;
 		most = g->token > most ? g->token : most;
@@ -536,6 +543,8 @@ recover(struct recovery *v)
 	struct core *core = v->core;
 	const char *wrong;
 
+	/* What is recovered is not written again before all of it is. */
+	assert(core->ledger == NULL && core->sessions == NULL);
 	read_head(v);
 	read_entries(v);
 	if (v->r.failed)

@@ -55,6 +55,7 @@ release_arm(struct core *core, struct release *u, int64_t at_ms)
 static bool
 release_can_leave(const struct master *m, const struct release *u)
 {
+	assert(m->index == u->of.master);
 	return master_releases(m, u->link) &&
 	       (u->former.n == 0 || (m->state == MASTER_ADMITTED && m->enrolled));
 }
@@ -65,6 +66,7 @@ release_call(const struct core *core, const struct release *u, enum call_op op)
 {
 	const struct master *m = &core->masters[u->of.master];
 
+	assert(op == CALL_RELEASE || op == CALL_ADOPT);
 	return (struct call){.op = op,
 		.master = m->index,
 		.link = u->link,
@@ -85,6 +87,7 @@ release_adopt(struct core *core, const struct release *u)
 {
 	struct call call = release_call(core, u, CALL_ADOPT);
 
+	assert(u->sent);
 	if (u->former.n == 0)
 		return;
 	call.former = u->former;
@@ -126,6 +129,7 @@ static void
 release_end(struct core *core, struct release *u)
 {
 	assert(core->counts.releasing > 0);
+	assert(release_find(core, u->of.attempt, (unsigned)u->of.master) == u);
 	timer_cancel(&core->timers, &u->timer);
 	release_remove(core, u);
 	core->counts.releasing--;
@@ -160,6 +164,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	const struct release *same;
 
 	assert(l->attempt != 0 && l->term_ms > 0);
+	assert(when.after_us >= 0 && when.from_ms >= 0);
 	if (u == NULL)
 		return; /* out of memory: the key expires by itself */
 	memcpy(u->bytes, name.p, name.n);
@@ -234,6 +239,7 @@ release_vote(struct core *core, const struct vote *vote)
 	struct release *u = release_find(core, vote->attempt, vote->master);
 	int64_t retry_ms;
 
+	assert(vote->master < core->settings.masters);
 	assert(vote->op == CALL_RELEASE);
 	if (u == NULL || !u->sent)
 		return;

@@ -75,6 +75,8 @@ renew_next_term_ms(const struct core *core, const struct lease *l)
 {
 	int64_t ruled = terms_lease_ms(core, l->resource->rule), kept, left = lease_told_ms(l) - core->now.ms;
 
+	/* A lease that is over is lost before anything is asked for it (R3). */
+	assert(left > 0);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (seat_of(l, i)->valid_ms - core->now.ms > left)
 			left = seat_of(l, i)->valid_ms - core->now.ms;
@@ -109,6 +111,8 @@ renew_begin(struct core *core, struct lease *l)
 	held->renewal = seats_asking(core, l) > 0 ? RENEWAL_ASKING : RENEWAL_DONE;
 	held->refresh_ms =
 		held->renewal == RENEWAL_ASKING ? held->valid_ms : core->now.ms + renew_again_ms(core, l);
+	/* Otherwise the timer would come back in this very turn. */
+	assert(held->refresh_ms > core->now.ms);
 	lease_arm(core, l);
 }
 
@@ -196,6 +200,7 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 	assert(seats_ours(core, l) > 0);
 	if (valid_ms > held->valid_ms)
 		held->valid_ms = valid_ms;
+	assert(held->valid_ms > core->now.ms);
 	if (held->renewal != RENEWAL_ASKING)
 		return;
 	if (seats_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
@@ -272,6 +277,7 @@ renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote
 	uint8_t bit = (uint8_t)(1U << vote->master);
 	struct lease_held *held = lease_held(l);
 
+	assert(vote->outcome == OUTCOME_YES && vote->master < core->settings.masters);
 	if (vote->op != CALL_RECLAIM) {
 		held->noted &= (uint8_t)~bit;
 		return;
@@ -290,6 +296,8 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	int64_t valid_ms = held->valid_ms, newest = round_newest(l);
 	bool yes = vote->outcome == OUTCOME_YES;
 
+	assert(vote->op == CALL_RENEW || vote->op == CALL_RECLAIM || vote->op == CALL_ACQUIRE ||
+		vote->op == CALL_ADOPT);
 	assert(!l->round->questions[vote->master].asking);
 	if (yes)
 		renew_note_reclaimed(core, l, vote);
@@ -359,6 +367,7 @@ renew_turn_ms(struct core *core)
 {
 	struct renewals *r = &core->renewals;
 
+	assert(r->now_ms <= core->now.ms);
 	if (r->now_ms != core->now.ms) {
 		r->now_ms = core->now.ms;
 		r->count = 0;
@@ -372,6 +381,7 @@ renew_due(struct core *core, struct lease *l)
 {
 	int64_t turn_ms = renew_turn_ms(core);
 
+	assert(turn_ms >= core->now.ms);
 	if (turn_ms == core->now.ms) {
 		renew_begin(core, l);
 		return;

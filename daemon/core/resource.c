@@ -27,6 +27,7 @@ chain_at(const struct names *names, uint32_t at)
 {
 	unsigned log = 31 - (unsigned)__builtin_clz(at | FIRST >> 1);
 
+	assert(at < FIRST || names->pieces[log - NAMES_FIRST_LOG + 1] != NULL);
 	return at < FIRST ? &names->pieces[0][at]
 			  : &names->pieces[log - NAMES_FIRST_LOG + 1][at - (1U << log)];
 }
@@ -84,6 +85,7 @@ names_make_room(struct names *names)
 {
 	size_t piece = names_pieces(names);
 
+	assert(names->n == (uint64_t)names->mask + 1);
 	if (piece == NAMES_PIECES)
 		return false;
 	names->pieces[piece] = malloc(names->n * sizeof(struct resource *));
@@ -99,6 +101,8 @@ names_grow(struct names *names)
 {
 	struct resource **from, **to, *r;
 
+	/* One chain for each number below the mask, and at most one more. */
+	assert(names->n >= FIRST && names->n <= (uint64_t)names->mask + 1);
 	if (names->n > names->mask && !names_make_room(names))
 		return;
 	from = chain_at(names, names->n & names->mask >> 1);
@@ -124,6 +128,7 @@ names_shrink(struct names *names)
 	size_t piece = names_pieces(names) - 1;
 	struct resource **from = chain_at(names, last), **to = chain_at(names, last & half);
 
+	assert(last >= FIRST && last > half);
 	while (*to != NULL)
 		to = &(*to)->next;
 	*to = *from;
@@ -164,8 +169,11 @@ names_remove(struct names *names, struct resource *r)
 {
 	struct resource **at = chain_at(names, chain_of(names, r->hash));
 
-	while (*at != r)
+	assert(names->count > 0);
+	while (*at != r) {
+		assert(*at != NULL);
 		at = &(*at)->next;
+	}
 	*at = r->next;
 	names->count--;
 }
@@ -214,6 +222,7 @@ chain_bits(const struct names *names, uint32_t chain)
 {
 	unsigned bits = 32 - (unsigned)__builtin_clz(names->mask);
 
+	assert(chain < names->n);
 	return (chain | ((names->mask >> 1) + 1)) < names->n ? bits : bits - 1;
 }
 
@@ -269,6 +278,7 @@ template_of(const struct rule *rule, struct template *out)
 static size_t
 append(char *key, size_t n, struct slice text)
 {
+	assert(text.n <= KEY_BYTES_MAX - n);
 	if (text.n > 0)
 		memcpy(key + n, text.p, text.n);
 	return n + text.n;
@@ -377,7 +387,7 @@ resource_new(struct core *core, struct slice name)
 		offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct seat);
 	struct resource *r = freelist_new(core, before + name.n);
 
-	assert(name.n <= NAME_BYTES_MAX);
+	assert(name.n <= NAME_BYTES_MAX && before <= UINT16_MAX);
 	if (r == NULL)
 		return NULL;
 	r->name_at = (uint16_t)before;
@@ -385,6 +395,7 @@ resource_new(struct core *core, struct slice name)
 	if (name.n > 0)
 		memcpy((char *)r + before, name.p, name.n);
 	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
+	assert(r->link < core->settings.links);
 	r->queue = &core->nobody;
 	lease_init(&r->lease, r, resource_seats(r));
 	r->rule = rules_find(&core->rules, name);
@@ -410,6 +421,7 @@ resource_seats(const struct resource *r)
 bool
 resource_idle(const struct resource *r)
 {
+	assert(r->limit == 0 || r->grant_count > 0 || r->permit_leases.taken == 0);
 	return r->grant_count == 0 && r->queue->count == 0 &&
 	       (r->limit == 0 ? r->lease.state == LEASE_NONE : TAILQ_EMPTY(&r->permit_leases.list));
 }
@@ -417,6 +429,7 @@ resource_idle(const struct resource *r)
 void
 resource_listen(struct core *core, struct resource *r)
 {
+	assert(r->rule->interop == INTEROP_REDISSON);
 	if (!r->listens)
 		emit_listen(core, resource_name(r), true);
 	r->listens = true;
@@ -426,6 +439,7 @@ void
 resource_forget(struct core *core, struct resource *r)
 {
 	assert(resource_idle(r) && !r->dirty);
+	assert(r->queue == &core->nobody);
 	if (r->limit == 0)
 		lease_done(core, &r->lease);
 	names_remove(&core->names, r);
@@ -441,6 +455,7 @@ resource_next_lease(const struct resource *r, const struct lease *l)
 	const struct lease *only = &r->lease;
 	struct permit_lease *s;
 
+	assert(l == NULL || l->resource == r);
 	if (r->limit == 0)
 		return l == NULL ? (struct lease *)(uintptr_t)only : NULL;
 	s = l == NULL ? TAILQ_FIRST(&r->permit_leases.list) : TAILQ_NEXT(permit_lease_of(l), in_resource);
@@ -453,6 +468,7 @@ resource_next_grant(const struct resource *r, const struct grant *g)
 	const struct lease *l = g == NULL ? NULL : g->lease;
 	struct grant *next = g == NULL ? NULL : g->after;
 
+	assert(l == NULL || (l->resource == r && l->state == LEASE_HELD));
 	if (r->limit == 0)
 		return g == NULL ? r->lease.grants : next;
 	while (next == NULL && (l = resource_next_lease(r, l)) != NULL)
@@ -468,6 +484,7 @@ mode_refuses(const struct resource *r, const struct command *c, struct reply *wh
 	int64_t limit = c->kind == KIND_PERMITS ? c->limit : 0;
 	bool foreign = r->rule->key != NULL || r->rule->interop != INTEROP_NONE;
 
+	assert(c->kind != KIND_PERMITS || c->limit > 0);
 	if (foreign && c->kind != KIND_EXCLUSIVE) {
 		reply_error(why, CODE_WRONGKIND,
 			"other programs lock this name too, and know exclusive locks only: its rule has a "
@@ -511,6 +528,7 @@ mode_join(struct core *core, struct resource *r, const struct command *c)
 
 	if (limit == r->limit)
 		return;
+	assert(limit >= 0 && limit <= COMMAND_LIMIT_MAX);
 	mode_end(core, r);
 	r->limit = (int16_t)limit;
 	if (limit > 0) {
@@ -519,6 +537,7 @@ mode_join(struct core *core, struct resource *r, const struct command *c)
 		/* The lease and its seats end where the name begins. */
 		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
 		lease_init(&r->lease, r, resource_seats(r));
+		assert(resource_seats(r) <= core->settings.masters);
 		if (resource_seats(r) < core->settings.masters)
 			seats_grow(core, &r->lease, 0, core->settings.masters);
 	}

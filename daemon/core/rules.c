@@ -27,6 +27,7 @@ set_new(const struct rule *first, size_t count)
 	struct rule_set *set;
 	char *at;
 
+	assert(count > 0);
 	for (size_t i = 0; i < count; i++)
 		bytes += strlen(first[i].match) + 1;
 	set = malloc(sizeof(*set) + count * sizeof(*first) + bytes);
@@ -59,6 +60,7 @@ set_free_all(struct rule_set *set)
 bool
 rules_init(struct rules *rules, const struct rule *first, size_t count)
 {
+	assert(rules->newest == NULL);
 	timer_init(&rules->timer, TIMER_RULES);
 	rules->newest = set_new(first, count);
 	return rules->newest != NULL;
@@ -128,6 +130,8 @@ rules_timer(struct core *core)
 {
 	struct rules *rules = &core->rules;
 
+	/* The scan is over when no name follows an older rule. */
+	assert(rules->newest->next != NULL);
 	rules->cursor = names_scan(&core->names, rules->cursor, TURN_LOOKS, rules_look, core);
 	if (rules->cursor != 0) {
 		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);

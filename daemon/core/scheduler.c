@@ -36,6 +36,7 @@ dirty_set_room(struct dirty *t, size_t room)
 	t->first = list + first;
 	t->end = list + end;
 	t->room = list + room;
+	assert(t->list <= t->first && t->first <= t->end && t->end <= t->room);
 	return true;
 }
 
@@ -83,6 +84,7 @@ dirty_find(struct core *core)
 	struct dirty *t = &core->dirty;
 	struct resource *r;
 
+	assert(t->first == t->end);
 	t->first = t->list;
 	t->end = t->list;
 	if (!t->missed)
@@ -104,6 +106,7 @@ dirty_next(struct core *core)
 			(void)dirty_set_room(t, KEPT);
 		return NULL;
 	}
+	assert(t->first < t->end);
 	assert((*t->first)->dirty);
 	(*t->first)->dirty = false;
 	return *t->first++;
@@ -159,6 +162,7 @@ rescan_catch_up(void *arg, struct resource *r)
 	struct rescan *rescan = arg;
 	struct lease *l;
 
+	assert(rescan->core->catches);
 	if (r->queue->count > 0)
 		return true;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
@@ -192,6 +196,7 @@ rescan_shorten_one(void *arg, struct resource *r)
 	struct rescan *rescan = arg;
 	struct lease *l, *next;
 
+	assert(rescan->master != NULL && rescan->leap_ms > 0);
 	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
 		next = resource_next_lease(r, l);
 		seat_shorten(l, rescan->master->index, rescan->leap_ms);
@@ -216,6 +221,7 @@ rescan_timer(struct core *core)
 	struct rescan rescan = {.core = core};
 	bool more = false;
 
+	assert(!timer_is_armed(&core->rescan_timer));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
@@ -272,6 +278,7 @@ static void
 schedule_one(struct core *core, struct resource *r)
 {
 	assert(!r->dirty);
+	assert(r->limit == 0 || !r->parts);
 	if (r->parts)
 		parts_look(core, r);
 	if (r->limit == 0)
@@ -296,6 +303,7 @@ schedule_next(struct core *core)
 void
 schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
+	assert(w->resource->queue->count > 0);
 	if (w->resource->limit == 0)
 		share_refusal(core, w, out);
 	else

@@ -38,7 +38,7 @@ round_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 	struct round *t = freelist_must(core, sizeof(*t) + to * sizeof(*t->questions));
 	struct freelist_link freed;
 
-	assert(from < to);
+	assert(from < to && to <= CORE_MASTERS_MAX);
 	freed = t->freed;
 	memcpy(t, before, sizeof(*t) + from * sizeof(*t->questions));
 	t->freed = freed;
@@ -100,6 +100,8 @@ seat_set_ours(struct lease *l, unsigned i, bool ours)
 void
 seat_set_odd(struct lease *l, unsigned i)
 {
+	/* Permits that are not those of the lease are given back there. */
+	assert(l->kind == KIND_PERMITS);
 	seat_set_ours(l, i, false);
 	l->odd = (uint8_t)(l->odd | 1U << i);
 	seat_of(l, i)->valid_ms = 0;
@@ -113,6 +115,7 @@ seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
 	struct seat *seats = reserve_resize(&core->reserve, NULL, to * sizeof(*seats));
 
+	assert(core->seats == to && to <= CORE_MASTERS_MAX);
 	assert(from < to);
 	for (unsigned i = 0; i < to; i++) {
 		if (i < from)
@@ -229,6 +232,8 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	/* Only a seat that is ours can be renewed (R6), and only under our name. */
 	assert(op != CALL_RENEW || (seat_is_ours(l, i) && !seat_is_unadopted(l, i)));
 	assert(op != CALL_ADOPT || seat_is_unadopted(l, i));
+	/* Only a lease that is not held yet waits in the queue. */
+	assert(queue_ms == CALL_QUEUELESS || (op == CALL_ACQUIRE && queue_ms >= 0));
 	if (seat_is_unadopted(l, i)) {
 		seat_adopts(core, l);
 		call.former = lease_former(l)->owners;
@@ -351,6 +356,7 @@ seats_ours(const struct core *core, const struct lease *l)
 {
 	unsigned n = 0;
 
+	assert(l->ours >> core->settings.masters == 0);
 	if (l->kind == KIND_PERMITS && l->state != LEASE_HELD)
 		return l->round == NULL ? 0 : seats_alike(core, l);
 	for (unsigned bits = l->ours; bits != 0; bits &= bits - 1)
@@ -437,6 +443,7 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 			continue;
 		*first = asked[i].token_first;
 		*last = asked[i].token_last;
+		assert(*first > 0 && *last >= *first);
 		for (unsigned k = 0; k < core->settings.masters; k++)
 			asked[k].token_first = 0;
 		return true;
@@ -530,6 +537,7 @@ reseat(struct core *core)
 {
 	unsigned seats = core->seats;
 
+	assert(core->reseat && core->seats <= core->settings.masters);
 	core->reseat = false;
 	/* First, because all that is done to a lease counts all masters. */
 	if (seats != core->settings.masters)

@@ -30,6 +30,7 @@ slots_new(struct core *core, struct slice text)
 {
 	struct slots *slots = freelist_new(core, sizeof(*slots) + text.n);
 
+	assert(text.n > 0);
 	if (slots == NULL)
 		return NULL;
 	memcpy(slots->bytes, text.p, text.n);
@@ -82,6 +83,7 @@ slots_offered(struct core *core, struct lease *l, struct slice text)
 	struct permit_lease *s = permit_lease_of(l);
 	uint64_t hash = hash_text(text);
 
+	assert(l->state == LEASE_ACQUIRING && text.n > 0);
 	if (s->offer != NULL && (s->offer->hash == hash ||
 					slots_weight(core, l, s->offer->hash) >= slots_weight(core, l, hash)))
 		return;
@@ -94,6 +96,7 @@ slots_ask_offer(struct core *core, struct lease *l)
 {
 	struct permit_lease *s = permit_lease_of(l);
 
+	assert(l->state == LEASE_ACQUIRING);
 	slots_end(core, &s->slots);
 	s->slots = s->offer;
 	s->offer = NULL;
@@ -113,6 +116,7 @@ slots_won(struct core *core, struct lease *l)
 	if (!slots_are_offered(l))
 		return false;
 	slots_ask_offer(core, l);
+	assert(permit_lease_of(l)->slots != NULL && permit_lease_of(l)->offer == NULL);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (seat_is_ours(l, i) && l->round->questions[i].slots != permit_lease_of(l)->slots->hash)
 			seat_set_odd(l, i);
@@ -134,6 +138,7 @@ permit_lease_by_attempt(const struct core *core, uint64_t attempt)
 bool
 permit_lease_add(struct core *core, struct permit_lease *permit_lease)
 {
+	assert(permit_lease->lease.attempt != 0);
 	HASH_ADD(hh, core->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt), permit_lease);
 	return permit_lease->hh.tbl != NULL;
 }
@@ -147,6 +152,7 @@ permit_lease_remove(struct core *core, struct permit_lease *permit_lease)
 void
 permit_leases_init(struct resource *r)
 {
+	assert(r->limit > 0);
 	r->permit_leases = (struct permit_leases){.acquiring = NULL};
 	TAILQ_INIT(&r->permit_leases.list);
 }
@@ -164,6 +170,7 @@ permit_lease_new(struct core *core, struct resource *r)
 	struct permit_lease *s =
 		freelist_new(core, sizeof(*s) + core->settings.masters * sizeof(struct seat));
 
+	assert(r->limit > 0);
 	if (s == NULL)
 		return NULL;
 	lease_init(&s->lease, r, core->settings.masters);
@@ -191,6 +198,7 @@ permit_lease_end(struct core *core, struct permit_lease *s)
 void
 permit_lease_discard(struct core *core, struct permit_lease *s)
 {
+	assert(s != s->lease.resource->permit_leases.acquiring);
 	assert(s->lease.state == LEASE_NONE && s->lease.round == NULL);
 	lease_done(core, &s->lease);
 	TAILQ_REMOVE(&s->lease.resource->permit_leases.list, s, in_resource);
@@ -200,6 +208,7 @@ permit_lease_discard(struct core *core, struct permit_lease *s)
 void
 permit_leases_drop(struct core *core, struct resource *r)
 {
+	assert(r->grant_count == 0 && r->permit_leases.taken == 0);
 	while (!TAILQ_EMPTY(&r->permit_leases.list))
 		permit_lease_end(core, TAILQ_FIRST(&r->permit_leases.list));
 }
@@ -225,6 +234,9 @@ permit_lease_released(struct lease *l)
 	struct permit_leases *all = &l->resource->permit_leases;
 	struct permit_lease *s = permit_lease_of(l);
 
+	assert(l->grants == NULL && all->taken >= l->permits);
+	/* A permit lease that was granted is acquired no more. */
+	assert(s != all->acquiring);
 	all->taken -= l->permits;
 	TAILQ_REMOVE(&all->list, s, in_resource);
 	TAILQ_INSERT_HEAD(&all->list, s, in_resource);
@@ -236,6 +248,7 @@ permit_lease_find(const struct core *core, const struct resource *r, uint64_t at
 	struct lease *acquiring = permit_lease_acquiring(r);
 	struct permit_lease *s;
 
+	assert(r->limit > 0);
 	if (acquiring != NULL && acquiring->attempt == attempt)
 		return acquiring;
 	s = permit_lease_by_attempt(core, attempt);
@@ -258,6 +271,7 @@ permits_refusal(const struct core *core, const struct waiter *w, struct reply *o
 {
 	const struct resource *r = w->resource;
 
+	assert(r->limit > 0);
 	/* A waiter behind others is kept back by them. */
 	if (w == TAILQ_FIRST(&r->queue->waiters) || !quorum_usable(core, r->link))
 		refusal_masters(core, r, permits_asked(r), out);
@@ -278,6 +292,7 @@ permits_arrive(struct core *core, struct resource *r)
 		return;
 	}
 	r->permit_leases.acquiring = NULL;
+	assert(permit_lease_find(core, r, s->lease.attempt) == &s->lease);
 }
 
 /* This lease suits the waiter, after a refresh if one is due. While the masters refuse this daemon, it suits
@@ -298,6 +313,7 @@ permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 	struct lease *l = &s->lease;
 	int64_t token;
 
+	assert(l->grants == NULL && l->permits == w->permits);
 	if (!lease_good(core, l)) {
 		renew_now(core, l);
 		return;
@@ -344,6 +360,8 @@ permits_serve_idle(struct core *core, struct resource *r)
 			break;
 		if (s == all->acquiring)
 			continue;
+		/* All but the one that is acquired are held, or were lost in this step. */
+		assert(s->lease.state == LEASE_HELD || s->lease.state == LEASE_NONE);
 		if (!permits_fits(core, &s->lease, w))
 			permit_lease_end(core, s);
 		else
@@ -370,6 +388,8 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 
 	if (r->queue->once == 0)
 		return;
+	/* Where a majority is usable, it was the acquire that was refused. */
+	assert(behind || acquiring != NULL);
 	refusal_masters(core, r, acquiring, &refusal);
 	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
 		if (w->once && (behind || w->permits >= acquiring->permits))
@@ -384,6 +404,7 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 static bool
 permits_acquire_was_other(const struct lease *l, const struct waiter *first)
 {
+	assert(l->state == LEASE_WAITING);
 	return l->permits != first->permits || (queue_patient(l->resource) && !round_patient(l));
 }
 
@@ -396,6 +417,7 @@ permits_acquire(struct core *core, struct resource *r, bool usable)
 	struct lease *l = permit_lease_acquiring(r);
 	struct reply full;
 
+	assert(first != NULL);
 	if (!usable) {
 		/* Other daemons should not wait for a daemon that cannot take its turn. */
 		if (l != NULL)
@@ -423,6 +445,7 @@ permits_schedule(struct core *core, struct resource *r)
 	struct reply refusal;
 	bool refused;
 
+	assert(r->limit > 0);
 	permits_arrive(core, r);
 	if (permits_serve_idle(core, r))
 		return;

@@ -23,6 +23,7 @@
 #include "daemon/core/map.h"
 #include "proto/slice.h"
 
+#include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,6 +64,7 @@ struct permit_leases {
 static inline struct permit_lease *
 permit_lease_of(const struct lease *l)
 {
+	assert(l->kind == KIND_PERMITS);
 	return OWNER_OF(l, struct permit_lease, lease);
 }
 

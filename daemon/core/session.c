@@ -58,6 +58,7 @@ session_bound(const struct core *core, const struct process *process)
 bool
 session_bind(struct core *core, struct session *s, const struct process *process)
 {
+	assert(session_bound(core, process) == NULL);
 	assert(s->process.pid == 0 && process->pid != 0);
 	s->process = *process;
 	HASH_ADD(hh_process, core->bound, process, sizeof(s->process), s);
@@ -72,6 +73,7 @@ session_bind(struct core *core, struct session *s, const struct process *process
 static void
 session_remove_bound(struct core *core, struct session *session)
 {
+	assert(session->process.pid != 0);
 	HASH_DELETE(hh_process, core->bound, session);
 }
 
@@ -80,6 +82,7 @@ session_make(struct core *core, session_id id, const struct peer *peer)
 {
 	struct session *s = freelist_new(core, sizeof(*s));
 
+	assert(id != 0 && session_find(core, id) == NULL);
 	if (s == NULL)
 		return NULL;
 	s->id = id;
@@ -124,6 +127,7 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 	/* If another user has no room for it, the session stays with its user. */
 	if (!user_change(core, s))
 		s->peer.user = before.user;
+	assert(s->user->id == s->peer.user);
 	ledger_session(core, s);
 }
 
@@ -132,6 +136,7 @@ session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, in
 {
 	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 
+	assert(ms >= 0 && !timer_is_armed(timer));
 	if (*look_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_ms + slack)
 		return false;
 	*look_ms = core->now.ms + slack;
@@ -192,6 +197,8 @@ session_clear(struct core *core, struct session *s, enum end end)
 			grant_release(core, g);
 	}
 	loss_forget_all(core, s);
+	/* What it waited for and held was counted for it alone. */
+	assert(s->grant_count == 0 && s->waiter_count == 0 && s->locks == 0);
 }
 
 void
@@ -199,6 +206,7 @@ session_end(struct core *core, struct session *s, enum end end)
 {
 	assert(s->conn_count == 0);
 	session_clear(core, s, end);
+	assert(s->losses == NULL && s->loss_count == 0);
 	session_unbind(core, s);
 	if (s->grace_ms > 0)
 		user_grace_leave(core, s);
@@ -208,6 +216,7 @@ session_end(struct core *core, struct session *s, enum end end)
 	core->heartbeats -= s->heartbeat_ms > 0;
 	timer_cancel(&core->timers, &s->grace_timer);
 	timer_cancel(&core->timers, &s->heartbeat_timer);
+	assert(core->counts.sessions > 0 && core->heartbeats >= 0);
 	session_remove(core, s);
 	core->counts.sessions--;
 	holds_done(s);
@@ -270,6 +279,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	struct session *s = conn->session;
 	struct conn *before = s->onloss == ONLOSS_PUSH ? conn_find(core, s->push_conn) : NULL;
 
+	assert(onloss >= ONLOSS_CLOSE && onloss <= ONLOSS_NEXT);
 	s->onloss = onloss;
 	s->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
 	ledger_session(core, s);
@@ -284,6 +294,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 static void
 grace_arm(struct core *core, struct session *s)
 {
+	assert(s->grace_ms > 0);
 	s->grace_look_ms = 0;
 	timer_arm(&core->timers, &s->grace_timer, core->now.ms + s->grace_ms);
 }
@@ -294,6 +305,7 @@ grace_set(struct core *core, struct conn *conn, int64_t ms)
 	struct session *s = conn->session;
 	int64_t most_ms = core->settings.grace.most_ms;
 
+	assert(ms >= 0);
 	if (ms > most_ms) {
 		emit_error(core, conn->id, CODE_LIMIT, "grace-time: a session survives at most %lld ms",
 			(long long)most_ms);
@@ -349,6 +361,7 @@ grace_begin(struct core *core, struct session *s)
 void
 session_recover(struct core *core, struct session *s)
 {
+	assert(s->conn_count == 0 && session_find(core, s->id) == s);
 	if (s->grace_ms > 0)
 		grace_detach(core, s);
 	heartbeat_begin(core, s);
@@ -359,6 +372,7 @@ grace_attach(struct core *core, struct session *s)
 {
 	struct grant *g;
 
+	assert(s->conn_count > 0);
 	if (s->conn_count > 1 || s->grace_ms == 0)
 		return;
 	/* Also if no grace runs: the process may have kept the session for longer. */
@@ -373,6 +387,7 @@ grace_attach(struct core *core, struct session *s)
 void
 grace_take_over(struct core *core, struct session *s)
 {
+	assert(s->conn_count > 1);
 	emit_note(core, NOTE_RESUMED, NULL, s, 0, s->grace_ms, NULL);
 	if (s->grace_ms > 0)
 		grace_arm(core, s);
@@ -414,6 +429,7 @@ grace_drop_orphans(struct core *core, struct session *s)
 static void
 grace_end(struct core *core, struct session *s)
 {
+	assert(s->conn_count == 0 && s->process.pid == 0);
 	emit_note(core, NOTE_EXPIRED, NULL, s, 0, -1, NULL);
 	grace_drop_orphans(core, s);
 	session_end(core, s, END_ABANDONED);
@@ -424,6 +440,7 @@ grace_drain(struct core *core)
 {
 	struct session *s, *next;
 
+	assert(core->drain == DRAIN_ENDS);
 	HASH_ITER (hh, core->sessions, s, next) {
 		if (s->conn_count == 0 && s->process.pid == 0)
 			grace_end(core, s);
@@ -457,6 +474,7 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 {
 	struct session *s = conn->session;
 
+	assert(ms >= 0);
 	core->heartbeats += ms > 0;
 	core->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = ms;

@@ -10,6 +10,8 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
 
+#include <assert.h>
+
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
  * long as there are waiters, its leases would keep it registered, and the old set with it. */
 static bool
@@ -24,6 +26,7 @@ share_refusal(const struct core *core, const struct waiter *w, struct reply *out
 	const struct resource *r = w->resource;
 	bool first = w == TAILQ_FIRST(&r->queue->waiters);
 
+	assert(r->limit == 0);
 	if (refusal_taken(core, r) && !(first && share_open(core, w)))
 		refusal_shut(core, r, out);
 	else
@@ -37,6 +40,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 	struct lease_held *held = lease_held(l);
 	int64_t token;
 
+	assert(w == TAILQ_FIRST(&l->resource->queue->waiters));
 	if (reenter_waiter(core, w))
 		return true;
 	if (!lease_good(core, l)) {
@@ -75,6 +79,7 @@ share_answer_once(struct core *core, struct resource *r)
 	struct reply refusal;
 	bool behind = false; /* a waiter in front stays, and lets none past */
 
+	assert(r->lease.state == LEASE_HELD);
 	if (r->queue->once == 0)
 		return;
 	refusal_name(core, r, &refusal);
@@ -100,6 +105,7 @@ share_line(struct core *core, struct resource *r)
 	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
 
+	assert(l->kind != KIND_PERMITS && l->resource == r);
 	if (lines && lease_held(l)->line == LINE_NONE)
 		lease_line_up(core, l);
 	else if (!lines && lease_held(l)->line != LINE_NONE &&
@@ -139,6 +145,7 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 	struct reply refusal;
 	bool behind = !usable || l->kind == KIND_SHARED;
 
+	assert(l->state != LEASE_HELD);
 	if (r->queue->once == 0)
 		return;
 	refusal_masters(core, r, l, &refusal);
@@ -157,6 +164,7 @@ share_acquire_was_other(const struct resource *r)
 {
 	const struct lease *l = &r->lease;
 
+	assert(r->queue->count > 0);
 	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !round_patient(l));
 }
 
@@ -168,6 +176,8 @@ share_without(struct core *core, struct resource *r)
 	bool usable = quorum_usable(core, r->link);
 	struct reply refusal;
 
+	/* No hold stands on a lease that this daemon has not. */
+	assert(r->grant_count == 0);
 	/* Without a majority it may be a single master that says so: the waiters go on waiting. */
 	if (usable && l->state == LEASE_WAITING && round_error(l) == LEASE_ERROR_KIND) {
 		refusal_masters(core, r, l, &refusal);
@@ -199,6 +209,7 @@ share_without(struct core *core, struct resource *r)
 void
 share_schedule(struct core *core, struct resource *r)
 {
+	assert(r->limit == 0 && r->lease.resource == r);
 	if (r->lease.state == LEASE_HELD)
 		share_held(core, r);
 	else if (r->lease.state != LEASE_ACQUIRING)

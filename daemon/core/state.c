@@ -42,6 +42,7 @@ state_timer(struct record *r, struct core *core, struct timer *timer)
 {
 	int64_t at_ms = state_time(r, timer_at(&core->timers, timer));
 
+	assert(timer->kind != TIMER_NONE);
 	if (record_loads(r))
 		timer_arm(&core->timers, timer, at_ms);
 }
@@ -81,6 +82,7 @@ state_key(
 	struct slice template = *key != NULL ? slice_of(*key) : (struct slice){NULL, 0};
 	const struct rule *rule;
 
+	assert(name.n > 0 || record_loads(r));
 	record_bytes(r, &template, RULE_KEY_MAX);
 	*interop = (enum interop)record_range(r, *interop, INTEROP_NONE, INTEROP_REDISSON);
 	if (!record_loads(r) || r->failed)
@@ -129,6 +131,7 @@ namespace_fields(struct record *r, const struct core *core)
 void
 core_save(struct core *core, struct record *r)
 {
+	assert(core->actions == NULL && core_rests(core));
 	assert(core->drain == DRAIN_NONE && !core->ended);
 	record_begin(r, RECORD_CORE);
 	namespace_fields(r, core);
@@ -150,6 +153,7 @@ load_core(struct state_loader *l)
 {
 	struct core *core = l->core;
 
+	assert(l->session == NULL && l->resource == NULL && l->masters == 0);
 	namespace_fields(l->r, core);
 	l->saved_ms = state_time(l->r, TIMER_NEVER);
 	if (l->saved_ms > core->now.ms)

@@ -23,6 +23,7 @@ state_grant_left(struct core *core, struct grant *g, uint64_t user)
 	struct user *u = user_get(core, user);
 	int64_t locks = user_locks(g->lease->permits);
 
+	assert(g->session == NULL);
 	if (u == NULL)
 		return false;
 	g->left_by = u;
@@ -38,6 +39,7 @@ left_fields(struct core *core, struct record *r, struct grant *g)
 	uint64_t user = record_loads(r) ? 0 : g->left_by->id;
 	bool known = !record_loads(r) && g->last != NULL;
 
+	assert(g->session == NULL);
 	record_unsigned(r, &user);
 	record_flag(r, &known);
 	if (record_loads(r) && !r->failed) {
@@ -55,6 +57,7 @@ terms_fields(struct core *core, struct record *r, struct grant *g)
 {
 	struct terms *t = grant_bound(core, g);
 
+	assert(t->grant == g);
 	t->granted_ms = state_time(r, t->granted_ms);
 	t->ends_ms = state_time(r, t->ends_ms);
 	t->ceiling_ms = state_time(r, t->ceiling_ms);
@@ -69,6 +72,7 @@ grant_fields(struct core *core, struct record *r, struct grant *g)
 {
 	bool untold = g->untold, bounded = g->bounded;
 
+	assert(!g->untold || g->session != NULL);
 	g->kind = (enum kind)record_range(r, g->kind, 0, KIND_COUNT - 1);
 	g->token = record_range(r, g->token, 0, COMMAND_TOKEN_MAX);
 	g->count = (uint32_t)record_range(r, g->count, 1, UINT32_MAX);
@@ -110,6 +114,7 @@ state_grant_make(struct core *core, struct lease *l, struct slice owner, struct 
 {
 	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + owner.n + why.n);
 
+	assert(owner.n <= OWNER_BYTES_MAX && why.n <= WHY_BYTES_MAX);
 	if (g == NULL)
 		return NULL;
 	if (owner.n > 0)
@@ -164,6 +169,7 @@ save_grant(struct core *core, struct record *r, struct grant *g)
 	struct slice owner = grant_owner(g), why = grant_why(g);
 	uint64_t session = g->session == NULL ? 0 : g->session->id;
 
+	assert(g->lease->state == LEASE_HELD);
 	record_begin(r, RECORD_GRANT);
 	grant_head(r, &session, &owner, &why);
 	grant_fields(core, r, g);
@@ -220,6 +226,7 @@ waiter_head_fields(struct record *r, struct waiter_head *h)
 static uint16_t
 keep(char *bytes, size_t at, struct slice from)
 {
+	assert(from.n <= UINT16_MAX);
 	if (from.n > 0)
 		memcpy(bytes + at, from.p, from.n);
 	return (uint16_t)from.n;
@@ -251,6 +258,7 @@ waiter_fits(const struct core *core, const struct waiter *w, const struct waiter
 	const struct resource *r = w->resource;
 	const struct waiter *last = TAILQ_LAST(&r->queue->waiters, waiter_queue);
 
+	assert(last == NULL || last->resource == r);
 	if (w->session == NULL || (h->conn != 0 && (w->conn == NULL || w->conn->session != w->session)))
 		return false;
 	if (w->ticket > core->tickets || w->ticket <= (last == NULL ? 0 : last->ticket))
@@ -308,6 +316,8 @@ save_waiter(struct core *core, struct record *r, struct waiter *w)
 		.why = waiter_why(w),
 		.id = waiter_id(w)};
 
+	/* Its MLOCK is saved as well, and takes it. */
+	assert(w->part == NULL || w->part->waiter == w);
 	record_begin(r, RECORD_WAITER);
 	waiter_head_fields(r, &head);
 	waiter_fields(core, r, w);

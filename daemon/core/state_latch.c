@@ -61,6 +61,7 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 {
 	struct latch_request *a;
 
+	assert(l->idle == latch_requests_none(l));
 	assert(l->look == 0 && TAILQ_EMPTY(&l->requests[LATCH_REQUEST_SENT]));
 	record_begin(r, RECORD_LATCH);
 	state_name(r, &l->name);
@@ -69,6 +70,7 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 	record_end(r);
 	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++) {
 		TAILQ_FOREACH (a, &l->requests[place], in_place) {
+			assert(a->conn != NULL && a->latch == l);
 			record_begin(r, RECORD_LATCH_REQUEST);
 			record_unsigned(r, &a->conn->id);
 			request_fields(r, a);
@@ -81,6 +83,7 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 static void
 save_quota(struct core *core, struct record *r, struct latch_quota *m)
 {
+	assert(timer_is_armed(&m->timer) && m->cost > 0);
 	record_begin(r, RECORD_LATCH_QUOTA);
 	quota_fields(r, &m->latch, &m->user->id, &m->cost);
 	record_flag(r, &m->seen);

@@ -57,6 +57,7 @@ foreign_field(struct record *r, struct round_acquiring *t)
 {
 	struct slice text = t->foreign == NULL ? (struct slice){NULL, 0} : slice_of(t->foreign);
 
+	assert(record_loads(r) || text.n <= FOREIGN_MAX);
 	record_bytes(r, &text, FOREIGN_MAX);
 	if (!record_loads(r) || text.n == 0)
 		return;
@@ -90,6 +91,7 @@ round_fields(struct core *core, struct record *r, struct lease *l)
 	bool any = l->round != NULL;
 	struct round *t;
 
+	assert(!any || l->state == LEASE_WAITING || l->state == LEASE_HELD);
 	record_flag(r, &any);
 	if (r->failed || !any)
 		return;
@@ -141,6 +143,7 @@ seats_fields(const struct core *core, struct record *r, struct lease *l)
 {
 	uint8_t all = (uint8_t)((1U << core->settings.masters) - 1);
 
+	assert(l->state == LEASE_HELD);
 	l->ours = (uint8_t)record_range(r, l->ours & all, 0, all);
 	l->odd = (uint8_t)record_range(r, l->odd & all, 0, all);
 	for (unsigned i = 0; i < core->settings.masters; i++)
@@ -254,6 +257,7 @@ name_listed(void *arg, struct resource *r)
 {
 	struct name_list *names = arg;
 
+	assert(r->name_n > 0 && !r->dirty);
 	names->list[names->n++] = r;
 	return true;
 }
@@ -274,6 +278,7 @@ name_before(const struct resource *a, const struct resource *b)
 	size_t least = a->name_n < b->name_n ? a->name_n : b->name_n;
 	int order;
 
+	assert(a != b);
 	if (a_bits != b_bits)
 		return a_bits < b_bits;
 	order = memcmp(resource_name(a).p, resource_name(b).p, least);
@@ -300,6 +305,7 @@ slots_field(struct core *core, struct record *r, struct slots **slots)
 	struct slice text =
 		*slots == NULL ? (struct slice){NULL, 0} : (struct slice){(*slots)->bytes, (*slots)->n};
 
+	assert(*slots == NULL || (*slots)->n > 0);
 	record_bytes(r, &text, STATE_SLOTS_MAX);
 	if (!record_loads(r) || text.n == 0)
 		return;
@@ -375,6 +381,7 @@ permit_lease_joins(struct core *core, struct permit_lease *s, bool acquiring)
 {
 	struct permit_leases *all = &s->lease.resource->permit_leases;
 
+	assert(s->lease.kind == KIND_PERMITS);
 	if (acquiring ? all->acquiring != NULL : !permit_lease_add(core, s))
 		return false;
 	if (acquiring)
@@ -417,6 +424,7 @@ save_permit_leases(struct core *core, struct record *r, struct resource *name)
 	struct permit_leases *all = &name->permit_leases;
 	struct permit_lease *s;
 
+	assert(name->limit > 0);
 	TAILQ_FOREACH (s, &all->list, in_resource) {
 		bool acquiring = s == all->acquiring;
 
@@ -455,6 +463,7 @@ state_save_resources(struct core *core, struct record *r)
 		return;
 	}
 	(void)names_scan(&core->names, 0, SIZE_MAX, name_listed, &names);
+	assert(names.n == core->names.count);
 	names_sort(&names);
 	for (size_t i = 0; i < names.n; i++)
 		save_resource(core, r, names.list[i]);
@@ -539,7 +548,8 @@ state_save_releases(struct core *core, struct record *r)
 	for (struct release *u = core->releases; u != NULL; u = u->hh.next) {
 		struct release_head head;
 
-		assert(!u->sent);
+		assert(!u->sent && u->of.master < core->settings.masters);
+		assert(u->of.attempt != 0 && timer_is_armed(&u->timer));
 		memset(&head, 0, sizeof(head));
 		head.of = u->of;
 		head.name = u->name;

@@ -18,6 +18,7 @@
 static void
 request_fields(struct core *core, struct record *r, struct masterset_request *q)
 {
+	assert(record_loads(r) || q->newcomers <= MASTERS_NEW_MAX);
 	record_flag(r, &q->open);
 	record_unsigned(r, &q->conn);
 	q->op = (enum masters_op)record_range(r, q->op, 0, MASTERS_ABORT);
@@ -77,7 +78,8 @@ state_load_masterset(struct state_loader *l)
 	}
 	masterset_fields(l->core, l->r);
 	if ((set->agreed && !set_reads(set->text, set->places, l->core->settings.masters)) ||
-		!next_reads(&set->next, l->core->settings.masters) || set->serial == 0)
+		!next_reads(&set->next, l->core->settings.masters) || set->serial == 0 ||
+		(set->request.open && set->request.conn == 0))
 		record_fail(l->r, "its set of masters cannot be read");
 	set->tag = set->agreed ? masterset_tag(set->text) : 0;
 	set->next.tag = masterset_tag(set->next.text);
@@ -89,6 +91,7 @@ state_load_masterset(struct state_loader *l)
 static void
 offset_fields(struct record *r, struct offset *offset)
 {
+	assert(record_loads(r) || offset->newest < OFFSET_SAMPLES);
 	for (unsigned i = 0; i < OFFSET_SAMPLES; i++) {
 		struct offset_sample *s = &offset->samples[i];
 
@@ -117,6 +120,7 @@ nonces_fields(
 	struct slice sent;
 	size_t n;
 
+	assert(record_loads(r) || *heard <= *drawn);
 	record_unsigned(r, drawn);
 	record_unsigned(r, heard);
 	n = (*drawn < MASTER_NONCES ? *drawn : MASTER_NONCES) * MASTER_NONCE_SIZE;
@@ -226,6 +230,7 @@ master_blank(struct core *core, struct master *m)
 {
 	unsigned index = m->index;
 
+	assert(m == &core->masters[index]);
 	timer_cancel(&core->timers, &m->timer);
 	*m = (struct master){
 		.state = MASTER_AWAY, .index = index, .greet_ms = TIMER_NEVER, .admit_ms = TIMER_NEVER};
@@ -285,6 +290,7 @@ state_save_masters(struct core *core, struct record *r)
 	record_end(r);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		assert(core->masters[i].state == MASTER_AWAY);
+		assert(!core->masters[i].moved && core->masters[i].index == i);
 		record_begin(r, RECORD_MASTER);
 		master_fields(core, r, &core->masters[i]);
 		record_end(r);
@@ -302,6 +308,7 @@ state_check_masters(struct state_loader *l)
 {
 	struct core *core = l->core;
 
+	assert(l->masters <= CORE_SLOTS_MAX && l->parted <= PARTED_MAX);
 	if (l->masters < core->settings.masters)
 		record_fail(l->r, "a master of it is missing");
 	for (unsigned i = l->masters; i < CORE_SLOTS_MAX; i++) {
@@ -317,6 +324,7 @@ state_check_masters(struct state_loader *l)
 void
 state_resume(struct core *core)
 {
+	assert(core->resumes && core->actions != NULL);
 	core->resumes = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		if ((core->rerouted >> i & 1) != 0)

@@ -69,6 +69,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	session_id id = s->id;
 	bool deferred = s->deferred;
 
+	assert(s->id != 0 && s->id <= core->session_ids);
 	record_begin(r, RECORD_SESSION);
 	record_unsigned(r, &id);
 	peer_fields(r, &s->peer);
@@ -83,6 +84,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 		record_end(r);
 	}
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		assert(conn->session == s);
 		record_begin(r, RECORD_CONN);
 		record_unsigned(r, &conn->id);
 		conn_fields(r, conn);
@@ -103,6 +105,7 @@ session_bonds(struct state_loader *l, struct session *s)
 	struct process process = {0};
 	bool deferred = false;
 
+	assert(s->process.pid == 0);
 	bond_fields(l->r, &process, &deferred);
 	if (process.pid != 0 && session_bound(l->core, &process) != NULL)
 		record_fail(l->r, "two of its sessions are bound to one process");
@@ -214,8 +217,10 @@ part_at(const struct mlock *b, size_t place)
 {
 	const struct part *p = b->parts;
 
-	while (p->place != place)
+	while (p->place != place) {
 		p++;
+		assert(p < b->parts + b->count);
+	}
 	return p;
 }
 
@@ -224,6 +229,7 @@ save_mlock(struct core *core, struct record *r, struct mlock *b)
 {
 	size_t count = b->count;
 
+	assert(b->conn->mlock == b && count > 0);
 	assert(!b->dirty && !b->refused);
 	record_begin(r, RECORD_MLOCK);
 	record_unsigned(r, &b->conn->id);
@@ -263,6 +269,7 @@ waiter_of(const struct part *p, uint64_t ticket)
 {
 	struct waiter *w;
 
+	assert(ticket != 0);
 	LIST_FOREACH (w, &p->mlock->conn->session->waiters, in_session) {
 		if (w->ticket == ticket)
 			break;
@@ -279,8 +286,11 @@ grant_of(const struct core *core, const struct part *p, int64_t token)
 	struct grant *g = grant_any(
 		core, names_find(&core->names, p->name), p->mlock->conn->session, p->mlock->lock.owner);
 
-	return g != NULL && g->token == token && g->bounded && g->terms->part == NULL && !g->untold ? g
-												    : NULL;
+	assert(token != 0);
+	return g != NULL && g->token == token && g->bounded && g->terms->part == NULL &&
+			       !timer_is_armed(&g->terms->timer) && !g->untold
+		       ? g
+		       : NULL;
 }
 
 /* Links the part with its waiter and its hold. */
@@ -299,6 +309,7 @@ load_part(struct state_loader *l, struct part *p)
 		record_fail(l->r, "a part of an MLOCK has no such waiter or hold");
 		return;
 	}
+	assert(p->waiter == NULL || p->waiter->conn == p->mlock->conn);
 	if (p->waiter != NULL || p->grant != NULL)
 		part_leave(p);
 	if (p->waiter != NULL)

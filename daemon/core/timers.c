@@ -15,6 +15,7 @@
 static void
 heap_put(struct timers *t, size_t at, const struct timer_place *place)
 {
+	assert(at < t->n);
 	t->heap[at] = *place;
 	place->timer->place = (uint32_t)(at + 1) & TIMER_PLACES;
 }
@@ -39,6 +40,7 @@ heap_first_below(const struct timers *t, size_t at)
 {
 	size_t first = at * FAN + 1, end = first + FAN < t->n ? first + FAN : t->n;
 
+	assert(first < t->n);
 	for (size_t i = first + 1; i < end; i++) {
 		if (t->heap[i].key < t->heap[first].key)
 			first = i;
@@ -65,8 +67,12 @@ heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 static void
 heap_schedule(struct timers *t, size_t at, struct timer_place place)
 {
+	assert(at < t->n);
 	at = heap_sink(t, at, &place);
 	heap_put(t, heap_rise(t, at, &place), &place);
+	at = place.timer->place - 1U;
+	assert(at == 0 || t->heap[(at - 1) / FAN].key <= place.key);
+	assert(at * FAN + 1 >= t->n || place.key <= t->heap[at * FAN + 1].key);
 }
 
 void
@@ -85,6 +91,9 @@ timers_done(struct timers *t)
 void
 timer_init(struct timer *timer, enum timer_kind kind)
 {
+	/* The heap would keep the address of one that is armed. */
+	assert(timer->place == 0);
+	assert(kind != TIMER_NONE);
 	*timer = (struct timer){.kind = kind};
 }
 
@@ -97,6 +106,7 @@ heap_shrink(struct timers *t)
 
 	if (t->n > t->room / 4 || room < TIMERS_FIRST)
 		return;
+	assert(room >= t->n);
 	heap = realloc(t->heap, room * sizeof(*heap));
 	if (heap == NULL)
 		return;
@@ -111,6 +121,7 @@ timer_cancel(struct timers *t, struct timer *timer)
 
 	if (at-- == 0)
 		return;
+	assert(at < t->n);
 	assert(t->heap[at].timer == timer);
 	timer->place = 0;
 	if (at < --t->n)
@@ -124,6 +135,7 @@ heap_make_room(struct timers *t)
 	if (t->n < t->room)
 		return;
 	t->heap = reserve_grow(t->reserve, t->heap, &t->room, sizeof(*t->heap), TIMERS_FIRST);
+	assert(t->n < t->room);
 	assert(t->n < TIMER_PLACES);
 }
 

@@ -9,6 +9,7 @@
 #ifndef CORE_TIMERS_H
 #define CORE_TIMERS_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,7 +90,10 @@ timer_place_at(const struct timer_place *place)
 static inline int64_t
 timer_at(const struct timers *t, const struct timer *timer)
 {
-	return timer_is_armed(timer) ? timer_place_at(&t->heap[timer->place - 1]) : TIMER_NEVER;
+	if (!timer_is_armed(timer))
+		return TIMER_NEVER;
+	assert(timer->place <= t->n && t->heap[timer->place - 1].timer == timer);
+	return timer_place_at(&t->heap[timer->place - 1]);
 }
 
 /* When the first one is due; TIMER_NEVER: none is armed. */

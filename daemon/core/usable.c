@@ -6,6 +6,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/timers.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 static int64_t
 stretch_ms(int64_t over_ms)
 {
+	assert(over_ms > 0);
 	return over_ms / (OFFSET_SAMPLES - 2);
 }
 
@@ -24,6 +26,7 @@ offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t 
 	struct offset_sample *newest = &offset->samples[offset->newest];
 	int64_t ahead_us = time_us - sent_ms * 1000;
 
+	assert(offset->newest < OFFSET_SAMPLES);
 	if (newest->from_ms == 0 || sent_ms - newest->from_ms > stretch_ms(over_ms)) {
 		offset->newest = (offset->newest + 1) % OFFSET_SAMPLES;
 		offset->samples[offset->newest] = (struct offset_sample){sent_ms, sent_ms, ahead_us};
@@ -36,6 +39,7 @@ offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t 
 int64_t
 offset_latest_ms(const struct offset *offset)
 {
+	assert(offset->newest < OFFSET_SAMPLES);
 	return offset->samples[offset->newest].at_ms;
 }
 
@@ -43,6 +47,7 @@ int64_t
 offset_leap_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
 {
+	assert(allowed_ms >= 0);
 	/* The sample that showed the least may be the first of its stretch, and another one of over_ms ago
 	 * the last. */
 	int64_t since_ms = now_ms - over_ms - stretch_ms(over_ms);
@@ -63,6 +68,7 @@ offset_leap_ms(
 void
 offset_leapt(struct offset *offset, int64_t ms)
 {
+	assert(ms > 0);
 	for (unsigned i = 0; i < OFFSET_SAMPLES; i++)
 		offset->samples[i].ahead_us += ms * 1000;
 }
@@ -76,6 +82,7 @@ leap_counts(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
 void
 leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms)
 {
+	assert(ms >= 0);
 	if (!leap_counts(leap, guard_ms, now_ms))
 		*leap = (struct leap){0};
 	leap->seen_ms = now_ms;
@@ -85,6 +92,7 @@ leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms)
 int64_t
 leap_shown_ms(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
 {
+	assert(guard_ms > 0);
 	return leap_counts(leap, guard_ms, now_ms) ? leap->shown_ms : 0;
 }
 
@@ -94,6 +102,7 @@ leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood
 	int64_t shown_ms = leap_shown_ms(leap, guard_ms, now_ms);
 	int64_t all_ms = shown_ms > stood_ms ? shown_ms : stood_ms, before_ms;
 
+	assert(stood_ms > 0);
 	leap_seen(leap, guard_ms, now_ms, 0);
 	before_ms = leap->off_ms;
 	if (all_ms > before_ms)
@@ -106,6 +115,7 @@ leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood
 bool
 terms_ruled(struct core *core, int64_t lease_ms)
 {
+	assert(lease_ms > 0);
 	if (lease_ms <= core->settings.lease_max_ms)
 		return false;
 	core->settings.lease_max_ms = lease_ms;
@@ -117,6 +127,7 @@ terms_ruled(struct core *core, int64_t lease_ms)
 static void
 guard_longer(struct master *m, int64_t ms)
 {
+	assert(ms > 0);
 	m->guard_until_ms += ms;
 	/* Also if it is away or has to be greeted anew: it may be guarded until then when it is back. */
 	if (m->admit_ms < m->guard_until_ms)
@@ -130,6 +141,7 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 {
 	int64_t before_ms = terms_guard_ms(core);
 
+	assert(vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES);
 	if (vote->greeting == GREETING_GOOD)
 		m->longest_ms = vote->longest_ms;
 	if (vote->guarded_ms <= core->guarded_ms)
@@ -143,6 +155,7 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 int64_t
 terms_at_ms(const struct master *m, int64_t lease_ms)
 {
+	assert(lease_ms > 0);
 	return m->longest_ms > 0 && m->longest_ms < lease_ms ? m->longest_ms : lease_ms;
 }
 
@@ -155,6 +168,7 @@ terms_least_ms(const struct core *core, int64_t lease_ms)
 		if (m->state != MASTER_AWAY && m->state != MASTER_REFUSED)
 			lease_ms = terms_at_ms(m, lease_ms);
 	}
+	assert(lease_ms > 0);
 	return lease_ms;
 }
 
@@ -167,6 +181,7 @@ terms_lease_ms(const struct core *core, const struct rule *rule)
 int64_t
 terms_guard_ms(const struct core *core)
 {
+	assert(core->guarded_ms > 0);
 	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
 	 * slow. */
 	return core->guarded_ms + drift_ms(core->guarded_ms) + core->settings.margin_ms;
@@ -179,6 +194,7 @@ terms_guard_until(const struct core *core, bool first)
 
 	if (!first || relied_ms == 0 || relied_ms > until_ms)
 		return until_ms;
+	assert(relied_ms > 0);
 	return relied_ms > core->now.ms ? relied_ms : core->now.ms;
 }
 
@@ -193,6 +209,7 @@ master_usable(const struct master *m, unsigned link)
 {
 	const struct master_link *l = &m->links[link];
 
+	assert(link < CORE_LINKS_MAX);
 	return m->state == MASTER_ADMITTED && m->enrolled && m->registered && l->greeted && !l->suspect &&
 	       !master_withheld(m);
 }
@@ -203,6 +220,7 @@ master_why_not(const struct core *core, const struct master *m, unsigned link, c
 	int64_t until_ms = m->state == MASTER_GUARDED ? m->guard_until_ms : m->withheld_until_ms;
 	long long left = (long long)(until_ms - core->now.ms);
 
+	assert(room > 0 && !master_usable(m, link));
 	if (master_withheld(m))
 		(void)snprintf(out, room,
 			"has a clock that leapt, or this host's stood still: new leases resume in %lld ms",
@@ -235,6 +253,7 @@ master_keeps(const struct master *m, unsigned link, enum call_op *op)
 bool
 master_releases(const struct master *m, unsigned link)
 {
+	assert(link < CORE_LINKS_MAX);
 	return m->links[link].greeted && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
 }
 
@@ -281,6 +300,7 @@ master_vague(const struct core *core, struct master *m, unsigned link)
 	struct master_link *l = &m->links[link];
 	bool took_long = core->now.ms - l->greeting_ms > core->settings.margin_ms;
 
+	assert(link < core->settings.links && l->greeting_ms <= core->now.ms);
 	l->repeated = took_long && !l->repeated && offset_latest_ms(&l->offset) == 0;
 	return l->repeated;
 }

@@ -63,6 +63,7 @@ user_schedule(struct core *core, struct user *u)
 bool
 user_join(struct core *core, struct session *s)
 {
+	assert(s->user == NULL && s->locks == 0);
 	s->user = user_get(core, s->peer.user);
 	if (s->user == NULL)
 		return false;
@@ -73,7 +74,8 @@ user_join(struct core *core, struct session *s)
 void
 user_quit(struct core *core, struct session *s)
 {
-	assert(s->locks == 0);
+	assert(s->locks == 0 && s->loss_count == 0);
+	assert(s->user->sessions > 0);
 	s->user->sessions--;
 	user_schedule(core, s->user);
 	s->user = NULL;
@@ -85,6 +87,8 @@ user_has_room(const struct core *core, const struct user *u, const struct sessio
 {
 	const struct core_settings *set = &core->settings;
 
+	/* What the session has counts there already, if it is its own. */
+	assert(u != s->user);
 	return (s->locks == 0 || u->locks + s->locks <= set->per_user.locks) &&
 	       (s->loss_count == 0 || u->losses + s->loss_count <= set->per_user.locks) &&
 	       (s->grace_ms == 0 || u->id == 0 || u->graces < set->grace.per_user);
@@ -104,6 +108,8 @@ user_change(struct core *core, struct session *s)
 		user_schedule(core, u);
 		return false;
 	}
+	assert(before->sessions > 0 && before->graces >= (s->grace_ms > 0));
+	assert(before->locks >= s->locks && before->losses >= s->loss_count);
 	before->sessions--;
 	u->sessions++;
 	before->locks -= s->locks;
@@ -123,6 +129,7 @@ user_grace_enter(struct core *core, const struct conn *conn)
 	const struct core_grace *most = &core->settings.grace;
 	struct user *u = conn->session->user;
 
+	assert(conn->session->grace_ms == 0);
 	if ((int64_t)core->counts.graces >= most->sessions)
 		emit_error(core, conn->id, CODE_LIMIT,
 			"grace-sessions: %zu sessions have a grace, as many as it allows",
@@ -166,6 +173,7 @@ user_full(struct core *core, const struct conn *conn, int64_t locks)
 {
 	const struct user *u = conn->session->user;
 
+	assert(locks > 0);
 	if (memory_full(core, conn))
 		return true;
 	if (u->locks + locks <= core->settings.per_user.locks)
@@ -183,6 +191,8 @@ user_leave_behind(struct grant *g, struct session *s)
 {
 	int64_t locks = user_locks(g->lease->permits);
 
+	/* Of a withheld hold, the user is where the list of the session was. */
+	assert(g->session == NULL && s->locks >= locks);
 	g->left_by = s->user;
 	s->locks -= locks;
 	s->user->withheld += locks;
@@ -194,6 +204,8 @@ user_pass_on(struct core *core, struct grant *g)
 	int64_t locks = user_locks(g->lease->permits);
 	struct user *u = g->left_by;
 
+	assert(g->session == NULL);
+	assert(u->withheld >= locks && u->locks >= u->withheld);
 	u->locks -= locks;
 	u->withheld -= locks;
 	user_schedule(core, u);
@@ -202,12 +214,14 @@ user_pass_on(struct core *core, struct grant *g)
 void
 user_latch_enter(struct user *u, int64_t cost)
 {
+	assert(cost > 0);
 	u->latches += cost;
 }
 
 void
 user_latch_leave(struct core *core, struct user *u, int64_t cost)
 {
+	assert(u->latches >= cost);
 	u->latches -= cost;
 	user_schedule(core, u);
 }
@@ -217,6 +231,7 @@ user_latches_full(struct core *core, const struct conn *conn, int64_t cost)
 {
 	const struct user *u = conn->session->user;
 
+	assert(cost > 0);
 	if (memory_full(core, conn))
 		return true;
 	if (u->latches + cost <= core->settings.per_user.latches)
@@ -234,6 +249,8 @@ user_free_all(struct core *core)
 {
 	struct user *user, *next;
 
+	/* These point to users. */
+	assert(core->sessions == NULL && core->latch_quotas == NULL);
 	HASH_ITER (hh, core->users, user, next) {
 		user_remove(core, user);
 		free(user);

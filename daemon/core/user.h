@@ -12,6 +12,7 @@
 #include "daemon/core/map.h"
 #include "daemon/core/session.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -50,6 +51,7 @@ void user_grace_leave(struct core *core, struct session *s);
 static inline int64_t
 user_locks(int64_t permits)
 {
+	assert(permits >= 0);
 	return permits > 0 ? permits : 1;
 }
 
@@ -58,6 +60,7 @@ user_take(struct session *s, int64_t permits)
 {
 	s->locks += user_locks(permits);
 	s->user->locks += user_locks(permits);
+	assert(s->user->locks >= s->locks);
 }
 
 static inline void
@@ -65,6 +68,7 @@ user_give(struct session *s, int64_t permits)
 {
 	s->locks -= user_locks(permits);
 	s->user->locks -= user_locks(permits);
+	assert(s->locks >= 0 && s->user->locks >= s->locks);
 }
 
 /* Its session is reminded of so many losses more; negative: fewer. */
@@ -73,6 +77,7 @@ user_remind(struct session *s, int64_t losses)
 {
 	s->loss_count += losses;
 	s->user->losses += losses;
+	assert(s->loss_count >= 0 && s->user->losses >= s->loss_count);
 }
 
 /* So many locks more are too many, for this user or for the memory of the daemon. True: conn has its

@@ -85,6 +85,8 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 	struct waiter *w = again;
 	struct reply refusal;
 
+	/* A wait is taken over from a connection that is gone. */
+	assert(again == NULL || (again->conn == NULL && again->session == conn->session));
 	if (w == NULL && once && c->id.n == 0 && refusal_hopeless(r, c->kind)) {
 		refusal_name(core, r, &refusal);
 		emit_reply(core, conn->id, &refusal);
@@ -96,6 +98,8 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 		w = queue_add(core, r, conn, c, until_ms, once);
 	else
 		queue_adopt(core, w, conn, c, until_ms, once);
+	/* A LOCK with an id is answered by a push, and lets its connection go on. */
+	assert(w == NULL || (conn->blocked == w) == (c->id.n == 0));
 	if (w == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 	else if (c->id.n > 0)
@@ -153,6 +157,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	mode_join(core, r, c);
+	assert((r->limit > 0) == (c->kind == KIND_PERMITS));
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -186,6 +191,7 @@ verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 
 	if (g != NULL)
 		(void)grant_claim(core, g);
+	assert(g == NULL || (g->session == conn->session && !g->untold));
 	return g;
 }
 
@@ -229,6 +235,7 @@ verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	grant_share(core, g);
+	assert(g->kind == KIND_SHARED);
 	emit_int(core, conn->id, g->token);
 }
 
@@ -267,6 +274,7 @@ verb_cancel(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct waiter *w = asyncs_find(core, conn->session, c->id);
 
+	assert(w == NULL || w->session == conn->session);
 	if (w != NULL)
 		queue_remove(core, w);
 	emit_int(core, conn->id, w != NULL);
@@ -306,6 +314,7 @@ verb_grace(struct core *core, struct conn *conn, const struct command *c)
 void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
+	assert(conn->session != NULL);
 	/* While a LOCK waits, the adapter holds back the later requests of its connection. */
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 	switch (command->verb) {
@@ -381,6 +390,7 @@ drain_begin(struct core *core, const struct reply *refusal)
 {
 	struct resource *r;
 
+	assert(core->drain == DRAIN_NONE && refusal->type == REPLY_ERROR);
 	core->drain = DRAIN_WAITS;
 	mlock_answer_all(core, refusal);
 	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
@@ -398,6 +408,9 @@ drain_end(struct core *core)
 	struct session *s, *s_next;
 	struct conn *conn;
 
+	assert(core->drain == DRAIN_WAITS);
+	/* Since it began, each wait has had its answer, and none has come. */
+	assert(core->counts.waiters == 0 && core->counts.mlocks == 0);
 	core->drain = DRAIN_ENDS;
 	reply_error(&refusal, CODE_DRAINING, EMIT_DRAINING);
 	grace_drain(core);
@@ -451,6 +464,7 @@ drain_leave(struct core *core)
 	if (core->drain != DRAIN_ENDS || core->left || core->ended ||
 		counts->leases + counts->grants + counts->withheld > 0 || core->releases != NULL)
 		return;
+	assert(core->counts.releasing == 0);
 	core->left = true;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];

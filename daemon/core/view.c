@@ -38,6 +38,7 @@ master_shown(const struct core *core, unsigned master)
 	if (master < i)
 		return &core->masters[master];
 	for (unsigned left = master - i;; i++) {
+		assert(i < CORE_SLOTS_MAX);
 		if (core->masters[i].place[0] == '\0')
 			continue;
 		if (left-- == 0)
@@ -81,6 +82,7 @@ core_view_service(const struct core *core, struct service_view *out)
 	struct reply why;
 	size_t left;
 
+	assert(core->settings.links >= 1);
 	*out = (struct service_view){.settled = true};
 	while (link < core->settings.links - 1 && quorum_usable(core, link))
 		link++;
@@ -148,6 +150,7 @@ core_masters(const struct core *core)
 
 	for (unsigned i = n; i < CORE_SLOTS_MAX; i++)
 		n += core->masters[i].place[0] != '\0';
+	assert(n <= CORE_SLOTS_MAX);
 	return n;
 }
 
@@ -157,6 +160,7 @@ core_view_terms(const struct core *core, struct terms_view *out)
 	*out = (struct terms_view){.wanted_ms = core->settings.lease_max_ms,
 		.longest_ms = terms_least_ms(core, core->settings.lease_max_ms),
 		.guarded_ms = core->guarded_ms};
+	assert(out->longest_ms <= out->wanted_ms);
 }
 
 void
@@ -184,6 +188,7 @@ core_relied_until(const struct core *core)
 static void
 view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct hold_view *out)
 {
+	assert(g->session != NULL || g->bounded);
 	out->kind = g->kind;
 	out->permits = g->lease->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
@@ -205,6 +210,7 @@ view_kind(const struct resource *r)
 {
 	if (r->limit > 0)
 		return KIND_PERMITS;
+	assert((r->grant_count > 0) == (r->lease.grants != NULL));
 	if (r->grant_count > 0)
 		return r->lease.grants->kind;
 	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
@@ -216,6 +222,7 @@ view_lease(const struct resource *r, const struct grant *oldest)
 {
 	static const struct lease none;
 
+	assert(oldest == NULL || oldest->lease->resource == r);
 	if (r->limit == 0)
 		return &r->lease;
 	if (oldest != NULL)
@@ -231,6 +238,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 			   *acquire = permit_lease_acquiring(r) != NULL ? permit_lease_acquiring(r) : l;
 	const struct resource_view none = {.held = false};
 
+	assert((oldest != NULL) == (r->grant_count > 0));
 	*out = none;
 	out->name = resource_name(r);
 	out->lease = lease_words[l->state];
@@ -238,6 +246,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 		out->lease_ms = lease_held(l)->valid_ms - now_ms;
 		out->renewing = lease_held(l)->renewal == RENEWAL_ASKING;
 		out->tokens_left = lease_held(l)->token_last - lease_held(l)->token + 1;
+		assert(out->tokens_left >= 0);
 	}
 	out->foreign = round_foreign(acquire);
 	out->position = round_position(acquire);
@@ -285,6 +294,7 @@ scan_table(const UT_hash_table *table, scan_cursor cursor, size_t looks,
 
 	if (table == NULL)
 		return 0;
+	assert(table->num_buckets == 1U << table->log2_num_buckets);
 	do {
 		hh = table->buckets[scan_reverse(scan.cursor) & (table->num_buckets - 1)].hh_head;
 		for (; hh != NULL; hh = hh->hh_next) {
@@ -356,6 +366,7 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 			.left_ms = w->until_ms == TIMER_NEVER ? -1 : w->until_ms - now_ms,
 		};
 
+		assert(position <= r->queue->count);
 		if (!each(arg, &view))
 			return;
 	}
@@ -415,6 +426,7 @@ core_expect(const struct core *core, conn_id conn, unsigned ahead)
 {
 	const struct conn *c = conn_find(core, conn);
 
+	assert(ahead > 0);
 	if (c == NULL)
 		return;
 	if (ahead > 1) {
@@ -471,6 +483,7 @@ core_each_conn(const struct core *core, session_id session, bool (*each)(void *a
 		return;
 	TAILQ_FOREACH_REVERSE(conn, &s->conns, conn_list, in_session)
 	{
+		assert(conn->session == s);
 		if (!each(arg, conn->id))
 			return;
 	}
@@ -481,6 +494,7 @@ view_latch(const struct latch *l, int64_t now_ms, struct latch_view *out)
 {
 	bool there = l->id != 0 && !l->lost && now_ms < l->ends_ms;
 
+	assert(l->idle == latch_requests_none(l));
 	*out = (struct latch_view){
 		.name = l->name, .state = l->lost ? "lost" : "unset", .waiters = l->patient};
 	if (there) {
@@ -537,6 +551,7 @@ each_await(const struct core *core, const struct latch_request_list *asks, int64
 				timer_is_armed(&a->timer) ? timer_at(&core->timers, &a->timer) - now_ms : -1,
 		};
 
+		assert(a->place != LATCH_REQUEST_SENT && a->conn->latch_request == a);
 		if (a->kind == LATCH_REQUEST_AWAIT && !each(arg, &view))
 			return false;
 	}
