@@ -96,11 +96,6 @@ struct note {
 	int master;              /* -1: none */
 };
 
-struct listen {
-	struct slice name;
-	bool on;
-};
-
 struct move {
 	unsigned master;
 	struct slice place; /* as a set names it (masterset.h); n == 0: the slot is closed */
@@ -114,7 +109,10 @@ struct action {
 		struct reply reply;
 		struct push push;
 		struct call call;
-		struct listen listen;
+		struct {
+			struct slice name;
+			bool on;
+		} listen;
 		struct move move;
 		struct process process;
 		struct note note;

@@ -38,19 +38,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Leases that no client uses any more. The latest of them, count in number, are kept until until_ms. */
-struct retained {
-	int64_t until_ms;
+/* How much falls to one millisecond, so that no client waits for too much at once. */
+struct ration {
+	int64_t ms;
 	size_t count;
-	int64_t now_ms; /* the millisecond in which let_go of them were given back */
-	size_t let_go;
 };
 
-/* Renewals that have begun, or that this millisecond has put off. */
-struct renewals {
-	int64_t now_ms;
-	size_t count;
-};
+/* One more in this millisecond, which is no earlier than the last one; returns how many came before it. */
+static inline size_t
+ration_take(struct ration *r, int64_t ms)
+{
+	assert(ms >= r->ms);
+	if (r->ms != ms)
+		*r = (struct ration){ms, 0};
+	return r->count++;
+}
 
 /* Whether the daemon is stopping. */
 enum drain {
@@ -116,9 +118,10 @@ struct core {
 	size_t acquires;         /* leases being acquired */
 	size_t calls;            /* without a vote yet */
 	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
-	struct retained retained;
-	struct renewals renewals;
-	int64_t guarded_ms; /* the longest lease that guards wait for (master.h) */
+	struct ration retained;  /* unused leases, by when they will be given back: the latest */
+	struct ration let_go;    /* unused leases that are given back */
+	struct ration renewals;  /* that begin, or are put off */
+	int64_t guarded_ms;      /* the longest lease that guards wait for (master.h) */
 	enum drain drain;
 	bool left;  /* the daemon ends, and its masters were told to register it no more */
 	bool ended; /* a copy of this process runs; see core_ended() */

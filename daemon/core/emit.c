@@ -149,8 +149,12 @@ emit_call(struct core *core, const struct call *call)
 void
 emit_listen(struct core *core, struct slice name, bool on)
 {
+	struct action *action;
+
 	assert(name.n > 0);
-	emit(core, ACTION_LISTEN, 0)->u.listen = (struct listen){name, on};
+	action = emit(core, ACTION_LISTEN, 0);
+	action->u.listen.name = name;
+	action->u.listen.on = on;
 }
 
 void

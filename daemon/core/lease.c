@@ -357,35 +357,24 @@ lease_want(struct core *core, struct lease *l)
 static int64_t
 retain_until(struct core *core)
 {
-	struct retained *r = &core->retained;
+	struct ration *r = &core->retained;
 	int64_t until_ms = core->now.ms + core->settings.retain_ms;
 
-	if (r->until_ms < until_ms) {
-		r->until_ms = until_ms;
-		r->count = 0;
-	} else if (r->count == RETAIN_TOGETHER) {
-		r->until_ms++;
-		r->count = 0;
-	}
-	r->count++;
-	assert(r->until_ms >= until_ms && r->count <= RETAIN_TOGETHER);
-	return r->until_ms;
+	if (until_ms < r->ms)
+		until_ms = r->ms;
+	if (r->ms == until_ms && r->count == RETAIN_TOGETHER)
+		until_ms++;
+	(void)ration_take(r, until_ms);
+	assert(r->count <= RETAIN_TOGETHER);
+	return until_ms;
 }
 
 bool
 lease_let_go(struct core *core, struct lease *l)
 {
-	struct retained *r = &core->retained;
-
 	assert(lease_held(l)->idle_ms != 0);
-	if (r->now_ms != core->now.ms) {
-		r->now_ms = core->now.ms;
-		r->let_go = 0;
-	}
-	if (r->let_go < RETAIN_TOGETHER) {
-		r->let_go++;
+	if (ration_take(&core->let_go, core->now.ms) < RETAIN_TOGETHER)
 		return true;
-	}
 	lease_held(l)->idle_ms = retain_until(core);
 	return false;
 }

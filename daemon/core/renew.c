@@ -365,14 +365,9 @@ renew_emptied(struct core *core, struct lease *l)
 static int64_t
 renew_turn_ms(struct core *core)
 {
-	struct renewals *r = &core->renewals;
+	size_t before = ration_take(&core->renewals, core->now.ms);
 
-	assert(r->now_ms <= core->now.ms);
-	if (r->now_ms != core->now.ms) {
-		r->now_ms = core->now.ms;
-		r->count = 0;
-	}
-	return core->now.ms + (int64_t)(r->count++ / RENEW_TOGETHER);
+	return core->now.ms + (int64_t)(before / RENEW_TOGETHER);
 }
 
 /* The first round of a renewal, or the turn for it. */
