@@ -147,6 +147,7 @@ int64_t
 driver_kept_turn(struct driver *d, int64_t now_ms)
 {
 	size_t leaving = d->fdstore.leaving;
+	size_t used = d->fdstore.used;
 	if (leaving == 0 && !d->fdstore.behind) {
 		d->kept_pause_ms = 0;
 		return INT64_MAX;
@@ -159,7 +160,7 @@ driver_kept_turn(struct driver *d, int64_t now_ms)
 		d->fdstore.behind = false;
 		driver_keep_all(d);
 	}
-	bool listens = d->fdstore.leaving < leaving;
+	bool listens = d->fdstore.leaving < leaving || d->fdstore.used > used;
 	int64_t pause_ms = listens || d->kept_pause_ms == 0 ? AGAIN_MS : 2 * d->kept_pause_ms;
 	d->kept_pause_ms = pause_ms < AGAIN_MOST_MS ? pause_ms : AGAIN_MOST_MS;
 	d->kept_again_ms = now_ms + d->kept_pause_ms;

@@ -144,7 +144,7 @@ END_TEST
 
 START_TEST(a_manager_that_does_not_listen_is_told_later)
 {
-	int places[1000], n = 0, freed = 0;
+	int places[1000] = {0}, n = 0, freed = 0;
 
 	managed("1000");
 	while (n < 1000 && (places[n] = fdstore_put(&store, 0)) != FDSTORE_NONE)
