@@ -229,6 +229,11 @@ sockets_begin(struct main *m, const struct notify_fd *fds, size_t n)
 	if (!failed) {
 		failed = settings_listen(m->driver, m->boot, error);
 	}
+	if (!failed && settings_http(m->driver, m->boot, error) != 0) {
+		/* Locks do not depend on it. */
+		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "http.failed", log_text("why", error),
+			log_text("text", "locks are served without it; a reload tries again"));
+	}
 	if (!failed) {
 		return EX_OK;
 	}

@@ -66,8 +66,12 @@ settings_listen(struct driver *driver, const struct conf *conf, char error[SETTI
 	}
 	int failed = driver_listen(driver, settings, conf->listener_count, error, SETTINGS_ERROR_MAX);
 	free(settings);
-	if (!failed) {
-		failed = settings_listen_http(driver, conf, error);
-	}
+	return failed;
+}
+
+int
+settings_http(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+{
+	int failed = settings_listen_http(driver, conf, error);
 	return failed ? failed : settings_count_names(driver, conf, error);
 }

@@ -130,7 +130,8 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 {
 	struct rule *rules = settings_rules(conf, m->boot);
 	if (!rules || log_set(m, conf, error) != 0 || settings_listen(m->driver, conf, error) != 0 ||
-		settings_users(m->driver, conf) != 0 || !driver_set_rules(m->driver, rules, SETTINGS_RULES)) {
+		settings_http(m->driver, conf, error) != 0 || settings_users(m->driver, conf) != 0 ||
+		!driver_set_rules(m->driver, rules, SETTINGS_RULES)) {
 		free(rules);
 		return -1;
 	}

@@ -63,7 +63,10 @@ void settings_pass(const struct conf *conf, int64_t descriptors, struct driver_s
 /* -1: out of memory, and nothing has changed. */
 int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));
 
-/* main_listen.c. See driver_listen(), driver_listen_http() and driver_count_names(). */
+/* main_listen.c. See driver_listen_http() and driver_count_names(). */
+int settings_http(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+	__attribute__((warn_unused_result));
+/* main_listen.c. See driver_listen(). */
 int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));
 

@@ -36,6 +36,12 @@ def path_of(place):
     return os.path.join(place.path, "http")
 
 
+def socket_of(place):
+    """What tells the socket from another one that is made at its path later."""
+    found = os.stat(path_of(place))
+    return found.st_ino, found.st_mtime_ns
+
+
 def served(place, more="", **options):
     """A daemon that serves HTTP on a Unix socket, and perhaps elsewhere."""
     config = options.pop("config", "")
@@ -407,17 +413,24 @@ class Events:
         self.answer.close()
         self.connection.close()
 
-    def next(self, kind):
-        """The data of the next event of this kind; None: the stream has ended."""
-        event = None
+    def any(self):
+        """Kind and data of the next event; None, None: the stream has ended."""
+        kind = None
         while True:
             line = self.answer.readline()
             if not line:
-                return None
+                return None, None
             if line.startswith(b"event: "):
-                event = line[7:].strip().decode()
-            if line.startswith(b"data: ") and event == kind:
-                return json.loads(line[6:].decode())
+                kind = line[7:].strip().decode()
+            if line.startswith(b"data: "):
+                return kind, json.loads(line[6:].decode())
+
+    def next(self, kind):
+        """The data of the next event of this kind; None: the stream has ended."""
+        while True:
+            found, data = self.any()
+            if found in (kind, None):
+                return data
 
     def note(self, event):
         while True:
@@ -481,7 +494,7 @@ def test_page(place):
 
 
 def test_many_losses(place):
-    """when thousands of locks are lost at once, a browser gets some of them, and the daemon goes on"""
+    """when thousands of locks are lost at once, a browser is told some of them, and of the rest their number"""
     redis = place.redis()
     daemon = served(place, master=redis, config=harness.BRISK).admitted()
     events = Events(place)
@@ -492,12 +505,17 @@ def test_many_losses(place):
     for _ in range(3000):
         expect(isinstance(holder.reply(), int), True)
     redis.process.kill()
-    expect(events.note("lock.lost")["text"], "expired")
-    harness.until("all are lost", lambda: daemon.info()["locks_lost"] == "3000")
-    expect(body(place, "/")[1].count("lock.lost") <= 101, True)
+    reasons = []
+    kind, data = events.any()
+    while kind != "state" or data["lost"] != 3000:
+        if kind == "note" and data["event"] == "lock.lost":
+            reasons.append(data["text"])
+        kind, data = events.any()
+    # Fifty in a second, and the loss of all takes far less than ten.
+    expect(set(reasons), {"expired"})
+    harness.expect_between(len(reasons), 20, 500)
+    expect(20 <= body(place, "/")[1].count("lock.lost") <= 100, True)
     expect(samples(body(place, "/metrics")[1])['holdfast_losses_total{reason="expired"}'], "3000")
-    while events.next("state")["lost"] != 3000:
-        pass
 
 
 def test_refused(place):
@@ -561,18 +579,29 @@ def test_reload(place):
     expect(os.path.exists(other), False)
 
 
+def test_no_place_for_the_socket(place):
+    """a daemon that cannot open its HTTP socket says so and serves locks all the same; a reload tries again"""
+    folder = os.path.join(place.path, "late")
+    path = os.path.join(folder, "deeper", "http")
+    daemon = place.daemon(master=place.redis(), config="http: [ { unix: %s } ]\n" % path).admitted()
+    daemon.output.wait(r"error http\.failed why=.*%s" % re.escape(folder))
+    client = daemon.client()
+    expect(client("LOCK", "a") > 0, True)
+    harness.expect_code(client("RELOAD"), "ERR")
+    os.makedirs(os.path.dirname(path))
+    expect(client("RELOAD").startswith("reloaded"), True)
+    expect(ask(Connection(path), "/readyz")[0], 200)
+    expect(client("CHECK", "a") > 0, True)
+
+
 def test_hand_over(place):
-    """a hand-over takes the sockets along: a scraper that connects meanwhile is answered by the next process"""
+    """a hand-over takes the sockets along, so a scraper that connects meanwhile waits for the next process"""
     daemon = served(place, master=place.redis()).admitted()
     client = daemon.client()
     before = samples(body(place, "/metrics")[1])
-    inode = os.stat(path_of(place)).st_ino
-    client.send("RESTART")
-    waiting = Connection(path_of(place))
-    waiting.connect()
-    expect(isinstance(client.reply(), list), True)
-    expect(os.stat(path_of(place)).st_ino, inode, "another socket")
-    waiting.close()
+    made = socket_of(place)
+    expect(isinstance(client("RESTART"), list), True)
+    expect(socket_of(place), made, "another socket")
     after = samples(body(place, "/metrics")[1])
     expect(after["holdfast_handovers_total"], "1")
     expect(float(after["holdfast_locks_granted_total"]) >= float(before["holdfast_locks_granted_total"]), True)
@@ -588,11 +617,11 @@ def test_hand_over_by_service_manager(place):
     daemon.admitted()
     client = daemon.client()
     token = client("LOCK", "a")
-    inode = os.stat(path_of(place)).st_ino
+    made = socket_of(place)
     manager.restart()
     expect(client("CHECK", "a") > 0, True)
     expect(isinstance(token, int), True, repr(token))
-    expect(os.stat(path_of(place)).st_ino, inode, "another socket")
+    expect(socket_of(place), made, "another socket")
     found = samples(body(place, "/metrics")[1])
     expect((found["holdfast_handovers_total"], found["holdfast_locks_held"]), ("1", "1"))
     manager.kill()
