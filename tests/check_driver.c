@@ -462,8 +462,12 @@ connected_by(pid_t *pid)
 		}
 	}
 	ck_assert_int_eq(recvmsg(pair[0], &message, MSG_CMSG_CLOEXEC), 1);
-	int fd;
-	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
+	int fd = -1;
+	const struct cmsghdr *came = CMSG_FIRSTHDR(&message);
+	if (came) {
+		memcpy(&fd, CMSG_DATA(came), sizeof fd);
+	}
+	ck_assert_int_ge(fd, 0);
 	close(pair[0]);
 	close(pair[1]);
 	return fd;
