@@ -229,6 +229,11 @@ check_together(struct command *c, struct reply *error)
 			error, CODE_ERR, "VALIDITY and ASYNC exclude each other; send CHECK after the grant");
 		return -1;
 	}
+	if (c->verb == VERB_LOCK && c->id.n > 0 && c->as.n > 0) {
+		reply_error(error, CODE_ERR,
+			"AS and ASYNC exclude each other: LOCK ... AS id is answered when its wait is over");
+		return -1;
+	}
 	return check_permits(c, error);
 }
 
@@ -252,6 +257,11 @@ command_parse(const struct request *request, struct command *out, struct reply *
 	c.verb = verb;
 	c.argv = request->argv + words;
 	c.argc = request->argc - words;
+	if (row->info.max >= 0 && c.argc > (size_t)row->info.max && c.argc >= 2 &&
+		(row->info.flags & COMMAND_CORE) != 0 && option_word_is(SLICE("AS"), c.argv[c.argc - 2])) {
+		option_refuse_as(verb, error);
+		return -1;
+	}
 	if (c.argc < (size_t)row->info.min || (row->info.max >= 0 && c.argc > (size_t)row->info.max))
 		return refuse_arity(verb, error);
 	if (read_arguments(row, named, &c, error) != 0 || check_together(&c, error) != 0)

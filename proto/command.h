@@ -36,9 +36,11 @@ enum verb {
 /* Largest token: 2^53, so that a client can store it exactly in a double. */
 #define COMMAND_TOKEN_MAX   (INT64_C(1) << 53)
 
-#define NAME_BYTES_MAX       512   /* of a resource; a configuration may lower it */
-#define OWNER_BYTES_MAX      128   /* of an OWNER tag and an ASYNC id */
-#define WHY_BYTES_MAX        256   /* of a WHY text */
+#define NAME_BYTES_MAX       512 /* of a resource; a configuration may lower it */
+#define OWNER_BYTES_MAX      128 /* of an OWNER tag and an ASYNC id */
+#define WHY_BYTES_MAX        256 /* of a WHY text */
+#define AS_BYTES_MIN         16  /* of the id of a detached session */
+#define AS_BYTES_MAX         128
 #define SECRET_BYTES_MAX     64    /* of the secret of SESSION JOIN */
 #define LABEL_BYTES_MAX      128   /* of a connection's name, a library's name and version */
 #define CREDENTIAL_BYTES_MAX 512   /* of a user's name and of a password */
@@ -135,6 +137,9 @@ size_t option_usage(enum verb verb, char *out, size_t room);
 
 /* Whether the verb has an option of this name. */
 bool option_is(enum verb verb, struct slice word);
+
+/* The verb takes no AS id. */
+void option_refuse_as(enum verb verb, struct reply *error);
 
 /* Reads all n arguments as options of out->verb. 0, or -1 and *error. */
 int option_parse(const struct slice *args, size_t n, struct command *out, struct reply *error)

@@ -129,6 +129,25 @@ read_secret(
 	return -1;
 }
 
+/* The id is a secret: an error does not quote it. */
+static int
+read_as(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	const char *fault = name_check_tag(args[0], (size_t)f->max);
+
+	(void)n;
+	if (args[0].n >= (size_t)f->min && fault == NULL) {
+		*(struct slice *)member(f, out) = args[0];
+		return 0;
+	}
+	reply_error(error, CODE_ERR,
+		"bad id behind %s: %lld to %lld bytes of UTF-8 are allowed, without spaces and control "
+		"characters; "
+		"make it random, as a UUID is",
+		f->label, (long long)f->min, (long long)f->max);
+	return -1;
+}
+
 static int
 read_glob(const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
 {
@@ -437,12 +456,26 @@ option_is(enum verb verb, struct slice word)
 	return option_find(verb, word) < OPTION_COUNT;
 }
 
+void
+option_refuse_as(enum verb verb, struct reply *error)
+{
+	char usage[COMMAND_USAGE_MAX];
+
+	command_usage(verb, usage);
+	reply_error(error, CODE_ERR,
+		"this verb takes no AS: it speaks for the session of its connection; usage: %s", usage);
+}
+
 static int
 refuse_unknown(const struct command *c, struct slice word, struct reply *error)
 {
 	char usage[COMMAND_USAGE_MAX];
 	char behind[48] = "";
 
+	if (option_word_is(SLICE("AS"), word)) {
+		option_refuse_as(c->verb, error);
+		return -1;
+	}
 	command_usage(c->verb, usage);
 	if (c->name_count > 0)
 		(void)snprintf(behind, sizeof(behind), " behind %zu name%s", c->name_count,

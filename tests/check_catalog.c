@@ -148,7 +148,7 @@ START_TEST(a_verb_with_a_name_in_front_of_its_subcommand_is_one_command_with_alt
 		one = answer_get(one, "arguments");
 		ck_assert_uint_eq(one->count, 4);
 		one = answer_get(&one->items[1], "arguments");
-		ck_assert_uint_eq(one->count, 3);
+		ck_assert_uint_eq(one->count, 4);
 		ck_assert(slice_equal(answer_get_text(&one->items[0], "token"), SLICE("DOWN")));
 		ck_assert(slice_equal(answer_get_text(&one->items[1], "name"), SLICE("n")));
 		ck_assert_ptr_nonnull(answer_get(&one->items[1], "flags"));

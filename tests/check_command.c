@@ -132,7 +132,8 @@ START_TEST(a_lock_is_of_one_kind)
 	bad("LOCK a LIMIT 10001", "ERR LIMIT must be a whole number from 1 to 10000, not '10001'");
 	bad("LOCK a LIMIT 3 PERMITS 0", "ERR PERMITS must be a whole number from 1 to 10000, not '0'");
 	bad("LOCK a RETRIES -1", "ERR RETRIES must be a whole number from 0 to 1000000, not '-1'");
-	bad("UNLOCK a SHARED", "ERR unknown option 'SHARED'; usage: UNLOCK name [OWNER tag] [TOKEN n]");
+	bad("UNLOCK a SHARED",
+		"ERR unknown option 'SHARED'; usage: UNLOCK name [OWNER tag] [TOKEN n] [AS id]");
 	good("DOWNGRADE a OWNER t", VERB_DOWNGRADE);
 	is(command.owner, "t");
 }
@@ -154,8 +155,9 @@ START_TEST(many_names_follow_their_number)
 	good("MUNLOCK 1 a OWNER t", VERB_MUNLOCK);
 	ck_assert_uint_eq(command.name_count, 1);
 	is(command.owner, "t");
-	bad("MLOCK 2", "ERR wrong number of arguments for 'mlock' command; usage: MLOCK n name [name ...] "
-		       "[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text]");
+	bad("MLOCK 2",
+		"ERR wrong number of arguments for 'mlock' command; usage: MLOCK n name [name ...] "
+		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [AS id]");
 	bad("MLOCK a b", "ERR the number of names must be from 1 to 64, not 'a'");
 	bad("MLOCK 0 a", "ERR the number of names must be from 1 to 64, not '0'");
 	bad("MLOCK 65 a", "ERR the number of names must be from 1 to 64, not '65'");
@@ -163,12 +165,12 @@ START_TEST(many_names_follow_their_number)
 	bad("MLOCK 3 a \"b c\" d", "ERR bad name 'b c': it contains a space");
 	bad("MLOCK 3 a b a", "ERR bad name 'a': it is given twice");
 	bad("MUNLOCK 1 a b",
-		"ERR unknown option 'b' behind 1 name; usage: MUNLOCK n name [name ...] [OWNER tag]");
+		"ERR unknown option 'b' behind 1 name; usage: MUNLOCK n name [name ...] [OWNER tag] [AS id]");
 	bad("MUNLOCK 2 a OWNER t", "ERR unknown option 't' behind 2 names; usage: MUNLOCK n name [name ...] "
-				   "[OWNER tag]");
+				   "[OWNER tag] [AS id]");
 	bad("MLOCK 1 a VALIDITY",
 		"ERR unknown option 'VALIDITY' behind 1 name; usage: MLOCK n name [name ...] "
-		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text]");
+		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [AS id]");
 }
 END_TEST
 
@@ -224,7 +226,7 @@ START_TEST(a_latch_has_its_subcommand_behind_the_name)
 	bad("LATCH a SET 0", "ERR n must be a whole number from 1 to 1000000, not '0'");
 	bad("LATCH a SET LEASE 5", "ERR n must be a whole number from 1 to 1000000, not 'LEASE'");
 	bad("LATCH a DOWN -1", "ERR n must be a whole number from 1 to 1000000, not '-1'");
-	bad("LATCH a DOWN 1 2", "ERR unknown option '2'; usage: LATCH name DOWN [n] [OWNER tag]");
+	bad("LATCH a DOWN 1 2", "ERR unknown option '2'; usage: LATCH name DOWN [n] [OWNER tag] [AS id]");
 	bad("LATCH a COUNT 1",
 		"ERR wrong number of arguments for 'latch|count' command; usage: LATCH name COUNT");
 	bad("LATCH \"a b\" COUNT", "ERR bad name 'a b': it contains a space");
@@ -446,7 +448,7 @@ START_TEST(an_option_that_is_wrong_names_itself)
 	bad("BREAK a", "ERR TOKEN n is missing");
 	bad("EXTEND a x", "ERR ms must be a whole number from 1 to 31536000000, not 'x'");
 	bad("SESSION ONLOSS x", "ERR ONLOSS must be CLOSE, PUSH or NEXT, not 'x'");
-	bad("UNLOCK a WAIT 4", "ERR unknown option 'WAIT'; usage: UNLOCK name [OWNER tag] [TOKEN n]");
+	bad("UNLOCK a WAIT 4", "ERR unknown option 'WAIT'; usage: UNLOCK name [OWNER tag] [TOKEN n] [AS id]");
 }
 END_TEST
 
@@ -490,6 +492,41 @@ START_TEST(what_pushes_needs_resp3)
 }
 END_TEST
 
+START_TEST(an_id_has_its_length_and_is_for_verbs_that_speak_for_its_session)
+{
+	good("LOCK a AS 6f1c0d8e5b7a4e9f WAIT 5", VERB_LOCK);
+	is(command.as, "6f1c0d8e5b7a4e9f");
+	good("LATCH a DOWN AS 6f1c0d8e5b7a4e9f", VERB_LATCH_DOWN);
+	is(command.as, "6f1c0d8e5b7a4e9f");
+	good("SESSION ID as 6f1c0d8e5b7a4e9f", VERB_SESSION_ID);
+	good("SESSION ONLOSS NEXT AS 6f1c0d8e5b7a4e9f", VERB_SESSION_ONLOSS);
+	good("SESSION TTL 5 AS 6f1c0d8e5b7a4e9f", VERB_SESSION_TTL);
+	ck_assert_int_eq(command.ttl_ms, 5);
+	good("SESSION END AS 6f1c0d8e5b7a4e9f", VERB_SESSION_END);
+	good("LOCK a", VERB_LOCK);
+	ck_assert_uint_eq(command.as.n, 0);
+	bad("SESSION END", "ERR AS id is missing");
+	bad("SESSION TTL 5", "ERR AS id is missing");
+	/* The id is not quoted. */
+	bad("LOCK a AS 6f1c0d8e5b7a4e9", "ERR bad id behind AS: 16 to 128 bytes of UTF-8 are allowed, "
+					 "without spaces and control characters; "
+					 "make it random, as a UUID is");
+	bad("LOCK a AS '6f1c0d8e 5b7a4e9f'", "ERR bad id behind AS: 16 to 128 bytes of UTF-8 are allowed, "
+					     "without spaces and control characters; "
+					     "make it random, as a UUID is");
+	bad("LOCK a ASYNC j AS 6f1c0d8e5b7a4e9f",
+		"ERR AS and ASYNC exclude each other: LOCK ... AS id is answered when its wait is over");
+	bad("SESSION BIND AS 6f1c0d8e5b7a4e9f", "ERR this verb takes no AS: it speaks for the session of its "
+						"connection; usage: SESSION BIND [started]");
+	bad("SESSION JOIN x AS 6f1c0d8e5b7a4e9f", "ERR this verb takes no AS: it speaks for the session of "
+						  "its connection; usage: SESSION JOIN secret");
+	bad("CANCEL x AS 6f1c0d8e5b7a4e9f",
+		"ERR this verb takes no AS: it speaks for the session of its connection; usage: CANCEL id");
+	bad("EVENTS AS 6f1c0d8e5b7a4e9f", "ERR this verb takes no AS: it speaks for the session of its "
+					  "connection; usage: EVENTS [MATCH glob]");
+}
+END_TEST
+
 START_TEST(the_table_is_in_order)
 {
 	for (int v = 0; v < VERB_COUNT; v++) {
@@ -524,5 +561,6 @@ main(void)
 		a_client_says_who_it_is, tracking_takes_the_words_that_redis_knows,
 		what_redis_does_not_know_is_refused_in_its_words, an_error_is_cut_not_overrun,
 		an_option_that_is_wrong_names_itself, a_bad_name_says_what_is_bad_about_it,
-		a_secret_is_never_repeated, what_pushes_needs_resp3, the_table_is_in_order);
+		a_secret_is_never_repeated, an_id_has_its_length_and_is_for_verbs_that_speak_for_its_session,
+		what_pushes_needs_resp3, the_table_is_in_order);
 }

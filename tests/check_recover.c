@@ -112,14 +112,44 @@ keep_secret(void)
 	}
 }
 
+/* The verbs that a session of an id takes. */
+static bool
+takes_as(const struct command *c)
+{
+	switch (c->verb) {
+	case VERB_LOCK:
+		return c->id.n == 0;
+	case VERB_UNLOCK:
+	case VERB_CHECK:
+	case VERB_EXTEND:
+	case VERB_DOWNGRADE:
+	case VERB_MLOCK:
+	case VERB_MUNLOCK:
+	case VERB_SESSION_ONLOSS:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static struct slice
+any_as(void)
+{
+	static const char *const ids[] = {"first-0123456789", "second-0123456789", "third-0123456789"};
+
+	return slice_of(ids[any(3)]);
+}
+
 static void
 command(struct command c)
 {
 	conn_id id = any_conn();
 	const struct conn *conn = conn_find(w.core, id);
 
-	if (conn == NULL || conn->blocked != NULL || conn->mlock != NULL)
+	if (conn == NULL || conn->blocked != NULL || conn->mlock != NULL || conn->guest != NULL)
 		return;
+	if (takes_as(&c) && any(3) == 0)
+		c.as = any_as();
 	run(&w, id, c);
 	if (c.verb == VERB_SESSION_GRACE || c.verb == VERB_SESSION_SECRET)
 		keep_secret();
@@ -183,7 +213,15 @@ any_session_verb(void)
 {
 	struct slice secret = slice_of(h.secrets[any(SECRETS)]);
 
-	switch (any(9)) {
+	switch (any(12)) {
+	case 9:
+	case 10:
+		command((struct command){
+			.verb = VERB_SESSION_TTL, .ttl_ms = 1 + (int64_t)any(9000), .as = any_as()});
+		return;
+	case 11:
+		command((struct command){.verb = VERB_SESSION_END, .as = any_as()});
+		return;
 	case 0:
 	case 1:
 		command((struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 1 + (int64_t)any(3000)});
@@ -239,7 +277,7 @@ any_conn_event(void)
 		step(&w, &(struct event){.type = EVENT_PEER, .conn = *at, .peer = &peer});
 		return;
 	case 1:
-		if (conn->blocked == NULL && conn->mlock == NULL)
+		if (conn->blocked == NULL && conn->mlock == NULL && conn->guest == NULL)
 			step(&w, &(struct event){.type = EVENT_BIND,
 					 .conn = *at,
 					 .process = {1000 + (int64_t)any(++h.processes), 7}});
@@ -438,12 +476,16 @@ ck_session(struct core *core, const struct session *before)
 	const struct grant *g;
 	size_t holds = 0;
 
-	ck_assert_int_eq(s != NULL, before->grace_ms > 0 || before->process.pid != 0);
+	ck_assert_int_eq(s != NULL, before->grace_ms > 0 || session_is_kept(before));
 	if (s == NULL)
 		return;
 	ck_assert(s->secret[0] == before->secret[0] && s->secret[1] == before->secret[1]);
 	ck_assert(s->has_secret == before->has_secret && s->user->id == before->user->id);
-	ck_assert_int_eq(s->onloss, before->onloss == ONLOSS_PUSH ? ONLOSS_CLOSE : before->onloss);
+	ck_assert(slice_equal(detached_id(s), detached_id(before)));
+	if (before->onloss != ONLOSS_PUSH)
+		ck_assert_int_eq(s->onloss, before->onloss);
+	else
+		ck_assert_int_eq(s->onloss, s->detached != NULL ? ONLOSS_NEXT : ONLOSS_CLOSE);
 	ck_assert(s->grace_ms == before->grace_ms && s->heartbeat_ms == before->heartbeat_ms);
 	ck_assert(s->process.pid == before->process.pid && s->opened_ms == before->opened_ms);
 	for (const struct loss *loss = before->losses; loss != NULL; loss = loss->hh.next)
@@ -524,7 +566,8 @@ history_begin(uint64_t seed, unsigned masters)
 	w.settings.grants_per_session = 8;
 	w.settings.waiters_per_session = 8;
 	w.settings.lost_per_session = 1000;
-	w.settings.grace = (struct core_grace){.sessions = 100, .per_user = 100, .most_ms = 60000};
+	w.settings.grace =
+		(struct core_grace){.sessions = 100, .per_user = 100, .most_ms = 60000, .ttl_ms = 60000};
 	w.core = core_new(&w.settings, w.now);
 	ck_assert_ptr_nonnull(w.core);
 	for (w.at = 0; w.at < masters; w.at++) {

@@ -510,7 +510,8 @@ START_TEST(graces_are_limited_in_number_by_user_and_in_time)
 	ck_assert_str_eq(run(&w, 12, ask), "c12 -LIMIT");
 	keep(&w, 1000 + 126);
 	ask_grace(&w, 12, 1000);
-	core_set_limits(w.core, &(struct core_grace){.sessions = 1, .per_user = 1, .most_ms = 10},
+	core_set_limits(w.core,
+		&(struct core_grace){.sessions = 1, .per_user = 1, .most_ms = 10, .ttl_ms = 10},
 		&w.settings.per_user);
 	ck_assert_str_eq(
 		run(&w, 12, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 11}), "c12 -LIMIT");

@@ -504,6 +504,47 @@ START_TEST(a_detached_session_is_resumed_with_what_it_holds_and_waits_for)
 }
 END_TEST
 
+/* What each of its requests waits for, over a connection of its own, with the place of one that is lost. */
+START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
+{
+	const struct slice id = SLICE("6f1c0d8e5b7a4e9f");
+	struct slice names[] = {SLICE("a"), SLICE("d")};
+	struct command c = {.verb = VERB_LOCK, .name = SLICE("a"), .as = id};
+
+	run(&w, 1, c);
+	granted(&w, "a", 1, 500);
+	/* Places are kept for as long. */
+	run(&w, 1, (struct command){.verb = VERB_SESSION_TTL, .ttl_ms = 200, .as = id});
+	lock(&w, 2, "b");
+	granted(&w, "b", 2, 700);
+	c.name = SLICE("b");
+	run(&w, 3, c);
+	c.owner = SLICE("tag");
+	run(&w, 1, c);
+	close_as(&w, 1, END_GONE);
+	run(&w, 4,
+		(struct command){.verb = VERB_MLOCK,
+			.names = names,
+			.name_count = 2,
+			.wait_ms = COMMAND_WAIT_RULE,
+			.owner = SLICE("m"),
+			.as = id});
+	handed_over_as("id");
+	c.verb = VERB_CHECK;
+	c.name = SLICE("a");
+	c.owner = (struct slice){NULL, 0};
+	ck_assert_str_eq(run(&w, 2, c), "c2 :977");
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c3 :701");
+	c.verb = VERB_UNLOCK;
+	c.name = SLICE("b");
+	ck_assert_str_eq(run(&w, 3, c), "c3 :0");
+	/* The orphaned waiter has it now, untold; its time goes on. */
+	handed_over_as("id untold");
+	ck_assert_str_eq(after(&w, 199), "");
+	ck_assert_str_eq(after(&w, 1), "release b#2");
+}
+END_TEST
+
 START_TEST(a_grace_ends_when_it_would_have_ended)
 {
 	char secret[64];
@@ -862,7 +903,8 @@ main(void)
 		an_abandoned_hold_is_withheld_to_its_deadline, a_lease_that_ended_meanwhile_is_lost,
 		a_release_without_an_answer_is_sent_again, an_unused_lease_is_kept_for_its_time,
 		a_detached_session_is_resumed_with_what_it_holds_and_waits_for,
-		a_grace_ends_when_it_would_have_ended, a_grace_that_ends_meanwhile_ends_soon_afterwards,
+		the_session_of_an_id_goes_on_in_each_of_its_requests, a_grace_ends_when_it_would_have_ended,
+		a_grace_that_ends_meanwhile_ends_soon_afterwards,
 		a_silent_session_is_closed_when_it_would_have_been,
 		a_session_ends_with_the_process_that_it_is_bound_to, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,

@@ -112,6 +112,8 @@ START_TEST(every_loss_is_counted_by_its_reason)
 		struct stats stats;
 		int64_t counted = 0;
 
+		if (strcmp(words[i], "returned") == 0)
+			continue; /* it is none, and no note tells of it */
 		stats_init(&stats);
 		note_count(&note, &stats);
 		for (size_t k = 0; k < stats_count(); k++) {

@@ -18,6 +18,8 @@
 #include "proto/name.h"
 #include "proto/reply.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Names, latches or sessions that one request looks at, empty places included: about half of these are
@@ -146,6 +148,17 @@ write_who(struct report *report, struct buffer *b, session_id session, const str
 	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
 	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
 	reply_write_pair_text(b, "address", peer ? peer->address : "");
+}
+
+/* The hash of the id of a detached session; empty: it has none. */
+static void
+write_as(struct buffer *b, uint32_t as)
+{
+	char text[9] = "";
+	if (as != 0) {
+		(void)snprintf(text, sizeof(text), "%08" PRIx32, as);
+	}
+	reply_write_pair_text(b, "as", text);
 }
 
 static const char *
@@ -431,7 +444,7 @@ report_lock(void *arg, const struct resource_view *view)
 		(report->match && !glob_takes(report->match, view->name))) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 18);
+	reply_write_map(b, report->protocol, 19);
 	reply_write_pair_bulk(b, "name", view->name);
 	reply_write_pair_text(b, "kind", kind_word(view->kind));
 	reply_write_pair_int(b, "limit", view->limit);
@@ -443,6 +456,7 @@ report_lock(void *arg, const struct resource_view *view)
 	reply_write_pair_int(b, "held_ms", hold->held_ms);
 	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
 	reply_write_pair_bulk(b, "why", hold->why);
+	write_as(b, hold->as);
 	reply_write_pair_int(b, "votes", view->votes);
 	reply_write_pair_int(b, "holders", (int64_t)view->holds);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
@@ -520,7 +534,7 @@ report_session(void *arg, const struct session_view *view)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	reply_write_map(b, report->protocol, 13);
+	reply_write_map(b, report->protocol, 14);
 	write_who(report, b, view->id, view->peer);
 	reply_write_pair_int(b, "connections", (int64_t)view->connections);
 	reply_write_pair_int(b, "grants", (int64_t)view->grants);
@@ -530,6 +544,7 @@ report_session(void *arg, const struct session_view *view)
 	reply_write_pair_int(b, "grace_ms", view->grace_ms);
 	reply_write_pair_int(b, "left_ms", view->left_ms);
 	reply_write_pair_int(b, "heartbeat_ms", view->heartbeat_ms);
+	write_as(b, view->as);
 	return report_more(report);
 }
 

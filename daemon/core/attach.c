@@ -4,6 +4,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/ledger.h"
@@ -47,7 +48,7 @@ attach_kept(struct core *core, struct conn *conn)
 {
 	bool before = conn->kept;
 
-	conn->kept = conn->session->durable;
+	conn->kept = conn->host == NULL && conn->session->durable;
 	if (conn->kept || before)
 		emit_keep(core, conn->id);
 }
@@ -85,6 +86,22 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL);
 }
 
+/* The connection is lost. The place of a wait of its guest is kept. */
+static void
+attach_drop_guest(struct core *core, struct conn *conn)
+{
+	struct conn *guest = conn->guest;
+	struct session *s;
+
+	if (guest == NULL)
+		return;
+	s = guest->session;
+	attach_drop_waits(core, guest, core->drain != DRAIN_ENDS);
+	assert(conn->guest == NULL);
+	if (core->drain == DRAIN_ENDS && s->conn_count == 0)
+		session_end(core, s, END_ABANDONED);
+}
+
 static void
 attach_leave(struct conn *conn)
 {
@@ -107,6 +124,7 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 	bool kept = last && end != END_CLEAN && grace_keeps(core, s);
 
 	assert(!last || TAILQ_FIRST(&s->conns) == conn);
+	attach_drop_guest(core, conn);
 	attach_drop_waits(core, conn, kept);
 	attach_leave(conn);
 	if (!last) {
@@ -140,6 +158,7 @@ attach_take_over(struct core *core, struct conn *conn)
 {
 	assert(conn->session->conn_count > 1);
 	emit_close(core, conn->id);
+	attach_drop_guest(core, conn);
 	attach_drop_waits(core, conn, conn->session->grace_ms > 0);
 	attach_leave(conn);
 	attach_free(core, conn);
@@ -195,6 +214,8 @@ attach_finish(struct core *core, struct conn *conn)
 {
 	struct waiter *w;
 
+	if (conn->guest != NULL)
+		attach_finish(core, conn->guest);
 	if (conn->mlock != NULL)
 		mlock_make_once(core, conn->mlock);
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {

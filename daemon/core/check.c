@@ -45,7 +45,8 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 		HOLDS(c, w->part == NULL || w->part->waiter == w);
 		HOLDS(c, w->part == NULL || (w->conn != NULL && w->part->mlock == w->conn->mlock));
 		/* An orphaned waiter exists only while the client may come back for it. */
-		HOLDS(c, w->conn != NULL || (!w->once && timer_is_armed(&w->session->grace_timer)));
+		HOLDS(c, w->conn != NULL || (!w->once && (w->session->detached != NULL ||
+								 timer_is_armed(&w->session->grace_timer))));
 		HOLDS(c, (w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
 		waiters++;
 		HOLDS(c, w->ticket > ticket);
@@ -176,7 +177,11 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
 	HOLDS(c, g->session != NULL || (g->bounded && g->terms->told_until_ms <= lease_told_ms(g->lease)));
 	/* An untold hold exists only while the client may come back for it. */
-	HOLDS(c, !g->untold || (g->session != NULL && timer_is_armed(&g->session->grace_timer)));
+	HOLDS(c, !g->untold ||
+			 (g->session != NULL &&
+				 (g->session->detached != NULL ? g->bounded && g->terms->claim_ms > now_ms
+							       : timer_is_armed(&g->session->grace_timer))));
+	HOLDS(c, !g->bounded || g->terms->claim_ms == TIMER_NEVER || g->untold);
 }
 
 static void
@@ -307,7 +312,7 @@ check_users(struct check *c, const struct core *core)
 				continue;
 			HOLDS(c, s->peer.user == u->id && s->locks == session_locks(c, s));
 			sessions++;
-			graces += s->grace_ms > 0;
+			graces += session_has_grace(s);
 			locks += s->locks;
 			losses += session_losses(c, s);
 		}
@@ -350,10 +355,15 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 			waiters++;
 		}
 		HOLDS(c, grants == s->grant_count && waiters == s->waiter_count);
-		HOLDS(c, s->durable == (s->grace_ms > 0 || s->process.pid != 0));
-		HOLDS(c, s->onloss != ONLOSS_PUSH || conn_speaks(core, s->push_conn, s));
-		HOLDS(c, s->conn_count > 0 || s->process.pid != 0 || timer_is_armed(&s->grace_timer));
-		seen->graces += s->grace_ms > 0;
+		HOLDS(c, s->durable == (s->grace_ms > 0 || session_is_kept(s)));
+		HOLDS(c, s->onloss != ONLOSS_PUSH || s->detached != NULL ||
+				 conn_speaks(core, s->push_conn, s));
+		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->detached == NULL);
+		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || timer_is_armed(&s->grace_timer));
+		HOLDS(c, s->detached == NULL ||
+				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));
+		HOLDS(c, s->detached == NULL || detached_find(core, s->user->id, detached_id(s)) == s);
+		seen->graces += session_has_grace(s);
 		heartbeats += s->heartbeat_ms > 0;
 		seen->sessions++;
 		seen->grants += grants;
@@ -420,6 +430,12 @@ check_mlock(struct check *c, const struct conn *conn)
 	}
 }
 
+static bool
+guest_waits(const struct conn *conn)
+{
+	return conn->blocked != NULL || conn->mlock != NULL || conn->latch_request != NULL;
+}
+
 /* Each connection speaks for one session, and is found by its number. */
 static void
 check_conns(struct check *c, const struct core *core, struct core_counts *seen)
@@ -430,9 +446,14 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 
 	HASH_ITER (hh, core->sessions, s, next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
-			HOLDS(c, conn->session == s && conn_find(core, conn->id) == conn);
-			HOLDS(c, conn->kept == s->durable);
-			count++;
+			const struct conn *found = conn_find(core, conn->id);
+
+			HOLDS(c, conn->session == s && found == (conn->host != NULL ? conn->host : conn));
+			HOLDS(c, conn->host == NULL || (s->detached != NULL && conn->host->guest == conn &&
+							       guest_waits(conn)));
+			HOLDS(c, conn->guest == NULL || (conn->guest->host == conn && !guest_waits(conn)));
+			HOLDS(c, conn->kept == (conn->host == NULL && s->durable));
+			count += conn->host == NULL;
 			if (conn->mlock == NULL)
 				continue;
 			HOLDS(c, conn->blocked == NULL);

@@ -58,6 +58,7 @@ core_new(const struct core_settings *settings, struct now now)
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->queues);
 	timer_init(&core->rescan_timer, TIMER_RESCAN);
+	TAILQ_INIT(&core->detached);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->mlocks);
 	TAILQ_INIT(&core->deferred.sessions);

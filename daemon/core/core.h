@@ -35,11 +35,12 @@ struct rule {
 	int64_t crash_delay_ms; /* an abandoned hold is withheld for so much longer; 0: no longer */
 };
 
-/* Limits of grace (SESSION GRACE). */
+/* Limits of sessions that outlive their connections: of grace (SESSION GRACE) and of detached sessions. */
 struct core_grace {
 	int64_t sessions; /* sessions with a grace at the same time */
 	int64_t per_user; /* of these, of one user */
 	int64_t most_ms;  /* the longest grace */
+	int64_t ttl_ms;   /* the longest that a detached session (detached.h) may be silent */
 };
 
 /* Limits for all sessions of one user together. */

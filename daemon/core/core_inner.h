@@ -18,6 +18,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/event.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/map.h"
@@ -84,6 +85,8 @@ struct core {
 	struct map conns;  /* by their numbers */
 	struct session *sessions;
 	struct session *bound; /* those bound to a process, by process */
+	struct map ids;        /* the detached ones, by user and id */
+	struct detached_list detached;
 	struct user *users;
 	int64_t heartbeats; /* sessions with a heartbeat */
 	struct names names; /* the resources */

@@ -94,6 +94,9 @@ session_stands(struct search *search, const struct session *s)
 {
 	const struct conn *conn;
 
+	/* Any connection can speak for it. */
+	if (s->detached != NULL)
+		return false;
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
 		if (!search_look(search) || conn_wait(conn) == NULL)
 			return false;

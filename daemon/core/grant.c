@@ -147,6 +147,7 @@ terms_new(struct core *core, struct grant *g)
 	t->granted_ms = g->granted_ms;
 	t->ends_ms = TIMER_NEVER;
 	t->ceiling_ms = TIMER_NEVER;
+	t->claim_ms = TIMER_NEVER;
 	t->told_until_ms = TIMER_NEVER;
 	g->terms = t;
 	g->bounded = true;
@@ -233,6 +234,10 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 	}
 	if (w->conn == NULL) {
 		g->untold = true;
+		if (g->session->detached == NULL)
+			return;
+		grant_bound(core, g)->claim_ms = w->until_ms;
+		timer_arm(&core->timers, &g->terms->timer, earlier(w->until_ms, g->terms->ends_ms));
 		return;
 	}
 	if (w->async) {
@@ -352,6 +357,10 @@ grant_claim(struct core *core, struct grant *g)
 	if (!g->untold)
 		return false;
 	g->untold = false;
+	if (g->bounded && g->terms->claim_ms != TIMER_NEVER) {
+		g->terms->claim_ms = TIMER_NEVER;
+		timer_arm(&core->timers, &g->terms->timer, g->terms->ends_ms);
+	}
 	ledger_hold(core, g);
 	return true;
 }
@@ -482,6 +491,20 @@ grant_leave(struct core *core, struct grant *g)
 }
 
 void
+grant_give_back(struct core *core, struct grant *g)
+{
+	struct session *s = g->session;
+	struct slice name = resource_name(g->lease->resource), owner = grant_owner(g);
+	int64_t token = g->token;
+	bool last = g->count == 1;
+
+	/* The name and the hold can be read until the next step. */
+	grant_leave(core, g);
+	if (last && s->detached != NULL)
+		loss_remember(core, s, name, owner, LOSS_RETURNED, true, token);
+}
+
+void
 grant_release(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
@@ -565,11 +588,13 @@ grant_break(struct core *core, struct grant *g)
 void
 grant_timer(struct core *core, struct grant *g)
 {
-	assert(g->bounded && core->now.ms >= g->terms->ends_ms);
+	assert(g->bounded && core->now.ms >= earlier(g->terms->ends_ms, g->terms->claim_ms));
 	/* The terms of a part begin when its client is told. */
 	assert(part_of(g) == NULL);
 	if (g->session == NULL)
 		grant_end(core, g);
+	else if (core->now.ms >= g->terms->claim_ms)
+		grant_release(core, g);
 	else
 		grant_lose(core, g, g->terms->ends_why);
 }

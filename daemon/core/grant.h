@@ -40,7 +40,8 @@ struct waiter;
 	LOSS(LEASE, "lease", "its LEASE is over")                                                            \
 	LOSS(MAXHOLD, "maxhold", "its MAXHOLD is over")                                                      \
 	LOSS(BROKEN, "broken", "an administrator broke it")                                                  \
-	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")
+	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")                               \
+	LOSS(RETURNED, "returned", "it was given back") /* no loss: an UNLOCK AS id that may be repeated */
 
 enum loss_reason {
 #define LOSS(id, word, text) LOSS_##id,
@@ -97,6 +98,7 @@ struct terms {
 	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
 	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
 	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
+	int64_t claim_ms;      /* untold, of a detached session: given back then; TIMER_NEVER: not */
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
 };
@@ -188,6 +190,9 @@ void grant_share(struct core *core, struct grant *g);
 
 /* UNLOCK: it was entered once less; the last time, it is released. */
 void grant_leave(struct core *core, struct grant *g);
+
+/* UNLOCK and MUNLOCK: as grant_leave(); a detached session remembers that it was given back. */
+void grant_give_back(struct core *core, struct grant *g);
 
 void grant_release(struct core *core, struct grant *g);
 void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);

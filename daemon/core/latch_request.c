@@ -3,6 +3,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/map.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
@@ -307,7 +308,7 @@ latch_request_leave(struct core *core, struct latch_request *a)
 	timer_cancel(&core->timers, &a->timer);
 	a->latch->patient -= is_patient(a);
 	a->conn->latch_request = NULL;
-	conn_heard(core, a->conn);
+	conn_answered(core, a->conn);
 	a->conn = NULL;
 	core->counts.requests--;
 	if (a->place == LATCH_REQUEST_SENT)

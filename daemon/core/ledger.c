@@ -5,6 +5,7 @@
 #include "daemon/core/ledger.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
@@ -39,6 +40,7 @@ ledger_session_fields(struct record *r, struct session_entry *e)
 	e->heartbeat_ms = record_range(r, e->heartbeat_ms, 0, COMMAND_MS_MAX);
 	record_number(r, &e->process.pid);
 	record_unsigned(r, &e->process.started);
+	state_as(r, &e->as);
 }
 
 void
@@ -123,11 +125,14 @@ write_session(struct buffer *out, const struct session *s)
 		.peer = s->peer,
 		.has_secret = s->has_secret,
 		.secret = {s->secret[0], s->secret[1]},
-		.onloss = s->onloss == ONLOSS_PUSH ? ONLOSS_CLOSE : s->onloss,
+		.onloss = s->onloss != ONLOSS_PUSH ? s->onloss
+			  : s->detached != NULL    ? ONLOSS_NEXT
+						   : ONLOSS_CLOSE,
 		.opened_ms = s->opened_ms,
 		.grace_ms = s->grace_ms,
 		.heartbeat_ms = s->heartbeat_ms,
-		.process = s->process};
+		.process = s->process,
+		.as = detached_id(s)};
 
 	assert(out == NULL || s->durable);
 	if (out == NULL)
@@ -267,7 +272,7 @@ write_hold(struct buffer *out, enum record_type type, const struct lease *l, con
 static bool
 session_is_durable(const struct session *s)
 {
-	return s->grace_ms > 0 || s->process.pid != 0;
+	return s->grace_ms > 0 || session_is_kept(s);
 }
 
 void
@@ -311,7 +316,7 @@ ledger_loss(struct core *core, const struct session *s, const struct loss *loss)
 void
 ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss)
 {
-	assert(s->loss_count > 0);
+	assert(s->losses != NULL);
 	if (s->durable)
 		write_loss(core->ledger, RECORD_LOSS_GONE, s, loss);
 }
@@ -495,7 +500,7 @@ ledger_mark(struct core *core)
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		s->durable = session_is_durable(s);
 		TAILQ_FOREACH (conn, &s->conns, in_session)
-			conn->kept = s->durable;
+			conn->kept = conn->host == NULL && s->durable;
 	}
 	for (struct resource *r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))

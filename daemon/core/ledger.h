@@ -3,9 +3,10 @@
  *
  *     core_step() ──▶ entries ──driver──▶ the file ──crash──▶ core_recover() ──▶ core of the next process
  *
- * A session is durable if it has a grace or is bound to a process. In the ledger are durable sessions, what
- * they have lost, the holds that they have been told of, and the leases on which these stand. Nothing else
- * is: not a wait, not an MLOCK without an answer, not a hold that its client does not know.
+ * A session is durable if it has a grace, is bound to a process or belongs to an id. In the ledger are
+ * durable sessions, what they have lost, the holds that they have been told of, and the leases on which these
+ * stand. Nothing else is: not a wait, not an MLOCK without an answer, not a hold that its client does not
+ * know.
  *
  * An entry says all of one thing and replaces the entry before it about the same, or it says that the thing
  * is gone. So the ledger is the last entry about each. Its first record says whose it is.
@@ -93,6 +94,7 @@ struct session_entry {
 	int64_t grace_ms;
 	int64_t heartbeat_ms;
 	struct process process;
+	struct slice as; /* the id of a detached session; n == 0: it is none */
 };
 
 struct loss_entry {

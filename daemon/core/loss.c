@@ -183,7 +183,7 @@ loss_push(struct core *core, conn_id conn, struct slice name, struct slice owner
 void
 loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell)
 {
-	bool push = tell && s->onloss == ONLOSS_PUSH;
+	bool push = tell && s->onloss == ONLOSS_PUSH && conn_find(core, s->push_conn) != NULL;
 	struct conn *conn;
 
 	assert(g->session == s);
@@ -250,13 +250,15 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 	/* If its client was not told of the grant, this LOCK is not another entry. */
 	bool untold =
 		grant_claim(core, g) && g->kind == reentry->kind && g->lease->permits == reentry->permits;
+	/* Nor is a LOCK of a detached session, which may be repeated because its answer was lost. */
+	bool again = untold || g->session->detached != NULL;
 	long long token = g->token;
 
 	if (g->kind == KIND_SHARED && reentry->kind == KIND_EXCLUSIVE) {
 		reply_error(out, CODE_UPGRADE,
 			"this session holds it shared, token %lld: UNLOCK first, others may read it too",
 			token);
-	} else if (!reentry->tagged && !untold) {
+	} else if (!reentry->tagged && !again) {
 		reply_error(out, CODE_HELD,
 			"this session holds it already, token %lld: use OWNER tags to re-enter", token);
 	} else if (reentry->permits > g->lease->permits) {
@@ -264,12 +266,12 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
 			"OWNER",
 			(long long)g->lease->permits, (long long)reentry->permits);
-	} else if (g->count == UINT32_MAX && !untold) {
+	} else if (g->count == UINT32_MAX && !again) {
 		reply_error(out, CODE_LIMIT, "this OWNER holds it %lu times, and not more: UNLOCK first",
 			(unsigned long)g->count);
 	} else {
-		g->count += !untold;
-		if (g->durable && !untold)
+		g->count += !again;
+		if (g->durable && !again)
 			ledger_hold(core, g);
 		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};
 		if (reentry->validity) {

@@ -7,6 +7,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
@@ -110,7 +111,7 @@ mlock_end(struct core *core, struct mlock *b)
 	if (b->dirty)
 		TAILQ_REMOVE(&core->mlocks, b, in_dirty);
 	b->conn->mlock = NULL;
-	conn_heard(core, b->conn);
+	conn_answered(core, b->conn);
 	if (b->apart > 0)
 		user_give(b->conn->session, (int64_t)b->apart);
 	core->counts.mlocks--;
@@ -126,7 +127,7 @@ mlock_drop(struct core *core, struct mlock *b)
 	mlock_end(core, b);
 }
 
-static void
+void
 mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 {
 	const struct part *next = mlock_next(b);
@@ -329,10 +330,10 @@ mlock_make_once(struct core *core, struct mlock *b)
 void
 mlock_answer_all(struct core *core, const struct reply *reply)
 {
-	struct conn *conn;
+	struct conn *conn, *next;
 
 	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next)
-		TAILQ_FOREACH (conn, &s->conns, in_session)
+		TAILQ_FOREACH_SAFE (conn, &s->conns, in_session, next)
 			if (conn->mlock != NULL)
 				mlock_fail(core, conn->mlock, reply);
 }
@@ -530,6 +531,8 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 	int64_t until_ms;
 
 	assert(c->kind != KIND_PERMITS && c->id.n == 0);
+	if (s->detached != NULL && detached_mlock(core, conn, c))
+		return;
 	if (mlock_reminds(core, conn, c) || mlock_denied(core, conn, c))
 		return;
 	b = mlock_new(core, conn, c);
@@ -563,13 +566,13 @@ mlock_munlock(struct core *core, struct conn *conn, const struct command *c)
 		struct grant *g = grant_find(core, names_find(&core->names, c->names[i]), s, c->owner);
 		struct loss *loss = loss_find(core, s, c->names[i], c->owner);
 
-		if (loss != NULL)
+		given += g != NULL || (loss != NULL && loss->reason == LOSS_RETURNED);
+		if (loss != NULL && s->detached == NULL)
 			loss_forget(core, s, loss);
 		if (g == NULL)
 			continue;
-		given++;
 		(void)grant_claim(core, g);
-		grant_leave(core, g);
+		grant_give_back(core, g);
 	}
 	emit_int(core, conn->id, given);
 }

@@ -81,6 +81,9 @@ void mlock_timer(struct core *core, struct mlock *b);
 void mlock_make_once(struct core *core, struct mlock *b);
 void mlock_drop(struct core *core, struct mlock *b);
 
+/* Gives back what it holds, and answers. */
+void mlock_fail(struct core *core, struct mlock *b, const struct reply *reply);
+
 /* Answers every waiting MLOCK. */
 void mlock_answer_all(struct core *core, const struct reply *reply);
 

@@ -6,6 +6,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/mlock.h"
@@ -225,11 +226,11 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 
 /* The connection could not ask for anything while it waited. */
 static void
-queue_unblock(const struct core *core, struct conn *conn)
+queue_unblock(struct core *core, struct conn *conn)
 {
 	assert(conn->blocked != NULL);
 	conn->blocked = NULL;
-	conn_heard(core, conn);
+	conn_answered(core, conn);
 }
 
 void
@@ -359,19 +360,38 @@ queue_looks(struct core *core, struct waiter *w)
 }
 
 void
-queue_orphan(const struct core *core, struct waiter *w)
+queue_orphan(struct core *core, struct waiter *w)
 {
 	assert(w->conn != NULL && w->conn->session == w->session);
 	assert(!w->once && w->part == NULL);
 	if (!w->async)
 		queue_unblock(core, w->conn);
 	w->conn = NULL;
+	if (w->session->detached == NULL)
+		return;
+	w->retries = COMMAND_RETRIES_ANY;
+	w->until_ms = detached_claim_until(core, w->session);
+	queue_arm(core, w);
+}
+
+void
+queue_supersede(struct core *core, struct waiter *w)
+{
+	struct reply refusal;
+
+	assert(w->conn != NULL && w->part == NULL && !w->async);
+	detached_refusal(&refusal, false);
+	emit_reply(core, w->conn->id, &refusal);
+	queue_unblock(core, w->conn);
+	w->conn = NULL;
+	w->resource->queue->once -= w->once;
+	w->once = false;
 }
 
 bool
 queue_is_repeated(const struct waiter *w, const struct command *c)
 {
-	return w->conn == NULL && w->kind == c->kind && w->permits == c->permits &&
+	return w->part == NULL && w->kind == c->kind && w->permits == c->permits &&
 	       slice_equal(resource_name(w->resource), c->name) && slice_equal(waiter_owner(w), c->owner) &&
 	       slice_equal(waiter_id(w), c->id);
 }

@@ -241,7 +241,7 @@ load_session(struct recovery *v, struct thing *t)
 
 	(void)t;
 	ledger_session_fields(&v->r, &e);
-	if (!v->r.failed && (e.id == 0 || (e.grace_ms == 0 && e.process.pid == 0)))
+	if (!v->r.failed && (e.id == 0 || (e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0)))
 		record_fail(&v->r, "a session of it is not durable, or has no number");
 	if (e.process.pid != 0 && session_bound(core, &e.process) != NULL)
 		record_fail(&v->r, "two of its sessions are bound to one process");
@@ -259,8 +259,9 @@ load_session(struct recovery *v, struct thing *t)
 	s->opened_ms = e.opened_ms;
 	s->grace_ms = e.grace_ms;
 	s->heartbeat_ms = e.heartbeat_ms;
-	core->counts.graces += s->grace_ms > 0;
-	s->user->graces += s->grace_ms > 0;
+	state_detach(core, &v->r, s, e.as);
+	core->counts.graces += session_has_grace(s);
+	s->user->graces += session_has_grace(s);
 	core->heartbeats += s->heartbeat_ms > 0;
 	if (core->session_ids < e.id)
 		core->session_ids = e.id;

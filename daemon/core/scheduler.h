@@ -172,10 +172,14 @@ bool queue_spare(struct core *core, struct waiter *w);
 
 /* Its connection is lost, and its session may come back for it: it keeps its place, as an orphaned
  * waiter. */
-void queue_orphan(const struct core *core, struct waiter *w);
+void queue_orphan(struct core *core, struct waiter *w);
 
-/* Whether it is orphaned and this LOCK repeats it. queue_adopt(): it waits for conn from now on, on new
- * terms. */
+/* The LOCK is repeated over another connection: its own gets an answer that says so, and the waiter is
+ * orphaned. */
+void queue_supersede(struct core *core, struct waiter *w);
+
+/* Whether this LOCK repeats it. queue_adopt(): it was orphaned, and waits for conn from now on, on new terms.
+ */
 bool queue_is_repeated(const struct waiter *w, const struct command *c);
 void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct command *c,
 	int64_t until_ms, bool once);

@@ -6,6 +6,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/map.h"
@@ -157,6 +158,7 @@ session_free_all(struct core *core)
 		session_remove(core, s);
 		holds_done(s);
 		asyncs_done(s);
+		free(s->detached);
 		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
 			TAILQ_REMOVE(&s->conns, c, in_session);
 			free(c->mlock);
@@ -165,6 +167,7 @@ session_free_all(struct core *core)
 		free(s);
 	}
 	map_done(&core->conns);
+	map_done(&core->ids);
 }
 
 void
@@ -208,9 +211,10 @@ session_end(struct core *core, struct session *s, enum end end)
 	session_clear(core, s, end);
 	assert(s->losses == NULL && s->loss_count == 0);
 	session_unbind(core, s);
-	if (s->grace_ms > 0)
-		user_grace_leave(core, s);
+	if (session_has_grace(s))
+		user_grace_leave(core, s->user);
 	ledger_session_gone(core, s);
+	detached_leave(core, s);
 	user_quit(core, s);
 	deadlock_forget(core, s);
 	core->heartbeats -= s->heartbeat_ms > 0;
@@ -280,6 +284,11 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	struct conn *before = s->onloss == ONLOSS_PUSH ? conn_find(core, s->push_conn) : NULL;
 
 	assert(onloss >= ONLOSS_CLOSE && onloss <= ONLOSS_NEXT);
+	if (onloss == ONLOSS_CLOSE && s->detached != NULL) {
+		emit_error(core, conn->id, CODE_ERR,
+			"the session of an id has no connection to close: ONLOSS NEXT or PUSH");
+		return;
+	}
 	s->onloss = onloss;
 	s->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
 	ledger_session(core, s);
@@ -334,7 +343,7 @@ void
 grace_drop(struct core *core, struct session *s)
 {
 	if (s->grace_ms > 0)
-		user_grace_leave(core, s);
+		user_grace_leave(core, s->user);
 	s->grace_ms = 0;
 	ledger_session(core, s);
 }
@@ -398,12 +407,12 @@ grace_find(const struct session *s, const struct command *c)
 {
 	struct waiter *w, *found = NULL;
 
-	/* Orphaned waiters exist only as long as this timer runs. */
-	if (!timer_is_armed(&s->grace_timer))
+	/* Orphaned waiters of other sessions exist only as long as this timer runs. */
+	if (s->detached == NULL && !timer_is_armed(&s->grace_timer))
 		return NULL;
 	/* The latest is first in the list. */
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (queue_is_repeated(w, c))
+		if ((w->conn == NULL || s->detached != NULL) && queue_is_repeated(w, c))
 			found = w;
 	}
 	return found;
@@ -442,7 +451,7 @@ grace_drain(struct core *core)
 
 	assert(core->drain == DRAIN_ENDS);
 	HASH_ITER (hh, core->sessions, s, next) {
-		if (s->conn_count == 0 && s->process.pid == 0)
+		if (s->conn_count == 0 && !session_is_kept(s))
 			grace_end(core, s);
 		else if (s->conn_count == 0)
 			session_end(core, s, END_ABANDONED);
@@ -499,7 +508,7 @@ heartbeat_blocked(const struct session *s)
 
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
 		if (conn->blocked != NULL || conn->mlock != NULL || conn->latch_request != NULL ||
-			conn->drains)
+			conn->drains || conn->guest != NULL)
 			return true;
 	}
 	return false;
@@ -510,6 +519,10 @@ heartbeat_missed(struct core *core, struct session *s)
 {
 	struct conn *conn;
 
+	if (s->detached != NULL) {
+		detached_silent(core, s);
+		return;
+	}
 	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
 	session_unbind(core, s);
 	if (!grace_keeps(core, s))
@@ -528,7 +541,7 @@ void
 heartbeat_timer(struct core *core, struct session *s)
 {
 	/* The session is detached: its grace runs instead. */
-	if (s->conn_count == 0 && s->process.pid == 0)
+	if (s->conn_count == 0 && !session_is_kept(s))
 		return;
 	if (heartbeat_blocked(s))
 		s->heard_ms = core->now.ms;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 struct core;
+struct detached;
 struct latch_request;
 struct mlock;
 struct user;
@@ -39,6 +40,8 @@ struct conn {
 	struct latch_request *latch_request; /* the LATCH request that it waits in; NULL: none */
 	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
 	bool drains;                         /* it waits for the end of a drain */
+	struct conn *guest; /* it, as it speaks for a detached session (detached.h); NULL: it does not */
+	struct conn *host;  /* of a guest: its connection; NULL: it is no guest */
 	TAILQ_ENTRY(conn) in_session;
 };
 
@@ -78,6 +81,7 @@ struct session {
 	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
 	struct timer heartbeat_timer;
 	int64_t heartbeat_look_ms; /* as grace_look_ms */
+	struct detached *detached; /* its id (detached.h); NULL: it belongs to its connections */
 	struct mark mark;
 	TAILQ_ENTRY(session) in_deferred;
 };
@@ -92,6 +96,20 @@ struct session *session_make(struct core *core, session_id id, const struct peer
 
 /* What is known of its client changed. */
 void session_peer(struct core *core, struct session *s, const struct peer *peer);
+
+/* A process or an id keeps it, also without connections. */
+static inline bool
+session_is_kept(const struct session *s)
+{
+	return s->process.pid != 0 || s->detached != NULL;
+}
+
+/* It is counted as one with a grace. */
+static inline bool
+session_has_grace(const struct session *s)
+{
+	return s->grace_ms > 0 || s->detached != NULL;
+}
 
 /* It has no connection any more, and no client can come back for it. */
 void session_end(struct core *core, struct session *s, enum end end);
@@ -224,7 +242,8 @@ void grace_attach(struct core *core, struct session *s);
 /* All connections but the latest are about to be closed; their waits become orphaned waiters. */
 void grace_take_over(struct core *core, struct session *s);
 
-/* The orphaned waiter that a LOCK repeats, the oldest if several; NULL: none. */
+/* The orphaned waiter that a LOCK repeats, the oldest if several; of a detached session, any waiter. NULL:
+ * none. */
 struct waiter *grace_find(const struct session *s, const struct command *c);
 
 /* The daemon drains: no client can come back. */

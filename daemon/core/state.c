@@ -186,6 +186,7 @@ static const struct {
 	{RECORD_SESSION, PART_SESSIONS, state_load_session},
 	{RECORD_LOSS, PART_SESSIONS, state_load_loss},
 	{RECORD_CONN, PART_SESSIONS, state_load_conn},
+	{RECORD_GUEST, PART_SESSIONS, state_load_guest},
 	{RECORD_RESOURCE, PART_NAMES, state_load_resource},
 	{RECORD_PERMIT_LEASE, PART_NAMES, state_load_permit_lease},
 	{RECORD_GRANT, PART_NAMES, state_load_grant},

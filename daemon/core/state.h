@@ -77,6 +77,10 @@ void state_timer(struct record *r, struct core *core, struct timer *timer);
 void state_name(struct record *r, struct slice *name);
 void state_tag(struct record *r, struct slice *tag);
 void state_why(struct record *r, struct slice *why);
+/* The id of a detached session; n == 0: it is none. state_detach(): the session belongs to it, and is whole
+ * otherwise. */
+void state_as(struct record *r, struct slice *as);
+void state_detach(struct core *core, struct record *r, struct session *s, struct slice as);
 /* The key template and the interop by which a name was locked. Loading: fails, and tells the name, unless the
  * rule of the name still has both; *key then is the template of the rule, which lives as long as the core. */
 void state_key(struct record *r, const struct core *core, struct slice name, const char **key,
@@ -89,6 +93,7 @@ void state_save_sessions(struct core *core, struct record *r);
 void state_load_session(struct state_loader *l);
 void state_load_loss(struct state_loader *l);
 void state_load_conn(struct state_loader *l);
+void state_load_guest(struct state_loader *l);
 void state_save_mlocks(struct core *core, struct record *r);
 void state_load_mlock(struct state_loader *l);
 

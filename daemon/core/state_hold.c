@@ -4,6 +4,7 @@
 #include "daemon/core/state.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/resource.h"
@@ -67,6 +68,15 @@ terms_fields(struct core *core, struct record *r, struct grant *g)
 	state_timer(r, core, &t->timer);
 }
 
+/* Such a hold is not withheld, so these are the last fields. */
+static void
+claim_fields(struct core *core, struct record *r, struct terms *t)
+{
+	t->claim_ms = state_time(r, t->claim_ms);
+	if (record_loads(r) && t->claim_ms < t->ends_ms)
+		timer_arm(&core->timers, &t->timer, t->claim_ms);
+}
+
 static void
 grant_fields(struct core *core, struct record *r, struct grant *g)
 {
@@ -83,6 +93,8 @@ grant_fields(struct core *core, struct record *r, struct grant *g)
 		terms_fields(core, r, g);
 	else
 		g->granted_ms = state_time(r, g->granted_ms);
+	if (untold && bounded)
+		claim_fields(core, r, g->terms);
 }
 
 /* What goes before its other fields: whose it is, and its texts. */
@@ -244,8 +256,9 @@ waiter_load(struct state_loader *l, const struct waiter_head *h)
 	w->id_n = keep(w->bytes, (size_t)w->owner_n + w->why_n, h->id);
 	w->resource = l->resource;
 	w->session = session_find(l->core, h->session);
-	w->conn = h->conn == 0 ? NULL : conn_find(l->core, h->conn);
 	w->async = h->id.n > 0;
+	if (h->conn != 0)
+		w->conn = w->async ? conn_find(l->core, h->conn) : conn_speaking(l->core, h->conn);
 	timer_init(&w->timer, TIMER_WAITER);
 	waiter_fields(l->core, l->r, w);
 	return w;

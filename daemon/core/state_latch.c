@@ -4,6 +4,7 @@
 #include "daemon/core/state.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/session.h"
@@ -142,7 +143,7 @@ state_load_latch_request(struct state_loader *l)
 
 	record_unsigned(l->r, &id);
 	request_fields(l->r, &what);
-	conn = conn_find(l->core, id);
+	conn = conn_speaking(l->core, id);
 	if (l->latch == NULL || conn == NULL || conn->blocked != NULL || conn->mlock != NULL ||
 		conn->latch_request != NULL)
 		record_fail(l->r, "a request about a latch has no latch, or no connection of its own");

@@ -6,6 +6,7 @@
 
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
@@ -66,6 +67,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	struct process process = s->process;
 	struct loss *loss;
 	struct conn *conn;
+	struct slice as = detached_id(s);
 	session_id id = s->id;
 	bool deferred = s->deferred;
 
@@ -75,6 +77,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	peer_fields(r, &s->peer);
 	session_fields(r, core, s);
 	bond_fields(r, &process, &deferred);
+	state_as(r, &as);
 	record_end(r);
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		struct slice name = loss_name(loss), owner = loss_owner(loss);
@@ -85,6 +88,8 @@ save_session(struct core *core, struct record *r, struct session *s)
 	}
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
 		assert(conn->session == s);
+		if (conn->host != NULL)
+			continue;
 		record_begin(r, RECORD_CONN);
 		record_unsigned(r, &conn->id);
 		conn_fields(r, conn);
@@ -92,11 +97,32 @@ save_session(struct core *core, struct record *r, struct session *s)
 	}
 }
 
+/* A connection has its own session in any case, which has to be there. */
+static void
+save_guests(struct record *r, const struct session *s)
+{
+	struct conn *conn;
+	session_id id = s->id;
+
+	TAILQ_FOREACH (conn, &s->conns, in_session) {
+		if (conn->host == NULL)
+			continue;
+		record_begin(r, RECORD_GUEST);
+		record_unsigned(r, &conn->id);
+		record_unsigned(r, &id);
+		record_end(r);
+	}
+}
+
 void
 state_save_sessions(struct core *core, struct record *r)
 {
+	const struct detached *d;
+
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
 		save_session(core, r, s);
+	TAILQ_FOREACH (d, &core->detached, in_core)
+		save_guests(r, d->session);
 }
 
 static void
@@ -116,10 +142,32 @@ session_bonds(struct state_loader *l, struct session *s)
 }
 
 void
+state_as(struct record *r, struct slice *as)
+{
+	record_bytes(r, as, AS_BYTES_MAX);
+	if (record_loads(r) && as->n > 0 &&
+		(as->n < AS_BYTES_MIN || name_check_tag(*as, AS_BYTES_MAX) != NULL))
+		record_fail(r, "the id of a session cannot be");
+}
+
+void
+state_detach(struct core *core, struct record *r, struct session *s, struct slice as)
+{
+	if (r->failed || as.n == 0)
+		return;
+	if (s->heartbeat_ms == 0 || s->grace_ms > 0 || s->process.pid != 0 || s->onloss == ONLOSS_CLOSE ||
+		detached_find(core, s->user->id, as) != NULL)
+		record_fail(r, "a session of an id of it cannot be");
+	else if (!detached_give(core, s, as))
+		record_no_memory(r);
+}
+
+void
 state_load_session(struct state_loader *l)
 {
 	struct core *core = l->core;
 	struct peer peer = {.uid = -1};
+	struct slice as = {NULL, 0};
 	struct session *s;
 	session_id id = 0;
 
@@ -137,8 +185,10 @@ state_load_session(struct state_loader *l)
 	l->session = s;
 	session_fields(l->r, core, s);
 	session_bonds(l, s);
-	core->counts.graces += s->grace_ms > 0;
-	s->user->graces += s->grace_ms > 0;
+	state_as(l->r, &as);
+	state_detach(core, l->r, s, as);
+	core->counts.graces += session_has_grace(s);
+	s->user->graces += session_has_grace(s);
 	core->heartbeats += s->heartbeat_ms > 0;
 }
 
@@ -178,6 +228,24 @@ state_load_conn(struct state_loader *l)
 	conn->session = s;
 	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
 	s->conn_count++;
+}
+
+void
+state_load_guest(struct state_loader *l)
+{
+	struct session *s;
+	struct conn *conn;
+	conn_id id = 0;
+	session_id session = 0;
+
+	record_unsigned(l->r, &id);
+	record_unsigned(l->r, &session);
+	conn = conn_find(l->core, id);
+	s = session_find(l->core, session);
+	if (conn == NULL || conn->guest != NULL || s == NULL || s->detached == NULL)
+		record_fail(l->r, "a connection speaks for a session of no id");
+	else if (!guest_load(l->core, conn, s))
+		record_no_memory(l->r);
 }
 
 /* ---- MLOCKs ---- */
@@ -339,7 +407,7 @@ load_asked(struct state_loader *l, struct command *c, struct slice names[COMMAND
 		if (names[i].n == 0)
 			record_fail(l->r, "an MLOCK lacks names");
 	}
-	conn = conn_find(l->core, id);
+	conn = conn_speaking(l->core, id);
 	if (conn == NULL || conn->mlock != NULL || conn->blocked != NULL)
 		record_fail(l->r, "an MLOCK has no connection of its own");
 	return l->r->failed ? NULL : conn;

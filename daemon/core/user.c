@@ -91,7 +91,7 @@ user_has_room(const struct core *core, const struct user *u, const struct sessio
 	assert(u != s->user);
 	return (s->locks == 0 || u->locks + s->locks <= set->per_user.locks) &&
 	       (s->loss_count == 0 || u->losses + s->loss_count <= set->per_user.locks) &&
-	       (s->grace_ms == 0 || u->id == 0 || u->graces < set->grace.per_user);
+	       (!session_has_grace(s) || u->id == 0 || u->graces < set->grace.per_user);
 }
 
 bool
@@ -114,8 +114,8 @@ user_change(struct core *core, struct session *s)
 	u->sessions++;
 	before->locks -= s->locks;
 	u->locks += s->locks;
-	before->graces -= s->grace_ms > 0;
-	u->graces += s->grace_ms > 0;
+	before->graces -= session_has_grace(s);
+	u->graces += session_has_grace(s);
 	before->losses -= s->loss_count;
 	u->losses += s->loss_count;
 	s->user = u;
@@ -129,14 +129,14 @@ user_grace_enter(struct core *core, const struct conn *conn)
 	const struct core_grace *most = &core->settings.grace;
 	struct user *u = conn->session->user;
 
-	assert(conn->session->grace_ms == 0);
 	if ((int64_t)core->counts.graces >= most->sessions)
 		emit_error(core, conn->id, CODE_LIMIT,
-			"grace-sessions: %zu sessions have a grace, as many as it allows",
+			"grace-sessions: %zu sessions have a grace or an id, as many as it allows",
 			core->counts.graces);
 	else if (u->id != 0 && u->graces >= most->per_user)
 		emit_error(core, conn->id, CODE_LIMIT,
-			"grace-sessions: this user has %lld sessions with a grace, as many as one may: three "
+			"grace-sessions: this user has %lld sessions with a grace or an id, as many as one "
+			"may: three "
 			"quarters of "
 			"it, and sessions-per-user",
 			(long long)u->graces);
@@ -149,11 +149,19 @@ user_grace_enter(struct core *core, const struct conn *conn)
 }
 
 void
-user_grace_leave(struct core *core, struct session *s)
+user_grace_leave(struct core *core, struct user *u)
 {
-	assert(s->user->graces > 0 && core->counts.graces > 0);
+	assert(u->graces > 0 && core->counts.graces > 0);
 	core->counts.graces--;
-	s->user->graces--;
+	u->graces--;
+}
+
+bool
+user_grace_full(const struct core *core, const struct user *u)
+{
+	const struct core_grace *most = &core->settings.grace;
+
+	return (int64_t)core->counts.graces >= most->sessions || (u->id != 0 && u->graces >= most->per_user);
 }
 
 /* Whether there is memory only for what exists. True: conn has its answer. */
@@ -173,7 +181,7 @@ user_full(struct core *core, const struct conn *conn, int64_t locks)
 {
 	const struct user *u = conn->session->user;
 
-	assert(locks > 0);
+	assert(locks >= 0);
 	if (memory_full(core, conn))
 		return true;
 	if (u->locks + locks <= core->settings.per_user.locks)

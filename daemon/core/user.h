@@ -45,7 +45,9 @@ void user_quit(struct core *core, struct session *s);
 
 /* One session more of the user has a grace, or one less. False: there is no room, and conn has its answer. */
 bool user_grace_enter(struct core *core, const struct conn *conn) __attribute__((warn_unused_result));
-void user_grace_leave(struct core *core, struct session *s);
+void user_grace_leave(struct core *core, struct user *u);
+/* There is no room for one more. */
+bool user_grace_full(const struct core *core, const struct user *u);
 
 /* Locks that a hold or wait of so many permits counts for; 0 permits: not of a semaphore. */
 static inline int64_t
@@ -80,8 +82,8 @@ user_remind(struct session *s, int64_t losses)
 	assert(s->loss_count >= 0 && s->user->losses >= s->loss_count);
 }
 
-/* So many locks more are too many, for this user or for the memory of the daemon. True: conn has its
- * answer. */
+/* So many locks more are too many, for this user or for the memory of the daemon; 0: only the memory is
+ * looked at. True: conn has its answer. */
 bool user_full(struct core *core, const struct conn *conn, int64_t locks);
 
 /* A hold is cut from its session and withheld; a withheld hold passes on. */

@@ -6,6 +6,7 @@
 
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -71,7 +72,7 @@ async_id_taken(const struct core *core, struct session *s, const struct command 
 {
 	const struct waiter *w = asyncs_find(core, s, c->id);
 
-	return w != NULL && !queue_is_repeated(w, c);
+	return w != NULL && !(w->conn == NULL && queue_is_repeated(w, c));
 }
 
 /* again: the wait that it takes over; NULL: none */
@@ -158,6 +159,8 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	}
 	mode_join(core, r, c);
 	assert((r->limit > 0) == (c->kind == KIND_PERMITS));
+	if (again != NULL && again->conn != NULL)
+		queue_supersede(core, again);
 	lock_wait(core, conn, r, again, c);
 }
 
@@ -165,22 +168,32 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 static void
 answer_not_held(struct core *core, const struct conn *conn, const struct command *c, struct loss *loss)
 {
-	if (loss != NULL)
+	if (loss != NULL && loss->reason != LOSS_RETURNED)
 		loss_answer(core, conn, loss, (struct slice){0});
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "this session does not hold it%s",
 			c->owner.n > 0 ? " with this OWNER" : "");
 }
 
-/* Answers with the loss, if there was one, and forgets the loss. */
+/* Answers with the loss, if there was one, and forgets the loss. A detached session remembers it: the request
+ * may be repeated. */
 static void
 answer_released(struct core *core, const struct conn *conn, const struct command *c)
 {
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
 	answer_not_held(core, conn, c, loss);
-	if (loss != NULL)
+	if (loss != NULL && conn->session->detached == NULL)
 		loss_forget(core, conn->session, loss);
+}
+
+/* The session of an id has given it back already, and its client may not have had the answer. */
+static bool
+unlock_is_repeated(const struct core *core, const struct conn *conn, const struct command *c)
+{
+	const struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
+
+	return loss != NULL && loss->reason == LOSS_RETURNED && (c->token == 0 || c->token == loss->token);
 }
 
 /* The hold that a verb is about. A session that names it knows of it. */
@@ -200,6 +213,10 @@ verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 {
 	struct grant *g = verb_hold(core, conn, c);
 
+	if (g == NULL && unlock_is_repeated(core, conn, c)) {
+		emit_int(core, conn->id, 0);
+		return;
+	}
 	if (g == NULL) {
 		answer_released(core, conn, c);
 		return;
@@ -210,7 +227,7 @@ verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	emit_int(core, conn->id, g->count - 1);
-	grant_leave(core, g);
+	grant_give_back(core, g);
 }
 
 static void
@@ -247,7 +264,7 @@ verb_check(struct core *core, struct conn *conn, const struct command *c)
 
 	if (g != NULL && (c->token == 0 || c->token == g->token))
 		emit_int(core, conn->id, grant_told_ms(core, g));
-	else if (g == NULL && loss != NULL)
+	else if (g == NULL && loss != NULL && loss->reason != LOSS_RETURNED)
 		answer_not_held(core, conn, c, loss);
 	else
 		emit_null(core, conn->id);
@@ -311,8 +328,8 @@ verb_grace(struct core *core, struct conn *conn, const struct command *c)
 		grace_set(core, conn, c->grace_ms);
 }
 
-void
-verb_run(struct core *core, struct conn *conn, const struct command *command)
+static void
+verb_carry_out(struct core *core, struct conn *conn, const struct command *command)
 {
 	assert(conn->session != NULL);
 	/* While a LOCK waits, the adapter holds back the later requests of its connection. */
@@ -367,12 +384,39 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 	case VERB_SESSION_HEARTBEAT:
 		heartbeat_set(core, conn, command->heartbeat_ms);
 		return;
+	case VERB_SESSION_TTL:
+		detached_ttl(core, conn, command->ttl_ms);
+		return;
+	case VERB_SESSION_END:
+		detached_end(core, conn);
+		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);
 		return;
 	default:
 		assert(false && "not a verb of the core");
 	}
+}
+
+void
+verb_run(struct core *core, struct conn *conn, const struct command *command)
+{
+	session_id before = core->session_ids;
+	bool locks = command->verb == VERB_LOCK || command->verb == VERB_MLOCK;
+	struct conn *guest;
+
+	/* While a LOCK waits, the adapter holds back the later requests of its connection. */
+	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL &&
+		conn->guest == NULL);
+	if (command->as.n == 0) {
+		verb_carry_out(core, conn, command);
+		return;
+	}
+	guest = guest_begin(core, conn, command);
+	if (guest == NULL)
+		return;
+	verb_carry_out(core, guest, command);
+	guest_carried_out(core, conn, locks && core->session_ids != before);
 }
 
 /* ---- the daemon stops ---- */

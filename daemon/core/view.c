@@ -4,6 +4,7 @@
 #include "daemon/core/view.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/master.h"
@@ -192,6 +193,7 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->kind = g->kind;
 	out->permits = g->lease->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
+	out->as = g->session == NULL ? 0 : detached_hash(core, g->session);
 	if (g->session != NULL)
 		out->peer = &g->session->peer;
 	else
@@ -388,6 +390,7 @@ scan_session(const struct scan_view *scan, const void *element)
 	const struct session *s = element;
 	struct session_view view = {
 		.id = s->id,
+		.as = detached_hash(scan->core, s),
 		.peer = &s->peer,
 		.connections = s->conn_count,
 		.grants = s->grant_count,
@@ -464,7 +467,8 @@ core_conn_waits(const struct core *core, conn_id conn)
 	const struct conn *c = conn_find(core, conn);
 	const struct waiter *w;
 
-	if (c == NULL || c->blocked != NULL || c->mlock != NULL || c->latch_request != NULL || c->drains)
+	if (c == NULL || c->guest != NULL || c->blocked != NULL || c->mlock != NULL ||
+		c->latch_request != NULL || c->drains)
 		return true;
 	LIST_FOREACH (w, &c->session->waiters, in_session) {
 		if (w->conn == c)

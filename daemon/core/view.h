@@ -80,6 +80,7 @@ struct hold_view {
 	enum kind kind;
 	int64_t permits;         /* how many; 0: not of a semaphore */
 	session_id session;      /* 0: it abandoned the hold */
+	uint32_t as;             /* of the session's id (session_view) */
 	const struct peer *peer; /* the client that has it, or had it last; NULL: unknown */
 	struct slice owner;
 	struct slice why;
@@ -134,6 +135,7 @@ struct latch_view {
 
 struct session_view {
 	session_id id;
+	uint32_t as; /* a hash of the id of a detached session; 0: it is none */
 	const struct peer *peer;
 	size_t connections;
 	size_t grants;

@@ -40,6 +40,7 @@ BEFORE = {
     "BREAK": ["2> LOCK a", "2< :1760000000000001"],
     "SESSION JOIN": ["2> LOCK a", "2< ...", "2> SESSION SECRET", "2< $48\\r\\n{00...}"],
     "SESSION RESUME": ["2> SESSION GRACE 60000", "2< $48\\r\\n{00...}", "2> LOCK a", "2< ...", "2x"],
+    "SESSION END": ["2> LOCK a AS 6f1c0d8e5b7a4e9f", "2< ..."],
     "INSPECT": ["2> LOCK a", "2< ..."],
     "LOCKS": ["2> LOCK a", "2< ..."],
     "an event": ["1> EVENTS MATCH a", "1< +OK", "2> LOCK a", "2< ...", "1< ...", "1< ...", "2> UNLOCK a", "2< :0"],

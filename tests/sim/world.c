@@ -72,7 +72,7 @@ init_settings(struct world *w)
 		.grants_per_session = p->session_grants > 0 ? p->session_grants : 100,
 		.waiters_per_session = p->session_waits > 0 ? p->session_waits : 100,
 		.lost_per_session = p->lost_most,
-		.grace = {.sessions = 64, .per_user = 64, .most_ms = 3600000},
+		.grace = {.sessions = 64, .per_user = 64, .most_ms = 3600000, .ttl_ms = 3600000},
 		.per_user = {.locks = p->user_locks > 0 ? p->user_locks : 1000000, .latches = 1000000},
 		.name_bytes = 64};
 }

@@ -84,7 +84,7 @@ rig_settings(void)
 				   .output_bytes = 1 << 20},
 			.admission = {.clients = 800, .per_user = 700, .login_ms = 3600000},
 			.processes = {.most = 20, .per_user = 20},
-			.grace = {.sessions = 20, .per_user = 20, .most_ms = 60000},
+			.grace = {.sessions = 20, .per_user = 20, .most_ms = 60000, .ttl_ms = 60000},
 			.per_user = {.locks = 1000, .latches = 1000}},
 		.facts = {.version = "9.8.7",
 			.daemon_id = "00112233445566778899aabbccddeeff",

@@ -472,7 +472,7 @@ story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms
 		.grants_per_session = 3,
 		.waiters_per_session = 3,
 		.lost_per_session = 2,
-		.grace = {.sessions = 3, .per_user = 2, .most_ms = 60000},
+		.grace = {.sessions = 3, .per_user = 2, .most_ms = 60000, .ttl_ms = 60000},
 		.per_user = {.locks = 1000000, .latches = 10000},
 		.name_bytes = 64};
 	w->now = (struct now){.ms = 1000000, .wall_us = INT64_C(1760000000000000)};

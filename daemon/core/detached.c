@@ -1,0 +1,432 @@
+/* detached: see the header. verbs.c begins a request AS id; what a verb does is no different from here on. */
+#include "daemon/core/detached.h"
+
+#include "daemon/core/core_inner.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/map.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
+#include "daemon/core/session.h"
+#include "daemon/core/user.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOM_LOOKS 64 /* sessions that a new one looks at to find one that can be forgotten */
+
+/* ---- ids ---- */
+
+struct id_key {
+	uint64_t user;
+	struct slice id;
+};
+
+static uint64_t
+id_hash(const struct core *core, const struct id_key *key)
+{
+	uint64_t hash = hash_secretly(core->secret, key->id) + hash_key(&key->user, sizeof(key->user));
+
+	return hash != 0 ? hash : 1;
+}
+
+struct slice
+detached_id(const struct session *s)
+{
+	const struct detached *d = s->detached;
+
+	return d == NULL ? (struct slice){NULL, 0} : (struct slice){d->id, d->id_n};
+}
+
+uint32_t
+detached_hash(const struct core *core, const struct session *s)
+{
+	uint32_t hash;
+
+	if (s->detached == NULL)
+		return 0;
+	hash = (uint32_t)hash_secretly(core->secret, detached_id(s));
+	return hash != 0 ? hash : 1;
+}
+
+static bool
+id_is_of(const void *thing, const void *what)
+{
+	const struct session *s = thing;
+	const struct id_key *key = what;
+
+	return s->user->id == key->user && slice_equal(detached_id(s), key->id);
+}
+
+struct session *
+detached_find(const struct core *core, uint64_t user, struct slice id)
+{
+	const struct id_key key = {user, id};
+
+	return map_search(&core->ids, id_hash(core, &key), id_is_of, &key);
+}
+
+bool
+detached_give(struct core *core, struct session *s, struct slice id)
+{
+	const struct id_key key = {s->user->id, id};
+	struct detached *d;
+
+	assert(s->detached == NULL && id.n <= AS_BYTES_MAX);
+	d = freelist_new(core, sizeof(*d) + id.n);
+	if (d == NULL)
+		return false;
+	if (map_add(&core->ids, id_hash(core, &key), s) != 0) {
+		free(d);
+		return false;
+	}
+	d->session = s;
+	d->id_n = (uint8_t)id.n;
+	memcpy(d->id, id.p, id.n);
+	s->detached = d;
+	TAILQ_INSERT_TAIL(&core->detached, d, in_core);
+	return true;
+}
+
+void
+detached_leave(struct core *core, struct session *s)
+{
+	struct detached *d = s->detached;
+	struct id_key key;
+
+	if (d == NULL)
+		return;
+	key = (struct id_key){s->user->id, detached_id(s)};
+	map_remove(&core->ids, id_hash(core, &key), s);
+	TAILQ_REMOVE(&core->detached, d, in_core);
+	s->detached = NULL;
+	freelist_retire(core, &d->freed);
+}
+
+/* ---- a new session ---- */
+
+static bool
+detached_is_idle(const struct session *s)
+{
+	return s->grant_count == 0 && s->waiter_count == 0 && s->conn_count == 0;
+}
+
+/* Forgets a session that holds nothing, if there is no room for one more of this user. */
+static void
+detached_make_room(struct core *core, const struct user *u)
+{
+	struct detached *d;
+
+	for (unsigned looks = 0; looks < ROOM_LOOKS && user_grace_full(core, u); looks++) {
+		d = TAILQ_FIRST(&core->detached);
+		if (d == NULL)
+			return;
+		if (d->session->user == u && detached_is_idle(d->session)) {
+			session_end(core, d->session, END_CLEAN);
+			continue;
+		}
+		/* The next one looks at others. */
+		TAILQ_REMOVE(&core->detached, d, in_core);
+		TAILQ_INSERT_TAIL(&core->detached, d, in_core);
+	}
+}
+
+/* NULL: conn has its answer. */
+static struct session *
+detached_new(struct core *core, const struct conn *conn, struct slice id)
+{
+	int64_t most_ms = core->settings.grace.ttl_ms;
+	struct session *s;
+
+	if (core->drain == DRAIN_ENDS) {
+		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
+		return NULL;
+	}
+	detached_make_room(core, conn->session->user);
+	if (user_full(core, conn, 0) || !user_grace_enter(core, conn))
+		return NULL;
+	s = session_new(core, &conn->session->peer);
+	if (s != NULL && detached_give(core, s, id)) {
+		s->onloss = ONLOSS_NEXT;
+		s->heartbeat_ms = most_ms < DETACHED_TTL_MS ? most_ms : DETACHED_TTL_MS;
+		core->heartbeats++;
+		heartbeat_begin(core, s);
+		ledger_session(core, s);
+		return s;
+	}
+	user_grace_leave(core, conn->session->user);
+	if (s != NULL)
+		session_end(core, s, END_CLEAN);
+	emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+	return NULL;
+}
+
+/* Whether the verb begins something, so that it makes the session of its id. */
+static bool
+verb_makes(enum verb verb)
+{
+	return verb == VERB_LOCK || verb == VERB_MLOCK || verb == VERB_LATCH_DOWN ||
+	       verb == VERB_SESSION_ID || verb == VERB_SESSION_ONLOSS || verb == VERB_SESSION_TTL;
+}
+
+/* The answer of another verb, whose id has no session. */
+static void
+answer_unknown(struct core *core, const struct conn *conn, enum verb verb)
+{
+	if (verb == VERB_CHECK)
+		emit_null(core, conn->id);
+	else if (verb == VERB_MUNLOCK || verb == VERB_SESSION_END)
+		emit_int(core, conn->id, 0);
+	else
+		emit_error(core, conn->id, CODE_NOTHELD,
+			"the session of this id does not hold it: there is none");
+}
+
+/* ---- guests ---- */
+
+static struct conn *
+guest_new(struct core *core, struct conn *host, struct session *s)
+{
+	struct conn *guest = freelist_new(core, sizeof(*guest));
+
+	assert(host->guest == NULL && host->host == NULL);
+	if (guest == NULL)
+		return NULL;
+	guest->id = host->id;
+	guest->session = s;
+	guest->host = host;
+	host->guest = guest;
+	TAILQ_INSERT_TAIL(&s->conns, guest, in_session);
+	s->conn_count++;
+	return guest;
+}
+
+bool
+guest_load(struct core *core, struct conn *conn, struct session *s)
+{
+	return guest_new(core, conn, s) != NULL;
+}
+
+struct conn *
+conn_speaking(const struct core *core, conn_id id)
+{
+	struct conn *conn = conn_find(core, id);
+
+	return conn != NULL && conn->guest != NULL ? conn->guest : conn;
+}
+
+struct conn *
+guest_begin(struct core *core, struct conn *conn, const struct command *c)
+{
+	struct session *s = detached_find(core, conn->session->user->id, c->as);
+	struct conn *guest;
+
+	if (s == NULL && !verb_makes(c->verb)) {
+		answer_unknown(core, conn, c->verb);
+		return NULL;
+	}
+	if (s == NULL)
+		s = detached_new(core, conn, c->as);
+	if (s == NULL)
+		return NULL;
+	guest = guest_new(core, conn, s);
+	if (guest == NULL) {
+		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
+		return NULL;
+	}
+	s->heard_ms = core->now.ms;
+	TAILQ_REMOVE(&core->detached, s->detached, in_core);
+	TAILQ_INSERT_TAIL(&core->detached, s->detached, in_core);
+	return guest;
+}
+
+/* Its memory stays until the next step. */
+static void
+guest_end(struct core *core, struct conn *guest)
+{
+	struct session *s = guest->session;
+
+	assert(guest->host->guest == guest && s->conn_count > 0);
+	guest->host->guest = NULL;
+	TAILQ_REMOVE(&s->conns, guest, in_session);
+	s->conn_count--;
+	freelist_retire(core, &guest->freed);
+}
+
+void
+conn_answered(struct core *core, struct conn *conn)
+{
+	conn_heard(core, conn);
+	if (conn->host == NULL)
+		return;
+	conn_heard(core, conn->host);
+	guest_end(core, conn);
+}
+
+void
+guest_carried_out(struct core *core, struct conn *conn, bool made)
+{
+	struct conn *guest = conn->guest;
+	struct session *s;
+
+	if (guest == NULL || guest->blocked != NULL || guest->mlock != NULL || guest->latch_request != NULL)
+		return;
+	s = guest->session;
+	guest_end(core, guest);
+	if (made && s->losses == NULL && detached_is_idle(s))
+		session_end(core, s, END_CLEAN);
+}
+
+/* ---- an MLOCK that is repeated ---- */
+
+/* The session of an id holds all names: the MLOCK is repeated, because its answer was lost. True: answered.
+ */
+static bool
+mlock_is_held(struct core *core, const struct conn *conn, const struct command *c)
+{
+	int64_t tokens[COMMAND_NAMES_MAX];
+	struct reply reply = {
+		.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = tokens, .count = c->name_count};
+
+	for (size_t i = 0; i < c->name_count; i++) {
+		const struct grant *g =
+			grant_find(core, names_find(&core->names, c->names[i]), conn->session, c->owner);
+
+		if (g == NULL || g->untold || (g->kind == KIND_SHARED && c->kind != KIND_SHARED))
+			return false;
+		tokens[i] = g->token;
+	}
+	emit_reply(core, conn->id, &reply);
+	return true;
+}
+
+/* Whether this unanswered MLOCK has a name and the tag of this request. */
+static bool
+mlock_overlaps(const struct mlock *b, const struct command *c)
+{
+	if (!slice_equal(b->lock.owner, c->owner))
+		return false;
+	for (size_t i = 0; i < b->count; i++) {
+		for (size_t k = 0; k < c->name_count; k++) {
+			if (slice_equal(b->parts[i].name, c->names[k]))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Ends what this MLOCK of the session of an id repeats, over other connections. */
+static void
+mlock_supersede(struct core *core, const struct session *s, const struct command *c)
+{
+	struct conn *conn, *next;
+	struct reply refusal;
+
+	detached_refusal(&refusal, false);
+	TAILQ_FOREACH_SAFE (conn, &s->conns, in_session, next) {
+		if (conn->mlock != NULL && mlock_overlaps(conn->mlock, c))
+			mlock_fail(core, conn->mlock, &refusal);
+	}
+}
+
+bool
+detached_mlock(struct core *core, const struct conn *conn, const struct command *c)
+{
+	if (mlock_is_held(core, conn, c))
+		return true;
+	mlock_supersede(core, conn->session, c);
+	return false;
+}
+
+/* ---- time ---- */
+
+int64_t
+detached_claim_until(const struct core *core, const struct session *s)
+{
+	return core->now.ms + (s->heartbeat_ms < DETACHED_CLAIM_MS ? s->heartbeat_ms : DETACHED_CLAIM_MS);
+}
+
+/* What a client was told, it was told in an answer: of a lease that was no longer than any is. */
+static void
+detached_abandon(struct core *core, struct session *s, struct grant *g)
+{
+	int64_t told_ms = s->heard_ms + core->settings.lease_max_ms;
+
+	grant_tell_no_more(core, g);
+	if (told_ms < g->terms->told_until_ms)
+		g->terms->told_until_ms = told_ms;
+	(void)grant_abandon(core, g);
+}
+
+void
+detached_silent(struct core *core, struct session *s)
+{
+	struct grant *g, *next;
+	int64_t last_ms = core->now.ms;
+
+	assert(s->conn_count == 0);
+	if (s->grant_count > 0)
+		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
+	while (!LIST_EMPTY(&s->waiters))
+		queue_remove(core, LIST_FIRST(&s->waiters));
+	LIST_FOREACH_SAFE (g, &s->grants, in_session, next) {
+		const struct terms *t = grant_terms(g);
+
+		if (g->untold || t == NULL || !t->leased)
+			detached_abandon(core, s, g);
+		else if (t->ends_ms > last_ms)
+			last_ms = t->ends_ms;
+	}
+	if (s->grant_count == 0)
+		session_end(core, s, END_ABANDONED);
+	else
+		timer_arm(&core->timers, &s->heartbeat_timer, last_ms);
+}
+
+/* ---- verbs ---- */
+
+void
+detached_ttl(struct core *core, struct conn *conn, int64_t ms)
+{
+	int64_t most_ms = core->settings.grace.ttl_ms;
+
+	if (ms <= most_ms)
+		heartbeat_set(core, conn, ms);
+	else
+		emit_error(core, conn->id, CODE_LIMIT,
+			"detached-ttl: a session of an id is silent for at most %lld ms", (long long)most_ms);
+}
+
+void
+detached_refusal(struct reply *out, bool ended)
+{
+	reply_error(out, CODE_ERR, "%s",
+		ended ? "the session of this id was ended by SESSION END over another connection"
+		      : "the same request came again with this id, over another connection, and waits there");
+}
+
+void
+detached_end(struct core *core, struct conn *conn)
+{
+	struct session *s = conn->session;
+	struct conn *other, *next;
+	struct reply refusal;
+
+	emit_int(core, conn->id, (int64_t)s->grant_count);
+	guest_end(core, conn);
+	detached_refusal(&refusal, true);
+	TAILQ_FOREACH_SAFE (other, &s->conns, in_session, next) {
+		if (other->mlock != NULL) {
+			mlock_fail(core, other->mlock, &refusal);
+		} else if (other->blocked != NULL) {
+			queue_answer(core, other->blocked, &refusal);
+		} else {
+			emit_reply(core, other->id, &refusal);
+			latch_close(core, other);
+		}
+	}
+	session_end(core, s, END_CLEAN);
+}

@@ -1,0 +1,99 @@
+/*
+ * detached: sessions that belong to an id of their caller and to no connection (PROTOCOL.md 5.11).
+ *
+ *     conn ──request AS id──▶ guest ──▶ session of the id ──▶ holds, waits, losses
+ *       └─────────────────────────────▶ its own session
+ *
+ * A guest is a second struct conn with the number of its connection. It speaks for the detached session while
+ * a request AS id is under way, and ends with the answer. So a verb finds its session as always, in
+ * conn->session, and a wait belongs to its connection. A connection has one guest at most: further requests
+ * wait for the answer.
+ *
+ * - TTL: the session's heartbeat (session.h). Any request AS id is a sign of life. After a silence its holds
+ *   without LEASE are abandoned. It ends when no hold is left.
+ * - A repeated request: a LOCK of what is held answers the same token and counts nothing. A LOCK that still
+ *   waits takes over the wait. An UNLOCK is remembered as a loss of the reason RETURNED (grant.h).
+ * - A lost connection: a waiter becomes an orphaned waiter for DETACHED_CLAIM_MS. A grant to it is untold,
+ * and is given back when that time is over.
+ *
+ * Detached sessions are durable, and are counted as sessions with a grace.
+ */
+#ifndef CORE_DETACHED_H
+#define CORE_DETACHED_H
+
+#include "daemon/core/alloc.h"
+#include "daemon/core/peer.h"
+#include "proto/command.h"
+#include "proto/slice.h"
+
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct conn;
+struct core;
+struct reply;
+struct session;
+struct user;
+
+/* A client connects again and repeats its request within so long, or the TTL if that is shorter. Others wait
+ * for so long for a client that does not. */
+#define DETACHED_CLAIM_MS 5000
+
+/* The TTL of a session that has not asked for one, unless detached-ttl is less. */
+#define DETACHED_TTL_MS 30000
+
+TAILQ_HEAD(detached_list, detached);
+
+/* The id of a session. */
+struct detached {
+	struct freelist_link freed;
+	TAILQ_ENTRY(detached) in_core; /* the one silent for longest is first */
+	struct session *session;
+	uint8_t id_n;
+	char id[];
+};
+
+/* The connection as it speaks for the session of command->as, which may be new. NULL: conn has its answer. */
+struct conn *guest_begin(struct core *core, struct conn *conn, const struct command *command);
+/* The request of its connection has been carried out: unless it waits, the guest ends. made: the session, if
+ * it was made for this request, ends too if nothing has come of it. */
+void guest_carried_out(struct core *core, struct conn *conn, bool made);
+/* A request of this connection or guest has been answered after a wait. A guest ends, but can be read until
+ * the next step. */
+void conn_answered(struct core *core, struct conn *conn);
+/* A connection that was loaded gets the guest for this session that it had. False: out of memory. */
+bool guest_load(struct core *core, struct conn *conn, struct session *s) __attribute__((warn_unused_result));
+/* The connection with this number as it speaks in a request that waits: its guest, if it has one. NULL: there
+ * is no such connection. */
+struct conn *conn_speaking(const struct core *core, conn_id id);
+
+/* The session with this id of the user with this number; NULL: none. */
+struct session *detached_find(const struct core *core, uint64_t user, struct slice id);
+/* It belongs to this id, which no session of its user has. False: out of memory. */
+bool detached_give(struct core *core, struct session *s, struct slice id) __attribute__((warn_unused_result));
+/* It ends: no request finds it. */
+void detached_leave(struct core *core, struct session *s);
+
+struct slice detached_id(const struct session *s);
+/* A few digits that tell sessions apart and say nothing about the id; 0: the session has no id. */
+uint32_t detached_hash(const struct core *core, const struct session *s);
+
+/* Until when an orphaned waiter of the session keeps its place. */
+int64_t detached_claim_until(const struct core *core, const struct session *s);
+
+/* Its TTL is over, and no connection waits for it. */
+void detached_silent(struct core *core, struct session *s);
+
+/* An MLOCK of a detached session. Ends the one that it repeats, if that waits over another connection. True:
+ * all names are held, and conn has its answer. */
+bool detached_mlock(struct core *core, const struct conn *conn, const struct command *c);
+
+/* SESSION TTL, SESSION END. */
+void detached_ttl(struct core *core, struct conn *conn, int64_t ms);
+void detached_end(struct core *core, struct conn *conn);
+
+/* The answer of a request that is repeated over another connection, and of one whose session was ended. */
+void detached_refusal(struct reply *out, bool ended);
+
+#endif

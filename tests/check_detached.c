@@ -1,0 +1,485 @@
+/*
+ * Sessions of an id (PROTOCOL.md 5.11): over whatever connection a request comes, and however often it is
+ * repeated. Each test is a short story (tests/support/story.h).
+ */
+#include "daemon/core/core_inner.h"
+#include "daemon/core/view.h"
+#include "tests/support/story.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ID       SLICE("6f1c0d8e5b7a4e9f")
+#define OTHER_ID SLICE("0a9b8c7d6e5f4a3b")
+#define THIRD_ID SLICE("third-0123456789")
+#define SLACK_MS 1000 /* of a silence of the default TTL */
+
+static const char *
+ask(struct story *w, conn_id conn, enum verb verb, const char *name)
+{
+	return run(w, conn, (struct command){.verb = verb, .name = slice_of(name), .as = ID});
+}
+
+static const char *
+ask_other(struct story *w, conn_id conn, enum verb verb, const char *name)
+{
+	return run(w, conn, (struct command){.verb = verb, .name = slice_of(name), .as = OTHER_ID});
+}
+
+static const char *
+ask_once(struct story *w, conn_id conn, const char *name, struct slice id)
+{
+	const struct command c = {.verb = VERB_LOCK, .name = slice_of(name), .as = id};
+
+	return step(w, &(struct event){.type = EVENT_COMMAND, .conn = conn, .command = &c});
+}
+
+/* Lets time pass, while the master renews whatever it is asked to; what else happened. */
+static const char *
+keep(struct story *w, int64_t ms)
+{
+	static char all[4096];
+
+	all[0] = '\0';
+	for (int64_t passed = 0; passed < ms; passed++) {
+		struct call calls[8];
+		size_t n = 0;
+
+		after(w, 1);
+		for (size_t i = 0; i < w->actions.n; i++) {
+			const struct action *a = &w->actions.list[i];
+
+			if (a->type == ACTION_CALL && a->u.call.op == CALL_RENEW)
+				calls[n++] = a->u.call;
+			ck_assert_uint_lt(n, 8);
+		}
+		if (n == 0 && w->trace[0] != '\0') {
+			ck_assert_uint_lt(strlen(all) + strlen(w->trace) + 1, sizeof(all));
+			strcat(all, w->trace);
+			strcat(all, ";");
+		}
+		for (size_t i = 0; i < n; i++) {
+			char name[64];
+
+			(void)snprintf(name, sizeof(name), "%.*s", (int)calls[i].name.n, calls[i].name.p);
+			ck_assert_str_eq(answer(w, CALL_RENEW, OUTCOME_YES, name, calls[i].attempt), "");
+		}
+	}
+	return all;
+}
+
+/* The session of ID holds a, asked for over c1. */
+static void
+hold(struct story *w)
+{
+	story_ready(w);
+	ck_assert_str_eq(ask(w, 1, VERB_LOCK, "a"), "acquire a#1");
+	ck_assert_str_eq(granted(w, "a", 1, 500), "c1 :500");
+}
+
+/* ... and that of OTHER_ID waits for it over c2, before c3 of its own. */
+static void
+hold_and_wait(struct story *w)
+{
+	hold(w);
+	ck_assert_str_eq(ask_other(w, 2, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(lock(w, 3, "a"), "");
+}
+
+static size_t
+sessions(const struct story *w)
+{
+	struct core_counts counts;
+
+	core_view_counts(w->core, &counts);
+	return counts.sessions;
+}
+
+START_TEST(a_hold_belongs_to_its_id_over_any_connection)
+{
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 null");
+	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "a"), "c2 :977");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "");
+	ck_assert_str_eq(ask_other(&w, 2, VERB_UNLOCK, "a"), "c2 -NOTHELD");
+	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_SESSION_ID, .as = ID}), "c3 :5");
+	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 :0 | release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(each_user_has_ids_of_its_own)
+{
+	struct peer peer = {.pid = 1, .uid = 7, .user = 7};
+	struct story w;
+
+	hold(&w);
+	step(&w, &(struct event){.type = EVENT_OPEN, .conn = 11, .peer = &peer});
+	ck_assert_str_eq(ask(&w, 11, VERB_CHECK, "a"), "c11 null");
+	ck_assert_str_eq(ask(&w, 11, VERB_UNLOCK, "a"), "c11 -NOTHELD");
+	ck_assert_str_eq(ask(&w, 11, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "a"), "c2 :0 | c11 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_repeated_lock_answers_the_same_token_and_counts_nothing)
+{
+	struct command tagged = {.verb = VERB_LOCK, .name = SLICE("a"), .owner = SLICE("t"), .as = ID};
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "a"), "c2 :500");
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "a"), "c1 :500");
+	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 :0 | release a#1");
+	ck_assert_str_eq(answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(run(&w, 1, tagged), "acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 600), "c1 :600");
+	ck_assert_str_eq(run(&w, 2, tagged), "c2 :600");
+	tagged.verb = VERB_UNLOCK;
+	ck_assert_str_eq(run(&w, 2, tagged), "c2 :0 | release a#2");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_repeated_unlock_answers_as_the_first_time)
+{
+	struct command with = {.verb = VERB_UNLOCK, .name = SLICE("a"), .token = 500, .as = ID};
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(run(&w, 1, with), "c1 :0 | release a#1");
+	ck_assert_str_eq(run(&w, 2, with), "c2 :0");
+	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "a"), "c2 :0");
+	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "a"), "c2 null");
+	ck_assert_str_eq(ask(&w, 2, VERB_DOWNGRADE, "a"), "c2 -NOTHELD");
+	ck_assert_str_eq(
+		run(&w, 2,
+			(struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 9, .as = ID}),
+		"c2 -NOTHELD");
+	with.token = 499;
+	ck_assert_str_eq(run(&w, 2, with), "c2 -NOTHELD");
+	/* A new hold is another matter: what comes late names the token. */
+	answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1);
+	ask(&w, 2, VERB_LOCK, "a");
+	ck_assert_str_eq(granted(&w, "a", 2, 600), "c2 :600");
+	with.token = 500;
+	ck_assert_str_eq(run(&w, 1, with), "c1 -NOTHELD");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | release a#2");
+	/* A plain session remembers nothing of the kind. */
+	answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 2);
+	lock(&w, 1, "a");
+	granted(&w, "a", 3, 700);
+	unlock(&w, 1, "a");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -NOTHELD");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_loss_is_told_each_time_until_the_name_is_locked_again)
+{
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
+		"c2 :988");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -LOST");
+	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 -LOST");
+	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(keep(&w, 988), "c3 :501;");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_place_is_kept_for_a_moment_for_the_same_id)
+{
+	struct story w;
+
+	hold_and_wait(&w);
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
+	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS - 1), "");
+	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c4 :501");
+	ck_assert_str_eq(ask_other(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :502");
+	story_done(&w);
+
+	hold_and_wait(&w);
+	close_as(&w, 2, END_GONE);
+	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_grant_that_no_request_asks_for_is_given_back)
+{
+	struct story w;
+
+	hold_and_wait(&w);
+	close_as(&w, 2, END_ABANDONED);
+	keep(&w, 1000);
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0");
+	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS - 1001), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :502;");
+	ck_assert_str_eq(ask_other(&w, 4, VERB_CHECK, "a"), "c4 null");
+	story_done(&w);
+
+	/* Any request that names it shows that its client knows of it. */
+	hold_and_wait(&w);
+	close_as(&w, 2, END_ABANDONED);
+	ask(&w, 1, VERB_UNLOCK, "a");
+	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "c4 :501");
+	ck_assert_str_eq(keep(&w, 2 * DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(ask_other(&w, 1, VERB_CHECK, "a"), "c1 :897");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lock_that_waits_goes_on_over_another_connection)
+{
+	struct story w;
+
+	hold_and_wait(&w);
+	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "c2 -ERR");
+	/* The connection whose request came again is free for others. */
+	ck_assert_str_eq(check(&w, 2, "a"), "c2 null");
+	ck_assert_str_eq(close_as(&w, 2, END_CLEAN), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c4 :501");
+	story_done(&w);
+
+	/* So does one that tries once, while its answer is on the way. */
+	story_ready(&w);
+	ck_assert_str_eq(ask_once(&w, 1, "a", ID), "acquire a#1 once");
+	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "a"), "c1 -ERR");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "c2 :500");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_mlock_that_is_repeated_answers_the_same_tokens)
+{
+	struct slice names[] = {SLICE("b"), SLICE("a")};
+	struct command c = {
+		.verb = VERB_MLOCK, .names = names, .name_count = 2, .wait_ms = COMMAND_WAIT_RULE, .as = ID};
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(run(&w, 1, c), "acquire a#1 once | acquire b#2 once");
+	/* It begins anew while it waits. */
+	ck_assert_str_eq(run(&w, 2, c), "c1 -ERR");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(granted(&w, "b", 2, 600), "c2 [:600 :500]");
+	ck_assert_str_eq(run(&w, 3, c), "c3 [:600 :500]");
+	c.verb = VERB_MUNLOCK;
+	ck_assert_str_eq(run(&w, 3, c), "c3 :2 | release b#2 | release a#1");
+	ck_assert_str_eq(run(&w, 4, c), "c4 :2");
+	ck_assert_str_eq(
+		run(&w, 4, (struct command){.verb = VERB_MUNLOCK, .names = names, .name_count = 2}), "c4 :0");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_silent_id_abandons_its_holds)
+{
+	struct story w;
+
+	hold(&w);
+	lock(&w, 3, "a");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "other"), "c2 null");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS + SLACK_MS - 1), "");
+	/* What was told is long over. */
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
+	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "a"), "c2 -NOTHELD");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_was_told_outlasts_a_short_ttl)
+{
+	const struct command ttl = {.verb = VERB_SESSION_TTL, .ttl_ms = 700, .as = ID};
+	struct story w;
+
+	hold(&w);
+	lock(&w, 3, "a");
+	ck_assert_str_eq(run(&w, 2, ttl), "c2 +OK");
+	/* A lease is renewed beyond the time for which the last answer can have told it. */
+	ck_assert_str_eq(keep(&w, LEASE_MS - 1), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_request_that_waits_is_a_sign_of_life)
+{
+	struct story w;
+
+	hold(&w);
+	lock(&w, 3, "b");
+	granted(&w, "b", 2, 700);
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "b"), "");
+	ck_assert_str_eq(keep(&w, 3 * DETACHED_TTL_MS), "");
+	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | c1 :701");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS), "");
+	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "b"), "c2 :0 | release b#2");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_hold_with_a_lease_lasts_as_long_as_that)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(run(&w, 1,
+				 (struct command){.verb = VERB_LOCK,
+					 .name = SLICE("a"),
+					 .wait_ms = COMMAND_WAIT_RULE,
+					 .lease_ms = 2 * DETACHED_TTL_MS,
+					 .as = ID}),
+		"acquire a#1");
+	granted(&w, "a", 1, 500);
+	lock(&w, 3, "a");
+	ck_assert_str_eq(keep(&w, 2 * DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
+	ck_assert_str_eq(keep(&w, 2 * SLACK_MS), "");
+	ck_assert_uint_eq(sessions(&w), 4);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_is_ended_with_all_that_it_has)
+{
+	const struct command end = {.verb = VERB_SESSION_END, .as = ID};
+	struct slice names[] = {SLICE("b"), SLICE("c")};
+	struct story w;
+
+	hold(&w);
+	lock(&w, 3, "b");
+	granted(&w, "b", 2, 700);
+	ask(&w, 1, VERB_LOCK, "b");
+	run(&w, 2,
+		(struct command){.verb = VERB_MLOCK,
+			.names = names,
+			.name_count = 2,
+			.wait_ms = COMMAND_WAIT_RULE,
+			.as = ID});
+	ck_assert_str_eq(run(&w, 4, end), "c4 :1 | c1 -ERR | c2 -ERR | release a#1");
+	ck_assert_str_eq(run(&w, 4, end), "c4 :0");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -NOTHELD");
+	ck_assert_uint_eq(sessions(&w), 4);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | c1 :701");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_id_that_comes_to_nothing_leaves_no_session)
+{
+	struct story w;
+
+	hold(&w);
+	ck_assert_uint_eq(sessions(&w), 5);
+	ck_assert_str_eq(ask_once(&w, 2, "a", OTHER_ID), "c2 null");
+	ck_assert_str_eq(ask_other(&w, 2, VERB_CHECK, "a"), "c2 null");
+	ck_assert_str_eq(ask_other(&w, 2, VERB_UNLOCK, "a"), "c2 -NOTHELD");
+	ck_assert_uint_eq(sessions(&w), 5);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(ids_are_limited_and_the_idle_make_room)
+{
+	struct command other = {.verb = VERB_SESSION_TTL, .ttl_ms = 60001, .as = OTHER_ID};
+	struct story w;
+
+	/* Three sessions may outlive their connections. */
+	hold(&w);
+	ck_assert_str_eq(run(&w, 1, other), "c1 -LIMIT");
+	other.ttl_ms = 60000;
+	ck_assert_str_eq(run(&w, 1, other), "c1 +OK");
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ID, .as = THIRD_ID});
+	ck_assert_uint_eq(sessions(&w), 7);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ID, .as = SLICE("fourth-0123456789")});
+	ck_assert_uint_eq(sessions(&w), 7);
+	/* The one silent for longest went, not the one that holds. */
+	ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "a"), "c1 :977");
+	ck_assert_ptr_null(detached_find(w.core, 0, OTHER_ID));
+	ck_assert_ptr_nonnull(detached_find(w.core, 0, THIRD_ID));
+	run(&w, 2, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 1000});
+	ck_assert_uint_eq(sessions(&w), 7);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(losses_are_pushed_to_the_connection_that_asked)
+{
+	struct command onloss = {.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_CLOSE, .as = ID};
+	const struct command force = {.verb = VERB_BREAK, .name = SLICE("a"), .token = 500};
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(run(&w, 3, onloss), "c3 -ERR");
+	onloss.onloss = ONLOSS_PUSH;
+	ck_assert_str_eq(run(&w, 3, onloss), "c3 +OK");
+	ck_assert_str_eq(run(&w, 2, force), "c3 push lost a | c2 :988");
+	story_done(&w);
+
+	/* After its end the loss is told on the next use. */
+	hold(&w);
+	run(&w, 3, onloss);
+	close_as(&w, 3, END_CLEAN);
+	ck_assert_str_eq(run(&w, 2, force), "c2 :988");
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "a"), "c1 -LOST");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_id_is_no_part_of_a_circle)
+{
+	struct story w;
+
+	hold(&w);
+	ask_other(&w, 2, VERB_LOCK, "b");
+	granted(&w, "b", 2, 700);
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "b"), "");
+	ck_assert_str_eq(ask_other(&w, 2, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 :0 | c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_drain_ends_what_waits_and_withholds_what_is_held)
+{
+	struct story w;
+
+	hold_and_wait(&w);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 -DRAINING | c3 -DRAINING");
+	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "b"), "c2 -DRAINING");
+	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "a"), "c2 null");
+	story_done(&w);
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("detached", NULL, NULL, a_hold_belongs_to_its_id_over_any_connection,
+		each_user_has_ids_of_its_own, a_repeated_lock_answers_the_same_token_and_counts_nothing,
+		a_repeated_unlock_answers_as_the_first_time,
+		a_loss_is_told_each_time_until_the_name_is_locked_again,
+		a_place_is_kept_for_a_moment_for_the_same_id, a_grant_that_no_request_asks_for_is_given_back,
+		a_lock_that_waits_goes_on_over_another_connection,
+		an_mlock_that_is_repeated_answers_the_same_tokens, a_silent_id_abandons_its_holds,
+		what_was_told_outlasts_a_short_ttl, a_request_that_waits_is_a_sign_of_life,
+		a_hold_with_a_lease_lasts_as_long_as_that, a_session_is_ended_with_all_that_it_has,
+		an_id_that_comes_to_nothing_leaves_no_session, ids_are_limited_and_the_idle_make_room,
+		losses_are_pushed_to_the_connection_that_asked, an_id_is_no_part_of_a_circle,
+		a_drain_ends_what_waits_and_withholds_what_is_held);
+}
