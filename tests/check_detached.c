@@ -195,6 +195,30 @@ START_TEST(a_loss_is_told_each_time_until_the_name_is_locked_again)
 }
 END_TEST
 
+START_TEST(what_was_given_back_takes_the_place_of_no_loss)
+{
+	struct story w;
+
+	story_init(&w);
+	w.settings.lost_per_session = 1;
+	story_anew(&w);
+	ask(&w, 1, VERB_LOCK, "a");
+	granted(&w, "a", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	ask(&w, 1, VERB_LOCK, "b");
+	granted(&w, "b", 2, 600);
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "b"), "c1 :0 | release b#2");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "b"), "c1 :0");
+	ask(&w, 1, VERB_LOCK, "c");
+	granted(&w, "c", 3, 700);
+	ask(&w, 1, VERB_UNLOCK, "c");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "b"), "c1 -NOTHELD");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "c"), "c1 :0");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -LOST");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_place_is_kept_for_a_moment_for_the_same_id)
 {
 	struct story w;
@@ -474,7 +498,8 @@ main(void)
 		each_user_has_ids_of_its_own, a_repeated_lock_answers_the_same_token_and_counts_nothing,
 		a_repeated_unlock_answers_as_the_first_time,
 		a_loss_is_told_each_time_until_the_name_is_locked_again,
-		a_place_is_kept_for_a_moment_for_the_same_id, a_grant_that_no_request_asks_for_is_given_back,
+		what_was_given_back_takes_the_place_of_no_loss, a_place_is_kept_for_a_moment_for_the_same_id,
+		a_grant_that_no_request_asks_for_is_given_back,
 		a_lock_that_waits_goes_on_over_another_connection,
 		an_mlock_that_is_repeated_answers_the_same_tokens, a_silent_id_abandons_its_holds,
 		what_was_told_outlasts_a_short_ttl, a_request_that_waits_is_a_sign_of_life,

@@ -507,10 +507,13 @@ END_TEST
 /* What each of its requests waits for, over a connection of its own, with the place of one that is lost. */
 START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
 {
-	const struct slice id = SLICE("6f1c0d8e5b7a4e9f");
+	const struct slice id = SLICE("6f1c0d8e5b7a4e9f"), other = SLICE("0a9b8c7d6e5f4a3b");
+	const struct peer peer = {.pid = 105, .uid = 0};
 	struct slice names[] = {SLICE("a"), SLICE("d")};
 	struct command c = {.verb = VERB_LOCK, .name = SLICE("a"), .as = id};
 
+	/* The session that is older has been silent for shorter. */
+	run(&w, 2, (struct command){.verb = VERB_SESSION_ID, .as = other});
 	run(&w, 1, c);
 	granted(&w, "a", 1, 500);
 	/* Places are kept for as long. */
@@ -529,6 +532,8 @@ START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
 			.wait_ms = COMMAND_WAIT_RULE,
 			.owner = SLICE("m"),
 			.as = id});
+	step(&w, &(struct event){.type = EVENT_OPEN, .conn = 5, .peer = &peer});
+	run(&w, 5, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .as = other});
 	handed_over_as("id");
 	c.verb = VERB_CHECK;
 	c.name = SLICE("a");

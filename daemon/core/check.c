@@ -267,7 +267,8 @@ session_losses(struct check *c, const struct session *s)
 
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next)
 		losses++;
-	HOLDS(c, losses == s->loss_count);
+	HOLDS(c, losses == s->loss_count + s->returned_count &&
+			 (s->returned_count == 0 || s->detached != NULL));
 	return losses;
 }
 
@@ -316,7 +317,7 @@ check_users(struct check *c, const struct core *core)
 			locks += s->locks;
 			losses += session_losses(c, s);
 		}
-		HOLDS(c, sessions == u->sessions && graces == u->graces && losses == u->losses);
+		HOLDS(c, sessions == u->sessions && graces == u->graces && losses == u->losses + u->returned);
 		HOLDS(c, user_withheld(core, u) == u->withheld && locks + u->withheld == u->locks);
 		HOLDS(c, user_latches(c, core, u) == u->latches);
 		HOLDS(c, u->sessions > 0 || u->withheld > 0 || u->latches > 0);

@@ -112,10 +112,10 @@ loss_owner(const struct loss *loss)
 void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
-	assert(s->loss_count > 0);
+	assert((loss->reason == LOSS_RETURNED ? s->returned_count : s->loss_count) > 0);
 	ledger_loss_gone(core, s, loss);
 	HASH_DELETE(hh, s->losses, loss);
-	user_remind(s, -1);
+	user_remind(s, loss->reason == LOSS_RETURNED, -1);
 	freelist_retire(core, &loss->freed);
 }
 
@@ -126,12 +126,26 @@ loss_forget_all(struct core *core, struct session *s)
 		loss_forget(core, s, s->losses);
 }
 
-/* Whether the session has too many, or all sessions of its user together: then the oldest is forgotten. */
+/* Whether the session has too many, or all sessions of its user together. What was given back is counted
+ * apart, so that it never takes the place of a loss. */
 static bool
-loss_is_one_too_many(const struct core *core, const struct session *s)
+loss_is_one_too_many(const struct core *core, const struct session *s, bool returned)
 {
-	return s->loss_count > core->settings.lost_per_session ||
-	       s->user->losses > core->settings.per_user.locks;
+	int64_t mine = returned ? s->returned_count : s->loss_count;
+	int64_t all = returned ? s->user->returned : s->user->losses;
+
+	return mine > core->settings.lost_per_session || all > core->settings.per_user.locks;
+}
+
+static void
+loss_forget_oldest(struct core *core, struct session *s, bool returned)
+{
+	struct loss *loss = s->losses;
+
+	while (loss != NULL && (loss->reason == LOSS_RETURNED) != returned)
+		loss = loss->hh.next;
+	if (loss != NULL)
+		loss_forget(core, s, loss);
 }
 
 bool
@@ -157,7 +171,7 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 		free(loss);
 		return false;
 	}
-	user_remind(s, 1);
+	user_remind(s, reason == LOSS_RETURNED, 1);
 	ledger_loss(core, s, loss);
 	return true;
 }
@@ -166,8 +180,10 @@ void
 loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
 	enum loss_reason reason, bool told, int64_t token)
 {
-	if (loss_put(core, s, name, owner, reason, told, token) && loss_is_one_too_many(core, s))
-		loss_forget(core, s, s->losses);
+	bool returned = reason == LOSS_RETURNED;
+
+	if (loss_put(core, s, name, owner, reason, told, token) && loss_is_one_too_many(core, s, returned))
+		loss_forget_oldest(core, s, returned);
 }
 
 static void

@@ -64,7 +64,8 @@ struct session {
 	size_t waiter_count;
 	struct map *asyncs;  /* the ASYNC waiters by id; NULL: too few to need a map */
 	struct loss *losses; /* by name and tag; oldest first */
-	int64_t loss_count;
+	int64_t loss_count;  /* without those of the reason RETURNED */
+	int64_t returned_count;
 
 	UT_hash_handle hh;
 	UT_hash_handle hh_process;

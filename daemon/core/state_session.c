@@ -117,12 +117,10 @@ save_guests(struct record *r, const struct session *s)
 void
 state_save_sessions(struct core *core, struct record *r)
 {
-	const struct detached *d;
-
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
 		save_session(core, r, s);
-	TAILQ_FOREACH (d, &core->detached, in_core)
-		save_guests(r, d->session);
+	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next)
+		save_guests(r, s);
 }
 
 static void

@@ -55,7 +55,7 @@ user_schedule(struct core *core, struct user *u)
 {
 	if (u->sessions > 0 || u->withheld > 0 || u->latches > 0)
 		return;
-	assert(u->locks == 0 && u->graces == 0 && u->losses == 0);
+	assert(u->locks == 0 && u->graces == 0 && u->losses == 0 && u->returned == 0);
 	user_remove(core, u);
 	free(u);
 }
@@ -116,6 +116,7 @@ user_change(struct core *core, struct session *s)
 	u->locks += s->locks;
 	before->graces -= session_has_grace(s);
 	u->graces += session_has_grace(s);
+	assert(s->returned_count == 0);
 	before->losses -= s->loss_count;
 	u->losses += s->loss_count;
 	s->user = u;

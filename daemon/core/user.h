@@ -27,6 +27,7 @@ struct user {
 	int64_t locks;    /* held, waited for, or withheld after a session */
 	int64_t withheld; /* of these: withheld */
 	int64_t losses;   /* that its sessions are reminded of (grant.h) */
+	int64_t returned; /* holds that its sessions have given back and may again (grant.h) */
 	int64_t latches;  /* made by its sessions (latch.h) */
 };
 
@@ -73,13 +74,19 @@ user_give(struct session *s, int64_t permits)
 	assert(s->locks >= 0 && s->user->locks >= s->locks);
 }
 
-/* Its session is reminded of so many losses more; negative: fewer. */
+/* Its session is reminded of so many losses more; negative: fewer. returned: they are none. */
 static inline void
-user_remind(struct session *s, int64_t losses)
+user_remind(struct session *s, bool returned, int64_t losses)
 {
-	s->loss_count += losses;
-	s->user->losses += losses;
+	if (returned) {
+		s->returned_count += losses;
+		s->user->returned += losses;
+	} else {
+		s->loss_count += losses;
+		s->user->losses += losses;
+	}
 	assert(s->loss_count >= 0 && s->user->losses >= s->loss_count);
+	assert(s->returned_count >= 0 && s->user->returned >= s->returned_count);
 }
 
 /* So many locks more are too many, for this user or for the memory of the daemon; 0: only the memory is
