@@ -3,6 +3,7 @@
 
 #include "tests/sim/countdown.h"
 #include "tests/sim/introduce.h"
+#include "tests/sim/persona.h"
 #include "tests/sim/request.h"
 #include "tests/sim/world.h"
 
@@ -182,6 +183,8 @@ client_connect(struct client *c)
 		return;
 	}
 	c->conn = conn_open(c, h, rng_percent(&w->rng, 60));
+	if (persona_begin(c))
+		return;
 	many_begin(c);
 	odd_begin(c);
 	c->words = rng_percent(&w->rng, 15)   ? 0
@@ -219,13 +222,13 @@ client_lock(struct client *c)
 	if (rng_percent(rng, 15))
 		r->tries = rng_range(rng, 1, 4);
 	r->validity = rng_percent(rng, 30);
-	if (rng_percent(rng, 20)) {
+	if (rng_percent(rng, 20) && !persona_is(c->conn)) {
 		snprintf(r->id, sizeof(r->id), "%" PRIu64, ++w->serials);
 		r->validity = false;
 	}
 	c->state = CLIENT_WAITING;
 	client_send(c, r);
-	if (rng_percent(rng, 2)) {
+	if (rng_percent(rng, 2) && !persona_is(c->conn)) {
 		c->finished = true;
 		conn_finish(c->conn);
 	}
@@ -361,9 +364,10 @@ client_turn(void *arg, uint64_t turn, void *data)
 			client_leave(c, rng_percent(&w->rng, 50));
 		else if (w->phase == PHASE_FAULTS && rng_percent(&w->rng, 2))
 			client_break(c);
-		else if (!client_shares(c) && rng_percent(&w->rng, 3))
+		else if (!client_shares(c) && !persona_is(c->conn) && rng_percent(&w->rng, 3))
 			client_ask_in_vain(c);
-		else if (w->plan.latches > 0 && rng_percent(&w->rng, countdown_percent(w)))
+		else if (w->plan.latches > 0 && !persona_is(c->conn) &&
+			 rng_percent(&w->rng, countdown_percent(w)))
 			countdown_turn(c);
 		else
 			client_lock(c);
@@ -404,7 +408,7 @@ client_lock_answered(struct client *c, const struct reply *reply)
 	if (c->state == CLIENT_HOLDING) {
 		/* It entered once more, or finds its hold lost. */
 		if (granted && reply->n == c->token)
-			c->count++;
+			c->count += !persona_is(c->conn);
 		else if (granted)
 			client_holds(c, reply->n);
 		else if (reply->type != REPLY_ERROR ||

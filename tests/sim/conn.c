@@ -7,6 +7,7 @@
 #include "tests/sim/limits.h"
 #include "tests/sim/mirror.h"
 #include "tests/sim/oracle.h"
+#include "tests/sim/persona.h"
 #include "tests/sim/request.h"
 #include "tests/sim/sessions.h"
 #include "tests/sim/world.h"
@@ -51,10 +52,10 @@ conn_find(struct host *h, conn_id id)
 {
 	struct conn *c;
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
-		if (c->id == id)
+		if (persona_speaks(c, id))
 			return c;
 	LIST_FOREACH (c, &h->world->conns.all, in_world)
-		if (c->id == id)
+		if (persona_speaks(c, id))
 			return c;
 	assert(false && "an action names a connection that never was");
 	return NULL;
@@ -95,7 +96,8 @@ host_accepts(void *arg, uint64_t a, void *data)
 	struct peer peer = {.pid = (int64_t)c->id, .uid = 1000, .admin = true};
 	snprintf(peer.address, sizeof(peer.address), "%s", c->local ? "unix" : "10.0.0.7:4711");
 	conns_open(&c->world->conns, c);
-	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = c->id, .peer = &peer});
+	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = c->persona.line, .peer = &peer});
+	persona_begins(c);
 }
 
 struct conn *
@@ -110,7 +112,7 @@ conn_open(struct client *client, struct host *h, bool local)
 	c->host_life = h->life;
 	c->client = client;
 	c->client_life = client->life;
-	c->tag = c->id;
+	c->tag = c->persona.line = c->id;
 	c->local = local;
 	conns_add(&w->conns, c);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
@@ -140,14 +142,12 @@ trace_request(const struct conn *c, const struct request *r)
 	trace_kept(&w->trace, w->now_us, "c%u > d%u %s", c->client->index, c->host->index, text);
 }
 
-static void
-conn_run(struct conn *c)
+void
+conn_command(struct conn *c, conn_id line, const struct request *r)
 {
-	struct world *w = c->world;
-	const struct request *r = &c->current;
-	trace_request(c, r);
 	struct command command = {
 		.verb = r->verb,
+		.as = text_or_none(c->persona.as),
 		.kind = r->kind,
 		.limit = r->limit,
 		.permits = r->permits,
@@ -164,6 +164,7 @@ conn_run(struct conn *c)
 		.onloss = r->onloss,
 		.grace_ms = r->ms,
 		.heartbeat_ms = r->ms,
+		.ttl_ms = r->ms,
 	};
 	struct slice names[PLAN_NAMES_MAX];
 	for (unsigned i = 0; i < r->count; i++)
@@ -172,15 +173,24 @@ conn_run(struct conn *c)
 	command.name_count = r->count;
 	command.name = slice_of(checker_name(r->name));
 	command.secret = text_or_none(r->secret);
+	struct event event = {.type = EVENT_COMMAND, .conn = line, .command = &command};
+	if (r->verb == VERB_SESSION_BIND)
+		event = (struct event){.type = EVENT_BIND, .conn = line, .process = {r->pid, 1}};
+	host_step(c->host, &event);
+}
+
+static void
+conn_run(struct conn *c)
+{
+	struct world *w = c->world;
+	const struct request *r = &c->current;
+	trace_request(c, r);
 	deaf_before(c);
 	limits_before(w, c);
 	checker_command(w, c);
-	struct event event = {.type = EVENT_COMMAND, .conn = c->id, .command = &command};
-	if (r->verb == VERB_SESSION_BIND)
-		event = (struct event){.type = EVENT_BIND, .conn = c->id, .process = {r->pid, 1}};
-	c->asked_as = core_session_of(c->host->core, c->id);
+	c->asked_as = conn_session(c);
 	c->running = true;
-	host_step(c->host, &event);
+	conn_command(c, c->persona.line, r);
 	c->running = false;
 	if (!host_is_there(c)) {
 		w->demand = (struct demand){.conn = NULL};
@@ -192,6 +202,7 @@ conn_run(struct conn *c)
 	limits_after(w, c);
 	if (r->verb >= VERB_SESSION_ID)
 		mirror_sessions(w, c->host, host_ms(c->host));
+	persona_asked(c);
 }
 
 static void
@@ -250,7 +261,9 @@ conn_send(struct conn *c, const struct request *request)
 session_id
 conn_session(const struct conn *c)
 {
-	return c->closing ? c->session : core_session_of(c->host->core, c->id);
+	if (c->closing || persona_is(c))
+		return c->session;
+	return core_session_of(c->host->core, c->id);
 }
 
 static void
@@ -273,9 +286,15 @@ host_closes(void *arg, uint64_t how, void *data)
 	c->session = conn_session(c);
 	c->closing = true;
 	enum end end = (enum end)how;
+	if (persona_is(c)) {
+		end = END_CLEAN;
+		conn_tag_ends(c);
+	}
 	w->closes = c;
 	w->closes_clean = end == END_CLEAN || end == END_GONE;
-	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id, .end = end});
+	persona_ends(c);
+	if (host_is_there(c))
+		host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->persona.line, .end = end});
 	w->closes = NULL;
 	sessions_closed(w, c, end);
 	conns_close(&w->conns, c);
@@ -299,7 +318,7 @@ host_finishes(void *arg, uint64_t a, void *data)
 	waits_finish(c->world, c);
 	bundles_finished(c->world, c);
 	latches_finished(c->world, c);
-	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->id});
+	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->persona.line});
 }
 
 void
@@ -365,7 +384,7 @@ conn_leave(struct conn *c, bool quit)
 {
 	struct world *w = c->world;
 	enum end end = c->local ? END_GONE : END_ABANDONED;
-	bool ends = quit || (c->local && !c->graced);
+	bool ends = quit || (c->local && !c->graced) || persona_is(c);
 	if (quit)
 		end = END_CLEAN;
 	assert(!c->left);
@@ -523,6 +542,8 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 		return;
 	}
 	struct conn *c = conn_find(h, id);
+	if (persona_takes(c, id, reply))
+		return;
 	trace_reply(c, reply);
 	if (!c->busy || !c->open) {
 		world_fail(w, "d%u answers c%u, who asked nothing", h->index, c->client->index);
@@ -547,6 +568,7 @@ conn_reply(struct host *h, conn_id id, const struct reply *reply)
 	schedule_add(&w->schedule, later(w, &c->to_client_us), client_receives, c, 0, p);
 	c->busy = false;
 	c->queued = reply->type == REPLY_QUEUED;
+	persona_answered(c, reply);
 	if (c->n > 0)
 		world_after(w, 0, on_pump, c, 0, NULL);
 }

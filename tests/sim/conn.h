@@ -8,6 +8,7 @@
 
 #include "daemon/core/action.h"
 #include "proto/command.h"
+#include "tests/sim/persona.h"
 #include "tests/sim/plan.h"
 
 #include <stdbool.h>
@@ -67,13 +68,14 @@ struct conn {
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this step, and session was its session until then */
 	session_id session;
-	session_id asked_as; /* if running: its session when the request came */
-	char secret[64];     /* of its session, as the client was told; "": never told */
-	bool ending;         /* the core wants it closed, or its daemon does */
-	bool left;           /* the client's end is closed */
-	bool graced;         /* its session outlives it */
-	bool ousted;         /* another connection has resumed its session */
-	bool over;           /* its session has ended properly: no client relies on a later grant */
+	struct persona persona; /* persona.h */
+	session_id asked_as;    /* if running: its session when the request came */
+	char secret[64];        /* of its session, as the client was told; "": never told */
+	bool ending;            /* the core wants it closed, or its daemon does */
+	bool left;              /* the client's end is closed */
+	bool graced;            /* its session outlives it */
+	bool ousted;            /* another connection has resumed its session */
+	bool over;              /* its session has ended properly: no client relies on a later grant */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];
@@ -99,6 +101,9 @@ void conn_exit(struct conn *conn);
 void conn_watched(struct host *host, int64_t pid);
 /* Its session; 0: none. */
 session_id conn_session(const struct conn *conn);
+
+/* Gives its daemon a request over this line (persona.h). */
+void conn_command(struct conn *conn, conn_id line, const struct request *request);
 
 /* The host's side. */
 void conn_reply(struct host *host, conn_id id, const struct reply *reply);

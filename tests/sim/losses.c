@@ -1,6 +1,7 @@
 /* losses: see losses.h. */
 #include "tests/sim/losses.h"
 
+#include "tests/sim/persona.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -374,7 +375,8 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 			c->client->index, checker_name(r->name), lost_since(w, *at, true));
 	if (told && *at != NULL)
 		(*at)->known = true;
-	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE))
+	/* The session of an id tells it again: the request may be repeated. */
+	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE) && !persona_is(c))
 		forget(at);
 }
 

@@ -1,6 +1,7 @@
 /* oracle: see oracle.h. */
 #include "tests/sim/oracle.h"
 
+#include "tests/sim/persona.h"
 #include "tests/sim/request.h"
 #include "tests/sim/world.h"
 
@@ -84,7 +85,8 @@ of_hold(const struct world *w, const struct request *r, const struct hold *h, st
 
 /* It is held by this session and tag already. */
 static void
-of_reentry(const struct world *w, const struct request *r, const struct hold *h, struct forecast *f)
+of_reentry(
+	const struct world *w, const struct request *r, const struct hold *h, bool again, struct forecast *f)
 {
 	unsigned refused = 0, number = r->validity ? ANSWER(VALIDITY) : ANSWER(INT);
 	bool more = r->permits > h->permits, up = h->kind == KIND_SHARED && r->kind == KIND_EXCLUSIVE;
@@ -92,9 +94,9 @@ of_reentry(const struct world *w, const struct request *r, const struct hold *h,
 		refused = ALLOW(WRONGKIND) | ALLOW(LIMIT);
 	else if (plan_keyed(&w->plan, r->name) && r->kind != KIND_EXCLUSIVE)
 		refused = ALLOW(WRONGKIND);
-	else if (up || (more && r->owner[0] != '\0'))
+	else if (up || (more && (again || r->owner[0] != '\0')))
 		refused = ALLOW(UPGRADE);
-	else if (r->owner[0] == '\0')
+	else if (r->owner[0] == '\0' && !again)
 		refused = more ? ALLOW(UPGRADE) | ALLOW(HELD) : ALLOW(HELD);
 	if (refused != 0)
 		only(f, error.replies, refused);
@@ -140,7 +142,7 @@ of_lock(struct world *w, const struct conn *c, const struct hold *h, struct fore
 		f->codes |= ALLOW(ERR);
 	/* Who waited already goes on waiting (3.5). */
 	if (h != NULL && c->running && held_surely(w, h) && h->withheld_us == 0) {
-		of_reentry(w, r, h, f);
+		of_reentry(w, r, h, persona_is(c), f);
 	} else if (async) {
 		of_id(w, c, h != NULL, f);
 	}

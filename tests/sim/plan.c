@@ -286,6 +286,15 @@ plan_odd(struct plan *plan)
 		plan->odd_percent = rng_percent(&rng, 50) ? 100 : 50;
 }
 
+/* Likewise. A crash that a ledger outlives leaves the sessions of ids without a client. */
+static void
+plan_persona(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 23};
+	if (rng_percent(&rng, 25) && !plan->fault[FAULT_RECOVER])
+		plan->persona_percent = rng_percent(&rng, 50) ? 100 : 40;
+}
+
 /* One of many forgets at the worst moment, again and again, and hardly anything else goes wrong. */
 static void
 plan_worst(struct plan *plan)
@@ -399,6 +408,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_flaps(plan);
 	plan_odd(plan);
 	plan_more(plan);
+	plan_persona(plan);
 }
 
 void

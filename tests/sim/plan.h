@@ -119,6 +119,7 @@ struct plan {
 	int64_t wall_apart_us; /* of the masters' clocks from true time at the beginning, in either direction,
 				  at most */
 	int many_percent;      /* share of clients' lives that take several names */
+	int persona_percent;   /* share of lives that speak with an id (persona.h) */
 	int odd_percent;       /* share of lives without any order (odd.h) */
 	int64_t think_us;      /* a client's rest between locks */
 	int64_t hold_us;       /* longest hold */

@@ -1,0 +1,254 @@
+/* persona: see persona.h. */
+#include "tests/sim/persona.h"
+
+#include "tests/sim/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TTL_MS 3600000
+
+bool
+persona_is(const struct conn *c)
+{
+	return c->persona.as[0] != '\0';
+}
+
+bool
+persona_begin(struct client *client)
+{
+	struct world *w = client->world;
+	struct request r = {.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT};
+	if (w->plan.persona_percent == 0 || !rng_percent(&w->rng, w->plan.persona_percent))
+		return false;
+	client->many.on = client->odd.on = false;
+	client->words = 0;
+	snprintf(client->conn->persona.as, sizeof(client->conn->persona.as), "persona%016" PRIx64,
+		++w->serials);
+	client_send(client, &r);
+	return true;
+}
+
+bool
+persona_speaks(const struct conn *c, conn_id line)
+{
+	return line == c->persona.line || (c->persona.aside != 0 && line == c->persona.aside);
+}
+
+/* Its daemon still is there, and knows it. */
+static bool
+is_there(const struct conn *c)
+{
+	return c->host->alive && c->host->life == c->host_life && c->open;
+}
+
+/* A line more. False: the daemon has ended in that step. */
+static bool
+line_open(struct conn *c, conn_id line)
+{
+	struct peer peer = {.pid = (int64_t)c->id, .uid = 1000, .admin = true, .address = "unix"};
+	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = line, .peer = &peer});
+	return is_there(c);
+}
+
+static bool
+line_close(struct conn *c, conn_id line)
+{
+	host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = line, .end = END_GONE});
+	return is_there(c);
+}
+
+/* Asks over another line, which is closed again. False: no answer has come. */
+static bool
+ask_aside(struct conn *c, const struct request *r)
+{
+	conn_id line = ++c->world->serials;
+	c->persona.aside = line;
+	c->persona.heard = false;
+	if (line_open(c, line)) {
+		conn_command(c, line, r);
+		if (is_there(c))
+			(void)line_close(c, line);
+	}
+	c->persona.aside = 0;
+	return c->persona.heard;
+}
+
+void
+persona_begins(struct conn *c)
+{
+	if (!persona_is(c) || !is_there(c))
+		return;
+	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = TTL_MS}) &&
+		ask_aside(c, &(struct request){.verb = VERB_SESSION_ID}) && c->persona.said.type == REPLY_INT)
+		c->session = (session_id)c->persona.said.n;
+}
+
+void
+persona_ends(struct conn *c)
+{
+	if (!persona_is(c))
+		return;
+	c->persona.deaf = true;
+	(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_END});
+}
+
+bool
+persona_takes(struct conn *c, conn_id line, const struct reply *reply)
+{
+	if (c->persona.aside != 0 && line == c->persona.aside) {
+		c->persona.heard = true;
+		c->persona.said = *reply;
+		return true;
+	}
+	return c->persona.deaf;
+}
+
+/* ---- its request is repeated while it waits ---- */
+
+/* The daemon can read now. */
+static bool
+can_ask(const struct conn *c)
+{
+	const struct world *w = c->world;
+	return is_there(c) && !c->ending && !c->closing && !c->left &&
+	       c->host->paused_until_us <= w->now_us && host_reads_us(c->host) <= w->now_us;
+}
+
+/* The line breaks, and the next one repeats the request. */
+static void
+break_then_repeat(struct conn *c, const struct request *r)
+{
+	conn_id next = ++c->world->serials;
+	c->persona.apart = true;
+	bool there = line_close(c, c->persona.line);
+	c->persona.line = next;
+	there = there && line_open(c, next);
+	c->persona.apart = false;
+	if (there)
+		conn_command(c, next, r);
+}
+
+/* The next line repeats the request while the one before is still open. That gets an answer, too. */
+static void
+repeat_then_break(struct conn *c, const struct request *r)
+{
+	conn_id line = ++c->world->serials;
+	if (!line_open(c, line))
+		return;
+	c->persona.aside = c->persona.line;
+	c->persona.line = line;
+	c->persona.heard = false;
+	conn_command(c, line, r);
+	if (!is_there(c))
+		return;
+	if (!c->persona.heard || c->persona.said.type != REPLY_ERROR || c->persona.said.code != CODE_ERR)
+		world_fail(c->world, "persona: c%u repeats its LOCK, and the one before is not told so",
+			c->client->index);
+	(void)line_close(c, c->persona.aside);
+	c->persona.aside = 0;
+}
+
+static void
+line_breaks(void *arg, uint64_t serial, void *data)
+{
+	struct conn *c = arg;
+	struct world *w = c->world;
+	struct request r = c->current;
+	(void)data;
+	if (!can_ask(c) || !c->busy || r.serial != serial)
+		return;
+	const struct wait *v = waits_find_asked(w, c);
+	int64_t left_ms = v == NULL ? 0 : v->until_ms - host_ms(c->host);
+	if (v == NULL || v->once || left_ms < 2)
+		return;
+	if (v->until_ms != INT64_MAX)
+		r.wait_ms = left_ms;
+	bool first = rng_percent(&w->rng, 50);
+	trace_line(&w->trace, w->now_us, "c%u     repeats its LOCK over another line%s", c->client->index,
+		first ? "" : ", after a cut");
+	if (first)
+		repeat_then_break(c, &r);
+	else
+		break_then_repeat(c, &r);
+	persona_asked(c);
+}
+
+void
+persona_asked(struct conn *c)
+{
+	struct world *w = c->world;
+	const struct request *r = &c->current;
+	if (persona_is(c) && c->busy && r->verb == VERB_LOCK && r->wait_ms != 0 && r->tries == 0 &&
+		rng_percent(&w->rng, 60))
+		world_after(
+			w, rng_range(&w->rng, 0, w->plan.lease_ms * 300), line_breaks, c, r->serial, NULL);
+}
+
+/* ---- its answer is lost, and the request repeated ---- */
+
+struct sought {
+	const struct conn *conn;
+	bool found;
+};
+
+static bool
+look_at_hold(void *arg, const struct hold_view *view)
+{
+	struct sought *s = arg;
+	const char *owner = s->conn->current.owner;
+	s->found = s->found || (view->session == s->conn->session && view->valid_ms > 0 &&
+				       slice_equal(view->owner, (struct slice){owner, strlen(owner)}));
+	return !s->found;
+}
+
+static bool
+is_held(const struct conn *c)
+{
+	struct sought s = {.conn = c};
+	core_each_hold(
+		c->host->core, host_ms(c->host), slice_of(checker_name(c->current.name)), look_at_hold, &s);
+	return s.found;
+}
+
+static void
+answer_lost(void *arg, uint64_t serial, void *data)
+{
+	struct conn *c = arg;
+	struct world *w = c->world;
+	const struct request *r = &c->current;
+	bool lock = r->verb == VERB_LOCK;
+	(void)data;
+	/* What was lost meanwhile is told to its client, not here. */
+	if (!can_ask(c) || c->busy || r->serial != serial || is_held(c) != lock)
+		return;
+	trace_line(&w->trace, w->now_us, "c%u     repeats what was answered", c->client->index);
+	if (!ask_aside(c, r))
+		return;
+	const struct reply *said = &c->persona.said;
+	bool alike = lock ? (said->type == REPLY_INT || said->type == REPLY_VALIDITY) &&
+				     said->n == c->persona.token
+			  : said->type == REPLY_INT && said->n == 0;
+	if (!alike)
+		world_fail(w, "persona: c%u repeats its %s and is answered %d :%" PRId64 " %s",
+			c->client->index, lock ? "LOCK" : "UNLOCK", said->type, said->n,
+			said->type == REPLY_ERROR ? said->text : "");
+}
+
+void
+persona_answered(struct conn *c, const struct reply *reply)
+{
+	struct world *w = c->world;
+	bool granted =
+		c->current.verb == VERB_LOCK && (reply->type == REPLY_INT || reply->type == REPLY_VALIDITY);
+	/* Where users may have little, what was given back is forgotten soon (1.13). */
+	bool released = c->current.verb == VERB_UNLOCK && reply->type == REPLY_INT &&
+			w->settings.per_user.locks > 100;
+	if (!persona_is(c) || (!granted && !released))
+		return;
+	c->persona.token = reply->n;
+	if (rng_percent(&w->rng, 40))
+		world_after(w, 0, answer_lost, c, c->current.serial, NULL);
+}

@@ -1,0 +1,50 @@
+/*
+ * persona: a client that speaks AS id (PROTOCOL.md 5.11). To all judges it is a client with a connection of
+ * its own that never breaks; its session is that of its id.
+ *
+ *     request ──▶ line ──▶ core          line: a connection as the core knows it; it may break at any time
+ *                 line ──▶ core          the same request again over the next line
+ *
+ * While a request waits, its line breaks and the request is repeated over the next one, or it is repeated
+ * first. After an answer, the answer is lost in some cases, and the repeated request has to be answered
+ * alike. A client that leaves ends its session.
+ */
+#ifndef SIM_PERSONA_H
+#define SIM_PERSONA_H
+
+#include "daemon/core/action.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct client;
+struct conn;
+
+struct persona {
+	char as[24];       /* its id; "": the connection speaks for a session of its own */
+	conn_id line;      /* over which it speaks now */
+	conn_id aside;     /* another line, whose answer is not its client's; 0: none */
+	bool heard;        /* that has been answered */
+	struct reply said; /* so */
+	bool apart;        /* its line has broken, and the next one has not asked yet */
+	bool deaf;         /* it has left: no answer is its client's any more */
+	int64_t token;     /* that it was told last */
+};
+
+bool persona_is(const struct conn *conn);
+/* The new connection of this client is one of a persona. */
+bool persona_begin(struct client *client);
+
+/* The connection has this line. */
+bool persona_speaks(const struct conn *conn, conn_id line);
+/* The daemon has accepted it. */
+void persona_begins(struct conn *conn);
+/* It leaves, or is closed. */
+void persona_ends(struct conn *conn);
+/* Its request has been given to the daemon; an answer has come. */
+void persona_asked(struct conn *conn);
+void persona_answered(struct conn *conn, const struct reply *reply);
+/* True: this answer is none for its client. */
+bool persona_takes(struct conn *conn, conn_id line, const struct reply *reply);
+
+#endif
