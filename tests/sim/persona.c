@@ -164,6 +164,9 @@ line_breaks(void *arg, uint64_t serial, void *data)
 	int64_t left_ms = v == NULL ? 0 : v->until_ms - host_ms(c->host);
 	if (v == NULL || v->once || left_ms < 2)
 		return;
+	/* Its rule says for how long it waits, and may say otherwise by now. */
+	if (v->until_ms == INT64_MAX && host_rule(c->host, r.name)->wait_ms >= 0)
+		return;
 	if (v->until_ms != INT64_MAX)
 		r.wait_ms = left_ms;
 	bool first = rng_percent(&w->rng, 50);
