@@ -18,8 +18,6 @@
 #include "proto/name.h"
 #include "proto/reply.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Names, latches or sessions that one request looks at, empty places included: about half of these are
@@ -148,17 +146,6 @@ write_who(struct report *report, struct buffer *b, session_id session, const str
 	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
 	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
 	reply_write_pair_text(b, "address", peer ? peer->address : "");
-}
-
-/* The hash of the id of a detached session; empty: it has none. */
-static void
-write_as(struct buffer *b, uint32_t as)
-{
-	char text[9] = "";
-	if (as != 0) {
-		(void)snprintf(text, sizeof(text), "%08" PRIx32, as);
-	}
-	reply_write_pair_text(b, "as", text);
 }
 
 static const char *
@@ -456,7 +443,7 @@ report_lock(void *arg, const struct resource_view *view)
 	reply_write_pair_int(b, "held_ms", hold->held_ms);
 	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
 	reply_write_pair_bulk(b, "why", hold->why);
-	write_as(b, hold->as);
+	reply_write_pair_text(b, "as", hold->as);
 	reply_write_pair_int(b, "votes", view->votes);
 	reply_write_pair_int(b, "holders", (int64_t)view->holds);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
@@ -544,7 +531,7 @@ report_session(void *arg, const struct session_view *view)
 	reply_write_pair_int(b, "grace_ms", view->grace_ms);
 	reply_write_pair_int(b, "left_ms", view->left_ms);
 	reply_write_pair_int(b, "heartbeat_ms", view->heartbeat_ms);
-	write_as(b, view->as);
+	reply_write_pair_text(b, "as", view->as);
 	return report_more(report);
 }
 

@@ -13,6 +13,7 @@
 #include "daemon/core/user.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,15 +42,12 @@ detached_id(const struct session *s)
 	return d == NULL ? (struct slice){NULL, 0} : (struct slice){d->id, d->id_n};
 }
 
-uint32_t
-detached_hash(const struct core *core, const struct session *s)
+void
+detached_hash(const struct core *core, const struct session *s, char out[VIEW_AS])
 {
-	uint32_t hash;
-
-	if (s->detached == NULL)
-		return 0;
-	hash = (uint32_t)hash_secretly(core->secret, detached_id(s));
-	return hash != 0 ? hash : 1;
+	out[0] = '\0';
+	if (s != NULL && s->detached != NULL)
+		(void)snprintf(out, VIEW_AS, "%08x", (unsigned)hash_secretly(core->secret, detached_id(s)));
 }
 
 static bool

@@ -23,6 +23,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/peer.h"
+#include "daemon/core/view.h"
 #include "proto/command.h"
 #include "proto/slice.h"
 
@@ -76,8 +77,9 @@ bool detached_give(struct core *core, struct session *s, struct slice id) __attr
 void detached_leave(struct core *core, struct session *s);
 
 struct slice detached_id(const struct session *s);
-/* A few digits that tell sessions apart and say nothing about the id; 0: the session has no id. */
-uint32_t detached_hash(const struct core *core, const struct session *s);
+/* A few digits that tell sessions apart and say nothing about the id. "": the session has none, or is NULL.
+ */
+void detached_hash(const struct core *core, const struct session *s, char out[VIEW_AS]);
 
 /* Until when an orphaned waiter of the session keeps its place. */
 int64_t detached_claim_until(const struct core *core, const struct session *s);

@@ -193,7 +193,7 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->kind = g->kind;
 	out->permits = g->lease->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
-	out->as = g->session == NULL ? 0 : detached_hash(core, g->session);
+	detached_hash(core, g->session, out->as);
 	if (g->session != NULL)
 		out->peer = &g->session->peer;
 	else
@@ -390,7 +390,6 @@ scan_session(const struct scan_view *scan, const void *element)
 	const struct session *s = element;
 	struct session_view view = {
 		.id = s->id,
-		.as = detached_hash(scan->core, s),
 		.peer = &s->peer,
 		.connections = s->conn_count,
 		.grants = s->grant_count,
@@ -403,6 +402,7 @@ scan_session(const struct scan_view *scan, const void *element)
 		.heartbeat_ms = s->heartbeat_ms,
 	};
 
+	detached_hash(scan->core, s, view.as);
 	return scan->each_session(scan->arg, &view);
 }
 

@@ -76,11 +76,13 @@ struct core_counts {
 	size_t requests;  /* LATCH requests without an answer */
 };
 
+#define VIEW_AS 9 /* 8 hexadecimal digits and a NUL */
+
 struct hold_view {
 	enum kind kind;
 	int64_t permits;         /* how many; 0: not of a semaphore */
 	session_id session;      /* 0: it abandoned the hold */
-	uint32_t as;             /* of the session's id (session_view) */
+	char as[VIEW_AS];        /* of the session's id (session_view) */
 	const struct peer *peer; /* the client that has it, or had it last; NULL: unknown */
 	struct slice owner;
 	struct slice why;
@@ -135,7 +137,7 @@ struct latch_view {
 
 struct session_view {
 	session_id id;
-	uint32_t as; /* a hash of the id of a detached session; 0: it is none */
+	char as[VIEW_AS]; /* a hash of the id of a detached session; "": it is none */
 	const struct peer *peer;
 	size_t connections;
 	size_t grants;

@@ -320,6 +320,11 @@ of_session(struct world *w, struct conn *c, const struct reply *reply, struct fo
 		if (r->ms > w->settings.grace.most_ms)
 			only(f, error.replies, ~0U);
 		break;
+	case VERB_SESSION_ONLOSS:
+		/* It would be the first request with its id. */
+		if (persona_is(c) && c->host->draining)
+			*f = (struct forecast){ANSWER(OK) | ANSWER(ERROR), ALLOW(DRAINING)};
+		break;
 	case VERB_SESSION_ID:
 		if ((uint64_t)reply->n != conn_session(c))
 			world_fail(w, "session: c%u is told that it is %" PRId64, c->client->index, reply->n);
