@@ -46,7 +46,7 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 		if (held_good_us(h) <= w->now_us) {
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
 			if (!h->untold && !h->tainted && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
-				!(tainted && held_there(h)) && !recovery_awaited(h->host, h->host_life))
+				!(tainted && held_there(h)) && !recovery_ends_it(h))
 				held_remove(w, h);
 		} else if (held_until_us(h) > w->now_us &&
 			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&

@@ -401,6 +401,14 @@ recovery_is_copied(const struct host *h)
 }
 
 bool
+recovery_ends_it(const struct hold *hold)
+{
+	const struct host *h = hold->host;
+	bool untold = h->alive && h->life == hold->host_life && !hold->lost && h->paused_until_us != 0;
+	return recovery_awaited(h, hold->host_life) || (h->world->plan.fault[FAULT_RECOVER] && untold);
+}
+
+bool
 recovery_awaited(const struct host *h, uint64_t life)
 {
 	return h->world->plan.ledgers && !h->alive && h->life == life && ledgers_left(h).n > 0;

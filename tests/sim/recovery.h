@@ -27,6 +27,7 @@
 struct action;
 struct conn;
 struct event;
+struct hold;
 struct host;
 struct note;
 struct slice;
@@ -86,6 +87,9 @@ bool recovery_excuses(const struct host *host);
 bool recovery_is_copied(const struct host *host);
 /* A hold is lost that its ledger had: not if a majority had it, and could be used. */
 void recovery_note(struct host *host, const struct note *note);
+/* Whether the next process of its daemon may find that it is over, and tell of the loss: the daemon is gone,
+ * or has not told of it, as it has stood still. */
+bool recovery_ends_it(const struct hold *hold);
 /* Whether a client may wait for this daemon to come back, although it is not there. */
 bool recovery_awaited(const struct host *host, uint64_t life);
 
