@@ -181,6 +181,14 @@ host_is_refused(const struct host *h)
 	return strcmp(set.word, "refused") == 0;
 }
 
+/* A session whose process keeps it came back from a crash with a hold that its client was not told of. */
+static bool
+unsent(const struct world *w, const struct host *h, unsigned name, int64_t token)
+{
+	const struct hold *hold = held_with(w, h, name, token);
+	return hold != NULL && hold->unsent;
+}
+
 /* Abandoned by its holder, who may be gone by now without his daemon knowing that, or kept for one who may
  * come back. */
 static bool
@@ -193,7 +201,8 @@ withheld(const struct world *w, unsigned name)
 			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			view.held &&
 			(view.hold.withheld || pact_of(w, h, view.hold.session) != NULL ||
-				view.hold.session <= h->recovery.strange))
+				view.hold.session <= h->recovery.strange ||
+				unsent(w, h, name, view.hold.token)))
 			return true;
 	}
 	return false;
