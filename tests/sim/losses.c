@@ -180,6 +180,7 @@ lost(struct host *h, const struct note *n, unsigned name)
 	/* ONLOSS may come behind it, in the same step. */
 	l->onloss = m != NULL ? m->onloss : ONLOSS_CLOSE;
 	l->conn = m != NULL ? m->conn : NULL;
+	l->unsure = l->old = m != NULL && m->unsure;
 	/* The end of a LEASE is what its holder asked for. */
 	l->due = n->text == NULL || strcmp(n->text, "lease") != 0;
 	forget(find(w, h, n->session, name, l->owner));
@@ -243,7 +244,7 @@ check_told(struct world *w, const struct host *h, const struct loss_told *l)
 {
 	const struct conn *c;
 	bool push = l->onloss == ONLOSS_PUSH && speaks_for(l->conn, h, l->session);
-	if (l->onloss == ONLOSS_NEXT)
+	if (l->onloss == ONLOSS_NEXT || l->unsure)
 		return;
 	if (push) {
 		if (!l->pushed && !l->conn->ending && !l->conn->closing)
@@ -281,8 +282,8 @@ losses_command(struct world *w, const struct conn *c)
 		asked(w, c, r->names[i], r->owner);
 }
 
-static void
-manner_set(struct world *w, const struct conn *c)
+static struct loss_manner *
+manner_make(struct world *w, const struct conn *c)
 {
 	session_id session = conn_session(c);
 	struct loss_manner *m = manner_of(w, c->host, session);
@@ -292,11 +293,20 @@ manner_set(struct world *w, const struct conn *c)
 		*m = (struct loss_manner){.next = w->losses.manners,
 			.host = c->host,
 			.host_life = c->host_life,
-			.session = session};
+			.session = session,
+			.onloss = ONLOSS_CLOSE};
 		w->losses.manners = m;
 	}
+	return m;
+}
+
+static void
+manner_set(struct world *w, const struct conn *c)
+{
+	struct loss_manner *m = manner_make(w, c);
 	m->onloss = c->current.onloss;
 	m->conn = c;
+	m->unsure = false;
 }
 
 /* The loss that a request for new locks is answered by: one that its holder has not been told of (4.7). */
@@ -395,7 +405,9 @@ add(struct host *h, const struct hold *hold)
 		.host_life = h->life,
 		.session = hold->session,
 		.name = hold->name,
-		.onloss = m != NULL ? m->onloss : ONLOSS_CLOSE};
+		.onloss = m != NULL ? m->onloss : ONLOSS_CLOSE,
+		.old = m != NULL && m->unsure,
+		.unsure = m != NULL && m->unsure};
 	memcpy(l->owner, hold->owner, sizeof(l->owner));
 	w->losses.told = l;
 	forget_oldest(w, h);
@@ -406,6 +418,12 @@ void
 losses_torn(struct host *h, const struct hold *hold)
 {
 	add(h, hold)->old = true;
+}
+
+void
+losses_torn_choice(struct world *w, const struct conn *c)
+{
+	manner_make(w, c)->unsure = true;
 }
 
 /* Of several that were lost while no daemon was there the model does not know which is the latest. */

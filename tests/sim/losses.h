@@ -35,6 +35,7 @@ struct loss_told {
 	bool again;              /* the session has the name again */
 	int64_t over_us; /* lost while no daemon was there, and the next one found it then; 0: not so */
 	bool old;        /* so many losses followed that it may be forgotten */
+	bool unsure;     /* the session may have chosen otherwise */
 };
 
 /* A session's choice of ONLOSS, if it is not CLOSE. */
@@ -45,6 +46,7 @@ struct loss_manner {
 	session_id session;
 	enum onloss onloss;
 	const struct conn *conn; /* ONLOSS PUSH: to this connection */
+	bool unsure;             /* a later choice may have been written before the daemon died */
 };
 
 struct losses {
@@ -69,6 +71,8 @@ void losses_command(struct world *world, const struct conn *conn);
 
 /* The daemon dies in a step that ended this hold: its client may be told of a loss, or not. */
 void losses_torn(struct host *host, const struct hold *hold);
+/* The daemon dies in a step that carried out ONLOSS of this connection, and has not answered. */
+void losses_torn_choice(struct world *world, const struct conn *conn);
 /* It was lost while no daemon was there: its client is still to be told, unless its LEASE ended it. */
 void losses_over(struct host *host, const struct hold *hold);
 /* It dies in a step that may have told of any of its losses. */

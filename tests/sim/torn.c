@@ -88,6 +88,15 @@ tear_downgrades(struct host *h)
 	}
 }
 
+static void
+tear_choices(struct host *h)
+{
+	const struct conn *c;
+	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
+		if (c->running && c->current.verb == VERB_SESSION_ONLOSS)
+			losses_torn_choice(h->world, c);
+}
+
 void
 torn(struct host *h)
 {
@@ -113,5 +122,6 @@ torn(struct host *h)
 			held_with(w, h, f.holds[i].name, f.holds[i].view.token) == NULL)
 			grants_torn(h, f.holds[i].name, &f.holds[i].view);
 	losses_forgettable(h);
+	tear_choices(h);
 	core_free(core);
 }
