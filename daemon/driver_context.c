@@ -44,7 +44,7 @@ driver_refuse(struct connection *c, const struct reply *error)
 }
 
 static void
-driver_no_pidfd(struct reply *error, int fd, bool local)
+driver_no_pidfd(struct reply *error, int fd, bool local, bool started)
 {
 	if (fd == PASSING_LOST) {
 		reply_error(error, CODE_LIMIT,
@@ -54,10 +54,16 @@ driver_no_pidfd(struct reply *error, int fd, bool local)
 		reply_error(error, CODE_ERR,
 			"SESSION BIND is for Unix sockets: over TCP the end of a process is not seen, and "
 			"SESSION GRACE keeps the session when the connection is lost");
+	} else if (started) {
+		reply_error(error, CODE_ERR,
+			"the process that connected has ended, or is not visible to this daemon: pass a "
+			"pidfd "
+			"of the process (SCM_RIGHTS)");
 	} else {
 		reply_error(error, CODE_ERR,
-			"no descriptor came with SESSION BIND, and the process that connected has ended or "
-			"is not visible to this daemon: pass a pidfd of the process (SCM_RIGHTS)");
+			"no descriptor came with SESSION BIND: pass a pidfd of the process (SCM_RIGHTS), or "
+			"say "
+			"when the process that connected began: the 22nd field of its /proc/PID/stat");
 	}
 }
 
@@ -70,11 +76,11 @@ driver_on_bind(void *arg, struct connection *c, const struct command *command)
 	struct process process;
 	struct reply error;
 	int fd = connection_take_fd(c);
-	if (fd == PASSING_NONE && who->local) {
+	if (fd == PASSING_NONE && who->local && command->started > 0) {
 		fd = process_open_peer(who->peer.pid, who->since_ms);
 	}
 	if (fd < 0) {
-		driver_no_pidfd(&error, fd, who->local);
+		driver_no_pidfd(&error, fd, who->local, command->started > 0);
 		driver_refuse(c, &error);
 		return;
 	}

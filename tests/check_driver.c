@@ -473,11 +473,34 @@ connected_by(pid_t *pid)
 	return fd;
 }
 
+/* SESSION BIND by the start time of this process. */
+static const char *
+started_request(pid_t pid)
+{
+	static char request[64];
+	char path[64], text[1024];
+	snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+	FILE *stat = fopen(path, "r");
+	ck_assert_ptr_nonnull(stat);
+	size_t n = fread(text, 1, sizeof text - 1, stat);
+	fclose(stat);
+	text[n] = '\0';
+	/* The name in parentheses, the second field, may have spaces. */
+	char *at = strrchr(text, ')');
+	for (int field = 2; at && field < 22; field++) {
+		at = strchr(at + 1, ' ');
+	}
+	ck_assert_ptr_nonnull(at);
+	snprintf(request, sizeof request, "SESSION BIND %llu", strtoull(at, NULL, 10));
+	return request;
+}
+
 START_TEST(without_a_descriptor_the_process_that_connected_is_bound)
 {
 	pid_t pid;
 	int first = connected_by(&pid), other = rig_client();
-	rig_ask(first, "SESSION BIND", ":0\r\n");
+	rig_ask_line(first, "SESSION BIND", "-ERR no descriptor came with SESSION BIND: pass a pidfd");
+	rig_ask(first, started_request(pid), ":0\r\n");
 	rig_ask_line(first, "LOCK a", ":1");
 	close(first);
 	rig_ask(other, "LOCK a WAIT 0", "$-1\r\n");
@@ -493,27 +516,6 @@ START_TEST(without_a_descriptor_the_process_that_connected_is_bound)
 }
 END_TEST
 
-/* SESSION BIND of this process, by its start time. */
-static const char *
-started_request(void)
-{
-	static char request[64];
-	char text[1024];
-	FILE *stat = fopen("/proc/self/stat", "r");
-	ck_assert_ptr_nonnull(stat);
-	size_t n = fread(text, 1, sizeof text - 1, stat);
-	fclose(stat);
-	text[n] = '\0';
-	/* The name in parentheses, the second field, may have spaces. */
-	char *at = strrchr(text, ')');
-	for (int field = 2; at && field < 22; field++) {
-		at = strchr(at + 1, ' ');
-	}
-	ck_assert_ptr_nonnull(at);
-	snprintf(request, sizeof request, "SESSION BIND %llu", strtoull(at, NULL, 10));
-	return request;
-}
-
 START_TEST(a_process_that_began_at_another_time_is_not_bound)
 {
 	int own = rig_client();
@@ -521,7 +523,7 @@ START_TEST(a_process_that_began_at_another_time_is_not_bound)
 	rig_ask_line(
 		own, "SESSION BIND 1", "-ERR the process that connected did not begin at tick 1 but at ");
 	rig_ask_line(own, "SESSION BIND 0", "-ERR ");
-	rig_ask(own, started_request(), ":0\r\n");
+	rig_ask(own, started_request(getpid()), ":0\r\n");
 	close(own);
 }
 END_TEST
@@ -530,10 +532,11 @@ START_TEST(a_process_that_connected_and_ended_is_not_bound)
 {
 	pid_t pid;
 	int inherited = connected_by(&pid);
+	const char *request = started_request(pid);
 	rig_ask(inherited, "PING", "+PONG\r\n");
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
-	rig_ask_line(inherited, "SESSION BIND", "-ERR no descriptor came with SESSION BIND, and the process");
+	rig_ask_line(inherited, request, "-ERR the process that connected has ended, or is not visible");
 	rig_ask(inherited, "PING", "+PONG\r\n");
 	close(inherited);
 }

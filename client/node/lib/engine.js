@@ -5,6 +5,7 @@
  * is lost, and leaves IDLE ms after the last lock. The process lives on while a lock is held or waited for, and not for
  * the connection alone. */
 
+const fs = require('node:fs');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 const { boottime, setTimeout } = require('./clock');
@@ -31,6 +32,20 @@ function engineFor(address, grace) {
   engines.set(key, engine);
   engine.grace = Math.max(engine.grace, grace);
   return engine;
+}
+
+/**
+ * When this process began, ticks after boot: the 22nd field, and the second one may have spaces. A daemon that sees another
+ * process at the end of the connection, a proxy, binds none.
+ * @returns {string[]} none if it is unknown
+ */
+function started() {
+  try {
+    const stat = fs.readFileSync('/proc/self/stat', 'latin1');
+    return [stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]];
+  } catch {
+    return [];
+  }
 }
 
 /** The name of the connection: printable ASCII without spaces. */
@@ -228,7 +243,7 @@ class Engine {
    * @param {Link} link
    */
   async #speakForSession(link) {
-    if (this.#address.path) return isMainThread && typeof (await link.ask('SESSION', 'BIND')) === 'number';
+    if (this.#address.path) return isMainThread && typeof (await link.ask('SESSION', 'BIND', ...started())) === 'number';
     if (this.#secret !== null) {
       const answer = await link.ask('SESSION', 'RESUME', this.#secret);
       if (answer instanceof LockRefusedError && answer.code !== 'ERR') throw answer;
