@@ -128,8 +128,10 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 static void
 release_end(struct core *core, struct release *u)
 {
+	const struct release *found = release_find(core, u->of.attempt, (unsigned)u->of.master);
+
 	assert(core->counts.releasing > 0);
-	assert(release_find(core, u->of.attempt, (unsigned)u->of.master) == u);
+	assert(found == u);
 	timer_cancel(&core->timers, &u->timer);
 	release_remove(core, u);
 	core->counts.releasing--;
