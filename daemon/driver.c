@@ -57,22 +57,6 @@ driver_fail(struct driver *d)
 	d->drain_until_ms = d->now.ms + DRIVER_DRAIN_MS;
 }
 
-/* No client is told of a time longer than the longest lease. */
-static void
-driver_rely(struct driver *d)
-{
-	struct core_counts counts;
-	struct terms_view terms;
-	if (!d->relied_on) {
-		return;
-	}
-	core_view_counts(d->core, &counts);
-	if (counts.grants + counts.withheld > 0) {
-		core_view_terms(d->core, &terms);
-		d->relied_on(d->main_arg, clock_ms() + terms.wanted_ms);
-	}
-}
-
 static void
 driver_step(struct driver *d, struct now now, const struct event *event)
 {

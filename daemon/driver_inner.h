@@ -114,6 +114,9 @@ struct core *driver_recover(struct driver *driver, const struct driver_settings 
 bool driver_watch_again(struct driver *driver) __attribute__((warn_unused_result));
 /* Keeps the ledger from now on: goes on with the one that was handed over, or writes a new one as a whole. */
 void driver_keep_ledger(struct driver *driver);
+/* Says until when clients may rely on what they hold, before any answer tells of it: in a step that is
+ * written to the ledger before that, and once in a turn. */
+void driver_rely(struct driver *driver);
 /* After each step, before its actions are carried out. */
 void driver_write_ledger(struct driver *driver);
 /* Once in a turn: writes a part of a new ledger, if the old one has grown too much or there is none. */

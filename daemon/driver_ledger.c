@@ -125,6 +125,22 @@ ledger_append(struct driver *d, const void *entries, size_t n)
 	}
 }
 
+/* No client is told of a time longer than the longest lease. */
+void
+driver_rely(struct driver *d)
+{
+	struct core_counts counts;
+	struct terms_view terms;
+	if (!d->relied_on) {
+		return;
+	}
+	core_view_counts(d->core, &counts);
+	if (counts.grants + counts.withheld > 0) {
+		core_view_terms(d->core, &terms);
+		d->relied_on(d->main_arg, clock_ms() + terms.wanted_ms);
+	}
+}
+
 void
 driver_write_ledger(struct driver *d)
 {
