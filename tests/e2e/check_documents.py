@@ -8,9 +8,11 @@ A block is of the form that a terminal shows:
     > ...                                     its next line
     deploy is taken                           what it prints
 
-All blocks of a section (`## `) share their terminals and their directory, and those of a document a daemon with a private Redis. Numbers are only compared as numbers. A line `...` stands for any lines. What a command prints first is awaited
-before the next command; its end only before the next one of the same terminal. A `sleep` ends when another terminal waits for a
-lock, or the section is over: so the speed of the machine does not matter."""
+All blocks of a section (`## `) share their terminals and their directory, and those of a document a daemon with a
+private Redis. Numbers are only compared as numbers. A line `...` stands for any lines. What a command prints first is
+awaited before the next command; its end only before the next one of the same terminal. A `sleep` ends with the
+section, or when a terminal that waits for a lock is to type something else: so the speed of the machine does not
+matter."""
 
 import contextlib
 import glob
@@ -94,6 +96,11 @@ class Terminal:
         self.process.process.stdin.write(("%s\necho '%s' %d\n" % (command, END, self.number)).encode())
         self.process.process.stdin.flush()
 
+    def waits(self):
+        """Whether its command waits for a lock of another terminal."""
+        shown = self.running[1] if self.running else []
+        return bool(shown) and shown[0].startswith("holdfast: waiting for")
+
     def wake(self):
         with open(self.gate, "w", encoding="utf-8"):
             pass
@@ -131,11 +138,11 @@ def play(place, daemon, number, blocks):
         for terminal, command, shown in (one for block in blocks for one in commands(block)):
             if terminal not in terminals:
                 terminals[terminal] = Terminal(place, daemon, folder, terminal)
-            terminals[terminal].type(command, shown)
-            terminals[terminal].await_shown()
-            if shown and shown[0].startswith("holdfast: waiting for"):
+            if terminals[terminal].waits():
                 for other in terminals.values():
                     other.wake()
+            terminals[terminal].type(command, shown)
+            terminals[terminal].await_shown()
             typed += 1
         for terminal in terminals.values():
             terminal.wake()
