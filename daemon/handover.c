@@ -287,18 +287,20 @@ take_kept(struct handed *h, struct notify_fd *fds, size_t *count)
 	*count = left;
 }
 
-static void
+/* False: the list is damaged. */
+static bool
 take_listed(struct handed *h, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		int32_t number = -1;
 		off_t at = (off_t)(HEAD_BYTES + i * sizeof(number));
 
-		if (pread(h->memfd, &number, sizeof(number), at) != sizeof(number) || number < 3)
-			continue;
-		if (fcntl(number, F_SETFD, FD_CLOEXEC) == 0)
-			descriptors_add(&h->given, number);
+		if (pread(h->memfd, &number, sizeof(number), at) != sizeof(number) || number < 3 ||
+			fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
+			return false;
+		descriptors_add(&h->given, number);
 	}
+	return true;
 }
 
 /* The state has no list of its descriptors. Those that came with exec are not close-on-exec; those that this
@@ -386,9 +388,11 @@ handed_take(struct handed *h, const struct notify *notify, struct notify_fd *fds
 		take_kept(h, fds, count);
 	if (h->memfd >= 0)
 		h->there = take_head(h, &listed, why);
-	if (!stored && h->memfd >= 0 && why[0] == '\0')
-		take_listed(h, listed);
-	else if (!stored && h->memfd >= 0)
+	if (!stored && h->there && !take_listed(h, listed)) {
+		h->there = false;
+		snprintf(why, HANDOVER_WHY_MAX, "its list of descriptors is damaged");
+	}
+	if (!stored && h->memfd >= 0 && !h->there)
 		take_unlisted(h);
 	if (h->there)
 		h->there = take_records(h, listed, why);

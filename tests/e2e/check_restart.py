@@ -257,7 +257,8 @@ def test_state_is_damaged(place):
                                      "os.ftruncate(state, os.fstat(state).st_size - 1)",
                                      "os.ftruncate(state, 0)",
                                      "os.pwrite(state, b'\\0' * 8, 0)",
-                                     "os.pwrite(state, b'\\xff' * 64, os.fstat(state).st_size // 2)")):
+                                     "os.pwrite(state, b'\\xff' * 64, 64)",
+                                     "os.pwrite(state, b'\\xff' * 64, 320)")):
         inner = harness.Place()
         try:
             daemon, path, holder, waiter, _token = copied_daemon(inner)
