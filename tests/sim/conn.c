@@ -147,7 +147,7 @@ conn_command(struct conn *c, conn_id line, const struct request *r)
 {
 	struct command command = {
 		.verb = r->verb,
-		.as = text_or_none(c->persona.as),
+		.as = text_or_none(persona_names(r->verb) ? c->persona.as : ""),
 		.kind = r->kind,
 		.limit = r->limit,
 		.permits = r->permits,

@@ -17,6 +17,12 @@ persona_is(const struct conn *c)
 }
 
 bool
+persona_names(enum verb verb)
+{
+	return verb != VERB_BREAK;
+}
+
+bool
 persona_begin(struct client *client)
 {
 	struct world *w = client->world;

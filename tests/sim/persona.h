@@ -13,6 +13,7 @@
 #define SIM_PERSONA_H
 
 #include "daemon/core/action.h"
+#include "proto/command.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,6 +33,8 @@ struct persona {
 };
 
 bool persona_is(const struct conn *conn);
+/* Its requests with this verb name its id: the verb takes AS. */
+bool persona_names(enum verb verb);
 /* The new connection of this client is one of a persona. */
 bool persona_begin(struct client *client);
 
