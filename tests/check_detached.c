@@ -486,7 +486,89 @@ START_TEST(a_drain_ends_what_waits_and_withholds_what_is_held)
 	hold_and_wait(&w);
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 -DRAINING | c3 -DRAINING");
 	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "b"), "c2 -DRAINING");
-	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "a"), "c2 null");
+	story_done(&w);
+}
+END_TEST
+
+/* The session has ended with the daemon, and not because its client gave anything back. */
+START_TEST(a_daemon_that_ends_speaks_for_no_id)
+{
+	static const enum verb verbs[] = {VERB_LOCK, VERB_UNLOCK, VERB_CHECK, VERB_EXTEND, VERB_DOWNGRADE,
+		VERB_LATCH_DOWN, VERB_SESSION_ID, VERB_SESSION_ONLOSS, VERB_SESSION_TTL, VERB_SESSION_END};
+	const struct slice names[] = {SLICE("a")};
+	const struct command many = {.verb = VERB_MUNLOCK, .names = names, .name_count = 1, .as = ID};
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN, .waits = true}), "");
+	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "a"), "c2 :977");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "");
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		ck_assert_str_eq(ask(&w, 2, verbs[i], "a"), "c2 -DRAINING");
+	ck_assert_str_eq(run(&w, 2, many), "c2 -DRAINING");
+	ck_assert_str_eq(ask_other(&w, 3, VERB_CHECK, "a"), "c3 -DRAINING");
+	story_done(&w);
+}
+END_TEST
+
+/* ID holds a no more, and nobody is told that a is free. */
+static void
+is_withheld(const struct story *w)
+{
+	struct core_counts counts;
+
+	core_view_counts(w->core, &counts);
+	ck_assert_uint_eq(counts.grants, 0);
+	ck_assert_uint_eq(counts.withheld, 1);
+}
+
+START_TEST(an_id_whose_latch_was_not_asked_for_ends_with_the_daemon)
+{
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(ask(&w, 2, VERB_LATCH_DOWN, "b"), "look b#2");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 -DRAINING");
+	is_withheld(&w);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_id_that_counts_down_as_the_daemon_ends_is_answered_and_ends)
+{
+	struct vote latch = {.op = CALL_LATCH,
+		.name = SLICE("b"),
+		.attempt = 2,
+		.latch = {.id = 7, .set = 3, .left = 3, .ttl_ms = 1000000}};
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(ask(&w, 2, VERB_LATCH_DOWN, "b"), "look b#2");
+	ck_assert_str_eq(vote(&w, latch), "down b#3");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 close");
+	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 -DRAINING");
+	latch.attempt = 3;
+	latch.latch.left = 2;
+	ck_assert_str_eq(vote(&w, latch), "c2 :2");
+	is_withheld(&w);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_id_that_counts_down_as_the_daemon_ends_may_lose_its_connection)
+{
+	struct vote latch = {.op = CALL_LATCH,
+		.name = SLICE("b"),
+		.attempt = 2,
+		.latch = {.id = 7, .set = 3, .left = 3, .ttl_ms = 1000000}};
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(ask(&w, 2, VERB_LATCH_DOWN, "b"), "look b#2");
+	ck_assert_str_eq(vote(&w, latch), "down b#3");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 close");
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
+	is_withheld(&w);
 	story_done(&w);
 }
 END_TEST
@@ -506,5 +588,8 @@ main(void)
 		a_hold_with_a_lease_lasts_as_long_as_that, a_session_is_ended_with_all_that_it_has,
 		an_id_that_comes_to_nothing_leaves_no_session, ids_are_limited_and_the_idle_make_room,
 		losses_are_pushed_to_the_connection_that_asked, an_id_is_no_part_of_a_circle,
-		a_drain_ends_what_waits_and_withholds_what_is_held);
+		a_drain_ends_what_waits_and_withholds_what_is_held, a_daemon_that_ends_speaks_for_no_id,
+		an_id_whose_latch_was_not_asked_for_ends_with_the_daemon,
+		an_id_that_counts_down_as_the_daemon_ends_is_answered_and_ends,
+		an_id_that_counts_down_as_the_daemon_ends_may_lose_its_connection);
 }

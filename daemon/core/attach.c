@@ -90,16 +90,10 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 static void
 attach_drop_guest(struct core *core, struct conn *conn)
 {
-	struct conn *guest = conn->guest;
-	struct session *s;
-
-	if (guest == NULL)
+	if (conn->guest == NULL)
 		return;
-	s = guest->session;
-	attach_drop_waits(core, guest, core->drain != DRAIN_ENDS);
+	attach_drop_waits(core, conn->guest, true);
 	assert(conn->guest == NULL);
-	if (core->drain == DRAIN_ENDS && s->conn_count == 0)
-		session_end(core, s, END_ABANDONED);
 }
 
 static void

@@ -139,10 +139,6 @@ detached_new(struct core *core, const struct conn *conn, struct slice id)
 	int64_t most_ms = core->settings.grace.ttl_ms;
 	struct session *s;
 
-	if (core->drain == DRAIN_ENDS) {
-		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
-		return NULL;
-	}
 	detached_make_room(core, conn->session->user);
 	if (user_full(core, conn, 0) || !user_grace_enter(core, conn))
 		return NULL;
@@ -222,6 +218,11 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 	struct session *s = detached_find(core, conn->session->user->id, c->as);
 	struct conn *guest;
 
+	/* It has ended with the daemon. That its client never had it, or gave it back, would be wrong. */
+	if (core->drain == DRAIN_ENDS) {
+		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
+		return NULL;
+	}
 	if (s == NULL && !verb_makes(c->verb)) {
 		answer_unknown(core, conn, c->verb);
 		return NULL;
@@ -257,11 +258,15 @@ guest_end(struct core *core, struct conn *guest)
 void
 conn_answered(struct core *core, struct conn *conn)
 {
+	struct session *s = conn->session;
+
 	conn_heard(core, conn);
 	if (conn->host == NULL)
 		return;
 	conn_heard(core, conn->host);
 	guest_end(core, conn);
+	if (core->drain == DRAIN_ENDS && s->conn_count == 0)
+		session_end(core, s, END_ABANDONED);
 }
 
 void

@@ -61,7 +61,7 @@ struct conn *guest_begin(struct core *core, struct conn *conn, const struct comm
  * it was made for this request, ends too if nothing has come of it. */
 void guest_carried_out(struct core *core, struct conn *conn, bool made);
 /* A request of this connection or guest has been answered after a wait. A guest ends, but can be read until
- * the next step. */
+ * the next step. If the daemon ends, the session of the guest ends with its last one. */
 void conn_answered(struct core *core, struct conn *conn);
 /* A connection that was loaded gets the guest for this session that it had. False: out of memory. */
 bool guest_load(struct core *core, struct conn *conn, struct session *s) __attribute__((warn_unused_result));

@@ -189,6 +189,7 @@ conn_run(struct conn *c)
 	limits_before(w, c);
 	checker_command(w, c);
 	c->asked_as = conn_session(c);
+	c->asked_late = c->host->draining;
 	c->running = true;
 	conn_command(c, c->persona.line, r);
 	c->running = false;

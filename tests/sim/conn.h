@@ -70,6 +70,7 @@ struct conn {
 	session_id session;
 	struct persona persona; /* persona.h */
 	session_id asked_as;    /* if running: its session when the request came */
+	bool asked_late;        /* its daemon had ended its sessions by then */
 	char secret[64];        /* of its session, as the client was told; "": never told */
 	bool ending;            /* the core wants it closed, or its daemon does */
 	bool left;              /* the client's end is closed */

@@ -320,11 +320,6 @@ of_session(struct world *w, struct conn *c, const struct reply *reply, struct fo
 		if (r->ms > w->settings.grace.most_ms)
 			only(f, error.replies, ~0U);
 		break;
-	case VERB_SESSION_ONLOSS:
-		/* It would be the first request with its id. */
-		if (persona_is(c) && c->host->draining)
-			*f = (struct forecast){ANSWER(OK) | ANSWER(ERROR), ALLOW(DRAINING)};
-		break;
 	case VERB_SESSION_ID:
 		if ((uint64_t)reply->n != conn_session(c))
 			world_fail(w, "session: c%u is told that it is %" PRId64, c->client->index, reply->n);
@@ -337,6 +332,18 @@ of_session(struct world *w, struct conn *c, const struct reply *reply, struct fo
 }
 
 /* ---- */
+
+/* A daemon that ends speaks for no id (5.11). */
+static void
+of_end(const struct conn *c, struct forecast *f)
+{
+	if (!persona_is(c) || !c->host->draining || !persona_names(c->current.verb))
+		return;
+	if (c->asked_late)
+		*f = (struct forecast){0, 0};
+	f->replies |= ANSWER(ERROR);
+	f->codes |= ALLOW(DRAINING);
+}
 
 static struct forecast
 forecast(struct world *w, struct conn *c, const struct reply *reply)
@@ -365,6 +372,7 @@ forecast(struct world *w, struct conn *c, const struct reply *reply)
 		of_session(w, c, reply, &f);
 		break;
 	}
+	of_end(c, &f);
 	return f;
 }
 

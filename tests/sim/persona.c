@@ -228,7 +228,7 @@ answer_lost(void *arg, uint64_t serial, void *data)
 	struct conn *c = arg;
 	struct world *w = c->world;
 	const struct request *r = &c->current;
-	bool lock = r->verb == VERB_LOCK;
+	bool lock = r->verb == VERB_LOCK, ends = c->host->draining;
 	(void)data;
 	/* What was lost meanwhile is told to its client, not here. */
 	if (!can_ask(c) || c->busy || r->serial != serial || is_held(c) != lock)
@@ -237,10 +237,11 @@ answer_lost(void *arg, uint64_t serial, void *data)
 	if (!ask_aside(c, r))
 		return;
 	const struct reply *said = &c->persona.said;
+	bool refused = said->type == REPLY_ERROR && said->code == CODE_DRAINING;
 	bool alike = lock ? (said->type == REPLY_INT || said->type == REPLY_VALIDITY) &&
 				     said->n == c->persona.token
 			  : said->type == REPLY_INT && said->n == 0;
-	if (!alike)
+	if (ends ? !refused : !alike)
 		world_fail(w, "persona: c%u repeats its %s and is answered %d :%" PRId64 " %s",
 			c->client->index, lock ? "LOCK" : "UNLOCK", said->type, said->n,
 			said->type == REPLY_ERROR ? said->text : "");
