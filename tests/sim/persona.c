@@ -97,8 +97,18 @@ persona_ends(struct conn *c)
 {
 	if (!persona_is(c))
 		return;
-	c->persona.deaf = true;
-	(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_END});
+	c->persona.ends = true;
+	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_END}) && c->busy)
+		world_fail(c->world,
+			"persona: c%u ends its session, and its request that waits is not told so",
+			c->client->index);
+}
+
+/* SESSION END tells the request that waits. What was due before that is an answer as any other. */
+static bool
+is_refusal(const struct reply *reply)
+{
+	return reply->type == REPLY_ERROR && reply->code == CODE_ERR;
 }
 
 bool
@@ -109,7 +119,10 @@ persona_takes(struct conn *c, conn_id line, const struct reply *reply)
 		c->persona.said = *reply;
 		return true;
 	}
-	return c->persona.deaf;
+	if (!c->persona.ends || !c->busy || !is_refusal(reply))
+		return false;
+	c->busy = false;
+	return true;
 }
 
 /* ---- its request is repeated while it waits ---- */
@@ -150,7 +163,7 @@ repeat_then_break(struct conn *c, const struct request *r)
 	conn_command(c, line, r);
 	if (!is_there(c))
 		return;
-	if (!c->persona.heard || c->persona.said.type != REPLY_ERROR || c->persona.said.code != CODE_ERR)
+	if (!c->persona.heard || !is_refusal(&c->persona.said))
 		world_fail(c->world, "persona: c%u repeats its LOCK, and the one before is not told so",
 			c->client->index);
 	(void)line_close(c, c->persona.aside);

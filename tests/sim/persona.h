@@ -7,7 +7,8 @@
  *
  * While a request waits, its line breaks and the request is repeated over the next one, or it is repeated
  * first. After an answer, the answer is lost in some cases, and the repeated request has to be answered
- * alike. A client that leaves ends its session.
+ * alike. A client that leaves ends its session: its request that waits is told so, unless its answer was due
+ * before.
  */
 #ifndef SIM_PERSONA_H
 #define SIM_PERSONA_H
@@ -28,7 +29,7 @@ struct persona {
 	bool heard;        /* that has been answered */
 	struct reply said; /* so */
 	bool apart;        /* its line has broken, and the next one has not asked yet */
-	bool deaf;         /* it has left: no answer is its client's any more */
+	bool ends;         /* it has left, and ends its session */
 	int64_t token;     /* that it was told last */
 };
 
