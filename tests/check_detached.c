@@ -380,6 +380,7 @@ END_TEST
 
 START_TEST(a_session_is_ended_with_all_that_it_has)
 {
+	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
 	const struct command end = {.verb = VERB_SESSION_END, .as = ID};
 	struct slice names[] = {SLICE("b"), SLICE("c")};
 	struct story w;
@@ -400,6 +401,17 @@ START_TEST(a_session_is_ended_with_all_that_it_has)
 	ck_assert_uint_eq(sessions(&w), 4);
 	ck_assert_str_eq(lock(&w, 1, "b"), "");
 	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | c1 :701");
+	story_done(&w);
+
+	/* A WAIT that was over before is answered as that, also if the daemon stood still meanwhile. */
+	story_ready(&w);
+	lock(&w, 3, "b");
+	granted(&w, "b", 1, 500);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("b"), .wait_ms = 100, .as = ID});
+	ck_assert_str_eq(run(&w, 2, down), "look d#2");
+	w.now.ms += 200;
+	w.now.wall_us += 200000;
+	ck_assert_str_eq(run(&w, 4, end), "c1 null | c4 :0 | c2 -ERR");
 	story_done(&w);
 }
 END_TEST
