@@ -1,7 +1,7 @@
 /*
  * Tests of daemon/http/http_request: heads of requests, whole and in pieces, good and bad.
  */
-#include "daemon/http/request.h"
+#include "daemon/http/page.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

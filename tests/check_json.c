@@ -1,7 +1,7 @@
 /*
  * Tests of daemon/http/json: the JSON of texts and answers.
  */
-#include "daemon/http/json.h"
+#include "daemon/http/contents.h"
 #include "tests/support/suite.h"
 
 #include <jansson.h>

@@ -1,7 +1,7 @@
 /*
- * html: see html.h.
+ * html: see contents.h.
  */
-#include "daemon/http/html.h"
+#include "daemon/http/contents.h"
 
 #include "proto/escape.h"
 
@@ -15,7 +15,7 @@ html_put(struct buffer *out, const char *html)
 	buffer_put(out, html, strlen(html));
 }
 
-/* What stands for this character in HTML; NULL: itself. */
+/* The HTML for a character that is not written as itself; NULL: it is. */
 static const char *
 entity_of(char c)
 {

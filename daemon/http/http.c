@@ -6,7 +6,7 @@
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
-#include "daemon/http/status.h"
+#include "daemon/http/contents.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -165,7 +165,7 @@ http_tell(struct http *http, const struct note *note, const char *where)
 {
 	struct buffer event;
 	named_note(&http->named, note);
-	/* Most notes are for nobody here, and this is called for each hold that begins or ends. */
+	/* No client of HTTP wants most notes, and this is called for each hold that begins or ends. */
 	if (note_level(note) == LOG_DEBUG_LEVEL || http->listeners.count == 0) {
 		return;
 	}

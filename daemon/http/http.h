@@ -75,7 +75,7 @@ bool http_busy(const struct http *http);
 /* Serves clients, each a piece, until until_ns (CLOCK_BOOTTIME) has passed. */
 void http_turn(struct http *http, int64_t until_ns);
 
-/* Tells each stream of /events, and keeps it for the next ones, if it is for people (recent.h). where: the
+/* Tells each stream of /events, and keeps it for the next ones, if it is for people (contents.h). where: the
  * address of note->master; NULL: it has none. */
 void http_tell(struct http *http, const struct note *note, const char *where);
 

@@ -7,11 +7,10 @@
 #ifndef HTTP_HTTP_INNER_H
 #define HTTP_HTTP_INNER_H
 
+#include "daemon/http/contents.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"
-#include "daemon/http/pages.h"
-#include "daemon/http/recent.h"
-#include "daemon/http/request.h"
+#include "daemon/http/page.h"
 #include "proto/buffer.h"
 
 #include <bsd/sys/queue.h>

@@ -1,7 +1,7 @@
 /*
- * json: see json.h.
+ * json: see contents.h.
  */
-#include "daemon/http/json.h"
+#include "daemon/http/contents.h"
 
 #include "proto/escape.h"
 

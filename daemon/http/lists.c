@@ -1,13 +1,12 @@
 /*
- * lists: see lists.h. A piece is a page of LOCKS or SESSIONS: so the lists have the fields of these answers,
- * and what is true for the pages of those is true here: a lock that is there all the time is in the list
- * exactly once.
+ * lists: see contents.h. A piece is a page of LOCKS or SESSIONS: so the lists have the fields of these
+ * answers, and what is true for the pages of those is true here: a lock that is there all the time is in the
+ * list exactly once.
  */
-#include "daemon/http/lists.h"
+#include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
-#include "daemon/http/json.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /*
- * metrics: see metrics.h. Each family of metrics is written as a whole: its type, its unit, its help, its
+ * metrics: see contents.h. Each family of metrics is written as a whole: its type, its unit, its help, its
  * samples.
  *
  * The formats differ in the name that type and help are given for: of a counter, OpenMetrics has it without
  * _total, and the text format with it. Only OpenMetrics has units, the type info, and an end.
  */
-#include "daemon/http/metrics.h"
+#include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
@@ -222,7 +222,7 @@ static void
 write_commands(const struct metrics *m)
 {
 	begin(m, "holdfast_requests", "counter",
-		"requests by verb; verbs that nobody has used are not listed");
+		"requests by verb; a verb that was never requested is not listed");
 	for (enum verb v = 0; v < VERB_COUNT; v++) {
 		char name[COMMAND_NAME_MAX];
 		command_name(v, name);

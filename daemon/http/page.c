@@ -3,7 +3,6 @@
  */
 #include "daemon/http/page.h"
 
-#include "daemon/http/request.h"
 #include "proto/name.h"
 
 #include <string.h>

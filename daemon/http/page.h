@@ -1,6 +1,6 @@
 /*
- * page: a page that is being made for an HTTP client, and what was asked for. http.c keeps it, and pages.c
- * has the kinds.
+ * page: a request over HTTP, and the page that is being made for it. http.c reads the request and keeps the
+ * page; contents.h has what the pages show.
  *
  * A page is made in pieces, each of about half a millisecond of work, so that a list of any length delays no
  * one. Between pieces only struct page is kept.
@@ -18,9 +18,30 @@
 
 struct context;
 struct glob;
-struct http_request;
 struct named;
 struct recent;
+
+/* ---- what was asked for: HTTP/1.x as far as the pages need it; all else is refused ---- */
+
+/* Slices point into the bytes that were read. */
+struct http_request {
+	unsigned status; /* 200: it can be answered; else what it is refused with */
+	const char *why; /* for the client, unless status is 200 */
+	bool head;       /* HEAD: the client wants no body */
+	unsigned minor;  /* of HTTP/1.x */
+	struct slice path;
+	struct slice query;  /* behind the ?; n == 0: none */
+	struct slice accept; /* the header of that name; n == 0: none */
+	bool by_address;     /* Host is absent, a numeric address or localhost: no name that others chose */
+};
+
+/* False: the request is incomplete. all: no more bytes can follow. */
+bool http_request_read(struct http_request *request, struct slice bytes, bool all);
+
+/* The value of this key in the query, as it is written; n == 0: none. */
+struct slice http_request_value(const struct http_request *request, const char *key);
+
+/* ---- the page ---- */
 
 /* A piece ends soon after this many bytes. */
 #define PAGE_PIECE_BYTES 65536
@@ -63,5 +84,8 @@ struct page {
 const char *page_begin(struct page *page, const struct page_kind *kind, const struct context *context,
 	const struct http_request *request) __attribute__((warn_unused_result));
 void page_done(struct page *page);
+
+/* The kind of page at this path, which has no query. NULL: there is none. */
+const struct page_kind *pages_find(struct slice path);
 
 #endif

@@ -1,14 +1,12 @@
 /*
- * pages: see pages.h. One table lists them.
+ * pages: see page.h. One table lists them.
  */
-#include "daemon/http/pages.h"
+#include "daemon/http/page.h"
 
 #include "daemon/admin/admin.h"
 #include "daemon/base/memory.h"
 #include "daemon/core/view.h"
-#include "daemon/http/lists.h"
-#include "daemon/http/metrics.h"
-#include "daemon/http/status.h"
+#include "daemon/http/contents.h"
 
 #include <string.h>
 

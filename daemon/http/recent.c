@@ -1,11 +1,10 @@
 /*
- * recent: see recent.h.
+ * recent: see contents.h.
  */
-#include "daemon/http/recent.h"
+#include "daemon/http/contents.h"
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
-#include "daemon/http/json.h"
 #include "proto/escape.h"
 
 #include <assert.h>

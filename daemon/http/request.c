@@ -1,7 +1,7 @@
 /*
- * request: see request.h. It does no I/O.
+ * request: see page.h. It does no I/O.
  */
-#include "daemon/http/request.h"
+#include "daemon/http/page.h"
 
 #include <string.h>
 #include <strings.h>

@@ -1,15 +1,13 @@
 /*
- * state: see state.h. One table has the numbers; the ids of elements in the page are their keys.
+ * state: see contents.h. One table has the numbers; the ids of elements in the page are their keys.
  */
-#include "daemon/http/state.h"
+#include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
-#include "daemon/http/html.h"
-#include "daemon/http/json.h"
 #include "daemon/redis/masters.h"
 
 #include <limits.h>

@@ -1,13 +1,9 @@
 /*
- * status: see status.h.
+ * status: see contents.h.
  */
-#include "daemon/http/status.h"
+#include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
-#include "daemon/http/html.h"
-#include "daemon/http/lists.h"
-#include "daemon/http/recent.h"
-#include "daemon/http/state.h"
 
 /* Names of columns are as the script has them. */
 static void

@@ -1,0 +1,128 @@
+/*
+ * contents: what the pages show, and how it is written. All of it sees the core through its views, and
+ * changes nothing.
+ *
+ *     metrics    /metrics
+ *     lists      /locks.json, /lock.json and /sessions.json, and the rows of locks of the status page
+ *     status     / and /events, for people
+ *     state      of these: the daemon and its masters at a glance
+ *     recent     of these: what happened lately
+ */
+#ifndef HTTP_CONTENTS_H
+#define HTTP_CONTENTS_H
+
+#include "daemon/core/action.h"
+#include "daemon/http/page.h"
+#include "proto/answer.h"
+#include "proto/buffer.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct context;
+struct named;
+
+/* ---- html: every text of a client or a master goes through html_put_text() ---- */
+
+/* As it is: for literals of the daemon. */
+void html_put(struct buffer *out, const char *html);
+/* Any bytes: printable ones are escaped for HTML, others are shown as \xHH. */
+void html_put_text(struct buffer *out, struct slice text);
+void html_put_number(struct buffer *out, int64_t n);
+/* A cell of a table; label: the head of its column, for narrow screens. */
+void html_put_cell(struct buffer *out, const char *label, struct slice text);
+void html_put_cell_number(struct buffer *out, const char *label, int64_t n);
+
+/* ---- json, as `holdfast --json` prints it ---- */
+
+/* A string. Bytes that are not UTF-8 become \xHH, and then control characters do as well. */
+void json_put_text(struct buffer *out, struct slice text);
+void json_put_number(struct buffer *out, int64_t n);
+/* "key": of a member, after a comma unless it is the first. */
+void json_put_key(struct buffer *out, const char *key, bool first);
+
+/* Any answer. A map with held_ms or age_ms also gets since, the time when that began, in UTC; null if it is
+ * not held. wall_us: the time now. */
+void json_put_answer(struct buffer *out, const struct answer *answer, int64_t wall_us);
+
+/* ---- metrics: in the format of OpenMetrics, or in the older text format of Prometheus ---- */
+
+/* What stats.def lists is written from there; the rest is a view of the core, of the masters, and of the
+ * process. The number of lines depends on the number of masters and on the names that are counted one by one
+ * (named.h), and not on the number of locks or clients. */
+void metrics_write(
+	const struct context *context, const struct named *named, struct buffer *out, bool openmetrics);
+
+/* ---- lists: what LOCKS, SESSIONS and INSPECT answer, as JSON ---- */
+
+page_piece lists_locks;
+page_piece lists_sessions;
+/* INSPECT of one name, its first page. */
+page_piece lists_lock;
+
+/* A function that writes one element; map: as LOCKS has it. */
+typedef void lists_element(struct buffer *out, const struct answer *map, bool first);
+
+/* Writes the next elements of LOCKS, at most page->most in all. False: there are no more. */
+bool lists_each_lock(struct page *page, struct buffer *out, lists_element *element);
+
+/* ---- recent ---- */
+
+/* Of all notes it keeps those that the log has at level info or above, the latest RECENT_MAX of them, as
+ * JSON, and at most so many in a second: when a master is lost with 100,000 locks, each of them is a note.
+ * http.c is the only writer. */
+#define RECENT_MAX    100
+#define RECENT_SECOND 50
+
+/* All zero at first. */
+struct recent {
+	char *lines[RECENT_MAX];
+	size_t next; /* where the next one goes */
+	size_t count;
+	int64_t second; /* of the latest ones, */
+	size_t so_far;  /* and how many there were in it */
+};
+
+/* Keeps the note; its line (events.h) is valid until the next call. n == 0: it is not kept. where: as
+ * events_tell(). */
+struct slice recent_add(struct recent *recent, const struct note *note, const char *where);
+/* index < recent->count; 0 is the latest */
+const char *recent_line(const struct recent *recent, size_t index);
+/* A line as an object, as `holdfast watch --json` prints it. */
+void recent_put_json(struct buffer *out, struct slice line);
+void recent_done(struct recent *recent);
+
+/* ---- state ---- */
+
+/* One object: whether locks can be had and why not, numbers, and the masters. */
+void state_put_json(const struct context *context, struct buffer *out);
+/* The same for readers without scripts: two elements for the body of a page. The script of the page fills
+ * them anew. */
+void state_put_html(const struct context *context, struct buffer *out);
+
+/* ---- status ---- */
+
+/* The page is status.html, with the state of the daemon and the first locks filled in, so that it can be read
+ * without scripts; its script follows /events and fetches the lists. */
+
+/* Locks that the page has before its script runs. */
+#define STATUS_LOCKS 200
+
+/* The parts of status.html between its marks <!--state-->, <!--events--> and <!--locks-->; made by make. */
+#define STATUS_PARTS 4
+extern const char *const status_parts[STATUS_PARTS];
+
+page_piece status_page;
+/* The state, then what happened lately, the latest last. */
+page_piece status_events;
+
+/* No event is longer: a line with every byte escaped, or the state with all masters. */
+#define STATUS_EVENT_MAX 65536
+
+/* Append an event: the state; and a note, by its line. Without memory out fails. */
+void status_put_state(const struct context *context, struct buffer *out);
+void status_put_note(struct buffer *out, struct slice line);
+
+#endif
