@@ -193,7 +193,7 @@ driver_hear_signals(struct driver *d)
 	size_t noted = connections_arrived(d->connections);
 	size_t before;
 	int64_t until_ns = clock_ns() + DRIVER_LISTEN_NS;
-	handover_block_signals(true);
+	loop_block_signals(true);
 	do {
 		before = noted;
 		loop_turn(d->loop, true);
@@ -219,7 +219,7 @@ driver_pass_on(struct driver *d)
 		}
 	}
 	handover_done(&h);
-	handover_block_signals(false);
+	loop_block_signals(false);
 	if (d->rests && !d->handed_over) {
 		driver_go_on(d, why ? why : text);
 	}

@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -166,20 +165,6 @@ handover_find_program(const char *argv0, char *path, size_t room)
 	if ((size_t)n >= sizeof(deleted) && strcmp(path + n - (sizeof(deleted) - 1), deleted) == 0)
 		path[n - (ssize_t)(sizeof(deleted) - 1)] = '\0';
 	return access(path, X_OK) == 0;
-}
-
-void
-handover_block_signals(bool block)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
-	sigaddset(&set, SIGUSR2);
-	sigaddset(&set, SIGCHLD);
-	sigprocmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 void

@@ -61,9 +61,6 @@ struct handover_program {
 /* Where the program of this process is now, also if the file was replaced since. argv0: as it was started. */
 bool handover_find_program(const char *argv0, char *path, size_t room) __attribute__((warn_unused_result));
 
-/* A signal that came before the new program handles it would end the process. Blocked, it waits for that. */
-void handover_block_signals(bool block);
-
 /* Becomes the program. It returns only on failure: then all is as before, and why says what failed. */
 void handover_exec(struct handover *h, const struct handover_program *program, const struct notify *notify,
 	char why[HANDOVER_WHY_MAX]);

@@ -6,6 +6,7 @@
 #include "tests/support/suite.h"
 
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 struct probe {
@@ -133,6 +134,21 @@ START_TEST(signals_arrive)
 }
 END_TEST
 
+START_TEST(a_signal_after_the_end_of_the_loop_does_not_kill)
+{
+	sigset_t waiting;
+	const struct timespec none = {0};
+	loop_free(probe.loop);
+	kill(getpid(), SIGTERM);
+	ck_assert_int_eq(sigpending(&waiting), 0);
+	ck_assert(sigismember(&waiting, SIGTERM));
+	sigemptyset(&waiting);
+	sigaddset(&waiting, SIGTERM);
+	ck_assert_int_eq(sigtimedwait(&waiting, NULL, &none), SIGTERM);
+	setup();
+}
+END_TEST
+
 START_TEST(a_busy_turn_does_not_wait)
 {
 	int64_t before_ms = clock_ms();
@@ -150,5 +166,5 @@ main(void)
 	return SUITE_RUN("loop", setup, teardown, the_alarm_rings_when_its_time_has_come_and_not_before,
 		an_alarm_in_the_past_rings_at_once, the_latest_alarm_counts,
 		an_alarm_that_was_called_off_does_not_ring, an_alarm_may_set_the_next_one, signals_arrive,
-		a_busy_turn_does_not_wait);
+		a_signal_after_the_end_of_the_loop_does_not_kill, a_busy_turn_does_not_wait);
 }

@@ -159,10 +159,8 @@ loop_ticked(void *arg)
 	loop->hooks->tick(loop->arg);
 }
 
-/* The process that became this program by exec may have blocked them, and SIGCHLD, until they are handled
- * here. */
-static void
-signals_unblock(void)
+void
+loop_block_signals(bool block)
 {
 	sigset_t set;
 	sigemptyset(&set);
@@ -170,7 +168,7 @@ signals_unblock(void)
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
 		sigaddset(&set, loop_signals[i]);
 	}
-	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	sigprocmask(block ? SIG_BLOCK : SIG_UNBLOCK, &set, NULL);
 }
 
 static int
@@ -182,7 +180,7 @@ loop_watch(struct loop *loop, int64_t tick_ms)
 		evsignal_assign(&loop->signals[i], loop->base, loop_signals[i], loop_signalled, loop);
 		failed |= event_add(&loop->signals[i], NULL);
 	}
-	signals_unblock();
+	loop_block_signals(false); /* a process that became this program by exec has blocked them */
 	if (tick_ms > 0) {
 		loop->tick_ms = tick_ms;
 		loop->timeout = timeout_new(loop->base, loop_ticked, loop);
@@ -232,6 +230,7 @@ loop_free(struct loop *loop)
 	}
 	loop_forget(&loop->alarm);
 	timeout_free(loop->timeout);
+	loop_block_signals(true);
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
 		loop_forget(&loop->signals[i]);
 	}

@@ -23,7 +23,13 @@ struct loop_hooks {
 /* tick_ms 0: no tick. NULL: errno says why. */
 struct loop *loop_new(const struct loop_hooks *hooks, void *arg, int64_t tick_ms)
 	__attribute__((warn_unused_result));
+
+/* The signals stay blocked: a second SIGTERM must not kill a daemon that is ending well. */
 void loop_free(struct loop *loop);
+
+/* Blocks the signals of the loop and SIGCHLD, as before an exec: a signal that comes before the new program
+ * handles it would end the process. Blocked, it waits for that. loop_new() unblocks them. */
+void loop_block_signals(bool block);
 
 /* For the rooms that watch descriptors. */
 struct event_base *loop_base(struct loop *loop);
