@@ -179,7 +179,8 @@ check_hold(struct host *h, const struct hold *hold, const struct found_hold *is)
 			h->index, checker_name(hold->name), hold->token, v->valid_ms, left_us);
 }
 
-/* What nobody comes back for is withheld no longer than anybody with the same lease was told. */
+/* What nobody comes back for is withheld no longer than anybody with the same lease was told. With a copy of
+ * another daemon's ledger, these are that daemon's clients, too. */
 static void
 check_withheld(struct host *h, const struct found_hold *is)
 {
@@ -191,7 +192,7 @@ check_withheld(struct host *h, const struct found_hold *is)
 	if (w->now_us < h->recovery.torn_until_us)
 		return;
 	for (const struct hold *hold = w->checker.holds; hold != NULL; hold = hold->next) {
-		if (hold->host != h || hold->name != is->name)
+		if ((hold->host != h && h->recovery.strange == 0) || hold->name != is->name)
 			continue;
 		most_us = held_good_us(hold) > most_us ? held_good_us(hold) : most_us;
 		most_us = hold->withhold_us > most_us ? hold->withhold_us : most_us;
