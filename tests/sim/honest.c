@@ -278,11 +278,12 @@ may_be_other(const struct world *w, unsigned name)
 	       plan_keyed(&w->plan, name) || excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
 }
 
-/* Whether a link that it has made since is lost again. */
+/* Whether a link that the next process has made is lost again, or text tells of one that has fallen silent.
+ */
 static bool
-lost_a_link_since(const struct host *h, int64_t us)
+lost_a_link_since(const struct host *h, int64_t us, const char *text)
 {
-	bool lost = false;
+	bool lost = strstr(text, "does not answer") != NULL;
 	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
 		lost |= h->ways[i].broke_us > us;
 	return lost;
@@ -296,7 +297,7 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 		check_masters(w, v->conn, v, code, text);
 	if (code == CODE_NOMASTER && !h->refusing && w->now_us < h->unread_until_us &&
 		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h) &&
-		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us)))
+		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us, text)))
 		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
