@@ -195,8 +195,12 @@ def foreground_for_keys(terminal):
 def background(terminal, text):
     """Starts a job that stops in the background; the pids of wrapper and command."""
     terminal.type("set -b; holdfast run x -- sh -c 'echo \"pid $$\"; %s' & echo \"wrapper $!\"\n" % text)
+    pids = [None, None]
+    for _ in pids:  # in any order
+        word, pid = terminal.wait(r"\b(wrapper|pid) (\d+)").groups()
+        pids[word == "pid"] = int(pid)
     terminal.wait("Stopped")
-    return [int(re.search(r"\b%s (\d+)" % word, terminal.text).group(1)) for word in ("wrapper", "pid")]
+    return pids
 
 
 def test_stop_lost(place):
@@ -243,13 +247,16 @@ def test_background(place):
     """a job that was started in the background gets the terminal with fg, and gives it back with ^Z and at its end"""
     daemon = world(place)
     with shell(place, daemon) as terminal:
-        background(terminal, "cat; echo end; sleep 0")
+        _, command = background(terminal, "cat; echo end; sleep 0")
+        cat, = tool.children(command)
         foreground(terminal)
         terminal.type("one\n")
         terminal.wait("^one\none")
         terminal.type("\x1a")
         terminal.wait("Stopped")
         terminal.wait(r"\$ ")
+        # The shell knows of its job's stop before cat stops, and until then cat takes what is typed.
+        until("cat stands", lambda: stands(cat))
         expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
         foreground(terminal)
         terminal.type("two\n")
