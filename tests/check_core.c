@@ -689,6 +689,24 @@ START_TEST(a_master_that_refuses_all_greetings_is_asked_for_nothing)
 }
 END_TEST
 
+START_TEST(a_daemon_that_ends_leaves_no_master_while_a_client_that_is_gone_relies_on_a_lost_lease)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c1 close");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert_str_eq(after(&w, 340), "renew a#1");
+	/* Another program has put a key of another kind there. */
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_WRONGKIND, "a", 1), "");
+	ck_assert_str_eq(after(&w, 1000), "");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it)
 {
 	struct story w;
@@ -1280,6 +1298,7 @@ main(void)
 		a_drain_whose_wait_is_over_says_how_many_holds_are_left,
 		a_drain_waits_for_what_is_withheld_too, a_break_during_a_drain_takes_the_last_hold,
 		a_broken_hold_stays_withheld, a_master_that_refuses_all_greetings_is_asked_for_nothing,
+		a_daemon_that_ends_leaves_no_master_while_a_client_that_is_gone_relies_on_a_lost_lease,
 		a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
 		a_copy_whose_two_links_are_told_so_ends,

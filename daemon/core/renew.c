@@ -262,8 +262,14 @@ renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 	int64_t from_ms = renew_relied_ms(l);
 
 	assert(l->state == LEASE_HELD);
-	while (l->grants != NULL)
+	while (l->grants != NULL) {
+		const struct grant *g = l->grants;
+
+		/* Nobody is left to tell. */
+		if (g->session == NULL && grant_relied_ms(g) > core->lost_until_ms)
+			core->lost_until_ms = grant_relied_ms(g);
 		grant_lose(core, l->grants, reason);
+	}
 	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
 	release_seats_from(core, l, from_ms);
 	lease_end(core, l, REST_NONE);

@@ -510,6 +510,9 @@ drain_leave(struct core *core)
 		return;
 	assert(core->counts.releasing == 0);
 	core->left = true;
+	/* Guards have to wait for these clients: the registrations end by themselves. */
+	if (core->lost_until_ms > core->now.ms)
+		return;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
