@@ -325,9 +325,12 @@ class Daemon:
     def await_told(self, pattern, timeout=PATIENCE):
         """The same for a line that the pattern matches; returns the whole message."""
         until = time.monotonic() + timeout
+        poller = select.poll()  # select() knows 1024 descriptors only
+        poller.register(self.notify, select.POLLIN)
+        poller.register(self.process.pidfd, select.POLLIN)
         while True:
-            readable = select.select([self.notify, self.process.pidfd], [], [], until - time.monotonic())[0]
-            if self.notify in readable:
+            readable = [fd for fd, _ in poller.poll(max(0, until - time.monotonic()) * 1000)]
+            if self.notify.fileno() in readable:
                 message = self.notify.recv(4096).decode()
                 if re.search(pattern, message, re.M):
                     return message
