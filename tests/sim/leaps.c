@@ -96,7 +96,8 @@ check_unseen(const struct host *h, const struct vote *vote)
 	if (s == NULL || vote->time_us == 0 || m->at_us == 0 || s->back_until_us != 0 ||
 		w->plan.replicas > 0 || w->plan.changes || w->plan.others > 0)
 		return;
-	int64_t ahead_us = drift_ahead_us(&s->drift, h->answered_us) - (w->now_us - h->answered_us);
+	/* The clock may leap in the instant of the answer, and behind it. */
+	int64_t ahead_us = drift_ahead_us(&s->drift, h->answered_us - 1) - (w->now_us - h->answered_us);
 	int64_t fair_us = (w->plan.margin_ms + w->plan.lease_ms / 2) * 1000 + (w->now_us - m->at_us) / 50;
 	if (ahead_us - m->ahead_us > fair_us &&
 		!excuse(w, EXCUSE_LEAP_LATE, shows_less(w, m, ahead_us, fair_us)))
