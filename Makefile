@@ -61,7 +61,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history check-java soak-java interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
-	lint-cppcheck lint-musl lint-shell lint-manuals install deb prove clean help
+	lint-cppcheck lint-musl lint-shell lint-manuals install deb image prove clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
@@ -390,6 +390,18 @@ deb: ## build the Debian package into $(O)/deb
 	cp -a packaging/debian $(DEB)/debian
 	cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u O -u CC dpkg-buildpackage -us -uc
 	@ls $(O)/deb/*.deb
+
+# The image has the libraries of the release that the package was built on.
+BUILDER   ?= $(firstword $(foreach tool,buildah podman docker,$(shell command -v $(tool) 2>/dev/null)))
+BASE      ?= docker.io/library/debian:$(shell . /etc/os-release && echo $$VERSION_CODENAME)-slim
+
+image: ## build the image holdfast:$(VERSION) from the package in $(O)/deb; BUILDER=buildah|podman|docker, BASE= another Debian image
+	@test -n "$(BUILDER)" || { echo "make image needs buildah, podman or docker" >&2; exit 1; }
+	@ls $(O)/deb/holdfast_*.deb >/dev/null 2>&1 || { echo "make image needs the package: make deb" >&2; exit 1; }
+	rm -rf $(O)/image && mkdir -p $(O)/image
+	cp packaging/image/* $(O)/image && cp $(O)/deb/holdfast_*.deb $(O)/image/holdfast.deb
+	$(BUILDER) build $(if $(findstring docker,$(BUILDER)),,--format docker) --build-arg BASE=$(BASE) -t holdfast:$(VERSION) \
+		-f $(O)/image/Containerfile $(O)/image
 
 SUITES ?= bookworm trixie
 

@@ -1,16 +1,28 @@
 #!/usr/bin/env python3
-"""A daemon that is the first process of a container: signals, its redis-server, and processes that nobody waits for."""
+"""A daemon that is the first process of a container: signals, its redis-server, and processes that nobody waits for; and the
+root of the image in packaging/image, which has what it needs and no more."""
 
 import os
+import re
+import shutil
 import signal
 import subprocess
 
 import harness
+import resp
 import tool
 from harness import expect, expect_between
 
 # The daemon is process 1 of a namespace of its own, which ends with it.
 CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+# The same with the root of an image, as a runtime mounts it: read-only, but for the directories of Containerfile's volumes.
+IMAGE = ("unshare", "--mount", "--pid", "--net", "--fork", "--kill-child", "sh", "-euc", """
+    mount --bind "$1" "$1"; mount -o remount,bind,ro "$1"; mount --bind "$2" "$1/run/holdfast"
+    mount -t tmpfs -o mode=700,uid=5625,gid=5625 tmpfs "$1/var/lib/holdfast"; mount -t tmpfs -o mode=1777 tmpfs "$1/tmp"
+    mount -t proc proc "$1/proc"; mount --rbind /dev "$1/dev"
+    chroot=$(command -v chroot)
+    exec env -i STATE_DIRECTORY=/var/lib/holdfast "$chroot" --userspec=5625:5625 --groups= "$1" /usr/sbin/holdfastd""", "sh")
+IMAGE_BYTES_MAX = 25 << 20
 
 
 def contained(place, **options):
@@ -94,6 +106,85 @@ def test_restart(place):
     expect_between(holder("CHECK", "a", "TOKEN", token), 1, harness.LEASE_MS)
     ends(daemon, child, signal.SIGTERM)
     harness.until("its redis-server has ended, too", lambda: not os.path.exists("/proc/%d" % server))
+
+
+def server_program():
+    for name in ("redis-server", "valkey-server", "redis-check-rdb", "valkey-check-rdb"):
+        if shutil.which(name):
+            return shutil.which(name)
+    raise harness.Skip("no redis-server is here")
+
+
+def image(place):
+    """The root that Containerfile's first stage makes, with the programs under test."""
+    root = os.path.join(place.path, "image")
+    made = subprocess.run((os.path.join(harness.ROOT, "packaging", "image", "image-root"), root, harness.HOLDFASTD, harness.HOLDFAST,
+                           server_program()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    expect((made.returncode, made.stdout), (0, ""))
+    return root
+
+
+def test_image(place):
+    """with the root of the image, read-only, as a user without rights, the daemon and its redis-server serve locks; its client
+    works there; TERM ends it; and packed the root has less than 25 MB"""
+    if os.getuid() != 0 or subprocess.run(("unshare", "--mount", "--pid", "--net", "true"), check=False).returncode != 0:
+        raise harness.Skip("no namespaces of its own")
+    root, run = image(place), os.path.join(place.path, "run")
+    os.mkdir(run)
+    os.chown(run, 5625, 5625)
+    packed = subprocess.run(("sh", "-c", 'tar -C "$1" -cf - . | gzip | wc -c', "sh", root), stdout=subprocess.PIPE, check=True)
+    harness.comment("%.1f MB packed" % (int(packed.stdout) / 1e6))
+    expect(int(packed.stdout) < IMAGE_BYTES_MAX, True)
+    process = place.run(*IMAGE, root, run)
+    process.output.wait("daemon.started")
+    child, = tool.children(process.pid)
+    with open("/proc/%d/status" % child, encoding="utf-8") as stream:
+        status = stream.read()
+    expect(re.findall(r"^(?:Uid|Gid|CapEff|CapPrm):\s+(\w+)", status, re.M), ["5625", "5625", "0" * 16, "0" * 16])
+    url = os.path.join(run, "holdfast.sock")
+    with resp.Client(url) as client:
+        expect_between(client("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
+    inside = ("nsenter", "--target", str(child), "--mount", "--pid", "--net", "--root", "--")
+    for command in (("/usr/bin/holdfast", "ping", "-q"), ("/usr/bin/holdfast", "health"), ("/usr/bin/holdfast", "restart", "-q")):
+        done = subprocess.run(inside + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+        expect(done.returncode, 0, done.stdout)
+    refused = subprocess.run(inside + ("/bin/chown", "0:0", "/etc/passwd"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             text=True, check=False)
+    expect("Read-only file system" in refused.stdout, True, refused.stdout)
+    os.kill(child, signal.SIGTERM)
+    expect(process.wait(), 0, process.output.tail())
+
+
+MANIFESTS = [os.path.join(harness.ROOT, "packaging", "kubernetes", name) for name in ("node.yml", "sidecar.yml")]
+
+
+def test_manifests(place):
+    """each configuration in the manifests for Kubernetes is one that the daemon takes, and their group is that of the image"""
+    file = os.path.join(place.path, "piece.yml")
+    for path in MANIFESTS:
+        with open(path, encoding="utf-8") as stream:
+            text = stream.read()
+        piece, = re.findall(r"^  holdfast\.yml: \|\n((?:    .*\n)+)", text, re.M)
+        with open(file, "w", encoding="utf-8") as stream:
+            # The file of a secret is there only in a cluster.
+            stream.write(re.sub(r"^ *password-file:.*\n", "", piece, flags=re.M))
+        done = subprocess.run((harness.HOLDFASTD, "-t", "-c", file), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              check=False)
+        expect(done.returncode, 0, "%s\n%s" % (path, done.stdout))
+        expect(set(re.findall(r"(?:runAsGroup|fsGroup): (\d+)|supplementalGroups: \[(\d+)\]", text)) <=
+               {("5625", ""), ("", "5625")}, True, path)
+
+
+def test_schema(_place):
+    """the manifests are as the schema of Kubernetes wants them"""
+    if shutil.which("kubernetes-validate"):
+        command = ("kubernetes-validate", "--strict")
+    elif shutil.which("kubeconform"):
+        command = ("kubeconform", "-strict")
+    else:
+        raise harness.Skip("neither kubernetes-validate (pip) nor kubeconform is installed")
+    done = subprocess.run(command + tuple(MANIFESTS), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    expect(done.returncode, 0, done.stdout)
 
 
 if __name__ == "__main__":
