@@ -9,7 +9,7 @@ A block is of the form that a terminal shows:
     deploy is taken                           what it prints
 
 All blocks of a section (`## `) share their terminals and their directory, and those of a document a daemon with a
-private Redis. Numbers are only compared as numbers. A line `...` stands for any lines. What a command prints first is
+private Redis. Numbers are only compared as numbers, but the one of a line `status 76` is exact. A line `...` stands for any lines. What a command prints first is
 awaited before the next command; its end only before the next one of the same terminal. A `sleep` ends with the
 section, or when a terminal that waits for a lock is to type something else: so the speed of the machine does not
 matter."""
@@ -18,6 +18,7 @@ import contextlib
 import glob
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +62,8 @@ def commands(block):
 
 def pattern(line):
     """What the line matches: numbers match numbers, and blanks any blanks."""
+    if line.startswith("status "):
+        return "^%s$" % re.escape(line)
     words = re.sub(r"[0-9]+(\.[0-9]+)?", "0", line).split()
     return r"^\s*%s\s*$" % r"\s+".join(re.escape(word).replace("0", r"[0-9]+(?:\.[0-9]+)?") for word in words)
 
@@ -129,11 +132,14 @@ class Terminal:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def play(place, daemon, number, blocks):
+def play(place, daemon, number, blocks, stands_for=()):
+    """stands_for: what the document shows, and what is typed and awaited in its place."""
     folder = os.path.join(place.path, "home%d" % number)
     os.mkdir(folder)
     terminals = {}
     typed = 0
+    for words, real in stands_for:
+        blocks = [block.replace(words, real) for block in blocks]
     try:
         for terminal, command, shown in (one for block in blocks for one in commands(block)):
             if terminal not in terminals:
@@ -154,13 +160,18 @@ def play(place, daemon, number, blocks):
     return typed
 
 
-def document(place, name):
-    path = os.path.join(place.path, "sleep")
+def program(place, name, text):
+    """A script that the terminals find before any other program of that name."""
+    path = os.path.join(place.path, name)
     with open(path, "w", encoding="utf-8") as stream:
-        stream.write(SLEEP)
+        stream.write(text)
     os.chmod(path, 0o755)
-    daemon = place.daemon(config="lease: 20s\nrestart-guard: auto\n").admitted()
-    typed = sum(play(place, daemon, number, blocks)
+
+
+def document(place, name, daemon=None, stands_for=()):
+    program(place, "sleep", SLEEP)
+    daemon = daemon or place.daemon(config="lease: 20s\nrestart-guard: auto\n").admitted()
+    typed = sum(play(place, daemon, number, blocks, stands_for)
                 for number, (_, blocks) in enumerate(sections(os.path.join(FOLDER, name), "console")))
     expect(typed > 0, True)
     harness.comment("%d commands" % typed)
@@ -179,6 +190,66 @@ def test_recipes(place):
 def test_migrating(place):
     """what MIGRATING.md shows is what happens"""
     document(place, "MIGRATING.md")
+
+
+# What the unit does, with the daemon's own answer in place of the acknowledgement of a service manager.
+SYSTEMCTL = """#!/bin/sh
+case $* in
+"reload holdfastd") holdfastd -t >/dev/null 2>&1 && redis-cli -e -s %(socket)s RELOAD >/dev/null ;;
+*) echo "systemctl $*: the test has nothing for that" >&2; exit 1 ;;
+esac
+"""
+# Where a master has a user of its own for holdfast.
+OPERATED = """masters: [ { url: "unix://%(redis)s?user=holdfast", password-file: %(folder)s/redis.password } ]
+log: { level: info, to: %(folder)s/holdfast.log }
+"""
+
+
+def test_operating(place):
+    """what OPERATING.md shows is what happens"""
+    if not shutil.which("redis-cli"):
+        raise harness.Skip("redis-cli is not installed (Debian: redis-tools)")
+    redis = place.redis()
+    expect(redis("ACL", "SETUSER", "holdfast", "on", ">secret", "~*", "&*", "+@all"), "OK")
+    daemon = place.idle_daemon()
+    where = {"redis": redis.socket, "folder": daemon.folder, "socket": daemon.socket, "file": daemon.file,
+             "daemon": harness.HOLDFASTD}
+    os.mkdir(os.path.join(daemon.folder, "holdfast.d"))
+    with open(os.path.join(daemon.folder, "redis.password"), "w", encoding="utf-8") as stream:
+        stream.write("secret\n")
+    daemon.configure(OPERATED % where)
+    daemon.start().admitted()
+    program(place, "systemctl", SYSTEMCTL % where)
+    program(place, "holdfastd", '#!/bin/sh\nexec %(daemon)s -c %(file)s "$@"\n' % where)
+    program(place, "journalctl", "#!/bin/sh\nexec cat %(folder)s/holdfast.log\n" % where)
+    document(place, "OPERATING.md", daemon, (("/etc/holdfast", daemon.folder), ("-h redis.example", "-s " + redis.socket)))
+
+
+def operating():
+    with open(os.path.join(FOLDER, "OPERATING.md"), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def test_alerts(_place):
+    """OPERATING.md explains each alert that is shipped, and no other"""
+    with open(os.path.join(harness.ROOT, "packaging", "monitoring", "alerts.yml"), encoding="utf-8") as stream:
+        shipped = re.findall(r"- alert: (\w+)", stream.read())
+    expect(re.findall(r"^\| `(Holdfast\w+)` \|", operating(), re.M), shipped)
+
+
+def test_fail2ban(place):
+    """the filter of OPERATING.md finds the address in what the log says of a wrong password, and in nothing else"""
+    shown, = re.findall(r"^failregex = (.*)$", operating(), re.M)
+    # As fail2ban-regex(1) has it: an address of IPv4 or IPv6 alone.
+    regex = re.compile(shown.replace("<HOST>", r"(?P<host>[0-9a-fA-F:.]+)"))
+    daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret"},
+                          config="users: [ { name: op, password-env: ONE } ]\n").admitted()
+    guesser, other = daemon.client(tcp=True), daemon.client()
+    for client in (guesser, other):
+        harness.expect_code(client("AUTH", "op] address=192.0.2.1:1 user=", "guess"), "WRONGPASS")
+    daemon.output.wait("client.wrongpass.*address=127")
+    found = [match.group("host") for match in map(regex.search, daemon.output.text().splitlines()) if match]
+    expect(found, ["127.0.0.1"])
 
 
 def test_programs(place):
@@ -212,13 +283,24 @@ def test_configurations(place):
     expect(checked > 0, True)
 
 
+def anchors(path):
+    """What the headings of a document are linked by."""
+    with open(path, encoding="utf-8") as stream:
+        headings = re.findall(r"^#+ (.*)$", stream.read(), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links(_place):
     """each link from one document to another leads to a file, and to a section of it"""
-    for path in [os.path.join(harness.ROOT, "README.md")] + sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
+    for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))) + [
+            os.path.join(harness.ROOT, name) for name in ("README.md", "packaging/kubernetes/README.md")]:
         with open(path, encoding="utf-8") as stream:
             text = stream.read()
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text):
-            expect(os.path.exists(os.path.join(os.path.dirname(path), target)), True, "%s links to %s" % (path, target))
+        for target, section in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", text):
+            file = os.path.join(os.path.dirname(path), target) if target else path
+            expect(os.path.exists(file), True, "%s links to %s" % (path, target))
+            if section:
+                expect(section in anchors(file), True, "%s links to %s#%s" % (path, target, section))
 
 
 if __name__ == "__main__":
