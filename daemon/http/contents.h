@@ -98,8 +98,8 @@ void recent_done(struct recent *recent);
 
 /* One object: whether locks can be had and why not, numbers, and the masters. */
 void state_put_json(const struct context *context, struct buffer *out);
-/* The same for readers without scripts: two elements for the body of a page. The script of the page fills
- * them anew. */
+/* The same for readers without scripts: the rest of the header and two elements for the body of a page. The
+ * script of the page fills them anew. */
 void state_put_html(const struct context *context, struct buffer *out);
 
 /* ---- status ---- */

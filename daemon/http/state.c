@@ -90,23 +90,31 @@ put_master(const struct context *context, struct buffer *out, unsigned i)
 	buffer_put(out, "}", 1);
 }
 
+/* host has HOST_NAME_MAX + 1 bytes. */
+static const char *
+host_name(char *host)
+{
+	if (gethostname(host, HOST_NAME_MAX) != 0) {
+		host[0] = '\0';
+	}
+	host[HOST_NAME_MAX] = '\0';
+	return host;
+}
+
 void
 state_put_json(const struct context *context, struct buffer *out)
 {
 	struct number numbers[NUMBERS];
 	struct service_view service;
 	bool available = available_see(context, &service);
-	char host[HOST_NAME_MAX + 1] = "";
-	if (gethostname(host, sizeof host - 1) != 0) {
-		host[0] = '\0';
-	}
+	char host[HOST_NAME_MAX + 1];
 	numbers_see(context, numbers);
 	buffer_put(out, "{", 1);
 	json_put_key(out, "available", true);
 	json_put_number(out, available);
 	put_member(out, "service", available_word(context, available));
 	put_member(out, "why", service.text);
-	put_member(out, "host", host);
+	put_member(out, "host", host_name(host));
 	put_member(out, "version", context->facts.version);
 	put_member(out, "namespace", context->facts.namespace);
 	for (size_t i = 0; i < NUMBERS; i++) {
@@ -145,7 +153,15 @@ state_put_html(const struct context *context, struct buffer *out)
 	struct number numbers[NUMBERS];
 	struct service_view service;
 	bool available = available_see(context, &service);
+	char host[HOST_NAME_MAX + 1];
 	numbers_see(context, numbers);
+	html_put(out, "<span id=\"about\">");
+	html_put_text(out, slice_of(host_name(host)));
+	html_put(out, ", ");
+	html_put_text(out, slice_of(context->facts.version));
+	html_put(out, ", namespace ");
+	html_put_text(out, slice_of(context->facts.namespace));
+	html_put(out, "</span><span id=\"link\"></span></header>\n");
 	html_put(out, available ? "<p id=\"service\" class=\"good\">" : "<p id=\"service\" class=\"bad\">");
 	html_put(out, available_word(context, available));
 	html_put(out, service.text[0] != '\0' ? ": " : "");

@@ -5,6 +5,10 @@
 
 #include "daemon/admin/admin.h"
 
+#include <assert.h>
+#include <string.h>
+#include <time.h>
+
 /* Names of columns are as the script has them. */
 static void
 lock_row(struct buffer *out, const struct answer *map, bool first)
@@ -14,7 +18,11 @@ lock_row(struct buffer *out, const struct answer *map, bool first)
 	html_put_cell(out, "name", answer_get_text(map, "name"));
 	html_put_cell(out, "state", answer_get_text(map, "state"));
 	html_put_cell(out, "kind", answer_get_text(map, "kind"));
-	html_put_cell_number(out, "held s", answer_get_int(map, "held_ms", 0) / 1000);
+	if (answer_get_int(map, "token", 0) != 0) {
+		html_put_cell_number(out, "held s", answer_get_int(map, "held_ms", 0) / 1000);
+	} else {
+		html_put_cell(out, "held s", SLICE(""));
+	}
 	html_put_cell(out, "client", answer_get_text(map, "client"));
 	html_put_cell_number(out, "pid", answer_get_int(map, "pid", 0));
 	html_put_cell(out, "address", answer_get_text(map, "address"));
@@ -23,12 +31,32 @@ lock_row(struct buffer *out, const struct answer *map, bool first)
 	html_put(out, "</tr>\n");
 }
 
+/* The time of a note, which is its last field, is written in front of it, in UTC. */
+static void
+put_note(struct buffer *out, struct slice line)
+{
+	static const char key[] = " at_ms=";
+	const char *last = memrchr(line.p, ' ', line.n);
+	char text[32];
+	struct tm tm;
+	int64_t ms;
+	assert(last != NULL && line.n > sizeof key && memcmp(last, key, sizeof key - 1) == 0);
+	const char *digits = last + sizeof key - 1;
+	if (number_parse((struct slice){digits, line.n - (size_t)(digits - line.p)}, 0, INT64_MAX, &ms)) {
+		time_t s = (time_t)(ms / 1000);
+		if (gmtime_r(&s, &tm) && strftime(text, sizeof text, "%H:%M:%SZ ", &tm) > 0) {
+			html_put(out, text);
+		}
+	}
+	html_put_text(out, (struct slice){line.p, (size_t)(last - line.p)});
+}
+
 static void
 put_recent(const struct page *page, struct buffer *out)
 {
 	for (size_t i = 0; i < page->recent->count; i++) {
 		html_put(out, "<li>");
-		html_put_text(out, slice_of(recent_line(page->recent, i)));
+		put_note(out, slice_of(recent_line(page->recent, i)));
 		html_put(out, "</li>\n");
 	}
 }

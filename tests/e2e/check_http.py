@@ -483,6 +483,11 @@ def test_page(place):
     expect(answer.getheader("Content-Type"), "text/html; charset=utf-8")
     expect("default-src 'none'" in answer.getheader("Content-Security-Policy"), True)
     expect("&lt;b&gt;&amp;&quot;&#39;" in text, True)
+    # Without its script it says which daemon this is, and when something happened.
+    about = re.search(r'<span id="about">([^<]*)</span>', text).group(1)
+    expect(about.startswith(socket.gethostname() + ", ") and about.endswith(", namespace holdfast"), True, about)
+    expect(re.search(r"<li>\d\d:\d\d:\d\dZ master.admitted [^<]*</li>", text) is not None, True, text)
+    expect("at_ms=" in text.split("<script")[0], False)
     expect(text.count("<script"), 1)
     expect("<i>" in text or "<b>&" in text, False)
     expect(re.search(r'<b id="held">(\d+)</b>', text).group(1), "2")
