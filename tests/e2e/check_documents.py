@@ -9,10 +9,10 @@ A block is of the form that a terminal shows:
     deploy is taken                           what it prints
 
 All blocks of a section (`## `) share their terminals and their directory, and those of a document a daemon with a
-private Redis. Numbers are only compared as numbers, but the one of a line `status 76` is exact. A line `...` stands for any lines. What a command prints first is
-awaited before the next command; its end only before the next one of the same terminal. A `sleep` ends with the
-section, or when a terminal that waits for a lock is to type something else: so the speed of the machine does not
-matter."""
+private Redis. Numbers are only compared as numbers, but the one of a line `status 76` is exact. A line `...` stands
+for any lines. What a command prints first is awaited before the next command; its end only before the next one of the
+same terminal. A `sleep` ends with the section, or when a terminal that waits for a lock is to type something else: so
+the speed of the machine does not matter."""
 
 import contextlib
 import glob
