@@ -232,7 +232,7 @@ rivals: all ## test that locks of Redisson, redsync, node-redlock and redis-py e
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
 
 # This test also checks times, so it needs a machine of its own.
-SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi) tests/e2e/depth.py
+SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi http) tests/e2e/depth.py
 
 soak: all ## run 100,000 increments over three daemons, check times, run ten minutes of random faults and HANDOVERS (1000) hand-overs, then `make replace`
 	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 HANDOVERS=$(or $(HANDOVERS),1000) tests/run -v -j 1 -t 1200 $(SOAK) \

@@ -9,10 +9,11 @@ import re
 import shutil
 import socket
 import subprocess
+import threading
 
 import harness
 import tool
-from harness import expect
+from harness import expect, expect_between
 from manager import Manager
 
 OPENMETRICS = "application/openmetrics-text"
@@ -376,6 +377,46 @@ def test_long_list(place):
     head, _, rest = text.partition("\r\n\r\n")
     expect("Transfer-Encoding" in head, False, head)
     expect(len(json.loads(rest)), 4000)
+
+
+def spent(process):
+    """Seconds for which the process was on a processor: what others do on this machine does not count."""
+    with open("/proc/%d/schedstat" % process.pid, encoding="utf-8") as stream:
+        return int(stream.read().split()[0]) / 1e9
+
+
+def test_turns(place):
+    """however many locks there are, and whatever pages are read meanwhile, no turn is long"""
+    count, most = 100000 if harness.MEASURE else 20000, 10000
+    daemon = served(place, master=place.redis(), config="lease: 10m\nlog: { level: info }\n").admitted()
+    for first in range(0, count, most):
+        holder = daemon.client()
+        for at in range(first, first + most, 500):
+            holder.send_raw(b"".join(b"LOCK lock-%d WAIT 50000\r\n" % name for name in range(at, at + 500)))
+            for _ in range(500):
+                expect(isinstance(holder.reply(), int), True)
+    stop, read = threading.Event(), []
+
+    def reader(page):
+        while not stop.is_set():
+            read.append(len(body(place, page)[1]))
+
+    readers = [threading.Thread(target=reader, args=(page,)) for page in ("/locks.json", "/", "/metrics", "/sessions.json")]
+    client, longest = daemon.client(), 0.0
+    for one in readers:
+        one.start()
+    try:
+        while len(read) < 12 or max(read) < count * 20:
+            before = spent(daemon.process)
+            expect(client("PING"), "PONG")
+            longest = max(longest, spent(daemon.process) - before)
+    finally:
+        stop.set()
+        for one in readers:
+            one.join()
+    # The turn that the request came in, and the one before it.
+    harness.took(longest, 2 * 0.005, "work of the daemon from a request to its answer, with %d locks" % count)
+    expect_between(longest, 0, 2 * 0.050)
 
 
 def test_names(place):
