@@ -108,6 +108,12 @@ def test_restart(place):
     harness.until("its redis-server has ended, too", lambda: not os.path.exists("/proc/%d" % server))
 
 
+def said(*command):
+    """(exit status, everything it printed)"""
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.returncode, done.stdout
+
+
 def server_program():
     for name in ("redis-server", "valkey-server", "redis-check-rdb", "valkey-check-rdb"):
         if shutil.which(name):
@@ -118,9 +124,8 @@ def server_program():
 def image(place):
     """The root that Containerfile's first stage makes, with the programs under test."""
     root = os.path.join(place.path, "image")
-    made = subprocess.run((os.path.join(harness.ROOT, "packaging", "image", "image-root"), root, harness.HOLDFASTD, harness.HOLDFAST,
-                           server_program()), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    expect((made.returncode, made.stdout), (0, ""))
+    program = os.path.join(harness.ROOT, "packaging", "image", "image-root")
+    expect(said(program, root, harness.HOLDFASTD, harness.HOLDFAST, server_program()), (0, ""))
     return root
 
 
@@ -145,12 +150,11 @@ def test_image(place):
     with resp.Client(url) as client:
         expect_between(client("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
     inside = ("nsenter", "--target", str(child), "--mount", "--pid", "--net", "--root", "--")
-    for command in (("/usr/bin/holdfast", "ping", "-q"), ("/usr/bin/holdfast", "health"), ("/usr/bin/holdfast", "restart", "-q")):
-        done = subprocess.run(inside + command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-        expect(done.returncode, 0, done.stdout)
-    refused = subprocess.run(inside + ("/bin/chown", "0:0", "/etc/passwd"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                             text=True, check=False)
-    expect("Read-only file system" in refused.stdout, True, refused.stdout)
+    for command in (("ping", "-q"), ("health", "-w", "45"), ("restart", "-q")):
+        status, text = said(*inside, "/usr/bin/holdfast", *command)
+        expect(status, 0, text)
+    text = said(*inside, "/bin/chown", "0:0", "/etc/passwd")[1]
+    expect("Read-only file system" in text, True, text)
     os.kill(child, signal.SIGTERM)
     expect(process.wait(), 0, process.output.tail())
 
@@ -168,9 +172,8 @@ def test_manifests(place):
         with open(file, "w", encoding="utf-8") as stream:
             # The file of a secret is there only in a cluster.
             stream.write(re.sub(r"^ *password-file:.*\n", "", piece, flags=re.M))
-        done = subprocess.run((harness.HOLDFASTD, "-t", "-c", file), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                              check=False)
-        expect(done.returncode, 0, "%s\n%s" % (path, done.stdout))
+        status, errors = said(harness.HOLDFASTD, "-t", "-c", file)
+        expect(status, 0, "%s\n%s" % (path, errors))
         expect(set(re.findall(r"(?:runAsGroup|fsGroup): (\d+)|supplementalGroups: \[(\d+)\]", text)) <=
                {("5625", ""), ("", "5625")}, True, path)
 
@@ -183,8 +186,8 @@ def test_schema(_place):
         command = ("kubeconform", "-strict")
     else:
         raise harness.Skip("neither kubernetes-validate (pip) nor kubeconform is installed")
-    done = subprocess.run(command + tuple(MANIFESTS), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    expect(done.returncode, 0, done.stdout)
+    status, text = said(*command, *MANIFESTS)
+    expect(status, 0, text)
 
 
 if __name__ == "__main__":
