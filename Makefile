@@ -61,7 +61,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history check-java soak-java interop rivals soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
-	lint-cppcheck lint-musl lint-shell lint-manuals install deb image prove clean help
+	lint-cppcheck lint-musl lint-shell lint-manuals install deb rpm image prove clean help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast
@@ -380,16 +380,30 @@ install: ## install under DESTDIR and prefix (default /usr)
 	for file in alerts.yml dashboard.json; do \
 		install -D -m 644 packaging/monitoring/$$file $(DESTDIR)$(docdir)/monitoring/$$file || exit 1; done
 
+# What a package is built from.
+SOURCES := .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua doc packaging systemd
+
 # dpkg needs debian/ at the top of the tree, and the project has it in packaging/, so the package is built in a copy.
 DEB := $(O)/deb/holdfast-$(VERSION)
 
 deb: ## build the Debian package into $(O)/deb
 	@command -v dpkg-buildpackage >/dev/null || { echo "make deb needs: packaging/install-deps deb" >&2; exit 1; }
 	rm -rf $(O)/deb && mkdir -p $(DEB)
-	cp -a .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua doc packaging systemd $(DEB)
+	cp -a $(SOURCES) $(DEB)
 	cp -a packaging/debian $(DEB)/debian
 	cd $(DEB) && env -u MAKEFLAGS -u MAKELEVEL -u O -u CC dpkg-buildpackage -us -uc
 	@ls $(O)/deb/*.deb
+
+# --nodeps: on Debian rpm does not know what is installed. RPMBUILD= takes further options, as --without check.
+RPMBUILD ?=
+
+rpm: ## build the RPM package into $(O)/rpm, with the unit tests; RPMBUILD="--without check" leaves them out
+	@command -v rpmbuild >/dev/null || { echo "make rpm needs: packaging/install-deps rpm" >&2; exit 1; }
+	rm -rf $(O)/rpm && mkdir -p $(O)/rpm/SOURCES
+	tar --transform 's,^,holdfast-$(VERSION)/,' -czf $(O)/rpm/SOURCES/holdfast-$(VERSION).tar.gz $(SOURCES)
+	env -u MAKEFLAGS -u MAKELEVEL -u O -u CC rpmbuild -bb $(if $(shell command -v dpkg),--nodeps) --define '_topdir $(abspath $(O))/rpm' \
+		$(RPMBUILD) packaging/holdfast.spec
+	@ls $(O)/rpm/RPMS/*/*.rpm
 
 # The image has the libraries of the release that the package was built on.
 BUILDER   ?= $(firstword $(foreach tool,buildah podman docker,$(shell command -v $(tool) 2>/dev/null)))
