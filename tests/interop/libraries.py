@@ -9,6 +9,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+from functools import partial
 
 import harness
 
@@ -24,9 +25,10 @@ NEVER, GIVES_UP, LINGERS, SENDS_AGAIN, KEEPS, BEHIND = "never", "gives up", "lin
 
 class Library:
     def __init__(self, name, make, resp=2, lib_name="", timeout=None, late=NEVER, late_pool=None, tries=0,
-                 shares=True, notice="error", pool_says=None, patient=False):
+                 shares=True, notice="error", pool_says=None, patient=False, pool=False):
         self.name = name
-        self.make = make  # -> the command that starts the puppet, without the port
+        self.make = make  # (program="puppet") -> the command that starts it, without the port
+        self.pool = pool  # it has the program "pool" (tests/e2e/pools.py)
         self.resp = resp  # the protocol it chooses
         self.lib_name = lib_name  # what it says of itself with CLIENT SETINFO
         # What threads share may introduce itself otherwise.
@@ -105,53 +107,54 @@ def make_hiredis():
     return [program]
 
 
-def make_python(name, *words):
+def lay(name, *shared):
+    """Copies a library's programs, and what it shares with others, to where its packages are; returns the folder."""
+    for file in shared:
+        shutil.copy(source(file), room(name))
+    return shutil.copytree(source(name), room(name), dirs_exist_ok=True)
+
+
+def make_python(name, *words, program="puppet"):
     need("python3")
-    folder = room(name)
+    folder = lay(name, "lines.py")
     packages = os.path.join(folder, "packages")
     pins = source(name, "requirements.txt")
-    for file in (source(name, "puppet.py"), source("lines.py")):
-        shutil.copy(file, folder)
     install(name, pins, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
             "--require-hashes", "--upgrade", "--target", packages, "-r", pins)
-    return ["env", "PYTHONPATH=" + packages, "python3", os.path.join(folder, "puppet.py"), *words]
+    return ["env", "PYTHONPATH=" + packages, "python3", os.path.join(folder, program + ".py"), *words]
 
 
-def make_node(name):
+def make_node(name, program="puppet"):
     need("node", "npm")
-    folder = room(name)
-    for file in (source(name, "package.json"), source(name, "package-lock.json"), source(name, "puppet.mjs"),
-                 source("lines.mjs")):
-        shutil.copy(file, folder)
+    folder = lay(name, "lines.mjs", "pool-tasks.mjs")
     install(name, source(name, "package-lock.json"), "npm", "ci", "--silent", "--ignore-scripts", folder=folder)
-    return ["node", os.path.join(folder, "puppet.mjs")]
+    return ["node", os.path.join(folder, program + ".mjs")]
 
 
-def make_go(name):
+def make_go(name, program="puppet"):
     need("go")
-    folder = room(name)
-    program = os.path.join(folder, "puppet")
-    for file in (source(name, "go.mod"), source(name, "go.sum"), source(name, "main.go"), source("lines.go")):
-        shutil.copy(file, folder)
+    folder = lay(name, "lines.go")
+    binary = os.path.join(folder, "bin", program)
     settings = {"GOMODCACHE": room("go"), "GOCACHE": room("go-build"), "GOTOOLCHAIN": "local",
                 "GOFLAGS": "-mod=readonly -modcacherw -buildvcs=false"}
     install(name, source(name, "go.sum"), "go", "mod", "download", folder=folder, environment=settings)
-    build("go", "build", "-o", program, ".", folder=folder, environment=settings)
-    return [program]
+    build("go", "build", "-o", binary, "." if program == "puppet" else "./" + program, folder=folder, environment=settings)
+    return [binary]
 
 
-def make_rust(name):
+def make_rust(name, program="puppet"):
     """One package for all, with a program for each: they have nearly everything in common that is to be built."""
     need("cargo")
     settings = {"CARGO_HOME": room("cargo"), "CARGO_TARGET_DIR": room("rust"), "CARGO_TERM_COLOR": "never"}
     install("rust", source("rust", "Cargo.lock"), "cargo", "fetch", "--quiet", "--locked", folder=source("rust"),
             environment=settings)
+    name += "" if program == "puppet" else "-" + program
     build("cargo", "build", "--quiet", "--locked", "--offline", "--bin", name, folder=source("rust"),
           environment=settings)
     return [os.path.join(room("rust"), "debug", name)]
 
 
-def make_java(name):
+def make_java(name, program="puppet"):
     need("java", "javac", "mvn")
     folder = room(name)
     jars = os.path.join(folder, "jars")
@@ -159,20 +162,18 @@ def make_java(name):
     install(name, pins, "mvn", "--batch-mode", "--quiet", "-f", pins, "-Dmaven.repo.local=" + room(name + "/maven"),
             "dependency:copy-dependencies", "-DoutputDirectory=" + jars)
     path = os.path.join(jars, "*")
-    build("javac", "-cp", path, "-d", os.path.join(folder, "classes"), source("Lines.java"),
-          source(name, "Puppet.java"))
-    return ["java", "-cp", path + ":" + os.path.join(folder, "classes"), "Puppet"]
+    shared = source("Lines.java") if program == "puppet" else source("PoolTasks.java")
+    build("javac", "-cp", path, "-d", os.path.join(folder, "classes"), shared, source(name, program.capitalize() + ".java"))
+    return ["java", "-cp", path + ":" + os.path.join(folder, "classes"), program.capitalize()]
 
 
-def make_php(name, probe):
+def make_php(name, probe, program="puppet"):
     """From the distribution, as hiredis is."""
     need("php")
     if subprocess.run(["php", "-r", probe], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                       check=False).returncode != 0:
         raise harness.Skip("PHP has no %s here" % name)
-    for file in (source(name, "puppet.php"), source("lines.php")):
-        shutil.copy(file, room(name))
-    return ["php", os.path.join(room(name), "puppet.php")]
+    return ["php", os.path.join(lay(name, "lines.php"), program + ".php")]
 
 
 def make_ruby():
@@ -186,35 +187,35 @@ def make_ruby():
 LIBRARIES = {library.name: library for library in (
     Library("redis-cli", make_redis_cli, shares=False),
     Library("hiredis", make_hiredis),
-    Library("redis-py", lambda: make_python("redis-py"), resp=3, lib_name="redis-py", timeout=5, late=SENDS_AGAIN,
-            late_pool=SENDS_AGAIN, tries=11, notice="silent"),
-    Library("node-redis", lambda: make_node("node-redis"), resp=3, lib_name="node-redis", notice="event"),
-    Library("ioredis", lambda: make_node("ioredis"), resp=3, lib_name="ioredis", notice="event"),
-    Library("go-redis", lambda: make_go("go-redis"), resp=3, lib_name="go-redis", timeout=5, late=LINGERS,
-            late_pool=SENDS_AGAIN, tries=4),
-    Library("rueidis", lambda: make_go("rueidis"), resp=3, lib_name="rueidis", timeout=10, late=GIVES_UP,
+    Library("redis-py", partial(make_python, "redis-py"), resp=3, lib_name="redis-py", timeout=5, late=SENDS_AGAIN,
+            late_pool=SENDS_AGAIN, tries=11, notice="silent", pool=True),
+    Library("node-redis", partial(make_node, "node-redis"), resp=3, lib_name="node-redis", notice="event", pool=True),
+    Library("ioredis", partial(make_node, "ioredis"), resp=3, lib_name="ioredis", notice="event", pool=True),
+    Library("go-redis", partial(make_go, "go-redis"), resp=3, lib_name="go-redis", timeout=5, late=LINGERS,
+            late_pool=SENDS_AGAIN, tries=4, pool=True),
+    Library("rueidis", partial(make_go, "rueidis"), resp=3, lib_name="rueidis", timeout=10, late=GIVES_UP,
             late_pool=GIVES_UP, patient=True),
-    Library("valkey-go", lambda: make_go("valkey-go"), resp=3, lib_name="valkey", timeout=10, late=GIVES_UP,
+    Library("valkey-go", partial(make_go, "valkey-go"), resp=3, lib_name="valkey", timeout=10, late=GIVES_UP,
             late_pool=GIVES_UP, patient=True),
-    Library("redigo", lambda: make_go("redigo")),
-    Library("iovalkey", lambda: make_node("iovalkey"), notice="event"),
-    Library("valkey-py", lambda: make_python("valkey-py"), lib_name="valkey-py"),
-    Library("valkey-py-asyncio", lambda: make_python("valkey-py", "asyncio"), lib_name="valkey-py", timeout=5,
+    Library("redigo", partial(make_go, "redigo")),
+    Library("iovalkey", partial(make_node, "iovalkey"), notice="event"),
+    Library("valkey-py", partial(make_python, "valkey-py"), lib_name="valkey-py"),
+    Library("valkey-py-asyncio", partial(make_python, "valkey-py", "asyncio"), lib_name="valkey-py", timeout=5,
             late=GIVES_UP, late_pool=GIVES_UP, patient=True),
-    Library("redis-rs", lambda: make_rust("redis-rs"), lib_name="redis-rs", shares=False),
-    Library("redis-rs-async", lambda: make_rust("redis-rs-async"), lib_name="redis-rs", timeout=0.5, late=KEEPS,
+    Library("redis-rs", partial(make_rust, "redis-rs"), lib_name="redis-rs", shares=False, pool=True),
+    Library("redis-rs-async", partial(make_rust, "redis-rs-async"), lib_name="redis-rs", timeout=0.5, late=KEEPS,
             patient=True),
-    Library("fred", lambda: make_rust("fred"), notice="event"),
-    Library("valkey-glide", lambda: make_node("valkey-glide"), resp=3, lib_name="GlideJS", timeout=0.25, late=KEEPS,
-            notice="chance", patient=True),
+    Library("fred", partial(make_rust, "fred"), notice="event"),
+    Library("valkey-glide", partial(make_node, "valkey-glide"), resp=3, lib_name="GlideJS", timeout=0.25, late=KEEPS,
+            notice="chance", patient=True, pool=True),
     Library("ruby-redis", make_ruby, timeout=5, late=SENDS_AGAIN, tries=2, notice="silent"),
-    Library("phpredis", lambda: make_php("phpredis", "exit(extension_loaded('redis') ? 0 : 1);"), timeout=60,
-            late=BEHIND, shares=False, notice="silent"),
-    Library("predis", lambda: make_php("predis", "require 'Predis/Autoloader.php';"), timeout=60, late=GIVES_UP,
+    Library("phpredis", partial(make_php, "phpredis", "exit(extension_loaded('redis') ? 0 : 1);"), timeout=60,
+            late=BEHIND, shares=False, notice="silent", pool=True),
+    Library("predis", partial(make_php, "predis", "require 'Predis/Autoloader.php';"), timeout=60, late=GIVES_UP,
             shares=False),
-    Library("vertx", lambda: make_java("vertx"), resp=3, lib_name="vertx-redis-client"),
-    Library("jedis", lambda: make_java("jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP,
-            pool_says=(3, "jedis")),
-    Library("lettuce", lambda: make_java("lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,
-            notice="event"),
+    Library("vertx", partial(make_java, "vertx"), resp=3, lib_name="vertx-redis-client"),
+    Library("jedis", partial(make_java, "jedis"), timeout=2, late=LINGERS, late_pool=GIVES_UP,
+            pool_says=(3, "jedis"), pool=True),
+    Library("lettuce", partial(make_java, "lettuce"), resp=3, lib_name="Lettuce", timeout=60, late=KEEPS,
+            notice="event", pool=True),
 )}
