@@ -53,7 +53,12 @@ struct conf_places {
 
 /* The values of a CHOICE, in the order of its words. */
 enum conf_on_close { CONF_ON_CLOSE_AUTO, CONF_ON_CLOSE_WITHHOLD, CONF_ON_CLOSE_RELEASE };
-enum conf_interop { CONF_INTEROP_OFF, CONF_INTEROP_STRING, CONF_INTEROP_REDISSON };
+enum conf_interop {
+	CONF_INTEROP_OFF,
+	CONF_INTEROP_STRING,
+	CONF_INTEROP_REDISSON,
+	CONF_INTEROP_PYTHON_REDIS_LOCK
+};
 enum conf_level { CONF_LEVEL_DEBUG, CONF_LEVEL_INFO, CONF_LEVEL_WARNING, CONF_LEVEL_ERROR };
 enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };
 
@@ -122,6 +127,10 @@ void conf_free(struct conf *conf);
 
 /* The longest lease of any name, in ms. A guard has to be longer. */
 int64_t conf_longest_lease_ms(const struct conf *conf);
+
+/* The template of the key at the master; "": NAMESPACE:{NAME}. An interop has one that its library
+ * prescribes. */
+const char *conf_rule_key(const struct conf_rule *rule);
 
 /* The number of rules, from the first on, that determine the keys of a name at the master: up to the last
  * rule with a key or an interop of its own. A reload must not change these. */

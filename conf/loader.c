@@ -275,6 +275,19 @@ conf_free(struct conf *conf)
 	free(conf);
 }
 
+const char *
+conf_rule_key(const struct conf_rule *rule)
+{
+	switch (rule->interop) {
+	case CONF_INTEROP_REDISSON:
+		return "%";
+	case CONF_INTEROP_PYTHON_REDIS_LOCK:
+		return "lock:%";
+	default:
+		return rule->key;
+	}
+}
+
 size_t
 conf_layout_rules(const struct conf *conf)
 {

@@ -28,7 +28,7 @@ static const struct unit sizes[] = {{"m", 1048576}, {"k", 1024}, {"b", 1}, {NULL
 /* Words of the CHOICE types, in the order of their enums in conf.h. */
 static const char *const on_close_words[] = {"auto", "withhold", "release", NULL};
 static const char *const guard_words[] = {"auto", "off", NULL};
-static const char *const interop_words[] = {"off", "string", "redisson", NULL};
+static const char *const interop_words[] = {"off", "string", "redisson", "python-redis-lock", NULL};
 static const char *const level_words[] = {"debug", "info", "warning", "error", NULL};
 
 static const char *const *

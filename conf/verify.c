@@ -404,30 +404,31 @@ http_verify(const struct verify *v, const struct conf *conf)
 	}
 }
 
-/* The daemon excludes the other library only with the same keys, and Redisson's RLock uses one master. */
+/* The daemon excludes the other library only with the same keys and, if that knows a single master, with one.
+ */
 static void
 interop_verify(const struct verify *v, const struct conf *conf, size_t i)
 {
 	const struct conf_rule *rule = &conf->rules[i];
 	const struct node *node = item_node(v, "rules", i);
+	const char *library = rule->interop == CONF_INTEROP_REDISSON ? "redisson" : "python-redis-lock";
 
 	if (rule->interop == CONF_INTEROP_STRING && rule->key[0] == '\0')
 		errors_add(v->errors, item_place(v, node, "interop"),
 			"rules: interop: string needs key:, the key the other library uses for a name, such "
 			"as "
 			"\"%%\"");
-	if (rule->interop != CONF_INTEROP_REDISSON)
+	if (rule->interop != CONF_INTEROP_REDISSON && rule->interop != CONF_INTEROP_PYTHON_REDIS_LOCK)
 		return;
 	if (rule->key[0] != '\0')
 		errors_add(v->errors, item_place(v, node, "key"),
-			"rules: with interop: redisson the key is the name, as Redisson has it; leave key: "
-			"out");
+			"rules: with interop: %s the key is \"%s\", as that library has it; leave key: out",
+			library, conf_rule_key(rule));
 	if (conf->master_count > 1)
 		errors_add(v->errors, item_place(v, node, "interop"),
-			"rules: interop: redisson is for one master, and there are %zu; Redisson's locks "
-			"know no "
-			"majority",
-			conf->master_count);
+			"rules: interop: %s is for one master, and there are %zu; the locks of that library "
+			"know no majority",
+			library, conf->master_count);
 }
 
 /* Refuses a template whose keys are all reserved for holdfast (PROTOCOL.md 2.1). */
@@ -449,7 +450,7 @@ key_verify(const struct verify *v, const struct conf *conf, size_t i)
 static bool
 only_key(const struct conf_rule *rule, char out[ONLY_KEY_MAX])
 {
-	const char *key = rule->interop == CONF_INTEROP_REDISSON ? "%" : rule->key;
+	const char *key = conf_rule_key(rule);
 	const char *percent = strchr(key, '%');
 
 	if (percent == NULL || strpbrk(rule->match, "*?[\\") != NULL)

@@ -109,6 +109,8 @@ interop_of(const struct conf_rule *rule)
 		return INTEROP_STRING;
 	case CONF_INTEROP_REDISSON:
 		return INTEROP_REDISSON;
+	case CONF_INTEROP_PYTHON_REDIS_LOCK:
+		return INTEROP_PYTHON_REDIS_LOCK;
 	default:
 		return INTEROP_NONE;
 	}
@@ -159,9 +161,11 @@ settings_rules(const struct conf *conf, const struct conf *boot)
 	}
 	for (; n < layout; n++) {
 		const struct conf_rule *at = &boot->rules[n];
+		const char *key = conf_rule_key(at);
 		rules[n] = rule_make(conf, rule_find(conf, conf->rule_count, at->match), at->match);
-		rules[n].key = at->key[0] != '\0' ? at->key : NULL;
 		rules[n].interop = interop_of(at);
+		/* Redisson's scripts take the bare name. */
+		rules[n].key = key[0] != '\0' && rules[n].interop != INTEROP_REDISSON ? key : NULL;
 	}
 	for (size_t i = 0; i < conf->rule_count; i++) {
 		const struct conf_rule *from = &conf->rules[i];

@@ -246,8 +246,14 @@ START_TEST(locks_of_other_libraries_have_their_keys)
 	bad("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\nrules: [ { match: a, interop: redisson } "
 	    "]\n",
 		"f.yml:2:31: rules: interop: redisson is for one master, and there are 3");
+	bad("rules: [ { match: a, interop: python-redis-lock, key: 'x:%' } ]\n",
+		"f.yml:1:55: rules: with interop: python-redis-lock the key is \"lock:%\"");
+	bad("masters: [ 'redis://a', 'redis://b', 'redis://c' ]\nrules: [ { match: a, interop: "
+	    "python-redis-lock } ]\n",
+		"f.yml:2:31: rules: interop: python-redis-lock is for one master, and there are 3");
 	bad("rules: [ { match: a, interop: redlock } ]\n",
-		"f.yml:1:31: rules[0].interop: \"redlock\" is unknown; allowed: off, string or redisson");
+		"f.yml:1:31: rules[0].interop: \"redlock\" is unknown; allowed: off, string, redisson or "
+		"python-redis-lock");
 }
 END_TEST
 
@@ -263,6 +269,9 @@ START_TEST(keys_that_cannot_be_locked_are_refused)
 		       "} ]\n"));
 	bad("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:billing', key: '%' } ]\n",
 		"f.yml:1:54: rules: the key of lock:billing is also that of billing, by item 1;");
+	bad("rules: [ { match: billing, interop: python-redis-lock }, { match: 'lock:billing', key: '%' } "
+	    "]\n",
+		"f.yml:1:67: rules: the key of lock:billing is also that of billing, by item 1;");
 	bad("rules: [ { match: 'lock:billing', interop: redisson }, { match: billing, key: 'lock:%' } ]\n",
 		"f.yml:1:65: rules: the key of billing is also that of lock:billing, by item 1;");
 	conf_free(good("rules: [ { match: billing, key: 'lock:%' }, { match: 'lock:*', key: '%' } ]\n"));

@@ -134,12 +134,13 @@ acquire_wait(struct core *core, struct lease *l, enum lease_wait why, int64_t ms
 {
 	int64_t third = l->resource->rule->lease_ms / 3;
 	int64_t most = third < WAIT_MOST_MS ? third : WAIT_MOST_MS;
+	enum interop interop = l->resource->rule->interop;
 
 	assert(l->state == (why == WAIT_FOREIGN ? LEASE_NONE : LEASE_ACQUIRING) && why != WAIT_COUNTED);
-	if (l->resource->rule->interop == INTEROP_STRING && most > POLL_MS)
-		most = POLL_MS;
-	if (l->resource->rule->interop == INTEROP_REDISSON)
+	if (interop == INTEROP_REDISSON)
 		resource_listen(core, l->resource);
+	else if (interop != INTEROP_NONE && most > POLL_MS)
+		most = POLL_MS;
 	if (ms > most)
 		ms = most;
 	if (ms < 1)

@@ -56,11 +56,13 @@ enum latch_op {
 		LATCH_OP_COUNT
 };
 
-/* Which foreign library locks the name as well, by rules of its own, which then bind us: INTEROP(id) */
+/* Which foreign library locks the name as well. From Redisson on it knows a single master. */
 enum interop {
 	INTEROP_NONE,
-	INTEROP_STRING,  /* a string with a time to live at a key of its own; its end is not told */
-	INTEROP_REDISSON /* a hash at the bare name; the end of a hold is published */
+	INTEROP_STRING,           /* a string with a time to live at a key of its own; its end is not told */
+	INTEROP_REDISSON,         /* a hash at the bare name; the end of a hold is published */
+	INTEROP_PYTHON_REDIS_LOCK /* a string at lock:NAME; the end of a lock of the library is not told, but
+				     it has to be told of ours by an element of lock-signal:NAME */
 };
 
 /* An attempt number is a count with so many random bits below it. Two copies of one process count on from the

@@ -439,8 +439,8 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_change *change
 			"latches are known here, and are kept by one master alone: wait until they are over");
 	else if (change->op == MASTERS_ADD && rules_single(&core->rules))
 		emit_error(core, conn, CODE_ERR,
-			"a rule has interop: redisson, and Redisson's locks have a single master: no other "
-			"can be added");
+			"a rule has interop: redisson or python-redis-lock, whose locks have a single "
+			"master: no other can be added");
 	else
 		return asked_wrongly(core, conn, change, change->op == MASTERS_ADD ? 2 : 1);
 	return true;

@@ -197,7 +197,7 @@ const struct rule *rules_find(const struct rules *rules, struct slice name);
 /* The first rule of all; the others follow it. */
 const struct rule *rules_first(const struct rules *rules);
 
-/* Whether names are locked together with programs that know a single master (Redisson). */
+/* Whether names are locked together with programs that know a single master. */
 bool rules_single(const struct rules *rules);
 
 /* Whether this is a rule that has not been forgotten. */

@@ -95,7 +95,7 @@ bool
 rules_single(const struct rules *rules)
 {
 	for (size_t i = 0; i < rules->newest->count; i++) {
-		if (rules->newest->rules[i].interop == INTEROP_REDISSON)
+		if (rules->newest->rules[i].interop > INTEROP_STRING)
 			return true;
 	}
 	return false;

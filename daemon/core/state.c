@@ -84,7 +84,7 @@ state_key(
 
 	assert(name.n > 0 || record_loads(r));
 	record_bytes(r, &template, RULE_KEY_MAX);
-	*interop = (enum interop)record_range(r, *interop, INTEROP_NONE, INTEROP_REDISSON);
+	*interop = (enum interop)record_range(r, *interop, INTEROP_NONE, INTEROP_PYTHON_REDIS_LOCK);
 	if (!record_loads(r) || r->failed)
 		return;
 	rule = rules_find(&core->rules, name);

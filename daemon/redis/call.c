@@ -70,8 +70,16 @@ script_of(const struct call *call)
 #undef REDISSON_SCRIPT
 	};
 
+	static const enum script_id of_signals[CALL_OP_COUNT] = {
+#define SIGNAL_SCRIPT(name, script) [CALL_##name] = SCRIPT_SIGNAL_##name,
+		SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
+#undef SIGNAL_SCRIPT
+	};
+
 	if (call->interop == INTEROP_REDISSON && of_redisson[call->op] != 0)
 		return of_redisson[call->op];
+	if (call->interop == INTEROP_PYTHON_REDIS_LOCK && of_signals[call->op] != 0)
+		return of_signals[call->op];
 	if (call->kind != KIND_EXCLUSIVE && of_groups[call->op] != 0)
 		return of_groups[call->op];
 	return (enum script_id)call->op;
@@ -246,6 +254,7 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_REDISSON_RECLAIM] = {"n", "b", "m", "oPDtf", false, false},
 	[SCRIPT_REDISSON_ADOPT] = {"n", "b", "mt", "oPBfD", false, false},
 	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
+	[SCRIPT_SIGNAL_RELEASE] = {"n", "lq", "i", "o", false, false},
 };
 
 /* The arguments where each name has a token counter of its own. */
@@ -505,7 +514,7 @@ static bool
 release_says_more(enum script_id id, const struct call *call)
 {
 	return (id == SCRIPT_RELEASE && (call->queue_ms > 0 || call->deadline_us > 0)) ||
-	       (id == SCRIPT_GROUP_RELEASE && call->queue_ms > 0);
+	       ((id == SCRIPT_GROUP_RELEASE || id == SCRIPT_SIGNAL_RELEASE) && call->queue_ms > 0);
 }
 
 bool

@@ -42,7 +42,7 @@ struct redisReply;
 /*
  * A Lua script of lua/, embedded at build time by lua/embed. There is one for each operation of core/call.h,
  * in its order, then those that do the same for shared leases and permit leases, then those for names that
- * Redisson locks, too.
+ * Redisson or python-redis-lock lock, too.
  */
 struct script {
 	const char *name; /* of the operation, "acquire" */
@@ -68,6 +68,9 @@ struct script {
 	REDISSON_SCRIPT(ADOPT, redisson_adopt)                                                               \
 	REDISSON_SCRIPT(RELEASE, redisson_release)
 
+/* SIGNAL_SCRIPT(op, script): the script of an operation where python-redis-lock locks the name, too. */
+#define SIGNAL_SCRIPTS(SIGNAL_SCRIPT) SIGNAL_SCRIPT(RELEASE, signal_release)
+
 enum script_id {
 #define CALL_OP(name, script) SCRIPT_##name,
 	CALL_OPS(CALL_OP)
@@ -78,7 +81,10 @@ enum script_id {
 #define REDISSON_SCRIPT(name, script) SCRIPT_REDISSON_##name,
 			REDISSON_SCRIPTS(REDISSON_SCRIPT)
 #undef REDISSON_SCRIPT
-				SCRIPT_COUNT
+#define SIGNAL_SCRIPT(name, script) SCRIPT_SIGNAL_##name,
+				SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
+#undef SIGNAL_SCRIPT
+					SCRIPT_COUNT
 };
 
 extern const struct script scripts[SCRIPT_COUNT];

@@ -165,6 +165,65 @@ def test_string_for_ever(place):
     expect(redis("GET", "lock:x"), "theirs")
 
 
+def signalled(place):
+    return world(place, "python-redis-lock")
+
+
+def test_signal_wakes(place):
+    """the end of a hold of ours wakes one waiter of python-redis-lock; if there is none, the element ends after a second"""
+    redis, daemon = signalled(place)
+    client = daemon.client()
+    client("LOCK", "x")
+    expect(redis("SET", "lock:x", "theirs", "NX", "EX", "60"), None)
+    waiters = [place.keep(harness.resp.Client(redis.socket)) for _ in range(2)]
+    for number, waiter in enumerate(waiters, 1):
+        waiter.send("BLPOP", "lock-signal:x", "0")
+        until("it waits", lambda number=number: "blocked_clients:%d" % number in redis("INFO", "clients"))
+    client("UNLOCK", "x")
+    expect(waiters[0].reply(), ["lock-signal:x", "1"])
+    expect((waiters[1].silent(0.2), redis("EXISTS", "lock:x")), (True, 0))
+    client("LOCK", "x")
+    client("UNLOCK", "x")
+    expect(waiters[1].reply(), ["lock-signal:x", "1"])
+    client("LOCK", "x")
+    client("UNLOCK", "x")
+    until("it is released", lambda: redis("EXISTS", "lock:x") == 0)
+    harness.expect_between(redis("PTTL", "lock-signal:x"), -2, 1000)
+    until("nothing is left", lambda: redis("EXISTS", "lock-signal:x") == 0)
+
+
+def test_signal_excludes_us(place):
+    """a lock of python-redis-lock is respected, and two daemons that wait for it have it one after the other"""
+    redis, daemon = signalled(place)
+    other = place.daemon("d2", master=redis, config="lease: 1s\nclock-margin: 100ms\nrules:\n"
+                         "  - { match: 'x*', interop: python-redis-lock }\n").admitted()
+    expect(redis("SET", "lock:x", "theirs", "NX", "EX", "60"), "OK")
+    clients = [daemon.client(), other.client()]
+    expect(clients[0]("LOCK", "x", "WAIT", "0"), None)
+    for client in clients:
+        client.send("LOCK", "x")
+    for one in (daemon, other):
+        one.queued("x")
+    redis("DEL", "lock:x")
+    with daemon.client(form=3) as one, other.client(form=3) as two:
+        held = [lambda viewer=viewer: any(lock["state"] == "held" for lock in viewer("LOCKS")[1]) for viewer in (one, two)]
+        until("one of them has it", lambda: held[0]() or held[1]())
+        first, second = clients if held[0]() else clients[::-1]
+    token = first.reply()
+    expect(isinstance(token, int), True)
+    expect(first("UNLOCK", "x"), 0)
+    harness.expect_between(second.reply(), token + 1, 2 ** 53)
+
+
+def test_signal_kinds(place):
+    """a list in the way of the lock is told, and so are kinds that the other library does not know"""
+    redis, daemon = signalled(place)
+    redis("LPUSH", "lock:x", "a list")
+    client = daemon.client()
+    expect_code(client("LOCK", "x"), "WRONGKIND")
+    expect_code(client("LOCK", "x1", "SHARED"), "WRONGKIND")
+
+
 SHARED_KEYS = """lease: 2s
 clock-margin: 100ms
 rules:
