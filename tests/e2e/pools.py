@@ -5,7 +5,8 @@ The program is one of tests/interop/LIBRARY/pool.*, written as a user of that li
 
     PORT OPERATIONS TIMEOUT    of the daemon on 127.0.0.1; how many locks it takes and gives back in all; ms of a read
 
-Each of its TASKS takes a lock of a name of NAMES, holds it for up to HOLD_MS, and gives it back. The program says so:
+Each of its TASKS takes a lock of a name of NAMES, waiting up to two minutes, holds it for up to 10 ms, and gives it back. The
+program says so:
 
     enter NAME TASK TOKEN      the LOCK was answered with the token
     leave NAME TASK            the UNLOCK is about to be sent
@@ -25,13 +26,12 @@ import harness
 from harness import expect, until
 
 TASKS, NAMES = 10, ("deploy", "report", "import", "orders")
-HOLD_MS = 10
-WAIT_MS = 120000
 # Shorter than many a wait, and long enough for a library on a busy machine to hear the answers to all else.
 TIMEOUT_MS = 100
-FAULT_PAUSE = 0.02
-# Operations from one to the next. A lease without a durable hold is over only 10 s after a crash.
-HANDED_OVER_EACH, KILLED_EACH = 100, 400
+# How many operations pass from one fault of a kind to the next, so that a busy machine gets anywhere between them. A lease
+# without a durable hold is over only 10 s after a crash.
+CUT_EACH, HANDED_OVER_EACH, KILLED_EACH = 5, 100, 400
+PAUSE = 0.01
 LINE = re.compile(r"(?P<verb>enter|leave|failed) (?P<name>\S+) (?P<task>\d+)(?: (?P<token>\d+)| .*)?")
 
 
@@ -105,7 +105,7 @@ class Program:
             until("nothing is left locked", lambda: other("LOCKS")[1] == [])
 
 
-def kill_one(daemon, dice):
+def cut_one(daemon):
     """Closes a connection of the pool, whatever it is doing."""
     with daemon.client() as admin:
         mine = admin("CLIENT", "ID")
@@ -113,7 +113,7 @@ def kill_one(daemon, dice):
                  for line in admin("CLIENT", "LIST").splitlines()]
         others = [line["id"] for line in lines if line.get("id") not in (None, str(mine))]
         if others:
-            admin("CLIENT", "KILL", "ID", dice.choice(others))
+            admin("CLIENT", "KILL", "ID", random.choice(others))
 
 
 def crash(daemon):
@@ -122,39 +122,32 @@ def crash(daemon):
 
 
 def play(place, command, operations, faults):
-    """All operations of the program, while faults(daemon, operations done) happens again and again."""
+    """All operations of the program. faults: {fault: operations from one to the next}; the first comes after half as many."""
     daemon = place.daemon(master=place.redis(), tcp=True, config="lease: 10s\nclock-margin: 1s\n").admitted()
     holder = daemon.client()
     tokens = holder("MLOCK", len(NAMES), *NAMES)
     program = Program(place, daemon, command, operations)
-    until("reads time out, and LOCKs are sent again", program.has_repeated, 2 * harness.PATIENCE)
+    until("reads time out, and LOCKs are sent again", program.has_repeated, 6 * harness.PATIENCE)
     program.judge.tokens = dict(zip(NAMES, tokens))
     expect(holder("MUNLOCK", len(NAMES), *NAMES), len(NAMES))
-    number, began = 0, time.monotonic()
+    due = {fault: each // 2 for fault, each in faults.items()}
+    count, began = 0, time.monotonic()
     while program.listen():
-        faults(daemon, program.judge.done)
-        number += 1
-        time.sleep(FAULT_PAUSE)
+        for fault, each in faults.items():
+            if program.judge.done >= due[fault]:
+                due[fault] += each
+                count += 1
+                fault(daemon)
+        time.sleep(PAUSE)
     program.verdict()
-    harness.comment("%d operations in %.1f s, %d faults" % (operations, time.monotonic() - began, number))
+    harness.comment("%d operations in %.1f s, %d faults" % (operations, time.monotonic() - began, count))
 
 
 def kills(place, command, operations):
     """10 tasks, 4 names, one default pool, time-outs shorter than waits, connections killed: no failure, no overlap, nothing left"""
-    dice = random.Random(1)
-    play(place, command, operations, lambda daemon, done: kill_one(daemon, dice))
+    play(place, command, operations, {cut_one: CUT_EACH})
 
 
 def restarts(place, command, operations):
     """the same while the daemon is handed over, and killed and started again"""
-    dice = random.Random(2)
-    due = {errands.hand_over: 50, crash: 150}
-
-    def faults(daemon, done):
-        for fault in due:
-            if done >= due[fault]:
-                due[fault] += HANDED_OVER_EACH if fault is errands.hand_over else KILLED_EACH
-                fault(daemon)
-        kill_one(daemon, dice)
-
-    play(place, command, operations, faults)
+    play(place, command, operations, {errands.hand_over: HANDED_OVER_EACH, crash: KILLED_EACH, cut_one: CUT_EACH})

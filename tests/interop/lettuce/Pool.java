@@ -13,7 +13,7 @@ import org.apache.commons.pool2.impl.GenericObjectPoolConfig;
 
 /**
  * The pool test (tests/e2e/pools.py) of Lettuce: its pool of connections. A command that times out is an error, and sent
- * again here; the connection goes back to the pool, though the LOCK on it still waits.
+ * again here. Its connection is closed, since the LOCK on it still waits: in the pool it would hold up another task.
  */
 final class Pool {
 	private enum Verb implements ProtocolKeyword {
@@ -33,16 +33,31 @@ final class Pool {
 			StatefulRedisConnection<String, String> connection = client.connect();
 			connection.setTimeout(timeout);
 			return connection;
-		}, new GenericObjectPoolConfig<>());
+		}, new GenericObjectPoolConfig<>(), false);
+	}
+
+	private Long sendOnce(String verb, String... words) throws Exception {
+		CommandArgs<String, String> arguments = new CommandArgs<>(StringCodec.UTF8);
+		for (String word : words)
+			arguments.add(word);
+		StatefulRedisConnection<String, String> connection = pool.borrowObject();
+		boolean answered = false;
+		try {
+			Long answer = connection.sync().dispatch(Verb.valueOf(verb), new IntegerOutput<>(StringCodec.UTF8), arguments);
+			answered = true;
+			return answer;
+		} finally {
+			if (answered)
+				pool.returnObject(connection);
+			else
+				pool.invalidateObject(connection);
+		}
 	}
 
 	private Long send(String verb, String... words) throws Exception {
 		for (;;) {
-			CommandArgs<String, String> arguments = new CommandArgs<>(StringCodec.UTF8);
-			for (String word : words)
-				arguments.add(word);
-			try (StatefulRedisConnection<String, String> connection = pool.borrowObject()) {
-				return connection.sync().dispatch(Verb.valueOf(verb), new IntegerOutput<>(StringCodec.UTF8), arguments);
+			try {
+				return sendOnce(verb, words);
 			} catch (RedisCommandExecutionException refusal) {
 				throw refusal;
 			} catch (RedisException timedOutOrLost) {
