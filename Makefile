@@ -59,7 +59,7 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history check-java soak-java interop rivals soak replace nemesis sim model mutants fuzz \
+.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history check-java soak-java interop rivals counter soak replace nemesis sim model mutants fuzz \
 	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
 	lint-cppcheck lint-musl lint-shell lint-manuals install deb rpm image prove clean help
 .SECONDARY:
@@ -225,11 +225,14 @@ soak-java: all ## let programs with client/java lock at random through kills, fo
 	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 \
 		"tests/interop/soak-java $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))"
 
-interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped
-	@tests/interop/run
+interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped (OPERATIONS=n)
+	@$(if $(OPERATIONS),OPERATIONS=$(OPERATIONS)) tests/interop/run
 
-rivals: all ## test that locks of Redisson, redsync, node-redlock and redis-py exclude ours, and ours theirs (ROUNDS=n)
+rivals: all ## test that locks of Redisson, redsync, Spring and others exclude ours, and ours theirs (ROUNDS=n)
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
+
+counter: all ## count in all languages at once: 1,000 clients, two daemons, three masters, for SECONDS (5)
+	@$(if $(filter command environment,$(origin SECONDS)),SECONDS=$(SECONDS)) tests/run -v -j 1 -t 7200 tests/interop/check-counter
 
 # This test also checks times, so it needs a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi http) tests/e2e/depth.py
