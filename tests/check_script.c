@@ -1201,6 +1201,52 @@ ON_BOTH(a_full_master_keeps_and_releases_but_does_not_grant)
 	ck_assert_str_eq(stage_get(&stage, "hf:{b}"), "");
 }
 
+static struct call
+with_python_redis_lock(struct call call)
+{
+	call.key = "lock:%";
+	call.interop = INTEROP_PYTHON_REDIS_LOCK;
+	return call;
+}
+
+/* The store of the simulator has no lists. */
+START_TEST(a_release_wakes_a_waiter_of_python_redis_lock_and_the_head_of_the_queue)
+{
+	struct call release = with_python_redis_lock((struct call){.op = CALL_RELEASE, .name = SLICE("a")});
+	stage_init(&stage, true);
+	open_master();
+	run_call(DA, with_python_redis_lock(acquire_of("a", 1)));
+	run_call(DB, with_python_redis_lock(acquire_of("a", 1)));
+	ck_assert_str_eq(stage_get(&stage, "lock:a"), A ":1");
+	(void)stage_heard(&stage);
+	ck_assert_int_eq(run_call(DB, release).outcome, OUTCOME_NO);
+	release.attempt = 2;
+	ck_assert_int_eq(run_call(DA, release).outcome, OUTCOME_NO);
+	ck_assert_int_lt(stage_ttl_ms(&stage, "lock-signal:a"), 0);
+	release.attempt = 1;
+	ck_assert_int_eq(run_call(DA, release).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "lock:a"), "");
+	ck_assert_int_gt(stage_ttl_ms(&stage, "lock-signal:a"), 0);
+	ck_assert_int_le(stage_ttl_ms(&stage, "lock-signal:a"), 1000);
+	ck_assert_str_eq(stage_heard(&stage), "b:wake a;");
+	stage_done(&stage);
+}
+END_TEST
+
+START_TEST(a_full_master_releases_a_lock_of_python_redis_lock)
+{
+	struct call release = {.op = CALL_RELEASE, .name = SLICE("a"), .attempt = 1};
+	stage_init(&stage, true);
+	open_master();
+	run_call(DA, with_python_redis_lock(acquire_of("a", 1)));
+	stage_full(&stage, true);
+	ck_assert_int_eq(run_call(DA, with_python_redis_lock(release)).outcome, OUTCOME_YES);
+	ck_assert_str_eq(stage_get(&stage, "lock:a"), "");
+	stage_full(&stage, false);
+	stage_done(&stage);
+}
+END_TEST
+
 ON_BOTH(a_full_master_takes_reclaims_and_is_admitted)
 {
 	hello(DA, INCARNATION);
@@ -1302,6 +1348,8 @@ main(void)
 		of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first,
 		a_reclaim_does_not_take_a_foreign_lock, a_lease_can_be_released_while_the_master_is_guarded,
 		a_full_master_keeps_and_releases_but_does_not_grant,
+		a_release_wakes_a_waiter_of_python_redis_lock_and_the_head_of_the_queue,
+		a_full_master_releases_a_lock_of_python_redis_lock,
 		a_full_master_takes_reclaims_and_is_admitted,
 		a_server_that_cannot_be_used_is_named_and_not_touched, a_failover_changes_the_identity,
 		the_sha1_is_that_of_the_text);
