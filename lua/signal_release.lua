@@ -22,11 +22,10 @@ local n = (#KEYS - 1) / 2
 local place_ms = tonumber(ARGV[n + 2]) or 0
 local inbox = string.gsub(KEYS[1], 'node$', 'inbox:')
 
--- A full master does not take the element; the release is good all the same.
 local function signal(lease)
 	local list = 'lock-signal:' .. string.sub(lease, #'lock:' + 1)
 	redis.call('DEL', list)
-	redis.pcall('LPUSH', list, 1)
+	redis.call('LPUSH', list, 1)
 	redis.call('PEXPIRE', list, SIGNAL_MS)
 end
 
