@@ -22,10 +22,14 @@ function send(...$words)
             $client ??= connect($GLOBALS['port'], $GLOBALS['timeout']);
             $client->clearLastError();
             $value = $client->rawCommand(...$words);
-            if ($value === false && $client->getLastError() !== null) {
-                throw new Exception($client->getLastError());
+            $refusal = $value === false ? $client->getLastError() : null;
+            if ($refusal === null) {
+                return $value === false ? null : $value;
             }
-            return $value === false ? null : $value;
+            if (!str_starts_with($refusal, 'ERR the same request came again')) {
+                throw new Exception($refusal);
+            }
+            echo "again\n"; // the daemon met an older copy of this request behind it
         } catch (RedisException $error) {
             if (preg_match('/^[A-Z]+ /', $error->getMessage())) {
                 throw $error;
@@ -58,7 +62,7 @@ for ($task = 0; $task < TASKS; $task++) {
             try {
                 operate($name, $task);
             } catch (Exception $error) {
-                echo "failed $name $task ", $error->getMessage(), "\n";
+                echo "failed $name $task {$error->getMessage()}\n";
             }
         }
         exit(0);
