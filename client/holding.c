@@ -405,7 +405,7 @@ hold(const struct options *o, struct holding *h, int signals, int timer)
 int
 task_hold(const struct options *o, const struct address *a)
 {
-	char label[TAKE_LABEL_MAX];
+	char label[WIRE_LABEL_MAX];
 	const struct taking taking = {
 		.o = o, .a = a, .pidfd = a->tcp ? -1 : descendants_pidfd(getpid()), .label = label};
 	struct wire wire;
@@ -416,7 +416,7 @@ task_hold(const struct options *o, const struct address *a)
 	int timer;
 	int status;
 
-	take_label(label, "hold");
+	wire_label(label, "hold");
 	if (take_lock(&wire, &taking, &grant, &status)) {
 		(void)sigemptyset(&set);
 		(void)sigaddset(&set, SIGTERM);

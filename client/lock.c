@@ -70,22 +70,6 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 	return status_of_code(code);
 }
 
-void
-take_label(char label[TAKE_LABEL_MAX], const char *command)
-{
-	const char *slash = strrchr(command, '/');
-	char host[64] = "";
-	size_t n = 0;
-
-	(void)gethostname(host, sizeof(host) - 1);
-	(void)snprintf(label, TAKE_LABEL_MAX, "%.60s@%s", slash == NULL ? command : slash + 1, host);
-	for (; label[n] != '\0'; n++) {
-		if (label[n] <= ' ' || label[n] > '~') {
-			label[n] = '_';
-		}
-	}
-}
-
 /* Number of attempts to greet. */
 #define GREETINGS 3
 

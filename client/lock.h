@@ -65,10 +65,6 @@ const char *take_loss(char out[WIRE_TEXT_MAX], struct slice told);
  * exit code. */
 int take_report(const struct options *o, const struct grant *g) __attribute__((warn_unused_result));
 
-/* "command@host", with only the characters that a connection's name may have. */
-#define TAKE_LABEL_MAX (LABEL_BYTES_MAX + 1)
-void take_label(char label[TAKE_LABEL_MAX], const char *command);
-
 /*
  * A run inside a run of the same name would wait for itself forever, so it joins the session of the outer
  * run. The hold of the outer run covers it, because the outer run does not end before all its processes have

@@ -540,7 +540,7 @@ run_locked(struct run *r)
 int
 task_run(const struct options *o, const struct address *a)
 {
-	char label[TAKE_LABEL_MAX];
+	char label[WIRE_LABEL_MAX];
 	const struct taking taking = {.o = o, .a = a, .pidfd = -1, .label = label};
 	struct run r = {
 		.o = o, .taking = &taking, .kill_at_ms = INT64_MAX, .mention_at_ms = INT64_MAX, .status = -1};
@@ -558,7 +558,7 @@ task_run(const struct options *o, const struct address *a)
 		r.shell[1] = "-c";
 		r.shell[2] = (char *)(uintptr_t)o->shell;
 	}
-	take_label(label, o->shell != NULL ? r.shell[0] : o->command[0]);
+	wire_label(label, o->shell != NULL ? r.shell[0] : o->command[0]);
 	if (nest_overlaps(o)) {
 		message("the holdfast run that this is a part of has some of these locks: --also takes all "
 			"of "

@@ -54,7 +54,7 @@ task_lock(const struct options *o, const struct address *a)
 	struct wire wire;
 	struct grant grant;
 	char comm[PROCESS_PROGRAM_MAX];
-	char label[TAKE_LABEL_MAX];
+	char label[WIRE_LABEL_MAX];
 	struct taking taking = {.o = o, .a = a, .script = true, .label = label};
 	int64_t pid;
 	int status;
@@ -67,7 +67,7 @@ task_lock(const struct options *o, const struct address *a)
 		return STATUS_USAGE;
 	}
 	process_program(pid, comm);
-	take_label(label, comm);
+	wire_label(label, comm);
 	if (take_lock(&wire, &taking, &grant, &status)) {
 		if ((o->pid == 0 && !o->quiet) || o->verbose) {
 			message("%s belongs to process %" PRId64 " (%s), and ends with it%s", o->name, pid,

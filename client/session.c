@@ -36,6 +36,14 @@ session_start(struct session *s, struct wire *w, const struct address *a, const 
 {
 	*s = (struct session){
 		.wire = w, .a = a, .label = label, .secret = secret, .pushes = pushes, .next_ms = INT64_MAX};
+	s->refused = CODE_COUNT;
+}
+
+void
+session_open(struct session *s, int64_t now_ms)
+{
+	s->state = SESSION_CONNECTING;
+	s->next_ms = now_ms + CONNECT_MS;
 }
 
 void
@@ -66,8 +74,7 @@ session_connect(struct session *s, int64_t now_ms)
 		session_cut(s, now_ms);
 		return;
 	}
-	s->state = SESSION_CONNECTING;
-	s->next_ms = now_ms + CONNECT_MS;
+	session_open(s, now_ms);
 }
 
 static void
@@ -75,7 +82,7 @@ session_greet(struct session *s, int64_t now_ms)
 {
 	wire_greet(s->wire, s->a, s->label);
 	if (s->secret[0] != '\0') {
-		wire_ask(s->wire, "SESSION", "JOIN", s->secret);
+		wire_ask(s->wire, "SESSION", s->alone ? "RESUME" : "JOIN", s->secret);
 	}
 	if (s->pushes) {
 		wire_ask(s->wire, "SESSION", "ONLOSS", "PUSH");
@@ -96,7 +103,12 @@ answer_take(struct session *s, const struct answer *answer, bool *known)
 
 	s->answers++;
 	if (s->answers == 1) {
-		return !failed && wire_welcomed(s->wire, s->a, answer) != NULL;
+		answer = wire_welcomed(s->wire, s->a, answer);
+		s->refused = answer != NULL && failed ? answer_code(answer, &rest) : CODE_COUNT;
+		if (s->refused != CODE_COUNT) {
+			slice_text(s->wire->why, sizeof(s->wire->why), rest);
+		}
+		return answer != NULL && !failed;
 	}
 	if (s->answers == 2 && s->secret[0] != '\0') {
 		*known = !failed || answer_code(answer, &rest) != CODE_ERR;

@@ -9,7 +9,8 @@
  *
  * The client asks for SESSION GRACE before it locks (PROTOCOL.md 5.8). A holder comes back with SESSION JOIN:
  * RESUME would close the connections of the runs inside of its command, and those of a command that uses
- * HOLDFAST_SESSION. A client that waits (lock.c) comes back with RESUME, which gives it its place.
+ * HOLDFAST_SESSION. A client that waits (lock.c) comes back with RESUME, which gives it its place. So does a
+ * session that is `alone`.
  *
  * Nothing here blocks but session_wait(): a holder has to stop its command in time also
  * if no daemon answers. Nothing is printed here.
@@ -55,6 +56,9 @@ struct session {
 	const char *label;
 	const char *secret; /* ""; then a session of the connection's own is enough */
 	bool pushes;        /* SESSION ONLOSS PUSH again */
+	bool alone; /* no other connection speaks for it: RESUME, which ends one that is dead unnoticed */
+	enum code refused; /* why the daemon refused HELLO last, in wire->why its words; CODE_COUNT: it did
+			      not */
 	enum session_state state;
 	unsigned answers; /* GREETING: how many have come */
 	int64_t pause_ms;
@@ -64,6 +68,9 @@ struct session {
 /* All are kept by reference. The wire is connected, and has greeted. */
 void session_start(struct session *s, struct wire *w, const struct address *a, const char *label,
 	const char *secret, bool pushes);
+
+/* The wire is connected, and has not greeted: session_turn() does that, without blocking. */
+void session_open(struct session *s, int64_t now_ms);
 
 /* The connection has ended, or is of no use any more. */
 void session_cut(struct session *s, int64_t now_ms);

@@ -25,13 +25,15 @@
 #define OUT_MAX     (256 * 1024)
 #define FILL_BYTES  (16 * 1024)
 #define GOODBYE_MS  1000
+#define GROUP_BYTES 16384 /* of a group with its members; a larger one is not named */
 #define VANISHED_MS 20000 /* a peer without TCP acknowledgements for this long is gone */
 
 /* Whether the error means that no daemon listens, or that it is gone. */
 static bool
 is_away(int error)
 {
-	return error == ENOENT || error == ECONNREFUSED || error == ECONNRESET || error == EPIPE;
+	return error == ENOENT || error == ECONNREFUSED || error == ECONNRESET || error == EPIPE ||
+	       error == EAGAIN;
 }
 
 __attribute__((format(printf, 2, 3))) static bool
@@ -59,14 +61,14 @@ find_closed(char *path)
 	}
 }
 
-/* Says who may connect, by the mode of the socket or of the closed directory. The names are in static memory
- * of libc, so they are used at once. */
+/* Says who may connect, by the mode of the socket or of the closed directory. */
 static bool
 fail_denied(struct wire *w, const struct address *a)
 {
-	char closed[sizeof(a->path)];
+	char closed[sizeof(a->path)], names[GROUP_BYTES];
 	struct stat st = {.st_uid = 0};
-	const struct group *group = NULL;
+	struct group room;
+	struct group *group = NULL;
 	bool directory;
 
 	memcpy(closed, a->path, sizeof(closed));
@@ -74,7 +76,7 @@ fail_denied(struct wire *w, const struct address *a)
 	directory = strcmp(closed, a->path) != 0;
 	w->denied = true;
 	if (stat(closed, &st) == 0 && st.st_gid != 0 && (st.st_mode & (directory ? S_IXGRP : S_IWGRP)) != 0) {
-		group = getgrgid(st.st_gid);
+		(void)getgrgid_r(st.st_gid, &room, names, sizeof(names), &group);
 	}
 	if (group == NULL) {
 		return wire_fail(w,
@@ -91,6 +93,7 @@ static bool
 open_local(struct wire *w, const struct address *a)
 {
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	const struct timeval limit = {.tv_sec = WIRE_CONNECT_MS / 1000};
 	const char *hint;
 
 	memcpy(to.sun_path, a->path, sizeof(to.sun_path));
@@ -98,6 +101,10 @@ open_local(struct wire *w, const struct address *a)
 	memcpy(&w->peer, &to, sizeof(to));
 	w->peer_bytes = sizeof(to);
 	w->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* The queue of a daemon that stands still may be full: then connect() ends with EAGAIN. */
+	if (w->fd >= 0) {
+		(void)setsockopt(w->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	}
 	if (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&to, sizeof(to)) == 0) {
 		return true;
 	}
@@ -106,7 +113,7 @@ open_local(struct wire *w, const struct address *a)
 	}
 	w->away = is_away(errno);
 	hint = errno == ENOENT || errno == ECONNREFUSED
-		       ? ": is holdfastd running? HOLDFAST_URL or --socket names another place"
+		       ? ": is holdfastd running? HOLDFAST_URL names another place"
 		       : "";
 	return wire_fail(w, "cannot reach the daemon at %s: %s%s", a->text, strerror(errno), hint);
 }
@@ -350,18 +357,6 @@ wire_ask_words(struct wire *w, size_t n, const char *const *words)
 	}
 }
 
-void
-wire_greet(struct wire *w, const struct address *a, const char *label)
-{
-	const char *user = a->user[0] != '\0' ? a->user : "default";
-
-	if (a->password[0] != '\0') {
-		wire_ask(w, "HELLO", "3", "AUTH", user, a->password, "SETNAME", label);
-	} else {
-		wire_ask(w, "HELLO", "3", "SETNAME", label);
-	}
-}
-
 /* One send, with a descriptor if fd >= 0. */
 static ssize_t
 send_some(const struct wire *w, const char *data, size_t n, int fd)
@@ -424,6 +419,30 @@ wire_flush(struct wire *w)
 	sent = send_all(w, buffer_bytes(&w->out), buffer_length(&w->out), -1);
 	buffer_consume(&w->out, buffer_length(&w->out));
 	return sent;
+}
+
+bool
+wire_send(struct wire *w)
+{
+	ssize_t sent;
+
+	if (w->fd < 0 || w->ended) {
+		return false;
+	}
+	if (w->out.failed) {
+		return wire_fail(w, "the request is too large, or there is no memory for it");
+	}
+	if (buffer_length(&w->out) == 0) {
+		return true;
+	}
+	sent = send(w->fd, buffer_bytes(&w->out), buffer_length(&w->out), MSG_NOSIGNAL | MSG_DONTWAIT);
+	if (sent > 0) {
+		buffer_consume(&w->out, (size_t)sent);
+	} else if (errno != EAGAIN && errno != EINTR) {
+		w->away = true;
+		return wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
+	}
+	return true;
 }
 
 bool
@@ -531,51 +550,4 @@ wire_answer(struct wire *w)
 		(void)wire_fail(w, "the daemon does not answer");
 	}
 	return answer;
-}
-
-const struct answer *
-wire_welcome(struct wire *w, const struct address *a)
-{
-	return wire_welcomed(w, a, wire_answer(w));
-}
-
-/* How a Redis-like server refuses HELLO: it requires a password, has no users, is protected, is not ready, or
- * is too old for HELLO. holdfastd has different texts for these cases. */
-static bool
-is_redis_refusal(const struct answer *answer)
-{
-	static const char *const begins[] = {"NOAUTH HELLO must be called", "NOAUTH Authentication required",
-		"WRONGPASS invalid username-password", "ERR AUTH <password> called without",
-		"ERR unknown command", "DENIED Redis", "LOADING ", "MASTERDOWN "};
-
-	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
-		size_t n = strlen(begins[i]);
-
-		if (answer->text.n >= n && memcmp(answer->text.p, begins[i], n) == 0) {
-			return true;
-		}
-	}
-	return false;
-}
-
-const struct answer *
-wire_welcomed(struct wire *w, const struct address *a, const struct answer *answer)
-{
-	struct slice name = answer_get_text(answer, "server");
-
-	if (answer == NULL || slice_equal(name, SLICE("holdfast"))) {
-		return answer;
-	}
-	if (answer->type == ANSWER_ERROR) {
-		if (!is_redis_refusal(answer)) {
-			return answer;
-		}
-		name = answer->text;
-	}
-	w->foreign = true;
-	(void)wire_fail(w,
-		"a server of Redis' kind answers at %s, and no holdfastd (%.*s): HOLDFAST_URL and --socket "
-		"name the daemon; a Redis belongs under masters: in holdfast.yml",
-		a->text, (int)(name.n > 48 ? 48 : name.n), name.p == NULL ? "" : name.p);
-	return NULL;
 }

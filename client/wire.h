@@ -16,6 +16,7 @@
 
 #include "proto/answer.h"
 #include "proto/buffer.h"
+#include "proto/command.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -108,6 +109,10 @@ void wire_ask_words(struct wire *w, size_t n, const char *const *words);
 	wire_ask_words((w), sizeof((const char *const[]){__VA_ARGS__}) / sizeof(const char *),               \
 		(const char *const[]){__VA_ARGS__})
 
+/* "command@host", with only the characters that a connection's name may have. */
+#define WIRE_LABEL_MAX (LABEL_BYTES_MAX + 1)
+void wire_label(char label[WIRE_LABEL_MAX], const char *command);
+
 /* HELLO 3 with the login of the address; its answer is a map. label names the connection: printable ASCII
  * without spaces. */
 void wire_greet(struct wire *w, const struct address *a, const char *label);
@@ -120,6 +125,10 @@ const struct answer *wire_welcomed(struct wire *w, const struct address *a, cons
 
 /* Sends the appended requests. False if the connection broke; earlier answers can still be read. */
 bool wire_flush(struct wire *w);
+
+/* Sends what the connection takes without blocking; buffer_length(&w->out) says whether some is left. False
+ * if the connection broke, which is then ended. */
+bool wire_send(struct wire *w);
 
 /* Sends the appended requests, and SESSION BIND with the pidfd. */
 bool wire_bind(struct wire *w, int pidfd);

@@ -169,6 +169,34 @@ START_TEST(a_session_that_is_known_is_joined)
 }
 END_TEST
 
+START_TEST(a_session_of_one_connection_is_resumed)
+{
+	struct scene t;
+
+	scene_open(&t, "secret");
+	t.session.alone = true;
+	(void)scene_greeted(&t);
+	daemon_hears(&t, "RESUME\r\n$6\r\nsecret");
+	scene_close(&t);
+}
+END_TEST
+
+START_TEST(a_daemon_that_refuses_is_quoted)
+{
+	struct scene t;
+	int64_t now;
+
+	scene_open(&t, "secret");
+	ck_assert_int_eq(t.session.refused, CODE_COUNT);
+	now = scene_greeted(&t);
+	daemon_say(&t, "-WRONGPASS user or password is wrong\r\n");
+	ck_assert_int_eq(session_turn(&t.session, true, now), SESSION_NOTHING);
+	ck_assert_int_eq(t.session.refused, CODE_WRONGPASS);
+	ck_assert_str_eq(t.wire.why, "user or password is wrong");
+	scene_close(&t);
+}
+END_TEST
+
 START_TEST(a_session_that_is_unknown_is_told_apart)
 {
 	struct scene t;
@@ -316,7 +344,8 @@ int
 main(void)
 {
 	return SUITE_RUN("return", setup, teardown, a_daemon_that_is_gone_is_tried_less_and_less_often,
-		a_session_that_is_known_is_joined, a_session_that_is_unknown_is_told_apart,
+		a_session_that_is_known_is_joined, a_session_of_one_connection_is_resumed,
+		a_daemon_that_refuses_is_quoted, a_session_that_is_unknown_is_told_apart,
 		without_a_secret_a_session_of_its_own_will_do, a_daemon_that_does_not_serve_is_tried_again,
 		a_daemon_that_says_nothing_is_left, goodbye_is_said_and_waited_for,
 		a_signal_says_goodbye_and_ends_the_process, a_guard_leaves_the_mask_as_it_was);
