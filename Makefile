@@ -59,12 +59,14 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go check-node check-node-history check-java soak-java interop rivals counter soak replace nemesis sim model mutants fuzz \
-	corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang lint lint-format lint-tidy \
-	lint-cppcheck lint-musl lint-shell lint-manuals install deb rpm image prove clean help
+.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
+	check-node check-node-history check-java check-c soak-java soak-c interop rivals counter soak replace nemesis \
+	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
+	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
+	image prove clean help
 .SECONDARY:
 
-all: $(O)/holdfastd $(O)/holdfast
+all: $(O)/holdfastd $(O)/holdfast $(O)/libholdfast.so $(O)/libholdfast.a
 
 $(O)/holdfastd: LTO_LINK := $(or $(LTO_FLAGS),$(LTO_LINK))
 $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
@@ -74,6 +76,31 @@ $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
 $(O)/holdfast: $(O)/obj/client/main.o $(O)/libclient.a $(O)/libbase.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# The library for C programs has the parts of the client that speak to the daemon. Its objects are independent of the place
+# where they are loaded, and of its many names a program sees only those of holdfast.h.
+LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c deadline.c greeting.c session.c wire.c) \
+	$(addprefix proto/,answer.c buffer.c escape.c reply.c slice.c)
+LIBRARY_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(LIBRARY_SRC))
+LIBRARY_ABI := 0
+
+$(O)/pic/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,PIC)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -pthread -MMD -MP -c -o $@ $<
+
+$(O)/libholdfast.so.$(VERSION): $(LIBRARY_OBJ) client/c/holdfast.map
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -pthread -Wl,-soname,libholdfast.so.$(LIBRARY_ABI) \
+		-Wl,--version-script=client/c/holdfast.map $(if $(SAN),,-Wl,-z,defs) -o $@ $(LIBRARY_OBJ)
+
+$(O)/libholdfast.so: $(O)/libholdfast.so.$(VERSION)
+	@ln -sf libholdfast.so.$(VERSION) $(O)/libholdfast.so.$(LIBRARY_ABI) && ln -sf libholdfast.so.$(VERSION) $@
+
+$(O)/libholdfast.a: $(LIBRARY_OBJ)
+	$(call say,AR)
+	$(Q)$(CC) $(LTO_LINK) -r -nostdlib -o $(O)/libholdfast.o $^
+	@objcopy --wildcard --keep-global-symbol='holdfast_*' $(O)/libholdfast.o && rm -f $@ && ar rcs $@ $(O)/libholdfast.o
 
 # The archives only name their objects: one edited file costs its compilation and one link. The client has no part of the
 # daemon but libbase.a.
@@ -108,6 +135,14 @@ $(O)/tests/%: $(O)/obj/tests/%.o $(O)/libsupport.a $(O)/libclient.a $(O)/libhold
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
 
+# Programs that use the library as a program of others does: by its header, and as it will be installed.
+LIBRARY_TESTS := $(patsubst client/c/test/%.c,$(O)/tests/c/%,$(sort $(wildcard client/c/test/*.c)))
+
+$(LIBRARY_TESTS): $(O)/tests/c/%: client/c/test/%.c client/c/holdfast.h $(O)/libholdfast.so
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -pthread $(ALL_LDFLAGS) -o $@ $< -L$(O) -lholdfast -Wl,-rpath,$(abspath $(O))
+
 # For tests that let allocations fail.
 $(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step
 
@@ -128,7 +163,7 @@ E2E   := $(sort $(wildcard tests/e2e/check_*))
 JOBS  ?= $(shell nproc)
 MODEL := $(O)/tests/model/holdfast-model
 PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
-HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)))
+HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)) $(filter $(O)/pic/client/c/%,$(LIBRARY_OBJ)))
 HOUSE := "tests/check-layers selftest" "tests/check-layers includes" "tests/sim/mutants plant" \
 	$(if $(PLAIN),"tests/check-layers purity $(PLAIN)") $(if $(HOUSE_OBJ),"tests/check-layers globals $(HOUSE_OBJ)")
 
@@ -162,20 +197,20 @@ $(BENCH):
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
-check: all $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
+check: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
 	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)
 
-check-e2e: all $(SHIM) $(BENCH) ## run only the tests against a real redis-server
+check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) ## run only the tests against a real redis-server
 	@tests/run -j $(JOBS) $(E2E)
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
 	@tests/run -j $(JOBS) $(HOUSE)
 
 # T=check_core runs a suite. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
-test: $(if $(filter check_%.py,$(T)),all $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run one suite, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
+test: $(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run one suite, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
 	@$(if $(T),tests/run -v -j 1 "$(if $(filter check_%.py,$(T)),tests/e2e/$(T),$(O)/tests/$(T))",echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
 
 measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
@@ -223,7 +258,14 @@ check-java: all ## test client/java, the package for Java programs [T=testName]
 
 soak-java: all ## let programs with client/java lock at random through kills, for SECONDS (60), and judge their history; SEED= repeats the faults
 	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 \
-		"tests/interop/soak-java $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))"
+		"tests/interop/soak java $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))"
+
+check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
+	@tests/run -v -j 1 tests/e2e/check_library.py
+
+soak-c: all $(LIBRARY_TESTS) ## let programs with client/c lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most; SEED= repeats the faults
+	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak c \
+		$(or $(if $(filter command environment,$(origin SECONDS)),$(SECONDS)),3600) $(or $(OPERATIONS),1000000)"
 
 interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped (OPERATIONS=n)
 	@$(if $(OPERATIONS),OPERATIONS=$(OPERATIONS)) tests/interop/run
@@ -360,10 +402,23 @@ sysconfdir ?= /etc
 sbindir    ?= $(prefix)/sbin
 unitdir    ?= $(prefix)/lib/systemd/system
 docdir     ?= $(prefix)/share/doc/holdfast
+libdir     ?= $(prefix)/lib
+includedir ?= $(prefix)/include
+
+install-library: $(O)/libholdfast.so $(O)/libholdfast.a ## install only the library for C programs
+	install -d $(DESTDIR)$(libdir)/pkgconfig $(DESTDIR)$(includedir)
+	install -m 644 $(O)/libholdfast.so.$(VERSION) $(O)/libholdfast.a $(DESTDIR)$(libdir)
+	ln -sf libholdfast.so.$(VERSION) $(DESTDIR)$(libdir)/libholdfast.so.$(LIBRARY_ABI)
+	ln -sf libholdfast.so.$(LIBRARY_ABI) $(DESTDIR)$(libdir)/libholdfast.so
+	install -m 644 client/c/holdfast.h $(DESTDIR)$(includedir)
+	sed 's|@prefix@|$(prefix)|; s|@libdir@|$(libdir)|; s|@includedir@|$(includedir)|; s|@version@|$(VERSION)|' \
+		client/c/holdfast.pc.in >$(DESTDIR)$(libdir)/pkgconfig/holdfast.pc
+	chmod 644 $(DESTDIR)$(libdir)/pkgconfig/holdfast.pc
 
 # Units and manuals have the paths of prefix=/usr; the installation replaces them by another prefix.
 install: ## install under DESTDIR and prefix (default /usr)
 	$(MAKE) O=$(RELEASE) LTO=yes all
+	$(MAKE) O=$(RELEASE) LTO=yes install-library
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
 	install -m 755 $(RELEASE)/holdfastd $(DESTDIR)$(sbindir)/holdfastd
 	install -m 755 $(RELEASE)/holdfast $(DESTDIR)$(prefix)/bin/holdfast
@@ -426,7 +481,7 @@ prove: ## test README's commands and the package on clean Debian roots (as root;
 	for suite in $(SUITES); do \
 		packaging/prove $$suite commands && packaging/prove $$suite package || exit 1; done
 
--include $(shell find $(O)/obj $(O)/plain -name '*.d' 2>/dev/null)
+-include $(shell find $(O)/obj $(O)/plain $(O)/pic -name '*.d' 2>/dev/null)
 
 clean: ## remove the build directory
 	rm -rf $(O)

@@ -1,0 +1,189 @@
+/*
+ * handle: the functions of holdfast.h that open and close a handle, and what errors say; see library.h.
+ */
+#include "client/c/library.h"
+
+#include "daemon/base/clock.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define CLOSE_MS 2000 /* how long holdfast_close() waits for the daemon */
+
+int
+error_set(
+	struct holdfast_error *error, enum holdfast_status status, const char *code, const char *format, ...)
+{
+	va_list list;
+
+	if (error == NULL) {
+		return (int)status;
+	}
+	error->status = (int)status;
+	(void)snprintf(error->code, sizeof(error->code), "%s", code);
+	va_start(list, format);
+	(void)vsnprintf(error->text, sizeof(error->text), format, list);
+	va_end(list);
+	return error->status;
+}
+
+int
+error_copy(struct holdfast_error *to, const struct holdfast_error *from)
+{
+	if (to != NULL) {
+		*to = *from;
+	}
+	return from->status;
+}
+
+bool
+handle_is_ours(const struct holdfast *hf, struct holdfast_error *error)
+{
+	if (hf->pid == getpid()) {
+		return true;
+	}
+	(void)error_set(error, HOLDFAST_FORKED, "",
+		"the handle belongs to the parent process: this process is its child, and has to open its "
+		"own");
+	return false;
+}
+
+void
+handle_wake(struct holdfast *hf)
+{
+	const uint64_t one = 1;
+
+	if (write(hf->wake, &one, sizeof(one)) < 0) {
+		assert(errno == EAGAIN); /* it is readable already */
+	}
+}
+
+/* Frees what a handle without a thread has. */
+static void
+handle_free(struct holdfast *hf)
+{
+	struct request *request;
+
+	while ((request = STAILQ_FIRST(&hf->requests)) != NULL) {
+		STAILQ_REMOVE_HEAD(&hf->requests, next);
+		free(request);
+	}
+	while (!TAILQ_EMPTY(&hf->locks)) {
+		lock_free(TAILQ_FIRST(&hf->locks));
+	}
+	if (hf->link == LINK_UP) {
+		wire_close(&hf->wire);
+	}
+	if (hf->wake >= 0) {
+		(void)close(hf->wake);
+	}
+	if (hf->timer >= 0) {
+		(void)close(hf->timer);
+	}
+	explicit_bzero(&hf->address, sizeof(hf->address));
+	free(hf);
+}
+
+/* False: errno. */
+static bool
+handle_init(struct holdfast *hf)
+{
+	uint32_t random;
+
+	hf->pid = getpid();
+	TAILQ_INIT(&hf->locks);
+	STAILQ_INIT(&hf->requests);
+	(void)pthread_mutex_init(&hf->mutex, NULL);
+	wire_label(hf->label, program_invocation_short_name);
+	hf->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hf->timer = wakeup_open();
+	if (hf->wake < 0 || hf->timer < 0 || getrandom(&random, sizeof(random), 0) != sizeof(random)) {
+		return false;
+	}
+	(void)snprintf(hf->prefix, sizeof(hf->prefix), "c#%08x-", random);
+	return true;
+}
+
+struct holdfast *
+holdfast_open(const char *url, struct holdfast_error *error)
+{
+	char why[ADDRESS_TEXT_MAX] = "";
+	struct holdfast *hf = calloc(1, sizeof(*hf));
+
+	(void)error_set(error, HOLDFAST_OK, "", "%s", "");
+	if (hf == NULL) {
+		(void)error_set(error, HOLDFAST_SYSTEM, "", "cannot open a handle: no memory");
+		return NULL;
+	}
+	if (url != NULL ? !address_parse(&hf->address, url, why)
+			: !address_choose(&hf->address, NULL, getenv("HOLDFAST_URL"),
+				  getenv("XDG_RUNTIME_DIR"), why)) {
+		(void)error_set(error, HOLDFAST_INVALID, "", "the address of holdfastd: %s", why);
+		free(hf);
+		return NULL;
+	}
+	if (!handle_init(hf)) {
+		(void)error_set(error, HOLDFAST_SYSTEM, "", "cannot open a handle: %s", strerror(errno));
+		handle_free(hf);
+		return NULL;
+	}
+	return hf;
+}
+
+/* In a child of the process that has the handle: closes the copies of its descriptors, and sends nothing. The
+ * memory stays, since the threads that used it are not here. If the thread was at work when the process
+ * forked, the descriptors are not known, and stay, too. */
+static void
+handle_forget(struct holdfast *hf)
+{
+	struct holdfast_lock *lock;
+
+	if (pthread_mutex_trylock(&hf->mutex) != 0 || hf->link == LINK_OPENING) {
+		return;
+	}
+	TAILQ_FOREACH (lock, &hf->locks, next) {
+		if (lock->fd >= 0) {
+			(void)close(lock->fd);
+		}
+	}
+	if (hf->link == LINK_UP && hf->wire.fd >= 0) {
+		(void)close(hf->wire.fd);
+	}
+	(void)close(hf->wake);
+	(void)close(hf->timer);
+}
+
+void
+holdfast_close(struct holdfast *hf)
+{
+	struct holdfast_lock *lock;
+
+	if (hf == NULL) {
+		return;
+	}
+	if (!handle_is_ours(hf, NULL)) {
+		handle_forget(hf);
+		return;
+	}
+	(void)pthread_mutex_lock(&hf->mutex);
+	hf->close_ms = clock_ms() + CLOSE_MS;
+	TAILQ_FOREACH (lock, &hf->locks, next) {
+		if (!lock->dropped) {
+			lock_drop(lock);
+		}
+	}
+	(void)pthread_mutex_unlock(&hf->mutex);
+	if (hf->running) {
+		handle_wake(hf);
+		(void)pthread_join(hf->thread, NULL);
+	}
+	(void)pthread_mutex_destroy(&hf->mutex);
+	handle_free(hf);
+}

@@ -1,0 +1,532 @@
+/*
+ * lock: the functions of holdfast.h that take, watch and give back a lock; see library.h. They change the
+ * lock under the mutex of its handle, send what is due, and wait for what the thread reads.
+ */
+#include "client/c/library.h"
+
+#include "daemon/base/clock.h"
+#include "proto/slice.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define ANSWER_MS 2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
+#define TIME_MAX  31536000000
+
+/* ---- the state ---- */
+
+/* The descriptor is readable from now on. */
+static void
+lock_signal(struct holdfast_lock *lock)
+{
+	const uint64_t one = 1;
+
+	if (lock->fd >= 0 && write(lock->fd, &one, sizeof(one)) < 0) {
+		assert(errno == EAGAIN); /* it is readable already */
+	}
+	(void)pthread_cond_broadcast(&lock->changed);
+}
+
+void
+lock_over(struct holdfast_lock *lock, const struct holdfast_error *error)
+{
+	enum lock_state before = lock->state;
+
+	if (before == LOCK_OVER) {
+		return;
+	}
+	lock->state = LOCK_OVER;
+	lock->error = *error;
+	/* The other names of a lock that was held are still guarded, until the caller has stopped. */
+	for (size_t i = 0; i < lock->count && before == LOCK_WAITS; i++) {
+		part_end(&lock->parts[i]);
+	}
+	lock_signal(lock);
+}
+
+void
+lock_granted(struct holdfast_lock *lock)
+{
+	if (lock->state != LOCK_WAITS) {
+		return;
+	}
+	if (++lock->at < lock->count) {
+		lock->parts[lock->order[lock->at]].state = PART_WAITS;
+		return;
+	}
+	lock->state = LOCK_HELD;
+	lock_signal(lock);
+}
+
+bool
+lock_is_done(const struct holdfast_lock *lock)
+{
+	for (size_t i = 0; i < lock->count; i++) {
+		if (lock->parts[i].state != PART_DONE) {
+			return false;
+		}
+	}
+	return true;
+}
+
+void
+lock_drop(struct holdfast_lock *lock)
+{
+	for (size_t i = 0; i < lock->count; i++) {
+		part_end(&lock->parts[i]);
+	}
+	(void)close(lock->fd);
+	lock->fd = -1;
+	lock->dropped = true;
+}
+
+/* ---- its memory ---- */
+
+static void
+lock_destroy(struct holdfast_lock *lock)
+{
+	for (size_t i = 0; i < lock->count; i++) {
+		free(lock->parts[i].name);
+	}
+	if (lock->fd >= 0) {
+		(void)close(lock->fd);
+	}
+	free(lock->order);
+	free(lock->why);
+	free(lock);
+}
+
+void
+lock_free(struct holdfast_lock *lock)
+{
+	TAILQ_REMOVE(&lock->hf->locks, lock, next);
+	(void)pthread_cond_destroy(&lock->changed);
+	lock_destroy(lock);
+}
+
+/* Sorts the indices of the names; false if a name comes twice. */
+static bool
+lock_sort(struct holdfast_lock *lock)
+{
+	for (size_t i = 0; i < lock->count; i++) {
+		size_t at = i;
+
+		for (; at > 0; at--) {
+			int order = strcmp(lock->parts[lock->order[at - 1]].name, lock->parts[i].name);
+
+			if (order == 0) {
+				return false;
+			}
+			if (order < 0) {
+				break;
+			}
+			lock->order[at] = lock->order[at - 1];
+		}
+		lock->order[at] = i;
+	}
+	return true;
+}
+
+static struct holdfast_lock *
+lock_new(struct holdfast *hf, const char *const *names, size_t count, const struct holdfast_options *options)
+{
+	struct holdfast_lock *lock = calloc(1, sizeof(*lock) + count * sizeof(lock->parts[0]));
+	bool made;
+
+	if (lock == NULL) {
+		return NULL;
+	}
+	lock->hf = hf;
+	lock->options = *options;
+	lock->count = count;
+	lock->begun_ms = clock_ms();
+	lock->until_ms = options->wait_ms == 0
+				 ? INT64_MAX
+				 : lock->begun_ms + (options->wait_ms > 0 ? options->wait_ms : 0);
+	lock->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lock->order = calloc(count, sizeof(*lock->order));
+	lock->why = options->why != NULL ? strdup(options->why) : NULL;
+	made = lock->fd >= 0 && lock->order != NULL && (lock->why != NULL || options->why == NULL);
+	for (size_t i = 0; i < count; i++) {
+		lock->parts[i].lock = lock;
+		lock->parts[i].name = strdup(names[i]);
+		made = made && lock->parts[i].name != NULL;
+	}
+	if (!made) {
+		lock_destroy(lock);
+		return NULL;
+	}
+	return lock;
+}
+
+/* ---- begin ---- */
+
+/* NULL, or what is wrong. */
+static const char *
+options_fault(const struct holdfast_options *o)
+{
+	if (o->wait_ms < HOLDFAST_TRY || o->wait_ms > TIME_MAX) {
+		return "wait_ms is HOLDFAST_TRY, or from 0 to 31536000000";
+	}
+	if (o->lease_ms < 0 || o->lease_ms > TIME_MAX || o->max_hold_ms < 0 || o->max_hold_ms > TIME_MAX) {
+		return "lease_ms and max_hold_ms are from 0 to 31536000000";
+	}
+	if (o->limit < 0 || o->permits < 0 || (o->permits > 0 && o->limit == 0)) {
+		return "permits needs a limit, and neither is negative";
+	}
+	if (o->shared != 0 && o->shared != 1) {
+		return "shared is 0 or 1";
+	}
+	if (o->shared == 1 && o->limit > 0) {
+		return "a semaphore is not shared: limit or shared, not both";
+	}
+	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++) {
+		if (o->reserved[i] != 0) {
+			return "the reserved fields are not 0: set all options to 0 first";
+		}
+	}
+	return NULL;
+}
+
+static const char *
+names_fault(const char *const *names, size_t count)
+{
+	if (names == NULL || count == 0) {
+		return "no name is given";
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (names[i] == NULL || names[i][0] == '\0') {
+			return "a name is empty";
+		}
+	}
+	return NULL;
+}
+
+/* The mutex is locked. */
+static void
+lock_begin(struct holdfast *hf, struct holdfast_lock *lock)
+{
+	pthread_condattr_t attributes;
+
+	(void)pthread_condattr_init(&attributes);
+	(void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&lock->changed, &attributes);
+	(void)pthread_condattr_destroy(&attributes);
+	for (size_t i = 0; i < lock->count; i++) {
+		(void)snprintf(
+			lock->parts[i].tag, TAG_MAX, "%s%llx", hf->prefix, (unsigned long long)++hf->serial);
+	}
+	lock->parts[lock->order[0]].state = PART_WAITS;
+	TAILQ_INSERT_TAIL(&hf->locks, lock, next);
+	engine_step(hf, lock->begun_ms);
+}
+
+struct holdfast_lock *
+holdfast_begin(struct holdfast *hf, const char *const *names, size_t count,
+	const struct holdfast_options *options, struct holdfast_error *error)
+{
+	const struct holdfast_options none = {0};
+	const struct holdfast_options *o = options != NULL ? options : &none;
+	const char *fault = names_fault(names, count);
+	struct holdfast_lock *lock;
+	bool begun;
+
+	if (hf == NULL || !handle_is_ours(hf, error)) {
+		return NULL;
+	}
+	fault = fault != NULL ? fault : options_fault(o);
+	if (fault != NULL) {
+		(void)error_set(error, HOLDFAST_INVALID, "", "cannot lock: %s", fault);
+		return NULL;
+	}
+	lock = lock_new(hf, names, count, o);
+	if (lock == NULL) {
+		(void)error_set(error, HOLDFAST_SYSTEM, "", "cannot lock %.200s: no memory, or no descriptor",
+			names[0]);
+		return NULL;
+	}
+	if (!lock_sort(lock)) {
+		(void)error_set(error, HOLDFAST_INVALID, "", "cannot lock: a name is given twice");
+		lock_destroy(lock);
+		return NULL;
+	}
+	(void)pthread_mutex_lock(&hf->mutex);
+	begun = engine_start(hf);
+	if (begun) {
+		lock_begin(hf, lock);
+	} else {
+		lock_destroy(lock);
+	}
+	(void)pthread_mutex_unlock(&hf->mutex);
+	(void)error_set(error, begun ? HOLDFAST_OK : HOLDFAST_SYSTEM, "", "%s",
+		begun ? "" : "cannot lock: no thread can be made");
+	return begun ? lock : NULL;
+}
+
+/* ---- wait ---- */
+
+/* True: *status is what holdfast_wait() answers. */
+static bool
+lock_decided(struct holdfast_lock *lock, int *status, struct holdfast_error *error)
+{
+	uint64_t count;
+	bool decided;
+
+	(void)pthread_mutex_lock(&lock->hf->mutex);
+	decided = lock->state != LOCK_WAITS;
+	if (lock->state == LOCK_HELD) {
+		/* From now on it is readable only if the lock is lost. */
+		(void)!read(lock->fd, &count, sizeof(count));
+		*status = error_set(error, HOLDFAST_OK, "", "%s", "");
+	} else if (lock->state == LOCK_OVER) {
+		*status = error_copy(error, &lock->error);
+	}
+	(void)pthread_mutex_unlock(&lock->hf->mutex);
+	return decided;
+}
+
+int
+holdfast_wait(struct holdfast_lock *lock, int cancel_fd, struct holdfast_error *error)
+{
+	struct pollfd p[2] = {{lock->fd, POLLIN, 0}, {cancel_fd > 0 ? cancel_fd : -1, POLLIN, 0}};
+	int status = HOLDFAST_OK;
+
+	if (!handle_is_ours(lock->hf, error)) {
+		return HOLDFAST_FORKED;
+	}
+	while (!lock_decided(lock, &status, error)) {
+		if (poll(p, 2, -1) < 0 || p[1].revents == 0) {
+			continue;
+		}
+		if ((p[1].revents & POLLNVAL) != 0) {
+			return error_set(error, HOLDFAST_INVALID, "", "cancel_fd %d is not open", cancel_fd);
+		}
+		if (!lock_decided(lock, &status, error)) {
+			status = error_set(error, HOLDFAST_CANCELLED, "",
+				"the wait for %.200s was cancelled by cancel_fd", lock->parts[0].name);
+		}
+		break;
+	}
+	return status;
+}
+
+struct holdfast_lock *
+holdfast_lock_all(struct holdfast *hf, const char *const *names, size_t count,
+	const struct holdfast_options *options, struct holdfast_error *error)
+{
+	struct holdfast_lock *lock = holdfast_begin(hf, names, count, options, error);
+
+	if (lock == NULL ||
+		holdfast_wait(lock, options != NULL ? options->cancel_fd : 0, error) == HOLDFAST_OK) {
+		return lock;
+	}
+	(void)pthread_mutex_lock(&hf->mutex);
+	lock_drop(lock);
+	engine_step(hf, clock_ms());
+	(void)pthread_mutex_unlock(&hf->mutex);
+	return NULL;
+}
+
+struct holdfast_lock *
+holdfast_lock(struct holdfast *hf, const char *name, const struct holdfast_options *options,
+	struct holdfast_error *error)
+{
+	return holdfast_lock_all(hf, &name, 1, options, error);
+}
+
+/* ---- what a holder asks ---- */
+
+int
+holdfast_fd(const struct holdfast_lock *lock)
+{
+	return handle_is_ours(lock->hf, NULL) ? lock->fd : -1;
+}
+
+/* The mutex is locked. */
+static int64_t
+lock_valid_ms(const struct holdfast_lock *lock, int64_t now_ms)
+{
+	int64_t left_ms = INT64_MAX;
+
+	if (lock->state != LOCK_HELD) {
+		return 0;
+	}
+	for (size_t i = 0; i < lock->count; i++) {
+		int64_t part_ms = lock->parts[i].deadline.expire_ms - now_ms;
+
+		left_ms = part_ms < left_ms ? part_ms : left_ms;
+	}
+	return left_ms > 0 ? left_ms : 0;
+}
+
+int64_t
+holdfast_valid_ms(struct holdfast_lock *lock)
+{
+	int64_t valid_ms;
+
+	if (!handle_is_ours(lock->hf, NULL)) {
+		return 0;
+	}
+	(void)pthread_mutex_lock(&lock->hf->mutex);
+	valid_ms = lock_valid_ms(lock, clock_ms());
+	(void)pthread_mutex_unlock(&lock->hf->mutex);
+	return valid_ms;
+}
+
+int
+holdfast_check(struct holdfast_lock *lock, struct holdfast_error *error)
+{
+	struct holdfast *hf = lock->hf;
+	int status;
+
+	if (!handle_is_ours(hf, error)) {
+		return HOLDFAST_FORKED;
+	}
+	(void)pthread_mutex_lock(&hf->mutex);
+	/* Past the deadline the thread gets an answer, or gives the lock up. */
+	while (lock->state == LOCK_HELD && lock_valid_ms(lock, clock_ms()) == 0) {
+		handle_wake(hf);
+		(void)pthread_cond_wait(&lock->changed, &hf->mutex);
+	}
+	if (lock->state == LOCK_OVER) {
+		status = error_copy(error, &lock->error);
+	} else if (lock->state == LOCK_WAITS) {
+		status = error_set(
+			error, HOLDFAST_BUSY, "", "the lock %.200s is not held yet", lock->parts[0].name);
+	} else {
+		status = error_set(error, HOLDFAST_OK, "", "%s", "");
+	}
+	(void)pthread_mutex_unlock(&hf->mutex);
+	return status;
+}
+
+int64_t
+holdfast_token_of(const struct holdfast_lock *lock, size_t index)
+{
+	int64_t token = 0;
+
+	if (handle_is_ours(lock->hf, NULL) && index < lock->count) {
+		(void)pthread_mutex_lock(&lock->hf->mutex);
+		token = lock->parts[index].token;
+		(void)pthread_mutex_unlock(&lock->hf->mutex);
+	}
+	return token;
+}
+
+int64_t
+holdfast_token(const struct holdfast_lock *lock)
+{
+	return holdfast_token_of(lock, 0);
+}
+
+/* ---- extend and unlock ---- */
+
+static struct timespec
+answer_deadline(void)
+{
+	struct timespec at;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += ANSWER_MS / 1000;
+	return at;
+}
+
+/* The mutex is locked. */
+static int
+lock_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error *error)
+{
+	const struct timespec at = answer_deadline();
+
+	/* Another thread extends it, too. */
+	while (lock->extending > 0 && pthread_cond_timedwait(&lock->changed, &lock->hf->mutex, &at) == 0) {
+	}
+	if (lock->state == LOCK_HELD && lock->hf->ready && lock->extending == 0) {
+		(void)error_set(&lock->extended, HOLDFAST_OK, "", "%s", "");
+		for (size_t i = 0; i < lock->count; i++) {
+			part_extend(&lock->parts[i], lease_ms, clock_ms());
+		}
+		engine_step(lock->hf, clock_ms());
+		while (lock->extending > 0 &&
+			pthread_cond_timedwait(&lock->changed, &lock->hf->mutex, &at) == 0) {
+		}
+		if (lock->extending == 0) {
+			return error_copy(error, &lock->extended);
+		}
+	}
+	if (lock->state == LOCK_OVER) {
+		return error_copy(error, &lock->error);
+	}
+	return error_set(error, HOLDFAST_UNREACHABLE, "",
+		"cannot extend the lock %.200s: the daemon does not answer at %.100s", lock->parts[0].name,
+		lock->hf->address.text);
+}
+
+int
+holdfast_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error *error)
+{
+	int status;
+
+	if (!handle_is_ours(lock->hf, error)) {
+		return HOLDFAST_FORKED;
+	}
+	if (lease_ms <= 0 || lease_ms > TIME_MAX) {
+		return error_set(error, HOLDFAST_INVALID, "", "lease_ms is from 1 to 31536000000");
+	}
+	(void)pthread_mutex_lock(&lock->hf->mutex);
+	status = lock_extend(lock, lease_ms, error);
+	(void)pthread_mutex_unlock(&lock->hf->mutex);
+	return status;
+}
+
+/* The mutex is locked. A lock that was held is given back within ANSWER_MS, or by the thread later. */
+static int
+lock_unlock(struct holdfast_lock *lock, struct holdfast_error *error)
+{
+	const struct timespec at = answer_deadline();
+	bool held = lock->state == LOCK_HELD;
+
+	for (size_t i = 0; i < lock->count; i++) {
+		part_end(&lock->parts[i]);
+	}
+	engine_step(lock->hf, clock_ms());
+	while (held && !lock_is_done(lock) &&
+		pthread_cond_timedwait(&lock->changed, &lock->hf->mutex, &at) == 0) {
+	}
+	if (lock->state == LOCK_OVER && lock->error.status == HOLDFAST_LOST) {
+		return error_copy(error, &lock->error);
+	}
+	if (held && !lock_is_done(lock)) {
+		return error_set(error, HOLDFAST_UNREACHABLE, "",
+			"the lock %.200s is not given back yet: the daemon does not answer at %.100s",
+			lock->parts[0].name, lock->hf->address.text);
+	}
+	return error_set(error, HOLDFAST_OK, "", "%s", "");
+}
+
+int
+holdfast_unlock(struct holdfast_lock *lock, struct holdfast_error *error)
+{
+	struct holdfast *hf;
+	int status;
+
+	if (lock == NULL) {
+		return error_set(error, HOLDFAST_OK, "", "%s", "");
+	}
+	hf = lock->hf;
+	if (!handle_is_ours(hf, error)) {
+		return HOLDFAST_FORKED;
+	}
+	(void)pthread_mutex_lock(&hf->mutex);
+	status = lock_unlock(lock, error);
+	lock_drop(lock);
+	engine_step(hf, clock_ms());
+	(void)pthread_mutex_unlock(&hf->mutex);
+	return status;
+}

@@ -1,0 +1,493 @@
+/*
+ * part: the requests and answers about one name of a lock; see library.h.
+ *
+ *     NEW ──its turn──▶ WAITS ──granted──▶ HELD ──lost, or given back──▶ ENDS ──UNLOCK is answered──▶ DONE
+ *                         └──────────────── failed, or given up ──────────▲
+ *
+ * After a lost connection the request of the state is sent again: LOCK has its old place in the queue, CHECK
+ * tells whether the hold is still there, UNLOCK gives it back. A LOCK that was answered twice counts twice,
+ * so UNLOCK is repeated until nothing is left.
+ */
+#include "client/c/library.h"
+
+#include "proto/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EARLY_MS 20   /* so much before the told deadline a hold that cannot be confirmed is lost */
+#define SLACK_MS 2000 /* by which the daemon may answer a WAIT late: a hand-over, a busy host */
+#define RETRY_MS 50   /* until a LOCK is sent again to a daemon that ends */
+
+#define WORDS_MAX 20
+
+static void
+part_lock(struct part *part, int64_t now_ms)
+{
+	const struct holdfast_options *o = &part->lock->options;
+	const char *words[WORDS_MAX] = {"LOCK", part->name, "OWNER", part->tag, "ASYNC", part->tag};
+	char limit[NUMBER_TEXT_MAX], permits[NUMBER_TEXT_MAX], lease[NUMBER_TEXT_MAX], hold[NUMBER_TEXT_MAX];
+	char wait[NUMBER_TEXT_MAX];
+	int64_t left_ms = part->lock->until_ms - now_ms;
+	size_t n = 6;
+
+	if (o->shared != 0) {
+		words[n++] = "SHARED";
+	}
+	if (o->limit > 0) {
+		words[n++] = "LIMIT";
+		words[n++] = number_text(limit, o->limit);
+	}
+	if (o->permits > 0) {
+		words[n++] = "PERMITS";
+		words[n++] = number_text(permits, o->permits);
+	}
+	if (o->lease_ms > 0) {
+		words[n++] = "LEASE";
+		words[n++] = number_text(lease, o->lease_ms);
+	}
+	if (o->max_hold_ms > 0) {
+		words[n++] = "MAXHOLD";
+		words[n++] = number_text(hold, o->max_hold_ms);
+	}
+	if (part->lock->why != NULL) {
+		words[n++] = "WHY";
+		words[n++] = part->lock->why;
+	}
+	if (part->lock->until_ms != INT64_MAX) {
+		words[n++] = "WAIT";
+		words[n++] = number_text(wait, left_ms > 0 ? left_ms : 0);
+	}
+	part->repeated = part->begun;
+	part->begun = true;
+	part->sent = true;
+	engine_ask(part->lock->hf, part, ASKED_LOCK, n, words, now_ms);
+}
+
+static void
+part_check(struct part *part, int64_t now_ms)
+{
+	char token[NUMBER_TEXT_MAX];
+
+	part->sent = true;
+	engine_ask(part->lock->hf, part, ASKED_CHECK, 6,
+		(const char *const[]){
+			"CHECK", part->name, "OWNER", part->tag, "TOKEN", number_text(token, part->token)},
+		now_ms);
+}
+
+static void
+part_unlock(struct part *part, int64_t now_ms)
+{
+	part->sent = true;
+	if (part->token == 0) {
+		engine_ask(part->lock->hf, part, ASKED_CANCEL, 2, (const char *const[]){"CANCEL", part->tag},
+			now_ms);
+	}
+	engine_ask(part->lock->hf, part, ASKED_UNLOCK, 4,
+		(const char *const[]){"UNLOCK", part->name, "OWNER", part->tag}, now_ms);
+}
+
+void
+part_end(struct part *part)
+{
+	if (part->state == PART_ENDS || part->state == PART_DONE) {
+		return;
+	}
+	part->state = part->begun ? PART_ENDS : PART_DONE;
+	part->sent = false;
+}
+
+static void
+part_done(struct part *part)
+{
+	part->state = PART_DONE;
+	(void)pthread_cond_broadcast(&part->lock->changed);
+}
+
+/* reason: a word and an explanation, as the daemon tells them. */
+static void
+part_lose(struct part *part, struct slice reason)
+{
+	struct holdfast_error error;
+	const char *space = memchr(reason.p, ' ', reason.n);
+	struct slice word = {reason.p, space == NULL ? reason.n : (size_t)(space - reason.p)};
+	char code[sizeof(error.code)];
+
+	slice_text(code, sizeof(code), word);
+	(void)error_set(&error, HOLDFAST_LOST, code, "the lock %.200s is lost: %.*s%s%.*s", part->name,
+		SLICE_ARG(word), space == NULL ? "" : ":", (int)(reason.n - word.n), reason.p + word.n);
+	part_end(part);
+	lock_over(part->lock, &error);
+}
+
+/* The wait has failed. left: the daemon may have something of it. */
+static void
+part_fail(struct part *part, bool left, enum holdfast_status status, const char *code, struct slice text)
+{
+	struct holdfast_error error;
+
+	(void)error_set(&error, status, code, "cannot lock %.200s: %s%s%.*s", part->name, code,
+		code[0] != '\0' ? ": " : "", SLICE_ARG(text));
+	if (!left) {
+		part->state = PART_DONE;
+	}
+	lock_over(part->lock, &error);
+}
+
+/* When a wait ends while the daemon is away. An attempt to connect that is under way decides, but not for
+ * long. */
+static int64_t
+part_away(const struct part *part)
+{
+	const struct holdfast *hf = part->lock->hf;
+	int64_t since_ms = hf->away_ms > part->lock->begun_ms ? hf->away_ms : part->lock->begun_ms;
+	int64_t end_ms = since_ms + (hf->came ? PATIENCE_MS : PATIENCE_NEW_MS);
+	int64_t until_ms = part->lock->until_ms;
+
+	if (hf->trouble.status == HOLDFAST_OK) {
+		return until_ms == INT64_MAX ? INT64_MAX : until_ms + SLACK_MS;
+	}
+	if (hf->final) {
+		return 0;
+	}
+	return until_ms < end_ms ? until_ms : end_ms;
+}
+
+/* When a wait ends whose daemon is there. */
+static int64_t
+part_late(const struct part *part)
+{
+	int64_t until_ms = part->lock->until_ms;
+
+	if (part->trouble_ms > 0) {
+		return part->trouble_ms + PATIENCE_MS < until_ms ? part->trouble_ms + PATIENCE_MS : until_ms;
+	}
+	return until_ms == INT64_MAX ? INT64_MAX : until_ms + SLACK_MS;
+}
+
+static int64_t
+part_limit(const struct part *part)
+{
+	return part->lock->hf->ready ? part_late(part) : part_away(part);
+}
+
+/* The wait is over without an answer. */
+static void
+part_give_up(struct part *part)
+{
+	const struct holdfast *hf = part->lock->hf;
+	struct holdfast_error error = part->lock->error;
+
+	if (!hf->ready && hf->trouble.status != HOLDFAST_OK) {
+		part_fail(part, part->begun, (enum holdfast_status)hf->trouble.status, hf->trouble.code,
+			slice_of(hf->trouble.text));
+	} else if (hf->ready && part->trouble_ms > 0) {
+		lock_over(part->lock, &error);
+	} else {
+		part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE("the daemon does not answer"));
+	}
+}
+
+static void
+part_wait(struct part *part, int64_t now_ms)
+{
+	if (now_ms >= part_limit(part)) {
+		part_give_up(part);
+	} else if (!part->lock->hf->ready || part->sent) {
+		return;
+	} else if (part->state == PART_HELD) {
+		part_check(part, now_ms);
+	} else if (now_ms >= part->due_ms) {
+		part_lock(part, now_ms);
+	}
+}
+
+/* Why the told deadline has passed. It is a little earlier than the daemon's own, which says why later. */
+static struct slice
+part_overdue(const struct part *part, int64_t now_ms)
+{
+	const struct holdfast_options *o = &part->lock->options;
+
+	if (o->lease_ms > 0 && part->deadline.sent_ms == 0) {
+		return SLICE("lease its lease_ms are over");
+	}
+	if (o->max_hold_ms > 0 && now_ms - part->granted_ms > o->max_hold_ms / 10 * 9) {
+		return SLICE("maxhold its max_hold_ms are over");
+	}
+	if (part->deadline.silent) {
+		return SLICE("unreachable the daemon was away until the lock was not sure any more");
+	}
+	if (part->deadline.sent_ms > 0) {
+		return SLICE("unreachable the daemon did not answer until the lock was not sure any more");
+	}
+	return SLICE("expired the daemon could not renew it in time");
+}
+
+static void
+part_hold(struct part *part, int64_t now_ms)
+{
+	enum deadline_step step = deadline_step(&part->deadline, now_ms);
+
+	if (step == DEADLINE_ASK && part->lock->hf->ready) {
+		deadline_asked(&part->deadline, now_ms);
+		part_check(part, now_ms);
+		step = deadline_step(&part->deadline, now_ms);
+	}
+	if (step == DEADLINE_STOP || step == DEADLINE_EXPIRE) {
+		part_lose(part, part_overdue(part, now_ms));
+	}
+}
+
+void
+part_step(struct part *part, int64_t now_ms)
+{
+	if (part->state == PART_WAITS || (part->state == PART_HELD && !part->sure)) {
+		part_wait(part, now_ms);
+	} else if (part->state == PART_HELD) {
+		part_hold(part, now_ms);
+	}
+	if (part->state == PART_ENDS && !part->sent && part->lock->hf->ready) {
+		part_unlock(part, now_ms);
+	}
+}
+
+int64_t
+part_next(const struct part *part, int64_t now_ms)
+{
+	int64_t limit_ms;
+
+	if (part->state == PART_HELD && part->sure) {
+		return deadline_next(&part->deadline, now_ms);
+	}
+	if (part->state != PART_WAITS && part->state != PART_HELD) {
+		return INT64_MAX;
+	}
+	limit_ms = part_limit(part);
+	return part->lock->hf->ready && !part->sent && part->due_ms < limit_ms ? part->due_ms : limit_ms;
+}
+
+void
+part_cut(struct part *part, int64_t now_ms)
+{
+	part->sent = false;
+	part->due_ms = 0;
+	if (part->state == PART_HELD && part->sure) {
+		deadline_cut(&part->deadline, now_ms);
+	}
+}
+
+static void
+part_granted(struct part *part, int64_t token, int64_t now_ms)
+{
+	if (part->token != 0) {
+		return;
+	}
+	part->token = token;
+	if (part->state == PART_WAITS) {
+		part->state = PART_HELD;
+		part->sent = false;
+		part->trouble_ms = 0;
+		part_step(part, now_ms);
+	}
+}
+
+/* The outcome of LOCK that is no grant. word: an error's; empty: another locker has the name. */
+static void
+part_refused(struct part *part, struct slice word, struct slice text, int64_t now_ms)
+{
+	char code[sizeof(part->lock->error.code)];
+
+	if (part->state != PART_WAITS) {
+		return;
+	}
+	if (word.n == 0) {
+		part_fail(part, part->repeated,
+			part->lock->options.wait_ms == HOLDFAST_TRY ? HOLDFAST_BUSY : HOLDFAST_TIMEOUT, "",
+			part->lock->options.wait_ms == HOLDFAST_TRY
+				? SLICE("another locker has it")
+				: SLICE("another locker had it until the end of the wait"));
+		return;
+	}
+	slice_text(code, sizeof(code), word);
+	/* The daemon ends, and another begins. Or it has not noticed yet that the connection has ended whose
+	 * LOCK has this id. */
+	if (slice_equal(word, SLICE("DRAINING")) || (slice_equal(word, SLICE("ERR")) && part->repeated)) {
+		part->trouble_ms = part->trouble_ms > 0 ? part->trouble_ms : now_ms;
+		part->due_ms = now_ms + RETRY_MS;
+		part->sent = false;
+		(void)error_set(&part->lock->error, HOLDFAST_REFUSED, code, "cannot lock %.200s: %s: %.*s",
+			part->name, code, SLICE_ARG(text));
+		return;
+	}
+	part_fail(part, part->repeated, HOLDFAST_REFUSED, code, text);
+}
+
+/* The first word of an error, and the text behind it. */
+static struct slice
+error_word(const struct answer *answer, struct slice *text)
+{
+	const char *space = memchr(answer->text.p, ' ', answer->text.n);
+	size_t n = space == NULL ? answer->text.n : (size_t)(space - answer->text.p);
+
+	*text = space == NULL ? (struct slice){answer->text.p, 0}
+			      : (struct slice){space + 1, answer->text.n - n - 1};
+	return (struct slice){answer->text.p, n};
+}
+
+static void
+part_told(struct part *part, int64_t sent_ms, int64_t valid_ms)
+{
+	/* A caller of holdfast_check() may wait for it. */
+	(void)pthread_cond_broadcast(&part->lock->changed);
+	if (part->sure) {
+		/* EXTEND may have been answered after CHECK was sent. */
+		if (part->deadline.sent_ms > 0) {
+			deadline_told(&part->deadline, valid_ms);
+		}
+		return;
+	}
+	part->sure = true;
+	part->granted_ms = sent_ms;
+	deadline_start(&part->deadline, sent_ms, valid_ms, EARLY_MS);
+	lock_granted(part->lock);
+}
+
+/* CHECK, EXTEND or UNLOCK is answered with an error or null. True: the hold is not there. */
+static bool
+part_gone(struct part *part, const struct answer *answer)
+{
+	struct slice text = {NULL, 0};
+	enum code code = answer->type == ANSWER_ERROR ? answer_code(answer, &text) : CODE_COUNT;
+
+	if (answer->type == ANSWER_NULL || code == CODE_NOTHELD) {
+		part_lose(part, SLICE("unknown the daemon does not know of it any more"));
+	} else if (code == CODE_LOST) {
+		part_lose(part, text);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+static void
+part_extended(struct part *part, int64_t sent_ms, const struct answer *answer)
+{
+	struct holdfast_lock *lock = part->lock;
+	struct holdfast_error *error = &lock->extended;
+	char code[sizeof(error->code)];
+	struct slice text, word;
+
+	lock->extending--;
+	(void)pthread_cond_broadcast(&lock->changed);
+	if (answer->type == ANSWER_INT) {
+		if (part->state == PART_HELD) {
+			deadline_start(&part->deadline, sent_ms, answer->n, EARLY_MS);
+		}
+	} else if (part->state == PART_HELD && part_gone(part, answer)) {
+		(void)error_copy(error, &lock->error);
+	} else if (answer->type == ANSWER_ERROR && error->status == HOLDFAST_OK) {
+		word = error_word(answer, &text);
+		slice_text(code, sizeof(code), word);
+		(void)error_set(error, HOLDFAST_REFUSED, code, "cannot extend the lock %.200s: %s: %.*s",
+			part->name, code, SLICE_ARG(text));
+	}
+}
+
+static void
+part_released(struct part *part, const struct answer *answer, int64_t now_ms)
+{
+	struct slice text;
+
+	if (answer->type == ANSWER_INT && answer->n > 0) {
+		part_unlock(part, now_ms);
+		return;
+	}
+	if (answer->type == ANSWER_ERROR && answer_code(answer, &text) == CODE_LOST) {
+		part_lose(part, text);
+	}
+	part_done(part);
+}
+
+void
+part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct answer *answer, int64_t now_ms)
+{
+	struct slice word, text;
+
+	switch (what) {
+	case ASKED_LOCK:
+		if (answer->type == ANSWER_INT) {
+			part_granted(part, answer->n, now_ms);
+		} else if (answer->type == ANSWER_NULL) {
+			part_refused(part, SLICE(""), SLICE(""), now_ms);
+		} else if (answer->type == ANSWER_ERROR) {
+			word = error_word(answer, &text);
+			part_refused(part, word, text, now_ms);
+		}
+		break;
+	case ASKED_CHECK:
+		if (part->state == PART_HELD && answer->type == ANSWER_INT) {
+			part_told(part, sent_ms, answer->n);
+		} else if (part->state == PART_HELD) {
+			(void)part_gone(part, answer);
+		}
+		break;
+	case ASKED_EXTEND:
+		part_extended(part, sent_ms, answer);
+		break;
+	case ASKED_UNLOCK:
+		part_released(part, answer, now_ms);
+		break;
+	default:
+		break;
+	}
+}
+
+static struct part *
+part_find(struct holdfast *hf, struct slice tag)
+{
+	struct holdfast_lock *lock;
+
+	TAILQ_FOREACH (lock, &hf->locks, next) {
+		for (size_t i = 0; i < lock->count; i++) {
+			if (slice_equal(slice_of(lock->parts[i].tag), tag)) {
+				return &lock->parts[i];
+			}
+		}
+	}
+	return NULL;
+}
+
+void
+part_push(struct holdfast *hf, const struct answer *push, int64_t now_ms)
+{
+	struct part *part;
+
+	if (answer_is_push(push, "grant", 3)) {
+		part = part_find(hf, push->items[1].text);
+		if (part != NULL) {
+			part_granted(part, push->items[2].n, now_ms);
+		}
+	} else if (answer_is_push(push, "failed", 4)) {
+		part = part_find(hf, push->items[1].text);
+		if (part != NULL) {
+			part_refused(part, push->items[2].text, push->items[3].text, now_ms);
+		}
+	} else if (answer_is_push(push, "lost", 5)) {
+		part = part_find(hf, push->items[2].text);
+		if (part != NULL && part->state == PART_HELD && part->token == push->items[3].n) {
+			part_lose(part, push->items[4].text);
+		}
+	}
+}
+
+void
+part_extend(struct part *part, int64_t lease_ms, int64_t now_ms)
+{
+	char ms[NUMBER_TEXT_MAX];
+
+	part->lock->extending++;
+	engine_ask(part->lock->hf, part, ASKED_EXTEND, 5,
+		(const char *const[]){"EXTEND", part->name, number_text(ms, lease_ms), "OWNER", part->tag},
+		now_ms);
+}

@@ -1,0 +1,637 @@
+#!/usr/bin/env python3
+"""libholdfast, the library in client/c, against a real daemon: locks of every kind, losses that are told, what is left of
+locks after cuts, restarts, kills, forks and cancelled waits. client/c/test/puppet.c has the words."""
+
+import os
+import random
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import harness
+import proxy
+import tool
+from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
+
+PUPPET = os.path.join(harness.BUILD, "tests", "c", "puppet")
+QUIET = "log: { level: info }\n"
+LOSSES = 200
+OK, BUSY, TIMEOUT, CANCELLED, LOST, REFUSED, UNREACHABLE, INVALID = range(8)
+
+
+class Puppet:
+    """The program, and what it has said."""
+
+    def __init__(self, place, url):
+        self.process = place.run(PUPPET, environment={"HOLDFAST_URL": url}, stdin=subprocess.PIPE)
+        self.output = self.process.output
+        self.pid = self.process.pid
+        self.output.wait("^ready - 0")
+
+    def say(self, *words):
+        """Where its next line will be."""
+        mark = self.output.mark()
+        self.process.process.stdin.write((" ".join(map(str, words)) + "\n").encode())
+        self.process.process.stdin.flush()
+        return mark
+
+    def ask(self, verb, name, *words):
+        """Status, code and text."""
+        mark = self.say(verb, name, *words)
+        match = self.output.wait("^%s %s (.*)" % (verb, name), mark)[1].group(1).split(" ", 2)
+        return int(match[0]), match[1], match[2]
+
+    def lock(self, *words, verb="lock"):
+        """The tokens, or status, code and text."""
+        return self.outcome(words[0], self.say(verb, *words))
+
+    def outcome(self, name, mark):
+        match = self.output.wait("^(held|failed) %s (.*)" % name, mark)[1]
+        if match.group(1) == "held":
+            return list(map(int, match.group(2).split()))
+        status, code, text = match.group(2).split(" ", 2)
+        return int(status), code, text
+
+    def lost(self, name, mark):
+        """When it was told, the reason and the text."""
+        when, match, _ = self.output.wait("^lost %s %d (\\S+) (.*)" % (name, LOST), mark)
+        return when, match.group(1), match.group(2)
+
+    def valid(self, name):
+        mark = self.say("valid", name)
+        return int(self.output.wait("^valid %s (.*)" % name, mark)[1].group(1))
+
+    def end(self):
+        self.process.process.stdin.close()
+        expect(self.process.wait(), 0, self.output.text())
+
+
+def world(place, config="", **options):
+    daemon = place.daemon(master=place.redis(), config=config, **options).admitted()
+    return daemon, Puppet(place, daemon.socket)
+
+
+def ours(daemon):
+    """What the daemon says of the program."""
+    with daemon.client(form=3) as client:
+        found = [one for one in client("SESSIONS")[1] if "puppet" in one["client"]]
+    return found[0] if found else {"grants": 0, "waiters": 0, "connections": 0}
+
+
+def nothing_left(daemon):
+    harness.until("nothing is left", lambda: (ours(daemon)["grants"], ours(daemon)["waiters"]) == (0, 0))
+
+
+def free(daemon, name):
+    """Another client gets the name at once: the lease would end after the patience."""
+    with daemon.client() as client:
+        expect(isinstance(client("LOCK", name, "WAIT", int(PATIENCE * 800)), int), True, "%s is free" % name)
+        client("UNLOCK", name)
+
+
+def taken(daemon, name):
+    with daemon.client() as client:
+        expect(client("LOCK", name, "WAIT", 0), None, "%s is held" % name)
+
+
+def cut(daemon):
+    """The daemon closes the connections of the program; how many."""
+    with daemon.client() as admin:
+        lines = admin("CLIENT", "LIST").splitlines()
+        found = [re.search(r"\bid=(\d+)", line).group(1) for line in lines if "name=puppet" in line]
+        for number in found:
+            admin("CLIENT", "KILL", "ID", number)
+    return len(found)
+
+
+# --- one lock -------------------------------------------------------------------------------------------------------
+
+
+def test_lock(place):
+    """a lock has a token and a validity, is busy for others, and is free afterwards"""
+    daemon, c = world(place)
+    first = c.lock("1", "a", "wait=50000")[0]
+    expect_between(c.valid("1"), 1, harness.LEASE_MS)
+    expect(c.ask("check", "1")[0], OK)
+    taken(daemon, "a")
+    expect(c.lock("2", "a", "wait=-1")[0], BUSY)
+    started = boottime()
+    expect(c.lock("3", "a", "wait=300")[:1], (TIMEOUT,))
+    expect_not_before(boottime(), started + 0.3, "the timeout", harness.WHOLE_MS)
+    expect(c.ask("unlock", "1")[0], OK)
+    free(daemon, "a")
+    second = c.lock("4", "a")[0]
+    expect(second > first, True)
+    expect(c.ask("unlock", "4")[0], OK)
+    nothing_left(daemon)
+    c.end()
+
+
+def test_kinds(place):
+    """readers, permits, leases, limits of a hold, remarks, and several locks at once"""
+    daemon, c = world(place)
+    for name in "12":
+        c.lock(name, "a", "shared=1")
+    expect(c.lock("3", "a", "wait=-1")[0], BUSY)
+    c.lock("p", "s", "limit=3", "permits=2", "why=two")
+    c.lock("q", "s", "limit=3")
+    expect(c.lock("r", "s", "limit=3", "wait=-1")[0], BUSY)
+    expect(c.lock("r", "s", "wait=-1")[:2], (REFUSED, "WRONGKIND"))
+    with daemon.client(form=3) as client:
+        expect([one["why"] for one in client("INSPECT", "s")["holders"] if one["permits"] == 2], ["two"])
+    expect(c.ask("extend", "p", 1000)[:2], (REFUSED, "ERR"))
+    c.lock("l", "lease", "lease=%d" % (PATIENCE * 1000))
+    expect(c.ask("extend", "l", 1000)[0], OK)
+    mark = c.output.mark()
+    expect_between(c.valid("l"), 0, 1000)
+    expect(c.lost("l", mark)[1], "lease")
+    expect(c.ask("unlock", "l")[:2], (LOST, "lease"))
+    c.lock("m", "most", "hold=500")
+    expect(c.lost("m", 0)[1], "maxhold")
+    tokens = c.lock("all", "z,y,x")
+    expect(len(set(tokens)), 3)
+    with daemon.client() as client:
+        for name, token in zip("zyx", tokens):
+            holder = str(client("INSPECT", name))
+            expect(str(token) in holder, True, "the tokens are in the order of the call")
+    expect(c.lock("none", "w,x", "wait=-1")[0], BUSY)
+    free(daemon, "w")
+    expect(c.ask("unlock", "all")[0], OK)
+    for name in "xyz":
+        free(daemon, name)
+    c.end()
+    nothing_left(daemon)
+
+
+def test_begin(place):
+    """holdfast_begin() does not block: the descriptor tells the grant, the failure, and then the loss"""
+    daemon, c = world(place)
+    blocker = daemon.client()
+    blocker("LOCK", "a")
+    mark = c.say("begin", "1", "a")
+    daemon.queued("a")
+    expect(c.ask("check", "1")[0], BUSY)
+    expect(c.lock("2", "a", "wait=100", verb="begin")[0], TIMEOUT)
+    blocker("UNLOCK", "a")
+    token = c.outcome("1", mark)[0]
+    mark = c.output.mark()
+    blocker("BREAK", "a", "TOKEN", token)
+    expect(c.lost("1", mark)[1], "broken")
+    expect(c.ask("check", "1")[:2], (LOST, "broken"))
+    expect(c.ask("unlock", "1")[:2], (LOST, "broken"))
+    with daemon.client() as other:
+        other("LOCK", "b")
+        c.say("begin", "3", "b")
+        daemon.queued("b")
+        expect(c.ask("unlock", "3")[0], OK)
+        nothing_left(daemon)
+    c.end()
+
+
+def test_invalid(place):
+    """arguments that make no sense are refused before anything is sent"""
+    daemon, c = world(place)
+    for words in (("a", "wait=-2"), ("a", "lease=-1"), ("a", "permits=1"), ("a", "shared=2"),
+                  ("a", "limit=2", "shared=1"), ("a,b,a",)):
+        status, _, text = c.lock("1", *words)
+        expect((status, text.startswith("cannot lock: ")), (INVALID, True), text)
+    expect(ours(daemon)["connections"], 0)
+    status, code, text = c.lock("1", "}a")
+    expect((status, code, "bad name" in text), (REFUSED, "ERR", True), text)
+    c.end()
+
+
+def test_no_daemon(place):
+    """no daemon, another server, a closed directory and a login that fails are told as what they are"""
+    redis = place.redis()
+    path = os.path.join(place.path, "nowhere")
+    status, _, text = Puppet(place, path).lock("1", "a", "wait=-1")
+    expect((status, path in text, "is holdfastd running" in text), (UNREACHABLE, True, True), text)
+    status, _, text = Puppet(place, "unix:%s" % redis.socket).lock("1", "a")
+    expect((status, "no holdfastd" in text), (UNREACHABLE, True), text)
+    process = place.run(PUPPET, environment={"HOLDFAST_URL": "http://x"}, stdin=subprocess.PIPE)
+    process.output.wait("^ready - %d - the address of holdfastd: HOLDFAST_URL: " % INVALID)
+    process.process.stdin.close()
+    process.wait()
+
+
+# --- losses ---------------------------------------------------------------------------------------------------------
+
+
+def test_told(place):
+    """a holder is told of BREAK while it works, and within milliseconds"""
+    daemon, c = world(place, QUIET)
+    times = []
+    with daemon.client() as admin:
+        for number in range(LOSSES):
+            name = "b%d" % number
+            token = c.lock(name, name)[0]
+            mark = c.output.mark()
+            at = boottime()
+            admin("BREAK", name, "TOKEN", token)
+            when, reason, _ = c.lost(name, mark)
+            times.append(when - at)
+            expect(reason, "broken")
+            expect((c.valid(name), c.ask("unlock", name)[0]), (0, LOST))
+    times.sort()
+    harness.took(times[LOSSES * 99 // 100], 0.02, "p99 of %d losses" % LOSSES)
+    nothing_left(daemon)
+    c.end()
+
+
+def test_master_gone(place):
+    """if the master is gone for longer than a lease, the holder is told before the lease is over"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config=BRISK).admitted()
+    c = Puppet(place, daemon.socket)
+    c.lock("1", "a")
+    mark = c.output.mark()
+    redis.kill()
+    at = boottime()
+    when, reason, text = c.lost("1", mark)
+    expect(reason, "expired", text)
+    harness.comment("told %.0f ms after the master was killed" % ((when - at) * 1000))
+    expect(c.ask("unlock", "1")[:2], (LOST, "expired"))
+    c.end()
+
+
+def test_daemon_gone(place):
+    """if the daemon is killed and stays away, the holder is told at the end of what it was promised"""
+    daemon, c = world(place, BRISK)
+    c.lock("1", "a")
+    mark = c.output.mark()
+    promised = c.valid("1")
+    at = boottime()
+    daemon.kill()
+    when, reason, text = c.lost("1", mark)
+    expect(reason, "unreachable", text)
+    expect(c.ask("check", "1")[0], LOST)
+    harness.comment("told after %.0f ms, promised were %d ms" % ((when - at) * 1000, promised))
+    expect(c.ask("unlock", "1")[:2], (LOST, "unreachable"))
+    status, _, text = c.lock("2", "a", "wait=100")
+    expect((status, daemon.socket in text), (UNREACHABLE, True), text)
+    c.end()
+
+
+def test_stopped_process(place):
+    """a process that stood still for longer than a lease knows it before its first check answers; a shorter stop is no loss"""
+    daemon, c = world(place, BRISK)
+    c.lock("1", "a")
+    for _ in range(3):
+        c.process.stop()
+        c.process.cont()
+    expect(c.ask("check", "1")[0], OK)
+    token = c.lock("2", "b")[0]
+    c.process.stop()
+    with daemon.client() as admin:
+        admin("BREAK", "b", "TOKEN", token)
+        expect(isinstance(admin("LOCK", "b"), int), True)  # when what the holder was promised is over
+        mark = c.say("check", "2")
+        c.process.cont()
+        expect(int(c.output.wait("^check 2 (\\d)", mark)[1].group(1)), LOST)
+    c.end()
+
+
+# --- connections and restarts ---------------------------------------------------------------------------------------
+
+
+def test_restart(place):
+    """holdfast restart: holds keep their tokens, waits their places, and nobody is told anything"""
+    daemon, c = world(place)
+    c.lock("1", "a")
+    other = daemon.client()
+    other("LOCK", "b")
+    waits = c.say("lock", "2", "b", "wait=%d" % (PATIENCE * 1000))
+    daemon.queued("b")
+    for _ in range(5):
+        status, output = tool.call(place, daemon, "restart")
+        expect(status, 0, output)
+        expect(c.ask("check", "1")[0], OK)
+        taken(daemon, "a")
+    other("UNLOCK", "b")
+    expect(len(c.outcome("2", waits)), 1)
+    expect("lost" in c.output.text(), False)
+    expect((c.ask("unlock", "1")[0], c.ask("unlock", "2")[0]), (OK, OK))
+    c.end()
+
+
+def test_cut(place):
+    """a connection that is cut loses neither hold nor place"""
+    daemon, c = world(place)
+    c.lock("1", "a")
+    other, behind = daemon.client(), daemon.client()
+    other("LOCK", "b")
+    waits = c.say("lock", "2", "b", "wait=%d" % (PATIENCE * 1000))
+    daemon.queued("b")
+    behind.send("LOCK", "b")
+    daemon.queued("b", 2)
+    for _ in range(20):
+        expect(cut(daemon), 1)
+        harness.until("connected again", lambda: ours(daemon).get("connections") == 1)
+        taken(daemon, "a")
+    other("UNLOCK", "b")
+    expect(len(c.outcome("2", waits)), 1, "before the one behind it")
+    expect((c.ask("check", "1")[0], "lost" in c.output.text()), (OK, False))
+    expect((c.ask("unlock", "2")[0], c.ask("unlock", "1")[0]), (OK, OK))
+    free(daemon, "a")
+    c.end()
+
+
+def test_crash(place):
+    """after a crash of the daemon a holder has its lock with the same token, and a wait goes on"""
+    daemon, c = world(place)
+    token = c.lock("1", "a")[0]
+    c.lock("x", "b")
+    waits = c.say("lock", "2", "b", "wait=%d" % (PATIENCE * 1000))
+    daemon.queued("b")
+    daemon.kill()
+    daemon.start()
+    daemon.queued("b")
+    with daemon.client() as client:
+        expect(str(token) in str(client("INSPECT", "a")), True)
+    expect((c.ask("check", "1")[0], c.ask("unlock", "x")[0]), (OK, OK))
+    expect(len(c.outcome("2", waits)), 1)
+    expect((c.ask("unlock", "2")[0], c.ask("unlock", "1")[0]), (OK, OK))
+    free(daemon, "a")
+    free(daemon, "b")
+    c.end()
+
+
+def test_unlock_while_away(place):
+    """what was given back while the daemon was away is free when it is there again"""
+    daemon, c = world(place)
+    c.lock("1", "a")
+    daemon.kill()
+    expect(c.ask("unlock", "1")[0], UNREACHABLE)
+    daemon.start()
+    free(daemon, "a")
+    nothing_left(daemon)
+    c.end()
+
+
+def with_login(place, text=""):
+    path = os.path.join(place.path, "password")
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write("pass word\n")
+    os.chmod(path, 0o600)
+    return "users:\n  - { name: app, password-file: %s }\n%s" % (path, text)
+
+
+def test_tcp(place):
+    """over TCP with a login: a cut and a silent network are no loss, a wrong password is told"""
+    daemon = place.daemon(master=place.redis(), config=with_login(place), tcp=True).admitted()
+    net = proxy.Proxy(daemon.tcp)
+    place.ends.append(net.close)
+    c = Puppet(place, "redis://app:pass%%20word@127.0.0.1:%d" % net.address[1])
+    c.lock("1", "a")
+    for number in range(3):
+        net.reset()
+        c.lock("n%d" % number, "b", "wait=50000")
+        taken(daemon, "a")
+        expect(c.ask("unlock", "n%d" % number)[0], OK)
+    net.hold(proxy.UP, proxy.DOWN)
+    waits = c.say("lock", "2", "c", "wait=50000")
+    harness.until("the silence is noticed", lambda: len(net.pairs) > 1)
+    net.go()
+    expect(len(c.outcome("2", waits)), 1)
+    expect((c.ask("check", "1")[0], c.ask("unlock", "1")[0], "lost" in c.output.text()), (OK, OK, False))
+    free(daemon, "a")
+    c.end()
+    for url, code in (("redis://app:wrong@127.0.0.1:%d", "WRONGPASS"), ("127.0.0.1:%d", "NOAUTH")):
+        wrong = Puppet(place, url % daemon.port)
+        expect(wrong.lock("1", "a")[:2], (REFUSED, code))
+        wrong.end()
+
+
+def test_nothing_left_after_cuts(place):
+    """8 threads lock one name while connections are cut at random: no error, and nothing is left locked"""
+    daemon, c = world(place, QUIET)
+    marks = [c.say("spin", 400) for _ in range(8)]
+    cuts = 0
+    while len(re.findall("^spin - ", c.output.text(), re.M)) < 8:
+        cuts += cut(daemon)
+        time.sleep(random.random() * 0.02)  # no event: a cut may come at any time
+    for match in re.findall("^spin - (.*)", "\n".join(line for _, line in c.output.lines[marks[0]:]), re.M):
+        expect(match[:1], "0", match)
+    nothing_left(daemon)
+    free(daemon, "spin")
+    harness.comment("3200 locks, %d cuts" % cuts)
+    c.end()
+
+
+# --- cancelled waits ------------------------------------------------------------------------------------------------
+
+
+def test_cancelled(place):
+    """a descriptor that becomes readable ends the wait at any moment, and leaves neither a hold nor a place"""
+    daemon, c = world(place)
+    with daemon.client() as other:
+        other("LOCK", "a")
+        mark = c.say("lock", "1", "a")
+        daemon.queued("a")
+        c.say("cancel", "1")
+        expect(c.outcome("1", mark)[0], CANCELLED)
+        nothing_left(daemon)
+    for number in range(60):  # in every phase of a wait that would be granted
+        mark = c.say("lock", "c%d" % number, "a")
+        time.sleep(number * 0.00002)
+        c.say("cancel", "c%d" % number)
+        outcome = c.outcome("c%d" % number, mark)
+        if isinstance(outcome, list):
+            expect(c.ask("unlock", "c%d" % number)[0], OK)
+        else:
+            expect(outcome[0], CANCELLED)
+    nothing_left(daemon)
+    free(daemon, "a")
+    daemon.kill()
+    mark = c.say("lock", "away", "a")
+    c.say("cancel", "away")
+    expect(c.outcome("away", mark)[0], CANCELLED)
+    c.end()
+
+
+# --- processes ------------------------------------------------------------------------------------------------------
+
+
+def test_killed_holder(place):
+    """the lock of a killed process is free at once, and so is the place of one that waited"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    with daemon.client() as blocker:
+        c = Puppet(place, daemon.socket)
+        c.lock("1", "a")
+        blocker("LOCK", "b")
+        c.say("lock", "2", "b")
+        daemon.queued("b")
+        c.process.kill()
+        blocker("UNLOCK", "b")
+        free(daemon, "a")
+        free(daemon, "b")
+
+
+def test_fork(place):
+    """a forked child has no lock, locks by itself, and gives back nothing of its parent; it does not keep it either"""
+    daemon = place.daemon(master=place.redis(), config=with_login(place, "lease: 5s\n"), tcp=True).admitted()
+    for url in (daemon.socket, "redis://app:pass%%20word@127.0.0.1:%d" % daemon.port):
+        c = Puppet(place, url)
+        c.lock("1", "a")
+        expect(c.ask("fork", "1")[0], 0)
+        expect(c.ask("check", "1")[0], OK)
+        taken(daemon, "a")
+        free(daemon, "child")
+        child = int(c.output.wait(r"^child (\d+)", c.say("linger"))[1].group(1))
+        try:
+            c.process.kill()
+            free(daemon, "a")
+        finally:
+            os.kill(child, signal.SIGKILL)
+
+
+def test_close(place):
+    """holdfast_close() gives back all locks, ends all waits, and its thread; a program may lock again with a new handle"""
+    daemon, c = world(place)
+    c.lock("1", "a")
+    with daemon.client() as other:
+        other("LOCK", "b")
+        c.say("begin", "2", "b")
+        daemon.queued("b")
+        expect(c.ask("close", "-")[0], OK)
+        nothing_left(daemon)
+        free(daemon, "a")
+    expect(len(os.listdir("/proc/%d/task" % c.pid)), 1)
+    expect(len(c.lock("3", "a")), 1)
+    expect(c.ask("unlock", "3")[0], OK)
+    c.end()
+
+
+def test_signals(place):
+    """the thread of the library takes no signal, and none is handled, ignored or sent by it"""
+    daemon, c = world(place)
+    c.lock("1", "a")
+    daemon.kill()
+    daemon.start()
+    expect(c.ask("check", "1")[0], OK)
+    for task in os.listdir("/proc/%d/task" % c.pid):
+        with open("/proc/%d/task/%s/status" % (c.pid, task), encoding="ascii") as stream:
+            status = dict(line.split(":\t", 1) for line in stream if ":\t" in line)
+        blocked = int(status["SigBlk"], 16)
+        deadly = sum(1 << number - 1 for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE, signal.SIGUSR1))
+        expect(blocked & deadly, 0 if int(task) == c.pid or blocked == 0 else deadly)
+        expect(int(status["SigCgt"], 16) & deadly, 0)
+        expect(int(status["SigIgn"], 16) & (1 << signal.SIGUSR1 - 1), 0)
+    expect(sum(1 for _ in os.listdir("/proc/%d/task" % c.pid)) >= 2, True)
+    c.end()
+
+
+# --- documents and the installed library ----------------------------------------------------------------------------
+
+# What the functions of the document use.
+PRELUDE = """
+#define _GNU_SOURCE
+#include <holdfast.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+static inline void report(void) {}
+static inline int serve_one(int jobs) { return jobs < 0; }
+static inline int import_part(void) { return 0; }
+int nightly(struct holdfast *hf); int serve(struct holdfast *hf, int jobs); int import(struct holdfast *hf);
+void kinds(struct holdfast *hf); struct holdfast_lock *lock_until_interrupted(struct holdfast *hf, struct holdfast_error *error);
+"""
+EPILOGUE = """
+int main(void)
+{
+    struct holdfast *hf = holdfast_open(NULL, NULL);
+    struct holdfast_lock *lock = lock_until_interrupted(hf, NULL);
+    int bad = lock == NULL || nightly(hf) != 0 || serve(hf, 0) != 0 || import(hf) != 0;
+    kinds(hf);
+    holdfast_unlock(lock, NULL);
+    holdfast_close(hf);
+    return bad;
+}
+"""
+
+
+def installed(place):
+    """Where `make install-library` has put it."""
+    root = os.path.join(place.path, "root")
+    environment = {word: value for word, value in os.environ.items() if not word.startswith("MAKE")}
+    done = subprocess.run(["make", "-s", "-C", harness.ROOT, "O=" + harness.BUILD, "LTO=", "prefix=" + root, "install-library"],
+                          env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    expect(done.returncode, 0, done.stdout.decode())
+    return root
+
+
+def flags(root, *words):
+    environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(root, "lib", "pkgconfig"))
+    return subprocess.run(["pkg-config", *words, "holdfast"], env=environment, stdout=subprocess.PIPE,
+                          check=True).stdout.decode().split()
+
+
+def compiled(place, name, text, *options, compiler="cc"):
+    source, program = os.path.join(place.path, name), os.path.join(place.path, name + ".program")
+    with open(source, "w", encoding="utf-8") as stream:
+        stream.write(text)
+    done = subprocess.run([compiler, "-Wall", "-Wextra", "-Werror", "-O2", source, "-o", program, *options],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    expect(done.returncode, 0, done.stdout.decode())
+    return program
+
+
+def document(*words):
+    with open(os.path.join(harness.ROOT, *words), encoding="utf-8") as stream:
+        return stream.read()
+
+
+def without_sanitizers():
+    with open(PUPPET, "rb") as stream:
+        if b"__asan_init" in stream.read():
+            raise harness.Skip("programs of others cannot be linked with a library that has sanitizers in it")
+
+
+def test_readme(place):
+    """the programs of the README work with the installed library: shared, static, and from C++"""
+    without_sanitizers()
+    daemon = place.daemon(master=place.redis()).admitted()
+    root = installed(place)
+    first, *others = re.findall(r"```c\n(.*?)```", document("client", "c", "README.md"), re.S)
+    expect(len(others) >= 5, True)
+    shared = flags(root, "--cflags", "--libs") + ["-Wl,-rpath," + os.path.join(root, "lib")]
+    static = flags(root, "--cflags") + [os.path.join(root, "lib", "libholdfast.a"), "-pthread"]
+    programs = [compiled(place, "first.c", first, *shared), compiled(place, "static.c", first, *static),
+                compiled(place, "others.c", PRELUDE + "".join(others) + EPILOGUE, *shared)]
+    if subprocess.run(["c++", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        programs.append(compiled(place, "plus.cc", first.replace("{.wait_ms = 5000}", "{}"), *shared, compiler="c++"))
+    for program in programs:
+        process = place.run(program, environment={"HOLDFAST_URL": daemon.socket})
+        expect((process.wait(), "others" in program or "one at a time" in process.output.text()), (0, True),
+               process.output.text())
+    manual = re.search(r"\.Bd -literal\n(#include.*?)\.Ed", document("packaging", "man", "holdfast.3"), re.S).group(1)
+    plain = re.sub(r"/\*.*?\*/", "", first)
+    expect(manual.replace("\\en", "\\n").split(), plain.split(), "the example of holdfast(3)")
+
+
+def test_symbols(place):
+    """header, export list, symbols of the package, manual and library name the same functions, and nothing else is seen"""
+    root = installed(place)
+    functions = sorted(set(re.findall(r"\b(holdfast_\w+)\(", re.sub(r"/\*.*?\*/", "", document("client", "c", "holdfast.h"),
+                                                                     flags=re.S))))
+    expect(sorted(re.findall(r"^\t(holdfast_\w+);", document("client", "c", "holdfast.map"), re.M)), functions)
+    expect(sorted(re.findall(r"^ (holdfast_\w+)@", document("packaging", "debian", "libholdfast0.symbols"), re.M)), functions)
+    expect(sorted(set(re.findall(r"^\.F[no] (holdfast_\w+)", document("packaging", "man", "holdfast.3"), re.M))), functions)
+    for words in (["nm", "-D", os.path.join(root, "lib", "libholdfast.so")], ["nm", "-g", os.path.join(root, "lib", "libholdfast.a")]):
+        text = subprocess.run(words + ["--defined-only"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        seen = sorted(set(re.findall(r" [A-Z] (?!LIBHOLDFAST_0)([^@\s]+)", text)))
+        expect([one for one in seen if not one.startswith("__") and "asan" not in one], functions, words[1])
+    text = subprocess.run(["objdump", "-p", os.path.join(root, "lib", "libholdfast.so")], stdout=subprocess.PIPE,
+                          check=True).stdout.decode()
+    expect(re.search(r"SONAME +(\S+)", text).group(1), "libholdfast.so.0")
+    expect([one for one in re.findall(r"NEEDED +(\S+)", text) if "san" not in one and "gcc" not in one
+            and not one.startswith(("libm.", "ld-linux"))], ["libc.so.6"])
+
+
+if __name__ == "__main__":
+    harness.main(globals())
