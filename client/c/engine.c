@@ -259,9 +259,7 @@ engine_answer(struct holdfast *hf, const struct answer *answer, int64_t now_ms)
 	struct request *request = STAILQ_FIRST(&hf->requests);
 
 	if (request == NULL) {
-		/* The daemon says why it closes the connection. */
-		slice_text(hf->wire.why, sizeof(hf->wire.why), answer->text);
-		hf->wire.ended = true;
+		hf->wire.ended = true; /* the daemon closes the connection, and says why */
 		return;
 	}
 	STAILQ_REMOVE_HEAD(&hf->requests, next);

@@ -241,6 +241,25 @@ def test_told(place):
     c.end()
 
 
+def test_two_handles(place):
+    """of two handles in one process the older one is told of a loss before the name passes on, and neither disturbs the other"""
+    daemon, c = world(place, BRISK)
+    token = c.lock("1", "a")[0]
+    expect(c.ask("handle", "-")[0], OK)
+    c.lock("2", "b")
+    for _ in range(3):
+        expect(cut(daemon), 2)
+        harness.until("both connected again", lambda: ours(daemon).get("connections") == 2)
+    mark = c.output.mark()
+    with daemon.client() as other:
+        other("BREAK", "a", "TOKEN", token)
+        expect(isinstance(other("LOCK", "a"), int), True)
+        expect((c.ask("check", "1")[0], c.valid("1")), (LOST, 0), "when the name has passed on")
+    c.lost("1", mark)
+    expect((c.ask("unlock", "1")[0], c.ask("check", "2")[0], c.ask("unlock", "2")[0]), (LOST, OK, OK))
+    nothing_left(daemon)
+
+
 def test_master_gone(place):
     """if the master is gone for longer than a lease, the holder is told before the lease is over"""
     redis = place.redis()
@@ -491,7 +510,9 @@ def test_fork(place):
 def test_close(place):
     """holdfast_close() gives back all locks, ends all waits, and its thread; a program may lock again with a new handle"""
     daemon, c = world(place)
+    threads = len(os.listdir("/proc/%d/task" % c.pid))
     c.lock("1", "a")
+    expect(len(os.listdir("/proc/%d/task" % c.pid)) > threads, True)
     with daemon.client() as other:
         other("LOCK", "b")
         c.say("begin", "2", "b")
@@ -499,7 +520,7 @@ def test_close(place):
         expect(c.ask("close", "-")[0], OK)
         nothing_left(daemon)
         free(daemon, "a")
-    expect(len(os.listdir("/proc/%d/task" % c.pid)), 1)
+    harness.until("its thread has ended", lambda: len(os.listdir("/proc/%d/task" % c.pid)) == threads)
     expect(len(c.lock("3", "a")), 1)
     expect(c.ask("unlock", "3")[0], OK)
     c.end()

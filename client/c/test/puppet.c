@@ -8,6 +8,7 @@
  *     fork ID                               what the functions answer in a child, which then locks by itself
  *     linger                                a child that lives on; its process id is told
  *     close                                 holdfast_close(), and a new handle
+ *     handle                                one more handle, which is used from now on
  *     spin N                                locks and unlocks so often, as a thread of its own
  *
  * OPTION: wait=MS (-1: try once), lease=MS, hold=MS, limit=N, permits=N, shared=1, why=WORD. The answers:
@@ -277,16 +278,22 @@ item_do(struct item *item, const char *verb, char *rest)
 }
 
 static void
-puppet_close(void)
+puppet_open(const char *verb)
 {
 	struct holdfast_error error;
 
+	puppet.hf = holdfast_open(NULL, &error);
+	tell(verb, "-", error.status, &error);
+}
+
+static void
+puppet_close(void)
+{
 	holdfast_close(puppet.hf);
 	for (size_t i = 0; i < puppet.count; i++) {
 		puppet.items[i]->lock = NULL;
 	}
-	puppet.hf = holdfast_open(NULL, &error);
-	tell("close", "-", error.status, &error);
+	puppet_open("close");
 }
 
 static void
@@ -303,6 +310,8 @@ puppet_do(char *line)
 		item_begin(item_new(rest));
 	} else if (strcmp(verb, "close") == 0) {
 		puppet_close();
+	} else if (strcmp(verb, "handle") == 0) {
+		puppet_open(verb);
 	} else if (strcmp(verb, "spin") == 0) {
 		thread_start(spin, strdup(rest));
 	} else if (strcmp(verb, "linger") == 0) {
@@ -362,13 +371,10 @@ puppet_turn(void)
 int
 main(void)
 {
-	struct holdfast_error error;
-
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	(void)setvbuf(stdin, NULL, _IONBF, 0);
 	puppet.news = eventfd(0, EFD_CLOEXEC);
-	puppet.hf = holdfast_open(NULL, &error);
-	tell("ready", "-", error.status, &error);
+	puppet_open("ready");
 	while (puppet_turn()) {
 	}
 	holdfast_close(puppet.hf);
