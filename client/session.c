@@ -70,6 +70,7 @@ session_next(const struct session *s)
 static void
 session_connect(struct session *s, int64_t now_ms)
 {
+	s->refused = CODE_COUNT;
 	if (!wire_reopen(s->wire)) {
 		session_cut(s, now_ms);
 		return;

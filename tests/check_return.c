@@ -193,6 +193,12 @@ START_TEST(a_daemon_that_refuses_is_quoted)
 	ck_assert_int_eq(session_turn(&t.session, true, now), SESSION_NOTHING);
 	ck_assert_int_eq(t.session.refused, CODE_WRONGPASS);
 	ck_assert_str_eq(t.wire.why, "user or password is wrong");
+	/* The next attempt is another one. */
+	(void)close(t.daemon);
+	(void)close(t.listener);
+	t.daemon = t.listener = -1;
+	ck_assert_int_eq(session_turn(&t.session, false, session_next(&t.session)), SESSION_NOTHING);
+	ck_assert_int_eq(t.session.refused, CODE_COUNT);
 	scene_close(&t);
 }
 END_TEST

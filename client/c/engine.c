@@ -245,8 +245,8 @@ static void
 engine_session_answer(struct holdfast *hf, enum asked what, const struct answer *answer)
 {
 	if (what == ASKED_GRACE) {
-		hf->secret[0] =
-			'\0'; /* no such grace is allowed: the bound process alone keeps the session */
+		/* If no such grace is allowed, the bound process alone keeps the session. */
+		hf->secret[0] = '\0';
 		if (answer->type == ANSWER_TEXT && answer->text.n < sizeof(hf->secret)) {
 			slice_text(hf->secret, sizeof(hf->secret), answer->text);
 		}
@@ -292,7 +292,14 @@ engine_read(struct holdfast *hf, int64_t now_ms)
 
 /* ---- turns ---- */
 
-/* A daemon that is silent while this handle has locks, or that owes an answer for too long. */
+/* Whether silence is worth a PING. Over TCP it keeps the connection alive between two locks, too. */
+static bool
+engine_pings(const struct holdfast *hf)
+{
+	return !hf->wire.local || engine_is_needed(hf);
+}
+
+/* A daemon that is silent, or that owes an answer for too long. */
 static void
 engine_listen(struct holdfast *hf, int64_t now_ms)
 {
@@ -301,7 +308,7 @@ engine_listen(struct holdfast *hf, int64_t now_ms)
 	if (oldest != NULL && now_ms >= oldest->sent_ms + ANSWER_MS && now_ms >= hf->heard_ms + ANSWER_MS) {
 		(void)snprintf(hf->wire.why, sizeof(hf->wire.why), "the daemon does not answer");
 		engine_cut(hf, now_ms);
-	} else if (oldest == NULL && now_ms >= hf->heard_ms + SILENCE_MS && engine_is_needed(hf)) {
+	} else if (oldest == NULL && now_ms >= hf->heard_ms + SILENCE_MS && engine_pings(hf)) {
 		engine_ask(hf, NULL, ASKED_PING, 1, (const char *const[]){"PING"}, now_ms);
 	}
 }
@@ -323,7 +330,7 @@ engine_next(const struct holdfast *hf, int64_t now_ms)
 	if (hf->link == LINK_UP && session_next(&hf->session) < next_ms) {
 		next_ms = session_next(&hf->session);
 	}
-	if (hf->ready && (oldest != NULL || needed)) {
+	if (hf->ready && (oldest != NULL || engine_pings(hf))) {
 		int64_t limit_ms =
 			oldest != NULL ? (oldest->sent_ms > hf->heard_ms ? oldest->sent_ms : hf->heard_ms) +
 						 ANSWER_MS
