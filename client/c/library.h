@@ -46,9 +46,9 @@ struct part {
 	char *name;
 	char tag[TAG_MAX];
 	enum part_state state;
-	bool sent;          /* over this connection: LOCK, the first CHECK after it was greeted, or UNLOCK */
-	bool begun;         /* LOCK was sent, over whatever connection */
-	bool repeated;      /* LOCK was sent over more than one */
+	bool sent;          /* over this connection: the request of its state */
+	bool begun;         /* LOCK was sent */
+	bool repeated;      /* LOCK was sent more than once */
 	bool sure;          /* CHECK has told a deadline */
 	int64_t token;      /* 0: not granted yet */
 	int64_t granted_ms; /* the first CHECK was sent */
