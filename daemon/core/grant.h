@@ -209,8 +209,8 @@ void grant_timer(struct core *core, struct grant *g);
 void grant_free(struct grant *g);
 
 /*
- * Holds by name and tag: the holds of one session by name and tag, for a session with many holds and a name
- * with many holders.
+ * holds.c: the holds of one session by name and tag, for a session with many holds and a name with many
+ * holders.
  *
  * Usually one of the two lists is short, and a lookup goes through that. If both are long, as with thousands
  * of tags in one session, each request would go through all holds, and other clients would wait. So the first
