@@ -286,6 +286,16 @@ START_TEST(a_lock_that_waits_goes_on_over_another_connection)
 }
 END_TEST
 
+/* Overwrites what calls have left on the stack. */
+static __attribute__((noinline)) void
+scribble(void)
+{
+	volatile char room[65536];
+
+	for (size_t i = 0; i < sizeof(room); i++)
+		room[i] = 'x';
+}
+
 START_TEST(an_mlock_that_is_repeated_answers_the_same_tokens)
 {
 	struct slice names[] = {SLICE("b"), SLICE("a")};
@@ -300,6 +310,10 @@ START_TEST(an_mlock_that_is_repeated_answers_the_same_tokens)
 	granted(&w, "a", 1, 500);
 	ck_assert_str_eq(granted(&w, "b", 2, 600), "c2 [:600 :500]");
 	ck_assert_str_eq(run(&w, 3, c), "c3 [:600 :500]");
+	/* The answer is sent after the step: its tokens are not on the stack of that. */
+	scribble();
+	ck_assert_int_eq(w.actions.list[0].u.reply.tokens[0], 600);
+	ck_assert_int_eq(w.actions.list[0].u.reply.tokens[1], 500);
 	c.verb = VERB_MUNLOCK;
 	ck_assert_str_eq(run(&w, 3, c), "c3 :2 | release b#2 | release a#1");
 	ck_assert_str_eq(run(&w, 4, c), "c4 :2");

@@ -285,24 +285,44 @@ guest_carried_out(struct core *core, struct conn *conn, bool made)
 
 /* ---- an MLOCK that is repeated ---- */
 
+/* The tokens of an answer, which is sent after the step. */
+struct tokens_told {
+	struct freelist_link freed;
+	int64_t tokens[COMMAND_NAMES_MAX];
+};
+
+/* The session of an id holds all names, and claims them. */
+static void
+mlock_answer_again(struct core *core, const struct conn *conn, struct grant *const *holds, size_t n)
+{
+	struct tokens_told *told = freelist_must(core, sizeof(*told));
+	struct reply reply = {.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = told->tokens, .count = n};
+
+	for (size_t i = 0; i < n; i++) {
+		told->tokens[i] = holds[i]->token;
+		(void)grant_claim(core, holds[i]);
+	}
+	emit_reply(core, conn->id, &reply);
+	/* It can be read until the next step. */
+	freelist_retire(core, &told->freed);
+}
+
 /* The session of an id holds all names: the MLOCK is repeated, because its answer was lost. True: answered.
  */
 static bool
 mlock_is_held(struct core *core, const struct conn *conn, const struct command *c)
 {
-	int64_t tokens[COMMAND_NAMES_MAX];
-	struct reply reply = {
-		.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = tokens, .count = c->name_count};
+	struct grant *holds[COMMAND_NAMES_MAX];
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		const struct grant *g =
+		struct grant *g =
 			grant_find(core, names_find(&core->names, c->names[i]), conn->session, c->owner);
 
 		if (g == NULL || g->untold || (g->kind == KIND_SHARED && c->kind != KIND_SHARED))
 			return false;
-		tokens[i] = g->token;
+		holds[i] = g;
 	}
-	emit_reply(core, conn->id, &reply);
+	mlock_answer_again(core, conn, holds, c->name_count);
 	return true;
 }
 
