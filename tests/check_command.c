@@ -82,7 +82,7 @@ START_TEST(a_lock_alone_has_every_option_absent)
 	is(command.name, "a");
 	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
 	ck_assert_int_eq(command.lease_ms, 0);
-	ck_assert_int_eq(command.max_hold_ms, 0);
+	ck_assert_int_eq(command.max_hold_ms + command.claim_ms, 0);
 	ck_assert_int_eq(command.token, 0);
 	ck_assert(!command.validity);
 	ck_assert_uint_eq(command.owner.n + command.why.n + command.id.n + command.secret.n, 0);
@@ -92,13 +92,14 @@ END_TEST
 
 START_TEST(a_lock_takes_its_options_in_any_order_and_case)
 {
-	good("lock a why \"release 42\" maxHOLD 7 Validity OWNER t1 lease 6 WAIT 5", VERB_LOCK);
+	good("lock a why \"release 42\" maxHOLD 7 Validity OWNER t1 claim 8 lease 6 WAIT 5", VERB_LOCK);
 	is(command.name, "a");
 	is(command.why, "release 42");
 	is(command.owner, "t1");
 	ck_assert_int_eq(command.wait_ms, 5);
 	ck_assert_int_eq(command.lease_ms, 6);
 	ck_assert_int_eq(command.max_hold_ms, 7);
+	ck_assert_int_eq(command.claim_ms, 8);
 	ck_assert(command.validity);
 	good("LOCK a ASYNC j1", VERB_LOCK);
 	is(command.id, "j1");
@@ -147,17 +148,19 @@ START_TEST(many_names_follow_their_number)
 	is(command.names[1], "b");
 	ck_assert_uint_eq(command.name.n, 0);
 	ck_assert_int_eq(command.wait_ms, COMMAND_WAIT_RULE);
-	good("mlock 3 WAIT 5 why WAIT 0 RETRIES 1 LEASE 2 MAXHOLD 3 OWNER t WHY x SHARED", VERB_MLOCK);
+	good("mlock 3 WAIT 5 why WAIT 0 RETRIES 1 LEASE 2 MAXHOLD 3 CLAIM 4 OWNER t WHY x SHARED",
+		VERB_MLOCK);
 	ck_assert_uint_eq(command.name_count, 3);
 	is(command.names[2], "why");
 	ck_assert_int_eq(command.wait_ms + command.retries + command.lease_ms + command.max_hold_ms, 6);
+	ck_assert_int_eq(command.claim_ms, 4);
 	ck_assert_int_eq(command.kind, KIND_SHARED);
 	good("MUNLOCK 1 a OWNER t", VERB_MUNLOCK);
 	ck_assert_uint_eq(command.name_count, 1);
 	is(command.owner, "t");
-	bad("MLOCK 2",
-		"ERR wrong number of arguments for 'mlock' command; usage: MLOCK n name [name ...] "
-		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [AS id]");
+	bad("MLOCK 2", "ERR wrong number of arguments for 'mlock' command; usage: MLOCK n name [name ...] "
+		       "[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [CLAIM ms] [OWNER tag] [WHY "
+		       "text] [AS id]");
 	bad("MLOCK a b", "ERR the number of names must be from 1 to 64, not 'a'");
 	bad("MLOCK 0 a", "ERR the number of names must be from 1 to 64, not '0'");
 	bad("MLOCK 65 a", "ERR the number of names must be from 1 to 64, not '65'");
@@ -170,7 +173,8 @@ START_TEST(many_names_follow_their_number)
 				   "[OWNER tag] [AS id]");
 	bad("MLOCK 1 a VALIDITY",
 		"ERR unknown option 'VALIDITY' behind 1 name; usage: MLOCK n name [name ...] "
-		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [OWNER tag] [WHY text] [AS id]");
+		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [CLAIM ms] [OWNER tag] [WHY text] "
+		"[AS id]");
 }
 END_TEST
 
@@ -436,6 +440,7 @@ START_TEST(an_option_that_is_wrong_names_itself)
 	bad("LOCK a WAIT -1", "ERR WAIT must be a whole number from 0 to 31536000000, not '-1'");
 	bad("LOCK a WAIT 1.5", "ERR WAIT must be a whole number from 0 to 31536000000, not '1.5'");
 	bad("LOCK a LEASE 0", "ERR LEASE must be a whole number from 1 to 31536000000, not '0'");
+	bad("LOCK a CLAIM 0", "ERR CLAIM must be a whole number from 1 to 31536000000, not '0'");
 	bad("LOCK a MAXHOLD 31536000001",
 		"ERR MAXHOLD must be a whole number from 1 to 31536000000, not '31536000001'");
 	bad("LOCK a WAIT 1 wait 2", "ERR WAIT is given twice");

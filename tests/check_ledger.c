@@ -461,6 +461,66 @@ START_TEST(a_hold_that_ended_meanwhile_is_a_loss_of_its_kind)
 }
 END_TEST
 
+/* c1 is offered a, and has claimed b. */
+static struct secret
+offered(void)
+{
+	struct command c = {.verb = VERB_LOCK, .name = SLICE("a"), .claim_ms = 300};
+	struct secret secret = grace(1, GRACE_MS);
+
+	run(&w, 1, c);
+	granted(&w, "a", 1, 500);
+	c.name = SLICE("b");
+	run(&w, 1, c);
+	granted(&w, "b", 2, 600);
+	check(&w, 1, "b");
+	return secret;
+}
+
+START_TEST(a_claim_is_due_when_it_was)
+{
+	struct secret secret = offered();
+
+	crashed_as("claim");
+	open_as(11, 0);
+	resume(11, &secret);
+	after(&w, 299);
+	ck_assert_uint_eq(w.core->counts.grants, 2);
+	after(&w, 1);
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "claim"));
+	ck_assert_str_eq(check(&w, 11, "b"), "c11 :680");
+}
+END_TEST
+
+/* The CLAIM of a is over before the next process is there. */
+static void
+recovered_late(void)
+{
+	struct secret secret = offered();
+
+	w.now.ms += 300;
+	crashed();
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :1");
+	ck_assert_str_eq(check(&w, 11, "b"), "c11 :680");
+}
+
+START_TEST(a_claim_that_was_due_meanwhile_is_a_loss_of_its_kind)
+{
+	recovered_late();
+	ck_assert_str_eq(check(&w, 11, "a"), "c11 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "claim"));
+}
+END_TEST
+
+START_TEST(a_claim_that_was_due_meanwhile_keeps_nobody_from_locking_again)
+{
+	recovered_late();
+	ck_assert_str_eq(lock(&w, 11, "a"), "");
+}
+END_TEST
+
 START_TEST(a_bound_process_does_not_notice)
 {
 	ck_assert_str_eq(bound(1, 4711), "watch 4711 | c1 :0");
@@ -1039,12 +1099,14 @@ main(void)
 		a_grace_begins_anew_and_ends, a_grace_taken_back_leaves_nothing,
 		a_session_that_becomes_durable_keeps_what_it_held, tags_and_entries_are_counted_on,
 		a_loss_is_remembered_until_it_is_told, a_lease_whose_time_is_over_is_a_loss,
-		a_hold_ends_when_it_would_have_ended, a_hold_that_ended_meanwhile_is_a_loss_of_its_kind,
-		a_bound_process_does_not_notice, a_heartbeat_counts_as_heard, waits_are_forgotten,
-		a_hold_that_was_not_told_is_forgotten, an_mlock_without_an_answer_is_forgotten,
-		permits_keep_their_slots, a_reader_that_is_gone_is_waited_for,
-		what_is_withheld_is_not_withheld_longer_by_a_crash, a_delay_after_crashes_is_kept,
-		a_reader_that_is_gone_is_waited_for_until_its_own_end,
+		a_hold_ends_when_it_would_have_ended, a_claim_is_due_when_it_was,
+		a_claim_that_was_due_meanwhile_is_a_loss_of_its_kind,
+		a_claim_that_was_due_meanwhile_keeps_nobody_from_locking_again,
+		a_hold_that_ended_meanwhile_is_a_loss_of_its_kind, a_bound_process_does_not_notice,
+		a_heartbeat_counts_as_heard, waits_are_forgotten, a_hold_that_was_not_told_is_forgotten,
+		an_mlock_without_an_answer_is_forgotten, permits_keep_their_slots,
+		a_reader_that_is_gone_is_waited_for, what_is_withheld_is_not_withheld_longer_by_a_crash,
+		a_delay_after_crashes_is_kept, a_reader_that_is_gone_is_waited_for_until_its_own_end,
 		a_reader_that_is_gone_is_waited_for_by_the_newest_rule,
 		a_reader_that_does_not_know_of_its_hold_is_not_waited_for,
 		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,

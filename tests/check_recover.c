@@ -171,6 +171,7 @@ any_lock(void)
 	c.validity = any(2) == 0;
 	c.lease_ms = any(4) == 0 ? 1 + (int64_t)any(900) : 0;
 	c.max_hold_ms = any(4) == 0 ? 1 + (int64_t)any(900) : 0;
+	c.claim_ms = any(4) == 0 ? 1 + (int64_t)any(900) : 0;
 	if (any(4) == 0)
 		c.id = slice_of(any(2) == 0 ? "x" : "y");
 	if (any(4) == 0)

@@ -684,6 +684,49 @@ START_TEST(an_mlock_ends_with_its_connection)
 }
 END_TEST
 
+/* ---- CLAIM ---- */
+
+static void
+claim_and_wait(void)
+{
+	const struct slice names[] = {SLICE("a"), SLICE("d")};
+	struct command c = {.verb = VERB_LOCK, .name = SLICE("a"), .claim_ms = 100};
+
+	run(&w, 1, c);
+	granted(&w, "a", 1, 500);
+	c.name = SLICE("b");
+	run(&w, 1, c);
+	granted(&w, "b", 2, 700);
+	check(&w, 1, "b");
+	run(&w, 2, c);
+	c = (struct command){.verb = VERB_MLOCK,
+		.names = names,
+		.name_count = 2,
+		.wait_ms = COMMAND_WAIT_RULE,
+		.claim_ms = 100};
+	ck_assert_str_eq(run(&w, 3, c), "");
+	after(&w, 20);
+}
+
+START_TEST(a_claim_is_due_when_it_was)
+{
+	claim_and_wait();
+	handed_over_as("claim");
+	ck_assert_str_eq(after(&w, 79), "");
+	ck_assert_str_eq(after(&w, 1), "acquire d#3 once");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(check(&w, 1, "b"), "c1 :878");
+	ck_assert_str_eq(granted(&w, "d", 3, 900), "c3 [:501 :900]");
+	/* What waited is offered on its own terms. */
+	ck_assert_str_eq(unlock(&w, 1, "b"), "c1 :0 | c2 :701");
+	ck_assert_str_eq(after(&w, 99), "");
+	after(&w, 1);
+	ck_assert_str_eq(check(&w, 2, "b"), "c2 -LOST");
+	ck_assert_str_eq(check(&w, 3, "a"), "c3 -LOST");
+	ck_assert_str_eq(check(&w, 3, "d"), "c3 -LOST");
+}
+END_TEST
+
 /* ---- latches ---- */
 
 static const char *
@@ -914,7 +957,7 @@ main(void)
 		a_session_ends_with_the_process_that_it_is_bound_to, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,
 		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,
-		who_awaits_a_latch_is_told_when_it_opens,
+		a_claim_is_due_when_it_was, who_awaits_a_latch_is_told_when_it_opens,
 		a_latch_that_may_have_been_counted_is_counted_for_the_same_one,
 		latches_count_on_for_their_users, a_guard_ends_when_it_would_have_ended,
 		three_masters_are_found_as_they_were, a_name_with_another_key_refuses_the_state_and_is_told,

@@ -59,7 +59,8 @@ note_is_of_many(const struct note *note)
 static struct log_gate *
 note_gate(const struct note *note, struct note_gates *gates)
 {
-	bool ends = note->text && (strcmp(note->text, "lease") == 0 || strcmp(note->text, "maxhold") == 0);
+	bool ends = note->text && (strcmp(note->text, "lease") == 0 || strcmp(note->text, "maxhold") == 0 ||
+					  strcmp(note->text, "claim") == 0);
 	return note->type == NOTE_LOST && ends ? &gates->ends : &gates->of[note->type];
 }
 
@@ -115,6 +116,7 @@ static const struct {
 	{"refused", offsetof(struct stats, lost_refused)},
 	{"lease", offsetof(struct stats, lost_lease)},
 	{"maxhold", offsetof(struct stats, lost_maxhold)},
+	{"claim", offsetof(struct stats, lost_claim)},
 	{"broken", offsetof(struct stats, lost_broken)},
 	{"cloned", offsetof(struct stats, lost_cloned)},
 };

@@ -24,7 +24,7 @@ struct stats;
  * first. */
 struct note_gates {
 	struct log_gate of[NOTE_COUNT];
-	struct log_gate ends; /* NOTE_LOST of holds whose own LEASE or MAXHOLD was over */
+	struct log_gate ends; /* NOTE_LOST of holds whose own LEASE, MAXHOLD or CLAIM was over */
 	bool left_out;        /* some line is left out, and that is not told */
 };
 

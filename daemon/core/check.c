@@ -181,7 +181,8 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 			 (g->session != NULL &&
 				 (g->session->detached != NULL ? g->bounded && g->terms->claim_ms > now_ms
 							       : timer_is_armed(&g->session->grace_timer))));
-	HOLDS(c, !g->bounded || g->terms->claim_ms == TIMER_NEVER || g->untold);
+	/* Only a hold of a session can be claimed. A part of an MLOCK is none before its answer. */
+	HOLDS(c, grant_claim_ms(g) == TIMER_NEVER || (s != NULL && part_of(g) == NULL));
 }
 
 static void

@@ -67,15 +67,21 @@ terms_end(struct core *core, struct terms *t)
 	freelist_retire(core, &t->freed);
 }
 
+static void
+terms_arm(struct core *core, struct terms *t)
+{
+	timer_arm(&core->timers, &t->timer, grant_ends_ms(t->grant));
+}
+
 /* LEASE and MAXHOLD are upper bounds; the rule's max-hold is one more. */
 void
-grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms)
+grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms, int64_t claim_ms)
 {
 	int64_t now = core->now.ms, lease_end = after(now, lease_ms);
 	int64_t ceiling = earlier(after(now, max_hold_ms), after(now, g->lease->resource->rule->max_hold_ms));
 	struct terms *t;
 
-	if (!g->bounded && lease_end == TIMER_NEVER && ceiling == TIMER_NEVER)
+	if (!g->bounded && lease_end == TIMER_NEVER && ceiling == TIMER_NEVER && claim_ms == 0)
 		return;
 	t = grant_bound(core, g);
 	t->leased = lease_ms > 0;
@@ -84,7 +90,8 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	t->ends_ms = earlier(lease_end, ceiling);
 	assert(t->ends_ms > now);
 	assert(t->ends_ms <= t->ceiling_ms);
-	timer_arm(&core->timers, &t->timer, t->ends_ms);
+	t->claim_ms = after(now, claim_ms);
+	terms_arm(core, t);
 }
 
 void
@@ -100,7 +107,7 @@ static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
 	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
-	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 ||
+	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 || w->claim_ms > 0 ||
 		       l->resource->rule->max_hold_ms > 0;
 
 	assert(token > 0 && w->owner_n <= UINT8_MAX && w->why_n <= GRANT_WHY_MAX);
@@ -118,7 +125,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	if (bounded)
 		(void)terms_new(core, g);
 	if (w->part == NULL)
-		grant_begin(core, g, w->lease_ms, w->max_hold_ms);
+		grant_begin(core, g, w->lease_ms, w->max_hold_ms, w->claim_ms);
 	return g;
 }
 
@@ -134,8 +141,8 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		g->untold = true;
 		if (g->session->detached == NULL)
 			return;
-		grant_bound(core, g)->claim_ms = w->until_ms;
-		timer_arm(&core->timers, &g->terms->timer, earlier(w->until_ms, g->terms->ends_ms));
+		grant_bound(core, g)->claim_ms = earlier(w->until_ms, grant_claim_ms(g));
+		terms_arm(core, g->terms);
 		return;
 	}
 	if (w->async) {
@@ -252,12 +259,12 @@ grant_claim(struct core *core, struct grant *g)
 {
 	/* A withheld hold belongs to no session that could show anything. */
 	assert(g->session != NULL);
-	if (!g->untold)
+	if (!g->untold && grant_claim_ms(g) == TIMER_NEVER)
 		return false;
 	g->untold = false;
-	if (g->bounded && g->terms->claim_ms != TIMER_NEVER) {
+	if (g->bounded) {
 		g->terms->claim_ms = TIMER_NEVER;
-		timer_arm(&core->timers, &g->terms->timer, g->terms->ends_ms);
+		terms_arm(core, g->terms);
 	}
 	ledger_hold(core, g);
 	return true;
@@ -294,7 +301,7 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 	assert(t != NULL && t->leased && wanted > core->now.ms);
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
 	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
-	timer_arm(&core->timers, &t->timer, t->ends_ms);
+	terms_arm(core, t);
 	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
 }
@@ -415,8 +422,8 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
 	assert(reason < LOSS_COUNT);
 	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
-		/* The holder asked for the end of a LEASE: that does not close its connection. */
-		loss_add(core, g->session, g, reason, reason != LOSS_LEASE);
+		/* The holder asked for the end of a LEASE or CLAIM: that does not close its connection. */
+		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
 		grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	}
 	grant_end(core, g);
@@ -452,7 +459,8 @@ grant_abandon(struct core *core, struct grant *g)
 	t = grant_bound(core, g);
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
-	timer_arm(&core->timers, &t->timer, until_ms);
+	t->claim_ms = TIMER_NEVER;
+	terms_arm(core, t);
 	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
 	dirty_add(core, g->lease->resource);
@@ -486,13 +494,16 @@ grant_break(struct core *core, struct grant *g)
 void
 grant_timer(struct core *core, struct grant *g)
 {
-	assert(g->bounded && core->now.ms >= earlier(g->terms->ends_ms, g->terms->claim_ms));
+	const struct terms *t = g->terms;
+	bool unclaimed = t->claim_ms < t->ends_ms;
+
+	assert(g->bounded && core->now.ms >= grant_ends_ms(g));
 	/* The terms of a part begin when its client is told. */
 	assert(part_of(g) == NULL);
 	if (g->session == NULL)
 		grant_end(core, g);
-	else if (core->now.ms >= g->terms->claim_ms)
+	else if (unclaimed && g->untold)
 		grant_release(core, g);
 	else
-		grant_lose(core, g, g->terms->ends_why);
+		grant_lose(core, g, unclaimed ? LOSS_CLAIM : t->ends_why);
 }

@@ -41,7 +41,8 @@ struct waiter;
 	LOSS(MAXHOLD, "maxhold", "its MAXHOLD is over")                                                      \
 	LOSS(BROKEN, "broken", "an administrator broke it")                                                  \
 	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")                               \
-	LOSS(RETURNED, "returned", "it was given back") /* no loss: an UNLOCK AS id that may be repeated */
+	LOSS(RETURNED, "returned", "it was given back") /* no loss: an UNLOCK AS id that may be repeated */  \
+	LOSS(CLAIM, "claim", "its CLAIM is over, and no request claimed it")
 
 enum loss_reason {
 #define LOSS(id, word, text) LOSS_##id,
@@ -98,7 +99,8 @@ struct terms {
 	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
 	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
 	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
-	int64_t claim_ms;      /* untold, of a detached session: given back then; TIMER_NEVER: not */
+	int64_t claim_ms;      /* end by CLAIM, or of an untold hold of a detached session, unless a
+				  request names it before; or TIMER_NEVER */
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
 };
@@ -127,8 +129,8 @@ void grant_join(struct core *core, struct grant *g);
  * does. */
 struct terms *grant_bound(struct core *core, struct grant *g);
 
-/* Begins LEASE and MAXHOLD; 0: none. */
-void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms);
+/* Begins LEASE, MAXHOLD and CLAIM; 0: none. */
+void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms, int64_t claim_ms);
 
 /* This session's hold of r under this owner tag, also one of an unanswered MLOCK; NULL: none. */
 struct grant *grant_any(
@@ -142,7 +144,7 @@ struct grant *grant_find(
 struct grant *grant_with(const struct resource *r, int64_t token);
 
 /* The session shows that it knows of the hold, by a repeated LOCK or another verb. True: it had not been
- * told. */
+ * told, or the hold has a CLAIM, which is over with that. */
 bool grant_claim(struct core *core, struct grant *g);
 
 /* The bounds of the hold; NULL: none. */
@@ -159,11 +161,20 @@ grant_since_ms(const struct grant *g)
 	return g->bounded ? g->terms->granted_ms : g->granted_ms;
 }
 
+/* When it ends unless a request claims it; TIMER_NEVER: it is claimed. */
+static inline int64_t
+grant_claim_ms(const struct grant *g)
+{
+	return g->bounded ? g->terms->claim_ms : TIMER_NEVER;
+}
+
 /* When its terms end it; TIMER_NEVER: never. */
 static inline int64_t
 grant_ends_ms(const struct grant *g)
 {
-	return g->bounded ? g->terms->ends_ms : TIMER_NEVER;
+	int64_t claim_ms = grant_claim_ms(g);
+
+	return g->bounded && g->terms->ends_ms < claim_ms ? g->terms->ends_ms : claim_ms;
 }
 
 /* Its session has lost its last connection; and has a connection again. */
@@ -244,7 +255,7 @@ struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool told; /* by a push or an answer; true for LEASE, an end that the holder chose */
+	bool told; /* by a push or an answer; true for an end that the holder chose */
 	int64_t token;
 	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
 };
@@ -282,6 +293,13 @@ void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, 
 
 void loss_forget(struct core *core, struct session *s, struct loss *loss);
 void loss_forget_all(struct core *core, struct session *s);
+
+/* The holder chose this end, and is not told of it before it asks. */
+static inline bool
+loss_is_chosen(enum loss_reason reason)
+{
+	return reason == LOSS_LEASE || reason == LOSS_CLAIM;
+}
 
 const char *loss_word(enum loss_reason reason);
 const char *loss_text(enum loss_reason reason);

@@ -91,6 +91,7 @@ ledger_hold_fields(struct record *r, struct hold_entry *e)
 	e->ceiling_ms = state_time(r, e->ceiling_ms);
 	record_flag(r, &e->leased);
 	e->ends_why = (enum loss_reason)record_range(r, e->ends_why, 0, LOSS_COUNT - 1);
+	e->claim_ms = state_time(r, e->claim_ms);
 }
 
 bool
@@ -242,7 +243,8 @@ static void
 write_hold(struct buffer *out, enum record_type type, const struct lease *l, const struct grant *g)
 {
 	struct record r = {.out = out};
-	bool ends = grant_ends_ms(g) != TIMER_NEVER;
+	const struct terms *t = grant_terms(g);
+	bool ends = t != NULL && t->ends_ms != TIMER_NEVER;
 	struct hold_entry e;
 
 	assert(g->lease == l && l->state == LEASE_HELD);
@@ -258,10 +260,11 @@ write_hold(struct buffer *out, enum record_type type, const struct lease *l, con
 			.kind = (enum kind)g->kind,
 			.count = g->count,
 			.granted_ms = grant_since_ms(g),
-			.ends_ms = grant_ends_ms(g),
-			.ceiling_ms = ends ? g->terms->ceiling_ms : TIMER_NEVER,
-			.leased = ends && g->terms->leased,
-			.ends_why = ends ? g->terms->ends_why : LOSS_EXPIRED};
+			.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
+			.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
+			.leased = ends && t->leased,
+			.ends_why = ends ? t->ends_why : LOSS_EXPIRED,
+			.claim_ms = grant_claim_ms(g)};
 	record_begin(&r, type);
 	ledger_hold_fields(&r, &e);
 	record_end(&r);

@@ -139,6 +139,7 @@ struct hold_entry {
 	int64_t ceiling_ms; /* by MAXHOLD; or TIMER_NEVER */
 	bool leased;
 	enum loss_reason ends_why; /* ends_ms: LEASE or MAXHOLD */
+	int64_t claim_ms;          /* by CLAIM; or TIMER_NEVER */
 };
 
 void ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id);

@@ -256,6 +256,7 @@ struct reentry {
 	int64_t permits;
 	bool tagged;
 	bool validity;
+	bool claims; /* it may be the LOCK of the hold once more, sent by the same locker */
 };
 
 static void
@@ -263,11 +264,11 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 {
 	assert(g->session != NULL && g->count > 0);
 	assert(part_of(g) == NULL);
-	/* If its client was not told of the grant, this LOCK is not another entry. */
-	bool untold =
-		grant_claim(core, g) && g->kind == reentry->kind && g->lease->permits == reentry->permits;
+	/* If its client was not told of the grant, or has not claimed it, this LOCK is not another entry. */
+	bool repeated = (g->untold || reentry->claims) && grant_claim(core, g) && g->kind == reentry->kind &&
+			g->lease->permits == reentry->permits;
 	/* Nor is a LOCK of a detached session, which may be repeated because its answer was lost. */
-	bool again = untold || g->session->detached != NULL;
+	bool again = repeated || g->session->detached != NULL;
 	long long token = g->token;
 
 	if (g->kind == KIND_SHARED && reentry->kind == KIND_EXCLUSIVE) {
@@ -276,7 +277,8 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 			token);
 	} else if (!reentry->tagged && !again) {
 		reply_error(out, CODE_HELD,
-			"this session holds it already, token %lld: use OWNER tags to re-enter", token);
+			"this session holds it already, token %lld: use OWNER tags to re-enter%s", token,
+			grant_claim_ms(g) != TIMER_NEVER ? "; CHECK claims it" : "");
 	} else if (reentry->permits > g->lease->permits) {
 		reply_error(out, CODE_UPGRADE,
 			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "
@@ -300,7 +302,9 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 void
 reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out)
 {
-	const struct reentry reentry = {c->kind, c->permits, c->owner.n > 0, c->validity};
+	/* Threads without tags are told apart by nothing: another one may have the hold (3.5). */
+	bool claims = c->owner.n > 0 || g->session->detached != NULL;
+	const struct reentry reentry = {c->kind, c->permits, c->owner.n > 0, c->validity, claims};
 
 	if (!mode_refuses(g->lease->resource, c, out))
 		reenter(core, g, &reentry, out);
@@ -309,7 +313,8 @@ reenter_lock(struct core *core, struct grant *g, const struct command *c, struct
 bool
 reenter_waiter(struct core *core, struct waiter *w)
 {
-	const struct reentry reentry = {w->kind, w->permits, w->owner_n > 0, w->validity};
+	/* Its LOCK came before the grant. */
+	const struct reentry reentry = {w->kind, w->permits, w->owner_n > 0, w->validity, false};
 	struct grant *g = grant_any(core, w->resource, w->session, waiter_owner(w));
 	struct reply reply;
 

@@ -154,7 +154,7 @@ mlock_answer(struct core *core, struct mlock *b)
 		assert(p->place < b->count && g->session == b->conn->session);
 		b->tokens[p->place] = g->token;
 		part_let_go(p);
-		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms);
+		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms, b->lock.claim_ms);
 		if (g->session->durable || lease_is_durable(g->lease))
 			ledger_hold(core, g);
 	}
@@ -396,6 +396,7 @@ mlock_new(struct core *core, struct conn *conn, const struct command *c)
 		.why = keep(&at, c->why),
 		.lease_ms = c->lease_ms,
 		.max_hold_ms = c->max_hold_ms,
+		.claim_ms = c->claim_ms,
 		.kind = c->kind,
 		.retries = c->retries};
 	for (size_t i = 0; i < c->name_count; i++)

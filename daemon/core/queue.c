@@ -207,6 +207,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->ticket = ++core->tickets;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
+	w->claim_ms = command->claim_ms;
 	w->once = once;
 	w->async = command->id.n > 0;
 	w->validity = command->validity;
@@ -408,6 +409,7 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 		conn->blocked = w;
 	w->lease_ms = c->lease_ms;
 	w->max_hold_ms = c->max_hold_ms;
+	w->claim_ms = c->claim_ms;
 	w->validity = c->validity;
 	w->retries = c->retries;
 	w->until_ms = until_ms;

@@ -381,14 +381,15 @@ hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
 
 	assert(!g->bounded);
 	g->granted_ms = e->granted_ms;
-	if (e->ends_ms == TIMER_NEVER)
+	if (e->ends_ms == TIMER_NEVER && e->claim_ms == TIMER_NEVER)
 		return;
 	t = grant_bound(core, g);
 	t->leased = e->leased;
 	t->ceiling_ms = e->ceiling_ms;
 	t->ends_ms = e->ends_ms;
 	t->ends_why = e->ends_why;
-	timer_arm(&core->timers, &t->timer, t->ends_ms);
+	t->claim_ms = e->claim_ms;
+	timer_arm(&core->timers, &t->timer, grant_ends_ms(g));
 }
 
 static void
@@ -423,14 +424,25 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 	}
 }
 
+/* Why the hold is over by now; LOSS_COUNT: it is not. */
+static enum loss_reason
+hold_over(const struct core *core, const struct hold_entry *e, const struct thing *lease)
+{
+	if (e->claim_ms <= core->now.ms && e->claim_ms < e->ends_ms)
+		return LOSS_CLAIM;
+	if (e->ends_ms <= core->now.ms)
+		return e->ends_why;
+	return lease->over ? LOSS_EXPIRED : LOSS_COUNT;
+}
+
 static void
 load_hold(struct recovery *v, struct thing *t)
 {
 	struct core *core = v->core;
-	struct hold_entry e = {.count = 1};
+	struct hold_entry e = {.count = 1, .claim_ms = TIMER_NEVER};
 	struct thing *of = t->whose;
 	struct session *s;
-	bool ended;
+	enum loss_reason over;
 
 	/* Without its lease: its step was not written to the end. */
 	if (of == NULL)
@@ -443,10 +455,9 @@ load_hold(struct recovery *v, struct thing *t)
 		look_at_lease(v, of);
 	if (v->r.failed)
 		return;
-	ended = e.ends_ms <= core->now.ms;
-	if (ended || of->over) {
-		loss_remember(core, s, of->name, e.owner, ended ? e.ends_why : LOSS_EXPIRED,
-			ended && e.ends_why == LOSS_LEASE, e.token);
+	over = hold_over(core, &e, of);
+	if (over != LOSS_COUNT) {
+		loss_remember(core, s, of->name, e.owner, over, loss_is_chosen(over), e.token);
 		return;
 	}
 	if (of->lease == NULL)

@@ -111,6 +111,7 @@ struct waiter {
 	uint64_t ticket; /* greater than that of every earlier waiter */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
+	int64_t claim_ms;
 	uint16_t owner_n;
 	uint16_t why_n;
 	uint16_t id_n;

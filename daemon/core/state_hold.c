@@ -68,15 +68,6 @@ terms_fields(struct core *core, struct record *r, struct grant *g)
 	state_timer(r, core, &t->timer);
 }
 
-/* Such a hold is not withheld, so these are the last fields. */
-static void
-claim_fields(struct core *core, struct record *r, struct terms *t)
-{
-	t->claim_ms = state_time(r, t->claim_ms);
-	if (record_loads(r) && t->claim_ms < t->ends_ms)
-		timer_arm(&core->timers, &t->timer, t->claim_ms);
-}
-
 static void
 grant_fields(struct core *core, struct record *r, struct grant *g)
 {
@@ -93,8 +84,11 @@ grant_fields(struct core *core, struct record *r, struct grant *g)
 		terms_fields(core, r, g);
 	else
 		g->granted_ms = state_time(r, g->granted_ms);
-	if (untold && bounded)
-		claim_fields(core, r, g->terms);
+	/* A hold of a session has no more fields after these. */
+	if (bounded && g->session != NULL)
+		g->terms->claim_ms = state_time(r, g->terms->claim_ms);
+	if (bounded && record_loads(r))
+		timer_arm(&core->timers, &g->terms->timer, grant_ends_ms(g));
 }
 
 /* What goes before its other fields: whose it is, and its texts. */
@@ -213,6 +207,7 @@ waiter_fields(struct core *core, struct record *r, struct waiter *w)
 	w->lease_ms = record_range(r, w->lease_ms, 0, COMMAND_MS_MAX);
 	w->max_hold_ms = record_range(r, w->max_hold_ms, 0, COMMAND_MS_MAX);
 	state_timer(r, core, &w->timer);
+	w->claim_ms = record_range(r, w->claim_ms, 0, COMMAND_MS_MAX);
 }
 
 struct waiter_head {

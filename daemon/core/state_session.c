@@ -269,6 +269,13 @@ asked_fields(struct record *r, struct command *c)
 	c->retries = record_range(r, c->retries, COMMAND_RETRIES_ANY, COMMAND_RETRIES_MAX);
 }
 
+/* What an older version does not ask for: at the end of the record. */
+static void
+claim_fields(struct record *r, struct command *c)
+{
+	c->claim_ms = record_range(r, c->claim_ms, 0, COMMAND_MS_MAX);
+}
+
 /* How far a part has come: the ticket of its waiter, the token of its hold; 0: none. */
 static void
 progress_fields(struct record *r, uint64_t *ticket, int64_t *token)
@@ -314,6 +321,7 @@ save_mlock(struct core *core, struct record *r, struct mlock *b)
 
 		progress_fields(r, &ticket, &token);
 	}
+	claim_fields(r, &b->lock);
 	record_end(r);
 }
 
@@ -429,4 +437,5 @@ state_load_mlock(struct state_loader *l)
 	mlock_fields(l->r, l->core, b);
 	for (size_t i = 0; i < b->count && !l->r->failed; i++)
 		load_part(l, &b->parts[i]);
+	claim_fields(l->r, &b->lock);
 }

@@ -196,15 +196,16 @@ unlock_is_repeated(const struct core *core, const struct conn *conn, const struc
 	return loss != NULL && loss->reason == LOSS_RETURNED && (c->token == 0 || c->token == loss->token);
 }
 
-/* The hold that a verb is about. A session that names it knows of it. */
+/* The hold that a verb is about. A session that names it knows of it; one that names another token does not.
+ */
 static struct grant *
 verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {
 	struct grant *g = grant_find(core, names_find(&core->names, c->name), conn->session, c->owner);
 
-	if (g != NULL)
+	if (g != NULL && (c->token == 0 || c->token == g->token))
 		(void)grant_claim(core, g);
-	assert(g == NULL || (g->session == conn->session && !g->untold));
+	assert(g == NULL || g->session == conn->session);
 	return g;
 }
 

@@ -231,6 +231,48 @@ def test_max_hold(place):
         expect_code(client("UNLOCK", name), "LOST")
 
 
+def test_claim(place):
+    """a grant whose answer nobody reads is given back after its CLAIM; a CHECK in time keeps it"""
+    _, daemon = pair(place)
+    holder, client, other = daemon.client(), daemon.client(), daemon.client()
+    holder("LOCK", "a")
+    # Its library has timed out, and keeps the connection.
+    client.send("LOCK", "a", "WAIT", 45000, "CLAIM", 300)
+    daemon.queued("a")
+    released = boottime()
+    holder("UNLOCK", "a")
+    expect_between(other("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
+    expect_not_before(boottime() - released, 0.3, "the next holder", WHOLE_MS)
+    expect_between(client.reply(), 1, 2 ** 53)
+    expect_code(client("CHECK", "a"), "LOST")
+    expect_code(client("UNLOCK", "a"), "LOST")
+    expect(daemon.info()["lost_claim"], "1")
+    client.send("LOCK", "a", "WAIT", 45000, "CLAIM", 20000)
+    daemon.queued("a")
+    other("UNLOCK", "a")
+    token = client.reply()
+    expect_code(client("LOCK", "a", "CLAIM", 300), "HELD")
+    expect_between(client("CHECK", "a", "TOKEN", token), 1, LEASE_MS)
+    expect(other("LOCK", "a", "WAIT", 0), None)
+    expect(client("UNLOCK", "a"), 0)
+
+
+def test_claim_by_lock(place):
+    """a LOCK with the tag of an offered hold, or AS its id, claims it and answers its token; VALIDITY ends with CLAIM"""
+    _, daemon = pair(place)
+    client, other = daemon.client(), daemon.client()
+    for again in (("OWNER", "t"), ("AS", "6f1c0d8e5b7a4e9f")):
+        token, valid_ms = client("LOCK", "a", "CLAIM", LEASE_MS, "VALIDITY", *again)
+        expect_between(valid_ms, 1, LEASE_MS)
+        expect(client("LOCK", "a", "CLAIM", LEASE_MS, *again), token)
+        expect(client("UNLOCK", "a", *again), 0)
+    expect(len(client("MLOCK", 2, "a", "b", "CLAIM", 5000)), 2)
+    expect_between(client("CHECK", "a"), 1, LEASE_MS)
+    expect_between(other("LOCK", "b", "WAIT", 45000), 1, 2 ** 53)
+    expect_code(client("CHECK", "b"), "LOST")
+    expect(client("MUNLOCK", 2, "a", "b"), 1)
+
+
 def test_loss_before_lock(place):
     """LOCK and MLOCK of a name whose loss the session has not been told of answer -LOST once, and name it"""
     _, daemon = pair(place)

@@ -465,6 +465,20 @@ def untold(stage):
         expect(client("UNLOCK", name).startswith("LOST maxhold"), True)
 
 
+def offered(stage):
+    """A grant that is not claimed yet: the LOCK sent again claims it and counts nothing."""
+    client, tag = stage.client(), ("OWNER", "t")
+    more = True
+    while more:
+        name = stage.name("offered")
+        token = granted(client("LOCK", name, "CLAIM", LONG_MS, *tag))
+        more = yield
+        expect(client("LOCK", name, "CLAIM", LONG_MS, *tag), token)
+        expect(client("LOCK", name, *tag), token)
+        expect(client("UNLOCK", name, *tag), 1)
+        expect(client("UNLOCK", name, *tag), 0)
+
+
 def paging(stage):
     """A list that goes on from its cursor: what is there from the first page to the last is in one page."""
     client, viewer = stage.client(), stage.client(form=3)
@@ -484,7 +498,7 @@ def paging(stage):
 
 KINDS = (holder, inline_holder, resp3_holder, tcp_holder, named_user, reentrant, leased, graced, bound, beating, line,
          timed_out, asynchronous, many_at_once, permits, shared, latched, streaming, half_asked, unread, pipelined,
-         half_closed, untold, paging)
+         half_closed, untold, offered, paging)
 NEEDS_ONE_MASTER = (latched,)
 # Theirs has to be the same one afterwards, and so has the daemon-id.
 NEEDS_CONNECTIONS = (streaming, half_asked, unread, pipelined, half_closed, paging)

@@ -37,6 +37,7 @@ check_command(const struct command *c)
 	assert(c->wait_ms >= COMMAND_WAIT_RULE && c->wait_ms <= COMMAND_MS_MAX);
 	assert(c->lease_ms >= 0 && c->lease_ms <= COMMAND_MS_MAX);
 	assert(c->max_hold_ms >= 0 && c->max_hold_ms <= COMMAND_MS_MAX);
+	assert(c->claim_ms >= 0 && c->claim_ms <= COMMAND_MS_MAX);
 	assert(c->extend_ms >= 0 && c->extend_ms <= COMMAND_MS_MAX);
 	assert(c->token >= 0 && c->token <= COMMAND_TOKEN_MAX);
 	assert(c->protocol == 0 || c->protocol == 2 || c->protocol == 3);

@@ -67,6 +67,8 @@ refused_holder(struct world *w, const struct conn *c, unsigned name, const char 
 	struct hold *held = held_find(w, c, conn_session(c), name, owner);
 	if (held != NULL && (code == CODE_HELD || code == CODE_UPGRADE))
 		held_claimed(w, held);
+	if (held != NULL && code == CODE_UPGRADE && held_names(c, owner))
+		held_named(held);
 }
 
 static void
@@ -108,8 +110,8 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_check_order(w, v);
 		waits_end(w, v);
 	}
-	const struct asked asked = {
-		r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms, r->max_hold_ms, false, false};
+	const struct asked asked = {r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms,
+		r->max_hold_ms, r->claim_ms, false, false};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY)
 		answers_told(w, c, h, reply->ms);
@@ -149,8 +151,10 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		bool gone =
 			reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code != CODE_ERR &&
 							     reply->code != CODE_WRONGKIND);
-		if (!gone || (r->token != 0 && r->token != h->token && held_there(h)))
+		if (!gone) {
 			held_claimed(w, h);
+			held_named(h);
+		}
 	}
 	if (reply->type != REPLY_INT)
 		return;
@@ -260,7 +264,7 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 	}
 	if (push->type == PUSH_GRANT) {
 		const struct asked asked = {v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
-			v->max_hold_ms, false, false};
+			v->max_hold_ms, v->claim_ms, false, false};
 		const struct hold *mine = held_by(w, c, v->name, v->owner);
 		if (mine == NULL || mine->token != push->token)
 			waits_check_order(w, v);

@@ -220,6 +220,8 @@ client_lock(struct client *c)
 	if (r->lease_ms > 0 && r->max_hold_ms > 0 && rng_percent(rng, 40))
 		r->max_hold_ms = r->lease_ms;
 	if (rng_percent(rng, 15))
+		r->claim_ms = rng_range(rng, 1, lease);
+	if (rng_percent(rng, 15))
 		r->tries = rng_range(rng, 1, 4);
 	r->validity = rng_percent(rng, 30);
 	if (rng_percent(rng, 20) && !persona_is(c->conn)) {
@@ -406,8 +408,11 @@ client_lock_answered(struct client *c, const struct reply *reply)
 		return;
 	}
 	if (c->state == CLIENT_HOLDING) {
-		/* It entered once more, or finds its hold lost. */
-		if (granted && reply->n == c->token)
+		const struct hold *h = held_by(c->world, c->conn, c->lock.name, c->lock.owner);
+		/* It entered once more, or claimed its hold, or finds it lost. */
+		if (granted && h != NULL && h->token == reply->n)
+			c->count = (int)h->count;
+		else if (granted && reply->n == c->token)
 			c->count += !persona_is(c->conn);
 		else if (granted)
 			client_holds(c, reply->n);

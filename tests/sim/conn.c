@@ -131,7 +131,7 @@ trace_request(const struct conn *c, const struct request *r)
 	struct world *w = c->world;
 	const int64_t numbers[] = {c->client->index, c->host->index, r->verb, r->name, r->wait_ms,
 		r->lease_ms, r->max_hold_ms, r->extend_ms, r->token, r->validity, r->pid, r->ms, r->kind,
-		r->permits, r->steps, r->limit, r->tries};
+		r->permits, r->steps, r->limit, r->tries, r->claim_ms};
 	trace_numbers(&w->trace, w->now_us, sizeof(numbers) / sizeof(numbers[0]), numbers);
 	for (unsigned i = 0; i < r->count; i++)
 		trace_numbers(&w->trace, w->now_us, 1, &(const int64_t){r->names[i]});
@@ -157,6 +157,7 @@ conn_command(struct conn *c, conn_id line, const struct request *r)
 		.retries = r->tries > 0 ? r->tries - 1 : COMMAND_RETRIES_ANY,
 		.lease_ms = r->lease_ms,
 		.max_hold_ms = r->max_hold_ms,
+		.claim_ms = r->claim_ms,
 		.extend_ms = r->extend_ms,
 		.token = r->token,
 		.steps = r->steps,

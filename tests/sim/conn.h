@@ -35,6 +35,7 @@ struct request {
 	int64_t tries; /* RETRIES plus the first round; 0: no limit */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
+	int64_t claim_ms;
 	int64_t extend_ms;
 	int64_t token;
 	int64_t steps;

@@ -238,10 +238,15 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h, const 
 {
 	if (!c->over)
 		h->ended_us = INT64_MAX;
-	/* To its daemon who was to be told enters once more. */
-	if (!persona_is(c) && (!h->untold || h->unsent || h->kind != r->kind || h->permits != r->permits))
+	/* What its client does not know of, or has not claimed, is not entered once more. */
+	bool names = held_names(c, r->owner);
+	bool repeats = h->kind == r->kind && h->permits == r->permits &&
+		       ((h->untold && !h->unsent) || (names && h->claim_ends_ms != INT64_MAX));
+	if (!persona_is(c) && !repeats)
 		h->count++;
 	held_claimed(w, h);
+	if (names)
+		held_named(h);
 }
 
 /* Who holds less of it, or tells its holds not apart, does not enter once more. */
@@ -272,7 +277,7 @@ check_set(struct world *w, const struct conn *c, const struct asked *r)
 			c->host->index, checker_name(r->name));
 }
 
-/* LEASE and MAXHOLD count from when its holder is told. */
+/* LEASE, MAXHOLD and CLAIM count from when its holder is told. */
 static void
 hold_begins(struct hold *h, const struct asked *r)
 {
@@ -283,7 +288,8 @@ hold_begins(struct hold *h, const struct asked *r)
 	if (ruled_ms > 0)
 		h->ceiling_ms = earlier(h->ceiling_ms, now_ms + ruled_ms);
 	h->lease_ends_ms = h->leased ? now_ms + r->lease_ms : INT64_MAX;
-	h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
+	h->claim_ends_ms = r->claim_ms > 0 ? now_ms + r->claim_ms : INT64_MAX;
+	h->ends_ms = earlier(earlier(h->lease_ends_ms, h->ceiling_ms), h->claim_ends_ms);
 }
 
 struct hold *
@@ -355,7 +361,8 @@ void
 grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, int64_t token)
 {
 	const struct request *r = &c->current;
-	const struct asked asked = {name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true, false};
+	const struct asked asked = {
+		name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, false};
 	/* EVENTS told of it when it was taken. */
 	grants_check(w, c, conn_session(c), &asked, token)->begun = true;
 }
@@ -387,6 +394,7 @@ bound_ms(const struct host *h, const struct wait *v)
 	int64_t ruled_ms = host_rule(h, v->name)->max_hold_ms, bound = INT64_MAX;
 	bound = v->lease_ms > 0 ? earlier(bound, v->lease_ms) : bound;
 	bound = v->max_hold_ms > 0 ? earlier(bound, v->max_hold_ms) : bound;
+	bound = v->claim_ms > 0 ? earlier(bound, v->claim_ms) : bound;
 	return ruled_ms > 0 ? earlier(bound, ruled_ms) : bound;
 }
 
@@ -425,8 +433,8 @@ grants_stray(struct host *host, const struct note *n)
 	if (excuse(w, EXCUSE_STRAY_PART, !given.found && bundles_take(w, host, n->session, name, n->owner)))
 		return;
 	waits_check_order(w, v);
-	const struct asked asked = {
-		name, v->owner, v->kind, v->limit, v->permits, v->lease_ms, v->max_hold_ms, false, false};
+	const struct asked asked = {name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
+		v->max_hold_ms, v->claim_ms, false, false};
 	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
 	h->untold = h->begun = true;
 	h->valid_us = 0;
@@ -437,7 +445,7 @@ void
 grants_extended(struct hold *h, int64_t extend_ms)
 {
 	h->lease_ends_ms = host_ms(h->host) + extend_ms;
-	h->ends_ms = earlier(h->lease_ends_ms, h->ceiling_ms);
+	held_named(h);
 	h->extended |= leaps_shorten_us(h->host) > 0;
 }
 
@@ -459,7 +467,7 @@ torn_wait(struct host *host, unsigned name, const struct hold_view *view, struct
 			!owner_is(v->owner, view->owner))
 			continue;
 		*asked = (struct asked){name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
-			v->max_hold_ms, false, true};
+			v->max_hold_ms, v->claim_ms, false, true};
 		return v->conn;
 	}
 	return NULL;
@@ -477,7 +485,7 @@ torn_bundle(struct host *host, unsigned name, const struct hold_view *view, stru
 			conn_session(v->conn) != view->session || !owner_is(r->owner, view->owner))
 			continue;
 		*asked = (struct asked){
-			name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, true, true};
+			name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, true};
 		return v->conn;
 	}
 	return NULL;

@@ -26,6 +26,7 @@ struct asked {
 	int64_t permits; /* of these */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
+	int64_t claim_ms;
 	bool part; /* by an MLOCK */
 	bool torn; /* its daemon dies in the step of the grant, and nobody hears of that */
 };

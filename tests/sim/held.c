@@ -2,6 +2,7 @@
 #include "tests/sim/held.h"
 
 #include "tests/sim/events.h"
+#include "tests/sim/persona.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
@@ -116,9 +117,24 @@ held_surely(const struct world *w, const struct hold *h)
 void
 held_claimed(const struct world *w, struct hold *h)
 {
-	if (h->untold)
+	if (h->untold) {
 		h->valid_us = w->now_us + 1;
+		held_named(h);
+	}
 	h->untold = h->unsent = false;
+}
+
+void
+held_named(struct hold *h)
+{
+	h->claim_ends_ms = INT64_MAX;
+	h->ends_ms = h->lease_ends_ms < h->ceiling_ms ? h->lease_ends_ms : h->ceiling_ms;
+}
+
+bool
+held_names(const struct conn *c, const char *owner)
+{
+	return c->running && (owner[0] != '\0' || persona_is(c));
 }
 
 void
@@ -281,7 +297,7 @@ check_over(struct world *w, const struct hold *h, const struct looked *looked)
 	if (!looked->withheld && !h->untold && looked->now_ms >= h->ends_ms)
 		world_fail(w,
 			"terms: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
-			" ms after the end of its LEASE or MAXHOLD",
+			" ms after the end of its LEASE, MAXHOLD or CLAIM",
 			h->host->index, checker_name(h->name), h->token, looked->now_ms - h->ends_ms);
 }
 

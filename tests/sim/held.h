@@ -41,8 +41,9 @@ struct hold {
 	int64_t since_us;      /* the grant */
 	bool leased;           /* requested with LEASE */
 	int64_t lease_ends_ms; /* LEASE, by the host's clock; INT64_MAX: none */
-	int64_t ends_ms;       /* LEASE or MAXHOLD; INT64_MAX: neither */
+	int64_t ends_ms;       /* LEASE, MAXHOLD or CLAIM; INT64_MAX: none of them */
 	int64_t ceiling_ms;    /* MAXHOLD alone */
+	int64_t claim_ends_ms; /* CLAIM alone; INT64_MAX: claimed */
 	bool extended;         /* by EXTEND, after clocks leapt */
 	int64_t told_us;       /* true time */
 	int64_t valid_us;      /* until when its daemon was sure of it at the last step, true time */
@@ -95,6 +96,10 @@ void held_exited(struct world *world, const struct conn *conn);
 /* Actions of daemons. */
 /* Its holder has asked about it, and so knows of it. */
 void held_claimed(const struct world *world, struct hold *hold);
+/* A request that names it has come: its CLAIM is over. */
+void held_named(struct hold *hold);
+/* The LOCK that this connection's daemon is told of in this step names a hold with this tag (3.46). */
+bool held_names(const struct conn *conn, const char *owner);
 void held_given_back(struct world *world, struct hold *hold);
 void held_remove(struct world *world, struct hold *hold);
 void held_lost(struct host *host, unsigned name, int64_t token);

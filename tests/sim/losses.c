@@ -83,20 +83,36 @@ losses_granted(struct world *w, const struct host *h, session_id session, unsign
 
 /* ---- why ---- */
 
-/* Its LEASE or MAXHOLD is a reason when it is over, and the end of the lease when that is. */
+/* The end that its terms choose: the first of them (3.9, 3.47). */
+static const char *
+end_of(const struct hold *hold)
+{
+	int64_t bound_ms = hold->lease_ends_ms < hold->ceiling_ms ? hold->lease_ends_ms : hold->ceiling_ms;
+	if (hold->claim_ends_ms < bound_ms)
+		return "claim";
+	return hold->lease_ends_ms <= hold->ceiling_ms ? "lease" : "maxhold";
+}
+
+static bool
+is_chosen(const char *why)
+{
+	return strcmp(why, "lease") == 0 || strcmp(why, "claim") == 0;
+}
+
+/* Its LEASE, MAXHOLD or CLAIM is a reason when it is over, and the end of the lease when that is. */
 static void
 check_reason(struct world *w, const struct host *h, const struct hold *hold, const char *why)
 {
 	int64_t now_ms = host_ms(h);
-	bool bounds = strcmp(why, "lease") == 0 || strcmp(why, "maxhold") == 0;
+	bool bounds = is_chosen(why) || strcmp(why, "maxhold") == 0;
 	bool expired = strcmp(why, "expired") == 0;
 	if (hold->copied)
 		return;
 	if (bounds && now_ms < hold->ends_ms)
 		world_fail(w, "loss: d%u says that the %s of %s is over, %" PRId64 " ms too soon", h->index,
 			why, checker_name(hold->name), hold->ends_ms - now_ms);
-	/* Whichever ends first ends it (3.9), and is the reason that is told, or not (4.7). */
-	if (bounds && (strcmp(why, "lease") == 0) != (hold->lease_ends_ms <= hold->ceiling_ms))
+	/* It is the reason that is told, or not (4.7). */
+	if (bounds && strcmp(why, end_of(hold)) != 0)
 		world_fail(w, "loss: d%u ends a hold of %s by its %s, which is not what ends it first",
 			h->index, checker_name(hold->name), why);
 	/* Clocks differ by a hundredth each from the true time, in which it is told here. */
@@ -183,8 +199,8 @@ lost(struct host *h, const struct note *n, unsigned name)
 	l->onloss = m != NULL ? m->onloss : ONLOSS_CLOSE;
 	l->conn = m != NULL ? m->conn : NULL;
 	l->unsure = l->old = m != NULL && m->unsure;
-	/* The end of a LEASE is what its holder asked for. */
-	l->due = n->text == NULL || strcmp(n->text, "lease") != 0;
+	/* The end of a LEASE or CLAIM is what its holder asked for. */
+	l->due = n->text == NULL || !is_chosen(n->text);
 	forget(find(w, h, n->session, name, l->owner));
 	l->pushed = w->losses.pushed != NULL && w->losses.pushed_name == name &&
 		    w->losses.pushed->host == h && conn_session(w->losses.pushed) == n->session;
@@ -449,7 +465,7 @@ void
 losses_over(struct host *h, const struct hold *hold)
 {
 	struct loss_told *l = add(h, hold);
-	l->known = hold->lease_ends_ms <= host_ms(h) && hold->lease_ends_ms <= hold->ceiling_ms;
+	l->known = hold->ends_ms <= host_ms(h) && is_chosen(end_of(hold));
 	l->over_us = h->world->now_us;
 	forget_together(h);
 }

@@ -67,6 +67,8 @@ many_take(struct client *c, unsigned from, bool together)
 	if (rng_percent(&w->rng, 15) || client_shares(c))
 		r.max_hold_ms = rng_range(&w->rng, 1, 2 * w->plan.lease_ms);
 	if (rng_percent(&w->rng, 10))
+		r.claim_ms = rng_range(&w->rng, 1, w->plan.lease_ms);
+	if (rng_percent(&w->rng, 10))
 		r.tries = rng_range(&w->rng, 1, 4);
 	pick_names(c, &r, from, together ? (unsigned)rng_range(&w->rng, 1, w->plan.names) : 1);
 	r.name = r.names[0];

@@ -52,6 +52,8 @@ any_terms(struct client *c, struct request *r)
 	if (!c->odd.alone || client_shares(c) || rng_percent(rng, 30))
 		r->max_hold_ms = rng_range(rng, 1, 2 * lease);
 	if (rng_percent(rng, 15))
+		r->claim_ms = rng_range(rng, 1, lease);
+	if (rng_percent(rng, 15))
 		r->tries = rng_range(rng, 1, 4);
 }
 
@@ -77,7 +79,7 @@ static void
 odd_repeat(struct client *c, struct request *r)
 {
 	*r = c->lock;
-	r->lease_ms = r->max_hold_ms = r->tries = 0;
+	r->lease_ms = r->max_hold_ms = r->claim_ms = r->tries = 0;
 	r->validity = r->id[0] == '\0' && rng_percent(&c->world->rng, 50);
 	any_terms(c, r);
 	c->lock = *r;

@@ -254,6 +254,9 @@ answer_lost(void *arg, uint64_t serial, void *data)
 	bool alike = lock ? (said->type == REPLY_INT || said->type == REPLY_VALIDITY) &&
 				     said->n == c->persona.token
 			  : said->type == REPLY_INT && said->n == 0;
+	struct hold *h = lock && alike ? held_by(w, c, r->name, r->owner) : NULL;
+	if (h != NULL)
+		held_named(h);
 	if (ends ? !refused : !alike)
 		world_fail(w, "persona: c%u repeats its %s and is answered %d :%" PRId64 " %s",
 			c->client->index, lock ? "LOCK" : "UNLOCK", said->type, said->n,

@@ -317,6 +317,7 @@ copy_holds(struct host *h, const struct found *f)
 			.since_us = w->now_us,
 			.lease_ends_ms = INT64_MAX,
 			.ends_ms = INT64_MAX,
+			.claim_ends_ms = INT64_MAX,
 			.ceiling_ms = INT64_MAX,
 			.ended_us = INT64_MAX,
 			.layout = h->call_settings.layout,

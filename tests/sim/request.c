@@ -49,6 +49,8 @@ request_text(const struct request *r, char *out, size_t size)
 		at += (size_t)snprintf(out + at, size - at,
 			" WAIT %" PRId64 " LEASE %" PRId64 " MAXHOLD %" PRId64, r->wait_ms, r->lease_ms,
 			r->max_hold_ms);
+	if (r->claim_ms > 0)
+		at += (size_t)snprintf(out + at, size - at, " CLAIM %" PRId64, r->claim_ms);
 	if (r->tries > 0)
 		at += (size_t)snprintf(out + at, size - at, " RETRIES %" PRId64, r->tries - 1);
 	if (r->ms > 0)

@@ -54,6 +54,22 @@ tear_extended(struct host *h, struct hold *hold, int64_t extend_ms)
 	hold->longest_ms = hold->longest_ms < hold->ends_ms ? hold->longest_ms : hold->ends_ms;
 }
 
+/* Whether what it asks for in this step claims the hold (3.46), if the hold is there afterwards. */
+static bool
+tear_names(const struct conn *c, const struct hold *hold)
+{
+	const struct request *r = &c->current;
+	bool named = r->name == hold->name;
+	for (unsigned i = 0; i < r->count; i++)
+		named |= r->names[i] == hold->name;
+	if (!named || strcmp(r->owner, hold->owner) != 0 || (r->token != 0 && r->token != hold->token))
+		return false;
+	return r->verb == VERB_LOCK
+		       ? held_names(c, r->owner)
+		       : r->verb == VERB_CHECK || r->verb == VERB_EXTEND || r->verb == VERB_UNLOCK ||
+				 r->verb == VERB_DOWNGRADE || r->verb == VERB_MUNLOCK;
+}
+
 /* The end of a hold, or what was given by it, in this step. */
 static void
 tear_hold(struct host *h, struct hold *hold, const struct found_hold *is)
@@ -67,6 +83,9 @@ tear_hold(struct host *h, struct hold *hold, const struct found_hold *is)
 	hold->kind = is->view.kind;
 	if (!hold->untold)
 		hold->count = is->view.count;
+	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
+		if (c->running && conn_session(c) == hold->session && tear_names(c, hold))
+			held_named(hold);
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
 		if (c->running && c->current.verb == VERB_EXTEND && conn_session(c) == hold->session &&
 			c->current.name == hold->name && strcmp(c->current.owner, hold->owner) == 0 &&

@@ -199,6 +199,7 @@ waits_begin(struct world *w, struct conn *c)
 	v->permits = r->permits;
 	v->lease_ms = r->lease_ms;
 	v->max_hold_ms = r->max_hold_ms;
+	v->claim_ms = r->claim_ms;
 	memcpy(v->id, r->id, sizeof(v->id));
 	v->tries = r->tries;
 	v->asking = v->had = false;

@@ -28,6 +28,7 @@ struct wait {
 	int64_t permits; /* of these */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
+	int64_t claim_ms;
 	char id[24];      /* ASYNC; "": the connection waits */
 	int64_t until_ms; /* the host's clock; INT64_MAX: no limit */
 	int64_t since_us;
