@@ -127,6 +127,24 @@ START_TEST(each_user_has_ids_of_its_own)
 }
 END_TEST
 
+START_TEST(an_id_of_another_daemon_is_told_where_to_ask)
+{
+	const char *told;
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -NOTHELD");
+	told = w.actions.list[0].u.reply.text;
+	ck_assert_ptr_nonnull(strstr(told, "another host's daemon has it"));
+	ck_assert_ptr_null(strstr(told, "INSPECT"));
+	lock(&w, 2, "a");
+	busy(&w, "a", 1);
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -NOTHELD");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "ask the daemon that INSPECT names"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_repeated_lock_answers_the_same_token_and_counts_nothing)
 {
 	struct command tagged = {.verb = VERB_LOCK, .name = SLICE("a"), .owner = SLICE("t"), .as = ID};
@@ -603,7 +621,8 @@ int
 main(void)
 {
 	return SUITE_RUN("detached", NULL, NULL, a_hold_belongs_to_its_id_over_any_connection,
-		each_user_has_ids_of_its_own, a_repeated_lock_answers_the_same_token_and_counts_nothing,
+		each_user_has_ids_of_its_own, an_id_of_another_daemon_is_told_where_to_ask,
+		a_repeated_lock_answers_the_same_token_and_counts_nothing,
 		a_repeated_unlock_answers_as_the_first_time,
 		a_loss_is_told_each_time_until_the_name_is_locked_again,
 		what_was_given_back_takes_the_place_of_no_loss, a_place_is_kept_for_a_moment_for_the_same_id,

@@ -7,6 +7,7 @@
 #include "daemon/core/ledger.h"
 #include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
@@ -166,17 +167,23 @@ verb_makes(enum verb verb)
 	       verb == VERB_SESSION_ID || verb == VERB_SESSION_ONLOSS || verb == VERB_SESSION_TTL;
 }
 
-/* The answer of another verb, whose id has no session. */
+/* The answer of another verb, whose id has no session here. If another daemon is known to have the lock, it
+ * may have the session, too. */
 static void
-answer_unknown(struct core *core, const struct conn *conn, enum verb verb)
+answer_unknown(struct core *core, const struct conn *conn, const struct command *c)
 {
-	if (verb == VERB_CHECK)
+	const struct resource *r = names_find(&core->names, c->name);
+	bool elsewhere = r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0;
+
+	if (c->verb == VERB_CHECK)
 		emit_null(core, conn->id);
-	else if (verb == VERB_MUNLOCK || verb == VERB_SESSION_END)
+	else if (c->verb == VERB_MUNLOCK || c->verb == VERB_SESSION_END)
 		emit_int(core, conn->id, 0);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD,
-			"the session of this id does not hold it: there is none");
+			"this daemon knows no session of this id: it has ended, or another host's daemon has "
+			"it%s",
+			elsewhere ? ": ask the daemon that INSPECT names" : "");
 }
 
 /* ---- guests ---- */
@@ -224,7 +231,7 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 		return NULL;
 	}
 	if (s == NULL && !verb_makes(c->verb)) {
-		answer_unknown(core, conn, c->verb);
+		answer_unknown(core, conn, c);
 		return NULL;
 	}
 	if (s == NULL)
