@@ -27,6 +27,7 @@ BEFORE = {
     "LOCK, a circle of waits": ["1> LOCK a", "1< ...", "2> LOCK b", "2< ...", "2> LOCK a"],
     "UNLOCK, holds left": ["1> LOCK a", "1< ..."],
     "UNLOCK, lost": ["1> SESSION ONLOSS NEXT", "1< +OK", "1> LOCK a LEASE 1", "1< ...", "2> LOCK a", "2< ..."],
+    "UNLOCK, not claimed in time": ["1> LOCK a CLAIM 1", "1< ...", "2> LOCK a", "2< ..."],
     "CHECK, held": ["1> LOCK a", "1< ..."],
     "EXTEND": ["1> LOCK a LEASE 60000", "1< ..."],
     "LATCH SET, there already": ["2> LATCH l SET 2", "2< :1"],
