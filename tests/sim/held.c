@@ -117,10 +117,11 @@ held_surely(const struct world *w, const struct hold *h)
 void
 held_claimed(const struct world *w, struct hold *h)
 {
-	if (h->untold) {
+	if (h->untold)
 		h->valid_us = w->now_us + 1;
+	/* To its daemon the session showed that it knows of the hold only if it had not been told. */
+	if (h->untold && !h->unsent)
 		held_named(h);
-	}
 	h->untold = h->unsent = false;
 }
 
