@@ -61,6 +61,26 @@ def test_program_that_ends(place):
     expect_code(late("UNLOCK", "deploy", "AS", names[0]), "NOTHELD")
 
 
+def test_two_daemons(place):
+    """an id is another session at another host's daemon: it is refused there, waits there, and is told where to ask"""
+    master = place.redis()
+    first, second = (place.daemon(name, master=master).admitted() for name in ("d1", "d2"))
+    here, there, viewer, me = first.client(), second.client(), second.client(3), uuid.uuid4().hex
+    token = here("LOCK", "deploy", "AS", me)
+    expect(there("CHECK", "deploy", "AS", me), None)
+    answer = there("UNLOCK", "deploy", "TOKEN", token, "AS", me)
+    expect_code(answer, "NOTHELD")
+    expect("another host's daemon has it" in answer, True, answer)
+    expect(there("LOCK", "deploy", "WAIT", 0, "AS", me), None)
+    other = second.client()
+    other.send("LOCK", "deploy", "WAIT", WAIT_MS)
+    until("the other daemon is known", lambda: viewer("INSPECT", "deploy")["elsewhere"])
+    expect("ask the daemon that INSPECT names" in there("UNLOCK", "deploy", "AS", uuid.uuid4().hex), True)
+    expect_between(here("CHECK", "deploy", "TOKEN", token, "AS", me), 1, WAIT_MS)
+    expect(here("UNLOCK", "deploy", "TOKEN", token, "AS", me), 0)
+    expect_between(other.reply(), token + 1, 2 ** 53)
+
+
 def test_secret(place):
     """an id is neither logged nor shown, but for a hash that tells sessions apart"""
     daemon = place.daemon(master=place.redis(), config="log: { level: debug }\n").admitted()

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,35 @@ persona_names(enum verb verb)
 	return verb != VERB_BREAK;
 }
 
+/* One of another daemon, whose id this host has not heard; NULL: none. */
+static struct conn *
+persona_elsewhere(struct world *w, const struct host *here)
+{
+	struct conn *c;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		if (i == here->index)
+			continue;
+		LIST_FOREACH (c, &w->conns.open[i], in_place)
+			if (persona_is(c) && !(c->persona.hosts & 1U << here->index))
+				return c;
+	}
+	return NULL;
+}
+
+/* An id of its own, or one that another daemon has: there it is another session (5.11). */
+static void
+persona_name(struct world *w, struct conn *c)
+{
+	struct conn *other = rng_percent(&w->rng, 40) ? persona_elsewhere(w, c->host) : NULL;
+	snprintf(c->persona.as, sizeof(c->persona.as), "persona%016" PRIx64, ++w->serials);
+	c->persona.hosts = 1U << c->host->index;
+	if (other == NULL)
+		return;
+	memcpy(c->persona.as, other->persona.as, sizeof(c->persona.as));
+	other->persona.hosts |= c->persona.hosts;
+	c->persona.hosts = UINT_MAX;
+}
+
 bool
 persona_begin(struct client *client)
 {
@@ -31,8 +61,7 @@ persona_begin(struct client *client)
 		return false;
 	client->many.on = client->odd.on = false;
 	client->words = 0;
-	snprintf(client->conn->persona.as, sizeof(client->conn->persona.as), "persona%016" PRIx64,
-		++w->serials);
+	persona_name(w, client->conn);
 	client_send(client, &r);
 	return true;
 }

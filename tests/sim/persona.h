@@ -24,6 +24,7 @@ struct conn;
 
 struct persona {
 	char as[24];       /* its id; "": the connection speaks for a session of its own */
+	unsigned hosts;    /* that have heard this id, a bit each; all: the id is another persona's, too */
 	conn_id line;      /* over which it speaks now */
 	conn_id aside;     /* another line, whose answer is not its client's; 0: none */
 	bool heard;        /* that has been answered */
