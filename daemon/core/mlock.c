@@ -140,7 +140,7 @@ mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 	mlock_drop(core, b);
 }
 
-/* All names are held. LEASE and MAXHOLD begin when the session is told. */
+/* All names are held. LEASE, MAXHOLD and CLAIM begin when the session is told. */
 static void
 mlock_answer(struct core *core, struct mlock *b)
 {
