@@ -164,10 +164,9 @@ END_TEST
 static int64_t
 noted_span(const struct story *w, enum note_type type)
 {
-	for (size_t i = 0; i < w->actions.n; i++)
-		if (w->actions.list[i].type == ACTION_NOTE && w->actions.list[i].u.note.type == type)
-			return w->actions.list[i].u.note.span_ms;
-	return -2;
+	const struct note *note = noted(w, type);
+
+	return note == NULL ? -2 : note->span_ms;
 }
 
 START_TEST(each_hold_says_once_how_long_it_was_waited_for_and_held)
@@ -192,11 +191,108 @@ START_TEST(each_hold_says_once_how_long_it_was_waited_for_and_held)
 }
 END_TEST
 
+static void
+ck_slow(const struct story *w, session_id session, int64_t waited_ms, const char *why)
+{
+	const struct note *note = noted(w, NOTE_SLOW_WAIT);
+
+	ck_assert_ptr_nonnull(note);
+	ck_assert_uint_eq(note->session, session);
+	ck_assert_int_eq(note->ms, waited_ms);
+	ck_assert_str_eq(note->text, why);
+}
+
+/* The rule has slow-wait: 200ms and long-hold: 300ms. */
+START_TEST(a_long_hold_and_a_slow_wait_are_noted_once_while_they_go_on)
+{
+	struct story w;
+	const struct note *note;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("watched"), .why = SLICE("release 42")});
+	granted(&w, "watched", 1, 500);
+	after(&w, 50);
+	lock(&w, 2, "watched");
+	after(&w, 199);
+	ck_assert_ptr_null(noted(&w, NOTE_SLOW_WAIT));
+	after(&w, 1);
+	ck_slow(&w, 2, 200, "held by session 1 for 250 ms: release 42");
+	after(&w, 49);
+	ck_assert_ptr_null(noted(&w, NOTE_LONG_HOLD));
+	after(&w, 1);
+	note = noted(&w, NOTE_LONG_HOLD);
+	ck_assert_ptr_nonnull(note);
+	ck_assert_uint_eq(note->session, 1);
+	ck_assert_int_eq(note->ms, 300);
+	ck_assert(slice_equal(note->why, SLICE("release 42")));
+	ck_assert_str_eq(note->text, "1 wait here");
+	for (int i = 0; i < 30; i++) {
+		after(&w, 1);
+		ck_assert(!noted(&w, NOTE_SLOW_WAIT) && !noted(&w, NOTE_LONG_HOLD));
+	}
+	ck_assert_str_eq(unlock(&w, 1, "watched"), "c1 :0 | c2 :501");
+	after(&w, 300);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_LONG_HOLD));
+	ck_assert_str_eq(noted(&w, NOTE_LONG_HOLD)->text, "0 wait here");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_slow_wait_says_what_it_waits_for)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "watched/a");
+	busy(&w, "watched/a", 1);
+	after(&w, 200);
+	ck_slow(&w, 1, 200, "held through another daemon: 0123456789abcdef0123456789abcdef:9");
+	link_down(&w, "connection refused");
+	lock(&w, 2, "watched/b");
+	after(&w, 200);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_SLOW_WAIT));
+	ck_assert(strncmp(noted(&w, NOTE_SLOW_WAIT)->text, "NOMASTER: ", 10) == 0);
+	story_done(&w);
+}
+END_TEST
+
+/* The end of a WAIT and of a LEASE come when they would have come without the thresholds. */
+START_TEST(thresholds_move_no_end)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("watched"), .lease_ms = 310});
+	granted(&w, "watched", 1, 500);
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("watched"), .wait_ms = 210});
+	run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("watched"), .wait_ms = 190});
+	ck_assert_str_eq(after(&w, 190), "c3 null");
+	ck_assert_str_eq(after(&w, 10), "");
+	ck_slow(&w, 2, 200, "held by session 1 for 200 ms");
+	ck_assert_str_eq(after(&w, 10), "c2 null");
+	ck_assert_ptr_null(noted(&w, NOTE_SLOW_WAIT));
+	after(&w, 90);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_LONG_HOLD));
+	after(&w, 10);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_LOST));
+	ck_assert_str_eq(noted(&w, NOTE_LOST)->text, "lease");
+	/* The holder says when the LEASE ends from now on: that moves nothing else. */
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("watched/b"), .lease_ms = 100});
+	granted(&w, "watched/b", 2, 900);
+	run(&w, 1, (struct command){.verb = VERB_EXTEND, .name = SLICE("watched/b"), .extend_ms = 500});
+	after(&w, 300);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_LONG_HOLD));
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("holds", NULL, NULL, each_of_many_is_found_by_its_name_and_tag,
 		whatever_comes_and_goes_the_others_are_found, a_session_with_many_ends_as_any_other,
 		a_hold_is_entered_so_many_times_and_not_more,
-		each_hold_says_once_how_long_it_was_waited_for_and_held);
+		each_hold_says_once_how_long_it_was_waited_for_and_held,
+		a_long_hold_and_a_slow_wait_are_noted_once_while_they_go_on,
+		a_slow_wait_says_what_it_waits_for, thresholds_move_no_end);
 }

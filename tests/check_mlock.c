@@ -554,6 +554,27 @@ START_TEST(a_lease_that_it_takes_as_its_rest_is_over_is_renewed_on)
 }
 END_TEST
 
+/* The rule has long-hold: 300ms, and one name of the MLOCK has been held for longer when it is answered. */
+START_TEST(a_name_that_was_taken_long_before_the_answer_is_a_long_hold_after_it)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 2, "z");
+	granted(&w, "z", 1, 500);
+	mlock(&w, 1, "watched z");
+	granted(&w, "watched", 2, 700);
+	after(&w, 310);
+	ck_assert_ptr_null(noted(&w, NOTE_LONG_HOLD));
+	ck_assert_str_eq(unlock(&w, 2, "z"), "c2 :0 | c1 [:700 :501]");
+	ck_assert_ptr_null(noted(&w, NOTE_LONG_HOLD));
+	after(&w, 1);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_LONG_HOLD));
+	ck_assert_int_eq(noted(&w, NOTE_LONG_HOLD)->ms, 311);
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -580,5 +601,6 @@ main(void)
 		a_tried_name_that_is_refused_after_a_while_is_waited_for_without_the_others,
 		while_the_master_is_away_it_is_waited_for,
 		a_broken_hold_that_nobody_was_told_of_is_free_at_once,
-		a_lease_that_it_takes_as_its_rest_is_over_is_renewed_on);
+		a_lease_that_it_takes_as_its_rest_is_over_is_renewed_on,
+		a_name_that_was_taken_long_before_the_answer_is_a_long_hold_after_it);
 }

@@ -336,6 +336,34 @@ START_TEST(a_wait_ends_when_it_would_have_ended)
 }
 END_TEST
 
+START_TEST(a_long_hold_and_a_slow_wait_are_noted_once_in_either_process)
+{
+	lock(&w, 1, "watched");
+	granted(&w, "watched", 1, 500);
+	/* It looks again and again: it would be noted each time. */
+	run(&w, 2, (struct command){.verb = VERB_LOCK, .name = SLICE("watched"), .retries = 9});
+	after(&w, 200);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_SLOW_WAIT));
+	ck_assert_str_eq(handed_over(), "");
+	after(&w, 100);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_LONG_HOLD));
+	ck_assert_ptr_null(noted(&w, NOTE_SLOW_WAIT));
+	lock(&w, 3, "watched");
+	ck_assert_str_eq(handed_over(), "");
+	for (int i = 0; i < 199; i++) {
+		after(&w, 1);
+		ck_assert(!noted(&w, NOTE_SLOW_WAIT) && !noted(&w, NOTE_LONG_HOLD));
+	}
+	after(&w, 1);
+	ck_assert_ptr_nonnull(noted(&w, NOTE_SLOW_WAIT));
+	ck_assert_uint_eq(noted(&w, NOTE_SLOW_WAIT)->session, 3);
+	for (int i = 0; i < 100; i++) {
+		after(&w, 1);
+		ck_assert(!noted(&w, NOTE_SLOW_WAIT) && !noted(&w, NOTE_LONG_HOLD));
+	}
+}
+END_TEST
+
 START_TEST(a_wait_that_ends_meanwhile_is_not_told_of_missing_masters)
 {
 	link_down(&w, "handed over");
@@ -945,6 +973,7 @@ main(void)
 	return SUITE_RUN("state", begin, end, a_daemon_without_clients_goes_on,
 		a_hold_is_held_on_with_its_token, waits_keep_their_order_and_get_the_next_tokens,
 		a_wait_ends_when_it_would_have_ended,
+		a_long_hold_and_a_slow_wait_are_noted_once_in_either_process,
 		a_wait_that_ends_meanwhile_is_not_told_of_missing_masters,
 		a_wait_for_another_daemon_asks_again, readers_read_on_and_a_writer_waits_for_them,
 		permits_stay_taken, what_ends_by_its_terms_ends_then,

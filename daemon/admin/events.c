@@ -64,6 +64,13 @@ note_gate(const struct note *note, struct note_gates *gates)
 	return note->type == NOTE_LOST && ends ? &gates->ends : &gates->of[note->type];
 }
 
+/* A line of each grant would be long with it, and INSPECT shows it. */
+static bool
+note_says_why(const struct note *note)
+{
+	return note->type == NOTE_LONG_HOLD && note->why.n > 0;
+}
+
 void
 note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log)
 {
@@ -86,6 +93,7 @@ note_log(const struct note *note, const char *where, struct note_gates *gates, s
 		note->peer ? log_peer("address", note->peer->address) : log_absent(),
 		note->token ? log_number("token", note->token) : log_absent(),
 		note->ms >= 0 ? log_number(note_rows[note->type].ms, note->ms) : log_absent(),
+		note_says_why(note) ? log_bytes("why", note->why.p, note->why.n) : log_absent(),
 		log_text("text", note->text));
 }
 
@@ -172,6 +180,12 @@ note_count(const struct note *note, struct stats *stats)
 	case NOTE_DEADLOCK:
 		stats->locks_deadlocked++;
 		break;
+	case NOTE_SLOW_WAIT:
+		stats->slow_waits++;
+		break;
+	case NOTE_LONG_HOLD:
+		stats->long_holds++;
+		break;
 	default:
 		break;
 	}
@@ -198,6 +212,9 @@ note_line(const struct note *note, const char *where, int64_t at_ms, struct fiel
 	}
 	if (note->ms >= 0) {
 		fields_int(line, note_rows[note->type].ms, note->ms);
+	}
+	if (note_says_why(note)) {
+		fields_text(line, "why", note->why);
 	}
 	if (note->text) {
 		fields_text(line, "text", slice_of(note->text));

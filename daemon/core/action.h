@@ -48,6 +48,8 @@ struct push {
 	NOTE(WITHHELD, "lock.withheld", INFO, "withheld_ms") /* abandoned: not granted again for so long */  \
 	NOTE(TIMEOUT, "lock.timeout", DEBUG, "waited_ms")    /* WAIT ended */                                \
 	NOTE(DEADLOCK, "lock.deadlock", INFO, "")            /* a wait was refused; text: the cycle */       \
+	NOTE(SLOW_WAIT, "lock.slow_wait", WARNING, "waited_ms") /* it goes on; text: why it has not ended */ \
+	NOTE(LONG_HOLD, "lock.long_hold", WARNING, "held_ms")   /* it goes on; text: how many wait */        \
 	NOTE(LEASED, "lease.acquired", DEBUG, "valid_ms")    /* the daemon has the lease at the masters */   \
 	NOTE(UNLEASED, "lease.released", DEBUG, "")          /* the daemon released the lease */             \
 	NOTE(RECLAIMED, "lease.reclaimed", INFO, "valid_ms") /* re-asserted at a restarted master */         \
@@ -87,9 +89,10 @@ struct note {
 	const struct peer *peer; /* of the session; NULL: unknown */
 	struct slice name;       /* n == 0: none */
 	struct slice owner;      /* tag of a hold or wait; n == 0: none */
+	struct slice why;        /* WHY of a hold; n == 0: none */
 	int64_t token;           /* 0: none */
 	int64_t ms;              /* a duration, which NOTES names; -1: none */
-	enum kind kind;          /* GRANTED, RELEASED, LOST, WITHHELD: of the hold */
+	enum kind kind;          /* GRANTED, RELEASED, LOST, WITHHELD, LONG_HOLD: of the hold */
 	int64_t span_ms;         /* GRANTED: how long it was waited for; RELEASED, LOST, WITHHELD: how long
 				  * it was held, told once; -1: none */
 	const char *text;        /* NULL: none */

@@ -183,6 +183,7 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 							       : timer_is_armed(&g->session->grace_timer))));
 	/* Only a hold of a session can be claimed. A part of an MLOCK is none before its answer. */
 	HOLDS(c, grant_claim_ms(g) == TIMER_NEVER || (s != NULL && part_of(g) == NULL));
+	HOLDS(c, !g->bounded || g->terms->long_ms == TIMER_NEVER || g->session != NULL);
 }
 
 static void

@@ -33,6 +33,8 @@ struct rule {
 	int64_t wait_ms;        /* default WAIT; -1: for ever */
 	int64_t max_hold_ms;    /* ceiling of every hold; 0: none */
 	int64_t crash_delay_ms; /* an abandoned hold is withheld for so much longer; 0: no longer */
+	int64_t slow_wait_ms;   /* a wait is noted when it has lasted so long; 0: it is not */
+	int64_t long_hold_ms;   /* and a hold when it has; 0: it is not */
 };
 
 /* Limits of sessions that outlive their connections: of grace (SESSION GRACE) and of detached sessions. */

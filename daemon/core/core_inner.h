@@ -169,6 +169,17 @@ void emit_listen(struct core *core, struct slice name, bool on);
 void emit_move(struct core *core, const struct master *m);
 void emit_watch(struct core *core, const struct process *process);
 
+/* The text escaped, and cut if it is longer than the room, which is more than 3 bytes. Returns out. */
+const char *emit_text(char *out, size_t room, struct slice text);
+
+/* "session 7 (deploy)", the latter with the session's client name cut to a few characters. Returns out. */
+#define EMIT_LABEL_MAX 17 /* bytes of that name, NUL included */
+#define EMIT_WHO_MAX   (EMIT_LABEL_MAX + 32)
+const char *emit_who(char out[EMIT_WHO_MAX], const struct session *s);
+
+/* A copy of the text, for a note; it lasts until the next step. NULL: out of memory. */
+const char *emit_words(struct core *core, const char *text);
+
 /* NULL-safe: r and s may be absent. ms -1 and token 0 are left out. */
 void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ms, const char *text);
@@ -176,6 +187,11 @@ void emit_note(struct core *core, enum note_type type, const struct resource *r,
 /* The same, for a hold or a wait that has an owner tag. */
 void emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	struct slice owner, int64_t token, int64_t ms, const char *text);
+
+/* About a hold, with its kind, its WHY and how long it has been held. Returns the note, until the next one.
+ */
+struct note *emit_hold_note(
+	struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text);
 
 /* About a latch. */
 void emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,

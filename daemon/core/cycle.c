@@ -2,61 +2,29 @@
  * in which it links the sessions. */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
-#include "proto/escape.h"
 #include "proto/reply.h"
 
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_MAX  33 /* bytes of a lock's name in the text, NUL included */
-#define LABEL_MAX 17 /* bytes of a session's name in the text, NUL included */
-#define WHO_MAX   (LABEL_MAX + 32)
-#define EDGE_MAX  (NAME_MAX + WHO_MAX + 32)
-#define GAP_MAX   32 /* bytes of the text for edges that are left out */
-
-/* The text escaped, and cut if it is too long. */
-static const char *
-write_text(char *out, size_t room, struct slice text)
-{
-	/* For the dots, and one byte before them. */
-	assert(room > 3);
-	if (escape_length(text, ESCAPE_PLAIN) < room) {
-		(void)escape_text(out, room, text, ESCAPE_PLAIN);
-		return out;
-	}
-	strcpy(out + escape_text(out, room - 2, text, ESCAPE_PLAIN), "..");
-	return out;
-}
-
-static const char *
-write_who(char out[WHO_MAX], const struct session *s)
-{
-	char label[LABEL_MAX];
-	unsigned long long id = s->id;
-
-	if (s->peer.name[0] == '\0')
-		(void)snprintf(out, WHO_MAX, "session %llu", id);
-	else
-		(void)snprintf(out, WHO_MAX, "session %llu (%s)", id,
-			write_text(label, sizeof(label), slice_of(s->peer.name)));
-	return out;
-}
+#define NAME_MAX 33 /* bytes of a lock's name in the text, NUL included */
+#define EDGE_MAX (NAME_MAX + EMIT_WHO_MAX + 32)
+#define GAP_MAX  32 /* bytes of the text for edges that are left out */
 
 static const char *
 write_edge(char out[EDGE_MAX], const struct edge *edge, const struct session *to)
 {
-	char name[NAME_MAX], who[WHO_MAX];
+	char name[NAME_MAX], who[EMIT_WHO_MAX];
 
 	assert(edge->wait->session == edge->from);
 	(void)snprintf(out, EDGE_MAX, " waits for %s, %s %s",
-		write_text(name, sizeof(name), resource_name(edge->wait->resource)),
-		edge->ahead ? "behind" : "held by", write_who(who, to));
+		emit_text(name, sizeof(name), resource_name(edge->wait->resource)),
+		edge->ahead ? "behind" : "held by", emit_who(who, to));
 	return out;
 }
 
@@ -80,11 +48,11 @@ turn_round(const struct session *target, const struct edge *last, size_t *count)
 void
 cycle_tell(const struct session *target, const struct edge *last, struct reply *out)
 {
-	char text[REPLY_TEXT_MAX], edge[EDGE_MAX], back[EDGE_MAX], who[WHO_MAX];
+	char text[REPLY_TEXT_MAX], edge[EDGE_MAX], back[EDGE_MAX], who[EMIT_WHO_MAX];
 	const char *which = "";
 	size_t left, most = sizeof(text) - strlen(write_edge(back, last, target));
 	const struct session *s = turn_round(target, last, &left);
-	size_t n = (size_t)snprintf(text, sizeof(text), "%s", write_who(who, target));
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s", emit_who(who, target));
 
 	for (; s != NULL; s = s->mark.next, left--) {
 		size_t gap = left > 1 ? GAP_MAX : 0;
@@ -102,21 +70,9 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 		last->from == target ? ": no connection is left to unlock it" : "");
 }
 
-/* Keeps the text of a note until the step is over. */
-struct last_words {
-	struct freelist_link freed;
-	_Alignas(8) char text[REPLY_TEXT_MAX]; /* after the bytes that freelist_link takes */
-};
-
 void
 cycle_note(struct core *core, const struct waiter *w, const struct reply *refusal)
 {
-	struct last_words *words = freelist_new(core, sizeof(*words));
-
 	assert(refusal->code == CODE_DEADLOCK);
-	if (words != NULL) {
-		memcpy(words->text, refusal->text, sizeof(words->text));
-		freelist_retire(core, &words->freed);
-	}
-	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, words == NULL ? NULL : words->text);
+	emit_note(core, NOTE_DEADLOCK, w->resource, w->session, 0, -1, emit_words(core, refusal->text));
 }

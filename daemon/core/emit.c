@@ -2,7 +2,9 @@
  */
 #include "daemon/core/core_inner.h"
 
+#include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
+#include "proto/escape.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -171,6 +173,51 @@ emit_watch(struct core *core, const struct process *process)
 	emit(core, ACTION_WATCH, 0)->u.process = *process;
 }
 
+const char *
+emit_text(char *out, size_t room, struct slice text)
+{
+	/* For the dots, and one byte before them. */
+	assert(room > 3);
+	if (escape_length(text, ESCAPE_PLAIN) < room) {
+		(void)escape_text(out, room, text, ESCAPE_PLAIN);
+		return out;
+	}
+	strcpy(out + escape_text(out, room - 2, text, ESCAPE_PLAIN), "..");
+	return out;
+}
+
+const char *
+emit_who(char out[EMIT_WHO_MAX], const struct session *s)
+{
+	char label[EMIT_LABEL_MAX];
+	unsigned long long id = s->id;
+
+	if (s->peer.name[0] == '\0')
+		(void)snprintf(out, EMIT_WHO_MAX, "session %llu", id);
+	else
+		(void)snprintf(out, EMIT_WHO_MAX, "session %llu (%s)", id,
+			emit_text(label, sizeof(label), slice_of(s->peer.name)));
+	return out;
+}
+
+struct last_words {
+	struct freelist_link freed;
+	_Alignas(8) char text[REPLY_TEXT_MAX]; /* after the bytes that freelist_link takes */
+};
+
+const char *
+emit_words(struct core *core, const char *text)
+{
+	struct last_words *words = freelist_new(core, sizeof(*words));
+
+	assert(strlen(text) < sizeof(words->text));
+	if (words == NULL)
+		return NULL;
+	strcpy(words->text, text);
+	freelist_retire(core, &words->freed);
+	return words->text;
+}
+
 void
 emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ms, const char *text)
@@ -184,6 +231,7 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->peer = s == NULL ? NULL : &s->peer;
 	note->name = r == NULL ? (struct slice){NULL, 0} : resource_name(r);
 	note->owner = (struct slice){NULL, 0};
+	note->why = (struct slice){NULL, 0};
 	note->token = token;
 	note->ms = ms;
 	note->kind = KIND_EXCLUSIVE;
@@ -200,6 +248,19 @@ emit_tag_note(struct core *core, enum note_type type, const struct resource *r, 
 	assert(s != NULL);
 	emit_note(core, type, r, s, token, ms, text);
 	core->actions->list[core->actions->n - 1].u.note.owner = owner;
+}
+
+struct note *
+emit_hold_note(struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text)
+{
+	struct note *note;
+
+	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ms, text);
+	note = &core->actions->list[core->actions->n - 1].u.note;
+	note->kind = g->kind;
+	note->why = grant_why(g);
+	note->span_ms = core->now.ms - grant_since_ms(g);
+	return note;
 }
 
 void

@@ -46,6 +46,7 @@ terms_new(struct core *core, struct grant *g)
 	t->ends_ms = TIMER_NEVER;
 	t->ceiling_ms = TIMER_NEVER;
 	t->claim_ms = TIMER_NEVER;
+	t->long_ms = TIMER_NEVER;
 	t->told_until_ms = TIMER_NEVER;
 	g->terms = t;
 	g->bounded = true;
@@ -67,12 +68,6 @@ terms_end(struct core *core, struct terms *t)
 	freelist_retire(core, &t->freed);
 }
 
-static void
-terms_arm(struct core *core, struct terms *t)
-{
-	timer_arm(&core->timers, &t->timer, grant_ends_ms(t->grant));
-}
-
 /* LEASE and MAXHOLD are upper bounds; the rule's max-hold is one more. */
 void
 grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms, int64_t claim_ms)
@@ -92,6 +87,7 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	assert(t->ends_ms <= t->ceiling_ms);
 	t->claim_ms = after(now, claim_ms);
 	terms_arm(core, t);
+	grant_watch(core, g);
 }
 
 void
@@ -108,7 +104,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 {
 	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
 	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 || w->claim_ms > 0 ||
-		       l->resource->rule->max_hold_ms > 0;
+		       l->resource->rule->max_hold_ms > 0 || l->resource->rule->long_hold_ms > 0;
 
 	assert(token > 0 && w->owner_n <= UINT8_MAX && w->why_n <= GRANT_WHY_MAX);
 	if (g == NULL)
@@ -157,18 +153,6 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		emit_validity(core, w->conn->id, g->token, grant_told_ms(core, g));
 	else
 		emit_int(core, w->conn->id, g->token);
-}
-
-static struct note *
-grant_note(struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text)
-{
-	struct note *note;
-
-	emit_tag_note(core, type, g->lease->resource, g->session, grant_owner(g), g->token, ms, text);
-	note = &core->actions->list[core->actions->n - 1].u.note;
-	note->kind = g->kind;
-	note->span_ms = core->now.ms - grant_since_ms(g);
-	return note;
 }
 
 void
@@ -220,7 +204,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	grant_answer(core, w, g);
 	if (s->durable || lease_is_durable(l))
 		ledger_hold(core, g);
-	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
+	emit_hold_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
 		core->now.ms - w->since_ms;
 	queue_remove(core, w);
 	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
@@ -413,7 +397,7 @@ void
 grant_release(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
-	grant_note(core, NOTE_RELEASED, g, -1, NULL);
+	emit_hold_note(core, NOTE_RELEASED, g, -1, NULL);
 	grant_end(core, g);
 }
 
@@ -424,7 +408,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
 		/* The holder asked for the end of a LEASE or CLAIM: that does not close its connection. */
 		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
-		grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
+		emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	}
 	grant_end(core, g);
 }
@@ -449,7 +433,7 @@ grant_abandon(struct core *core, struct grant *g)
 		grant_release(core, g);
 		return 0;
 	}
-	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
+	emit_hold_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
 	user_leave_behind(g, s);
 	g->last = freelist_new(core, sizeof(*g->last));
@@ -460,6 +444,7 @@ grant_abandon(struct core *core, struct grant *g)
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	t->claim_ms = TIMER_NEVER;
+	t->long_ms = TIMER_NEVER;
 	terms_arm(core, t);
 	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
@@ -482,7 +467,7 @@ grant_break(struct core *core, struct grant *g)
 	}
 	if (!g->untold)
 		loss_add(core, g->session, g, LOSS_BROKEN, true);
-	lost = grant_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
+	lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
 	if (grant_withheld_ms(g) > core->now.ms) {
 		lost->span_ms = -1; /* WITHHELD tells it */
 		return grant_abandon(core, g);
@@ -494,16 +479,21 @@ grant_break(struct core *core, struct grant *g)
 void
 grant_timer(struct core *core, struct grant *g)
 {
-	const struct terms *t = g->terms;
-	bool unclaimed = t->claim_ms < t->ends_ms;
+	struct terms *t = grant_terms(g);
 
-	assert(g->bounded && core->now.ms >= grant_ends_ms(g));
 	/* The terms of a part begin when its client is told. */
-	assert(part_of(g) == NULL);
+	assert(t != NULL && part_of(g) == NULL);
+	slow_tell_hold(core, g);
+	if (core->now.ms < grant_ends_ms(g)) {
+		terms_arm(core, t);
+		return;
+	}
 	if (g->session == NULL)
 		grant_end(core, g);
-	else if (unclaimed && g->untold)
+	else if (t->claim_ms >= t->ends_ms)
+		grant_lose(core, g, t->ends_why);
+	else if (g->untold)
 		grant_release(core, g);
 	else
-		grant_lose(core, g, unclaimed ? LOSS_CLAIM : t->ends_why);
+		grant_lose(core, g, LOSS_CLAIM);
 }

@@ -101,6 +101,7 @@ struct terms {
 	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
 	int64_t claim_ms;      /* end by CLAIM, or of an untold hold of a detached session, unless a
 				  request names it before; or TIMER_NEVER */
+	int64_t long_ms;       /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
 };
@@ -128,6 +129,14 @@ void grant_join(struct core *core, struct grant *g);
 /* Bounds a hold from now on: its end must be noticed. If it was not bounded, it lasts as long as its session
  * does. */
 struct terms *grant_bound(struct core *core, struct grant *g);
+
+/* Arms the timer for the first of their ends. */
+void terms_arm(struct core *core, struct terms *t);
+
+/* From now on it is noted when the rule's long-hold is reached, also if it has been. */
+void grant_watch(struct core *core, struct grant *g);
+/* The timer of its terms: notes it, with how many wait, if it is reached now. */
+void slow_tell_hold(struct core *core, struct grant *g);
 
 /* Begins LEASE, MAXHOLD and CLAIM; 0: none. */
 void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms, int64_t claim_ms);

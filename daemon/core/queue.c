@@ -114,15 +114,19 @@ keep(char **at, struct slice from)
 	return (uint16_t)from.n;
 }
 
-/* Arms the timer for the end of its WAIT, or for its next look. */
+/* Arms the timer for the end of its WAIT, for its next look, or for the rule's slow-wait. */
 static void
 queue_arm(struct core *core, struct waiter *w)
 {
 	int64_t third = w->resource->rule->lease_ms / 3;
 	int64_t look_ms = core->now.ms + (third < LOOK_MS ? third : LOOK_MS);
+	int64_t slow_ms = slow_wait_at(w);
 
 	if (w->once || w->retries < 0 || w->until_ms < look_ms)
 		look_ms = w->until_ms;
+	/* By another rule it may have been reached before. */
+	if (slow_ms < look_ms)
+		look_ms = slow_ms > core->now.ms ? slow_ms : core->now.ms + 1;
 	timer_arm(&core->timers, &w->timer, look_ms);
 }
 
@@ -352,6 +356,14 @@ queue_looks(struct core *core, struct waiter *w)
 	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
 
 	assert(!timer_is_armed(&w->timer));
+	if (core->now.ms >= slow_wait_at(w)) {
+		slow_tell_wait(core, w);
+		/* That was no look. */
+		if (core->now.ms < w->until_ms) {
+			queue_arm(core, w);
+			return true;
+		}
+	}
 	/* The LOCK itself was the first attempt. */
 	if (core->now.ms >= w->until_ms || (held && w->retries <= 1))
 		return false;

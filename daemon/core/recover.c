@@ -381,6 +381,9 @@ hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
 
 	assert(!g->bounded);
 	g->granted_ms = e->granted_ms;
+	/* The process before has noted it if it was reached before the crash. */
+	if (core->now.ms < e->granted_ms + g->lease->resource->rule->long_hold_ms)
+		grant_watch(core, g);
 	if (e->ends_ms == TIMER_NEVER && e->claim_ms == TIMER_NEVER)
 		return;
 	t = grant_bound(core, g);
@@ -389,7 +392,7 @@ hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
 	t->ends_ms = e->ends_ms;
 	t->ends_why = e->ends_why;
 	t->claim_ms = e->claim_ms;
-	timer_arm(&core->timers, &t->timer, grant_ends_ms(g));
+	terms_arm(core, t);
 }
 
 static void

@@ -97,6 +97,7 @@ struct waiter {
 	bool once;     /* WAIT 0: the next refusal is its answer */
 	bool async;    /* answered by a push */
 	bool validity; /* answered with token and validity */
+	bool slow;     /* it has reached the rule's slow-wait, and that is noted */
 	TAILQ_ENTRY(waiter) in_resource;
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
@@ -190,6 +191,11 @@ void queue_refused(struct core *core, struct resource *r, const struct reply *re
 /* Its timer. False: its WAIT or its RETRIES are over. True: the name is held here, and the waiter has looked
  * whether it is free yet. No master is asked meanwhile, so the look counts as a refusal. */
 bool queue_looks(struct core *core, struct waiter *w);
+
+/* When its rule's slow-wait is reached; TIMER_NEVER: not, or that is noted. */
+int64_t slow_wait_at(const struct waiter *w);
+/* Notes it, with the reason why the wait has not ended. */
+void slow_tell_wait(struct core *core, struct waiter *w);
 
 /* Trying once takes as long as the master takes, but ends then. */
 int64_t queue_once_until(const struct core *core);

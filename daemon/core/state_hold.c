@@ -65,7 +65,21 @@ terms_fields(struct core *core, struct record *r, struct grant *g)
 	t->told_until_ms = state_time(r, t->told_until_ms);
 	record_flag(r, &t->leased);
 	t->ends_why = (enum loss_reason)record_range(r, t->ends_why, 0, LOSS_COUNT - 1);
-	state_timer(r, core, &t->timer);
+	/* Once its timer, which follows from the others now. */
+	(void)state_time(r, grant_ends_ms(g));
+}
+
+/* The last field; a version that does not know it sets the timer without it. */
+static void
+long_field(struct core *core, struct record *r, struct grant *g)
+{
+	if (!g->bounded)
+		return;
+	g->terms->long_ms = state_time(r, g->terms->long_ms);
+	if (record_loads(r) && g->session == NULL)
+		g->terms->long_ms = TIMER_NEVER;
+	if (record_loads(r))
+		terms_arm(core, g->terms);
 }
 
 static void
@@ -88,7 +102,7 @@ grant_fields(struct core *core, struct record *r, struct grant *g)
 	if (bounded && g->session != NULL)
 		g->terms->claim_ms = state_time(r, g->terms->claim_ms);
 	if (bounded && record_loads(r))
-		timer_arm(&core->timers, &g->terms->timer, grant_ends_ms(g));
+		terms_arm(core, g->terms);
 }
 
 /* What goes before its other fields: whose it is, and its texts. */
@@ -167,6 +181,7 @@ state_load_grant(struct state_loader *l)
 	grant_join(l->core, g);
 	if (g->session == NULL)
 		left_fields(l->core, l->r, g);
+	long_field(l->core, l->r, g);
 }
 
 static void
@@ -181,6 +196,7 @@ save_grant(struct core *core, struct record *r, struct grant *g)
 	grant_fields(core, r, g);
 	if (g->session == NULL)
 		left_fields(core, r, g);
+	long_field(core, r, g);
 	record_end(r);
 }
 
@@ -208,6 +224,7 @@ waiter_fields(struct core *core, struct record *r, struct waiter *w)
 	w->max_hold_ms = record_range(r, w->max_hold_ms, 0, COMMAND_MS_MAX);
 	state_timer(r, core, &w->timer);
 	w->claim_ms = record_range(r, w->claim_ms, 0, COMMAND_MS_MAX);
+	record_flag(r, &w->slow);
 }
 
 struct waiter_head {

@@ -59,6 +59,8 @@ init_settings(struct world *w)
 			.wait_ms = p->wait_ms,
 			.max_hold_ms = p->max_hold_ms,
 			.crash_delay_ms = p->crash_delay_ms};
+	w->rules[1].slow_wait_ms = p->lease_ms / 3;
+	w->rules[1].long_hold_ms = p->lease_ms / 2;
 	w->settings = (struct core_settings){.rules = w->rules,
 		.rule_count = count,
 		.namespace_ = "hf",

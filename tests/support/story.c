@@ -15,6 +15,7 @@
 static const struct rule rules[] = {
 	{.match = "string*", .key = "%", .interop = INTEROP_STRING, .lease_ms = LEASE_MS, .wait_ms = -1},
 	{.match = "redisson*", .interop = INTEROP_REDISSON, .lease_ms = LEASE_MS, .wait_ms = -1},
+	{.match = "watched*", .lease_ms = LEASE_MS, .wait_ms = -1, .slow_wait_ms = 200, .long_hold_ms = 300},
 	{.match = "capped*", .lease_ms = LEASE_MS, .wait_ms = -1, .max_hold_ms = 300},
 	{.match = "fragile*", .lease_ms = LEASE_MS, .wait_ms = -1, .crash_delay_ms = CRASH_DELAY_MS},
 	{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1},
@@ -208,6 +209,15 @@ take_entries(struct story *w)
 	buffer_put(&w->log, buffer_bytes(&w->entries), buffer_length(&w->entries));
 	buffer_consume(&w->entries, buffer_length(&w->entries));
 	ck_ledger(w);
+}
+
+const struct note *
+noted(const struct story *w, enum note_type type)
+{
+	for (size_t i = 0; i < w->actions.n; i++)
+		if (w->actions.list[i].type == ACTION_NOTE && w->actions.list[i].u.note.type == type)
+			return &w->actions.list[i].u.note;
+	return NULL;
 }
 
 void

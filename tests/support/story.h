@@ -106,6 +106,9 @@ const char *hello(struct story *w, bool admitted, uint64_t incarnation);
 const char *link_up(struct story *w);
 const char *link_down(struct story *w, const char *why);
 
+/* The note of this type that the last event made; NULL: none. */
+const struct note *noted(const struct story *w, enum note_type type);
+
 /* The last call about a name among the actions of the last event; NULL: none. */
 const struct call *last_call(const struct story *w);
 
