@@ -227,6 +227,28 @@ task_restart(const struct options *o, const struct address *a)
 	return status;
 }
 
+int
+task_loglevel(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		wire_ask_words(&wire, o->name == NULL ? 2 : 3, (const char *const[]){"LOG", "LEVEL", o->name});
+		answer = wire_answer(&wire);
+		if (answer == NULL || (answer->type != ANSWER_TEXT && answer->type != ANSWER_STATUS)) {
+			status = take_refusal(&wire, answer, "cannot look at the level of the log");
+		} else if (answer->type == ANSWER_TEXT && o->json) {
+			status = json_output_print("{s:o}", "level", json_output_text(answer->text));
+		} else if (answer->type == ANSWER_TEXT) {
+			(void)printf("%.*s\n", SLICE_ARG(answer->text));
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
+
 /*
  * ---- masters: shows the set of masters, and requests its change ----
  *

@@ -17,7 +17,7 @@ synonym(struct slice text)
 	} list[] = {{"wait", "timeout"}, {"nb", "nonblock"}, {"nowait", "nonblock"}, {"no-wait", "nonblock"},
 		{"ttl", "lease"}, {"reason", "why"}, {"acquire", "lock"}, {"release", "unlock"},
 		{"list", "ls"}, {"inspect", "show"}, {"monitor", "watch"}, {"exec", "run"},
-		{"status", "health"}};
+		{"log-level", "loglevel"}, {"status", "health"}};
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		if (slice_equal(text, slice_of(list[i].theirs))) {

@@ -318,11 +318,9 @@ json_output_text(struct slice text)
 	return value;
 }
 
-/* The time ms ago, in UTC, to the millisecond. */
-static json_t *
-json_output_since(int64_t ms)
+json_t *
+json_output_time(int64_t at_ms)
 {
-	int64_t at_ms = clock_wall_us() / 1000 - ms;
 	time_t s = (time_t)(at_ms / 1000);
 	char date[32], text[64];
 	struct tm tm;
@@ -345,7 +343,9 @@ map_add_since(json_t *object, const struct answer *map, const struct answer *val
 		return 0;
 	}
 	return json_object_set_new(object, "since",
-		held && answer_get_int(map, "token", 0) == 0 ? json_null() : json_output_since(value->n));
+		held && answer_get_int(map, "token", 0) == 0
+			? json_null()
+			: json_output_time(clock_wall_us() / 1000 - value->n));
 }
 
 static json_t *

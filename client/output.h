@@ -52,6 +52,9 @@ bool json_output_write(const char *text) __attribute__((warn_unused_result));
  * memory. */
 json_t *json_output_of(const struct answer *answer);
 
+/* A wall-clock time in ms as an RFC 3339 time in UTC. NULL: out of memory. */
+json_t *json_output_time(int64_t at_ms);
+
 /* Bytes as a JSON string, escaped in the same way. */
 json_t *json_output_text(struct slice text);
 

@@ -4,6 +4,7 @@
 #include "daemon/apply.h"
 
 #include "daemon/admin/events.h"
+#include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
@@ -113,6 +114,7 @@ apply_note(struct apply *p, const struct note *note)
 	note_log(note, where, &p->gates, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note, where);
+	history_note(p->history, note);
 	http_tell(p->http, note, where);
 }
 

@@ -18,6 +18,7 @@
 struct connections;
 struct core;
 struct events;
+struct history;
 struct http;
 struct log;
 struct masters;
@@ -28,6 +29,7 @@ struct apply {
 	struct connections *connections;
 	struct masters *masters;
 	struct events *events;
+	struct history *history;
 	struct log *log;
 	struct stats *stats;
 	struct http *http;

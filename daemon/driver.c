@@ -5,6 +5,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
+#include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
@@ -445,6 +446,7 @@ driver_free(struct driver *d)
 	buffer_done(&d->returning);
 	fdstore_done(&d->fdstore);
 	events_free(d->context.events);
+	history_free(d->context.history);
 	access_free(d->context.access);
 	catalog_done(&d->context.catalog);
 	admission_done(&d->admission);
@@ -469,6 +471,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.processes = d->processes,
 		.access = d->context.access,
 		.events = d->context.events,
+		.history = d->context.history,
 		.stats = d->stats,
 		.log = d->log,
 		.admission = &d->admission,
@@ -496,10 +499,12 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 	d->lingers = settings->lingers;
 	d->context.access = access_new(NULL, 0);
 	d->context.events = events_new();
+	d->context.history = history_new(settings->limits.history);
 	d->connections =
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
-	if (!d->context.access || !d->context.events || !d->connections || !d->processes) {
+	if (!d->context.access || !d->context.events || !d->context.history || !d->connections ||
+		!d->processes) {
 		return false;
 	}
 	connections_keep_in(d->connections, &d->fdstore);
@@ -551,6 +556,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.connections = d->connections,
 		.masters = d->masters,
 		.events = d->context.events,
+		.history = d->context.history,
 		.log = d->log,
 		.stats = d->stats,
 		.http = d->http,

@@ -4,6 +4,7 @@
  */
 #include "daemon/driver_inner.h"
 
+#include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
@@ -283,6 +284,7 @@ driver_set_limits(struct driver *d, const struct driver_limits *limits)
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);
 	memory_set_limit(&d->memory, limits->memory);
+	history_resize(d->context.history, limits->history);
 	d->memory_looked_ms = 0;
 }
 

@@ -14,6 +14,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
+#include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
@@ -114,6 +115,7 @@ driver_save(struct driver *d, struct handover *h)
 	http_save(d->http, r, &h->given);
 	connections_each(d->connections, save_connection, h);
 	events_save(d->context.events, r);
+	history_save(d->context.history, r);
 	processes_save(d->processes, r);
 	driver_save_ledger(d, r, &h->given);
 	h->child = d->save_master ? d->save_master(d->main_arg, r, &h->given) : 0;
@@ -374,6 +376,9 @@ load_record(struct driver *d, struct handed *handed)
 	case RECORD_STREAM:
 		events_load(d->context.events, r, d->connections);
 		break;
+	case RECORD_HISTORY:
+		history_load(d->context.history, r);
+		break;
 	case RECORD_PROCESS:
 		processes_load(d->processes, r);
 		break;
@@ -404,6 +409,7 @@ driver_forget(struct driver *d)
 	core_free(d->core);
 	driver_leave_ledger(d);
 	events_free(d->context.events);
+	history_free(d->context.history);
 	access_free(d->context.access);
 	admission_done(&d->admission);
 	stats_init(d->stats);

@@ -164,7 +164,7 @@ count_options(size_t v)
 	size_t n = 0;
 
 	for (size_t i = 0; option_info(i) != NULL; i++)
-		n += option_info(i)->verbs >> v & 1;
+		n += verbs_have(option_info(i)->verbs, (enum verb)v);
 	return n;
 }
 
@@ -215,9 +215,9 @@ write_options(struct buffer *b, int version, size_t v)
 		const struct option_info *option = option_info(i);
 		bool flag = option->syntax[0] == '\0';
 
-		if (option->verbs >> v & 1)
+		if (verbs_have(option->verbs, (enum verb)v))
 			write_argument(b, version, flag ? option->word : slice_of(option->syntax), option,
-				!(option->required >> v & 1));
+				!verbs_have(option->required, (enum verb)v));
 	}
 }
 

@@ -153,6 +153,13 @@ struct option_info {
 	const char *summary;
 };
 
+/* Whether the verb is in a set of verbs. Verbs without options may be beyond the last bit. */
+static inline bool
+verbs_have(uint64_t set, enum verb verb)
+{
+	return (unsigned)verb < 64 && (set >> (unsigned)verb & 1);
+}
+
 /* The i-th option; NULL after the last one. */
 const struct option_info *option_info(size_t i);
 

@@ -376,7 +376,6 @@ static const uint64_t options_required = 0
 #undef OPTION
 	;
 
-_Static_assert(VERB_COUNT <= 64, "a set of verbs is one uint64_t");
 _Static_assert(OPTION_COUNT <= 64, "a set of options is one uint64_t");
 
 const struct option_info *
@@ -401,14 +400,14 @@ option_read(enum field_id id, const struct slice *args, size_t n, struct command
 bool
 option_known(enum verb verb)
 {
-	return options_known >> verb & 1;
+	return verbs_have(options_known, verb);
 }
 
 static size_t
 option_find(enum verb verb, struct slice word)
 {
 	for (size_t i = 0; i < OPTION_COUNT; i++) {
-		if ((options[i].info.verbs >> verb & 1) && option_word_is(options[i].info.word, word))
+		if (verbs_have(options[i].info.verbs, verb) && option_word_is(options[i].info.word, word))
 			return i;
 	}
 	return OPTION_COUNT;
@@ -418,7 +417,8 @@ option_find(enum verb verb, struct slice word)
 static enum option_link
 option_linked(enum verb verb, size_t i)
 {
-	return i > 0 && i < OPTION_COUNT && (options[i - 1].info.verbs & options[i].info.verbs) >> verb & 1
+	return i > 0 && i < OPTION_COUNT &&
+			       verbs_have(options[i - 1].info.verbs & options[i].info.verbs, verb)
 		       ? options[i].link
 		       : LINK_NONE;
 }
@@ -434,9 +434,9 @@ option_usage(enum verb verb, char *out, size_t room)
 		bool either = option_linked(verb, i) == LINK_OR;
 		const char *lead = either ? " | " : " ";
 
-		if (!(info->verbs >> verb & 1))
+		if (!verbs_have(info->verbs, verb))
 			continue;
-		if (!either && !(info->required >> verb & 1)) {
+		if (!either && !verbs_have(info->required, verb)) {
 			lead = " [";
 			open++;
 		}
@@ -522,8 +522,8 @@ option_parse(const struct slice *args, size_t n, struct command *out, struct rep
 			return -1;
 		i += (size_t)took;
 	}
-	for (size_t i = 0; (options_required >> out->verb & 1) && i < OPTION_COUNT; i++) {
-		if ((options[i].info.required >> out->verb & 1) && !(seen >> i & 1)) {
+	for (size_t i = 0; verbs_have(options_required, out->verb) && i < OPTION_COUNT; i++) {
+		if (verbs_have(options[i].info.required, out->verb) && !(seen >> i & 1)) {
 			reply_error(error, CODE_ERR, "%s %s is missing", options[i].info.word.p,
 				options[i].info.syntax);
 			return -1;

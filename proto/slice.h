@@ -35,6 +35,17 @@ slice_equal(struct slice a, struct slice b)
 	return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+/* FNV-1a: for tables in which a chain of clients' choice is no harm. */
+static inline uint32_t
+slice_hash(struct slice s)
+{
+	uint32_t hash = 2166136261U;
+
+	for (size_t i = 0; i < s.n; i++)
+		hash = (hash ^ (unsigned char)s.p[i]) * 16777619U;
+	return hash;
+}
+
 /* Copies at most the first room - 1 bytes, and adds NUL. */
 static inline void
 slice_text(char *to, size_t room, struct slice from)

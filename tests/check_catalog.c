@@ -95,7 +95,7 @@ options(enum verb verb)
 	size_t n = 0;
 
 	for (size_t i = 0; option_info(i) != NULL; i++)
-		n += option_info(i)->verbs >> verb & 1;
+		n += verbs_have(option_info(i)->verbs, verb);
 	return n;
 }
 

@@ -1,7 +1,7 @@
 /*
- * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD, RESTART and
- * MASTERS. Each of their uses is logged, with the client. One table has the handler of each verb; command.def
- * marks the verbs of the core.
+ * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD, LOG LEVEL,
+ * RESTART and MASTERS. Each of their uses is logged, with the client. One table has the handler of each verb;
+ * command.def marks the verbs of the core.
  */
 #include "daemon/admin/admin.h"
 
@@ -81,6 +81,30 @@ admin_reload(struct context *context, struct connection *c, const struct command
 		return;
 	}
 	connection_error(c, CODE_ERR, "%s", text);
+}
+
+void
+admin_log_level(struct context *context, struct connection *c, const struct command *command)
+{
+	struct log *log = context->log;
+	char word[16];
+	enum log_level level;
+	if (command->argc == 0) {
+		reply_write_text(connection_out(c), log_level_name(log->level));
+		connection_written(c);
+		return;
+	}
+	slice_text(word, sizeof word, command->argv[0]);
+	if (!log_level_parse(word, &level)) {
+		connection_error(c, CODE_ERR, "LOG LEVEL: debug, info, warning or error is allowed");
+		return;
+	}
+	const struct identity *who = connection_identity(c);
+	LOG_EVENT(log, LOG_WARNING_LEVEL, "log.level", ADMIN_WHO(who),
+		log_text("from", log_level_name(log->level)), log_text("to", log_level_name(level)));
+	log->level = level;
+	reply_write_simple(connection_out(c), "OK");
+	connection_written(c);
 }
 
 void
@@ -218,13 +242,16 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_COMMAND_HELP] = handshake_catalog,
 	[VERB_CONFIG_HELP] = handshake_catalog,
 	[VERB_MASTERS_HELP] = handshake_catalog,
+	[VERB_LOG_HELP] = handshake_catalog,
 	[VERB_INSPECT] = report_inspect,
 	[VERB_LOCKS] = report_locks,
 	[VERB_SESSIONS] = report_sessions,
 	[VERB_INFO] = info_verb,
+	[VERB_HISTORY] = history_verb,
 	[VERB_EVENTS] = events_verb,
 	[VERB_DRAIN] = admin_drain,
 	[VERB_RELOAD] = admin_reload,
+	[VERB_LOG_LEVEL] = admin_log_level,
 	[VERB_RESTART] = admin_restart,
 	[VERB_MASTERS] = admin_masters,
 };

@@ -25,6 +25,7 @@ struct admission;
 struct core;
 struct events;
 struct glob;
+struct history;
 struct masters;
 struct memory;
 struct processes;
@@ -76,6 +77,7 @@ struct context {
 	const struct processes *processes; /* for the labels of bound sessions */
 	struct access *access;
 	struct events *events;
+	struct history *history;
 	struct stats *stats;
 	struct log *log;
 	struct log_gate wrongpass;
@@ -100,6 +102,7 @@ void dispatch_request(struct context *context, struct connection *connection, co
 context_verb admin_client_kill;
 context_verb admin_drain;
 context_verb admin_reload;
+context_verb admin_log_level;
 context_verb admin_restart;
 /* The answer to RESTART, for the driver of the process that serves afterwards: what was taken over, and for
  * how long no client was served. */
@@ -155,6 +158,9 @@ context_verb clients_list;
 
 /* info.c: in the format of Redis (PROTOCOL.md 6.6). */
 context_verb info_verb;
+
+/* history.c: HISTORY name. */
+context_verb history_verb;
 
 /* events.c: EVENTS [MATCH glob]; a second one changes the glob. */
 context_verb events_verb;

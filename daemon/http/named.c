@@ -8,17 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a */
-static uint32_t
-name_hash(struct slice name)
-{
-	uint32_t hash = 2166136261U;
-	for (size_t i = 0; i < name.n; i++) {
-		hash = (hash ^ (unsigned char)name.p[i]) * 16777619U;
-	}
-	return hash;
-}
-
 static void
 matches_free(struct named_match *matches, size_t count)
 {
@@ -91,7 +80,7 @@ named_done(struct named *named)
 static struct named_entry *
 named_find(struct named *named, struct slice name)
 {
-	uint32_t hash = name_hash(name);
+	uint32_t hash = slice_hash(name);
 	for (size_t i = 0; i < named->count; i++) {
 		struct named_entry *entry = &named->entries[i];
 		if (named->hashes[i] == hash && slice_equal((struct slice){entry->name, entry->n}, name)) {

@@ -43,6 +43,7 @@ BEFORE = {
     "SESSION RESUME": ["2> SESSION GRACE 60000", "2< $48\\r\\n{00...}", "2> LOCK a", "2< ...", "2x"],
     "SESSION END": ["2> LOCK a AS 6f1c0d8e5b7a4e9f", "2< ..."],
     "INSPECT": ["2> LOCK a", "2< ..."],
+    "HISTORY": ["2> LOCK a", "2< ...", "2> UNLOCK a", "2< :0"],
     "LOCKS": ["2> LOCK a", "2< ..."],
     "an event": ["1> EVENTS MATCH a", "1< +OK", "2> LOCK a", "2< ...", "1< ...", "1< ...", "2> UNLOCK a", "2< :0"],
     "CLIENT GETNAME, named": ["1> CLIENT SETNAME x", "1< +OK"],
@@ -55,7 +56,7 @@ BEFORE = {
 # Their numbers and lengths differ from daemon to daemon.
 LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an event", "COMMAND LIST", "COMMAND COUNT",
          "MASTERS", "RESTART",
-         "SESSION HELP, LATCH HELP, CLIENT HELP, COMMAND HELP, CONFIG HELP, MASTERS HELP"}
+         "SESSION HELP, LATCH HELP, CLIENT HELP, COMMAND HELP, CONFIG HELP, MASTERS HELP, LOG HELP"}
 AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
 ALONE = {"BREAK", "DRAIN", "DRAIN WAIT"}  # each to a daemon of its own, which is no good for others afterwards
 

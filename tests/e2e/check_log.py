@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import harness
+import tool
 from harness import expect, expect_between
 
 ROTATION = os.path.join(harness.ROOT, "packaging", "debian", "holdfast.logrotate")
@@ -44,6 +45,22 @@ def test_rotation(place):
     expect(has(path + ".2", "nonsense"), False)
     serves(daemon)
     expect(daemon.terminate(), 0)
+
+
+def test_level(place):
+    """an administrator sees and changes the level, which is the configuration's again after a reload"""
+    daemon = place.daemon(master=place.redis(), config="log: { level: warning }\n")
+    client = daemon.client()
+    expect(client("LOG", "LEVEL"), "warning")
+    expect(tool.call(place, daemon, "loglevel"), (0, "warning"))
+    expect(tool.call(place, daemon, "loglevel", "debug"), (0, ""))
+    daemon.output.wait(r"warning log\.level by=\d+ address=unix uid=\d+ pid=\d+ from=warning to=debug$")
+    serves(daemon)
+    daemon.output.wait(r" debug lock\.granted name=a ")
+    harness.expect_code(client("LOG", "LEVEL", "loud"), "ERR")
+    expect(client("LOG", "LEVEL"), "debug")
+    client("RELOAD")
+    expect(client("LOG", "LEVEL"), "warning")
 
 
 def test_logrotate(place):

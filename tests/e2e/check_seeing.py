@@ -128,5 +128,76 @@ def test_who(place):
     daemon.output.wait(r"lock\.withheld .* token=%d " % token)
 
 
+def test_slow(place):
+    """a wait and a hold that reach the thresholds of their rule are logged while they go on, and counted"""
+    config = "rules: [ { match: 'job/*', slow-wait: 50ms, long-hold: 60ms } ]\n"
+    daemon = place.daemon(master=place.redis(), config=config).admitted()
+    stream, holder, waiter = daemon.client(), daemon.client(), daemon.client()
+    expect(stream("EVENTS", "MATCH", "job/*"), "OK")
+    holder("CLIENT", "SETNAME", "deploy")
+    session = holder("SESSION", "ID")
+    token = holder("LOCK", "job/a", "WHY", "release 42")
+    waiter.send("LOCK", "job/a", "WAIT", 600000)
+    daemon.output.wait(r"warning lock\.slow_wait name=job/a .* waited_ms=\d+ "
+                       r"text=\"held by session %d \(deploy\) for \d+ ms: release 42\"" % session)
+    daemon.output.wait(r"warning lock\.long_hold name=job/a session=%d pid=%d client=deploy address=unix token=%d "
+                       r"held_ms=\d+ why=\"release 42\" text=\"\d wait here\"" % (session, os.getpid(), token))
+    lines = []
+    while len([line for line in lines if "lock.slow_wait" in line or "lock.long_hold" in line]) < 2:
+        lines.append(stream.reply())
+    harness.until("both are counted", lambda: re.search("slow_waits:1\r\nlong_holds:1\r\n", holder("INFO", "stats")))
+    expect(holder("UNLOCK", "job/a"), 0)
+    expect(waiter.reply() > token, True)
+
+
+def test_history(place):
+    """HISTORY has the holds that ended, the latest first, also after a hand-over, and as many as fit"""
+    daemon = place.daemon(master=place.redis(), config="limits: { history: 4k }\n").admitted()
+    client, other = daemon.client(form=3), daemon.client()
+    expect(client("HISTORY", "a"), [])
+    client("CLIENT", "SETNAME", "first")
+    token = client("LOCK", "a", "WHY", "release 42", "OWNER", "t1")
+    expect(client("HISTORY", "a"), [])
+    client("UNLOCK", "a", "OWNER", "t1")
+    second = other("LOCK", "a", "LEASE", 1)
+    harness.until("it is lost", lambda: len(client("HISTORY", "a")) == 2)
+    lost, first = client("HISTORY", "a")
+    expect((lost["end"], lost["token"], lost["why"]), ("lease", second, ""))
+    expect([first[key] for key in ("end", "token", "client", "pid", "uid", "address", "owner", "why", "kind")],
+           ["released", token, "first", os.getpid(), os.getuid(), "unix", "t1", "release 42", "exclusive"])
+    expect(first["ended_at_ms"] <= lost["ended_at_ms"] and first["held_ms"] >= 0, True)
+    broken = client("LOCK", "a")
+    client("SESSION", "ONLOSS", "NEXT")
+    other("BREAK", "a", "TOKEN", broken)
+    expect([hold["end"] for hold in client("HISTORY", "a", "COUNT", 1)], ["broken"])
+    before = client("HISTORY", "a")
+    expect(daemon.client()("RESTART") is not None, True)
+    expect(daemon.client(form=3)("HISTORY", "a"), before)
+    for _ in range(100):
+        client("LOCK", "b")
+        client("UNLOCK", "b")
+    expect(client("HISTORY", "a"), [])
+    expect(10 < len(client("HISTORY", "b")) < 40, True)
+
+
+def test_history_command(place):
+    """holdfast history prints them for people and as JSON, and says by its status that there are none"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    client = daemon.client()
+    expect(tool.call(place, daemon, "history", "a"), (1, ""))
+    expect(tool.call(place, daemon, "history", "a", "--json"), (1, "[]"))
+    client("CLIENT", "SETNAME", "deploy")
+    token = client("LOCK", "a", "WHY", "release 42")
+    client("UNLOCK", "a")
+    status, output = tool.call(place, daemon, "history", "a")
+    expect(status, 0, output)
+    expect(re.search(r"^SINCE +UNTIL +FOR +END +HOLDER +WHERE +WHY\n.* released +deploy +pid %d +release 42$" % os.getpid(),
+                     output, re.M) is not None, True, output)
+    status, output = tool.call(place, daemon, "history", "a", "--json")
+    hold, = json.loads(output)
+    expect((status, hold["token"], hold["end"]), (0, token, "released"))
+    expect(hold["since"] <= hold["until"] and hold["until"].endswith("Z"), True, output)
+
+
 if __name__ == "__main__":
     harness.main(globals())
