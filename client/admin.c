@@ -235,7 +235,8 @@ task_loglevel(const struct options *o, const struct address *a)
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
-		wire_ask_words(&wire, o->name == NULL ? 2 : 3, (const char *const[]){"LOG", "LEVEL", o->name});
+		wire_ask_words(
+			&wire, o->name == NULL ? 2 : 3, (const char *const[]){"LOG", "LEVEL", o->name});
 		answer = wire_answer(&wire);
 		if (answer == NULL || (answer->type != ANSWER_TEXT && answer->type != ANSWER_STATUS)) {
 			status = take_refusal(&wire, answer, "cannot look at the level of the log");

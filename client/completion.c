@@ -19,6 +19,7 @@ static const char *
 task_words(unsigned task)
 {
 	return task == TASK_COMPLETION ? "bash zsh fish"
+	       : task == TASK_LOGLEVEL ? "debug info warning error"
 	       : task == TASK_MASTERS  ? "status replace add abort"
 	       : task == TASK_BENCH    ? "uncontended contended mixed"
 				       : NULL;

@@ -53,8 +53,9 @@ struct driver_limits {
 	struct processes_limits processes;
 	struct core_grace grace;
 	struct core_per_user per_user;
-	size_t memory; /* bytes of the process; past it nothing new is accepted; 0: no limit */
-	size_t history; /* bytes for the holds that have ended; 0: none is remembered */
+	size_t descriptors; /* that these limits may need, for reports */
+	size_t memory;      /* bytes of the process; past it nothing new is accepted; 0: no limit */
+	size_t history;     /* bytes for the holds that have ended; 0: none is remembered */
 };
 
 /* A master, as a set of masters names it (masterset.h). */

@@ -177,6 +177,7 @@ driver_settings_make(struct main *m)
 				.daemon_id = m->daemon_id,
 				.config = conf->files,
 				.namespace = conf->namespace,
+				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
 				.margin_ms = conf->margin_ms,
 			},

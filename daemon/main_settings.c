@@ -230,6 +230,15 @@ user_share(int64_t all, int64_t per_user)
 	return share < per_user ? share : per_user;
 }
 
+/* Descriptors that the daemon needs besides one for each client and each bound session. */
+#define DESCRIPTORS_SPARE (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM + HTTP_CLIENTS_MAX)
+
+static int64_t
+descriptors_wanted(const struct conf *conf)
+{
+	return conf->limits.clients + conf->limits.bound_sessions + DESCRIPTORS_SPARE;
+}
+
 void
 settings_pass(const struct conf *conf, int64_t descriptors, struct driver_settings *settings)
 {
@@ -242,6 +251,7 @@ settings_pass(const struct conf *conf, int64_t descriptors, struct driver_settin
 	struct driver_limits *limits = &settings->limits;
 	const int64_t quarter = descriptors / 4;
 	int64_t bound = conf->limits.bound_sessions < quarter ? conf->limits.bound_sessions : quarter;
+	limits->descriptors = (size_t)descriptors_wanted(conf);
 	limits->processes.most = (size_t)bound;
 	limits->processes.per_user = (size_t)user_share(bound, conf->limits.sessions_per_user);
 	limits->grace.per_user = user_share(conf->limits.grace_sessions, conf->limits.sessions_per_user);
@@ -517,14 +527,11 @@ settings_users(struct driver *driver, const struct conf *conf)
 
 /* ---- limits of the process ---- */
 
-/* Descriptors that the daemon needs besides one for each client and each bound session. */
-#define DESCRIPTORS_SPARE (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM + HTTP_CLIENTS_MAX)
-
 int64_t
 settings_descriptors(const struct conf *conf, struct log *log)
 {
 	struct rlimit limit;
-	int64_t wanted = conf->limits.clients + conf->limits.bound_sessions + DESCRIPTORS_SPARE;
+	int64_t wanted = descriptors_wanted(conf);
 	int64_t descriptors = INT64_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
 		return descriptors;

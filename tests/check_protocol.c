@@ -87,7 +87,7 @@ START_TEST(the_specification_has_every_option_and_every_usage_has_its_options)
 		mentions(SPECIFICATION, text, form);
 		for (int v = 0; v < VERB_COUNT; v++) {
 			command_usage((enum verb)v, usage);
-			if (option->verbs >> v & 1)
+			if (verbs_have(option->verbs, (enum verb)v))
 				mentions("usage", usage, form);
 		}
 	}

@@ -37,9 +37,11 @@ struct context_facts {
 	const char *daemon_id;
 	const char *config; /* the configuration files at the start; "": none */
 	const char *namespace;
+	const char *ledger; /* its file; "": none is kept */
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 	int64_t margin_ms;
 	size_t clients_max;
+	size_t descriptors; /* that the limits may need */
 };
 
 #define CONTEXT_TEXT_MAX 512

@@ -5,6 +5,7 @@
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/log.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 /* The version that libraries see: they choose features by it. */
@@ -36,6 +38,16 @@ info_line(struct buffer *text, const char *format, ...)
 	buffer_put(text, "\r\n", 2);
 }
 
+/* How many descriptors this process may have; -1: any number. */
+static int64_t
+descriptor_limit(void)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
+		       ? (int64_t)limit.rlim_cur
+		       : -1;
+}
+
 static void
 info_server(const struct context *context, struct buffer *text)
 {
@@ -50,6 +62,11 @@ info_server(const struct context *context, struct buffer *text)
 	info_line(text, "uptime_in_seconds:%" PRId64, up_s);
 	info_line(text, "uptime_in_days:%" PRId64, up_s / 86400);
 	info_line(text, "config_file:%s", facts->config);
+	info_line(text, "ledger_file:%s", facts->ledger);
+	info_line(text, "log_level:%s", log_level_name(context->log->level));
+	info_line(text, "log_dropped:%" PRIu64, context->log->dropped);
+	info_line(text, "descriptors:%" PRId64, descriptor_limit());
+	info_line(text, "descriptors_wanted:%zu", facts->descriptors);
 }
 
 static void
@@ -102,6 +119,8 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 	info_line(text, "master%u_incarnation:%" PRIu64, i, master.incarnation);
 	info_line(text, "master%u_links_up:%u", i, master.links_up);
 	info_line(text, "master%u_down:%d", i, master.down);
+	info_line(text, "master%u_round_trip_us:%" PRId64, i, pool.round_trip_us);
+	info_line(text, "master%u_clock_ms:%" PRId64, i, pool.clock_ms);
 	if (pool.sentinel) {
 		info_line(text, "master%u_sentinel:%s", i, pool.sentinel);
 		info_line(text, "master%u_replicas:%u", i, pool.replicas);

@@ -407,6 +407,8 @@ pool_see(const struct pool *pool, struct pool_view *out)
 		.needed = replicas_needed(&pool->replicas),
 		.replicated = !pool->replicas.missing,
 		.round_trip = &pool->round_trip,
+		.round_trip_us = pool->round_trip_us,
+		.clock_ms = pool->clock_ms,
 	};
 }
 

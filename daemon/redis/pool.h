@@ -111,6 +111,8 @@ struct pool_view {
 	bool replicated;      /* enough replicas acknowledge */
 	size_t calls;         /* without a vote yet; masters.h counts them */
 	const struct buckets *round_trip; /* of commands, to their answers; valid until the loop turns */
+	int64_t round_trip_us;            /* the latest ones, averaged; 0: none yet */
+	int64_t clock_ms; /* how far its wall clock was ahead of this host's at the latest greeting */
 };
 void pool_see(const struct pool *pool, struct pool_view *out);
 

@@ -50,6 +50,8 @@ struct pool {
 	bool found;                /* the sentinels have told where the master is */
 	bool doubted;              /* the server there is no master */
 	struct buckets round_trip; /* of commands, to their answers */
+	int64_t round_trip_us;     /* the latest ones, averaged; 0: none yet */
+	int64_t clock_ms;          /* see pool_view */
 	struct replicas replicas;
 	int64_t wait_ms;       /* for the acknowledgement of replicas */
 	struct timeout *probe; /* checks whether replicas acknowledge again */

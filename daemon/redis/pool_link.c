@@ -244,6 +244,25 @@ pool_link_noscript(struct pool_link *l, struct batch *batch)
 		l, batch, OUTCOME_UNSENT, "the master had forgotten the scripts; they are loaded again");
 }
 
+#define ROUND_TRIPS 8 /* the average is of about so many */
+
+static void
+pool_link_measure(struct pool *pool, int64_t us)
+{
+	buckets_add(&pool->round_trip, us);
+	pool->round_trip_us = pool->round_trip_us == 0
+				      ? us + 1
+				      : pool->round_trip_us + (us - pool->round_trip_us) / ROUND_TRIPS;
+}
+
+/* The clock of the master was read at some time between the command and its answer. */
+static void
+pool_link_compare_clocks(struct pool *pool, const struct batch *batch, const struct vote *vote)
+{
+	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->time_us > 0)
+		pool->clock_ms = (vote->time_us - clock_wall_us() + (clock_us() - batch->sent_us) / 2) / 1000;
+}
+
 static void
 pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
 {
@@ -252,8 +271,9 @@ pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisR
 	bool sense = true, calm = batch->calls[0].op == CALL_RELEASE;
 	size_t i;
 
-	buckets_add(&l->pool->round_trip, clock_us() - batch->sent_us);
+	pool_link_measure(l->pool, clock_us() - batch->sent_us);
 	call_decode(reply, batch->calls, batch->n, votes);
+	pool_link_compare_clocks(l->pool, batch, &votes[0]);
 	for (i = 0; i < batch->n; i++) {
 		if (votes[i].outcome != OUTCOME_UNKNOWN)
 			continue;

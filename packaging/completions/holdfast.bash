@@ -11,14 +11,17 @@ _holdfast_options() {
 	await) printf '%s' '--nonblock --timeout --conflict-exit-code --json --quiet --verbose --socket --help --version ' ;;
 	ls) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	show) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	history) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	sessions) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	watch) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	health) printf '%s' '--timeout --json --quiet --verbose --socket --help --version ' ;;
+	doctor) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	break) printf '%s' '--token --json --quiet --verbose --socket --help --version ' ;;
 	drain) printf '%s' '--timeout --begin --json --quiet --verbose --socket --help --version ' ;;
 	restart) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	loglevel) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	masters) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	bench) printf '%s' '--clients --names --seconds --durable --json --quiet --verbose --socket --help --version ' ;;
 	completion) printf '%s' '--quiet --verbose --help --version ' ;;
@@ -80,7 +83,7 @@ _holdfast() {
 	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds) return ;;
 	esac
 	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show sessions watch ping health info break drain restart masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --begin --json --quiet --verbose --socket --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions watch ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --begin --json --quiet --verbose --socket --help --version' -- "$word")
 		return
 	fi
 	case $word in
@@ -90,6 +93,7 @@ _holdfast() {
 		;;
 	esac
 	case $verb in
+	loglevel) mapfile -t COMPREPLY < <(compgen -W 'debug info warning error' -- "$word") ;;
 	masters) mapfile -t COMPREPLY < <(compgen -W 'status replace add abort' -- "$word") ;;
 	bench) mapfile -t COMPREPLY < <(compgen -W 'uncontended contended mixed' -- "$word") ;;
 	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;

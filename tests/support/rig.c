@@ -90,6 +90,7 @@ rig_settings(void)
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
 			.namespace = "holdfast",
+			.ledger = "",
 			.margin_ms = 100},
 		.find_master = on_find_master,
 		.reload = on_reload,

@@ -1,0 +1,184 @@
+#!/usr/bin/env python3
+"""holdfast doctor finds what is wrong, on purpose broken here, and the command that it names mends it."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+
+import clockshim
+import harness
+import proxy
+import tool
+from harness import expect
+
+def look(place, daemon, **options):
+    """(exit status, what is wrong)"""
+    status, output = tool.call(place, daemon, "doctor", "--json", **options)
+    return status, [finding for finding in json.loads(output) if finding["grade"] != "ok"]
+
+
+def slow(finding):
+    """A busy machine may take long for a command without being broken."""
+    return " for a command" in finding["what"]
+
+
+def finds(place, daemon, what, status, **options):
+    """Waits until it finds this; returns the finding."""
+    found = []
+
+    def seen():
+        got, found[:] = look(place, daemon, **options)
+        return got == status and any(re.search(what, finding["what"]) for finding in found)
+    try:
+        harness.until("it finds %s" % what, seen)
+    except AssertionError as error:
+        raise AssertionError("%s: %r" % (error, found)) from error
+    finding, = [finding for finding in found if re.search(what, finding["what"])]
+    expect(finding["why"] != "" and finding["do"] != "", True, repr(finding))
+    return finding
+
+
+def mended(place, daemon):
+    harness.until("nothing is wrong any more", lambda: not [one for one in look(place, daemon)[1] if not slow(one)])
+
+
+def run(command):
+    done = subprocess.run(shlex.split(command), capture_output=True, text=True, check=False)
+    expect((done.returncode, done.stdout.strip()), (0, "OK"), command + done.stderr)
+
+
+def test_well(place):
+    """a daemon that is well has a line for each part, and exit 0"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    mended(place, daemon)
+    status, output = tool.call(place, daemon, "doctor")
+    lines = [line.split()[:2] for line in output.splitlines()]
+    if not re.search("for a command", output):
+        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "limits"], ["ok", "files"]]), output)
+
+
+def test_eviction(place):
+    """a master that may evict keys"""
+    redis = place.redis(options=("--maxmemory-policy", "allkeys-lru"))
+    daemon = place.daemon(master=redis)
+    finding = finds(place, daemon, "%s is refused: .*maxmemory-policy" % re.escape(redis.socket), 2)
+    run(finding["do"].split(", and")[0])
+    mended(place, daemon)
+
+
+def test_replica(place):
+    """a replica that is given as master"""
+    master = place.redis("master", options=("--port", str(harness.free_port())))
+    port = master("CONFIG", "GET", "port")[1]
+    replica = place.redis("replica", options=("--replicaof", "127.0.0.1 " + port))
+    daemon = place.daemon(master=replica)
+    finding = finds(place, daemon, "%s is refused: .*replica" % re.escape(replica.socket), 2)
+    run(re.search("redis-cli -s .* REPLICAOF NO ONE$", finding["do"]).group(0).split("be the master: ")[-1])
+    mended(place, daemon)
+
+
+def test_password(place):
+    """a wrong password at the master"""
+    redis = place.redis(options=("--requirepass", "right"))
+    path = os.path.join(place.path, "password")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("wrong\n")
+    daemon = place.idle_daemon(config="masters: [ { url: \"%s\", password-file: %s } ]\n" % (redis.url, path))
+    daemon.start()
+    finding = finds(place, daemon, "WRONGPASS|invalid password", 2)
+    expect("password-file" in finding["do"], True, finding["do"])
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("right\n")
+    daemon.client()("RELOAD")
+    mended(place, daemon)
+
+
+def test_acl(place):
+    """a login at the master that may do too little"""
+    redis = place.redis()
+    expect(redis("ACL", "SETUSER", "narrow", "on", ">secret", "~holdfast:*", "&*", "+ping", "+auth", "+select"), "OK")
+    url = "unix://%s?user=narrow" % redis.socket
+    daemon = place.idle_daemon(config="masters: [ { url: \"%s\", password-env: SECRET } ]\n" % url,
+                               environment={"SECRET": "secret"})
+    daemon.start()
+    finding = finds(place, daemon, "NOPERM", 2)
+    run(finding["do"].split(", with the USER")[0].replace("SETUSER USER", "SETUSER narrow"))
+    mended(place, daemon)
+
+
+def test_clock(place):
+    """a master whose clock is five seconds off"""
+    clock = clockshim.Clock(place, "redis")
+    clock.step(-5)
+    redis = place.redis(environment=clock.environment)
+    daemon = place.daemon(master=redis).admitted()
+    finding = finds(place, daemon, r"the clock of %s is (4[5-9]|5[0-4])\d\d ms behind that of this host" % redis.socket, 1)
+    expect("set-ntp" in finding["do"], True, finding["do"])
+
+
+def test_slow(place):
+    """a master that takes long for each command"""
+    redis = place.redis()
+    between = proxy.Proxy(redis.socket)
+    place.ends.append(between.close)
+    daemon = place.daemon(master=between).admitted()
+    between.delay = 0.1
+    client = daemon.client()
+    for number in range(10):
+        client("LOCK", "a%d" % number, "WAIT", 45000)
+    finding = finds(place, daemon, r"127.0.0.1:%d takes \d+ ms for a command" % between.address[1], 1)
+    expect("redis-cli -h 127.0.0.1 -p %d --latency" % between.address[1] in finding["do"], True, finding["do"])
+
+
+def test_disk(place):
+    """a full disk under the ledger, and a log that takes no line"""
+    memory = os.path.join(place.path, "memory")
+    os.mkdir(memory)
+    if subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", memory], check=False, capture_output=True).returncode:
+        raise harness.Skip("no tmpfs can be mounted here")
+    path = os.path.join(memory, "ledger")
+    daemon = place.idle_daemon(master=place.redis(), config="ledger: %s\nlog: { level: debug, to: /dev/full }\n" % path)
+    daemon.wrap = ["unshare", "-m", "sh", "-c", "mount -t tmpfs -o size=256k none \"$0\" && head -c 262144 /dev/zero > \"$0/x\"; "
+                   "exec \"$@\"", memory]
+    daemon.start()
+    inside = ("nsenter", "-t", str(daemon.process.pid), "-m")
+    finding = finds(place, daemon, "the ledger %s cannot be written: the disk is full" % path, 2, through=inside)
+    expect("df -h %s" % path in finding["do"], True, finding["do"])
+    finds(place, daemon, r"\d+ lines of the log were dropped", 2, through=inside)
+    subprocess.run(inside + ("rm", os.path.join(memory, "x")), check=True)
+    harness.until("the ledger is written", lambda: not [one for one in look(place, daemon)[1] if one["part"] == "ledger"])
+
+
+def test_rights(place):
+    """a socket that this user may not use, and a daemon that is not there"""
+    if os.getuid() != 0:
+        raise harness.Skip("only root can become another user")
+    os.chmod(place.path, 0o755)
+    daemon = place.daemon(master=place.redis())
+    os.chown(daemon.socket, 0, 12)
+    other = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    finding = finds(place, daemon, "ermission", 2, through=other)
+    expect(re.match("usermod -aG [a-z]+ nobody, and log in again$", finding["do"]) is not None, True, finding["do"])
+    os.chown(daemon.socket, 0, 65534)
+    harness.until("a member of the group may", lambda: look(place, daemon, through=other)[0] < 2)
+    finding = finds(place, daemon.socket + ".not", "", 2)
+    expect((finding["part"], "systemctl start holdfast" in finding["do"]), ("daemon", True), repr(finding))
+
+
+def test_descriptors(place):
+    """a limit of descriptors below what the configuration needs"""
+    daemon = place.idle_daemon(master=place.redis(), config="limits: { clients: 1000, bound-sessions: 100 }\n")
+    daemon.wrap = ["sh", "-c", "ulimit -n 600; exec \"$@\"", "sh"]
+    daemon.start().admitted()
+    finding = finds(place, daemon, r"the process may have 600 descriptors, its limits need 1\d\d\d", 1)
+    wanted = int(re.search(r"LimitNOFILE=(\d+)", finding["do"]).group(1))
+    expect(daemon.terminate(), 0)
+    daemon.wrap = ["sh", "-c", "ulimit -n %d; exec \"$@\"" % wanted, "sh"]
+    daemon.start().admitted()
+    mended(place, daemon)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
