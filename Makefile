@@ -35,7 +35,7 @@ LTO_LINK   = $(if $(filter -flto%,$(CFLAGS)),,-fno-lto)
 RELEASE   := $(if $(LTO),$(O),$(O)/release)
 
 DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml
-CLIENT_LIBS := -ljansson
+CLIENT_LIBS := -ljansson -lncursesw -ltinfo
 TEST_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 # Debian calls it lua5.1, Fedora lua-5.1.
 LUA         := $(shell for name in lua5.1 lua-5.1; do ! pkg-config --exists $$name || { echo $$name; break; }; done 2>/dev/null)
@@ -376,7 +376,7 @@ $(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy
 	@touch $@
 
 # The programs also compile against musl. Debian has no musl builds of their libraries, but the headers are the same.
-MUSL_HEADERS := event2 hiredis yaml.h jansson.h jansson_config.h uthash.h utlist.h bsd/sys/queue.h bsd/sys/cdefs.h
+MUSL_HEADERS := event2 hiredis yaml.h jansson.h jansson_config.h curses.h ncurses_dll.h unctrl.h uthash.h utlist.h bsd/sys/queue.h bsd/sys/cdefs.h
 
 lint-musl: $(patsubst %.c,$(O)/musl/%.ok,$(filter-out tests/%,$(C_FILES)))
 

@@ -82,8 +82,14 @@ struct options {
 	int64_t clients;
 	int64_t names; /* 0: as the kind of bench says */
 	int64_t bench_ms;
-	bool durable; /* TASK_BENCH */
-	bool begin;   /* TASK_DRAIN */
+	bool durable;      /* TASK_BENCH */
+	bool begin;        /* TASK_DRAIN */
+	const char *level; /* TASK_WATCH; NULL: all, as the next one */
+	const char *event;
+	bool batch;         /* TASK_TOP, as the next three */
+	int64_t iterations; /* 0: as many as it takes */
+	int64_t delay_ms;   /* 0: 2 s */
+	const char *sort;   /* NULL: by waiters */
 	bool json;
 	bool quiet;
 	bool verbose;

@@ -1,5 +1,5 @@
 /*
- * status: the verbs ping, health, info and watch, which ask the daemon how it is.
+ * status: the verbs ping, health and info, which ask the daemon how it is.
  */
 #include "client/lock.h"
 #include "client/message.h"
@@ -11,98 +11,9 @@
 
 #include <ctype.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Longest line of an event that can be parsed. */
-#define EVENT_BYTES 8192
-
-/* The fields of events that are numbers. The value does not tell, because a name may look like a number. */
-static bool
-is_number(struct slice key)
-{
-	return slice_equal(key, SLICE("session")) || slice_equal(key, SLICE("token")) ||
-	       (key.n > 3 && memcmp(key.p + key.n - 3, "_ms", 3) == 0);
-}
-
-static json_t *
-field_value(struct slice key, struct slice value)
-{
-	int64_t n;
-
-	return is_number(key) && number_parse(value, INT64_MIN, INT64_MAX, &n) ? json_integer(n)
-									       : json_output_text(value);
-}
-
-/* A line of key=value as an object; its first word is the event. NULL: out of memory. */
-static json_t *
-event_object(struct slice line)
-{
-	json_t *object = json_object();
-	char scratch[EVENT_BYTES];
-	struct slice key;
-	struct slice value;
-
-	if (line.n > sizeof(scratch)) {
-		line.n = sizeof(scratch);
-	}
-	while (object != NULL && fields_next(&line, scratch, &key, &value)) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "%.*s", (int)key.n, key.p);
-		if (json_object_set_new(object, value.p == NULL ? "event" : name,
-			    value.p == NULL ? json_output_text(key) : field_value(key, value)) != 0) {
-			json_decref(object);
-			object = NULL;
-		}
-	}
-	return object;
-}
-
-/* Prints all events that have arrived. */
-static int
-events_print(struct wire *w)
-{
-	const struct answer *answer;
-	int status = STATUS_DONE;
-
-	while (status == STATUS_DONE && (answer = wire_next(w)) != NULL) {
-		if (answer_is_push(answer, "event", 2)) {
-			status = json_output_print_json(event_object(answer->items[1].text));
-		} else if (answer->type == ANSWER_ERROR) {
-			status = take_refusal(w, answer, "cannot watch");
-		}
-	}
-	return status;
-}
-
-int
-task_watch(const struct options *o, const struct address *a)
-{
-	struct wire wire = {.fd = -1};
-	struct pollfd p = {-1, POLLIN, 0};
-	int status = take_greeting(&wire, a, "holdfast-watch");
-
-	if (status == STATUS_DONE) {
-		wire_ask_words(
-			&wire, o->name == NULL ? 1 : 3, (const char *const[]){"EVENTS", "MATCH", o->name});
-		(void)wire_flush(&wire);
-	}
-	p.fd = wire.fd;
-	while (status == STATUS_DONE) {
-		bool more = poll(&p, 1, -1) < 0 || wire_fill(&wire);
-
-		status = events_print(&wire);
-		if (status == STATUS_DONE && (!more || wire.ended)) {
-			message("cannot watch any longer: %s", wire.why);
-			status = STATUS_UNAVAILABLE;
-		}
-	}
-	wire_close(&wire);
-	return status;
-}
 
 int
 task_ping(const struct options *o, const struct address *a)

@@ -220,6 +220,7 @@ note_line(const struct note *note, const char *where, int64_t at_ms, struct fiel
 		fields_text(line, "text", slice_of(note->text));
 	}
 	fields_int(line, "at_ms", at_ms);
+	fields_text(line, "level", slice_of(log_level_name(note_rows[note->type].level)));
 }
 
 /* ---- the stream ---- */

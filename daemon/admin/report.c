@@ -431,7 +431,7 @@ report_lock(void *arg, const struct resource_view *view)
 		(report->match && !glob_takes(report->match, view->name))) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 19);
+	reply_write_map(b, report->protocol, 20);
 	reply_write_pair_bulk(b, "name", view->name);
 	reply_write_pair_text(b, "kind", kind_word(view->kind));
 	reply_write_pair_int(b, "limit", view->limit);
@@ -447,6 +447,7 @@ report_lock(void *arg, const struct resource_view *view)
 	reply_write_pair_int(b, "votes", view->votes);
 	reply_write_pair_int(b, "holders", (int64_t)view->holds);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
+	reply_write_pair_int(b, "longest_wait_ms", view->longest_ms);
 	return report_more(report);
 }
 

@@ -98,7 +98,7 @@ grant_fields(struct core *core, struct record *r, struct grant *g)
 		terms_fields(core, r, g);
 	else
 		g->granted_ms = state_time(r, g->granted_ms);
-	/* A hold of a session has no more fields after these. */
+	/* A hold of a session is not withheld: left_fields() do not follow. */
 	if (bounded && g->session != NULL)
 		g->terms->claim_ms = state_time(r, g->terms->claim_ms);
 	if (bounded && record_loads(r))

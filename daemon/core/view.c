@@ -256,6 +256,8 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->queue_master = acquire->queue_master;
 	out->wanted = lease_wanted(l);
 	out->waiters = r->queue->count;
+	if (out->waiters > 0)
+		out->longest_ms = now_ms - TAILQ_FIRST(&r->queue->waiters)->since_ms;
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
 	out->limit = r->limit;

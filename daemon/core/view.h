@@ -123,6 +123,7 @@ struct resource_view {
 	struct hold_view hold; /* the oldest */
 	size_t holds;
 	size_t waiters;
+	int64_t longest_ms;  /* how long the first of them has waited; 0: none waits */
 	int64_t tokens_left; /* in the reserved block */
 };
 

@@ -13,7 +13,8 @@ _holdfast_options() {
 	show) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	history) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	sessions) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
-	watch) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	watch) printf '%s' '--level --event --json --quiet --verbose --socket --help --version ' ;;
+	top) printf '%s' '--batch --iterations --delay --sort --quiet --verbose --socket --help --version ' ;;
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	health) printf '%s' '--timeout --json --quiet --verbose --socket --help --version ' ;;
 	doctor) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
@@ -41,7 +42,7 @@ _holdfast() {
 	COMPREPLY=()
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
+		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | --level | --event | --iterations | -d | --delay | --sort | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -53,7 +54,7 @@ _holdfast() {
 	fi
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | -S | --socket) ((i++)) ;;
+		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | --level | --event | --iterations | -d | --delay | --sort | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -76,14 +77,22 @@ _holdfast() {
 		mapfile -t COMPREPLY < <(compgen -W 'term kill warn signal:' -- "$word")
 		return
 		;;
+	--level)
+		mapfile -t COMPREPLY < <(compgen -W 'debug info warning error' -- "$word")
+		return
+		;;
+	--sort)
+		mapfile -t COMPREPLY < <(compgen -W 'waiters longest held name' -- "$word")
+		return
+		;;
 	--token-file | -S | --socket)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
-	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds) return ;;
+	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds | --event | --iterations | -d | --delay) return ;;
 	esac
 	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions watch ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --begin --json --quiet --verbose --socket --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
 		return
 	fi
 	case $word in

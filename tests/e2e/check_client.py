@@ -662,7 +662,7 @@ def test_escapes_of_anybody(place):
 def test_watch(place):
     """watch prints one JSON object for each event, of the names asked for"""
     daemon = world(place)
-    process = tool.start(place, daemon, "watch", "w*")
+    process = tool.start(place, daemon, "watch", "--json", "w*")
     client = daemon.client()
 
     def happen():

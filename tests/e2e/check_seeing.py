@@ -199,5 +199,27 @@ def test_history_command(place):
     expect(hold["since"] <= hold["until"] and hold["until"].endswith("Z"), True, output)
 
 
+def test_watch(place):
+    """watch prints time, level and event for people, and only those of a level or of some names"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    every, warnings = tool.start(place, daemon, "watch", "a*"), tool.start(place, daemon, "watch", "--level", "info")
+    ends = tool.start(place, daemon, "watch", "--event", "lock.rel*", "--json")
+    client, other = daemon.client(), daemon.client()
+    harness.until("all three watch", lambda: daemon.info()["event_streams"] == "3")
+    other("BREAK", "a-b", "TOKEN", client("LOCK", "a-b"))
+    other("LOCK", "c")
+    other("UNLOCK", "c")
+    moment = r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} "
+    every.output.wait(moment + r"debug   lock\.granted name=a-b session=\d+ token=\d+ valid_ms=\d+$")
+    every.output.wait(moment + r"warning lock\.lost name=a-b session=\d+ token=\d+ text=broken$")
+    warnings.output.wait(moment + r"warning lock\.lost name=a-b ")
+    ends.output.wait("lock.released")
+    expect("lock.granted" in warnings.output.text(), False, warnings.output.text())
+    expect({json.loads(line)["event"] for line in ends.output.text().splitlines()}, {"lock.released"})
+    for process in (every, warnings, ends):
+        process.kill()
+    expect(tool.call(place, daemon, "watch", "--level", "loud")[0], 64)
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -1,0 +1,413 @@
+/*
+ * top_data: asks the daemon what the screen of top shows. See top.h.
+ */
+#include "client/top.h"
+
+#include "client/list.h"
+#include "client/lock.h"
+#include "client/message.h"
+#include "daemon/base/clock.h"
+#include "proto/escape.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ASK_MS 5000 /* for one screen */
+
+__attribute__((format(printf, 2, 3))) static void
+top_say(struct top *t, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	(void)vsnprintf(t->message, sizeof(t->message), format, list);
+	va_end(list);
+}
+
+/* ---- INFO ---- */
+
+static int64_t
+info_number(struct slice info, const char *key)
+{
+	int64_t n;
+
+	return number_parse(answer_info(info, key), 0, INT64_MAX, &n) ? n : 0;
+}
+
+/* "2 of 3 usable: 10.0.0.1:6379 admitted 0.4 ms, ..." */
+static void
+masters_text(struct slice info, char out[TOP_TEXT_MAX])
+{
+	int64_t count = info_number(info, "masters");
+	struct slice usable = answer_info(info, "masters_usable");
+	size_t n =
+		(size_t)snprintf(out, TOP_TEXT_MAX, "%.*s of %" PRId64 " needed:", SLICE_ARG(usable), count);
+
+	for (int64_t i = 0; i < count && n < TOP_TEXT_MAX; i++) {
+		char key[64];
+		struct slice address, state;
+
+		(void)snprintf(key, sizeof(key), "master%" PRId64 "_address", i);
+		address = answer_info(info, key);
+		(void)snprintf(key, sizeof(key), "master%" PRId64 "_state", i);
+		state = answer_info(info, key);
+		(void)snprintf(key, sizeof(key), "master%" PRId64 "_round_trip_us", i);
+		n += (size_t)snprintf(out + n, TOP_TEXT_MAX - n, "%s %.*s %.*s %.1f ms", i > 0 ? "," : "",
+			SLICE_ARG(address), SLICE_ARG(state), (double)info_number(info, key) / 1000.0);
+	}
+}
+
+static bool
+ask_info(struct top *t, int64_t until_ms)
+{
+	const struct answer *answer;
+	struct slice info;
+
+	wire_ask(&t->wire, "INFO");
+	(void)wire_flush(&t->wire);
+	answer = wire_wait(&t->wire, until_ms);
+	if (answer == NULL || answer->type != ANSWER_TEXT) {
+		return false;
+	}
+	info = answer->text;
+	t->before = t->info;
+	t->info = (struct top_info){
+		.at_ms = clock_ms(),
+		.requests = info_number(info, "commands_processed"),
+		.granted = info_number(info, "locks_granted"),
+		.timed_out = info_number(info, "locks_timed_out"),
+		.lost = info_number(info, "locks_lost"),
+		.clients = info_number(info, "connected_clients"),
+		.sessions = info_number(info, "sessions"),
+		.held = info_number(info, "grants"),
+		.withheld = info_number(info, "withheld"),
+		.waiters = info_number(info, "waiters"),
+		.up_s = info_number(info, "uptime_in_seconds"),
+	};
+	slice_text(t->info.version, sizeof(t->info.version), answer_info(info, "holdfast_version"));
+	masters_text(info, t->info.masters);
+	return true;
+}
+
+/* ---- LOCKS ---- */
+
+static void
+rows_free(struct top *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		free(t->rows[i].texts);
+	}
+	t->count = 0;
+}
+
+static int
+by_name(const struct top_row *a, const struct top_row *b)
+{
+	return strverscmp(a->name, b->name);
+}
+
+/* The greater number first. */
+static int
+by_number(int64_t a, int64_t b, const struct top_row *x, const struct top_row *y)
+{
+	return a != b ? (a < b) - (a > b) : by_name(x, y);
+}
+
+static int
+compare_waiters(const void *a, const void *b)
+{
+	const struct top_row *x = a, *y = b;
+
+	return x->waiters != y->waiters ? (x->waiters < y->waiters) - (x->waiters > y->waiters)
+					: by_number(x->longest_ms, y->longest_ms, x, y);
+}
+
+static int
+compare_longest(const void *a, const void *b)
+{
+	const struct top_row *x = a, *y = b;
+
+	return by_number(x->longest_ms, y->longest_ms, x, y);
+}
+
+static int
+compare_held(const void *a, const void *b)
+{
+	const struct top_row *x = a, *y = b;
+
+	return by_number(x->held_ms, y->held_ms, x, y);
+}
+
+static int
+compare_name(const void *a, const void *b)
+{
+	return by_name(a, b);
+}
+
+void
+top_sort(struct top *t)
+{
+	static int (*const compares[])(const void *, const void *) = {
+		[TOP_WAITERS] = compare_waiters,
+		[TOP_LONGEST] = compare_longest,
+		[TOP_HELD] = compare_held,
+		[TOP_NAME] = compare_name,
+	};
+
+	if (t->count > 0) {
+		qsort(t->rows, t->count, sizeof(*t->rows), compares[t->sort]);
+	}
+}
+
+/* Appends the text and a NUL; a NUL inside becomes a blank. Returns where it begins. */
+static const char *
+text_keep(char **at, struct slice text)
+{
+	char *begin = *at;
+
+	for (size_t i = 0; i < text.n; i++) {
+		*(*at)++ = (char)(text.p[i] == '\0' ? ' ' : text.p[i]);
+	}
+	*(*at)++ = '\0';
+	return begin;
+}
+
+/* False: out of memory. */
+static bool
+row_add(struct top *t, const struct answer *lock)
+{
+	struct slice name = answer_get_text(lock, "name"), state = answer_get_text(lock, "state");
+	struct slice why = answer_get_text(lock, "why"), holder = SLICE("-");
+	int64_t token = answer_get_int(lock, "token", 0);
+	char peer[PEER_TEXT_MAX];
+	struct top_row *row;
+	char *at;
+
+	if (token > 0) {
+		holder = slice_of(peer_name(peer, lock, !t->a->tcp));
+	}
+	if (t->count == t->room) {
+		size_t room = t->room == 0 ? 256 : t->room * 2;
+		struct top_row *rows = reallocarray(t->rows, room, sizeof(*rows));
+
+		if (rows == NULL) {
+			return false;
+		}
+		t->rows = rows;
+		t->room = room;
+	}
+	row = &t->rows[t->count];
+	row->texts = at = malloc(name.n + state.n + holder.n + why.n + 4);
+	if (at == NULL) {
+		return false;
+	}
+	row->name = text_keep(&at, name);
+	row->state = text_keep(&at, state);
+	row->holder = text_keep(&at, holder);
+	row->why = text_keep(&at, why);
+	row->token = token;
+	row->held_ms = token > 0 ? answer_get_int(lock, "held_ms", 0) : 0;
+	row->waiters = answer_get_int(lock, "waiters", 0);
+	row->longest_ms = answer_get_int(lock, "longest_wait_ms", 0);
+	t->count++;
+	return true;
+}
+
+static bool
+ask_locks(struct top *t, int64_t until_ms)
+{
+	const char *words[] = {"LOCKS", "MATCH", t->filter};
+	const struct answer *page;
+	struct pages pages;
+	bool kept = true;
+
+	rows_free(t);
+	pages_begin(&pages, &t->wire, t->filter[0] == '\0' ? 1 : 3, words);
+	pages.until_ms = until_ms;
+	while ((page = pages_next(&pages)) != NULL) {
+		for (size_t i = 0; kept && i < page->count; i++) {
+			kept = row_add(t, &page->items[i]);
+		}
+	}
+	top_sort(t);
+	if (!kept) {
+		top_say(t, "no memory for all locks");
+	}
+	if (pages.whole) {
+		return true;
+	}
+	if (pages.answer != NULL && pages.answer->type == ANSWER_ERROR) {
+		top_say(t, "%.*s", SLICE_ARG(pages.answer->text));
+		t->filter[0] = '\0';
+		return true;
+	}
+	return false;
+}
+
+/* ---- INSPECT ---- */
+
+static void
+lines_free(struct top *t)
+{
+	for (size_t i = 0; i < t->line_count; i++) {
+		free(t->lines[i]);
+	}
+	free(t->lines);
+	t->lines = NULL;
+	t->line_count = 0;
+}
+
+/* Without memory the line is missing. */
+__attribute__((format(printf, 2, 3))) static void
+line_add(struct top *t, const char *format, ...)
+{
+	char **lines = reallocarray(t->lines, t->line_count + 1, sizeof(*lines));
+	char *line;
+	va_list list;
+
+	if (lines == NULL) {
+		return;
+	}
+	t->lines = lines;
+	va_start(list, format);
+	if (vasprintf(&line, format, list) >= 0) {
+		t->lines[t->line_count++] = line;
+	}
+	va_end(list);
+}
+
+static void
+add_holders(struct top *t, const struct answer *holders)
+{
+	char peer[PEER_TEXT_MAX], place[PEER_TEXT_MAX], held[DURATION_TEXT_MAX], valid[DURATION_TEXT_MAX];
+
+	for (size_t i = 0; holders != NULL && i < holders->count; i++) {
+		const struct answer *h = &holders->items[i];
+		struct slice why = answer_get_text(h, "why");
+
+		line_add(t, "holder    %s (%s, uid %" PRId64 ", session %" PRId64 ") for %s, token %" PRId64,
+			peer_name(peer, h, !t->a->tcp), peer_place(place, h), answer_get_int(h, "uid", -1),
+			answer_get_int(h, "session", 0), duration_text(held, answer_get_int(h, "held_ms", 0)),
+			answer_get_int(h, "token", 0));
+		line_add(t, "          surely good for %s more%s%.*s",
+			duration_text(valid, answer_get_int(h, "valid_ms", 0)), why.n > 0 ? "; " : "",
+			SLICE_ARG(why));
+	}
+}
+
+static void
+add_waiters(struct top *t, const struct answer *waiters)
+{
+	char peer[PEER_TEXT_MAX], place[PEER_TEXT_MAX], age[DURATION_TEXT_MAX];
+
+	for (size_t i = 0; waiters != NULL && i < waiters->count; i++) {
+		const struct answer *w = &waiters->items[i];
+		struct slice why = answer_get_text(w, "why");
+
+		line_add(t, "%7" PRId64 ".  %s (%s) for %s%s%.*s",
+			answer_get_int(w, "position", (int64_t)i + 1), peer_name(peer, w, !t->a->tcp),
+			peer_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
+			why.n > 0 ? "; " : "", SLICE_ARG(why));
+	}
+}
+
+static bool
+ask_detail(struct top *t, int64_t until_ms)
+{
+	const struct answer *lock, *holder;
+
+	lines_free(t);
+	wire_ask(&t->wire, "INSPECT", t->detail);
+	(void)wire_flush(&t->wire);
+	lock = wire_wait(&t->wire, until_ms);
+	if (lock == NULL || lock->type != ANSWER_MAP) {
+		return false;
+	}
+	holder = answer_get(lock, "holder");
+	t->detail_token =
+		holder != NULL && holder->type == ANSWER_MAP ? answer_get_int(holder, "token", 0) : 0;
+	line_add(t, "name      %s", t->detail);
+	line_add(t, "kind      %.*s, %.*s; lease %.*s, master %.*s", SLICE_ARG(answer_get_text(lock, "kind")),
+		SLICE_ARG(answer_get_text(lock, "state")), SLICE_ARG(answer_get_text(lock, "lease")),
+		SLICE_ARG(answer_get_text(lock, "master")));
+	if (answer_get_text(lock, "elsewhere").n > 0) {
+		line_add(t, "elsewhere the daemon %.*s has the lease",
+			SLICE_ARG(answer_get_text(lock, "elsewhere")));
+	}
+	add_holders(t, answer_get(lock, "holders"));
+	line_add(t, "waiting   %" PRId64, answer_get_int(lock, "waiter_count", 0));
+	add_waiters(t, answer_get(lock, "waiters"));
+	return true;
+}
+
+/* ---- all of it ---- */
+
+static bool
+top_connect(struct top *t, int64_t until_ms)
+{
+	const struct answer *answer;
+
+	if (t->wire.fd >= 0 && !t->wire.ended) {
+		return true;
+	}
+	wire_close(&t->wire);
+	t->wire = (struct wire){.fd = -1};
+	if (!wire_open(&t->wire, t->a)) {
+		return false;
+	}
+	wire_greet(&t->wire, t->a, "holdfast-top");
+	(void)wire_flush(&t->wire);
+	answer = wire_welcomed(&t->wire, t->a, wire_wait(&t->wire, until_ms));
+	if (answer != NULL && answer->type == ANSWER_ERROR) {
+		(void)snprintf(t->wire.why, sizeof(t->wire.why), "%.*s", SLICE_ARG(answer->text));
+		t->wire.ended = true;
+	}
+	return answer != NULL && answer->type != ANSWER_ERROR;
+}
+
+bool
+top_ask(struct top *t)
+{
+	int64_t until_ms = clock_ms() + ASK_MS;
+
+	if (top_connect(t, until_ms) && ask_info(t, until_ms) &&
+		(t->detail[0] != '\0' ? ask_detail(t, until_ms) : ask_locks(t, until_ms))) {
+		return true;
+	}
+	top_say(t, "%s", t->wire.ended || t->wire.fd < 0 ? t->wire.why : "the daemon does not answer");
+	wire_close(&t->wire);
+	t->wire = (struct wire){.fd = -1};
+	return false;
+}
+
+void
+top_break(struct top *t, const char *name, int64_t token)
+{
+	char number[NUMBER_TEXT_MAX];
+	const struct answer *answer;
+
+	wire_ask(&t->wire, "BREAK", name, "TOKEN", number_text(number, token));
+	(void)wire_flush(&t->wire);
+	answer = wire_wait(&t->wire, clock_ms() + ASK_MS);
+	if (answer == NULL) {
+		top_say(t, "cannot break it: %s", t->wire.ended ? t->wire.why : "the daemon does not answer");
+	} else if (answer->type == ANSWER_INT) {
+		top_say(t, "broken; the next client has it in %" PRId64 " ms at the latest", answer->n);
+	} else if (answer->type == ANSWER_ERROR) {
+		top_say(t, "cannot break it: %.*s", SLICE_ARG(answer->text));
+	} else {
+		top_say(t, "it is not held any more");
+	}
+}
+
+void
+top_done(struct top *t)
+{
+	rows_free(t);
+	free(t->rows);
+	lines_free(t);
+	wire_close(&t->wire);
+}

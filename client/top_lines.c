@@ -1,0 +1,214 @@
+/*
+ * top_lines: makes lines of what the daemon said, and prints them in batches. See top.h.
+ */
+#include "client/top.h"
+
+#include "client/message.h"
+#include "proto/escape.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WIDTH_BATCH 160 /* of a page that is printed */
+#define WIDTH_WHY   99  /* from this width on there is room for WHY */
+
+/* Columns of fixed width, in characters. */
+#define STATE_WIDTH   9
+#define FOR_WIDTH     9
+#define WAITING_WIDTH 7
+#define LONGEST_WIDTH 9
+
+void
+top_cell(struct top_line *line, const char *from, size_t wide)
+{
+	char cell[1024];
+	size_t n = escape_text(cell, sizeof(cell), slice_of(from), ESCAPE_PLAIN), used = 0, count = 0;
+
+	while (used < n && (wide == 0 || count < wide)) {
+		uint32_t character;
+		size_t step = utf8_next(cell + used, n - used, &character);
+
+		used += step == 0 ? 1 : step;
+		count++;
+	}
+	if (used < n && count > 1) {
+		/* The last character gives way to a sign that something is missing. */
+		do {
+			used--;
+		} while (used > 0 && ((unsigned char)cell[used] & 0xc0) == 0x80);
+		cell[used++] = '+';
+	}
+	if (line->n + used + wide + 2 > sizeof(line->bytes)) {
+		return;
+	}
+	memcpy(line->bytes + line->n, cell, used);
+	line->n += used;
+	line->width += count;
+	for (; count < wide; count++) {
+		line->bytes[line->n++] = ' ';
+		line->width++;
+	}
+	line->bytes[line->n] = '\0';
+}
+
+__attribute__((format(printf, 2, 3))) static void
+text_print(struct top_line *line, const char *format, ...)
+{
+	char whole[1024];
+	va_list list;
+
+	va_start(list, format);
+	(void)vsnprintf(whole, sizeof(whole), format, list);
+	va_end(list);
+	top_cell(line, whole, 0);
+}
+
+static double
+rate(int64_t now, int64_t before, int64_t ms)
+{
+	return ms > 0 && now >= before ? (double)(now - before) * 1000.0 / (double)ms : 0.0;
+}
+
+void
+top_head(const struct top *t, size_t i, struct top_line *line)
+{
+	const struct top_info *now = &t->info, *before = &t->before;
+	int64_t ms = before->at_ms > 0 ? now->at_ms - before->at_ms : 0;
+	char up[DURATION_TEXT_MAX];
+
+	*line = (struct top_line){.n = 0};
+	switch (i) {
+	case 0:
+		text_print(line, "holdfastd %s at %s, up %s", now->version, t->a->text,
+			duration_text(up, now->up_s * 1000));
+		break;
+	case 1:
+		text_print(line,
+			"clients %" PRId64 "  sessions %" PRId64 "  held %" PRId64 "  withheld %" PRId64
+			"  waiting %" PRId64,
+			now->clients, now->sessions, now->held, now->withheld, now->waiters);
+		break;
+	case 2:
+		text_print(line, "per second: %.1f requests, %.1f grants, %.1f time-outs, %.1f losses",
+			rate(now->requests, before->requests, ms), rate(now->granted, before->granted, ms),
+			rate(now->timed_out, before->timed_out, ms), rate(now->lost, before->lost, ms));
+		break;
+	default:
+		text_print(line, "masters %s", now->masters);
+		break;
+	}
+}
+
+struct widths {
+	size_t name, holder, why; /* why 0: not shown */
+};
+
+static struct widths
+widths_of(size_t width)
+{
+	size_t fixed = STATE_WIDTH + FOR_WIDTH + WAITING_WIDTH + LONGEST_WIDTH + 5, rest;
+	struct widths w = {0, 0, 0};
+
+	rest = width > fixed + 20 ? width - fixed : 20;
+	if (width >= WIDTH_WHY) {
+		w.why = rest / 4;
+		rest -= w.why + 1;
+	}
+	w.name = rest * 3 / 5;
+	w.holder = rest - w.name;
+	return w;
+}
+
+static void
+row_cells(struct top_line *line, const struct widths *w, const char *const cells[7])
+{
+	const size_t wide[7] = {
+		w->name, STATE_WIDTH, FOR_WIDTH, WAITING_WIDTH, LONGEST_WIDTH, w->holder, w->why};
+
+	*line = (struct top_line){.n = 0};
+	for (size_t i = 0; i < 7 && wide[i] > 0; i++) {
+		if (i > 0) {
+			top_cell(line, " ", 1);
+		}
+		top_cell(line, cells[i], wide[i]);
+	}
+	/* The last cell is not filled up. */
+	while (line->n > 0 && line->bytes[line->n - 1] == ' ') {
+		line->n--;
+	}
+	line->bytes[line->n] = '\0';
+}
+
+void
+top_heads(size_t width, struct top_line *line)
+{
+	static const char *const heads[7] = {"NAME", "STATE", "FOR", "WAITING", "LONGEST", "HOLDER", "WHY"};
+	struct widths w = widths_of(width);
+
+	row_cells(line, &w, heads);
+}
+
+void
+top_row_line(const struct top_row *row, size_t width, struct top_line *line)
+{
+	char held[DURATION_TEXT_MAX], longest[DURATION_TEXT_MAX], waiters[NUMBER_TEXT_MAX];
+	struct widths w = widths_of(width);
+
+	row_cells(line, &w,
+		(const char *const[7]){row->name, row->state,
+			row->token > 0 ? duration_text(held, row->held_ms) : "-",
+			number_text(waiters, row->waiters),
+			row->waiters > 0 ? duration_text(longest, row->longest_ms) : "-", row->holder,
+			row->why});
+}
+
+/* ---- batches ---- */
+
+static bool
+print_page(const struct top *t)
+{
+	struct top_line line;
+
+	for (size_t i = 0; i < TOP_HEAD; i++) {
+		top_head(t, i, &line);
+		(void)puts(line.bytes);
+	}
+	(void)putchar('\n');
+	if (t->detail[0] != '\0') {
+		for (size_t i = 0; i < t->line_count; i++) {
+			line = (struct top_line){.n = 0};
+			top_cell(&line, t->lines[i], 0);
+			(void)puts(line.bytes);
+		}
+		return fflush(stdout) == 0;
+	}
+	top_heads(WIDTH_BATCH, &line);
+	(void)puts(line.bytes);
+	for (size_t i = 0; i < t->count; i++) {
+		top_row_line(&t->rows[i], WIDTH_BATCH, &line);
+		(void)puts(line.bytes);
+	}
+	return fflush(stdout) == 0;
+}
+
+int
+top_batch(struct top *t, int64_t delay_ms, int64_t iterations)
+{
+	for (int64_t i = 0; iterations == 0 || i < iterations; i++) {
+		if (i > 0) {
+			(void)poll(NULL, 0, (int)delay_ms);
+			(void)putchar('\n');
+		}
+		if (!top_ask(t)) {
+			message("%s", t->message);
+			return STATUS_UNAVAILABLE;
+		}
+		if (!print_page(t)) {
+			return STATUS_INTERNAL;
+		}
+	}
+	return STATUS_DONE;
+}
