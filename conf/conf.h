@@ -49,6 +49,12 @@ struct conf_places {
 	size_t count;
 };
 
+/* Texts, each owned. */
+struct conf_texts {
+	char **list;
+	size_t count;
+};
+
 #define CONF_MASTERS_MAX 7
 
 /* The values of a CHOICE, in the order of its words. */
@@ -62,14 +68,29 @@ enum conf_interop {
 enum conf_level { CONF_LEVEL_DEBUG, CONF_LEVEL_INFO, CONF_LEVEL_WARNING, CONF_LEVEL_ERROR };
 enum conf_guard { CONF_GUARD_AUTO, CONF_GUARD_OFF };
 
+/* The bits of a SET, in the order of its words. */
+enum conf_may {
+	CONF_MAY_LOCK = 1,
+	CONF_MAY_SHARED = 2,
+	CONF_MAY_SEE = 4,
+	CONF_MAY_BREAK = 8,
+	CONF_MAY_ADMIN = 16
+};
+
+/* What stands for the uid or gid of a user. */
+#define CONF_ID_NONE INT64_C(-1)
+#define CONF_ID_ANY  INT64_C(-2)
+
 /* How a struct holds a value of each storage. */
 typedef char *storage_TEXT;
 typedef int64_t storage_NUMBER;
 typedef bool storage_FLAG;
 typedef int storage_CHOICE; /* an enum of those above */
+typedef unsigned storage_SET;
 typedef struct conf_address storage_ADDRESS;
 typedef struct conf_url storage_URL;
 typedef struct conf_places storage_PLACES;
+typedef struct conf_texts storage_TEXTS;
 typedef void *storage_LIST; /* no key has it: a LIST is an array of its scope */
 typedef void *storage_MAP;  /* likewise */
 
@@ -84,6 +105,8 @@ typedef void *storage_MAP;  /* likewise */
  * - conf_master: exactly one of url and sentinel.name is set.
  * - conf_rule: lease_ms is the root's if the rule has none. wait_ms may be CONF_WAIT_FOREVER, max_hold_ms
  *   CONF_HOLD_NONE.
+ * - conf_user: it has a password, a uid or a gid. If admin is set, may has CONF_MAY_ADMIN; then names is
+ *   empty.
  * - conf: listener_count is at least 1. master_count is 0 (embedded), 1, 3, 5 or 7. ledger is CONF_LEDGER_OFF
  *   or an absolute path.
  */

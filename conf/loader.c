@@ -134,13 +134,15 @@ list_load(struct loader *l, const struct schema_key *list, const struct node *no
 	}
 }
 
+/* A list of single values. */
 static void
-places_load(struct loader *l, const struct schema_key *key, const struct node *node, void *field, long item)
+values_load(struct loader *l, const struct schema_key *key, const struct node *node, void *field, long item)
 {
 	char path[SCHEMA_PATH_MAX];
 	char text[VALUE_WHY_MAX];
 
 	if (node->kind == NODE_SEQUENCE) {
+		value_begin_list(key, field);
 		for (const struct node *child = node->first; child != NULL; child = child->next)
 			if (child->kind != NODE_BROKEN)
 				scalar_load(l, key, child, field, item);
@@ -170,7 +172,9 @@ value_load(struct loader *l, const struct schema_key *key, const struct node *no
 		}
 		break;
 	case STORAGE_PLACES:
-		places_load(l, key, node, scope_field(key, base), item);
+	case STORAGE_TEXTS:
+	case STORAGE_SET:
+		values_load(l, key, node, scope_field(key, base), item);
 		break;
 	default:
 		scalar_load(l, key, node, scope_field(key, base), item);

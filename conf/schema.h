@@ -29,6 +29,8 @@ enum value_storage {
 	STORAGE_ADDRESS,
 	STORAGE_URL,
 	STORAGE_PLACES,
+	STORAGE_TEXTS,
+	STORAGE_SET,  /* a bit for each word, from 1 in the order of the words */
 	STORAGE_LIST, /* pointer to items, owned, and a size_t */
 	STORAGE_MAP   /* a struct inside the other */
 };

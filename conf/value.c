@@ -3,9 +3,8 @@
  *
  * Called by the loader (parse), the printer and the comparison (format). It must never print a password.
  */
-#include "conf/value.h"
+#include "conf/value_inner.h"
 
-#include "conf/source.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -25,14 +24,15 @@ static const struct unit durations[] = {
 	{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}, {NULL, 0}};
 static const struct unit sizes[] = {{"m", 1048576}, {"k", 1024}, {"b", 1}, {NULL, 0}};
 
-/* Words of the CHOICE types, in the order of their enums in conf.h. */
+/* Words of the CHOICE and SET types, in the order of their enums in conf.h. */
 static const char *const on_close_words[] = {"auto", "withhold", "release", NULL};
 static const char *const guard_words[] = {"auto", "off", NULL};
 static const char *const interop_words[] = {"off", "string", "redisson", "python-redis-lock", NULL};
 static const char *const level_words[] = {"debug", "info", "warning", "error", NULL};
+static const char *const may_words[] = {"lock", "shared", "see", "break", "admin", NULL};
 
-static const char *const *
-words_of(enum value_type type)
+const char *const *
+value_words(enum value_type type)
 {
 	switch (type) {
 	case TYPE_ON_CLOSE:
@@ -43,6 +43,8 @@ words_of(enum value_type type)
 		return interop_words;
 	case TYPE_LEVEL:
 		return level_words;
+	case TYPE_RIGHTS:
+		return may_words;
 	default:
 		return NULL;
 	}
@@ -92,9 +94,8 @@ number_format(char *out, size_t room, enum value_type type, int64_t n)
 	snprintf(out, room, "%lld%s", (long long)(n / unit->size), unit->name);
 }
 
-/* "what is wrong with it; allowed: ..." */
-static bool
-refuse(char why[VALUE_WHY_MAX], const struct schema_key *key, const char *text, const char *wrong)
+bool
+value_refuse(char why[VALUE_WHY_MAX], const struct schema_key *key, const char *text, const char *wrong)
 {
 	char quoted[QUOTE_MAX];
 	char low[32];
@@ -149,28 +150,28 @@ measure_parse(const struct schema_key *key, const char *text, int64_t *out, char
 	char wrong[64];
 
 	if (!digits_read(text, &n, &rest) || (*rest == '.' && !fraction_read(rest + 1, &parts, &of, &rest)))
-		return refuse(why, key, text, "is not a number with a unit");
+		return value_refuse(why, key, text, "is not a number with a unit");
 	if (*rest == '\0' && parts != 0)
-		return refuse(why, key, text, "has no unit");
+		return value_refuse(why, key, text, "has no unit");
 	if (*rest == '\0' && n != 0) {
 		snprintf(wrong, sizeof(wrong), "has no unit: %lld%s or %lld%s?", (long long)n,
 			key->type == TYPE_SIZE ? "b" : "ms", (long long)n,
 			key->type == TYPE_SIZE ? "k" : "s");
-		return refuse(why, key, text, wrong);
+		return value_refuse(why, key, text, wrong);
 	}
 	if (*rest != '\0') {
 		while (unit->name != NULL && strcmp(unit->name, rest) != 0)
 			unit++;
 		if (unit->name == NULL)
-			return refuse(why, key, text, "has an unknown unit");
+			return value_refuse(why, key, text, "has an unknown unit");
 		if (n > key->high)
-			return refuse(why, key, text, "is out of range");
+			return value_refuse(why, key, text, "is out of range");
 		if (parts * unit->size % of != 0)
-			return refuse(why, key, text, "is finer than the smallest unit");
+			return value_refuse(why, key, text, "is finer than the smallest unit");
 		n = n * unit->size + parts * unit->size / of;
 	}
 	if (n < key->low || n > key->high)
-		return refuse(why, key, text, "is out of range");
+		return value_refuse(why, key, text, "is out of range");
 	*out = n;
 	return true;
 }
@@ -182,10 +183,10 @@ mode_parse(const struct schema_key *key, const char *text, int64_t *out, char wh
 	unsigned long n;
 
 	if (text[0] == '\0' || strspn(text, "01234567") != strlen(text) || strlen(text) > 6)
-		return refuse(why, key, text, "is not octal");
+		return value_refuse(why, key, text, "is not octal");
 	n = strtoul(text, &end, 8);
 	if ((int64_t)n > key->high)
-		return refuse(why, key, text, "has more than permission bits");
+		return value_refuse(why, key, text, "has more than permission bits");
 	*out = (int64_t)n;
 	return true;
 }
@@ -211,9 +212,9 @@ number_read(const struct schema_key *key, const char *text, int64_t *out, char w
 	if (units_of(key->type) != NULL)
 		return measure_parse(key, text, out, why);
 	if (!digits_read(text, &n, &rest) || *rest != '\0')
-		return refuse(why, key, text, "is not a whole number");
+		return value_refuse(why, key, text, "is not a whole number");
 	if (n < key->low || n > key->high)
-		return refuse(why, key, text, "is out of range");
+		return value_refuse(why, key, text, "is out of range");
 	*out = n;
 	return true;
 }
@@ -229,13 +230,13 @@ flag_parse(const struct schema_key *key, const char *text, bool *out, char why[V
 		*out = false;
 		return true;
 	}
-	return refuse(why, key, text, "is neither");
+	return value_refuse(why, key, text, "is neither");
 }
 
 static bool
 choice_parse(const struct schema_key *key, const char *text, int *out, char why[VALUE_WHY_MAX])
 {
-	const char *const *words = words_of(key->type);
+	const char *const *words = value_words(key->type);
 
 	for (int i = 0; words[i] != NULL; i++) {
 		if (strcmp(words[i], text) == 0) {
@@ -243,108 +244,16 @@ choice_parse(const struct schema_key *key, const char *text, int *out, char why[
 			return true;
 		}
 	}
-	return refuse(why, key, text, "is unknown");
-}
-
-/*
- * Why this text would not survive being written and read again, or would control a terminal: control
- * characters, also those of Unicode, and YAML's line breaks.
- */
-static const char *
-text_fault(const char *text)
-{
-	for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-		if (*p < ' ' || *p == 127 || (p[0] == 0xc2 && p[1] < 0xa0))
-			return "has a control character";
-		if (p[0] == 0xe2 && p[1] == 0x80 && (p[2] == 0xa8 || p[2] == 0xa9))
-			return "has a line separator";
-		if (p[0] == 0xef && ((p[1] == 0xbb && p[2] == 0xbf) || (p[1] == 0xbf && p[2] >= 0xbe)))
-			return "has a character that is not text";
-	}
-	return NULL;
-}
-
-static bool
-text_is_of(const char *text, const char *also)
-{
-	static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-
-	for (; *text != '\0'; text++)
-		if (strchr(letters, *text) == NULL && strchr(also, *text) == NULL)
-			return false;
-	return true;
-}
-
-static size_t
-count_char(const char *text, char c)
-{
-	size_t n = 0;
-
-	for (; *text != '\0'; text++)
-		n += *text == c;
-	return n;
-}
-
-/* Why this type refuses a text that is not empty; NULL: it does not. */
-static const char *
-text_type_fault(enum value_type type, const char *text)
-{
-	switch (type) {
-	case TYPE_PATH:
-	case TYPE_FILE:
-	case TYPE_DIRECTORY:
-		return text[0] == '/' ? NULL : "is not absolute: it must begin with /";
-	case TYPE_SINK:
-		return text[0] == '/' || strcmp(text, "stderr") == 0 ? NULL : "is neither";
-	case TYPE_LEDGER:
-		return text[0] == '/' || strcmp(text, CONF_LEDGER_OFF) == 0 ? NULL : "is neither";
-	case TYPE_PROGRAM:
-		return text[0] == '/' || strchr(text, '/') == NULL ? NULL : "is not absolute";
-	case TYPE_GROUP:
-		return text_is_of(text, "._-") ? NULL : "is no group name";
-	case TYPE_VARIABLE:
-		return text_is_of(text, "_") && (text[0] < '0' || text[0] > '9') ? NULL : "is no name of one";
-	case TYPE_NAMESPACE:
-		return text_is_of(text, "._:/-") ? NULL : "has other characters";
-	case TYPE_USERNAME:
-	case TYPE_GLOB:
-		return strchr(text, ' ') == NULL ? NULL : "has a space";
-	case TYPE_TEMPLATE:
-		if (strchr(text, ' ') != NULL)
-			return "has a space";
-		return count_char(text, '%') == 1 ? NULL : "has not exactly one %";
-	default:
-		return NULL;
-	}
+	return value_refuse(why, key, text, "is unknown");
 }
 
 static bool
 text_parse(const struct schema_key *key, const char *text, char **out, char why[VALUE_WHY_MAX])
 {
-	size_t length = strlen(text);
-	const char *fault = text_fault(text);
-	char wrong[96];
-	char *copy;
+	char *copy = text_copy(key, text, key->low, key->high, why);
 
-	if (fault == NULL && length > 0)
-		fault = text_type_fault(key->type, text);
-	/* A malformed glob matches nothing, so its rule would apply to no name. */
-	if (fault == NULL && key->type == TYPE_GLOB && glob_check(slice_of(text)) != NULL) {
-		snprintf(wrong, sizeof(wrong), "has %s", glob_check(slice_of(text)));
-		fault = wrong;
-	}
-	if (fault == NULL && ((int64_t)length > key->high || ((int64_t)length < key->low && length > 0))) {
-		snprintf(wrong, sizeof(wrong), "has %zu bytes; its length is %lld to %lld bytes", length,
-			(long long)key->low, (long long)key->high);
-		fault = wrong;
-	}
-	if (fault == NULL && length == 0 && key->fallback[0] != '\0')
-		fault = "is empty";
-	if (fault != NULL)
-		return refuse(why, key, text, fault);
-	copy = strdup(text);
 	if (copy == NULL)
-		return refuse(why, key, text, "does not fit into memory");
+		return false;
 	free(*out);
 	*out = copy;
 	return true;
@@ -358,7 +267,7 @@ address_read(
 		memset(out, 0, sizeof(*out));
 		return true;
 	}
-	return address_parse(text, out) || refuse(why, key, text, "is no such address");
+	return address_parse(text, out) || value_refuse(why, key, text, "is no such address");
 }
 
 static bool
@@ -372,26 +281,6 @@ url_read(const struct schema_key *key, const char *text, struct conf_url *out, c
 	snprintf(why, VALUE_WHY_MAX, "the URL %s; allowed: %s", fault != NULL ? fault : wrong,
 		schema_allowed(key));
 	return false;
-}
-
-#define SENTINEL_PORT 26379
-
-static bool
-place_add(const struct schema_key *key, const char *text, struct conf_places *out, char why[VALUE_WHY_MAX])
-{
-	struct conf_address place;
-	struct conf_address *list;
-
-	if (!place_parse(text, SENTINEL_PORT, &place))
-		return refuse(why, key, text, "is no host and port");
-	if (out->count == (size_t)key->high)
-		return refuse(why, key, text, "is one too many");
-	list = realloc(out->list, (out->count + 1) * sizeof(*list));
-	if (list == NULL)
-		return refuse(why, key, text, "does not fit into memory");
-	out->list = list;
-	list[out->count++] = place;
-	return true;
 }
 
 bool
@@ -412,6 +301,10 @@ value_parse(const struct schema_key *key, const char *text, void *field, char wh
 		return url_read(key, text, field, why);
 	case STORAGE_PLACES:
 		return place_add(key, text, field, why);
+	case STORAGE_TEXTS:
+		return text_add(key, text, field, why);
+	case STORAGE_SET:
+		return set_add(key, text, field, why);
 	default:
 		/* A list or a mapping is not a scalar: the loader never calls this for one. */
 		assert(schema_storage(key) < STORAGE_LIST);
@@ -429,7 +322,10 @@ value_init(const struct schema_key *key, void *field)
 	case STORAGE_MAP:
 	case STORAGE_URL:
 	case STORAGE_PLACES:
+	case STORAGE_TEXTS:
 		return true;
+	case STORAGE_SET:
+		return set_read(key, key->fallback, field, why);
 	default:
 		/* Only memory can be the reason of a failure: the tests read every default. */
 		return value_parse(key, key->fallback, field, why);
@@ -437,10 +333,19 @@ value_init(const struct schema_key *key, void *field)
 }
 
 void
+value_begin_list(const struct schema_key *key, void *field)
+{
+	if (schema_storage(key) == STORAGE_SET)
+		*(unsigned *)field = 0;
+}
+
+void
 value_free(const struct schema_key *key, void *field)
 {
 	char *text;
 
+	if (schema_storage(key) == STORAGE_TEXTS)
+		texts_free(field);
 	if (schema_storage(key) == STORAGE_URL)
 		url_free(field);
 	if (schema_storage(key) == STORAGE_PLACES)
@@ -455,30 +360,7 @@ value_free(const struct schema_key *key, void *field)
 static void
 text_format(char out[VALUE_TEXT_MAX], const char *text)
 {
-	size_t n = 0;
-
-	out[n++] = '"';
-	for (; *text != '\0' && n + 4 < VALUE_TEXT_MAX; text++) {
-		if (*text == '"' || *text == '\\')
-			out[n++] = '\\';
-		out[n++] = *text;
-	}
-	out[n++] = '"';
-	out[n] = '\0';
-}
-
-static void
-places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places)
-{
-	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
-
-	for (size_t i = 0; i < places->count; i++) {
-		char text[CONF_HOST_MAX + 16];
-
-		address_format(text, &places->list[i]);
-		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s\"%s\"", i > 0 ? ", " : "", text);
-	}
-	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
+	(void)text_put(out, 0, text);
 }
 
 void
@@ -502,7 +384,7 @@ value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void 
 		snprintf(out, VALUE_TEXT_MAX, "%s", *(const bool *)field ? "yes" : "no");
 		break;
 	case STORAGE_CHOICE:
-		snprintf(out, VALUE_TEXT_MAX, "%s", words_of(key->type)[*(const int *)field]);
+		snprintf(out, VALUE_TEXT_MAX, "%s", value_words(key->type)[*(const int *)field]);
 		break;
 	case STORAGE_ADDRESS:
 		if (!value_is_absent(key, field))
@@ -515,6 +397,12 @@ value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void 
 		break;
 	case STORAGE_PLACES:
 		places_format(out, field);
+		break;
+	case STORAGE_TEXTS:
+		texts_format(out, field);
+		break;
+	case STORAGE_SET:
+		set_format(out, key->type, *(const unsigned *)field);
 		break;
 	default:
 		out[0] = '\0';
@@ -533,6 +421,8 @@ value_is_absent(const struct schema_key *key, const void *field)
 		return ((const struct conf_url *)field)->kind == CONF_URL_NONE;
 	case STORAGE_PLACES:
 		return ((const struct conf_places *)field)->count == 0;
+	case STORAGE_TEXTS:
+		return ((const struct conf_texts *)field)->count == 0;
 	default:
 		return false;
 	}

@@ -11,18 +11,20 @@
 #include <stdbool.h>
 
 #define VALUE_WHY_MAX  400
-#define VALUE_TEXT_MAX (4 * 4096 + 8)
+#define VALUE_TEXT_MAX (9 * 4096) /* 32 globs, each byte of them escaped */
 
 /*
  * Parses text into the key's field, which value_init() has initialised. The new value replaces the old one;
- * in a list of places it is appended. False: the field is unchanged, and why says what was read and what is
- * allowed, without secrets.
+ * in a list it is appended, and in a set it is added. False: the field is unchanged, and why says what was
+ * read and what is allowed, without secrets.
  */
 bool value_parse(const struct schema_key *key, const char *text, void *field, char why[VALUE_WHY_MAX])
 	__attribute__((warn_unused_result));
 
 /* Sets the default in a zeroed field. False: out of memory. Does nothing for LIST and MAP. */
 bool value_init(const struct schema_key *key, void *field) __attribute__((warn_unused_result));
+/* A list follows that takes the place of the default. */
+void value_begin_list(const struct schema_key *key, void *field);
 void value_free(const struct schema_key *key, void *field);
 
 /* The value in the form of a file, quoted if YAML requires it, without passwords. */

@@ -4,10 +4,9 @@
  * Called by the loader if the single values are valid. Reads the environment, password files and the names of
  * groups.
  */
-#include "conf/value.h"
+#include "conf/value_inner.h"
 
 #include "conf/schema.h"
-#include "conf/source.h"
 #include "proto/slice.h"
 
 #include <grp.h>
@@ -42,7 +41,7 @@ verify_applies(const struct schema_key *key, const void *item)
 	return listener->tcp.port != 0;
 }
 
-static struct place
+struct place
 item_place(const struct verify *v, const struct node *mapping, const char *key)
 {
 	const struct node *node = mapping != NULL ? node_get(mapping, key) : NULL;
@@ -54,8 +53,7 @@ item_place(const struct verify *v, const struct node *mapping, const char *key)
 	return node_place(node);
 }
 
-/* A group is a name the host knows, or a number. */
-static bool
+bool
 group_find(const char *group, int64_t *gid)
 {
 	const struct group *entry;
@@ -104,8 +102,7 @@ listener_verify(const struct verify *v, enum schema_scope scope, const struct no
 			list, errors_quote(quoted, listener->group));
 }
 
-/* Reads the password from the item's file or variable; false: it names neither. */
-static bool
+bool
 secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
 	const char *variable, char **out)
 {
@@ -204,19 +201,6 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 		return;
 	}
 	master_verify_password(v, node, master);
-}
-
-static void
-user_verify(const struct verify *v, const struct node *node, struct conf_user *user)
-{
-	if (user->name[0] == '\0')
-		errors_add(v->errors, node_place(node), "users: an item without name; each needs one");
-	if (user->password_file[0] != '\0' && user->password_env[0] != '\0')
-		errors_add(v->errors, node_place(node),
-			"users: more than one password; give password-file or password-env");
-	else if (!secret_find(v, node, "users", user->password_file, user->password_env, &user->password))
-		errors_add(v->errors, node_place(node),
-			"users: an item without password-file or password-env; each needs one of them");
 }
 
 void

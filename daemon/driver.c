@@ -142,8 +142,10 @@ driver_on_exit(void *arg, struct process process)
 void
 driver_open(void *arg, struct connection *c)
 {
+	struct driver *d = arg;
 	const struct identity *who = connection_identity(c);
-	driver_event(arg, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
+	connection_recognise(c, d->context.access);
+	driver_event(d, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
 }
 
 static const struct listener_hooks driver_listener_hooks = {

@@ -308,19 +308,32 @@ driver_set_rules(struct driver *d, const struct rule *rules, size_t count)
 	return core_set_rules(d->core, rules, count);
 }
 
+struct recheck {
+	struct driver *driver;
+	const struct access *access; /* the new users */
+};
+
+/* What a client may do can change without a notice to it. A client that logged in with another password than
+ * the new one has to log in again. */
 static bool
 driver_recheck_user(void *arg, struct connection *c)
 {
-	const struct access *access = arg;
+	const struct recheck *recheck = arg;
 	struct identity *who = connection_identity(c);
-	if (!who->user) {
-		return true;
+	bool admin = who->peer.admin;
+	if (who->user && !who->local_user) {
+		const struct access_user *user = access_find(recheck->access, slice_of(who->user->name));
+		if (!user || strcmp(user->password, who->user->password) != 0) {
+			connection_cut(c, END_ABANDONED, "user changed");
+		}
+		who->user = user;
+		who->peer.admin = who->native_admin || (user && user->rights & RIGHT_ADMIN);
+	} else {
+		connection_recognise(c, recheck->access);
 	}
-	const struct access_user *user = access_find(access, slice_of(who->user->name));
-	if (!user || user->admin != who->user->admin || strcmp(user->password, who->user->password) != 0) {
-		connection_cut(c, END_ABANDONED, "user changed");
+	if (who->peer.admin != admin) {
+		driver_on_peer(recheck->driver, c);
 	}
-	who->user = user;
 	return true;
 }
 
@@ -331,7 +344,8 @@ driver_set_users(struct driver *d, const struct access_user *users, size_t count
 	if (!access) {
 		return -1;
 	}
-	connections_each(d->connections, driver_recheck_user, access);
+	connections_each(d->connections, driver_recheck_user, &(struct recheck){d, access});
+	http_recognise(d->http, access);
 	access_free(d->context.access);
 	d->context.access = access;
 	admission_set_guarded(&d->admission, access_required(access));

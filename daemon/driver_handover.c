@@ -73,7 +73,7 @@ save_users(const struct access *access, struct record *r)
 	for (size_t i = 0; (user = access_at(access, i)); i++) {
 		struct slice name = slice_of(user->name);
 		struct slice password = slice_of(user->password);
-		bool admin = user->admin;
+		bool admin = user->rights & RIGHT_ADMIN;
 		record_begin(r, RECORD_USER);
 		user_fields(r, &name, &password, &admin);
 		record_end(r);
@@ -336,7 +336,8 @@ load_user(struct driver *d, struct record *r)
 	if (connections_last_id(d->connections) > 0) {
 		record_fail(r, "its users are out of order"); /* connections point to users */
 	}
-	if (!r->failed && !access_add(&d->context.access, name, password, admin)) {
+	if (!r->failed &&
+		!access_add(&d->context.access, name, password, admin ? RIGHT_ADMIN : RIGHTS_USUAL)) {
 		record_no_memory(r);
 	}
 }

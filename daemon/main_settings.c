@@ -506,6 +506,15 @@ settings_reach(const struct conf *conf, const struct conf *boot, const struct ma
 	return false;
 }
 
+#define SAME(right)                                                                                          \
+	_Static_assert((int)CONF_MAY_##right == (int)RIGHT_##right, "the bits of conf are those of access")
+SAME(LOCK);
+SAME(SHARED);
+SAME(SEE);
+SAME(BREAK);
+SAME(ADMIN);
+_Static_assert(CONF_ID_NONE == ACCESS_NOBODY && CONF_ID_ANY == ACCESS_ANYONE, "likewise");
+
 int
 settings_users(struct driver *driver, const struct conf *conf)
 {
@@ -517,7 +526,11 @@ settings_users(struct driver *driver, const struct conf *conf)
 		users[i] = (struct access_user){
 			.name = conf->users[i].name,
 			.password = conf->users[i].password,
-			.admin = conf->users[i].admin,
+			.rights = conf->users[i].may,
+			.uid = conf->users[i].uid,
+			.gid = conf->users[i].gid,
+			.names = (const char *const *)conf->users[i].names.list,
+			.name_count = conf->users[i].names.count,
 		};
 	}
 	int failed = driver_set_users(driver, users, conf->user_count);

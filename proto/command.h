@@ -66,7 +66,11 @@ enum command_flag {
 	COMMAND_OPEN = 4,
 	COMMAND_CLOSE = 8,
 	COMMAND_WAITS = 16,
-	COMMAND_NAMED = 32
+	COMMAND_NAMED = 32,
+	COMMAND_TAKES = 64,
+	COMMAND_SHARES = 128,
+	COMMAND_SEES = 256,
+	COMMAND_BREAKS = 512
 };
 
 /* The members are in option.def. A member that the request does not give has its absent value. */

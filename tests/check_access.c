@@ -5,8 +5,8 @@
 #include "tests/support/suite.h"
 
 static const struct access_user users[] = {
-	{.name = "ann", .password = "secret", .admin = true},
-	{.name = "default", .password = "other"},
+	ACCESS_LOGIN("ann", "secret", RIGHT_ADMIN),
+	ACCESS_LOGIN("default", "other", RIGHTS_USUAL),
 };
 
 START_TEST(the_right_password_logs_in)
@@ -15,11 +15,11 @@ START_TEST(the_right_password_logs_in)
 	const struct access_user *user = access_login(access, SLICE("ann"), SLICE("secret"));
 	ck_assert_ptr_nonnull(user);
 	ck_assert_str_eq(user->name, "ann");
-	ck_assert(user->admin);
+	ck_assert_uint_eq(user->rights, RIGHT_ADMIN);
 	user = access_login(access, (struct slice){NULL, 0}, SLICE("other"));
 	ck_assert_ptr_nonnull(user);
 	ck_assert_str_eq(user->name, "default");
-	ck_assert(!user->admin);
+	ck_assert_uint_eq(user->rights, RIGHTS_USUAL);
 	access_free(access);
 }
 END_TEST
@@ -48,6 +48,71 @@ START_TEST(without_users_nobody_has_to_log_in)
 	access_free(access);
 	access = access_new(users, 1);
 	ck_assert(access_required(access));
+	access_free(access);
+}
+END_TEST
+
+START_TEST(a_uid_or_a_group_makes_a_user_and_the_first_one_counts)
+{
+	static const struct access_user local[] = {
+		ACCESS_LOGIN("login", "x", RIGHTS_USUAL),
+		{.name = "uid", .password = "", .uid = 1000, .gid = ACCESS_NOBODY},
+		{.name = "gid", .password = "", .uid = ACCESS_NOBODY, .gid = 50},
+		{.name = "root", .password = "", .uid = 0, .gid = 0},
+		{.name = "rest", .password = "", .uid = ACCESS_ANYONE, .gid = ACCESS_NOBODY},
+	};
+	static const uint32_t groups[] = {40, 50};
+	struct access *access = access_new(local, 5);
+	ck_assert_str_eq(access_local(access, 1000, groups, 2)->name, "uid");
+	ck_assert_str_eq(access_local(access, 1001, groups, 2)->name, "gid");
+	ck_assert_str_eq(access_local(access, 1001, groups, 1)->name, "rest");
+	ck_assert_str_eq(access_local(access, 0, groups, 1)->name, "root");
+	ck_assert_str_eq(access_local(access, ACCESS_NOBODY, NULL, 0)->name, "rest");
+	/* Who has no password cannot log in. */
+	ck_assert_ptr_null(access_login(access, SLICE("uid"), SLICE("")));
+	ck_assert_ptr_null(access_login(access, SLICE("uid"), SLICE("no such user")));
+	access_free(access);
+	access = access_new(local, 1);
+	ck_assert_ptr_null(access_local(access, ACCESS_NOBODY, groups, 2));
+	access_free(access);
+}
+END_TEST
+
+START_TEST(rights_are_for_the_names_of_the_user)
+{
+	static const char *const names[] = {"cron/*", "a[0-9]"};
+	static const struct access_user some[] = {
+		{.name = "some",
+			.password = "x",
+			.rights = RIGHT_SEE | RIGHT_BREAK,
+			.names = names,
+			.name_count = 2},
+		ACCESS_LOGIN("all", "x", RIGHT_SHARED),
+	};
+	struct access *access = access_new(some, 2);
+	struct viewer viewer = {.user = access_at(access, 0), .number = 7};
+	ck_assert(viewer_may(&viewer, RIGHT_BREAK));
+	ck_assert(viewer_may(&viewer, RIGHT_BREAK | RIGHT_ADMIN));
+	ck_assert(!viewer_may(&viewer, RIGHT_LOCK | RIGHT_SHARED | RIGHT_ADMIN));
+	ck_assert(viewer_names(&viewer, SLICE("cron/x")));
+	ck_assert(viewer_names(&viewer, SLICE("a5")));
+	ck_assert(!viewer_names(&viewer, SLICE("a55")));
+	ck_assert(!viewer_names(&viewer, SLICE("cron")));
+	ck_assert(!viewer_names_all(&viewer));
+	ck_assert(viewer_sees_user(&viewer, 7));
+	ck_assert(!viewer_sees_user(&viewer, 8));
+	viewer.admin = true;
+	ck_assert(viewer_may(&viewer, RIGHT_LOCK));
+	ck_assert(viewer_names(&viewer, SLICE("cron")));
+	ck_assert(viewer_sees_user(&viewer, 8));
+	viewer = (struct viewer){.user = access_at(access, 1)};
+	ck_assert(viewer_names(&viewer, SLICE("cron")));
+	ck_assert(!viewer_may(&viewer, RIGHT_LOCK));
+	viewer = (struct viewer){.user = NULL};
+	ck_assert(viewer_may(&viewer, RIGHT_LOCK));
+	ck_assert(viewer_may(&viewer, RIGHT_SEE));
+	ck_assert(!viewer_may(&viewer, RIGHT_BREAK | RIGHT_ADMIN));
+	ck_assert(viewer_names(&viewer, SLICE("cron")));
 	access_free(access);
 }
 END_TEST
@@ -92,6 +157,7 @@ int
 main(void)
 {
 	return SUITE_RUN("access", NULL, NULL, the_right_password_logs_in, anything_else_does_not,
-		without_users_nobody_has_to_log_in, each_user_has_a_quota_of_its_own,
+		without_users_nobody_has_to_log_in, a_uid_or_a_group_makes_a_user_and_the_first_one_counts,
+		rights_are_for_the_names_of_the_user, each_user_has_a_quota_of_its_own,
 		a_quota_of_none_lets_nobody_in_and_keeps_nothing);
 }

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct access_user bob[] = {{.name = "bob", .password = "pw"}};
+static const struct access_user bob[] = {ACCESS_LOGIN("bob", "pw", RIGHTS_USUAL)};
 
 static void
 limit_clients(size_t clients, size_t per_user, int64_t login_ms)
@@ -42,7 +42,7 @@ come_until_refused(int (*come)(void), int *fds, const char *refusal)
 START_TEST(a_stranger_logs_in_first)
 {
 	static const struct access_user users[] = {
-		{.name = "ann", .password = "pw", .admin = true}, {.name = "bob", .password = "pw2"}};
+		ACCESS_LOGIN("ann", "pw", RIGHT_ADMIN), ACCESS_LOGIN("bob", "pw2", RIGHTS_USUAL)};
 	int tcp = rig_client_tcp(), local = rig_client();
 	rig_ask(tcp, "PING", "+PONG\r\n");
 	ck_assert_int_eq(driver_set_users(rig.driver, users, 2), 0);

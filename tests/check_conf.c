@@ -708,6 +708,48 @@ START_TEST(a_password_comes_from_one_place)
 }
 END_TEST
 
+static void
+a_user_has_rights_for_names(void)
+{
+	struct conf *conf = good("users:\n"
+				 "  - { name: a, unix-user: 1000 }\n"
+				 "  - { name: b, unix-group: 50, names: [ 'x/*', y ], may: [ see, break ] }\n"
+				 "  - { name: c, unix-user: '*', may: [] }\n"
+				 "  - { name: d, unix-user: root, may: [ admin ] }\n");
+	const struct conf_user *users = conf->users;
+
+	ck_assert_int_eq(users[0].uid, 1000);
+	ck_assert_int_eq(users[0].gid, CONF_ID_NONE);
+	ck_assert_uint_eq(users[0].may, CONF_MAY_LOCK | CONF_MAY_SEE);
+	ck_assert_uint_eq(users[0].names.count, 0);
+	ck_assert_int_eq(users[1].uid, CONF_ID_NONE);
+	ck_assert_int_eq(users[1].gid, 50);
+	ck_assert_uint_eq(users[1].may, CONF_MAY_SEE | CONF_MAY_BREAK);
+	ck_assert_uint_eq(users[1].names.count, 2);
+	ck_assert_str_eq(users[1].names.list[1], "y");
+	ck_assert_int_eq(users[2].uid, CONF_ID_ANY);
+	ck_assert_uint_eq(users[2].may, 0);
+	ck_assert_int_eq(users[3].uid, 0);
+	ck_assert_uint_eq(users[3].may, CONF_MAY_ADMIN);
+	conf_free(conf);
+	bad("users: [ { name: a, unix-user: no.such.user } ]\n",
+		"f.yml:1:32: users: unix-user: there is no user \"no.such.user\" on this host");
+	bad("users: [ { name: a, unix-group: no.such.group } ]\n",
+		"f.yml:1:33: users: unix-group: there is no group \"no.such.group\" on this host");
+	bad("users: [ { name: a, unix-user: 1, names: [] } ]\n",
+		"f.yml:1:42: users: names: none; leave names: out");
+	bad("users: [ { name: a, unix-user: 1, names: [ '[' ] } ]\n",
+		"f.yml:1:44: users[0].names: \"[\" has a '[' without its ']'; allowed: a list of globs");
+	bad("users: [ { name: a, unix-user: 1, names: [ x ], may: [ admin ] } ]\n",
+		"f.yml:1:42: users: names: an administrator may do everything with all names");
+	bad("users: [ { name: a, unix-user: 1, names: x } ]\n",
+		"f.yml:1:42: users[0].names: a single value; allowed: a list of globs without spaces");
+	bad("users: [ { name: a, unix-user: 1, may: [ read ] } ]\n",
+		"f.yml:1:42: users[0].may: \"read\" is unknown; allowed: a list of lock, shared, see, break "
+		"and "
+		"admin");
+}
+
 START_TEST(a_user_has_a_name_and_a_password)
 {
 	struct conf *conf;
@@ -718,7 +760,10 @@ START_TEST(a_user_has_a_name_and_a_password)
 	ck_assert_str_eq(conf->users[0].password, "s");
 	ck_assert(conf->users[0].admin);
 	conf_free(conf);
-	bad("users: [ { name: a } ]\n", "f.yml:1:10: users: an item without password-file or password-env");
+	bad("users: [ { name: a } ]\n",
+		"f.yml:1:10: users: an item without password-file, password-env, unix-user or "
+		"unix-group");
+	a_user_has_rights_for_names();
 	bad("users: [ { password-env: CHECK_CONF_SECRET } ]\n", "f.yml:1:10: users: an item without name");
 	bad("users: [ { name: a, password: x } ]\n",
 		"f.yml:1:21: users[]: unknown key \"password\"; did you mean \"users[].password-");

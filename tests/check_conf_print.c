@@ -34,6 +34,8 @@ static const char rich[] =
 	"users:\n"
 	"  - { name: deploy, password-env: CHECK_CONF_SECRET, admin: yes }\n"
 	"  - { name: 'yes', password-file: /dev/shm/none }\n"
+	"  - { name: cron, unix-user: 61001, names: [ 'cron/*', 'a\\\"*' ], may: [ shared, see ] }\n"
+	"  - { name: others, unix-user: '*', unix-group: 7, may: [] }\n"
 	"log: { level: error, to: /var/log/h.log }\n"
 	"embedded: { directory: /d, redis-server: /usr/bin/valkey-server }\n";
 

@@ -106,7 +106,7 @@ static const struct connections_limits limits = {
 static void
 users(const char *password)
 {
-	const struct access_user all[] = {{"alice", password, false}};
+	const struct access_user all[] = {ACCESS_LOGIN("alice", password, RIGHTS_USUAL)};
 
 	access_free(p.access);
 	p.access = access_new(all, 1);

@@ -96,7 +96,7 @@ static const struct connections_limits limits = {
 static void
 setup(void)
 {
-	const struct access_user users[] = {{"alice", "secret", false}};
+	const struct access_user users[] = {ACCESS_LOGIN("alice", "secret", RIGHTS_USUAL)};
 	probe = (struct probe){.base = event_base_new(), .access = access_new(users, 1)};
 	probe.set = connections_new(probe.base, &limits, &hooks, &probe, &probe.stats);
 	ck_assert_ptr_nonnull(probe.set);

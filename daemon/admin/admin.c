@@ -262,10 +262,7 @@ dispatch_allows(struct connection *c, const struct command *command)
 {
 	const struct identity *who = connection_identity(c);
 	unsigned flags = command_info(command->verb)->flags;
-	if ((flags & COMMAND_ADMIN) && !who->peer.admin) {
-		connection_error(c, CODE_NOPERM,
-			"this takes an administrator: root or the owner of the Unix socket, or a user "
-			"with admin: yes");
+	if (!permit_request(c, command)) {
 		return false;
 	}
 	if (command_needs_push(command) && who->protocol < 3) {

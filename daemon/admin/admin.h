@@ -100,6 +100,10 @@ typedef void context_verb(
 /* For each request of a client. Checks whether the client may send it, and answers nothing but refusals. */
 void dispatch_request(struct context *context, struct connection *connection, const struct request *request);
 
+/* Whether the user of the connection may send this request. If not, the refusal was sent. */
+bool permit_request(struct connection *connection, const struct command *command)
+	__attribute__((warn_unused_result));
+
 /* What administrators do. */
 context_verb admin_client_kill;
 context_verb admin_drain;
@@ -138,11 +142,12 @@ context_verb report_sessions;
 
 /* A page of LOCKS or SESSIONS for another form than an answer. */
 struct report_request {
-	bool sessions;      /* else LOCKS */
-	struct glob *match; /* of LOCKS; NULL: every name */
-	bool waited;        /* of LOCKS: only names with waiters */
-	size_t most;        /* elements, >= 1 */
-	size_t looks;       /* elements that are looked at, about */
+	bool sessions;               /* else LOCKS */
+	struct glob *match;          /* of LOCKS; NULL: every name */
+	bool waited;                 /* of LOCKS: only names with waiters */
+	size_t most;                 /* elements, >= 1 */
+	size_t looks;                /* elements that are looked at, about */
+	const struct viewer *viewer; /* who sees only what its rights are for */
 };
 
 /* Appends the elements, as RESP3 has them, to out, and sets how many; at most half of what out may have.

@@ -18,6 +18,8 @@ struct client_lines {
 	struct buffer text;
 	size_t count;
 	size_t bytes; /* limit of the bytes in text */
+	struct viewer viewer;
+	size_t hidden; /* of others, whom the viewer does not see */
 };
 
 static void
@@ -71,6 +73,10 @@ static bool
 lines_add(void *arg, struct connection *c)
 {
 	struct client_lines *lines = arg;
+	if (!viewer_sees_user(&lines->viewer, connection_identity(c)->peer.user)) {
+		lines->hidden++;
+		return true;
+	}
 	client_line(lines, c);
 	lines->count++;
 	return lines->count < CLIENTS_MOST && buffer_length(&lines->text) < lines->bytes &&
@@ -95,8 +101,9 @@ clients_list(struct context *context, struct connection *c, const struct command
 	char text[64];
 	(void)command;
 	lines_begin(&lines, context);
+	lines.viewer = connection_viewer(c);
 	connections_each(context->connections, lines_add, &lines);
-	size_t all = connections_count(context->connections);
+	size_t all = connections_count(context->connections) - lines.hidden;
 	if (lines.count < all) {
 		fields_init(&line, text, sizeof text - 1);
 		fields_int(&line, "more", (int64_t)(all - lines.count));

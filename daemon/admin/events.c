@@ -33,6 +33,16 @@ note_level(const struct note *note)
 	return note_rows[note->type].level;
 }
 
+bool
+note_is_for(const struct note *note, const struct viewer *viewer)
+{
+	if (!viewer_may(viewer, RIGHT_SEE)) {
+		return false;
+	}
+	return viewer_names_all(viewer) ||
+	       (note->name.n > 0 && note->type != NOTE_DEADLOCK && viewer_names(viewer, note->name));
+}
+
 static struct log_field
 log_absent(void)
 {
@@ -364,7 +374,9 @@ events_verb(struct context *context, struct connection *c, const struct command 
 static bool
 stream_wants(const struct events_stream *stream, const struct note *note)
 {
-	return !stream->match || (note->name.n > 0 && glob_takes(stream->match, note->name));
+	const struct viewer viewer = connection_viewer(stream->connection);
+	return note_is_for(note, &viewer) &&
+	       (!stream->match || (note->name.n > 0 && glob_takes(stream->match, note->name)));
 }
 
 void

@@ -19,6 +19,7 @@ struct connections;
 struct events;
 struct record;
 struct stats;
+struct viewer;
 
 /* Notes of which there can be any number are thinned out (log_gate()), with a gate for each type. All zero at
  * first. */
@@ -30,6 +31,8 @@ struct note_gates {
 
 /* At which level the log has it. */
 enum log_level note_level(const struct note *note);
+/* Whether the viewer may see it: it is about one of its names. The circle of a deadlock has other names. */
+bool note_is_for(const struct note *note, const struct viewer *viewer);
 /* where: the address of note->master; NULL if it has none. */
 void note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log);
 /* At the end of a turn: says how many lines were left out. Returns when it has to be called again at the

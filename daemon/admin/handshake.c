@@ -124,7 +124,8 @@ handshake_login(struct context *context, struct connection *c, const struct comm
 		return false;
 	}
 	who->user = user;
-	bool admin = who->native_admin || user->admin;
+	who->local_user = false;
+	bool admin = who->native_admin || user->rights & RIGHT_ADMIN;
 	if (admin != who->peer.admin || before != who->peer.user) {
 		who->peer.admin = admin;
 		context->hooks->peer(context->arg, c);
@@ -209,6 +210,7 @@ handshake_reset(struct context *context, struct connection *c, const struct comm
 	struct identity *who = connection_identity(c);
 	events_leave(context->events, c);
 	who->user = NULL;
+	who->local_user = false;
 	admission_logout(context->admission, c);
 	who->peer.admin = who->native_admin;
 	who->peer.name[0] = '\0';

@@ -45,6 +45,7 @@ struct report {
 	size_t scan;        /* names, latches or sessions that are looked at, about */
 	struct glob *match; /* NULL: every name */
 	bool waited;        /* only names with waiters */
+	struct viewer viewer;
 	/* For holders and waiters: */
 	size_t looks;         /* left */
 	uint64_t first, last; /* shares of holders, last not included; see report_share() */
@@ -93,6 +94,7 @@ report_begin(
 		.most = command->count > 0 ? (size_t)command->count : COMMAND_COUNT_MAX,
 		.bytes = bytes,
 		.scan = REPORT_LOOKS,
+		.viewer = connection_viewer(c),
 	};
 	buffer_init(&report->text, bytes * 2);
 }
@@ -146,6 +148,13 @@ write_who(struct report *report, struct buffer *b, session_id session, const str
 	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
 	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
 	reply_write_pair_text(b, "address", peer ? peer->address : "");
+}
+
+/* Whether the name is in this list: it was asked for, and its reader may see it. */
+static bool
+report_wants(const struct report *report, struct slice name)
+{
+	return (!report->match || glob_takes(report->match, name)) && viewer_names(&report->viewer, name);
 }
 
 static const char *
@@ -428,7 +437,7 @@ report_lock(void *arg, const struct resource_view *view)
 	struct buffer *b = &report->text;
 	/* A name that is only reserved for a next holder has no holder to show. */
 	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) ||
-		(report->match && !glob_takes(report->match, view->name))) {
+		!report_wants(report, view->name)) {
 		return true;
 	}
 	reply_write_map(b, report->protocol, 20);
@@ -456,8 +465,7 @@ report_latch(void *arg, const struct latch_view *view)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
-	if ((report->waited && view->waiters == 0) ||
-		(report->match && !glob_takes(report->match, view->name))) {
+	if ((report->waited && view->waiters == 0) || !report_wants(report, view->name)) {
 		return true;
 	}
 	reply_write_map(b, report->protocol, 7);
@@ -522,6 +530,9 @@ report_session(void *arg, const struct session_view *view)
 {
 	struct report *report = arg;
 	struct buffer *b = &report->text;
+	if (!viewer_sees_user(&report->viewer, view->peer ? view->peer->user : 0)) {
+		return true;
+	}
 	reply_write_map(b, report->protocol, 14);
 	write_who(report, b, view->id, view->peer);
 	reply_write_pair_int(b, "connections", (int64_t)view->connections);
@@ -566,6 +577,7 @@ report_page(const struct context *context, const struct report_request *request,
 		.scan = request->looks,
 		.match = request->match,
 		.waited = request->waited,
+		.viewer = *request->viewer,
 	};
 	uint64_t next = request->sessions ? sessions_page(&report, cursor) : locks_page(&report, cursor);
 	*out = report.text;

@@ -23,6 +23,7 @@
 
 struct context;
 struct named;
+struct viewer;
 
 /* ---- html: every text of a client or a master goes through html_put_text() ---- */
 
@@ -88,6 +89,8 @@ struct recent {
 /* Keeps the note; its line (events.h) is valid until the next call. n == 0: it is not kept. where: as
  * events_tell(). */
 struct slice recent_add(struct recent *recent, const struct note *note, const char *where);
+/* Whether the viewer may see the note of this line. */
+bool recent_is_for(struct slice line, const struct viewer *viewer);
 /* index < recent->count; 0 is the latest */
 const char *recent_line(const struct recent *recent, size_t index);
 /* A line as an object, as `holdfast watch --json` prints it. */

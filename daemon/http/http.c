@@ -3,6 +3,7 @@
  */
 #include "daemon/http/http_inner.h"
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
@@ -49,7 +50,6 @@ static void
 http_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
 {
 	struct http *http = arg;
-	(void)peer;
 	if (http->count == HTTP_CLIENTS_MAX) {
 		struct client *idle = http_idle(http);
 		if (!idle) {
@@ -65,6 +65,9 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	if (c) {
 		c->local = listener_local(listener);
 		c->names = http_names(http, listener);
+		c->uid = peer->uid;
+		c->viewer = (struct viewer){.admin = peer->admin, .number = quota_uid_number(peer->uid)};
+		client_recognise(c, http->context->access);
 	}
 }
 
@@ -118,13 +121,14 @@ client_is_late(const struct client *c, int64_t now_ms)
 	return waits && now_ms - c->since_ms >= most_ms[c->state];
 }
 
-/* Sends an event to every stream. */
+/* Sends an event to every stream; a note only to those that may see it. */
 static void
-streams_tell(struct http *http, const struct buffer *event)
+streams_tell(struct http *http, const struct buffer *event, const struct note *note)
 {
 	struct client *c;
 	TAILQ_FOREACH (c, &http->clients, entry) {
-		if (c->state == CLIENT_STREAMING && !event->failed) {
+		bool sees = !note || note_is_for(note, &c->viewer);
+		if (c->state == CLIENT_STREAMING && !event->failed && sees) {
 			client_tell(c, buffer_bytes(event), buffer_length(event));
 		}
 	}
@@ -137,7 +141,7 @@ streams_tell_state(struct http *http)
 	if (http->streams > 0) {
 		buffer_init(&event, 2 * STATUS_EVENT_MAX);
 		status_put_state(http->context, &event);
-		streams_tell(http, &event);
+		streams_tell(http, &event, NULL);
 		buffer_done(&event);
 	}
 }
@@ -173,7 +177,7 @@ http_tell(struct http *http, const struct note *note, const char *where)
 	if (line.n > 0 && http->streams > 0) {
 		buffer_init(&event, 2 * STATUS_EVENT_MAX);
 		status_put_note(&event, line);
-		streams_tell(http, &event);
+		streams_tell(http, &event, note);
 		buffer_done(&event);
 	}
 }
@@ -250,6 +254,15 @@ bool
 http_count_names(struct http *http, const struct named_rule *rules, size_t count)
 {
 	return named_set(&http->named, rules, count);
+}
+
+void
+http_recognise(struct http *http, const struct access *access)
+{
+	struct client *c;
+	TAILQ_FOREACH (c, &http->clients, entry) {
+		client_recognise(c, access);
+	}
 }
 
 int

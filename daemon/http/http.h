@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct access;
 struct context;
 struct descriptors;
 struct event_base;
@@ -69,6 +70,9 @@ bool http_count_names(struct http *http, const struct named_rule *rules, size_t 
 int http_start(struct http *http) __attribute__((warn_unused_result));
 /* Accepts no client any more; answers under way go on. */
 void http_drain(struct http *http);
+
+/* There are other users: clients are those of access from now on, which lives as long as they are. */
+void http_recognise(struct http *http, const struct access *access);
 
 /* Whether a client waits for http_turn(). */
 bool http_busy(const struct http *http);

@@ -110,6 +110,15 @@ client_new(struct http *http, int fd)
 	return c;
 }
 
+void
+client_recognise(struct client *c, const struct access *access)
+{
+	if (c->local) {
+		c->viewer.user = access_of_socket(access, c->fd, c->uid);
+		c->viewer.admin |= c->viewer.user && c->viewer.user->rights & RIGHT_ADMIN;
+	}
+}
+
 /* ---- answers ---- */
 
 static const char *
@@ -222,11 +231,16 @@ client_answer(struct client *c)
 	} else if (kind->names && !c->local && !request->by_address) {
 		client_refuse(
 			c, 403, "pages with names are for the numeric address or localhost in the URL\n");
+	} else if (kind->names && !viewer_may(&c->viewer, RIGHT_SEE)) {
+		client_refuse(c, 403,
+			"this page shows names, and your user may not see them: add see to its may: under "
+			"users:\n");
 	} else if (kind->streams && c->http->streams >= HTTP_STREAMS_MAX) {
 		client_refuse(c, 503, "as many browsers follow the events as may\n");
 	} else {
 		c->page.recent = &c->http->recent;
 		c->page.named = &c->http->named;
+		c->page.viewer = &c->viewer;
 		const char *wrong = page_begin(&c->page, kind, c->http->context, request);
 		if (wrong) {
 			client_refuse(c, 400, wrong);

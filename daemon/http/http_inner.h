@@ -11,6 +11,7 @@
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"
 #include "daemon/http/page.h"
+#include "daemon/net/access.h"
 #include "proto/buffer.h"
 
 #include <bsd/sys/queue.h>
@@ -35,7 +36,9 @@ struct client {
 	enum client_state state;
 	bool ready; /* in http->ready */
 	bool local; /* by a Unix socket */
-	bool names; /* may see names */
+	bool names; /* may see names, as far as viewer may */
+	int64_t uid;
+	struct viewer viewer;
 	bool chunked;
 	bool whole;       /* all of the answer has been made */
 	int64_t since_ms; /* of this state, or of its latest progress */
@@ -69,6 +72,8 @@ void client_free(struct client *c);
 void client_is_ready(struct client *c);
 /* The work of one turn. False: the client has to be freed. */
 bool client_serve(struct client *c);
+/* Sets the user that the client is on a Unix socket. */
+void client_recognise(struct client *c, const struct access *access);
 /* For CLIENT_STREAMING. A client that has too much unread fails, and is freed by the next turn. */
 void client_tell(struct client *c, const char *text, size_t n);
 

@@ -7,6 +7,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
+#include "daemon/net/access.h"
 
 #include <string.h>
 
@@ -47,6 +48,7 @@ list_next(struct page *page, struct buffer *out, bool sessions, lists_element *e
 		.waited = page->waited,
 		.most = LISTS_LOOKS,
 		.looks = LISTS_LOOKS,
+		.viewer = page->viewer,
 	};
 	struct buffer elements;
 	size_t count = 0;
@@ -103,10 +105,16 @@ lists_lock(struct page *page, struct buffer *out)
 	const struct answer *answer;
 	const char *fault;
 	static const char missing[] = "{\"error\":\"name= is missing\"}\n";
+	static const char hidden[] = "{\"error\":\"names: of your user has no glob for this name\"}\n";
 	struct buffer text;
 	if (page->name_n == 0) {
 		page->status = 400;
 		buffer_put(out, missing, sizeof missing - 1);
+		return false;
+	}
+	if (!viewer_names(page->viewer, (struct slice){page->name, page->name_n})) {
+		page->status = 403;
+		buffer_put(out, hidden, sizeof hidden - 1);
 		return false;
 	}
 	buffer_init(&text, PAGE_PIECE_MAX / 4);

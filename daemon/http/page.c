@@ -78,6 +78,7 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 		.context = context,
 		.recent = page->recent,
 		.named = page->named,
+		.viewer = page->viewer,
 		.type = kind->type,
 		.status = 200,
 		.openmetrics = request->accept.n > 0 && memmem(request->accept.p, request->accept.n,

@@ -20,6 +20,7 @@ struct context;
 struct glob;
 struct named;
 struct recent;
+struct viewer;
 
 /* ---- what was asked for: HTTP/1.x as far as the pages need it; all else is refused ---- */
 
@@ -67,6 +68,7 @@ struct page {
 	const struct context *context;
 	const struct recent *recent;
 	const struct named *named;
+	const struct viewer *viewer;
 	const char *type;   /* Content-Type of this one */
 	unsigned status;    /* set by the first piece: 200, or 503 */
 	bool openmetrics;   /* the client takes OpenMetrics */

@@ -5,6 +5,7 @@
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
+#include "daemon/net/access.h"
 #include "proto/escape.h"
 
 #include <assert.h>
@@ -68,6 +69,24 @@ recent_add(struct recent *recent, const struct note *note, const char *where)
 	recent->next = (recent->next + 1) % RECENT_MAX;
 	recent->count += recent->count < RECENT_MAX;
 	return slice_of(copy);
+}
+
+bool
+recent_is_for(struct slice line, const struct viewer *viewer)
+{
+	char scratch[NOTE_LINE_MAX];
+	struct slice key, value;
+	bool deadlock = false;
+	if (viewer_names_all(viewer)) {
+		return true;
+	}
+	while (!deadlock && fields_next(&line, scratch, &key, &value)) {
+		deadlock = slice_equal(key, SLICE("lock.deadlock"));
+		if (value.p && slice_equal(key, SLICE("name"))) {
+			return viewer_names(viewer, value);
+		}
+	}
+	return false;
 }
 
 const char *

@@ -55,8 +55,12 @@ static void
 put_recent(const struct page *page, struct buffer *out)
 {
 	for (size_t i = 0; i < page->recent->count; i++) {
+		struct slice line = slice_of(recent_line(page->recent, i));
+		if (!recent_is_for(line, page->viewer)) {
+			continue;
+		}
 		html_put(out, "<li>");
-		put_note(out, slice_of(recent_line(page->recent, i)));
+		put_note(out, line);
 		html_put(out, "</li>\n");
 	}
 }
@@ -117,7 +121,10 @@ status_events(struct page *page, struct buffer *out)
 	html_put(out, "retry: 2000\n\n");
 	status_put_state(page->context, out);
 	for (size_t i = page->recent->count; i-- > 0;) {
-		status_put_note(out, slice_of(recent_line(page->recent, i)));
+		struct slice line = slice_of(recent_line(page->recent, i));
+		if (recent_is_for(line, page->viewer)) {
+			status_put_note(out, line);
+		}
 	}
 	return false;
 }

@@ -3,6 +3,9 @@
  */
 #include "daemon/net/access.h"
 
+#include "daemon/net/socket.h"
+#include "proto/name.h"
+
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,12 +16,19 @@
 
 struct access {
 	size_t count;
+	bool knows_local;
 	struct access_user users[];
 };
 
 static void
 user_done(struct access_user *user)
 {
+	for (size_t i = 0; i < user->name_count && user->globs; i++) {
+		glob_free(user->globs[i]);
+		free((char *)user->names[i]);
+	}
+	free(user->globs);
+	free((void *)user->names);
 	if (user->password) {
 		char *password = (char *)user->password;
 		explicit_bzero(password, strlen(password));
@@ -39,6 +49,36 @@ access_free(struct access *access)
 	free(access);
 }
 
+/* The globs of a user, copied and compiled. False: out of memory; what there is is for user_done(). */
+static bool
+user_copy_names(struct access_user *to, const struct access_user *from)
+{
+	size_t count = from->name_count;
+	const char **names = calloc(count + 1, sizeof *names);
+	to->globs = calloc(count + 1, sizeof(struct glob *));
+	to->names = names;
+	to->name_count = count;
+	for (size_t i = 0; i < count && names && to->globs; i++) {
+		names[i] = strdup(from->names[i]);
+		to->globs[i] = glob_new(slice_of(from->names[i]));
+		if (!names[i] || !to->globs[i]) {
+			return false;
+		}
+	}
+	return names && to->globs;
+}
+
+static bool
+user_copy(struct access_user *to, const struct access_user *from)
+{
+	to->name = strdup(from->name);
+	to->password = strdup(from->password);
+	to->rights = from->rights;
+	to->uid = from->uid;
+	to->gid = from->gid;
+	return to->name && to->password && user_copy_names(to, from);
+}
+
 struct access *
 access_new(const struct access_user *users, size_t count)
 {
@@ -48,14 +88,11 @@ access_new(const struct access_user *users, size_t count)
 	}
 	access->count = count;
 	for (size_t i = 0; i < count; i++) {
-		struct access_user *user = &access->users[i];
-		user->name = strdup(users[i].name);
-		user->password = strdup(users[i].password);
-		user->admin = users[i].admin;
-		if (!user->name || !user->password) {
+		if (!user_copy(&access->users[i], &users[i])) {
 			access_free(access);
 			return NULL;
 		}
+		access->knows_local |= users[i].uid != ACCESS_NOBODY || users[i].gid != ACCESS_NOBODY;
 	}
 	return access;
 }
@@ -85,7 +122,7 @@ access_at(const struct access *access, size_t index)
 }
 
 bool
-access_add(struct access **access, struct slice name, struct slice password, bool admin)
+access_add(struct access **access, struct slice name, struct slice password, unsigned rights)
 {
 	struct access *wider =
 		realloc(*access, sizeof *wider + ((*access)->count + 1) * sizeof *wider->users);
@@ -93,8 +130,8 @@ access_add(struct access **access, struct slice name, struct slice password, boo
 		return false;
 	}
 	*access = wider;
-	struct access_user user = {
-		.name = strndup(name.p, name.n), .password = strndup(password.p, password.n), .admin = admin};
+	struct access_user user =
+		ACCESS_LOGIN(strndup(name.p, name.n), strndup(password.p, password.n), rights);
 	if (!user.name || !user.password) {
 		user_done(&user);
 		return false;
@@ -121,7 +158,72 @@ access_login(const struct access *access, struct slice name, struct slice passwo
 	const struct access_user *user = access_find(access, name);
 	/* An unknown user costs a comparison too, so that timing does not reveal which names exist. */
 	bool equal = password_equal(password, user ? user->password : "no such user");
-	return user && equal ? user : NULL;
+	return user && user->password[0] != '\0' && equal ? user : NULL;
+}
+
+static bool
+user_is_local(const struct access_user *user, int64_t uid, const uint32_t *groups, size_t count)
+{
+	if (user->uid == ACCESS_ANYONE || (user->uid == uid && uid != ACCESS_NOBODY)) {
+		return true;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (user->gid == (int64_t)groups[i]) {
+			return true;
+		}
+	}
+	return false;
+}
+
+const struct access_user *
+access_local(const struct access *access, int64_t uid, const uint32_t *groups, size_t count)
+{
+	for (size_t i = 0; i < access->count; i++) {
+		if (user_is_local(&access->users[i], uid, groups, count)) {
+			return &access->users[i];
+		}
+	}
+	return NULL;
+}
+
+const struct access_user *
+access_of_socket(const struct access *access, int fd, int64_t uid)
+{
+	size_t count = 0;
+	if (!access->knows_local) {
+		return NULL;
+	}
+	uint32_t *groups = socket_groups(fd, &count);
+	const struct access_user *user = access_local(access, uid, groups, count);
+	free(groups);
+	return user;
+}
+
+bool
+viewer_may(const struct viewer *viewer, unsigned rights)
+{
+	unsigned has = viewer->user ? viewer->user->rights : RIGHTS_USUAL;
+	return viewer->admin || (has & rights) != 0;
+}
+
+bool
+viewer_names_all(const struct viewer *viewer)
+{
+	return viewer->admin || !viewer->user || viewer->user->name_count == 0;
+}
+
+bool
+viewer_names(const struct viewer *viewer, struct slice name)
+{
+	if (viewer_names_all(viewer)) {
+		return true;
+	}
+	for (size_t i = 0; i < viewer->user->name_count; i++) {
+		if (glob_takes(viewer->user->globs[i], name)) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* ---- failed logins ---- */

@@ -1,9 +1,10 @@
 /*
- * access: who may use the daemon, and how much of it: users and their passwords, failed logins, connections
- * of a user.
+ * access: who may use the daemon, for what and how much of it: users with their passwords and rights, failed
+ * logins, connections of a user.
  *
- * The users come from the configuration. A client of a Unix socket need not log in: the kernel names its uid.
- * The verbs AUTH and HELLO, admission and process call this; it knows nothing of connections.
+ * The users come from the configuration. A client of a Unix socket need not log in: the kernel names its uid
+ * and its groups, by which it can be one of the users. The verbs AUTH and HELLO, admission, process and
+ * whatever shows names call this; it knows nothing of connections.
  */
 #ifndef NET_ACCESS_H
 #define NET_ACCESS_H
@@ -18,13 +19,41 @@
 /* The user that AUTH with a password alone means, as in Redis. */
 #define ACCESS_DEFAULT_USER "default"
 
-struct access_user {
-	const char *name;
-	const char *password; /* never empty */
-	bool admin;           /* may BREAK, CLIENT KILL, DRAIN and RELOAD */
+/* What a user may do (PROTOCOL.md 6.8). */
+enum right {
+	RIGHT_LOCK = 1,   /* of its names: everything that takes a lock or makes a latch */
+	RIGHT_SHARED = 2, /* of its names: shared locks; to await latches */
+	RIGHT_SEE = 4,    /* its names: lists and events */
+	RIGHT_BREAK = 8,  /* BREAK its names */
+	RIGHT_ADMIN = 16  /* all of that with all names, CLIENT KILL, DRAIN, RELOAD, RESTART and MASTERS */
 };
 
+/* The rights of clients that are no user of the configuration, with all names. */
+#define RIGHTS_USUAL (RIGHT_LOCK | RIGHT_SEE)
+
+#define ACCESS_NOBODY INT64_C(-1) /* no uid, no gid */
+#define ACCESS_ANYONE INT64_C(-2) /* every uid */
+
+struct access_user {
+	const char *name;
+	const char *password;     /* "": it can log in nowhere */
+	unsigned rights;          /* of enum right */
+	int64_t uid;              /* who is this user on a Unix socket; or ACCESS_NOBODY, ACCESS_ANYONE */
+	int64_t gid;              /* and so are clients in this group; or ACCESS_NOBODY */
+	const char *const *names; /* globs, each well-formed */
+	size_t name_count;        /* 0: all names */
+	struct glob **globs;      /* of names; only access_new() sets it */
+};
+
+/* A user with all names that no client is without a login. */
+#define ACCESS_LOGIN(name_, password_, rights_)                                                              \
+	{                                                                                                    \
+		.name = (name_), .password = (password_), .rights = (rights_), .uid = ACCESS_NOBODY,         \
+		.gid = ACCESS_NOBODY                                                                         \
+	}
+
 struct access;
+struct glob;
 struct quota_user; /* a user with at least one connection */
 
 /* Copies the users. NULL: out of memory. */
@@ -32,7 +61,7 @@ struct access *access_new(const struct access_user *users, size_t count) __attri
 /* Wipes the passwords. */
 void access_free(struct access *access);
 
-/* Whether TCP clients have to log in, those of this host too. */
+/* Whether TCP clients have to log in, those of this host, too. */
 bool access_required(const struct access *access);
 
 /* The user. NULL: no such user, or the wrong password. Takes the same time for every password of one length.
@@ -45,9 +74,37 @@ const struct access_user *access_find(const struct access *access, struct slice 
 
 /* The users in turn; NULL: there are not so many. */
 const struct access_user *access_at(const struct access *access, size_t index);
-/* Adds a user. False: out of memory, nothing has changed. Pointers to users become invalid. */
-bool access_add(struct access **access, struct slice name, struct slice password, bool admin)
+/* Adds a user that can be found by its name. False: out of memory, nothing has changed. Pointers to users
+ * become invalid. */
+bool access_add(struct access **access, struct slice name, struct slice password, unsigned rights)
 	__attribute__((warn_unused_result));
+
+/* The user that a client of a Unix socket is without a login: the first one with this uid or one of these
+ * groups; NULL: none. */
+const struct access_user *access_local(
+	const struct access *access, int64_t uid, const uint32_t *groups, size_t count);
+/* The same for the client with this uid at the other end of a socket. */
+const struct access_user *access_of_socket(const struct access *access, int fd, int64_t uid);
+
+/* A client that looks at something, or asks for it. */
+struct viewer {
+	const struct access_user *user; /* NULL: none of the configuration */
+	bool admin;
+	uint64_t number; /* peer.user */
+};
+
+/* Whether the client has one of these rights. */
+bool viewer_may(const struct viewer *viewer, unsigned rights);
+/* Whether its rights are for this name. */
+bool viewer_names(const struct viewer *viewer, struct slice name);
+/* Whether its rights are for all names: it also sees what belongs to no name, and what other users do. */
+bool viewer_names_all(const struct viewer *viewer);
+/* Whether it sees what this user (peer.user) has. */
+static inline bool
+viewer_sees_user(const struct viewer *viewer, uint64_t number)
+{
+	return viewer_names_all(viewer) || viewer->number == number;
+}
 
 /*
  * Slows down the guessing of passwords. Failed logins count for the address that they came from: ten are

@@ -12,6 +12,7 @@
 #define NET_CONNECTION_H
 
 #include "daemon/core/peer.h"
+#include "daemon/net/access.h"
 #include "proto/buffer.h"
 #include "proto/command.h"
 #include "proto/reply.h"
@@ -22,14 +23,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct access;
-struct access_user;
 struct connection;
 struct connections;
 struct descriptors;
 struct event_base;
 struct fdstore;
-struct quota_user;
 struct record;
 struct stats;
 
@@ -54,7 +52,8 @@ struct identity {
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
 	bool native_admin; /* peer.admin as the kernel reports it, without a login */
 	struct peer peer;
-	const struct access_user *user; /* NULL: not logged in */
+	const struct access_user *user; /* of the configuration; NULL: none */
+	bool local_user;                /* user follows from the uid or the groups, not from a login */
 	struct quota_user *counted;     /* NULL: not counted for any user */
 	TAILQ_ENTRY(identity) unauthenticated_entry;
 	int64_t unauthenticated_ms; /* since when */
@@ -152,6 +151,12 @@ bool connection_is_finished(const struct connection *connection);
 void connection_close(struct connection *connection, enum end end, const char *why);
 /* Closes without writing. */
 void connection_cut(struct connection *connection, enum end end, const char *why) __attribute__((cold));
+
+/* What the connection may do and see. */
+struct viewer connection_viewer(const struct connection *connection);
+/* Unless the client has logged in: sets the user that it is on a Unix socket, and whether it is an
+ * administrator (peer.admin). */
+void connection_recognise(struct connection *connection, const struct access *access);
 
 /* The connection belongs to this user from now on (peer.user), and waits in that user's line. */
 void connection_belongs(struct connection *connection, uint64_t user);

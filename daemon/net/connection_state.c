@@ -42,6 +42,7 @@ struct saved_connection {
 	struct slice lib_name;
 	struct slice lib_ver;
 	int64_t kept_at;
+	bool local_user;
 };
 
 static void
@@ -117,6 +118,7 @@ static void
 identity_save(const struct identity *who, struct saved_connection *s)
 {
 	s->user = text_or_empty(who->user ? who->user->name : NULL);
+	s->local_user = who->local_user;
 	s->label = text_or_empty(who->label);
 	s->lib_name = text_or_empty(who->lib_name);
 	s->lib_ver = text_or_empty(who->lib_ver);
@@ -150,6 +152,7 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
 	place_field(r, &s.kept_at);
+	record_flag(r, &s.local_user);
 	record_end(r);
 }
 
@@ -207,6 +210,7 @@ identity_load(struct connection *c, const struct saved_connection *s, const stru
 	struct identity *who = &c->identity;
 	who->last = verb_load(s);
 	who->user = s->user.n > 0 ? access_find(access, s->user) : NULL;
+	who->local_user = who->user && s->local_user;
 	return (s->user.n == 0 || who->user) && text_load(&who->label, s->label) &&
 	       text_load(&who->lib_name, s->lib_name) && text_load(&who->lib_ver, s->lib_ver);
 }
@@ -265,6 +269,7 @@ connection_load(
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
 	place_field(r, &s.kept_at);
+	record_flag(r, &s.local_user);
 	if (r->failed || who.id <= set->last_id) {
 		record_fail(r, "a connection of it makes no sense");
 		return NULL;
@@ -310,6 +315,7 @@ entry_fields(struct record *r, struct identity *who, struct saved_connection *s,
 	record_unsigned(r, password);
 	record_unsigned(r, &keep->session);
 	record_flag(r, &keep->pushed);
+	record_flag(r, &s->local_user);
 }
 
 void
@@ -333,16 +339,24 @@ connection_entry_place(struct record *r, conn_id *id)
 	return (int)place;
 }
 
-/* Whether its client is logged in as it was: as a user that is still there, with the same password and
- * rights. */
+/* Whether its client is logged in as it was: as a user that is still there, with the same password, and still
+ * an administrator if it was one. Who is which user on a Unix socket is looked up anew. */
 static bool
-login_returns(struct connection *c, const struct saved_connection *s, const struct access *access,
-	uint64_t password)
+login_returns(
+	struct connection *c, struct saved_connection *s, const struct access *access, uint64_t password)
 {
 	struct identity *who = &c->identity;
+	bool admin = who->peer.admin;
+	if (s->local_user) {
+		s->user = (struct slice){NULL, 0};
+	}
 	bool loaded = identity_load(c, s, access);
-	bool admin = who->native_admin || (who->user && who->user->admin);
-	return loaded && password_mark(who, who->user) == password && admin == who->peer.admin;
+	if (s->local_user) {
+		connection_recognise(c, access);
+		return loaded && admin == who->peer.admin;
+	}
+	bool now = who->native_admin || (who->user && who->user->rights & RIGHT_ADMIN);
+	return loaded && password_mark(who, who->user) == password && admin == now;
 }
 
 struct connection *

@@ -5,6 +5,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/access.h"
 #include "daemon/net/connection_inner.h"
 #include "daemon/net/socket.h"
 
@@ -210,6 +211,25 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 		set->stats->connections_received++;
 	}
 	return c;
+}
+
+struct viewer
+connection_viewer(const struct connection *c)
+{
+	const struct identity *who = &c->identity;
+	return (struct viewer){.user = who->user, .admin = who->peer.admin, .number = who->peer.user};
+}
+
+void
+connection_recognise(struct connection *c, const struct access *access)
+{
+	struct identity *who = &c->identity;
+	if (!who->local || (who->user && !who->local_user)) {
+		return;
+	}
+	who->user = access_of_socket(access, c->fd, who->peer.uid);
+	who->local_user = who->user != NULL;
+	who->peer.admin = who->native_admin || (who->user && who->user->rights & RIGHT_ADMIN);
 }
 
 void

@@ -395,6 +395,33 @@ socket_peer(int fd, uid_t owner, struct peer *out)
 	}
 }
 
+/* A process has few groups as a rule, and 65536 at most. If there is too little room, the kernel says how
+ * much is needed. */
+uint32_t *
+socket_groups(int fd, size_t *count)
+{
+	struct ucred who;
+	socklen_t n = sizeof who;
+	_Static_assert(sizeof(gid_t) == sizeof(uint32_t), "the kernel writes gid_t");
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &n) != 0) {
+		return NULL;
+	}
+	n = 31 * sizeof(uint32_t);
+	for (int attempt = 0; attempt < 2; attempt++) {
+		uint32_t *groups = malloc(sizeof *groups + n);
+		if (!groups) {
+			return NULL;
+		}
+		groups[0] = who.gid;
+		if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &n) == 0) {
+			*count = 1 + n / sizeof *groups;
+			return groups;
+		}
+		free(groups);
+	}
+	return NULL;
+}
+
 /* ---- passed descriptors ---- */
 
 ssize_t

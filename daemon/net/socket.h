@@ -79,6 +79,10 @@ void socket_address_of(const struct socket_settings *settings, char *out);
  * root. */
 void socket_peer(int fd, uid_t owner, struct peer *out);
 
+/* The groups of the process that connected over this Unix socket, its main group among them, for free().
+ * NULL: out of memory, or the kernel does not tell. */
+uint32_t *socket_groups(int fd, size_t *count) __attribute__((warn_unused_result));
+
 #define PASSING_NONE (-1) /* no descriptor was passed */
 #define PASSING_LOST (-2) /* one was passed, and there was no room for it */
 

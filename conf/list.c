@@ -1,0 +1,141 @@
+/*
+ * list: the values that are lists: sets of words, texts, and the places of sentinels. A part of value.c.
+ */
+#include "conf/value_inner.h"
+
+#include "proto/name.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- sets of words ---- */
+
+/* Adds the bit of this word. */
+bool
+set_add(const struct schema_key *key, const char *text, unsigned *out, char why[VALUE_WHY_MAX])
+{
+	const char *const *words = value_words(key->type);
+
+	for (unsigned i = 0; words[i] != NULL; i++) {
+		if (strcmp(words[i], text) == 0) {
+			*out |= 1U << i;
+			return true;
+		}
+	}
+	return value_refuse(why, key, text, "is unknown");
+}
+
+/* Reads a default, which has the form of a file: [lock, see] */
+bool
+set_read(const struct schema_key *key, const char *text, unsigned *out, char why[VALUE_WHY_MAX])
+{
+	for (text += strspn(text, "[, ]"); *text != '\0'; text += strspn(text, ", ]")) {
+		char word[32];
+		size_t n = strcspn(text, ", ]");
+
+		assert(n < sizeof(word));
+		snprintf(word, sizeof(word), "%.*s", (int)n, text);
+		if (!set_add(key, word, out, why))
+			return false;
+		text += n;
+	}
+	return true;
+}
+
+void
+set_format(char out[VALUE_TEXT_MAX], enum value_type type, unsigned set)
+{
+	const char *const *words = value_words(type);
+	const char *before = "";
+	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
+
+	for (unsigned i = 0; words[i] != NULL; i++) {
+		if ((set & 1U << i) != 0) {
+			n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s%s", before, words[i]);
+			before = ", ";
+		}
+	}
+	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
+}
+
+/* ---- texts ---- */
+
+bool
+text_add(const struct schema_key *key, const char *text, struct conf_texts *out, char why[VALUE_WHY_MAX])
+{
+	char *copy;
+	char **list;
+
+	if (text[0] == '\0')
+		return value_refuse(why, key, text, "is empty");
+	if (out->count == (size_t)key->high)
+		return value_refuse(why, key, text, "is one too many");
+	copy = text_copy(key, text, 1, GLOB_BYTES_MAX, why);
+	if (copy == NULL)
+		return false;
+	list = realloc(out->list, (out->count + 1) * sizeof(*list));
+	if (list == NULL) {
+		free(copy);
+		return value_refuse(why, key, text, "does not fit into memory");
+	}
+	out->list = list;
+	list[out->count++] = copy;
+	return true;
+}
+
+void
+texts_free(struct conf_texts *texts)
+{
+	for (size_t i = 0; i < texts->count; i++)
+		free(texts->list[i]);
+	free(texts->list);
+}
+
+void
+texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts)
+{
+	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
+
+	for (size_t i = 0; i < texts->count && n + 8 < VALUE_TEXT_MAX; i++) {
+		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s", i > 0 ? ", " : "");
+		n = text_put(out, n, texts->list[i]);
+	}
+	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
+}
+
+/* ---- places ---- */
+
+#define SENTINEL_PORT 26379
+
+bool
+place_add(const struct schema_key *key, const char *text, struct conf_places *out, char why[VALUE_WHY_MAX])
+{
+	struct conf_address place;
+	struct conf_address *list;
+
+	if (!place_parse(text, SENTINEL_PORT, &place))
+		return value_refuse(why, key, text, "is no host and port");
+	if (out->count == (size_t)key->high)
+		return value_refuse(why, key, text, "is one too many");
+	list = realloc(out->list, (out->count + 1) * sizeof(*list));
+	if (list == NULL)
+		return value_refuse(why, key, text, "does not fit into memory");
+	out->list = list;
+	list[out->count++] = place;
+	return true;
+}
+
+void
+places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places)
+{
+	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
+
+	for (size_t i = 0; i < places->count; i++) {
+		char text[CONF_HOST_MAX + 16];
+
+		address_format(text, &places->list[i]);
+		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s\"%s\"", i > 0 ? ", " : "", text);
+	}
+	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
+}

@@ -1,0 +1,302 @@
+#!/usr/bin/env python3
+"""Users: what each may do and see, over TCP after a login and on a Unix socket by uid and group; and what changes with a reload."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import socket
+
+import harness
+import resp
+from harness import expect, expect_between, expect_code
+
+# What each may do. The names are those of the columns below.
+USERS = """users:
+  - { name: ann, password-env: ANN, admin: yes }
+  - { name: ops, password-env: OPS, names: [ "deploy/*" ], may: [ see, break ] }
+  - { name: app, password-env: APP, names: [ "deploy/*", "cron/*" ] }
+  - { name: reader, password-env: READER, names: [ "data/*" ], may: [ shared ] }
+  - { name: guest, password-env: GUEST, may: [] }
+"""
+NAMES = ("ann", "ops", "app", "reader", "guest")
+SECRETS = {name.upper(): name + "-secret" for name in NAMES}
+
+# A request, then for each user: a: it is carried out; m: refused by its may; n: refused by its names.
+TABLE = (
+    ("PING", "aaaaa"),
+    ("CLIENT ID", "aaaaa"),
+    ("CLIENT INFO", "aaaaa"),
+    ("CLIENT SETNAME x", "aaaaa"),
+    ("INFO", "aaaaa"),
+    ("COMMAND COUNT", "aaaaa"),
+    ("CONFIG GET x", "aaaaa"),
+    ("SESSION ID", "aaaaa"),
+    ("LOCK deploy/a WAIT 0", "amamm"),
+    ("LOCK cron/a WAIT 0", "amamm"),
+    ("LOCK data/a WAIT 0", "amnmm"),
+    ("LOCK other WAIT 0", "amnmm"),
+    ("LOCK deploy/b SHARED WAIT 0", "amanm"),
+    ("LOCK data/b SHARED WAIT 0", "amnam"),
+    ("LOCK deploy/c LIMIT 3 WAIT 0", "amamm"),
+    ("LOCK deploy/d WAIT 0 AS {id}", "amamm"),
+    ("LOCK deploy/e WAIT 0 ASYNC j1", "amamm"),
+    ("MLOCK 2 deploy/f cron/f WAIT 0", "amamm"),
+    ("MLOCK 2 deploy/f data/f WAIT 0", "amnmm"),
+    ("MLOCK 2 data/g data/h SHARED WAIT 0", "amnam"),
+    ("MUNLOCK 2 other other2", "aaaaa"),
+    ("UNLOCK other", "aaaaa"),
+    ("CHECK other", "aaaaa"),
+    ("DOWNGRADE other", "aaaaa"),
+    ("CANCEL j9", "aaaaa"),
+    ("EXTEND deploy/a 1000", "amanm"),
+    ("LATCH deploy/l SET 2", "amamm"),
+    ("LATCH deploy/l DOWN", "amamm"),
+    ("LATCH deploy/l COUNT", "amanm"),
+    ("LATCH data/l AWAIT WAIT 0", "amnam"),
+    ("INSPECT deploy/a", "aaamm"),
+    ("INSPECT cron/a", "anamm"),
+    ("LOCKS", "aaamm"),
+    ("SESSIONS", "aaamm"),
+    ("EVENTS", "aaamm"),
+    ("CLIENT LIST", "aaamm"),
+    ("BREAK deploy/a TOKEN 1", "aammm"),
+    ("BREAK cron/a TOKEN 1", "anmmm"),
+    ("CLIENT KILL ID 999999", "ammmm"),
+    ("MASTERS", "ammmm"),
+    ("RELOAD", "ammmm"),
+    ("RESTART", "ammmm"),
+    ("DRAIN", "ammmm"),
+)
+
+
+def daemon_of(place, config=USERS, **options):
+    return place.daemon(master=place.redis(), tcp=True, config=config, environment=SECRETS, **options).admitted()
+
+
+def login(daemon, name):
+    client = daemon.client(form=2, tcp=True)
+    greeting = client("HELLO", 3, "AUTH", name, SECRETS[name.upper()])
+    expect(isinstance(greeting, dict), True, repr(greeting))
+    return client
+
+
+def judged(answer):
+    """The mark of an answer in the table."""
+    if getattr(answer, "code", None) != "NOPERM":
+        expect(getattr(answer, "code", "ERR") in ("ERR", "NOTHELD", "LOST"), True, repr(answer))
+        return "a"
+    found = re.match(r"NOPERM users: (\w+): (may|names): ", answer)
+    expect(bool(found), True, answer)
+    return found.group(2)[0]
+
+
+def test_table(place):
+    """what each of five users may do, in 43 requests: carried out, refused by may, refused by names"""
+    daemon = daemon_of(place)
+    for line, marks in TABLE:
+        # The administrator comes last: what it is allowed to may end the daemon.
+        for name, mark in reversed(list(zip(NAMES, marks))):
+            client = login(daemon, name)
+            words = line.format(id="%032d" % NAMES.index(name)).split()
+            expect(judged(client(*words)), mark, "%s: %s" % (name, line))
+            if line != "DRAIN":
+                client("RESET")
+    expect(daemon.process.wait(), 0)
+
+
+def seen_by(client):
+    return {lock["name"] for lock in client("LOCKS")[1]}
+
+
+def test_only_own_names_are_seen(place):
+    """lists and events have the names that a user may see, and sessions and connections of other users only for those who see all"""
+    daemon = daemon_of(place)
+    boss, app = login(daemon, "ann"), login(daemon, "app")
+    watcher, everything = login(daemon, "app"), login(daemon, "ann")
+    expect(watcher("EVENTS"), "OK")
+    expect(everything("EVENTS"), "OK")
+    for name in ("deploy/a", "secret", "cron/b", "data/c"):
+        expect_between(boss("LOCK", name, "WAIT", 0), 1, 2 ** 53)
+    expect(boss("LATCH", "hidden", "SET", 2), 1)
+    expect(boss("LATCH", "cron/open", "SET", 2), 1)
+    expect(seen_by(boss), {"deploy/a", "secret", "cron/b", "data/c", "hidden", "cron/open"})
+    expect(seen_by(app), {"deploy/a", "cron/b", "cron/open"})
+    expect({lock["name"] for lock in app("LOCKS", "MATCH", "*e*")[1]}, {"deploy/a", "cron/open"})
+    # Each session of a connection is listed: those of ann, and of app for app.
+    expect(len(boss("SESSIONS")[1]), 4)
+    expect(len(app("SESSIONS")[1]), 2)
+    expect(app("CLIENT", "LIST").count("user="), 2)
+    expect(boss("CLIENT", "LIST").count("user="), 4)
+    expect_between(boss("LOCK", "deploy/end", "WAIT", 0), 1, 2 ** 53)
+    seen, all_seen = [], []
+    for client, lines in ((watcher, seen), (everything, all_seen)):
+        while not any("name=deploy/end" in line for line in lines):
+            lines.append(client.push()[1])
+    names = {re.search(r" name=(\S+)", line).group(1) for line in seen}
+    expect(names, {"deploy/a", "cron/b", "cron/open", "deploy/end"})
+    expect(any("name=secret" in line for line in all_seen), True, repr(all_seen))
+
+
+def test_reload_changes_rights(place):
+    """a reload changes what users may while they are connected: who still may stays, what is held stays and can be given back"""
+    daemon = daemon_of(place)
+    app, reader = login(daemon, "app"), login(daemon, "reader")
+    expect_between(app("LOCK", "deploy/a", "WAIT", 0), 1, 2 ** 53)
+    changed = USERS.replace('names: [ "deploy/*", "cron/*" ] }', 'names: [ "cron/*" ], may: [ lock, shared, see ] }')
+    daemon.configure(changed.replace("may: [ shared ]", "may: [ admin ]").replace('names: [ "data/*" ], ', ""))
+    boss = login(daemon, "ann")
+    answer = boss("RELOAD")
+    expect("users[2].names" in answer and "users[2].may" in answer, True, answer)
+    # It is still connected, and holds what it held.
+    expect_between(app("CHECK", "deploy/a"), 1, harness.LEASE_MS)
+    expect(judged(app("LOCK", "deploy/b", "WAIT", 0)), "n")
+    expect(seen_by(app), set())
+    expect(app("UNLOCK", "deploy/a"), 0)
+    expect_between(app("LOCK", "cron/a", "WAIT", 0), 1, 2 ** 53)
+    # The reader has become an administrator, and sees everything.
+    expect(seen_by(reader), {"cron/a"})
+    expect(isinstance(reader("MASTERS"), dict), True)
+    # Who is no user any more, or has another password, is cut off; nobody else is.
+    daemon.configure(changed.replace("name: guest", "name: visitor").replace("password-env: READER", "password-env: GUEST"))
+    guest = login(daemon, "guest")
+    boss("RELOAD")
+    expect(guest.closed(), True)
+    expect(reader.closed(), True)
+    expect_between(app("CHECK", "cron/a"), 1, harness.LEASE_MS)
+
+
+@contextlib.contextmanager
+def being(uid, gid, groups=()):
+    """The process connects as another user meanwhile."""
+    before = os.getgroups()
+    os.setgroups(groups)
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(before)
+
+
+LOCAL = """users:
+  - { name: app, unix-user: 61001, names: [ "deploy/*" ] }
+  - { name: ops, unix-group: 61100, may: [ see, break ] }
+  - { name: door, password-env: APP, names: [ "door/*" ] }
+  - { name: rest, unix-user: "*", may: [] }
+"""
+
+
+def local_daemon(place, config=LOCAL):
+    if os.geteuid() != 0:
+        raise harness.Skip("connecting as other users needs root")
+    os.chmod(place.path, 0o755)
+    path = os.path.join(place.path, "open.sock")
+    web = os.path.join(place.path, "web")
+    daemon = place.daemon(master=place.redis(), environment=SECRETS,
+                          listen="  - { unix: %s, mode: '0666' }\n" % path,
+                          config="http: [ { unix: %s, mode: '0666' } ]\n%s" % (web, config)).admitted()
+    return daemon, path, web
+
+
+def came_as(place, path, uid, gid=61999, groups=()):
+    with being(uid, gid, groups):
+        client = resp.Client(path)
+    expect(isinstance(client("HELLO", 3), dict), True)
+    return place.keep(client)
+
+
+def test_local_users(place):
+    """on a Unix socket the uid and all groups say which user a client is; root is an administrator"""
+    daemon, path, _ = local_daemon(place)
+    app, main_group = came_as(place, path, 61001), came_as(place, path, 61002, gid=61100)
+    other_group, rest = came_as(place, path, 61003, groups=[61050, 61100]), came_as(place, path, 61004)
+    boss = place.keep(resp.Client(path, 3))
+    token = app("LOCK", "deploy/a", "WAIT", 0)
+    expect_between(token, 1, 2 ** 53)
+    expect(judged(app("LOCK", "x", "WAIT", 0)), "n")
+    for ops in (main_group, other_group):
+        expect(seen_by(ops), {"deploy/a"})
+        expect(judged(ops("LOCK", "x", "WAIT", 0)), "m")
+        expect("user=ops" in ops("CLIENT", "INFO"), True)
+    expect_between(other_group("BREAK", "deploy/a", "TOKEN", token), 0, harness.LEASE_MS)
+    expect(judged(rest("LOCKS")), "m")
+    expect(rest("PING"), "PONG")
+    expect(isinstance(boss("MASTERS"), dict), True)
+    # A login takes the place of that, and RESET takes the login back.
+    expect(rest("AUTH", "door", SECRETS["APP"]), "OK")
+    expect_between(rest("LOCK", "door/a", "WAIT", 0), 1, 2 ** 53)
+    expect(judged(rest("LOCK", "deploy/a", "WAIT", 0)), "n")
+    expect(rest("RESET"), "RESET")
+    expect(judged(rest("LOCK", "door/a", "WAIT", 0)), "m")
+    # Who has no password cannot log in, whatever it sends.
+    for password in ("", "no such user"):
+        expect_code(rest("AUTH", "app", password), "WRONGPASS")
+
+
+def test_local_users_reloaded(place):
+    """a reload and a hand-over find the users of a Unix socket anew, and end no connection"""
+    daemon, path, _ = local_daemon(place)
+    app, login_of_rest = came_as(place, path, 61001), came_as(place, path, 61004)
+    expect(login_of_rest("AUTH", "door", SECRETS["APP"]), "OK")
+    boss = place.keep(resp.Client(path, 3))
+    expect_between(app("LOCK", "deploy/a", "WAIT", 0), 1, 2 ** 53)
+    expect("version" in boss("RESTART"), True)
+    expect(judged(app("LOCK", "x", "WAIT", 0)), "n")
+    expect_between(login_of_rest("LOCK", "door/a", "WAIT", 0), 1, 2 ** 53)
+    web = "http: [ { unix: %s, mode: '0666' } ]\n" % os.path.join(place.path, "web")
+    daemon.configure(web + LOCAL.replace("61001", "61007").replace("name: rest", "name: others"))
+    boss("RELOAD")
+    # It is no user of its own any more, but one of the rest.
+    expect(judged(app("LOCK", "deploy/b", "WAIT", 0)), "m")
+    expect("user=others" in app("CLIENT", "INFO"), True)
+    expect_between(app("CHECK", "deploy/a"), 1, harness.LEASE_MS)
+    expect_between(login_of_rest("CHECK", "door/a"), 1, harness.LEASE_MS)
+
+
+class Web(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__("localhost", timeout=harness.PATIENCE)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(harness.PATIENCE)
+        self.sock.connect(self.path)
+
+
+def fetched(web, target, uid, gid=61999):
+    connection = Web(web)
+    with being(uid, gid):
+        connection.connect()
+    with contextlib.closing(connection):
+        connection.request("GET", target)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+
+def test_pages_of_local_users(place):
+    """pages over a Unix socket show what the user of the client may see"""
+    _, path, web = local_daemon(place)
+    boss = place.keep(resp.Client(path, 3))
+    for name in ("deploy/a", "secret"):
+        expect_between(boss("LOCK", name, "WAIT", 0), 1, 2 ** 53)
+        boss("LOCK", name, "OWNER", "x", "WAIT", 0)
+    for uid, gid, names in ((0, 0, {"deploy/a", "secret"}), (61002, 61100, {"deploy/a", "secret"}), (61001, 61999, {"deploy/a"})):
+        status, text = fetched(web, "/locks.json", uid, gid)
+        expect((status, {lock["name"] for lock in json.loads(text)}), (200, names))
+        status, text = fetched(web, "/", uid, gid)
+        expect((status, "secret" in text), (200, "secret" in names))
+    expect(fetched(web, "/lock.json?name=deploy/a", 61001)[0], 200)
+    expect(fetched(web, "/lock.json?name=secret", 61001)[0], 403)
+    expect(json.loads(fetched(web, "/sessions.json", 61001)[1]), [])
+    status, text = fetched(web, "/locks.json", 61004)
+    expect((status, "may:" in text), (403, True))
+    expect(fetched(web, "/metrics", 61004)[0], 200)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
