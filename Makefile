@@ -34,7 +34,7 @@ LTO_FLAGS := $(if $(LTO),$(if $(SAN)$(filter -O0 -flto% --coverage,$(CFLAGS)),,$
 LTO_LINK   = $(if $(filter -flto%,$(CFLAGS)),,-fno-lto)
 RELEASE   := $(if $(LTO),$(O),$(O)/release)
 
-DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml
+DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml -lcrypt
 CLIENT_LIBS := -ljansson -lncursesw -ltinfo
 TEST_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 # Debian calls it lua5.1, Fedora lua-5.1.
@@ -376,12 +376,14 @@ $(O)/tidy/%.ok: %.c $(HEADERS) .clang-tidy
 	@touch $@
 
 # The programs also compile against musl. Debian has no musl builds of their libraries, but the headers are the same.
-MUSL_HEADERS := event2 hiredis yaml.h jansson.h jansson_config.h curses.h ncurses_dll.h unctrl.h uthash.h utlist.h bsd/sys/queue.h bsd/sys/cdefs.h
+# That of libxcrypt, which takes the place of musl's, wants three macros of glibc.
+MUSL_HEADERS := crypt.h event2 hiredis yaml.h jansson.h jansson_config.h curses.h ncurses_dll.h unctrl.h uthash.h utlist.h bsd/sys/queue.h bsd/sys/cdefs.h
 
 lint-musl: $(patsubst %.c,$(O)/musl/%.ok,$(filter-out tests/%,$(C_FILES)))
 
 $(O)/musl/include:
-	@mkdir -p $@.new/bsd/sys
+	@mkdir -p $@.new/bsd/sys $@.new/sys
+	@printf '#define %s\n' __BEGIN_DECLS __END_DECLS __THROW >$@.new/sys/cdefs.h
 	@for header in $(MUSL_HEADERS); do ln -sf /usr/include/$$header $@.new/$$header || exit 1; done
 	@mv $@.new $@
 

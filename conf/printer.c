@@ -50,8 +50,13 @@ item_print(FILE *to, char *value, enum schema_scope scope, void *item, const cha
 		named = named || key->type == TYPE_FILE || key->type == TYPE_VARIABLE;
 		lead = below;
 	}
-	if (secret != NULL && (*secret)[0] != '\0' && !named)
-		fprintf(to, "%s# with a password, which is not shown\n", below);
+	if (secret == NULL || (*secret)[0] == '\0' || named)
+		return;
+	/* A user needs some password or hash. */
+	fprintf(to,
+		scope == SCOPE_USER ? "%spassword-hash: \"*\" # which is not shown\n"
+				    : "%s# with a password, which is not shown\n",
+		below);
 }
 
 static void

@@ -5,7 +5,9 @@
 
 #include "proto/slice.h"
 
+#include <crypt.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A user is a name that the host knows, a number, or * for any. */
@@ -46,6 +48,43 @@ user_verify_accounts(const struct verify *v, const struct node *node, struct con
 			errors_quote(quoted, user->unix_group));
 }
 
+/* No password has this hash. */
+#define HASH_NONE "*"
+
+/* Whether this is a hash, and not a password: it begins with $, and crypt(3) can compare with it. */
+static bool
+is_hash(const char *text)
+{
+	int salt = text[0] == '$' ? crypt_checksalt(text) : CRYPT_SALT_INVALID;
+
+	return salt == CRYPT_SALT_OK || salt == CRYPT_SALT_METHOD_LEGACY || salt == CRYPT_SALT_TOO_CHEAP;
+}
+
+/* Takes the password, or its hash, from where the item has it. False: the item has none. */
+static bool
+user_find_password(const struct verify *v, const struct node *node, struct conf_user *user)
+{
+	if (user->password_hash[0] == '\0') {
+		bool found = secret_find(
+			v, node, "users", user->password_file, user->password_env, &user->password);
+
+		user->hashed = is_hash(user->password);
+		return found;
+	}
+	if (!is_hash(user->password_hash) && strcmp(user->password_hash, HASH_NONE) != 0)
+		errors_add(v->errors, item_place(v, node, "password-hash"),
+			"users: password-hash: no hash that crypt(5) knows; take one that holdfastd "
+			"--hash-password or mkpasswd prints, in quotes");
+	/* It is a secret from here on: it is not printed, and a change of it is not shown. */
+	secret_free(user->password);
+	user->password = user->password_hash;
+	user->password_hash = strdup("");
+	user->hashed = true;
+	if (user->password_hash == NULL)
+		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+	return true;
+}
+
 static void
 user_verify_rights(const struct verify *v, const struct node *node, struct conf_user *user)
 {
@@ -66,20 +105,20 @@ user_verify_rights(const struct verify *v, const struct node *node, struct conf_
 void
 user_verify(const struct verify *v, const struct node *node, struct conf_user *user)
 {
-	bool password;
+	int sources = (user->password_file[0] != '\0') + (user->password_env[0] != '\0') +
+		      (user->password_hash[0] != '\0');
 
 	if (user->name[0] == '\0')
 		errors_add(v->errors, node_place(node), "users: an item without name; each needs one");
-	if (user->password_file[0] != '\0' && user->password_env[0] != '\0') {
+	if (sources > 1) {
 		errors_add(v->errors, node_place(node),
-			"users: more than one password; give password-file or password-env");
+			"users: more than one password; give password-file, password-env or password-hash");
 		return;
 	}
-	password = secret_find(v, node, "users", user->password_file, user->password_env, &user->password);
-	if (!password && user->unix_user[0] == '\0' && user->unix_group[0] == '\0')
+	if (!user_find_password(v, node, user) && user->unix_user[0] == '\0' && user->unix_group[0] == '\0')
 		errors_add(v->errors, node_place(node),
-			"users: an item without password-file, password-env, unix-user or unix-group; each "
-			"needs one of them");
+			"users: an item without password-file, password-env, password-hash, unix-user or "
+			"unix-group; each needs one of them");
 	user_verify_accounts(v, node, user);
 	user_verify_rights(v, node, user);
 }

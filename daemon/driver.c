@@ -13,6 +13,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/http/http.h"
+#include "daemon/net/passwords.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
 
@@ -449,6 +450,7 @@ driver_free(struct driver *d)
 	fdstore_done(&d->fdstore);
 	events_free(d->context.events);
 	history_free(d->context.history);
+	passwords_free(d->context.passwords);
 	access_free(d->context.access);
 	catalog_done(&d->context.catalog);
 	admission_done(&d->admission);
@@ -472,6 +474,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.core = d->core,
 		.processes = d->processes,
 		.access = d->context.access,
+		.passwords = d->context.passwords,
 		.events = d->context.events,
 		.history = d->context.history,
 		.stats = d->stats,
@@ -507,6 +510,10 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
 	if (!d->context.access || !d->context.events || !d->context.history || !d->connections ||
 		!d->processes) {
+		return false;
+	}
+	d->context.passwords = passwords_new(base, d->connections, &d->context.access, &d->context.guesses);
+	if (!d->context.passwords) {
 		return false;
 	}
 	connections_keep_in(d->connections, &d->fdstore);

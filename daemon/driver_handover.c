@@ -23,6 +23,7 @@
 #include "daemon/core/view.h"
 #include "daemon/handover.h"
 #include "daemon/http/http.h"
+#include "daemon/net/passwords.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
 
@@ -109,6 +110,7 @@ driver_save(struct driver *d, struct handover *h)
 	snprintf(daemon.version, sizeof daemon.version, "%s", d->context.facts.version);
 	snprintf(daemon.id, sizeof daemon.id, "%s", d->context.facts.daemon_id);
 	handover_begin(h, &daemon);
+	passwords_give_back(d->context.passwords);
 	core_save(d->core, r);
 	save_users(d->context.access, r);
 	listeners_save(&d->listeners, r, RECORD_LISTENER, &h->given, !d->to_manager);
@@ -411,6 +413,7 @@ driver_forget(struct driver *d)
 	driver_leave_ledger(d);
 	events_free(d->context.events);
 	history_free(d->context.history);
+	passwords_free(d->context.passwords);
 	access_free(d->context.access);
 	admission_done(&d->admission);
 	stats_init(d->stats);

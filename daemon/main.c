@@ -410,6 +410,9 @@ main(int argc, char **argv)
 		}
 		return EX_OK;
 	}
+	if (m.options.hash_password) {
+		return password_hash();
+	}
 	if (m.options.log_level && !log_level_parse(m.options.log_level, &level)) {
 		fprintf(stderr, "holdfastd: --log-level %s: is error, warning, info or debug\n",
 			m.options.log_level);

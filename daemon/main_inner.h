@@ -50,6 +50,9 @@ struct main {
 /* The configuration of the options. NULL: errors says why. */
 struct conf *config_load(const struct options *options, struct conf_errors *errors);
 
+/* --hash-password: reads a password from standard input, and prints its hash. The exit status. */
+int password_hash(void);
+
 /* Opens the log, again at each reload, so that files can be rotated. If the disk has no room for the file,
  * locks are served all the same. */
 int log_set(struct main *m, const struct conf *conf, char *error);

@@ -15,13 +15,14 @@
 
 /* ---- the command line ---- */
 
-enum { OPTION_PRINT_CONFIG = 256, OPTION_LOG_LEVEL, OPTION_VERSION };
+enum { OPTION_PRINT_CONFIG = 256, OPTION_LOG_LEVEL, OPTION_VERSION, OPTION_HASH_PASSWORD };
 
 static const struct option options_long[] = {
 	{"config", required_argument, NULL, 'c'},
 	{"test", no_argument, NULL, 't'},
 	{"print-config", no_argument, NULL, OPTION_PRINT_CONFIG},
 	{"log-level", required_argument, NULL, OPTION_LOG_LEVEL},
+	{"hash-password", no_argument, NULL, OPTION_HASH_PASSWORD},
 	{"version", no_argument, NULL, OPTION_VERSION},
 	{"help", no_argument, NULL, 'h'},
 	{NULL, 0, NULL, 0},
@@ -38,6 +39,7 @@ options_help(FILE *to)
 	      "  -t, --test           check the configuration and stop\n"
 	      "      --print-config   show the effective configuration and stop\n"
 	      "      --log-level LEVEL  error, warning, info or debug, whatever the configuration says\n"
+	      "      --hash-password  read a password, and print its hash for users in the configuration\n"
 	      "      --version\n"
 	      "  -h, --help\n",
 		to);
@@ -64,6 +66,9 @@ options_take(struct options *options, int option)
 		break;
 	case OPTION_VERSION:
 		options->version = true;
+		break;
+	case OPTION_HASH_PASSWORD:
+		options->hash_password = true;
 		break;
 	}
 }
@@ -526,6 +531,7 @@ settings_users(struct driver *driver, const struct conf *conf)
 		users[i] = (struct access_user){
 			.name = conf->users[i].name,
 			.password = conf->users[i].password,
+			.hashed = conf->users[i].hashed,
 			.rights = conf->users[i].may,
 			.uid = conf->users[i].uid,
 			.gid = conf->users[i].gid,

@@ -19,6 +19,7 @@ struct options {
 	const char *log_level; /* --log-level; NULL: as configured */
 	bool test;             /* -t: check the configuration and stop */
 	bool print_config;
+	bool hash_password; /* read a password, print its hash and stop */
 	bool version;
 	bool help;
 };

@@ -750,6 +750,39 @@ a_user_has_rights_for_names(void)
 		"admin");
 }
 
+static void
+a_password_may_be_a_hash(void)
+{
+	static const char hash[] = "$5$rounds=1000$abcdefgh$wUW2y1DAqIYqSBBEJ8FUcQV6rPGR2vCLvNjvM4L2Cq/";
+	struct conf *conf = good("users:\n"
+				 "  - { name: a, password-hash: '$5$rounds=1000$abcdefgh$x' }\n"
+				 "  - { name: b, password-hash: '*' }\n"
+				 "  - { name: c, password-env: CHECK_CONF_SECRET }\n");
+
+	ck_assert(conf->users[0].hashed);
+	ck_assert_str_eq(conf->users[0].password, "$5$rounds=1000$abcdefgh$x");
+	ck_assert_str_eq(conf->users[0].password_hash, "");
+	ck_assert(conf->users[1].hashed);
+	ck_assert(!conf->users[2].hashed);
+	conf_free(conf);
+	setenv("CHECK_CONF_SECRET", hash, 1);
+	conf = good("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n");
+	ck_assert(conf->users[0].hashed);
+	ck_assert_str_eq(conf->users[0].password, hash);
+	conf_free(conf);
+	/* It only looks like one. */
+	setenv("CHECK_CONF_SECRET", "$money$", 1);
+	conf = good("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n");
+	ck_assert(!conf->users[0].hashed);
+	conf_free(conf);
+	setenv("CHECK_CONF_SECRET", "s", 1);
+	bad("users: [ { name: a, password-hash: secret } ]\n",
+		"f.yml:1:36: users: password-hash: no hash that crypt(5) knows");
+	bad("users: [ { name: a, password-env: CHECK_CONF_SECRET, password-hash: '*' } ]\n",
+		"f.yml:1:10: users: more than one password; give password-file, password-env or "
+		"password-hash");
+}
+
 START_TEST(a_user_has_a_name_and_a_password)
 {
 	struct conf *conf;
@@ -761,9 +794,10 @@ START_TEST(a_user_has_a_name_and_a_password)
 	ck_assert(conf->users[0].admin);
 	conf_free(conf);
 	bad("users: [ { name: a } ]\n",
-		"f.yml:1:10: users: an item without password-file, password-env, unix-user or "
+		"f.yml:1:10: users: an item without password-file, password-env, password-hash, unix-user or "
 		"unix-group");
 	a_user_has_rights_for_names();
+	a_password_may_be_a_hash();
 	bad("users: [ { password-env: CHECK_CONF_SECRET } ]\n", "f.yml:1:10: users: an item without name");
 	bad("users: [ { name: a, password: x } ]\n",
 		"f.yml:1:21: users[]: unknown key \"password\"; did you mean \"users[].password-");

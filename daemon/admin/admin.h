@@ -27,6 +27,7 @@ struct events;
 struct glob;
 struct history;
 struct masters;
+struct passwords;
 struct memory;
 struct processes;
 struct stats;
@@ -84,6 +85,7 @@ struct context {
 	struct log *log;
 	struct log_gate wrongpass;
 	struct guesses guesses;
+	struct passwords *passwords; /* compares them with hashes */
 	struct catalog catalog;
 	struct admission *admission;
 	const struct memory *memory;

@@ -9,6 +9,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
+#include "daemon/net/passwords.h"
 #include "proto/command.h"
 #include "proto/reply.h"
 
@@ -102,7 +103,41 @@ handshake_wrongpass(struct context *context, struct connection *c, struct slice 
 	}
 }
 
-/* Logging in never takes away rights that the kernel's word gives a local user. */
+/* The request waits until the password was compared with this hash, and counts when it is served again. */
+static void
+handshake_ask(struct context *context, struct connection *c, const struct command *command, const char *hash)
+{
+	struct identity *who = connection_identity(c);
+	if (!passwords_ask(context->passwords, c, hash, command->password, command)) {
+		connection_error(c, CODE_LIMIT,
+			"too many passwords wait to be compared, or memory is short: try again in a moment");
+		return;
+	}
+	context->stats->commands_processed--;
+	context->calls[command->verb]--;
+	who->requests--;
+}
+
+/* The user, if it is known now. NULL: c was answered, or waits. */
+static const struct access_user *
+handshake_user(struct context *context, struct connection *c, const struct command *command)
+{
+	struct identity *who = connection_identity(c);
+	const char *hash;
+	uint64_t compared = who->compared;
+	const struct access_user *user =
+		access_login(context->access, command->user, command->password, &hash);
+	who->compared = 0;
+	if (!user && hash && access_mark(context->access, hash, command->password) != compared) {
+		handshake_ask(context, c, command, hash);
+	} else if (!user) {
+		handshake_wrongpass(context, c, command->user);
+	}
+	return user;
+}
+
+/* Logging in never takes away rights that the kernel's word gives a local user. False: c was answered, or
+ * waits. */
 static bool
 handshake_login(struct context *context, struct connection *c, const struct command *command)
 {
@@ -114,9 +149,8 @@ handshake_login(struct context *context, struct connection *c, const struct comm
 			wait_ms);
 		return false;
 	}
-	const struct access_user *user = access_login(context->access, command->user, command->password);
+	const struct access_user *user = handshake_user(context, c, command);
 	if (!user) {
-		handshake_wrongpass(context, c, command->user);
 		return false;
 	}
 	uint64_t before = who->peer.user;

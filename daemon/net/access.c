@@ -3,6 +3,8 @@
  */
 #include "daemon/net/access.h"
 
+#include "daemon/base/random.h"
+#include "daemon/core/map.h"
 #include "daemon/net/socket.h"
 #include "proto/name.h"
 
@@ -17,6 +19,7 @@
 struct access {
 	size_t count;
 	bool knows_local;
+	uint64_t secret[2]; /* of marks */
 	struct access_user users[];
 };
 
@@ -73,6 +76,7 @@ user_copy(struct access_user *to, const struct access_user *from)
 {
 	to->name = strdup(from->name);
 	to->password = strdup(from->password);
+	to->hashed = from->hashed;
 	to->rights = from->rights;
 	to->uid = from->uid;
 	to->gid = from->gid;
@@ -86,6 +90,10 @@ access_new(const struct access_user *users, size_t count)
 	if (!access) {
 		return NULL;
 	}
+	struct random random;
+	random_init(&random);
+	access->secret[0] = random_next(&random);
+	access->secret[1] = random_next(&random);
 	access->count = count;
 	for (size_t i = 0; i < count; i++) {
 		if (!user_copy(&access->users[i], &users[i])) {
@@ -152,13 +160,65 @@ password_equal(struct slice given, const char *right)
 	return !differs;
 }
 
-const struct access_user *
-access_login(const struct access *access, struct slice name, struct slice password)
+/* The hash that wrong passwords of users without one are compared with; NULL: no user has a hash. */
+static const char *
+access_decoy(const struct access *access)
 {
-	const struct access_user *user = access_find(access, name);
+	for (size_t i = 0; i < access->count; i++) {
+		if (access->users[i].hashed && access->users[i].password[0] == '$') {
+			return access->users[i].password;
+		}
+	}
+	return NULL;
+}
+
+uint64_t
+access_mark(const struct access *access, const char *hash, struct slice password)
+{
+	const uint64_t secret[2] = {
+		access->secret[0], access->secret[1] ^ hash_secretly(access->secret, slice_of(hash))};
+	uint64_t mark = hash_secretly(secret, password);
+	return mark != 0 ? mark : 1;
+}
+
+void
+access_remember(struct access *access, const char *hash, struct slice password)
+{
+	for (size_t i = 0; i < access->count; i++) {
+		struct access_user *user = &access->users[i];
+		if (user->hashed && strcmp(user->password, hash) == 0) {
+			user->remembered = true;
+			user->right = access_mark(access, hash, password);
+		}
+	}
+}
+
+/* Whether the password is known to be the right one. */
+static bool
+user_takes(const struct access *access, const struct access_user *user, struct slice password)
+{
+	if (user->hashed) {
+		return user->remembered && user->right == access_mark(access, user->password, password);
+	}
+	return password_equal(password, user->password) && user->password[0] != '\0';
+}
+
+const struct access_user *
+access_login(const struct access *access, struct slice name, struct slice password, const char **hash)
+{
 	/* An unknown user costs a comparison too, so that timing does not reveal which names exist. */
-	bool equal = password_equal(password, user ? user->password : "no such user");
-	return user && user->password[0] != '\0' && equal ? user : NULL;
+	static const struct access_user nobody = {.name = "", .password = "no such user"};
+	const struct access_user *user = access_find(access, name);
+	bool takes = user_takes(access, user ? user : &nobody, password);
+	*hash = NULL;
+	if (user && takes) {
+		return user;
+	}
+	if (password.n <= ACCESS_PASSWORD_MAX && !memchr(password.p, '\0', password.n)) {
+		bool own = user && user->hashed && user->password[0] == '$';
+		*hash = own ? user->password : access_decoy(access);
+	}
+	return NULL;
 }
 
 static bool

@@ -36,13 +36,17 @@ enum right {
 
 struct access_user {
 	const char *name;
-	const char *password;     /* "": it can log in nowhere */
+	const char *password;     /* or its hash (crypt(3)); "": it can log in nowhere */
+	bool hashed;              /* password is a hash */
 	unsigned rights;          /* of enum right */
 	int64_t uid;              /* who is this user on a Unix socket; or ACCESS_NOBODY, ACCESS_ANYONE */
 	int64_t gid;              /* and so are clients in this group; or ACCESS_NOBODY */
 	const char *const *names; /* globs, each well-formed */
 	size_t name_count;        /* 0: all names */
-	struct glob **globs;      /* of names; only access_new() sets it */
+	/* Of struct access: */
+	struct glob **globs; /* of names */
+	bool remembered;     /* right is known */
+	uint64_t right;      /* the mark of the password that has this hash */
 };
 
 /* A user with all names that no client is without a login. */
@@ -64,9 +68,22 @@ void access_free(struct access *access);
 /* Whether TCP clients have to log in, those of this host, too. */
 bool access_required(const struct access *access);
 
-/* The user. NULL: no such user, or the wrong password. Takes the same time for every password of one length.
- * An empty name means the default user. */
-const struct access_user *access_login(const struct access *access, struct slice name, struct slice password);
+/* No longer password is hashed. */
+#define ACCESS_PASSWORD_MAX 511
+
+/*
+ * The user. NULL: no such user, or the wrong password, if *hash is NULL; otherwise that is not known before
+ * the password is compared with *hash (passwords.h). If any user has a hash, *hash is set for each wrong
+ * password, also of an unknown user: so the time of the answer does not tell which names exist. Without
+ * hashes it takes the same time for every password of one length. An empty name means the default user.
+ */
+const struct access_user *access_login(
+	const struct access *access, struct slice name, struct slice password, const char **hash);
+/* The password has this hash: from now on the users with that hash log in with it at once. What is kept is a
+ * mark of the password, by a secret of this process. */
+void access_remember(struct access *access, const char *hash, struct slice password);
+/* The mark of a password that was compared with this hash; never 0. */
+uint64_t access_mark(const struct access *access, const char *hash, struct slice password);
 
 /* The user of that name, whatever the password; NULL: none. A reload uses it to see which logged-in clients
  * are still users. */
@@ -74,8 +91,8 @@ const struct access_user *access_find(const struct access *access, struct slice 
 
 /* The users in turn; NULL: there are not so many. */
 const struct access_user *access_at(const struct access *access, size_t index);
-/* Adds a user that can be found by its name. False: out of memory, nothing has changed. Pointers to users
- * become invalid. */
+/* Adds a user that can be found by its name, until the users of the configuration are there. False: out of
+ * memory, nothing has changed. Pointers to users become invalid. */
 bool access_add(struct access **access, struct slice name, struct slice password, unsigned rights)
 	__attribute__((warn_unused_result));
 

@@ -58,6 +58,7 @@ struct identity {
 	TAILQ_ENTRY(identity) unauthenticated_entry;
 	int64_t unauthenticated_ms; /* since when */
 	unsigned failures;          /* failed logins */
+	uint64_t compared;          /* the mark of a password that was just compared (access.h); 0: none */
 	char *label;                /* CLIENT SETNAME; NULL: none */
 	char *lib_name;             /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;
@@ -138,6 +139,8 @@ size_t connection_unread_bytes(const struct connection *connection);
 void connection_wait(struct connection *connection);
 void connection_answered(struct connection *connection);
 bool connection_waits(const struct connection *connection);
+/* The request that waits is served again, in a later turn, before what has come after it. */
+void connection_ask_again(struct connection *connection, struct slice request);
 /* A push is due (LOCK ... ASYNC): a half-closed client gets it before the connection ends. */
 void connection_owe(struct connection *connection);
 /* A push that was due has been written, or is not due any more. */

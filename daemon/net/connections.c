@@ -9,6 +9,7 @@
 #include "daemon/net/connection_inner.h"
 #include "daemon/net/socket.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -211,6 +212,29 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 		set->stats->connections_received++;
 	}
 	return c;
+}
+
+void
+connection_ask_again(struct connection *c, struct slice request)
+{
+	struct buffer in;
+	assert(c->waits);
+	c->waits = false;
+	buffer_init(&in, request.n + buffer_length(&c->in));
+	buffer_put(&in, request.p, request.n);
+	buffer_put(&in, buffer_bytes(&c->in), buffer_length(&c->in));
+	if (in.failed) {
+		buffer_done(&in);
+		connection_cut(c, END_ABANDONED, "out of memory");
+		return;
+	}
+	in.max = c->in.max > in.max ? c->in.max : in.max;
+	buffer_done(&c->in);
+	c->in = in;
+	if (c->state == CONNECTION_OPEN) {
+		c->pending = true;
+		connection_line_up(c);
+	}
 }
 
 struct viewer

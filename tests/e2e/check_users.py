@@ -7,6 +7,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 
 import harness
 import resp
@@ -296,6 +297,62 @@ def test_pages_of_local_users(place):
     status, text = fetched(web, "/locks.json", 61004)
     expect((status, "may:" in text), (403, True))
     expect(fetched(web, "/metrics", 61004)[0], 200)
+
+
+def hash_of(password):
+    """What holdfastd --hash-password prints for it."""
+    done = subprocess.run([harness.HOLDFASTD, "--hash-password"], input=password + "\n", text=True, capture_output=True,
+                          timeout=harness.PATIENCE)
+    expect(done.returncode, 0, done.stderr)
+    return done.stdout.strip()
+
+
+def test_hashed_passwords(place):
+    """a user logs in with a password of which the configuration has only the hash, in itself or in a file"""
+    inline, filed = hash_of("first secret"), hash_of("second")
+    expect(inline.startswith("$") and inline != hash_of("first secret"), True, inline)
+    path = os.path.join(place.path, "hash")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(filed + "\n")
+    daemon = place.daemon(master=place.redis(), tcp=True, config="users:\n"
+                          "  - { name: one, password-hash: '%s', may: [ admin ] }\n"
+                          "  - { name: two, password-file: %s }\n" % (inline, path)).admitted()
+    one, two = daemon.client(tcp=True), daemon.client(tcp=True)
+    expect_code(one("AUTH", "one", "second"), "WRONGPASS")
+    expect_code(one("AUTH", "one", inline), "WRONGPASS")
+    expect(one("AUTH", "one", "first secret"), "OK")
+    expect(two("AUTH", "two", "second"), "OK")
+    expect_between(two("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
+    # A reload with another hash of the same password is another password, as far as the daemon knows.
+    daemon.configure("users:\n  - { name: one, password-hash: '%s', may: [ admin ] }\n"
+                     "  - { name: two, password-file: %s }\n" % (hash_of("third"), path))
+    answer = daemon.client()("RELOAD")
+    expect("users[0] password" in answer, True, answer)
+    expect(one.closed(), True)
+    expect_between(two("CHECK", "a"), 1, harness.LEASE_MS)
+    expect(daemon.client(tcp=True)("AUTH", "one", "third"), "OK")
+    for secret in ("first secret", "second", "third", inline, filed):
+        expect(secret in daemon.output.text(), False, "a password or its hash in the log")
+
+
+def test_hand_over_with_logins(place):
+    """a login that waits for its hash during a hand-over is answered by the next process"""
+    config = "users:\n  - { name: one, password-hash: '%s' }\n" % hash_of("right")
+    daemon = place.daemon(master=place.redis(), tcp=True, config=config).admitted()
+    boss = daemon.client(form=3)
+    guessers = [daemon.client(tcp=True) for _ in range(9)]
+    for number, guesser in enumerate(guessers):
+        guesser.send("AUTH", "one", "guess%d" % number)
+    users = [place.keep(resp.Client(daemon.tcp, source="127.0.0.2")) for _ in range(5)]
+    for user in users:
+        user.send("AUTH", "one", "right")
+        user.send("PING", "behind it")
+    expect("version" in boss("RESTART"), True)
+    for user in users:
+        expect(user.reply(), "OK")
+        expect(user.reply(), "behind it")
+    for guesser in guessers:
+        expect_code(guesser.reply(), "WRONGPASS")
 
 
 if __name__ == "__main__":
