@@ -21,6 +21,7 @@
 #define CONF_HOLD_NONE    INT64_C(0)
 
 #define CONF_LEDGER_OFF "off"
+#define CONF_AUDIT_LOG  "log"
 
 #define CONF_RULES_MAX 256
 #define CONF_HTTP_MAX  8

@@ -500,7 +500,7 @@ users_verify(const struct verify *v, const struct conf *conf)
 static void
 ledger_verify(const struct verify *v, const struct conf *conf)
 {
-	bool taken = strcmp(conf->ledger, conf->log.to) == 0;
+	bool taken = strcmp(conf->ledger, conf->log.to) == 0 || strcmp(conf->ledger, conf->audit) == 0;
 
 	for (size_t i = 0; i < conf->listener_count; i++)
 		taken = taken || strcmp(conf->ledger, conf->listeners[i].path) == 0;

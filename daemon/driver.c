@@ -140,15 +140,6 @@ driver_on_exit(void *arg, struct process process)
 
 /* ---- connections ---- */
 
-void
-driver_open(void *arg, struct connection *c)
-{
-	struct driver *d = arg;
-	const struct identity *who = connection_identity(c);
-	connection_recognise(c, d->context.access);
-	driver_event(d, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
-}
-
 static const struct listener_hooks driver_listener_hooks = {
 	.accepted = admission_accepted,
 	.paused = admission_paused,
@@ -214,7 +205,7 @@ driver_on_signal(void *arg, int number)
 	if (!d->core) {
 		d->stopped = true;
 	} else if (number == SIGHUP) {
-		LOG_EVENT(d->log, LOG_INFO_LEVEL, "daemon.reload", log_text("why", "SIGHUP"));
+		LOG_EVENT(d->context.audit, LOG_INFO_LEVEL, "daemon.reload", log_text("why", "SIGHUP"));
 		driver_reload(d, text, sizeof text);
 	} else if (number == SIGUSR2) {
 		driver_hand_over(d, NULL);
@@ -408,6 +399,7 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 		return NULL;
 	}
 	d->log = log;
+	d->context.audit = log;
 	d->stats = stats;
 	d->notify = notify;
 	random_init(&d->random);
@@ -479,6 +471,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.history = d->context.history,
 		.stats = d->stats,
 		.log = d->log,
+		.audit = d->context.audit,
 		.admission = &d->admission,
 		.memory = &d->memory,
 		.facts = *facts,
@@ -508,16 +501,15 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 	d->connections =
 		connections_new(base, &settings->limits.connections, &driver_connections_hooks, d, d->stats);
 	d->processes = processes_new(base, &settings->limits.processes, driver_on_exit, d);
-	if (!d->context.access || !d->context.events || !d->context.history || !d->connections ||
+	d->context.passwords =
+		d->connections ? passwords_new(base, d->connections, &d->context.access, &d->context.guesses)
+			       : NULL;
+	if (!d->context.access || !d->context.events || !d->context.history || !d->context.passwords ||
 		!d->processes) {
 		return false;
 	}
-	d->context.passwords = passwords_new(base, d->connections, &d->context.access, &d->context.guesses);
-	if (!d->context.passwords) {
-		return false;
-	}
 	connections_keep_in(d->connections, &d->fdstore);
-	admission_init(&d->admission, d->connections, d->stats, d->log, driver_open, d);
+	admission_init(&d->admission, d->connections, &d->context.access, d->stats, d->log, driver_open, d);
 	return true;
 }
 

@@ -156,11 +156,30 @@ driver_on_heard(void *arg, struct connection *c)
 	}
 }
 
+/* A client that has logged in on a Unix socket counts for its uid: that keeps its limits. */
+void
+driver_limit_user(struct driver *d, struct connection *c)
+{
+	const struct identity *who = connection_identity(c);
+	const struct access_user *user = who->user;
+	struct core_user_limits limits = {0};
+	if (who->peer.user == 0 || (who->local && user && !who->local_user)) {
+		return;
+	}
+	if (user) {
+		limits = (struct core_user_limits){.locks = user->locks, .graces = user->sessions};
+	}
+	core_limit_user(d->core, who->peer.user, &limits);
+}
+
 static void
 driver_on_peer(void *arg, struct connection *c)
 {
 	const struct identity *who = connection_identity(c);
 	driver_event(arg, &(struct event){.type = EVENT_PEER, .conn = who->id, .peer = &who->peer});
+	if (who->user) {
+		driver_limit_user(arg, c);
+	}
 }
 
 static void
@@ -168,6 +187,18 @@ driver_on_no_push(void *arg, struct connection *c, bool no_push)
 {
 	const struct identity *who = connection_identity(c);
 	driver_event(arg, &(struct event){.type = EVENT_NO_PUSH, .conn = who->id, .no_push = no_push});
+}
+
+void
+driver_open(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	const struct identity *who = connection_identity(c);
+	connection_recognise(c, d->context.access);
+	driver_event(d, &(struct event){.type = EVENT_OPEN, .conn = who->id, .peer = &who->peer});
+	if (who->user) {
+		driver_limit_user(d, c);
+	}
 }
 
 static void
@@ -334,7 +365,14 @@ driver_recheck_user(void *arg, struct connection *c)
 	if (who->peer.admin != admin) {
 		driver_on_peer(recheck->driver, c);
 	}
+	driver_limit_user(recheck->driver, c);
 	return true;
+}
+
+void
+driver_set_audit(struct driver *d, struct log *audit)
+{
+	d->context.audit = audit;
 }
 
 int

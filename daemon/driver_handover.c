@@ -419,7 +419,7 @@ driver_forget(struct driver *d)
 	stats_init(d->stats);
 	d->processes = NULL;
 	d->core = NULL;
-	d->context = (struct context){0};
+	d->context = (struct context){.audit = d->context.audit};
 	d->admission = (struct admission){0};
 }
 

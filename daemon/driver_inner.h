@@ -156,6 +156,9 @@ void driver_event(struct driver *driver, const struct event *event);
 /* A session begins. arg is the driver. */
 void driver_open(void *arg, struct connection *connection);
 
+/* The user of the connection has limits of its own from now on, or has none any more. */
+void driver_limit_user(struct driver *driver, struct connection *connection);
+
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_context_hooks;
 /* For the verb DRAIN, with the driver as arg, and for signals. */

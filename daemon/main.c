@@ -302,6 +302,7 @@ main_begin(struct main *m)
 {
 	char error[SETTINGS_ERROR_MAX];
 	m->log_fd = -1;
+	m->audit_fd = -1;
 	if (log_set(m, m->boot, error) != 0) {
 		fprintf(stderr, "holdfastd: %s\n", error);
 		return EX_CONFIG;
@@ -320,6 +321,7 @@ main_begin(struct main *m)
 	if (!m->rules || !m->layout || !m->driver) {
 		return fail(m, EX_SOFTWARE, "out of memory or descriptors");
 	}
+	driver_set_audit(m->driver, audit_of(m));
 	struct notify_fd *fds;
 	size_t n = notify_take_fds(&fds);
 	driver_take_descriptors(m->driver, fds, &n);
@@ -358,6 +360,9 @@ main_end(struct main *m)
 	conf_free(m->boot);
 	if (m->log_fd > STDERR_FILENO) {
 		close(m->log_fd);
+	}
+	if (m->audit_fd >= 0) {
+		close(m->audit_fd);
 	}
 }
 

@@ -23,7 +23,9 @@ struct main {
 	struct rule *rules;
 	struct log log;
 	int log_fd;
-	int64_t descriptors; /* as many as the system allows */
+	struct log audit_log; /* if it has a file of its own */
+	int audit_fd;         /* -1: it has none */
+	int64_t descriptors;  /* as many as the system allows */
 	struct stats stats;
 	struct notify notify;
 	struct random random;
@@ -56,6 +58,8 @@ int password_hash(void);
 /* Opens the log, again at each reload, so that files can be rotated. If the disk has no room for the file,
  * locks are served all the same. */
 int log_set(struct main *m, const struct conf *conf, char *error);
+/* Where logins and what administrators do are logged, after log_set(). */
+struct log *audit_of(struct main *m);
 
 /* SIGHUP and RELOAD; arg is the struct main. See driver_settings. */
 int main_reload(void *arg, char *text, size_t room);

@@ -16,7 +16,7 @@
 
 /* The answer of a reload: "reloaded: a, b; needs a restart: c". */
 struct change_list {
-	struct log *log;
+	struct log *audit;
 	bool masters_change; /* the set can change without a restart, so other masters need none */
 	bool masters;        /* the masters differ */
 	char applied[CONTEXT_TEXT_MAX / 2];
@@ -52,18 +52,65 @@ log_level_of(const struct main *m, const struct conf *conf)
 	return level;
 }
 
+struct log *
+audit_of(struct main *m)
+{
+	return m->audit_fd < 0 ? &m->log : &m->audit_log;
+}
+
+/* -1: errno says why. */
+static int
+log_open(const char *path)
+{
+	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+}
+
+static bool
+no_room(int error)
+{
+	return error == ENOSPC || error == EDQUOT;
+}
+
+/* Of the audit log every line is wanted, whatever the level of the log. If the disk has no room for its file,
+ * the lines go to the log. */
+static int
+audit_set(struct main *m, const struct conf *conf, char *error)
+{
+	bool apart = strcmp(conf->audit, CONF_AUDIT_LOG) != 0;
+	int fd = apart ? log_open(conf->audit) : -1;
+	if (apart && fd < 0 && !no_room(errno)) {
+		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the audit log %s: %s", conf->audit,
+			strerror(errno));
+		return -1;
+	}
+	if (m->audit_fd >= 0) {
+		close(m->audit_fd);
+	}
+	m->audit_fd = fd;
+	if (fd >= 0) {
+		log_init(&m->audit_log, fd, LOG_INFO_LEVEL, MAIN_LOG_PER_SECOND);
+	}
+	return 0;
+}
+
 int
 log_set(struct main *m, const struct conf *conf, char *error)
 {
 	int fd = STDERR_FILENO;
 	int full = 0;
 	if (strcmp(conf->log.to, "stderr") != 0) {
-		fd = open(conf->log.to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-		full = fd < 0 && (errno == ENOSPC || errno == EDQUOT) ? errno : 0;
+		fd = log_open(conf->log.to);
+		full = fd < 0 && no_room(errno) ? errno : 0;
 	}
 	if (fd < 0 && !full) {
 		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
 			strerror(errno));
+		return -1;
+	}
+	if (audit_set(m, conf, error) != 0) {
+		if (fd > STDERR_FILENO) {
+			close(fd);
+		}
 		return -1;
 	}
 	int before = m->log_fd;
@@ -108,7 +155,7 @@ change_note(void *arg, const struct conf_change *change)
 	if (!masters) {
 		list_add(restart ? list->restart : list->applied, change->path);
 	}
-	LOG_EVENT(list->log, LOG_INFO_LEVEL, restart ? "config.needs_restart" : "config.changed",
+	LOG_EVENT(list->audit, LOG_INFO_LEVEL, restart ? "config.needs_restart" : "config.changed",
 		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
 }
 
@@ -135,6 +182,8 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 		free(rules);
 		return -1;
 	}
+	list->audit = audit_of(m);
+	driver_set_audit(m->driver, list->audit);
 	struct driver_settings settings = {0};
 	settings_pass(conf, m->descriptors, &settings);
 	driver_set_limits(m->driver, &settings.limits);
@@ -165,10 +214,11 @@ main_reload(void *arg, char *text, size_t room)
 {
 	struct main *m = arg;
 	struct conf_errors errors = {0};
-	struct change_list list = {.log = &m->log, .masters_change = !m->embedded};
+	struct change_list list = {.masters_change = !m->embedded};
 	char error[SETTINGS_ERROR_MAX] = "out of memory";
 	/* Also if the configuration is refused: the file of the log may have been rotated away. */
 	(void)log_set(m, m->conf, error);
+	driver_set_audit(m->driver, audit_of(m));
 	struct conf *conf = config_load(&m->options, &errors);
 	if (!conf) {
 		errors_log(&m->log, &errors, text, room);

@@ -537,6 +537,9 @@ settings_users(struct driver *driver, const struct conf *conf)
 			.gid = conf->users[i].gid,
 			.names = (const char *const *)conf->users[i].names.list,
 			.name_count = conf->users[i].names.count,
+			.connections = (size_t)conf->users[i].connections,
+			.sessions = conf->users[i].sessions,
+			.locks = conf->users[i].locks,
 		};
 	}
 	int failed = driver_set_users(driver, users, conf->user_count);

@@ -130,17 +130,17 @@ END_TEST
 START_TEST(each_user_has_a_quota_of_its_own)
 {
 	struct quota quota = {.most = 2};
-	struct quota_user *a = quota_enter_uid(&quota, 1000);
-	struct quota_user *b = quota_enter_uid(&quota, 1000);
+	struct quota_user *a = quota_enter_uid(&quota, 1000, 0);
+	struct quota_user *b = quota_enter_uid(&quota, 1000, 0);
 	ck_assert_ptr_nonnull(a);
 	ck_assert_ptr_nonnull(b);
-	ck_assert_ptr_null(quota_enter_uid(&quota, 1000));
-	struct quota_user *c = quota_enter_uid(&quota, 1001);
-	struct quota_user *d = quota_enter_name(&quota, "1000");
+	ck_assert_ptr_null(quota_enter_uid(&quota, 1000, 0));
+	struct quota_user *c = quota_enter_uid(&quota, 1001, 0);
+	struct quota_user *d = quota_enter_name(&quota, "1000", 0);
 	ck_assert_ptr_nonnull(c);
 	ck_assert_ptr_nonnull(d);
 	quota_leave(&quota, a);
-	a = quota_enter_uid(&quota, 1000);
+	a = quota_enter_uid(&quota, 1000, 0);
 	ck_assert_ptr_nonnull(a);
 	quota_leave(&quota, d);
 	quota_leave(&quota, a);
@@ -148,7 +148,19 @@ START_TEST(each_user_has_a_quota_of_its_own)
 	quota_leave(&quota, c);
 	quota_leave(&quota, NULL);
 	ck_assert_ptr_null(quota.first);
-	ck_assert_ptr_nonnull(quota_enter_name(&quota, "left for quota_done"));
+	ck_assert_ptr_nonnull(quota_enter_name(&quota, "left for quota_done", 0));
+	quota_done(&quota);
+}
+END_TEST
+
+START_TEST(a_quota_of_its_own_is_in_place_of_that_of_all)
+{
+	struct quota quota = {.most = 1};
+	ck_assert_ptr_nonnull(quota_enter_name(&quota, "a", 2));
+	ck_assert_ptr_nonnull(quota_enter_name(&quota, "a", 2));
+	ck_assert_ptr_null(quota_enter_name(&quota, "a", 2));
+	ck_assert_ptr_nonnull(quota_enter_name(&quota, "b", 0));
+	ck_assert_ptr_null(quota_enter_name(&quota, "b", 0));
 	quota_done(&quota);
 }
 END_TEST
@@ -157,7 +169,7 @@ START_TEST(a_quota_of_none_lets_nobody_in_and_keeps_nothing)
 {
 	struct quota quota = {.most = 0};
 	for (int i = 0; i < 100; i++) {
-		ck_assert_ptr_null(quota_enter_uid(&quota, i));
+		ck_assert_ptr_null(quota_enter_uid(&quota, i, 0));
 	}
 	ck_assert_ptr_null(quota.first);
 }
@@ -169,5 +181,6 @@ main(void)
 	return SUITE_RUN("access", NULL, NULL, the_right_password_logs_in, anything_else_does_not,
 		without_users_nobody_has_to_log_in, a_uid_or_a_group_makes_a_user_and_the_first_one_counts,
 		rights_are_for_the_names_of_the_user, each_user_has_a_quota_of_its_own,
+		a_quota_of_its_own_is_in_place_of_that_of_all,
 		a_quota_of_none_lets_nobody_in_and_keeps_nothing);
 }

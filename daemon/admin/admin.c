@@ -1,12 +1,11 @@
 /*
  * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD, LOG LEVEL,
- * RESTART and MASTERS. Each of their uses is logged, with the client. One table has the handler of each verb;
+ * RESTART and MASTERS. audit.c logs each of their uses, with the client. One table has the handler of each verb;
  * command.def marks the verbs of the core.
  */
 #include "daemon/admin/admin.h"
 
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
@@ -18,20 +17,6 @@
 
 /* ---- what administrators do ---- */
 
-/* The fields of a log line that name the client. */
-#define ADMIN_WHO(who)                                                                                       \
-	log_number("by", (int64_t)(who)->id), log_text("address", (who)->peer.address),                      \
-		log_number("uid", (who)->peer.uid), log_number("pid", (who)->peer.pid),                      \
-		(who)->user ? log_text("user", (who)->user->name) : log_text(NULL, NULL)
-
-static void
-admin_log(struct context *context, struct connection *c, const char *event, int64_t target)
-{
-	const struct identity *who = connection_identity(c);
-	LOG_EVENT(context->log, LOG_WARNING_LEVEL, event, ADMIN_WHO(who),
-		target ? log_number("connection", target) : log_text(NULL, NULL));
-}
-
 void
 admin_client_kill(struct context *context, struct connection *c, const struct command *command)
 {
@@ -41,7 +26,6 @@ admin_client_kill(struct context *context, struct connection *c, const struct co
 			(long long)command->count);
 		return;
 	}
-	admin_log(context, c, "client.killed", command->count);
 	reply_write_int(connection_out(c), 1);
 	connection_written(c);
 	if (target == c) {
@@ -54,12 +38,7 @@ admin_client_kill(struct context *context, struct connection *c, const struct co
 void
 admin_drain(struct context *context, struct connection *c, const struct command *command)
 {
-	const struct identity *who = connection_identity(c);
 	bool waits = command->wait_ms != COMMAND_WAIT_RULE;
-	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "daemon.drain", log_number("by", (int64_t)who->id),
-		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
-		log_number("pid", who->peer.pid),
-		waits ? log_number("wait_ms", command->wait_ms) : log_text(NULL, NULL));
 	if (waits) {
 		connection_wait(c);
 	} else {
@@ -74,7 +53,6 @@ admin_reload(struct context *context, struct connection *c, const struct command
 {
 	(void)command;
 	char text[CONTEXT_TEXT_MAX];
-	admin_log(context, c, "daemon.reload", 0);
 	if (context->hooks->reload(context->arg, text, sizeof text) == 0) {
 		reply_write_text(connection_out(c), text);
 		connection_written(c);
@@ -99,9 +77,6 @@ admin_log_level(struct context *context, struct connection *c, const struct comm
 		connection_error(c, CODE_ERR, "LOG LEVEL: debug, info, warning or error is allowed");
 		return;
 	}
-	const struct identity *who = connection_identity(c);
-	LOG_EVENT(log, LOG_WARNING_LEVEL, "log.level", ADMIN_WHO(who),
-		log_text("from", log_level_name(log->level)), log_text("to", log_level_name(level)));
 	log->level = level;
 	reply_write_simple(connection_out(c), "OK");
 	connection_written(c);
@@ -111,7 +86,6 @@ void
 admin_restart(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
-	admin_log(context, c, "daemon.restart", 0);
 	connection_wait(c);
 	context->hooks->restart(context->arg, c);
 }
@@ -144,25 +118,6 @@ static bool
 admin_changes_masters(enum verb verb)
 {
 	return verb == VERB_MASTERS_REPLACE || verb == VERB_MASTERS_ADD || verb == VERB_MASTERS_ABORT;
-}
-
-static void
-admin_log_change(struct context *context, struct connection *c, const struct command *command)
-{
-	const struct identity *who = connection_identity(c);
-	const struct slice *argv = command->argv;
-	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "masters.asked", ADMIN_WHO(who),
-		log_text("what", command_info(command->verb)->sub.p),
-		command->argc > 0 ? log_bytes("first", argv[0].p, argv[0].n) : log_text(NULL, NULL),
-		command->argc > 1 ? log_bytes("second", argv[1].p, argv[1].n) : log_text(NULL, NULL));
-}
-
-static void
-admin_log_break(struct context *context, struct connection *c, const struct command *command)
-{
-	const struct identity *who = connection_identity(c);
-	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "lock.break", ADMIN_WHO(who),
-		log_bytes("name", command->name.p, command->name.n), log_number("token", command->token));
 }
 
 static void
@@ -289,12 +244,8 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 		return;
 	}
 	if (admin_changes_masters(command->verb)) {
-		admin_log_change(context, c, command);
 		context->hooks->masters(context->arg, c, command);
 		return;
-	}
-	if (command->verb == VERB_BREAK) {
-		admin_log_break(context, c, command);
 	}
 	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
 	if (connection_is_finished(c)) {
@@ -341,15 +292,17 @@ dispatch_request(struct context *context, struct connection *c, const struct req
 		return;
 	}
 	who->last = command.verb;
+	who->answered = CODE_COUNT;
 	context->calls[command.verb]++;
-	if (flags & COMMAND_CORE) {
-		if (dispatch_allows(c, &command)) {
-			dispatch_core(context, c, &command);
-		} else {
-			who->last_ms = clock_ms();
-			context->hooks->heard(context->arg, c);
-		}
-		return;
+	if (!(flags & COMMAND_CORE)) {
+		dispatch_here(context, c, &command);
+	} else if (dispatch_allows(c, &command)) {
+		dispatch_core(context, c, &command);
+	} else {
+		who->last_ms = clock_ms();
+		context->hooks->heard(context->arg, c);
 	}
-	dispatch_here(context, c, &command);
+	if (audit_wants(&command)) {
+		audit_request(context, c, &command);
+	}
 }

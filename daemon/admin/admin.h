@@ -83,7 +83,10 @@ struct context {
 	struct history *history;
 	struct stats *stats;
 	struct log *log;
-	struct log_gate wrongpass;
+	struct log *audit;         /* for logins, and for what administrators do */
+	struct log_gate wrongpass; /* of lines that come in any number */
+	struct log_gate logins;
+	struct log_gate refusals;
 	struct guesses guesses;
 	struct passwords *passwords; /* compares them with hashes */
 	struct catalog catalog;
@@ -105,6 +108,11 @@ void dispatch_request(struct context *context, struct connection *connection, co
 /* Whether the user of the connection may send this request. If not, the refusal was sent. */
 bool permit_request(struct connection *connection, const struct command *command)
 	__attribute__((warn_unused_result));
+
+/* audit.c: whether this request is logged with its client and its result; and logs it, once it is answered or
+ * waits (identity.answered). */
+bool audit_wants(const struct command *command);
+void audit_request(struct context *context, struct connection *connection, const struct command *command);
 
 /* What administrators do. */
 context_verb admin_client_kill;

@@ -5,7 +5,6 @@
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
@@ -76,26 +75,13 @@ handshake_echo(struct context *context, struct connection *c, const struct comma
 	connection_written(c);
 }
 
-/* An unknown name can be as long as a request; the log gets its beginning. */
 static void
-handshake_log_wrongpass(struct context *context, struct connection *c, struct slice user)
-{
-	const struct identity *who = connection_identity(c);
-	if (log_gate(context->log, &context->wrongpass, LOG_WARNING_LEVEL, "client.wrongpass")) {
-		LOG_EVENT(context->log, LOG_WARNING_LEVEL, "client.wrongpass",
-			log_number("connection", (int64_t)who->id), log_text("address", who->peer.address),
-			log_bytes("user", user.p, user.n < 128 ? user.n : 128));
-	}
-}
-
-static void
-handshake_wrongpass(struct context *context, struct connection *c, struct slice user)
+handshake_wrongpass(struct context *context, struct connection *c)
 {
 	struct identity *who = connection_identity(c);
 	bool last = ++who->failures >= GUESSES_FREE;
 	context->stats->auth_failures++;
 	guesses_failed(&context->guesses, &who->peer, who->local, clock_ms());
-	handshake_log_wrongpass(context, c, user);
 	connection_error(c, CODE_WRONGPASS, "unknown user or wrong password%s",
 		last ? ": this connection has tried too often" : "");
 	if (last) {
@@ -131,7 +117,7 @@ handshake_user(struct context *context, struct connection *c, const struct comma
 	if (!user && hash && access_mark(context->access, hash, command->password) != compared) {
 		handshake_ask(context, c, command, hash);
 	} else if (!user) {
-		handshake_wrongpass(context, c, command->user);
+		handshake_wrongpass(context, c);
 	}
 	return user;
 }
@@ -154,7 +140,7 @@ handshake_login(struct context *context, struct connection *c, const struct comm
 		return false;
 	}
 	uint64_t before = who->peer.user;
-	if (!admission_login(context->admission, c, user->name)) {
+	if (!admission_login(context->admission, c, user)) {
 		return false;
 	}
 	who->user = user;

@@ -51,6 +51,12 @@ struct core_per_user {
 	int64_t latches; /* made, until their lifetime ends; counts once per 100 steps, rounded up */
 };
 
+/* What one user has in place of the limits for all users; 0: these count. */
+struct core_user_limits {
+	int64_t locks;  /* as core_per_user.locks */
+	int64_t graces; /* as core_grace.per_user */
+};
+
 #define CORE_LINKS_MAX    8
 #define CORE_MASTERS_MAX  7
 #define CORE_SLOTS_MAX    (CORE_MASTERS_MAX + 2) /* the members, then at most two newcomers */
@@ -185,6 +191,10 @@ bool core_set_rules(struct core *core, const struct rule *rules, size_t count);
 
 /* New limits; sessions keep what they have. */
 void core_set_limits(struct core *core, const struct core_grace *grace, const struct core_per_user *per_user);
+
+/* The limits of this user (peer.user), for as long as it has sessions or anything of them is left; does
+ * nothing if it has not. They are not in a saved state: the caller sets them again. */
+void core_limit_user(struct core *core, uint64_t user, const struct core_user_limits *limits);
 
 /* Asserts every invariant over the whole state. Slow: for tests and the simulator. */
 void core_check(const struct core *core, int64_t now_ms);

@@ -81,17 +81,39 @@ user_quit(struct core *core, struct session *s)
 	s->user = NULL;
 }
 
+void
+core_limit_user(struct core *core, uint64_t user, const struct core_user_limits *limits)
+{
+	struct user *u = user_find(core, user);
+
+	assert(limits->locks >= 0 && limits->graces >= 0);
+	if (u != NULL)
+		u->own = *limits;
+}
+
+static int64_t
+user_locks_most(const struct core *core, const struct user *u)
+{
+	return u->own.locks > 0 ? u->own.locks : core->settings.per_user.locks;
+}
+
+static int64_t
+user_graces_most(const struct core *core, const struct user *u)
+{
+	return u->own.graces > 0 ? u->own.graces : core->settings.grace.per_user;
+}
+
 /* Whether the user has room for all that this session has. */
 static bool
 user_has_room(const struct core *core, const struct user *u, const struct session *s)
 {
-	const struct core_settings *set = &core->settings;
+	int64_t most = user_locks_most(core, u);
 
 	/* What the session has counts there already, if it is its own. */
 	assert(u != s->user);
-	return (s->locks == 0 || u->locks + s->locks <= set->per_user.locks) &&
-	       (s->loss_count == 0 || u->losses + s->loss_count <= set->per_user.locks) &&
-	       (!session_has_grace(s) || u->id == 0 || u->graces < set->grace.per_user);
+	return (s->locks == 0 || u->locks + s->locks <= most) &&
+	       (s->loss_count == 0 || u->losses + s->loss_count <= most) &&
+	       (!session_has_grace(s) || u->id == 0 || u->graces < user_graces_most(core, u));
 }
 
 bool
@@ -134,7 +156,12 @@ user_grace_enter(struct core *core, const struct conn *conn)
 		emit_error(core, conn->id, CODE_LIMIT,
 			"grace-sessions: %zu sessions have a grace or an id, as many as it allows",
 			core->counts.graces);
-	else if (u->id != 0 && u->graces >= most->per_user)
+	else if (u->own.graces > 0 && u->graces >= u->own.graces)
+		emit_error(core, conn->id, CODE_LIMIT,
+			"users: sessions: this user has %lld sessions with a grace or an id, as many as it "
+			"may",
+			(long long)u->graces);
+	else if (u->id != 0 && u->graces >= user_graces_most(core, u))
 		emit_error(core, conn->id, CODE_LIMIT,
 			"grace-sessions: this user has %lld sessions with a grace or an id, as many as one "
 			"may: three "
@@ -162,7 +189,8 @@ user_grace_full(const struct core *core, const struct user *u)
 {
 	const struct core_grace *most = &core->settings.grace;
 
-	return (int64_t)core->counts.graces >= most->sessions || (u->id != 0 && u->graces >= most->per_user);
+	return (int64_t)core->counts.graces >= most->sessions ||
+	       (u->id != 0 && u->graces >= user_graces_most(core, u));
 }
 
 /* Whether there is memory only for what exists. True: conn has its answer. */
@@ -185,13 +213,14 @@ user_full(struct core *core, const struct conn *conn, int64_t locks)
 	assert(locks >= 0);
 	if (memory_full(core, conn))
 		return true;
-	if (u->locks + locks <= core->settings.per_user.locks)
+	if (u->locks + locks <= user_locks_most(core, u))
 		return false;
 	emit_error(core, conn->id, CODE_LIMIT,
-		"locks-per-user: this user holds and waits for %lld, %lld of them withheld after sessions "
+		"%s: this user holds and waits for %lld, %lld of them withheld after sessions "
 		"that "
 		"ended, and %lld more are too many: UNLOCK some, or wait",
-		(long long)u->locks, (long long)u->withheld, (long long)locks);
+		u->own.locks > 0 ? "users: locks" : "locks-per-user", (long long)u->locks,
+		(long long)u->withheld, (long long)locks);
 	return true;
 }
 

@@ -9,6 +9,7 @@
 #ifndef CORE_USER_H
 #define CORE_USER_H
 
+#include "daemon/core/core.h"
 #include "daemon/core/map.h"
 #include "daemon/core/session.h"
 
@@ -29,6 +30,7 @@ struct user {
 	int64_t losses;   /* that its sessions are reminded of (grant.h) */
 	int64_t returned; /* holds that its sessions have given back and may again (grant.h) */
 	int64_t latches;  /* made by its sessions (latch.h) */
+	struct core_user_limits own;
 };
 
 /* The user with this number, made if it is not known. It goes when the first thing that counts for it has

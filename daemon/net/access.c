@@ -80,6 +80,9 @@ user_copy(struct access_user *to, const struct access_user *from)
 	to->rights = from->rights;
 	to->uid = from->uid;
 	to->gid = from->gid;
+	to->connections = from->connections;
+	to->sessions = from->sessions;
+	to->locks = from->locks;
 	return to->name && to->password && user_copy_names(to, from);
 }
 
@@ -413,13 +416,13 @@ quota_add(struct quota *quota, const char *key)
 }
 
 static struct quota_user *
-quota_enter(struct quota *quota, const char *key)
+quota_enter(struct quota *quota, const char *key, size_t most)
 {
 	struct quota_user *user = quota->first;
 	while (user && strcmp(user->key, key) != 0) {
 		user = user->next;
 	}
-	if ((user ? user->count : 0) >= quota->most) {
+	if ((user ? user->count : 0) >= most) {
 		return NULL;
 	}
 	if (!user) {
@@ -433,19 +436,19 @@ quota_enter(struct quota *quota, const char *key)
 }
 
 struct quota_user *
-quota_enter_uid(struct quota *quota, int64_t uid)
+quota_enter_uid(struct quota *quota, int64_t uid, size_t own)
 {
 	char key[32];
 	snprintf(key, sizeof key, "uid %" PRId64, uid);
-	return quota_enter(quota, key);
+	return quota_enter(quota, key, own > 0 ? own : quota->most);
 }
 
 struct quota_user *
-quota_enter_name(struct quota *quota, const char *name)
+quota_enter_name(struct quota *quota, const char *name, size_t own)
 {
 	char key[1024];
 	snprintf(key, sizeof key, "user %s", name);
-	return quota_enter(quota, key);
+	return quota_enter(quota, key, own > 0 ? own : quota->most);
 }
 
 uint64_t

@@ -43,6 +43,10 @@ struct access_user {
 	int64_t gid;              /* and so are clients in this group; or ACCESS_NOBODY */
 	const char *const *names; /* globs, each well-formed */
 	size_t name_count;        /* 0: all names */
+	/* Limits in place of those for all users; 0: these count. */
+	size_t connections;
+	int64_t sessions; /* with a grace or an id */
+	int64_t locks;
 	/* Of struct access: */
 	struct glob **globs; /* of names */
 	bool remembered;     /* right is known */
@@ -165,9 +169,11 @@ struct quota {
 /* Frees the users that are still counted, too. */
 void quota_done(struct quota *quota);
 
-/* NULL: the user has as many as allowed, or out of memory. */
-struct quota_user *quota_enter_uid(struct quota *quota, int64_t uid) __attribute__((warn_unused_result));
-struct quota_user *quota_enter_name(struct quota *quota, const char *name)
+/* own: how many it may have if quota.most is not for it; 0: that is. NULL: the user has as many as allowed,
+ * or out of memory. */
+struct quota_user *quota_enter_uid(struct quota *quota, int64_t uid, size_t own)
+	__attribute__((warn_unused_result));
+struct quota_user *quota_enter_name(struct quota *quota, const char *name, size_t own)
 	__attribute__((warn_unused_result));
 /* The same user as a number, for the core (peer.user): the core counts what outlives connections. Never 0. */
 uint64_t quota_uid_number(int64_t uid);

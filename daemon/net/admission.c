@@ -13,12 +13,21 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* The limits of connections of one user, in refusals. */
+#define PER_USER        "limits.sessions-per-user"
+#define OWN_CONNECTIONS "connections: of users"
+
 void
-admission_init(struct admission *admission, struct connections *connections, struct stats *stats,
-	struct log *log, void (*opened)(void *arg, struct connection *connection), void *arg)
+admission_init(struct admission *admission, struct connections *connections, struct access *const *access,
+	struct stats *stats, struct log *log, void (*opened)(void *arg, struct connection *connection),
+	void *arg)
 {
-	*admission = (struct admission){
-		.connections = connections, .stats = stats, .log = log, .opened = opened, .arg = arg};
+	*admission = (struct admission){.connections = connections,
+		.access = access,
+		.stats = stats,
+		.log = log,
+		.opened = opened,
+		.arg = arg};
 	TAILQ_INIT(&admission->unauthenticated);
 }
 
@@ -197,12 +206,16 @@ admission_count_user(
 		}
 		return spare;
 	}
+	size_t own = 0;
 	if (local) {
-		*counted = quota_enter_uid(&admission->quota, peer->uid);
+		const struct access_user *user = access_of_socket(*admission->access, fd, peer->uid);
+		own = user ? user->connections : 0;
+		*counted = quota_enter_uid(&admission->quota, peer->uid, own);
 	}
 	if (local && !*counted && !spare) {
-		admission_refuse(admission, fd, "limits.sessions-per-user",
-			"-LIMIT this user has as many clients as limits.sessions-per-user allows\r\n");
+		admission_refuse(admission, fd, own > 0 ? OWN_CONNECTIONS : PER_USER,
+			own > 0 ? "-LIMIT this user has as many clients as " OWN_CONNECTIONS " allows\r\n"
+				: "-LIMIT this user has as many clients as " PER_USER " allows\r\n");
 		return false;
 	}
 	return true;
@@ -252,22 +265,22 @@ admission_paused(void *arg, struct listener *listener, int error)
 }
 
 bool
-admission_login(struct admission *admission, struct connection *c, const char *name)
+admission_login(struct admission *admission, struct connection *c, const struct access_user *user)
 {
 	struct identity *who = connection_identity(c);
 	if (who->local) {
 		return true; /* counted for its uid */
 	}
 	quota_leave(&admission->quota, who->counted);
-	who->counted = quota_enter_name(&admission->quota, name);
+	who->counted = quota_enter_name(&admission->quota, user->name, user->connections);
 	if (!who->counted) {
-		admission_tell(admission, "limits.sessions-per-user");
-		connection_error(
-			c, CODE_LIMIT, "this user has as many clients as limits.sessions-per-user allows");
+		const char *limit = user->connections > 0 ? OWN_CONNECTIONS : PER_USER;
+		admission_tell(admission, limit);
+		connection_error(c, CODE_LIMIT, "this user has as many clients as %s allows", limit);
 		connection_close(c, END_ABANDONED, "sessions-per-user");
 		return false;
 	}
-	connection_belongs(c, quota_name_number(name));
+	connection_belongs(c, quota_name_number(user->name));
 	unauthenticated_leave(admission, who);
 	return true;
 }
@@ -304,14 +317,11 @@ admission_restore(struct admission *admission, struct connection *c)
 {
 	struct identity *who = connection_identity(c);
 	bool unauthenticated = who->unauthenticated;
-	size_t most = admission->quota.most;
-	admission->quota.most = SIZE_MAX;
 	if (who->local && !who->extra) {
-		who->counted = quota_enter_uid(&admission->quota, who->peer.uid);
+		who->counted = quota_enter_uid(&admission->quota, who->peer.uid, SIZE_MAX);
 	} else if (!who->local && who->user) {
-		who->counted = quota_enter_name(&admission->quota, who->user->name);
+		who->counted = quota_enter_name(&admission->quota, who->user->name, SIZE_MAX);
 	}
-	admission->quota.most = most;
 	admission->extra_count += who->extra;
 	who->unauthenticated = false;
 	if (unauthenticated) {

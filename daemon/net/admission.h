@@ -41,6 +41,7 @@ TAILQ_HEAD(admission_unauthenticated, identity);
 
 struct admission {
 	struct connections *connections;
+	struct access *const *access; /* the users now */
 	struct quota quota;
 	struct admission_limits limits;
 	struct admission_unauthenticated unauthenticated; /* the oldest first */
@@ -56,9 +57,10 @@ struct admission {
 	void *arg;
 };
 
-/* stats and log are kept by reference. All limits are zero at first. */
-void admission_init(struct admission *admission, struct connections *connections, struct stats *stats,
-	struct log *log, void (*opened)(void *arg, struct connection *connection), void *arg);
+/* access, stats and log are kept by reference. All limits are zero at first. */
+void admission_init(struct admission *admission, struct connections *connections,
+	struct access *const *access, struct stats *stats, struct log *log,
+	void (*opened)(void *arg, struct connection *connection), void *arg);
 void admission_done(struct admission *admission);
 /* The limits apply to new clients. */
 void admission_set_limits(struct admission *admission, const struct admission_limits *limits);
@@ -74,8 +76,8 @@ void admission_paused(void *arg, struct listener *listener, int error);
 
 /* The client has logged in as this user; the caller sets identity.user. False: the user has as many clients
  * as allowed; the connection was told so and is closed. */
-bool admission_login(struct admission *admission, struct connection *connection, const char *name)
-	__attribute__((warn_unused_result));
+bool admission_login(struct admission *admission, struct connection *connection,
+	const struct access_user *user) __attribute__((warn_unused_result));
 /* The client has logged out. */
 void admission_logout(struct admission *admission, struct connection *connection);
 /* The connection has ended, and its place is free. */

@@ -229,6 +229,9 @@ connection_written(struct connection *c)
 void
 connection_reply(struct connection *c, const struct reply *reply)
 {
+	if (reply->type == REPLY_ERROR) {
+		c->identity.answered = reply->code;
+	}
 	reply_write(connection_out(c), c->identity.protocol, reply);
 	connection_written(c);
 }

@@ -47,6 +47,7 @@ struct identity {
 	bool local;           /* connected to a Unix socket */
 	bool streams;         /* receives EVENTS */
 	bool unauthenticated; /* has to log in, and has not; set by admission */
+	enum code answered;   /* its latest request was answered with this error; CODE_COUNT: with none yet */
 
 	bool extra;        /* an administrator beyond the limits; set by admission */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */

@@ -292,7 +292,7 @@ processes_count_user(struct processes *set, int64_t uid, struct quota_user **cou
 			processes_count(set));
 		return false;
 	}
-	*counted = quota_enter_uid(&set->quota, uid);
+	*counted = quota_enter_uid(&set->quota, uid, 0);
 	if (!*counted) {
 		reply_error(error, CODE_LIMIT,
 			"this user has as many bound sessions as one may: three quarters of "
@@ -445,7 +445,7 @@ processes_restore(struct processes *set, struct process process, session_id sess
 		return false;
 	}
 	watch->uid = uid;
-	watch->counted = quota_enter_uid(&set->quota, uid);
+	watch->counted = quota_enter_uid(&set->quota, uid, 0);
 	processes_bind(set, process, session);
 	return true;
 }
@@ -525,7 +525,7 @@ processes_load(struct processes *set, struct record *r)
 		return;
 	}
 	watch->uid = saved.uid;
-	watch->counted = quota_enter_uid(&set->quota, saved.uid);
+	watch->counted = quota_enter_uid(&set->quota, saved.uid, 0);
 	processes_bind(set, saved.process, saved.session);
 	if (saved.label.p) {
 		slice_text(label, sizeof label, saved.label);

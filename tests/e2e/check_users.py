@@ -355,5 +355,123 @@ def test_hand_over_with_logins(place):
         expect_code(guesser.reply(), "WRONGPASS")
 
 
+MANUAL = os.path.join(harness.ROOT, "packaging", "man", "holdfastd.8")
+
+
+def fail2ban_line():
+    """The failregex that holdfastd(8) shows, as fail2ban reads it."""
+    with open(MANUAL, encoding="utf-8") as stream:
+        line = re.search(r"^failregex = (.*)$", stream.read(), re.M).group(1).replace("\\e", "\\")
+    return re.compile(line.replace("<HOST>", r"(?P<host>\S+?)"))
+
+
+def lines_of(path):
+    with open(path, encoding="utf-8") as stream:
+        return stream.read().splitlines()
+
+
+def test_audit(place):
+    """the audit log has who asked for what and with which result: logins, administrators, changed keys; and nothing else has it"""
+    path = os.path.join(place.path, "audit.log")
+    config = "audit: %s\n" % path + USERS
+    daemon = daemon_of(place, config)
+    ann, ops, app = login(daemon, "ann"), login(daemon, "ops"), login(daemon, "app")
+    token = login(daemon, "app")("LOCK", "deploy/a", "WAIT", 0)
+    expect_between(ops("BREAK", "deploy/a", "TOKEN", token), 0, harness.LEASE_MS)
+    expect_code(app("BREAK", "deploy/a", "TOKEN", 1), "NOPERM")
+    expect_code(ops("BREAK", "deploy/b", "TOKEN", 1), "NOTHELD")
+    victim = daemon.client(tcp=True)
+    expect_code(victim("AUTH", "app", "guess"), "WRONGPASS")
+    expect_code(victim("HELLO", 3, "AUTH", "nobody \n", "guess"), "WRONGPASS")
+    expect(victim("HELLO", 3, "AUTH", "app", SECRETS["APP"])["proto"], 3)
+    number = victim("CLIENT", "ID")
+    expect(ann("CLIENT", "KILL", "ID", number), 1)
+    expect_code(ann("MASTERS", "REPLACE", "127.0.0.9:1", "127.0.0.9:2"), "ERR")
+    daemon.configure(config.replace('names: [ "deploy/*", "cron/*" ]', 'names: [ "x" ]'))
+    # The file is opened anew, so that it can be rotated.
+    os.rename(path, path + ".1")
+    ann("RELOAD")
+    expect("version" in ann("RESTART"), True)
+    expect(daemon.client()("DRAIN"), "OK")
+    expect(daemon.process.wait(), 0)
+    lines = lines_of(path + ".1") + lines_of(path)
+    who = r"by=\d+ address=127\.0\.0\.1:\d+ uid=-1 pid=0 user="
+    for wanted in (
+            r" info client\.login connection=\d+ address=127\.0\.0\.1:\d+ uid=-1 pid=0 user=ann result=ok$",
+            r" warning lock\.break " + who + r"ops name=deploy/a token=%d result=ok$" % token,
+            r" warning lock\.break " + who + r"app name=deploy/a token=1 result=NOPERM$",
+            r" warning lock\.break " + who + r"ops name=deploy/b token=1 result=NOTHELD$",
+            r" warning client\.wrongpass connection=%d address=127\.0\.0\.1:\d+ uid=-1 pid=0 user=app result=WRONGPASS$" % number,
+            r" warning client\.wrongpass connection=%d .* user=\"nobody \\n\" result=WRONGPASS$" % number,
+            r" info client\.login connection=%d .* user=app result=ok$" % number,
+            r" warning client\.killed " + who + r"ann connection=%d result=ok$" % number,
+            r" warning masters\.asked " + who + r"ann what=REPLACE first=127\.0\.0\.9:1 second=127\.0\.0\.9:2 result=ERR$",
+            r" info config\.changed key=users\[2\]\.names ",
+            r" warning daemon\.reload " + who + r"ann result=ok$",
+            r" warning daemon\.restart " + who + r"ann result=begun$",
+            r" warning daemon\.drain by=\d+ address=unix uid=%d pid=%d result=ok$" % (os.getuid(), os.getpid())):
+        expect(len([line for line in lines if re.search(wanted, line)]), 1, "%s in\n%s" % (wanted, "\n".join(lines)))
+    for line in lines:
+        expect(re.search(r" %s " % re.escape(line.split()[2]), daemon.output.text()), None, line)
+        for secret in list(SECRETS.values()) + ["guess"]:
+            expect(secret in line, False, line)
+    found = [fail2ban_line().search(line) for line in lines if "client.wrongpass" in line]
+    expect([match and match.group("host") for match in found], ["127.0.0.1"] * 2)
+
+
+def test_audit_of_many(place):
+    """requests that are refused, and logins, are thinned out in the audit log: nobody fills the disk with them"""
+    path = os.path.join(place.path, "audit.log")
+    daemon = daemon_of(place, "audit: %s\nlog: { level: info }\n" % path + USERS)
+    app = login(daemon, "app")
+    count = 2000
+    app.send_raw(b"BREAK deploy/a TOKEN 1\r\n" * count)
+    for _ in range(count):
+        expect_code(app.reply(), "NOPERM")
+    app.send_raw(b"AUTH app app-secret\r\n" * count)
+    for _ in range(count):
+        expect(app.reply(), "OK")
+    written = [line for line in lines_of(path) if "lock.break" in line and "log.thinned" not in line]
+    expect_between(len(written), 1, count - 1)
+
+
+def test_limits_of_a_user(place):
+    """a user has its own bounds of connections, of sessions with a grace, and of locks; a refusal names the key, and a reload changes them"""
+    config = USERS.replace("env: APP,", "env: APP, connections: 3, sessions: 2, locks: 4,")
+    daemon = daemon_of(place, config)
+    first, second = login(daemon, "app"), login(daemon, "app")
+    for number in range(3):
+        expect_between(first("LOCK", "deploy/%d" % number, "WAIT", 0), 1, 2 ** 53)
+    expect_between(second("LOCK", "deploy/3", "WAIT", 0), 1, 2 ** 53)
+    answer = second("LOCK", "deploy/4", "WAIT", 0)
+    expect_code(answer, "LIMIT")
+    expect(answer.startswith("LIMIT users: locks: "), True, answer)
+    # The others have the limits for all.
+    ann = login(daemon, "ann")
+    for number in range(8):
+        expect_between(ann("LOCK", "x%d" % number, "WAIT", 0), 1, 2 ** 53)
+    expect(second("UNLOCK", "deploy/3"), 0)
+    third = login(daemon, "app")
+    for client in (first, second):
+        expect(isinstance(client("SESSION", "GRACE", 1000), resp.Error), False)
+    answer = third("SESSION", "GRACE", 1000)
+    expect_code(answer, "LIMIT")
+    expect(answer.startswith("LIMIT users: sessions: "), True, answer)
+    expect(isinstance(ann("SESSION", "GRACE", 1000), resp.Error), False)
+    fourth = daemon.client(tcp=True)
+    answer = fourth("AUTH", "app", SECRETS["APP"])
+    expect_code(answer, "LIMIT")
+    expect("connections: of users" in answer, True, answer)
+    daemon.configure(config.replace("locks: 4", "locks: 40").replace("connections: 3", "connections: 4"))
+    ann("RELOAD")
+    for number in (8, 9):
+        expect_between(third("LOCK", "deploy/%d" % number, "WAIT", 0), 1, 2 ** 53)
+    expect(daemon.client(tcp=True)("AUTH", "app", SECRETS["APP"]), "OK")
+    # They outlive a hand-over.
+    daemon.configure(config)
+    expect("version" in ann("RESTART"), True)
+    expect_code(third("LOCK", "deploy/10", "WAIT", 0), "LIMIT")
+
+
 if __name__ == "__main__":
     harness.main(globals())
