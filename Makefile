@@ -34,8 +34,8 @@ LTO_FLAGS := $(if $(LTO),$(if $(SAN)$(filter -O0 -flto% --coverage,$(CFLAGS)),,$
 LTO_LINK   = $(if $(filter -flto%,$(CFLAGS)),,-fno-lto)
 RELEASE   := $(if $(LTO),$(O),$(O)/release)
 
-DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml -lcrypt
-CLIENT_LIBS := -ljansson -lncursesw -ltinfo
+DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml -lcrypt -lssl -lcrypto
+CLIENT_LIBS := -ljansson -lncursesw -ltinfo -lssl -lcrypto
 TEST_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 # Debian calls it lua5.1, Fedora lua-5.1.
 LUA         := $(shell for name in lua5.1 lua-5.1; do ! pkg-config --exists $$name || { echo $$name; break; }; done 2>/dev/null)
@@ -382,9 +382,10 @@ MUSL_HEADERS := crypt.h event2 hiredis yaml.h jansson.h jansson_config.h curses.
 lint-musl: $(patsubst %.c,$(O)/musl/%.ok,$(filter-out tests/%,$(C_FILES)))
 
 $(O)/musl/include:
-	@mkdir -p $@.new/bsd/sys $@.new/sys
+	@mkdir -p $@.new/bsd/sys $@.new/sys $@.new/openssl
 	@printf '#define %s\n' __BEGIN_DECLS __END_DECLS __THROW >$@.new/sys/cdefs.h
 	@for header in $(MUSL_HEADERS); do ln -sf /usr/include/$$header $@.new/$$header || exit 1; done
+	@ln -sf /usr/include/openssl/*.h /usr/include/*/openssl/*.h $@.new/openssl
 	@mv $@.new $@
 
 $(O)/musl/%.ok: %.c $(HEADERS) | $(O)/musl/include

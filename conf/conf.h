@@ -22,6 +22,7 @@
 
 #define CONF_LEDGER_OFF "off"
 #define CONF_AUDIT_LOG  "log"
+#define CONF_CA_SYSTEM  "system"
 
 #define CONF_RULES_MAX 256
 #define CONF_HTTP_MAX  8
@@ -42,6 +43,7 @@ struct conf_url {
 	char *user;                  /* "": Redis's default user */
 	char *password;              /* from the URL; use conf_master.password instead */
 	int database;
+	bool tls; /* rediss:// */
 };
 
 /* Hosts, each a name or a numeric address. */
@@ -148,6 +150,9 @@ struct conf *conf_default(struct conf_errors *errors) __attribute__((warn_unused
 
 /* Wipes the secrets; NULL is allowed. */
 void conf_free(struct conf *conf);
+
+/* Whether a file has any key of this mapping, which asks for TLS. */
+bool conf_tls_on(const struct conf_tls *tls);
 
 /* The longest lease of any name, in ms. A guard has to be longer. */
 int64_t conf_longest_lease_ms(const struct conf *conf);

@@ -12,7 +12,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#define KEYS_MAX 96 /* of the whole schema, to note the keys seen in a mapping */
+#define KEYS_MAX 160 /* of the whole schema, to note the keys seen in a mapping */
 
 struct loader {
 	struct verify verify;

@@ -54,6 +54,8 @@ text_type_fault(enum value_type type, const char *text)
 		return text[0] == '/' ? NULL : "is not absolute: it must begin with /";
 	case TYPE_SINK:
 		return text[0] == '/' || strcmp(text, "stderr") == 0 ? NULL : "is neither";
+	case TYPE_CA:
+		return text[0] == '/' || strcmp(text, CONF_CA_SYSTEM) == 0 ? NULL : "is neither";
 	case TYPE_AUDIT:
 		return text[0] == '/' || strcmp(text, CONF_AUDIT_LOG) == 0 ? NULL : "is neither";
 	case TYPE_LEDGER:

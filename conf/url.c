@@ -169,10 +169,9 @@ scheme_parse(const char *text, int64_t database_most, struct conf_url *out, char
 		return tcp_parse(text + 8, database_most, out, why);
 	if (strncmp(text, "unix://", 7) == 0)
 		return unix_parse(text + 7, database_most, out, why);
-	if (strncmp(text, "rediss://", 9) == 0)
-		return refuse(why,
-			"asks for TLS (rediss://), and holdfast is built with a hiredis without it: use "
-			"redis:// or unix:// to a TLS tunnel such as stunnel on this host");
+	out->tls = strncmp(text, "rediss://", 9) == 0;
+	if (out->tls)
+		return tcp_parse(text + 9, database_most, out, why);
 	return refuse(why, "is no URL of a master");
 }
 
@@ -235,8 +234,8 @@ url_format(char out[URL_TEXT_MAX], const struct conf_url *url)
 	text_encode(part, sizeof(part), url->kind == CONF_URL_UNIX ? url->path : url->user, "-._/");
 	if (url->kind == CONF_URL_TCP) {
 		address_format(address, &url->address);
-		snprintf(out, URL_TEXT_MAX, "redis://%s%s%s/%d", part, part[0] != '\0' ? "@" : "", address,
-			url->database);
+		snprintf(out, URL_TEXT_MAX, "%s://%s%s%s/%d", url->tls ? "rediss" : "redis", part,
+			part[0] != '\0' ? "@" : "", address, url->database);
 	} else if (url->kind == CONF_URL_UNIX) {
 		snprintf(out, URL_TEXT_MAX, "unix://%s?db=%d", part, url->database);
 		if (url->user[0] != '\0') {

@@ -22,6 +22,8 @@
 static bool
 master_applies(const struct schema_key *key, const struct conf_master *master)
 {
+	if (key->inner == SCOPE_MASTER_TLS)
+		return conf_tls_on(&master->tls);
 	bool beside = key->type == TYPE_USERNAME || key->type == TYPE_WHOLE || key->type == TYPE_MAP;
 
 	return !beside || master->sentinel.name[0] != '\0';
@@ -34,6 +36,8 @@ verify_applies(const struct schema_key *key, const void *item)
 
 	if (key->scope == SCOPE_MASTER)
 		return master_applies(key, item);
+	if (key->scope == SCOPE_SENTINEL && key->type == TYPE_MAP)
+		return conf_tls_on(&((const struct conf_sentinel *)item)->tls);
 	if ((key->scope != SCOPE_LISTEN && key->scope != SCOPE_HTTP) || key->type == TYPE_ON_CLOSE)
 		return true;
 	if (key->type == TYPE_PATH || key->type == TYPE_MODE || key->type == TYPE_GROUP)
@@ -148,6 +152,7 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 	else
 		secret_find(v, node, "masters", sentinel->password_file, sentinel->password_env,
 			&sentinel->password);
+	tls_verify_server(v, node, &sentinel->tls);
 }
 
 /* Takes the password of the URL, else of the environment. */
@@ -200,6 +205,7 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 			"masters: user and database are part of the url: redis://user@host:port/database");
 		return;
 	}
+	tls_verify_master(v, node, master);
 	master_verify_password(v, node, master);
 }
 

@@ -505,8 +505,6 @@ START_TEST(a_master_is_a_url)
 	ck_assert_str_eq(conf->masters[0].password, "a@b");
 	ck_assert_str_eq(conf->masters[0].url.user, "");
 	conf_free(conf);
-	bad("masters: [ 'rediss://h' ]\n",
-		"f.yml:1:12: masters[0].url: the URL asks for TLS (rediss://), and");
 	bad("masters: [ 'http://h' ]\n", "f.yml:1:12: masters[0].url: the URL is no URL of a master");
 	bad("masters: [ 'redis://' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
 	bad("masters: [ 'redis://h:x' ]\n", "f.yml:1:12: masters[0].url: the URL names no host");
@@ -642,10 +640,52 @@ START_TEST(no_master_is_named_twice)
 }
 END_TEST
 
+START_TEST(a_master_may_speak_tls)
+{
+	struct conf *conf = good("masters: [ 'rediss://u:p@h' ]\n");
+	ck_assert(conf->masters[0].url.tls);
+	ck_assert_str_eq(conf->masters[0].url.address.host, "h");
+	ck_assert_int_eq(conf->masters[0].url.address.port, 6379);
+	ck_assert(!conf_tls_on(&conf->masters[0].tls));
+	conf_free(conf);
+	conf = good("masters: [ { url: 'rediss://h', tls: { ca: /c.pem, certificate: /a.pem, key: /a.key, "
+		    "name: n } } ]\n");
+	ck_assert_str_eq(conf->masters[0].tls.ca, "/c.pem");
+	ck_assert_str_eq(conf->masters[0].tls.certificate, "/a.pem");
+	ck_assert_str_eq(conf->masters[0].tls.key, "/a.key");
+	ck_assert_str_eq(conf->masters[0].tls.name, "n");
+	conf_free(conf);
+	conf = good("masters: [ { sentinel: { name: m, sentinels: [a], tls: { ca: system } }, tls: { ca: /c "
+		    "} } ]\n");
+	ck_assert_str_eq(conf->masters[0].sentinel.tls.ca, "system");
+	ck_assert_str_eq(conf->masters[0].tls.ca, "/c");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(tls_that_makes_no_sense_is_told_where)
+{
+	bad("masters: [ { url: 'redis://h', tls: { ca: system } } ]\n",
+		"f.yml:1:37: masters: tls means nothing beside this url; write rediss://host:port");
+	bad("masters: [ { url: 'unix:///s', tls: { ca: system } } ]\n",
+		"f.yml:1:37: masters: tls means nothing beside this url");
+	bad("masters: [ { url: 'rediss://h', tls: {} } ]\n",
+		"f.yml:1:38: masters: tls: nothing is below it; write ca:");
+	bad("masters: [ { url: 'rediss://h', tls: { key: /k } } ]\n",
+		"f.yml:1:38: masters: tls: key without certificate; give both");
+	bad("masters: [ { url: 'rediss://h', tls: { certificate: /k } } ]\n",
+		"f.yml:1:38: masters: tls: certificate without key; give both");
+	bad("masters: [ { url: 'rediss://h', tls: { ca: mine } } ]\n",
+		"f.yml:1:44: masters[0].tls.ca: \"mine\" is neither; allowed: system or an absolute path");
+	bad("masters: [ { sentinel: { name: m, sentinels: [a], tls: {} } } ]\n",
+		"f.yml:1:56: masters: tls: nothing is below it");
+}
+END_TEST
+
 START_TEST(no_error_repeats_a_password)
 {
 	static const char *const texts[] = {"masters: [ 'redis://u:hunter2@h:99999/0' ]\n",
-		"masters: [ 'rediss://u:hunter2@h' ]\n", "masters: 'redis://u:hunter2@h'\n",
+		"masters: [ 'rediss://u:hunter2@h:x' ]\n", "masters: 'redis://u:hunter2@h'\n",
 		"masters: [ 'redis://u:hunter2%@h' ]\n", "masters: [ 'redis://u:hunter2' ]\n",
 		"masters: [ 'redis://u:hunter2@a', 'redis://u:hunter2@b' ]\n"};
 
@@ -850,6 +890,8 @@ main(void)
 	tcase_add_test(tcase, no_master_is_named_twice);
 	tcase_add_test(tcase, a_master_may_be_named_by_its_sentinels);
 	tcase_add_test(tcase, a_sentinel_that_makes_no_sense_is_told_where);
+	tcase_add_test(tcase, a_master_may_speak_tls);
+	tcase_add_test(tcase, tls_that_makes_no_sense_is_told_where);
 	tcase_add_test(tcase, no_error_repeats_a_password);
 	tcase_add_test(tcase, a_password_comes_from_one_place);
 	tcase_add_test(tcase, a_user_has_a_name_and_a_password);

@@ -22,7 +22,9 @@ static const char rich[] =
 	"  - redis://us%40er:hunter2@[fd00::1]:7000/3\n"
 	"  - sentinel: { name: mymaster, sentinels: [ 10.0.0.7, '[::1]:1', a.example:26380 ], user: "
 	"watcher,\n"
-	"                password-env: CHECK_CONF_SECRET, replicas-ack: no }\n"
+	"                password-env: CHECK_CONF_SECRET, replicas-ack: no,\n"
+	"                tls: { ca: /s.pem } }\n"
+	"    tls: { ca: /c.pem, certificate: /a.pem, key: /a.key, name: m.example }\n"
 	"    user: holdfast\n"
 	"    database: 4\n"
 	"  - unix:///run/r.sock\n"
@@ -124,6 +126,9 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 	ck_assert_str_eq(again->masters[1].sentinel.password, "hunter3");
 	ck_assert(!again->masters[1].sentinel.replicas_ack);
 	ck_assert_int_eq(again->masters[1].database, 4);
+	ck_assert_str_eq(again->masters[1].sentinel.tls.ca, "/s.pem");
+	ck_assert_str_eq(again->masters[1].tls.ca, "/c.pem");
+	ck_assert_str_eq(again->masters[1].tls.name, "m.example");
 	ck_assert_str_eq(again->masters[2].sentinel.name, "");
 	ck_assert_str_eq(again->rules[0].match, "\xc3\xa9t\xc3\xa9/#*");
 	ck_assert_int_eq(again->rules[0].wait_ms, 0);

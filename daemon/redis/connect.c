@@ -35,6 +35,7 @@ struct connector {
 	char *path;
 	char *where;
 	uint16_t port;
+	struct tls_context *tls; /* NULL: plain */
 
 	struct evdns_base *dns; /* made when the first name is asked for */
 	struct lookup *lookup;  /* under way */
@@ -56,7 +57,7 @@ static void
 connector_fail(struct connector *connector, const char *why)
 {
 	connector_forget(connector);
-	connector->done(connector->arg, NULL, why);
+	connector->done(connector->arg, NULL, NULL, why);
 }
 
 /* A peer that vanished is noticed by the kernel too, in about 20 s; the link's own limit is shorter. */
@@ -80,6 +81,7 @@ connector_connect(struct connector *connector)
 {
 	char host[NI_MAXHOST];
 	redisAsyncContext *redis;
+	struct tls *tls = NULL;
 
 	if (connector->path)
 		redis = redisAsyncConnectUnix(connector->path);
@@ -96,8 +98,14 @@ connector_connect(struct connector *connector)
 		(void)fcntl(redis->c.fd, F_SETFD, FD_CLOEXEC);
 		if (!connector->path)
 			set_options(redis->c.fd);
+		tls = connector->tls ? tls_new(connector->tls, redis->c.fd, connector->host) : NULL;
 	}
-	connector->done(connector->arg, redis, NULL);
+	if (connector->tls && !tls && !redis->err) {
+		redisAsyncFree(redis);
+		connector_fail(connector, "out of memory");
+		return;
+	}
+	connector->done(connector->arg, redis, tls, NULL);
 }
 
 void
@@ -210,9 +218,13 @@ connector_numeric(struct connector *connector)
 void
 connector_start(struct connector *connector)
 {
+	char why[TLS_WHY_MAX];
+
 	assert(!connector->lookup);
 	connector_forget(connector);
-	if (connector->path)
+	if (connector->tls && !tls_context_load(connector->tls, why))
+		connector_fail(connector, why);
+	else if (connector->path)
 		connector_connect(connector);
 	else if (connector_numeric(connector))
 		connector_addresses(connector);
@@ -252,7 +264,7 @@ place_text(const char *host, uint16_t port, const char *path)
 
 struct connector *
 connector_new(struct event_base *base, const char *host, uint16_t port, const char *path,
-	connector_done *done, void *arg)
+	const struct tls_settings *tls, connector_done *done, void *arg)
 {
 	struct connector *connector = calloc(1, sizeof *connector);
 
@@ -265,7 +277,9 @@ connector_new(struct event_base *base, const char *host, uint16_t port, const ch
 	connector->host = host ? strdup(host) : NULL;
 	connector->path = path ? strdup(path) : NULL;
 	connector->where = place_text(host, port, path);
-	if (connector->where && (!host || connector->host) && (!path || connector->path))
+	connector->tls = tls->on && !path ? tls_context_new(TLS_CLIENT, tls) : NULL;
+	if (connector->where && (connector->tls || !tls->on || path) && (!host || connector->host) &&
+		(!path || connector->path))
 		return connector;
 	connector_free(connector);
 	return NULL;
@@ -308,6 +322,7 @@ connector_free(struct connector *connector)
 	free(connector->host);
 	free(connector->path);
 	free(connector->where);
+	tls_context_free(connector->tls);
 	free(connector);
 }
 

@@ -9,6 +9,8 @@
 #ifndef REDIS_CONNECT_H
 #define REDIS_CONNECT_H
 
+#include "daemon/base/tls.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -18,15 +20,17 @@ struct redisAsyncContext;
 
 /*
  * From connector_start() and connector_next(), also from within them. redis: a connection under way to the
- * address in turn, or one that failed at once; now the callee's. NULL: the attempt has failed; why says what,
- * valid until the callback returns. connector_free() may not be called.
+ * address in turn, or one that failed at once; now the callee's, with tls, which is NULL without TLS. NULL:
+ * the attempt has failed; why says what, valid until the callback returns. connector_free() may not be
+ * called.
  */
-typedef void connector_done(void *arg, struct redisAsyncContext *redis, const char *why);
+typedef void connector_done(void *arg, struct redisAsyncContext *redis, struct tls *tls, const char *why);
 
 /* Either host (an address or a name) and port, or path (at most 106 bytes); neither: connector_aim() comes
- * before the first connector_start(). Copied. NULL: out of memory. */
+ * before the first connector_start(). The files of tls are read before an attempt, if they have changed. All
+ * is copied. NULL: out of memory. */
 struct connector *connector_new(struct event_base *base, const char *host, uint16_t port, const char *path,
-	connector_done *done, void *arg) __attribute__((warn_unused_result));
+	const struct tls_settings *tls, connector_done *done, void *arg) __attribute__((warn_unused_result));
 void connector_free(struct connector *connector);
 
 /* Another place from the next connector_start() on; no name is being looked up now. False: out of memory,

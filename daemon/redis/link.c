@@ -379,12 +379,12 @@ on_end(void *arg, const char *why)
 static const struct stream_hooks stream_hooks = {.connected = on_connected, .reply = on_reply, .end = on_end};
 
 static void
-on_connection(void *arg, struct redisAsyncContext *redis, const char *why)
+on_connection(void *arg, struct redisAsyncContext *redis, struct tls *tls, const char *why)
 {
 	struct link *link = arg;
 
 	if (redis) {
-		link->stream = stream_new(link->base, redis, &stream_hooks, link, link->stats);
+		link->stream = stream_new(link->base, redis, tls, &stream_hooks, link, link->stats);
 		why = "out of memory";
 	}
 	if (!link->stream)
@@ -444,7 +444,10 @@ on_timeout(void *arg)
 		link_connect(link);
 		break;
 	case CONNECTING:
-		snprintf(why, sizeof why, "no connection within %lld ms",
+		snprintf(why, sizeof why,
+			link->stream && stream_greets(link->stream)
+				? "connected, but no TLS handshake within %lld ms: does it speak TLS there?"
+				: "no connection within %lld ms",
 			(long long)link->settings.connect_ms);
 		link_down(link, why);
 		break;
@@ -547,6 +550,7 @@ link_copy_settings(struct link *link, const struct link_settings *settings)
 {
 	link->settings = *settings;
 	link->settings.host = link->settings.path = NULL; /* the connector has them */
+	link->settings.tls = (struct tls_settings){0};    /* and these */
 	link->settings.user = settings->user ? strdup(settings->user) : NULL;
 	link->settings.password = NULL;
 	link->credentials.password = settings->password ? strdup(settings->password) : NULL;
@@ -571,8 +575,8 @@ link_new(struct event_base *base, const struct link_settings *settings, const st
 	link->stats = stats;
 	random_init(&link->random);
 	link->timeout = timeout_new(base, on_timeout, link);
-	link->connector =
-		connector_new(base, settings->host, settings->port, settings->path, on_connection, link);
+	link->connector = connector_new(
+		base, settings->host, settings->port, settings->path, &settings->tls, on_connection, link);
 	if (!link_copy_settings(link, settings) || !link->timeout || !link->connector) {
 		link_free(link);
 		return NULL;

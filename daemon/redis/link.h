@@ -10,6 +10,8 @@
 #ifndef REDIS_LINK_H
 #define REDIS_LINK_H
 
+#include "daemon/base/tls.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,9 +32,10 @@ struct stats;
 struct link_settings {
 	const char *host; /* address or name */
 	uint16_t port;
-	const char *path;     /* Unix socket */
-	const char *user;     /* NULL: the default user */
-	const char *password; /* NULL: no AUTH */
+	const char *path;        /* Unix socket */
+	struct tls_settings tls; /* of host */
+	const char *user;        /* NULL: the default user */
+	const char *password;    /* NULL: no AUTH */
 	int db;
 	const char *client_name; /* as CLIENT LIST shows it: no spaces */
 	const char *role;        /* what is there, as the log calls it; a constant; NULL: "master" */

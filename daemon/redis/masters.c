@@ -159,6 +159,8 @@ reach_of(const struct pool_settings *s)
 {
 	uint64_t hash = UINT64_C(14695981039346656037) ^ s->port ^ (uint64_t)s->db << 32;
 	hash = hash_add(hash_add(hash_add(hash, s->host), s->path), s->user);
+	hash = hash_add(hash_add(hash, s->tls.ca), s->tls.certificate) ^ s->tls.on;
+	hash = hash_add(hash_add(hash, s->tls.key), s->tls.name);
 	for (size_t i = 0; s->sentinel && i < s->sentinel->count; i++) {
 		hash = hash_add(hash, s->sentinel->places[i].host) ^ s->sentinel->places[i].port;
 	}

@@ -344,6 +344,7 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 	struct link_settings settings = {.host = s->host,
 		.port = s->port,
 		.path = s->path,
+		.tls = s->tls,
 		.user = s->user,
 		.password = s->password,
 		.db = s->db,

@@ -11,6 +11,7 @@
 #ifndef REDIS_POOL_H
 #define REDIS_POOL_H
 
+#include "daemon/base/tls.h"
 #include "daemon/core/call.h"
 #include "proto/slice.h"
 
@@ -33,7 +34,8 @@ struct stats;
 struct pool_settings {
 	const char *host; /* TCP: address or name */
 	uint16_t port;
-	const char *path; /* Unix socket */
+	const char *path;        /* Unix socket */
+	struct tls_settings tls; /* of host, or of the master that the sentinels name */
 	const struct sentinel_settings
 		*sentinel; /* the sentinels that know its place; pool_new() sets client_name and times */
 	/* A grant counts only when a majority of the master and its replicas has it: acquires, renewals,

@@ -354,6 +354,7 @@ watchers_open(struct sentinel *s, struct event_base *base, const struct sentinel
 {
 	struct link_settings link = {.user = settings->user,
 		.password = settings->password,
+		.tls = settings->tls,
 		.client_name = settings->client_name,
 		.role = "sentinel",
 		.connect_ms = settings->connect_ms,

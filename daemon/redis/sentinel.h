@@ -11,6 +11,8 @@
 #ifndef REDIS_SENTINEL_H
 #define REDIS_SENTINEL_H
 
+#include "daemon/base/tls.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,6 +38,7 @@ struct sentinel_settings {
 	size_t count;            /* 1 .. SENTINELS_MAX */
 	const char *user;        /* at the sentinels; NULL: the default user */
 	const char *password;    /* at the sentinels; NULL: no AUTH */
+	struct tls_settings tls; /* of the sentinels */
 	const char *client_name; /* as CLIENT LIST shows it: no spaces */
 	int64_t connect_ms;
 	int64_t reply_ms;

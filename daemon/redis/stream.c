@@ -5,12 +5,14 @@
  * Of hiredis' event handlers the one that connects is used. The one for replies pairs them by the names of
  * commands, aborts the process when a master says what was not asked for, and cannot stop amid what was read;
  * the one for output frees the connection when a write fails, with the replies that are still unread. So
- * hiredis reads and writes through the functions that those two call themselves.
+ * hiredis reads and writes through the functions that those two call themselves. Under TLS its output goes
+ * out, and its reader is fed, through base/tls.h: hiredis of Debian 12 has no TLS.
  */
 #include "daemon/redis/stream.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/base/tls.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -23,7 +25,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define TURN_NS 500000 /* for so long answers are told; then others have their turn */
+#define TLS_RECORDS 4      /* that are read before their replies are told */
+#define TURN_NS     500000 /* for so long answers are told; then others have their turn */
 
 #if HIREDIS_MAJOR < 1
 #define ARRAY_SIZE int
@@ -36,6 +39,7 @@ struct stream {
 	void *arg;
 	struct stats *stats;
 	redisAsyncContext *redis; /* NULL: freed by hiredis */
+	struct tls *tls;          /* NULL: plain */
 	struct event *readable;
 	struct event *writable;
 	struct event *again;
@@ -46,6 +50,7 @@ struct stream {
 	uint64_t sent;
 	size_t unfinished; /* bytes since the last whole reply */
 	int64_t heard_ms;
+	bool greets; /* the TLS handshake is not complete */
 	bool mute;   /* a write failed and why is set; what the master said before it closed is read first */
 	bool behind; /* replies may be left that were read and not told; `again` is due */
 	bool broken; /* why is set; end() follows */
@@ -125,14 +130,40 @@ stream_parse(struct stream *stream, int64_t until_ns)
 		stream_fail(stream, "the answer is larger than any of ours can be");
 }
 
-/* Up to 16 KB. */
+/* What has been decrypted raises no event: it is read to its end, or `readable` comes again. */
+static void
+stream_read_tls(struct stream *stream)
+{
+	redisReader *reader = stream->redis->c.reader;
+	char room[TLS_RECORD_BYTES];
+	int records = 0;
+	ssize_t n;
+
+	do {
+		n = tls_read(stream->tls, room, sizeof room);
+		if (n > 0 && redisReaderFeed(reader, room, (size_t)n) != REDIS_OK) {
+			stream_fail(stream, "out of memory");
+			return;
+		}
+	} while (n > 0 && ++records < TLS_RECORDS && tls_may_have_more(stream->tls));
+	if (n == 0)
+		stream_fail(stream, "the master closed the connection");
+	else if (n < 0 && errno != EAGAIN)
+		stream_fail(stream, tls_why(stream->tls));
+	else if (n > 0 && tls_may_have_more(stream->tls))
+		event_active(stream->readable, EV_READ, 0);
+}
+
+/* Up to 16 KB, or a few records of TLS. */
 static void
 stream_read(struct stream *stream)
 {
 	redisContext *c = &stream->redis->c;
 	size_t n = c->reader->len;
 
-	if (redisBufferRead(c) != REDIS_OK) {
+	if (stream->tls) {
+		stream_read_tls(stream);
+	} else if (redisBufferRead(c) != REDIS_OK) {
 		stream_fail(stream, failure_text(c));
 		return;
 	}
@@ -146,6 +177,26 @@ stream_read(struct stream *stream)
 	}
 }
 
+/* Goes on with the handshake; may end the stream, which is gone then. */
+static void
+stream_greet(struct stream *stream)
+{
+	bool done = tls_handshake(stream->tls) == 0;
+
+	if (!done && errno == EAGAIN) {
+		if (tls_wants_write(stream->tls))
+			event_add(stream->writable, NULL);
+		return;
+	}
+	stream->greets = false;
+	if (done) {
+		stream->hooks->connected(stream->arg);
+	} else {
+		stream_fail(stream, tls_why(stream->tls));
+		stream->hooks->end(stream->arg, stream->why);
+	}
+}
+
 /* What was read is told before more is read: also before the end of the connection. */
 static void
 on_readable(evutil_socket_t fd, short what, void *arg)
@@ -154,6 +205,10 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (stream->greets && !stream->broken) {
+		stream_greet(stream);
+		return;
+	}
 	if (!stream->behind && !stream->broken)
 		stream_read(stream);
 	stream_parse(stream, clock_ns() + TURN_NS);
@@ -181,6 +236,10 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	if (stream->redis->c.flags & REDIS_CONNECTED && stream->greets) {
+		stream_greet(stream);
+		return;
+	}
 	if (stream->redis->c.flags & REDIS_CONNECTED) {
 		stream_flush(stream);
 		return;
@@ -188,10 +247,31 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 	redisAsyncHandleWrite(stream->redis);
 	if (stream->broken)
 		stream->hooks->end(stream->arg, stream->why);
-	else if (stream->redis->c.flags & REDIS_CONNECTED && event_add(stream->readable, NULL) == 0)
-		stream->hooks->connected(stream->arg);
-	else
+	else if (!(stream->redis->c.flags & REDIS_CONNECTED) || event_add(stream->readable, NULL) != 0)
 		event_add(stream->writable, NULL);
+	else if (stream->greets)
+		stream_greet(stream);
+	else
+		stream->hooks->connected(stream->arg);
+}
+
+/* As redisBufferWrite(). */
+static bool
+stream_send_tls(struct stream *stream, int *done)
+{
+	redisContext *c = &stream->redis->c;
+	size_t unsent = sdslen(c->obuf);
+	ssize_t n = tls_write(stream->tls, c->obuf, unsent);
+
+	if (n < 0 && errno != EAGAIN)
+		return false;
+	if (n > 0) {
+		unsent -= (size_t)n;
+		memmove(c->obuf, c->obuf + n, unsent + 1);
+		sdssetlen(c->obuf, unsent);
+	}
+	*done = unsent == 0;
+	return true;
 }
 
 void
@@ -204,9 +284,10 @@ stream_flush(struct stream *stream)
 
 	if (unsent == 0 || stream->mute || event_pending(stream->writable, EV_WRITE, NULL))
 		return;
-	ok = redisBufferWrite(c, &done) == REDIS_OK;
+	ok = stream->tls ? stream_send_tls(stream, &done) : redisBufferWrite(c, &done) == REDIS_OK;
 	if (!ok)
-		snprintf(stream->why, sizeof stream->why, "%s", failure_text(c));
+		snprintf(stream->why, sizeof stream->why, "%s",
+			stream->tls ? tls_why(stream->tls) : failure_text(c));
 	unsent -= sdslen(c->obuf);
 	stream->sent += unsent;
 	stream->stats->master_output_bytes += (int64_t)unsent;
@@ -287,14 +368,15 @@ stream_break(struct stream *stream, const char *why)
 }
 
 struct stream *
-stream_new(struct event_base *base, redisAsyncContext *redis, const struct stream_hooks *hooks, void *arg,
-	struct stats *stats)
+stream_new(struct event_base *base, redisAsyncContext *redis, struct tls *tls,
+	const struct stream_hooks *hooks, void *arg, struct stats *stats)
 {
 	const char *why = redis->err ? failure_text(&redis->c) : NULL;
 	struct stream *stream = calloc(1, sizeof *stream);
 	redisReader *reader = redis->c.reader;
 
 	if (!stream) {
+		tls_free(tls);
 		redisAsyncFree(redis);
 		return NULL;
 	}
@@ -302,6 +384,8 @@ stream_new(struct event_base *base, redisAsyncContext *redis, const struct strea
 	stream->arg = arg;
 	stream->stats = stats;
 	stream->redis = redis;
+	stream->tls = tls;
+	stream->greets = tls != NULL;
 	stream->heard_ms = clock_ms();
 	stream->functions = *reader->fn;
 	stream->create_array = stream->functions.createArray;
@@ -334,11 +418,18 @@ stream_free(struct stream *stream)
 		event_free(stream->writable);
 	if (stream->again)
 		event_free(stream->again);
+	tls_free(stream->tls);
 	if (stream->redis) {
 		stream->redis->ev.cleanup = NULL;
 		redisAsyncFree(stream->redis);
 	}
 	free(stream);
+}
+
+bool
+stream_greets(const struct stream *stream)
+{
+	return stream->greets && stream->redis && stream->redis->c.flags & REDIS_CONNECTED;
 }
 
 uint64_t
