@@ -34,6 +34,31 @@ pair_verify(const struct verify *v, const struct node *node, const char *list, c
 }
 
 void
+tls_verify_listener(const struct verify *v, const struct node *item, const struct conf_listener *listener)
+{
+	const struct conf_listen_tls *tls = &listener->tls;
+	const struct node *node = node_get(item, "tls");
+
+	if (node == NULL)
+		return;
+	if (listener->tcp.port == 0) {
+		errors_add(v->errors, node_place(node),
+			"listen: tls means nothing for a Unix socket; leave it out");
+		return;
+	}
+	pair_verify(v, node, "listen", tls->certificate, tls->key);
+	if (!is_set(tls->certificate) && !is_set(tls->key))
+		errors_add(v->errors, node_place(node),
+			"listen: tls without certificate and key; clients check who the daemon is by them");
+	if (is_set(tls->client_ca))
+		return;
+	if (is_set(tls->client_crl) || tls->client_login)
+		errors_add(v->errors, node_place(node),
+			"listen: tls: %s needs client-ca, the authority of the clients' certificates",
+			is_set(tls->client_crl) ? "client-crl" : "client-login");
+}
+
+void
 tls_verify_server(const struct verify *v, const struct node *item, const struct conf_tls *tls)
 {
 	const struct node *node = node_get(item, "tls");

@@ -88,6 +88,8 @@ void verify_conf(const struct verify *v, struct conf *conf);
 void defaults_fill(const struct verify *v, struct conf *conf);
 
 /* tls.c: checks the mapping `tls` of an item; item is the mapping that has it. */
+void tls_verify_listener(
+	const struct verify *v, const struct node *item, const struct conf_listener *listener);
 void tls_verify_master(const struct verify *v, const struct node *item, const struct conf_master *master);
 void tls_verify_server(const struct verify *v, const struct node *item, const struct conf_tls *tls);
 

@@ -42,6 +42,8 @@ verify_applies(const struct schema_key *key, const void *item)
 		return true;
 	if (key->type == TYPE_PATH || key->type == TYPE_MODE || key->type == TYPE_GROUP)
 		return listener->path[0] != '\0';
+	if (key->type == TYPE_MAP)
+		return listener->tls.certificate[0] != '\0';
 	return listener->tcp.port != 0;
 }
 
@@ -93,12 +95,13 @@ listener_verify(const struct verify *v, enum schema_scope scope, const struct no
 	for (size_t i = 0; i < schema_key_count; i++) {
 		const struct schema_key *key = &schema_keys[i];
 
-		if (key->scope == scope && !verify_applies(key, listener) &&
+		if (key->scope == scope && key->type != TYPE_MAP && !verify_applies(key, listener) &&
 			node_get(node, key->name) != NULL)
 			errors_add(v->errors, item_place(v, node, key->name),
 				"%s: %s means nothing for a %s; leave it out", list, key->name,
 				unix_socket ? "Unix socket" : "TCP address");
 	}
+	tls_verify_listener(v, node, listener);
 	if (listener->group[0] != '\0' && !group_find(listener->group, &listener->gid))
 		errors_add(v->errors, item_place(v, node, "group"),
 			"%s: group: there is no group %s on this host; name one that is there, or its "
@@ -354,13 +357,12 @@ listeners_verify(const struct verify *v, const struct conf *conf)
 					"listen: the same as %s; name each once",
 					item_name(name, v, "listen", i, j));
 		if (listener->tcp.port == 0 || listener->insecure || conf->user_count > 0 ||
-			address_is_loopback(&listener->tcp))
+			listener->tls.client_ca[0] != '\0' || address_is_loopback(&listener->tcp))
 			continue;
 		address_format(address, &listener->tcp);
 		errors_add(v->errors, item_place(v, node, "tcp"),
 			"listen: %s is open to other hosts, and anyone there could lock and unlock; add "
-			"users:, "
-			"or say insecure: yes",
+			"users: or tls: with client-ca, or say insecure: yes",
 			address);
 	}
 }

@@ -167,6 +167,13 @@ driver_on_finished(void *arg, struct connection *c)
 }
 
 static void
+driver_on_secured(void *arg, struct connection *c)
+{
+	struct driver *d = arg;
+	handshake_secured(&d->context, c);
+}
+
+static void
 driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 {
 	static const char *const ends[] = {
@@ -175,6 +182,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 	const struct identity *who = connection_identity(c);
 	events_leave(d->context.events, c);
 	admission_left(&d->admission, c);
+	handshake_ended(&d->context, c, why);
 	LOG_EVENT(d->log, LOG_DEBUG_LEVEL, "client.closed", log_number("connection", (int64_t)who->id),
 		log_text("why", why), log_text("end", ends[end]));
 	driver_keep_label(d, who->id, who->label);
@@ -184,6 +192,7 @@ driver_on_closed(void *arg, struct connection *c, enum end end, const char *why)
 static const struct connections_hooks driver_connections_hooks = {
 	.request = driver_on_request,
 	.expect = driver_on_expected,
+	.secured = driver_on_secured,
 	.finished = driver_on_finished,
 	.closed = driver_on_closed,
 	.rests = driver_rests,

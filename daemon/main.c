@@ -434,7 +434,13 @@ main(int argc, char **argv)
 	if (!m.options.test && !m.options.print_config) {
 		return main_serve(&m);
 	}
+	char why[SETTINGS_ERROR_MAX];
 	int failed = m.options.print_config && conf_print(m.boot, stdout) != 0;
+	if (m.options.test && !failed && !settings_check_tls(m.boot, why)) {
+		fprintf(stderr, "holdfastd: %s\n", why);
+		conf_free(m.boot);
+		return EX_CONFIG;
+	}
 	if (m.options.test && !failed) {
 		fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
 			m.boot->files[0] ? m.boot->files : "(defaults)");

@@ -12,6 +12,7 @@ static struct socket_settings
 socket_settings_of(const struct conf_listener *from)
 {
 	bool local = from->path[0] != '\0';
+	const struct conf_listen_tls *tls = &from->tls;
 	return (struct socket_settings){
 		.path = local ? from->path : NULL,
 		.mode = (unsigned)from->mode,
@@ -19,9 +20,52 @@ socket_settings_of(const struct conf_listener *from)
 		.gid = (gid_t)from->gid,
 		.host = local ? NULL : from->tcp.host,
 		.port = (uint16_t)from->tcp.port,
+		.tls =
+			{
+				.on = tls->certificate && tls->certificate[0] != '\0',
+				.certificate = tls->certificate,
+				.key = tls->key,
+				.ca = tls->client_ca,
+				.crl = tls->client_crl,
+			},
+		.certificate_logs_in = tls->client_login,
 		.release = from->on_close == CONF_ON_CLOSE_RELEASE ||
 			   (from->on_close == CONF_ON_CLOSE_AUTO && local),
 	};
+}
+
+static bool
+tls_loads(enum tls_side side, const struct tls_settings *settings, const char *list,
+	char error[SETTINGS_ERROR_MAX])
+{
+	char why[TLS_WHY_MAX] = "out of memory";
+	struct tls_context *context = settings->on ? tls_context_new(side, settings) : NULL;
+	bool good = !settings->on || (context && tls_context_load(context, why));
+	tls_context_free(context);
+	if (!good) {
+		snprintf(error, SETTINGS_ERROR_MAX, "%s: tls: %s", list, why);
+	}
+	return good;
+}
+
+bool
+settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+{
+	bool good = true;
+	for (size_t i = 0; i < conf->listener_count && good; i++) {
+		const struct socket_settings socket = socket_settings_of(&conf->listeners[i]);
+		good = tls_loads(TLS_SERVER, &socket.tls, "listen", error);
+	}
+	for (size_t i = 0; i < conf->master_count && good; i++) {
+		const struct conf_master *master = &conf->masters[i];
+		const struct tls_settings to[] = {
+			settings_tls(&master->tls, master->url.tls || conf_tls_on(&master->tls)),
+			settings_tls(&master->sentinel.tls, conf_tls_on(&master->sentinel.tls)),
+		};
+		good = tls_loads(TLS_CLIENT, &to[0], "masters", error) &&
+		       tls_loads(TLS_CLIENT, &to[1], "masters", error);
+	}
+	return good;
 }
 
 static int

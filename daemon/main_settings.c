@@ -274,8 +274,8 @@ text_or_null(const char *text)
 	return text[0] ? text : NULL;
 }
 
-static struct tls_settings
-tls_settings_of(const struct conf_tls *from, bool on)
+struct tls_settings
+settings_tls(const struct conf_tls *from, bool on)
 {
 	return (struct tls_settings){
 		.on = on,
@@ -303,11 +303,11 @@ sentinel_place(const struct conf_master *master, struct pool_settings *pool, str
 		.count = from->sentinels.count,
 		.user = text_or_null(from->user),
 		.password = text_or_null(from->password),
-		.tls = tls_settings_of(&from->tls, conf_tls_on(&from->tls)),
+		.tls = settings_tls(&from->tls, conf_tls_on(&from->tls)),
 	};
 	pool->sentinel = &out->settings;
 	pool->replicas_ack = from->replicas_ack;
-	pool->tls = tls_settings_of(&master->tls, conf_tls_on(&master->tls));
+	pool->tls = settings_tls(&master->tls, conf_tls_on(&master->tls));
 	pool->user = text_or_null(master->user);
 	pool->password = text_or_null(master->password);
 	pool->db = (int)master->database;
@@ -328,7 +328,7 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, str
 	} else {
 		pool->host = master->url.address.host;
 		pool->port = (uint16_t)master->url.address.port;
-		pool->tls = tls_settings_of(&master->tls, master->url.tls);
+		pool->tls = settings_tls(&master->tls, master->url.tls);
 		address_format(where, &master->url.address);
 	}
 	pool->user = text_or_null(master->url.user);
@@ -500,7 +500,7 @@ reach_url(const struct master_place *at, const struct conf_master *like, struct 
 		pool->port = (uint16_t)reach->address.port;
 	}
 	if (like) {
-		pool->tls = tls_settings_of(&like->tls, like->url.tls && pool->host);
+		pool->tls = settings_tls(&like->tls, like->url.tls && pool->host);
 		pool->user = text_or_null(like->url.user);
 		pool->password = text_or_null(like->password);
 	}

@@ -67,12 +67,19 @@ int settings_users(struct driver *driver, const struct conf *conf) __attribute__
 /* main_listen.c. See driver_listen_http() and driver_count_names(). */
 int settings_http(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));
+/* main_listen.c. Whether the files of TLS can be used, of listeners, masters and sentinels, for holdfastd -t.
+ */
+bool settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+	__attribute__((warn_unused_result));
 /* main_listen.c. See driver_listen(). */
 int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));
 
 /* The number of masters, the embedded one included. */
 unsigned settings_masters(const struct conf *conf);
+
+/* The TLS of a master or of its sentinels. */
+struct tls_settings settings_tls(const struct conf_tls *from, bool on);
 
 /* Storage for what a pool_settings points to. */
 struct main_sentinel {

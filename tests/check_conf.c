@@ -442,9 +442,10 @@ END_TEST
 
 START_TEST(an_address_open_to_others_needs_users_or_a_word)
 {
-	bad("listen: [ { tcp: '0.0.0.0:5625' } ]\n", "f.yml:1:18: listen: 0.0.0.0:5625 is open to other "
-						     "hosts, and anyone there could lock and unlock; "
-						     "add users:, or say insecure: yes");
+	bad("listen: [ { tcp: '0.0.0.0:5625' } ]\n",
+		"f.yml:1:18: listen: 0.0.0.0:5625 is open to other "
+		"hosts, and anyone there could lock and unlock; "
+		"add users: or tls: with client-ca, or say insecure: yes");
 	bad("listen: [ { tcp: '[::]:5625' } ]\n", "f.yml:1:18: listen: [::]:5625 is open");
 	bad("listen: [ { tcp: '[::ffff:10.0.0.1]:5625' } ]\n", "f.yml:1:18: listen: ");
 	conf_free(good("listen: [ { tcp: '127.8.0.1:5625' }, { tcp: '[::1]:1' }, { tcp: "
@@ -679,6 +680,20 @@ START_TEST(tls_that_makes_no_sense_is_told_where)
 		"f.yml:1:44: masters[0].tls.ca: \"mine\" is neither; allowed: system or an absolute path");
 	bad("masters: [ { sentinel: { name: m, sentinels: [a], tls: {} } } ]\n",
 		"f.yml:1:56: masters: tls: nothing is below it");
+	bad("listen: [ { unix: /s, tls: { certificate: /c, key: /k } } ]\n",
+		"f.yml:1:28: listen: tls means nothing for a Unix socket; leave it out");
+	bad("listen: [ { tcp: '127.0.0.1:1', tls: {} } ]\n",
+		"f.yml:1:38: listen: tls without certificate and key");
+	bad("listen: [ { tcp: '127.0.0.1:1', tls: { certificate: /c } } ]\n",
+		"f.yml:1:38: listen: tls: certificate without key; give both");
+	bad("listen: [ { tcp: '127.0.0.1:1', tls: { certificate: /c, key: /k, client-login: yes } } ]\n",
+		"f.yml:1:38: listen: tls: client-login needs client-ca");
+	bad("listen: [ { tcp: '127.0.0.1:1', tls: { certificate: /c, key: /k, client-crl: /r } } ]\n",
+		"f.yml:1:38: listen: tls: client-crl needs client-ca");
+	bad("listen: [ { tcp: '0.0.0.0:1', tls: { certificate: /c, key: /k } } ]\n",
+		"f.yml:1:18: listen: 0.0.0.0:1 is open to other hosts");
+	conf_free(
+		good("listen: [ { tcp: '0.0.0.0:1', tls: { certificate: /c, key: /k, client-ca: /a } } ]\n"));
 }
 END_TEST
 

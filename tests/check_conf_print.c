@@ -14,6 +14,9 @@ static const char rich[] =
 	"listen:\n"
 	"  - { unix: '/tmp/a \"b\\c', mode: 0600, group: root }\n"
 	"  - { tcp: '0.0.0.0:5625', on-close: release, insecure: yes }\n"
+	"  - { tcp: '0.0.0.0:5627', tls: { certificate: /d.pem, key: /d.key, client-ca: /c.pem, client-crl: "
+	"/r.pem,\n"
+	"                                  client-login: yes } }\n"
 	"http:\n"
 	"  - { unix: /run/h.sock, mode: 0666, group: root }\n"
 	"  - { tcp: '0.0.0.0:5626', names: yes, insecure: yes }\n"
@@ -117,6 +120,8 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 	ck_assert_str_eq(first, second);
 	ck_assert_str_eq(again->listeners[0].path, "/tmp/a \"b\\c");
 	ck_assert_int_eq(again->listeners[0].mode, 0600);
+	ck_assert_str_eq(again->listeners[2].tls.client_crl, "/r.pem");
+	ck_assert(again->listeners[2].tls.client_login);
 	ck_assert_str_eq(again->masters[0].url.user, "us@er");
 	ck_assert_int_eq(again->masters[0].url.database, 3);
 	ck_assert_str_eq(again->masters[1].sentinel.name, "mymaster");

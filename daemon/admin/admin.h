@@ -87,6 +87,7 @@ struct context {
 	struct log_gate wrongpass; /* of lines that come in any number */
 	struct log_gate logins;
 	struct log_gate refusals;
+	struct log_gate tls_failed;
 	struct guesses guesses;
 	struct passwords *passwords; /* compares them with hashes */
 	struct catalog catalog;
@@ -130,6 +131,10 @@ context_verb admin_masters;
 
 /* handshake.c: what client libraries send on their own when they connect: HELLO, AUTH, names, PING and the
  * like. Each is answered as Redis answers it; none touches a lock. */
+/* The TLS handshake of the connection is complete: its certificate may log it in. */
+void handshake_secured(struct context *context, struct connection *connection);
+/* The connection has ended: logs why, if its TLS handshake was not complete. */
+void handshake_ended(struct context *context, struct connection *connection, const char *why);
 context_verb handshake_ping;
 context_verb handshake_echo;
 context_verb handshake_hello;

@@ -122,8 +122,59 @@ handshake_user(struct context *context, struct connection *c, const struct comma
 	return user;
 }
 
-/* Logging in never takes away rights that the kernel's word gives a local user. False: c was answered, or
- * waits. */
+/* Logging in never takes away rights that the kernel's word gives a local user. False: the user has as many
+ * clients as allowed, and c was answered. */
+static bool
+handshake_enter(struct context *context, struct connection *c, const struct access_user *user)
+{
+	struct identity *who = connection_identity(c);
+	uint64_t before = who->peer.user;
+	if (!admission_login(context->admission, c, user)) {
+		return false;
+	}
+	who->user = user;
+	who->local_user = false;
+	bool admin = who->native_admin || user->rights & RIGHT_ADMIN;
+	if (admin != who->peer.admin || before != who->peer.user) {
+		who->peer.admin = admin;
+		context->hooks->peer(context->arg, c);
+	}
+	return true;
+}
+
+/* A certificate that names no user is no login: the client may still send AUTH. */
+static void
+handshake_certify(struct context *context, struct connection *c)
+{
+	char name[TLS_NAME_MAX];
+	const struct access_user *user = NULL;
+	if (connection_certificate(c, name)) {
+		user = access_find(context->access, slice_of(name));
+	}
+	if (user) {
+		(void)handshake_enter(context, c, user);
+	}
+}
+
+void
+handshake_secured(struct context *context, struct connection *c)
+{
+	handshake_certify(context, c);
+	admission_secured(context->admission, c);
+}
+
+void
+handshake_ended(struct context *context, struct connection *c, const char *why)
+{
+	const struct identity *who = connection_identity(c);
+	if (who->greets && log_gate(context->log, &context->tls_failed, LOG_WARNING_LEVEL, "client.no_tls")) {
+		LOG_EVENT(context->log, LOG_WARNING_LEVEL, "client.no_tls",
+			log_number("connection", (int64_t)who->id), log_text("address", who->peer.address),
+			log_text("why", why));
+	}
+}
+
+/* False: c was answered, or waits. */
 static bool
 handshake_login(struct context *context, struct connection *c, const struct command *command)
 {
@@ -139,18 +190,7 @@ handshake_login(struct context *context, struct connection *c, const struct comm
 	if (!user) {
 		return false;
 	}
-	uint64_t before = who->peer.user;
-	if (!admission_login(context->admission, c, user)) {
-		return false;
-	}
-	who->user = user;
-	who->local_user = false;
-	bool admin = who->native_admin || user->rights & RIGHT_ADMIN;
-	if (admin != who->peer.admin || before != who->peer.user) {
-		who->peer.admin = admin;
-		context->hooks->peer(context->arg, c);
-	}
-	return true;
+	return handshake_enter(context, c, user);
 }
 
 void
@@ -236,6 +276,7 @@ handshake_reset(struct context *context, struct connection *c, const struct comm
 	who->peer.name[0] = '\0';
 	who->protocol = 2;
 	context->hooks->reset(context->arg, c);
+	handshake_certify(context, c);
 	free(who->label);
 	who->label = NULL;
 	reply_write_simple(connection_out(c), "RESET");

@@ -21,12 +21,7 @@
 enum file { FILE_CERTIFICATE, FILE_KEY, FILE_CA, FILE_CRL, FILES };
 
 /* What tells one state of a file from another. */
-struct stamp {
-	dev_t device;
-	ino_t inode;
-	off_t bytes;
-	struct timespec changed;
-};
+typedef int64_t stamp[4];
 
 struct tls_context {
 	unsigned users; /* connections, and the owner */
@@ -35,7 +30,7 @@ struct tls_context {
 	char *name;
 	BIO_METHOD *method;
 	SSL_CTX *loaded; /* NULL: not yet */
-	struct stamp stamps[FILES];
+	stamp stamps[FILES];
 };
 
 struct tls {
@@ -72,46 +67,27 @@ reason(void)
 }
 
 static bool
-file_stamp(const char *path, struct stamp *out, char *why)
+stamps_take(const struct tls_context *context, stamp stamps[FILES], char *why)
 {
-	struct stat st;
-	*out = (struct stamp){0};
-	if (!path) {
-		return true;
-	}
-	if (stat(path, &st) != 0) {
-		return refuse(why, "%s: cannot be read: %s", path, strerror(errno));
-	}
-	if (!S_ISREG(st.st_mode)) {
-		return refuse(why, "%s: is no regular file: name a file with PEM", path);
-	}
-	*out = (struct stamp){st.st_dev, st.st_ino, st.st_size, st.st_mtim};
-	return true;
-}
-
-static bool
-stamps_take(const struct tls_context *context, struct stamp stamps[FILES], char *why)
-{
+	memset(stamps, 0, FILES * sizeof stamps[0]);
 	for (int i = 0; i < FILES; i++) {
 		const char *path = context->path[i];
-		bool system = path && strcmp(path, TLS_SYSTEM_CA) == 0;
-		if (!file_stamp(system ? NULL : path, &stamps[i], why)) {
-			return false;
+		struct stat st;
+		if (!path || strcmp(path, TLS_SYSTEM_CA) == 0) {
+			continue;
 		}
+		if (stat(path, &st) != 0) {
+			return refuse(why, "%s: cannot be read: %s", path, strerror(errno));
+		}
+		if (!S_ISREG(st.st_mode)) {
+			return refuse(why, "%s: is no regular file: name a file with PEM", path);
+		}
+		stamps[i][0] = (int64_t)st.st_ino;
+		stamps[i][1] = st.st_size;
+		stamps[i][2] = st.st_mtim.tv_sec;
+		stamps[i][3] = st.st_mtim.tv_nsec;
 	}
 	return true;
-}
-
-static bool
-stamps_equal(const struct stamp *a, const struct stamp *b)
-{
-	bool equal = true;
-	for (int i = 0; i < FILES; i++) {
-		equal = equal && a[i].device == b[i].device && a[i].inode == b[i].inode &&
-			a[i].bytes == b[i].bytes && a[i].changed.tv_sec == b[i].changed.tv_sec &&
-			a[i].changed.tv_nsec == b[i].changed.tv_nsec;
-	}
-	return equal;
 }
 
 /* A key with a passphrase is refused; OpenSSL would ask for it at the terminal. */
@@ -217,11 +193,11 @@ context_make(const struct tls_context *context, char *why)
 bool
 tls_context_load(struct tls_context *context, char *why)
 {
-	struct stamp stamps[FILES];
+	stamp stamps[FILES];
 	if (!stamps_take(context, stamps, why)) {
 		return false;
 	}
-	if (context->loaded && stamps_equal(stamps, context->stamps)) {
+	if (context->loaded && memcmp(stamps, context->stamps, sizeof stamps) == 0) {
 		return true;
 	}
 	SSL_CTX *ssl = context_make(context, why);

@@ -17,6 +17,13 @@
 #define PER_USER        "limits.sessions-per-user"
 #define OWN_CONNECTIONS "connections: of users"
 
+/* A client that was accepted and has no connection yet. */
+struct arrived {
+	int fd;
+	bool local;
+	struct tls_context *tls; /* NULL: plain */
+};
+
 void
 admission_init(struct admission *admission, struct connections *connections, struct access *const *access,
 	struct stats *stats, struct log *log, void (*opened)(void *arg, struct connection *connection),
@@ -65,12 +72,15 @@ admission_tell(struct admission *admission, const char *why)
 	}
 }
 
+/* A client that speaks TLS could not read the text: its connection just ends. */
 static void
-admission_refuse(struct admission *admission, int fd, const char *why, const char *text)
+admission_refuse(struct admission *admission, const struct arrived *client, const char *why, const char *text)
 {
 	admission_tell(admission, why);
-	send(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
-	close(fd);
+	if (!client->tls) {
+		send(client->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	}
+	close(client->fd);
 }
 
 /* ---- clients that have to log in ---- */
@@ -111,7 +121,10 @@ unauthenticated_evict(struct admission *admission)
 	}
 	struct connection *c = connections_find(admission->connections, who->id);
 	unauthenticated_leave(admission, who);
-	if (c) {
+	if (c && who->greets) {
+		admission_tell(admission, "too many TLS handshakes");
+		connection_cut(c, END_ABANDONED, "made way");
+	} else if (c) {
 		admission_tell(admission, "too many have not logged in");
 		connection_error(c, CODE_LIMIT,
 			"more clients than have room wait to log in: connect again, and begin with AUTH");
@@ -136,13 +149,20 @@ admission_sort(void *arg, struct connection *c)
 {
 	struct admission *admission = arg;
 	struct identity *who = connection_identity(c);
-	bool unauthenticated = admission->guarded && !who->local && !who->user;
+	bool unauthenticated = (admission->guarded && !who->local && !who->user) || who->greets;
 	if (unauthenticated && !who->unauthenticated) {
 		unauthenticated_enter(admission, who);
 	} else if (!unauthenticated) {
 		unauthenticated_leave(admission, who);
 	}
 	return true;
+}
+
+void
+admission_secured(struct admission *admission, struct connection *c)
+{
+	connection_identity(c)->greets = false;
+	(void)admission_sort(admission, c);
 }
 
 void
@@ -166,7 +186,10 @@ admission_turn(struct admission *admission)
 		struct identity *who = TAILQ_FIRST(&admission->unauthenticated);
 		struct connection *c = connections_find(admission->connections, who->id);
 		unauthenticated_leave(admission, who);
-		if (c) {
+		if (c && who->greets) {
+			admission_tell(admission, "no TLS handshake within limits.login-time");
+			connection_cut(c, END_ABANDONED, "no TLS handshake");
+		} else if (c) {
 			admission_tell(admission, "not logged in within limits.login-time");
 			connection_error(c, CODE_NOAUTH,
 				"nobody logged in for %" PRId64 " ms: connect again, and begin with AUTH",
@@ -188,32 +211,33 @@ admission_full(const struct admission *admission)
 /* Whether there is room, and for whom the client counts: *counted is set for a local user, and NULL for an
  * administrator beyond the limits. False: refused. */
 static bool
-admission_count_user(
-	struct admission *admission, int fd, bool local, const struct peer *peer, struct quota_user **counted)
+admission_count_user(struct admission *admission, const struct arrived *client, const struct peer *peer,
+	struct quota_user **counted)
 {
+	bool local = client->local;
 	bool spare = peer->admin && admission->extra_count < ADMISSION_ADMIN_ROOM;
 	*counted = NULL;
 	while (admission_full(admission) && unauthenticated_evict(admission)) {
 	}
 	if (admission->short_of_memory || admission_full(admission)) {
 		if (!spare && admission->short_of_memory) {
-			admission_refuse(admission, fd, "memory",
+			admission_refuse(admission, client, "memory",
 				"-LIMIT this daemon has as much memory as limits.memory or the system "
 				"allows\r\n");
 		} else if (!spare) {
-			admission_refuse(admission, fd, "limits.clients",
+			admission_refuse(admission, client, "limits.clients",
 				"-LIMIT this daemon serves as many clients as limits.clients allows\r\n");
 		}
 		return spare;
 	}
 	size_t own = 0;
 	if (local) {
-		const struct access_user *user = access_of_socket(*admission->access, fd, peer->uid);
+		const struct access_user *user = access_of_socket(*admission->access, client->fd, peer->uid);
 		own = user ? user->connections : 0;
 		*counted = quota_enter_uid(&admission->quota, peer->uid, own);
 	}
 	if (local && !*counted && !spare) {
-		admission_refuse(admission, fd, own > 0 ? OWN_CONNECTIONS : PER_USER,
+		admission_refuse(admission, client, own > 0 ? OWN_CONNECTIONS : PER_USER,
 			own > 0 ? "-LIMIT this user has as many clients as " OWN_CONNECTIONS " allows\r\n"
 				: "-LIMIT this user has as many clients as " PER_USER " allows\r\n");
 		return false;
@@ -227,11 +251,12 @@ admission_accepted(void *arg, struct listener *listener, int fd, const struct pe
 	struct admission *admission = arg;
 	struct quota_user *counted;
 	bool local = listener_local(listener);
-	bool unauthenticated = admission->guarded && !local;
+	const struct arrived client = {.fd = fd, .local = local, .tls = listener_tls(listener)};
+	bool unauthenticated = (admission->guarded && !local) || client.tls;
 	if (unauthenticated) {
 		unauthenticated_make_room(admission);
 	}
-	if (!admission_count_user(admission, fd, local, peer, &counted)) {
+	if (!admission_count_user(admission, &client, peer, &counted)) {
 		return;
 	}
 	struct connection *c =
@@ -253,6 +278,9 @@ admission_accepted(void *arg, struct listener *listener, int fd, const struct pe
 		log_text("address", peer->address), log_number("uid", peer->uid),
 		log_number("pid", peer->pid));
 	admission->opened(admission->arg, c);
+	if (client.tls && !connection_begin_tls(c, client.tls, listener_logs_in(listener))) {
+		connection_cut(c, END_ABANDONED, "out of memory");
+	}
 }
 
 void

@@ -6,10 +6,10 @@
  *     unauthenticated ones, ◀──┘ └── handshake: a client has logged in or out
  *     too many or too late
  *
- * An unauthenticated client is a TCP client that has to log in and has not done so. Such clients may use only
- * a share of the connections. If room is wanted, the oldest of them is closed first: a client with a password
- * needs only a moment to log in, so clients without one cannot keep others out. Administrators of this host
- * have some reserved room beyond the limits.
+ * An unauthenticated client is a TCP client that has to log in and has not done so, or whose TLS handshake is
+ * not complete. Such clients may use only a share of the connections. If room is wanted, the oldest of them
+ * is closed first: a client with a password needs only a moment to log in, so clients without one cannot keep
+ * others out. Administrators of this host have some reserved room beyond the limits.
  */
 #ifndef NET_ADMISSION_H
 #define NET_ADMISSION_H
@@ -78,6 +78,8 @@ void admission_paused(void *arg, struct listener *listener, int error);
  * as allowed; the connection was told so and is closed. */
 bool admission_login(struct admission *admission, struct connection *connection,
 	const struct access_user *user) __attribute__((warn_unused_result));
+/* The TLS handshake is complete, and the client is logged in if its certificate does so. */
+void admission_secured(struct admission *admission, struct connection *connection);
 /* The client has logged out. */
 void admission_logout(struct admission *admission, struct connection *connection);
 /* The connection has ended, and its place is free. */

@@ -122,9 +122,11 @@ connection_write(struct connection *c)
 	struct stats *stats = c->set->stats;
 	size_t n = buffer_length(&c->out);
 	if (n == 0) {
+		c->blocked = false;
 		return;
 	}
-	ssize_t put = send(c->fd, buffer_bytes(&c->out), n, MSG_NOSIGNAL);
+	ssize_t put = c->tls ? tls_write(c->tls, buffer_bytes(&c->out), n)
+			     : send(c->fd, buffer_bytes(&c->out), n, MSG_NOSIGNAL);
 	if (put < 0 && errno != EAGAIN && errno != EINTR) {
 		connection_cut(c, connection_hangup_end(c), "write failed");
 		return;
@@ -466,6 +468,9 @@ connection_receive(struct connection *c)
 {
 	struct connections *set = c->set;
 	int passed = PASSING_NONE;
+	if (c->tls) {
+		return connection_receive_tls(c);
+	}
 	ssize_t n = c->identity.local ? passing_read(c->fd, set->scratch, sizeof set->scratch, &passed)
 				      : recv(c->fd, set->scratch, sizeof set->scratch, 0);
 	if (passed != PASSING_NONE) {
@@ -499,7 +504,7 @@ connection_read(struct connection *c)
 	ssize_t n = connection_receive(c);
 	if (n < 0) {
 		if (errno != EAGAIN && errno != EINTR) {
-			connection_cut(c, connection_hangup_end(c), "reset");
+			connection_cut(c, connection_hangup_end(c), c->tls ? tls_why(c->tls) : "reset");
 		}
 		return;
 	}
@@ -571,6 +576,7 @@ connection_serve(struct connection *c)
 	}
 	if (what & EV_WRITE) {
 		connection_flush(c);
+		c->readable = c->readable || c->tls; /* a handshake may have waited for it */
 	}
 	if (c->state == CONNECTION_OPEN) {
 		connection_go_on(c);

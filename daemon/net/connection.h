@@ -11,6 +11,7 @@
 #ifndef NET_CONNECTION_H
 #define NET_CONNECTION_H
 
+#include "daemon/base/tls.h"
 #include "daemon/core/peer.h"
 #include "daemon/net/access.h"
 #include "proto/buffer.h"
@@ -48,6 +49,9 @@ struct identity {
 	bool streams;         /* receives EVENTS */
 	bool unauthenticated; /* has to log in, and has not; set by admission */
 	enum code answered;   /* its latest request was answered with this error; CODE_COUNT: with none yet */
+
+	bool greets;    /* its TLS handshake is not complete; admission ends it */
+	bool certified; /* its certificate may log it in */
 
 	bool extra;        /* an administrator beyond the limits; set by admission */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
@@ -113,6 +117,8 @@ struct connections_hooks {
 	/* The connection of this number will be read after that many others, 2 and then 1: its memory can be
 	 * prefetched meanwhile. */
 	void (*expect)(void *arg, conn_id id, unsigned ahead);
+	/* The TLS handshake is complete: identity.greets has to become false. */
+	void (*secured)(void *arg, struct connection *connection);
 	/* The client has half-closed: nothing may wait for long now. */
 	void (*finished)(void *arg, struct connection *connection);
 	/* The connection is over, and is freed right after. why is for the log. */
@@ -191,6 +197,12 @@ const struct connections_limits *connections_limits(const struct connections *se
 /* The set owns fd from now on, also on failure. NULL: out of memory. */
 struct connection *connections_add(struct connections *set, int fd, const struct peer *peer, bool local,
 	bool release) __attribute__((warn_unused_result));
+/* The client of this new connection speaks TLS; connection_tls.c. certificate_logs_in: see
+ * connection_certificate(). False: out of memory. */
+bool connection_begin_tls(struct connection *connection, struct tls_context *context,
+	bool certificate_logs_in) __attribute__((warn_unused_result));
+/* The name in the client's certificate, if the listener takes it for a login. False: there is none. */
+bool connection_certificate(const struct connection *connection, char out[TLS_NAME_MAX]);
 /* NULL: the connection is gone, or is ending. */
 struct connection *connections_find(const struct connections *set, conn_id id);
 /* Connections that are ending do not count. */

@@ -42,6 +42,7 @@ struct connection {
 	size_t kept; /* of its memory, counted in set->kept_bytes */
 	size_t owed; /* pushes that are due */
 	int fd;
+	struct tls *tls; /* NULL: plain */
 	int passed_fd;   /* negative: none, see socket.h */
 	short armed;     /* what event waits for */
 	short events;    /* what event has reported since the connection last had its turn */
@@ -109,6 +110,8 @@ struct connections {
 
 /* Watches the events that the state asks for. */
 void connection_arm(struct connection *c);
+/* connection_tls.c: reads as recv() does, with errno; says what may be read without a new event. */
+ssize_t connection_receive_tls(struct connection *c);
 /* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds
  * of one turn. */
 void connection_serve(struct connection *c);

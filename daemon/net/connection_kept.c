@@ -75,7 +75,7 @@ connection_kept_from(struct connection *c, int place)
 bool
 connection_keep(struct connection *c)
 {
-	if (c->kept_at == FDSTORE_NONE && c->set->fdstore != NULL && c->state == CONNECTION_OPEN)
+	if (c->kept_at == FDSTORE_NONE && c->set->fdstore != NULL && c->state == CONNECTION_OPEN && !c->tls)
 		connection_kept_from(c, fdstore_put(c->set->fdstore, c->fd));
 	return c->kept_at != FDSTORE_NONE;
 }

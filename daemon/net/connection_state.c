@@ -134,7 +134,10 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 	struct identity who = c->identity;
 	bool kept = c->kept_at != FDSTORE_NONE;
 	struct saved_connection s = {
-		.socket = kept ? descriptors_add_kept(given, c->fd) : descriptors_add(given, c->fd),
+		/* 0: its client finds it closed. */
+		.socket = c->tls ? 0
+			  : kept ? descriptors_add_kept(given, c->fd)
+				 : descriptors_add(given, c->fd),
 		.in = {buffer_bytes(&c->in), buffer_length(&c->in)},
 		.out = {buffer_bytes(&c->out), buffer_length(&c->out)},
 		.owed = (int64_t)c->owed,

@@ -108,6 +108,7 @@ connection_free(struct connection *c)
 	set->kept_bytes -= c->kept;
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
+	tls_free(c->tls);
 	connection_discard(c);
 	if (c->kept_at != FDSTORE_NONE) {
 		/* The service manager has the socket open, too. */

@@ -1,44 +1,16 @@
 /*
  * listener: see listener.h. It accepts connections; socket.c makes the sockets.
  */
-#include "daemon/net/listener.h"
-
-#include "daemon/base/descriptors.h"
+#include "daemon/net/listener_inner.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <event2/event.h>
-#include <event2/event_struct.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
-
-/* ---- one socket ---- */
-
-struct listener {
-	struct event ready;
-	struct event resume;
-	struct event_base *base;
-	const struct listener_hooks *hooks;
-	void *arg;
-	struct socket_place place; /* to remove at the end */
-	int fd;
-	int reserve; /* closed for a moment to tell a client that no descriptors are left; -1: none */
-	bool local;
-	bool release;
-	bool started;
-	uid_t owner; /* of the file of a Unix socket, */
-	dev_t device;
-	ino_t inode; /* and its inode; 0: unknown */
-	char address[SOCKET_ADDRESS_MAX];
-};
 
 static void
 reserve_take(struct listener *listener)
@@ -71,7 +43,9 @@ listener_apologise(struct listener *listener)
 	listener->reserve = -1;
 	int fd = accept4(listener->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd >= 0) {
-		send(fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (!listener->tls) {
+			send(fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+		}
 		close(fd);
 	}
 	reserve_take(listener);
@@ -146,6 +120,24 @@ listener_new(struct event_base *base, int fd, const struct listener_hooks *hooks
 	return listener;
 }
 
+/* Takes the files of TLS as they are now. Connections go on with those before. */
+static int
+listener_secure(
+	struct listener *listener, const struct socket_settings *settings, char *error, size_t error_room)
+{
+	struct tls_context *fresh = settings->tls.on ? tls_context_new(TLS_SERVER, &settings->tls) : NULL;
+	char why[TLS_WHY_MAX] = "out of memory";
+	if (settings->tls.on && (!fresh || !tls_context_load(fresh, why))) {
+		snprintf(error, error_room, "cannot speak TLS at %s: %s", listener->address, why);
+		tls_context_free(fresh);
+		return fresh ? SOCKET_DENIED : SOCKET_MEMORY;
+	}
+	tls_context_free(listener->tls);
+	listener->tls = fresh;
+	listener->certificate_logs_in = settings->certificate_logs_in;
+	return 0;
+}
+
 int
 listener_open(struct event_base *base, const struct socket_settings *settings,
 	const struct listener_hooks *hooks, void *arg, struct listener **out, char *error, size_t error_room)
@@ -165,6 +157,11 @@ listener_open(struct event_base *base, const struct socket_settings *settings,
 	}
 	listener->place = place;
 	listener->release = settings->release;
+	int failed = listener_secure(listener, settings, error, error_room);
+	if (failed) {
+		listener_free(listener);
+		return failed;
+	}
 	*out = listener;
 	return 0;
 }
@@ -215,6 +212,7 @@ listener_free(struct listener *listener)
 		unlink(listener->place.path);
 	}
 	close(listener->fd);
+	tls_context_free(listener->tls);
 	if (listener->reserve >= 0) {
 		close(listener->reserve);
 	}
@@ -255,6 +253,18 @@ listener_local(const struct listener *listener)
 	return listener->local;
 }
 
+struct tls_context *
+listener_tls(const struct listener *listener)
+{
+	return listener->tls;
+}
+
+bool
+listener_logs_in(const struct listener *listener)
+{
+	return listener->certificate_logs_in;
+}
+
 bool
 listener_releases(const struct listener *listener)
 {
@@ -265,6 +275,10 @@ int
 listener_change(
 	struct listener *listener, const struct socket_settings *settings, char *error, size_t error_room)
 {
+	int failed = listener_secure(listener, settings, error, error_room);
+	if (failed) {
+		return failed;
+	}
 	listener->release = settings->release;
 	if (!listener->place.path) {
 		return 0;
@@ -284,310 +298,4 @@ const char *
 listener_address(const struct listener *listener)
 {
 	return listener->address;
-}
-
-/* ---- all of them ---- */
-
-/* inotify does not report everything that hides a socket, such as a mount over it. */
-#define LISTENERS_LOOK_MS 1000
-
-static void
-listeners_drop(struct listeners *set, size_t i)
-{
-	listener_free(set->list[i].listener);
-	set->list[i] = set->list[--set->count];
-}
-
-static void
-listeners_stirred(int fd, short what, void *arg)
-{
-	struct listeners *set = arg;
-	char events[4096];
-	(void)what;
-	set->look = true;
-	while (read(fd, events, sizeof events) > 0) {
-	}
-}
-
-/* Without inotify the sockets are still checked every LISTENERS_LOOK_MS. */
-static void
-listeners_watch(struct listeners *set, const struct listener *listener)
-{
-	char directory[SOCKET_ADDRESS_MAX];
-	snprintf(directory, sizeof directory, "%s", listener_address(listener));
-	char *slash = strrchr(directory, '/');
-	if (!listener_local(listener) || !slash || set->watching < 0) {
-		return;
-	}
-	if (set->watching == 0) {
-		set->watching = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-		set->watch = set->watching < 0 ? NULL
-					       : event_new(set->base, set->watching, EV_READ | EV_PERSIST,
-							 listeners_stirred, set);
-		if (set->watch) {
-			event_add(set->watch, NULL);
-		}
-	}
-	slash[slash == directory] = '\0';
-	(void)inotify_add_watch(set->watching, directory,
-		IN_CREATE | IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT);
-}
-
-/* Whether one of these sockets was renamed over another: connections still reach this daemon. */
-static bool
-listeners_moved(const struct listeners *set, const struct listener *listener)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		const struct listener *other = set->list[i].listener;
-		if (listener_is_behind(other, listener_address(listener)) ||
-			listener_is_behind(listener, listener_address(other))) {
-			return true;
-		}
-	}
-	return false;
-}
-
-const struct listener *
-listeners_lost(struct listeners *set, int64_t now_ms, const char **why)
-{
-	if (!set->look && now_ms < set->looked_ms + LISTENERS_LOOK_MS) {
-		return NULL;
-	}
-	set->look = false;
-	set->looked_ms = now_ms;
-	for (size_t i = 0; i < set->count; i++) {
-		const struct listener *listener = set->list[i].listener;
-		*why = listener_lost(listener);
-		if (*why && !listeners_moved(set, listener)) {
-			return listener;
-		}
-	}
-	return NULL;
-}
-
-const char *
-listeners_known_before(const struct listeners *set)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		const struct listener *listener = set->list[i].listener;
-		if (!listener_local(listener)) {
-			return "clients may have come by TCP";
-		}
-		if (set->list[i].inherited) {
-			return "the socket is older than this process";
-		}
-		if (!listener_fresh(listener)) {
-			return "the directory of the socket was there before";
-		}
-	}
-	return NULL;
-}
-
-void
-listeners_close(struct listeners *set)
-{
-	if (set->watch) {
-		event_free(set->watch);
-		set->watch = NULL;
-	}
-	if (set->watching > 0) {
-		close(set->watching);
-	}
-	set->watching = 0;
-	while (set->count > 0) {
-		listeners_drop(set, set->count - 1);
-	}
-}
-
-int
-listeners_start(struct listeners *set)
-{
-	int failed = 0;
-	set->started = true;
-	for (size_t i = 0; i < set->count; i++) {
-		failed |= listener_start(set->list[i].listener);
-	}
-	return failed;
-}
-
-static int
-listeners_keep(
-	struct listeners *set, struct listener *listener, bool inherited, char *error, size_t error_room)
-{
-	if (set->started && listener_start(listener) != 0) {
-		snprintf(error, error_room, "cannot watch %s: out of memory", listener_address(listener));
-		listener_free(listener);
-		return SOCKET_MEMORY;
-	}
-	listeners_watch(set, listener);
-	set->list[set->count].listener = listener;
-	set->list[set->count].inherited = inherited;
-	set->count++;
-	return 0;
-}
-
-static bool
-listeners_full(const struct listeners *set, char *error, size_t error_room)
-{
-	if (set->count < LISTENERS_MAX) {
-		return false;
-	}
-	snprintf(error, error_room, "more than %d sockets to listen on", LISTENERS_MAX);
-	return true;
-}
-
-int
-listeners_adopt(struct listeners *set, int fd, char *error, size_t error_room)
-{
-	struct listener *listener;
-	if (listeners_full(set, error, error_room)) {
-		return SOCKET_DENIED;
-	}
-	int failed = listener_adopt(set->base, fd, set->hooks, set->arg, &listener, error, error_room);
-	return failed ? failed : listeners_keep(set, listener, true, error, error_room);
-}
-
-static struct listener *
-listeners_find(const struct listeners *set, const struct socket_settings *settings)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		if (listener_is_at(set->list[i].listener, settings)) {
-			return set->list[i].listener;
-		}
-	}
-	return NULL;
-}
-
-static bool
-listeners_wanted(const struct listener *listener, const struct socket_settings *settings, size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (listener_is_at(listener, &settings[i])) {
-			return true;
-		}
-	}
-	return false;
-}
-
-static int
-listeners_add(struct listeners *set, const struct socket_settings *settings, char *error, size_t error_room)
-{
-	struct listener *listener = listeners_find(set, settings);
-	if (listener) {
-		return listener_change(listener, settings, error, error_room);
-	}
-	if (listeners_full(set, error, error_room)) {
-		return SOCKET_DENIED;
-	}
-	int failed = listener_open(set->base, settings, set->hooks, set->arg, &listener, error, error_room);
-	return failed ? failed : listeners_keep(set, listener, false, error, error_room);
-}
-
-int
-listeners_set(struct listeners *set, const struct socket_settings *settings, size_t count, char *error,
-	size_t error_room)
-{
-	size_t before = set->count;
-	for (size_t i = 0; i < count; i++) {
-		int failed = listeners_add(set, &settings[i], error, error_room);
-		if (failed) {
-			while (set->count > before) {
-				listeners_drop(set, set->count - 1);
-			}
-			return failed;
-		}
-	}
-	for (size_t i = set->count; i-- > 0;) {
-		if (!set->list[i].inherited && !listeners_wanted(set->list[i].listener, settings, count)) {
-			listeners_drop(set, i);
-		}
-	}
-	return 0;
-}
-
-/* ---- saved and loaded ---- */
-
-void
-listeners_rest(struct listeners *set)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		event_del(&set->list[i].listener->resume);
-		event_del(&set->list[i].listener->ready);
-	}
-}
-
-int
-listeners_resume(struct listeners *set)
-{
-	int failed = 0;
-	for (size_t i = 0; i < set->count; i++) {
-		failed |= event_add(&set->list[i].listener->ready, NULL);
-	}
-	return failed;
-}
-
-struct saved_listener {
-	uint64_t socket;   /* identities, see descriptors.h */
-	uint64_t lock;     /* 0: none */
-	struct slice path; /* what it leaves in the file system; n == 0: nothing */
-	bool made;
-	bool release;
-	bool inherited;
-};
-
-static void
-saved_fields(struct record *r, struct saved_listener *saved)
-{
-	record_unsigned(r, &saved->socket);
-	record_unsigned(r, &saved->lock);
-	record_bytes(r, &saved->path, SOCKET_ADDRESS_MAX);
-	record_flag(r, &saved->made);
-	record_flag(r, &saved->release);
-	record_flag(r, &saved->inherited);
-}
-
-void
-listeners_save(const struct listeners *set, struct record *r, enum record_type type,
-	struct descriptors *given, bool inherited)
-{
-	for (size_t i = 0; i < set->count; i++) {
-		const struct listener *listener = set->list[i].listener;
-		if (set->list[i].inherited && !inherited) {
-			continue;
-		}
-		struct saved_listener saved = {
-			.socket = descriptors_add(given, listener->fd),
-			.lock = descriptors_add(given, listener->place.lock),
-			.path = slice_of(listener->place.path ? listener->place.path : ""),
-			.made = listener->place.made,
-			.release = listener->release,
-			.inherited = set->list[i].inherited,
-		};
-		record_begin(r, type);
-		saved_fields(r, &saved);
-		record_end(r);
-	}
-}
-
-void
-listeners_load(struct listeners *set, struct record *r, struct descriptors *given)
-{
-	struct saved_listener saved = {0};
-	char error[SOCKET_ADDRESS_MAX];
-	saved_fields(r, &saved);
-	int fd = r->failed ? -1 : descriptors_take(given, saved.socket);
-	if (fd < 0) {
-		return;
-	}
-	struct socket_place place = {.lock = descriptors_take(given, saved.lock), .made = saved.made};
-	place.path = saved.path.n > 0 ? strndup(saved.path.p, saved.path.n) : NULL;
-	if (listeners_adopt(set, fd, error, sizeof error) != 0) {
-		socket_place_leave(&place);
-		record_fail(r, "%s", error);
-		return;
-	}
-	struct listener *listener = set->list[set->count - 1].listener;
-	listener->place = place;
-	listener->release = saved.release;
-	set->list[set->count - 1].inherited = saved.inherited;
 }

@@ -18,6 +18,7 @@
 
 struct descriptors;
 struct event_base;
+struct tls_context;
 struct listener;
 
 /* Connections accepted in one turn of the loop: a storm of new clients must not starve connected ones. */
@@ -51,8 +52,11 @@ void listener_free(struct listener *listener);
 
 bool listener_local(const struct listener *listener);    /* a Unix socket */
 bool listener_releases(const struct listener *listener); /* see socket_settings.release */
-/* For a reload: sets what a clean close means from now on, and mode and group of a socket that was opened
- * here. */
+/* The context for connections to this listener; NULL: they are plain. */
+struct tls_context *listener_tls(const struct listener *listener);
+bool listener_logs_in(const struct listener *listener); /* see socket_settings.certificate_logs_in */
+/* For a reload: sets what a clean close means from now on, mode and group of a socket that was opened here,
+ * and reads the files of TLS again, for new connections. */
 int listener_change(struct listener *listener, const struct socket_settings *settings, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
 /* Why connections to the address no longer reach this socket, as a clause that follows the address; NULL:

@@ -7,6 +7,7 @@
 #ifndef NET_SOCKET_H
 #define NET_SOCKET_H
 
+#include "daemon/base/tls.h"
 #include "daemon/core/peer.h"
 
 #include <stdbool.h>
@@ -29,9 +30,11 @@ struct socket_settings {
 	unsigned mode;     /* Unix: permission bits */
 	const char *group; /* Unix: gid as it was configured; NULL or "": not changed */
 	gid_t gid;
-	const char *host; /* TCP: numeric address */
-	uint16_t port;    /* TCP; 0: any free port */
-	bool release;     /* a clean close of a connection ends holds at once; on a Unix socket any close */
+	const char *host;         /* TCP: numeric address */
+	uint16_t port;            /* TCP; 0: any free port */
+	struct tls_settings tls;  /* TCP */
+	bool certificate_logs_in; /* tls: a client is the user that its certificate names */
+	bool release; /* a clean close of a connection ends holds at once; on a Unix socket any close */
 };
 
 enum socket_failure {

@@ -438,22 +438,19 @@ on_timeout(void *arg)
 {
 	struct link *link = arg;
 	char why[WHY_MAX];
+	const char *what;
 
 	switch (link->state) {
 	case WAITING:
 		link_connect(link);
 		break;
 	case CONNECTING:
-		snprintf(why, sizeof why,
-			link->stream && stream_greets(link->stream)
-				? "connected, but no TLS handshake within %lld ms: does it speak TLS there?"
-				: "no connection within %lld ms",
-			(long long)link->settings.connect_ms);
-		link_down(link, why);
-		break;
 	case LOGIN:
-		snprintf(why, sizeof why, "connected, but no answer within %lld ms",
-			(long long)link->settings.connect_ms);
+		what = link->state == LOGIN ? "connected, but no answer"
+		       : link->stream && stream_greets(link->stream)
+			       ? "connected, but the server does not answer in TLS"
+			       : "no connection";
+		snprintf(why, sizeof why, "%s within %lld ms", what, (long long)link->settings.connect_ms);
 		link_down(link, why);
 		break;
 	case UP:

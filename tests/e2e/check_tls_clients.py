@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""Clients that speak TLS: who is let in, what a reload changes, hostile handshakes, and what ends a connection."""
+
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import threading
+
+import harness
+import resp
+from certificates import Authority
+from harness import HOLDFASTD, expect, expect_between, expect_code, until
+
+TOKEN_MAX = 2 ** 53
+
+
+class Client(resp.Client):
+    """A connection by TLS that checks who the daemon is."""
+
+    def __init__(self, daemon, authority, files=None, **options):
+        self.context = ssl.create_default_context(cafile=authority.ca)
+        if files:
+            self.context.load_cert_chain(*files)
+        daemon.place.keep(self)
+        super().__init__(("127.0.0.1", daemon.tls_port), **options)
+
+    def connect(self, source=None):
+        form, self.form = self.form, 2
+        super().connect(source)
+        self.form = form
+        self.socket = self.context.wrap_socket(self.socket, server_hostname="127.0.0.1")
+        if form == 3:
+            expect(isinstance(self("HELLO", 3), dict), True)
+
+    def receive(self, until):
+        try:
+            super().receive(until)
+        except ssl.SSLError as error:
+            raise resp.Closed(str(error)) from error
+
+    def close(self):
+        self.socket.close()
+
+
+class Daemons:
+    """A daemon that listens by TLS, with the authority that has signed its certificate."""
+
+    def __init__(self, place, tls="", config="", more="", **options):
+        self.place = place
+        self.authority = Authority(place)
+        self.files = self.authority.issue("daemon")
+        self.port = harness.free_port()
+        self.tls = tls
+        self.more = more
+        self.daemon = place.idle_daemon("d1", master=place.redis(), **options)
+        self.daemon.tls_port = self.port
+        self.configure(config, tls)
+        self.daemon.start()
+
+    def configure(self, config="", tls="", files=None):
+        unix = "listen:\n  - unix: %s\n" % self.daemon.socket
+        self.daemon.listen = unix + "  - tcp: 127.0.0.1:%d\n%s    tls: { certificate: %s, key: %s%s }\n" % (
+            (self.port, self.more) + tuple(files or self.files) + (tls.format(a=self.authority),))
+        self.daemon.configure(config)
+
+    def reload(self):
+        mark = self.daemon.output.mark()
+        self.daemon.process.signal(signal.SIGHUP)
+        return self.daemon.output.wait(r"daemon\.reload(ed|_failed).*", mark)[1].group(0)
+
+    def client(self, *arguments, **options):
+        return Client(self.daemon, self.authority, *arguments, **options)
+
+    def refused(self, files=None, authority=None):
+        """Whether a client does not come in; a client learns of TLS 1.3 only when it reads."""
+        try:
+            Client(self.daemon, authority or self.authority, files)("PING")
+        except (OSError, resp.Closed):
+            return True
+        return False
+
+    def logged(self, why):
+        self.daemon.output.wait(r"client\.no_tls .*%s" % why)
+
+
+def test_lock(place):
+    """a client locks, waits and is pushed to by TLS, and TLS 1.1 is refused"""
+    d = Daemons(place)
+    holder, waiter = d.client(form=3), d.client(form=3)
+    expect_between(holder("LOCK", "a"), 1, TOKEN_MAX)
+    waiter.send("LOCK", "a", "WAIT", 45000)
+    d.daemon.queued("a")
+    expect(holder("UNLOCK", "a"), 0)
+    token = waiter.reply()
+    expect_between(token, 1, TOKEN_MAX)
+    expect(waiter("SESSION", "ONLOSS", "PUSH"), "OK")
+    with d.daemon.client() as admin:
+        expect_between(admin("BREAK", "a", "TOKEN", token), 1, TOKEN_MAX)
+    expect(waiter.push()[1], "a")
+    old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    old.set_ciphers("ALL:@SECLEVEL=0")
+    old.load_verify_locations(d.authority.ca)
+    old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_1
+    with socket.create_connection(("127.0.0.1", d.port)) as raw:
+        try:
+            old.wrap_socket(raw, server_hostname="127.0.0.1")
+            raise AssertionError("TLS 1.1 was spoken")
+        except (ssl.SSLError, ConnectionError):
+            pass
+
+
+def test_volume(place):
+    """requests and answers larger than a record, many at a time and in pieces of one byte, arrive as they were sent"""
+    d = Daemons(place, config="limits: { output-bytes: 16m }\n")
+    client = d.client()
+    words = [chr(ord("a") + n % 26) * (60000 - 7 * n) for n in range(40)]
+    data = b"".join(resp.encode("ECHO", word) for word in words)
+    sent = 0
+    client.socket.settimeout(harness.PATIENCE)
+    for word in words:
+        piece = resp.encode("ECHO", word)
+        client.send_raw(piece)
+        sent += len(piece)
+    expect(sent, len(data))
+    for word in words:
+        expect(client.reply() == word, True, "an answer of %d bytes" % len(word))
+    for byte in resp.encode("ECHO", "in pieces"):
+        client.send_raw(bytes([byte]))
+    expect(client.reply(), "in pieces")
+
+
+def test_unread(place):
+    """a client that reads nothing stalls only itself, and gets all answers when it reads"""
+    d = Daemons(place, config="limits: { output-bytes: 4m }\n")
+    slow, quick = d.client(), d.client()
+    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+    word = "x" * 50000
+    sender = threading.Thread(target=slow.send_raw, args=(b"".join(resp.encode("ECHO", word) for _ in range(200)),))
+    sender.start()
+    for n in range(50):
+        expect(quick("ECHO", str(n)), str(n))
+    for _ in range(200):
+        expect(slow.reply() == word, True)
+    sender.join()
+
+
+def test_client_certificate(place):
+    """with client-ca a client needs a certificate of that authority: none, another's, an expired one are refused"""
+    d = Daemons(place, tls=", client-ca: {a.ca}")
+    other = Authority(place, "other")
+    good = d.authority.issue("app07")
+    expect_between(d.client(good)("LOCK", "a"), 1, TOKEN_MAX)
+    expect(d.refused(), True, "without a certificate")
+    d.logged("a certificate of the client is wanted")
+    expect(d.refused(other.issue("stranger")), True, "of another authority")
+    d.logged("is refused: .*its authority is not one of ca")
+    expect(d.refused(d.authority.issue("old", expired=True)), True, "expired")
+    d.logged("is refused: certificate has expired")
+    with socket.create_connection(("127.0.0.1", d.port)) as plain:
+        plain.sendall(b"PING\r\n" * 3)
+        expect(plain.recv(100).startswith(b"+PONG"), False, "without TLS")
+    d.logged("does not speak TLS")
+    expect_between(int(d.daemon.info()["tls_failures"]), 4, 8)
+
+
+def test_revoked(place):
+    """a revoked certificate is refused from a reload on; a client that is connected stays"""
+    d = Daemons(place, tls=", client-ca: {a.ca}, client-crl: {a.crl}")
+    files = d.authority.issue("app07")
+    before = d.client(files)
+    expect_between(before("LOCK", "a"), 1, TOKEN_MAX)
+    d.authority.revoke(files[0])
+    expect("reloaded" in d.reload(), True)
+    expect(d.refused(files), True)
+    d.logged("is refused: certificate revoked")
+    expect_between(before("CHECK", "a"), 1, TOKEN_MAX)
+    expect_between(d.client(d.authority.issue("app08"))("LOCK", "b"), 1, TOKEN_MAX)
+
+
+def test_login(place):
+    """with client-login the certificate's name is the user: no AUTH, its rights, after RESET too; other names log in"""
+    d = Daemons(place, tls=", client-ca: {a.ca}, client-login: yes", environment={"ONE": "secret1"},
+                config="users:\n  - { name: op, password-env: ONE, admin: yes }\n  - { name: app07, password-env: ONE }\n")
+    app_files = d.authority.issue("app07")
+    app = d.client(app_files)
+    token = app("LOCK", "a")
+    expect_between(token, 1, TOKEN_MAX)
+    expect_code(app("BREAK", "a", "TOKEN", token), "NOPERM")
+    expect_between(d.client(d.authority.issue("op"))("BREAK", "a", "TOKEN", token), 1, TOKEN_MAX)
+    expect(app.closed(), True)
+    app = d.client(app_files)
+    expect(app("RESET"), "RESET")
+    expect_between(app("LOCK", "c"), 1, TOKEN_MAX)
+    unknown = d.client(d.authority.issue("unknown"))
+    expect_code(unknown("LOCK", "b"), "NOAUTH")
+    expect(unknown("AUTH", "op", "secret1"), "OK")
+    expect_between(unknown("LOCK", "b"), 1, TOKEN_MAX)
+
+
+def test_reload(place):
+    """a reload takes a new certificate for new clients and drops nobody; files that cannot be used leave all as it was"""
+    d = Daemons(place)
+    client = d.client()
+    expect_between(client("LOCK", "a"), 1, TOKEN_MAX)
+    fresh = d.authority.issue("fresh")
+    for old, new in zip(d.files, fresh):
+        os.replace(new, old)
+    expect("reloaded" in d.reload(), True)
+    second = d.client()
+    expect(dict(pair[0] for pair in second.socket.getpeercert()["subject"])["commonName"], "fresh")
+    expect_between(client("CHECK", "a"), 1, TOKEN_MAX)
+    with open(d.files[1], "w", encoding="ascii") as stream:
+        stream.write("no key\n")
+    answer = d.reload()
+    expect("reload_failed" in answer and "is no key in PEM" in answer, True, answer)
+    expect(d.client()("PING"), "PONG")
+    expect_between(client("CHECK", "a"), 1, TOKEN_MAX)
+    checked = subprocess.run((HOLDFASTD, "-t", "-c", d.daemon.file), capture_output=True, text=True, check=False)
+    expect((checked.returncode, "listen: tls: %s: is no key in PEM" % d.files[1] in checked.stderr), (78, True), checked.stderr)
+
+
+def test_key_of_another(place):
+    """the key of another certificate, a missing file and a key with a passphrase are named when the daemon starts"""
+    d = Daemons(place)
+    expect(d.daemon.terminate(), 0)
+    other = d.authority.issue("other")
+    secret = d.authority.path("secret.key")
+    d.authority.openssl("ec", "-in", d.files[1], "-aes128", "-passout", "pass:hunter2", "-out", secret)
+    for files, why in (((d.files[0], other[1]), "is the key of another certificate"),
+                       ((d.files[0] + ".none", d.files[1]), "cannot be read: No such file"),
+                       ((d.files[0], secret), "is no key in PEM without a passphrase"),
+                       ((d.files[1], d.files[1]), "is no certificate in PEM")):
+        d.configure(files=files)
+        checked = subprocess.run((HOLDFASTD, "-c", d.daemon.file), capture_output=True, text=True, check=False,
+                                 stdin=subprocess.DEVNULL)
+        expect((checked.returncode, why in checked.stderr), (78, True), checked.stderr)
+
+
+def test_hostile(place):
+    """clients that stop within the handshake, or send rubbish, take a quarter of the connections, and no longer than a login"""
+    d = Daemons(place, config="limits: { clients: 40, login-time: 2s }\n")
+    hello = bytes.fromhex("16030100c8010000c40303")
+    stalled = []
+    for n in range(80):
+        one = socket.create_connection(("127.0.0.1", d.port))
+        place.ends.append(one.close)
+        stalled.append(one)
+        try:
+            one.sendall((b"", hello, b"GET / HTTP/1.0\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\0" * 3000)[n % 4])
+        except ConnectionError:
+            pass
+    expect_between(d.client()("LOCK", "a"), 1, TOKEN_MAX)
+    expect_between(int(d.daemon.info()["unauthenticated_clients"]), 0, 10)
+    d.daemon.output.wait(r"client\.no_tls .*made way")
+    d.daemon.output.wait(r"client\.no_tls .*no TLS handshake")
+    until("all are gone", lambda: d.daemon.info()["unauthenticated_clients"] == "0")
+    for one in stalled:
+        one.settimeout(harness.PATIENCE)
+        try:
+            while one.recv(1000):
+                pass
+        except ConnectionError:
+            pass
+
+
+def test_ends(place):
+    """with on-close: release TLS' good-bye ends holds at once; the end of the socket alone, which can be forged, withholds"""
+    d = Daemons(place, more="    on-close: release\n")
+    polite, rude = d.client(), d.client()
+    expect_between(polite("LOCK", "a"), 1, TOKEN_MAX)
+    expect_between(rude("LOCK", "b"), 1, TOKEN_MAX)
+    polite.socket.unwrap().close()
+    with d.daemon.client() as other:
+        expect_between(other("LOCK", "a", "WAIT", 45000), 1, TOKEN_MAX)
+    rude.socket.close()
+    with d.daemon.client(form=3) as other:
+        until("withheld", lambda: other("INSPECT", "b")["state"] == "withheld")
+    quitter = d.client()
+    expect_between(quitter("LOCK", "c"), 1, TOKEN_MAX)
+    expect(quitter("QUIT"), "OK")
+    quitter.socket.settimeout(harness.PATIENCE)
+    expect(quitter.socket.recv(10), b"", "the good-bye of the daemon")
+
+
+def test_hand_over(place):
+    """a hand-over ends connections with TLS: a session with a grace comes back with its lock and token"""
+    d = Daemons(place)
+    client = d.client()
+    secret = client("SESSION", "GRACE", 30000)
+    token = client("LOCK", "a")
+    plain = d.daemon.client()
+    expect_between(plain("LOCK", "b"), 1, TOKEN_MAX)
+    mark = d.daemon.output.mark()
+    d.daemon.process.signal(signal.SIGUSR2)
+    d.daemon.output.wait(r"handover\.done", mark)
+    expect(client.closed(), True)
+    back = d.client()
+    answer = back("SESSION", "RESUME", secret)
+    expect(isinstance(answer, resp.Error), False, str(answer))
+    expect_between(back("CHECK", "a", "TOKEN", token), 1, TOKEN_MAX)
+    expect_between(plain("CHECK", "b"), 1, TOKEN_MAX)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
