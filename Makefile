@@ -34,8 +34,9 @@ LTO_FLAGS := $(if $(LTO),$(if $(SAN)$(filter -O0 -flto% --coverage,$(CFLAGS)),,$
 LTO_LINK   = $(if $(filter -flto%,$(CFLAGS)),,-fno-lto)
 RELEASE   := $(if $(LTO),$(O),$(O)/release)
 
-DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml -lcrypt -lssl -lcrypto
-CLIENT_LIBS := -ljansson -lncursesw -ltinfo -lssl -lcrypto
+TLS_LIBS    := -lssl -lcrypto
+DAEMON_LIBS := -levent_core -levent_extra -lhiredis -lyaml -lcrypt $(TLS_LIBS)
+CLIENT_LIBS := -ljansson -lncursesw -ltinfo
 TEST_LIBS   := $(shell pkg-config --libs check 2>/dev/null)
 # Debian calls it lua5.1, Fedora lua-5.1.
 LUA         := $(shell for name in lua5.1 lua-5.1; do ! pkg-config --exists $$name || { echo $$name; break; }; done 2>/dev/null)
@@ -66,7 +67,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 	image prove clean help
 .SECONDARY:
 
-all: $(O)/holdfastd $(O)/holdfast $(O)/libholdfast.so $(O)/libholdfast.a
+all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a
 
 $(O)/holdfastd: LTO_LINK := $(or $(LTO_FLAGS),$(LTO_LINK))
 $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
@@ -76,6 +77,11 @@ $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
 $(O)/holdfast: $(O)/obj/client/main.o $(O)/libclient.a $(O)/libbase.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# The same with OpenSSL, which holdfast becomes for an address with TLS: OpenSSL takes longer to load than all the rest.
+$(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libclient.a $(O)/libbase.a
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS) $(TLS_LIBS)
 
 # The library for C programs has the parts of the client that speak to the daemon. Its objects are independent of the place
 # where they are loaded, and of its many names a program sees only those of holdfast.h.
@@ -425,6 +431,7 @@ install: ## install under DESTDIR and prefix (default /usr)
 	install -d $(DESTDIR)$(sbindir) $(DESTDIR)$(prefix)/bin $(DESTDIR)$(unitdir)
 	install -m 755 $(RELEASE)/holdfastd $(DESTDIR)$(sbindir)/holdfastd
 	install -m 755 $(RELEASE)/holdfast $(DESTDIR)$(prefix)/bin/holdfast
+	install -D -m 755 $(RELEASE)/holdfast-tls $(DESTDIR)$(prefix)/lib/holdfast/holdfast-tls
 	sed 's|/usr/sbin|$(sbindir)|' systemd/holdfastd.service >$(DESTDIR)$(unitdir)/holdfastd.service
 	install -m 644 systemd/holdfastd.socket $(DESTDIR)$(unitdir)/holdfastd.socket
 	chmod 644 $(DESTDIR)$(unitdir)/holdfastd.service

@@ -97,6 +97,74 @@ parse_login(struct address *a, struct slice login, char *why)
 	return true;
 }
 
+/* One of ca, certificate, key and name, after the question mark. */
+static bool
+parse_option(struct address *a, struct slice option, char *why)
+{
+	const struct {
+		const char *key;
+		char *out;
+	} known[] = {{"ca=", a->ca}, {"certificate=", a->certificate}, {"key=", a->key}, {"name=", a->name}};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+		size_t n = strlen(known[i].key);
+
+		if (option.n <= n || memcmp(option.p, known[i].key, n) != 0) {
+			continue;
+		}
+		if (slice_decode(known[i].out, ADDRESS_FILE_MAX, (struct slice){option.p + n, option.n - n}) <
+			0) {
+			return address_fail(why, "%s has more than %d bytes, or a %% that is not %%XX",
+				known[i].key, ADDRESS_FILE_MAX - 1);
+		}
+		return true;
+	}
+	return address_fail(
+		why, "after the ? only ca=, certificate=, key= and name= are known, with & between them");
+}
+
+static bool
+parse_options(struct address *a, const char *text, char *why)
+{
+	while (*text != '\0') {
+		size_t n = strcspn(text, "&");
+
+		if (!parse_option(a, (struct slice){text, n}, why)) {
+			return false;
+		}
+		text += n + (text[n] == '&');
+	}
+	if ((a->certificate[0] != '\0') != (a->key[0] != '\0')) {
+		return address_fail(why, "certificate= and key= are needed together");
+	}
+	return true;
+}
+
+static bool parse_tcp(struct address *a, const char *text, char *why);
+
+static bool
+parse_tls(struct address *a, const char *text, char *why)
+{
+	size_t n = strcspn(text, "?");
+	char place[ADDRESS_HOST_MAX + 2 * ADDRESS_SECRET_MAX + 64];
+
+	if (n >= sizeof(place) || strlen(text + n) > (size_t)4 * ADDRESS_FILE_MAX) {
+		return address_fail(why, "it is too long");
+	}
+	memcpy(place, text, n);
+	place[n] = '\0';
+	a->tls = true;
+	if (!parse_tcp(a, place, why) || (text[n] == '?' && !parse_options(a, text + n + 1, why))) {
+		explicit_bzero(place, sizeof(place));
+		return false;
+	}
+	explicit_bzero(place, sizeof(place));
+	(void)snprintf(a->text, sizeof(a->text),
+		strchr(a->host, ':') != NULL ? "tls://[%s]:%s%s" : "tls://%s:%s%s", a->host, a->port,
+		text + n);
+	return true;
+}
+
 static bool
 parse_tcp(struct address *a, const char *text, char *why)
 {
@@ -143,9 +211,13 @@ address_parse(struct address *a, const char *url, char *why)
 	if (skip(&url, "tcp://") || skip(&url, "redis://")) {
 		return parse_tcp(a, url, why);
 	}
+	if (skip(&url, "tls://") || skip(&url, "rediss://")) {
+		return parse_tls(a, url, why);
+	}
 	if (strstr(url, "://") != NULL) {
 		return address_fail(why,
-			"it begins with %.*s://, but only unix://, tcp:// and redis:// are known",
+			"it begins with %.*s://, but only unix://, tcp://, redis://, tls:// and rediss:// "
+			"are known",
 			(int)(strstr(url, "://") - url) > 16 ? 16 : (int)(strstr(url, "://") - url), url);
 	}
 	if (url[0] == '/' || url[0] == '.') {

@@ -7,8 +7,10 @@
 #include "client/wire.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* If a standard stream is closed, opens /dev/null, so that no later descriptor takes its place. */
@@ -38,8 +40,31 @@ tell_which(const struct options *o, const struct address *a)
 	}
 }
 
+/*
+ * Becomes holdfast-tls, which is this program with OpenSSL. OpenSSL would make each start take six times as
+ * long, and most daemons are reached without it. It is beside this program, or in the directory that is
+ * installed for it. Returns the exit status if it is not there.
+ */
 static int
-perform(const struct options *o)
+become_tls(const struct address *a, char **argv)
+{
+	static const char *const places[] = {"%.*s/holdfast-tls", "%.*s/../lib/holdfast/holdfast-tls"};
+	char self[PATH_MAX], path[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self));
+	const char *slash = n > 0 ? memrchr(self, '/', (size_t)n) : NULL;
+
+	for (size_t i = 0; slash != NULL && i < sizeof(places) / sizeof(places[0]); i++) {
+		(void)snprintf(path, sizeof(path), places[i], (int)(slash - self), self);
+		(void)execv(path, argv);
+	}
+	message("%s: the program holdfast-tls is missing, with which holdfast speaks TLS: install holdfast "
+		"anew",
+		a->text);
+	return STATUS_CONFIG;
+}
+
+static int
+perform(const struct options *o, char **argv)
 {
 	static int (*const tasks[TASK_COUNT])(const struct options *o, const struct address *a) = {
 #define TASK(id, word, arguments, summary) [TASK_##id] = task_##word,
@@ -55,6 +80,9 @@ perform(const struct options *o)
 		return o->task == TASK_HEALTH ? STATUS_UNKNOWN
 		       : o->socket != NULL    ? STATUS_USAGE
 					      : STATUS_CONFIG;
+	}
+	if (o->task != TASK_COMPLETION && address.tls && !wire_can_tls()) {
+		return become_tls(&address, argv);
 	}
 	if (o->task != TASK_COMPLETION) {
 		tell_which(o, &address);
@@ -78,7 +106,7 @@ main(int argc, char **argv)
 	} else if (options.version) {
 		(void)puts("holdfast " HOLDFAST_VERSION);
 	} else {
-		return perform(&options);
+		return perform(&options, argv);
 	}
 	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_INTERNAL;
 }

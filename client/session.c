@@ -58,7 +58,7 @@ void
 session_watch(const struct session *s, struct pollfd *p)
 {
 	p->fd = s->state == SESSION_AWAY ? -1 : s->wire->fd;
-	p->events = s->state == SESSION_CONNECTING ? POLLOUT : POLLIN;
+	p->events = s->state == SESSION_CONNECTING ? wire_events(s->wire) : POLLIN;
 }
 
 int64_t
@@ -147,9 +147,11 @@ session_turn(struct session *s, bool ready, int64_t now_ms)
 {
 	assert(s->state != SESSION_THERE);
 	if (s->state == SESSION_CONNECTING && ready) {
-		if (wire_reopened(s->wire)) {
+		enum wire_progress progress = wire_reopened(s->wire);
+
+		if (progress == WIRE_OPEN) {
 			session_greet(s, now_ms);
-		} else {
+		} else if (progress == WIRE_FAILED) {
 			session_cut(s, now_ms);
 		}
 		return SESSION_NOTHING;

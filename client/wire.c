@@ -36,7 +36,7 @@ is_away(int error)
 	       error == EAGAIN;
 }
 
-__attribute__((format(printf, 2, 3))) static bool
+bool
 wire_fail(struct wire *w, const char *format, ...)
 {
 	va_list list;
@@ -219,7 +219,10 @@ bool
 wire_open(struct wire *w, const struct address *a)
 {
 	wire_init(w);
-	return a->tcp ? open_tcp(w, a) : open_local(w, a);
+	if (!a->tcp) {
+		return open_local(w, a);
+	}
+	return open_tcp(w, a) && (!a->tls || wire_secure(w, a));
 }
 
 /* A Unix socket whose queue is full answers EAGAIN: the daemon is not there to empty it. */
@@ -228,10 +231,16 @@ wire_reopen(struct wire *w)
 {
 	struct sockaddr_storage peer = w->peer;
 	socklen_t bytes = w->peer_bytes;
+	struct tls_context *context = w->context;
+	char server[sizeof(w->server)];
 
 	assert(bytes > 0);
+	memcpy(server, w->server, sizeof(server));
+	w->context = NULL;
 	wire_close(w);
 	wire_init(w);
+	w->context = context;
+	memcpy(w->server, server, sizeof(server));
 	w->peer = peer;
 	w->peer_bytes = bytes;
 	w->local = peer.ss_family == AF_UNIX;
@@ -241,18 +250,6 @@ wire_reopen(struct wire *w)
 	}
 	return (w->fd >= 0 && connect(w->fd, (const struct sockaddr *)&peer, bytes) == 0) ||
 	       errno == EINPROGRESS || wire_fail(w, "cannot reach the daemon: %s", strerror(errno));
-}
-
-bool
-wire_reopened(struct wire *w)
-{
-	socklen_t n = sizeof(int);
-	int error = 0;
-
-	if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0) {
-		error = errno;
-	}
-	return error == 0 || wire_fail(w, "cannot reach the daemon: %s", strerror(error));
 }
 
 static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGPIPE};
@@ -305,6 +302,9 @@ goodbye(struct wire *w)
 	}
 	wire_ask(w, "QUIT");
 	(void)wire_flush(w);
+	if (w->tls != NULL) {
+		tls_end(w->tls);
+	}
 	(void)shutdown(w->fd, SHUT_WR);
 	while (!w->ended && wire_wait(w, until_ms) != NULL) {
 	}
@@ -338,6 +338,10 @@ void
 wire_close(struct wire *w)
 {
 	wire_unguard(w, NULL);
+	tls_free(w->tls);
+	tls_context_free(w->context);
+	w->tls = NULL;
+	w->context = NULL;
 	if (w->fd >= 0) {
 		(void)close(w->fd);
 	}
@@ -386,7 +390,7 @@ send_all(struct wire *w, const char *data, size_t n, int fd)
 	struct pollfd p = {w->fd, POLLOUT, 0};
 
 	while (n > 0) {
-		ssize_t sent = send_some(w, data, n, fd);
+		ssize_t sent = w->tls != NULL ? tls_write(w->tls, data, n) : send_some(w, data, n, fd);
 
 		if (sent >= 0) {
 			fd = -1;
@@ -454,6 +458,13 @@ wire_bind(struct wire *w, int pidfd)
 	return wire_flush(w) && send_all(w, request, sizeof(request) - 1, pidfd);
 }
 
+static ssize_t
+receive(const struct wire *w, char *to, size_t room)
+{
+	return w->tls != NULL ? tls_read(w->tls, to, room) : recv(w->fd, to, room, MSG_DONTWAIT);
+}
+
+/* What has been decrypted wakes no poll(), so all of it is read. */
 bool
 wire_fill(struct wire *w)
 {
@@ -462,20 +473,22 @@ wire_fill(struct wire *w)
 	if (w->fd < 0 || w->ended) {
 		return false;
 	}
-	if (!buffer_reserve(&w->in, FILL_BYTES)) {
-		return wire_fail(w, "the daemon's answer is too large");
-	}
-	n = recv(w->fd, buffer_end(&w->in), FILL_BYTES, MSG_DONTWAIT);
-	if (n > 0) {
-		buffer_wrote(&w->in, (size_t)n);
-		return true;
-	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+	do {
+		if (!buffer_reserve(&w->in, FILL_BYTES)) {
+			return wire_fail(w, "the daemon's answer is too large");
+		}
+		n = receive(w, buffer_end(&w->in), FILL_BYTES);
+		if (n > 0) {
+			buffer_wrote(&w->in, (size_t)n);
+		}
+	} while (n > 0 && w->tls != NULL && tls_may_have_more(w->tls));
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
 		return true;
 	}
 	w->away = true;
 	return n == 0 ? wire_fail(w, "the daemon closed the connection")
-		      : wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
+		      : wire_fail(w, "the connection to the daemon broke: %s",
+				w->tls != NULL ? tls_why(w->tls) : strerror(errno));
 }
 
 const struct answer *

@@ -3,6 +3,7 @@
  *
  *     /run/holdfast/holdfast.sock    unix:PATH    unix://PATH
  *     host:port    tcp://host:port    redis://[user[:password]@]host[:port][/0]
+ *     tls://host:port    rediss://...    the same with TLS, and ?ca=PATH&certificate=PATH&key=PATH&name=HOST
  *
  * An address comes from --socket, $HOLDFAST_URL or the default places. A password comes from the environment
  * only, because argv is readable by every process of the host.
@@ -14,6 +15,7 @@
 #ifndef CLIENT_WIRE_H
 #define CLIENT_WIRE_H
 
+#include "daemon/base/tls.h"
 #include "proto/answer.h"
 #include "proto/buffer.h"
 #include "proto/command.h"
@@ -25,10 +27,25 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+/* Undefined in a program without OpenSSL: an archive is not searched for a weak name. */
+#pragma weak tls_context_new
+#pragma weak tls_context_free
+#pragma weak tls_context_load
+#pragma weak tls_new
+#pragma weak tls_free
+#pragma weak tls_handshake
+#pragma weak tls_wants_write
+#pragma weak tls_may_have_more
+#pragma weak tls_read
+#pragma weak tls_write
+#pragma weak tls_end
+#pragma weak tls_why
+
 #define ADDRESS_HOST_MAX   256
 #define ADDRESS_PORT_MAX   6
 #define ADDRESS_SECRET_MAX 256
-#define ADDRESS_TEXT_MAX   (ADDRESS_HOST_MAX + 64)
+#define ADDRESS_FILE_MAX   256
+#define ADDRESS_TEXT_MAX   (ADDRESS_HOST_MAX + 4 * ADDRESS_FILE_MAX + 64)
 #define ADDRESS_PORT       "5625"
 
 struct address {
@@ -38,6 +55,11 @@ struct address {
 	char port[ADDRESS_PORT_MAX];
 	char user[ADDRESS_SECRET_MAX]; /* "": none */
 	char password[ADDRESS_SECRET_MAX];
+	bool tls;
+	char ca[ADDRESS_FILE_MAX]; /* tls; each may be "" (base/tls.h) */
+	char certificate[ADDRESS_FILE_MAX];
+	char key[ADDRESS_FILE_MAX];
+	char name[ADDRESS_FILE_MAX];
 	const char *other;           /* the next default place that also has a socket; NULL: none */
 	char text[ADDRESS_TEXT_MAX]; /* without user and password, for messages and for HOLDFAST_URL */
 };
@@ -63,12 +85,16 @@ struct wire {
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */
 	struct answer_parser parser;
-	struct sockaddr_storage peer; /* where it was opened to, for wire_reopen() */
-	socklen_t peer_bytes;         /* 0: it was never open */
-	bool guarded;                 /* by wire_guard() */
-	int signals;                  /* guarded: signalfd(2) */
-	sigset_t mask;                /* guarded: as it was before */
-	char why[WIRE_TEXT_MAX];      /* why it failed or ended */
+	struct tls *tls;               /* NULL: plain */
+	struct tls_context *context;   /* tls */
+	char server[ADDRESS_HOST_MAX]; /* tls: the name that its certificate must have, unless the address has
+					  another */
+	struct sockaddr_storage peer;  /* where it was opened to, for wire_reopen() */
+	socklen_t peer_bytes;          /* 0: it was never open */
+	bool guarded;                  /* by wire_guard() */
+	int signals;                   /* guarded: signalfd(2) */
+	sigset_t mask;                 /* guarded: as it was before */
+	char why[WIRE_TEXT_MAX];       /* why it failed or ended */
 };
 
 /* Blocks while it connects, over TCP at most WIRE_CONNECT_MS per address. On false, why says where and what
@@ -78,11 +104,13 @@ void wire_close(struct wire *w);
 
 /*
  * Begins to connect again, to where wire_open() has connected, without blocking and without asking for the
- * name of the host again. What the wire had is dropped. When it is writable (POLLOUT), wire_reopened() says
- * whether it is connected. False: w->why.
+ * name of the host again. What the wire had is dropped. wire_reopened() says how far it is, when one of
+ * wire_events() has come. FAILED and false: w->why.
  */
+enum wire_progress { WIRE_FAILED, WIRE_OPENING, WIRE_OPEN };
 bool wire_reopen(struct wire *w) __attribute__((warn_unused_result));
-bool wire_reopened(struct wire *w) __attribute__((warn_unused_result));
+enum wire_progress wire_reopened(struct wire *w) __attribute__((warn_unused_result));
+short wire_events(const struct wire *w);
 
 /* QUIT, and wire_close(). So no grace begins, and the session ends at once, also if a LOCK waits. Waits for
  * the daemon for a short time. */
@@ -100,6 +128,17 @@ void wire_unguard(struct wire *w, sigset_t *mask);
 bool wire_listens(const char *path);
 
 #define WIRE_CONNECT_MS 5000
+
+/* wire_tls.c. Whether this program was linked with base/tls.c; without it no address with TLS may be opened.
+ */
+bool wire_can_tls(void);
+/* For wire.c: makes the open connection one with TLS, blocking. False: w->why. */
+bool wire_secure(struct wire *w, const struct address *a) __attribute__((warn_unused_result));
+/* The same step by step: begins the handshake, and goes on with it. */
+bool wire_begin_tls(struct wire *w) __attribute__((warn_unused_result));
+enum wire_progress wire_greet_tls(struct wire *w) __attribute__((warn_unused_result));
+/* The wire has ended, for this reason; false. */
+bool wire_fail(struct wire *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Appends a request of n words. */
 void wire_ask_words(struct wire *w, size_t n, const char *const *words);

@@ -316,9 +316,30 @@ START_TEST(a_redis_url_may_carry_a_login)
 }
 END_TEST
 
-static const char *const bad_urls[] = {"", "localhost", "unix:", "http://a", "rediss://a:1", "tcp://",
+static const char *const bad_urls[] = {"", "localhost", "unix:", "http://a", "rediss://a:1/1",
+	"tls://a:1?ca=", "tls://a:1?x=1", "tls://a:1?key=/k", "tls://a?ca=%zz", "tcp://a:1?ca=/c", "tcp://",
 	"tcp://:1", "a:0", "a:65536", "a:x", "a:", "tcp://[::1", "tcp://[::1]x", "redis://a:1/1",
 	"redis://user@a:1", "redis://u:%zz@a:1", "redis://u:%00@a:1"};
+
+START_TEST(an_address_may_speak_tls)
+{
+	struct address a = address("tls://h:1?ca=/c%20a.pem&name=n.example");
+	ck_assert(a.tls && a.tcp);
+	ck_assert_str_eq(a.host, "h");
+	ck_assert_str_eq(a.port, "1");
+	ck_assert_str_eq(a.ca, "/c a.pem");
+	ck_assert_str_eq(a.name, "n.example");
+	ck_assert_str_eq(a.text, "tls://h:1?ca=/c%20a.pem&name=n.example");
+	a = address("rediss://u:p%3f@[::1]/0?certificate=/c&key=/k");
+	ck_assert_str_eq(a.user, "u");
+	ck_assert_str_eq(a.password, "p?");
+	ck_assert_str_eq(a.port, "5625");
+	ck_assert_str_eq(a.certificate, "/c");
+	ck_assert_str_eq(a.key, "/k");
+	ck_assert_str_eq(a.text, "tls://[::1]:5625?certificate=/c&key=/k");
+	ck_assert(!address("tcp://h:1").tls);
+}
+END_TEST
 
 START_TEST(a_wrong_address_is_refused_and_told_why)
 {
@@ -561,6 +582,7 @@ address_case(void)
 	tcase_add_test(tc, a_redis_url_may_carry_a_login);
 	tcase_add_loop_test(
 		tc, a_wrong_address_is_refused_and_told_why, 0, sizeof(bad_urls) / sizeof(bad_urls[0]));
+	tcase_add_test(tc, an_address_may_speak_tls);
 	tcase_add_test(tc, a_path_longer_than_a_socket_address_is_refused);
 	tcase_add_test(tc, a_complaint_never_repeats_a_password);
 	tcase_add_test(tc, a_password_on_the_command_line_is_refused);

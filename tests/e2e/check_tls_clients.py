@@ -303,5 +303,54 @@ def test_hand_over(place):
     expect_between(plain("CHECK", "b"), 1, TOKEN_MAX)
 
 
+def url_of(d, more="", login=""):
+    return "rediss://%s127.0.0.1:%d/0?ca=%s%s" % (login, d.port, d.authority.ca, more)
+
+
+def holdfast(place, url, *words, **options):
+    return place.run(harness.HOLDFAST, *words, environment={"HOLDFAST_URL": url}, **options)
+
+
+def test_program(place):
+    """holdfast speaks TLS: ping, run, a run inside of it, bench; with a wrong authority or name it says what is wrong"""
+    d = Daemons(place)
+    expect(holdfast(place, url_of(d), "ping").wait(), 0)
+    inner = "%s run b -- true && %s check a" % (harness.HOLDFAST, harness.HOLDFAST)
+    run = holdfast(place, url_of(d), "run", "a", "--", "sh", "-c", inner)
+    expect(run.wait(), 0, run.output.tail())
+    bench = holdfast(place, url_of(d), "bench", "--seconds", "1", "-c", "20")
+    expect(bench.wait(), 0, bench.output.tail())
+    other = Authority(place, "other")
+    wrong = holdfast(place, "tls://127.0.0.1:%d?ca=%s" % (d.port, other.ca), "ping")
+    expect(wrong.wait() != 0 and "its authority is not one of ca" in wrong.output.text(), True, wrong.output.tail())
+    wrong = holdfast(place, url_of(d, "&name=other.example"), "ping")
+    expect(wrong.wait() != 0 and "name says which one is right" in wrong.output.text(), True, wrong.output.tail())
+    plain = holdfast(place, "tcp://127.0.0.1:%d" % d.port, "ping")
+    expect(plain.wait() != 0, True, plain.output.tail())
+
+
+def test_program_comes_back(place):
+    """the command of `holdfast run` by TLS goes on over hand-overs and a kill -9 of the daemon, with its lock"""
+    d = Daemons(place)
+    run = holdfast(place, url_of(d), "run", "a", "--", "sh", "-c", "echo began; read line; echo ended", stdin=subprocess.PIPE)
+    run.output.wait("began")
+    with d.daemon.client(form=3) as client:
+        token = client("INSPECT", "a")["holder"]["token"]
+    for _ in range(2):
+        mark = d.daemon.output.mark()
+        d.daemon.process.signal(signal.SIGUSR2)
+        d.daemon.output.wait(r"handover\.done", mark)
+        d.daemon.output.wait(r"session\.resumed", mark)
+    d.daemon.kill()
+    d.daemon.start()
+    d.daemon.output.wait(r"session\.resumed")
+    with d.daemon.client(form=3) as client:
+        expect(client("INSPECT", "a")["holder"]["token"], token)
+    run.process.stdin.write(b"\n")
+    run.process.stdin.close()
+    run.output.wait("ended")
+    expect(run.wait(), 0, run.output.tail())
+
+
 if __name__ == "__main__":
     harness.main(globals())
