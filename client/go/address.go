@@ -18,6 +18,7 @@ type address struct {
 	network, place string // of net.Dial
 	user, password string
 	text           string // without user and password
+	tls            secure
 }
 
 // chooseAddress is url, else $HOLDFAST_URL, else the socket in $XDG_RUNTIME_DIR if it exists, else the system's.
@@ -57,9 +58,14 @@ func parseAddress(where string) (address, error) {
 			return parseTCP(rest)
 		}
 	}
+	for _, scheme := range []string{"tls://", "rediss://"} {
+		if rest, found := strings.CutPrefix(where, scheme); found {
+			return parseTLS(rest)
+		}
+	}
 	switch {
 	case strings.Contains(where, "://"):
-		return address{}, fmt.Errorf("only unix://, tcp:// and redis:// are known")
+		return address{}, fmt.Errorf("only unix://, tcp://, redis://, tls:// and rediss:// are known")
 	case strings.HasPrefix(where, "/"), strings.HasPrefix(where, "."):
 		return parsePath(where)
 	case !strings.Contains(where, ":"):
@@ -73,6 +79,16 @@ func parsePath(path string) (address, error) {
 		return address{}, fmt.Errorf("the path of the socket is empty")
 	}
 	return address{network: "unix", place: path, text: "unix:" + path}, nil
+}
+
+func parseTLS(text string) (address, error) {
+	place, options, _ := strings.Cut(text, "?")
+	a, err := parseTCP(place)
+	if err == nil {
+		a.tls, err = parseSecure(options)
+	}
+	a.text = "tls://" + a.place
+	return a, err
 }
 
 func parseTCP(text string) (address, error) {

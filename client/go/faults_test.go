@@ -376,13 +376,16 @@ func TestClose(t *testing.T) {
 func TestAddress(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", "/nowhere")
 	for where, wanted := range map[string]address{
-		"/a/b":                     {"unix", "/a/b", "", "", "unix:/a/b"},
-		"unix:./a":                 {"unix", "./a", "", "", "unix:./a"},
-		"unix:///a":                {"unix", "/a", "", "", "unix:/a"},
-		"h:1":                      {"tcp", "h:1", "", "", "tcp://h:1"},
-		"tcp://h":                  {"tcp", "h:5625", "", "", "tcp://h:5625"},
-		"redis://u:p%40@[::1]:7/0": {"tcp", "[::1]:7", "u", "p@", "tcp://[::1]:7"},
-		"redis://:p@h":             {"tcp", "h:5625", "", "p", "tcp://h:5625"},
+		"/a/b":                     {"unix", "/a/b", "", "", "unix:/a/b", secure{}},
+		"unix:./a":                 {"unix", "./a", "", "", "unix:./a", secure{}},
+		"unix:///a":                {"unix", "/a", "", "", "unix:/a", secure{}},
+		"h:1":                      {"tcp", "h:1", "", "", "tcp://h:1", secure{}},
+		"tcp://h":                  {"tcp", "h:5625", "", "", "tcp://h:5625", secure{}},
+		"redis://u:p%40@[::1]:7/0": {"tcp", "[::1]:7", "u", "p@", "tcp://[::1]:7", secure{}},
+		"redis://:p@h":             {"tcp", "h:5625", "", "p", "tcp://h:5625", secure{}},
+		"tls://h:1?name=n&ca=%2fc": {"tcp", "h:1", "", "", "tls://h:1", secure{on: true, ca: "/c", name: "n"}},
+		"rediss://u:p@h/0?certificate=/a&key=/b": {"tcp", "h:5625", "u", "p", "tls://h:5625",
+			secure{on: true, certificate: "/a", key: "/b"}},
 	} {
 		if a, err := parseAddress(where); err != nil || a != wanted {
 			t.Errorf("%s: %+v, %v", where, a, err)
@@ -396,7 +399,8 @@ func TestAddress(t *testing.T) {
 	if a, err := chooseAddress(""); err != nil || a.place != defaultSocket {
 		t.Errorf("without HOLDFAST_URL: %+v, %v", a, err)
 	}
-	for _, where := range []string{"h", "unix:", "http://h:1", "h:0", "h:65536", "redis://secret@h", "redis://u:p@h/1", ":1"} {
+	for _, where := range []string{"h", "unix:", "http://h:1", "h:0", "h:65536", "redis://secret@h", "redis://u:p@h/1", ":1",
+		"tls://h?x=1", "tls://h?key=/k", "tls://h?ca=%zz", "tcp://h?ca=/c"} {
 		if a, err := parseAddress(where); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %+v, %v", where, a, err)
 		}

@@ -58,6 +58,13 @@ func dial(ctx context.Context, a address, push func(value)) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.tls.on {
+		limited, cancel := context.WithTimeout(ctx, answerTime/2)
+		defer cancel()
+		if conn, err = a.tls.handshake(limited, conn, a.place); err != nil {
+			return nil, err
+		}
+	}
 	l := &link{conn: conn, down: make(chan struct{})}
 	go l.read(push)
 	return l, nil

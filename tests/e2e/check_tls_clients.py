@@ -2,10 +2,12 @@
 """Clients that speak TLS: who is let in, what a reload changes, hostile handshakes, and what ends a connection."""
 
 import os
+import shutil
 import signal
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 
 import harness
@@ -350,6 +352,109 @@ def test_program_comes_back(place):
     run.process.stdin.close()
     run.output.wait("ended")
     expect(run.wait(), 0, run.output.tail())
+
+
+PYTHON = """
+import sys
+import holdfast
+with holdfast.lock("a", wait=45) as lock:
+    print("began", flush=True)
+    sys.stdin.readline()
+    print("holds", lock.valid_for() > 0, lock.token, flush=True)
+"""
+GO = """package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+
+	"holdfast"
+)
+
+func main() {
+	hf, err := holdfast.Open("")
+	if err != nil {
+		panic(err)
+	}
+	lock, err := hf.Lock(context.Background(), "a")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("began")
+	bufio.NewReader(os.Stdin).ReadString('\\n')
+	fmt.Println("holds", lock.Context().Err() == nil, lock.Token())
+	lock.Unlock()
+	hf.Close()
+}
+"""
+NODE = """
+const { Client } = require('%s/client/node');
+const hf = new Client();
+hf.withLock('a', { wait: 45000 }, async (lock) => {
+  console.log('began');
+  await new Promise((resolve) => process.stdin.once('data', resolve));
+  console.log('holds', !lock.signal.aborted, lock.token);
+}).then(() => process.exit(0));
+""" % harness.ROOT
+
+
+def helper(place, *command, **environment):
+    """A program holds a lock by TLS over a hand-over of the daemon, with its token; a wrong authority is refused."""
+    d = Daemons(place, tls=", client-ca: {a.ca}")
+    certificate, key = d.authority.issue("helper")
+    url = url_of(d, "&certificate=%s&key=%s" % (certificate, key))
+    program = place.run(*command, environment=dict(environment, HOLDFAST_URL=url), stdin=subprocess.PIPE)
+    program.output.wait("began")
+    with d.daemon.client(form=3) as client:
+        token = client("INSPECT", "a")["holder"]["token"]
+    mark = d.daemon.output.mark()
+    d.daemon.process.signal(signal.SIGUSR2)
+    d.daemon.output.wait(r"handover\.done", mark)
+    d.daemon.output.wait(r"session\.resumed", mark)
+    program.process.stdin.write(b"\n")
+    program.process.stdin.flush()
+    answer = program.output.wait(r"holds (\w+) (\d+)")[1]
+    expect((answer.group(1).lower(), int(answer.group(2))), ("true", token))
+    expect(program.wait(), 0, program.output.tail())
+    wrong = url.replace(d.authority.ca, Authority(place, "other").ca)
+    failures = int(d.daemon.info()["tls_failures"])
+    program = place.run(*command, environment=dict(environment, HOLDFAST_URL=wrong), stdin=subprocess.PIPE)
+    until("it is refused", lambda: int(d.daemon.info()["tls_failures"]) > failures)
+    expect("began" in program.output.text(), False)
+    program.kill()
+
+
+def need(*programs):
+    for one in programs:
+        if shutil.which(one) is None:
+            raise harness.Skip("%s is not here" % one)
+
+
+def test_python(place):
+    """client/python by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    helper(place, sys.executable, "-c", PYTHON, PYTHONPATH=os.path.join(harness.ROOT, "client", "python"))
+
+
+def test_go(place):
+    """client/go by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    need("go")
+    folder = os.path.join(place.path, "go")
+    os.mkdir(folder)
+    for name, text in (("main.go", GO), ("go.mod", "module example\n\ngo 1.21\n\nrequire holdfast v0.0.0\n\n"
+                                         "replace holdfast => %s/client/go\n" % harness.ROOT)):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as stream:
+            stream.write(text)
+    built = subprocess.run(("go", "build", "-o", "example", "."), cwd=folder, capture_output=True, text=True, check=False)
+    expect(built.returncode, 0, built.stderr)
+    helper(place, os.path.join(folder, "example"))
+
+
+def test_node(place):
+    """client/node by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    need("node")
+    helper(place, "node", "-e", NODE)
 
 
 if __name__ == "__main__":

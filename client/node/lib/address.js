@@ -7,14 +7,20 @@ const DEFAULT_SOCKET = '/run/holdfast/holdfast.sock';
 const DEFAULT_PORT = 5625;
 
 /**
- * A Unix socket (path), or a host and port, and a login for it.
- * @typedef {{ path: string, host: string, port: number, user: string, password: string, text: string }} Address
+ * Files with PEM, and the name that the daemon's certificate must have. Without ca the authorities that Node trusts count,
+ * without name the host.
+ * @typedef {{ ca: string, certificate: string, key: string, name: string }} Secure
+ */
+
+/**
+ * A Unix socket (path), or a host and port, a login for it, and TLS if it is wanted.
+ * @typedef {{ path: string, host: string, port: number, user: string, password: string, text: string, tls?: Secure }} Address
  * `text` has neither user nor password.
  */
 
 /**
- * Takes unix:PATH, unix://PATH, a path, tcp:// or redis://[user:password@]host[:port], or host:port. Errors never show what
- * was given: it may have a password.
+ * Takes unix:PATH, unix://PATH, a path, tcp:// or redis://[user:password@]host[:port], tls:// or rediss:// likewise with
+ * ?ca=PATH&certificate=PATH&key=PATH&name=HOST, or host:port. Errors never show what was given: it may have a password.
  * @param {string} where
  * @returns {Address}
  */
@@ -23,8 +29,10 @@ function parseAddress(where) {
   if (unix) return fromPath(/** @type {string} */ (unix[1]));
   const tcp = /^(?:tcp|redis):\/\/(.*)$/s.exec(where);
   if (tcp) return fromTcp(/** @type {string} */ (tcp[1]));
+  const tls = /^(?:tls|rediss):\/\/([^?]*)(?:\?(.*))?$/s.exec(where);
+  if (tls) return fromTls(/** @type {string} */ (tls[1]), tls[2] ?? '');
   if (where.includes('://'))
-    throw new TypeError('the address of holdfastd: only unix://, tcp:// and redis:// are known');
+    throw new TypeError('the address of holdfastd: only unix://, tcp://, redis://, tls:// and rediss:// are known');
   if (/^[/.]/.test(where)) return fromPath(where);
   if (!where.includes(':')) {
     throw new TypeError('the address of holdfastd is neither a path (with a /) nor host:port nor a URL');
@@ -61,6 +69,36 @@ function fromTcp(text) {
   return { path: '', host, port, user, password, text: `tcp://${host.includes(':') ? `[${host}]` : host}:${port}` };
 }
 
+/**
+ * @param {string} place
+ * @param {string} options
+ * @returns {Address}
+ */
+function fromTls(place, options) {
+  const address = fromTcp(place);
+  const tls = { ca: '', certificate: '', key: '', name: '' };
+  for (const option of options.split('&').filter(Boolean)) {
+    const [key = '', value = ''] = option.split(/=(.*)/s);
+    if (!Object.hasOwn(tls, key)) {
+      throw new TypeError('the address of holdfastd: after the ? only ca=, certificate=, key= and name= are known');
+    }
+    tls[/** @type {keyof Secure} */ (key)] = decoded(value);
+  }
+  if ((tls.certificate === '') !== (tls.key === '')) {
+    throw new TypeError('the address of holdfastd: certificate= and key= are needed together');
+  }
+  return { ...address, text: address.text.replace('tcp://', 'tls://'), tls };
+}
+
+/** @param {string} text */
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new TypeError('the address of holdfastd has a % that is not %XX');
+  }
+}
+
 /** @param {string | undefined} login */
 function fromLogin(login) {
   if (login === undefined) return { user: '', password: '' };
@@ -68,11 +106,7 @@ function fromLogin(login) {
   if (colon < 0 || colon === login.length - 1) {
     throw new TypeError('the address of holdfastd has a user but no password: redis://user:password@host:port');
   }
-  try {
-    return { user: decodeURIComponent(login.slice(0, colon)), password: decodeURIComponent(login.slice(colon + 1)) };
-  } catch {
-    throw new TypeError('the user or password of holdfastd has a % that is not %XX');
-  }
+  return { user: decoded(login.slice(0, colon)), password: decoded(login.slice(colon + 1)) };
 }
 
 /**

@@ -1,7 +1,9 @@
 'use strict';
 /* wire: one connection to the daemon. Requests go out, answers come back in their order, pushes in between. */
 
+const fs = require('node:fs');
 const net = require('node:net');
+const tls = require('node:tls');
 const { setInterval, setTimeout } = require('./clock');
 const { LockRefusedError } = require('./errors');
 
@@ -94,6 +96,27 @@ function refusal(line) {
   return space < 0 ? new LockRefusedError(line, '') : new LockRefusedError(line.slice(0, space), line.slice(space + 1));
 }
 
+/**
+ * A socket that connects. Files of TLS are read anew each time: they may have been replaced.
+ * @param {import('./address').Address} address
+ * @returns {net.Socket}
+ */
+function open({ path, host, port, tls: secure }) {
+  if (path) return net.connect({ path });
+  const place = { host, port, keepAlive: true, keepAliveInitialDelay: 5000 };
+  if (!secure) return net.connect(place);
+  const file = (/** @type {string} */ name) => (name === '' || name === 'system' ? undefined : fs.readFileSync(name));
+  const servername = secure.name || (net.isIP(host) ? '' : host);
+  return tls.connect({
+    ...place,
+    servername,
+    ca: file(secure.ca),
+    cert: file(secure.certificate),
+    key: file(secure.key),
+    minVersion: 'TLSv1.2',
+  });
+}
+
 class Link {
   /** @type {{ resolve: (value: Value) => void, reject: (why: Cut) => void }[]} */
   #due = []; // of the requests that have no answer yet, the oldest first
@@ -133,16 +156,14 @@ class Link {
    */
   static connect(address, begun) {
     return new Promise((resolve, reject) => {
-      const socket = address.path
-        ? net.connect({ path: address.path })
-        : net.connect({ host: address.host, port: address.port, keepAlive: true, keepAliveInitialDelay: 5000 });
+      const socket = open(address);
       begun(socket);
       const timer = setTimeout(() => socket.destroy(new Error('no connection within 5 s')), CONNECT);
       socket.once('error', (error) => {
         clearTimeout(timer);
         reject(error);
       });
-      socket.once('connect', () => {
+      socket.once(address.tls ? 'secureConnect' : 'connect', () => {
         clearTimeout(timer);
         socket.removeAllListeners('error');
         resolve(socket);

@@ -1,11 +1,21 @@
 """address: where the daemon is. It makes no connection; it only looks whether a default socket exists."""
 
 import os
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 from urllib.parse import unquote
 
 DEFAULT_SOCKET = "/run/holdfast/holdfast.sock"
 DEFAULT_PORT = 5625
+
+
+class Tls(NamedTuple):
+    """Files with PEM; "" or "system" as ca: the authorities that this host trusts. name: of the daemon's certificate; "": the
+    host."""
+
+    ca: str = ""
+    certificate: str = ""
+    key: str = ""
+    name: str = ""
 
 
 class Address(NamedTuple):
@@ -16,14 +26,17 @@ class Address(NamedTuple):
     port: int
     user: str
     password: str
+    tls: Optional[Tls] = None
 
     def __str__(self) -> str:
-        return "unix:%s" % self.path if self.path else "tcp://%s:%d" % (self.host, self.port)
+        if self.path:
+            return "unix:%s" % self.path
+        return "%s://%s:%d" % ("tls" if self.tls else "tcp", self.host, self.port)
 
 
 def parse(url: str) -> Address:
-    """Takes unix:PATH, unix://PATH, a path with a slash in front, tcp:// or redis://[user:password@]host[:port], or
-    host:port. ValueError if it is none of these."""
+    """Takes unix:PATH, unix://PATH, a path with a slash in front, tcp:// or redis://[user:password@]host[:port], tls:// or
+    rediss:// likewise with ?ca=PATH&certificate=PATH&key=PATH&name=HOST, or host:port. ValueError if it is none of these."""
     for scheme in ("unix://", "unix:"):
         if url.startswith(scheme):
             return _parse_path(url[len(scheme):])
@@ -32,8 +45,12 @@ def parse(url: str) -> Address:
     for scheme in ("tcp://", "redis://"):
         if url.startswith(scheme):
             return _parse_tcp(url[len(scheme):])
+    for scheme in ("tls://", "rediss://"):
+        if url.startswith(scheme):
+            place, _, options = url[len(scheme):].partition("?")
+            return _parse_tcp(place)._replace(tls=_parse_tls(options))
     if "://" in url or ":" not in url:
-        raise ValueError("%r is neither a path (with a /) nor host:port nor a unix://, tcp:// or redis:// URL" % url)
+        raise ValueError("%r is neither a path (with a /) nor host:port nor a unix://, tcp://, redis://, tls:// or rediss:// URL" % url)
     return _parse_tcp(url)
 
 
@@ -59,6 +76,16 @@ def _parse_tcp(text: str) -> Address:
     if not host or not (port or str(DEFAULT_PORT)).isdigit() or not 0 < int(port or DEFAULT_PORT) < 65536:
         raise ValueError("host:port is needed, with a port from 1 to 65535")
     return Address("", host, int(port or DEFAULT_PORT), unquote(user), unquote(password))
+
+
+def _parse_tls(text: str) -> Tls:
+    options = dict(option.partition("=")[::2] for option in text.split("&") if option)
+    if not set(options) <= set(Tls._fields):
+        raise ValueError("after the ? only ca=, certificate=, key= and name= are known, with & between them")
+    tls = Tls(**{key: unquote(value) for key, value in options.items()})
+    if bool(tls.certificate) != bool(tls.key):
+        raise ValueError("certificate= and key= are needed together")
+    return tls
 
 
 def choose() -> Address:

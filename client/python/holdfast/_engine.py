@@ -18,7 +18,7 @@ import threading
 import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
-from ._address import Address
+from ._address import Address, Tls
 from ._core import Claim, Core, encode
 from ._errors import DaemonUnreachable, HoldfastError, LockRefused
 
@@ -31,6 +31,12 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _making = threading.Lock()  # descriptors are being made: no fork meanwhile
 _registry_mutex = threading.Lock()
 _registry: Dict[Address, "Engine"] = {}
+
+
+def _waits() -> Tuple[Any, ...]:
+    """What a socket with TLS raises in place of BlockingIOError; there is none while the module is not loaded."""
+    ssl = sys.modules.get("ssl")
+    return (ssl.SSLWantReadError, ssl.SSLWantWriteError) if ssl else ()
 
 
 def now() -> float:
@@ -166,7 +172,7 @@ class Engine:
             if not data:
                 raise ConnectionError("the daemon closed the connection")
             self.core.receive(data, now())
-        except BlockingIOError:
+        except (BlockingIOError, *_waits()):
             pass
         except (OSError, ValueError, HoldfastError) as error:
             self._drop(self._unreachable(error))
@@ -175,7 +181,7 @@ class Engine:
         if self._socket is not None and self.core.output:
             try:
                 del self.core.output[:self._socket.send(self.core.output)]
-            except BlockingIOError:
+            except (BlockingIOError, *_waits()):
                 pass
             except OSError:
                 self.core.output.clear()  # the end of the connection is read next
@@ -197,6 +203,8 @@ class Engine:
                     self._socket = socket.socket(family, socket.SOCK_STREAM)
                 self._socket.settimeout(min(CONNECT, max(0.02, self.core.wake - now())))
                 self._socket.connect(place)
+                if self.address.tls:
+                    self._secure(self._socket, self.address.tls)
             except OSError as error:
                 self._close()
                 why = error
@@ -207,6 +215,19 @@ class Engine:
                 self._drop(self._unreachable(error))
             return
         self._drop(self._unreachable(why), failed=True)
+
+    def _secure(self, connection: socket.socket, tls: Tls) -> None:
+        import ssl  # it takes long, and few need it
+
+        context = ssl.create_default_context(cafile=None if tls.ca in ("", "system") else tls.ca)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        if tls.certificate:
+            context.load_cert_chain(tls.certificate, tls.key, password=lambda: "")
+        with _making:
+            secured = context.wrap_socket(connection, server_hostname=tls.name or self.address.host,
+                                          do_handshake_on_connect=False)
+            self._socket = secured
+        secured.do_handshake()
 
     def _places(self) -> List[Tuple[int, Any]]:
         if self.address.path:
