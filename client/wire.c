@@ -338,8 +338,12 @@ void
 wire_close(struct wire *w)
 {
 	wire_unguard(w, NULL);
-	tls_free(w->tls);
-	tls_context_free(w->context);
+	if (w->tls != NULL) {
+		tls_free(w->tls);
+	}
+	if (w->context != NULL) {
+		tls_context_free(w->context);
+	}
 	w->tls = NULL;
 	w->context = NULL;
 	if (w->fd >= 0) {
