@@ -401,6 +401,31 @@ hf.withLock('a', { wait: 45000 }, async (lock) => {
 """ % harness.ROOT
 
 
+JAVA = """
+import holdfast.*;
+import java.time.Duration;
+
+public class Example {
+    public static void main(String[] words) throws Exception {
+        for (int tries = 0; !locked() && tries < 10; tries++) {
+        }
+    }
+
+    /** On a busy host Java takes longer for its first handshake than a daemon may be away. */
+    static boolean locked() throws Exception {
+        try (Holdfast hf = Holdfast.open(); var lock = hf.lock("a", Duration.ofSeconds(45))) {
+            System.out.println("began");
+            System.in.read();
+            System.out.println("holds " + lock.isHeld() + " " + lock.token());
+            return true;
+        } catch (DaemonUnreachableException slow) {
+            return false;
+        }
+    }
+}
+"""
+
+
 def helper(place, *command, **environment):
     """A program holds a lock by TLS over a hand-over of the daemon, with its token; a wrong authority is refused."""
     d = Daemons(place, tls=", client-ca: {a.ca}")
@@ -456,6 +481,21 @@ def test_node(place):
     """client/node by TLS keeps its lock over a hand-over, and trusts no other authority"""
     need("node")
     helper(place, "node", "-e", NODE)
+
+
+def test_java(place):
+    """client/java by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    need("java", "javac")
+    folder = os.path.join(place.path, "java")
+    os.mkdir(folder)
+    with open(os.path.join(folder, "Example.java"), "w", encoding="ascii") as stream:
+        stream.write(JAVA)
+    sources = os.path.join(harness.ROOT, "client", "java", "src", "main", "java", "holdfast")
+    built = subprocess.run(["javac", "-d", folder, os.path.join(folder, "Example.java")] +
+                           [os.path.join(sources, name) for name in os.listdir(sources)],
+                           capture_output=True, text=True, check=False)
+    expect(built.returncode, 0, built.stderr)
+    helper(place, "java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Example")
 
 
 if __name__ == "__main__":

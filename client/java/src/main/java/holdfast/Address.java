@@ -4,6 +4,7 @@ import java.io.ByteArrayOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashMap;
 import java.util.Map;
 
 /**
@@ -11,8 +12,9 @@ import java.util.Map;
  *
  * @param path     "" for TCP
  * @param password "": no login
+ * @param tls      null: plain
  */
-record Address(String path, String host, int port, String user, String password) {
+record Address(String path, String host, int port, String user, String password, Secure tls) {
     static final String DEFAULT_SOCKET = "/run/holdfast/holdfast.sock";
     static final int DEFAULT_PORT = 5625;
 
@@ -23,7 +25,7 @@ record Address(String path, String host, int port, String user, String password)
     /** Without user and password. */
     @Override
     public String toString() {
-        return unix() ? "unix:" + path : "tcp://" + (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
+        return unix() ? "unix:" + path : (tls == null ? "tcp://" : "tls://") + (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
     }
 
     /** $HOLDFAST_URL, else the socket in $XDG_RUNTIME_DIR if it exists, else the system's. */
@@ -51,8 +53,13 @@ record Address(String path, String host, int port, String user, String password)
                 return ofHost(where.substring(scheme.length()), label);
             }
         }
+        for (String scheme : new String[] {"tls://", "rediss://"}) {
+            if (where.startsWith(scheme)) {
+                return ofTls(where.substring(scheme.length()), label);
+            }
+        }
         if (where.contains("://")) {
-            throw bad(label, "only unix://, tcp:// and redis:// are known");
+            throw bad(label, "only unix://, tcp://, redis://, tls:// and rediss:// are known");
         }
         if (where.startsWith("/") || where.startsWith(".")) {
             return ofPath(where, label);
@@ -67,7 +74,7 @@ record Address(String path, String host, int port, String user, String password)
         if (path.isEmpty()) {
             throw bad(label, "the path of the socket is empty");
         }
-        return new Address(path, "", 0, "", "");
+        return new Address(path, "", 0, "", "", null);
     }
 
     private static Address ofHost(String text, String label) {
@@ -100,7 +107,26 @@ record Address(String path, String host, int port, String user, String password)
         if (host.isEmpty()) {
             throw bad(label, "the host is missing");
         }
-        return new Address("", host, port ? portOf(place.substring(colon + 1), label) : DEFAULT_PORT, user, password);
+        return new Address("", host, port ? portOf(place.substring(colon + 1), label) : DEFAULT_PORT, user, password,
+                null);
+    }
+
+    private static Address ofTls(String text, String label) {
+        int mark = text.indexOf('?');
+        Address plain = ofHost(mark < 0 ? text : text.substring(0, mark), label);
+        Map<String, String> options = new HashMap<>(Map.of("ca", "", "certificate", "", "key", "", "name", ""));
+        for (String option : mark < 0 ? new String[0] : text.substring(mark + 1).split("&")) {
+            int equals = option.indexOf('=');
+            String key = equals < 0 ? option : option.substring(0, equals);
+            if (options.replace(key, equals < 0 ? "" : decoded(option.substring(equals + 1), label)) == null) {
+                throw bad(label, "after the ? only ca=, certificate=, key= and name= are known, with & between them");
+            }
+        }
+        if (options.get("certificate").isEmpty() != options.get("key").isEmpty()) {
+            throw bad(label, "certificate= and key= are needed together");
+        }
+        Secure tls = new Secure(options.get("ca"), options.get("certificate"), options.get("key"), options.get("name"));
+        return new Address("", plain.host, plain.port, plain.user, plain.password, tls);
     }
 
     private static int portOf(String text, String label) {
@@ -124,7 +150,7 @@ record Address(String path, String host, int port, String user, String password)
             int high = i + 2 < bytes.length ? Character.digit(bytes[i + 1], 16) : -1;
             int low = i + 2 < bytes.length ? Character.digit(bytes[i + 2], 16) : -1;
             if (high < 0 || low < 0) {
-                throw bad(label, "the user or password has a % that is not %XX");
+                throw bad(label, "it has a % that is not %XX");
             }
             out.write(high * 16 + low);
             i += 2;

@@ -57,7 +57,7 @@ final class Engine implements Runnable {
     private final ByteBuffer in = ByteBuffer.allocate(1 << 16);
     private int clients; // under JOINING
     private boolean ends;
-    private SocketChannel channel; // null: not connected
+    private Pipe pipe; // null: not connected
     private SelectionKey key;
     private ByteBuffer out = ByteBuffer.allocate(0);
     private Attempt attempt; // null: not connecting
@@ -65,7 +65,7 @@ final class Engine implements Runnable {
 
     /** One try to connect, in a thread of its own; the engine's thread may give it up. */
     private final class Attempt implements Runnable {
-        final long until = Clock.now() + CONNECT;
+        final long until = Clock.now() + limit();
         private SocketChannel current; // under this
         private boolean over;
 
@@ -75,7 +75,7 @@ final class Engine implements Runnable {
             try {
                 for (SocketAddress place : places()) {
                     try {
-                        SocketChannel made = connect(place);
+                        Pipe made = connect(place);
                         post(() -> connected(this, made));
                         return;
                     } catch (IOException failed) {
@@ -101,7 +101,7 @@ final class Engine implements Runnable {
             return places;
         }
 
-        private SocketChannel connect(SocketAddress place) throws IOException {
+        private Pipe connect(SocketAddress place) throws IOException {
             SocketChannel made = address.unix() ? SocketChannel.open(StandardProtocolFamily.UNIX)
                     : SocketChannel.open();
             try {
@@ -110,8 +110,13 @@ final class Engine implements Runnable {
                 if (!address.unix()) {
                     made.setOption(StandardSocketOptions.TCP_NODELAY, true);
                 }
+                Secure tls = address.tls();
+                Pipe opened = new Pipe(made, tls == null ? null : tls.engine(address.host(), address.port()));
+                if (tls != null) {
+                    opened.handshake();
+                }
                 made.configureBlocking(false);
-                return made;
+                return opened;
             } catch (IOException | RuntimeException failed) {
                 made.close();
                 throw failed instanceof IOException io ? io : new IOException(failed);
@@ -130,6 +135,11 @@ final class Engine implements Runnable {
             over = true;
             quietly(current);
         }
+    }
+
+    /** For one attempt: Java takes seconds to load what it needs for the first handshake on a busy host. */
+    private long limit() {
+        return address.tls() == null ? CONNECT : 5 * CONNECT;
     }
 
     // --- for clients, from any thread --------------------------------------------------------------------------------
@@ -242,7 +252,7 @@ final class Engine implements Runnable {
         }
         if (attempt != null && now >= attempt.until) {
             attempt.giveUp();
-            failed(attempt, new IOException("no connection within " + CONNECT / Core.SECOND + " s"));
+            failed(attempt, new IOException("no connection within " + limit() / Core.SECOND + " s"));
         }
         flush();
         if (core.stalled) {
@@ -255,7 +265,7 @@ final class Engine implements Runnable {
             return;
         }
         long until = Math.min(core.wake(), core.holds.isEmpty() ? Long.MAX_VALUE : now + LOOK);
-        if (channel == null && attempt == null && !core.holds.isEmpty()) {
+        if (pipe == null && attempt == null && !core.holds.isEmpty()) {
             if (now >= retryAt) {
                 attempt = new Attempt();
                 daemon(attempt, "holdfast-connect").start();
@@ -287,32 +297,34 @@ final class Engine implements Runnable {
 
     private void receive() {
         try {
-            in.clear();
-            int got = channel.read(in);
-            if (got < 0) {
-                throw new IOException("the daemon closed the connection");
-            }
-            core.receive(in.array(), got, Clock.now());
+            do {
+                in.clear();
+                int got = pipe.read(in);
+                if (got < 0) {
+                    throw new IOException("the daemon closed the connection");
+                }
+                core.receive(in.array(), got, Clock.now());
+            } while (pipe.hasMore());
         } catch (IOException | Wire.ProtocolException failed) {
             drop(core.unreachable(failed.getMessage()), false);
         }
     }
 
     private void flush() {
-        if (channel == null) {
+        if (pipe == null) {
             return;
         }
         try {
-            while (out.hasRemaining() || core.output.size() > 0) {
-                if (!out.hasRemaining()) {
+            while (out.hasRemaining() || core.output.size() > 0 || pipe.hasUnsent()) {
+                if (!out.hasRemaining() && core.output.size() > 0) {
                     out = ByteBuffer.wrap(core.output.toByteArray());
                     core.output.reset();
                 }
-                if (channel.write(out) == 0) {
+                if (!pipe.write(out)) {
                     break;
                 }
             }
-            key.interestOps(SelectionKey.OP_READ | (out.hasRemaining() ? SelectionKey.OP_WRITE : 0));
+            key.interestOps(SelectionKey.OP_READ | (out.hasRemaining() || pipe.hasUnsent() ? SelectionKey.OP_WRITE : 0));
         } catch (IOException broken) {
             out = ByteBuffer.allocate(0); // the end of the connection is read next
             core.output.reset();
@@ -320,15 +332,15 @@ final class Engine implements Runnable {
         }
     }
 
-    private void connected(Attempt by, SocketChannel made) {
+    private void connected(Attempt by, Pipe made) {
         if (by != attempt) {
             quietly(made);
             return;
         }
         attempt = null;
         try {
-            key = made.register(selector, SelectionKey.OP_READ);
-            channel = made;
+            key = made.channel.register(selector, SelectionKey.OP_READ);
+            pipe = made;
             core.connected(Clock.now());
         } catch (IOException | RuntimeException closed) {
             quietly(made);
@@ -348,8 +360,8 @@ final class Engine implements Runnable {
     }
 
     private void drop(HoldfastException why, boolean failed) {
-        quietly(channel);
-        channel = null;
+        quietly(pipe);
+        pipe = null;
         key = null;
         out = ByteBuffer.allocate(0);
         core.cut(Clock.now(), why, failed);
@@ -365,10 +377,10 @@ final class Engine implements Runnable {
         if (attempt != null) {
             attempt.giveUp();
         }
-        if (channel != null) {
+        if (pipe != null) {
             core.quit(Clock.now());
             flush();
-            quietly(channel);
+            quietly(pipe);
         }
         return true;
     }

@@ -17,19 +17,23 @@ final class UnitTests {
     }
 
     static void testAddress() {
-        Map<String, Address> known = Map.of("/a/b", new Address("/a/b", "", 0, "", ""), "unix:./a",
-                new Address("./a", "", 0, "", ""), "unix:///a", new Address("/a", "", 0, "", ""), "h:1",
-                new Address("", "h", 1, "", ""), "tcp://h", new Address("", "h", 5625, "", ""), "redis://u:p%40@[::1]:7/0",
-                new Address("", "::1", 7, "u", "p@"), "redis://:p@h", new Address("", "h", 5625, "", "p"), "tcp://[::1]",
-                new Address("", "::1", 5625, "", ""));
+        Map<String, Address> known = Map.of("/a/b", new Address("/a/b", "", 0, "", "", null), "unix:./a",
+                new Address("./a", "", 0, "", "", null), "unix:///a", new Address("/a", "", 0, "", "", null), "h:1",
+                new Address("", "h", 1, "", "", null), "tcp://h", new Address("", "h", 5625, "", "", null), "redis://u:p%40@[::1]:7/0",
+                new Address("", "::1", 7, "u", "p@", null), "redis://:p@h", new Address("", "h", 5625, "", "p", null), "tcp://[::1]",
+                new Address("", "::1", 5625, "", "", null));
         known.forEach((where, address) -> {
             equal(Address.parse(where, "x"), address);
             equal(Address.choose(Map.of("HOLDFAST_URL", where)), address);
         });
         equal(Address.choose(Map.of("XDG_RUNTIME_DIR", "/nowhere")).path(), Address.DEFAULT_SOCKET);
         equal(Address.parse("redis://u:secret@[::1]:7", "x").toString(), "tcp://[::1]:7");
+        equal(Address.parse("tls://h:1?name=n&ca=%2fc", "x"), new Address("", "h", 1, "", "", new Secure("/c", "", "", "n")));
+        equal(Address.parse("rediss://u:p@h/0?certificate=/a&key=/b", "x"),
+                new Address("", "h", 5625, "u", "p", new Secure("", "/a", "/b", "")));
+        equal(Address.parse("rediss://u:secret@h:1", "x").toString(), "tls://h:1");
         for (String where : List.of("h", "unix:", "http://h:1", "h:0", "h:65536", "h:", "redis://secret@h",
-                "redis://u:secret@h/1", ":1", "redis://u:%4@h")) {
+                "redis://u:secret@h/1", ":1", "redis://u:%4@h", "tls://h?x=1", "tls://h?key=/k", "tcp://h?ca=/c")) {
             String told = raises(IllegalArgumentException.class, () -> Address.parse(where, "x")).getMessage();
             check(!told.contains("secret"), told);
         }
