@@ -63,6 +63,8 @@ class Daemons:
 
     def configure(self, config="", tls="", files=None):
         unix = "listen:\n  - unix: %s\n" % self.daemon.socket
+        if "limits:" not in config:
+            config += "limits: { login-time: 5m }\n"  # also for a handshake on a busy host
         self.daemon.listen = unix + "  - tcp: 127.0.0.1:%d\n%s    tls: { certificate: %s, key: %s%s }\n" % (
             (self.port, self.more) + tuple(files or self.files) + (tls.format(a=self.authority),))
         self.daemon.configure(config)
