@@ -496,6 +496,23 @@ START_TEST(an_async_wait_is_answered_by_a_push_and_can_be_cancelled)
 }
 END_TEST
 
+START_TEST(a_break_that_another_daemon_asks_for_is_carried_out_without_an_answer)
+{
+	struct command wrong = {.verb = VERB_BREAK, .name = SLICE("a"), .token = 499};
+	struct command right = {.verb = VERB_BREAK, .name = SLICE("a"), .token = 500};
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_BREAK, .command = &wrong}), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_BREAK, .command = &right}), "c1 close");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_BREAK, .command = &right}), "");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_bound_session_outlives_its_connections_and_ends_with_its_process)
 {
 	struct story w;
@@ -1290,6 +1307,7 @@ main(void)
 		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,
 		lease_and_maxhold_end_the_hold, a_wait_ends_in_time,
 		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
+		a_break_that_another_daemon_asks_for_is_carried_out_without_an_answer,
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,
 		draining_tells_holders_and_leaves_their_leases_to_run_out,

@@ -501,6 +501,10 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_COMMAND:
 		take_conn(core, event);
 		return;
+	case EVENT_BREAK:
+		assert(event->command != NULL && event->command->token > 0);
+		break_event(core, event->command);
+		return;
 	case EVENT_EXIT:
 		attach_exit(core, &event->process);
 		return;

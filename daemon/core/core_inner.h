@@ -221,6 +221,8 @@ uint64_t core_attempt(struct core *core);
  */
 
 void verb_run(struct core *core, struct conn *conn, const struct command *command);
+/* EVENT_BREAK. */
+void break_event(struct core *core, const struct command *command);
 
 /*
  * A drain: the daemon stops (PROTOCOL.md 6.9). core.c calls it.

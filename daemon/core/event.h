@@ -44,6 +44,7 @@ enum event_type {
 	EVENT_CLOSE,      /* conn, end: the connection is gone */
 	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
 	EVENT_HEARD,      /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
+	EVENT_BREAK,      /* command: a BREAK that another daemon asks for; nothing is answered */
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
 	EVENT_MASTERS,    /* conn, masters: the set of masters is to change; answered like a command */
 	EVENT_EXIT,       /* process: it ended, and with it the session bound to it */

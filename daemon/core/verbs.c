@@ -313,8 +313,18 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
 			r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0
-				? ": break it at the daemon that INSPECT names"
+				? ": with FLEET it is broken wherever it is held"
 				: "");
+}
+
+void
+break_event(struct core *core, const struct command *c)
+{
+	struct resource *r = names_find(&core->names, c->name);
+	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
+
+	if (g != NULL)
+		(void)grant_break(core, g);
 }
 
 /* Refuses what a daemon about to end cannot promise. */

@@ -112,6 +112,15 @@ core_view_service(const struct core *core, struct service_view *out)
 }
 
 void
+core_view_key(const struct core *core, struct slice name, const char **key, enum interop *interop)
+{
+	const struct rule *rule = rules_find(&core->rules, name);
+
+	*key = rule->key;
+	*interop = rule->interop;
+}
+
+void
 core_view_masterset(const struct core *core, struct masterset_view *out)
 {
 	const struct masterset *set = &core->masterset;

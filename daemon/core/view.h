@@ -174,6 +174,9 @@ bool core_draining(const struct core *core);
  * Looks at all holds. */
 int64_t core_relied_until(const struct core *core);
 
+/* Where masters keep the lease of a name, as calls say it (call.h): key, by the rule, and interop. */
+void core_view_key(const struct core *core, struct slice name, const char **key, enum interop *interop);
+
 /* False: the core does not know this name. */
 bool core_view_resource(
 	const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out);
