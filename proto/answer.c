@@ -269,10 +269,15 @@ answer_parse(struct answer_parser *parser, const char *data, size_t n, const str
 {
 	struct builder b = {data, n, 0, NULL};
 	const char *why;
-	int got;
+	ssize_t got;
 
 	assert(limits->bytes <= ANSWER_BYTES_MAX && limits->elements <= ANSWER_ELEMENTS_MAX);
 	got = scan(parser, data, n, limits, &why);
+	if (got > 0 && out == NULL) {
+		got = (ssize_t)parser->seen;
+		*parser = (struct answer_parser){.tree = parser->tree, .room = parser->room};
+		return got;
+	}
 	if (got > 0 && !make_room(parser)) {
 		why = fault_memory;
 		got = -1;
@@ -292,13 +297,14 @@ answer_parse(struct answer_parser *parser, const char *data, size_t n, const str
 const struct answer *
 answer_get(const struct answer *map, const char *key)
 {
+	const struct slice wanted = slice_of(key);
+
 	if (map == NULL || (map->type != ANSWER_MAP && map->type != ANSWER_ARRAY))
 		return NULL;
 	for (size_t i = 0; i + 1 < map->count; i += 2) {
 		const struct answer *k = &map->items[i];
 
-		if ((k->type == ANSWER_TEXT || k->type == ANSWER_STATUS) &&
-			slice_equal(k->text, slice_of(key)))
+		if ((k->type == ANSWER_TEXT || k->type == ANSWER_STATUS) && slice_equal(k->text, wanted))
 			return &map->items[i + 1];
 	}
 	return NULL;

@@ -59,7 +59,8 @@ void answer_done(struct answer_parser *parser);
 /*
  * data[0] is the first byte that was not consumed. Between calls the bytes may move, and more may arrive.
  *
- *   > 0  the length of one answer in bytes; *out is valid until the next call and as long as data is.
+ *   > 0  the length of one answer in bytes; *out is valid until the next call and as long as data is. With
+ *        out NULL it is only checked, and no tree is built.
  *     0  more is needed.
  *    -1  malformed, or out of memory: *fault is a literal that says why. Close the connection.
  */
