@@ -13,8 +13,8 @@
 --       14: how far that set may go here: 0 not at all, 1 offered, 2 accepted, 3 agreed; 15: the next set, as in 12,
 --       '' for none; 16: its places; 17: how far the next set may go: 1 offered, 2 accepted; 0 without a next set;
 --       4: offered in place of a later one, because another member has accepted it; 3: this server has left the set
---       in 12; 18: the tag of the next set; 19: the format of scripts, keys and owners; 20: the host and version of
---       the daemon, for people; 21: the longest lease that its guards wait for (ms), not less than 4
+--       in 12; 18: the tag of the next set; 19: the format of scripts, keys and owners; 20: what people are told of the
+--       daemon: host, version, pid, when it began (s since 1970), settings and address, with one space between; 21: the longest lease that its guards wait for (ms), not less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good
@@ -185,7 +185,7 @@ local function named(daemons)
 	table.sort(daemons)
 	for i = 1, math.min(#daemons, most) do
 		local id = string.sub(daemons[i], 3)
-		local about = string.match(node['h:' .. id] or '', '^%d+ (.+)$')
+		local about = string.match(node['h:' .. id] or '', '^%d+ (%S+ %S+)')
 		names[i] = string.sub(id, 1, 8) .. (about and ' on ' .. about or '')
 	end
 	return table.concat(names, ', ') .. (#daemons > most and ' and ' .. #daemons - most .. ' more' or '')
@@ -284,7 +284,7 @@ end
 local function register(deadline)
 	redis.call('HSET', KEYS[1], 'd:' .. ARGV[2], deadline .. ' ' .. ARGV[4] .. ' ' .. ARGV[21] .. ' ' .. incarnation .. ' ' ..
 		string.sub(ARGV[10], 1, 16) .. (node.next and node.next == ARGV[15] and ' ' .. ARGV[18] or ''),
-		'h:' .. ARGV[2], ARGV[19] .. ' ' .. ARGV[20])
+		'h:' .. ARGV[2], ARGV[19] .. ' ' .. ARGV[20] .. ' ' .. decimal(math.floor(now / 1000)))
 end
 
 local function unacknowledged()

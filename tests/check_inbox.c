@@ -19,7 +19,8 @@ struct probe {
 	struct log log;
 	struct stats stats;
 	struct inbox *inbox;
-	unsigned subscribed, wakes, flushes;
+	unsigned subscribed, wakes, flushes, asks, answers;
+	char text[64]; /* of the last of these */
 };
 
 static void
@@ -55,11 +56,22 @@ on_flushed(void *arg)
 	((struct probe *)arg)->flushes++;
 }
 
+static void
+on_asked(void *arg, bool answer, struct slice text)
+{
+	struct probe *p = arg;
+
+	p->asks += !answer;
+	p->answers += answer;
+	slice_text(p->text, sizeof p->text, text);
+}
+
 static const struct inbox_hooks hooks = {.subscribed = on_subscribed,
 	.wake = on_wake,
 	.want = on_want,
 	.latch = on_latch,
-	.flushed = on_flushed};
+	.flushed = on_flushed,
+	.asked = on_asked};
 
 static bool
 is_subscribed(void *arg)
@@ -135,6 +147,31 @@ START_TEST(a_flush_is_told_of_any_kind)
 	flush_is_told(&p);
 	ck_assert_int_eq(p.stats.inbox_flushes, 3);
 	ck_assert_int_eq(p.stats.inbox_ignored, 0);
+	stop(&p);
+}
+END_TEST
+
+static bool
+is_answered(void *arg)
+{
+	return ((struct probe *)arg)->answers > 0;
+}
+
+START_TEST(what_other_daemons_ask_and_answer_is_passed_on_without_its_first_word)
+{
+	struct probe p;
+
+	open_server(&p);
+	start(&p, NULL);
+	redis_run(&p.server, "PUBLISH " CHANNEL " %s", "ask me anything");
+	redis_run(&p.server, "PUBLISH " CHANNEL " %s", "asking");
+	redis_run(&p.server, "PUBLISH " CHANNEL " %s", "told you so");
+	ck_assert(await(p.base, is_answered, &p));
+	ck_assert_str_eq(p.text, "you so");
+	ck_assert_uint_eq(p.asks, 1);
+	ck_assert_int_eq(p.stats.inbox_asks, 1);
+	ck_assert_int_eq(p.stats.inbox_answers, 1);
+	ck_assert_int_eq(p.stats.inbox_ignored, 1);
 	stop(&p);
 }
 END_TEST
@@ -220,8 +257,9 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("inbox", NULL, NULL, a_flush_is_told_of_any_kind, keys_that_come_and_go_are_not_told,
-		a_user_that_may_not_track_listens_all_the_same,
+	return SUITE_RUN("inbox", NULL, NULL, a_flush_is_told_of_any_kind,
+		what_other_daemons_ask_and_answer_is_passed_on_without_its_first_word,
+		keys_that_come_and_go_are_not_told, a_user_that_may_not_track_listens_all_the_same,
 		a_user_without_client_commands_listens_all_the_same,
 		a_user_without_the_channel_of_flushes_listens_all_the_same, a_new_connection_is_told_too);
 }

@@ -255,6 +255,7 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 	[SCRIPT_REDISSON_ADOPT] = {"n", "b", "mt", "oPBfD", false, false},
 	[SCRIPT_REDISSON_RELEASE] = {"n", "b", "i", "o", false, false},
 	[SCRIPT_SIGNAL_RELEASE] = {"n", "lq", "i", "o", false, false},
+	[SCRIPT_LOOK] = {"n", "lq", "", "", false, false},
 };
 
 /* The arguments where each name has a token counter of its own. */
@@ -543,5 +544,25 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 		args_terms(command, calls, n, shape->places);
 	if (release_says_more(id, &common))
 		call_command_number(command, common.queue_ms);
+	return true;
+}
+
+bool
+call_encode_look(struct call_command *command, const struct call_settings *settings, const struct call *about)
+{
+	const struct shape *shape = &shapes[SCRIPT_LOOK];
+	const bool named = about->name.n > 0;
+	if (!command_reserve(command, ARGS_FIXED, bytes_needed(settings, about, 1)))
+		return false;
+	call_command_text(command, "EVALSHA");
+	call_command_text(command, scripts[SCRIPT_LOOK].sha1);
+	call_command_number(command, named ? 3 : 1);
+	key_one(command, settings, about, shape->keys[0]);
+	if (named && about->interop == INTEROP_REDISSON) {
+		key_one(command, settings, about, 'b');
+		key_one(command, settings, about, 'q');
+	} else if (named) {
+		name_keys(command, settings, about, 1, shape->name_keys);
+	}
 	return true;
 }

@@ -81,6 +81,7 @@ enum script_id {
 #define REDISSON_SCRIPT(name, script) SCRIPT_REDISSON_##name,
 			REDISSON_SCRIPTS(REDISSON_SCRIPT)
 #undef REDISSON_SCRIPT
+				SCRIPT_LOOK, /* for people, by call_encode_look() */
 #define SIGNAL_SCRIPT(name, script) SCRIPT_SIGNAL_##name,
 				SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
 #undef SIGNAL_SCRIPT
@@ -96,7 +97,7 @@ struct call_settings {
 	char daemon_id[CALL_DAEMON_ID_SIZE];
 	int64_t margin_ms;  /* J */
 	const char *layout; /* a short hash of all key templates; a daemon with another one is a mismatch */
-	const char *about;  /* host and version of this daemon, for people; NULL: unknown */
+	const char *about;  /* of this daemon, for people: host, version and more words; NULL: unknown */
 	bool trusted;       /* HELLO admits without a guard: the embedded master after a recorded clean end */
 };
 
@@ -156,6 +157,24 @@ bool call_groups(const struct call *a, const struct call *b);
  */
 bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n) __attribute__((warn_unused_result));
+
+/* Encodes what asks a master for the registered daemons and, with a name, for its holders (lua/look.lua).
+ * name, key and interop of the call say which; no name: only for the daemons. As call_encode(). */
+bool call_encode_look(struct call_command *command, const struct call_settings *settings,
+	const struct call *about) __attribute__((warn_unused_result));
+
+/* What a master tells people, as lua/look.lua has it. Texts point into the reply. */
+struct master_look {
+	int64_t time_us;      /* by its clock */
+	struct slice daemons; /* a line for each registered daemon */
+	struct slice kind;    /* n == 0: no name was asked for */
+	struct slice holders; /* a line for each */
+	struct slice queue;   /* a line for each waiting daemon */
+};
+
+/* False: the reply is not one of the script. */
+bool call_decode_look(const struct redisReply *reply, struct master_look *look)
+	__attribute__((warn_unused_result));
 
 /* Whether the master does not know the script (SCRIPT FLUSH, restart): then nothing was done. */
 bool call_noscript(const struct redisReply *reply);

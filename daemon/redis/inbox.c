@@ -315,6 +315,23 @@ message_name(const struct redisReply *payload, const char *word, struct slice *n
 	return name_check(*name, NAME_BYTES_MAX) == NULL;
 }
 
+/* "ask ..." and "told ...", which the fleet takes apart. True: it is one of them. */
+static bool
+message_asks(struct inbox *inbox, const struct redisReply *payload)
+{
+	bool answer = payload->type == REDIS_REPLY_STRING && strncmp(payload->str, "told ", 5) == 0;
+
+	if (!answer && (payload->type != REDIS_REPLY_STRING || strncmp(payload->str, "ask ", 4) != 0))
+		return false;
+	if (answer)
+		inbox->stats->inbox_answers++;
+	else
+		inbox->stats->inbox_asks++;
+	inbox->hooks->asked(
+		inbox->arg, answer, (struct slice){payload->str + 4 + answer, payload->len - 4 - answer});
+	return true;
+}
+
 static void
 on_message(void *arg, const struct redisReply *message)
 {
@@ -341,7 +358,7 @@ on_message(void *arg, const struct redisReply *message)
 	} else if (payload->type == REDIS_REPLY_STRING && message_name(payload, "latch", &name)) {
 		inbox->stats->inbox_latches++;
 		inbox->hooks->latch(inbox->arg, name);
-	} else {
+	} else if (!message_asks(inbox, payload)) {
 		inbox->stats->inbox_ignored++;
 		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.ignored",
 			log_bytes("message", payload->str, payload->str ? payload->len : 0));

@@ -60,6 +60,8 @@ struct inbox_hooks {
 	void (*want)(void *arg, struct slice name);  /* another daemon waits for a lease of ours */
 	void (*latch)(void *arg, struct slice name); /* this latch was set, or has opened */
 	void (*flushed)(void *arg);                  /* the master's data was flushed */
+	/* Another daemon asks for a view, or answers (fleet.h): what follows the first word. */
+	void (*asked)(void *arg, bool answer, struct slice text);
 };
 
 /* channel is copied; hooks, log and stats are kept by reference. NULL: out of memory. */

@@ -114,6 +114,24 @@ on_vote(void *arg, const struct vote *vote)
 	member_tell(m, (struct event){.type = EVENT_VOTE, .vote = m->moves ? &unknown : vote});
 }
 
+static void
+on_asked(void *arg, bool answer, struct slice text)
+{
+	const struct member *m = arg;
+	if (!m->moves && m->masters->hooks->asked) {
+		m->masters->hooks->asked(m->masters->arg, m->index, answer, text);
+	}
+}
+
+static void
+on_looked(void *arg, uint64_t id, const struct master_look *look)
+{
+	const struct member *m = arg;
+	if (m->masters->hooks->looked) {
+		m->masters->hooks->looked(m->masters->arg, m->index, id, m->moves ? NULL : look);
+	}
+}
+
 static const struct pool_hooks pool_hooks = {
 	.link_up = on_link_up,
 	.link_down = on_link_down,
@@ -122,6 +140,8 @@ static const struct pool_hooks pool_hooks = {
 	.want = on_want,
 	.latch = on_latch,
 	.flushed = on_flushed,
+	.asked = on_asked,
+	.looked = on_looked,
 	.vote = on_vote,
 };
 
@@ -328,7 +348,7 @@ masters_find_again(struct masters *masters)
 		bool found = member_find(m, &settings, why);
 		if (!m->original && (!m->pool || (found && reach_of(&settings) != m->reach))) {
 			masters_move(masters, &(struct move){i, slice_of(m->place), slice_of(m->way)});
-		} else if (found && m->pool && !pool_set_passwords(m->pool, &settings)) {
+		} else if (found && m->pool && !pool_reload(m->pool, &settings)) {
 			LOG_EVENT(masters->log, LOG_ERROR_LEVEL, "master.password_kept",
 				log_text("master", m->place), log_text("why", "out of memory"),
 				log_text("text", "reload once more"));
@@ -385,6 +405,24 @@ masters_call(struct masters *masters, const struct call *call)
 	masters->called = true;
 	masters->list[call->master].calls++;
 	pool_call(masters->list[call->master].pool, call);
+}
+
+bool
+masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about)
+{
+	struct pool *pool = masters->list[master].pool;
+	assert(master < CORE_SLOTS_MAX);
+	masters->called = true;
+	return pool && pool_look(pool, id, about);
+}
+
+bool
+masters_publish(struct masters *masters, unsigned master, const char *daemon_id, struct slice text)
+{
+	struct pool *pool = masters->list[master].pool;
+	assert(master < CORE_SLOTS_MAX);
+	masters->called = true;
+	return pool && pool_publish(pool, daemon_id, text);
 }
 
 static void

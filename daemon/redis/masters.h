@@ -32,6 +32,9 @@ typedef bool masters_find(void *arg, struct slice place, struct slice way, struc
 struct masters_hooks {
 	masters_event *event;
 	masters_find *find;
+	/* See pool_hooks. */
+	void (*asked)(void *arg, unsigned master, bool answer, struct slice text);
+	void (*looked)(void *arg, unsigned master, uint64_t id, const struct master_look *look);
 };
 
 /* settings: one for each of count masters, in the order in which calls number them. hooks is kept by
@@ -68,6 +71,12 @@ void masters_find_again(struct masters *masters);
 void masters_call(struct masters *masters, const struct call *call);
 /* pool_listen() at every master, also at those that are added later. */
 void masters_listen(struct masters *masters, struct slice name, bool on);
+/* pool_look() and pool_publish() at this master. */
+bool masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about)
+	__attribute__((warn_unused_result));
+bool masters_publish(struct masters *masters, unsigned master, const char *daemon_id, struct slice text)
+	__attribute__((warn_unused_result));
+
 /* The end of a turn of the loop: the calls so far are sent now. */
 void masters_flush(struct masters *masters);
 

@@ -276,6 +276,14 @@ on_latch(void *arg, struct slice name)
 }
 
 static void
+on_asked(void *arg, bool answer, struct slice text)
+{
+	struct pool *pool = arg;
+
+	pool->hooks->asked(pool->arg, answer, text);
+}
+
+static void
 on_flushed(void *arg)
 {
 	struct pool *pool = arg;
@@ -290,6 +298,7 @@ static const struct inbox_hooks inbox_hooks = {
 	.want = on_want,
 	.latch = on_latch,
 	.flushed = on_flushed,
+	.asked = on_asked,
 };
 
 static bool
@@ -315,19 +324,18 @@ pool_tenth_ms(const struct pool_settings *s, int64_t least_ms, int64_t most_ms)
 static bool
 pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 {
-	const char *about = s->about ? s->about : "";
-	size_t n = strlen(s->namespace) + 1, m = strlen(s->layout) + 1, k = strlen(about) + 1;
+	size_t n = strlen(s->namespace) + 1, m = strlen(s->layout) + 1;
 
-	pool->strings = malloc(n + m + k);
-	if (!pool->strings)
+	pool->strings = malloc(n + m);
+	pool->about = strdup(s->about ? s->about : "");
+	if (!pool->strings || !pool->about)
 		return false;
 	memcpy(pool->strings, s->namespace, n);
 	memcpy(pool->strings + n, s->layout, m);
-	memcpy(pool->strings + n + m, about, k);
 	pool->call_settings = (struct call_settings){.namespace_ = pool->strings,
 		.margin_ms = s->margin_ms,
 		.layout = pool->strings + n,
-		.about = pool->strings + n + m,
+		.about = pool->about,
 		.trusted = s->trusted || s->unguarded};
 	pool->unguarded = s->unguarded;
 	pool->replicas.watched = s->replicas_ack;
@@ -440,10 +448,15 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 }
 
 bool
-pool_set_passwords(struct pool *pool, const struct pool_settings *settings)
+pool_reload(struct pool *pool, const struct pool_settings *settings)
 {
-	bool set = inbox_set_password(pool->inbox, settings->password);
+	char *about = strdup(settings->about ? settings->about : "");
+	bool set = inbox_set_password(pool->inbox, settings->password) && about;
 
+	if (about) {
+		free(pool->about);
+		pool->call_settings.about = pool->about = about;
+	}
 	for (unsigned i = 0; i < pool->link_count; i++)
 		set = link_set_password(pool->links[i].link, settings->password) && set;
 	if (pool->sentinel && settings->sentinel)
@@ -480,6 +493,7 @@ pool_free(struct pool *pool)
 	timeout_free(pool->probe);
 	call_command_done(&pool->command);
 	free(pool->strings);
+	free(pool->about);
 	free(pool->where);
 	free(pool->sentinel_name);
 	free(pool);

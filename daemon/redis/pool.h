@@ -22,6 +22,7 @@
 struct event_base;
 struct buckets;
 struct log;
+struct master_look;
 struct pool;
 struct sentinel_settings;
 struct stats;
@@ -49,7 +50,7 @@ struct pool_settings {
 	const char *namespace; /* prefix of every key and channel; no braces */
 	const char *daemon_id; /* 32 lower-case hexadecimal digits */
 	const char *layout;    /* what the daemons of a namespace must agree on besides the next two times */
-	const char *about;     /* host and version of this daemon, for people; NULL: unknown */
+	const char *about;     /* of this daemon, for people, as main_about.c writes it; NULL: unknown */
 	int64_t lease_max_ms;  /* the longest lease that a daemon of this namespace uses */
 	int64_t margin_ms;     /* J */
 	/* The master has certainly forgotten nothing that matters: its first greeting admits it without a
@@ -79,6 +80,10 @@ struct pool_hooks {
 	void (*want)(void *arg, struct slice name);
 	void (*latch)(void *arg, struct slice name);
 	void (*flushed)(void *arg); /* the master reports that its data was flushed */
+	/* See inbox_hooks. */
+	void (*asked)(void *arg, bool answer, struct slice text);
+	/* The answer to pool_look(); NULL: there is none, or it makes no sense. */
+	void (*looked)(void *arg, uint64_t id, const struct master_look *look);
 	/* One for each call, before the link_down of its link. */
 	void (*vote)(void *arg, const struct vote *vote);
 };
@@ -91,10 +96,9 @@ struct pool_hooks {
 struct pool *pool_new(struct event_base *base, const struct pool_settings *settings,
 	const struct pool_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));
-/* Sets the passwords for the master and, where there are any, for the sentinels; see link_set_password(). The
- * other settings are ignored. */
-bool pool_set_passwords(struct pool *pool, const struct pool_settings *settings)
-	__attribute__((warn_unused_result));
+/* Takes up what a reload may change: what is said about this daemon, and the passwords for the master and,
+ * where there are any, for the sentinels; see link_set_password(). The other settings are ignored. */
+bool pool_reload(struct pool *pool, const struct pool_settings *settings) __attribute__((warn_unused_result));
 /* Calls under way get no vote. */
 void pool_free(struct pool *pool);
 /* Call it from the event loop, and not from a hook. Every call under way gets its vote and every link is
@@ -122,6 +126,17 @@ void pool_see(const struct pool *pool, struct pool_view *out);
 void pool_call(struct pool *pool, const struct call *call);
 /* Sets whether wake() reports the ends of Redisson's locks of this name. */
 void pool_listen(struct pool *pool, struct slice name, bool on);
+/*
+ * For people who look at all daemons (admin/fleet.h). pool_look() asks the master for its registered daemons,
+ * and for the holders of a name (call_encode_look()); looked() follows once, with this id. pool_publish()
+ * sends a text to the inbox of another daemon; nothing tells whether it has arrived. False: no link, or too
+ * much is under way, and nothing was sent. Both are sent with pool_flush().
+ */
+#define POOL_LOOKS_MAX 64
+bool pool_look(struct pool *pool, uint64_t id, const struct call *about) __attribute__((warn_unused_result));
+bool pool_publish(struct pool *pool, const char *daemon_id, struct slice text)
+	__attribute__((warn_unused_result));
+
 /* The end of a turn of the loop: the calls so far are sent now. */
 void pool_flush(struct pool *pool);
 

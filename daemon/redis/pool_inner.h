@@ -18,6 +18,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The looks under way on a link, in the order of their answers. */
+struct looks {
+	size_t first;
+	size_t n;
+	uint64_t ids[POOL_LOOKS_MAX];
+};
+
 /* One link, and the calls that are under way on it. */
 struct pool_link {
 	struct pool *pool;
@@ -32,6 +39,7 @@ struct pool_link {
 	unsigned commands;   /* not yet written */
 	unsigned waits;      /* WAITs under way */
 	bool wait_due;       /* something was sent after the last WAIT */
+	struct looks looks;
 };
 
 struct pool {
@@ -39,7 +47,8 @@ struct pool {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	char *strings; /* the texts that call_settings points to: namespace, layout, about */
+	char *strings; /* the texts that call_settings points to: namespace, layout */
+	char *about;   /* and about */
 	char *where;
 	struct call_settings call_settings;
 	bool unguarded; /* trust never ends */
@@ -74,6 +83,11 @@ void pool_link_flush(struct pool_link *l);
 void pool_link_ask_replicas(struct pool_link *l);
 /* Asks the replicas for an acknowledgement although no call needs one. False: not possible now. */
 bool pool_link_probe(struct pool_link *l);
+
+/* pool_look.c. The context of an answer: one to a look, one that nobody waits for. */
+extern const char pool_look_context, pool_publish_context;
+/* The answer to the oldest look of the link. reply NULL: there will be none. */
+void pool_link_looked(struct pool_link *l, const struct redisReply *reply);
 
 /* pool.c. The batch is answered in the next turn. */
 void pool_put_unsent(struct pool *pool, struct batch *batch);

@@ -389,6 +389,10 @@ on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisR
 	} else if (context == &info_context) {
 		if (fate == LINK_ANSWERED)
 			pool_read_info(l->pool, reply);
+	} else if (context == &pool_look_context) {
+		pool_link_looked(l, fate == LINK_ANSWERED ? reply : NULL);
+	} else if (context == &pool_publish_context) {
+		return;
 	} else {
 		batch = batches_take(&l->sent);
 		assert(batch && batch == context);

@@ -1,0 +1,102 @@
+-- look: for people: which daemons are registered here and, of one name, who has it and who waits for it.
+--
+-- KEYS  1: node; then, to look at a name: 2: its lease; 3: its queue
+-- Reply {'ok', time, daemons} or {'ok', time, daemons, kind, holders, queue}
+--       daemons: a line for each registered daemon that lives: its id, the end of its registration (µs), and its field
+--                'h:' of the node
+--       kind:    none | exclusive | shared | permits <n> | foreign, which holdfast did not write
+--       holders: a line for each: its owner, the ms until it ends by itself, and how many permits it has
+--       queue:   a line for each waiting daemon, in order: its id, and what it waits for, see queue.inc
+--       Of each text only the lines that fit into MOST bytes are there.
+--
+-- It only reads, and asks for no incarnation: what a guarded master says is shown, too.
+-- include: clock
+
+local MOST = 60000
+
+local function text_of(lines)
+	local bytes = 0
+	for i, line in ipairs(lines) do
+		bytes = bytes + #line + 1
+		if bytes > MOST then
+			return table.concat(lines, '\n', 1, i - 1)
+		end
+	end
+	return table.concat(lines, '\n')
+end
+
+local function daemons()
+	local lines, node = {}, {}
+	local flat = redis.call('HGETALL', KEYS[1])
+	for i = 1, #flat, 2 do
+		node[flat[i]] = flat[i + 1]
+	end
+	for field, value in pairs(node) do
+		local id = string.match(field, '^d:(%x+)$')
+		local deadline = id and tonumber(string.match(value, '^%d+'))
+		if deadline and deadline > now then
+			table.insert(lines, id .. ' ' .. string.match(value, '^%d+') .. ' ' .. (node['h:' .. id] or '?'))
+		end
+	end
+	table.sort(lines)
+	return text_of(lines)
+end
+
+-- The members of a group that live, with the permits of one owner together.
+local function group_lines(flat)
+	local kind, count, left, order = nil, {}, {}, {}
+	for i = 1, #flat, 2 do
+		local owner, deadline = string.match(flat[i + 1], '^(%x+:%w+) (%d+)$')
+		if flat[i] == 'kind' then
+			kind = flat[i + 1]
+		elseif owner and tonumber(deadline) > now then
+			if not count[owner] then
+				table.insert(order, owner)
+			end
+			count[owner] = (count[owner] or 0) + 1
+			left[owner] = math.ceil((tonumber(deadline) - now) / 1000)
+		end
+	end
+	local lines = {}
+	for i, owner in ipairs(order) do
+		lines[i] = owner .. ' ' .. string.format('%.0f', left[owner]) .. ' ' .. count[owner]
+	end
+	return kind, lines
+end
+
+local function holders(key)
+	local kind = redis.call('TYPE', key).ok
+	if kind == 'none' then
+		return 'none', ''
+	end
+	local left = string.format('%.0f', math.max(0, redis.call('PTTL', key)))
+	local owner = kind == 'string' and string.match(redis.call('GET', key), '^%x+:%w+$')
+	if owner then
+		return 'exclusive', owner .. ' ' .. left .. ' 1'
+	elseif kind == 'hash' then
+		local group, lines = group_lines(redis.call('HGETALL', key))
+		if group then
+			return #lines > 0 and group or 'none', text_of(lines)
+		end
+	end
+	return 'foreign', '? ' .. left .. ' 1'
+end
+
+local function queue(key)
+	local lines = {}
+	for i, daemon in ipairs(redis.call('ZRANGE', key, 0, 199)) do
+		local till, form = string.match(redis.call('HGET', string.sub(key, 1, -2) .. 'w', daemon) or '',
+			'^(%d+) (%S+)')
+		if till and tonumber(till) > now then
+			table.insert(lines, daemon .. ' ' .. form)
+		end
+	end
+	return text_of(lines)
+end
+
+local time = string.format('%.0f', now)
+if not KEYS[2] then
+	return { 'ok', time, daemons() }
+end
+local kind, lines = holders(KEYS[2])
+return { 'ok', time, daemons(), kind, lines, queue(KEYS[3]) }
