@@ -5,6 +5,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
+#include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -130,6 +131,8 @@ driver_on_find(void *arg, struct slice place, struct slice way, struct pool_sett
 static const struct masters_hooks driver_masters_hooks = {
 	.event = driver_on_master,
 	.find = driver_on_find,
+	.asked = driver_asked,
+	.looked = driver_looked,
 };
 
 static void
@@ -291,7 +294,8 @@ static void
 driver_listen_up(struct driver *d)
 {
 	bool still = d->rests || d->arrives || d->returns;
-	loop_turn(d->loop, !still && (connections_busy(d->connections) || http_busy(d->http)));
+	loop_turn(d->loop, !still && (connections_busy(d->connections) || http_busy(d->http) ||
+					     fleet_busy(d->context.fleet)));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
 	while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns) {
@@ -349,6 +353,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	driver_wake_by(&wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
+	driver_wake_by(&wake_at, hands_over ? INT64_MAX : d->fleet_wake_ms);
 	driver_wake_by(&wake_at, driver_kept_turn(d, now_ms));
 	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : driver_ledger_wake_at(d, now_ms));
 	/* A connection that ended may have had the last hold. */
@@ -379,6 +384,7 @@ driver_turn(struct driver *d)
 		admission_turn(&d->admission);
 		connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 		driver_serve_http(d);
+		d->fleet_wake_ms = fleet_turn(d->context.fleet, now_ms);
 	} else if (d->handed_over) {
 		return; /* what is written now would be written twice */
 	}
@@ -455,6 +461,7 @@ driver_free(struct driver *d)
 	access_free(d->context.access);
 	catalog_done(&d->context.catalog);
 	admission_done(&d->admission);
+	fleet_free(d->context.fleet);
 	actions_done(&d->actions);
 	memory_done(&d->memory);
 	loop_free(d->loop);
@@ -561,6 +568,10 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		return -1;
 	}
 	driver_set_context(d, &settings->facts);
+	d->context.fleet = fleet_new(&d->context);
+	if (!d->context.fleet) {
+		return -1;
+	}
 	driver_set_limits(d, &settings->limits);
 	d->apply = (struct apply){
 		.connections = d->connections,

@@ -4,6 +4,7 @@
  */
 #include "daemon/driver_inner.h"
 
+#include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -147,6 +148,12 @@ driver_on_masters(void *arg, struct connection *c, const struct command *command
 }
 
 static void
+driver_on_broken(void *arg, const struct command *command)
+{
+	driver_event(arg, &(struct event){.type = EVENT_BREAK, .command = command});
+}
+
+static void
 driver_on_heard(void *arg, struct connection *c)
 {
 	struct driver *d = arg;
@@ -213,6 +220,24 @@ driver_on_reset(void *arg, struct connection *c)
 	driver_keep_label(arg, before, connection_identity(c)->label);
 	driver_event(arg, &(struct event){.type = EVENT_CLOSE, .conn = before, .end = END_CLEAN});
 	driver_open(arg, c);
+}
+
+void
+driver_asked(void *arg, unsigned master, bool answer, struct slice text)
+{
+	struct driver *d = arg;
+	if (d->context.fleet) {
+		fleet_asked(d->context.fleet, master, answer, text);
+	}
+}
+
+void
+driver_looked(void *arg, unsigned master, uint64_t id, const struct master_look *look)
+{
+	struct driver *d = arg;
+	if (d->context.fleet) {
+		fleet_looked(d->context.fleet, master, id, look);
+	}
 }
 
 /* A drain takes at most the time it tells; the service manager is asked to wait this much longer. */
@@ -295,6 +320,7 @@ const struct context_hooks driver_context_hooks = {
 	.command = driver_on_command,
 	.bind = driver_on_bind,
 	.masters = driver_on_masters,
+	.broken = driver_on_broken,
 	.heard = driver_on_heard,
 	.peer = driver_on_peer,
 	.no_push = driver_on_no_push,

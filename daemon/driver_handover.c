@@ -14,6 +14,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
+#include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -267,6 +268,7 @@ driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 	}
 	listeners_rest(&d->listeners);
 	http_rest(d->http);
+	fleet_rest(d->context.fleet);
 	core_unread(d->core, d->silent_ms + DRIVER_UNREAD_MS);
 }
 

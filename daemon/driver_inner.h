@@ -12,6 +12,7 @@
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
 
+struct fleet;
 struct http;
 struct ledger_file;
 
@@ -54,6 +55,7 @@ struct driver {
 	int64_t kept_again_ms;   /* the service manager did not listen: it is told the rest then */
 	int64_t kept_pause_ms;   /* after so long; 0: it listens */
 	struct buffer returning; /* records of those that a crash has left, until driver_return() */
+	int64_t fleet_wake_ms;   /* requests for the fleet need a turn then */
 	int64_t memory_looked_ms;
 	int64_t memory_wake_ms; /* it must be looked at again then */
 	int (*reload)(void *arg, char *text, size_t room);
@@ -158,6 +160,10 @@ void driver_open(void *arg, struct connection *connection);
 
 /* The user of the connection has limits of its own from now on, or has none any more. */
 void driver_limit_user(struct driver *driver, struct connection *connection);
+
+/* See masters_hooks: for the fleet. arg is the driver. */
+void driver_asked(void *arg, unsigned master, bool answer, struct slice text);
+void driver_looked(void *arg, unsigned master, uint64_t id, const struct master_look *look);
 
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_context_hooks;

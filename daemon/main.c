@@ -180,6 +180,7 @@ driver_settings_make(struct main *m)
 				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
 				.margin_ms = conf->margin_ms,
+				.host = m->host,
 			},
 		/* A successor that sees this daemon guards its own master until the leases have ended. */
 		.lingers = embedded,
@@ -193,6 +194,7 @@ driver_settings_make(struct main *m)
 		.program = m->program.path ? &m->program : NULL,
 		.arg = m,
 	};
+	about_make(m);
 	pools_make(m, m->settings.pools);
 	m->settings.core = core_settings_of(m);
 	settings_pass(conf, m->descriptors, &m->settings);
@@ -286,17 +288,6 @@ embedded_begin(struct main *m)
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
 }
 
-/* Writes the name of the host and the version. */
-static void
-about_make(struct main *m)
-{
-	char host[HOST_NAME_MAX + 1] = "";
-	if (gethostname(host, sizeof(host) - 1) != 0 || host[0] == '\0') {
-		snprintf(host, sizeof(host), "?");
-	}
-	snprintf(m->about, sizeof(m->about), "%s %s", host, HOLDFAST_VERSION);
-}
-
 static int
 main_begin(struct main *m)
 {
@@ -316,7 +307,6 @@ main_begin(struct main *m)
 	}
 	m->rules = settings_rules(m->boot, m->boot);
 	m->layout = settings_layout(m->boot);
-	about_make(m);
 	m->driver = driver_new(&m->log, &m->stats, &m->notify);
 	if (!m->rules || !m->layout || !m->driver) {
 		return fail(m, EX_SOFTWARE, "out of memory or descriptors");

@@ -16,6 +16,8 @@
 
 #include <limits.h>
 
+#define MAIN_ABOUT_MAX 768
+
 struct main {
 	struct options options;
 	struct conf *boot; /* as at the start; it keeps the values that need a restart */
@@ -38,7 +40,9 @@ struct main {
 	char ways[CORE_MASTERS_MAX][MASTERSET_WAY_MAX];
 	const char *way_texts[CORE_MASTERS_MAX]; /* of ways, as the core takes them */
 	char *layout;
-	char about[HOST_NAME_MAX + 32]; /* host and version of this daemon, for people */
+	char host[HOST_NAME_MAX + 1];
+	char about[MAIN_ABOUT_MAX]; /* what this daemon writes about itself at its masters; see main_about.c
+				     */
 	struct driver *driver;
 	struct embedded *embedded;
 	struct reaper *reaper; /* NULL: this is not process 1 */
@@ -48,6 +52,9 @@ struct main {
 	struct driver_settings settings;
 	bool started;
 };
+
+/* Makes host and about, by the latest configuration. */
+void about_make(struct main *m);
 
 /* The configuration of the options. NULL: errors says why. */
 struct conf *config_load(const struct options *options, struct conf_errors *errors);

@@ -191,6 +191,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 		list_add(list->applied, "no memory to say what");
 	}
 	conf_replace(m, conf, rules);
+	about_make(m);
 	return 0;
 }
 

@@ -164,9 +164,10 @@ START_TEST(arguments_are_optional_only_where_the_syntax_says_so)
 	const struct answer *all = ask(3, VERB_COMMAND_DOCS, names, 4);
 	const struct answer *one = answer_get(answer_get(all, "break"), "arguments");
 
-	ck_assert_uint_eq(one->count, 2);
+	ck_assert_uint_eq(one->count, 3);
 	ck_assert_ptr_null(answer_get(&one->items[0], "flags"));
 	ck_assert_ptr_null(answer_get(&one->items[1], "flags"));
+	ck_assert_ptr_nonnull(answer_get(&one->items[2], "flags"));
 	one = answer_get(answer_get(all, "hello"), "arguments");
 	ck_assert_uint_eq(one->count, 3);
 	ck_assert(slice_equal(answer_get_text(&one->items[0], "name"), SLICE("2|3")));

@@ -303,6 +303,9 @@ START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 	good("LOCKS", VERB_LOCKS);
 	ck_assert(command.count == 0 && command.cursor == 0);
 	ck_assert_uint_eq(command.match.n, 0);
+	ck_assert(!command.fleet);
+	good("BREAK a FLEET TOKEN 4", VERB_BREAK);
+	ck_assert(command.fleet);
 	good("LOCKS COUNT 5 MATCH a* CURSOR 9223372036854775807", VERB_LOCKS);
 	ck_assert(command.count == 5 && command.cursor == INT64_MAX);
 	is(command.match, "a*");
@@ -321,7 +324,7 @@ START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 		"'9223372036854775808'");
 	bad("SESSIONS CURSOR -1",
 		"ERR CURSOR must be a whole number from 0 to 9223372036854775807, not '-1'");
-	bad("SESSIONS MATCH a", "ERR unknown option 'MATCH'; usage: SESSIONS [CURSOR c] [COUNT n]");
+	bad("SESSIONS MATCH a", "ERR unknown option 'MATCH'; usage: SESSIONS [CURSOR c] [COUNT n] [FLEET]");
 }
 END_TEST
 

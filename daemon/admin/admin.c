@@ -4,6 +4,7 @@
  * command.def marks the verbs of the core.
  */
 #include "daemon/admin/admin.h"
+#include "daemon/admin/fleet.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
@@ -167,6 +168,12 @@ admin_masters(struct context *context, struct connection *c, const struct comman
 	connection_written(c);
 }
 
+static void
+admin_fleet(struct context *context, struct connection *c, const struct command *command)
+{
+	fleet_request(context->fleet, c, command);
+}
+
 /* ---- dispatch ---- */
 
 static context_verb *const dispatch_verbs[VERB_COUNT] = {
@@ -198,9 +205,9 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_CONFIG_HELP] = handshake_catalog,
 	[VERB_MASTERS_HELP] = handshake_catalog,
 	[VERB_LOG_HELP] = handshake_catalog,
-	[VERB_INSPECT] = report_inspect,
-	[VERB_LOCKS] = report_locks,
-	[VERB_SESSIONS] = report_sessions,
+	[VERB_INSPECT] = report_verb,
+	[VERB_LOCKS] = report_verb,
+	[VERB_SESSIONS] = report_verb,
 	[VERB_INFO] = info_verb,
 	[VERB_HISTORY] = history_verb,
 	[VERB_EVENTS] = events_verb,
@@ -209,6 +216,7 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_LOG_LEVEL] = admin_log_level,
 	[VERB_RESTART] = admin_restart,
 	[VERB_MASTERS] = admin_masters,
+	[VERB_FLEET] = admin_fleet,
 };
 
 /* Whether the command may be carried out. If not, the refusal was sent. */
@@ -218,6 +226,13 @@ dispatch_allows(struct connection *c, const struct command *command)
 	const struct identity *who = connection_identity(c);
 	unsigned flags = command_info(command->verb)->flags;
 	if (!permit_request(c, command)) {
+		return false;
+	}
+	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS);
+	if (lists && !who->peer.admin) {
+		connection_error(c, CODE_NOPERM,
+			"this takes an administrator: root or the owner of the Unix socket, or a user "
+			"with admin in its may:");
 		return false;
 	}
 	if (command_needs_push(command) && who->protocol < 3) {
@@ -247,6 +262,10 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 		context->hooks->masters(context->arg, c, command);
 		return;
 	}
+	if (command->verb == VERB_BREAK && command->fleet && !fleet_holds(context, command)) {
+		fleet_request(context->fleet, c, command);
+		return;
+	}
 	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
 	if (connection_is_finished(c)) {
 		command->wait_ms = 0;
@@ -262,7 +281,7 @@ dispatch_here(struct context *context, struct connection *c, const struct comman
 	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
 	} else if (dispatch_allows(c, command)) {
-		context_verb *handler = dispatch_verbs[command->verb];
+		context_verb *handler = command->fleet ? admin_fleet : dispatch_verbs[command->verb];
 		assert(handler);
 		handler(context, c, command);
 	}

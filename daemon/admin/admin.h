@@ -24,6 +24,7 @@ struct access;
 struct admission;
 struct core;
 struct events;
+struct fleet;
 struct glob;
 struct history;
 struct masters;
@@ -39,6 +40,7 @@ struct context_facts {
 	const char *config; /* the configuration files at the start; "": none */
 	const char *namespace;
 	const char *ledger; /* its file; "": none is kept */
+	const char *host;   /* without spaces and control characters */
 	int64_t started_ms; /* CLOCK_BOOTTIME */
 	int64_t margin_ms;
 	size_t clients_max;
@@ -55,6 +57,8 @@ struct context_hooks {
 	void (*bind)(void *arg, struct connection *connection, const struct command *command);
 	/* MASTERS REPLACE, ADD or ABORT; answered likewise. */
 	void (*masters)(void *arg, struct connection *connection, const struct command *command);
+	/* A BREAK that another daemon asks for: it is carried out before this returns. */
+	void (*broken)(void *arg, const struct command *command);
 	/* Any other request, also one that was refused: it shows that the client lives. */
 	void (*heard)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */
@@ -76,11 +80,12 @@ struct context_hooks {
 struct context {
 	struct connections *connections;
 	const struct core *core;           /* for its views */
-	const struct masters *masters;     /* for their addresses */
+	struct masters *masters;           /* for their addresses, and what the fleet asks for */
 	const struct processes *processes; /* for the labels of bound sessions */
 	struct access *access;
 	struct events *events;
 	struct history *history;
+	struct fleet *fleet;
 	struct stats *stats;
 	struct log *log;
 	struct log *audit;         /* for logins, and for what administrators do */
@@ -151,9 +156,7 @@ context_verb handshake_client_setinfo;
 context_verb handshake_client_tracking;
 
 /* report.c: what operators look at (PROTOCOL.md 6). They show the views of the core and change nothing. */
-context_verb report_inspect;
-context_verb report_locks;
-context_verb report_sessions;
+context_verb report_verb; /* INSPECT, LOCKS, SESSIONS */
 
 /* A page of LOCKS or SESSIONS for another form than an answer. */
 struct report_request {
@@ -173,6 +176,11 @@ uint64_t report_page(const struct context *context, const struct report_request 
 /* Writes the first page of INSPECT, as RESP3 has it, to out, which is empty. False: no memory. */
 bool report_name(const struct context *context, struct slice name, struct buffer *out)
 	__attribute__((warn_unused_result));
+
+/* Answers INSPECT, LOCKS or SESSIONS as another daemon asks for it (fleet.h): each map has `host` and
+ * `daemon`, too. bytes: of the answer, about. */
+void report_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
+	struct buffer *out);
 
 /* clients.c: a line for each connection (PROTOCOL.md 8). */
 context_verb clients_info;

@@ -46,12 +46,18 @@ struct report {
 	struct glob *match; /* NULL: every name */
 	bool waited;        /* only names with waiters */
 	struct viewer viewer;
+	bool fleet;         /* each map says of which daemon it is */
 	/* For holders and waiters: */
 	size_t looks;         /* left */
 	uint64_t first, last; /* shares of holders, last not included; see report_share() */
 	uint64_t ticket;      /* of the last waiter of the page before, then of this page */
 	bool more;            /* further waiters follow */
 };
+
+/* Not all elements could be written. */
+static const char no_room[] =
+	"no memory for this page, or limits.output-bytes is too small for it: ask for fewer with "
+	"COUNT";
 
 /* The CLIENT SETNAME of a session: the core knows sessions, but not the names of their connections. */
 struct label {
@@ -83,20 +89,30 @@ report_label(const struct report *report, session_id session, const struct peer 
 }
 
 static void
-report_begin(
-	struct report *report, struct context *context, struct connection *c, const struct command *command)
+report_init(struct report *report, const struct context *context, struct viewer viewer, int64_t most, int protocol,
+	size_t bytes)
 {
-	size_t bytes = connections_limits(context->connections)->output_bytes / 2;
 	*report = (struct report){
 		.context = context,
-		.protocol = connection_identity(c)->protocol,
+		.protocol = protocol,
 		.now_ms = clock_ms(),
-		.most = command->count > 0 ? (size_t)command->count : COMMAND_COUNT_MAX,
+		.most = most > 0 ? (size_t)most : COMMAND_COUNT_MAX,
 		.bytes = bytes,
 		.scan = REPORT_LOOKS,
-		.viewer = connection_viewer(c),
+		.viewer = viewer,
 	};
 	buffer_init(&report->text, bytes * 2);
+}
+
+/* Begins a map of an element, or of INSPECT. */
+static void
+write_map(const struct report *report, struct buffer *b, size_t pairs)
+{
+	reply_write_map(b, report->protocol, pairs + (report->fleet ? 2 : 0));
+	if (report->fleet) {
+		reply_write_pair_text(b, "host", report->context->facts.host);
+		reply_write_pair_text(b, "daemon", report->context->facts.daemon_id);
+	}
 }
 
 /* Whether another element may be written. */
@@ -113,23 +129,6 @@ report_more(struct report *report)
 {
 	report->count++;
 	return report_has_room(report);
-}
-
-static void
-report_end(struct report *report, struct connection *c)
-{
-	connection_written(c);
-	buffer_done(&report->text);
-	glob_free(report->match);
-}
-
-/* Not all elements could be written. */
-static void
-report_refuse(struct connection *c)
-{
-	connection_error(c, CODE_LIMIT,
-		"no memory for this page, or limits.output-bytes is too small for it: ask for fewer with "
-		"COUNT");
 }
 
 static void
@@ -293,7 +292,7 @@ inspect_latch(struct report *report, struct buffer *out, uint64_t cursor, const 
 	if (report->text.failed) {
 		return false;
 	}
-	reply_write_map(out, report->protocol, 10);
+	write_map(report, out, 10);
 	write_latch(out, view);
 	reply_write_pair_text(out, "master", masters.word);
 	reply_write_text(out, "waiters");
@@ -363,7 +362,7 @@ inspect_lock(struct report *report, struct buffer *out, uint64_t cursor, const s
 	if (report->text.failed) {
 		return false;
 	}
-	reply_write_map(out, report->protocol, 20);
+	write_map(report, out, 20);
 	reply_write_pair_bulk(out, "name", view->name);
 	reply_write_pair_text(out, "kind", kind_word(view->kind));
 	reply_write_pair_int(out, "limit", view->limit);
@@ -401,33 +400,6 @@ inspect(struct report *report, struct slice name, uint64_t cursor, struct buffer
 	return inspect_lock(report, out, cursor, &view);
 }
 
-void
-report_inspect(struct context *context, struct connection *c, const struct command *command)
-{
-	struct report report;
-	report_begin(&report, context, c, command);
-	if (!inspect(&report, command->name, (uint64_t)command->cursor, connection_out(c))) {
-		report_refuse(c);
-	}
-	report_end(&report, c);
-}
-
-bool
-report_name(const struct context *context, struct slice name, struct buffer *out)
-{
-	struct report report = {
-		.context = context,
-		.protocol = 3,
-		.now_ms = clock_ms(),
-		.most = COMMAND_COUNT_MAX,
-		.bytes = out->max / 4,
-	};
-	buffer_init(&report.text, out->max / 2);
-	bool whole = inspect(&report, name, 0, out) && !out->failed;
-	buffer_done(&report.text);
-	return whole;
-}
-
 static bool
 report_lock(void *arg, const struct resource_view *view)
 {
@@ -440,7 +412,7 @@ report_lock(void *arg, const struct resource_view *view)
 		!report_wants(report, view->name)) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 20);
+	write_map(report, b, 20);
 	reply_write_pair_bulk(b, "name", view->name);
 	reply_write_pair_text(b, "kind", kind_word(view->kind));
 	reply_write_pair_int(b, "limit", view->limit);
@@ -468,22 +440,17 @@ report_latch(void *arg, const struct latch_view *view)
 	if ((report->waited && view->waiters == 0) || !report_wants(report, view->name)) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 7);
+	write_map(report, b, 7);
 	write_latch(b, view);
 	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
 	return report_more(report);
 }
 
-/* Sends the cursor of the next page, and this page. */
+/* Writes the cursor of the next page, and this page. */
 static void
-report_send_page(struct report *report, struct connection *c, uint64_t next)
+write_page(const struct report *report, struct buffer *out, uint64_t next)
 {
-	struct buffer *out = connection_out(c);
 	char text[NUMBER_TEXT_MAX];
-	if (report->text.failed) {
-		report_refuse(c);
-		return;
-	}
 	reply_write_array(out, 2);
 	reply_write_bulk(out, (struct slice){text, number_print(text, (int64_t)next)});
 	report_put_array(report, out);
@@ -510,21 +477,6 @@ locks_page(struct report *report, uint64_t cursor)
 	return cursor;
 }
 
-void
-report_locks(struct context *context, struct connection *c, const struct command *command)
-{
-	struct report report;
-	struct glob *match = command->match.n > 0 ? glob_new(command->match) : NULL;
-	if (command->match.n > 0 && !match) {
-		connection_error(c, CODE_LIMIT, "out of memory: try again later");
-		return;
-	}
-	report_begin(&report, context, c, command);
-	report.match = match;
-	report_send_page(&report, c, locks_page(&report, (uint64_t)command->cursor));
-	report_end(&report, c);
-}
-
 static bool
 report_session(void *arg, const struct session_view *view)
 {
@@ -533,7 +485,7 @@ report_session(void *arg, const struct session_view *view)
 	if (!viewer_sees_user(&report->viewer, view->peer ? view->peer->user : 0)) {
 		return true;
 	}
-	reply_write_map(b, report->protocol, 14);
+	write_map(report, b, 14);
 	write_who(report, b, view->id, view->peer);
 	reply_write_pair_int(b, "connections", (int64_t)view->connections);
 	reply_write_pair_int(b, "grants", (int64_t)view->grants);
@@ -554,31 +506,83 @@ sessions_page(struct report *report, uint64_t cursor)
 		report_session, report);
 }
 
+/* Writes the answer to INSPECT, LOCKS or SESSIONS. False: not all of it could be written, and nothing is in
+ * out.
+ */
+static bool
+report_answer(struct report *report, const struct command *command, struct buffer *out)
+{
+	uint64_t cursor = (uint64_t)command->cursor;
+	if (command->verb == VERB_INSPECT) {
+		return inspect(report, command->name, cursor, out);
+	}
+	report->match = command->match.n > 0 ? glob_new(command->match) : NULL;
+	if (command->match.n > 0 && !report->match) {
+		return false;
+	}
+	bool locks = command->verb == VERB_LOCKS;
+	cursor = locks ? locks_page(report, cursor) : sessions_page(report, cursor);
+	if (!report->text.failed) {
+		write_page(report, out, cursor);
+	}
+	return !report->text.failed;
+}
+
+static void
+report_done(struct report *report)
+{
+	buffer_done(&report->text);
+	glob_free(report->match);
+}
+
 void
-report_sessions(struct context *context, struct connection *c, const struct command *command)
+report_verb(struct context *context, struct connection *c, const struct command *command)
 {
 	struct report report;
-	report_begin(&report, context, c, command);
-	report_send_page(&report, c, sessions_page(&report, (uint64_t)command->cursor));
-	report_end(&report, c);
+	report_init(&report, context, connection_viewer(c), command->count, connection_identity(c)->protocol,
+		connections_limits(context->connections)->output_bytes / 2);
+	if (report_answer(&report, command, connection_out(c))) {
+		connection_written(c);
+	} else {
+		connection_error(c, CODE_LIMIT, "%s", no_room);
+	}
+	report_done(&report);
+}
+
+void
+report_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
+	struct buffer *out)
+{
+	struct report report;
+	/* The daemon that asks shows its client no more than this client may see. */
+	report_init(&report, context, (struct viewer){.admin = true}, command->count, protocol, bytes);
+	report.fleet = true;
+	if (!report_answer(&report, command, out)) {
+		reply_write_error(out, CODE_LIMIT, slice_of(no_room));
+	}
+	report_done(&report);
+}
+
+bool
+report_name(const struct context *context, struct slice name, struct buffer *out)
+{
+	struct report report;
+	report_init(&report, context, (struct viewer){.admin = true}, 0, 3, out->max / 4);
+	bool whole = inspect(&report, name, 0, out) && !out->failed;
+	buffer_done(&report.text);
+	return whole;
 }
 
 uint64_t
 report_page(const struct context *context, const struct report_request *request, uint64_t cursor,
 	struct buffer *out, size_t *count)
 {
-	struct report report = {
-		.context = context,
-		.protocol = 3,
-		.now_ms = clock_ms(),
-		.text = *out,
-		.most = request->most,
-		.bytes = out->max / 2,
-		.scan = request->looks,
-		.match = request->match,
-		.waited = request->waited,
-		.viewer = *request->viewer,
-	};
+	struct report report;
+	report_init(&report, context, *request->viewer, (int64_t)request->most, 3, out->max / 2);
+	report.text = *out;
+	report.scan = request->looks;
+	report.match = request->match;
+	report.waited = request->waited;
 	uint64_t next = request->sessions ? sessions_page(&report, cursor) : locks_page(&report, cursor);
 	*out = report.text;
 	*count = report.count;

@@ -91,6 +91,7 @@ rig_settings(void)
 			.config = "",
 			.namespace = "holdfast",
 			.ledger = "",
+			.host = "here",
 			.margin_ms = 100},
 		.find_master = on_find_master,
 		.reload = on_reload,

@@ -1,0 +1,567 @@
+/*
+ * fleet: see fleet.h. This file has the requests of clients, from their first question to their answer.
+ *
+ *     request ──▶ LOOKS ──▶ ASKS ──▶ answer        LOOKS is left out if the daemons are known well enough
+ */
+#include "daemon/admin/fleet_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
+#include "daemon/net/connection.h"
+#include "daemon/redis/call.h"
+#include "daemon/redis/masters.h"
+#include "proto/request.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* How long the masters are waited for before other daemons are asked. */
+#define LOOK_MS     60
+/* Answers of other daemons that are kept, of all requests together. */
+#define KEPT_BYTES  (32 << 20)
+/* This daemon is known whether a master names it or not. */
+#define LISTED_SELF (1U << 31)
+
+/* ---- begin and end ---- */
+
+struct fleet *
+fleet_new(struct context *context)
+{
+	struct fleet *fleet = calloc(1, sizeof *fleet);
+	if (!fleet) {
+		return NULL;
+	}
+	fleet->context = context;
+	fleet->peers.looked_ms = INT64_MIN / 2;
+	fleet->allowance = FLEET_PER_SECOND;
+	TAILQ_INIT(&fleet->opens);
+	random_init(&fleet->random);
+	struct fleet_peer *self = peers_add(&fleet->peers, slice_of(context->facts.daemon_id));
+	if (!self) {
+		fleet_free(fleet);
+		return NULL;
+	}
+	self->listed = LISTED_SELF;
+	self->expires_ms = INT64_MAX;
+	self->pid = getpid();
+	slice_text(self->host, sizeof self->host, slice_of(context->facts.host));
+	slice_text(self->version, sizeof self->version, slice_of(context->facts.version));
+	return fleet;
+}
+
+static void
+part_done(struct fleet *fleet, struct fleet_part *part)
+{
+	fleet->kept_bytes -= buffer_length(&part->answer);
+	answer_done(&part->parser);
+	buffer_done(&part->answer);
+}
+
+static void
+open_free(struct fleet *fleet, struct fleet_open *open)
+{
+	TAILQ_REMOVE(&fleet->opens, open, next);
+	fleet->open_count--;
+	for (size_t i = 0; i < open->part_count; i++) {
+		part_done(fleet, &open->parts[i]);
+	}
+	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
+		free(open->sights[i].text);
+	}
+	free(open->parts);
+	free(open->text);
+	free(open);
+}
+
+void
+fleet_free(struct fleet *fleet)
+{
+	struct fleet_open *open;
+	if (!fleet) {
+		return;
+	}
+	while ((open = TAILQ_FIRST(&fleet->opens))) {
+		open_free(fleet, open);
+	}
+	free(fleet->peers.list);
+	free(fleet->asks);
+	free(fleet);
+}
+
+static void
+open_finish(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
+	struct connection *c = connections_find(fleet->context->connections, open->conn);
+	if (c && connection_waits(c)) {
+		connection_answered(c);
+		fleet_write(fleet, open, c, now_ms);
+	}
+	open_free(fleet, open);
+}
+
+/* ---- other daemons are asked ---- */
+
+static bool
+is_list(const struct command *command)
+{
+	return command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS;
+}
+
+static bool
+is_self(const struct fleet *fleet, const char *id)
+{
+	return strcmp(id, fleet->context->facts.daemon_id) == 0;
+}
+
+static void
+put_number(struct buffer *b, int64_t n)
+{
+	char text[NUMBER_TEXT_MAX];
+	reply_write_bulk(b, (struct slice){text, number_print(text, n)});
+}
+
+/* The request as another daemon gets it. */
+static void
+write_request(const struct command *command, uint64_t cursor, struct buffer *b)
+{
+	int64_t count = command->count > 0 ? command->count : COMMAND_COUNT_MAX;
+	size_t pairs = command->match.n > 0 ? 3 : 2;
+	switch (command->verb) {
+	case VERB_INSPECT:
+		reply_write_array(b, 2);
+		reply_write_text(b, "INSPECT");
+		reply_write_bulk(b, command->name);
+		return;
+	case VERB_BREAK:
+		reply_write_array(b, 4);
+		reply_write_text(b, "BREAK");
+		reply_write_bulk(b, command->name);
+		reply_write_text(b, "TOKEN");
+		put_number(b, command->token);
+		return;
+	case VERB_LOCKS:
+	case VERB_SESSIONS:
+		reply_write_array(b, 1 + 2 * pairs);
+		reply_write_bulk(b, command_info(command->verb)->word);
+		reply_write_text(b, "CURSOR");
+		put_number(b, (int64_t)cursor);
+		reply_write_text(b, "COUNT");
+		put_number(b, count);
+		if (command->match.n > 0) {
+			reply_write_text(b, "MATCH");
+			reply_write_bulk(b, command->match);
+		}
+		return;
+	default:
+		reply_write_array(b, 1);
+		reply_write_text(b, "PING");
+	}
+}
+
+/* Bytes of an answer, about. */
+static size_t
+answer_bytes(const struct fleet *fleet, const struct command *command)
+{
+	size_t page = connections_limits(fleet->context->connections)->output_bytes / 2;
+	size_t most = is_list(command) ? FLEET_PAGE_BYTES : FLEET_NAME_BYTES;
+	return page < most ? page : most;
+}
+
+/* Sends it by every master: any of them may be cut off from that daemon. */
+static void
+peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
+	const struct command *command, int64_t now_ms)
+{
+	struct context *context = fleet->context;
+	struct connection *c = connections_find(context->connections, open->conn);
+	struct buffer b;
+	char head[128];
+	buffer_init(&b, FLEET_ASK_MAX);
+	int n = snprintf(head, sizeof head, "ask %s %016llx %d %zu ", context->facts.daemon_id,
+		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3,
+		answer_bytes(fleet, command));
+	buffer_put(&b, head, (size_t)n);
+	write_request(command, open->cursor, &b);
+	for (unsigned i = 0; !b.failed && i < core_members(context->core); i++) {
+		struct slice text = {buffer_bytes(&b), buffer_length(&b)};
+		(void)!masters_publish(context->masters, i, peer->id, text);
+	}
+	peer->asked_ms = peer->asked_ms > 0 ? peer->asked_ms : now_ms;
+	buffer_done(&b);
+}
+
+/* Takes the bytes of an answer for what they are. A page of a list is passed on as it is, so it is only
+ * checked. */
+static void
+part_read(struct fleet *fleet, struct fleet_part *part, bool list)
+{
+	const struct answer_limits limits = {.bytes = FLEET_PAGE_BYTES * 2, .elements = 65536};
+	const char *fault;
+	size_t n = buffer_length(&part->answer);
+	ssize_t used = part->answer.failed ? -1
+					   : answer_parse(&part->parser, buffer_bytes(&part->answer), n,
+						     &limits, list ? NULL : &part->tree, &fault);
+	part->told = used > 0 && (size_t)used == n;
+	part->answered_ms = clock_ms();
+	if (!part->told) {
+		fleet->context->stats->inbox_ignored++;
+		part->tree = NULL;
+	}
+}
+
+/* This daemon answers as the others do. */
+static void
+part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open *open)
+{
+	struct connection *c = connections_find(fleet->context->connections, open->conn);
+	struct command command = open->command;
+	command.cursor = (int64_t)open->cursor;
+	serve_command(fleet, &command, c ? connection_identity(c)->protocol : 3,
+		answer_bytes(fleet, &command), &part->answer);
+	fleet->kept_bytes += buffer_length(&part->answer);
+	part_read(fleet, part, is_list(&command));
+}
+
+static void
+open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *peer, int64_t now_ms)
+{
+	struct fleet_part *part = &open->parts[open->part_count++];
+	*part = (struct fleet_part){
+		.seen_ms = peer->seen_ms, .asked_ms = now_ms, .until_ms = peer_until_ms(peer, now_ms)};
+	slice_text(part->id, sizeof part->id, slice_of(peer->id));
+	slice_text(part->host, sizeof part->host, slice_of(peer->host));
+	buffer_init(&part->answer, answer_bytes(fleet, &open->command) * 2 + 8192);
+	if (is_self(fleet, peer->id)) {
+		part_serve(fleet, part, open);
+	} else {
+		peer_ask(fleet, peer, open, &open->command, now_ms);
+	}
+}
+
+/* The daemon that a cursor names is the only one that is asked. With the first page all are asked whether
+ * they answer: so those that do not are waited for together. */
+static void
+open_ask_list(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
+	const struct command ping = {.verb = VERB_PING};
+	uint64_t cursor = (uint64_t)open->command.cursor, digits = cursor >> FLEET_CURSOR_BITS;
+	struct fleet_peer *peer = peers_from(&fleet->peers, digits > 0 ? digits - 1 : 0);
+	for (size_t i = 0; cursor == 0 && i < fleet->peers.n; i++) {
+		struct fleet_peer *other = &fleet->peers.list[i];
+		if (!is_self(fleet, other->id) && other != peer) {
+			peer_ask(fleet, other, open, &ping, now_ms);
+		}
+	}
+	if (peer && digits > 0 && peer_digits(peer->id) == digits - 1) {
+		open->cursor = cursor & ((UINT64_C(1) << FLEET_CURSOR_BITS) - 1);
+	}
+	if (peer) {
+		open_add_part(fleet, open, peer, now_ms);
+	}
+}
+
+static bool
+open_waits(struct fleet_open *open, int64_t now_ms)
+{
+	bool broken = open->command.verb == VERB_BREAK;
+	bool waits = false;
+	for (size_t i = 0; i < open->part_count; i++) {
+		struct fleet_part *part = &open->parts[i];
+		if (!part->told && !part->late && part->until_ms <= now_ms && part->answered_ms == 0) {
+			part->late = true;
+			part->until_ms = now_ms + FLEET_READ_MS;
+		}
+		if (broken && part->told && part->tree && part->tree->type == ANSWER_INT) {
+			return false;
+		}
+		waits |= !part->told && part->until_ms > now_ms;
+	}
+	return waits;
+}
+
+/* Daemons whose time is over are not waited for so long the next time. */
+static void
+open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
+	if (open_waits(open, now_ms)) {
+		return;
+	}
+	for (size_t i = 0; i < open->part_count; i++) {
+		struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(open->parts[i].id));
+		if (peer && !open->parts[i].told && open->parts[i].until_ms <= now_ms) {
+			peer->silent = true;
+		}
+	}
+	open_finish(fleet, open, now_ms);
+}
+
+static void
+open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
+	bool all = open->command.verb == VERB_INSPECT;
+	open->stage = FLEET_ASKS;
+	open->parts = calloc(fleet->peers.n, sizeof *open->parts);
+	if (!open->parts) {
+		open_finish(fleet, open, now_ms);
+		return;
+	}
+	if (is_list(&open->command)) {
+		open_ask_list(fleet, open, now_ms);
+	} else {
+		for (size_t i = 0; i < fleet->peers.n; i++) {
+			if (all || !is_self(fleet, fleet->peers.list[i].id)) {
+				open_add_part(fleet, open, &fleet->peers.list[i], now_ms);
+			}
+		}
+	}
+	open_turn(fleet, open, now_ms);
+}
+
+/* ---- the masters are asked ---- */
+
+static bool
+open_looks(const struct fleet_open *open)
+{
+	bool looks = false;
+	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
+		looks |= open->sights[i].asked;
+	}
+	return looks;
+}
+
+static void
+open_look(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
+	const struct context *context = fleet->context;
+	struct call about = {0};
+	if (open->command.verb == VERB_INSPECT) {
+		about.name = open->command.name;
+		core_view_key(context->core, about.name, &about.key, &about.interop);
+	}
+	open->stage = FLEET_LOOKS;
+	open->until_ms = now_ms + LOOK_MS;
+	for (unsigned i = 0; i < core_members(context->core); i++) {
+		struct master_view view;
+		core_view_master(context->core, now_ms, i, &view);
+		open->sights[i].asked = !view.down && masters_look(context->masters, i, open->id, &about);
+	}
+	if (!open_looks(open)) {
+		open_ask(fleet, open, now_ms);
+	}
+}
+
+static struct fleet_open *
+open_find(const struct fleet *fleet, uint64_t id)
+{
+	struct fleet_open *open;
+	TAILQ_FOREACH (open, &fleet->opens, next) {
+		if (open->id == id) {
+			break;
+		}
+	}
+	return open;
+}
+
+/* Copies what the master says of the name. */
+static void
+sight_take(struct fleet_sight *sight, const struct master_look *look)
+{
+	const struct slice from[] = {look->kind, look->holders, look->queue};
+	struct slice *const to[] = {&sight->kind, &sight->holders, &sight->queue};
+	char *at = sight->text = malloc(look->kind.n + look->holders.n + look->queue.n + 1);
+	for (size_t i = 0; at && i < sizeof from / sizeof *from; i++) {
+		memcpy(at, from[i].n > 0 ? from[i].p : "", from[i].n);
+		*to[i] = (struct slice){at, from[i].n};
+		at += from[i].n;
+	}
+	sight->answered = at && look->kind.n > 0;
+}
+
+void
+fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look)
+{
+	struct fleet_open *open = open_find(fleet, id);
+	int64_t now_ms = clock_ms();
+	if (look) {
+		peers_take(&fleet->peers, master, look, now_ms);
+	}
+	if (!open || open->stage != FLEET_LOOKS || !open->sights[master].asked) {
+		return;
+	}
+	open->sights[master].asked = false;
+	if (look) {
+		sight_take(&open->sights[master], look);
+	}
+	if (!open_looks(open)) {
+		open_ask(fleet, open, now_ms);
+	}
+}
+
+/* ---- requests and answers ---- */
+
+/* An administrator may ask at any time; the others have a share. */
+static bool
+fleet_allows(struct fleet *fleet, const struct connection *c, int64_t now_ms)
+{
+	double more = (double)(now_ms - fleet->allowed_ms) * FLEET_PER_SECOND / 1000;
+	fleet->allowed_ms = now_ms;
+	fleet->allowance += more;
+	if (fleet->allowance > FLEET_PER_SECOND) {
+		fleet->allowance = FLEET_PER_SECOND;
+	}
+	if (connection_identity((struct connection *)c)->peer.admin) {
+		return fleet->open_count < FLEET_OPEN_MAX;
+	}
+	if (fleet->allowance < 1 || fleet->open_count >= FLEET_OPEN_MAX / 2) {
+		return false;
+	}
+	fleet->allowance -= 1;
+	return true;
+}
+
+/* NULL: out of memory. */
+static struct fleet_open *
+open_new(struct fleet *fleet, conn_id conn, const struct command *command)
+{
+	struct fleet_open *open = calloc(1, sizeof *open);
+	char *text = malloc(command->name.n + command->match.n + 1);
+	if (!open || !text) {
+		free(open);
+		free(text);
+		return NULL;
+	}
+	open->id = random_next(&fleet->random) | 1;
+	open->conn = conn;
+	open->text = text;
+	open->command = (struct command){.verb = command->verb,
+		.token = command->token,
+		.count = command->count,
+		.cursor = command->cursor,
+		.name = {text, command->name.n},
+		.match = {text + command->name.n, command->match.n}};
+	memcpy(text, command->name.n > 0 ? command->name.p : "", command->name.n);
+	memcpy(text + command->name.n, command->match.n > 0 ? command->match.p : "", command->match.n);
+	TAILQ_INSERT_TAIL(&fleet->opens, open, next);
+	fleet->open_count++;
+	return open;
+}
+
+void
+fleet_request(struct fleet *fleet, struct connection *c, const struct command *command)
+{
+	int64_t now_ms = clock_ms();
+	struct fleet_open *open =
+		fleet_allows(fleet, c, now_ms) ? open_new(fleet, connection_identity(c)->id, command) : NULL;
+	if (!open) {
+		if (connection_waits(c)) {
+			connection_answered(c);
+		}
+		connection_error(c, CODE_LIMIT,
+			"too many requests for the fleet at a time, or no memory: try again in a moment");
+		return;
+	}
+	if (!connection_waits(c)) {
+		connection_wait(c);
+	}
+	bool known = command->cursor != 0 || now_ms - fleet->peers.looked_ms < FLEET_FRESH_MS;
+	if (is_list(command) && known) {
+		open_ask(fleet, open, now_ms);
+	} else {
+		open_look(fleet, open, now_ms);
+	}
+}
+
+static void
+fleet_told(struct fleet *fleet, struct slice text)
+{
+	struct slice from;
+	uint64_t number;
+	if (!message_head(&text, &from, &number)) {
+		fleet->context->stats->inbox_ignored++;
+		return;
+	}
+	struct fleet_peer *peer = peers_find(&fleet->peers, from);
+	struct fleet_open *open = open_find(fleet, number);
+	if (peer) {
+		peer_answered(peer, peer->asked_ms, clock_ms());
+	}
+	for (size_t i = 0; open && i < open->part_count; i++) {
+		struct fleet_part *part = &open->parts[i];
+		if (part->answered_ms != 0 || !slice_equal(slice_of(part->id), from)) {
+			continue;
+		}
+		if (fleet->kept_bytes + text.n <= KEPT_BYTES) {
+			buffer_put(&part->answer, text.p, text.n);
+			fleet->kept_bytes += buffer_length(&part->answer);
+		}
+		part_read(fleet, part, is_list(&open->command));
+		open_turn(fleet, open, part->answered_ms);
+		return;
+	}
+}
+
+void
+fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice text)
+{
+	if (answer) {
+		fleet_told(fleet, text);
+	} else {
+		serve_queue(fleet, master, text);
+	}
+}
+
+/* ---- turns ---- */
+
+bool
+fleet_busy(const struct fleet *fleet)
+{
+	return fleet->ask_count > 0;
+}
+
+/* When it has to be looked at again. */
+static int64_t
+open_wake_at(const struct fleet_open *open)
+{
+	int64_t at = open->stage == FLEET_LOOKS ? open->until_ms : 0;
+	for (size_t i = 0; i < open->part_count; i++) {
+		const struct fleet_part *part = &open->parts[i];
+		at = !part->told && part->until_ms > at ? part->until_ms : at;
+	}
+	return at;
+}
+
+int64_t
+fleet_turn(struct fleet *fleet, int64_t now_ms)
+{
+	int64_t wake_at = INT64_MAX;
+	struct fleet_open *open, *next;
+	if (fleet->ask_count > 0) {
+		serve_turn(fleet, clock_ns() + FLEET_TURN_NS);
+		wake_at = fleet->ask_count > 0 ? now_ms : wake_at;
+	}
+	for (open = TAILQ_FIRST(&fleet->opens); open; open = next) {
+		next = TAILQ_NEXT(open, next);
+		int64_t at = open_wake_at(open);
+		if (at > now_ms) {
+			wake_at = at < wake_at ? at : wake_at;
+		} else if (open->stage == FLEET_LOOKS) {
+			open_ask(fleet, open, now_ms);
+		} else {
+			open_turn(fleet, open, now_ms);
+		}
+	}
+	return TAILQ_EMPTY(&fleet->opens) || wake_at != INT64_MAX ? wake_at : now_ms;
+}
+
+void
+fleet_rest(struct fleet *fleet)
+{
+	struct fleet_open *open;
+	while ((open = TAILQ_FIRST(&fleet->opens))) {
+		open_finish(fleet, open, clock_ms());
+	}
+	fleet->ask_count = 0;
+}

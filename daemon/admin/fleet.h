@@ -1,0 +1,79 @@
+/*
+ * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.21 to 6.24).
+ *
+ *     client ── INSPECT a FLEET ──▶ fleet ── look ──▶ masters              who is registered, who has the
+ * name │ ── ask ──▶ inbox of each daemon    what it shows of it │ ◀── told ── own inbox client ◀────── one
+ * answer ──────┘            or the time is over
+ *
+ * The driver calls it. Nothing here decides about locks: what is asked of other daemons is what their own
+ * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each answer has to
+ * name the number of a request that is open, which is random, and the daemon that was asked; it is parsed as
+ * any bytes of a stranger are; and a request ends after FLEET_WAIT_MS whether there were answers or not. How
+ * many requests are open, how many of other daemons wait, what one of them costs in a turn, and how long each
+ * text is, is bounded.
+ *
+ *     ask <daemon-id> <number> <2 or 3> <bytes> <request>      RESP; the answer has about so many bytes at
+ * most told <daemon-id> <number> <answer>                       RESP2 or RESP3
+ */
+#ifndef ADMIN_FLEET_H
+#define ADMIN_FLEET_H
+
+#include "proto/command.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct connection;
+struct context;
+struct fleet;
+struct master_look;
+
+/* A daemon that has not answered after this time, and eight times what it took lately, is reported as silent,
+ * and waited for no longer. */
+#define FLEET_WAIT_MS    150
+/* One that was silent the last time has less, so that one request after the other is not held up. */
+#define FLEET_AGAIN_MS   30
+/* An answer that took longer counts as this long. */
+#define FLEET_SAMPLE_MS  250
+/* A turn may be late, and the answer may be there unread: it is read before the time is over. */
+#define FLEET_READ_MS    10
+/* How long a list of daemons is used before the masters are asked again. */
+#define FLEET_FRESH_MS   1000
+#define FLEET_PEERS_MAX  1000 /* daemons that are known */
+#define FLEET_OPEN_MAX   32   /* requests of clients that wait */
+#define FLEET_QUEUE_MAX  64   /* requests of other daemons that wait */
+#define FLEET_ASK_MAX    2048 /* bytes of such a request */
+/* Of an answer of another daemon: a page of a list, and a name. Redis limits what a subscriber may have
+ * unread, and stream.h what a message may have. */
+#define FLEET_PAGE_BYTES (128 << 10)
+#define FLEET_NAME_BYTES (16 << 10)
+/* How much of a turn goes to requests of other daemons, less the last one. */
+#define FLEET_TURN_NS    500000
+/* Requests of clients that are not administrators: so many in a second, and at once. */
+#define FLEET_PER_SECOND 100
+
+/* context is kept by reference. NULL: out of memory. */
+struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));
+void fleet_free(struct fleet *fleet);
+
+/* FLEET, or a verb with the option FLEET. The connection waits; it is answered here, or by the core if a
+ * BREAK is for this daemon. */
+void fleet_request(struct fleet *fleet, struct connection *c, const struct command *command);
+
+/* Whether a session of this daemon, or one that has gone, has the hold with the token of this BREAK. */
+bool fleet_holds(const struct context *context, const struct command *command);
+
+/* See masters_hooks. */
+void fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look);
+void fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice text);
+
+/* Whether requests of other daemons wait to be served. */
+bool fleet_busy(const struct fleet *fleet);
+/* Once in a turn: serves other daemons, and ends requests whose time is over. Returns when it has to be
+ * called again at the latest, CLOCK_BOOTTIME in ms. */
+int64_t fleet_turn(struct fleet *fleet, int64_t now_ms);
+/* Before a hand-over: answers all open requests with what there is. */
+void fleet_rest(struct fleet *fleet);
+
+#endif

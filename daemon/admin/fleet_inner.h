@@ -1,0 +1,152 @@
+/*
+ * fleet_inner: what the files of the fleet share.
+ *
+ *     fleet.c ──▶ fleet_peers.c, fleet_write.c, fleet_serve.c
+ *
+ * fleet.c: requests of clients; fleet_peers.c: the daemons that are known, and what masters say of a name;
+ * fleet_write.c: answers to clients; fleet_serve.c: requests of other daemons.
+ */
+#ifndef ADMIN_FLEET_INNER_H
+#define ADMIN_FLEET_INNER_H
+
+#include "daemon/admin/admin.h"
+#include "daemon/admin/fleet.h"
+#include "daemon/base/random.h"
+#include "daemon/core/view.h"
+#include "proto/answer.h"
+
+#include <bsd/sys/queue.h>
+
+#define DAEMON_ID_MAX 33
+
+/* A daemon that is registered at a master. */
+struct fleet_peer {
+	char id[DAEMON_ID_MAX];
+	char host[65];
+	char version[17];
+	char settings[257];
+	char address[257];
+	int64_t pid;
+	int64_t begun_s;    /* since 1970; 0: unknown */
+	int64_t seen_ms;    /* CLOCK_BOOTTIME: its last greeting */
+	unsigned listed;    /* the masters that had it the last time, as bits */
+	int64_t expires_ms; /* CLOCK_BOOTTIME: the end of its registration */
+	int64_t asked_ms;   /* the first ask since its last answer; 0: it has answered all */
+	bool silent;        /* it has not answered in time */
+	int64_t took_ms;    /* its answers take, smoothed */
+};
+
+struct fleet_peers {
+	struct fleet_peer *list; /* by id */
+	size_t n;
+	size_t room;
+	int64_t looked_ms; /* CLOCK_BOOTTIME: the last look at any master; INT64_MIN: none */
+};
+
+/* Takes over the daemons that a master has. */
+void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, int64_t now_ms);
+/* A new one, out of order. NULL: out of memory, or there are too many. */
+struct fleet_peer *peers_add(struct fleet_peers *peers, struct slice id);
+/* NULL: unknown. */
+struct fleet_peer *peers_find(const struct fleet_peers *peers, struct slice id);
+/* The first daemon whose id is not below these leading digits; NULL: there is none. */
+struct fleet_peer *peers_from(const struct fleet_peers *peers, uint64_t digits);
+/* Its leading digits, as many as a cursor has room for. */
+#define PEER_DIGITS 7
+uint64_t peer_digits(const char *id);
+/* When an ask of now counts as not answered. */
+int64_t peer_until_ms(const struct fleet_peer *peer, int64_t now_ms);
+/* It has answered what it was asked at asked_ms; 0: that is unknown. */
+void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
+
+/* A line of what a master says: words separated by one space. False: that was all. */
+bool look_line(struct slice *text, struct slice *line);
+struct slice look_word(struct slice *line);
+
+/* What a daemon was asked for, and has said. */
+struct fleet_part {
+	char id[DAEMON_ID_MAX];
+	char host[65];
+	int64_t seen_ms;  /* when it last greeted a master, CLOCK_BOOTTIME */
+	int64_t until_ms; /* it is waited for until then */
+	int64_t asked_ms;
+	int64_t answered_ms; /* 0: it has not */
+	bool told;
+	bool late;                   /* until_ms was put off once */
+	struct buffer answer;        /* RESP */
+	struct answer_parser parser; /* of answer; its tree lives as long */
+	const struct answer *tree;   /* NULL: there is none */
+};
+
+/* What one master says of the name. */
+struct fleet_sight {
+	bool asked;
+	bool answered;
+	char *text; /* the texts of look, which point into it; NULL: none */
+	struct slice kind, holders, queue;
+};
+
+enum fleet_stage {
+	FLEET_LOOKS, /* waits for the masters */
+	FLEET_ASKS   /* waits for other daemons */
+};
+
+struct fleet_open {
+	TAILQ_ENTRY(fleet_open) next;
+	uint64_t id; /* random, > 0 */
+	conn_id conn;
+	enum fleet_stage stage;
+	int64_t until_ms;       /* LOOKS: for so long */
+	struct command command; /* its texts are in text */
+	char *text;
+	uint64_t cursor; /* lists: of the daemon that is asked */
+	struct fleet_sight sights[CORE_SLOTS_MAX];
+	struct fleet_part *parts;
+	size_t part_count;
+};
+
+TAILQ_HEAD(fleet_opens, fleet_open);
+
+/* A request of another daemon that waits to be served. */
+struct fleet_ask {
+	unsigned master; /* by which it came */
+	char from[DAEMON_ID_MAX];
+	uint64_t number;
+	int protocol;
+	size_t bytes;
+	size_t n;
+	char request[FLEET_ASK_MAX];
+};
+
+struct fleet {
+	struct context *context;
+	struct random random;
+	struct fleet_peers peers;
+	struct fleet_opens opens;
+	size_t open_count;
+	size_t kept_bytes;      /* of answers, in all parts */
+	struct fleet_ask *asks; /* a ring of FLEET_QUEUE_MAX; NULL: none came yet */
+	size_t ask_first, ask_count;
+	double allowance; /* of clients that are not administrators */
+	int64_t allowed_ms;
+};
+
+/* fleet_serve.c. Queues what another daemon asks for. */
+void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
+/* Serves what is queued until the time is over (clock_ns()). */
+void serve_turn(struct fleet *fleet, int64_t until_ns);
+/* Answers a request as another daemon does, for the part of this one. */
+void serve_command(
+	struct fleet *fleet, const struct command *command, int protocol, size_t bytes, struct buffer *out);
+/* Takes words and a number in hexadecimal digits off the head of a message. False: it is malformed. */
+bool message_head(struct slice *text, struct slice *from, uint64_t *number);
+
+/* fleet_write.c. Writes the answer to the client; all parts and sights are as they are. */
+void fleet_write(
+	const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int64_t now_ms);
+
+/* Cursors of lists: the leading digits of a daemon, and the cursor there. */
+#define FLEET_CURSOR_BITS 34
+uint64_t fleet_cursor(uint64_t digits, uint64_t inner);
+
+#endif

@@ -1,0 +1,192 @@
+/*
+ * fleet_peers: the daemons that the masters name. Called by fleet.c. What a master says is taken apart word
+ * by word; a line that makes no sense is left out.
+ */
+#include "daemon/admin/fleet_inner.h"
+
+#include "daemon/redis/call.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool
+look_line(struct slice *text, struct slice *line)
+{
+	if (text->n == 0) {
+		return false;
+	}
+	const char *end = memchr(text->p, '\n', text->n);
+	size_t n = end ? (size_t)(end - text->p) : text->n;
+	*line = (struct slice){text->p, n};
+	*text = (struct slice){text->p + n + !!end, text->n - n - !!end};
+	return true;
+}
+
+struct slice
+look_word(struct slice *line)
+{
+	const char *end = line->n > 0 ? memchr(line->p, ' ', line->n) : NULL;
+	size_t n = end ? (size_t)(end - line->p) : line->n;
+	struct slice word = {line->p, n};
+	*line = (struct slice){line->p + n + !!end, line->n - n - !!end};
+	return word;
+}
+
+uint64_t
+peer_digits(const char *id)
+{
+	uint64_t digits = 0;
+	for (size_t i = 0; i < PEER_DIGITS; i++) {
+		digits = digits << 4 | (uint64_t)number_hex(id[i]);
+	}
+	return digits;
+}
+
+static int
+peer_compare(const void *a, const void *b)
+{
+	return strcmp(((const struct fleet_peer *)a)->id, ((const struct fleet_peer *)b)->id);
+}
+
+struct fleet_peer *
+peers_find(const struct fleet_peers *peers, struct slice id)
+{
+	struct fleet_peer key;
+	slice_text(key.id, sizeof key.id, id);
+	return peers->n == 0 || id.n != DAEMON_ID_MAX - 1
+		       ? NULL
+		       : bsearch(&key, peers->list, peers->n, sizeof key, peer_compare);
+}
+
+struct fleet_peer *
+peers_from(const struct fleet_peers *peers, uint64_t digits)
+{
+	for (size_t i = 0; i < peers->n; i++) {
+		if (peer_digits(peers->list[i].id) >= digits) {
+			return &peers->list[i];
+		}
+	}
+	return NULL;
+}
+
+struct fleet_peer *
+peers_add(struct fleet_peers *peers, struct slice id)
+{
+	if (peers->n == peers->room) {
+		size_t room = peers->room == 0 ? 16 : peers->room * 2;
+		struct fleet_peer *list =
+			room > 2 * FLEET_PEERS_MAX ? NULL : reallocarray(peers->list, room, sizeof *list);
+		if (!list) {
+			return NULL;
+		}
+		peers->list = list;
+		peers->room = room;
+	}
+	struct fleet_peer *peer = &peers->list[peers->n++];
+	*peer = (struct fleet_peer){0};
+	slice_text(peer->id, sizeof peer->id, id);
+	return peer;
+}
+
+static bool
+is_daemon_id(struct slice id)
+{
+	bool good = id.n == DAEMON_ID_MAX - 1;
+	for (size_t i = 0; good && i < id.n; i++) {
+		good = number_hex(id.p[i]) >= 0;
+	}
+	return good;
+}
+
+static int64_t
+number_word(struct slice *line)
+{
+	int64_t n;
+	return number_parse(look_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
+}
+
+/* The words of a field 'h:' behind the format; see main_about.c and hello.lua. */
+static void
+peer_describe(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64_t now_ms)
+{
+	slice_text(peer->host, sizeof peer->host, look_word(&line));
+	slice_text(peer->version, sizeof peer->version, look_word(&line));
+	peer->pid = number_word(&line);
+	peer->begun_s = number_word(&line);
+	slice_text(peer->settings, sizeof peer->settings, look_word(&line));
+	slice_text(peer->address, sizeof peer->address, look_word(&line));
+	int64_t greeted_ms = number_word(&line);
+	int64_t ago_ms = greeted_ms > 0 && greeted_ms < time_ms ? time_ms - greeted_ms : 0;
+	if (now_ms - ago_ms > peer->seen_ms) {
+		peer->seen_ms = now_ms - ago_ms;
+	}
+}
+
+/* Of those that no master has any more, nothing is kept. */
+static void
+peers_forget(struct fleet_peers *peers, int64_t now_ms)
+{
+	size_t n = 0;
+	for (size_t i = 0; i < peers->n; i++) {
+		if (peers->list[i].listed != 0 && peers->list[i].expires_ms > now_ms) {
+			peers->list[n++] = peers->list[i];
+		}
+	}
+	peers->n = n;
+}
+
+void
+peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, int64_t now_ms)
+{
+	struct slice text = look->daemons, line;
+	const unsigned bit = 1U << master;
+	size_t sorted = peers->n;
+	assert(master < CORE_SLOTS_MAX);
+	for (size_t i = 0; i < sorted; i++) {
+		peers->list[i].listed &= ~bit;
+	}
+	while (look_line(&text, &line)) {
+		struct slice id = look_word(&line);
+		int64_t deadline_us = number_word(&line);
+		if (!is_daemon_id(id) || deadline_us <= look->time_us) {
+			continue;
+		}
+		struct fleet_peers known = {.list = peers->list, .n = sorted};
+		struct fleet_peer *peer = peers_find(&known, id);
+		peer = peer || peers->n >= FLEET_PEERS_MAX ? peer : peers_add(peers, id);
+		if (!peer) {
+			continue;
+		}
+		look_word(&line); /* the format */
+		peer->listed |= bit;
+		peer->expires_ms = peer->expires_ms == INT64_MAX
+					   ? INT64_MAX
+					   : now_ms + (deadline_us - look->time_us) / 1000 + 1;
+		peer_describe(peer, line, look->time_us / 1000, now_ms);
+	}
+	peers_forget(peers, now_ms);
+	if (peers->n > 0) {
+		qsort(peers->list, peers->n, sizeof *peers->list, peer_compare);
+	}
+	peers->looked_ms = now_ms;
+}
+
+int64_t
+peer_until_ms(const struct fleet_peer *peer, int64_t now_ms)
+{
+	int64_t more_ms = 8 * peer->took_ms;
+	if (peer->silent) {
+		return now_ms + FLEET_AGAIN_MS + more_ms;
+	}
+	return (peer->asked_ms > 0 ? peer->asked_ms : now_ms) + FLEET_WAIT_MS + more_ms;
+}
+
+void
+peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms)
+{
+	int64_t took_ms = asked_ms > 0 ? now_ms - asked_ms : 0;
+	peer->took_ms = (3 * peer->took_ms + (took_ms < FLEET_SAMPLE_MS ? took_ms : FLEET_SAMPLE_MS) + 3) / 4;
+	peer->asked_ms = 0;
+	peer->silent = false;
+}

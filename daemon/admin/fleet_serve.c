@@ -1,0 +1,195 @@
+/*
+ * fleet_serve: what other daemons ask this one for: pages of what it shows, and a BREAK. Called by fleet.c.
+ * Whoever may publish at a master can send such a message, so it may ask for nothing that costs more than a
+ * page, and requests wait in a short queue for their part of a turn.
+ */
+#include "daemon/admin/fleet_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/stats.h"
+#include "daemon/redis/masters.h"
+#include "proto/request.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool
+message_head(struct slice *text, struct slice *from, uint64_t *number)
+{
+	*from = look_word(text);
+	struct slice digits = look_word(text);
+	*number = 0;
+	if (from->n != DAEMON_ID_MAX - 1 || digits.n != 16) {
+		return false;
+	}
+	for (size_t i = 0; i < digits.n; i++) {
+		int digit = number_hex(digits.p[i]);
+		if (digit < 0) {
+			return false;
+		}
+		*number = *number << 4 | (uint64_t)digit;
+	}
+	for (size_t i = 0; i < from->n; i++) {
+		if (number_hex(from->p[i]) < 0) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Whether it waits already: with several masters it comes more than once. */
+static bool
+serve_knows(const struct fleet *fleet, struct slice from, uint64_t number)
+{
+	for (size_t i = 0; i < FLEET_QUEUE_MAX; i++) {
+		const struct fleet_ask *ask = &fleet->asks[i];
+		if (ask->number == number && slice_equal(slice_of(ask->from), from)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+serve_queue(struct fleet *fleet, unsigned master, struct slice text)
+{
+	struct slice from;
+	int64_t protocol, bytes;
+	uint64_t number;
+	if (!fleet->asks) {
+		fleet->asks = calloc(FLEET_QUEUE_MAX, sizeof *fleet->asks);
+	}
+	if (!message_head(&text, &from, &number) || !number_parse(look_word(&text), 2, 3, &protocol) ||
+		!number_parse(look_word(&text), 1, FLEET_PAGE_BYTES, &bytes) || text.n > FLEET_ASK_MAX) {
+		fleet->context->stats->inbox_ignored++;
+		return;
+	}
+	if (!fleet->asks || (fleet->ask_count == FLEET_QUEUE_MAX && !serve_knows(fleet, from, number))) {
+		fleet->context->stats->inbox_unserved++;
+		return;
+	}
+	if (serve_knows(fleet, from, number)) {
+		return;
+	}
+	struct fleet_ask *ask = &fleet->asks[(fleet->ask_first + fleet->ask_count++) % FLEET_QUEUE_MAX];
+	ask->master = master;
+	ask->number = number;
+	ask->protocol = (int)protocol;
+	ask->bytes = (size_t)bytes;
+	ask->n = text.n;
+	slice_text(ask->from, sizeof ask->from, from);
+	memcpy(ask->request, text.p, text.n);
+}
+
+/* The hold with a token. */
+struct token_search {
+	int64_t token;
+	bool found;
+	int64_t valid_ms;
+};
+
+static bool
+token_look(void *arg, const struct hold_view *hold)
+{
+	struct token_search *search = arg;
+	search->found = hold->token == search->token;
+	search->valid_ms = hold->valid_ms;
+	return !search->found;
+}
+
+static struct token_search
+token_find(const struct context *context, const struct command *command)
+{
+	struct token_search search = {.token = command->token};
+	core_each_hold(context->core, clock_ms(), command->name, token_look, &search);
+	return search;
+}
+
+bool
+fleet_holds(const struct context *context, const struct command *command)
+{
+	return token_find(context, command).found;
+}
+
+static void
+serve_break(struct fleet *fleet, const struct command *command, struct buffer *out)
+{
+	struct context *context = fleet->context;
+	if (!fleet_holds(context, command)) {
+		reply_write_error(out, CODE_NOTHELD, SLICE("this daemon has no such hold"));
+		return;
+	}
+	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "lock.break",
+		log_bytes("name", command->name.p, command->name.n), log_number("token", command->token),
+		log_text("text", "asked for through another daemon"));
+	context->hooks->broken(context->arg, command);
+	struct token_search left = token_find(context, command);
+	reply_write_int(out, left.found ? left.valid_ms : 0);
+}
+
+void
+serve_command(
+	struct fleet *fleet, const struct command *command, int protocol, size_t bytes, struct buffer *out)
+{
+	switch (command->verb) {
+	case VERB_PING:
+		reply_write_simple(out, "PONG");
+		return;
+	case VERB_INSPECT:
+	case VERB_LOCKS:
+	case VERB_SESSIONS:
+		report_asked(fleet->context, command, protocol, bytes, out);
+		return;
+	case VERB_BREAK:
+		serve_break(fleet, command, out);
+		return;
+	default:
+		reply_write_error(out, CODE_ERR, SLICE("no daemon asks another one for this"));
+	}
+}
+
+static void
+serve_one(struct fleet *fleet, struct fleet_ask *ask)
+{
+	const struct request_limits limits = {.bytes = FLEET_ASK_MAX, .arguments = 16};
+	struct context *context = fleet->context;
+	struct request_parser parser = {0};
+	struct request request;
+	struct command command;
+	struct reply error;
+	struct buffer out;
+	char head[80];
+	buffer_init(&out, FLEET_PAGE_BYTES + (64 << 10));
+	int n = snprintf(head, sizeof head, "told %s %016llx ", context->facts.daemon_id,
+		(unsigned long long)ask->number);
+	buffer_put(&out, head, (size_t)n);
+	if (request_parse(&parser, ask->request, ask->n, &limits, &request, &error) <= 0 ||
+		request.argc == 0 || command_parse(&request, &command, &error) != 0 || command.fleet) {
+		context->stats->inbox_ignored++;
+	} else {
+		serve_command(fleet, &command, ask->protocol, ask->bytes, &out);
+		/* What does not leave is missed by the daemon that asked, after its time. */
+		if (out.failed || !masters_publish(context->masters, ask->master, ask->from,
+					  (struct slice){buffer_bytes(&out), buffer_length(&out)})) {
+			context->stats->inbox_unserved++;
+		}
+	}
+	buffer_done(&out);
+}
+
+void
+serve_turn(struct fleet *fleet, int64_t until_ns)
+{
+	while (fleet->ask_count > 0) {
+		struct fleet_ask *ask = &fleet->asks[fleet->ask_first];
+		fleet->ask_first = (fleet->ask_first + 1) % FLEET_QUEUE_MAX;
+		fleet->ask_count--;
+		serve_one(fleet, ask);
+		if (clock_ns() >= until_ns) {
+			return;
+		}
+	}
+}

@@ -1,0 +1,150 @@
+/*
+ * main_about: what this daemon writes about itself at its masters, for people who look at the fleet
+ * (PROTOCOL.md 6.21): host, version, pid, start, settings and address. A part of main.c.
+ *
+ * The settings are those that all daemons of a namespace should share. A short value is written as it is, any
+ * other as a hash, so that two daemons can be compared key by key.
+ */
+#include "daemon/base/clock.h"
+#include "daemon/main_inner.h"
+#include "proto/slice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A longer value is written as a hash. */
+#define VALUE_MAX 12
+
+/* The keys of the configuration that all daemons should share. */
+static const char *const shared_keys[] = {
+	"lease", "clock-margin", "restart-guard", "retain", "handoff", "masters", "rules"};
+
+/* The words of `about` are separated by spaces, and a script takes them apart. */
+static void
+word_make(char *word)
+{
+	for (char *p = word; *p != '\0'; p++) {
+		if (*p <= ' ' || *p > '~') {
+			*p = '?';
+		}
+	}
+}
+
+/* The length of a printed line without its comment, which may change from version to version. */
+static size_t
+line_length(const char *line)
+{
+	size_t n = strcspn(line, "\n");
+	for (size_t i = n; i-- > 1;) {
+		if (line[i] == '#' && line[i - 1] == ' ') {
+			n = i;
+			break;
+		}
+	}
+	while (n > 0 && line[n - 1] == ' ') {
+		n--;
+	}
+	return n;
+}
+
+static const char *
+line_next(const char *line)
+{
+	const char *end = strchr(line, '\n');
+	return end ? end + 1 : line + strlen(line);
+}
+
+/* The first line of a key at the top of a printed configuration; NULL: it has none. */
+static const char *
+key_find(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+	for (; *text != '\0'; text = line_next(text)) {
+		if (strncmp(text, key, n) == 0 && text[n] == ':') {
+			return text + n + 1;
+		}
+	}
+	return NULL;
+}
+
+/* Describes the value behind the colon, with the indented lines that belong to it. */
+static void
+value_describe(const char *line, char out[VALUE_MAX + 1])
+{
+	const char *rest = line_next(line), *value = line + strspn(line, " ");
+	size_t n = line_length(line), skipped = (size_t)(value - line);
+	uint32_t hash = 2166136261U; /* FNV-1a */
+	n -= n < skipped ? n : skipped;
+	slice_text(out, VALUE_MAX + 1, (struct slice){value, n});
+	if (n > 0 && n <= VALUE_MAX && rest[0] != ' ' && !strpbrk(out, " ,=")) {
+		return;
+	}
+	for (;;) {
+		for (size_t i = 0; i < n; i++) {
+			hash = (hash ^ (unsigned char)value[i]) * 16777619U;
+		}
+		if (rest[0] != ' ') {
+			break;
+		}
+		value = rest;
+		n = line_length(value);
+		rest = line_next(value);
+	}
+	snprintf(out, VALUE_MAX + 1, "%08x", hash);
+}
+
+/* "lease=10s,rules=1a2b3c4d,...". */
+static void
+settings_describe(const struct conf *conf, char *out, size_t room)
+{
+	char *text = NULL, value[VALUE_MAX + 1];
+	size_t n = 0, bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+	bool printed = to && conf_print(conf, to) == 0;
+	printed = to && fclose(to) == 0 && printed;
+	out[0] = '\0';
+	for (size_t i = 0; printed && i < sizeof shared_keys / sizeof *shared_keys && n < room; i++) {
+		const char *line = key_find(text, shared_keys[i]);
+		if (!line) {
+			continue;
+		}
+		value_describe(line, value);
+		n += (size_t)snprintf(out + n, room - n, "%s%s=%s", n > 0 ? "," : "", shared_keys[i], value);
+	}
+	free(text);
+	word_make(out);
+}
+
+/* Where clients of other hosts reach this daemon; "unix" if they do not. */
+static void
+address_describe(const struct conf *conf, char *out, size_t room)
+{
+	snprintf(out, room, "unix");
+	for (size_t i = 0; i < conf->listener_count; i++) {
+		if (conf->listeners[i].path[0] == '\0') {
+			const struct conf_address *tcp = &conf->listeners[i].tcp;
+			bool six = strchr(tcp->host, ':');
+			snprintf(
+				out, room, "%s%s%s:%d", six ? "[" : "", tcp->host, six ? "]" : "", tcp->port);
+			break;
+		}
+	}
+	word_make(out);
+}
+
+void
+about_make(struct main *m)
+{
+	char settings[256], address[SETTINGS_WHERE_MAX];
+	int64_t begun_s = (clock_wall_us() / 1000 - (clock_ms() - m->settings.facts.started_ms)) / 1000;
+	if (gethostname(m->host, sizeof m->host - 1) != 0 || m->host[0] == '\0') {
+		snprintf(m->host, sizeof m->host, "?");
+	}
+	word_make(m->host);
+	settings_describe(m->conf, settings, sizeof settings);
+	address_describe(m->conf, address, sizeof address);
+	snprintf(m->about, sizeof m->about, "%s %s %lld %lld %s %s", m->host, HOLDFAST_VERSION,
+		(long long)getpid(), (long long)begun_s, settings[0] ? settings : "?", address);
+}

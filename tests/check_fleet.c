@@ -1,0 +1,143 @@
+/*
+ * Tests of admin/fleet_peers and the heads of messages: what masters and other daemons say is taken apart
+ * word by word, and what makes no sense is left out.
+ */
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/redis/call.h"
+#include "tests/support/suite.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define A       "a1234567890abcdef1234567890abcde"
+#define B       "b1234567890abcdef1234567890abcde"
+#define C       "c1234567890abcdef1234567890abcde"
+#define NOW_MS  100000
+#define TIME_US INT64_C(1760000000000000)
+
+static void
+take(struct fleet_peers *peers, unsigned master, const char *daemons)
+{
+	const struct master_look look = {.time_us = TIME_US, .daemons = slice_of(daemons)};
+
+	peers_take(peers, master, &look, NOW_MS);
+}
+
+START_TEST(a_daemon_is_described_by_its_words)
+{
+	struct fleet_peers peers = {0};
+	const struct fleet_peer *peer;
+
+	take(&peers, 0,
+		A " 1760000010000000 1 app-07 0.1.0 4711 1759999000 lease=10s,rules=[] 10.0.0.7:5625 "
+		  "1759999999000");
+	ck_assert_uint_eq(peers.n, 1);
+	peer = peers_find(&peers, SLICE(A));
+	ck_assert_ptr_nonnull(peer);
+	ck_assert_str_eq(peer->host, "app-07");
+	ck_assert_str_eq(peer->version, "0.1.0");
+	ck_assert_int_eq(peer->pid, 4711);
+	ck_assert_int_eq(peer->begun_s, 1759999000);
+	ck_assert_str_eq(peer->settings, "lease=10s,rules=[]");
+	ck_assert_str_eq(peer->address, "10.0.0.7:5625");
+	ck_assert_int_eq(peer->seen_ms, NOW_MS - 1000);
+	free(peers.list);
+}
+END_TEST
+
+START_TEST(lines_that_make_no_sense_are_left_out)
+{
+	struct fleet_peers peers = {0};
+	char text[4096];
+
+	take(&peers, 0, "");
+	take(&peers, 0, "\n\n \n");
+	take(&peers, 0, "short 1760000010000000 1 x y");
+	take(&peers, 0, "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz 1760000010000000 1 x y");
+	take(&peers, 0, A " never 1 x y");
+	take(&peers, 0, A " 1760000000000000 1 x y"); /* over */
+	ck_assert_uint_eq(peers.n, 0);
+	/* Long words are cut, and missing ones are empty. */
+	memset(text, 'h', sizeof text);
+	memcpy(text, A " 1760000010000000 1 ", strlen(A) + 20);
+	text[sizeof text - 1] = '\0';
+	take(&peers, 0, text);
+	ck_assert_uint_eq(peers.n, 1);
+	ck_assert_uint_eq(strlen(peers.list[0].host), sizeof peers.list[0].host - 1);
+	ck_assert_str_eq(peers.list[0].address, "");
+	free(peers.list);
+}
+END_TEST
+
+START_TEST(a_daemon_is_known_as_long_as_one_master_has_it)
+{
+	struct fleet_peers peers = {0};
+
+	take(&peers, 0, B " 1760000010000000 1 b 0\n" A " 1760000010000000 1 a 0");
+	take(&peers, 1, B " 1760000010000000 1 b 0\n" C " 1760000010000000 1 c 0");
+	ck_assert_uint_eq(peers.n, 3);
+	ck_assert_str_eq(peers.list[0].host, "a"); /* by id */
+	ck_assert_ptr_eq(peers_from(&peers, peer_digits(A) + 1), &peers.list[1]);
+	ck_assert_ptr_null(peers_from(&peers, peer_digits(C) + 1));
+	take(&peers, 0, "");
+	ck_assert_uint_eq(peers.n, 2);
+	ck_assert_ptr_null(peers_find(&peers, SLICE(A)));
+	take(&peers, 1, C " 1760000010000000 1 c 0");
+	ck_assert_uint_eq(peers.n, 1);
+	free(peers.list);
+}
+END_TEST
+
+START_TEST(a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer)
+{
+	struct fleet_peer peer = {0};
+
+	ck_assert_int_eq(peer_until_ms(&peer, NOW_MS), NOW_MS + FLEET_WAIT_MS);
+	peer.asked_ms = NOW_MS - 100; /* and it has not answered that */
+	ck_assert_int_eq(peer_until_ms(&peer, NOW_MS), NOW_MS - 100 + FLEET_WAIT_MS);
+	peer.silent = true;
+	ck_assert_int_eq(peer_until_ms(&peer, NOW_MS), NOW_MS + FLEET_AGAIN_MS);
+	peer_answered(&peer, peer.asked_ms, NOW_MS);
+	ck_assert(!peer.silent && peer.asked_ms == 0);
+	ck_assert_int_gt(peer_until_ms(&peer, NOW_MS), NOW_MS + FLEET_WAIT_MS);
+	for (int i = 0; i < 100; i++)
+		peer_answered(&peer, NOW_MS - 1000000, NOW_MS); /* it was stopped */
+	ck_assert_int_le(peer_until_ms(&peer, NOW_MS), NOW_MS + FLEET_WAIT_MS + 8 * FLEET_SAMPLE_MS + 8);
+}
+END_TEST
+
+static bool
+heads(const char *message)
+{
+	struct slice text = slice_of(message), from;
+	uint64_t number;
+
+	return message_head(&text, &from, &number);
+}
+
+START_TEST(a_message_begins_with_a_daemon_and_a_number)
+{
+	struct slice text = SLICE(A " 0123456789abcdef rest of it"), from;
+	uint64_t number;
+
+	ck_assert(message_head(&text, &from, &number));
+	ck_assert(slice_equal(from, SLICE(A)) && slice_equal(text, SLICE("rest of it")));
+	ck_assert_uint_eq(number, 0x0123456789abcdef);
+	ck_assert(!heads(""));
+	ck_assert(!heads(" "));
+	ck_assert(!heads(A));
+	ck_assert(!heads(A " 123"));
+	ck_assert(!heads(A " 0123456789abcdeg x"));
+	ck_assert(!heads("x" A " 0123456789abcdef x"));
+	ck_assert(!heads("zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz 0123456789abcdef x"));
+}
+END_TEST
+
+int
+main(void)
+{
+	return SUITE_RUN("fleet", NULL, NULL, a_daemon_is_described_by_its_words,
+		lines_that_make_no_sense_are_left_out, a_daemon_is_known_as_long_as_one_master_has_it,
+		a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer,
+		a_message_begins_with_a_daemon_and_a_number);
+}
