@@ -24,7 +24,9 @@ task_break(const struct options *o, const struct address *a)
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
-		wire_ask(&wire, "BREAK", o->name, "TOKEN", number_text(token, o->token));
+		wire_ask_words(&wire, o->here ? 4 : 5,
+			(const char *const[]){
+				"BREAK", o->name, "TOKEN", number_text(token, o->token), "FLEET"});
 		answer = wire_answer(&wire);
 		(void)snprintf(what, sizeof(what), "cannot break %s", o->name);
 		if (answer == NULL || answer->type != ANSWER_INT) {

@@ -22,19 +22,35 @@ pages_begin(struct pages *pages, struct wire *w, size_t n, const char *const *wo
 	memcpy(pages->words, words, n * sizeof(*words));
 }
 
-static const struct answer *
-pages_ask(struct pages *pages)
+void
+pages_of_fleet(struct pages *pages)
+{
+	pages->fleet = true;
+}
+
+static void
+pages_send(struct pages *pages)
 {
 	size_t n = pages->n;
 
+	if (pages->fleet) {
+		pages->words[n++] = "FLEET";
+	}
 	pages->words[n++] = "CURSOR";
 	pages->words[n++] = pages->cursor;
 	wire_ask_words(pages->w, n, pages->words);
-	if (pages->until_ms == 0) {
-		return wire_answer(pages->w);
-	}
 	(void)wire_flush(pages->w);
-	return wire_wait(pages->w, pages->until_ms);
+	pages->asked = true;
+}
+
+static const struct answer *
+pages_ask(struct pages *pages)
+{
+	if (!pages->asked) {
+		pages_send(pages);
+	}
+	pages->asked = false;
+	return pages->until_ms == 0 ? wire_answer(pages->w) : wire_wait(pages->w, pages->until_ms);
 }
 
 /* The page in an answer, and the cursor of the next page. NULL: not a page. */
@@ -48,12 +64,46 @@ page_of(const struct answer *answer, struct slice *cursor)
 		*cursor = answer_get_text(answer, "cursor");
 		return answer;
 	}
-	if (answer->type != ANSWER_ARRAY || answer->count != 2 || answer->items[0].type != ANSWER_TEXT ||
+	if (answer->type != ANSWER_ARRAY || answer->count < 2 || answer->items[0].type != ANSWER_TEXT ||
 		answer->items[1].type != ANSWER_ARRAY) {
 		return NULL;
 	}
 	*cursor = answer->items[0].text;
 	return &answer->items[1];
+}
+
+/* Notes which daemons have not answered. */
+static void
+pages_add_silent(struct pages *pages, const struct answer *answer)
+{
+	const struct answer *silent =
+		answer->type == ANSWER_ARRAY && answer->count == 3 ? &answer->items[2] : NULL;
+
+	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
+		struct slice host = answer_get_text(&silent->items[i], "host");
+		size_t n = strlen(pages->silent);
+
+		(void)snprintf(pages->silent + n, sizeof(pages->silent) - n, "%s%.*s", n > 0 ? ", " : "",
+			SLICE_ARG(host));
+	}
+}
+
+/* A daemon of an earlier version does not know FLEET, and a client may not be allowed to. */
+static bool
+pages_refused(struct pages *pages)
+{
+	struct slice rest;
+	enum code code = pages->answer != NULL && pages->answer->type == ANSWER_ERROR
+				 ? answer_code(pages->answer, &rest)
+				 : CODE_COUNT;
+
+	if (!pages->fleet || pages->begun || (code != CODE_NOPERM && code != CODE_ERR)) {
+		return false;
+	}
+	slice_text(pages->refused, sizeof(pages->refused), rest);
+	pages->refusal = slice_of(pages->refused);
+	pages->fleet = false;
+	return true;
 }
 
 const struct answer *
@@ -66,14 +116,21 @@ pages_next(struct pages *pages)
 		return NULL;
 	}
 	pages->answer = pages_ask(pages);
+	if (pages_refused(pages)) {
+		pages->answer = pages_ask(pages);
+	}
 	page = page_of(pages->answer, &cursor);
 	if (page == NULL || cursor.n == 0 || cursor.n >= sizeof(pages->cursor)) {
 		return NULL;
 	}
+	pages_add_silent(pages, pages->answer);
 	memcpy(pages->cursor, cursor.p, cursor.n);
 	pages->cursor[cursor.n] = '\0';
 	pages->begun = true;
 	pages->whole = slice_equal(cursor, SLICE("0"));
+	if (pages->ahead && !pages->whole) {
+		pages_send(pages);
+	}
 	return page;
 }
 

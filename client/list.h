@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define PAGES_WORDS_MAX 3
+#define SILENT_TEXT_MAX 256
 
 /*
  *     pages_begin(&pages, &wire, 1, (const char *const[]){"LOCKS"});
@@ -22,17 +23,26 @@
  */
 struct pages {
 	struct wire *w;
-	const char *words[PAGES_WORDS_MAX + 2]; /* the request, and CURSOR */
+	const char *words[PAGES_WORDS_MAX + 3]; /* the request, FLEET, and CURSOR */
 	size_t n;
 	char cursor[NUMBER_TEXT_MAX]; /* of the next page */
 	int64_t until_ms;             /* CLOCK_BOOTTIME, for all of it; 0: as long as the daemon answers */
 	bool begun;                   /* at least one page has arrived */
 	bool whole;                   /* the last page has arrived */
 	const struct answer *answer;  /* to the last request; NULL: none, and w->why says why */
+	bool ahead;                   /* each page is asked for while the one before is looked at */
+	bool asked;                   /* the next one has been asked for */
+	bool fleet;                   /* of all daemons; false once the daemon has refused that */
+	struct slice refusal;         /* why it did; a part of refused */
+	char refused[WIRE_TEXT_MAX];
+	char silent[SILENT_TEXT_MAX]; /* hosts whose daemons did not answer, with commas between */
 };
 
 /* words: the request, kept by reference. The connection has greeted. Sends nothing yet. */
 void pages_begin(struct pages *pages, struct wire *w, size_t n, const char *const *words);
+
+/* Asks for the lists of all daemons, or if the daemon refuses that, for its own. Before the first page. */
+void pages_of_fleet(struct pages *pages);
 
 /* The elements of the next page of LOCKS or SESSIONS, or the whole map of INSPECT; valid until the next call.
  * NULL: the list is over, or the request failed. */

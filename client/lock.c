@@ -11,6 +11,7 @@
  */
 #include "client/lock.h"
 
+#include "client/fleet.h"
 #include "client/list.h"
 #include "client/message.h"
 #include "client/output.h"
@@ -224,15 +225,23 @@ send_requests(struct wire *w, const struct taking *t, const char *secret, int64_
 	(void)wire_flush(w);
 }
 
+#define BUSY_LOOK_MS 1000 /* how long a refused client asks who the holder is */
+
 static int
-busy(const struct options *o)
+busy(struct wire *w, const struct options *o)
 {
+	const struct answer *fleet;
+	char holder[512];
+
 	if (o->skip_ok) {
 		return STATUS_DONE;
 	}
 	if (!o->quiet) {
-		message("%s is taken%s; holdfast show %s says by whom", o->name,
-			o->wait_ms > 0 ? ", the wait is over" : "", o->name);
+		fleet = fleet_inspect(w, o->name, clock_ms() + BUSY_LOOK_MS);
+		if (fleet == NULL || !fleet_describe(holder, sizeof(holder), fleet, w->local)) {
+			(void)snprintf(holder, sizeof(holder), "holdfast show %s says by whom", o->name);
+		}
+		message("%s is taken%s; %s", o->name, o->wait_ms > 0 ? ", the wait is over" : "", holder);
 	}
 	return (int)o->busy_status;
 }
@@ -412,7 +421,7 @@ take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 		*status = STATUS_LOST;
 	} else if (at.answer != NULL && at.answer->type == ANSWER_NULL) {
 		g->busy = true;
-		*status = busy(t->o);
+		*status = busy(w, t->o);
 	} else {
 		*status = take_refusal(w, at.answer, what);
 		*status = at.cycle ? (int)t->o->busy_status : *status;

@@ -83,6 +83,7 @@ struct options {
 	int64_t names; /* 0: as the kind of bench says */
 	int64_t bench_ms;
 	bool durable;      /* TASK_BENCH */
+	bool here;         /* not FLEET */
 	bool begin;        /* TASK_DRAIN */
 	const char *level; /* TASK_WATCH; NULL: all, as the next one */
 	const char *event;

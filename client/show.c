@@ -1,12 +1,14 @@
 /*
  * show: the verbs ls, sessions and show. Holders and waiters of a name come in pages.
  */
+#include "client/fleet.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/process.h"
+#include "daemon/base/clock.h"
 #include "proto/command.h"
 #include "proto/escape.h"
 
@@ -22,36 +24,72 @@ struct listing {
 	void (*add)(struct listing *listing, struct list *list, const struct answer *element);
 	const char *const *heads;
 	unsigned flexible;
-	const char *const *counts; /* fields of INFO whose sum bounds the length of the list; NULL: unknown */
+	const char *const *counts; /* fields of INFO whose sum bounds the length of its list; NULL: unknown */
+	char host[HOST_TEXT_MAX];  /* this one */
 	/* Cache of the last process that was looked up, because one process may hold thousands of locks. */
 	int64_t pid;
 	char client[LABEL_BYTES_MAX + 1];
 	char name[PEER_TEXT_MAX];
 };
 
+/* Whether the element is of another host, whose processes cannot be looked at. */
+static bool
+list_is_far(const struct listing *listing, const struct answer *element)
+{
+	struct slice host = answer_get_text(element, "host");
+
+	return !listing->local || (host.n > 0 && !slice_equal(host, slice_of(listing->host)));
+}
+
+/* Where the client is, with its host if that is another one. */
+static struct slice
+list_place(char out[PEER_TEXT_MAX], const struct listing *listing, const struct answer *element)
+{
+	struct slice host = answer_get_text(element, "host");
+	char place[PEER_TEXT_MAX];
+
+	(void)peer_place(place, element);
+	if (host.n == 0 || slice_equal(host, slice_of(listing->host))) {
+		memcpy(out, place, sizeof(place));
+	} else {
+		(void)snprintf(out, PEER_TEXT_MAX, "%.*s %.200s", SLICE_ARG(host), place);
+	}
+	return slice_of(out);
+}
+
 static struct slice
 list_name(struct listing *listing, const struct answer *element)
 {
+	bool far = list_is_far(listing, element);
 	struct slice client = answer_get_text(element, "client");
 	int64_t pid = answer_get_int(element, "pid", 0);
 
-	if (pid == 0 || pid != listing->pid || !slice_equal(client, slice_of(listing->client))) {
-		(void)peer_name(listing->name, element, listing->local);
+	if (pid == 0 || far || pid != listing->pid || !slice_equal(client, slice_of(listing->client))) {
+		(void)peer_name(listing->name, element, !far);
 		(void)snprintf(listing->client, sizeof(listing->client), "%.*s", SLICE_ARG(client));
-		listing->pid = pid;
+		listing->pid = far ? 0 : pid;
 	}
 	return slice_of(listing->name);
 }
 
 static int
-list_print(const struct listing *listing, struct list *list, const struct pages *pages, int64_t most)
+list_print(const struct listing *listing, struct list *list, struct pages *pages, int64_t most)
 {
+	if (pages->whole && pages->silent[0] != '\0') {
+		pages->whole = false;
+		pages->answer = NULL;
+		(void)snprintf(pages->w->why, sizeof(pages->w->why), "no answer from the daemon of %s",
+			pages->silent);
+	}
 	size_t told = list->count;
 	int64_t missing = most < 0 ? -1 : most > (int64_t)told ? most - (int64_t)told : 0;
 	int status = listing->o->json ? list_print_json(list, pages, missing)
 		     : listing->names ? list_print_names(list)
 				      : list_print_table(list, listing->heads, listing->flexible);
 
+	if (pages->refusal.n > 0 && listing->o->verbose) {
+		message("of this daemon only: %.*s", SLICE_ARG(pages->refusal));
+	}
 	return status == STATUS_DONE && !pages->whole ? list_report_error(pages, told, missing) : status;
 }
 
@@ -65,10 +103,16 @@ listing_run(struct listing *listing, const struct address *a, size_t n, const ch
 	const struct answer *page;
 	int status = take_greeting(&wire, a, "holdfast");
 
+	host_text(listing->host);
 	if (status == STATUS_DONE) {
-		int64_t most = listing->counts == NULL ? -1 : list_expect(&wire, listing->counts);
+		bool counted = listing->o->here && listing->counts != NULL;
+		int64_t most = counted ? list_expect(&wire, listing->counts) : -1;
 
 		pages_begin(&pages, &wire, n, words);
+		pages.ahead = true;
+		if (!listing->o->here) {
+			pages_of_fleet(&pages);
+		}
 		while ((page = pages_next(&pages)) != NULL) {
 			for (size_t i = 0; i < page->count; i++) {
 				listing->add(listing, &list, &page->items[i]);
@@ -100,7 +144,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 	if (token > 0 && !listing->names) {
 		cells[2] = slice_of(duration_text(duration, answer_get_int(lock, "held_ms", 0)));
 		cells[3] = list_name(listing, lock);
-		cells[4] = slice_of(peer_place(place, lock));
+		cells[4] = list_place(place, listing, lock);
 	}
 	if (listing->o->verbose) {
 		cells[n++] = slice_of(number_text(number, token));
@@ -166,7 +210,7 @@ sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 		return;
 	}
 	list_add(list, 0,
-		(const struct slice[]){n[0], list_name(listing, s), slice_of(peer_place(place, s)), n[1],
+		(const struct slice[]){n[0], list_name(listing, s), list_place(place, listing, s), n[1],
 			slice_of(duration_text(duration, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4],
 			n[5], grace_text(grace, s)},
 		10);
@@ -203,6 +247,8 @@ struct showing {
 	bool excess;     /* there are more than the daemon reports */
 	bool known;      /* the name has a holder or a waiter */
 	bool told;       /* the part between holders and waiters was shown */
+	/* Of all daemons; NULL: unknown. Another connection keeps it. */
+	const struct answer *fleet;
 };
 
 __attribute__((format(printf, 2, 3))) static void
@@ -219,17 +265,18 @@ show_line(const char *key, const char *format, ...)
 	(void)printf("%-10s%s\n", key, line);
 }
 
+/* on: the host of the client, if it is another one; else "" */
 static void
-show_holder(const struct answer *holder, bool local)
+show_holder(const struct answer *holder, const char *on, bool local)
 {
 	char held[DURATION_TEXT_MAX];
 	char valid[DURATION_TEXT_MAX];
 	char name[PEER_TEXT_MAX];
 	char place[PEER_TEXT_MAX];
 
-	show_line("holder", "%s (%s, uid %" PRId64 ", session %" PRId64 ")", peer_name(name, holder, local),
-		peer_place(place, holder), answer_get_int(holder, "uid", -1),
-		answer_get_int(holder, "session", 0));
+	show_line("holder", "%s (%s%s%s, uid %" PRId64 ", session %" PRId64 ")",
+		peer_name(name, holder, local), peer_place(place, holder), on[0] != '\0' ? " on " : "", on,
+		answer_get_int(holder, "uid", -1), answer_get_int(holder, "session", 0));
 	show_line("for", "%s; surely good for %s more",
 		duration_text(held, answer_get_int(holder, "held_ms", 0)),
 		duration_text(valid, answer_get_int(holder, "valid_ms", 0)));
@@ -243,9 +290,9 @@ show_holder(const struct answer *holder, bool local)
 	show_line("token", "%" PRId64, answer_get_int(holder, "token", 0));
 }
 
-/* first: this is the first page with waiters */
+/* first: this is the first page with waiters; on: as show_holder() */
 static void
-show_waiters(const struct answer *waiters, bool first, bool local)
+show_waiters(const struct answer *waiters, bool first, const char *on, bool local)
 {
 	char age[DURATION_TEXT_MAX];
 	char name[PEER_TEXT_MAX];
@@ -255,24 +302,30 @@ show_waiters(const struct answer *waiters, bool first, bool local)
 		const struct answer *w = &waiters->items[i];
 		bool why = answer_get_text(w, "why").n > 0;
 
-		show_line(i == 0 && first ? "waiting" : "", "%" PRId64 ". %s (%s) for %s%s%.*s",
+		show_line(i == 0 && first ? "waiting" : "", "%" PRId64 ". %s (%s%s%s) for %s%s%.*s",
 			answer_get_int(w, "position", (int64_t)i + 1), peer_name(name, w, local),
-			peer_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
-			why ? ": " : "", SLICE_ARG(answer_get_text(w, "why")));
+			peer_place(place, w), on[0] != '\0' ? " on " : "", on,
+			duration_text(age, answer_get_int(w, "age_ms", 0)), why ? ": " : "",
+			SLICE_ARG(answer_get_text(w, "why")));
 	}
 }
 
 static void
-show_head(const struct answer *lock)
+show_head(const struct showing *s, const struct answer *lock)
 {
+	bool latch = slice_equal(answer_get_text(lock, "kind"), SLICE("latch"));
+	bool all = s->fleet != NULL && !latch;
+
+	lock = all ? s->fleet : lock;
 	show_line("name", "%.*s", SLICE_ARG(answer_get_text(lock, "name")));
 	show_line("kind", "%.*s", SLICE_ARG(answer_get_text(lock, "kind")));
 	show_line("state", "%.*s", SLICE_ARG(answer_get_text(lock, "state")));
 	if (answer_get_int(lock, "limit", 0) > 0) {
-		show_line("permits", "%" PRId64 " of %" PRId64 " are taken here",
-			answer_get_int(lock, "taken", 0), answer_get_int(lock, "limit", 0));
+		show_line("permits", "%" PRId64 " of %" PRId64 " are taken%s",
+			answer_get_int(lock, "taken", 0), answer_get_int(lock, "limit", 0),
+			all ? "" : " here");
 	}
-	if (slice_equal(answer_get_text(lock, "kind"), SLICE("latch"))) {
+	if (latch) {
 		show_line("left", "%" PRId64 " of %" PRId64 " steps", answer_get_int(lock, "left", 0),
 			answer_get_int(lock, "set", 0));
 	}
@@ -286,7 +339,7 @@ show_lease(struct showing *s, const struct answer *lock)
 		return;
 	}
 	s->told = true;
-	if (answer_get_text(lock, "elsewhere").n > 0) {
+	if (s->fleet == NULL && answer_get_text(lock, "elsewhere").n > 0) {
 		show_line("elsewhere", "the daemon %.*s has the lease",
 			SLICE_ARG(answer_get_text(lock, "elsewhere")));
 	}
@@ -303,13 +356,73 @@ show_page(struct showing *s, const struct answer *lock, bool last)
 	const struct answer *waiters = answer_get(lock, "waiters");
 
 	for (size_t i = 0; holders != NULL && i < holders->count; i++) {
-		show_holder(&holders->items[i], s->local);
+		show_holder(&holders->items[i], "", s->local);
 	}
 	if (last || (waiters != NULL && waiters->count > 0)) {
 		show_lease(s, lock);
 	}
 	if (waiters != NULL) {
-		show_waiters(waiters, s->waiters == 0, s->local);
+		show_waiters(waiters, s->waiters == 0, "", s->local);
+	}
+}
+
+/* What one other daemon has of the name. */
+static void
+show_host(const struct answer *inspect, bool local, bool first)
+{
+	const struct answer *holders = answer_get(inspect, "holders"),
+			    *waiters = answer_get(inspect, "waiters");
+	int64_t all = answer_get_int(inspect, "holder_count", 0) + answer_get_int(inspect, "waiter_count", 0);
+	size_t shown = (holders == NULL ? 0 : holders->count) + (waiters == NULL ? 0 : waiters->count);
+	char host[HOST_TEXT_MAX];
+
+	slice_text(host, sizeof(host), answer_get_text(inspect, "host"));
+	for (size_t i = 0; holders != NULL && i < holders->count; i++) {
+		show_holder(&holders->items[i], host, local);
+	}
+	if (waiters != NULL) {
+		show_waiters(waiters, first, host, local);
+	}
+	if (all > (int64_t)shown) {
+		show_line("", "and %" PRId64 " more on %s", all - (int64_t)shown, host);
+	}
+}
+
+/* The other daemons, and what the masters say of those that do not answer. */
+static void
+show_fleet(const struct showing *s)
+{
+	const struct answer *hosts = answer_get(s->fleet, "hosts"), *silent = answer_get(s->fleet, "silent"),
+			    *holders = answer_get(s->fleet, "holders");
+	struct slice asked = answer_get_text(s->fleet, "daemon");
+	bool waits = s->waiters > 0;
+	char host[HOST_TEXT_MAX], duration[DURATION_TEXT_MAX];
+
+	host_text(host);
+	for (size_t i = 0; hosts != NULL && i < hosts->count; i++) {
+		const struct answer *one = &hosts->items[i];
+		bool near = s->local && slice_equal(answer_get_text(one, "host"), slice_of(host));
+
+		if (!slice_equal(answer_get_text(one, "daemon"), asked)) {
+			show_host(one, near, !waits);
+			waits = waits || answer_get_int(one, "waiter_count", 0) > 0;
+		}
+	}
+	for (size_t i = 0; holders != NULL && i < holders->count; i++) {
+		const struct answer *one = &holders->items[i];
+
+		if (fleet_is_silent(s->fleet, answer_get_text(one, "daemon"))) {
+			show_line("held by",
+				"the daemon of %.*s, which does not answer; its lease ends in %s unless it "
+				"is renewed",
+				SLICE_ARG(answer_get_text(one, "host")),
+				duration_text(duration, answer_get_int(one, "left_ms", 0)));
+		}
+	}
+	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
+		show_line("silent", "the daemon of %.*s does not answer; a master heard of it %s ago",
+			SLICE_ARG(answer_get_text(&silent->items[i], "host")),
+			duration_text(duration, answer_get_int(&silent->items[i], "seen_ms", 0)));
 	}
 }
 
@@ -341,18 +454,21 @@ show_next(struct showing *s, const struct options *o, const struct answer *lock,
 	bool printed = true;
 
 	if (first) {
-		s->known = (!slice_equal(answer_get_text(lock, "state"), SLICE("free")) &&
-				   !slice_equal(answer_get_text(lock, "state"), SLICE("leased"))) ||
+		struct slice state = answer_get_text(s->fleet != NULL ? s->fleet : lock, "state");
+
+		s->known = (!slice_equal(state, SLICE("free")) && !slice_equal(state, SLICE("leased"))) ||
 			   answer_get_text(lock, "elsewhere").n > 0;
 	}
 	if (o->json && first) {
 		s->json = json_output_of(lock);
-		printed = s->json != NULL && json_object_del(s->json, "cursor") == 0;
+		printed = s->json != NULL && json_object_del(s->json, "cursor") == 0 &&
+			  (s->fleet == NULL ||
+				  json_object_set_new(s->json, "fleet", json_output_of(s->fleet)) == 0);
 	} else if (o->json) {
 		printed = json_add_page(s, lock);
 	} else {
 		if (first) {
-			show_head(lock);
+			show_head(s, lock);
 		}
 		show_page(s, lock, last);
 	}
@@ -380,6 +496,9 @@ show_end(struct showing *s, const struct options *o, struct pages *pages, bool p
 	if (printed && o->json && !pages->whole) {
 		printed = list_add_error(s->json, pages, s->missing);
 	}
+	if (printed && !o->json && s->fleet != NULL) {
+		show_fleet(s);
+	}
 	if (printed && o->json) {
 		status = json_output_print_json(s->json);
 		s->json = NULL;
@@ -396,13 +515,19 @@ show_end(struct showing *s, const struct options *o, struct pages *pages, bool p
 int
 task_show(const struct options *o, const struct address *a)
 {
-	struct wire wire = {.fd = -1};
+	struct wire wire = {.fd = -1}, look = {.fd = -1};
 	struct showing showing = {.local = !a->tcp};
 	struct pages pages;
 	const struct answer *lock;
 	bool printed = true, first = true;
 	int status = take_greeting(&wire, a, "holdfast");
 
+	if (status == STATUS_DONE && !o->here) {
+		status = take_greeting(&look, a, "holdfast");
+	}
+	if (status == STATUS_DONE && !o->here) {
+		showing.fleet = fleet_inspect(&look, o->name, clock_ms() + WIRE_ANSWER_MS);
+	}
 	if (status == STATUS_DONE) {
 		pages_begin(&pages, &wire, 2, (const char *const[]){"INSPECT", o->name});
 		for (; printed && (lock = pages_next(&pages)) != NULL; first = false) {
@@ -412,5 +537,6 @@ task_show(const struct options *o, const struct address *a)
 				     : take_refusal(&wire, pages.answer, "cannot look");
 	}
 	wire_close(&wire);
+	wire_close(&look);
 	return status;
 }

@@ -4,6 +4,7 @@
  */
 #include "client/lock.h"
 
+#include "client/fleet.h"
 #include "client/list.h"
 #include "client/message.h"
 #include "client/process.h"
@@ -160,35 +161,6 @@ my_place(const struct answer *inspect)
 	return waiters == NULL ? 0 : (int64_t)waiters->count;
 }
 
-static void
-describe_holder(char *out, size_t room, const struct answer *inspect, bool local)
-{
-	const struct answer *holder = answer_get(inspect, "holder"),
-			    *holders = answer_get(inspect, "holders");
-	char more[32] = "";
-	struct slice why = answer_get_text(holder, "why");
-	char held[DURATION_TEXT_MAX];
-	char name[PEER_TEXT_MAX];
-	char place[PEER_TEXT_MAX];
-
-	if (holders != NULL && holders->count > 1) {
-		(void)snprintf(more, sizeof(more), " and %zu more", holders->count - 1);
-	}
-	if (answer_get_int(holder, "withheld", 0) != 0) {
-		(void)snprintf(out, room,
-			"withheld for %s more, as its last holder may still be working: %s (%s, uid %" PRId64
-			")",
-			duration_text(held, answer_get_int(holder, "valid_ms", 0)),
-			peer_name(name, holder, local), peer_place(place, holder),
-			answer_get_int(holder, "uid", -1));
-		return;
-	}
-	(void)snprintf(out, room, "held for %s by %s (%s, uid %" PRId64 ")%s%s%.*s",
-		duration_text(held, answer_get_int(holder, "held_ms", 0)), peer_name(name, holder, local),
-		peer_place(place, holder), answer_get_int(holder, "uid", -1), more, why.n > 0 ? ": " : "",
-		SLICE_ARG(why));
-}
-
 /* Prints how many steps of the latch are left. False: there was nothing to print. */
 static bool
 message_steps(struct waiting *w, const struct answer *inspect)
@@ -208,9 +180,20 @@ message_steps(struct waiting *w, const struct answer *inspect)
 	return true;
 }
 
+/* Who holds the lock on another host. Its answer replaces the one before. */
+static void
+describe_elsewhere(char *out, size_t room, const struct waiting *w, struct wire *wire)
+{
+	const struct answer *fleet = fleet_inspect(wire, w->o->name, clock_ms() + LOOK_MS);
+
+	if (fleet == NULL || !fleet_describe(out, room, fleet, !w->a->tcp)) {
+		(void)snprintf(out, room, "held through the daemon of another host");
+	}
+}
+
 /* Prints who holds the lock. False: there was nothing to print. */
 static bool
-message_holder(struct waiting *w, const struct answer *inspect)
+message_holder(struct waiting *w, struct wire *wire, const struct answer *inspect)
 {
 	const struct answer *holder = answer_get(inspect, "holder");
 	struct slice elsewhere = answer_get_text(inspect, "elsewhere");
@@ -220,12 +203,11 @@ message_holder(struct waiting *w, const struct answer *inspect)
 	char line[LINE_MAX_BYTES];
 
 	if (token > 0) {
-		describe_holder(line, sizeof(line), inspect, !w->a->tcp);
+		holder_describe(line, sizeof(line), inspect, "", !w->a->tcp);
 	} else if (!slice_equal(master, SLICE("admitted"))) {
 		(void)snprintf(line, sizeof(line), "the master is %.*s", SLICE_ARG(master));
 	} else if (elsewhere.n > 0) {
-		(void)snprintf(line, sizeof(line), "held through the daemon %.*s of another host",
-			(int)elsewhere.n, elsewhere.p);
+		describe_elsewhere(line, sizeof(line), w, wire);
 	} else {
 		return false;
 	}
@@ -289,7 +271,7 @@ look(struct waiting *w)
 	struct wire wire;
 	const struct answer *answer = NULL;
 	int64_t until_ms = clock_ms() + LOOK_MS;
-	bool there = false;
+	bool there = false, served;
 
 	if (wire_open(&wire, w->a)) {
 		wire_greet(&wire, w->a, "holdfast");
@@ -302,16 +284,17 @@ look(struct waiting *w)
 		answer = wire_wait(&wire, until_ms);
 		answer = answer == NULL ? NULL : wire_wait(&wire, until_ms);
 	}
+	served = answer != NULL && answer->type != ANSWER_ERROR;
 	if (answer != NULL && answer->type == ANSWER_MAP) {
 		there = is_there(answer_get_text(answer, "master"));
-		w->tells =
-			!(w->o->task == TASK_AWAIT ? message_steps(w, answer) : message_holder(w, answer)) ||
-			w->people;
+		w->tells = !(w->o->task == TASK_AWAIT ? message_steps(w, answer)
+						      : message_holder(w, &wire, answer)) ||
+			   w->people;
 	} else if (answer != NULL && answer->type == ANSWER_TEXT) {
 		/* The best state that a majority of the masters has. */
 		there = is_there(answer_info(answer->text, "masters_state"));
 	}
-	waiting_back(w, answer != NULL && answer->type != ANSWER_ERROR);
+	waiting_back(w, served);
 	wire_close(&wire);
 	return there;
 }

@@ -19,7 +19,7 @@ _holdfast_options() {
 	health) printf '%s' '--timeout --json --quiet --verbose --socket --help --version ' ;;
 	doctor) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
-	break) printf '%s' '--token --json --quiet --verbose --socket --help --version ' ;;
+	break) printf '%s' '--token --here --json --quiet --verbose --socket --help --version ' ;;
 	drain) printf '%s' '--timeout --begin --json --quiet --verbose --socket --help --version ' ;;
 	restart) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	loglevel) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;

@@ -159,7 +159,8 @@ def test_early_ends(place):
     """a list that ends early is printed as far as it came, says how much is missing, in JSON too, and exits 1"""
     for error, why in ((False, "closed the connection"), (True, "DRAINING it ends")):
         daemon = Short(place, error)
-        for words, told, missing in ((("ls",), 2, 40), (("sessions",), 2, 38), (("ls", "g*"), 2, None), (("show", "a"), 1, 7)):
+        for words, told, missing in ((("ls", "--here"), 2, 40), (("sessions", "--here"), 2, 38), (("ls",), 2, None),
+                                     (("ls", "--here", "g*"), 2, None), (("show", "a"), 1, 7)):
             short = "at most %s are missing" % missing if missing is not None else "nobody knows how many are missing"
             for form in ((), ("-q",), ("--json",)):
                 status, output = tool.call(place, daemon, *words, *form)

@@ -1,0 +1,171 @@
+/*
+ * fleet: the verb fleet, and in words who holds a lock on whatever host; see fleet.h.
+ */
+#include "client/fleet.h"
+
+#include "client/lock.h"
+#include "client/message.h"
+#include "client/options.h"
+#include "client/output.h"
+#include "client/process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+void
+host_text(char out[HOST_TEXT_MAX])
+{
+	if (gethostname(out, HOST_TEXT_MAX - 1) != 0) {
+		out[0] = '\0';
+	}
+	out[HOST_TEXT_MAX - 1] = '\0';
+}
+
+const struct answer *
+fleet_inspect(struct wire *w, const char *name, int64_t until_ms)
+{
+	const struct answer *answer;
+
+	wire_ask(w, "INSPECT", name, "FLEET");
+	answer = wire_flush(w) ? wire_wait(w, until_ms) : NULL;
+	return answer != NULL && answer->type == ANSWER_MAP ? answer : NULL;
+}
+
+bool
+fleet_is_silent(const struct answer *fleet, struct slice daemon)
+{
+	const struct answer *silent = answer_get(fleet, "silent");
+
+	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
+		if (slice_equal(answer_get_text(&silent->items[i], "daemon"), daemon)) {
+			return true;
+		}
+	}
+	return false;
+}
+
+void
+holder_describe(char *out, size_t room, const struct answer *inspect, const char *on, bool local)
+{
+	const struct answer *holder = answer_get(inspect, "holder");
+	int64_t more = answer_get_int(inspect, "holder_count", 1) - 1;
+	char others[32] = "", held[DURATION_TEXT_MAX], name[PEER_TEXT_MAX], place[PEER_TEXT_MAX];
+	struct slice why = answer_get_text(holder, "why");
+	const char *at = on[0] != '\0' ? " on " : "";
+
+	(void)peer_name(name, holder, local);
+	(void)peer_place(place, holder);
+	if (answer_get_int(holder, "withheld", 0) != 0) {
+		(void)snprintf(out, room,
+			"withheld%s%s for %s more, as its last holder may still be working: %s (%s, uid "
+			"%" PRId64 ")",
+			at, on, duration_text(held, answer_get_int(holder, "valid_ms", 0)), name, place,
+			answer_get_int(holder, "uid", -1));
+		return;
+	}
+	if (more > 0) {
+		(void)snprintf(others, sizeof(others), " and %" PRId64 " more", more);
+	}
+	(void)snprintf(out, room, "held%s%s for %s by %s (%s, uid %" PRId64 ")%s%s%.*s", at, on,
+		duration_text(held, answer_get_int(holder, "held_ms", 0)), name, place,
+		answer_get_int(holder, "uid", -1), others, why.n > 0 ? ": " : "", SLICE_ARG(why));
+}
+
+bool
+fleet_describe(char *out, size_t room, const struct answer *fleet, bool local)
+{
+	const struct answer *hosts = answer_get(fleet, "hosts"), *holders = answer_get(fleet, "holders");
+	char ours[HOST_TEXT_MAX], on[HOST_TEXT_MAX];
+	struct slice host;
+
+	host_text(ours);
+	for (size_t i = 0; hosts != NULL && i < hosts->count; i++) {
+		const struct answer *one = &hosts->items[i];
+		const struct answer *holder = answer_get(one, "holder");
+
+		if (holder != NULL && holder->type == ANSWER_MAP) {
+			slice_text(on, sizeof(on), answer_get_text(one, "host"));
+			local = local && strcmp(on, ours) == 0;
+			holder_describe(out, room, one, local ? "" : on, local);
+			return true;
+		}
+	}
+	if (holders == NULL || holders->count == 0) {
+		return false;
+	}
+	host = answer_get_text(&holders->items[0], "host");
+	(void)snprintf(out, room, "held by the daemon of %.*s%s", SLICE_ARG(host),
+		fleet_is_silent(fleet, answer_get_text(&holders->items[0], "daemon"))
+			? ", which does not answer"
+			: "");
+	return true;
+}
+
+/* ---- the verb ---- */
+
+static void
+table_daemon(struct table *t, const struct answer *daemon)
+{
+	int64_t up_ms = answer_get_int(daemon, "uptime_ms", -1);
+	int64_t seen_ms = answer_get_int(daemon, "seen_ms", -1);
+	char up[DURATION_TEXT_MAX], seen[DURATION_TEXT_MAX], answers[NUMBER_TEXT_MAX + 8];
+	struct slice differs = answer_get_text(daemon, "differs");
+
+	(void)snprintf(answers, sizeof(answers), "in %" PRId64 " ms", answer_get_int(daemon, "answer_ms", 0));
+	table_text(t, answer_get_text(daemon, "host"));
+	table_text(t, answer_get_text(daemon, "address"));
+	table_int(t, answer_get_int(daemon, "pid", 0));
+	table_text(t, answer_get_text(daemon, "version"));
+	table_text(t, slice_of(up_ms < 0 ? "-" : duration_text(up, up_ms)));
+	table_text(t, slice_of(seen_ms < 0 ? "-" : duration_text(seen, seen_ms)));
+	table_text(t, slice_of(answer_get_int(daemon, "answers", 0) != 0 ? answers : "no"));
+	table_text(t, differs.n > 0 ? differs : SLICE("-"));
+}
+
+static int
+fleet_print(const struct answer *daemons)
+{
+	static const char *const heads[] = {
+		"HOST", "ADDRESS", "PID", "VERSION", "UP", "SEEN", "ANSWERS", "OTHER SETTINGS", NULL};
+	struct table t;
+	int status = STATUS_DONE;
+
+	table_init(&t, heads);
+	for (size_t i = 0; i < daemons->count; i++) {
+		table_daemon(&t, &daemons->items[i]);
+	}
+	if (!table_print(&t)) {
+		message("cannot print: no memory, or standard output is closed");
+		status = STATUS_INTERNAL;
+	}
+	table_done(&t);
+	return status;
+}
+
+int
+task_fleet(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *daemons;
+	bool silent = false;
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		wire_ask(&wire, "FLEET");
+		daemons = wire_answer(&wire);
+		if (daemons == NULL || daemons->type != ANSWER_ARRAY) {
+			status = take_refusal(&wire, daemons, "cannot list the daemons");
+		} else {
+			for (size_t i = 0; i < daemons->count; i++) {
+				silent |= answer_get_int(&daemons->items[i], "answers", 0) == 0;
+			}
+			status = o->json    ? json_output_print_json(json_output_of(daemons))
+				 : o->quiet ? STATUS_DONE
+					    : fleet_print(daemons);
+			status = status == STATUS_DONE && silent ? STATUS_NO : status;
+		}
+	}
+	wire_close(&wire);
+	return status;
+}

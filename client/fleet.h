@@ -1,0 +1,31 @@
+/*
+ * fleet: what the daemon says of all daemons that share its masters (PROTOCOL.md 6.21 to 6.24), for people.
+ */
+#ifndef CLIENT_FLEET_H
+#define CLIENT_FLEET_H
+
+#include "client/wire.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HOST_TEXT_MAX 65
+
+/* The name of this host, as its daemon gives it; "": unknown. */
+void host_text(char out[HOST_TEXT_MAX]);
+
+/* The answer to INSPECT name FLEET, valid until the next request; NULL: there is none, as from a daemon of an
+ * earlier version. Blocks until until_ms (CLOCK_BOOTTIME) at most. */
+const struct answer *fleet_inspect(struct wire *w, const char *name, int64_t until_ms);
+
+/* Whether this daemon is one of those that did not answer. */
+bool fleet_is_silent(const struct answer *fleet, struct slice daemon);
+
+/* Who holds the name, in one clause: "held on app-07 for 3 s by ...". False: it is not held, or unknown. */
+bool fleet_describe(char *out, size_t room, const struct answer *fleet, bool local);
+
+/* The same for the holder of one host: INSPECT. local: its processes can be looked at. on: its host, "" for
+ * none. */
+void holder_describe(char *out, size_t room, const struct answer *inspect, const char *on, bool local);
+
+#endif

@@ -1,0 +1,494 @@
+#!/usr/bin/env python3
+"""One view of all daemons that share the masters: from each of them, also while one of them says nothing."""
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+
+import harness
+import proxy
+import resp
+import tool
+from harness import boottime, comment, expect, expect_between, expect_code
+
+QUIET = "log: { level: info }\n"
+
+
+def apart():
+    """Whether daemons can have host names of their own: as on hosts of their own."""
+    return os.geteuid() == 0 and subprocess.call(["unshare", "--uts", "true"], stderr=subprocess.DEVNULL) == 0
+
+
+def named(place, number, master, config=QUIET, **options):
+    """A daemon on a host app-NUMBER, if that can be."""
+    daemon = place.idle_daemon("d%d" % number, master=master, config=config, **options)
+    daemon.host = "app-%d" % number if apart() else os.uname().nodename
+    if apart():
+        daemon.wrap = ["unshare", "--uts", "sh", "-c", "hostname %s; exec \"$@\"" % daemon.host, "sh"]
+    return daemon.start()
+
+
+def fleet_of(place, count=3, master=None, config=QUIET, **options):
+    """So many daemons that know of each other."""
+    master = master or place.redis()
+    daemons = [named(place, n, master, config, **options) for n in range(1, count + 1)]
+    for daemon in daemons:
+        daemon.admitted()
+    for daemon in daemons:
+        everybody(daemon, count)
+    return daemons
+
+
+def everybody(daemon, count):
+    """Waits until it knows so many, and all answer."""
+    with daemon.client(3) as client:
+        harness.until("%d daemons answer" % count, lambda: [
+            one["answers"] for one in client("FLEET")] == [1] * count)
+
+
+def daemon_id(daemon):
+    return daemon.info()["run_id"]
+
+
+def pages(client, *words):
+    """All elements of a list of all daemons, and the hosts that did not answer."""
+    cursor, elements, silent = "0", [], []
+    while True:
+        cursor, page, missing = client(*words, "FLEET", "CURSOR", cursor)
+        elements += page
+        silent += [one["daemon"] for one in missing]
+        if cursor == "0":
+            return elements, silent
+
+
+def inspect(client, name):
+    return client("INSPECT", name, "FLEET")
+
+
+def test_registry(place):
+    """each daemon says of itself where it is, and which settings it has; one that has ended is gone"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    rules = "rules: [ { match: 'job/*', wait: 5s } ]\n"
+    third = named(place, 3, redis, QUIET + rules, tcp=True).admitted()
+    with first.client(3) as client:
+        everybody(first, 3)
+        listed = {one["daemon"]: one for one in client("FLEET")}
+        for daemon in (first, second, third):
+            one = listed[daemon_id(daemon)]
+            expect((one["host"], one["pid"], one["version"]),
+                   (daemon.host, daemon.process.pid, daemon.info()["holdfast_version"]))
+            expect(one["address"], "127.0.0.1:%d" % third.port if daemon is third else "unix")
+            expect_between(one["uptime_ms"], 0, 60000)
+            expect_between(one["seen_ms"], 0, 60000)
+            expect(one["differs"], "rules" if daemon is third else "", one["settings"])
+        with third.client(3) as other:
+            expect(sorted(one["differs"] for one in other("FLEET")), ["", "rules", "rules"])
+        # A reload is in the next greeting.
+        third.configure(QUIET)
+        expect(isinstance(third.client()("RELOAD"), str), True)
+        redis("CLIENT", "KILL", "TYPE", "normal")
+        harness.until("the reload is known", lambda: not any(one["differs"] for one in client("FLEET")))
+        status, output = tool.call(place, first, "fleet")
+        expect(status, 0, output)
+        expect(sorted(line.split()[0] for line in output.splitlines()), sorted(["HOST"] + [d.host for d in (first, second, third)]))
+        second.terminate()
+        harness.until("it is gone", lambda: len(client("FLEET")) == 2)
+        expect(json.loads(tool.call(place, first, "fleet", "--json")[1])[0]["answers"], 1)
+
+
+def test_show(place):
+    """whatever host is asked says who holds a lock, who waits for it, and on which host"""
+    daemons = fleet_of(place)
+    idle, holder, waiter = [daemon.client() for daemon in daemons]
+    expect(idle("PING"), "PONG")
+    holder("CLIENT", "SETNAME", "billing")
+    token = holder("LOCK", "a", "WHY", "release 42")
+    waiter.send("LOCK", "a")
+    daemons[2].queued("a")
+    for daemon in daemons:
+        with daemon.client(3) as client:
+            seen = inspect(client, "a")
+            expect((seen["state"], seen["kind"], seen["silent"]), ("held", "exclusive", []))
+            expect([(one["host"], one["daemon"]) for one in seen["holders"]], [(daemons[1].host, daemon_id(daemons[1]))])
+            expect([one["daemon"] for one in seen["queue"]], [daemon_id(daemons[2])])
+            holders = [one for host in seen["hosts"] for one in host["holders"]]
+            expect([(one["client"], one["token"], one["why"]) for one in holders], [("billing", token, "release 42")])
+            expect(inspect(client, "nothing")["state"], "free")
+            locks, silent = pages(client, "LOCKS", "MATCH", "a")
+            expect((sorted((one["host"], one["state"]) for one in locks), silent),
+                   (sorted([(daemons[1].host, "held"), (daemons[2].host, "waiting")]), []))
+            sessions, _ = pages(client, "SESSIONS")
+            expect({one["host"] for one in sessions}, {one.host for one in daemons})
+        status, output = tool.call(place, daemon, "show", "a")
+        expect(status, 0, output)
+        expect(re.search(r"^state +held$", output, re.M) is not None, True, output)
+        expect("billing (pid" in output and "release 42" in output and str(token) in output, True, output)
+        status, output = tool.call(place, daemon, "ls", "-q")
+        expect((status, output.splitlines().count("a")), (0, 2), output)
+        status, output = tool.call(place, daemon, "show", "nothing")
+        expect((status, "free" in output), (1, True), output)
+        shown = json.loads(tool.call(place, daemon, "show", "a", "--json")[1])
+        expect(shown["fleet"]["state"], "held")
+    # RESP2 has the same, flat.
+    flat = daemons[0].client()("INSPECT", "a", "FLEET")
+    expect(flat[flat.index("state") + 1], "held")
+
+
+def test_kinds(place):
+    """permits are counted over all hosts, readers of all hosts are shown, and so are latches"""
+    daemons = fleet_of(place)
+    clients = [daemon.client(3) for daemon in daemons]
+    for client in clients:
+        expect(client("LOCK", "s", "LIMIT", 5, "PERMITS", 1) > 0, True)
+        expect(client("LOCK", "r", "SHARED") > 0, True)
+    expect(clients[1]("LATCH", "gate", "SET", 3), 1)
+    for client in clients:
+        seen = inspect(client, "s")
+        expect((seen["kind"], seen["limit"], seen["taken"], len(seen["hosts"])), ("permits", 5, 3, 3))
+        seen = inspect(client, "r")
+        expect((seen["kind"], seen["state"], len(seen["holders"]), len(seen["hosts"])), ("shared", "held", 3, 3))
+        seen = inspect(client, "gate")
+        expect((seen["kind"], seen["state"]), ("latch", "closed"))
+
+
+def test_busy(place):
+    """who waits for a lock of another host, or does not get it, is told who has it there"""
+    daemons = fleet_of(place, 2)
+    holder = daemons[0].client()
+    holder("CLIENT", "SETNAME", "billing")
+    holder("LOCK", "a", "WHY", "release 42")
+    status, output = tool.call(place, daemons[1], "run", "-n", "a", "--", "true")
+    expect(status, 75, output)
+    expect("held" in output and "by billing (pid" in output and "release 42" in output, True, output)
+    if apart():
+        expect("on app-1" in output, True, output)
+    waiter = tool.start(place, daemons[1], "run", "a", "--", "true")
+    waiter.output.wait(r"waiting for a: held .*by billing \(pid .*release 42; number 1 in line here")
+    holder("UNLOCK", "a")
+    expect(waiter.wait(), 0)
+
+
+def test_break(place):
+    """a lock is broken from whatever host, and its holder is told; with another token nothing happens"""
+    daemons = fleet_of(place, 3, config=QUIET + harness.BRISK)
+    for daemon in daemons:
+        holder = daemons[1].client(3)
+        holder("SESSION", "ONLOSS", "PUSH")
+        token = holder("LOCK", "a", "WAIT", 20000)
+        admin = daemon.client()
+        expect_code(admin("BREAK", "a", "TOKEN", token + 1, "FLEET"), "NOTHELD")
+        expect(holder("CHECK", "a") > 0, True)
+        status, output = tool.call(place, daemon, "break", "a", "--token", token)
+        expect(status, 0, output)
+        expect(holder.push()[:2], ["lost", "a"])
+        status, output = tool.call(place, daemon, "break", "b", "--token", token)
+        expect(status, 1, output)
+    daemons[1].output.wait(r"lock\.break .*asked for through another daemon")
+
+
+def test_silent(place):
+    """a daemon that is stopped is reported; what it holds is never free, and a BREAK that it has not answered reaches it later"""
+    daemons = fleet_of(place)
+    holder, other = daemons[1].client(), daemons[2].client()
+    token = holder("LOCK", "a")
+    other("LOCK", "b")
+    daemons[1].process.stop()
+    stopped = daemon_id_of(place, daemons[1])
+    for daemon in (daemons[0], daemons[2]):
+        with daemon.client(3) as client:
+            for _ in range(3):
+                seen = inspect(client, "a")
+                expect((seen["state"], [one["daemon"] for one in seen["silent"]]), ("held", [stopped]))
+                expect([one["host"] for one in seen["holders"]], [daemons[1].host])
+                expect(inspect(client, "b")["state"], "held")
+                locks, silent = pages(client, "LOCKS")
+                expect(([one["name"] for one in locks], silent), (["b"], [stopped]))
+            answer = client("BREAK", "a", "TOKEN", token, "FLEET")
+            expect_code(answer, "ERR")
+            expect(daemons[1].host in answer, True, answer)
+            expect([one["answers"] for one in client("FLEET") if one["daemon"] == stopped], [0])
+        status, output = tool.call(place, daemon, "show", "a")
+        expect((status, "does not answer" in output, "held" in output), (0, True, True), output)
+        status, output = tool.call(place, daemon, "ls")
+        expect((status, "no answer from the daemon of " + daemons[1].host in output), (1, True), output)
+        expect(tool.call(place, daemon, "fleet")[0], 1)
+    daemons[1].process.cont()
+    for daemon in daemons:
+        everybody(daemon, 3)
+        with daemon.client(3) as client:
+            # What it was asked for has reached it by now.
+            harness.until("it is broken", lambda: inspect(client, "a")["state"] == "withheld")
+            expect(inspect(client, "b")["state"], "held")
+
+
+def daemon_id_of(place, daemon):
+    """Of one that does not answer."""
+    return re.search(r"daemon\.started .*id=(\w{32})", daemon.output.text()).group(1)
+
+
+def test_partition(place):
+    """a daemon that is cut off from the master says so, and claims of no lock that it is free"""
+    redis = place.redis()
+    link = proxy.Proxy(redis.socket)
+    place.ends.append(link.close)
+    near, far = named(place, 1, redis).admitted(), named(place, 2, link).admitted()
+    everybody(near, 2)
+    everybody(far, 2)
+    near.client()("LOCK", "a")
+    link.hold(proxy.UP, proxy.DOWN)
+    with near.client(3) as client:
+        expect([one["daemon"] for one in inspect(client, "a")["silent"]], [daemon_id_of(place, far)])
+    with far.client(3) as client:
+        seen = inspect(client, "a")
+        expect((seen["state"], [one["daemon"] for one in seen["silent"]]), ("unknown", [daemon_id_of(place, near)]))
+        expect(inspect(client, "nothing")["state"], "unknown")
+    link.go()
+    everybody(far, 2)
+    with far.client(3) as client:
+        expect(inspect(client, "a")["state"], "held")
+
+
+def test_three_masters(place):
+    """of three masters two are enough; with one of them nothing is said to be free"""
+    redises = [place.redis("redis-%d" % n) for n in range(3)]
+    first, second = fleet_of(place, 2, redises)
+    second.client()("LOCK", "a")
+    client = first.client(3)
+    redises[0].kill()
+    expect((inspect(client, "a")["state"], inspect(client, "b")["state"], inspect(client, "a")["silent"]), ("held", "free", []))
+    expect([one["host"] for one in inspect(client, "a")["holders"]], [second.host])
+    redises[1].kill()
+    expect((inspect(client, "a")["state"], inspect(client, "b")["state"]), ("held", "unknown"))
+    for redis in redises[:2]:
+        redis.restart()
+
+
+def test_who_may(place):
+    """lists of all hosts and BREAK are for administrators; a lock may be looked at by all that may lock it"""
+    users = "users: [ { name: u, password-env: SECRET } ]\n"
+    redis = place.redis()
+    first = named(place, 1, redis, QUIET + users, tcp=True, environment={"SECRET": "x"}).admitted()
+    second = named(place, 2, redis).admitted()
+    everybody(first, 2)
+    second.client()("LOCK", "a")
+    client = first.client(tcp=True)
+    client("AUTH", "u", "x")
+    client("HELLO", 3)
+    expect_code(client("LOCKS", "FLEET"), "NOPERM")
+    expect_code(client("SESSIONS", "FLEET"), "NOPERM")
+    expect_code(client("BREAK", "a", "TOKEN", 1, "FLEET"), "NOPERM")
+    expect(inspect(client, "a")["state"], "held")
+    url = "redis://u:x@127.0.0.1:%d" % first.port
+    client("LOCK", "mine")
+    status, output = tool.call(place, url, "ls", "-q")
+    expect((status, output.split()), (0, ["mine"]), output)
+    status, output = tool.call(place, url, "show", "a")
+    expect((status, "held" in output), (0, True), output)
+    # More than the share of those that are no administrators.
+    for _ in range(200):
+        client.send("INSPECT", "a", "FLEET")
+    answers = [client.reply() for _ in range(200)]
+    refused = [one for one in answers if isinstance(one, resp.Error)]
+    for one in refused:
+        expect_code(one, "LIMIT")
+    expect_between(len(answers) - len(refused), 50, 200)
+
+
+def test_hostile(place):
+    """messages that no daemon sends are counted and dropped, forged answers change nothing, and a flood is bounded"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    one, two = daemon_id(first), daemon_id(second)
+    inbox = "holdfast:inbox:" + one
+    token = first.client()("LOCK", "a")
+    odd = random.Random(7)
+    good = "ask %s 0123456789abcdef 3 4096 *1\r\n$4\r\nPING\r\n" % two
+    messages = ["ask", "ask ", "told", "told ", "ask x", "told %s zz *0" % two, "ask %s 0 3 1 PING" % two, good[:40],
+                "ask %s 0123456789abcdef 4 9 PING\r\n" % two, "ask %s 0123456789abcdef 3 99999999 PING\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 LOCKS FLEET\r\n" % two, "ask %s 0123456789abcdef 3 99 DRAIN\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 LOCK b\r\n" % two, "ask %s 0123456789abcdef 3 99 CLIENT KILL ID 1\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 BREAK a TOKEN %d\r\n" % (two, token + 1),
+                "told %s 0123456789abcdef :1\r\n" % two, "told %s 0123456789abcdef %s" % (two, "*1\r\n" * 5000),
+                "ask %s 0123456789abcdef 3 99 %s" % (two, "x" * 100000)]
+    for text in messages:
+        redis("PUBLISH", inbox, text)
+    for _ in range(2000):
+        at, text = odd.randrange(len(good)), list(good)
+        text[at] = chr(odd.randrange(1, 127))
+        redis("PUBLISH", inbox, "".join(text[:odd.randrange(len(text))] if odd.random() < 0.5 else text))
+    with first.client(3) as client:
+        expect((inspect(client, "a")["state"], inspect(client, "a")["silent"]), ("held", []))
+        expect(client("CHECK", "b"), None)
+    expect(int(first.info()["inbox_ignored"]) > 10, True)
+    # A flood of good ones: other clients are served meanwhile.
+    ask = "ask %s %016x 3 131072 *3\r\n$5\r\nLOCKS\r\n$6\r\nCURSOR\r\n$1\r\n0\r\n"
+    with resp.Client(redis.socket) as flood:
+        for number in range(20000):
+            flood.send("PUBLISH", inbox, ask % (two, number))
+        for _ in range(20000):
+            flood.reply()
+    client = first.client(3)
+    expect(client("LOCK", "c", "WAIT", 20000) > 0, True)
+    harness.until("the fleet is seen", lambda: inspect(client, "a")["silent"] == [])
+    # What the second daemon is told by a forger: one more answer, for a request that is open or not.
+    for _ in range(200):
+        redis("PUBLISH", "holdfast:inbox:" + two, "told %s %016x *2\r\n$1\r\n0\r\n*0\r\n" % (one, odd.getrandbits(64)))
+    expect([lock["name"] for lock in pages(second.client(3), "LOCKS")[0] if lock["name"] == "a"], ["a"])
+
+
+def test_hand_over(place):
+    """a request for the fleet that is under way at a hand-over is answered, and those that follow see all daemons"""
+    daemons = fleet_of(place, 2)
+    daemons[1].client()("LOCK", "a")
+    client, admin = daemons[0].client(3), daemons[0].client()
+    daemons[1].process.stop()
+    client.send("INSPECT", "a", "FLEET")
+    admin.send("RESTART")
+    expect(client.reply()["name"], "a")
+    expect(isinstance(admin.reply(), list), True)
+    daemons[1].process.cont()
+    everybody(daemons[0], 2)
+    expect(inspect(client, "a")["state"], "held")
+
+
+LOCKS = int(os.environ.get("HOLDFAST_FLEET_LOCKS", "3000"))
+
+
+def hold(daemon, names):
+    client = daemon.client(3)
+    client("SESSION", "ONLOSS", "NEXT")
+    for start in range(0, len(names), 500):
+        part = names[start:start + 500]
+        for name in part:
+            client.send("LOCK", name, "ASYNC", name[-9:])
+        for _ in part:
+            expect(client.reply(), "QUEUED")
+        for _ in part:
+            expect(client.push()[0], "grant")
+    return client
+
+
+def timed(place, daemon, what, *words):
+    started = boottime()
+    status, output = tool.call(place, daemon, *words)
+    comment("%s from %s: %.0f ms" % (what, daemon.host, (boottime() - started) * 1000))
+    return status, output
+
+
+class Hosts:
+    """Network namespaces as hosts, joined by a bridge, on which a Redis listens."""
+
+    def __init__(self, place, count):
+        self.place = place
+        self.mark = "hf%d" % (os.getpid() % 100000)
+        place.ends.append(self.end)
+        self.spaces = []
+        self.add("%s-0" % self.mark)
+        self.ip("-n", self.spaces[0], "link", "add", "name", "br0", "type", "bridge")
+        self.ip("-n", self.spaces[0], "addr", "add", "10.77.0.254/24", "dev", "br0")
+        self.ip("-n", self.spaces[0], "link", "set", "br0", "up")
+        for at in range(1, count + 1):
+            self.add("%s-%d" % (self.mark, at))
+            self.ip("link", "add", "p%d" % at, "netns", self.spaces[0], "type", "veth", "peer", "name", "eth0", "netns",
+                    self.spaces[at])
+            self.ip("-n", self.spaces[0], "link", "set", "p%d" % at, "master", "br0", "up")
+            self.ip("-n", self.spaces[at], "addr", "add", "10.77.0.%d/24" % at, "dev", "eth0")
+            self.ip("-n", self.spaces[at], "link", "set", "eth0", "up")
+
+    def ip(self, *words):
+        done = subprocess.run(("ip",) + words, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            raise harness.Skip("no network namespaces here: ip %s: %s" % (" ".join(words), done.stderr.strip()))
+
+    def add(self, name):
+        self.ip("netns", "add", name)
+        self.spaces.append(name)
+
+    def cut(self, at):
+        self.ip("-n", self.spaces[0], "link", "set", "p%d" % at, "down")
+
+    def join(self, at):
+        self.ip("-n", self.spaces[0], "link", "set", "p%d" % at, "up")
+
+    def end(self):
+        for process in self.place.processes:  # a namespace lasts as long as its processes
+            if process.alive() and process.stopped:
+                process.cont()
+        for name in self.spaces:
+            subprocess.call(["ip", "netns", "delete", name], stderr=subprocess.DEVNULL)
+
+    def redis(self):
+        process = self.place.run("ip", "netns", "exec", self.spaces[0], "redis-server", "--port", "6379", "--bind", "10.77.0.254",
+                                 "--protected-mode", "no", "--save", "", "--dir", self.place.path)
+        process.output.wait(r"[Rr]eady to accept connections")
+        process.url = "redis://10.77.0.254:6379"
+        return process
+
+    def daemon(self, at, master, **options):
+        daemon = self.place.idle_daemon("d%d" % at, master=master, **options)
+        daemon.host = "app-%d" % at
+        daemon.wrap = ["ip", "netns", "exec", self.spaces[at], "unshare", "--uts", "sh", "-c",
+                       "hostname %s; exec \"$@\"" % daemon.host, "sh"]
+        return daemon.start()
+
+
+def test_hosts(place):
+    """three hosts with networks of their own: show, ls and break are right from each, also while one is stopped or cut off"""
+    if not apart():
+        raise harness.Skip("only root can make network namespaces")
+    hosts = Hosts(place, 3)
+    redis = hosts.redis()
+    daemons = [hosts.daemon(at, redis, config="log: { level: warning }\nlease: 120s\n") for at in (1, 2, 3)]
+    for daemon in daemons:
+        daemon.admitted()
+    for daemon in daemons:
+        everybody(daemon, 3)
+    names = ["job/%05d" % at for at in range(LOCKS)]
+    holders = []
+    for at, daemon in enumerate(daemons):
+        part = names[at::3]
+        holders += [hold(daemon, part[start:start + 10000]) for start in range(0, len(part), 10000)]
+    target = names[1]  # on the second host
+    token = daemons[1].client(3)("INSPECT", names[4])["holder"]["token"]
+
+    def looks(daemon, count, silent):
+        status, output = timed(place, daemon, "ls", "ls")
+        lines = [line for line in output.splitlines() if line.startswith("job/")]
+        expect((status, len(lines)), (1 if silent else 0, count), output[-500:])
+        status, output = timed(place, daemon, "show", "show", target)
+        expect((status, re.search(r"^state +held$", output, re.M) is not None), (0, True), output)
+        expect(("does not answer" in output) == bool(silent), True, output)
+        expect("on app-2" in output or "of app-2" in output or daemon is daemons[1], True, output)
+
+    for daemon in daemons:
+        looks(daemon, LOCKS, False)
+    daemons[1].process.stop()
+    left = LOCKS - len(names[1::3])
+    for daemon in (daemons[0], daemons[2]):
+        looks(daemon, left, True)
+        status, output = timed(place, daemon, "break of what is silent", "break", names[4], "--token", token)
+        expect((status != 0, "app-2" in output), (True, True), output)
+    daemons[1].process.cont()
+    for daemon in daemons:
+        everybody(daemon, 3)
+    hosts.cut(2)
+    for daemon in (daemons[0], daemons[2]):
+        looks(daemon, left, True)
+    hosts.join(2)
+    for daemon in daemons:
+        everybody(daemon, 3)
+        looks(daemon, LOCKS, False)
+    for at, daemon in enumerate(daemons):
+        name = names[3 * at + 7]
+        number = daemons[1].client(3)("INSPECT", name)["holder"]["token"]
+        status, output = timed(place, daemon, "break", "break", name, "--token", number)
+        expect((status, "is broken" in output), (0, True), output)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    harness.main(globals())
