@@ -4,7 +4,6 @@
  * command.def marks the verbs of the core.
  */
 #include "daemon/admin/admin.h"
-#include "daemon/admin/fleet.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
@@ -168,12 +167,6 @@ admin_masters(struct context *context, struct connection *c, const struct comman
 	connection_written(c);
 }
 
-static void
-admin_fleet(struct context *context, struct connection *c, const struct command *command)
-{
-	fleet_request(context->fleet, c, command);
-}
-
 /* ---- dispatch ---- */
 
 static context_verb *const dispatch_verbs[VERB_COUNT] = {
@@ -216,7 +209,7 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_LOG_LEVEL] = admin_log_level,
 	[VERB_RESTART] = admin_restart,
 	[VERB_MASTERS] = admin_masters,
-	[VERB_FLEET] = admin_fleet,
+	[VERB_FLEET] = fleet_request,
 };
 
 /* Whether the command may be carried out. If not, the refusal was sent. */
@@ -263,7 +256,7 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 		return;
 	}
 	if (command->verb == VERB_BREAK && command->fleet && !fleet_holds(context, command)) {
-		fleet_request(context->fleet, c, command);
+		fleet_request(context, c, command);
 		return;
 	}
 	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
@@ -281,7 +274,7 @@ dispatch_here(struct context *context, struct connection *c, const struct comman
 	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
 	} else if (dispatch_allows(c, command)) {
-		context_verb *handler = command->fleet ? admin_fleet : dispatch_verbs[command->verb];
+		context_verb *handler = command->fleet ? fleet_request : dispatch_verbs[command->verb];
 		assert(handler);
 		handler(context, c, command);
 	}

@@ -404,7 +404,7 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 
 /* An administrator may ask at any time; the others have a share. */
 static bool
-fleet_allows(struct fleet *fleet, const struct connection *c, int64_t now_ms)
+fleet_allows(struct fleet *fleet, struct connection *c, int64_t now_ms)
 {
 	double more = (double)(now_ms - fleet->allowed_ms) * FLEET_PER_SECOND / 1000;
 	fleet->allowed_ms = now_ms;
@@ -412,7 +412,7 @@ fleet_allows(struct fleet *fleet, const struct connection *c, int64_t now_ms)
 	if (fleet->allowance > FLEET_PER_SECOND) {
 		fleet->allowance = FLEET_PER_SECOND;
 	}
-	if (connection_identity((struct connection *)c)->peer.admin) {
+	if (connection_identity(c)->peer.admin) {
 		return fleet->open_count < FLEET_OPEN_MAX;
 	}
 	if (fleet->allowance < 1 || fleet->open_count >= FLEET_OPEN_MAX / 2) {
@@ -450,8 +450,9 @@ open_new(struct fleet *fleet, conn_id conn, const struct command *command)
 }
 
 void
-fleet_request(struct fleet *fleet, struct connection *c, const struct command *command)
+fleet_request(struct context *context, struct connection *c, const struct command *command)
 {
+	struct fleet *fleet = context->fleet;
 	int64_t now_ms = clock_ms();
 	struct fleet_open *open =
 		fleet_allows(fleet, c, now_ms) ? open_new(fleet, connection_identity(c)->id, command) : NULL;

@@ -18,13 +18,12 @@
 #ifndef ADMIN_FLEET_H
 #define ADMIN_FLEET_H
 
-#include "proto/command.h"
+#include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct connection;
 struct context;
 struct fleet;
 struct master_look;
@@ -57,12 +56,7 @@ struct master_look;
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));
 void fleet_free(struct fleet *fleet);
 
-/* FLEET, or a verb with the option FLEET. The connection waits; it is answered here, or by the core if a
- * BREAK is for this daemon. */
-void fleet_request(struct fleet *fleet, struct connection *c, const struct command *command);
-
-/* Whether a session of this daemon, or one that has gone, has the hold with the token of this BREAK. */
-bool fleet_holds(const struct context *context, const struct command *command);
+/* The requests of clients are in admin.h. */
 
 /* See masters_hooks. */
 void fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look);
