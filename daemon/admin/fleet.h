@@ -1,19 +1,22 @@
 /*
- * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.21 to 6.24).
+ * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.21 to 6.23).
  *
- *     client ── INSPECT a FLEET ──▶ fleet ── look ──▶ masters              who is registered, who has the
- * name │ ── ask ──▶ inbox of each daemon    what it shows of it │ ◀── told ── own inbox client ◀────── one
- * answer ──────┘            or the time is over
+ *     client ── INSPECT a FLEET ──▶ fleet ── look ──▶ masters         the daemons, and who has the name
+ *                                     │ ──── ask ──▶ other inboxes    what each daemon shows of it
+ *                                     │ ◀── told ─── own inbox
+ *     client ◀── one answer ──────────┘
  *
  * The driver calls it. Nothing here decides about locks: what is asked of other daemons is what their own
  * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each answer has to
- * name the number of a request that is open, which is random, and the daemon that was asked; it is parsed as
- * any bytes of a stranger are; and a request ends after FLEET_WAIT_MS whether there were answers or not. How
- * many requests are open, how many of other daemons wait, what one of them costs in a turn, and how long each
- * text is, is bounded.
+ * name the number of an open request, which is random, and comes from a daemon that was asked; its bytes are
+ * parsed as those of any stranger. A request ends after a bounded time, with or without answers. Bounded are
+ * also the number of open requests, the number of those of other daemons that wait, the part of a turn that
+ * they get, and the length of each text.
  *
- *     ask <daemon-id> <number> <2 or 3> <bytes> <request>      RESP; the answer has about so many bytes at
- * most told <daemon-id> <number> <answer>                       RESP2 or RESP3
+ * The messages; the request and the answer are RESP:
+ *
+ *     ask <daemon-id> <number> <2 or 3, of the answer> <bytes of the answer, about> <request>
+ *     told <daemon-id> <number> <answer>
  */
 #ifndef ADMIN_FLEET_H
 #define ADMIN_FLEET_H
@@ -55,8 +58,6 @@ struct master_look;
 /* context is kept by reference. NULL: out of memory. */
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));
 void fleet_free(struct fleet *fleet);
-
-/* The requests of clients are in admin.h. */
 
 /* See masters_hooks. */
 void fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look);
