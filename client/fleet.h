@@ -1,5 +1,5 @@
 /*
- * fleet: what the daemon says of all daemons that share its masters (PROTOCOL.md 6.21 to 6.23), for people.
+ * fleet: what the daemon says of all daemons that share its masters (PROTOCOL.md 6.23 to 6.25), for people.
  */
 #ifndef CLIENT_FLEET_H
 #define CLIENT_FLEET_H

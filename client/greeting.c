@@ -77,7 +77,7 @@ wire_welcomed(struct wire *w, const struct address *a, const struct answer *answ
 	w->foreign = true;
 	w->ended = true;
 	(void)snprintf(w->why, sizeof(w->why),
-		"a server of Redis' kind answers at %s, and no holdfastd (%.*s): HOLDFAST_URL "
+		"a server of Redis' kind answers at %.300s, and no holdfastd (%.*s): HOLDFAST_URL "
 		"names the daemon; a Redis belongs under masters: in holdfast.yml",
 		a->text, (int)(name.n > 48 ? 48 : name.n), name.p == NULL ? "" : name.p);
 	return NULL;

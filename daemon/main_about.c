@@ -1,6 +1,6 @@
 /*
  * main_about: what this daemon writes about itself at its masters, for people who look at the fleet
- * (PROTOCOL.md 6.21): host, version, pid, start, settings and address. A part of main.c.
+ * (PROTOCOL.md 6.23): host, version, pid, start, settings and address. A part of main.c.
  *
  * The settings are those that all daemons of a namespace should share. A short value is written as it is, any
  * other as a hash, so that two daemons can be compared key by key.

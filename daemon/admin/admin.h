@@ -182,7 +182,7 @@ bool report_name(const struct context *context, struct slice name, struct buffer
 void report_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
 	struct buffer *out);
 
-/* fleet.c: FLEET, and the verbs with the option FLEET (PROTOCOL.md 6.21). The connection waits for other
+/* fleet.c: FLEET, and the verbs with the option FLEET (PROTOCOL.md 6.23). The connection waits for other
  * daemons. */
 context_verb fleet_request;
 /* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */

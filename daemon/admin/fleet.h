@@ -1,5 +1,5 @@
 /*
- * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.21 to 6.23).
+ * fleet: what people are shown of all daemons that share the masters (PROTOCOL.md 6.23 to 6.25).
  *
  *     client ── INSPECT a FLEET ──▶ fleet ── look ──▶ masters         the daemons, and who has the name
  *                                     │ ──── ask ──▶ other inboxes    what each daemon shows of it
