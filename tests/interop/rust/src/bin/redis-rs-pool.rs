@@ -1,7 +1,7 @@
 //! The pool test (tests/e2e/pools.py) of redis-rs: a pool of r2d2. A request that times out is an error, and sent again
 //! here.
 
-use redis::{Client, Connection, ErrorKind, RedisError, RedisResult};
+use redis::{Client, ErrorKind, RedisError, RedisResult};
 use std::time::Duration;
 use std::{env, thread};
 
@@ -28,9 +28,8 @@ impl Locks {
     }
 
     fn try_once(&self, words: &[&str]) -> RedisResult<Option<i64>> {
-        let mut connection = self.pool.get().map_err(|error| {
-            RedisError::from((ErrorKind::Io, "no connection", error.to_string()))
-        })?;
+        let mut connection =
+            self.pool.get().map_err(|error| RedisError::from((ErrorKind::Io, "no connection", error.to_string())))?;
         connection.set_read_timeout(Some(self.timeout))?;
         redis::cmd(words[0]).arg(&words[1..]).query::<Option<i64>>(&mut connection)
     }
@@ -53,11 +52,12 @@ fn main() {
     let words: Vec<u64> = env::args().skip(1).map(|word| word.parse().unwrap()).collect();
     let client = Client::open(("127.0.0.1", words[0] as u16)).unwrap();
     let locks = Locks { pool: r2d2::Pool::new(client).unwrap(), timeout: Duration::from_millis(words[2]) };
+    let each = words[1] as usize / TASKS;
     let tasks: Vec<_> = (0..TASKS)
         .map(|task| {
             let locks = locks.clone();
             thread::spawn(move || {
-                for _ in 0..words[1] as usize / TASKS {
+                for _ in 0..each {
                     let name = NAMES[rand::random_range(0..NAMES.len())];
                     if let Err(error) = locks.operate(name, task) {
                         println!("failed {name} {task} {error}");
