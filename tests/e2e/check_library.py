@@ -310,6 +310,16 @@ def test_stopped_process(place):
         mark = c.say("check", "2")
         c.process.cont()
         expect(int(c.output.wait("^check 2 (\\d)", mark)[1].group(1)), LOST)
+    # While the answer of the daemon is missing, nothing is known, and holdfast_check() says nothing.
+    c.lock("3", "c")
+    over = boottime() + c.valid("3") / 1000
+    c.process.stop()
+    daemon.process.stop()
+    harness.until("the told deadline has passed", lambda: boottime() > over)
+    mark = c.say("check", "3")
+    c.process.cont()
+    expect(c.output.wait("^check 3 (\\d) (\\S+)", mark)[1].groups(), (str(LOST), "unreachable"))
+    daemon.process.cont()
     c.end()
 
 
@@ -379,13 +389,17 @@ def test_crash(place):
 
 
 def test_unlock_while_away(place):
-    """what was given back while the daemon was away is free when it is there again"""
+    """what was given back while the daemon was away, or could not answer, is free when it is there again"""
     daemon, c = world(place)
     c.lock("1", "a")
+    c.lock("2", "b")
+    daemon.process.stop()
+    expect(c.ask("unlock", "2")[0], UNREACHABLE)
     daemon.kill()
     expect(c.ask("unlock", "1")[0], UNREACHABLE)
     daemon.start()
     free(daemon, "a")
+    free(daemon, "b")
     nothing_left(daemon)
     c.end()
 
