@@ -53,8 +53,9 @@ item_print(FILE *to, char *value, enum schema_scope scope, void *item, const cha
 	if (secret == NULL || (*secret)[0] == '\0' || named)
 		return;
 	/* A user needs some password or hash. */
-	fprintf(to, scope == SCOPE_USER ? "%spassword-hash: \"*\" # which is not shown\n"
-					: "%s# with a password, which is not shown\n",
+	fprintf(to,
+		scope == SCOPE_USER ? "%spassword-hash: \"*\" # which is not shown\n"
+				    : "%s# with a password, which is not shown\n",
 		below);
 }
 

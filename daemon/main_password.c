@@ -1,6 +1,6 @@
 /*
- * main_password: holdfastd --hash-password: reads a password, and prints its hash for the configuration. A part
- * of main.c; no daemon runs then.
+ * main_password: holdfastd --hash-password: reads a password, and prints its hash for the configuration. A
+ * part of main.c; no daemon runs then.
  */
 #include "daemon/main_inner.h"
 

@@ -834,7 +834,8 @@ a_password_may_be_a_hash(void)
 	bad("users: [ { name: a, password-hash: secret } ]\n",
 		"f.yml:1:36: users: password-hash: no hash that crypt(5) knows");
 	bad("users: [ { name: a, password-env: CHECK_CONF_SECRET, password-hash: '*' } ]\n",
-		"f.yml:1:10: users: more than one password; give password-file, password-env or password-hash");
+		"f.yml:1:10: users: more than one password; give password-file, password-env or "
+		"password-hash");
 }
 
 START_TEST(a_user_has_a_name_and_a_password)

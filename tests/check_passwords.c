@@ -1,6 +1,6 @@
 /*
- * Tests of passwords that are hashed, with the whole daemon but main: they are compared beside the loop, a right one
- * is known from then on, and a wrong one tells nothing.
+ * Tests of passwords that are hashed, with the whole daemon but main: they are compared beside the loop, a
+ * right one is known from then on, and a wrong one tells nothing.
  */
 #include "daemon/net/access.h"
 #include "tests/support/rig.h"
@@ -32,9 +32,8 @@ hash_of(const char *password, const char *setting)
 static void
 set_users(const char *ann, const char *bob)
 {
-	struct access_user users[] = {
-		ACCESS_LOGIN("ann", ann, RIGHT_ADMIN), ACCESS_LOGIN("plain", "pw", RIGHTS_USUAL),
-		ACCESS_LOGIN("bob", bob, RIGHTS_USUAL)};
+	struct access_user users[] = {ACCESS_LOGIN("ann", ann, RIGHT_ADMIN),
+		ACCESS_LOGIN("plain", "pw", RIGHTS_USUAL), ACCESS_LOGIN("bob", bob, RIGHTS_USUAL)};
 	users[0].hashed = users[2].hashed = true;
 	ck_assert_int_eq(driver_set_users(rig.driver, users, 3), 0);
 }
