@@ -337,7 +337,8 @@ def test_hashed_passwords(place):
 
 def test_hand_over_with_logins(place):
     """a login that waits for its hash during a hand-over is answered by the next process"""
-    config = "users:\n  - { name: one, password-hash: '%s' }\n" % hash_of("right")
+    # On a slow machine ten hashes take longer than login-time.
+    config = "limits: { login-time: 1h }\nusers:\n  - { name: one, password-hash: '%s' }\n" % hash_of("right")
     daemon = place.daemon(master=place.redis(), tcp=True, config=config).admitted()
     boss = daemon.client(form=3)
     guessers = [daemon.client(tcp=True) for _ in range(9)]
