@@ -244,7 +244,7 @@ def test_key_of_another(place):
 
 def test_hostile(place):
     """clients that stop within the handshake, or send rubbish, take a quarter of the connections, and no longer than a login"""
-    d = Daemons(place, config="limits: { clients: 40, login-time: 2s }\n")
+    d = Daemons(place, config="limits: { clients: 40, login-time: 10s }\n")
     hello = bytes.fromhex("16030100c8010000c40303")
     stalled = []
     for n in range(80):
