@@ -9,6 +9,7 @@
 #include "daemon/net/connection.h"
 #include "daemon/redis/call.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ static size_t
 count_silent(const struct fleet_open *open)
 {
 	size_t n = 0;
+	assert(open->part_count == 0 || open->parts);
 	for (size_t i = 0; i < open->part_count; i++) {
 		n += !open->parts[i].told;
 	}
@@ -396,7 +398,7 @@ part_page(const struct fleet_part *part, uint64_t *inner, struct slice *elements
 {
 	struct slice bytes = {buffer_bytes(&part->answer), buffer_length(&part->answer)};
 	int64_t cursor;
-	if (!part->told || bytes.n < 8 || memcmp(bytes.p, "*2\r\n", 4) != 0) {
+	if (!part->told || !bytes.p || bytes.n < 8 || memcmp(bytes.p, "*2\r\n", 4) != 0) {
 		return false;
 	}
 	bytes = (struct slice){bytes.p + 4, bytes.n - 4};
