@@ -85,8 +85,8 @@ $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libcli
 
 # The library for C programs has the parts of the client that speak to the daemon. Its objects are independent of the place
 # where they are loaded, and of its many names a program sees only those of holdfast.h.
-LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c deadline.c greeting.c session.c wire.c) \
-	$(addprefix proto/,answer.c buffer.c escape.c reply.c slice.c)
+LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c deadline.c greeting.c session.c wire.c wire_tls.c) \
+	daemon/base/tls.c $(addprefix proto/,answer.c buffer.c escape.c reply.c slice.c)
 LIBRARY_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(LIBRARY_SRC))
 LIBRARY_ABI := 0
 
@@ -98,7 +98,7 @@ $(O)/pic/%.o: %.c
 $(O)/libholdfast.so.$(VERSION): $(LIBRARY_OBJ) client/c/holdfast.map
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -pthread -Wl,-soname,libholdfast.so.$(LIBRARY_ABI) \
-		-Wl,--version-script=client/c/holdfast.map $(if $(SAN),,-Wl,-z,defs) -o $@ $(LIBRARY_OBJ)
+		-Wl,--version-script=client/c/holdfast.map $(if $(SAN),,-Wl,-z,defs) -o $@ $(LIBRARY_OBJ) $(TLS_LIBS)
 
 $(O)/libholdfast.so: $(O)/libholdfast.so.$(VERSION)
 	@ln -sf libholdfast.so.$(VERSION) $(O)/libholdfast.so.$(LIBRARY_ABI) && ln -sf libholdfast.so.$(VERSION) $@

@@ -74,7 +74,8 @@ struct holdfast_options {
 };
 
 /*
- * url: the path of a Unix socket, unix:PATH, host:port, tcp://host:port or redis://user:password@host:port.
+ * url: the path of a Unix socket, unix:PATH, host:port, tcp://host:port or redis://user:password@host:port;
+ * with TLS tls://host:port or rediss://..., and ?ca=PATH&certificate=PATH&key=PATH&name=HOST.
  * NULL: $HOLDFAST_URL, else $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, else
  * /run/holdfast/holdfast.sock. It does not connect. NULL: the URL has none of these forms, or there is no
  * memory or descriptor.

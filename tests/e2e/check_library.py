@@ -638,7 +638,7 @@ def test_readme(place):
     first, *others = re.findall(r"```c\n(.*?)```", document("client", "c", "README.md"), re.S)
     expect(len(others) >= 5, True)
     shared = flags(root, "--cflags", "--libs") + ["-Wl,-rpath," + os.path.join(root, "lib")]
-    static = flags(root, "--cflags") + [os.path.join(root, "lib", "libholdfast.a"), "-pthread"]
+    static = flags(root, "--cflags") + [os.path.join(root, "lib", "libholdfast.a"), "-lssl", "-lcrypto", "-pthread"]
     programs = [compiled(place, "first.c", first, *shared), compiled(place, "static.c", first, *static),
                 compiled(place, "others.c", PRELUDE + "".join(others) + EPILOGUE, *shared)]
     if subprocess.run(["c++", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0:
@@ -668,7 +668,7 @@ def test_symbols(place):
                           check=True).stdout.decode()
     expect(re.search(r"SONAME +(\S+)", text).group(1), "libholdfast.so.0")
     expect([one for one in re.findall(r"NEEDED +(\S+)", text) if "san" not in one and "gcc" not in one
-            and not one.startswith(("libm.", "ld-linux"))], ["libc.so.6"])
+            and not one.startswith(("libm.", "ld-linux", "libssl.", "libcrypto."))], ["libc.so.6"])
 
 
 if __name__ == "__main__":
