@@ -474,29 +474,6 @@ driver_base(struct driver *d)
 	return loop_base(d->loop);
 }
 
-static void
-driver_set_context(struct driver *d, const struct context_facts *facts)
-{
-	d->context = (struct context){
-		.connections = d->connections,
-		.core = d->core,
-		.processes = d->processes,
-		.access = d->context.access,
-		.passwords = d->context.passwords,
-		.events = d->context.events,
-		.history = d->context.history,
-		.stats = d->stats,
-		.log = d->log,
-		.audit = d->context.audit,
-		.admission = &d->admission,
-		.memory = &d->memory,
-		.facts = *facts,
-		.masters = d->masters,
-		.hooks = &driver_context_hooks,
-		.arg = d,
-	};
-}
-
 bool
 driver_prepare(struct driver *d, const struct driver_settings *settings)
 {

@@ -167,6 +167,7 @@ void driver_looked(void *arg, unsigned master, uint64_t id, const struct master_
 
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_context_hooks;
+void driver_set_context(struct driver *driver, const struct context_facts *facts);
 /* For the verb DRAIN, with the driver as arg, and for signals. */
 void driver_drain(void *arg, struct connection *c, int64_t wait_ms);
 /* Ends the wait of a drain if no lock is held any more, or if the time is over. */

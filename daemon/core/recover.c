@@ -381,9 +381,8 @@ hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
 
 	assert(!g->bounded);
 	g->granted_ms = e->granted_ms;
-	/* The process before has noted it if it was reached before the crash. */
 	if (core->now.ms < e->granted_ms + g->lease->resource->rule->long_hold_ms)
-		grant_watch(core, g);
+		grant_watch(core, g); /* else it was noted before the crash */
 	if (e->ends_ms == TIMER_NEVER && e->claim_ms == TIMER_NEVER)
 		return;
 	t = grant_bound(core, g);
