@@ -9,10 +9,11 @@ _holdfast_options() {
 	check) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
 	latch) printf '%s' '--lease --json --quiet --verbose --socket --help --version ' ;;
 	await) printf '%s' '--nonblock --timeout --conflict-exit-code --json --quiet --verbose --socket --help --version ' ;;
-	ls) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
-	show) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	ls) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
+	show) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
 	history) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
-	sessions) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	sessions) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
+	fleet) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	watch) printf '%s' '--level --event --json --quiet --verbose --socket --help --version ' ;;
 	top) printf '%s' '--batch --iterations --delay --sort --quiet --verbose --socket --help --version ' ;;
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
@@ -92,7 +93,7 @@ _holdfast() {
 	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds | --event | --iterations | -d | --delay) return ;;
 	esac
 	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --here --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
 		return
 	fi
 	case $word in

@@ -1,7 +1,7 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
 # The words without the options in front of them.
 function __holdfast_strip
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
 	string join \n -- $argv
 	return 0
 end
@@ -51,7 +51,8 @@ complete -c holdfast -n __holdfast_begins -a await -d 'wait until a latch is ope
 complete -c holdfast -n __holdfast_begins -a ls -d 'list the locks that are held or waited for'
 complete -c holdfast -n __holdfast_begins -a show -d 'show who holds a lock, and who waits for it'
 complete -c holdfast -n __holdfast_begins -a history -d 'list the holds of a lock that have ended, the latest first'
-complete -c holdfast -n __holdfast_begins -a sessions -d 'list the sessions of the daemon'
+complete -c holdfast -n __holdfast_begins -a sessions -d 'list the sessions of the daemons'
+complete -c holdfast -n __holdfast_begins -a fleet -d 'list the daemons that share the masters: version, uptime, settings that differ'
 complete -c holdfast -n __holdfast_begins -a watch -d 'print what happens, as it happens'
 complete -c holdfast -n __holdfast_begins -a top -d 'watch locks, waiters, rates and masters on the screen; -b prints pages'
 complete -c holdfast -n __holdfast_begins -a ping -d 'ask whether the daemon answers'
@@ -97,12 +98,12 @@ complete -c holdfast -n '__holdfast_options top' -s b -l batch -d 'print pages, 
 complete -c holdfast -n '__holdfast_options top' -s n -l iterations -x -d 'how many pages to print'
 complete -c holdfast -n '__holdfast_options top' -s d -l delay -x -d 'ask the daemon this often (2)'
 complete -c holdfast -n '__holdfast_options top' -l sort -x -a 'waiters longest held name' -d 'what comes first (waiters)'
-complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show history sessions watch ping health doctor info break drain restart loglevel masters bench' -l json -d 'print JSON'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench completion' -s v -l verbose -d 'say what happens'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench completion' -s h -l help -d 'print this help'
-complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions watch top ping health doctor info break drain restart loglevel masters bench completion' -s V -l version -d 'print the version'
+complete -c holdfast -n '__holdfast_options lock unlock hold check latch await ls show history sessions fleet watch ping health doctor info break drain restart loglevel masters bench' -l json -d 'print JSON'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion' -s q -l quiet -d 'say nothing but errors; ls: names only'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion' -s v -l verbose -d 'say what happens'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench' -s S -l socket -r -F -d 'the daemon\'s socket, or host:port ($HOLDFAST_URL)'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion' -s h -l help -d 'print this help'
+complete -c holdfast -n '__holdfast_options run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion' -s V -l version -d 'print the version'
 complete -c holdfast -n '__holdfast_verb run lock unlock hold check latch await ls show watch break; and test (count (__holdfast_rest)) -eq 0' -a '(holdfast ls -q 2>/dev/null)'
 complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' -a '(__holdfast_command)'
 complete -c holdfast -n '__holdfast_verb loglevel' -a 'debug info warning error'
