@@ -559,14 +559,14 @@ START_TEST(who_a_bound_session_was_is_known_without_a_connection)
 		strstr(rig_hear_until(viewer, "cursor\r\n$1\r\n0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
-		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
+		strstr(rig_hear_until(viewer, "longest_wait_ms\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	second = rig_client();
 	rig_bind(second, pid, ":1\r\n");
 	rig_ask(second, "CLIENT SETNAME again", "+OK\r\n");
 	rig_ask(second, "RESET", "+RESET\r\n");
 	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
-		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nagain\r\n"));
+		strstr(rig_hear_until(viewer, "longest_wait_ms\r\n:0\r\n"), "client\r\n$5\r\nagain\r\n"));
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	close(second);
@@ -584,11 +584,11 @@ START_TEST(a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one)
 	rig_ask_line(first, "LOCK a", ":1");
 	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
-		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$5\r\nearly\r\n"));
+		strstr(rig_hear_until(viewer, "longest_wait_ms\r\n:0\r\n"), "client\r\n$5\r\nearly\r\n"));
 	rig_ask(second, "CLIENT SETNAME late", "+OK\r\n");
 	ask_page(viewer, "LOCKS", "*1\r\n");
 	ck_assert_ptr_nonnull(
-		strstr(rig_hear_until(viewer, "waiters\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
+		strstr(rig_hear_until(viewer, "longest_wait_ms\r\n:0\r\n"), "client\r\n$4\r\nlate\r\n"));
 	close(first);
 	close(second);
 	close(viewer);

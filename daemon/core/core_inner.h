@@ -125,8 +125,8 @@ struct core {
 	struct ration let_go;    /* unused leases that are given back */
 	struct ration renewals;  /* that begin, or are put off */
 	int64_t guarded_ms;      /* the longest lease that guards wait for (master.h) */
-	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved: a
-	 * daemon that hands over does not end. */
+	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:
+	 * a daemon that hands over does not end. */
 	int64_t lost_until_ms;
 	enum drain drain;
 	bool left;  /* the daemon ends, and greets its masters no more */

@@ -83,9 +83,9 @@ enum script_id {
 #undef REDISSON_SCRIPT
 				SCRIPT_LOOK, /* for people, by call_encode_look() */
 #define SIGNAL_SCRIPT(name, script) SCRIPT_SIGNAL_##name,
-				SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
+	SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
 #undef SIGNAL_SCRIPT
-					SCRIPT_COUNT
+		SCRIPT_COUNT
 };
 
 extern const struct script scripts[SCRIPT_COUNT];
