@@ -466,7 +466,7 @@ def test_open_tcp(place):
     path = write(place, "open.yml", "listen:\n  - tcp: 0.0.0.0:5625\n")
     status, text = run(place, "-t", "-c", path)
     expect(status != 0, True)
-    expect("add users:, or say insecure: yes" in text, True, text)
+    expect("add users: or tls: with client-ca, or say insecure: yes" in text, True, text)
 
 
 def test_embedded(place):

@@ -159,6 +159,8 @@ def test_rights(place):
     daemon = place.daemon(master=place.redis())
     os.chown(daemon.socket, 0, 12)
     other = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if subprocess.run(other + ("test", "-e", daemon.socket), check=False).returncode != 0:
+        raise harness.Skip("the folder of the tests is closed to others")
     finding = finds(place, daemon, "you may not connect", 2, through=other)
     expect(re.match(r"sudo usermod -aG [a-z]+ \$USER, and log in again$", finding["do"]) is not None, True, finding["do"])
     os.chown(daemon.socket, 0, 65534)

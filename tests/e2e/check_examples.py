@@ -45,6 +45,7 @@ BEFORE = {
     "INSPECT": ["2> LOCK a", "2< ..."],
     "HISTORY": ["2> LOCK a", "2< ...", "2> UNLOCK a", "2< :0"],
     "LOCKS": ["2> LOCK a", "2< ..."],
+    "LOCKS ... FLEET": ["2> LOCK a", "2< ..."],
     "an event": ["1> EVENTS MATCH a", "1< +OK", "2> LOCK a", "2< ...", "1< ...", "1< ...", "2> UNLOCK a", "2< :0"],
     "CLIENT GETNAME, named": ["1> CLIENT SETNAME x", "1< +OK"],
     "CLIENT KILL": ["2> CLIENT ID", "2< :{12}"],
