@@ -31,24 +31,25 @@ lock_row(struct buffer *out, const struct answer *map, bool first)
 	html_put(out, "</tr>\n");
 }
 
-/* The time of a note, which is its last field, is written in front of it, in UTC. */
+/* The time of a note, which is in front of its level at the end, is written in front of it, in UTC. */
 static void
 put_note(struct buffer *out, struct slice line)
 {
 	static const char key[] = " at_ms=";
-	const char *last = memrchr(line.p, ' ', line.n);
+	const char *level = memrchr(line.p, ' ', line.n);
+	const char *at = level ? memrchr(line.p, ' ', (size_t)(level - line.p)) : NULL;
 	char text[32];
 	struct tm tm;
 	int64_t ms;
-	assert(last != NULL && line.n > sizeof key && memcmp(last, key, sizeof key - 1) == 0);
-	const char *digits = last + sizeof key - 1;
-	if (number_parse((struct slice){digits, line.n - (size_t)(digits - line.p)}, 0, INT64_MAX, &ms)) {
+	assert(at != NULL && level - at > (ptrdiff_t)sizeof key - 1 && memcmp(at, key, sizeof key - 1) == 0);
+	const char *digits = at + sizeof key - 1;
+	if (number_parse((struct slice){digits, (size_t)(level - digits)}, 0, INT64_MAX, &ms)) {
 		time_t s = (time_t)(ms / 1000);
 		if (gmtime_r(&s, &tm) && strftime(text, sizeof text, "%H:%M:%SZ ", &tm) > 0) {
 			html_put(out, text);
 		}
 	}
-	html_put_text(out, (struct slice){line.p, (size_t)(last - line.p)});
+	html_put_text(out, (struct slice){line.p, (size_t)(at - line.p)});
 }
 
 static void

@@ -310,7 +310,7 @@ def test_drain(place):
 
 
 def test_lists(place):
-    """locks and sessions as JSON have what holdfast ls --json and holdfast sessions --json show"""
+    """locks and sessions as JSON have what holdfast ls --here --json and holdfast sessions --here --json show"""
     daemon = served(place, master=place.redis()).admitted()
     holder, waiter = daemon.client(), daemon.client()
     for name in ("a", "job/1", 'quote"\\', "üñí"):
@@ -325,7 +325,7 @@ def test_lists(place):
         return sorted(json.dumps({key: value for key, value in item.items() if not timeless.search(key)}, sort_keys=True)
                       for item in items)
 
-    shown = json.loads(tool.call(place, daemon, "ls", "--json")[1])
+    shown = json.loads(tool.call(place, daemon, "ls", "--here", "--json")[1])
     page = json.loads(body(place, "/locks.json")[1])
     expect(still(page), still(shown))
     expect([sorted(item) for item in page] != [], True)
@@ -334,7 +334,7 @@ def test_lists(place):
     expect(bool(re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$", since)), True, since)
     sessions = json.loads(body(place, "/sessions.json")[1])
     expect(len(sessions), 2)
-    expect(sorted(sessions[0]), sorted(json.loads(tool.call(place, daemon, "sessions", "--json")[1])[0]))
+    expect(sorted(sessions[0]), sorted(json.loads(tool.call(place, daemon, "sessions", "--here", "--json")[1])[0]))
     expect([item["name"] for item in json.loads(body(place, "/locks.json?match=job/*")[1])], ["job/1"])
     expect([item["name"] for item in json.loads(body(place, "/locks.json?match=job%2F%3F")[1])], ["job/1"])
     expect(len(json.loads(body(place, "/locks.json?count=2")[1])), 2)
@@ -342,7 +342,7 @@ def test_lists(place):
     expect([item["name"] for item in json.loads(body(place, "/locks.json?waiting=yes")[1])], ["a"])
     lock = json.loads(body(place, "/lock.json?name=a")[1])
     expect((lock["name"], lock["holder_count"], lock["waiters"][0]["why"]), ("a", 1, "me too"))
-    expect(sorted(lock), sorted(set(json.loads(tool.call(place, daemon, "show", "a", "--json")[1])) | {"cursor"}))
+    expect(sorted(lock), sorted(set(json.loads(tool.call(place, daemon, "show", "--here", "a", "--json")[1])) | {"cursor"}))
     expect(json.loads(body(place, "/lock.json?name=job%2f1")[1])["holders"][0]["why"], 'because "so"')
     expect(json.loads(body(place, "/lock.json?name=l")[1])["kind"], "latch")
     expect(json.loads(body(place, "/lock.json?name=no")[1])["state"], "free")

@@ -54,7 +54,7 @@ def test_level(place):
     expect(client("LOG", "LEVEL"), "warning")
     expect(tool.call(place, daemon, "loglevel"), (0, "warning"))
     expect(tool.call(place, daemon, "loglevel", "debug"), (0, ""))
-    daemon.output.wait(r"warning log\.level by=\d+ address=unix uid=\d+ pid=\d+ from=warning to=debug$")
+    daemon.output.wait(r"warning log\.level by=\d+ address=unix uid=\d+ pid=\d+ level=debug result=ok$")
     serves(daemon)
     daemon.output.wait(r" debug lock\.granted name=a ")
     harness.expect_code(client("LOG", "LEVEL", "loud"), "ERR")
