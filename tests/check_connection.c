@@ -33,6 +33,7 @@ struct probe {
 	struct connection *last; /* the one the latest request came from */
 	unsigned served;
 	unsigned served_before_wait;
+	unsigned served_finished; /* while the end of file was known */
 	unsigned finished;
 	unsigned closed;
 	uint64_t closed_user; /* whose the last one was */
@@ -57,6 +58,7 @@ on_request(void *arg, struct connection *c, const struct request *request)
 	size_t n = strlen(p->seen);
 	p->last = c;
 	p->served++;
+	p->served_finished += connection_is_finished(c);
 	if (n < sizeof p->seen - 64) {
 		snprintf(p->seen + n, sizeof p->seen - n, "%.*s ", (int)verb.n, verb.p);
 	}
@@ -526,6 +528,29 @@ START_TEST(an_end_of_file_lets_what_was_sent_finish)
 	ck_assert_uint_eq(probe.closed, 1);
 	ck_assert_int_eq(probe.end, END_GONE);
 	close(fd);
+}
+END_TEST
+
+START_TEST(an_end_of_file_is_known_before_what_came_with_it_is_served)
+{
+	int local = client_local();
+	int remote = client_tcp(false);
+	message(local, "PING\r\n");
+	message(remote, "PING\r\n");
+	schedule();
+	ck_assert_uint_eq(probe.served_finished, 0);
+	/* An answer that is unread would make the close a reset. */
+	ck_assert_str_eq(hear(remote), "+PONG\r\n");
+	message(local, "PING\r\n");
+	shutdown(local, SHUT_WR);
+	schedule();
+	ck_assert_uint_eq(probe.served_finished, 1);
+	message(remote, "PING\r\nPING\r\n");
+	close(remote);
+	schedule();
+	ck_assert_uint_eq(probe.served_finished, 3);
+	ck_assert_uint_eq(probe.closed, 2);
+	close(local);
 }
 END_TEST
 
@@ -1121,7 +1146,9 @@ main(void)
 		whoever_logs_in_waits_in_another_line_from_then_on,
 		long_answers_make_a_turn_of_a_connection_shorter,
 		ends_of_one_user_do_not_wait_for_those_of_another, later_requests_wait_behind_one_that_waits,
-		an_end_of_file_lets_what_was_sent_finish, an_end_of_file_waits_for_a_push_that_is_due,
+		an_end_of_file_lets_what_was_sent_finish,
+		an_end_of_file_is_known_before_what_came_with_it_is_served,
+		an_end_of_file_waits_for_a_push_that_is_due,
 		who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,

@@ -304,6 +304,33 @@ START_TEST(a_lock_that_waits_goes_on_over_another_connection)
 }
 END_TEST
 
+/* A client that had no answer has closed its connection, and asks over another one. The copy that it sent first
+ * may be read last. */
+START_TEST(a_request_of_a_client_that_half_closed_takes_no_wait_over)
+{
+	struct slice names[] = {SLICE("b"), SLICE("a")};
+	struct command c = {.verb = VERB_LOCK, .name = SLICE("a"), .as = OTHER_ID, .last = true};
+	struct story w;
+
+	hold_and_wait(&w);
+	ck_assert_str_eq(run(&w, 4, c), "c4 -ERR");
+	ck_assert_str_eq(close_as(&w, 4, END_ABANDONED), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c2 :501");
+	story_done(&w);
+
+	story_ready(&w);
+	c = (struct command){.verb = VERB_MLOCK, .names = names, .name_count = 2, .as = ID};
+	c.wait_ms = COMMAND_WAIT_RULE;
+	ck_assert_str_eq(run(&w, 1, c), "acquire a#1 once | acquire b#2 once");
+	c.last = true;
+	ck_assert_str_eq(run(&w, 2, c), "c2 -ERR");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(granted(&w, "b", 2, 600), "c1 [:600 :500]");
+	ck_assert_str_eq(run(&w, 2, c), "c2 [:600 :500]");
+	story_done(&w);
+}
+END_TEST
+
 /* Overwrites what calls have left on the stack. */
 static __attribute__((noinline)) void
 scribble(void)
@@ -628,6 +655,7 @@ main(void)
 		what_was_given_back_takes_the_place_of_no_loss, a_place_is_kept_for_a_moment_for_the_same_id,
 		a_grant_that_no_request_asks_for_is_given_back,
 		a_lock_that_waits_goes_on_over_another_connection,
+		a_request_of_a_client_that_half_closed_takes_no_wait_over,
 		an_mlock_that_is_repeated_answers_the_same_tokens, a_silent_id_abandons_its_holds,
 		what_was_told_outlasts_a_short_ttl, a_request_that_waits_is_a_sign_of_life,
 		a_hold_with_a_lease_lasts_as_long_as_that, a_session_is_ended_with_all_that_it_has,

@@ -260,7 +260,8 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 		return;
 	}
 	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
-	if (connection_is_finished(c)) {
+	command->last = connection_is_finished(c);
+	if (command->last) {
 		command->wait_ms = 0;
 	}
 	context->hooks->command(context->arg, c, command);

@@ -348,27 +348,31 @@ mlock_overlaps(const struct mlock *b, const struct command *c)
 	return false;
 }
 
-/* Ends what this MLOCK of the session of an id repeats, over other connections. */
-static void
-mlock_supersede(struct core *core, const struct session *s, const struct command *c)
+/* Ends what this MLOCK of the session of an id repeats, over other connections. True: it is itself refused,
+ * since its client has half-closed (see the header). */
+static bool
+mlock_supersede(struct core *core, const struct conn *conn, const struct command *c)
 {
-	struct conn *conn, *next;
+	struct conn *other, *next;
 	struct reply refusal;
 
 	detached_refusal(&refusal, false);
-	TAILQ_FOREACH_SAFE (conn, &s->conns, in_session, next) {
-		if (conn->mlock != NULL && mlock_overlaps(conn->mlock, c))
-			mlock_fail(core, conn->mlock, &refusal);
+	TAILQ_FOREACH_SAFE (other, &conn->session->conns, in_session, next) {
+		if (other->mlock == NULL || !mlock_overlaps(other->mlock, c))
+			continue;
+		if (c->last) {
+			emit_reply(core, conn->id, &refusal);
+			return true;
+		}
+		mlock_fail(core, other->mlock, &refusal);
 	}
+	return false;
 }
 
 bool
 detached_mlock(struct core *core, const struct conn *conn, const struct command *c)
 {
-	if (mlock_is_held(core, conn, c))
-		return true;
-	mlock_supersede(core, conn->session, c);
-	return false;
+	return mlock_is_held(core, conn, c) || mlock_supersede(core, conn, c);
 }
 
 /* ---- time ---- */

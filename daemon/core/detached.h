@@ -12,7 +12,8 @@
  * - TTL: the session's heartbeat (session.h). Any request AS id is a sign of life. After a silence its holds
  *   without LEASE are abandoned. It ends when no hold is left.
  * - A repeated request: a LOCK of what is held answers the same token and counts nothing. A LOCK that still
- *   waits takes over the wait. An UNLOCK is remembered as a loss of the reason RETURNED (grant.h).
+ *   waits takes over the wait, unless its client has half-closed: that may be an older copy of the request
+ *   that waits. An UNLOCK is remembered as a loss of the reason RETURNED (grant.h).
  * - A lost connection: a waiter becomes an orphaned waiter for DETACHED_CLAIM_MS. A grant to it is untold,
  * and is given back when that time is over.
  *
@@ -88,7 +89,7 @@ int64_t detached_claim_until(const struct core *core, const struct session *s);
 void detached_silent(struct core *core, struct session *s);
 
 /* An MLOCK of a detached session. Ends the one that it repeats, if that waits over another connection. True:
- * all names are held, and conn has its answer. */
+ * conn has its answer, since all names are held or its client has half-closed. */
 bool detached_mlock(struct core *core, const struct conn *conn, const struct command *c);
 
 /* SESSION TTL, SESSION END. */

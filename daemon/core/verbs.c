@@ -134,6 +134,11 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		return;
 	}
 	again = grace_find(conn->session, c);
+	if (again != NULL && again->conn != NULL && c->last) {
+		detached_refusal(&refusal, false);
+		emit_reply(core, conn->id, &refusal);
+		return;
+	}
 	if (lock_refused(core, conn, c) || (again == NULL && lock_limited(core, conn, c)))
 		return;
 	if (r == NULL && key_refuses(core, c->name, &refusal)) {

@@ -304,7 +304,7 @@ connection_paid(struct connection *c)
 bool
 connection_is_finished(const struct connection *c)
 {
-	return c->finished;
+	return c->finished || c->hung_up;
 }
 
 struct identity *

@@ -153,7 +153,8 @@ void connection_owe(struct connection *connection);
 /* A push that was due has been written, or is not due any more. */
 void connection_paid(struct connection *connection);
 
-/* The client has half-closed: it sends nothing more. */
+/* The client has half-closed: it sends nothing more. The loop may have reported that while requests that came
+ * before are still unread. */
 bool connection_is_finished(const struct connection *connection);
 
 /* Serves no more requests, writes what is pending, and closes. If it is called again, the first end and

@@ -17,6 +17,7 @@ from harness import expect, expect_between, expect_code, until
 OPERATIONS = int(os.environ.get("OPERATIONS", "1000"))
 WAIT_MS = 120000
 CLAIM = 5.0  # for so long the place of a lost wait is kept
+WAIT_MS = 60000
 
 
 def redis_py():
@@ -60,6 +61,36 @@ def test_program_that_ends(place):
     holder.close()
     expect_between(other("LOCK", "deploy", "WAIT", 60000), token + 1, 2 ** 53)
     expect_code(late("UNLOCK", "deploy", "AS", names[0]), "NOTHELD")
+
+
+def test_older_copy(place):
+    """a client that had no answer closes its connection and asks over another: if the older copy is read last, the newer waits on"""
+    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    for tcp in (True, False):
+        holder, older, newer = daemon.client(), daemon.client(tcp=tcp), daemon.client(tcp=tcp)
+        names = [uuid.uuid4().hex for _ in range(2)]
+        expect((older("PING"), newer("PING")), ("PONG", "PONG"))
+        token = holder("LOCK", "deploy", "AS", names[0])
+        for verb in (("LOCK", "deploy"), ("MLOCK", 1, "deploy")):
+            request = (*verb, "WAIT", WAIT_MS, "AS", names[1])
+            # The daemon sees the first request before that of the connection that is closed.
+            daemon.process.stop()
+            newer.send(*request)
+            older.send(*request)
+            older.close()
+            daemon.process.cont()
+            until("the older copy is answered", lambda: len(holder("CLIENT", "LIST").splitlines()) == 2)
+            expect(holder("UNLOCK", "deploy", "AS", names[0]), 0)
+            answer = newer.reply()
+            expect(verb[0] == "MLOCK", isinstance(answer, list), answer)
+            expect_between(answer[0] if isinstance(answer, list) else answer, token + 1, 2 ** 53)
+            expect(newer("UNLOCK", "deploy", "AS", names[1]), 0)
+            token = holder("LOCK", "deploy", "AS", names[0])
+            older = daemon.client(tcp=tcp)
+            expect(older("PING"), "PONG")
+        expect(holder("UNLOCK", "deploy", "AS", names[0]), 0)
+        for client in (holder, older, newer):
+            client.close()
 
 
 def test_two_daemons(place):
