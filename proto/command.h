@@ -78,7 +78,8 @@ struct command {
 	enum verb verb;
 	const struct slice *argv; /* all arguments after the verb's words: PING, ECHO, INFO, CONFIG GET */
 	size_t argc;
-	bool last; /* for who carries it out: its client has shut down its sending direction. Parsed as false */
+	bool last; /* for who carries it out: its client has shut down its sending direction. Parsed as false
+		    */
 #define MEMBER(type, name, absent) type name;
 #include "proto/option.def"
 #undef MEMBER

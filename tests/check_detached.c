@@ -304,8 +304,8 @@ START_TEST(a_lock_that_waits_goes_on_over_another_connection)
 }
 END_TEST
 
-/* A client that had no answer has closed its connection, and asks over another one. The copy that it sent first
- * may be read last. */
+/* A client that had no answer has closed its connection, and asks over another one. The copy that it sent
+ * first may be read last. */
 START_TEST(a_request_of_a_client_that_half_closed_takes_no_wait_over)
 {
 	struct slice names[] = {SLICE("b"), SLICE("a")};

@@ -64,7 +64,7 @@ def test_program_that_ends(place):
 
 
 def test_older_copy(place):
-    """a client that had no answer closes its connection and asks over another: if the older copy is read last, the newer waits on"""
+    """an older copy of a request, of a connection that was closed, is read last: the newer one waits on"""
     daemon = place.daemon(master=place.redis(), tcp=True).admitted()
     for tcp in (True, False):
         holder, older, newer = daemon.client(), daemon.client(tcp=tcp), daemon.client(tcp=tcp)
