@@ -1,7 +1,7 @@
 /*
  * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD, LOG LEVEL,
- * RESTART and MASTERS. audit.c logs each of their uses, with the client. One table has the handler of each verb;
- * command.def marks the verbs of the core.
+ * RESTART and MASTERS. audit.c logs each of their uses, with the client. One table has the handler of each
+ * verb; command.def marks the verbs of the core.
  */
 #include "daemon/admin/admin.h"
 

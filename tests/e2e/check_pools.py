@@ -15,7 +15,6 @@ import pools
 from harness import expect, expect_between, expect_code, until
 
 OPERATIONS = int(os.environ.get("OPERATIONS", "1000"))
-WAIT_MS = 120000
 CLAIM = 5.0  # for so long the place of a lost wait is kept
 WAIT_MS = 60000
 
