@@ -423,6 +423,8 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 		} else if (answer->type == ANSWER_ERROR) {
 			word = error_word(answer, &text);
 			part_refused(part, word, text, now_ms);
+		} else {
+			part->trouble_ms = 0; /* QUEUED: the wait is as good as before */
 		}
 		break;
 	case ASKED_CHECK:

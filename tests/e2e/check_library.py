@@ -388,6 +388,26 @@ def test_crash(place):
     c.end()
 
 
+def test_plain_stop(place):
+    """a daemon that is stopped and started again has lost the lock, and says so when it answers; a wait goes on"""
+    daemon, c = world(place, "lease: 10s\n")
+    c.lock("1", "a")
+    c.lock("x", "b")
+    waits = c.say("lock", "2", "b", "wait=%d" % (PATIENCE * 1000))
+    daemon.queued("b")
+    mark = c.output.mark()
+    over = boottime() + c.valid("x") / 1000
+    daemon.terminate()
+    daemon.start()
+    when, reason, text = c.lost("1", mark)
+    expect(reason, "unknown" if when < over - 1 else reason, text)
+    token = c.outcome("2", waits)
+    expect(len(token), 1, str(token))
+    expect_not_before(boottime(), over, "the next holder", harness.WHOLE_MS)
+    expect((c.ask("unlock", "x")[0], c.ask("unlock", "1")[0], c.ask("unlock", "2")[0]), (LOST, LOST, OK))
+    c.end()
+
+
 def test_unlock_while_away(place):
     """what was given back while the daemon was away, or could not answer, is free when it is there again"""
     daemon, c = world(place)
