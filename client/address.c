@@ -224,7 +224,13 @@ address_parse(struct address *a, const char *url, char *why)
 		return parse_path(a, url, why);
 	}
 	if (strchr(url, ':') == NULL) {
-		return address_fail(why, "it is neither a path (with a /) nor host:port nor a URL");
+		/* With an @ it may be a URL without its scheme, and have a password. */
+		bool secret = strchr(url, '@') != NULL;
+
+		return address_fail(why,
+			"%s%.80s%s is neither a path, which begins with / or ., nor unix:PATH, host:port or "
+			"a URL",
+			secret ? "" : "'", secret ? "it" : url, secret ? "" : "'");
 	}
 	return parse_tcp(a, url, why);
 }

@@ -373,6 +373,20 @@ START_TEST(a_complaint_never_repeats_a_password)
 	ck_assert_ptr_null(strstr(why, "hunter2"));
 	ck_assert(!address_choose(&a, NULL, "hunter2@a:1:2", NULL, why));
 	ck_assert_ptr_null(strstr(why, "hunter2"));
+	ck_assert(!address_choose(&a, NULL, "hunter2@a", NULL, why));
+	ck_assert_ptr_null(strstr(why, "hunter2"));
+}
+END_TEST
+
+START_TEST(a_path_without_its_beginning_is_named)
+{
+	char why[ADDRESS_TEXT_MAX];
+	struct address a;
+
+	ck_assert(!address_choose(&a, NULL, "run/holdfast.sock", NULL, why));
+	ck_assert_str_eq(why,
+		"HOLDFAST_URL: 'run/holdfast.sock' is neither a path, which begins with / or ., nor "
+		"unix:PATH, host:port or a URL");
 }
 END_TEST
 
@@ -585,6 +599,7 @@ address_case(void)
 	tcase_add_test(tc, an_address_may_speak_tls);
 	tcase_add_test(tc, a_path_longer_than_a_socket_address_is_refused);
 	tcase_add_test(tc, a_complaint_never_repeats_a_password);
+	tcase_add_test(tc, a_path_without_its_beginning_is_named);
 	tcase_add_test(tc, a_password_on_the_command_line_is_refused);
 	tcase_add_test(tc, the_option_comes_before_the_environment_and_that_before_the_default);
 	return tc;
