@@ -76,6 +76,25 @@ engine_forget(struct holdfast *hf)
 
 /* ---- the connection ---- */
 
+/* What an error adds if there is no daemon: where else it was looked for, or what to do. room has n bytes,
+ * and may be the result. */
+static const char *
+engine_hint(const struct holdfast *hf, const char *why, char *room, size_t n)
+{
+	if (strncmp(why, "cannot reach the daemon", strlen("cannot reach the daemon")) != 0) {
+		return "";
+	}
+	if (hf->chooses && !hf->came && hf->runtime[0] != '\0' &&
+		strncmp(hf->address.path, hf->runtime, strlen(hf->runtime)) != 0) {
+		(void)snprintf(
+			room, n, "; there is no socket at %s/holdfast/holdfast.sock either", hf->runtime);
+		return room;
+	}
+	/* The first attempt of wire_open() says so itself. */
+	return strstr(why, "holdfastd") != NULL ? ""
+						: ": is holdfastd running? HOLDFAST_URL names another place";
+}
+
 /* An attempt has failed. refused: why the daemon has refused HELLO; CODE_COUNT: there is no daemon. */
 static void
 engine_trouble(struct holdfast *hf, enum code refused)
@@ -83,11 +102,13 @@ engine_trouble(struct holdfast *hf, enum code refused)
 	const char *why = hf->wire.why[0] != '\0' ? hf->wire.why : "the daemon does not answer";
 	const char *code = refused == CODE_COUNT ? "" : code_word(refused);
 	bool named = strstr(why, hf->address.text) != NULL;
+	char room[sizeof(hf->runtime) + 64];
+	const char *hint = refused == CODE_COUNT ? engine_hint(hf, why, room, sizeof(room)) : "";
 
 	hf->final = hf->wire.denied || hf->wire.foreign ||
 		    (refused != CODE_COUNT && refused != CODE_DRAINING && refused != CODE_LIMIT);
 	(void)error_set(&hf->trouble, refused == CODE_COUNT ? HOLDFAST_UNREACHABLE : HOLDFAST_REFUSED, code,
-		"%s%s%s%s", why, named ? "" : " (", named ? "" : hf->address.text, named ? "" : ")");
+		"%s%s%s%s%s", why, named ? "" : " (", named ? "" : hf->address.text, named ? "" : ")", hint);
 }
 
 static void
@@ -150,10 +171,15 @@ engine_leave(struct holdfast *hf, int64_t now_ms)
 static void
 engine_open(struct holdfast *hf)
 {
+	char why[ADDRESS_TEXT_MAX];
 	bool opened;
 
 	if (hf->link != LINK_NONE || clock_ms() < hf->retry_ms || !engine_is_needed(hf)) {
 		return;
+	}
+	/* The paths have been parsed before: only which of them has a socket may be new. */
+	if (hf->chooses && !hf->came) {
+		(void)!handle_choose(hf, why);
 	}
 	hf->link = LINK_OPENING;
 	(void)pthread_mutex_unlock(&hf->mutex);

@@ -4,6 +4,7 @@
 #include "client/c/library.h"
 
 #include "daemon/base/clock.h"
+#include "proto/escape.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,6 +22,7 @@ int
 error_set(
 	struct holdfast_error *error, enum holdfast_status status, const char *code, const char *format, ...)
 {
+	char raw[sizeof(error->text)];
 	va_list list;
 
 	if (error == NULL) {
@@ -29,8 +31,10 @@ error_set(
 	error->status = (int)status;
 	(void)snprintf(error->code, sizeof(error->code), "%s", code);
 	va_start(list, format);
-	(void)vsnprintf(error->text, sizeof(error->text), format, list);
+	(void)vsnprintf(raw, sizeof(raw), format, list);
 	va_end(list);
+	/* Names and URLs come from the caller, and may have a line feed. */
+	(void)escape_text(error->text, sizeof(error->text), slice_of(raw), ESCAPE_PLAIN);
 	return error->status;
 }
 
@@ -41,6 +45,14 @@ error_copy(struct holdfast_error *to, const struct holdfast_error *from)
 		*to = *from;
 	}
 	return from->status;
+}
+
+bool
+handle_choose(struct holdfast *hf, char *why)
+{
+	const char *runtime = hf->runtime[0] != '\0' ? hf->runtime : NULL;
+
+	return address_choose(&hf->address, NULL, NULL, runtime, why);
 }
 
 bool
@@ -91,6 +103,27 @@ handle_free(struct holdfast *hf)
 	free(hf);
 }
 
+/* Sets the address that the caller or the environment names, or else chooses a default place. False: why. */
+static bool
+handle_address(struct holdfast *hf, const char *url, char *why)
+{
+	const char *variable = getenv("HOLDFAST_URL");
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (url != NULL) {
+		return address_parse(&hf->address, url, why);
+	}
+	if (variable != NULL && variable[0] != '\0') {
+		return address_choose(&hf->address, NULL, variable, NULL, why);
+	}
+	hf->chooses = true;
+	/* A directory that is too long for a socket is none. The environment may change later. */
+	if (runtime != NULL && runtime[0] == '/' && strlen(runtime) < sizeof(hf->runtime)) {
+		memcpy(hf->runtime, runtime, strlen(runtime) + 1);
+	}
+	return handle_choose(hf, why);
+}
+
 /* False: errno. */
 static bool
 handle_init(struct holdfast *hf)
@@ -122,9 +155,7 @@ holdfast_open(const char *url, struct holdfast_error *error)
 		(void)error_set(error, HOLDFAST_SYSTEM, "", "cannot open a handle: no memory");
 		return NULL;
 	}
-	if (url != NULL ? !address_parse(&hf->address, url, why)
-			: !address_choose(&hf->address, NULL, getenv("HOLDFAST_URL"),
-				  getenv("XDG_RUNTIME_DIR"), why)) {
+	if (!handle_address(hf, url, why)) {
 		(void)error_set(error, HOLDFAST_INVALID, "", "the address of holdfastd: %s", why);
 		free(hf);
 		return NULL;

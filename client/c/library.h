@@ -106,8 +106,10 @@ enum link_state {
 };
 
 struct holdfast {
-	pid_t pid; /* of the process that it belongs to */
-	struct address address;
+	pid_t pid;              /* of the process that it belongs to */
+	struct address address; /* under the mutex as long as `chooses` */
+	bool chooses;           /* no address was given: handle_choose() until a daemon has served */
+	char runtime[sizeof(((struct address *)0)->path)]; /* chooses: $XDG_RUNTIME_DIR; "": none */
 	char label[WIRE_LABEL_MAX];
 	char prefix[TAG_MAX / 2]; /* of all tags; random: a process may have the session of another program */
 
@@ -139,12 +141,16 @@ struct holdfast {
 
 /* ---- handle.c ---- */
 
-/* Sets *error, which may be NULL, and returns the status. code "": none. */
+/* Sets *error, which may be NULL, and returns the status. code "": none. The text is escaped, and so one
+ * line. */
 int error_set(struct holdfast_error *error, enum holdfast_status status, const char *code, const char *format,
 	...) __attribute__((format(printf, 4, 5)));
 
 /* Copies *from to *to, which may be NULL, and returns the status. */
 int error_copy(struct holdfast_error *to, const struct holdfast_error *from);
+
+/* Chooses the default place that has a socket now. False: why, which has room for ADDRESS_TEXT_MAX bytes. */
+bool handle_choose(struct holdfast *hf, char *why) __attribute__((warn_unused_result));
 
 /* Wakes the thread. */
 void handle_wake(struct holdfast *hf);

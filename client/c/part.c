@@ -292,6 +292,57 @@ part_granted(struct part *part, int64_t token, int64_t now_ms)
 	}
 }
 
+/* Whether another lock of this handle has the name, and keeps this one from it. */
+static bool
+part_is_ours(const struct part *part)
+{
+	const struct holdfast_options *wanted = &part->lock->options;
+	const struct holdfast_lock *lock;
+
+	if (wanted->limit > 0) {
+		return false; /* others may have permits, too */
+	}
+	TAILQ_FOREACH (lock, &part->lock->hf->locks, next) {
+		bool excludes = lock != part->lock && (wanted->shared == 0 || lock->options.shared == 0);
+
+		for (size_t i = 0; i < lock->count && excludes; i++) {
+			if (lock->parts[i].state == PART_HELD &&
+				strcmp(lock->parts[i].name, part->name) == 0) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* The word for a name in a command that a person may copy into a shell. */
+static const char *
+name_word(const char *name)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+=,-";
+
+	return name[0] != '-' && name[strspn(name, plain)] == '\0' && strlen(name) <= 200 ? name : "NAME";
+}
+
+/* Another locker has the name. */
+static void
+part_busy(struct part *part)
+{
+	bool once = part->lock->options.wait_ms == HOLDFAST_TRY;
+	const char *has = once ? "has it" : "had it until the end of the wait";
+	char text[sizeof(part->lock->error.text)];
+
+	if (part_is_ours(part)) {
+		(void)snprintf(text, sizeof(text),
+			"another lock of this process %s: holdfast_unlock() gives it back", has);
+	} else {
+		(void)snprintf(text, sizeof(text), "another locker %s; `holdfast show %s` names it", has,
+			name_word(part->name));
+	}
+	part_fail(part, part->repeated, once ? HOLDFAST_BUSY : HOLDFAST_TIMEOUT, "", slice_of(text));
+}
+
 /* The outcome of LOCK that is no grant. word: an error's; empty: another locker has the name. */
 static void
 part_refused(struct part *part, struct slice word, struct slice text, int64_t now_ms)
@@ -302,11 +353,7 @@ part_refused(struct part *part, struct slice word, struct slice text, int64_t no
 		return;
 	}
 	if (word.n == 0) {
-		part_fail(part, part->repeated,
-			part->lock->options.wait_ms == HOLDFAST_TRY ? HOLDFAST_BUSY : HOLDFAST_TIMEOUT, "",
-			part->lock->options.wait_ms == HOLDFAST_TRY
-				? SLICE("another locker has it")
-				: SLICE("another locker had it until the end of the wait"));
+		part_busy(part);
 		return;
 	}
 	slice_text(code, sizeof(code), word);

@@ -24,8 +24,8 @@ OK, BUSY, TIMEOUT, CANCELLED, LOST, REFUSED, UNREACHABLE, INVALID = range(8)
 class Puppet:
     """The program, and what it has said."""
 
-    def __init__(self, place, url):
-        self.process = place.run(PUPPET, environment={"HOLDFAST_URL": url}, stdin=subprocess.PIPE)
+    def __init__(self, place, url, **environment):
+        self.process = place.run(PUPPET, environment=dict(environment, HOLDFAST_URL=url), stdin=subprocess.PIPE)
         self.output = self.process.output
         self.pid = self.process.pid
         self.output.wait("^ready - 0")
@@ -217,6 +217,51 @@ def test_no_daemon(place):
     process.wait()
 
 
+def test_default_place(place):
+    """without an address the daemon is looked for anew until one has served; then the handle stays with it"""
+    if os.path.exists("/run/holdfast/holdfast.sock"):
+        raise harness.Skip("this host has a daemon of its own at /run/holdfast/holdfast.sock")
+    socket = os.path.join(place.path, "runtime", "holdfast", "holdfast.sock")
+    c = Puppet(place, "", XDG_RUNTIME_DIR=os.path.join(place.path, "runtime"))
+    status, _, text = c.lock("1", "a", "wait=-1")
+    expect((status, "/run/holdfast/holdfast.sock: " in text, "no socket at %s either" % socket in text),
+           (UNREACHABLE, True, True), text)
+    daemon = place.daemon(master=place.redis()).admitted()
+    os.makedirs(os.path.dirname(socket))
+    os.symlink(daemon.socket, socket)
+    expect(len(c.lock("2", "a", "wait=50000")), 1)
+    expect(c.ask("unlock", "2")[0], OK)
+    os.unlink(socket)
+    daemon.kill()
+    status, _, text = c.lock("3", "a", "wait=100")
+    expect((status, socket in text, "is holdfastd running" in text), (UNREACHABLE, True, True), text)
+    c.end()
+
+
+def test_texts(place):
+    """an error is one line whatever the name is, and says who has the lock"""
+    daemon, c = world(place)
+    with daemon.client() as other:
+        text = c.lock("2", "a\\nb")[2]
+        expect(text.startswith("cannot lock a\\nb: ERR: bad name"), True, text)
+        other("LOCK", "$(a)")
+        for wait in (-1, 100):
+            text = c.lock("2", "$(a)", "wait=%d" % wait)[2]
+            expect(text.endswith("; `holdfast show NAME` names it"), True, text)
+        other("LOCK", "theirs")
+        text = c.lock("2", "theirs", "wait=-1")[2]
+        expect(text, "cannot lock theirs: another locker has it; `holdfast show theirs` names it")
+    c.lock("3", "ours")
+    c.lock("4", "read", "shared=1")
+    for name in ("ours", "read"):
+        text = c.lock("5", name, "wait=-1")[2]
+        expect(text, "cannot lock %s: another lock of this process has it: holdfast_unlock() gives it back" % name)
+    c.lock("6", "permits", "limit=1")
+    text = c.lock("7", "permits", "limit=1", "wait=-1")[2]
+    expect("`holdfast show permits`" in text, True, text)
+    c.end()
+
+
 # --- losses ---------------------------------------------------------------------------------------------------------
 
 
@@ -290,7 +335,7 @@ def test_daemon_gone(place):
     harness.comment("told after %.0f ms, promised were %d ms" % ((when - at) * 1000, promised))
     expect(c.ask("unlock", "1")[:2], (LOST, "unreachable"))
     status, _, text = c.lock("2", "a", "wait=100")
-    expect((status, daemon.socket in text), (UNREACHABLE, True), text)
+    expect((status, daemon.socket in text, "is holdfastd running" in text), (UNREACHABLE, True, True), text)
     c.end()
 
 

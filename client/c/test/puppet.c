@@ -11,7 +11,8 @@
  *     handle                                one more handle, which is used from now on
  *     spin N                                locks and unlocks so often, as a thread of its own
  *
- * OPTION: wait=MS (-1: try once), lease=MS, hold=MS, limit=N, permits=N, shared=1, why=WORD. The answers:
+ * `\n` in a NAME is a line feed. OPTION: wait=MS (-1: try once), lease=MS, hold=MS, limit=N, permits=N,
+ * shared=1, why=WORD. The answers:
  *
  *     held ID TOKEN...    failed ID STATUS CODE TEXT    lost ID STATUS CODE TEXT: the descriptor is readable
  *     VERB ID STATUS CODE TEXT    valid ID MS    child PID
@@ -140,6 +141,12 @@ item_new(char *words)
 	(void)snprintf(item->id, sizeof(item->id), "%s", strtok_r(item->names, " ", &rest));
 	for (char *name = strtok_r(strtok_r(NULL, " ", &rest), ",", &inner); name != NULL;
 		name = strtok_r(NULL, ",", &inner)) {
+		char *feed = strstr(name, "\\n");
+
+		if (feed != NULL) {
+			*feed = '\n';
+			(void)memmove(feed + 1, feed + 2, strlen(feed + 2) + 1);
+		}
 		item->name[item->count++] = name;
 	}
 	for (char *word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
