@@ -59,7 +59,8 @@ struct holdfast_error {
 #define HOLDFAST_TRY (-1)
 
 /* How a lock is taken. All zero: exclusive, and the daemon's rule for the name says how long to wait, for
- * ever if there is none. Times are in ms, at most 31536000000 (a year). */
+ * ever if there is none, as long as a daemon answers. 0 is not "at once": pass HOLDFAST_TRY if nothing is
+ * left of a deadline. Times are in ms, at most 31536000000 (a year). */
 struct holdfast_options {
 	int64_t wait_ms;  /* wait so long at most; 0: as the daemon's rule says; HOLDFAST_TRY: do not wait */
 	int64_t lease_ms; /* the lock ends so long after its grant, unless holdfast_extend(); 0: it does not
@@ -74,11 +75,12 @@ struct holdfast_options {
 };
 
 /*
- * url: the path of a Unix socket, unix:PATH, host:port, tcp://host:port or redis://user:password@host:port;
- * with TLS tls://host:port or rediss://..., and ?ca=PATH&certificate=PATH&key=PATH&name=HOST.
- * NULL: $HOLDFAST_URL, else $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, else
- * /run/holdfast/holdfast.sock. It does not connect. NULL: the URL has none of these forms, or there is no
- * memory or descriptor.
+ * url: the path of a Unix socket, which begins with / or ., unix:PATH, host:port, tcp://host:port or
+ * redis://user:password@host:port; with TLS tls://host:port or rediss://..., and
+ * ?ca=PATH&certificate=PATH&key=PATH&name=HOST. NULL: $HOLDFAST_URL, else
+ * $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, else /run/holdfast/holdfast.sock. Which of the two is
+ * chosen anew for each attempt to connect, until a daemon has served the handle. It does not connect. NULL is
+ * returned: the URL has none of these forms, or there is no memory or descriptor.
  *
  * Open one handle, and share it between all threads. A second handle for the same daemon has the same
  * session: the older one is told later of a loss, but always before another locker can have the lock.
@@ -91,7 +93,9 @@ void holdfast_close(struct holdfast *hf);
 
 /*
  * Takes the lock, or waits for it. options NULL: all zero. NULL: it was not granted; nothing is held, and
- * nothing waits. If hf is NULL, *error is left as holdfast_open() has set it.
+ * nothing waits. UNREACHABLE: no daemon answers for ten seconds, or for two if none has served this handle
+ * yet; at the end of wait_ms if that is earlier. A program that starts with the host tries again. If hf is
+ * NULL, *error is left as holdfast_open() has set it.
  *
  * A signal that this thread handles does not end the wait. To end it from a handler or another thread, write
  * to an eventfd or a pipe that is cancel_fd; a signalfd does as well.
@@ -130,7 +134,8 @@ int holdfast_fd(const struct holdfast_lock *lock);
  */
 int holdfast_check(struct holdfast_lock *lock, struct holdfast_error *error);
 
-/* For how many ms the lock is surely held, counted from the call; 0: it is not. Sends nothing. */
+/* For how many ms the lock is surely held, counted from the call; 0: it is not. Sends nothing. A lock that
+ * was handed on by another locker of this host begins with what is left of the lease. */
 int64_t holdfast_valid_ms(struct holdfast_lock *lock);
 
 /* The fencing token: greater for each later holder of the name, from 1 to 2^53. Of several names that of the

@@ -657,6 +657,19 @@ int main(void)
 }
 """
 
+PLUS = """
+#include <holdfast.h>
+#include <memory>
+%s
+int main()
+{
+    holdfast *hf = holdfast_open(nullptr, nullptr);
+    int bad = deploy(hf) != 0 || deploy(hf) != 0;
+    holdfast_close(hf);
+    return bad;
+}
+"""
+
 
 def installed(place):
     """Where `make install-library` has put it."""
@@ -703,10 +716,12 @@ def test_readme(place):
     first, *others = re.findall(r"```c\n(.*?)```", document("client", "c", "README.md"), re.S)
     expect(len(others) >= 5, True)
     shared = flags(root, "--cflags", "--libs") + ["-Wl,-rpath," + os.path.join(root, "lib")]
-    static = flags(root, "--cflags") + [os.path.join(root, "lib", "libholdfast.a"), "-lssl", "-lcrypto", "-pthread"]
+    static = flags(root, "--cflags", "--libs-only-L") + ["-l:libholdfast.a", "-lssl", "-lcrypto", "-pthread"]
     programs = [compiled(place, "first.c", first, *shared), compiled(place, "static.c", first, *static),
                 compiled(place, "others.c", PRELUDE + "".join(others) + EPILOGUE, *shared)]
     if subprocess.run(["c++", "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        plus = re.search(r"```c\+\+\n(.*?)```", document("client", "c", "README.md"), re.S).group(1)
+        programs.append(compiled(place, "others.cc", PLUS % plus, "-std=c++11", *shared, compiler="c++"))
         programs.append(compiled(place, "plus.cc", first.replace("{.wait_ms = 5000}", "{}"), *shared, compiler="c++"))
     for program in programs:
         process = place.run(program, environment={"HOLDFAST_URL": daemon.socket})
