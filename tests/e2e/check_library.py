@@ -435,7 +435,7 @@ def test_crash(place):
 
 def test_plain_stop(place):
     """a daemon that is stopped and started again has lost the lock, and says so when it answers; a wait goes on"""
-    daemon, c = world(place, "lease: 10s\n")
+    daemon, c = world(place, "lease: 12s\n")  # longer than a refused request is repeated
     c.lock("1", "a")
     c.lock("x", "b")
     waits = c.say("lock", "2", "b", "wait=%d" % (PATIENCE * 1000))
