@@ -4,7 +4,7 @@
 const { parseAddress, chooseAddress } = require('./lib/address');
 const { engineFor } = require('./lib/engine');
 const errors = require('./lib/errors');
-const { Lock, termsOf, whole } = require('./lib/lock');
+const { Lock, checkNames, checkOptions, termsOf, whole } = require('./lib/lock');
 
 const GRACE = 10000; // ms, about as long as the usual lease: a holder that comes back later was told to stop before
 const CONNECT = 2000; // ms for a daemon that may be starting
@@ -19,6 +19,7 @@ class Client {
    * @param {import('./index').ClientOptions} [options]
    */
   constructor(url, options = {}) {
+    checkOptions(options, ['grace', 'connectTimeout']);
     const { grace = GRACE, connectTimeout = CONNECT } = options;
     this.#address = url === undefined ? null : parseAddress(url);
     this.#grace = whole('grace', grace, 0);
@@ -38,15 +39,11 @@ class Client {
    * @param {import('./index').LockOptions} [options]
    */
   async lockAll(names, options = {}) {
-    if (
-      names.length === 0 ||
-      new Set(names).size < names.length ||
-      names.some((name) => typeof name !== 'string' || !name)
-    ) {
-      throw new TypeError('one or more different names are needed');
-    }
+    checkNames(names);
     const terms = termsOf(options, this.#patience);
-    return Lock.take(engineFor(this.#address ?? chooseAddress(), this.#grace), names, terms, options.signal);
+    // A client stays at one daemon, also if the socket of that daemon goes: two daemons do not exclude each other.
+    this.#address ??= chooseAddress();
+    return await Lock.take(engineFor(this.#address, this.#grace), names, terms, options.signal);
   }
 
   /**
@@ -76,11 +73,21 @@ class Client {
       result = await task(lock);
     } catch (error) {
       await lock.unlock().catch(() => {}); // the error of the work tells more
-      throw error;
+      throw lossBehind(error, lock.signal) ?? error;
     }
     await lock.unlock();
     return result;
   }
+}
+
+/**
+ * The loss of the lock if it has ended a task that got its signal: what Node aborts says only AbortError.
+ * @param {unknown} error
+ * @param {AbortSignal} signal
+ */
+function lossBehind(error, signal) {
+  if (!signal.aborted || !(error instanceof Error) || error.name !== 'AbortError') return null;
+  return error.cause === signal.reason ? signal.reason : null;
 }
 
 const client = new Client();

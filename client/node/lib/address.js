@@ -109,6 +109,12 @@ function fromLogin(login) {
   return { user: decoded(login.slice(0, colon)), password: decoded(login.slice(colon + 1)) };
 }
 
+/** The socket of the user's own daemon; '': there can be none. */
+function ownSocket() {
+  const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
+  return runtime.startsWith('/') ? `${runtime}/holdfast/holdfast.sock` : '';
+}
+
 /**
  * That of $HOLDFAST_URL, of the user's own daemon if its socket is there, or of the system's daemon, as the program
  * `holdfast` chooses.
@@ -117,9 +123,30 @@ function fromLogin(login) {
 function chooseAddress() {
   const url = process.env['HOLDFAST_URL'];
   if (url) return parseAddress(url);
-  const runtime = process.env['XDG_RUNTIME_DIR'] ?? '';
-  const own = `${runtime}/holdfast/holdfast.sock`;
-  return parseAddress(runtime.startsWith('/') && fs.existsSync(own) ? own : DEFAULT_SOCKET);
+  const own = ownSocket();
+  return parseAddress(own && fs.existsSync(own) ? own : DEFAULT_SOCKET);
 }
 
-module.exports = { parseAddress, chooseAddress };
+/**
+ * For an error: whether HOLDFAST_URL has named the address, and what to do if the daemon is elsewhere.
+ * @param {Address} address
+ */
+function originOf(address) {
+  const url = process.env['HOLDFAST_URL'];
+  const usual = !url && [DEFAULT_SOCKET, ownSocket()].includes(address.path);
+  return {
+    from: url && named(url) === address.text ? ' (from HOLDFAST_URL)' : '',
+    elsewhere: usual ? ' If it is elsewhere, set HOLDFAST_URL' : '',
+  };
+}
+
+/** @param {string} url */
+function named(url) {
+  try {
+    return parseAddress(url).text;
+  } catch {
+    return ''; // a client with an address of its own does not read it
+  }
+}
+
+module.exports = { parseAddress, chooseAddress, originOf };

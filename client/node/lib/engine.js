@@ -8,6 +8,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
+const { originOf } = require('./address');
 const { boottime, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockRefusedError } = require('./errors');
 const { Cut, FOREIGN, Link } = require('./wire');
@@ -154,13 +155,14 @@ class Engine {
   unreachable(why) {
     if (why instanceof LockRefusedError) return why;
     const code = errorCode(why);
+    const { from, elsewhere } = originOf(this.#address);
     const hint =
       code === 'ENOENT' || code === 'ECONNREFUSED'
-        ? ': is it running? HOLDFAST_URL names another place'
+        ? `: is it running?${elsewhere}`
         : code === 'EACCES'
           ? ': this user may not use the socket; members of the group that owns it may'
           : '';
-    const text = `cannot reach holdfastd at ${this.#address.text}: ${why.message}${hint}`;
+    const text = `cannot reach holdfastd at ${this.#address.text}${from}: ${why.message}${hint}`;
     return new DaemonUnreachableError(text, { cause: why });
   }
 

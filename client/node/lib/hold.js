@@ -224,12 +224,14 @@ class Hold {
    * @returns {LockLostError | null}
    */
   #lossIn(value) {
-    if (value instanceof LockRefusedError && value.code === 'LOST')
-      return this.#loss(value.text.split(' ')[0] ?? '', value.text);
+    if (value instanceof LockRefusedError && value.code === 'LOST') {
+      const [reason = '', text = reason] = value.text.split(/ (.*)/s);
+      return this.#loss(reason, text);
+    }
     if (value !== null && !(value instanceof LockRefusedError && value.code === 'NOTHELD')) return null;
     return this.#loss(
       'session',
-      'the daemon does not know of it any more: it lost its state, or the connection was cut for too long',
+      'the daemon does not know of it any more: it was stopped, it lost its state, or the connection was cut for too long',
     );
   }
 
@@ -291,12 +293,12 @@ class Hold {
    */
   #overdue(now) {
     const { lease, maxHold } = this.terms;
-    if (lease !== undefined) return this.#loss('lease', 'lease: its lease is over');
+    if (lease !== undefined) return this.#loss('lease', 'its lease is over');
     if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the told deadline');
     if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the told deadline');
     if (maxHold !== undefined && now - this.#granted > 0.9 * maxHold)
-      return this.#loss('maxhold', 'maxhold: its maxHold is over');
-    return this.#loss('expired', 'expired: the daemon could not renew it in time');
+      return this.#loss('maxhold', 'its maxHold is over');
+    return this.#loss('expired', 'the daemon could not renew it in time');
   }
 
   /** @param {LockLostError} loss */

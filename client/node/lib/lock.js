@@ -2,7 +2,8 @@
 /* lock: what a caller gets, and how it is taken. */
 
 const { boottime, race, setTimeout } = require('./clock');
-const { LockBusyError, LockTimeoutError } = require('./errors');
+const { inspect } = require('node:util');
+const { DaemonUnreachableError, LockBusyError, LockRefusedError, LockTimeoutError } = require('./errors');
 const { Hold } = require('./hold');
 
 const YEAR = 31536000000; // ms
@@ -42,6 +43,8 @@ class Lock {
       stop.signal.throwIfAborted();
     } catch (error) {
       await lock.unlock().catch(() => {});
+      // The connection has made these errors: their stack is to name who wanted the lock.
+      if (error instanceof DaemonUnreachableError || error instanceof LockRefusedError) Error.captureStackTrace(error);
       throw error;
     } finally {
       stop.done();
@@ -78,7 +81,7 @@ class Lock {
   }
 
   validFor() {
-    return Math.min(...this.#holds.map((hold) => hold.left(this.#user)));
+    return Math.floor(Math.min(...this.#holds.map((hold) => hold.left(this.#user))));
   }
 
   throwIfLost() {
@@ -119,6 +122,15 @@ class Lock {
 
   [asyncDispose]() {
     return this.unlock();
+  }
+
+  /**
+   * @param {number} _depth
+   * @param {import('node:util').InspectOptions} options
+   */
+  [inspect.custom](_depth, options) {
+    const { name, names, token, tokens, held } = this;
+    return `Lock ${inspect(names.length > 1 ? { names, tokens, held } : { name, token, held }, options)}`;
   }
 }
 
@@ -206,6 +218,41 @@ function before(until, promise, name, terms) {
 }
 
 /**
+ * A wrong argument, for an error.
+ * @param {unknown} value
+ */
+function shown(value) {
+  if (typeof value === 'function') return 'a function';
+  return `${typeof value === 'string' ? 'the string ' : ''}${inspect(value, { depth: 0, breakLength: Infinity })}`;
+}
+
+/**
+ * Refuses options that are none, and those with another name: an option that does nothing may be a wait that never ends.
+ * @param {unknown} options
+ * @param {readonly string[]} known
+ */
+function checkOptions(options, known) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw new TypeError(`the options are an object, as { ${known[0]}: 500 }, not ${shown(options)}`);
+  }
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key)) throw new TypeError(`there is no option ${key}: the options are ${known.join(', ')}`);
+  }
+}
+
+/**
+ * Refuses what is no list of different names.
+ * @param {unknown} names
+ */
+function checkNames(names) {
+  if (!Array.isArray(names)) throw new TypeError(`names: an array is needed, not ${shown(names)}`);
+  for (const name of names.length > 0 ? names : ['']) {
+    if (typeof name !== 'string' || name === '') throw new TypeError(`a name is needed, not ${shown(name)}`);
+  }
+  if (new Set(names).size < names.length) throw new TypeError(`different names are needed, not ${shown(names)}`);
+}
+
+/**
  * Whole milliseconds, or a RangeError.
  * @param {string} what
  * @param {unknown} ms
@@ -213,7 +260,7 @@ function before(until, promise, name, terms) {
  */
 function whole(what, ms, least) {
   if (typeof ms !== 'number' || !(ms >= least && ms <= YEAR)) {
-    throw new RangeError(`${what}: milliseconds from ${least} to a year are needed, not ${String(ms)}`);
+    throw new RangeError(`${what}: milliseconds from ${least} to a year are needed, not ${shown(ms)}`);
   }
   return Math.ceil(ms);
 }
@@ -224,7 +271,7 @@ function whole(what, ms, least) {
  */
 function positive(what, count) {
   if (!Number.isSafeInteger(count) || /** @type {number} */ (count) < 1) {
-    throw new RangeError(`${what}: a whole number above 0 is needed, not ${String(count)}`);
+    throw new RangeError(`${what}: a whole number above 0 is needed, not ${shown(count)}`);
   }
   return String(count);
 }
@@ -236,9 +283,7 @@ function positive(what, count) {
  * @returns {import('./hold').Terms}
  */
 function termsOf(options, patience) {
-  for (const key of Object.keys(options)) {
-    if (!OPTIONS.includes(key)) throw new TypeError(`there is no option ${key}: the options are ${OPTIONS.join(', ')}`);
-  }
+  checkOptions(options, OPTIONS);
   const { wait, shared, limit, permits, lease, maxHold, owner, why } = options;
   if (shared && limit !== undefined) throw new TypeError('a lock is shared, or has a limit, not both');
   if (permits !== undefined && limit === undefined) throw new TypeError('permits needs a limit');
@@ -260,4 +305,4 @@ function termsOf(options, patience) {
   };
 }
 
-module.exports = { Lock, termsOf, whole };
+module.exports = { Lock, checkNames, checkOptions, termsOf, whole };

@@ -27,7 +27,7 @@ class Push {
 
 /** @typedef {number | string | null | LockRefusedError | Push | unknown[]} Value */
 
-const FOREIGN = 'what answers there is not holdfastd, but perhaps Redis';
+const FOREIGN = 'what answers there is not holdfastd, but perhaps Redis: a Redis belongs under masters: in holdfast.yml';
 
 /** @param {readonly string[]} words */
 function encode(words) {

@@ -2,10 +2,13 @@
 /* What a caller gets from a lock, while the daemon does well. */
 
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
 const { once } = require('node:events');
 const { test } = require('node:test');
+const { setTimeout: pause } = require('node:timers/promises');
+const { inspect } = require('node:util');
 const hf = require('..');
 const { chooseAddress, parseAddress } = require('../lib/address');
 const { encode, parse, Push } = require('../lib/wire');
@@ -16,6 +19,8 @@ both('a lock excludes, has a token, and is given back', CALM, async (stage, ask,
   const lock = await client.lock('a', { wait: HANG, why: 'a test' });
   assert.ok(Number.isSafeInteger(lock.token) && lock.token > 0);
   assert.ok(lock.held && lock.validFor() > 0 && lock.validFor() <= 60000);
+  assert.ok(Number.isInteger(lock.validFor()));
+  assert.equal(inspect(lock), `Lock { name: 'a', token: ${lock.token}, held: true }`);
   assert.deepEqual([lock.name, lock.names, lock.tokens], ['a', ['a'], [lock.token]]);
   await assert.rejects(
     client.lock('a', { wait: 0 }),
@@ -226,6 +231,7 @@ scene('a lock that is broken is told while it works', CALM, async (stage, ask, t
     await told;
     took.push(performance.now() - begun);
     assert.deepEqual([lock.signal.reason.reason, lock.held], ['broken', false]);
+    assert.equal(lock.signal.reason.message, `the lock a${i} is lost: an administrator broke it`);
     await assert.rejects(lock.unlock(), hf.LockLostError);
   }
   tell(t, 'BREAK to the abort of the signal', took, 5000);
@@ -249,6 +255,17 @@ scene('withLock ends with the loss, when the work has ended', CALM, async (stage
     throw own;
   });
   await assert.rejects(failed, own);
+  const slept = client.withLock('e', async (lock) => {
+    await ask('BREAK', lock.name, 'TOKEN', lock.token);
+    await pause(HANG, null, { signal: lock.signal }); // ends with an AbortError, which says nothing of the lock
+  });
+  await assert.rejects(slept, (error) => error instanceof hf.LockLostError && error.reason === 'broken');
+  const aborts = client.withLock('f', async (lock) => {
+    await ask('BREAK', lock.name, 'TOKEN', lock.token);
+    await aborted(lock);
+    await pause(HANG, null, { signal: AbortSignal.abort(own) }); // of a signal of its own
+  });
+  await assert.rejects(aborts, (error) => error.name === 'AbortError' && error.cause === own);
   const both = client.withLockAll(['c', 'd'], async (lock) => {
     await ask('BREAK', 'd', 'TOKEN', lock.tokens[1]);
     await aborted(lock);
@@ -274,7 +291,7 @@ scene('import and require share one connection', CALM, async (stage, ask) => {
 scene('there is no daemon, or something else answers', CALM, async (stage) => {
   const cases = [
     [`${stage.folder}/none`, /cannot reach holdfastd at unix:.*is it running\?/],
-    [`${stage.folder}/redis`, /perhaps Redis/],
+    [`${stage.folder}/redis`, /perhaps Redis: a Redis belongs under masters:/],
   ];
   for (const [where, message] of cases) {
     const client = new hf.Client(where, { connectTimeout: 100 });
@@ -283,6 +300,7 @@ scene('there is no daemon, or something else answers', CALM, async (stage) => {
       (error) => error instanceof hf.DaemonUnreachableError && message.test(error.message),
     );
     await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
+    await assert.rejects(client.lock('a'), (error) => error.stack.includes(__filename));
   }
   const silent = net.createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
@@ -290,6 +308,34 @@ scene('there is no daemon, or something else answers', CALM, async (stage) => {
   await assert.rejects(client.lock('a', { wait: 0 }), hf.DaemonUnreachableError);
   await assert.rejects(client.lock('a'), hf.DaemonUnreachableError);
   silent.close();
+});
+
+scene('an error says where the address is from', CALM, async (stage) => {
+  const text = `new hf.Client(process.argv[1], { connectTimeout: 0 }).lock('a').catch((error) => console.log(error.message));`;
+  const own = `${stage.folder}/holdfast/holdfast.sock`;
+  const cases = [
+    [{ HOLDFAST_URL: '/none/s' }, [], /at unix:\/none\/s \(from HOLDFAST_URL\): .*: is it running\?$/],
+    [{ HOLDFAST_URL: 'wrong' }, ['/none/s'], /at unix:\/none\/s: .*: is it running\?$/],
+    [{ HOLDFAST_URL: '', XDG_RUNTIME_DIR: stage.folder }, [own], /: is it running\? If it is elsewhere, set HOLDFAST_URL$/],
+  ];
+  for (const [env, words, message] of cases) {
+    assert.match(await stage.program(text, { env, words }).next(), message);
+  }
+});
+
+scene('a client stays at one daemon', CALM, async (stage, ask) => {
+  const own = path.join(stage.folder, 'holdfast');
+  fs.mkdirSync(own);
+  fs.symlinkSync(stage.socket, path.join(own, 'holdfast.sock'));
+  const child = stage.program(
+    `hf.withLock('a', () => {
+      require('node:fs').unlinkSync(${JSON.stringify(path.join(own, 'holdfast.sock'))});
+      return hf.withLock('b', (lock) => console.log(lock.token));
+    }).catch((error) => console.log(error.message));`,
+    { env: { HOLDFAST_URL: '', XDG_RUNTIME_DIR: stage.folder } },
+  );
+  assert.match(await child.next(), /^\d+$/);
+  await nothingLeft(ask);
 });
 
 scene(
@@ -328,7 +374,32 @@ test('wrong arguments are refused before anything is sent', async () => {
       (error) => error instanceof TypeError || error instanceof RangeError,
     );
   }
-  for (const names of [[], ['a', 'a'], [''], [5]]) await assert.rejects(client.lockAll(names), TypeError);
+  await assert.rejects(client.lock('a', { wait: '5' }), /wait: .* not the string '5'$/);
+  const shown = new Map([
+    [500, '500'],
+    [true, 'true'],
+    [null, 'null'],
+    ['500', "the string '500'"],
+    [[500], '[ 500 ]'],
+  ]);
+  for (const [options, what] of shown) {
+    const told = { name: 'TypeError', message: `the options are an object, as { wait: 500 }, not ${what}` };
+    await assert.rejects(client.lock('a', options), told);
+    await assert.rejects(
+      client.withLock('a', options, () => {}),
+      told,
+    );
+    assert.throws(() => new hf.Client('/s', options), /as { grace: 500 }, not/);
+  }
+  assert.throws(() => new hf.Client('/s', { patience: 1 }), /there is no option patience/);
+  const wrong = [
+    [[], "a name is needed, not the string ''"],
+    [[''], "a name is needed, not the string ''"],
+    [['a', 5], 'a name is needed, not 5'],
+    [['a', 'a'], "different names are needed, not [ 'a', 'a' ]"],
+    ['busy', "names: an array is needed, not the string 'busy'"],
+  ];
+  for (const [names, message] of wrong) await assert.rejects(client.lockAll(names), { name: 'TypeError', message });
   assert.throws(() => new hf.Client('/s', { grace: -1 }), RangeError);
 });
 
