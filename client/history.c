@@ -95,7 +95,11 @@ history_print(const struct options *o, const struct answer *holds)
 
 	if (o->json) {
 		status = json_output_print_json(history_json(holds));
-	} else if (holds->count > 0 && !history_table(o, holds)) {
+	} else if (holds->count == 0) {
+		message("no hold of %s that has ended is known: the daemon remembers those since its start, "
+			"and as many as limits.history has room for",
+			o->name);
+	} else if (!history_table(o, holds)) {
 		message("cannot print: no memory, or standard output is closed");
 		status = STATUS_INTERNAL;
 	}

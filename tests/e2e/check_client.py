@@ -740,6 +740,8 @@ def test_break(place):
     token = client("LOCK", "a")
     status, text = tool.call(place, daemon, "break", "a")
     expect((status, "--token" in text), (64, True), text)
+    status, text = tool.call(place, daemon, "break", "--help")
+    expect((status, "usage: holdfast break [OPTION...] --token N NAME\n" in text), (0, True), text)
     expect(tool.call(place, daemon, "break", "a", "--token", token + 1)[0], 1)
     status, text = tool.call(place, daemon, "break", "a", "--token", token)
     expect((status, "passes on in" in text), (0, True), text)

@@ -184,7 +184,8 @@ def test_history_command(place):
     """holdfast history prints them for people and as JSON, and says by its status that there are none"""
     daemon = place.daemon(master=place.redis()).admitted()
     client = daemon.client()
-    expect(tool.call(place, daemon, "history", "a"), (1, ""))
+    status, output = tool.call(place, daemon, "history", "a")
+    expect((status, "no hold of a that has ended is known" in output), (1, True), output)
     expect(tool.call(place, daemon, "history", "a", "--json"), (1, "[]"))
     client("CLIENT", "SETNAME", "deploy")
     token = client("LOCK", "a", "WHY", "release 42")
