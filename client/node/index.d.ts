@@ -55,7 +55,7 @@ export interface Lock {
   readonly signal: AbortSignal;
   /** Whether the lock is surely held now. */
   readonly held: boolean;
-  /** Milliseconds for which the lock is surely held, from the moment of the call. It sends nothing. 0: it is not held. */
+  /** Whole milliseconds for which the lock is surely held, from the moment of the call. It sends nothing. 0: it is not held. */
   validFor(): number;
   /** Throws the `LockLostError` if the lock is lost. It sends nothing. */
   throwIfLost(): void;
@@ -86,7 +86,8 @@ export interface ClientOptions {
 export class Client {
   /**
    * @param url A path, `unix:PATH`, `host:port`, `tcp://host:port` or `redis://user:password@host:port`. Without it
-   * `$HOLDFAST_URL` counts, then the socket of the user's own daemon if there is one, then `/run/holdfast/holdfast.sock`.
+   * `$HOLDFAST_URL` counts, then the socket of the user's own daemon if there is one, then `/run/holdfast/holdfast.sock`:
+   * it chooses at its first lock, and stays there.
    * @throws TypeError if it is none of these.
    */
   constructor(url?: string, options?: ClientOptions);
@@ -103,7 +104,7 @@ export class Client {
   /**
    * Calls `work` while the lock is held, and gives it back whatever happens. The result is that of `work`. If the lock is
    * lost, `work` goes on until it ends by itself, and the promise is rejected: with the error of `work`, or else with
-   * `LockLostError`.
+   * `LockLostError`. An `AbortError` that comes from `lock.signal` counts as the `LockLostError` that is its cause.
    */
   withLock<T>(name: string, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
   withLock<T>(name: string, options: LockOptions, work: (lock: Lock) => T | PromiseLike<T>): Promise<T>;
