@@ -41,6 +41,23 @@ record Address(String path, String host, int port, String user, String password,
         return ofPath(DEFAULT_SOCKET, "");
     }
 
+    /** For an error: " (from HOLDFAST_URL)" if that has named this address. */
+    String from(Map<String, String> environment) {
+        String where = environment.getOrDefault("HOLDFAST_URL", "");
+        try {
+            return !where.isEmpty() && parse(where, "").toString().equals(toString()) ? " (from HOLDFAST_URL)" : "";
+        } catch (IllegalArgumentException wrong) {
+            return ""; // a client with an address of its own does not read it
+        }
+    }
+
+    /** For an error: what to do if the daemon is not at this address, which was chosen, but elsewhere. */
+    String elsewhere(Map<String, String> environment) {
+        boolean chosen = environment.getOrDefault("HOLDFAST_URL", "").isEmpty() && (path.equals(DEFAULT_SOCKET)
+                || path.equals(environment.getOrDefault("XDG_RUNTIME_DIR", "") + "/holdfast/holdfast.sock"));
+        return chosen ? " If it is elsewhere, set HOLDFAST_URL" : "";
+    }
+
     /** IllegalArgumentException: it is no address. Its text never has what was read: that may have a password. */
     static Address parse(String where, String label) {
         for (String scheme : new String[] {"unix://", "unix:"}) {

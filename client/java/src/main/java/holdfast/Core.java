@@ -203,7 +203,8 @@ final class Core {
             return;
         }
         boolean refused = value instanceof Failure failure && !failure.text().startsWith("unknown command");
-        stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis"));
+        stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis: a Redis belongs under "
+                + "masters: in holdfast.yml"));
         if (value instanceof Failure failure && (failure.code().equals("DRAINING") || failure.code().equals("LIMIT"))) {
             return; // that may pass
         }
@@ -514,12 +515,13 @@ final class Core {
             return lossOf(claim.name, token, failure.text());
         }
         return new LockLostException(claim.name, token, "session",
-                "the daemon does not know of it any more: it lost its state, or the connection was cut for too long");
+                "the daemon does not know of it any more: it was stopped, it lost its state, or the connection was cut for "
+                        + "too long");
     }
 
     private static LockLostException lossOf(String name, long token, String text) {
         int space = text.indexOf(' ');
-        return new LockLostException(name, token, space < 0 ? text : text.substring(0, space), text);
+        return new LockLostException(name, token, space < 0 ? text : text.substring(0, space), text.substring(space + 1));
     }
 
     /** All that have it, or wait for its first CHECK, are told. */

@@ -196,7 +196,7 @@ final class Engine implements Runnable {
             hello.addAll(List.of("AUTH", address.user().isEmpty() ? "default" : address.user(), address.password()));
         }
         hello.addAll(List.of("SETNAME", label()));
-        core = new Core(address.toString(), hello, address.unix() ? started() : "", !address.unix());
+        core = new Core(address + address.from(System.getenv()), hello, address.unix() ? started() : "", !address.unix());
         try {
             selector = Selector.open();
         } catch (IOException none) {
@@ -354,7 +354,7 @@ final class Engine implements Runnable {
             String text = why instanceof UnknownHostException ? "the host is unknown" : String.valueOf(why.getMessage());
             boolean absent = text.contains("No such file") || text.contains("refused");
             boolean denied = text.contains("Permission denied");
-            drop(core.unreachable(text + (absent ? ": is it running? HOLDFAST_URL names another place"
+            drop(core.unreachable(text + (absent ? ": is it running?" + address.elsewhere(System.getenv())
                     : denied ? ": members of the group that owns the socket may use it" : "")), true);
         }
     }

@@ -2,6 +2,7 @@ package holdfast;
 
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -96,6 +97,9 @@ public final class Holdfast implements AutoCloseable {
      * @throws IllegalArgumentException no name, or a name twice
      */
     public LockRequest request(String... names) {
+        for (String name : names) {
+            Objects.requireNonNull(name, "a name is null: a String is needed");
+        }
         return new LockRequest(this, List.of(names));
     }
 

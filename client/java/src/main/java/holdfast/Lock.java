@@ -211,6 +211,14 @@ public final class Lock implements AutoCloseable {
         }
     }
 
+    /** For people: the names, the tokens, and whether they are surely held now. */
+    @Override
+    public String toString() {
+        boolean one = names.size() == 1;
+        return "Lock[" + (one ? "name=" + names.get(0) + ", token=" + token() : "names=" + names + ", tokens=" + tokens())
+                + ", held=" + isHeld() + "]";
+    }
+
     // --- how it is taken and given back ------------------------------------------------------------------------------
 
     CompletableFuture<Lock> granted() {

@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
@@ -24,6 +25,9 @@ public final class LockRequest {
 
     LockRequest(Holdfast client, List<String> names) {
         this(client, names, List.of(), "", -1);
+        if (names.contains("")) {
+            throw new IllegalArgumentException("a name is needed, not \"\"");
+        }
         if (names.isEmpty() || new HashSet<>(names).size() < names.size()) {
             throw new IllegalArgumentException("one or more different names are needed, not " + names);
         }
@@ -48,6 +52,7 @@ public final class LockRequest {
      * lock, as one of a few milliseconds may be, the daemon refuses with the code NOMASTER.
      */
     public LockRequest waiting(Duration time) {
+        Objects.requireNonNull(time, "the wait is null: a Duration is needed; lock(name) without one waits as the daemon's rule says");
         if (time.isNegative() || time.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException("a wait of 0 to 365 days is needed, not " + time);
         }
@@ -81,7 +86,7 @@ public final class LockRequest {
 
     /** A remark of at most 256 bytes that `holdfast show` prints for this lock. */
     public LockRequest why(String text) {
-        return with("WHY", text);
+        return with("WHY", Objects.requireNonNull(text, "why is null: a text is needed"));
     }
 
     /**
@@ -90,7 +95,7 @@ public final class LockRequest {
      * bytes without spaces; `holdfast show` prints it.
      */
     public LockRequest owner(String tag) {
-        int length = tag.getBytes(StandardCharsets.UTF_8).length;
+        int length = Objects.requireNonNull(tag, "the owner is null: 1 to 96 bytes are needed").getBytes(StandardCharsets.UTF_8).length;
         if (length < 1 || length > 96) {
             throw new IllegalArgumentException("an owner of 1 to 96 bytes is needed");
         }
@@ -165,6 +170,7 @@ public final class LockRequest {
     }
 
     static String ms(Duration time) {
+        Objects.requireNonNull(time, "the time is null: a Duration is needed");
         if (time.isNegative() || time.isZero() || time.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException("a time of up to 365 days is needed, not " + time);
         }

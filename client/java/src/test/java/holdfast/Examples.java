@@ -35,6 +35,21 @@ final class Examples {
         }
     }
 
+    static String run(Holdfast hf) {
+        try {
+            lead(hf);
+            return "done";
+        } catch (InterruptedException stopped) {
+            for (Throwable also : stopped.getSuppressed()) {
+                if (also instanceof LockLostException loss) {
+                    return "another leads now: " + loss.reason();
+                }
+            }
+            Thread.currentThread().interrupt();
+            return "shut down";
+        }
+    }
+
     static void copy(Holdfast hf, List<Runnable> parts) throws InterruptedException {
         try (Lock lock = hf.lock("copy").onLost(loss -> log("stop: " + loss.reason()))) {
             for (Runnable part : parts) {

@@ -49,6 +49,7 @@ final class LockTests {
             stage.both((hf, where) -> {
                 Lock lock = hf.request("a").why("a test").lock();
                 check(lock.isHeld() && lock.validFor().compareTo(LONG) <= 0, lock.validFor());
+                equal(lock.toString(), "Lock[name=a, token=" + lock.token() + ", held=true]");
                 equal(admin.field("holder/why", "INSPECT", "a"), "a test");
                 equal(admin.field("holder/token", "INSPECT", "a"), lock.token());
                 check(hf.tryLock("a") == null, "two holders");
@@ -165,6 +166,10 @@ final class LockTests {
                     long begun = System.nanoTime();
                     check(admin.ask("BREAK", "a" + i, "TOKEN", Long.toString(lock.token())) instanceof Long, "BREAK");
                     took.add(told.get(HANG, TimeUnit.SECONDS) - begun);
+                    equal(raises(LockLostException.class, () -> {
+                        lock.checkHeld();
+                        return null;
+                    }).getMessage(), "the lock a" + i + " is lost: an administrator broke it");
                     lost(lock, "broken");
                 }
                 Stage.tell("BREAK to the callback", took, 1500);

@@ -53,7 +53,7 @@ final class ReadmeTests {
     static void testFunctions() throws Exception {
         String examples = Files.readString(HERE.resolve("src/test/java/holdfast/Examples.java"));
         List<String> functions = blocks("java").stream().filter(block -> !block.startsWith("import")).toList();
-        equal(functions.size(), 7);
+        equal(functions.size(), 8);
         for (String block : functions) {
             String indented = block.lines().map(line -> line.isEmpty() ? line : "    " + line)
                     .collect(Collectors.joining("\n"));
@@ -96,21 +96,21 @@ final class ReadmeTests {
     }
 
     private static void lost(Holdfast hf, Stage.Admin admin) throws Exception {
-        CompletableFuture<Throwable> ended = new CompletableFuture<>();
-        new Thread(() -> {
-            try {
-                Examples.lead(hf);
-            } catch (Throwable told) {
-                ended.complete(told);
+        for (String how : List.of("shut down", "another leads now: closed")) {
+            CompletableFuture<String> ended = new CompletableFuture<>();
+            Thread leader = new Thread(() -> ended.complete(Examples.run(hf)));
+            leader.start();
+            CompletableFuture<Long> works = new CompletableFuture<>();
+            Examples.jobs.add(() -> works.complete(1L));
+            works.get(Stage.HANG, TimeUnit.SECONDS);
+            if (how.endsWith("closed")) {
+                hf.close();
+            } else {
+                leader.interrupt();
             }
-        }).start();
-        CompletableFuture<Void> works = new CompletableFuture<>();
-        Examples.jobs.add(() -> works.complete(null));
-        works.get(Stage.HANG, TimeUnit.SECONDS);
-        hf.close();
-        Throwable told = ended.get(Stage.HANG, TimeUnit.SECONDS);
-        check(told instanceof InterruptedException && told.getSuppressed()[0] instanceof LockLostException, told);
-        equal(Examples.explain((HoldfastException) told.getSuppressed()[0]), "it was held, and is not any more");
+            equal(ended.get(Stage.HANG, TimeUnit.SECONDS), how);
+        }
+        equal(Examples.explain(new LockLostException("leader", 1, "closed", "")), "it was held, and is not any more");
         Holdfast again = Holdfast.open("/nowhere/s");
         equal(Examples.explain(raises(DaemonUnreachableException.class, () -> again.tryLock("a"))), "there is no daemon");
         again.close();

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Callable;
 
 /** What needs no daemon. */
 final class UnitTests {
@@ -36,6 +37,33 @@ final class UnitTests {
                 "redis://u:secret@h/1", ":1", "redis://u:%4@h", "tls://h?x=1", "tls://h?key=/k", "tcp://h?ca=/c")) {
             String told = raises(IllegalArgumentException.class, () -> Address.parse(where, "x")).getMessage();
             check(!told.contains("secret"), told);
+        }
+    }
+
+    /** An error says where the address came from, and what to do. */
+    static void testOrigin() {
+        Address system = Address.choose(Map.of("XDG_RUNTIME_DIR", "/nowhere"));
+        equal(system.from(Map.of()) + system.elsewhere(Map.of()), " If it is elsewhere, set HOLDFAST_URL");
+        Address own = Address.parse("/me/holdfast/holdfast.sock", "x");
+        equal(own.elsewhere(Map.of("XDG_RUNTIME_DIR", "/me")), " If it is elsewhere, set HOLDFAST_URL");
+        equal(own.from(Map.of()) + own.elsewhere(Map.of()), "");
+        Map<String, String> url = Map.of("HOLDFAST_URL", "redis://u:secret@h:1");
+        equal(Address.choose(url).from(url) + Address.choose(url).elsewhere(url), " (from HOLDFAST_URL)");
+        equal(system.from(url) + system.elsewhere(url), "");
+        equal(system.from(Map.of("HOLDFAST_URL", "wrong")), "");
+    }
+
+    /** A wrong argument is named, before anything is sent. */
+    static void testArguments() {
+        try (Holdfast hf = Holdfast.open("/nowhere/s")) {
+            Map<Callable<Object>, String> wrong = Map.of(() -> hf.lock("x", null), "the wait is null: a Duration is needed",
+                    () -> hf.lock(null), "a name is null", () -> hf.request("x").lease(null), "the time is null",
+                    () -> hf.request("x").why(null), "why is null", () -> hf.request("x").owner(null), "the owner is null");
+            wrong.forEach((call, what) -> {
+                String told = raises(NullPointerException.class, call).getMessage();
+                check(told.startsWith(what), told);
+            });
+            equal(raises(IllegalArgumentException.class, () -> hf.lock("")).getMessage(), "a name is needed, not \"\"");
         }
     }
 
