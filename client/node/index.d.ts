@@ -87,7 +87,7 @@ export class Client {
   /**
    * @param url A path, `unix:PATH`, `host:port`, `tcp://host:port` or `redis://user:password@host:port`. Without it
    * `$HOLDFAST_URL` counts, then the socket of the user's own daemon if there is one, then `/run/holdfast/holdfast.sock`:
-   * it chooses at its first lock, and stays there.
+   * it chooses anew for each lock until a daemon has answered, and stays there.
    * @throws TypeError if it is none of these.
    */
   constructor(url?: string, options?: ClientOptions);

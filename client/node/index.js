@@ -11,6 +11,8 @@ const CONNECT = 2000; // ms for a daemon that may be starting
 
 class Client {
   #address;
+  /** @type {import('./lib/engine').Engine | null} */
+  #engine = null;
   #grace;
   #patience;
 
@@ -41,9 +43,9 @@ class Client {
   async lockAll(names, options = {}) {
     checkNames(names);
     const terms = termsOf(options, this.#patience);
-    // A client stays at one daemon, also if the socket of that daemon goes: two daemons do not exclude each other.
-    this.#address ??= chooseAddress();
-    return await Lock.take(engineFor(this.#address, this.#grace), names, terms, options.signal);
+    // Where a daemon has answered a client stays, also if the socket goes: two daemons do not exclude each other.
+    if (!this.#engine?.served) this.#engine = engineFor(this.#address ?? chooseAddress(), this.#grace);
+    return await Lock.take(this.#engine, names, terms, options.signal);
   }
 
   /**

@@ -73,6 +73,7 @@ function errorCode(why) {
 
 class Engine {
   grace = 0;
+  served = false; // a daemon has answered, over this connection or an earlier one
   /** @type {Link | null} */
   link = null;
   /** @type {Map<string, import('./hold').Hold>} */
@@ -217,6 +218,7 @@ class Engine {
     clearTimeout(timer);
     if (link.why) throw link.why;
     this.link = link;
+    this.served = true;
     for (const seeker of this.#seekers) seeker.resolve(link);
     this.#seekers.clear();
     for (const hold of [...this.holds.values()]) hold.online();

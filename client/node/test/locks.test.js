@@ -335,6 +335,15 @@ scene('a client stays at one daemon', CALM, async (stage, ask) => {
     { env: { HOLDFAST_URL: '', XDG_RUNTIME_DIR: stage.folder } },
   );
   assert.match(await child.next(), /^\d+$/);
+  const early = stage.program(
+    `(async () => {
+      console.log((await hf.lock('c', { wait: 0 }).catch((error) => error)).code);
+      process.env.HOLDFAST_URL = process.argv[1];
+      await hf.withLock('c', () => console.log('held'));
+    })();`,
+    { env: { HOLDFAST_URL: '/none/s' }, words: [stage.socket] },
+  );
+  assert.deepEqual([await early.next(), await early.next()], ['UNREACHABLE', 'held']); // started before the daemon
   await nothingLeft(ask);
 });
 
