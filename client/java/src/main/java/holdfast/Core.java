@@ -203,8 +203,8 @@ final class Core {
             return;
         }
         boolean refused = value instanceof Failure failure && !failure.text().startsWith("unknown command");
-        stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis: a Redis belongs under "
-                + "masters: in holdfast.yml"));
+        stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis: a Redis "
+                + "belongs under masters: in holdfast.yml"));
         if (value instanceof Failure failure && (failure.code().equals("DRAINING") || failure.code().equals("LIMIT"))) {
             return; // that may pass
         }

@@ -52,7 +52,7 @@ public final class LockRequest {
      * lock, as one of a few milliseconds may be, the daemon refuses with the code NOMASTER.
      */
     public LockRequest waiting(Duration time) {
-        Objects.requireNonNull(time, "the wait is null: a Duration is needed; lock(name) without one waits as the daemon's rule says");
+        Objects.requireNonNull(time, "the wait is null: a Duration is needed, or a call without one");
         if (time.isNegative() || time.compareTo(LONGEST) > 0) {
             throw new IllegalArgumentException("a wait of 0 to 365 days is needed, not " + time);
         }
@@ -95,7 +95,8 @@ public final class LockRequest {
      * bytes without spaces; `holdfast show` prints it.
      */
     public LockRequest owner(String tag) {
-        int length = Objects.requireNonNull(tag, "the owner is null: 1 to 96 bytes are needed").getBytes(StandardCharsets.UTF_8).length;
+        Objects.requireNonNull(tag, "the owner is null: 1 to 96 bytes are needed");
+        int length = tag.getBytes(StandardCharsets.UTF_8).length;
         if (length < 1 || length > 96) {
             throw new IllegalArgumentException("an owner of 1 to 96 bytes is needed");
         }

@@ -377,7 +377,8 @@ final class FaultTests {
     static void testUnreachable() throws Exception {
         try (Stage stage = new Stage(CALM)) {
             Map<String, String> hints = Map.of(stage.folder + "/none", "is it running?", stage.folder + "/redis",
-                    "perhaps Redis: a Redis belongs under masters:", "127.0.0.1:1", "is it running?", "no-such-host.invalid:1", "no-such-host.invalid:1: ");
+                    "perhaps Redis: a Redis belongs under masters:",
+                    "127.0.0.1:1", "is it running?", "no-such-host.invalid:1", "no-such-host.invalid:1: ");
             for (Map.Entry<String, String> entry : hints.entrySet()) {
                 try (Holdfast hf = Holdfast.open(entry.getKey())) {
                     String message = raises(DaemonUnreachableException.class, () -> hf.tryLock("a")).getMessage();
