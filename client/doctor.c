@@ -145,9 +145,13 @@ look_at_absence(struct doctor *d, const struct wire *w)
 		tell(d, GRADE_ERROR, "socket", w->why, "what answers there is no lock service",
 			"set HOLDFAST_URL to the socket of holdfastd, by default "
 			"/run/holdfast/holdfast.sock");
+	} else if (w->peer_bytes > 0 && !w->away) {
+		tell(d, GRADE_ERROR, "daemon", w->why, "no lock can be had on this host",
+			"systemctl status holdfastd; if it is active and does not answer: systemctl restart "
+			"holdfastd; what it did last: journalctl -u holdfastd -n 50");
 	} else {
 		tell(d, GRADE_ERROR, "daemon", w->why, "no lock can be had on this host",
-			"systemctl start holdfast, and see why it ended: journalctl -u holdfast -n 50");
+			"systemctl start holdfastd, and see why it ended: journalctl -u holdfastd -n 50");
 	}
 }
 
@@ -169,11 +173,11 @@ static const struct cure {
 	{"cluster mode", "leases need a server that has all keys",
 		"name a standalone server under `masters:`"},
 	{"WRONGPASS", "the daemon cannot log in, and takes no leases there",
-		"write the password into the password-file of this master, then: systemctl reload holdfast"},
+		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
 	{"invalid password", "the daemon cannot log in, and takes no leases there",
-		"write the password into the password-file of this master, then: systemctl reload holdfast"},
+		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
 	{"NOAUTH", "the daemon cannot log in, and takes no leases there",
-		"name a password-file for this master, then: systemctl reload holdfast"},
+		"name a password-file for this master, then: systemctl reload holdfastd"},
 	{"NOPERM", "the login of the daemon may not do what leases need",
 		"@ ACL SETUSER USER resetchannels '~holdfast:*' '&holdfast:*' '&__redis__:invalidate' +@read "
 		"+@write "
@@ -351,7 +355,7 @@ look_at_daemon(struct doctor *d, const struct address *a)
 	}
 	if (info_number(d, "draining", 0) != 0) {
 		tell(d, GRADE_ERROR, "daemon", "the daemon is ending", "no new lock can be had",
-			"start it again when it has ended: systemctl start holdfast");
+			"start it again when it has ended: systemctl start holdfastd");
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "daemon",
@@ -373,9 +377,9 @@ look_at_limits(struct doctor *d)
 		text_print(what, "the process may have %" PRId64 " descriptors, its limits need %" PRId64,
 			limit, wanted);
 		text_print(mend,
-			"systemctl edit holdfast, with LimitNOFILE=%" PRId64
+			"systemctl edit holdfastd, with LimitNOFILE=%" PRId64
 			" under [Service], then: systemctl restart "
-			"holdfast; or lower limits.clients and limits.bound-sessions",
+			"holdfastd; or lower limits.clients and limits.bound-sessions",
 			wanted);
 		tell(d, GRADE_WARNING, "limits", what, "clients are refused before limits.clients is reached",
 			mend);
@@ -385,13 +389,13 @@ look_at_limits(struct doctor *d)
 		tell(d, GRADE_WARNING, "limits", what, "further clients are refused",
 			"see who they are with `holdfast sessions`, or raise limits.clients, then: systemctl "
 			"reload "
-			"holdfast");
+			"holdfastd");
 	}
 	if (info_number(d, "memory_full", 0) != 0 || (room > 0 && memory > NEARLY(room))) {
 		text_print(what, "the daemon has %" PRId64 " of %" PRId64 " bytes", memory, room);
 		tell(d, GRADE_WARNING, "limits", what,
 			"past that there are no new clients, locks and latches",
-			"raise limits.memory, then: systemctl reload holdfast");
+			"raise limits.memory, then: systemctl reload holdfastd");
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "limits", "descriptors, clients and memory suffice", "", "");
@@ -431,7 +435,7 @@ look_at_files(struct doctor *d, const struct address *a)
 		text_print(mend,
 			"free space there (df -h %.*s), or give `ledger:` another place; the daemon tries "
 			"again by "
-			"itself, and its log has the error: journalctl -u holdfast -g ledger",
+			"itself, and its log has the error: journalctl -u holdfastd -g ledger",
 			SLICE_ARG(ledger));
 		tell(d, GRADE_ERROR, "ledger", what,
 			"sessions with a grace do not survive a crash of the daemon", mend);

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 
 import clockshim
@@ -166,7 +167,26 @@ def test_rights(place):
     os.chown(daemon.socket, 0, 65534)
     harness.until("a member of the group may", lambda: look(place, daemon, through=other)[0] < 2)
     finding = finds(place, daemon.socket + ".not", "", 2)
-    expect((finding["part"], "systemctl start holdfast" in finding["do"]), ("daemon", True), repr(finding))
+    expect((finding["part"], finding["do"].startswith("systemctl start holdfastd,")), ("daemon", True), repr(finding))
+
+
+def test_stopped(place):
+    """a daemon that stands still: the unit that is named is the one that is installed"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    daemon.process.signal(signal.SIGSTOP)
+    finding = finds(place, daemon, "^the daemon does not answer$", 2)
+    daemon.process.signal(signal.SIGCONT)
+    expect(re.match("systemctl status holdfastd; .*: systemctl restart holdfastd; .*journalctl -u holdfastd ",
+                    finding["do"]) is not None, True, finding["do"])
+
+
+def test_unit(place):
+    """each command of the source for systemctl and journalctl names the unit that is installed"""
+    del place
+    with open(os.path.join(harness.ROOT, "client/doctor.c"), encoding="utf-8") as stream:
+        text = re.sub(r'"\s+"', "", stream.read())
+    units = re.findall(r"(?:systemctl [a-z]+|journalctl -u) (\w+)", text)
+    expect(set(units), {"holdfastd"})
 
 
 def test_descriptors(place):
