@@ -245,7 +245,7 @@ history_note(struct history *h, const struct note *note)
 		&(struct past_hold){
 			.name = note->name,
 			.end = end,
-			.ended_ms = clock_wall_us() / 1000,
+			.ended_ms = clock_wall_us() / 1000 - note->late_ms,
 			.held_ms = note->span_ms,
 			.token = note->token,
 			.session = (int64_t)note->session,

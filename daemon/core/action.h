@@ -95,6 +95,8 @@ struct note {
 	enum kind kind;          /* GRANTED, RELEASED, LOST, WITHHELD, LONG_HOLD: of the hold */
 	int64_t span_ms;         /* GRANTED: how long it was waited for; RELEASED, LOST, WITHHELD: how long
 				  * it was held, told once; -1: none */
+	int64_t late_ms;         /* LOST: how long ago the hold ended; > 0 if the daemon stood still past the
+				  * deadline that the holder was told */
 	const char *text;        /* NULL: none */
 	int master;              /* -1: none */
 };

@@ -236,6 +236,7 @@ emit_note(struct core *core, enum note_type type, const struct resource *r, cons
 	note->ms = ms;
 	note->kind = KIND_EXCLUSIVE;
 	note->span_ms = -1;
+	note->late_ms = 0;
 	note->text = text;
 	note->master = -1;
 }

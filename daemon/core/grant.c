@@ -401,6 +401,20 @@ grant_release(struct core *core, struct grant *g)
 	grant_end(core, g);
 }
 
+/* The hold ended at the deadline that its holder was told, however late this daemon notices: another session
+ * may have had the lock since then. */
+static void
+note_loss(struct core *core, const struct grant *g, enum loss_reason reason)
+{
+	struct note *lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
+	int64_t late_ms = core->now.ms - grant_relied_ms(g);
+
+	if (late_ms > 0) {
+		lost->late_ms = late_ms;
+		lost->span_ms = lost->span_ms > late_ms ? lost->span_ms - late_ms : 0;
+	}
+}
+
 void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
@@ -408,7 +422,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
 		/* The holder asked for the end of a LEASE or CLAIM: that does not close its connection. */
 		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
-		emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
+		note_loss(core, g, reason);
 	}
 	grant_end(core, g);
 }

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import time
 
 import harness
 import tool
@@ -59,13 +60,19 @@ def test_stalled_daemon(place):
     daemon = place.daemon(master=redis, config="lease: 1s\nclock-margin: 100ms\n").admitted()
     client = daemon.client()
     client("SESSION", "ONLOSS", "NEXT")
+    asked_ms = int(time.time() * 1000) - 1
     expect(client("LOCK", "a") > 0, True)
     daemon.process.stop()
     harness.until("the lease has ended at the master", lambda: redis("EXISTS", "holdfast:{a}") == 0)
+    gone_ms = int(time.time() * 1000)
     daemon.process.cont()
     daemon.output.wait(r"lock\.lost name=a .*expired")
     daemon.output.wait(r"daemon\.stalled")
     expect("master.silent" in daemon.output.text(), False, daemon.output.text())
+    # It ended at the deadline that its holder was told: another daemon may have had the lock since the lease ended.
+    hold, = daemon.client(form=3)("HISTORY", "a")
+    expect(hold["end"], "expired")
+    expect(asked_ms <= hold["ended_at_ms"] - hold["held_ms"] <= hold["ended_at_ms"] < gone_ms, True, repr((asked_ms, hold, gone_ms)))
 
 
 def test_streams(place):
