@@ -2,13 +2,14 @@
  * doctor: looks at the socket, the daemon, its masters and its limits, and says of each thing that is wrong
  * why it matters, and which command mends it.
  *
- * It asks the daemon alone (INFO). The daemon sees the masters as locks do, with its own login; a person who
- * may look at the daemon needs no password of a master.
+ * It asks the daemon alone: INFO, and one lock of a new name. The daemon sees the masters as locks do, with
+ * its own login; a person who may look at the daemon needs no password of a master.
  */
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
+#include "client/probe.h"
 #include "client/wire.h"
 #include "proto/escape.h"
 
@@ -155,6 +156,25 @@ look_at_absence(struct doctor *d, const struct wire *w)
 	}
 }
 
+/* The daemon does not let this user ask. */
+static void
+look_at_refusal(struct doctor *d, const struct answer *answer)
+{
+	struct slice rest;
+	enum code code = answer_code(answer, &rest);
+	char what[TEXT_MAX];
+
+	text_print(what, "the daemon refuses this user: %.*s", SLICE_ARG(answer->text));
+	tell(d, GRADE_ERROR, "login", what, "no lock can be had with this login",
+		code == CODE_WRONGPASS || code == CODE_NOAUTH
+			? "compare user and password of HOLDFAST_URL with `users:` in holdfast.yml and the "
+			  "password-file there, then: systemctl reload holdfastd"
+		: code == CODE_NOPERM
+			? "add what the text names to `may:` of this user in holdfast.yml, then: "
+			  "systemctl reload holdfastd"
+			: "do what the text says, and look again");
+}
+
 /* ---- masters ---- */
 
 /* What a master is refused for, by words of the reason. In mend, @ stands for the redis-cli that reaches it.
@@ -288,7 +308,7 @@ look_at_master(struct doctor *d, unsigned i)
 {
 	struct slice address = master_text(d, i, "address"), state = master_text(d, i, "state");
 	struct slice reason = master_text(d, i, "reason");
-	char what[TEXT_MAX], mend[TEXT_MAX];
+	char what[TEXT_MAX], mend[TEXT_MAX], left[DURATION_TEXT_MAX];
 	int64_t guard_ms = master_number(d, i, "guard_ms");
 
 	d->seen = false;
@@ -297,8 +317,8 @@ look_at_master(struct doctor *d, unsigned i)
 		return;
 	}
 	if (guard_ms > 0) {
-		text_print(what, "%.*s grants nothing new for %" PRId64 " ms: it may have forgotten leases",
-			SLICE_ARG(address), guard_ms);
+		text_print(what, "%.*s grants nothing new for %s: it may have forgotten leases",
+			SLICE_ARG(address), duration_text(left, guard_ms));
 		tell(d, GRADE_WARNING, "master", what, "two clients could hold one lock otherwise",
 			text_print(mend,
 				"wait; if its data is lost at each restart, three masters need no pause"));
@@ -453,6 +473,36 @@ look_at_files(struct doctor *d, const struct address *a)
 	}
 }
 
+/* ---- a lock ---- */
+
+/* What the daemon says of its masters may be seconds old: a lock shows what clients get now. */
+static void
+look_at_lock(struct doctor *d, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	struct probe probe;
+
+	probe_look(&probe, &wire, a, PROBE_MS);
+	wire_close(&wire);
+	switch (probe.grade) {
+	case PROBE_OK:
+	case PROBE_WARNING:
+		tell(d, GRADE_OK, "lock", probe.text, "", "");
+		break;
+	case PROBE_CRITICAL:
+		tell(d, GRADE_ERROR, "lock", probe.text, "programs that want a lock now wait, or fail",
+			"see whether each master answers from this host, with redis-cli PING, and what the "
+			"daemon "
+			"says: journalctl -u holdfastd -n 50");
+		break;
+	case PROBE_UNKNOWN:
+		tell(d, GRADE_WARNING, "lock", probe.text, "whether a lock can be had now is not known",
+			"let this user take locks of the names \"" PROBE_NAMES "\", with may: and names: "
+			"under `users:`, then: systemctl reload holdfastd");
+		break;
+	}
+}
+
 int
 task_doctor(const struct options *o, const struct address *a)
 {
@@ -472,12 +522,15 @@ task_doctor(const struct options *o, const struct address *a)
 	}
 	if (answer == NULL) {
 		look_at_absence(&d, &wire);
+	} else if (answer->type == ANSWER_ERROR) {
+		look_at_refusal(&d, answer);
 	} else if (answer->type != ANSWER_TEXT) {
 		status = take_refusal(&wire, answer, "cannot ask for INFO");
 	} else {
 		d.info = answer->text;
 		look_at_daemon(&d, a);
 		look_at_masters(&d);
+		look_at_lock(&d, a);
 		look_at_limits(&d);
 		look_at_files(&d, a);
 	}

@@ -25,12 +25,13 @@ def slow(finding):
     return " for a command" in finding["what"]
 
 
-def finds(place, daemon, what, status, **options):
-    """Waits until it finds this; returns the finding."""
+def finds(place, daemon, what, status, lock=False, **options):
+    """Waits until it finds this; returns the finding. lock: look at the line of the lock, which repeats what others say."""
     found = []
 
     def seen():
-        got, found[:] = look(place, daemon, **options)
+        got, every = look(place, daemon, **options)
+        found[:] = [finding for finding in every if (finding["part"] == "lock") == lock]
         return got == status and any(re.search(what, finding["what"]) for finding in found)
     try:
         harness.until("it finds %s" % what, seen)
@@ -57,7 +58,7 @@ def test_well(place):
     status, output = tool.call(place, daemon, "doctor")
     lines = [line.split()[:2] for line in output.splitlines()]
     if not re.search("for a command", output):
-        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "limits"], ["ok", "files"]]), output)
+        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "lock"], ["ok", "limits"], ["ok", "files"]]), output)
 
 
 def test_eviction(place):
@@ -80,6 +81,18 @@ def test_replica(place):
     mended(place, daemon)
 
 
+def test_lock(place):
+    """a master that stands still and is not yet known to be silent: the lock that is tried is not granted"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="lease: 60s\n").admitted()
+    expect(len(re.findall(r"^ok +lock +a lock was granted in ", tool.call(place, daemon, "doctor")[1], re.M)), 1)
+    redis.process.stop()
+    finding = finds(place, daemon, "^no lock can be had: ", 2, lock=True)
+    expect("journalctl -u holdfastd" in finding["do"], True, finding["do"])
+    redis.process.cont()
+    mended(place, daemon)
+
+
 def test_password(place):
     """a wrong password at the master"""
     redis = place.redis(options=("--requirepass", "right"))
@@ -94,6 +107,26 @@ def test_password(place):
         stream.write("right\n")
     daemon.client()("RELOAD")
     mended(place, daemon)
+
+
+def test_login(place):
+    """a wrong password in HOLDFAST_URL"""
+    path = os.path.join(place.path, "password")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("right\n")
+    daemon = place.daemon(master=place.redis(), tcp=True, config="users: [ { name: u, password-file: %s } ]\n" % path).admitted()
+    url = "redis://u:%%s@127.0.0.1:%d" % daemon.port
+    finding = finds(place, url % "wrong", "^the daemon refuses this user: WRONGPASS ", 2)
+    expect((finding["part"], "password-file" in finding["do"]), ("login", True), repr(finding))
+    mended(place, url % "right")
+
+
+def test_guard(place):
+    """a master that is new: for how long it grants nothing, in seconds"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="lease: 60s\nrestart-guard: auto\n")
+    finding = finds(place, daemon, r"%s grants nothing new for [\d.]+(s|m \d+s): it may have forgotten leases" % redis.socket, 2)
+    expect(finding["do"].startswith("wait"), True, finding["do"])
 
 
 def test_acl(place):

@@ -133,5 +133,28 @@ def test_not_known(place):
     expect(health(place, "ftp://nowhere")[0], 3)
 
 
+def test_users(place):
+    """a user who may not take the name is told which glob is missing; an address that guessed too often learns nothing"""
+    secret = os.path.join(place.path, "secret")
+    with open(secret, "w", encoding="ascii") as stream:
+        stream.write("hunter2\n")
+    daemon = place.daemon(master=place.redis(), tcp=True,
+                          config="users:\n  - { name: deploy, password-file: %s, names: [ \"app:*\" ] }\n" % secret).admitted()
+    url = "redis://deploy:%%s@127.0.0.1:%d" % daemon.port
+    status, text = health(place, url % "hunter2")
+    matches(r'^UNKNOWN - cannot ask: NOPERM .*names: has no glob for holdfast:health:[0-9:]+: '
+            r'add "holdfast:health:\*" to the names: of this user \| ', text)
+    expect(status, 3)
+
+    def limited():
+        status, text = health(place, url % "wrong")
+        expect(status, 3, text)
+        return "LIMIT too many logins" in text
+    harness.until("no more logins are looked at", limited)
+    status, text = health(place, url % "hunter2")
+    matches("^UNKNOWN - cannot ask: LIMIT too many logins", text)
+    expect(status, 3)
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -1,0 +1,107 @@
+/*
+ * probe: takes a lock of a new name, gives it back, and says whether that worked.
+ */
+#include "client/probe.h"
+
+#include "client/message.h"
+#include "daemon/base/clock.h"
+#include "proto/escape.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* If access is denied or the server is not holdfastd, the state of the locks is unknown. */
+static void
+found_nothing(struct probe *f, const struct wire *w)
+{
+	f->grade = w->denied || w->foreign ? PROBE_UNKNOWN : PROBE_CRITICAL;
+	(void)snprintf(f->text, sizeof(f->text), "%s", w->ended ? w->why : "the daemon does not answer");
+}
+
+static bool
+says(const struct answer *answer, const char *words)
+{
+	return memmem(answer->text.p, answer->text.n, words, strlen(words)) != NULL;
+}
+
+/* A refusal of the login, or of the name, says nothing about the locks of others. */
+static void
+found_error(struct probe *f, const struct answer *answer)
+{
+	struct slice rest;
+	enum code code = answer_code(answer, &rest);
+	bool denied = status_of_code(code) == STATUS_DENIED ||
+		      (code == CODE_LIMIT && says(answer, "too many logins"));
+	bool named = code == CODE_NOPERM && says(answer, "names: has no glob");
+
+	f->grade = denied ? PROBE_UNKNOWN : PROBE_CRITICAL;
+	(void)snprintf(f->text, sizeof(f->text), "%s: %.*s%s", denied ? "cannot ask" : "no lock can be had",
+		(int)answer->text.n, answer->text.p,
+		named ? ": add \"" PROBE_NAMES "\" to the names: of this user" : "");
+}
+
+/* A lock was granted; INFO says whether all masters are there. */
+static void
+found_masters(struct probe *f, struct slice info)
+{
+	struct slice usable = answer_info(info, "masters_usable");
+	struct slice missing = answer_info(info, "masters_missing");
+	const char *bar = usable.n > 0 ? memchr(usable.p, '/', usable.n) : NULL;
+	struct slice majority = {bar == NULL ? "" : bar + 1, 0};
+
+	if (bar != NULL) {
+		majority.n = usable.n - (size_t)(majority.p - usable.p);
+		usable.n = (size_t)(bar - usable.p);
+	}
+	if (!number_parse(answer_info(info, "masters"), 1, INT16_MAX, &f->masters) ||
+		!number_parse(usable, 0, INT16_MAX, &f->usable) ||
+		!number_parse(majority, 1, INT16_MAX, &f->majority)) {
+		f->masters = 0;
+	}
+	f->grade = missing.n > 0 ? PROBE_WARNING : PROBE_OK;
+	(void)snprintf(f->text, sizeof(f->text), "a lock was granted in %.1f ms%s%.*s", f->ms,
+		missing.n > 0 ? ", but not by all masters: " : "", (int)missing.n, missing.p);
+}
+
+void
+probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms)
+{
+	int64_t until_ms = clock_ms() + wait_ms;
+	char name[sizeof(PROBE_PREFIX) + NUMBER_TEXT_MAX * 2] = PROBE_PREFIX;
+	const struct answer *answer;
+	int64_t sent_us = clock_us();
+	size_t n = strlen(name);
+
+	*f = (struct probe){.ms = -1.0};
+	n += number_print(name + n, getpid());
+	name[n++] = ':';
+	name[n + number_print(name + n, sent_us)] = '\0';
+	if (!wire_open(w, a)) {
+		found_nothing(f, w);
+		return;
+	}
+	wire_greet(w, a, "holdfast-health");
+	wire_ask(w, "LOCK", name, "WAIT", "0");
+	wire_ask(w, "UNLOCK", name);
+	wire_ask(w, "INFO", "masters");
+	(void)wire_flush(w);
+	answer = wire_welcomed(w, a, wire_wait(w, until_ms));
+	if (answer != NULL && answer->type != ANSWER_ERROR) {
+		answer = wire_wait(w, until_ms);
+		f->ms = (double)(clock_us() - sent_us) / 1000.0;
+	}
+	if (answer == NULL) {
+		found_nothing(f, w);
+	} else if (answer->type == ANSWER_ERROR) {
+		found_error(f, answer);
+	} else if (wire_wait(w, until_ms) == NULL || (answer = wire_wait(w, until_ms)) == NULL) {
+		found_nothing(f, w);
+	} else if (answer->type != ANSWER_TEXT) {
+		f->grade = PROBE_UNKNOWN;
+		(void)snprintf(f->text, sizeof(f->text),
+			"the daemon answered something unknown: is it of another version?");
+	} else {
+		found_masters(f, answer->text);
+	}
+}

@@ -1,0 +1,40 @@
+/*
+ * probe: whether a lock can be had now. health prints it for monitors, doctor with what else is wrong.
+ *
+ *     HELLO 3 …               one write; the name is new each time, so that the masters have to grant it
+ *     LOCK name WAIT 0
+ *     UNLOCK name
+ *     INFO masters
+ *
+ * It prints nothing.
+ */
+#ifndef CLIENT_PROBE_H
+#define CLIENT_PROBE_H
+
+#include "client/wire.h"
+
+#include <stdint.h>
+
+/* Monitors give up after 10 s by default. */
+#define PROBE_MS 5000
+
+/* The names of the locks that it takes, as a glob. */
+#define PROBE_PREFIX "holdfast:health:"
+#define PROBE_NAMES  PROBE_PREFIX "*"
+
+/* The numbers are the exit codes of monitoring plugins. */
+enum probe_grade { PROBE_OK, PROBE_WARNING, PROBE_CRITICAL, PROBE_UNKNOWN };
+
+struct probe {
+	enum probe_grade grade;
+	char text[WIRE_TEXT_MAX * 2];
+	double ms;       /* from LOCK to its answer; < 0: no answer */
+	int64_t masters; /* 0: not known, as the next two */
+	int64_t usable;
+	int64_t majority;
+};
+
+/* Opens *w, and waits at most wait_ms for the answers. The caller calls wire_close(). */
+void probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms);
+
+#endif
