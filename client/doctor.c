@@ -303,6 +303,34 @@ look_at_health(struct doctor *d, unsigned i, struct slice address)
 	}
 }
 
+/* Other daemons wake this one through the master, over a connection that its ACL may refuse. */
+static void
+look_at_inbox(struct doctor *d, unsigned i, struct slice address)
+{
+	struct slice reason = master_text(d, i, "inbox_reason"),
+		     namespace = answer_info(d->info, "namespace");
+	char what[TEXT_MAX], mend[TEXT_MAX], client[PLACE_MAX];
+
+	if (master_number(d, i, "inbox") != 0 || reason.n == 0) {
+		return;
+	}
+	(void)master_client(client, address);
+	text_print(what, "wake-ups of other hosts do not arrive through %.*s: %.*s", SLICE_ARG(address),
+		SLICE_ARG(reason));
+	if (says(reason, "NOPERM")) {
+		text_print(mend,
+			"%s ACL SETUSER USER '&%.*s:*' '&__redis__:invalidate', with the USER of the daemon: "
+			"`default` "
+			"if `masters:` names none",
+			client, SLICE_ARG(namespace));
+	} else {
+		text_print(mend, "see what the server does: %s CLIENT LIST", client);
+	}
+	tell(d, GRADE_WARNING, "master", what,
+		"a lock that another host releases is seen late, and daemons do not answer for the fleet",
+		mend);
+}
+
 static void
 look_at_master(struct doctor *d, unsigned i)
 {
@@ -332,6 +360,7 @@ look_at_master(struct doctor *d, unsigned i)
 			"start the replicas; SENTINEL RESET forgets those that are gone for good");
 	}
 	look_at_health(d, i, address);
+	look_at_inbox(d, i, address);
 	if (!d->seen) {
 		tell(d, GRADE_OK, "master", text_print(what, "%.*s is in full use", SLICE_ARG(address)), "",
 			"");

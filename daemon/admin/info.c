@@ -121,6 +121,8 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 	info_line(text, "master%u_down:%d", i, master.down);
 	info_line(text, "master%u_round_trip_us:%" PRId64, i, pool.round_trip_us);
 	info_line(text, "master%u_clock_ms:%" PRId64, i, pool.clock_ms);
+	info_line(text, "master%u_inbox:%d", i, pool.inbox);
+	info_line(text, "master%u_inbox_reason:%s", i, pool.inbox_why);
 	if (pool.sentinel) {
 		info_line(text, "master%u_sentinel:%s", i, pool.sentinel);
 		info_line(text, "master%u_replicas:%u", i, pool.replicas);

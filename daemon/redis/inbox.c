@@ -142,6 +142,7 @@ channels_done(struct channels *channels)
 
 #define INVALIDATE    "__redis__:invalidate" /* where Redis tells a RESP2 connection what is tracked */
 #define SAY_WORDS_MAX 6
+#define WHY_MAX       128
 
 struct inbox {
 	const struct inbox_hooks *hooks;
@@ -151,7 +152,9 @@ struct inbox {
 	char *channel;
 	struct channels channels; /* of somebody else's locks */
 	struct link *link;
-	bool listens; /* it is subscribed */
+	bool listens;      /* SUBSCRIBE was sent */
+	bool subscribed;   /* and answered well */
+	char why[WHY_MAX]; /* it is not subscribed; kept while it tries again */
 };
 
 /* Contexts, to tell the answers apart. */
@@ -232,14 +235,15 @@ inbox_listen(struct inbox *inbox, struct slice name, bool on)
 	link_flush(inbox->link);
 }
 
-/* Nothing to say: every wait has a timer beside the inbox, and the next subscription is told. */
+/* The pool is not told: every wait has a timer beside the inbox, and the next subscription is told. */
 static void
 on_down(void *arg, const char *why)
 {
 	struct inbox *inbox = arg;
 
-	(void)why;
 	inbox->listens = false;
+	inbox->subscribed = false;
+	snprintf(inbox->why, sizeof inbox->why, "%s", why);
 }
 
 /* Wakes the waiters for each name of a channel; returns how many names it has. */
@@ -266,10 +270,12 @@ inbox_joined(const struct inbox *inbox, const struct redisReply *reply)
 
 /* The answer to SUBSCRIBE; an error is most often an ACL without the channel. */
 static void
-inbox_subscribed(struct inbox *inbox, const struct redisReply *reply)
+subscribe_answered(struct inbox *inbox, const struct redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_ARRAY) {
 		inbox->stats->inbox_subscribed++;
+		inbox->subscribed = true;
+		inbox->why[0] = '\0';
 		inbox->hooks->subscribed(inbox->arg);
 		return;
 	}
@@ -285,7 +291,7 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 	if (fate != LINK_ANSWERED)
 		return;
 	if (context == &step_subscribe) {
-		inbox_subscribed(inbox, reply);
+		subscribe_answered(inbox, reply);
 		return;
 	}
 	if (context == &step_listen)
@@ -397,6 +403,13 @@ inbox_free(struct inbox *inbox)
 	channels_done(&inbox->channels);
 	free(inbox->channel);
 	free(inbox);
+}
+
+bool
+inbox_subscribed(const struct inbox *inbox, char *why, size_t room)
+{
+	snprintf(why, room, "%s", inbox->why);
+	return inbox->subscribed;
 }
 
 bool

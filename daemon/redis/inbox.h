@@ -74,6 +74,9 @@ void inbox_free(struct inbox *inbox);
  * comes for what may have been missed before. */
 void inbox_listen(struct inbox *inbox, struct slice name, bool on);
 
+/* Whether it is subscribed. False: why, of room bytes, is the reason; "": none is known yet. */
+bool inbox_subscribed(const struct inbox *inbox, char *why, size_t room);
+
 /* As link_set_password() and link_aim(). */
 bool inbox_set_password(struct inbox *inbox, const char *password) __attribute__((warn_unused_result));
 bool inbox_aim(struct inbox *inbox, const char *host, uint16_t port) __attribute__((warn_unused_result));

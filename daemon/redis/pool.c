@@ -419,6 +419,7 @@ pool_see(const struct pool *pool, struct pool_view *out)
 		.round_trip_us = pool->round_trip_us,
 		.clock_ms = pool->clock_ms,
 	};
+	out->inbox = inbox_subscribed(pool->inbox, out->inbox_why, sizeof out->inbox_why);
 }
 
 struct pool *

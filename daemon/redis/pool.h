@@ -109,6 +109,8 @@ void pool_end(struct pool *pool, const char *why);
  * told the address: the name by which Sentinel knows the master. Valid until the loop turns. */
 const char *pool_where(const struct pool *pool);
 
+#define POOL_WHY_MAX 128
+
 /* What reports show of a pool. */
 struct pool_view {
 	const char *sentinel; /* the name by which the sentinels know the master; NULL: no Sentinel */
@@ -119,6 +121,8 @@ struct pool_view {
 	const struct buckets *round_trip; /* of commands, to their answers; valid until the loop turns */
 	int64_t round_trip_us;            /* the latest ones, averaged; 0: none yet */
 	int64_t clock_ms; /* how far its wall clock was ahead of this host's at the latest greeting */
+	bool inbox;       /* messages of other daemons arrive through this master */
+	char inbox_why[POOL_WHY_MAX]; /* !inbox: why not; "": not known yet */
 };
 void pool_see(const struct pool *pool, struct pool_view *out);
 

@@ -142,6 +142,20 @@ def test_acl(place):
     mended(place, daemon)
 
 
+def test_channels(place):
+    """a login at the master that may do all but hear the messages of other daemons"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    harness.until("it hears them", lambda: daemon.info()["master0_inbox"] == "1")
+    expect(redis("ACL", "SETUSER", "default", "resetchannels"), "OK")
+    finding = finds(place, daemon, "^wake-ups of other hosts do not arrive through %s: .*NOPERM" % re.escape(redis.socket), 1)
+    expect(daemon.info()["master0_inbox"], "0")
+    run(finding["do"].split(", with the USER")[0].replace("SETUSER USER", "SETUSER default"))
+    mended(place, daemon)
+    harness.until("it hears them", lambda: daemon.info()["master0_inbox"] == "1")
+    expect(daemon.info()["master0_inbox_reason"], "")
+
+
 def test_clock(place):
     """a master whose clock is five seconds off"""
     clock = clockshim.Clock(place, "redis")
