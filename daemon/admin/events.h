@@ -43,8 +43,8 @@ void note_count(const struct note *note, struct stats *stats);
 /* Longest line. A line with every byte of every field escaped would be longer; fields that do not fit are
  * left out. */
 #define NOTE_LINE_MAX 4096
-/* `lock.granted name=a session=7 token=5 valid_ms=9000 at_ms=1760000000123`; at_ms: wall clock
- * (PROTOCOL.md 6.5) */
+/* `lock.granted name=a session=7 token=5 valid_ms=9000 at_ms=1760000000123 level=debug`; at_ms: wall clock.
+ * It and the level are the last fields (PROTOCOL.md 6.5). */
 void note_line(const struct note *note, const char *where, int64_t at_ms, struct fields *line);
 
 /* Each note is written to every stream in the same turn, so their number is bounded. A user may have a

@@ -5,7 +5,6 @@
 
 #include "daemon/admin/admin.h"
 
-#include <assert.h>
 #include <string.h>
 #include <time.h>
 
@@ -41,7 +40,11 @@ put_note(struct buffer *out, struct slice line)
 	char text[32];
 	struct tm tm;
 	int64_t ms;
-	assert(at != NULL && level - at > (ptrdiff_t)sizeof key - 1 && memcmp(at, key, sizeof key - 1) == 0);
+	/* A page only reads: a line of another form is shown as it is. */
+	if (at == NULL || level - at <= (ptrdiff_t)sizeof key - 1 || memcmp(at, key, sizeof key - 1) != 0) {
+		html_put_text(out, line);
+		return;
+	}
 	const char *digits = at + sizeof key - 1;
 	if (number_parse((struct slice){digits, (size_t)(level - digits)}, 0, INT64_MAX, &ms)) {
 		time_t s = (time_t)(ms / 1000);

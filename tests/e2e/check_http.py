@@ -530,7 +530,8 @@ def test_page(place):
     # Without its script it says which daemon this is, and when something happened.
     about = re.search(r'<span id="about">([^<]*)</span>', text).group(1)
     expect(about.startswith(socket.gethostname() + ", ") and about.endswith(", namespace holdfast"), True, about)
-    expect(re.search(r"<li>\d\d:\d\d:\d\dZ master.admitted [^<]*</li>", text) is not None, True, text)
+    for event in ("master.admitted", "masters.agreed"):
+        expect(re.search(r"<li>\d\d:\d\d:\d\dZ %s [^<]*</li>" % event, text) is not None, True, event + text)
     expect("at_ms=" in text.split("<script")[0], False)
     expect(text.count("<script"), 1)
     expect("<i>" in text or "<b>&" in text, False)
