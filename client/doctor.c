@@ -2,8 +2,8 @@
  * doctor: looks at the socket, the daemon, its masters and its limits, and says of each thing that is wrong
  * why it matters, and which command mends it.
  *
- * It asks the daemon alone: INFO, and one lock of a new name. The daemon sees the masters as locks do, with
- * its own login; a person who may look at the daemon needs no password of a master.
+ * It asks the daemon alone: INFO, FLEET and one lock of a new name. The daemon sees the masters as locks do,
+ * with its own login; a person who may look at the daemon needs no password of a master.
  */
 #include "client/lock.h"
 #include "client/message.h"
@@ -532,6 +532,46 @@ look_at_lock(struct doctor *d, const struct address *a)
 	}
 }
 
+/* ---- the fleet ---- */
+
+static void
+look_at_other(struct doctor *d, const struct answer *other)
+{
+	struct slice host = answer_get_text(other, "host"), address = answer_get_text(other, "address");
+	char what[TEXT_MAX], mend[TEXT_MAX];
+
+	if (answer_get_int(other, "answers", 0) != 0) {
+		return;
+	}
+	text_print(what, "the daemon of %.*s (%.*s, pid %" PRId64 ") does not answer", SLICE_ARG(host),
+		SLICE_ARG(address), answer_get_int(other, "pid", 0));
+	text_print(mend, "on %.*s: holdfast doctor, and systemctl status holdfastd", SLICE_ARG(host));
+	tell(d, GRADE_WARNING, "fleet", what,
+		"it may hold locks that nobody releases, and show and ls do not see them", mend);
+}
+
+/* answer: to FLEET. An error of it is no finding: this user may not ask, or the masters are away, which other
+ * lines say. */
+static void
+look_at_fleet(struct doctor *d, const struct answer *answer)
+{
+	char what[TEXT_MAX];
+
+	d->seen = false;
+	if (answer == NULL || answer->type != ANSWER_ARRAY) {
+		return;
+	}
+	for (size_t i = 0; i < answer->count; i++) {
+		look_at_other(d, &answer->items[i]);
+	}
+	if (!d->seen) {
+		tell(d, GRADE_OK, "fleet",
+			answer->count == 1 ? "no other daemon shares the masters"
+					   : text_print(what, "all %zu daemons answer", answer->count),
+			"", "");
+	}
+}
+
 int
 task_doctor(const struct options *o, const struct address *a)
 {
@@ -562,6 +602,8 @@ task_doctor(const struct options *o, const struct address *a)
 		look_at_lock(&d, a);
 		look_at_limits(&d);
 		look_at_files(&d, a);
+		wire_ask(&wire, "FLEET");
+		look_at_fleet(&d, wire_answer(&wire)); /* the text of INFO is gone */
 	}
 	wire_close(&wire);
 	if (status == STATUS_DONE && o->json) {

@@ -58,7 +58,7 @@ def test_well(place):
     status, output = tool.call(place, daemon, "doctor")
     lines = [line.split()[:2] for line in output.splitlines()]
     if not re.search("for a command", output):
-        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "lock"], ["ok", "limits"], ["ok", "files"]]), output)
+        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "lock"], ["ok", "limits"], ["ok", "files"], ["ok", "fleet"]]), output)
 
 
 def test_eviction(place):
@@ -234,6 +234,18 @@ def test_unit(place):
         text = re.sub(r'"\s+"', "", stream.read())
     units = re.findall(r"(?:systemctl [a-z]+|journalctl -u) (\w+)", text)
     expect(set(units), {"holdfastd"})
+
+
+def test_fleet(place):
+    """another daemon of the fleet that stands still"""
+    redis = place.redis()
+    daemon, other = [place.daemon(name, master=redis).admitted() for name in ("d1", "d2")]
+    harness.until("both answer", lambda: re.search("^ok +fleet +all 2 daemons answer$", tool.call(place, daemon, "doctor")[1], re.M))
+    other.process.stop()
+    finding = finds(place, daemon, r"^the daemon of \S+ \(unix, pid %d\) does not answer$" % other.process.pid, 1)
+    expect(finding["part"], "fleet")
+    other.process.cont()
+    mended(place, daemon)
 
 
 def test_descriptors(place):
