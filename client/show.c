@@ -316,10 +316,21 @@ show_head(const struct showing *s, const struct answer *lock)
 	bool latch = slice_equal(answer_get_text(lock, "kind"), SLICE("latch"));
 	bool all = s->fleet != NULL && !latch;
 
+	struct slice state;
+	char wait[DURATION_TEXT_MAX];
+	int64_t guard_ms;
+
 	lock = all ? s->fleet : lock;
+	state = answer_get_text(lock, "state");
+	guard_ms = answer_get_int(lock, "guard_ms", 0);
 	show_line("name", "%.*s", SLICE_ARG(answer_get_text(lock, "name")));
 	show_line("kind", "%.*s", SLICE_ARG(answer_get_text(lock, "kind")));
-	show_line("state", "%.*s", SLICE_ARG(answer_get_text(lock, "state")));
+	if (slice_equal(state, SLICE("unknown")) && guard_ms > 0) {
+		show_line("state", "unknown: the master may have forgotten it; wait %s",
+			duration_text(wait, guard_ms));
+	} else {
+		show_line("state", "%.*s", SLICE_ARG(state));
+	}
 	if (answer_get_int(lock, "limit", 0) > 0) {
 		show_line("permits", "%" PRId64 " of %" PRId64 " are taken%s",
 			answer_get_int(lock, "taken", 0), answer_get_int(lock, "limit", 0),

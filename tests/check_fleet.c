@@ -20,7 +20,7 @@ take(struct fleet_peers *peers, unsigned master, const char *daemons)
 {
 	const struct master_look look = {.time_us = TIME_US, .daemons = slice_of(daemons)};
 
-	peers_take(peers, master, &look, NOW_MS);
+	peers_take(peers, master, &look, true, NOW_MS);
 }
 
 START_TEST(a_daemon_is_described_by_its_words)
@@ -88,6 +88,23 @@ START_TEST(a_daemon_is_known_as_long_as_one_master_has_it)
 }
 END_TEST
 
+START_TEST(a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_registration_ends)
+{
+	struct fleet_peers peers = {0};
+	const struct master_look empty = {.time_us = TIME_US};
+
+	take(&peers, 0, A " 1760000010000000 1 a 0");
+	peers_take(&peers, 0, &empty, false, NOW_MS + 9000);
+	ck_assert_uint_eq(peers.n, 1);
+	peers_take(&peers, 0, &empty, false, NOW_MS + 11000);
+	ck_assert_uint_eq(peers.n, 0);
+	take(&peers, 0, A " 1760000010000000 1 a 0");
+	peers_take(&peers, 0, &empty, true, NOW_MS + 9000);
+	ck_assert_uint_eq(peers.n, 0);
+	free(peers.list);
+}
+END_TEST
+
 START_TEST(a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer)
 {
 	struct fleet_peer peer = {0};
@@ -138,6 +155,7 @@ main(void)
 {
 	return SUITE_RUN("fleet", NULL, NULL, a_daemon_is_described_by_its_words,
 		lines_that_make_no_sense_are_left_out, a_daemon_is_known_as_long_as_one_master_has_it,
+		a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_registration_ends,
 		a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer,
 		a_message_begins_with_a_daemon_and_a_number);
 }

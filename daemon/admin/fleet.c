@@ -385,8 +385,9 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 {
 	struct fleet_open *open = open_find(fleet, id);
 	int64_t now_ms = clock_ms();
+	bool sure = fleet_guard_ms(fleet, master, now_ms) == 0;
 	if (look) {
-		peers_take(&fleet->peers, master, look, now_ms);
+		peers_take(&fleet->peers, master, look, sure, now_ms);
 	}
 	if (!open || open->stage != FLEET_LOOKS || !open->sights[master].asked) {
 		return;
@@ -394,6 +395,7 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 	open->sights[master].asked = false;
 	if (look) {
 		sight_take(&open->sights[master], look);
+		open->sights[master].sure = sure;
 	}
 	if (!open_looks(open)) {
 		open_ask(fleet, open, now_ms);

@@ -43,8 +43,10 @@ struct fleet_peers {
 	int64_t looked_ms; /* CLOCK_BOOTTIME: the last look at any master; INT64_MIN: none */
 };
 
-/* Takes over the daemons that a master has. */
-void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, int64_t now_ms);
+/* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a daemon
+ * that it does not list stays known until its registration is over. */
+void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
+	int64_t now_ms);
 /* A new one, out of order. NULL: out of memory, or there are too many. */
 struct fleet_peer *peers_add(struct fleet_peers *peers, struct slice id);
 /* NULL: unknown. */
@@ -82,6 +84,7 @@ struct fleet_part {
 struct fleet_sight {
 	bool asked;
 	bool answered;
+	bool sure;  /* the master is in use and has no guard: it remembers all leases */
 	char *text; /* the texts of look, which point into it; NULL: none */
 	struct slice kind, holders, queue;
 };
@@ -144,6 +147,9 @@ bool message_head(struct slice *text, struct slice *from, uint64_t *number);
 /* fleet_write.c. Writes the answer to the client; all parts and sights are as they are. */
 void fleet_write(
 	const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int64_t now_ms);
+
+/* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
+int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);
 
 /* Cursors of lists: the leading digits of a daemon, and the cursor there. */
 #define FLEET_CURSOR_BITS 34

@@ -137,13 +137,14 @@ peers_forget(struct fleet_peers *peers, int64_t now_ms)
 }
 
 void
-peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, int64_t now_ms)
+peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
+	int64_t now_ms)
 {
 	struct slice text = look->daemons, line;
 	const unsigned bit = 1U << master;
 	size_t sorted = peers->n;
 	assert(master < CORE_SLOTS_MAX);
-	for (size_t i = 0; i < sorted; i++) {
+	for (size_t i = 0; sure && i < sorted; i++) {
 		peers->list[i].listed &= ~bit;
 	}
 	while (look_line(&text, &line)) {

@@ -27,7 +27,7 @@ struct owner {
 
 /* What the masters say of the name, together. */
 struct picture {
-	unsigned answered, majority;
+	unsigned majority;
 	unsigned none, foreign;
 	struct slice kind;
 	struct owner *owners;
@@ -155,6 +155,29 @@ write_fleet(const struct fleet *fleet, const struct fleet_open *open, struct buf
 
 /* ---- INSPECT ---- */
 
+int64_t
+fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms)
+{
+	struct master_view view;
+	if (master >= core_members(fleet->context->core)) {
+		return -1;
+	}
+	core_view_master(fleet->context->core, now_ms, master, &view);
+	return view.state == MASTER_ADMITTED || view.guard_ms > 0 ? view.guard_ms : -1;
+}
+
+/* Time until the last guard of a master is over; 0: there is none. */
+static int64_t
+guard_longest_ms(const struct fleet *fleet, int64_t now_ms)
+{
+	int64_t longest_ms = 0;
+	for (unsigned i = 0; i < core_members(fleet->context->core); i++) {
+		int64_t ms = fleet_guard_ms(fleet, i, now_ms);
+		longest_ms = ms > longest_ms ? ms : longest_ms;
+	}
+	return longest_ms;
+}
+
 static void
 picture_owner(struct picture *picture, struct slice line)
 {
@@ -181,7 +204,8 @@ picture_owner(struct picture *picture, struct slice line)
 	}
 }
 
-/* Puts together what the masters say; an owner that a majority does not name has nothing. */
+/* Puts together what the masters say; an owner that a majority does not name has nothing. Only a master that
+ * remembers all leases counts for a name that has none. */
 static bool
 picture_make(struct picture *picture, const struct fleet *fleet, const struct fleet_open *open)
 {
@@ -194,9 +218,8 @@ picture_make(struct picture *picture, const struct fleet *fleet, const struct fl
 		if (!sight->answered) {
 			continue;
 		}
-		picture->answered++;
-		picture->none += slice_equal(sight->kind, SLICE("none"));
-		picture->foreign += slice_equal(sight->kind, SLICE("foreign"));
+		picture->none += sight->sure && slice_equal(sight->kind, SLICE("none"));
+		picture->foreign += sight->sure && slice_equal(sight->kind, SLICE("foreign"));
 		if (!slice_equal(sight->kind, SLICE("none"))) {
 			picture->kind = sight->kind;
 		}
@@ -233,7 +256,7 @@ part_is(const struct fleet_part *part, const char *key, const char *word)
 	return part->told && part->tree && slice_equal(answer_get_text(part->tree, key), slice_of(word));
 }
 
-/* A name is free only if a majority of the masters says so. */
+/* A name is free only if a majority of the masters that remember all leases says so. */
 static struct slice
 state_of(const struct fleet_open *open, const struct picture *picture)
 {
@@ -352,10 +375,11 @@ write_inspect(const struct fleet *fleet, const struct fleet_open *open, struct c
 	if (!picture_make(&picture, fleet, open)) {
 		return false;
 	}
-	reply_write_map(out, protocol, 11);
+	reply_write_map(out, protocol, 12);
 	write_daemon(fleet, out, slice_of(fleet->context->facts.daemon_id));
 	write_name(open, out, &picture);
 	reply_write_pair_bulk(out, "state", state_of(open, &picture));
+	reply_write_pair_int(out, "guard_ms", guard_longest_ms(fleet, now_ms));
 	write_owners(fleet, out, protocol, &picture);
 	write_queue(fleet, out, protocol, picture.queue);
 	write_hosts(open, out, connections_limits(fleet->context->connections)->output_bytes / 2);

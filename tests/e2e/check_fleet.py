@@ -281,6 +281,40 @@ def test_three_masters(place):
         redis.restart()
 
 
+def test_forgotten(place):
+    """a lock whose holder is on a daemon that is stopped is never shown as free by a master that has forgotten it"""
+    redis = place.redis()
+    daemons = fleet_of(place, 2, redis)
+    daemons[1].client()("LOCK", "a")
+    stopped = daemon_id(daemons[1])
+    daemons[1].process.stop()
+    redis.kill()
+    redis.restart()
+    harness.until("the master has a guard", lambda: daemons[0].info()["master0_state"] == "guarded")
+    with daemons[0].client(3) as client:
+        seen = inspect(client, "a", 1)
+        expect((seen["state"], [one["daemon"] for one in seen["silent"]]), ("unknown", [stopped]))
+        expect_between(seen["guard_ms"], 1, 60000)
+        expect([one["answers"] for one in client("FLEET") if one["daemon"] == stopped], [0])
+    status, output = tool.call(place, daemons[0], "show", "a")
+    expect((status, "unknown: the master may have forgotten it; wait" in output), (0, True), output)
+    status, output = tool.call(place, daemons[0], "ls")
+    expect((status, "no answer from the daemon of " + daemons[1].host in output), (1, True), output)
+
+
+def test_refused(place):
+    """a master that may evict leases makes no name free"""
+    redis = place.redis()
+    daemon = fleet_of(place, 1, redis)[0]
+    with daemon.client(3) as client:
+        expect(inspect(client, "a")["state"], "free")
+        redis("CONFIG", "SET", "maxmemory", "100mb")
+        redis("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+        redis("CLIENT", "KILL", "TYPE", "normal")
+        harness.until("the master is refused", lambda: daemon.info()["master0_state"] == "refused")
+        expect(inspect(client, "a")["state"], "unknown")
+
+
 def test_who_may(place):
     """lists of all hosts and BREAK are for administrators; a lock may be looked at by all that may lock it"""
     users = "users: [ { name: u, password-env: SECRET } ]\n"
