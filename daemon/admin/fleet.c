@@ -36,7 +36,6 @@ fleet_new(struct context *context)
 	}
 	fleet->context = context;
 	fleet->peers.looked_ms = INT64_MIN / 2;
-	fleet->allowance = FLEET_PER_SECOND;
 	TAILQ_INIT(&fleet->opens);
 	random_init(&fleet->random);
 	struct fleet_peer *self = peers_add(&fleet->peers, slice_of(context->facts.daemon_id));
@@ -404,29 +403,67 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 
 /* ---- requests and answers ---- */
 
-/* An administrator may ask at any time; the others have a share. */
-static bool
-fleet_allows(struct fleet *fleet, struct connection *c, int64_t now_ms)
+/* The share of the user; a new one takes the place of one that is whole again. NULL: there is none. */
+static struct fleet_share *
+share_find(struct fleet *fleet, uint64_t user, int64_t now_ms)
 {
-	double more = (double)(now_ms - fleet->allowed_ms) * FLEET_PER_SECOND / 1000;
-	fleet->allowed_ms = now_ms;
-	fleet->allowance += more;
-	if (fleet->allowance > FLEET_PER_SECOND) {
-		fleet->allowance = FLEET_PER_SECOND;
+	struct fleet_share *whole = NULL;
+	for (size_t i = 0; i < FLEET_USERS_MAX; i++) {
+		struct fleet_share *share = &fleet->shares[i];
+		if (share->asked_ms > 0 && share->user == user) {
+			return share;
+		}
+		if (share->asked_ms == 0 || now_ms - share->asked_ms >= 1000) {
+			whole = share;
+		}
 	}
-	if (connection_identity(c)->peer.admin) {
-		return fleet->open_count < FLEET_OPEN_MAX;
+	if (whole) {
+		*whole = (struct fleet_share){.user = user, .left = FLEET_PER_SECOND, .asked_ms = now_ms};
 	}
-	if (fleet->allowance < 1 || fleet->open_count >= FLEET_OPEN_MAX / 2) {
+	return whole;
+}
+
+static bool
+share_take(struct fleet_share *share, int64_t now_ms)
+{
+	share->left += (double)(now_ms - share->asked_ms) * FLEET_PER_SECOND / 1000;
+	share->left = share->left > FLEET_PER_SECOND ? FLEET_PER_SECOND : share->left;
+	share->asked_ms = now_ms;
+	if (share->left < 1) {
 		return false;
 	}
-	fleet->allowance -= 1;
+	share->left -= 1;
 	return true;
+}
+
+static size_t
+count_opens(const struct fleet *fleet, uint64_t user)
+{
+	const struct fleet_open *open;
+	size_t n = 0;
+	TAILQ_FOREACH (open, &fleet->opens, next) {
+		n += open->user == user;
+	}
+	return n;
+}
+
+/* An administrator may ask at any time; each other user has a share. */
+static bool
+fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms)
+{
+	if (peer->admin) {
+		return fleet->open_count < FLEET_OPEN_MAX;
+	}
+	if (fleet->open_count >= FLEET_OPEN_MAX / 2 || count_opens(fleet, peer->user) >= FLEET_USER_MAX) {
+		return false;
+	}
+	struct fleet_share *share = share_find(fleet, peer->user, now_ms);
+	return share && share_take(share, now_ms);
 }
 
 /* NULL: out of memory. */
 static struct fleet_open *
-open_new(struct fleet *fleet, conn_id conn, const struct command *command)
+open_new(struct fleet *fleet, const struct identity *who, const struct command *command)
 {
 	struct fleet_open *open = calloc(1, sizeof *open);
 	char *text = malloc(command->name.n + command->match.n + 1);
@@ -436,7 +473,8 @@ open_new(struct fleet *fleet, conn_id conn, const struct command *command)
 		return NULL;
 	}
 	open->id = random_next(&fleet->random) | 1;
-	open->conn = conn;
+	open->conn = who->id;
+	open->user = who->peer.user;
 	open->text = text;
 	open->command = (struct command){.verb = command->verb,
 		.token = command->token,
@@ -455,9 +493,10 @@ void
 fleet_request(struct context *context, struct connection *c, const struct command *command)
 {
 	struct fleet *fleet = context->fleet;
+	const struct identity *who = connection_identity(c);
 	int64_t now_ms = clock_ms();
 	struct fleet_open *open =
-		fleet_allows(fleet, c, now_ms) ? open_new(fleet, connection_identity(c)->id, command) : NULL;
+		fleet_allows(fleet, &who->peer, now_ms) ? open_new(fleet, who, command) : NULL;
 	if (!open) {
 		if (connection_waits(c)) {
 			connection_answered(c);

@@ -52,8 +52,11 @@ struct master_look;
 #define FLEET_NAME_BYTES (16 << 10)
 /* How much of a turn goes to requests of other daemons, less the last one. */
 #define FLEET_TURN_NS    500000
-/* Requests of clients that are not administrators: so many in a second, and at once. */
+/* Requests of one user that is no administrator: so many in a second, and at once; and so many that wait. */
 #define FLEET_PER_SECOND 100
+#define FLEET_USER_MAX   4
+/* Users that are counted by themselves; if more ask within a second, the rest is refused. */
+#define FLEET_USERS_MAX  64
 
 /* context is kept by reference. NULL: out of memory. */
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));

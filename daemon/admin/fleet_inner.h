@@ -98,6 +98,7 @@ struct fleet_open {
 	TAILQ_ENTRY(fleet_open) next;
 	uint64_t id; /* random, > 0 */
 	conn_id conn;
+	uint64_t user; /* as in struct peer */
 	enum fleet_stage stage;
 	int64_t until_ms;       /* LOOKS: for so long */
 	struct command command; /* its texts are in text */
@@ -121,6 +122,13 @@ struct fleet_ask {
 	char request[FLEET_ASK_MAX];
 };
 
+/* What a user that is no administrator may ask for. */
+struct fleet_share {
+	uint64_t user;      /* as in struct peer */
+	double left;        /* requests, at asked_ms */
+	int64_t asked_ms;   /* its latest request, CLOCK_BOOTTIME; 0: this share is of no user yet */
+};
+
 struct fleet {
 	struct context *context;
 	struct random random;
@@ -130,8 +138,7 @@ struct fleet {
 	size_t kept_bytes;      /* of answers, in all parts */
 	struct fleet_ask *asks; /* a ring of FLEET_QUEUE_MAX; NULL: none came yet */
 	size_t ask_first, ask_count;
-	double allowance; /* of clients that are not administrators */
-	int64_t allowed_ms;
+	struct fleet_share shares[FLEET_USERS_MAX];
 };
 
 /* fleet_serve.c. Queues what another daemon asks for. */

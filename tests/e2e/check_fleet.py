@@ -316,8 +316,8 @@ def test_refused(place):
 
 
 def test_who_may(place):
-    """lists of all hosts and BREAK are for administrators; a lock may be looked at by all that may lock it"""
-    users = "users: [ { name: u, password-env: SECRET } ]\n"
+    """lists of all hosts and BREAK are for administrators; a user that asks too much of the fleet takes nothing from another"""
+    users = "users: [ { name: u, password-env: SECRET }, { name: w, password-env: SECRET } ]\n"
     redis = place.redis()
     first = named(place, 1, redis, QUIET + users, tcp=True, environment={"SECRET": "x"}).admitted()
     second = named(place, 2, redis).admitted()
@@ -336,10 +336,14 @@ def test_who_may(place):
     expect((status, output.split()), (0, ["mine"]), output)
     status, output = tool.call(place, url, "show", "a")
     expect((status, "held" in output), (0, True), output)
-    # More than the share of those that are no administrators.
+    other = first.client(tcp=True)
+    other("AUTH", "w", "x")
+    other("HELLO", 3)
+    # More than the share of a user: the other one still has its own.
     for _ in range(200):
         client.send("INSPECT", "a", "FLEET")
     answers = [client.reply() for _ in range(200)]
+    expect(other("INSPECT", "a", "FLEET")["name"], "a")
     refused = [one for one in answers if isinstance(one, resp.Error)]
     for one in refused:
         expect_code(one, "LIMIT")

@@ -62,6 +62,7 @@ TABLE = (
     ("SESSIONS", "aaamm"),
     ("EVENTS", "aaamm"),
     ("CLIENT LIST", "aaamm"),
+    ("FLEET", "aaamm"),
     ("BREAK deploy/a TOKEN 1", "aammm"),
     ("BREAK cron/a TOKEN 1", "anmmm"),
     ("CLIENT KILL ID 999999", "ammmm"),
