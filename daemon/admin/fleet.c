@@ -192,18 +192,19 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 	buffer_done(&b);
 }
 
-/* Takes the bytes of an answer for what they are. A page of a list is passed on as it is, so it is only
- * checked. */
+/* Takes the bytes of an answer for what they are: a daemon whose answer does not fit the request is silent. A
+ * page of a list is passed on as it is, so it is only checked. */
 static void
-part_read(struct fleet *fleet, struct fleet_part *part, bool list)
+part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open *open)
 {
+	bool list = is_list(&open->command);
 	const struct answer_limits limits = {.bytes = FLEET_PAGE_BYTES * 2, .elements = 65536};
 	const char *fault;
 	size_t n = buffer_length(&part->answer);
 	ssize_t used = part->answer.failed ? -1
 					   : answer_parse(&part->parser, buffer_bytes(&part->answer), n,
 						     &limits, list ? NULL : &part->tree, &fault);
-	part->told = used > 0 && (size_t)used == n;
+	part->told = used > 0 && (size_t)used == n && part_fits(part, open);
 	part->answered_ms = clock_ms();
 	if (!part->told) {
 		fleet->context->stats->inbox_ignored++;
@@ -221,7 +222,7 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	serve_command(fleet, &command, c ? connection_identity(c)->protocol : 3,
 		answer_bytes(fleet, &command), &part->answer);
 	fleet->kept_bytes += buffer_length(&part->answer);
-	part_read(fleet, part, is_list(&command));
+	part_read(fleet, part, open);
 }
 
 static void
@@ -276,7 +277,7 @@ open_waits(struct fleet_open *open, int64_t now_ms)
 		if (broken && part->told && part->tree && part->tree->type == ANSWER_INT) {
 			return false;
 		}
-		waits |= !part->told && part->until_ms > now_ms;
+		waits |= part->answered_ms == 0 && part->until_ms > now_ms;
 	}
 	return waits;
 }
@@ -539,7 +540,7 @@ fleet_told(struct fleet *fleet, struct slice text)
 			buffer_put(&part->answer, text.p, text.n);
 			fleet->kept_bytes += buffer_length(&part->answer);
 		}
-		part_read(fleet, part, is_list(&open->command));
+		part_read(fleet, part, open);
 		open_turn(fleet, open, part->answered_ms);
 		return;
 	}
@@ -570,7 +571,7 @@ open_wake_at(const struct fleet_open *open)
 	int64_t at = open->stage == FLEET_LOOKS ? open->until_ms : 0;
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
-		at = !part->told && part->until_ms > at ? part->until_ms : at;
+		at = part->answered_ms == 0 && part->until_ms > at ? part->until_ms : at;
 	}
 	return at;
 }

@@ -158,6 +158,10 @@ void fleet_write(
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
 int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);
 
+/* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from NOTHELD for
+ * BREAK. */
+bool part_fits(const struct fleet_part *part, const struct fleet_open *open);
+
 /* Cursors of lists: the leading digits of a daemon, and the cursor there. */
 #define FLEET_CURSOR_BITS 34
 uint64_t fleet_cursor(uint64_t digits, uint64_t inner);

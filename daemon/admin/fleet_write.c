@@ -416,23 +416,45 @@ bulk_take(struct slice *bytes)
 }
 
 /* The cursor of the next page, and the elements as they are in the answer of the daemon, "*2 $n CURSOR *m
- * ...". False: it is not the answer to such a request. */
+ * ...". False: it is not the answer to a request with this cursor. The cursor of a next page is greater, so a list
+ * ends. */
 static bool
-part_page(const struct fleet_part *part, uint64_t *inner, struct slice *elements)
+part_page(const struct fleet_part *part, uint64_t asked, uint64_t *inner, struct slice *elements)
 {
 	struct slice bytes = {buffer_bytes(&part->answer), buffer_length(&part->answer)};
 	int64_t cursor;
-	if (!part->told || !bytes.p || bytes.n < 8 || memcmp(bytes.p, "*2\r\n", 4) != 0) {
+	if (!bytes.p || bytes.n < 8 || memcmp(bytes.p, "*2\r\n", 4) != 0) {
 		return false;
 	}
 	bytes = (struct slice){bytes.p + 4, bytes.n - 4};
 	if (!number_parse(bulk_take(&bytes), 0, (INT64_C(1) << FLEET_CURSOR_BITS) - 1, &cursor) ||
-		bytes.p[0] != '*') {
+		bytes.p[0] != '*' || (cursor != 0 && (uint64_t)cursor <= asked)) {
 		return false;
 	}
 	*inner = (uint64_t)cursor;
 	*elements = bytes;
 	return true;
+}
+
+bool
+part_fits(const struct fleet_part *part, const struct fleet_open *open)
+{
+	const struct answer *tree = part->tree;
+	struct slice elements, rest;
+	uint64_t inner;
+	switch (open->command.verb) {
+	case VERB_INSPECT:
+		return tree && (tree->type == ANSWER_MAP || tree->type == ANSWER_ARRAY) &&
+		       answer_get_text(tree, "state").n > 0;
+	case VERB_BREAK:
+		return tree && (tree->type == ANSWER_INT ||
+				       (tree->type == ANSWER_ERROR && answer_code(tree, &rest) == CODE_NOTHELD));
+	case VERB_LOCKS:
+	case VERB_SESSIONS:
+		return part_page(part, open->cursor, &inner, &elements);
+	default:
+		return tree && tree->type == ANSWER_STATUS;
+	}
 }
 
 static void
@@ -443,7 +465,7 @@ write_list(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	struct slice elements = {0};
 	uint64_t inner = 0, next = 0;
 	char text[NUMBER_TEXT_MAX];
-	bool page = part && part_page(part, &inner, &elements);
+	bool page = part && part->told && part_page(part, open->cursor, &inner, &elements);
 	if (part && page && inner != 0) {
 		next = fleet_cursor(peer_digits(part->id), inner);
 	} else if (part) {

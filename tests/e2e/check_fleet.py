@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """One view of all daemons that share the masters: from each of them, also while one of them says nothing."""
 
+import contextlib
 import json
 import os
 import random
 import re
 import signal
 import subprocess
+import threading
 
 import harness
 import proxy
@@ -390,6 +392,62 @@ def test_hostile(place):
     for _ in range(200):
         redis("PUBLISH", "holdfast:inbox:" + two, "told %s %016x *2\r\n$1\r\n0\r\n*0\r\n" % (one, odd.getrandbits(64)))
     expect([lock["name"] for lock in pages(second.client(3), "LOCKS")[0] if lock["name"] == "a"], ["a"])
+
+
+class Liar:
+    """Answers for a daemon that is stopped, with what it is told to."""
+
+    def __init__(self, redis, ident):
+        self.redis, self.ident, self.answer, self.asked = redis, ident, "", 0
+        self.ears = resp.Client(redis.socket)
+        self.ears("SUBSCRIBE", "holdfast:inbox:" + ident)
+        threading.Thread(target=self.run, daemon=True).start()
+
+    def run(self):
+        with contextlib.suppress(resp.Closed, OSError), resp.Client(self.redis.socket) as mouth:
+            while True:
+                try:
+                    text = self.ears.reply()[2]
+                except resp.Late:
+                    continue
+                kind, asker, number = text.split(" ")[:3]
+                if kind == "ask":
+                    self.asked += 1
+                    mouth("PUBLISH", "holdfast:inbox:" + asker, "told %s %s %s" % (self.ident, number, self.answer))
+
+
+def test_wrong_answers(place):
+    """an answer that does not fit the request is none: its daemon is silent, and no list goes on for ever"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    token = second.client()("LOCK", "a")
+    ident = daemon_id(second)
+    second.process.stop()
+    liar = Liar(redis, ident)
+    client = first.client(3)
+    for answer in ("-ERR no\r\n", "-LIMIT no\r\n", "$-1\r\n", "*0\r\n", ":5\r\n", "+OK\r\n", "*2\r\n$1\r\n0\r\n:1\r\n"):
+        liar.answer, before = answer, liar.asked
+        expect((inspect(client, "a", 1)["state"], inspect(client, "b", 1)["hosts"]), ("held", []), answer)
+        expect(pages(client, "LOCKS", silent=1)[1], [ident], answer)
+        expect(pages(client, "SESSIONS", silent=1)[1], [ident], answer)
+        if answer[0] != ":":
+            expect_code(client("BREAK", "a", "TOKEN", token, "FLEET"), "ERR")
+        if answer[0] != "+":
+            expect([one["answers"] for one in client("FLEET") if one["daemon"] == ident], [0], answer)
+        expect(liar.asked > before, True, answer)
+    # A list whose cursor stays where it is.
+    liar.answer = "*2\r\n$1\r\n7\r\n*0\r\n"
+    for _ in range(3):
+        cursor, seen = "0", 0
+        while seen < 20:
+            cursor, _, silent = client("LOCKS", "FLEET", "CURSOR", cursor)
+            seen += 1
+            if cursor == "0" or silent:
+                break
+        expect(seen < 20, True)
+    # The true answer counts.
+    liar.answer = "-NOTHELD no\r\n"
+    harness.until("it is not held", lambda: client("BREAK", "a", "TOKEN", token, "FLEET").code == "NOTHELD")
 
 
 def test_hand_over(place):
