@@ -219,7 +219,7 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	struct connection *c = connections_find(fleet->context->connections, open->conn);
 	struct command command = open->command;
 	command.cursor = (int64_t)open->cursor;
-	serve_command(fleet, &command, c ? connection_identity(c)->protocol : 3,
+	serve_command(fleet, fleet->context->facts.daemon_id, &command, c ? connection_identity(c)->protocol : 3,
 		answer_bytes(fleet, &command), &part->answer);
 	fleet->kept_bytes += buffer_length(&part->answer);
 	part_read(fleet, part, open);

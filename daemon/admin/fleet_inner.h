@@ -145,9 +145,9 @@ struct fleet {
 void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
 /* Serves what is queued until the time is over (clock_ns()). */
 void serve_turn(struct fleet *fleet, int64_t until_ns);
-/* Answers a request as another daemon does, for the part of this one. */
-void serve_command(
-	struct fleet *fleet, const struct command *command, int protocol, size_t bytes, struct buffer *out);
+/* Answers a request as another daemon does, for the part of this one. from: the id of the daemon that asks. */
+void serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol,
+	size_t bytes, struct buffer *out);
 /* Takes words and a number in hexadecimal digits off the head of a message. False: it is malformed. */
 bool message_head(struct slice *text, struct slice *from, uint64_t *number);
 

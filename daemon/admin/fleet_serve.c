@@ -114,16 +114,19 @@ fleet_holds(const struct context *context, const struct command *command)
 	return token_find(context, command).found;
 }
 
+/* from: the daemon that asks. Its own audit log has the client. */
 static void
-serve_break(struct fleet *fleet, const struct command *command, struct buffer *out)
+serve_break(struct fleet *fleet, const char *from, const struct command *command, struct buffer *out)
 {
 	struct context *context = fleet->context;
+	const struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(from));
 	if (!fleet_holds(context, command)) {
 		reply_write_error(out, CODE_NOTHELD, SLICE("this daemon has no such hold"));
 		return;
 	}
-	LOG_EVENT(context->log, LOG_WARNING_LEVEL, "lock.break",
+	LOG_EVENT(context->audit, LOG_WARNING_LEVEL, "lock.break",
 		log_bytes("name", command->name.p, command->name.n), log_number("token", command->token),
+		log_text("from", from), log_text("host", peer ? peer->host : "unknown"),
 		log_text("text", "asked for through another daemon"));
 	context->hooks->broken(context->arg, command);
 	struct token_search left = token_find(context, command);
@@ -131,8 +134,8 @@ serve_break(struct fleet *fleet, const struct command *command, struct buffer *o
 }
 
 void
-serve_command(
-	struct fleet *fleet, const struct command *command, int protocol, size_t bytes, struct buffer *out)
+serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol, size_t bytes,
+	struct buffer *out)
 {
 	switch (command->verb) {
 	case VERB_PING:
@@ -144,7 +147,7 @@ serve_command(
 		report_asked(fleet->context, command, protocol, bytes, out);
 		return;
 	case VERB_BREAK:
-		serve_break(fleet, command, out);
+		serve_break(fleet, from, command, out);
 		return;
 	default:
 		reply_write_error(out, CODE_ERR, SLICE("no daemon asks another one for this"));
@@ -170,7 +173,7 @@ serve_one(struct fleet *fleet, struct fleet_ask *ask)
 		request.argc == 0 || command_parse(&request, &command, &error) != 0 || command.fleet) {
 		context->stats->inbox_ignored++;
 	} else {
-		serve_command(fleet, &command, ask->protocol, ask->bytes, &out);
+		serve_command(fleet, ask->from, &command, ask->protocol, ask->bytes, &out);
 		/* What does not leave is missed by the daemon that asked, after its time. */
 		if (out.failed || !masters_publish(context->masters, ask->master, ask->from,
 					  (struct slice){buffer_bytes(&out), buffer_length(&out)})) {

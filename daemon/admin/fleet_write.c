@@ -526,6 +526,7 @@ fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct con
 		break;
 	case VERB_BREAK:
 		write_break(open, c);
+		audit_request(fleet->context, c, &open->command);
 		return;
 	default:
 		write_list(fleet, open, out, protocol, now_ms);

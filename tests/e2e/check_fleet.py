@@ -206,6 +206,28 @@ def test_break(place):
     daemons[1].output.wait(r"lock\.break .*asked for through another daemon")
 
 
+def test_break_is_audited(place):
+    """the audit log of the daemon that breaks has the daemon that asked, and the log of that one the client and the end"""
+    paths = [os.path.join(place.path, "audit-%d.log" % n) for n in (1, 2)]
+    redis = place.redis()
+    first, second = [named(place, n, redis, QUIET + harness.BRISK + "audit: %s\n" % paths[n - 1]).admitted() for n in (1, 2)]
+    everybody(first, 2)
+    everybody(second, 2)
+    token = second.client()("LOCK", "a", "WAIT", 20000)
+    admin = first.client()
+    expect_code(admin("BREAK", "a", "TOKEN", token + 1, "FLEET"), "NOTHELD")
+    expect_between(admin("BREAK", "a", "TOKEN", token, "FLEET"), 0, harness.LEASE_MS)
+    texts = []
+    for path in paths:
+        with open(path, encoding="utf-8") as audit:
+            texts.append(audit.read())
+    found = re.findall(r"lock\.break by=\d+ address=unix uid=%d pid=%d name=a token=(\d+) result=(\w+)$" % (
+        os.getuid(), os.getpid()), texts[0], re.M)
+    expect(found, [(str(token + 1), "begun"), (str(token + 1), "NOTHELD"), (str(token), "begun"), (str(token), "ok")], texts[0])
+    found = re.findall(r"lock\.break name=a token=(\d+) from=(\w+) host=(\S+) ", texts[1])
+    expect(found, [(str(token), daemon_id(first), first.host)], texts[1])
+
+
 def test_silent(place):
     """a daemon that is stopped is reported; what it holds is never free, and a BREAK that it has not answered reaches it later"""
     daemons = fleet_of(place)
