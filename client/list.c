@@ -100,7 +100,7 @@ pages_refused(struct pages *pages)
 	if (!pages->fleet || pages->begun || (code != CODE_NOPERM && code != CODE_ERR)) {
 		return false;
 	}
-	slice_text(pages->refused, sizeof(pages->refused), rest);
+	slice_text(pages->refused, sizeof(pages->refused), pages->answer->text);
 	pages->refusal = slice_of(pages->refused);
 	pages->fleet = false;
 	return true;

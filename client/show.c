@@ -21,6 +21,7 @@ struct listing {
 	const struct options *o;
 	bool local; /* the daemon is on this host */
 	bool names; /* print names instead of a table */
+	const char *what; /* it lists, for messages */
 	void (*add)(struct listing *listing, struct list *list, const struct answer *element);
 	const char *const *heads;
 	unsigned flexible;
@@ -87,8 +88,8 @@ list_print(const struct listing *listing, struct list *list, struct pages *pages
 		     : listing->names ? list_print_names(list)
 				      : list_print_table(list, listing->heads, listing->flexible);
 
-	if (pages->refusal.n > 0 && listing->o->verbose) {
-		message("of this daemon only: %.*s", SLICE_ARG(pages->refusal));
+	if (pages->refusal.n > 0 && !listing->o->quiet) {
+		message("only the %s of this daemon: %.*s", listing->what, SLICE_ARG(pages->refusal));
 	}
 	return status == STATUS_DONE && !pages->whole ? list_report_error(pages, told, missing) : status;
 }
@@ -167,6 +168,7 @@ task_ls(const struct options *o, const struct address *a)
 		.o = o,
 		.local = !a->tcp,
 		.names = o->quiet,
+		.what = "locks",
 		.add = ls_add,
 		.heads = o->verbose ? more : heads,
 		/* NAME, HOLDER, WHERE and WHY */
@@ -225,6 +227,7 @@ task_sessions(const struct options *o, const struct address *a)
 	struct listing listing = {
 		.o = o,
 		.local = !a->tcp,
+		.what = "sessions",
 		.add = sessions_add,
 		.heads = heads,
 		.flexible = 1U << 1 | 1U << 2, /* CLIENT and WHERE */

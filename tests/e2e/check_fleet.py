@@ -358,6 +358,9 @@ def test_who_may(place):
     client("LOCK", "mine")
     status, output = tool.call(place, url, "ls", "-q")
     expect((status, output.split()), (0, ["mine"]), output)
+    for verb, what in (("ls", "locks"), ("sessions", "sessions")):
+        status, output = tool.call(place, url, verb)
+        expect((status, "holdfast: only the %s of this daemon: NOPERM " % what in output), (0, True), output)
     status, output = tool.call(place, url, "show", "a")
     expect((status, "held" in output), (0, True), output)
     other = first.client(tcp=True)
