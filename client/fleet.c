@@ -119,7 +119,9 @@ table_daemon(struct table *t, const struct answer *daemon)
 	table_text(t, answer_get_text(daemon, "version"));
 	table_text(t, slice_of(up_ms < 0 ? "-" : duration_text(up, up_ms)));
 	table_text(t, slice_of(seen_ms < 0 ? "-" : duration_text(seen, seen_ms)));
-	table_text(t, slice_of(answer_get_int(daemon, "answers", 0) != 0 ? answers : "no"));
+	table_text(t, slice_of(answer_get_int(daemon, "answers", 0) != 0 ? answers
+				: answer_get_int(daemon, "asked", 1) != 0 ? "no"
+									   : "not asked"));
 	table_text(t, differs.n > 0 ? differs : SLICE("-"));
 }
 
@@ -148,7 +150,7 @@ task_fleet(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
 	const struct answer *daemons;
-	bool silent = false;
+	bool silent = false, missing = false;
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
@@ -158,12 +160,19 @@ task_fleet(const struct options *o, const struct address *a)
 			status = take_refusal(&wire, daemons, "cannot list the daemons");
 		} else {
 			for (size_t i = 0; i < daemons->count; i++) {
-				silent |= answer_get_int(&daemons->items[i], "answers", 0) == 0;
+				bool answers = answer_get_int(&daemons->items[i], "answers", 0) != 0;
+
+				silent |= !answers;
+				/* This daemon always answers. */
+				missing |= answers && answer_get_int(&daemons->items[i], "asked", 1) == 0;
 			}
 			status = o->json    ? json_output_print_json(json_output_of(daemons))
 				 : o->quiet ? STATUS_DONE
 					    : fleet_print(daemons);
-			status = status == STATUS_DONE && silent ? STATUS_NO : status;
+			if (missing) {
+				message("no master answers: daemons may be missing (holdfast doctor)");
+			}
+			status = status == STATUS_DONE && (silent || missing) ? STATUS_NO : status;
 		}
 	}
 	wire_close(&wire);

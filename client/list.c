@@ -83,6 +83,7 @@ pages_add_silent(struct pages *pages, const struct answer *answer)
 		struct slice host = answer_get_text(&silent->items[i], "host");
 		size_t n = strlen(pages->silent);
 
+		pages->unasked |= answer_get_int(&silent->items[i], "asked", 1) == 0;
 		(void)snprintf(pages->silent + n, sizeof(pages->silent) - n, "%s%.*s", n > 0 ? ", " : "",
 			SLICE_ARG(host));
 	}

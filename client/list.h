@@ -35,6 +35,7 @@ struct pages {
 	bool fleet;                   /* of all daemons; false once the daemon has refused that */
 	struct slice refusal;         /* why it did; a part of refused */
 	char refused[WIRE_TEXT_MAX];
+	bool unasked;                 /* no master carried the question to one of silent */
 	char silent[SILENT_TEXT_MAX]; /* hosts whose daemons did not answer, with commas between */
 };
 

@@ -79,7 +79,10 @@ list_print(const struct listing *listing, struct list *list, struct pages *pages
 	if (pages->whole && pages->silent[0] != '\0') {
 		pages->whole = false;
 		pages->answer = NULL;
-		(void)snprintf(pages->w->why, sizeof(pages->w->why), "no answer from the daemon of %s",
+		(void)snprintf(pages->w->why, sizeof(pages->w->why),
+			pages->unasked ? "the daemon of %s was not asked: no master carries messages (holdfast "
+					 "doctor)"
+				       : "no answer from the daemon of %s",
 			pages->silent);
 	}
 	size_t told = list->count;
@@ -434,8 +437,11 @@ show_fleet(const struct showing *s)
 		}
 	}
 	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
-		show_line("silent", "the daemon of %.*s does not answer; a master heard of it %s ago",
+		bool was_asked = answer_get_int(&silent->items[i], "asked", 1) != 0;
+
+		show_line(was_asked ? "silent" : "not asked", "the daemon of %.*s%s; a master heard of it %s ago",
 			SLICE_ARG(answer_get_text(&silent->items[i], "host")),
+			was_asked ? " does not answer" : ": no master carries messages (holdfast doctor)",
 			duration_text(duration, answer_get_int(&silent->items[i], "seen_ms", 0)));
 	}
 }

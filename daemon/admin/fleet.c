@@ -169,15 +169,17 @@ answer_bytes(const struct fleet *fleet, const struct command *command)
 	return page < most ? page : most;
 }
 
-/* Sends it by every master: any of them may be cut off from that daemon. */
-static void
+/* Sends it by every master: any of them may be cut off from that daemon. False: no master that answers has it. */
+static bool
 peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
 	const struct command *command, int64_t now_ms)
 {
 	struct context *context = fleet->context;
 	struct connection *c = connections_find(context->connections, open->conn);
+	struct master_view view;
 	struct buffer b;
 	char head[128];
+	bool asked = false;
 	buffer_init(&b, FLEET_ASK_MAX);
 	int n = snprintf(head, sizeof head, "ask %s %016llx %d %zu ", context->facts.daemon_id,
 		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3,
@@ -186,10 +188,14 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 	write_request(command, open->cursor, &b);
 	for (unsigned i = 0; !b.failed && i < core_members(context->core); i++) {
 		struct slice text = {buffer_bytes(&b), buffer_length(&b)};
-		(void)!masters_publish(context->masters, i, peer->id, text);
+		core_view_master(context->core, now_ms, i, &view);
+		asked |= masters_publish(context->masters, i, peer->id, text) && !view.down;
 	}
-	peer->asked_ms = peer->asked_ms > 0 ? peer->asked_ms : now_ms;
+	if (asked && peer->asked_ms == 0) {
+		peer->asked_ms = now_ms;
+	}
 	buffer_done(&b);
+	return asked;
 }
 
 /* Takes the bytes of an answer for what they are: a daemon whose answer does not fit the request is silent. A
@@ -235,9 +241,10 @@ open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *p
 	slice_text(part->host, sizeof part->host, slice_of(peer->host));
 	buffer_init(&part->answer, answer_bytes(fleet, &open->command) * 2 + 8192);
 	if (is_self(fleet, peer->id)) {
+		part->asked = true;
 		part_serve(fleet, part, open);
 	} else {
-		peer_ask(fleet, peer, open, &open->command, now_ms);
+		part->asked = peer_ask(fleet, peer, open, &open->command, now_ms);
 	}
 }
 
@@ -252,7 +259,7 @@ open_ask_list(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	for (size_t i = 0; cursor == 0 && i < fleet->peers.n; i++) {
 		struct fleet_peer *other = &fleet->peers.list[i];
 		if (!is_self(fleet, other->id) && other != peer) {
-			peer_ask(fleet, other, open, &ping, now_ms);
+			(void)peer_ask(fleet, other, open, &ping, now_ms);
 		}
 	}
 	if (peer && digits > 0 && peer_digits(peer->id) == digits - 1) {
@@ -277,7 +284,7 @@ open_waits(struct fleet_open *open, int64_t now_ms)
 		if (broken && part->told && part->tree && part->tree->type == ANSWER_INT) {
 			return false;
 		}
-		waits |= part->answered_ms == 0 && part->until_ms > now_ms;
+		waits |= part->asked && part->answered_ms == 0 && part->until_ms > now_ms;
 	}
 	return waits;
 }
@@ -291,7 +298,7 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	}
 	for (size_t i = 0; i < open->part_count; i++) {
 		struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(open->parts[i].id));
-		if (peer && !open->parts[i].told && open->parts[i].until_ms <= now_ms) {
+		if (peer && open->parts[i].asked && !open->parts[i].told && open->parts[i].until_ms <= now_ms) {
 			peer->silent = true;
 		}
 	}
@@ -393,6 +400,7 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 		return;
 	}
 	open->sights[master].asked = false;
+	open->heard |= look != NULL;
 	if (look) {
 		sight_take(&open->sights[master], look);
 		open->sights[master].sure = sure;
@@ -571,7 +579,7 @@ open_wake_at(const struct fleet_open *open)
 	int64_t at = open->stage == FLEET_LOOKS ? open->until_ms : 0;
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
-		at = part->answered_ms == 0 && part->until_ms > at ? part->until_ms : at;
+		at = part->asked && part->answered_ms == 0 && part->until_ms > at ? part->until_ms : at;
 	}
 	return at;
 }

@@ -73,6 +73,7 @@ struct fleet_part {
 	int64_t until_ms; /* it is waited for until then */
 	int64_t asked_ms;
 	int64_t answered_ms; /* 0: it has not */
+	bool asked; /* a master that is in use took the question */
 	bool told;
 	bool late;                   /* until_ms was put off once */
 	struct buffer answer;        /* RESP */
@@ -103,6 +104,7 @@ struct fleet_open {
 	int64_t until_ms;       /* LOOKS: for so long */
 	struct command command; /* its texts are in text */
 	char *text;
+	bool heard;      /* a master has said which daemons there are */
 	uint64_t cursor; /* lists: of the daemon that is asked */
 	struct fleet_sight sights[CORE_SLOTS_MAX];
 	struct fleet_part *parts;

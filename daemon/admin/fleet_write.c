@@ -76,10 +76,11 @@ write_silent(const struct fleet_open *open, struct buffer *out, int protocol, in
 		if (part->told) {
 			continue;
 		}
-		reply_write_map(out, protocol, 3);
+		reply_write_map(out, protocol, 4);
 		reply_write_pair_text(out, "host", part->host);
 		reply_write_pair_text(out, "daemon", part->id);
 		reply_write_pair_int(out, "seen_ms", part->seen_ms > 0 ? now_ms - part->seen_ms : -1);
+		reply_write_pair_int(out, "asked", part->asked);
 	}
 }
 
@@ -126,7 +127,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	const struct fleet_part *part = part_of(open, peer->id);
 	bool told = peer == self || (part && part->told);
 	int64_t up_ms = clock_wall_us() / 1000 - peer->begun_s * 1000;
-	reply_write_map(out, protocol, 11);
+	reply_write_map(out, protocol, 12);
 	reply_write_pair_text(out, "host", peer->host);
 	reply_write_pair_text(out, "daemon", peer->id);
 	reply_write_pair_text(out, "address", peer->address);
@@ -134,6 +135,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	reply_write_pair_text(out, "version", peer->version);
 	reply_write_pair_int(out, "uptime_ms", peer->begun_s == 0 ? -1 : up_ms > 0 ? up_ms : 0);
 	reply_write_pair_int(out, "seen_ms", peer->seen_ms > 0 ? now_ms - peer->seen_ms : -1);
+	reply_write_pair_int(out, "asked", peer == self ? open->heard : part && part->asked);
 	reply_write_pair_int(out, "answers", told);
 	reply_write_pair_int(out, "answer_ms",
 		part && told ? part->answered_ms - part->asked_ms

@@ -290,6 +290,25 @@ def test_partition(place):
         expect(inspect(client, "a")["state"], "held")
 
 
+def test_no_master(place):
+    """while no master is connected, no daemon is called silent: it was not asked, and others may be missing"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    other = daemon_id(second)
+    redis.kill()
+    harness.until("the master is away", lambda: first.info()["master0_links_up"] == "0")
+    with first.client(3) as client:
+        expect([(one["daemon"], one["asked"]) for one in inspect(client, "a", 1)["silent"]], [(other, 0)])
+        expect({one["daemon"]: (one["asked"], one["answers"]) for one in client("FLEET")},
+               {other: (0, 0), daemon_id(first): (0, 1)})
+    for words, text in ((("show", "a"), "not asked the daemon of %s: no master carries messages (holdfast doctor)" % second.host),
+                        (("ls",), "the daemon of %s was not asked: no master carries messages (holdfast doctor)" % second.host),
+                        (("fleet",), "holdfast: no master answers: daemons may be missing (holdfast doctor)")):
+        status, output = tool.call(place, first, *words)
+        expect((text in output, "does not answer" in output or "no answer from" in output), (True, False), output)
+        expect(status, 0 if words[0] == "show" else 1, output)
+
+
 def test_three_masters(place):
     """of three masters two are enough; with one of them nothing is said to be free"""
     redises = [place.redis("redis-%d" % n) for n in range(3)]
