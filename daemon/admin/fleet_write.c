@@ -489,7 +489,7 @@ write_list(const struct fleet *fleet, const struct fleet_open *open, struct buff
 static void
 write_break(const struct fleet_open *open, struct connection *c)
 {
-	const char *silent = NULL;
+	const struct fleet_part *silent = NULL;
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
 		if (part->told && part->tree && part->tree->type == ANSWER_INT) {
@@ -497,18 +497,21 @@ write_break(const struct fleet_open *open, struct connection *c)
 			connection_written(c);
 			return;
 		}
-		silent = part->told ? silent : part->host;
+		silent = part->told || (silent && silent->asked) ? silent : part;
 	}
 	if (!silent) {
 		connection_error(
 			c, CODE_NOTHELD, "no daemon that shares the masters has this hold: look again");
-		return;
+	} else if (!silent->asked) {
+		connection_error(c, CODE_NOMASTER,
+			"not broken: no master carries messages to the daemon of %s: try again when one does",
+			silent->host);
+	} else {
+		connection_error(c, CODE_NOMASTER,
+			"not broken yet: the daemon of %s does not answer: it breaks the hold when it goes on, "
+			"and if it is gone, the hold ends with its lease; daemons without an answer: %zu",
+			silent->host, count_silent(open));
 	}
-	connection_error(c, CODE_ERR,
-		"no daemon that answers has this hold; %zu, as that of %s, did not answer: it breaks the "
-		"hold when it "
-		"goes on, and if it is gone, the hold ends with its lease",
-		count_silent(open), silent);
 }
 
 void

@@ -246,9 +246,11 @@ def test_silent(place):
                 locks, silent = pages(client, "LOCKS", silent=1)
                 expect(([one["name"] for one in locks], silent), (["b"], [stopped]))
             answer = client("BREAK", "a", "TOKEN", token, "FLEET")
-            expect_code(answer, "ERR")
-            expect(daemons[1].host in answer, True, answer)
+            expect_code(answer, "NOMASTER")
+            expect("the daemon of %s does not answer: it breaks the hold when it goes on" % daemons[1].host in answer, True, answer)
             expect([one["answers"] for one in client("FLEET") if one["daemon"] == stopped], [0])
+        status, output = tool.call(place, daemon, "break", "a", "--token", token)
+        expect((status, "it breaks the hold when it goes on" in output), (69, True), output)
         status, output = tool.call(place, daemon, "show", "a")
         expect((status, "does not answer" in output, "held" in output), (0, True, True), output)
         status, output = tool.call(place, daemon, "ls")
@@ -301,6 +303,8 @@ def test_no_master(place):
         expect([(one["daemon"], one["asked"]) for one in inspect(client, "a", 1)["silent"]], [(other, 0)])
         expect({one["daemon"]: (one["asked"], one["answers"]) for one in client("FLEET")},
                {other: (0, 0), daemon_id(first): (0, 1)})
+        answer = client("BREAK", "a", "TOKEN", 1, "FLEET")
+        expect((answer.code, "no master carries messages to the daemon of " + second.host in answer), ("NOMASTER", True), answer)
     for words, text in ((("show", "a"), "not asked the daemon of %s: no master carries messages (holdfast doctor)" % second.host),
                         (("ls",), "the daemon of %s was not asked: no master carries messages (holdfast doctor)" % second.host),
                         (("fleet",), "holdfast: no master answers: daemons may be missing (holdfast doctor)")):
@@ -475,7 +479,7 @@ def test_wrong_answers(place):
         expect(pages(client, "LOCKS", silent=1)[1], [ident], answer)
         expect(pages(client, "SESSIONS", silent=1)[1], [ident], answer)
         if answer[0] != ":":
-            expect_code(client("BREAK", "a", "TOKEN", token, "FLEET"), "ERR")
+            expect_code(client("BREAK", "a", "TOKEN", token, "FLEET"), "NOMASTER")
         if answer[0] != "+":
             expect([one["answers"] for one in client("FLEET") if one["daemon"] == ident], [0], answer)
         expect(liar.asked > before, True, answer)
