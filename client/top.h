@@ -58,6 +58,7 @@ struct top {
 	size_t line_count;
 	int64_t detail_token;       /* of its oldest hold; 0: none */
 	char message[TOP_TEXT_MAX]; /* for the next screen; "": none */
+	int refused; /* the exit code of the error with which the latest request was answered; 0: none */
 };
 
 /* Connects if it has to, and asks for everything that the screen shows. False: message says why not. */

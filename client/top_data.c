@@ -27,6 +27,16 @@ top_say(struct top *t, const char *format, ...)
 	va_end(list);
 }
 
+/* The daemon has answered with an error. */
+static void
+top_refuse(struct top *t, const struct answer *answer)
+{
+	struct slice rest;
+
+	top_say(t, "%.*s", SLICE_ARG(answer->text));
+	t->refused = status_of_code(answer_code(answer, &rest));
+}
+
 /* ---- INFO ---- */
 
 static int64_t
@@ -240,7 +250,7 @@ ask_locks(struct top *t, int64_t until_ms)
 		return true;
 	}
 	if (pages.answer != NULL && pages.answer->type == ANSWER_ERROR) {
-		top_say(t, "%.*s", SLICE_ARG(pages.answer->text));
+		top_refuse(t, pages.answer);
 		t->filter[0] = '\0';
 		return true;
 	}
@@ -363,6 +373,7 @@ top_connect(struct top *t, int64_t until_ms)
 	answer = wire_welcomed(&t->wire, t->a, wire_wait(&t->wire, until_ms));
 	if (answer != NULL && answer->type == ANSWER_ERROR) {
 		(void)snprintf(t->wire.why, sizeof(t->wire.why), "%.*s", SLICE_ARG(answer->text));
+		top_refuse(t, answer);
 		t->wire.ended = true;
 	}
 	return answer != NULL && answer->type != ANSWER_ERROR;
@@ -373,6 +384,7 @@ top_ask(struct top *t)
 {
 	int64_t until_ms = clock_ms() + ASK_MS;
 
+	t->refused = 0;
 	if (top_connect(t, until_ms) && ask_info(t, until_ms) &&
 		(t->detail[0] != '\0' ? ask_detail(t, until_ms) : ask_locks(t, until_ms))) {
 		return true;

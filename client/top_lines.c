@@ -204,7 +204,11 @@ top_batch(struct top *t, int64_t delay_ms, int64_t iterations)
 		}
 		if (!top_ask(t)) {
 			message("%s", t->message);
-			return STATUS_UNAVAILABLE;
+			return t->refused != 0 ? t->refused : STATUS_UNAVAILABLE;
+		}
+		if (t->refused != 0) {
+			message("cannot list the locks: %s", t->message);
+			return t->refused;
 		}
 		if (!print_page(t)) {
 			return STATUS_INTERNAL;

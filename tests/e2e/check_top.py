@@ -234,5 +234,17 @@ def test_batch(place):
     expect(tool.call(place, daemon, "top", "-b", "--sort", "colour")[0], 64)
 
 
+def test_refused(place):
+    """a user that may not see locks is told so instead of an empty page, and a wrong password has the exit code of every verb"""
+    users = "users: [ { name: u, password-env: SECRET, may: [ lock ] } ]\n"
+    daemon = place.daemon(master=place.redis(), tcp=True, config=users, environment={"SECRET": "x"}).admitted()
+    daemon.client()("LOCK", "a")
+    status, output = tool.call(place, "redis://u:x@127.0.0.1:%d" % daemon.port, "top", "-b", "-n", 1)
+    expect((status, "NOPERM" in output and "does not have see" in output), (77, True), output)
+    for words in (("top", "-b", "-n", 1), ("ls",)):
+        status, output = tool.call(place, "redis://u:y@127.0.0.1:%d" % daemon.port, *words)
+        expect((status, "WRONGPASS" in output), (77, True), output)
+
+
 if __name__ == "__main__":
     harness.main(globals())
