@@ -120,8 +120,8 @@ table_daemon(struct table *t, const struct answer *daemon)
 	table_text(t, slice_of(up_ms < 0 ? "-" : duration_text(up, up_ms)));
 	table_text(t, slice_of(seen_ms < 0 ? "-" : duration_text(seen, seen_ms)));
 	table_text(t, slice_of(answer_get_int(daemon, "answers", 0) != 0 ? answers
-				: answer_get_int(daemon, "asked", 1) != 0 ? "no"
-									   : "not asked"));
+			       : answer_get_int(daemon, "asked", 1) != 0 ? "no"
+									 : "not asked"));
 	table_text(t, differs.n > 0 ? differs : SLICE("-"));
 }
 

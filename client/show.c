@@ -19,8 +19,8 @@
 /* What the rows of a list are made from. */
 struct listing {
 	const struct options *o;
-	bool local; /* the daemon is on this host */
-	bool names; /* print names instead of a table */
+	bool local;       /* the daemon is on this host */
+	bool names;       /* print names instead of a table */
 	const char *what; /* it lists, for messages */
 	void (*add)(struct listing *listing, struct list *list, const struct answer *element);
 	const char *const *heads;
@@ -80,9 +80,10 @@ list_print(const struct listing *listing, struct list *list, struct pages *pages
 		pages->whole = false;
 		pages->answer = NULL;
 		(void)snprintf(pages->w->why, sizeof(pages->w->why),
-			pages->unasked ? "the daemon of %s was not asked: no master carries messages (holdfast "
-					 "doctor)"
-				       : "no answer from the daemon of %s",
+			pages->unasked
+				? "the daemon of %s was not asked: no master carries messages (holdfast "
+				  "doctor)"
+				: "no answer from the daemon of %s",
 			pages->silent);
 	}
 	size_t told = list->count;
@@ -439,7 +440,8 @@ show_fleet(const struct showing *s)
 	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
 		bool was_asked = answer_get_int(&silent->items[i], "asked", 1) != 0;
 
-		show_line(was_asked ? "silent" : "not asked", "the daemon of %.*s%s; a master heard of it %s ago",
+		show_line(was_asked ? "silent" : "not asked",
+			"the daemon of %.*s%s; a master heard of it %s ago",
 			SLICE_ARG(answer_get_text(&silent->items[i], "host")),
 			was_asked ? " does not answer" : ": no master carries messages (holdfast doctor)",
 			duration_text(duration, answer_get_int(&silent->items[i], "seen_ms", 0)));

@@ -169,7 +169,8 @@ answer_bytes(const struct fleet *fleet, const struct command *command)
 	return page < most ? page : most;
 }
 
-/* Sends it by every master: any of them may be cut off from that daemon. False: no master that answers has it. */
+/* Sends it by every master: any of them may be cut off from that daemon. False: no master that answers has
+ * it. */
 static bool
 peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
 	const struct command *command, int64_t now_ms)
@@ -225,8 +226,8 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	struct connection *c = connections_find(fleet->context->connections, open->conn);
 	struct command command = open->command;
 	command.cursor = (int64_t)open->cursor;
-	serve_command(fleet, fleet->context->facts.daemon_id, &command, c ? connection_identity(c)->protocol : 3,
-		answer_bytes(fleet, &command), &part->answer);
+	serve_command(fleet, fleet->context->facts.daemon_id, &command,
+		c ? connection_identity(c)->protocol : 3, answer_bytes(fleet, &command), &part->answer);
 	fleet->kept_bytes += buffer_length(&part->answer);
 	part_read(fleet, part, open);
 }
@@ -298,7 +299,8 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	}
 	for (size_t i = 0; i < open->part_count; i++) {
 		struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(open->parts[i].id));
-		if (peer && open->parts[i].asked && !open->parts[i].told && open->parts[i].until_ms <= now_ms) {
+		if (peer && open->parts[i].asked && !open->parts[i].told &&
+			open->parts[i].until_ms <= now_ms) {
 			peer->silent = true;
 		}
 	}

@@ -43,8 +43,8 @@ struct fleet_peers {
 	int64_t looked_ms; /* CLOCK_BOOTTIME: the last look at any master; INT64_MIN: none */
 };
 
-/* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a daemon
- * that it does not list stays known until its registration is over. */
+/* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a
+ * daemon that it does not list stays known until its registration is over. */
 void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
 	int64_t now_ms);
 /* A new one, out of order. NULL: out of memory, or there are too many. */
@@ -73,7 +73,7 @@ struct fleet_part {
 	int64_t until_ms; /* it is waited for until then */
 	int64_t asked_ms;
 	int64_t answered_ms; /* 0: it has not */
-	bool asked; /* a master that is in use took the question */
+	bool asked;          /* a master that is in use took the question */
 	bool told;
 	bool late;                   /* until_ms was put off once */
 	struct buffer answer;        /* RESP */
@@ -126,9 +126,9 @@ struct fleet_ask {
 
 /* What a user that is no administrator may ask for. */
 struct fleet_share {
-	uint64_t user;      /* as in struct peer */
-	double left;        /* requests, at asked_ms */
-	int64_t asked_ms;   /* its latest request, CLOCK_BOOTTIME; 0: this share is of no user yet */
+	uint64_t user;    /* as in struct peer */
+	double left;      /* requests, at asked_ms */
+	int64_t asked_ms; /* its latest request, CLOCK_BOOTTIME; 0: this share is of no user yet */
 };
 
 struct fleet {
@@ -147,7 +147,8 @@ struct fleet {
 void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
 /* Serves what is queued until the time is over (clock_ns()). */
 void serve_turn(struct fleet *fleet, int64_t until_ns);
-/* Answers a request as another daemon does, for the part of this one. from: the id of the daemon that asks. */
+/* Answers a request as another daemon does, for the part of this one. from: the id of the daemon that asks.
+ */
 void serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol,
 	size_t bytes, struct buffer *out);
 /* Takes words and a number in hexadecimal digits off the head of a message. False: it is malformed. */
@@ -160,8 +161,8 @@ void fleet_write(
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
 int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);
 
-/* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from NOTHELD for
- * BREAK. */
+/* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from
+ * NOTHELD for BREAK. */
 bool part_fits(const struct fleet_part *part, const struct fleet_open *open);
 
 /* Cursors of lists: the leading digits of a daemon, and the cursor there. */

@@ -137,8 +137,8 @@ peers_forget(struct fleet_peers *peers, int64_t now_ms)
 }
 
 void
-peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
-	int64_t now_ms)
+peers_take(
+	struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure, int64_t now_ms)
 {
 	struct slice text = look->daemons, line;
 	const unsigned bit = 1U << master;

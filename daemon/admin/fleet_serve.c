@@ -134,8 +134,8 @@ serve_break(struct fleet *fleet, const char *from, const struct command *command
 }
 
 void
-serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol, size_t bytes,
-	struct buffer *out)
+serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol,
+	size_t bytes, struct buffer *out)
 {
 	switch (command->verb) {
 	case VERB_PING:

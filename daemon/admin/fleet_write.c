@@ -418,8 +418,8 @@ bulk_take(struct slice *bytes)
 }
 
 /* The cursor of the next page, and the elements as they are in the answer of the daemon, "*2 $n CURSOR *m
- * ...". False: it is not the answer to a request with this cursor. The cursor of a next page is greater, so a list
- * ends. */
+ * ...". False: it is not the answer to a request with this cursor. The cursor of a next page is greater, so a
+ * list ends. */
 static bool
 part_page(const struct fleet_part *part, uint64_t asked, uint64_t *inner, struct slice *elements)
 {
@@ -449,8 +449,9 @@ part_fits(const struct fleet_part *part, const struct fleet_open *open)
 		return tree && (tree->type == ANSWER_MAP || tree->type == ANSWER_ARRAY) &&
 		       answer_get_text(tree, "state").n > 0;
 	case VERB_BREAK:
-		return tree && (tree->type == ANSWER_INT ||
-				       (tree->type == ANSWER_ERROR && answer_code(tree, &rest) == CODE_NOTHELD));
+		return tree &&
+		       (tree->type == ANSWER_INT ||
+			       (tree->type == ANSWER_ERROR && answer_code(tree, &rest) == CODE_NOTHELD));
 	case VERB_LOCKS:
 	case VERB_SESSIONS:
 		return part_page(part, open->cursor, &inner, &elements);
@@ -508,7 +509,8 @@ write_break(const struct fleet_open *open, struct connection *c)
 			silent->host);
 	} else {
 		connection_error(c, CODE_NOMASTER,
-			"not broken yet: the daemon of %s does not answer: it breaks the hold when it goes on, "
+			"not broken yet: the daemon of %s does not answer: it breaks the hold when it goes "
+			"on, "
 			"and if it is gone, the hold ends with its lease; daemons without an answer: %zu",
 			silent->host, count_silent(open));
 	}
