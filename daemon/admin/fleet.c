@@ -104,99 +104,9 @@ open_finish(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 /* ---- other daemons are asked ---- */
 
 static bool
-is_list(const struct command *command)
-{
-	return command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS;
-}
-
-static bool
 is_self(const struct fleet *fleet, const char *id)
 {
 	return strcmp(id, fleet->context->facts.daemon_id) == 0;
-}
-
-static void
-put_number(struct buffer *b, int64_t n)
-{
-	char text[NUMBER_TEXT_MAX];
-	reply_write_bulk(b, (struct slice){text, number_print(text, n)});
-}
-
-/* The request as another daemon gets it. */
-static void
-write_request(const struct command *command, uint64_t cursor, struct buffer *b)
-{
-	int64_t count = command->count > 0 ? command->count : COMMAND_COUNT_MAX;
-	size_t pairs = command->match.n > 0 ? 3 : 2;
-	switch (command->verb) {
-	case VERB_INSPECT:
-		reply_write_array(b, 2);
-		reply_write_text(b, "INSPECT");
-		reply_write_bulk(b, command->name);
-		return;
-	case VERB_BREAK:
-		reply_write_array(b, 4);
-		reply_write_text(b, "BREAK");
-		reply_write_bulk(b, command->name);
-		reply_write_text(b, "TOKEN");
-		put_number(b, command->token);
-		return;
-	case VERB_LOCKS:
-	case VERB_SESSIONS:
-		reply_write_array(b, 1 + 2 * pairs);
-		reply_write_bulk(b, command_info(command->verb)->word);
-		reply_write_text(b, "CURSOR");
-		put_number(b, (int64_t)cursor);
-		reply_write_text(b, "COUNT");
-		put_number(b, count);
-		if (command->match.n > 0) {
-			reply_write_text(b, "MATCH");
-			reply_write_bulk(b, command->match);
-		}
-		return;
-	default:
-		reply_write_array(b, 1);
-		reply_write_text(b, "PING");
-	}
-}
-
-/* Bytes of an answer, about. */
-static size_t
-answer_bytes(const struct fleet *fleet, const struct command *command)
-{
-	size_t page = connections_limits(fleet->context->connections)->output_bytes / 2;
-	size_t most = is_list(command) ? FLEET_PAGE_BYTES : FLEET_NAME_BYTES;
-	return page < most ? page : most;
-}
-
-/* Sends it by every master: any of them may be cut off from that daemon. False: no master that answers has
- * it. */
-static bool
-peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
-	const struct command *command, int64_t now_ms)
-{
-	struct context *context = fleet->context;
-	struct connection *c = connections_find(context->connections, open->conn);
-	struct master_view view;
-	struct buffer b;
-	char head[128];
-	bool asked = false;
-	buffer_init(&b, FLEET_ASK_MAX);
-	int n = snprintf(head, sizeof head, "ask %s %016llx %d %zu ", context->facts.daemon_id,
-		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3,
-		answer_bytes(fleet, command));
-	buffer_put(&b, head, (size_t)n);
-	write_request(command, open->cursor, &b);
-	for (unsigned i = 0; !b.failed && i < core_members(context->core); i++) {
-		struct slice text = {buffer_bytes(&b), buffer_length(&b)};
-		core_view_master(context->core, now_ms, i, &view);
-		asked |= masters_publish(context->masters, i, peer->id, text) && !view.down;
-	}
-	if (asked && peer->asked_ms == 0) {
-		peer->asked_ms = now_ms;
-	}
-	buffer_done(&b);
-	return asked;
 }
 
 /* Takes the bytes of an answer for what they are: a daemon whose answer does not fit the request is silent. A
@@ -227,7 +137,7 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	struct command command = open->command;
 	command.cursor = (int64_t)open->cursor;
 	serve_command(fleet, fleet->context->facts.daemon_id, &command,
-		c ? connection_identity(c)->protocol : 3, answer_bytes(fleet, &command), &part->answer);
+		c ? connection_identity(c)->protocol : 3, peer_answer_bytes(fleet, &command), &part->answer);
 	fleet->kept_bytes += buffer_length(&part->answer);
 	part_read(fleet, part, open);
 }
@@ -240,7 +150,7 @@ open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *p
 		.seen_ms = peer->seen_ms, .asked_ms = now_ms, .until_ms = peer_until_ms(peer, now_ms)};
 	slice_text(part->id, sizeof part->id, slice_of(peer->id));
 	slice_text(part->host, sizeof part->host, slice_of(peer->host));
-	buffer_init(&part->answer, answer_bytes(fleet, &open->command) * 2 + 8192);
+	buffer_init(&part->answer, peer_answer_bytes(fleet, &open->command) * 2 + 8192);
 	if (is_self(fleet, peer->id)) {
 		part->asked = true;
 		part_serve(fleet, part, open);

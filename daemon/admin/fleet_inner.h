@@ -169,4 +169,18 @@ bool part_fits(const struct fleet_part *part, const struct fleet_open *open);
 #define FLEET_CURSOR_BITS 34
 uint64_t fleet_cursor(uint64_t digits, uint64_t inner);
 
+static inline bool
+is_list(const struct command *command)
+{
+	return command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS;
+}
+
+/* Bytes of an answer to this request, about. */
+size_t peer_answer_bytes(const struct fleet *fleet, const struct command *command);
+
+/* Sends the request by every master: any of them may be cut off from that daemon. False: no master that
+ * answers has it. */
+bool peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
+	const struct command *command, int64_t now_ms);
+
 #endif

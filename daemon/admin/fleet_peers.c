@@ -1,12 +1,16 @@
 /*
- * fleet_peers: the daemons that the masters name. Called by fleet.c. What a master says is taken apart word
- * by word; a line that makes no sense is left out.
+ * fleet_peers: the daemons that the masters name, and how one of them is asked. Called by fleet.c. What a
+ * master says is taken apart word by word; a line that makes no sense is left out.
  */
 #include "daemon/admin/fleet_inner.h"
 
+#include "daemon/net/connection.h"
 #include "daemon/redis/call.h"
+#include "daemon/redis/masters.h"
+#include "proto/request.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -190,4 +194,87 @@ peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms)
 	peer->took_ms = (3 * peer->took_ms + (took_ms < FLEET_SAMPLE_MS ? took_ms : FLEET_SAMPLE_MS) + 3) / 4;
 	peer->asked_ms = 0;
 	peer->silent = false;
+}
+
+/* ---- one is asked ---- */
+
+static void
+put_number(struct buffer *b, int64_t n)
+{
+	char text[NUMBER_TEXT_MAX];
+	reply_write_bulk(b, (struct slice){text, number_print(text, n)});
+}
+
+/* The request as another daemon gets it. */
+static void
+write_request(const struct command *command, uint64_t cursor, struct buffer *b)
+{
+	int64_t count = command->count > 0 ? command->count : COMMAND_COUNT_MAX;
+	size_t pairs = command->match.n > 0 ? 3 : 2;
+	switch (command->verb) {
+	case VERB_INSPECT:
+		reply_write_array(b, 2);
+		reply_write_text(b, "INSPECT");
+		reply_write_bulk(b, command->name);
+		return;
+	case VERB_BREAK:
+		reply_write_array(b, 4);
+		reply_write_text(b, "BREAK");
+		reply_write_bulk(b, command->name);
+		reply_write_text(b, "TOKEN");
+		put_number(b, command->token);
+		return;
+	case VERB_LOCKS:
+	case VERB_SESSIONS:
+		reply_write_array(b, 1 + 2 * pairs);
+		reply_write_bulk(b, command_info(command->verb)->word);
+		reply_write_text(b, "CURSOR");
+		put_number(b, (int64_t)cursor);
+		reply_write_text(b, "COUNT");
+		put_number(b, count);
+		if (command->match.n > 0) {
+			reply_write_text(b, "MATCH");
+			reply_write_bulk(b, command->match);
+		}
+		return;
+	default:
+		reply_write_array(b, 1);
+		reply_write_text(b, "PING");
+	}
+}
+
+size_t
+peer_answer_bytes(const struct fleet *fleet, const struct command *command)
+{
+	size_t page = connections_limits(fleet->context->connections)->output_bytes / 2;
+	size_t most = is_list(command) ? FLEET_PAGE_BYTES : FLEET_NAME_BYTES;
+	return page < most ? page : most;
+}
+
+bool
+peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
+	const struct command *command, int64_t now_ms)
+{
+	struct context *context = fleet->context;
+	struct connection *c = connections_find(context->connections, open->conn);
+	struct master_view view;
+	struct buffer b;
+	char head[128];
+	bool asked = false;
+	buffer_init(&b, FLEET_ASK_MAX);
+	int n = snprintf(head, sizeof head, "ask %s %016llx %d %zu ", context->facts.daemon_id,
+		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3,
+		peer_answer_bytes(fleet, command));
+	buffer_put(&b, head, (size_t)n);
+	write_request(command, open->cursor, &b);
+	for (unsigned i = 0; !b.failed && i < core_members(context->core); i++) {
+		struct slice text = {buffer_bytes(&b), buffer_length(&b)};
+		core_view_master(context->core, now_ms, i, &view);
+		asked |= masters_publish(context->masters, i, peer->id, text) && !view.down;
+	}
+	if (asked && peer->asked_ms == 0) {
+		peer->asked_ms = now_ms;
+	}
+	buffer_done(&b);
+	return asked;
 }

@@ -46,7 +46,7 @@ struct report {
 	struct glob *match; /* NULL: every name */
 	bool waited;        /* only names with waiters */
 	struct viewer viewer;
-	bool fleet;         /* each map says of which daemon it is */
+	bool fleet; /* each map says of which daemon it is */
 	/* For holders and waiters: */
 	size_t looks;         /* left */
 	uint64_t first, last; /* shares of holders, last not included; see report_share() */
@@ -89,8 +89,8 @@ report_label(const struct report *report, session_id session, const struct peer 
 }
 
 static void
-report_init(struct report *report, const struct context *context, struct viewer viewer, int64_t most, int protocol,
-	size_t bytes)
+report_init(struct report *report, const struct context *context, struct viewer viewer, int64_t most,
+	int protocol, size_t bytes)
 {
 	*report = (struct report){
 		.context = context,

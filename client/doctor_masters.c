@@ -1,0 +1,245 @@
+/*
+ * doctor_masters: what is wrong with a master, as the daemon sees it; see doctor.h. doctor.c calls it.
+ */
+#include "client/doctor.h"
+
+#include "client/message.h"
+#include "client/options.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MASTERS   16
+#define SLOW_US   50000 /* of a command at a master: a renewal has a third of a lease */
+#define CLOCK_MS  1000  /* unless the daemon tells its clock-margin */
+#define PLACE_MAX 320
+
+/* A field of one master. */
+static struct slice
+master_text(const struct doctor *d, unsigned i, const char *field)
+{
+	char key[64];
+
+	(void)snprintf(key, sizeof(key), "master%u_%s", i, field);
+	return answer_info(d->info, key);
+}
+
+static int64_t
+master_number(const struct doctor *d, unsigned i, const char *field)
+{
+	char key[64];
+
+	(void)snprintf(key, sizeof(key), "master%u_%s", i, field);
+	return info_number(d, key, 0);
+}
+
+/* What a master is refused for, by words of the reason. In mend, @ stands for the redis-cli that reaches it.
+ */
+static const struct cure {
+	const char *words;
+	const char *why;
+	const char *mend;
+} cures[] = {
+	{"maxmemory-policy", "a lease that the master evicts can be granted to a second client",
+		"@ CONFIG SET maxmemory-policy noeviction, and the same in its redis.conf"},
+	{"is a replica", "a replica takes no leases",
+		"name its master under `masters:` (@ INFO replication shows it) and restart the daemon; if "
+		"it should "
+		"be the master: @ REPLICAOF NO ONE"},
+	{"cluster mode", "leases need a server that has all keys",
+		"name a standalone server under `masters:`"},
+	{"WRONGPASS", "the daemon cannot log in, and takes no leases there",
+		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
+	{"invalid password", "the daemon cannot log in, and takes no leases there",
+		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
+	{"NOAUTH", "the daemon cannot log in, and takes no leases there",
+		"name a password-file for this master, then: systemctl reload holdfastd"},
+	{"NOPERM", "the login of the daemon may not do what leases need",
+		"@ ACL SETUSER USER resetchannels '~holdfast:*' '&holdfast:*' '&__redis__:invalidate' +@read "
+		"+@write "
+		"+@connection +@pubsub +@scripting +info +time +wait, with the USER and namespace of the "
+		"daemon"},
+	{"MISCONF", "the master cannot write its data, and takes no leases",
+		"free space on the disk of the master; @ INFO persistence shows what failed"},
+	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
+	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long"},
+	{"other limits", "daemons that disagree would not exclude each other",
+		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "
+		"older ones"},
+};
+
+/* "redis-cli -h 10.0.0.1 -p 6379" */
+static const char *
+master_client(char out[PLACE_MAX], struct slice address)
+{
+	const char *blank = address.n > 0 ? memrchr(address.p, ' ', address.n) : NULL;
+	struct slice host, port;
+
+	if (blank != NULL) {
+		address.n -= (size_t)(blank + 1 - address.p);
+		address.p = blank + 1;
+	}
+	if (address.n > 0 && address.p[0] == '/') {
+		(void)snprintf(out, PLACE_MAX, "redis-cli -s %.*s", SLICE_ARG(address));
+	} else if (slice_endpoint(address, &host, &port) == NULL && port.p != NULL) {
+		(void)snprintf(out, PLACE_MAX, "redis-cli -h %.*s -p %.*s", SLICE_ARG(host), SLICE_ARG(port));
+	} else {
+		(void)snprintf(out, PLACE_MAX, "redis-cli");
+	}
+	return out;
+}
+
+/* mend, with the client in place of each @ */
+static const char *
+mend_text(char out[DOCTOR_TEXT_MAX], const char *mend, const char *client)
+{
+	size_t n = 0;
+
+	for (; *mend != '\0' && n + 1 < DOCTOR_TEXT_MAX; mend++) {
+		if (*mend != '@' || mend[1] != ' ') {
+			out[n++] = *mend;
+			continue;
+		}
+		n += (size_t)snprintf(out + n, DOCTOR_TEXT_MAX - n, "%s", client);
+		n = n < DOCTOR_TEXT_MAX ? n : DOCTOR_TEXT_MAX - 1;
+	}
+	out[n] = '\0';
+	return out;
+}
+
+static void
+tell_refused(struct doctor *d, struct slice address, struct slice state, struct slice reason)
+{
+	const struct cure *cure = NULL;
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+
+	for (size_t i = 0; cure == NULL && i < sizeof(cures) / sizeof(*cures); i++) {
+		cure = says(reason, cures[i].words) ? &cures[i] : NULL;
+	}
+	text_print(what, "%.*s is %.*s%s%.*s", SLICE_ARG(address), SLICE_ARG(state), reason.n > 0 ? ": " : "",
+		SLICE_ARG(reason));
+	mend_text(mend,
+		cure != NULL ? cure->mend
+			     : "start the server, and see whether it answers from this host: @ PING",
+		master_client(client, address));
+	tell(d, GRADE_ERROR, "master", what, cure != NULL ? cure->why : "it grants no leases", mend);
+}
+
+/* A master that is in use: whether it will stay so. */
+static void
+look_at_health(struct doctor *d, unsigned i, struct slice address)
+{
+	int64_t us = master_number(d, i, "round_trip_us"), clock_ms = master_number(d, i, "clock_ms");
+	int64_t margin_ms = info_number(d, "clock_margin_ms", CLOCK_MS);
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+
+	(void)master_client(client, address);
+	if (us > SLOW_US) {
+		text_print(what, "%.*s takes %" PRId64 " ms for a command", SLICE_ARG(address), us / 1000);
+		text_print(mend,
+			"see whether the server or the network is slow: %s --latency, %s SLOWLOG GET 10",
+			client, client);
+		tell(d, GRADE_WARNING, "master", what,
+			"each lock that is not passed on within this host waits for it, and a renewal that "
+			"takes too "
+			"long loses the lock",
+			mend);
+	}
+	if (clock_ms >= margin_ms || clock_ms <= -margin_ms) {
+		text_print(what, "the clock of %.*s is %" PRId64 " ms %s that of this host",
+			SLICE_ARG(address), clock_ms < 0 ? -clock_ms : clock_ms,
+			clock_ms < 0 ? "behind" : "ahead of");
+		tell(d, GRADE_WARNING, "master", what,
+			"when a clock that is wrong is set, leases end early or nothing new is granted for a "
+			"guard; "
+			"and the tokens of a master that forgot begin at its clock",
+			"let both hosts set their clocks from the same source: timedatectl set-ntp true, "
+			"chronyc "
+			"tracking");
+	}
+}
+
+/* Other daemons wake this one through the master, over a connection that its ACL may refuse. */
+static void
+look_at_inbox(struct doctor *d, unsigned i, struct slice address)
+{
+	struct slice reason = master_text(d, i, "inbox_reason"),
+		     namespace = answer_info(d->info, "namespace");
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+
+	if (master_number(d, i, "inbox") != 0 || reason.n == 0) {
+		return;
+	}
+	(void)master_client(client, address);
+	text_print(what, "wake-ups of other hosts do not arrive through %.*s: %.*s", SLICE_ARG(address),
+		SLICE_ARG(reason));
+	if (says(reason, "NOPERM")) {
+		text_print(mend,
+			"%s ACL SETUSER USER '&%.*s:*' '&__redis__:invalidate', with the USER of the daemon: "
+			"`default` "
+			"if `masters:` names none",
+			client, SLICE_ARG(namespace));
+	} else {
+		text_print(mend, "see what the server does: %s CLIENT LIST", client);
+	}
+	tell(d, GRADE_WARNING, "master", what,
+		"a lock that another host releases is seen late, and daemons do not answer for the fleet",
+		mend);
+}
+
+static void
+look_at_master(struct doctor *d, unsigned i)
+{
+	struct slice address = master_text(d, i, "address"), state = master_text(d, i, "state");
+	struct slice reason = master_text(d, i, "reason");
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], left[DURATION_TEXT_MAX];
+	int64_t guard_ms = master_number(d, i, "guard_ms");
+
+	d->seen = false;
+	if (!slice_equal(state, SLICE("admitted")) && !slice_equal(state, SLICE("guarded"))) {
+		tell_refused(d, address, state, reason);
+		return;
+	}
+	if (guard_ms > 0) {
+		text_print(what, "%.*s grants nothing new for %s: it may have forgotten leases",
+			SLICE_ARG(address), duration_text(left, guard_ms));
+		tell(d, GRADE_WARNING, "master", what, "two clients could hold one lock otherwise",
+			text_print(mend,
+				"wait; if its data is lost at each restart, three masters need no pause"));
+	}
+	if (master_number(d, i, "down") != 0) {
+		tell_refused(d, address, SLICE("silent"), SLICE(""));
+	}
+	if (master_text(d, i, "sentinel").n > 0 && master_number(d, i, "replicated") == 0) {
+		text_print(what, "too few replicas of %.*s acknowledge", SLICE_ARG(address));
+		tell(d, GRADE_ERROR, "master", what, "what only the master knows is lost in a failover",
+			"start the replicas; SENTINEL RESET forgets those that are gone for good");
+	}
+	look_at_health(d, i, address);
+	look_at_inbox(d, i, address);
+	if (!d->seen) {
+		tell(d, GRADE_OK, "master", text_print(what, "%.*s is in full use", SLICE_ARG(address)), "",
+			"");
+	}
+}
+
+void
+look_at_masters(struct doctor *d)
+{
+	struct slice missing = answer_info(d->info, "masters_missing");
+	struct slice agreement = answer_info(d->info, "masters_agreement");
+	int64_t count = info_number(d, "masters", 0);
+	char what[DOCTOR_TEXT_MAX];
+	bool seen = false;
+
+	for (unsigned i = 0; (int64_t)i < count && i < MASTERS; i++) {
+		look_at_master(d, i);
+		seen = seen || d->seen;
+	}
+	if (missing.n > 0 && !seen) {
+		text_print(what, "agreement is %.*s: %.*s", SLICE_ARG(agreement), SLICE_ARG(missing));
+		tell(d, GRADE_ERROR, "masters", what, "no new lock can be had",
+			"compare `masters:` with the set that the masters store: holdfast masters status");
+	}
+}
