@@ -19,31 +19,64 @@ type address struct {
 	user, password string
 	text           string // without user and password
 	tls            secure
+	standard       bool   // neither Open nor HOLDFAST_URL names it: own if it is there, else place
+	own            string // socket of this user's own daemon; "": XDG_RUNTIME_DIR is not set
+	variable       bool   // from HOLDFAST_URL
 }
 
-// chooseAddress is url, else $HOLDFAST_URL, else the socket in $XDG_RUNTIME_DIR if it exists, else the system's.
+// chooseAddress is where, else $HOLDFAST_URL, else the standard address.
 func chooseAddress(where string) (address, error) {
 	if where != "" {
 		a, err := parseAddress(where)
 		if err != nil {
-			err = fmt.Errorf("the address of holdfastd: %w", err)
+			err = fmt.Errorf("the address of holdfastd%s: %w", quoted(" ", where), err)
 		}
 		return a, err
 	}
 	if where = os.Getenv("HOLDFAST_URL"); where != "" {
 		a, err := parseAddress(where)
 		if err != nil {
-			err = fmt.Errorf("HOLDFAST_URL: %w", err)
+			err = fmt.Errorf("HOLDFAST_URL%s: %w", quoted("=", where), err)
 		}
+		a.variable = true
 		return a, err
 	}
+	a, err := parsePath(defaultSocket)
+	a.standard = true
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); strings.HasPrefix(dir, "/") {
-		path := dir + "/holdfast/holdfast.sock"
-		if _, err := os.Stat(path); err == nil {
-			return parseAddress(path)
-		}
+		a.own = dir + "/holdfast/holdfast.sock"
 	}
-	return parseAddress(defaultSocket)
+	return a, err
+}
+
+// quoted is empty if where may have a password.
+func quoted(before, where string) string {
+	if strings.Contains(where, "@") {
+		return ""
+	}
+	return before + strconv.Quote(where)
+}
+
+// now is the address to connect to: of the standard address, the socket that is there.
+func (a address) now() address {
+	place := a.place
+	if !a.standard {
+		a.variable = false
+		return a
+	}
+	if _, err := os.Stat(a.own); a.own != "" && err == nil {
+		place = a.own
+	}
+	a, _ = parsePath(place)
+	return a
+}
+
+// missing says that no socket of the standard address is there.
+func (a address) missing() string {
+	if a.own == "" {
+		return a.place + " is not there"
+	}
+	return "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + a.place + " is there"
 }
 
 // parseAddress never puts what it read into an error: it may have a password.

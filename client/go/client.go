@@ -28,12 +28,15 @@ const (
 // first Lock, and again when the connection is lost. On a Unix socket the session is bound to the process: when that
 // ends, however it ends, its locks are free at once. Over TCP they are free some seconds later.
 type Client struct {
-	at    address
+	at    address         // given to Open
 	life  context.Context // until Close
 	close context.CancelFunc
 	turn  chan struct{} // has room for one: the goroutine that connects
 	link  atomic.Pointer[link]
 	label string
+
+	// served is where a daemon has answered, and where this Client connects from then on; nil: none has yet.
+	served atomic.Pointer[address]
 
 	// Who has the turn may use them:
 	secret  string // of the session; "": none yet
@@ -49,13 +52,15 @@ type Client struct {
 // A process can be bound to one session of a daemon only, so there is one Client for each address.
 var clients = struct {
 	sync.Mutex
-	at map[address]*Client
-}{at: map[address]*Client{}}
+	open map[*Client]bool
+}{open: map[*Client]bool{}}
 
 // Open returns the Client of this process for the daemon at where: the path of a Unix socket, unix:PATH, host:port,
 // tcp://host:port or redis://user:password@host:port. If where is empty, $HOLDFAST_URL counts, then
-// $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, then /run/holdfast/holdfast.sock. Open does not connect; the
-// error is that of a bad address.
+// $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, then /run/holdfast/holdfast.sock. Of these two the Client chooses
+// anew whenever it connects, until a daemon has answered. Open does not connect; the error is that of a bad address.
+//
+// All calls of Open with one address return one Client: Close ends the locks of all its users.
 func Open(where string) (*Client, error) {
 	at, err := chooseAddress(where)
 	if err != nil {
@@ -63,12 +68,25 @@ func Open(where string) (*Client, error) {
 	}
 	clients.Lock()
 	defer clients.Unlock()
-	if c := clients.at[at]; c != nil {
-		return c, nil
+	for c := range clients.open {
+		if c.isFor(at) {
+			return c, nil
+		}
 	}
 	c := newClient(at)
-	clients.at[at] = c
+	clients.open[c] = true
 	return c, nil
+}
+
+func (c *Client) isFor(at address) bool {
+	served := c.served.Load()
+	if served != nil && *served == at.now() {
+		return true
+	}
+	if c.at.standard || at.standard {
+		return c.at == at
+	}
+	return c.at.now() == at.now()
 }
 
 func newClient(at address) *Client {
@@ -92,9 +110,7 @@ func label() string {
 // return ErrClosed. The next Open makes a new Client. A program that ends need not call Close.
 func (c *Client) Close() error {
 	clients.Lock()
-	if clients.at[c.at] == c {
-		delete(clients.at, c.at)
-	}
+	delete(clients.open, c)
 	clients.Unlock()
 	c.close()
 	c.loseAll("the client was closed")
@@ -207,19 +223,36 @@ func (c *Client) unreachable(why error) error {
 	if errors.As(why, &refused) {
 		return refused
 	}
-	hint := ""
-	if errors.Is(why, syscall.ENOENT) || errors.Is(why, syscall.ECONNREFUSED) {
-		hint = ": is it running? HOLDFAST_URL names another place"
+	at, hint, origin := c.address(), "", ""
+	if c.at.variable {
+		origin = " (from HOLDFAST_URL)"
+	}
+	if errors.Is(why, syscall.ENOENT) && c.at.standard && c.served.Load() == nil {
+		return fmt.Errorf("%w: %s: start holdfastd, or set HOLDFAST_URL", ErrUnreachable, c.at.missing())
+	} else if errors.Is(why, syscall.ENOENT) || errors.Is(why, syscall.ECONNREFUSED) {
+		hint = ": no holdfastd runs there"
+		if c.at.standard {
+			hint += "; start it, or set HOLDFAST_URL to where it is"
+		}
 	} else if errors.Is(why, syscall.EACCES) {
 		hint = ": this user may not use the socket; members of the group that owns it may"
 	}
-	return fmt.Errorf("%w at %s: %w%s", ErrUnreachable, c.at.text, why, hint)
+	return fmt.Errorf("%w at %s%s: %w%s", ErrUnreachable, at.text, origin, why, hint)
+}
+
+// address is where to connect now.
+func (c *Client) address() address {
+	if served := c.served.Load(); served != nil {
+		return *served
+	}
+	return c.at.now()
 }
 
 // connect opens a connection, and has it speak for the session of this Client: for the one that it had, if the daemon
 // still knows it. The caller has the turn.
 func (c *Client) connect(ctx context.Context) (*link, error) {
-	l, err := dial(ctx, c.at, c.push)
+	at := c.address()
+	l, err := dial(ctx, at, c.push)
 	if err != nil {
 		return nil, err
 	}
@@ -230,6 +263,7 @@ func (c *Client) connect(ctx context.Context) (*link, error) {
 		}
 		return nil, err
 	}
+	c.served.Store(&at)
 	go l.ping()
 	return l, nil
 }

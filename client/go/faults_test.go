@@ -338,12 +338,18 @@ func TestCounter(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	s := start(t, calm)
-	for where, hint := range map[string]string{s.folder + "/none": "is it running?", s.folder + "/redis": "perhaps Redis"} {
+	for where, hint := range map[string]string{s.folder + "/none": ": no holdfastd runs there", s.folder + "/redis": "perhaps Redis"} {
 		_, err := s.open(t, where).Lock(background, "a")
 		wants(t, err, ErrUnreachable)
-		if !strings.Contains(err.Error(), hint) {
+		if !strings.HasSuffix(err.Error(), hint) {
 			t.Error("no hint in ", err)
 		}
+	}
+	t.Setenv("HOLDFAST_URL", s.folder+"/none")
+	_, err := s.open(t, "").Lock(background, "a", Wait(0))
+	wants(t, err, ErrUnreachable)
+	if !strings.Contains(err.Error(), "/none (from HOLDFAST_URL): ") || !strings.HasSuffix(err.Error(), ": no holdfastd runs there") {
+		t.Error("not said where the address comes from: ", err)
 	}
 	// A listener that never answers.
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -376,33 +382,93 @@ func TestClose(t *testing.T) {
 func TestAddress(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", "/nowhere")
 	for where, wanted := range map[string]address{
-		"/a/b":                     {"unix", "/a/b", "", "", "unix:/a/b", secure{}},
-		"unix:./a":                 {"unix", "./a", "", "", "unix:./a", secure{}},
-		"unix:///a":                {"unix", "/a", "", "", "unix:/a", secure{}},
-		"h:1":                      {"tcp", "h:1", "", "", "tcp://h:1", secure{}},
-		"tcp://h":                  {"tcp", "h:5625", "", "", "tcp://h:5625", secure{}},
-		"redis://u:p%40@[::1]:7/0": {"tcp", "[::1]:7", "u", "p@", "tcp://[::1]:7", secure{}},
-		"redis://:p@h":             {"tcp", "h:5625", "", "p", "tcp://h:5625", secure{}},
-		"tls://h:1?name=n&ca=%2fc": {"tcp", "h:1", "", "", "tls://h:1", secure{on: true, ca: "/c", name: "n"}},
-		"rediss://u:p@h/0?certificate=/a&key=/b": {"tcp", "h:5625", "u", "p", "tls://h:5625",
-			secure{on: true, certificate: "/a", key: "/b"}},
+		"/a/b":                                   {network: "unix", place: "/a/b", text: "unix:/a/b"},
+		"unix:./a":                               {network: "unix", place: "./a", text: "unix:./a"},
+		"unix:///a":                              {network: "unix", place: "/a", text: "unix:/a"},
+		"h:1":                                    {network: "tcp", place: "h:1", text: "tcp://h:1"},
+		"tcp://h":                                {network: "tcp", place: "h:5625", text: "tcp://h:5625"},
+		"redis://u:p%40@[::1]:7/0":               {network: "tcp", place: "[::1]:7", user: "u", password: "p@", text: "tcp://[::1]:7"},
+		"redis://:p@h":                           {network: "tcp", place: "h:5625", password: "p", text: "tcp://h:5625"},
+		"tls://h:1?name=n&ca=%2fc":               {network: "tcp", place: "h:1", text: "tls://h:1", tls: secure{on: true, ca: "/c", name: "n"}},
+		"rediss://u:p@h/0?certificate=/a&key=/b": {network: "tcp", place: "h:5625", user: "u", password: "p", text: "tls://h:5625", tls: secure{on: true, certificate: "/a", key: "/b"}},
 	} {
 		if a, err := parseAddress(where); err != nil || a != wanted {
 			t.Errorf("%s: %+v, %v", where, a, err)
 		}
 		t.Setenv("HOLDFAST_URL", where)
+		wanted.variable = true
 		if a, err := chooseAddress(""); err != nil || a != wanted {
 			t.Errorf("HOLDFAST_URL=%s: %+v, %v", where, a, err)
 		}
 	}
 	t.Setenv("HOLDFAST_URL", "")
-	if a, err := chooseAddress(""); err != nil || a.place != defaultSocket {
+	if a, err := chooseAddress(""); err != nil || a.now().place != defaultSocket {
 		t.Errorf("without HOLDFAST_URL: %+v, %v", a, err)
 	}
 	for _, where := range []string{"h", "unix:", "http://h:1", "h:0", "h:65536", "redis://secret@h", "redis://u:p@h/1", ":1",
 		"tls://h?x=1", "tls://h?key=/k", "tls://h?ca=%zz", "tcp://h?ca=/c"} {
-		if a, err := parseAddress(where); err == nil || strings.Contains(err.Error(), "secret") {
+		a, err := chooseAddress(where)
+		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %+v, %v", where, a, err)
+		} else if !strings.Contains(where, "@") && !strings.Contains(err.Error(), strconv.Quote(where)) {
+			t.Errorf("the address %q is not in: %v", where, err)
 		}
+	}
+}
+
+// The standard address is chosen anew at each connect until a daemon has answered, and stays from then on.
+func TestStandardAddress(t *testing.T) {
+	s := start(t, calm)
+	t.Setenv("HOLDFAST_URL", "")
+	t.Setenv("XDG_RUNTIME_DIR", s.folder)
+	at, err := chooseAddress("")
+	must(t, err)
+	at.place = s.folder + "/system" // in place of /run/holdfast/holdfast.sock
+	own := s.folder + "/holdfast/holdfast.sock"
+	must(t, os.Mkdir(s.folder+"/holdfast", 0o700))
+	for _, place := range []string{own, at.place} {
+		c := newClient(at)
+		t.Cleanup(func() { _ = c.Close() })
+		_, err = c.Lock(background, "a", Wait(0))
+		wants(t, err, ErrUnreachable)
+		if text := "cannot reach holdfastd: neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + at.place +
+			" is there: start holdfastd, or set HOLDFAST_URL"; err.Error() != text {
+			t.Errorf("%q is not %q", err, text)
+		}
+		must(t, os.Symlink(s.socket, place))
+		must(t, take(t, c, "a", Wait(hang)).Unlock())
+		other := map[string]string{own: at.place, at.place: own}[place]
+		must(t, os.Symlink(s.folder+"/redis", other))
+		cut(t, s.admin(t), c)
+		<-c.link.Load().down
+		must(t, take(t, c, "a", Wait(hang)).Unlock())
+		if text := c.address().place; text != place {
+			t.Errorf("connects to %s after %s has served", text, place)
+		}
+		must(t, os.Remove(own))
+		must(t, os.Remove(at.place))
+	}
+}
+
+// Open gives one Client for each daemon, however its address was found.
+func TestOneClient(t *testing.T) {
+	s := start(t, calm)
+	t.Setenv("XDG_RUNTIME_DIR", s.folder)
+	must(t, os.Mkdir(s.folder+"/holdfast", 0o700))
+	own := s.folder + "/holdfast/holdfast.sock"
+	must(t, os.Symlink(s.socket, own))
+	t.Setenv("HOLDFAST_URL", "")
+	c, err := Open("")
+	must(t, err)
+	defer c.Close()
+	must(t, take(t, c, "a").Unlock())
+	for _, where := range []string{"", own, "unix:" + own} {
+		if other, err := Open(where); err != nil || other != c {
+			t.Errorf("another Client for %q: %v", where, err)
+		}
+	}
+	t.Setenv("HOLDFAST_URL", own)
+	if other, err := Open(""); err != nil || other != c {
+		t.Error("another Client for HOLDFAST_URL: ", err)
 	}
 }

@@ -7,13 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 
 import harness
 import tool
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
-from package import free, holdfast, nothing_left, PACKAGE, program, QUIET, raises, taken, world
+from package import cut, free, holdfast, nothing_left, PACKAGE, program, QUIET, raises, taken, world
 from holdfast import _core  # which package.py makes known
 
 LOSSES = 200
@@ -112,12 +113,18 @@ def test_errors(place):
     started = boottime()
     error = raises(holdfast.DaemonUnreachable, nowhere.lock("a").acquire)
     expect_not_before(boottime(), started + 0.2, "it gives up")
-    expect((isinstance(error, ConnectionError), "none" in str(error)), (True, True), str(error))
+    expect((isinstance(error, ConnectionError), "none: " in str(error)), (True, True), str(error))
+    expect(str(error).endswith(": no holdfastd runs there"), True, str(error))
+    os.environ["HOLDFAST_URL"] = os.path.join(place.path, "nowhere")
+    error = raises(holdfast.DaemonUnreachable, holdfast.Client(connect_timeout=0.1).lock("a").acquire)
+    expect("nowhere (from HOLDFAST_URL): " in str(error), True, str(error))
+    os.environ["HOLDFAST_URL"] = daemon.socket
     raises(holdfast.DaemonUnreachable, nowhere.lock("a", wait=0).acquire)
     error = raises(holdfast.DaemonUnreachable, holdfast.Client("no.such.host.invalid:1", connect_timeout=0.1).lock("a").acquire)
     expect("no.such.host.invalid" in str(error), True, str(error))
     for url in ("ftp://a:1", "name", "", "unix:", "redis://user@host:1", "host:0", "redis://h:1/2"):
-        raises(ValueError, lambda url=url: holdfast.Client(url))
+        error = raises(ValueError, lambda url=url: holdfast.Client(url))
+        expect(repr(url) in str(error), "@" not in url, str(error))
     redis.kill()
     refused = raises(holdfast.LockRefused, holdfast.lock("b", wait=0.2).acquire)
     expect(refused.code in ("NOMASTER", "GUARD"), True, refused.code)
@@ -159,6 +166,44 @@ async def told_task(daemon, admin, number):
         admin.reply()
         return told - sent
     raise AssertionError("the task was not told")
+
+
+def test_standard_address(place):
+    """without an address, one of the two sockets is chosen anew at each connect until a daemon has answered; it stays then"""
+    daemon = world(place)
+    system, runtime = os.path.join(place.path, "system"), os.path.join(place.path, "run")
+    own = os.path.join(runtime, "holdfast", "holdfast.sock")
+    os.makedirs(os.path.dirname(own))
+    text = """
+        from holdfast import _address
+        _address.DEFAULT_SOCKET = %r
+        error = None
+        try:
+            holdfast.Client(connect_timeout=0.1).lock("a").acquire()
+        except holdfast.DaemonUnreachable as caught:
+            error = caught
+        print(error, flush=True)
+        for _ in range(2):
+            with holdfast.lock("a"):
+                print("held", flush=True)
+            sys.stdin.readline()
+        """ % system
+    for socket, other in ((own, system), (system, own)):
+        process = program(place, textwrap.dedent(text), stdin=subprocess.PIPE,
+                          environment={"HOLDFAST_URL": "", "XDG_RUNTIME_DIR": runtime})
+        process.output.wait(re.escape(
+            "cannot reach holdfastd: neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor %s is there: start holdfastd, "
+            "or set HOLDFAST_URL" % system))
+        os.symlink(daemon.socket, socket)
+        process.output.wait("held")
+        os.symlink(os.path.join(place.path, "none"), other)
+        expect(cut(daemon, "-c@"), 1)
+        process.process.stdin.write(b"\n")
+        process.process.stdin.close()
+        expect(process.wait(), 0, process.output.text())
+        os.unlink(own)
+        os.unlink(system)
+    nothing_left(daemon)
 
 
 def test_told_while_working(place):

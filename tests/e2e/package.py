@@ -64,11 +64,11 @@ def raises(kind, call):
     raise AssertionError("expected %s, got %r" % (kind.__name__, result))
 
 
-def cut(daemon):
-    """The daemon closes all connections of the package in this process; how many."""
+def cut(daemon, title="check_python"):
+    """The daemon closes all connections whose name begins so, by default those of the package in this process; how many."""
     with daemon.client() as admin:
         lines = admin("CLIENT", "LIST").splitlines()
-        found = [re.search(r"\bid=(\d+)", line).group(1) for line in lines if "name=check_python" in line]
+        found = [re.search(r"\bid=(\d+)", line).group(1) for line in lines if "name=" + title in line]
         for number in found:
             admin("CLIENT", "KILL", "ID", number)
     return len(found)

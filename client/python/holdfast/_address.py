@@ -1,4 +1,4 @@
-"""address: where the daemon is. It makes no connection; it only looks whether a default socket exists."""
+"""address: where the daemon is. It makes no connection; it only looks whether a standard socket exists."""
 
 import os
 from typing import NamedTuple, Optional
@@ -27,6 +27,22 @@ class Address(NamedTuple):
     user: str
     password: str
     tls: Optional[Tls] = None
+    standard: bool = False  # neither the program nor $HOLDFAST_URL names it: own if it is there, else path
+    own: str = ""  # the socket of the user's own daemon; "": $XDG_RUNTIME_DIR is not set
+    variable: bool = False  # from $HOLDFAST_URL
+
+    def now(self) -> "Address":
+        """Where to connect now: of the standard address, the socket that is there."""
+        if not self.standard:
+            return self._replace(variable=False)
+        return _parse_path(self.own if self.own and os.path.exists(self.own) else self.path)
+
+    @property
+    def missing(self) -> str:
+        """Says that no socket of the standard address is there."""
+        if not self.own:
+            return "%s is not there" % self.path
+        return "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor %s is there" % self.path
 
     def __str__(self) -> str:
         if self.path:
@@ -34,9 +50,17 @@ class Address(NamedTuple):
         return "%s://%s:%d" % ("tls" if self.tls else "tcp", self.host, self.port)
 
 
-def parse(url: str) -> Address:
+def parse(url: str, what: str = "the address of holdfastd") -> Address:
     """Takes unix:PATH, unix://PATH, a path with a slash in front, tcp:// or redis://[user:password@]host[:port], tls:// or
-    rediss:// likewise with ?ca=PATH&certificate=PATH&key=PATH&name=HOST, or host:port. ValueError if it is none of these."""
+    rediss:// likewise with ?ca=PATH&certificate=PATH&key=PATH&name=HOST, or host:port. ValueError if it is none of these; it
+    shows the url unless that may have a password."""
+    try:
+        return _parse(url)
+    except ValueError as error:
+        raise ValueError("%s%s: %s" % (what, "" if "@" in url else " %r" % url, error)) from None
+
+
+def _parse(url: str) -> Address:
     for scheme in ("unix://", "unix:"):
         if url.startswith(scheme):
             return _parse_path(url[len(scheme):])
@@ -50,7 +74,7 @@ def parse(url: str) -> Address:
             place, _, options = url[len(scheme):].partition("?")
             return _parse_tcp(place)._replace(tls=_parse_tls(options))
     if "://" in url or ":" not in url:
-        raise ValueError("%r is neither a path (with a /) nor host:port nor a unix://, tcp://, redis://, tls:// or rediss:// URL" % url)
+        raise ValueError("it is neither a path (with a /) nor host:port nor a unix://, tcp://, redis://, tls:// or rediss:// URL")
     return _parse_tcp(url)
 
 
@@ -89,11 +113,11 @@ def _parse_tls(text: str) -> Tls:
 
 
 def choose() -> Address:
-    """That of $HOLDFAST_URL, of the user's own daemon if its socket is there, or of the system's daemon, as the program
-    `holdfast` chooses."""
+    """That of $HOLDFAST_URL, else the standard address: the user's own daemon if its socket is there, else the system's, as
+    the program `holdfast` chooses."""
     url = os.environ.get("HOLDFAST_URL")
     if url:
-        return parse(url)
+        return parse(url, "$HOLDFAST_URL")._replace(variable=True)
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    own = os.path.join(runtime, "holdfast", "holdfast.sock")
-    return parse(own if runtime.startswith("/") and os.path.exists(own) else DEFAULT_SOCKET)
+    own = os.path.join(runtime, "holdfast", "holdfast.sock") if runtime.startswith("/") else ""
+    return _parse_path(DEFAULT_SOCKET)._replace(standard=True, own=own)

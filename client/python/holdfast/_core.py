@@ -133,6 +133,7 @@ class Core:
         self.wake = math.inf
         self.online = False  # there is a connection
         self.greeted = False  # and a daemon has answered there
+        self.served = False  # a daemon has answered, over this connection or an earlier one
         self.failures = 0  # connections in a row at which no daemon answered, or it refused
         self.cut_since = 0.0
         self.cut_why: HoldfastError = DaemonUnreachable("not connected yet")
@@ -221,6 +222,7 @@ class Core:
 
     def _hello(self, value: Any, now: float) -> None:
         self.greeted = not isinstance(value, (Failure, Cut))
+        self.served = self.served or self.greeted
         if isinstance(value, Failure):
             self.stalled = True
             self.cut_why = LockRefused(*value)

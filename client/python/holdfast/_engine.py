@@ -48,9 +48,10 @@ def engine_for(address: Address, grace: float) -> "Engine":
     """The engine of this process for this address. The longest grace that was asked for counts from the next
     connection on."""
     with _registry_mutex:
-        if address not in _registry:
-            _registry[address] = Engine(address, grace)
-        engine = _registry[address]
+        key = address._replace(variable=False)
+        engine = _registry.get(key) or next((engine for engine in _registry.values() if engine.serves(address)), None)
+        if engine is None:
+            engine = _registry[key] = Engine(address, grace)
         engine.core.grace = max(engine.core.grace, grace)
         return engine
 
@@ -59,7 +60,8 @@ class Engine:
     """Drives a core: connects, sends, receives, and calls what the core wants to be called."""
 
     def __init__(self, address: Address, grace: float) -> None:
-        self.address, self.pid = address, os.getpid()
+        self.given, self.pid = address, os.getpid()
+        self.address = address.now()  # it stays as soon as a daemon has answered there
         program = "".join(c if 32 < ord(c) < 127 else "_" for c in os.path.basename(sys.argv[0] or "python"))
         self.core = Core(address.user, address.password, "%s@%s" % (program[:64], socket.gethostname()[:60]),
                          grace, not address.path)
@@ -71,6 +73,10 @@ class Engine:
             self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_read, False)
         os.set_blocking(self._wake_write, False)
+
+    def serves(self, address: Address) -> bool:
+        """Whether a daemon has answered there, where `address` leads, too."""
+        return self.core.served and self.address == address.now()
 
     # --- for callers, from any thread -------------------------------------------------------------------------------
 
@@ -193,6 +199,8 @@ class Engine:
 
     def _connect(self) -> None:
         why: Exception = OSError("the host has no address")
+        if not self.core.served:
+            self.address = self.given.now()
         try:
             places = self._places()
         except OSError as error:
@@ -259,7 +267,16 @@ class Engine:
             return -1
 
     def _unreachable(self, error: Exception) -> DaemonUnreachable:
-        return DaemonUnreachable("holdfastd at %s: %s" % (self.address, error))
+        given = self.given
+        if given.standard and isinstance(error, FileNotFoundError) and not self.core.served:
+            return DaemonUnreachable("cannot reach holdfastd: %s: start holdfastd, or set HOLDFAST_URL" % given.missing)
+        hint = ""
+        if isinstance(error, (FileNotFoundError, ConnectionRefusedError)):
+            hint = ": no holdfastd runs there"
+            if given.standard:
+                hint += "; start it, or set HOLDFAST_URL to where it is"
+        return DaemonUnreachable("cannot reach holdfastd at %s%s: %s%s" % (
+            self.address, " (from HOLDFAST_URL)" if given.variable else "", error, hint))
 
     def _close(self) -> None:
         if self._socket is not None:

@@ -14,7 +14,8 @@ class Place:
 
     def __init__(self, url: Optional[str] = None, *, connect_timeout: float = 5.0, grace: float = 10.0) -> None:
         """url: a path, `unix:PATH`, `host:port` or `redis://user:password@host:port`. Without it, as for the program
-        `holdfast`: $HOLDFAST_URL, else the user's own daemon, else /run/holdfast/holdfast.sock. connect_timeout:
+        `holdfast`: $HOLDFAST_URL, else the user's own daemon, else /run/holdfast/holdfast.sock; of the last two the
+        package chooses anew whenever it connects, until a daemon has answered. connect_timeout:
         seconds for which the daemon may be away while a lock is acquired. grace: seconds for which the daemon keeps
         locks and places in the queue when the connection is cut. ValueError: the url is none."""
         self._address = parse(url) if url is not None else None
