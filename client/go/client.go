@@ -113,7 +113,7 @@ func (c *Client) Close() error {
 	delete(clients.open, c)
 	clients.Unlock()
 	c.close()
-	c.loseAll("the client was closed")
+	c.loseAll("closed the client was closed")
 	c.turn <- struct{}{}
 	defer func() { <-c.turn }()
 	l := c.link.Load()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -31,6 +32,7 @@ type hold struct {
 
 	// Under c.mu:
 	until time.Duration  // told deadline, boottime
+	since time.Duration  // boottime of the grant
 	asked time.Duration  // when the request was sent that told it
 	users map[*Lock]bool // several if the lock was taken again by its owner
 	lost  error
@@ -68,6 +70,9 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 
 	token, clean, err := h.wait(l.ctx, o, until)
 	if err == nil {
+		c.mu.Lock()
+		h.since = boottime()
+		c.mu.Unlock()
 		h.token.Store(token)
 		if err = h.check(l.ctx, answerTime); err == nil {
 			go h.keep()
@@ -166,11 +171,29 @@ func (h *hold) outcomeOf(v value, o *options) (int64, error) {
 	case v.kind == '>' && len(v.items) > 3 && v.items[2].kind == '$':
 		return 0, &Refused{v.items[2].text, v.items[3].text}
 	case v.kind == '>' && o.bounded && o.wait == 0:
-		return 0, fmt.Errorf("%w: %s", ErrBusy, h.name)
+		return 0, fmt.Errorf("%w: %s%s", ErrBusy, h.name, h.ofOurs())
 	case v.kind == '>':
-		return 0, fmt.Errorf("%w: %s", ErrTimeout, h.name)
+		return 0, fmt.Errorf("%w: %s%s", ErrTimeout, h.name, h.ofOurs())
 	}
 	return 0, fmt.Errorf("the daemon answered LOCK with %c%s", v.kind, v.text)
+}
+
+// ofOurs says that the lock which h did not get is held by this process.
+func (h *hold) ofOurs() string {
+	for _, other := range h.c.all() {
+		if other.name != h.name || other.token.Load() == 0 {
+			continue
+		}
+		select {
+		case <-other.over:
+		default:
+			h.c.mu.Lock()
+			held := boottime() - other.since
+			h.c.mu.Unlock()
+			return fmt.Sprintf("; this process holds it itself, since %.1fs: is an Unlock missing?", held.Seconds())
+		}
+	}
+	return ""
 }
 
 // ask sends CHECK or EXTEND, whose answer tells a new deadline.
@@ -195,7 +218,7 @@ func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 			}
 		}
 	case v.kind == '_' || v.refused().Code == "NOTHELD":
-		h.lose("the daemon does not know of it any more: it lost its state, or the connection was cut for too long")
+		h.lose("session the daemon does not know of it any more: it lost its state, or the connection was cut for too long")
 	case v.refused().Code == "LOST":
 		h.lose(v.refused().Text)
 	default:
@@ -214,7 +237,7 @@ func (h *hold) check(ctx context.Context, within time.Duration) error {
 	}
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	h.lose("the daemon could not be asked in time: " + err.Error())
+	h.lose("unreachable the daemon could not be asked in time: " + err.Error())
 	return h.lost
 }
 
@@ -246,14 +269,23 @@ func (h *hold) keep() {
 	}
 }
 
-// lose marks the hold as lost; c.mu is locked. The daemon may have it still: Unlock gives it back.
+// newLost reads the daemon's text: a word, and an explanation.
+func newLost(name, text string) *Lost {
+	reason, explanation, _ := strings.Cut(text, " ")
+	if explanation == "" {
+		explanation = reason
+	}
+	return &Lost{name, reason, explanation}
+}
+
+// lose marks the hold as lost, for a reason as that of newLost; c.mu is locked. The daemon may have it still: Unlock gives it back.
 func (h *hold) lose(reason string) {
 	select {
 	case <-h.over:
 		return
 	default:
 	}
-	h.lost = &Lost{h.name, reason}
+	h.lost = newLost(h.name, reason)
 	close(h.over)
 	for l := range h.users {
 		l.cancel(h.lost)
@@ -339,7 +371,7 @@ func (h *hold) unlock(ask asker) error {
 			return err
 		case v.kind == ':' && v.n > 0:
 		case v.kind == '-' && v.refused().Code == "LOST":
-			return &Lost{h.name, v.refused().Text}
+			return newLost(h.name, v.refused().Text)
 		case v.kind == '-' && v.refused().Code != "NOTHELD":
 			return v.refused()
 		default:

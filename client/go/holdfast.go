@@ -41,10 +41,11 @@ var (
 // Lost is the error of a lock that was lost; errors.Is(err, ErrLost) is true for it.
 type Lost struct {
 	Name   string // the name of the lock
-	Reason string // one of the daemon's words (expired, taken, refused, lease, maxhold, broken, cloned) and an explanation, or what this package found
+	Reason string // the daemon's word (expired, taken, refused, lease, maxhold, broken, claim, cloned), or unreachable, session or closed
+	Text   string // the explanation, for people
 }
 
-func (e *Lost) Error() string        { return fmt.Sprintf("the lock %s is lost: %s", e.Name, e.Reason) }
+func (e *Lost) Error() string        { return fmt.Sprintf("the lock %s is lost: %s", e.Name, e.Text) }
 func (e *Lost) Is(target error) bool { return target == ErrLost }
 
 // Refused is an error that the daemon answered, in its words. It never means that another locker has the lock.
@@ -69,7 +70,7 @@ func word(words ...string) Option {
 	return func(o *options) { o.words = append(o.words, words...) }
 }
 
-// Wait bounds the time that Lock waits; Wait(0) tries once. Without it the rule of the daemon's configuration for this
+// Wait bounds the time that Lock waits. Wait(0), or less, tries once: ErrBusy. Without it the rule of the daemon's configuration for this
 // name counts, and if there is none, Lock waits until its ctx is done. If d is over before the master has said who has the
 // lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER.
 func Wait(d time.Duration) Option {
@@ -113,7 +114,11 @@ type Lock struct {
 // that was granted at the same moment is given back. Lock.Context descends from ctx: so bound the wait by Wait, and not
 // by a ctx with a time-out, which would end the work, too.
 //
-// The error is ErrBusy, ErrTimeout, ErrUnreachable, a *Refused, or that of ctx.
+// If no daemon answers when Lock is called, the error is ErrUnreachable after two seconds, however long Wait is.
+//
+// The error is ErrBusy, ErrTimeout, ErrUnreachable, a *Refused, or that of ctx. Trying again helps after ErrLost,
+// ErrUnreachable, and a *Refused with NOMASTER, GUARD, MASTERERR or DRAINING; any other *Refused is a mistake in the
+// program.
 func (c *Client) Lock(ctx context.Context, name string, opts ...Option) (*Lock, error) {
 	return c.LockAll(ctx, []string{name}, opts...)
 }

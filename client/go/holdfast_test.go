@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +30,9 @@ func TestLock(t *testing.T) {
 		wants(t, err, ErrBusy)
 		_, err = c.Lock(background, "a", Wait(5*time.Millisecond))
 		wants(t, err, ErrTimeout)
+		if !regexp.MustCompile(`: a; this process holds it itself, since \d+\.\ds: is an Unlock missing\?$`).MatchString(err.Error()) {
+			t.Error("not said who has it: ", err)
+		}
 		must(t, lock.Unlock())
 		must(t, lock.Unlock())
 		if lock.ValidFor() != 0 || lock.Context().Err() == nil || errors.Is(context.Cause(lock.Context()), ErrLost) {
@@ -78,10 +82,13 @@ func TestLease(t *testing.T) {
 			t.Fatal("valid for ", left)
 		}
 		lost(t, lock, "")
+		if text := context.Cause(lock.Context()).Error(); strings.Contains(text, ": lease ") {
+			t.Error("the word stands before the text: ", text)
+		}
 		wants(t, lock.Extend(time.Second), ErrLost)
 		wants(t, lock.Unlock(), ErrLost)
 		lock = take(t, c, "a", MaxHold(time.Millisecond))
-		lost(t, lock, "maxhold")
+		lost(t, lock, "maxhold: its MAXHOLD is over")
 		wants(t, lock.Unlock(), ErrLost)
 		var refused *Refused
 		lock = take(t, c, "a")

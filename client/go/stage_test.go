@@ -243,7 +243,7 @@ func lost(t *testing.T, lock *Lock, reason string) {
 	cause := context.Cause(lock.Context())
 	wants(t, cause, ErrLost)
 	var lost *Lost
-	if !errors.As(cause, &lost) || !strings.Contains(lost.Reason, reason) {
+	if !errors.As(cause, &lost) || !strings.Contains(lost.Reason+": "+lost.Text, reason) {
 		t.Fatalf("expected the reason %q, got %v", reason, cause)
 	}
 	if lock.ValidFor() != 0 {

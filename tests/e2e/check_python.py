@@ -361,7 +361,8 @@ def test_time_is_over(place):
         lock.acquire()
         expect(event.wait(PATIENCE), True)
         expect_not_before(boottime(), started + 0.28, "the loss, 1 % and 2 ms early twice")
-        expect(raises(holdfast.LockLost, lock.release).reason, reason)
+        loss = raises(holdfast.LockLost, lock.release)
+        expect((loss.reason, reason in str(loss).partition(" is lost: ")[2].split(" ")), (reason, reason == "lease"), str(loss))
         free(daemon, reason)
 
 

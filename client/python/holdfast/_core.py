@@ -440,7 +440,8 @@ class Core:
         hold = claim.hold
         token = hold.token if hold else None
         if isinstance(value, Failure) and value[0] == "LOST":
-            return LockLost(claim.name, token, value[1].partition(" ")[0], value[1])
+            reason, _, text = value[1].partition(" ")
+            return LockLost(claim.name, token, reason, text or reason)
         return LockLost(claim.name, token, "session", "the daemon does not know this hold any more")
 
     def _lose(self, hold: Hold, error: LockLost, now: float) -> None:
