@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"sync"
 	"time"
 
@@ -28,6 +29,30 @@ func serve(hf *holdfast.Client) error {
 	}
 }
 
+func lead(hf *holdfast.Client) error {
+	for {
+		err := serve(hf)
+		if !helps(err) {
+			return err
+		}
+		log.Print(err)
+		time.Sleep(time.Second)
+	}
+}
+
+// helps says whether trying again helps.
+func helps(err error) bool {
+	var refused *holdfast.Refused
+	if errors.As(err, &refused) {
+		switch refused.Code {
+		case "NOMASTER", "GUARD", "MASTERERR", "DRAINING":
+			return true
+		}
+		return false
+	}
+	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUnreachable)
+}
+
 func nightly(hf *holdfast.Client) error {
 	lock, err := hf.Lock(context.Background(), "nightly", holdfast.Wait(0))
 	if errors.Is(err, holdfast.ErrBusy) {
@@ -40,12 +65,12 @@ func nightly(hf *holdfast.Client) error {
 	return report(lock.Context())
 }
 
-func save(hf *holdfast.Client, order string) error {
+func save(hf *holdfast.Client, order string) (err error) {
 	lock, err := hf.Lock(context.Background(), "orders", holdfast.Wait(5*time.Second))
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	return store.write(order, lock.Token())
 }
 
@@ -119,6 +144,29 @@ func Example_serve() {
 	// a job: <nil>
 	// true it was held, and is not any more
 	// the lock leader is lost: the client was closed
+}
+
+func Example_lead() {
+	hf, _ := holdfast.Open("")
+	ended := make(chan error)
+	go func() { ended <- lead(hf) }()
+	jobs <- func(context.Context) { fmt.Println("a job") }
+	_ = hf.Close()
+	fmt.Println(<-ended)
+	for _, code := range []string{"NOMASTER", "GUARD", "MASTERERR", "DRAINING", "ERR", "WRONGKIND"} {
+		fmt.Println(code, helps(&holdfast.Refused{Code: code}))
+	}
+	fmt.Println(helps(holdfast.ErrUnreachable), helps(holdfast.ErrLost), helps(holdfast.ErrBusy))
+	// Output:
+	// a job
+	// the client of holdfastd is closed
+	// NOMASTER true
+	// GUARD true
+	// MASTERERR true
+	// DRAINING true
+	// ERR false
+	// WRONGKIND false
+	// true true false
 }
 
 func Example_nightly() {
