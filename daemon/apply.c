@@ -111,7 +111,7 @@ void
 apply_note(struct apply *p, const struct note *note)
 {
 	const char *where = note->master >= 0 ? masters_where(p->masters, (unsigned)note->master) : NULL;
-	note_log(note, where, &p->gates, p->log);
+	note_log(note, where, masters_left(p->masters), &p->gates, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note, where);
 	history_note(p->history, note);

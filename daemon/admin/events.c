@@ -82,10 +82,12 @@ note_says_why(const struct note *note)
 }
 
 void
-note_log(const struct note *note, const char *where, struct note_gates *gates, struct log *log)
+note_log(const struct note *note, const char *where, bool left, struct note_gates *gates, struct log *log)
 {
+	bool meant = left && note->type == NOTE_MASTER_AWAY;
+	enum log_level level = meant ? LOG_INFO_LEVEL : note_rows[note->type].level;
 	/* Most notes are not logged, and this is called for each hold that begins or ends. */
-	if (!log_wants(log, note_rows[note->type].level)) {
+	if (!log_wants(log, level)) {
 		return;
 	}
 	if (note_is_of_many(note) && !log_gate(log, note_gate(note, gates), note_rows[note->type].level,
@@ -93,8 +95,7 @@ note_log(const struct note *note, const char *where, struct note_gates *gates, s
 		gates->left_out = true;
 		return;
 	}
-	LOG_EVENT(log, note_rows[note->type].level, note_rows[note->type].name,
-		log_text(where ? "master" : NULL, where),
+	LOG_EVENT(log, level, note_rows[note->type].name, log_text(where ? "master" : NULL, where),
 		note->name.n ? log_bytes("name", note->name.p, note->name.n) : log_absent(),
 		note->owner.n ? log_bytes("owner", note->owner.p, note->owner.n) : log_absent(),
 		note->session ? log_number("session", (int64_t)note->session) : log_absent(),

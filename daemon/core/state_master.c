@@ -255,7 +255,9 @@ state_load_master(struct state_loader *l)
 	master_fields(core, l->r, m);
 	if (m->place[0] == '\0' && m->index < core->settings.masters)
 		record_fail(l->r, "a master of it has no place");
-	if (strcmp(place, m->place) != 0 || strcmp(way, m->way) != 0)
+	/* The settings do not say yet where a private master is: it is handed over behind the state. */
+	bool known = place[0] != '\0' || m->index >= core->settings.masters;
+	if ((known && strcmp(place, m->place) != 0) || strcmp(way, m->way) != 0)
 		core->rerouted |= (uint16_t)(1U << m->index);
 }
 

@@ -50,9 +50,9 @@ struct link {
 	unsigned failures;       /* in a row */
 	int64_t since_ms;        /* of UP */
 	int64_t due_ms;          /* UP: an answer is due since; 0: none is */
-	bool suspect;
-	bool away_told; /* why has been told and logged */
-	bool flaps;     /* breaks soon after each login, with the same why: logged again once it stays up */
+	bool suspect, ends;      /* ends: link_end() was called, so its end is no trouble */
+	bool away_told;          /* why has been told and logged */
+	bool flaps; /* breaks soon after each login, with the same why: logged again once it stays up */
 	char why[WHY_MAX];
 
 	struct credentials credentials;
@@ -200,14 +200,13 @@ static void
 link_tell_down(struct link *link, const char *why, bool was_up)
 {
 	bool again = strcmp(why, link->why) == 0;
-
 	if (!was_up && link->away_told && again)
 		return;
 	link->flaps = was_up && again && link->failures > 1;
 	snprintf(link->why, sizeof link->why, "%s", why);
 	link->away_told = true;
 	if (!link->flaps)
-		LOG_EVENT(link->log, LOG_WARNING_LEVEL, "link.down",
+		LOG_EVENT(link->log, link->ends ? LOG_INFO_LEVEL : LOG_WARNING_LEVEL, "link.down",
 			log_text("client_name", link->settings.client_name), link_log_where(link),
 			log_text("why", link->why));
 	link->hooks->down(link->arg, link->why);
@@ -519,6 +518,7 @@ link_aim(struct link *link, const char *host, uint16_t port)
 void
 link_end(struct link *link, const char *why)
 {
+	link->ends = true;
 	if (link->state != WAITING)
 		link_down(link, why);
 }

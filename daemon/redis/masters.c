@@ -37,6 +37,7 @@ struct masters {
 	bool due;                 /* later is set */
 	struct channels channels; /* names that are listened to */
 	bool called;              /* since the last flush */
+	bool left;                /* masters_leave(), and not come back */
 	struct member list[CORE_SLOTS_MAX];
 };
 
@@ -306,6 +307,7 @@ masters_move(struct masters *masters, const struct move *move)
 void
 masters_leave(struct masters *masters, const char *why)
 {
+	masters->left = true;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
 		struct pool *pool = m->pool;
@@ -320,11 +322,18 @@ masters_leave(struct masters *masters, const char *why)
 void
 masters_come_back(struct masters *masters)
 {
+	masters->left = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
 		m->moves = m->moves || (!m->pool && m->place && m->place[0] != '\0');
 	}
 	masters_later(masters, 0);
+}
+
+bool
+masters_left(const struct masters *masters)
+{
+	return masters->left;
 }
 
 bool

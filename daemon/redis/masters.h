@@ -61,6 +61,8 @@ bool masters_known_as(struct masters *masters, unsigned master, const char *plac
  * it returns. Not from a hook. masters_come_back() connects again, in a later turn. */
 void masters_leave(struct masters *masters, const char *why);
 void masters_come_back(struct masters *masters);
+/* masters_leave() was called, and masters_come_back() was not. */
+bool masters_left(const struct masters *masters);
 
 /* The configuration has changed: finds all masters anew. A master whose slot has moved since the start is
  * connected to anew if it is reached differently now, or could not be found before. A master that has not

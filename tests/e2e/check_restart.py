@@ -2,6 +2,7 @@
 """A restart that no client notices: clients of every kind are at work while their daemon is handed over."""
 
 import os
+import re
 import signal
 import sys
 
@@ -96,6 +97,20 @@ def test_private_master(place):
     expect(at_work(stage, in_turn(by_signal, by_verb)), True)
     info = stage.daemon.info()
     expect((info["master0_incarnation"], info["embedded_starts"]), (masters, "1"))
+
+
+def test_no_warning(place):
+    """a restart logs nothing above info about masters that were there all the time, be they Redis or a private one"""
+    for name, master in (("d1", place.redis()), ("d2", None)):
+        daemon = place.daemon(name, master=master).admitted()
+        with daemon.client() as admin:
+            admin("RESTART")
+        daemon.output.wait(" info link.down .*this daemon is being handed over")
+        daemon.output.wait(" info master.away .*this daemon is being handed over")
+        daemon.output.wait(" handover.done ")
+        warnings = [line for line in daemon.output.text().splitlines() if re.search("(warning|error) (?!daemon.restart )", line)]
+        expect(warnings, [])
+        expect("the set of masters has changed" in daemon.output.text(), False, daemon.output.text())
 
 
 def test_three_masters(place):
