@@ -131,6 +131,36 @@ def test_errors(place):
     nothing_left(daemon)
 
 
+def test_arguments(place):
+    """a wrong argument is refused where the lock is made, with its name and value, and other locks go on"""
+    daemon = world(place)
+    lock = holdfast.lock
+    with lock("kept") as kept:
+        for call, kind, text in (
+                (lambda: lock(5, wait=1), TypeError, "the name of a lock is a str, not 5"),
+                (lambda: lock(None), TypeError, "the name of a lock is a str, not None"),
+                (lambda: lock("\udcff.txt"), ValueError, "the name of a lock '\\udcff.txt' is not UTF-8: encode it first"),
+                (lambda: lock("a", why=5), TypeError, "why is a str, not 5"),
+                (lambda: lock("a", why="\udcff"), ValueError, "why '\\udcff' is not UTF-8: encode it first"),
+                (lambda: lock("a", owner=(1, 2)), TypeError, "owner is a str, not (1, 2)"),
+                (lambda: lock("a", limit="3"), TypeError, "limit is a whole number of permits, not '3'"),
+                (lambda: lock("a", wait="5"), TypeError, "wait is a number of seconds, not '5'"),
+                (lambda: lock("a", wait=-1), ValueError, "wait: seconds from 0 to a year, not -1"),
+                (lambda: lock("a", lease=0.0001), ValueError, "lease: seconds from 0.001 to a year, not 0.0001"),
+                (lambda: lock("a", on_lost=5), TypeError, "on_lost is a function, not 5"),
+                (lambda: holdfast.aio.lock(5), TypeError, "the name of a lock is a str, not 5"),
+                (lambda: holdfast.Client(connect_timeout="5"), TypeError, "connect_timeout is a number of seconds, not '5'"),
+                (lambda: holdfast.Client(grace=-1), ValueError, "grace: seconds from 0 to a year, not -1")):
+            expect(str(raises(kind, call)), text)
+        unsendable = holdfast.Client("redis://user:\udcff@127.0.0.1:%d" % harness.free_port(), connect_timeout=0.1)
+        raises(holdfast.DaemonUnreachable, unsendable.lock("a").acquire)
+        raises(holdfast.DaemonUnreachable, holdfast.Client("/a\0b", connect_timeout=0.1).lock("a").acquire)
+        raises(holdfast.DaemonUnreachable, holdfast.Client("%s:1" % ("h" * 70), connect_timeout=0.1).lock("a").acquire)
+        kept.raise_if_lost()
+        taken(daemon, "kept")
+    free(daemon, "kept")
+
+
 # --- losses ---------------------------------------------------------------------------------------------------------
 
 

@@ -366,6 +366,76 @@ def test_forgotten(place):
     expect([one.category for one in seen if "not released" in str(one.message)], [ResourceWarning])
 
 
+def test_fault_of_the_package(place):
+    """if the package's thread fails, holders and waiters are told, the daemon gives the names on, and later locks work"""
+    daemon = world(place)
+    event = threading.Event()
+    held = holdfast.lock("a", on_lost=lambda loss: event.set())
+    held.acquire()
+    other = daemon.client()
+    other("LOCK", "b")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiter = pool.submit(holdfast.lock("b").acquire)
+        daemon.queued("b")
+        held._engine._do(lambda: {}["fault"])
+        expect(event.wait(PATIENCE), True, "told")
+        expect("KeyError" in str(waiter.exception(PATIENCE)), True)
+        expect(isinstance(waiter.exception(), holdfast.HoldfastError), True)
+    expect(raises(holdfast.LockLost, held.release).reason, "failed")
+    free(daemon, "a")
+    other("UNLOCK", "b")
+    with holdfast.lock("b", wait=PATIENCE), holdfast.lock("a", wait=PATIENCE):
+        taken(daemon, "a")
+    nothing_left(daemon)
+
+
+def test_callback_ends_its_thread(place):
+    """sys.exit() in on_lost ends no other lock"""
+    daemon = world(place)
+    admin = daemon.client()
+    called = threading.Event()
+
+    def leave(_loss):
+        called.set()
+        sys.exit(1)
+    with holdfast.lock("a") as kept:
+        lock = holdfast.lock("b", on_lost=leave)
+        admin("BREAK", "b", "TOKEN", lock.acquire())
+        expect(called.wait(PATIENCE), True)
+        with holdfast.lock("c", wait=PATIENCE):
+            kept.raise_if_lost()
+        raises(holdfast.LockLost, lock.release)
+
+
+def test_callback_blocks(place):
+    """while on_lost of another lock blocks the package's thread, release() of an overdue lock raises LockLost"""
+    daemon = world(place, BRISK)
+    admin = daemon.client()
+    ends, called = threading.Event(), threading.Event()
+    lock = holdfast.Client(connect_timeout=0.1).lock("a")
+    lock.acquire()
+
+    async def overdue():
+        task = holdfast.aio.Client(connect_timeout=0.1).lock("c")
+        await task.acquire()
+        broken = holdfast.lock("b", on_lost=lambda loss: (called.set(), ends.wait(PATIENCE)))
+        admin("BREAK", "b", "TOKEN", broken.acquire())
+        expect(called.wait(PATIENCE), True)
+        harness.until("overdue", lambda: lock.lost and task.lost)
+        try:
+            await task.release()
+        except holdfast.LockLost as loss:
+            return loss.reason, broken
+        raise AssertionError("released")
+    try:
+        reason, broken = asyncio.run(overdue())
+        expect(reason, "unreachable")
+        expect(raises(holdfast.LockLost, lock.release).reason, "unreachable")
+    finally:
+        ends.set()
+    raises(holdfast.LockLost, broken.release)
+
+
 COUNT = """
 import asyncio, threading
 path, tasks, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

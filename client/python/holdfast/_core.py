@@ -197,6 +197,29 @@ class Core:
         self.output.clear()
         self._handlers.clear()
 
+    def abandon(self, text: str) -> bool:
+        """Ends all claims after a fault, whatever was half done; the next connection gives their holds back. False: there
+        was no claim, so the fault is in giving back, which is given up."""
+        claims = sum(len(hold.users) + len(hold.waiting) for hold in self.holds.values())
+        for hold in self.holds.values():
+            for claim in hold.users:
+                claim.error = LockLost(claim.name, claim.token, "failed", text)
+                self.calls.append(claim.lost)
+            for claim in hold.waiting:
+                claim.error = claim.error or HoldfastError(text)
+                self.calls.append(claim.settled)
+            for claim in hold.users + hold.waiting:
+                claim.state = "over"
+            for claim in hold.freed:
+                self._freed(claim)
+            hold.users, hold.waiting, hold.freed = [], [], []
+            hold.cancelled += [hold.asked] if hold.asked else []
+            hold.asked, hold.token, hold.checking, hold.ending = "", None, False, 0
+        if not claims:
+            self.holds.clear()
+        self._handlers.clear()
+        return claims > 0
+
     def receive(self, data: bytes, now: float) -> None:
         """Takes what the daemon sent."""
         self._input += data

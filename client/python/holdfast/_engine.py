@@ -8,6 +8,7 @@ closed without a word, and the child's first lock makes an engine of its own.
 
 import array
 import atexit
+import logging
 import math
 import os
 import queue
@@ -21,6 +22,8 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from ._address import Address, Tls
 from ._core import Claim, Core, encode
 from ._errors import DaemonUnreachable, HoldfastError, LockRefused
+
+log = logging.getLogger("holdfast")
 
 IDLE = 30.0
 BACKOFF = (0.01, 0.25)  # seconds between attempts to connect: the first, the longest
@@ -117,6 +120,19 @@ class Engine:
     # --- the thread -------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
+        while True:
+            try:
+                self._serve()
+                return
+            except Exception as error:
+                log.exception("the thread of the locks failed: all of them are lost")
+                went_on = self.core.abandon("the package failed: %r" % error)
+                self._drop(HoldfastError("the package failed: %r" % error))
+                if not went_on and self._end():
+                    return
+
+    def _serve(self) -> None:
+        """Until nothing is held and wanted for IDLE seconds."""
         idle_at, retry_at = math.inf, 0.0
         while True:
             self._take()
@@ -152,9 +168,8 @@ class Engine:
             action()
 
     def _tell(self) -> None:
-        calls, self.core.calls = self.core.calls, []
-        for call in calls:
-            call()
+        while self.core.calls:
+            self.core.calls.pop(0)()
 
     def _wait(self, seconds: float) -> None:
         """Until the daemon says something, a caller wants something, or the time is over."""
@@ -203,7 +218,7 @@ class Engine:
             self.address = self.given.now()
         try:
             places = self._places()
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: the host or the path cannot be encoded
             places, why = [], error
         for family, place in places:
             try:
@@ -213,13 +228,13 @@ class Engine:
                 self._socket.connect(place)
                 if self.address.tls:
                     self._secure(self._socket, self.address.tls)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 self._close()
                 why = error
                 continue
             try:
                 self._greet(self._socket)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 self._drop(self._unreachable(error))
             return
         self._drop(self._unreachable(why), failed=True)
@@ -292,7 +307,7 @@ class Engine:
     def _end(self) -> bool:
         """Ends the thread, unless a caller wants something."""
         with self._thread_mutex:
-            if not self._inbox.empty():
+            if self.core.calls or not self._inbox.empty():
                 return False
             self._goodbye()
             self._thread = None

@@ -9,6 +9,25 @@ from ._core import Claim
 from ._engine import Engine, engine_for, now
 from ._errors import LockLost
 
+
+def check_text(value: object, what: str) -> None:
+    """The daemon gets text as UTF-8. TypeError, ValueError: the value cannot be sent."""
+    if not isinstance(value, str):
+        raise TypeError("%s is a str, not %r" % (what, value))
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ValueError("%s %r is not UTF-8: encode it first" % (what, value)) from None
+
+
+def check_seconds(value: object, what: str, least: float = 0) -> None:
+    """TypeError, ValueError: the daemon does not take the value."""
+    if not isinstance(value, (int, float)):
+        raise TypeError("%s is a number of seconds, not %r" % (what, value))
+    if not least <= value < 31536000:
+        raise ValueError("%s: seconds from %g to a year, not %r" % (what, least, value))
+
+
 class Place:
     """A daemon's address and how patient its clients are."""
 
@@ -19,6 +38,8 @@ class Place:
         seconds for which the daemon may be away while a lock is acquired. grace: seconds for which the daemon keeps
         locks and places in the queue when the connection is cut. ValueError: the url is none."""
         self._address = parse(url) if url is not None else None
+        check_seconds(connect_timeout, "connect_timeout")
+        check_seconds(grace, "grace")
         self.connect_timeout, self.grace = connect_timeout, grace
 
     def engine(self) -> Engine:
@@ -35,9 +56,17 @@ class Handle:
                  on_lost: Optional[Callable[[LockLost], object]] = None) -> None:
         if shared and limit is not None:
             raise ValueError("a lock is shared, or has a limit, not both")
-        for seconds in (wait, lease, max_hold):
-            if seconds is not None and not 0 <= seconds < 31536000:
-                raise ValueError("seconds from 0 to a year are needed, not %r" % seconds)
+        for text, what in ((name, "the name of a lock"), (owner, "owner"), (why, "why")):
+            if text is not None or text is name:
+                check_text(text, what)
+        for number, what in ((limit, "limit"), (permits, "permits")):
+            if number is not None and not isinstance(number, int):
+                raise TypeError("%s is a whole number of permits, not %r" % (what, number))
+        for seconds, what, least in ((wait, "wait", 0), (lease, "lease", 0.001), (max_hold, "max_hold", 0.001)):
+            if seconds is not None:
+                check_seconds(seconds, what, least)
+        if on_lost is not None and not callable(on_lost):
+            raise TypeError("on_lost is a function, not %r" % (on_lost,))
         self.name = name
         self.place, self.wait, self.owner, self.on_lost = place, wait, owner, on_lost
         self.words: List[str] = ["SHARED"] if shared else []
@@ -45,7 +74,7 @@ class Handle:
             self.words += ["LIMIT", str(limit), "PERMITS", str(permits)]
         for word, time in (("LEASE", lease), ("MAXHOLD", max_hold)):
             if time is not None:
-                self.words += [word, str(int(time * 1000) or 1)]
+                self.words += [word, str(int(time * 1000))]
         if why is not None:
             self.words += ["WHY", why]
         self._engine: Optional[Engine] = None

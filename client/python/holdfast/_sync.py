@@ -57,13 +57,15 @@ class Lock(Handle):
         """Gives the lock back. LockLost: it was lost before, and what was done under it may have collided. If the
         daemon is away, the lock is given back when it returns, and this does not wait for that."""
         with self._guard:
+            loss = self._loss() if self.lost else None
             claim = self._finish()
         if claim is None or self._engine is None:
             return
         freed = threading.Event()
         if claim.state == "held":
             self._engine.release(claim, freed.set)
-            freed.wait(self.place.connect_timeout)
+            if not freed.wait(self.place.connect_timeout) and claim.error is None and loss is not None:
+                raise loss  # the deadline had passed before, and no answer says that the lock was held even so
         if isinstance(claim.error, LockLost):
             raise claim.error
 
@@ -104,7 +106,7 @@ class Lock(Handle):
         if self.on_lost is not None:
             try:
                 self.on_lost(loss)
-            except Exception:
+            except (Exception, SystemExit):  # the thread serves all other locks
                 log.exception("on_lost of the lock %r", self.name)
 
     def __enter__(self) -> "Lock":

@@ -67,6 +67,7 @@ class Lock(Handle):
 
     async def release(self) -> None:
         """Gives the lock back; the request is under way before the first await. LockLost: it was lost before."""
+        loss = self._loss() if self.lost else None
         claim = self._finish()
         if claim is None or self._engine is None:
             return
@@ -75,6 +76,8 @@ class Lock(Handle):
             freed: "asyncio.Future[None]" = loop.create_future()
             self._engine.release(claim, lambda: _post(loop, lambda: _resolve(freed, None)))
             await asyncio.wait([freed], timeout=self.place.connect_timeout)
+            if not freed.done() and claim.error is None and loss is not None:
+                raise loss  # see holdfast.Lock.release
         if isinstance(claim.error, LockLost):
             raise claim.error
 
