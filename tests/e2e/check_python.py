@@ -57,6 +57,8 @@ def test_lock(place):
     expect((lock.held, lock.lost, lock.valid_for()), (False, False, 0.0))
     raises(RuntimeError, lock.release)
     raises(RuntimeError, lambda: lock.token)
+    for unheld in (lock, holdfast.lock("never"), holdfast.lock_all(["never"])):
+        expect("is not held" in str(raises(RuntimeError, unheld.raise_if_lost)), True)
     expect(lock.acquire() > first, True, "the object serves for another hold")
     raises(RuntimeError, lock.acquire)
     lock.release()
@@ -95,10 +97,12 @@ def test_kinds(place):
         raises(holdfast.LockBusy, lock("o", owner="other", wait=0).acquire)
     free(daemon, "o")
     with holdfast.lock_all(["z", "y"], wait=0) as both:
-        expect(sorted(both.tokens), ["y", "z"])
+        expect((sorted(both.tokens), both.held, both.lost), (["y", "z"], True, False))
+        both.raise_if_lost()
         raises(holdfast.LockBusy, holdfast.lock_all(["x", "y"], wait=0).acquire)
         free(daemon, "x")
     free(daemon, "z")
+    expect(both.held, False)
     raises(ValueError, lambda: lock("a", wait=-1))
     raises(ValueError, lambda: lock("a", shared=True, limit=2))
     nothing_left(daemon)
@@ -148,6 +152,9 @@ def test_arguments(place):
                 (lambda: lock("a", wait=-1), ValueError, "wait: seconds from 0 to a year, not -1"),
                 (lambda: lock("a", lease=0.0001), ValueError, "lease: seconds from 0.001 to a year, not 0.0001"),
                 (lambda: lock("a", on_lost=5), TypeError, "on_lost is a function, not 5"),
+                (lambda: holdfast.lock_all("abc"), TypeError, "lock_all takes a list of names, not the str 'abc'"),
+                (lambda: holdfast.aio.lock_all("abc"), TypeError, "lock_all takes a list of names, not the str 'abc'"),
+                (lambda: holdfast.lock_all(["a"], wait="5"), TypeError, "wait is a number of seconds, not '5'"),
                 (lambda: holdfast.aio.lock(5), TypeError, "the name of a lock is a str, not 5"),
                 (lambda: holdfast.Client(connect_timeout="5"), TypeError, "connect_timeout is a number of seconds, not '5'"),
                 (lambda: holdfast.Client(grace=-1), ValueError, "grace: seconds from 0 to a year, not -1")):

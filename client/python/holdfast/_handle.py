@@ -106,9 +106,13 @@ class Handle:
         return self._claim is not None and self._claim.token is not None and not self.held
 
     def raise_if_lost(self) -> None:
-        """Raises LockLost if `lost` is true. It asks nobody, so a loop may call it at each step."""
-        if self.lost:
-            raise self._loss()
+        """Raises LockLost if `lost` is true. It sends nothing, so a loop may call it at each step. RuntimeError: the lock
+        was not acquired, or was released."""
+        if self.held:
+            return
+        if self._claim is None or self._claim.token is None:
+            raise RuntimeError("the lock %r is not held" % self.name)
+        raise self._loss()
 
     def _loss(self) -> LockLost:
         claim = self._claim
@@ -149,10 +153,20 @@ class Handle:
             warnings.warn("the lock %r was not released" % self.name, ResourceWarning, stacklevel=2)
 
 
+def check_names(names: Iterable[str]) -> Iterable[str]:
+    """TypeError: a str, which is an iterable of its letters."""
+    if isinstance(names, str):
+        raise TypeError("lock_all takes a list of names, not the str %r" % names)
+    return names
+
+
 class MultiHandle:
     """Several locks, all or none."""
 
-    def __init__(self, handles: Iterable[Handle]) -> None:
+    def __init__(self, handles: Iterable[Handle], wait: Optional[float]) -> None:
+        if wait is not None:
+            check_seconds(wait, "wait")
+        self.wait = wait
         # In the order of MLOCK: so two of these, or of a program in another language, never wait for each other.
         self.handles = sorted(handles, key=lambda handle: handle.name.encode())
         names = [handle.name for handle in self.handles]
@@ -169,12 +183,17 @@ class MultiHandle:
         return min(handle.valid_for() for handle in self.handles)
 
     @property
+    def held(self) -> bool:
+        """Whether all of them are surely held now."""
+        return self.valid_for() > 0
+
+    @property
     def lost(self) -> bool:
         """Whether any of them is lost."""
         return any(handle.lost for handle in self.handles)
 
     def raise_if_lost(self) -> None:
-        """Raises LockLost for the first that is lost."""
+        """Raises LockLost for the first that is lost. RuntimeError as of Lock.raise_if_lost()."""
         for handle in self.handles:
             handle.raise_if_lost()
 

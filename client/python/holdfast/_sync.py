@@ -11,7 +11,7 @@ from typing import Any, Callable, Iterable, List, Optional, Type
 
 from ._engine import now
 from ._errors import HoldfastError, LockLost
-from ._handle import Handle, MultiHandle, Place, left, ms
+from ._handle import Handle, MultiHandle, Place, check_names, left, ms
 
 log = logging.getLogger("holdfast")
 
@@ -144,8 +144,7 @@ class MultiLock(MultiHandle):
     handles: List[Lock]  # type: ignore[assignment]
 
     def __init__(self, locks: Iterable[Lock], wait: Optional[float]) -> None:
-        super().__init__(locks)
-        self.wait = wait
+        super().__init__(locks, wait)
 
     def acquire(self) -> "dict[str, int]":
         """Waits for all and returns their tokens. Errors as of Lock.acquire(); after one nothing is held."""
@@ -215,4 +214,4 @@ class Client(Place):
         """Exclusive or shared locks of several names, all or none; they cannot wait for each other in a circle. wait:
         seconds for all together. Other options as of lock()."""
         return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost)
-                          for name in names], wait)
+                          for name in check_names(names)], wait)

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable, List, Optional, Type
 
 from ._engine import now
 from ._errors import HoldfastError, LockLost
-from ._handle import Handle, MultiHandle, Place, left, ms
+from ._handle import Handle, MultiHandle, Place, check_names, left, ms
 
 __all__ = ["Client", "Lock", "MultiLock", "lock", "lock_all"]
 
@@ -166,8 +166,7 @@ class MultiLock(MultiHandle):
     handles: List[Lock]  # type: ignore[assignment]
 
     def __init__(self, locks: Iterable[Lock], wait: Optional[float]) -> None:
-        super().__init__(locks)
-        self.wait = wait
+        super().__init__(locks, wait)
 
     async def acquire(self) -> "dict[str, int]":
         """Waits for all and returns their tokens. Errors as of Lock.acquire(); after one nothing is held."""
@@ -227,7 +226,7 @@ class Client(Place):
                  on_lost: Optional[Callable[[LockLost], object]] = None) -> MultiLock:
         """Several locks, all or none. See `holdfast.Client.lock_all`."""
         return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost)
-                          for name in names], wait)
+                          for name in check_names(names)], wait)
 
 
 _default = Client()
