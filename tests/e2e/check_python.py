@@ -124,6 +124,8 @@ def test_errors(place):
     expect("nowhere (from HOLDFAST_URL): " in str(error), True, str(error))
     os.environ["HOLDFAST_URL"] = daemon.socket
     raises(holdfast.DaemonUnreachable, nowhere.lock("a", wait=0).acquire)
+    error = raises(holdfast.DaemonUnreachable, holdfast.Client(redis.socket, connect_timeout=0.2).lock("a").acquire)
+    expect(str(error).endswith("what answers is a Redis, not holdfastd: give the daemon's socket"), True, str(error))
     error = raises(holdfast.DaemonUnreachable, holdfast.Client("no.such.host.invalid:1", connect_timeout=0.1).lock("a").acquire)
     expect("no.such.host.invalid" in str(error), True, str(error))
     for url in ("ftp://a:1", "name", "", "unix:", "redis://user@host:1", "host:0", "redis://h:1/2"):

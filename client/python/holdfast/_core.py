@@ -244,6 +244,8 @@ class Core:
             handler(CUT, now)
 
     def _hello(self, value: Any, now: float) -> None:
+        if isinstance(value, list) and "holdfast" not in value:
+            raise DaemonUnreachable("what answers is a Redis, not holdfastd: give the daemon's socket")
         self.greeted = not isinstance(value, (Failure, Cut))
         self.served = self.served or self.greeted
         if isinstance(value, Failure):
