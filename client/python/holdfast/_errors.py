@@ -21,7 +21,8 @@ class LockLost(HoldfastError):
 
     `reason` is one word: `expired`, `taken`, `refused`, `lease`, `maxhold`, `broken` or `cloned`, as the daemon says;
     `unreachable`: the daemon could not be asked before the told deadline; `session`: the daemon no longer knows
-    this process; `forked`: the lock belongs to the parent process; `failed`: a fault of this package. `token` is the fencing token of the lost hold.
+    this process; `forked`: the lock belongs to the parent process; `failed`: a fault of this package. `token` is the
+    fencing token of the lost hold.
     """
 
     def __init__(self, name: str, token: Optional[int], reason: str, text: str) -> None:

@@ -36,7 +36,7 @@ class Place:
         `holdfast`: $HOLDFAST_URL, else the user's own daemon, else /run/holdfast/holdfast.sock; of the last two the
         package chooses anew whenever it connects, until a daemon has answered. connect_timeout:
         seconds for which the daemon may be away while a lock is acquired. grace: seconds for which the daemon keeps
-        locks and places in the queue when the connection is cut. ValueError: the url is none."""
+        locks and places in the queue when the connection is cut. TypeError, ValueError: an argument is wrong."""
         self._address = parse(url) if url is not None else None
         check_seconds(connect_timeout, "connect_timeout")
         check_seconds(grace, "grace")

@@ -202,8 +202,8 @@ class Client(Place):
         itself; without it the daemon renews it. max_hold: seconds it may be held in all. owner: locks of this process
         with the same name and owner are one hold (re-entry). why: a remark for `holdfast ls`. on_lost: is called with
         the LockLost in a thread of this package, as soon as the lock is lost; keep it short. interrupt: a loss
-        interrupts the main thread, also out of a blocking call, and `with` raises LockLost. ValueError: an option or
-        $HOLDFAST_URL is wrong.
+        interrupts the main thread, also out of a blocking call, and `with` raises LockLost. TypeError, ValueError: an
+        argument or $HOLDFAST_URL is wrong.
         """
         return Lock(self, name, wait=wait, shared=shared, limit=limit, permits=permits, lease=lease, max_hold=max_hold,
                     owner=owner, why=why, on_lost=on_lost, interrupt=interrupt)
