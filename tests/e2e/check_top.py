@@ -187,7 +187,7 @@ def test_keys(place):
     shown.press("/\n")
     shown.wait(r"^busy ")
     shown.press("w\n")
-    text = shown.wait(r"^name +busy$")
+    text = shown.wait(r"^name +busy *$\n(.*\n)* +2\. ")
     expect(len(re.findall(r"^ +\d\. ", text, re.M)), 2, text)
     expect(re.search(r"^holder +deploy ", text, re.M) is not None, True, text)
     shown.press("\x7f")
