@@ -303,7 +303,7 @@ look_at_other(struct doctor *d, const struct answer *other)
 		SLICE_ARG(address), answer_get_int(other, "pid", 0));
 	text_print(mend, "on %.*s: holdfast doctor, and systemctl status holdfastd", SLICE_ARG(host));
 	tell(d, GRADE_WARNING, "fleet", what,
-		"it may hold locks that nobody releases, and show and ls do not see them", mend);
+		"its locks may stay held without a client, and show and ls do not have them", mend);
 }
 
 /* answer: to FLEET. An error of it is no finding: this user may not ask, or the masters are away, which other

@@ -34,8 +34,8 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 	return info_number(d, key, 0);
 }
 
-/* What a master is refused for, by words of the reason. In mend, @ stands for the redis-cli that reaches it.
- */
+/* The reasons for which the daemon refuses a master, by their words. In mend, @ is the redis-cli that reaches
+ * the master. */
 static const struct cure {
 	const char *words;
 	const char *why;
@@ -45,8 +45,7 @@ static const struct cure {
 		"@ CONFIG SET maxmemory-policy noeviction, and the same in its redis.conf"},
 	{"is a replica", "a replica takes no leases",
 		"name its master under `masters:` (@ INFO replication shows it) and restart the daemon; if "
-		"it should "
-		"be the master: @ REPLICAOF NO ONE"},
+		"it should be the master: @ REPLICAOF NO ONE"},
 	{"cluster mode", "leases need a server that has all keys",
 		"name a standalone server under `masters:`"},
 	{"WRONGPASS", "the daemon cannot log in, and takes no leases there",

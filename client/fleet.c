@@ -1,5 +1,5 @@
 /*
- * fleet: the verb fleet, and in words who holds a lock on whatever host; see fleet.h.
+ * fleet: the verb fleet, and the texts that name the holder of a lock on any host; see fleet.h.
  */
 #include "client/fleet.h"
 

@@ -21,11 +21,12 @@ const struct answer *fleet_inspect(struct wire *w, const char *name, int64_t unt
 /* Whether this daemon is one of those that did not answer. */
 bool fleet_is_silent(const struct answer *fleet, struct slice daemon);
 
-/* Who holds the name, in one clause: "held on app-07 for 3 s by ...". False: it is not held, or unknown. */
+/* Writes one clause that names the holder: "held on app-07 for 3 s by ...". False: the lock is free, or its
+ * state is unknown. */
 bool fleet_describe(char *out, size_t room, const struct answer *fleet, bool local);
 
-/* The same for the holder of one host: INSPECT. local: its processes can be looked at. on: its host, "" for
- * none. */
+/* The same from INSPECT of one daemon. local: the processes of its host can be looked at. on: that host; "":
+ * it is not named. */
 void holder_describe(char *out, size_t room, const struct answer *inspect, const char *on, bool local);
 
 #endif

@@ -42,7 +42,7 @@ list_is_far(const struct listing *listing, const struct answer *element)
 	return !listing->local || (host.n > 0 && !slice_equal(host, slice_of(listing->host)));
 }
 
-/* Where the client is, with its host if that is another one. */
+/* The address of the client, with its host if that is not this one. */
 static struct slice
 list_place(char out[PEER_TEXT_MAX], const struct listing *listing, const struct answer *element)
 {
@@ -272,7 +272,7 @@ show_line(const char *key, const char *format, ...)
 	(void)printf("%-10s%s\n", key, line);
 }
 
-/* on: the host of the client, if it is another one; else "" */
+/* on: the host of the client; "": this host. */
 static void
 show_holder(const struct answer *holder, const char *on, bool local)
 {

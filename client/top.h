@@ -65,7 +65,7 @@ struct top {
 bool top_ask(struct top *t);
 /* Sorts again, after a change of t->sort. */
 void top_sort(struct top *t);
-/* BREAK of this hold; t->message says what came of it. */
+/* Sends BREAK for this hold, and writes the result to t->message. */
 void top_break(struct top *t, const char *name, int64_t token);
 void top_done(struct top *t);
 

@@ -180,7 +180,7 @@ message_steps(struct waiting *w, const struct answer *inspect)
 	return true;
 }
 
-/* Who holds the lock on another host. Its answer replaces the one before. */
+/* Describes the holder on another host. The answer to INSPECT FLEET replaces the one before. */
 static void
 describe_elsewhere(char *out, size_t room, const struct waiting *w, struct wire *wire)
 {

@@ -113,7 +113,7 @@ open_local(struct wire *w, const struct address *a)
 	}
 	w->away = is_away(errno);
 	hint = errno == ENOENT || errno == ECONNREFUSED
-		       ? ": is holdfastd running? HOLDFAST_URL names another place"
+		       ? ": is holdfastd running? If it is elsewhere, set HOLDFAST_URL"
 		       : "";
 	return wire_fail(w, "cannot reach the daemon at %s: %s%s", a->text, strerror(errno), hint);
 }

@@ -80,7 +80,7 @@ enum conf_may {
 	CONF_MAY_ADMIN = 16
 };
 
-/* What stands for the uid or gid of a user. */
+/* Values of the uid or gid of a user that are no number of an account. */
 #define CONF_ID_NONE INT64_C(-1)
 #define CONF_ID_ANY  INT64_C(-2)
 

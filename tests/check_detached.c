@@ -605,18 +605,27 @@ START_TEST(an_id_whose_latch_was_not_asked_for_ends_with_the_daemon)
 }
 END_TEST
 
-START_TEST(an_id_that_counts_down_as_the_daemon_ends_is_answered_and_ends)
+/* The daemon is told to end while a DOWN of the id is under way at the master. Returns the latch there. */
+static struct vote
+end_while_counting_down(struct story *w)
 {
-	struct vote latch = {.op = CALL_LATCH,
+	const struct vote latch = {.op = CALL_LATCH,
 		.name = SLICE("b"),
 		.attempt = 2,
 		.latch = {.id = 7, .set = 3, .left = 3, .ttl_ms = 1000000}};
-	struct story w;
 
-	hold(&w);
-	ck_assert_str_eq(ask(&w, 2, VERB_LATCH_DOWN, "b"), "look b#2");
-	ck_assert_str_eq(vote(&w, latch), "down b#3");
-	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 close");
+	hold(w);
+	ck_assert_str_eq(ask(w, 2, VERB_LATCH_DOWN, "b"), "look b#2");
+	ck_assert_str_eq(vote(w, latch), "down b#3");
+	ck_assert_str_eq(step(w, &(struct event){.type = EVENT_DRAIN}), "c2 close");
+	return latch;
+}
+
+START_TEST(an_id_that_counts_down_as_the_daemon_ends_is_answered_and_ends)
+{
+	struct story w;
+	struct vote latch = end_while_counting_down(&w);
+
 	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 -DRAINING");
 	latch.attempt = 3;
 	latch.latch.left = 2;
@@ -628,16 +637,9 @@ END_TEST
 
 START_TEST(an_id_that_counts_down_as_the_daemon_ends_may_lose_its_connection)
 {
-	struct vote latch = {.op = CALL_LATCH,
-		.name = SLICE("b"),
-		.attempt = 2,
-		.latch = {.id = 7, .set = 3, .left = 3, .ttl_ms = 1000000}};
 	struct story w;
 
-	hold(&w);
-	ck_assert_str_eq(ask(&w, 2, VERB_LATCH_DOWN, "b"), "look b#2");
-	ck_assert_str_eq(vote(&w, latch), "down b#3");
-	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_DRAIN}), "c2 close");
+	(void)end_while_counting_down(&w);
 	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
 	is_withheld(&w);
 	story_done(&w);

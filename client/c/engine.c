@@ -91,8 +91,9 @@ engine_hint(const struct holdfast *hf, const char *why, char *room, size_t n)
 		return room;
 	}
 	/* The first attempt of wire_open() says so itself. */
-	return strstr(why, "holdfastd") != NULL ? ""
-						: ": is holdfastd running? HOLDFAST_URL names another place";
+	return strstr(why, "holdfastd") != NULL
+		       ? ""
+		       : ": is holdfastd running? If it is elsewhere, set HOLDFAST_URL";
 }
 
 /* An attempt has failed. refused: why the daemon has refused HELLO; CODE_COUNT: there is no daemon. */

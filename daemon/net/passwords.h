@@ -2,8 +2,7 @@
  * passwords: verifies passwords against hashes of crypt(3), beside the loop: one hash takes some 50 ms of
  * CPU.
  *
- *     handshake ──passwords_ask()──▶ question ──▶ thread ──▶ passwords_right(), and the request is served
- * again
+ *     handshake ── passwords_ask() ──▶ question ──▶ thread ──▶ the request is served again
  *
  * One question is in work at a time, in a thread that lives as long as the hash takes. Connections that ask
  * the same share a question. So when a thousand clients come back after a restart with one password, it is

@@ -9,7 +9,7 @@
  *     linger                                a child that lives on; its process id is told
  *     close                                 holdfast_close(), and a new handle
  *     handle                                one more handle, which is used from now on
- *     spin N                                locks and unlocks so often, as a thread of its own
+ *     spin N                                a thread of its own locks and unlocks N times
  *
  * `\n` in a NAME is a line feed. OPTION: wait=MS (-1: try once), lease=MS, hold=MS, limit=N, permits=N,
  * shared=1, why=WORD. The answers:

@@ -72,7 +72,7 @@ final class Pipe implements Closeable {
         return received.hasRemaining() && whole;
     }
 
-    /** Sends what it can of it; false: the channel takes no more for now. */
+    /** Sends as much of the buffer as the channel takes; false: it takes no more before it is writable again. */
     boolean write(ByteBuffer from) throws IOException {
         if (tls == null) {
             return channel.write(from) > 0;
