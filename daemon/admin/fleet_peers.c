@@ -53,14 +53,20 @@ peer_compare(const void *a, const void *b)
 	return strcmp(((const struct fleet_peer *)a)->id, ((const struct fleet_peer *)b)->id);
 }
 
+static int
+id_compare(const void *id, const void *peer)
+{
+	return strcmp(id, ((const struct fleet_peer *)peer)->id);
+}
+
 struct fleet_peer *
 peers_find(const struct fleet_peers *peers, struct slice id)
 {
-	struct fleet_peer key;
-	slice_text(key.id, sizeof key.id, id);
+	char text[DAEMON_ID_MAX];
+	slice_text(text, sizeof text, id);
 	return peers->n == 0 || id.n != DAEMON_ID_MAX - 1
 		       ? NULL
-		       : bsearch(&key, peers->list, peers->n, sizeof key, peer_compare);
+		       : bsearch(text, peers->list, peers->n, sizeof *peers->list, id_compare);
 }
 
 struct fleet_peer *
