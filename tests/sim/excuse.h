@@ -64,6 +64,8 @@ struct world;
 	EXCUSE(REFUSAL_WOKE, "refusal: said by a daemon that has stood still until this instant")            \
 	EXCUSE(REFUSAL_DOWN, "refusal: a master or a link is down at this instant")                          \
 	EXCUSE(REFUSAL_AGAIN, "refusal: of the next process: a new link to a master is lost, or silent")     \
+	EXCUSE(REFUSAL_LACKED,                                                                               \
+		"refusal: of the next process: the former lacked a majority as it handed over")              \
 	EXCUSE(REFUSAL_FORGOT, "refusal: a master forgot, or gave its memory up, since it was last well")    \
 	EXCUSE(REFUSAL_LEAPT, "refusal: its daemon saw a master's clock leap a guard ago")                   \
 	EXCUSE(REFUSAL_GREETED,                                                                              \

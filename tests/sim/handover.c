@@ -208,6 +208,7 @@ handover_begin(struct host *h)
 		return;
 	trace_line(&w->trace, w->now_us, "d%u     hands over", h->index);
 	h->handing = true;
+	h->lacked = honest_lacks(h);
 	h->gives_up_us = w->now_us + waits_us;
 	if (h->gives_up_us + SERVES_US > h->unread_until_us)
 		h->unread_until_us = h->gives_up_us + SERVES_US;

@@ -56,6 +56,12 @@ honest_before(struct host *h)
 	h->opinion = opinion(h);
 }
 
+bool
+honest_lacks(const struct host *h)
+{
+	return opinion(h).usable < plan_majority(&h->world->plan);
+}
+
 void
 honest_granted(struct host *h, const struct note *n)
 {
@@ -297,7 +303,8 @@ honest_refused(struct world *w, const struct wait *v, enum code code, const char
 		check_masters(w, v->conn, v, code, text);
 	if (code == CODE_NOMASTER && !h->refusing && w->now_us < h->unread_until_us &&
 		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h) &&
-		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us, text)))
+		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us, text)) &&
+		!excuse(w, EXCUSE_REFUSAL_LACKED, h->lacked))
 		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))

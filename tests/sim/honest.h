@@ -19,6 +19,9 @@ struct wait;
 /* Before a step: notes what the daemon knew until then. */
 void honest_before(struct host *host);
 
+/* Whether the daemon cannot use a majority of its masters. */
+bool honest_lacks(const struct host *host);
+
 /* Grants and replies of a daemon. */
 void honest_granted(struct host *host, const struct note *note);
 void honest_reply(struct world *world, struct conn *conn, const struct reply *reply);

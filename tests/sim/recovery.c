@@ -578,7 +578,7 @@ recovery_strike(struct host *h)
 /* What was copied, before the daemon wrote on. */
 struct copy {
 	struct host *of;
-	int64_t born_us; /* of that daemon: when its clock began */
+	int64_t base_ms; /* of that daemon's clock: each boot has another one */
 	size_t n;
 	char bytes[];
 };
@@ -589,7 +589,7 @@ copy_begins(void *arg, uint64_t life, void *data)
 	struct host *h = arg;
 	struct copy *copy = data;
 	/* If that daemon began anew meanwhile, its clock is another one: the copy is of another boot. */
-	if (h->alive && h->life == life && copy->of->alive && copy->of->born_us == copy->born_us &&
+	if (h->alive && h->life == life && copy->of->alive && copy->of->base_ms == copy->base_ms &&
 		h->world->phase == PHASE_FAULTS) {
 		copy->of->recovery.copied_us = h->world->now_us;
 		host_copy(h, copy->of, (struct slice){copy->bytes, copy->n});
@@ -608,7 +608,7 @@ recovery_copy(struct world *w)
 	struct copy *copy = malloc(sizeof(*copy) + ledger.n);
 	assert(copy != NULL);
 	copy->of = of;
-	copy->born_us = of->born_us;
+	copy->base_ms = of->base_ms;
 	copy->n = ledger.n;
 	memcpy(copy->bytes, ledger.p, ledger.n);
 	world_after(w, rng_percent(&w->rng, 30) ? 0 : rng_range(&w->rng, 0, w->plan.lease_ms * 900),
