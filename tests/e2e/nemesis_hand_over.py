@@ -47,17 +47,22 @@ class Watch:
         if held_up > HELD_UP:
             return found
         for path in self.paths():
-            with open(path, encoding="utf-8") as stream:
-                stream.seek(self.sizes.get(path, 0))
-                name = os.path.basename(path)
-                found += ["%s after a hand-over: %s" % (name, line.strip()) for line in stream
-                          if self.wrong(int(name.split(".")[1]), line.split())]
+            name, seen, before = os.path.basename(path), 0, ""
+            with open(path, "rb") as stream:
+                for line in stream:
+                    words = line.decode().split()
+                    if seen >= self.sizes.get(path, 0) and self.wrong(int(name.split(".")[1]), words, before):
+                        found.append("%s after a hand-over: %s" % (name, " ".join(words)))
+                    seen, before = seen + len(line), words[1]
         return found
 
-    def wrong(self, number, words):
+    def wrong(self, number, words, before):
+        """before: the word of the line before."""
         word, details = words[1], words[2:]
         kind = role(self.stage.plan, number)
         if word == "end" and details == ["peer"]:
+            if before == "quit":
+                return False
             # A Binder that did not ask for it is told by that that its LEASE is over.
             return number % 3 == 1 or kind in (Comer, Queuer) or self.alone and kind is not Binder
         if not self.alone:

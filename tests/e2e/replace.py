@@ -41,9 +41,9 @@ def children(pid):
 
 
 def files(folder):
-    """How many there are, and how large they are together."""
+    """How many there are, but for a ledger that is being written anew, and how large they are together."""
     paths = [os.path.join(where, name) for where, _, names in os.walk(folder) for name in names]
-    return len(paths), sum(os.lstat(path).st_blocks for path in paths) // 2
+    return sum(not path.endswith(".ledger.new") for path in paths), sum(os.lstat(path).st_blocks for path in paths) // 2
 
 
 def bind(client, pidfd):
