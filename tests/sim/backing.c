@@ -141,7 +141,8 @@ look_at(struct world *w, const struct hold *h)
 {
 	int64_t need = h->kind == KIND_PERMITS ? told_with(w, h) : 1, had = 0;
 	if (h->kind == KIND_PERMITS &&
-		(had = backing_permits(w, h->name, h->daemon, h->told_us - w->now_us)) < need)
+		(had = backing_permits(w, h->name, h->daemon, h->told_us - w->now_us)) < need &&
+		!excuse(w, EXCUSE_BACKING_COPY, recovery_is_copied(h->host)))
 		world_fail(w,
 			"backing: d%u's token %" PRId64 " of %s is one of %" PRId64
 			" permits that were told to be good for %" PRId64
@@ -155,7 +156,8 @@ look_at(struct world *w, const struct hold *h)
 			       ? need
 			       : backing_seats(s, h->name, h->daemon, h->kind, h->told_us - w->now_us);
 	}
-	if (had < (int64_t)plan_majority(&w->plan) * need)
+	if (had < (int64_t)plan_majority(&w->plan) * need &&
+		!excuse(w, EXCUSE_BACKING_COPY, recovery_is_copied(h->host)))
 		world_fail(w,
 			"backing: d%u's token %" PRId64 " of %s was told to be good for %" PRId64
 			" us more, and %" PRId64 " of %u masters keep it so long",

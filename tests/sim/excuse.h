@@ -33,6 +33,7 @@ struct world;
 	EXCUSE(LOSS_FOREIGN, "loss: a key of another program was there a lease ago")                         \
 	EXCUSE(LOSS_BIDS, "loss: slow ways, and bids of others at a master that its daemon lacks")           \
 	EXCUSE(LOSS_BACK, "loss: another lease outlives its time at a master, as a clock stepped back")      \
+	EXCUSE(BACKING_COPY, "backing: another daemon has begun with a copy of the ledger, a lease ago")     \
 	EXCUSE(RECOVERED_COPY, "loss: another daemon has begun with a copy of the ledger, a lease ago")      \
 	EXCUSE(LOSS_LEAPT, "loss: a leap ended the lease at a master, which is not counted on for a guard")  \
 	EXCUSE(LOSS_MASTERS, "loss: its daemon could not use a majority for a whole lease")                  \

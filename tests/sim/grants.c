@@ -387,15 +387,21 @@ look_at_given(void *arg, const struct hold_view *view)
 	return false;
 }
 
-/* How long a grant to this wait may be held at most; INT64_MAX: as long as it likes. */
+/* How long a grant may be held at most; INT64_MAX: as long as its holder likes. */
 static int64_t
-bound_ms(const struct host *h, const struct wait *v)
+bound_ms(const struct host *h, unsigned name, int64_t lease_ms, int64_t max_hold_ms, int64_t claim_ms)
 {
-	int64_t ruled_ms = host_rule(h, v->name)->max_hold_ms, bound = INT64_MAX;
-	bound = v->lease_ms > 0 ? earlier(bound, v->lease_ms) : bound;
-	bound = v->max_hold_ms > 0 ? earlier(bound, v->max_hold_ms) : bound;
-	bound = v->claim_ms > 0 ? earlier(bound, v->claim_ms) : bound;
+	int64_t ruled_ms = host_rule(h, name)->max_hold_ms, bound = INT64_MAX;
+	bound = lease_ms > 0 ? earlier(bound, lease_ms) : bound;
+	bound = max_hold_ms > 0 ? earlier(bound, max_hold_ms) : bound;
+	bound = claim_ms > 0 ? earlier(bound, claim_ms) : bound;
 	return ruled_ms > 0 ? earlier(bound, ruled_ms) : bound;
+}
+
+static int64_t
+wait_bound_ms(const struct host *h, const struct wait *v)
+{
+	return bound_ms(h, v->name, v->lease_ms, v->max_hold_ms, v->claim_ms);
 }
 
 /*
@@ -410,9 +416,9 @@ stray_served(struct host *host, const struct note *n, unsigned name, const struc
 		v = waits_next_stray(v, n->owner)) {
 		if (given->found && (given->kind != v->kind || given->permits != v->permits))
 			continue;
-		if (bound_ms(host, v) == n->ms)
+		if (wait_bound_ms(host, v) == n->ms)
 			return v;
-		if (found == NULL && bound_ms(host, v) > n->ms)
+		if (found == NULL && wait_bound_ms(host, v) > n->ms)
 			found = v;
 	}
 	return found;
@@ -491,13 +497,26 @@ torn_bundle(struct host *host, unsigned name, const struct hold_view *view, stru
 	return NULL;
 }
 
+/* How far what was asked for is from the time for which the hold is valid. */
+static int64_t
+torn_distance(const struct host *host, const struct asked *asked, const struct hold_view *view)
+{
+	int64_t bound = bound_ms(host, asked->name, asked->lease_ms, asked->max_hold_ms, asked->claim_ms);
+	return bound > view->valid_ms ? bound - view->valid_ms : view->valid_ms - bound;
+}
+
+/* Of a LOCK and an MLOCK of one session the one that was served is told by the end of the hold. */
 void
 grants_torn(struct host *host, unsigned name, const struct hold_view *view)
 {
-	struct asked asked;
+	struct asked asked, other;
 	const struct conn *c = torn_wait(host, name, view, &asked);
-	if (c == NULL)
-		c = torn_bundle(host, name, view, &asked);
+	const struct conn *bundle = torn_bundle(host, name, view, &other);
+	if (bundle != NULL &&
+		(c == NULL || torn_distance(host, &other, view) < torn_distance(host, &asked, view))) {
+		c = bundle;
+		asked = other;
+	}
 	if (c == NULL) {
 		world_fail(host->world,
 			"recovered: the ledger of d%u has %s with token %" PRId64 " for session %" PRIu64
