@@ -111,7 +111,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_end(w, v);
 	}
 	const struct asked asked = {r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms,
-		r->max_hold_ms, r->claim_ms, false, false};
+		r->max_hold_ms, r->claim_ms, false, false, false};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY)
 		answers_told(w, c, h, reply->ms);
@@ -264,7 +264,7 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 	}
 	if (push->type == PUSH_GRANT) {
 		const struct asked asked = {v->name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
-			v->max_hold_ms, v->claim_ms, false, false};
+			v->max_hold_ms, v->claim_ms, false, false, v->since_us < w->now_us};
 		const struct hold *mine = held_by(w, c, v->name, v->owner);
 		if (mine == NULL || mine->token != push->token)
 			waits_check_order(w, v);

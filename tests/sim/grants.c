@@ -239,7 +239,7 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h, const 
 	if (!c->over)
 		h->ended_us = INT64_MAX;
 	/* What its client does not know of, or has not claimed, is not entered once more. */
-	bool names = held_names(c, r->owner);
+	bool names = held_names(c, r->owner) && !r->waited;
 	bool repeats = h->kind == r->kind && h->permits == r->permits &&
 		       ((h->untold && !h->unsent) || (names && h->claim_ends_ms != INT64_MAX));
 	if (!persona_is(c) && !repeats)
@@ -362,7 +362,7 @@ grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, i
 {
 	const struct request *r = &c->current;
 	const struct asked asked = {
-		name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, false};
+		name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, false, false};
 	/* EVENTS told of it when it was taken. */
 	grants_check(w, c, conn_session(c), &asked, token)->begun = true;
 }
@@ -440,7 +440,7 @@ grants_stray(struct host *host, const struct note *n)
 		return;
 	waits_check_order(w, v);
 	const struct asked asked = {name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
-		v->max_hold_ms, v->claim_ms, false, false};
+		v->max_hold_ms, v->claim_ms, false, false, v->since_us < w->now_us};
 	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
 	h->untold = h->begun = true;
 	h->valid_us = 0;
@@ -473,7 +473,7 @@ torn_wait(struct host *host, unsigned name, const struct hold_view *view, struct
 			!owner_is(v->owner, view->owner))
 			continue;
 		*asked = (struct asked){name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
-			v->max_hold_ms, v->claim_ms, false, true};
+			v->max_hold_ms, v->claim_ms, false, true, v->since_us < host->world->now_us};
 		return v->conn;
 	}
 	return NULL;
@@ -490,8 +490,8 @@ torn_bundle(struct host *host, unsigned name, const struct hold_view *view, stru
 		if (v->conn->host != host || v->conn->host_life != host->life || !part ||
 			conn_session(v->conn) != view->session || !owner_is(r->owner, view->owner))
 			continue;
-		*asked = (struct asked){
-			name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, true};
+		*asked = (struct asked){name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms,
+			r->claim_ms, true, true, false};
 		return v->conn;
 	}
 	return NULL;

@@ -27,8 +27,9 @@ struct asked {
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	int64_t claim_ms;
-	bool part; /* by an MLOCK */
-	bool torn; /* its daemon dies in the step of the grant, and nobody hears of that */
+	bool part;   /* by an MLOCK */
+	bool torn;   /* its daemon dies in the step of the grant, and nobody hears of that */
+	bool waited; /* asked in an earlier step, so that it claims nothing (3.46) */
 };
 
 /* A LOCK is granted to this session, for the first time or re-entrantly. Returns its hold. */

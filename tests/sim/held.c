@@ -143,6 +143,8 @@ held_given_back(struct world *w, struct hold *h)
 {
 	if (--h->count == 0)
 		held_remove(w, h);
+	else
+		held_named(h);
 }
 
 /* Whether it has a lease, or may have had the answer that grants it one under way. */
