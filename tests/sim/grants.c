@@ -363,8 +363,14 @@ grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, i
 	const struct request *r = &c->current;
 	const struct asked asked = {
 		name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, false, false};
+	const struct hold *before = held_with(w, c->host, name, token);
+	/* It was taken for a grant to a stray LOCK of the session, until this answer showed whose it is. */
+	bool guessed = before != NULL && before->untold && before->since_us == w->now_us;
+	struct hold *h = grants_check(w, c, conn_session(c), &asked, token);
+	if (guessed)
+		hold_begins(h, &asked);
 	/* EVENTS told of it when it was taken. */
-	grants_check(w, c, conn_session(c), &asked, token)->begun = true;
+	h->begun = true;
 }
 
 /* What a daemon has given with this token. */

@@ -359,9 +359,11 @@ static void
 check_reminded(struct world *w, const struct conn *c, const struct reply *reply)
 {
 	bool told = reply != NULL && reply->type == REPLY_ERROR && reply->code == CODE_LOST;
-	/* An MLOCK under way takes the name, or the request itself is wrong. */
+	/* An MLOCK under way takes the name, the request itself is wrong, or the session of the id has ended
+	 * with the drain. */
 	bool other = reply != NULL && reply->type == REPLY_ERROR &&
-		     (reply->code == CODE_HELD || reply->code == CODE_ERR);
+		     (reply->code == CODE_HELD || reply->code == CODE_ERR ||
+			     (reply->code == CODE_DRAINING && persona_is(c) && core_drained(c->host->core)));
 	struct loss_told *l = untold(w, c);
 	if (told && l == NULL)
 		world_fail(w,
