@@ -49,7 +49,7 @@ struct probe {
 static struct probe probe;
 
 /* PING is answered; WAIT is not, until somebody does; OWE is, by a push; BIG n is answered with n bytes; FD
- * takes the descriptor. */
+ * takes the descriptor; WALK takes long. */
 static void
 on_request(void *arg, struct connection *c, const struct request *request)
 {
@@ -73,6 +73,9 @@ on_request(void *arg, struct connection *c, const struct request *request)
 	}
 	if (slice_equal(verb, SLICE("KILL"))) {
 		connection_cut(p->victim, END_ABANDONED, "killed");
+	}
+	if (slice_equal(verb, SLICE("WALK"))) {
+		connections_strained(p->set);
 	}
 	if (slice_equal(verb, SLICE("FD"))) {
 		p->taken_fd = connection_take_fd(c);
@@ -387,6 +390,24 @@ START_TEST(a_turn_that_has_lasted_long_enough_leaves_the_rest_to_the_next_one)
 	}
 	ck_assert(!connections_busy(probe.set));
 	crowd_done(clients);
+}
+END_TEST
+
+/* A list with a pattern that no name matches has a short answer, and took milliseconds. */
+START_TEST(a_turn_that_is_over_ends_behind_a_request_that_took_long)
+{
+	int client = client_local(), other = client_local_as(true, 2);
+	message(client, "WALK\r\nWALK\r\nWALK\r\n");
+	message(other, "PING\r\n");
+	turn_short();
+	ck_assert_uint_eq(probe.served, 1);
+	turn_short();
+	ck_assert_str_eq(hear(other), "+PONG\r\n");
+	ck_assert_uint_le(probe.served, 3);
+	schedule();
+	ck_assert_str_eq(hear(client), "+PONG\r\n+PONG\r\n+PONG\r\n");
+	close(client);
+	close(other);
 }
 END_TEST
 
@@ -1141,6 +1162,7 @@ main(void)
 		a_request_may_be_split_at_any_byte, of_many_that_spoke_the_next_ones_are_announced,
 		who_is_cut_before_its_turn_is_not_served,
 		a_turn_that_has_lasted_long_enough_leaves_the_rest_to_the_next_one,
+		a_turn_that_is_over_ends_behind_a_request_that_took_long,
 		a_crowd_that_pipelines_keeps_another_user_waiting_for_one_of_its_turns_only,
 		a_crowd_that_arrives_first_is_served_only_once_before_another_user,
 		whoever_logs_in_waits_in_another_line_from_then_on,

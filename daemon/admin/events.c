@@ -363,6 +363,7 @@ events_verb(struct context *context, struct connection *c, const struct command 
 	if (events_full(events, c)) {
 		return;
 	}
+	connections_strained(context->connections);
 	struct events_stream *stream = stream_new(c, command->match);
 	if (!stream) {
 		connection_error(c, CODE_LIMIT, "out of memory: try again later");

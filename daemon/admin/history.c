@@ -395,6 +395,7 @@ history_verb(struct context *context, struct connection *c, const struct command
 		.bytes = connections_limits(context->connections)->output_bytes / 2,
 	};
 	buffer_init(&page.text, page.bytes * 2);
+	connections_strained(context->connections);
 	history_each(context->history, command->name, page_add, &page);
 	if (page.text.failed) {
 		connection_error(c, CODE_LIMIT, "no memory for this answer: ask for fewer with COUNT");

@@ -541,6 +541,7 @@ report_verb(struct context *context, struct connection *c, const struct command 
 	struct report report;
 	report_init(&report, context, connection_viewer(c), command->count, connection_identity(c)->protocol,
 		connections_limits(context->connections)->output_bytes / 2);
+	connections_strained(context->connections);
 	if (report_answer(&report, command, connection_out(c))) {
 		connection_written(c);
 	} else {

@@ -223,6 +223,9 @@ void connections_turn(struct connections *set, int64_t until_ns);
 size_t connections_arrived(const struct connections *set);
 /* There is more to do: the next turn must not wait. */
 bool connections_busy(const struct connections *set);
+/* The request that is served now takes far longer than its words and its answer show, as a walk through a
+ * list or a step of a handshake does: the clock is read before the next request. */
+void connections_strained(struct connections *set);
 /* Some output is not yet written. */
 bool connections_unwritten(const struct connections *set);
 /* Some connections have ended, and closed() has not been called for them. */

@@ -45,8 +45,7 @@ connection_receive_tls(struct connection *c)
 	ssize_t n = tls_read(c->tls, set->scratch, sizeof set->scratch);
 	int error = errno;
 	if (c->identity.greets) {
-		/* A step of a handshake takes far longer than a request. */
-		set->spent += CONNECTION_LOOK_WORDS;
+		connections_strained(set);
 		if (tls_is_up(c->tls)) {
 			connection_secured(c);
 		} else if (n < 0 && error != EAGAIN) {

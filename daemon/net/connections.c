@@ -341,6 +341,12 @@ connections_late(struct connections *set)
 	return set->late;
 }
 
+void
+connections_strained(struct connections *set)
+{
+	set->spent += CONNECTION_LOOK_WORDS;
+}
+
 static struct connection *
 connections_next(struct connections *set, enum fair_queue_line line)
 {
