@@ -7,53 +7,41 @@
 
 #include <string.h>
 
-/* -1: not a hexadecimal digit. */
-static int
-digit_value(char c)
-{
-	static const char digits[] = "0123456789abcdefABCDEF";
-	const char *at = c != '\0' ? strchr(digits, c) : NULL;
-	ptrdiff_t value = at ? at - digits : -1;
-	return (int)(value > 15 ? value - 6 : value);
-}
-
 /* Decodes %XX and + of a query. -1: it is malformed, or too long. */
 static ptrdiff_t
-value_decode(char out[GLOB_BYTES_MAX], struct slice value)
+value_decode(char out[GLOB_BYTES_MAX + 1], struct slice value)
 {
-	size_t n = 0;
-	for (size_t i = 0; i < value.n; i++, n++) {
-		if (n == GLOB_BYTES_MAX) {
-			return -1;
-		}
-		if (value.p[i] != '%') {
-			out[n] = value.p[i] == '+' ? ' ' : value.p[i];
-			continue;
-		}
-		int high = i + 2 < value.n ? digit_value(value.p[i + 1]) : -1;
-		int low = high >= 0 ? digit_value(value.p[i + 2]) : -1;
-		if (low < 0) {
-			return -1;
-		}
-		out[n] = (char)(high * 16 + low);
-		i += 2;
+	char text[3 * GLOB_BYTES_MAX];
+	if (value.n > sizeof text) {
+		return -1;
 	}
-	return (ptrdiff_t)n;
+	for (size_t i = 0; i < value.n; i++) {
+		text[i] = value.p[i];
+		if (text[i] == '+') {
+			text[i] = ' ';
+		}
+	}
+	return slice_decode(out, GLOB_BYTES_MAX + 1, (struct slice){text, value.n});
 }
 
 /* Why match= cannot be used; NULL: it can. */
 static const char *
 page_match(struct page *page, struct slice value)
 {
-	char text[GLOB_BYTES_MAX];
+	char text[GLOB_BYTES_MAX + 1];
 	ptrdiff_t n = value_decode(text, value);
 	if (n < 0) {
-		return "match= has a % that two hexadecimal digits do not follow, or is too long\n";
+		return "match= has a % that two hexadecimal digits do not follow, a NUL, or more than 512 "
+		       "bytes\n";
 	}
 	if (n == 0) {
 		return NULL;
 	}
-	page->match = glob_new((struct slice){text, (size_t)n});
+	const struct slice glob = {text, (size_t)n};
+	if (glob_check(glob)) {
+		return "match= is no glob: it has a [ without its ], or ends in a backslash\n";
+	}
+	page->match = glob_new(glob);
 	return page->match ? NULL : "no memory for match=: try again later\n";
 }
 
@@ -89,9 +77,10 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 	}
 	page->most = (uint64_t)most;
 	if (!page_name(page, http_request_value(request, "name"))) {
-		return "name= has a % that two hexadecimal digits do not follow, or is too long\n";
+		return "name= has a % that two hexadecimal digits do not follow, a NUL, or more than 512 "
+		       "bytes\n";
 	}
-	page->waited = http_request_value(request, "waiting").n > 0;
+	page->waited = slice_equal(http_request_value(request, "waiting"), SLICE("yes"));
 	return page_match(page, http_request_value(request, "match"));
 }
 

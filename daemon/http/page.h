@@ -75,7 +75,7 @@ struct page {
 	struct glob *match; /* names that were asked for; NULL: all */
 	bool waited;        /* only names with waiters */
 	size_t name_n;      /* of name; 0: none was asked for */
-	char name[GLOB_BYTES_MAX];
+	char name[GLOB_BYTES_MAX + 1];
 	uint64_t most;   /* elements, at most */
 	uint64_t cursor; /* of the next piece */
 	uint64_t count;  /* elements so far */

@@ -349,7 +349,11 @@ def test_lists(place):
     expect(get(place, "/lock.json")[0], 400)
     expect(get(place, "/lock.json?name=%0")[0], 400)
     expect(get(place, "/locks.json?count=none")[0], 400)
-    expect(get(place, "/locks.json?match=%4")[0], 400)
+    for query, why in (("match=%4", "hexadecimal"), ("match=%00", "NUL"), ("match=" + "x" * 513, "512"), ("match=[a", "without its ]"),
+                       ("match=a%5C", "backslash"), ("count=0", "count=")):
+        status, _, text = get(place, "/locks.json?" + query)
+        expect((status, why in text), (400, True), text)
+    expect(body(place, "/locks.json?match=" + "%78" * 512)[1], "[\n]\n")
 
 
 def test_long_list(place):
