@@ -1,8 +1,9 @@
 /*
  * http_inner: what http.c and http_client.c share; no other file includes it.
  *
- *     http.c ──▶ http_client.c      http.c: sockets, turns, time; http_client.c: one connection, from its
- * request to the end of its answer
+ *     http.c ──▶ http_client.c
+ *
+ * http.c: sockets, turns, time; http_client.c: one connection, from its request to the end of its answer.
  */
 #ifndef HTTP_HTTP_INNER_H
 #define HTTP_HTTP_INNER_H

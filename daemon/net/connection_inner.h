@@ -8,8 +8,8 @@
  *     arrived                something happened to its socket since the last turn
  *     fair_queue, the ready  something has to be read, written or served
  *     written                it has answers that are not yet written
- *     touched                it may outlive a crash, and whether it may now is looked at in the end of the
- * turn fair_queue, the ended  it is over: tell, then free
+ *     touched                it may outlive a crash; the end of the turn looks whether it may now
+ *     fair_queue, the ended  it is over: tell, then free
  *
  * Sockets are watched edge-triggered: the kernel reports an arrival once, and `readable` stays set until
  * everything was read. So connections that wait for their turn cost earlier turns nothing.
