@@ -265,6 +265,7 @@ static void
 look_at_lock(struct doctor *d, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
+	char mend[DOCTOR_TEXT_MAX];
 	struct probe probe;
 
 	probe_look(&probe, &wire, a, PROBE_MS);
@@ -276,9 +277,7 @@ look_at_lock(struct doctor *d, const struct address *a)
 		break;
 	case PROBE_CRITICAL:
 		tell(d, GRADE_ERROR, "lock", probe.text, "programs that want a lock now wait, or fail",
-			"see whether each master answers from this host, with redis-cli PING, and what the "
-			"daemon "
-			"says: journalctl -u holdfastd -n 50");
+			lock_mend(d, slice_of(probe.text), mend));
 		break;
 	case PROBE_UNKNOWN:
 		tell(d, GRADE_WARNING, "lock", probe.text, "whether a lock can be had now is not known",

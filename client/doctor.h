@@ -40,6 +40,9 @@ int64_t info_number(const struct doctor *d, const char *key, int64_t absent);
 /* Whether the text has these words. */
 bool says(struct slice text, const char *words);
 
+/* What mends the error that a LOCK was answered with; the text may be in out. */
+const char *lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX]);
+
 /* Looks at each master that INFO names. */
 void look_at_masters(struct doctor *d);
 

@@ -34,8 +34,8 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 	return info_number(d, key, 0);
 }
 
-/* The reasons for which the daemon refuses a master, by their words. In mend, @ is the redis-cli that reaches
- * the master. */
+/* The reasons for which a master is not used, or grants nothing, by their words. In mend, @ is the redis-cli
+ * that reaches the master. */
 static const struct cure {
 	const char *words;
 	const char *why;
@@ -62,6 +62,13 @@ static const struct cure {
 	{"MISCONF", "the master cannot write its data, and takes no leases",
 		"free space on the disk of the master; @ INFO persistence shows what failed"},
 	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
+	{"cannot resolve", "no address is known for the name of the master",
+		"see whether this host knows the name: getent hosts HOST; mend DNS or /etc/hosts, or the "
+		"name under "
+		"`masters:`, and restart the daemon"},
+	{"new leases resume", "two clients could hold one lock otherwise",
+		"wait: nothing shortens it; if it begins again and again: journalctl -u holdfastd -g "
+		"'master\\.'"},
 	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long"},
 	{"other limits", "daemons that disagree would not exclude each other",
 		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "
@@ -107,20 +114,49 @@ mend_text(char out[DOCTOR_TEXT_MAX], const char *mend, const char *client)
 	return out;
 }
 
-static void
-tell_refused(struct doctor *d, struct slice address, struct slice state, struct slice reason)
+/* NULL: none is known. */
+static const struct cure *
+cure_of(struct slice reason)
 {
 	const struct cure *cure = NULL;
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
 
 	for (size_t i = 0; cure == NULL && i < sizeof(cures) / sizeof(*cures); i++) {
 		cure = says(reason, cures[i].words) ? &cures[i] : NULL;
 	}
+	return cure;
+}
+
+const char *
+lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX])
+{
+	const struct cure *cure = cure_of(error);
+	char client[PLACE_MAX];
+
+	if (cure == NULL) {
+		return "see whether each master answers from this host, with redis-cli PING, and what the "
+		       "daemon says: "
+		       "journalctl -u holdfastd -n 50";
+	}
+	(void)master_client(
+		client, info_number(d, "masters", 0) == 1 ? master_text(d, 0, "address") : SLICE(""));
+	return mend_text(out, cure->mend, client);
+}
+
+static void
+tell_refused(struct doctor *d, struct slice address, struct slice state, struct slice reason)
+{
+	const struct cure *cure = cure_of(reason);
+	bool greeting = slice_equal(state, SLICE("greeting"));
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+
 	text_print(what, "%.*s is %.*s%s%.*s", SLICE_ARG(address), SLICE_ARG(state), reason.n > 0 ? ": " : "",
 		SLICE_ARG(reason));
 	mend_text(mend,
 		cure != NULL ? cure->mend
-			     : "start the server, and see whether it answers from this host: @ PING",
+		: greeting ? "look again in a moment; the first start needs all masters at once: start those "
+			     "that are "
+			     "missing"
+			   : "start the server, and see whether it answers from this host: @ PING",
 		master_client(client, address));
 	tell(d, GRADE_ERROR, "master", what, cure != NULL ? cure->why : "it grants no leases", mend);
 }

@@ -127,6 +127,27 @@ def test_guard(place):
     daemon = place.daemon(master=redis, config="lease: 60s\nrestart-guard: auto\n")
     finding = finds(place, daemon, r"%s grants nothing new for [\d.]+(s|m \d+s): it may have forgotten leases" % redis.socket, 2)
     expect(finding["do"].startswith("wait"), True, finding["do"])
+    finding = finds(place, daemon, "new leases resume in", 2, lock=True)
+    expect(finding["do"].startswith("wait"), True, finding["do"])
+
+
+def test_memory(place):
+    """a master that is in use and has no memory left: the lock that is tried shows it"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    expect(redis("CONFIG", "SET", "maxmemory", "100000"), "OK")
+    finding = finds(place, daemon, "^no lock can be had: .*OOM", 2, lock=True)
+    expect(finding["do"], "redis-cli -s %s INFO memory, then raise its maxmemory" % redis.socket)
+    expect(redis("CONFIG", "SET", "maxmemory", "0"), "OK")
+    mended(place, daemon)
+
+
+def test_name(place):
+    """a master whose name no resolver knows"""
+    daemon = place.idle_daemon(config="masters: [ 'redis://no-such-host.invalid:6379' ]\n")
+    daemon.start()
+    finding = finds(place, daemon, "^no-such-host.invalid:6379 is away: cannot resolve", 2)
+    expect("getent hosts" in finding["do"], True, finding["do"])
 
 
 def test_acl(place):
