@@ -288,10 +288,36 @@ offset_place(const char *file, const char *text, size_t n, size_t offset)
 	return place;
 }
 
+/* What is wrong as a rule where libyaml only says what it expected; "": its words will do. */
+static const char *
+syntax_hint(const yaml_parser_t *parser, const char *problem, const char *text, size_t n)
+{
+	static const char *const expected[] = {"mapping values are not allowed in this context",
+		"did not find expected key", "did not find expected '-' indicator",
+		"could not find expected ':'"};
+	const char *line = text, *end = text + n;
+
+	for (size_t i = 0; i < parser->problem_mark.line && line < end; i++) {
+		const char *stop = memchr(line, '\n', (size_t)(end - line));
+
+		line = stop != NULL ? stop + 1 : end;
+	}
+	while (line < end && *line == ' ')
+		line++;
+	if (line < end && *line == '\t')
+		return ": the line is indented with a tab; YAML takes spaces";
+	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
+		if (strcmp(problem, expected[i]) == 0)
+			return ": the keys of a mapping begin in one column, and a text with \": \" is in "
+			       "quotes";
+	return "";
+}
+
 static void
 syntax_error(struct builder *b, const yaml_parser_t *parser, const char *text, size_t n)
 {
 	const char *problem = parser->problem != NULL ? parser->problem : "not YAML";
+	const char *hint = syntax_hint(parser, problem, text, n);
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		errors_add(b->errors, (struct place){b->file, 0, 0}, "out of memory");
@@ -299,10 +325,10 @@ syntax_error(struct builder *b, const yaml_parser_t *parser, const char *text, s
 		errors_add(b->errors, offset_place(b->file, text, n, parser->problem_offset),
 			"%s; the file must be UTF-8 without control characters", problem);
 	else if (parser->context != NULL)
-		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s, %s (line %zu)",
-			problem, parser->context, parser->context_mark.line + 1);
+		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s, %s (line %zu)%s",
+			problem, parser->context, parser->context_mark.line + 1, hint);
 	else
-		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s", problem);
+		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s%s", problem, hint);
 }
 
 static enum step

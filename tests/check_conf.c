@@ -344,6 +344,15 @@ START_TEST(yaml_that_hides_what_it_says_is_refused)
 		"f.yml:1:12: masters[0].url: the URL names no host and port");
 	bad("log: { to: \"/a\\u0085b\" }\n", "f.yml:1:12: log.to: ");
 	bad("lease: 3s\n\tpool: 1\n", "f.yml:2:");
+	bad("handoff:\n\tstreak: 5\n", "f.yml:2:1: not YAML: found character that cannot start any token, "
+				       "while scanning for the next token "
+				       "(line 2): the line is indented with a tab; YAML takes spaces");
+	bad("lease: 3s\n  pool: 1\n", "f.yml:2:7: not YAML: mapping values are not allowed in this context: "
+				      "the keys of a mapping begin in "
+				      "one column");
+	bad("handoff:\n  streak: 5\n time: 1s\n", "f.yml:3:2: not YAML: did not find expected key, while "
+						  "parsing a block mapping (line 1): the keys of a "
+						  "mapping begin in one column");
 	bad("lease: \"3s\n", "f.yml:2:1: not YAML: ");
 	bad("lease: \xff\n", "f.yml:1:8: invalid leading UTF-8 octet");
 	bad("[[[[[[[[[[[[[[[[", "f.yml:1:9: nested deeper than 8 levels");
