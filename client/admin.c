@@ -199,7 +199,7 @@ restart_print(const struct options *o, const struct answer *map)
 	int64_t silent_ms = answer_get_int(map, "silent_ms", 0);
 
 	if (o->json) {
-		return json_output_print_json(json_output_of(map));
+		return json_output_print_answer(map);
 	}
 	if (!o->quiet) {
 		(void)printf("version %.*s serves; it has taken over %" PRId64 " connection%s, %" PRId64
@@ -374,7 +374,7 @@ masters_show(const struct options *o, struct wire *w)
 	if (set == NULL || o->quiet) {
 		return status;
 	}
-	return o->json ? json_output_print_json(json_output_of(set)) : status_print(set);
+	return o->json ? json_output_print_answer(set) : status_print(set);
 }
 
 /* What a change waits for, by the daemon's knowledge. */
@@ -466,7 +466,7 @@ change_print(const struct options *o, struct wire *look, int64_t generation)
 
 	if (o->json) {
 		return set == NULL ? json_output_print("{s:I}", "generation", (json_int_t)generation)
-				   : json_output_print_json(json_output_of(set));
+				   : json_output_print_answer(set);
 	}
 	(void)printf("generation %" PRId64 " is in force\n", generation);
 	return set == NULL ? status : status_print(set);

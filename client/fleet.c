@@ -166,7 +166,7 @@ task_fleet(const struct options *o, const struct address *a)
 				/* This daemon always answers. */
 				missing |= answers && answer_get_int(&daemons->items[i], "asked", 1) == 0;
 			}
-			status = o->json    ? json_output_print_json(json_output_of(daemons))
+			status = o->json    ? json_output_print_answer(daemons)
 				 : o->quiet ? STATUS_DONE
 					    : fleet_print(daemons);
 			if (missing) {

@@ -6,6 +6,7 @@
 
 #include "client/message.h"
 #include "client/output.h"
+#include "daemon/base/clock.h"
 #include "proto/escape.h"
 
 #include <assert.h>
@@ -177,17 +178,19 @@ list_add(struct list *list, int64_t rank, const struct slice *cells, size_t colu
 }
 
 void
-list_add_json(struct list *list, int64_t rank, struct slice name, json_t *json)
+list_add_json(struct list *list, int64_t rank, struct slice name, const struct answer *element)
 {
-	char *text = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+	struct buffer text;
 
-	json_decref(json);
-	if (text == NULL) {
+	buffer_init(&text, SIZE_MAX / 4);
+	json_put_answer(&text, element, clock_wall_us());
+	if (text.failed) {
 		list->failed = true;
-		return;
+	} else {
+		list_add(list, rank,
+			(const struct slice[]){name, {buffer_bytes(&text), buffer_length(&text)}}, 2);
 	}
-	list_add(list, rank, (const struct slice[]){name, slice_of(text)}, 2);
-	free(text);
+	buffer_done(&text);
 }
 
 static int

@@ -62,8 +62,8 @@ struct list {
 	bool failed; /* out of memory */
 };
 
-/* Takes ownership of json. Rows are sorted by descending rank, then by name, with 9 before 10. */
-void list_add_json(struct list *list, int64_t rank, struct slice name, json_t *json);
+/* A row with the JSON of the element. Rows are sorted by descending rank, then by name, with 9 before 10. */
+void list_add_json(struct list *list, int64_t rank, struct slice name, const struct answer *element);
 
 /* A row of `columns` cells for list_print_table(). Control bytes are escaped when they are printed. */
 void list_add(struct list *list, int64_t rank, const struct slice *cells, size_t columns);

@@ -1,5 +1,6 @@
 /*
- * output: collects cells and prints them in columns; converts answers to JSON with jansson, and prints it.
+ * output: collects cells and prints them in columns; prints JSON. Objects of the client's own are made with
+ * jansson, and those of answers by proto/json.
  */
 #include "client/output.h"
 
@@ -17,7 +18,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /* ---- tables ---- */
@@ -297,110 +297,89 @@ json_output_print(const char *format, ...)
 	return json_output_print_json(value);
 }
 
+static void
+json_begin(struct buffer *b)
+{
+	buffer_init(b, SIZE_MAX / 4);
+}
+
+/* Prints the text of the buffer and a newline, and frees it. */
+static int
+json_end(struct buffer *b)
+{
+	size_t n;
+	bool printed;
+
+	buffer_put(b, "\n", 1);
+	n = buffer_length(b);
+	printed = !b->failed && fwrite(buffer_bytes(b), 1, n, stdout) == n && fflush(stdout) == 0;
+	buffer_done(b);
+	if (!printed) {
+		message("cannot print JSON: no memory, or standard output is closed");
+	}
+	return printed ? STATUS_DONE : STATUS_INTERNAL;
+}
+
+int
+json_output_print_answer(const struct answer *answer)
+{
+	struct buffer b;
+
+	json_begin(&b);
+	json_put_answer(&b, answer, clock_wall_us());
+	return json_end(&b);
+}
+
+int
+json_output_print_line(struct slice line)
+{
+	struct buffer b;
+
+	json_begin(&b);
+	json_put_line(&b, line);
+	return json_end(&b);
+}
+
+/* The value of the text of the buffer, which is freed. NULL: out of memory. */
+static json_t *
+json_take(struct buffer *b)
+{
+	json_t *value = b->failed ? NULL
+				  : json_loadb(buffer_bytes(b), buffer_length(b),
+					    JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+
+	buffer_done(b);
+	return value;
+}
+
 json_t *
 json_output_text(struct slice text)
 {
-	json_t *value = json_stringn(text.p == NULL ? "" : text.p, text.n);
-	char *escaped;
-	size_t n;
+	struct buffer b;
 
-	if (value != NULL) {
-		return value;
-	}
-	/* The text is not UTF-8, and JSON allows only UTF-8. */
-	escaped = malloc(text.n * ESCAPE_BYTE_MAX + 1);
-	if (escaped == NULL) {
-		return NULL;
-	}
-	n = escape_text(escaped, text.n * ESCAPE_BYTE_MAX + 1, text, ESCAPE_PLAIN);
-	value = json_stringn(escaped, n);
-	free(escaped);
-	return value;
+	json_begin(&b);
+	json_put_text(&b, text);
+	return json_take(&b);
 }
 
 json_t *
 json_output_time(int64_t at_ms)
 {
-	time_t s = (time_t)(at_ms / 1000);
-	char date[32], text[64];
-	struct tm tm;
+	struct buffer b;
 
-	if (at_ms < 0 || gmtime_r(&s, &tm) == NULL ||
-		strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
-		return json_null();
-	}
-	(void)snprintf(text, sizeof(text), "%s.%03dZ", date, (int)(at_ms % 1000));
-	return json_string(text);
-}
-
-/* If this value is an age, adds the time when it began. -1: out of memory. */
-static int
-map_add_since(json_t *object, const struct answer *map, const struct answer *value, const char *key)
-{
-	bool held = strcmp(key, "held_ms") == 0;
-
-	if (value->type != ANSWER_INT || (!held && strcmp(key, "age_ms") != 0)) {
-		return 0;
-	}
-	return json_object_set_new(object, "since",
-		held && answer_get_int(map, "token", 0) == 0
-			? json_null()
-			: json_output_time(clock_wall_us() / 1000 - value->n));
-}
-
-static json_t *
-json_output_map(const struct answer *answer)
-{
-	json_t *object = json_object();
-
-	for (size_t i = 0; object != NULL && i + 1 < answer->count; i += 2) {
-		char key[128];
-
-		(void)escape_text(key, sizeof(key), answer->items[i].text, ESCAPE_PLAIN);
-		if (json_object_set_new(object, key, json_output_of(&answer->items[i + 1])) != 0 ||
-			map_add_since(object, answer, &answer->items[i + 1], key) != 0) {
-			json_decref(object);
-			object = NULL;
-		}
-	}
-	return object;
-}
-
-static json_t *
-json_output_array(const struct answer *answer)
-{
-	json_t *array = json_array();
-
-	for (size_t i = 0; array != NULL && i < answer->count; i++) {
-		if (json_array_append_new(array, json_output_of(&answer->items[i])) != 0) {
-			json_decref(array);
-			array = NULL;
-		}
-	}
-	return array;
+	json_begin(&b);
+	json_put_time(&b, at_ms);
+	return json_take(&b);
 }
 
 json_t *
 json_output_of(const struct answer *answer)
 {
-	switch (answer->type) {
-	case ANSWER_NULL:
-		return json_null();
-	case ANSWER_INT:
-		return json_integer(answer->n);
-	case ANSWER_FLAG:
-		return json_boolean(answer->n != 0);
-	case ANSWER_STATUS:
-	case ANSWER_TEXT:
-	case ANSWER_ERROR:
-		return json_output_text(answer->text);
-	case ANSWER_MAP:
-		return json_output_map(answer);
-	case ANSWER_ARRAY:
-	case ANSWER_PUSH:
-		return json_output_array(answer);
-	}
-	return NULL;
+	struct buffer b;
+
+	json_begin(&b);
+	json_put_answer(&b, answer, clock_wall_us());
+	return json_take(&b);
 }
 
 /* ---- the outcome of a run ---- */

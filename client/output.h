@@ -44,18 +44,21 @@ int json_output_print(const char *format, ...) __attribute__((warn_unused_result
  * STATUS_DONE or an exit code. */
 int json_output_print_json(json_t *value) __attribute__((warn_unused_result));
 
+/* Print an answer (see json_output_of()), or the line of an event, and a newline. STATUS_DONE or an exit
+ * code. */
+int json_output_print_answer(const struct answer *answer) __attribute__((warn_unused_result));
+int json_output_print_line(struct slice line) __attribute__((warn_unused_result));
+
 /* Writes JSON text without a newline. Characters that control a terminal are escaped. */
 bool json_output_write(const char *text) __attribute__((warn_unused_result));
 
-/* Converts an answer: maps become objects, arrays remain arrays, bytes that are not UTF-8 are escaped.
- * `since` is added to held_ms and age_ms as an RFC 3339 time, null if there is no holder. NULL: out of
- * memory. */
+/* An answer as json_put_answer() writes it. NULL: out of memory. */
 json_t *json_output_of(const struct answer *answer);
 
-/* A wall-clock time in ms as an RFC 3339 time in UTC. NULL: out of memory. */
+/* A wall-clock time in ms, likewise. */
 json_t *json_output_time(int64_t at_ms);
 
-/* Bytes as a JSON string, escaped in the same way. */
+/* Bytes as a JSON string, likewise. */
 json_t *json_output_text(struct slice text);
 
 /* The outcome of a run for --status-fd: OUTCOME(id, word). The exit code alone is ambiguous, because the

@@ -143,7 +143,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 	size_t n = 5;
 
 	if (listing->o->json) {
-		list_add_json(list, rank, cells[0], json_output_of(lock));
+		list_add_json(list, rank, cells[0], lock);
 		return;
 	}
 	if (token > 0 && !listing->names) {
@@ -212,7 +212,7 @@ sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 		n[i] = slice_of(number_text(texts[i], answer_get_int(s, numbers[i], i == 1 ? -1 : 0)));
 	}
 	if (listing->o->json) {
-		list_add_json(list, 0, n[0], json_output_of(s));
+		list_add_json(list, 0, n[0], s);
 		return;
 	}
 	list_add(list, 0,

@@ -15,49 +15,7 @@
 #include <time.h>
 
 /* Longest line of an event that can be parsed. */
-#define EVENT_BYTES 8192
-
-/* The fields of events that are numbers. The value does not tell, because a name may look like a number. */
-static bool
-is_number(struct slice key)
-{
-	return slice_equal(key, SLICE("session")) || slice_equal(key, SLICE("token")) ||
-	       (key.n > 3 && memcmp(key.p + key.n - 3, "_ms", 3) == 0);
-}
-
-static json_t *
-field_value(struct slice key, struct slice value)
-{
-	int64_t n;
-
-	return is_number(key) && number_parse(value, INT64_MIN, INT64_MAX, &n) ? json_integer(n)
-									       : json_output_text(value);
-}
-
-/* A line of key=value as an object; its first word is the event. NULL: out of memory. */
-static json_t *
-event_object(struct slice line)
-{
-	json_t *object = json_object();
-	char scratch[EVENT_BYTES];
-	struct slice key;
-	struct slice value;
-
-	if (line.n > sizeof(scratch)) {
-		line.n = sizeof(scratch);
-	}
-	while (object != NULL && fields_next(&line, scratch, &key, &value)) {
-		char name[64];
-
-		(void)snprintf(name, sizeof(name), "%.*s", (int)key.n, key.p);
-		if (json_object_set_new(object, value.p == NULL ? "event" : name,
-			    value.p == NULL ? json_output_text(key) : field_value(key, value)) != 0) {
-			json_decref(object);
-			object = NULL;
-		}
-	}
-	return object;
-}
+#define EVENT_BYTES JSON_LINE_MAX
 
 /* ---- lines for people ---- */
 
@@ -177,7 +135,7 @@ events_print(const struct watching *watching, struct wire *w)
 		} else if (answer_is_push(answer, "event", 2) && is_wanted(watching, answer->items[1].text)) {
 			struct slice line = answer->items[1].text;
 
-			status = watching->o->json  ? json_output_print_json(event_object(line))
+			status = watching->o->json  ? json_output_print_line(line)
 				 : event_line(line) ? STATUS_DONE
 						    : STATUS_INTERNAL;
 		}

@@ -1,7 +1,7 @@
 /*
- * Tests of daemon/http/json: the JSON of texts and answers.
+ * Tests of proto/json: the JSON of texts, answers and events.
  */
-#include "daemon/http/contents.h"
+#include "proto/answer.h"
 #include "tests/support/suite.h"
 
 #include <jansson.h>
@@ -83,9 +83,75 @@ START_TEST(an_age_says_since_when)
 }
 END_TEST
 
+static void
+time_becomes(int64_t at_ms, const char *json)
+{
+	struct buffer out;
+
+	buffer_init(&out, 4096);
+	json_put_time(&out, at_ms);
+	ck_assert_msg(slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(json)),
+		"%.*s, not %s", (int)buffer_length(&out), buffer_bytes(&out), json);
+	buffer_done(&out);
+}
+
+START_TEST(a_time_is_a_date_and_a_time_of_day_in_utc)
+{
+	time_becomes(0, "\"1970-01-01T00:00:00.000Z\"");
+	time_becomes(INT64_C(951827696789), "\"2000-02-29T12:34:56.789Z\"");
+	time_becomes(INT64_C(1456790400000), "\"2016-03-01T00:00:00.000Z\"");
+	time_becomes(INT64_C(1456790399999), "\"2016-02-29T23:59:59.999Z\"");
+	time_becomes(INT64_C(4102444799999), "\"2099-12-31T23:59:59.999Z\"");
+	time_becomes(INT64_C(4107542400000), "\"2100-03-01T00:00:00.000Z\"");
+	time_becomes(INT64_C(4107542399999), "\"2100-02-28T23:59:59.999Z\"");
+	time_becomes(INT64_MAX, "\"292278994-08-17T07:12:55.807Z\"");
+	time_becomes(-1, "null");
+}
+END_TEST
+
+/* A line of this event becomes this JSON. */
+static void
+line_becomes(const char *line, const char *json)
+{
+	struct buffer out;
+
+	buffer_init(&out, 65536);
+	json_put_line(&out, slice_of(line));
+	ck_assert_msg(slice_equal((struct slice){buffer_bytes(&out), buffer_length(&out)}, slice_of(json)),
+		"%.*s, not %s", (int)buffer_length(&out), buffer_bytes(&out), json);
+	buffer_done(&out);
+}
+
+START_TEST(an_event_has_numbers_where_its_keys_say_so)
+{
+	line_becomes("lock.granted name=7 session=3 token=12 valid_ms=-1 why=\"a \\\"b\\\"\"",
+		"{\"event\":\"lock.granted\",\"name\":\"7\",\"session\":3,\"token\":12,\"valid_ms\":-1,"
+		"\"why\":\"a \\u0022b\\u0022\"}");
+	line_becomes("x token=many", "{\"event\":\"x\",\"token\":\"many\"}");
+	line_becomes("", "{}");
+}
+END_TEST
+
+START_TEST(a_line_that_is_too_long_is_cut)
+{
+	char line[JSON_LINE_MAX * 2];
+	struct buffer out;
+
+	memset(line, 'x', sizeof(line));
+	memcpy(line, "x name=", 7);
+	buffer_init(&out, 65536);
+	json_put_line(&out, (struct slice){line, sizeof(line)});
+	ck_assert_uint_eq(buffer_length(&out), strlen("{\"event\":\"x\",\"name\":\"\"}") + JSON_LINE_MAX - 7);
+	ck_assert(!out.failed);
+	buffer_done(&out);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("json", NULL, NULL, a_text_is_escaped_where_json_needs_it,
-		bytes_that_are_no_utf8_are_shown_as_such, an_answer_keeps_its_types, an_age_says_since_when);
+		bytes_that_are_no_utf8_are_shown_as_such, an_answer_keeps_its_types, an_age_says_since_when,
+		a_time_is_a_date_and_a_time_of_day_in_utc, an_event_has_numbers_where_its_keys_say_so,
+		a_line_that_is_too_long_is_cut);
 }

@@ -36,18 +36,6 @@ void html_put_number(struct buffer *out, int64_t n);
 void html_put_cell(struct buffer *out, const char *label, struct slice text);
 void html_put_cell_number(struct buffer *out, const char *label, int64_t n);
 
-/* ---- json, as `holdfast --json` prints it ---- */
-
-/* A string. Bytes that are not UTF-8 become \xHH, and then control characters do as well. */
-void json_put_text(struct buffer *out, struct slice text);
-void json_put_number(struct buffer *out, int64_t n);
-/* "key": of a member, after a comma unless it is the first. */
-void json_put_key(struct buffer *out, const char *key, bool first);
-
-/* Any answer. A map with held_ms or age_ms also gets since, the time when that began, in UTC; null if it is
- * not held. wall_us: the time now. */
-void json_put_answer(struct buffer *out, const struct answer *answer, int64_t wall_us);
-
 /* ---- metrics: in the format of OpenMetrics, or in the older text format of Prometheus ---- */
 
 /* What stats.def lists is written from there; the rest is a view of the core, of the masters, and of the
@@ -93,8 +81,6 @@ struct slice recent_add(struct recent *recent, const struct note *note, const ch
 bool recent_is_for(struct slice line, const struct viewer *viewer);
 /* index < recent->count; 0 is the latest */
 const char *recent_line(const struct recent *recent, size_t index);
-/* A line as an object, as `holdfast watch --json` prints it. */
-void recent_put_json(struct buffer *out, struct slice line);
 void recent_done(struct recent *recent);
 
 /* ---- state ---- */

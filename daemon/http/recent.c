@@ -12,36 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fields of events that are numbers. */
-static bool
-is_number(struct slice key)
-{
-	return slice_equal(key, SLICE("session")) || slice_equal(key, SLICE("token")) ||
-	       (key.n > 3 && memcmp(key.p + key.n - 3, "_ms", 3) == 0);
-}
-
-void
-recent_put_json(struct buffer *out, struct slice line)
-{
-	char scratch[NOTE_LINE_MAX];
-	struct slice key, value;
-	bool first = true;
-	buffer_put(out, "{", 1);
-	while (fields_next(&line, scratch, &key, &value)) {
-		bool event = value.p == NULL;
-		buffer_put(out, ",", first ? 0 : 1);
-		json_put_text(out, event ? SLICE("event") : key);
-		buffer_put(out, ":", 1);
-		if (!event && is_number(key)) {
-			buffer_put(out, value.p, value.n);
-		} else {
-			json_put_text(out, event ? key : value);
-		}
-		first = false;
-	}
-	buffer_put(out, "}", 1);
-}
-
 struct slice
 recent_add(struct recent *recent, const struct note *note, const char *where)
 {

@@ -114,7 +114,7 @@ status_put_note(struct buffer *out, struct slice line)
 {
 	struct buffer data;
 	buffer_init(&data, STATUS_EVENT_MAX);
-	recent_put_json(&data, line);
+	json_put_line(&data, line);
 	put_event(out, "note", &data);
 	buffer_done(&data);
 }

@@ -1,7 +1,7 @@
 /*
- * json: see contents.h.
+ * json: see answer.h. The daemon's pages and the client call it; it does no I/O.
  */
-#include "daemon/http/contents.h"
+#include "proto/answer.h"
 
 #include "proto/escape.h"
 
@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void
 put(struct buffer *out, const char *text)
@@ -61,6 +60,7 @@ json_put_text(struct buffer *out, struct slice text)
 	if (!is_utf8(text)) {
 		size_t room = text.n * ESCAPE_BYTE_MAX + 1;
 		escaped = malloc(room);
+		out->failed = out->failed || !escaped;
 		text = escaped ? (struct slice){escaped, escape_text(escaped, room, text, ESCAPE_PLAIN)}
 			       : (struct slice){NULL, 0};
 	}
@@ -86,18 +86,31 @@ json_put_key(struct buffer *out, const char *key, bool first)
 	put(out, "\":");
 }
 
+/* The date of a day, counted from 1970-01-01: eras of 400 years that begin with a March.
+ * gmtime_r() looks at the environment. */
 static void
-put_since(struct buffer *out, int64_t ms, int64_t wall_us)
+date_print(char *out, size_t room, int64_t day)
 {
-	int64_t at_ms = wall_us / 1000 - ms;
-	time_t s = (time_t)(at_ms / 1000);
-	char date[32], text[64];
-	struct tm tm;
-	if (at_ms < 0 || !gmtime_r(&s, &tm) || strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm) == 0) {
+	int64_t from = day + 719468, era = from / 146097, of_era = from % 146097;
+	int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	int64_t of_year = of_era - (365 * year + year / 4 - year / 100), march = (5 * of_year + 2) / 153;
+	int64_t month = march < 10 ? march + 3 : march - 9;
+	snprintf(out, room, "%04" PRId64 "-%02" PRId64 "-%02" PRId64, 400 * era + year + (month <= 2), month,
+		of_year - (153 * march + 2) / 5 + 1);
+}
+
+void
+json_put_time(struct buffer *out, int64_t at_ms)
+{
+	int64_t s = at_ms / 1000;
+	char date[64], text[96];
+	if (at_ms < 0) {
 		put(out, "null");
 		return;
 	}
-	snprintf(text, sizeof text, "\"%s.%03dZ\"", date, (int)(at_ms % 1000));
+	date_print(date, sizeof date, s / 86400);
+	snprintf(text, sizeof text, "\"%sT%02d:%02d:%02d.%03dZ\"", date, (int)(s / 3600 % 24),
+		(int)(s / 60 % 60), (int)(s % 60), (int)(at_ms % 1000));
 	put(out, text);
 }
 
@@ -120,7 +133,7 @@ put_map(struct buffer *out, const struct answer *map, int64_t wall_us)
 		if (held && answer_get_int(map, "token", 0) == 0) {
 			put(out, "null");
 		} else {
-			put_since(out, value->n, wall_us);
+			json_put_time(out, wall_us / 1000 - value->n);
 		}
 	}
 	put(out, "}");
@@ -157,4 +170,36 @@ json_put_answer(struct buffer *out, const struct answer *answer, int64_t wall_us
 		put(out, "]");
 		break;
 	}
+}
+
+/* The fields of events that are numbers. The value does not tell, because a name may look like a number. */
+static bool
+is_number(struct slice key)
+{
+	return slice_equal(key, SLICE("session")) || slice_equal(key, SLICE("token")) ||
+	       (key.n > 3 && memcmp(key.p + key.n - 3, "_ms", 3) == 0);
+}
+
+void
+json_put_line(struct buffer *out, struct slice line)
+{
+	char scratch[JSON_LINE_MAX];
+	struct slice key, value;
+	bool first = true;
+	int64_t n;
+	line.n = line.n < sizeof scratch ? line.n : sizeof scratch;
+	put(out, "{");
+	while (fields_next(&line, scratch, &key, &value)) {
+		bool event = value.p == NULL;
+		put(out, first ? "" : ",");
+		json_put_text(out, event ? SLICE("event") : key);
+		put(out, ":");
+		if (!event && is_number(key) && number_parse(value, INT64_MIN, INT64_MAX, &n)) {
+			json_put_number(out, n);
+		} else {
+			json_put_text(out, event ? key : value);
+		}
+		first = false;
+	}
+	put(out, "}");
 }
