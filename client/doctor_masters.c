@@ -62,6 +62,14 @@ static const struct cure {
 	{"MISCONF", "the master cannot write its data, and takes no leases",
 		"free space on the disk of the master; @ INFO persistence shows what failed"},
 	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
+	{"certificate of the peer is refused",
+		"the daemon does not trust the server, and takes no leases there",
+		"give the server a certificate that is valid, or name its authority with `ca:` under `tls:` "
+		"of this "
+		"master; what the server has: openssl s_client -connect HOST:PORT"},
+	{"alert certificate", "the server does not trust the daemon, and grants no leases to it",
+		"renew the files `certificate:` and `key:` under `tls:` of this master: the next connection "
+		"reads them"},
 	{"cannot resolve", "no address is known for the name of the master",
 		"see whether this host knows the name: getent hosts HOST; mend DNS or /etc/hosts, or the "
 		"name under "

@@ -12,6 +12,8 @@ import clockshim
 import harness
 import proxy
 import tool
+from certificates import Authority
+from check_tls_masters import SecureRedis, masters
 from harness import expect
 
 def look(place, daemon, **options):
@@ -140,6 +142,20 @@ def test_memory(place):
     expect(finding["do"], "redis-cli -s %s INFO memory, then raise its maxmemory" % redis.socket)
     expect(redis("CONFIG", "SET", "maxmemory", "0"), "OK")
     mended(place, daemon)
+
+
+def test_certificate(place):
+    """a master whose certificate has expired, and one to which the daemon's has"""
+    authority = Authority(place)
+    good, old = authority.issue("good"), authority.issue("old", expired=True)
+    for name, files, more, what, mend in (
+            ("server", old, "", "certificate of the peer is refused: certificate has expired", "give the server a certificate"),
+            ("client", good, ", certificate: %s, key: %s" % old, "alert certificate expired", "renew the files")):
+        redis = SecureRedis(place, name, files, authority.ca, "yes" if more else "no")
+        daemon = place.idle_daemon("d-" + name, config=masters((redis.url, "ca: %s%s" % (authority.ca, more))))
+        daemon.start()
+        finding = finds(place, daemon, "^127.0.0.1:%d is away: .*%s" % (redis.port, what), 2)
+        expect(finding["do"].startswith(mend), True, finding["do"])
 
 
 def test_name(place):
