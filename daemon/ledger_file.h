@@ -24,7 +24,7 @@
 
 struct ledger_file;
 
-/* Bytes in the header that the file keeps for whoever writes it, all zero at first. */
+/* Bytes in the header that are for its writer, all zero at first. */
 #define LEDGER_MARK_BYTES 2048
 
 /* Why there is no ledger, for people: one clause. */

@@ -182,7 +182,7 @@ int connection_take_fd(struct connection *connection);
 /*
  * The set of all connections, and the end of a turn.
  *
- * Admission adds connections, the driver turns the set, and whoever answers a request finds its connection
+ * Admission adds connections, the driver turns the set, and the handler of a request finds its connection
  * here. Hooks are called only from the event loop, connections_serve() and connections_turn().
  */
 

@@ -299,8 +299,8 @@ connection_load(
 
 /* ---- in the ledger ---- */
 
-/* Of the password by which a client has logged in: it is not written down. Whoever can read the ledger can
- * read the configuration, too. */
+/* Of the password by which a client has logged in: the password itself is not in the ledger. A user who can
+ * read the ledger can read the configuration, too. */
 static uint64_t
 password_mark(const struct identity *who, const struct access_user *user)
 {

@@ -23,7 +23,7 @@
 
 /* A question to the name servers. It outlives the connector that asked: a cancelled one is answered later. */
 struct lookup {
-	struct connector *connector; /* NULL: nobody waits for the answer */
+	struct connector *connector; /* NULL: it was cancelled, and the answer is dropped */
 	struct evdns_getaddrinfo_request *request;
 };
 
@@ -200,7 +200,7 @@ connector_resolve(struct connector *connector)
 		lookup->request = request;
 }
 
-/* An address needs nobody to ask, and no memory for a resolver. */
+/* A numeric address needs no name server, and no memory for a resolver. */
 static bool
 connector_numeric(struct connector *connector)
 {

@@ -150,7 +150,7 @@ struct inbox {
 	struct log *log;
 	struct stats *stats;
 	char *channel;
-	struct channels channels; /* of somebody else's locks */
+	struct channels channels; /* of locks of other libraries */
 	struct link *link;
 	bool listens;      /* SUBSCRIBE was sent */
 	bool subscribed;   /* and answered well */
@@ -350,7 +350,7 @@ on_message(void *arg, const struct redisReply *message)
 		inbox->stats->inbox_wakes++;
 		return;
 	}
-	/* Nobody can publish nothing. */
+	/* No client can publish a payload that is nil: it is the master, which tells of a flush. */
 	if (payload->type == REDIS_REPLY_NIL && channel->type == REDIS_REPLY_STRING &&
 		strcmp(channel->str, INVALIDATE) == 0) {
 		inbox->stats->inbox_flushes++;

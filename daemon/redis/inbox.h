@@ -2,11 +2,11 @@
  * inbox: the messages other daemons send to this one through the master.
  *
  * A connection of its own, subscribed to NAMESPACE:inbox:<daemon-id>. Messages are hints: they may be lost,
- * doubled, late or forged, and whoever acts on one asks the master first. The pool is the only user; masters
- * uses the list of channels.
+ * doubled, late or forged, and the daemon asks the master before it acts on one. The pool is the only user;
+ * masters uses the list of channels.
  *
- * The master itself is heard here too, where it knows client tracking (Redis 6 and later) and lets us: it
- * says at once when its data is flushed, which breaks no connection and changes no run id.
+ * A master that knows client tracking (Redis 6 and later), and allows it to this login, also tells here at
+ * once that its data was flushed, which breaks no connection and changes no run id.
  */
 #ifndef REDIS_INBOX_H
 #define REDIS_INBOX_H
@@ -70,8 +70,8 @@ struct inbox *inbox_new(struct event_base *base, const struct link_settings *set
 	__attribute__((warn_unused_result));
 void inbox_free(struct inbox *inbox);
 
-/* Hears of the ends of somebody else's locks of this name, by wake(), or no longer. Once listening, wake()
- * comes for what may have been missed before. */
+/* on: from now on wake() tells when a lock of another library for this name ends; first it is called once for
+ * what may have been missed. */
 void inbox_listen(struct inbox *inbox, struct slice name, bool on);
 
 /* Whether it is subscribed. False: why, of room bytes, is the reason; "": none is known yet. */

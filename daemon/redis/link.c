@@ -272,8 +272,8 @@ reply_is_ours(const struct redisReply *reply)
 
 /*
  * An error while logging in. Naming the connection is a courtesy that an ACL may forbid. The last command is
- * a PING, for the errors that a master has for everybody: those that say "not now" or "not you" end the
- * attempt; the others (MISCONF, BUSY, NOPERM) say that it is there, and each call is told for itself.
+ * a PING, which shows the errors that a master has for every command: those that say "not now" or "not you"
+ * end the attempt; after the others (MISCONF, BUSY, NOPERM) the link is up, and each call gets its own.
  */
 static void
 link_login_reply(struct link *link, enum kind kind, const struct redisReply *reply)
