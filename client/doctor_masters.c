@@ -64,19 +64,17 @@ static const struct cure {
 	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
 	{"certificate of the peer is refused",
 		"the daemon does not trust the server, and takes no leases there",
-		"give the server a certificate that is valid, or name its authority with `ca:` under `tls:` "
-		"of this "
-		"master; what the server has: openssl s_client -connect HOST:PORT"},
+		"give the server a certificate that is valid, or name its authority with `ca:` under "
+		"`tls:` of this master; what the server has: openssl s_client -connect HOST:PORT"},
 	{"alert certificate", "the server does not trust the daemon, and grants no leases to it",
-		"renew the files `certificate:` and `key:` under `tls:` of this master: the next connection "
-		"reads them"},
+		"renew the files `certificate:` and `key:` under `tls:` of this master: the next "
+		"connection reads them"},
 	{"cannot resolve", "no address is known for the name of the master",
 		"see whether this host knows the name: getent hosts HOST; mend DNS or /etc/hosts, or the "
-		"name under "
-		"`masters:`, and restart the daemon"},
+		"name under `masters:`, and restart the daemon"},
 	{"new leases resume", "two clients could hold one lock otherwise",
-		"wait: nothing shortens it; if it begins again and again: journalctl -u holdfastd -g "
-		"'master\\.'"},
+		"wait: nothing shortens it; if it begins again and again: "
+		"journalctl -u holdfastd -g 'master\\.'"},
 	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long"},
 	{"other limits", "daemons that disagree would not exclude each other",
 		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "
@@ -142,8 +140,7 @@ lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX])
 
 	if (cure == NULL) {
 		return "see whether each master answers from this host, with redis-cli PING, and what the "
-		       "daemon says: "
-		       "journalctl -u holdfastd -n 50";
+		       "daemon says: journalctl -u holdfastd -n 50";
 	}
 	(void)master_client(
 		client, info_number(d, "masters", 0) == 1 ? master_text(d, 0, "address") : SLICE(""));
@@ -161,10 +158,9 @@ tell_refused(struct doctor *d, struct slice address, struct slice state, struct 
 		SLICE_ARG(reason));
 	mend_text(mend,
 		cure != NULL ? cure->mend
-		: greeting ? "look again in a moment; the first start needs all masters at once: start those "
-			     "that are "
-			     "missing"
-			   : "start the server, and see whether it answers from this host: @ PING",
+		: greeting   ? "look again in a moment; the first start needs all masters at once: start "
+			       "those that are missing"
+			     : "start the server, and see whether it answers from this host: @ PING",
 		master_client(client, address));
 	tell(d, GRADE_ERROR, "master", what, cure != NULL ? cure->why : "it grants no leases", mend);
 }

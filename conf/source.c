@@ -308,8 +308,8 @@ syntax_hint(const yaml_parser_t *parser, const char *problem, const char *text, 
 		return ": the line is indented with a tab; YAML takes spaces";
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		if (strcmp(problem, expected[i]) == 0)
-			return ": the keys of a mapping begin in one column, and a text with \": \" is in "
-			       "quotes";
+			return ": the keys of a mapping begin in one column, and a text with \": \" is "
+			       "in quotes";
 	return "";
 }
 

@@ -393,7 +393,7 @@ START_TEST(a_turn_that_has_lasted_long_enough_leaves_the_rest_to_the_next_one)
 }
 END_TEST
 
-/* A list with a pattern that no name matches has a short answer, and took milliseconds. */
+/* LOCKS with a pattern that no name matches takes milliseconds, and its answer is short. */
 START_TEST(a_turn_that_is_over_ends_behind_a_request_that_took_long)
 {
 	int client = client_local(), other = client_local_as(true, 2);

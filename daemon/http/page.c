@@ -31,8 +31,8 @@ page_match(struct page *page, struct slice value)
 	char text[GLOB_BYTES_MAX + 1];
 	ptrdiff_t n = value_decode(text, value);
 	if (n < 0) {
-		return "match= has a % that two hexadecimal digits do not follow, a NUL, or more than 512 "
-		       "bytes\n";
+		return "match= has a % that two hexadecimal digits do not follow, a NUL, or more than "
+		       "512 bytes\n";
 	}
 	if (n == 0) {
 		return NULL;
@@ -77,8 +77,8 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 	}
 	page->most = (uint64_t)most;
 	if (!page_name(page, http_request_value(request, "name"))) {
-		return "name= has a % that two hexadecimal digits do not follow, a NUL, or more than 512 "
-		       "bytes\n";
+		return "name= has a % that two hexadecimal digits do not follow, a NUL, or more than "
+		       "512 bytes\n";
 	}
 	page->waited = slice_equal(http_request_value(request, "waiting"), SLICE("yes"));
 	return page_match(page, http_request_value(request, "match"));
