@@ -65,6 +65,17 @@ log_open(const char *path)
 	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
 }
 
+/* After log_open() has failed. Returns -1. */
+static int
+log_refuse(char *error, const char *what, const char *path)
+{
+	snprintf(error, SETTINGS_ERROR_MAX,
+		"cannot open %s %s: %s: its directory has to exist, and uid %u, which the daemon runs as, "
+		"has to be allowed to write there",
+		what, path, strerror(errno), (unsigned)geteuid());
+	return -1;
+}
+
 static bool
 no_room(int error)
 {
@@ -79,9 +90,7 @@ audit_set(struct main *m, const struct conf *conf, char *error)
 	bool apart = strcmp(conf->audit, CONF_AUDIT_LOG) != 0;
 	int fd = apart ? log_open(conf->audit) : -1;
 	if (apart && fd < 0 && !no_room(errno)) {
-		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the audit log %s: %s", conf->audit,
-			strerror(errno));
-		return -1;
+		return log_refuse(error, "the audit log", conf->audit);
 	}
 	if (m->audit_fd >= 0) {
 		close(m->audit_fd);
@@ -103,9 +112,7 @@ log_set(struct main *m, const struct conf *conf, char *error)
 		full = fd < 0 && no_room(errno) ? errno : 0;
 	}
 	if (fd < 0 && !full) {
-		snprintf(error, SETTINGS_ERROR_MAX, "cannot open the log %s: %s", conf->log.to,
-			strerror(errno));
-		return -1;
+		return log_refuse(error, "the log", conf->log.to);
 	}
 	if (audit_set(m, conf, error) != 0) {
 		if (fd > STDERR_FILENO) {

@@ -8,6 +8,7 @@ import signal
 import subprocess
 
 import harness
+import resp
 import tool
 from harness import expect, expect_between
 
@@ -137,6 +138,20 @@ def test_no_room_for_the_file(place):
     daemon.output.wait("log.no_room file=%s/log why=\"No space left on device\"" % path)
     serves(daemon)
     expect(daemon.terminate(), 0)
+
+
+def test_no_such_directory(place):
+    """a log that cannot be opened is named with what it needs: at the start, and by a reload, which changes nothing"""
+    daemon = place.idle_daemon(config="log: { to: %s/none/log }\n" % place.path)
+    daemon.spawn()
+    expect(daemon.process.wait(), 78)
+    expect("cannot open the log %s/none/log: No such file or directory: its directory has to exist" % place.path
+           in daemon.output.text(), True, daemon.output.text())
+    daemon.configure("")
+    daemon.start()
+    daemon.configure("audit: %s/none/audit\n" % place.path)
+    answer = daemon.client()("RELOAD")
+    expect(isinstance(answer, resp.Error) and "cannot open the audit log" in answer and "its directory" in answer, True, answer)
 
 
 def test_many_losses(place):
