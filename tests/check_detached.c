@@ -145,6 +145,27 @@ START_TEST(an_id_of_another_daemon_is_told_where_to_ask)
 }
 END_TEST
 
+START_TEST(an_id_is_recognized_by_a_digest_of_one_question)
+{
+	const uint64_t number = 4711, digest = core_id_digest(number, 0, ID);
+	struct story w;
+
+	hold(&w);
+	ck_assert(core_knows_id(w.core, 0, ID));
+	ck_assert(!core_knows_id(w.core, 7, ID));
+	ck_assert(!core_knows_id(w.core, 0, OTHER_ID));
+	ck_assert(core_holds_by_digest(w.core, SLICE("a"), number, digest));
+	ck_assert(!core_holds_by_digest(w.core, SLICE("b"), number, digest));
+	ck_assert(!core_holds_by_digest(w.core, SLICE("a"), number + 1, digest));
+	ck_assert(!core_holds_by_digest(w.core, SLICE("a"), number, core_id_digest(number, 7, ID)));
+	ck_assert(!core_holds_by_digest(w.core, SLICE("a"), number, core_id_digest(number, 0, OTHER_ID)));
+	/* A session that only waits for the name does not hold it. */
+	ck_assert_str_eq(ask_other(&w, 2, VERB_LOCK, "a"), "");
+	ck_assert(!core_holds_by_digest(w.core, SLICE("a"), number, core_id_digest(number, 0, OTHER_ID)));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_repeated_lock_answers_the_same_token_and_counts_nothing)
 {
 	struct command tagged = {.verb = VERB_LOCK, .name = SLICE("a"), .owner = SLICE("t"), .as = ID};
@@ -651,6 +672,7 @@ main(void)
 {
 	return SUITE_RUN("detached", NULL, NULL, a_hold_belongs_to_its_id_over_any_connection,
 		each_user_has_ids_of_its_own, an_id_of_another_daemon_is_told_where_to_ask,
+		an_id_is_recognized_by_a_digest_of_one_question,
 		a_repeated_lock_answers_the_same_token_and_counts_nothing,
 		a_repeated_unlock_answers_as_the_first_time,
 		a_loss_is_told_each_time_until_the_name_is_locked_again,

@@ -259,6 +259,11 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 		fleet_request(context, c, command);
 		return;
 	}
+	if (command->as.n > 0 && fleet_asks_owners(context, c, command)) {
+		connection_identity(c)->last_ms = clock_ms();
+		context->hooks->heard(context->arg, c);
+		return;
+	}
 	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
 	command->last = connection_is_finished(c);
 	if (command->last) {

@@ -185,6 +185,9 @@ void report_asked(const struct context *context, const struct command *command, 
 /* fleet.c: FLEET, and the verbs with the option FLEET (PROTOCOL.md 6.23). The connection waits for other
  * daemons. */
 context_verb fleet_request;
+/* A request for the session of an id (PROTOCOL.md 5.11) that this daemon does not know: whether the daemons
+ * that have the name are asked first. Then the request is answered or passed on to the core later. */
+bool fleet_asks_owners(struct context *context, struct connection *connection, const struct command *command);
 /* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */
 bool fleet_holds(const struct context *context, const struct command *command);
 

@@ -93,8 +93,12 @@ fleet_free(struct fleet *fleet)
 static void
 open_finish(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 {
-	struct connection *c = connections_find(fleet->context->connections, open->conn);
-	if (c && connection_waits(c)) {
+	struct context *context = fleet->context;
+	struct connection *c = connections_find(context->connections, open->conn);
+	bool waits = c && connection_waits(c);
+	if (waits && is_of_id(&open->command) && !part_holding(open)) {
+		context->hooks->command(context->arg, c, &open->command);
+	} else if (waits) {
 		connection_answered(c);
 		fleet_write(fleet, open, c, now_ms);
 	}
@@ -159,6 +163,23 @@ open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *p
 	}
 }
 
+/* The daemons that have the name, by the masters. */
+static void
+open_ask_owners(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
+	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct slice lines = open->sights[i].holders, line;
+		while (open->part_count < FLEET_OWNERS_MAX && look_line(&lines, &line)) {
+			const char *colon = memchr(line.p, ':', line.n);
+			struct slice id = {line.p, colon ? (size_t)(colon - line.p) : 0};
+			struct fleet_peer *peer = peers_find(&fleet->peers, id);
+			if (peer && !is_self(fleet, peer->id) && !part_of(open, id)) {
+				open_add_part(fleet, open, peer, now_ms);
+			}
+		}
+	}
+}
+
 /* The daemon that a cursor names is the only one that is asked. With the first page all are asked whether
  * they answer: so those that do not are waited for together. */
 static void
@@ -186,6 +207,9 @@ open_waits(struct fleet_open *open, int64_t now_ms)
 {
 	bool broken = open->command.verb == VERB_BREAK;
 	bool waits = false;
+	if (is_of_id(&open->command) && part_holding(open)) {
+		return false;
+	}
 	for (size_t i = 0; i < open->part_count; i++) {
 		struct fleet_part *part = &open->parts[i];
 		if (!part->told && !part->late && part->until_ms <= now_ms && part->answered_ms == 0) {
@@ -229,6 +253,8 @@ open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	}
 	if (is_list(&open->command)) {
 		open_ask_list(fleet, open, now_ms);
+	} else if (is_of_id(&open->command)) {
+		open_ask_owners(fleet, open, now_ms);
 	} else {
 		for (size_t i = 0; i < fleet->peers.n; i++) {
 			if (all || !is_self(fleet, fleet->peers.list[i].id)) {
@@ -256,7 +282,7 @@ open_look(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 {
 	const struct context *context = fleet->context;
 	struct call about = {0};
-	if (open->command.verb == VERB_INSPECT) {
+	if (open->command.verb == VERB_INSPECT || is_of_id(&open->command)) {
 		about.name = open->command.name;
 		core_view_key(context->core, about.name, &about.key, &about.interop);
 	}
@@ -382,12 +408,22 @@ fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms)
 	return share && share_take(share, now_ms);
 }
 
+/* Copies a text to where `to` points, which moves behind it. */
+static struct slice
+text_take(char **to, struct slice text)
+{
+	struct slice copy = {*to, text.n};
+	memcpy(*to, text.n > 0 ? text.p : "", text.n);
+	*to += text.n;
+	return copy;
+}
+
 /* NULL: out of memory. */
 static struct fleet_open *
 open_new(struct fleet *fleet, const struct identity *who, const struct command *command)
 {
 	struct fleet_open *open = calloc(1, sizeof *open);
-	char *text = malloc(command->name.n + command->match.n + 1);
+	char *text = malloc(command->name.n + command->match.n + command->as.n + command->owner.n + 1);
 	if (!open || !text) {
 		free(open);
 		free(text);
@@ -401,10 +437,11 @@ open_new(struct fleet *fleet, const struct identity *who, const struct command *
 		.token = command->token,
 		.count = command->count,
 		.cursor = command->cursor,
-		.name = {text, command->name.n},
-		.match = {text + command->name.n, command->match.n}};
-	memcpy(text, command->name.n > 0 ? command->name.p : "", command->name.n);
-	memcpy(text + command->name.n, command->match.n > 0 ? command->match.p : "", command->match.n);
+		.extend_ms = command->extend_ms,
+		.name = text_take(&text, command->name),
+		.match = text_take(&text, command->match),
+		.as = text_take(&text, command->as),
+		.owner = text_take(&text, command->owner)};
 	TAILQ_INSERT_TAIL(&fleet->opens, open, next);
 	fleet->open_count++;
 	return open;
@@ -435,6 +472,34 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	} else {
 		open_look(fleet, open, now_ms);
 	}
+}
+
+/* Whether the verb gives back or looks at what the session of an id holds. */
+static bool
+is_about_hold(const struct command *command)
+{
+	return command->verb == VERB_UNLOCK || command->verb == VERB_CHECK || command->verb == VERB_EXTEND ||
+	       command->verb == VERB_DOWNGRADE;
+}
+
+bool
+fleet_asks_owners(struct context *context, struct connection *c, const struct command *command)
+{
+	const struct identity *who = connection_identity(c);
+	/* A mistake of a program takes no more of the fleet than a user that is no administrator has. */
+	const struct peer share = {.user = who->peer.user};
+	int64_t now_ms;
+	if (!is_about_hold(command) || core_knows_id(context->core, who->peer.user, command->as) ||
+		core_draining(context->core)) {
+		return false;
+	}
+	now_ms = clock_ms();
+	struct fleet_open *open =
+		fleet_allows(context->fleet, &share, now_ms) ? open_new(context->fleet, who, command) : NULL;
+	if (open) {
+		open_look(context->fleet, open, now_ms);
+	}
+	return open;
 }
 
 static void

@@ -17,6 +17,10 @@
  *
  *     ask <daemon-id> <number> <2 or 3, of the answer> <bytes of the answer, about> <request>
  *     told <daemon-id> <number> <answer>
+ *
+ * A request for the session of an id that this daemon does not know (PROTOCOL.md 5.11) is a question, too: do
+ * the daemons that have the name hold it for that id? They are asked `WHOSE name digest`, which is no verb
+ * for clients: an id is a secret, so the message has only a hash of it, which differs with the number.
  */
 #ifndef ADMIN_FLEET_H
 #define ADMIN_FLEET_H
@@ -57,6 +61,8 @@ struct master_look;
 #define FLEET_USER_MAX   4
 /* Users that are counted by themselves; if more ask within a second, the rest is refused. */
 #define FLEET_USERS_MAX  64
+/* So many of the daemons that have a name are asked whether it is held there for an id. */
+#define FLEET_OWNERS_MAX 16
 
 /* context is kept by reference. NULL: out of memory. */
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));

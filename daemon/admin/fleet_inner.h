@@ -151,6 +151,8 @@ void serve_turn(struct fleet *fleet, int64_t until_ns);
  */
 void serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol,
 	size_t bytes, struct buffer *out);
+/* Reads 16 hexadecimal digits. False: it has others. */
+bool message_digits(struct slice digits, uint64_t *out);
 /* Takes words and a number in hexadecimal digits off the head of a message. False: it is malformed. */
 bool message_head(struct slice *text, struct slice *from, uint64_t *number);
 
@@ -161,6 +163,12 @@ void fleet_write(
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
 int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);
 
+/* The part of the daemon with this id; NULL: it was not asked. */
+const struct fleet_part *part_of(const struct fleet_open *open, struct slice id);
+
+/* The part of a daemon that holds the name for the id; NULL: none says so. */
+const struct fleet_part *part_holding(const struct fleet_open *open);
+
 /* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from
  * NOTHELD for BREAK. */
 bool part_fits(const struct fleet_part *part, const struct fleet_open *open);
@@ -168,6 +176,13 @@ bool part_fits(const struct fleet_part *part, const struct fleet_open *open);
 /* Cursors of lists: the leading digits of a daemon, and the cursor there. */
 #define FLEET_CURSOR_BITS 34
 uint64_t fleet_cursor(uint64_t digits, uint64_t inner);
+
+/* A request for the session of an id. Its command has all that the core needs for it. */
+static inline bool
+is_of_id(const struct command *command)
+{
+	return command->as.n > 0;
+}
 
 static inline bool
 is_list(const struct command *command)

@@ -211,6 +211,18 @@ put_number(struct buffer *b, int64_t n)
 	reply_write_bulk(b, (struct slice){text, number_print(text, n)});
 }
 
+static void
+write_whose(const struct fleet_open *open, struct buffer *b)
+{
+	char digest[17];
+	snprintf(digest, sizeof digest, "%016llx",
+		(unsigned long long)core_id_digest(open->id, open->user, open->command.as));
+	reply_write_array(b, 3);
+	reply_write_text(b, "WHOSE");
+	reply_write_bulk(b, open->command.name);
+	reply_write_text(b, digest);
+}
+
 /* The request as another daemon gets it. */
 static void
 write_request(const struct command *command, uint64_t cursor, struct buffer *b)
@@ -272,7 +284,11 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3,
 		peer_answer_bytes(fleet, command));
 	buffer_put(&b, head, (size_t)n);
-	write_request(command, open->cursor, &b);
+	if (is_of_id(command)) {
+		write_whose(open, &b);
+	} else {
+		write_request(command, open->cursor, &b);
+	}
 	for (unsigned i = 0; !b.failed && i < core_members(context->core); i++) {
 		struct slice text = {buffer_bytes(&b), buffer_length(&b)};
 		core_view_master(context->core, now_ms, i, &view);

@@ -17,20 +17,25 @@
 #include <string.h>
 
 bool
-message_head(struct slice *text, struct slice *from, uint64_t *number)
+message_digits(struct slice digits, uint64_t *out)
 {
-	*from = look_word(text);
-	struct slice digits = look_word(text);
-	*number = 0;
-	if (from->n != DAEMON_ID_MAX - 1 || digits.n != 16) {
-		return false;
-	}
+	*out = 0;
 	for (size_t i = 0; i < digits.n; i++) {
 		int digit = number_hex(digits.p[i]);
 		if (digit < 0) {
 			return false;
 		}
-		*number = *number << 4 | (uint64_t)digit;
+		*out = *out << 4 | (uint64_t)digit;
+	}
+	return digits.n == 16;
+}
+
+bool
+message_head(struct slice *text, struct slice *from, uint64_t *number)
+{
+	*from = look_word(text);
+	if (!message_digits(look_word(text), number) || from->n != DAEMON_ID_MAX - 1) {
+		return false;
 	}
 	for (size_t i = 0; i < from->n; i++) {
 		if (number_hex(from->p[i]) < 0) {
@@ -154,6 +159,38 @@ serve_command(struct fleet *fleet, const char *from, const struct command *comma
 	}
 }
 
+/* False: it is no such question. */
+static bool
+serve_whose(const struct fleet *fleet, const struct fleet_ask *ask, const struct request *request,
+	struct buffer *out)
+{
+	uint64_t digest;
+	if (request->argc != 3 || !slice_equal(request->argv[0], SLICE("WHOSE")) ||
+		!message_digits(request->argv[2], &digest)) {
+		return false;
+	}
+	reply_write_int(
+		out, core_holds_by_digest(fleet->context->core, request->argv[1], ask->number, digest));
+	return true;
+}
+
+/* False: it is no request that a daemon sends. */
+static bool
+serve_request(
+	struct fleet *fleet, const struct fleet_ask *ask, const struct request *request, struct buffer *out)
+{
+	struct command command;
+	struct reply error;
+	if (serve_whose(fleet, ask, request, out)) {
+		return true;
+	}
+	if (request->argc == 0 || command_parse(request, &command, &error) != 0 || command.fleet) {
+		return false;
+	}
+	serve_command(fleet, ask->from, &command, ask->protocol, ask->bytes, out);
+	return true;
+}
+
 static void
 serve_one(struct fleet *fleet, struct fleet_ask *ask)
 {
@@ -161,7 +198,6 @@ serve_one(struct fleet *fleet, struct fleet_ask *ask)
 	struct context *context = fleet->context;
 	struct request_parser parser = {0};
 	struct request request;
-	struct command command;
 	struct reply error;
 	struct buffer out;
 	char head[80];
@@ -170,10 +206,9 @@ serve_one(struct fleet *fleet, struct fleet_ask *ask)
 		(unsigned long long)ask->number);
 	buffer_put(&out, head, (size_t)n);
 	if (request_parse(&parser, ask->request, ask->n, &limits, &request, &error) <= 0 ||
-		request.argc == 0 || command_parse(&request, &command, &error) != 0 || command.fleet) {
+		!serve_request(fleet, ask, &request, &out)) {
 		context->stats->inbox_ignored++;
 	} else {
-		serve_command(fleet, ask->from, &command, ask->protocol, ask->bytes, &out);
 		/* What does not leave is missed by the daemon that asked, after its time. */
 		if (out.failed || !masters_publish(context->masters, ask->master, ask->from,
 					  (struct slice){buffer_bytes(&out), buffer_length(&out)})) {

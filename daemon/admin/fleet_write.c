@@ -108,11 +108,11 @@ settings_compare(struct buffer *out, const char *ours, const char *theirs)
 	reply_write_pair_text(out, "differs", differs);
 }
 
-static const struct fleet_part *
-part_of(const struct fleet_open *open, const char *id)
+const struct fleet_part *
+part_of(const struct fleet_open *open, struct slice id)
 {
 	for (size_t i = 0; i < open->part_count; i++) {
-		if (strcmp(open->parts[i].id, id) == 0) {
+		if (slice_equal(slice_of(open->parts[i].id), id)) {
 			return &open->parts[i];
 		}
 	}
@@ -124,7 +124,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	const struct fleet_peer *peer, int64_t now_ms)
 {
 	const struct fleet_peer *self = peers_find(&fleet->peers, slice_of(fleet->context->facts.daemon_id));
-	const struct fleet_part *part = part_of(open, peer->id);
+	const struct fleet_part *part = part_of(open, slice_of(peer->id));
 	bool told = peer == self || (part && part->told);
 	int64_t up_ms = clock_wall_us() / 1000 - peer->begun_s * 1000;
 	reply_write_map(out, protocol, 12);
@@ -444,6 +444,9 @@ part_fits(const struct fleet_part *part, const struct fleet_open *open)
 	const struct answer *tree = part->tree;
 	struct slice elements, rest;
 	uint64_t inner;
+	if (is_of_id(&open->command)) {
+		return tree && tree->type == ANSWER_INT;
+	}
 	switch (open->command.verb) {
 	case VERB_INSPECT:
 		return tree && (tree->type == ANSWER_MAP || tree->type == ANSWER_ARRAY) &&
@@ -516,11 +519,41 @@ write_break(const struct fleet_open *open, struct connection *c)
 	}
 }
 
+/* ---- the session of an id ---- */
+
+const struct fleet_part *
+part_holding(const struct fleet_open *open)
+{
+	for (size_t i = 0; i < open->part_count; i++) {
+		const struct fleet_part *part = &open->parts[i];
+		if (part->told && part->tree && part->tree->type == ANSWER_INT && part->tree->n > 0) {
+			return part;
+		}
+	}
+	return NULL;
+}
+
+static void
+write_holding(const struct fleet_open *open, struct connection *c)
+{
+	const struct fleet_part *part = part_holding(open);
+	assert(part);
+	connection_error(c, CODE_NOTHELD,
+		"the session of this id holds it at the daemon of %s (%s): send all requests with an id to "
+		"one "
+		"host",
+		part->host, part->id);
+}
+
 void
 fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int64_t now_ms)
 {
 	struct buffer *out = connection_out(c);
 	int protocol = connection_identity(c)->protocol;
+	if (is_of_id(&open->command)) {
+		write_holding(open, c);
+		return;
+	}
 	switch (open->command.verb) {
 	case VERB_FLEET:
 		write_fleet(fleet, open, out, protocol, now_ms);

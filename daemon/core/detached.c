@@ -69,6 +69,36 @@ detached_find(const struct core *core, uint64_t user, struct slice id)
 }
 
 bool
+core_knows_id(const struct core *core, uint64_t user, struct slice id)
+{
+	return detached_find(core, user, id) != NULL;
+}
+
+uint64_t
+core_id_digest(uint64_t number, uint64_t user, struct slice id)
+{
+	const uint64_t key[2] = {number, user};
+
+	return hash_secretly(key, id);
+}
+
+bool
+core_holds_by_digest(const struct core *core, struct slice name, uint64_t number, uint64_t digest)
+{
+	const struct resource *r = names_find(&core->names, name);
+	const struct grant *g = NULL;
+
+	while (r != NULL && (g = resource_next_grant(r, g)) != NULL) {
+		const struct session *s = g->session;
+
+		if (s != NULL && s->detached != NULL && !g->untold &&
+			core_id_digest(number, s->user->id, detached_id(s)) == digest)
+			return true;
+	}
+	return false;
+}
+
+bool
 detached_give(struct core *core, struct session *s, struct slice id)
 {
 	const struct id_key key = {s->user->id, id};

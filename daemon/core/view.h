@@ -204,6 +204,14 @@ bool core_view_latch(const struct core *core, int64_t now_ms, struct slice name,
 void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 
+/* Ids of sessions (PROTOCOL.md 5.11); detached.c has these three. */
+/* Whether the user (peer.user) has a session of this id here. */
+bool core_knows_id(const struct core *core, uint64_t user, struct slice id);
+/* What one question about an id says of it, so that nobody learns the id: number is of the question. */
+uint64_t core_id_digest(uint64_t number, uint64_t user, struct slice id);
+/* Whether a session of an id with this digest holds the name. */
+bool core_holds_by_digest(const struct core *core, struct slice name, uint64_t number, uint64_t digest);
+
 /* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap if no session has
  * one. */
 bool core_wants_heartbeat(const struct core *core, conn_id conn);

@@ -418,6 +418,11 @@ def test_hostile(place):
                 "ask %s 0123456789abcdef 3 99 LOCKS FLEET\r\n" % two, "ask %s 0123456789abcdef 3 99 DRAIN\r\n" % two,
                 "ask %s 0123456789abcdef 3 99 LOCK b\r\n" % two, "ask %s 0123456789abcdef 3 99 CLIENT KILL ID 1\r\n" % two,
                 "ask %s 0123456789abcdef 3 99 BREAK a TOKEN %d\r\n" % (two, token + 1),
+                "ask %s 0123456789abcdef 3 99 WHOSE\r\n" % two, "ask %s 0123456789abcdef 3 99 WHOSE a\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 WHOSE a 123\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 WHOSE a 0123456789abcdeg\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 WHOSE a 0123456789abcdef0\r\n" % two,
+                "ask %s 0123456789abcdef 3 99 UNLOCK a AS %s\r\n" % (two, "6f1c0d8e5b7a4e9f"),
                 "told %s 0123456789abcdef :1\r\n" % two, "told %s 0123456789abcdef %s" % (two, "*1\r\n" * 5000),
                 "ask %s 0123456789abcdef 3 99 %s" % (two, "x" * 100000)]
     for text in messages:
@@ -444,6 +449,81 @@ def test_hostile(place):
     for _ in range(200):
         redis("PUBLISH", "holdfast:inbox:" + two, "told %s %016x *2\r\n$1\r\n0\r\n*0\r\n" % (one, odd.getrandbits(64)))
     expect([lock["name"] for lock in pages(second.client(3), "LOCKS")[0] if lock["name"] == "a"], ["a"])
+
+
+ID, OTHER_ID = "6f1c0d8e5b7a4e9f", "0a9b8c7d6e5f4a3b"
+
+
+def test_id_of_another_host(place):
+    """a request AS id at the wrong host changes nothing, and names the host whose daemon holds the name for the id"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    right, wrong = second.client(), first.client()
+    ears = resp.Client(redis.socket)
+    ears("SUBSCRIBE", "holdfast:inbox:" + daemon_id(second))
+    token = right("LOCK", "a", "LEASE", 600000, "AS", ID)
+    requests = (["UNLOCK", "a"], ["CHECK", "a", "TOKEN", token], ["EXTEND", "a", 1000], ["DOWNGRADE", "a"], ["UNLOCK", "a", "OWNER", "t"])
+    for words in requests:
+        refusal = harness.until("it is named", lambda w=words: [
+            one for one in [wrong(*w, "AS", ID)] if isinstance(one, resp.Error) and "holds it at" in str(one)])[0]
+        expect_code(refusal, "NOTHELD")
+        expect("daemon of %s (%s)" % (second.host, daemon_id(second)) in str(refusal), True, str(refusal))
+        expect(ID in str(refusal), False, str(refusal))
+    asked = ears.reply()[2]
+    expect("WHOSE" in asked and ID not in asked, True, asked)
+    expect(right("CHECK", "a", "AS", ID) > 1000, True)
+    # An id that no daemon knows, and a name that no daemon has: as ever.
+    for name in ("a", "b"):
+        expect(wrong("CHECK", name, "AS", OTHER_ID), None)
+        refusal = wrong("UNLOCK", name, "AS", OTHER_ID)
+        expect_code(refusal, "NOTHELD")
+        expect("this daemon knows no session of this id" in str(refusal), True, str(refusal))
+    # A daemon that does not answer holds nobody up, and neither does a master that is away.
+    second.process.stop()
+    expect(wrong("CHECK", "a", "AS", ID), None)
+    second.process.cont()
+    redis.kill()
+    expect_code(wrong("UNLOCK", "b", "AS", ID), "NOTHELD")
+
+
+def test_id_of_a_reader(place):
+    """readers of several hosts are told apart by their ids, requests that wait for an answer do not mix, and a flood is bounded"""
+    first, second, third = fleet_of(place, 3)
+    for daemon, ident in ((second, ID), (third, OTHER_ID)):
+        expect(daemon.client()("LOCK", "r", "SHARED", "AS", ident, "WAIT", 20000) > 0, True)
+    wrong = first.client()
+    for daemon, ident in ((second, ID), (third, OTHER_ID)):
+        harness.until("it is named", lambda d=daemon, i=ident: daemon_id(d) in str(wrong("UNLOCK", "r", "AS", i)))
+    # Beyond what is asked for a user, and with the connection gone meanwhile: as for a name that is not held.
+    for number in range(300):
+        wrong.send("CHECK", "r", "AS", "%s-%d" % (ID, number))
+    flood = [first.client() for _ in range(20)]
+    for client in flood:
+        client.send("CHECK", "r", "AS", ID)
+    for client in flood[:10]:
+        client.close()
+    expect([wrong.reply() for _ in range(300)], [None] * 300)
+    for client in flood[10:]:
+        answer = client.reply()
+        expect(answer is None or "holds it at" in str(answer), True, str(answer))
+    expect(wrong("LOCK", "c", "AS", ID) > 0, True)
+    expect(wrong("UNLOCK", "c", "AS", ID), 0)
+
+
+def test_id_forged(place):
+    """an answer about an id that is none, or of a daemon that was not asked, names nobody"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    second.client()("LOCK", "a", "AS", ID)
+    ident, client = daemon_id(second), first.client()
+    second.process.stop()
+    liar = Liar(redis, ident)
+    for answer in ("-ERR no\r\n", "$-1\r\n", "*0\r\n", "+OK\r\n", ":0\r\n", ":1\r\n:1\r\n", ""):
+        liar.answer, before = answer, liar.asked
+        expect(client("CHECK", "a", "AS", ID), None, answer)
+        harness.until("it was asked", lambda b=before: liar.asked > b)
+    liar.ident, liar.answer = daemon_id(first), ":1\r\n"
+    expect(client("CHECK", "a", "AS", ID), None)
 
 
 class Liar:
