@@ -16,12 +16,15 @@ the speed of the machine does not matter."""
 
 import contextlib
 import glob
+import hashlib
+import http.server
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 
 import harness
 from harness import expect
@@ -80,13 +83,13 @@ def same(shown, printed):
 class Terminal:
     """A shell that is typed into, one command after the end of the one before."""
 
-    def __init__(self, place, daemon, folder, name):
+    def __init__(self, place, daemon, folder, name, environment):
         self.gate = os.path.join(place.path, "gate-" + name)
         paths = [place.path, os.path.dirname(harness.HOLDFASTD), os.environ["PATH"]]
         self.process = place.run(
             "sh", "-c", "cd \"$1\"; exec sh 2>&1", "sh", folder, stdin=subprocess.PIPE, start_new_session=True,
             environment={"HOLDFAST_URL": daemon.socket, "PATH": ":".join(paths), "GATE": self.gate,
-                         "PYTHONPATH": PYTHON, "HOME": folder, "LC_ALL": "C.UTF-8"})
+                         "PYTHONPATH": PYTHON, "HOME": folder, "LC_ALL": "C.UTF-8", **environment})
         self.number = 0
         self.running = None  # (command, lines that it prints, where these begin)
 
@@ -132,7 +135,7 @@ class Terminal:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def play(place, daemon, number, blocks, stands_for=()):
+def play(place, daemon, number, blocks, stands_for, environment):
     """stands_for: what the document shows, and what is typed and awaited in its place."""
     folder = os.path.join(place.path, "home%d" % number)
     os.mkdir(folder)
@@ -143,7 +146,7 @@ def play(place, daemon, number, blocks, stands_for=()):
     try:
         for terminal, command, shown in (one for block in blocks for one in commands(block)):
             if terminal not in terminals:
-                terminals[terminal] = Terminal(place, daemon, folder, terminal)
+                terminals[terminal] = Terminal(place, daemon, folder, terminal, environment)
             if terminals[terminal].waits():
                 for other in terminals.values():
                     other.wake()
@@ -168,10 +171,10 @@ def program(place, name, text):
     os.chmod(path, 0o755)
 
 
-def document(place, name, daemon=None, stands_for=()):
+def document(place, name, daemon=None, stands_for=(), environment=None):
     program(place, "sleep", SLEEP)
     daemon = daemon or place.daemon(config="lease: 20s\nrestart-guard: auto\n").admitted()
-    typed = sum(play(place, daemon, number, blocks, stands_for)
+    typed = sum(play(place, daemon, number, blocks, stands_for, environment or {})
                 for number, (_, blocks) in enumerate(sections(os.path.join(FOLDER, name), "console")))
     expect(typed > 0, True)
     harness.comment("%d commands" % typed)
@@ -190,6 +193,65 @@ def test_recipes(place):
 def test_migrating(place):
     """what MIGRATING.md shows is what happens"""
     document(place, "MIGRATING.md")
+
+
+class Bucket(http.server.BaseHTTPRequestHandler):
+    """A bucket as S3 has it, as far as STORES.md needs one: PUT on a condition, HEAD and GET. A PUT without a condition is
+    refused, and so is a change without a signature; whether the signature is right is not looked at. Before the first PUT on a
+    condition another client writes."""
+
+    def answer(self, status, text=b"", **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(text)
+
+    def do_GET(self):  # pylint: disable=invalid-name
+        text, token = self.server.objects.get(self.path, (None, None))
+        if text is None:
+            self.answer(404)
+        else:
+            self.answer(200, text, ETag='"%s"' % hashlib.md5(text).hexdigest(), x_amz_meta_token=token)
+
+    do_HEAD = do_GET
+
+    def do_PUT(self):  # pylint: disable=invalid-name
+        text = self.rfile.read(int(self.headers["Content-Length"]))
+        match, none = self.headers["If-Match"], self.headers["If-None-Match"]
+        if (match is None) == (none is None) or not (self.headers["Authorization"] or "").startswith("AWS4-HMAC-SHA256 "):
+            self.answer(400, b"a condition and a signature are needed\n")
+            return
+        if self.path not in self.server.objects:
+            self.server.objects[self.path] = (b"of another client\n", "1")
+        there = '"%s"' % hashlib.md5(self.server.objects[self.path][0]).hexdigest()
+        self.server.answers.append(200 if match == there else 412)
+        if match == there:
+            self.server.objects[self.path] = (text, self.headers["x-amz-meta-token"])
+        self.answer(self.server.answers[-1])
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+        pass
+
+
+def test_stores(place):
+    """what STORES.md shows is what happens: in an SQL database, in a bucket and in a file a late holder is refused"""
+    for needed in ("curl", "flock"):
+        if not shutil.which(needed):
+            raise harness.Skip("%s is not installed" % needed)
+    with http.server.HTTPServer(("127.0.0.1", 0), Bucket) as server:
+        server.objects, server.answers = {}, []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = "http://127.0.0.1:%d/bucket" % server.server_port
+            document(place, "STORES.md", environment={"S3_URL": url, "S3_REGION": "r", "S3_KEY": "k", "S3_SECRET": "s"})
+        finally:
+            server.shutdown()
+            thread.join()
+        expect(server.answers, [412, 200, 200])
 
 
 # What the unit does, with the daemon's own answer in place of the acknowledgement of a service manager.
