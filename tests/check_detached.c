@@ -280,6 +280,46 @@ START_TEST(a_place_is_kept_for_a_moment_for_the_same_id)
 }
 END_TEST
 
+/* Over TCP the end of a connection looks like a half-close, until an answer is written. */
+START_TEST(a_place_outlasts_the_answer_to_a_client_that_half_closed)
+{
+	struct story w;
+
+	hold_and_wait(&w);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2}), "c2 null");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS - 1), "");
+	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c4 :501");
+	story_done(&w);
+
+	/* No request comes: others get it when the time is over. */
+	hold_and_wait(&w);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2}), "c2 null");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
+	story_done(&w);
+
+	/* Closed while the first attempt is under way. */
+	story_ready(&w);
+	ck_assert_str_eq(ask_other(&w, 2, VERB_LOCK, "a"), "acquire a#1");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2}), "");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "");
+	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "c4 :500");
+	story_done(&w);
+
+	/* WAIT 0 asked for no place. */
+	story_ready(&w);
+	ck_assert_str_eq(ask_once(&w, 2, "a", OTHER_ID), "acquire a#1 once");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2}), "");
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "release a#1");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_grant_that_no_request_asks_for_is_given_back)
 {
 	struct story w;
@@ -677,6 +717,7 @@ main(void)
 		a_repeated_unlock_answers_as_the_first_time,
 		a_loss_is_told_each_time_until_the_name_is_locked_again,
 		what_was_given_back_takes_the_place_of_no_loss, a_place_is_kept_for_a_moment_for_the_same_id,
+		a_place_outlasts_the_answer_to_a_client_that_half_closed,
 		a_grant_that_no_request_asks_for_is_given_back,
 		a_lock_that_waits_goes_on_over_another_connection,
 		a_request_of_a_client_that_half_closed_takes_no_wait_over,

@@ -78,7 +78,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
 		if (w->conn != conn)
 			continue;
-		if (keep && !w->once)
+		if (keep && (!w->once || w->halved))
 			queue_orphan(core, w);
 		else
 			queue_remove(core, w);
@@ -214,7 +214,7 @@ attach_finish(struct core *core, struct conn *conn)
 		mlock_make_once(core, conn->mlock);
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {
 		if (w->conn == conn)
-			queue_make_once(core, w);
+			queue_halve(core, w);
 	}
 	latch_finish(core, conn);
 }

@@ -42,6 +42,7 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 		HOLDS(c, w->resource == r);
 		HOLDS(c, w->conn == NULL || w->conn->session == w->session);
 		HOLDS(c, w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
+		HOLDS(c, !w->halved || (w->once && w->session->detached != NULL && w->part == NULL));
 		HOLDS(c, w->part == NULL || w->part->waiter == w);
 		HOLDS(c, w->part == NULL || (w->conn != NULL && w->part->mlock == w->conn->mlock));
 		/* An orphaned waiter exists only while the client may come back for it. */

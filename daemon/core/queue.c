@@ -298,7 +298,10 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 			core->now.ms - w->since_ms, NULL);
 	if (w->conn != NULL)
 		queue_tell(core, w, reply);
-	queue_remove(core, w);
+	if (w->halved && reply->type == REPLY_NULL)
+		queue_orphan(core, w);
+	else
+		queue_remove(core, w);
 }
 
 bool
@@ -337,6 +340,13 @@ queue_make_once(struct core *core, struct waiter *w)
 }
 
 void
+queue_halve(struct core *core, struct waiter *w)
+{
+	w->halved |= !w->once && w->session->detached != NULL && w->part == NULL;
+	queue_make_once(core, w);
+}
+
+void
 queue_refused(struct core *core, struct resource *r, const struct reply *refusal)
 {
 	struct waiter *w, *next;
@@ -372,14 +382,26 @@ queue_looks(struct core *core, struct waiter *w)
 	return true;
 }
 
+/* It is not once any more. */
+static void
+queue_patiently(struct core *core, struct waiter *w)
+{
+	if (!w->once)
+		return;
+	w->resource->queue->once--;
+	w->once = w->halved = false;
+	dirty_add(core, w->resource);
+}
+
 void
 queue_orphan(struct core *core, struct waiter *w)
 {
 	assert(w->conn != NULL && w->conn->session == w->session);
-	assert(!w->once && w->part == NULL);
+	assert((!w->once || w->halved) && w->part == NULL);
 	if (!w->async)
 		queue_unblock(core, w->conn);
 	w->conn = NULL;
+	queue_patiently(core, w);
 	if (w->session->detached == NULL)
 		return;
 	w->retries = COMMAND_RETRIES_ANY;
@@ -397,8 +419,7 @@ queue_supersede(struct core *core, struct waiter *w)
 	emit_reply(core, w->conn->id, &refusal);
 	queue_unblock(core, w->conn);
 	w->conn = NULL;
-	w->resource->queue->once -= w->once;
-	w->once = false;
+	queue_patiently(core, w);
 }
 
 bool
