@@ -218,6 +218,12 @@ func isFinal(err error) bool {
 
 var errForeign = errors.New("what answers there is not holdfastd, but perhaps Redis")
 
+// In the words of the program holdfast.
+const (
+	running   = ": is holdfastd running?"
+	elsewhere = " If it is elsewhere, set HOLDFAST_URL"
+)
+
 func (c *Client) unreachable(why error) error {
 	var refused *Refused
 	if errors.As(why, &refused) {
@@ -228,11 +234,11 @@ func (c *Client) unreachable(why error) error {
 		origin = " (from HOLDFAST_URL)"
 	}
 	if errors.Is(why, syscall.ENOENT) && c.at.standard && c.served.Load() == nil {
-		return fmt.Errorf("%w: %s: start holdfastd, or set HOLDFAST_URL", ErrUnreachable, c.at.missing())
+		return fmt.Errorf("%w: %s%s", ErrUnreachable, c.at.missing(), running+elsewhere)
 	} else if errors.Is(why, syscall.ENOENT) || errors.Is(why, syscall.ECONNREFUSED) {
-		hint = ": no holdfastd runs there"
-		if c.at.standard {
-			hint += "; start it, or set HOLDFAST_URL to where it is"
+		hint = running
+		if c.at.standard || c.at.variable {
+			hint += elsewhere
 		}
 	} else if errors.Is(why, syscall.EACCES) {
 		hint = ": this user may not use the socket; members of the group that owns it may"

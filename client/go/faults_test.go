@@ -338,7 +338,7 @@ func TestCounter(t *testing.T) {
 
 func TestUnreachable(t *testing.T) {
 	s := start(t, calm)
-	for where, hint := range map[string]string{s.folder + "/none": ": no holdfastd runs there", s.folder + "/redis": "perhaps Redis"} {
+	for where, hint := range map[string]string{s.folder + "/none": ": is holdfastd running?", s.folder + "/redis": "perhaps Redis"} {
 		_, err := s.open(t, where).Lock(background, "a")
 		wants(t, err, ErrUnreachable)
 		if !strings.HasSuffix(err.Error(), hint) {
@@ -348,7 +348,7 @@ func TestUnreachable(t *testing.T) {
 	t.Setenv("HOLDFAST_URL", s.folder+"/none")
 	_, err := s.open(t, "").Lock(background, "a", Wait(0))
 	wants(t, err, ErrUnreachable)
-	if !strings.Contains(err.Error(), "/none (from HOLDFAST_URL): ") || !strings.HasSuffix(err.Error(), ": no holdfastd runs there") {
+	if !strings.Contains(err.Error(), "/none (from HOLDFAST_URL): ") || !strings.HasSuffix(err.Error(), ": is holdfastd running? If it is elsewhere, set HOLDFAST_URL") {
 		t.Error("not said where the address comes from: ", err)
 	}
 	// A listener that never answers.
@@ -432,7 +432,7 @@ func TestStandardAddress(t *testing.T) {
 		_, err = c.Lock(background, "a", Wait(0))
 		wants(t, err, ErrUnreachable)
 		if text := "cannot reach holdfastd: neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + at.place +
-			" is there: start holdfastd, or set HOLDFAST_URL"; err.Error() != text {
+			" is there: is holdfastd running? If it is elsewhere, set HOLDFAST_URL"; err.Error() != text {
 			t.Errorf("%q is not %q", err, text)
 		}
 		must(t, os.Symlink(s.socket, place))

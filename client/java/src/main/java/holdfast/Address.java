@@ -13,10 +13,20 @@ import java.util.Map;
  * @param path     "" for TCP
  * @param password "": no login
  * @param tls      null: plain
+ * @param own      null: the program or $HOLDFAST_URL names the address. Else it is the standard address: the socket of this
+ *                 user's own daemon if that is there, else path. "": $XDG_RUNTIME_DIR is not set
  */
-record Address(String path, String host, int port, String user, String password, Secure tls) {
+record Address(String path, String host, int port, String user, String password, Secure tls, String own) {
     static final String DEFAULT_SOCKET = "/run/holdfast/holdfast.sock";
     static final int DEFAULT_PORT = 5625;
+
+    Address(String path, String host, int port, String user, String password, Secure tls) {
+        this(path, host, port, user, password, tls, null);
+    }
+
+    boolean standard() {
+        return own != null;
+    }
 
     boolean unix() {
         return !path.isEmpty();
@@ -28,17 +38,28 @@ record Address(String path, String host, int port, String user, String password,
         return unix() ? "unix:" + path : (tls == null ? "tcp://" : "tls://") + (host.indexOf(':') < 0 ? host : "[" + host + "]") + ":" + port;
     }
 
-    /** $HOLDFAST_URL, else the socket in $XDG_RUNTIME_DIR if it exists, else the system's. */
+    /** That of $HOLDFAST_URL, else the standard address. */
     static Address choose(Map<String, String> environment) {
         String where = environment.getOrDefault("HOLDFAST_URL", "");
         if (!where.isEmpty()) {
             return parse(where, "HOLDFAST_URL");
         }
         String runtime = environment.getOrDefault("XDG_RUNTIME_DIR", "");
-        if (runtime.startsWith("/") && Files.exists(Path.of(runtime, "holdfast/holdfast.sock"))) {
-            return ofPath(runtime + "/holdfast/holdfast.sock", "");
+        String own = runtime.startsWith("/") ? runtime + "/holdfast/holdfast.sock" : "";
+        return new Address(DEFAULT_SOCKET, "", 0, "", "", null, own);
+    }
+
+    /** Where to connect now: of the standard address, the socket that is there. */
+    Address now() {
+        if (!standard()) {
+            return this;
         }
-        return ofPath(DEFAULT_SOCKET, "");
+        return ofPath(!own.isEmpty() && Files.exists(Path.of(own)) ? own : path, "");
+    }
+
+    /** For an error: no socket of the standard address is there. */
+    String missing() {
+        return own.isEmpty() ? path + " is not there" : "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + path + " is there";
     }
 
     /** For an error: " (from HOLDFAST_URL)" if that has named this address. */
@@ -51,11 +72,9 @@ record Address(String path, String host, int port, String user, String password,
         }
     }
 
-    /** For an error: what to do if the daemon is not at this address, which was chosen, but elsewhere. */
-    String elsewhere(Map<String, String> environment) {
-        boolean chosen = environment.getOrDefault("HOLDFAST_URL", "").isEmpty() && (path.equals(DEFAULT_SOCKET)
-                || path.equals(environment.getOrDefault("XDG_RUNTIME_DIR", "") + "/holdfast/holdfast.sock"));
-        return chosen ? " If it is elsewhere, set HOLDFAST_URL" : "";
+    /** For an error: what to do if the daemon is not at the standard address, but elsewhere. */
+    String elsewhere() {
+        return standard() ? " If it is elsewhere, set HOLDFAST_URL" : "";
     }
 
     /** IllegalArgumentException: it is no address. Its text never has what was read: that may have a password. */

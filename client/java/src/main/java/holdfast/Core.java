@@ -62,11 +62,12 @@ final class Core {
     ByteArrayOutputStream output = new ByteArrayOutputStream();
     boolean online; // there is a connection
     boolean greeted; // and a daemon has answered there
+    volatile boolean served; // a daemon has answered, over this connection or an earlier one
     boolean stalled; // the connection has to be closed; cutWhy says why
     int failures; // connections in a row at which no daemon answered
     HoldfastException cutWhy;
 
-    private final String place;
+    String place; // for messages: where it connects
     private final List<String> hello;
     private final String bind; // "": the session is not bound
     private final boolean tcp;
@@ -81,7 +82,7 @@ final class Core {
     private String secret = "";
     private boolean bound;
 
-    /** place: for messages. hello: the first request. bind: the start time of this process for SESSION BIND, or "". */
+    /** hello: the first request. bind: the start time of this process for SESSION BIND, or "". */
     Core(String place, List<String> hello, String bind, boolean tcp) {
         this.place = place;
         this.cutWhy = unreachable("it does not answer");
@@ -200,6 +201,7 @@ final class Core {
         }
         greeted = value instanceof List<?> items && items.size() > 1 && "holdfast".equals(items.get(1));
         if (greeted) {
+            served = true;
             return;
         }
         boolean refused = value instanceof Failure failure && !failure.text().startsWith("unknown command");

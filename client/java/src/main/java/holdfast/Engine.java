@@ -17,9 +17,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.Executor;
@@ -48,9 +46,10 @@ final class Engine implements Runnable {
             task -> daemon(task, "holdfast-callback"));
 
     private static final ReentrantLock JOINING = new ReentrantLock();
-    private static final Map<Address, Engine> ENGINES = new HashMap<>();
+    private static final List<Engine> ENGINES = new ArrayList<>(); // under JOINING
 
-    private final Address address;
+    private final Address given;
+    private volatile Address address; // where it connects; of a standard address chosen anew until a daemon has served
     private final Core core;
     private final Selector selector;
     private final Queue<Runnable> inbox = new ConcurrentLinkedQueue<>();
@@ -66,6 +65,7 @@ final class Engine implements Runnable {
     /** One try to connect, in a thread of its own; the engine's thread may give it up. */
     private final class Attempt implements Runnable {
         final long until = Clock.now() + limit();
+        private final Address at = address;
         private SocketChannel current; // under this
         private boolean over;
 
@@ -91,27 +91,26 @@ final class Engine implements Runnable {
 
         private List<SocketAddress> places() throws IOException {
             List<SocketAddress> places = new ArrayList<>();
-            if (address.unix()) {
-                places.add(UnixDomainSocketAddress.of(address.path()));
+            if (at.unix()) {
+                places.add(UnixDomainSocketAddress.of(at.path()));
             } else {
-                for (InetAddress host : InetAddress.getAllByName(address.host())) {
-                    places.add(new InetSocketAddress(host, address.port()));
+                for (InetAddress host : InetAddress.getAllByName(at.host())) {
+                    places.add(new InetSocketAddress(host, at.port()));
                 }
             }
             return places;
         }
 
         private Pipe connect(SocketAddress place) throws IOException {
-            SocketChannel made = address.unix() ? SocketChannel.open(StandardProtocolFamily.UNIX)
-                    : SocketChannel.open();
+            SocketChannel made = at.unix() ? SocketChannel.open(StandardProtocolFamily.UNIX) : SocketChannel.open();
             try {
                 begin(made);
                 made.connect(place);
-                if (!address.unix()) {
+                if (!at.unix()) {
                     made.setOption(StandardSocketOptions.TCP_NODELAY, true);
                 }
-                Secure tls = address.tls();
-                Pipe opened = new Pipe(made, tls == null ? null : tls.engine(address.host(), address.port()));
+                Secure tls = at.tls();
+                Pipe opened = new Pipe(made, tls == null ? null : tls.engine(at.host(), at.port()));
                 if (tls != null) {
                     opened.handshake();
                 }
@@ -148,7 +147,11 @@ final class Engine implements Runnable {
     static Engine join(Address address) {
         JOINING.lock();
         try {
-            Engine engine = ENGINES.computeIfAbsent(address, Engine::new);
+            Engine engine = ENGINES.stream().filter(one -> one.isFor(address)).findFirst().orElse(null);
+            if (engine == null) {
+                engine = new Engine(address);
+                ENGINES.add(engine);
+            }
             engine.clients++;
             return engine;
         } finally {
@@ -156,12 +159,16 @@ final class Engine implements Runnable {
         }
     }
 
+    private boolean isFor(Address other) {
+        return given.equals(other) || core.served && address.equals(other.now());
+    }
+
     /** The last client that leaves ends the engine, when all that it had is given back. */
     void leave() {
         JOINING.lock();
         try {
             if (--clients == 0) {
-                ENGINES.remove(address, this);
+                ENGINES.remove(this);
                 post(() -> ends = true);
             }
         } finally {
@@ -189,20 +196,25 @@ final class Engine implements Runnable {
 
     // --- the thread --------------------------------------------------------------------------------------------------
 
-    private Engine(Address address) {
-        this.address = address;
+    private Engine(Address given) {
+        this.given = given;
+        address = given.now();
         List<String> hello = new ArrayList<>(List.of("HELLO", "3"));
         if (!address.password().isEmpty()) {
             hello.addAll(List.of("AUTH", address.user().isEmpty() ? "default" : address.user(), address.password()));
         }
         hello.addAll(List.of("SETNAME", label()));
-        core = new Core(address + address.from(System.getenv()), hello, address.unix() ? started() : "", !address.unix());
+        core = new Core(place(), hello, address.unix() ? started() : "", !address.unix());
         try {
             selector = Selector.open();
         } catch (IOException none) {
             throw new DaemonUnreachableException("holdfast cannot watch a connection: " + none.getMessage());
         }
         daemon(this, "holdfast").start();
+    }
+
+    private String place() {
+        return address + address.from(System.getenv());
     }
 
     private static Thread daemon(Runnable task, String name) {
@@ -267,6 +279,10 @@ final class Engine implements Runnable {
         long until = Math.min(core.wake(), core.holds.isEmpty() ? Long.MAX_VALUE : now + LOOK);
         if (pipe == null && attempt == null && !core.holds.isEmpty()) {
             if (now >= retryAt) {
+                if (!core.served) {
+                    address = given.now();
+                    core.place = place();
+                }
                 attempt = new Attempt();
                 daemon(attempt, "holdfast-connect").start();
             } else {
@@ -351,12 +367,19 @@ final class Engine implements Runnable {
     private void failed(Attempt by, IOException why) {
         if (by == attempt) {
             attempt = null;
-            String text = why instanceof UnknownHostException ? "the host is unknown" : String.valueOf(why.getMessage());
-            boolean absent = text.contains("No such file") || text.contains("refused");
-            boolean denied = text.contains("Permission denied");
-            drop(core.unreachable(text + (absent ? ": is it running?" + address.elsewhere(System.getenv())
-                    : denied ? ": members of the group that owns the socket may use it" : "")), true);
+            drop(unreachable(why instanceof UnknownHostException ? "the host is unknown" : String.valueOf(why.getMessage())), true);
         }
+    }
+
+    private DaemonUnreachableException unreachable(String why) {
+        boolean missing = why.contains("No such file");
+        String hint = ": is it running?" + given.elsewhere();
+        if (missing && given.standard() && !core.served) {
+            return new DaemonUnreachableException("cannot reach holdfastd: " + given.missing() + hint);
+        }
+        boolean denied = why.contains("Permission denied");
+        return core.unreachable(why + (missing || why.contains("refused") ? hint
+                : denied ? ": members of the group that owns the socket may use it" : ""));
     }
 
     private void drop(HoldfastException why, boolean failed) {

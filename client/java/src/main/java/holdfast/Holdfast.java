@@ -31,13 +31,14 @@ public final class Holdfast implements AutoCloseable {
     private final AtomicBoolean left = new AtomicBoolean();
     private volatile boolean closed;
 
-    private Holdfast(Address address) {
+    Holdfast(Address address) {
         engine = Engine.join(address);
     }
 
     /**
      * A client for the daemon that $HOLDFAST_URL names, else for $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, else
-     * for /run/holdfast/holdfast.sock. It does not connect yet.
+     * for /run/holdfast/holdfast.sock. Which of the two is chosen anew for each attempt to connect, until a daemon has
+     * answered. It does not connect yet.
      */
     public static Holdfast open() {
         return new Holdfast(Address.choose(System.getenv()));

@@ -394,6 +394,35 @@ final class FaultTests {
         }
     }
 
+    /** The standard address is chosen anew at each connect until a daemon has answered, and stays from then on. */
+    static void testStandardAddress() throws Exception {
+        try (Stage stage = new Stage(CALM); Stage.Admin admin = stage.admin()) {
+            Path own = stage.folder.resolve("holdfast/holdfast.sock");
+            Path system = stage.folder.resolve("system"); // in place of /run/holdfast/holdfast.sock
+            Files.createDirectory(own.getParent());
+            for (Path place : List.of(own, system)) {
+                Stage.until("the connection of the test before is gone", () -> admin.cut() == 0);
+                Address standard = new Address(system.toString(), "", 0, "", "", null, own.toString());
+                try (Holdfast hf = new Holdfast(standard)) {
+                    equal(raises(DaemonUnreachableException.class, () -> hf.tryLock("a")).getMessage(),
+                            "cannot reach holdfastd: neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + system
+                                    + " is there: is it running? If it is elsewhere, set HOLDFAST_URL");
+                    Files.createSymbolicLink(place, Path.of(stage.socket));
+                    hf.lock("a").close();
+                    Files.createSymbolicLink(place == own ? system : own, stage.folder.resolve("redis"));
+                    equal(admin.cut(), 1);
+                    hf.lock("a").close();
+                    try (Holdfast same = Holdfast.open(place.toString())) {
+                        same.lock("a").close();
+                        equal(admin.cut(), 1); // one connection for both
+                    }
+                }
+                Files.delete(own);
+                Files.delete(system);
+            }
+        }
+    }
+
     /** A password is needed, and a wrong one is told at once. */
     static void testLogin() throws Exception {
         Path password = Files.createTempFile("hf", "password");

@@ -27,7 +27,7 @@ final class UnitTests {
             equal(Address.parse(where, "x"), address);
             equal(Address.choose(Map.of("HOLDFAST_URL", where)), address);
         });
-        equal(Address.choose(Map.of("XDG_RUNTIME_DIR", "/nowhere")).path(), Address.DEFAULT_SOCKET);
+        equal(Address.choose(Map.of("XDG_RUNTIME_DIR", "/nowhere")).now(), Address.parse(Address.DEFAULT_SOCKET, "x"));
         equal(Address.parse("redis://u:secret@[::1]:7", "x").toString(), "tcp://[::1]:7");
         equal(Address.parse("tls://h:1?name=n&ca=%2fc", "x"), new Address("", "h", 1, "", "", new Secure("/c", "", "", "n")));
         equal(Address.parse("rediss://u:p@h/0?certificate=/a&key=/b", "x"),
@@ -43,13 +43,14 @@ final class UnitTests {
     /** An error says where the address came from, and what to do. */
     static void testOrigin() {
         Address system = Address.choose(Map.of("XDG_RUNTIME_DIR", "/nowhere"));
-        equal(system.from(Map.of()) + system.elsewhere(Map.of()), " If it is elsewhere, set HOLDFAST_URL");
-        Address own = Address.parse("/me/holdfast/holdfast.sock", "x");
-        equal(own.elsewhere(Map.of("XDG_RUNTIME_DIR", "/me")), " If it is elsewhere, set HOLDFAST_URL");
-        equal(own.from(Map.of()) + own.elsewhere(Map.of()), "");
+        equal(system.from(Map.of()) + system.elsewhere(), " If it is elsewhere, set HOLDFAST_URL");
+        equal(system.missing(), "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor /run/holdfast/holdfast.sock is there");
+        equal(Address.choose(Map.of("XDG_RUNTIME_DIR", "me")).missing(), "/run/holdfast/holdfast.sock is not there");
+        Address named = Address.parse(Address.DEFAULT_SOCKET, "x");
+        equal(named.from(Map.of()) + named.elsewhere(), "");
         Map<String, String> url = Map.of("HOLDFAST_URL", "redis://u:secret@h:1");
-        equal(Address.choose(url).from(url) + Address.choose(url).elsewhere(url), " (from HOLDFAST_URL)");
-        equal(system.from(url) + system.elsewhere(url), "");
+        equal(Address.choose(url).from(url) + Address.choose(url).elsewhere(), " (from HOLDFAST_URL)");
+        equal(system.from(url), "");
         equal(system.from(Map.of("HOLDFAST_URL", "wrong")), "");
     }
 
