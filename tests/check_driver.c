@@ -380,13 +380,13 @@ START_TEST(an_admin_may_kill_a_client)
 {
 	int admin = rig_client(), victim = rig_client(), waiter = rig_client();
 	rig_ask(victim, "CLIENT ID", ":2\r\n");
-	rig_ask_line(victim, "LOCK a", ":1");
-	rig_ask(waiter, "LOCK a WAIT 0", "$-1\r\n");
+	rig_ask_line(victim, "LOCK short/a", ":1");
+	rig_ask(waiter, "LOCK short/a WAIT 0", "$-1\r\n");
 	rig_ask(admin, "CLIENT KILL ID 2", ":1\r\n");
 	ck_assert_str_eq(rig_hear(victim, 0), "");
 	/* It may still be working: its lock is withheld. */
-	rig_ask(waiter, "LOCK a WAIT 0", "$-1\r\n");
-	rig_ask_line(waiter, "LOCK a WAIT 5000", ":");
+	rig_ask(waiter, "LOCK short/a WAIT 0", "$-1\r\n");
+	rig_ask_line(waiter, "LOCK short/a WAIT 20000", ":");
 	rig_ask_line(admin, "CLIENT KILL ID 2", "-ERR ");
 	rig_ask(admin, "CLIENT KILL ID 1", ":1\r\n");
 	ck_assert_str_eq(rig_hear(admin, 0), "");
@@ -802,15 +802,16 @@ END_TEST
 
 START_TEST(a_late_turn_looks_at_its_leases_before_its_clients)
 {
-	const struct timespec stall = {.tv_sec = 1, .tv_nsec = 200000000}; /* longer than a lease */
+	const struct timespec stall = {
+		.tv_sec = RIG_SHORT_MS / 1000, .tv_nsec = 200000000}; /* longer than the lease */
 	int fd = rig_client(), watcher = rig_client();
 	rig_ask(fd, "SESSION ONLOSS NEXT", "+OK\r\n");
-	rig_ask_line(fd, "LOCK a", ":1");
+	rig_ask_line(fd, "LOCK short/a", ":1");
 	rig_ask(watcher, "EVENTS", "+OK\r\n");
-	rig_say(fd, "UNLOCK a\r\n");
+	rig_say(fd, "UNLOCK short/a\r\n");
 	nanosleep(&stall, NULL);
 	ck_assert_ptr_eq(strstr(rig_hear_line(fd), "-LOST expired"), rig.heard);
-	ck_assert_ptr_eq(strstr(rig_hear_line(watcher), "+lock.lost name=a "), rig.heard);
+	ck_assert_ptr_eq(strstr(rig_hear_line(watcher), "+lock.lost name=short/a "), rig.heard);
 	ck_assert_ptr_nonnull(strstr(rig.heard, "text=expired"));
 	ck_assert_ptr_eq(strstr(rig_hear_line(watcher), "+daemon.stalled late_ms="), rig.heard);
 	close(fd);

@@ -17,6 +17,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Leases of names that begin with short/ last so long; all others as long as any test. */
+#define RIG_SHORT_MS 1000
+
 struct rig {
 	struct redis_server redis;
 	struct log log;
