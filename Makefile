@@ -61,7 +61,7 @@ LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scrip
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
-	check-node check-node-history check-java check-c soak-java soak-c interop rivals counter soak replace nemesis \
+	check-node check-node-history check-java check-c soak-java soak-c told interop rivals counter soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
 	image prove clean help
@@ -272,6 +272,14 @@ check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
 soak-c: all $(LIBRARY_TESTS) ## let programs with client/c lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most; SEED= repeats the faults
 	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak c \
 		$(or $(if $(filter command environment,$(origin SECONDS)),$(SECONDS)),3600) $(or $(OPERATIONS),1000000)"
+
+# Bounds are generous: it wants a quiet machine, and is to be read.
+told: all $(LIBRARY_TESTS) ## measure how soon holders with the clients for C, Python, Go, Node and Java are told of a loss: BREAK (p99), daemon gone, master gone
+	@tests/run -v -j 1 "tests/e2e/check_library.py test_told test_master_gone test_daemon_gone" \
+		"tests/e2e/check_python.py test_told_while_working test_master_gone test_daemon_gone" \
+		"tests/interop/check-go -run '^Test(Broken|MasterGone|DaemonGone)\$$'" \
+		"tests/e2e/check_node --test-name-pattern '^a (lock that is broken|daemon that does not come back|master that is gone)'" \
+		"tests/interop/check-java testBroken testMasterGone testDaemonGone"
 
 interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped (OPERATIONS=n)
 	@$(if $(OPERATIONS),OPERATIONS=$(OPERATIONS)) tests/interop/run
