@@ -539,9 +539,7 @@ write_holding(const struct fleet_open *open, struct connection *c)
 	const struct fleet_part *part = part_holding(open);
 	assert(part);
 	connection_error(c, CODE_NOTHELD,
-		"the session of this id holds it at the daemon of %s (%s): send all requests with an id to "
-		"one "
-		"host",
+		"the session of this id holds it at the daemon of %s (%s): an id belongs to one host",
 		part->host, part->id);
 }
 

@@ -207,7 +207,8 @@ void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slic
 /* Ids of sessions (PROTOCOL.md 5.11); detached.c has these three. */
 /* Whether the user (peer.user) has a session of this id here. */
 bool core_knows_id(const struct core *core, uint64_t user, struct slice id);
-/* What one question about an id says of it, so that nobody learns the id: number is of the question. */
+/* A hash that stands for the id in one question to other daemons. The question has this number, which is
+ * random. */
 uint64_t core_id_digest(uint64_t number, uint64_t user, struct slice id);
 /* Whether a session of an id with this digest holds the name. */
 bool core_holds_by_digest(const struct core *core, struct slice name, uint64_t number, uint64_t digest);
