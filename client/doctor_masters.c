@@ -46,8 +46,17 @@ static const struct cure {
 	{"is a replica", "a replica takes no leases",
 		"name its master under `masters:` (@ INFO replication shows it) and restart the daemon; if "
 		"it should be the master: @ REPLICAOF NO ONE"},
-	{"cluster mode", "leases need a server that has all keys",
-		"name a standalone server under `masters:`"},
+	{"cluster mode", "the owner of a slot moves, and a URL does not follow it",
+		"name nodes of the cluster in place of the url under `masters:`: - cluster: { nodes: "
+		"[HOST:PORT, HOST:PORT] }, and restart the daemon"},
+	{"cluster|nodes", "the login of the daemon may not ask for the owner of its slot",
+		"at a node: ACL SETUSER USER '+cluster|nodes', with the USER of the daemon"},
+	{"CLUSTERDOWN", "the cluster serves no slot, or not this one",
+		"@ CLUSTER INFO, and redis-cli --cluster check HOST:PORT"},
+	{"TRYAGAIN", "no lease can be had or renewed while only some keys of the slot have moved",
+		"end the move: redis-cli --cluster fix HOST:PORT"},
+	{"ASK ", "no lease can be had or renewed while only some keys of the slot have moved",
+		"end the move: redis-cli --cluster fix HOST:PORT"},
 	{"WRONGPASS", "the daemon cannot log in, and takes no leases there",
 		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
 	{"invalid password", "the daemon cannot log in, and takes no leases there",
@@ -58,7 +67,7 @@ static const struct cure {
 		"@ ACL SETUSER USER resetchannels '~holdfast:*' '&holdfast:*' '&__redis__:invalidate' +@read "
 		"+@write "
 		"+@connection +@pubsub +@scripting +info +time +wait, with the USER and namespace of the "
-		"daemon"},
+		"daemon; in a cluster the patterns have {holdfast}, and +cluster|nodes is needed besides"},
 	{"MISCONF", "the master cannot write its data, and takes no leases",
 		"free space on the disk of the master; @ INFO persistence shows what failed"},
 	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
@@ -79,6 +88,8 @@ static const struct cure {
 	{"other limits", "daemons that disagree would not exclude each other",
 		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "
 		"older ones"},
+	{"no node knows", "no lease can be had until the owner of the slot is found",
+		"see what the nodes say: redis-cli -h HOST -p PORT CLUSTER NODES"},
 };
 
 /* "redis-cli -h 10.0.0.1 -p 6379" */
@@ -199,13 +210,24 @@ look_at_health(struct doctor *d, unsigned i, struct slice address)
 	}
 }
 
+/* What the keys and channels at this master begin with: in a cluster it is a hash tag. */
+static const char *
+master_prefix(const struct doctor *d, unsigned i, char out[PLACE_MAX])
+{
+	struct slice namespace = answer_info(d->info, "namespace");
+	bool cluster = master_text(d, i, "cluster").n > 0;
+
+	(void)snprintf(
+		out, PLACE_MAX, "%s%.*s%s", cluster ? "{" : "", SLICE_ARG(namespace), cluster ? "}" : "");
+	return out;
+}
+
 /* Other daemons wake this one through the master, over a connection that its ACL may refuse. */
 static void
 look_at_inbox(struct doctor *d, unsigned i, struct slice address)
 {
-	struct slice reason = master_text(d, i, "inbox_reason"),
-		     namespace = answer_info(d->info, "namespace");
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+	struct slice reason = master_text(d, i, "inbox_reason");
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX], prefix[PLACE_MAX];
 
 	if (master_number(d, i, "inbox") != 0 || reason.n == 0) {
 		return;
@@ -215,16 +237,32 @@ look_at_inbox(struct doctor *d, unsigned i, struct slice address)
 		SLICE_ARG(reason));
 	if (says(reason, "NOPERM")) {
 		text_print(mend,
-			"%s ACL SETUSER USER '&%.*s:*' '&__redis__:invalidate', with the USER of the daemon: "
+			"%s ACL SETUSER USER '&%s:*' '&__redis__:invalidate', with the USER of the daemon: "
 			"`default` "
 			"if `masters:` names none",
-			client, SLICE_ARG(namespace));
+			client, master_prefix(d, i, prefix));
 	} else {
 		text_print(mend, "see what the server does: %s CLIENT LIST", client);
 	}
 	tell(d, GRADE_WARNING, "master", what,
 		"a lock that another host releases is seen late, and daemons do not answer for the fleet",
 		mend);
+}
+
+static void
+look_at_replicas(struct doctor *d, unsigned i, struct slice address)
+{
+	bool cluster = master_text(d, i, "cluster").n > 0;
+	char what[DOCTOR_TEXT_MAX];
+
+	if ((!cluster && master_text(d, i, "sentinel").n == 0) || master_number(d, i, "replicated") != 0) {
+		return;
+	}
+	text_print(what, "too few replicas of %.*s acknowledge", SLICE_ARG(address));
+	tell(d, GRADE_ERROR, "master", what, "what only the master knows is lost in a failover",
+		cluster ? "start the replicas; CLUSTER FORGET, at every node, forgets those that are gone "
+			  "for good"
+			: "start the replicas; SENTINEL RESET forgets those that are gone for good");
 }
 
 static void
@@ -250,11 +288,7 @@ look_at_master(struct doctor *d, unsigned i)
 	if (master_number(d, i, "down") != 0) {
 		tell_refused(d, address, SLICE("silent"), SLICE(""));
 	}
-	if (master_text(d, i, "sentinel").n > 0 && master_number(d, i, "replicated") == 0) {
-		text_print(what, "too few replicas of %.*s acknowledge", SLICE_ARG(address));
-		tell(d, GRADE_ERROR, "master", what, "what only the master knows is lost in a failover",
-			"start the replicas; SENTINEL RESET forgets those that are gone for good");
-	}
+	look_at_replicas(d, i, address);
 	look_at_health(d, i, address);
 	look_at_inbox(d, i, address);
 	if (!d->seen) {

@@ -105,7 +105,7 @@ typedef void *storage_MAP;  /* likewise */
  * allowed. After conf_load() this is sure as well:
  * - conf_listener, an item of listen or http: exactly one of path and tcp.port is set. on_close AUTO is
  * RELEASE on a Unix socket and WITHHOLD on TCP.
- * - conf_master: exactly one of url and sentinel.name is set.
+ * - conf_master: exactly one of url, sentinel.name and cluster.nodes is set.
  * - conf_rule: lease_ms is the root's if the rule has none. wait_ms may be CONF_WAIT_FOREVER, max_hold_ms
  *   CONF_HOLD_NONE.
  * - conf_user: it has a password, a uid or a gid. If admin is set, may has CONF_MAY_ADMIN; then names is

@@ -1,5 +1,6 @@
 /*
- * list: the values that are lists: sets of words, texts, and the places of sentinels. A part of value.c.
+ * list: the values that are lists: sets of words, texts, and the places of sentinels and nodes. A part of
+ * value.c.
  */
 #include "conf/value_inner.h"
 
@@ -107,6 +108,7 @@ texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts)
 /* ---- places ---- */
 
 #define SENTINEL_PORT 26379
+#define NODE_PORT     6379
 
 bool
 place_add(const struct schema_key *key, const char *text, struct conf_places *out, char why[VALUE_WHY_MAX])
@@ -114,7 +116,7 @@ place_add(const struct schema_key *key, const char *text, struct conf_places *ou
 	struct conf_address place;
 	struct conf_address *list;
 
-	if (!place_parse(text, SENTINEL_PORT, &place))
+	if (!place_parse(text, key->type == TYPE_NODES ? NODE_PORT : SENTINEL_PORT, &place))
 		return value_refuse(why, key, text, "is no host and port");
 	if (out->count == (size_t)key->high)
 		return value_refuse(why, key, text, "is one too many");

@@ -1,10 +1,11 @@
 /*
- * value_inner: what value.c, text.c and list.c share, and verify.c and user.c; no other file includes it.
+ * value_inner: what value.c, text.c and list.c share, and verify.c, user.c and masters.c; no other file
+ * includes it.
  *
  *     value.c   the types of one number, word, address or text
  *     text.c    which texts a type takes
  *     list.c    the types that are lists
- *     verify.c  values against each other; user.c: those of an item of users
+ *     verify.c  values against each other; user.c, masters.c: those of the items of users and masters
  */
 #ifndef CONF_VALUE_INNER_H
 #define CONF_VALUE_INNER_H
@@ -52,6 +53,18 @@ bool secret_find(const struct verify *v, const struct node *node, const char *sc
 	const char *variable, char **out);
 /* A group is a name that the host knows, or a number. */
 bool group_find(const char *group, int64_t *gid) __attribute__((warn_unused_result));
+
+/* Item i of the list under this key, counted through all files; NULL when they have none. */
+const struct node *item_node(const struct verify *v, const char *key, size_t i);
+
+#define ITEM_NAME_MAX (QUOTE_MAX + 32)
+
+/* Names item j of this list in an error about item i: its number, and its file if it is in another file. */
+const char *item_name(char out[ITEM_NAME_MAX], const struct verify *v, const char *key, size_t i, size_t j);
+
+/* masters.c: checks an item of masters, and reads its passwords; and the items against each other. */
+void master_verify(const struct verify *v, const struct node *node, struct conf_master *master);
+void masters_verify(const struct verify *v, const struct conf *conf);
 
 /* user.c: checks an item of users, and finds the accounts of this host that it names. */
 void user_verify(const struct verify *v, const struct node *node, struct conf_user *user);

@@ -12,21 +12,23 @@
 #include <grp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-#define PASSWORD_VARIABLE "HOLDFAST_MASTER_PASSWORD"
-#define TOKEN_COUNTERS    "redisson_lock_token:"
-#define ONLY_KEY_MAX      1024 /* a glob of 512 bytes in a template of 256 */
+#define TOKEN_COUNTERS "redisson_lock_token:"
+#define ONLY_KEY_MAX   1024 /* a glob of 512 bytes in a template of 256 */
 
-/* Whether a key of a master applies: some need Sentinel, because otherwise the URL contains them. */
+/* Whether a key of a master applies: a URL contains some of them, and a cluster has one database. */
 static bool
 master_applies(const struct schema_key *key, const struct conf_master *master)
 {
+	bool sentinel = master->sentinel.name[0] != '\0', cluster = master->cluster.nodes.count > 0;
+
 	if (key->inner == SCOPE_MASTER_TLS)
 		return conf_tls_on(&master->tls);
-	bool beside = key->type == TYPE_USERNAME || key->type == TYPE_WHOLE || key->type == TYPE_MAP;
-
-	return !beside || master->sentinel.name[0] != '\0';
+	if (key->type == TYPE_MAP)
+		return key->inner == SCOPE_CLUSTER ? cluster : sentinel;
+	if (key->type == TYPE_USERNAME)
+		return sentinel || cluster;
+	return key->type != TYPE_WHOLE || sentinel;
 }
 
 bool
@@ -70,12 +72,6 @@ group_find(const char *group, int64_t *gid)
 	if (entry != NULL)
 		*gid = (int64_t)entry->gr_gid;
 	return entry != NULL;
-}
-
-static bool
-address_same(const struct conf_address *a, const struct conf_address *b)
-{
-	return strcasecmp(a->host, b->host) == 0 && a->port == b->port;
 }
 
 static void
@@ -129,89 +125,6 @@ secret_find(const struct verify *v, const struct node *node, const char *scope, 
 	return true;
 }
 
-static void
-sentinel_verify(const struct verify *v, const struct node *node, struct conf_sentinel *sentinel)
-{
-	const struct conf_places *places = &sentinel->sentinels;
-
-	if (sentinel->name[0] == '\0')
-		errors_add(v->errors, node_place(node),
-			"masters: sentinel without name; it needs the one that the sentinels know the master "
-			"by");
-	if (places->count == 0)
-		errors_add(v->errors, node_place(node),
-			"masters: sentinel without sentinels; it needs their hosts and ports, such as "
-			"[10.0.0.7:26379, 10.0.0.8:26379]");
-	for (size_t i = 1; i < places->count; i++)
-		for (size_t j = 0; j < i; j++)
-			if (address_same(&places->list[i], &places->list[j]))
-				errors_add(v->errors, item_place(v, node, "sentinels"),
-					"masters: sentinels %zu and %zu are the same; name each once", j + 1,
-					i + 1);
-	if (sentinel->password_file[0] != '\0' && sentinel->password_env[0] != '\0')
-		errors_add(v->errors, node_place(node),
-			"masters: more than one password of the sentinels; give password-file or "
-			"password-env");
-	else
-		secret_find(v, node, "masters", sentinel->password_file, sentinel->password_env,
-			&sentinel->password);
-	tls_verify_server(v, node, &sentinel->tls);
-}
-
-/* Takes the password of the URL, else of the environment. */
-static void
-master_verify_password(const struct verify *v, const struct node *node, struct conf_master *master)
-{
-	char why[WHY_MAX];
-	const char *word = master->url.password != NULL ? master->url.password : "";
-	int sources =
-		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');
-
-	if (sources > 1) {
-		errors_add(v->errors, node_place(node),
-			"masters: more than one password; give it in the url, in password-file or in "
-			"password-env");
-		return;
-	}
-	if (secret_find(v, node, "masters", master->password_file, master->password_env, &master->password))
-		return;
-	if (word[0] != '\0') {
-		free(master->password);
-		master->password = strdup(word);
-		if (master->password == NULL)
-			errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
-		return;
-	}
-	word = getenv(PASSWORD_VARIABLE);
-	if (word != NULL && word[0] != '\0' && !secret_read_env(PASSWORD_VARIABLE, &master->password, why))
-		errors_add(v->errors, node_place(node), "masters: %s %s", PASSWORD_VARIABLE, why);
-}
-
-static void
-master_verify(const struct verify *v, const struct node *node, struct conf_master *master)
-{
-	const struct node *sentinel = node_get(node, "sentinel");
-	bool url = master->url.kind != CONF_URL_NONE;
-
-	if (url == (sentinel != NULL)) {
-		errors_add(v->errors, node_place(node),
-			url ? "masters: an item with both url and sentinel; allowed: one of them"
-			    : "masters: an item without url or sentinel; each needs one of them, such as "
-			      "redis://10.0.0.1:6379/0");
-		return;
-	}
-	if (sentinel != NULL) {
-		sentinel_verify(v, sentinel, &master->sentinel);
-	} else if (node_get(node, "user") != NULL || node_get(node, "database") != NULL) {
-		errors_add(v->errors,
-			item_place(v, node, node_get(node, "user") != NULL ? "user" : "database"),
-			"masters: user and database are part of the url: redis://user@host:port/database");
-		return;
-	}
-	tls_verify_master(v, node, master);
-	master_verify_password(v, node, master);
-}
-
 void
 verify_item(const struct verify *v, enum schema_scope scope, const struct node *node, void *item)
 {
@@ -256,16 +169,13 @@ item_find(const struct verify *v, const char *key, size_t i, size_t *nth)
 	return NULL;
 }
 
-static const struct node *
+const struct node *
 item_node(const struct verify *v, const char *key, size_t i)
 {
 	return item_find(v, key, i, NULL);
 }
 
-#define ITEM_NAME_MAX (QUOTE_MAX + 32)
-
-/* Names item j of this list in an error about item i: its number, and its file if it is in another file. */
-static const char *
+const char *
 item_name(char out[ITEM_NAME_MAX], const struct verify *v, const char *key, size_t i, size_t j)
 {
 	size_t nth = j + 1;
@@ -278,60 +188,6 @@ item_name(char out[ITEM_NAME_MAX], const struct verify *v, const char *key, size
 	else
 		snprintf(out, ITEM_NAME_MAX, "item %zu of %s", nth, errors_quote(quoted, other->file));
 	return out;
-}
-
-/* The same name at one sentinel is the same master. */
-static bool
-sentinel_same(const struct conf_sentinel *a, const struct conf_sentinel *b)
-{
-	for (size_t i = 0; i < a->sentinels.count; i++)
-		for (size_t j = 0; j < b->sentinels.count; j++)
-			if (address_same(&a->sentinels.list[i], &b->sentinels.list[j]))
-				return strcmp(a->name, b->name) == 0;
-	return false;
-}
-
-static bool
-master_same(const struct conf_master *a, const struct conf_master *b)
-{
-	if (a->url.kind != b->url.kind)
-		return false;
-	if (a->url.kind == CONF_URL_UNIX)
-		return strcmp(a->url.path, b->url.path) == 0;
-	if (a->url.kind == CONF_URL_TCP)
-		return address_same(&a->url.address, &b->url.address);
-	return sentinel_same(&a->sentinel, &b->sentinel);
-}
-
-/* An even number of masters tolerates no more losses than one master less. */
-static void
-masters_verify(const struct verify *v, const struct conf *conf)
-{
-	size_t n = conf->master_count;
-	char name[ITEM_NAME_MAX];
-
-	/* An empty `masters:` may be a mistake. It must not silently mean locks that each host keeps for
-	 * itself. */
-	for (const struct node *root = v->roots; root != NULL; root = root->next) {
-		const struct node *list = node_get(root, "masters");
-
-		if (list != NULL && node_is_empty(list))
-			errors_add(v->errors, node_place(list),
-				"masters: nothing is below it; name the masters, or write masters: [] for a "
-				"private redis-server, which serves this host only");
-	}
-	if (n > 0 && (n % 2 == 0 || n > CONF_MASTERS_MAX))
-		errors_add(v->errors, item_place(v, item_node(v, "masters", n - 1), "url"),
-			"masters: %zu of them; allowed: 1, 3, 5 or 7, because a majority has to be left when "
-			"some are lost; %s",
-			n, n > CONF_MASTERS_MAX ? "leave some out" : "add one, or leave one out");
-	for (size_t i = 1; i < n; i++)
-		for (size_t j = 0; j < i; j++)
-			if (master_same(&conf->masters[i], &conf->masters[j]))
-				errors_add(v->errors, item_place(v, item_node(v, "masters", i), "url"),
-					"masters: the same server as %s; each has to be one of its own: name "
-					"another, or leave it out",
-					item_name(name, v, "masters", i, j));
 }
 
 static bool
@@ -423,6 +279,38 @@ interop_verify(const struct verify *v, const struct conf *conf, size_t i)
 			library, conf->master_count);
 }
 
+/* Behind a cluster all keys are in the slot of the hash tag {NAMESPACE}, and those of another library are
+ * not.
+ */
+static void
+tag_verify(const struct verify *v, const struct conf *conf, size_t i)
+{
+	const struct conf_rule *rule = &conf->rules[i];
+	const struct node *node = item_node(v, "rules", i);
+	bool foreign =
+		rule->interop == CONF_INTEROP_REDISSON || rule->interop == CONF_INTEROP_PYTHON_REDIS_LOCK;
+	size_t n = strlen(conf->namespace);
+	bool clustered = false;
+
+	for (size_t j = 0; j < conf->master_count; j++)
+		clustered = clustered || conf->masters[j].cluster.nodes.count > 0;
+	if (!clustered)
+		return;
+	if (foreign)
+		errors_add(v->errors, item_place(v, node, "interop"),
+			"rules: the keys of that library are not in one slot of a cluster; leave interop: "
+			"out, "
+			"or name a master that is no cluster");
+	else if (rule->key[0] != '\0' &&
+		 (rule->key[0] != '{' || strncmp(rule->key + 1, conf->namespace, n) != 0 ||
+			 rule->key[n + 1] != '}' || rule->key[n + 2] == ':'))
+		errors_add(v->errors, item_place(v, node, "key"),
+			"rules: key: with a cluster among the masters it begins with the tag of its slot, "
+			"and "
+			"no colon behind that: {%s}/%%",
+			conf->namespace);
+}
+
 /* Refuses a template whose keys are all reserved for holdfast (PROTOCOL.md 2.1). */
 static void
 key_verify(const struct verify *v, const struct conf *conf, size_t i)
@@ -475,6 +363,7 @@ rules_verify(const struct verify *v, const struct conf *conf)
 	for (size_t i = 0; i < conf->rule_count; i++) {
 		interop_verify(v, conf, i);
 		key_verify(v, conf, i);
+		tag_verify(v, conf, i);
 		only_keys_verify(v, conf, i);
 	}
 	for (size_t i = 1; i < conf->rule_count; i++)

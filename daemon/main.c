@@ -71,7 +71,7 @@ pools_make(struct main *m, struct pool_settings *pools)
 	const struct conf *conf = m->boot;
 	for (size_t i = 0; i < conf->master_count; i++) {
 		pools[i] = m->pool;
-		settings_place(&conf->masters[i], &pools[i], &m->sentinels[i], m->where[i]);
+		settings_place(&conf->masters[i], &pools[i], &m->finders[i], m->where[i]);
 		settings_way(&conf->masters[i], m->ways[i]);
 	}
 	if (conf->master_count == 0) {

@@ -33,7 +33,7 @@ struct main {
 	struct random random;
 	char daemon_id[33];
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
-	struct main_sentinel sentinels[CORE_MASTERS_MAX];
+	struct main_finder finders[CORE_MASTERS_MAX];
 	const char *addresses[CORE_MASTERS_MAX]; /* of where, as the core takes them */
 	struct main_reach reach;
 	struct pool_settings pool; /* the settings that all masters share */

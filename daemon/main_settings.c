@@ -204,40 +204,51 @@ settings_tls(const struct conf_tls *from, bool on)
 	};
 }
 
+static bool
+is_cluster(const struct conf_master *master)
+{
+	return master->cluster.nodes.count > 0;
+}
+
+/* Sentinels have a login and TLS of their own; the nodes of a cluster have those of the master. */
 static void
-sentinel_place(const struct conf_master *master, struct pool_settings *pool, struct main_sentinel *out,
+found_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *out,
 	char where[SETTINGS_WHERE_MAX])
 {
-	const struct conf_sentinel *from = &master->sentinel;
-	for (size_t i = 0; i < from->sentinels.count; i++) {
-		out->places[i] = (struct sentinel_place){
-			.host = from->sentinels.list[i].host,
-			.port = (uint16_t)from->sentinels.list[i].port,
+	const struct conf_sentinel *sentinel = &master->sentinel;
+	const bool cluster = is_cluster(master);
+	const struct conf_places *places = cluster ? &master->cluster.nodes : &sentinel->sentinels;
+	const struct conf_tls *tls = cluster ? &master->tls : &sentinel->tls;
+	for (size_t i = 0; i < places->count; i++) {
+		out->places[i] = (struct finder_place){
+			.host = places->list[i].host,
+			.port = (uint16_t)places->list[i].port,
 		};
 	}
-	out->settings = (struct sentinel_settings){
-		.name = from->name,
+	out->settings = (struct finder_settings){
+		.kind = cluster ? FINDER_CLUSTER : FINDER_SENTINEL,
+		.name = cluster ? master->cluster.name : sentinel->name,
 		.places = out->places,
-		.count = from->sentinels.count,
-		.user = text_or_null(from->user),
-		.password = text_or_null(from->password),
-		.tls = settings_tls(&from->tls, conf_tls_on(&from->tls)),
+		.count = places->count,
+		.user = text_or_null(cluster ? master->user : sentinel->user),
+		.password = text_or_null(cluster ? master->password : sentinel->password),
+		.tls = settings_tls(tls, conf_tls_on(tls)),
 	};
-	pool->sentinel = &out->settings;
-	pool->replicas_ack = from->replicas_ack;
+	pool->finder = &out->settings;
+	pool->replicas_ack = cluster ? master->cluster.replicas_ack : sentinel->replicas_ack;
 	pool->tls = settings_tls(&master->tls, conf_tls_on(&master->tls));
 	pool->user = text_or_null(master->user);
 	pool->password = text_or_null(master->password);
-	pool->db = (int)master->database;
-	snprintf(where, SETTINGS_WHERE_MAX, "%s", from->name);
+	pool->db = cluster ? 0 : (int)master->database;
+	snprintf(where, SETTINGS_WHERE_MAX, "%s", out->settings.name);
 }
 
 void
-settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_sentinel *sentinel,
+settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *finder,
 	char where[SETTINGS_WHERE_MAX])
 {
 	if (master->url.kind == CONF_URL_NONE) {
-		sentinel_place(master, pool, sentinel, where);
+		found_place(master, pool, finder, where);
 		return;
 	}
 	if (master->url.kind == CONF_URL_UNIX) {
@@ -255,18 +266,23 @@ settings_place(const struct conf_master *master, struct pool_settings *pool, str
 }
 
 /* Another database is another memory. The name by which sentinels know a master is not a part of the way:
- * with replicas-ack it does not matter which sentinels a daemon follows. */
+ * with replicas-ack it does not matter which sentinels a daemon follows. The keys in a cluster have another
+ * namespace, so a node of it by its URL is another master. */
 void
 settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 {
-	bool found = master->url.kind == CONF_URL_NONE;
-	long long database = found ? (long long)master->database : master->url.database;
+	bool found = master->url.kind == CONF_URL_NONE, cluster = is_cluster(master);
+	bool acked = cluster ? master->cluster.replicas_ack : master->sentinel.replicas_ack;
+	long long database = cluster ? 0 : found ? (long long)master->database : master->url.database;
 	char number[32] = "";
 	if (database != 0) {
 		snprintf(number, sizeof number, ",database=%lld", database);
 	}
-	snprintf(way, MASTERSET_WAY_MAX, "%s%s%s", found ? "sentinel" : "url", number,
-		found && !master->sentinel.replicas_ack ? ",replicas-ack=no" : "");
+	snprintf(way, MASTERSET_WAY_MAX, "%s%s%s",
+		cluster ? "cluster"
+		: found ? "sentinel"
+			: "url",
+		number, found && !acked ? ",replicas-ack=no" : "");
 }
 
 /* Whether this name names the master; if so, *out is its place. */
@@ -274,9 +290,9 @@ static bool
 master_named(const struct conf_master *master, struct slice name, struct master_place *out)
 {
 	struct pool_settings pool = {0};
-	struct main_sentinel sentinel;
+	struct main_finder finder;
 	char where[SETTINGS_WHERE_MAX];
-	settings_place(master, &pool, &sentinel, where);
+	settings_place(master, &pool, &finder, where);
 	members_place(out->place, where);
 	settings_way(master, out->way);
 	return slice_equal(slice_of(where), name) || slice_equal(slice_of(out->place), name);
@@ -349,8 +365,8 @@ settings_find_master(const struct conf *conf, const struct conf *boot, struct sl
 	}
 	if (!address_written(name, where)) {
 		snprintf(why, room,
-			"%.*s: host:port, the absolute path of a socket, or the name of a Sentinel master in "
-			"`masters:` of this host is allowed; RELOAD takes up a changed file",
+			"%.*s: host:port, the absolute path of a socket, or the name of a Sentinel master or "
+			"cluster in `masters:` of this host is allowed; RELOAD takes up a changed file",
 			(int)(name.n < 80 ? name.n : 80), name.p);
 		return -1;
 	}
@@ -435,7 +451,7 @@ settings_reach(const struct conf *conf, const struct conf *boot, const struct ma
 		master = conf_master_at(boot, at);
 	}
 	if (master) {
-		settings_place(master, pool, &reach->sentinel, where);
+		settings_place(master, pool, &reach->finder, where);
 		return true;
 	}
 	if (reach_url(at, like ? like : first_with_url(boot), pool, reach)) {

@@ -8,7 +8,7 @@
 
 #include "conf/conf.h"
 #include "daemon/driver.h"
-#include "daemon/redis/sentinel.h"
+#include "daemon/redis/finder.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -82,30 +82,30 @@ unsigned settings_masters(const struct conf *conf);
 struct tls_settings settings_tls(const struct conf_tls *from, bool on);
 
 /* Storage for what a pool_settings points to. */
-struct main_sentinel {
-	struct sentinel_settings settings;
-	struct sentinel_place places[SENTINELS_MAX];
+struct main_finder {
+	struct finder_settings settings;
+	struct finder_place places[FINDER_PLACES_MAX];
 };
 
-/* Sets where a master of the configuration is, or which sentinels know it. Texts stay those of conf. where:
- * the same for people. */
-void settings_place(const struct conf_master *master, struct pool_settings *pool,
-	struct main_sentinel *sentinel, char where[SETTINGS_WHERE_MAX]);
+/* Sets where a master of the configuration is, or which sentinels or nodes know it. Texts stay those of conf.
+ * where: the same for people. */
+void settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *finder,
+	char where[SETTINGS_WHERE_MAX]);
 
 /* The way to it, as the set of masters names it (core.h). */
 void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX]);
 
 /*
  * Finds the master that an administrator names for a change of the set: a master of conf, else of boot, by
- * its address or by the name that sentinels know it by; else another address, which is reached as the first
- * master with a URL is. -1: why says what is allowed.
+ * its address or by the name of the Sentinel master or cluster; else another address, which is reached as the
+ * first master with a URL is. -1: why says what is allowed.
  */
 int settings_find_master(const struct conf *conf, const struct conf *boot, struct slice name,
 	struct master_place *out, char *why, size_t room) __attribute__((warn_unused_result));
 
 /* Storage for what a pool_settings points to if the master is not in the configuration. */
 struct main_reach {
-	struct main_sentinel sentinel;
+	struct main_finder finder;
 	struct conf_address address;
 	char path[SETTINGS_WHERE_MAX];
 };

@@ -115,7 +115,8 @@ end
 if info('replication', 'role') ~= 'master' then
 	return greet('replica', '', '0', 0, '')
 end
-if info('cluster', 'cluster_enabled') == '1' then
+-- With a hash tag in the namespace all keys are in one slot.
+if info('cluster', 'cluster_enabled') == '1' and string.sub(KEYS[1], 1, 1) ~= '{' then
 	return greet('cluster', '', '0', 0, '')
 end
 if info('memory', 'maxmemory_policy') ~= 'noeviction' then

@@ -996,6 +996,29 @@ START_TEST(a_forgotten_script_is_told_apart)
 }
 END_TEST
 
+START_TEST(a_node_without_the_slot_is_told_apart)
+{
+	static const char *const moved[] = {"MOVED 8121 10.0.0.1:6379", "ASK 8121 10.0.0.1:6379",
+		"TRYAGAIN Multiple keys request during rehashing of slot", "CLUSTERDOWN The cluster is down"};
+	static const char *const other[] = {
+		"MOVEDX 8121 h:1", "CROSSSLOT Keys in request", "ERR MOVED 1 h:1"};
+	for (size_t i = 0; i < 4; i++) {
+		redisReply *reply = answer_error(moved[i]);
+		ck_assert_msg(call_moved(reply), "%s", moved[i]);
+		freeReplyObject(reply);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		redisReply *reply = answer_error(other[i]);
+		ck_assert_msg(!call_moved(reply), "%s", other[i]);
+		freeReplyObject(reply);
+	}
+	redisReply *text = texts("MOVED 8121 10.0.0.1:6379", NULL);
+	ck_assert(!call_moved(text));
+	freeReplyObject(text);
+	ck_assert(!call_moved(NULL));
+}
+END_TEST
+
 START_TEST(a_reply_no_script_gives_is_an_unknown_outcome)
 {
 	struct call call = call_of(CALL_ACQUIRE);
@@ -1072,6 +1095,6 @@ main(void)
 		a_greeting_is_taken_apart, a_greeting_tells_the_set_of_masters_or_nothing_is_believed,
 		an_admission_answers_the_floor,
 		an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran,
-		a_forgotten_script_is_told_apart, a_reply_no_script_gives_is_an_unknown_outcome,
-		a_call_that_got_no_answer_has_a_vote_too);
+		a_forgotten_script_is_told_apart, a_node_without_the_slot_is_told_apart,
+		a_reply_no_script_gives_is_an_unknown_outcome, a_call_that_got_no_answer_has_a_vote_too);
 }

@@ -598,6 +598,67 @@ START_TEST(a_master_may_be_named_by_its_sentinels)
 }
 END_TEST
 
+START_TEST(a_master_may_be_a_cluster)
+{
+	struct conf *conf = good("masters:\n"
+				 "  - cluster: { nodes: [10.0.0.7:7001, '[fd00::1]', n.example] }\n"
+				 "    user: u\n");
+	const struct conf_cluster *cluster = &conf->masters[0].cluster;
+
+	ck_assert_str_eq(cluster->name, "cluster");
+	ck_assert_uint_eq(cluster->nodes.count, 3);
+	ck_assert_int_eq(cluster->nodes.list[0].port, 7001);
+	ck_assert_str_eq(cluster->nodes.list[1].host, "fd00::1");
+	ck_assert_int_eq(cluster->nodes.list[1].port, 6379);
+	ck_assert(cluster->replicas_ack);
+	ck_assert_str_eq(conf->masters[0].user, "u");
+	conf_free(conf);
+	conf = good("masters: [ cluster: { name: a, nodes: [a] }, cluster: { name: b, nodes: [b] }, "
+		    "'redis://c' ]\n");
+	ck_assert_str_eq(conf->masters[1].cluster.name, "b");
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(a_cluster_that_makes_no_sense_is_told_where)
+{
+	bad("masters: [ { cluster: {} } ]\n",
+		"f.yml:1:23: masters: cluster without nodes; it needs the hosts and ports of some, such as");
+	bad("masters: [ { cluster: { nodes: [a, A:6379] } } ]\n",
+		"f.yml:1:32: masters: nodes 1 and 2 are the same; name each once");
+	bad("masters: [ { cluster: { nodes: [a] }, database: 1 } ]\n",
+		"f.yml:1:49: masters: database means nothing beside cluster, which has one; leave it out");
+	bad("masters: [ { cluster: { nodes: [a] }, url: 'redis://h' } ]\n",
+		"f.yml:1:12: masters: an item with more than one of url, sentinel and cluster; allowed: one");
+	bad("masters: [ cluster: { nodes: [a] }, cluster: { nodes: [b] }, 'redis://c' ]\n",
+		"f.yml:1:37: masters: the same server as item 1; each has to be one of its own");
+	bad("masters: [ cluster: { nodes: [a, b] }, cluster: { name: d, nodes: [b] }, 'redis://c' ]\n",
+		"f.yml:1:40: masters: the same server as item 1; each has to be one of its own");
+	bad("namespace: '{a}'\n", "f.yml:1:12: namespace: ");
+}
+END_TEST
+
+#define CLUSTERED "masters: [ cluster: { nodes: [a] } ]\nrules: [ { match: b, "
+
+START_TEST(behind_a_cluster_all_keys_have_its_tag)
+{
+	conf_free(good(CLUSTERED "key: '{holdfast}%' } ]\n"));
+	conf_free(good(CLUSTERED "key: '{holdfast}/%', interop: string } ]\n"));
+	conf_free(good(CLUSTERED "lease: 1s } ]\n"));
+	bad(CLUSTERED "key: '%' } ]\n",
+		"f.yml:2:27: rules: key: with a cluster among the masters it begins with the tag");
+	bad(CLUSTERED "key: '{holdfas}%' } ]\n", "f.yml:2:27: rules: key: with a cluster among the masters");
+	bad(CLUSTERED "key: '{holdfast' } ]\n", "f.yml:2:");
+	/* One of these could be that of a lease. */
+	bad(CLUSTERED "key: '{holdfast}:%' } ]\n",
+		"f.yml:2:27: rules: key: with a cluster among the masters");
+	bad(CLUSTERED "interop: redisson } ]\n",
+		"f.yml:2:31: rules: the keys of that library are not in one slot");
+	bad(CLUSTERED "interop: python-redis-lock } ]\n",
+		"f.yml:2:31: rules: the keys of that library are not in one");
+}
+END_TEST
+
 START_TEST(a_sentinel_that_makes_no_sense_is_told_where)
 {
 	bad("masters: [ { sentinel: { sentinels: [a] } } ]\n",
@@ -622,8 +683,8 @@ START_TEST(a_sentinel_that_makes_no_sense_is_told_where)
 		"\"masters[].sentinel.name\"?");
 	bad("masters: [ { sentinel: m } ]\n", "f.yml:1:24: sentinel: a single value; allowed: a mapping");
 	bad("masters: [ { url: 'redis://h', sentinel: { name: m, sentinels: [a] } } ]\n",
-		"f.yml:1:12: masters: an item with both url and sentinel; allowed: one of them");
-	bad("masters: [ { user: u } ]\n", "f.yml:1:12: masters: an item without url or sentinel");
+		"f.yml:1:12: masters: an item with more than one of url, sentinel and cluster; allowed: one");
+	bad("masters: [ { user: u } ]\n", "f.yml:1:12: masters: an item without url, sentinel or cluster");
 	bad("masters: [ { url: 'redis://h', user: u } ]\n", "f.yml:1:38: masters: user and database are part "
 							    "of the url: redis://user@host:port/database");
 	bad("masters: [ { sentinel: { name: m, sentinels: [a], password-env: A, password-file: /a } } ]\n",
@@ -915,6 +976,9 @@ main(void)
 	tcase_add_test(tcase, no_master_is_named_twice);
 	tcase_add_test(tcase, a_master_may_be_named_by_its_sentinels);
 	tcase_add_test(tcase, a_sentinel_that_makes_no_sense_is_told_where);
+	tcase_add_test(tcase, a_master_may_be_a_cluster);
+	tcase_add_test(tcase, a_cluster_that_makes_no_sense_is_told_where);
+	tcase_add_test(tcase, behind_a_cluster_all_keys_have_its_tag);
 	tcase_add_test(tcase, a_master_may_speak_tls);
 	tcase_add_test(tcase, tls_that_makes_no_sense_is_told_where);
 	tcase_add_test(tcase, no_error_repeats_a_password);

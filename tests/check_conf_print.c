@@ -31,9 +31,12 @@ static const char rich[] =
 	"    user: holdfast\n"
 	"    database: 4\n"
 	"  - unix:///run/r.sock\n"
+	"  - { cluster: { name: c, nodes: [ 10.0.0.8, '[::1]:2' ], replicas-ack: no }, user: hf }\n"
+	"  - redis://h\n"
 	"pool: 2\nlease: 90s\nclock-margin: 1500ms\nhandoff: { streak: 1, time: 2s }\nrestart-guard: off\n"
 	"rules:\n"
-	"  - { match: \"\\xe9t\\xe9/#*\", lease: 1h, wait: 0ms, max-hold: 24h, metrics: yes, key: 'c:{%}' }\n"
+	"  - { match: \"\\xe9t\\xe9/#*\", lease: 1h, wait: 0ms, max-hold: 24h, metrics: yes, key: "
+	"'{site-a}%' }\n"
 	"  - match: '*'\n"
 	"limits: { request-bytes: 1025b, output-bytes: 16k }\n"
 	"users:\n"
@@ -135,6 +138,12 @@ START_TEST(what_is_printed_loads_back_to_the_same)
 	ck_assert_str_eq(again->masters[1].tls.ca, "/c.pem");
 	ck_assert_str_eq(again->masters[1].tls.name, "m.example");
 	ck_assert_str_eq(again->masters[2].sentinel.name, "");
+	ck_assert_str_eq(again->masters[3].cluster.name, "c");
+	ck_assert_int_eq(again->masters[3].cluster.nodes.list[0].port, 6379);
+	ck_assert_int_eq(again->masters[3].cluster.nodes.list[1].port, 2);
+	ck_assert(!again->masters[3].cluster.replicas_ack);
+	ck_assert_str_eq(again->masters[3].user, "hf");
+	ck_assert_uint_eq(again->masters[4].cluster.nodes.count, 0);
 	ck_assert_str_eq(again->rules[0].match, "\xc3\xa9t\xc3\xa9/#*");
 	ck_assert_int_eq(again->rules[0].wait_ms, 0);
 	ck_assert_int_eq(again->rules[1].wait_ms, CONF_WAIT_FOREVER);

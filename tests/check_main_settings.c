@@ -60,6 +60,8 @@ START_TEST(the_way_to_a_master_tells_what_changes_its_meaning)
 	way_is("masters: [ sentinel: { name: m, sentinels: [ a ] } ]\n", "sentinel");
 	way_is("masters: [ { sentinel: { name: m, sentinels: [ a ], replicas-ack: no }, database: 2 } ]\n",
 		"sentinel,database=2,replicas-ack=no");
+	way_is("masters: [ cluster: { nodes: [ a ] } ]\n", "cluster");
+	way_is("masters: [ cluster: { nodes: [ a ], replicas-ack: no } ]\n", "cluster,replicas-ack=no");
 }
 END_TEST
 
@@ -68,11 +70,11 @@ START_TEST(each_master_has_its_place)
 	struct conf *conf = load("masters: [ 'redis://u:p@h:7000/3', 'redis://[fd00::1]', "
 				 "'unix:///run/r?user=v' ]\n");
 	struct pool_settings pool = {0};
-	struct main_sentinel sentinel;
+	struct main_finder finder;
 	char where[SETTINGS_WHERE_MAX];
 
 	ck_assert_uint_eq(settings_masters(conf), 3);
-	settings_place(&conf->masters[0], &pool, &sentinel, where);
+	settings_place(&conf->masters[0], &pool, &finder, where);
 	ck_assert_str_eq(where, "h:7000");
 	ck_assert_str_eq(pool.host, "h");
 	ck_assert_uint_eq(pool.port, 7000);
@@ -80,16 +82,39 @@ START_TEST(each_master_has_its_place)
 	ck_assert_str_eq(pool.password, "p");
 	ck_assert_int_eq(pool.db, 3);
 	pool = (struct pool_settings){0};
-	settings_place(&conf->masters[1], &pool, &sentinel, where);
+	settings_place(&conf->masters[1], &pool, &finder, where);
 	ck_assert_str_eq(where, "[fd00::1]:6379");
 	ck_assert_ptr_null(pool.user);
 	ck_assert_ptr_null(pool.password);
 	pool = (struct pool_settings){0};
-	settings_place(&conf->masters[2], &pool, &sentinel, where);
+	settings_place(&conf->masters[2], &pool, &finder, where);
 	ck_assert_str_eq(where, "/run/r");
 	ck_assert_str_eq(pool.path, "/run/r");
 	ck_assert_str_eq(pool.user, "v");
 	ck_assert_ptr_null(pool.host);
+	conf_free(conf);
+}
+END_TEST
+
+START_TEST(a_cluster_has_the_login_of_the_master)
+{
+	struct conf *conf = load("masters:\n  - cluster: { name: c, nodes: [ 10.0.0.7, 'h:1' ] }\n"
+				 "    user: u\n    tls: { ca: /ca.pem }\n");
+	struct pool_settings pool = {0};
+	struct main_finder finder;
+	char where[SETTINGS_WHERE_MAX];
+
+	settings_place(&conf->masters[0], &pool, &finder, where);
+	ck_assert_str_eq(where, "c");
+	ck_assert_ptr_null(pool.host);
+	ck_assert_ptr_eq(pool.finder, &finder.settings);
+	ck_assert_int_eq(finder.settings.kind, FINDER_CLUSTER);
+	ck_assert_uint_eq(finder.settings.count, 2);
+	ck_assert_uint_eq(finder.settings.places[0].port, 6379);
+	ck_assert_str_eq(finder.settings.user, "u");
+	ck_assert(finder.settings.tls.on && pool.tls.on);
+	ck_assert_str_eq(pool.user, "u");
+	ck_assert(pool.replicas_ack);
 	conf_free(conf);
 }
 END_TEST
@@ -100,24 +125,24 @@ START_TEST(a_master_behind_sentinel_has_those_who_know_it)
 		load("masters:\n  - sentinel: { name: m, sentinels: [ 10.0.0.7, 'h:1' ], user: w }\n"
 		     "    user: u\n    database: 4\n");
 	struct pool_settings pool = {0};
-	struct main_sentinel sentinel;
+	struct main_finder finder;
 	char where[SETTINGS_WHERE_MAX];
 
-	settings_place(&conf->masters[0], &pool, &sentinel, where);
+	settings_place(&conf->masters[0], &pool, &finder, where);
 	ck_assert_str_eq(where, "m");
 	ck_assert_ptr_null(pool.host);
 	ck_assert_ptr_null(pool.path);
-	ck_assert_ptr_eq(pool.sentinel, &sentinel.settings);
+	ck_assert_ptr_eq(pool.finder, &finder.settings);
 	ck_assert(pool.replicas_ack);
 	ck_assert_str_eq(pool.user, "u");
 	ck_assert_int_eq(pool.db, 4);
-	ck_assert_str_eq(sentinel.settings.name, "m");
-	ck_assert_str_eq(sentinel.settings.user, "w");
-	ck_assert_ptr_null(sentinel.settings.password);
-	ck_assert_uint_eq(sentinel.settings.count, 2);
-	ck_assert_str_eq(sentinel.settings.places[0].host, "10.0.0.7");
-	ck_assert_uint_eq(sentinel.settings.places[0].port, 26379);
-	ck_assert_uint_eq(sentinel.settings.places[1].port, 1);
+	ck_assert_str_eq(finder.settings.name, "m");
+	ck_assert_str_eq(finder.settings.user, "w");
+	ck_assert_ptr_null(finder.settings.password);
+	ck_assert_uint_eq(finder.settings.count, 2);
+	ck_assert_str_eq(finder.settings.places[0].host, "10.0.0.7");
+	ck_assert_uint_eq(finder.settings.places[0].port, 26379);
+	ck_assert_uint_eq(finder.settings.places[1].port, 1);
 	conf_free(conf);
 }
 END_TEST
@@ -192,10 +217,10 @@ reached(const char *now, const char *at_start, const char *place, const char *wa
 	if (!settings_reach(conf, boot, &at, &pool, &reach, why, sizeof why))
 		snprintf(got, sizeof got, "%s", why);
 	else
-		snprintf(got, sizeof got, "%s%s:%u %s:%s db%d", pool.sentinel ? "sentinel " : "",
-			pool.sentinel ? pool.sentinel->name
-			: pool.path   ? pool.path
-				      : pool.host,
+		snprintf(got, sizeof got, "%s%s:%u %s:%s db%d", pool.finder ? "sentinel " : "",
+			pool.finder ? pool.finder->name
+			: pool.path ? pool.path
+				    : pool.host,
 			pool.port, pool.user ? pool.user : "-", pool.password ? pool.password : "-", pool.db);
 	ck_assert_str_eq(got, wanted);
 	ck_assert_uint_eq(pool.links, 4);
@@ -303,7 +328,7 @@ main(void)
 	unsetenv("HOLDFAST_MASTER_PASSWORD");
 	return SUITE_RUN("main_settings", NULL, NULL, daemons_agree_on_the_guard_and_the_keys,
 		the_way_to_a_master_tells_what_changes_its_meaning, each_master_has_its_place,
-		a_master_behind_sentinel_has_those_who_know_it,
+		a_master_behind_sentinel_has_those_who_know_it, a_cluster_has_the_login_of_the_master,
 		a_new_master_is_found_as_the_configuration_names_it,
 		a_new_master_that_no_configuration_names_is_found_as_the_first_with_a_url,
 		a_master_of_a_set_is_reached_as_the_configuration_says,

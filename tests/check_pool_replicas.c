@@ -5,8 +5,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/redis/finder.h"
 #include "daemon/redis/pool.h"
-#include "daemon/redis/sentinel.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_sentinel.h"
 #include "tests/support/redis.h"
@@ -209,15 +209,15 @@ static void
 begin(struct probe *p, unsigned named)
 {
 	struct pool_settings settings = POOL_SETTINGS_DEFAULT;
-	const struct sentinel_place place = {.host = "127.0.0.1", .port = p->fake.port};
-	const struct sentinel_settings sentinel = {.name = "mymaster", .places = &place, .count = 1};
+	const struct finder_place place = {.host = "127.0.0.1", .port = p->fake.port};
+	const struct finder_settings sentinel = {.name = "mymaster", .places = &place, .count = 1};
 
 	if (named > 0) {
 		p->fake.host = "127.0.0.1";
 		p->fake.master_port = p->master.port;
 		p->fake.replicas = named;
 		fake_sentinel_open(&p->fake, p->base);
-		settings.sentinel = &sentinel;
+		settings.finder = &sentinel;
 	} else {
 		settings.path = p->master.path;
 	}

@@ -4,8 +4,8 @@
  */
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/redis/finder.h"
 #include "daemon/redis/pool.h"
-#include "daemon/redis/sentinel.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_sentinel.h"
 #include "tests/support/redis.h"
@@ -21,8 +21,8 @@ struct probe {
 	struct log log;
 	struct stats stats;
 	struct fake_sentinel fake;
-	struct sentinel_place place;
-	struct sentinel_settings sentinel;
+	struct finder_place place;
+	struct finder_settings sentinel;
 	struct pool_settings settings;
 	struct pool *pool;
 	bool up[2];
@@ -76,10 +76,10 @@ probe_init(struct probe *p)
 	stats_init(&p->stats);
 	fake_sentinel_init(&p->fake);
 	p->fake.host = "127.0.0.1";
-	p->place = (struct sentinel_place){.host = "127.0.0.1", .port = p->fake.port};
-	p->sentinel = (struct sentinel_settings){.name = "mymaster", .places = &p->place, .count = 1};
+	p->place = (struct finder_place){.host = "127.0.0.1", .port = p->fake.port};
+	p->sentinel = (struct finder_settings){.name = "mymaster", .places = &p->place, .count = 1};
 	p->settings = (struct pool_settings)POOL_SETTINGS_DEFAULT;
-	p->settings.sentinel = &p->sentinel;
+	p->settings.finder = &p->sentinel;
 	p->settings.daemon_id = DAEMON;
 	p->settings.links = 2;
 }
@@ -176,7 +176,7 @@ START_TEST(it_connects_where_the_master_is_found)
 	greet(&p);
 	is_at(&p, &server);
 	pool_see(p.pool, &view);
-	ck_assert_str_eq(view.sentinel, "mymaster");
+	ck_assert_str_eq(view.finder.name, "mymaster");
 	ck_assert_uint_eq(view.replicas, 2);
 	ck_assert_uint_eq(view.needed, 0); /* nobody asked for acknowledgement */
 	ck_assert(view.replicated);
@@ -255,7 +255,7 @@ START_TEST(a_replica_in_its_place_makes_it_ask)
 	probe_begin(&p);
 	ck_assert(await(p.base, is_up, &p));
 	p.fake.asked = 0;
-	await_ms(p.base, 2 * SENTINEL_ASK_CLOSE_MS);
+	await_ms(p.base, 2 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_eq(p.fake.asked, 0);
 	greet(&p);
 	ck_assert_int_eq(p.greeting, GREETING_REPLICA);
@@ -264,7 +264,7 @@ START_TEST(a_replica_in_its_place_makes_it_ask)
 	greet(&p);
 	ck_assert_int_eq(p.greeting, GREETING_GOOD);
 	p.fake.asked = 0;
-	await_ms(p.base, 2 * SENTINEL_ASK_CLOSE_MS);
+	await_ms(p.base, 2 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_le(p.fake.asked, 1);
 	probe_done(&p);
 	redis_done(&server);

@@ -105,6 +105,20 @@ info_locks(const struct context *context, struct buffer *text)
 	info_line(text, "namespace:%s", context->facts.namespace);
 }
 
+/* Where a master that moves was found, since when, and why it is not where it was. */
+static void
+info_found(struct buffer *text, unsigned i, const struct finder_view *finder)
+{
+	bool cluster = finder->kind == FINDER_CLUSTER;
+	info_line(text, "master%u_%s:%s", i, cluster ? "cluster" : "sentinel", finder->name);
+	if (cluster) {
+		info_line(text, "master%u_slot:%u", i, finder->slot);
+		info_line(text, "master%u_node:%s", i, finder->node);
+	}
+	info_line(text, "master%u_found_ms:%" PRId64, i, finder->since_ms);
+	info_line(text, "master%u_found_why:%s", i, finder->cause);
+}
+
 static void
 info_master(const struct context *context, struct buffer *text, unsigned i)
 {
@@ -123,8 +137,8 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 	info_line(text, "master%u_clock_ms:%" PRId64, i, pool.clock_ms);
 	info_line(text, "master%u_inbox:%d", i, pool.inbox);
 	info_line(text, "master%u_inbox_reason:%s", i, pool.inbox_why);
-	if (pool.sentinel) {
-		info_line(text, "master%u_sentinel:%s", i, pool.sentinel);
+	if (pool.finder.name) {
+		info_found(text, i, &pool.finder);
 		info_line(text, "master%u_replicas:%u", i, pool.replicas);
 		info_line(text, "master%u_replicas_needed:%u", i, pool.needed);
 		info_line(text, "master%u_replicated:%d", i, pool.replicated);

@@ -226,7 +226,7 @@ enum outcome {
 #define GREETINGS(GREETING)                                                                                  \
 	GREETING(GOOD, "good")                                                                               \
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
-	GREETING(CLUSTER, "runs in cluster mode: use a standalone server")                                   \
+	GREETING(CLUSTER, "runs in cluster mode: name its nodes under `cluster:`")                           \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
 	GREETING(MISMATCH, "is used by daemons of another format or with other limits: upgrade the older "   \
 			   "hosts, or make clock-margin, restart-guard and the rules with keys agree")       \

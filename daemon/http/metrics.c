@@ -325,10 +325,11 @@ static void
 write_replicas(const struct metrics *m)
 {
 	begin(m, "holdfast_master_replicated", "gauge",
-		"of a master that Sentinel names: 0: too few replicas acknowledge, and it grants nothing "
+		"of a master of Sentinel or a cluster: 0: too few replicas acknowledge, and it grants "
+		"nothing "
 		"new");
 	for (unsigned i = 0; i < m->count; i++) {
-		if (m->pools[i].sentinel) {
+		if (m->pools[i].finder.name) {
 			put(m, "holdfast_master_replicated{%s} %d\n", m->labels[i], m->pools[i].replicated);
 		}
 	}

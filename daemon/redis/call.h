@@ -179,6 +179,10 @@ bool call_decode_look(const struct redisReply *reply, struct master_look *look)
 /* Whether the master does not know the script (SCRIPT FLUSH, restart): then nothing was done. */
 bool call_noscript(const struct redisReply *reply);
 
+/* Whether a node of a cluster does not serve the slot of the keys, or not all of them now: then nothing was
+ * done. */
+bool call_moved(const struct redisReply *reply);
+
 /*
  * Decodes a reply into one vote per call. reply NULL: the answer was lost. No reply is trusted: whatever the
  * script cannot have answered becomes OUTCOME_UNKNOWN. Slices in votes point into the reply and the calls and

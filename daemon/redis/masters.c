@@ -5,9 +5,9 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
+#include "daemon/redis/finder.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/link.h"
-#include "daemon/redis/sentinel.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -182,11 +182,12 @@ reach_of(const struct pool_settings *s)
 	hash = hash_add(hash_add(hash_add(hash, s->host), s->path), s->user);
 	hash = hash_add(hash_add(hash, s->tls.ca), s->tls.certificate) ^ s->tls.on;
 	hash = hash_add(hash_add(hash, s->tls.key), s->tls.name);
-	for (size_t i = 0; s->sentinel && i < s->sentinel->count; i++) {
-		hash = hash_add(hash, s->sentinel->places[i].host) ^ s->sentinel->places[i].port;
+	for (size_t i = 0; s->finder && i < s->finder->count; i++) {
+		hash = hash_add(hash, s->finder->places[i].host) ^ s->finder->places[i].port;
 	}
-	if (s->sentinel) {
-		hash = hash_add(hash_add(hash, s->sentinel->name), s->sentinel->user);
+	if (s->finder) {
+		hash = hash_add(hash_add(hash, s->finder->name), s->finder->user);
+		hash ^= s->finder->kind;
 	}
 	return hash | 1;
 }

@@ -1,5 +1,5 @@
 /*
- * pool: see pool.h. It has the settings, the inbox and the sentinel of one master; pool_link.c has its links,
+ * pool: see pool.h. It has the settings, the inbox and the finder of one master; pool_link.c has its links,
  * calls and votes. The driver calls it. It must never repeat a call, never reorder the calls of a link about
  * a name, and give each call exactly one vote.
  */
@@ -8,9 +8,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
+#include "daemon/redis/finder.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/pool_inner.h"
-#include "daemon/redis/sentinel.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -170,7 +170,7 @@ pool_read_info(struct pool *pool, const struct redisReply *reply)
 	pool_log_replicas(pool, before);
 }
 
-/* ---- Sentinel ---- */
+/* ---- a master that moves ---- */
 
 void
 pool_watch(struct pool *pool)
@@ -178,11 +178,11 @@ pool_watch(struct pool *pool)
 	bool closely = pool->doubted;
 	unsigned i;
 
-	if (!pool->sentinel)
+	if (!pool->finder)
 		return;
 	for (i = 0; i < pool->link_count; i++)
 		closely |= !pool->links[i].up;
-	sentinel_watch(pool->sentinel, closely);
+	finder_watch(pool->finder, closely);
 }
 
 /* False: out of memory. */
@@ -199,7 +199,7 @@ pool_set_where(struct pool *pool, const char *title, const char *address)
 }
 
 static bool
-pool_aim(struct pool *pool, const struct sentinel_found *found)
+pool_aim(struct pool *pool, const struct finder_found *found)
 {
 	bool aimed = inbox_aim(pool->inbox, found->host, found->port);
 	unsigned i;
@@ -210,7 +210,7 @@ pool_aim(struct pool *pool, const struct sentinel_found *found)
 }
 
 static bool
-on_found(void *arg, const struct sentinel_found *found)
+on_found(void *arg, const struct finder_found *found)
 {
 	struct pool *pool = arg;
 	bool six = strchr(found->host, ':') != NULL;
@@ -239,7 +239,7 @@ on_lost(void *arg, const char *why)
 		pool->hooks->link_down(pool->arg, i, why);
 }
 
-static const struct sentinel_hooks sentinel_hooks = {.found = on_found, .lost = on_lost};
+static const struct finder_hooks finder_hooks = {.found = on_found, .lost = on_lost};
 
 /* ---- the inbox ---- */
 
@@ -304,7 +304,7 @@ static const struct inbox_hooks inbox_hooks = {
 static bool
 settings_make_sense(const struct pool_settings *s)
 {
-	return !!s->host + !!s->path + !!s->sentinel == 1 && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
+	return !!s->host + !!s->path + !!s->finder == 1 && s->links >= 1 && s->links <= POOL_LINKS_MAX &&
 	       s->namespace && s->layout && s->daemon_id && strlen(s->daemon_id) == CALL_DAEMON_ID_SIZE - 1 &&
 	       s->db >= 0 && s->connect_ms > 0 && s->reply_ms > 0 && s->lease_max_ms > 0 && s->margin_ms >= 0;
 }
@@ -324,13 +324,14 @@ pool_tenth_ms(const struct pool_settings *s, int64_t least_ms, int64_t most_ms)
 static bool
 pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 {
-	size_t n = strlen(s->namespace) + 1, m = strlen(s->layout) + 1;
+	const char *open = pool->clustered ? "{" : "", *close = pool->clustered ? "}" : "";
+	size_t n = strlen(open) + strlen(s->namespace) + strlen(close) + 1, m = strlen(s->layout) + 1;
 
 	pool->strings = malloc(n + m);
 	pool->about = strdup(s->about ? s->about : "");
 	if (!pool->strings || !pool->about)
 		return false;
-	memcpy(pool->strings, s->namespace, n);
+	snprintf(pool->strings, n, "%s%s%s", open, s->namespace, close);
 	memcpy(pool->strings + n, s->layout, m);
 	pool->call_settings = (struct call_settings){.namespace_ = pool->strings,
 		.margin_ms = s->margin_ms,
@@ -373,7 +374,7 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 		pool->link_count++;
 	}
 	snprintf(client_name, sizeof client_name, "holdfast-%.8s-inbox", s->daemon_id);
-	if ((size_t)snprintf(channel, sizeof channel, "%s:inbox:%s", s->namespace, s->daemon_id) >=
+	if ((size_t)snprintf(channel, sizeof channel, "%s:inbox:%s", pool->strings, s->daemon_id) >=
 		sizeof channel)
 		return false;
 	pool->inbox = inbox_new(base, &settings, channel, &inbox_hooks, pool, pool->log, pool->stats);
@@ -381,24 +382,26 @@ pool_open(struct pool *pool, struct event_base *base, const struct pool_settings
 }
 
 static bool
-pool_open_sentinel(struct pool *pool, struct event_base *base, const struct pool_settings *s)
+pool_open_finder(struct pool *pool, struct event_base *base, const struct pool_settings *s)
 {
-	struct sentinel_settings settings;
-	char client_name[64];
+	struct finder_settings settings;
+	char client_name[64], key[512];
 
-	if (!s->sentinel)
+	if (!s->finder)
 		return pool_set_where(pool, s->title, link_where(pool->links[0].link));
-	snprintf(client_name, sizeof client_name, "holdfast-%.8s-sentinel", s->daemon_id);
-	settings = *s->sentinel;
+	snprintf(client_name, sizeof client_name, "holdfast-%.8s-%s", s->daemon_id,
+		pool->clustered ? "cluster" : "sentinel");
+	snprintf(key, sizeof key, "%s:node", pool->strings);
+	settings = *s->finder;
+	settings.key = key;
 	settings.client_name = client_name;
 	settings.connect_ms = s->connect_ms;
 	settings.reply_ms = s->reply_ms;
 	if (!pool_set_where(pool, s->title, settings.name))
 		return false;
-	pool->sentinel_name = strdup(settings.name);
-	pool->sentinel = sentinel_new(base, &settings, &sentinel_hooks, pool, pool->log);
+	pool->finder = finder_new(base, &settings, &finder_hooks, pool, pool->log);
 	pool_watch(pool);
-	return pool->sentinel != NULL && pool->sentinel_name != NULL;
+	return pool->finder != NULL;
 }
 
 const char *
@@ -411,7 +414,6 @@ void
 pool_see(const struct pool *pool, struct pool_view *out)
 {
 	*out = (struct pool_view){
-		.sentinel = pool->sentinel_name,
 		.replicas = replicas_known(&pool->replicas),
 		.needed = replicas_needed(&pool->replicas),
 		.replicated = !pool->replicas.missing,
@@ -419,6 +421,8 @@ pool_see(const struct pool *pool, struct pool_view *out)
 		.round_trip_us = pool->round_trip_us,
 		.clock_ms = pool->clock_ms,
 	};
+	if (pool->finder)
+		finder_see(pool->finder, &out->finder);
 	out->inbox = inbox_subscribed(pool->inbox, out->inbox_why, sizeof out->inbox_why);
 }
 
@@ -439,10 +443,11 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	pool->stats = stats;
 	batches_init(&pool->unsent);
 	call_command_init(&pool->command);
+	pool->clustered = settings->finder && settings->finder->kind == FINDER_CLUSTER;
 	pool->later = timeout_new(base, on_later, pool);
 	pool->probe = timeout_new(base, on_probe, pool);
 	if (pool->later && pool->probe && pool_copy_settings(pool, settings) &&
-		pool_open(pool, base, settings) && pool_open_sentinel(pool, base, settings))
+		pool_open(pool, base, settings) && pool_open_finder(pool, base, settings))
 		return pool;
 	pool_free(pool);
 	return NULL;
@@ -460,8 +465,8 @@ pool_reload(struct pool *pool, const struct pool_settings *settings)
 	}
 	for (unsigned i = 0; i < pool->link_count; i++)
 		set = link_set_password(pool->links[i].link, settings->password) && set;
-	if (pool->sentinel && settings->sentinel)
-		set = sentinel_set_password(pool->sentinel, settings->sentinel->password) && set;
+	if (pool->finder && settings->finder)
+		set = finder_set_password(pool->finder, settings->finder->password) && set;
 	return set;
 }
 
@@ -470,8 +475,8 @@ pool_end(struct pool *pool, const char *why)
 {
 	unsigned i;
 
-	sentinel_free(pool->sentinel);
-	pool->sentinel = NULL;
+	finder_free(pool->finder);
+	pool->finder = NULL;
 	for (i = 0; i < pool->link_count; i++)
 		pool_link_end(&pool->links[i], why);
 	while (pool->unsent.head)
@@ -485,7 +490,7 @@ pool_free(struct pool *pool)
 
 	if (!pool)
 		return;
-	sentinel_free(pool->sentinel);
+	finder_free(pool->finder);
 	inbox_free(pool->inbox);
 	for (i = 0; i < pool->link_count; i++)
 		pool_link_close(&pool->links[i]);
@@ -496,6 +501,5 @@ pool_free(struct pool *pool)
 	free(pool->strings);
 	free(pool->about);
 	free(pool->where);
-	free(pool->sentinel_name);
 	free(pool);
 }

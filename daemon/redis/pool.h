@@ -13,6 +13,7 @@
 
 #include "daemon/base/tls.h"
 #include "daemon/core/call.h"
+#include "daemon/redis/finder.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -24,21 +25,21 @@ struct buckets;
 struct log;
 struct master_look;
 struct pool;
-struct sentinel_settings;
 struct stats;
 
 #define POOL_LINKS_MAX      8
 /* A link is written to after this many commands: daemon and master then work at the same time. */
 #define POOL_WRITE_COMMANDS 8
 
-/* Exactly one of host, path and sentinel is set. pool_new() copies everything. */
+/* Exactly one of host, path and finder is set. pool_new() copies everything. */
 struct pool_settings {
 	const char *host; /* TCP: address or name */
 	uint16_t port;
 	const char *path;        /* Unix socket */
-	struct tls_settings tls; /* of host, or of the master that the sentinels name */
-	const struct sentinel_settings
-		*sentinel; /* the sentinels that know its place; pool_new() sets client_name and times */
+	struct tls_settings tls; /* of host, or of the master that is found */
+	/* Those who know its place; pool_new() sets key, client_name and times. With CLUSTER all keys and
+	 * channels are those of the namespace {NAMESPACE}, and so in one slot. */
+	const struct finder_settings *finder;
 	/* A grant counts only when a majority of the master and its replicas has it: acquires, renewals,
 	 * reclaims and admissions are UNKNOWN until then. */
 	bool replicas_ack;
@@ -97,7 +98,7 @@ struct pool *pool_new(struct event_base *base, const struct pool_settings *setti
 	const struct pool_hooks *hooks, void *arg, struct log *log, struct stats *stats)
 	__attribute__((warn_unused_result));
 /* Takes up what a reload may change: what is said about this daemon, and the passwords for the master and,
- * where there are any, for the sentinels; see link_set_password(). The other settings are ignored. */
+ * where there are any, for the sentinels or nodes; see link_set_password(). Ignores the other settings. */
 bool pool_reload(struct pool *pool, const struct pool_settings *settings) __attribute__((warn_unused_result));
 /* Calls under way get no vote. */
 void pool_free(struct pool *pool);
@@ -105,19 +106,19 @@ void pool_free(struct pool *pool);
  * reported down, for this reason, before it returns. After that the driver only frees the pool. */
 void pool_end(struct pool *pool, const char *why);
 
-/* The address for people: "10.0.0.1:6379", "/run/redis.sock", with the title in front. Until Sentinel has
- * told the address: the name by which Sentinel knows the master. Valid until the loop turns. */
+/* The address for people: "10.0.0.1:6379", "/run/redis.sock", with the title in front. Until a finder
+ * has found it: the name that the finder has. Valid until the loop turns. */
 const char *pool_where(const struct pool *pool);
 
 #define POOL_WHY_MAX 128
 
 /* What reports show of a pool. */
 struct pool_view {
-	const char *sentinel; /* the name by which the sentinels know the master; NULL: no Sentinel */
-	unsigned replicas;    /* replicas of this master, absent ones included */
-	unsigned needed;      /* of them, for an acknowledgement; 0: none */
-	bool replicated;      /* enough replicas acknowledge */
-	size_t calls;         /* without a vote yet; masters.h counts them */
+	struct finder_view finder;        /* its name is NULL: the master has a fixed address */
+	unsigned replicas;                /* replicas of this master, absent ones included */
+	unsigned needed;                  /* of them, for an acknowledgement; 0: none */
+	bool replicated;                  /* enough replicas acknowledge */
+	size_t calls;                     /* without a vote yet; masters.h counts them */
 	const struct buckets *round_trip; /* of commands, to their answers; valid until the loop turns */
 	int64_t round_trip_us;            /* the latest ones, averaged; 0: none yet */
 	int64_t clock_ms; /* how far its wall clock was ahead of this host's at the latest greeting */

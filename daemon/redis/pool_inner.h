@@ -1,7 +1,7 @@
 /*
  * pool_inner: what the files of the pool share; otherwise only tests include it.
  *
- *     pool.c ──▶ pool_link.c     pool.c: settings, inbox and sentinel; pool_link.c: links, batches and votes
+ *     pool.c ──▶ pool_link.c     pool.c: settings, inbox and finder; pool_link.c: links, batches and votes
  */
 #ifndef REDIS_POOL_INNER_H
 #define REDIS_POOL_INNER_H
@@ -54,9 +54,9 @@ struct pool {
 	bool unguarded; /* trust never ends */
 	struct call_command command;
 	struct inbox *inbox;
-	struct sentinel *sentinel; /* NULL: the master has a fixed address */
-	char *sentinel_name;
-	bool found;                /* the sentinels have told where the master is */
+	struct finder *finder;     /* NULL: the master has a fixed address */
+	bool clustered;            /* it is the owner of a slot of a cluster */
+	bool found;                /* the finder has told where the master is */
 	bool doubted;              /* the server there is no master */
 	struct buckets round_trip; /* of commands, to their answers */
 	int64_t round_trip_us;     /* the latest ones, averaged; 0: none yet */
@@ -95,8 +95,8 @@ void pool_put_unsent(struct pool *pool, struct batch *batch);
 void pool_tell_unsent(struct pool *pool);
 /* Gives the vote to the driver. */
 void pool_tell(struct pool *pool, const struct vote *vote);
-/* Sentinel learns of a failover sooner or later than the daemon loses its connections: so Sentinel is asked
- * more often while something is wrong. */
+/* Sentinels and nodes learn of a failover sooner or later than the daemon loses its connections: so they are
+ * asked more often while something is wrong. */
 void pool_watch(struct pool *pool);
 /* This many replicas acknowledged in time; -1: the master gave no number. True: that is enough. */
 bool pool_judge(struct pool *pool, int64_t acknowledged);

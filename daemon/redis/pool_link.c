@@ -263,6 +263,22 @@ pool_link_compare_clocks(struct pool *pool, const struct batch *batch, const str
 		pool->clock_ms = (vote->time_us - clock_wall_us() + (clock_us() - batch->sent_us) / 2) / 1000;
 }
 
+/* The node does not serve the slot, or not now: the finder looks for the owner, and the master is greeted
+ * again before it is used. None of the calls was carried out. */
+static bool
+pool_link_moved(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
+{
+	struct vote votes[CALL_GROUP_MAX];
+
+	if (!l->pool->clustered || !call_moved(reply))
+		return false;
+	for (size_t i = 0; i < batch->n; i++)
+		call_fail(&batch->calls[i], OUTCOME_DEMOTED, reply->str, &votes[i]);
+	batch->acked = false;
+	pool_link_hand_over(l, batch, votes);
+	return true;
+}
+
 static void
 pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisReply *reply)
 {
@@ -401,7 +417,7 @@ on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisR
 				l, batch, fate == LINK_UNSENT ? OUTCOME_UNSENT : OUTCOME_UNKNOWN, NULL);
 		else if (call_noscript(reply))
 			pool_link_noscript(l, batch);
-		else
+		else if (!pool_link_moved(l, batch, reply))
 			pool_link_answered(l, batch, reply);
 	}
 }

@@ -5,7 +5,8 @@
  * A failover may promote a replica that has not heard of a lease, and a master that was cut off goes on
  * granting. So a change counts when a majority of the whole group, the master and its replicas, has it: of
  * two servers that both take themselves for the master only one can have that. The group is what the
- * sentinels know of, or what is connected if that is more; a replica that is away still belongs to it.
+ * sentinels or nodes know of, or what is connected if that is more; a replica that is away still belongs to
+ * it.
  *
  * Bookkeeping only, without I/O: the pool asks the master with WAIT, and the simulator uses the same
  * functions.
@@ -25,7 +26,7 @@ struct redisReply;
 /* All zero, but for watched, in the beginning. */
 struct replicas {
 	bool watched;               /* false: nothing has to be acknowledged */
-	unsigned named;             /* known to the sentinels */
+	unsigned named;             /* known to the sentinels or nodes */
 	unsigned connected;         /* to the master, when it was asked last */
 	bool missing;               /* too few acknowledge */
 	char why[REPLICAS_WHY_MAX]; /* when missing: an error reply for people */
@@ -66,7 +67,7 @@ replicas_refuse(const struct replicas *r, enum call_op op)
  * have an unknown outcome. That a master cannot be used, or does not grant, is believed. */
 bool replicas_disbelieve(const struct replicas *replicas, const struct call *call, struct vote *vote);
 
-/* The answer to INFO replication. Asked at each new connection, and when the sentinels know of more or fewer;
+/* The answer to INFO replication. Asked at each new connection, and when those know of more or fewer;
  * not in between: a master that loses its replicas must not take that for a smaller group. */
 void replicas_read_info(struct replicas *replicas, const struct redisReply *reply);
 

@@ -26,6 +26,16 @@ call_noscript(const redisReply *reply)
 	return reply != NULL && reply->type == REDIS_REPLY_ERROR && reply_starts(reply, "NOSCRIPT");
 }
 
+bool
+call_moved(const redisReply *reply)
+{
+	static const char *const words[] = {"MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN"};
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (reply != NULL && reply->type == REDIS_REPLY_ERROR && reply_starts(reply, words[i]))
+			return true;
+	return false;
+}
+
 void
 call_fail(const struct call *call, enum outcome outcome, const char *why, struct vote *vote)
 {

@@ -103,7 +103,7 @@ def test_url_to_sentinel(place):
     load = Load(place, daemons)
     number = generation(daemons[0])
     address = "127.0.0.1:%d" % group.port
-    expect_error(command(daemons[0], "REPLACE", address, "mymaster"), "ERR", "name of a Sentinel master", "RELOAD")
+    expect_error(command(daemons[0], "REPLACE", address, "mymaster"), "ERR", "name of a Sentinel master or cluster", "RELOAD")
     for daemon in daemons:
         daemon.master = group.config()
         daemon.configure(CONFIG)

@@ -1,10 +1,10 @@
 /*
- * Tests of daemon/sentinel against sentinels that are played by the test: whom it believes, what it tells,
- * and that it goes on asking.
+ * Tests of daemon/redis/finder against sentinels that are played by the test: whom it believes, what it
+ * tells, and that it goes on asking.
  */
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
-#include "daemon/redis/sentinel.h"
+#include "daemon/redis/finder.h"
 #include "tests/support/await.h"
 #include "tests/support/fake_sentinel.h"
 #include "tests/support/redis.h"
@@ -20,9 +20,9 @@ struct probe {
 	struct log log;
 	struct fake_sentinel fakes[FAKES_MAX];
 	size_t count;
-	struct sentinel_place places[FAKES_MAX];
-	struct sentinel_settings settings;
-	struct sentinel *sentinel;
+	struct finder_place places[FAKES_MAX];
+	struct finder_settings settings;
+	struct finder *finder;
 	unsigned founds, losses;
 	unsigned unusable; /* so many of the founds come when memory is short */
 	char host[64];
@@ -31,7 +31,7 @@ struct probe {
 };
 
 static bool
-on_found(void *arg, const struct sentinel_found *found)
+on_found(void *arg, const struct finder_found *found)
 {
 	struct probe *p = arg;
 
@@ -51,7 +51,7 @@ on_lost(void *arg, const char *why)
 	snprintf(p->why, sizeof p->why, "%s", why);
 }
 
-static const struct sentinel_hooks hooks = {.found = on_found, .lost = on_lost};
+static const struct finder_hooks hooks = {.found = on_found, .lost = on_lost};
 
 /* So many sentinels that agree on 10.0.0.1:6379 with two replicas. */
 static void
@@ -68,9 +68,9 @@ probe_init(struct probe *p, size_t count)
 
 		fake_sentinel_init(fake);
 		fake_sentinel_open(fake, p->base);
-		p->places[i] = (struct sentinel_place){.host = "127.0.0.1", .port = fake->port};
+		p->places[i] = (struct finder_place){.host = "127.0.0.1", .port = fake->port};
 	}
-	p->settings = (struct sentinel_settings){.name = "mymaster",
+	p->settings = (struct finder_settings){.name = "mymaster",
 		.places = p->places,
 		.count = count,
 		.client_name = "test",
@@ -81,8 +81,8 @@ probe_init(struct probe *p, size_t count)
 static void
 probe_begin(struct probe *p)
 {
-	p->sentinel = sentinel_new(p->base, &p->settings, &hooks, p, &p->log);
-	ck_assert_ptr_nonnull(p->sentinel);
+	p->finder = finder_new(p->base, &p->settings, &hooks, p, &p->log);
+	ck_assert_ptr_nonnull(p->finder);
 }
 
 static void
@@ -90,7 +90,7 @@ probe_done(struct probe *p)
 {
 	size_t i;
 
-	sentinel_free(p->sentinel);
+	finder_free(p->finder);
 	for (i = 0; i < p->count; i++)
 		fake_sentinel_close(&p->fakes[i]);
 	event_base_free(p->base);
@@ -209,7 +209,7 @@ START_TEST(a_failover_is_heard_at_once)
 	ck_assert(await(p.base, is_found, &p));
 	ck_assert_str_eq(p.host, "10.0.0.2");
 	/* The other one still says what it said; it is behind. */
-	sentinel_watch(p.sentinel, true);
+	finder_watch(p.finder, true);
 	p.fakes[0].asked = 0;
 	ck_assert(await(p.base, is_asked_thrice, &p));
 	ck_assert_uint_eq(p.founds, 1);
@@ -260,7 +260,7 @@ START_TEST(more_replicas_are_told)
 	begin(&p);
 	p.founds = 0;
 	p.fakes[1].replicas = 4;
-	sentinel_watch(p.sentinel, true);
+	finder_watch(p.finder, true);
 	ck_assert(await(p.base, is_found, &p));
 	ck_assert_str_eq(p.host, "10.0.0.1");
 	ck_assert_uint_eq(p.replicas, 4);
@@ -277,9 +277,9 @@ START_TEST(it_asks_often_only_while_something_is_wrong)
 	begin(&p);
 	asked = p.fakes[0].asked;
 	ck_assert_uint_eq(asked, 1);
-	await_ms(p.base, 3 * SENTINEL_ASK_CLOSE_MS);
+	await_ms(p.base, 3 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_eq(p.fakes[0].asked, asked);
-	sentinel_watch(p.sentinel, true);
+	finder_watch(p.finder, true);
 	p.fakes[0].asked = 0;
 	ck_assert(await(p.base, is_asked_thrice, &p));
 	probe_done(&p);
@@ -298,7 +298,7 @@ START_TEST(one_that_lets_nobody_subscribe_is_asked_more_often)
 	p.fakes[0].asked = 0;
 	began_ms = clock_ms();
 	ck_assert(await(p.base, is_asked_thrice, &p));
-	ck_assert_int_ge(clock_ms() - began_ms, 2 * SENTINEL_ASK_NO_PUSH_MS - 50);
+	ck_assert_int_ge(clock_ms() - began_ms, 2 * FINDER_ASK_NO_PUSH_MS - 50);
 	ck_assert_uint_eq(p.founds, 1);
 	ck_assert_uint_eq(p.losses, 0);
 	probe_done(&p);
@@ -321,8 +321,8 @@ START_TEST(when_nobody_knows_each_reason_is_told)
 		p.fakes[0].port, p.fakes[1].port);
 	ck_assert_str_eq(p.why, expected);
 	/* Once for each reason. */
-	sentinel_watch(p.sentinel, true);
-	await_ms(p.base, 2 * SENTINEL_ASK_CLOSE_MS);
+	finder_watch(p.finder, true);
+	await_ms(p.base, 2 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_eq(p.losses, 1);
 	p.fakes[1].answer = NULL;
 	ck_assert(await(p.base, is_found, &p));
@@ -399,7 +399,7 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("sentinel", NULL, NULL, it_finds_the_master_and_tells_once,
+	return SUITE_RUN("finder", NULL, NULL, it_finds_the_master_and_tells_once,
 		what_there_was_no_memory_for_is_told_again, what_there_was_no_memory_for_is_told_again,
 		one_that_is_there_is_enough, a_failover_is_heard_at_once,
 		news_of_other_masters_are_passed_over, the_highest_epoch_is_believed, more_replicas_are_told,

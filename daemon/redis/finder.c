@@ -1,0 +1,476 @@
+/*
+ * finder: asks the sentinels or nodes, hears of failovers, and decides whom to believe. Called by the pool;
+ * finder_inner.h has the questions of both kinds.
+ */
+#include "daemon/redis/finder.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/base/log.h"
+#include "daemon/base/loop.h"
+#include "daemon/base/stats.h"
+#include "daemon/redis/finder_inner.h"
+#include "daemon/redis/link.h"
+
+#include <assert.h>
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTPUT_BYTES 65536
+
+struct watcher {
+	struct finder *finder;
+	struct link *link;
+	struct finder_place place; /* its host is owned */
+	size_t due;                /* answers under way */
+	bool subscribed;           /* asked for; nothing but messages until it is ended */
+	bool no_push;              /* it does not let us subscribe */
+	bool knows;                /* opinion is there */
+	struct opinion opinion;
+	bool sense; /* of the answers so far; then reading is what they say */
+	struct opinion reading;
+	char why[FINDER_WHY_MAX]; /* it has no opinion; "": not heard yet */
+};
+
+struct finder {
+	const struct finder_hooks *hooks;
+	void *arg;
+	struct log *log;
+	struct stats stats; /* of the links: INFO counts those to masters */
+	enum finder_kind kind;
+	const struct finder_source *source;
+	char *name;
+	char *key;
+	unsigned slot;
+	struct timeout *timeout;
+	bool closely;
+	bool found;
+	struct opinion believed; /* when found */
+	int64_t since_ms;
+	char why[FINDER_WHY_MAX]; /* told last; "": not lost */
+	size_t count;
+	struct watcher watchers[];
+};
+
+/* Contexts, to tell the answers apart: one for each question. */
+static const char about_master[FINDER_QUESTIONS_MAX], about_subscription;
+
+static const struct finder_source *const sources[] = {
+	[FINDER_SENTINEL] = &finder_sentinel,
+	[FINDER_CLUSTER] = &finder_cluster,
+};
+
+bool
+answer_refuse(const struct redisReply *reply, const char *role, char *why)
+{
+	if (reply->type == REDIS_REPLY_ERROR)
+		snprintf(why, FINDER_WHY_MAX, "says %s", reply->str);
+	else
+		snprintf(why, FINDER_WHY_MAX, "says what no %s does", role);
+	return false;
+}
+
+bool
+host_copy(char out[FINDER_HOST_MAX], const char *host, size_t n)
+{
+	if (n == 0 || n >= FINDER_HOST_MAX)
+		return false;
+	memcpy(out, host, n);
+	out[n] = '\0';
+	return strspn(out, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%") == n;
+}
+
+/* ---- asking ---- */
+
+static void
+watcher_say(struct watcher *w, const char *context, int argc, const char *const *argv)
+{
+	size_t argvlen[FINDER_WORDS_MAX];
+	int i;
+
+	assert(argc <= FINDER_WORDS_MAX);
+	for (i = 0; i < argc; i++)
+		argvlen[i] = strlen(argv[i]);
+	if (!link_send(w->link, argc, argv, argvlen, (void *)context))
+		link_break(w->link, "out of memory");
+}
+
+static struct inquiry
+watcher_inquiry(const struct watcher *w)
+{
+	const struct finder *f = w->finder;
+
+	return (struct inquiry){.name = f->name,
+		.key = f->key,
+		.slot = f->slot,
+		.place = &w->place,
+		.believed = f->found ? &f->believed : NULL};
+}
+
+/* A subscribed connection may not ask, so its subscription is ended for as long as that takes; what happens
+ * meanwhile the answer knows. */
+static void
+watcher_ask(struct watcher *w)
+{
+	const struct finder_source *source = w->finder->source;
+	const struct inquiry inquiry = watcher_inquiry(w);
+	const char *words[FINDER_WORDS_MAX];
+	size_t i;
+
+	if (w->due > 0 || !link_is_up(w->link))
+		return;
+	if (w->subscribed)
+		watcher_say(w, &about_subscription, 2, (const char *[]){"UNSUBSCRIBE", source->channel});
+	w->reading = (struct opinion){0};
+	w->sense = true;
+	for (i = 0; i < source->questions; i++) {
+		int argc = source->ask(&inquiry, i, words);
+
+		watcher_say(w, &about_master[i], argc, words);
+		w->due++;
+	}
+	w->subscribed = source->channel && !w->no_push;
+	if (w->subscribed)
+		watcher_say(w, &about_subscription, 2, (const char *[]){"SUBSCRIBE", source->channel});
+	link_flush(w->link);
+}
+
+static void
+finder_arm(struct finder *f)
+{
+	int64_t ms = f->closely ? FINDER_ASK_CLOSE_MS : FINDER_ASK_MS;
+	size_t i;
+
+	for (i = 0; i < f->count; i++)
+		if (f->watchers[i].no_push && ms > FINDER_ASK_NO_PUSH_MS)
+			ms = FINDER_ASK_NO_PUSH_MS;
+	timeout_set(f->timeout, ms);
+}
+
+static void
+finder_ask(struct finder *f)
+{
+	size_t i;
+
+	for (i = 0; i < f->count; i++)
+		watcher_ask(&f->watchers[i]);
+	finder_arm(f);
+}
+
+static void
+on_timeout(void *arg)
+{
+	finder_ask(arg);
+}
+
+/* ---- deciding ---- */
+
+static bool
+same_place(const struct opinion *a, const struct opinion *b)
+{
+	return a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
+/* A node is known by its id: it may have several names. */
+static bool
+same_server(const struct opinion *a, const struct opinion *b)
+{
+	return a->node[0] != '\0' ? strcmp(a->node, b->node) == 0 : same_place(a, b);
+}
+
+/* The highest epoch; of several the one that is believed already. NULL: nobody knows. */
+static const struct opinion *
+finder_best(const struct finder *f)
+{
+	const struct opinion *best = NULL;
+	size_t i;
+
+	for (i = 0; i < f->count; i++) {
+		const struct opinion *o = &f->watchers[i].opinion;
+
+		if (!f->watchers[i].knows)
+			continue;
+		if (!best || o->epoch > best->epoch ||
+			(o->epoch == best->epoch && f->found && same_place(o, &f->believed) &&
+				!same_place(best, &f->believed)))
+			best = o;
+	}
+	return best;
+}
+
+/* A sentinel or node that has just started does not know of all replicas yet. */
+static unsigned
+finder_replicas(const struct finder *f, const struct opinion *best)
+{
+	unsigned most = 0;
+	size_t i;
+
+	for (i = 0; i < f->count; i++) {
+		const struct watcher *w = &f->watchers[i];
+
+		if (w->knows && same_server(&w->opinion, best) && w->opinion.replicas > most)
+			most = w->opinion.replicas;
+	}
+	return most;
+}
+
+/* Nobody knows. It is told when each has been heard, or has not been reached. */
+static void
+finder_lose(struct finder *f)
+{
+	char why[FINDER_WHY_MAX];
+	size_t i, n = 0;
+
+	n += (size_t)snprintf(why, sizeof why, "no %s knows where %.64s is: ", f->source->role, f->name);
+	for (i = 0; i < f->count; i++) {
+		const struct watcher *w = &f->watchers[i];
+
+		if (w->why[0] == '\0')
+			return;
+		if (n < sizeof why)
+			n += (size_t)snprintf(why + n, sizeof why - n, "%s%s %s", i > 0 ? "; " : "",
+				link_where(w->link), w->why);
+	}
+	if (strcmp(why, f->why) == 0)
+		return;
+	memcpy(f->why, why, sizeof why);
+	LOG_EVENT(f->log, LOG_WARNING_LEVEL, f->kind == FINDER_CLUSTER ? "cluster.lost" : "sentinel.lost",
+		log_text("master_name", f->name), log_text("why", f->why));
+	f->hooks->lost(f->arg, f->why);
+}
+
+static void
+finder_log_found(const struct finder *f)
+{
+	const struct opinion *o = &f->believed;
+
+	if (f->kind == FINDER_CLUSTER)
+		LOG_EVENT(f->log, LOG_INFO_LEVEL, "cluster.found", log_text("master_name", f->name),
+			log_number("slot", f->slot), log_text("node", o->node), log_text("host", o->host),
+			log_number("port", o->port), log_number("replicas", o->replicas),
+			log_number("epoch", o->epoch), log_text("why", o->cause));
+	else
+		LOG_EVENT(f->log, LOG_INFO_LEVEL, "sentinel.found", log_text("master_name", f->name),
+			log_text("host", o->host), log_number("port", o->port),
+			log_number("replicas", o->replicas), log_number("epoch", o->epoch));
+}
+
+/* An opinion has the cause of a change that it saw itself; for what others have said before, the cause stays.
+ */
+static void
+finder_believe(struct finder *f, struct opinion *next)
+{
+	bool first = f->since_ms == 0;
+
+	if (!first && same_server(next, &f->believed)) {
+		memcpy(next->cause, f->believed.cause, sizeof next->cause);
+	} else {
+		f->since_ms = clock_ms();
+		if (first || next->cause[0] == '\0')
+			snprintf(next->cause, sizeof next->cause, "%s",
+				first ? "it was found at the start" : "another one is believed");
+	}
+	f->believed = *next;
+}
+
+static void
+finder_decide(struct finder *f)
+{
+	const struct opinion *best = finder_best(f);
+	struct opinion next;
+
+	if (!best) {
+		finder_lose(f);
+		return;
+	}
+	next = *best;
+	next.replicas = finder_replicas(f, best);
+	f->why[0] = '\0';
+	if (f->found && same_place(&next, &f->believed) && next.replicas == f->believed.replicas) {
+		f->believed.epoch = next.epoch;
+		return;
+	}
+	finder_believe(f, &next);
+	finder_log_found(f);
+	f->found = f->hooks->found(f->arg, &(struct finder_found){.host = f->believed.host,
+						   .port = f->believed.port,
+						   .replicas = f->believed.replicas});
+}
+
+/* ---- hearing ---- */
+
+static void
+watcher_told(struct watcher *w, size_t question, const struct redisReply *reply)
+{
+	const struct inquiry inquiry = watcher_inquiry(w);
+
+	assert(w->due > 0);
+	w->due--;
+	w->sense = w->sense && w->finder->source->read(&inquiry, question, reply, &w->reading, w->why);
+	if (w->due > 0)
+		return;
+	w->knows = w->sense;
+	if (w->knows)
+		w->opinion = w->reading;
+	finder_decide(w->finder);
+}
+
+static void
+on_up(void *arg)
+{
+	watcher_ask(arg);
+}
+
+static void
+on_down(void *arg, const char *why)
+{
+	struct watcher *w = arg;
+
+	w->due = 0;
+	w->subscribed = w->no_push = w->knows = false;
+	snprintf(w->why, sizeof w->why, "%s", why);
+	finder_decide(w->finder);
+}
+
+static void
+on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply *reply)
+{
+	struct watcher *w = arg;
+
+	if (fate != LINK_ANSWERED)
+		return;
+	if (context != &about_subscription) {
+		watcher_told(w, (size_t)((const char *)context - about_master), reply);
+	} else if (reply->type == REDIS_REPLY_ERROR && !w->no_push) {
+		LOG_EVENT(w->finder->log, LOG_INFO_LEVEL, "sentinel.no_push",
+			log_text("sentinel", link_where(w->link)), log_text("why", reply->str));
+		w->no_push = true;
+		w->subscribed = false;
+		finder_arm(w->finder);
+	}
+}
+
+/* "NAME old-host old-port new-host new-port". The sentinel that says so is asked for the rest. */
+static void
+on_message(void *arg, const struct redisReply *message)
+{
+	struct watcher *w = arg;
+	const struct redisReply *payload = message->element[2];
+	size_t n = strlen(w->finder->name);
+
+	if (payload->type == REDIS_REPLY_STRING && strncmp(payload->str, w->finder->name, n) == 0 &&
+		payload->str[n] == ' ')
+		watcher_ask(w);
+}
+
+static const struct link_hooks link_hooks = {
+	.up = on_up, .down = on_down, .reply = on_reply, .message = on_message};
+
+/* ---- the finder ---- */
+
+void
+finder_watch(struct finder *f, bool closely)
+{
+	bool before = f->closely;
+
+	f->closely = closely;
+	if (closely && !before)
+		finder_ask(f);
+	else if (!closely && before)
+		finder_arm(f);
+}
+
+bool
+finder_set_password(struct finder *f, const char *password)
+{
+	bool set = true;
+
+	for (size_t i = 0; i < f->count; i++)
+		set = link_set_password(f->watchers[i].link, password) && set;
+	return set;
+}
+
+void
+finder_see(const struct finder *f, struct finder_view *out)
+{
+	*out = (struct finder_view){.kind = f->kind,
+		.name = f->name,
+		.slot = f->slot,
+		.node = f->believed.node,
+		.since_ms = f->since_ms > 0 ? clock_ms() - f->since_ms : -1,
+		.cause = f->believed.cause};
+}
+
+static bool
+watchers_open(struct finder *f, struct event_base *base, const struct finder_settings *settings)
+{
+	struct link_settings link = {.user = settings->user,
+		.password = settings->password,
+		.tls = settings->tls,
+		.client_name = settings->client_name,
+		.role = f->source->role,
+		.connect_ms = settings->connect_ms,
+		.reply_ms = settings->reply_ms,
+		.output_bytes = OUTPUT_BYTES};
+	size_t i;
+
+	for (i = 0; i < settings->count; i++) {
+		struct watcher *w = &f->watchers[i];
+
+		link.host = settings->places[i].host;
+		link.port = settings->places[i].port;
+		w->finder = f;
+		w->place = (struct finder_place){.host = strdup(link.host), .port = link.port};
+		w->link = link_new(base, &link, &link_hooks, w, f->log, &f->stats);
+		f->count++;
+		if (!w->link || !w->place.host)
+			return false;
+	}
+	return true;
+}
+
+struct finder *
+finder_new(struct event_base *base, const struct finder_settings *settings, const struct finder_hooks *hooks,
+	void *arg, struct log *log)
+{
+	struct finder *f;
+
+	assert(settings->count >= 1 && settings->count <= FINDER_PLACES_MAX);
+	f = calloc(1, sizeof *f + settings->count * sizeof f->watchers[0]);
+	if (!f)
+		return NULL;
+	f->hooks = hooks;
+	f->arg = arg;
+	f->log = log;
+	stats_init(&f->stats);
+	f->kind = settings->kind;
+	f->source = sources[f->kind];
+	f->name = strdup(settings->name);
+	f->key = strdup(settings->key ? settings->key : "");
+	f->slot = f->key ? slot_of(f->key) : 0;
+	f->timeout = timeout_new(base, on_timeout, f);
+	if (!f->name || !f->key || !f->timeout || !watchers_open(f, base, settings)) {
+		finder_free(f);
+		return NULL;
+	}
+	finder_arm(f);
+	return f;
+}
+
+void
+finder_free(struct finder *f)
+{
+	size_t i;
+
+	if (!f)
+		return;
+	for (i = 0; i < f->count; i++) {
+		link_free(f->watchers[i].link);
+		free((char *)f->watchers[i].place.host);
+	}
+	timeout_free(f->timeout);
+	free(f->name);
+	free(f->key);
+	free(f);
+}

@@ -1,0 +1,88 @@
+/*
+ * finder: where a master is that moves: one that Redis Sentinel fails over, or the owner of a hash slot of a
+ * Redis Cluster.
+ *
+ *     finder_new() ──▶ a link to each sentinel or node: the questions of the kind, SUBSCRIBE +switch-master
+ *     found(), lost() ◀── their answers
+ *
+ * The pool is the only user. Those that are asked may disagree while a failover is under way, or for as long
+ * as one of them is cut off: the answer with the highest epoch of its configuration is believed. No answer is
+ * a proof: the pool asks the server itself for its role.
+ */
+#ifndef REDIS_FINDER_H
+#define REDIS_FINDER_H
+
+#include "daemon/base/tls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct event_base;
+struct finder;
+struct log;
+
+#define FINDER_PLACES_MAX     16
+#define FINDER_ASK_MS         5000 /* they are asked so often besides what they publish */
+#define FINDER_ASK_NO_PUSH_MS 1000 /* when a sentinel does not let us subscribe */
+#define FINDER_ASK_CLOSE_MS   250  /* when something is wrong with the master */
+
+enum finder_kind { FINDER_SENTINEL, FINDER_CLUSTER };
+
+struct finder_place {
+	const char *host; /* address or name */
+	uint16_t port;
+};
+
+/* Copied by finder_new(). */
+struct finder_settings {
+	enum finder_kind kind;
+	const char *name; /* SENTINEL: of the master, as the sentinels know it; CLUSTER: for people */
+	const char *key;  /* CLUSTER: the master is the owner of this key's slot */
+	const struct finder_place *places; /* of the sentinels, or of nodes */
+	size_t count;                      /* 1 .. FINDER_PLACES_MAX */
+	const char *user;                  /* there; NULL: the default user */
+	const char *password;              /* there; NULL: no AUTH */
+	struct tls_settings tls;           /* there */
+	const char *client_name;           /* as CLIENT LIST shows it: no spaces */
+	int64_t connect_ms;
+	int64_t reply_ms;
+};
+
+struct finder_found {
+	const char *host; /* address or name */
+	uint16_t port;
+	unsigned replicas; /* that are known there, the ones that are down too */
+};
+
+/* Called from the event loop only, never from within the functions below. None may free the finder. */
+struct finder_hooks {
+	/* The first answer, and every other one: the master is another, or has more or fewer replicas. False:
+	 * out of memory, so it is told again. */
+	bool (*found)(void *arg, const struct finder_found *found);
+	/* None of them knows, for a new reason. What was found before may still be so. */
+	void (*lost)(void *arg, const char *why);
+};
+
+/* hooks and log are kept by reference. NULL: out of memory. */
+struct finder *finder_new(struct event_base *base, const struct finder_settings *settings,
+	const struct finder_hooks *hooks, void *arg, struct log *log) __attribute__((warn_unused_result));
+void finder_free(struct finder *finder);
+/* Of the sentinels or nodes, as link_set_password(). */
+bool finder_set_password(struct finder *finder, const char *password) __attribute__((warn_unused_result));
+
+/* true: something is wrong with the master; they are asked now, and often until all is well again. */
+void finder_watch(struct finder *finder, bool closely);
+
+/* For reports. Texts are valid until the loop turns. */
+struct finder_view {
+	enum finder_kind kind;
+	const char *name;  /* see finder_settings; NULL: there is no finder */
+	unsigned slot;     /* CLUSTER */
+	const char *node;  /* CLUSTER: the id of the owner; "": not found yet */
+	int64_t since_ms;  /* for so long the master has been the one that it is; -1: not found yet */
+	const char *cause; /* why it is this one, and not the one before; "": not found yet */
+};
+void finder_see(const struct finder *finder, struct finder_view *out);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * finder_sentinel: what a finder asks the sentinels; see finder_inner.h.
+ */
+#include "daemon/redis/finder_inner.h"
+#include "proto/slice.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REPLICAS_MOST 1000
+
+static int
+sentinel_ask(const struct inquiry *inquiry, size_t question, const char *words[FINDER_WORDS_MAX])
+{
+	(void)question;
+	words[0] = "SENTINEL";
+	words[1] = "MASTER";
+	words[2] = inquiry->name;
+	return 3;
+}
+
+/* The value of this key in an array of keys and values; "" when it has none. */
+static struct slice
+reply_field(const struct redisReply *reply, const char *key)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		const struct redisReply *name = reply->element[i], *value = reply->element[i + 1];
+
+		if (name->type == REDIS_REPLY_STRING && value->type == REDIS_REPLY_STRING &&
+			strcmp(name->str, key) == 0)
+			return (struct slice){value->str, value->len};
+	}
+	return SLICE("");
+}
+
+static bool
+opinion_read(const struct redisReply *reply, struct opinion *out)
+{
+	struct slice host = reply_field(reply, "ip");
+	int64_t port, replicas;
+
+	if (!host_copy(out->host, host.p, host.n) ||
+		!number_parse(reply_field(reply, "port"), 1, UINT16_MAX, &port) ||
+		!number_parse(reply_field(reply, "num-slaves"), 0, REPLICAS_MOST, &replicas) ||
+		!number_parse(reply_field(reply, "config-epoch"), 0, INT64_MAX, &out->epoch))
+		return false;
+	out->port = (uint16_t)port;
+	out->replicas = (unsigned)replicas;
+	return true;
+}
+
+static bool
+sentinel_read(const struct inquiry *inquiry, size_t question, const struct redisReply *reply,
+	struct opinion *out, char *why)
+{
+	(void)question;
+	if (reply->type != REDIS_REPLY_ARRAY || !opinion_read(reply, out))
+		return answer_refuse(reply, finder_sentinel.role, why);
+	if (inquiry->believed)
+		snprintf(out->cause, sizeof out->cause, "failover: the sentinels have named it");
+	return true;
+}
+
+const struct finder_source finder_sentinel = {
+	.role = "sentinel",
+	.channel = "+switch-master",
+	.questions = 1,
+	.ask = sentinel_ask,
+	.read = sentinel_read,
+};
