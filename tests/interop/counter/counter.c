@@ -3,7 +3,7 @@
  *
  *     counter FOLDER CLIENTS SECONDS
  */
-#include "holdfast.h"
+#include "client/c/holdfast.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@ struct counter {
 	atomic_long counted;
 };
 
-static void
+__attribute__((noreturn)) static void
 die(const char *what)
 {
 	fprintf(stderr, "counter: %s\n", what);
