@@ -7,7 +7,6 @@
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
-#include "client/process.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,6 +19,19 @@ host_text(char out[HOST_TEXT_MAX])
 		out[0] = '\0';
 	}
 	out[HOST_TEXT_MAX - 1] = '\0';
+}
+
+const char *
+fleet_place(char out[PEER_TEXT_MAX], const struct answer *element, const char *here)
+{
+	struct slice host = answer_get_text(element, "host");
+	char place[PEER_TEXT_MAX];
+
+	if (host.n == 0 || slice_equal(host, slice_of(here))) {
+		return peer_place(out, element);
+	}
+	(void)snprintf(out, PEER_TEXT_MAX, "%.*s %.200s", SLICE_ARG(host), peer_place(place, element));
+	return out;
 }
 
 const struct answer *

@@ -4,6 +4,7 @@
 #ifndef CLIENT_FLEET_H
 #define CLIENT_FLEET_H
 
+#include "client/process.h"
 #include "client/wire.h"
 
 #include <stdbool.h>
@@ -13,6 +14,9 @@
 
 /* The name of this host, as its daemon gives it; "": unknown. */
 void host_text(char out[HOST_TEXT_MAX]);
+
+/* Where the client of an element is, with its host if that is not `here`. */
+const char *fleet_place(char out[PEER_TEXT_MAX], const struct answer *element, const char *here);
 
 /* The answer to INSPECT name FLEET, valid until the next request; NULL: there is none, as from a daemon of an
  * earlier version. Blocks until until_ms (CLOCK_BOOTTIME) at most. */

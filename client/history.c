@@ -1,11 +1,12 @@
 /*
- * history: the verb history: the holds of a name that have ended at this daemon, the latest first.
+ * history: the verb history: the holds of a name that have ended at any daemon, the latest first.
  */
+#include "client/fleet.h"
+#include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
-#include "client/process.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -25,8 +26,16 @@ moment_text(char out[MOMENT_MAX], int64_t wall_ms)
 	return out;
 }
 
+/* What the daemons have answered. */
+struct history {
+	const struct options *o;
+	const struct answer *holds;
+	char host[HOST_TEXT_MAX]; /* this one */
+	char why[WIRE_TEXT_MAX];  /* holds may be missing; "": none are */
+};
+
 static void
-history_row(struct table *t, const struct options *o, const struct answer *hold)
+history_row(struct table *t, const struct history *h, const struct answer *hold)
 {
 	int64_t ended_ms = answer_get_int(hold, "ended_at_ms", 0);
 	int64_t held_ms = answer_get_int(hold, "held_ms", 0);
@@ -37,15 +46,15 @@ history_row(struct table *t, const struct options *o, const struct answer *hold)
 	table_text(t, slice_of(duration_text(duration, held_ms)));
 	table_text(t, answer_get_text(hold, "end"));
 	table_text(t, slice_of(peer_name(name, hold, false)));
-	table_text(t, slice_of(peer_place(place, hold)));
-	if (o->verbose) {
+	table_text(t, slice_of(fleet_place(place, hold, h->host)));
+	if (h->o->verbose) {
 		table_int(t, answer_get_int(hold, "token", 0));
 	}
 	table_text(t, answer_get_text(hold, "why"));
 }
 
 static bool
-history_table(const struct options *o, const struct answer *holds)
+history_table(const struct history *h)
 {
 	static const char *const heads[] = {"SINCE", "UNTIL", "FOR", "END", "HOLDER", "WHERE", "WHY", NULL};
 	static const char *const more[] = {
@@ -53,11 +62,11 @@ history_table(const struct options *o, const struct answer *holds)
 	struct table t;
 	bool printed;
 
-	table_init(&t, o->verbose ? more : heads);
+	table_init(&t, h->o->verbose ? more : heads);
 	t.ordered = true;
-	t.flexible = 1U << 4 | 1U << 5 | 1U << (o->verbose ? 7 : 6); /* HOLDER, WHERE and WHY */
-	for (size_t i = 0; i < holds->count; i++) {
-		history_row(&t, o, &holds->items[i]);
+	t.flexible = 1U << 4 | 1U << 5 | 1U << (h->o->verbose ? 7 : 6); /* HOLDER, WHERE and WHY */
+	for (size_t i = 0; i < h->holds->count; i++) {
+		history_row(&t, h, &h->holds->items[i]);
 	}
 	printed = table_print(&t);
 	table_done(&t);
@@ -66,12 +75,12 @@ history_table(const struct options *o, const struct answer *holds)
 
 /* NULL: out of memory. */
 static json_t *
-history_json(const struct answer *holds)
+history_json(const struct history *h)
 {
 	json_t *all = json_array();
 
-	for (size_t i = 0; all != NULL && i < holds->count; i++) {
-		const struct answer *hold = &holds->items[i];
+	for (size_t i = 0; all != NULL && i < h->holds->count; i++) {
+		const struct answer *hold = &h->holds->items[i];
 		int64_t ended_ms = answer_get_int(hold, "ended_at_ms", 0);
 		int64_t since_ms = ended_ms - answer_get_int(hold, "held_ms", 0);
 		json_t *object = json_output_of(hold);
@@ -85,40 +94,82 @@ history_json(const struct answer *holds)
 		}
 		json_decref(object);
 	}
+	if (all != NULL && h->why[0] != '\0') {
+		(void)json_array_append_new(
+			all, json_pack("{s:o, s:n}", "error", json_output_text(slice_of(h->why)), "missing"));
+	}
 	return all;
 }
 
 static int
-history_print(const struct options *o, const struct answer *holds)
+history_print(const struct history *h)
 {
+	bool none = h->holds->count == 0, missing = h->why[0] != '\0';
 	int status = STATUS_DONE;
 
-	if (o->json) {
-		status = json_output_print_json(history_json(holds));
-	} else if (holds->count == 0) {
-		message("no hold of %s that has ended is known: the daemon remembers those since its start, "
-			"and as many as limits.history has room for",
-			o->name);
-	} else if (!history_table(o, holds)) {
+	if (h->o->json) {
+		status = json_output_print_json(history_json(h));
+	} else if (none) {
+		message("no hold of %s that has ended is known: a daemon remembers those since its start, "
+			"and "
+			"as many as limits.history has room for",
+			h->o->name);
+	} else if (!history_table(h)) {
 		message("cannot print: no memory, or standard output is closed");
 		status = STATUS_INTERNAL;
 	}
-	return status == STATUS_DONE && holds->count == 0 ? STATUS_NO : status;
+	if (missing) {
+		message("the list may lack holds: %s", h->why);
+	}
+	return status == STATUS_DONE && (none || missing) ? STATUS_NO : status;
+}
+
+/* The holds in the answer to HISTORY, with FLEET unless here. NULL: there are none. */
+static const struct answer *
+history_ask(struct history *h, struct wire *w, bool here, const struct answer **answer)
+{
+	char silent[SILENT_TEXT_MAX] = "";
+	bool unasked;
+
+	wire_ask_words(w, here ? 2 : 3, (const char *const[]){"HISTORY", h->o->name, "FLEET"});
+	*answer = wire_answer(w);
+	if (*answer == NULL || (*answer)->type != ANSWER_ARRAY) {
+		return NULL;
+	}
+	if (here) {
+		return *answer;
+	}
+	if ((*answer)->count != 2) {
+		return NULL;
+	}
+	unasked = silent_add(silent, &(*answer)->items[1]);
+	if (silent[0] != '\0') {
+		silent_why(h->why, sizeof(h->why), silent, unasked);
+	}
+	return &(*answer)->items[0];
 }
 
 int
 task_history(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
+	struct history history = {.o = o};
 	const struct answer *answer;
+	struct slice rest;
 	int status = take_greeting(&wire, a, "holdfast");
 
+	host_text(history.host);
 	if (status == STATUS_DONE) {
-		wire_ask(&wire, "HISTORY", o->name);
-		answer = wire_answer(&wire);
-		status = answer != NULL && answer->type == ANSWER_ARRAY
-				 ? history_print(o, answer)
-				 : take_refusal(&wire, answer, "cannot look");
+		history.holds = history_ask(&history, &wire, o->here, &answer);
+		if (!o->here && answer != NULL && answer->type == ANSWER_ERROR &&
+			answer_code(answer, &rest) == CODE_ERR) {
+			/* A daemon of an earlier version does not know FLEET. */
+			(void)snprintf(history.why, sizeof(history.why), "only this daemon was asked: %.*s",
+				SLICE_ARG(answer->text));
+			history.holds = history_ask(&history, &wire, true, &answer);
+		}
+		status = history.holds != NULL ? history_print(&history)
+					       : take_refusal(&wire, answer, "cannot look");
 	}
 	wire_close(&wire);
 	return status;

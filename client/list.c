@@ -37,6 +37,9 @@ pages_send(struct pages *pages)
 	if (pages->fleet) {
 		pages->words[n++] = "FLEET";
 	}
+	if (pages->rows) {
+		pages->words[n++] = "ROWS";
+	}
 	pages->words[n++] = "CURSOR";
 	pages->words[n++] = pages->cursor;
 	wire_ask_words(pages->w, n, pages->words);
@@ -73,24 +76,31 @@ page_of(const struct answer *answer, struct slice *cursor)
 	return &answer->items[1];
 }
 
-/* Notes which daemons have not answered. */
-static void
-pages_add_silent(struct pages *pages, const struct answer *answer)
+bool
+silent_add(char text[SILENT_TEXT_MAX], const struct answer *silent)
 {
-	const struct answer *silent =
-		answer->type == ANSWER_ARRAY && answer->count == 3 ? &answer->items[2] : NULL;
+	bool unasked = false;
 
-	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
+	for (size_t i = 0; i < silent->count; i++) {
 		struct slice host = answer_get_text(&silent->items[i], "host");
-		size_t n = strlen(pages->silent);
+		size_t n = strlen(text);
 
-		pages->unasked |= answer_get_int(&silent->items[i], "asked", 1) == 0;
-		(void)snprintf(pages->silent + n, sizeof(pages->silent) - n, "%s%.*s", n > 0 ? ", " : "",
-			SLICE_ARG(host));
+		unasked |= answer_get_int(&silent->items[i], "asked", 1) == 0;
+		(void)snprintf(text + n, SILENT_TEXT_MAX - n, "%s%.*s", n > 0 ? ", " : "", SLICE_ARG(host));
 	}
+	return unasked;
 }
 
-/* A daemon of an earlier version does not know FLEET, and a client may not be allowed to. */
+void
+silent_why(char *out, size_t room, const char *text, bool unasked)
+{
+	(void)snprintf(out, room,
+		unasked ? "the daemon of %s was not asked: no master carries messages (holdfast doctor)"
+			: "no answer from the daemon of %s",
+		text);
+}
+
+/* A daemon of an earlier version does not know FLEET or ROWS, and a client may not be allowed FLEET. */
 static bool
 pages_refused(struct pages *pages)
 {
@@ -98,13 +108,17 @@ pages_refused(struct pages *pages)
 	enum code code = pages->answer != NULL && pages->answer->type == ANSWER_ERROR
 				 ? answer_code(pages->answer, &rest)
 				 : CODE_COUNT;
+	bool unknown = code == CODE_ERR && (pages->rows || pages->fleet);
 
-	if (!pages->fleet || pages->begun || (code != CODE_NOPERM && code != CODE_ERR)) {
+	if (pages->begun || (!unknown && (code != CODE_NOPERM || !pages->fleet))) {
 		return false;
 	}
-	slice_text(pages->refused, sizeof(pages->refused), pages->answer->text);
-	pages->refusal = slice_of(pages->refused);
+	if (pages->fleet) {
+		slice_text(pages->refused, sizeof(pages->refused), pages->answer->text);
+		pages->refusal = slice_of(pages->refused);
+	}
 	pages->fleet = false;
+	pages->rows = pages->rows && !unknown;
 	return true;
 }
 
@@ -114,6 +128,8 @@ pages_next(struct pages *pages)
 	const struct answer *page;
 	struct slice cursor;
 
+	pages->page = NULL;
+	pages->at = 0;
 	if (pages->whole) {
 		return NULL;
 	}
@@ -125,7 +141,9 @@ pages_next(struct pages *pages)
 	if (page == NULL || cursor.n == 0 || cursor.n >= sizeof(pages->cursor)) {
 		return NULL;
 	}
-	pages_add_silent(pages, pages->answer);
+	if (pages->answer->type == ANSWER_ARRAY && pages->answer->count == 3) {
+		pages->unasked |= silent_add(pages->silent, &pages->answer->items[2]);
+	}
 	memcpy(pages->cursor, cursor.p, cursor.n);
 	pages->cursor[cursor.n] = '\0';
 	pages->begun = true;
@@ -133,7 +151,33 @@ pages_next(struct pages *pages)
 	if (pages->ahead && !pages->whole) {
 		pages_send(pages);
 	}
+	pages->page = page;
 	return page;
+}
+
+const struct answer *
+pages_element(struct pages *pages)
+{
+	const struct answer *page = pages->page, *keys = page != NULL ? page->items : NULL, *row;
+	bool rows = keys != NULL && keys->type == ANSWER_ARRAY;
+	size_t n;
+
+	pages->at += rows && pages->at == 0;
+	if (page == NULL || pages->at >= page->count) {
+		return NULL;
+	}
+	row = &page->items[pages->at++];
+	if (!rows) {
+		return row;
+	}
+	n = keys->count < row->count ? keys->count : row->count;
+	n = n < PAGES_KEYS_MAX ? n : PAGES_KEYS_MAX;
+	for (size_t i = 0; i < n; i++) {
+		pages->pairs[2 * i] = keys->items[i];
+		pages->pairs[2 * i + 1] = row->items[i];
+	}
+	pages->element = (struct answer){.type = ANSWER_MAP, .items = pages->pairs, .count = 2 * n};
+	return &pages->element;
 }
 
 /* Takes ownership of texts; NULL: out of memory. */

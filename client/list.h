@@ -13,17 +13,19 @@
 #include <stdint.h>
 
 #define PAGES_WORDS_MAX 3
+#define PAGES_KEYS_MAX  32 /* of a row; further ones are not looked at */
 #define SILENT_TEXT_MAX 256
 
 /*
  *     pages_begin(&pages, &wire, 1, (const char *const[]){"LOCKS"});
- *     while ((page = pages_next(&pages)) != NULL)
- *         ...
+ *     while (pages_next(&pages) != NULL)
+ *         while ((element = pages_element(&pages)) != NULL)
+ *             ...
  *     pages.whole: that was all of it
  */
 struct pages {
 	struct wire *w;
-	const char *words[PAGES_WORDS_MAX + 3]; /* the request, FLEET, and CURSOR */
+	const char *words[PAGES_WORDS_MAX + 4]; /* the request, FLEET, ROWS, and CURSOR */
 	size_t n;
 	char cursor[NUMBER_TEXT_MAX]; /* of the next page */
 	int64_t until_ms;             /* CLOCK_BOOTTIME, for all of it; 0: as long as the daemon answers */
@@ -33,10 +35,15 @@ struct pages {
 	bool ahead;                   /* each page is asked for while the one before is looked at */
 	bool asked;                   /* the next one has been asked for */
 	bool fleet;                   /* of all daemons; false once the daemon has refused that */
-	struct slice refusal;         /* why it did; a part of refused */
+	bool rows;            /* without keys, which is faster; false once the daemon has refused that */
+	struct slice refusal; /* why it did; a part of refused */
 	char refused[WIRE_TEXT_MAX];
 	bool unasked;                 /* no master carried the question to one of silent */
 	char silent[SILENT_TEXT_MAX]; /* hosts whose daemons did not answer, with commas between */
+	const struct answer *page;    /* the latest one; NULL: none */
+	size_t at;                    /* how many of its elements were taken */
+	struct answer element;        /* made of a row: a map of these pairs */
+	struct answer pairs[2 * PAGES_KEYS_MAX];
 };
 
 /* words: the request, kept by reference. The connection has greeted. Sends nothing yet. */
@@ -48,6 +55,15 @@ void pages_of_fleet(struct pages *pages);
 /* The elements of the next page of LOCKS or SESSIONS, or the whole map of INSPECT; valid until the next call.
  * NULL: the list is over, or the request failed. */
 const struct answer *pages_next(struct pages *pages);
+
+/* Adds the hosts of these silent daemons to a text, with commas between. Whether no master carried the
+ * question to one of them. */
+bool silent_add(char text[SILENT_TEXT_MAX], const struct answer *silent);
+/* Says that they are missing, and why. */
+void silent_why(char *out, size_t room, const char *text, bool unasked);
+
+/* The next element of this page, as a map, valid until the next call; NULL: there is none. */
+const struct answer *pages_element(struct pages *pages);
 
 /* NUL-terminated texts: the name, then the other cells of the row, or its JSON. */
 struct list_row {

@@ -27,6 +27,13 @@
 
 #define FLEXIBLE_LEAST 7 /* characters that remain of a cut cell */
 
+/* Memory of cells, one after the other. */
+struct table_block {
+	struct table_block *next;
+	size_t used;
+	char text[64 * 1024];
+};
+
 void
 table_init(struct table *t, const char *const *heads)
 {
@@ -43,16 +50,39 @@ table_init(struct table *t, const char *const *heads)
 void
 table_done(struct table *t)
 {
-	for (size_t i = 0; i < t->cells; i++) {
-		free(t->list[i]);
+	while (t->blocks != NULL) {
+		struct table_block *next = t->blocks->next;
+
+		free(t->blocks);
+		t->blocks = next;
 	}
 	free(t->list);
+}
+
+/* Keeps n bytes. NULL: out of memory. */
+static char *
+table_keep(struct table *t, const char *text, size_t n)
+{
+	struct table_block *block = t->blocks;
+
+	if (block == NULL || sizeof(block->text) - block->used < n) {
+		block = malloc(sizeof(*block));
+		if (block == NULL) {
+			return NULL;
+		}
+		block->next = t->blocks;
+		block->used = 0;
+		t->blocks = block;
+	}
+	block->used += n;
+	return memcpy(block->text + block->used - n, text, n);
 }
 
 void
 table_text(struct table *t, struct slice text)
 {
 	char cell[CELL_MAX];
+	size_t n;
 
 	if (t->cells == t->room) {
 		size_t room = t->room == 0 ? 64 : t->room * 2;
@@ -65,8 +95,8 @@ table_text(struct table *t, struct slice text)
 		t->list = list;
 		t->room = room;
 	}
-	(void)escape_text(cell, sizeof(cell), text, ESCAPE_PLAIN);
-	t->list[t->cells] = strdup(cell);
+	n = escape_text(cell, sizeof(cell), text, ESCAPE_PLAIN);
+	t->list[t->cells] = table_keep(t, cell, n + 1);
 	if (t->list[t->cells] == NULL) {
 		t->failed = true;
 		return;
@@ -82,21 +112,15 @@ table_int(struct table *t, int64_t n)
 	table_text(t, slice_of(number_text(text, n)));
 }
 
-/* Characters, not bytes; wide ones count as one. */
+/* Characters, not bytes; wide ones count as one. A cell is escaped, so it is UTF-8, in which each character
+ * has one byte that does not continue another. */
 static size_t
 width(const char *text)
 {
-	size_t n = strlen(text);
 	size_t count = 0;
-	uint32_t character;
 
-	while (n > 0) {
-		size_t step = utf8_next(text, n, &character);
-
-		step = step == 0 ? 1 : step;
-		text += step;
-		n -= step;
-		count++;
+	for (; *text != '\0'; text++) {
+		count += ((unsigned char)*text & 0xc0) != 0x80;
 	}
 	return count;
 }
@@ -149,6 +173,19 @@ print_cell(const char *text, size_t most)
 }
 
 static void
+print_blanks(size_t n)
+{
+	static const char blanks[] = "                                ";
+
+	while (n > 0) {
+		size_t some = n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1;
+
+		(void)fwrite(blanks, 1, some, stdout);
+		n -= some;
+	}
+}
+
+static void
 print_row(const struct table *t, char *const *row, const size_t *widths)
 {
 	for (size_t c = 0; c < t->columns; c++) {
@@ -156,7 +193,7 @@ print_row(const struct table *t, char *const *row, const size_t *widths)
 
 		print_cell(row[c], widths[c]);
 		if (c + 1 < t->columns) {
-			(void)printf("%*s", (int)(widths[c] - (n < widths[c] ? n : widths[c]) + 2), "");
+			print_blanks(widths[c] - (n < widths[c] ? n : widths[c]) + 2);
 		}
 	}
 }

@@ -14,12 +14,15 @@
 
 #define TABLE_COLUMNS_MAX 12
 
+struct table_block;
+
 /* A table for people: columns as wide as needed, a bold head on terminals. */
 struct table {
 	size_t columns;
 	size_t cells; /* the heads included */
 	size_t room;
-	char **list;       /* cells, row by row */
+	char **list; /* cells, row by row, in blocks */
+	struct table_block *blocks;
 	bool failed;       /* out of memory */
 	unsigned flexible; /* a bit for each column whose cells are cut in the middle to fit a terminal */
 	bool ordered;      /* rows keep their order; otherwise they are sorted by their first cell */

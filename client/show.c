@@ -42,22 +42,6 @@ list_is_far(const struct listing *listing, const struct answer *element)
 	return !listing->local || (host.n > 0 && !slice_equal(host, slice_of(listing->host)));
 }
 
-/* The address of the client, with its host if that is not this one. */
-static struct slice
-list_place(char out[PEER_TEXT_MAX], const struct listing *listing, const struct answer *element)
-{
-	struct slice host = answer_get_text(element, "host");
-	char place[PEER_TEXT_MAX];
-
-	(void)peer_place(place, element);
-	if (host.n == 0 || slice_equal(host, slice_of(listing->host))) {
-		memcpy(out, place, sizeof(place));
-	} else {
-		(void)snprintf(out, PEER_TEXT_MAX, "%.*s %.200s", SLICE_ARG(host), place);
-	}
-	return slice_of(out);
-}
-
 static struct slice
 list_name(struct listing *listing, const struct answer *element)
 {
@@ -79,12 +63,7 @@ list_print(const struct listing *listing, struct list *list, struct pages *pages
 	if (pages->whole && pages->silent[0] != '\0') {
 		pages->whole = false;
 		pages->answer = NULL;
-		(void)snprintf(pages->w->why, sizeof(pages->w->why),
-			pages->unasked
-				? "the daemon of %s was not asked: no master carries messages (holdfast "
-				  "doctor)"
-				: "no answer from the daemon of %s",
-			pages->silent);
+		silent_why(pages->w->why, sizeof(pages->w->why), pages->silent, pages->unasked);
 	}
 	size_t told = list->count;
 	int64_t missing = most < 0 ? -1 : most > (int64_t)told ? most - (int64_t)told : 0;
@@ -105,7 +84,7 @@ listing_run(struct listing *listing, const struct address *a, size_t n, const ch
 	struct wire wire = {.fd = -1};
 	struct list list = {.rows = NULL};
 	struct pages pages;
-	const struct answer *page;
+	const struct answer *element;
 	int status = take_greeting(&wire, a, "holdfast");
 
 	host_text(listing->host);
@@ -115,12 +94,13 @@ listing_run(struct listing *listing, const struct address *a, size_t n, const ch
 
 		pages_begin(&pages, &wire, n, words);
 		pages.ahead = true;
+		pages.rows = true;
 		if (!listing->o->here) {
 			pages_of_fleet(&pages);
 		}
-		while ((page = pages_next(&pages)) != NULL) {
-			for (size_t i = 0; i < page->count; i++) {
-				listing->add(listing, &list, &page->items[i]);
+		while (pages_next(&pages) != NULL) {
+			while ((element = pages_element(&pages)) != NULL) {
+				listing->add(listing, &list, element);
 			}
 		}
 		status = pages.begun ? list_print(listing, &list, &pages, most)
@@ -149,7 +129,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 	if (token > 0 && !listing->names) {
 		cells[2] = slice_of(duration_text(duration, answer_get_int(lock, "held_ms", 0)));
 		cells[3] = list_name(listing, lock);
-		cells[4] = list_place(place, listing, lock);
+		cells[4] = slice_of(fleet_place(place, lock, listing->host));
 	}
 	if (listing->o->verbose) {
 		cells[n++] = slice_of(number_text(number, token));
@@ -216,7 +196,8 @@ sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 		return;
 	}
 	list_add(list, 0,
-		(const struct slice[]){n[0], list_name(listing, s), list_place(place, listing, s), n[1],
+		(const struct slice[]){n[0], list_name(listing, s),
+			slice_of(fleet_place(place, s, listing->host)), n[1],
 			slice_of(duration_text(duration, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4],
 			n[5], grace_text(grace, s)},
 		10);

@@ -230,16 +230,17 @@ static bool
 ask_locks(struct top *t, int64_t until_ms)
 {
 	const char *words[] = {"LOCKS", "MATCH", t->filter};
-	const struct answer *page;
+	const struct answer *lock;
 	struct pages pages;
 	bool kept = true;
 
 	rows_free(t);
 	pages_begin(&pages, &t->wire, t->filter[0] == '\0' ? 1 : 3, words);
 	pages.until_ms = until_ms;
-	while ((page = pages_next(&pages)) != NULL) {
-		for (size_t i = 0; kept && i < page->count; i++) {
-			kept = row_add(t, &page->items[i]);
+	pages.rows = true;
+	while (pages_next(&pages) != NULL) {
+		while (kept && (lock = pages_element(&pages)) != NULL) {
+			kept = row_add(t, lock);
 		}
 	}
 	top_sort(t);

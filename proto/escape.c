@@ -100,14 +100,31 @@ escape_step(struct slice text, enum escape_style style, char *escaped, const cha
 	return 1;
 }
 
+/* How many bytes at the head are ASCII that ESCAPE_PLAIN keeps as it is: as a rule, all of them. */
+static size_t
+plain_run(struct slice text)
+{
+	size_t n = 0;
+
+	while (n < text.n && text.p[n] >= ' ' && text.p[n] <= '~')
+		n++;
+	return n;
+}
+
 size_t
 escape_text(char *out, size_t room, struct slice text, enum escape_style style)
 {
 	char escaped[ESCAPE_BYTE_MAX];
-	size_t n = 0;
+	size_t n = 0, i = 0;
 
 	assert(room > 0);
-	for (size_t i = 0; i < text.n;) {
+	if (style == ESCAPE_PLAIN) {
+		n = plain_run(text);
+		n = n < room ? n : room - 1;
+		memcpy(out, n > 0 ? text.p : "", n);
+		i = n;
+	}
+	while (i < text.n) {
 		struct slice rest = {text.p + i, text.n - i};
 		const char *from;
 		size_t length;

@@ -20,8 +20,6 @@
 
 /* How long the masters are waited for before other daemons are asked. */
 #define LOOK_MS     60
-/* Answers of other daemons that are kept, of all requests together. */
-#define KEPT_BYTES  (32 << 20)
 /* This daemon is known whether a master names it or not. */
 #define LISTED_SELF (1U << 31)
 
@@ -127,6 +125,10 @@ part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open 
 						     &limits, list ? NULL : &part->tree, &fault);
 	part->told = used > 0 && (size_t)used == n && part_fits(part, open);
 	part->answered_ms = clock_ms();
+	if (open->command.verb == VERB_HISTORY) {
+		part->tree = NULL; /* fleet_merge.c reads the bytes, one hold after the other */
+		answer_done(&part->parser);
+	}
 	if (!part->told) {
 		fleet->context->stats->inbox_ignored++;
 		part->tree = NULL;
@@ -141,7 +143,7 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	struct command command = open->command;
 	command.cursor = (int64_t)open->cursor;
 	serve_command(fleet, fleet->context->facts.daemon_id, &command,
-		c ? connection_identity(c)->protocol : 3, peer_answer_bytes(fleet, &command), &part->answer);
+		c ? connection_identity(c)->protocol : 3, open->bytes, &part->answer);
 	fleet->kept_bytes += buffer_length(&part->answer);
 	part_read(fleet, part, open);
 }
@@ -154,7 +156,7 @@ open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *p
 		.seen_ms = peer->seen_ms, .asked_ms = now_ms, .until_ms = peer_until_ms(peer, now_ms)};
 	slice_text(part->id, sizeof part->id, slice_of(peer->id));
 	slice_text(part->host, sizeof part->host, slice_of(peer->host));
-	buffer_init(&part->answer, peer_answer_bytes(fleet, &open->command) * 2 + 8192);
+	buffer_init(&part->answer, open->bytes * 2 + 8192);
 	if (is_self(fleet, peer->id)) {
 		part->asked = true;
 		part_serve(fleet, part, open);
@@ -244,8 +246,9 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 static void
 open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 {
-	bool all = open->command.verb == VERB_INSPECT;
+	bool all = open->command.verb == VERB_INSPECT || open->command.verb == VERB_HISTORY;
 	open->stage = FLEET_ASKS;
+	open->bytes = peer_answer_bytes(fleet, &open->command);
 	open->parts = calloc(fleet->peers.n, sizeof *open->parts);
 	if (!open->parts) {
 		open_finish(fleet, open, now_ms);
@@ -438,6 +441,7 @@ open_new(struct fleet *fleet, const struct identity *who, const struct command *
 		.count = command->count,
 		.cursor = command->cursor,
 		.extend_ms = command->extend_ms,
+		.rows = command->rows,
 		.name = text_take(&text, command->name),
 		.match = text_take(&text, command->match),
 		.as = text_take(&text, command->as),
@@ -467,7 +471,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 		connection_wait(c);
 	}
 	bool known = command->cursor != 0 || now_ms - fleet->peers.looked_ms < FLEET_FRESH_MS;
-	if (is_list(command) && known) {
+	if (known && (is_list(command) || command->verb == VERB_HISTORY)) {
 		open_ask(fleet, open, now_ms);
 	} else {
 		open_look(fleet, open, now_ms);
@@ -521,7 +525,7 @@ fleet_told(struct fleet *fleet, struct slice text)
 		if (part->answered_ms != 0 || !slice_equal(slice_of(part->id), from)) {
 			continue;
 		}
-		if (fleet->kept_bytes + text.n <= KEPT_BYTES) {
+		if (fleet->kept_bytes + text.n <= FLEET_KEPT_BYTES) {
 			buffer_put(&part->answer, text.p, text.n);
 			fleet->kept_bytes += buffer_length(&part->answer);
 		}

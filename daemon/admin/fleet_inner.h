@@ -1,16 +1,19 @@
 /*
  * fleet_inner: what the files of the fleet share.
  *
- *     fleet.c ──▶ fleet_peers.c, fleet_write.c, fleet_serve.c
+ *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c
+ *         └─────▶ fleet_serve.c
  *
  * fleet.c: requests of clients; fleet_peers.c: the daemons that are known, and what masters say of a name;
- * fleet_write.c: answers to clients; fleet_serve.c: requests of other daemons.
+ * fleet_write.c: answers to clients, fleet_merge.c those to HISTORY; fleet_serve.c: requests of other
+ * daemons.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/history.h"
 #include "daemon/base/random.h"
 #include "daemon/core/view.h"
 #include "proto/answer.h"
@@ -105,6 +108,7 @@ struct fleet_open {
 	struct command command; /* its texts are in text */
 	char *text;
 	bool heard;      /* a master has said which daemons there are */
+	size_t bytes;    /* that each daemon may answer, about */
 	uint64_t cursor; /* lists: of the daemon that is asked */
 	struct fleet_sight sights[CORE_SLOTS_MAX];
 	struct fleet_part *parts;
@@ -112,6 +116,9 @@ struct fleet_open {
 };
 
 TAILQ_HEAD(fleet_opens, fleet_open);
+
+/* Answers of other daemons that are kept, of all requests together. */
+#define FLEET_KEPT_BYTES (32 << 20)
 
 /* A request of another daemon that waits to be served. */
 struct fleet_ask {
@@ -160,6 +167,15 @@ bool message_head(struct slice *text, struct slice *from, uint64_t *number);
 void fleet_write(
 	const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int64_t now_ms);
 
+/* The daemons that have not answered, as an array. */
+void write_silent(const struct fleet_open *open, struct buffer *out, int protocol, int64_t now_ms);
+
+/* fleet_merge.c. Whether this answers HISTORY: an array of maps that say when the hold ended. */
+bool part_is_history(const struct answer *tree);
+/* The answer to HISTORY. False: no memory, and nothing was written. */
+bool write_history(const struct fleet *fleet, const struct fleet_open *open, struct connection *c,
+	int protocol, int64_t now_ms);
+
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
 int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);
 
@@ -190,7 +206,7 @@ is_list(const struct command *command)
 	return command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS;
 }
 
-/* Bytes of an answer to this request, about. */
+/* Bytes of an answer of one daemon to this request, about. */
 size_t peer_answer_bytes(const struct fleet *fleet, const struct command *command);
 
 /* Sends the request by every master: any of them may be cut off from that daemon. False: no master that

@@ -228,12 +228,19 @@ static void
 write_request(const struct command *command, uint64_t cursor, struct buffer *b)
 {
 	int64_t count = command->count > 0 ? command->count : COMMAND_COUNT_MAX;
-	size_t pairs = command->match.n > 0 ? 3 : 2;
+	size_t words = 5 + (command->match.n > 0 ? 2U : 0U) + (command->rows ? 1U : 0U);
 	switch (command->verb) {
 	case VERB_INSPECT:
 		reply_write_array(b, 2);
 		reply_write_text(b, "INSPECT");
 		reply_write_bulk(b, command->name);
+		return;
+	case VERB_HISTORY:
+		reply_write_array(b, 4);
+		reply_write_text(b, "HISTORY");
+		reply_write_bulk(b, command->name);
+		reply_write_text(b, "COUNT");
+		put_number(b, count);
 		return;
 	case VERB_BREAK:
 		reply_write_array(b, 4);
@@ -244,7 +251,7 @@ write_request(const struct command *command, uint64_t cursor, struct buffer *b)
 		return;
 	case VERB_LOCKS:
 	case VERB_SESSIONS:
-		reply_write_array(b, 1 + 2 * pairs);
+		reply_write_array(b, words);
 		reply_write_bulk(b, command_info(command->verb)->word);
 		reply_write_text(b, "CURSOR");
 		put_number(b, (int64_t)cursor);
@@ -253,6 +260,9 @@ write_request(const struct command *command, uint64_t cursor, struct buffer *b)
 		if (command->match.n > 0) {
 			reply_write_text(b, "MATCH");
 			reply_write_bulk(b, command->match);
+		}
+		if (command->rows) {
+			reply_write_text(b, "ROWS");
 		}
 		return;
 	default:
@@ -266,6 +276,11 @@ peer_answer_bytes(const struct fleet *fleet, const struct command *command)
 {
 	size_t page = connections_limits(fleet->context->connections)->output_bytes / 2;
 	size_t most = is_list(command) ? FLEET_PAGE_BYTES : FLEET_NAME_BYTES;
+	if (command->verb == VERB_HISTORY) {
+		/* The holds that are merged are kept all at once. */
+		size_t share = FLEET_KEPT_BYTES / 4 / fleet->peers.n;
+		most = share > FLEET_PAGE_BYTES ? FLEET_PAGE_BYTES : share > most ? share : most;
+	}
 	return page < most ? page : most;
 }
 
@@ -281,8 +296,7 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 	bool asked = false;
 	buffer_init(&b, FLEET_ASK_MAX);
 	int n = snprintf(head, sizeof head, "ask %s %016llx %d %zu ", context->facts.daemon_id,
-		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3,
-		peer_answer_bytes(fleet, command));
+		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3, open->bytes);
 	buffer_put(&b, head, (size_t)n);
 	if (is_of_id(command)) {
 		write_whose(open, &b);

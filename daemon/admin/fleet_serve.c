@@ -151,6 +151,9 @@ serve_command(struct fleet *fleet, const char *from, const struct command *comma
 	case VERB_SESSIONS:
 		report_asked(fleet->context, command, protocol, bytes, out);
 		return;
+	case VERB_HISTORY:
+		history_asked(fleet->context, command, protocol, bytes, out);
+		return;
 	case VERB_BREAK:
 		serve_break(fleet, from, command, out);
 		return;

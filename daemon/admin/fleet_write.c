@@ -66,8 +66,7 @@ count_silent(const struct fleet_open *open)
 	return n;
 }
 
-/* The daemons that have not answered. */
-static void
+void
 write_silent(const struct fleet_open *open, struct buffer *out, int protocol, int64_t now_ms)
 {
 	reply_write_array(out, count_silent(open));
@@ -455,6 +454,8 @@ part_fits(const struct fleet_part *part, const struct fleet_open *open)
 		return tree &&
 		       (tree->type == ANSWER_INT ||
 			       (tree->type == ANSWER_ERROR && answer_code(tree, &rest) == CODE_NOTHELD));
+	case VERB_HISTORY:
+		return part_is_history(tree);
 	case VERB_LOCKS:
 	case VERB_SESSIONS:
 		return part_page(part, open->cursor, &inner, &elements);
@@ -557,7 +558,9 @@ fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct con
 		write_fleet(fleet, open, out, protocol, now_ms);
 		break;
 	case VERB_INSPECT:
-		if (!write_inspect(fleet, open, c, protocol, now_ms)) {
+	case VERB_HISTORY:
+		if (!(open->command.verb == VERB_INSPECT ? write_inspect : write_history)(
+			    fleet, open, c, protocol, now_ms)) {
 			connection_error(c, CODE_LIMIT, "out of memory: try again later");
 			return;
 		}

@@ -353,11 +353,11 @@ history_load(struct history *h, struct record *r)
 
 /* ---- HISTORY ---- */
 
-/* Longest answer, in holds. */
-#define HISTORY_MOST 500
+static const char no_memory[] = "no memory for this answer: ask for fewer with COUNT";
 
 struct history_page {
 	struct buffer text;
+	const struct context_facts *where; /* each map says of which daemon it is; NULL: not */
 	int protocol;
 	size_t count, most;
 	size_t bytes; /* limit of the bytes in text */
@@ -368,7 +368,11 @@ page_add(void *arg, const struct past_hold *hold)
 {
 	struct history_page *page = arg;
 	struct buffer *b = &page->text;
-	reply_write_map(b, page->protocol, 12);
+	reply_write_map(b, page->protocol, page->where ? 14 : 12);
+	if (page->where) {
+		reply_write_pair_text(b, "host", page->where->host);
+		reply_write_pair_text(b, "daemon", page->where->daemon_id);
+	}
 	reply_write_pair_int(b, "ended_at_ms", hold->ended_ms);
 	reply_write_pair_int(b, "held_ms", hold->held_ms);
 	reply_write_pair_bulk(b, "end", hold->end);
@@ -385,24 +389,51 @@ page_add(void *arg, const struct past_hold *hold)
 	return page->count < page->most && buffer_length(b) < page->bytes && !b->failed;
 }
 
+size_t
+history_most(const struct command *command)
+{
+	bool fewer = command->count > 0 && command->count < HISTORY_MOST;
+	return fewer ? (size_t)command->count : HISTORY_MOST;
+}
+
+/* False: no memory, and nothing was written. */
+static bool
+page_write(struct history_page *page, const struct context *context, const struct command *command,
+	struct buffer *out)
+{
+	page->most = history_most(command);
+	buffer_init(&page->text, page->bytes * 2);
+	history_each(context->history, command->name, page_add, page);
+	bool whole = !page->text.failed;
+	if (whole) {
+		reply_write_array(out, page->count);
+		buffer_put(out, buffer_bytes(&page->text), buffer_length(&page->text));
+	}
+	buffer_done(&page->text);
+	return whole;
+}
+
 void
 history_verb(struct context *context, struct connection *c, const struct command *command)
 {
 	struct history_page page = {
 		.protocol = connection_identity(c)->protocol,
-		.most = command->count > 0 && command->count < HISTORY_MOST ? (size_t)command->count
-									    : HISTORY_MOST,
 		.bytes = connections_limits(context->connections)->output_bytes / 2,
 	};
-	buffer_init(&page.text, page.bytes * 2);
 	connections_strained(context->connections);
-	history_each(context->history, command->name, page_add, &page);
-	if (page.text.failed) {
-		connection_error(c, CODE_LIMIT, "no memory for this answer: ask for fewer with COUNT");
-	} else {
-		reply_write_array(connection_out(c), page.count);
-		buffer_put(connection_out(c), buffer_bytes(&page.text), buffer_length(&page.text));
+	if (page_write(&page, context, command, connection_out(c))) {
 		connection_written(c);
+	} else {
+		connection_error(c, CODE_LIMIT, "%s", no_memory);
 	}
-	buffer_done(&page.text);
+}
+
+void
+history_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
+	struct buffer *out)
+{
+	struct history_page page = {.where = &context->facts, .protocol = protocol, .bytes = bytes};
+	if (!page_write(&page, context, command, out)) {
+		reply_write_error(out, CODE_LIMIT, slice_of(no_memory));
+	}
 }

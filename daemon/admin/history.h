@@ -18,8 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buffer;
+struct command;
+struct context;
 struct history;
 struct record;
+
+/* Holds in an answer to HISTORY, at most. */
+#define HISTORY_MOST 500
 
 /* A hold that has ended. Slices point into the ring until the next note. */
 struct past_hold {
@@ -56,5 +62,12 @@ void history_each(const struct history *history, struct slice name,
 void history_save(const struct history *history, struct record *r);
 /* The hold of the current record. */
 void history_load(struct history *history, struct record *r);
+
+/* How many holds this HISTORY asks for. */
+size_t history_most(const struct command *command);
+/* Answers HISTORY as another daemon asks for it (fleet.h): each map has `host` and `daemon`, too. bytes: of
+ * the answer, about. */
+void history_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
+	struct buffer *out);
 
 #endif

@@ -8,12 +8,9 @@
  * An array begins with the number of its elements, so the elements are written aside first. An answer holds
  * at most half of what a client may leave unread; then the page ends.
  */
-#include "daemon/admin/admin.h"
+#include "daemon/admin/report_inner.h"
 
 #include "daemon/base/clock.h"
-#include "daemon/core/view.h"
-#include "daemon/net/access.h"
-#include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
 #include "proto/name.h"
 #include "proto/reply.h"
@@ -21,8 +18,9 @@
 #include <stdlib.h>
 
 /* Names, latches or sessions that one request looks at, empty places included: about half of these are
- * written in half a millisecond. */
-#define REPORT_LOOKS 500
+ * written in half a millisecond. Rows take half the time of maps. */
+#define REPORT_LOOKS     500
+#define REPORT_ROW_LOOKS 1000
 
 /* For one holder or waiter, with room for some longer ones. */
 #define REPORT_HOLDER_BYTES 512
@@ -30,63 +28,10 @@
 /* Cursors of the second list begin here. */
 #define REPORT_SECOND (UINT64_C(1) << 32)
 
-/* A session has one connection as a rule. If it has many, at most this many of the latest are looked at for a
- * label. */
-#define REPORT_LABEL_LOOKS 16
-
-struct report {
-	const struct context *context;
-	int protocol;
-	int64_t now_ms;
-	struct buffer text; /* the elements */
-	size_t count;
-	size_t most;        /* limit of elements */
-	size_t bytes;       /* limit of the bytes in text */
-	size_t scan;        /* names, latches or sessions that are looked at, about */
-	struct glob *match; /* NULL: every name */
-	bool waited;        /* only names with waiters */
-	struct viewer viewer;
-	bool fleet; /* each map says of which daemon it is */
-	/* For holders and waiters: */
-	size_t looks;         /* left */
-	uint64_t first, last; /* shares of holders, last not included; see report_share() */
-	uint64_t ticket;      /* of the last waiter of the page before, then of this page */
-	bool more;            /* further waiters follow */
-};
-
 /* Not all elements could be written. */
 static const char no_room[] =
 	"no memory for this page, or limits.output-bytes is too small for it: ask for fewer with "
 	"COUNT";
-
-/* The CLIENT SETNAME of a session: the core knows sessions, but not the names of their connections. */
-struct label {
-	const struct context *context;
-	const char *text; /* NULL: none */
-	int looks;
-};
-
-static bool
-label_look(void *arg, conn_id conn)
-{
-	struct label *label = arg;
-	struct connection *c = connections_find(label->context->connections, conn);
-	label->text = c ? connection_identity(c)->label : NULL;
-	return !label->text && --label->looks > 0;
-}
-
-/* For a session without connections, the label of its last one. */
-static const char *
-report_label(const struct report *report, session_id session, const struct peer *peer)
-{
-	struct label label = {.context = report->context, .looks = REPORT_LABEL_LOOKS};
-	core_each_conn(report->context->core, session, label_look, &label);
-	const char *text = label.text ? label.text : processes_label(report->context->processes, session);
-	if (text) {
-		return text;
-	}
-	return peer ? peer->name : "";
-}
 
 static void
 report_init(struct report *report, const struct context *context, struct viewer viewer, int64_t most,
@@ -98,55 +43,9 @@ report_init(struct report *report, const struct context *context, struct viewer 
 		.now_ms = clock_ms(),
 		.most = most > 0 ? (size_t)most : COMMAND_COUNT_MAX,
 		.bytes = bytes,
-		.scan = REPORT_LOOKS,
 		.viewer = viewer,
 	};
 	buffer_init(&report->text, bytes * 2);
-}
-
-/* Begins a map of an element, or of INSPECT. */
-static void
-write_map(const struct report *report, struct buffer *b, size_t pairs)
-{
-	reply_write_map(b, report->protocol, pairs + (report->fleet ? 2 : 0));
-	if (report->fleet) {
-		reply_write_pair_text(b, "host", report->context->facts.host);
-		reply_write_pair_text(b, "daemon", report->context->facts.daemon_id);
-	}
-}
-
-/* Whether another element may be written. */
-static bool
-report_has_room(const struct report *report)
-{
-	return report->count < report->most && buffer_length(&report->text) < report->bytes &&
-	       !report->text.failed;
-}
-
-/* Counts one element. Whether another may be written. */
-static bool
-report_more(struct report *report)
-{
-	report->count++;
-	return report_has_room(report);
-}
-
-static void
-report_put_array(const struct report *report, struct buffer *out)
-{
-	reply_write_array(out, report->count);
-	buffer_put(out, buffer_bytes(&report->text), buffer_length(&report->text));
-}
-
-/* session, client, pid, uid, address: five pairs */
-static void
-write_who(struct report *report, struct buffer *b, session_id session, const struct peer *peer)
-{
-	reply_write_pair_int(b, "session", (int64_t)session);
-	reply_write_pair_text(b, "client", report_label(report, session, peer));
-	reply_write_pair_int(b, "pid", peer ? peer->pid : 0);
-	reply_write_pair_int(b, "uid", peer ? peer->uid : -1);
-	reply_write_pair_text(b, "address", peer ? peer->address : "");
 }
 
 /* Whether the name is in this list: it was asked for, and its reader may see it. */
@@ -261,18 +160,6 @@ report_latch_waiter(void *arg, const struct waiter_view *waiter)
 	return !report->text.failed && --report->looks > 0;
 }
 
-/* name, kind, state, set, left, live_ms: six pairs */
-static void
-write_latch(struct buffer *b, const struct latch_view *view)
-{
-	reply_write_pair_bulk(b, "name", view->name);
-	reply_write_pair_text(b, "kind", "latch");
-	reply_write_pair_text(b, "state", view->state);
-	reply_write_pair_int(b, "set", view->set);
-	reply_write_pair_int(b, "left", view->left);
-	reply_write_pair_int(b, "live_ms", view->live_ms);
-}
-
 static void
 write_cursor(struct buffer *b, uint64_t cursor)
 {
@@ -293,7 +180,7 @@ inspect_latch(struct report *report, struct buffer *out, uint64_t cursor, const 
 		return false;
 	}
 	write_map(report, out, 10);
-	write_latch(out, view);
+	write_latch(report, out, view);
 	reply_write_pair_text(out, "master", masters.word);
 	reply_write_text(out, "waiters");
 	report_put_array(report, out);
@@ -400,50 +287,60 @@ inspect(struct report *report, struct slice name, uint64_t cursor, struct buffer
 	return inspect_lock(report, out, cursor, &view);
 }
 
+static void
+write_lock(const struct report *report, struct buffer *b, const void *arg)
+{
+	static const struct hold_view nobody = {0};
+	const struct resource_view *view = arg;
+	const struct hold_view *hold = view->held ? &view->hold : &nobody;
+	write_map(report, b, 20);
+	write_bulk(report, b, "name", view->name);
+	write_text(report, b, "kind", kind_word(view->kind));
+	write_int(report, b, "limit", view->limit);
+	write_int(report, b, "taken", view->taken);
+	write_text(report, b, "state", resource_state(view));
+	write_who(report, b, hold->session, hold->peer);
+	write_bulk(report, b, "owner", hold->owner);
+	write_int(report, b, "token", hold->token);
+	write_int(report, b, "held_ms", hold->held_ms);
+	write_int(report, b, "valid_ms", hold->valid_ms);
+	write_bulk(report, b, "why", hold->why);
+	write_text(report, b, "as", hold->as);
+	write_int(report, b, "votes", view->votes);
+	write_int(report, b, "holders", (int64_t)view->holds);
+	write_int(report, b, "waiters", (int64_t)view->waiters);
+	write_int(report, b, "longest_wait_ms", view->longest_ms);
+}
+
 static bool
 report_lock(void *arg, const struct resource_view *view)
 {
-	static const struct hold_view nobody = {0};
 	struct report *report = arg;
-	const struct hold_view *hold = view->held ? &view->hold : &nobody;
-	struct buffer *b = &report->text;
 	/* A name that is only reserved for a next holder has no holder to show. */
 	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) ||
 		!report_wants(report, view->name)) {
 		return true;
 	}
-	write_map(report, b, 20);
-	reply_write_pair_bulk(b, "name", view->name);
-	reply_write_pair_text(b, "kind", kind_word(view->kind));
-	reply_write_pair_int(b, "limit", view->limit);
-	reply_write_pair_int(b, "taken", view->taken);
-	reply_write_pair_text(b, "state", resource_state(view));
-	write_who(report, b, hold->session, hold->peer);
-	reply_write_pair_bulk(b, "owner", hold->owner);
-	reply_write_pair_int(b, "token", hold->token);
-	reply_write_pair_int(b, "held_ms", hold->held_ms);
-	reply_write_pair_int(b, "valid_ms", hold->valid_ms);
-	reply_write_pair_bulk(b, "why", hold->why);
-	reply_write_pair_text(b, "as", hold->as);
-	reply_write_pair_int(b, "votes", view->votes);
-	reply_write_pair_int(b, "holders", (int64_t)view->holds);
-	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
-	reply_write_pair_int(b, "longest_wait_ms", view->longest_ms);
-	return report_more(report);
+	return report_add(report, write_lock, view);
+}
+
+static void
+write_latch_element(const struct report *report, struct buffer *b, const void *arg)
+{
+	const struct latch_view *view = arg;
+	write_map(report, b, 7);
+	write_latch(report, b, view);
+	write_int(report, b, "waiters", (int64_t)view->waiters);
 }
 
 static bool
 report_latch(void *arg, const struct latch_view *view)
 {
 	struct report *report = arg;
-	struct buffer *b = &report->text;
 	if ((report->waited && view->waiters == 0) || !report_wants(report, view->name)) {
 		return true;
 	}
-	write_map(report, b, 7);
-	write_latch(b, view);
-	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
-	return report_more(report);
+	return report_add(report, write_latch_element, view);
 }
 
 /* Writes the cursor of the next page, and this page. */
@@ -456,7 +353,7 @@ write_page(const struct report *report, struct buffer *out, uint64_t next)
 	report_put_array(report, out);
 }
 
-/* The names come first, then the latches. */
+/* The names come first, then the latches, which have other keys: in a page of rows all have the same. */
 static uint64_t
 locks_page(struct report *report, uint64_t cursor)
 {
@@ -469,7 +366,7 @@ locks_page(struct report *report, uint64_t cursor)
 		}
 		cursor = REPORT_SECOND;
 	}
-	if (report_has_room(report)) {
+	if (report_has_room(report) && (!report->rows || report->count == 0)) {
 		cursor = core_scan_latches(
 			core, report->now_ms, (scan_cursor)cursor, report->scan, report_latch, report);
 		return cursor == 0 ? 0 : REPORT_SECOND + cursor;
@@ -477,26 +374,29 @@ locks_page(struct report *report, uint64_t cursor)
 	return cursor;
 }
 
+static void
+write_session(const struct report *report, struct buffer *b, const void *arg)
+{
+	const struct session_view *view = arg;
+	write_map(report, b, 14);
+	write_who(report, b, view->id, view->peer);
+	write_int(report, b, "connections", (int64_t)view->connections);
+	write_int(report, b, "grants", (int64_t)view->grants);
+	write_int(report, b, "waiters", (int64_t)view->waiters);
+	write_int(report, b, "age_ms", view->age_ms);
+	write_int(report, b, "bound_pid", view->bound_pid);
+	write_int(report, b, "grace_ms", view->grace_ms);
+	write_int(report, b, "left_ms", view->left_ms);
+	write_int(report, b, "heartbeat_ms", view->heartbeat_ms);
+	write_text(report, b, "as", view->as);
+}
+
 static bool
 report_session(void *arg, const struct session_view *view)
 {
 	struct report *report = arg;
-	struct buffer *b = &report->text;
-	if (!viewer_sees_user(&report->viewer, view->peer ? view->peer->user : 0)) {
-		return true;
-	}
-	write_map(report, b, 14);
-	write_who(report, b, view->id, view->peer);
-	reply_write_pair_int(b, "connections", (int64_t)view->connections);
-	reply_write_pair_int(b, "grants", (int64_t)view->grants);
-	reply_write_pair_int(b, "waiters", (int64_t)view->waiters);
-	reply_write_pair_int(b, "age_ms", view->age_ms);
-	reply_write_pair_int(b, "bound_pid", view->bound_pid);
-	reply_write_pair_int(b, "grace_ms", view->grace_ms);
-	reply_write_pair_int(b, "left_ms", view->left_ms);
-	reply_write_pair_int(b, "heartbeat_ms", view->heartbeat_ms);
-	reply_write_pair_text(b, "as", view->as);
-	return report_more(report);
+	return !viewer_sees_user(&report->viewer, view->peer ? view->peer->user : 0) ||
+	       report_add(report, write_session, view);
 }
 
 static uint64_t
@@ -516,6 +416,8 @@ report_answer(struct report *report, const struct command *command, struct buffe
 	if (command->verb == VERB_INSPECT) {
 		return inspect(report, command->name, cursor, out);
 	}
+	report->rows = command->rows;
+	report->scan = command->rows ? REPORT_ROW_LOOKS : REPORT_LOOKS;
 	report->match = command->match.n > 0 ? glob_new(command->match) : NULL;
 	if (command->match.n > 0 && !report->match) {
 		return false;

@@ -9,12 +9,13 @@ import re
 import signal
 import subprocess
 import threading
+import time
 
 import harness
 import proxy
 import resp
 import tool
-from harness import boottime, comment, expect, expect_between, expect_code
+from harness import boottime, expect, expect_between, expect_code
 
 QUIET = "log: { level: info }\n"
 
@@ -169,6 +170,99 @@ def test_kinds(place):
         expect((seen["kind"], seen["state"], len(seen["holders"]), len(seen["hosts"])), ("shared", "held", 3, 3))
         seen = inspect(client, "gate")
         expect((seen["kind"], seen["state"]), ("latch", "closed"))
+
+
+def dictionaries(page):
+    """Rows, which come behind their keys, as maps."""
+    return [dict(zip(page[0], row)) for row in page[1:]]
+
+
+def still(element):
+    """What stays from one look to the next."""
+    return {key: value for key, value in element.items() if not key.endswith("_ms")}
+
+
+def test_rows(place):
+    """lists of rows have the values of those of maps, behind their keys; latches, which have others, come in a page of their own"""
+    first, second = fleet_of(place, 2)
+    client, other = first.client(3), second.client(3)
+    for name in ("a", "b", "c"):
+        client("LOCK", name, "WHY", "because")
+        other("LOCK", name + name, "SHARED")
+    expect(client("LATCH", "gate", "SET", 3), 1)
+    for words in (("LOCKS",), ("LOCKS", "MATCH", "a*"), ("SESSIONS",), ("LOCKS", "FLEET"), ("SESSIONS", "FLEET")):
+        maps, rows = [], []
+        for found, more in ((maps, ()), (rows, ("ROWS",))):
+            cursor = "0"
+            while True:
+                cursor, page = client(*words, *more, "CURSOR", cursor)[:2]
+                found += dictionaries(page) if more else page
+                if cursor == "0":
+                    break
+        expect([still(row) for row in rows], [still(one) for one in maps], repr(words))
+        expect(len(rows) > 0 and [list(row) for row in rows] == [list(one) for one in maps], True, repr(rows))
+    flat = first.client()("LOCKS", "MATCH", "a", "ROWS")[1]
+    expect((flat[0][0], flat[1][0], len(flat)), ("name", "a", 2))
+    expect(client("LOCKS", "MATCH", "nothing", "ROWS")[1], [])
+    expect_code(client("INSPECT", "a", "ROWS"), "ERR")
+
+
+def test_history(place):
+    """HISTORY of the fleet has the holds of all daemons, the latest first, and names the host; also who does not answer"""
+    daemons = fleet_of(place)
+    clients = [daemon.client(3) for daemon in daemons]
+    tokens = []
+    for client in clients + clients[::-1]:
+        tokens.append(client("LOCK", "a", "WAIT", 20000))
+        client("UNLOCK", "a")
+        # Holds of one millisecond have no order between daemons.
+        ended = client("HISTORY", "a")[0]["ended_at_ms"]
+        harness.until("it is later", lambda: time.time() * 1000 > ended + 1)
+    hosts = [daemon.host for daemon in daemons + daemons[::-1]]
+    for daemon, client in zip(daemons, clients):
+        holds, silent = harness.until("all answer", lambda: [
+            both for both in [client("HISTORY", "a", "FLEET")] if not both[1]])[0]
+        expect(([hold["token"] for hold in holds], silent), (tokens[::-1], []))
+        expect([hold["host"] for hold in holds], hosts[::-1])
+        expect([hold["token"] for hold in client("HISTORY", "a", "COUNT", 2, "FLEET")[0]], tokens[:-3:-1])
+        expect(len(client("HISTORY", "a")), 2)
+        status, output = call_whole(place, daemon, "history", "a")
+        expect((status, output.count("released")), (0, 6), output)
+        for other in daemons if apart() else ():
+            expect(output.count(" %s pid " % other.host), 2, output)
+        expect(tool.call(place, daemon, "history", "--here", "a")[1].count("released"), 2)
+    daemons[1].process.stop()
+    harness.until("one is silent", lambda: [one["host"] for one in clients[0]("HISTORY", "a", "FLEET")[1]] == [daemons[1].host])
+    status, output = tool.call(place, daemons[0], "history", "a")
+    expect((status, output.count("released"), "no answer from the daemon of " + daemons[1].host in output), (1, 4, True), output)
+    shown = json.loads(subprocess.run([harness.HOLDFAST, "history", "--json", "a"], stdout=subprocess.PIPE, check=False,
+                                      stderr=subprocess.DEVNULL, env=dict(os.environ, HOLDFAST_URL=daemons[0].socket)).stdout)
+    expect(([len(shown), shown[-1]["missing"]], daemons[1].host in shown[-1]["error"]), ([5, None], True), repr(shown[-1]))
+    daemons[1].process.cont()
+
+
+def test_long_history(place):
+    """however many holds the daemons remember, the merged list has a part of them without a gap: the latest"""
+    daemons = fleet_of(place, 2)
+    clients = [daemon.client(3) for daemon in daemons]
+    why = "w" * 250
+    for _ in range(6):
+        for client in clients:
+            for _ in range(100):
+                client.send("LOCK", "a", "WHY", why, "WAIT", 40000)
+                client.send("UNLOCK", "a")
+            for _ in range(200):
+                expect(isinstance(client.reply(), int), True)
+    every = sorted((hold for client in clients for hold in client("HISTORY", "a")), key=lambda hold: -hold["ended_at_ms"])
+    holds, silent = harness.until("both answer", lambda: [
+        both for both in [clients[0]("HISTORY", "a", "FLEET")] if not both[1]])[0]
+    expect_between(len(holds), 50, 500)
+    times = [hold["ended_at_ms"] for hold in holds]
+    expect(times, sorted(times, reverse=True))
+    expect(len({hold["token"] for hold in holds}), len(holds), "none twice")
+    since = times[-1]
+    expect(sorted(hold["token"] for hold in every if hold["ended_at_ms"] > since),
+           sorted(hold["token"] for hold in holds if hold["ended_at_ms"] > since), "a gap")
 
 
 def test_busy(place):
@@ -562,6 +656,8 @@ def test_wrong_answers(place):
         expect((inspect(client, "a", 1)["state"], inspect(client, "b", 1)["hosts"]), ("held", []), answer)
         expect(pages(client, "LOCKS", silent=1)[1], [ident], answer)
         expect(pages(client, "SESSIONS", silent=1)[1], [ident], answer)
+        if answer[0] != "*" or len(answer) > 4:  # no hold is an answer
+            expect([one["daemon"] for one in client("HISTORY", "a", "FLEET")[1]], [ident], answer)
         if answer[0] != ":":
             expect_code(client("BREAK", "a", "TOKEN", token, "FLEET"), "NOMASTER")
         if answer[0] != "+":
@@ -600,7 +696,7 @@ def test_hand_over(place):
     expect(inspect(client, "a")["state"], "held")
 
 
-LOCKS = int(os.environ.get("HOLDFAST_FLEET_LOCKS", "3000"))
+LOCKS = int(os.environ.get("HOLDFAST_FLEET_LOCKS", "50000" if harness.MEASURE else "3000"))
 
 
 def hold(daemon, names):
@@ -621,8 +717,30 @@ def timed(place, daemon, what, *words, whole=False):
     """What it prints; whole: when all daemons answer."""
     started = boottime()
     status, output = (call_whole if whole else tool.call)(place, daemon, *words)
-    comment("%s from %s: %.0f ms" % (what, daemon.host, (boottime() - started) * 1000))
+    harness.took(boottime() - started, 0.3, "%s of %d locks, from %s" % (what, LOCKS, daemon.host))
     return status, output
+
+
+def test_turns(place):
+    """however many locks there are, no turn is long, of the daemon that is asked for the list of all, and of one that it asks"""
+    each = 50000 if harness.MEASURE else 5000
+    daemons = fleet_of(place, 2, config="log: { level: warning }\nlease: 10m\n")
+    holders = [hold(daemon, ["job/%d/%06d" % (at, number) for number in range(start, min(start + 10000, each))])
+               for at, daemon in enumerate(daemons) for start in range(0, each, 10000)]
+    reader = tool.start(place, daemons[0], "ls", "-q")
+    clients, longest, asked = [daemon.client() for daemon in daemons], [0.0, 0.0], 0
+    while reader.alive() or asked < 100:
+        for at, daemon in enumerate(daemons):
+            before = harness.spent(daemon.process)
+            expect(clients[at]("PING"), "PONG")
+            longest[at] = max(longest[at], harness.spent(daemon.process) - before)
+        asked += 1
+    for at, what in enumerate(("that is asked", "that it asks")):
+        # The turn that the request came in, and the one before it.
+        harness.took(longest[at], 2 * 0.005, "work of the daemon %s, from a request to its answer, with %d locks" % (
+            what, 2 * each))
+        expect_between(longest[at], 0, 2 * 0.050)
+    expect([holder("PING") for holder in holders], ["PONG"] * len(holders))
 
 
 class Hosts:

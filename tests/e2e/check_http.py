@@ -383,16 +383,8 @@ def test_long_list(place):
     expect(len(json.loads(rest)), 4000)
 
 
-def spent(process):
-    """Seconds for which the process was on a processor: what others do on this machine does not count."""
-    with open("/proc/%d/schedstat" % process.pid, encoding="utf-8") as stream:
-        return int(stream.read().split()[0]) / 1e9
-
-
 def test_turns(place):
     """however many locks there are, and whatever pages are read meanwhile, no turn is long"""
-    if not os.path.exists("/proc/self/schedstat"):
-        raise harness.Skip("this kernel does not count the time on a processor")
     count, most = 100000 if harness.MEASURE else 20000, 10000
     daemon = served(place, master=place.redis(), config="lease: 10m\nlog: { level: info }\n").admitted()
     for first in range(0, count, most):
@@ -414,9 +406,9 @@ def test_turns(place):
     try:
         while len(read) < 12 or max(read) < count * 20:
             expect(all(one.is_alive() for one in readers), True, "a reader has failed")
-            before = spent(daemon.process)
+            before = harness.spent(daemon.process)
             expect(client("PING"), "PONG")
-            longest = max(longest, spent(daemon.process) - before)
+            longest = max(longest, harness.spent(daemon.process) - before)
     finally:
         stop.set()
         for one in readers:

@@ -85,6 +85,15 @@ def took(seconds, most, what):
         expect_between(seconds, 0, most, "seconds " + what)
 
 
+def spent(process):
+    """Seconds for which the process was on a processor: what others do on this machine does not count."""
+    path = "/proc/%d/schedstat" % process.pid
+    if not os.path.exists(path):
+        raise Skip("this kernel does not count the time on a processor")
+    with open(path, encoding="utf-8") as stream:
+        return int(stream.read().split()[0]) / 1e9
+
+
 def until(what, true, timeout=PATIENCE):
     """Asks again and again, where there is no event to wait for, until true() is; what it answered."""
     end = time.monotonic() + timeout

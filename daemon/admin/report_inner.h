@@ -1,0 +1,64 @@
+/*
+ * report_inner: what report.c and report_write.c share; no other file includes it.
+ *
+ *     report.c ──▶ report_write.c      report.c: what is asked for, page by page; report_write.c: how an
+ *                                      element is written
+ */
+#ifndef ADMIN_REPORT_INNER_H
+#define ADMIN_REPORT_INNER_H
+
+#include "daemon/admin/admin.h"
+#include "daemon/core/view.h"
+#include "daemon/net/access.h"
+#include "proto/buffer.h"
+#include "proto/name.h"
+
+/* How an element is written: as a map, or as one of two arrays, of its keys and of its values. */
+enum form { FORM_MAP, FORM_KEYS, FORM_VALUES };
+
+struct report {
+	const struct context *context;
+	int protocol;
+	bool rows;      /* elements are arrays of values, and the first one has their keys */
+	enum form form; /* of what is written now */
+	int64_t now_ms;
+	struct buffer text; /* the elements */
+	size_t count;
+	size_t most;        /* limit of elements */
+	size_t bytes;       /* limit of the bytes in text */
+	size_t scan;        /* names, latches or sessions that are looked at, about */
+	struct glob *match; /* NULL: every name */
+	bool waited;        /* only names with waiters */
+	struct viewer viewer;
+	bool fleet; /* each map says of which daemon it is */
+	/* For holders and waiters: */
+	size_t looks;         /* left */
+	uint64_t first, last; /* shares of holders, last not included; see report_share() */
+	uint64_t ticket;      /* of the last waiter of the page before, then of this page */
+	bool more;            /* further waiters follow */
+};
+
+/* A key with its value, or the part of both that report->form says. */
+void write_int(const struct report *report, struct buffer *b, const char *key, int64_t n);
+void write_text(const struct report *report, struct buffer *b, const char *key, const char *text);
+void write_bulk(const struct report *report, struct buffer *b, const char *key, struct slice bytes);
+
+/* Begins an element, or the map of INSPECT. */
+void write_map(const struct report *report, struct buffer *b, size_t pairs);
+/* session, client, pid, uid, address: five pairs */
+void write_who(const struct report *report, struct buffer *b, session_id session, const struct peer *peer);
+/* name, kind, state, set, left, live_ms: six pairs */
+void write_latch(const struct report *report, struct buffer *b, const struct latch_view *view);
+
+/* Whether another element may be written. */
+bool report_has_room(const struct report *report);
+
+/* Writes one element, a map or the array that report->form says. */
+typedef void report_writer(const struct report *report, struct buffer *b, const void *view);
+
+/* Adds an element to text. The keys of rows come before the first one, and all rows of a page have the same.
+ * Whether there is room for another. */
+bool report_add(struct report *report, report_writer *write, const void *view);
+void report_put_array(const struct report *report, struct buffer *out);
+
+#endif
