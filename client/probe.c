@@ -41,6 +41,21 @@ found_error(struct probe *f, const struct answer *answer)
 		named ? ": add \"" PROBE_NAMES "\" to the names: of this user" : "");
 }
 
+/* No lock, for want of masters: INFO says which, since when and why. */
+static void
+found_no_masters(struct probe *f, const struct answer *info)
+{
+	struct slice missing = {0};
+
+	if (info != NULL && info->type == ANSWER_TEXT) {
+		missing = answer_info(info->text, "masters_missing");
+	}
+	if (missing.n > 0) {
+		(void)snprintf(
+			f->text, sizeof(f->text), "no lock can be had: %.*s", (int)missing.n, missing.p);
+	}
+}
+
 /* A lock was granted; INFO says whether all masters are there. */
 static void
 found_masters(struct probe *f, struct slice info)
@@ -94,7 +109,13 @@ probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wai
 	if (answer == NULL) {
 		found_nothing(f, w);
 	} else if (answer->type == ANSWER_ERROR) {
+		struct slice rest;
+		enum code code = answer_code(answer, &rest);
+
 		found_error(f, answer);
+		if ((code == CODE_NOMASTER || code == CODE_GUARD) && wire_wait(w, until_ms) != NULL) {
+			found_no_masters(f, wire_wait(w, until_ms));
+		}
 	} else if (wire_wait(w, until_ms) == NULL || (answer = wire_wait(w, until_ms)) == NULL) {
 		found_nothing(f, w);
 	} else if (answer->type != ANSWER_TEXT) {

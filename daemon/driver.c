@@ -385,6 +385,7 @@ driver_turn(struct driver *d)
 		connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 		driver_serve_http(d);
 		d->fleet_wake_ms = fleet_turn(d->context.fleet, now_ms);
+		health_look(&d->context, now_ms);
 	} else if (d->handed_over) {
 		return; /* what is written now would be written twice */
 	}
@@ -462,6 +463,7 @@ driver_free(struct driver *d)
 	catalog_done(&d->context.catalog);
 	admission_done(&d->admission);
 	fleet_free(d->context.fleet);
+	free(d->context.health);
 	actions_done(&d->actions);
 	memory_done(&d->memory);
 	loop_free(d->loop);
@@ -546,7 +548,8 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	}
 	driver_set_context(d, &settings->facts);
 	d->context.fleet = fleet_new(&d->context);
-	if (!d->context.fleet) {
+	d->context.health = health_new();
+	if (!d->context.fleet || !d->context.health) {
 		return -1;
 	}
 	driver_set_limits(d, &settings->limits);

@@ -26,6 +26,7 @@ struct core;
 struct events;
 struct fleet;
 struct glob;
+struct health;
 struct history;
 struct masters;
 struct passwords;
@@ -86,6 +87,7 @@ struct context {
 	struct events *events;
 	struct history *history;
 	struct fleet *fleet;
+	struct health *health;
 	struct stats *stats;
 	struct log *log;
 	struct log *audit;         /* for logins, and for what administrators do */
@@ -190,6 +192,14 @@ context_verb fleet_request;
 bool fleet_asks_owners(struct context *context, struct connection *connection, const struct command *command);
 /* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */
 bool fleet_holds(const struct context *context, const struct command *command);
+
+/* health.c: since when each master is as it is; for free(). NULL: out of memory. */
+struct health *health_new(void) __attribute__((warn_unused_result));
+/* Notes in which state each master is; to be called in each turn. */
+void health_look(struct context *context, int64_t now_ms);
+#define HEALTH_TEXT_MAX 768
+/* Which masters cannot be used, since when and why, or why else no lock can be had; "": all is well. */
+void health_text(const struct context *context, int64_t now_ms, char out[HEALTH_TEXT_MAX]);
 
 /* clients.c: a line for each connection (PROTOCOL.md 8). */
 context_verb clients_info;

@@ -150,13 +150,13 @@ info_masters(const struct context *context, struct buffer *text)
 {
 	struct masters_sum sum;
 	struct masterset_view set;
-	struct service_view service;
+	char health[HEALTH_TEXT_MAX];
 	masters_see(context->core, clock_ms(), &sum);
 	info_line(text, "masters:%u", sum.count);
 	info_line(text, "masters_usable:%u/%u", sum.usable, sum.majority);
 	info_line(text, "masters_state:%s", sum.word);
-	core_view_service(context->core, &service);
-	info_line(text, "masters_missing:%s", service.text);
+	health_text(context, clock_ms(), health);
+	info_line(text, "masters_missing:%s", health);
 	core_view_masterset(context->core, &set);
 	info_line(text, "masters_agreement:%s", set.word);
 	info_line(text, "masters_generation:%" PRId64, set.generation);

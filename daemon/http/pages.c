@@ -4,6 +4,7 @@
 #include "daemon/http/page.h"
 
 #include "daemon/admin/admin.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/core/view.h"
 #include "daemon/http/contents.h"
@@ -31,12 +32,16 @@ piece_metrics(struct page *page, struct buffer *out)
 	return false;
 }
 
-/* The daemon answers, so it lives. */
+/* The daemon answers, so it lives. What is wrong is named all the same. */
 static bool
 piece_healthz(struct page *page, struct buffer *out)
 {
-	(void)page;
-	put_text(out, "alive\n");
+	char health[HEALTH_TEXT_MAX];
+	health_text(page->context, clock_ms(), health);
+	put_text(out, "alive");
+	put_text(out, health[0] != '\0' ? ": " : "");
+	put_text(out, health);
+	put_text(out, "\n");
 	return false;
 }
 
@@ -44,6 +49,7 @@ static bool
 piece_readyz(struct page *page, struct buffer *out)
 {
 	struct service_view service;
+	char health[HEALTH_TEXT_MAX];
 	core_view_service(page->context->core, &service);
 	if (core_draining(page->context->core)) {
 		page->status = 503;
@@ -54,8 +60,9 @@ piece_readyz(struct page *page, struct buffer *out)
 	} else {
 		page->status = service.available ? 200 : 503;
 		put_text(out, service.available ? "ready" : "no new locks");
-		put_text(out, service.text[0] != '\0' ? ": " : "");
-		put_text(out, service.text);
+		health_text(page->context, clock_ms(), health);
+		put_text(out, health[0] != '\0' ? ": " : "");
+		put_text(out, health);
 		put_text(out, "\n");
 	}
 	return false;

@@ -45,10 +45,12 @@ numbers_see(const struct context *context, struct number out[NUMBERS])
 
 /* Whether a new lock can be had, and what there is to say about it. */
 static bool
-available_see(const struct context *context, struct service_view *service)
+available_see(const struct context *context, char health[HEALTH_TEXT_MAX])
 {
-	core_view_service(context->core, service);
-	return service->available && !core_draining(context->core) && !context->memory->full;
+	struct service_view service;
+	core_view_service(context->core, &service);
+	health_text(context, clock_ms(), health);
+	return service.available && !core_draining(context->core) && !context->memory->full;
 }
 
 static const char *
@@ -105,15 +107,15 @@ void
 state_put_json(const struct context *context, struct buffer *out)
 {
 	struct number numbers[NUMBERS];
-	struct service_view service;
-	bool available = available_see(context, &service);
+	char health[HEALTH_TEXT_MAX];
+	bool available = available_see(context, health);
 	char host[HOST_NAME_MAX + 1];
 	numbers_see(context, numbers);
 	buffer_put(out, "{", 1);
 	json_put_key(out, "available", true);
 	json_put_number(out, available);
 	put_member(out, "service", available_word(context, available));
-	put_member(out, "why", service.text);
+	put_member(out, "why", health);
 	put_member(out, "host", host_name(host));
 	put_member(out, "version", context->facts.version);
 	put_member(out, "namespace", context->facts.namespace);
@@ -151,8 +153,8 @@ void
 state_put_html(const struct context *context, struct buffer *out)
 {
 	struct number numbers[NUMBERS];
-	struct service_view service;
-	bool available = available_see(context, &service);
+	char health[HEALTH_TEXT_MAX];
+	bool available = available_see(context, health);
 	char host[HOST_NAME_MAX + 1];
 	numbers_see(context, numbers);
 	html_put(out, "<span id=\"about\">");
@@ -164,8 +166,8 @@ state_put_html(const struct context *context, struct buffer *out)
 	html_put(out, "</span><span id=\"link\"></span></header>\n");
 	html_put(out, available ? "<p id=\"service\" class=\"good\">" : "<p id=\"service\" class=\"bad\">");
 	html_put(out, available_word(context, available));
-	html_put(out, service.text[0] != '\0' ? ": " : "");
-	html_put_text(out, slice_of(service.text));
+	html_put(out, health[0] != '\0' ? ": " : "");
+	html_put_text(out, slice_of(health));
 	html_put(out, "</p>\n<ul id=\"numbers\">\n");
 	for (size_t i = 0; i < NUMBERS; i++) {
 		html_put(out, "<li><b id=\"");

@@ -279,8 +279,11 @@ def test_health(place):
     expect(samples(body(place, "/metrics")[1])["holdfast_available"], "1")
     redis.process.kill()
     harness.until("it is seen", lambda: get(place, "/readyz")[0] == 503)
-    expect(get(place, "/readyz")[2].startswith("no new locks: "), True, get(place, "/readyz")[2])
-    expect(get(place, "/healthz")[0], 200)
+    text = harness.until("it is named", lambda: [found for found in [get(place, "/readyz")[2]] if "has been away" in found])[0]
+    why = r"the master %s has been away for \d+ s: .+\n$" % re.escape(redis.socket)
+    expect(re.match("no new locks: " + why, text) is not None, True, text)
+    status, _, text = get(place, "/healthz")
+    expect((status, re.match("alive: " + why, text) is not None), (200, True), text)
     text = body(place, "/metrics")[1]
     expect(samples(text)["holdfast_available"], "0")
     expect(samples(text)['holdfast_master_state{master="%s",state="away"}' % redis.socket], "1")
@@ -288,8 +291,12 @@ def test_health(place):
 
 def test_guard(place):
     """while a master is guarded, readyz says for how long, and the metric says the same"""
-    served(place, master=place.redis(), config="lease: 30s\nrestart-guard: auto\n")
-    harness.until("the master was greeted", lambda: "resume in" in get(place, "/readyz")[2])
+    redis = place.redis()
+    served(place, master=redis, config="lease: 30s\nrestart-guard: auto\n")
+    text = harness.until("the master was greeted", lambda: [
+        found for found in [get(place, "/readyz")[2]] if "grants nothing new" in found])[0]
+    expect(re.match(r"no new locks: the master %s grants nothing new for \d+ s more, as it restarted or is new, and may have "
+                    r"forgotten leases\n$" % re.escape(redis.socket), text) is not None, True, text)
     found = samples(body(place, "/metrics")[1])
     left = [float(value) for key, value in found.items() if key.startswith("holdfast_master_guard_seconds")]
     harness.expect_between(left[0], 1, 32)
