@@ -151,6 +151,8 @@ look_at_daemon(struct doctor *d, const struct address *a)
 	struct slice version = answer_info(d->info, "holdfast_version");
 	char what[DOCTOR_TEXT_MAX];
 
+	slice_text(d->version, sizeof(d->version), version);
+	slice_text(d->daemon, sizeof(d->daemon), answer_info(d->info, "run_id"));
 	d->seen = false;
 	if (!slice_equal(version, slice_of(HOLDFAST_VERSION))) {
 		text_print(what, "the daemon is holdfastd %.*s, this is holdfast %s", SLICE_ARG(version),
@@ -289,20 +291,68 @@ look_at_lock(struct doctor *d, const struct address *a)
 
 /* ---- the fleet ---- */
 
+/* who: names the other daemon. */
 static void
-look_at_other(struct doctor *d, const struct answer *other)
+look_at_silence(struct doctor *d, const char *who, struct slice host)
 {
-	struct slice host = answer_get_text(other, "host"), address = answer_get_text(other, "address");
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
 
-	if (answer_get_int(other, "answers", 0) != 0) {
-		return;
-	}
-	text_print(what, "the daemon of %.*s (%.*s, pid %" PRId64 ") does not answer", SLICE_ARG(host),
-		SLICE_ARG(address), answer_get_int(other, "pid", 0));
+	text_print(what, "%s does not answer", who);
 	text_print(mend, "on %.*s: holdfast doctor, and systemctl status holdfastd", SLICE_ARG(host));
 	tell(d, GRADE_WARNING, "fleet", what,
 		"its locks may stay held without a client, and show and ls do not have them", mend);
+}
+
+static void
+look_at_settings(struct doctor *d, const char *who, struct slice host, struct slice differs)
+{
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
+
+	text_print(what, "%s has other settings than this host's: %.*s", who, SLICE_ARG(differs));
+	text_print(mend,
+		"compare holdfastd --print-config of both hosts, make %.*s in holdfast.yml the same on %.*s, "
+		"then "
+		"there: holdfast restart",
+		SLICE_ARG(differs), SLICE_ARG(host));
+	tell(d, GRADE_WARNING, "fleet", what,
+		"a lock behaves otherwise on that host, and guards may be too short", mend);
+}
+
+static void
+look_at_version(struct doctor *d, const char *who, struct slice host, struct slice version)
+{
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], theirs[sizeof(d->version)];
+	struct slice older;
+
+	slice_text(theirs, sizeof(theirs), version);
+	older = strverscmp(theirs, d->version) < 0 ? host : SLICE("this host");
+	text_print(what, "%s is holdfastd %s, the one of this host is %s", who, theirs, d->version);
+	text_print(mend, "on %.*s: install the newer package, then: holdfast restart", SLICE_ARG(older));
+	tell(d, GRADE_WARNING, "fleet", what, "what is new in the newer version does not work between them",
+		mend);
+}
+
+static void
+look_at_other(struct doctor *d, const struct answer *other)
+{
+	struct slice host = answer_get_text(other, "host"), address = answer_get_text(other, "address"),
+		     differs = answer_get_text(other, "differs"), version = answer_get_text(other, "version");
+	char who[DOCTOR_TEXT_MAX];
+
+	if (slice_equal(answer_get_text(other, "daemon"), slice_of(d->daemon))) {
+		return;
+	}
+	text_print(who, "the daemon of %.*s (%.*s, pid %" PRId64 ")", SLICE_ARG(host), SLICE_ARG(address),
+		answer_get_int(other, "pid", 0));
+	if (answer_get_int(other, "answers", 0) == 0) {
+		look_at_silence(d, who, host);
+	}
+	if (differs.n > 0) {
+		look_at_settings(d, who, host, differs);
+	}
+	if (version.n > 0 && !slice_equal(version, slice_of(d->version))) {
+		look_at_version(d, who, host, version);
+	}
 }
 
 /* answer: to FLEET. An error of it is no finding: this user may not ask, or the masters are away, which other
@@ -321,8 +371,10 @@ look_at_fleet(struct doctor *d, const struct answer *answer)
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "fleet",
-			answer->count == 1 ? "no other daemon shares the masters"
-					   : text_print(what, "all %zu daemons answer", answer->count),
+			answer->count == 1
+				? "no other daemon shares the masters"
+				: text_print(what, "all %zu daemons answer, with the same settings",
+					  answer->count),
 			"", "");
 	}
 }

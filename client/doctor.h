@@ -21,8 +21,10 @@ struct doctor {
 	const struct options *o;
 	struct slice info; /* INFO of the daemon; n == 0: it was not reached */
 	enum grade worst;
-	bool seen;    /* something was wrong with the part that is looked at */
-	json_t *json; /* NULL: lines, or out of memory */
+	bool seen;        /* something was wrong with the part that is looked at */
+	char version[32]; /* of the daemon */
+	char daemon[40];  /* its id */
+	json_t *json;     /* NULL: lines, or out of memory */
 };
 
 /* Tells a finding: of which part, what there is, why it matters, and the command that mends it. Of GRADE_OK

@@ -277,11 +277,46 @@ def test_fleet(place):
     """another daemon of the fleet that stands still"""
     redis = place.redis()
     daemon, other = [place.daemon(name, master=redis).admitted() for name in ("d1", "d2")]
-    harness.until("both answer", lambda: re.search("^ok +fleet +all 2 daemons answer$", tool.call(place, daemon, "doctor")[1], re.M))
+    harness.until("both answer", lambda: re.search("^ok +fleet +all 2 daemons answer, with the same settings$", tool.call(place, daemon, "doctor")[1], re.M))
     other.process.stop()
     finding = finds(place, daemon, r"^the daemon of \S+ \(unix, pid %d\) does not answer$" % other.process.pid, 1)
     expect(finding["part"], "fleet")
     other.process.cont()
+    mended(place, daemon)
+
+
+def test_settings(place):
+    """another daemon of the fleet with other settings: which ones, and on which host"""
+    redis = place.redis()
+    daemon = place.daemon("d1", master=redis).admitted()
+    other = place.daemon("d2", master=redis, config="lease: 20s\nretain: 50ms\n").admitted()
+    for one, far in ((daemon, other), (other, daemon)):
+        finding = finds(place, one, r"^the daemon of \S+ \(unix, pid %d\) has other settings than this host's: lease,retain$"
+                        % far.process.pid, 1)
+        expect(re.search(r" make lease,retain in holdfast\.yml the same on %s, then there: holdfast restart$"
+                         % re.escape(os.uname().nodename), finding["do"]) is not None, True, finding["do"])
+    other.configure("")
+    expect(tool.call(place, other, "restart")[0], 0)
+    mended(place, daemon)
+    mended(place, other)
+
+
+def test_version(place):
+    """another daemon of the fleet with another version: the older one is to be renewed"""
+    redis = place.redis()
+    daemon, other = [place.daemon(name, master=redis).admitted() for name in ("d1", "d2")]
+    ours = daemon.info()["holdfast_version"]
+    field = "h:" + other.info()["run_id"]
+    words = redis("HGET", "holdfast:node", field).split(" ")
+    here = re.escape(os.uname().nodename)
+    for version, host in (("0.0.9", here), ("9.0", "this host")):
+        words[words.index(ours) if ours in words else words.index("0.0.9")] = version
+        redis("HSET", "holdfast:node", field, " ".join(words))
+        finding = finds(place, daemon, r"^the daemon of %s \(unix, pid %d\) is holdfastd %s, the one of this host is %s$" % (
+            here, other.process.pid, re.escape(version), re.escape(ours)), 1)
+        expect(re.match("on %s: install the newer package, then: holdfast restart$" % host, finding["do"]) is not None, True,
+               finding["do"])
+    expect(tool.call(place, other, "restart")[0], 0)
     mended(place, daemon)
 
 
