@@ -119,6 +119,7 @@ typedef void *storage_MAP;  /* likewise */
 #define KEY(scope, name, type, field, low, high, fallback, change, help) value_##type field;
 #define KEY_LIKE(scope, name, type, field, low, high, fallback, change, help)
 #define MAP(scope, id, name, field, help)                                scope_##id field;
+#define MAP_LIKE(scope, id, name, field, help)
 #define LIST(id, name, field, count, most, change, help)                 scope_##id *field; size_t count;
 #define OTHER(scope, type, field, help)                                  type field;
 #define END(id)                                                          };

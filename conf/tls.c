@@ -34,7 +34,8 @@ pair_verify(const struct verify *v, const struct node *node, const char *list, c
 }
 
 void
-tls_verify_listener(const struct verify *v, const struct node *item, const struct conf_listener *listener)
+tls_verify_listener(const struct verify *v, const char *list, const struct node *item,
+	const struct conf_listener *listener)
 {
 	const struct conf_listen_tls *tls = &listener->tls;
 	const struct node *node = node_get(item, "tls");
@@ -43,18 +44,18 @@ tls_verify_listener(const struct verify *v, const struct node *item, const struc
 		return;
 	if (listener->tcp.port == 0) {
 		errors_add(v->errors, node_place(node),
-			"listen: tls means nothing for a Unix socket; leave it out");
+			"%s: tls means nothing for a Unix socket; leave it out", list);
 		return;
 	}
-	pair_verify(v, node, "listen", tls->certificate, tls->key);
+	pair_verify(v, node, list, tls->certificate, tls->key);
 	if (!is_set(tls->certificate) && !is_set(tls->key))
 		errors_add(v->errors, node_place(node),
-			"listen: tls without certificate and key; clients check who the daemon is by them");
+			"%s: tls without certificate and key; clients check who the daemon is by them", list);
 	if (is_set(tls->client_ca))
 		return;
 	if (is_set(tls->client_crl) || tls->client_login)
 		errors_add(v->errors, node_place(node),
-			"listen: tls: %s needs client-ca, the authority of the clients' certificates",
+			"%s: tls: %s needs client-ca, the authority of the clients' certificates", list,
 			is_set(tls->client_crl) ? "client-crl" : "client-login");
 }
 

@@ -87,9 +87,9 @@ void verify_conf(const struct verify *v, struct conf *conf);
 /* defaults.c: fills in what no file says and what follows from other values or from the environment. */
 void defaults_fill(const struct verify *v, struct conf *conf);
 
-/* tls.c: checks the mapping `tls` of an item; item is the mapping that has it. */
-void tls_verify_listener(
-	const struct verify *v, const struct node *item, const struct conf_listener *listener);
+/* tls.c: checks the mapping `tls` of an item; item is the mapping that has it, list the key of its list. */
+void tls_verify_listener(const struct verify *v, const char *list, const struct node *item,
+	const struct conf_listener *listener);
 void tls_verify_master(const struct verify *v, const struct node *item, const struct conf_master *master);
 void tls_verify_server(const struct verify *v, const struct node *item, const struct conf_tls *tls);
 

@@ -97,7 +97,7 @@ listener_verify(const struct verify *v, enum schema_scope scope, const struct no
 				"%s: %s means nothing for a %s; leave it out", list, key->name,
 				unix_socket ? "Unix socket" : "TCP address");
 	}
-	tls_verify_listener(v, node, listener);
+	tls_verify_listener(v, list, node, listener);
 	if (listener->group[0] != '\0' && !group_find(listener->group, &listener->gid))
 		errors_add(v->errors, item_place(v, node, "group"),
 			"%s: group: there is no group %s on this host; name one that is there, or its "
@@ -223,7 +223,8 @@ listeners_verify(const struct verify *v, const struct conf *conf)
 	}
 }
 
-/* HTTP has no login, so an address that other hosts can reach needs the word of the operator. */
+/* HTTP has no login but the certificate of the client, so without that an address that other hosts can reach
+ * needs the word of the operator. */
 static void
 http_verify(const struct verify *v, const struct conf *conf)
 {
@@ -242,12 +243,14 @@ http_verify(const struct verify *v, const struct conf *conf)
 			if (listener_same(item, &conf->listeners[j]))
 				errors_add(v->errors, node_place(node),
 					"http: lock clients connect to this address; name another");
-		if (item->tcp.port == 0 || item->insecure || address_is_loopback(&item->tcp))
+		if (item->tcp.port == 0 || item->insecure || item->tls.client_ca[0] != '\0' ||
+			address_is_loopback(&item->tcp))
 			continue;
 		address_format(address, &item->tcp);
 		errors_add(v->errors, item_place(v, node, "tcp"),
-			"http: %s is open to other hosts, and there is no login; name a loopback address, or "
-			"say insecure: yes",
+			"http: %s is open to other hosts, and there is no login; name a loopback address, "
+			"add "
+			"tls: with client-ca, or say insecure: yes",
 			address);
 	}
 }

@@ -56,6 +56,10 @@ settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 		const struct socket_settings socket = socket_settings_of(&conf->listeners[i]);
 		good = tls_loads(TLS_SERVER, &socket.tls, "listen", error);
 	}
+	for (size_t i = 0; i < conf->http_count && good; i++) {
+		const struct socket_settings socket = socket_settings_of(&conf->http[i]);
+		good = tls_loads(TLS_SERVER, &socket.tls, "http", error);
+	}
 	for (size_t i = 0; i < conf->master_count && good; i++) {
 		const struct conf_master *master = &conf->masters[i];
 		const struct tls_settings to[] = {

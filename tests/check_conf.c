@@ -480,8 +480,15 @@ START_TEST(http_open_to_others_needs_a_word_whatever_users_there_are)
 	bad("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\nhttp: [ { tcp: '0.0.0.0:5626' } ]\n",
 		"f.yml:2:16: http: 0.0.0.0:5626 is open to other hosts, and there is no login; name a "
 		"loopback "
-		"address, or say insecure: yes");
+		"address, add tls: with client-ca, or say insecure: yes");
 	conf_free(good("http: [ { tcp: '0.0.0.0:5626', insecure: yes } ]\n"));
+	bad("http: [ { tcp: '0.0.0.0:5626', tls: { certificate: /c, key: /k } } ]\n",
+		"f.yml:1:16: http: 0.0.0.0:5626 is open to other hosts");
+	conf_free(good("http: [ { tcp: '0.0.0.0:5626', tls: { certificate: /c, key: /k, client-ca: /a } } ]\n"));
+	bad("http: [ { unix: /h, tls: { certificate: /c, key: /k } } ]\n",
+		"f.yml:1:26: http: tls means nothing for a Unix socket; leave it out");
+	bad("http: [ { tcp: '127.0.0.1:1', tls: { key: /k } } ]\n",
+		"f.yml:1:36: http: tls: key without certificate; give both");
 	bad("http: [ { unix: /h }, { unix: /h } ]\n", "f.yml:1:23: http: the same as item 1; name each once");
 	bad("listen: [ { unix: /h } ]\nhttp: [ { unix: /h } ]\n",
 		"f.yml:2:9: http: lock clients connect to this address; name another");

@@ -61,8 +61,9 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	if (TAILQ_EMPTY(&http->clients)) {
 		timeout_set(http->tick, HTTP_TICK_MS);
 	}
-	struct client *c = client_new(http, fd);
+	struct client *c = client_new(http, fd, listener_tls(listener));
 	if (c) {
+		c->logs_in = listener_logs_in(listener);
 		c->local = listener_local(listener);
 		c->names = http_names(http, listener);
 		c->uid = peer->uid;

@@ -4,7 +4,9 @@
  */
 #include "daemon/http/http_inner.h"
 
+#include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/stats.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,6 +46,7 @@ client_free(struct client *c)
 	http->count--;
 	http->streams -= c->state == CLIENT_STREAMING;
 	page_done(&c->page);
+	tls_free(c->tls);
 	buffer_done(&c->in);
 	buffer_done(&c->out);
 	close(c->fd);
@@ -77,27 +80,36 @@ client_came(evutil_socket_t fd, short what, void *arg)
 	client_is_ready(arg);
 }
 
-/* Waits for the socket. */
+/* Waits for the socket. TLS may have to read before it can write, and the other way round. */
 static void
 client_wait(struct client *c)
 {
-	if (c->state == CLIENT_READING || c->state == CLIENT_LINGERING || c->state == CLIENT_STREAMING) {
+	bool writes = buffer_length(&c->out) > 0;
+	bool stuck = c->tls && writes && !c->blocked;
+	if (c->state != CLIENT_ANSWERING || stuck) {
 		event_add(&c->readable, NULL);
 	}
-	if (buffer_length(&c->out) > 0) {
+	if (c->blocked || (writes && !stuck)) {
 		event_add(&c->writable, NULL);
+	}
+	if (c->more && c->state != CLIENT_ANSWERING) {
+		client_is_ready(c);
 	}
 }
 
 struct client *
-client_new(struct http *http, int fd)
+client_new(struct http *http, int fd, struct tls_context *secure)
 {
 	struct client *c = calloc(1, sizeof *c);
-	if (!c) {
+	struct tls *tls = c && secure ? tls_new(secure, fd, NULL) : NULL;
+	if (!c || (secure && !tls)) {
+		free(c);
 		close(fd);
 		return NULL;
 	}
 	c->http = http;
+	c->tls = tls;
+	c->greets = tls != NULL;
 	c->fd = fd;
 	c->since_ms = clock_ms();
 	buffer_init(&c->in, HTTP_REQUEST_MAX);
@@ -113,10 +125,15 @@ client_new(struct http *http, int fd)
 void
 client_recognise(struct client *c, const struct access *access)
 {
+	char name[TLS_NAME_MAX];
 	if (c->local) {
 		c->viewer.user = access_of_socket(access, c->fd, c->uid);
-		c->viewer.admin |= c->viewer.user && c->viewer.user->rights & RIGHT_ADMIN;
+	} else if (c->logs_in && !c->greets) {
+		c->viewer.user = tls_peer_name(c->tls, name) ? access_find(access, slice_of(name)) : NULL;
+	} else {
+		return;
 	}
+	c->viewer.admin |= c->viewer.user && c->viewer.user->rights & RIGHT_ADMIN;
 }
 
 /* ---- answers ---- */
@@ -228,9 +245,13 @@ client_answer(struct client *c)
 			"this page shows names, and this address does not: set names: yes at it under http:, "
 			"or "
 			"use a Unix socket\n");
-	} else if (kind->names && !c->local && !request->by_address) {
+	} else if (kind->names && !c->local && !c->tls && !request->by_address) {
 		client_refuse(
 			c, 403, "pages with names are for the numeric address or localhost in the URL\n");
+	} else if (kind->names && c->logs_in && !c->viewer.user) {
+		client_refuse(c, 403,
+			"this page shows names, and your certificate names no user: add its common name to "
+			"users:\n");
 	} else if (kind->names && !viewer_may(&c->viewer, RIGHT_SEE)) {
 		client_refuse(c, 403,
 			"this page shows names, and your user may not see them: add see to its may: under "
@@ -252,6 +273,51 @@ client_answer(struct client *c)
 
 /* ---- the socket ---- */
 
+/* A step of the handshake may be the last one, or fail. */
+static void
+client_greet(struct client *c, bool failed)
+{
+	struct stats *stats = c->http->context->stats;
+	if (tls_is_up(c->tls)) {
+		c->greets = false;
+		stats->tls_handshakes++;
+		client_recognise(c, c->http->context->access);
+	} else if (failed) {
+		stats->tls_failures++;
+	}
+}
+
+/* As recv(). */
+static ssize_t
+client_receive(struct client *c, char *to, size_t room)
+{
+	if (!c->tls) {
+		return recv(c->fd, to, room, MSG_DONTWAIT);
+	}
+	ssize_t n = tls_read(c->tls, to, room);
+	int error = errno;
+	bool waits = n < 0 && error == EAGAIN;
+	if (c->greets) {
+		client_greet(c, n <= 0 && !waits);
+	}
+	c->more = n > 0 && tls_may_have_more(c->tls);
+	c->blocked = waits && tls_wants_write(c->tls);
+	errno = error;
+	return n;
+}
+
+/* As send(). */
+static ssize_t
+client_send(struct client *c, const char *from, size_t n)
+{
+	if (!c->tls) {
+		return send(c->fd, from, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+	}
+	ssize_t sent = tls_write(c->tls, from, n);
+	c->blocked = sent < 0 && errno == EAGAIN && tls_wants_write(c->tls);
+	return sent;
+}
+
 /* False: the client is gone. */
 static bool
 client_read(struct client *c)
@@ -261,7 +327,7 @@ client_read(struct client *c)
 	if (!buffer_reserve(&c->in, left)) {
 		return false;
 	}
-	ssize_t n = recv(c->fd, buffer_end(&c->in), left, MSG_DONTWAIT);
+	ssize_t n = client_receive(c, buffer_end(&c->in), left);
 	if (n <= 0) {
 		return n < 0 && (errno == EAGAIN || errno == EINTR);
 	}
@@ -275,10 +341,10 @@ client_read(struct client *c)
 
 /* Whatever comes after the request is not looked at. False: the client is gone. */
 static bool
-client_drop_input(const struct client *c)
+client_drop_input(struct client *c)
 {
 	char text[4096];
-	ssize_t n = recv(c->fd, text, sizeof text, MSG_DONTWAIT);
+	ssize_t n = client_receive(c, text, sizeof text);
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
@@ -287,8 +353,7 @@ static bool
 client_write(struct client *c)
 {
 	while (buffer_length(&c->out) > 0) {
-		ssize_t n = send(
-			c->fd, buffer_bytes(&c->out), buffer_length(&c->out), MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t n = client_send(c, buffer_bytes(&c->out), buffer_length(&c->out));
 		if (n < 0) {
 			return errno == EAGAIN || errno == EINTR;
 		}
@@ -322,6 +387,9 @@ client_serve(struct client *c)
 		}
 		/* A close with unread bytes would reset the connection, and the client might lose the answer.
 		 */
+		if (c->tls) {
+			tls_end(c->tls);
+		}
 		shutdown(c->fd, SHUT_WR);
 		client_move(c, CLIENT_LINGERING);
 	}

@@ -8,6 +8,7 @@
 #ifndef HTTP_HTTP_INNER_H
 #define HTTP_HTTP_INNER_H
 
+#include "daemon/base/tls.h"
 #include "daemon/http/contents.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"
@@ -34,6 +35,11 @@ struct client {
 	struct event readable;
 	struct event writable;
 	int fd;
+	struct tls *tls; /* NULL: plain */
+	bool greets;     /* its TLS handshake is not complete */
+	bool logs_in;    /* its certificate names its user */
+	bool more;       /* TLS may have more to read without an event */
+	bool blocked;    /* TLS waits until the socket takes more */
 	enum client_state state;
 	bool ready; /* in http->ready */
 	bool local; /* by a Unix socket */
@@ -66,14 +72,15 @@ struct http {
 	char names[HTTP_LISTENERS_MAX][SOCKET_ADDRESS_MAX];
 };
 
-/* http_client.c. Owns fd, also on failure. NULL: out of memory. */
-struct client *client_new(struct http *http, int fd) __attribute__((warn_unused_result));
+/* http_client.c. Owns fd, also on failure. secure: NULL: plain. NULL: out of memory. */
+struct client *client_new(struct http *http, int fd, struct tls_context *secure)
+	__attribute__((warn_unused_result));
 void client_free(struct client *c);
 /* Puts it into http->ready. */
 void client_is_ready(struct client *c);
 /* The work of one turn. False: the client has to be freed. */
 bool client_serve(struct client *c);
-/* Sets the user that the client is on a Unix socket. */
+/* Sets the user that the client is, on a Unix socket or by its certificate. */
 void client_recognise(struct client *c, const struct access *access);
 /* For CLIENT_STREAMING. A client that has too much unread fails, and is freed by the next turn. */
 void client_tell(struct client *c, const char *text, size_t n);

@@ -8,9 +8,11 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 
+import certificates
 import harness
 import tool
 from harness import expect, expect_between
@@ -445,6 +447,75 @@ def test_names(place):
         expect(tcp(ports[1], page, {"Host": "[::1]"})[0], 200, page)
         # A page of a stranger's site may have its name point here; then the browser names that site.
         expect(tcp(ports[1], page, {"Host": "evil.example"})[0], 403, page)
+
+
+def test_tls(place):
+    """https: a scrape with a good certificate, none without one, what the user of the certificate sees, a renewed certificate"""
+    authority, other = certificates.Authority(place), certificates.Authority(place, "other")
+    certificate, key = authority.issue("daemon")
+    plain, named, logged = [harness.free_port() for _ in range(3)]
+    users = "users:\n  - { name: ops, password-env: SECRET, may: [see] }\n  - { name: app, password-env: SECRET, may: [lock] }\n"
+    items = ("  - { tcp: '127.0.0.1:%d', tls: { certificate: %s, key: %s } }\n"
+             "  - { tcp: '127.0.0.1:%d', names: yes, tls: { certificate: %s, key: %s } }\n"
+             "  - { tcp: '127.0.0.1:%d', names: yes, tls: { certificate: %s, key: %s, client-ca: %s, client-login: yes } }\n" % (
+                 plain, certificate, key, named, certificate, key, logged, certificate, key, authority.ca))
+    daemon = served(place, items, master=place.redis(), config=users, environment={"SECRET": "x"}).admitted()
+    holder = daemon.client()
+    for at in range(3000):
+        holder.send("LOCK", "lock-%d" % at, "WHY", "x" * 200)
+    for _ in range(3000):
+        expect(isinstance(holder.reply(), int), True)
+
+    def https(port, target, mine=None, trusted=authority, headers=None):
+        context = ssl.create_default_context(cafile=trusted.ca)
+        if mine:
+            context.load_cert_chain(*mine)
+        return ask(http.client.HTTPSConnection("127.0.0.1", port, timeout=harness.PATIENCE, context=context), target,
+                   headers=headers)
+
+    status, answer, text = https(plain, "/metrics", headers={"Accept": OPENMETRICS})
+    expect((status, answer.getheader("Content-Type").split(";")[0]), (200, OPENMETRICS))
+    openmetrics(text)
+    expect(https(plain, "/readyz")[2], "ready\n")
+    expect(https(plain, "/locks.json")[0], 403)
+    # The browser has checked the name, so any name of the host will do.
+    expect(len(json.loads(https(named, "/locks.json", headers={"Host": "holdfast.example"})[2])), 3000)
+    expect(https(named, "/")[2].rstrip().endswith("</html>"), True)
+    try:
+        https(plain, "/metrics", trusted=other)
+        raise AssertionError("a certificate of another authority was taken")
+    except ssl.SSLCertVerificationError:
+        pass
+    # The certificate of a client says who it is.
+    ops, app, nobody = [authority.issue(name) for name in ("ops", "app", "nobody")]
+    expect(len(json.loads(https(logged, "/locks.json", ops)[2])), 3000)
+    for mine, text in ((app, "add see to its may:"), (nobody, "your certificate names no user")):
+        status, _, said = https(logged, "/locks.json", mine)
+        expect((status, text in said), (403, True), said)
+        expect(https(logged, "/metrics", mine)[0], 200)
+    for mine in (None, other.issue("ops")):
+        try:
+            https(logged, "/metrics", mine)
+            raise AssertionError("a client without a good certificate was served")
+        except (ssl.SSLError, ConnectionError, http.client.HTTPException):
+            pass
+    # Who speaks no TLS gets nothing; nor does TLS at a plain port.
+    with socket.create_connection(("127.0.0.1", plain)) as client:
+        client.settimeout(harness.PATIENCE)
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        try:
+            expect(b"HTTP/" in client.recv(4096), False)
+        except ConnectionResetError:
+            pass
+    found = samples(body(place, "/metrics")[1])
+    expect(float(found["holdfast_tls_handshakes_total"]) >= 8 and float(found["holdfast_tls_failures_total"]) >= 2, True, repr(
+        {key: value for key, value in found.items() if "_tls_" in key}))
+    # A reload takes the files as they are then.
+    fresh = other.issue("daemon")
+    for new, old in zip(fresh, (certificate, key)):
+        os.replace(new, old)
+    expect(isinstance(daemon.client()("RELOAD"), str), True)
+    expect(https(plain, "/healthz", trusted=other)[2], "alive\n")
 
 
 class Events:
