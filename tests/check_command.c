@@ -306,6 +306,10 @@ START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 	ck_assert(!command.fleet);
 	good("BREAK a FLEET TOKEN 4", VERB_BREAK);
 	ck_assert(command.fleet);
+	good("HISTORY a FLEET COUNT 3", VERB_HISTORY);
+	ck_assert(command.fleet && command.count == 3 && !command.rows);
+	good("LOCKS ROWS", VERB_LOCKS);
+	ck_assert(command.rows && !command.fleet);
 	good("LOCKS COUNT 5 MATCH a* CURSOR 9223372036854775807", VERB_LOCKS);
 	ck_assert(command.count == 5 && command.cursor == INT64_MAX);
 	is(command.match, "a*");
@@ -324,7 +328,8 @@ START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 		"'9223372036854775808'");
 	bad("SESSIONS CURSOR -1",
 		"ERR CURSOR must be a whole number from 0 to 9223372036854775807, not '-1'");
-	bad("SESSIONS MATCH a", "ERR unknown option 'MATCH'; usage: SESSIONS [CURSOR c] [COUNT n] [FLEET]");
+	bad("SESSIONS MATCH a",
+		"ERR unknown option 'MATCH'; usage: SESSIONS [CURSOR c] [COUNT n] [FLEET] [ROWS]");
 }
 END_TEST
 

@@ -11,7 +11,7 @@ _holdfast_options() {
 	await) printf '%s' '--nonblock --timeout --conflict-exit-code --json --quiet --verbose --socket --help --version ' ;;
 	ls) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
 	show) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
-	history) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
+	history) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
 	sessions) printf '%s' '--here --json --quiet --verbose --socket --help --version ' ;;
 	fleet) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	watch) printf '%s' '--level --event --json --quiet --verbose --socket --help --version ' ;;

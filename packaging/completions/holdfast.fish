@@ -90,7 +90,7 @@ complete -c holdfast -n '__holdfast_options bench' -s c -l clients -x -d 'how ma
 complete -c holdfast -n '__holdfast_options bench' -l names -x -d 'how many names they have in common (contended: 1; mixed: one for four)'
 complete -c holdfast -n '__holdfast_options bench' -l seconds -x -d 'how long each kind takes (1)'
 complete -c holdfast -n '__holdfast_options bench' -l durable -d 'with sessions that outlive a crash of the daemon'
-complete -c holdfast -n '__holdfast_options ls show sessions break' -l here -d 'ask this host\'s daemon alone, not all that share the masters'
+complete -c holdfast -n '__holdfast_options ls show history sessions break' -l here -d 'ask this host\'s daemon alone, not all that share the masters'
 complete -c holdfast -n '__holdfast_options drain' -l begin -d 'return when it has begun, without waiting for holders'
 complete -c holdfast -n '__holdfast_options watch' -l level -x -a 'debug info warning error' -d 'only what is as important as this'
 complete -c holdfast -n '__holdfast_options watch' -l event -x -d 'only events of these names: lock.*, master.*'
