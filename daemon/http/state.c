@@ -144,7 +144,7 @@ put_master_row(const struct context *context, struct buffer *out, unsigned i)
 	html_put_cell(out, "master", slice_of(masters_where(context->masters, i)));
 	html_put_cell(out, "state", slice_of(master.down ? "silent" : master.word));
 	html_put_cell(out, "why", slice_of(master.reason));
-	html_put_cell_number(out, "guard ms", master.guard_ms);
+	html_put_cell_number(out, "guard s", (master.guard_ms + 999) / 1000);
 	html_put_cell_number(out, "calls", (int64_t)pool.calls);
 	html_put(out, "</tr>\n");
 }
@@ -179,7 +179,7 @@ state_put_html(const struct context *context, struct buffer *out)
 		html_put(out, "</li>\n");
 	}
 	html_put(out,
-		"</ul>\n<h2>Masters</h2>\n<table><thead><tr><th>master<th>state<th>why<th>guard ms<th>calls"
+		"</ul>\n<h2>Masters</h2>\n<table><thead><tr><th>master<th>state<th>why<th>guard s<th>calls"
 		"</tr></thead>\n<tbody id=\"masters\">\n");
 	for (unsigned i = 0; i < core_masters(context->core); i++) {
 		put_master_row(context, out, i);
