@@ -35,7 +35,7 @@ numbers_see(const struct context *context, struct number out[NUMBERS])
 		{"sessions", "sessions", (int64_t)c.sessions},
 		{"clients", "clients", stats->clients_connected},
 		{"latches", "latches", (int64_t)c.latches},
-		{"granted", "granted in all", stats->locks_granted},
+		{"granted", "granted", stats->locks_granted},
 		{"timed_out", "timed out", stats->locks_timed_out},
 		{"lost", "lost", stats->locks_lost},
 		{"up_s", "seconds up", (clock_ms() - context->facts.started_ms) / 1000},
