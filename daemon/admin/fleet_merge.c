@@ -69,7 +69,7 @@ head_begin(struct head *head, const struct fleet_part *part, const struct fleet_
 	struct answer_parser *parser)
 {
 	struct slice bytes = {buffer_bytes(&part->answer), buffer_length(&part->answer)};
-	const char *end = memchr(bytes.p, '\n', bytes.n);
+	const char *end = bytes.p ? memchr(bytes.p, '\n', bytes.n) : NULL;
 	int64_t count;
 	*head = (struct head){0};
 	if (!end || !number_parse((struct slice){bytes.p + 1, (size_t)(end - bytes.p) - 2}, 0, HISTORY_MOST,

@@ -63,16 +63,21 @@ static bool
 master_describe(const struct context *context, unsigned i, int64_t now_ms, char *out, size_t room)
 {
 	const char *where = masters_where(context->masters, i);
-	int64_t s = (now_ms - context->health->masters[i].since_ms) / 1000;
+	int64_t since_ms = context->health->masters[i].since_ms,
+		s = since_ms > 0 ? (now_ms - since_ms) / 1000 : 0;
 	struct master_view master;
 	core_view_master(context->core, now_ms, i, &master);
 	const char *colon = master.reason[0] != '\0' ? ": " : "";
-	if (master.guard_ms > 0) {
-		snprintf(out, room, "the master %s grants nothing new for %" PRId64 " s more, as %s", where,
-			seconds(master.guard_ms),
-			master.state == MASTER_GUARDED
-				? "it restarted or is new, and may have forgotten leases"
-				: "its clock leapt");
+	if (master.state == MASTER_GUARDED) {
+		snprintf(out, room,
+			"the master %s has been guarded for %" PRId64
+			" s, and grants nothing new for %" PRId64
+			" s more: it restarted or is new, and may have forgotten leases",
+			where, s, seconds(master.guard_ms));
+	} else if (master.guard_ms > 0) {
+		snprintf(out, room,
+			"the master %s grants nothing new for %" PRId64 " s more: its clock leapt", where,
+			seconds(master.guard_ms));
 	} else if (master.state == MASTER_ADMITTED && !master.down) {
 		return false;
 	} else if (master.down && master.state != MASTER_AWAY && master.state != MASTER_REFUSED) {
@@ -92,10 +97,12 @@ health_text(const struct context *context, int64_t now_ms, char out[HEALTH_TEXT_
 	char list[HEALTH_TEXT_MAX] = "";
 	size_t n = 0;
 	core_view_service(context->core, &service);
-	for (unsigned i = 0; i < members && !core_draining(context->core) && n + 3 < sizeof list; i++) {
+	for (unsigned i = 0; i < members && !core_draining(context->core); i++) {
 		char one[HEALTH_TEXT_MAX];
 		if (master_describe(context, i, now_ms, one, sizeof one)) {
-			n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", bad > 0 ? "; " : "", one);
+			n += n < sizeof list ? (size_t)snprintf(list + n, sizeof list - n, "%s%s",
+						       bad > 0 ? "; " : "", one)
+					     : 0;
 			bad++;
 		}
 	}

@@ -297,8 +297,9 @@ def test_guard(place):
     served(place, master=redis, config="lease: 30s\nrestart-guard: auto\n")
     text = harness.until("the master was greeted", lambda: [
         found for found in [get(place, "/readyz")[2]] if "grants nothing new" in found])[0]
-    expect(re.match(r"no new locks: the master %s grants nothing new for \d+ s more, as it restarted or is new, and may have "
-                    r"forgotten leases\n$" % re.escape(redis.socket), text) is not None, True, text)
+    expect(re.match(r"no new locks: the master %s has been guarded for \d+ s, and grants nothing new for \d+ s more: it "
+                    r"restarted or is new, and may have forgotten leases\n$" % re.escape(redis.socket), text) is not None, True,
+           text)
     found = samples(body(place, "/metrics")[1])
     left = [float(value) for key, value in found.items() if key.startswith("holdfast_master_guard_seconds")]
     harness.expect_between(left[0], 1, 32)
