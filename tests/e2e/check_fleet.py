@@ -195,7 +195,9 @@ def test_rows(place):
         for found, more in ((maps, ()), (rows, ("ROWS",))):
             cursor = "0"
             while True:
-                cursor, page = client(*words, *more, "CURSOR", cursor)[:2]
+                answer = client(*words, *more, "CURSOR", cursor)
+                expect(isinstance(answer, list), True, repr(answer))
+                cursor, page = answer[:2]
                 found += dictionaries(page) if more else page
                 if cursor == "0":
                     break
