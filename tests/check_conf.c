@@ -484,7 +484,8 @@ START_TEST(http_open_to_others_needs_a_word_whatever_users_there_are)
 	conf_free(good("http: [ { tcp: '0.0.0.0:5626', insecure: yes } ]\n"));
 	bad("http: [ { tcp: '0.0.0.0:5626', tls: { certificate: /c, key: /k } } ]\n",
 		"f.yml:1:16: http: 0.0.0.0:5626 is open to other hosts");
-	conf_free(good("http: [ { tcp: '0.0.0.0:5626', tls: { certificate: /c, key: /k, client-ca: /a } } ]\n"));
+	conf_free(good(
+		"http: [ { tcp: '0.0.0.0:5626', tls: { certificate: /c, key: /k, client-ca: /a } } ]\n"));
 	bad("http: [ { unix: /h, tls: { certificate: /c, key: /k } } ]\n",
 		"f.yml:1:26: http: tls means nothing for a Unix socket; leave it out");
 	bad("http: [ { tcp: '127.0.0.1:1', tls: { key: /k } } ]\n",
