@@ -457,6 +457,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	struct fleet *fleet = context->fleet;
 	const struct identity *who = connection_identity(c);
 	int64_t now_ms = clock_ms();
+	connections_strained(context->connections);
 	struct fleet_open *open =
 		fleet_allows(fleet, &who->peer, now_ms) ? open_new(fleet, who, command) : NULL;
 	if (!open) {
