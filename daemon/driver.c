@@ -384,7 +384,11 @@ driver_turn(struct driver *d)
 		admission_turn(&d->admission);
 		connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 		driver_serve_http(d);
-		d->fleet_wake_ms = fleet_turn(d->context.fleet, now_ms);
+		if (d->rests) {
+			fleet_rest(d->context.fleet); /* requests that came behind a RESTART in this turn */
+		} else {
+			d->fleet_wake_ms = fleet_turn(d->context.fleet, now_ms);
+		}
 		health_look(&d->context, now_ms);
 	} else if (d->handed_over) {
 		return; /* what is written now would be written twice */

@@ -698,6 +698,23 @@ def test_hand_over(place):
     expect(inspect(client, "a")["state"], "held")
 
 
+def test_behind_restart(place):
+    """requests for the fleet that the daemon reads in one turn with a RESTART before them are answered"""
+    daemons = fleet_of(place, 2)
+    daemons[1].client()("LOCK", "a")
+    admin, client, asker = daemons[0].client(), daemons[0].client(3), daemons[0].client()
+    daemons[1].process.stop()
+    daemons[0].process.stop()
+    admin.send("RESTART")
+    client.send("INSPECT", "a", "FLEET")
+    asker.send("CHECK", "a", "AS", ID)
+    daemons[0].process.cont()
+    expect(client.reply()["name"], "a")
+    expect(asker.reply(), None)
+    expect(isinstance(admin.reply(), list), True)
+    daemons[1].process.cont()
+
+
 LOCKS = int(os.environ.get("HOLDFAST_FLEET_LOCKS", "50000" if harness.MEASURE else "3000"))
 
 
