@@ -34,6 +34,12 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 	return info_number(d, key, 0);
 }
 
+/* A -GUARD, and what the health of the daemon says of it. */
+#define GUARDED                                                                                              \
+	"two clients could hold one lock otherwise",                                                         \
+		"wait: nothing shortens it; if it begins again and again: "                                  \
+		"journalctl -u holdfastd -g 'master\\.'"
+
 /* The reasons for which a master is not used, or grants nothing, by their words. In mend, @ is the redis-cli
  * that reaches the master. */
 static const struct cure {
@@ -81,9 +87,8 @@ static const struct cure {
 	{"cannot resolve", "no address is known for the name of the master",
 		"see whether this host knows the name: getent hosts HOST; mend DNS or /etc/hosts, or the "
 		"name under `masters:`, and restart the daemon"},
-	{"new leases resume", "two clients could hold one lock otherwise",
-		"wait: nothing shortens it; if it begins again and again: "
-		"journalctl -u holdfastd -g 'master\\.'"},
+	{"new leases resume", GUARDED},
+	{"grants nothing new", GUARDED},
 	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long"},
 	{"other limits", "daemons that disagree would not exclude each other",
 		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "

@@ -27,7 +27,7 @@ class Browser:
         self.process = place.run(
             "bash", "-c", 'exec "$@" 3<&%d 4>&%d' % (theirs, ours), "bash", program, "--headless", "--no-sandbox", "--disable-gpu",
             "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", "--user-data-dir=" + folder, "about:blank",
-            pass_fds=(theirs, ours), environment={"HOME": place.path}, start_new_session=True)
+            pass_fds=(theirs, ours), environment={"HOME": place.path, "TMPDIR": place.path}, start_new_session=True)
         for fd in (theirs, ours):
             os.close(fd)
         place.ends.append(self.end)
@@ -124,7 +124,7 @@ def test_page(place):
             browser.until("all is there", "document.getElementById('held').textContent.replace(/\\D/g, '') === '%d' && %s >= %d" % (
                 count, ROWS, min(count, 500)))
             expect_between(browser.value(ROWS), min(count, 500), 501)
-            expect(browser.value("document.querySelector('#locks tr td').textContent"), "job/1")
+            browser.until("the lock with a waiter is first", "document.querySelector('#locks tr td').textContent === 'job/1'")
             expect(browser.value(OVER) <= 0, True, "%d locks, %s: it sticks out" % (count, word))
             browser.keep("page-%d-%s" % (count, word))
         browser.open(url, NARROW, script=False)
