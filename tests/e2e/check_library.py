@@ -315,9 +315,10 @@ def test_master_gone(place):
     redis.kill()
     at = boottime()
     when, reason, text = c.lost("1", mark)
-    expect(reason, "expired", text)
+    # At the end of what was promised the library does not wait for the word of a daemon that is late.
+    expect(reason in ("expired", "unreachable"), True, text)
     harness.comment("told %.0f ms after the master was killed" % ((when - at) * 1000))
-    expect(c.ask("unlock", "1")[:2], (LOST, "expired"))
+    expect(c.ask("unlock", "1")[:2], (LOST, reason))
     c.end()
 
 
