@@ -265,6 +265,8 @@ conn_session(const struct conn *c)
 {
 	if (c->closing || persona_is(c))
 		return c->session;
+	if (c->host->core == NULL)
+		return 0; /* between two daemons */
 	return core_session_of(c->host->core, c->id);
 }
 
