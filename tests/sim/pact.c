@@ -220,14 +220,24 @@ pact_exited(struct world *w, const struct conn *c)
 	waits_drop(w, p->host, p->session);
 }
 
+/* Whether its daemon has bound its session to a process. A BIND that is on its way binds nothing. */
+static bool
+is_bound(const struct world *w, const struct conn *c)
+{
+	const struct conn *other;
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag)
+		if (other->tag == c->tag && other->host == c->host && other->bound && !other->unbound)
+			return true;
+	return false;
+}
+
 void
 pact_closed(struct world *w, const struct conn *c, enum end end)
 {
 	struct pact *p = find_tag(w, c->tag);
 	if (p == NULL || !is_alive(p) || c->ousted || others_speak(w, c))
 		return;
-	bool bound = c->pid != 0 && !c->unbound;
-	if (!bound && (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)) {
+	if (!is_bound(w, c) && (p->grace_ms == 0 || end == END_CLEAN || p->host->draining)) {
 		p->over = true;
 		return;
 	}
