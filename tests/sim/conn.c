@@ -350,6 +350,8 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	if (bound == NULL)
 		return;
 	held_exited(c->world, bound);
+	if (host_is_there(bound))
+		losses_end(c->world, bound->host, bound->open ? conn_session(bound) : bound->session);
 	pact_exited(c->world, bound);
 	LIST_FOREACH (other, conns_tagged(&c->world->conns, bound->tag), in_tag)
 		if (other->tag == bound->tag && other->host == c->host) {

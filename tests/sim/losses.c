@@ -481,6 +481,16 @@ losses_forgettable(struct host *h)
 }
 
 void
+losses_end(struct world *w, const struct host *h, session_id session)
+{
+	for (struct loss_told **at = &w->losses.told; *at != NULL;)
+		if (is_of(*at, h, session))
+			forget(at);
+		else
+			at = &(*at)->next;
+}
+
+void
 losses_carry(struct host *h, uint64_t life, session_id session)
 {
 	struct world *w = h->world;

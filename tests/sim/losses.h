@@ -81,6 +81,9 @@ void losses_forgettable(struct host *host);
  * told. */
 void losses_carry(struct host *host, uint64_t life, session_id session);
 
+/* The session has ended, though connections may speak for it still: it is reminded of nothing. */
+void losses_end(struct world *world, const struct host *host, session_id session);
+
 void losses_done(struct world *world);
 
 #endif
