@@ -49,6 +49,15 @@ answered(struct host *h, struct fair *f, const struct vote *v)
 	f->began = a->began;
 }
 
+/* An answer to a round that its daemon has given up tells nothing of the lease that it gets by another one.
+ */
+static bool
+grants_last(struct host *h, const struct vote *v)
+{
+	return v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES &&
+	       v->attempt == h->world->progress.asking[h->index][checker_name_of(v->name)].attempt;
+}
+
 static bool
 keeps(enum call_op op)
 {
@@ -85,7 +94,7 @@ fair_before(struct host *h, const struct event *event)
 		answered(h, f, v);
 	if (event->type == EVENT_WANT) {
 		f->message_us = h->world->now_us;
-	} else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_YES) {
+	} else if (grants_last(h, v)) {
 		f->told = (f->told && f->attempt == v->attempt) || v->position > 0;
 		f->teller = v->position > 0 ? v->master : f->teller;
 		f->attempt = v->attempt;
