@@ -192,14 +192,33 @@ reduce(struct world *w, const struct host *host, struct stuck *s, bool loosely)
 	} while (s->n < before);
 }
 
+static bool
+is_in_circle(struct world *w, const struct conn *c)
+{
+	struct stuck s = {.asks = c};
+	collect(w, c->host, true, &s);
+	reduce(w, c->host, &s, true);
+	return is_stuck(&s, conn_session(c));
+}
+
+void
+circle_note(struct host *h, const struct note *n)
+{
+	struct world *w = h->world;
+	struct conn *c;
+	if (n->type != NOTE_DEADLOCK)
+		return;
+	LIST_FOREACH (c, &w->conns.open[h->index], in_place)
+		if (c->busy && c->current.verb == VERB_MLOCK && conn_session(c) == n->session &&
+			is_in_circle(w, c))
+			c->circled = c->current.serial;
+}
+
 void
 circle_verify(struct world *w, struct conn *c, const struct reply *reply)
 {
-	struct stuck s = {.asks = c};
 	char begin[64];
-	collect(w, c->host, true, &s);
-	reduce(w, c->host, &s, true);
-	if (!is_stuck(&s, conn_session(c)))
+	if (!is_in_circle(w, c) && c->circled != c->current.serial)
 		world_fail(w, "deadlock: c%u is refused, but it waits in no circle: %s", c->client->index,
 			reply->text);
 	snprintf(begin, sizeof(begin), "session %" PRIu64 " ", conn_session(c));

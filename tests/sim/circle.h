@@ -14,6 +14,10 @@
 struct host;
 struct world;
 
+/* A daemon finds a circle. It answers an MLOCK only at the end of the step, when another refusal may have
+ * opened the circle. */
+void circle_note(struct host *host, const struct note *note);
+
 /* The answer to the request that this connection waits in. */
 void circle_verify(struct world *world, struct conn *conn, const struct reply *reply);
 

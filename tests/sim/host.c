@@ -3,6 +3,7 @@
 
 #include "tests/sim/awaits.h"
 #include "tests/sim/change.h"
+#include "tests/sim/circle.h"
 #include "tests/sim/clone.h"
 #include "tests/sim/debt.h"
 #include "tests/sim/drain.h"
@@ -484,6 +485,7 @@ perform_note(struct host *h, const struct note *n)
 		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	recovery_note(h, n);
+	circle_note(h, n);
 	pact_note(h, n);
 	handover_note(h, n);
 	if (n->type == NOTE_GRANTED) {
