@@ -160,8 +160,10 @@ odd_binds(struct client *c, struct request *r)
 	const struct conn *other;
 	r->verb = VERB_SESSION_BIND;
 	r->pid = (int64_t)++w->serials;
+	/* No client knows the sessions that came with the ledger of a drained daemon (recovery.h). */
 	LIST_FOREACH (other, &w->conns.all, in_world)
 		if (other->bound && !other->unbound && other->host == c->conn->host &&
+			(c->conn->host->recovery.strange == 0 || other->host_life == c->conn->host_life) &&
 			rng_percent(&w->rng, 20))
 			r->pid = other->pid;
 }

@@ -270,9 +270,6 @@ of_bind(const struct world *w, const struct conn *c, struct forecast *f)
 		of_move(w, c, other->tag, f);
 		return;
 	}
-	/* A session that the process before had may be bound to it. */
-	if (c->host->recovery.strange > 0)
-		return;
 	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag) {
 		bool ours = other->tag == c->tag && other->host == c->host;
 		bound |= ours && other->bound && !other->unbound;
