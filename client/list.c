@@ -228,11 +228,11 @@ list_add_json(struct list *list, int64_t rank, struct slice name, const struct a
 
 	buffer_init(&text, SIZE_MAX / 4);
 	json_put_answer(&text, element, clock_wall_us());
-	if (text.failed) {
+	const char *bytes = buffer_bytes(&text);
+	if (text.failed || bytes == NULL) {
 		list->failed = true;
 	} else {
-		list_add(list, rank,
-			(const struct slice[]){name, {buffer_bytes(&text), buffer_length(&text)}}, 2);
+		list_add(list, rank, (const struct slice[]){name, {bytes, buffer_length(&text)}}, 2);
 	}
 	buffer_done(&text);
 }
