@@ -242,15 +242,18 @@ final class LockTests {
                 admin.waiters("a", 1);
                 held.close();
                 next.thenAccept(Lock::close).get(HANG, TimeUnit.SECONDS);
-                // A stage that takes its time delays nobody.
+                // A stage that takes its time delays nobody. The locks wait until it is there: else it would run in this thread.
                 CompletableFuture<Void> slow = new CompletableFuture<>();
                 List<CompletableFuture<Void>> all = new ArrayList<>();
+                List<Lock> first = new ArrayList<>();
                 for (int i = 0; i < 20; i++) {
+                    first.add(hf.lock("slow" + i));
                     all.add(hf.request("slow" + i).lockAsync().thenAccept(lock -> {
                         slow.join();
                         lock.close();
                     }));
                 }
+                first.forEach(Lock::close);
                 Lock other = hf.lock(where);
                 admin.ask("BREAK", where, "TOKEN", Long.toString(other.token()));
                 lost(other, "broken");
