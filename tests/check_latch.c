@@ -397,6 +397,27 @@ START_TEST(a_lease_counts_from_the_request_and_is_not_set_past_its_end)
 }
 END_TEST
 
+START_TEST(a_lease_that_is_over_by_the_clock_of_the_master_is_not_set_again)
+{
+	struct command command = {.verb = VERB_LATCH_SET, .name = SLICE("a"), .steps = 3, .lease_ms = 200};
+	struct story w;
+	int64_t deadline_us;
+
+	story_ready(&w);
+	ck_assert_str_eq(count(&w, 2), "look a#1");
+	ck_assert_str_eq(run(&w, 1, command), "set a#2");
+	deadline_us = last_call(&w)->deadline_us;
+	fails(&w, 2, OUTCOME_UNKNOWN);
+	/* The clock of the master was set forward, and the answer to another request shows it. */
+	w.leap_ms = 10;
+	is_none(&w, 1);
+	ck_assert_str_eq(after(&w, 50), "set a#3");
+	ck_assert_int_eq(last_call(&w)->ttl_ms, 150);
+	ck_assert_int_eq(last_call(&w)->deadline_us, deadline_us);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_latch_that_ended_while_it_was_waited_for_is_lost)
 {
 	struct story w;
@@ -931,6 +952,7 @@ main(void)
 		who_set_a_latch_knows_it_when_the_answer_was_lost,
 		what_is_not_confirmed_in_time_may_be_said_again,
 		a_lease_counts_from_the_request_and_is_not_set_past_its_end,
+		a_lease_that_is_over_by_the_clock_of_the_master_is_not_set_again,
 		a_latch_that_ended_while_it_was_waited_for_is_lost,
 		what_the_master_forgot_is_lost_to_those_who_know_it,
 		a_count_down_that_meets_a_master_that_forgot_is_lost,

@@ -82,7 +82,9 @@ struct latch_request {
 	session_id session;
 	int64_t steps;
 	int64_t since_ms;
-	int64_t ends_ms; /* SET: end of its LEASE; TIMER_NEVER: none was given */
+	int64_t ends_ms;  /* SET: end of its LEASE; TIMER_NEVER: none was given */
+	int64_t until_us; /* SET: the same by the clock of the master, as of the first call that is meant for
+			     memory; 0: no LEASE, or no call yet */
 	struct slice tag;
 	char bytes[];
 };

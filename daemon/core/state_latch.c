@@ -76,6 +76,7 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 			record_unsigned(r, &a->conn->id);
 			request_fields(r, a);
 			state_timer(r, core, &a->timer);
+			a->until_us = record_range(r, a->until_us, 0, INT64_MAX);
 			record_end(r);
 		}
 	}
@@ -157,6 +158,7 @@ state_load_latch_request(struct state_loader *l)
 		return;
 	}
 	state_timer(l->r, l->core, &a->timer);
+	a->until_us = record_range(l->r, a->until_us, 0, INT64_MAX);
 }
 
 void
