@@ -161,23 +161,12 @@ static void
 call_set(struct core *core, struct latch *l, struct latch_request *a)
 {
 	struct master *m = master_of(core);
-	int64_t most_ms = master_patience_ms(core), left_ms = a->ends_ms - core->now.ms;
 	int64_t deadline_us;
 
-	/* A SET is not sent after the end of its own LEASE: a latch that was set and has ended must not come
-	 * back. */
-	if (a->ends_ms != TIMER_NEVER && left_ms < most_ms)
-		most_ms = left_ms;
-	if (most_ms <= 0) {
+	if (!latch_request_deadline(core, m, a, &deadline_us)) {
 		latch_request_answer_refusal(core, a);
 		return;
 	}
-	/* By the master's clock either, which may be set forward meanwhile. */
-	if (a->ends_ms != TIMER_NEVER && (a->until_us == 0 || a->memory != m->incarnation))
-		a->until_us = master_time_us(core, m, left_ms);
-	deadline_us = master_time_us(core, m, most_ms);
-	if (a->until_us != 0 && a->until_us < deadline_us)
-		deadline_us = a->until_us;
 	if (!latch_request_send(core, a, m->incarnation))
 		return;
 	master_call(core, &(struct call){.op = CALL_LATCH,
@@ -188,7 +177,7 @@ call_set(struct core *core, struct latch *l, struct latch_request *a)
 				  .name = l->name,
 				  .latch = a->id,
 				  .steps = a->steps,
-				  .ttl_ms = a->ends_ms == TIMER_NEVER ? 0 : left_ms,
+				  .ttl_ms = a->ends_ms == TIMER_NEVER ? 0 : a->ends_ms - core->now.ms,
 				  .deadline_us = deadline_us});
 }
 

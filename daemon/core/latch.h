@@ -44,6 +44,7 @@
 struct command;
 struct conn;
 struct core;
+struct master;
 struct reply;
 struct user;
 
@@ -182,6 +183,10 @@ void latch_request_leave(struct core *core, struct latch_request *a);
 /* The master's next answer is its answer, as with WAIT 0. */
 void latch_request_make_once(struct core *core, struct latch_request *a);
 
+/* Until when the master may carry out this SET, µs by its clock. A latch that was set and has ended must not
+ * come back: this is never after the end of the LEASE, by either clock. False: the LEASE is over here. */
+bool latch_request_deadline(const struct core *core, const struct master *m, struct latch_request *a,
+	int64_t *deadline_us) __attribute__((warn_unused_result));
 /* Its call leaves, with an attempt number of its own. False: out of memory, and the call must not leave. */
 bool latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
 	__attribute__((warn_unused_result));

@@ -5,6 +5,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/map.h"
+#include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/timers.h"
@@ -331,6 +332,26 @@ latch_request_make_once(struct core *core, struct latch_request *a)
 	latch_request_move(a, LATCH_REQUEST_DUE);
 	if (once_ms < timer_at(&core->timers, &a->timer))
 		timer_arm(&core->timers, &a->timer, once_ms);
+}
+
+bool
+latch_request_deadline(
+	const struct core *core, const struct master *m, struct latch_request *a, int64_t *deadline_us)
+{
+	int64_t most_ms = master_patience_ms(core), left_ms = a->ends_ms - core->now.ms;
+
+	assert(a->kind == LATCH_REQUEST_SET);
+	if (a->ends_ms != TIMER_NEVER && left_ms < most_ms)
+		most_ms = left_ms;
+	if (most_ms <= 0)
+		return false;
+	/* The clock of the master may be set forward between two calls. */
+	if (a->ends_ms != TIMER_NEVER && (a->until_us == 0 || a->memory != m->incarnation))
+		a->until_us = master_time_us(core, m, left_ms);
+	*deadline_us = master_time_us(core, m, most_ms);
+	if (a->until_us != 0 && a->until_us < *deadline_us)
+		*deadline_us = a->until_us;
+	return true;
 }
 
 bool

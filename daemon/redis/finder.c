@@ -179,7 +179,7 @@ same_server(const struct opinion *a, const struct opinion *b)
 	return a->node[0] != '\0' ? strcmp(a->node, b->node) == 0 : same_place(a, b);
 }
 
-/* The highest epoch; of several the one that is believed already. NULL: nobody knows. */
+/* The opinion with the highest epoch; of several the one that is believed already. NULL: no place knows. */
 static const struct opinion *
 finder_best(const struct finder *f)
 {
@@ -215,7 +215,7 @@ finder_replicas(const struct finder *f, const struct opinion *best)
 	return most;
 }
 
-/* Nobody knows. It is told when each has been heard, or has not been reached. */
+/* No place knows the master. This is told when each place has been heard, or could not be reached. */
 static void
 finder_lose(struct finder *f)
 {

@@ -23,7 +23,7 @@ struct finder;
 struct log;
 
 #define FINDER_PLACES_MAX     16
-#define FINDER_ASK_MS         5000 /* they are asked so often besides what they publish */
+#define FINDER_ASK_MS         5000 /* time between two questions to a place, besides what it publishes */
 #define FINDER_ASK_NO_PUSH_MS 1000 /* when a sentinel does not let us subscribe */
 #define FINDER_ASK_CLOSE_MS   250  /* when something is wrong with the master */
 

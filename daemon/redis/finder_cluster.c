@@ -181,8 +181,8 @@ table_replicas(struct slice table, struct slice owner)
 	return n;
 }
 
-/* "ip:port@bus,hostname": the name if there is one, else the address. A node that nobody has met yet does not
- * know its own: it is where it was asked. */
+/* "ip:port@bus,hostname": the name if there is one, else the address. A node that no
+ * other node has met yet does not know its own address: the address is where it was asked. */
 static bool
 address_read(struct slice text, const struct finder_place *asked, struct opinion *out)
 {
