@@ -292,6 +292,7 @@ core_load(const struct core_settings *settings, struct now now, struct record *r
 	}
 	while (load_next(&l, &part))
 		continue;
+	map_done(&l.sessions);
 	if (!r->failed)
 		load_rest(&l, settings->lease_max_ms);
 	if (!r->failed)

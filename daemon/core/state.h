@@ -19,6 +19,7 @@
 
 #include "daemon/core/call.h"
 #include "daemon/core/core.h"
+#include "daemon/core/map.h"
 #include "proto/command.h"
 #include "proto/record.h"
 #include "proto/slice.h"
@@ -40,6 +41,7 @@ struct state_loader {
 	struct core *core;
 	struct record *r;
 	int64_t saved_ms;          /* when the state was saved */
+	struct map sessions;       /* those loaded, by number: the core's own table has long chains */
 	struct session *session;   /* the last one loaded; NULL: none */
 	struct resource *resource; /* likewise */
 	struct lease *lease;       /* of resource, or its last permit lease; NULL: none */
@@ -49,7 +51,7 @@ struct state_loader {
 };
 
 /*
- * How records name each other: a session and a connection by their numbers (session_find(), conn_find()), a
+ * How records name each other: a session and a connection by their numbers (sessions, conn_find()), a
  * waiter by its ticket, a hold by its name, session and tag, or by its token, a user by its number
  * (user_get()). What is named comes first in the stream. An MLOCK comes after the waiters and holds that are
  * its parts, and links them: a WAITER says whether it is one, and such a waiter does not block its

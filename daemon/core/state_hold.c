@@ -169,7 +169,7 @@ state_load_grant(struct state_loader *l)
 	struct grant *g = NULL;
 
 	grant_head(l->r, &id, &owner, &why);
-	session = id == 0 ? NULL : session_find(l->core, id);
+	session = id == 0 ? NULL : map_find(&l->sessions, id);
 	if (!l->r->failed && l->lease != NULL && (id == 0 || session != NULL))
 		g = grant_load(l, session, owner, why);
 	if (g == NULL || l->r->failed || !state_grant_fits(g)) {
@@ -267,7 +267,7 @@ waiter_load(struct state_loader *l, const struct waiter_head *h)
 	w->why_n = keep(w->bytes, w->owner_n, h->why);
 	w->id_n = keep(w->bytes, (size_t)w->owner_n + w->why_n, h->id);
 	w->resource = l->resource;
-	w->session = session_find(l->core, h->session);
+	w->session = map_find(&l->sessions, h->session);
 	w->async = h->id.n > 0;
 	if (h->conn != 0)
 		w->conn = w->async ? conn_find(l->core, h->conn) : conn_speaking(l->core, h->conn);

@@ -171,12 +171,12 @@ state_load_session(struct state_loader *l)
 
 	record_unsigned(l->r, &id);
 	peer_fields(l->r, &peer);
-	if (id == 0 || id > core->session_ids || session_find(core, id) != NULL)
+	if (id == 0 || id > core->session_ids || map_find(&l->sessions, id) != NULL)
 		record_fail(l->r, "the number of a session cannot be");
 	if (l->r->failed)
 		return;
 	s = session_make(core, id, &peer);
-	if (s == NULL) {
+	if (s == NULL || map_add(&l->sessions, id, s) != 0) {
 		record_no_memory(l->r);
 		return;
 	}
@@ -239,7 +239,7 @@ state_load_guest(struct state_loader *l)
 	record_unsigned(l->r, &id);
 	record_unsigned(l->r, &session);
 	conn = conn_find(l->core, id);
-	s = session_find(l->core, session);
+	s = map_find(&l->sessions, session);
 	if (conn == NULL || conn->guest != NULL || s == NULL || s->detached == NULL)
 		record_fail(l->r, "a connection speaks for a session of no id");
 	else if (!guest_load(l->core, conn, s))
