@@ -29,6 +29,7 @@
 /* What the memfd begins with: this line, then the numbers of the descriptors that come with exec, then the
  * records. */
 #define HEAD_BYTES 64
+#define LIST_PART  1024 /* of these numbers are read at once */
 #define HEAD       "holdfast hand-over 1 %s descriptors=%zu child=%ld"
 #define FRESH      "fresh"
 #define TAKEN      "taken"
@@ -276,16 +277,20 @@ take_kept(struct handed *h, struct notify_fd *fds, size_t *count)
 static bool
 take_listed(struct handed *h, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		int32_t number = -1;
-		off_t at = (off_t)(HEAD_BYTES + i * sizeof(number));
+	int32_t numbers[LIST_PART];
 
-		if (pread(h->memfd, &number, sizeof(number), at) != sizeof(number) || number < 3 ||
-			fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
+	for (size_t i = 0, n; i < count; i += n) {
+		off_t at = (off_t)(HEAD_BYTES + i * sizeof(*numbers));
+
+		n = count - i < LIST_PART ? count - i : LIST_PART;
+		if (pread(h->memfd, numbers, n * sizeof(*numbers), at) != (ssize_t)(n * sizeof(*numbers)))
 			return false;
-		descriptors_add(&h->given, number);
+		for (size_t k = 0; k < n; k++) {
+			if (numbers[k] <= STDERR_FILENO || descriptors_add(&h->given, numbers[k]) == 0)
+				return false;
+		}
 	}
-	return true;
+	return descriptors_pass_on(&h->given, false);
 }
 
 /* The state has no list of its descriptors. Those that came with exec are not close-on-exec; those that this

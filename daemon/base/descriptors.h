@@ -37,7 +37,8 @@ uint64_t descriptor_identity(int fd);
  * none, or more than one, so that it is not clear which is meant. */
 int descriptors_take(struct descriptors *set, uint64_t identity);
 
-/* Sets or clears close-on-exec for all. False with errno. */
+/* Clears close-on-exec for these, or sets it for every descriptor of the process but the standard ones. False
+ * with errno. */
 bool descriptors_pass_on(const struct descriptors *set, bool pass_on);
 
 /* Frees the list and closes nothing. */
