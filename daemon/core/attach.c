@@ -142,6 +142,7 @@ attach_free(struct core *core, struct conn *conn)
 {
 	/* No session lists it any more. */
 	assert(conn->session == NULL);
+	assert(conn->guest == NULL && conn->host == NULL);
 	conn_remove(core, conn);
 	freelist_retire(core, &conn->freed);
 }

@@ -54,6 +54,7 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 	const struct session *s = turn_round(target, last, &left);
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", emit_who(who, target));
 
+	assert(n < most);
 	for (; s != NULL; s = s->mark.next, left--) {
 		size_t gap = left > 1 ? GAP_MAX : 0;
 

@@ -62,6 +62,7 @@ search_look(struct search *search)
 static void
 search_put(struct search *search, struct session *s)
 {
+	assert(s != NULL && *search->end == NULL);
 	s->mark.next = NULL;
 	*search->end = s;
 	search->end = &s->mark.next;
@@ -74,6 +75,7 @@ search_take(struct search *search)
 
 	if (s == NULL)
 		return NULL;
+	assert(s->mark.search == search->id);
 	search->next = s->mark.next;
 	if (search->next == NULL)
 		search->end = &search->next;
@@ -206,6 +208,7 @@ meet_all(struct search *search, struct session *first)
 	const struct session *s;
 	const struct conn *conn;
 
+	assert(search->next == NULL && search->met == NULL);
 	(void)meet(search, first, NULL, false);
 	while ((s = search_take(search)) != NULL) {
 		TAILQ_FOREACH (conn, &s->conns, in_session)
@@ -296,6 +299,7 @@ session_goes_on(struct search *search, const struct session *s)
 {
 	const struct conn *conn;
 
+	assert(s->conn_count > 0 && s->detached == NULL);
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
 		if (!wait_is_stuck(search, conn_wait(conn)))
 			return true;
@@ -338,6 +342,7 @@ step_to(struct search *search, struct session *keeper, const struct waiter *w, b
 {
 	const struct edge edge = {search->at, w, ahead};
 
+	assert(!search->closed);
 	assert(w->session == search->at);
 	if (!session_stuck(search, keeper))
 		return false;
@@ -472,6 +477,7 @@ deadlock_defer(struct core *core, struct session *s)
 {
 	struct deferred_checks *d = &core->deferred;
 
+	assert(!s->deferred || !TAILQ_EMPTY(&d->sessions));
 	if (!s->deferred)
 		TAILQ_INSERT_TAIL(&d->sessions, s, in_deferred);
 	s->deferred = true;

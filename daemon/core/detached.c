@@ -104,7 +104,9 @@ detached_give(struct core *core, struct session *s, struct slice id)
 	const struct id_key key = {s->user->id, id};
 	struct detached *d;
 
-	assert(s->detached == NULL && id.n <= AS_BYTES_MAX);
+	assert(s->detached == NULL);
+	assert(id.n > 0 && id.n <= AS_BYTES_MAX);
+	assert(detached_find(core, key.user, id) == NULL);
 	d = freelist_new(core, sizeof(*d) + id.n);
 	if (d == NULL)
 		return false;
@@ -128,6 +130,7 @@ detached_leave(struct core *core, struct session *s)
 
 	if (d == NULL)
 		return;
+	assert(d->session == s);
 	key = (struct id_key){s->user->id, detached_id(s)};
 	map_remove(&core->ids, id_hash(core, &key), s);
 	TAILQ_REMOVE(&core->detached, d, in_core);
@@ -170,6 +173,7 @@ detached_new(struct core *core, const struct conn *conn, struct slice id)
 	int64_t most_ms = core->settings.grace.ttl_ms;
 	struct session *s;
 
+	assert(core->drain != DRAIN_ENDS);
 	detached_make_room(core, conn->session->user);
 	if (user_full(core, conn, 0) || !user_grace_enter(core, conn))
 		return NULL;
@@ -224,6 +228,7 @@ guest_new(struct core *core, struct conn *host, struct session *s)
 	struct conn *guest = freelist_new(core, sizeof(*guest));
 
 	assert(host->guest == NULL && host->host == NULL);
+	assert(s->detached != NULL && host->session != s);
 	if (guest == NULL)
 		return NULL;
 	guest->id = host->id;
@@ -255,6 +260,7 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 	struct session *s = detached_find(core, conn->session->user->id, c->as);
 	struct conn *guest;
 
+	assert(c->as.n > 0);
 	/* It has ended with the daemon. That its client never had it, or gave it back, would be wrong. */
 	if (core->drain == DRAIN_ENDS) {
 		emit_error(core, conn->id, CODE_DRAINING, EMIT_DRAINING);
@@ -286,6 +292,7 @@ guest_end(struct core *core, struct conn *guest)
 	struct session *s = guest->session;
 
 	assert(guest->host->guest == guest && s->conn_count > 0);
+	assert(guest->id == guest->host->id);
 	guest->host->guest = NULL;
 	TAILQ_REMOVE(&s->conns, guest, in_session);
 	s->conn_count--;
@@ -316,6 +323,7 @@ guest_carried_out(struct core *core, struct conn *conn, bool made)
 		return;
 	s = guest->session;
 	guest_end(core, guest);
+	assert(s->detached != NULL);
 	if (made && s->losses == NULL && detached_is_idle(s))
 		session_end(core, s, END_CLEAN);
 }
@@ -335,7 +343,9 @@ mlock_answer_again(struct core *core, const struct conn *conn, struct grant *con
 	struct tokens_told *told = freelist_must(core, sizeof(*told));
 	struct reply reply = {.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = told->tokens, .count = n};
 
+	assert(n > 0 && n <= COMMAND_NAMES_MAX);
 	for (size_t i = 0; i < n; i++) {
+		assert(holds[i]->session == conn->session);
 		told->tokens[i] = holds[i]->token;
 		(void)grant_claim(core, holds[i]);
 	}
@@ -351,6 +361,7 @@ mlock_is_held(struct core *core, const struct conn *conn, const struct command *
 {
 	struct grant *holds[COMMAND_NAMES_MAX];
 
+	assert(c->name_count <= COMMAND_NAMES_MAX);
 	for (size_t i = 0; i < c->name_count; i++) {
 		struct grant *g =
 			grant_find(core, names_find(&core->names, c->names[i]), conn->session, c->owner);
@@ -402,6 +413,7 @@ mlock_supersede(struct core *core, const struct conn *conn, const struct command
 bool
 detached_mlock(struct core *core, const struct conn *conn, const struct command *c)
 {
+	assert(conn->host != NULL && conn->mlock == NULL);
 	return mlock_is_held(core, conn, c) || mlock_supersede(core, conn, c);
 }
 
@@ -410,6 +422,7 @@ detached_mlock(struct core *core, const struct conn *conn, const struct command 
 int64_t
 detached_claim_until(const struct core *core, const struct session *s)
 {
+	assert(s->detached != NULL && s->heartbeat_ms > 0);
 	return core->now.ms + (s->heartbeat_ms < DETACHED_CLAIM_MS ? s->heartbeat_ms : DETACHED_CLAIM_MS);
 }
 
@@ -419,6 +432,7 @@ detached_abandon(struct core *core, struct session *s, struct grant *g)
 {
 	int64_t told_ms = s->heard_ms + core->settings.lease_max_ms;
 
+	assert(g->session == s);
 	grant_tell_no_more(core, g);
 	if (told_ms < g->terms->told_until_ms)
 		g->terms->told_until_ms = told_ms;
@@ -432,6 +446,7 @@ detached_silent(struct core *core, struct session *s)
 	int64_t last_ms = core->now.ms;
 
 	assert(s->conn_count == 0);
+	assert(s->detached != NULL);
 	if (s->grant_count > 0)
 		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
 	while (!LIST_EMPTY(&s->waiters))
@@ -457,6 +472,7 @@ detached_ttl(struct core *core, struct conn *conn, int64_t ms)
 {
 	int64_t most_ms = core->settings.grace.ttl_ms;
 
+	assert(conn->host != NULL && ms > 0);
 	if (ms <= most_ms)
 		heartbeat_set(core, conn, ms);
 	else
@@ -479,6 +495,7 @@ detached_end(struct core *core, struct conn *conn)
 	struct conn *other, *next;
 	struct reply refusal;
 
+	assert(conn->host != NULL && s->detached != NULL);
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 	guest_end(core, conn);
 	detached_refusal(&refusal, true);

@@ -75,6 +75,7 @@ loss_find(const struct core *core, const struct session *s, struct slice name, s
 {
 	struct loss_key key;
 
+	assert(name.n > 0);
 	if (s->losses == NULL)
 		return NULL;
 	key = loss_key(core, name, owner);
@@ -96,6 +97,7 @@ loss_name(const struct loss *loss)
 {
 	uint16_t name_n;
 
+	assert(loss->hh.keylen > sizeof(name_n));
 	memcpy(&name_n, loss->bytes, sizeof(name_n));
 	return (struct slice){loss->bytes + sizeof(name_n), name_n};
 }
@@ -124,6 +126,7 @@ loss_forget_all(struct core *core, struct session *s)
 {
 	while (s->losses != NULL)
 		loss_forget(core, s, s->losses);
+	assert(s->loss_count == 0 && s->returned_count == 0);
 }
 
 /* Whether the session has too many, or all sessions of its user together. What was given back is counted
@@ -192,6 +195,7 @@ loss_push(struct core *core, conn_id conn, struct slice name, struct slice owner
 {
 	struct push push = {.type = PUSH_LOST, .token = token, .name = name, .owner = owner};
 
+	assert(name.n > 0);
 	(void)snprintf(push.text, sizeof(push.text), "%s %s", loss_word(reason), loss_text(reason));
 	emit_push(core, conn, &push);
 }
@@ -203,6 +207,7 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 	struct conn *conn;
 
 	assert(g->session == s);
+	assert(reason != LOSS_RETURNED);
 	loss_remember(
 		core, s, resource_name(g->lease->resource), grant_owner(g), reason, push || !tell, g->token);
 	if (push)
@@ -217,6 +222,7 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 void
 loss_tell(struct core *core, struct session *s, const struct conn *conn)
 {
+	assert(conn->session == s);
 	if (loss_untold(s) == NULL)
 		return;
 	if (s->onloss == ONLOSS_CLOSE)

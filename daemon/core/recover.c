@@ -239,7 +239,7 @@ load_session(struct recovery *v, struct thing *t)
 	struct session_entry e = {.peer = {.uid = -1}};
 	struct session *s;
 
-	(void)t;
+	assert(t->type == RECORD_LEDGER_SESSION && t->whose == NULL);
 	ledger_session_fields(&v->r, &e);
 	if (!v->r.failed && (e.id == 0 || (e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0)))
 		record_fail(&v->r, "a session of it is not durable, or has no number");
@@ -400,7 +400,7 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 	struct core *core = v->core;
 	struct grant *g = NULL;
 
-	assert(l->state == LEASE_HELD && s != NULL);
+	assert(l->state == LEASE_HELD && s->id == e->session);
 	if (grant_any(core, l->resource, s, e->owner) == NULL)
 		g = state_grant_make(core, l, e->owner, e->why);
 	if (g == NULL) {
@@ -472,13 +472,13 @@ load_hold(struct recovery *v, struct thing *t)
 static int64_t
 token_unused(const struct lease *l)
 {
-	int64_t least = l->grants->token, most = least;
+	int64_t least = INT64_MAX, most = 0;
 
-	assert(l->grants != NULL);
 	for (const struct grant *g = l->grants; g != NULL; g = g->after) {
 		least = g->token < least ? g->token : least;
 		most = g->token > most ? g->token : most;
 	}
+	assert(least > 0 && least <= most);
 	return least > 1 ? least - 1 : most + 1;
 }
 

@@ -78,6 +78,7 @@ rules_find(const struct rules *rules, struct slice name)
 	const struct rule_set *set = rules->newest;
 	size_t i = 0;
 
+	assert(name.n > 0);
 	while (!glob_match(slice_of(set->rules[i].match), name)) {
 		i++;
 		assert(i < set->count && "the last rule matches everything");
@@ -118,6 +119,7 @@ rules_look(void *arg, struct resource *r)
 	const struct rule *before = r->rule;
 	const struct lease *l = NULL;
 
+	assert(before != NULL);
 	r->rule = rules_find(&core->rules, resource_name(r));
 	/* What the ledger says of holds beside the durable ones counts the delay. */
 	while (r->rule->crash_delay_ms != before->crash_delay_ms && (l = resource_next_lease(r, l)) != NULL)

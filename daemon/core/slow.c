@@ -33,6 +33,7 @@ write_hold(struct core *core, const struct grant *g, char *out, size_t room)
 	long long held_ms = core->now.ms - grant_since_ms(g);
 	bool says = g->why_n > 0;
 
+	assert(held_ms >= 0);
 	emit_text(why, sizeof(why), grant_why(g));
 	if (g->session == NULL)
 		(void)snprintf(out, room, "withheld after its holder has gone: free in %lld ms at the latest",
@@ -88,6 +89,7 @@ earlier(int64_t a, int64_t b)
 void
 terms_arm(struct core *core, struct terms *t)
 {
+	assert(t->grant->bounded && t->grant->terms == t);
 	timer_arm(&core->timers, &t->timer, earlier(grant_ends_ms(t->grant), t->long_ms));
 }
 
@@ -110,6 +112,7 @@ slow_tell_hold(struct core *core, struct grant *g)
 	struct terms *t = grant_terms(g);
 	char waiting[REPLY_TEXT_MAX];
 
+	assert(t != NULL);
 	if (core->now.ms < t->long_ms)
 		return;
 	/* A hold that is withheld has ended for its holder. */
