@@ -581,6 +581,52 @@ START_TEST(a_set_that_an_offer_does_not_give_way_to_is_over)
 }
 END_TEST
 
+#define S2YX       "2 00000000000000fe:url 00000000000000ff:url 0000000000001002:url"
+#define SY23_LATER "3 00000000000000fe:url 0000000000001002:url 0000000000001003:url"
+
+/* A master that lost its memory got another id, and belongs with another master to a later set. */
+static const char *
+tells_later(unsigned n, uint64_t id)
+{
+	return message(n, (struct vote){.op = CALL_HELLO,
+				  .greeting = GREETING_OTHERSET,
+				  .id = id,
+				  .masterset = SLICE(S2YX),
+				  .places = SLICE("master-1 master-4 master-2"),
+				  .agreement = AGREEMENT_AGREED});
+}
+
+/* The third one is left behind, and still tells the set that the first one has forgotten. */
+START_TEST(a_set_is_left_if_most_of_its_servers_belong_to_a_later_one)
+{
+	begin(3);
+	tells(2, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(set_text(), S123);
+	tells_later(1, ID(1));
+	ck_assert_str_eq(set_text(), S123);
+	ck_assert_str_eq(state(), "refused");
+	tells_later(0, 0xfe);
+	ck_assert_str_eq(set_text(), SY23_LATER);
+	tells_other(2, S123, AGREEMENT_AGREED);
+	ck_assert_str_eq(set_text(), SY23_LATER);
+	after(&w, GUARD_MS);
+	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
+	ck_assert(slice_equal(last[0].masterset, slice_of(SY23_LATER)));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_earlier_set_with_most_of_its_servers_costs_nobody_its_set)
+{
+	begin(3);
+	all_tell(S123_LATER, AGREEMENT_AGREED);
+	tells_other(0, S12X, AGREEMENT_AGREED);
+	ck_assert_str_eq(state(), "refused");
+	ck_assert_str_eq(set_text(), S123_LATER);
+	story_done(&w);
+}
+END_TEST
+
 /* The only master lost its memory, and other daemons came back to it first. */
 START_TEST(a_set_that_was_founded_anew_at_the_only_master_is_taken_up)
 {
@@ -749,6 +795,8 @@ main(void)
 		a_set_that_is_over_is_not_taken_up_again,
 		a_set_is_offered_anew_where_a_later_one_was_accepted,
 		a_set_that_an_offer_does_not_give_way_to_is_over,
+		a_set_is_left_if_most_of_its_servers_belong_to_a_later_one,
+		an_earlier_set_with_most_of_its_servers_costs_nobody_its_set,
 		a_set_that_was_founded_anew_at_the_only_master_is_taken_up,
 		a_set_is_offered_anew_where_the_only_master_has_only_accepted_another,
 		a_set_with_bytes_that_no_way_has_is_not_taken_up,

@@ -267,14 +267,19 @@ set_later(const struct members *ours, const struct members *theirs, const struct
 		       : 0;
 }
 
-/* Other daemons made a set anew at the only master, at the same place, after it had lost its memory; or the
- * master went back to a memory in which it had accepted a set, which gives way only to an offer. No other
- * server of ours is left that could bring our set back. */
+/* Our set can win no lease any more: most servers of our list belong to a later set, also one that lost its
+ * memory and has another id in that set. Or other daemons made a set anew at the only master, at the same
+ * place, after it had lost its memory; or the only master went back to a memory in which it had accepted a
+ * set, which gives way only to an offer. */
 static bool
-set_is_replaced(const struct core *core, const struct members *theirs, const struct vote *vote)
+set_is_replaced(const struct core *core, const struct members *ours, const struct members *theirs,
+	const struct vote *vote)
 {
-	return core->settings.masters == 1 && vote->agreement >= AGREEMENT_ACCEPTED &&
-	       slots_named(core, theirs);
+	if (vote->agreement < AGREEMENT_ACCEPTED)
+		return false;
+	if (core->settings.masters == 1)
+		return slots_named(core, theirs);
+	return theirs->generation > ours->generation && slots_shared(core, theirs) > ours->n / 2;
 }
 
 /* Leaves the set if no lease here depends on it, and if it is over, replaced, or no longer that of our
@@ -291,7 +296,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 		return;
 	assert(set->tag != 0);
 	over = set_later(&ours, theirs, m, vote);
-	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, theirs, vote))
+	if (slots_named(core, &ours) && over == 0 && !set_is_replaced(core, &ours, theirs, vote))
 		return;
 	if (over > set->over)
 		set->over = over;

@@ -212,6 +212,9 @@ bool slots_follow(const struct core *core, const struct members *ours, const str
 /* Whether our masters have the places and ways of this set. */
 bool slots_named(const struct core *core, const struct members *list);
 
+/* How many of our masters are members of this set, by the ids that they have told. */
+unsigned slots_shared(const struct core *core, const struct members *list);
+
 /* The master in the slot of this member; NULL: none. */
 struct master *slot_of_member(struct core *core, uint64_t id);
 

@@ -331,6 +331,16 @@ slots_named(const struct core *core, const struct members *list)
 	return true;
 }
 
+unsigned
+slots_shared(const struct core *core, const struct members *list)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += members_find(list, core->masters[i].id) >= 0;
+	return n;
+}
+
 struct master *
 slot_of_member(struct core *core, uint64_t id)
 {
