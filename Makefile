@@ -61,7 +61,7 @@ LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scrip
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
-	check-node check-node-history check-java check-c soak-java soak-c told interop rivals counter soak replace nemesis \
+	check-node check-node-history check-java check-c soak-client told interop rivals counter soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
 	image prove clean help
@@ -262,15 +262,12 @@ check-node: all ## test client/node, the package for Node programs, and its type
 check-java: all ## test client/java, the package for Java programs [T=testName]
 	@tests/run -v -j 1 "tests/interop/check-java $(T)"
 
-soak-java: all ## let programs with client/java lock at random through kills, for SECONDS (60), and judge their history; SEED= repeats the faults
-	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 \
-		"tests/interop/soak java $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))"
-
 check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
 	@tests/run -v -j 1 tests/e2e/check_library.py
 
-soak-c: all $(LIBRARY_TESTS) ## let programs with client/c lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most; SEED= repeats the faults
-	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak c \
+# CLIENT has no default. That of Node has a test of its own kind, check-node-history.
+soak-client: all $(LIBRARY_TESTS) ## let programs with client/CLIENT (c, go, java, python) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
+	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak $(CLIENT) \
 		$(or $(if $(filter command environment,$(origin SECONDS)),$(SECONDS)),3600) $(or $(OPERATIONS),1000000)"
 
 # Bounds are generous: it wants a quiet machine, and is to be read.

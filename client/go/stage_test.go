@@ -31,6 +31,10 @@ func TestMain(m *testing.M) {
 		child(name)
 		return
 	}
+	if len(os.Args) == 5 && os.Args[1] == "soak" {
+		soak(os.Args[2], os.Args[3], os.Args[4])
+		return
+	}
 	for name := range programs {
 		if programs[name] = os.Getenv(name); programs[name] == "" {
 			fmt.Fprintf(os.Stderr, "%s has to be the path of the program: use `make check-go`\n", name)
