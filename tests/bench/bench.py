@@ -26,13 +26,16 @@ import missing
 import neighbours
 import others
 import plots
+import quorum
 import scale
+import semaphores
 import table as tables
 import uncontended
 
 QUICK = {"contended": contended, "uncontended": uncontended, "scale": scale}
 QUIET_PERCENT = 5  # more than this, and what is next to each other was not measured alike
-ALL = dict(QUICK, neighbours=neighbours, missing=missing, others=others, genuine=genuine, curves=curves)
+ALL = dict(QUICK, quorum=quorum, semaphores=semaphores, neighbours=neighbours, missing=missing, others=others,
+           genuine=genuine, curves=curves)
 
 
 def processors_used():

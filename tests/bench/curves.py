@@ -45,7 +45,7 @@ def echoed(stage, echo, clients, seconds, warm):
 def over_clients(stage):
     """Each kind of use with more and more clients, who all work."""
     retained = stage.daemon("curve", "retain: 10s\nlease: 10m\n")
-    given_back = stage.daemon("back", "retain: 0ms\n")
+    given_back = stage.daemon("back")
     path = os.path.join(stage.place.path, "curve-echo")
     echo = stage.place.run(program("bare"), path, "echo")
     echo.output.wait("ready")

@@ -8,6 +8,7 @@
  *     handoff       LOCK and UNLOCK of NAMES names (1), client by client in turn
  *     lock          the same, each client its own name
  *     first         the same, a new name each time
+ *     permits       LOCK and UNLOCK of a permit of NAMES semaphores, of 100 permits each
  *     ping          PING
  *     direct        SET NX PX and EVALSHA SHA1 at a Redis, each client its own name
  *     direct-first  the same, a new name each time
@@ -83,6 +84,8 @@ static const struct kind {
 	{"handoff", true, true, false, 1, false, LOCK_UNLOCK},
 	{"lock", false, true, false, 1, false, LOCK_UNLOCK},
 	{"first", false, true, true, 1, false, LOCK_UNLOCK},
+	{"permits", true, false, false, 1, false,
+		{{{"LOCK", NAME, "LIMIT", "100"}, NULL}, {{"UNLOCK", NAME}, ":0"}}},
 	{"direct", false, false, false, 1, false, SET_EVALSHA},
 	{"direct-first", false, false, true, 1, false, SET_EVALSHA},
 	{"renew", false, false, false, 1, false, {{{"EVALSHA", SHA1, "1", NAME, OWNER, "10000"}, ":1"}}},
@@ -241,6 +244,8 @@ client_judge(struct client *client)
 		broken = "no token";
 	else if (client->step == 0 && client->load->kind->judged)
 		broken = judge_grant(client->judge, &client->party, token);
+	else if (client->step == 0)
+		client->party.grants++;
 	if (broken)
 		errx(1, "%s to %s: %s%s", client->answer, step->words[0], broken,
 			step->answer ? step->answer : "");

@@ -7,7 +7,7 @@ import re
 import shutil
 
 import harness
-from stage import column, program, ratios
+from stage import column, program, ratios, where
 
 CLIENTS = 64
 ADVISORY = "SELECT pg_advisory_lock(%s);\nSELECT pg_advisory_unlock(%s);\n"
@@ -19,17 +19,17 @@ def find(name, *folders):
                                       None)
 
 
-def compare(stage, daemon, name, shared, own, unit="pairs"):
-    """shared, own: work of that server on one lock for all, and on a lock for each client."""
+def compare(stage, daemon, transport, name, shared, own):
+    """shared, own: work of that server on one lock for all, and on a lock for each client, over this transport."""
     def ours(kind):
-        return lambda seconds: stage.measured(kind, CLIENTS, seconds, [daemon.socket], [daemon])
+        return lambda seconds: stage.measured(kind, CLIENTS, seconds, [where(daemon, transport)], [daemon])
 
     for what, kind, work in (("one lock", "handoff", shared), ("a lock each", "lock", own)):
         runs = stage.in_turns(ours=ours(kind), other=work)
         add = stage.table.add
-        stage.table.title("%s, %d clients, %s" % (name, CLIENTS, what))
-        add("%s, holdfast" % unit, "/s", column(runs["ours"], "per_second"))
-        add("%s, %s" % (unit, name), "/s", column(runs["other"], "per_second"))
+        stage.table.title("%s, %d clients, %s, %s" % (name, CLIENTS, what, transport))
+        add("pairs, holdfast", "/s", column(runs["ours"], "per_second"))
+        add("pairs, " + name, "/s", column(runs["other"], "per_second"))
         add("holdfast : %s" % name, "x", ratios(runs["ours"], runs["other"], "per_second"))
 
 
@@ -99,7 +99,7 @@ def postgres(stage, daemon):
         stage.table.note("skipped: %s is not installed" % " and ".join(missing))
         return
     server = Postgres(stage, programs)
-    compare(stage, daemon, "PostgreSQL advisory locks", lambda _: server.pairs("1"),
+    compare(stage, daemon, "Unix", "PostgreSQL advisory locks", lambda _: server.pairs("1"),
             lambda _: server.pairs(":client_id"))
     server.stop()
 
@@ -116,7 +116,7 @@ def slock(stage, daemon):
     server = stage.place.run(path, "--port", str(port), "--data_dir", folder, "--log_level", "ERROR")
     at = "127.0.0.1:%d" % port
     harness.until("slock listens", lambda: listens(port))
-    compare(stage, daemon, "slock", lambda seconds: stage.load("slock", CLIENTS, seconds, at),
+    compare(stage, daemon, "TCP", "slock", lambda seconds: stage.load("slock", CLIENTS, seconds, at),
             lambda seconds: stage.load("slock", CLIENTS, seconds, at, names=CLIENTS))
     server.kill()
 

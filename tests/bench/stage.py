@@ -9,6 +9,7 @@ import json
 import os
 import re
 import resource
+import statistics
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
@@ -43,6 +44,14 @@ if redis.call('HINCRBY', KEYS[1], ARGV[1], -1) > 0 then return 1 end
 redis.call('DEL', KEYS[1])
 redis.call('PUBLISH', KEYS[2], 'free')
 return 1"""
+
+TRANSPORTS = ("Unix", "TCP")
+
+
+def where(server, transport):
+    """The place of a daemon or a Redis for a client that uses this transport."""
+    return server.socket if transport == "Unix" else "127.0.0.1:%d" % server.port
+
 
 def program(name):
     return os.path.join(harness.BUILD, "bench", name)
@@ -117,20 +126,22 @@ class Stage:
         return False
 
     def master(self, name):
-        """A Redis over TCP on loopback: a master is seldom on the host of its clients."""
+        """A Redis over TCP on loopback, since a master is seldom on the host of its clients; it listens on its Unix socket,
+        too."""
         port = harness.free_port()
         redis = self.place.redis(name, options=["--port", str(port), "--maxclients", "30000"])
-        redis.at = "127.0.0.1:%d" % port
+        redis.port = port
+        redis.at = where(redis, "TCP")
         redis.url = "redis://" + redis.at
         return redis
 
     def daemon(self, name, config="", master=None, own=True):
-        """Ready to grant. own: it shares no name with the other daemons at its master."""
+        """Ready to grant, and listens on both transports. own: it shares no name with the other daemons at its master."""
         keys = dict(line.split(":", 1) for line in (CONFIG + config).splitlines())
         if own:
             keys["namespace"] = " " + name
         text = "".join("%s:%s\n" % item for item in keys.items())
-        return self.place.daemon(name, master=master or self.redis, config=text).admitted()
+        return self.place.daemon(name, master=master or self.redis, config=text, tcp=True).admitted()
 
     def run(self, name, seconds, *words):
         process = self.place.run(program(name), *[str(word) for word in words])
@@ -154,13 +165,14 @@ class Stage:
         return self.run("rival", warm + seconds, "-c", clients, "-w", warm, "-t", seconds, "-r", self.sha1["try"], "-u",
                         release, kind, place)
 
-    def measured(self, kind, clients, seconds, places, daemons=(), redis=None, **more):
-        """A load, with what a cycle cost: us of CPU at daemons and Redis, and commands."""
-        redis = redis or self.redis
-        watched = [redis.process] + [daemon.process for daemon in daemons]
-        result = self.load(kind, clients, seconds, *places, watched=watched, redis=redis, **more)
-        result["redis_us"] = result["used_us"][0]
-        result["daemon_us"] = sum(result["used_us"][1:])
+    def measured(self, kind, clients, seconds, places, daemons=(), masters=(), **more):
+        """A load, with what a cycle cost: us of CPU at the daemons and at a master, on average, and commands at the first
+        master."""
+        masters = masters or [self.redis]
+        watched = [server.process for server in (*masters, *daemons)]
+        result = self.load(kind, clients, seconds, *places, watched=watched, redis=masters[0], **more)
+        result["redis_us"] = statistics.fmean(result["used_us"][:len(masters)])
+        result["daemon_us"] = sum(result["used_us"][len(masters):])
         return result
 
     def in_turns(self, seconds=None, cold=(), **works):

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The curves of a bench as tables: prints them, or puts them where they stand in SCALE.md.
+"""The figures of a bench as tables: prints them, or puts them where they stand in SCALE.md.
 
   tests/bench/tables.py FILE [DOCUMENT]     FILE: what bench.py wrote
 
-In a document a table stands between <!-- its curve --> and <!-- end -->; so does <!-- machine -->.
+In a document a table stands between <!-- its curve --> and <!-- end -->. So do the figures of one part, <!-- beside Redis -->
+and <!-- several masters -->, which say on what machine they were measured, and <!-- machine --> for all curves. What FILE
+does not have stays as it is in the document.
 """
 
 import json
@@ -103,13 +105,54 @@ def renewals(bench):
                 values["CPU of Redis : that of single renewals"])
 
 
+def machine(bench):
+    return ("Measured on %(processors)d processors (%(model)s), Linux %(kernel)s, Redis %(redis)s; other\n"
+            "processes had %(others_percent).0f %% of the processors meanwhile, load average "
+            "%(load_average).1f to %(load_average_end).1f." % bench["machine"])
+
+
+def figures(bench, under):
+    """{figure: its row} of the rows below the titles that match, title by title."""
+    found = {}
+    for row in bench["rows"]:
+        match = re.match(under, row["under"])
+        if match:
+            found.setdefault(match.groups(), {})[row["figure"]] = row
+    return found
+
+
+def beside(bench):
+    lines = ["| | transport | clients | pairs/s | direct | holdfast : direct | min..max |", "|---|---|---:|---:|---:|---:|---:|"]
+    for (use, clients, transport), rows in figures(bench, r"(names in use|new names): (\d+) clients?, (\w+)$").items():
+        ours, direct, ratio = [rows["pairs, " + what] for what in ("holdfast", "direct", "holdfast : direct")]
+        lines.append("| {} | {} | {:,} | {:,.0f} | {:,.0f} | {:.2f} | {:.2f}..{:.2f} |".format(
+            use, transport, int(clients), ours["median"], direct["median"], ratio["median"], ratio["min"], ratio["max"]))
+    return machine(bench) + "\n\n" + "\n".join(lines)
+
+
+def several(bench):
+    lines = ["| masters | pairs/s | names in a script call | CPU of each master, µs | : that of one alone | min..max |",
+             "|---:|---:|---:|---:|---:|---:|"]
+    (rows,) = figures(bench, "new names among several masters").values()
+    for count in (1, 3, 5):
+        ratio = rows.get("CPU of each master per pair, %d : 1" % count, {"median": 1, "min": 1, "max": 1})
+        lines.append("| {} | {:,.0f} | {:.1f} | {:.1f} | {:.2f} | {:.2f}..{:.2f} |".format(
+            count, *(rows["%s, masters: %d" % (figure, count)]["median"] for figure in
+                     ("pairs", "names in a script call", "CPU of each master per pair")),
+            ratio["median"], ratio["min"], ratio["max"]))
+    return machine(bench) + "\n\n" + "\n".join(lines)
+
+
 def blocks(bench):
     """What there is to be put where, by its name."""
-    found = {"machine": "Measured on %(processors)d processors (%(model)s), Linux %(kernel)s, Redis %(redis)s; other\n"
-                        "processes had %(others_percent).0f %% of the processors meanwhile, load average "
-                        "%(load_average).1f to %(load_average_end).1f." % bench["machine"]}
+    found = {}
     if bench["curves"]:
+        found["machine"] = machine(bench)
         found["costs"] = costs(bench)
+    if figures(bench, "names in use: 1000 clients"):
+        found["beside Redis"] = beside(bench)
+    if figures(bench, "new names among several masters"):
+        found["several masters"] = several(bench)
     if any("renewals" == row["figure"] for row in bench["rows"]):
         found["renewals"] = renewals(bench)
     for curve, (what, columns) in TABLES.items():
@@ -121,9 +164,7 @@ def blocks(bench):
 def put(text, found):
     def replaced(match):
         name = match.group(1)
-        if name not in found:
-            sys.exit("the bench has no curve %r" % name)
-        return "<!-- %s -->\n%s\n<!-- end -->" % (name, found[name])
+        return "<!-- %s -->\n%s\n<!-- end -->" % (name, found[name]) if name in found else match.group(0)
     return re.sub(r"<!-- (.+) -->\n(?:(?!<!--).*\n)*<!-- end -->", replaced, text)
 
 
