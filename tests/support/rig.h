@@ -27,6 +27,7 @@ struct rig {
 	struct notify notify;
 	struct driver *driver;
 	char path[108];
+	char host[16]; /* an address of 127.0.0.0/8 of this process alone */
 	uint16_t port;
 	char heard[65536]; /* the latest answer */
 	int reloads;
