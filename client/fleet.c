@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 void
@@ -26,11 +27,15 @@ fleet_place(char out[PEER_TEXT_MAX], const struct answer *element, const char *h
 {
 	struct slice host = answer_get_text(element, "host");
 	char place[PEER_TEXT_MAX];
+	size_t n;
 
 	if (host.n == 0 || slice_equal(host, slice_of(here))) {
 		return peer_place(out, element);
 	}
-	(void)snprintf(out, PEER_TEXT_MAX, "%.*s %.200s", SLICE_ARG(host), peer_place(place, element));
+	slice_text(out, PEER_TEXT_MAX / 2, host);
+	n = strlen(out);
+	out[n++] = ' ';
+	slice_text(out + n, PEER_TEXT_MAX - n, slice_of(peer_place(place, element)));
 	return out;
 }
 

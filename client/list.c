@@ -159,10 +159,10 @@ const struct answer *
 pages_element(struct pages *pages)
 {
 	const struct answer *page = pages->page, *keys = page != NULL ? page->items : NULL, *row;
-	bool rows = keys != NULL && keys->type == ANSWER_ARRAY;
+	bool rows = keys != NULL && keys->type == ANSWER_ARRAY, first = pages->at == 0;
 	size_t n;
 
-	pages->at += rows && pages->at == 0;
+	pages->at += rows && first;
 	if (page == NULL || pages->at >= page->count) {
 		return NULL;
 	}
@@ -170,10 +170,12 @@ pages_element(struct pages *pages)
 	if (!rows) {
 		return row;
 	}
-	n = keys->count < row->count ? keys->count : row->count;
-	n = n < PAGES_KEYS_MAX ? n : PAGES_KEYS_MAX;
-	for (size_t i = 0; i < n; i++) {
+	n = keys->count < PAGES_KEYS_MAX ? keys->count : PAGES_KEYS_MAX;
+	for (size_t i = 0; first && i < n; i++) {
 		pages->pairs[2 * i] = keys->items[i];
+	}
+	n = n < row->count ? n : row->count;
+	for (size_t i = 0; i < n; i++) {
 		pages->pairs[2 * i + 1] = row->items[i];
 	}
 	pages->element = (struct answer){.type = ANSWER_MAP, .items = pages->pairs, .count = 2 * n};
@@ -212,11 +214,12 @@ list_add(struct list *list, int64_t rank, const struct slice *cells, size_t colu
 	}
 	texts = at = malloc(n);
 	for (size_t i = 0; at != NULL && i < columns; i++) {
-		for (size_t k = 0; k < cells[i].n; k++) {
-			/* Texts of holdfastd have no NUL, but another server's might. */
-			*at++ = (char)(cells[i].p[k] == '\0' ? ' ' : cells[i].p[k]);
+		slice_text(at, cells[i].n + 1, cells[i]);
+		/* Texts of holdfastd have no NUL, but another server's might. */
+		for (char *nul; (nul = memchr(at, '\0', cells[i].n)) != NULL;) {
+			*nul = ' ';
 		}
-		*at++ = '\0';
+		at += cells[i].n + 1;
 	}
 	list_keep(list, rank, texts);
 }
@@ -350,8 +353,11 @@ list_print_table(struct list *list, const char *const *heads, unsigned flexible)
 	for (size_t i = 0; i < list->count; i++) {
 		const char *text = list->rows[i].texts;
 
-		for (size_t c = 0; c < t.columns; c++, text = text_behind(text)) {
-			table_text(&t, slice_of(text));
+		for (size_t c = 0; c < t.columns; c++) {
+			struct slice cell = slice_of(text);
+
+			table_refer(&t, cell);
+			text += cell.n + 1;
 		}
 	}
 	printed = table_print(&t);

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 1024
@@ -36,21 +37,34 @@ message(const char *format, ...)
 	}
 }
 
+/* Returns where the next part goes. */
+static char *
+duration_part(char *at, int64_t n, const char *unit)
+{
+	return stpcpy(at + number_print(at, n), unit);
+}
+
+static void
+duration_put(char *out, int64_t more, const char *unit, int64_t less, const char *lesser)
+{
+	*duration_part(duration_part(out, more, unit), less, lesser) = '\0';
+}
+
 const char *
 duration_text(char out[DURATION_TEXT_MAX], int64_t ms)
 {
-	long long s = (long long)(ms < 0 ? 0 : ms) / 1000;
+	int64_t s = (ms < 0 ? 0 : ms) / 1000, tenths = (ms < 0 ? 0 : ms < 10000 ? ms + 50 : 0) / 100;
 
 	if (s < 10) {
-		(void)snprintf(out, DURATION_TEXT_MAX, "%.1fs", (double)(ms < 0 ? 0 : ms) / 1000.0);
+		duration_put(out, tenths / 10, ".", tenths % 10, "s");
 	} else if (s < 60) {
-		(void)snprintf(out, DURATION_TEXT_MAX, "%llds", s);
+		*duration_part(out, s, "s") = '\0';
 	} else if (s < 60 * 60) {
-		(void)snprintf(out, DURATION_TEXT_MAX, "%lldm %llds", s / 60, s % 60);
+		duration_put(out, s / 60, "m ", s % 60, "s");
 	} else if (s < 24 * 60 * 60) {
-		(void)snprintf(out, DURATION_TEXT_MAX, "%lldh %lldm", s / 3600, s / 60 % 60);
+		duration_put(out, s / 3600, "h ", s / 60 % 60, "m");
 	} else {
-		(void)snprintf(out, DURATION_TEXT_MAX, "%lldd %lldh", s / 86400, s / 3600 % 24);
+		duration_put(out, s / 86400, "d ", s / 3600 % 24, "h");
 	}
 	return out;
 }

@@ -22,10 +22,18 @@
 
 /* ---- tables ---- */
 
-#define CELL_MAX   600
+#define CELL_MAX   600 /* bytes of an escaped cell, with its NUL */
 #define LINE_WIDTH 80
 
+#define PRINT_BYTES (64UL * 1024) /* that are printed at once */
+
 #define FLEXIBLE_LEAST 7 /* characters that remain of a cut cell */
+
+struct table_cell {
+	const char *text;
+	uint32_t n;     /* bytes */
+	uint32_t width; /* characters; wide ones count as one */
+};
 
 /* Memory of cells, one after the other. */
 struct table_block {
@@ -59,49 +67,79 @@ table_done(struct table *t)
 	free(t->list);
 }
 
-/* Keeps n bytes. NULL: out of memory. */
-static char *
-table_keep(struct table *t, const char *text, size_t n)
+/* Makes room for one more cell, and for its text. False: out of memory. */
+static bool
+table_reserve(struct table *t)
 {
 	struct table_block *block = t->blocks;
 
-	if (block == NULL || sizeof(block->text) - block->used < n) {
+	if (t->cells == t->room) {
+		size_t room = t->room == 0 ? 64 : t->room * 2;
+		struct table_cell *list = reallocarray(t->list, room, sizeof(*list));
+
+		if (list == NULL) {
+			return false;
+		}
+		t->list = list;
+		t->room = room;
+	}
+	if (block == NULL || sizeof(block->text) - block->used < CELL_MAX) {
 		block = malloc(sizeof(*block));
 		if (block == NULL) {
-			return NULL;
+			return false;
 		}
 		block->next = t->blocks;
 		block->used = 0;
 		t->blocks = block;
 	}
-	block->used += n;
-	return memcpy(block->text + block->used - n, text, n);
+	return true;
+}
+
+/* Characters, not bytes; wide ones count as one. A cell is escaped, so it is UTF-8, in which each character
+ * has one byte that does not continue another. */
+static size_t
+width(const char *text, size_t n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		count += ((unsigned char)text[i] & 0xc0) != 0x80;
+	}
+	return count;
+}
+
+static void
+table_add(struct table *t, const char *text, size_t n)
+{
+	t->list[t->cells++] = (struct table_cell){text, (uint32_t)n, (uint32_t)width(text, n)};
 }
 
 void
 table_text(struct table *t, struct slice text)
 {
-	char cell[CELL_MAX];
 	size_t n;
+	char *cell;
 
-	if (t->cells == t->room) {
-		size_t room = t->room == 0 ? 64 : t->room * 2;
-		char **list = reallocarray(t->list, room, sizeof(*list));
-
-		if (list == NULL) {
-			t->failed = true;
-			return;
-		}
-		t->list = list;
-		t->room = room;
-	}
-	n = escape_text(cell, sizeof(cell), text, ESCAPE_PLAIN);
-	t->list[t->cells] = table_keep(t, cell, n + 1);
-	if (t->list[t->cells] == NULL) {
+	if (!table_reserve(t)) {
 		t->failed = true;
 		return;
 	}
-	t->cells++;
+	cell = t->blocks->text + t->blocks->used;
+	n = escape_text(cell, CELL_MAX, text, ESCAPE_PLAIN);
+	t->blocks->used += n + 1;
+	table_add(t, cell, n);
+}
+
+void
+table_refer(struct table *t, struct slice text)
+{
+	if (text.n >= CELL_MAX || escape_plain_run(text) < text.n) {
+		table_text(t, text);
+	} else if (table_reserve(t)) {
+		table_add(t, text.p, text.n);
+	} else {
+		t->failed = true;
+	}
 }
 
 void
@@ -112,24 +150,11 @@ table_int(struct table *t, int64_t n)
 	table_text(t, slice_of(number_text(text, n)));
 }
 
-/* Characters, not bytes; wide ones count as one. A cell is escaped, so it is UTF-8, in which each character
- * has one byte that does not continue another. */
-static size_t
-width(const char *text)
-{
-	size_t count = 0;
-
-	for (; *text != '\0'; text++) {
-		count += ((unsigned char)*text & 0xc0) != 0x80;
-	}
-	return count;
-}
-
 static int
 row_compare(const void *a, const void *b)
 {
 	/* 9 before 10, in numbers and in names alike. */
-	return strverscmp(**(char **const *)a, **(char **const *)b);
+	return strverscmp((*(struct table_cell *const *)a)->text, (*(struct table_cell *const *)b)->text);
 }
 
 /* The columns of the terminal on standard output; 0: not a terminal. */
@@ -146,56 +171,67 @@ line_width(void)
 
 /* The length in bytes of the first `most` characters. */
 static size_t
-bytes_of(const char *text, size_t most)
+bytes_of(const struct table_cell *cell, size_t most)
 {
-	size_t n = strlen(text), used = 0;
+	size_t used = 0;
 	uint32_t character;
 
-	while (used < n && most-- > 0) {
-		size_t step = utf8_next(text + used, n - used, &character);
+	while (used < cell->n && most-- > 0) {
+		size_t step = utf8_next(cell->text + used, cell->n - used, &character);
 
 		used += step == 0 ? 1 : step;
 	}
 	return used;
 }
 
-/* Prints at most `most` characters, at least three: of a longer text its beginning and its end. */
+/* Writes at most `most` characters, at least three: of a longer text its beginning and its end. */
 static void
-print_cell(const char *text, size_t most)
+print_cell(struct buffer *out, const struct table_cell *cell, size_t most)
 {
-	size_t n = width(text), end = (most - 1) / 2;
+	size_t end = (most - 1) / 2;
 
-	if (n <= most) {
-		(void)fputs(text, stdout);
+	if (cell->width <= most) {
+		buffer_put(out, cell->text, cell->n);
 		return;
 	}
-	(void)printf("%.*s…%s", (int)bytes_of(text, most - 1 - end), text, text + bytes_of(text, n - end));
+	size_t rest = bytes_of(cell, cell->width - end);
+
+	buffer_put(out, cell->text, bytes_of(cell, most - 1 - end));
+	buffer_put(out, "…", strlen("…"));
+	buffer_put(out, cell->text + rest, cell->n - rest);
 }
 
 static void
-print_blanks(size_t n)
+print_blanks(struct buffer *out, size_t n)
 {
-	static const char blanks[] = "                                ";
-
-	while (n > 0) {
-		size_t some = n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1;
-
-		(void)fwrite(blanks, 1, some, stdout);
-		n -= some;
+	if (buffer_reserve(out, n)) {
+		memset(buffer_end(out), ' ', n);
+		buffer_wrote(out, n);
 	}
 }
 
 static void
-print_row(const struct table *t, char *const *row, const size_t *widths)
+print_row(struct buffer *out, const struct table *t, const struct table_cell *row, const size_t *widths)
 {
 	for (size_t c = 0; c < t->columns; c++) {
-		size_t n = width(row[c]);
+		size_t n = row[c].width;
 
-		print_cell(row[c], widths[c]);
+		print_cell(out, &row[c], widths[c]);
 		if (c + 1 < t->columns) {
-			print_blanks(widths[c] - (n < widths[c] ? n : widths[c]) + 2);
+			print_blanks(out, widths[c] - (n < widths[c] ? n : widths[c]) + 2);
 		}
 	}
+}
+
+/* Prints what the buffer has. False: no memory, or standard output is closed. */
+static bool
+print_out(struct buffer *out)
+{
+	size_t n = buffer_length(out);
+	bool printed = !out->failed && fwrite(buffer_bytes(out), 1, n, stdout) == n;
+
+	buffer_consume(out, n);
+	return printed;
 }
 
 /* The widest column that may become narrower; columns: none. */
@@ -228,34 +264,41 @@ table_fit(const struct table *t, size_t *widths)
 	}
 }
 
-static void
-print_rows(const struct table *t, char ***rows, size_t n)
+static bool
+print_rows(const struct table *t, const struct table_cell *const *rows, size_t n)
 {
 	size_t widths[TABLE_COLUMNS_MAX] = {0};
-	bool bold = isatty(STDOUT_FILENO) == 1;
+	struct slice bold = isatty(STDOUT_FILENO) == 1 ? SLICE("\033[1m") : SLICE("");
+	struct slice plain = bold.n > 0 ? SLICE("\033[0m\n") : SLICE("\n");
+	struct buffer out;
+	bool printed = true;
 
 	for (size_t i = 0; i < t->cells; i++) {
-		size_t w = width(t->list[i]);
-
-		if (w > widths[i % t->columns]) {
-			widths[i % t->columns] = w;
+		if (t->list[i].width > widths[i % t->columns]) {
+			widths[i % t->columns] = t->list[i].width;
 		}
 	}
 	table_fit(t, widths);
-	(void)fputs(bold ? "\033[1m" : "", stdout);
-	print_row(t, t->list, widths);
-	(void)fputs(bold ? "\033[0m\n" : "\n", stdout);
-	for (size_t i = 0; i < n; i++) {
-		print_row(t, rows[i], widths);
-		(void)putchar('\n');
+	buffer_init(&out, SIZE_MAX / 4);
+	buffer_put(&out, bold.p, bold.n);
+	print_row(&out, t, t->list, widths);
+	buffer_put(&out, plain.p, plain.n);
+	for (size_t i = 0; printed && i < n; i++) {
+		print_row(&out, t, rows[i], widths);
+		buffer_put(&out, "\n", 1);
+		printed = buffer_length(&out) < PRINT_BYTES || print_out(&out);
 	}
+	printed = printed && print_out(&out);
+	buffer_done(&out);
+	return printed;
 }
 
 bool
 table_print(struct table *t)
 {
 	size_t n = t->cells / t->columns - 1;
-	char ***rows;
+	const struct table_cell **rows;
+	bool printed;
 
 	if (t->failed) {
 		return false;
@@ -270,9 +313,9 @@ table_print(struct table *t)
 	if (!t->ordered) {
 		qsort(rows, n, sizeof(*rows), row_compare);
 	}
-	print_rows(t, rows, n);
+	printed = print_rows(t, rows, n);
 	free(rows);
-	return fflush(stdout) == 0;
+	return fflush(stdout) == 0 && printed;
 }
 
 /* ---- JSON ---- */

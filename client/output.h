@@ -15,13 +15,14 @@
 #define TABLE_COLUMNS_MAX 12
 
 struct table_block;
+struct table_cell;
 
 /* A table for people: columns as wide as needed, a bold head on terminals. */
 struct table {
 	size_t columns;
 	size_t cells; /* the heads included */
 	size_t room;
-	char **list; /* cells, row by row, in blocks */
+	struct table_cell *list; /* row by row */
 	struct table_block *blocks;
 	bool failed;       /* out of memory */
 	unsigned flexible; /* a bit for each column whose cells are cut in the middle to fit a terminal */
@@ -35,6 +36,8 @@ void table_done(struct table *t);
 /* Adds the next cell; control bytes are escaped. */
 void table_text(struct table *t, struct slice text);
 void table_int(struct table *t, int64_t n);
+/* The same, with a text that lives as long as the table and ends with NUL: it is copied only to escape it. */
+void table_refer(struct table *t, struct slice text);
 
 /* Prints the table; on a terminal the last column is cut at the width of the line. False: out of memory, or
  * standard output is closed. */

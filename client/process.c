@@ -340,7 +340,7 @@ peer_place(char out[PEER_TEXT_MAX], const struct answer *map)
 	int64_t pid = answer_get_int(map, "pid", 0);
 
 	if (pid > 0) {
-		(void)snprintf(out, PEER_TEXT_MAX, "pid %" PRId64, pid);
+		(void)number_text(stpcpy(out, "pid "), pid);
 	} else {
 		(void)escape_text(out, PEER_TEXT_MAX, answer_get_text(map, "address"), ESCAPE_PLAIN);
 	}

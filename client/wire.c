@@ -485,7 +485,7 @@ wire_fill(struct wire *w)
 		if (n > 0) {
 			buffer_wrote(&w->in, (size_t)n);
 		}
-	} while (n > 0 && w->tls != NULL && tls_may_have_more(w->tls));
+	} while (n == FILL_BYTES || (n > 0 && w->tls != NULL && tls_may_have_more(w->tls)));
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
 		return true;
 	}

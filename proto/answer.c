@@ -45,14 +45,30 @@ read_line(const char *data, size_t n, size_t at, size_t *looked, struct slice *l
 	return GOT_WHOLE;
 }
 
-/* `$n`, `=n`, `!n` and the bytes that belong to it. */
-static enum got
-read_bulk(const char *data, size_t n, struct slice digits, struct element *e)
-{
-	int64_t length;
+/* The number of a line of at most SHORT_DIGITS digits, as nearly all lengths, counts and numbers are. False:
+ * the line is not one of those, or not all of it is there. */
+#define SHORT_DIGITS 15
 
-	if (!number_parse(digits, -1, INT64_MAX, &length))
-		return GOT_BAD;
+static bool
+read_short(const char *data, size_t n, size_t at, int64_t *number, size_t *next)
+{
+	size_t end = n - at > SHORT_DIGITS ? at + SHORT_DIGITS : n;
+	size_t i = at;
+	int64_t value = 0;
+
+	while (i < end && data[i] >= '0' && data[i] <= '9')
+		value = value * 10 + (data[i++] - '0');
+	if (i == at || n - i < 2 || data[i] != '\r' || data[i + 1] != '\n' || (data[at] == '0' && i > at + 1))
+		return false;
+	*number = value;
+	*next = i + 2;
+	return true;
+}
+
+/* The `length` bytes that follow `$n`, `=n` or `!n`; -1: null. */
+static enum got
+read_bulk(const char *data, size_t n, int64_t length, struct element *e)
+{
 	if (length < 0) {
 		e->node.type = ANSWER_NULL;
 		return GOT_WHOLE;
@@ -64,12 +80,11 @@ read_bulk(const char *data, size_t n, struct slice digits, struct element *e)
 	return memcmp(data + e->next - 2, "\r\n", 2) == 0 ? GOT_WHOLE : GOT_BAD;
 }
 
+/* count: -1: null */
 static enum got
-read_aggregate(struct slice digits, struct element *e)
+read_aggregate(int64_t count, struct element *e)
 {
-	int64_t count;
-
-	if (!number_parse(digits, -1, (int64_t)ANSWER_ELEMENTS_MAX, &count))
+	if (count > (int64_t)ANSWER_ELEMENTS_MAX)
 		return GOT_BAD;
 	if (count < 0)
 		e->node.type = ANSWER_NULL;
@@ -86,11 +101,11 @@ static const struct resp_type {
 	enum answer_type type;
 	enum form form;
 } resp_types[] = {
+	{'$', ANSWER_TEXT, FORM_BULK},
+	{':', ANSWER_INT, FORM_NUMBER},
+	{'*', ANSWER_ARRAY, FORM_AGGREGATE},
 	{'+', ANSWER_STATUS, FORM_LINE},
 	{'-', ANSWER_ERROR, FORM_LINE},
-	{':', ANSWER_INT, FORM_NUMBER},
-	{'$', ANSWER_TEXT, FORM_BULK},
-	{'*', ANSWER_ARRAY, FORM_AGGREGATE},
 	{'%', ANSWER_MAP, FORM_AGGREGATE},
 	{'~', ANSWER_ARRAY, FORM_AGGREGATE},
 	{'>', ANSWER_PUSH, FORM_AGGREGATE},
@@ -123,22 +138,46 @@ strip_verbatim(struct element *e)
 	return GOT_WHOLE;
 }
 
+/* What follows the number of an element that has one. */
 static enum got
-read_form(const struct resp_type *type, const char *data, size_t n, struct slice rest, struct element *e)
+read_numbered(const struct resp_type *type, const char *data, size_t n, int64_t number, struct element *e)
 {
 	enum got got;
 
 	switch (type->form) {
+	case FORM_BULK:
+		got = read_bulk(data, n, number, e);
+		return got == GOT_WHOLE && type->byte == '=' ? strip_verbatim(e) : got;
+	case FORM_AGGREGATE:
+		return read_aggregate(number, e);
+	default:
+		e->node.n = number;
+		return GOT_WHOLE;
+	}
+}
+
+static bool
+form_is_numbered(enum form form)
+{
+	return form == FORM_NUMBER || form == FORM_BULK || form == FORM_AGGREGATE;
+}
+
+/* rest: the line after its type byte */
+static enum got
+read_form(const struct resp_type *type, const char *data, size_t n, struct slice rest, struct element *e)
+{
+	int64_t number;
+
+	switch (type->form) {
+	case FORM_NUMBER:
+	case FORM_BULK:
+	case FORM_AGGREGATE:
+		if (!number_parse(rest, type->form == FORM_NUMBER ? INT64_MIN : -1, INT64_MAX, &number))
+			return GOT_BAD;
+		return read_numbered(type, data, n, number, e);
 	case FORM_LINE:
 		e->node.text = rest;
 		return GOT_WHOLE;
-	case FORM_NUMBER:
-		return number_parse(rest, INT64_MIN, INT64_MAX, &e->node.n) ? GOT_WHOLE : GOT_BAD;
-	case FORM_BULK:
-		got = read_bulk(data, n, rest, e);
-		return got == GOT_WHOLE && type->byte == '=' ? strip_verbatim(e) : got;
-	case FORM_AGGREGATE:
-		return read_aggregate(rest, e);
 	case FORM_FLAG:
 		e->node.n = rest.n == 1 && rest.p[0] == 't';
 		return rest.n == 1 && (rest.p[0] == 't' || rest.p[0] == 'f') ? GOT_WHOLE : GOT_BAD;
@@ -154,6 +193,7 @@ read_element(const char *data, size_t n, size_t at, size_t *looked, struct eleme
 {
 	const struct resp_type *type;
 	struct slice line;
+	int64_t number;
 	enum got got;
 
 	if (at >= n)
@@ -161,10 +201,13 @@ read_element(const char *data, size_t n, size_t at, size_t *looked, struct eleme
 	type = find_type(data[at]);
 	if (type == NULL)
 		return GOT_BAD;
+	*e = (struct element){.node = {.type = type->type}};
+	if (form_is_numbered(type->form) && read_short(data, n, at + 1, &number, &e->next))
+		return read_numbered(type, data, n, number, e);
 	got = read_line(data, n, at, looked, &line);
 	if (got != GOT_WHOLE)
 		return got;
-	*e = (struct element){.node = {.type = type->type}, .next = at + line.n + 2};
+	e->next = at + line.n + 2;
 	return read_form(type, data, n, (struct slice){line.p + 1, line.n - 1}, e);
 }
 
@@ -297,14 +340,14 @@ answer_parse(struct answer_parser *parser, const char *data, size_t n, const str
 const struct answer *
 answer_get(const struct answer *map, const char *key)
 {
-	const struct slice wanted = slice_of(key);
-
 	if (map == NULL || (map->type != ANSWER_MAP && map->type != ANSWER_ARRAY))
 		return NULL;
 	for (size_t i = 0; i + 1 < map->count; i += 2) {
 		const struct answer *k = &map->items[i];
 
-		if ((k->type == ANSWER_TEXT || k->type == ANSWER_STATUS) && slice_equal(k->text, wanted))
+		/* Most keys differ in their first byte. */
+		if ((k->type == ANSWER_TEXT || k->type == ANSWER_STATUS) && k->text.n > 0 &&
+			k->text.p[0] == key[0] && slice_equal(k->text, slice_of(key)))
 			return &map->items[i + 1];
 	}
 	return NULL;

@@ -100,9 +100,8 @@ escape_step(struct slice text, enum escape_style style, char *escaped, const cha
 	return 1;
 }
 
-/* How many bytes at the head are ASCII that ESCAPE_PLAIN keeps as it is: as a rule, all of them. */
-static size_t
-plain_run(struct slice text)
+size_t
+escape_plain_run(struct slice text)
 {
 	size_t n = 0;
 
@@ -119,7 +118,7 @@ escape_text(char *out, size_t room, struct slice text, enum escape_style style)
 
 	assert(room > 0);
 	if (style == ESCAPE_PLAIN) {
-		n = plain_run(text);
+		n = escape_plain_run(text);
 		n = n < room ? n : room - 1;
 		memcpy(out, n > 0 ? text.p : "", n);
 		i = n;

@@ -35,6 +35,9 @@ enum escape_style {
  */
 size_t escape_text(char *out, size_t room, struct slice text, enum escape_style style);
 
+/* How many bytes at the head are ASCII that ESCAPE_PLAIN keeps as it is: as a rule, all of them. */
+size_t escape_plain_run(struct slice text);
+
 /* The length of the character at p if it needs no escape; 0: it is escaped in every style. n > 0. */
 size_t escape_printable(const char *p, size_t n);
 
