@@ -300,9 +300,9 @@ replace: all ## replace the daemon COUNT (1000) times, or for DURATION seconds, 
 	@COUNT=$(or $(COUNT),1000) $(foreach name,WAYS DURATION PAUSE SEED,$(if $($(name)),$(name)=$($(name)))) tests/e2e/replace.py $(REPLACE)
 
 # Without SEED a random seed is used, and printed. SENTINEL=1: a master with two replicas, which three sentinels fail over.
-# CHANGE=1: masters are replaced and added during the faults.
-nemesis: all $(SHIM) ## run SECONDS (600) of faults with MASTERS (3) real masters [CHANGE=1] or SENTINEL=1, 3 daemons and 64 clients; SEED= repeats a run
-	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,--masters $(or $(MASTERS),3)) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
+# CHANGE=1: masters are replaced and added during the faults. CLUSTER=1: a Redis Cluster of three masters, each with a replica.
+nemesis: all $(SHIM) ## run SECONDS (600) of faults with MASTERS (3) real masters [CHANGE=1], SENTINEL=1 or CLUSTER=1, 3 daemons and 64 clients; SEED= repeats a run
+	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,$(if $(CLUSTER),--cluster,--masters $(or $(MASTERS),3))) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
 bench: ## compare the speed with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...

@@ -8,116 +8,15 @@ import harness
 import resp
 from check_doctor import look
 from check_sentinel import Placed, expect_unreplicated
-from harness import BRISK, PATIENCE, boottime, comment, expect, expect_between, expect_code, until
+from cluster import CONFIG, Cluster
+from harness import PATIENCE, boottime, comment, expect, expect_between, expect_code, until
 from scene import Scene
 
 TOKEN_MAX = 2 ** 53
-SLOTS = 16384
-CONFIG = BRISK + "restart-guard: auto\n"
 LONG = "lease: 9s\nclock-margin: 200ms\nrestart-guard: auto\n"
 # The rights of holdfastd(8), for a cluster.
 RIGHTS = ["resetkeys", "~{holdfast}:*", "resetchannels", "&{holdfast}:*", "&__redis__:invalidate", "-@all", "+@read",
           "+@write", "+@connection", "+@pubsub", "+@scripting", "-@dangerous", "+info", "+time", "+wait", "+cluster|nodes"]
-
-
-class Node:
-    def __init__(self, place, name, timeout_ms, options=()):
-        self.port, self.bus = harness.free_port(), harness.free_port()
-        self.place = "127.0.0.1:%d" % self.port
-        self.redis = place.redis(name, options=[
-            "--port", str(self.port), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(self.bus),
-            "--cluster-node-timeout", str(timeout_ms), "--repl-diskless-sync-delay", "0", *options])
-        self.id = self("CLUSTER", "MYID")
-
-    def __call__(self, *words):
-        return self.redis(*words)
-
-    def state(self):
-        return dict(line.split(":", 1) for line in self("CLUSTER", "INFO").splitlines() if ":" in line)
-
-    def keys(self):
-        """All keys, also of a replica."""
-        with resp.Client(self.redis.socket) as client:
-            client("READONLY")
-            return client("KEYS", "*")
-
-
-class Cluster:
-    """Masters that share the slots, each with its replicas: nodes[0] has the slot of holdfast's keys."""
-
-    def __init__(self, place, masters=3, replicas=1, timeout_ms=30000, options=()):
-        self.place = place
-        self.nodes = [Node(place, "n%d" % n, timeout_ms, options) for n in range(masters * (1 + replicas))]
-        self.slot = self.nodes[0]("CLUSTER", "KEYSLOT", "{holdfast}:node")
-        self.masters = self.nodes[:masters]
-        each = SLOTS // masters + 1
-        first = self.slot - self.slot % each
-        for n, node in enumerate(self.nodes):
-            expect(node("CLUSTER", "SET-CONFIG-EPOCH", n + 1), "OK")
-            if n > 0:
-                expect(self.nodes[0]("CLUSTER", "MEET", "127.0.0.1", node.port, node.bus), "OK")
-        for n, node in enumerate(self.masters):
-            low = (first + n * each) % (masters * each)
-            expect(node("CLUSTER", "ADDSLOTSRANGE", low, min(low + each, SLOTS) - 1), "OK")
-        self.settled()
-        for n, node in enumerate(self.nodes[masters:]):
-            expect(node("CLUSTER", "REPLICATE", self.masters[n % masters].id), "OK")
-        for node in self.masters:
-            until("the replicas are synchronised", lambda one=node: (
-                one("INFO", "replication").count("state=online") == replicas))
-        self.settled()
-        if replicas > 0:
-            self.acknowledged(self.nodes[0], replicas)
-
-    def settled(self):
-        for node in self.nodes:
-            until("all nodes know of each other", lambda one=node: (
-                one.state()["cluster_state"] == "ok" and int(one.state()["cluster_known_nodes"]) == len(self.nodes)))
-
-    def acknowledged(self, node, count):
-        """One that was just synchronised does not acknowledge promptly at first."""
-        with resp.Client(node.redis.socket) as client:
-            expect(client("SET", "{holdfast}:begun", "1"), "OK")
-            while client("WAIT", count, 10000) < count:
-                pass
-            client("DEL", "{holdfast}:begun")
-
-    def config(self, nodes=None, more=""):
-        return "masters:\n  - cluster: { nodes: [%s] }\n%s" % (
-            ", ".join(node.place for node in nodes or self.nodes), more)
-
-    def daemon(self, name="d1", config=CONFIG, nodes=None, more="", **options):
-        return self.place.daemon(name, config=self.config(nodes, more) + config, **options)
-
-    def replica_of(self, master):
-        return next(node for node in self.nodes if "myself,slave %s" % master.id in node("CLUSTER", "NODES"))
-
-    def owner(self, ask):
-        """The node that has the slot, as this one says."""
-        for line in ask("CLUSTER", "NODES").splitlines():
-            words = line.split()
-            for slots in words[8:]:
-                low, _, high = slots.partition("-")
-                if not slots.startswith("[") and int(low) <= self.slot <= int(high or low):
-                    return next(node for node in self.nodes if node.id == words[0])
-        return None
-
-    def begin_move(self, source, target):
-        expect(target("CLUSTER", "SETSLOT", self.slot, "IMPORTING", source.id), "OK")
-        expect(source("CLUSTER", "SETSLOT", self.slot, "MIGRATING", target.id), "OK")
-
-    def move_keys(self, source, target, keys):
-        answer = source("MIGRATE", "127.0.0.1", target.port, "", 0, 10000, "KEYS", *keys)
-        expect(answer in ("OK", "NOKEY"), True, repr(answer))
-
-    def end_move(self, source, target):
-        while True:
-            keys = source("CLUSTER", "GETKEYSINSLOT", self.slot, 10)
-            if not keys:
-                break
-            self.move_keys(source, target, keys)
-        for node in (target, source, *(one for one in self.masters if one not in (target, source))):
-            expect(node("CLUSTER", "SETSLOT", self.slot, "NODE", target.id), "OK")
 
 
 def found(daemon, node):

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Real masters, daemons and clients under every fault that must be survived, and a judge; not part of `make check`.
 
-  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5 [--change] | --sentinel] [--guard off] [--total]
+  tests/e2e/nemesis.py [--seed N] [--seconds S] [--masters 1|3|5 [--change] | --sentinel | --cluster] [--guard off] [--total]
                        [--faults NAME,...] [--without NAME,...] [--keep DIR]
 
 Each master is a redis-server with a clock of its own (clockshim.py) behind a proxy (nemesis_wire.py); three daemons use
 them, and 64 clients those, which do what their roles say (nemesis_roles.py). With --sentinel the master has two replicas
-and three sentinels (nemesis_sentinel.py). With --change masters are replaced and added meanwhile, by commands to the
+and three sentinels (nemesis_sentinel.py). With --cluster it is a Redis Cluster of three masters, each with a replica
+(nemesis_cluster.py). With --change masters are replaced and added meanwhile, by commands to the
 daemons (nemesis_change.py). Every 2 to 10 seconds a fault, or two, of nemesis_faults.py begin, drawn
 from the seed. When they are over, everything is healed, and it is measured how long it takes until locks are granted.
 What the clients were told is judged all the time and in the end (history.py, history_latch.py); then everything stops,
@@ -31,6 +32,7 @@ import traceback
 import harness
 import history
 import nemesis_change
+import nemesis_cluster
 import nemesis_crash
 import nemesis_faults
 import nemesis_hand_over
@@ -296,7 +298,7 @@ class Drain:
         found = []
         for master in self.stage.masters:
             found += ["%s %s" % (master.name, key) for key in master("KEYS", "*")
-                      if not re.search(r":(f|l|lw)$|^holdfast:node$", key)]
+                      if not re.search(r":(f|l|lw)$", key) and key != self.stage.namespace + ":node"]
         for daemon in self.stage.daemons:
             info = daemon.info()
             found += ["%s %s:%s" % (daemon.name, key, info[key])
@@ -366,9 +368,16 @@ def keep(stage, course, verdict, folder):
     harness.comment("kept in " + folder)
 
 
+def kind_of(options):
+    if options.sentinel:
+        return nemesis_sentinel.Watched
+    if options.cluster:
+        return nemesis_cluster.Clustered
+    return nemesis_change.Changing if options.change else nemesis_stage.Stage
+
+
 def play(place, options):
-    kind = nemesis_sentinel.Watched if options.sentinel else nemesis_change.Changing if options.change else nemesis_stage.Stage
-    stage = kind(place, options)
+    stage = kind_of(options)(place, options)
     course = Course(stage, options)
     course.note("seed %s: %s, %d daemons, %d clients, %.0f s" % (
         options.seed, stage.describe(), DAEMONS, CLIENTS, options.seconds))
@@ -394,6 +403,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--masters", type=int, choices=(1, 3, 5), default=3)
     parser.add_argument("--sentinel", action="store_true", help="one master with two replicas, which sentinels fail over")
+    parser.add_argument("--cluster", action="store_true", help="one master in a Redis Cluster of six nodes")
     parser.add_argument("--change", action="store_true", help="the set of masters changes in every other round")
     parser.add_argument("--faults", default="", help="only these, by the names of their functions")
     parser.add_argument("--without", default="", help="all but these")
@@ -407,7 +417,8 @@ def main():
     def test_nemesis(place):
         play(place, options)
     test_nemesis.__doc__ = "%.0f seconds of faults with %s and seed %s" % (
-        options.seconds, "Sentinel" if options.sentinel else "%d masters" % options.masters, options.seed)
+        options.seconds, "Sentinel" if options.sentinel else "a cluster" if options.cluster else
+        "%d masters" % options.masters, options.seed)
     harness.main({"test_nemesis": test_nemesis})
 
 

@@ -44,8 +44,12 @@ def many(stage):
 
 
 def unwatched(stage):
-    """Sentinels would undo it."""
+    """Sentinels, or the other nodes of a cluster, would undo it."""
     return stage.votes == len(stage.servers)
+
+
+def has_databases(stage):
+    return stage.databases
 
 
 # --- masters --------------------------------------------------------------------------------------------------
@@ -92,7 +96,7 @@ def flush(_stage, _chance, masters):
         master("FLUSHALL")
 
 
-@fault("master", costs="memory")
+@fault("master", costs="memory", only=has_databases)
 def swapped(_stage, chance, masters):
     """Another database comes to the place of its own, and goes again: empty, or with what was there the last time."""
     for master in masters:
@@ -290,7 +294,7 @@ def hints_lost(stage, _chance, masters):
     """Queues and counters of tokens are deleted: the first are advice, the second go on above the highest of all."""
     for master in masters:
         for name in stage.names():
-            master("DEL", *("holdfast:{%s}:%s" % (name, part) for part in "qwf"))
+            master("DEL", *("%s:%s" % (stage.key(name), part) for part in "qwf"))
 
 
 @fault("master")
@@ -305,7 +309,7 @@ def leases_taken(stage, chance, masters):
                            "redis.call('PEXPIRE', KEYS[1], ARGV[1])"))
     for master in masters:
         for name in stage.names():
-            master("EVAL", write, 1, "holdfast:{%s}" % name, lasts_ms)
+            master("EVAL", write, 1, stage.key(name), lasts_ms)
     pause(lasts_ms / 1000)
 
 

@@ -91,6 +91,9 @@ class Url:
 class Stage:
     """Everything that runs. servers: all that may be harmed; votes: independent masters among them."""
 
+    namespace = "holdfast"
+    databases = True  # the masters have more than one
+
     def __init__(self, place, options):
         self.place = place
         self.options = options
@@ -159,6 +162,10 @@ class Stage:
 
     def names(self):
         return self.plan.names()
+
+    def key(self, name):
+        """Of its lease at the masters."""
+        return "%s:{%s}" % (self.namespace, name)
 
     def restore(self):
         for server in self.servers:
