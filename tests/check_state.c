@@ -578,6 +578,53 @@ START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
 }
 END_TEST
 
+static const char *
+lock_of_id(conn_id conn, const char *name)
+{
+	return run(&w, conn,
+		(struct command){.verb = VERB_LOCK,
+			.name = slice_of(name),
+			.wait_ms = COMMAND_WAIT_RULE,
+			.as = SLICE("6f1c0d8e5b7a4e9f")});
+}
+
+/* Over TCP the end of a connection looks like this until an answer is written. */
+static const char *
+finish(conn_id conn)
+{
+	return step(&w, &(struct event){.type = EVENT_FINISH, .conn = conn});
+}
+
+START_TEST(the_place_of_an_id_whose_client_is_cut_off_is_kept)
+{
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock_of_id(2, "a");
+	lock(&w, 3, "a");
+	ck_assert_str_eq(finish(2), "c2 null");
+	close_as(&w, 2, END_ABANDONED);
+	after(&w, 200);
+	ck_assert_str_eq(handed_over_as("cut off"), "");
+	ck_assert_str_eq(lock_of_id(4, "a"), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c4 :501");
+}
+END_TEST
+
+/* No master answers while the daemon comes to rest. */
+START_TEST(the_place_of_an_id_is_kept_if_its_client_is_cut_off_while_masters_are_asked)
+{
+	ck_assert_str_eq(lock_of_id(2, "a"), "acquire a#1");
+	lock(&w, 3, "a");
+	ck_assert_str_eq(finish(2), "");
+	ck_assert_str_eq(link_down(&w, "handed over"), "");
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_UNKNOWN, "a", 1), "c2 -NOMASTER");
+	ck_assert_str_eq(handed_over(), "acquire a#2 | release a#1");
+	close_as(&w, 2, END_ABANDONED);
+	ck_assert_str_eq(lock_of_id(4, "a"), "");
+	ck_assert_str_eq(granted(&w, "a", 2, 500), "c4 :500");
+}
+END_TEST
+
 START_TEST(a_grace_ends_when_it_would_have_ended)
 {
 	char secret[64];
@@ -980,8 +1027,10 @@ main(void)
 		an_abandoned_hold_is_withheld_to_its_deadline, a_lease_that_ended_meanwhile_is_lost,
 		a_release_without_an_answer_is_sent_again, an_unused_lease_is_kept_for_its_time,
 		a_detached_session_is_resumed_with_what_it_holds_and_waits_for,
-		the_session_of_an_id_goes_on_in_each_of_its_requests, a_grace_ends_when_it_would_have_ended,
-		a_grace_that_ends_meanwhile_ends_soon_afterwards,
+		the_session_of_an_id_goes_on_in_each_of_its_requests,
+		the_place_of_an_id_whose_client_is_cut_off_is_kept,
+		the_place_of_an_id_is_kept_if_its_client_is_cut_off_while_masters_are_asked,
+		a_grace_ends_when_it_would_have_ended, a_grace_that_ends_meanwhile_ends_soon_afterwards,
 		a_silent_session_is_closed_when_it_would_have_been,
 		a_session_ends_with_the_process_that_it_is_bound_to, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,

@@ -571,6 +571,14 @@ refusal_name(const struct core *core, const struct resource *r, struct reply *ou
 }
 
 bool
+refusal_may_pass(const struct reply *reply)
+{
+	if (reply->type != REPLY_ERROR)
+		return reply->type == REPLY_NULL;
+	return reply->code == CODE_NOMASTER || reply->code == CODE_GUARD || reply->code == CODE_MASTERERR;
+}
+
+bool
 refusal_hopeless(const struct resource *r, enum kind kind)
 {
 	if (r->limit > 0)

@@ -547,4 +547,8 @@ void refusal_name(const struct core *core, const struct resource *r, struct repl
  * for it without success. */
 bool refusal_hopeless(const struct resource *r, enum kind kind);
 
+/* Whether the name may be had later: others hold it, or masters are away. False: any other error, or no
+ * refusal. */
+bool refusal_may_pass(const struct reply *reply);
+
 #endif

@@ -248,7 +248,8 @@ static bool
 mlock_has_failed(const struct mlock *b)
 {
 	assert(!b->refused || b->refusal.type == REPLY_NULL || b->refusal.type == REPLY_ERROR);
-	return b->refused && (b->ordered || b->once || b->lock.retries == 0 || !part_may_come(&b->refusal));
+	return b->refused &&
+	       (b->ordered || b->once || b->lock.retries == 0 || !refusal_may_pass(&b->refusal));
 }
 
 /* No client relies yet on what this MLOCK holds: while the masters refuse this daemon it is given back. */

@@ -123,9 +123,6 @@ void part_let_go(struct part *p);
 /* The lease of a name has changed, and its holds may be parts. */
 void parts_look(struct core *core, struct resource *r);
 
-/* The refusal of one name does not answer the whole MLOCK: others hold the name, or masters are away. */
-bool part_may_come(const struct reply *refusal);
-
 /* The waiter of the part that its MLOCK waits for without limit; NULL: the MLOCK tries all at once. */
 const struct waiter *part_waited(const struct mlock *b);
 

@@ -59,13 +59,6 @@ part_granted(struct core *core, struct waiter *w, struct grant *g)
 	part_set_dirty(core, p);
 }
 
-bool
-part_may_come(const struct reply *refusal)
-{
-	return refusal->type == REPLY_NULL || refusal->code == CODE_NOMASTER || refusal->code == CODE_GUARD ||
-	       refusal->code == CODE_MASTERERR;
-}
-
 void
 part_refused(struct core *core, struct part *p, const struct reply *reply)
 {
@@ -75,7 +68,7 @@ part_refused(struct core *core, struct part *p, const struct reply *reply)
 	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR);
 	p->waiter = NULL;
 	part_join(p);
-	if (!b->refused || !part_may_come(reply))
+	if (!b->refused || !refusal_may_pass(reply))
 		b->refusal = *reply;
 	b->refused = true;
 	part_set_dirty(core, p);

@@ -298,7 +298,7 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 			core->now.ms - w->since_ms, NULL);
 	if (w->conn != NULL)
 		queue_tell(core, w, reply);
-	if (w->halved && reply->type == REPLY_NULL)
+	if (w->halved && refusal_may_pass(reply))
 		queue_orphan(core, w);
 	else
 		queue_remove(core, w);

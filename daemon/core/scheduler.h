@@ -98,8 +98,8 @@ struct waiter {
 	bool async;    /* answered by a push */
 	bool validity; /* answered with token and validity */
 	bool slow;     /* it has reached the rule's slow-wait, and that is noted */
-	bool halved;   /* once because the client of an id has half-closed: the place is kept. No hand-over
-			  keeps this: it waits for the answers that end such a wait */
+	bool halved;   /* once because the client of an id has half-closed: the place is kept. Not saved:
+			  a hand-over takes the links down, which answers all that try once */
 	TAILQ_ENTRY(waiter) in_resource;
 	LIST_ENTRY(waiter) in_session;
 	struct resource *resource;
@@ -204,7 +204,7 @@ int64_t queue_once_until(const struct core *core);
 
 /* From now on the next refusal is its answer, as with WAIT 0, or the end of its WAIT. */
 void queue_make_once(struct core *core, struct waiter *w);
-/* Likewise, since its client has half-closed. If a null is the answer, a waiter of an id is orphaned by it.
+/* Likewise, since its client has half-closed. If the refusal may pass, a waiter of an id is orphaned by it.
  */
 void queue_halve(struct core *core, struct waiter *w);
 

@@ -10,6 +10,7 @@ import os
 import sys
 import uuid
 
+import errands
 import harness
 import pools
 from harness import expect, expect_between, expect_code, until
@@ -62,7 +63,7 @@ def test_program_that_ends(place):
     expect_code(late("UNLOCK", "deploy", "AS", names[0]), "NOTHELD")
 
 
-def come_again(daemon, tcp):
+def come_again(daemon, tcp, meanwhile=lambda: None):
     """A client closes its connection while it waits, and asks again; it is granted the lock before one that came later. False:
     that took longer than a place is kept."""
     holder, other, waiter = daemon.client(), daemon.client(), daemon.client(tcp=tcp)
@@ -76,6 +77,7 @@ def come_again(daemon, tcp):
     began = harness.boottime()
     waiter.close()
     until("the connection is gone", lambda: len(holder("CLIENT", "LIST").splitlines()) == 2)
+    meanwhile()
     waiter = daemon.client(tcp=tcp)
     waiter.send(*request)
     daemon.queued(name, 2)
@@ -95,6 +97,34 @@ def test_place_is_kept(place):
     daemon = place.daemon(master=place.redis(), tcp=True).admitted()
     for tcp in (False, True):
         until("it is quick enough", lambda t=tcp: come_again(daemon, t))
+
+
+def test_place_outlasts_a_restart(place):
+    """it has its old place also at the process that its daemon was handed over to meanwhile"""
+    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    for tcp in (False, True):
+        until("it is quick enough", lambda t=tcp: come_again(daemon, t, lambda: errands.hand_over(daemon)))
+
+
+def test_wait_after_a_crash(place):
+    """a crash keeps no place: the LOCK comes again, and is granted when the holder, which has what it had, gives it back"""
+    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    for tcp in (False, True):
+        name, mine, its = (uuid.uuid4().hex for _ in range(3))
+        request = ("LOCK", name, "WAIT", WAIT_MS, "AS", its)
+        token = daemon.client()("LOCK", name, "AS", mine)
+        waiter = daemon.client(tcp=tcp)
+        waiter.send(*request)
+        daemon.queued(name)
+        waiter.close()
+        pools.crash(daemon)
+        waiter, holder = daemon.client(tcp=tcp), daemon.client()
+        waiter.send(*request)
+        daemon.queued(name)
+        expect(holder("LOCK", name, "AS", mine), token)
+        expect(holder("UNLOCK", name, "AS", mine), 0)
+        expect_between(waiter.reply(), token + 1, 2 ** 53)
+        expect(waiter("UNLOCK", name, "AS", its), 0)
 
 
 def test_older_copy(place):
