@@ -179,6 +179,26 @@ def test_left_behind_server_brings_no_set_back(place):
         expect(master("HGET", "holdfast:node", "set"), two.info()["masters_set"])
 
 
+def test_list_is_changed_back_after_a_server_forgot(place):
+    """two of three servers are in a later set, one of them with a new id: a daemon that the third one tells the earlier set goes on with all three"""
+    masters = servers(place, 4)
+    expect(place.daemon("d1", master=masters[:3], config=SHORT).admitted().terminate(), 0)
+    masters[0]("FLUSHALL")
+    expect(place.daemon("d2", master=masters[:2] + masters[3:], config=SHORT).admitted().terminate(), 0)
+    generations = [master("HGET", "holdfast:node", "set").split(" ")[0] for master in masters]
+    expect(generations, ["2", "2", "1", "2"])
+    for master in masters[:2]:
+        master.process.stop()
+    daemon = place.daemon("d3", master=masters[:3], config=SHORT)
+    agreed(daemon)
+    for master in masters[:2]:
+        master.process.cont()
+    refused_line = daemon.output.wait(r"master\.refused.*another set.*")[1].group(0)
+    expect(masters[3].socket in refused_line, True, refused_line)
+    expect_between(daemon.client()("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
+    expect(daemon.info()["masters_set"].split(" ")[0], "3", "the generation")
+
+
 def test_grown_from_one_with_a_stop(place):
     """all daemons of one master are stopped, and start with three"""
     masters = servers(place, 3)
