@@ -267,10 +267,10 @@ set_later(const struct members *ours, const struct members *theirs, const struct
 		       : 0;
 }
 
-/* Our set can win no lease any more: most servers of our list belong to a later set, also one that lost its
- * memory and has another id in that set. Or other daemons made a set anew at the only master, at the same
- * place, after it had lost its memory; or the only master went back to a memory in which it had accepted a
- * set, which gives way only to an offer. */
+/* Whether our set can win no lease any more. Of several masters, most belong to a later set by the ids that
+ * they tell now; one that lost its memory has another id there than in our set. At the only master other
+ * daemons made a set anew, at the same place, after it had lost its memory; or it went back to a memory in
+ * which it had accepted a set, which gives way only to an offer. */
 static bool
 set_is_replaced(const struct core *core, const struct members *ours, const struct members *theirs,
 	const struct vote *vote)
