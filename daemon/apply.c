@@ -23,6 +23,7 @@
 static const size_t refusal_counters[CODE_COUNT] = {
 	[CODE_ERR] = offsetof(struct stats, refused_ERR),
 	[CODE_HELD] = offsetof(struct stats, refused_HELD),
+	[CODE_NOTHELD] = offsetof(struct stats, refused_NOTHELD),
 	[CODE_LOST] = offsetof(struct stats, refused_LOST),
 	[CODE_DEADLOCK] = offsetof(struct stats, refused_DEADLOCK),
 	[CODE_UPGRADE] = offsetof(struct stats, refused_UPGRADE),
@@ -139,7 +140,10 @@ apply_action(struct apply *p, const struct action *action)
 		masters_listen(p->masters, action->u.listen.name, action->u.listen.on);
 		break;
 	case ACTION_KEEP:
-		p->keep(p->keep_arg, action->conn);
+		p->keep(p->arg, action->conn);
+		break;
+	case ACTION_WHOSE:
+		p->whose(p->arg, &action->u.whose);
 		break;
 	case ACTION_WATCH:
 		p->watch_wanted = true;

@@ -37,7 +37,8 @@ struct apply {
 	size_t calls_out;                      /* calls without a vote yet; the driver counts the votes */
 	bool watch_wanted;                     /* an ACTION_WATCH came; the driver clears it */
 	void (*keep)(void *arg, conn_id conn); /* ACTION_KEEP */
-	void *keep_arg;
+	void (*whose)(void *arg, const struct whose *whose); /* ACTION_WHOSE */
+	void *arg;
 };
 
 /* Carries out the actions in order and empties the list. */

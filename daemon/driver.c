@@ -566,7 +566,8 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		.stats = d->stats,
 		.http = d->http,
 		.keep = driver_keep,
-		.keep_arg = d,
+		.whose = driver_whose,
+		.arg = d,
 	};
 	if (recovers && !driver_watch_again(d)) {
 		return -1;

@@ -154,6 +154,12 @@ driver_on_broken(void *arg, const struct command *command)
 }
 
 static void
+driver_on_elsewhere(void *arg, const struct whose *whose, struct slice text)
+{
+	driver_event(arg, &(struct event){.type = EVENT_ELSEWHERE, .whose = whose, .text = text});
+}
+
+static void
 driver_on_heard(void *arg, struct connection *c)
 {
 	struct driver *d = arg;
@@ -240,6 +246,16 @@ driver_looked(void *arg, unsigned master, uint64_t id, const struct master_look 
 	}
 }
 
+void
+driver_whose(void *arg, const struct whose *whose)
+{
+	struct driver *d = arg;
+	if (d->context.fleet) {
+		fleet_ask_whose(d->context.fleet, whose);
+		d->fleet_wake_ms = 0;
+	}
+}
+
 /* A drain takes at most the time it tells; the service manager is asked to wait this much longer. */
 #define NOTIFY_SPARE_MS 5000
 
@@ -321,6 +337,7 @@ const struct context_hooks driver_context_hooks = {
 	.bind = driver_on_bind,
 	.masters = driver_on_masters,
 	.broken = driver_on_broken,
+	.elsewhere = driver_on_elsewhere,
 	.heard = driver_on_heard,
 	.peer = driver_on_peer,
 	.no_push = driver_on_no_push,

@@ -164,6 +164,8 @@ void driver_limit_user(struct driver *driver, struct connection *connection);
 /* See masters_hooks: for the fleet. arg is the driver. */
 void driver_asked(void *arg, unsigned master, bool answer, struct slice text);
 void driver_looked(void *arg, unsigned master, uint64_t id, const struct master_look *look);
+/* ACTION_WHOSE. */
+void driver_whose(void *arg, const struct whose *whose);
 
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_context_hooks;

@@ -145,6 +145,98 @@ START_TEST(an_id_of_another_daemon_is_told_where_to_ask)
 }
 END_TEST
 
+/* Another daemon holds the name for the id of this user. */
+static const char *
+elsewhere(struct story *w, uint64_t user, const char *name, struct slice id)
+{
+	const struct whose whose = {user, slice_of(name), id};
+
+	return step(
+		w, &(struct event){.type = EVENT_ELSEWHERE, .whose = &whose, .text = SLICE("it is at d2")});
+}
+
+/* The session of ID waits over c1 for a, which another daemon has, and that daemon is to be asked. */
+static void
+wait_for_itself(struct story *w)
+{
+	story_ready(w);
+	ck_assert_str_eq(ask(w, 1, VERB_LOCK, "a"), "acquire a#1");
+	busy(w, "a", 1);
+	ck_assert_str_eq(after(w, 332), "acquire a#2");
+	ck_assert_str_eq(busy(w, "a", 2), "");
+	ck_assert_str_eq(after(w, 1), "whose a 6f1c0d8e5b7a4e9f");
+}
+
+START_TEST(an_id_that_waits_for_itself_is_told_where_it_holds_the_name)
+{
+	const struct reply *told;
+	struct story w;
+
+	wait_for_itself(&w);
+	ck_assert_str_eq(elsewhere(&w, 7, "a", ID), "");
+	ck_assert_str_eq(elsewhere(&w, 0, "b", ID), "");
+	ck_assert_str_eq(elsewhere(&w, 0, "a", OTHER_ID), "");
+	ck_assert_str_eq(elsewhere(&w, 0, "a", ID), "c1 -NOTHELD | leave a#2");
+	told = &w.actions.list[0].u.reply;
+	ck_assert_str_eq(told->text, "it is at d2");
+	/* The id is unknown again, so that other daemons are asked what it holds. */
+	ck_assert(!core_knows_id(w.core, 0, ID));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_id_that_waits_over_another_connection_is_told_there)
+{
+	struct story w;
+
+	wait_for_itself(&w);
+	/* The next question comes after twice as long, whatever the client does meanwhile. */
+	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "a"), "c1 -ERR");
+	ck_assert_str_eq(after(&w, 332), "acquire a#3");
+	ck_assert_str_eq(busy(&w, "a", 3), "");
+	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "c2 -ERR");
+	ck_assert_str_eq(after(&w, 1), "whose a 6f1c0d8e5b7a4e9f");
+	/* Without a connection it keeps its place, and no question is asked. */
+	ck_assert_str_eq(close_as(&w, 3, END_GONE), "");
+	ck_assert_str_eq(elsewhere(&w, 0, "a", ID), "");
+	ck_assert_ptr_null(strstr(after(&w, 1000), "whose"));
+	(void)ask(&w, 4, VERB_LOCK, "a");
+	ck_assert_ptr_nonnull(strstr(after(&w, 1), "whose"));
+	ck_assert_str_eq(elsewhere(&w, 0, "a", ID), "c4 -NOTHELD");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_mlock_that_waits_for_itself_is_told_where_it_holds_a_name)
+{
+	const struct slice names[] = {SLICE("b"), SLICE("a")};
+	const struct command c = {
+		.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .names = names, .name_count = 2, .as = ID};
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(run(&w, 1, c), "acquire a#1 once | acquire b#2 once");
+	ck_assert_str_eq(busy(&w, "b", 2), "leave b#2");
+	ck_assert_str_eq(busy(&w, "a", 1), "acquire a#3");
+	ck_assert_ptr_nonnull(strstr(after(&w, 400), "whose a"));
+	ck_assert_str_eq(elsewhere(&w, 0, "b", ID), "");
+	ck_assert_ptr_nonnull(strstr(elsewhere(&w, 0, "a", ID), "c1 -NOTHELD"));
+	ck_assert(!core_knows_id(w.core, 0, ID));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_id_whose_name_is_held_here_asks_no_daemon)
+{
+	struct story w;
+
+	hold_and_wait(&w);
+	ck_assert_str_eq(keep(&w, 5000), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c2 :501");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(an_id_is_recognized_by_a_digest_of_one_question)
 {
 	const uint64_t number = 4711, digest = core_id_digest(number, 0, ID);
@@ -712,7 +804,10 @@ main(void)
 {
 	return SUITE_RUN("detached", NULL, NULL, a_hold_belongs_to_its_id_over_any_connection,
 		each_user_has_ids_of_its_own, an_id_of_another_daemon_is_told_where_to_ask,
-		an_id_is_recognized_by_a_digest_of_one_question,
+		an_id_that_waits_for_itself_is_told_where_it_holds_the_name,
+		an_id_that_waits_over_another_connection_is_told_there,
+		an_mlock_that_waits_for_itself_is_told_where_it_holds_a_name,
+		an_id_whose_name_is_held_here_asks_no_daemon, an_id_is_recognized_by_a_digest_of_one_question,
 		a_repeated_lock_answers_the_same_token_and_counts_nothing,
 		a_repeated_unlock_answers_as_the_first_time,
 		a_loss_is_told_each_time_until_the_name_is_locked_again,

@@ -60,6 +60,8 @@ struct context_hooks {
 	void (*masters)(void *arg, struct connection *connection, const struct command *command);
 	/* A BREAK that another daemon asks for: it is carried out before this returns. */
 	void (*broken)(void *arg, const struct command *command);
+	/* Another daemon holds the name for the id; see EVENT_ELSEWHERE. */
+	void (*elsewhere)(void *arg, const struct whose *whose, struct slice text);
 	/* Any other request, also one that was refused: it shows that the client lives. */
 	void (*heard)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */

@@ -88,13 +88,28 @@ fleet_free(struct fleet *fleet)
 	free(fleet);
 }
 
+/* What waits in the core goes on waiting, unless a daemon says that it has the name. */
+static void
+whose_finish(const struct context *context, const struct fleet_open *open)
+{
+	const struct whose whose = {open->user, open->command.name, open->command.as};
+	const struct fleet_part *holding = part_holding(open);
+	char text[CONTEXT_TEXT_MAX];
+	if (holding) {
+		part_describe(holding, text);
+		context->hooks->elsewhere(context->arg, &whose, slice_of(text));
+	}
+}
+
 static void
 open_finish(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 {
 	struct context *context = fleet->context;
 	struct connection *c = connections_find(context->connections, open->conn);
 	bool waits = c && connection_waits(c);
-	if (waits && is_of_id(&open->command) && !part_holding(open)) {
+	if (open->conn == 0) {
+		whose_finish(context, open);
+	} else if (waits && is_of_id(&open->command) && !part_holding(open)) {
 		context->hooks->command(context->arg, c, &open->command);
 	} else if (waits) {
 		connection_answered(c);
@@ -353,64 +368,6 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 
 /* ---- requests and answers ---- */
 
-/* The share of the user; a new one takes the place of one that is whole again. NULL: there is none. */
-static struct fleet_share *
-share_find(struct fleet *fleet, uint64_t user, int64_t now_ms)
-{
-	struct fleet_share *whole = NULL;
-	for (size_t i = 0; i < FLEET_USERS_MAX; i++) {
-		struct fleet_share *share = &fleet->shares[i];
-		if (share->asked_ms > 0 && share->user == user) {
-			return share;
-		}
-		if (share->asked_ms == 0 || now_ms - share->asked_ms >= 1000) {
-			whole = share;
-		}
-	}
-	if (whole) {
-		*whole = (struct fleet_share){.user = user, .left = FLEET_PER_SECOND, .asked_ms = now_ms};
-	}
-	return whole;
-}
-
-static bool
-share_take(struct fleet_share *share, int64_t now_ms)
-{
-	share->left += (double)(now_ms - share->asked_ms) * FLEET_PER_SECOND / 1000;
-	share->left = share->left > FLEET_PER_SECOND ? FLEET_PER_SECOND : share->left;
-	share->asked_ms = now_ms;
-	if (share->left < 1) {
-		return false;
-	}
-	share->left -= 1;
-	return true;
-}
-
-static size_t
-count_opens(const struct fleet *fleet, uint64_t user)
-{
-	const struct fleet_open *open;
-	size_t n = 0;
-	TAILQ_FOREACH (open, &fleet->opens, next) {
-		n += open->user == user;
-	}
-	return n;
-}
-
-/* An administrator may ask at any time; each other user has a share. */
-static bool
-fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms)
-{
-	if (peer->admin) {
-		return fleet->open_count < FLEET_OPEN_MAX;
-	}
-	if (fleet->open_count >= FLEET_OPEN_MAX / 2 || count_opens(fleet, peer->user) >= FLEET_USER_MAX) {
-		return false;
-	}
-	struct fleet_share *share = share_find(fleet, peer->user, now_ms);
-	return share && share_take(share, now_ms);
-}
-
 /* Copies a text to where `to` points, which moves behind it. */
 static struct slice
 text_take(char **to, struct slice text)
@@ -423,7 +380,7 @@ text_take(char **to, struct slice text)
 
 /* NULL: out of memory. */
 static struct fleet_open *
-open_new(struct fleet *fleet, const struct identity *who, const struct command *command)
+open_new(struct fleet *fleet, conn_id conn, uint64_t user, const struct command *command)
 {
 	struct fleet_open *open = calloc(1, sizeof *open);
 	char *text = malloc(command->name.n + command->match.n + command->as.n + command->owner.n + 1);
@@ -433,8 +390,8 @@ open_new(struct fleet *fleet, const struct identity *who, const struct command *
 		return NULL;
 	}
 	open->id = random_next(&fleet->random) | 1;
-	open->conn = who->id;
-	open->user = who->peer.user;
+	open->conn = conn;
+	open->user = user;
 	open->text = text;
 	open->command = (struct command){.verb = command->verb,
 		.token = command->token,
@@ -458,8 +415,9 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	const struct identity *who = connection_identity(c);
 	int64_t now_ms = clock_ms();
 	connections_strained(context->connections);
-	struct fleet_open *open =
-		fleet_allows(fleet, &who->peer, now_ms) ? open_new(fleet, who, command) : NULL;
+	struct fleet_open *open = fleet_allows(fleet, &who->peer, now_ms)
+					  ? open_new(fleet, who->id, who->peer.user, command)
+					  : NULL;
 	if (!open) {
 		if (connection_waits(c)) {
 			connection_answered(c);
@@ -499,12 +457,26 @@ fleet_asks_owners(struct context *context, struct connection *c, const struct co
 		return false;
 	}
 	now_ms = clock_ms();
-	struct fleet_open *open =
-		fleet_allows(context->fleet, &share, now_ms) ? open_new(context->fleet, who, command) : NULL;
+	struct fleet_open *open = fleet_allows(context->fleet, &share, now_ms)
+					  ? open_new(context->fleet, who->id, who->peer.user, command)
+					  : NULL;
 	if (open) {
 		open_look(context->fleet, open, now_ms);
 	}
 	return open;
+}
+
+void
+fleet_ask_whose(struct fleet *fleet, const struct whose *whose)
+{
+	const struct command command = {.verb = VERB_LOCK, .name = whose->name, .as = whose->as};
+	const struct peer share = {.user = whose->user};
+	int64_t now_ms = clock_ms();
+	struct fleet_open *open =
+		fleet_allows(fleet, &share, now_ms) ? open_new(fleet, 0, whose->user, &command) : NULL;
+	if (open) {
+		open_look(fleet, open, now_ms);
+	}
 }
 
 static void

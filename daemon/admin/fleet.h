@@ -34,6 +34,7 @@
 struct context;
 struct fleet;
 struct master_look;
+struct whose;
 
 /* A daemon that has not answered after this time, and eight times what it took lately, is reported as silent,
  * and waited for no longer. */
@@ -71,6 +72,10 @@ void fleet_free(struct fleet *fleet);
 /* See masters_hooks. */
 void fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look);
 void fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice text);
+
+/* Asks the daemons that have the name whether it is held there for the id. If one says so,
+ * context_hooks.elsewhere follows, but not before this returns. */
+void fleet_ask_whose(struct fleet *fleet, const struct whose *whose);
 
 /* Whether requests of other daemons wait to be served. */
 bool fleet_busy(const struct fleet *fleet);

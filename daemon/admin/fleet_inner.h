@@ -2,11 +2,11 @@
  * fleet_inner: what the files of the fleet share.
  *
  *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c
- *         └─────▶ fleet_serve.c
+ *         └─────▶ fleet_serve.c, fleet_share.c
  *
  * fleet.c: requests of clients; fleet_peers.c: the daemons that are known, and what masters say of a name;
  * fleet_write.c: answers to clients, fleet_merge.c those to HISTORY; fleet_serve.c: requests of other
- * daemons.
+ * daemons; fleet_share.c: how much a user may ask for.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
@@ -100,8 +100,8 @@ enum fleet_stage {
 
 struct fleet_open {
 	TAILQ_ENTRY(fleet_open) next;
-	uint64_t id; /* random, > 0 */
-	conn_id conn;
+	uint64_t id;   /* random, > 0 */
+	conn_id conn;  /* that is answered; 0: the core asks, for what waits there (fleet_ask_whose()) */
 	uint64_t user; /* as in struct peer */
 	enum fleet_stage stage;
 	int64_t until_ms;       /* LOOKS: for so long */
@@ -150,6 +150,9 @@ struct fleet {
 	struct fleet_share shares[FLEET_USERS_MAX];
 };
 
+/* fleet_share.c. Whether this client may ask for something now; then that counts. */
+bool fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms);
+
 /* fleet_serve.c. Queues what another daemon asks for. */
 void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
 /* Serves what is queued until the time is over (clock_ns()). */
@@ -184,6 +187,8 @@ const struct fleet_part *part_of(const struct fleet_open *open, struct slice id)
 
 /* The part of a daemon that holds the name for the id; NULL: none says so. */
 const struct fleet_part *part_holding(const struct fleet_open *open);
+/* What the client is told of it. */
+void part_describe(const struct fleet_part *holding, char out[CONTEXT_TEXT_MAX]);
 
 /* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from
  * NOTHELD for BREAK. */

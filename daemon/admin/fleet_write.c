@@ -534,14 +534,22 @@ part_holding(const struct fleet_open *open)
 	return NULL;
 }
 
+void
+part_describe(const struct fleet_part *holding, char out[CONTEXT_TEXT_MAX])
+{
+	snprintf(out, CONTEXT_TEXT_MAX,
+		"the session of this id holds it at the daemon of %s (%s): an id belongs to one host",
+		holding->host, holding->id);
+}
+
 static void
 write_holding(const struct fleet_open *open, struct connection *c)
 {
 	const struct fleet_part *part = part_holding(open);
+	char text[CONTEXT_TEXT_MAX];
 	assert(part);
-	connection_error(c, CODE_NOTHELD,
-		"the session of this id holds it at the daemon of %s (%s): an id belongs to one host",
-		part->host, part->id);
+	part_describe(part, text);
+	connection_error(c, CODE_NOTHELD, "%s", text);
 }
 
 void

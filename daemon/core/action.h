@@ -24,6 +24,7 @@ enum action_type {
 	ACTION_MASTER, /* move: a slot has another place from now on. The calls under way there are answered
 			  UNKNOWN first, and its links go down; then it is connected to */
 	ACTION_WATCH,  /* process: send EVENT_EXIT when it ends */
+	ACTION_WHOSE,  /* whose: send EVENT_ELSEWHERE if another daemon holds the name for the id */
 	ACTION_NOTE    /* note: for the log, the EVENTS stream and the counters */
 };
 
@@ -120,6 +121,7 @@ struct action {
 		} listen;
 		struct move move;
 		struct process process;
+		struct whose whose;
 		struct note note;
 	} u;
 };

@@ -168,18 +168,6 @@ core_set_limits(struct core *core, const struct core_grace *grace, const struct 
 }
 
 static void
-waiter_timer(struct core *core, struct waiter *w)
-{
-	struct reply refusal;
-
-	if (queue_looks(core, w))
-		return;
-	schedule_refusal(core, w, &refusal);
-	if (!quorum_puts_off(core, &w->timer, &refusal))
-		queue_answer(core, w, &refusal);
-}
-
-static void
 lease_timer(struct core *core, struct lease *l)
 {
 	if (l->state == LEASE_HELD)
@@ -195,7 +183,7 @@ run_timer(struct core *core, struct timer *t)
 	assert(!timer_is_armed(t));
 	switch (t->kind) {
 	case TIMER_WAITER:
-		waiter_timer(core, OWNER_OF(t, struct waiter, timer));
+		queue_timer(core, OWNER_OF(t, struct waiter, timer));
 		break;
 	case TIMER_MLOCK:
 		mlock_timer(core, OWNER_OF(t, struct mlock, timer));
@@ -504,6 +492,10 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_BREAK:
 		assert(event->command != NULL && event->command->token > 0);
 		break_event(core, event->command);
+		return;
+	case EVENT_ELSEWHERE:
+		assert(event->whose != NULL);
+		detached_elsewhere(core, event->whose, event->text);
 		return;
 	case EVENT_EXIT:
 		attach_exit(core, &event->process);

@@ -168,6 +168,7 @@ void emit_call(struct core *core, const struct call *call);
 void emit_listen(struct core *core, struct slice name, bool on);
 void emit_move(struct core *core, const struct master *m);
 void emit_watch(struct core *core, const struct process *process);
+void emit_whose(struct core *core, const struct whose *whose);
 
 /* The text escaped, and cut if it is longer than the room, which is more than 3 bytes. Returns out. */
 const char *emit_text(char *out, size_t room, struct slice text);

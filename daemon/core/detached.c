@@ -417,6 +417,35 @@ detached_mlock(struct core *core, const struct conn *conn, const struct command 
 	return mlock_is_held(core, conn, c) || mlock_supersede(core, conn, c);
 }
 
+/* ---- an id that holds the name at another daemon ---- */
+
+void
+detached_elsewhere(struct core *core, const struct whose *whose, struct slice text)
+{
+	struct session *s = detached_find(core, whose->user, whose->as);
+	struct waiter *w, *next;
+	struct reply refusal;
+
+	if (s == NULL)
+		return;
+	reply_error(&refusal, CODE_NOTHELD, "%.*s", (int)text.n, text.p);
+	LIST_FOREACH_SAFE (w, &s->waiters, in_session, next) {
+		/* One without a connection is asked about again when its client is back. */
+		if (w->conn == NULL || !slice_equal(resource_name(w->resource), whose->name))
+			continue;
+		if (w->part == NULL) {
+			queue_answer(core, w, &refusal);
+			continue;
+		}
+		/* This ends the waiters of its other names, too. */
+		mlock_fail(core, w->part->mlock, &refusal);
+		next = LIST_FIRST(&s->waiters);
+	}
+	/* Then this daemon asks others about the id again (fleet_asks_owners()). */
+	if (s->losses == NULL && detached_is_idle(s))
+		session_end(core, s, END_CLEAN);
+}
+
 /* ---- time ---- */
 
 int64_t

@@ -93,6 +93,9 @@ void detached_silent(struct core *core, struct session *s);
  * conn has its answer, since all names are held or its client has half-closed. */
 bool detached_mlock(struct core *core, const struct conn *conn, const struct command *c);
 
+/* EVENT_ELSEWHERE: each LOCK and MLOCK of the id that waits for the name is answered with the text. */
+void detached_elsewhere(struct core *core, const struct whose *whose, struct slice text);
+
 /* SESSION TTL, SESSION END. */
 void detached_ttl(struct core *core, struct conn *conn, int64_t ms);
 void detached_end(struct core *core, struct conn *conn);

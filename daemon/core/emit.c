@@ -173,6 +173,13 @@ emit_watch(struct core *core, const struct process *process)
 	emit(core, ACTION_WATCH, 0)->u.process = *process;
 }
 
+void
+emit_whose(struct core *core, const struct whose *whose)
+{
+	assert(whose->name.n > 0 && whose->as.n > 0);
+	emit(core, ACTION_WHOSE, 0)->u.whose = *whose;
+}
+
 const char *
 emit_text(char *out, size_t room, struct slice text)
 {

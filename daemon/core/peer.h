@@ -6,6 +6,8 @@
 #ifndef CORE_PEER_H
 #define CORE_PEER_H
 
+#include "proto/slice.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,6 +44,13 @@ struct process {
 struct keep_view {
 	session_id session; /* for which it speaks; durable */
 	bool pushed;        /* it gets the pushes of ONLOSS PUSH */
+};
+
+/* A name that waits here for a session of an id (PROTOCOL.md 5.11). The id may hold it at another daemon. */
+struct whose {
+	uint64_t user; /* as in struct peer */
+	struct slice name;
+	struct slice as;
 };
 
 enum end {

@@ -10,6 +10,7 @@
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -114,16 +115,34 @@ keep(char **at, struct slice from)
 	return (uint16_t)from.n;
 }
 
-/* Arms the timer for the end of its WAIT, for its next look, or for the rule's slow-wait. */
+static int64_t
+queue_look_ms(const struct waiter *w)
+{
+	int64_t third = w->resource->rule->lease_ms / 3;
+
+	return third < LOOK_MS ? third : LOOK_MS;
+}
+
+/* Whether its id may hold the name at another daemon, and its client is there to be told. */
+static bool
+queue_may_ask_whose(const struct waiter *w)
+{
+	return w->session->detached != NULL && w->conn != NULL && !w->once;
+}
+
+/* Arms the timer for the end of its WAIT, for its next look, for the next question whose the name is, or for
+ * the rule's slow-wait. */
 static void
 queue_arm(struct core *core, struct waiter *w)
 {
-	int64_t third = w->resource->rule->lease_ms / 3;
-	int64_t look_ms = core->now.ms + (third < LOOK_MS ? third : LOOK_MS);
+	int64_t look_ms = core->now.ms + queue_look_ms(w);
 	int64_t slow_ms = slow_wait_at(w);
 
 	if (w->once || w->retries < 0 || w->until_ms < look_ms)
 		look_ms = w->until_ms;
+	/* With RETRIES it is asked at a look. */
+	if (w->retries < 0 && queue_may_ask_whose(w) && w->whose_ms < look_ms)
+		look_ms = w->whose_ms > core->now.ms ? w->whose_ms : core->now.ms + 1;
 	/* By another rule it may have been reached before. */
 	if (slow_ms < look_ms)
 		look_ms = slow_ms > core->now.ms ? slow_ms : core->now.ms + 1;
@@ -208,6 +227,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->retries = command->retries;
 	w->until_ms = until_ms;
 	w->since_ms = core->now.ms;
+	w->whose_ms = core->now.ms + queue_look_ms(w);
 	w->ticket = ++core->tickets;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
@@ -360,7 +380,26 @@ queue_refused(struct core *core, struct resource *r, const struct reply *refusal
 	}
 }
 
-bool
+/*
+ * A client whose LOCK was granted and whose answer was lost may send it again to the daemon of another host,
+ * where it waits for itself. So the daemons that have the name are asked. Many ids may wait: the first
+ * question comes after the time of a look, and each further one after twice as long a wait. held: a session
+ * here holds the name, so that no other daemon does. False: it was not time for a question.
+ */
+static bool
+queue_ask_whose(struct core *core, struct waiter *w, bool held)
+{
+	struct session *s = w->session;
+
+	if (!queue_may_ask_whose(w) || core->now.ms < w->whose_ms)
+		return false;
+	w->whose_ms = core->now.ms + (core->now.ms - w->since_ms);
+	if (!held)
+		emit_whose(core, &(struct whose){s->user->id, resource_name(w->resource), detached_id(s)});
+	return true;
+}
+
+static bool
 queue_looks(struct core *core, struct waiter *w)
 {
 	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
@@ -374,12 +413,28 @@ queue_looks(struct core *core, struct waiter *w)
 			return true;
 		}
 	}
+	if (queue_ask_whose(core, w, held) && w->retries < 0 && core->now.ms < w->until_ms) {
+		queue_arm(core, w);
+		return true;
+	}
 	/* The LOCK itself was the first attempt. */
 	if (core->now.ms >= w->until_ms || (held && w->retries <= 1))
 		return false;
 	w->retries -= held;
 	queue_arm(core, w);
 	return true;
+}
+
+void
+queue_timer(struct core *core, struct waiter *w)
+{
+	struct reply refusal;
+
+	if (queue_looks(core, w))
+		return;
+	schedule_refusal(core, w, &refusal);
+	if (!quorum_puts_off(core, &w->timer, &refusal))
+		queue_answer(core, w, &refusal);
 }
 
 /* It is not once any more. */

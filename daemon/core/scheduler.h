@@ -111,7 +111,8 @@ struct waiter {
 	int64_t retries;  /* further refusals before one is its answer; -1: not counted */
 	int64_t until_ms; /* end of WAIT; or TIMER_NEVER */
 	int64_t since_ms;
-	uint64_t ticket; /* greater than that of every earlier waiter */
+	int64_t whose_ms; /* of an id: from then on it is asked who has the name; see queue_ask_whose() */
+	uint64_t ticket;  /* greater than that of every earlier waiter */
 	int64_t lease_ms;
 	int64_t max_hold_ms;
 	int64_t claim_ms;
@@ -190,9 +191,9 @@ void queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const s
 /* All waiters have been refused: that is the answer of those without RETRIES left. */
 void queue_refused(struct core *core, struct resource *r, const struct reply *refusal);
 
-/* Its timer. False: its WAIT or its RETRIES are over. True: the name is held here, and the waiter has looked
- * whether it is free yet. No master is asked meanwhile, so the look counts as a refusal. */
-bool queue_looks(struct core *core, struct waiter *w);
+/* Its timer. If its WAIT or its RETRIES are over, it is answered. Else the waiter has looked whether the name
+ * is free yet. If it is held here, no master is asked meanwhile, so the look counts as a refusal. */
+void queue_timer(struct core *core, struct waiter *w);
 
 /* When its rule's slow-wait is reached; TIMER_NEVER: not, or that is noted. */
 int64_t slow_wait_at(const struct waiter *w);

@@ -582,6 +582,41 @@ def test_id_of_another_host(place):
     expect_code(wrong("UNLOCK", "b", "AS", ID), "NOTHELD")
 
 
+def test_id_that_waits_for_itself(place):
+    """a LOCK or MLOCK AS id at the wrong host does not wait for its own id to the end of its WAIT, and names the host that has it"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    right, wrong, other = second.client(), first.client(), first.client()
+    ears = resp.Client(redis.socket)
+    token = right("LOCK", "a", "AS", ID)
+    begun = time.monotonic()
+    for words in (["LOCK", "a"], ["LOCK", "a", "SHARED", "RETRIES", 1000], ["LOCK", "a", "OWNER", "t"], ["MLOCK", 2, "0", "a"]):
+        refusal = wrong(*words, "WAIT", 600000, "AS", ID)
+        expect_code(refusal, "NOTHELD")
+        expect("daemon of %s (%s)" % (second.host, daemon_id(second)) in str(refusal), True, str(refusal))
+        expect(ID in str(refusal), False, str(refusal))
+        # That the id is at the other host is told again, also by a request that does not wait.
+        harness.until("it is named", lambda: daemon_id(second) in str(wrong("UNLOCK", "a", "AS", ID)))
+    expect(time.monotonic() - begun < 300, True, "long before WAIT is over")
+    expect(first.info()["refused_NOTHELD"], "4")
+
+    # Sent again over other connections, each of which ends before the wait was long enough.
+    def retried():
+        with first.client() as client, contextlib.suppress(resp.Late):
+            client.send("LOCK", "a", "WAIT", 600000, "AS", ID)
+            return [client.reply(0.1)]
+        return None
+
+    expect_code(harness.until("it is told over one of many connections", retried)[0], "NOTHELD")
+    # Another id waits as ever.
+    ears("SUBSCRIBE", "holdfast:inbox:" + daemon_id(second))
+    other.send("LOCK", "a", "WAIT", 600000, "AS", OTHER_ID)
+    asked = harness.until("it is asked about", lambda: [text for text in [ears.reply()[2]] if "WHOSE" in text])[0]
+    expect(OTHER_ID in asked, False, asked)
+    expect(right("UNLOCK", "a", "TOKEN", token, "AS", ID), 0)
+    expect(other.reply() > token, True)
+
+
 def test_id_of_a_reader(place):
     """readers of several hosts are told apart by their ids, requests that wait for an answer do not mix, and a flood is bounded"""
     first, second, third = fleet_of(place, 3)

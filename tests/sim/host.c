@@ -547,7 +547,8 @@ perform(struct host *h, const struct action *a)
 	case ACTION_WATCH:
 		recovery_watches(h, a);
 		return;
-	case ACTION_KEEP: /* no connection of the simulation outlives a crash */
+	case ACTION_KEEP:  /* no connection of the simulation outlives a crash */
+	case ACTION_WHOSE: /* no daemon of the simulation says what it holds for an id: the wait goes on */
 		return;
 	case ACTION_NOTE:
 		perform_note(h, &a->u.note);

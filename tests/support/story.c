@@ -268,6 +268,10 @@ step(struct story *w, const struct event *event)
 		case ACTION_WATCH:
 			trace_add(w, "watch %lld", (long long)a->u.process.pid);
 			break;
+		case ACTION_WHOSE:
+			trace_add(w, "whose %.*s %.*s", (int)a->u.whose.name.n, a->u.whose.name.p,
+				(int)a->u.whose.as.n, a->u.whose.as.p);
+			break;
 		case ACTION_KEEP:
 		case ACTION_NOTE:
 			break;
