@@ -1,9 +1,10 @@
 -- look: for people: which daemons are registered here and, of one name, who has it and who waits for it.
 --
 -- KEYS  1: node; then, to look at a name: 2: its lease; 3: its queue
+-- ARGV  1: 1: which daemons are registered is asked for, too
 -- Reply {'ok', time, daemons} or {'ok', time, daemons, kind, holders, queue}
 --       daemons: a line for each registered daemon that lives: its id, the end of its registration (µs), and its field
---                'h:' of the node
+--                'h:' of the node; '-' if they are not asked for. Of a node with more than FIELDS fields only a part is read
 --       kind:    none | exclusive | shared | permits <n> | foreign, which holdfast did not write
 --       holders: a line for each: its owner, the ms until it ends by itself, and how many permits it has
 --       queue:   a line for each waiting daemon, in order: its id, and what it waits for, see queue.inc
@@ -13,6 +14,7 @@
 -- include: clock
 
 local MOST = 60000
+local FIELDS = 4000
 
 local function text_of(lines)
 	local bytes = 0
@@ -26,11 +28,19 @@ local function text_of(lines)
 end
 
 local function daemons()
-	local lines, node = {}, {}
-	local flat = redis.call('HGETALL', KEYS[1])
-	for i = 1, #flat, 2 do
-		node[flat[i]] = flat[i + 1]
+	local lines, node, cursor, read = {}, {}, '0', 0
+	if ARGV[1] ~= '1' then
+		return '-'
 	end
+	repeat
+		local page = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', 1000)
+		local flat = page[2]
+		for i = 1, #flat, 2 do
+			node[flat[i]] = flat[i + 1]
+		end
+		cursor = page[1]
+		read = read + #flat / 2
+	until cursor == '0' or read >= FIELDS
 	for field, value in pairs(node) do
 		local id = string.match(field, '^d:(%x+)$')
 		local deadline = id and tonumber(string.match(value, '^%d+'))

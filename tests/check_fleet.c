@@ -105,6 +105,32 @@ START_TEST(a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_regis
 }
 END_TEST
 
+START_TEST(daemons_follow_each_other_by_their_ids)
+{
+	struct fleet_peers peers = {0};
+
+	ck_assert_ptr_null(peers_after(&peers, ""));
+	take(&peers, 0, B " 1760000010000000 1 b 0\n" A " 1760000010000000 1 a 0");
+	ck_assert_ptr_eq(peers_after(&peers, ""), &peers.list[0]);
+	ck_assert_ptr_eq(peers_after(&peers, A), &peers.list[1]);
+	ck_assert_ptr_null(peers_after(&peers, B));
+	ck_assert_ptr_null(peers_after(&peers, C));
+	free(peers.list);
+}
+END_TEST
+
+START_TEST(a_silent_daemon_is_asked_again_after_a_while_and_to_break_at_any_time)
+{
+	struct fleet_peer peer = {.sent_ms = NOW_MS};
+
+	ck_assert(peer_is_asked(&peer, VERB_INSPECT, NOW_MS));
+	peer.silent = true;
+	ck_assert(!peer_is_asked(&peer, VERB_INSPECT, NOW_MS + FLEET_FRESH_MS - 1));
+	ck_assert(peer_is_asked(&peer, VERB_INSPECT, NOW_MS + FLEET_FRESH_MS));
+	ck_assert(peer_is_asked(&peer, VERB_BREAK, NOW_MS));
+}
+END_TEST
+
 START_TEST(a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer)
 {
 	struct fleet_peer peer = {0};
@@ -156,6 +182,8 @@ main(void)
 	return SUITE_RUN("fleet", NULL, NULL, a_daemon_is_described_by_its_words,
 		lines_that_make_no_sense_are_left_out, a_daemon_is_known_as_long_as_one_master_has_it,
 		a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_registration_ends,
+		daemons_follow_each_other_by_their_ids,
+		a_silent_daemon_is_asked_again_after_a_while_and_to_break_at_any_time,
 		a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer,
 		a_message_begins_with_a_daemon_and_a_number);
 }

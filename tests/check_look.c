@@ -8,6 +8,7 @@
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define A "a1234567890abcdef1234567890abcde"
@@ -41,13 +42,13 @@ probe_done(struct probe *p)
 }
 
 static void
-looks(struct probe *p, struct call about)
+looks(struct probe *p, struct call about, bool daemons)
 {
 	const struct call_settings settings = {.namespace_ = "hf", .layout = "", .about = ""};
 	struct call_command command;
 
 	call_command_init(&command);
-	ck_assert(call_encode_look(&command, &settings, &about));
+	ck_assert(call_encode_look(&command, &settings, &about, daemons));
 	if (p->reply != NULL)
 		freeReplyObject(p->reply);
 	p->reply = redisCommandArgv(p->context, command.argc, command.argv, command.argvlen);
@@ -64,7 +65,8 @@ says(struct probe *p)
 	char holders[256] = "";
 	struct slice rest;
 
-	looks(p, (struct call){.name = SLICE("a")});
+	looks(p, (struct call){.name = SLICE("a")}, false);
+	ck_assert(!p->look.listed);
 	rest = p->look.holders;
 	while (rest.n > 0) {
 		char owner[64] = "";
@@ -138,11 +140,34 @@ START_TEST(registered_daemons_are_told_while_they_live)
 	probe_init(&p);
 	redis_run(&p.server, "HSET hf:node d:" A " %s h:" A " %s d:" B " %s", "9000000000000000 10 10 0 0",
 		"1 app-07 0.1.0 4711 1760000000 lease=10s unix 1760000000123", "1 10 10 0 0");
-	looks(&p, (struct call){0});
+	looks(&p, (struct call){0}, true);
+	ck_assert(p.look.listed);
 	ck_assert_uint_eq(p.look.kind.n, 0);
 	ck_assert(slice_equal(p.look.daemons,
 		slice_of(A " 9000000000000000 1 app-07 0.1.0 4711 1760000000 lease=10s unix 1760000000123")));
 	ck_assert_int_gt(p.look.time_us, 1000000);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(of_very_many_registrations_a_part_is_read)
+{
+	struct probe p;
+	redisReply *reply;
+	const char *scans;
+
+	probe_init(&p);
+	freeReplyObject(redisCommand(p.context, "EVAL %s 1 hf:node",
+		"for i = 1, 20000 do redis.call('HSET', KEYS[1], 'd:' .. string.format('%032x', i),"
+		" '9000000000000000 10 10 0 0') end"));
+	looks(&p, (struct call){0}, true);
+	ck_assert(p.look.daemons.n > 40000 && p.look.daemons.n <= 60000);
+	reply = redisCommand(p.context, "INFO commandstats");
+	ck_assert(reply != NULL && reply->type == REDIS_REPLY_STRING);
+	scans = strstr(reply->str, "cmdstat_hscan:calls=");
+	ck_assert(scans != NULL);
+	ck_assert_int_le(atoi(scans + strlen("cmdstat_hscan:calls=")), 5);
+	freeReplyObject(reply);
 	probe_done(&p);
 }
 END_TEST
@@ -153,10 +178,10 @@ START_TEST(a_key_of_a_rule_is_looked_at_where_it_is)
 
 	probe_init(&p);
 	redis_run(&p.server, "SET lock:a " A ":1v PX 60000");
-	looks(&p, (struct call){.name = SLICE("a"), .key = "lock:%"});
+	looks(&p, (struct call){.name = SLICE("a"), .key = "lock:%"}, false);
 	ck_assert(slice_equal(p.look.kind, SLICE("exclusive")));
 	redis_run(&p.server, "HSET a b:1 1");
-	looks(&p, (struct call){.name = SLICE("a"), .interop = INTEROP_REDISSON});
+	looks(&p, (struct call){.name = SLICE("a"), .interop = INTEROP_REDISSON}, false);
 	ck_assert(slice_equal(p.look.kind, SLICE("foreign")));
 	probe_done(&p);
 }
@@ -167,5 +192,6 @@ main(void)
 {
 	return SUITE_RUN("look", NULL, NULL, each_kind_of_lock_names_its_holders,
 		the_queue_is_told_in_order_without_places_that_have_ended,
-		registered_daemons_are_told_while_they_live, a_key_of_a_rule_is_looked_at_where_it_is);
+		registered_daemons_are_told_while_they_live, of_very_many_registrations_a_part_is_read,
+		a_key_of_a_rule_is_looked_at_where_it_is);
 }

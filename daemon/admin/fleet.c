@@ -1,5 +1,6 @@
 /*
- * fleet: see fleet.h. This file has the requests of clients, from their first question to their answer.
+ * fleet: see fleet.h. This file has the requests of clients, from their first question to their answer; what
+ * the masters are asked for is in fleet_look.c.
  *
  *     request ──▶ LOOKS ──▶ ASKS ──▶ answer        LOOKS is left out if the daemons are known well enough
  */
@@ -8,8 +9,6 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/connection.h"
-#include "daemon/redis/call.h"
-#include "daemon/redis/masters.h"
 #include "proto/request.h"
 
 #include <assert.h>
@@ -18,8 +17,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* How long the masters are waited for before other daemons are asked. */
-#define LOOK_MS     60
 /* This daemon is known whether a master names it or not. */
 #define LISTED_SELF (1U << 31)
 
@@ -33,7 +30,7 @@ fleet_new(struct context *context)
 		return NULL;
 	}
 	fleet->context = context;
-	fleet->peers.looked_ms = INT64_MIN / 2;
+	fleet->peers.looked_ms = fleet->peers.asked_ms = INT64_MIN / 2;
 	TAILQ_INIT(&fleet->opens);
 	random_init(&fleet->random);
 	struct fleet_peer *self = peers_add(&fleet->peers, slice_of(context->facts.daemon_id));
@@ -163,7 +160,8 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	part_read(fleet, part, open);
 }
 
-static void
+/* Whether a message was sent. */
+static bool
 open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *peer, int64_t now_ms)
 {
 	struct fleet_part *part = &open->parts[open->part_count++];
@@ -175,9 +173,17 @@ open_add_part(struct fleet *fleet, struct fleet_open *open, struct fleet_peer *p
 	if (is_self(fleet, peer->id)) {
 		part->asked = true;
 		part_serve(fleet, part, open);
-	} else {
-		part->asked = peer_ask(fleet, peer, open, &open->command, now_ms);
+		return false;
 	}
+	bool asks = peer_is_asked(peer, open->command.verb, now_ms);
+	if (asks) {
+		part->asked = peer_ask(fleet, peer, open, &open->command, now_ms);
+	} else {
+		part->asked = true;
+		part->until_ms = peer->sent_ms + FLEET_AGAIN_MS;
+	}
+	open->wake_ms = part->asked && part->until_ms > open->wake_ms ? part->until_ms : open->wake_ms;
+	return asks;
 }
 
 /* The daemons that have the name, by the masters. */
@@ -187,35 +193,35 @@ open_ask_owners(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct slice lines = open->sights[i].holders, line;
 		while (open->part_count < FLEET_OWNERS_MAX && look_line(&lines, &line)) {
-			const char *colon = memchr(line.p, ':', line.n);
-			struct slice id = {line.p, colon ? (size_t)(colon - line.p) : 0};
+			struct slice id = look_daemon(line);
 			struct fleet_peer *peer = peers_find(&fleet->peers, id);
-			if (peer && !is_self(fleet, peer->id) && !part_of(open, id)) {
-				open_add_part(fleet, open, peer, now_ms);
+			if (open->part_count < open->part_room && peer && !is_self(fleet, peer->id) &&
+				!part_of(open, id)) {
+				(void)open_add_part(fleet, open, peer, now_ms);
 			}
 		}
 	}
 }
 
-/* The daemon that a cursor names is the only one that is asked. With the first page all are asked whether
- * they answer: so those that do not are waited for together. */
+/* The daemon that a cursor names is the only one that is asked. With the first page others are asked
+ * whether they answer: so those that do not are waited for together. */
 static void
 open_ask_list(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 {
 	const struct command ping = {.verb = VERB_PING};
 	uint64_t cursor = (uint64_t)open->command.cursor, digits = cursor >> FLEET_CURSOR_BITS;
 	struct fleet_peer *peer = peers_from(&fleet->peers, digits > 0 ? digits - 1 : 0);
-	for (size_t i = 0; cursor == 0 && i < fleet->peers.n; i++) {
+	for (size_t i = 0, asked = 0; cursor == 0 && i < fleet->peers.n && asked < FLEET_AT_ONCE; i++) {
 		struct fleet_peer *other = &fleet->peers.list[i];
-		if (!is_self(fleet, other->id) && other != peer) {
-			(void)peer_ask(fleet, other, open, &ping, now_ms);
+		if (!is_self(fleet, other->id) && other != peer && peer_is_asked(other, VERB_PING, now_ms)) {
+			asked += peer_ask(fleet, other, open, &ping, now_ms);
 		}
 	}
 	if (peer && digits > 0 && peer_digits(peer->id) == digits - 1) {
 		open->cursor = cursor & ((UINT64_C(1) << FLEET_CURSOR_BITS) - 1);
 	}
 	if (peer) {
-		open_add_part(fleet, open, peer, now_ms);
+		(void)open_add_part(fleet, open, peer, now_ms);
 	}
 }
 
@@ -223,7 +229,7 @@ static bool
 open_waits(struct fleet_open *open, int64_t now_ms)
 {
 	bool broken = open->command.verb == VERB_BREAK;
-	bool waits = false;
+	bool waits = open->asking;
 	if (is_of_id(&open->command) && part_holding(open)) {
 		return false;
 	}
@@ -232,6 +238,7 @@ open_waits(struct fleet_open *open, int64_t now_ms)
 		if (!part->told && !part->late && part->until_ms <= now_ms && part->answered_ms == 0) {
 			part->late = true;
 			part->until_ms = now_ms + FLEET_READ_MS;
+			open->wake_ms = part->until_ms > open->wake_ms ? part->until_ms : open->wake_ms;
 		}
 		if (broken && part->told && part->tree && part->tree->type == ANSWER_INT) {
 			return false;
@@ -258,13 +265,34 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	open_finish(fleet, open, now_ms);
 }
 
-static void
-open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+/* Asks further daemons, at most so many, and until the time is over. Returns how many. */
+static size_t
+open_ask_some(struct fleet *fleet, struct fleet_open *open, size_t most, int64_t until_ns, int64_t now_ms)
 {
 	bool all = open->command.verb == VERB_INSPECT || open->command.verb == VERB_HISTORY;
+	struct fleet_peer *peer;
+	size_t n = 0;
+	open->asking = false;
+	while ((peer = peers_after(&fleet->peers, open->asked)) && open->part_count < open->part_room) {
+		if (n >= most || clock_ns() >= until_ns) {
+			open->asking = true;
+			break;
+		}
+		slice_text(open->asked, sizeof open->asked, slice_of(peer->id));
+		if (all || !is_self(fleet, peer->id)) {
+			n += open_add_part(fleet, open, peer, now_ms);
+		}
+	}
+	return n;
+}
+
+void
+open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
+{
 	open->stage = FLEET_ASKS;
 	open->bytes = peer_answer_bytes(fleet, &open->command);
-	open->parts = calloc(fleet->peers.n, sizeof *open->parts);
+	open->part_room = fleet->peers.n;
+	open->parts = calloc(open->part_room, sizeof *open->parts);
 	if (!open->parts) {
 		open_finish(fleet, open, now_ms);
 		return;
@@ -274,96 +302,9 @@ open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	} else if (is_of_id(&open->command)) {
 		open_ask_owners(fleet, open, now_ms);
 	} else {
-		for (size_t i = 0; i < fleet->peers.n; i++) {
-			if (all || !is_self(fleet, fleet->peers.list[i].id)) {
-				open_add_part(fleet, open, &fleet->peers.list[i], now_ms);
-			}
-		}
+		(void)open_ask_some(fleet, open, FLEET_AT_ONCE, clock_ns() + FLEET_TURN_NS / 8, now_ms);
 	}
 	open_turn(fleet, open, now_ms);
-}
-
-/* ---- the masters are asked ---- */
-
-static bool
-open_looks(const struct fleet_open *open)
-{
-	bool looks = false;
-	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
-		looks |= open->sights[i].asked;
-	}
-	return looks;
-}
-
-static void
-open_look(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
-{
-	const struct context *context = fleet->context;
-	struct call about = {0};
-	if (open->command.verb == VERB_INSPECT || is_of_id(&open->command)) {
-		about.name = open->command.name;
-		core_view_key(context->core, about.name, &about.key, &about.interop);
-	}
-	open->stage = FLEET_LOOKS;
-	open->until_ms = now_ms + LOOK_MS;
-	for (unsigned i = 0; i < core_members(context->core); i++) {
-		struct master_view view;
-		core_view_master(context->core, now_ms, i, &view);
-		open->sights[i].asked = !view.down && masters_look(context->masters, i, open->id, &about);
-	}
-	if (!open_looks(open)) {
-		open_ask(fleet, open, now_ms);
-	}
-}
-
-static struct fleet_open *
-open_find(const struct fleet *fleet, uint64_t id)
-{
-	struct fleet_open *open;
-	TAILQ_FOREACH (open, &fleet->opens, next) {
-		if (open->id == id) {
-			break;
-		}
-	}
-	return open;
-}
-
-/* Copies what the master says of the name. */
-static void
-sight_take(struct fleet_sight *sight, const struct master_look *look)
-{
-	const struct slice from[] = {look->kind, look->holders, look->queue};
-	struct slice *const to[] = {&sight->kind, &sight->holders, &sight->queue};
-	char *at = sight->text = malloc(look->kind.n + look->holders.n + look->queue.n + 1);
-	for (size_t i = 0; at && i < sizeof from / sizeof *from; i++) {
-		memcpy(at, from[i].n > 0 ? from[i].p : "", from[i].n);
-		*to[i] = (struct slice){at, from[i].n};
-		at += from[i].n;
-	}
-	sight->answered = at && look->kind.n > 0;
-}
-
-void
-fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look)
-{
-	struct fleet_open *open = open_find(fleet, id);
-	int64_t now_ms = clock_ms();
-	bool sure = fleet_guard_ms(fleet, master, now_ms) == 0;
-	if (look) {
-		peers_take(&fleet->peers, master, look, sure, now_ms);
-	}
-	if (!open || open->stage != FLEET_LOOKS || !open->sights[master].asked) {
-		return;
-	}
-	open->sights[master].asked = false;
-	open->heard |= look != NULL;
-	if (look) {
-		sight_take(&open->sights[master], look);
-		open->sights[master].sure = sure;
-	}
-	if (!open_looks(open)) {
-		open_ask(fleet, open, now_ms);
-	}
 }
 
 /* ---- requests and answers ---- */
@@ -433,7 +374,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	if (known && (is_list(command) || command->verb == VERB_HISTORY)) {
 		open_ask(fleet, open, now_ms);
 	} else {
-		open_look(fleet, open, now_ms);
+		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 }
 
@@ -461,7 +402,7 @@ fleet_asks_owners(struct context *context, struct connection *c, const struct co
 					  ? open_new(context->fleet, who->id, who->peer.user, command)
 					  : NULL;
 	if (open) {
-		open_look(context->fleet, open, now_ms);
+		open_look(context->fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 	return open;
 }
@@ -475,7 +416,7 @@ fleet_ask_whose(struct fleet *fleet, const struct whose *whose)
 	struct fleet_open *open =
 		fleet_allows(fleet, &share, now_ms) ? open_new(fleet, 0, whose->user, &command) : NULL;
 	if (open) {
-		open_look(fleet, open, now_ms);
+		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
 	}
 }
 
@@ -528,14 +469,12 @@ fleet_busy(const struct fleet *fleet)
 
 /* When it has to be looked at again. */
 static int64_t
-open_wake_at(const struct fleet_open *open)
+open_wake_at(const struct fleet *fleet, const struct fleet_open *open)
 {
-	int64_t at = open->stage == FLEET_LOOKS ? open->until_ms : 0;
-	for (size_t i = 0; i < open->part_count; i++) {
-		const struct fleet_part *part = &open->parts[i];
-		at = part->asked && part->answered_ms == 0 && part->until_ms > at ? part->until_ms : at;
+	if (open->asking) {
+		return fleet->spare > 0 ? 0 : fleet->spared_ms + 1;
 	}
-	return at;
+	return open->stage == FLEET_LOOKS ? open->until_ms : open->wake_ms;
 }
 
 int64_t
@@ -547,18 +486,31 @@ fleet_turn(struct fleet *fleet, int64_t now_ms)
 		serve_turn(fleet, clock_ns() + FLEET_TURN_NS);
 		wake_at = fleet->ask_count > 0 ? now_ms : wake_at;
 	}
+	int64_t until_ns = TAILQ_EMPTY(&fleet->opens) ? 0 : clock_ns() + FLEET_TURN_NS;
+	if (fleet->spared_ms < now_ms) {
+		fleet->spared_ms = now_ms;
+		fleet->spare = FLEET_PER_MS;
+	}
 	for (open = TAILQ_FIRST(&fleet->opens); open; open = next) {
 		next = TAILQ_NEXT(open, next);
-		int64_t at = open_wake_at(open);
+		int64_t at = open_wake_at(fleet, open);
+		wake_at = at < wake_at ? at : wake_at;
 		if (at > now_ms) {
-			wake_at = at < wake_at ? at : wake_at;
+			continue;
+		}
+		if (clock_ns() >= until_ns) {
+			break;
+		}
+		if (open->asking) {
+			fleet->spare -= open_ask_some(fleet, open, fleet->spare, until_ns, now_ms);
+			open_turn(fleet, open, now_ms);
 		} else if (open->stage == FLEET_LOOKS) {
 			open_ask(fleet, open, now_ms);
 		} else {
 			open_turn(fleet, open, now_ms);
 		}
 	}
-	return TAILQ_EMPTY(&fleet->opens) || wake_at != INT64_MAX ? wake_at : now_ms;
+	return wake_at;
 }
 
 void

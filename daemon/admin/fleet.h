@@ -45,8 +45,10 @@ struct whose;
 #define FLEET_SAMPLE_MS  250
 /* A turn may be late, and the answer may be there unread: it is read before the time is over. */
 #define FLEET_READ_MS    10
-/* How long a list of daemons is used before the masters are asked again. */
+/* The masters are asked which daemons there are once in this time at most, and after FLEET_NEW_MS if the
+ * owner of a name is not known. A silent daemon is asked nothing but a BREAK for FLEET_FRESH_MS. */
 #define FLEET_FRESH_MS   1000
+#define FLEET_NEW_MS     100
 #define FLEET_PEERS_MAX  1000 /* daemons that are known */
 #define FLEET_OPEN_MAX   32   /* requests of clients that wait */
 #define FLEET_QUEUE_MAX  64   /* requests of other daemons that wait */
@@ -55,8 +57,13 @@ struct whose;
  * unread, and stream.h what a message may have. */
 #define FLEET_PAGE_BYTES (128 << 10)
 #define FLEET_NAME_BYTES (16 << 10)
-/* How much of a turn goes to requests of other daemons, less the last one. */
+/* How much of a turn goes to requests of other daemons, and how much to those of clients, less the last one.
+ */
 #define FLEET_TURN_NS    500000
+/* So many daemons are asked at once for a request, and so many of the others in a ms: calls of locks wait
+ * behind the messages at the masters. */
+#define FLEET_AT_ONCE    16
+#define FLEET_PER_MS     50
 /* Requests of one user that is no administrator: so many in a second, and at once; and so many that wait. */
 #define FLEET_PER_SECOND 100
 #define FLEET_USER_MAX   4

@@ -2,11 +2,13 @@
  * fleet_inner: what the files of the fleet share.
  *
  *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c
- *         └─────▶ fleet_serve.c, fleet_share.c
+ *       ▲ └─────▶ fleet_serve.c, fleet_share.c
+ *       ▼
+ *     fleet_look.c
  *
- * fleet.c: requests of clients; fleet_peers.c: the daemons that are known, and what masters say of a name;
- * fleet_write.c: answers to clients, fleet_merge.c those to HISTORY; fleet_serve.c: requests of other
- * daemons; fleet_share.c: how much a user may ask for.
+ * fleet.c: requests of clients; fleet_look.c: what masters are asked for them; fleet_peers.c: the daemons
+ * that are known, and what masters say of a name; fleet_write.c: answers to clients, fleet_merge.c those to
+ * HISTORY; fleet_serve.c: requests of other daemons; fleet_share.c: how much a user may ask for.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
@@ -35,6 +37,7 @@ struct fleet_peer {
 	unsigned listed;    /* the masters that had it the last time, as bits */
 	int64_t expires_ms; /* CLOCK_BOOTTIME: the end of its registration */
 	int64_t asked_ms;   /* the first ask since its last answer; 0: it has answered all */
+	int64_t sent_ms;    /* the last ask */
 	bool silent;        /* it has not answered in time */
 	int64_t took_ms;    /* its answers take, smoothed */
 };
@@ -43,7 +46,8 @@ struct fleet_peers {
 	struct fleet_peer *list; /* by id */
 	size_t n;
 	size_t room;
-	int64_t looked_ms; /* CLOCK_BOOTTIME: the last look at any master; INT64_MIN: none */
+	int64_t looked_ms; /* CLOCK_BOOTTIME: the last look at any master; INT64_MIN / 2: none */
+	int64_t asked_ms;  /* the same, when a master was asked for it */
 };
 
 /* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a
@@ -54,11 +58,15 @@ void peers_take(struct fleet_peers *peers, unsigned master, const struct master_
 struct fleet_peer *peers_add(struct fleet_peers *peers, struct slice id);
 /* NULL: unknown. */
 struct fleet_peer *peers_find(const struct fleet_peers *peers, struct slice id);
+/* The first daemon whose id is above this one; "": the first of all. NULL: there is none. */
+struct fleet_peer *peers_after(const struct fleet_peers *peers, const char *id);
 /* The first daemon whose id is not below these leading digits; NULL: there is none. */
 struct fleet_peer *peers_from(const struct fleet_peers *peers, uint64_t digits);
 /* Its leading digits, as many as a cursor has room for. */
 #define PEER_DIGITS 7
 uint64_t peer_digits(const char *id);
+/* Whether it is asked now; otherwise it is silent, and was asked a moment ago. */
+bool peer_is_asked(const struct fleet_peer *peer, enum verb verb, int64_t now_ms);
 /* When an ask of now counts as not answered. */
 int64_t peer_until_ms(const struct fleet_peer *peer, int64_t now_ms);
 /* It has answered what it was asked at asked_ms; 0: that is unknown. */
@@ -67,6 +75,8 @@ void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
 /* A line of what a master says: words separated by one space. False: that was all. */
 bool look_line(struct slice *text, struct slice *line);
 struct slice look_word(struct slice *line);
+/* The daemon of a line of holders. */
+struct slice look_daemon(struct slice line);
 
 /* What a daemon was asked for, and has said. */
 struct fleet_part {
@@ -107,12 +117,17 @@ struct fleet_open {
 	int64_t until_ms;       /* LOOKS: for so long */
 	struct command command; /* its texts are in text */
 	char *text;
-	bool heard;      /* a master has said which daemons there are */
-	size_t bytes;    /* that each daemon may answer, about */
-	uint64_t cursor; /* lists: of the daemon that is asked */
+	bool heard;                /* a master has answered */
+	bool again;                /* the masters are asked a second time: an owner was not known */
+	bool asking;               /* ASKS: not all daemons have been asked */
+	char asked[DAEMON_ID_MAX]; /* the last of them that was; "": none */
+	int64_t wake_ms;           /* ASKS: the end of the time of all that were asked */
+	size_t bytes;              /* that each daemon may answer, about */
+	uint64_t cursor;           /* lists: of the daemon that is asked */
 	struct fleet_sight sights[CORE_SLOTS_MAX];
 	struct fleet_part *parts;
 	size_t part_count;
+	size_t part_room;
 };
 
 TAILQ_HEAD(fleet_opens, fleet_open);
@@ -147,11 +162,22 @@ struct fleet {
 	size_t kept_bytes;      /* of answers, in all parts */
 	struct fleet_ask *asks; /* a ring of FLEET_QUEUE_MAX; NULL: none came yet */
 	size_t ask_first, ask_count;
+	size_t spare;      /* daemons that may be asked in this ms, beside those at once */
+	int64_t spared_ms; /* CLOCK_BOOTTIME */
 	struct fleet_share shares[FLEET_USERS_MAX];
 };
 
 /* fleet_share.c. Whether this client may ask for something now; then that counts. */
 bool fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms);
+
+/* fleet_look.c. Asks the masters; also which daemons there are, unless that was asked less than fresh_ms ago.
+ */
+void open_look(struct fleet *fleet, struct fleet_open *open, int64_t fresh_ms, int64_t now_ms);
+/* NULL: there is none. */
+struct fleet_open *open_find(const struct fleet *fleet, uint64_t id);
+
+/* fleet.c. The masters have answered, or their time is over. It may end the request. */
+void open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms);
 
 /* fleet_serve.c. Queues what another daemon asks for. */
 void serve_queue(struct fleet *fleet, unsigned master, struct slice text);

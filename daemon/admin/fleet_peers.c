@@ -37,6 +37,13 @@ look_word(struct slice *line)
 	return word;
 }
 
+struct slice
+look_daemon(struct slice line)
+{
+	const char *colon = line.n > 0 ? memchr(line.p, ':', line.n) : NULL;
+	return (struct slice){line.p, colon ? (size_t)(colon - line.p) : 0};
+}
+
 uint64_t
 peer_digits(const char *id)
 {
@@ -67,6 +74,21 @@ peers_find(const struct fleet_peers *peers, struct slice id)
 	return peers->n == 0 || id.n != DAEMON_ID_MAX - 1
 		       ? NULL
 		       : bsearch(text, peers->list, peers->n, sizeof *peers->list, id_compare);
+}
+
+struct fleet_peer *
+peers_after(const struct fleet_peers *peers, const char *id)
+{
+	size_t low = 0, high = peers->n;
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (strcmp(peers->list[middle].id, id) > 0) {
+			high = middle;
+		} else {
+			low = middle + 1;
+		}
+	}
+	return low < peers->n ? &peers->list[low] : NULL;
 }
 
 struct fleet_peer *
@@ -181,6 +203,12 @@ peers_take(
 		qsort(peers->list, peers->n, sizeof *peers->list, peer_compare);
 	}
 	peers->looked_ms = now_ms;
+}
+
+bool
+peer_is_asked(const struct fleet_peer *peer, enum verb verb, int64_t now_ms)
+{
+	return !peer->silent || verb == VERB_BREAK || now_ms - peer->sent_ms >= FLEET_FRESH_MS;
 }
 
 int64_t
@@ -308,8 +336,9 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 		core_view_master(context->core, now_ms, i, &view);
 		asked |= masters_publish(context->masters, i, peer->id, text) && !view.down;
 	}
-	if (asked && peer->asked_ms == 0) {
-		peer->asked_ms = now_ms;
+	if (asked) {
+		peer->asked_ms = peer->asked_ms == 0 ? now_ms : peer->asked_ms;
+		peer->sent_ms = now_ms;
 	}
 	buffer_done(&b);
 	return asked;

@@ -548,7 +548,8 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 }
 
 bool
-call_encode_look(struct call_command *command, const struct call_settings *settings, const struct call *about)
+call_encode_look(struct call_command *command, const struct call_settings *settings, const struct call *about,
+	bool daemons)
 {
 	const struct shape *shape = &shapes[SCRIPT_LOOK];
 	const bool named = about->name.n > 0;
@@ -564,5 +565,6 @@ call_encode_look(struct call_command *command, const struct call_settings *setti
 	} else if (named) {
 		name_keys(command, settings, about, 1, shape->name_keys);
 	}
+	call_command_number(command, daemons);
 	return true;
 }

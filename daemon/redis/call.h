@@ -158,15 +158,16 @@ bool call_groups(const struct call *a, const struct call *b);
 bool call_encode(struct call_command *command, const struct call_settings *settings, const struct call *calls,
 	size_t n) __attribute__((warn_unused_result));
 
-/* Encodes what asks a master for the registered daemons and, with a name, for its holders (lua/look.lua).
- * name, key and interop of the call say which; no name: only for the daemons. As call_encode(). */
+/* Encodes what asks a master for the registered daemons, if `daemons`, and for the holders of a name, if the
+ * call has one (lua/look.lua): name, key and interop say which. As call_encode(). */
 bool call_encode_look(struct call_command *command, const struct call_settings *settings,
-	const struct call *about) __attribute__((warn_unused_result));
+	const struct call *about, bool daemons) __attribute__((warn_unused_result));
 
 /* What a master tells people, as lua/look.lua has it. Texts point into the reply. */
 struct master_look {
 	int64_t time_us;      /* by its clock */
-	struct slice daemons; /* a line for each registered daemon */
+	bool listed;          /* the registered daemons were asked for */
+	struct slice daemons; /* a line for each of them */
 	struct slice kind;    /* n == 0: no name was asked for */
 	struct slice holders; /* a line for each */
 	struct slice queue;   /* a line for each waiting daemon */

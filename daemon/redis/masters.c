@@ -418,12 +418,12 @@ masters_call(struct masters *masters, const struct call *call)
 }
 
 bool
-masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about)
+masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about, bool daemons)
 {
 	struct pool *pool = masters->list[master].pool;
 	assert(master < CORE_SLOTS_MAX);
 	masters->called = true;
-	return pool && pool_look(pool, id, about);
+	return pool && pool_look(pool, id, about, daemons);
 }
 
 bool

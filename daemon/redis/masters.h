@@ -74,8 +74,8 @@ void masters_call(struct masters *masters, const struct call *call);
 /* pool_listen() at every master, also at those that are added later. */
 void masters_listen(struct masters *masters, struct slice name, bool on);
 /* pool_look() and pool_publish() at this master. */
-bool masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about)
-	__attribute__((warn_unused_result));
+bool masters_look(struct masters *masters, unsigned master, uint64_t id, const struct call *about,
+	bool daemons) __attribute__((warn_unused_result));
 bool masters_publish(struct masters *masters, unsigned master, const char *daemon_id, struct slice text)
 	__attribute__((warn_unused_result));
 

@@ -24,12 +24,13 @@ pool_link_ready(struct pool *pool)
 }
 
 bool
-pool_look(struct pool *pool, uint64_t id, const struct call *about)
+pool_look(struct pool *pool, uint64_t id, const struct call *about, bool daemons)
 {
 	struct pool_link *l = pool_link_ready(pool);
 	struct call_command *command = &pool->command;
 
-	if (!l || l->looks.n == POOL_LOOKS_MAX || !call_encode_look(command, &pool->call_settings, about) ||
+	if (!l || l->looks.n == POOL_LOOKS_MAX ||
+		!call_encode_look(command, &pool->call_settings, about, daemons) ||
 		!link_send(
 			l->link, command->argc, command->argv, command->argvlen, (void *)&pool_look_context))
 		return false;
@@ -69,6 +70,7 @@ call_decode_look(const struct redisReply *reply, struct master_look *look)
 		    (struct slice){reply->element[1]->str, reply->element[1]->len}, 0, INT64_MAX, &time_us))
 		return false;
 	look->time_us = time_us;
+	look->listed = !slice_equal(look->daemons, SLICE("-"));
 	return slice_equal((struct slice){reply->element[0]->str, reply->element[0]->len}, SLICE("ok"));
 }
 

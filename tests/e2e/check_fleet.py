@@ -797,6 +797,58 @@ def test_turns(place):
     expect([holder("PING") for holder in holders], ["PONG"] * len(holders))
 
 
+def forge(redis, count):
+    """Registers so many daemons that do not exist, for an hour."""
+    expect(redis("EVAL", """
+        local now = redis.call('TIME')
+        for i = 1, tonumber(ARGV[1]) do
+            local id = string.format('%032x', i)
+            redis.call('HSET', KEYS[1], 'd:' .. id, string.format('%.0f 10 10 0 0', (now[1] + 3600) * 1e6),
+                'h:' .. id, '1 app-' .. i .. ' 0.1.0 4711 1760000000 lease=10s unix 1760000000123')
+        end""", 1, "holdfast:node", count), None)
+
+
+def calls(redis, command):
+    found = re.search(r"^cmdstat_%s:calls=(\d+)" % command, redis("INFO", "commandstats"), re.M)
+    return int(found.group(1)) if found else 0
+
+
+def storm(client, count):
+    """Asks so often, one request behind the other, and reads what comes until the daemon ends the connection."""
+    for _ in range(count):
+        client.send("INSPECT", "a", "FLEET")
+    client.send("QUIT")
+    while client.socket.recv(1 << 20):
+        pass
+
+
+def test_forged(place):
+    """however many registrations are forged, and however often the fleet is asked for, other clients are served meanwhile"""
+    redis = place.redis()
+    daemon = named(place, 1, redis).admitted()
+    client = daemon.client()
+    expect(client("PING"), "PONG")
+    forge(redis, 3000)
+    before = calls(redis, "publish"), calls(redis, "hscan")
+    began, times = boottime(), []
+    readers = [threading.Thread(target=storm, args=(daemon.client(), 20)) for _ in range(24)]
+    for reader in readers:
+        reader.start()
+    while any(reader.is_alive() for reader in readers) or not times:
+        started = boottime()
+        expect(client("LOCK", "b%d" % len(times), "WAIT", 20000) > 0, True)
+        expect(client("UNLOCK", "b%d" % len(times)), 0)
+        times.append(boottime() - started)
+    harness.took(max(times), 0.02, "the longest pair beside %d readers of a fleet with 3000 forged daemons, the middle one %.1f ms" % (
+        len(readers), sorted(times)[len(times) // 2] * 1000))
+    # At first all readers ask each daemon that is known; a silent one is asked again after a second.
+    seconds = boottime() - began
+    published, scanned = calls(redis, "publish") - before[0], calls(redis, "hscan") - before[1]
+    harness.comment("%d messages and %d scans of the registry in %.1f s" % (published, scanned, seconds))
+    expect_between(scanned, 1, 8 * (seconds + 2), "scans of the registry")
+    expect_between(published, 1, 1000 * (len(readers) + seconds + 2), "messages")
+
+
 class Hosts:
     """Network namespaces as hosts, joined by a bridge, on which a Redis listens."""
 

@@ -1,0 +1,127 @@
+/*
+ * fleet_look: what the masters are asked for a request of a client: which daemons there are, and who has the
+ * name. Called by fleet.c, and by the driver with each answer.
+ *
+ * A master reads its whole registry to say which daemons there are. So that is asked once in FLEET_FRESH_MS,
+ * however many requests there are.
+ */
+#include "daemon/admin/fleet_inner.h"
+
+#include "daemon/base/clock.h"
+#include "daemon/redis/call.h"
+#include "daemon/redis/masters.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* How long the masters are waited for before other daemons are asked. */
+#define LOOK_MS 60
+
+static bool
+open_looks(const struct fleet_open *open)
+{
+	bool looks = false;
+	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
+		looks |= open->sights[i].asked;
+	}
+	return looks;
+}
+
+void
+open_look(struct fleet *fleet, struct fleet_open *open, int64_t fresh_ms, int64_t now_ms)
+{
+	const struct context *context = fleet->context;
+	bool daemons = now_ms - fleet->peers.asked_ms >= fresh_ms;
+	struct call about = {0};
+	if (open->command.verb == VERB_INSPECT || is_of_id(&open->command)) {
+		about.name = open->command.name;
+		core_view_key(context->core, about.name, &about.key, &about.interop);
+	}
+	open->stage = FLEET_LOOKS;
+	open->until_ms = now_ms + LOOK_MS;
+	for (unsigned i = 0; i < core_members(context->core); i++) {
+		struct master_view view;
+		core_view_master(context->core, now_ms, i, &view);
+		open->sights[i].asked =
+			!view.down && masters_look(context->masters, i, open->id, &about, daemons);
+	}
+	if (daemons && open_looks(open)) {
+		fleet->peers.asked_ms = now_ms;
+	}
+	if (!open_looks(open)) {
+		open_ask(fleet, open, now_ms);
+	}
+}
+
+struct fleet_open *
+open_find(const struct fleet *fleet, uint64_t id)
+{
+	struct fleet_open *open;
+	TAILQ_FOREACH (open, &fleet->opens, next) {
+		if (open->id == id) {
+			break;
+		}
+	}
+	return open;
+}
+
+/* Copies what the master says of the name. */
+static void
+sight_take(struct fleet_sight *sight, const struct master_look *look)
+{
+	const struct slice from[] = {look->kind, look->holders, look->queue};
+	struct slice *const to[] = {&sight->kind, &sight->holders, &sight->queue};
+	free(sight->text);
+	char *at = sight->text = malloc(look->kind.n + look->holders.n + look->queue.n + 1);
+	for (size_t i = 0; at && i < sizeof from / sizeof *from; i++) {
+		memcpy(at, from[i].n > 0 ? from[i].p : "", from[i].n);
+		*to[i] = (struct slice){at, from[i].n};
+		at += from[i].n;
+	}
+	sight->answered = at && look->kind.n > 0;
+}
+
+/* Whether a daemon that has the name is not known. */
+static bool
+open_misses(const struct fleet *fleet, const struct fleet_open *open)
+{
+	for (size_t i = 0; i < CORE_SLOTS_MAX; i++) {
+		struct slice lines = open->sights[i].holders, line;
+		while (look_line(&lines, &line)) {
+			struct slice id = look_daemon(line);
+			if (id.n > 0 && !peers_find(&fleet->peers, id)) {
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void
+fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look)
+{
+	struct fleet_open *open = open_find(fleet, id);
+	int64_t now_ms = clock_ms();
+	bool sure = fleet_guard_ms(fleet, master, now_ms) == 0;
+	if (look && look->listed) {
+		peers_take(&fleet->peers, master, look, sure, now_ms);
+	}
+	if (!open || open->stage != FLEET_LOOKS || !open->sights[master].asked) {
+		return;
+	}
+	open->sights[master].asked = false;
+	open->heard |= look != NULL;
+	if (look) {
+		sight_take(&open->sights[master], look);
+		open->sights[master].sure = sure;
+	}
+	if (open_looks(open)) {
+		return;
+	}
+	if (!open->again && open_misses(fleet, open) && now_ms - fleet->peers.asked_ms >= FLEET_NEW_MS) {
+		open->again = true;
+		open_look(fleet, open, FLEET_NEW_MS, now_ms);
+	} else {
+		open_ask(fleet, open, now_ms);
+	}
+}
