@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """A Redis Cluster of six nodes as the master: never two holders through failovers and while the slot moves."""
 
+import os
 import re
 import signal
 
 import harness
+import nemesis_wire
 import resp
 from check_doctor import look
 from check_sentinel import Placed, expect_unreplicated
-from cluster import CONFIG, Cluster
+from cluster import CONFIG, Cluster, Node
 from harness import PATIENCE, boottime, comment, expect, expect_between, expect_code, until
 from scene import Scene
 
@@ -135,6 +137,64 @@ def test_stopped(place):
         return replica
 
     judged(cluster, change, "failover: the node before (?:has failed|is a replica now)|the node before has lost all its slots")
+
+
+class Sides:
+    """A cluster whose first node and first daemon can be cut off from all others, the bus of the cluster included."""
+
+    def __init__(self, place):
+        self.place = place
+        self.wires = []
+        self.cluster = Cluster(place, timeout_ms=3000, make=self.node)
+
+    def node(self, number):
+        ports = harness.free_port(), harness.free_port()
+        first = {os.path.join(self.place.path, "n0"): 0}
+        wires = [nemesis_wire.Wire(("127.0.0.1", port), 2, one_port=True, folders=first) for port in ports]
+        for wire in wires:
+            self.place.ends.append(wire.close)
+        self.wires.append(wires)
+        return Node(self.place, "n%d" % number, 3000, ports=ports, wires=wires)
+
+    def __getattr__(self, name):
+        return getattr(self.place, name)
+
+    def daemon(self, name, master, config):
+        return self.cluster.daemon(name, config=config, environment={"NEMESIS_PARTY": str(int(name != "d1"))})
+
+    def cut(self):
+        for number, wires in enumerate(self.wires):
+            for wire in wires:
+                wire.set([1 if number == 0 else 0], nemesis_wire.BOTH, mode="drop")
+
+    def heal(self):
+        for wires in self.wires:
+            for wire in wires:
+                wire.heal(range(2))
+
+
+def test_cut(place):
+    """the owner and one host are cut off from all others, which elect another: the old owner still answers this host meanwhile"""
+    sides = Sides(place)
+    cluster = sides.cluster
+    old, heir = cluster.nodes[0], cluster.replica_of(cluster.nodes[0])
+    scene = Scene(sides, redis=old.redis)
+    here, there = scene.daemons
+    marks = scene.marks()
+    sides.cut()
+    until("the replica is the master", lambda: cluster.owner(heir) is heir)
+    expect((cluster.owner(old) is old, old("ROLE")[0]), (True, "master"))
+    info = here.info()
+    expect((info["master0_address"], info["master0_links_up"] != "0"), (old.place, True))
+    there.output.wait(r"cluster\.found .*node=%s " % heir.id, marks[1])
+    there.output.wait(r"master\.admitted", marks[1])
+    scene.progress(100)
+    expect(here.info()["master0_address"], old.place)
+    sides.heal()
+    here.output.wait(r"cluster\.found .*node=%s " % heir.id, marks[0])
+    here.output.wait(r"master\.admitted", marks[0])
+    scene.progress(100)
+    scene.finish(kept=False)
 
 
 def test_moved(place):

@@ -5,8 +5,10 @@ Each node is behind two proxies (nemesis_wire.py) whose ports it announces: one 
 bus of the cluster. So everybody comes that way, and the network can be cut between any of the daemons and nodes.
 """
 
-import harness
+import os
+
 import clockshim
+import harness
 import nemesis_wire
 import resp
 from cluster import Cluster, Node
@@ -34,14 +36,15 @@ class Server(Master):
         self.party = FIRST_NODE + number
         self.clock = clockshim.Clock(place, self.name)
         ports = (harness.free_port(), harness.free_port())
-        self.wires = [nemesis_wire.Wire(("127.0.0.1", port), PARTIES, one_port=True) for port in ports]
+        folders = {os.path.join(place.path, "n%d" % at): FIRST_NODE + at for at in range(NODES)}
+        self.wires = [nemesis_wire.Wire(("127.0.0.1", port), PARTIES, one_port=True, folders=folders) for port in ports]
         for wire in self.wires:
             place.ends.append(wire.close)
         self.wire = self.wires[0]
         self.control = None
         self.harmed = None
         self.node = Node(place, self.name, TIMEOUT_MS, OPTIONS + ["--cluster-allow-replica-migration", "no"], ports, self.wires,
-                         dict(self.clock.environment, NEMESIS_PARTY=str(self.party)))
+                         self.clock.environment)
         self.redis = self.node.redis
 
     def heal(self):

@@ -37,6 +37,12 @@ def replica_of(port):
     return ["--replicaof", "127.0.0.1 %d" % port] if port else []
 
 
+def folders(place):
+    """Where servers and sentinels run."""
+    return {os.path.join(place.path, "%s%d" % (name, number)): first + number for name, first, count in (
+        ("r", FIRST_SERVER, SERVERS), ("s", FIRST_SENTINEL, SENTINELS)) for number in range(count)}
+
+
 class Server(Master):
     """One of the servers, of which one is the master."""
 
@@ -44,15 +50,13 @@ class Server(Master):
         self.name = "r%d" % number
         self.party = FIRST_SERVER + number
         self.clock = clockshim.Clock(place, self.name)
-        self.wire = nemesis_wire.Wire(os.path.join(place.path, self.name, "socket"), PARTIES, one_port=True)
+        self.wire = nemesis_wire.Wire(os.path.join(place.path, self.name, "socket"), PARTIES, one_port=True, folders=folders(place))
         place.ends.append(self.wire.close)
         self.port = self.wire.ports[0]
         self.options = OPTIONS + [
             "--repl-diskless-sync-delay", "0", "--repl-timeout", "5", "--repl-ping-replica-period", "1",
             "--replica-announce-ip", "127.0.0.1", "--replica-announce-port", str(self.port)]
-        self.redis = place.redis(
-            self.name, environment=dict(self.clock.environment, NEMESIS_PARTY=str(self.party)),
-            options=self.options + replica_of(master_port))
+        self.redis = place.redis(self.name, environment=self.clock.environment, options=self.options + replica_of(master_port))
         self.control = None
         self.harmed = None
 
@@ -74,7 +78,7 @@ class Sentinel:
         self.name = "s%d" % number
         self.party = FIRST_SENTINEL + number
         self.target = ("127.0.0.1", harness.free_port())
-        self.wire = nemesis_wire.Wire(self.target, PARTIES, one_port=True)
+        self.wire = nemesis_wire.Wire(self.target, PARTIES, one_port=True, folders=folders(place))
         place.ends.append(self.wire.close)
         self.port = self.wire.ports[0]
         self.place = place
@@ -91,8 +95,7 @@ class Sentinel:
 
     def start(self):
         program = os.environ.get("HOLDFAST_REDIS") or shutil.which("redis-server") or shutil.which("valkey-server")
-        self.process = self.place.run(program, self.file, "--sentinel",
-                                      environment={"NEMESIS_PARTY": str(self.party)})
+        self.process = self.place.run(program, self.file, "--sentinel")
         self.process.output.wait(r"\+monitor")
 
     def __call__(self, *words):

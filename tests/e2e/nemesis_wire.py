@@ -115,16 +115,20 @@ class Door:
 
 
 class Parties:
-    """Which process is at the other end of a connection of this host: the number in its environment, NEMESIS_PARTY."""
+    """
+    Which process is at the other end of a connection of this host: the number in its environment, NEMESIS_PARTY, or that of
+    the folder it runs in. A redis-server writes its title over its environment.
+    """
 
-    def __init__(self):
+    def __init__(self, folders):
+        self.folders = folders  # {path: party}
         self.known = {}  # by pid
 
     def of(self, endpoint, other):
         """other: it has none, or is gone."""
         inode = socket_inode(endpoint.getpeername()[1], endpoint.getsockname()[1])
         pids = [name for name in os.listdir("/proc") if name.isdigit()]
-        known = {pid: self.known[pid] if pid in self.known else party_of(pid) for pid in pids}
+        known = {pid: self.known[pid] if pid in self.known else party_of(pid, self.folders) for pid in pids}
         self.known = {pid: party for pid, party in known.items() if party is not None}
         return next((party for pid, party in self.known.items() if owns(pid, "socket:[%s]" % inode)), other)
 
@@ -139,15 +143,15 @@ def socket_inode(port, towards):
     return ""
 
 
-def party_of(pid):
+def party_of(pid, folders):
     try:
         with open("/proc/%s/environ" % pid, "rb") as stream:
             for one in stream.read().split(b"\0"):
                 if one.startswith(b"NEMESIS_PARTY="):
                     return int(one.split(b"=")[1])
+        return folders.get(os.readlink("/proc/%s/cwd" % pid))
     except OSError:
-        pass
-    return None
+        return None
 
 
 def owns(pid, link):
@@ -161,13 +165,13 @@ def owns(pid, link):
 class Engine:
     """The loop of the proxy's process."""
 
-    def __init__(self, target, listeners, doors, pipe):
+    def __init__(self, target, listeners, doors, folders, pipe):
         self.target = target
         self.pipe = pipe
         self.listeners = len(listeners)
         self.doors = [Door(listener) for listener in listeners]
         self.doors += [Door(listeners[0]) for _ in range(doors - len(listeners))]
-        self.parties = Parties()
+        self.parties = Parties(folders)
         self.pairs = set()
         self.selector = selectors.DefaultSelector()
         self.selector.register(pipe, selectors.EVENT_READ, None)
@@ -309,17 +313,18 @@ def keep_only(*kept):
                 pass  # the directory itself
 
 
-def serve(target, listeners, doors, pipe):
+def serve(target, listeners, doors, folders, pipe):
     keep_only(pipe, *listeners)
-    Engine(target, listeners, doors, pipe).run()
+    Engine(target, listeners, doors, folders, pipe).run()
     os._exit(0)
 
 
 class Wire:
     """Proxies to who listens at `target`, a Unix socket or an address: `doors` of them, each with a port of its own; or
-    with one for all, and then the door is that of the process that connects (Parties), the last one for all others."""
+    with one for all, and then the door is that of the process that connects (Parties), the last one for all others.
+    folders: the parties of the processes that run there."""
 
-    def __init__(self, target, doors, one_port=False):
+    def __init__(self, target, doors, one_port=False, folders=None):
         self.lock = threading.Lock()
         self.listeners = []
         for _ in range(1 if one_port else doors):
@@ -331,7 +336,8 @@ class Wire:
         self.ports = [listener.getsockname()[1] for listener in self.listeners]
         context = multiprocessing.get_context("fork")
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=serve, args=(target, self.listeners, doors, theirs))
+        self.process = context.Process(target=serve, args=(
+            target, self.listeners, doors, {os.path.realpath(path): party for path, party in (folders or {}).items()}, theirs))
         self.process.start()
         theirs.close()
         for listener in self.listeners:
