@@ -441,7 +441,7 @@ detached_elsewhere(struct core *core, const struct whose *whose, struct slice te
 		mlock_fail(core, w->part->mlock, &refusal);
 		next = LIST_FIRST(&s->waiters);
 	}
-	/* Then this daemon asks others about the id again (fleet_asks_owners()). */
+	/* An UNLOCK that comes here finds no session, so that other daemons are asked what the id holds. */
 	if (s->losses == NULL && detached_is_idle(s))
 		session_end(core, s, END_CLEAN);
 }
