@@ -13,6 +13,7 @@
 #include "client/output.h"
 #include "client/probe.h"
 #include "client/wire.h"
+#include "daemon/base/tls_dates.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>
@@ -260,6 +261,27 @@ look_at_files(struct doctor *d, const struct address *a)
 	}
 }
 
+/* ---- certificates ---- */
+
+static void
+look_at_certificates(struct doctor *d)
+{
+	struct slice fault = answer_info(d->info, "certificate_fault");
+	int64_t faults = info_number(d, "certificate_faults", 0);
+	char what[DOCTOR_TEXT_MAX], more[64] = "";
+
+	if (faults > 0) {
+		if (faults > 1) {
+			(void)snprintf(more, sizeof(more), "; %" PRId64 " more are not valid", faults - 1);
+		}
+		text_print(what, "%.*s%s", SLICE_ARG(fault), more);
+		tell(d, GRADE_WARNING, "tls", what, "peers that check it refuse the connection",
+			TLS_DATES_DO);
+	} else if (info_number(d, "certificates", 0) > 0) {
+		tell(d, GRADE_OK, "tls", "all certificates of the configuration are valid now", "", "");
+	}
+}
+
 /* ---- a lock ---- */
 
 /* What the daemon says of its masters may be seconds old: a lock shows what clients get now. */
@@ -409,6 +431,7 @@ task_doctor(const struct options *o, const struct address *a)
 		look_at_lock(&d, a);
 		look_at_limits(&d);
 		look_at_files(&d, a);
+		look_at_certificates(&d);
 		wire_ask(&wire, "FLEET");
 		look_at_fleet(&d, wire_answer(&wire)); /* the text of INFO is gone */
 	}

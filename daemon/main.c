@@ -181,6 +181,7 @@ driver_settings_make(struct main *m)
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
 				.margin_ms = conf->margin_ms,
 				.host = m->host,
+				.dates = &m->dates,
 			},
 		/* A successor that sees this daemon guards its own master until the leases have ended. */
 		.lingers = embedded,
@@ -366,6 +367,20 @@ where_list(const struct main *m, char *text, size_t room)
 	}
 }
 
+/* For holdfastd -t. */
+static void
+dates_print(const struct conf *conf)
+{
+	struct tls_dates dates;
+	char text[TLS_DATES_TEXT_MAX];
+	settings_tls_dates(conf, &dates);
+	for (size_t i = 0; i < dates.n; i++) {
+		if (tls_date_fault(&dates.list[i], clock_wall_us() / 1000000, text)) {
+			fprintf(stderr, "holdfastd: warning: %s: %s\n", text, TLS_DATES_DO);
+		}
+	}
+}
+
 static int
 main_serve(struct main *m)
 {
@@ -379,6 +394,7 @@ main_serve(struct main *m)
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
 			log_text("id", m->daemon_id), log_text("masters", masters),
 			log_text("config", m->boot->files));
+		dates_make(m);
 		failed = driver_run(m->driver) != 0 ? EX_UNAVAILABLE : EX_OK;
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));
 		if (driver_is_handed_over(m->driver)) {
@@ -432,6 +448,7 @@ main(int argc, char **argv)
 		return EX_CONFIG;
 	}
 	if (m.options.test && !failed) {
+		dates_print(m.boot);
 		fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
 			m.boot->files[0] ? m.boot->files : "(defaults)");
 	}

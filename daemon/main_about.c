@@ -135,6 +135,19 @@ address_describe(const struct conf *conf, char *out, size_t room)
 }
 
 void
+dates_make(struct main *m)
+{
+	char text[TLS_DATES_TEXT_MAX], line[TLS_DATES_TEXT_MAX + sizeof TLS_DATES_DO + 2];
+	settings_tls_dates(m->conf, &m->dates);
+	for (size_t i = 0; i < m->dates.n; i++) {
+		if (tls_date_fault(&m->dates.list[i], clock_wall_us() / 1000000, text)) {
+			snprintf(line, sizeof line, "%s: %s", text, TLS_DATES_DO);
+			LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "tls.certificate", log_text("text", line));
+		}
+	}
+}
+
+void
 about_make(struct main *m)
 {
 	char settings[256], address[SETTINGS_WHERE_MAX];

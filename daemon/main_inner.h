@@ -50,11 +50,15 @@ struct main {
 	struct handover_program program;
 	struct handed handed; /* by the process before */
 	struct driver_settings settings;
+	struct tls_dates dates; /* by the latest configuration */
 	bool started;
 };
 
 /* Makes host and about, by the latest configuration. */
 void about_make(struct main *m);
+
+/* Makes dates, by the latest configuration, and logs which certificates are not valid now. */
+void dates_make(struct main *m);
 
 /* The configuration of the options. NULL: errors says why. */
 struct conf *config_load(const struct options *options, struct conf_errors *errors);

@@ -34,31 +34,20 @@ socket_settings_of(const struct conf_listener *from)
 	};
 }
 
-static bool
-tls_loads(enum tls_side side, const struct tls_settings *settings, const char *list,
-	char error[SETTINGS_ERROR_MAX])
-{
-	char why[TLS_WHY_MAX] = "out of memory";
-	struct tls_context *context = settings->on ? tls_context_new(side, settings) : NULL;
-	bool good = !settings->on || (context && tls_context_load(context, why));
-	tls_context_free(context);
-	if (!good) {
-		snprintf(error, SETTINGS_ERROR_MAX, "%s: tls: %s", list, why);
-	}
-	return good;
-}
+/* Looks at TLS of a list of the configuration. False ends the walk. */
+typedef bool tls_look(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list);
 
-bool
-settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+static bool
+tls_each(const struct conf *conf, tls_look *look, void *arg)
 {
 	bool good = true;
 	for (size_t i = 0; i < conf->listener_count && good; i++) {
 		const struct socket_settings socket = socket_settings_of(&conf->listeners[i]);
-		good = tls_loads(TLS_SERVER, &socket.tls, "listen", error);
+		good = !socket.tls.on || look(arg, TLS_SERVER, &socket.tls, "listen");
 	}
 	for (size_t i = 0; i < conf->http_count && good; i++) {
 		const struct socket_settings socket = socket_settings_of(&conf->http[i]);
-		good = tls_loads(TLS_SERVER, &socket.tls, "http", error);
+		good = !socket.tls.on || look(arg, TLS_SERVER, &socket.tls, "http");
 	}
 	for (size_t i = 0; i < conf->master_count && good; i++) {
 		const struct conf_master *master = &conf->masters[i];
@@ -66,10 +55,47 @@ settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 			settings_tls(&master->tls, master->url.tls || conf_tls_on(&master->tls)),
 			settings_tls(&master->sentinel.tls, conf_tls_on(&master->sentinel.tls)),
 		};
-		good = tls_loads(TLS_CLIENT, &to[0], "masters", error) &&
-		       tls_loads(TLS_CLIENT, &to[1], "masters", error);
+		good = (!to[0].on || look(arg, TLS_CLIENT, &to[0], "masters")) &&
+		       (!to[1].on || look(arg, TLS_CLIENT, &to[1], "masters"));
 	}
 	return good;
+}
+
+/* arg: the text of the error, SETTINGS_ERROR_MAX */
+static bool
+tls_loads(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list)
+{
+	char why[TLS_WHY_MAX] = "out of memory";
+	struct tls_context *context = tls_context_new(side, settings);
+	bool good = context && tls_context_load(context, why);
+	tls_context_free(context);
+	if (!good) {
+		snprintf(arg, SETTINGS_ERROR_MAX, "%s: tls: %s", list, why);
+	}
+	return good;
+}
+
+bool
+settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
+{
+	return tls_each(conf, tls_loads, error);
+}
+
+static bool
+tls_reads_dates(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list)
+{
+	(void)side;
+	(void)list;
+	tls_dates_add(arg, settings->certificate);
+	tls_dates_add(arg, settings->ca);
+	return true;
+}
+
+void
+settings_tls_dates(const struct conf *conf, struct tls_dates *dates)
+{
+	dates->n = 0;
+	(void)tls_each(conf, tls_reads_dates, dates);
 }
 
 static int

@@ -199,6 +199,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 	}
 	conf_replace(m, conf, rules);
 	about_make(m);
+	dates_make(m);
 	return 0;
 }
 

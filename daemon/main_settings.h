@@ -7,6 +7,7 @@
 #define DAEMON_MAIN_SETTINGS_H
 
 #include "conf/conf.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/driver.h"
 #include "daemon/redis/finder.h"
 
@@ -71,6 +72,8 @@ int settings_http(struct driver *driver, const struct conf *conf, char error[SET
  */
 bool settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));
+/* main_listen.c. Reads the dates of the certificates of the same. */
+void settings_tls_dates(const struct conf *conf, struct tls_dates *dates);
 /* main_listen.c. See driver_listen(). */
 int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));

@@ -33,6 +33,7 @@ struct passwords;
 struct memory;
 struct processes;
 struct stats;
+struct tls_dates;
 
 /* What INFO tells of the daemon itself. Texts live as long as the context. */
 struct context_facts {
@@ -40,9 +41,10 @@ struct context_facts {
 	const char *daemon_id;
 	const char *config; /* the configuration files at the start; "": none */
 	const char *namespace;
-	const char *ledger; /* its file; "": none is kept */
-	const char *host;   /* without spaces and control characters */
-	int64_t started_ms; /* CLOCK_BOOTTIME */
+	const char *ledger;      /* its file; "": none is kept */
+	const char *host;        /* without spaces and control characters */
+	struct tls_dates *dates; /* of the certificates of the configuration; NULL: unknown */
+	int64_t started_ms;      /* CLOCK_BOOTTIME */
 	int64_t margin_ms;
 	size_t clients_max;
 	size_t descriptors; /* that the limits may need */

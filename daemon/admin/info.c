@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/core/view.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
@@ -49,6 +50,21 @@ descriptor_limit(void)
 }
 
 static void
+info_certificates(struct tls_dates *dates, struct buffer *text)
+{
+	char first[TLS_DATES_TEXT_MAX];
+	size_t faults = tls_dates_faults(dates, clock_wall_us() / 1000000, first);
+	if (faults > 0) {
+		/* The files may have been replaced since. */
+		tls_dates_refresh(dates);
+		faults = tls_dates_faults(dates, clock_wall_us() / 1000000, first);
+	}
+	info_line(text, "certificates:%zu", dates->n);
+	info_line(text, "certificate_faults:%zu", faults);
+	info_line(text, "certificate_fault:%s", first);
+}
+
+static void
 info_server(const struct context *context, struct buffer *text)
 {
 	const struct context_facts *facts = &context->facts;
@@ -67,6 +83,9 @@ info_server(const struct context *context, struct buffer *text)
 	info_line(text, "log_dropped:%" PRIu64, context->log->dropped);
 	info_line(text, "descriptors:%" PRId64, descriptor_limit());
 	info_line(text, "descriptors_wanted:%zu", facts->descriptors);
+	if (facts->dates) {
+		info_certificates(facts->dates, text);
+	}
 }
 
 static void

@@ -63,13 +63,15 @@ class Authority:
         if done.returncode != 0:
             raise AssertionError("openssl %s: %s" % (" ".join(words), done.stderr))
 
-    def issue(self, name, names="DNS:localhost,IP:127.0.0.1", expired=False):
+    def issue(self, name, names="DNS:localhost,IP:127.0.0.1", expired=False, early=False):
         """The files of a certificate for this common name: (certificate, key)."""
         files = self.path(name + ".pem"), self.path(name + ".key")
         request = self.path(name + ".req")
         self.openssl("req", "-new", "-config", self.config, "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
                      "-keyout", files[1], "-out", request, "-subj", "/CN=" + name, "-addext", "subjectAltName=" + names)
         days = ("-startdate", "20200101000000Z", "-enddate", "20200102000000Z") if expired else ()
+        if early:
+            days = "-startdate", "20600101000000Z", "-enddate", "20700101000000Z"
         self.openssl("ca", "-config", self.config, "-batch", "-notext", "-in", request, "-out", files[0], *days)
         return files
 

@@ -2,6 +2,7 @@
 """Clients that speak TLS: who is let in, what a reload changes, hostile handshakes, and what ends a connection."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ import threading
 import harness
 import resp
 from certificates import Authority
+from check_doctor import look
 from harness import HOLDFASTD, expect, expect_between, expect_code, until
 
 TOKEN_MAX = 2 ** 53
@@ -221,8 +223,40 @@ def test_reload(place):
     expect("reload_failed" in answer and "is no key in PEM" in answer, True, answer)
     expect(d.client()("PING"), "PONG")
     expect_between(client("CHECK", "a"), 1, TOKEN_MAX)
-    checked = subprocess.run((HOLDFASTD, "-t", "-c", d.daemon.file), capture_output=True, text=True, check=False)
-    expect((checked.returncode, "listen: tls: %s: is no key in PEM" % d.files[1] in checked.stderr), (78, True), checked.stderr)
+    said = checked(d)
+    expect((said.returncode, "listen: tls: %s: is no key in PEM" % d.files[1] in said.stderr), (78, True), said.stderr)
+
+
+def checked(d):
+    return subprocess.run((HOLDFASTD, "-t", "-c", d.daemon.file), capture_output=True, text=True, check=False)
+
+
+def test_dates(place):
+    """holdfastd -t, the log and doctor warn of a certificate that is not valid now, with its file and the date"""
+    d = Daemons(place)
+    expect("warning" in checked(d).stderr, False)
+    expect((d.daemon.info()["certificates"], d.daemon.info()["certificate_faults"]), ("1", "0"))
+    expect([one for one in look(place, d.daemon)[1] if one["part"] == "tls"], [])
+    for files, text in ((d.authority.issue("old", expired=True), "expired at 2020-01-02 00:00:00 UTC"),
+                        (d.authority.issue("early", early=True), "is not valid before 2060-01-01 00:00:00 UTC")):
+        d.configure(files=files)
+        said = checked(d)
+        expect((said.returncode, "warning: %s: the certificate of " % files[0] in said.stderr, text in said.stderr,
+                "systemctl reload holdfastd" in said.stderr), (0, True, True, True), said.stderr)
+        mark = d.daemon.output.mark()
+        expect("reloaded" in d.reload(), True)
+        d.daemon.output.wait(r"tls\.certificate .*%s: .*%s.*systemctl reload" % (re.escape(files[0]), text), mark)
+        found, = [one for one in look(place, d.daemon)[1] if one["part"] == "tls"]
+        expect((found["grade"], files[0] in found["what"], text in found["what"], "systemctl reload holdfastd" in found["do"]),
+               ("warning", True, True, True), repr(found))
+    # One that was replaced is looked at again, with a reload or without.
+    for new, old in zip(d.authority.issue("fresh"), files):
+        os.replace(new, old)
+    expect(d.daemon.info()["certificate_faults"], "0")
+    d.configure(files=d.authority.issue("late", expired=True))
+    d.daemon.terminate()
+    d.daemon.start()
+    d.daemon.output.wait(r"tls\.certificate .*expired at 2020-01-02")
 
 
 def test_key_of_another(place):
