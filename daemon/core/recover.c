@@ -400,7 +400,7 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 	struct core *core = v->core;
 	struct grant *g = NULL;
 
-	assert(l->state == LEASE_HELD && s->id == e->session);
+	assert(l->state == LEASE_HELD && s != NULL);
 	if (grant_any(core, l->resource, s, e->owner) == NULL)
 		g = state_grant_make(core, l, e->owner, e->why);
 	if (g == NULL) {
