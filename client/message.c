@@ -37,7 +37,7 @@ message(const char *format, ...)
 	}
 }
 
-/* Returns where the next part goes. */
+/* Ends the text with NUL, and returns where the next part goes. */
 static char *
 duration_part(char *at, int64_t n, const char *unit)
 {
@@ -47,7 +47,7 @@ duration_part(char *at, int64_t n, const char *unit)
 static void
 duration_put(char *out, int64_t more, const char *unit, int64_t less, const char *lesser)
 {
-	*duration_part(duration_part(out, more, unit), less, lesser) = '\0';
+	(void)duration_part(duration_part(out, more, unit), less, lesser);
 }
 
 const char *
@@ -58,7 +58,7 @@ duration_text(char out[DURATION_TEXT_MAX], int64_t ms)
 	if (s < 10) {
 		duration_put(out, tenths / 10, ".", tenths % 10, "s");
 	} else if (s < 60) {
-		*duration_part(out, s, "s") = '\0';
+		(void)duration_part(out, s, "s");
 	} else if (s < 60 * 60) {
 		duration_put(out, s / 60, "m ", s % 60, "s");
 	} else if (s < 24 * 60 * 60) {

@@ -24,6 +24,7 @@
 
 #define OUT_MAX     (256 * 1024)
 #define FILL_BYTES  (16 * 1024)
+#define FILLS_MAX   16 /* before what came is looked at */
 #define GOODBYE_MS  1000
 #define GROUP_BYTES 16384 /* of a group with its members; a larger one is not named */
 #define VANISHED_MS 20000 /* a peer without TCP acknowledgements for this long is gone */
@@ -468,11 +469,12 @@ receive(const struct wire *w, char *to, size_t room)
 	return w->tls != NULL ? tls_read(w->tls, to, room) : recv(w->fd, to, room, MSG_DONTWAIT);
 }
 
-/* What has been decrypted wakes no poll(), so all of it is read. */
+/* What has been decrypted wakes no poll(), so all of it is read. Of a long answer more is there. */
 bool
 wire_fill(struct wire *w)
 {
 	ssize_t n;
+	int fills = 0;
 
 	if (w->fd < 0 || w->ended) {
 		return false;
@@ -485,7 +487,9 @@ wire_fill(struct wire *w)
 		if (n > 0) {
 			buffer_wrote(&w->in, (size_t)n);
 		}
-	} while (n == FILL_BYTES || (n > 0 && w->tls != NULL && tls_may_have_more(w->tls)));
+		fills++;
+	} while (
+		n > 0 && (w->tls != NULL ? tls_may_have_more(w->tls) : n == FILL_BYTES && fills < FILLS_MAX));
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) {
 		return true;
 	}
