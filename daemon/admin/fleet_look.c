@@ -17,6 +17,12 @@
 /* How long the masters are waited for before other daemons are asked. */
 #define LOOK_MS 60
 
+static int64_t
+min_ms(int64_t a_ms, int64_t b_ms)
+{
+	return a_ms < b_ms ? a_ms : b_ms;
+}
+
 static bool
 open_looks(const struct fleet_open *open)
 {
@@ -111,7 +117,10 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 	}
 	open->sights[master].asked = false;
 	open->heard |= look != NULL;
-	if (look) {
+	if (!look) {
+		/* It may have been asked which daemons there are. */
+		fleet->peers.asked_ms = min_ms(fleet->peers.asked_ms, now_ms - FLEET_FRESH_MS + FLEET_NEW_MS);
+	} else {
 		sight_take(&open->sights[master], look);
 		open->sights[master].sure = sure;
 	}
