@@ -154,7 +154,7 @@ class Sides:
         for wire in wires:
             self.place.ends.append(wire.close)
         self.wires.append(wires)
-        return Node(self.place, "n%d" % number, 3000, ports=ports, wires=wires)
+        return Node(self.place, "n%d" % number, ports=ports, wires=wires)
 
     def __getattr__(self, name):
         return getattr(self.place, name)

@@ -5,13 +5,15 @@ import resp
 from harness import BRISK, expect, until
 
 SLOTS = 16384
+# Nodes that meet each other on a busy machine forget each other after this time.
+PATIENT_MS = 30000
 CONFIG = BRISK + "restart-guard: auto\n"
 
 
 class Node:
     """wires: the proxies before its port and before that of the bus, which others come by; None: others come directly."""
 
-    def __init__(self, place, name, timeout_ms, options=(), ports=None, wires=None, environment=None):
+    def __init__(self, place, name, options=(), ports=None, wires=None, environment=None):
         own = ports or (harness.free_port(), harness.free_port())
         self.port, self.bus = [wire.ports[0] for wire in wires] if wires else own
         self.place = "127.0.0.1:%d" % self.port
@@ -19,8 +21,14 @@ class Node:
                      "--cluster-announce-bus-port", str(self.bus)] if wires else []
         self.redis = place.redis(name, environment=environment, options=[
             "--port", str(own[0]), "--bind", "127.0.0.1", "--cluster-enabled", "yes", "--cluster-port", str(own[1]),
-            "--cluster-node-timeout", str(timeout_ms), "--repl-diskless-sync-delay", "0", *announced, *options])
+            "--cluster-node-timeout", str(PATIENT_MS), "--repl-diskless-sync-delay", "0", *announced, *options])
         self.id = self("CLUSTER", "MYID")
+
+    def fail_after(self, timeout_ms):
+        """Also after a restart."""
+        expect(self("CONFIG", "SET", "cluster-node-timeout", timeout_ms), "OK")
+        at = self.redis.options.index("--cluster-node-timeout")
+        self.redis.options[at + 1] = str(timeout_ms)
 
     def __call__(self, *words):
         return self.redis(*words)
@@ -38,10 +46,10 @@ class Node:
 class Cluster:
     """Masters that share the slots, each with its replicas: nodes[0] has the slot of holdfast's keys."""
 
-    def __init__(self, place, masters=3, replicas=1, timeout_ms=30000, options=(), make=None):
+    def __init__(self, place, masters=3, replicas=1, timeout_ms=PATIENT_MS, options=(), make=None):
         """make: makes the node of a number."""
         self.place = place
-        make = make or (lambda n: Node(place, "n%d" % n, timeout_ms, options))
+        make = make or (lambda n: Node(place, "n%d" % n, options))
         self.nodes = [make(n) for n in range(masters * (1 + replicas))]
         self.slot = self.nodes[0]("CLUSTER", "KEYSLOT", "{holdfast}:node")
         self.masters = self.nodes[:masters]
@@ -63,6 +71,8 @@ class Cluster:
         self.settled()
         if replicas > 0:
             self.acknowledged(self.nodes[0], replicas)
+        for node in self.nodes:
+            node.fail_after(timeout_ms)
 
     def settled(self):
         for node in self.nodes:

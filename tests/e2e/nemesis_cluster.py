@@ -43,7 +43,7 @@ class Server(Master):
         self.wire = self.wires[0]
         self.control = None
         self.harmed = None
-        self.node = Node(place, self.name, TIMEOUT_MS, OPTIONS + ["--cluster-allow-replica-migration", "no"], ports, self.wires,
+        self.node = Node(place, self.name, OPTIONS + ["--cluster-allow-replica-migration", "no"], ports, self.wires,
                          self.clock.environment)
         self.redis = self.node.redis
 
