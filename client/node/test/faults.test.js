@@ -34,6 +34,29 @@ async function isFree(ask, name) {
   await ask('UNLOCK', name);
 }
 
+scene(
+  'a process that stands still for longer than a lease, before it reads of its grant, gets a lock that is held',
+  BRISK,
+  async (stage, ask) => {
+    const engine = engineFor(parseAddress(stage.socket), 10000);
+    const really = engine.do.bind(engine);
+    let checks = 0;
+    engine.do = async (...words) => {
+      const value = await really(...words);
+      // No timer and no answer is served meanwhile.
+      if (words[0] === 'CHECK' && checks++ === 0)
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(value) + 10);
+      return value;
+    };
+    const lock = await new hf.Client(stage.socket).lock('a');
+    assert.equal(lock.held, true);
+    assert.ok(checks > 1);
+    delete engine.do;
+    await lock.unlock();
+    await nothingLeft(ask);
+  },
+);
+
 // --- the daemon and its connections ---
 
 both('a restart of the daemon is no loss, for holders nor for waiters', CALM, async (stage, ask, where) => {
