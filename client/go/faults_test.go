@@ -213,6 +213,24 @@ func TestConnectionCut(t *testing.T) {
 	})
 }
 
+// The answer to the first CHECK comes after the deadline that it tells, as to a process that stood still for a lease.
+func TestStoodStill(t *testing.T) {
+	s := start(t, brisk)
+	var checks atomic.Int32
+	c := s.open(t, s.proxy(t, func(request string) time.Duration {
+		if strings.Contains(request, "CHECK") && checks.Add(1) == 1 {
+			return 2100 * time.Millisecond
+		}
+		return 0
+	}))
+	lock := take(t, c, "a")
+	if lock.ValidFor() <= 0 || checks.Load() < 2 {
+		t.Errorf("valid for %v after %d CHECKs", lock.ValidFor(), checks.Load())
+	}
+	must(t, lock.Unlock())
+	nothingLeft(t, s.admin(t))
+}
+
 // Contexts are cancelled in every phase: before the request, behind it, in the queue, at the grant, while connections
 // are cut. Nothing is left, and no two have the lock.
 func TestCancelled(t *testing.T) {

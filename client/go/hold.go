@@ -227,11 +227,21 @@ func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 	return h.lost
 }
 
+// isStale says that the told deadline has passed.
+func (h *hold) isStale() bool {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	return h.until <= boottime()
+}
+
 // check asks within the given time. Without an answer the lock is lost.
 func (h *hold) check(ctx context.Context, within time.Duration) error {
 	bounded, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	err := h.ask(bounded, "CHECK")
+	for err == nil && h.isStale() { // this process stood still until the deadline that it was told
+		err = h.ask(bounded, "CHECK")
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

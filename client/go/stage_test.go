@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -170,6 +171,45 @@ func (s *stage) both(t *testing.T, test func(t *testing.T, c *Client)) {
 		c := s.open(t, where)
 		t.Run(c.at.network, func(t *testing.T) { test(t, c) })
 	}
+}
+
+// proxy is an address before the daemon. It holds the next answer back for as long as `delay` says of a request.
+func (s *stage) proxy(t *testing.T, delay func(request string) time.Duration) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { listener.Close() })
+	pass := func(from, to net.Conn, look func(text string)) {
+		defer to.Close()
+		bytes := make([]byte, 65536)
+		for {
+			n, err := from.Read(bytes)
+			if err != nil {
+				return
+			}
+			look(string(bytes[:n]))
+			if _, err = to.Write(bytes[:n]); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			daemon, err := net.Dial("tcp", s.tcp)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			var late atomic.Int64
+			go pass(client, daemon, func(request string) { late.Store(int64(delay(request))) })
+			go pass(daemon, client, func(string) { time.Sleep(time.Duration(late.Swap(0))) })
+		}
+	}()
+	return listener.Addr().String()
 }
 
 // admin is a connection of the tests' own.
