@@ -383,7 +383,7 @@ error_word(const struct answer *answer, struct slice *text)
 }
 
 static void
-part_told(struct part *part, int64_t sent_ms, int64_t valid_ms)
+part_told(struct part *part, int64_t sent_ms, int64_t valid_ms, int64_t now_ms)
 {
 	/* A caller of holdfast_check() may wait for it. */
 	(void)pthread_cond_broadcast(&part->lock->changed);
@@ -392,6 +392,10 @@ part_told(struct part *part, int64_t sent_ms, int64_t valid_ms)
 		if (part->deadline.sent_ms > 0) {
 			deadline_told(&part->deadline, valid_ms);
 		}
+		return;
+	}
+	if (now_ms - sent_ms >= valid_ms) {
+		part_check(part, now_ms); /* this process stood still until the deadline that it was told */
 		return;
 	}
 	part->sure = true;
@@ -476,7 +480,7 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 		break;
 	case ASKED_CHECK:
 		if (part->state == PART_HELD && answer->type == ANSWER_INT) {
-			part_told(part, sent_ms, answer->n);
+			part_told(part, sent_ms, answer->n, now_ms);
 		} else if (part->state == PART_HELD) {
 			(void)part_gone(part, answer);
 		}

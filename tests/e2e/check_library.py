@@ -369,6 +369,20 @@ def test_stopped_process(place):
     c.end()
 
 
+def test_stopped_at_the_grant(place):
+    """a process that stood still for longer than a lease, before it read how long its lock is valid, has it"""
+    daemon = place.daemon(master=place.redis(), config=BRISK, tcp=True).admitted()
+    net = proxy.Proxy(daemon.tcp)
+    place.ends.append(net.close)
+    c = Puppet(place, "127.0.0.1:%d" % net.address[1])
+    net.stall(b"CHECK", 2.1)  # longer than a lease
+    c.lock("1", "a")
+    expect((c.valid("1") > 0, "lost" in c.output.text()), (True, False))
+    expect(c.ask("unlock", "1")[0], OK)
+    free(daemon, "a")
+    c.end()
+
+
 # --- connections and restarts ---------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ import threading
 import time
 
 import harness
+import proxy
 import tool
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
 from package import cut, free, holdfast, nothing_left, PACKAGE, program, QUIET, raises, taken, world
@@ -40,6 +41,17 @@ def test_parser(_place):
                 data = data[one[1]:]
         expect((found, data), (wanted, b""))
     raises(holdfast.DaemonUnreachable, lambda: _core.parse(b"HTTP/1.1 400\r\n"))
+
+
+def test_stopped_at_the_grant(place):
+    """a process that stood still for longer than a lease, before it read how long its lock is valid, has it"""
+    daemon = place.daemon(master=place.redis(), config=BRISK, tcp=True).admitted()
+    net = proxy.Proxy(daemon.tcp)
+    place.ends.append(net.close)
+    net.stall(b"CHECK", 2.1)  # longer than a lease
+    with holdfast.Client("127.0.0.1:%d" % net.address[1]).lock("a", wait=PATIENCE) as lock:
+        expect((lock.held, lock.lost), (True, False))
+    free(daemon, "a")
 
 
 def test_lock(place):

@@ -18,6 +18,8 @@ class Proxy:
         self.delay = 0.0
         self.pairs = set()
         self.slow = set()
+        self.stalls = None  # (bytes of a request, seconds)
+        self.stalled = 0.0
         self.closed = False
         self.refusing = False
         self.listener = socket.socket()
@@ -55,6 +57,11 @@ class Proxy:
             while True:
                 data = source.recv(1 << 16)
                 with self.changed:
+                    if direction == UP and self.stalls and self.stalls[0] in data:
+                        self.stalled, self.stalls = self.stalls[1], None
+                    if direction == DOWN and self.stalled:
+                        seconds, self.stalled = self.stalled, 0.0
+                        self.changed.wait_for(lambda: pair not in self.pairs, seconds)
                     self.changed.wait_for(lambda: pair not in self.pairs or not (
                         direction in self.held or direction == DOWN and pair in self.slow))
                     if pair not in self.pairs:
@@ -91,6 +98,10 @@ class Proxy:
         with self.changed:
             self.slow.update(pair for pair in self.pairs if pair[0].getpeername()[1] == port)
             return len(self.slow)
+
+    def stall(self, request, seconds):
+        """What comes back behind the next request that has these bytes comes so much later: as to a client that stood still."""
+        self.stalls = request, seconds
 
     def go(self):
         with self.changed:

@@ -440,7 +440,10 @@ class Core:
         hold.checking = False
         if isinstance(value, int):
             self._told(hold, sent, value)
-            self._give(hold)
+            if hold.waiting and now >= hold.deadline:
+                self._check(hold, now)  # this process stood still until the deadline that it was told
+            else:
+                self._give(hold)
         elif hold.users or hold.waiting:
             self._lose(hold, self._loss((hold.users or hold.waiting)[0], value), now)
 

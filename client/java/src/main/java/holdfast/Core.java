@@ -480,7 +480,11 @@ final class Core {
         hold.checking = false;
         if (value instanceof Long ms) {
             told(hold, asked, ms);
-            give(hold);
+            if (!hold.waiting.isEmpty() && now >= hold.deadline) {
+                check(hold, now); // this process stood still until the deadline that it was told
+            } else {
+                give(hold);
+            }
         } else if (hold.used()) {
             lose(hold, loss(hold.any(), value), now);
         }

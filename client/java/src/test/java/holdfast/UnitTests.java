@@ -224,6 +224,21 @@ final class UnitTests {
         check(told.core.holds.isEmpty(), "not forgotten");
     }
 
+    /** A process that stood still until the deadline that it was told asks again, before it says that it has the lock. */
+    static void testStoodStill() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told), 0);
+        told.sent();
+        told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n", 0);
+        equal(told.sent(), "CHECK");
+        told.hear(":3000\r\n", 3 * S);
+        equal(told.told(), "");
+        equal(told.sent(), "CHECK");
+        told.hear(":3000\r\n", 3 * S);
+        equal(told.told(), "held");
+    }
+
     /** A CHECK that is under way at the end of MAXHOLD does not hide why the lock ends. */
     static void testMaxHold() throws Exception {
         Told told = new Told();
