@@ -100,7 +100,7 @@ tls_date_fault(const struct tls_date *date, int64_t now_s, char text[TLS_DATES_T
 size_t
 tls_dates_faults(const struct tls_dates *dates, int64_t now_s, char text[TLS_DATES_TEXT_MAX])
 {
-	char other[TLS_DATES_TEXT_MAX];
+	char other[TLS_DATES_TEXT_MAX] = "";
 	size_t faults = 0;
 	text[0] = '\0';
 	for (size_t i = 0; i < dates->n; i++) {
