@@ -148,7 +148,7 @@ def test_kinds(place):
     expect_between(c.valid("l"), 0, 1000)
     expect(c.lost("l", mark)[1], "lease")
     expect(c.ask("unlock", "l")[:2], (LOST, "lease"))
-    c.lock("m", "most", "hold=500")
+    c.lock("m", "most", "hold=1000")
     expect(c.lost("m", 0)[1], "maxhold")
     tokens = c.lock("all", "z,y,x")
     expect(len(set(tokens)), 3)

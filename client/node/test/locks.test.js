@@ -194,7 +194,7 @@ both('a lease ends by itself, unless it is extended', CALM, async (stage, ask, w
   await assert.rejects(endless.extend(1000), hf.LockRefusedError);
   assert.equal(endless.held, true);
   await endless.unlock();
-  const bounded = await client.lock('a', { maxHold: 200 });
+  const bounded = await client.lock('a', { maxHold: 1000 });
   await aborted(bounded);
   await assert.rejects(bounded.unlock(), { reason: 'maxhold' });
   await nothingLeft(ask);
