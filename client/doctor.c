@@ -13,7 +13,7 @@
 #include "client/output.h"
 #include "client/probe.h"
 #include "client/wire.h"
-#include "daemon/base/tls_dates.h"
+#include "daemon/base/tls.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>

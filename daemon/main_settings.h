@@ -7,7 +7,7 @@
 #define DAEMON_MAIN_SETTINGS_H
 
 #include "conf/conf.h"
-#include "daemon/base/tls_dates.h"
+#include "daemon/base/tls.h"
 #include "daemon/driver.h"
 #include "daemon/redis/finder.h"
 

@@ -8,7 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
-#include "daemon/base/tls_dates.h"
+#include "daemon/base/tls.h"
 #include "daemon/core/view.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
