@@ -14,7 +14,7 @@ import resp
 from cluster import Cluster, Node
 from history import now_ns
 from nemesis_faults import LEASE, MARGIN, fault
-from nemesis_stage import DAEMONS, OPTIONS, Master, Stage
+from nemesis_stage import DAEMONS, OPTIONS, Failover, Master
 from nemesis_wire import BOTH, DOWN, UP
 from scene import pause
 
@@ -58,7 +58,7 @@ class Server(Master):
                 "fail" not in self("CLUSTER", "NODES") and (role[0] == "master" or role[3] == "connected"))
 
 
-class Clustered(Stage):
+class Clustered(Failover):
     """Everything that runs."""
 
     namespace = "{holdfast}"
@@ -77,22 +77,8 @@ class Clustered(Stage):
         self.await_owner()
         return servers
 
-    def count_votes(self):
-        return 1
-
     def describe(self):
         return "a cluster"
-
-    @property
-    def masters(self):
-        return [self.now]
-
-    def harmed_by(self, fault):
-        # Whatever silences the owner for a while has it failed over.
-        return fault.domain not in ("daemon", "client")
-
-    def kin(self, master):
-        return self.servers
 
     def masters_config(self, number):
         return [], self.cluster.config(more="    user: hf\n")

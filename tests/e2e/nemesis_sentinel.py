@@ -16,7 +16,7 @@ import nemesis_wire
 import resp
 from history import now_ns
 from nemesis_faults import LEASE, MARGIN, fault
-from nemesis_stage import DAEMONS, OPTIONS, Master, Stage
+from nemesis_stage import DAEMONS, OPTIONS, Failover, Master
 from nemesis_wire import BOTH, DOWN, UP
 from scene import pause
 
@@ -114,7 +114,7 @@ class Sentinel:
         self.wire.heal(range(PARTIES))
 
 
-class Watched(Stage):
+class Watched(Failover):
     """Everything that runs."""
 
     def start_servers(self):
@@ -130,22 +130,8 @@ class Watched(Stage):
         self.await_group()
         return servers
 
-    def count_votes(self):
-        return 1
-
     def describe(self):
         return "Sentinel"
-
-    @property
-    def masters(self):
-        return [self.now]
-
-    def harmed_by(self, fault):
-        # Whatever silences a master for a while has it failed over.
-        return fault.domain not in ("daemon", "client")
-
-    def kin(self, master):
-        return self.servers
 
     def masters_config(self, number):
         return [], "masters:\n  - sentinel: { name: %s, sentinels: [%s], replicas-ack: yes }\n    user: hf\n" % (

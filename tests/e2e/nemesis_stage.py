@@ -200,3 +200,21 @@ class Stage:
                 return None, ", ".join("%s uses %d of %d" % (daemon.name, self.admitted(daemon), count)
                                        for daemon in waiting)
             pause(0.01)
+
+
+class Failover(Stage):
+    """One master of several servers, `now`, whose place another of them takes."""
+
+    def count_votes(self):
+        return 1
+
+    @property
+    def masters(self):
+        return [self.now]
+
+    def harmed_by(self, fault):
+        # Whatever silences the master for a while has it failed over.
+        return fault.domain not in ("daemon", "client")
+
+    def kin(self, master):
+        return self.servers
