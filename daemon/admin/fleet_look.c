@@ -1,6 +1,6 @@
 /*
- * fleet_look: what the masters are asked for a request of a client: which daemons there are, and who has the
- * name. Called by fleet.c, and by the driver with each answer.
+ * fleet_look: questions to the masters for a request of a client: which daemons exist, and which of them has
+ * the name. fleet.c calls it, and the driver with each answer.
  *
  * A master reads its whole registry to say which daemons there are. So that is asked once in FLEET_FRESH_MS,
  * however many requests there are.
