@@ -215,9 +215,9 @@ check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) ## run only the tests against a
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
 	@tests/run -j $(JOBS) $(HOUSE)
 
-# T=check_core runs a suite. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
-test: $(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run one suite, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
-	@$(if $(T),tests/run -v -j 1 "$(if $(filter check_%.py,$(T)),tests/e2e/$(T),$(O)/tests/$(T))",echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
+# T=check_core runs a suite, T="check_core check_lease" each of them. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
+test: $(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
+	@$(if $(T),tests/run -v -j 1 $(if $(filter check_%.py,$(T)),"tests/e2e/$(T)",$(addprefix $(O)/tests/,$(T))),echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
 
 measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
 	@tests/measure-house $(if $(BESIDE),--beside $(BESIDE))
