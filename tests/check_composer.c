@@ -1,5 +1,5 @@
 /*
- * check_composer: the exact bytes of answers and pushes (PROTOCOL.md 9).
+ * check_composer: the exact bytes of answers and pushes (proto/BYTES.md).
  */
 #include "proto/reply.h"
 

@@ -1,6 +1,5 @@
 /*
- * Tests of the whole daemon but main: what each verb answers, byte for byte where PROTOCOL.md section 9 says
- * so.
+ * Tests of the whole daemon but main: what each verb answers, byte for byte where proto/BYTES.md says so.
  */
 #include "daemon/base/clock.h"
 #include "tests/support/rig.h"

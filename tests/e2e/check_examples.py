@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PROTOCOL.md shows is what the daemon says: its conversations, and every row of its table of exact bytes."""
+"""What PROTOCOL.md shows is what the daemon says: its conversations, and every row of the exact bytes of BYTES.md."""
 
 import array
 import itertools
@@ -14,8 +14,9 @@ from conversation import Conversation
 from harness import expect
 
 DOCUMENT = os.path.join(harness.ROOT, "proto", "PROTOCOL.md")
+BYTES = os.path.join(harness.ROOT, "proto", "BYTES.md")
 
-# What has to happen before a row of section 9, by the words of its first column; where two connections do not do, a
+# What has to happen before a row of BYTES.md, by the words of its first column; where two connections do not do, a
 # function below. `1` is the one that sends the request of the row.
 BEFORE = {
     "LOCK, somebody else has it": ["2> LOCK a", "2< ..."],
@@ -62,14 +63,14 @@ AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
 ALONE = {"BREAK", "DRAIN", "DRAIN WAIT"}  # each to a daemon of its own, which is no good for others afterwards
 
 
-def document():
-    with open(DOCUMENT, encoding="utf-8") as stream:
+def document(path=DOCUMENT):
+    with open(path, encoding="utf-8") as stream:
         return stream.read()
 
 
 def rows():
     """(title, request, RESP2, RESP3), each None where the cell is empty."""
-    table = document().split("| request, outcome | inline", 1)[1].split("\n")[2:]
+    table = document(BYTES).split("| request, outcome | inline", 1)[1].split("\n")[2:]
     for line in table:
         if not line.startswith("|"):
             return
