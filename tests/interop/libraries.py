@@ -42,7 +42,7 @@ class Library:
         # the library tells; "silent": it does not, the next call goes over a new connection; "chance": the next call
         # fails if it comes before the new connection.
         self.notice = notice
-        # Its puppet can open a client "patient": set up as PROTOCOL 10 has it, so that a LOCK waits as long as it has to.
+        # Its puppet can open a client "patient": set up as LIBRARIES.md has it, so that a LOCK waits as long as it has to.
         self.patient = patient
         # A busy machine alone is later than that: then only what is proven of its timeout is proven with it.
         self.hasty = timeout is not None and timeout < 1

@@ -4,7 +4,7 @@ Each library has its puppet, in the library's own language and with the library'
 proven with it stands in scenes.py, once. The lines, words separated by one blank:
 
     NUMBER open CLIENT one|shared    a connection of its own | what the library shares between threads
-    NUMBER open CLIENT one patient   the same, set up as PROTOCOL 10 has it for a LOCK that waits (see libraries.py)
+    NUMBER open CLIENT one patient   the same, set up as LIBRARIES.md has it for a LOCK that waits (see libraries.py)
     NUMBER call CLIENT WORD...       sent on a thread or task of its own, so calls overlap
     NUMBER close CLIENT              at once, whatever it is doing
 
