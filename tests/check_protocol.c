@@ -1,6 +1,6 @@
 /*
- * check_protocol: the specification and the manual page leave out no verb, option, error code and counter,
- * and describe each as the tables do.
+ * check_protocol: the specification, its tables in BYTES.md and REPORTS.md and the manual page leave out no
+ * verb, option, error code, counter and event, and describe each as the tables do.
  */
 #include "daemon/base/stats.h"
 #include "daemon/core/action.h"
@@ -16,6 +16,7 @@
 
 #define SPECIFICATION "proto/PROTOCOL.md"
 #define BYTES         "proto/BYTES.md"
+#define REPORTS       "proto/REPORTS.md"
 #define MANUAL        "packaging/man/holdfast-protocol.7"
 
 /* The file's text; the caller frees it. */
@@ -112,9 +113,9 @@ START_TEST(the_specification_has_cause_and_cure_of_every_code)
 }
 END_TEST
 
-START_TEST(the_specification_has_every_counter)
+START_TEST(the_reports_have_every_counter)
 {
-	char *text = read_file(SPECIFICATION);
+	char *text = read_file(REPORTS);
 
 	for (size_t i = 0; i < stats_count(); i++) {
 		const struct stat_info *info = stats_info(i);
@@ -122,13 +123,13 @@ START_TEST(the_specification_has_every_counter)
 
 		(void)snprintf(row, sizeof(row), "| `%s` | %s | %s |", info->name,
 			info->kind == STAT_COUNTER ? "counter" : "gauge", info->help);
-		mentions(SPECIFICATION, text, row);
+		mentions(REPORTS, text, row);
 	}
 	free(text);
 }
 END_TEST
 
-START_TEST(the_specification_names_the_duration_of_every_event)
+START_TEST(the_reports_name_the_duration_of_every_event)
 {
 	static const struct {
 		const char *name;
@@ -138,14 +139,14 @@ START_TEST(the_specification_names_the_duration_of_every_event)
 		NOTES(NOTE)
 #undef NOTE
 	};
-	char *text = read_file(SPECIFICATION);
+	char *text = read_file(REPORTS);
 
 	for (size_t i = 0; i < NOTE_COUNT; i++) {
 		char row[64], field[32], line[1024];
 		const char *at;
 
 		snprintf(row, sizeof(row), "\n| `%s` | ", events[i].name);
-		mentions(SPECIFICATION, text, row);
+		mentions(REPORTS, text, row);
 		at = strstr(text, row) + 1;
 		snprintf(line, sizeof(line), "%.*s", (int)strcspn(at, "\n"), at);
 		if (events[i].ms[0] == '\0') {
@@ -289,7 +290,7 @@ main(void)
 	return SUITE_RUN("protocol", NULL, NULL, the_specification_has_every_verb,
 		the_specification_has_the_syntax_of_every_core_verb,
 		the_specification_has_every_option_and_every_usage_has_its_options,
-		the_specification_has_cause_and_cure_of_every_code, the_specification_has_every_counter,
-		the_specification_names_the_duration_of_every_event, the_table_has_the_bytes_of_every_verb,
+		the_specification_has_cause_and_cure_of_every_code, the_reports_have_every_counter,
+		the_reports_name_the_duration_of_every_event, the_table_has_the_bytes_of_every_verb,
 		every_row_of_bytes_is_one_request_and_its_answers, the_manual_has_every_verb_option_and_code);
 }

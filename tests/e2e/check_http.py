@@ -172,8 +172,8 @@ def test_metrics_and_info(place):
     client = daemon.client()
     text = client("INFO", "stats")
     found = samples(body(place, "/metrics")[1])
-    specification = open(os.path.join(ROOT, "proto", "PROTOCOL.md"), encoding="utf-8").read()
-    rows = re.findall(r"^\| `(\w+)` \| (counter|gauge) \| (.*) \|$", specification, re.M)
+    reports = open(os.path.join(ROOT, "proto", "REPORTS.md"), encoding="utf-8").read()
+    rows = re.findall(r"^\| `(\w+)` \| (counter|gauge) \| (.*) \|$", reports, re.M)
     names = [line.split(":")[0] for line in text.splitlines() if ":" in line]
     expect(sorted(name for name, _, _ in rows), sorted(names))
     labelled = {"granted": 'grants_total{kind="%s"}', "lost": 'losses_total{reason="%s"}',
@@ -234,13 +234,13 @@ def test_formats(place):
     expect(families["holdfast_build"], "info")
     expect(families["holdfast_hold_seconds"], "histogram")
     expect("# UNIT holdfast_ledger_bytes bytes\n" in new, True)
-    manual = open(os.path.join(ROOT, "proto", "PROTOCOL.md"), encoding="utf-8").read().split("## 11 ")[1]
-    table = set(re.findall(r"`((?:holdfast|process)_[a-z_]+)`", manual))
+    reports = open(os.path.join(ROOT, "proto", "REPORTS.md"), encoding="utf-8").read().split("## Metrics")[1]
+    table = set(re.findall(r"`((?:holdfast|process)_[a-z_]+)`", reports))
     rows = {name for name, kind in families.items()}
     listed = {"holdfast_" + re.sub("_ms$", "_seconds", line.split(":")[0])
               for line in place.daemons[0].client()("INFO", "stats").splitlines() if ":" in line}
-    expect(sorted(rows - listed - table), [], "not in PROTOCOL.md 11")
-    expect(sorted(table - rows), [], "in PROTOCOL.md 11 only")
+    expect(sorted(rows - listed - table), [], "not in REPORTS.md")
+    expect(sorted(table - rows), [], "in REPORTS.md only")
 
 
 def test_promtool(place):
