@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PROTOCOL.md shows is what the daemon says: its conversations, and every row of the exact bytes of BYTES.md."""
+"""What PROTOCOL.md, BYTES.md and REPORTS.md show is what the daemon says: conversations, exact bytes, and fields."""
 
 import array
 import itertools
@@ -15,6 +15,7 @@ from harness import expect
 
 DOCUMENT = os.path.join(harness.ROOT, "proto", "PROTOCOL.md")
 BYTES = os.path.join(harness.ROOT, "proto", "BYTES.md")
+REPORTS = os.path.join(harness.ROOT, "proto", "REPORTS.md")
 
 # What has to happen before a row of BYTES.md, by the words of its first column; where two connections do not do, a
 # function below. `1` is the one that sends the request of the row.
@@ -213,6 +214,63 @@ def test_first_page(place):
     if done.returncode == 127:
         raise harness.Skip("nc is not here")
     expect(len(done.stdout.split(b"\r\n")), 4, repr(done.stdout))
+
+
+def tables(title):
+    """The rows of each table of this section of REPORTS.md, each row its cells."""
+    section = re.split(r"^## %s$" % title, document(REPORTS), flags=re.M)[1].split("\n## ")[0]
+    for table in re.findall(r"^\|.*?\n\|-.*?\n((?:\|.*\n)+)", section, re.M):
+        yield [[cell.strip() for cell in re.split(r"(?<!\\)\|", row)[1:-1]] for row in table.splitlines()]
+
+
+def words(cell):
+    return re.findall(r"`(\w+)`", cell)
+
+
+def keys(table):
+    """What the first column names."""
+    return [word for row in table for word in words(row[0])]
+
+
+def listed(table, title):
+    """The keys in the second cell of the row with this title."""
+    return [word for row in table if row[0] == title for word in words(row[1])]
+
+
+def test_reports(place):
+    """each map has the fields that REPORTS.md lists, and INFO the lines that it explains"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    one, two, ask = daemon.client(3), daemon.client(3), daemon.client(3)
+    one("LATCH", "latch", "SET", 2)
+    one("LOCK", "a")
+    one("UNLOCK", "a")
+    one("LOCK", "a")
+    two.send("LOCK", "a")
+    daemon.queued("a")
+    of_lock, of_fleet = tables("INSPECT")
+    lock = ask("INSPECT", "a")
+    expect(list(lock), keys(of_lock))
+    rows = {row[0].strip("`"): row[1] for row in of_lock}
+    for key, row in ((lock["holder"], "holder"), (lock["waiters"][0], "waiters")):
+        expect([word for word in words(rows[row]) if word in key], list(key), row)
+    expect(list(lock["holders"][0]), list(lock["holder"]))
+    expect(list(ask("INSPECT", "a", "FLEET")), keys(of_fleet))
+    expect(sorted(ask("HISTORY", "a")[0]), sorted(keys(next(tables("HISTORY")))))
+    (of_list,) = tables("LOCKS and SESSIONS")
+    names = {entry["name"]: entry for entry in ask("LOCKS")[1]}
+    for entry, title in ((names["a"], "a name"), (names["latch"], "a latch"), (ask("SESSIONS")[1][0], "a session")):
+        expect(sorted(entry), sorted(set(listed(of_list, title))), title)
+    of_set, of_master = tables("MASTERS")
+    masters = ask("MASTERS")
+    expect(list(masters), keys(of_set))
+    expect(list(masters["masters"][0]), keys(of_master))
+    expect(list(ask("FLEET")[0]), keys(next(tables("FLEET"))))
+    of_info, of_one = tables("INFO")
+    lines = [line.split(":")[0] for line in ask("INFO").splitlines() if ":" in line]
+    expect([word for row in of_info for word in words(row[1]) if word not in lines], [], "explained, and not in INFO")
+    found = ("sentinel", "cluster", "slot", "node", "found_ms", "found_why", "replicas", "replicas_needed", "replicated")
+    expect(sorted(line[8:] for line in lines if line.startswith("master0_")),
+           sorted(word for word in keys(of_one) if word not in found))
 
 
 if __name__ == "__main__":
