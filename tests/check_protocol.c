@@ -260,6 +260,56 @@ START_TEST(every_row_of_bytes_is_one_request_and_its_answers)
 }
 END_TEST
 
+/* Of the specification, at the begin of a line or of a table's row. */
+static bool
+has_clause(const char *text, const char *clause)
+{
+	char plain[16], row[16];
+
+	snprintf(plain, sizeof(plain), "\n%s ", clause);
+	snprintf(row, sizeof(row), "\n| %s ", clause);
+	return strstr(text, plain) != NULL || strstr(text, row) != NULL;
+}
+
+/* Clauses are cited in parentheses, (3.5) or (3.5, 3.20). */
+static size_t
+cites_clauses_that_exist(const char *path, const char *specification)
+{
+	char *text = read_file(path);
+	size_t cited = 0;
+
+	for (const char *at = strchr(text, '('); at != NULL; at = strchr(at, '(')) {
+		unsigned section, number;
+		int length;
+
+		at++;
+		while (sscanf(at, "%2u.%2u%n", &section, &number, &length) == 2 &&
+			strchr(",;)", at[length])) {
+			char clause[16];
+
+			snprintf(clause, sizeof(clause), "%u.%u", section, number);
+			ck_assert_msg(has_clause(specification, clause), "%s cites %s", path, clause);
+			cited++;
+			at += length;
+			at += strspn(at, ", \n");
+		}
+	}
+	free(text);
+	return cited;
+}
+
+START_TEST(every_clause_that_is_cited_exists)
+{
+	char *text = read_file(SPECIFICATION);
+
+	ck_assert(has_clause(text, "2.1") && has_clause(text, "5.11") && !has_clause(text, "5.99"));
+	ck_assert_uint_gt(cites_clauses_that_exist(SPECIFICATION, text), 100);
+	ck_assert_uint_gt(cites_clauses_that_exist(REPORTS, text), 20);
+	ck_assert_uint_gt(cites_clauses_that_exist("doc/LIBRARIES.md", text), 5);
+	free(text);
+}
+END_TEST
+
 START_TEST(the_manual_has_every_verb_option_and_code)
 {
 	char *text = read_file(MANUAL);
@@ -292,5 +342,6 @@ main(void)
 		the_specification_has_every_option_and_every_usage_has_its_options,
 		the_specification_has_cause_and_cure_of_every_code, the_reports_have_every_counter,
 		the_reports_name_the_duration_of_every_event, the_table_has_the_bytes_of_every_verb,
-		every_row_of_bytes_is_one_request_and_its_answers, the_manual_has_every_verb_option_and_code);
+		every_row_of_bytes_is_one_request_and_its_answers, every_clause_that_is_cited_exists,
+		the_manual_has_every_verb_option_and_code);
 }
