@@ -304,7 +304,8 @@ main_begin(struct main *m)
 	random_init(&m->random);
 	random_hex32(&m->random, m->daemon_id);
 	if (notify_init(&m->notify) != 0) {
-		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "notify.failed", log_text("why", strerror(errno)));
+		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "notify.failed", log_text("why", strerror(errno)),
+			log_text("text", "the service manager does not hear that this daemon serves"));
 	}
 	m->rules = settings_rules(m->boot, m->boot);
 	m->layout = settings_layout(m->boot);

@@ -279,7 +279,8 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 
 	if (g->kind == KIND_SHARED && reentry->kind == KIND_EXCLUSIVE) {
 		reply_error(out, CODE_UPGRADE,
-			"this session holds it shared, token %lld: UNLOCK first, others may read it too",
+			"this session holds it shared, token %lld: UNLOCK first, others may hold it shared, "
+			"too",
 			token);
 	} else if (!reentry->tagged && !again) {
 		reply_error(out, CODE_HELD,

@@ -465,12 +465,15 @@ mlock_denied(struct core *core, const struct conn *conn, const struct command *c
 		return true;
 	}
 	if ((int64_t)(s->grant_count + c->name_count) > set->grants_per_session) {
-		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
-			s->grant_count);
+		emit_error(core, conn->id, CODE_LIMIT,
+			"grants-per-session: this session holds %zu names, %zu more are too many: UNLOCK "
+			"some",
+			s->grant_count, c->name_count);
 		return true;
 	}
 	if ((int64_t)s->waiter_count >= set->waiters_per_session) {
-		emit_error(core, conn->id, CODE_LIMIT, "waiters-per-session: this session waits %zu times",
+		emit_error(core, conn->id, CODE_LIMIT,
+			"waiters-per-session: this session waits %zu times, as often as it may",
 			s->waiter_count);
 		return true;
 	}

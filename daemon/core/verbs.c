@@ -55,10 +55,12 @@ lock_limited(struct core *core, const struct conn *conn, const struct command *c
 	const struct session *s = conn->session;
 
 	if ((int64_t)s->grant_count >= set->grants_per_session) {
-		emit_error(core, conn->id, CODE_LIMIT, "grants-per-session: this session holds %zu names",
+		emit_error(core, conn->id, CODE_LIMIT,
+			"grants-per-session: this session holds %zu names, as many as it may: UNLOCK some",
 			s->grant_count);
 	} else if ((int64_t)s->waiter_count >= set->waiters_per_session) {
-		emit_error(core, conn->id, CODE_LIMIT, "waiters-per-session: this session waits %zu times",
+		emit_error(core, conn->id, CODE_LIMIT,
+			"waiters-per-session: this session waits %zu times, as often as it may",
 			s->waiter_count);
 	} else {
 		return user_full(core, conn, user_locks(c->permits));
@@ -313,8 +315,9 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 	if (g != NULL)
 		emit_int(core, conn->id, grant_break(core, g));
 	else if (first != NULL)
-		emit_error(core, conn->id, CODE_NOTHELD, "it is held with token %lld, not %lld: look again",
-			(long long)first->token, (long long)c->token);
+		emit_error(core, conn->id, CODE_NOTHELD,
+			"it is held with token %lld, not %lld: INSPECT it again", (long long)first->token,
+			(long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
 			r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0

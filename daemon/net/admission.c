@@ -289,7 +289,9 @@ admission_paused(void *arg, struct listener *listener, int error)
 	struct admission *admission = arg;
 	admission->stats->connections_rejected++;
 	LOG_EVENT(admission->log, LOG_WARNING_LEVEL, "listener.paused",
-		log_text("address", listener_address(listener)), log_text("why", strerror(error)));
+		log_text("address", listener_address(listener)), log_text("why", strerror(error)),
+		log_text("text",
+			"new clients wait; if this comes again, see daemon.few_descriptors and LimitNOFILE"));
 }
 
 bool

@@ -342,8 +342,8 @@ processes_watch(struct processes *set, struct process process, int pidfd, int64_
 	watch->counted = counted;
 	watch->uid = uid;
 	if (event_add(&watch->event, NULL) != 0) {
+		reply_error(error, CODE_LIMIT, "the process cannot be watched: %s", strerror(errno));
 		watch_free(watch);
-		reply_error(error, CODE_LIMIT, "the process cannot be watched");
 		return -1;
 	}
 	return 0;

@@ -235,8 +235,8 @@ on_said(evutil_socket_t fd, short what, void *arg)
 	if (!ended)
 		return;
 	status_text(child_end(e), status);
-	LOG_EVENT(
-		e->log, LOG_ERROR_LEVEL, "embedded.died", log_text("why", status), log_text("said", e->last));
+	LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.died", log_text("why", status),
+		log_text("said", e->last), log_text("text", "the private master is started again"));
 	if (clock_ms() - e->started_ms >= STABLE_MS)
 		e->deaths = 0;
 	schedule_restart(e);
@@ -251,7 +251,9 @@ on_timer(void *arg)
 		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.restarted", log_number("pid", e->pid));
 		return;
 	}
-	LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.not_started", log_text("why", strerror(errno)));
+	LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.not_started", log_text("program", e->program),
+		log_text("why", strerror(errno)),
+		log_text("text", "without it nothing is locked; it is tried again"));
 	schedule_restart(e);
 }
 

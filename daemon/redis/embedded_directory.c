@@ -273,5 +273,6 @@ embedded_leave_record(struct embedded *e, bool clean, int64_t until_ms)
 		until_ms = e->begun_until_ms;
 	if (!ending_finish(&e->ending, e->directory_fd, clean, until_ms))
 		LOG_EVENT(e->log, LOG_WARNING_LEVEL, "embedded.no_record",
-			log_text("directory", e->directory), log_text("why", strerror(errno)));
+			log_text("directory", e->directory), log_text("why", strerror(errno)),
+			log_text("text", "the next start guards in full"));
 }

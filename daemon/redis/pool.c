@@ -143,7 +143,8 @@ pool_log_replicas(struct pool *pool, bool before)
 		return;
 	if (r->missing)
 		LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.unreplicated",
-			log_text("master", pool->where), log_text("why", r->why));
+			log_text("master", pool->where), log_text("why", r->why),
+			log_text("text", "it grants nothing new until enough of its replicas acknowledge"));
 	else
 		LOG_EVENT(pool->log, LOG_INFO_LEVEL, "master.replicated", log_text("master", pool->where),
 			log_number("replicas", replicas_known(r)));

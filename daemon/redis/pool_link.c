@@ -237,7 +237,8 @@ pool_link_noscript(struct pool_link *l, struct batch *batch)
 	if (l->scripts_due == 0) {
 		pool->stats->master_script_reloads++;
 		LOG_EVENT(pool->log, LOG_WARNING_LEVEL, "master.scripts_lost",
-			log_text("master", link_where(l->link)), log_number("link", l->index));
+			log_text("master", link_where(l->link)), log_number("link", l->index),
+			log_text("text", "they are loaded again"));
 		pool_link_load_scripts(l);
 	}
 	pool_link_fail(
