@@ -270,7 +270,7 @@ def test_reports(place):
     expect([word for row in of_info for word in words(row[1]) if word not in lines], [], "explained, and not in INFO")
     found = ("sentinel", "cluster", "slot", "node", "found_ms", "found_why", "replicas", "replicas_needed", "replicated")
     expect(sorted(line[8:] for line in lines if line.startswith("master0_")),
-           sorted(word for word in keys(of_one) if word not in found))
+           sorted(word[8:] for word in keys(of_one) if word[8:] not in found))
 
 
 if __name__ == "__main__":
