@@ -319,6 +319,7 @@ START_TEST(a_loss_is_told_each_time_until_the_name_is_locked_again)
 	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
 		"c2 :988");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -LOST");
+	ck_assert_str_eq(ask(&w, 3, VERB_DOWNGRADE, "a"), "c3 -LOST");
 	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 -LOST");
 	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "");
 	ck_assert_str_eq(keep(&w, 988), "c3 :501;");

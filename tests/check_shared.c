@@ -246,6 +246,22 @@ START_TEST(only_a_holder_downgrades)
 }
 END_TEST
 
+START_TEST(downgrading_what_is_lost_is_told_so_once)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .max_hold_ms = 50});
+	granted(&w, "a", 1, 500);
+	after(&w, 50);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(downgrade(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(downgrade(&w, 1, "a"), "c1 -NOTHELD");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_shared_hold_does_not_become_exclusive)
 {
 	struct story w;
@@ -514,7 +530,8 @@ main(void)
 		a_renewal_under_way_is_followed_by_one_that_shares,
 		downgrading_keeps_the_token_and_lets_readers_in,
 		a_lock_that_other_programs_know_is_not_downgraded, only_a_holder_downgrades,
-		a_shared_hold_does_not_become_exclusive, locking_again_to_read_never_weakens_a_hold,
+		downgrading_what_is_lost_is_told_so_once, a_shared_hold_does_not_become_exclusive,
+		locking_again_to_read_never_weakens_a_hold,
 		a_session_may_read_twice_unless_a_writer_waits_for_it, a_session_that_waits_twice_holds_once,
 		while_a_writer_waits_elsewhere_no_reader_comes_in_here,
 		a_writer_elsewhere_that_gave_up_is_not_waited_for,

@@ -132,13 +132,17 @@ def test_redisson_restart(place):
 
 
 def test_redisson_kinds(place):
-    """another kind of key is told, and shared locks and permits are refused, with the reason"""
+    """another kind of key is told, and shared locks, permits and DOWNGRADE are refused, with the reason"""
     redis, daemon = redisson(place)
     redis("SET", "x", "a string")
     client = daemon.client()
     expect_code(client("LOCK", "x"), "WRONGKIND")
     expect(redis("GET", "x"), "a string")
     expect_code(client("LOCK", "x1", "SHARED"), "WRONGKIND")
+    expect_code(client("LOCK", "x1", "LIMIT", "2"), "WRONGKIND")
+    token = client("LOCK", "x1")
+    expect_code(client("DOWNGRADE", "x1"), "WRONGKIND")
+    harness.expect_between(client("CHECK", "x1", "TOKEN", token), 1, 1000)
 
 
 def test_string_both_ways(place):
