@@ -278,13 +278,6 @@ void lease_line_off(struct core *core, struct lease *l);
 /* Another daemon has said that it waits for it. */
 void lease_want(struct core *core, struct lease *l);
 
-/* Whether a lease without holders and waiters here is kept for a while: for a client that locks the name
- * again soon, and only until another daemon wants it. */
-bool lease_retain(struct core *core, struct lease *l);
-/* Its time is over: whether it is given back in this step. False: it is kept a little longer, because enough
- * others are given back; this happens after this process had been kept from running. */
-bool lease_let_go(struct core *core, struct lease *l);
-
 /* HELD, with a majority, and surely valid for long enough that a grant can be given on it: half the lease. */
 bool lease_good(const struct core *core, const struct lease *l);
 
@@ -450,6 +443,17 @@ struct former *former_new(struct core *core, struct slice owners, uint8_t seats)
 
 /* For round_end(). */
 void former_end(struct core *core, struct lease *l);
+
+/*
+ * retain.c: how long a lease is kept that no client here uses.
+ */
+
+/* Whether a lease without holders and waiters here is kept for a while: for a client that locks the name
+ * again soon, and only until another daemon wants it. */
+bool lease_retain(struct core *core, struct lease *l);
+/* Its time is over: whether it is given back in this step. False: it is kept a little longer, because enough
+ * others are given back; this happens after this process had been kept from running. */
+bool lease_let_go(struct core *core, struct lease *l);
 
 /*
  * release.c: leases given up, released at the master until it confirms that they are gone.
