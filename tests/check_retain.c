@@ -182,6 +182,203 @@ START_TEST(readers_find_a_lease_that_a_writer_left)
 }
 END_TEST
 
+/* Of names that are locked once so many are enough to know that nobody comes back to them. */
+#define FEW 64
+
+/* A client locks and unlocks it; what that leads to. attempt: the next one of the story. */
+static const char *
+used_once(struct story *w, const char *name, unsigned *attempt)
+{
+	lock(w, 1, name);
+	granted(w, name, (*attempt)++, 500);
+	return unlock(w, 1, name);
+}
+
+/* Nobody comes back to the names that begin with this. */
+static void
+used_in_vain(struct story *w, const char *prefix, unsigned *attempt)
+{
+	char name[32];
+
+	for (unsigned i = 0; i < FEW; i++) {
+		(void)snprintf(name, sizeof(name), "%s%u", prefix, i);
+		ck_assert_str_eq(used_once(w, name, attempt), "c1 :0");
+	}
+	after(w, RETAIN_MS + 1);
+}
+
+START_TEST(names_that_nobody_comes_back_to_are_given_back_at_once_while_others_are_locked)
+{
+	struct story w;
+	unsigned attempt = 1;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	ck_assert_uint_eq(attempt, FEW + 1);
+	lock(&w, 1, "a");
+	granted(&w, "a", attempt, 500);
+	lock(&w, 2, "b");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#65");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(of_the_only_client_they_are_given_back_a_moment_later_and_together)
+{
+	struct story w;
+	unsigned attempt = 1;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	after(&w, 4 - w.now.ms % 4);
+	ck_assert_str_eq(used_once(&w, "a", &attempt), "c1 :0");
+	ck_assert_str_eq(after(&w, 3), "");
+	used_once(&w, "b", &attempt);
+	ck_assert_str_eq(after(&w, 1), "release a#65 | release b#66");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(one_of_many_is_kept_to_see_whether_a_client_comes_back)
+{
+	struct story w;
+	unsigned attempt = 1;
+	char name[16];
+	int kept = 0;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	for (unsigned i = 0; i < 10 * FEW; i++) {
+		(void)snprintf(name, sizeof(name), "m%u", i);
+		used_once(&w, name, &attempt);
+		kept += strstr(after(&w, 4), "release") == NULL;
+	}
+	ck_assert_int_ge(kept, 10);
+	ck_assert_int_le(kept, 11);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_kept_to_see_is_given_back_with_what_is_put_off)
+{
+	struct story w;
+	unsigned attempt = 1;
+	char name[16];
+	int64_t until_ms;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	after(&w, 5 - w.now.ms % 4);
+	do {
+		(void)snprintf(name, sizeof(name), "m%u", attempt);
+		used_once(&w, name, &attempt);
+		ck_assert_uint_le(attempt, 3 * FEW);
+	} while (strstr(after(&w, 4), "release") != NULL);
+	until_ms = w.now.ms - 4 + RETAIN_MS;
+	ck_assert_str_eq(after(&w, until_ms - w.now.ms), "");
+	ck_assert_int_ne(until_ms % 4, 0);
+	ck_assert_ptr_nonnull(strstr(after(&w, 4 - until_ms % 4), "release"));
+	story_done(&w);
+}
+END_TEST
+
+/* Which of these was kept is unknown, but each is locked and unlocked again; whether a name would be kept
+ * now. */
+START_TEST(when_clients_come_back_names_are_kept_again)
+{
+	struct story w;
+	unsigned attempt = 1;
+	char name[16];
+	int back = 0;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	for (unsigned i = 0; back < 3; i++) {
+		(void)snprintf(name, sizeof(name), "m%u", i);
+		used_once(&w, name, &attempt);
+		if (strstr(after(&w, 4), "release") == NULL) {
+			ck_assert_str_eq(lock(&w, 2, name), "c2 :501");
+			unlock(&w, 2, name);
+			back++;
+		}
+		ck_assert_uint_le(i, 4 * FEW);
+	}
+	used_once(&w, "a", &attempt);
+	ck_assert_str_eq(after(&w, 4), "");
+	ck_assert(is_leased(&w));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_name_that_a_client_came_back_to_is_kept_whatever_becomes_of_others)
+{
+	struct story w;
+	unsigned attempt = 1;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	used_once(&w, "a", &attempt);
+	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
+	lock(&w, 3, "b");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	ck_assert_ptr_null(strstr(after(&w, RETAIN_MS - 1), "release a"));
+	ck_assert_ptr_nonnull(strstr(after(&w, 2), "release a"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_name_that_was_handed_on_is_kept_whatever_becomes_of_others)
+{
+	struct story w;
+	unsigned attempt = 1;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "n", &attempt);
+	lock(&w, 1, "a");
+	granted(&w, "a", attempt, 500);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
+	lock(&w, 3, "b");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(names_of_another_rule_are_another_matter)
+{
+	struct story w;
+	unsigned attempt = 1;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	used_in_vain(&w, "fragile", &attempt);
+	lock(&w, 1, "a");
+	granted(&w, "a", attempt, 500);
+	lock(&w, 2, "b");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_another_daemon_wanted_says_nothing_about_clients_here)
+{
+	struct story w;
+	unsigned attempt = 1;
+	char name[16];
+
+	story_retaining(&w, 1, RETAIN_MS);
+	for (unsigned i = 0; i < FEW; i++) {
+		(void)snprintf(name, sizeof(name), "n%u", i);
+		used_once(&w, name, &attempt);
+		ck_assert_ptr_nonnull(strstr(wanted(&w, name), "release"));
+	}
+	lock(&w, 1, "a");
+	granted(&w, "a", attempt, 500);
+	lock(&w, 2, "b");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	story_done(&w);
+}
+END_TEST
+
 /* Some time passes; how many calls of this kind leave then. */
 static size_t
 calls_after(struct story *w, int64_t ms, enum call_op op)
@@ -260,6 +457,40 @@ START_TEST(a_daemon_that_stood_still_gives_back_no_more_of_them_at_once)
 }
 END_TEST
 
+START_TEST(names_that_nobody_comes_back_to_are_given_back_one_after_the_other_as_well)
+{
+	struct story w;
+	unsigned attempt = 1;
+	size_t n = 0, at_once = 0;
+	char name[16];
+
+	story_retaining(&w, 1, RETAIN_MS);
+	w.settings.grants_per_session = MANY;
+	story_anew(&w);
+	used_in_vain(&w, "n", &attempt);
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof(name), "m%u", i);
+		lock(&w, 1, name);
+		granted(&w, name, attempt++, 500);
+	}
+	for (unsigned i = 0; i < MANY; i++) {
+		(void)snprintf(name, sizeof(name), "m%u", i);
+		at_once += strstr(unlock(&w, 1, name), "release") != NULL;
+	}
+	ck_assert_uint_ge(at_once, MANY / 6);
+	ck_assert_uint_le(at_once, MANY / 3);
+	for (int ms = 0; ms < 20; ms++) {
+		size_t now = calls_after(&w, 1, CALL_RELEASE);
+
+		ck_assert_uint_le(now, MANY / 3);
+		n += now;
+	}
+	/* But for those that are on trial. */
+	ck_assert_uint_ge(at_once + n, MANY - MANY / 50);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(leases_that_are_due_together_are_renewed_one_after_the_other)
 {
 	struct story w;
@@ -291,6 +522,16 @@ main(void)
 		a_lease_that_ran_out_unused_is_granted_to_nobody,
 		when_the_master_has_forgotten_it_is_not_reclaimed, a_daemon_that_shuts_down_gives_it_back,
 		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left,
+		names_that_nobody_comes_back_to_are_given_back_at_once_while_others_are_locked,
+		of_the_only_client_they_are_given_back_a_moment_later_and_together,
+		one_of_many_is_kept_to_see_whether_a_client_comes_back,
+		what_is_kept_to_see_is_given_back_with_what_is_put_off,
+		when_clients_come_back_names_are_kept_again,
+		a_name_that_a_client_came_back_to_is_kept_whatever_becomes_of_others,
+		a_name_that_was_handed_on_is_kept_whatever_becomes_of_others,
+		names_of_another_rule_are_another_matter,
+		what_another_daemon_wanted_says_nothing_about_clients_here,
+		names_that_nobody_comes_back_to_are_given_back_one_after_the_other_as_well,
 		leases_that_fall_out_of_use_together_are_given_back_one_after_the_other,
 		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once,
 		leases_that_are_due_together_are_renewed_one_after_the_other);

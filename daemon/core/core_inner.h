@@ -122,6 +122,7 @@ struct core {
 	size_t calls;            /* without a vote yet */
 	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
 	struct ration retained;  /* unused leases, by when they will be given back: the latest */
+	struct ration put_off;   /* likewise, of names that are not expected to be wanted again */
 	struct ration let_go;    /* unused leases that are given back */
 	struct ration renewals;  /* that begin, or are put off */
 	int64_t guarded_ms;      /* the longest lease that guards wait for (master.h) */

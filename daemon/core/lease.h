@@ -149,6 +149,8 @@ struct lease_held {
 	enum lease_renewal renewal : 2;
 	enum lease_line line : 2;
 	bool served : 1;    /* a client was granted the lock on this lease */
+	bool again : 1;     /* and then one more: the name is in use. Not saved */
+	bool on_trial : 1;  /* kept to see whether a client comes back. Not saved */
 	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unheard */
 	enum kind told : 8; /* what a majority of the seats has been told */
 };
@@ -446,7 +448,17 @@ void former_end(struct core *core, struct lease *l);
 
 /*
  * retain.c: how long a lease is kept that no client here uses.
+ *
+ * A name that was granted more than once is in use, and is kept for settings.retain_ms. Of a name that was
+ * granted once nobody knows whether a client comes back, so the daemon goes by its experience with such names
+ * of the same rule. If few came back, the lease is given back: at once if other leases have been asked for
+ * since it was, because many clients are at work then, and its release leaves with those of others; otherwise
+ * a moment later, so that the release of the only client at work does not compete with its next acquire.
+ * Every so often one is kept all the same, to see whether that is still right.
  */
+
+/* HELD: a client is granted the lock on it now. */
+void lease_serve(struct core *core, struct lease *l);
 
 /* Whether a lease without holders and waiters here is kept for a while: for a client that locks the name
  * again soon, and only until another daemon wants it. */

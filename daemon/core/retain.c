@@ -6,6 +6,7 @@
 
 #include "daemon/core/core_inner.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/timers.h"
 
@@ -14,15 +15,49 @@
 #define RETAIN_TOGETHER                                                                                      \
 	256 /* leases that may be released in one millisecond: about half a millisecond of work */
 
-/* Until when a lease is kept that is unused from now on. Leases that fall out of use together, as when a
- * session with thousands of locks ends, are released at different times, few enough at once that no client
- * waits. */
-static int64_t
-retain_until(struct core *core)
-{
-	struct ration *r = &core->retained;
-	int64_t until_ms = core->now.ms + core->settings.retain_ms;
+#define PUT_OFF_MS 4 /* the longest that a lease waits to be given back with others */
 
+#define BACK_LEAST  (EXPERIENCE_ALL / 8) /* a lease kept in vain costs an eighth of what one in use saves */
+#define BACK_WEIGHT 16                   /* of so many the last ones count */
+
+/* One of so many is kept all the same. It is a prime, so that no rhythm of names escapes it. */
+#define TRIAL_EVERY 61
+
+/* ---- experience ---- */
+
+static void
+experience_add(struct core *core, const struct lease *l, bool back)
+{
+	struct experience *e = rules_experience(&core->rules, l->resource->rule);
+
+	if (back)
+		e->back += (EXPERIENCE_ALL - e->back) / BACK_WEIGHT;
+	else
+		e->back -= e->back / BACK_WEIGHT;
+	assert(e->back <= EXPERIENCE_ALL);
+}
+
+void
+lease_serve(struct core *core, struct lease *l)
+{
+	struct lease_held *held = lease_held(l);
+
+	if (held->on_trial)
+		experience_add(core, l, true);
+	held->on_trial = false;
+	held->again = held->served;
+	held->served = true;
+	held->idle_ms = 0;
+}
+
+/* ---- how long ---- */
+
+/* The first time from this one on at which another lease can be given back. Leases that fall out of use
+ * together, as when a session with thousands of locks ends, are released at different times, few enough at
+ * once that no client waits. */
+static int64_t
+retain_until(struct ration *r, int64_t until_ms)
+{
 	if (until_ms < r->ms)
 		until_ms = r->ms;
 	if (r->ms == until_ms && r->count == RETAIN_TOGETHER)
@@ -35,18 +70,65 @@ retain_until(struct core *core)
 bool
 lease_let_go(struct core *core, struct lease *l)
 {
-	assert(lease_held(l)->idle_ms != 0);
-	if (ration_take(&core->let_go, core->now.ms) < RETAIN_TOGETHER)
-		return true;
-	lease_held(l)->idle_ms = retain_until(core);
-	return false;
+	struct lease_held *held = lease_held(l);
+
+	assert(held->idle_ms != 0);
+	if (ration_take(&core->let_go, core->now.ms) >= RETAIN_TOGETHER) {
+		held->idle_ms = retain_until(&core->retained, core->now.ms + core->settings.retain_ms);
+		return false;
+	}
+	if (held->on_trial)
+		experience_add(core, l, false);
+	held->on_trial = false;
+	return true;
+}
+
+/* The next time at which leases of names are given back that nobody is expected to want again. */
+static int64_t
+retain_step(int64_t ms)
+{
+	return ms + PUT_OFF_MS - ms % PUT_OFF_MS;
+}
+
+/* Nobody is expected to want it again. Until when it is put off, to be given back with others; 0: it is given
+ * back at once, because other leases have been asked for since it was. */
+static int64_t
+retain_briefly(struct core *core, const struct lease *l)
+{
+	int64_t step_ms = retain_step(core->now.ms), until_ms = core->now.ms + core->settings.retain_ms;
+
+	assert(l->attempt <= core->attempts);
+	if (l->attempt != core->attempts && ration_take(&core->let_go, core->now.ms) < RETAIN_TOGETHER)
+		return 0;
+	return retain_until(&core->put_off, step_ms < until_ms ? step_ms : until_ms);
+}
+
+/* It has fallen out of use. Until when it is kept; 0: not at all. */
+static int64_t
+retain_begin(struct core *core, struct lease *l)
+{
+	struct lease_held *held = lease_held(l);
+	int64_t until_ms = core->now.ms + core->settings.retain_ms;
+	struct experience *e;
+	bool few;
+
+	assert(held->served && until_ms > core->now.ms);
+	held->on_trial = false;
+	if (held->again)
+		return retain_until(&core->retained, until_ms);
+	e = rules_experience(&core->rules, l->resource->rule);
+	few = e->back < BACK_LEAST;
+	if (few && ++e->passed < TRIAL_EVERY)
+		return retain_briefly(core, l);
+	held->on_trial = true;
+	e->passed = 0;
+	return retain_until(&core->retained, few ? retain_step(until_ms) : until_ms);
 }
 
 bool
 lease_retain(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
-	int64_t until_ms;
 
 	assert(l->grants == NULL && l->kind != KIND_PERMITS && l->resource->queue->count == 0);
 	if (!held->served || held->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
@@ -54,10 +136,9 @@ lease_retain(struct core *core, struct lease *l)
 		!masterset_usable(core))
 		return false;
 	if (held->idle_ms == 0) {
-		until_ms = retain_until(core);
-		held->idle_ms = until_ms;
+		held->idle_ms = retain_begin(core, l);
 		/* A timer that comes too early costs less than one that is set at every UNLOCK. */
-		if (until_ms < timer_at(&core->timers, &l->timer))
+		if (held->idle_ms != 0 && held->idle_ms < timer_at(&core->timers, &l->timer))
 			lease_arm(core, l);
 	}
 	return core->now.ms < held->idle_ms;

@@ -16,14 +16,15 @@
 struct rule_set {
 	struct rule_set *next; /* the set before; NULL: none */
 	size_t count;
-	struct rule rules[]; /* their globs follow */
+	struct experience *experience; /* of each rule */
+	struct rule rules[];           /* their experience follows, and then their globs */
 };
 
 /* NULL: out of memory. */
 static struct rule_set *
 set_new(const struct rule *first, size_t count)
 {
-	size_t bytes = 0;
+	size_t bytes = count * sizeof(struct experience);
 	struct rule_set *set;
 	char *at;
 
@@ -35,10 +36,12 @@ set_new(const struct rule *first, size_t count)
 		return NULL;
 	set->next = NULL;
 	set->count = count;
-	at = (char *)(set->rules + count);
+	set->experience = (struct experience *)(set->rules + count);
+	at = (char *)(set->experience + count);
 	for (size_t i = 0; i < count; i++) {
 		size_t n = strlen(first[i].match) + 1;
 
+		set->experience[i] = (struct experience){.back = EXPERIENCE_ALL};
 		set->rules[i] = first[i];
 		set->rules[i].match = memcpy(at, first[i].match, n);
 		at += n;
@@ -102,14 +105,30 @@ rules_single(const struct rules *rules)
 	return false;
 }
 
-bool
-rules_have(const struct rules *rules, const struct rule *rule)
+/* The set of this rule; NULL: it has been forgotten. */
+static const struct rule_set *
+set_of(const struct rules *rules, const struct rule *rule)
 {
 	const struct rule_set *set = rules->newest;
 
 	while (set != NULL && (rule < set->rules || rule >= set->rules + set->count))
 		set = set->next;
-	return set != NULL;
+	return set;
+}
+
+bool
+rules_have(const struct rules *rules, const struct rule *rule)
+{
+	return set_of(rules, rule) != NULL;
+}
+
+struct experience *
+rules_experience(const struct rules *rules, const struct rule *rule)
+{
+	const struct rule_set *set = set_of(rules, rule);
+
+	assert(set != NULL);
+	return &set->experience[rule - set->rules];
 }
 
 static bool

@@ -52,8 +52,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 		renew_tokens(core, l);
 		return false;
 	}
-	held->served = true;
-	held->idle_ms = 0;
+	lease_serve(core, l);
 	if (held->wanted)
 		round_held(l)->streak++;
 	grant_give(core, l, w, token);

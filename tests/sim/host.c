@@ -16,6 +16,7 @@
 #include "tests/sim/roll.h"
 #include "tests/sim/ruled.h"
 #include "tests/sim/tally.h"
+#include "tests/sim/vain.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
@@ -273,6 +274,8 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 		h->core = core_new(&settings, host_now(h));
 	well_host_starts(w, h);
 	assert(h->core != NULL);
+	if (w->plan.vain)
+		vain_begin(h->core);
 	if (of != NULL) {
 		memcpy(h->call_settings.daemon_id, of->call_settings.daemon_id, CALL_DAEMON_ID_SIZE);
 		clone_make(h->core, of->core);

@@ -325,6 +325,7 @@ plan_more(struct plan *plan)
 	if (rng_percent(&rng, 12) && plan->masters > 1 && plan->lease_ms <= 1000 && plan->others == 0 &&
 		!plan->changes)
 		plan_worst(plan);
+	plan->vain = plan->seed % 2 == 0;
 	private_draw(plan, &rng);
 	if (plan->private)
 		plan_clocks(plan);

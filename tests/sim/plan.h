@@ -98,6 +98,7 @@ struct plan {
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;
+	bool vain;            /* daemons have seen that nobody comes back to a name (vain.h) */
 	int shared_percent;   /* share of shared requests among those that may be */
 	int64_t permits;      /* of the second name, a semaphore; 0: not a semaphore */
 	int64_t most_permits; /* per request */
