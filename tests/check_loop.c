@@ -16,6 +16,7 @@ struct probe {
 	int signal;
 	int64_t rang_ms;
 	int64_t again_ms; /* set the alarm again when it rings; 0: no */
+	bool silent;      /* says nothing of the next one */
 };
 
 static struct probe probe;
@@ -26,6 +27,9 @@ on_alarm(void *arg)
 	struct probe *p = arg;
 	p->alarms++;
 	p->rang_ms = clock_ms();
+	if (p->silent) {
+		return;
+	}
 	loop_alarm_at(p->loop, p->again_ms ? p->again_ms : INT64_MAX);
 	p->again_ms = 0;
 }
@@ -122,6 +126,21 @@ START_TEST(an_alarm_may_set_the_next_one)
 }
 END_TEST
 
+/* Each turn ends with an alarm or a tick: of an alarm that rang, no turn is left over. */
+START_TEST(an_alarm_rings_once_and_costs_one_turn)
+{
+	unsigned turns = 0;
+	probe.silent = true;
+	loop_alarm_at(probe.loop, clock_ms() + 5);
+	while (probe.ticks < 5) {
+		loop_turn(probe.loop, false);
+		turns++;
+	}
+	ck_assert_uint_eq(probe.alarms, 1);
+	ck_assert_uint_le(turns, 1 + probe.ticks);
+}
+END_TEST
+
 START_TEST(signals_arrive)
 {
 	static const int numbers[] = {SIGHUP, SIGTERM, SIGINT};
@@ -165,6 +184,7 @@ main(void)
 {
 	return SUITE_RUN("loop", setup, teardown, the_alarm_rings_when_its_time_has_come_and_not_before,
 		an_alarm_in_the_past_rings_at_once, the_latest_alarm_counts,
-		an_alarm_that_was_called_off_does_not_ring, an_alarm_may_set_the_next_one, signals_arrive,
+		an_alarm_that_was_called_off_does_not_ring, an_alarm_may_set_the_next_one,
+		an_alarm_rings_once_and_costs_one_turn, signals_arrive,
 		a_signal_after_the_end_of_the_loop_does_not_kill, a_busy_turn_does_not_wait);
 }

@@ -125,20 +125,18 @@ loop_alarm_at(struct loop *loop, int64_t at_ms)
 	}
 }
 
+/* Whoever is rung says in the same turn when to ring next. */
 static void
 loop_rang(int fd, short what, void *arg)
 {
+	(void)fd;
 	(void)what;
 	struct loop *loop = arg;
-	uint64_t times;
-	if (read(fd, &times, sizeof times) < 0) {
-		return;
-	}
 	loop->armed_ms = INT64_MAX;
 	if (clock_ms() >= loop->wanted_ms) {
+		loop->wanted_ms = INT64_MAX;
 		loop->hooks->alarm(loop->arg);
-	}
-	if (loop->wanted_ms < loop->armed_ms) {
+	} else if (loop->wanted_ms < INT64_MAX) {
 		timer_set(loop, loop->wanted_ms);
 	}
 }
@@ -174,7 +172,9 @@ loop_block_signals(bool block)
 static int
 loop_watch(struct loop *loop, int64_t tick_ms)
 {
-	event_assign(&loop->alarm, loop->base, loop->timer, EV_READ | EV_PERSIST, loop_rang, loop);
+	/* Edge-triggered: that it has expired need not be read, as it is reported only when it expires again.
+	 */
+	event_assign(&loop->alarm, loop->base, loop->timer, EV_READ | EV_PERSIST | EV_ET, loop_rang, loop);
 	int failed = event_add(&loop->alarm, NULL);
 	for (size_t i = 0; i < LOOP_SIGNALS; i++) {
 		evsignal_assign(&loop->signals[i], loop->base, loop_signals[i], loop_signalled, loop);

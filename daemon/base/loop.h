@@ -15,7 +15,7 @@ struct event_base;
 struct loop;
 
 struct loop_hooks {
-	void (*alarm)(void *arg);              /* the time of loop_alarm_at() has come */
+	void (*alarm)(void *arg);              /* the time of loop_alarm_at() has come; once for each */
 	void (*signal)(void *arg, int number); /* SIGTERM, SIGINT, SIGHUP or SIGUSR2 */
 	void (*tick)(void *arg);               /* every tick_ms */
 };
