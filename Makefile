@@ -61,7 +61,7 @@ LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scrip
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
-	check-node check-node-history check-java check-c soak-client told interop rivals counter soak replace nemesis \
+	check-node check-java check-c soak-client told interop rivals counter soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
 	image prove clean help
@@ -252,10 +252,6 @@ mutants: $(O)/tests/sim/holdfast-sim ## plant each bug of mutants.def in a copy 
 check-go: all ## test client/go, the module for Go programs, with Go's race detector
 	@tests/run -v -j 1 tests/interop/check-go
 
-# Faults come at random: there is no seed.
-check-node-history: all ## count OPERATIONS (100000) locks of client/node in SECONDS (1800) at most, while processes, daemon and connections are killed; a judge reads what they did
-	@HISTORY="$(or $(OPERATIONS),100000) $(if $(filter command environment,$(origin SECONDS)),$(SECONDS))" tests/run -v -j 1 -t 3600 tests/e2e/check_node
-
 check-node: all ## test client/node, the package for Node programs, and its types
 	@tests/run -v -j 1 tests/e2e/check_node
 
@@ -265,8 +261,8 @@ check-java: all ## test client/java, the package for Java programs [T=testName]
 check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
 	@tests/run -v -j 1 tests/e2e/check_library.py
 
-# CLIENT has no default. That of Node has a test of its own kind, check-node-history.
-soak-client: all $(LIBRARY_TESTS) ## let programs with client/CLIENT (c, go, java, python) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
+# CLIENT has no default.
+soak-client: all $(LIBRARY_TESTS) ## let programs with client/CLIENT (c, go, java, node, python) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
 	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak $(CLIENT) \
 		$(or $(if $(filter command environment,$(origin SECONDS)),$(SECONDS)),3600) $(or $(OPERATIONS),1000000)"
 

@@ -2,4 +2,3 @@
 require('./locks.test');
 require('./faults.test');
 require('./readme.test');
-require('./history.test');
