@@ -203,7 +203,7 @@ final class Engine implements Runnable {
         if (!address.password().isEmpty()) {
             hello.addAll(List.of("AUTH", address.user().isEmpty() ? "default" : address.user(), address.password()));
         }
-        hello.addAll(List.of("SETNAME", label()));
+        hello.addAll(List.of("SETNAME", label(System.getProperty("sun.java.command", "java"))));
         core = new Core(place(), hello, address.unix() ? started() : "", !address.unix());
         try {
             selector = Selector.open();
@@ -224,9 +224,11 @@ final class Engine implements Runnable {
         return thread;
     }
 
-    /** The name of the connection: printable ASCII without spaces, at most 128 bytes. */
-    private static String label() {
-        String name = System.getProperty("sun.java.command", "java").split(" ", 2)[0];
+    /** The name of the connection: printable ASCII without spaces, at most 128 bytes. The command is that of the program. */
+    static String label(String command) {
+        String[] words = command.split(" ", 3);
+        boolean launched = words.length > 1 && words[0].contains(".javac.launcher."); // java Deploy.java
+        String name = words[launched ? 1 : 0];
         name = name.substring(name.lastIndexOf('/') + 1).replaceAll("[^!-~]", "_");
         return name.substring(Math.max(0, name.length() - 100)) + ":" + ProcessHandle.current().pid();
     }

@@ -92,6 +92,17 @@ final class UnitTests {
         check(other.read() - before >= 60_000_000_000L, "the clock went back");
     }
 
+    /** A connection has the name of the program, also if the JDK compiles it first. */
+    static void testLabel() {
+        String pid = ":" + ProcessHandle.current().pid();
+        equal(Engine.label("com.example.App one two"), "com.example.App" + pid);
+        equal(Engine.label("/opt/app.jar"), "app.jar" + pid);
+        equal(Engine.label("jdk.compiler/com.sun.tools.javac.launcher.Main Deploy.java one"), "Deploy.java" + pid);
+        equal(Engine.label("jdk.compiler/com.sun.tools.javac.launcher.SourceLauncher"),
+                "com.sun.tools.javac.launcher.SourceLauncher" + pid);
+        equal(Engine.label("na\u00efve app"), "na_ve" + pid);
+    }
+
     private static List<Object> parsed(String text, int step) throws Wire.ProtocolException {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         Wire wire = new Wire();
