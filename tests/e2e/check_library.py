@@ -2,6 +2,7 @@
 """libholdfast, the library in client/c, against a real daemon: locks of every kind, losses that are told, what is left of
 locks after cuts, restarts, kills, forks and cancelled waits. client/c/test/puppet.c has the words."""
 
+import functools
 import os
 import random
 import re
@@ -10,14 +11,18 @@ import subprocess
 import threading
 import time
 
+import clients
 import harness
 import proxy
 import tool
+from clients import free, taken, with_login
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
 
 PUPPET = os.path.join(harness.BUILD, "tests", "c", "puppet")
 QUIET = "log: { level: info }\n"
 LOSSES = 200
+# Of the program.
+ours, nothing_left, cut = (functools.partial(ask, title="puppet") for ask in (clients.seen, clients.nothing_left, clients.cut))
 OK, BUSY, TIMEOUT, CANCELLED, LOST, REFUSED, UNREACHABLE, INVALID = range(8)
 
 
@@ -71,39 +76,6 @@ class Puppet:
 def world(place, config="", **options):
     daemon = place.daemon(master=place.redis(), config=config, **options).admitted()
     return daemon, Puppet(place, daemon.socket)
-
-
-def ours(daemon):
-    """What the daemon says of the program."""
-    with daemon.client(form=3) as client:
-        found = [one for one in client("SESSIONS")[1] if "puppet" in one["client"]]
-    return found[0] if found else {"grants": 0, "waiters": 0, "connections": 0}
-
-
-def nothing_left(daemon):
-    harness.until("nothing is left", lambda: (ours(daemon)["grants"], ours(daemon)["waiters"]) == (0, 0))
-
-
-def free(daemon, name):
-    """Another client gets the name at once: the lease would end after the patience."""
-    with daemon.client() as client:
-        expect(isinstance(client("LOCK", name, "WAIT", int(PATIENCE * 800)), int), True, "%s is free" % name)
-        client("UNLOCK", name)
-
-
-def taken(daemon, name):
-    with daemon.client() as client:
-        expect(client("LOCK", name, "WAIT", 0), None, "%s is held" % name)
-
-
-def cut(daemon):
-    """The daemon closes the connections of the program; how many."""
-    with daemon.client() as admin:
-        lines = admin("CLIENT", "LIST").splitlines()
-        found = [re.search(r"\bid=(\d+)", line).group(1) for line in lines if "name=puppet" in line]
-        for number in found:
-            admin("CLIENT", "KILL", "ID", number)
-    return len(found)
 
 
 # --- one lock -------------------------------------------------------------------------------------------------------
@@ -482,14 +454,6 @@ def test_unlock_while_away(place):
     free(daemon, "b")
     nothing_left(daemon)
     c.end()
-
-
-def with_login(place, text=""):
-    path = os.path.join(place.path, "password")
-    with open(path, "w", encoding="ascii") as stream:
-        stream.write("pass word\n")
-    os.chmod(path, 0o600)
-    return "users:\n  - { name: app, password-file: %s }\n%s" % (path, text)
 
 
 def test_tcp(place):

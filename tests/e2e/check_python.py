@@ -14,8 +14,9 @@ import time
 import harness
 import proxy
 import tool
+from clients import free, taken
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
-from package import cut, free, holdfast, nothing_left, PACKAGE, program, QUIET, raises, taken, world
+from package import cut, holdfast, nothing_left, PACKAGE, program, QUIET, raises, world
 from holdfast import _core  # which package.py makes known
 
 LOSSES = 200

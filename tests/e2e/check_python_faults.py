@@ -16,8 +16,9 @@ import warnings
 import harness
 import proxy
 import tool
+from clients import free, taken, with_login
 from harness import BRISK, PATIENCE, boottime, expect
-from package import cut, free, holdfast, nothing_left, ours, PACKAGE, program, QUIET, raises, taken, world
+from package import cut, holdfast, nothing_left, ours, PACKAGE, program, QUIET, raises, world
 
 
 # --- connections and restarts ---------------------------------------------------------------------------------------
@@ -92,14 +93,6 @@ def test_killed_daemon_returns(place):
     daemon.admitted()
     with holdfast.lock("a", wait=PATIENCE) as again:
         expect(again.token > token, True)
-
-
-def with_login(place, text=""):
-    path = os.path.join(place.path, "password")
-    with open(path, "w", encoding="ascii") as stream:
-        stream.write("pass word\n")
-    os.chmod(path, 0o600)
-    return "users:\n  - { name: app, password-file: %s }\n%s" % (path, text)
 
 
 def test_tcp(place):
