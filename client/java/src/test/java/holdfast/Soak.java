@@ -11,11 +11,12 @@ import java.util.concurrent.ThreadLocalRandom;
  * judges them. Each line is one write, so that a process that is killed leaves all it knew.
  */
 final class Soak implements AutoCloseable {
+    private static final int NAMES = 16;
     private static final String[] FORMS = {"x", "x", "x", "s", "p1/3", "p2/3"};
 
     private final Holdfast hf;
     private final FileOutputStream file;
-    private final long offset; // of CLOCK_BOOTTIME against the clock of this package, ns
+    private final long offset; // of CLOCK_BOOTTIME against System.nanoTime, which is not the clock that is tested
 
     Soak(Holdfast hf, String path, long offset, String kind) throws IOException {
         this.hf = hf;
@@ -28,14 +29,14 @@ final class Soak implements AutoCloseable {
     }
 
     private void write(String line) throws IOException {
-        file.write((Clock.now() + offset + " " + line + "\n").getBytes(StandardCharsets.UTF_8));
+        file.write((System.nanoTime() + offset + " " + line + "\n").getBytes(StandardCharsets.UTF_8));
     }
 
     /** One lock. */
     void turn() throws IOException, InterruptedException {
         ThreadLocalRandom chance = ThreadLocalRandom.current();
         String form = FORMS[chance.nextInt(FORMS.length)];
-        String name = (form.startsWith("p") ? "permits" : "name") + chance.nextInt(4);
+        String name = (form.startsWith("p") ? "permits" : "name") + chance.nextInt(NAMES);
         int wait = chance.nextInt(10) == 0 ? 0 : chance.nextInt(10) == 0 ? 5 : 5000;
         LockRequest request = hf.request(name).waiting(Duration.ofMillis(wait));
         request = form.equals("s") ? request.shared()
@@ -71,8 +72,9 @@ final class Soak implements AutoCloseable {
 
     private void work(Lock lock, String name) throws IOException, InterruptedException {
         ThreadLocalRandom chance = ThreadLocalRandom.current();
-        for (int pauses = chance.nextInt(20) == 0 ? 50 : chance.nextInt(2); pauses > 0; pauses--) {
-            Thread.sleep(1);
+        int lot = chance.nextInt(100);
+        if (lot < 25) {
+            Thread.sleep(lot == 0 ? 50 : 1);
         }
         if (lock.isHeld()) {
             write("check " + name);
