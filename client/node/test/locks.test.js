@@ -4,6 +4,7 @@
 const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const net = require('node:net');
+const os = require('node:os');
 const path = require('node:path');
 const { once } = require('node:events');
 const { test } = require('node:test');
@@ -11,6 +12,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { inspect } = require('node:util');
 const hf = require('..');
 const { chooseAddress, parseAddress } = require('../lib/address');
+const { boottime } = require('../lib/clock');
 const { encode, parse, Push } = require('../lib/wire');
 const { HANG, PACKAGE, CALM, aborted, both, nothingLeft, scene, sleep, tell, until } = require('./stage');
 
@@ -466,4 +468,21 @@ test('answers are read wherever they are cut', () => {
   for (const foreign of ['HTTP/1.1 400\r\n', ':a\r\n', '$99999999\r\n', '*99999\r\n', 'x'.repeat(1 << 17)]) {
     assert.throws(() => parse(Buffer.from(foreign), 0), /not holdfastd/);
   }
+});
+
+test('the clock does not run ahead if the process stands still between the two clocks that it is made of', () => {
+  const { uptime } = os;
+  const standStill = () => {
+    for (const end = performance.now() + 60; performance.now() < end;);
+  };
+  os.uptime = () => {
+    standStill();
+    const up = uptime();
+    standStill();
+    return up;
+  };
+  boottime();
+  os.uptime = uptime;
+  const now = boottime();
+  assert.ok(now <= uptime() * 1000 + 10, `${now} is ahead of the uptime`);
 });

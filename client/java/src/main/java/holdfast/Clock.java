@@ -15,6 +15,7 @@ final class Clock {
     private static final Clock HOST = new Clock(System::nanoTime, () -> System.currentTimeMillis() * 1_000_000, Clock::uptime);
     private static final long STEP = 5_000_000; // a difference that is worth a look
     private static final long GRAIN = 20_000_000; // /proc/uptime has hundredths of a second
+    private static final int TRIES = 10; // to read two clocks at one time
 
     private final LongSupplier mono;
     private final LongSupplier wall;
@@ -23,13 +24,15 @@ final class Clock {
     private volatile long slept; // sum of all suspensions
     private volatile long drift; // of the wall clock against mono, when it was looked at last
     private long offset; // of uptime against mono then
+    private final boolean hasUptime;
 
     Clock(LongSupplier mono, LongSupplier wall, LongSupplier uptime) {
         this.mono = mono;
         this.wall = wall;
         this.uptime = uptime;
-        drift = wall.getAsLong() - mono.getAsLong();
-        offset = uptime.getAsLong() - mono.getAsLong();
+        hasUptime = uptime.getAsLong() >= 0;
+        drift = ahead(wall, false);
+        offset = ahead(uptime, false);
     }
 
     static long now() {
@@ -46,9 +49,8 @@ final class Clock {
     private void look() {
         looking.lock();
         try {
-            long step = wall.getAsLong() - mono.getAsLong() - drift;
-            long up = uptime.getAsLong();
-            long sleep = up < 0 ? step : up - mono.getAsLong() - offset;
+            long step = ahead(wall, true) - drift;
+            long sleep = hasUptime ? ahead(uptime, true) - offset : step;
             if (sleep > GRAIN) {
                 slept += sleep + GRAIN / 2; // rather too much than too little
                 offset += sleep;
@@ -56,6 +58,18 @@ final class Clock {
             drift += step;
         } finally {
             looking.unlock();
+        }
+    }
+
+    /** How far another clock is ahead of mono, at most or at least. A thread that stood still between the two reads again. */
+    private long ahead(LongSupplier other, boolean atMost) {
+        for (int tries = 1;; tries++) {
+            long before = mono.getAsLong();
+            long read = other.getAsLong();
+            long after = mono.getAsLong();
+            if (after - before < STEP || tries == TRIES) {
+                return read - (atMost ? before : after);
+            }
         }
     }
 

@@ -92,6 +92,28 @@ final class UnitTests {
         check(other.read() - before >= 60_000_000_000L, "the clock went back");
     }
 
+    /** A thread that stands still between two clocks, as on a busy host, takes that neither for a sleep nor off a sleep. */
+    static void testClockOfStalledThread() {
+        long[] host = {0, 1_000_000_000_000L, 5_000_000_000L}; // nanoTime, wall, uptime
+        int[] stalls = {2};
+        Clock clock = new Clock(() -> host[0], () -> host[1], () -> {
+            long read = host[2];
+            for (int i = 0; i < 3 && stalls[0] > 0; i++) {
+                host[i] += 300_000_000;
+            }
+            stalls[0]--;
+            return read;
+        });
+        long before = clock.read();
+        host[1] += 3_600_000_000_000L; // the wall clock is set
+        equal(clock.read() - before, 0L);
+        host[1] += 60_000_000_000L; // the host sleeps for a minute
+        host[2] += 60_000_000_000L;
+        stalls[0] = 1;
+        long slept = clock.read() - before - 60_300_000_000L;
+        check(slept >= 0 && slept <= 20_000_000, slept);
+    }
+
     /** A connection has the name of the program, also if the JDK compiles it first. */
     static void testLabel() {
         String pid = ":" + ProcessHandle.current().pid();
