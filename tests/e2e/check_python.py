@@ -5,6 +5,7 @@ programs of its document."""
 import asyncio
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -331,6 +332,30 @@ def test_loss_is_never_swallowed(place):
     free(daemon, "e")
 
 
+def interrupted_at(admin, method, event):
+    """A loss that is told when a method of the lock begins, or ends, is raised as LockLost."""
+    lock = holdfast.lock(method, wait=0, interrupt=True)
+    handler = signal.getsignal(signal.SIGINT)
+
+    def trace(frame, what, _argument):
+        if what == event and frame.f_code is getattr(holdfast.Lock, method).__code__:
+            sys.settrace(None)
+            admin("BREAK", lock.name, "TOKEN", lock.token)
+            harness.until("the signal", lambda: lock._interrupted)
+        return trace
+
+    def work():
+        sys.settrace(trace)
+        with lock:
+            pass
+    try:
+        expect(raises(holdfast.LockLost, work).reason, "broken", method)
+    finally:
+        sys.settrace(None)
+    expect((lock.held, signal.getsignal(signal.SIGINT)), (False, handler))
+    raises(holdfast.LockBusy, lock.acquire)  # it is withheld; the object can be used again
+
+
 def test_interrupt(place):
     """interrupt=True ends a blocking call of the main thread, and with raises LockLost"""
     daemon = world(place)
@@ -358,6 +383,22 @@ def test_interrupt(place):
             pass
         admin.reply()
     harness.comment("%d of 200 were lost before their end" % caught)
+    for method, event in (("__exit__", "call"), ("__enter__", "return")):
+        interrupted_at(admin, method, event)
+    handler = signal.getsignal(signal.SIGINT)
+
+    def by_hand():
+        with holdfast.lock("c", interrupt=True):
+            signal.raise_signal(signal.SIGINT)
+    raises(KeyboardInterrupt, by_hand)
+    expect(signal.getsignal(signal.SIGINT), handler)
+    # As a command of a script that ends with `&`.
+    deaf = program(place, "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+                   "with holdfast.lock('d', interrupt=True) as lock:\n    signal.raise_signal(signal.SIGINT)\n"
+                   "    print('token', lock.token, flush=True)\n    time.sleep(%g)" % PATIENCE)
+    admin("BREAK", "d", "TOKEN", deaf.output.wait(r"^token (\d+)")[1].group(1))
+    deaf.output.wait("LockLost.*broke")
+    expect(deaf.wait(), 1)
     wrong = []
     thread = threading.Thread(target=lambda: wrong.append(raises(RuntimeError, holdfast.lock("b", interrupt=True).acquire)))
     thread.start()

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 import weakref
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Callable, Iterable, List, Optional, Type
 
 from ._engine import now
@@ -16,6 +16,43 @@ from ._handle import Handle, MultiHandle, Place, check_names, left, ms
 log = logging.getLogger("holdfast")
 
 
+class Interrupts:
+    """SIGINT of the main thread, while it holds locks with interrupt=True: a loss sends it, and so does Control-C."""
+
+    def __init__(self) -> None:
+        self._locks: "weakref.WeakSet[Lock]" = weakref.WeakSet()
+        self._before: Any = None  # what handles SIGINT otherwise
+
+    def begin(self, lock: "Lock") -> None:
+        before = signal.getsignal(signal.SIGINT)
+        if not self._locks and before != self._hear and (callable(before) or before is signal.SIG_IGN):
+            self._before = before
+            signal.signal(signal.SIGINT, self._hear)
+        self._locks.add(lock)
+
+    def end(self, lock: "Lock") -> None:
+        self._locks.discard(lock)
+        if not self._locks and threading.current_thread() is threading.main_thread() \
+                and signal.getsignal(signal.SIGINT) == self._hear:
+            signal.signal(signal.SIGINT, self._before)
+
+    def _hear(self, number: int, frame: Optional[FrameType]) -> None:
+        lost = [lock for lock in self._locks if lock.due]
+        for lock in lost:
+            lock.due = False
+            if lock.is_in(frame, Lock.__enter__):
+                raise lock.lost_early()
+        if lost and all(lock.is_in(frame, Lock.__exit__) for lock in lost):
+            return  # it raises LockLost itself
+        if callable(self._before):
+            self._before(number, frame)
+        elif lost:
+            signal.default_int_handler(number, frame)
+
+
+_interrupts = Interrupts()
+
+
 class Lock(Handle):
     """A lock for a thread; made by `holdfast.lock()` or `Client.lock()`. `with` acquires and releases it."""
 
@@ -23,6 +60,7 @@ class Lock(Handle):
         super().__init__(place, name, **options)
         self._interrupt = interrupt
         self._interrupted = False  # a signal was sent to the main thread
+        self.due = False  # and has not arrived there
         self._guard = threading.Lock()  # no signal is sent after the lock was released
 
     def acquire(self) -> int:
@@ -41,6 +79,8 @@ class Lock(Handle):
         settled = threading.Event()
         self._interrupted = False
         itself = weakref.ref(self)
+        if self._interrupt:
+            _interrupts.begin(self)
         try:
             _, claim = self._begin(settled.set, lambda: _tell(itself), wait)
             settled.wait()
@@ -51,6 +91,7 @@ class Lock(Handle):
             claim_now, self._claim = self._claim, None
             if claim_now is not None and self._engine is not None:
                 self._engine.release(claim_now)
+            self._deafen()
             raise
 
     def release(self) -> None:
@@ -59,6 +100,7 @@ class Lock(Handle):
         with self._guard:
             loss = self._loss() if self.lost else None
             claim = self._finish()
+        self._deafen()
         if claim is None or self._engine is None:
             return
         freed = threading.Event()
@@ -101,7 +143,7 @@ class Lock(Handle):
                 return  # released meanwhile
             main = threading.main_thread().ident
             if self._interrupt and main is not None:
-                self._interrupted = True
+                self._interrupted = self.due = True
                 signal.pthread_kill(main, signal.SIGINT)
         if self.on_lost is not None:
             try:
@@ -115,21 +157,32 @@ class Lock(Handle):
 
     def __exit__(self, kind: Optional[Type[BaseException]], error: Optional[BaseException],
                  trace: Optional[TracebackType]) -> None:
-        loss: Optional[LockLost] = None
-        interrupted = kind is KeyboardInterrupt
         try:
-            try:
-                self.release()
-            except LockLost as lost:
-                loss = lost
-            if self._interrupted and not interrupted:
-                time.sleep(0.001)  # the signal arrives here, and not in what follows
-        except KeyboardInterrupt:
-            if interrupted or not self._interrupted:
-                raise
-            loss, self._claim = loss or self._loss(), None
-        if loss is not None and (kind is None or (interrupted and self._interrupted)):
-            raise loss from error
+            self.release()
+        except LockLost as lost:
+            if kind is None or (kind is KeyboardInterrupt and self._interrupted):
+                raise lost from error
+
+    def is_in(self, frame: Optional[FrameType], method: Callable[..., object]) -> bool:
+        """Whether the frame is in this method of this lock, or was called there."""
+        while frame is not None:
+            if frame.f_code is getattr(method, "__code__", None) and frame.f_locals.get("self") is self:
+                return True
+            frame = frame.f_back
+        return False
+
+    def lost_early(self) -> LockLost:
+        """Ends the lock, which is lost before its with statement has begun."""
+        loss, self._claim = self._loss(), None
+        _interrupts.end(self)
+        return loss
+
+    def _deafen(self) -> None:
+        """No loss interrupts from now on."""
+        if self._interrupt:
+            if self.due:
+                time.sleep(0.001)  # a signal arrives at the latest when the kernel goes on with this thread
+            _interrupts.end(self)
 
 
 def _tell(itself: "weakref.ref[Lock]") -> None:
