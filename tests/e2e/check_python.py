@@ -4,6 +4,7 @@ programs of its document."""
 
 import asyncio
 import os
+import queue
 import re
 import signal
 import subprocess
@@ -445,15 +446,19 @@ def test_master_gone(place):
 
 
 def test_time_is_over(place):
-    """the end of a lease, which the daemon tells nobody, and of max_hold are losses"""
+    """the end of a lease, which the daemon tells nobody, and of max_hold are losses, also if the daemon stands still then"""
     daemon = world(place)
-    for option, reason in (("lease", "lease"), ("max_hold", "maxhold")):
-        event = threading.Event()
-        lock = holdfast.lock(reason, on_lost=lambda loss, event=event: event.set(), **{option: 1.0})
-        started = boottime()
+    for option, reason, still in (("lease", "lease", False), ("max_hold", "maxhold", False), ("max_hold", "maxhold", True)):
+        told = queue.SimpleQueue()
+        lock = holdfast.lock(reason, on_lost=lambda loss, told=told: told.put(boottime()), **{option: 1.0})
         lock.acquire()
-        expect(event.wait(PATIENCE), True)
-        expect_not_before(boottime(), started + 0.97, "the loss, 1 % and 2 ms early twice")
+        granted, hold = boottime(), lock._claim.hold
+        if still:
+            daemon.process.stop()
+        expect_not_before(told.get(timeout=PATIENCE), hold.deadline, "the loss")
+        expect_between(hold.deadline, 0, granted + 1, "the told deadline")
+        if still:
+            daemon.process.cont()
         loss = raises(holdfast.LockLost, lock.release)
         expect((loss.reason, reason in str(loss).partition(" is lost: ")[2].split(" ")), (reason, reason == "lease"), str(loss))
         free(daemon, reason)

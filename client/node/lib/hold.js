@@ -298,10 +298,10 @@ class Hold {
   #overdue(now) {
     const { lease, maxHold } = this.terms;
     if (lease !== undefined) return this.#loss('lease', 'its lease is over');
-    if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the told deadline');
-    if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the told deadline');
     if (maxHold !== undefined && now - this.#granted > 0.9 * maxHold)
       return this.#loss('maxhold', 'its maxHold is over');
+    if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the told deadline');
+    if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the told deadline');
     return this.#loss('expired', 'the daemon could not renew it in time');
   }
 

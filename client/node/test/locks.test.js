@@ -199,6 +199,11 @@ both('a lease ends by itself, unless it is extended', CALM, async (stage, ask, w
   const bounded = await client.lock('a', { maxHold: 1000 });
   await aborted(bounded);
   await assert.rejects(bounded.unlock(), { reason: 'maxhold' });
+  const still = await client.lock('b', { maxHold: 1000 });
+  stage.daemon.kill('SIGSTOP');
+  await aborted(still);
+  stage.daemon.kill('SIGCONT');
+  await assert.rejects(still.unlock(), { reason: 'maxhold' });
   await nothingLeft(ask);
 });
 

@@ -373,12 +373,12 @@ class Core:
         words = hold.users[0].words
         if "LEASE" in words:
             return "lease", "its lease is over"
+        if "MAXHOLD" in words and now - hold.granted_at > 0.9 * int(words[words.index("MAXHOLD") + 1]) / 1000:
+            return "maxhold", "its max_hold is over"
         if not self.greeted:
             return "unreachable", "the daemon was away until the told deadline (%s)" % self.cut_why
         if hold.checking:
             return "unreachable", "the daemon did not answer until the told deadline"
-        if "MAXHOLD" in words and now - hold.granted_at > 0.9 * int(words[words.index("MAXHOLD") + 1]) / 1000:
-            return "maxhold", "its max_hold is over"
         return "expired", "the daemon could not renew it in time"
 
     def _tick_silence(self, now: float) -> None:
