@@ -6,6 +6,7 @@ import os
 import re
 import signal
 
+import clients
 import harness
 import tool
 from harness import BRISK, expect, expect_between, until
@@ -39,11 +40,7 @@ def connections(daemon, pid):
 def cut(daemon, *names):
     """Ends all connections of clients whose names begin so, without a word."""
     for name in names:
-        found = connections(daemon, name)
-        expect(len(found) > 0, True, "no connection of " + name)
-        with daemon.client(form=3) as client:
-            for number in found:
-                client("CLIENT", "KILL", "ID", number)
+        expect(clients.cut(daemon, name) > 0, True, "a connection of " + name)
 
 
 def finish(process, status):

@@ -135,6 +135,12 @@ class Handle:
         self._engine.acquire(self._claim)
         return self._engine, self._claim
 
+    def _give_up(self) -> None:
+        """The wait has ended otherwise than with the lock: nothing is held, and nothing waits."""
+        claim, self._claim = self._claim, None
+        if claim is not None and self._engine is not None:
+            self._engine.release(claim)
+
     def _check_unused(self) -> None:
         if self._claim is not None and not self._foreign():
             raise RuntimeError("this object has the lock %r, or waits for it: make one for each hold" % self.name)

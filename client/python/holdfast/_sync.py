@@ -88,9 +88,7 @@ class Lock(Handle):
                 raise claim.error
             return self.token
         except BaseException:
-            claim_now, self._claim = self._claim, None
-            if claim_now is not None and self._engine is not None:
-                self._engine.release(claim_now)
+            self._give_up()
             self._deafen()
             raise
 
