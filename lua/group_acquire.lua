@@ -11,7 +11,8 @@
 --       token>':
 --       first                         readers: the caller is one; BLOCK tokens from this one on are its; no writer waits
 --       {'yes', first, last, waiting, slots}  the same, and this many other daemons wait, among readers only if one
---                                     of them wants to write; slots: the permits that the caller has ('3,7')
+--                                     of them wants to write, of permits only if the first lacks some; slots: the
+--                                     permits that the caller has ('3,7')
 --       {'busy', holder, position, change, slots}  holder '': it could be had, but others are ahead; position 0: not
 --                                     queued; change: ms until something can change by itself; slots: if the named
 --                                     permits are taken, others that could be had, or ''
@@ -160,7 +161,7 @@ local function take(it, members)
 	if #queue.order > 0 then
 		lock_call(lock_glance(it.lease), queue, inbox)
 	end
-	local others = queue_waiting(queue, it.form)
+	local others = queue_waiting(queue, it.form, it.lease)
 	if others == 0 and not it.form.limit then
 		return first
 	end

@@ -143,10 +143,10 @@ local function adopt(i)
 		return look(lease, kind)
 	end
 	if block == 0 then
-		return queue_waiting(queue, form)
+		return queue_waiting(queue, form, keys[i + 1])
 	end
 	local first, last = block_take(i)
-	return { 'yes', first, last, queue_waiting(queue, form) }
+	return { 'yes', first, last, queue_waiting(queue, form, keys[i + 1]) }
 end
 
 local answers = { 'ok', now }

@@ -96,10 +96,10 @@ local function renew(i)
 		group_put(lease, form.kind, form.members, owner, tonumber(ttl), till)
 	end
 	if block == 0 then
-		return queue_waiting(queue, form)
+		return queue_waiting(queue, form, lease)
 	end
 	local first, last = block_take(i)
-	return { 'yes', first, last, queue_waiting(queue, form) }
+	return { 'yes', first, last, queue_waiting(queue, form, lease) }
 end
 
 local answers, kept = { 'ok', now, 0 }, 0

@@ -407,8 +407,8 @@ ON_BOTH(who_wants_many_is_not_passed_by_who_wants_few)
 	ck_assert_int_le(v.change_ms, 300);
 	v = take(stage, DC, 1, 4, 3);
 	is_slots(v, "0,1,2");
-	ck_assert_int_eq(v.position, 1);
-	/* One is left, and that is enough for the next. */
+	/* One is left, and that is enough for the next, who lacks nothing. */
+	ck_assert_int_eq(v.position, 0);
 	ck_assert_str_eq(stage_heard(stage), "d:wake a;");
 	is_slots(take(stage, DD, 1, 4, 1), "3");
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
@@ -479,6 +479,26 @@ ON_BOTH(permits_call_one_waiter_after_the_other)
 	ck_assert_int_eq(cast_say(stage, DD, of(CALL_RENEW, 1, 3, 1, "2")).position, 1);
 	give(stage, DC, 1, 3, 1, "1");
 	ck_assert_str_eq(stage_heard(stage), "e:wake a;");
+}
+
+/* Only then a daemon is told to give back what it has. */
+ON_BOTH(who_waits_for_its_turn_counts_if_it_lacks_permits)
+{
+	struct call block = of(CALL_RENEW, 1, 4, 2, "0,1");
+	block.block = 5;
+	is_slots(take(stage, DA, 1, 4, 2), "0,1");
+	is_slots(take(stage, DA, 2, 4, 2), "2,3");
+	is(take(stage, DB, 1, 4, 1), OUTCOME_BUSY);
+	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
+	ck_assert_int_eq(cast_say(stage, DA, block).position, 1);
+	give(stage, DA, 2, 4, 2, "2,3");
+	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 0);
+	ck_assert_int_eq(cast_say(stage, DA, block).position, 0);
+	is_busy(take(stage, DC, 1, 4, 2), "", 2, "");
+	struct vote v = take(stage, DB, 1, 4, 1);
+	is_slots(v, "2");
+	ck_assert_int_eq(v.position, 1);
+	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
 }
 
 ON_BOTH(a_second_release_does_not_call_the_head_again)
@@ -776,6 +796,7 @@ main(void)
 		who_wants_many_and_does_not_come_is_passed,
 		a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next,
 		a_call_with_a_shorter_term_ends_no_permits_earlier, permits_call_one_waiter_after_the_other,
+		who_waits_for_its_turn_counts_if_it_lacks_permits,
 		a_second_release_does_not_call_the_head_again,
 		a_head_is_called_again_when_enough_was_gone_in_between,
 		who_waits_is_told_when_enough_may_have_ended_by_themselves,
