@@ -124,11 +124,11 @@ local function busy(queue, lease, owner, lock)
 	if not lock then
 		return busy_free(queue)
 	end
+	group_want(lock, me, inbox, queue_name(queue, inbox)) -- daemons that only retain permits give them back
 	if lock.limit then
 		place_drop(queue, lock)
 		return { 'wrongkind' }
 	end
-	group_want(lock, me, inbox, queue_name(queue, inbox))
 	return busy_held(queue, group_last(lock), group_rest(lock, lock.count))
 end
 

@@ -18,8 +18,8 @@
 --                                     permits are taken, others that could be had, or ''
 --       {'limit', n}                  there are n permits while any of them is taken
 --       {'late'}                      executed after its deadline
---       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else; if permits are
---                                     wanted the daemons of that lock are told, since they may only retain it
+--       {'wrongkind'}                 another kind of lock is taken here, or a key holds something else; as with 'limit',
+--                                     the daemons of that lock are told, since they may only retain it
 --       {'error', text}
 --       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
 --
@@ -251,10 +251,10 @@ end
 local function look_group(it, lock)
 	if not lock or lock.kind == it.form.kind then
 		return nil
-	elseif lock.limit and it.form.limit then
+	end
+	group_want(lock, me, inbox, queue_name(it.queue, inbox)) -- daemons that only retain what they have give it back
+	if lock.limit and it.form.limit then
 		return refuse(it, lock, 'limit', lock.limit)
-	elseif it.form.limit then
-		group_want(lock, me, inbox, queue_name(it.queue, inbox))
 	end
 	return refuse(it, lock, 'wrongkind')
 end

@@ -78,6 +78,15 @@ limited(struct story *w, uint64_t attempt, int64_t limit)
 			       .limit = limit});
 }
 
+/* What follows within ms. */
+static const char *
+next_call(struct story *w, int64_t ms)
+{
+	for (; ms > 0 && after(w, 1)[0] == '\0'; ms--)
+		continue;
+	return w->trace;
+}
+
 /* The first one of two permits is held by connection 1. */
 static void
 story_of_two(struct story *w)
@@ -203,8 +212,11 @@ START_TEST(another_limit_is_refused_while_permits_are_held)
 	ck_assert_str_eq(permits_as(&w, 1, 3, 1, "t"), "c1 -LIMIT");
 	unlock(&w, 1, "a");
 	ck_assert_str_eq(permits(&w, 2, 3, 1), "acquire a#2 1 of 3");
-	ck_assert_str_eq(limited(&w, 2, 5), "leave a#2 | c2 -LIMIT");
-	ck_assert_str_eq(permits(&w, 2, 5, 1), "acquire a#3 1 of 5");
+	/* Perhaps permits that a daemon only keeps for a while, and gives back now. */
+	ck_assert_str_eq(limited(&w, 2, 5), "leave a#2");
+	ck_assert_str_eq(next_call(&w, 50), "acquire a#3 1 of 3");
+	ck_assert_str_eq(limited(&w, 3, 5), "leave a#3 | c2 -LIMIT");
+	ck_assert_str_eq(permits(&w, 2, 5, 1), "acquire a#4 1 of 5");
 	story_done(&w);
 }
 END_TEST
@@ -269,11 +281,7 @@ START_TEST(a_master_that_has_another_kind_of_lock_says_so_to_all)
 	permits_once(&w, 2, 2, 1);
 	/* Perhaps a lease that a daemon only keeps for a while, and gives back now. */
 	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
-	do {
-		ck_assert_int_lt(w.now.ms, 1000000 + 50);
-		after(&w, 1);
-	} while (w.trace[0] == '\0');
-	ck_assert_str_eq(w.trace, "acquire a#2 1 of 2");
+	ck_assert_str_eq(next_call(&w, 50), "acquire a#2 1 of 2");
 	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 2),
 		"leave a#2 | c1 -WRONGKIND | c2 -WRONGKIND");
 	story_done(&w);

@@ -634,7 +634,23 @@ ON_BOTH(who_waits_with_another_limit_leaves_the_queue)
 	give(stage, DC, 1, 3, 1, "0");
 	(void)stage_heard(stage);
 	is(take(stage, DB, 4, 4, 1), OUTCOME_LIMIT);
-	ck_assert_str_eq(stage_heard(stage), "d:wake a;");
+	ck_assert_str_eq(stage_heard(stage), "a:want a;d:wake a;");
+}
+
+/* They may only be kept for a while. */
+ON_BOTH(who_cannot_have_it_for_the_kind_or_the_limit_tells_the_daemons_of_the_permits)
+{
+	struct call call = cast_call(CALL_ACQUIRE, "a", 1);
+	take(stage, DA, 1, 3, 1);
+	take(stage, DB, 1, 3, 1);
+	is(take(stage, DC, 1, 4, 1), OUTCOME_LIMIT);
+	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
+	is(cast_say(stage, DC, call), OUTCOME_WRONGKIND);
+	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
+	call.kind = KIND_SHARED;
+	is(cast_say(stage, DC, call), OUTCOME_WRONGKIND);
+	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
+	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
 }
 
 /* ---- clocks, memory ---- */
@@ -804,6 +820,7 @@ main(void)
 		where_the_queue_does_not_live_nobody_is_heeded, who_had_its_turn_for_nothing_has_it_again,
 		another_limit_is_refused_while_any_is_taken, another_limit_counts_once_the_last_one_is_dead,
 		who_waits_with_another_limit_leaves_the_queue,
+		who_cannot_have_it_for_the_kind_or_the_limit_tells_the_daemons_of_the_permits,
 		permits_that_outlive_the_longest_lease_are_cut_short,
 		a_full_master_keeps_and_releases_permits_but_gives_none, a_late_try_takes_nothing,
 		permits_are_reclaimed_by_their_numbers, of_two_that_reclaim_one_permit_the_newer_has_it,

@@ -327,15 +327,15 @@ acquire_error(const struct core *core, const struct lease *l)
 	return most;
 }
 
-/* A lock of another kind is there. If permits are wanted, it may be an unused lease that its daemon keeps for
- * a while: that daemon has been told, and releases it. */
+/* A lock of another kind or LIMIT is there. It may be an unused lease that its daemon keeps for a while: that
+ * daemon has been told, and releases it. */
 static void
 acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 {
 	struct round_acquiring *rounds = round_acquiring(l);
 
 	assert(error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT);
-	if (error == LEASE_ERROR_LIMIT || l->kind != KIND_PERMITS || rounds->doubted) {
+	if (rounds->doubted) {
 		acquire_missed(core, l, error, WAIT_MOST_MS);
 		return;
 	}

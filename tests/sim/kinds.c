@@ -74,7 +74,7 @@ keeps(const struct host *h, unsigned name)
 	struct resource_view view;
 	return h->alive && !h->draining &&
 	       core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
-	       strcmp(view.lease, "held") == 0 && view.limit == 0 && view.holds == 0 && view.waiters == 0;
+	       strcmp(view.lease, "held") == 0 && view.holds == 0 && view.waiters == 0;
 }
 
 static bool
@@ -99,7 +99,7 @@ is_kept_at(struct world *w, struct server *s, unsigned name)
 {
 	struct keys k;
 	keys_read(&k, s, name);
-	bool kept = k.lock != KEYS_STRANGE && k.limit == 0 && !k.crowd && k.places_n == 0 && !k.places_many;
+	bool kept = k.lock != KEYS_STRANGE && !k.crowd && k.places_n == 0 && !k.places_many;
 	for (unsigned i = 0; i < k.n && kept; i++)
 		kept = !keys_lives(&k, &k.members[i]) || keeper_has(w, name, k.members[i].owner);
 	return kept;
@@ -185,12 +185,11 @@ is_untouched(const struct world *w, const struct wait *v)
 }
 
 static void
-check_kept(struct world *w, const struct wait *v, enum code code)
+check_kept(struct world *w, const struct wait *v, bool other)
 {
-	if (code != CODE_WRONGKIND || v->keepers == 0 || !is_untouched(w, v) ||
-		excuse(w, EXCUSE_KIND_KEPT, !all_hear(w, v)))
+	if (!other || v->keepers == 0 || !is_untouched(w, v) || excuse(w, EXCUSE_KIND_KEPT, !all_hear(w, v)))
 		return;
-	world_fail(w, "kind: c%u is refused a permit of %s, which is kept for nobody", v->conn->client->index,
+	world_fail(w, "kind: c%u is refused %s, which is kept for nobody", v->conn->client->index,
 		checker_name(v->name));
 }
 
@@ -198,12 +197,12 @@ void
 kinds_refused(struct world *w, const struct wait *v, enum code code, const char *text)
 {
 	unsigned name = v->name, form = form_of(w, v->limit), other = 3 - form;
-	bool fair = true;
-	check_kept(w, v, code);
+	bool fair = true, limit = code == CODE_LIMIT && strncmp(text, "it has LIMIT", 12) == 0;
+	check_kept(w, v, limit || code == CODE_WRONGKIND);
 	if (plan_keyed(&w->plan, name) || w->plan.fault[FAULT_KIND] || w->plan.fault[FAULT_OVERWRITE] ||
 		w->plan.fault[FAULT_BACK])
 		return;
-	if (code == CODE_LIMIT && strncmp(text, "it has LIMIT", 12) == 0)
+	if (limit)
 		fair = form != 0 && was_so(w, name, other) && strtoll(text + 12, NULL, 10) != v->limit;
 	else if (code == CODE_WRONGKIND)
 		fair = form == 0 ? was_so(w, name, 1) || was_so(w, name, 2) : was_so(w, name, 0);

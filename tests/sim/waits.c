@@ -176,7 +176,7 @@ waits_begin(struct world *w, struct conn *c)
 	struct wait *v = find_repeated(w, c);
 	int64_t wait_ms = r->wait_ms == COMMAND_WAIT_RULE ? host_rule(c->host, r->name)->wait_ms : r->wait_ms;
 	bool free = wait_ms == 0 && v == NULL && well_free(w, r->name);
-	unsigned keepers = r->limit > 0 && v == NULL ? kinds_keepers(w, c->host, r->name) : 0;
+	unsigned keepers = v == NULL ? kinds_keepers(w, c->host, r->name) : 0;
 	if (v == NULL) {
 		v = add(w);
 	} else {
@@ -187,6 +187,7 @@ waits_begin(struct world *w, struct conn *c)
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
 	v->here = w->well.here[c->host->index][r->name];
+	v->wrong = 0;
 	v->keepers = keepers;
 	v->inboxes = kinds_inboxes(w, keepers);
 	v->conn = c;
@@ -420,8 +421,9 @@ waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 		plan_counts(&w->plan, name) || w->progress.asking[h->index][name].attempt != attempt ||
 		w->progress.asking[h->index][name].ended == attempt)
 		return;
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->name == name && is_at(v, h) && !v->stray && !v->conn->closing && !v->conn->ending)
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		if (v->name == name && is_at(v, h) && !v->stray && !v->conn->closing && !v->conn->ending &&
+			v->wrong++ > 0)
 			world_fail(w, "honest: c%u is not told that %s is of another kind",
 				v->conn->client->index, checker_name(name));
 }

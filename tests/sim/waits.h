@@ -34,7 +34,8 @@ struct wait {
 	int64_t since_us;
 	int64_t free_us;    /* since when the name was neither held nor wanted; 0: it was */
 	uint64_t touched;   /* well.h: requests for the name up to then */
-	unsigned keepers;   /* permits: daemons that kept leases of the name without holders when it came */
+	unsigned wrong;     /* rounds that the only master refused for the kind, and the wait goes on */
+	unsigned keepers;   /* daemons that kept leases of the name without holders when it came */
 	uint64_t inboxes;   /* the connections over which these listened: kinds.h */
 	bool alone;         /* the name was neither held nor requested at its daemon when it came */
 	uint64_t here;      /* well.h: requests for the name at its daemon up to then */
@@ -50,8 +51,8 @@ struct wait {
 	struct wait *was;   /* the stray that it resumed, as it was; NULL: none */
 };
 
-/* The only master refused this attempt because the name cannot be had: all waiters of the daemon are told
- * so. */
+/* The only master refused this attempt because the name cannot be had: all waiters of the daemon are told so,
+ * at the latest the second time. */
 void waits_check_refused(struct host *host, unsigned name, uint64_t attempt);
 /* A daemon accepts a LOCK: it waits, or resumes a stray. */
 void waits_begin(struct world *world, struct conn *conn);
