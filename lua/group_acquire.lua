@@ -195,19 +195,25 @@ local function busy(it, queued, holder, change, slots)
 	return { 'busy', holder, queued and queue_position(it.queue, me) or 0, change, slots or '' }
 end
 
--- The first holder that is found, from the hint on.
+-- The first holder that is found, from the hint on. The daemons of those that are found are told that a daemon waits.
 local function somebody(it)
-	local slots = {}
+	local slots, told, first = {}, { [me] = true }, ''
 	for k = 1, math.min(CHUNK, it.form.limit) do
 		slots[k] = string.format('%d', (it.form.hint + k - 1) % it.form.limit)
 	end
 	for _, value in ipairs(redis.call('HMGET', it.lease, unpack(slots))) do
-		local owner = member_read(value)
-		if owner then
-			return owner
+		local id = value and string.sub(value, 1, 32)
+		if id and (first == '' or not told[id]) then
+			local owner = member_read(value)
+			local daemon = owner and not told[id] and native(owner)
+			first = first == '' and owner or first
+			told[id] = true
+			if daemon then
+				redis.pcall('PUBLISH', inbox .. daemon, 'want ' .. queue_name(it.queue, inbox))
+			end
 		end
 	end
-	return ''
+	return first
 end
 
 -- For many permits that were examined a short time ago: busy, since they are not examined again so soon. Else nil.

@@ -444,6 +444,267 @@ START_TEST(a_stake_that_is_too_short_is_refreshed_before_it_passes_on)
 }
 END_TEST
 
+/* ---- permits ahead ---- */
+
+#define RETAIN_MS 100
+
+static int64_t
+permits_taken(struct story *w)
+{
+	struct resource_view view;
+
+	ck_assert(core_view_resource(w->core, w->now.ms, SLICE("a"), &view));
+	return view.taken;
+}
+
+/* Connections 1 to n, of four at most, had a permit each of so many. */
+static void
+story_ahead(struct story *w, conn_id n, int64_t limit)
+{
+	static const char *const slots[] = {"0", "1", "2", "3"};
+
+	story_retaining(w, 1, RETAIN_MS);
+	for (conn_id c = 1; c <= n; c++) {
+		permits(w, c, limit, 1);
+		given(w, c, slots[c - 1]);
+	}
+	for (conn_id c = 1; c <= n; c++)
+		ck_assert_str_eq(unlock(w, c, "a"), c == 1   ? "c1 :0"
+						    : c == 2 ? "c2 :0"
+						    : c == 3 ? "c3 :0"
+							     : "c4 :0");
+}
+
+START_TEST(permits_that_were_used_are_there_for_who_comes_next)
+{
+	struct resource_view view;
+	struct story w;
+
+	story_ahead(&w, 2, 2);
+	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("a"), &view));
+	ck_assert_str_eq(view.lease, "held");
+	ck_assert(!view.held && view.taken == 0);
+	/* The one that was used last, so that the others may end. */
+	for (int i = 1; i <= 3; i++) {
+		after(&w, RETAIN_MS / 2 - 1);
+		ck_assert_str_eq(permits(&w, 3, 2, 1), i == 1 ? "c3 :201" : i == 2 ? "c3 :202" : "c3 :203");
+		ck_assert_int_eq(permits_taken(&w), 1);
+		ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0");
+		if (i == 2)
+			ck_assert_str_eq(after(&w, 2), "release a#1 1 of 2: 0");
+	}
+	ck_assert_str_eq(permits(&w, 3, 2, 1), "c3 :204");
+	ck_assert_str_eq(permits(&w, 4, 2, 1), "acquire a#3 1 of 2");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_that_nobody_wants_again_are_given_back_when_their_time_is_over)
+{
+	struct story w;
+
+	story_ahead(&w, 3, 3);
+	ck_assert_str_eq(after(&w, RETAIN_MS - 1), "");
+	ck_assert_str_eq(
+		after(&w, 1), "release a#3 1 of 3: 2 | release a#2 1 of 3: 1 | release a#1 1 of 3: 0");
+	ck_assert_str_eq(permits(&w, 1, 3, 1), "acquire a#4 1 of 3");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(another_daemon_that_wants_permits_gets_all_that_are_not_held)
+{
+	struct story w;
+
+	story_ahead(&w, 3, 3);
+	ck_assert_str_eq(permits(&w, 4, 3, 1), "c4 :301");
+	ck_assert_str_eq(wanted(&w, "a"), "release a#2 1 of 3: 1 | release a#1 1 of 3: 0");
+	ck_assert_str_eq(wanted(&w, "a"), "");
+	ck_assert_str_eq(unlock(&w, 4, "a"), "c4 :0 | release a#3 1 of 3: 2");
+	story_done(&w);
+}
+END_TEST
+
+/* Among the retained ones, only the first are looked at in a step that is about none of them. */
+START_TEST(a_permit_lease_behind_others_is_given_back_as_well)
+{
+	struct story w;
+
+	story_ahead(&w, 2, 2);
+	after(&w, RETAIN_MS / 2);
+	ck_assert_str_eq(permits(&w, 3, 2, 1), "c3 :201");
+	ck_assert_str_eq(unlock(&w, 3, "a"), "c3 :0");
+	ck_assert_str_eq(after(&w, RETAIN_MS / 2), "release a#1 1 of 2: 0");
+	ck_assert_str_eq(after(&w, RETAIN_MS / 2), "release a#2 1 of 2: 1");
+	story_done(&w);
+}
+END_TEST
+
+/* Two permits that nobody holds are being renewed, the second of which was used last. */
+static void
+story_renewing(struct story *w)
+{
+	story_retaining(w, 1, 3 * LEASE_MS);
+	for (conn_id c = 1; c <= 2; c++) {
+		permits(w, c, 2, 1);
+		given(w, c, c == 1 ? "0" : "1");
+	}
+	unlock(w, 1, "a");
+	unlock(w, 2, "a");
+	ck_assert_str_eq(after(w, LEASE_MS / 3 + 1), "renew a#1 1 of 2: 0 | renew a#2 1 of 2: 1");
+}
+
+START_TEST(a_renewal_that_tells_of_another_daemon_is_the_end_of_permits_ahead)
+{
+	struct story w;
+
+	story_renewing(&w);
+	ck_assert_str_eq(
+		vote(&w, (struct vote){.op = CALL_RENEW, .name = SLICE("a"), .attempt = 1, .position = 1}),
+		"release a#1 1 of 2: 0");
+	ck_assert_str_eq(permits(&w, 3, 2, 1), "c3 :201");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_ahead_are_renewed_and_one_that_is_lost_is_lost_alone)
+{
+	struct story w;
+
+	story_renewing(&w);
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_NO, "a", 2), "");
+	ck_assert_str_eq(permits(&w, 3, 2, 1), "c3 :101");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_wants_more_gets_back_what_is_kept_for_others)
+{
+	struct story w;
+
+	story_ahead(&w, 2, 2);
+	ck_assert_str_eq(
+		permits(&w, 3, 2, 2), "release a#2 1 of 2: 1 | release a#1 1 of 2: 0 | acquire a#3 2 of 2");
+	ck_assert_str_eq(given(&w, 3, "0,1"), "c3 :300");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_wants_as_many_as_any_has_gets_that_and_the_others_stay)
+{
+	struct story w;
+
+	story_retaining(&w, 1, RETAIN_MS);
+	permits(&w, 1, 4, 2);
+	given(&w, 1, "0,1");
+	permits(&w, 2, 4, 1);
+	given(&w, 2, "2");
+	unlock(&w, 1, "a");
+	unlock(&w, 2, "a");
+	ck_assert_str_eq(permits(&w, 3, 4, 2), "c3 :101");
+	ck_assert_str_eq(permits(&w, 4, 4, 1), "c4 :201");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_was_won_for_who_was_served_meanwhile_is_kept_for_the_next)
+{
+	struct story w;
+
+	story_ahead(&w, 1, 2);
+	ck_assert_str_eq(permits(&w, 1, 2, 1), "c1 :101");
+	ck_assert_str_eq(permits(&w, 2, 2, 1), "acquire a#2 1 of 2");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :102");
+	ck_assert_str_eq(given(&w, 2, "1"), "");
+	ck_assert_str_eq(permits(&w, 1, 2, 1), "c1 :200");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
+	story_done(&w);
+}
+END_TEST
+
+/* The time of the first two is over while a waiter waits for the answer about any of them. */
+START_TEST(what_was_kept_while_somebody_waited_has_its_time_afterwards)
+{
+	static const char *const slots[] = {"0", "1", "2"};
+	struct story w;
+
+	story_retaining(&w, 1, 600);
+	for (conn_id c = 1; c <= 3; c++) {
+		permits(&w, c, 3, 1);
+		given(&w, c, slots[c - 1]);
+	}
+	unlock(&w, 1, "a");
+	unlock(&w, 2, "a");
+	ck_assert_str_eq(
+		next_call(&w, 350), "renew a#1 1 of 3: 0 | renew a#2 1 of 3: 1 | renew a#3 1 of 3: 2");
+	after(&w, 100);
+	unlock(&w, 3, "a");
+	/* All are too short by now. */
+	after(&w, 100);
+	ck_assert_str_eq(permits(&w, 4, 3, 1), "");
+	after(&w, 100);
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1), "c4 :101");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 2), "");
+	ck_assert_str_eq(answer(&w, CALL_RENEW, OUTCOME_YES, "a", 3), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_that_are_only_kept_do_not_keep_the_limit_or_the_kind)
+{
+	struct story w;
+
+	story_ahead(&w, 2, 2);
+	ck_assert_str_eq(
+		permits(&w, 1, 3, 1), "release a#2 1 of 2: 1 | release a#1 1 of 2: 0 | acquire a#3 1 of 3");
+	given(&w, 3, "0");
+	unlock(&w, 1, "a");
+	ck_assert_str_eq(lock(&w, 1, "a"), "release a#3 1 of 3: 0 | acquire a#4");
+	story_done(&w);
+}
+END_TEST
+
+/* Permits that another daemon only keeps are in the way of a writer: it has been told. */
+START_TEST(who_finds_permits_in_the_way_asks_once_more)
+{
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
+	ck_assert_str_eq(next_call(&w, 50), "acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 500), "c1 :500");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(permits_ahead_are_not_reclaimed_where_they_were_forgotten)
+{
+	struct story w;
+
+	story_ahead(&w, 2, 2);
+	ck_assert_str_eq(permits(&w, 3, 2, 1), "c3 :201");
+	hello(&w, false, MEMORY + 1);
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1 1 of 2: 0"));
+	ck_assert_ptr_nonnull(strstr(w.trace, "reclaim a#2 1 of 2: 1"));
+	ck_assert_ptr_null(strstr(w.trace, "reclaim a#1"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_daemon_that_shuts_down_gives_back_permits_that_nobody_holds)
+{
+	struct story w;
+
+	story_ahead(&w, 2, 2);
+	step(&w, &(struct event){.type = EVENT_DRAIN});
+	ck_assert_ptr_nonnull(strstr(w.trace, "release a#2 1 of 2: 1 | release a#1 1 of 2: 0"));
+	story_done(&w);
+}
+END_TEST
+
 /* ---- several masters ---- */
 
 static const char *
@@ -672,6 +933,20 @@ main(void)
 		permits_of_a_session_that_ended_come_back_at_once,
 		permits_of_a_session_that_vanished_are_withheld,
 		a_stake_that_is_too_short_is_refreshed_before_it_passes_on,
+		permits_that_were_used_are_there_for_who_comes_next,
+		permits_that_nobody_wants_again_are_given_back_when_their_time_is_over,
+		another_daemon_that_wants_permits_gets_all_that_are_not_held,
+		a_permit_lease_behind_others_is_given_back_as_well,
+		a_renewal_that_tells_of_another_daemon_is_the_end_of_permits_ahead,
+		permits_ahead_are_renewed_and_one_that_is_lost_is_lost_alone,
+		who_wants_more_gets_back_what_is_kept_for_others,
+		who_wants_as_many_as_any_has_gets_that_and_the_others_stay,
+		what_was_won_for_who_was_served_meanwhile_is_kept_for_the_next,
+		what_was_kept_while_somebody_waited_has_its_time_afterwards,
+		permits_that_are_only_kept_do_not_keep_the_limit_or_the_kind,
+		who_finds_permits_in_the_way_asks_once_more,
+		permits_ahead_are_not_reclaimed_where_they_were_forgotten,
+		a_daemon_that_shuts_down_gives_back_permits_that_nobody_holds,
 		among_masters_a_majority_has_to_give_the_same_permits,
 		what_one_master_gives_besides_after_the_others_is_given_back,
 		permits_of_two_masters_that_differ_are_no_majority,

@@ -380,6 +380,19 @@ ON_BOTH(the_dead_of_a_crowd_are_found_within_a_second)
 	ck_assert_str_eq(stage_heard(stage), "c:wake a;");
 }
 
+/* Not all are looked at again, but whose those are that are seen is told. */
+ON_BOTH(who_wants_one_of_a_crowd_tells_the_daemons_that_it_sees)
+{
+	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 500, 250, every(500, 2, 0))), every(500, 2, 0));
+	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 500, 250, every(500, 2, 1))), every(500, 2, 1));
+	is_busy(take(stage, DC, 1, 500, 1), B ":1", 1, "");
+	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
+	is_busy(take(stage, DC, 2, 500, 1), A ":1", 1, "");
+	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
+	is_busy(take(stage, DB, 2, 500, 1), A ":1", 2, "");
+	ck_assert_str_eq(stage_heard(stage), "a:want a;");
+}
+
 /* ---- the queue ---- */
 
 ON_BOTH(who_wants_many_is_not_passed_by_who_wants_few)
@@ -808,8 +821,9 @@ main(void)
 		a_release_that_names_none_or_others_ends_all_that_is_ours, malformed_permits_are_refused,
 		permits_may_reserve_tokens_when_they_are_renewed,
 		a_thousand_permits_are_taken_kept_and_given_back, the_few_that_are_left_of_many_are_found,
-		the_dead_of_a_crowd_are_found_within_a_second, who_wants_many_is_not_passed_by_who_wants_few,
-		who_wants_many_and_does_not_come_is_passed,
+		the_dead_of_a_crowd_are_found_within_a_second,
+		who_wants_one_of_a_crowd_tells_the_daemons_that_it_sees,
+		who_wants_many_is_not_passed_by_who_wants_few, who_wants_many_and_does_not_come_is_passed,
 		a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next,
 		a_call_with_a_shorter_term_ends_no_permits_earlier, permits_call_one_waiter_after_the_other,
 		who_waits_for_its_turn_counts_if_it_lacks_permits,

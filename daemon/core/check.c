@@ -163,6 +163,10 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 		HOLDS(c, l->state == LEASE_HELD && permit_lease_find(core, r, l->attempt) == l);
 		HOLDS(c, s->slots != NULL && s->offer == NULL);
 		HOLDS(c, l->permits >= 1 && l->permits <= r->limit);
+		/* Without a waiter an idle one is retained, for a while, and only if no other daemon wants
+		 * it. */
+		HOLDS(c, l->grants != NULL || r->queue->count > 0 ||
+				 (lease_held(l)->idle_ms > core->now.ms && !lease_held(l)->wanted));
 		kept |= l->grants == NULL;
 	}
 	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));

@@ -81,6 +81,8 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 	assert(l->state != LEASE_ACQUIRING || core->acquires > 0);
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
 	core->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
+	if (l->state == LEASE_HELD)
+		permit_lease_changed(l);
 	l->state = next;
 	l->data = *data;
 }
@@ -345,6 +347,7 @@ lease_want(struct core *core, struct lease *l)
 	t->wanted_ms = core->now.ms;
 	t->streak = 0;
 	lease_arm(core, l);
+	permit_lease_changed(l);
 	dirty_add(core, l->resource);
 }
 

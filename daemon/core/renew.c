@@ -10,6 +10,7 @@
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/semaphore.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>
@@ -401,8 +402,10 @@ renew_timer(struct core *core, struct lease *l)
 		held->idle_ms = 0;
 	/* The lease is given back before this step ends, unless a client that was waiting for something else
 	 * wants it by then: in that case it goes on. */
-	if (held->idle_ms != 0 && core->now.ms >= held->idle_ms && lease_let_go(core, l))
+	if (held->idle_ms != 0 && core->now.ms >= held->idle_ms && lease_let_go(core, l)) {
+		permit_lease_changed(l);
 		dirty_add(core, l->resource);
+	}
 	if (core->now.ms >= held->valid_ms)
 		renew_lost(core, l, LOSS_EXPIRED);
 	else if (held->line != LINE_NONE && core->now.ms >= round_held(l)->line_ms)

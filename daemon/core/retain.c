@@ -1,6 +1,6 @@
 /*
- * retain: see lease.h. share.c and renew.c call it. It only says how long a lease is kept that nobody uses,
- * and releases nothing.
+ * retain: see lease.h. share.c, semaphore.c and renew.c call it. It only says how long a lease is kept that
+ * nobody uses, and releases nothing.
  */
 #include "daemon/core/lease.h"
 
@@ -112,9 +112,10 @@ retain_begin(struct core *core, struct lease *l)
 	struct experience *e;
 	bool few;
 
-	assert(held->served && until_ms > core->now.ms);
+	assert((held->served || l->kind == KIND_PERMITS) && until_ms > core->now.ms);
 	held->on_trial = false;
-	if (held->again)
+	/* A semaphore is made to be used again. */
+	if (held->again || l->kind == KIND_PERMITS)
 		return retain_until(&core->retained, until_ms);
 	e = rules_experience(&core->rules, l->resource->rule);
 	few = e->back < BACK_LEAST;
@@ -129,9 +130,11 @@ bool
 lease_retain(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
+	/* If a permit came back here before others were won, those are there for the next waiter. */
+	bool used = held->served || l->kind == KIND_PERMITS;
 
-	assert(l->grants == NULL && l->kind != KIND_PERMITS && l->resource->queue->count == 0);
-	if (!held->served || held->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
+	assert(l->grants == NULL && l->resource->queue->count == 0);
+	if (!used || held->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))
 		return false;

@@ -149,11 +149,23 @@ permit_lease_remove(struct core *core, struct permit_lease *permit_lease)
 	HASH_DELETE(hh, core->permit_leases, permit_lease);
 }
 
+/* Without a hold, and used or acquired last. */
+static void
+permit_lease_first(struct permit_lease *s)
+{
+	struct permit_lease_list *list = &s->lease.resource->permit_leases.list;
+
+	assert(s->lease.grants == NULL);
+	TAILQ_REMOVE(list, s, in_resource);
+	TAILQ_INSERT_HEAD(list, s, in_resource);
+}
+
 void
 permit_leases_init(struct resource *r)
 {
 	assert(r->limit > 0);
-	r->permit_leases = (struct permit_leases){.acquiring = NULL};
+	/* What is loaded is looked at as a whole. */
+	r->permit_leases = (struct permit_leases){.acquiring = NULL, .changed = true};
 	TAILQ_INIT(&r->permit_leases.list);
 }
 
@@ -229,6 +241,13 @@ permit_leases_free(struct core *core, struct resource *r)
 }
 
 void
+permit_lease_changed(const struct lease *l)
+{
+	if (l->kind == KIND_PERMITS)
+		l->resource->permit_leases.changed = true;
+}
+
+void
 permit_lease_released(struct lease *l)
 {
 	struct permit_leases *all = &l->resource->permit_leases;
@@ -238,8 +257,7 @@ permit_lease_released(struct lease *l)
 	/* A permit lease that was granted is acquired no more. */
 	assert(s != all->acquiring);
 	all->taken -= l->permits;
-	TAILQ_REMOVE(&all->list, s, in_resource);
-	TAILQ_INSERT_HEAD(&all->list, s, in_resource);
+	permit_lease_first(s);
 }
 
 struct lease *
@@ -292,21 +310,29 @@ permits_arrive(struct core *core, struct resource *r)
 		return;
 	}
 	r->permit_leases.acquiring = NULL;
+	permit_lease_first(s);
 	assert(permit_lease_find(core, r, s->lease.attempt) == &s->lease);
 }
 
-/* This lease suits the waiter, after a refresh if one is due. While the masters refuse this daemon, it suits
- * none (share.c says why). */
+/* Whether this lease is not owed to another daemon. While the masters refuse this daemon, it has none to give
+ * (share.c says why). */
 static bool
-permits_fits(const struct core *core, const struct lease *l, const struct waiter *w)
+permits_open(const struct core *core, const struct lease *l)
 {
 	const struct lease_held *held = l->state == LEASE_HELD ? lease_held(l) : NULL;
 
-	return held != NULL && w != NULL && w->permits == l->permits && !(held->wanted && held->served) &&
-	       masterset_usable(core);
+	return held != NULL && !(held->wanted && held->served) && masterset_usable(core);
 }
 
-static void
+/* This lease suits the waiter, after a refresh if one is due. */
+static bool
+permits_fits(const struct core *core, const struct lease *l, const struct waiter *w)
+{
+	return w->permits == l->permits && permits_open(core, l);
+}
+
+/* False: not yet, the lease has to be refreshed first. */
+static bool
 permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 {
 	struct permit_lease_list *all = &s->lease.resource->permit_leases.list;
@@ -316,20 +342,21 @@ permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 	assert(l->grants == NULL && l->permits == w->permits);
 	if (!lease_good(core, l)) {
 		renew_now(core, l);
-		return;
+		return false;
 	}
 	token = lease_token(core, l);
 	if (token == 0) {
 		renew_tokens(core, l);
-		return;
+		return false;
 	}
-	lease_held(l)->served = true;
+	lease_serve(core, l);
 	grant_give(core, l, w, token);
 	if (l->grants != NULL) {
 		TAILQ_REMOVE(all, s, in_resource);
 		TAILQ_INSERT_TAIL(all, s, in_resource);
 	}
 	renew_tokens(core, l);
+	return true;
 }
 
 /* The first waiter. Waiters whose session was granted meanwhile what they wait for are answered. */
@@ -343,37 +370,70 @@ permits_first(struct core *core, struct resource *r)
 	return w;
 }
 
-/* Serves the idle permit leases, which are at the head of the list. True: one is kept for the first
- * waiter. */
+/* Grants the first waiter an idle permit lease, those that were used last before others. False: none can be
+ * granted now; *kept: one that suits the waiter is refreshed. */
 static bool
-permits_serve_idle(struct core *core, struct resource *r)
+permits_serve(struct core *core, struct resource *r, struct waiter *w, bool *kept)
+{
+	struct permit_lease *s;
+
+	assert(w == TAILQ_FIRST(&r->queue->waiters));
+	*kept = false;
+	TAILQ_FOREACH (s, &r->permit_leases.list, in_resource) {
+		if (s->lease.grants != NULL)
+			break;
+		if (!permits_fits(core, &s->lease, w))
+			continue;
+		if (permits_grant(core, s, w))
+			return true;
+		*kept = true;
+	}
+	return false;
+}
+
+/* Without a waiter, keeps the idle permit leases for a while. A waiter for whom none is kept may lack them:
+ * then all are given back. */
+static void
+permits_settle(struct core *core, struct resource *r, bool waits, bool kept)
 {
 	struct permit_leases *all = &r->permit_leases;
 	struct permit_lease *s, *next;
-	bool kept = false;
 
-	(void)permits_first(core, r);
 	TAILQ_FOREACH_SAFE (s, &all->list, in_resource, next) {
-		struct waiter *w = permits_first(core, r);
+		struct lease *l = &s->lease;
+		bool kept_before, stays;
 
-		if (s->lease.grants != NULL)
+		if (l->grants != NULL)
 			break;
 		if (s == all->acquiring)
 			continue;
 		/* All but the one that is acquired are held, or were lost in this step. */
-		assert(s->lease.state == LEASE_HELD || s->lease.state == LEASE_NONE);
-		if (!permits_fits(core, &s->lease, w))
-			permit_lease_end(core, s);
+		assert(l->state == LEASE_HELD || l->state == LEASE_NONE);
+		kept_before = l->state == LEASE_HELD && lease_held(l)->idle_ms != 0;
+		if (waits)
+			stays = kept && permits_open(core, l);
 		else
-			permits_grant(core, s, w);
+			stays = l->state == LEASE_HELD && lease_retain(core, l);
+		if (!stays)
+			permit_lease_end(core, s);
+		else if (kept_before && !waits && !all->changed)
+			break; /* and so were those behind it */
 	}
-	(void)permits_first(core, r);
-	TAILQ_FOREACH (s, &all->list, in_resource) {
-		if (s->lease.grants != NULL)
-			break;
-		kept |= s != all->acquiring;
-	}
-	return kept;
+	all->changed = waits;
+}
+
+/* Serves the waiters with the idle permit leases, which are at the head of the list. True: one is kept for
+ * the first waiter. */
+static bool
+permits_serve_idle(struct core *core, struct resource *r)
+{
+	struct waiter *w;
+	bool kept = false;
+
+	while ((w = permits_first(core, r)) != NULL && permits_serve(core, r, w, &kept))
+		continue;
+	permits_settle(core, r, w != NULL, w != NULL && kept);
+	return w != NULL && kept;
 }
 
 /* An acquire was refused, or the masters cannot be asked: the answer of all waiters that try once, except for

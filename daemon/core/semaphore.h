@@ -11,6 +11,10 @@
  *                                 │ ▲                                      │
  *               given back ◀──────┘ └────────── the hold has ended ────────┘
  *
+ * An idle permit lease is retained (lease.h) for the next waiter that wants as many, so that a daemon soon
+ * has as many permits ahead as its clients use at a time. It is given back when its time is over, when a
+ * waiter here lacks permits, or when another daemon wants some.
+ *
  * A waiter for many permits is not passed by waiters for few: while the first waiter lacks permits, no waiter
  * behind it is served. A permit lease whose hold has ended goes to the first waiter here only if no other
  * daemon waits.
@@ -55,9 +59,10 @@ struct permit_lease {
 };
 
 struct permit_leases {
-	struct permit_lease_list list;  /* the idle ones first */
+	struct permit_lease_list list;  /* the idle ones first, the one that was used last before others */
 	struct permit_lease *acquiring; /* the one that is being acquired; NULL: none */
 	int64_t taken;                  /* permits that are held */
+	bool changed;                   /* any idle one may have to be given back, not only the first */
 };
 
 /* The permit lease that this lease is in; l->kind is PERMITS. */
@@ -106,6 +111,10 @@ void permit_lease_discard(struct core *core, struct permit_lease *s);
 
 /* The hold on it has ended. */
 void permit_lease_released(struct lease *l);
+
+/* It is wanted, over, or retained for long enough; nothing, unless it is a permit lease. The idle ones are
+ * looked at in the next permits_schedule(). */
+void permit_lease_changed(const struct lease *l);
 
 /* The permit lease of this attempt; NULL: none. */
 struct lease *permit_lease_find(const struct core *core, const struct resource *r, uint64_t attempt);

@@ -227,7 +227,8 @@ view_kind(const struct resource *r)
 	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
 }
 
-/* Of several permit leases, the most telling: that of the oldest hold, else the one being acquired. */
+/* Of several permit leases, the most telling: that of the oldest hold, else the one being acquired, else the
+ * one that was used last. */
 static const struct lease *
 view_lease(const struct resource *r, const struct grant *oldest)
 {
@@ -238,6 +239,8 @@ view_lease(const struct resource *r, const struct grant *oldest)
 		return &r->lease;
 	if (oldest != NULL)
 		return oldest->lease;
+	if (permit_lease_acquiring(r) != NULL)
+		return permit_lease_acquiring(r);
 	return TAILQ_EMPTY(&r->permit_leases.list) ? &none : resource_next_lease(r, NULL);
 }
 

@@ -39,6 +39,73 @@ def test_again(place):
     expect(daemon.client(3)("INSPECT", "a")["state"], "leased")
 
 
+def permits_used(daemon, count=3, limit=3):
+    """As many clients hold a permit each at the same time, and give it back."""
+    clients = [daemon.client() for _ in range(count)]
+    for client in clients:
+        expect_between(client("LOCK", "s", "LIMIT", limit, "WAIT", 20000), 1, TOKEN_MAX)
+    for client in clients:
+        expect(client("UNLOCK", "s"), 0)
+
+
+def test_permits_again(place):
+    """a thousand locks of permits cost the master nothing, each has another token, and none counts as held afterwards"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config=KEPT).admitted()
+    permits_used(daemon)
+    client, tokens = daemon.client(), set()
+    calls = redis.script_calls()
+    for _ in range(PAIRS):
+        tokens.add(client("LOCK", "s", "LIMIT", 3, "WAIT", 0))
+        expect(client("UNLOCK", "s"), 0)
+    expect_between(redis.script_calls() - calls, 0, FEW)
+    expect((len(tokens), None in tokens), (PAIRS, False))
+    seen = daemon.client(3)("INSPECT", "s")
+    expect((seen["state"], seen["taken"], seen["limit"]), ("leased", 0, 3))
+    expect(redis("HLEN", "holdfast:{s}"), 4, "all three are kept")
+
+
+def permits_wanted(place, masters):
+    servers = Masters(place, masters) if masters > 1 else place.redis()
+    first, second = [place.daemon(name, master=servers, config=KEPT) for name in ("d1", "d2")]
+    for daemon in (first, second):
+        all_admitted(daemon, masters) if masters > 1 else daemon.admitted()
+    for daemon, other in ((first, second), (second, first)):
+        permits_used(daemon)
+        began = boottime()
+        holders = [other.client() for _ in range(3)]
+        for client in holders:
+            expect_between(client("LOCK", "s", "LIMIT", 3, "WAIT", 20000), 1, TOKEN_MAX)
+        expect_between(boottime() - began, 0, 9, "s, which is less than they are kept")
+        # What is held is not given back.
+        expect(daemon.client()("LOCK", "s", "LIMIT", 3, "WAIT", 0), None)
+        for client in holders:
+            expect(client("UNLOCK", "s"), 0)
+
+
+def test_permits_wanted(place):
+    """another host that wants permits gets all that nobody holds, long before their time is over"""
+    permits_wanted(place, 1)
+
+
+def test_permits_wanted_quorum(place):
+    """the same among three masters"""
+    permits_wanted(place, 3)
+
+
+def test_permits_otherwise(place):
+    """permits that are only kept stand in the way of no other LIMIT and no other kind of lock, here or elsewhere"""
+    redis = place.redis()
+    first, second = [place.daemon(name, master=redis, config=KEPT).admitted() for name in ("d1", "d2")]
+    ways = [("LIMIT", 4), (), ("LIMIT", 5), ("SHARED",)]
+    for daemon in (first, second):
+        for words in ways:
+            permits_used(first)
+            client = daemon.client()
+            expect_between(client("LOCK", "s", *words, "WAIT", 0), 1, TOKEN_MAX)
+            expect(client("UNLOCK", "s"), 0)
+
+
 def test_off(place):
     """with retain: 0ms the lease goes with the UNLOCK, and with 100ms soon after"""
     redis = place.redis()

@@ -6,6 +6,10 @@
  * for it. For shared and exclusive locks every master grants readers while no writer is there, and a writer
  * while nobody is; both need a majority. Two majorities share a master, and that one says no.
  *
+ * A permit that a daemon keeps ahead, without a user, is out here like any other: so there are no more users
+ * than permits out. That a user gets it only while its lease is good is the rule of retained leases, which is
+ * explored in leases.c, since a slot is a lock like any other.
+ *
  * Promised: no more than n permits are out (MANY); a writer is alone (MIXED).
  */
 #include "tests/model/explorer.h"
