@@ -85,6 +85,18 @@ fleet_free(struct fleet *fleet)
 	free(fleet);
 }
 
+const struct fleet_part *
+part_holding(const struct fleet_open *open)
+{
+	for (size_t i = 0; i < open->part_count; i++) {
+		const struct fleet_part *part = &open->parts[i];
+		if (part->told && part->tree && part->tree->type == ANSWER_INT && part->tree->n > 0) {
+			return part;
+		}
+	}
+	return NULL;
+}
+
 /* What waits in the core goes on waiting, unless a daemon says that it has the name. */
 static void
 whose_finish(const struct context *context, const struct fleet_open *open)

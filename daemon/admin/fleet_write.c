@@ -257,11 +257,38 @@ part_is(const struct fleet_part *part, const char *key, const char *word)
 	return part->told && part->tree && slice_equal(answer_get_text(part->tree, key), slice_of(word));
 }
 
+/* All that the masters say is taken are leases that their daemons keep for nobody. */
+static bool
+only_kept(const struct fleet_open *open, const struct picture *picture)
+{
+	bool kept = picture->n > 0;
+	for (size_t i = 0; i < picture->n && kept; i++) {
+		const struct fleet_part *part = part_of(open, picture->owners[i].daemon);
+		kept = part && part_is(part, "state", "leased");
+	}
+	return kept;
+}
+
+/* Permits that are held: each daemon tells how many are through it, and for a silent one the masters do. */
+static int64_t
+permits_taken(const struct fleet_open *open, const struct picture *picture)
+{
+	int64_t taken = 0;
+	for (size_t i = 0; i < open->part_count; i++) {
+		taken += open->parts[i].tree ? answer_get_int(open->parts[i].tree, "taken", 0) : 0;
+	}
+	for (size_t i = 0; i < picture->n; i++) {
+		const struct fleet_part *part = part_of(open, picture->owners[i].daemon);
+		taken += part && part->tree ? 0 : picture->owners[i].permits;
+	}
+	return taken;
+}
+
 /* A name is free only if a majority of the masters that remember all leases says so. */
 static struct slice
 state_of(const struct fleet_open *open, const struct picture *picture)
 {
-	bool withheld = false, waiting = false, leased = false;
+	bool withheld = false, waiting = false;
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
 		if (part_knows(part) && part_is(part, "kind", "latch")) {
@@ -272,14 +299,12 @@ state_of(const struct fleet_open *open, const struct picture *picture)
 		}
 		withheld |= part_is(part, "state", "withheld");
 		waiting |= part_is(part, "state", "waiting");
-		leased |= part_is(part, "state", "leased") && picture->n == 1 &&
-			  slice_equal(picture->owners[0].daemon, slice_of(part->id));
 	}
 	if (withheld) {
 		return SLICE("withheld");
 	}
 	if (picture->n > 0 || picture->foreign >= picture->majority) {
-		return leased ? SLICE("leased") : SLICE("held");
+		return only_kept(open, picture) ? SLICE("leased") : SLICE("held");
 	}
 	if (picture->none < picture->majority) {
 		return SLICE("unknown");
@@ -292,7 +317,7 @@ static void
 write_name(const struct fleet_open *open, struct buffer *out, const struct picture *picture)
 {
 	struct slice kind = picture->kind;
-	int64_t limit = 0, taken = 0;
+	int64_t limit = 0;
 	for (size_t i = 0; i < open->part_count; i++) {
 		if (part_knows(&open->parts[i])) {
 			kind = answer_get_text(open->parts[i].tree, "kind");
@@ -305,13 +330,10 @@ write_name(const struct fleet_open *open, struct buffer *out, const struct pictu
 		}
 		kind = SLICE("permits");
 	}
-	for (size_t i = 0; limit > 0 && i < picture->n; i++) {
-		taken += picture->owners[i].permits;
-	}
 	reply_write_pair_bulk(out, "name", open->command.name);
 	reply_write_pair_bulk(out, "kind", kind.n > 0 ? kind : SLICE("exclusive"));
 	reply_write_pair_int(out, "limit", limit);
-	reply_write_pair_int(out, "taken", taken);
+	reply_write_pair_int(out, "taken", limit > 0 ? permits_taken(open, picture) : 0);
 }
 
 static void
@@ -521,18 +543,6 @@ write_break(const struct fleet_open *open, struct connection *c)
 }
 
 /* ---- the session of an id ---- */
-
-const struct fleet_part *
-part_holding(const struct fleet_open *open)
-{
-	for (size_t i = 0; i < open->part_count; i++) {
-		const struct fleet_part *part = &open->parts[i];
-		if (part->told && part->tree && part->tree->type == ANSWER_INT && part->tree->n > 0) {
-			return part;
-		}
-	}
-	return NULL;
-}
 
 void
 part_describe(const struct fleet_part *holding, char out[CONTEXT_TEXT_MAX])

@@ -106,6 +106,19 @@ def test_permits_otherwise(place):
             expect(client("UNLOCK", "s"), 0)
 
 
+def test_permits_of_the_fleet(place):
+    """the picture of all hosts tells permits that are held from those that are only kept"""
+    redis = place.redis()
+    first, second = [place.daemon(name, master=redis, config=KEPT).admitted() for name in ("d1", "d2")]
+    permits_used(first)
+    seen = until("all answer", lambda: [one for one in [second.client(3)("INSPECT", "s", "FLEET")] if not one["silent"]])[0]
+    expect((seen["state"], seen["taken"], seen["limit"], len(seen["holders"])), ("leased", 0, 3, 3))
+    client = first.client()
+    expect_between(client("LOCK", "s", "LIMIT", 3, "WAIT", 0), 1, TOKEN_MAX)
+    seen = second.client(3)("INSPECT", "s", "FLEET")
+    expect((seen["state"], seen["taken"], len(seen["holders"])), ("held", 1, 3))
+
+
 def test_off(place):
     """with retain: 0ms the lease goes with the UNLOCK, and with 100ms soon after"""
     redis = place.redis()
