@@ -194,6 +194,22 @@ used_once(struct story *w, const char *name, unsigned *attempt)
 	return unlock(w, 1, name);
 }
 
+/* So many others are locked in between. */
+static void
+others(struct story *w, unsigned n, unsigned *attempt)
+{
+	char name[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		(void)snprintf(name, sizeof(name), "other%u", *attempt);
+		lock(w, 4, name);
+		granted(w, name, (*attempt)++, 500);
+		ck_assert_str_eq(unlock(w, 4, name), "c4 :0");
+	}
+}
+
+#define MANY_SINCE 12
+
 /* Nobody comes back to the names that begin with this. */
 static void
 used_in_vain(struct story *w, const char *prefix, unsigned *attempt)
@@ -207,23 +223,25 @@ used_in_vain(struct story *w, const char *prefix, unsigned *attempt)
 	after(w, RETAIN_MS + 1);
 }
 
-START_TEST(names_that_nobody_comes_back_to_are_given_back_at_once_while_others_are_locked)
+START_TEST(names_that_nobody_comes_back_to_are_given_back_at_once_while_many_others_are_locked)
 {
 	struct story w;
 	unsigned attempt = 1;
 
 	story_retaining(&w, 1, RETAIN_MS);
 	used_in_vain(&w, "n", &attempt);
-	ck_assert_uint_eq(attempt, FEW + 1);
 	lock(&w, 1, "a");
-	granted(&w, "a", attempt, 500);
+	granted(&w, "a", attempt++, 500);
 	lock(&w, 2, "b");
+	granted(&w, "b", attempt++, 500);
+	others(&w, MANY_SINCE - 1, &attempt);
+	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#65");
 	story_done(&w);
 }
 END_TEST
 
-START_TEST(of_the_only_client_they_are_given_back_a_moment_later_and_together)
+START_TEST(of_a_few_clients_they_are_given_back_a_moment_later_and_together)
 {
 	struct story w;
 	unsigned attempt = 1;
@@ -319,7 +337,7 @@ START_TEST(a_name_that_a_client_came_back_to_is_kept_whatever_becomes_of_others)
 	used_in_vain(&w, "n", &attempt);
 	used_once(&w, "a", &attempt);
 	ck_assert_str_eq(lock(&w, 2, "a"), "c2 :501");
-	lock(&w, 3, "b");
+	others(&w, MANY_SINCE, &attempt);
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
 	ck_assert_ptr_null(strstr(after(&w, RETAIN_MS - 1), "release a"));
 	ck_assert_ptr_nonnull(strstr(after(&w, 2), "release a"));
@@ -335,10 +353,10 @@ START_TEST(a_name_that_was_handed_on_is_kept_whatever_becomes_of_others)
 	story_retaining(&w, 1, RETAIN_MS);
 	used_in_vain(&w, "n", &attempt);
 	lock(&w, 1, "a");
-	granted(&w, "a", attempt, 500);
+	granted(&w, "a", attempt++, 500);
 	lock(&w, 2, "a");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 :501");
-	lock(&w, 3, "b");
+	others(&w, MANY_SINCE, &attempt);
 	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0");
 	story_done(&w);
 }
@@ -352,8 +370,8 @@ START_TEST(names_of_another_rule_are_another_matter)
 	story_retaining(&w, 1, RETAIN_MS);
 	used_in_vain(&w, "fragile", &attempt);
 	lock(&w, 1, "a");
-	granted(&w, "a", attempt, 500);
-	lock(&w, 2, "b");
+	granted(&w, "a", attempt++, 500);
+	others(&w, MANY_SINCE, &attempt);
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	story_done(&w);
 }
@@ -372,8 +390,8 @@ START_TEST(what_another_daemon_wanted_says_nothing_about_clients_here)
 		ck_assert_ptr_nonnull(strstr(wanted(&w, name), "release"));
 	}
 	lock(&w, 1, "a");
-	granted(&w, "a", attempt, 500);
-	lock(&w, 2, "b");
+	granted(&w, "a", attempt++, 500);
+	others(&w, MANY_SINCE, &attempt);
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	story_done(&w);
 }
@@ -522,8 +540,8 @@ main(void)
 		a_lease_that_ran_out_unused_is_granted_to_nobody,
 		when_the_master_has_forgotten_it_is_not_reclaimed, a_daemon_that_shuts_down_gives_it_back,
 		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left,
-		names_that_nobody_comes_back_to_are_given_back_at_once_while_others_are_locked,
-		of_the_only_client_they_are_given_back_a_moment_later_and_together,
+		names_that_nobody_comes_back_to_are_given_back_at_once_while_many_others_are_locked,
+		of_a_few_clients_they_are_given_back_a_moment_later_and_together,
 		one_of_many_is_kept_to_see_whether_a_client_comes_back,
 		what_is_kept_to_see_is_given_back_with_what_is_put_off,
 		when_clients_come_back_names_are_kept_again,

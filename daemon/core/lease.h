@@ -449,12 +449,12 @@ void former_end(struct core *core, struct lease *l);
 /*
  * retain.c: how long a lease is kept that no client here uses.
  *
- * A name that was granted more than once is in use, as is a semaphore, and is kept for settings.retain_ms. Of
- * a name that was granted once nobody knows whether a client comes back, so the daemon goes by its experience
- * with such names of the same rule. If few came back, the lease is given back: at once if other leases have
- * been asked for since it was, because many clients are at work then, and its release leaves with those of
- * others; otherwise a moment later, so that the release of the only client at work does not compete with its
- * next acquire. Every so often one is kept all the same, to see whether that is still right.
+ * A name that was granted more than once is in use, as is a semaphore, and is kept for settings.retain_ms.
+ * Of a name that was granted once nobody knows whether a client comes back, so the daemon goes by its
+ * experience with such names of the same rule. If few came back, the lease is given back: at once if many
+ * leases have been asked for since it was, because many clients are at work then, and its release leaves with
+ * those of others; otherwise a moment later, so that the releases of a few clients are one call, and compete
+ * with few of their acquires. Every so often one is kept all the same, to see whether that is still right.
  */
 
 /* HELD: a client is granted the lock on it now. */

@@ -15,7 +15,8 @@
 #define RETAIN_TOGETHER                                                                                      \
 	256 /* leases that may be released in one millisecond: about half a millisecond of work */
 
-#define PUT_OFF_MS 4 /* the longest that a lease waits to be given back with others */
+#define PUT_OFF_MS 4  /* the longest that a lease waits to be given back with others */
+#define MANY_SINCE 12 /* leases asked for since it was: so many clients that its release shares a call */
 
 #define BACK_LEAST  (EXPERIENCE_ALL / 8) /* a lease kept in vain costs an eighth of what one in use saves */
 #define BACK_WEIGHT 16                   /* of so many the last ones count */
@@ -91,14 +92,15 @@ retain_step(int64_t ms)
 }
 
 /* Nobody is expected to want it again. Until when it is put off, to be given back with others; 0: it is given
- * back at once, because other leases have been asked for since it was. */
+ * back at once, because many clients are at work. */
 static int64_t
 retain_briefly(struct core *core, const struct lease *l)
 {
 	int64_t step_ms = retain_step(core->now.ms), until_ms = core->now.ms + core->settings.retain_ms;
+	uint64_t since = (core->attempts >> ATTEMPT_RANDOM_BITS) - (l->attempt >> ATTEMPT_RANDOM_BITS);
 
 	assert(l->attempt <= core->attempts);
-	if (l->attempt != core->attempts && ration_take(&core->let_go, core->now.ms) < RETAIN_TOGETHER)
+	if (since >= MANY_SINCE && ration_take(&core->let_go, core->now.ms) < RETAIN_TOGETHER)
 		return 0;
 	return retain_until(&core->put_off, step_ms < until_ms ? step_ms : until_ms);
 }
