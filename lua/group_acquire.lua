@@ -159,7 +159,7 @@ local function take(it, members)
 	group_put(it.lease, it.form.kind, members, it.owner, tonumber(ttl), it.till)
 	queue_remove(queue, me)
 	if #queue.order > 0 then
-		lock_call(lock_glance(it.lease), queue, inbox)
+		lock_call(lock_glance(it.lease, queue), queue, inbox)
 	end
 	local others = queue_waiting(queue, it.form, it.lease)
 	if others == 0 and not it.form.limit then

@@ -91,7 +91,7 @@ local function release(i)
 	if place_ms then
 		queue_return(queue, owner, place_ms, form.place)
 	elseif #queue.order > 0 then
-		lock_call(kind == 'hash' and lock_glance(lease), queue, args[2])
+		lock_call(kind == 'hash' and lock_glance(lease, queue), queue, args[2])
 	end
 	return 1
 end

@@ -514,6 +514,21 @@ ON_BOTH(who_waits_for_its_turn_counts_if_it_lacks_permits)
 	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
 }
 
+ON_BOTH(the_dead_are_free_when_the_head_is_called)
+{
+	struct call brief = of(CALL_ACQUIRE, 1, 3, 1, "0");
+	brief.ttl_ms = 20;
+	cast_say(stage, DA, brief);
+	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 3, 1, "1")), "1");
+	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 2, 3, 1, "2")), "2");
+	is(take(stage, DC, 1, 3, 2), OUTCOME_BUSY);
+	stage_wait_ms(stage, 40);
+	(void)stage_heard(stage);
+	give(stage, DB, 1, 3, 1, "1");
+	ck_assert_str_eq(stage_heard(stage), "c:wake a;");
+	is_slots(take(stage, DC, 1, 3, 2), "0,1");
+}
+
 ON_BOTH(a_second_release_does_not_call_the_head_again)
 {
 	take(stage, DA, 1, 3, 1);
@@ -826,7 +841,7 @@ main(void)
 		who_wants_many_is_not_passed_by_who_wants_few, who_wants_many_and_does_not_come_is_passed,
 		a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next,
 		a_call_with_a_shorter_term_ends_no_permits_earlier, permits_call_one_waiter_after_the_other,
-		who_waits_for_its_turn_counts_if_it_lacks_permits,
+		who_waits_for_its_turn_counts_if_it_lacks_permits, the_dead_are_free_when_the_head_is_called,
 		a_second_release_does_not_call_the_head_again,
 		a_head_is_called_again_when_enough_was_gone_in_between,
 		who_waits_is_told_when_enough_may_have_ended_by_themselves,
