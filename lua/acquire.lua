@@ -1,12 +1,13 @@
 -- acquire: take the lease of each name, or a place in its queue.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
--- ARGV  1: incarnation; 2: deadline (µs of this master's TIME); 3: token proposal; then the owner of each name; with
---       N masters, where 3 is '', then the token proposal of each; then terms, four each: ttl (ms), block (tokens),
---       queue (ms a place lives; 0: no place; -1: the queue is at another master, ignore it here), number of names from
---       here on with these terms; the last is left out for all remaining names
+-- ARGV  1: incarnation; 2: deadline (µs of this master's TIME); 3: token proposal; then the owner of each name; then
+--       terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: no place; -1: the queue is at another
+--       master, ignore it here), number of names from here on with these terms; the last is left out for all remaining
+--       names; with N masters, where 3 is '', the token proposal stands before the number
 -- Reply {'forgotten', time}; if every lease was taken and no queue has waiters, {'all', time, first} with consecutive
 --       blocks from first on, or, as a text, '<s of time> <µs> <token>' with consecutive blocks right above that token;
+--       or with N masters {'all', time, first} if each block begins with this token;
 --       or {'ok', time, one answer per name}; if one is busy the time is '<time> <highest token>':
 --       first                         the lease is the caller's, and so are BLOCK tokens from this one on; no daemon waits
 --       {'yes', first, last, waiting}  the same, and this many other daemons wait
@@ -35,22 +36,28 @@ local common, deadline = 3, tonumber(args[2])
 local fenced = args[common] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
-local left, read = 0, common + n * (fenced and 2 or 1) -- names that still have these terms; arguments read so far
+local left, read = 0, common + n -- names that still have these terms; arguments read so far
 
-local queues = redis.call('EXISTS', unpack(keys, n + 2, 2 * n + 1))
+local queues -- how many of the names with these terms have one
 local answers, rest, ours, taken = { 'ok', now, 0 }, {}, fenced and {}, 0
+local alike = 0 -- with N masters: how many begin with the same token
 for i = 1, n do
-	if left == 0 or fenced then
+	if left == 0 then
 -- include: terms
+		queues = 0
+		if queue_ms and queue_ms >= 0 then
+			queues = redis.call('EXISTS', unpack(keys, n + 1 + i, math.min(n + i + left, 2 * n + 1)))
+		end
 	end
 	left = left - 1
-	local alone = queues == 0 or queue_ms < 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0
+	local alone = queues == 0 or redis.call('EXISTS', keys[n + 1 + i]) == 0
 	local set = alone and not refusal and try('SET', keys[i + 1], args[common + i], 'NX', 'PX', ttl)
 	if not (set and set.ok) then
 		answers[i + 2] = refusal or 0
 		rest[#rest + 1] = not refusal and { i, ttl, block, queue_ms, proposal } or nil
 	elseif fenced then
-		ours[#ours + 1] = { i, block, proposal }
+		local k = #ours
+		ours[k + 1], ours[k + 2], ours[k + 3] = i, proposal, block
 	else
 		taken = taken + 1
 		answers[i + 2] = proposal > reached and proposal or reached + 1
@@ -67,14 +74,15 @@ end
 -- include: decimal
 -- include: block
 
-for _, one in ipairs(ours or {}) do
-	local i
-	i, block, proposal = unpack(one)
-	answers[i + 2] = tokens_take(keys[2 * n + 1 + i], proposal, block)
+local fences = fenced and #ours > 0 and redis.call('MGET', unpack(keys, 2 * n + 2, 3 * n + 1))
+for k = 1, fenced and #ours or 0, 3 do
+	local i = ours[k]
+	answers[i + 2] = tokens_take(keys[2 * n + 1 + i], ours[k + 1], ours[k + 2], fences[i])
+	alike = alike + (answers[i + 2] == answers[ours[1] + 2] and 1 or 0)
 end
 if #rest == 0 then
 	tokens_keep()
-	return taken == n and { 'all', now, answers[3] } or answers
+	return (taken == n or alike == n) and { 'all', now, answers[3] } or answers
 end
 
 local me, inbox = string.match(args[common + 1], '^%x+'), string.gsub(keys[1], 'node$', 'inbox:')

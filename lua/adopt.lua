@@ -2,10 +2,10 @@
 -- it has been taken over already. Never creates a lease.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
--- ARGV  1: incarnation; 2: token proposal; then the owner of each name; with N masters, where 2 is '', then the
---       token proposal of each; then the former owners of each (see former.inc); then the deadline (µs of this master's
---       TIME) of each; then terms, three each: ttl (ms), block (tokens; 0: none), number of names from here on with
---       these terms; the last is left out for all remaining names
+-- ARGV  1: incarnation; 2: token proposal; then the owner of each name; then the former owners of each (see
+--       former.inc); then the deadline (µs of this master's TIME) of each; then terms, three each: ttl (ms), block
+--       (tokens; 0: none), number of names from here on with these terms; the last is left out for all remaining names;
+--       with N masters, where 2 is '', the token proposal stands before the number
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       waiting               the owner's for ttl from now; this many daemons wait
 --       {'yes', first, last, waiting}  the same, if tokens were asked for; first 0: there are none
@@ -26,14 +26,14 @@ end
 -- include: decimal
 -- include: number
 -- include: tokens
--- include: block
 
 local keys, args = KEYS, ARGV
 local fenced = args[2] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
-local common, each = 2, n + 2
-local formers_at = 2 + n * (fenced and 2 or 1) -- arguments before the first former owners
+local common = 2
+local formers_at = common + n -- arguments before the first former owners
 local left, read = 0, formers_at + 2 * n -- names that still have these terms; arguments read so far
+-- include: block
 -- include: renewal
 -- include: answer
 -- include: owner

@@ -3,10 +3,10 @@
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
 -- ARGV  1: incarnation; 2: daemon-id; 3: inbox prefix; 4: deadline (µs of this master's TIME); 5: token proposal;
---       then the owner of each name; with N masters, where 5 is '', then the token proposal of each; then the form
---       of each (see form.inc); then terms, four each: ttl (ms), block (tokens), queue (ms a place lives; 0: no place;
---       -1: the queue is at another master, ignore it here), number of names from here on with these terms; the last is
---       left out for all remaining names
+--       then the owner of each name; then the form of each (see form.inc); then terms, four each: ttl (ms), block
+--       (tokens), queue (ms a place lives; 0: no place; -1: the queue is at another master, ignore it here), number of
+--       names from here on with these terms; the last is left out for all remaining names; with N masters, where 5 is
+--       '', the token proposal stands before the number
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}; if one is busy the time is '<time> <highest
 --       token>':
 --       first                         readers: the caller is one; BLOCK tokens from this one on are its; no writer waits
@@ -39,16 +39,16 @@ end
 -- include: decimal
 -- include: number
 -- include: tokens
--- include: block
 
 local keys, args = KEYS, ARGV
 local me, inbox, deadline = args[2], args[3], tonumber(args[4])
 local common = 5
 local fenced = args[common] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
-local forms = common + n * (fenced and 2 or 1) -- arguments before the first form
+local forms = common + n -- arguments before the first form
 local ttl, block, queue_ms, proposal, refusal -- the terms, and what is wrong with them
 local left, read = 0, forms + n -- names that still have these terms; arguments read so far
+-- include: block
 -- include: queue
 -- include: answer
 -- include: owner
@@ -367,7 +367,7 @@ end
 
 local answers = { 'ok', now, 0 }
 for i = 1, n do
-	if left == 0 or fenced then
+	if left == 0 then
 -- include: terms
 	end
 	left = left - 1

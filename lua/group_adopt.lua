@@ -2,11 +2,11 @@
 -- it if it has been taken over already; or share a lease that a former owner has exclusively. Never creates a share.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
--- ARGV  1: incarnation; 2: inbox prefix; 3: token proposal; then the owner of each name; with N masters, where 3 is
---       '', then the token proposal of each; then the form of each (see form.inc), permits by their numbers; then the
---       former owners of each (see former.inc); then the deadline (µs of this master's TIME) of each; then terms,
---       three each: ttl (ms), block (tokens; 0: none), number of names from here on with these terms; the last is left
---       out for all remaining names
+-- ARGV  1: incarnation; 2: inbox prefix; 3: token proposal; then the owner of each name; then the form of each (see
+--       form.inc), permits by their numbers; then the former owners of each (see former.inc); then the deadline (µs of
+--       this master's TIME) of each; then terms, three each: ttl (ms), block (tokens; 0: none), number of names from
+--       here on with these terms; the last is left out for all remaining names; with N masters, where 3 is '', the
+--       token proposal stands before the number
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       waiting               the owner's for ttl from now; this many daemons wait; among readers only if one of them
 --                             wants to write
@@ -28,14 +28,14 @@ end
 -- include: decimal
 -- include: number
 -- include: tokens
--- include: block
 
 local keys, args = KEYS, ARGV
 local fenced = args[3] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
-local common, each = 3, n + 3
-local forms = 3 + n * (fenced and 2 or 1) -- arguments before the first form
+local common = 3
+local forms = common + n -- arguments before the first form
 local left, read = 0, forms + 3 * n -- names that still have these terms; arguments read so far
+-- include: block
 -- include: renewal
 -- include: queue
 -- include: answer

@@ -1,9 +1,9 @@
 -- renew: keep the owner's lease of each name, perhaps with a new block of tokens. Never re-creates a lease.
 --
 -- KEYS  1: node; then the lease of each name; then the queue of each; with N masters then the fence of each
--- ARGV  1: incarnation; 2: token proposal; then the owner of each name; with N masters, where 2 is '', then the
---       token proposal of each; then terms, three each: ttl (ms), block (tokens; 0: none), number of names from here
---       on with these terms; the last is left out for all remaining names
+-- ARGV  1: incarnation; 2: token proposal; then the owner of each name; then terms, three each: ttl (ms), block (tokens;
+--       0: none), number of names from here on with these terms; the last is left out for all remaining names; with N
+--       masters, where 2 is '', the token proposal stands before the number
 -- Reply {'forgotten', time}, {'all', time} if all are kept, no daemon waits and no tokens were asked for, or
 --       {'ok', time, one answer per name}:
 --       waiting               still the owner's for ttl from now; this many daemons wait, in case no message said so
@@ -22,13 +22,13 @@ if not known or not admitted then
 end
 -- include: decimal
 -- include: tokens
--- include: block
 
 local keys, args = KEYS, ARGV -- locals cost less
 local fenced = args[2] == ''
 local n = (#keys - 1) / (fenced and 3 or 2)
-local common, each = 2, n + 2
-local left, read = 0, 2 + n * (fenced and 2 or 1) -- names that still have these terms; arguments read so far
+local common = 2
+local left, read = 0, common + n -- names that still have these terms; arguments read so far
+-- include: block
 -- include: renewal
 -- include: extend
 

@@ -138,11 +138,17 @@ START_TEST(fenced_names_bring_their_counters_and_proposals)
 	calls[1].token = 6;
 	ck_assert_str_eq(encoded(calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
-		"00000000000000ab00000000 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 5 6 0 0 0");
+		"00000000000000ab00000000 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 0 0 0 5");
+	/* The proposals are terms: those of the first name, their number, those of the second. */
+	calls[0].block = calls[1].block = 10;
+	ck_assert_str_eq(encoded(calls, 2),
+		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
+		"00000000000000ab00000000 0000000000000042 0  " DAEMON ":7 " DAEMON ":7 0 10 0 5 1 0 10 0 6");
+	calls[0].block = 0;
 	calls[0].op = CALL_RENEW;
 	ck_assert_str_eq(encoded(calls, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 0000000000000042 "
-		" " DAEMON ":7 5 0 0");
+		" " DAEMON ":7 0 0 5");
 	calls[0].op = CALL_RELEASE;
 	ck_assert_str_eq(encoded(calls, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7");
@@ -177,7 +183,7 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	ck_assert_str_eq(encoded(calls, 2),
 		"7 hf:node hf:{deploy} hf:{b} hf:{deploy}:q hf:{b}:q hf:{deploy}:f hf:{b}:f "
 		"00000000000000ab00000000 0000000000000042 " DAEMON " hf:inbox: 0  " DAEMON ":7 " DAEMON
-		":7 5 6 shared permits 10 2 4  0 0 0");
+		":7 shared permits 10 2 4  0 0 0 5");
 	struct call call = permits_of(CALL_RENEW, "3,7");
 	call.token = 6;
 	ck_assert_str_eq(encoded(&call, 1),
@@ -186,7 +192,7 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	call.fenced = true;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 0000000000000042 "
-		"hf:inbox:  " DAEMON ":7 6 permits 10 2 4 3,7 0 0");
+		"hf:inbox:  " DAEMON ":7 permits 10 2 4 3,7 0 0 6");
 	call = permits_of(CALL_RECLAIM, "3,7");
 	call.newest = 5;
 	ck_assert_str_eq(encoded(&call, 1),
@@ -202,7 +208,7 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 	call.fenced = true;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 "
-		"0000000000000042 hf:inbox:  " DAEMON ":7 6 permits 10 2 4 3,7 " FORMER " 9 0 0");
+		"0000000000000042 hf:inbox:  " DAEMON ":7 permits 10 2 4 3,7 " FORMER " 9 0 0 6");
 	call = permits_of(CALL_RELEASE, "");
 	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
 					    "0000000000000042 hf:inbox: " DAEMON ":7 permits 10 2 4 ");
@@ -264,7 +270,7 @@ START_TEST(every_operation_has_its_keys)
 	call.fenced = true;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 "
-		"0000000000000042  " DAEMON ":7 0 " FORMER " 9 1 0");
+		"0000000000000042  " DAEMON ":7 " FORMER " 9 1 0 0");
 	call.fenced = false;
 	call.interop = INTEROP_REDISSON;
 	ck_assert_str_eq(encoded(&call, 1),
@@ -375,7 +381,7 @@ START_TEST(the_most_and_longest_calls_fit)
 	call_command_init(&command);
 	for (int i = 0; i < 3; i++)
 		ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
-	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 2 * CALL_GROUP_MAX + 3);
+	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + CALL_GROUP_MAX + 4);
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++)
 		calls[i].ttl_ms += (int64_t)i;
 	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
@@ -530,6 +536,33 @@ START_TEST(one_answer_may_be_for_all_names)
 		calls[i].op = CALL_RELEASE;
 	}
 	call_decode(reply, calls, 3, votes);
+	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
+	freeReplyObject(reply);
+}
+END_TEST
+
+START_TEST(one_answer_may_give_the_same_token_to_each_fenced_name)
+{
+	struct call calls[2] = {call_of(CALL_ACQUIRE), call_of(CALL_ACQUIRE)};
+	struct vote votes[2];
+	redisReply *reply = answer_array(3);
+	answer_set(reply, 0, answer_text(SLICE("all")));
+	answer_set(reply, 1, answer_int(5));
+	answer_set(reply, 2, answer_int(100));
+	calls[0].fenced = calls[1].fenced = true;
+	calls[0].block = 10;
+	calls[1].block = 1;
+	call_decode(reply, calls, 2, votes);
+	for (int i = 0; i < 2; i++) {
+		ck_assert_int_eq(votes[i].outcome, OUTCOME_YES);
+		ck_assert_int_eq(votes[i].time_us, 5);
+		ck_assert_int_eq(votes[i].token_first, 100);
+		ck_assert_int_eq(votes[i].token_last, 100 + calls[i].block - 1);
+	}
+	freeReplyObject(reply);
+	/* No script counts on from one name to the next where each has a counter. */
+	reply = answer_text(SLICE("1760000000 5 99"));
+	call_decode(reply, calls, 2, votes);
 	ck_assert_int_eq(votes[0].outcome, OUTCOME_UNKNOWN);
 	freeReplyObject(reply);
 }
@@ -1082,7 +1115,8 @@ main(void)
 		acquires_of_two_names_share_a_command, fenced_names_bring_their_counters_and_proposals,
 		shares_have_scripts_of_their_own_and_say_their_form, permits_are_said_by_their_numbers,
 		another_limit_is_told, a_reader_needs_no_numbers,
-		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course, one_answer_may_be_for_all_names,
+		a_number_is_a_yes_and_says_what_is_not_a_matter_of_course,
+		one_answer_may_give_the_same_token_to_each_fenced_name, one_answer_may_be_for_all_names,
 		a_text_may_be_the_answer_for_all_names,
 		a_release_of_all_names_tells_the_time_only_where_it_has_to,
 		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,

@@ -5,6 +5,7 @@
 #include "tests/sim/stage.h"
 #include "tests/support/suite.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -683,6 +684,14 @@ ON_BOTH(the_names_of_a_command_share_out_the_tokens)
 	ck_assert_int_gt(acquire(DA, 1).token_first, votes[2].token_last);
 }
 
+static void
+expect_counter(const char *key, int64_t token)
+{
+	char text[32];
+	snprintf(text, sizeof(text), "%" PRId64, token);
+	ck_assert_str_eq(stage_get(&stage, key), text);
+}
+
 ON_BOTH(a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter)
 {
 	struct call call = acquire_of("a", 1);
@@ -693,8 +702,11 @@ ON_BOTH(a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counte
 	call.token = INT64_C(1) << 51;
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
+	/* A proposal above all tokens needs no counter. */
+	ck_assert_str_eq(stage_get(&stage, "hf:{a}:f"), "");
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
+	expect_counter("hf:{a}:f", (INT64_C(1) << 51) + 19);
 	/* A name the master has no counter of begins above the highest it knows. */
 	call.name = SLICE("b");
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
@@ -704,15 +716,21 @@ ON_BOTH(a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counte
 	call.token = (INT64_C(1) << 51) + 25;
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 25);
+	/* Once there, the counter is raised with each token, also where it would not be needed. */
+	expect_counter("hf:{a}:f", (INT64_C(1) << 51) + 34);
+	call.token = (INT64_C(1) << 51) + 1000;
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	expect_counter("hf:{a}:f", (INT64_C(1) << 51) + 1009);
+	call.token = (INT64_C(1) << 51) + 25;
 	stage_do(&stage, "return redis.call('DEL', KEYS[1])", "hf:{a}:f");
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
-	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 35);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 1010);
 	/* It ends soon: whoever locks ever new names must not fill the master. */
 	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}:f"), 0);
 	ck_assert_int_le(stage_ttl_ms(&stage, "hf:{a}:f"), 60000);
 	call.op = CALL_RENEW;
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
-	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 45);
+	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 1020);
 	call.token = (INT64_C(1) << 52) + 1;
 	call.op = CALL_ACQUIRE;
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
@@ -732,6 +750,99 @@ ON_BOTH(fenced_names_of_a_command_have_each_its_own_proposal)
 	stage_calls(&stage, &daemons[DA], calls, 2, votes);
 	ck_assert_int_eq(votes[0].token_first, INT64_C(1) << 51);
 	ck_assert_int_eq(votes[1].token_first, (INT64_C(1) << 51) + 1);
+}
+
+/* The token of a name that the master has no counter of, and that proposes nothing. */
+static int64_t
+token_of_a_new_name(const char *name, uint64_t attempt)
+{
+	struct call call = acquire_of(name, attempt);
+	struct vote v;
+	call.fenced = true;
+	call.incarnation = INCARNATION;
+	call.token = 1;
+	stage_calls(&stage, &daemons[DA], &call, 1, &v);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	return v.token_first;
+}
+
+/* A daemon sends the names of a command to each master in another order. A new name has to get the same
+ * tokens from all of them. */
+ON_BOTH(what_fenced_names_leave_behind_does_not_depend_on_their_order)
+{
+	static const char *const names[] = {"a", "b", "c", "d"};
+	const int64_t begin = INT64_C(1) << 51;
+	struct vote votes[2];
+	open_master();
+	for (int k = 0; k < 2; k++) {
+		struct call calls[2] = {acquire_of(names[2 * k], 2), acquire_of(names[2 * k + 1], 3)};
+		for (int i = 0; i < 2; i++) {
+			calls[i].fenced = true;
+			calls[i].incarnation = INCARNATION;
+			calls[i].token = begin + 1000 * k + (i == k ? 5 : 0);
+		}
+		stage_calls(&stage, &daemons[DA], calls, 2, votes);
+		ck_assert_int_eq(votes[0].token_first, calls[0].token);
+		ck_assert_int_eq(votes[1].token_first, calls[1].token);
+		ck_assert_int_eq(token_of_a_new_name(k == 0 ? "e" : "f", 4), begin + 1000 * k + 5 + 10);
+	}
+	/* A grant far below is a mark, too. */
+	struct call call = acquire_of("g", 5);
+	call.fenced = true;
+	call.incarnation = INCARNATION;
+	call.token = begin + 5000;
+	stage_calls(&stage, &daemons[DA], &call, 1, votes);
+	call = acquire_of("f", 4);
+	call.fenced = true;
+	call.incarnation = INCARNATION;
+	call.token = begin + 4000;
+	stage_calls(&stage, &daemons[DA], &call, 1, votes);
+	ck_assert_int_eq(votes[0].token_first, begin + 4000);
+	ck_assert_int_eq(token_of_a_new_name("h", 6), begin + 5000 + 10 + 1);
+}
+
+/* The calls of one daemon arrive at each master in the same order, those of several do not. */
+ON_BOTH(names_have_counters_while_more_than_one_daemon_takes_tokens)
+{
+	static const struct {
+		int daemon;
+		const char *name, *counter;
+		bool fenced;
+	} rows[] = {
+		{DA, "a", "hf:{a}:f", false},
+		{DA, "b", "hf:{b}:f", false},
+		{DB, "c", "hf:{c}:f", true},
+		{DA, "d", "hf:{d}:f", true},
+		{DA, "e", "hf:{e}:f", true},
+		{DB, "f", "hf:{f}:f", false}, /* after some time */
+		{DA, "g", "hf:{g}:f", true},
+	};
+	struct vote v;
+	open_master();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call call = acquire_of(rows[i].name, 7);
+		int64_t token = (INT64_C(1) << 51) + 100 * (int64_t)i;
+		call.fenced = true;
+		call.incarnation = INCARNATION;
+		call.token = token;
+		if (i == 5)
+			stage_do(&stage, "return redis.call('HSET', KEYS[1], 'shared', '1')", "hf:node");
+		stage_calls(&stage, &daemons[rows[i].daemon], &call, 1, &v);
+		ck_assert_int_eq(v.token_first, token);
+		if (rows[i].fenced)
+			expect_counter(rows[i].counter, token + 9);
+		else
+			ck_assert_str_eq(stage_get(&stage, rows[i].counter), "");
+	}
+}
+
+ON_BOTH(another_kind_of_key_gives_way_to_a_counter)
+{
+	open_master();
+	int64_t token = token_of_a_new_name("a", 1);
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'x', 'y')", "hf:{b}:f");
+	ck_assert_int_eq(token_of_a_new_name("b", 2), token + 10);
+	expect_counter("hf:{b}:f", token + 19);
 }
 
 ON_BOTH(a_counter_at_its_end_grants_nothing_more)
@@ -1330,6 +1441,9 @@ main(void)
 		a_late_acquire_refuses_itself, tokens_are_strictly_above_all_before,
 		the_highest_token_is_kept_whatever_was_proposed, the_names_of_a_command_share_out_the_tokens,
 		a_fenced_name_counts_for_itself_and_goes_on_above_all_without_its_counter,
+		names_have_counters_while_more_than_one_daemon_takes_tokens,
+		another_kind_of_key_gives_way_to_a_counter,
+		what_fenced_names_leave_behind_does_not_depend_on_their_order,
 		fenced_names_of_a_command_have_each_its_own_proposal,
 		a_counter_at_its_end_grants_nothing_more,
 		names_that_somebody_waits_for_end_among_others_as_alone,

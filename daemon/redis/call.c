@@ -139,10 +139,12 @@ arg_form(struct call_command *command, const struct call *call)
 	call_command_end(command);
 }
 
+/* A call for no tokens may propose any. */
 static bool
 terms_equal(const struct call *a, const struct call *b)
 {
-	return a->ttl_ms == b->ttl_ms && a->block == b->block && a->queue_ms == b->queue_ms;
+	return a->ttl_ms == b->ttl_ms && a->block == b->block && a->queue_ms == b->queue_ms &&
+	       (!a->fenced || a->block == 0 || a->token == b->token);
 }
 
 /* The terms, once for each row of calls that have the same terms, and the number of calls in the row, unless
@@ -158,6 +160,8 @@ args_terms(struct call_command *command, const struct call *calls, size_t n, boo
 		call_command_number(command, calls[i].block);
 		if (places)
 			call_command_number(command, calls[i].queue_ms);
+		if (calls[i].fenced)
+			call_command_number(command, calls[i].token);
 		if (i + count < n)
 			call_command_number(command, (int64_t)count);
 	}
@@ -229,7 +233,7 @@ struct shape {
 		*name_keys; /* each: l lease, first; q queue, f fence; or c latch or b the bare name, alone */
 	const char *args;   /* once for all names; see arg_one() and number_of() */
 	const char *name_args; /* for each name */
-	bool terms;            /* then the ttl and block of all */
+	bool terms;            /* then the ttl and block of all and, if fenced, the token */
 	bool places;           /* the terms have the time in the queue, too */
 };
 
@@ -260,12 +264,12 @@ static const struct shape shapes[SCRIPT_COUNT] = {
 
 /* The arguments where each name has a token counter of its own. */
 static const struct shape fenced_shapes[SCRIPT_COUNT] = {
-	[SCRIPT_ACQUIRE] = {"n", "lqf", "mD-", "ot", true, true},
-	[SCRIPT_RENEW] = {"n", "lqf", "m-", "ot", true, false},
-	[SCRIPT_ADOPT] = {"n", "lqf", "m-", "otfD", true, false},
-	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "mdxD-", "otk", true, true},
-	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "mx-", "otk", true, false},
-	[SCRIPT_GROUP_ADOPT] = {"n", "lqf", "mx-", "otkfD", true, false},
+	[SCRIPT_ACQUIRE] = {"n", "lqf", "mD-", "o", true, true},
+	[SCRIPT_RENEW] = {"n", "lqf", "m-", "o", true, false},
+	[SCRIPT_ADOPT] = {"n", "lqf", "m-", "ofD", true, false},
+	[SCRIPT_GROUP_ACQUIRE] = {"n", "lqf", "mdxD-", "ok", true, true},
+	[SCRIPT_GROUP_RENEW] = {"n", "lqf", "mx-", "ok", true, false},
+	[SCRIPT_GROUP_ADOPT] = {"n", "lqf", "mx-", "okfD", true, false},
 };
 
 static void

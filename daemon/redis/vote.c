@@ -469,7 +469,7 @@ static bool
 decode_text(const redisReply *reply, const struct call *call, struct head *head)
 {
 	int64_t s, us, token;
-	if (reply->str == NULL || script_of(call) != SCRIPT_ACQUIRE)
+	if (reply->str == NULL || script_of(call) != SCRIPT_ACQUIRE || call->fenced)
 		return false;
 	struct slice text = {reply->str, (size_t)reply->len};
 	if (!number_cut(&text, &s) || !number_cut(&text, &us) || !number_cut(&text, &token) || text.n > 0)
@@ -499,7 +499,7 @@ decode_head(const redisReply *reply, const struct call *call, struct head *head)
 		       : reply->type == REDIS_REPLY_ARRAY && decode_time(reply, head);
 }
 
-/* {'all', time} or, to ACQUIRE, {'all', time, first token}. */
+/* {'all', time} or, to ACQUIRE, {'all', time, first token}: of all, or of each where each has a counter. */
 static bool
 decode_all(const redisReply *reply, int64_t skipped, const struct call *call, struct vote *vote)
 {
@@ -507,7 +507,7 @@ decode_all(const redisReply *reply, int64_t skipped, const struct call *call, st
 	switch (script_of(call)) {
 	case SCRIPT_ACQUIRE:
 		return reply->elements == 3 && element_number(reply, 2, &first) &&
-		       decode_row(first, skipped, call, vote);
+		       decode_row(first, call->fenced ? 0 : skipped, call, vote);
 	case SCRIPT_RENEW:
 	case SCRIPT_GROUP_RENEW:
 		return reply->elements == 2 && decode_number(0, call, vote);
