@@ -150,6 +150,28 @@ START_TEST(so_many_permits_leave_together_or_one_call_alone)
 }
 END_TEST
 
+static void
+add_queued(const char *name, int64_t queue_ms)
+{
+	groups_add(&groups, &(struct call){.op = CALL_ACQUIRE, .queue_ms = queue_ms, .name = slice_of(name)},
+		on_close, &sent);
+}
+
+START_TEST(names_whose_queue_is_here_stand_together)
+{
+	add_queued("a", CALL_QUEUELESS);
+	add_queued("b", 5000);
+	add_queued("c", CALL_QUEUELESS);
+	add_queued("d", 0);
+	add_queued("e", CALL_QUEUELESS);
+	add_queued("f", 5000);
+	/* The texts and the hashes move with their names. */
+	add(CALL_RELEASE, "a");
+	add_queued("g", CALL_QUEUELESS);
+	ck_assert_str_eq(all(), "acquire b d f a e c; acquire g; release a; ");
+}
+END_TEST
+
 START_TEST(another_memory_of_the_master_needs_another_command)
 {
 	struct call call = {.op = CALL_RENEW, .name = SLICE("a"), .incarnation = 1};
@@ -267,7 +289,7 @@ main(void)
 	return SUITE_RUN("group", setup, teardown, operations_that_take_turns_share_two_commands,
 		calls_about_a_name_leave_in_the_order_in_which_they_came,
 		a_call_about_no_name_overtakes_nothing_and_is_not_overtaken, a_group_that_is_full_leaves,
-		so_many_permits_leave_together_or_one_call_alone,
+		so_many_permits_leave_together_or_one_call_alone, names_whose_queue_is_here_stand_together,
 		another_memory_of_the_master_needs_another_command,
 		readers_and_permits_travel_together_and_apart_from_exclusive_leases,
 		calls_about_a_name_keep_their_order_whatever_their_kind, slots_are_copied_with_the_names,

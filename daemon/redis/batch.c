@@ -38,6 +38,38 @@ call_permits(const struct call *call)
 }
 
 static void
+group_swap(struct group *group, size_t a, size_t b)
+{
+	struct call call = group->calls[a];
+	uint32_t hash = group->hashes[a];
+	size_t offset = group->offsets[a];
+
+	group->calls[a] = group->calls[b];
+	group->hashes[a] = group->hashes[b];
+	group->offsets[a] = group->offsets[b];
+	group->calls[b] = call;
+	group->hashes[b] = hash;
+	group->offsets[b] = offset;
+}
+
+/*
+ * Several masters share the queues among them by the names, so nearly every other call of an acquire would
+ * have other terms than the one before it. The last call moves to those whose queue lives at this master.
+ */
+static void
+group_settle(struct group *group)
+{
+	size_t last = group->n - 1;
+
+	assert(group->queued <= last);
+	if (group->calls[last].queue_ms == CALL_QUEUELESS)
+		return;
+	if (group->queued < last)
+		group_swap(group, group->queued, last);
+	group->queued++;
+}
+
+static void
 group_add(struct reserve *reserve, struct group *group, const struct call *call, uint32_t hash)
 {
 	struct slice *texts[CALL_TEXTS_MAX];
@@ -63,6 +95,7 @@ group_add(struct reserve *reserve, struct group *group, const struct call *call,
 	}
 	group->permits += call_permits(call);
 	group->n++;
+	group_settle(group);
 }
 
 const struct call *
@@ -85,6 +118,7 @@ void
 group_clear(struct group *group)
 {
 	group->n = 0;
+	group->queued = 0;
 	group->permits = 0;
 	group->used = 0;
 }

@@ -6,7 +6,7 @@
  * Under load acquires and releases of many names alternate; a single group would be closed at each change. A
  * name is in at most one open group, so that calls about a name leave in the order in which they came; calls
  * about different names may overtake each other. A call about no name overtakes none and is overtaken by
- * none.
+ * none. In a group, calls whose terms are alike stand side by side: a command says them once.
  *
  * The pool uses it, and the simulator uses the groups. Pure. If memory runs out, it comes from the reserve: a
  * call without a place or a batch could get no truthful vote.
@@ -25,6 +25,7 @@
 /* Calls of one script, link and memory of the master; see call_groups(). All zero before its first use. */
 struct group {
 	size_t n;
+	size_t queued;   /* of them, which come first: the queue of the name lives at this master */
 	int64_t permits; /* of all of them */
 	struct call *calls;
 	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
