@@ -4,8 +4,8 @@ from stage import column, ratios
 from table import Goal
 
 CLIENTS = 64
-# A script call costs more than one name more in it, and the fewer names a call has, the dearer is each: the answers of
-# several masters come at several times, and each begins a turn of the daemon that sends what there is.
+# A call has fewer names, as the answers of several masters come at several times, and each begins a turn of the daemon that
+# sends what there is; and a master of several looks for the token counter of each name.
 MOST = {3: 1.8, 5: 2.5}
 
 
