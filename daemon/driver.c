@@ -376,10 +376,8 @@ void
 driver_turn(struct driver *d)
 {
 	driver_listen_up(d);
-	int64_t begun_ns = clock_ns();
-	int64_t now_ms = begun_ns / 1000000;
-	/* Tokens are proposed by it, and what one turn asks for should not be in the way of the next one. */
-	d->now.wall_us = clock_wall_us();
+	int64_t begun_ns = clock_ns(), now_ms = begun_ns / 1000000;
+	d->now.wall_us = clock_wall_us(); /* no turn proposes tokens of the last one */
 	driver_look_out(d, now_ms);
 	driver_drain_turn(d);
 	if (!driver_is_still(d, now_ms)) {
