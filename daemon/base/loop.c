@@ -125,7 +125,7 @@ loop_alarm_at(struct loop *loop, int64_t at_ms)
 	}
 }
 
-/* Whoever is rung says in the same turn when to ring next. */
+/* The handler sets the next alarm in the same turn. */
 static void
 loop_rang(int fd, short what, void *arg)
 {
