@@ -219,6 +219,27 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1a 2a 4a");
 }
 
+/* In one command, where nothing else tells that the name has had tokens. */
+ON_BOTH(two_leases_of_one_semaphore_have_tokens_of_their_own)
+{
+	const int64_t token = INT64_C(1) << 51;
+	struct vote votes[2];
+	struct call calls[2] = {
+		of(CALL_ACQUIRE, 1, 5, 1, NULL),
+		of(CALL_ACQUIRE, 2, 5, 1, NULL),
+	};
+	for (int i = 0; i < 2; i++) {
+		calls[i].fenced = true;
+		calls[i].incarnation = CAST_INCARNATION;
+		calls[i].token = token;
+	}
+	stage_calls(stage, &cast[DA], calls, 2, votes);
+	is_slots(votes[0], "0");
+	is_slots(votes[1], "1");
+	ck_assert_int_eq(votes[0].token_first, token);
+	ck_assert_int_eq(votes[1].token_first, votes[0].token_last + 1);
+}
+
 ON_BOTH(each_permit_lives_as_long_as_was_said)
 {
 	struct call brief = of(CALL_ACQUIRE, 1, 3, 2, "0,1");
@@ -834,6 +855,7 @@ main(void)
 		of_several_masters_one_that_gave_others_takes_them_back,
 		each_permit_lives_as_long_as_was_said, a_lease_that_has_lost_a_permit_is_not_kept,
 		a_release_that_names_none_or_others_ends_all_that_is_ours, malformed_permits_are_refused,
+		two_leases_of_one_semaphore_have_tokens_of_their_own,
 		permits_may_reserve_tokens_when_they_are_renewed,
 		a_thousand_permits_are_taken_kept_and_given_back, the_few_that_are_left_of_many_are_found,
 		the_dead_of_a_crowd_are_found_within_a_second,

@@ -475,6 +475,7 @@ progress_linked(struct host *h)
 	for (unsigned i = 0; i < h->world->plan.names; i++) {
 		struct asking *a = &h->world->progress.asking[h->index][i];
 		a->rounds = 0;
+		a->newest = 0;
 		a->since_us = h->world->now_us;
 	}
 }
@@ -606,7 +607,8 @@ void
 progress_asked(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];
-	a->rounds += attempt != a->attempt;
+	a->rounds += attempt > a->newest;
+	a->newest = attempt > a->newest ? attempt : a->newest;
 	a->began += attempt != a->attempt;
 	a->splits += attempt != a->attempt;
 	a->asked_us = h->world->now_us;

@@ -33,6 +33,8 @@ struct progress {
 		uint64_t left;    /* the round after which it left the queue */
 		uint64_t ended;   /* the round that it gave up or released */
 		unsigned rounds;  /* rounds since then */
+		uint64_t newest;  /* the last one that counts: that a permit lease is asked for again does not
+				   */
 		uint64_t began;   /* rounds in all */
 		int64_t since_us;
 		bool queued;     /* it has a place in the queue, as a master said */

@@ -187,7 +187,7 @@ waits_begin(struct world *w, struct conn *c)
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
 	v->here = w->well.here[c->host->index][r->name];
-	v->wrong = 0;
+	v->wrong_us = 0;
 	v->keepers = keepers;
 	v->inboxes = kinds_inboxes(w, keepers);
 	v->conn = c;
@@ -412,18 +412,21 @@ void
 waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct world *w = h->world;
+	const struct asking *asking = &w->progress.asking[h->index][name];
 	struct master_view master;
 	if (!h->alive)
 		return;
 	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing. */
 	core_view_master(h->core, host_ms(h), 0, &master);
 	if (master.state != MASTER_ADMITTED || master.down || master.guard_ms > 0 ||
-		plan_counts(&w->plan, name) || w->progress.asking[h->index][name].attempt != attempt ||
-		w->progress.asking[h->index][name].ended == attempt)
+		plan_counts(&w->plan, name) || asking->attempt != attempt || asking->ended == attempt)
 		return;
-	for (struct wait *v = w->checker.waits; v != NULL; v = v->next)
-		if (v->name == name && is_at(v, h) && !v->stray && !v->conn->closing && !v->conn->ending &&
-			v->wrong++ > 0)
+	for (struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		if (v->name != name || !is_at(v, h) || v->stray || v->conn->closing || v->conn->ending)
+			continue;
+		if (v->wrong_us > asking->leased_us)
 			world_fail(w, "honest: c%u is not told that %s is of another kind",
 				v->conn->client->index, checker_name(name));
+		v->wrong_us = w->now_us;
+	}
 }
