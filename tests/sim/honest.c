@@ -1,6 +1,7 @@
 /* honest: see honest.h. */
 #include "tests/sim/honest.h"
 
+#include "tests/sim/keys.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
@@ -265,17 +266,21 @@ was_free(const struct world *w, const struct wait *v)
 	       w->well.touched[v->name] == v->touched;
 }
 
+/* Also if an old snapshot has brought it back. */
 static bool
-was_foreign(const struct server *s, unsigned name)
+was_foreign(struct server *s, unsigned name)
 {
 	int64_t most_us = (s->world->plan.lease_ms + 4000) * 1000;
-	return s->foreign_us[name] != 0 && s->world->now_us - s->foreign_us[name] <= most_us;
+	struct keys k;
+	keys_read(&k, s, name);
+	return (s->foreign_us[name] != 0 && s->world->now_us - s->foreign_us[name] <= most_us) ||
+	       k.lock == KEYS_STRANGE;
 }
 
 /* Whether it is a semaphore, has a key by its rule, or what another program wrote was there when the masters
  * were asked. */
 static bool
-may_be_other(const struct world *w, unsigned name)
+may_be_other(struct world *w, unsigned name)
 {
 	bool spoilt = false;
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)

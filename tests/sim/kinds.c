@@ -125,6 +125,12 @@ listens(const struct host *h)
 	return up;
 }
 
+static bool
+same_id(const struct host *a, const struct host *b)
+{
+	return strncmp(a->call_settings.daemon_id, b->call_settings.daemon_id, 32) == 0;
+}
+
 unsigned
 kinds_keepers(struct world *w, const struct host *host, unsigned name)
 {
@@ -132,7 +138,8 @@ kinds_keepers(struct world *w, const struct host *host, unsigned name)
 	if (w->plan.replicas > 0 || !world_alike(w) || knows(host, name) || is_wanted(w, name))
 		return 0;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		if (keeps(&w->hosts[i], name) && listens(&w->hosts[i]))
+		/* A copy of this daemon has its id: the masters do not tell this daemon of it. */
+		if (keeps(&w->hosts[i], name) && listens(&w->hosts[i]) && !same_id(&w->hosts[i], host))
 			keepers |= 1U << i;
 		else if (knows(&w->hosts[i], name))
 			return 0;
