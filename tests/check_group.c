@@ -168,7 +168,17 @@ START_TEST(names_whose_queue_is_here_stand_together)
 	/* The texts and the hashes move with their names. */
 	add(CALL_RELEASE, "a");
 	add_queued("g", CALL_QUEUELESS);
-	ck_assert_str_eq(all(), "acquire b d f a e c; acquire g; release a; ");
+	ck_assert_str_eq(all(), "acquire b d f a c e; acquire g; release a; ");
+}
+END_TEST
+
+START_TEST(a_call_whose_queue_is_here_passes_none_about_its_name)
+{
+	add_queued("a", CALL_QUEUELESS);
+	add_queued("b", CALL_QUEUELESS);
+	add_queued("a", 5000);
+	add_queued("c", 5000);
+	ck_assert_str_eq(all(), "acquire c a b a; ");
 }
 END_TEST
 
@@ -290,6 +300,7 @@ main(void)
 		calls_about_a_name_leave_in_the_order_in_which_they_came,
 		a_call_about_no_name_overtakes_nothing_and_is_not_overtaken, a_group_that_is_full_leaves,
 		so_many_permits_leave_together_or_one_call_alone, names_whose_queue_is_here_stand_together,
+		a_call_whose_queue_is_here_passes_none_about_its_name,
 		another_memory_of_the_master_needs_another_command,
 		readers_and_permits_travel_together_and_apart_from_exclusive_leases,
 		calls_about_a_name_keep_their_order_whatever_their_kind, slots_are_copied_with_the_names,

@@ -37,24 +37,27 @@ call_permits(const struct call *call)
 	return call->kind == KIND_PERMITS ? call->permits : 0;
 }
 
+/* The last call goes to this place; those from there on make room, and keep their order. */
 static void
-group_swap(struct group *group, size_t a, size_t b)
+group_move(struct group *group, size_t at)
 {
-	struct call call = group->calls[a];
-	uint32_t hash = group->hashes[a];
-	size_t offset = group->offsets[a];
+	size_t last = group->n - 1, behind = last - at;
+	struct call call = group->calls[last];
+	uint32_t hash = group->hashes[last];
+	size_t offset = group->offsets[last];
 
-	group->calls[a] = group->calls[b];
-	group->hashes[a] = group->hashes[b];
-	group->offsets[a] = group->offsets[b];
-	group->calls[b] = call;
-	group->hashes[b] = hash;
-	group->offsets[b] = offset;
+	memmove(&group->calls[at + 1], &group->calls[at], behind * sizeof(call));
+	memmove(&group->hashes[at + 1], &group->hashes[at], behind * sizeof(hash));
+	memmove(&group->offsets[at + 1], &group->offsets[at], behind * sizeof(offset));
+	group->calls[at] = call;
+	group->hashes[at] = hash;
+	group->offsets[at] = offset;
 }
 
 /*
  * Several masters share the queues among them by the names, so nearly every other call of an acquire would
- * have other terms than the one before it. The last call moves to those whose queue lives at this master.
+ * have other terms than the one before it. The last call moves to those whose queue lives at this master,
+ * unless it would pass a call about its name.
  */
 static void
 group_settle(struct group *group)
@@ -64,8 +67,11 @@ group_settle(struct group *group)
 	assert(group->queued <= last);
 	if (group->calls[last].queue_ms == CALL_QUEUELESS)
 		return;
+	for (size_t i = group->queued; i < last; i++)
+		if (group->hashes[i] == group->hashes[last])
+			return;
 	if (group->queued < last)
-		group_swap(group, group->queued, last);
+		group_move(group, group->queued);
 	group->queued++;
 }
 
