@@ -16,6 +16,7 @@ final class Clock {
     private static final long STEP = 5_000_000; // a difference that is worth a look
     private static final long GRAIN = 20_000_000; // /proc/uptime has hundredths of a second
     private static final int TRIES = 10; // to read two clocks at one time
+    private static final long NONE = Long.MIN_VALUE; // the other clock cannot be read
 
     private final LongSupplier mono;
     private final LongSupplier wall;
@@ -24,13 +25,11 @@ final class Clock {
     private volatile long slept; // sum of all suspensions
     private volatile long drift; // of the wall clock against mono, when it was looked at last
     private long offset; // of uptime against mono then
-    private final boolean hasUptime;
 
     Clock(LongSupplier mono, LongSupplier wall, LongSupplier uptime) {
         this.mono = mono;
         this.wall = wall;
         this.uptime = uptime;
-        hasUptime = uptime.getAsLong() >= 0;
         drift = ahead(wall, false);
         offset = ahead(uptime, false);
     }
@@ -50,10 +49,12 @@ final class Clock {
         looking.lock();
         try {
             long step = ahead(wall, true) - drift;
-            long sleep = hasUptime ? ahead(uptime, true) - offset : step;
+            long up = ahead(uptime, true);
+            boolean measured = up != NONE && offset != NONE; // it is not if a program has no descriptor left
+            long sleep = measured ? up - offset : step;
             if (sleep > GRAIN) {
                 slept += sleep + GRAIN / 2; // rather too much than too little
-                offset += sleep;
+                offset += measured ? sleep : 0;
             }
             drift += step;
         } finally {
@@ -67,6 +68,9 @@ final class Clock {
             long before = mono.getAsLong();
             long read = other.getAsLong();
             long after = mono.getAsLong();
+            if (read < 0) {
+                return NONE;
+            }
             if (after - before < STEP || tries == TRIES) {
                 return read - (atMost ? before : after);
             }

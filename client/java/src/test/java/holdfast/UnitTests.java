@@ -114,6 +114,20 @@ final class UnitTests {
         check(slept >= 0 && slept <= 20_000_000, slept);
     }
 
+    /** A program that has no descriptor left cannot read /proc/uptime: the host may have slept even so. */
+    static void testClockWithoutDescriptors() {
+        long[] host = {0, 1_000_000_000_000L, 5_000_000_000L}; // nanoTime, wall, uptime
+        boolean[] full = {false};
+        Clock clock = new Clock(() -> host[0], () -> host[1], () -> full[0] ? -1 : host[2]);
+        long before = clock.read();
+        for (int i = 0; i < 2; i++) {
+            full[0] = i == 0;
+            host[1] += 60_000_000_000L; // the host sleeps for a minute
+            host[2] += 60_000_000_000L;
+            check(clock.read() - before >= (i + 1) * 60_000_000_000L, "a sleep is not seen");
+        }
+    }
+
     /** A connection has the name of the program, also if the JDK compiles it first. */
     static void testLabel() {
         String pid = ":" + ProcessHandle.current().pid();
