@@ -25,7 +25,7 @@
 /* Calls of one script, link and memory of the master; see call_groups(). All zero before its first use. */
 struct group {
 	size_t n;
-	size_t queued;   /* of them, which come first: the queue of the name lives at this master */
+	size_t queued;   /* the first of them: the queue of the name lives at this master */
 	int64_t permits; /* of all of them */
 	struct call *calls;
 	uint32_t hashes[CALL_GROUP_MAX]; /* of the names */
