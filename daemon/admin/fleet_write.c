@@ -257,7 +257,7 @@ part_is(const struct fleet_part *part, const char *key, const char *word)
 	return part->told && part->tree && slice_equal(answer_get_text(part->tree, key), slice_of(word));
 }
 
-/* All that the masters say is taken are leases that their daemons keep for nobody. */
+/* Whether each lease that the masters tell is one that its daemon retains without a hold. */
 static bool
 only_kept(const struct fleet_open *open, const struct picture *picture)
 {

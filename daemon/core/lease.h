@@ -450,11 +450,12 @@ void former_end(struct core *core, struct lease *l);
  * retain.c: how long a lease is kept that no client here uses.
  *
  * A name that was granted more than once is in use, as is a semaphore, and is kept for settings.retain_ms.
- * Of a name that was granted once nobody knows whether a client comes back, so the daemon goes by its
- * experience with such names of the same rule. If few came back, the lease is given back: at once if many
- * leases have been asked for since it was, because many clients are at work then, and its release leaves with
- * those of others; otherwise a moment later, so that the releases of a few clients are one call, and compete
- * with few of their acquires. Every so often one is kept all the same, to see whether that is still right.
+ * Whether a client comes back to a name that was granted once, the daemon cannot know: it goes by its
+ * experience with such names of the same rule. If clients came back to few of them, the daemon gives the
+ * lease back. It does so at once if many leases have been asked for since this one was: many clients are at
+ * work then, and the release leaves with those of others. Otherwise the release waits a moment, so that the
+ * releases of a few clients are one call, and compete with few of their acquires. The daemon retains one such
+ * lease in many all the same, to see whether its experience is still right.
  */
 
 /* HELD: a client is granted the lock on it now. */

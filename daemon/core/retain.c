@@ -1,6 +1,6 @@
 /*
- * retain: see lease.h. share.c, semaphore.c and renew.c call it. It only says how long a lease is kept that
- * nobody uses, and releases nothing.
+ * retain: see lease.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
+ * kept, and releases nothing.
  */
 #include "daemon/core/lease.h"
 
@@ -84,15 +84,15 @@ lease_let_go(struct core *core, struct lease *l)
 	return true;
 }
 
-/* The next time at which leases of names are given back that nobody is expected to want again. */
+/* The next time at which leases that were put off are given back. */
 static int64_t
 retain_step(int64_t ms)
 {
 	return ms + PUT_OFF_MS - ms % PUT_OFF_MS;
 }
 
-/* Nobody is expected to want it again. Until when it is put off, to be given back with others; 0: it is given
- * back at once, because many clients are at work. */
+/* Clients are not expected to come back to the name. Until when its lease is put off, to be given back with
+ * others; 0: the lease is given back at once, because many clients are at work. */
 static int64_t
 retain_briefly(struct core *core, const struct lease *l)
 {
@@ -105,7 +105,7 @@ retain_briefly(struct core *core, const struct lease *l)
 	return retain_until(&core->put_off, step_ms < until_ms ? step_ms : until_ms);
 }
 
-/* It has fallen out of use. Until when it is kept; 0: not at all. */
+/* The lease has fallen out of use. Until when it is kept; 0: not at all. */
 static int64_t
 retain_begin(struct core *core, struct lease *l)
 {
