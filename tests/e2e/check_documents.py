@@ -314,13 +314,6 @@ def test_fail2ban(place):
     expect(found, ["127.0.0.1"])
 
 
-def python_for(text):
-    """An interpreter that has what the program imports; the distribution's has its redis-py. None: there is none."""
-    wanted = "import redis" if "import redis" in text else "pass"
-    return next((python for python in (sys.executable, "/usr/bin/python3")
-                 if subprocess.run([python, "-c", wanted], stderr=subprocess.DEVNULL, check=False).returncode == 0), None)
-
-
 def test_programs(place):
     """each Python program of the documents runs"""
     daemon = place.daemon().admitted()
@@ -328,10 +321,8 @@ def test_programs(place):
     for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
         for title, programs in sections(path, "python"):
             for text in programs:
-                python = python_for(text)
-                if python is None:
-                    harness.comment("%s, %s: redis-py is not installed (python3-redis)" % (path, title))
-                    continue
+                foreign = "import redis" in text
+                python = harness.python_with("redis", "python3-redis") if foreign else sys.executable
                 process = place.run(python, "-c", text.replace("/run/holdfast/holdfast.sock", daemon.socket),
                                     environment={"HOLDFAST_URL": daemon.socket, "PYTHONPATH": PYTHON})
                 expect(process.wait(), 0, "%s, %s\n%s" % (path, title, process.output.text()))

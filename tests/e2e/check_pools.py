@@ -5,9 +5,7 @@ what becomes of an id whose program ends.
   OPERATIONS=10000 tests/e2e/check_pools.py [TEST...]     so many locks taken and given back; without it fewer
 """
 
-import importlib.util
 import os
-import sys
 import uuid
 
 import errands
@@ -22,9 +20,7 @@ WAIT_MS = 60000
 
 def redis_py():
     """The command of its program, with the distribution's redis-py."""
-    if importlib.util.find_spec("redis") is None:
-        raise harness.Skip("redis-py is not installed (python3-redis)")
-    return [sys.executable, os.path.join(harness.ROOT, "tests", "interop", "redis-py", "pool.py")]
+    return [harness.python_with("redis", "python3-redis"), os.path.join(harness.ROOT, "tests", "interop", "redis-py", "pool.py")]
 
 
 def test_kills(place):

@@ -450,6 +450,15 @@ class Place:
             raise AssertionError("; ".join(problems))
 
 
+def python_with(module, package):
+    """A Python that has this module: the one that runs the tests, or the distribution's, for which it is a package."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        if os.path.exists(python) and subprocess.run([python, "-c", "import " + module], stderr=subprocess.DEVNULL,
+                                                     check=False).returncode == 0:
+            return python
+    raise Skip("no Python has the module %s (package %s)" % (module, package))
+
+
 def comment(text):
     for line in str(text).splitlines():
         print("# " + line)
