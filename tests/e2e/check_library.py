@@ -6,6 +6,7 @@ import functools
 import os
 import random
 import re
+import select
 import signal
 import subprocess
 import threading
@@ -565,7 +566,9 @@ def test_fork(place):
             c.process.kill()
             free(daemon, "a")
         finally:
-            os.kill(child, signal.SIGKILL)
+            with os.fdopen(os.pidfd_open(child)) as ended:
+                os.kill(child, signal.SIGKILL)
+                select.select([ended], [], [])
 
 
 def test_close(place):
