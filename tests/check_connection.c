@@ -516,6 +516,28 @@ START_TEST(ends_of_one_user_do_not_wait_for_those_of_another)
 }
 END_TEST
 
+START_TEST(an_ended_connection_makes_room_for_its_user_at_once)
+{
+	int first = client_local_as(true, 2), second = client_local_as(true, 2),
+	    other = client_local_as(true, 3);
+	close(first);
+	close(second);
+	close(other);
+	event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	connections_serve(probe.set, INT64_MAX);
+	ck_assert(!connections_end_of(probe.set, 1));
+	for (unsigned n = 1; n <= 2; n++) {
+		ck_assert(connections_end_of(probe.set, 2));
+		ck_assert_uint_eq(probe.closed, n);
+		ck_assert_uint_eq(probe.closed_user, 2);
+	}
+	ck_assert(!connections_end_of(probe.set, 2));
+	schedule();
+	ck_assert_uint_eq(probe.closed, 3);
+	ck_assert_uint_eq(probe.closed_user, 3);
+}
+END_TEST
+
 START_TEST(later_requests_wait_behind_one_that_waits)
 {
 	int fd = client_local();
@@ -1167,8 +1189,9 @@ main(void)
 		a_crowd_that_arrives_first_is_served_only_once_before_another_user,
 		whoever_logs_in_waits_in_another_line_from_then_on,
 		long_answers_make_a_turn_of_a_connection_shorter,
-		ends_of_one_user_do_not_wait_for_those_of_another, later_requests_wait_behind_one_that_waits,
-		an_end_of_file_lets_what_was_sent_finish,
+		ends_of_one_user_do_not_wait_for_those_of_another,
+		an_ended_connection_makes_room_for_its_user_at_once,
+		later_requests_wait_behind_one_that_waits, an_end_of_file_lets_what_was_sent_finish,
 		an_end_of_file_is_known_before_what_came_with_it_is_served,
 		an_end_of_file_waits_for_a_push_that_is_due, who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,

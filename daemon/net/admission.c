@@ -235,6 +235,10 @@ admission_count_user(struct admission *admission, const struct arrived *client, 
 		const struct access_user *user = access_of_socket(*admission->access, client->fd, peer->uid);
 		own = user ? user->connections : 0;
 		*counted = quota_enter_uid(&admission->quota, peer->uid, own);
+		/* A user who comes back with all connections at once: those that are over make room. */
+		if (!*counted && connections_end_of(admission->connections, quota_uid_number(peer->uid))) {
+			*counted = quota_enter_uid(&admission->quota, peer->uid, own);
+		}
 	}
 	if (local && !*counted && !spare) {
 		admission_refuse(admission, client, own > 0 ? OWN_CONNECTIONS : PER_USER,

@@ -348,9 +348,8 @@ connections_strained(struct connections *set)
 }
 
 static struct connection *
-connections_next(struct connections *set, enum fair_queue_line line)
+connection_at(struct fair_queue_place *place)
 {
-	struct fair_queue_place *place = fair_queue_next(&set->fair_queue, line);
 	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
 }
 
@@ -386,7 +385,7 @@ connections_serve(struct connections *set, int64_t until_ns)
 	set->spent = 0;
 	connections_take_arrived(set);
 	for (size_t n = set->fair_queue.counts[FAIR_QUEUE_READY]; n > 0 && !connections_late(set); n--) {
-		c = connections_next(set, FAIR_QUEUE_READY);
+		c = connection_at(fair_queue_next(&set->fair_queue, FAIR_QUEUE_READY));
 		if (!c) {
 			return;
 		}
@@ -394,17 +393,31 @@ connections_serve(struct connections *set, int64_t until_ns)
 	}
 }
 
+/* False: none waits there. */
+static bool
+connection_end_at(struct fair_queue_place *place)
+{
+	struct connection *c = connection_at(place);
+	if (!c) {
+		return false;
+	}
+	c->set->hooks->closed(c->set->arg, c, c->end, c->why);
+	connection_free(c);
+	return true;
+}
+
 static void
 connections_end(struct connections *set, int64_t until_ns)
 {
-	struct connection *c;
-	do {
-		c = connections_next(set, FAIR_QUEUE_ENDED);
-		if (c) {
-			set->hooks->closed(set->arg, c, c->end, c->why);
-			connection_free(c);
-		}
-	} while (c && clock_ns() < until_ns);
+	while (connection_end_at(fair_queue_next(&set->fair_queue, FAIR_QUEUE_ENDED)) &&
+		clock_ns() < until_ns) {
+	}
+}
+
+bool
+connections_end_of(struct connections *set, uint64_t user)
+{
+	return connection_end_at(fair_queue_next_of(&set->fair_queue, FAIR_QUEUE_ENDED, user));
 }
 
 void

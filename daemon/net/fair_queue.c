@@ -136,3 +136,17 @@ fair_queue_next(struct fair_queue *queue, enum fair_queue_line line)
 	}
 	return place;
 }
+
+struct fair_queue_place *
+fair_queue_next_of(struct fair_queue *queue, enum fair_queue_line line, uint64_t number)
+{
+	struct fair_queue_user *user;
+	TAILQ_FOREACH (user, &queue->lines[line], lines[line]) {
+		if (user->number == number) {
+			struct fair_queue_place *place = TAILQ_FIRST(&user->waiting[line]);
+			fair_queue_remove(queue, place);
+			return place;
+		}
+	}
+	return NULL;
+}

@@ -75,5 +75,8 @@ void fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place,
 void fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fair_queue_line line);
 /* Takes the next connection out of the line. NULL: none waits. */
 struct fair_queue_place *fair_queue_next(struct fair_queue *queue, enum fair_queue_line line);
+/* The same for the next connection of one user. */
+struct fair_queue_place *fair_queue_next_of(
+	struct fair_queue *queue, enum fair_queue_line line, uint64_t number);
 
 #endif

@@ -481,6 +481,25 @@ def test_limit_of_a_user(place):
     with_grace(client)
 
 
+def test_all_come_back(place):
+    """a program that is started anew with all connections that its user may have is not turned away for the old ones"""
+    most = 300
+    daemon = place.daemon(master=place.redis(), config="limits: { sessions-per-user: %d }\n" % most).admitted()
+    control = daemon.client()
+    before = [daemon.client() for _ in range(most - 1)]
+    for number, client in enumerate(before):  # the end of each takes a while
+        client.send("MLOCK", 50, *("%d.%d" % (number, name) for name in range(50)))
+    for client in before:
+        expect(len(client.reply()), 50)
+    for client in before:
+        client.close()
+    harness.until("the daemon has seen that they are gone", lambda: "\nconnected_clients:1\r" in control("INFO", "clients"))
+    after = [daemon.client() for _ in before]
+    for client in after:
+        client.send("PING")
+    expect({str(client.reply()) for client in after}, {"PONG"})
+
+
 def test_drain(place):
     """a daemon that ends gives back what the client of a detached session can rely on no more"""
     world = World(place, BRISK)
