@@ -3,9 +3,8 @@
 
   tests/bench/tables.py FILE [DOCUMENT]     FILE: what bench.py wrote
 
-In a document a table stands between <!-- its curve --> and <!-- end -->. So do the figures of one part, <!-- beside Redis -->
-and <!-- several masters -->, which say on what machine they were measured, and <!-- machine --> for all curves. What FILE
-does not have stays as it is in the document.
+In a document a table stands between <!-- its curve --> and <!-- end -->. So do <!-- machine -->, which says on what machine
+the curves were measured, and <!-- ratios -->, all ratios of a whole run. What FILE does not have stays as it is in the document.
 """
 
 import json
@@ -111,35 +110,24 @@ def machine(bench):
             "%(load_average).1f to %(load_average_end).1f." % bench["machine"])
 
 
-def figures(bench, under):
-    """{figure: its row} of the rows below the titles that match, title by title."""
-    found = {}
+def goal(row):
+    if "goal" not in row:
+        return ""
+    text = "at least {at_least:g}" if row["at_least"] is not None else "at most {at_most:g}"
+    return (text if row["holds"] else "**" + text + "**").format(**row)
+
+
+def ratios(bench):
+    """All of them, since a ratio is what another machine can be asked for, too."""
+    lines = ["| measured | median | min..max | goal |", "|---|---:|---:|---|"]
+    under = None
     for row in bench["rows"]:
-        match = re.match(under, row["under"])
-        if match:
-            found.setdefault(match.groups(), {})[row["figure"]] = row
-    return found
-
-
-def beside(bench):
-    lines = ["| | transport | clients | pairs/s | direct | holdfast : direct | min..max |", "|---|---|---:|---:|---:|---:|---:|"]
-    for (use, clients, transport), rows in figures(bench, r"(names in use|new names): (\d+) clients?, (\w+)$").items():
-        ours, direct, ratio = [rows["pairs, " + what] for what in ("holdfast", "direct", "holdfast : direct")]
-        lines.append("| {} | {} | {:,} | {:,.0f} | {:,.0f} | {:.2f} | {:.2f}..{:.2f} |".format(
-            use, transport, int(clients), ours["median"], direct["median"], ratio["median"], ratio["min"], ratio["max"]))
-    return machine(bench) + "\n\n" + "\n".join(lines)
-
-
-def several(bench):
-    lines = ["| masters | pairs/s | names in a script call | CPU of each master, µs | : that of one alone | min..max |",
-             "|---:|---:|---:|---:|---:|---:|"]
-    (rows,) = figures(bench, "new names among several masters").values()
-    for count in (1, 3, 5):
-        ratio = rows.get("CPU of each master per pair, %d : 1" % count, {"median": 1, "min": 1, "max": 1})
-        lines.append("| {} | {:,.0f} | {:.1f} | {:.1f} | {:.2f} | {:.2f}..{:.2f} |".format(
-            count, *(rows["%s, masters: %d" % (figure, count)]["median"] for figure in
-                     ("pairs", "names in a script call", "CPU of each master per pair")),
-            ratio["median"], ratio["min"], ratio["max"]))
+        if row["unit"] != "x":
+            continue
+        if row["under"] != under:
+            under = row["under"]
+            lines.append("| *%s* | | | |" % under)
+        lines.append("| %s | %.3g | %.3g..%.3g | %s |" % (row["figure"], row["median"], row["min"], row["max"], goal(row)))
     return machine(bench) + "\n\n" + "\n".join(lines)
 
 
@@ -149,10 +137,8 @@ def blocks(bench):
     if bench["curves"]:
         found["machine"] = machine(bench)
         found["costs"] = costs(bench)
-    if figures(bench, "names in use: 1000 clients"):
-        found["beside Redis"] = beside(bench)
-    if figures(bench, "new names among several masters"):
-        found["several masters"] = several(bench)
+    if bench["whole"]:
+        found["ratios"] = ratios(bench)
     if any("renewals" == row["figure"] for row in bench["rows"]):
         found["renewals"] = renewals(bench)
     for curve, (what, columns) in TABLES.items():

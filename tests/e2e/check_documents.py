@@ -30,6 +30,7 @@ import harness
 from harness import expect
 
 FOLDER = os.path.join(harness.ROOT, "doc")
+BENCH = os.path.join(harness.ROOT, "tests", "bench")
 PYTHON = os.path.join(harness.ROOT, "client", "python")
 PROMPT = re.compile(r"^(?:(\w+))?\$ (.*)$")
 END = "-- end of the command"
@@ -352,6 +353,18 @@ def anchors(path):
     with open(path, encoding="utf-8") as stream:
         headings = re.findall(r"^#+ (.*)$", stream.read(), re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_figures(place):
+    """each table and each paragraph of figures in SCALE.md is what the run in figures.json measured"""
+    with open(os.path.join(BENCH, "SCALE.md"), encoding="utf-8") as stream:
+        text = stream.read()
+    path = os.path.join(place.path, "SCALE.md")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write(re.sub(r"(<!-- (?!end).+ -->\n)(?:(?!<!--).*\n)*", r"\1something else\n", text))
+    subprocess.run([os.path.join(BENCH, "tables.py"), os.path.join(BENCH, "figures.json"), path], check=True)
+    with open(path, encoding="utf-8") as stream:
+        expect(stream.read(), text)
 
 
 def test_links(_place):
