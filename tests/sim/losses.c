@@ -163,14 +163,28 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 		checker_name(name), why, most_us / 1000);
 }
 
-/* How many its session has lost since; surely: and is surely reminded of still. */
+/* Both were lost while no daemon was there: the model does not know which is the later one. */
+static bool
+together(const struct loss_told *one, const struct loss_told *other)
+{
+	return one->over_us != 0 && one->over_us == other->over_us;
+}
+
+/* How many its session has, or may have, lost since; surely: has, and is surely reminded of still. */
 static int64_t
 lost_since(const struct world *w, const struct loss_told *of, bool surely)
 {
 	int64_t n = 0;
-	for (const struct loss_told *l = w->losses.told; l != of; l = l->next)
-		n += is_of(l, of->host, of->session) &&
-		     !(surely && (l->asked || (l->old && l->over_us != 0)));
+	bool later = true;
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+		later &= l != of;
+		if (l == of || !is_of(l, of->host, of->session))
+			continue;
+		if (surely)
+			n += later && !together(l, of) && !l->asked && !(l->old && l->over_us != 0);
+		else
+			n += later || together(l, of);
+	}
 	return n;
 }
 
@@ -447,30 +461,13 @@ losses_torn_choice(struct world *w, const struct conn *c)
 	manner_make(w, c)->unsure = true;
 }
 
-/* Of several that were lost while no daemon was there the model does not know which is the latest. */
-static void
-forget_together(struct host *h)
-{
-	struct world *w = h->world;
-	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
-		int64_t of_session = 0, all = 0, most = w->plan.user_locks;
-		for (const struct loss_told *o = w->losses.told; o != NULL; o = o->next) {
-			bool here = o->host == h && o->host_life == h->life;
-			all += here;
-			of_session += here && o->session == l->session && o->over_us == l->over_us;
-		}
-		if (l->over_us == w->now_us && l->host == h)
-			l->old |= of_session > w->plan.lost_most || (most > 0 && all > most);
-	}
-}
-
 void
 losses_over(struct host *h, const struct hold *hold)
 {
 	struct loss_told *l = add(h, hold);
 	l->known = hold->ends_ms <= host_ms(h) && is_chosen(end_of(hold));
 	l->over_us = h->world->now_us;
-	forget_together(h);
+	forget_oldest(h->world, h);
 }
 
 void
