@@ -257,13 +257,13 @@ fault_forward(struct world *w, struct server *s)
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
 }
 
-/* Not before the tokens that it gave out: should it forget them and nobody else know, its clock begins the
- * next. */
+/* Not before the tokens that it gave out, or will give out as it has shown that clock: should it forget them and
+ * nobody else know, its clock begins the next. */
 void
 fault_back(struct server *s, int64_t step_us)
 {
 	struct world *w = s->world;
-	int64_t most_us = 0;
+	int64_t most_us = server_highest(master_store(s->master));
 	for (unsigned i = 0; i < w->plan.names; i++)
 		most_us = later(most_us, w->checker.token[i]);
 	/* Unless its daemons live, and tell it. */

@@ -160,14 +160,16 @@ kinds_inboxes(const struct world *w, unsigned keepers)
 	return lives;
 }
 
-/* This daemon has heard all since then that the masters told it, and they all that it asked. */
+/* This daemon has heard all since then that the masters told it, and they all that it asked. What it is told
+ * comes in order: behind a message that was sent while the network was slow. */
 static bool
 hears(const struct host *h, int64_t since_us)
 {
 	const struct world *w = h->world;
 	bool hears = well_all_us(w, h) <= since_us && h->paused_until_us < since_us;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		hears = hears && h->ways[i].inbox.up && w->servers[i].deaf_until_us < since_us;
+		hears = hears && h->ways[i].inbox.up && h->ways[i].inbox.arrives_us <= w->now_us &&
+			w->servers[i].deaf_until_us < since_us;
 	return hears;
 }
 
