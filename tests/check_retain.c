@@ -1,7 +1,7 @@
 /*
  * Leases that are kept for a while after their last use; stories as in check_core.c.
  */
-#include "daemon/core/core.h"
+#include "daemon/core/core_inner.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -413,14 +413,14 @@ calls_after(struct story *w, int64_t ms, enum call_op op)
 
 /* So many names are locked in the same millisecond. */
 static void
-story_locked_many(struct story *w)
+story_locked_many(struct story *w, unsigned many)
 {
 	char name[16];
 
 	story_retaining(w, 1, RETAIN_MS);
-	w->settings.grants_per_session = MANY;
+	w->settings.grants_per_session = many;
 	story_anew(w);
-	for (unsigned i = 0; i < MANY; i++) {
+	for (unsigned i = 0; i < many; i++) {
 		(void)snprintf(name, sizeof(name), "n%u", i);
 		lock(w, 1, name);
 		granted(w, name, 1 + i, 500);
@@ -433,7 +433,7 @@ story_used_many(struct story *w)
 {
 	char name[16];
 
-	story_locked_many(w);
+	story_locked_many(w, MANY);
 	for (unsigned i = 0; i < MANY; i++) {
 		(void)snprintf(name, sizeof(name), "n%u", i);
 		ck_assert_str_eq(unlock(w, 1, name), "c1 :0");
@@ -514,7 +514,7 @@ START_TEST(leases_that_are_due_together_are_renewed_one_after_the_other)
 	struct story w;
 	size_t n = 0, first = 0;
 
-	story_locked_many(&w);
+	story_locked_many(&w, MANY);
 	for (int ms = 1; n < MANY; ms++) {
 		size_t now = calls_after(&w, 1, CALL_RENEW);
 
@@ -526,6 +526,44 @@ START_TEST(leases_that_are_due_together_are_renewed_one_after_the_other)
 		/* Each is put off once. */
 		ck_assert(first == 0 || (size_t)ms < first + MANY / 500);
 	}
+	story_done(&w);
+}
+END_TEST
+
+/* Its steps are 2 ms apart, twice as far as the turns that leases get. */
+START_TEST(renewals_that_a_slow_daemon_cannot_begin_in_their_turn_are_put_off_a_few_times)
+{
+	const unsigned many = 4 * MANY;
+	struct story w;
+	size_t n = 0;
+	uint32_t armed;
+
+	story_locked_many(&w, many);
+	armed = w.core->timers.serial;
+	for (int steps = 0; n < many; steps++) {
+		size_t now = calls_after(&w, 2, CALL_RENEW);
+
+		ck_assert_uint_le(now, MANY / 2);
+		n += now;
+		ck_assert_int_le(steps, LEASE_MS / 4);
+	}
+	/* Once for the renewal that begins, once for the first turn, and as often again for the turns after
+	 * it: a half has a second one, a quarter a third one. */
+	ck_assert_uint_le(w.core->timers.serial - armed, 3 * many);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_renewal_that_is_put_off_does_not_wait_for_a_long_line)
+{
+	struct story w;
+	size_t n = 0;
+
+	story_locked_many(&w, MANY);
+	w.core->turns = (struct ration){w.now.ms + 10 * LEASE_MS, 1};
+	for (int ms = 0; ms < LEASE_MS / 2; ms++)
+		n += calls_after(&w, 1, CALL_RENEW);
+	ck_assert_uint_eq(n, MANY);
 	story_done(&w);
 }
 END_TEST
@@ -552,5 +590,7 @@ main(void)
 		names_that_nobody_comes_back_to_are_given_back_one_after_the_other_as_well,
 		leases_that_fall_out_of_use_together_are_given_back_one_after_the_other,
 		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once,
-		leases_that_are_due_together_are_renewed_one_after_the_other);
+		leases_that_are_due_together_are_renewed_one_after_the_other,
+		renewals_that_a_slow_daemon_cannot_begin_in_their_turn_are_put_off_a_few_times,
+		a_renewal_that_is_put_off_does_not_wait_for_a_long_line);
 }

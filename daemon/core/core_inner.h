@@ -55,6 +55,20 @@ ration_take(struct ration *r, int64_t ms)
 	return r->count++;
 }
 
+/* The first millisecond from ms on, no earlier than the last one, that has less than most (> 0); it has one
+ * more then. */
+static inline int64_t
+ration_turn(struct ration *r, int64_t ms, size_t most)
+{
+	if (ms < r->ms)
+		ms = r->ms;
+	if (r->ms == ms && r->count >= most)
+		ms++;
+	(void)ration_take(r, ms);
+	assert(r->count <= most);
+	return ms;
+}
+
 /* Whether the daemon is stopping. */
 enum drain {
 	DRAIN_NONE,
@@ -124,7 +138,8 @@ struct core {
 	struct ration retained;  /* unused leases, by when they will be given back: the latest */
 	struct ration put_off;   /* likewise, of names that are not expected to be wanted again */
 	struct ration let_go;    /* unused leases that are given back */
-	struct ration renewals;  /* that begin, or are put off */
+	struct ration renewals;  /* that begin, or would have */
+	struct ration turns;     /* renewals that were put off, by when they will begin: the latest */
 	int64_t guarded_ms;      /* the longest lease that guards wait for (master.h) */
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:
 	 * a daemon that hands over does not end. */

@@ -367,28 +367,29 @@ renew_emptied(struct core *core, struct lease *l)
 	}
 }
 
-/* When a renewal that is due may begin: now, unless so many have begun in this millisecond that clients would
- * wait. Each lease has its own turn, so that it is put off once. */
+/* When a renewal that is put off begins: after all that have a turn. If turns come faster than the daemon can
+ * do the work, those that find too many again go to the end: a turn in the next millisecond would be one for
+ * all of them together, and most of them would be put off in every step. However long the line is, a lease
+ * does not lose more than an eighth of the time that it has left. */
 static int64_t
-renew_turn_ms(struct core *core)
+renew_turn_ms(struct core *core, const struct lease *l)
 {
-	size_t before = ration_take(&core->renewals, core->now.ms);
+	int64_t latest_ms = core->now.ms + 1 + (lease_held(l)->valid_ms - core->now.ms) / 8;
+	int64_t turn_ms = ration_turn(&core->turns, core->now.ms + 1, RENEW_TOGETHER);
 
-	return core->now.ms + (int64_t)(before / RENEW_TOGETHER);
+	assert(latest_ms > core->now.ms && turn_ms > core->now.ms);
+	return turn_ms < latest_ms ? turn_ms : latest_ms;
 }
 
-/* The first round of a renewal, or the turn for it. */
+/* A renewal is due: begins it, unless so many have begun in this millisecond that clients would wait. */
 static void
 renew_due(struct core *core, struct lease *l)
 {
-	int64_t turn_ms = renew_turn_ms(core);
-
-	assert(turn_ms >= core->now.ms);
-	if (turn_ms == core->now.ms) {
+	if (ration_take(&core->renewals, core->now.ms) < RENEW_TOGETHER) {
 		renew_begin(core, l);
 		return;
 	}
-	lease_held(l)->refresh_ms = turn_ms;
+	lease_held(l)->refresh_ms = renew_turn_ms(core, l);
 	lease_arm(core, l);
 }
 

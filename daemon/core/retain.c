@@ -59,13 +59,7 @@ lease_serve(struct core *core, struct lease *l)
 static int64_t
 retain_until(struct ration *r, int64_t until_ms)
 {
-	if (until_ms < r->ms)
-		until_ms = r->ms;
-	if (r->ms == until_ms && r->count == RETAIN_TOGETHER)
-		until_ms++;
-	(void)ration_take(r, until_ms);
-	assert(r->count <= RETAIN_TOGETHER);
-	return until_ms;
+	return ration_turn(r, until_ms, RETAIN_TOGETHER);
 }
 
 bool
