@@ -62,10 +62,13 @@ def renewals(stage):
     singly = [run["redis_us"] * RENEWED / RENEW_PERIOD_S / 1e4 for run in alone]
     stage.table.title("100,000 leases of 10 s kept renewed (means of one period)")
     add("renewals", "/s", column(kept, "renewals"), middle=mean)
-    add("CPU of the daemon", "% of a core", column(kept, "daemon"), Goal("the daemon's CPU for renewals", most=5), mean)
+    add("CPU of the daemon", "% of a core", column(kept, "daemon"), middle=mean)
     add("CPU of Redis", "% of a core", column(kept, "redis"), middle=mean)
     add("CPU of Redis for as many single renewals", "% of a core", singly)
     cost = mean(column(kept, "redis"))
+    # Both wait for memory most of the time, so a slow or a busy machine makes both slower.
+    add("CPU of the daemon : CPU of Redis", "x", [mean(column(kept, "daemon")) / cost],
+        Goal("the daemon's CPU for renewals", most=0.6))
     add("CPU of Redis : that of single renewals", "x", [cost / one for one in singly],
         Goal("Redis' CPU for renewals", most=0.5))
     add("memory of the daemon for a held lock", "bytes", [bytes_each], Goal("memory of a held lock", most=300))
