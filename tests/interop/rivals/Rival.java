@@ -4,18 +4,29 @@ import java.io.InputStreamReader;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.concurrent.locks.Lock;
 
 /** What the rivals of Java (tests/interop/rivals/run) have in common. Their clock is CLOCK_MONOTONIC. */
 class Rival {
-	final Lock lock;
+	/** What a lock can do. */
+	interface Step {
+		void perform() throws Exception;
+	}
+
+	/** A lock of the library; the thread that takes it gives it back. */
+	record Locker(Step lock, Step unlock) {
+	}
+
+	private final Locker locker;
+	private final String name;
 	private final Path counter;
 	private final Path inside;
 
-	Rival(Lock lock, String counter) {
-		this.lock = lock;
-		this.counter = Path.of(counter);
-		this.inside = Path.of(counter + ".inside");
+	/** arguments: of the program */
+	Rival(Locker locker, String[] arguments) {
+		this.locker = locker;
+		this.name = arguments[1];
+		this.counter = Path.of(arguments[2]);
+		this.inside = Path.of(arguments[2] + ".inside");
 	}
 
 	static void say(String line) {
@@ -35,36 +46,47 @@ class Rival {
 		return overlaps;
 	}
 
-	void contend(int threads, long ms, boolean own) throws InterruptedException {
+	/** The lock of that name for one of the threads that contend, with its own client or that of all. */
+	Locker contender(String name, int me, boolean own) {
 		throw new UnsupportedOperationException("contend");
 	}
 
-	private void perform(String[] words) throws IOException, InterruptedException {
+	/** So many threads want nothing but a lock; form says with which client, and whether it is the lock of all. */
+	private void contend(int threads, long ms, String form) throws InterruptedException {
+		Contest contest = new Contest(threads);
+		for (int i = 0; i < threads; i++) {
+			boolean each = form.equals("each");
+			contest.enter(i, contender(each ? name + "-" + i : name, i, !form.equals("shared")), each ? i : 0);
+		}
+		say(contest.run(ms));
+	}
+
+	private void perform(String[] words) throws Exception {
 		switch (words[0]) {
 		case "lock" -> {
 			say("locking");
-			lock.lock();
+			locker.lock().perform();
 			say("locked " + System.nanoTime());
 		}
 		case "unlock" -> {
 			long before = System.nanoTime();
-			lock.unlock();
+			locker.unlock().perform();
 			say("unlocked " + before);
 		}
-		case "contend" -> contend(Integer.parseInt(words[1]), Long.parseLong(words[2]), words[3].equals("own"));
+		case "contend" -> contend(Integer.parseInt(words[1]), Long.parseLong(words[2]), words[3]);
 		default -> {
 			int overlaps = 0, rounds = Integer.parseInt(words[1]);
 			for (int i = 0; i < rounds; i++) {
-				lock.lock();
+				locker.lock().perform();
 				overlaps += increment();
-				lock.unlock();
+				locker.unlock().perform();
 			}
 			say("counted " + rounds + " overlaps " + overlaps);
 		}
 		}
 	}
 
-	void run() throws IOException, InterruptedException {
+	void run() throws Exception {
 		say("ready");
 		BufferedReader lines = new BufferedReader(new InputStreamReader(System.in));
 		for (String line = lines.readLine(); line != null; line = lines.readLine())

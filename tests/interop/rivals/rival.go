@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -60,8 +62,57 @@ func count(l locker, rounds int, counter string) {
 	fmt.Println("counted", rounds, "overlaps", overlaps)
 }
 
-// perform obeys the lines; contend, if there is one, the line `contend`.
-func perform(open func(expiry time.Duration) locker, contend func(count, ms int, own bool)) {
+// What the holders of one lock have seen.
+type tally struct{ former, changes, acquisitions int }
+
+func (t *tally) enter(me int, counts bool) {
+	if counts {
+		t.acquisitions++
+		if t.former != me {
+			t.changes++
+		}
+	}
+	t.former = me
+}
+
+// contend lets so many goroutines want nothing but a lock for so many ms, behind as many that warm them up. open gives
+// each its own: form says with which client, and whether it is the lock of all.
+func contend(count, ms int, form string, open func(name string, me int, own bool) locker) {
+	lockers, tallies := make([]locker, count), make([]tally, count)
+	seen := make([]*tally, count)
+	for me := range lockers {
+		name, of := os.Args[2], 0
+		if form == "each" {
+			name, of = fmt.Sprint(name, "-", me), me
+		}
+		lockers[me], seen[me] = open(name, me, form != "shared"), &tallies[of]
+	}
+	var counts, over atomic.Bool
+	var done sync.WaitGroup
+	for me, l := range lockers {
+		done.Go(func() {
+			for !over.Load() {
+				l.lock()
+				seen[me].enter(me+1, counts.Load())
+				l.unlock()
+			}
+		})
+	}
+	time.Sleep(time.Duration(ms) * time.Millisecond)
+	counts.Store(true)
+	time.Sleep(time.Duration(ms) * time.Millisecond)
+	over.Store(true)
+	done.Wait()
+	var sum tally
+	for _, t := range tallies {
+		sum.changes += t.changes
+		sum.acquisitions += t.acquisitions
+	}
+	fmt.Println("contended", sum.changes, "of", sum.acquisitions)
+}
+
+// perform obeys the lines; the line `contend` with the locks that contender gives, if it is there.
+func perform(open func(expiry time.Duration) locker, contender func(name string, me int, own bool) locker) {
 	held, counted := open(3*time.Second), open(10*time.Second)
 	fmt.Println("ready")
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
@@ -76,7 +127,7 @@ func perform(open func(expiry time.Duration) locker, contend func(count, ms int,
 			held.unlock()
 			fmt.Println("unlocked", before)
 		case "contend":
-			contend(number(words[1]), number(words[2]), words[3] == "own")
+			contend(number(words[1]), number(words[2]), words[3], contender)
 		default:
 			count(counted, number(words[1]), os.Args[3])
 		}
