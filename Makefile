@@ -197,7 +197,7 @@ $(O)/bench/load: $(call obj,$(addprefix tests/bench/,load.c dial.c judge.c reque
 $(O)/bench/rival: $(call obj,$(addprefix tests/bench/,rival.c dial.c request.c))
 $(O)/bench/hold: $(call obj,$(addprefix tests/bench/,hold.c dial.c request.c))
 $(O)/bench/delay: $(call obj,$(addprefix tests/bench/,delay.c dial.c))
-$(O)/bench/bare: $(call obj,tests/bench/bare.c)
+$(O)/bench/bare: $(call obj,$(addprefix tests/bench/,bare.c dial.c))
 $(BENCH):
 	@mkdir -p $(@D)
 	$(call say,LD)

@@ -1,14 +1,18 @@
 /*
  * bare: the least that hands a lock from client to client; what holdfastd's hand-off is measured against.
  *
- *     bare SOCKET         one lock
- *     bare SOCKET echo    "+PONG" to every request: the ceiling of any server on this loop
+ *     bare PLACE         one lock
+ *     bare PLACE echo    "+PONG" to every request: the ceiling of any server on this loop
+ *
+ * PLACE is a path, or 127.0.0.1:PORT.
  *
  * One lock in memory, a queue of those who wait, tokens that count. It knows LOCK as the load program sends
  * it, takes all else for a release, never parses, checks or times anything, and takes every read for one
  * whole request, which holds because each client waits for its answer. One run: it ends when the first client
  * leaves; an echo goes on.
  */
+#include "tests/bench/dial.h"
+
 #include <err.h>
 #include <event2/event.h>
 #include <stdbool.h>
@@ -36,6 +40,7 @@ TAILQ_HEAD(client_queue, client);
 struct bare {
 	struct event_base *base;
 	struct client_queue waiting;
+	bool tcp;
 	bool echo;
 	bool held;
 	uint64_t token;
@@ -111,6 +116,8 @@ client_accept(evutil_socket_t listening, short what, void *arg)
 	client->fd = accept(listening, NULL, NULL);
 	if (client->fd < 0)
 		err(2, "accept");
+	if (client->bare->tcp)
+		dial_hurry(client->fd);
 	client->readable = event_new(bare->base, client->fd, EV_READ | EV_PERSIST, client_readable, client);
 	if (!client->readable || event_add(client->readable, NULL) != 0)
 		errx(2, "no event for a client");
@@ -131,6 +138,16 @@ socket_listen(const char *path)
 	return fd;
 }
 
+static int
+bare_listen(struct bare *bare, const char *place)
+{
+	const char *colon = strchr(place, ':');
+	unsigned short port = colon ? (unsigned short)strtoul(colon + 1, NULL, 10) : 0;
+
+	bare->tcp = place[0] != '/';
+	return bare->tcp ? dial_listen(&port) : socket_listen(place);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -139,11 +156,12 @@ main(int argc, char **argv)
 
 	bare.echo = argc == 3 && strcmp(argv[2], "echo") == 0;
 	if (argc != 2 + bare.echo)
-		errx(2, "usage: bare SOCKET [echo]");
+		errx(2, "usage: bare PLACE [echo]");
 	bare.base = event_base_new();
 	if (!bare.base)
 		errx(2, "no event loop");
-	acceptable = event_new(bare.base, socket_listen(argv[1]), EV_READ | EV_PERSIST, client_accept, &bare);
+	acceptable =
+		event_new(bare.base, bare_listen(&bare, argv[1]), EV_READ | EV_PERSIST, client_accept, &bare);
 	if (!acceptable || event_add(acceptable, NULL) != 0)
 		errx(2, "no event to listen");
 	puts("ready");

@@ -1,9 +1,8 @@
 """One lock that many want: how often it changes hands, at what cost, and how fairly."""
 
-import os
 import statistics
 
-from stage import column, commands_of, placed, program, ratios
+from stage import column, commands_of, placed, ratios
 from table import Goal
 
 CLIENTS = 64
@@ -19,7 +18,6 @@ class Contended:
     def __init__(self, stage):
         self.stage = stage
         self.daemon = stage.daemon("one")
-        self.bares = 0
 
     def ours(self, apart=None):
         def work(seconds):
@@ -27,18 +25,8 @@ class Contended:
                 return self.stage.measured("handoff", CLIENTS, seconds, [self.daemon.socket], [self.daemon])
         return work
 
-    def bare(self, apart=None):
-        def work(seconds):
-            self.bares += 1
-            path = os.path.join(self.stage.place.path, "bare%d" % self.bares)
-            server = self.stage.place.run(program("bare"), path)
-            server.output.wait("ready")
-            with placed(server, apart):
-                result = self.stage.load("handoff", CLIENTS, seconds, path, watched=[server])
-            result["server_us"] = result["used_us"][0]
-            server.wait()
-            return result
-        return work
+    def bare(self, apart):
+        return lambda seconds: self.stage.bare(CLIENTS, seconds, "Unix", apart)
 
     def rival(self, kind, clients=CLIENTS):
         def work(seconds):

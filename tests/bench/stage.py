@@ -116,6 +116,7 @@ class Stage:
         self.slice = slice_seconds
         self.table = table
         self.quick = quick
+        self.bares = 0
         self.redis = self.master("redis")
         self.sha1 = {name: self.redis("SCRIPT", "LOAD", text) for name, text in
                      (("release", RELEASE), ("renew", RENEW), ("try", TRY), ("tell", TELL))}
@@ -169,6 +170,20 @@ class Stage:
         release = self.sha1["tell" if kind == "redisson" else "release"]
         return self.run("rival", warm + seconds, "-c", clients, "-w", warm, "-t", seconds, "-r", self.sha1["try"], "-u",
                         release, kind, place)
+
+    def bare(self, clients, seconds, transport, apart=None):
+        """Hand-offs of a bare loop, what it used of the processors in server_us. It ends with its clients, so each run has
+        its own."""
+        self.bares += 1
+        at = os.path.join(self.place.path, "bare%d" % self.bares) if transport == "Unix" \
+            else "127.0.0.1:%d" % harness.free_port()
+        server = self.place.run(program("bare"), at)
+        server.output.wait("ready")
+        with placed(server, apart):
+            result = self.load("handoff", clients, seconds, at, watched=[server])
+        result["server_us"] = result["used_us"][0]
+        server.wait()
+        return result
 
     def measured(self, kind, clients, seconds, places, daemons=(), masters=(), **more):
         """A load, with what a cycle cost: us of CPU at the daemons and at a master, on average, and commands at the first
