@@ -22,29 +22,29 @@ def interop():
 
 
 class Library:
-    def __init__(self, stage, make):
-        command = make()
-        port = stage.redis.at.split(":")[1]
-        self.process = stage.place.run(*command, port, "genuine", os.path.join(stage.place.path, "none"), stdin=-1)
+    """A program with 64 threads that contend as the library does, each library at its server. command: that starts it."""
+
+    def __init__(self, stage, command, port):
+        self.process = stage.place.run(*command, str(port), "genuine", os.path.join(stage.place.path, "none"), stdin=-1)
         self.seen = self.told("ready", 0)[1]
 
     def told(self, pattern, seen):
         _, match, number = self.process.output.wait("^%s$" % pattern, seen, timeout=120)
         return match, number + 1
 
-    def contend(self, form):
+    def contend(self, form, ms=CONTEND_MS):
         """(changes of holder, acquisitions) in a second"""
-        self.process.process.stdin.write(b"contend %d %d %s\n" % (CLIENTS, CONTEND_MS, form.encode()))
+        self.process.process.stdin.write(b"contend %d %d %s\n" % (CLIENTS, ms, form.encode()))
         self.process.process.stdin.flush()
         match, self.seen = self.told(r"contended (\d+) of (\d+)", self.seen)
-        return [int(number) * 1000 / CONTEND_MS for number in match.groups()]
+        return [int(number) * 1000 / ms for number in match.groups()]
 
 
 def measure(stage):
     rivals = interop()
     for name in ("redisson", "redsync"):
         try:
-            library = Library(stage, rivals.RIVALS[name][0])
+            library = Library(stage, rivals.RIVALS[name][0](), stage.redis.port)
         except harness.Skip as why:
             stage.table.title(name)
             stage.table.note("skipped: %s" % why)

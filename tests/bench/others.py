@@ -1,22 +1,37 @@
-"""Other servers that hand out locks, where they are installed, and the ceiling: an echo on the same event loop."""
+"""Other servers that hand out locks, where they are installed, and the ceiling: an echo on the same event loop.
 
+etcd and ZooKeeper are asked through their own libraries, PostgreSQL and MariaDB by the load programs that come with them,
+slock as holdfast is: all from one process with 64 connections. None waits for a disk. PostgreSQL syncs nothing, a lock
+of MariaDB is in memory, and slock, etcd and ZooKeeper have their files there.
+
+Debian's packages: postgresql, mariadb-server, etcd-server; for etcd also golang, for ZooKeeper default-jdk-headless and maven,
+which fetch the libraries (tests/interop/rivals).
+"""
+
+import contextlib
 import glob
 import os
 import pwd
 import re
 import shutil
+import tempfile
 
 import harness
+from genuine import Library, interop
 from stage import column, program, ratios, where
 
 CLIENTS = 64
 ADVISORY = "SELECT pg_advisory_lock(%s);\nSELECT pg_advisory_unlock(%s);\n"
+GET_LOCK = "SELECT GET_LOCK(%s, 60);SELECT RELEASE_LOCK(%s)"
+WARM_MS = 2000  # all connect, and a JVM gets warm
 
 
 def find(name, *folders):
     """A program in PATH, or in folders that seldom are there."""
-    return shutil.which(name) or next((path for folder in folders for path in glob.glob(os.path.join(folder, name))),
-                                      None)
+    path = shutil.which(name) or next((path for folder in folders for path in glob.glob(os.path.join(folder, name))), None)
+    if path is None:
+        raise harness.Skip("%s is not installed" % name)
+    return path
 
 
 def compare(stage, daemon, transport, name, shared, own):
@@ -50,25 +65,25 @@ def echo(stage, daemon):
     server.kill()
 
 
-class Postgres:
-    """A private server; as root it runs as the user postgres, since it refuses to run as root."""
+class Database:
+    """A private server in a folder of its own; as root it runs as this user, since databases refuse to run as root."""
 
-    def __init__(self, stage, programs):
+    def __init__(self, stage, user):
         self.stage = stage
-        self.programs = programs
         self.prefix = []
-        self.folder = os.path.join(stage.place.path, "postgres")
+        self.folder = os.path.join(stage.place.path, user)
+        self.data = os.path.join(self.folder, "data")
         os.mkdir(self.folder)
         if os.geteuid() == 0:
-            user = pwd.getpwnam("postgres")
-            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            entry = pwd.getpwnam(user)
+            os.chown(self.folder, entry.pw_uid, entry.pw_gid)
             os.chmod(stage.place.path, 0o711)
-            self.prefix = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-        data = os.path.join(self.folder, "data")
-        self.run(programs["initdb"], "-A", "trust", "-U", "bench", "-D", data)
-        self.server = stage.place.run(*self.prefix, programs["postgres"], "-D", data, "-k", self.folder, "-c",
-                                      "listen_addresses=", "-c", "max_connections=200", "-c", "fsync=off")
-        self.server.output.wait("ready to accept connections")
+            self.prefix = ["setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups"]
+
+    def start(self, ready, *words):
+        """ready: what it says when it can be asked."""
+        self.server = self.stage.place.run(*self.prefix, *words)
+        self.server.output.wait(ready)
 
     def run(self, *words):
         process = self.stage.place.run(*self.prefix, *words)
@@ -76,49 +91,81 @@ class Postgres:
             raise AssertionError("%s:\n%s" % (words[0], process.output.tail()))
         return process.output.text()
 
+    def stop(self, number):
+        self.server.signal(number)
+        self.server.wait()
+
+
+class Postgres(Database):
+    def __init__(self, stage, initdb, server, pgbench):
+        super().__init__(stage, "postgres")
+        self.pgbench = pgbench
+        self.run(initdb, "-A", "trust", "-U", "bench", "-D", self.data)
+        self.start("ready to accept connections", server, "-D", self.data, "-k", self.folder, "-c", "listen_addresses=",
+                   "-c", "max_connections=200", "-c", "fsync=off")
+
     def pairs(self, key):
         """key: an expression of pgbench."""
         script = os.path.join(self.folder, "lock.sql")
         with open(script, "w", encoding="ascii") as stream:
             stream.write(ADVISORY % (key, key))
-        text = self.run(self.programs["pgbench"], "-n", "-h", self.folder, "-U", "bench", "-M", "prepared", "-c",
+        text = self.run(self.pgbench, "-n", "-h", self.folder, "-U", "bench", "-M", "prepared", "-c",
                         str(CLIENTS), "-j", "1", "-T", "1", "-f", script, "postgres")
         return {"per_second": float(re.search(r"tps = ([\d.]+)", text).group(1))}
 
-    def stop(self):
-        self.server.signal(2)
-        self.server.wait()
-
 
 def postgres(stage, daemon):
-    programs = {name: find(name, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
-                for name in ("initdb", "postgres", "pgbench")}
-    missing = [name for name, path in programs.items() if path is None]
-    if missing:
-        stage.table.title("PostgreSQL")
-        stage.table.note("skipped: %s is not installed" % " and ".join(missing))
-        return
-    server = Postgres(stage, programs)
+    server = Postgres(stage, *(find(name, "/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin")
+                               for name in ("initdb", "postgres", "pgbench")))
     compare(stage, daemon, "Unix", "PostgreSQL advisory locks", lambda _: server.pairs("1"),
             lambda _: server.pairs(":client_id"))
-    server.stop()
+    server.stop(2)
 
 
-def slock(stage, daemon):
-    path = find("slock", os.path.expanduser("~/go/bin"))
-    if path is None:
-        stage.table.title("slock")
-        stage.table.note("skipped: it is not installed")
-        return
-    folder = os.path.join(stage.place.path, "slock")
-    os.mkdir(folder)
+class MariaDB(Database):
+    def __init__(self, stage, install, server, slap):
+        super().__init__(stage, "mysql")
+        self.slap = slap
+        self.socket = os.path.join(self.folder, "socket")
+        self.each = 1  # pairs of a client in a run, so that it takes as long as it should
+        self.run(install, "--no-defaults", "--datadir=" + self.data, "--auth-root-authentication-method=normal",
+                 "--skip-test-db")
+        self.start("ready for connections", server, "--no-defaults", "--datadir=" + self.data, "--socket=" + self.socket,
+                   "--pid-file=" + os.path.join(self.folder, "pid"), "--skip-networking", "--max-connections=200")
+
+    def pairs(self, key, seconds):
+        """key: an expression of SQL. The program counts queries, not seconds, and ends well even if none could be asked."""
+        while True:
+            text = self.run(self.slap, "--no-defaults", "--socket=" + self.socket, "--user=root", "--no-drop",
+                            "--create-schema=information_schema", "--delimiter=;", "--query=" + GET_LOCK % (key, key),
+                            "--concurrency=%d" % CLIENTS, "--number-of-queries=%d" % (2 * CLIENTS * self.each))
+            if re.search(r"error|cannot", text, re.IGNORECASE):
+                raise AssertionError("%s:\n%s" % (self.slap, text))
+            took = float(re.search(r"Average number of seconds to run all queries: ([\d.]+)", text).group(1))
+            pairs = CLIENTS * self.each
+            self.each = max(1, round(self.each * seconds / max(took, 0.001)))
+            if took >= seconds / 2:
+                return {"per_second": pairs / took}
+
+
+def mariadb(stage, daemon):
+    server = MariaDB(stage, *(find(name, "/usr/sbin") for name in ("mariadb-install-db", "mariadbd", "mariadb-slap")))
+    compare(stage, daemon, "Unix", "MariaDB GET_LOCK", lambda seconds: server.pairs("'one'", seconds),
+            lambda seconds: server.pairs("CONCAT(CONNECTION_ID())", seconds))
+    server.stop(15)
+
+
+@contextlib.contextmanager
+def serve(stage, name, command):
+    """A server on loopback, its port. command: what starts it, of the port and a folder in memory for its data."""
     port = harness.free_port()
-    server = stage.place.run(path, "--port", str(port), "--data_dir", folder, "--log_level", "ERROR")
-    at = "127.0.0.1:%d" % port
-    harness.until("slock listens", lambda: listens(port))
-    compare(stage, daemon, "TCP", "slock", lambda seconds: stage.load("slock", CLIENTS, seconds, at),
-            lambda seconds: stage.load("slock", CLIENTS, seconds, at, names=CLIENTS))
-    server.kill()
+    with tempfile.TemporaryDirectory(prefix="holdfast-bench-", dir="/dev/shm") as folder:
+        server = stage.place.run(*command(port, folder))
+        try:
+            harness.until("%s listens" % name, lambda: listens(port))
+            yield port
+        finally:
+            server.kill()
 
 
 def listens(port):
@@ -126,9 +173,59 @@ def listens(port):
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
+def slock(stage, daemon):
+    path = find("slock", os.path.expanduser("~/go/bin"))
+    with serve(stage, "slock", lambda port, folder: (path, "--port", str(port), "--data_dir", folder, "--log_level",
+                                                     "ERROR")) as port:
+        at = "127.0.0.1:%d" % port
+        compare(stage, daemon, "TCP", "slock", lambda seconds: stage.load("slock", CLIENTS, seconds, at),
+                lambda seconds: stage.load("slock", CLIENTS, seconds, at, names=CLIENTS))
+
+
+def contend(stage, daemon, name, command, port):
+    """The server is at this port. command: starts a program with its library (tests/interop/rivals/run)."""
+    library = Library(stage, command, port)
+
+    def pairs(form):
+        library.contend(form, WARM_MS)
+        return lambda seconds: {"per_second": library.contend(form, int(seconds * 1000))[1]}
+    compare(stage, daemon, "TCP", name, pairs("own"), pairs("each"))
+    library.process.kill()
+
+
+def etcd(stage, daemon):
+    path = find("etcd")
+    program_of_it = interop().ELSEWHERE["etcd"]()
+    peers = "http://127.0.0.1:%d" % harness.free_port()
+
+    def command(port, folder):
+        clients = "http://127.0.0.1:%d" % port
+        return (path, "--data-dir", folder, "--listen-client-urls", clients, "--advertise-client-urls", clients,
+                "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default=" + peers,
+                "--log-level", "error")
+    with serve(stage, "etcd", command) as port:
+        contend(stage, daemon, "etcd", program_of_it, port)
+
+
+def zookeeper(stage, daemon):
+    """Its server comes with Curator, which is the library."""
+    java = interop().ELSEWHERE["curator"]()
+
+    def command(port, folder):
+        return (*java[:-1], "-Dzookeeper.admin.enableServer=false",
+                "org.apache.zookeeper.server.ZooKeeperServerMain", str(port), folder, "2000", "0")  # 0: all connections
+    with serve(stage, "ZooKeeper", command) as port:
+        contend(stage, daemon, "ZooKeeper by Curator", java, port)
+
+
 def measure(stage):
     daemon = stage.daemon("others")
     echo(stage, daemon)
-    postgres(stage, daemon)
-    slock(stage, daemon)
+    for name, other in (("PostgreSQL", postgres), ("MariaDB", mariadb), ("slock", slock), ("etcd", etcd),
+                        ("ZooKeeper", zookeeper)):
+        try:
+            other(stage, daemon)
+        except harness.Skip as why:
+            stage.table.title(name)
+            stage.table.note("skipped: %s" % why)
     daemon.done()
