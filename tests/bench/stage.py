@@ -214,6 +214,13 @@ class Stage:
         return results
 
 
+def threads(process):
+    """Their numbers; none of a process that has ended."""
+    with contextlib.suppress(FileNotFoundError):
+        return [int(thread) for thread in os.listdir("/proc/%d/task" % process.pid)]
+    return []
+
+
 @contextlib.contextmanager
 def placed(server, apart, *others):
     """Puts a server on one processor, others and the clients that are started meanwhile on another, or on the same."""
@@ -221,14 +228,15 @@ def placed(server, apart, *others):
     if apart is None or len(processors) < 2:
         yield
         return
-    os.sched_setaffinity(server.pid, processors[:1])
+    for thread in threads(server):
+        os.sched_setaffinity(thread, processors[:1])
     beside = [0] + [other.pid for other in others]
     for pid in beside:
         os.sched_setaffinity(pid, processors[1:2] if apart else processors[:1])
     try:
         yield
     finally:
-        for pid in beside + [server.pid]:
+        for pid in beside + threads(server):
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(pid, processors)
 
