@@ -90,10 +90,11 @@ def costs(bench):
 | pair on a name that the host keeps using | %s µs | nothing | |
 | hand-off to the next in line on the host | %s µs | a command for 50 and more | |
 
-So a daemon takes about 3 MB, and %.1f MB more for each thousand connections, %.1f MB for each thousand held locks,
+So a daemon takes about %.0f MB, and %.1f MB more for each thousand connections, %.1f MB for each thousand held locks,
 %.1f MB for each thousand waiters.""" % (
         connection, lock, redis, waiter, between(bench, "clients: a lock each, retained", "daemon_us"),
-        between(bench, "clients: one lock for all", "daemon_us"), connection / 1e3, lock / 1e3, waiter / 1e3)
+        between(bench, "clients: one lock for all", "daemon_us"), bench["curves"]["idle connections"][0]["rss"] / 1e6,
+        connection / 1e3, lock / 1e3, waiter / 1e3)
 
 
 def renewals(bench):
@@ -107,7 +108,8 @@ def renewals(bench):
 def machine(bench):
     return ("Measured on %(processors)d processors (%(model)s), Linux %(kernel)s, Redis %(redis)s; other\n"
             "processes had %(others_percent).0f %% of the processors meanwhile, load average "
-            "%(load_average).1f to %(load_average_end).1f." % bench["machine"])
+            "%(load_average).1f to %(load_average_end).1f." % dict(bench["machine"], others_percent=max(
+                0, bench["machine"]["others_percent"])))
 
 
 def goal(row):
