@@ -96,8 +96,8 @@ def main():
     about["others_percent"] = 100 * (processors_used() - own_used() - others) / about["seconds"] / os.cpu_count()
     if options.output:
         with open(options.output, "w", encoding="utf-8") as stream:
-            json.dump({"machine": about, "whole": not (options.quick or options.parts), "rows": table.rows, "notes": table.notes,
-                       "curves": table.curves}, stream, indent=1)
+            json.dump({"machine": about, "whole": not (options.quick or options.parts), "rows": table.rows,
+                       "notes": table.notes, "curves": table.curves}, stream, indent=1)
         if table.curves:
             print("\n" + plots.draw(table.curves, os.path.splitext(options.output)[0] + "-plots"))
     print("\n%.0f s, load average in the end %.2f; nobody held twice, every token grew" % (

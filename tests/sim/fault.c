@@ -257,8 +257,8 @@ fault_forward(struct world *w, struct server *s)
 	s->forward_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 1100;
 }
 
-/* Not before the tokens that it gave out, or will give out as it has shown that clock: should it forget them and
- * nobody else know, its clock begins the next. */
+/* Not before the tokens that it gave out, or will give out as it has shown that clock: should it forget them
+ * and nobody else know, its clock begins the next. */
 void
 fault_back(struct server *s, int64_t step_us)
 {
