@@ -367,30 +367,34 @@ renew_emptied(struct core *core, struct lease *l)
 	}
 }
 
-/* When a renewal that is put off begins: after all that have a turn. If turns come faster than the daemon can
- * do the work, those that find too many again go to the end: a turn in the next millisecond would be one for
- * all of them together, and most of them would be put off in every step. However long the line is, a lease
- * does not lose more than an eighth of the time that it has left. */
-static int64_t
-renew_turn_ms(struct core *core, const struct lease *l)
+/* Whether a renewal is put off: it begins after all that have a turn. If turns come faster than the daemon
+ * can do the work, those that find too many again go to the end: a turn in the next millisecond would be one
+ * for all of them together, and most of them would be put off in every step. The line may last
+ * several times as long as its turns say. So a lease that it would cost more than a quarter of the time that
+ * it has left does not wait: clients wait for its renewal, rather than lose it. */
+static bool
+renew_put_off(struct core *core, struct lease *l)
 {
-	int64_t latest_ms = core->now.ms + 1 + (lease_held(l)->valid_ms - core->now.ms) / 8;
-	int64_t turn_ms = ration_turn(&core->turns, core->now.ms + 1, RENEW_TOGETHER);
+	struct lease_held *held = lease_held(l);
+	int64_t next_ms = core->now.ms + 1, latest_ms = next_ms + (held->valid_ms - core->now.ms) / 4;
+	struct ration turns = core->turns;
+	int64_t turn_ms = ration_turn(&turns, next_ms, RENEW_TOGETHER);
 
-	assert(latest_ms > core->now.ms && turn_ms > core->now.ms);
-	return turn_ms < latest_ms ? turn_ms : latest_ms;
+	assert(latest_ms >= next_ms && turn_ms >= next_ms);
+	if (turn_ms > latest_ms)
+		return false;
+	core->turns = turns;
+	held->refresh_ms = turn_ms;
+	lease_arm(core, l);
+	return true;
 }
 
 /* A renewal is due: begins it, unless so many have begun in this millisecond that clients would wait. */
 static void
 renew_due(struct core *core, struct lease *l)
 {
-	if (ration_take(&core->renewals, core->now.ms) < RENEW_TOGETHER) {
+	if (ration_take(&core->renewals, core->now.ms) < RENEW_TOGETHER || !renew_put_off(core, l))
 		renew_begin(core, l);
-		return;
-	}
-	lease_held(l)->refresh_ms = renew_turn_ms(core, l);
-	lease_arm(core, l);
 }
 
 void
