@@ -2,6 +2,7 @@
  * Tests of daemon/net/listener.h and daemon/net/socket.h: who may listen where, and who is at the other
  * end.
  */
+#include "daemon/base/clock.h"
 #include "daemon/net/listener.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
@@ -32,6 +33,7 @@ struct probe {
 	char error[256];
 	unsigned accepted;
 	unsigned paused;
+	int64_t busy_ns; /* what each takes */
 	struct peer peer;
 	int fd; /* the latest accepted */
 };
@@ -42,6 +44,7 @@ static void
 on_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
 {
 	struct probe *p = arg;
+	int64_t until_ns = clock_ns() + p->busy_ns;
 	(void)listener;
 	p->accepted++;
 	p->peer = *peer;
@@ -49,6 +52,8 @@ on_accepted(void *arg, struct listener *listener, int fd, const struct peer *pee
 		close(p->fd);
 	}
 	p->fd = fd;
+	while (clock_ns() < until_ns) {
+	}
 }
 
 static void
@@ -481,6 +486,28 @@ START_TEST(a_reload_that_fails_leaves_all_as_it_was)
 }
 END_TEST
 
+/* As to end a connection with many locks, which makes room for the client. */
+START_TEST(clients_that_take_long_to_admit_wait_for_several_turns)
+{
+	struct socket_settings settings = at_path();
+	struct listener *listener = must_open(&settings);
+	int clients[3];
+	for (int i = 0; i < 3; i++) {
+		clients[i] = connect_path(probe.path);
+		ck_assert_int_ge(clients[i], 0);
+	}
+	probe.busy_ns = LISTENER_ACCEPT_NS;
+	for (unsigned turns = 1; turns <= 2; turns++) {
+		event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+		ck_assert_uint_eq(probe.accepted, turns);
+	}
+	for (int i = 0; i < 3; i++) {
+		close(clients[i]);
+	}
+	listener_free(listener);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -495,5 +522,6 @@ main(void)
 		a_reload_opens_what_is_new_and_closes_what_is_gone,
 		a_socket_that_is_removed_or_replaced_is_missed_at_once,
 		nobody_can_have_known_a_socket_in_a_directory_that_was_not_there,
-		a_reload_that_fails_leaves_all_as_it_was);
+		a_reload_that_fails_leaves_all_as_it_was,
+		clients_that_take_long_to_admit_wait_for_several_turns);
 }

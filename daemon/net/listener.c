@@ -3,6 +3,8 @@
  */
 #include "daemon/net/listener_inner.h"
 
+#include "daemon/base/clock.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -75,7 +77,8 @@ listener_ready(int listening, short what, void *arg)
 {
 	(void)what;
 	struct listener *listener = arg;
-	for (int i = 0; i < LISTENER_ACCEPT_MAX; i++) {
+	int64_t until_ns = clock_ns() + LISTENER_ACCEPT_NS;
+	for (int i = 0; i < LISTENER_ACCEPT_MAX && (i == 0 || clock_ns() < until_ns); i++) {
 		struct sockaddr_storage from;
 		socklen_t n = sizeof from;
 		int fd = accept4(listening, (struct sockaddr *)&from, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
