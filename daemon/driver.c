@@ -298,7 +298,7 @@ driver_listen_up(struct driver *d)
 					     fleet_busy(d->context.fleet)));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
-	while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns) {
+	while (noted >= before + LOOP_EVENTS_MIN && clock_ns() < until_ns) {
 		loop_turn(d->loop, true);
 		before = noted;
 		noted = connections_arrived(d->connections);

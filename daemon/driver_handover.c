@@ -203,7 +203,7 @@ driver_hear_signals(struct driver *d)
 		before = noted;
 		loop_turn(d->loop, true);
 		noted = connections_arrived(d->connections);
-	} while (noted - before >= LOOP_EVENTS_MIN && clock_ns() < until_ns);
+	} while (noted >= before + LOOP_EVENTS_MIN && clock_ns() < until_ns);
 }
 
 static void
