@@ -201,11 +201,12 @@ admission_turn(struct admission *admission)
 
 /* ---- coming and going ---- */
 
+/* Those beyond the limits that have ended are in extra_count until they are freed, and not in the other. */
 static bool
 admission_full(const struct admission *admission)
 {
-	return connections_count(admission->connections) - admission->extra_count >=
-	       admission->limits.clients;
+	return connections_count(admission->connections) >=
+	       admission->limits.clients + admission->extra_count;
 }
 
 /* Whether there is room, and for whom the client counts: *counted is set for a local user, and NULL for an
