@@ -236,8 +236,11 @@ admission_count_user(struct admission *admission, const struct arrived *client, 
 		const struct access_user *user = access_of_socket(*admission->access, client->fd, peer->uid);
 		own = user ? user->connections : 0;
 		*counted = quota_enter_uid(&admission->quota, peer->uid, own);
-		/* A user who comes back with all connections at once: those that are over make room. */
-		if (!*counted && connections_end_of(admission->connections, quota_uid_number(peer->uid))) {
+		/* A user who comes back with all connections at once: those that are over make room, but for
+		 * the few of an administrator that were not counted. */
+		for (int i = 0; !*counted && i <= ADMISSION_ADMIN_ROOM &&
+				connections_end_of(admission->connections, quota_uid_number(peer->uid));
+			i++) {
 			*counted = quota_enter_uid(&admission->quota, peer->uid, own);
 		}
 	}
