@@ -78,7 +78,10 @@ class Database:
         self.data = os.path.join(self.folder, "data")
         os.mkdir(self.folder)
         if os.geteuid() == 0:
-            entry = pwd.getpwnam(user)
+            try:
+                entry = pwd.getpwnam(user)
+            except KeyError:
+                raise harness.Skip("there is no user %s" % user) from None
             os.chown(self.folder, entry.pw_uid, entry.pw_gid)
             os.chmod(stage.place.path, 0o711)
             self.prefix = ["setpriv", "--reuid=" + user, "--regid=" + user, "--clear-groups"]
