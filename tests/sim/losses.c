@@ -342,15 +342,26 @@ manner_set(struct world *w, const struct conn *c)
 	m->unsure = false;
 }
 
-/* The loss that a request for new locks is answered by: one that its holder has not been told of (4.7). */
+/* Whether the answer to an MLOCK tells the loss of this name. */
+static bool
+is_named(const struct reply *reply, unsigned name)
+{
+	char end[64];
+	int n = snprintf(end, sizeof(end), " of %s", checker_name(name));
+	size_t text_n = strlen(reply->text);
+	return text_n >= (size_t)n && strcmp(reply->text + text_n - (size_t)n, end) == 0;
+}
+
+/* The loss that a request for new locks is answered by: one that its holder has not been told of (4.7). Of
+ * several names, the one that the answer names. told: NULL if it tells of none. */
 static struct loss_told *
-untold(struct world *w, const struct conn *c)
+untold(struct world *w, const struct conn *c, const struct reply *told)
 {
 	const struct request *r = &c->current;
 	for (unsigned i = 0; i < (r->verb == VERB_LOCK ? 1 : r->count); i++) {
 		unsigned name = r->verb == VERB_LOCK ? r->name : r->names[i];
 		struct loss_told *l = *find(w, c->host, conn_session(c), name, r->owner);
-		if (l != NULL && !l->known)
+		if (l != NULL && !l->known && (told == NULL || r->verb == VERB_LOCK || is_named(told, name)))
 			return l;
 	}
 	return NULL;
@@ -378,7 +389,7 @@ check_reminded(struct world *w, const struct conn *c, const struct reply *reply)
 	bool other = reply != NULL && reply->type == REPLY_ERROR &&
 		     (reply->code == CODE_HELD || reply->code == CODE_ERR ||
 			     (reply->code == CODE_DRAINING && persona_is(c) && core_drained(c->host->core)));
-	struct loss_told *l = untold(w, c);
+	struct loss_told *l = untold(w, c, told ? reply : NULL);
 	if (told && l == NULL)
 		world_fail(w,
 			"loss: c%u is told in answer to a LOCK that it has lost what it has not, or twice",

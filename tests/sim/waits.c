@@ -416,17 +416,18 @@ waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 	struct master_view master;
 	if (!h->alive)
 		return;
-	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing. */
+	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing; after that
+	 * the daemon looks twice again. */
 	core_view_master(h->core, host_ms(h), 0, &master);
-	if (master.state != MASTER_ADMITTED || master.down || master.guard_ms > 0 ||
-		plan_counts(&w->plan, name) || asking->attempt != attempt || asking->ended == attempt)
+	bool says = master.state == MASTER_ADMITTED && !master.down && master.guard_ms == 0;
+	if (plan_counts(&w->plan, name) || asking->attempt != attempt || asking->ended == attempt)
 		return;
 	for (struct wait *v = w->checker.waits; v != NULL; v = v->next) {
 		if (v->name != name || !is_at(v, h) || v->stray || v->conn->closing || v->conn->ending)
 			continue;
-		if (v->wrong_us > asking->leased_us)
+		if (says && v->wrong_us > asking->leased_us)
 			world_fail(w, "honest: c%u is not told that %s is of another kind",
 				v->conn->client->index, checker_name(name));
-		v->wrong_us = w->now_us;
+		v->wrong_us = says ? w->now_us : 0;
 	}
 }
