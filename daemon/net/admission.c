@@ -201,12 +201,28 @@ admission_turn(struct admission *admission)
 
 /* ---- coming and going ---- */
 
-/* Those beyond the limits that have ended are in extra_count until they are freed, and not in the other. */
+/* A connection beyond the limits that has ended is in extra_count until it is freed, but connections_count()
+ * leaves it out. */
 static bool
 admission_full(const struct admission *admission)
 {
 	return connections_count(admission->connections) >=
 	       admission->limits.clients + admission->extra_count;
+}
+
+/* Counts a client for its uid. If the user has as many connections as allowed, one of them that has ended
+ * makes room. Up to ADMISSION_ADMIN_ROOM connections of an administrator were not counted, and make none.
+ * NULL: the user has as many as allowed, or out of memory. */
+static struct quota_user *
+admission_enter_uid(struct admission *admission, int64_t uid, size_t own)
+{
+	struct quota_user *counted = quota_enter_uid(&admission->quota, uid, own);
+	for (int i = 0; !counted && i <= ADMISSION_ADMIN_ROOM &&
+			connections_end_of(admission->connections, quota_uid_number(uid));
+		i++) {
+		counted = quota_enter_uid(&admission->quota, uid, own);
+	}
+	return counted;
 }
 
 /* Whether there is room, and for whom the client counts: *counted is set for a local user, and NULL for an
@@ -235,14 +251,7 @@ admission_count_user(struct admission *admission, const struct arrived *client, 
 	if (local) {
 		const struct access_user *user = access_of_socket(*admission->access, client->fd, peer->uid);
 		own = user ? user->connections : 0;
-		*counted = quota_enter_uid(&admission->quota, peer->uid, own);
-		/* A user who comes back with all connections at once: those that are over make room, but for
-		 * the few of an administrator that were not counted. */
-		for (int i = 0; !*counted && i <= ADMISSION_ADMIN_ROOM &&
-				connections_end_of(admission->connections, quota_uid_number(peer->uid));
-			i++) {
-			*counted = quota_enter_uid(&admission->quota, peer->uid, own);
-		}
+		*counted = admission_enter_uid(admission, peer->uid, own);
 	}
 	if (local && !*counted && !spare) {
 		admission_refuse(admission, client, own > 0 ? OWN_CONNECTIONS : PER_USER,
