@@ -367,11 +367,11 @@ renew_emptied(struct core *core, struct lease *l)
 	}
 }
 
-/* Whether a renewal is put off: it begins after all that have a turn. If turns come faster than the daemon
- * can do the work, those that find too many again go to the end: a turn in the next millisecond would be one
- * for all of them together, and most of them would be put off in every step. The line may last
- * several times as long as its turns say. So a lease that it would cost more than a quarter of the time that
- * it has left does not wait: clients wait for its renewal, rather than lose it. */
+/* Whether a renewal is put off: it begins after all renewals that have a turn. If the daemon is slower than
+ * the turns, a lease that finds too many again goes to the end of the line: with a turn in the next
+ * millisecond, which all such leases would share, most of them would be put off in every step. The line may
+ * last several times as long as its turns say. So a lease does not wait if the line would cost it more than a
+ * quarter of the time that it has left: clients wait for its renewal, rather than lose it. */
 static bool
 renew_put_off(struct core *core, struct lease *l)
 {

@@ -2,8 +2,8 @@
 
 etcd and ZooKeeper are asked through their own libraries, PostgreSQL and MariaDB by the load programs that come with them,
 slock as holdfast is: all from one process with 64 connections. The programs of the others have threads, and ours has one
-event loop, so that orders of size compare. None waits for a disk. PostgreSQL syncs nothing, a lock
-of MariaDB is in memory, and slock, etcd and ZooKeeper have their files there.
+event loop, so that orders of size compare. None waits for a disk. PostgreSQL syncs nothing, a lock of MariaDB is in memory, and
+slock, etcd and ZooKeeper have their files there.
 
 Debian's packages: postgresql, mariadb-server, etcd-server; for etcd also golang, for ZooKeeper default-jdk-headless and maven,
 which fetch the libraries (tests/interop/rivals).
