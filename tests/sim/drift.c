@@ -57,6 +57,16 @@ drift_fast(struct drift *d, int64_t now_us, int64_t for_us, int64_t percent)
 	p->percent = percent;
 }
 
+int64_t
+drift_least_us(const struct drift *d, int64_t since_us, int64_t now_us)
+{
+	int64_t least_us = drift_ahead_us(d, since_us);
+	for (unsigned n = 0; n < DRIFT_PIECES && piece(d, n)->from_us > since_us; n++)
+		if (piece(d, n)->from_us <= now_us && piece(d, n)->ahead_us < least_us)
+			least_us = piece(d, n)->ahead_us;
+	return least_us;
+}
+
 static int64_t
 gained_us(const struct drift *d, int64_t since_us, int64_t now_us, bool any)
 {

@@ -32,6 +32,9 @@ void drift_fast(struct drift *drift, int64_t now_us, int64_t for_us, int64_t per
 /* The true time from which on all pieces are kept. */
 int64_t drift_since_us(const struct drift *drift);
 
+/* How far the clock was ahead at least since then. */
+int64_t drift_least_us(const struct drift *drift, int64_t since_us, int64_t now_us);
+
 /* The most that the clock gained between two instants since since_us; and the same for two instants in either
  * order.
  */

@@ -270,6 +270,10 @@ fault_back(struct server *s, int64_t step_us)
 	if (w->plan.masters == 1 && plan_loses(&w->plan) && !w->plan.wild &&
 		server_wall_us(s) - step_us <= most_us)
 		return;
+	/* It would hide that the clock went ahead. */
+	if (w->plan.masters == 1 && (w->plan.fault[FAULT_LEAP] || w->plan.fault[FAULT_FAST]) &&
+		(fault_lacks(s) || leaps_unseen(s)))
+		return;
 	server_step_clock(s, -step_us);
 	/* Keys and places live for so much longer, unless a script looks at them. */
 	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1050 + 5000000;
@@ -297,6 +301,12 @@ fault_may_lose(const struct server *s)
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		lacking += &w->servers[i] != s && fault_lacks(&w->servers[i]);
 	return lacking + 1 < plan_majority(&w->plan);
+}
+
+bool
+fault_may_leap(const struct server *s)
+{
+	return fault_may_lose(s) && (s->world->plan.masters > 1 || leaps_show(s));
 }
 
 static void
@@ -333,7 +343,8 @@ fault_loss(struct world *w, struct server *s, enum fault fault)
 		server_crash(s, master_store(s->master), fault_time_us(w) / 4);
 		return;
 	case FAULT_FAST:
-		server_run_fast(s, fault_time_us(w), rng_range(&w->rng, 5, 60));
+		if (fault_may_leap(s))
+			server_run_fast(s, fault_time_us(w), rng_range(&w->rng, 5, 60));
 		return;
 	case FAULT_REVERT:
 		if (server_may_turn_to(s, s->backup))

@@ -114,6 +114,7 @@ measure(struct host *h, const struct vote *vote)
 	int64_t took_us = h->answered_us - h->asked_us;
 	if (h->answers == NULL)
 		return;
+	h->leaps[vote->master].known_us = h->asked_us;
 	int64_t ahead_us = drift_ahead_us(&h->answers->drift, h->answered_us) + took_us;
 	m->late = h->world->now_us - h->asked_us > h->world->plan.margin_ms * 1000;
 	if (m->late) {
@@ -266,6 +267,33 @@ leaps_withholds(const struct host *h, unsigned master)
 {
 	const struct leaps *l = &h->leaps[master];
 	return l->seen && host_ms(h) - l->seen_ms <= guard_ms(h->world);
+}
+
+bool
+leaps_show(const struct server *s)
+{
+	const struct world *w = s->world;
+	bool show = true;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		int64_t since_us = w->hosts[i].leaps[0].known_us;
+		int64_t lost_us =
+			drift_ahead_us(&s->drift, since_us) - drift_least_us(&s->drift, since_us, w->now_us);
+		show &= !w->hosts[i].alive || (since_us != 0 && lost_us <= w->plan.margin_ms * 1000);
+	}
+	return show;
+}
+
+bool
+leaps_unseen(const struct server *s)
+{
+	const struct world *w = s->world;
+	bool unseen = false;
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		int64_t since_us = w->hosts[i].leaps[0].known_us;
+		int64_t gained_us = drift_gained_us(&s->drift, since_us, w->now_us);
+		unseen |= w->hosts[i].alive && since_us != 0 && gained_us > w->plan.margin_ms * 1000;
+	}
+	return unseen;
 }
 
 int64_t

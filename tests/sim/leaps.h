@@ -17,6 +17,7 @@
 struct call;
 struct host;
 struct note;
+struct server;
 struct vote;
 
 struct leaps {
@@ -37,6 +38,7 @@ struct leaps {
 	int64_t first_us; /* the first of these */
 	int64_t last_us;  /* the last of these */
 	int64_t times;    /* their number */
+	int64_t known_us; /* when the last greeting left that measured the clock; 0: none has */
 	struct measure {
 		int64_t at_us;    /* when the last greeting on a link left that was answered soon; 0: none */
 		int64_t ahead_us; /* how far ahead it showed the clock at most, with the leaps noted since */
@@ -54,6 +56,13 @@ void leaps_note(struct host *host, const struct note *note);
 
 /* Whether the daemon counts no new grants of this master, the n-th that it knows, because of a leap. */
 bool leaps_withholds(const struct host *host, unsigned master);
+
+/*
+ * Of an only master: whether each living daemon would see that its clock leaps now, as it has measured that
+ * clock and the clock has not stepped back since; and whether one has not measured yet that it went ahead.
+ */
+bool leaps_show(const struct server *server);
+bool leaps_unseen(const struct server *server);
 
 /* By how much its leases may be shorter at most than it was sure of; 0: no majority leapt. */
 int64_t leaps_shorten_us(const struct host *host);

@@ -463,7 +463,10 @@ add(struct host *h, const struct hold *hold)
 void
 losses_torn(struct host *h, const struct hold *hold)
 {
-	add(h, hold)->old = true;
+	struct loss_told *l = add(h, hold);
+	l->old = true;
+	l->over_us = h->world->now_us;
+	forget_oldest(h->world, h);
 }
 
 void

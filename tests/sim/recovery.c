@@ -255,6 +255,8 @@ carry_holds(struct host *h, const struct found *f, const struct durable *d)
 			hold->host_life = h->life;
 			memcpy(hold->daemon, h->call_settings.daemon_id, sizeof(hold->daemon));
 			hold->withheld_us = 0;
+			/* Who wrote to its key meanwhile is not known either. */
+			w->checker.tainted[hold->name][h->index] |= hold->tainted;
 			/* It counts as told for as long as its lease was good when the daemon died. */
 			if (hold->longest_ms < host_ms(h) + is->view.valid_ms)
 				hold->longest_ms = host_ms(h) + is->view.valid_ms;

@@ -179,7 +179,7 @@ leap_strikes(void *arg, uint64_t a, void *data)
 	int64_t lease_us = w->plan.lease_ms * 1000;
 	(void)a;
 	(void)data;
-	if (w->phase != PHASE_FAULTS || !fault_may_lose(s))
+	if (w->phase != PHASE_FAULTS || !fault_may_leap(s))
 		return;
 	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
 	server_step_clock(s, rng_percent(&w->rng, 40) ? rng_range(&w->rng, lease_us * 2 / 5, lease_us * 4 / 5)
