@@ -301,7 +301,7 @@ nemesis: all $(SHIM) ## run SECONDS (600) of faults with MASTERS (3) real master
 	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,$(if $(CLUSTER),--cluster,--masters $(or $(MASTERS),3))) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
-bench: ## compare the speed with a bare loop, Redis itself and others; slices of SECONDS (default 1), PARTS=...
+bench: ## compare the speed with a bare loop, Redis itself and others; slices of SECONDS (default 0.5), PARTS=...
 	@$(MAKE) O=$(RELEASE) LTO=yes FIGURES=$(O)/bench.json bench-run
 
 bench-quick: ## run the bench in under 50 s: only ratios, and which goals are met

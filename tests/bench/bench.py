@@ -4,6 +4,8 @@
   tests/bench/bench.py [--quick] [-s SECONDS] [-o FILE] [PART...]     SECONDS: of a slice, of which each figure has five
 
 Without --quick there is more to see, and everything is measured for longer. PARTs are those below; all without any.
+A PART that is given twice is measured twice, by other processes, and its figures are of all of its slices. A run of all
+parts measures those three times whose figures differ from minute to minute: at its beginning, in the middle, at its end.
 Nothing here passes or fails, but the load programs judge each answer they get: a token that does not grow, or two
 holders at once, ends everything. The last line says which goals hold.
 """
@@ -32,10 +34,12 @@ import semaphores
 import table as tables
 import uncontended
 
-QUICK = {"contended": contended, "uncontended": uncontended, "scale": scale}
+PARTS = {"contended": contended, "uncontended": uncontended, "quorum": quorum, "scale": scale, "semaphores": semaphores,
+         "neighbours": neighbours, "missing": missing, "others": others, "genuine": genuine, "curves": curves}
+QUICK = ("contended", "uncontended", "scale")
+AGAIN = ("contended", "uncontended", "quorum")
+ALL = (*AGAIN, "scale", "semaphores", "neighbours", "missing", *AGAIN, "others", "genuine", "curves", *AGAIN)
 QUIET_PERCENT = 5  # more than this, and what is next to each other was not measured alike
-ALL = dict(QUICK, quorum=quorum, semaphores=semaphores, neighbours=neighbours, missing=missing, others=others,
-           genuine=genuine, curves=curves)
 
 
 def processors_used():
@@ -59,39 +63,41 @@ def machine(redis):
             "model": model.group(1) if model else platform.machine(), "load_average": os.getloadavg()[0]}
 
 
-def measure(place, options, table):
-    """All figures; what is to be known about the machine."""
-    stage = stages.Stage(place, options.seconds or (0.15 if options.quick else 1), table, options.quick)
-    about = machine(stage.redis)
-    print("%(processors)d processors (%(model)s), load average %(load_average).2f, Linux %(kernel)s, Redis %(redis)s"
-          % about)
-    for part in options.parts or (QUICK if options.quick else ALL):
-        began = time.monotonic()
-        ALL[part].measure(stage)
-        print("\n%s: %.1f s" % (part, time.monotonic() - began))
-    about["load_average_end"] = os.getloadavg()[0]
-    return about
+def measure_part(part, options, table, about):
+    """Its figures, with a Redis and daemons of its own."""
+    began = time.monotonic()
+    place = harness.Place()
+    try:
+        stage = stages.Stage(place, options.seconds or (0.15 if options.quick else 0.5), table, options.quick)
+        if not about:
+            about.update(machine(stage.redis))
+            print("%(processors)d processors (%(model)s), load average %(load_average).2f, Linux %(kernel)s, "
+                  "Redis %(redis)s" % about)
+        table.part()
+        PARTS[part].measure(stage)
+    except (AssertionError, harness.Skip) as error:
+        sys.exit("bench: %s\n%s" % (error, "\n".join(place.logs())))
+    finally:
+        place.done()
+    print("\n%s: %.1f s" % (part, time.monotonic() - began))
 
 
 def main():
     parser = argparse.ArgumentParser(description="holdfast beside what the same costs without it")
     parser.add_argument("-q", "--quick", action="store_true", help="short slices, and the goals alone")
-    parser.add_argument("-s", "--seconds", type=float, help="of a slice; each figure has five (1; --quick: 0.15)")
+    parser.add_argument("-s", "--seconds", type=float, help="of a slice; each figure has five (0.5; --quick: 0.15)")
     parser.add_argument("-o", "--output", help="the figures as JSON")
-    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(ALL))
+    parser.add_argument("parts", nargs="*", metavar="PART", help="of " + ", ".join(PARTS))
     options = parser.parse_args()
     for part in options.parts:
-        if part not in ALL:
-            parser.error("%s is no part; parts are %s" % (part, ", ".join(ALL)))
+        if part not in PARTS:
+            parser.error("%s is no part; parts are %s" % (part, ", ".join(PARTS)))
     began, others = time.monotonic(), processors_used() - own_used()
-    place = harness.Place()
     table = tables.Table()
-    try:
-        about = measure(place, options, table)
-    except (AssertionError, harness.Skip) as error:
-        sys.exit("bench: %s\n%s" % (error, "\n".join(place.logs())))
-    finally:
-        place.done()
+    about = {}  # the machine
+    for part in options.parts or (QUICK if options.quick else ALL):
+        measure_part(part, options, table, about)
+    about["load_average_end"] = os.getloadavg()[0]
     about["seconds"] = time.monotonic() - began
     about["others_percent"] = 100 * (processors_used() - own_used() - others) / about["seconds"] / os.cpu_count()
     if options.output:

@@ -1,5 +1,6 @@
 """The figures of a bench: printed as they come, kept, and judged where there is a goal."""
 
+import collections
 import statistics
 
 
@@ -23,14 +24,22 @@ class Goal:
 
 
 class Table:
-    """Prints figures as they come, keeps them, and knows which goals hold."""
+    """Prints figures as they come, keeps them, and knows which goals hold. A part of the bench that is measured again
+    adds its rounds to the figures that it had before."""
 
     def __init__(self):
         self.rows = []
+        self.values = {}  # of each row, by its heading, its name, and its number if one part has several of these
+        self.places = {}  # the same for where the row is
+        self.added = collections.Counter()
         self.notes = []
         self.curves = {}
         self.halves = False  # of many values the middle half is shown
         self.heading = ""
+
+    def part(self):
+        """A part begins, perhaps once more."""
+        self.added.clear()
 
     def title(self, text, halves=False):
         self.halves = halves
@@ -39,14 +48,19 @@ class Table:
 
     def note(self, text):
         """Something that could not be measured, or how it was."""
-        self.notes.append({"under": self.heading, "note": text})
+        note = {"under": self.heading, "note": text}
+        if note not in self.notes:
+            self.notes.append(note)
         print("  " + text, flush=True)
 
     def add(self, what, unit, values, goal=None, middle=statistics.median):
         """values: of each round; middle: what the goal is about."""
+        key = (self.heading, what, self.added[self.heading, what])
+        self.added[self.heading, what] += 1
+        values = self.values[key] = self.values.get(key, []) + list(values)
         value = middle(values)
-        row = {"under": self.heading, "figure": what, "unit": unit, "median": value, "min": min(values),
-               "max": max(values)}
+        row = {"under": self.heading, "figure": what, "unit": unit, "rounds": len(values), "median": value,
+               "min": min(values), "max": max(values)}
         low, high = row["min"], row["max"]
         if self.halves:
             low, _, high = statistics.quantiles(values, n=4)
@@ -55,7 +69,10 @@ class Table:
         if goal:
             row.update(goal=goal.name, at_least=goal.least, at_most=goal.most, holds=goal.holds(value))
             note = "   %s: %s" % (goal.text(), "holds" if row["holds"] else "MISSED")
-        self.rows.append(row)
+        if key not in self.places:
+            self.places[key] = len(self.rows)
+            self.rows.append(row)
+        self.rows[self.places[key]] = row
         print("  %-56s %10s   %s..%s %s%s" % (what, short(value), short(low), short(high), unit, note), flush=True)
 
     def point(self, curve, point):
