@@ -16,6 +16,7 @@ import os
 import platform
 import re
 import resource
+import signal
 import sys
 import time
 
@@ -92,6 +93,7 @@ def main():
     for part in options.parts:
         if part not in PARTS:
             parser.error("%s is no part; parts are %s" % (part, ", ".join(PARTS)))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench: ended by SIGTERM"))  # servers and folders are cleared up
     began, others = time.monotonic(), processors_used() - own_used()
     table = tables.Table()
     about = {}  # the machine
