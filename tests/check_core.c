@@ -1206,12 +1206,16 @@ START_TEST(a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it)
 		run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = LEASE_MS}),
 		"acquire a#1");
 	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	/* Its daemon may keep it for nobody: it is asked for once more. */
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
+	for (int ms = 0; ms < 50 && strstr(w.trace, "acquire a#2") == NULL; ms++)
+		after(&w, 1);
 	greets(&w, 0, LEASE_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
-	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
+	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 2), "leave a#2");
 	after(&w, 2 * LEASE_MS);
 	ck_assert_ptr_null(strstr(w.trace, "-WRONGKIND"));
-	ck_assert_ptr_nonnull(strstr(w.trace, "acquire a#2"));
+	ck_assert_ptr_nonnull(strstr(w.trace, "acquire a#3"));
 	story_done(&w);
 }
 END_TEST

@@ -122,6 +122,25 @@ START_TEST(a_lease_that_is_nearly_over_is_mended_before_it_is_granted)
 }
 END_TEST
 
+/* A reader waits for the master that is away; a writer that tries once is told just that. */
+START_TEST(of_a_lease_that_is_nearly_over_nobody_is_told_that_another_has_it)
+{
+	struct story w;
+
+	story_retaining(&w, 1, 3 * LEASE_MS);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	unlock(&w, 1, "a");
+	after(&w, LEASE_MS / 3 + 1);
+	after(&w, LEASE_MS / 3);
+	ck_assert_ptr_null(strstr(lock_shared(&w, 2, "a"), "c2"));
+	link_down(&w, "reset");
+	ck_assert(is_leased(&w));
+	ck_assert_str_eq(lock_once(&w, 3, "a"), "c3 -NOMASTER");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_lease_that_ran_out_unused_is_granted_to_nobody)
 {
 	struct story w;
@@ -577,6 +596,7 @@ main(void)
 		what_nobody_wants_again_is_given_back_when_its_time_is_over, it_is_renewed_while_it_is_kept,
 		another_daemon_that_wants_it_gets_it_at_once, what_is_wanted_while_it_is_used_is_not_kept,
 		what_was_never_used_is_not_kept, a_lease_that_is_nearly_over_is_mended_before_it_is_granted,
+		of_a_lease_that_is_nearly_over_nobody_is_told_that_another_has_it,
 		a_lease_that_ran_out_unused_is_granted_to_nobody,
 		when_the_master_has_forgotten_it_is_not_reclaimed, a_daemon_that_shuts_down_gives_it_back,
 		among_three_masters_it_is_kept_and_given_back_alike, readers_find_a_lease_that_a_writer_left,
