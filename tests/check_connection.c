@@ -49,8 +49,7 @@ struct probe {
 static struct probe probe;
 
 /* PING is answered; WAIT is not, until somebody does; OWE is, by a push; BIG n is answered with n bytes; FD
- * takes the descriptor; WALK takes long; END frees a connection of user 2 that has ended, and END SELF would
- * free its own. */
+ * takes the descriptor; WALK takes long. */
 static void
 on_request(void *arg, struct connection *c, const struct request *request)
 {
@@ -74,12 +73,6 @@ on_request(void *arg, struct connection *c, const struct request *request)
 	}
 	if (slice_equal(verb, SLICE("KILL"))) {
 		connection_cut(p->victim, END_ABANDONED, "killed");
-	}
-	if (slice_equal(verb, SLICE("END")) && request->argc == 1) {
-		ck_assert(connections_end_of(p->set, 2));
-	} else if (slice_equal(verb, SLICE("END"))) {
-		connection_cut(c, END_ABANDONED, "cut");
-		ck_assert(!connections_end_of(p->set, 2));
 	}
 	if (slice_equal(verb, SLICE("WALK"))) {
 		connections_strained(p->set);
@@ -502,26 +495,6 @@ START_TEST(long_answers_make_a_turn_of_a_connection_shorter)
 	turn_short();
 	ck_assert_uint_le(probe.served, 2 * CONNECTION_TURN_WORDS / (10000 / CONNECTION_WORD_BYTES) + 2);
 	close(fd);
-}
-END_TEST
-
-START_TEST(a_request_that_frees_an_ended_connection_delays_no_other)
-{
-	int first = client_local_as(true, 2), second = client_local_as(true, 2),
-	    third = client_local_as(true, 2);
-	close(first);
-	message(second, "END\r\n");
-	message(third, "PING\r\n");
-	event_base_loop(probe.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
-	connections_serve(probe.set, INT64_MAX);
-	ck_assert_uint_eq(probe.closed, 1);
-	ck_assert_str_eq(probe.seen, "END PING ");
-	message(second, "END SELF\r\n");
-	turn();
-	ck_assert_uint_eq(probe.closed, 2);
-	ck_assert(hears_the_end(second));
-	close(second);
-	close(third);
 }
 END_TEST
 
@@ -1218,7 +1191,6 @@ main(void)
 		long_answers_make_a_turn_of_a_connection_shorter,
 		ends_of_one_user_do_not_wait_for_those_of_another,
 		an_ended_connection_makes_room_for_its_user_at_once,
-		a_request_that_frees_an_ended_connection_delays_no_other,
 		later_requests_wait_behind_one_that_waits, an_end_of_file_lets_what_was_sent_finish,
 		an_end_of_file_is_known_before_what_came_with_it_is_served,
 		an_end_of_file_waits_for_a_push_that_is_due, who_does_not_wait_for_his_push_is_noticed,

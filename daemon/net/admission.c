@@ -210,22 +210,19 @@ admission_full(const struct admission *admission)
 	       admission->limits.clients + admission->extra_count;
 }
 
-/* Counts a client for its user, who is told by name, or by uid if name is NULL. If the user has as many
- * connections as allowed, one of them that has ended makes room. Up to ADMISSION_ADMIN_ROOM connections of a
- * local administrator were not counted, and make none. NULL: the user has as many as allowed, or out of
- * memory. */
+/* Counts a client for its uid. If the user has as many connections as allowed, one of them that has ended
+ * makes room. Up to ADMISSION_ADMIN_ROOM connections of an administrator were not counted, and make none.
+ * NULL: the user has as many as allowed, or out of memory. */
 static struct quota_user *
-admission_enter(struct admission *admission, const char *name, int64_t uid, size_t own)
+admission_enter_uid(struct admission *admission, int64_t uid, size_t own)
 {
-	uint64_t number = name ? quota_name_number(name) : quota_uid_number(uid);
-	for (int ended = 0;; ended++) {
-		struct quota_user *counted = name ? quota_enter_name(&admission->quota, name, own)
-						  : quota_enter_uid(&admission->quota, uid, own);
-		if (counted || ended > ADMISSION_ADMIN_ROOM ||
-			!connections_end_of(admission->connections, number)) {
-			return counted;
-		}
+	struct quota_user *counted = quota_enter_uid(&admission->quota, uid, own);
+	for (int i = 0; !counted && i <= ADMISSION_ADMIN_ROOM &&
+			connections_end_of(admission->connections, quota_uid_number(uid));
+		i++) {
+		counted = quota_enter_uid(&admission->quota, uid, own);
 	}
+	return counted;
 }
 
 /* Whether there is room, and for whom the client counts: *counted is set for a local user, and NULL for an
@@ -254,7 +251,7 @@ admission_count_user(struct admission *admission, const struct arrived *client, 
 	if (local) {
 		const struct access_user *user = access_of_socket(*admission->access, client->fd, peer->uid);
 		own = user ? user->connections : 0;
-		*counted = admission_enter(admission, NULL, peer->uid, own);
+		*counted = admission_enter_uid(admission, peer->uid, own);
 	}
 	if (local && !*counted && !spare) {
 		admission_refuse(admission, client, own > 0 ? OWN_CONNECTIONS : PER_USER,
@@ -322,7 +319,7 @@ admission_login(struct admission *admission, struct connection *c, const struct 
 		return true; /* counted for its uid */
 	}
 	quota_leave(&admission->quota, who->counted);
-	who->counted = admission_enter(admission, user->name, -1, user->connections);
+	who->counted = quota_enter_name(&admission->quota, user->name, user->connections);
 	if (!who->counted) {
 		const char *limit = user->connections > 0 ? OWN_CONNECTIONS : PER_USER;
 		admission_tell(admission, limit);

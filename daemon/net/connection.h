@@ -230,8 +230,8 @@ void connections_strained(struct connections *set);
 bool connections_unwritten(const struct connections *set);
 /* Some connections have ended, and closed() has not been called for them. */
 bool connections_ending(const struct connections *set);
-/* Tells and frees an ended connection of this user (peer.user) now. False: none has ended. A connection whose
- * request is served stays, even if the request has ended it. */
+/* Tells and frees an ended connection of this user (peer.user) now. False: none has ended. Not while
+ * connections are served. */
 bool connections_end_of(struct connections *set, uint64_t user);
 
 /*

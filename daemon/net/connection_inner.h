@@ -101,7 +101,6 @@ struct connections {
 	size_t out_bytes;  /* a connection with this much unread output is not served */
 	struct arrival *arrived;
 	size_t arrived_count;
-	size_t arrived_taken;       /* so many of them have been served, or lined up */
 	size_t arrived_room;        /* room for this many arrivals, at least one for each connection */
 	struct connection *serving; /* its requests are being served right now */
 	struct request request;     /* the one being served */

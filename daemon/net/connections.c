@@ -78,20 +78,18 @@ connection_discard(struct connection *c)
 }
 
 /* What has arrived is not served while the daemon rests or arrives in a hand-over, and the end of a process
- * may close the connection meanwhile. While it is served, a login may end connections of its user. */
+ * may close the connection meanwhile. */
 static void
 connection_drop_arrived(const struct connection *c)
 {
 	struct connections *set = c->set;
-	size_t kept = 0, taken = 0;
+	size_t kept = 0;
 	for (size_t i = 0; i < set->arrived_count; i++) {
 		if (set->arrived[i].connection != c) {
-			taken += i < set->arrived_taken;
 			set->arrived[kept++] = set->arrived[i];
 		}
 	}
 	set->arrived_count = kept;
-	set->arrived_taken = taken;
 }
 
 static void
@@ -324,9 +322,8 @@ connection_prefetch(const struct connection *c)
 /* Fetches the memory of the next connections while one is served. Each step finds the address for the one
  * after it. */
 static void
-connections_expect(const struct connections *set)
+connections_expect(const struct connections *set, size_t at)
 {
-	size_t at = set->arrived_taken - 1;
 	if (set->arrived_count >= EXPECT_MIN && at + EXPECT_AHEAD < set->arrived_count) {
 		connection_prefetch(set->arrived[at + EXPECT_AHEAD].connection);
 		set->hooks->expect(set->arg, set->arrived[at + 2].connection->identity.id, 2);
@@ -362,20 +359,20 @@ static void
 connections_take_arrived(struct connections *set)
 {
 	bool first = !fair_queue_is_shared(&set->fair_queue) && set->fair_queue.counts[FAIR_QUEUE_READY] == 0;
-	while (set->arrived_taken < set->arrived_count) {
-		struct connection *c = set->arrived[set->arrived_taken].connection;
-		c->events |= set->arrived[set->arrived_taken++].what;
+	for (size_t i = 0; i < set->arrived_count; i++) {
+		struct connection *c = set->arrived[i].connection;
+		c->events |= set->arrived[i].what;
 		if (c->state == CONNECTION_ENDED) {
 			continue;
 		}
 		if (first && c->place.line == FAIR_QUEUE_NONE && !connections_late(set)) {
-			connections_expect(set);
+			connections_expect(set, i);
 			connection_serve(c);
 		} else {
 			connection_line_up(c);
 		}
 	}
-	set->arrived_count = set->arrived_taken = 0;
+	set->arrived_count = 0;
 }
 
 /* Connections that become ready meanwhile have their turn in the next call. */
@@ -420,12 +417,7 @@ connections_end(struct connections *set, int64_t until_ns)
 bool
 connections_end_of(struct connections *set, uint64_t user)
 {
-	struct fair_queue_place *place = fair_queue_next_of(&set->fair_queue, FAIR_QUEUE_ENDED, user);
-	if (set->serving && place == &set->serving->place) {
-		fair_queue_put(&set->fair_queue, place, FAIR_QUEUE_ENDED);
-		return false;
-	}
-	return connection_end_at(place);
+	return connection_end_at(fair_queue_next_of(&set->fair_queue, FAIR_QUEUE_ENDED, user));
 }
 
 void
