@@ -85,6 +85,19 @@ try(const char *bytes, size_t n)
 	return true;
 }
 
+/* The next process may come up late: by then what was due soon after the state was saved is overdue. */
+#define LATE_MS 3600000
+
+static void
+ck_late(const struct buffer *state)
+{
+	int64_t now_ms = w.now.ms;
+
+	w.now.ms += LATE_MS;
+	ck_assert_msg(try(buffer_bytes(state), buffer_length(state)), "%s", why);
+	w.now.ms = now_ms;
+}
+
 /* A small state is damaged at each byte, a larger one at so many: with sanitizers each load takes a while. */
 #define DAMAGES 500
 
@@ -242,6 +255,7 @@ handed_over_to(bool admitted, const char *name)
 		ck_assert(slice_equal((struct slice){buffer_bytes(&first), buffer_length(&first)},
 			(struct slice){buffer_bytes(&second), buffer_length(&second)}));
 	keep(&first, name);
+	ck_late(&first);
 	ck_cut(&first);
 	ck_changed(&first);
 	ck_newer(&first);
@@ -426,6 +440,29 @@ START_TEST(permits_stay_taken)
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	ck_assert_str_eq(
 		run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a")}), "c3 -WRONGKIND");
+}
+END_TEST
+
+START_TEST(unused_permits_are_kept_for_their_time)
+{
+	story_done(&w);
+	story_retaining(&w, 1, 50);
+	run(&w, 1,
+		(struct command){.verb = VERB_LOCK,
+			.name = SLICE("a"),
+			.kind = KIND_PERMITS,
+			.limit = 3,
+			.permits = 2});
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .token_first = 100,
+			 .token_last = 199,
+			 .slots = SLICE("0,1")});
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
+	ck_assert_str_eq(handed_over_as("permits-kept"), "");
+	ck_assert_str_eq(after(&w, 49), "");
+	ck_assert_str_eq(after(&w, 1), "release a#1 2 of 3: 0,1");
 }
 END_TEST
 
@@ -1023,7 +1060,7 @@ main(void)
 		a_long_hold_and_a_slow_wait_are_noted_once_in_either_process,
 		a_wait_that_ends_meanwhile_is_not_told_of_missing_masters,
 		a_wait_for_another_daemon_asks_again, readers_read_on_and_a_writer_waits_for_them,
-		permits_stay_taken, what_ends_by_its_terms_ends_then,
+		permits_stay_taken, unused_permits_are_kept_for_their_time, what_ends_by_its_terms_ends_then,
 		an_abandoned_hold_is_withheld_to_its_deadline, a_lease_that_ended_meanwhile_is_lost,
 		a_release_without_an_answer_is_sent_again, an_unused_lease_is_kept_for_its_time,
 		a_detached_session_is_resumed_with_what_it_holds_and_waits_for,

@@ -144,7 +144,7 @@ check_share(struct check *c, const struct core *core, const struct resource *r)
 /* Each permit lease has at most one hold, as large as itself. Those without a hold come first; the one being
  * acquired has none. */
 static void
-check_permit_leases(struct check *c, const struct core *core, const struct resource *r)
+check_permit_leases(struct check *c, const struct core *core, const struct resource *r, int64_t now_ms)
 {
 	const struct lease *acquiring = permit_lease_acquiring(r), *l;
 	const struct permit_lease *s;
@@ -166,7 +166,7 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 		/* Without a waiter an idle one is retained, for a while, and only if no other daemon wants
 		 * it. */
 		HOLDS(c, l->grants != NULL || r->queue->count > 0 ||
-				 (lease_held(l)->idle_ms > core->now.ms && !lease_held(l)->wanted));
+				 (lease_held(l)->idle_ms > now_ms && !lease_held(l)->wanted));
 		kept |= l->grants == NULL;
 	}
 	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));
@@ -236,7 +236,7 @@ check_resource(struct check *c, const struct core *core, const struct resource *
 	if (r->limit == 0)
 		check_share(c, core, r);
 	else
-		check_permit_leases(c, core, r);
+		check_permit_leases(c, core, r, now_ms);
 }
 
 /* What a session has, counted anew. A waiting MLOCK also counts its names that are neither held nor waited
