@@ -410,15 +410,17 @@ client_lock_answered(struct client *c, const struct reply *reply)
 	if (c->state == CLIENT_HOLDING) {
 		const struct hold *h = held_by(c->world, c->conn, c->lock.name, c->lock.owner);
 		/* It entered once more, or claimed its hold, or finds it lost. */
-		if (granted && h != NULL && h->token == reply->n)
+		if (granted && h != NULL && h->token == reply->n) {
 			c->count = (int)h->count;
-		else if (granted && reply->n == c->token)
+			c->token = h->token; /* another one, if a hold that nobody claimed was lost before */
+		} else if (granted && reply->n == c->token) {
 			c->count += !persona_is(c->conn);
-		else if (granted)
+		} else if (granted) {
 			client_holds(c, reply->n);
-		else if (reply->type != REPLY_ERROR ||
-			 (reply->code != CODE_HELD && reply->code != CODE_UPGRADE))
+		} else if (reply->type != REPLY_ERROR ||
+			   (reply->code != CODE_HELD && reply->code != CODE_UPGRADE)) {
 			c->state = CLIENT_IDLE;
+		}
 	} else if (granted) {
 		client_holds(c, reply->n);
 		return;
