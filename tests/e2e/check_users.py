@@ -95,7 +95,7 @@ def judged(answer):
 
 
 def test_table(place):
-    """what each of five users may do, in 43 requests: carried out, refused by may, refused by names"""
+    """what each of five users may do, request by request: carried out, refused by may, refused by names"""
     daemon = daemon_of(place)
     for line, marks in TABLE:
         # The administrator comes last: what it is allowed to may end the daemon.
