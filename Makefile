@@ -185,6 +185,9 @@ $(O)/plain/%.o: %.c
 # random numbers that repeat. They must not be built with sanitizers, which the program under test may have.
 SHIM := $(O)/tests/shim/clock.so $(O)/tests/shim/memory.so $(O)/tests/shim/random.so
 
+# Suites about scripts have a server whose clock stands still.
+$(CHECKS): | $(O)/tests/shim/clock.so
+
 $(SHIM) $(O)/tests/shim/calls.so: $(O)/%.so: %.c
 	@mkdir -p $(@D)
 	$(call say,LD)

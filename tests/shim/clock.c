@@ -1,10 +1,12 @@
 /*
  * clock: clocks that can be stepped, for one process and while it runs. Preloaded (LD_PRELOAD) into a
- * redis-server or a holdfastd by the end-to-end tests; linked into nothing.
+ * redis-server or a holdfastd by the end-to-end tests, and into a redis-server by suites about scripts;
+ * linked into nothing.
  *
- * HOLDFAST_CLOCK names a file of sixteen bytes, the µs to add to CLOCK_REALTIME and to CLOCK_BOOTTIME, each
- * as an int64_t of this machine. It is mapped, so a write to the file is seen at the next reading of the
- * clock. Without the variable nothing is changed. Less boot time is what a guest has that was stunned; a
+ * HOLDFAST_CLOCK names a file of int64_t of this machine: the µs to add to CLOCK_REALTIME, those to add to
+ * CLOCK_BOOTTIME, and, if the file has a third one that is not 0, the µs since 1970 at which CLOCK_REALTIME
+ * stands still. It is mapped, so a write to the file is seen at the next reading of the clock. Without the
+ * variable nothing is changed. Less boot time is what a guest has that was stunned; a
  * timer of it may come too early then, as it may anyway. Monotonic time is never touched.
  */
 #include <fcntl.h>
@@ -28,7 +30,8 @@ clock_offset_map(void)
 		return;
 	}
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	void *page = fd < 0 ? MAP_FAILED : mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
+	/* Behind the end of the file there are zeros. */
+	void *page = fd < 0 ? MAP_FAILED : mmap(NULL, 3 * sizeof(int64_t), PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED) {
 		/* A test that thinks it steps this clock must not pass. */
 		abort();
@@ -44,7 +47,9 @@ clock_read(clockid_t id, int which)
 	(void)syscall(SYS_clock_gettime, id, &ts);
 	if (clock_offsets_us) {
 		int64_t offset_us = atomic_load_explicit(&clock_offsets_us[which], memory_order_relaxed);
-		int64_t us = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000 + offset_us;
+		int64_t still_us = atomic_load_explicit(&clock_offsets_us[2], memory_order_relaxed);
+		int64_t us = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+		us = which == 0 && still_us != 0 ? still_us : us + offset_us;
 		ts.tv_sec = us / 1000000;
 		ts.tv_nsec = us % 1000000 * 1000 + ts.tv_nsec % 1000;
 	}

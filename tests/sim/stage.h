@@ -22,7 +22,7 @@ struct stage {
 	struct redis_server redis;
 	redisContext *listener; /* subscribed to every inbox */
 	struct master *master;
-	int64_t wall_us;  /* of the simulated one */
+	int64_t wall_us;  /* its clock, which stands still between commands */
 	char heard[1024]; /* messages since the last stage_heard(): "<first letter of daemon-id>:<message>;"
 			   */
 };
@@ -49,7 +49,7 @@ int64_t stage_ttl_ms(struct stage *stage, const char *key);
 void stage_full(struct stage *stage, bool full);
 void stage_flush(struct stage *stage);
 void stage_restart(struct stage *stage); /* empty */
-/* Lets ms pass: the real server waits, the simulated one advances its clock. */
+/* Lets ms pass for the server. */
 void stage_wait_ms(struct stage *stage, int ms);
 
 #endif

@@ -7,11 +7,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -47,6 +50,59 @@ free_port(void)
 	return ntohs(address.sin_port);
 }
 
+/* ---- a clock that stands still ---- */
+
+#define CLOCK_STILL 2 /* of the numbers in the file, see tests/shim/clock.c */
+#define CLOCK_BYTES ((CLOCK_STILL + 1) * sizeof(int64_t))
+
+static void
+clock_path(const struct redis_server *server, char *path, size_t room)
+{
+	snprintf(path, room, "%s/clock", server->dir.path);
+}
+
+static void
+clock_make(struct redis_server *server, int64_t wall_us)
+{
+	char path[PATH_MAX];
+	void *page = MAP_FAILED;
+	int fd;
+
+	clock_path(server, path, sizeof path);
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (fd >= 0 && ftruncate(fd, CLOCK_BYTES) == 0)
+		page = mmap(NULL, CLOCK_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		give_up("no clock: %s", strerror(errno));
+	close(fd);
+	server->clock_us = page;
+	redis_clock(server, wall_us);
+}
+
+void
+redis_clock(const struct redis_server *server, int64_t wall_us)
+{
+	atomic_store(&server->clock_us[CLOCK_STILL], wall_us);
+}
+
+/* The library is beside the suites. */
+static void
+clock_preload(const struct redis_server *server)
+{
+	static const char library[] = "shim/clock.so";
+	char path[PATH_MAX], *base;
+	ssize_t n = readlink("/proc/self/exe", path, sizeof path - sizeof library);
+
+	if (n <= 0)
+		_exit(127);
+	path[n] = '\0';
+	base = strrchr(path, '/') + 1;
+	memcpy(base, library, sizeof library);
+	setenv("LD_PRELOAD", path, 1);
+	clock_path(server, path, sizeof path);
+	setenv("HOLDFAST_CLOCK", path, 1);
+}
+
 static void
 server_exec(struct redis_server *server, int out, pid_t parent)
 {
@@ -66,6 +122,8 @@ server_exec(struct redis_server *server, int out, pid_t parent)
 	if (getppid() != parent || dup2(out, 1) < 0 || dup2(out, 2) < 0)
 		_exit(127);
 	close_range(3, ~0U, 0);
+	if (server->clock_us)
+		clock_preload(server);
 	execvp(argv[0], (char *const *)argv);
 	if (!program && errno == ENOENT) {
 		argv[0] = "valkey-server";
@@ -144,6 +202,23 @@ redis_start_loading(struct redis_server *server)
 		give_up("did not start: %s", said);
 }
 
+/* Its directory is there, and it has not been started. */
+static void
+server_make(struct redis_server *server)
+{
+	memset(server, 0, sizeof *server);
+	tempdir_init(&server->dir);
+	snprintf(server->path, sizeof server->path, "%s/redis.sock", server->dir.path);
+}
+
+void
+redis_init_still(struct redis_server *server, int64_t wall_us)
+{
+	server_make(server);
+	clock_make(server, wall_us);
+	redis_start(server);
+}
+
 void
 redis_init(struct redis_server *server, bool tcp, const char *const *args)
 {
@@ -151,14 +226,12 @@ redis_init(struct redis_server *server, bool tcp, const char *const *args)
 	size_t i;
 	int tries;
 
-	memset(server, 0, sizeof *server);
+	server_make(server);
 	for (i = 0; args && args[i]; i++) {
 		if (i == REDIS_ARGS_MAX - 1)
 			give_up("more than %d options", REDIS_ARGS_MAX - 1);
 		server->args[i] = args[i];
 	}
-	tempdir_init(&server->dir);
-	snprintf(server->path, sizeof server->path, "%s/redis.sock", server->dir.path);
 	for (tries = 0; tries < START_TRIES; tries++) {
 		server->port = tcp ? free_port() : 0;
 		if (server_try(server, READY, READY, said, sizeof said))
@@ -186,6 +259,8 @@ void
 redis_done(struct redis_server *server)
 {
 	redis_kill(server);
+	if (server->clock_us)
+		munmap((void *)server->clock_us, CLOCK_BYTES);
 	tempdir_done(&server->dir);
 }
 

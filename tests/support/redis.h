@@ -23,11 +23,16 @@ struct redis_server {
 	pid_t pid;     /* 0: not running */
 	int log;       /* its standard output */
 	redisContext *control;
+	_Atomic int64_t *clock_us;        /* its clock, which stands still; NULL: that of the machine */
 	const char *args[REDIS_ARGS_MAX]; /* more options, kept by reference, ended by NULL */
 };
 
 /* args: more options, {"--maxclients", "3", NULL}; NULL: none. Returns when it accepts commands. */
 void redis_init(struct redis_server *server, bool tcp, const char *const *args);
+/* The same, without TCP and more options, for a server whose clock stands still at wall_us, µs since 1970.
+ * redis_clock() sets the clock from then on. */
+void redis_init_still(struct redis_server *server, int64_t wall_us);
+void redis_clock(const struct redis_server *server, int64_t wall_us);
 /* Stops the server if it runs, and removes its directory. */
 void redis_done(struct redis_server *server);
 
