@@ -3,6 +3,7 @@
  * each request is served once and in order, its end is noticed, and nobody else suffers.
  */
 #include "daemon/base/stats.h"
+#include "daemon/base/tls.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/socket.h"
 #include "proto/reply.h"
@@ -594,6 +595,28 @@ START_TEST(an_end_of_file_is_known_before_what_came_with_it_is_served)
 	ck_assert_uint_eq(probe.served_finished, 3);
 	ck_assert_uint_eq(probe.closed, 2);
 	close(local);
+}
+END_TEST
+
+/* The kernel reports the bytes and the end as one arrival. */
+START_TEST(an_end_behind_a_part_of_a_tls_record_is_noticed)
+{
+	char why[TLS_WHY_MAX];
+	struct tls_context *context = tls_context_new(TLS_SERVER, &(struct tls_settings){0});
+	ck_assert(context && tls_context_load(context, why));
+	for (int reset = 0; reset < 2; reset++) {
+		const struct linger linger = {.l_onoff = reset};
+		int client = client_tcp(false);
+		struct connection *c = connections_find(probe.set, connections_last_id(probe.set));
+		ck_assert(connection_begin_tls(c, context, false));
+		message(client, "\x16\x03\x01");
+		ck_assert_int_eq(setsockopt(client, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+		close(client);
+		schedule();
+		ck_assert_int_eq(probe.closed, reset + 1);
+		ck_assert_int_eq(probe.stats.tls_failures, reset + 1);
+	}
+	tls_context_free(context);
 }
 END_TEST
 
@@ -1193,7 +1216,8 @@ main(void)
 		an_ended_connection_makes_room_for_its_user_at_once,
 		later_requests_wait_behind_one_that_waits, an_end_of_file_lets_what_was_sent_finish,
 		an_end_of_file_is_known_before_what_came_with_it_is_served,
-		an_end_of_file_waits_for_a_push_that_is_due, who_does_not_wait_for_his_push_is_noticed,
+		an_end_behind_a_part_of_a_tls_record_is_noticed, an_end_of_file_waits_for_a_push_that_is_due,
+		who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,
 		a_close_at_a_socket_for_a_proxy_is_abandoned,

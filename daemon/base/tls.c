@@ -1,6 +1,6 @@
 /*
  * tls: see tls.h. A connection of OpenSSL reads and writes its socket through a BIO of ours: one recv() takes
- * all that a request needs, and a read that came back short is not followed by a second one.
+ * all that a request needs, and a second one follows only if a record is not complete.
  */
 #include "daemon/base/tls.h"
 
@@ -37,7 +37,7 @@ struct tls {
 	SSL *ssl;
 	struct tls_context *context;
 	int fd;
-	bool drained; /* the last read took all that there was */
+	bool drained; /* the last read took all bytes that were there */
 	bool ended;   /* and found the end */
 	bool broken;  /* why is set */
 	char why[TLS_WHY_MAX / 2];
@@ -218,20 +218,16 @@ tls_context_asks(const struct tls_context *context)
 
 /* ---- the socket ---- */
 
-/* A read that the socket could not fill has taken all that was there. */
+/* A read that came back short has taken all bytes that were there. The end of the connection may be behind
+ * them, and raises no event of its own: OpenSSL reads on if they are no whole record, and finds it. */
 static int
 socket_read(BIO *bio, char *to, int room)
 {
 	struct tls *tls = BIO_get_data(bio);
 	BIO_clear_retry_flags(bio);
-	ssize_t n = -1;
-	if (!tls->drained) {
-		n = recv(tls->fd, to, (size_t)room, MSG_DONTWAIT);
-		tls->drained = n < 0 ? errno == EAGAIN : n > 0 && n < room;
-		tls->ended = n == 0;
-	} else {
-		errno = EAGAIN;
-	}
+	ssize_t n = recv(tls->fd, to, (size_t)room, MSG_DONTWAIT);
+	tls->drained = n < 0 ? errno == EAGAIN : n > 0 && n < room;
+	tls->ended = n == 0;
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		BIO_set_retry_read(bio);
 	}

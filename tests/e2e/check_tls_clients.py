@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import sys
 import threading
@@ -183,6 +184,21 @@ def test_revoked(place):
     d.logged("is refused: certificate revoked")
     expect_between(before("CHECK", "a"), 1, TOKEN_MAX)
     expect_between(d.client(d.authority.issue("app08"))("LOCK", "b"), 1, TOKEN_MAX)
+
+
+def test_end_behind_half_a_record(place):
+    """the end of a client is noticed if it comes at once with its last bytes, and these are a part of a record"""
+    d = Daemons(place)
+    viewer = d.daemon.client()
+    for reset in (0, 1):
+        client = d.client()
+        expect(client("PING"), "PONG")
+        with socket.socket(fileno=client.socket.detach()) as plain:
+            d.daemon.process.stop()  # so that both arrive together
+            plain.sendall(b"\x17\x03\x03")
+            plain.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", reset, 0))
+        d.daemon.process.cont()
+        until("it is gone", lambda: "\nconnected_clients:1\r" in viewer("INFO", "clients"))
 
 
 def test_login(place):
