@@ -620,6 +620,21 @@ START_TEST(an_end_behind_a_part_of_a_tls_record_is_noticed)
 }
 END_TEST
 
+START_TEST(a_reset_behind_bytes_that_need_no_answer_is_noticed)
+{
+	static const char *const last[] = {"PI", "PI", "\r\n", "\r\n", "PING\r\nPI", "PING\r\nPI"};
+	for (unsigned i = 0; i < sizeof last / sizeof *last; i++) {
+		int client = i % 2 ? client_tcp(false) : client_local();
+		message(client, "PING\r\n");
+		schedule();
+		message(client, last[i]);
+		close(client); /* a reset: it has not read its answer */
+		schedule();
+		ck_assert_uint_eq(probe.closed, i + 1);
+	}
+}
+END_TEST
+
 START_TEST(an_end_of_file_waits_for_a_push_that_is_due)
 {
 	int fd = client_tcp(false);
@@ -1216,8 +1231,9 @@ main(void)
 		an_ended_connection_makes_room_for_its_user_at_once,
 		later_requests_wait_behind_one_that_waits, an_end_of_file_lets_what_was_sent_finish,
 		an_end_of_file_is_known_before_what_came_with_it_is_served,
-		an_end_behind_a_part_of_a_tls_record_is_noticed, an_end_of_file_waits_for_a_push_that_is_due,
-		who_does_not_wait_for_his_push_is_noticed,
+		an_end_behind_a_part_of_a_tls_record_is_noticed,
+		a_reset_behind_bytes_that_need_no_answer_is_noticed,
+		an_end_of_file_waits_for_a_push_that_is_due, who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,
 		a_close_at_a_socket_for_a_proxy_is_abandoned,

@@ -388,8 +388,7 @@ static size_t
 connection_serve_bytes(struct connection *c, char *data, size_t n)
 {
 	struct connections *set = c->set;
-	size_t used = 0;
-	size_t words = 0;
+	size_t used = 0, words = 0;
 	bool enough = false;
 	set->serving = c;
 	for (int served = 1; !enough && connection_can_serve(c); served++) {
@@ -410,6 +409,8 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 			 connections_late(set);
 	}
 	set->serving = NULL;
+	/* A reset behind the bytes raises no event of its own: an answer finds it, or else one more read. */
+	c->readable = c->readable || words == 0;
 	if (enough) {
 		if (used < n || c->eof) {
 			connection_mark_pending(c);
@@ -428,8 +429,7 @@ connection_serve_kept(struct connection *c)
 	/* An empty buffer has no memory. At the end of file the parser still has to find it empty. */
 	char *data = buffer_length(&c->in) > 0 ? buffer_bytes(&c->in) : c->set->scratch;
 	c->pending = false;
-	size_t used = connection_serve_bytes(c, data, buffer_length(&c->in));
-	buffer_consume(&c->in, used);
+	buffer_consume(&c->in, connection_serve_bytes(c, data, buffer_length(&c->in)));
 	buffer_trim(&c->in);
 	connection_settle_fd(c);
 }
