@@ -336,9 +336,7 @@ driver_look_at_memory(struct driver *d, int64_t now_ms)
 static void
 driver_wake_by(int64_t *wake_at, int64_t ms)
 {
-	if (ms < *wake_at) {
-		*wake_at = ms;
-	}
+	*wake_at = ms < *wake_at ? ms : *wake_at;
 }
 
 /* The time of the next turn if nothing happens before. */
@@ -354,6 +352,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
 	driver_wake_by(&wake_at, hands_over ? INT64_MAX : d->fleet_wake_ms);
+	driver_wake_by(&wake_at, hands_over ? INT64_MAX : connections_probe(d->connections, now_ms));
 	driver_wake_by(&wake_at, driver_kept_turn(d, now_ms));
 	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : driver_ledger_wake_at(d, now_ms));
 	/* A connection that ended may have had the last hold. */

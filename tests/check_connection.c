@@ -682,6 +682,59 @@ START_TEST(a_local_client_that_dies_while_it_waits_ends_at_once)
 }
 END_TEST
 
+START_TEST(a_reset_that_came_with_a_request_that_waits_is_found_by_a_probe)
+{
+	int alive = client_local();
+	message(alive, "WAIT\r\n");
+	schedule();
+	struct connection *waiting = probe.last;
+	ck_assert_int_eq(connections_probe(probe.set, 0), CONNECTION_PROBE_MS);
+	for (unsigned i = 0; i < 2; i++) {
+		int client = i == 0 ? client_local() : client_tcp(false);
+		message(client, "PING\r\n");
+		schedule();
+		message(client, "WAIT\r\n");
+		close(client); /* a reset: it has not read its answer */
+		schedule();
+		ck_assert_uint_eq(probe.closed, i);
+		int64_t now_ms = (i + 1) * CONNECTION_PROBE_MS;
+		ck_assert_int_eq(connections_probe(probe.set, now_ms - 1), now_ms);
+		ck_assert(!connections_busy(probe.set));
+		ck_assert_int_eq(connections_probe(probe.set, now_ms), INT64_MAX);
+		schedule();
+		ck_assert_uint_eq(probe.closed, i + 1);
+	}
+	answer(waiting);
+	message(alive, "WAIT\r\n");
+	schedule();
+	ck_assert_str_eq(hear(alive), ":7\r\n");
+	ck_assert_int_eq(connections_probe(probe.set, 0), 3 * CONNECTION_PROBE_MS);
+	close(alive);
+}
+END_TEST
+
+START_TEST(few_connections_are_probed_at_a_time)
+{
+	int clients[CONNECTION_PROBES + 2];
+	for (int i = 0; i < CONNECTION_PROBES + 2; i++) {
+		clients[i] = client_local();
+		message(clients[i], "WAIT\r\n");
+	}
+	schedule();
+	ck_assert_int_eq(connections_probe(probe.set, 1000), 1000 + CONNECTION_PROBE_MS);
+	close(clients[0]); /* it is probed no more, and is in the way of no other */
+	close(clients[CONNECTION_PROBES]);
+	schedule();
+	ck_assert_uint_eq(probe.closed, 2);
+	ck_assert_int_eq(connections_probe(probe.set, 1000 + CONNECTION_PROBE_MS), INT64_MAX);
+	for (int i = 1; i < CONNECTION_PROBES + 2; i++) {
+		if (i != CONNECTION_PROBES) {
+			close(clients[i]);
+		}
+	}
+}
+END_TEST
+
 START_TEST(a_local_client_that_closed_is_noticed_after_its_end_of_file)
 {
 	int fd = client_local();
@@ -1235,6 +1288,8 @@ main(void)
 		a_reset_behind_bytes_that_need_no_answer_is_noticed,
 		an_end_of_file_waits_for_a_push_that_is_due, who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
+		a_reset_that_came_with_a_request_that_waits_is_found_by_a_probe,
+		few_connections_are_probed_at_a_time,
 		a_local_client_that_closed_is_noticed_after_its_end_of_file,
 		a_close_at_a_socket_for_a_proxy_is_abandoned,
 		a_tcp_close_is_abandoned_unless_the_listener_releases,

@@ -56,6 +56,23 @@ START_TEST(an_end_of_file_makes_a_wait_give_up)
 }
 END_TEST
 
+/* The request and the reset are one arrival, and nothing is written to this client while it waits. */
+START_TEST(a_reset_that_came_with_a_lock_ends_its_wait)
+{
+	int holder = rig_client(), waiter = rig_client_tcp();
+	rig_ask_line(holder, "LOCK a", ":1");
+	rig_say(waiter, "PING\r\n");
+	rig_sync_all();
+	rig_say(waiter, "LOCK a WAIT 60000\r\n");
+	close(waiter); /* a reset: it has not read its answer */
+	for (int64_t until_ms = clock_ms() + 10000; rig.stats.clients_connected > 1;) {
+		ck_assert_int_lt(clock_ms(), until_ms);
+		driver_turn(rig.driver);
+	}
+	close(holder);
+}
+END_TEST
+
 START_TEST(what_libraries_send_is_answered_as_redis_does)
 {
 	int fd = rig_client();
@@ -1039,14 +1056,15 @@ main(void)
 {
 	return SUITE_RUN("driver", rig_init, rig_done, a_lock_is_taken_checked_and_given_back,
 		a_lock_passes_on_when_its_holder_dies, an_end_of_file_makes_a_wait_give_up,
-		what_libraries_send_is_answered_as_redis_does, hello_switches_the_protocol_and_back,
-		an_asynchronous_lock_is_pushed, an_end_of_file_waits_for_the_pushes_that_are_due,
-		reset_ends_the_session_and_begins_another, events_come_as_lines_or_pushes,
-		a_watcher_that_does_not_read_is_cut, inspect_shows_holder_and_waiters,
-		inspect_shows_every_reader, inspect_shows_how_many_permits_are_taken, info_tells_each_master,
-		a_name_nobody_knows_is_free, locks_are_listed_as_far_as_asked,
-		info_has_the_fields_libraries_look_for, an_admin_may_kill_a_client,
-		a_bound_session_lives_as_long_as_its_process, a_binding_without_a_process_is_refused,
+		a_reset_that_came_with_a_lock_ends_its_wait, what_libraries_send_is_answered_as_redis_does,
+		hello_switches_the_protocol_and_back, an_asynchronous_lock_is_pushed,
+		an_end_of_file_waits_for_the_pushes_that_are_due, reset_ends_the_session_and_begins_another,
+		events_come_as_lines_or_pushes, a_watcher_that_does_not_read_is_cut,
+		inspect_shows_holder_and_waiters, inspect_shows_every_reader,
+		inspect_shows_how_many_permits_are_taken, info_tells_each_master, a_name_nobody_knows_is_free,
+		locks_are_listed_as_far_as_asked, info_has_the_fields_libraries_look_for,
+		an_admin_may_kill_a_client, a_bound_session_lives_as_long_as_its_process,
+		a_binding_without_a_process_is_refused,
 		without_a_descriptor_the_process_that_connected_is_bound,
 		a_process_that_began_at_another_time_is_not_bound,
 		a_process_that_connected_and_ended_is_not_bound,

@@ -263,13 +263,6 @@ connection_close(struct connection *c, enum end end, const char *why)
 }
 
 void
-connection_wait(struct connection *c)
-{
-	assert(!c->waits);
-	c->waits = true;
-}
-
-void
 connection_answered(struct connection *c)
 {
 	assert(c->waits);
@@ -409,7 +402,8 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 			 connections_late(set);
 	}
 	set->serving = NULL;
-	/* A reset behind the bytes raises no event of its own: an answer finds it, or else one more read. */
+	/* A reset behind the bytes raises no event of its own. An answer finds it, connections_probe() does
+	 * if a request waits, and without a request one more read. */
 	c->readable = c->readable || words == 0;
 	if (enough) {
 		if (used < n || c->eof) {

@@ -97,6 +97,9 @@ struct identity {
 /* At most this many connections may keep a descriptor that came before its request could be served; the
  * others lose theirs. */
 #define CONNECTION_KEPT_FDS    64
+/* In this time at most so many connections are probed whose request waits. */
+#define CONNECTION_PROBE_MS    100
+#define CONNECTION_PROBES      256
 /* Answers are written when this many connections have some, so that clients work while others are served. */
 #define CONNECTION_WRITE_COUNT 8
 
@@ -221,6 +224,10 @@ void connections_serve(struct connections *set, int64_t until_ns);
 void connections_turn(struct connections *set, int64_t until_ns);
 /* The connections of which something has arrived since connections_serve(). */
 size_t connections_arrived(const struct connections *set);
+/* Reads some of the connections again whose request waits, in their turn. A reset that came together with
+ * such a request raises no event of its own, and no answer is written that would find it; so no request pays
+ * for the look. Returns when to call it again, CLOCK_BOOTTIME; INT64_MAX: once a request waits. */
+int64_t connections_probe(struct connections *set, int64_t now_ms);
 /* There is more to do: the next turn must not wait. */
 bool connections_busy(const struct connections *set);
 /* The request that is served now takes far longer than its words and its answer show, as a walk through a

@@ -9,6 +9,7 @@
  *     fair_queue, the ready  something has to be read, written or served
  *     written                it has answers that are not yet written
  *     touched                it may outlive a crash; the end of the turn looks whether it may now
+ *     unsure                 a request waits, or has waited; its client may have vanished unnoticed
  *     fair_queue, the ended  it is over: tell, then free
  *
  * Sockets are watched edge-triggered: the kernel reports an arrival once, and `readable` stays set until
@@ -52,6 +53,7 @@ struct connection {
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
 	bool is_written;
 	bool is_touched;
+	bool is_unsure;
 	bool readable; /* its socket may have something to be read */
 	bool hung_up;  /* and the end of file comes after it */
 	bool pending;  /* has requests that may be served, or the end of file */
@@ -67,6 +69,7 @@ struct connection {
 
 	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
 	TAILQ_ENTRY(connection) touched;
+	TAILQ_ENTRY(connection) unsure;
 	struct fair_queue_place place;
 	const char *why; /* of CLOSING and ENDED */
 };
@@ -81,6 +84,8 @@ struct connections {
 	struct connection_list all;
 	struct connection_list written;
 	struct connection_list touched; /* of those that may outlive a crash; see connection_kept.c */
+	struct connection_list unsure;  /* a request has waited since they were probed */
+	int64_t probed_ms;              /* the last time when some were, CLOCK_BOOTTIME */
 	struct fdstore *fdstore;        /* where their sockets are; NULL: none may */
 	uint8_t *busy;                  /* the marks of these */
 	uint8_t own_busy[CONNECTIONS_BUSY_BYTES];

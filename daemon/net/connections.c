@@ -56,6 +56,7 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	TAILQ_INIT(&set->all);
 	TAILQ_INIT(&set->written);
 	TAILQ_INIT(&set->touched);
+	TAILQ_INIT(&set->unsure);
 	set->busy = set->own_busy;
 	fair_queue_init(&set->fair_queue);
 	set->base = base;
@@ -101,6 +102,9 @@ connection_free(struct connection *c)
 	if (c->is_written) {
 		TAILQ_REMOVE(&set->written, c, written);
 		set->written_count--;
+	}
+	if (c->is_unsure) {
+		TAILQ_REMOVE(&set->unsure, c, unsure);
 	}
 	fair_queue_leave(&set->fair_queue, &c->place);
 	TAILQ_REMOVE(&set->all, c, entry);
@@ -213,6 +217,36 @@ connections_add(struct connections *set, int fd, const struct peer *peer, bool l
 		set->stats->connections_received++;
 	}
 	return c;
+}
+
+void
+connection_wait(struct connection *c)
+{
+	assert(!c->waits);
+	c->waits = true;
+	if (!c->is_unsure) {
+		c->is_unsure = true;
+		TAILQ_INSERT_TAIL(&c->set->unsure, c, unsure);
+	}
+}
+
+int64_t
+connections_probe(struct connections *set, int64_t now_ms)
+{
+	struct connection *c = TAILQ_FIRST(&set->unsure);
+	if (c && now_ms >= set->probed_ms + CONNECTION_PROBE_MS) {
+		set->probed_ms = now_ms;
+		for (int n = 0; c && n < CONNECTION_PROBES; n++) {
+			TAILQ_REMOVE(&set->unsure, c, unsure);
+			c->is_unsure = false;
+			if (c->waits && c->state == CONNECTION_OPEN) {
+				c->readable = true;
+				connection_line_up(c);
+			}
+			c = TAILQ_FIRST(&set->unsure);
+		}
+	}
+	return c ? set->probed_ms + CONNECTION_PROBE_MS : INT64_MAX;
 }
 
 void
