@@ -7,6 +7,8 @@
 #include "tests/support/suite.h"
 
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +100,90 @@ START_TEST(nobody_takes_all_connections)
 	}
 	close(remote[0]);
 	close(remote[1]);
+}
+END_TEST
+
+static int
+come_as(const char *login)
+{
+	int fd = rig_client_tcp();
+	rig_ask(fd, login, "+OK\r\n");
+	return fd;
+}
+
+static void
+say_kill(int fd, int id)
+{
+	char request[64];
+	snprintf(request, sizeof request, "CLIENT KILL ID %d\r\n", id);
+	rig_say(fd, request);
+}
+
+#define TOO_MANY "-LIMIT this user has as many clients as limits.sessions-per-user allows\r\n"
+
+/* What is said before the first answer is heard is served in one turn, in this order. */
+START_TEST(a_connection_that_has_ended_makes_room_where_its_user_logs_in)
+{
+	static const struct access_user users[] = {
+		ACCESS_LOGIN("ann", "pw", RIGHTS_USUAL), ACCESS_LOGIN("bob", "pw", RIGHTS_USUAL)};
+	int anns[2], bobs[2], late[3], local = rig_client();
+	limit_clients(50, 2, 3600000);
+	ck_assert_int_eq(driver_set_users(rig.driver, users, 2), 0);
+	for (int i = 0; i < 2; i++) {
+		anns[i] = come_as("AUTH ann pw");
+		bobs[i] = come_as("AUTH bob pw");
+	}
+	for (int i = 0; i < 3; i++) {
+		late[i] = rig_client_tcp();
+		rig_ask_line(late[i], "PING", "-NOAUTH ");
+	}
+	say_kill(local, atoi(rig_ask_line(bobs[0], "CLIENT ID", ":") + 1));
+	rig_say(late[0], "AUTH ann pw\r\n");
+	rig_say(late[1], "AUTH bob pw\r\n");
+	rig_say(late[2], "AUTH bob pw\r\n");
+	ck_assert_str_eq(rig_hear_line(local), ":1\r\n");
+	ck_assert_str_eq(rig_hear(late[0], 0), TOO_MANY);
+	ck_assert_str_eq(rig_hear(late[1], 5), "+OK\r\n");
+	ck_assert_str_eq(rig_hear(late[2], 0), TOO_MANY);
+	rig_ask(bobs[1], "PING", "+PONG\r\n");
+	close(local);
+	for (int i = 0; i < 2; i++) {
+		close(anns[i]);
+		close(bobs[i]);
+	}
+	for (int i = 0; i < 3; i++) {
+		close(late[i]);
+	}
+}
+END_TEST
+
+/* Users take turns: a local one and one that has not logged in. */
+START_TEST(connections_that_have_ended_at_most_double_what_a_user_may_have)
+{
+	int late[2], local[2] = {rig_client(), rig_client()};
+	limit_clients(50, 1, 3600000);
+	ck_assert_int_eq(driver_set_users(rig.driver, bob, 1), 0);
+	rig_ask(local[0], "PING", "+PONG\r\n");
+	rig_ask(local[1], "PING", "+PONG\r\n");
+	int first = come_as("AUTH bob pw");
+	int id = atoi(rig_ask_line(first, "CLIENT ID", ":") + 1);
+	for (int i = 0; i < 2; i++) {
+		late[i] = rig_client_tcp();
+		rig_ask_line(late[i], "PING", "-NOAUTH ");
+	}
+	say_kill(local[0], id);
+	rig_say(late[0], "AUTH bob pw\r\n");
+	say_kill(local[1], id + 1);
+	rig_say(late[1], "AUTH bob pw\r\n");
+	ck_assert_str_eq(rig_hear_line(local[0]), ":1\r\n");
+	ck_assert_str_eq(rig_hear_line(local[1]), ":1\r\n");
+	ck_assert_str_eq(rig_hear(late[0], 0), ""); /* killed before its answer was written */
+	ck_assert_str_eq(rig_hear(late[1], 0), TOO_MANY);
+	close(first);
+	for (int i = 0; i < 2; i++) {
+		close(local[i]);
+		close(late[i]);
+	}
 }
 END_TEST
 
@@ -221,7 +307,8 @@ int
 main(void)
 {
 	return SUITE_RUN("admission", rig_init, rig_done, a_stranger_logs_in_first,
-		nobody_takes_all_connections, an_administrator_finds_room_when_all_is_taken,
-		unauthenticated_make_way_the_oldest_first, an_unauthenticated_client_has_its_time_to_log_in,
-		bound_sessions_are_limited);
+		nobody_takes_all_connections, a_connection_that_has_ended_makes_room_where_its_user_logs_in,
+		connections_that_have_ended_at_most_double_what_a_user_may_have,
+		an_administrator_finds_room_when_all_is_taken, unauthenticated_make_way_the_oldest_first,
+		an_unauthenticated_client_has_its_time_to_log_in, bound_sessions_are_limited);
 }

@@ -210,19 +210,15 @@ admission_full(const struct admission *admission)
 	       admission->limits.clients + admission->extra_count;
 }
 
-/* Counts a client for its uid. If the user has as many connections as allowed, one of them that has ended
- * makes room. Up to ADMISSION_ADMIN_ROOM connections of an administrator were not counted, and make none.
- * NULL: the user has as many as allowed, or out of memory. */
-static struct quota_user *
-admission_enter_uid(struct admission *admission, int64_t uid, size_t own)
+/* How many connections of a user the quota may count; own: the limit of this user, or 0: that of all. Those
+ * that have ended leave the quota when they are freed, and make room before: a program that is started anew
+ * comes with all its connections while the old ones end. So there are at most twice the limit. */
+static size_t
+admission_most(const struct admission *admission, uint64_t user, size_t own)
 {
-	struct quota_user *counted = quota_enter_uid(&admission->quota, uid, own);
-	for (int i = 0; !counted && i <= ADMISSION_ADMIN_ROOM &&
-			connections_end_of(admission->connections, quota_uid_number(uid));
-		i++) {
-		counted = quota_enter_uid(&admission->quota, uid, own);
-	}
-	return counted;
+	size_t most = own > 0 ? own : admission->quota.most;
+	size_t ended = connections_ended_of(admission->connections, user);
+	return most + (ended < most ? ended : most);
 }
 
 /* Whether there is room, and for whom the client counts: *counted is set for a local user, and NULL for an
@@ -251,7 +247,8 @@ admission_count_user(struct admission *admission, const struct arrived *client, 
 	if (local) {
 		const struct access_user *user = access_of_socket(*admission->access, client->fd, peer->uid);
 		own = user ? user->connections : 0;
-		*counted = admission_enter_uid(admission, peer->uid, own);
+		*counted = quota_enter_uid(&admission->quota, peer->uid,
+			admission_most(admission, quota_uid_number(peer->uid), own));
 	}
 	if (local && !*counted && !spare) {
 		admission_refuse(admission, client, own > 0 ? OWN_CONNECTIONS : PER_USER,
@@ -319,15 +316,18 @@ admission_login(struct admission *admission, struct connection *c, const struct 
 		return true; /* counted for its uid */
 	}
 	quota_leave(&admission->quota, who->counted);
-	who->counted = quota_enter_name(&admission->quota, user->name, user->connections);
+	uint64_t number = quota_name_number(user->name);
+	who->counted = quota_enter_name(
+		&admission->quota, user->name, admission_most(admission, number, user->connections));
 	if (!who->counted) {
 		const char *limit = user->connections > 0 ? OWN_CONNECTIONS : PER_USER;
+		connection_belongs(c, 0); /* it does not count, so its end makes no room */
 		admission_tell(admission, limit);
 		connection_error(c, CODE_LIMIT, "this user has as many clients as %s allows", limit);
 		connection_close(c, END_ABANDONED, "sessions-per-user");
 		return false;
 	}
-	connection_belongs(c, quota_name_number(user->name));
+	connection_belongs(c, number);
 	unauthenticated_leave(admission, who);
 	return true;
 }

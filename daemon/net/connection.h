@@ -237,9 +237,8 @@ void connections_strained(struct connections *set);
 bool connections_unwritten(const struct connections *set);
 /* Some connections have ended, and closed() has not been called for them. */
 bool connections_ending(const struct connections *set);
-/* Tells and frees an ended connection of this user (peer.user) now. False: none has ended. Not while
- * connections are served. */
-bool connections_end_of(struct connections *set, uint64_t user);
+/* How many of those are connections of this user (peer.user). */
+size_t connections_ended_of(const struct connections *set, uint64_t user);
 
 /*
  * Connections that may outlive a crash (connection_kept.c): the service manager has the socket of each at a

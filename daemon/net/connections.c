@@ -427,31 +427,17 @@ connections_serve(struct connections *set, int64_t until_ns)
 	}
 }
 
-/* False: none waits there. */
-static bool
-connection_end_at(struct fair_queue_place *place)
-{
-	struct connection *c = connection_at(place);
-	if (!c) {
-		return false;
-	}
-	c->set->hooks->closed(c->set->arg, c, c->end, c->why);
-	connection_free(c);
-	return true;
-}
-
 static void
 connections_end(struct connections *set, int64_t until_ns)
 {
-	while (connection_end_at(fair_queue_next(&set->fair_queue, FAIR_QUEUE_ENDED)) &&
-		clock_ns() < until_ns) {
-	}
-}
-
-bool
-connections_end_of(struct connections *set, uint64_t user)
-{
-	return connection_end_at(fair_queue_next_of(&set->fair_queue, FAIR_QUEUE_ENDED, user));
+	struct connection *c;
+	do {
+		c = connection_at(fair_queue_next(&set->fair_queue, FAIR_QUEUE_ENDED));
+		if (c) {
+			set->hooks->closed(set->arg, c, c->end, c->why);
+			connection_free(c);
+		}
+	} while (c && clock_ns() < until_ns);
 }
 
 void
@@ -500,4 +486,10 @@ bool
 connections_ending(const struct connections *set)
 {
 	return set->fair_queue.counts[FAIR_QUEUE_ENDED] > 0;
+}
+
+size_t
+connections_ended_of(const struct connections *set, uint64_t user)
+{
+	return fair_queue_count_of(&set->fair_queue, FAIR_QUEUE_ENDED, user);
 }

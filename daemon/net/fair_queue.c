@@ -13,6 +13,7 @@ user_init(struct fair_queue_user *user, uint64_t number)
 	user->connections = 0;
 	for (size_t line = 0; line < FAIR_QUEUE_LINES; line++) {
 		TAILQ_INIT(&user->waiting[line]);
+		user->counts[line] = 0;
 	}
 }
 
@@ -78,6 +79,7 @@ fair_queue_remove(struct fair_queue *queue, struct fair_queue_place *place)
 		TAILQ_REMOVE(&queue->lines[line], user, lines[line]);
 	}
 	queue->counts[line]--;
+	user->counts[line]--;
 	place->line = FAIR_QUEUE_NONE;
 }
 
@@ -118,6 +120,7 @@ fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fa
 	}
 	TAILQ_INSERT_TAIL(&user->waiting[line], place, entry);
 	queue->counts[line]++;
+	user->counts[line]++;
 	place->line = line;
 }
 
@@ -137,16 +140,14 @@ fair_queue_next(struct fair_queue *queue, enum fair_queue_line line)
 	return place;
 }
 
-struct fair_queue_place *
-fair_queue_next_of(struct fair_queue *queue, enum fair_queue_line line, uint64_t number)
+size_t
+fair_queue_count_of(const struct fair_queue *queue, enum fair_queue_line line, uint64_t number)
 {
-	struct fair_queue_user *user;
+	const struct fair_queue_user *user;
 	TAILQ_FOREACH (user, &queue->lines[line], lines[line]) {
 		if (user->number == number) {
-			struct fair_queue_place *place = TAILQ_FIRST(&user->waiting[line]);
-			fair_queue_remove(queue, place);
-			return place;
+			return user->counts[line];
 		}
 	}
-	return NULL;
+	return 0;
 }

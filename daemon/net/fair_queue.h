@@ -38,6 +38,7 @@ struct fair_queue_user {
 	uint64_t number;
 	size_t connections;
 	struct fair_queue_places waiting[FAIR_QUEUE_LINES];
+	size_t counts[FAIR_QUEUE_LINES]; /* of those that wait */
 	TAILQ_ENTRY(fair_queue_user)
 	lines[FAIR_QUEUE_LINES]; /* valid while connections of the user wait in that line */
 };
@@ -75,8 +76,7 @@ void fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place,
 void fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fair_queue_line line);
 /* Takes the next connection out of the line. NULL: none waits. */
 struct fair_queue_place *fair_queue_next(struct fair_queue *queue, enum fair_queue_line line);
-/* The same for the next connection of one user. */
-struct fair_queue_place *fair_queue_next_of(
-	struct fair_queue *queue, enum fair_queue_line line, uint64_t number);
+/* How many connections of this user wait in the line. */
+size_t fair_queue_count_of(const struct fair_queue *queue, enum fair_queue_line line, uint64_t number);
 
 #endif

@@ -49,6 +49,32 @@ def test_flood_of_unauthenticated_clients(place):
     expect_code(resp.parse(unknown[100].data)[0], "LIMIT")
 
 
+def test_all_log_in_again(place):
+    """a program that is started anew logs in with all connections that its user may have, while the old ones end"""
+    most = 300
+    daemon = guarded(place, "clients: 8000, sessions-per-user: %d, locks-per-user: 100000" % most)
+    control = daemon.client()
+    before = [daemon.client(tcp=True) for _ in range(most)]
+    for number, client in enumerate(before):  # the end of each takes a while
+        client.send("AUTH", "app", "secret")
+        client.send("MLOCK", 60, *("%d.%d" % (number, name) for name in range(60)))
+    for client in before:
+        expect(client.reply(), "OK")
+        expect(len(client.reply()), 60)
+    expect_code(daemon.client(tcp=True)("AUTH", "app", "secret"), "LIMIT")
+    after = [daemon.client(tcp=True) for _ in before]
+    for client in before:
+        client.close()
+    harness.until("the daemon has seen that they are gone",
+                  lambda: "\nconnected_clients:%d\r" % (1 + most) in control("INFO", "clients"))
+    for client in after:
+        client.send("AUTH", "app", "secret")
+    expect({str(client.reply()) for client in after}, {"OK"})
+    for client in after:
+        client.send("PING")
+    expect({str(client.reply()) for client in after}, {"PONG"})
+
+
 def test_late_login(place):
     """who does not log in within login-time is told so and closed, and the others are not"""
     daemon = guarded(place, "login-time: 100ms")
