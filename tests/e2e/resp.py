@@ -154,7 +154,7 @@ class Client:
         left = until - time.monotonic()
         poller = select.poll()  # select() knows 1024 descriptors only
         poller.register(self.socket, select.POLLIN)
-        if left <= 0 or not poller.poll(left * 1000):
+        if not poller.poll(max(0, left) * 1000):
             raise Late("nothing within the time; got %r" % self.data[:80])
         try:
             data = self.socket.recv(1 << 16)
