@@ -482,6 +482,22 @@ START_TEST(lease_and_maxhold_end_the_hold)
 }
 END_TEST
 
+START_TEST(a_hold_that_its_lease_has_ended_has_ended_by_it_however_late_the_daemon_looks)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .lease_ms = 900});
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "b");
+	granted(&w, "b", 2, 600);
+	ck_assert_str_eq(after(&w, 10000), "release a#1 | c2 close | release b#2");
+	check(&w, 1, "a");
+	ck_assert_int_eq(strncmp(w.actions.list[0].u.reply.text, "lease ", strlen("lease ")), 0);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_wait_ends_in_time)
 {
 	struct story w;
@@ -1328,8 +1344,10 @@ main(void)
 		who_relies_on_a_hold_does_so_until_its_told_deadline,
 		a_holder_reclaims_from_a_master_that_forgot,
 		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,
-		who_locks_again_is_not_told_of_the_end_of_its_lease, lease_and_maxhold_end_the_hold,
-		a_wait_ends_in_time, an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
+		who_locks_again_is_not_told_of_the_end_of_its_lease,
+		a_hold_that_its_lease_has_ended_has_ended_by_it_however_late_the_daemon_looks,
+		lease_and_maxhold_end_the_hold, a_wait_ends_in_time,
+		an_async_wait_is_answered_by_a_push_and_can_be_cancelled,
 		a_break_that_another_daemon_asks_for_is_carried_out_without_an_answer,
 		a_bound_session_outlives_its_connections_and_ends_with_its_process,
 		a_session_is_joined_by_its_secret_only, limits_are_kept,

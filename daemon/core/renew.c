@@ -256,20 +256,24 @@ renew_relied_ms(const struct lease *l)
 	return until_ms;
 }
 
-/* The lease is lost, and every hold that stands on it. */
+/* The lease is lost, and every hold that stands on it. Those whose terms were over before have ended by them,
+ * however late this daemon looks. */
 static void
 renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 {
-	int64_t from_ms = renew_relied_ms(l);
+	int64_t from_ms = renew_relied_ms(l), valid_ms = lease_held(l)->valid_ms;
 
 	assert(l->state == LEASE_HELD);
 	while (l->grants != NULL) {
-		const struct grant *g = l->grants;
+		struct grant *g = l->grants;
 
 		/* Nobody is left to tell. */
 		if (g->session == NULL && grant_relied_ms(g) > core->lost_until_ms)
 			core->lost_until_ms = grant_relied_ms(g);
-		grant_lose(core, l->grants, reason);
+		if (grant_ends_ms(g) <= valid_ms && grant_ends_ms(g) <= core->now.ms)
+			grant_timer(core, g);
+		else
+			grant_lose(core, g, reason);
 	}
 	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
 	release_seats_from(core, l, from_ms);
