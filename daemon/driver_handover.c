@@ -150,6 +150,7 @@ driver_go_on(struct driver *d, const char *why)
 	d->rests = d->to_manager = false;
 	d->asked_by = 0;
 	core_unread(d->core, clock_ms());
+	admission_unread(&d->admission, clock_ms() - d->silent_ms);
 	masters_come_back(d->masters);
 	if (listeners_resume(&d->listeners) != 0 || http_resume(d->http) != 0) {
 		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "daemon.failed", log_text("why", "out of memory"));
@@ -445,6 +446,8 @@ driver_take_over(struct driver *d, const struct driver_settings *settings, struc
 	d->silent_ms = handed->daemon.silent_ms;
 	d->arrives = true;
 	d->rests_until_ms = clock_ms() + DRIVER_ARRIVE_MS;
+	/* However late this process has come up, no client has been read yet. */
+	core_unread(d->core, clock_ms() + DRIVER_UNREAD_MS);
 	d->stats->handovers++;
 	return true;
 }
@@ -460,6 +463,7 @@ driver_arrive(struct driver *d, int64_t now_ms)
 	d->arrives = false;
 	d->asked_by = 0;
 	core_unread(d->core, now_ms);
+	admission_unread(&d->admission, silent_ms);
 	d->stats->handover_silent_ms = silent_ms;
 	core_view_counts(d->core, &counts);
 	LOG_EVENT(d->log, LOG_INFO_LEVEL, "handover.done",

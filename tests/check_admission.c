@@ -2,6 +2,7 @@
  * Tests of who gets in and how many: limits, logins, unauthenticated clients, bound sessions; with the whole
  * daemon but main.
  */
+#include "daemon/driver_inner.h"
 #include "daemon/net/admission.h"
 #include "tests/support/rig.h"
 #include "tests/support/suite.h"
@@ -281,6 +282,24 @@ START_TEST(an_unauthenticated_client_has_its_time_to_log_in)
 }
 END_TEST
 
+START_TEST(time_in_which_no_client_is_read_does_not_count_for_a_login)
+{
+	int early = rig_client_tcp(), late = rig_client_tcp();
+	struct admission *admission = &rig.driver->admission;
+	rig_ask(early, "PING", "+PONG\r\n");
+	rig_ask(late, "PING", "+PONG\r\n");
+	ck_assert_int_eq(driver_set_users(rig.driver, bob, 1), 0);
+	limit_clients(50, 40, 60000);
+	int64_t due_ms = admission_wake_at(admission);
+	admission_unread(admission, 5000);
+	ck_assert_int_eq(admission_wake_at(admission), due_ms + 5000);
+	rig_ask(early, "AUTH bob pw", "+OK\r\n");
+	ck_assert_int_ge(admission_wake_at(admission), due_ms + 5000);
+	close(early);
+	close(late);
+}
+END_TEST
+
 START_TEST(bound_sessions_are_limited)
 {
 	struct driver_limits limits = rig_settings().limits;
@@ -310,5 +329,6 @@ main(void)
 		nobody_takes_all_connections, a_connection_that_has_ended_makes_room_where_its_user_logs_in,
 		connections_that_have_ended_at_most_double_what_a_user_may_have,
 		an_administrator_finds_room_when_all_is_taken, unauthenticated_make_way_the_oldest_first,
-		an_unauthenticated_client_has_its_time_to_log_in, bound_sessions_are_limited);
+		an_unauthenticated_client_has_its_time_to_log_in,
+		time_in_which_no_client_is_read_does_not_count_for_a_login, bound_sessions_are_limited);
 }

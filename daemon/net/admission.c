@@ -180,6 +180,15 @@ admission_wake_at(const struct admission *admission)
 }
 
 void
+admission_unread(struct admission *admission, int64_t ms)
+{
+	struct identity *who;
+	TAILQ_FOREACH (who, &admission->unauthenticated, unauthenticated_entry) {
+		who->unauthenticated_ms += ms;
+	}
+}
+
+void
 admission_turn(struct admission *admission)
 {
 	while (!TAILQ_EMPTY(&admission->unauthenticated) && admission_wake_at(admission) <= clock_ms()) {

@@ -88,6 +88,9 @@ void admission_left(struct admission *admission, struct connection *connection);
 /* A connection that was loaded: counts it as before, whatever the limits. In the order of their numbers. */
 void admission_restore(struct admission *admission, struct connection *connection);
 
+/* No client has been read for so long, in ms: that does not count for those that have to log in. */
+void admission_unread(struct admission *admission, int64_t ms);
+
 /* Closes unauthenticated clients that took longer than login_ms. */
 void admission_turn(struct admission *admission);
 /* When admission_turn() has something to do, CLOCK_BOOTTIME; INT64_MAX: never. */

@@ -581,6 +581,54 @@ def copy_of_version(path, mine, version):
     os.rename(path + ".new", path)
 
 
+class Program:
+    """A path by which this daemon, which has not been started yet, is started and replaced: as a rule at once."""
+
+    SCRIPT = "#!/bin/bash\n%s\nexec -a \"$0\" %s \"$@\"\n"
+
+    def __init__(self, daemon):
+        self.path = os.path.join(daemon.folder, "program")
+        self.at_once()
+        daemon.wrap = ["sh", "-c", "shift; exec %s \"$@\"" % self.path, "sh"]
+
+    def at_once(self):
+        os.symlink(harness.HOLDFASTD, self.path + ".new")
+        os.replace(self.path + ".new", self.path)
+
+    def after(self, command):
+        """The next process becomes the daemon when this command of bash is over."""
+        with open(self.path + ".new", "w", encoding="utf-8") as stream:
+            stream.write(self.SCRIPT % (command, harness.HOLDFASTD))
+        os.chmod(self.path + ".new", 0o700)
+        os.replace(self.path + ".new", self.path)
+
+
+class Late:
+    """A hand-over of a daemon with a Program, whose next process is there, and comes up when the test says so."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.path = daemon.program.path + ".pipe"
+        os.mkfifo(self.path)
+        daemon.program.after("read -r _ < %s" % self.path)
+        self.done = handovers(daemon)
+        daemon.process.signal(signal.SIGUSR2)
+        self.pipe = harness.until("the next process is there", self.open)
+
+    def open(self):
+        try:
+            return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None  # nobody reads yet
+
+    def come_up(self):
+        os.write(self.pipe, b"\n")
+        os.close(self.pipe)
+        os.unlink(self.path)
+        self.daemon.program.at_once()
+        harness.until("a new process serves", lambda: handovers(self.daemon) > self.done)
+
+
 def handovers(daemon):
     return int(daemon.info()["handovers"])
 
