@@ -13,7 +13,7 @@ from errands import Late, Program, granted, held
 from harness import expect, expect_between, expect_code
 
 LONG = 2 * harness.LEASE_MS // 1000  # seconds: each lease is over
-UNREAD = 40  # for which the process before asks that nothing ends unread is less
+UNREAD = 40  # seconds: more than the process before can ask that nothing ends unread for
 
 
 def program_of(place, master, config=""):

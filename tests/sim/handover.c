@@ -85,10 +85,10 @@ state_pass(struct host *h)
 			memcmp(buffer_bytes(&before), buffer_bytes(&after), buffer_length(&before)) != 0)
 			world_fail(w, "handed over: d%u is another daemon by its state", h->index);
 		buffer_done(&after);
-		core_free(h->core);
-		h->core = core;
+		core_free(core);
 	}
-	buffer_done(&before);
+	buffer_done(&h->state);
+	h->state = before;
 }
 
 /* ---- the two processes ---- */
@@ -141,6 +141,31 @@ again(void *arg, uint64_t life, void *data)
 		handover_begin(h);
 }
 
+/* The next process is up: for it, all that has come meanwhile comes now. */
+static void
+come_up(void *arg, uint64_t life, void *data)
+{
+	struct host *h = arg;
+	struct world *w = h->world;
+	struct core *core;
+	(void)data;
+	if (!h->alive || h->life != life)
+		return;
+	if (h->paused_until_us > w->now_us)
+		h->paused_until_us = w->now_us;
+	core = state_load(h, host_now(h), &h->state);
+	if (core == NULL)
+		return;
+	core_free(h->core);
+	h->core = core;
+	h->handing = false;
+	ledgers_passed(h);
+	links_up(h);
+	host_step(h, &(struct event){.type = EVENT_TIMER});
+	if (h->alive && h->life == life && rng_percent(&w->rng, 25))
+		world_after(w, rng_range(&w->rng, 0, SERVES_US), again, h, life, NULL);
+}
+
 static void
 pass(void *arg, uint64_t life, void *data)
 {
@@ -167,14 +192,15 @@ pass(void *arg, uint64_t life, void *data)
 	h->listens = false;
 	h->handed_us = w->now_us;
 	state_pass(h);
-	h->handing = false;
 	if (w->failed)
 		return;
-	ledgers_passed(h);
-	links_up(h);
-	host_step(h, &(struct event){.type = EVENT_TIMER});
-	if (h->alive && h->life == life && rng_percent(&w->rng, 25))
-		world_after(w, rng_range(&w->rng, 0, SERVES_US), again, h, life, NULL);
+	if (h->slow_us > 0) {
+		/* Before anything that waits until then. */
+		h->paused_until_us = w->now_us + h->slow_us;
+		world_after(w, h->slow_us - 1, come_up, h, life, NULL);
+	} else {
+		come_up(h, life, NULL);
+	}
 }
 
 static bool
@@ -230,8 +256,9 @@ handover_begin(struct host *h)
 	h->handing = true;
 	h->lacked = honest_lacks(h);
 	h->gives_up_us = w->now_us + waits_us;
-	if (h->gives_up_us + SERVES_US > h->unread_until_us)
-		h->unread_until_us = h->gives_up_us + SERVES_US;
+	h->slow_us = rng_percent(&w->rng, 70) ? 0 : rng_range(&w->rng, 2, 2000 * w->plan.lease_ms);
+	if (h->gives_up_us + h->slow_us + SERVES_US > h->unread_until_us)
+		h->unread_until_us = h->gives_up_us + h->slow_us + SERVES_US;
 	h->unread_until_ms = host_ms(h) + (h->unread_until_us - w->now_us) * 101 / 100000 + 1;
 	core_unread(h->core, h->unread_until_ms);
 	world_after(w, h->unread_until_us - w->now_us, reads, h, h->life, NULL);

@@ -4,7 +4,8 @@
  *     stops reading clients ──calls answered, or given up──▶ all links down ──saved, loaded──▶ links up ──▶
  * reads
  *
- * The connections of its clients, its daemon-id and its clock stay.
+ * The connections of its clients, its daemon-id and its clock stay. Some of the next processes come up late:
+ * what was due meanwhile is overdue then, and other daemons may have what it held.
  */
 #ifndef SIM_HANDOVER_H
 #define SIM_HANDOVER_H

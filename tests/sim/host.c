@@ -378,6 +378,7 @@ host_done(struct host *h)
 		for (unsigned k = 0; k < WAY_WIRES_MAX; k++)
 			wire_done(&h->ways[i].wires[k]);
 	core_free(h->core);
+	buffer_done(&h->state);
 	ledgers_drop(h);
 	actions_done(&h->actions);
 }

@@ -77,6 +77,8 @@ struct host {
 	int64_t paused_until_us;
 	bool handing;            /* it hands over: it makes no new links, and reads no client (handover.h) */
 	int64_t gives_up_us;     /* handing: calls that are not answered by then are given up */
+	int64_t slow_us;         /* handing: how long the next process takes to come up */
+	struct buffer state;     /* what that will load */
 	bool lacked;             /* it could use no majority when it began to hand over last */
 	int64_t handed_us;       /* when it was handed over last */
 	int64_t unread_until_us; /* it reads no client until then */
