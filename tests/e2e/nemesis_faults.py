@@ -425,6 +425,16 @@ def daemon_hand_over(_stage, chance, daemon):
         pause(chance.choice((0.0, 0.0, 0.3)) * chance.random())
 
 
+@fault("daemon", aftermath=LEASE + MARGIN)
+def daemon_late_hand_over(_stage, chance, daemon):
+    """The next process comes up late: what was due soon is over by then, and other daemons have what it had."""
+    done = handovers(daemon)
+    daemon.program.after("sleep %.3f" % (chance.choice((0.1, 1.2, 2.5)) * LEASE * (0.5 + chance.random())))
+    daemon.process.signal(signal.SIGUSR2)
+    harness.until("%s serves in a new process" % daemon.name, lambda: handovers(daemon) > done)
+    daemon.program.at_once()
+
+
 @fault("daemon")
 def daemon_clock(_stage, chance, daemon):
     daemon.clock.step(chance.choice((HOUR, -HOUR)))

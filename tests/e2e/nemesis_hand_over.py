@@ -1,13 +1,14 @@
 """What clients may be told while their daemon is handed over: nothing. Read from their histories (history.py).
 
 If the hand-over is the only fault, no connection ends, no hold is lost, and no master is missed. If another fault is on
-as well, holds may be lost by that; but a client that asked for no closed connection at a loss keeps its connection.
+as well, or the next process comes up late, holds may be lost by that; but a client that asked for no closed connection at
+a loss keeps its connection.
 """
 
 import os
 
 from history import AWAY, now_ns
-from nemesis_faults import LEASE, MARGIN, daemon_hand_over
+from nemesis_faults import LEASE, MARGIN, daemon_hand_over, daemon_late_hand_over
 from nemesis_roles import Binder, Comer, Queuer, role
 from scene import pause
 
@@ -24,8 +25,8 @@ class Watch:
 
     def __init__(self, stage, chosen):
         self.stage = stage
-        self.daemons = [target for fault, _, target in chosen if fault is daemon_hand_over]
-        self.alone = len(chosen) == len(self.daemons)
+        self.daemons = [target for fault, _, target in chosen if fault in (daemon_hand_over, daemon_late_hand_over)]
+        self.alone = [fault for fault, _, _ in chosen] == [daemon_hand_over]
         if self.daemons and self.alone:
             pause(LEASE + MARGIN)  # what the round before has cost is told by then
         self.since = now_ns()

@@ -10,6 +10,7 @@ import nemesis_client
 import nemesis_crowd
 import nemesis_wire
 import resp
+from errands import Program
 from history import now_ns
 from nemesis_faults import LEASE, MARGIN
 from scene import pause
@@ -144,11 +145,12 @@ class Stage:
     def daemon(self, number):
         clock = clockshim.Clock(self.place, "d%d" % (number + 1))
         masters, more = self.masters_config(number)
-        daemon = self.place.daemon(
+        daemon = self.place.idle_daemon(
             "d%d" % (number + 1), master=masters, tcp=True, config=self.config(more),
             environment=dict(clock.environment, HOLDFAST_MASTER_PASSWORD="pw", NEMESIS_PARTY=str(number)))
         daemon.clock = clock
-        return daemon
+        daemon.program = Program(daemon)
+        return daemon.start()
 
     def config(self, more=""):
         return ("lease: %dms\nclock-margin: %dms\npool: 2\nlog: { level: %s }\nrestart-guard: %s\n"
