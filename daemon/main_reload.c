@@ -262,6 +262,19 @@ state_hindrance(const struct main *m, const char *layout)
 	return strcmp(layout, m->layout) != 0 ? "restart-guard, or key or interop of a rule" : NULL;
 }
 
+/* The next process goes on with the server that runs, but only if it could start another one. */
+static bool
+private_program(const struct conf *conf, char *why, size_t room)
+{
+	const char *program = conf->embedded.redis_server;
+	char text[EMBEDDED_WHY_MAX];
+	bool there = embedded_has_program(program[0] != '\0' ? program : NULL, text);
+	if (!there) {
+		snprintf(why, room, "%s", text);
+	}
+	return there;
+}
+
 /* The next process would end, or begin with nothing, if the configuration had an error, or if the state could
  * not be used with it. So this process tries it first: after a reload all that can fail has been done. */
 bool
@@ -284,5 +297,5 @@ main_prepare(void *arg, char *why, size_t room)
 	}
 	bool good = layout && !other;
 	free(layout);
-	return good;
+	return good && (!m->embedded || private_program(m->conf, why, room));
 }

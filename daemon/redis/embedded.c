@@ -84,6 +84,14 @@ find_program(struct embedded *e, const char *program, char *why)
 		"the configuration");
 }
 
+bool
+embedded_has_program(const char *program, char why[EMBEDDED_WHY_MAX])
+{
+	struct embedded e;
+
+	return find_program(&e, program, why);
+}
+
 static void
 child_exec(const struct embedded *e, int out, pid_t parent)
 {
@@ -480,12 +488,8 @@ child_adopt(struct embedded *e, const struct saved *saved, struct descriptors *g
 		return true;
 	}
 	/* It is killed when the daemon ends: no other process must be taken for it. */
-	if (waitid(P_PID, (id_t)saved->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
-		if (said >= 0)
-			close(said);
-		return false;
-	}
-	e->readable = said < 0 ? NULL : event_new(e->base, said, EV_READ | EV_PERSIST, on_said, e);
+	if (said >= 0 && waitid(P_PID, (id_t)saved->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		e->readable = event_new(e->base, said, EV_READ | EV_PERSIST, on_said, e);
 	if (!e->readable || event_add(e->readable, NULL) != 0) {
 		if (e->readable)
 			event_free(e->readable);

@@ -61,6 +61,9 @@ struct embedded *embedded_load(struct event_base *base, const struct embedded_se
 	struct log *log, struct stats *stats, struct record *r, struct descriptors *given)
 	__attribute__((warn_unused_result));
 
+/* Whether there is a program to run: this one, or with NULL one in PATH. False: why says what to do. */
+bool embedded_has_program(const char *program, char why[EMBEDDED_WHY_MAX]);
+
 /* Clients may rely on locks until until_ms (CLOCK_BOOTTIME): the next daemon with this directory has to know.
  * Call it before they do; cheap. */
 void embedded_relied_on(struct embedded *embedded, int64_t until_ms);

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import signal
 import sys
 
@@ -335,6 +336,30 @@ def test_wrong_configuration(place):
     granted(first("LOCK", "q1"))
     expect(daemon.client()("LOCK", "q1"), None, "the new configuration counts")
     goes_on(holder, waiter, token)
+
+
+def test_private_program_is_missing(place):
+    """without the program of the private redis-server, or with another one that is missing, the old process goes on and says why"""
+    program = os.path.join(place.path, "redis-server")
+    shutil.copy(shutil.which("redis-server") or shutil.which("valkey-server"), program)
+    daemon = place.daemon()
+    config = "embedded: { directory: %s, redis-server: %s }\n" % (os.path.join(daemon.folder, "redis"), "%s")
+    daemon.terminate()
+    daemon.configure(config % program)
+    daemon.start().admitted()
+    holder, admin = daemon.client(), daemon.client()
+    token = granted(holder("LOCK", "a"))
+    os.rename(program, program + ".away")
+    for path in (program, "/nowhere/redis-server"):
+        daemon.configure(config % path)
+        told = admin("RESTART")
+        expect_code(told, "ERR")
+        expect("cannot run %s" % path in told, True, told)
+        held(holder, "a", token)
+    os.rename(program + ".away", program)
+    daemon.configure(config % program)
+    expect(len(admin("RESTART")), 10)
+    held(holder, "a", token)
 
 
 def test_other_namespace(place):
