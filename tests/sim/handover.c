@@ -47,25 +47,6 @@ state_load(struct host *h, struct now now, const struct buffer *in)
 	return core;
 }
 
-/* A process that comes up late takes the state as well: by then what was due soon is overdue. */
-#define LATE_MS 3600000
-
-static void
-state_pass_late(struct host *h, struct now now, const struct buffer *state)
-{
-	struct actions actions;
-	struct core *core;
-	now.ms += LATE_MS;
-	core = state_load(h, now, state);
-	if (core == NULL)
-		return;
-	actions_init(&actions);
-	core_step(core, now, &(struct event){.type = EVENT_TIMER}, &actions);
-	core_check(core, now.ms);
-	actions_done(&actions);
-	core_free(core);
-}
-
 /* What is loaded is what was saved: then it is saved as the same bytes. */
 static void
 state_pass(struct host *h)
@@ -76,7 +57,6 @@ state_pass(struct host *h)
 	struct core *core;
 	core_check(h->core, now.ms);
 	state_save(h->core, &before);
-	state_pass_late(h, now, &before);
 	core = state_load(h, now, &before);
 	if (core != NULL) {
 		core_check(core, now.ms);
