@@ -1195,6 +1195,101 @@ START_TEST(where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_o
 }
 END_TEST
 
+/* Any answer of this master, whose clock is ahead by so much. */
+static const char *
+shows(struct story *w, unsigned at, int64_t leap_ms)
+{
+	w->leap_ms = leap_ms;
+	return HEARD(w, at, answer(w, CALL_LEAVE, OUTCOME_NO, "b", 9));
+}
+
+/* The answers to the greeting that was under way, and to the one that leaves after all leaps. */
+static void
+catches_up(struct story *w, unsigned at, int64_t leap_ms)
+{
+	w->leap_ms = leap_ms;
+	HEARD(w, at, hello(w, true, MEMORY + at));
+	ck_assert_uint_eq(calls_of(w, CALL_HELLO), 1);
+	HEARD(w, at, hello(w, true, MEMORY + at));
+	ck_assert_uint_eq(calls_of(w, CALL_HELLO), 0);
+}
+
+/* The clock of the second was set back meanwhile, and does not show the first standstill. So the sum of what
+ * it shows is less than that of the first. Of the second standstill home shows nothing. */
+START_TEST(a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+	int64_t first_ms = LEASE_MS * 2 / 10, second_ms = LEASE_MS * 3 / 10;
+
+	shows(&w, s.one, first_ms);
+	shows(&w, s.home, first_ms);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :779");
+	catches_up(&w, s.one, first_ms);
+	catches_up(&w, s.home, first_ms);
+	catches_up(&w, s.two, 0);
+	w.leap_ms = first_ms;
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	/* Home has less than the first, and more than the second. */
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	shows(&w, s.one, first_ms + second_ms);
+	/* So far it may be that clock alone. */
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	shows(&w, s.two, second_ms);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :350");
+	story_done(&w);
+}
+END_TEST
+
+/* Home is greeted when the first of the others shows it, and has read that before the end of it. The answer
+ * of the first was given in the midst of it. */
+START_TEST(a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhile)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+	int64_t stood_ms = LEASE_MS * 3 / 10;
+
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	w.leap_ms = stood_ms / 2;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	w.leap_ms = stood_ms;
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	w.leap_ms = 0;
+	HEARD(&w, s.home, hello(&w, true, MEMORY + s.home));
+	w.leap_ms = stood_ms;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.home, hello(&w, true, MEMORY + s.home));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
+	story_done(&w);
+}
+END_TEST
+
+/* The first one is told of the leap before another one shows it. */
+START_TEST(a_standstill_that_one_master_has_shown_counts_until_most_have)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+	int64_t stood_ms = LEASE_MS * 3 / 10;
+
+	after(&w, LEASE_MS / 3);
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	w.leap_ms = stood_ms;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :350");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_step_within_the_margin_is_nothing)
 {
 	struct story w;
@@ -1292,6 +1387,9 @@ main(void)
 		a_host_that_stands_still_again_before_it_is_greeted_lost_both_times,
 		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
 		where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off,
+		a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show,
+		a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhile,
+		a_standstill_that_one_master_has_shown_counts_until_most_have,
 		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
 		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
 		what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over,

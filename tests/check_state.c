@@ -942,6 +942,64 @@ START_TEST(three_masters_are_found_as_they_were)
 }
 END_TEST
 
+/* Three masters, and connection 1 holds a at the first and the third. */
+static void
+begin_held_at_two(void)
+{
+	story_done(&w);
+	story_among(&w, 3);
+	lock(&w, 1, "a");
+	w.at = 1;
+	answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1);
+	for (w.at = 0; w.at < 3; w.at += 2)
+		granted(&w, "a", 1, 500);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+}
+
+static void
+shows_leap(unsigned master, int64_t leap_ms)
+{
+	w.leap_ms = leap_ms;
+	w.at = master;
+	hello(&w, true, MEMORY + master);
+}
+
+static void
+let_calls_end(void)
+{
+	while (!core_rests(w.core))
+		answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9);
+}
+
+START_TEST(a_leap_that_one_master_has_shown_counts_on)
+{
+	begin_held_at_two();
+	shows_leap(0, LEASE_MS / 2);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	/* The greetings of the others were read before. */
+	shows_leap(1, 0);
+	shows_leap(2, 0);
+	let_calls_end();
+	handed_over();
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	shows_leap(1, LEASE_MS / 2);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :482");
+}
+END_TEST
+
+START_TEST(time_that_the_host_stood_still_is_not_taken_off_once_more)
+{
+	begin_held_at_two();
+	shows_leap(0, LEASE_MS / 4);
+	shows_leap(1, LEASE_MS / 4);
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :729");
+	/* The third shows it to the next process. */
+	let_calls_end();
+	handed_over_as("leapt");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :729");
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static const char *
@@ -1075,7 +1133,9 @@ main(void)
 		a_claim_is_due_when_it_was, who_awaits_a_latch_is_told_when_it_opens,
 		a_latch_that_may_have_been_counted_is_counted_for_the_same_one,
 		latches_count_on_for_their_users, a_guard_ends_when_it_would_have_ended,
-		three_masters_are_found_as_they_were, a_name_with_another_key_refuses_the_state_and_is_told,
+		three_masters_are_found_as_they_were, a_leap_that_one_master_has_shown_counts_on,
+		time_that_the_host_stood_still_is_not_taken_off_once_more,
+		a_name_with_another_key_refuses_the_state_and_is_told,
 		a_name_with_another_interop_refuses_the_state_and_is_told,
 		a_state_of_another_namespace_is_refused, a_state_from_the_future_is_refused,
 		a_change_of_the_masters_that_no_connection_asked_for_is_refused,

@@ -307,25 +307,6 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 	return r->limit == 0 ? &r->lease : permit_lease_find(core, r, attempt);
 }
 
-/* If the clocks of a majority have gone ahead, ours may have stood still. Then our leases end so much earlier
- * than we counted, also at a master that has shown no leap yet. If only the clocks of a minority have, leases
- * at the other masters last as long as we counted. A master whose memory has been given up for its leap still
- * tells as much about our clock. */
-static void
-clock_doubted(struct core *core)
-{
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		struct master *m = &core->masters[i];
-		int64_t stood_ms = quorum_stood_ms(core, m), ms;
-
-		if (stood_ms == 0)
-			continue;
-		ms = leap_take_off(&m->leap, terms_guard_ms(core), core->now.ms, stood_ms);
-		if (ms > 0)
-			rescan_shorten(core, m, ms);
-	}
-}
-
 static void
 take_vote(struct core *core, const struct vote *vote)
 {
@@ -338,7 +319,7 @@ take_vote(struct core *core, const struct vote *vote)
 	assert(vote->master < CORE_SLOTS_MAX);
 	core->calls -= core->calls > 0;
 	if (master_leapt(core, m, vote))
-		clock_doubted(core);
+		leaps_take_off(core);
 	if (m->doubted != 0 || master_withheld(m)) {
 		believed = *vote;
 		believed.outcome = leapt_outcome(vote, m->doubted != 0);

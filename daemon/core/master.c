@@ -96,6 +96,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	l->greeting = true;
 	l->doubts = m->doubted != 0;
 	l->overtaken = false;
+	l->informed = true;
 	l->greeting_ms = core->now.ms;
 	master_draw_nonce(core, m);
 	l->greeting_nonce = m->nonces_drawn;
@@ -242,6 +243,20 @@ master_repeat(struct core *core, struct master *m, const struct vote *vote)
 	master_greet(core, m, vote->link);
 }
 
+/* What this greeting shows of the clock, beside a leap. */
+static void
+master_measured(struct core *core, struct master *m, const struct vote *vote)
+{
+	struct master_link *l = &m->links[vote->link];
+
+	assert(!l->overtaken && l->greeting_ms == m->highest_ms);
+	offset_greeted(&l->offset, master_offset_over_ms(core), l->greeting_ms, vote->time_us);
+	if (l->informed)
+		leap_caught_up(m);
+	else if (m->off_ms > 0)
+		master_greet(core, m, vote->link); /* so that it catches up soon */
+}
+
 static void
 master_greeted(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -273,12 +288,11 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	m->highest = vote->highest;
 	m->highest_ms = m->links[vote->link].greeting_ms;
 	m->registered_ms = m->highest_ms;
+	master_measured(core, m, vote);
 	core->retry |= !m->registered;
 	m->registered = core->now.ms < master_registered_until(core, m);
 	if (!m->registered)
 		master_greet(core, m, vote->link); /* that answer took too long to count */
-	offset_greeted(
-		&m->links[vote->link].offset, master_offset_over_ms(core), m->highest_ms, vote->time_us);
 	if (vote->admitted) {
 		/* Admitted after a change that we did not see: our leases may be missing there. */
 		m->reclaim |= changed;
@@ -473,13 +487,7 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
-	leap_seen(&m->leap, terms_guard_ms(core), core->now.ms, leap_ms);
-	/* If a later answer shows more than this, it is another leap, even if the master has not been told of
-	 * this one. */
-	for (unsigned i = 0; i < core->settings.links; i++) {
-		offset_leapt(&m->links[i].offset, leap_ms);
-		m->links[i].overtaken |= i != vote->link;
-	}
+	leap_seen(core, m, vote->link, leap_ms);
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)

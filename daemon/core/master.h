@@ -51,11 +51,10 @@ struct offset {
 	unsigned newest;
 };
 
-/* What one guard's time has shown of leaps. */
+/* How far a clock leapt, or ours stood still, in steps that are less than a guard apart. */
 struct leap {
-	int64_t seen_ms;  /* when something was last seen or taken off; 0: never */
-	int64_t shown_ms; /* how far the clock leapt, or ours stood still */
-	int64_t off_ms;   /* how much of that was taken off the leases there */
+	int64_t at_ms; /* when that was last seen, or taken off leases; 0: never */
+	int64_t ms;
 };
 
 /* A greeting that left at sent_ms was answered with time_us. The times of one offset come in the order in
@@ -74,15 +73,6 @@ int64_t offset_leap_ms(
 /* A leap by ms is known: from now on only what goes beyond it is reported. */
 void offset_leapt(struct offset *offset, int64_t ms);
 
-/* The clock leapt by ms, beside what was seen less than guard_ms ago. */
-void leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms);
-
-/* How far it leapt within guard_ms. */
-int64_t leap_shown_ms(const struct leap *leap, int64_t guard_ms, int64_t now_ms);
-
-/* Our clock stood still for stood_ms: how much more has to be taken off the leases there. */
-int64_t leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood_ms);
-
 /* ---- a master ---- */
 
 #define MASTER_REASON_MAX 640
@@ -99,6 +89,7 @@ struct master_link {
 	uint64_t greeting_nonce; /* the number of its nonce */
 	bool doubts;             /* it says that the master's clock leapt */
 	bool overtaken;          /* another link has shown a leap since: it may have been read before that */
+	bool informed;           /* it left after all leaps that any master has shown */
 	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
 	bool greeted;  /* it reaches the master we know */
 	bool suspect;  /* it has been silent; the next answer clears this */
@@ -171,14 +162,16 @@ struct master {
 	uint64_t doubted; /* the memory whose clock leapt, until a greeting has told the master; 0: none */
 	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing it grants counts until
 				      then; 0: it counts */
-	struct leap leap;          /* of its clock, in any memory */
-	int64_t mark;              /* the greatest token it has told, in any memory: see lua/node.inc */
-	int64_t highest;           /* highest token its last greeting told */
-	int64_t highest_ms;        /* when that greeting was sent; 0: none in this memory */
-	int64_t registered_ms;     /* when the last greeting that was answered GOOD was sent */
-	uint64_t serial;           /* of the latest HELLO or ADMIT */
-	uint64_t hello_serial;     /* of the latest HELLO */
-	uint64_t nonces_drawn;     /* how many nonces were sent with HELLO */
+	struct leap leaps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one
+					      caught up (leap.c) */
+	int64_t off_ms;                    /* how much of that has been taken off the leases at this master */
+	int64_t mark;          /* the greatest token it has told, in any memory: see lua/node.inc */
+	int64_t highest;       /* highest token its last greeting told */
+	int64_t highest_ms;    /* when that greeting was sent; 0: none in this memory */
+	int64_t registered_ms; /* when the last greeting that was answered GOOD was sent */
+	uint64_t serial;       /* of the latest HELLO or ADMIT */
+	uint64_t hello_serial; /* of the latest HELLO */
+	uint64_t nonces_drawn; /* how many nonces were sent with HELLO */
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* the latest nonces, newest first */
 	uint64_t nonce_heard;     /* the number of the newest nonce that was answered GOOD */
 	uint64_t admit_serial;    /* of the ADMIT under way */
@@ -241,6 +234,22 @@ void master_heard(struct core *core, struct master *m, const struct vote *vote);
  * before master_heard().
  */
 bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
+
+/*
+ * leap.c: what leaps of the masters' clocks tell of ours, and what that takes off leases.
+ *
+ * For each master the core counts how far the clock of every master has leapt since this one caught up. It
+ * catches up with the answer to a greeting that left after all leaps, if what these showed has been taken off
+ * the leases there: by then its own clock has shown what it had to show. One master may miss a leap that
+ * another one shows. So what they have shown since different times is never compared.
+ *
+ * leap_seen(): an answer on this link shows that the clock of this master leapt by ms. leaps_take_off():
+ * after that; if the clocks of a majority have leapt, leases end earlier than was counted, by as much as has
+ * not been taken off yet. leap_caught_up(): a greeting was answered that had left after all leaps.
+ */
+void leap_seen(struct core *core, struct master *of, unsigned link, int64_t ms);
+void leaps_take_off(struct core *core);
+void leap_caught_up(struct master *m);
 
 /* A call was not answered in time: nothing new is asked on this link until it answers again. */
 void master_suspect(struct core *core, struct master *m, unsigned link);

@@ -327,25 +327,3 @@ quorum_timer(struct core *core, struct master *m)
 	if (m->index < core->settings.masters && master_guard_over(core, m))
 		quorum_admit(core, m);
 }
-
-int64_t
-quorum_stood_ms(const struct core *core, const struct master *m)
-{
-	int64_t guard_ms = terms_guard_ms(core), stood_ms = 0, most_ms = 0;
-
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = leap_shown_ms(&core->masters[i].leap, guard_ms, core->now.ms);
-		unsigned as_much = 0;
-
-		for (unsigned k = 0; k < core->settings.masters; k++)
-			as_much += leap_shown_ms(&core->masters[k].leap, guard_ms, core->now.ms) >= ms;
-		if (as_much >= quorum_majority(core) && ms > stood_ms)
-			stood_ms = ms;
-		if (ms > most_ms)
-			most_ms = ms;
-	}
-	assert(stood_ms <= most_ms);
-	if (stood_ms > 0 && leap_shown_ms(&m->leap, guard_ms, core->now.ms) == 0)
-		return most_ms;
-	return stood_ms;
-}

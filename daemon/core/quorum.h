@@ -48,11 +48,6 @@ unsigned quorum_queue_master(const struct core *core, struct slice name, unsigne
 /* Its timer, and what follows from the end of a guard. */
 void quorum_timer(struct core *core, struct master *m);
 
-/* By how much our clock may have stood still within a guard, to be taken off what leases have at this master,
- * ms; 0: the clocks of no majority went ahead. If this master has shown nothing itself, the result is the
- * most that any master has shown: a clock that shows less may have stepped back. */
-int64_t quorum_stood_ms(const struct core *core, const struct master *master);
-
 /*
  * seat.c: what one master is to the lease of one name.
  *

@@ -13,8 +13,6 @@
 #include <assert.h>
 #include <string.h>
 
-#define STATE_TIME_MAX (TIMER_FAR_MS / 2)
-
 /* ---- fields ---- */
 
 int64_t

@@ -65,6 +65,7 @@ struct state_loader {
 
 /* ---- fields that several nouns have, in both directions; state.c ---- */
 
+#define STATE_TIME_MAX  (TIMER_FAR_MS / 2)              /* of all times and spans, in ms */
 #define STATE_TOKEN_MAX (INT64_C(1) << 60)              /* of all tokens: sums of a few do not overflow */
 #define STATE_SLOTS_MAX (6 * (size_t)COMMAND_LIMIT_MAX) /* bytes of a text of slots */
 

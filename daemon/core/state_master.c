@@ -170,6 +170,13 @@ member_fields(struct record *r, struct master *m)
 	record_text(r, m->unacknowledged, sizeof(m->unacknowledged));
 }
 
+static void
+leap_fields(struct record *r, struct leap *leap)
+{
+	leap->at_ms = state_time(r, leap->at_ms);
+	leap->ms = record_range(r, leap->ms, 0, STATE_TIME_MAX);
+}
+
 /* Its guard, its clock, and what was withheld for it. */
 static void
 guard_fields(struct record *r, struct master *m)
@@ -181,9 +188,20 @@ guard_fields(struct record *r, struct master *m)
 	m->time_seen_ms = state_time(r, m->time_seen_ms);
 	record_unsigned(r, &m->doubted);
 	m->withheld_until_ms = state_time(r, m->withheld_until_ms);
-	m->leap.seen_ms = state_time(r, m->leap.seen_ms);
-	m->leap.shown_ms = state_time(r, m->leap.shown_ms);
-	m->leap.off_ms = state_time(r, m->leap.off_ms);
+	leap_fields(r, &m->leaps[m->index]);
+	/* An older version reads it here, and does not tell what it was taken off for. */
+	(void)state_time(r, m->off_ms);
+}
+
+/* At the end of the record. */
+static void
+leaps_fields(struct record *r, struct master *m)
+{
+	m->off_ms = record_range(r, m->off_ms, 0, STATE_TIME_MAX);
+	int64_t slots = record_range(r, CORE_SLOTS_MAX, 0, CORE_SLOTS_MAX);
+
+	for (unsigned i = 0; i < slots; i++)
+		leap_fields(r, &m->leaps[i]);
 }
 
 static void
@@ -222,6 +240,7 @@ master_fields(const struct core *core, struct record *r, struct master *m)
 	if (record_loads(r))
 		m->reclaim = reclaims;
 	offsets_fields(core, r, m);
+	leaps_fields(r, m);
 }
 
 /* Nothing of it is known, and no link is up. */

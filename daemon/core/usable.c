@@ -73,43 +73,6 @@ offset_leapt(struct offset *offset, int64_t ms)
 		offset->samples[i].ahead_us += ms * 1000;
 }
 
-static bool
-leap_counts(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
-{
-	return leap->seen_ms != 0 && now_ms - leap->seen_ms < guard_ms;
-}
-
-void
-leap_seen(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t ms)
-{
-	assert(ms >= 0);
-	if (!leap_counts(leap, guard_ms, now_ms))
-		*leap = (struct leap){0};
-	leap->seen_ms = now_ms;
-	leap->shown_ms += ms;
-}
-
-int64_t
-leap_shown_ms(const struct leap *leap, int64_t guard_ms, int64_t now_ms)
-{
-	assert(guard_ms > 0);
-	return leap_counts(leap, guard_ms, now_ms) ? leap->shown_ms : 0;
-}
-
-int64_t
-leap_take_off(struct leap *leap, int64_t guard_ms, int64_t now_ms, int64_t stood_ms)
-{
-	int64_t shown_ms = leap_shown_ms(leap, guard_ms, now_ms);
-	int64_t all_ms = shown_ms > stood_ms ? shown_ms : stood_ms, before_ms;
-
-	assert(stood_ms > 0);
-	leap_seen(leap, guard_ms, now_ms, 0);
-	before_ms = leap->off_ms;
-	if (all_ms > before_ms)
-		leap->off_ms = all_ms;
-	return leap->off_ms - before_ms;
-}
-
 /* ---- terms ---- */
 
 bool
