@@ -20,6 +20,10 @@
 
 enum file { FILE_CERTIFICATE, FILE_KEY, FILE_CA, FILE_CRL, FILES };
 
+/* One tls_read() takes at most so many records behind the handshake: alerts, tickets and new keys before the
+ * data. A new key costs 14 us. */
+#define TLS_RECORDS_MAX 32
+
 /* What tells one state of a file from another. */
 typedef int64_t stamp[4];
 
@@ -40,6 +44,7 @@ struct tls {
 	bool drained; /* the last read took all bytes that were there */
 	bool ended;   /* and found the end */
 	bool broken;  /* why is set */
+	int records;  /* that came behind the handshake in this tls_read() */
 	char why[TLS_WHY_MAX / 2];
 };
 
@@ -94,10 +99,7 @@ stamps_take(const struct tls_context *context, stamp stamps[FILES], char *why)
 static int
 no_passphrase(char *out, int room, int writing, void *arg)
 {
-	(void)out;
-	(void)room;
-	(void)writing;
-	(void)arg;
+	(void)out, (void)room, (void)writing, (void)arg;
 	return -1;
 }
 
@@ -250,8 +252,7 @@ static long
 socket_control(BIO *bio, int command, long number, void *pointer)
 {
 	const struct tls *tls = BIO_get_data(bio);
-	(void)number;
-	(void)pointer;
+	(void)number, (void)pointer;
 	if (command == BIO_CTRL_EOF) {
 		return tls->ended;
 	}
@@ -271,6 +272,19 @@ method_new(void)
 	}
 	BIO_meth_free(method);
 	return NULL;
+}
+
+/* OpenSSL reads on until there are data. So that new keys without an end do not keep it reading for seconds,
+ * it is told that the peer has ended its side; tls_read() finds out why. */
+static void
+count_records(int written, int version, int type, const void *data, size_t n, SSL *ssl, void *arg)
+{
+	struct tls *tls = arg;
+	(void)version, (void)data, (void)n;
+	if (!written && type == SSL3_RT_HEADER && SSL_is_init_finished(ssl) &&
+		++tls->records > TLS_RECORDS_MAX) {
+		SSL_set_shutdown(ssl, SSL_get_shutdown(ssl) | SSL_RECEIVED_SHUTDOWN);
+	}
 }
 
 /* ---- contexts ---- */
@@ -352,6 +366,8 @@ tls_prepare(struct tls *tls, const char *name)
 	BIO_set_data(bio, tls);
 	BIO_set_init(bio, 1);
 	SSL_set_bio(tls->ssl, bio, bio);
+	SSL_set_msg_callback(tls->ssl, count_records);
+	SSL_set_msg_callback_arg(tls->ssl, tls);
 	if (context->side == TLS_SERVER) {
 		SSL_set_accept_state(tls->ssl);
 		return true;
@@ -520,9 +536,15 @@ tls_read(struct tls *tls, void *to, size_t room)
 		return -1;
 	}
 	tls->drained = false;
+	tls->records = 0;
 	ERR_clear_error();
 	int n = SSL_read(tls->ssl, to, room > INT32_MAX ? INT32_MAX : (int)room);
-	return n > 0 ? n : tls_result(tls, n);
+	if (tls->records > TLS_RECORDS_MAX) {
+		snprintf(tls->why, sizeof tls->why, "TLS: %d records without data", tls->records);
+		tls->broken = true;
+		ERR_clear_error();
+	}
+	return !tls_is_usable(tls) ? -1 : n > 0 ? n : tls_result(tls, n);
 }
 
 bool

@@ -69,7 +69,8 @@ bool tls_wants_write(const struct tls *tls);
 /*
  * As recv() and send(). 0 of tls_read(): the peer has ended its side in good order; the end of the socket
  * without that is ECONNRESET, since anybody between the two can forge it. -1: errno; what is not EAGAIN ends
- * the connection. Between two calls of tls_write() that were answered EAGAIN, bytes may only be appended.
+ * the connection, also EPROTO for more records than a peer needs before its data. Between two calls of
+ * tls_write() that were answered EAGAIN, bytes may only be appended.
  */
 ssize_t tls_read(struct tls *tls, void *to, size_t room) __attribute__((warn_unused_result));
 ssize_t tls_write(struct tls *tls, const void *from, size_t n) __attribute__((warn_unused_result));
