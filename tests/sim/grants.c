@@ -469,68 +469,76 @@ owner_is(const char *owner, struct slice shown)
 	return slice_equal(slice_of(owner), shown) || (owner[0] == '\0' && shown.n == 0);
 }
 
-static const struct conn *
-torn_wait(struct host *host, unsigned name, const struct hold_view *view, struct asked *asked)
+/* Who asked for a hold that a step made in which its daemon died. */
+struct torn {
+	const struct host *host;
+	const struct hold_view *view;
+	const struct conn *conn; /* NULL: nobody */
+	struct asked asked;
+	int64_t distance_ms; /* from the end of what was asked for to that of the hold */
+};
+
+/* Of several requests of one session the one that was served is told by the end of the hold. */
+static void
+torn_take(struct torn *t, const struct conn *c, const struct asked *asked)
 {
-	for (const struct wait *v = host->world->checker.waits; v != NULL; v = v->next) {
-		session_id session = v->stray ? v->session : conn_session(v->conn);
-		if (v->conn->host != host || v->conn->host_life != host->life || v->name != name ||
-			session != view->session || v->kind != view->kind || v->permits != view->permits ||
-			!owner_is(v->owner, view->owner))
-			continue;
-		*asked = (struct asked){name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
-			v->max_hold_ms, v->claim_ms, false, true, v->since_us < host->world->now_us};
-		return v->conn;
-	}
-	return NULL;
+	int64_t bound = bound_ms(t->host, asked->name, asked->lease_ms, asked->max_hold_ms, asked->claim_ms);
+	int64_t valid = t->view->valid_ms, distance = bound > valid ? bound - valid : valid - bound;
+	if (t->conn != NULL && distance >= t->distance_ms)
+		return;
+	t->conn = c;
+	t->asked = *asked;
+	t->distance_ms = distance;
 }
 
-static const struct conn *
-torn_bundle(struct host *host, unsigned name, const struct hold_view *view, struct asked *asked)
+static void
+torn_waits(struct torn *t, unsigned name)
 {
+	const struct host *host = t->host;
+	const struct hold_view *view = t->view;
+	for (const struct wait *v = host->world->checker.waits; v != NULL; v = v->next) {
+		session_id session = v->stray ? v->session : conn_session(v->conn);
+		if (v->conn->host == host && v->conn->host_life == host->life && v->name == name &&
+			session == view->session && v->kind == view->kind && v->permits == view->permits &&
+			owner_is(v->owner, view->owner))
+			torn_take(t, v->conn,
+				&(struct asked){name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
+					v->max_hold_ms, v->claim_ms, false, true,
+					v->since_us < host->world->now_us});
+	}
+}
+
+static void
+torn_bundles(struct torn *t, unsigned name)
+{
+	const struct host *host = t->host;
 	for (const struct bundle_wait *v = host->world->checker.bundles; v != NULL; v = v->next) {
 		const struct request *r = &v->conn->current;
 		bool part = false;
 		for (unsigned i = 0; i < r->count; i++)
 			part |= r->names[i] == name;
-		if (v->conn->host != host || v->conn->host_life != host->life || !part ||
-			conn_session(v->conn) != view->session || !owner_is(r->owner, view->owner))
-			continue;
-		*asked = (struct asked){name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms,
-			r->claim_ms, true, true, false};
-		return v->conn;
+		if (v->conn->host == host && v->conn->host_life == host->life && part &&
+			conn_session(v->conn) == t->view->session && owner_is(r->owner, t->view->owner))
+			torn_take(t, v->conn,
+				&(struct asked){name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms,
+					r->claim_ms, true, true, false});
 	}
-	return NULL;
 }
 
-/* How far what was asked for is from the time for which the hold is valid. */
-static int64_t
-torn_distance(const struct host *host, const struct asked *asked, const struct hold_view *view)
-{
-	int64_t bound = bound_ms(host, asked->name, asked->lease_ms, asked->max_hold_ms, asked->claim_ms);
-	return bound > view->valid_ms ? bound - view->valid_ms : view->valid_ms - bound;
-}
-
-/* Of a LOCK and an MLOCK of one session the one that was served is told by the end of the hold. */
 void
 grants_torn(struct host *host, unsigned name, const struct hold_view *view)
 {
-	struct asked asked, other;
-	const struct conn *c = torn_wait(host, name, view, &asked);
-	const struct conn *bundle = torn_bundle(host, name, view, &other);
-	if (bundle != NULL &&
-		(c == NULL || torn_distance(host, &other, view) < torn_distance(host, &asked, view))) {
-		c = bundle;
-		asked = other;
-	}
-	if (c == NULL) {
+	struct torn t = {.host = host, .view = view};
+	torn_waits(&t, name);
+	torn_bundles(&t, name);
+	if (t.conn == NULL) {
 		world_fail(host->world,
 			"recovered: the ledger of d%u has %s with token %" PRId64 " for session %" PRIu64
 			", which has not asked for it",
 			host->index, checker_name(name), view->token, view->session);
 		return;
 	}
-	struct hold *h = grants_check(host->world, c, view->session, &asked, view->token);
+	struct hold *h = grants_check(host->world, t.conn, view->session, &t.asked, view->token);
 	h->untold = h->unsent = h->begun = true;
 	h->valid_us = 0;
 }

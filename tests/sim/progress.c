@@ -181,12 +181,13 @@ host_is_refused(const struct host *h)
 	return strcmp(set.word, "refused") == 0;
 }
 
-/* A session whose process keeps it came back from a crash with a hold that its client was not told of. */
+/* A session whose process keeps it came back from a crash with a hold that its client was not told of, or has
+ * given back in the step in which its daemon died. */
 static bool
 unsent(const struct world *w, const struct host *h, unsigned name, int64_t token)
 {
 	const struct hold *hold = held_with(w, h, name, token);
-	return hold != NULL && hold->unsent;
+	return hold != NULL && (hold->unsent || hold->ended_us <= h->recovery.at_us);
 }
 
 /* Abandoned by its holder, who may be gone by now without his daemon knowing that, or kept for one who may

@@ -414,7 +414,8 @@ waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 	struct world *w = h->world;
 	const struct asking *asking = &w->progress.asking[h->index][name];
 	struct master_view master;
-	if (!h->alive)
+	/* One that finds in that answer that it was copied ends, and tells nobody. */
+	if (!h->alive || h->ending)
 		return;
 	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing; after that
 	 * the daemon looks twice again. */
