@@ -422,19 +422,25 @@ START_TEST(readers_read_on_and_a_writer_waits_for_them)
 }
 END_TEST
 
-START_TEST(permits_stay_taken)
-{
-	const struct command two = {
-		.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_PERMITS, .limit = 3, .permits = 2};
+static const struct command two_of_three = {
+	.verb = VERB_LOCK, .name = SLICE("a"), .kind = KIND_PERMITS, .limit = 3, .permits = 2};
 
-	run(&w, 1, two);
+static void
+take_two_of_three(void)
+{
+	run(&w, 1, two_of_three);
 	vote(&w, (struct vote){.op = CALL_ACQUIRE,
 			 .name = SLICE("a"),
 			 .attempt = 1,
 			 .token_first = 100,
 			 .token_last = 199,
 			 .slots = SLICE("0,1")});
-	run(&w, 2, two);
+}
+
+START_TEST(permits_stay_taken)
+{
+	take_two_of_three();
+	run(&w, 2, two_of_three);
 	answer(&w, CALL_ACQUIRE, OUTCOME_BUSY, "a", 2);
 	handed_over_as("permits");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
@@ -447,18 +453,7 @@ START_TEST(unused_permits_are_kept_for_their_time)
 {
 	story_done(&w);
 	story_retaining(&w, 1, 50);
-	run(&w, 1,
-		(struct command){.verb = VERB_LOCK,
-			.name = SLICE("a"),
-			.kind = KIND_PERMITS,
-			.limit = 3,
-			.permits = 2});
-	vote(&w, (struct vote){.op = CALL_ACQUIRE,
-			 .name = SLICE("a"),
-			 .attempt = 1,
-			 .token_first = 100,
-			 .token_last = 199,
-			 .slots = SLICE("0,1")});
+	take_two_of_three();
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	ck_assert_str_eq(handed_over_as("permits-kept"), "");
 	ck_assert_str_eq(after(&w, 49), "");
