@@ -22,6 +22,7 @@ struct world;
 	EXCUSE(LEAVE_COPY, "greets: another daemon has a copy of the ledger, and may have the lease")        \
 	EXCUSE(ADMITTED_ALONE, "greets: no link to the masters that know the tokens of before")              \
 	EXCUSE(TOKEN_TAINTED, "tokens: somebody wrote to the key of the lease")                              \
+	EXCUSE(TOKEN_COPY, "tokens: another daemon has begun with a copy of the ledger, a lease ago")        \
 	EXCUSE(BELIEF_TAINTED, "belief: somebody wrote to the key of the lease")                             \
 	EXCUSE(BELIEF_COPY, "belief: another daemon has begun with a copy of the ledger, a lease ago")       \
 	EXCUSE(BELIEF_LACKS, "renewal: most masters lack the lease, may have forgotten it, or are guarded")  \

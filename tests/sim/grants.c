@@ -195,7 +195,8 @@ lease_written(const struct world *w, const struct host *h, unsigned name)
 }
 
 static void
-check_token(struct world *w, unsigned name, const struct asked *r, int64_t token, bool tainted)
+check_token(struct world *w, const struct host *h, unsigned name, const struct asked *r, int64_t token,
+	bool tainted)
 {
 	struct checker *k = &w->checker;
 	unsigned key = plan_first(&w->plan, name);
@@ -207,11 +208,13 @@ check_token(struct world *w, unsigned name, const struct asked *r, int64_t token
 	/* A reader's token may be below forgotten ones that only a writer's is compared with. */
 	if (token > k->token[key])
 		k->forgot_us[key] = 0;
-	if (token <= 0 || (token <= last && !tainted))
+	/* The original goes on with the tokens it had reserved, and the copy has reserved greater ones. */
+	bool copied = token > 0 && token <= last && excuse(w, EXCUSE_TOKEN_COPY, recovery_is_copied(h));
+	if (token <= 0 || (token <= last && !tainted && !copied))
 		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
 			token, last);
-	for (const struct hold *h = k->holds; h != NULL; h = h->next)
-		if (same_key(w, h->name, name) && h->token == token && !tainted)
+	for (const struct hold *other = k->holds; other != NULL; other = other->next)
+		if (same_key(w, other->name, name) && other->token == token && !tainted)
 			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
 	if (token > k->token[key])
 		k->token[key] = token;
@@ -324,7 +327,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		progress_granted(c->host, name, r->kind);
 	check_exclusion(w, c, name, r, token, tainted);
 	check_rival(w, c, name, token, tainted);
-	check_token(w, name, r, token, tainted || lease_written(w, c->host, name));
+	check_token(w, c->host, name, r, token, tainted || lease_written(w, c->host, name));
 	if (r->kind != KIND_PERMITS)
 		check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));
