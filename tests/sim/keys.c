@@ -194,7 +194,7 @@ keys_equal(const struct keys *one, const struct keys *other)
 bool
 keys_lives(const struct keys *k, const struct keys_member *m)
 {
-	return m->till_us > k->now_us;
+	return k->lock == KEYS_ALONE || m->till_us > k->now_us;
 }
 
 int64_t

@@ -53,7 +53,8 @@ struct keys {
 void keys_read(struct keys *keys, struct server *server, unsigned name);
 bool keys_equal(const struct keys *one, const struct keys *other);
 
-/* Whether it has not expired. */
+/* Whether it has not expired. An exclusive one is there as long as its key, which Redis keeps to the end of
+ * the millisecond in which it expires. */
 bool keys_lives(const struct keys *keys, const struct keys_member *member);
 /* How many members of an owner have not expired, and when the first of them ends. */
 int64_t keys_have(const struct keys *keys, const char *owner, int64_t *till_us);
