@@ -85,14 +85,25 @@ guard_note(struct host *h, const struct note *n)
 		h->shuns_us[n->master] = 0;
 }
 
+/* What was given before the leap is good for no longer than it would have been. Of the time that its host
+ * stood still since it asked, as much as the margin need not show, and the keys outlive the lease by that. */
+static bool
+ends_in_time(const struct host *h, const struct asking *a, int64_t ttl_ms)
+{
+	const struct world *w = h->world;
+	int64_t margin_us = w->plan.margin_ms * 1000;
+	int64_t still_us = drift_gained_us(&h->still, a->asked_us, w->now_us);
+	int64_t hidden_us = still_us < margin_us ? still_us : margin_us;
+	return w->now_us + ttl_ms * 1000 <= a->asked_us + w->plan.lease_ms * 1000 + hidden_us;
+}
+
 void
 guard_leased(struct host *h, unsigned name, int64_t ttl_ms)
 {
 	struct world *w = h->world;
 	const struct asking *a = &w->progress.asking[h->index][name];
 	unsigned sound = 0, members = core_members(h->core);
-	/* What was given before the leap is good for no longer than it would have been. */
-	bool in_time = w->now_us + ttl_ms * 1000 <= a->asked_us + w->plan.lease_ms * 1000;
+	bool in_time = ends_in_time(h, a, ttl_ms);
 	if (w->plan.replicas > 0)
 		return;
 	for (unsigned i = 0; i < members; i++)
