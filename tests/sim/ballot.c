@@ -1,6 +1,7 @@
 /* ballot: see ballot.h. */
 #include "tests/sim/ballot.h"
 
+#include "tests/sim/guard.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -20,15 +21,6 @@ static bool
 is_judged(const struct host *h, unsigned name)
 {
 	return !plan_counts(&h->world->plan, name) && !h->world->plan.changes;
-}
-
-/* Its clock leapt, and it has not been admitted since: for a guard. */
-static bool
-is_shunned(const struct host *h, unsigned master)
-{
-	const struct plan *p = &h->world->plan;
-	return h->shuns_us[master] != 0 &&
-	       h->world->now_us - h->shuns_us[master] < (p->lease_ms + p->margin_ms) * 1000;
 }
 
 /* Whom this answer names, who has the name instead. */
@@ -96,7 +88,8 @@ ballot_vote(struct host *h, const struct call *call, const struct vote *v)
 	b->master = v->master;
 	b->yes &= ~(1U << v->master);
 	core_view_master(h->core, host_ms(h), v->master, &master);
-	if (v->outcome == OUTCOME_YES && master.incarnation == call->incarnation && !is_shunned(h, v->master))
+	if (v->outcome == OUTCOME_YES && master.incarnation == call->incarnation &&
+		!guard_shuns(h, v->master))
 		b->yes |= 1U << v->master;
 }
 

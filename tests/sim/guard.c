@@ -71,18 +71,47 @@ check_cause(struct host *h, unsigned master)
 		s->index);
 }
 
-/* A memory that was given up since then, and is admitted, was guarded. */
+static uint64_t
+memory_of(const struct host *h, unsigned master)
+{
+	struct master_view view;
+	core_view_master(h->core, host_ms(h), master, &view);
+	return view.incarnation;
+}
+
+/* Another memory than the one whose clock leapt was guarded since then, unless the daemon hears of it only
+ * now that its guard is over: the clock may have leapt once more. Where the set is changed, masters change
+ * their places. */
+static bool
+is_trusted_again(const struct host *h, const struct note *n)
+{
+	unsigned master = (unsigned)n->master;
+	if (h->world->plan.changes)
+		return n->type == NOTE_MASTER_ADMITTED;
+	return memory_of(h, master) != h->shunned[master] &&
+	       (n->type == NOTE_MASTER_GUARDED || !h->leaps[master].doubted);
+}
+
 void
 guard_note(struct host *h, const struct note *n)
 {
-	if (n->type == NOTE_MASTER_GUARDED || n->type == NOTE_MASTER_ADMITTED)
+	if (n->type == NOTE_MASTER_GUARDED || n->type == NOTE_MASTER_ADMITTED) {
 		private_greeted(h);
-	if (n->type == NOTE_MASTER_LEAPT)
+		if (is_trusted_again(h, n))
+			h->shuns_us[n->master] = 0;
+	}
+	if (n->type == NOTE_MASTER_LEAPT) {
 		h->shuns_us[n->master] = h->world->now_us;
-	else if (n->type == NOTE_MASTER_GUARDED)
+		h->shunned[n->master] = h->leaps[n->master].memory;
+	} else if (n->type == NOTE_MASTER_GUARDED) {
 		check_cause(h, (unsigned)n->master);
-	else if (n->type == NOTE_MASTER_ADMITTED)
-		h->shuns_us[n->master] = 0;
+	}
+}
+
+bool
+guard_shuns(const struct host *h, unsigned master)
+{
+	return h->shuns_us[master] != 0 && h->world->now_us - h->shuns_us[master] < guard_us(h->world);
 }
 
 /* What was given before the leap is good for no longer than it would have been. Of the time that its host
@@ -107,8 +136,7 @@ guard_leased(struct host *h, unsigned name, int64_t ttl_ms)
 	if (w->plan.replicas > 0)
 		return;
 	for (unsigned i = 0; i < members; i++)
-		sound += h->shuns_us[i] == 0 || w->now_us - h->shuns_us[i] >= guard_us(w) ||
-			 (h->shuns_us[i] > a->asked_us && in_time);
+		sound += !guard_shuns(h, i) || (h->shuns_us[i] > a->asked_us && in_time);
 	if (sound < members / 2 + 1)
 		world_fail(w,
 			"guard: d%u gets a lease of %s, and to it the clocks of all but %u masters leapt",

@@ -9,6 +9,8 @@
 #include "daemon/core/action.h"
 #include "daemon/redis/call.h"
 
+#include <stdbool.h>
+
 struct host;
 struct server;
 
@@ -17,6 +19,10 @@ void guard_taken(struct server *server, const struct call *call);
 
 /* What daemons say of their masters. */
 void guard_note(struct host *host, const struct note *note);
+
+/* Whether the daemon counts nothing new of this master, the n-th that it knows: its clock leapt less than a
+ * guard ago, and its memory has not been guarded since. */
+bool guard_shuns(const struct host *host, unsigned master);
 
 /* A daemon has got a lease that it did not have. */
 void guard_leased(struct host *host, unsigned name, int64_t ttl_ms);

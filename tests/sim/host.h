@@ -95,14 +95,16 @@ struct host {
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	struct decided decided;
 	struct creep creeps[CORE_SLOTS_MAX][CORE_LINKS_MAX];
-	int64_t shuns_us[CORE_SLOTS_MAX]; /* when the clock leapt of a master that it has not admitted since
-					   */
-	bool greeted_late;                /* a greeting of this life ran after it was given up */
-	unsigned masters;                 /* number of masters that it knows */
-	unsigned place[CORE_SLOTS_MAX];   /* the world's server in each slot; PLAN_MASTERS_MAX: none */
-	unsigned moves[CORE_SLOTS_MAX];   /* the server that will be in the slot */
-	bool moving[CORE_SLOTS_MAX];      /* the slot changes with the next turn */
-	conn_id operator_conn;            /* the operator's connection; 0: none yet */
+	/* When the clock of a master leapt, and the memory that it had then; 0: never, or another memory has
+	 * been guarded since. */
+	int64_t shuns_us[CORE_SLOTS_MAX];
+	uint64_t shunned[CORE_SLOTS_MAX];
+	bool greeted_late;                   /* a greeting of this life ran after it was given up */
+	unsigned masters;                    /* number of masters that it knows */
+	unsigned place[CORE_SLOTS_MAX];      /* the world's server in each slot; PLAN_MASTERS_MAX: none */
+	unsigned moves[CORE_SLOTS_MAX];      /* the server that will be in the slot */
+	bool moving[CORE_SLOTS_MAX];         /* the slot changes with the next turn */
+	conn_id operator_conn;               /* the operator's connection; 0: none yet */
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by the server's index in the world */
 	/* With sentinels: */
