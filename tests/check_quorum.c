@@ -1195,6 +1195,23 @@ START_TEST(where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_o
 }
 END_TEST
 
+/* They renewed it before our host stood still, and we read that after the greetings that show it. */
+START_TEST(a_standstill_is_taken_off_also_what_was_asked_for_before_it)
+{
+	struct story w;
+	struct seats s = story_held(&w);
+
+	after(&w, LEASE_MS / 3);
+	w.leap_ms = LEASE_MS * 3 / 10;
+	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
+	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
+	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
+	story_done(&w);
+}
+END_TEST
+
 /* Any answer of this master, whose clock is ahead by so much. */
 static const char *
 shows(struct story *w, unsigned at, int64_t leap_ms)
@@ -1387,6 +1404,7 @@ main(void)
 		a_host_that_stands_still_again_before_it_is_greeted_lost_both_times,
 		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
 		where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off,
+		a_standstill_is_taken_off_also_what_was_asked_for_before_it,
 		a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show,
 		a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhile,
 		a_standstill_that_one_master_has_shown_counts_until_most_have,
