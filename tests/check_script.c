@@ -1235,6 +1235,33 @@ ON_BOTH(a_lease_of_ours_that_lives_too_long_is_cut_short)
 	ck_assert_int_gt(stage_ttl_ms(&stage, "hf:{a}"), 0);
 }
 
+/* The same for an RLock. One of a client of Redisson lives as long as it is told to. */
+ON_BOTH(an_rlock_of_ours_that_lives_too_long_is_cut_short)
+{
+	struct call call = acquire_of("a", 1);
+	open_master();
+	call.interop = INTEROP_REDISSON;
+	ck_assert_int_eq(run_call(DB, call).outcome, OUTCOME_YES);
+	stage_do(&stage, "return redis.call('PEXPIRE', KEYS[1], 99000000)", "a");
+	struct vote v = run_call(DA, call);
+	ck_assert_int_eq(v.outcome, OUTCOME_BUSY);
+	ck_assert_int_eq(v.change_ms, TTL_MS);
+	int64_t left_ms = stage_ttl_ms(&stage, "a");
+	ck_assert_msg(left_ms > 0 && left_ms <= TTL_MS, "%lld", (long long)left_ms);
+	stage_do(&stage, "return redis.call('PERSIST', KEYS[1])", "a");
+	ck_assert_int_eq(run_call(DA, call).change_ms, TTL_MS);
+	ck_assert_int_gt(stage_ttl_ms(&stage, "a"), 0);
+	stage_wait_ms(&stage, TTL_MS + 1);
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_YES);
+	stage_do(&stage,
+		"redis.call('DEL', KEYS[1]) "
+		"redis.call('HSET', KEYS[1], '285475da-9152-4c83-822a-67ee2f116a79:52', 1) "
+		"return redis.call('PEXPIRE', KEYS[1], 99000000)",
+		"a");
+	ck_assert_int_eq(run_call(DA, call).outcome, OUTCOME_BUSY);
+	ck_assert_int_gt(stage_ttl_ms(&stage, "a"), 90000000);
+}
+
 ON_BOTH(a_reclaim_brings_a_lease_back_and_beats_the_dead)
 {
 	open_master();
@@ -1459,6 +1486,7 @@ main(void)
 		leaving_calls_the_next_head_of_a_free_lock, names_of_one_command_answer_for_themselves,
 		foreign_locks_are_respected_and_never_cut_short,
 		a_lease_of_ours_that_lives_too_long_is_cut_short,
+		an_rlock_of_ours_that_lives_too_long_is_cut_short,
 		a_reclaim_brings_a_lease_back_and_beats_the_dead,
 		of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first,
 		a_reclaim_does_not_take_a_foreign_lock, a_lease_can_be_released_while_the_master_is_guarded,

@@ -401,6 +401,25 @@ ON_BOTH(the_dead_of_a_crowd_are_found_within_a_second)
 	ck_assert_str_eq(stage_heard(stage), "c:wake a;");
 }
 
+/* Otherwise a permit would stay with the dead for longer than a lease. */
+ON_BOTH(the_dead_of_a_crowd_are_found_within_a_lease_that_is_shorter_than_a_second)
+{
+	struct call all = of(CALL_ACQUIRE, 1, 500, 500, every(500, 1, 0)),
+		    one = of(CALL_ACQUIRE, 2, 500, 1, NULL);
+	all.ttl_ms = one.ttl_ms = 300;
+	stage_do(stage, "return redis.call('HSET', KEYS[1], 'ttl_max', 300)", "hf:node");
+	is_slots(cast_say(stage, DA, all), every(500, 1, 0));
+	is_busy(cast_say(stage, DB, one), A ":1", 1, "");
+	stage_wait_ms(stage, 100);
+	is(cast_say(stage, DA, cast_as(all, CALL_RENEW)), OUTCOME_YES);
+	stage_do(stage, "return redis.call('HSET', KEYS[1], '250', '" A ":1 0000000000000001')", "hf:{a}");
+	struct vote v = cast_say(stage, DB, one);
+	is_busy(v, A ":1", 1, "");
+	ck_assert_int_le(v.change_ms, 200);
+	stage_wait_ms(stage, 200);
+	is_slots(cast_say(stage, DB, one), "250");
+}
+
 /* Not all are looked at again, but whose those are that are seen is told. */
 ON_BOTH(who_wants_one_of_a_crowd_tells_the_daemons_that_it_sees)
 {
@@ -859,6 +878,7 @@ main(void)
 		permits_may_reserve_tokens_when_they_are_renewed,
 		a_thousand_permits_are_taken_kept_and_given_back, the_few_that_are_left_of_many_are_found,
 		the_dead_of_a_crowd_are_found_within_a_second,
+		the_dead_of_a_crowd_are_found_within_a_lease_that_is_shorter_than_a_second,
 		who_wants_one_of_a_crowd_tells_the_daemons_that_it_sees,
 		who_wants_many_is_not_passed_by_who_wants_few, who_wants_many_and_does_not_come_is_passed,
 		a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next,
