@@ -5,6 +5,7 @@
  */
 #include "daemon/main_inner.h"
 
+#include "daemon/base/child.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/timers.h"
 
@@ -289,6 +290,13 @@ embedded_begin(struct main *m)
 	return m->embedded ? EX_OK : fail(m, EX_UNAVAILABLE, why);
 }
 
+static bool
+main_knew_child(void *arg, pid_t pid, int status)
+{
+	const struct main *m = arg;
+	return m->embedded && embedded_reaped(m->embedded, pid, status);
+}
+
 static int
 main_begin(struct main *m)
 {
@@ -326,7 +334,7 @@ main_begin(struct main *m)
 		failed = embedded_begin(m);
 	}
 	if (!failed && getpid() == 1) {
-		m->reaper = reaper_new(driver_base(m->driver), m->embedded, &m->log);
+		m->reaper = reaper_new(driver_base(m->driver), main_knew_child, m, &m->log);
 		failed = m->reaper ? EX_OK : fail(m, EX_SOFTWARE, "out of memory");
 	}
 	return failed ? failed : driver_begin(m);

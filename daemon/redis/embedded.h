@@ -23,7 +23,6 @@ struct descriptors;
 struct embedded;
 struct event_base;
 struct log;
-struct reaper;
 struct record;
 struct stats;
 
@@ -87,17 +86,5 @@ int64_t embedded_doubted_until(const struct embedded *embedded);
 const char *embedded_doubt(const struct embedded *embedded);
 /* 0: the server is not running now. */
 pid_t embedded_pid(const struct embedded *embedded);
-
-/*
- * Reaps orphans. As process 1, as in a container, the daemon inherits every process whose parent has ended,
- * and the kernel keeps each ended one until its status is read.
- *
- * Reaps every child that ends from now on, and tells embedded if it was its server; embedded may be NULL.
- * base, embedded and log are kept by reference. NULL: out of memory.
- */
-struct reaper *reaper_new(struct event_base *base, struct embedded *embedded, struct log *log)
-	__attribute__((warn_unused_result));
-/* Call it before base and embedded are freed. */
-void reaper_free(struct reaper *reaper);
 
 #endif
