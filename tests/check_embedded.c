@@ -3,9 +3,11 @@
  * may be.
  */
 #include "daemon/base/clock.h"
+#include "daemon/base/descriptors.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/embedded.h"
+#include "proto/record.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
 #include "tests/support/tempdir.h"
@@ -453,6 +455,42 @@ START_TEST(a_server_that_somebody_else_has_waited_for_is_told_and_started_again_
 }
 END_TEST
 
+/* As process 1, a moment before the end of its output is seen. */
+START_TEST(a_server_that_was_waited_for_before_a_hand_over_is_started_again_after_it)
+{
+	struct house house;
+	struct buffer bytes;
+	struct record r;
+	struct descriptors given = {0}, passed = {0};
+	int status;
+
+	house_init(&house);
+	house_open(&house);
+	house.before = embedded_pid(house.embedded);
+	kill(house.before, SIGKILL);
+	ck_assert_int_eq(waitpid(house.before, &status, 0), house.before);
+	ck_assert(embedded_reaped(house.embedded, house.before, status));
+	buffer_init(&bytes, 4096);
+	record_save(&r, &bytes);
+	embedded_save(house.embedded, &r, &given);
+	for (size_t i = 0; i < given.count; i++)
+		ck_assert_uint_ne(descriptors_add(&passed, dup(given.list[i].fd)), 0);
+	house_close(&house, false);
+	ck_assert(record_load(&r, (struct slice){buffer_bytes(&bytes), buffer_length(&bytes)}));
+	ck_assert_uint_eq(record_next(&r), RECORD_PRIVATE_MASTER);
+	house.embedded = embedded_load(house.base, &house.settings, &house.log, &house.stats, &r, &passed);
+	ck_assert_msg(house.embedded != NULL, "%s", r.why);
+	ck_assert_int_eq(embedded_pid(house.embedded), 0);
+	ck_assert(await(house.base, is_another, &house));
+	ck_assert(!embedded_trusted(house.embedded));
+	house_close(&house, true);
+	descriptors_close(&passed);
+	descriptors_done(&given);
+	buffer_done(&bytes);
+	house_done(&house);
+}
+END_TEST
+
 START_TEST(a_server_that_keeps_dying_is_not_hammered)
 {
 	struct house house;
@@ -698,6 +736,7 @@ main(void)
 		a_start_that_fails_keeps_what_was_trusted, nothing_is_kept_across_a_restart,
 		it_is_started_again_when_it_dies,
 		a_server_that_somebody_else_has_waited_for_is_told_and_started_again_likewise,
+		a_server_that_was_waited_for_before_a_hand_over_is_started_again_after_it,
 		a_server_that_keeps_dying_is_not_hammered, it_is_gone_when_we_stop_and_so_is_its_socket,
 		it_dies_with_a_daemon_that_is_killed, the_signals_of_a_terminal_do_not_reach_it,
 		two_daemons_cannot_share_a_directory,

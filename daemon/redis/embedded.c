@@ -476,19 +476,22 @@ embedded_save(const struct embedded *e, struct record *r, struct descriptors *gi
 	record_end(r);
 }
 
-/* Watches the server that runs; if none did, it is started. */
+/* Watches the server that runs; if none does, it is started. As process 1 the process before may have read
+ * its status already, and not yet have noted that it ended. */
 static bool
 child_adopt(struct embedded *e, const struct saved *saved, struct descriptors *given)
 {
 	int said = descriptors_take(given, saved->said);
 	siginfo_t info;
 
-	if (saved->pid == 0) {
+	/* It is killed when the daemon ends: no other process must be taken for it. */
+	if (saved->pid == 0 || waitid(P_PID, (id_t)saved->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0) {
+		if (said >= 0)
+			close(said);
 		schedule_restart(e);
 		return true;
 	}
-	/* It is killed when the daemon ends: no other process must be taken for it. */
-	if (said >= 0 && waitid(P_PID, (id_t)saved->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+	if (said >= 0)
 		e->readable = event_new(e->base, said, EV_READ | EV_PERSIST, on_said, e);
 	if (!e->readable || event_add(e->readable, NULL) != 0) {
 		if (e->readable)
