@@ -173,6 +173,8 @@ int driver_set_users(struct driver *driver, const struct access_user *users, siz
 /* Runs until SIGTERM, SIGINT or DRAIN has been carried out. 0, or -1: the daemon had to end by itself, and
  * has logged why. */
 int driver_run(struct driver *driver);
+/* As child_known, for the children that the driver has started. */
+bool driver_reaped(struct driver *driver, pid_t pid, int status);
 /* Whether it ended because the service manager has everything: the process must end without closing anything.
  */
 bool driver_is_handed_over(const struct driver *driver);

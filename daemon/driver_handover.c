@@ -22,7 +22,6 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
-#include "daemon/handover.h"
 #include "daemon/http/http.h"
 #include "daemon/net/passwords.h"
 #include "daemon/net/process.h"
@@ -96,11 +95,9 @@ save_stats(const struct stats *stats, struct record *r)
 	record_end(r);
 }
 
-/* False: out of memory. */
-static bool
-driver_save(struct driver *d, struct handover *h)
+struct handover_daemon
+driver_daemon(const struct driver *d)
 {
-	struct record *r = &h->record;
 	struct handover_daemon daemon = {
 		.started_ms = d->context.facts.started_ms,
 		.silent_ms = d->silent_ms,
@@ -110,6 +107,15 @@ driver_save(struct driver *d, struct handover *h)
 	};
 	snprintf(daemon.version, sizeof daemon.version, "%s", d->context.facts.version);
 	snprintf(daemon.id, sizeof daemon.id, "%s", d->context.facts.daemon_id);
+	return daemon;
+}
+
+/* False: out of memory. */
+static bool
+driver_save(struct driver *d, struct handover *h)
+{
+	struct record *r = &h->record;
+	struct handover_daemon daemon = driver_daemon(d);
 	handover_begin(h, &daemon);
 	passwords_give_back(d->context.passwords);
 	core_save(d->core, r);
@@ -130,22 +136,28 @@ driver_save(struct driver *d, struct handover *h)
 
 /* ---- handing over ---- */
 
-static void
+void
 driver_log_failed(struct driver *d, const char *why)
 {
 	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
 		log_text("text", "this process goes on"));
 }
 
+void
+driver_not_handed_over(struct driver *d, conn_id asked_by, struct refusal refusal)
+{
+	struct connection *c = connections_find(d->connections, asked_by);
+	if (c && connection_waits(c)) {
+		admin_not_restarted(c, refusal.code, refusal.why);
+	}
+}
+
 /* This process goes on, and says why. */
 static void
 driver_go_on(struct driver *d, const char *why)
 {
-	struct connection *c = connections_find(d->connections, d->asked_by);
 	driver_log_failed(d, why);
-	if (c && connection_waits(c)) {
-		admin_not_restarted(c, CODE_ERR, why);
-	}
+	driver_not_handed_over(d, d->asked_by, (struct refusal){CODE_ERR, why});
 	bool to_manager = d->to_manager;
 	d->rests = d->to_manager = false;
 	d->asked_by = 0;
@@ -187,7 +199,7 @@ driver_come_to_rest(struct driver *d)
 		connections_turn(d->connections, INT64_MAX);
 	} while (connections_ending(d->connections));
 	if (d->failed || core_ended(d->core) || core_draining(d->core)) {
-		return "this daemon is ending";
+		return DRIVER_ENDING;
 	}
 	return d->apply.calls_out > 0 || !core_rests(d->core) ? "calls are under way" : NULL;
 }
@@ -231,17 +243,11 @@ driver_pass_on(struct driver *d)
 	}
 }
 
-struct refusal {
-	enum code code;
-	const char *why; /* NULL: none */
-};
-
-/* Why a hand-over cannot begin now. */
-static struct refusal
+struct refusal
 driver_refusal(const struct driver *d)
 {
 	if (d->draining || d->waits || d->failed || d->stopped || core_draining(d->core)) {
-		return (struct refusal){CODE_DRAINING, "this daemon is ending"};
+		return (struct refusal){CODE_DRAINING, DRIVER_ENDING};
 	}
 	if (d->rests || d->arrives || d->returns) {
 		return (struct refusal){CODE_ERR, "this daemon is being handed over"};
@@ -249,7 +255,7 @@ driver_refusal(const struct driver *d)
 	return (struct refusal){CODE_ERR, d->program ? NULL : "the program of this daemon is not known"};
 }
 
-static void
+void
 driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 {
 	d->rests = true;
@@ -273,25 +279,6 @@ driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 	core_unread(d->core, d->silent_ms + DRIVER_UNREAD_MS);
 }
 
-void
-driver_hand_over(void *arg, struct connection *c)
-{
-	struct driver *d = arg;
-	struct refusal refusal = driver_refusal(d);
-	char why[CONTEXT_TEXT_MAX];
-	if (!refusal.why && !d->prepare(d->main_arg, why, sizeof why)) {
-		refusal.why = why;
-	}
-	if (!refusal.why) {
-		driver_rest(d, false, c ? connection_identity(c)->id : 0);
-		return;
-	}
-	driver_log_failed(d, refusal.why);
-	if (c) {
-		admin_not_restarted(c, refusal.code, refusal.why);
-	}
-}
-
 /*
  * With a private master it would not be enough: systemd ends the redis-server with the service, and the next
  * process would have to begin with an empty one. What the state knows are the leases of this daemon, so their
@@ -305,6 +292,7 @@ driver_hand_to_manager(struct driver *d)
 	size_t count =
 		connections_count(d->connections) + 2 * d->listeners.count + http_descriptors(d->http) + 2;
 	char why[HANDOVER_WHY_MAX];
+	driver_stop_trial(d, CODE_ERR, "a signal to end has come");
 	if (d->rests && !d->to_manager) {
 		driver_go_on(d, "a signal to end has come");
 	}

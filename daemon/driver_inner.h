@@ -9,6 +9,7 @@
 #include "daemon/base/memory.h"
 #include "daemon/base/random.h"
 #include "daemon/driver.h"
+#include "daemon/handover.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
 
@@ -67,7 +68,9 @@ struct driver {
 	pid_t (*save_master)(void *arg, struct record *r, struct descriptors *given);
 	void (*load_master)(void *arg, struct record *r, struct descriptors *given);
 	const struct handover_program *program;
-	void *main_arg; /* of these hooks */
+	void *main_arg;       /* of these hooks */
+	struct child *trial;  /* of the program, before the hand-over begins; NULL: none */
+	struct buffer askers; /* the conn_id of each connection that waits for its end, while there is one */
 	int64_t drain_until_ms;
 	bool lingers; /* see driver_settings */
 	int64_t linger_until_ms;
@@ -99,11 +102,42 @@ void driver_draw(struct driver *driver, unsigned n);
 bool driver_prepare(struct driver *driver, const struct driver_settings *settings)
 	__attribute__((warn_unused_result));
 
-/* driver_handover.c. Hands the daemon to the service manager, if that keeps descriptors. False: it does not,
- * or this daemon cannot be handed over so. */
+/*
+ * driver_handover.c
+ */
+
+struct refusal {
+	enum code code;
+	const char *why; /* NULL: none */
+};
+
+#define DRIVER_ENDING "this daemon is ending"
+
+/* Why a hand-over cannot begin now. */
+struct refusal driver_refusal(const struct driver *driver);
+void driver_log_failed(struct driver *driver, const char *why);
+/* Tells who asked for a hand-over that this process goes on; asked_by may be 0, or have been closed. */
+void driver_not_handed_over(struct driver *driver, conn_id asked_by, struct refusal refusal);
+/* The first record of a state. */
+struct handover_daemon driver_daemon(const struct driver *driver);
+/* Begins the hand-over: serves no client from now on. */
+void driver_rest(struct driver *driver, bool to_manager, conn_id asked_by);
+/* Hands the daemon to the service manager, if that keeps descriptors. False: it does not, or this daemon
+ * cannot be handed over so. */
 bool driver_hand_to_manager(struct driver *driver);
 /* Whether no client is served in this turn; goes on with the hand-over. */
 bool driver_is_still(struct driver *driver, int64_t now_ms);
+
+/*
+ * driver_trial.c
+ */
+
+/* For the verb RESTART and for SIGUSR2, with the driver as arg: tries the program, and then hands the daemon
+ * over to a new process of it. c waits for the answer, from either process (admin_restarted(),
+ * admin_not_restarted()); NULL: none does. It may have been closed before that. */
+void driver_hand_over(void *arg, struct connection *c);
+/* Ends the trial, if there is one; who asked for the hand-over is told why. */
+void driver_stop_trial(struct driver *driver, enum code code, const char *why);
 
 /*
  * driver_ledger.c: the ledger.
@@ -177,11 +211,6 @@ void driver_drain_turn(struct driver *driver);
 /* The time at which a daemon that ends stops at the latest. */
 int64_t driver_end_ms(const struct driver *driver);
 int driver_reload(void *arg, char *text, size_t room);
-/* For the verb RESTART and for SIGUSR2, with the driver as arg: the daemon is handed over to a new process of
- * its program. c waits for the answer, from either process (admin_restarted(), admin_not_restarted()); NULL:
- * none does. It may have been closed before that. */
-void driver_hand_over(void *arg, struct connection *c);
-
 /* The connection of this number ends, or leaves its session. A session that is bound to a process goes on
  * without it, and reports show this label as its owner. NULL: the connection had no label. */
 void driver_keep_label(struct driver *driver, conn_id id, const char *label);

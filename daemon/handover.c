@@ -168,6 +168,54 @@ handover_find_program(const char *argv0, char *path, size_t room)
 	return access(path, X_OK) == 0;
 }
 
+/* {"holdfastd", "-t", ...}; the caller frees the array. NULL: out of memory. */
+static char **
+test_arguments(char **argv)
+{
+	static char option[] = "-t";
+	size_t count = 0;
+	char **with;
+
+	while (argv[count])
+		count++;
+	with = calloc(count + 2, sizeof(*with));
+	if (!with)
+		return NULL;
+	with[0] = argv[0];
+	with[1] = option;
+	memcpy(with + 2, argv + 1, count * sizeof(*with)); /* with the NULL */
+	return with;
+}
+
+struct child *
+handover_try(const struct handover_program *program, struct handover_daemon *daemon, struct event_base *base,
+	child_ended *ended, void *arg, char why[HANDOVER_WHY_MAX])
+{
+	struct handover h;
+	struct child *child = NULL;
+	char **argv = test_arguments(program->argv), number[16];
+	int memfd;
+
+	handover_begin(&h, daemon);
+	record_begin(&h.record, RECORD_END);
+	record_end(&h.record);
+	memfd = memfd_make(&h, false);
+	snprintf(number, sizeof(number), "%d", CHILD_GIVEN);
+	if (!argv || memfd < 0 || setenv(VARIABLE, number, 1) != 0) {
+		explain(why, "the program cannot be tried");
+	} else {
+		child = child_run(base, program->path, argv, memfd, HANDOVER_TRY_MS, ended, arg);
+		if (!child)
+			explain(why, program->path);
+	}
+	unsetenv(VARIABLE);
+	if (memfd >= 0)
+		close(memfd);
+	free(argv);
+	handover_done(&h);
+	return child;
+}
+
 void
 handover_exec(struct handover *h, const struct handover_program *program, const struct notify *notify,
 	char why[HANDOVER_WHY_MAX])
@@ -394,6 +442,17 @@ handed_take(struct handed *h, const struct notify *notify, struct notify_fd *fds
 	if (!h->there)
 		handed_refuse(h);
 	return h->there;
+}
+
+bool
+handed_try(char why[HANDOVER_WHY_MAX])
+{
+	struct handed h = {.memfd = take_number()};
+	size_t listed = 0;
+	bool good = h.memfd < 0 || (take_head(&h, &listed, why) && take_records(&h, listed, why));
+
+	handed_done(&h);
+	return good;
 }
 
 void

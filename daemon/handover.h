@@ -13,6 +13,7 @@
 #ifndef DAEMON_HANDOVER_H
 #define DAEMON_HANDOVER_H
 
+#include "daemon/base/child.h"
 #include "daemon/base/descriptors.h"
 #include "daemon/core/peer.h"
 #include "proto/buffer.h"
@@ -61,6 +62,19 @@ struct handover_program {
 /* Where the program of this process is now, also if the file was replaced since. argv0: as it was started. */
 bool handover_find_program(const char *argv0, char *path, size_t room) __attribute__((warn_unused_result));
 
+/* A program that only looks at its configuration and at a state takes milliseconds; on a host that is short
+ * of memory or of CPU, some seconds. Clients are served meanwhile. */
+#define HANDOVER_TRY_MS 10000
+
+/*
+ * Tries the program before this process becomes it: runs it with -t, and with a state that has only a first
+ * record. So it says whether it can be executed, finds its libraries, accepts the configuration, and reads
+ * the form of the state. NULL: why says why it cannot be run.
+ */
+struct child *handover_try(const struct handover_program *program, struct handover_daemon *daemon,
+	struct event_base *base, child_ended *ended, void *arg, char why[HANDOVER_WHY_MAX])
+	__attribute__((warn_unused_result));
+
 /* Becomes the program. It returns only on failure: then all is as before, and why says what failed. */
 void handover_exec(struct handover *h, const struct handover_program *program, const struct notify *notify,
 	char why[HANDOVER_WHY_MAX]);
@@ -89,6 +103,8 @@ struct handed {
  */
 bool handed_take(struct handed *h, const struct notify *notify, struct notify_fd *fds, size_t *count,
 	char why[HANDOVER_WHY_MAX]) __attribute__((warn_unused_result));
+/* For a process that is only tried. False: there is a state of which it cannot read the first record. */
+bool handed_try(char why[HANDOVER_WHY_MAX]) __attribute__((warn_unused_result));
 /* The state was used: closes the descriptors that no part of the daemon took. */
 void handed_done(struct handed *h);
 /* The state cannot be used: ends the private redis-server of the process before, too, unless it was adopted.

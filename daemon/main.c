@@ -294,7 +294,8 @@ static bool
 main_knew_child(void *arg, pid_t pid, int status)
 {
 	const struct main *m = arg;
-	return m->embedded && embedded_reaped(m->embedded, pid, status);
+	return (m->embedded && embedded_reaped(m->embedded, pid, status)) ||
+	       driver_reaped(m->driver, pid, status);
 }
 
 static int
@@ -390,10 +391,32 @@ dates_print(const struct conf *conf)
 	}
 }
 
+/* holdfastd -t. A daemon that is about to become this program passes a state, too. */
+static int
+main_test(const struct main *m)
+{
+	char why[SETTINGS_ERROR_MAX], state[HANDOVER_WHY_MAX];
+	if (!settings_check_tls(m->boot, why)) {
+		fprintf(stderr, "holdfastd: %s\n", why);
+		return EX_CONFIG;
+	}
+	if (!handed_try(state)) {
+		fprintf(stderr,
+			"holdfastd: version " HOLDFAST_VERSION " cannot read the state of the daemon: %s\n",
+			state);
+		return EX_DATAERR;
+	}
+	dates_print(m->boot);
+	fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
+		m->boot->files[0] ? m->boot->files : "(defaults)");
+	return EX_OK;
+}
+
 static int
 main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody learns how a child has ended */
 	signal(SIGXFSZ, SIG_IGN); /* a log file at its size limit must not end the daemon */
 	settings_forbid_cores();
 	int failed = main_begin(m);
@@ -449,18 +472,10 @@ main(int argc, char **argv)
 	if (!m.options.test && !m.options.print_config) {
 		return main_serve(&m);
 	}
-	char why[SETTINGS_ERROR_MAX];
-	int failed = m.options.print_config && conf_print(m.boot, stdout) != 0;
-	if (m.options.test && !failed && !settings_check_tls(m.boot, why)) {
-		fprintf(stderr, "holdfastd: %s\n", why);
-		conf_free(m.boot);
-		return EX_CONFIG;
-	}
+	int failed = m.options.print_config && conf_print(m.boot, stdout) != 0 ? EX_SOFTWARE : EX_OK;
 	if (m.options.test && !failed) {
-		dates_print(m.boot);
-		fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
-			m.boot->files[0] ? m.boot->files : "(defaults)");
+		failed = main_test(&m);
 	}
 	conf_free(m.boot);
-	return failed ? EX_SOFTWARE : EX_OK;
+	return failed;
 }

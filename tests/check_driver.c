@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -653,15 +654,18 @@ START_TEST(a_restart_that_cannot_be_is_told_and_changes_nothing)
 	int holder = rig_client(), waiter = rig_client(), admin = rig_client();
 	rig_ask_line(holder, "LOCK a", ":1");
 	rig_say(waiter, "LOCK a\r\n");
-	rig.reload_fails = true;
-	rig_ask(admin, "RESTART", "-ERR line 3 is wrong; this process goes on\r\n");
-	rig.reload_fails = false;
 	rig_ask(admin, "RESTART",
 		"-ERR /nowhere/holdfastd: No such file or directory; this process goes on\r\n");
-	ck_assert_int_eq(rig.reloads, 2);
+	rig.program.path = "/bin/false";
+	rig_ask(admin, "RESTART", "-ERR /bin/false -t: exit status 1; this process goes on\r\n");
+	ck_assert_int_eq(rig.reloads, 0);
+	rig.reload_fails = true;
+	rig.program.path = "/bin/true";
+	rig_ask(admin, "RESTART", "-ERR line 3 is wrong; this process goes on\r\n");
+	ck_assert_int_eq(rig.reloads, 1);
 	rig_ask_line(holder, "CHECK a", ":");
 	kill(getpid(), SIGUSR2);
-	while (rig.reloads < 3) {
+	while (rig.reloads < 2) {
 		driver_turn(rig.driver);
 	}
 	rig_ask(holder, "UNLOCK a", ":0\r\n");
@@ -670,6 +674,31 @@ START_TEST(a_restart_that_cannot_be_is_told_and_changes_nothing)
 	close(holder);
 	close(waiter);
 	close(admin);
+}
+END_TEST
+
+START_TEST(while_the_program_is_tried_clients_are_served_until_the_daemon_ends)
+{
+	int admin = rig_client(), second = rig_client(), client = rig_client();
+	char path[128];
+	snprintf(path, sizeof path, "%s/run/program", rig.redis.dir.path);
+	FILE *program = fopen(path, "w");
+	ck_assert_ptr_nonnull(program);
+	fprintf(program, "#!/bin/sh\nexec sleep 60\n");
+	ck_assert_int_eq(fclose(program), 0);
+	ck_assert_int_eq(chmod(path, 0700), 0);
+	rig.program.path = path;
+	rig_say(admin, "RESTART\r\n");
+	rig_ask_line(client, "LOCK a", ":1");
+	rig_say(second, "RESTART\r\n");
+	rig_ask(client, "UNLOCK a", ":0\r\n");
+	rig_say(client, "DRAIN\r\n");
+	ck_assert_str_eq(rig_hear_line(admin), "-DRAINING this daemon is ending; this process goes on\r\n");
+	ck_assert_str_eq(rig_hear_line(second), "-DRAINING this daemon is ending; this process goes on\r\n");
+	driver_run(rig.driver);
+	close(admin);
+	close(second);
+	close(client);
 }
 END_TEST
 
@@ -1072,8 +1101,9 @@ main(void)
 		a_session_is_shown_by_the_name_of_its_latest_connection_that_has_one,
 		a_reload_is_asked_for_by_verb_and_by_signal,
 		the_record_of_a_private_master_covers_what_is_in_the_ledger,
-		a_restart_that_cannot_be_is_told_and_changes_nothing, a_daemon_that_drains_is_not_handed_over,
-		the_set_of_masters_is_described,
+		a_restart_that_cannot_be_is_told_and_changes_nothing,
+		while_the_program_is_tried_clients_are_served_until_the_daemon_ends,
+		a_daemon_that_drains_is_not_handed_over, the_set_of_masters_is_described,
 		a_new_master_that_is_no_place_is_refused_before_the_core_hears_of_it,
 		a_drain_tells_holders_frees_the_rest_and_ends,
 		a_drain_that_waits_serves_holders_and_ends_when_they_have_finished,

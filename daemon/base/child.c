@@ -4,11 +4,225 @@
 #include "daemon/base/child.h"
 
 #include "daemon/base/log.h"
+#include "daemon/base/loop.h"
 
+#include <errno.h>
 #include <event2/event.h>
+#include <event2/event_struct.h>
+#include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
+
+#define STATUS_UNKNOWN (255 << 8) /* somebody else has read it: it counts as a failure */
+
+/* ---- a program ---- */
+
+struct child {
+	struct event event; /* of pidfd, which becomes readable when the program has ended */
+	struct timeout *limit;
+	int64_t most_ms;
+	pid_t pid;
+	int pidfd;
+	int said; /* the end of the pipe that its output goes to */
+	bool reaped;
+	int status;
+	child_ended *ended;
+	void *arg;
+};
+
+void
+child_status_text(int status, char text[CHILD_STATUS_MAX])
+{
+	if (WIFSIGNALED(status))
+		snprintf(text, CHILD_STATUS_MAX, "killed by signal %d", WTERMSIG(status));
+	else
+		snprintf(text, CHILD_STATUS_MAX, "exit status %d", WEXITSTATUS(status));
+}
+
+/* Until its status is read, no other process group can have its number. */
+static void
+child_reap(struct child *child)
+{
+	pid_t reaped;
+
+	if (child->reaped || child->pid <= 0)
+		return;
+	kill(-child->pid, SIGKILL);
+	do {
+		reaped = waitpid(child->pid, &child->status, 0);
+	} while (reaped < 0 && errno == EINTR);
+	if (reaped < 0)
+		child->status = STATUS_UNKNOWN;
+	child->reaped = true;
+}
+
+bool
+child_reaped(struct child *child, pid_t pid, int status)
+{
+	if (child->reaped || pid != child->pid)
+		return false;
+	child->reaped = true;
+	child->status = status;
+	return true;
+}
+
+/* The first line of what it has written and the pipe still has. No more is read: so it can neither fill this
+ * process' memory nor take its time. */
+static void
+child_first_line(const struct child *child, char *line, size_t room)
+{
+	ssize_t n = read(child->said, line, room - 1);
+	size_t blank;
+
+	line[n > 0 ? n : 0] = '\0';
+	blank = strspn(line, "\n");
+	memmove(line, line + blank, strlen(line + blank) + 1);
+	line[strcspn(line, "\n")] = '\0';
+}
+
+/* The hook frees the child: nothing of it is used afterwards. */
+static void
+child_tell(struct child *child, const char *how)
+{
+	char line[CHILD_WHY_MAX - CHILD_STATUS_MAX], failed[CHILD_WHY_MAX];
+
+	child_first_line(child, line, sizeof line);
+	snprintf(failed, sizeof failed, "%s%s%s", how, line[0] != '\0' ? ": " : "", line);
+	child->ended(child->arg, how[0] != '\0' ? failed : NULL);
+}
+
+static void
+child_came(evutil_socket_t fd, short what, void *arg)
+{
+	struct child *child = arg;
+	char how[CHILD_STATUS_MAX] = "";
+
+	(void)fd;
+	(void)what;
+	child_reap(child);
+	if (child->status != 0)
+		child_status_text(child->status, how);
+	child_tell(child, how);
+}
+
+static void
+child_is_late(void *arg)
+{
+	struct child *child = arg;
+	char how[CHILD_STATUS_MAX];
+
+	child_reap(child);
+	snprintf(how, sizeof how, "it had not ended after %lld ms", (long long)child->most_ms);
+	child_tell(child, how);
+}
+
+/* Signals that this process ignores or blocks are as usual for the program. 0, or the number of an error. */
+static int
+child_spawn(struct child *child, const char *path, char *const argv[], int said, int given)
+{
+	posix_spawn_file_actions_t files;
+	posix_spawnattr_t attributes;
+	sigset_t none, ignored;
+	int failed = posix_spawn_file_actions_init(&files);
+
+	if (failed)
+		return failed;
+	failed = posix_spawnattr_init(&attributes);
+	if (failed) {
+		posix_spawn_file_actions_destroy(&files);
+		return failed;
+	}
+	sigemptyset(&none);
+	sigemptyset(&ignored);
+	sigaddset(&ignored, SIGPIPE);
+	sigaddset(&ignored, SIGXFSZ);
+	if (!(failed = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) &&
+		!(failed = posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO)) &&
+		!(failed = posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO)) &&
+		!(failed = posix_spawn_file_actions_adddup2(&files, given, CHILD_GIVEN)) &&
+		!(failed = posix_spawnattr_setsigmask(&attributes, &none)) &&
+		!(failed = posix_spawnattr_setsigdefault(&attributes, &ignored)) &&
+		!(failed = posix_spawnattr_setflags(&attributes,
+			  POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF)))
+		failed = posix_spawn(&child->pid, path, &files, &attributes, argv, environ);
+	posix_spawnattr_destroy(&attributes);
+	posix_spawn_file_actions_destroy(&files);
+	if (failed)
+		child->pid = 0;
+	return failed;
+}
+
+/* False with errno. */
+static bool
+child_begin(struct child *child, struct event_base *base, const char *path, char *const argv[], int given)
+{
+	int ends[2], failed;
+
+	child->limit = timeout_new(base, child_is_late, child);
+	if (!child->limit || pipe2(ends, O_CLOEXEC) != 0)
+		return false;
+	child->said = ends[0];
+	(void)fcntl(child->said, F_SETFL, O_NONBLOCK);
+	failed = child_spawn(child, path, argv, ends[1], given);
+	close(ends[1]);
+	if (failed) {
+		errno = failed;
+		return false;
+	}
+	child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+	if (child->pidfd < 0)
+		return false;
+	event_assign(&child->event, base, child->pidfd, EV_READ, child_came, child);
+	if (event_add(&child->event, NULL) != 0) {
+		errno = ENOMEM;
+		return false;
+	}
+	timeout_set(child->limit, child->most_ms);
+	return true;
+}
+
+struct child *
+child_run(struct event_base *base, const char *path, char *const argv[], int given, int64_t most_ms,
+	child_ended *ended, void *arg)
+{
+	struct child *child = calloc(1, sizeof *child);
+	int why;
+
+	if (!child)
+		return NULL;
+	child->pidfd = child->said = -1;
+	child->most_ms = most_ms;
+	child->ended = ended;
+	child->arg = arg;
+	if (child_begin(child, base, path, argv, given))
+		return child;
+	why = errno;
+	child_free(child);
+	errno = why;
+	return NULL;
+}
+
+void
+child_free(struct child *child)
+{
+	if (!child)
+		return;
+	if (event_initialized(&child->event))
+		event_del(&child->event);
+	timeout_free(child->limit);
+	child_reap(child);
+	if (child->pidfd >= 0)
+		close(child->pidfd);
+	if (child->said >= 0)
+		close(child->said);
+	free(child);
+}
 
 /* ---- orphans ---- */
 

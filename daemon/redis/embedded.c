@@ -4,6 +4,7 @@
  */
 #include "daemon/redis/embedded.h"
 
+#include "daemon/base/child.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/descriptors.h"
 #include "daemon/base/log.h"
@@ -206,15 +207,6 @@ child_read(struct embedded *e, bool *ended)
 }
 
 static void
-status_text(int status, char text[64])
-{
-	if (WIFSIGNALED(status))
-		snprintf(text, 64, "killed by signal %d", WTERMSIG(status));
-	else
-		snprintf(text, 64, "exit status %d", WEXITSTATUS(status));
-}
-
-static void
 schedule_restart(struct embedded *e)
 {
 	int64_t ms = RETRY_MIN_MS;
@@ -235,14 +227,14 @@ on_said(evutil_socket_t fd, short what, void *arg)
 {
 	struct embedded *e = arg;
 	bool ended = false;
-	char status[64];
+	char status[CHILD_STATUS_MAX];
 
 	(void)fd;
 	(void)what;
 	child_read(e, &ended);
 	if (!ended)
 		return;
-	status_text(child_end(e), status);
+	child_status_text(child_end(e), status);
 	LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.died", log_text("why", status),
 		log_text("said", e->last), log_text("text", "the private master is started again"));
 	if (clock_ms() - e->started_ms >= STABLE_MS)
@@ -270,7 +262,7 @@ static bool
 await_ready(struct embedded *e, char *why)
 {
 	int64_t end_ms = clock_ms() + EMBEDDED_READY_MS;
-	char status[64];
+	char status[CHILD_STATUS_MAX];
 	bool ended = false;
 
 	while (!e->ready && !ended && clock_ms() < end_ms) {
@@ -283,7 +275,7 @@ await_ready(struct embedded *e, char *why)
 	}
 	if (e->ready && !ended)
 		return true;
-	status_text(child_end(e), status);
+	child_status_text(child_end(e), status);
 	if (!ended)
 		return embedded_explain(why, "%s was not ready within %d ms; it said: %s", e->program,
 			EMBEDDED_READY_MS, e->last);

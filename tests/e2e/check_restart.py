@@ -20,8 +20,9 @@ USERS = "users:\n  - { name: user, password-file: %s }\n  - { name: boss, passwo
 # The program that the daemon is replaced by: it does something to the state first, and then becomes the daemon.
 STEP_BETWEEN = """#!%s
 import os, sys
-state = int(os.environ["HOLDFAST_HANDOVER"])
-%s
+if sys.argv[1] != "-t":
+    state = int(os.environ["HOLDFAST_HANDOVER"])
+    %s
 os.execv(%r, sys.argv)
 """
 

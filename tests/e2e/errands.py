@@ -584,7 +584,7 @@ def copy_of_version(path, mine, version):
 class Program:
     """A path by which this daemon, which has not been started yet, is started and replaced: as a rule at once."""
 
-    SCRIPT = "#!/bin/bash\n%s\nexec -a \"$0\" %s \"$@\"\n"
+    SCRIPT = "#!/bin/bash\nif [ \"$1\" != -t ]; then\n%s\nfi\nexec -a \"$0\" %s \"$@\"\n"
 
     def __init__(self, daemon):
         self.path = os.path.join(daemon.folder, "program")
