@@ -241,6 +241,8 @@ START_TEST(it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of)
 	struct run run;
 	struct log log;
 	struct reaper *reaper;
+	pid_t pid;
+	int status;
 
 	run_init(&run);
 	log_init(&log, -1, LOG_DEBUG_LEVEL, 0);
@@ -251,6 +253,12 @@ START_TEST(it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of)
 		expect_end(&run, "exit 0", "");
 	}
 	reaper_free(reaper);
+	run_begin(&run, "echo so; exit 3");
+	pid = waitpid(-1, &status, 0);
+	ck_assert(!child_reaped(run.child, pid + 1, 0));
+	ck_assert(child_reaped(run.child, pid, status));
+	ck_assert(await(run.base, has_ended, &run));
+	ck_assert_str_eq(run.failed, "exit status 3: so");
 	/* Nobody else may have taken leave of it: what is not known is no success. */
 	run_begin(&run, "exit 0");
 	while (waitpid(-1, NULL, 0) < 0)

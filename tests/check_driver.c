@@ -2,6 +2,7 @@
  * Tests of the whole daemon but main: what each verb answers, byte for byte where proto/BYTES.md says so.
  */
 #include "daemon/base/clock.h"
+#include "daemon/handover.h"
 #include "tests/support/rig.h"
 #include "tests/support/suite.h"
 
@@ -648,6 +649,20 @@ START_TEST(the_record_of_a_private_master_covers_what_is_in_the_ledger)
 }
 END_TEST
 
+/* The next program is a script of the shell. */
+static void
+use_program(const char *script)
+{
+	static char path[128];
+	snprintf(path, sizeof path, "%s/run/program", rig.redis.dir.path);
+	FILE *program = fopen(path, "w");
+	ck_assert_ptr_nonnull(program);
+	fprintf(program, "#!/bin/sh\n%s\n", script);
+	ck_assert_int_eq(fclose(program), 0);
+	ck_assert_int_eq(chmod(path, 0700), 0);
+	rig.program.path = path;
+}
+
 /* What a restart does that can be done is in tests/e2e/check_restart.py: it replaces the process. */
 START_TEST(a_restart_that_cannot_be_is_told_and_changes_nothing)
 {
@@ -660,7 +675,7 @@ START_TEST(a_restart_that_cannot_be_is_told_and_changes_nothing)
 	rig_ask(admin, "RESTART", "-ERR /bin/false -t: exit status 1; this process goes on\r\n");
 	ck_assert_int_eq(rig.reloads, 0);
 	rig.reload_fails = true;
-	rig.program.path = "/bin/true";
+	use_program("[ $1 = -t ] || exit 9");
 	rig_ask(admin, "RESTART", "-ERR line 3 is wrong; this process goes on\r\n");
 	ck_assert_int_eq(rig.reloads, 1);
 	rig_ask_line(holder, "CHECK a", ":");
@@ -680,14 +695,8 @@ END_TEST
 START_TEST(while_the_program_is_tried_clients_are_served_until_the_daemon_ends)
 {
 	int admin = rig_client(), second = rig_client(), client = rig_client();
-	char path[128];
-	snprintf(path, sizeof path, "%s/run/program", rig.redis.dir.path);
-	FILE *program = fopen(path, "w");
-	ck_assert_ptr_nonnull(program);
-	fprintf(program, "#!/bin/sh\nexec sleep 60\n");
-	ck_assert_int_eq(fclose(program), 0);
-	ck_assert_int_eq(chmod(path, 0700), 0);
-	rig.program.path = path;
+	int64_t begun_ms = clock_ms();
+	use_program("exec sleep 60");
 	rig_say(admin, "RESTART\r\n");
 	rig_ask_line(client, "LOCK a", ":1");
 	rig_say(second, "RESTART\r\n");
@@ -695,6 +704,7 @@ START_TEST(while_the_program_is_tried_clients_are_served_until_the_daemon_ends)
 	rig_say(client, "DRAIN\r\n");
 	ck_assert_str_eq(rig_hear_line(admin), "-DRAINING this daemon is ending; this process goes on\r\n");
 	ck_assert_str_eq(rig_hear_line(second), "-DRAINING this daemon is ending; this process goes on\r\n");
+	ck_assert_int_lt(clock_ms() - begun_ms, HANDOVER_TRY_MS); /* the trial does not go on until then */
 	driver_run(rig.driver);
 	close(admin);
 	close(second);
