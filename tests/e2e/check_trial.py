@@ -104,8 +104,10 @@ def hangs(stage):
         except OSError:
             return None  # nobody reads yet
 
-    def end(status):
+    def end(status, restored=False):
         writer = harness.until("the program is tried", come_up)
+        if restored:
+            stage.restore()  # the shell has read it
         os.write(writer, b"%d\n" % status)
         os.close(writer)
 
@@ -252,16 +254,15 @@ def test_served_meanwhile(place):
         expect(len(stage.children()), 1)
         expect([admin.silent(0.0) for admin in admins], [True] * 3)
         expect(handovers(stage.daemon), 0)
-        if status == 0:
-            stage.restore()  # for the restarts of the others
-        end(status)
+        end(status, restored=status == 0)  # for the restarts of the others
         answers = [admin.reply() for admin in admins]
         if status:
             expect(["-t: exit status 3" in answer for answer in answers], [True] * 3, answers)
-            expect(stage.daemon.output.text().count("handover.failed"), 1)
+            stage.daemon.output.wait("handover.failed")
         else:
             expect([len(answer) for answer in answers], [10] * 3, answers)
     expect(handovers(stage.daemon), 3)
+    expect(stage.daemon.output.text().count("handover.failed"), 1)
     expect(client("UNLOCK", name), 0)
     stage.goes_on()
 
