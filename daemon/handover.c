@@ -172,7 +172,6 @@ handover_find_program(const char *argv0, char *path, size_t room)
 static char **
 test_arguments(char **argv)
 {
-	static char option[] = "-t";
 	size_t count = 0;
 	char **with;
 
@@ -182,7 +181,7 @@ test_arguments(char **argv)
 	if (!with)
 		return NULL;
 	with[0] = argv[0];
-	with[1] = option;
+	with[1] = (char *)"-t";                            /* as every argument of exec, it is only read */
 	memcpy(with + 2, argv + 1, count * sizeof(*with)); /* with the NULL */
 	return with;
 }
