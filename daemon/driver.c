@@ -448,7 +448,7 @@ driver_free(struct driver *d)
 	if (!d) {
 		return;
 	}
-	driver_stop_trial(d, CODE_DRAINING, DRIVER_ENDING);
+	driver_stop_trial(d);
 	listeners_close(&d->listeners);
 	http_free(d->http);
 	connections_free(d->connections);

@@ -292,7 +292,7 @@ driver_drain(void *arg, struct connection *c, int64_t wait_ms)
 {
 	struct driver *d = arg;
 	bool waits = wait_ms > 0;
-	driver_stop_trial(d, CODE_DRAINING, DRIVER_ENDING);
+	driver_stop_trial(d);
 	if (!d->draining && waits) {
 		driver_begin_wait(d, wait_ms);
 	} else if (!d->draining) {

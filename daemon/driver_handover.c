@@ -137,10 +137,11 @@ driver_save(struct driver *d, struct handover *h)
 /* ---- handing over ---- */
 
 void
-driver_log_failed(struct driver *d, const char *why)
+driver_log_failed(struct driver *d, struct refusal refusal)
 {
-	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", why),
-		log_text("text", "this process goes on"));
+	LOG_EVENT(d->log, LOG_ERROR_LEVEL, "handover.failed", log_text("why", refusal.why),
+		log_text("text",
+			refusal.code == CODE_DRAINING ? "this process ends" : "this process goes on"));
 }
 
 void
@@ -152,12 +153,12 @@ driver_not_handed_over(struct driver *d, conn_id asked_by, struct refusal refusa
 	}
 }
 
-/* This process goes on, and says why. */
+/* This process does not become another, and says why. */
 static void
-driver_go_on(struct driver *d, const char *why)
+driver_go_on(struct driver *d, struct refusal refusal)
 {
-	driver_log_failed(d, why);
-	driver_not_handed_over(d, d->asked_by, (struct refusal){CODE_ERR, why});
+	driver_log_failed(d, refusal);
+	driver_not_handed_over(d, d->asked_by, refusal);
 	bool to_manager = d->to_manager;
 	d->rests = d->to_manager = false;
 	d->asked_by = 0;
@@ -188,6 +189,12 @@ driver_await_rest(struct driver *d)
 	}
 }
 
+static bool
+driver_is_ending(const struct driver *d)
+{
+	return d->failed || core_ended(d->core) || core_draining(d->core);
+}
+
 /* No round is under way and no link is up, and no connection is ending. Else why it cannot be; NULL: it is
  * so. */
 static const char *
@@ -198,7 +205,7 @@ driver_come_to_rest(struct driver *d)
 	do {
 		connections_turn(d->connections, INT64_MAX);
 	} while (connections_ending(d->connections));
-	if (d->failed || core_ended(d->core) || core_draining(d->core)) {
+	if (driver_is_ending(d)) {
 		return DRIVER_ENDING;
 	}
 	return d->apply.calls_out > 0 || !core_rests(d->core) ? "calls are under way" : NULL;
@@ -239,7 +246,8 @@ driver_pass_on(struct driver *d)
 	handover_done(&h);
 	loop_block_signals(false);
 	if (d->rests && !d->handed_over) {
-		driver_go_on(d, why ? why : text);
+		enum code code = d->to_manager || driver_is_ending(d) ? CODE_DRAINING : CODE_ERR;
+		driver_go_on(d, (struct refusal){code, why ? why : text});
 	}
 }
 
@@ -292,9 +300,9 @@ driver_hand_to_manager(struct driver *d)
 	size_t count =
 		connections_count(d->connections) + 2 * d->listeners.count + http_descriptors(d->http) + 2;
 	char why[HANDOVER_WHY_MAX];
-	driver_stop_trial(d, CODE_ERR, "a signal to end has come");
+	driver_stop_trial(d);
 	if (d->rests && !d->to_manager) {
-		driver_go_on(d, "a signal to end has come");
+		driver_go_on(d, (struct refusal){CODE_DRAINING, DRIVER_ENDING});
 	}
 	if (most == 0 || d->save_master || driver_refusal(d).why) {
 		return false;
@@ -304,7 +312,7 @@ driver_hand_to_manager(struct driver *d)
 			"the service manager keeps %zu descriptors (FileDescriptorStoreMax=), and there are "
 			"%zu",
 			most, count);
-		driver_log_failed(d, why);
+		driver_log_failed(d, (struct refusal){CODE_DRAINING, why});
 		return false;
 	}
 	driver_rest(d, true, 0);

@@ -115,8 +115,9 @@ struct refusal {
 
 /* Why a hand-over cannot begin now. */
 struct refusal driver_refusal(const struct driver *driver);
-void driver_log_failed(struct driver *driver, const char *why);
-/* Tells who asked for a hand-over that this process goes on; asked_by may be 0, or have been closed. */
+/* With CODE_DRAINING this process ends, else it goes on. */
+void driver_log_failed(struct driver *driver, struct refusal refusal);
+/* Tells who asked for a hand-over that there is none; asked_by may be 0, or have been closed. */
 void driver_not_handed_over(struct driver *driver, conn_id asked_by, struct refusal refusal);
 /* The first record of a state. */
 struct handover_daemon driver_daemon(const struct driver *driver);
@@ -136,8 +137,8 @@ bool driver_is_still(struct driver *driver, int64_t now_ms);
  * over to a new process of it. c waits for the answer, from either process (admin_restarted(),
  * admin_not_restarted()); NULL: none does. It may have been closed before that. */
 void driver_hand_over(void *arg, struct connection *c);
-/* Ends the trial, if there is one; who asked for the hand-over is told why. */
-void driver_stop_trial(struct driver *driver, enum code code, const char *why);
+/* Ends the trial, if there is one, as this process ends; who asked for the hand-over is told. */
+void driver_stop_trial(struct driver *driver);
 
 /*
  * driver_ledger.c: the ledger.

@@ -39,7 +39,7 @@ asker_at(const struct driver *d, size_t i)
 static void
 askers_refuse(struct driver *d, struct refusal refusal)
 {
-	driver_log_failed(d, refusal.why);
+	driver_log_failed(d, refusal);
 	for (size_t i = 0; i < askers_count(d); i++) {
 		driver_not_handed_over(d, asker_at(d, i), refusal);
 	}
@@ -86,11 +86,11 @@ driver_on_tried(void *arg, const char *failed)
 }
 
 void
-driver_stop_trial(struct driver *d, enum code code, const char *why)
+driver_stop_trial(struct driver *d)
 {
 	if (d->trial) {
 		driver_end_trial(d);
-		askers_refuse(d, (struct refusal){code, why});
+		askers_refuse(d, (struct refusal){CODE_DRAINING, DRIVER_ENDING});
 	}
 }
 
@@ -120,7 +120,7 @@ driver_hand_over(void *arg, struct connection *c)
 		refusal.why = d->askers.failed ? "out of memory" : NULL;
 	}
 	if (refusal.why) {
-		driver_log_failed(d, refusal.why);
+		driver_log_failed(d, refusal);
 		driver_not_handed_over(d, asked_by, refusal);
 	}
 }

@@ -14,8 +14,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,6 +101,8 @@ START_TEST(it_tells_how_a_program_ended_and_the_first_line_that_it_wrote)
 	expect_end(&run, "echo one; echo two; exit 3", "exit status 3: one");
 	expect_end(&run, "echo; echo; printf one >&2; exit 3", "exit status 3: one");
 	expect_end(&run, "exec >&- 2>&-; exit 3", "exit status 3");
+	expect_end(&run, "printf 'a\\0b\\n'; exit 3", "exit status 3: a b");
+	expect_end(&run, "yes no | head -n 300000; exit 3", "exit status 3: no");
 	run_done(&run);
 }
 END_TEST
@@ -213,6 +217,75 @@ START_TEST(one_that_is_freed_ends_with_all_that_it_has_started)
 }
 END_TEST
 
+START_TEST(one_that_has_left_its_group_is_ended_too)
+{
+	struct run run;
+	char byte;
+	int ends[2];
+
+	run_init(&run);
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	close(run.given);
+	run.given = ends[1];
+	run_begin(&run, "exec python3 -c 'import os, time; os.setpgid(0, os.getpgid(os.getppid())); "
+			"os.write(3, b\"1\"); time.sleep(1000000)'");
+	ck_assert_int_eq(read(ends[0], &byte, 1), 1);
+	child_free(run.child);
+	close(ends[0]);
+	run_done(&run);
+}
+END_TEST
+
+/* Keeps the status of a process to itself until orders ends. */
+static void
+trace(pid_t pid, int ready, int orders)
+{
+	char byte = ptrace(PTRACE_SEIZE, pid, 0, 0) == 0 ? '1' : '0';
+
+	if (write(ready, &byte, 1) == 1)
+		while (read(orders, &byte, 1) > 0)
+			;
+	_exit(0);
+}
+
+/* It is told in time, and only its status is left. Where nobody may trace, there is nothing to see. */
+START_TEST(one_that_a_debugger_keeps_is_not_waited_for)
+{
+	struct run run;
+	int ready[2], orders[2], pids[2];
+	char byte = '0', text[16] = "";
+	pid_t pid, tracer;
+
+	run_init(&run);
+	ck_assert_int_eq(pipe2(ready, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(orders, O_CLOEXEC), 0);
+	ck_assert_int_eq(pipe2(pids, O_CLOEXEC), 0);
+	close(run.given);
+	run.given = pids[1];
+	run_begin(&run, "echo $$ >&3; exec sleep 1000000");
+	ck_assert_int_gt(read(pids[0], text, sizeof text - 1), 0);
+	pid = (pid_t)strtol(text, NULL, 10);
+	tracer = fork();
+	if (tracer == 0) {
+		close(orders[1]);
+		trace(pid, ready[1], orders[0]);
+	}
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	child_free(run.child);
+	if (byte == '1')
+		ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
+	close(orders[1]);
+	ck_assert_int_eq(waitpid(tracer, NULL, 0), tracer);
+	if (byte == '1')
+		ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+	close(orders[0]);
+	close(ready[0]);
+	close(ready[1]);
+	close(pids[0]);
+	run_done(&run);
+}
+END_TEST
+
 START_TEST(one_that_does_not_end_in_time_is_ended)
 {
 	struct run run;
@@ -276,6 +349,7 @@ main(void)
 		a_line_that_is_too_long_is_cut, a_program_that_cannot_be_run_is_an_error,
 		it_has_the_descriptor_that_it_is_given, also_if_that_has_the_same_number_already,
 		signals_that_this_process_ignores_or_blocks_are_as_usual,
-		one_that_is_freed_ends_with_all_that_it_has_started, one_that_does_not_end_in_time_is_ended,
+		one_that_is_freed_ends_with_all_that_it_has_started, one_that_has_left_its_group_is_ended_too,
+		one_that_a_debugger_keeps_is_not_waited_for, one_that_does_not_end_in_time_is_ended,
 		it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of);
 }

@@ -110,11 +110,11 @@ admin_restarted(struct context *context, struct connection *c, int64_t silent_ms
 void
 admin_not_restarted(struct connection *c, enum code code, const char *why)
 {
-	static const char end[] = "; this process goes on";
-	char text[REPLY_TEXT_MAX - (sizeof end - 1)]; /* why may be what a program has said */
+	static const char goes_on[] = "; this process goes on";
+	char text[REPLY_TEXT_MAX - (sizeof goes_on - 1)]; /* why may be what a program has said */
 	(void)escape_text(text, sizeof text, slice_of(why), ESCAPE_PLAIN);
 	connection_answered(c);
-	connection_error(c, code, "%s%s", text, end);
+	connection_error(c, code, "%s%s", text, code == CODE_DRAINING ? "" : goes_on);
 }
 
 /* Whether the verb is a subcommand that changes the set of masters. */

@@ -10,6 +10,7 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -23,13 +24,20 @@
 
 /* ---- a program ---- */
 
+/* After it was killed. Then it is left behind: a debugger, or a disk that does not answer, keeps it. */
+#define LEFT_MS 1000
+
 struct child {
-	struct event event; /* of pidfd, which becomes readable when the program has ended */
+	struct event ends;  /* of pidfd, which becomes readable when the program has ended */
+	struct event heard; /* of said */
 	struct timeout *limit;
 	int64_t most_ms;
 	pid_t pid;
 	int pidfd;
-	int said; /* the end of the pipe that its output goes to */
+	int said;                                     /* the end of the pipe that its output goes to */
+	char first[CHILD_WHY_MAX - CHILD_STATUS_MAX]; /* of what it wrote, without an end */
+	size_t first_n;
+	bool late;
 	bool reaped;
 	int status;
 	child_ended *ended;
@@ -45,7 +53,18 @@ child_status_text(int status, char text[CHILD_STATUS_MAX])
 		snprintf(text, CHILD_STATUS_MAX, "exit status %d", WEXITSTATUS(status));
 }
 
-/* Until its status is read, no other process group can have its number. */
+/* Until its status is read, no other process or process group can have its number. It may have left its own
+ * group. */
+static void
+child_kill(const struct child *child)
+{
+	if (child->reaped || child->pid <= 0)
+		return;
+	kill(-child->pid, SIGKILL);
+	kill(child->pid, SIGKILL);
+}
+
+/* Never waits: a process that was killed need not end soon, and one that is traced has no status for us. */
 static void
 child_reap(struct child *child)
 {
@@ -53,13 +72,12 @@ child_reap(struct child *child)
 
 	if (child->reaped || child->pid <= 0)
 		return;
-	kill(-child->pid, SIGKILL);
 	do {
-		reaped = waitpid(child->pid, &child->status, 0);
+		reaped = waitpid(child->pid, &child->status, WNOHANG);
 	} while (reaped < 0 && errno == EINTR);
-	if (reaped < 0)
+	if (reaped != child->pid)
 		child->status = STATUS_UNKNOWN;
-	child->reaped = true;
+	child->reaped = reaped != 0;
 }
 
 bool
@@ -72,54 +90,86 @@ child_reaped(struct child *child, pid_t pid, int status)
 	return true;
 }
 
-/* The first line of what it has written and the pipe still has. No more is read: so it can neither fill this
- * process' memory nor take its time. */
+/* What comes behind the beginning is read and dropped: so the program can go on, and cannot fill the memory
+ * of this process. */
 static void
-child_first_line(const struct child *child, char *line, size_t room)
+child_hear(struct child *child)
 {
-	ssize_t n = read(child->said, line, room - 1);
-	size_t blank;
+	char rest[16384];
+	size_t room = sizeof child->first - 1 - child->first_n;
+	ssize_t n = read(
+		child->said, room > 0 ? child->first + child->first_n : rest, room > 0 ? room : sizeof rest);
 
-	line[n > 0 ? n : 0] = '\0';
-	blank = strspn(line, "\n");
-	memmove(line, line + blank, strlen(line + blank) + 1);
+	if (n > 0 && room > 0)
+		child->first_n += (size_t)n;
+	else if (n == 0)
+		event_del(&child->heard);
+}
+
+static void
+child_said(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	child_hear(arg);
+}
+
+static char *
+child_first_line(struct child *child)
+{
+	char *line = child->first;
+
+	for (size_t i = 0; i < child->first_n; i++)
+		if (line[i] == '\0')
+			line[i] = ' ';
+	line[child->first_n] = '\0';
+	line += strspn(line, "\n");
 	line[strcspn(line, "\n")] = '\0';
+	return line;
 }
 
 /* The hook frees the child: nothing of it is used afterwards. */
 static void
-child_tell(struct child *child, const char *how)
+child_tell(struct child *child)
 {
-	char line[CHILD_WHY_MAX - CHILD_STATUS_MAX], failed[CHILD_WHY_MAX];
+	char how[CHILD_STATUS_MAX] = "", failed[CHILD_WHY_MAX];
+	const char *line;
 
-	child_first_line(child, line, sizeof line);
+	child_hear(child);
+	line = child_first_line(child);
+	if (child->late)
+		snprintf(how, sizeof how, "it had not ended after %lld ms", (long long)child->most_ms);
+	else if (child->status != 0)
+		child_status_text(child->status, how);
 	snprintf(failed, sizeof failed, "%s%s%s", how, line[0] != '\0' ? ": " : "", line);
 	child->ended(child->arg, how[0] != '\0' ? failed : NULL);
 }
 
+/* What it has started ends with it. */
 static void
 child_came(evutil_socket_t fd, short what, void *arg)
 {
 	struct child *child = arg;
-	char how[CHILD_STATUS_MAX] = "";
 
 	(void)fd;
 	(void)what;
+	child_kill(child);
 	child_reap(child);
-	if (child->status != 0)
-		child_status_text(child->status, how);
-	child_tell(child, how);
+	child_tell(child);
 }
 
 static void
 child_is_late(void *arg)
 {
 	struct child *child = arg;
-	char how[CHILD_STATUS_MAX];
 
-	child_reap(child);
-	snprintf(how, sizeof how, "it had not ended after %lld ms", (long long)child->most_ms);
-	child_tell(child, how);
+	if (child->late) {
+		child_tell(child);
+		return;
+	}
+	child->late = true;
+	child_kill(child);
+	timeout_set(child->limit, LEFT_MS);
 }
 
 /* Signals that this process ignores or blocks are as usual for the program. 0, or the number of an error. */
@@ -178,8 +228,9 @@ child_begin(struct child *child, struct event_base *base, const char *path, char
 	child->pidfd = (int)syscall(SYS_pidfd_open, child->pid, 0);
 	if (child->pidfd < 0)
 		return false;
-	event_assign(&child->event, base, child->pidfd, EV_READ, child_came, child);
-	if (event_add(&child->event, NULL) != 0) {
+	event_assign(&child->ends, base, child->pidfd, EV_READ, child_came, child);
+	event_assign(&child->heard, base, child->said, EV_READ | EV_PERSIST, child_said, child);
+	if (event_add(&child->ends, NULL) != 0 || event_add(&child->heard, NULL) != 0) {
 		errno = ENOMEM;
 		return false;
 	}
@@ -208,14 +259,28 @@ child_run(struct event_base *base, const char *path, char *const argv[], int giv
 	return NULL;
 }
 
+/* What was killed ends at once as a rule. Its status stays behind if it does not. */
+static void
+child_await(const struct child *child)
+{
+	struct pollfd ends = {.fd = child->pidfd, .events = POLLIN};
+
+	if (!child->reaped && child->pidfd >= 0)
+		(void)poll(&ends, 1, LEFT_MS);
+}
+
 void
 child_free(struct child *child)
 {
 	if (!child)
 		return;
-	if (event_initialized(&child->event))
-		event_del(&child->event);
+	if (event_initialized(&child->ends)) {
+		event_del(&child->ends);
+		event_del(&child->heard);
+	}
 	timeout_free(child->limit);
+	child_kill(child);
+	child_await(child);
 	child_reap(child);
 	if (child->pidfd >= 0)
 		close(child->pidfd);
