@@ -271,7 +271,9 @@ START_TEST(one_that_a_debugger_keeps_is_not_waited_for)
 		trace(pid, ready[1], orders[0]);
 	}
 	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	alarm(60);
 	child_free(run.child);
+	alarm(0);
 	if (byte == '1')
 		ck_assert_int_eq(waitpid(pid, NULL, WNOHANG), 0);
 	close(orders[1]);
