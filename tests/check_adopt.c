@@ -542,6 +542,34 @@ START_TEST(a_majority_adopts_and_the_third_master_when_it_is_back)
 }
 END_TEST
 
+/* Its rule's lease is shorter than what is left of it. A round that begins while masters have still to answer
+ * the one before asks for no less time: with their answers the lease is good for as long as they were asked.
+ */
+START_TEST(a_lease_is_asked_for_as_long_as_answers_may_make_it)
+{
+	static const struct rule shorter[] = {{.match = "*", .lease_ms = LEASE_MS / 4, .wait_ms = -1}};
+	struct story w;
+	struct lease_past past;
+	struct lease *l;
+
+	story_apart(&w, 3);
+	core_set_rules(w.core, shorter, 1);
+	past = past_of(&w);
+	lock(&w, 1, "a");
+	l = recovered_as(&w, "a", &past);
+	after(&w, LEASE_MS / 20);
+	back(&w, 0);
+	ck_assert_ptr_nonnull(strstr(back(&w, 1), "adopt a#1@"));
+	after(&w, LEASE_MS / 10);
+	ck_assert_int_gt(l->round->sent_ms, past.valid_ms - LEASE_MS / 10 * 9);
+	adopted_at(&w, 0, OUTCOME_YES);
+	adopted_at(&w, 1, OUTCOME_YES);
+	ck_assert_int_gt(lease_held(l)->valid_ms, past.valid_ms);
+	ck_assert_int_le(lease_held(l)->valid_ms, w.now.ms + l->term_ms);
+	story_done(&w);
+}
+END_TEST
+
 /* All are back at once; each is asked once. */
 static struct lease *
 story_asked(struct story *w)
@@ -799,6 +827,7 @@ main(void)
 		a_lease_that_is_shared_before_it_is_adopted_is_adopted_as_shared,
 		a_lease_that_is_shared_while_it_is_adopted_is_renewed_as_shared,
 		permits_are_adopted_by_their_numbers, a_majority_adopts_and_the_third_master_when_it_is_back,
+		a_lease_is_asked_for_as_long_as_answers_may_make_it,
 		what_a_minority_adopts_ends_when_it_was_to_end,
 		what_another_process_has_adopted_at_a_majority_is_lost, a_seat_that_it_never_had_is_acquired,
 		a_reclaim_among_several_masters_adopts_and_prolongs_nothing,

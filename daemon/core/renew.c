@@ -68,9 +68,20 @@ renew_tokens(struct core *core, struct lease *l)
 	}
 }
 
+/* Until when a seat may be valid: as its last answer says, or as one that is under way may say. */
+static int64_t
+renew_seat_until_ms(const struct lease *l, unsigned i)
+{
+	const struct question *asked = l->round != NULL ? &l->round->questions[i] : NULL;
+	int64_t valid_ms = seat_of(l, i)->valid_ms;
+
+	assert(lease_held(l)->renewal != RENEWAL_ASKING);
+	return asked != NULL && asked->asking && asked->asked_ms > valid_ms ? asked->asked_ms : valid_ms;
+}
+
 /* What the rule says now, but no less than what the lease is valid for already, which its holders may have
- * been told; and no less than any seat is: its key must not end sooner, as another seat may later make a
- * majority with it. */
+ * been told; and no less than any seat is, or will be by an answer that is under way: its key must not end
+ * sooner, as another seat may later make a majority with it. */
 static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
@@ -79,8 +90,10 @@ renew_next_term_ms(const struct core *core, const struct lease *l)
 	/* A lease that is over is lost before anything is asked for it (R3). */
 	assert(left > 0);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (seat_of(l, i)->valid_ms - core->now.ms > left)
-			left = seat_of(l, i)->valid_ms - core->now.ms;
+		int64_t seat_ms = renew_seat_until_ms(l, i) - core->now.ms;
+
+		if (seat_ms > left)
+			left = seat_ms;
 	}
 	kept = left + drift_ms(left);
 	return kept > ruled ? kept : ruled;
