@@ -83,7 +83,8 @@ in_the_way(const struct server *s, unsigned name)
 	return excuse(w, EXCUSE_BELIEF_FOREIGN, foreign_us != 0 && w->now_us - foreign_us <= repaired_us);
 }
 
-/* A lease is given back to a master that missed it: after a while in which all is well it is at every one. */
+/* A lease is given back to a master that missed it: after a while in which all is well it is at every one, or
+ * others who wait for it are there each time that it is asked for. */
 static void
 look_at_repair(struct host *h, unsigned name)
 {
@@ -100,7 +101,8 @@ look_at_repair(struct host *h, unsigned name)
 	for (unsigned i = 0; i < w->plan.masters; i++)
 		if (!backing_lacks(&w->servers[i], name) && !in_the_way(&w->servers[i], name) &&
 			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
-				server_lease_key(w, name)))
+				server_lease_key(w, name)) &&
+			!excuse(w, EXCUSE_REPAIR_BIDS, well_outbid(w, h, i, name)))
 			world_fail(w,
 				"repair: d%u has had its lease of %s for %" PRId64 " ms, and m%u lacks it",
 				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);

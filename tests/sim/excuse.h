@@ -27,6 +27,7 @@ struct world;
 	EXCUSE(BELIEF_COPY, "belief: another daemon has begun with a copy of the ledger, a lease ago")       \
 	EXCUSE(BELIEF_LACKS, "renewal: most masters lack the lease, may have forgotten it, or are guarded")  \
 	EXCUSE(BELIEF_FOREIGN, "belief: a key of another program may be in the way of a lease")              \
+	EXCUSE(REPAIR_BIDS, "repair: slow ways, and bids of others at a master that its daemon lacks")       \
 	EXCUSE(BELIEF_LOST, "belief: the master lost its memory, leapt or was written to, a lease ago")      \
 	EXCUSE(LOSS_RIVAL, "loss: a rival locks, too, and a master forgot or leapt a lease ago")             \
 	EXCUSE(LOSS_TAINTED, "loss: somebody wrote to the key of the lease")                                 \

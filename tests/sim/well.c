@@ -99,20 +99,38 @@ well_voted(struct host *h, const struct vote *v)
 		(v->op != CALL_ACQUIRE && v->op != CALL_RENEW && v->op != CALL_ADOPT))
 		return;
 	unsigned name = checker_name_of(v->name);
-	if (v->outcome == OUTCOME_YES)
+	if (v->outcome == OUTCOME_YES) {
 		well->busy[h->index][place][name] = well->gone[h->index][place][name] = false;
-	else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY)
+		well->refused_us[h->index][place][name] = 0;
+	} else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY)
 		well->busy[h->index][place][name] = true;
 	else if (v->op != CALL_ACQUIRE && v->outcome == OUTCOME_NO)
 		well->gone[h->index][place][name] = true;
+	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_WRONGKIND ||
+					     v->outcome == OUTCOME_LIMIT))
+		well->refused_us[h->index][place][name] = h->world->now_us;
 }
 
-/* Others bid for it there, and a question and its answer take more than a hundredth of a lease. */
+/* A question and its answer take more than a hundredth of a lease. */
+static bool
+slow_ways(const struct world *w)
+{
+	return 2 * w->plan.network_us + w->plan.spread_us > w->plan.lease_ms * 10;
+}
+
+/* Others bid for it there. */
 static bool
 others_bid(const struct world *w, const struct host *h, unsigned master, unsigned name)
 {
-	return w->plan.masters > 1 && w->well.busy[h->index][master][name] &&
-	       2 * w->plan.network_us + w->plan.spread_us > w->plan.lease_ms * 10;
+	return w->plan.masters > 1 && w->well.busy[h->index][master][name] && slow_ways(w);
+}
+
+bool
+well_outbid(const struct world *w, const struct host *h, unsigned master, unsigned name)
+{
+	int64_t refused_us = w->well.refused_us[h->index][master][name];
+	return w->plan.masters > 1 && slow_ways(w) && refused_us != 0 &&
+	       w->now_us - refused_us <= w->plan.lease_ms * 500 + 100000;
 }
 
 /* The lease of another one is there, which its clock keeps for longer than its term. */

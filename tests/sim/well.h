@@ -21,6 +21,9 @@ struct well {
 		       [PLAN_MASTERS_MAX]; /* since when it can at least renew and reclaim there */
 	bool busy[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
 		 [PLAN_NAMES_MAX]; /* when the master last answered that another daemon has the lease */
+	int64_t refused_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
+			  [PLAN_NAMES_MAX]; /* when the master last answered that another lease is there, of
+					       any kind; 0: never, or it has granted or renewed it since */
 	bool gone[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
 		 [PLAN_NAMES_MAX]; /* when it last answered a renewal that the lease is not there */
 	int64_t ill_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]; /* since when it cannot use that master */
@@ -45,6 +48,10 @@ int64_t well_all_us(const struct world *world, const struct host *host);
  * that it lacks may prevent each of its own. So may a lease that is left behind there, if the clock stepped
  * back. If the clock leapt, and ended the lease there, nothing new counts for the length of a guard. */
 bool well_keeps(const struct world *world, const struct host *host, unsigned name, int64_t for_us);
+
+/* Whether the daemon has asked this master for its lease since the last renewal was due, and another one was
+ * there. If a call takes long, the attempts of others may prevent each of its own. */
+bool well_outbid(const struct world *world, const struct host *host, unsigned master, unsigned name);
 
 /* Whether it is now neither held nor wanted. */
 bool well_free(const struct world *world, unsigned name);
