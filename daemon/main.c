@@ -416,7 +416,7 @@ static int
 main_serve(struct main *m)
 {
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGCHLD, SIG_DFL); /* if it is ignored, nobody learns how a child has ended */
+	signal(SIGCHLD, SIG_DFL); /* a parent that ignores it cannot read how a child ended */
 	signal(SIGXFSZ, SIG_IGN); /* a log file at its size limit must not end the daemon */
 	settings_forbid_cores();
 	int failed = main_begin(m);

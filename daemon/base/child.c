@@ -20,11 +20,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define STATUS_UNKNOWN (255 << 8) /* somebody else has read it: it counts as a failure */
+#define STATUS_UNKNOWN (255 << 8) /* this process could not read the status: the program counts as failed */
 
 /* ---- a program ---- */
 
-/* After it was killed. Then it is left behind: a debugger, or a disk that does not answer, keeps it. */
+/* A program that was killed has so long to end. One that a debugger keeps, or a disk that does not answer, is
+ * then left behind. */
 #define LEFT_MS 1000
 
 struct child {
@@ -53,8 +54,8 @@ child_status_text(int status, char text[CHILD_STATUS_MAX])
 		snprintf(text, CHILD_STATUS_MAX, "exit status %d", WEXITSTATUS(status));
 }
 
-/* Until its status is read, no other process or process group can have its number. It may have left its own
- * group. */
+/* Until its status is read, no other process or process group can have its number. A program that has left
+ * its group is killed by its own number. */
 static void
 child_kill(const struct child *child)
 {

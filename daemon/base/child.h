@@ -51,7 +51,8 @@ void child_status_text(int status, char text[CHILD_STATUS_MAX]);
  * and the kernel keeps each ended one until its status is read.
  */
 
-/* A child was reaped, with this status as of waitpid(). False: nobody waits for it, it was an orphan. */
+/* A child was reaped, with this status as of waitpid(). False: no part of the daemon had started the child,
+ * so the child was an orphan. */
 typedef bool child_known(void *arg, pid_t pid, int status);
 
 /* Reaps every child that ends from now on, and first those that have ended before. base and log are kept by
