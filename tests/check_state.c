@@ -232,17 +232,30 @@ keep(const struct buffer *state, const char *name)
 	ck_assert_int_eq(fclose(to), 0);
 }
 
-/* The links go down, and the next process takes over. Returns what it does when the masters are back;
- * admitted: these say that leases may be had there. The corpus has the state under this name; NULL: it lacks
- * it. */
-static const char *
-handed_over_to(bool admitted, const char *name)
+/* As an adapter: of a link that never was up none tells that it is down. */
+static void
+links_go_down(void)
+{
+	for (w.at = 0; w.at < w.settings.masters; w.at++) {
+		if (!w.core->masters[w.at].links[0].up)
+			continue;
+		if (w.core->masters[w.at].links[0].greeting)
+			vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_UNKNOWN});
+		link_down(&w, "handed over");
+	}
+	w.at = 0;
+	after(&w, 0);
+}
+
+/* The next process takes over, and has reached no master yet. thorough: the state is damaged in all ways as
+ * well. The corpus has it under this name; NULL: it lacks it. */
+static void
+taken_over(bool thorough, const char *name)
 {
 	struct buffer first, second;
 	struct core *core;
 
-	for (w.at = 0; w.at < w.settings.masters; w.at++)
-		link_down(&w, "handed over");
+	links_go_down();
 	for (int i = 0; i < 3 && !core_rests(w.core); i++)
 		after(&w, 1);
 	ck_assert_msg(core_rests(w.core), "a call of the story has no answer");
@@ -256,13 +269,23 @@ handed_over_to(bool admitted, const char *name)
 			(struct slice){buffer_bytes(&second), buffer_length(&second)}));
 	keep(&first, name);
 	ck_late(&first);
-	ck_cut(&first);
-	ck_changed(&first);
-	ck_newer(&first);
-	ck_older(&first);
+	if (thorough) {
+		ck_cut(&first);
+		ck_changed(&first);
+		ck_newer(&first);
+		ck_older(&first);
+	}
 	buffer_done(&first);
 	buffer_done(&second);
 	story_goes_on(&w, core);
+}
+
+/* Returns what the next process does when the masters are back; admitted: these say that leases may be had
+ * there. */
+static const char *
+handed_over_to(bool admitted, const char *name)
+{
+	taken_over(true, name);
 	for (w.at = 0; w.at < w.settings.masters; w.at++) {
 		link_up(&w);
 		hello(&w, admitted, MEMORY + w.at);
@@ -1083,6 +1106,82 @@ START_TEST(a_part_of_an_mlock_that_has_an_end_is_refused)
 }
 END_TEST
 
+/* No link has reached it yet, and none could be made. */
+static void
+never_reached(void)
+{
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_GREETING);
+}
+
+static void
+refused_a_link(void)
+{
+	link_down(&w, "connection refused");
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_AWAY);
+}
+
+static void
+greeted_without_an_answer(void)
+{
+	link_up(&w);
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_GREETING);
+}
+
+static void
+is_a_replica(void)
+{
+	link_up(&w);
+	vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_YES, .greeting = GREETING_REPLICA});
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_REFUSED);
+}
+
+static void
+is_guarded(void)
+{
+	link_up(&w);
+	hello(&w, false, MEMORY + w.at);
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_GUARDED);
+}
+
+static void
+is_admitted(void)
+{
+	link_up(&w);
+	hello(&w, true, MEMORY + w.at);
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_ADMITTED);
+}
+
+static void
+was_lost(void)
+{
+	is_admitted();
+	link_down(&w, "connection reset");
+}
+
+/* Also one of each: a majority is missing, there, or not known yet. */
+START_TEST(a_daemon_is_handed_over_whatever_state_its_masters_are_in)
+{
+	static void (*const states[])(void) = {never_reached, refused_a_link, greeted_without_an_answer,
+		is_a_replica, is_guarded, is_admitted, was_lost};
+	const size_t n = sizeof(states) / sizeof(states[0]);
+
+	for (size_t i = 0; i < n * n; i++) {
+		story_done(&w);
+		story_apart(&w, 3);
+		for (w.at = 0; w.at < 3; w.at++)
+			states[w.at == 0 ? i % n : i / n]();
+		w.at = 0;
+		/* Twice in a row: the next process need not have reached them either. */
+		taken_over(i < n, NULL);
+		taken_over(i < n, NULL);
+		for (w.at = 0; w.at < 3; w.at++)
+			is_admitted();
+		w.at = 0;
+		ck_assert_ptr_nonnull(strstr(lock(&w, 1, "a"), "acquire a"));
+	}
+}
+END_TEST
+
 /* As after core_set_rules(): guards wait for the longer leases, and they are used when all daemons do. */
 START_TEST(the_next_process_may_have_longer_leases_and_shorter_ones)
 {
@@ -1135,5 +1234,6 @@ main(void)
 		a_state_of_another_namespace_is_refused, a_state_from_the_future_is_refused,
 		a_change_of_the_masters_that_no_connection_asked_for_is_refused,
 		a_part_of_an_mlock_that_has_an_end_is_refused,
+		a_daemon_is_handed_over_whatever_state_its_masters_are_in,
 		the_next_process_may_have_longer_leases_and_shorter_ones);
 }

@@ -1,6 +1,6 @@
 /*
- * state_master: see state.h. Every master is as after a loss of all its links. What was measured and told
- * before still counts: the servers, their clocks and this host's clock have gone on.
+ * state_master: see state.h. Every master is as after a loss of all its links, or was not reached yet. What
+ * was measured and told before still counts: the servers, their clocks and this host's clock have gone on.
  */
 #include "daemon/core/state.h"
 
@@ -303,6 +303,19 @@ state_load_parted(struct state_loader *l)
 
 /* ---- all of it ---- */
 
+/* A master that no link has reached yet is being greeted from the start (master_init()): nothing ends that
+ * as long as the adapter looks for it. */
+static bool
+master_rests(const struct core *core, const struct master *m)
+{
+	bool up = false;
+
+	assert(core->settings.links <= CORE_LINKS_MAX);
+	for (unsigned i = 0; i < core->settings.links; i++)
+		up |= m->links[i].up;
+	return !up && (m->state == MASTER_AWAY || m->state == MASTER_GREETING);
+}
+
 void
 state_save_masters(struct core *core, struct record *r)
 {
@@ -310,7 +323,7 @@ state_save_masters(struct core *core, struct record *r)
 	masterset_fields(core, r);
 	record_end(r);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		assert(core->masters[i].state == MASTER_AWAY);
+		assert(master_rests(core, &core->masters[i]));
 		assert(!core->masters[i].moved && core->masters[i].index == i);
 		record_begin(r, RECORD_MASTER);
 		master_fields(core, r, &core->masters[i]);

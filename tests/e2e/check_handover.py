@@ -4,12 +4,13 @@
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import threading
 
 import harness
 import resp
-from harness import expect, expect_between
+from harness import expect, expect_between, expect_code
 from manager import HIGH, Manager
 
 MANY = 3000
@@ -73,6 +74,41 @@ def test_bytes_by_service_manager(place):
     """the same by a service manager"""
     daemon, manager = managed(place, tcp=True)
     in_order(daemon, lambda _daemon: manager.restart())
+
+
+class Mute:
+    """A port that accepts connections and never answers."""
+
+    def __init__(self, place):
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        place.sockets.append(self.socket)
+        self.port = self.socket.getsockname()[1]
+
+
+def unfound(place):
+    """Ways to name masters none of which is found: by its url, by sentinels and as nodes of a cluster, that refuse a connection or never answer."""
+    for what, port in (("refused", harness.free_port()), ("mute", Mute(place).port)):
+        yield what + "-url", "  - redis://127.0.0.1:%d\n" % port
+        yield what + "-sentinel", "  - sentinel: { name: m, sentinels: [ '127.0.0.1:%d' ] }\n" % port
+        yield what + "-cluster", "  - cluster: { name: c, nodes: [ '127.0.0.1:%d' ] }\n" % port
+
+
+def test_masters_that_were_never_found(place):
+    """a daemon that has found no master yet is handed over, at once and again, and its clients' connections go on"""
+    for name, masters in unfound(place):
+        daemon = place.idle_daemon(name, config="masters:\n" + masters)
+        daemon.spawn()  # it is READY when it has looked for its masters, which is too late here
+        harness.until("it listens", lambda: os.path.exists(daemon.socket))
+        client = daemon.client()
+        pid = daemon.info()["process_id"]
+        client.send_raw(b"LOCK a WAIT 60000\r\n")
+        for _ in range(3):
+            exec_in_place(daemon)
+        expect(client.silent(0.0), True, name)
+        expect_code(daemon.client()("LOCK", "b", "WAIT", 0), "NOMASTER")
+        client.close()
+        expect(daemon.info()["process_id"], pid, name)
+        daemon.done()
 
 
 def test_status(place):

@@ -11,6 +11,7 @@
 #define EXCUSED_MS      250    /* so long after that a WAIT without masters may be answered late */
 #define SERVES_US       400000 /* from then on it reads, whether or not masters are usable */
 #define REST_US         1000
+#define EARLY_US        50000 /* after a start: some masters have not been reached by then */
 
 void
 handover_draw(struct plan *plan)
@@ -88,6 +89,11 @@ links_down(struct host *h)
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
 		for (unsigned k = 0; k < w->plan.links && goes_on(h, life); k++)
 			wire_break(&h->ways[i].wires[k], "the daemon hands over");
+	/* An adapter that has not found a master yet has no link of it that could be reported as down. */
+	if (goes_on(h, life) && rng_percent(&w->rng, 50)) {
+		host_step(h, &(struct event){.type = EVENT_TIMER});
+		return;
+	}
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		for (unsigned k = 0; k < w->plan.links && goes_on(h, life); k++)
 			host_step(h, &(struct event){.type = EVENT_LINK_DOWN,
@@ -259,6 +265,14 @@ bool
 handover_excuses(const struct host *h)
 {
 	return h->unread_until_us > 0 && host_ms(h) < h->unread_until_ms + EXCUSED_MS;
+}
+
+void
+handover_started(struct host *h)
+{
+	struct world *w = h->world;
+	if (w->plan.fault[FAULT_HANDOVER] && rng_percent(&w->rng, 20))
+		world_after(w, rng_range(&w->rng, 0, EARLY_US), again, h, h->life, NULL);
 }
 
 static void

@@ -23,6 +23,9 @@ void handover_draw(struct plan *plan);
 /* Begins, unless the daemon is about to end, or hands over already. */
 void handover_begin(struct host *host);
 
+/* The daemon has just started: some hand over before they have reached any master. */
+void handover_started(struct host *host);
+
 /* What the core notes: no session ends because its requests are not read. */
 void handover_note(const struct host *host, const struct note *note);
 

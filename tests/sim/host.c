@@ -287,6 +287,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 		h->ways[i].told = 0;
 		way_connect(&h->ways[i]);
 	}
+	handover_started(h);
 }
 
 static void on_timer(void *arg, uint64_t serial, void *data);
