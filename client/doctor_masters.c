@@ -95,6 +95,22 @@ static const struct cure {
 		"older ones"},
 	{"no node knows", "no lease can be had until the owner of the slot is found",
 		"see what the nodes say: redis-cli -h HOST -p PORT CLUSTER NODES"},
+	{"no sentinel knows", "no lease can be had until the master is found",
+		"see what the sentinels say: redis-cli -h HOST -p PORT SENTINEL MASTER NAME"},
+	{"too few sentinels agree",
+		"a master is followed where a majority of the sentinels under `masters:` names it, those "
+		"that are "
+		"away included",
+		"start those that are away; if they name different servers, see which is right: redis-cli -h "
+		"HOST "
+		"-p PORT SENTINEL MASTER NAME; name those that exist under `sentinels:`"},
+	{"too few nodes agree",
+		"the owner of the slot is followed where a majority of the nodes under `masters:` names it, "
+		"those "
+		"that are away included",
+		"start those that are away; if they name different servers, see which is right: redis-cli -h "
+		"HOST "
+		"-p PORT CLUSTER NODES; name those that exist under `nodes:`"},
 };
 
 /* "redis-cli -h 10.0.0.1 -p 6379" */

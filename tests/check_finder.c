@@ -10,6 +10,7 @@
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,12 +141,6 @@ is_second_found(void *arg)
 	return strcmp(((struct probe *)arg)->host, "10.0.0.2") == 0;
 }
 
-static bool
-is_first_found(void *arg)
-{
-	return strcmp(((struct probe *)arg)->host, "10.0.0.1") == 0;
-}
-
 static void
 begin(struct probe *p)
 {
@@ -182,16 +177,122 @@ START_TEST(what_there_was_no_memory_for_is_told_again)
 }
 END_TEST
 
-START_TEST(one_that_is_there_is_enough)
+START_TEST(two_of_three_are_enough)
 {
 	struct probe p;
 
 	probe_init(&p, 3);
 	fake_sentinel_close(&p.fakes[0]);
-	p.fakes[1].mute = true;
 	begin(&p);
 	ck_assert_str_eq(p.host, "10.0.0.1");
 	ck_assert_uint_eq(p.losses, 0);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(one_of_three_is_not_believed_and_what_each_says_is_told)
+{
+	struct probe p;
+	char expected[300];
+
+	probe_init(&p, 3);
+	fake_sentinel_close(&p.fakes[0]);
+	p.fakes[1].answer = "-ERR No such master with that name\r\n";
+	p.fakes[2].epoch = UINT_MAX;
+	probe_begin(&p);
+	ck_assert(await(p.base, is_lost, &p));
+	snprintf(expected, sizeof expected,
+		"too few sentinels agree where mymaster is (2 of 3 have to): 127.0.0.1:%u connection "
+		"refused; "
+		"127.0.0.1:%u says ERR No such master with that name; 127.0.0.1:%u names 10.0.0.1:6379",
+		p.fakes[0].port, p.fakes[1].port, p.fakes[2].port);
+	ck_assert_str_eq(p.why, expected);
+	ck_assert_uint_eq(p.founds, 0);
+	/* A second one that says so is enough. */
+	p.fakes[1].answer = NULL;
+	finder_watch(p.finder, true);
+	ck_assert(await(p.base, is_found, &p));
+	probe_done(&p);
+}
+END_TEST
+
+/* Each of the three in turn. */
+START_TEST(one_that_lies_is_not_followed_whatever_its_epoch)
+{
+	for (size_t liar = 0; liar < 3; liar++) {
+		struct probe p;
+
+		probe_init(&p, 3);
+		p.fakes[liar].host = "10.6.6.6";
+		p.fakes[liar].epoch = UINT_MAX;
+		begin(&p);
+		ck_assert_str_eq(p.host, "10.0.0.1");
+		fake_sentinel_publish(&p.fakes[liar], "mymaster 10.0.0.1 6379 10.6.6.6 6379");
+		finder_watch(p.finder, true);
+		p.fakes[liar].asked = p.fakes[0].asked = 0;
+		ck_assert(await(p.base, is_asked_thrice, &p));
+		ck_assert_uint_eq(p.founds, 1);
+		/* Nor by one honest sentinel that says nothing any more. */
+		fake_sentinel_close(&p.fakes[(liar + 1) % 3]);
+		ck_assert(await(p.base, is_lost, &p));
+		ck_assert_str_eq(p.host, "10.0.0.1");
+		ck_assert_uint_eq(p.founds, 1);
+		probe_done(&p);
+	}
+}
+END_TEST
+
+START_TEST(a_port_is_a_part_of_a_place)
+{
+	struct probe p;
+
+	probe_init(&p, 3);
+	p.fakes[2].master_port = 6380;
+	p.fakes[2].epoch = UINT_MAX;
+	begin(&p);
+	ck_assert_uint_eq(p.port, 6379);
+	ck_assert_uint_eq(p.founds, 1);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(a_failover_while_one_is_away_is_followed)
+{
+	struct probe p;
+
+	probe_init(&p, 3);
+	fake_sentinel_close(&p.fakes[0]);
+	begin(&p);
+	for (size_t i = 1; i < 3; i++) {
+		p.fakes[i].host = "10.0.0.2";
+		p.fakes[i].epoch = 8;
+		fake_sentinel_publish(&p.fakes[i], "mymaster 10.0.0.1 6379 10.0.0.2 6379");
+	}
+	ck_assert(await(p.base, is_second_found, &p));
+	/* The one that was away comes back with what it knew. */
+	fake_sentinel_open(&p.fakes[0], p.base);
+	p.fakes[0].subscribed = false;
+	ck_assert(await(p.base, all_subscribed, &p));
+	ck_assert_str_eq(p.host, "10.0.0.2");
+	ck_assert_uint_eq(p.founds, 2);
+	probe_done(&p);
+}
+END_TEST
+
+START_TEST(of_two_both_have_to_name_it)
+{
+	struct probe p;
+
+	probe_init(&p, 2);
+	p.fakes[1].host = "10.0.0.2";
+	p.fakes[1].epoch = 8;
+	probe_begin(&p);
+	ck_assert(await(p.base, is_lost, &p));
+	ck_assert_ptr_nonnull(strstr(p.why, "(2 of 2 have to)"));
+	ck_assert_uint_eq(p.founds, 0);
+	p.fakes[0].host = "10.0.0.2";
+	finder_watch(p.finder, true);
+	ck_assert(await(p.base, is_second_found, &p));
 	probe_done(&p);
 }
 END_TEST
@@ -200,15 +301,17 @@ START_TEST(a_failover_is_heard_at_once)
 {
 	struct probe p;
 
-	probe_init(&p, 2);
+	probe_init(&p, 3);
 	begin(&p);
 	p.founds = 0;
-	p.fakes[1].host = "10.0.0.2";
-	p.fakes[1].epoch = 8;
-	fake_sentinel_publish(&p.fakes[1], "mymaster 10.0.0.1 6379 10.0.0.2 6379");
+	for (size_t i = 1; i < 3; i++) {
+		p.fakes[i].host = "10.0.0.2";
+		p.fakes[i].epoch = 8;
+		fake_sentinel_publish(&p.fakes[i], "mymaster 10.0.0.1 6379 10.0.0.2 6379");
+	}
 	ck_assert(await(p.base, is_found, &p));
 	ck_assert_str_eq(p.host, "10.0.0.2");
-	/* The other one still says what it said; it is behind. */
+	/* The first one still says what it said; it is behind. */
 	finder_watch(p.finder, true);
 	p.fakes[0].asked = 0;
 	ck_assert(await(p.base, is_asked_thrice, &p));
@@ -229,25 +332,6 @@ START_TEST(news_of_other_masters_are_passed_over)
 	fake_sentinel_publish(&p.fakes[0], "mymaster2 10.0.0.1 6379 10.0.0.2 6379");
 	await_ms(p.base, 100);
 	ck_assert_uint_eq(p.fakes[0].asked, asked);
-	probe_done(&p);
-}
-END_TEST
-
-START_TEST(the_highest_epoch_is_believed)
-{
-	struct probe p;
-
-	probe_init(&p, 3);
-	p.fakes[0].host = "10.0.0.9";
-	p.fakes[0].epoch = 6;
-	p.fakes[1].host = "10.0.0.2";
-	p.fakes[1].epoch = 10;
-	begin(&p);
-	/* The others may be heard before it. */
-	ck_assert(await(p.base, is_second_found, &p));
-	/* Without it the next one is, which may be heard last. */
-	fake_sentinel_close(&p.fakes[1]);
-	ck_assert(await(p.base, is_first_found, &p));
 	probe_done(&p);
 }
 END_TEST
@@ -325,6 +409,7 @@ START_TEST(when_nobody_knows_each_reason_is_told)
 	await_ms(p.base, 2 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_eq(p.losses, 1);
 	p.fakes[1].answer = NULL;
+	fake_sentinel_open(&p.fakes[0], p.base);
 	ck_assert(await(p.base, is_found, &p));
 	probe_done(&p);
 }
@@ -401,8 +486,10 @@ main(void)
 {
 	return SUITE_RUN("finder", NULL, NULL, it_finds_the_master_and_tells_once,
 		what_there_was_no_memory_for_is_told_again, what_there_was_no_memory_for_is_told_again,
-		one_that_is_there_is_enough, a_failover_is_heard_at_once,
-		news_of_other_masters_are_passed_over, the_highest_epoch_is_believed, more_replicas_are_told,
+		two_of_three_are_enough, one_of_three_is_not_believed_and_what_each_says_is_told,
+		one_that_lies_is_not_followed_whatever_its_epoch, a_port_is_a_part_of_a_place,
+		a_failover_while_one_is_away_is_followed, of_two_both_have_to_name_it,
+		a_failover_is_heard_at_once, news_of_other_masters_are_passed_over, more_replicas_are_told,
 		it_asks_often_only_while_something_is_wrong,
 		one_that_lets_nobody_subscribe_is_asked_more_often, when_nobody_knows_each_reason_is_told,
 		it_comes_back_to_a_sentinel_that_was_away, answers_without_sense_are_no_opinion,

@@ -115,8 +115,8 @@ START_TEST(the_owner_says_so_itself)
 
 	ask(&q);
 	ck_assert(told(&q, A_MASTER B_OTHER C_OF_A D_OF_A, ":1\r\n"));
-	ck_assert_str_eq(q.opinion.host, "10.0.0.1");
-	ck_assert_uint_eq(q.opinion.port, 7001);
+	ck_assert_str_eq(q.opinion.at.host, "10.0.0.1");
+	ck_assert_uint_eq(q.opinion.at.port, 7001);
 	ck_assert_str_eq(q.opinion.node, ID_A);
 	ck_assert_int_eq(q.opinion.epoch, 5);
 	ck_assert_uint_eq(q.opinion.replicas, 2); /* the one that is down, too */
@@ -147,8 +147,8 @@ START_TEST(another_node_names_the_place_for_its_clients)
 					   " 10.0.0.2:7002@17002 myself,master - 0 1 9 connected 0-8120\n",
 				      cases[i].moved),
 			"%s: %s", cases[i].moved, q.why);
-		ck_assert_str_eq(q.opinion.host, cases[i].host);
-		ck_assert_uint_eq(q.opinion.port, cases[i].port);
+		ck_assert_str_eq(q.opinion.at.host, cases[i].host);
+		ck_assert_uint_eq(q.opinion.at.port, cases[i].port);
 		ck_assert_str_eq(q.opinion.node, ID_A);
 	}
 }
@@ -175,8 +175,40 @@ START_TEST(the_owner_has_the_name_that_it_announces)
 		snprintf(table, sizeof table, ID_A " %s myself,master - 0 0 0 connected 0-16383\n",
 			cases[i].address);
 		ck_assert_msg(told(&q, table, ":0\r\n"), "%s: %s", cases[i].address, q.why);
-		ck_assert_str_eq(q.opinion.host, cases[i].host);
-		ck_assert_uint_eq(q.opinion.port, 7001);
+		ck_assert_str_eq(q.opinion.at.host, cases[i].host);
+		ck_assert_uint_eq(q.opinion.at.port, 7001);
+	}
+}
+END_TEST
+
+START_TEST(all_places_of_the_owner_are_kept)
+{
+	static const struct {
+		const char *address, *key;
+		const char *at;
+		size_t aliases;
+	} cases[] = {
+		/* As the owner says it, and as others do. */
+		{"10.0.0.1:7001@17001,a.example myself,master", ":1\r\n", "a.example", 3},
+		{"10.0.0.1:7001@17001,a.example master", "-MOVED " SLOT " 10.0.0.1:7001\r\n", "10.0.0.1", 2},
+		{":7001@17001 myself,master", ":1\r\n", "asked.example", 2},
+	};
+	struct asked q;
+
+	ask(&q);
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		char table[200];
+
+		snprintf(table, sizeof table, ID_A " %s - 0 0 5 connected 0-16383\n", cases[i].address);
+		ck_assert_msg(told(&q, table, cases[i].key), "%s: %s", cases[i].address, q.why);
+		ck_assert_str_eq(q.opinion.at.host, cases[i].at);
+		ck_assert_uint_eq(q.opinion.aliases, cases[i].aliases);
+		if (i < 2) {
+			ck_assert_str_eq(q.opinion.alias[0].host, "10.0.0.1");
+			ck_assert_str_eq(q.opinion.alias[1].host, "a.example");
+		}
+		if (i != 1)
+			ck_assert_str_eq(q.opinion.alias[q.opinion.aliases - 1].host, "asked.example");
 	}
 }
 END_TEST
@@ -288,6 +320,6 @@ main(void)
 	return SUITE_RUN("finder_cluster", NULL, NULL, a_slot_is_that_of_redis,
 		the_questions_are_those_that_every_cluster_knows, the_owner_says_so_itself,
 		another_node_names_the_place_for_its_clients, the_owner_has_the_name_that_it_announces,
-		replicas_that_may_follow_the_master_before_count, the_cause_of_a_change_is_told,
-		answers_without_sense_are_no_opinion, errors_are_quoted);
+		all_places_of_the_owner_are_kept, replicas_that_may_follow_the_master_before_count,
+		the_cause_of_a_change_is_told, answers_without_sense_are_no_opinion, errors_are_quoted);
 }

@@ -166,8 +166,14 @@ on_timeout(void *arg)
 
 /* ---- deciding ---- */
 
+static size_t
+finder_majority(const struct finder *f)
+{
+	return f->count / 2 + 1;
+}
+
 static bool
-same_place(const struct opinion *a, const struct opinion *b)
+same_place(const struct whereabouts *a, const struct whereabouts *b)
 {
 	return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
@@ -176,25 +182,77 @@ same_place(const struct opinion *a, const struct opinion *b)
 static bool
 same_server(const struct opinion *a, const struct opinion *b)
 {
-	return a->node[0] != '\0' ? strcmp(a->node, b->node) == 0 : same_place(a, b);
+	return a->node[0] != '\0' ? strcmp(a->node, b->node) == 0 : same_place(&a->at, &b->at);
 }
 
-/* The opinion with the highest epoch; of several the one that is believed already. NULL: no place knows. */
-static const struct opinion *
-finder_best(const struct finder *f)
+/* Whether the opinion is that this server is there. */
+static bool
+opinion_names(const struct opinion *o, const struct opinion *server)
 {
-	const struct opinion *best = NULL;
+	size_t i;
+
+	if (strcmp(o->node, server->node) != 0)
+		return false;
+	if (same_place(&o->at, &server->at))
+		return true;
+	for (i = 0; i < o->aliases; i++)
+		if (same_place(&o->alias[i], &server->at))
+			return true;
+	return false;
+}
+
+struct tally {
+	size_t named;  /* so many name the server at this place */
+	size_t send;   /* so many of them would send a client there */
+	int64_t epoch; /* that all of these have reached */
+};
+
+static struct tally
+finder_count(const struct finder *f, const struct opinion *server)
+{
+	struct tally tally = {.epoch = INT64_MAX};
 	size_t i;
 
 	for (i = 0; i < f->count; i++) {
 		const struct opinion *o = &f->watchers[i].opinion;
 
+		if (!f->watchers[i].knows || !opinion_names(o, server))
+			continue;
+		tally.named++;
+		tally.send += same_place(&o->at, &server->at);
+		if (o->epoch < tally.epoch)
+			tally.epoch = o->epoch;
+	}
+	return tally;
+}
+
+/*
+ * What a majority of all places that were configured says. NULL: no majority says the same.
+ *
+ * Whom they call the master gets its password and the leases, so one of them alone is not believed, whatever
+ * its epoch. Two majorities share one that does not lie, so two daemons that follow majorities follow what
+ * sentinels or nodes agree on. A server with several places is taken at the one to which most of them send
+ * clients; of those that are equal it stays where it was.
+ */
+static const struct opinion *
+finder_best(const struct finder *f, int64_t *epoch)
+{
+	const struct opinion *best = NULL;
+	size_t i, most = 0;
+
+	for (i = 0; i < f->count; i++) {
+		const struct opinion *o = &f->watchers[i].opinion;
+		struct tally tally;
+
 		if (!f->watchers[i].knows)
 			continue;
-		if (!best || o->epoch > best->epoch ||
-			(o->epoch == best->epoch && f->found && same_place(o, &f->believed) &&
-				!same_place(best, &f->believed)))
-			best = o;
+		tally = finder_count(f, o);
+		if (tally.named < finder_majority(f) || tally.send < most ||
+			(tally.send == most && !(f->found && same_place(&o->at, &f->believed.at))))
+			continue;
+		best = o;
+		most = tally.send;
+		*epoch = tally.epoch;
 	}
 	return best;
 }
@@ -215,22 +273,39 @@ finder_replicas(const struct finder *f, const struct opinion *best)
 	return most;
 }
 
-/* No place knows the master. This is told when each place has been heard, or could not be reached. */
+/* As a clause that follows its name. */
+static void
+watcher_tell(const struct watcher *w, char *text, size_t n)
+{
+	if (w->knows)
+		snprintf(text, n, "names %.100s:%u", w->opinion.at.host, w->opinion.at.port);
+	else
+		snprintf(text, n, "%s", w->why);
+}
+
+/* No majority names a master. This is told when each place has been heard, or could not be reached. */
 static void
 finder_lose(struct finder *f)
 {
-	char why[FINDER_WHY_MAX];
-	size_t i, n = 0;
+	char why[FINDER_WHY_MAX], clause[FINDER_WHY_MAX];
+	size_t i, n = 0, known = 0;
 
+	for (i = 0; i < f->count; i++)
+		known += f->watchers[i].knows;
 	n += (size_t)snprintf(why, sizeof why, "no %s knows where %.64s is: ", f->source->role, f->name);
+	if (known > 0)
+		n = (size_t)snprintf(why, sizeof why,
+			"too few %ss agree where %.64s is (%zu of %zu have to): ", f->source->role, f->name,
+			finder_majority(f), f->count);
 	for (i = 0; i < f->count; i++) {
 		const struct watcher *w = &f->watchers[i];
 
-		if (w->why[0] == '\0')
+		if (!w->knows && w->why[0] == '\0')
 			return;
+		watcher_tell(w, clause, sizeof clause);
 		if (n < sizeof why)
 			n += (size_t)snprintf(why + n, sizeof why - n, "%s%s %s", i > 0 ? "; " : "",
-				link_where(w->link), w->why);
+				link_where(w->link), clause);
 	}
 	if (strcmp(why, f->why) == 0)
 		return;
@@ -247,12 +322,12 @@ finder_log_found(const struct finder *f)
 
 	if (f->kind == FINDER_CLUSTER)
 		LOG_EVENT(f->log, LOG_INFO_LEVEL, "cluster.found", log_text("master_name", f->name),
-			log_number("slot", f->slot), log_text("node", o->node), log_text("host", o->host),
-			log_number("port", o->port), log_number("replicas", o->replicas),
+			log_number("slot", f->slot), log_text("node", o->node), log_text("host", o->at.host),
+			log_number("port", o->at.port), log_number("replicas", o->replicas),
 			log_number("epoch", o->epoch), log_text("why", o->cause));
 	else
 		LOG_EVENT(f->log, LOG_INFO_LEVEL, "sentinel.found", log_text("master_name", f->name),
-			log_text("host", o->host), log_number("port", o->port),
+			log_text("host", o->at.host), log_number("port", o->at.port),
 			log_number("replicas", o->replicas), log_number("epoch", o->epoch));
 }
 
@@ -277,7 +352,8 @@ finder_believe(struct finder *f, struct opinion *next)
 static void
 finder_decide(struct finder *f)
 {
-	const struct opinion *best = finder_best(f);
+	int64_t epoch = 0;
+	const struct opinion *best = finder_best(f, &epoch);
 	struct opinion next;
 
 	if (!best) {
@@ -285,16 +361,17 @@ finder_decide(struct finder *f)
 		return;
 	}
 	next = *best;
+	next.epoch = epoch;
 	next.replicas = finder_replicas(f, best);
 	f->why[0] = '\0';
-	if (f->found && same_place(&next, &f->believed) && next.replicas == f->believed.replicas) {
+	if (f->found && same_place(&next.at, &f->believed.at) && next.replicas == f->believed.replicas) {
 		f->believed.epoch = next.epoch;
 		return;
 	}
 	finder_believe(f, &next);
 	finder_log_found(f);
-	f->found = f->hooks->found(f->arg, &(struct finder_found){.host = f->believed.host,
-						   .port = f->believed.port,
+	f->found = f->hooks->found(f->arg, &(struct finder_found){.host = f->believed.at.host,
+						   .port = f->believed.at.port,
 						   .replicas = f->believed.replicas});
 }
 

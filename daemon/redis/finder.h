@@ -5,9 +5,10 @@
  *     finder_new() ──▶ a link to each sentinel or node: the questions of the kind, SUBSCRIBE +switch-master
  *     found(), lost() ◀── their answers
  *
- * The pool is the only user. Those that are asked may disagree while a failover is under way, or for as long
- * as one of them is cut off: the answer with the highest epoch of its configuration is believed. No answer is
- * a proof: the pool asks the server itself for its role.
+ * The pool is the only user. Those that are asked may disagree while a failover is under way, for as long as
+ * one of them is cut off, or because one of them lies: a place is believed if a majority of all that were
+ * configured names it, the ones that do not answer included. Without a majority the place that was believed
+ * last stays the one. No answer is a proof: the pool asks the server itself for its role.
  */
 #ifndef REDIS_FINDER_H
 #define REDIS_FINDER_H
@@ -60,7 +61,7 @@ struct finder_hooks {
 	/* The first answer, and every other one: the master is another, or has more or fewer replicas. False:
 	 * out of memory, so it is told again. */
 	bool (*found)(void *arg, const struct finder_found *found);
-	/* None of them knows, for a new reason. What was found before may still be so. */
+	/* No majority names a place, for a new reason. What was found before may still be so. */
 	void (*lost)(void *arg, const char *why);
 };
 

@@ -181,8 +181,21 @@ table_replicas(struct slice table, struct slice owner)
 	return n;
 }
 
-/* "ip:port@bus,hostname": the name if there is one, else the address. A node that no
- * other node has met yet does not know its own address: the address is where it was asked. */
+static bool
+alias_add(struct opinion *out, struct slice host, uint16_t port)
+{
+	struct whereabouts *alias = &out->alias[out->aliases];
+
+	alias->port = port;
+	if (!host_copy(alias->host, host.p, host.n))
+		return false;
+	out->aliases++;
+	return true;
+}
+
+/* "ip:port@bus,hostname": the name if there is one, else the address. Both are kept: which of them clients
+ * are sent to is a setting of each node, so two nodes that mean the same server may name either. A node that
+ * no other node has met yet does not know its own address: the address is where it was asked. */
 static bool
 address_read(struct slice text, const struct finder_place *asked, struct opinion *out)
 {
@@ -197,12 +210,12 @@ address_read(struct slice text, const struct finder_place *asked, struct opinion
 	host.n = (size_t)(colon - host.p);
 	if (!number_parse(place, 1, UINT16_MAX, &port))
 		return false;
-	out->port = (uint16_t)port;
-	if (name.n > 0)
-		return host_copy(out->host, name.p, name.n);
-	if (host.n > 0)
-		return host_copy(out->host, host.p, host.n);
-	return host_copy(out->host, asked->host, strlen(asked->host));
+	if (host.n == 0)
+		host = slice_of(asked->host);
+	if (!alias_add(out, host, (uint16_t)port) || (name.n > 0 && !alias_add(out, name, (uint16_t)port)))
+		return false;
+	out->at = out->alias[out->aliases - 1];
+	return true;
 }
 
 /* Why the slot is not where it was: as the table shows the owner before. */
@@ -276,11 +289,12 @@ moved_read(struct slice text, const struct inquiry *inquiry, struct opinion *out
 		return false;
 	if (host.n == 0 || slice_equal(host, SLICE("?")))
 		host = slice_of(inquiry->place->host);
-	out->port = (uint16_t)port;
-	return host_copy(out->host, host.p, host.n);
+	out->at.port = (uint16_t)port;
+	return host_copy(out->at.host, host.p, host.n);
 }
 
-/* The owner answers with a number, or with ASK while the slot is on its way to another node. */
+/* The owner answers with a number, or with ASK while the slot is on its way to another node. It is where it
+ * was asked, too: where nodes do not know how clients reach them, others send clients to that host. */
 static bool
 key_read(const struct inquiry *inquiry, const struct redisReply *reply, struct opinion *out, char *why)
 {
@@ -294,7 +308,7 @@ key_read(const struct inquiry *inquiry, const struct redisReply *reply, struct o
 		snprintf(why, FINDER_WHY_MAX, "has just changed its mind about slot %u", inquiry->slot);
 		return false;
 	}
-	return true;
+	return !mine || alias_add(out, slice_of(inquiry->place->host), inquiry->place->port);
 }
 
 static int

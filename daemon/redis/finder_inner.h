@@ -23,11 +23,19 @@ struct redisReply;
 #define FINDER_WHY_MAX       256
 #define FINDER_WORDS_MAX     3
 #define FINDER_QUESTIONS_MAX 2
+#define FINDER_ALIASES_MAX   3
+
+/* Where a server is. */
+struct whereabouts {
+	char host[FINDER_HOST_MAX];
+	uint16_t port;
+};
 
 /* What one sentinel or node says of the master. */
 struct opinion {
-	char host[FINDER_HOST_MAX];
-	uint16_t port;
+	struct whereabouts at; /* how a client reaches it */
+	size_t aliases;        /* CLUSTER: other places of the same server */
+	struct whereabouts alias[FINDER_ALIASES_MAX];
 	unsigned replicas;
 	int64_t epoch;                /* of its configuration: a failover makes it greater */
 	char node[FINDER_NODE_MAX];   /* CLUSTER: the id of the master */

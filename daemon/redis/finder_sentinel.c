@@ -40,12 +40,12 @@ opinion_read(const struct redisReply *reply, struct opinion *out)
 	struct slice host = reply_field(reply, "ip");
 	int64_t port, replicas;
 
-	if (!host_copy(out->host, host.p, host.n) ||
+	if (!host_copy(out->at.host, host.p, host.n) ||
 		!number_parse(reply_field(reply, "port"), 1, UINT16_MAX, &port) ||
 		!number_parse(reply_field(reply, "num-slaves"), 0, REPLICAS_MOST, &replicas) ||
 		!number_parse(reply_field(reply, "config-epoch"), 0, INT64_MAX, &out->epoch))
 		return false;
-	out->port = (uint16_t)port;
+	out->at.port = (uint16_t)port;
 	out->replicas = (unsigned)replicas;
 	return true;
 }

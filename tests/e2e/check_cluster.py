@@ -6,6 +6,7 @@ import re
 import signal
 
 import harness
+import liar
 import nemesis_wire
 import resp
 from check_doctor import look
@@ -289,6 +290,29 @@ def test_nodes_away(place):
     expect(isinstance(daemon.client()("LOCK", "c", "WAIT", 1500), int), False, "a lock that no replica has")
     daemon.output.wait(r"master\.unreplicated.*NOREPLICAS 0 of 1")
     expect_unreplicated(daemon.client()("LOCK", "d", "WAIT", 0))
+
+
+def test_liar(place):
+    """one of three nodes that lies is not followed, whether it names another node or another place of the right one"""
+    cluster = Cluster(place, masters=3, replicas=0)
+    mine = {"HOLDFAST_MASTER_PASSWORD": "mine"}
+    for node in cluster.nodes:
+        expect(node("ACL", "SETUSER", "hf", "on", ">mine", "~*", "&*", "+@all"), "OK")
+    for n, owner in enumerate(("e" * 40, cluster.nodes[0].id)):
+        evil = liar.TcpServer(place)
+        lying = liar.LyingNode(place, cluster.slot, evil.port, owner)
+        for honest in ((cluster.nodes[0], cluster.nodes[1]), (cluster.nodes[1], cluster.nodes[2])):
+            name = "d%d-%s" % (n, honest[0].id[:4])
+            daemon = cluster.daemon(name, nodes=[lying, *honest], more="    user: hf\n", environment=mine).admitted()
+            expect(daemon.info()["master0_address"], cluster.nodes[0].place)
+            expect_between(daemon.client()("LOCK", name, "WAIT", 0), 1, TOKEN_MAX)
+            expect(evil.passwords(), [])
+            daemon.kill()
+        # With one honest node there is no majority, and nobody gets the password.
+        daemon = cluster.daemon("e%d" % n, nodes=[lying, cluster.nodes[1]], more="    user: hf\n", environment=mine)
+        daemon.output.wait(r"cluster\.lost .*too few nodes agree where cluster is \(2 of 2 have to\)")
+        expect_code(daemon.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
+        expect(evil.passwords(), [])
 
 
 def test_announced(place):

@@ -7,6 +7,7 @@ import shutil
 import signal
 
 import harness
+import liar
 import proxy
 import resp
 from harness import BRISK, boottime, comment, expect, expect_between, expect_code, until
@@ -330,7 +331,7 @@ def test_login(place):
 
 
 def test_no_sentinel(place):
-    """without any sentinel LOCK says which were asked and why it failed; the first one that comes is used"""
+    """without any sentinel LOCK says which were asked and why it failed; one is not enough, and the second that comes is"""
     group = Group(place, replicas=1)
     for sentinel in group.sentinels:
         sentinel.process.kill()
@@ -340,9 +341,42 @@ def test_no_sentinel(place):
     answer = client("LOCK", "a", "WAIT", 0)
     expect_code(answer, "NOMASTER")
     expect("no sentinel knows where mymaster is: 127.0.0.1:%d" % group.sentinels[0].port in answer, True, answer)
-    waiter.send("LOCK", "a", "WAIT", 20000)
     group.sentinels[2].start()
+    daemon.output.wait(r"too few sentinels agree where mymaster is \(2 of 3 have to\).* names 127\.0\.0\.1:%d" % group.port)
+    expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
+    waiter.send("LOCK", "a", "WAIT", 60000)
+    group.sentinels[1].start()
     expect_between(waiter.reply(), 1, TOKEN_MAX)
+
+
+def test_liar(place):
+    """one of three sentinels that lies is not followed: no password, no lease; a failover that the two others tell is"""
+    group = Group(place, replicas=1)
+    for server in group.servers:
+        expect(server("ACL", "SETUSER", "hf", "on", ">mine", "~*", "&*", "+@all"), "OK")
+    evil = liar.TcpServer(place)
+    liars = [*group.sentinels[1:], liar.LyingSentinel(place, evil.port)]
+    lines = group.config(sentinels=liars) + "    user: hf\n"
+    daemon = place.daemon("d1", config=lines + CONFIG, environment={"HOLDFAST_MASTER_PASSWORD": "mine"}).admitted()
+    expect(daemon.info()["master0_address"], "127.0.0.1:%d" % group.port)
+    client = daemon.client()
+    expect_between(client("LOCK", "a", "WAIT", 0), 1, TOKEN_MAX)
+    # A server without memory would grant the name to a second holder.
+    empty = place.redis("empty", options=["--port", str(harness.free_port()), "--bind", "127.0.0.1"])
+    expect(empty("ACL", "SETUSER", "hf", "on", ">mine", "~*", "&*", "+@all"), "OK")
+    with liars[2].turn:
+        liars[2].names = int(empty("CONFIG", "GET", "port")[1])
+        asked = len(liars[2].seen)
+    with resp.Client(("127.0.0.1", liars[1].port)) as sentinel:
+        expect(sentinel("SENTINEL", "FAILOVER", "mymaster"), "OK")
+    server = group.failed_over()
+    port = group.ports[os.path.basename(server.folder)]
+    until("the daemon follows", lambda: daemon.info()["master0_address"] == "127.0.0.1:%d" % port)
+    until("the liar was asked again", lambda: len(liars[2].seen) > asked + 2)
+    expect(daemon.info()["master0_address"], "127.0.0.1:%d" % port)
+    expect(evil.passwords(), [])
+    expect(empty("KEYS", "*"), [])
+    expect([entry for entry in empty("CLIENT", "LIST").splitlines() if "user=hf" in entry], [])
 
 
 if __name__ == "__main__":
