@@ -119,9 +119,10 @@ bool driver_take_over(struct driver *driver, const struct driver_settings *setti
 /*
  * The ledger of this daemon is at this path, which the caller keeps; NULL: none is kept. Takes what a process
  * that crashed has left there, unless this daemon was handed over; driver_start() goes on from it, and until
- * then it stays as it is. Call it before driver_adopt() and driver_listen().
+ * then it stays as it is. As long as another process keeps it, waits until until_ms. Call it before
+ * driver_adopt() and driver_listen().
  */
-void driver_take_ledger(struct driver *driver, const char *path);
+void driver_take_ledger(struct driver *driver, const char *path, int64_t until_ms);
 
 /* Takes the descriptors of connections out of those that the service manager has passed. Call it first. */
 void driver_take_descriptors(struct driver *driver, struct notify_fd *fds, size_t *count);

@@ -315,13 +315,15 @@ driver_keep_ledger(struct driver *d)
 /* ---- after a crash ---- */
 
 void
-driver_take_ledger(struct driver *d, const char *path)
+driver_take_ledger(struct driver *d, const char *path, int64_t until_ms)
 {
 	struct ledger_keeper *k = &d->ledger;
 	char why[LEDGER_WHY_MAX];
 	k->path = path;
 	if (d->core || !k->path) {
 		return;
+	}
+	while (ledger_file_kept(path) && clock_nap(until_ms)) {
 	}
 	enum ledger_found found = ledger_file_take(k->path, &k->file, why);
 	if (found != LEDGER_NONE && found != LEDGER_TAKEN) {

@@ -185,6 +185,33 @@ file_open(const char *path)
 	return open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
+/* Where a ledger is until it is published. */
+static void
+new_path(const char *path, char out[PATH_MAX + sizeof(SUFFIX)])
+{
+	snprintf(out, PATH_MAX + sizeof(SUFFIX), "%s" SUFFIX, path);
+}
+
+static bool
+file_is_locked(const char *path)
+{
+	int fd = file_open(path);
+	bool locked = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+
+	if (fd >= 0)
+		close(fd);
+	return locked;
+}
+
+bool
+ledger_file_kept(const char *path)
+{
+	char at[PATH_MAX + sizeof(SUFFIX)];
+
+	new_path(path, at);
+	return file_is_locked(path) || file_is_locked(at);
+}
+
 enum ledger_found
 ledger_file_take(const char *path, struct ledger_file **out, char why[LEDGER_WHY_MAX])
 {
@@ -247,13 +274,6 @@ ledger_file_adopt(const char *path, int fd, char why[LEDGER_WHY_MAX])
 }
 
 /* ---- a new file ---- */
-
-/* Where a ledger is until it is published. */
-static void
-new_path(const char *path, char out[PATH_MAX + sizeof(SUFFIX)])
-{
-	snprintf(out, PATH_MAX + sizeof(SUFFIX), "%s" SUFFIX, path);
-}
 
 /* Makes the directory as for a socket. */
 static void

@@ -42,6 +42,10 @@ enum ledger_found {
 enum ledger_found ledger_file_take(const char *path, struct ledger_file **out, char why[LEDGER_WHY_MAX])
 	__attribute__((warn_unused_result));
 
+/* Whether another process still has a lock on the ledger at this path, or on one that would have replaced it.
+ */
+bool ledger_file_kept(const char *path);
+
 /* Goes on with the ledger that the process before has handed over as this descriptor, which it owns from now
  * on. NULL: it cannot. */
 struct ledger_file *ledger_file_adopt(const char *path, int fd, char why[LEDGER_WHY_MAX])

@@ -17,6 +17,10 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+/* A process that was killed ends at once as a rule, and a child of it begins its program at once, which
+ * closes what it had from its parent. On a loaded host, or from a slow disk, both take a while. */
+#define PREDECESSOR_MS 3000
+
 /* ---- configuration ---- */
 
 static void
@@ -138,6 +142,7 @@ embedded_settings_of(const struct main *m)
 		.program = m->boot->embedded.redis_server[0] ? m->boot->embedded.redis_server : NULL,
 		.doubt = driver_known_before(m->driver),
 		.guard_ms = main_guard_ms(m->boot),
+		.patient_until_ms = m->patient_until_ms,
 	};
 }
 
@@ -223,6 +228,17 @@ fail(struct main *m, int status, const char *why)
 	return status;
 }
 
+/* Of SOCKET_BUSY it is not known whether another daemon runs, or one that was killed just now. */
+static int
+listen_begin(const struct main *m, int (*listen)(struct driver *, const struct conf *, char *), char *error)
+{
+	int failed;
+	do {
+		failed = listen(m->driver, m->boot, error);
+	} while (failed == SOCKET_BUSY && clock_nap(m->patient_until_ms));
+	return failed;
+}
+
 static int
 sockets_begin(struct main *m, const struct notify_fd *fds, size_t n)
 {
@@ -232,9 +248,9 @@ sockets_begin(struct main *m, const struct notify_fd *fds, size_t n)
 		failed = driver_adopt(m->driver, fds[i].fd, error, sizeof error);
 	}
 	if (!failed) {
-		failed = settings_listen(m->driver, m->boot, error);
+		failed = listen_begin(m, settings_listen, error);
 	}
-	if (!failed && settings_http(m->driver, m->boot, error) != 0) {
+	if (!failed && listen_begin(m, settings_http, error) != 0) {
 		/* Locks do not depend on it. */
 		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "http.failed", log_text("why", error),
 			log_text("text", "locks are served without it; a reload tries again"));
@@ -328,7 +344,8 @@ main_begin(struct main *m)
 	driver_take_descriptors(m->driver, fds, &n);
 	hand_over_take(m, fds, &n);
 	bool ledger = strcmp(m->boot->ledger, CONF_LEDGER_OFF) != 0;
-	driver_take_ledger(m->driver, ledger ? m->boot->ledger : NULL);
+	m->patient_until_ms = m->handed.there ? 0 : clock_ms() + PREDECESSOR_MS;
+	driver_take_ledger(m->driver, ledger ? m->boot->ledger : NULL, m->patient_until_ms);
 	int failed = sockets_begin(m, fds, n);
 	free(fds);
 	if (!failed) {

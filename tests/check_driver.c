@@ -634,7 +634,7 @@ START_TEST(the_record_of_a_private_master_covers_what_is_in_the_ledger)
 	char path[128];
 	int fd = rig_client();
 	snprintf(path, sizeof path, "%s.ledger", rig.path);
-	driver_take_ledger(rig.driver, path);
+	driver_take_ledger(rig.driver, path, 0);
 	rig_ask_line(fd, "SESSION GRACE 5000", "$");
 	rig_hear_line(fd);
 	rig_sync_all();

@@ -580,6 +580,40 @@ START_TEST(the_signals_of_a_terminal_do_not_reach_it)
 }
 END_TEST
 
+/* A child that has not begun its program yet has what the daemon had. It goes on for a moment. */
+static pid_t
+leave_child(void)
+{
+	const struct timespec moment = {.tv_nsec = 200000000};
+	pid_t child = fork();
+
+	ck_assert_int_ge(child, 0);
+	if (child == 0) {
+		nanosleep(&moment, NULL);
+		_exit(0);
+	}
+	return child;
+}
+
+START_TEST(a_child_of_a_killed_daemon_that_has_its_directory_for_a_moment_is_waited_for)
+{
+	struct house house;
+	pid_t child;
+
+	house_init(&house);
+	house_open(&house);
+	child = leave_child();
+	house_close(&house, true);
+	ck_assert(!house_try(&house));
+	house.settings.patient_until_ms = clock_ms() + 30000;
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	house_done(&house);
+}
+END_TEST
+
 START_TEST(two_daemons_cannot_share_a_directory)
 {
 	struct house house;
@@ -740,6 +774,7 @@ main(void)
 		a_server_that_keeps_dying_is_not_hammered, it_is_gone_when_we_stop_and_so_is_its_socket,
 		it_dies_with_a_daemon_that_is_killed, the_signals_of_a_terminal_do_not_reach_it,
 		two_daemons_cannot_share_a_directory,
+		a_child_of_a_killed_daemon_that_has_its_directory_for_a_moment_is_waited_for,
 		a_server_that_is_there_under_the_name_of_a_checker_alone_will_do,
 		a_missing_server_is_told_with_what_to_do, a_directory_that_cannot_be_used_is_told,
 		missing_parents_are_made, an_open_directory_is_made_private,

@@ -24,6 +24,25 @@
 
 /* ---- a program ---- */
 
+/* Other libraries than glibc since 2.34 leave it to close-on-exec. 0, or the number of an error. */
+#ifdef __GLIBC__
+#if __GLIBC_PREREQ(2, 34)
+#define CAN_CLOSE_REST
+#endif
+#endif
+
+static int
+files_close_rest(posix_spawn_file_actions_t *files, int from)
+{
+#ifdef CAN_CLOSE_REST
+	return posix_spawn_file_actions_addclosefrom_np(files, from);
+#else
+	(void)files;
+	(void)from;
+	return 0;
+#endif
+}
+
 /* A program that was killed has so long to end. One that a debugger keeps, or a disk that does not answer, is
  * then left behind. */
 #define LEFT_MS 1000
@@ -173,6 +192,22 @@ child_is_late(void *arg)
 	timeout_set(child->limit, LEFT_MS);
 }
 
+/* Its descriptors. Those of this process are closed first of all, and not only when the program begins: if
+ * this process is killed meanwhile, the next one needs its sockets and locks. 0, or the number of an error.
+ */
+static int
+child_files(posix_spawn_file_actions_t *files, int said, int given)
+{
+	int failed;
+
+	if (!(failed = posix_spawn_file_actions_adddup2(files, said, STDOUT_FILENO)) &&
+		!(failed = posix_spawn_file_actions_adddup2(files, said, STDERR_FILENO)) &&
+		!(failed = posix_spawn_file_actions_adddup2(files, given, CHILD_GIVEN)) &&
+		!(failed = files_close_rest(files, CHILD_GIVEN + 1)))
+		failed = posix_spawn_file_actions_addopen(files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+	return failed;
+}
+
 /* Signals that this process ignores or blocks are as usual for the program. 0, or the number of an error. */
 static int
 child_spawn(struct child *child, const char *path, char *const argv[], int said, int given)
@@ -193,10 +228,7 @@ child_spawn(struct child *child, const char *path, char *const argv[], int said,
 	sigemptyset(&ignored);
 	sigaddset(&ignored, SIGPIPE);
 	sigaddset(&ignored, SIGXFSZ);
-	if (!(failed = posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)) &&
-		!(failed = posix_spawn_file_actions_adddup2(&files, said, STDOUT_FILENO)) &&
-		!(failed = posix_spawn_file_actions_adddup2(&files, said, STDERR_FILENO)) &&
-		!(failed = posix_spawn_file_actions_adddup2(&files, given, CHILD_GIVEN)) &&
+	if (!(failed = child_files(&files, said, given)) &&
 		!(failed = posix_spawnattr_setsigmask(&attributes, &none)) &&
 		!(failed = posix_spawnattr_setsigdefault(&attributes, &ignored)) &&
 		!(failed = posix_spawnattr_setflags(&attributes,

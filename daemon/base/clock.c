@@ -9,6 +9,18 @@
 #include <unistd.h>
 
 #define BOOT_ID_BYTES 36
+#define NAP_NS        5000000
+
+bool
+clock_nap(int64_t until_ms)
+{
+	const struct timespec moment = {.tv_nsec = NAP_NS};
+
+	if (clock_ms() >= until_ms)
+		return false;
+	nanosleep(&moment, NULL);
+	return true;
+}
 
 void
 clock_name(char out[CLOCK_NAME_MAX])

@@ -7,6 +7,7 @@
 #define BASE_CLOCK_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -46,6 +47,10 @@ clock_wall_us(void)
 {
 	return clock_read_ns(CLOCK_REALTIME) / 1000;
 }
+
+/* Sleeps for a moment. False, at once: it is until_ms by clock_ms(), or later. For what a process does before
+ * it serves anyone. */
+bool clock_nap(int64_t until_ms);
 
 #define CLOCK_NAME_MAX 96
 

@@ -103,15 +103,19 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 	sigset_t none;
 	int null;
 
+	/* First of all: if the daemon is killed now, the next one needs its sockets and locks. */
+	if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		_exit(127);
+	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for this call */
 	/* Signals of the terminal are for the daemon, which needs its master until it has ended. */
 	setsid();
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	null = open("/dev/null", O_RDWR);
-	if (getppid() != parent || null < 0 || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0)
+	if (getppid() != parent || null < 0 || dup2(null, 0) < 0)
 		_exit(127);
-	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for this call */
+	(void)syscall(SYS_close_range, 3, ~0U, 0);
 	umask(077);
 	execv(e->program, (char *const *)argv);
 	dprintf(1, "%s: %s\n", e->program, strerror(errno));

@@ -37,6 +37,9 @@ struct embedded_settings {
 	 * another directory, on another disk or in another boot. NULL: none can. */
 	const char *doubt;
 	int64_t guard_ms; /* how long they may rely on them, from now on */
+	/* A process that was killed, or a child of it that has not begun its program yet, may still have the
+	 * directory. It is waited for until then (CLOCK_BOOTTIME, ms). */
+	int64_t patient_until_ms;
 };
 
 /*

@@ -187,9 +187,10 @@ embedded_open_directory(struct embedded *e, char *why)
 /*
  * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
  * its clients may rely on locks. There are several names, so that each of several such daemons can have one.
+ * The first is waited for until patient_until_ms: what has just given the lock back is about to give it back.
  */
 static bool
-claim_name(struct embedded *e)
+claim_name(struct embedded *e, int64_t patient_until_ms)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
 	bool alone = true;
@@ -202,9 +203,11 @@ claim_name(struct embedded *e)
 		if (n >= (int)sizeof at.sun_path - 1)
 			n = (int)sizeof at.sun_path -
 			    2; /* cut: at worst it is the name of another directory, which costs a guard */
-		if (bind(e->name_fd, (struct sockaddr *)&at,
-			    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-			return alone;
+		do {
+			if (bind(e->name_fd, (struct sockaddr *)&at,
+				    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
+				return alone;
+		} while (i == 0 && errno == EADDRINUSE && clock_nap(patient_until_ms));
 		alone = alone && errno != EADDRINUSE;
 	}
 	return alone;
@@ -233,7 +236,7 @@ find_doubt(struct embedded *e, const struct embedded_settings *settings, bool fi
 bool
 embedded_claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why)
 {
-	bool first = true;
+	bool first = true, waited = false;
 
 	e->lock_fd = openat(e->directory_fd, "lock", O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (e->lock_fd < 0 && errno == EEXIST) {
@@ -242,14 +245,18 @@ embedded_claim_directory(struct embedded *e, const struct embedded_settings *set
 	}
 	if (e->lock_fd < 0)
 		return embedded_explain(why, "cannot open %s/lock: %s", e->directory, strerror(errno));
-	if (flock(e->lock_fd, LOCK_EX | LOCK_NB) != 0)
+	while (flock(e->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+		waited = true;
+		if (clock_nap(settings->patient_until_ms))
+			continue;
 		return embedded_explain(why,
 			"%s is in use by another holdfastd: stop it, or configure masters: so that "
 			"both share one",
 			e->directory);
+	}
 	e->claimed = true;
 	ending_read(&e->ending, e->directory_fd);
-	e->doubt = find_doubt(e, settings, first, claim_name(e));
+	e->doubt = find_doubt(e, settings, first, claim_name(e, waited ? settings->patient_until_ms : 0));
 	return true;
 }
 

@@ -4,6 +4,7 @@
   CRASHES=100 tests/e2e/check_crash.py [TEST...]     so many kills in a row; without it a few
 """
 
+import ctypes
 import glob
 import os
 import resource
@@ -234,6 +235,49 @@ def test_again_and_again(place):
         pause(number * 0.005)
     daemon.kill()
     daemon.start()
+    survivors.all_held()
+
+
+class Remains:
+    """Copies of all descriptors of the daemon: what a child of it has, for as long as it has not begun its program."""
+
+    GETFD = 438  # pidfd_getfd(2)
+
+    def __init__(self, process):
+        call = ctypes.CDLL(None, use_errno=True).syscall
+        names = os.listdir("/proc/%d/fd" % process.pid)
+        self.copies = [call(self.GETFD, process.pidfd, int(name), 0) for name in names]
+        expect_between(min(self.copies), 0, 2 ** 31, os.strerror(ctypes.get_errno()))
+
+    def close(self):
+        for fd in self.copies:
+            os.close(fd)
+
+
+def test_child_that_has_not_begun(place):
+    """a child of the killed daemon that has its sockets and locks for a moment more is waited for: nothing is lost, and nothing guarded for it"""
+    for name, master in (("shared", place.redis()), ("private", None)):
+        daemon = place.daemon(name, master=master, tcp=True, config=BRISK).admitted()
+        survivors = Survivors(place, daemon)
+        remains = Remains(daemon.process)
+        daemon.kill()
+        daemon.spawn()
+        pause(0.3)
+        expect(daemon.process.alive(), True, daemon.output.tail())
+        remains.close()
+        daemon.await_state("READY=1")
+        survivors.all_held()
+        expect("an earlier daemon of this directory still runs" in daemon.output.text(), False)
+        daemon.done()
+
+
+def test_second_daemon(place):
+    """a daemon that is started beside another one, with the same socket, gives up with status 69 and a reason; the first one does not notice"""
+    daemon = place.daemon(master=place.redis(), config=BRISK).admitted()
+    survivors = Survivors(place, daemon)
+    second = place.run(harness.HOLDFASTD, "-c", daemon.file)
+    expect(second.wait(), 69)
+    second.output.wait("another instance has .*: stop it, or listen elsewhere")
     survivors.all_held()
 
 
