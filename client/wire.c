@@ -366,7 +366,15 @@ wire_ask_words(struct wire *w, size_t n, const char *const *words)
 	}
 }
 
-/* One send, with a descriptor if fd >= 0. */
+/* Why a read or a write failed, of which errno is told. */
+static const char *
+wire_error(const struct wire *w)
+{
+	return w->tls != NULL && tls_why(w->tls)[0] != '\0' ? tls_why(w->tls) : strerror(errno);
+}
+
+/* The one way out, so that no byte leaves without TLS where there is TLS. Never blocks, as the socket does
+ * not. With a descriptor if fd >= 0, which only a Unix socket carries. */
 static ssize_t
 send_some(const struct wire *w, const char *data, size_t n, int fd)
 {
@@ -377,6 +385,9 @@ send_some(const struct wire *w, const char *data, size_t n, int fd)
 	struct iovec bytes = {(void *)(uintptr_t)data, n};
 	struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
 
+	if (w->tls != NULL) {
+		return tls_write(w->tls, data, n);
+	}
 	if (fd >= 0) {
 		memset(&control, 0, sizeof(control));
 		message.msg_control = control.room;
@@ -386,7 +397,7 @@ send_some(const struct wire *w, const char *data, size_t n, int fd)
 		control.header.cmsg_len = CMSG_LEN(sizeof(int));
 		memcpy(CMSG_DATA(&control.header), &fd, sizeof(int));
 	}
-	return sendmsg(w->fd, &message, MSG_NOSIGNAL);
+	return sendmsg(w->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 static bool
@@ -395,7 +406,7 @@ send_all(struct wire *w, const char *data, size_t n, int fd)
 	struct pollfd p = {w->fd, POLLOUT, 0};
 
 	while (n > 0) {
-		ssize_t sent = w->tls != NULL ? tls_write(w->tls, data, n) : send_some(w, data, n, fd);
+		ssize_t sent = send_some(w, data, n, fd);
 
 		if (sent >= 0) {
 			fd = -1;
@@ -406,7 +417,7 @@ send_all(struct wire *w, const char *data, size_t n, int fd)
 		} else if (errno != EINTR) {
 			/* The daemon may have said why before it closed; that can still be read. */
 			(void)snprintf(w->why, sizeof(w->why), "the connection to the daemon broke: %s",
-				strerror(errno));
+				wire_error(w));
 			w->away = true;
 			return false;
 		}
@@ -444,12 +455,12 @@ wire_send(struct wire *w)
 	if (buffer_length(&w->out) == 0) {
 		return true;
 	}
-	sent = send(w->fd, buffer_bytes(&w->out), buffer_length(&w->out), MSG_NOSIGNAL | MSG_DONTWAIT);
+	sent = send_some(w, buffer_bytes(&w->out), buffer_length(&w->out), -1);
 	if (sent > 0) {
 		buffer_consume(&w->out, (size_t)sent);
 	} else if (errno != EAGAIN && errno != EINTR) {
 		w->away = true;
-		return wire_fail(w, "the connection to the daemon broke: %s", strerror(errno));
+		return wire_fail(w, "the connection to the daemon broke: %s", wire_error(w));
 	}
 	return true;
 }
@@ -495,8 +506,7 @@ wire_fill(struct wire *w)
 	}
 	w->away = true;
 	return n == 0 ? wire_fail(w, "the daemon closed the connection")
-		      : wire_fail(w, "the connection to the daemon broke: %s",
-				w->tls != NULL ? tls_why(w->tls) : strerror(errno));
+		      : wire_fail(w, "the connection to the daemon broke: %s", wire_error(w));
 }
 
 const struct answer *

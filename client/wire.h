@@ -34,6 +34,7 @@
 #pragma weak tls_new
 #pragma weak tls_free
 #pragma weak tls_handshake
+#pragma weak tls_is_up
 #pragma weak tls_wants_write
 #pragma weak tls_may_have_more
 #pragma weak tls_read

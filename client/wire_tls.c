@@ -26,7 +26,9 @@ wire_can_tls(void)
 short
 wire_events(const struct wire *w)
 {
-	return w->tls == NULL || tls_wants_write(w->tls) ? POLLOUT : POLLIN;
+	/* A handshake that is complete already has nothing to wait for: a server need not say anything more.
+	 */
+	return w->tls == NULL || tls_is_up(w->tls) || tls_wants_write(w->tls) ? POLLOUT : POLLIN;
 }
 
 bool

@@ -13,9 +13,11 @@ import sys
 import threading
 
 import harness
+import proxy
 import resp
 from certificates import Authority
 from check_doctor import look
+from check_library import UNREACHABLE, Puppet
 from harness import HOLDFASTD, expect, expect_between, expect_code, until
 
 TOKEN_MAX = 2 ** 53
@@ -50,15 +52,16 @@ class Client(resp.Client):
 
 
 class Daemons:
-    """A daemon that listens by TLS, with the authority that has signed its certificate."""
+    """A daemon that listens by TLS, with the authority that has signed its certificate. plain: a port without TLS."""
 
-    def __init__(self, place, tls="", config="", more="", **options):
+    def __init__(self, place, tls="", config="", more="", plain=None, **options):
         self.place = place
         self.authority = Authority(place)
         self.files = self.authority.issue("daemon")
         self.port = harness.free_port()
         self.tls = tls
         self.more = more
+        self.plain = plain
         self.daemon = place.idle_daemon("d1", master=place.redis(), **options)
         self.daemon.tls_port = self.port
         self.configure(config, tls)
@@ -66,6 +69,7 @@ class Daemons:
 
     def configure(self, config="", tls="", files=None):
         unix = "listen:\n  - unix: %s\n" % self.daemon.socket
+        unix += "  - tcp: 127.0.0.1:%d\n" % self.plain if self.plain else ""
         if "limits:" not in config:
             config += "limits: { login-time: 5m }\n"  # also for a handshake on a busy host
         self.daemon.listen = unix + "  - tcp: 127.0.0.1:%d\n%s    tls: { certificate: %s, key: %s%s }\n" % (
@@ -478,11 +482,87 @@ public class Example {
 """
 
 
-def helper(place, *command, **environment):
-    """A program holds a lock by TLS over a hand-over of the daemon, with its token; a wrong authority is refused."""
-    d = Daemons(place, tls=", client-ca: {a.ca}")
+class Tap:
+    """A proxy before a port of TLS that keeps what passes, to see that nothing passes in clear."""
+
+    def __init__(self, place, port):
+        self.proxy = proxy.Proxy(("127.0.0.1", port), records=True)
+        place.ends.append(self.proxy.close)
+        self.port = self.proxy.address[1]
+
+    def connections(self):
+        with self.proxy.changed:
+            return len({pair for pair, _ in self.proxy.taken})
+
+    def check(self):
+        """All that has passed are whole records of TLS, and the last one of a connection that was cut may be a part."""
+        with self.proxy.changed:
+            taken = list(self.proxy.taken.values())
+        expect_between(len(taken), 2, 10 ** 6, "directions of connections")
+        for data in taken:
+            at = 0
+            while at < len(data):
+                head = data[at:at + 5]
+                expect(head[0] in (20, 21, 22, 23) and head[1:2] in (b"\x03", b""), True, repr(data[at:at + 60]))
+                if len(head) < 5:
+                    break
+                expect_between(int.from_bytes(head[3:], "big"), 1, 16384 + 256, repr(data[at:at + 60]))
+                at += 5 + int.from_bytes(head[3:], "big")
+            for word in CLEAR:
+                expect(word in data, False, "%s in clear" % word)
+
+
+# What no peer may see. Each is too long to come about by chance.
+CLEAR = (b"HELLO", b"OWNER", b"ASYNC", b"SESSION", b"holdfast", b"very-secret-name", b"QUEUED", b"CLIENT")
+
+
+class Stunnel:
+    """Stands before a plain address of the daemon, and speaks TLS to clients: another end than holdfast's own."""
+
+    def __init__(self, d, plain, *options):
+        need("stunnel")
+        self.port = harness.free_port()
+        path = os.path.join(d.place.path, "stunnel-%d.conf" % self.port)
+        with open(path, "w", encoding="ascii") as stream:
+            stream.write("foreground = yes\npid =\nsyslog = no\n[holdfast]\naccept = 127.0.0.1:%d\nconnect = 127.0.0.1:%d\n"
+                         "cert = %s\nkey = %s\nCAfile = %s\nverifyChain = yes\nrequireCert = yes\n%s" % (
+                             (self.port, plain) + d.files + (d.authority.ca, "".join(line + "\n" for line in options))))
+        self.process = d.place.run("stunnel", path)
+        self.process.output.wait("Configuration successful")
+        until("stunnel listens", self.listens)
+
+    def listens(self):
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", self.port)) == 0
+
+
+def behind_stunnel(place, *options):
+    """A daemon with a plain address, an end of TLS before it, and a tap before that one; and the URL of the tap."""
+    plain = harness.free_port()
+    d = Daemons(place, plain=plain)
+    tap = Tap(place, Stunnel(d, plain, *options).port)
+    return d, tap, with_certificate(d, tap.port)
+
+
+def with_certificate(d, port):
     certificate, key = d.authority.issue("helper")
-    url = url_of(d, "&certificate=%s&key=%s" % (certificate, key))
+    return "rediss://127.0.0.1:%d/0?ca=%s&certificate=%s&key=%s" % (port, d.authority.ca, certificate, key)
+
+
+def away_and_back(d):
+    """The daemon is killed, and back before the hold is over."""
+    mark = d.daemon.output.mark()
+    d.daemon.kill()
+    d.daemon.start()
+    d.daemon.output.wait(r"session\.resumed", mark)
+
+
+def helper(place, *command, **environment):
+    """A program holds a lock by TLS over a hand-over of the daemon, with its token; a wrong authority is refused. None of its
+    bytes passes in clear."""
+    d = Daemons(place, tls=", client-ca: {a.ca}")
+    tap = Tap(place, d.port)
+    url = with_certificate(d, tap.port)
     program = place.run(*command, environment=dict(environment, HOLDFAST_URL=url), stdin=subprocess.PIPE)
     program.output.wait("began")
     with d.daemon.client(form=3) as client:
@@ -502,6 +582,105 @@ def helper(place, *command, **environment):
     until("it is refused", lambda: int(d.daemon.info()["tls_failures"]) > failures)
     expect("began" in program.output.text(), False)
     program.kill()
+    tap.check()
+
+
+def subfolder(place, name):
+    """The same place, whose files are in a folder of their own."""
+    class Named:
+        path = os.path.join(place.path, name)
+
+        def __getattr__(self, what):
+            return getattr(place, what)
+
+        def idle_daemon(self, daemon, **options):
+            return place.idle_daemon("%s-%s" % (name, daemon), **options)
+
+        def redis(self):
+            return place.redis("%s-r" % name)
+
+    os.mkdir(Named.path)
+    return Named()
+
+
+def helper_behind(place, *command, **environment):
+    """A program behind stunnel holds a lock over a kill -9 of the daemon, with its token, and none of its bytes passes in
+    clear."""
+    d, tap, url = behind_stunnel(place)
+    program = place.run(*command, environment=dict(environment, HOLDFAST_URL=url), stdin=subprocess.PIPE)
+    program.output.wait("began")
+    with d.daemon.client(form=3) as client:
+        token = client("INSPECT", "a")["holder"]["token"]
+    away_and_back(d)
+    program.process.stdin.write(b"\n")
+    program.process.stdin.flush()
+    answer = program.output.wait(r"holds (\w+) (\d+)")[1]
+    expect((answer.group(1).lower(), int(answer.group(2))), ("true", token))
+    expect(program.wait(), 0, program.output.tail())
+    tap.check()
+
+
+def play(d, tap, url):
+    """libholdfast: a lock, a wait that is served, a loss that is told, a hold over a kill -9 of the daemon."""
+    c = Puppet(d.place, url)
+    name = "very-secret-name"
+    token = c.lock("1", name)[0]
+    expect_between(token, 1, TOKEN_MAX)
+    expect_between(c.valid("1"), 1, 10 ** 6)
+    mark = c.say("lock", "2", name, "wait=60000")
+    with d.daemon.client(form=3) as client:
+        until("the other waits", lambda: client("INSPECT", name)["waiter_count"] == 1)
+        expect(c.ask("unlock", "1")[0], 0)
+        second = c.outcome("2", mark)[0]
+        expect(second > token, True)
+        away_and_back(d)
+        expect(c.ask("check", "2")[0], 0)
+    with d.daemon.client(form=3) as client:
+        expect(client("INSPECT", name)["holder"]["token"], second)
+        mark = c.output.mark()
+        expect_between(client("BREAK", name, "TOKEN", second), 1, TOKEN_MAX)
+        expect(c.lost("2", mark)[1], "broken")
+    for n in range(50):
+        expect_between(c.lock("n%d" % n, "b")[0], 1, TOKEN_MAX)
+        expect(c.ask("unlock", "n%d" % n)[0], 0)
+    c.end()
+    expect_between(tap.connections(), 2, 1000)
+    tap.check()
+
+
+def test_library(place):
+    """libholdfast by TLS locks, waits, is told of losses and comes back, at the daemon itself, and nothing passes in clear"""
+    d = Daemons(place, tls=", client-ca: {a.ca}")
+    tap = Tap(place, d.port)
+    play(d, tap, with_certificate(d, tap.port))
+    wrong = with_certificate(d, tap.port).replace(d.authority.ca, Authority(place, "other").ca)
+    status, _, text = Puppet(place, wrong).lock("1", "a", "wait=-1")
+    expect((status, "its authority is not one of ca" in text), (UNREACHABLE, True), text)
+
+
+def test_library_behind_stunnel(place):
+    """libholdfast behind stunnel, with tickets and without, by TLS 1.3 and 1.2"""
+    for n, options in enumerate(((), ("options = NO_TICKET",), ("sslVersionMax = TLSv1.2",))):
+        play(*behind_stunnel(subfolder(place, "s%d" % n), *options))
+
+
+def test_program_behind_stunnel(place):
+    """holdfast behind stunnel: its command goes on over a kill -9 of the daemon, with its lock, and nothing passes in clear"""
+    d, tap, url = behind_stunnel(place)
+    run = holdfast(place, url, "run", "very-secret-name", "--", "sh", "-c", "echo began; read line; echo ended",
+                   stdin=subprocess.PIPE)
+    run.output.wait("began")
+    waits = holdfast(place, url, "run", "-w", "60", "very-secret-name", "--", "echo", "served")
+    d.daemon.queued("very-secret-name")
+    away_and_back(d)
+    run.process.stdin.write(b"\n")
+    run.process.stdin.close()
+    run.output.wait("ended")
+    expect(run.wait(), 0, run.output.tail())
+    expect(waits.wait(), 0, waits.output.tail())
+    bench = holdfast(place, url, "bench", "--seconds", "1", "-c", "5")
+    expect(bench.wait(), 0, bench.output.tail())
+    tap.check()
 
 
 def need(*programs):
@@ -510,13 +689,11 @@ def need(*programs):
             raise harness.Skip("%s is not here" % one)
 
 
-def test_python(place):
-    """client/python by TLS keeps its lock over a hand-over, and trusts no other authority"""
-    helper(place, sys.executable, "-c", PYTHON, PYTHONPATH=os.path.join(harness.ROOT, "client", "python"))
+def play_python(place, helped):
+    helped(place, sys.executable, "-c", PYTHON, PYTHONPATH=os.path.join(harness.ROOT, "client", "python"))
 
 
-def test_go(place):
-    """client/go by TLS keeps its lock over a hand-over, and trusts no other authority"""
+def play_go(place, helped):
     need("go")
     folder = os.path.join(place.path, "go")
     os.mkdir(folder)
@@ -526,17 +703,15 @@ def test_go(place):
             stream.write(text)
     built = subprocess.run(("go", "build", "-o", "example", "."), cwd=folder, capture_output=True, text=True, check=False)
     expect(built.returncode, 0, built.stderr)
-    helper(place, os.path.join(folder, "example"))
+    helped(place, os.path.join(folder, "example"))
 
 
-def test_node(place):
-    """client/node by TLS keeps its lock over a hand-over, and trusts no other authority"""
+def play_node(place, helped):
     need("node")
-    helper(place, "node", "-e", NODE)
+    helped(place, "node", "-e", NODE)
 
 
-def test_java(place):
-    """client/java by TLS keeps its lock over a hand-over, and trusts no other authority"""
+def play_java(place, helped):
     need("java", "javac")
     folder = os.path.join(place.path, "java")
     os.mkdir(folder)
@@ -547,7 +722,47 @@ def test_java(place):
                            [os.path.join(sources, name) for name in os.listdir(sources)],
                            capture_output=True, text=True, check=False)
     expect(built.returncode, 0, built.stderr)
-    helper(place, "java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Example")
+    helped(place, "java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Example")
+
+
+def test_python(place):
+    """client/python by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    play_python(place, helper)
+
+
+def test_go(place):
+    """client/go by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    play_go(place, helper)
+
+
+def test_node(place):
+    """client/node by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    play_node(place, helper)
+
+
+def test_java(place):
+    """client/java by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    play_java(place, helper)
+
+
+def test_python_behind_stunnel(place):
+    """client/python behind stunnel keeps its lock over a kill -9 of the daemon"""
+    play_python(place, helper_behind)
+
+
+def test_go_behind_stunnel(place):
+    """client/go behind stunnel keeps its lock over a kill -9 of the daemon"""
+    play_go(place, helper_behind)
+
+
+def test_node_behind_stunnel(place):
+    """client/node behind stunnel keeps its lock over a kill -9 of the daemon"""
+    play_node(place, helper_behind)
+
+
+def test_java_behind_stunnel(place):
+    """client/java behind stunnel keeps its lock over a kill -9 of the daemon"""
+    play_java(place, helper_behind)
 
 
 if __name__ == "__main__":

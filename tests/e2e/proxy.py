@@ -11,9 +11,12 @@ UP, DOWN = "up", "down"  # towards the master, and back
 
 
 class Proxy:
-    def __init__(self, target):
+    def __init__(self, target, records=False):
+        """records: all bytes of each connection and direction are kept in `taken`."""
         self.target = target  # path of a Unix socket, or host and port
         self.changed = threading.Condition()
+        self.records = records
+        self.taken = {}
         self.held = set()
         self.delay = 0.0
         self.pairs = set()
@@ -70,6 +73,9 @@ class Proxy:
                         self.changed.wait_for(lambda: pair not in self.pairs, self.delay)
                 if not data:
                     return
+                if self.records:
+                    with self.changed:
+                        self.taken[pair, direction] = self.taken.get((pair, direction), b"") + data
                 sink.sendall(data)
         except OSError:
             pass
