@@ -8,6 +8,7 @@
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/closer.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/notify.h"
@@ -430,15 +431,18 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	fdstore_init(&d->fdstore, notify);
 	/* Twice as often as the service manager requires. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
-	d->http = d->loop ? http_new(loop_base(d->loop), &d->context) : NULL;
+	d->closer = closer_new();
+	d->http = d->loop && d->closer ? http_new(loop_base(d->loop), &d->context, d->closer) : NULL;
 	if (!d->http) {
 		int why = errno;
 		driver_free(d);
 		errno = why;
 		return NULL;
 	}
-	d->listeners = (struct listeners){
-		.base = loop_base(d->loop), .hooks = &driver_listener_hooks, .arg = &d->admission};
+	d->listeners = (struct listeners){.base = loop_base(d->loop),
+		.hooks = &driver_listener_hooks,
+		.arg = &d->admission,
+		.closer = d->closer};
 	return d;
 }
 
@@ -470,6 +474,7 @@ driver_free(struct driver *d)
 	free(d->context.health);
 	actions_done(&d->actions);
 	memory_done(&d->memory);
+	closer_free(d->closer);
 	loop_free(d->loop);
 	free(d);
 }
@@ -507,6 +512,7 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 		!d->processes) {
 		return false;
 	}
+	connections_close_by(d->connections, d->closer);
 	connections_keep_in(d->connections, &d->fdstore);
 	admission_init(&d->admission, d->connections, &d->context.access, d->stats, d->log, driver_open, d);
 	return true;
@@ -578,23 +584,4 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	}
 	service_start(&d->service, d->notify, d->core, clock_ms());
 	return listeners_start(&d->listeners) == 0 && http_start(d->http) == 0 ? 0 : -1;
-}
-
-int
-driver_adopt(struct driver *d, int fd, char *error, size_t error_room)
-{
-	return listeners_adopt(&d->listeners, fd, error, error_room);
-}
-
-int
-driver_listen(struct driver *d, const struct socket_settings *settings, size_t count, char *error,
-	size_t error_room)
-{
-	return listeners_set(&d->listeners, settings, count, error, error_room);
-}
-
-const char *
-driver_known_before(const struct driver *d)
-{
-	return listeners_known_before(&d->listeners);
 }

@@ -11,6 +11,7 @@
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
 #include "daemon/http/http.h"
+#include "daemon/net/passing.h"
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "daemon/redis/masters.h"
@@ -48,7 +49,9 @@ driver_refuse(struct connection *c, const struct reply *error)
 static void
 driver_no_pidfd(struct reply *error, int fd, bool local, bool started)
 {
-	if (fd == PASSING_LOST) {
+	if (fd == PASSING_FOREIGN) {
+		reply_error(error, CODE_ERR, "the descriptor passed with SESSION BIND is not a pidfd");
+	} else if (fd == PASSING_LOST) {
 		reply_error(error, CODE_LIMIT,
 			"the descriptor that came with SESSION BIND could not be taken: several came at "
 			"once, or this daemon has none left");

@@ -17,6 +17,7 @@
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/closer.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/notify.h"
@@ -37,6 +38,7 @@
  * 0 asks for one name after the other. */
 #define DRIVER_REST_ROUNDS 8
 #define DRIVER_FORGET_MS   100 /* for the service manager to listen, which forgets what has ended */
+#define DRIVER_CLOSE_MS    200 /* for descriptors that clients have passed to be closed */
 #define DRIVER_LAST_MS     50  /* for the core to come to rest once all links are down */
 
 /* ---- fields ---- */
@@ -207,6 +209,10 @@ driver_come_to_rest(struct driver *d)
 	} while (connections_ending(d->connections));
 	if (driver_is_ending(d)) {
 		return DRIVER_ENDING;
+	}
+	/* exec would close them here, and wait for the threads. */
+	if (!closer_settle(d->closer, DRIVER_CLOSE_MS)) {
+		return "a descriptor that a client passed cannot be closed yet";
 	}
 	return d->apply.calls_out > 0 || !core_rests(d->core) ? "calls are under way" : NULL;
 }

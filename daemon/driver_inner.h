@@ -13,6 +13,7 @@
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
 
+struct closer;
 struct fleet;
 struct http;
 struct ledger_file;
@@ -40,6 +41,7 @@ struct driver {
 	struct core *core;
 	struct actions actions;
 	struct masters *masters;
+	struct closer *closer;
 	struct connections *connections;
 	struct processes *processes;
 	struct context context;

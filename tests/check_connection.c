@@ -5,6 +5,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/passing.h"
 #include "daemon/net/socket.h"
 #include "proto/reply.h"
 #include "tests/support/suite.h"
@@ -1047,6 +1048,16 @@ START_TEST(random_bytes_do_no_harm)
 }
 END_TEST
 
+/* Of a kind that a request can use. */
+static int
+gift_make(void)
+{
+	int ends[2];
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	close(ends[1]);
+	return ends[0];
+}
+
 static void
 pass(int fd, const char *text, const int *passed, size_t count)
 {
@@ -1067,7 +1078,7 @@ pass(int fd, const char *text, const int *passed, size_t count)
 START_TEST(a_passed_descriptor_is_kept_for_its_request_only)
 {
 	int fd = client_local();
-	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int gift = gift_make();
 	const int gifts[] = {gift, gift, gift, gift};
 	size_t before = open_descriptors();
 	pass(fd, "PING\r\n", gifts, 1);
@@ -1104,7 +1115,7 @@ START_TEST(few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_i
 {
 	int fds[CONNECTION_KEPT_FDS + 1];
 	struct connection *waiting[CONNECTION_KEPT_FDS + 1];
-	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int gift = gift_make();
 	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
 		fds[i] = client_local();
 		message(fds[i], "WAIT\r\n");
@@ -1142,7 +1153,7 @@ START_TEST(a_descriptor_that_finds_no_room_is_known_to_be_lost)
 {
 	struct rlimit limit, none;
 	int fd = client_local();
-	int gift = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int gift = gift_make();
 	message(fd, "PING\r\n");
 	schedule();
 	pass(fd, "FD\r\n", &gift, 1);

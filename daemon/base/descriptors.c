@@ -3,6 +3,8 @@
  */
 #include "daemon/base/descriptors.h"
 
+#include "daemon/base/closer.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -135,13 +137,16 @@ descriptors_done(struct descriptors *set)
 void
 descriptor_end(int fd)
 {
+	struct closer *closer = closer_new();
 	int listens = 0;
 	socklen_t n = sizeof(listens);
 
 	/* A socket that listens may be the service manager's, and goes on. */
 	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &n) == 0 && !listens)
-		(void)shutdown(fd, SHUT_RDWR);
-	close(fd);
+		closer_end(closer, fd);
+	else
+		closer_put(closer, fd);
+	closer_free(closer);
 }
 
 void

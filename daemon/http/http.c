@@ -50,10 +50,11 @@ static void
 http_accepted(void *arg, struct listener *listener, int fd, const struct peer *peer)
 {
 	struct http *http = arg;
+	passing_saw(&http->passing, fd);
 	if (http->count == HTTP_CLIENTS_MAX) {
 		struct client *idle = http_idle(http);
 		if (!idle) {
-			close(fd);
+			listener_end_client(listener, fd);
 			return;
 		}
 		client_free(idle);
@@ -61,10 +62,9 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	if (TAILQ_EMPTY(&http->clients)) {
 		timeout_set(http->tick, HTTP_TICK_MS);
 	}
-	struct client *c = client_new(http, fd, listener_tls(listener));
+	struct client *c = client_new(http, fd, listener_local(listener), listener_tls(listener));
 	if (c) {
 		c->logs_in = listener_logs_in(listener);
-		c->local = listener_local(listener);
 		c->names = http_names(http, listener);
 		c->uid = peer->uid;
 		c->viewer = (struct viewer){.admin = peer->admin, .number = quota_uid_number(peer->uid)};
@@ -75,9 +75,10 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 static void
 http_paused(void *arg, struct listener *listener, int error)
 {
-	(void)arg;
+	struct http *http = arg;
 	(void)listener;
 	(void)error;
+	passing_saw(&http->passing, -1);
 }
 
 static const struct listener_hooks http_hooks = {.accepted = http_accepted, .paused = http_paused};
@@ -186,7 +187,7 @@ http_tell(struct http *http, const struct note *note, const char *where)
 /* ---- all of it ---- */
 
 struct http *
-http_new(struct event_base *base, const struct context *context)
+http_new(struct event_base *base, const struct context *context, struct closer *closer)
 {
 	struct http *http = calloc(1, sizeof *http);
 	if (!http) {
@@ -194,7 +195,9 @@ http_new(struct event_base *base, const struct context *context)
 	}
 	http->base = base;
 	http->context = context;
-	http->listeners = (struct listeners){.base = base, .hooks = &http_hooks, .arg = http};
+	http->passing.closer = closer;
+	http->listeners =
+		(struct listeners){.base = base, .hooks = &http_hooks, .arg = http, .closer = closer};
 	TAILQ_INIT(&http->clients);
 	TAILQ_INIT(&http->ready);
 	http->tick = timeout_new(base, http_ticked, http);

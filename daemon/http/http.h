@@ -24,6 +24,7 @@
 #include <stdint.h>
 
 struct access;
+struct closer;
 struct context;
 struct descriptors;
 struct event_base;
@@ -56,7 +57,7 @@ struct http_settings {
 
 /* context is kept by reference, and looked at only in http_turn() and later calls. NULL: out of memory or
  * descriptors; errno says which. */
-struct http *http_new(struct event_base *base, const struct context *context)
+struct http *http_new(struct event_base *base, const struct context *context, struct closer *closer)
 	__attribute__((warn_unused_result));
 void http_free(struct http *http);
 

@@ -6,6 +6,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/closer.h"
 #include "daemon/base/stats.h"
 
 #include <assert.h>
@@ -33,6 +34,16 @@
 
 /* ---- clients ---- */
 
+static void
+client_close(struct http *http, int fd, bool local)
+{
+	if (local) {
+		closer_end(http->passing.closer, fd);
+	} else {
+		close(fd);
+	}
+}
+
 void
 client_free(struct client *c)
 {
@@ -49,7 +60,7 @@ client_free(struct client *c)
 	tls_free(c->tls);
 	buffer_done(&c->in);
 	buffer_done(&c->out);
-	close(c->fd);
+	client_close(http, c->fd, c->local);
 	free(c);
 }
 
@@ -98,19 +109,23 @@ client_wait(struct client *c)
 }
 
 struct client *
-client_new(struct http *http, int fd, struct tls_context *secure)
+client_new(struct http *http, int fd, bool local, struct tls_context *secure)
 {
 	struct client *c = calloc(1, sizeof *c);
 	struct tls *tls = c && secure ? tls_new(secure, fd, NULL) : NULL;
 	if (!c || (secure && !tls)) {
 		free(c);
-		close(fd);
+		client_close(http, fd, local);
 		return NULL;
 	}
 	c->http = http;
 	c->tls = tls;
 	c->greets = tls != NULL;
 	c->fd = fd;
+	c->local = local;
+	if (local) {
+		passing_prepare(fd);
+	}
 	c->since_ms = clock_ms();
 	buffer_init(&c->in, HTTP_REQUEST_MAX);
 	buffer_init(&c->out, HTTP_OUT_MAX);
@@ -291,6 +306,14 @@ client_greet(struct client *c, bool failed)
 static ssize_t
 client_receive(struct client *c, char *to, size_t room)
 {
+	int passed = PASSING_NONE;
+	if (c->local) {
+		ssize_t got = passing_read(&c->http->passing, c->fd, to, room, &passed);
+		if (passed >= 0) {
+			close(passed); /* of a kind that does not wait */
+		}
+		return got;
+	}
 	if (!c->tls) {
 		return recv(c->fd, to, room, MSG_DONTWAIT);
 	}

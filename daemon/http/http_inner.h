@@ -14,6 +14,7 @@
 #include "daemon/http/named.h"
 #include "daemon/http/page.h"
 #include "daemon/net/access.h"
+#include "daemon/net/passing.h"
 #include "proto/buffer.h"
 
 #include <bsd/sys/queue.h>
@@ -61,6 +62,7 @@ struct http {
 	struct event_base *base;
 	const struct context *context;
 	struct listeners listeners;
+	struct passing passing; /* of what comes by Unix sockets */
 	struct clients clients;
 	struct clients ready;
 	struct recent recent;
@@ -72,8 +74,9 @@ struct http {
 	char names[HTTP_LISTENERS_MAX][SOCKET_ADDRESS_MAX];
 };
 
-/* http_client.c. Owns fd, also on failure. secure: NULL: plain. NULL: out of memory. */
-struct client *client_new(struct http *http, int fd, struct tls_context *secure)
+/* http_client.c. Owns fd, also on failure. local: of a Unix socket. secure: NULL: plain. NULL: out of memory.
+ */
+struct client *client_new(struct http *http, int fd, bool local, struct tls_context *secure)
 	__attribute__((warn_unused_result));
 void client_free(struct client *c);
 /* Puts it into http->ready. */

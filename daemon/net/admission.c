@@ -20,6 +20,7 @@
 /* A client that was accepted and has no connection yet. */
 struct arrived {
 	int fd;
+	const struct listener *listener;
 	bool local;
 	struct tls_context *tls; /* NULL: plain */
 };
@@ -80,7 +81,7 @@ admission_refuse(struct admission *admission, const struct arrived *client, cons
 	if (!client->tls) {
 		send(client->fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT);
 	}
-	close(client->fd);
+	listener_end_client(client->listener, client->fd);
 }
 
 /* ---- clients that have to log in ---- */
@@ -274,7 +275,9 @@ admission_accepted(void *arg, struct listener *listener, int fd, const struct pe
 	struct admission *admission = arg;
 	struct quota_user *counted;
 	bool local = listener_local(listener);
-	const struct arrived client = {.fd = fd, .local = local, .tls = listener_tls(listener)};
+	const struct arrived client = {
+		.fd = fd, .listener = listener, .local = local, .tls = listener_tls(listener)};
+	connections_saw(admission->connections, fd);
 	bool unauthenticated = (admission->guarded && !local) || client.tls;
 	if (unauthenticated) {
 		unauthenticated_make_room(admission);
@@ -311,6 +314,7 @@ admission_paused(void *arg, struct listener *listener, int error)
 {
 	struct admission *admission = arg;
 	admission->stats->connections_rejected++;
+	connections_saw(admission->connections, -1);
 	LOG_EVENT(admission->log, LOG_WARNING_LEVEL, "listener.paused",
 		log_text("address", listener_address(listener)), log_text("why", strerror(error)),
 		log_text("text",

@@ -306,46 +306,6 @@ connection_identity(struct connection *c)
 	return &c->identity;
 }
 
-int
-connection_take_fd(struct connection *c)
-{
-	int fd = c->passed_fd;
-	c->passed_fd = PASSING_NONE;
-	c->set->kept_fds -= c->keeps_fd;
-	c->keeps_fd = false;
-	return fd;
-}
-
-void
-connection_drop_fd(struct connection *c)
-{
-	int fd = connection_take_fd(c);
-	if (fd >= 0) {
-		close(fd);
-	}
-}
-
-/*
- * A descriptor belongs to the request it came with: if no bytes are left to serve, that request has been
- * served. The number of descriptors that are kept until then is bounded, since limits.clients does not count
- * them.
- */
-static void
-connection_settle_fd(struct connection *c)
-{
-	if (buffer_length(&c->in) == 0) {
-		connection_drop_fd(c);
-	} else if (c->passed_fd >= 0 && !c->keeps_fd) {
-		if (c->set->kept_fds >= CONNECTION_KEPT_FDS) {
-			connection_drop_fd(c);
-			c->passed_fd = PASSING_LOST;
-			return;
-		}
-		c->keeps_fd = true;
-		c->set->kept_fds++;
-	}
-}
-
 static void
 connection_finish(struct connection *c)
 {
@@ -465,8 +425,9 @@ connection_receive(struct connection *c)
 	if (c->tls) {
 		return connection_receive_tls(c);
 	}
-	ssize_t n = c->identity.local ? passing_read(c->fd, set->scratch, sizeof set->scratch, &passed)
-				      : recv(c->fd, set->scratch, sizeof set->scratch, 0);
+	ssize_t n = c->identity.local
+			    ? passing_read(&set->passing, c->fd, set->scratch, sizeof set->scratch, &passed)
+			    : recv(c->fd, set->scratch, sizeof set->scratch, 0);
 	if (passed != PASSING_NONE) {
 		connection_drop_fd(c);
 		c->passed_fd = passed;
@@ -497,7 +458,9 @@ connection_read(struct connection *c)
 {
 	ssize_t n = connection_receive(c);
 	if (n < 0) {
-		if (errno != EAGAIN && errno != EINTR) {
+		if (errno == EMFILE) {
+			connection_out_of_numbers(c);
+		} else if (errno != EAGAIN && errno != EINTR) {
 			connection_cut(c, connection_hangup_end(c), c->tls ? tls_why(c->tls) : "reset");
 		}
 		return;

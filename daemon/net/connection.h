@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 struct connection;
+struct closer;
 struct connections;
 struct descriptors;
 struct event_base;
@@ -179,7 +180,7 @@ void connection_belongs(struct connection *connection, uint64_t user);
 int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));
 
 /* The descriptor that was passed with the latest request; the caller owns it from now on. Negative: none, see
- * socket.h. */
+ * passing.h. */
 int connection_take_fd(struct connection *connection);
 
 /*
@@ -193,6 +194,11 @@ int connection_take_fd(struct connection *connection);
 struct connections *connections_new(struct event_base *base, const struct connections_limits *limits,
 	const struct connections_hooks *hooks, void *arg, struct stats *stats)
 	__attribute__((warn_unused_result));
+/* What clients pass, and sockets in which something is unread, are closed by this closer (closer.h), which
+ * lives as long as the set. NULL: at once. */
+void connections_close_by(struct connections *set, struct closer *closer);
+/* A connection was accepted. */
+void connections_saw(struct connections *set, int fd);
 /* Closes all connections without calling a hook. */
 void connections_free(struct connections *set);
 void connections_set_limits(struct connections *set, const struct connections_limits *limits);

@@ -22,6 +22,7 @@
 #include "daemon/core/map.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/fair_queue.h"
+#include "daemon/net/passing.h"
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
@@ -44,7 +45,7 @@ struct connection {
 	size_t owed; /* pushes that are due */
 	int fd;
 	struct tls *tls; /* NULL: plain */
-	int passed_fd;   /* negative: none, see socket.h */
+	int passed_fd;   /* negative: none, see passing.h */
 	short armed;     /* what event waits for */
 	short events;    /* what event has reported since the connection last had its turn */
 	short stalls;    /* seconds in which no byte was taken, while output or a push was due */
@@ -90,6 +91,7 @@ struct connections {
 	uint8_t *busy;                  /* the marks of these */
 	uint8_t own_busy[CONNECTIONS_BUSY_BYTES];
 	struct fair_queue fair_queue;
+	struct passing passing; /* of what comes by Unix sockets */
 	struct map by_id;
 	struct event_base *base;
 	const struct connections_hooks *hooks;
@@ -98,6 +100,7 @@ struct connections {
 	struct connections_limits limits;
 	conn_id last_id;
 	int64_t until_ns; /* the end of this turn */
+	bool leaving;     /* all are closed; another process may have some of them */
 	bool late;        /* it was past at the last look at the clock */
 	size_t spent;     /* since the last look at the clock, in words */
 	size_t written_count;
@@ -142,8 +145,12 @@ connection_touched(struct connection *c)
 		connection_mark_busy(c);
 }
 
-/* Closes the descriptor that was passed, if there is one. */
+/* connection_passed.c: closes the descriptor that was passed, if there is one. */
 void connection_drop_fd(struct connection *c);
+/* Keeps it if its bytes are still to be served. */
+void connection_settle_fd(struct connection *c);
+/* Ends a connection which has passed descriptors that there are no numbers for. */
+void connection_out_of_numbers(struct connection *c);
 /* How a connection ends whose client has vanished. */
 enum end connection_hangup_end(const struct connection *c);
 

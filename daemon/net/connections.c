@@ -4,6 +4,7 @@
 #include "daemon/net/connection.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/closer.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/connection_inner.h"
@@ -18,6 +19,8 @@
 #define ARRIVED_ROOM_MIN 64
 #define CACHE_LINE_BYTES 64
 #define EXPECT_AHEAD     4
+#define DISCARDS         4
+#define DISCARDS_KEPT    512 /* a socket holds fewer messages */
 #define EXPECT_MIN       128 /* with fewer, what is needed is in a cache already */
 
 /* The size that a buffer may reach at once: the bytes read beyond an incomplete request. */
@@ -68,13 +71,56 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	return set;
 }
 
-/* Unread bytes would make the kernel send a reset, which can overtake the last answer. */
+void
+connections_close_by(struct connections *set, struct closer *closer)
+{
+	set->passing.closer = closer;
+}
+
+void
+connections_saw(struct connections *set, int fd)
+{
+	passing_saw(&set->passing, fd);
+}
+
+/* Unread bytes would make the kernel send a reset, which can overtake the last answer. What the service
+ * manager closes, too, must have nothing unread: it would wait for the descriptors in it. */
 static void
 connection_discard(struct connection *c)
 {
-	int most = 4;
-	while (c->fd >= 0 && !c->eof && most-- > 0 &&
-		recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT) > 0) {
+	int most = c->kept_at != FDSTORE_NONE ? DISCARDS_KEPT : DISCARDS;
+	int passed = PASSING_NONE;
+	ssize_t n = 1;
+	while (n > 0 && most-- > 0) {
+		n = c->identity.local ? passing_read(&c->set->passing, c->fd, c->set->scratch,
+						sizeof c->set->scratch, &passed)
+				      : recv(c->fd, c->set->scratch, sizeof c->set->scratch, MSG_DONTWAIT);
+		if (passed >= 0) {
+			close(passed);
+		}
+	}
+}
+
+static void
+connection_close_socket(struct connection *c)
+{
+	if (c->fd < 0) {
+		return;
+	}
+	if (c->kept_at != FDSTORE_NONE) {
+		/* The service manager has the socket open, too. */
+		(void)shutdown(c->fd, SHUT_RDWR);
+	}
+	if (!c->eof || c->kept_at != FDSTORE_NONE) {
+		connection_discard(c);
+	}
+	connection_unkeep(c);
+	if (c->identity.local && c->set->leaving) {
+		closer_put(c->set->passing.closer, c->fd);
+	} else if (c->identity.local) {
+		closer_end(c->set->passing.closer, c->fd);
+	} else {
+		close(c->fd);
 	}
 }
 
@@ -113,15 +159,7 @@ connection_free(struct connection *c)
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
 	tls_free(c->tls);
-	connection_discard(c);
-	if (c->kept_at != FDSTORE_NONE) {
-		/* The service manager has the socket open, too. */
-		(void)shutdown(c->fd, SHUT_RDWR);
-		connection_unkeep(c);
-	}
-	if (c->fd >= 0) {
-		close(c->fd);
-	}
+	connection_close_socket(c);
 	buffer_done(&c->in);
 	buffer_done(&c->out);
 	free(c->identity.label);
@@ -136,6 +174,7 @@ connections_free(struct connections *set)
 	if (!set) {
 		return;
 	}
+	set->leaving = true;
 	while (!TAILQ_EMPTY(&set->all)) {
 		connection_free(TAILQ_FIRST(&set->all));
 	}
@@ -175,7 +214,9 @@ connections_put(struct connections *set, int fd, const struct identity *who)
 	struct connection *c = calloc(1, sizeof *c);
 	if (!c || connections_widen(set) != 0 || map_add(&set->by_id, who->id, c) != 0) {
 		free(c);
-		if (fd >= 0) {
+		if (fd >= 0 && who->local) {
+			closer_end(set->passing.closer, fd);
+		} else if (fd >= 0) {
 			close(fd);
 		}
 		return NULL;
@@ -188,6 +229,9 @@ connections_put(struct connections *set, int fd, const struct identity *who)
 	buffer_init(&c->out, set->limits.output_bytes);
 	c->identity = *who;
 	set->last_id = who->id;
+	if (who->local && fd >= 0) {
+		passing_prepare(fd);
+	}
 	fair_queue_join(&set->fair_queue, &c->place, who->peer.user);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	set->stats->clients_connected++;

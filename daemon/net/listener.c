@@ -4,6 +4,7 @@
 #include "daemon/net/listener_inner.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/closer.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -32,6 +33,16 @@ listener_resume(int fd, short what, void *arg)
 	event_add(&listener->ready, NULL);
 }
 
+void
+listener_end_client(const struct listener *listener, int fd)
+{
+	if (listener->local) {
+		closer_end(listener->closer, fd);
+	} else {
+		close(fd);
+	}
+}
+
 /* No descriptor is left for the next client: frees the reserve, accepts the client with it, tells it why, and
  * closes it. */
 static void
@@ -48,7 +59,7 @@ listener_apologise(struct listener *listener)
 		if (!listener->tls) {
 			send(fd, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 		}
-		close(fd);
+		listener_end_client(listener, fd);
 	}
 	reserve_take(listener);
 }
@@ -214,7 +225,11 @@ listener_free(struct listener *listener)
 	if (listener->place.path && !listener_lost(listener)) {
 		unlink(listener->place.path);
 	}
-	close(listener->fd);
+	if (listener->local) {
+		closer_put(listener->closer, listener->fd); /* with its backlog */
+	} else {
+		close(listener->fd);
+	}
 	tls_context_free(listener->tls);
 	if (listener->reserve >= 0) {
 		close(listener->reserve);

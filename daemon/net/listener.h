@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct closer;
 struct descriptors;
 struct event_base;
 struct tls_context;
@@ -52,6 +53,8 @@ int listener_adopt(struct event_base *base, int fd, const struct listener_hooks 
 int listener_start(struct listener *listener) __attribute__((warn_unused_result));
 /* Closes the socket; one that was opened here is removed from the file system. */
 void listener_free(struct listener *listener);
+/* Ends a client that was accepted and is not wanted. */
+void listener_end_client(const struct listener *listener, int fd);
 
 bool listener_local(const struct listener *listener);    /* a Unix socket */
 bool listener_releases(const struct listener *listener); /* see socket_settings.release */
@@ -79,11 +82,12 @@ const char *listener_address(const struct listener *listener);
 
 #define LISTENERS_MAX 32
 
-/* All zero at first, but base, hooks and arg. */
+/* All zero at first, but base, hooks, arg and closer. */
 struct listeners {
 	struct event_base *base;
 	const struct listener_hooks *hooks;
 	void *arg;
+	struct closer *closer; /* a client may have passed descriptors before it was accepted; may be NULL */
 	bool started;
 	bool look;           /* something has changed in a directory with a socket */
 	int64_t looked_ms;   /* when the sockets were checked last */

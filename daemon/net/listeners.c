@@ -141,6 +141,7 @@ listeners_keep(
 		listener_free(listener);
 		return SOCKET_MEMORY;
 	}
+	listener->closer = set->closer;
 	listeners_watch(set, listener);
 	set->list[set->count].listener = listener;
 	set->list[set->count].inherited = inherited;

@@ -86,14 +86,4 @@ void socket_peer(int fd, uid_t owner, struct peer *out);
  * NULL: out of memory, or the kernel does not tell. */
 uint32_t *socket_groups(int fd, size_t *count) __attribute__((warn_unused_result));
 
-#define PASSING_NONE (-1) /* no descriptor was passed */
-#define PASSING_LOST (-2) /* one was passed, and there was no room for it */
-
-/*
- * As recv() on a Unix socket. *passed is the descriptor that came with these bytes, close-on-exec and owned
- * by the caller, or one of the values above. Of several descriptors passed at once the kernel drops all but
- * the first: there is room for only one.
- */
-ssize_t passing_read(int fd, void *room, size_t n, int *passed) __attribute__((warn_unused_result));
-
 #endif
