@@ -181,6 +181,7 @@ driver_settings_make(struct main *m)
 			{
 				.version = HOLDFAST_VERSION,
 				.daemon_id = m->daemon_id,
+				.secret = m->secret,
 				.config = conf->files,
 				.namespace = conf->namespace,
 				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,
@@ -328,6 +329,7 @@ main_begin(struct main *m)
 	stats_init(&m->stats);
 	random_init(&m->random);
 	random_hex32(&m->random, m->daemon_id);
+	random_hex32(&m->random, m->secret);
 	if (notify_init(&m->notify) != 0) {
 		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "notify.failed", log_text("why", strerror(errno)),
 			log_text("text", "the service manager does not hear that this daemon serves"));

@@ -1,6 +1,7 @@
 /*
  * main_about: what this daemon writes about itself at its masters, for people who look at the fleet
- * (PROTOCOL.md 6.23): host, version, pid, start, settings and address. A part of main.c.
+ * (PROTOCOL.md 6.23): host, version, pid, start, settings and address; and behind them, for other daemons,
+ * the secret of its messages, which no report shows. A part of main.c.
  *
  * The settings are those that all daemons of a namespace should share. A short value is written as it is, any
  * other as a hash, so that two daemons can be compared key by key.
@@ -158,6 +159,6 @@ about_make(struct main *m)
 	word_make(m->host);
 	settings_describe(m->conf, settings, sizeof settings);
 	address_describe(m->conf, address, sizeof address);
-	snprintf(m->about, sizeof m->about, "%s %s %lld %lld %s %s", m->host, HOLDFAST_VERSION,
-		(long long)getpid(), (long long)begun_s, settings[0] ? settings : "?", address);
+	snprintf(m->about, sizeof m->about, "%s %s %lld %lld %s %s %s", m->host, HOLDFAST_VERSION,
+		(long long)getpid(), (long long)begun_s, settings[0] ? settings : "?", address, m->secret);
 }

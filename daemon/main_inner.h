@@ -6,6 +6,7 @@
 
 #include "conf/conf.h"
 #include "daemon/base/log.h"
+#include "daemon/base/mac.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/random.h"
 #include "daemon/base/stats.h"
@@ -32,6 +33,7 @@ struct main {
 	struct notify notify;
 	struct random random;
 	char daemon_id[33];
+	char secret[MAC_SECRET_SIZE]; /* what is in `about`, so that only who reads it can ask this daemon */
 	char where[CORE_MASTERS_MAX][SETTINGS_WHERE_MAX];
 	struct main_finder finders[CORE_MASTERS_MAX];
 	const char *addresses[CORE_MASTERS_MAX]; /* of where, as the core takes them */

@@ -14,8 +14,8 @@
 --       '' for none; 16: its places; 17: how far the next set may go: 1 offered, 2 accepted; 0 without a next set;
 --       4: offered in place of a later one, because another member has accepted it; 3: this server has left the set
 --       in 12; 18: the tag of the next set; 19: the format of scripts, keys and owners; 20: what people are told of the
---       daemon: host, version, pid, start (s since 1970), settings and address, with one space between; 21: the longest
---       lease that its guards wait for (ms), not less than 4
+--       daemon: host, version, pid, start (s since 1970), settings and address, with one space between, and the secret of
+--       its messages; 21: the longest lease that its guards wait for (ms), not less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good

@@ -6,6 +6,7 @@
 #include "daemon/redis/call.h"
 #include "tests/support/suite.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,8 @@ START_TEST(a_daemon_is_described_by_its_words)
 	const struct fleet_peer *peer;
 
 	take(&peers, 0,
-		A " 1760000010000000 1 app-07 0.1.0 4711 1759999000 lease=10s,rules=[] 10.0.0.7:5625 "
-		  "1759999999000");
+		A " 1760000010000000 1 app-07 0.1.0 4711 1759999000 lease=10s,rules=[] 10.0.0.7:5625 " C
+		  " 1759999999000");
 	ck_assert_uint_eq(peers.n, 1);
 	peer = peers_find(&peers, SLICE(A));
 	ck_assert_ptr_nonnull(peer);
@@ -40,6 +41,7 @@ START_TEST(a_daemon_is_described_by_its_words)
 	ck_assert_int_eq(peer->begun_s, 1759999000);
 	ck_assert_str_eq(peer->settings, "lease=10s,rules=[]");
 	ck_assert_str_eq(peer->address, "10.0.0.7:5625");
+	ck_assert_str_eq(peer->secret, C);
 	ck_assert_int_eq(peer->seen_ms, NOW_MS - 1000);
 	free(peers.list);
 }
@@ -176,6 +178,94 @@ START_TEST(a_message_begins_with_a_daemon_and_a_number)
 }
 END_TEST
 
+/* Sealed, and cut as its receiver has it: without the first word. */
+static struct slice
+sealed(struct buffer *b, const char *purpose, const char *secret, const char *text)
+{
+	buffer_init(b, 4096);
+	message_begin(b, purpose);
+	buffer_put(b, text, strlen(text));
+	ck_assert(message_seal(b, purpose, secret));
+	ck_assert(strncmp(buffer_bytes(b), purpose, strlen(purpose)) == 0);
+	return (struct slice){buffer_bytes(b) + strlen(purpose) + 1, buffer_length(b) - strlen(purpose) - 1};
+}
+
+START_TEST(a_message_is_taken_only_by_its_secret_and_as_what_it_was_sent)
+{
+	static const char words[] = A " 0123456789abcdef 3 4096 *1";
+	struct buffer b;
+	struct slice text = sealed(&b, "ask", C, words), whole = text;
+
+	ck_assert(message_open(&text, "ask", C));
+	ck_assert(slice_equal(text, slice_of(words)));
+	text = whole;
+	ck_assert(!message_open(&text, "told", C));
+	text = whole;
+	ck_assert(!message_open(&text, "ask", B));
+	text = whole;
+	ck_assert(!message_open(&text, "ask", ""));
+	/* Each byte counts, and so does each that is missing. */
+	for (size_t i = 0; i < whole.n; i++) {
+		buffer_bytes(&b)[i + 4] ^= 1;
+		text = whole;
+		ck_assert(!message_open(&text, "ask", C));
+		buffer_bytes(&b)[i + 4] ^= 1;
+		text = (struct slice){whole.p, i};
+		ck_assert(!message_open(&text, "ask", C));
+	}
+	buffer_done(&b);
+}
+END_TEST
+
+/* As HMAC-SHA256 of another program has it. */
+START_TEST(the_code_of_a_message_is_an_hmac)
+{
+	char code[MAC_DIGITS];
+
+	ck_assert(mac_make("ask", C, "text", 4, code));
+	ck_assert_mem_eq(code, "7905581e8b4c98bac1a27ec957c15776", MAC_DIGITS);
+	ck_assert(mac_is("ask", C, "text", 4, code));
+}
+END_TEST
+
+START_TEST(a_number_counts_once_and_late_ones_of_a_short_while_too)
+{
+	struct fleet_senders senders = {0};
+
+	ck_assert(senders_take(&senders, SLICE(A), 100));
+	ck_assert(!senders_take(&senders, SLICE(A), 100));
+	ck_assert(senders_take(&senders, SLICE(B), 100));
+	ck_assert(senders_take(&senders, SLICE(A), 90)); /* overtaken */
+	ck_assert(!senders_take(&senders, SLICE(A), 90));
+	for (uint64_t n = 101; n < 200; n++)
+		ck_assert(senders_take(&senders, SLICE(A), n));
+	for (uint64_t n = 0; n < 200; n++)
+		ck_assert(!senders_take(&senders, SLICE(A), n));
+	ck_assert(senders_take(&senders, SLICE(A), 1000));
+	ck_assert(senders_take(&senders, SLICE(A), 300));
+	ck_assert(!senders_take(&senders, SLICE(A), 300));
+	ck_assert(!senders_take(&senders, SLICE(B), 100));
+	senders_done(&senders);
+}
+END_TEST
+
+START_TEST(senders_are_bounded_and_the_latest_are_kept)
+{
+	struct fleet_senders senders = {0};
+	char id[DAEMON_ID_MAX];
+
+	for (unsigned i = 0; i < 2 * FLEET_PEERS_MAX; i++) {
+		snprintf(id, sizeof id, "%032x", i);
+		ck_assert(senders_take(&senders, slice_of(id), 7));
+		ck_assert(!senders_take(&senders, slice_of(id), 7));
+	}
+	ck_assert_uint_eq(senders.n, FLEET_PEERS_MAX);
+	snprintf(id, sizeof id, "%032x", FLEET_PEERS_MAX + 1);
+	ck_assert(!senders_take(&senders, slice_of(id), 7));
+	senders_done(&senders);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -185,5 +275,8 @@ main(void)
 		daemons_follow_each_other_by_their_ids,
 		a_silent_daemon_is_asked_again_after_a_while_and_to_break_at_any_time,
 		a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer,
-		a_message_begins_with_a_daemon_and_a_number);
+		a_message_begins_with_a_daemon_and_a_number,
+		a_message_is_taken_only_by_its_secret_and_as_what_it_was_sent,
+		the_code_of_a_message_is_an_hmac, a_number_counts_once_and_late_ones_of_a_short_while_too,
+		senders_are_bounded_and_the_latest_are_kept);
 }

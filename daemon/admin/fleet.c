@@ -80,6 +80,7 @@ fleet_free(struct fleet *fleet)
 	while ((open = TAILQ_FIRST(&fleet->opens))) {
 		open_free(fleet, open);
 	}
+	senders_done(&fleet->senders);
 	free(fleet->peers.list);
 	free(fleet->asks);
 	free(fleet);
@@ -342,7 +343,7 @@ open_new(struct fleet *fleet, conn_id conn, uint64_t user, const struct command 
 		free(text);
 		return NULL;
 	}
-	open->id = random_next(&fleet->random) | 1;
+	open->id = fleet_number(fleet);
 	open->conn = conn;
 	open->user = user;
 	open->text = text;
@@ -435,17 +436,21 @@ fleet_ask_whose(struct fleet *fleet, const struct whose *whose)
 static void
 fleet_told(struct fleet *fleet, struct slice text)
 {
-	struct slice from;
+	struct slice from, rest = text;
 	uint64_t number;
-	if (!message_head(&text, &from, &number)) {
+	look_word(&rest); /* the code */
+	if (!message_head(&rest, &from, &number)) {
 		fleet->context->stats->inbox_ignored++;
 		return;
 	}
 	struct fleet_peer *peer = peers_find(&fleet->peers, from);
 	struct fleet_open *open = open_find(fleet, number);
-	if (peer) {
-		peer_answered(peer, peer->asked_ms, clock_ms());
+	if (!peer || !message_open(&text, "told", peer->secret)) {
+		fleet->context->stats->inbox_forged++;
+		return;
 	}
+	text = rest;
+	peer_answered(peer, peer->asked_ms, clock_ms());
 	for (size_t i = 0; open && i < open->part_count; i++) {
 		struct fleet_part *part = &open->parts[i];
 		if (part->answered_ms != 0 || !slice_equal(slice_of(part->id), from)) {

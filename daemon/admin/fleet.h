@@ -7,16 +7,17 @@
  *     client ◀── one answer ──────────┘
  *
  * The driver calls it. Nothing here decides about locks: what is asked of other daemons is what their own
- * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each answer has to
- * name the number of an open request, which is random, and comes from a daemon that was asked; its bytes are
- * parsed as those of any stranger. A request ends after a bounded time, with or without answers. Bounded are
- * also the number of open requests, the number of those of other daemons that wait, the part of a turn that
- * they get, and the length of each text.
+ * clients may ask for, and a BREAK. A message may be lost, doubled, late or forged. So each has a code by the
+ * secret in the registration of the daemon that is asked, which who may only publish does not know
+ * (fleet_sign.c); an ask is served once, and an answer has to name the number of an open request, and comes
+ * from a daemon that was asked. Its bytes are parsed as those of any stranger. A request ends after a bounded
+ * time, with or without answers. Bounded are also the number of open requests, the number of those of other
+ * daemons that wait, the part of a turn that they get, and the length of each text.
  *
  * The messages; the request and the answer are RESP:
  *
- *     ask <daemon-id> <number> <2 or 3, of the answer> <bytes of the answer, about> <request>
- *     told <daemon-id> <number> <answer>
+ *     ask <code> <daemon-id> <number> <2 or 3, of the answer> <bytes of the answer, about> <request>
+ *     told <code> <daemon-id> <number> <answer>
  *
  * A request for the session of an id that this daemon does not know (PROTOCOL.md 5.11) is a question, too: do
  * the daemons that have the name hold it for that id? They are asked `WHOSE name digest`, which is no verb

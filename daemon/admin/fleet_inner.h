@@ -2,13 +2,14 @@
  * fleet_inner: what the files of the fleet share.
  *
  *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c
- *       ▲ └─────▶ fleet_serve.c, fleet_share.c
+ *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c
  *       ▼
  *     fleet_look.c
  *
  * fleet.c: requests of clients; fleet_look.c: what masters are asked for them; fleet_peers.c: the daemons
  * that are known, and what masters say of a name; fleet_write.c: answers to clients, fleet_merge.c those to
- * HISTORY; fleet_serve.c: requests of other daemons; fleet_share.c: how much a user may ask for.
+ * HISTORY; fleet_serve.c: requests of other daemons; fleet_sign.c: which messages are of a daemon, and new;
+ * fleet_share.c: how much a user may ask for.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
@@ -16,6 +17,7 @@
 #include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
+#include "daemon/base/mac.h"
 #include "daemon/base/random.h"
 #include "daemon/core/view.h"
 #include "proto/answer.h"
@@ -31,6 +33,7 @@ struct fleet_peer {
 	char version[17];
 	char settings[257];
 	char address[257];
+	char secret[MAC_SECRET_SIZE]; /* of its messages; "": unknown, so it cannot be asked */
 	int64_t pid;
 	int64_t begun_s;    /* since 1970; 0: unknown */
 	int64_t seen_ms;    /* CLOCK_BOOTTIME: its last greeting */
@@ -110,7 +113,7 @@ enum fleet_stage {
 
 struct fleet_open {
 	TAILQ_ENTRY(fleet_open) next;
-	uint64_t id;   /* random, > 0 */
+	uint64_t id;   /* fleet_number() */
 	conn_id conn;  /* that is answered; 0: the core asks, for what waits there (fleet_ask_whose()) */
 	uint64_t user; /* as in struct peer */
 	enum fleet_stage stage;
@@ -153,10 +156,29 @@ struct fleet_share {
 	int64_t asked_ms; /* its latest request, CLOCK_BOOTTIME; 0: this share is of no user yet */
 };
 
+/* Of a daemon that has asked: which numbers come from it for the first time. */
+#define FLEET_NUMBERS_MAX 16
+struct fleet_sender {
+	char id[DAEMON_ID_MAX];
+	uint64_t used;  /* larger: later */
+	uint64_t floor; /* all numbers up to this one are old */
+	size_t n;
+	uint64_t numbers[FLEET_NUMBERS_MAX]; /* above the floor, the largest that came */
+};
+
+/* At most FLEET_PEERS_MAX. */
+struct fleet_senders {
+	struct fleet_sender *list;
+	size_t n;
+	uint64_t turn;
+};
+
 struct fleet {
 	struct context *context;
 	struct random random;
 	struct fleet_peers peers;
+	struct fleet_senders senders;
+	uint64_t number_turn; /* of the last fleet_number() */
 	struct fleet_opens opens;
 	size_t open_count;
 	size_t kept_bytes;      /* of answers, in all parts */
@@ -169,6 +191,24 @@ struct fleet {
 
 /* fleet_share.c. Whether this client may ask for something now; then that counts. */
 bool fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms);
+
+/* fleet_sign.c. A number for a request: above all that this daemon has used, also in the process before a
+ * hand-over. The last digits are random. */
+uint64_t fleet_number(struct fleet *fleet);
+/* Begins a message in an empty buffer, with room for its code. */
+void message_begin(struct buffer *b, const char *purpose);
+/* The message is complete: adds its code. False: no memory. */
+bool message_seal(struct buffer *b, const char *purpose, const char *secret)
+	__attribute__((warn_unused_result));
+/* Takes the code off the head of what follows the first word. False: it is not by this secret; "": of no
+ * daemon. */
+bool message_open(struct slice *text, const char *purpose, const char *secret)
+	__attribute__((warn_unused_result));
+/* Whether the number comes from this daemon for the first time; of a number that is far behind the largest it
+ * is not sure, and says no. */
+bool senders_take(struct fleet_senders *senders, struct slice id, uint64_t number)
+	__attribute__((warn_unused_result));
+void senders_done(struct fleet_senders *senders);
 
 /* fleet_look.c. Asks the masters; also which daemons there are, unless that was asked less than fresh_ms ago.
  */

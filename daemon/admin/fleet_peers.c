@@ -148,6 +148,8 @@ peer_describe(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64
 	peer->begun_s = number_word(&line);
 	slice_text(peer->settings, sizeof peer->settings, look_word(&line));
 	slice_text(peer->address, sizeof peer->address, look_word(&line));
+	struct slice secret = look_word(&line);
+	slice_text(peer->secret, sizeof peer->secret, is_daemon_id(secret) ? secret : SLICE(""));
 	int64_t greeted_ms = number_word(&line);
 	int64_t ago_ms = greeted_ms > 0 && greeted_ms < time_ms ? time_ms - greeted_ms : 0;
 	if (now_ms - ago_ms > peer->seen_ms) {
@@ -322,8 +324,12 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 	struct buffer b;
 	char head[128];
 	bool asked = false;
+	if (peer->secret[0] == '\0') {
+		return false;
+	}
 	buffer_init(&b, FLEET_ASK_MAX);
-	int n = snprintf(head, sizeof head, "ask %s %016llx %d %zu ", context->facts.daemon_id,
+	message_begin(&b, "ask");
+	int n = snprintf(head, sizeof head, "%s %016llx %d %zu ", context->facts.daemon_id,
 		(unsigned long long)open->id, c ? connection_identity(c)->protocol : 3, open->bytes);
 	buffer_put(&b, head, (size_t)n);
 	if (is_of_id(command)) {
@@ -331,7 +337,8 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 	} else {
 		write_request(command, open->cursor, &b);
 	}
-	for (unsigned i = 0; !b.failed && i < core_members(context->core); i++) {
+	bool sealed = message_seal(&b, "ask", peer->secret);
+	for (unsigned i = 0; sealed && i < core_members(context->core); i++) {
 		struct slice text = {buffer_bytes(&b), buffer_length(&b)};
 		core_view_master(context->core, now_ms, i, &view);
 		asked |= masters_publish(context->masters, i, peer->id, text) && !view.down;

@@ -1,7 +1,7 @@
 /*
  * fleet_serve: what other daemons ask this one for: pages of what it shows, and a BREAK. Called by fleet.c.
- * Whoever may publish at a master can send such a message, so it may ask for nothing that costs more than a
- * page, and requests wait in a short queue for their part of a turn.
+ * Whoever may read the registrations can send such a message (fleet_sign.c), so it may ask for nothing that
+ * costs more than a page, and requests wait in a short queue for their part of a turn.
  */
 #include "daemon/admin/fleet_inner.h"
 
@@ -67,8 +67,16 @@ serve_queue(struct fleet *fleet, unsigned master, struct slice text)
 	if (!fleet->asks) {
 		fleet->asks = calloc(FLEET_QUEUE_MAX, sizeof *fleet->asks);
 	}
+	if (text.n > FLEET_ASK_MAX) {
+		fleet->context->stats->inbox_ignored++;
+		return;
+	}
+	if (!message_open(&text, "ask", fleet->context->facts.secret)) {
+		fleet->context->stats->inbox_forged++;
+		return;
+	}
 	if (!message_head(&text, &from, &number) || !number_parse(look_word(&text), 2, 3, &protocol) ||
-		!number_parse(look_word(&text), 1, FLEET_PAGE_BYTES, &bytes) || text.n > FLEET_ASK_MAX) {
+		!number_parse(look_word(&text), 1, FLEET_PAGE_BYTES, &bytes)) {
 		fleet->context->stats->inbox_ignored++;
 		return;
 	}
@@ -76,7 +84,8 @@ serve_queue(struct fleet *fleet, unsigned master, struct slice text)
 		fleet->context->stats->inbox_unserved++;
 		return;
 	}
-	if (serve_knows(fleet, from, number)) {
+	/* By several masters it comes several times. */
+	if (!senders_take(&fleet->senders, from, number)) {
 		return;
 	}
 	struct fleet_ask *ask = &fleet->asks[(fleet->ask_first + fleet->ask_count++) % FLEET_QUEUE_MAX];
@@ -205,16 +214,18 @@ serve_one(struct fleet *fleet, struct fleet_ask *ask)
 	struct buffer out;
 	char head[80];
 	buffer_init(&out, FLEET_PAGE_BYTES + (64 << 10));
-	int n = snprintf(head, sizeof head, "told %s %016llx ", context->facts.daemon_id,
-		(unsigned long long)ask->number);
+	message_begin(&out, "told");
+	int n = snprintf(
+		head, sizeof head, "%s %016llx ", context->facts.daemon_id, (unsigned long long)ask->number);
 	buffer_put(&out, head, (size_t)n);
 	if (request_parse(&parser, ask->request, ask->n, &limits, &request, &error) <= 0 ||
 		!serve_request(fleet, ask, &request, &out)) {
 		context->stats->inbox_ignored++;
 	} else {
 		/* What does not leave is missed by the daemon that asked, after its time. */
-		if (out.failed || !masters_publish(context->masters, ask->master, ask->from,
-					  (struct slice){buffer_bytes(&out), buffer_length(&out)})) {
+		if (!message_seal(&out, "told", context->facts.secret) ||
+			!masters_publish(context->masters, ask->master, ask->from,
+				(struct slice){buffer_bytes(&out), buffer_length(&out)})) {
 			context->stats->inbox_unserved++;
 		}
 	}

@@ -2,6 +2,8 @@
 """One view of all daemons that share the masters: from each of them, also while one of them says nothing."""
 
 import contextlib
+import hashlib
+import hmac
 import json
 import os
 import random
@@ -54,6 +56,17 @@ def everybody(daemon, count):
 
 def daemon_id(daemon):
     return daemon.info()["run_id"]
+
+
+def secret_of(master, ident):
+    """The secret of a daemon's messages, as a daemon reads it at the master."""
+    return master("HGET", "holdfast:node", "h:" + ident).split(" ")[7]
+
+
+def message(purpose, secret, text):
+    """As a daemon sends it to another."""
+    code = hmac.new(("%s %s" % (purpose, secret)).encode(), text.encode(), hashlib.sha256).hexdigest()[:32]
+    return "%s %s %s" % (purpose, code, text)
 
 
 def pages(client, *words, silent=0):
@@ -508,6 +521,7 @@ def test_hostile(place):
     inbox = "holdfast:inbox:" + one
     token = first.client()("LOCK", "a")
     odd = random.Random(7)
+    secret = secret_of(redis, one)
     good = "ask %s 0123456789abcdef 3 4096 *1\r\n$4\r\nPING\r\n" % two
     messages = ["ask", "ask ", "told", "told ", "ask x", "told %s zz *0" % two, "ask %s 0 3 1 PING" % two, good[:40],
                 "ask %s 0123456789abcdef 4 9 PING\r\n" % two, "ask %s 0123456789abcdef 3 99999999 PING\r\n" % two,
@@ -523,19 +537,26 @@ def test_hostile(place):
                 "ask %s 0123456789abcdef 3 99 %s" % (two, "x" * 100000)]
     for text in messages:
         redis("PUBLISH", inbox, text)
+        if " " in text:  # by somebody who has read the registration
+            purpose, rest = text.split(" ", 1)
+            sender = two if purpose == "told" else "f" * 32  # the numbers of the second daemon stay its own
+            redis("PUBLISH", inbox, message(purpose, secret_of(redis, one if purpose == "ask" else two), rest.replace(two, sender)))
     for _ in range(2000):
         at, text = odd.randrange(len(good)), list(good)
         text[at] = chr(odd.randrange(1, 127))
-        redis("PUBLISH", inbox, "".join(text[:odd.randrange(len(text))] if odd.random() < 0.5 else text))
+        text = "".join(text[:odd.randrange(len(text))] if odd.random() < 0.5 else text)
+        redis("PUBLISH", inbox, text)
+        redis("PUBLISH", inbox, message("ask", secret, text[4:].replace(two, "f" * 32)))
     with first.client(3) as client:
         expect((inspect(client, "a")["state"], inspect(client, "a")["silent"]), ("held", []))
         expect(client("CHECK", "b"), None)
     expect(int(first.info()["inbox_ignored"]) > 10, True)
+    expect(int(first.info()["inbox_forged"]) > 1000, True)
     # A flood of good ones: other clients are served meanwhile.
-    ask = "ask %s %016x 3 131072 *3\r\n$5\r\nLOCKS\r\n$6\r\nCURSOR\r\n$1\r\n0\r\n"
+    ask = "%s %016x 3 131072 *3\r\n$5\r\nLOCKS\r\n$6\r\nCURSOR\r\n$1\r\n0\r\n"
     with resp.Client(redis.socket) as flood:
         for number in range(20000):
-            flood.send("PUBLISH", inbox, ask % (two, number))
+            flood.send("PUBLISH", inbox, message("ask", secret, ask % ("f" * 32, number + 1)))
         for _ in range(20000):
             flood.reply()
     client = first.client(3)
@@ -545,6 +566,64 @@ def test_hostile(place):
     for _ in range(200):
         redis("PUBLISH", "holdfast:inbox:" + two, "told %s %016x *2\r\n$1\r\n0\r\n*0\r\n" % (one, odd.getrandbits(64)))
     expect([lock["name"] for lock in pages(second.client(3), "LOCKS")[0] if lock["name"] == "a"], ["a"])
+
+
+def test_publisher(place):
+    """who may only publish and subscribe can neither ask a daemon nor answer for one, and cannot send again what was asked"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    one, two = daemon_id(first), daemon_id(second)
+    expect(redis("ACL", "SETUSER", "app", "on", ">x", "resetkeys", "~app:*", "allchannels", "-@all", "+publish", "+subscribe",
+                 "+psubscribe", "+pubsub"), "OK")
+    app, ears = resp.Client(redis.socket), resp.Client(redis.socket)
+    for client in (app, ears):
+        place.keep(client)
+        expect(client("AUTH", "app", "x"), "OK")
+    expect_code(app("HGET", "holdfast:node", "h:" + one), "NOPERM")
+    ears("PSUBSCRIBE", "holdfast:inbox:*")
+    holder = first.client()
+    token = holder("LOCK", "pay")
+    inbox = "holdfast:inbox:" + one
+    lists, breaks = "*1\r\n$5\r\nLOCKS\r\n", "*4\r\n$5\r\nBREAK\r\n$3\r\npay\r\n$5\r\nTOKEN\r\n$%d\r\n%d\r\n" % (
+        len(str(token)), token)
+    forged = 0
+    for n, request in enumerate((lists, breaks)):
+        for sender in ("e" * 32, two, one):
+            text = "%s %016x 3 4096 %s" % (sender, 2 ** 63 + n, request)
+            for secret in ("", "0" * 32, one, two):
+                app("PUBLISH", inbox, message("ask", secret, text))
+                forged += 1
+            app("PUBLISH", inbox, "ask " + text)
+            forged += 1
+    harness.until("all were refused", lambda: int(first.info()["inbox_forged"]) >= forged)
+    expect(holder("CHECK", "pay") > 0, True)
+    # A real question that was overheard is not answered a second time, at once or after many others.
+    with second.client(3) as client:
+        expect(inspect(client, "pay")["silent"], [])
+        heard = ears.reply()
+        while not (heard[2] == inbox and heard[3].startswith("ask ") and "INSPECT" in heard[3]):
+            heard = ears.reply()
+        answers = int(second.info()["inbox_answers"])
+        asks = int(first.info()["inbox_asks"])
+        for _ in range(20):
+            app("PUBLISH", inbox, heard[3])
+        for _ in range(30):
+            inspect(client, "pay")
+        for _ in range(20):
+            app("PUBLISH", inbox, heard[3])
+        harness.until("all were heard", lambda: int(first.info()["inbox_asks"]) >= asks + 70)
+        inspect(client, "pay")
+    expect_between(int(second.info()["inbox_answers"]) - answers, 30, 32)
+    # Nor does an answer of the daemon that is asked, by another hand, say what it likes.
+    app("PUBLISH", "holdfast:inbox:" + two, "told %s %s" % (heard[3].split(" ")[1], "%s %s *0\r\n" % (one, heard[3].split(" ")[3])))
+    harness.until("it was refused", lambda: int(second.info()["inbox_forged"]) >= 1)
+    # After a hand-over the secret is another one.
+    before = secret_of(redis, one)
+    mark = first.output.mark()
+    first.process.signal(signal.SIGUSR2)
+    first.output.wait(r"handover\.done", mark)
+    harness.until("it has greeted", lambda: secret_of(redis, one) != before)
+    everybody(second, 2)
 
 
 ID, OTHER_ID = "6f1c0d8e5b7a4e9f", "0a9b8c7d6e5f4a3b"
@@ -662,6 +741,7 @@ class Liar:
 
     def __init__(self, redis, ident):
         self.redis, self.ident, self.answer, self.asked = redis, ident, "", 0
+        self.secret = secret_of(redis, ident)
         self.ears = resp.Client(redis.socket)
         self.ears("SUBSCRIBE", "holdfast:inbox:" + ident)
         threading.Thread(target=self.run, daemon=True).start()
@@ -673,10 +753,11 @@ class Liar:
                     text = self.ears.reply()[2]
                 except resp.Late:
                     continue
-                kind, asker, number = text.split(" ")[:3]
+                kind, _, asker, number = (text + "   ").split(" ")[:4]
                 if kind == "ask":
                     self.asked += 1
-                    mouth("PUBLISH", "holdfast:inbox:" + asker, "told %s %s %s" % (self.ident, number, self.answer))
+                    mouth("PUBLISH", "holdfast:inbox:" + asker,
+                          message("told", self.secret, "%s %s %s" % (self.ident, number, self.answer)))
 
 
 def test_wrong_answers(place):

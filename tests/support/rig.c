@@ -91,6 +91,7 @@ rig_settings(void)
 			.grace = {.sessions = 20, .per_user = 20, .most_ms = 60000, .ttl_ms = 60000},
 			.per_user = {.locks = 1000, .latches = 1000}},
 		.facts = {.version = "9.8.7",
+			.secret = "",
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
 			.namespace = "holdfast",
