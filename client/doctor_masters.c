@@ -40,8 +40,8 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 		"wait: nothing shortens it; if it begins again and again: "                                  \
 		"journalctl -u holdfastd -g 'master\\.'"
 
-/* The reasons for which a master is not used, or grants nothing, by their words. In mend, @ is the redis-cli
- * that reaches the master. */
+/* The reasons for which a master is not used, or grants nothing, by their words: one of them in each line. In
+ * mend, @ is the redis-cli that reaches the master. */
 static const struct cure {
 	const char *words;
 	const char *why;
@@ -69,7 +69,8 @@ static const struct cure {
 		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
 	{"NOAUTH", "the daemon cannot log in, and takes no leases there",
 		"name a password-file for this master, then: systemctl reload holdfastd"},
-	{"NOPERM", "the login of the daemon may not do what leases need",
+	{"NOPERM\nmay not run\npermissions to\nThe user executing the script",
+		"the login of the daemon may not do what leases need",
 		"@ ACL SETUSER USER resetchannels '~holdfast:*' '&holdfast:*' '&__redis__:invalidate' +@read "
 		"+@write "
 		"+@connection +@pubsub +@scripting +info +time +wait, with the USER and namespace of the "
@@ -77,6 +78,34 @@ static const struct cure {
 	{"MISCONF", "the master cannot write its data, and takes no leases",
 		"free space on the disk of the master; @ INFO persistence shows what failed"},
 	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
+	{"NOREPLICAS\nNot enough good replicas",
+		"the master takes no writes while too few of its replicas are connected",
+		"start the replicas; @ INFO replication shows those that are connected, and @ CONFIG GET "
+		"min-replicas-to-write how many it wants"},
+	{"BUSY\nscript is still running\nbusy running",
+		"a script of another program keeps the master from answering",
+		"end it: @ SCRIPT KILL, or @ FUNCTION KILL; @ SLOWLOG GET 10 shows it afterwards"},
+	{"READONLY", "the server has become a replica, and takes no leases",
+		"@ INFO replication shows its master: name that under `masters:` and reload, or, if it "
+		"should "
+		"be the master: @ REPLICAOF NO ONE"},
+	{"MASTERDOWN", "the server is a replica without its master, and takes no leases",
+		"@ INFO replication shows its master: start that, or: @ REPLICAOF NO ONE"},
+	{"max number of clients", "the server takes no more connections",
+		"@ CONFIG GET maxclients, and raise it; @ CLIENT LIST shows who has them"},
+	{"protected mode", "the server takes connections from its own host only",
+		"give it a password, or `bind` and `protected-mode no` in its redis.conf"},
+	{"without any password configured", "the server has no such login, and a login is configured here",
+		"@ ACL SETUSER USER ..., or take the password of this master out of the configuration"},
+	{"unknown command\nunsupported command\nunknown subcommand\nnot allowed from script\ncommand not "
+	 "found",
+		"the daemon needs this command, and a proxy or a renamed command is in its way",
+		"name the server itself under `masters:` in place of a proxy that rewrites commands, or take "
+		"its `rename-command` back; doc/MASTERS.md has what is needed"},
+	{"none that our scripts give", "leases cannot be had there",
+		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried"},
+	{"tells no run_id", "two servers would count as one, and a restart would not be noticed",
+		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried"},
 	{"certificate of the peer is refused",
 		"the daemon does not trust the server, and takes no leases there",
 		"give the server a certificate that is valid, or name its authority with `ca:` under "
@@ -152,6 +181,25 @@ mend_text(char out[DOCTOR_TEXT_MAX], const char *mend, const char *client)
 	return out;
 }
 
+/* Whether the reason has one of the words; one in each line. */
+static bool
+says_one_of(struct slice reason, const char *words)
+{
+	for (;;) {
+		size_t n = strcspn(words, "\n");
+		char word[64];
+
+		(void)snprintf(word, sizeof(word), "%.*s", (int)n, words);
+		if (says(reason, word)) {
+			return true;
+		}
+		if (words[n] == '\0') {
+			return false;
+		}
+		words += n + 1;
+	}
+}
+
 /* NULL: none is known. */
 static const struct cure *
 cure_of(struct slice reason)
@@ -159,7 +207,7 @@ cure_of(struct slice reason)
 	const struct cure *cure = NULL;
 
 	for (size_t i = 0; cure == NULL && i < sizeof(cures) / sizeof(*cures); i++) {
-		cure = says(reason, cures[i].words) ? &cures[i] : NULL;
+		cure = says_one_of(reason, cures[i].words) ? &cures[i] : NULL;
 	}
 	return cure;
 }
@@ -295,6 +343,10 @@ look_at_master(struct doctor *d, unsigned i)
 	int64_t guard_ms = master_number(d, i, "guard_ms");
 
 	d->seen = false;
+	if (master_number(d, i, "failing") != 0) {
+		tell_refused(d, address, SLICE("failing"), reason);
+		return;
+	}
 	if (!slice_equal(state, SLICE("admitted")) && !slice_equal(state, SLICE("guarded"))) {
 		tell_refused(d, address, state, reason);
 		return;

@@ -17,7 +17,7 @@
 --       daemon: host, version, pid, start (s since 1970), settings and address, with one space between, and the secret of
 --       its messages; 21: the longest lease that its guards wait for (ms), not less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
---       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease}
+--       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease, lacks}
 --       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good
 --       text: good, cloned: the run id of the server; mismatch: the registered daemons, and the format and limits, both
 --       those stored and those given; otherset: the first few of the other daemons that are registered here: of each
@@ -26,6 +26,8 @@
 --       next, its places and step: good: as they are stored now; '', '' and 0 if none is
 --       longest lease: good: the longest one that may be asked for here (ms); guarded lease: good, mismatch: the longest
 --       one that a guard has to wait for; 0 for none
+--       lacks: good: why leases cannot be taken here now, as an error says it: a right that the login has not, or memory;
+--       '' if they can be
 --       unacknowledged: good: other living daemons, as in text, that have not acknowledged the next set in 15
 --
 -- A master may have forgotten leases, or remember dead ones, if its run id or replication id is not the admitted one. It
@@ -99,7 +101,29 @@ local node = {}
 local function greet(greeting, incarnation, admitted, highest, text)
 	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
 		node.set or '', node.places or '', node.agreement or '0', node.next or '', node.nextplaces or '',
-		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0' }
+		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0', node.lacks or '' }
+end
+
+-- What the scripts run at keys of the namespace; the first ones are those of a greeting. A server before Redis 7 does not
+-- tell beforehand.
+local function rights()
+	local missing, vital = {}, false
+	local commands = { 'TIME', 'INFO', 'HGETALL', 'HSET', 'HDEL', 'PERSIST', 'DEL', 'EXISTS', 'GET', 'HEXISTS', 'HGET',
+		'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'MGET', 'PEXPIRE', 'PTTL', 'SET', 'TYPE', 'ZADD', 'ZCARD',
+		'ZRANGE', 'ZREM', 'ZREVRANGE', 'ZSCORE' }
+	local arguments = { TIME = {}, INFO = { 'server' }, HSET = { KEYS[1], 'f', '1' }, HDEL = { KEYS[1], 'f' },
+		HEXISTS = { KEYS[1], 'f' }, HGET = { KEYS[1], 'f' }, HINCRBY = { KEYS[1], 'f', '1' },
+		HMGET = { KEYS[1], 'f' }, HSCAN = { KEYS[1], '0' }, PEXPIRE = { KEYS[1], '1' }, SET = { KEYS[1], '1' },
+		ZADD = { KEYS[1], '1', 'm' }, ZRANGE = { KEYS[1], '0', '0' }, ZREM = { KEYS[1], 'm' },
+		ZREVRANGE = { KEYS[1], '0', '0' }, ZSCORE = { KEYS[1], 'm' } }
+	for i, command in ipairs(commands) do
+		local known, may = pcall(redis.acl_check_cmd, command, unpack(arguments[command] or { KEYS[1] }))
+		if not (known and may) then
+			missing[#missing + 1] = command
+			vital = vital or i <= 7
+		end
+	end
+	return #missing > 0 and 'NOPERM the login of the daemon may not run ' .. table.concat(missing, ', ') or nil, vital
 end
 
 local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
@@ -112,6 +136,13 @@ if not (mark and token and wanted and margin and live_ms and step and next_step 
 	return { 'error', decimal(now), 'ERR malformed call' }
 end
 
+if redis.acl_check_cmd then
+	local vital
+	node.lacks, vital = rights()
+	if vital then
+		return { 'error', decimal(now), node.lacks }
+	end
+end
 if info('replication', 'role') ~= 'master' then
 	return greet('replica', '', '0', 0, '')
 end
@@ -132,6 +163,11 @@ local live, dead, leapt = {}, {}, 0
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
+end
+-- A full master refuses the first write that needs memory. This one changes nothing.
+if node.highest and not node.lacks then
+	local same = redis.pcall('HSET', KEYS[1], 'highest', node.highest)
+	node.lacks = type(same) == 'table' and string.find(same.err or '', '^OOM') and same.err or nil
 end
 node.unacknowledged, node.longest, node.guarded = nil, nil, nil -- computed below, not fields of the node
 

@@ -1044,6 +1044,52 @@ START_TEST(a_daemon_that_stood_still_blames_no_master_for_that_time)
 }
 END_TEST
 
+static bool
+available(const struct story *w, const char *why)
+{
+	struct service_view view;
+
+	core_view_service(w->core, &view);
+	ck_assert_msg(strstr(view.text, why) != NULL, "%s", view.text);
+	return view.available;
+}
+
+START_TEST(a_master_that_answers_with_errors_is_failing_and_not_silent)
+{
+	struct story w;
+	struct master_view view;
+
+	story_ready(&w);
+	ck_assert(available(&w, ""));
+	/* An error for one name is no proof: the master is greeted soon, and that decides. */
+	lock(&w, 1, "a");
+	vote(&w, (struct vote){.op = CALL_ACQUIRE,
+			 .outcome = OUTCOME_UNKNOWN,
+			 .spoken = true,
+			 .name = SLICE("a"),
+			 .attempt = 1,
+			 .text = SLICE("ERR half of it")});
+	ck_assert(available(&w, ""));
+	vote(&w, (struct vote){
+			 .op = CALL_HELLO, .outcome = OUTCOME_ERROR, .text = SLICE("BUSY a script runs")});
+	ck_assert(!available(&w, "the master answers with an error: BUSY a script runs"));
+	/* Also when no greeting has been answered well for so long that nothing is asked any more. */
+	w.refused = true;
+	after(&w, 1000);
+	vote(&w, (struct vote){
+			 .op = CALL_HELLO, .outcome = OUTCOME_ERROR, .text = SLICE("BUSY a script runs")});
+	ck_assert(!available(&w, "BUSY a script runs"));
+	core_view_master(w.core, w.now.ms, 0, &view);
+	ck_assert(view.failing && !view.silent);
+	ck_assert_str_eq(view.condition, "failing");
+	ck_assert_str_eq(view.reason, "BUSY a script runs");
+	w.refused = false;
+	hello(&w, true, MEMORY);
+	ck_assert(available(&w, ""));
+	story_done(&w);
+}
+END_TEST
+
 /* A request that it answers well, and one that it does not, ms later. */
 static unsigned
 complains(struct story *w, int64_t ms, struct slice text)
@@ -1341,6 +1387,7 @@ main(void)
 		a_lock_of_what_was_lost_unheard_is_answered_by_the_loss_once,
 		an_mlock_of_what_was_lost_unheard_is_answered_by_each_loss_once,
 		another_daemon_that_wants_the_name_gets_it_after_the_streak, tokens_are_fetched_ahead_of_need,
+		a_master_that_answers_with_errors_is_failing_and_not_silent,
 		errors_of_a_master_are_noted_once_for_a_stretch,
 		silences_of_a_master_are_noted_once_for_a_stretch, a_new_master_is_guarded_and_says_so,
 		who_relies_on_a_hold_does_so_until_its_told_deadline,

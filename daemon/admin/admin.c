@@ -136,7 +136,7 @@ write_master(struct buffer *out, int protocol, const struct master_view *master)
 	reply_write_pair_text(out, "way", master->way);
 	reply_write_pair_text(out, "id", id);
 	reply_write_pair_text(out, "role", master->role);
-	reply_write_pair_text(out, "state", master->down ? "silent" : master->word);
+	reply_write_pair_text(out, "state", master->condition);
 	reply_write_pair_text(out, "reason", master->reason);
 	reply_write_pair_int(out, "guard_ms", master->guard_ms);
 	reply_write_pair_int(out, "step", master->step);

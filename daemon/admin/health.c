@@ -23,6 +23,7 @@ struct health {
 	struct master_health {
 		enum master_state state;
 		bool down;
+		bool failing;
 		int64_t since_ms; /* CLOCK_BOOTTIME; 0: not looked at yet */
 	} masters[CORE_SLOTS_MAX];
 };
@@ -45,8 +46,9 @@ health_look(struct context *context, int64_t now_ms)
 	for (unsigned i = 0; i < core_masters(context->core); i++) {
 		struct master_health *known = &health->masters[i];
 		core_view_master(context->core, now_ms, i, &master);
-		if (known->since_ms == 0 || known->state != master.state || known->down != master.down) {
-			*known = (struct master_health){master.state, master.down, now_ms};
+		if (known->since_ms == 0 || known->state != master.state || known->down != master.down ||
+			known->failing != master.failing) {
+			*known = (struct master_health){master.state, master.down, master.failing, now_ms};
 		}
 	}
 }
@@ -68,7 +70,10 @@ master_describe(const struct context *context, unsigned i, int64_t now_ms, char 
 	struct master_view master;
 	core_view_master(context->core, now_ms, i, &master);
 	const char *colon = master.reason[0] != '\0' ? ": " : "";
-	if (master.state == MASTER_GUARDED) {
+	if (master.failing && !master.silent) {
+		snprintf(out, room, "the master %s has answered with an error for %" PRId64 " s%s%.*s", where,
+			s, colon, REASON_MAX, master.reason);
+	} else if (master.state == MASTER_GUARDED) {
 		snprintf(out, room,
 			"the master %s has been guarded for %" PRId64
 			" s, and grants nothing new for %" PRId64

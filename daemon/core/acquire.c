@@ -500,7 +500,8 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 		acquire_main_error(core, l, vote->master, LEASE_ERROR_ERROR);
 		break;
 	case OUTCOME_UNKNOWN:
-		acquire_main_error(core, l, vote->master, LEASE_ERROR_SILENT);
+		acquire_main_error(
+			core, l, vote->master, vote->spoken ? LEASE_ERROR_ERROR : LEASE_ERROR_SILENT);
 		break;
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no refusal */
 		break;

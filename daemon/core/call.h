@@ -263,6 +263,7 @@ struct vote {
 	int64_t highest; /* highest token the master knows of; ADMIT YES: the new floor; ACQUIRE BUSY, too */
 	struct slice text; /* ERROR, DEMOTED: the master's words; HELLO MISMATCH: both values; OTHERSET: ids
 			      of daemons that are registered there */
+	bool spoken;       /* UNKNOWN: the master answered, with the error in text; a part may be done */
 	union {
 		/* HELLO YES */
 		struct {
@@ -281,6 +282,8 @@ struct vote {
 			struct next_set next;        /* GOOD only */
 			struct slice unacknowledged; /* GOOD: ids of living daemons that have not acknowledged
 							the next set of the call; n == 0: all have */
+			struct slice lacks; /* GOOD: why it can take no leases now, as an error says it; n ==
+					       0: it can */
 		};
 		/* About a lease: see call_about_lease() */
 		struct {
@@ -298,5 +301,12 @@ struct vote {
 		struct latch_state latch; /* LATCH YES: as it is after the operation; NO: see OUTCOME_NO */
 	};
 };
+
+/* The master answered, and with an error. */
+static inline bool
+vote_is_error(const struct vote *vote)
+{
+	return vote->outcome == OUTCOME_ERROR || vote->spoken;
+}
 
 #endif

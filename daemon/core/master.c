@@ -182,6 +182,7 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 	slice_text(m->reason, sizeof(m->reason), why);
 	if (any || m->state == MASTER_AWAY)
 		return;
+	m->failing = false;
 	master_turn(core, m, MASTER_AWAY);
 	masterset_away(core, m);
 	m->admitting = false;
@@ -195,6 +196,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 	bool news = m->state != MASTER_REFUSED;
 
 	assert(m->state != MASTER_AWAY);
+	m->failing = false;
 	m->mismatch = what == greeting_text[GREETING_MISMATCH];
 	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
@@ -372,9 +374,31 @@ master_twin_refused(struct core *core, struct master *m, bool idle)
 	return true;
 }
 
+/* The same error for a thousand names is one event. */
+static void
+master_complains(struct core *core, struct master *m, struct slice text)
+{
+	char before[MASTER_REASON_MAX];
+
+	memcpy(before, m->error, sizeof(before));
+	slice_text(m->error, sizeof(m->error), text);
+	emit_master_stretch(
+		core, NOTE_MASTER_ERROR, m, &m->errors, strcmp(before, m->error) != 0, -1, m->error);
+}
+
+/* A greeting writes to the node, and so shows whether the master takes leases now. */
+static void
+master_works(struct core *core, struct master *m, const struct vote *vote)
+{
+	m->failing = vote->lacks.n > 0;
+	if (m->failing)
+		master_complains(core, m, vote->lacks);
+}
+
 static void
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
+	master_works(core, m, vote);
 	slice_text(m->run, sizeof(m->run), vote->run);
 	if (!masterset_known_twin(core, m) && !master_twin_refused(core, m, false) &&
 		master_of_set(core, m, vote))
@@ -421,10 +445,10 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 		(void)master_of_set(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES)
 		master_refuse(core, m, greeting_text[vote->greeting], vote->text);
-	else if (vote->outcome == OUTCOME_DEMOTED ||
-		 (vote->outcome == OUTCOME_ERROR && m->state == MASTER_GREETING))
+	else if (vote->outcome == OUTCOME_DEMOTED || (vote_is_error(vote) && m->state == MASTER_GREETING))
 		master_refuse(core, m, "answers with an error", vote->text);
 	else {
+		m->failing |= vote_is_error(vote) && m->state != MASTER_REFUSED;
 		m->greet_ms = core->now.ms + master_greet_again_ms(core);
 		master_arm(core, m);
 	}
@@ -456,18 +480,6 @@ master_vote(struct core *core, struct master *m, const struct vote *vote)
 		master_hello_vote(core, m, vote);
 	else
 		master_admit_vote(core, m, vote);
-}
-
-/* The same error for a thousand names is one event. */
-static void
-master_complains(struct core *core, struct master *m, struct slice text)
-{
-	char before[MASTER_REASON_MAX];
-
-	memcpy(before, m->error, sizeof(before));
-	slice_text(m->error, sizeof(m->error), text);
-	emit_master_stretch(
-		core, NOTE_MASTER_ERROR, m, &m->errors, strcmp(before, m->error) != 0, -1, m->error);
 }
 
 bool
@@ -507,7 +519,8 @@ master_told(struct master *m, int64_t token)
 void
 master_heard(struct core *core, struct master *m, const struct vote *vote)
 {
-	bool answered = vote->outcome != OUTCOME_UNKNOWN && vote->outcome != OUTCOME_UNSENT;
+	bool answered =
+		(vote->outcome != OUTCOME_UNKNOWN && vote->outcome != OUTCOME_UNSENT) || vote_is_error(vote);
 	struct master_link *l = &m->links[vote->link];
 
 	l->due -= l->due > 0;
@@ -523,8 +536,11 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 	}
 	master_told(m, vote->token_last);
 	master_told(m, vote->highest);
-	if (vote->outcome == OUTCOME_ERROR)
+	if (vote_is_error(vote))
 		master_complains(core, m, vote->text);
+	/* Is it the server, or this name alone? */
+	if (vote_is_error(vote) && vote->op != CALL_HELLO && !m->failing && m->state != MASTER_AWAY)
+		master_greet_soon(core, m);
 	if (vote->op != CALL_HELLO &&
 		(vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED))
 		master_doubt(core, m);

@@ -191,6 +191,7 @@ struct master {
 	char run[MASTER_RUN_MAX];                  /* the server process */
 	char reason[MASTER_REASON_MAX];            /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];             /* its last error, for MASTERERR */
+	bool failing; /* its last greeting was answered with `error`, or told it: it takes no leases now */
 };
 
 /* Its clock leapt, or ours stood still: it is connected, but nothing that it grants counts. */

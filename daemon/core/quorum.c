@@ -117,6 +117,16 @@ quorum_usable(const struct core *core, unsigned link)
 }
 
 bool
+quorum_works(const struct core *core, unsigned link)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		n += master_usable(&core->masters[i], link) && !core->masters[i].failing;
+	return masterset_usable(core) && n >= quorum_majority(core);
+}
+
+bool
 quorum_near(const struct core *core, unsigned link)
 {
 	unsigned n = usable_count(core, link);
@@ -178,10 +188,14 @@ quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
 		char name[WHY_MAX], why[WHY_MAX];
 
 		/* A master that waits for the others to agree is not missing. */
-		if (master_usable(m, link) || (m->state == MASTER_ADMITTED && !masterset_agreed(core)))
+		if ((master_usable(m, link) && !m->failing) ||
+			(m->state == MASTER_ADMITTED && !masterset_agreed(core)))
 			continue;
 		name_master(core, m, name, sizeof(name));
-		master_why_not(core, m, link, why, sizeof(why));
+		if (master_usable(m, link))
+			(void)snprintf(why, sizeof(why), "answers with an error: %s", m->error);
+		else
+			master_why_not(core, m, link, why, sizeof(why));
 		n += (size_t)snprintf(out + n, room - n, "%s%s %s", n > 0 ? "; " : "", name, why);
 	}
 }

@@ -26,6 +26,9 @@ unsigned quorum_majority(const struct core *core);
 /* A majority can be asked for new leases on this link. */
 bool quorum_usable(const struct core *core, unsigned link);
 
+/* And a majority takes leases, as it answered its last greetings. */
+bool quorum_works(const struct core *core, unsigned link);
+
 /* No majority is usable now, but one may be in a moment: the answer to a greeting is under way. */
 bool quorum_near(const struct core *core, unsigned link);
 

@@ -61,7 +61,10 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	/* Until it has heard of the set it is not in use. */
 	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
 	out->word = master_words[out->state];
-	out->reason = m->state == MASTER_AWAY || m->state == MASTER_REFUSED ? m->reason : "";
+	out->failing = m->failing;
+	out->reason = m->failing                                              ? m->error
+		      : m->state == MASTER_AWAY || m->state == MASTER_REFUSED ? m->reason
+									      : "";
 	out->guard_ms = 0;
 	if (m->state == MASTER_GUARDED && m->guard_until_ms > now_ms)
 		out->guard_ms = m->guard_until_ms - now_ms;
@@ -70,10 +73,13 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->incarnation = m->incarnation;
 	out->links_up = 0;
 	out->down = (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED) && !m->registered;
+	out->silent = out->down && !m->failing;
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		out->links_up += m->links[i].greeted;
 		out->down |= m->links[i].suspect;
+		out->silent |= m->links[i].suspect;
 	}
+	out->condition = out->silent ? "silent" : out->failing ? "failing" : out->word;
 }
 
 void
@@ -87,7 +93,7 @@ core_view_service(const struct core *core, struct service_view *out)
 	*out = (struct service_view){.settled = true};
 	while (link < core->settings.links - 1 && quorum_usable(core, link))
 		link++;
-	out->available = quorum_usable(core, link);
+	out->available = quorum_works(core, link);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
@@ -103,7 +109,9 @@ core_view_service(const struct core *core, struct service_view *out)
 			left == 1 ? " is" : "s are");
 		return;
 	}
-	if (out->available) {
+	/* Masters that answer with errors are asked all the same: the first that answers well is seen at
+	 * once. */
+	if (quorum_usable(core, link)) {
 		quorum_missing(core, link, out->text, sizeof(out->text));
 		return;
 	}

@@ -29,12 +29,15 @@ struct master_view {
 	uint64_t id;      /* its permanent one; 0: not told yet */
 	const char *role; /* "member"; in a change also "leaving", or "joining": not of the set yet */
 	enum master_state state;
-	const char *word;   /* of the state */
-	const char *reason; /* why it is away or refused; "" otherwise */
-	int64_t guard_ms;   /* GUARDED, or its clock leapt: time left until new leases */
+	const char *word;      /* of the state */
+	const char *condition; /* for people: word, or "silent" or "failing" */
+	const char *reason;    /* why it is away, refused or failing; "" otherwise */
+	int64_t guard_ms;      /* GUARDED, or its clock leapt: time left until new leases */
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
 	bool down;         /* silent, or without a good greeting, for too long: not waited for */
+	bool silent;       /* down, and not because of errors that it answers */
+	bool failing;      /* it answers its greetings, and with an error: it takes no leases now */
 	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
 	/* Daemons there that have not acknowledged the next set: first digits of their ids. */
 	const char *unacknowledged;
@@ -56,8 +59,9 @@ struct masterset_view {
 
 /* Whether a lock can be had now. */
 struct service_view {
-	bool available;            /* for any name: a majority can be used on every link */
-	bool settled;              /* it is known of each master whether it can be used */
+	bool available; /* for any name: a majority can be used on every link, and takes leases, as it
+			   answered last */
+	bool settled;   /* it is known of each master whether it can be used */
 	char text[REPLY_TEXT_MAX]; /* available: the missing masters and why, "": none; else why not */
 };
 

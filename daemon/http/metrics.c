@@ -292,7 +292,11 @@ write_master_states(const struct metrics *m)
 	begin(m, "holdfast_master_silent", "gauge",
 		"1: it has not answered for too long, and is not waited for");
 	for (unsigned i = 0; i < m->count; i++) {
-		put(m, "holdfast_master_silent{%s} %d\n", m->labels[i], m->masters[i].down);
+		put(m, "holdfast_master_silent{%s} %d\n", m->labels[i], m->masters[i].silent);
+	}
+	begin(m, "holdfast_master_failing", "gauge", "1: it answers with an error, and takes no leases now");
+	for (unsigned i = 0; i < m->count; i++) {
+		put(m, "holdfast_master_failing{%s} %d\n", m->labels[i], m->masters[i].failing);
 	}
 	begin(m, "holdfast_master_guard_seconds", "gauge", "time left in which it grants nothing new");
 	for (unsigned i = 0; i < m->count; i++) {

@@ -82,7 +82,7 @@ put_master(const struct context *context, struct buffer *out, unsigned i)
 	buffer_put(out, i > 0 ? ",{" : "{", i > 0 ? 2 : 1);
 	json_put_key(out, "address", true);
 	json_put_text(out, slice_of(masters_where(context->masters, i)));
-	put_member(out, "state", master.down ? "silent" : master.word);
+	put_member(out, "state", master.condition);
 	put_member(out, "role", master.role);
 	put_member(out, "reason", master.reason);
 	json_put_key(out, "guard_ms", false);
@@ -142,7 +142,7 @@ put_master_row(const struct context *context, struct buffer *out, unsigned i)
 	masters_see_pool(context->masters, i, &pool);
 	html_put(out, "<tr>");
 	html_put_cell(out, "master", slice_of(masters_where(context->masters, i)));
-	html_put_cell(out, "state", slice_of(master.down ? "silent" : master.word));
+	html_put_cell(out, "state", slice_of(master.condition));
 	html_put_cell(out, "why", slice_of(master.reason));
 	html_put_cell_number(out, "guard s", (master.guard_ms + 999) / 1000);
 	html_put_cell_number(out, "calls", (int64_t)pool.calls);

@@ -175,6 +175,7 @@ decode_error(const redisReply *reply, const struct call *call, struct vote *vote
 		vote->outcome = OUTCOME_DEMOTED;
 	else if (error_refuses(text) || call->op == CALL_HELLO)
 		vote->outcome = OUTCOME_ERROR;
+	vote->spoken = vote->outcome == OUTCOME_UNKNOWN;
 	vote->text = text;
 }
 
@@ -203,6 +204,7 @@ decode_next(const redisReply *reply, struct vote *vote)
 		.places = element_text(reply, 12),
 		.step = (enum next_step)step};
 	vote->unacknowledged = element_text(reply, 14);
+	vote->lacks = element_text(reply, 17);
 	return (vote->next.set.n > 0) == (step > 0);
 }
 
@@ -252,7 +254,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 static bool
 decode_whole(const redisReply *reply, struct vote *vote)
 {
-	bool good = vote->op == CALL_HELLO ? reply->elements == 17 && decode_greeting(reply, vote)
+	bool good = vote->op == CALL_HELLO ? reply->elements == 18 && decode_greeting(reply, vote)
 					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
 	if (good)
 		vote->outcome = OUTCOME_YES;
@@ -568,9 +570,14 @@ call_decode(const redisReply *reply, const struct call *calls, size_t n, struct 
 		bool good = decode_short(reply, &calls[i], vote) ||
 			    (whole && (head.first > 0 ? decode_row(head.first, skipped, &calls[i], vote)
 						      : decode_one(reply, calls, i, n, skipped, vote)));
-		if (!good)
+		if (!good) {
 			call_fail(&calls[i], OUTCOME_UNKNOWN,
-				"the master answered what no script of ours says", vote);
+				"the answer is none that our scripts give: what is there is no Redis or "
+				"Valkey, "
+				"or something between changes what is sent",
+				vote);
+			vote->spoken = true;
+		}
 		vote->time_us = good || head.first == 0 ? head.time_us : 0;
 		skipped += call_about_lease(calls[i].op) && calls[i].block > 0 ? calls[i].block : 0;
 	}
