@@ -13,6 +13,7 @@
 #include "daemon/base/log.h"
 #include "daemon/net/access.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/guesses.h"
 #include "proto/command.h"
 #include "proto/request.h"
 

@@ -8,6 +8,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
+#include "daemon/net/guesses.h"
 #include "daemon/net/passwords.h"
 #include "proto/command.h"
 #include "proto/reply.h"
@@ -76,12 +77,12 @@ handshake_echo(struct context *context, struct connection *c, const struct comma
 }
 
 static void
-handshake_wrongpass(struct context *context, struct connection *c)
+handshake_wrongpass(struct context *context, struct connection *c, const struct guess_source *source)
 {
 	struct identity *who = connection_identity(c);
 	bool last = ++who->failures >= GUESSES_FREE;
 	context->stats->auth_failures++;
-	guesses_failed(&context->guesses, &who->peer, who->local, clock_ms());
+	guesses_failed(&context->guesses, source, clock_ms());
 	connection_error(c, CODE_WRONGPASS, "unknown user or wrong password%s",
 		last ? ": this connection has tried too often" : "");
 	if (last) {
@@ -91,10 +92,11 @@ handshake_wrongpass(struct context *context, struct connection *c)
 
 /* The request waits until the password was compared with this hash, and counts when it is served again. */
 static void
-handshake_ask(struct context *context, struct connection *c, const struct command *command, const char *hash)
+handshake_ask(struct context *context, struct connection *c, const struct command *command, const char *hash,
+	const struct guess_source *source)
 {
 	struct identity *who = connection_identity(c);
-	if (!passwords_ask(context->passwords, c, hash, command->password, command)) {
+	if (!passwords_ask(context->passwords, c, hash, command->password, command, source)) {
 		connection_error(c, CODE_LIMIT,
 			"too many passwords wait to be compared, or memory is short: try again in a moment");
 		return;
@@ -106,7 +108,8 @@ handshake_ask(struct context *context, struct connection *c, const struct comman
 
 /* The user, if it is known now. NULL: c was answered, or waits. */
 static const struct access_user *
-handshake_user(struct context *context, struct connection *c, const struct command *command)
+handshake_user(struct context *context, struct connection *c, const struct command *command,
+	const struct guess_source *source)
 {
 	struct identity *who = connection_identity(c);
 	const char *hash;
@@ -115,9 +118,11 @@ handshake_user(struct context *context, struct connection *c, const struct comma
 		access_login(context->access, command->user, command->password, &hash);
 	who->compared = 0;
 	if (!user && hash && access_mark(context->access, hash, command->password) != compared) {
-		handshake_ask(context, c, command, hash);
+		handshake_ask(context, c, command, hash, source);
 	} else if (!user) {
-		handshake_wrongpass(context, c);
+		handshake_wrongpass(context, c, source);
+	} else {
+		guesses_right(&context->guesses, source, clock_ms());
 	}
 	return user;
 }
@@ -179,14 +184,18 @@ static bool
 handshake_login(struct context *context, struct connection *c, const struct command *command)
 {
 	struct identity *who = connection_identity(c);
-	int64_t wait_ms = guesses_wait_ms(&context->guesses, &who->peer, who->local, clock_ms());
+	struct slice name = command->user.n > 0 ? command->user : SLICE(ACCESS_DEFAULT_USER);
+	const struct guess_source source = guesses_source(&context->guesses, &who->peer, who->local, name);
+	int64_t wait_ms = guesses_wait_ms(&context->guesses, &source, clock_ms());
 	if (wait_ms > 0) {
 		connection_error(c, CODE_LIMIT,
-			"too many logins from this address have failed: try again in %" PRId64 " ms",
+			"too many logins of this user, or of many users, have failed from this address: try "
+			"again in "
+			"%" PRId64 " ms",
 			wait_ms);
 		return false;
 	}
-	const struct access_user *user = handshake_user(context, c, command);
+	const struct access_user *user = handshake_user(context, c, command, &source);
 	if (!user) {
 		return false;
 	}

@@ -30,9 +30,8 @@ struct asker {
 struct question {
 	TAILQ_ENTRY(question) entry;
 	TAILQ_HEAD(askers, asker) askers;
-	struct peer peer; /* of the first one */
-	bool local;
-	int done; /* the descriptor to write to */
+	struct guess_source source; /* of the first one */
+	int done;                   /* the descriptor to write to */
 	bool right;
 	struct crypt_data scratch;
 	char *hash;
@@ -145,8 +144,7 @@ passwords_next(struct passwords *p)
 {
 	struct question *q;
 	while (!p->works && (q = TAILQ_FIRST(&p->questions))) {
-		p->works = guesses_wait_ms(p->guesses, &q->peer, q->local, clock_ms()) == 0 &&
-			   question_begin(p, q);
+		p->works = guesses_wait_ms(p->guesses, &q->source, clock_ms()) == 0 && question_begin(p, q);
 		if (!p->works) {
 			question_release(p, q, 0);
 			question_free(p, q);
@@ -195,9 +193,8 @@ question_find(struct passwords *p, const char *hash, struct slice password)
 }
 
 static struct question *
-question_add(struct passwords *p, struct connection *c, const char *hash, struct slice password)
+question_add(struct passwords *p, const char *hash, struct slice password, const struct guess_source *source)
 {
-	const struct identity *who = connection_identity(c);
 	struct question *q = p->count < PASSWORDS_QUESTIONS ? calloc(1, sizeof *q) : NULL;
 	char *copy = q ? strdup(hash) : NULL;
 	if (!copy) {
@@ -205,8 +202,7 @@ question_add(struct passwords *p, struct connection *c, const char *hash, struct
 		return NULL;
 	}
 	TAILQ_INIT(&q->askers);
-	q->peer = who->peer;
-	q->local = who->local;
+	q->source = *source;
 	q->hash = copy;
 	memcpy(q->password, password.p, password.n);
 	TAILQ_INSERT_TAIL(&p->questions, q, entry);
@@ -238,10 +234,10 @@ asker_add(struct question *q, struct connection *c, const struct command *reques
 
 bool
 passwords_ask(struct passwords *p, struct connection *c, const char *hash, struct slice password,
-	const struct command *request)
+	const struct command *request, const struct guess_source *source)
 {
 	struct question *found = question_find(p, hash, password);
-	struct question *q = found ? found : question_add(p, c, hash, password);
+	struct question *q = found ? found : question_add(p, hash, password, source);
 	if (!q) {
 		return false;
 	}

@@ -14,6 +14,7 @@
 
 #include "daemon/net/access.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/guesses.h"
 
 struct event_base;
 struct passwords;
@@ -31,7 +32,8 @@ void passwords_free(struct passwords *passwords);
 /* Whether this password has this hash is found out for the connection, which waits from now on; request is
  * served again when it is known. False: too many questions, or no memory or thread; nothing waits. */
 bool passwords_ask(struct passwords *passwords, struct connection *connection, const char *hash,
-	struct slice password, const struct command *request) __attribute__((warn_unused_result));
+	struct slice password, const struct command *request, const struct guess_source *source)
+	__attribute__((warn_unused_result));
 
 /* Before the connections are saved: each that waits gets its request back, and asks in the next process. */
 void passwords_give_back(struct passwords *passwords);

@@ -422,19 +422,21 @@ def test_reload_is_logged(place):
 
 
 def test_guesses(place):
-    """whoever guesses passwords loses the connection after ten, and its address waits; others log in"""
-    daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1"},
-                          config="users:\n  - { name: op, password-env: ONE, admin: yes }\n").admitted()
+    """whoever guesses passwords loses the connection after ten, and the user waits at that address; others log in"""
+    daemon = place.daemon(master=place.redis(), tcp=True, environment={"ONE": "secret1", "TWO": "secret2"},
+                          config="users:\n  - { name: op, password-env: ONE, admin: yes }\n"
+                                 "  - { name: app, password-env: TWO }\n").admitted()
     guesser = daemon.client(tcp=True)
     for n in range(9):
         expect_code(guesser("AUTH", "op", "guess%d" % n), "WRONGPASS")
-    expect_code(guesser("HELLO", 3, "AUTH", "nobody", "x"), "WRONGPASS")
+    expect_code(guesser("HELLO", 3, "AUTH", "op", "x"), "WRONGPASS")
     expect(guesser.closed(), True)
     # Also the right one is not looked at before it is due, or guessing would go on.
     answer = daemon.client(tcp=True)("AUTH", "op", "secret1")
     expect_code(answer, "LIMIT")
-    expect("too many logins from this address have failed: try again in" in str(answer), True, str(answer))
+    expect("have failed from this address: try again in" in str(answer), True, str(answer))
     expect(daemon.info()["auth_failures"], "10")
+    expect(daemon.client(tcp=True)("AUTH", "app", "secret2"), "OK")
     with resp.Client(daemon.tcp, source="127.0.0.2") as other:
         expect(other("AUTH", "op", "secret1"), "OK")
     harness.until("its time has come", lambda: daemon.client(tcp=True)("AUTH", "op", "secret1") == "OK")
