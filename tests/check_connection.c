@@ -1048,6 +1048,83 @@ START_TEST(random_bytes_do_no_harm)
 }
 END_TEST
 
+/* Half a request of so many bytes: they are kept until the rest comes. */
+static int
+client_with_half(uint64_t user, size_t bytes)
+{
+	int fd = client_local_as(true, user);
+	char *text = malloc(bytes);
+	int n = snprintf(text, bytes, "*2\r\n$4\r\nPING\r\n$60000\r\n");
+	memset(text + n, 'x', bytes - (size_t)n);
+	ck_assert_int_eq(send(fd, text, bytes, MSG_NOSIGNAL), (ssize_t)bytes);
+	free(text);
+	schedule();
+	return fd;
+}
+
+START_TEST(who_keeps_most_makes_room_and_the_largest_goes_first)
+{
+	struct connections_limits tight = limits;
+	tight.buffer_bytes = 200000;
+	connections_set_limits(probe.set, &tight);
+	int other = client_with_half(2, 55000), small = client_with_half(1, 20000);
+	int large = client_with_half(1, 59000);
+	ck_assert_uint_eq(probe.closed, 0);
+	/* What comes last is served last, and is not what has to go. */
+	int more = client_with_half(1, 40000);
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_str_eq(probe.why, "buffer limit");
+	ck_assert_int_eq(probe.end, END_ABANDONED);
+	ck_assert_uint_eq(probe.closed_user, 1);
+	ck_assert(hears_the_end(large));
+	for (int i = 0; i < 50; i++) {
+		close(client_with_half(1, 59000));
+		ck_assert_uint_eq(probe.closed_user, 1);
+	}
+	ck_assert(!hears_the_end(other));
+	ck_assert_uint_le(connections_kept(probe.set), tight.buffer_bytes);
+	close(other);
+	close(small);
+	close(large);
+	close(more);
+	schedule();
+	ck_assert_uint_eq(connections_kept(probe.set), 0);
+}
+END_TEST
+
+START_TEST(what_a_connection_keeps_goes_along_to_another_user)
+{
+	struct connections_limits tight = limits;
+	tight.buffer_bytes = 200000;
+	connections_set_limits(probe.set, &tight);
+	int moves = client_local_as(true, 1);
+	message(moves, "WAIT\r\n");
+	schedule();
+	struct connection *moved = probe.last;
+	char *text = malloc(50000);
+	memset(text, 'x', 50000);
+	for (int i = 0; i < 3; i++) {
+		(void)send(moves, text, 50000, MSG_NOSIGNAL);
+		schedule();
+	}
+	free(text);
+	int one = client_with_half(2, 59000);
+	connection_belongs(moved, 3);
+	int two = client_with_half(2, 59000), three = client_with_half(2, 59000),
+	    four = client_with_half(2, 59000);
+	ck_assert_uint_ge(probe.closed, 1);
+	ck_assert_uint_eq(probe.closed_user, 2);
+	ck_assert(!hears_the_end(moves));
+	close(moves);
+	close(one);
+	close(two);
+	close(three);
+	close(four);
+	schedule();
+	ck_assert_uint_eq(connections_kept(probe.set), 0);
+}
+END_TEST
+
 /* Of a kind that a request can use. */
 static int
 gift_make(void)
@@ -1317,5 +1394,6 @@ main(void)
 		a_connection_that_ends_before_what_has_arrived_is_served_is_forgotten,
 		a_closing_connection_writes_and_serves_no_more, a_cut_connection_writes_nothing,
 		a_number_finds_its_connection_until_it_ends, an_idle_connection_costs_less_than_a_kilobyte,
-		lower_limits_hold_for_what_comes);
+		lower_limits_hold_for_what_comes, who_keeps_most_makes_room_and_the_largest_goes_first,
+		what_a_connection_keeps_goes_along_to_another_user);
 }

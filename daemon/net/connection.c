@@ -33,6 +33,16 @@ connection_mark_pending(struct connection *c)
 	}
 }
 
+/* Counts what the connection keeps in memory. An administrator is never cut for it. */
+void
+connection_keeps(struct connection *c, size_t kept)
+{
+	c->set->kept_bytes += kept - c->kept;
+	c->kept = kept;
+	fair_queue_keep(&c->set->fair_queue, &c->place, kept,
+		c->identity.peer.admin ? SIZE_MAX : CONNECTION_SHARE_BYTES);
+}
+
 /* A connection that is over is reported and freed at the end of a turn. */
 void
 connection_cut(struct connection *c, enum end end, const char *why)
@@ -45,6 +55,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 		c->why = why;
 	}
 	c->state = CONNECTION_ENDED;
+	connection_keeps(c, 0); /* it is freed soon */
 	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_ENDED);
 	event_del(&c->event);
 }
@@ -143,19 +154,19 @@ connection_write(struct connection *c)
 /*
  * Called once the socket has taken what it could: counts the memory of the rest. One client alone stays
  * within its limits, but thousands of clients that request long lists and read none of them, or send long
- * requests without their ends, do not.
+ * requests without their ends, do not. The user whose connections keep most makes room, with the largest
+ * first.
  */
 static void
 connection_count_kept(struct connection *c)
 {
 	struct connections *set = c->set;
-	size_t kept = c->in.room + c->out.room;
-	set->kept_bytes += kept - c->kept;
-	c->kept = kept;
-	if (set->limits.buffer_bytes > 0 && set->kept_bytes > set->limits.buffer_bytes &&
-		kept > CONNECTION_SHARE_BYTES && !c->identity.peer.admin) {
+	struct fair_queue_place *largest;
+	connection_keeps(c, c->in.room + c->out.room);
+	while (set->limits.buffer_bytes > 0 && set->kept_bytes > set->limits.buffer_bytes &&
+		(largest = fair_queue_largest(&set->fair_queue))) {
 		set->stats->client_output_closed++;
-		connection_cut(c, END_ABANDONED, "buffer limit");
+		connection_cut(connection_at(largest), END_ABANDONED, "buffer limit");
 	}
 }
 

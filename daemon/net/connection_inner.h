@@ -26,6 +26,7 @@
 
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <stddef.h>
 
 TAILQ_HEAD(connection_list, connection);
 
@@ -116,6 +117,14 @@ struct connections {
 	char scratch[CONNECTION_READ_BYTES];
 };
 
+static inline struct connection *
+connection_at(struct fair_queue_place *place)
+{
+	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
+}
+
+/* Counts what it keeps in memory for input and output that wait. */
+void connection_keeps(struct connection *c, size_t kept);
 /* Watches the events that the state asks for. */
 void connection_arm(struct connection *c);
 /* connection_tls.c: reads as recv() does, with errno; says what may be read without a new event. */

@@ -228,8 +228,7 @@ work_load(struct connection *c, const struct saved_connection *s)
 	c->finished = s->finished;
 	c->eof = s->eof;
 	passed_load(c, s);
-	c->kept = c->in.room + c->out.room;
-	c->set->kept_bytes += c->kept;
+	connection_keeps(c, c->in.room + c->out.room);
 	if (s->closing) {
 		connection_close(c, s->end, "closed before the hand-over");
 		return;

@@ -152,10 +152,10 @@ connection_free(struct connection *c)
 	if (c->is_unsure) {
 		TAILQ_REMOVE(&set->unsure, c, unsure);
 	}
+	connection_keeps(c, 0);
 	fair_queue_leave(&set->fair_queue, &c->place);
 	TAILQ_REMOVE(&set->all, c, entry);
 	map_remove(&set->by_id, c->identity.id, c);
-	set->kept_bytes -= c->kept;
 	set->stats->clients_connected--;
 	connection_drop_fd(c);
 	tls_free(c->tls);
@@ -423,12 +423,6 @@ void
 connections_strained(struct connections *set)
 {
 	set->spent += CONNECTION_LOOK_WORDS;
-}
-
-static struct connection *
-connection_at(struct fair_queue_place *place)
-{
-	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
 }
 
 /* If all are of one user, and no connection is left over from the turn before, the arrived ones are served in

@@ -355,7 +355,7 @@ def test_never_read_together(place):
         for _ in range(100):
             client.send("LOCKS")
         deaf.append(client)
-        expect_between(len(deaf), 1, 200)
+        expect_between(len(deaf), 1, 800)
     healthy(daemon)
     expect(daemon.client(3)("CHECK", "n" * 400 + "7"), None)
     with resp.Client(daemon.tcp, 3) as client:
