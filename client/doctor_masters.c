@@ -102,6 +102,10 @@ static const struct cure {
 		"the daemon needs this command, and a proxy or a renamed command is in its way",
 		"name the server itself under `masters:` in place of a proxy that rewrites commands, or take "
 		"its `rename-command` back; doc/MASTERS.md has what is needed"},
+	{"closed the connection", "the server, or a proxy before it, takes the connection and ends it",
+		"see why: @ PING, and the log of the server; a proxy that does not know CLIENT, SCRIPT or "
+		"SUBSCRIBE ends connections like this, and so does a server that wants TLS; doc/MASTERS.md "
+		"has what was tried"},
 	{"none that our scripts give", "leases cannot be had there",
 		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried"},
 	{"tells no run_id", "two servers would count as one, and a restart would not be noticed",
@@ -232,15 +236,19 @@ tell_refused(struct doctor *d, struct slice address, struct slice state, struct 
 {
 	const struct cure *cure = cure_of(reason);
 	bool greeting = slice_equal(state, SLICE("greeting"));
+	bool answered = slice_equal(state, SLICE("refused")) || slice_equal(state, SLICE("failing"));
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
 
 	text_print(what, "%.*s is %.*s%s%.*s", SLICE_ARG(address), SLICE_ARG(state), reason.n > 0 ? ": " : "",
 		SLICE_ARG(reason));
 	mend_text(mend,
 		cure != NULL ? cure->mend
-		: greeting   ? "look again in a moment; the first start needs all masters at once: start "
-			       "those that are missing"
-			     : "start the server, and see whether it answers from this host: @ PING",
+		: answered
+			? "see what is there: @ INFO server; doc/MASTERS.md says which servers and proxies "
+			  "work, and what they need"
+		: greeting ? "look again in a moment; the first start needs all masters at once: start "
+			     "those that are missing"
+			   : "start the server, and see whether it answers from this host: @ PING",
 		master_client(client, address));
 	tell(d, GRADE_ERROR, "master", what, cure != NULL ? cure->why : "it grants no leases", mend);
 }
