@@ -136,12 +136,6 @@ static const struct masters_hooks driver_masters_hooks = {
 	.looked = driver_looked,
 };
 
-static void
-driver_on_exit(void *arg, struct process process)
-{
-	driver_event(arg, &(struct event){.type = EVENT_EXIT, .process = process});
-}
-
 /* ---- connections ---- */
 
 static const struct listener_hooks driver_listener_hooks = {

@@ -117,6 +117,20 @@ driver_on_bind(void *arg, struct connection *c, const struct command *command)
 	}
 }
 
+void
+driver_on_exit(void *arg, struct process process, enum process_sight sight)
+{
+	struct driver *d = arg;
+	if (sight == PROCESS_UNSEEN) {
+		LOG_EVENT(d->log, LOG_WARNING_LEVEL, "process.unseen", log_number("pid", process.pid),
+			log_text("text",
+				"it is of another PID namespace, or /proc hides it: what it holds is left to "
+				"its told deadline"));
+	}
+	const enum event_type type = sight == PROCESS_UNSEEN ? EVENT_UNSEEN : EVENT_EXIT;
+	driver_event(d, &(struct event){.type = type, .process = process});
+}
+
 /* A master is identified by its place and the way to it, which the configuration tells. */
 static void
 driver_on_masters(void *arg, struct connection *c, const struct command *command)

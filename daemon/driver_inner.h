@@ -12,6 +12,7 @@
 #include "daemon/handover.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
+#include "daemon/net/process.h"
 
 struct closer;
 struct fleet;
@@ -206,6 +207,8 @@ void driver_whose(void *arg, const struct whose *whose);
 
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_context_hooks;
+/* A process that a session is bound to has ended, or cannot be seen (process_gone). */
+void driver_on_exit(void *arg, struct process process, enum process_sight sight);
 void driver_set_context(struct driver *driver, const struct context_facts *facts);
 /* For the verb DRAIN, with the driver as arg, and for signals. */
 void driver_drain(void *arg, struct connection *c, int64_t wait_ms);

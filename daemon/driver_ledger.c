@@ -349,7 +349,8 @@ static bool
 watch_session(void *arg, const struct session_view *view)
 {
 	struct driver *d = arg;
-	const struct process process = {.pid = view->bound_pid, .started = view->bound_started};
+	const struct process process = {
+		.pid = view->bound_pid, .started = view->bound_started, .space = view->bound_space};
 	if (process.pid != 0 && !processes_restore(d->processes, process, view->id, view->peer->uid)) {
 		d->failed = true;
 	}

@@ -71,13 +71,13 @@ resume(conn_id conn, const struct secret *secret)
 static const char *
 bound(conn_id conn, int64_t pid)
 {
-	return step(&w, &(struct event){.type = EVENT_BIND, .conn = conn, .process = {pid, 7}});
+	return step(&w, &(struct event){.type = EVENT_BIND, .conn = conn, .process = {pid, 7, 3}});
 }
 
 static const char *
 ended(int64_t pid)
 {
-	return step(&w, &(struct event){.type = EVENT_EXIT, .process = {pid, 7}});
+	return step(&w, &(struct event){.type = EVENT_EXIT, .process = {pid, 7, 3}});
 }
 
 static const char *

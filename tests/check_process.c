@@ -9,6 +9,7 @@
 #include "tests/support/suite.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +26,7 @@ struct probe {
 	struct processes *set;
 	unsigned ended;
 	struct process process;
+	enum process_sight sight;
 };
 
 static struct probe probe;
@@ -33,10 +35,11 @@ static int probe_next_fd; /* the number of the next descriptor */
 static const struct processes_limits limits = {.most = 3, .per_user = 3};
 
 static void
-on_ended(void *arg, struct process process)
+on_ended(void *arg, struct process process, enum process_sight sight)
 {
 	struct probe *p = arg;
 	p->ended++;
+	p->sight = sight;
 	p->process = process;
 }
 
@@ -393,17 +396,74 @@ START_TEST(a_process_that_cannot_be_watched_yet_is_tried_again)
 	close(probe_next_fd);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
 	none = before;
-	none.rlim_cur = (rlim_t)probe_next_fd;
-	setrlimit(RLIMIT_NOFILE, &none);
-	bool restored = processes_restore(probe.set, process, 7, USER);
-	bool open = has_reopened(NULL);
-	setrlimit(RLIMIT_NOFILE, &before);
-	ck_assert(restored && !open);
+	/* The second time there is one for the pidfd, and none for a file of /proc. */
+	for (rlim_t more = 0; more < 2; more++) {
+		none.rlim_cur = (rlim_t)probe_next_fd + more;
+		setrlimit(RLIMIT_NOFILE, &none);
+		enum process_sight sight;
+		int fd = process_open(process, &sight);
+		bool restored = more == 0 || processes_restore(probe.set, process, 7, USER);
+		bool open = has_reopened(NULL);
+		setrlimit(RLIMIT_NOFILE, &before);
+		ck_assert(fd < 0 && sight == PROCESS_LATER && restored && !open);
+	}
 	ck_assert(await(probe.base, has_reopened, &probe));
 	ck_assert_uint_eq(probe.ended, 0);
 	end(pid);
 	ck_assert(await(probe.base, has_ended, &probe));
 	ck_assert_int_eq(probe.process.pid, process.pid);
+}
+END_TEST
+
+/* Its number says nothing here, whether or not there is a process with it. */
+START_TEST(a_process_of_another_pid_namespace_is_not_told_to_have_ended)
+{
+	pid_t lives = child(), dies = child();
+	struct process process = watch(lives), other = watch(dies);
+	enum process_sight sight;
+	processes_free(probe.set);
+	probe.set = processes_new(probe.base, &limits, on_ended, &probe);
+	end(dies);
+	other.space++;
+	ck_assert(processes_restore(probe.set, other, 7, USER));
+	ck_assert(await(probe.base, has_ended, &probe));
+	ck_assert_int_eq(probe.process.pid, other.pid);
+	ck_assert_int_eq(probe.sight, PROCESS_UNSEEN);
+	ck_assert_uint_eq(processes_count(probe.set), 0);
+	process.space = 0;
+	ck_assert_int_lt(process_open(process, &sight), 0);
+	ck_assert_int_eq(sight, PROCESS_UNSEEN);
+	end(lives);
+}
+END_TEST
+
+static void *
+say_number(void *arg)
+{
+	int *ends = arg;
+	int64_t number = syscall(SYS_gettid);
+	char byte;
+	ck_assert_int_eq(write(ends[1], &number, sizeof number), sizeof number);
+	ck_assert_int_eq(read(ends[2], &byte, 1), 0);
+	return NULL;
+}
+
+START_TEST(a_pid_that_became_the_number_of_a_thread_has_ended)
+{
+	pid_t pid = child();
+	struct process process = watch(pid);
+	enum process_sight sight;
+	pthread_t thread;
+	int ends[4];
+	ck_assert_int_eq(pipe(ends), 0);
+	ck_assert_int_eq(pipe(ends + 2), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, say_number, ends), 0);
+	ck_assert_int_eq(read(ends[0], &process.pid, sizeof process.pid), sizeof process.pid);
+	ck_assert_int_lt(process_open(process, &sight), 0);
+	ck_assert_int_eq(sight, PROCESS_ENDED);
+	close(ends[3]);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	end(pid);
 }
 END_TEST
 
@@ -417,6 +477,7 @@ main(void)
 		an_end_before_the_watch_is_told_too, a_forgotten_process_is_not_told, there_is_a_limit,
 		a_user_has_a_share, a_label_is_kept_while_its_process_lives,
 		a_saved_process_is_watched_again_and_one_that_ended_meanwhile_is_told,
-		a_process_is_watched_again_after_a_crash,
-		a_process_that_cannot_be_watched_yet_is_tried_again);
+		a_process_is_watched_again_after_a_crash, a_process_that_cannot_be_watched_yet_is_tried_again,
+		a_process_of_another_pid_namespace_is_not_told_to_have_ended,
+		a_pid_that_became_the_number_of_a_thread_has_ended);
 }

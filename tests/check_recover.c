@@ -281,11 +281,11 @@ any_conn_event(void)
 		if (conn->blocked == NULL && conn->mlock == NULL && conn->guest == NULL)
 			step(&w, &(struct event){.type = EVENT_BIND,
 					 .conn = *at,
-					 .process = {1000 + (int64_t)any(++h.processes), 7}});
+					 .process = {1000 + (int64_t)any(++h.processes), 7, 3}});
 		return;
 	case 2:
-		step(&w, &(struct event){
-				 .type = EVENT_EXIT, .process = {1000 + (int64_t)any(h.processes + 1), 7}});
+		step(&w, &(struct event){.type = EVENT_EXIT,
+				 .process = {1000 + (int64_t)any(h.processes + 1), 7, 3}});
 		return;
 	case 3:
 		step(&w, &(struct event){.type = EVENT_FINISH, .conn = *at});
@@ -629,7 +629,8 @@ goes_on(struct core *core)
 	struct peer peer = {.uid = 0};
 	const struct event events[] = {{.type = EVENT_TIMER}, {.type = EVENT_LINK_UP},
 		{.type = EVENT_OPEN, .conn = 1, .peer = &peer}, {.type = EVENT_SUBSCRIBED},
-		{.type = EVENT_EXIT, .process = {1000, 7}}, {.type = EVENT_LINK_DOWN, .text = SLICE("away")}};
+		{.type = EVENT_EXIT, .process = {1000, 7, 3}},
+		{.type = EVENT_LINK_DOWN, .text = SLICE("away")}};
 	struct now now = w.now;
 
 	actions_init(&actions);

@@ -555,7 +555,7 @@ END_TEST
 
 START_TEST(a_process_keeps_its_session_beyond_the_grace_and_ends_it_within)
 {
-	const struct process process = {4711, 1};
+	const struct process process = {4711, 1, 9};
 	struct story w;
 	struct secret secret;
 
@@ -574,6 +574,78 @@ START_TEST(a_process_keeps_its_session_beyond_the_grace_and_ends_it_within)
 }
 END_TEST
 
+/* It may be working: the name does not pass on before the told deadline, at which nothing has to be given
+ * back. */
+START_TEST(what_a_process_holds_that_cannot_be_seen_any_more_is_left_to_its_told_deadline)
+{
+	const struct process process = {4711, 1, 9};
+	struct story w;
+
+	story_ready(&w);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_GONE);
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_UNSEEN, .process = {4711, 1, 8}}), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_UNSEEN, .process = process}), "");
+	ck_assert_str_eq(keep(&w, 987), "");
+	ck_assert_str_eq(keep(&w, 1), "c2 :501");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_goes_on_without_the_process_that_cannot_be_seen)
+{
+	const struct process process = {4711, 1, 9};
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	/* Its connection speaks for it, then its grace keeps it, and nothing else. */
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_UNSEEN, .process = process}), "");
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 :1");
+	/* A grace that was over while the process kept the session begins anew. */
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 3, .process = process});
+	close_as(&w, 3, END_GONE);
+	ck_assert_str_eq(keep(&w, 2 * GRACE_MS), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_UNSEEN, .process = process}), "");
+	ck_assert_str_eq(keep(&w, GRACE_MS / 2), "");
+	ck_assert_str_eq(resume(&w, 4, secret.text), "c4 :1");
+	story_done(&w);
+}
+END_TEST
+
+/* A process of another namespace has its session through the connections of others, which may go. */
+START_TEST(who_takes_leave_of_a_session_does_not_end_what_a_process_holds_that_cannot_be_seen)
+{
+	static const enum end ends[] = {END_CLEAN, END_GONE, END_ABANDONED};
+	const struct process process = {4711, 1, 9};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct story w;
+
+		story_ready(&w);
+		step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+		lock(&w, 1, "a");
+		granted(&w, "a", 1, 500);
+		lock(&w, 2, "a");
+		step(&w, &(struct event){.type = EVENT_UNSEEN, .process = process});
+		ck_assert_str_eq(close_as(&w, 1, ends[i]), "");
+		ck_assert_str_eq(keep(&w, 987), "");
+		ck_assert_str_eq(keep(&w, 1), "c2 :501");
+		story_done(&w);
+	}
+}
+END_TEST
+
 START_TEST(what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken)
 {
 	struct story w;
@@ -581,7 +653,7 @@ START_TEST(what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broke
 
 	story_ready(&w);
 	secret = ask_grace(&w, 1, GRACE_MS);
-	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1, 9}});
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	close_as(&w, 1, END_ABANDONED);
@@ -635,15 +707,15 @@ START_TEST(a_drain_that_waits_waits_for_a_bound_process)
 	struct story w;
 
 	story_ready(&w);
-	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1, 9}});
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	step(&w, &(struct event){.type = EVENT_DRAIN, .conn = 2, .waits = true});
 	close_as(&w, 1, END_GONE);
 	keep(&w, 2 * LEASE_MS);
 	ck_assert(!core_drained(w.core));
-	ck_assert_ptr_nonnull(
-		strstr(step(&w, &(struct event){.type = EVENT_EXIT, .process = {4711, 1}}), "release a#1"));
+	ck_assert_ptr_nonnull(strstr(
+		step(&w, &(struct event){.type = EVENT_EXIT, .process = {4711, 1, 9}}), "release a#1"));
 	ck_assert(core_drained(w.core));
 	story_done(&w);
 }
@@ -666,10 +738,10 @@ START_TEST(draining_abandons_what_a_process_keeps)
 	struct story w;
 
 	story_ready(&w);
-	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1, 9}});
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
-	step(&w, &(struct event){.type = EVENT_BIND, .conn = 2, .process = {4712, 1}});
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 2, .process = {4712, 1, 9}});
 	lock(&w, 2, "b");
 	granted(&w, "b", 2, 700);
 	close_as(&w, 1, END_GONE);
@@ -765,13 +837,13 @@ START_TEST(a_process_does_not_keep_a_session_that_is_silent)
 
 	story_ready(&w);
 	heartbeat(&w, 1, 400);
-	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1, 9}});
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
 	close_as(&w, 1, END_GONE);
 	ck_assert_str_eq(keep(&w, 451 + LEASE_MS), "c2 :501");
-	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = {4711, 1}}), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = {4711, 1, 9}}), "");
 	story_done(&w);
 }
 END_TEST
@@ -783,7 +855,7 @@ START_TEST(a_silence_after_the_cut_adds_nothing_to_what_was_told)
 	story_ready(&w);
 	ask_grace(&w, 1, 400);
 	heartbeat(&w, 1, 2000);
-	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1}});
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = {4711, 1, 9}});
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
 	lock(&w, 2, "a");
@@ -1045,6 +1117,9 @@ main(void)
 		a_loss_while_nobody_is_there_is_told_on_the_next_use,
 		pushes_of_losses_have_to_be_asked_for_again,
 		a_process_keeps_its_session_beyond_the_grace_and_ends_it_within,
+		what_a_process_holds_that_cannot_be_seen_any_more_is_left_to_its_told_deadline,
+		a_session_goes_on_without_the_process_that_cannot_be_seen,
+		who_takes_leave_of_a_session_does_not_end_what_a_process_holds_that_cannot_be_seen,
 		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
 		draining_keeps_nothing_for_anybody_to_come_back_for,
 		a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new,

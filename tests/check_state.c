@@ -731,7 +731,7 @@ END_TEST
 
 START_TEST(a_session_ends_with_the_process_that_it_is_bound_to)
 {
-	const struct process process = {4711, 1};
+	const struct process process = {4711, 1, 9};
 
 	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
 	lock(&w, 1, "a");
@@ -743,6 +743,22 @@ START_TEST(a_session_ends_with_the_process_that_it_is_bound_to)
 		step(&w, &(struct event){.type = EVENT_BIND, .conn = 3, .process = process}), "c3 :1");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_CLOSE, .conn = 3, .end = END_GONE}), "");
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "c2 :501");
+}
+END_TEST
+
+START_TEST(a_session_whose_process_cannot_be_seen_goes_on_as_such)
+{
+	const struct process process = {4711, 1, 9};
+
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	step(&w, &(struct event){.type = EVENT_UNSEEN, .process = process});
+	handed_over_as("unseen");
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "");
+	ck_assert_ptr_null(strstr(after(&w, 900), "c2 :501"));
 }
 END_TEST
 
@@ -1221,7 +1237,8 @@ main(void)
 		the_place_of_an_id_is_kept_if_its_client_is_cut_off_while_masters_are_asked,
 		a_grace_ends_when_it_would_have_ended, a_grace_that_ends_meanwhile_ends_soon_afterwards,
 		a_silent_session_is_closed_when_it_would_have_been,
-		a_session_ends_with_the_process_that_it_is_bound_to, a_loss_is_told_once,
+		a_session_ends_with_the_process_that_it_is_bound_to,
+		a_session_whose_process_cannot_be_seen_goes_on_as_such, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,
 		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,
 		a_claim_is_due_when_it_was, who_awaits_a_latch_is_told_when_it_opens,

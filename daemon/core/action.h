@@ -23,7 +23,7 @@ enum action_type {
 			  doing so */
 	ACTION_MASTER, /* move: a slot has another place from now on. The calls under way there are answered
 			  UNKNOWN first, and its links go down; then it is connected to */
-	ACTION_WATCH,  /* process: send EVENT_EXIT when it ends */
+	ACTION_WATCH,  /* process: send EVENT_EXIT when it ends, or EVENT_UNSEEN */
 	ACTION_WHOSE,  /* whose: send EVENT_ELSEWHERE if another daemon holds the name for the id */
 	ACTION_NOTE    /* note: for the log, the EVENTS stream and the counters */
 };

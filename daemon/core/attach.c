@@ -129,11 +129,13 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 		grace_begin(core, s);
 	/* From now on, show the process that keeps the session, not the one that is gone. When this daemon
 	 * ends, the process is no longer watched. */
-	if (s->process.pid != 0 && core->drain != DRAIN_ENDS) {
+	if (s->process.pid != 0 && !s->unseen && core->drain != DRAIN_ENDS) {
 		s->peer.pid = s->process.pid;
 		ledger_session(core, s);
 	} else if (!kept) {
 		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);
+	} else if (s->unseen) {
+		session_unbind(core, s);
 	}
 }
 
@@ -245,6 +247,26 @@ attach_exit(struct core *core, const struct process *process)
 	grace_drop(core, s);
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
+}
+
+/* Nobody will tell when it ends, and it may be working. So it keeps the session no longer; and whatever its
+ * connections do, what it holds is left to the told deadlines when the last one and the grace are over. */
+void
+attach_unseen(struct core *core, const struct process *process)
+{
+	struct session *s = session_bound(core, process);
+
+	if (s == NULL)
+		return;
+	if (s->conn_count > 0) {
+		s->unseen = true;
+		return;
+	}
+	session_unbind(core, s);
+	if (grace_keeps(core, s))
+		grace_begin(core, s);
+	else
+		session_end(core, s, END_ABANDONED);
 }
 
 /* Makes conn speak for s instead of its own session. False, and answered: its own session has something to

@@ -370,6 +370,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		HOLDS(c, s->onloss != ONLOSS_PUSH || s->detached != NULL ||
 				 conn_speaks(core, s->push_conn, s));
 		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->detached == NULL);
+		HOLDS(c, !s->unseen || (s->process.pid != 0 && s->conn_count > 0));
 		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || timer_is_armed(&s->grace_timer));
 		HOLDS(c, s->detached == NULL ||
 				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));

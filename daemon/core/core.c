@@ -481,6 +481,9 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_EXIT:
 		attach_exit(core, &event->process);
 		return;
+	case EVENT_UNSEEN:
+		attach_unseen(core, &event->process);
+		return;
 	case EVENT_LINK_UP:
 		master_link_up(core, m, event->link);
 		return;

@@ -50,6 +50,7 @@ enum event_type {
 	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
 	EVENT_MASTERS,    /* conn, masters: the set of masters is to change; answered like a command */
 	EVENT_EXIT,       /* process: it ended, and with it the session bound to it */
+	EVENT_UNSEEN,     /* process: its end cannot be seen here; the session goes on without it */
 	EVENT_LINK_UP,    /* master, link: connected and logged in; it has to be greeted before it is used */
 	EVENT_LINK_DOWN,  /* master, link, text: why. The votes for its calls come first */
 	EVENT_SUBSCRIBED, /* master: its inbox listens (again): wake-ups may have been missed before */

@@ -41,6 +41,7 @@ ledger_session_fields(struct record *r, struct session_entry *e)
 	record_number(r, &e->process.pid);
 	record_unsigned(r, &e->process.started);
 	state_as(r, &e->as);
+	record_unsigned(r, &e->process.space);
 }
 
 void

@@ -33,10 +33,12 @@ struct peer {
 /* Its fields in a saved state, in both directions; see proto/record.h. */
 void peer_fields(struct record *r, struct peer *peer);
 
-/* The process that a session is bound to: pid and start time, so that a recycled pid is another process. */
+/* The process that a session is bound to. A pid names it in one PID namespace only; and the start time is
+ * there so that a recycled pid is another process. */
 struct process {
 	int64_t pid;
-	uint64_t started;
+	uint64_t started; /* ticks after boot */
+	uint64_t space;   /* the PID namespace; 0: unknown */
 };
 
 /* What the process after a crash has to know of a connection whose client need not notice the crash, for

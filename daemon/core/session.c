@@ -177,6 +177,7 @@ session_unbind(struct core *core, struct session *s)
 		return;
 	session_remove_bound(core, s);
 	memset(&s->process, 0, sizeof(s->process));
+	s->unseen = false;
 	ledger_session(core, s);
 }
 

@@ -75,6 +75,8 @@ struct session {
 	conn_id push_conn; /* ONLOSS PUSH: the connection that gets the pushes */
 	uint64_t secret[2];
 	struct process process; /* pid 0: the session ends with its last connection */
+	bool unseen; /* process cannot be watched: the session ends with its last connection, which does not
+			end what it holds */
 	int64_t opened_ms;
 	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
 	struct timer grace_timer; /* runs from that loss */
@@ -182,6 +184,8 @@ void attach_resume(struct core *core, struct conn *conn, struct slice secret);
 
 /* This process has ended, and with it the session bound to it. */
 void attach_exit(struct core *core, const struct process *process);
+/* Whether this process has ended will not be known. */
+void attach_unseen(struct core *core, const struct process *process);
 
 /*
  * Grace: a session that outlives the loss of its last connection for a while, and the client that comes back.

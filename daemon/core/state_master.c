@@ -370,6 +370,8 @@ state_resume(struct core *core)
 		if (r->listens)
 			emit_listen(core, resource_name(r), true);
 	}
-	for (const struct session *s = core->bound; s != NULL; s = s->hh_process.next)
-		emit_watch(core, &s->process);
+	for (const struct session *s = core->bound; s != NULL; s = s->hh_process.next) {
+		if (!s->unseen)
+			emit_watch(core, &s->process);
+	}
 }

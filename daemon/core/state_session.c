@@ -78,6 +78,8 @@ save_session(struct core *core, struct record *r, struct session *s)
 	session_fields(r, core, s);
 	bond_fields(r, &process, &deferred);
 	state_as(r, &as);
+	record_unsigned(r, &process.space);
+	record_flag(r, &s->unseen);
 	record_end(r);
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		struct slice name = loss_name(loss), owner = loss_owner(loss);
@@ -123,22 +125,6 @@ state_save_sessions(struct core *core, struct record *r)
 		save_guests(r, s);
 }
 
-static void
-session_bonds(struct state_loader *l, struct session *s)
-{
-	struct process process = {0};
-	bool deferred = false;
-
-	assert(s->process.pid == 0);
-	bond_fields(l->r, &process, &deferred);
-	if (process.pid != 0 && session_bound(l->core, &process) != NULL)
-		record_fail(l->r, "two of its sessions are bound to one process");
-	else if (process.pid != 0 && !session_bind(l->core, s, &process))
-		record_no_memory(l->r);
-	if (deferred)
-		deadlock_defer(l->core, s);
-}
-
 void
 state_as(struct record *r, struct slice *as)
 {
@@ -146,6 +132,29 @@ state_as(struct record *r, struct slice *as)
 	if (record_loads(r) && as->n > 0 &&
 		(as->n < AS_BYTES_MIN || name_check_tag(*as, AS_BYTES_MAX) != NULL))
 		record_fail(r, "the id of a session cannot be");
+}
+
+static void
+session_bonds(struct state_loader *l, struct session *s, struct slice *as)
+{
+	struct process process = {0};
+	bool deferred = false;
+
+	assert(s->process.pid == 0);
+	bond_fields(l->r, &process, &deferred);
+	state_as(l->r, as);
+	record_unsigned(l->r, &process.space);
+	record_flag(l->r, &s->unseen);
+	if (s->unseen && process.pid == 0)
+		record_fail(l->r, "a session of it is bound to no process, which cannot be seen");
+	if (l->r->failed)
+		return;
+	if (process.pid != 0 && session_bound(l->core, &process) != NULL)
+		record_fail(l->r, "two of its sessions are bound to one process");
+	else if (process.pid != 0 && !session_bind(l->core, s, &process))
+		record_no_memory(l->r);
+	if (deferred)
+		deadlock_defer(l->core, s);
 }
 
 void
@@ -182,8 +191,7 @@ state_load_session(struct state_loader *l)
 	}
 	l->session = s;
 	session_fields(l->r, core, s);
-	session_bonds(l, s);
-	state_as(l->r, &as);
+	session_bonds(l, s, &as);
 	state_detach(core, l->r, s, as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);

@@ -419,6 +419,7 @@ scan_session(const struct scan_view *scan, const void *element)
 		.age_ms = scan->now_ms - s->opened_ms,
 		.bound_pid = s->process.pid,
 		.bound_started = s->process.started,
+		.bound_space = s->process.space,
 		.grace_ms = s->grace_ms,
 		.left_ms = session_left_ms(scan->core, s, scan->now_ms),
 		.heartbeat_ms = s->heartbeat_ms,

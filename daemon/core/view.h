@@ -149,10 +149,11 @@ struct session_view {
 	size_t waiters;
 	int64_t age_ms;
 	int64_t bound_pid;      /* 0: ends with its connections */
-	uint64_t bound_started; /* of that process */
-	int64_t grace_ms;       /* how long it survives them; 0: it does not */
-	int64_t left_ms;        /* of the grace, without a connection; -1: it has one, or needs none */
-	int64_t heartbeat_ms;   /* 0: none */
+	uint64_t bound_started; /* of that process, as in struct process */
+	uint64_t bound_space;
+	int64_t grace_ms;     /* how long it survives them; 0: it does not */
+	int64_t left_ms;      /* of the grace, without a connection; -1: it has one, or needs none */
+	int64_t heartbeat_ms; /* 0: none */
 };
 
 /* How long leases may be: see master.h. */

@@ -156,6 +156,7 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 	identity_fields(r, &who, &s);
 	place_field(r, &s.kept_at);
 	record_flag(r, &s.local_user);
+	record_unsigned(r, &s.process.space);
 	record_end(r);
 }
 
@@ -171,9 +172,9 @@ text_load(char **to, struct slice from)
 static void
 passed_load(struct connection *c, const struct saved_connection *s)
 {
-	bool ended;
+	enum process_sight sight;
 	c->passed_fd = s->passed == PASSED_NONE      ? PASSING_NONE
-		       : s->passed == PASSED_PROCESS ? process_open(s->process, &ended)
+		       : s->passed == PASSED_PROCESS ? process_open(s->process, &sight)
 						     : PASSING_LOST;
 	if (c->passed_fd >= 0) {
 		c->keeps_fd = true;
@@ -214,6 +215,10 @@ identity_load(struct connection *c, const struct saved_connection *s, const stru
 	who->last = verb_load(s);
 	who->user = s->user.n > 0 ? access_find(access, s->user) : NULL;
 	who->local_user = who->user && s->local_user;
+	/* The process before may have been in another PID namespace, where the number was another one. */
+	if (who->local && c->fd >= 0) {
+		who->peer.pid = socket_peer_pid(c->fd);
+	}
 	return (s->user.n == 0 || who->user) && text_load(&who->label, s->label) &&
 	       text_load(&who->lib_name, s->lib_name) && text_load(&who->lib_ver, s->lib_ver);
 }
@@ -272,6 +277,7 @@ connection_load(
 	identity_fields(r, &who, &s);
 	place_field(r, &s.kept_at);
 	record_flag(r, &s.local_user);
+	record_unsigned(r, &s.process.space);
 	if (r->failed || who.id <= set->last_id) {
 		record_fail(r, "a connection of it makes no sense");
 		return NULL;

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #define HASH_NONFATAL_OOM 1
@@ -32,7 +33,8 @@ struct watch {
 	struct quota_user *counted;
 	int64_t uid; /* of the client that it was watched for */
 	struct event event;
-	int pidfd; /* -1: it had ended when it was loaded or restored, or cannot be opened yet */
+	int pidfd; /* -1: there was none to be had when it was loaded or restored: */
+	enum process_sight sight;
 };
 
 struct processes {
@@ -40,20 +42,20 @@ struct processes {
 	struct watch *sessions; /* bound processes, by session */
 	struct quota quota;
 	struct event_base *base;
-	process_ended *ended;
+	process_gone *gone;
 	void *arg;
 	size_t most;
 };
 
 struct processes *
-processes_new(struct event_base *base, const struct processes_limits *limits, process_ended *ended, void *arg)
+processes_new(struct event_base *base, const struct processes_limits *limits, process_gone *gone, void *arg)
 {
 	struct processes *set = calloc(1, sizeof *set);
 	if (!set) {
 		return NULL;
 	}
 	set->base = base;
-	set->ended = ended;
+	set->gone = gone;
 	set->arg = arg;
 	processes_set_limits(set, limits);
 	return set;
@@ -102,7 +104,7 @@ processes_count(const struct processes *set)
 	return HASH_COUNT(set->watches);
 }
 
-/* Reads a whole file of /proc and ends it with NUL. Returns its length, or -1. */
+/* Reads a whole file of /proc and ends it with NUL. Returns its length, or -1 with errno. */
 static ssize_t
 proc_read(const char *path, char *out, size_t room)
 {
@@ -115,7 +117,9 @@ proc_read(const char *path, char *out, size_t room)
 	while (n < room - 1 && (got = read(fd, out + n, room - 1 - n)) > 0) {
 		n += (size_t)got;
 	}
+	int why = errno;
 	close(fd);
+	errno = why;
 	out[n] = '\0';
 	return got < 0 ? -1 : (ssize_t)n;
 }
@@ -139,19 +143,37 @@ proc_number(const char *text, const char *key, int64_t *out)
 	return true;
 }
 
-/* The pid of the process that a pidfd names, in this PID namespace: > 0; 0: not visible here; -1: it has
- * ended. False: not a pidfd. */
+/* The number under which /proc shows the process that a pidfd names: > 0; 0: it does not show it; -1: the
+ * process has ended. It is the pid here if /proc is of our PID namespace. False with errno: it cannot be
+ * read, or is not a pidfd. */
 static bool
 pidfd_pid(int pidfd, int64_t *pid)
 {
 	char path[64];
 	char text[1024];
 	snprintf(path, sizeof path, "/proc/self/fdinfo/%d", pidfd);
-	return proc_read(path, text, sizeof text) > 0 && proc_number(text, "Pid:", pid);
+	if (proc_read(path, text, sizeof text) <= 0) {
+		return false;
+	}
+	errno = EBADF;
+	return proc_number(text, "Pid:", pid);
+}
+
+/* Identifies our PID namespace; 0: unknown. Another one can have this number only when no process of the one
+ * that had it is left. */
+static uint64_t
+process_space(void)
+{
+	struct stat seen;
+	if (stat("/proc/self/ns/pid", &seen) == 0) {
+		return (uint64_t)seen.st_ino;
+	}
+	/* The only one, in a kernel without them. */
+	return errno == ENOENT && access("/proc/self/ns", F_OK) == 0 ? 1 : 0;
 }
 
 /* Field 22 of /proc/PID/stat, ticks after boot. The name of the command, before it, may hold any character,
- * ')' included. */
+ * ')' included. False with errno. */
 static bool
 process_started(int64_t pid, uint64_t *out)
 {
@@ -172,6 +194,24 @@ process_started(int64_t pid, uint64_t *out)
 	errno = 0;
 	*out = strtoull(at + 1, &end, 10);
 	return errno == 0 && end != at + 1;
+}
+
+/* When the process that a pidfd names began, in ticks after boot, whatever numbers /proc shows. False with
+ * errno: it has ended, or cannot be seen. */
+static bool
+pidfd_started(int pidfd, uint64_t *out)
+{
+	int64_t pid = 0;
+	int64_t again = 0;
+	if (!pidfd_pid(pidfd, &pid)) {
+		return false;
+	}
+	if (pid > 0 && !process_started(pid, out)) {
+		return false;
+	}
+	/* If the pidfd still names it, the number was not given to another process while /proc was read. */
+	errno = ESRCH;
+	return pid > 0 && pidfd_pid(pidfd, &again) && again == pid;
 }
 
 /* Whether both the real and the effective user are uid: a client that binds a process may later speak for its
@@ -199,7 +239,21 @@ static bool
 pidfd_ended(int pidfd)
 {
 	struct pollfd at = {.fd = pidfd, .events = POLLIN};
-	return poll(&at, 1, 0) != 0;
+	return poll(&at, 1, 0) > 0;
+}
+
+/* Whether the process with this number is the one that /proc shows under it: each number there is that of one
+ * process. */
+static bool
+number_is_ours(int64_t pid)
+{
+	int64_t shown = 0;
+	int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0);
+	bool ours = pidfd >= 0 && pidfd_pid(pidfd, &shown) && shown == pid;
+	if (pidfd >= 0) {
+		close(pidfd);
+	}
+	return ours;
 }
 
 int
@@ -218,13 +272,13 @@ process_identify(int pidfd, int64_t uid, struct process *out, struct reply *erro
 		reply_error(error, CODE_ERR, "the process has ended");
 		return -1;
 	}
-	struct process process = {.pid = pid};
+	struct process process = {.pid = pid, .space = process_space()};
 	bool of = false;
-	int64_t again = -1;
-	bool seen = process_is_of(pid, uid, &of) && process_started(pid, &process.started);
-	/* If the pidfd still names it, the pid was not recycled while /proc was read. */
-	if (!seen || !pidfd_pid(pidfd, &again) || again != pid) {
-		reply_error(error, CODE_ERR, "the process has ended, or /proc hides it from this daemon");
+	if (process.space == 0 || !process_is_of(pid, uid, &of) || !number_is_ours(pid) ||
+		!pidfd_started(pidfd, &process.started)) {
+		reply_error(error, CODE_ERR,
+			"the process has ended, or /proc hides it from this daemon, or is of another PID "
+			"namespace");
 		return -1;
 	}
 	if (!of) {
@@ -247,8 +301,10 @@ watch_ready(int fd, short what, void *arg)
 		return;
 	}
 	struct process process = watch->process;
+	/* Its pidfd says so, if it had one. */
+	enum process_sight sight = watch->sight == PROCESS_RUNS ? PROCESS_ENDED : watch->sight;
 	watch_free(watch);
-	set->ended(set->arg, process);
+	set->gone(set->arg, process, sight);
 }
 
 static struct watch *
@@ -394,7 +450,7 @@ process_open_peer(int64_t pid, int64_t since_ms)
 	uint64_t ticks_s = (uint64_t)sysconf(_SC_CLK_TCK);
 	int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, (pid_t)pid, 0) : -1;
 	if (pidfd >= 0 &&
-		(!process_started(pid, &started) || started > (uint64_t)since_ms * ticks_s / 1000)) {
+		(!pidfd_started(pidfd, &started) || started > (uint64_t)since_ms * ticks_s / 1000)) {
 		close(pidfd);
 		return -1;
 	}
@@ -403,14 +459,44 @@ process_open_peer(int64_t pid, int64_t since_ms)
 
 /* ---- saved and loaded ---- */
 
-int
-process_open(struct process process, bool *ended)
+/* Without an error of want the process cannot be seen, however often it is looked for. */
+static enum process_sight
+sight_of(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR || error == EAGAIN
+		       ? PROCESS_LATER
+		       : PROCESS_UNSEEN;
+}
+
+/* What the pidfd says, which names the process that has the number now. */
+static enum process_sight
+pidfd_look(int pidfd, struct process process)
 {
 	uint64_t started = 0;
+	if (pidfd_started(pidfd, &started)) {
+		return started == process.started ? PROCESS_RUNS : PROCESS_ENDED;
+	}
+	int why = errno;
+	/* Whichever it was, ours has ended as well. */
+	return pidfd_ended(pidfd) ? PROCESS_ENDED : sight_of(why);
+}
+
+int
+process_open(struct process process, enum process_sight *sight)
+{
+	*sight = PROCESS_UNSEEN;
+	if (process.space == 0 || process.space != process_space()) {
+		return -1;
+	}
 	int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)process.pid, 0);
-	bool read = pidfd >= 0 && process_started(process.pid, &started);
-	*ended = pidfd < 0 ? errno == ESRCH : read ? started != process.started : pidfd_ended(pidfd);
-	if (pidfd >= 0 && (*ended || !read)) {
+	if (pidfd < 0) {
+		/* EINVAL, ENOENT: the number is that of a thread by now. */
+		bool ended = errno == ESRCH || errno == EINVAL || errno == ENOENT;
+		*sight = ended ? PROCESS_ENDED : sight_of(errno);
+		return -1;
+	}
+	*sight = pidfd_look(pidfd, process);
+	if (*sight != PROCESS_RUNS) {
 		close(pidfd);
 		return -1;
 	}
@@ -424,10 +510,9 @@ static bool
 watch_open(struct watch *watch)
 {
 	const struct timeval again = {.tv_sec = REOPEN_S};
-	bool ended;
-	watch->pidfd = process_open(watch->process, &ended);
+	watch->pidfd = process_open(watch->process, &watch->sight);
 	event_assign(&watch->event, watch->set->base, watch->pidfd, EV_READ, watch_ready, watch);
-	if (ended) {
+	if (watch->sight == PROCESS_ENDED || watch->sight == PROCESS_UNSEEN) {
 		event_active(&watch->event, EV_READ, 1);
 		return true;
 	}
@@ -469,6 +554,7 @@ saved_fields(struct record *r, struct saved_watch *saved)
 	if (labelled) {
 		record_bytes(r, &saved->label, LABEL_BYTES_MAX);
 	}
+	record_unsigned(r, &saved->process.space);
 }
 
 void
@@ -489,27 +575,6 @@ processes_save(const struct processes *set, struct record *r)
 	}
 }
 
-/* NULL: r has failed. */
-static struct watch *
-watch_load(struct processes *set, struct record *r, const struct saved_watch *saved)
-{
-	bool ended;
-	int pidfd = process_open(saved->process, &ended);
-	struct watch *watch = pidfd >= 0 || ended ? watch_new(set, saved->process, pidfd) : NULL;
-	if (watch && pidfd >= 0 && event_add(&watch->event, NULL) != 0) {
-		watch_free(watch);
-		watch = NULL;
-	} else if (!watch && pidfd >= 0) {
-		close(pidfd);
-	} else if (watch && ended) {
-		event_active(&watch->event, EV_READ, 1);
-	}
-	if (!watch) {
-		record_fail(r, "process %" PRId64 " cannot be watched", saved->process.pid);
-	}
-	return watch;
-}
-
 void
 processes_load(struct processes *set, struct record *r)
 {
@@ -520,13 +585,10 @@ processes_load(struct processes *set, struct record *r)
 		record_fail(r, "a process of it makes no sense");
 		return;
 	}
-	struct watch *watch = watch_load(set, r, &saved);
-	if (!watch) {
+	if (!processes_restore(set, saved.process, saved.session, saved.uid)) {
+		record_no_memory(r);
 		return;
 	}
-	watch->uid = saved.uid;
-	watch->counted = quota_enter_uid(&set->quota, saved.uid, 0);
-	processes_bind(set, saved.process, saved.session);
 	if (saved.label.p) {
 		slice_text(label, sizeof label, saved.label);
 		processes_keep_label(set, saved.session, label);

@@ -18,8 +18,18 @@ struct event_base;
 struct processes;
 struct record;
 
-/* Called from the event loop, never from within the functions below. The process is forgotten already. */
-typedef void process_ended(void *arg, struct process process);
+/* What can be told of a process by its identity. Only one that is known to have ended has ended: the others
+ * may be working. */
+enum process_sight {
+	PROCESS_RUNS,
+	PROCESS_ENDED,
+	PROCESS_LATER, /* not now: this daemon is out of descriptors or memory */
+	PROCESS_UNSEEN /* it is of another PID namespace, or the kernel or /proc hides it */
+};
+
+/* Called from the event loop, never from within the functions below. The process is forgotten already.
+ * PROCESS_ENDED or PROCESS_UNSEEN. */
+typedef void process_gone(void *arg, struct process process, enum process_sight sight);
 
 /* Each watched process costs a descriptor. */
 struct processes_limits {
@@ -29,7 +39,7 @@ struct processes_limits {
 
 /* NULL: out of memory. */
 struct processes *processes_new(struct event_base *base, const struct processes_limits *limits,
-	process_ended *ended, void *arg) __attribute__((warn_unused_result));
+	process_gone *gone, void *arg) __attribute__((warn_unused_result));
 /* Lower limits apply to new bindings. */
 void processes_set_limits(struct processes *set, const struct processes_limits *limits);
 void processes_free(struct processes *set);
@@ -70,22 +80,20 @@ size_t processes_count(const struct processes *set);
  */
 int process_open_peer(int64_t pid, int64_t since_ms) __attribute__((warn_unused_result));
 
-/* A new pidfd of this process, close-on-exec, which the caller owns. -1: it has ended, or else it cannot be
- * had now, for want of descriptors or because /proc hides the process. */
-int process_open(struct process process, bool *ended) __attribute__((warn_unused_result));
+/* A new pidfd of this process, close-on-exec, which the caller owns. -1: *sight says why there is none. */
+int process_open(struct process process, enum process_sight *sight) __attribute__((warn_unused_result));
 
 /*
- * Watches a process again that this session is bound to, whatever the limits. If it has ended meanwhile, that
- * is told in the next turn of the loop; if it cannot be watched now, that is tried again: the session must
- * not end while the process may be alive. False: out of memory.
+ * Watches a process again that this session is bound to, whatever the limits. If it has ended meanwhile, or
+ * cannot be seen here, that is told in the next turn of the loop; if it cannot be watched now, that is tried
+ * again: the session must not end while the process may be alive. False: out of memory.
  */
 bool processes_restore(struct processes *set, struct process process, session_id session, int64_t uid)
 	__attribute__((warn_unused_result));
 
 /* A record for each process that is watched. */
 void processes_save(const struct processes *set, struct record *r);
-/* Watches the process of the current record, for the session that is bound to it, whatever the limits. If the
- * process has ended meanwhile, that is told in the next turn of the loop. */
+/* As processes_restore(), the process of the current record, for the session that is bound to it. */
 void processes_load(struct processes *set, struct record *r);
 
 #endif

@@ -369,6 +369,14 @@ socket_listen_unix(
 	return fd;
 }
 
+int64_t
+socket_peer_pid(int fd)
+{
+	struct ucred who;
+	socklen_t room = sizeof who;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &room) == 0 ? who.pid : 0;
+}
+
 void
 socket_peer(int fd, uid_t owner, struct peer *out)
 {

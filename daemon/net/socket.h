@@ -78,6 +78,9 @@ bool socket_address(int fd, char *out);
 /* Writes the address that the settings name, in the same form. */
 void socket_address_of(const struct socket_settings *settings, char *out);
 
+/* The number of the process that connected, in the PID namespace of this one. 0: it is not visible here. */
+int64_t socket_peer_pid(int fd);
+
 /* Fills in the peer of an accepted connection. owner: the uid that is admin on a Unix socket, besides
  * root. */
 void socket_peer(int fd, uid_t owner, struct peer *out);

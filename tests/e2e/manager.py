@@ -85,13 +85,14 @@ class Manager:
         with self.lock:
             kept = list(self.kept)
         environment = dict(daemon.environment, NOTIFY_SOCKET=self.path, FDSTORE=str(self.most))
-        script = "exec \"$@\""
+        script, run = "exec \"$@\"", []
         if kept:
-            # As sd_listen_fds(3) has them: from 3 on, and for this process.
-            script = "exec %s; LISTEN_PID=$$ %s" % (" ".join("%d<&%d-" % (3 + n, fd) for n, (_, fd) in enumerate(kept)), script)
+            # As sd_listen_fds(3) has them: from 3 on, and for the process that the daemon is, by its own number.
+            script = "exec %s; %s" % (" ".join("%d<&%d-" % (3 + n, fd) for n, (_, fd) in enumerate(kept)), script)
+            run = ["sh", "-c", "LISTEN_PID=$$ exec \"$@\"", "sh"]
             environment.update(LISTEN_FDS=str(len(kept)), LISTEN_FDNAMES=":".join(name for name, _ in kept))
         # Not sh, which knows descriptors of one digit only.
-        command = ["bash", "-c", script, "bash", harness.HOLDFASTD, "-c", daemon.file]
+        command = ["bash", "-c", script, "bash"] + daemon.wrap + run + [harness.HOLDFASTD, "-c", daemon.file]
         daemon.process = harness.Process(daemon.place, command + daemon.arguments, pass_fds=[fd for _, fd in kept],
                                          environment=environment)
 

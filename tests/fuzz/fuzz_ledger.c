@@ -113,7 +113,7 @@ go_on(struct core *core)
 	step(&run, &(struct event){.type = EVENT_LINK_UP});
 	step(&run, &(struct event){.type = EVENT_OPEN, .conn = 1, .peer = &peer});
 	step(&run, &(struct event){.type = EVENT_SUBSCRIBED});
-	step(&run, &(struct event){.type = EVENT_EXIT, .process = {4711, 7}});
+	step(&run, &(struct event){.type = EVENT_EXIT, .process = {4711, 7, 3}});
 	step(&run, &(struct event){.type = EVENT_CLOSE, .conn = 1, .end = END_CLEAN});
 	step(&run, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("away")});
 	run.now_ms += 70000;

@@ -176,7 +176,7 @@ conn_command(struct conn *c, conn_id line, const struct request *r)
 	command.secret = text_or_none(r->secret);
 	struct event event = {.type = EVENT_COMMAND, .conn = line, .command = &command};
 	if (r->verb == VERB_SESSION_BIND)
-		event = (struct event){.type = EVENT_BIND, .conn = line, .process = {r->pid, 1}};
+		event = (struct event){.type = EVENT_BIND, .conn = line, .process = {r->pid, 1, 3}};
 	host_step(c->host, &event);
 }
 
@@ -346,7 +346,7 @@ host_sees_exit(void *arg, uint64_t a, void *data)
 	struct conn *other, *bound = oracle_bound(c->world, c, c->pid);
 	if (bound != NULL)
 		conn_tag_ends(bound);
-	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1}});
+	host_step(c->host, &(struct event){.type = EVENT_EXIT, .process = {c->pid, 1, 3}});
 	if (bound == NULL)
 		return;
 	held_exited(c->world, bound);

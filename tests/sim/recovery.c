@@ -512,7 +512,7 @@ sees_exit(void *arg, uint64_t pid, void *data)
 	if (h->paused_until_us > h->world->now_us)
 		schedule_again(&h->world->schedule, h->paused_until_us);
 	else
-		host_step(h, &(struct event){.type = EVENT_EXIT, .process = {(int64_t)pid, 1}});
+		host_step(h, &(struct event){.type = EVENT_EXIT, .process = {(int64_t)pid, 1, 3}});
 }
 
 void
