@@ -302,7 +302,7 @@ driver_keep_ledger(struct driver *d)
 		d->stats->ledger_kept = d->stats->ledger_bytes = 0;
 	}
 	if (k->ours) {
-		core_keep_ledger(d->core, &k->entries);
+		core_pass_ledger(d->core, &k->entries);
 	} else if (k->path) {
 		next_begin(d);
 		if (k->next) {

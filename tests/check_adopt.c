@@ -6,6 +6,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
@@ -50,8 +51,10 @@ recovered_as(struct story *w, const char *name, const struct lease_past *past)
 	lease_held(l)->token_last++;
 	dirty_add(w->core, r);
 	w->core->masterset.agreed = w->core->masterset.usable = true;
+	ledger_set(w->core);
 	ck_assert_str_eq(after(w, 0), "c1 :501");
 	w->core->masterset.agreed = w->core->masterset.usable = false;
+	ledger_set(w->core);
 	return l;
 }
 

@@ -2,12 +2,16 @@
  * Tests of daemon/core/masterset_change and what belongs to it: how one set of masters follows another while
  * the daemon runs, with servers played by the test.
  */
+#include "daemon/core/core_inner.h"
 #include "daemon/core/view.h"
+#include "proto/record.h"
+#include "tests/support/replay.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SERVERS 6
@@ -47,12 +51,12 @@ text_copy(char out[TEXT], struct slice from)
 	out[from.n] = '\0';
 }
 
-static void schedule(const struct event *event);
+static void happens(const struct event *event);
 
 static void
 link_event(unsigned slot, bool up)
 {
-	schedule(&(struct event){
+	happens(&(struct event){
 		.type = up ? EVENT_LINK_UP : EVENT_LINK_DOWN, .master = slot, .text = slice_of("reset")});
 }
 
@@ -88,7 +92,7 @@ moved(const struct move *move)
 
 /* What this step wants; greetings are kept until greeted(). */
 static void
-schedule(const struct event *event)
+happens(const struct event *event)
 {
 	struct move moves[CORE_SLOTS_MAX];
 	char places[CORE_SLOTS_MAX][TEXT];
@@ -190,7 +194,7 @@ greeted(unsigned slot)
 			.set = slice_of(s->next), .places = slice_of(s->next_places), .step = s->step};
 		v.unacknowledged = slice_of(s->unacknowledged);
 	}
-	schedule(&(struct event){.type = EVENT_VOTE, .vote = &v});
+	happens(&(struct event){.type = EVENT_VOTE, .vote = &v});
 }
 
 static void
@@ -204,7 +208,7 @@ admission(unsigned slot)
 
 	memset(&admits[slot], 0, sizeof(admits[slot]));
 	servers[slots[slot]].admitted = true;
-	schedule(&(struct event){.type = EVENT_VOTE, .vote = &v});
+	happens(&(struct event){.type = EVENT_VOTE, .vote = &v});
 }
 
 /* The greetings that are under way are answered, and those that follow from that. */
@@ -214,7 +218,7 @@ answers(void)
 	for (int round = 0; round < 20; round++) {
 		w.now.ms++;
 		w.now.wall_us += 1000;
-		schedule(&(struct event){.type = EVENT_TIMER});
+		happens(&(struct event){.type = EVENT_TIMER});
 		for (unsigned slot = 0; slot < CORE_SLOTS_MAX; slot++) {
 			if (asked[slot].attempt > 0 && slots[slot] >= 0 && servers[slots[slot]].up)
 				greeted(slot);
@@ -271,7 +275,7 @@ begin(unsigned masters, bool follow)
 	for (conn_id c = 1; c <= 3; c++) {
 		struct peer peer = {.pid = 100, .uid = 0};
 
-		schedule(&(struct event){.type = EVENT_OPEN, .conn = c, .peer = &peer});
+		happens(&(struct event){.type = EVENT_OPEN, .conn = c, .peer = &peer});
 	}
 	for (unsigned i = 0; i < masters; i++)
 		link_event(i, true);
@@ -291,7 +295,7 @@ view(void)
 static void
 command(conn_id conn, struct masters_change ask)
 {
-	schedule(&(struct event){.type = EVENT_MASTERS, .conn = conn, .masters = &ask});
+	happens(&(struct event){.type = EVENT_MASTERS, .conn = conn, .masters = &ask});
 }
 
 static void
@@ -459,7 +463,7 @@ until_in_force(void)
 		if (asked[slot].attempt > 0 && slots[slot] >= 0)
 			greeted(slot);
 		w.now.ms++;
-		schedule(&(struct event){.type = EVENT_TIMER});
+		happens(&(struct event){.type = EVENT_TIMER});
 	}
 	ck_assert_str_eq(view().set, REPLACED);
 }
@@ -686,37 +690,67 @@ still_held(void)
 	return core_view_resource(w.core, w.now.ms, SLICE("a"), &r) && strcmp(r.lease, "held") == 0;
 }
 
-/* The process before held "a" at three masters. The next one begins with so many of them. */
 static void
-crashed_with(unsigned masters, const char *set)
+holds_with_a_grace(void)
+{
+	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 60000});
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < w.settings.masters; w.at++)
+		granted(&w, "a", 1, 500);
+	w.at = 0;
+}
+
+/* The next process begins, with so many masters in its configuration. */
+static void
+recovers(unsigned masters, struct slice ledger)
 {
 	char why[RECORD_WHY_MAX];
 	struct core *core;
 
-	begin(3, true);
-	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 60000});
-	lock(&w, 1, "a");
-	for (w.at = 0; w.at < 3; w.at++)
-		granted(&w, "a", 1, 500);
-	w.at = 0;
-	for (int i = 0; i < 3; i++)
-		snprintf(servers[i].set, TEXT, "%s", set);
 	w.settings.masters = masters;
 	w.settings.daemon_id = "00112233445566778899aabbccddeeff";
-	core = core_recover(
-		&w.settings, w.now, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)}, why);
+	core = core_recover(&w.settings, w.now, ledger, why);
 	ck_assert_msg(core != NULL, "%s", why);
 	core_free(w.core);
 	w.core = core;
 	memset(asked, 0, sizeof(asked));
 	adopts = 0;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		slots[i] = i < masters ? (int)i : -1;
-		if (i < masters)
-			link_event(i, true);
-	}
+	for (unsigned i = 0; i < masters; i++)
+		link_event(i, true);
 	answers();
+}
+
+/* As a version writes it that keeps no set of masters. */
+static struct slice
+ledger_without_a_set(void)
+{
+	struct replay all = {.n = 0};
+	struct slice bytes;
+
+	ck_assert(replay_take(&all, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)}));
+	replay_drop(&all, RECORD_LEDGER_SET);
+	bytes = replay_bytes(&all);
+	replay_done(&all);
+	return bytes;
+}
+
+/* The process before held "a" at three masters, and has not written which. The next one begins with so many
+ * of them. */
+static void
+crashed_with(unsigned masters, const char *set)
+{
+	struct slice ledger;
+
+	begin(3, true);
+	holds_with_a_grace();
+	for (int i = 0; i < 3; i++)
+		snprintf(servers[i].set, TEXT, "%s", set);
+	ledger = ledger_without_a_set();
+	recovers(masters, ledger);
 	ck_assert_str_eq(view().word, "agreed");
+	free((char *)(uintptr_t)ledger.p);
 }
 
 START_TEST(a_daemon_that_recovers_with_an_old_list_adopts_at_all_masters)
@@ -746,6 +780,84 @@ START_TEST(a_daemon_that_recovers_adopts_at_masters_that_came_with_the_last_chan
 }
 END_TEST
 
+/* The set was changed while the process before ran. In the configuration is the old list: each of its masters
+ * is a member, or has left. So the next one begins with the members, as a live daemon has them, and asks all
+ * of them to adopt: also the one that came, though it has never been in the list. */
+START_TEST(a_daemon_that_recovers_begins_with_the_masters_that_have_its_leases)
+{
+	begin(3, true);
+	holds_with_a_grace();
+	replace("master-1", "master-4", "url");
+	answers();
+	ck_assert_str_eq(view().word, "agreed");
+	ck_assert_int_eq(slots[0], 3);
+	ck_assert(still_held());
+	servers[3].admitted = true;
+	servers[1].up = false;
+	recovers(3, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)});
+	ck_assert_str_eq(view().word, "agreed");
+	ck_assert_int_eq(slots[0], 3);
+	ck_assert_uint_eq(adopts, 5);
+	ck_assert(still_held());
+	story_done(&w);
+}
+END_TEST
+
+static void
+newcomers_come(void)
+{
+	for (int i = 0; i < 3; i++) {
+		snprintf(servers[i].set, TEXT, "%s",
+			"2 0000000000001001:url 0000000000001002+url 0000000000001003+url");
+		snprintf(servers[i].places, TEXT, "master-1 master-2 master-3");
+		servers[i].agreement = AGREEMENT_AGREED;
+	}
+}
+
+/* The first newcomers beside a single master are guarded, and the process is killed. Its master alone is in
+ * the configuration. What the newcomers reclaim counts, as in the process before: they can have given nothing
+ * to anybody else. It also does if that process had not heard of the change. */
+START_TEST(what_a_single_master_gave_goes_on_after_a_crash_amid_the_guard_of_newcomers)
+{
+	for (int heard = 0; heard < 2; heard++) {
+		int64_t until_ms;
+
+		begin(1, true);
+		holds_with_a_grace();
+		until_ms = w.now.ms + LEASE_MS + MARGIN_MS;
+		if (heard) {
+			add("master-2", "master-3");
+			answers();
+			ck_assert_uint_eq(core_members(w.core), 3);
+			until_ms = w.core->newcomers_until_ms;
+			ck_assert_int_gt(until_ms, w.now.ms);
+		} else {
+			newcomers_come();
+		}
+		recovers(1, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)});
+		ck_assert_str_eq(view().word, "agreed");
+		ck_assert_uint_eq(core_members(w.core), 3);
+		ck_assert_int_eq(slots[0], 0);
+		ck_assert_int_le(w.core->newcomers_until_ms, until_ms);
+		ck_assert_int_gt(w.core->newcomers_until_ms, until_ms - LEASE_MS / 20);
+		ck_assert(still_held());
+		story_done(&w);
+	}
+}
+END_TEST
+
+/* A list that names a server which was never a member is another configuration, and counts. So does a list
+ * that must not be followed. */
+START_TEST(a_daemon_that_recovers_with_another_list_begins_with_that)
+{
+	begin(3, false);
+	holds_with_a_grace();
+	recovers(1, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)});
+	ck_assert_uint_eq(core_members(w.core), 1);
+	story_done(&w);
+}
+END_TEST
+
 /* A member that has not answered may have no offer: the others do not accept theirs yet. */
 START_TEST(a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered)
 {
@@ -758,7 +870,7 @@ START_TEST(a_daemon_that_starts_can_give_up_a_change_before_all_members_have_ans
 	core_free(w.core);
 	w.core = core_new(&w.settings, w.now);
 	memset(asked, 0, sizeof(asked));
-	schedule(&(struct event){.type = EVENT_OPEN, .conn = 2, .peer = &peer});
+	happens(&(struct event){.type = EVENT_OPEN, .conn = 2, .peer = &peer});
 	link_event(0, true);
 	link_event(2, true);
 	answers();
@@ -778,7 +890,7 @@ START_TEST(a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it)
 	memset(asked, 0, sizeof(asked));
 	servers[0] = (struct server){.up = true, .incarnation = 1, .unacknowledged = "", .living = ""};
 	servers[1].up = false;
-	schedule(&(struct event){.type = EVENT_LINK_DOWN, .master = 1, .text = slice_of("refused")});
+	happens(&(struct event){.type = EVENT_LINK_DOWN, .master = 1, .text = slice_of("refused")});
 	link_event(2, true);
 	link_event(0, true);
 	answers();
@@ -895,6 +1007,9 @@ main(void)
 		a_daemon_that_recovers_with_an_old_list_adopts_at_all_masters,
 		a_daemon_that_recovers_with_a_newcomer_adopts_at_the_others,
 		a_daemon_that_recovers_adopts_at_masters_that_came_with_the_last_change,
+		a_daemon_that_recovers_begins_with_the_masters_that_have_its_leases,
+		a_daemon_that_recovers_with_another_list_begins_with_that,
+		what_a_single_master_gave_goes_on_after_a_crash_amid_the_guard_of_newcomers,
 		a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,

@@ -16,6 +16,10 @@
 #define GRACE_MS 4000
 #define NEXT     "fedcba9876543210fedcba9876543210"
 #define THIRD    "00000000000000000000000000000003"
+#define FOURTH   "00000000000000000000000000000004"
+
+/* Whose it is, what its settings bind, and its masters. */
+#define HEAD_ENTRIES 3
 
 static struct story w;
 static char why[RECORD_WHY_MAX];
@@ -254,7 +258,7 @@ START_TEST(a_session_that_is_not_durable_is_forgotten)
 	run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET});
 	secret = secret_of();
 	holds(1, "a", 1, 500);
-	ck_assert_uint_eq(w.ledger.n, 1);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
 	ck_assert_str_eq(crashed(), "");
 	open_as(11, 0);
 	ck_assert_str_eq(resume(11, &secret), "c11 -ERR");
@@ -315,7 +319,7 @@ START_TEST(a_grace_begins_anew_and_ends)
 	pass(GRACE_MS / 8 + 1);
 	ck_assert_uint_eq(w.core->counts.sessions, 0);
 	ck_assert_uint_eq(w.core->counts.grants, 0);
-	ck_assert_uint_eq(w.ledger.n, 1);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
 }
 END_TEST
 
@@ -323,9 +327,9 @@ START_TEST(a_grace_taken_back_leaves_nothing)
 {
 	grace(1, GRACE_MS);
 	holds(1, "a", 1, 500);
-	ck_assert_uint_eq(w.ledger.n, 4);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 3);
 	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 0});
-	ck_assert_uint_eq(w.ledger.n, 1);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
 	crashed();
 	ck_assert_uint_eq(w.core->counts.sessions, 0);
 	ck_assert_uint_eq(w.core->counts.leases, 0);
@@ -337,7 +341,7 @@ START_TEST(a_session_that_becomes_durable_keeps_what_it_held)
 	struct secret secret;
 
 	holds(1, "a", 1, 500);
-	ck_assert_uint_eq(w.ledger.n, 1);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
 	secret = grace(1, GRACE_MS);
 	crashed();
 	open_as(11, 0);
@@ -383,7 +387,7 @@ START_TEST(a_loss_is_remembered_until_it_is_told)
 	masters_back();
 	/* It has been told, so that a LOCK begins anew. */
 	ck_assert_str_eq(lock(&w, 21, "a"), "acquire a#1");
-	ck_assert_uint_eq(w.ledger.n, 2);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 1);
 }
 END_TEST
 
@@ -534,7 +538,7 @@ START_TEST(a_bound_process_does_not_notice)
 	ck_assert_str_eq(check(&w, 11, "a"), "c11 :977");
 	close_as(&w, 11, END_ABANDONED);
 	ck_assert_str_eq(ended(4711), "release a#1");
-	ck_assert_uint_eq(w.ledger.n, 1);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
 }
 END_TEST
 
@@ -579,11 +583,11 @@ START_TEST(a_hold_that_was_not_told_is_forgotten)
 	close_as(&w, 2, END_ABANDONED);
 	unlock(&w, 1, "a");
 	ck_assert_uint_eq(w.core->counts.grants, 1);
-	ck_assert_uint_eq(w.ledger.n, 2);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 1);
 	/* The client comes back for it, and knows. */
 	resume(3, &secret);
 	ck_assert_str_eq(lock(&w, 3, "a"), "c3 :501");
-	ck_assert_uint_eq(w.ledger.n, 4);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 3);
 	crashed();
 	open_as(11, 0);
 	ck_assert_str_eq(resume(11, &secret), "c11 :1");
@@ -598,9 +602,9 @@ START_TEST(an_mlock_without_an_answer_is_forgotten)
 	run(&w, 1, (struct command){.verb = VERB_MLOCK, .names = names, .name_count = 2, .lease_ms = 700});
 	granted(&w, "a", 1, 500);
 	ck_assert_uint_eq(w.core->counts.grants, 1);
-	ck_assert_uint_eq(w.ledger.n, 2);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 1);
 	ck_assert_str_eq(granted(&w, "b", 2, 600), "c1 [:500 :600]");
-	ck_assert_uint_eq(w.ledger.n, 6);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 5);
 	crashed_as("mlock");
 	open_as(11, 0);
 	ck_assert_str_eq(resume(11, &secret), "c11 :2");
@@ -801,12 +805,12 @@ START_TEST(the_last_durable_reader_takes_the_others_along)
 	lock_shared(&w, 2, "a");
 	lock_shared(&w, 3, "a");
 	grace(3, GRACE_MS);
-	ck_assert_uint_eq(w.ledger.n, 6);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 5);
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
-	ck_assert_uint_eq(w.ledger.n, 5);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 4);
 	unlock(&w, 2, "a");
 	unlock(&w, 3, "a");
-	ck_assert_uint_eq(w.ledger.n, 3);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 2);
 	crashed();
 	open_as(11, 0);
 	ck_assert_str_eq(resume(11, &secret), "c11 :0");
@@ -1079,6 +1083,109 @@ START_TEST(a_ledger_of_another_is_refused)
 }
 END_TEST
 
+/* ---- other settings ---- */
+
+static const struct rule shorter_rule = {.match = "*", .lease_ms = LEASE_MS / 5, .wait_ms = -1};
+
+/* The next process has shorter leases, and this clock margin. */
+static const char *
+crashed_to_shorter_leases(int64_t margin_ms)
+{
+	w.settings.rules = &shorter_rule;
+	w.settings.rule_count = 1;
+	w.settings.lease_max_ms = shorter_rule.lease_ms;
+	w.settings.margin_ms = margin_ms;
+	return crashed();
+}
+
+static struct terms_view
+terms_now(void)
+{
+	struct terms_view terms;
+
+	core_view_terms(w.core, &terms);
+	return terms;
+}
+
+static struct lease *
+lease_of_a(void)
+{
+	return &names_find(&w.core->names, SLICE("a"))->lease;
+}
+
+/* Its client was told by the process before, under the longer lease. */
+START_TEST(a_silent_id_is_waited_for_until_what_it_was_told_under_a_longer_lease)
+{
+	const struct slice id = SLICE("0123456789abcdef");
+
+	run(&w, 1, (struct command){.verb = VERB_SESSION_TTL, .ttl_ms = 50, .as = id});
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = -1, .as = id});
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(crashed_to_shorter_leases(MARGIN_MS), "");
+	pass(100);
+	ck_assert_ptr_null(lease_of_a()->grants->session);
+	ck_assert_int_gt(grant_withheld_ms(lease_of_a()->grants) - w.now.ms, LEASE_MS / 10 * 8);
+}
+END_TEST
+
+/* Sessions of before are told that the masters guard, take and register leases as long as they were told. */
+START_TEST(the_longest_lease_of_before_counts_until_it_is_over)
+{
+	int64_t over_ms = LEASE_MS + drift_ms(LEASE_MS) + MARGIN_MS;
+
+	(void)grace(1, 60000);
+	ck_assert_str_eq(crashed_to_shorter_leases(MARGIN_MS), "");
+	ck_assert_int_eq(terms_now().wanted_ms, LEASE_MS);
+	ck_assert_int_eq(terms_guard_ms(w.core), over_ms);
+	/* So does the next one after that, and no longer than the first. */
+	after(&w, over_ms - 10);
+	ck_assert_str_eq(crashed_to(THIRD), "");
+	ck_assert_int_eq(terms_now().wanted_ms, LEASE_MS);
+	after(&w, 20);
+	ck_assert_str_eq(crashed_to(FOURTH), "");
+	ck_assert_int_eq(terms_now().wanted_ms, shorter_rule.lease_ms);
+}
+END_TEST
+
+/* The rules were shortened while the process before ran, and clients had been told under the longer ones. */
+START_TEST(a_longer_lease_of_before_a_reload_counts_after_a_crash)
+{
+	(void)grace(1, 60000);
+	ck_assert(core_set_rules(w.core, &shorter_rule, 1));
+	after(&w, 1);
+	ck_assert_str_eq(crashed_to_shorter_leases(MARGIN_MS), "");
+	ck_assert_int_eq(terms_now().wanted_ms, LEASE_MS);
+	after(&w, LEASE_MS + drift_ms(LEASE_MS) + MARGIN_MS);
+	ck_assert_str_eq(crashed_to(THIRD), "");
+	ck_assert_int_eq(terms_now().wanted_ms, shorter_rule.lease_ms);
+}
+END_TEST
+
+/* A guard has the greater margin, and a clock may step by the smaller one: keys of before live as long as
+ * that one says. */
+START_TEST(either_margin_counts_until_the_leases_of_before_are_over)
+{
+	static const int64_t margins[] = {MARGIN_MS / 2, MARGIN_MS * 3};
+	int64_t over_ms = LEASE_MS + drift_ms(LEASE_MS);
+
+	for (int i = 0; i < 2; i++) {
+		int64_t most_ms = margins[i] > MARGIN_MS ? margins[i] : MARGIN_MS;
+		int64_t least_ms = margins[i] < MARGIN_MS ? margins[i] : MARGIN_MS;
+
+		end();
+		begin();
+		(void)grace(1, 60000);
+		w.settings.margin_ms = margins[i];
+		ck_assert_str_eq(crashed(), "");
+		ck_assert_int_eq(terms_guard_ms(w.core), over_ms + most_ms);
+		ck_assert_int_eq(binding_step_ms(w.core), least_ms);
+		after(&w, over_ms + most_ms);
+		ck_assert_int_eq(terms_guard_ms(w.core), over_ms + margins[i]);
+		ck_assert_int_eq(binding_step_ms(w.core), margins[i]);
+	}
+}
+END_TEST
+
 START_TEST(a_key_that_has_changed_is_refused)
 {
 	static const struct rule rules[] = {{.match = "*", .key = "x%", .lease_ms = LEASE_MS}};
@@ -1119,5 +1226,8 @@ main(void)
 		a_loss_during_the_crash_closes_a_connection_that_returns,
 		a_loss_during_the_crash_is_pushed_to_a_connection_that_returns,
 		a_loss_during_the_crash_is_told_with_the_next_use, a_ledger_of_another_is_refused,
-		a_key_that_has_changed_is_refused);
+		a_silent_id_is_waited_for_until_what_it_was_told_under_a_longer_lease,
+		the_longest_lease_of_before_counts_until_it_is_over,
+		a_longer_lease_of_before_a_reload_counts_after_a_crash,
+		either_margin_counts_until_the_leases_of_before_are_over, a_key_that_has_changed_is_refused);
 }

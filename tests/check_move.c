@@ -5,6 +5,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
@@ -49,6 +50,7 @@ set_is(struct story *w, unsigned masters)
 	agree(w, &none);
 	(void)snprintf(w->core->masterset.text, sizeof(w->core->masterset.text), "%s", w->set);
 	(void)snprintf(w->core->masterset.places, sizeof(w->core->masterset.places), "%s", w->places);
+	ledger_set(w->core);
 }
 
 static void
@@ -408,6 +410,7 @@ START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 	reclaimed(&w);
 	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	w.core->newcomers_until_ms = w.now.ms;
+	ledger_set(w.core);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	for (unsigned i = 1; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));

@@ -48,6 +48,7 @@ core_new(const struct core_settings *settings, struct now now)
 	core->seats = settings->masters;
 	core->settings.rules = NULL; /* the caller's rules need not live on */
 	core->guarded_ms = settings->lease_max_ms;
+	binding_init(core);
 	core->now = now;
 	core->due_ms = now.ms;
 	core->secret[0] = now.random[0];
@@ -151,12 +152,18 @@ core_drew(const struct core *core)
 bool
 core_set_rules(struct core *core, const struct rule *rules, size_t count)
 {
+	int64_t longest_ms = 0;
+
 	assert(count >= 1);
 	if (!rules_replace(core, rules, count))
 		return false;
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		if (terms_ruled(core, rules[i].lease_ms))
 			masters_greet(core);
+		if (rules[i].lease_ms > longest_ms)
+			longest_ms = rules[i].lease_ms;
+	}
+	binding_ruled(core, longest_ms);
 	return true;
 }
 

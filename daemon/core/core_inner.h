@@ -16,6 +16,7 @@
 
 #include "daemon/core/action.h"
 #include "daemon/core/alloc.h"
+#include "daemon/core/binding.h"
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
@@ -89,6 +90,8 @@ struct core {
 	unsigned seats; /* seats that each lease has by now */
 	/* One master has become three: before this time no newcomer can have been admitted by any daemon. */
 	int64_t newcomers_until_ms;
+	int64_t alone_ms;  /* until then recovered leases are valid that a single master gave; 0: there are
+			      none */
 	int64_t highest;   /* highest token seen anywhere */
 	int64_t past;      /* highest token seen before a master's memory last changed */
 	int64_t due_ms;    /* when the next step was due, as the last one left it */
@@ -141,6 +144,7 @@ struct core {
 	struct ration renewals;  /* that begin, or would have */
 	struct ration turns;     /* renewals that were put off, by when they will begin: the latest */
 	int64_t guarded_ms;      /* the longest lease that guards wait for (master.h) */
+	struct binding binding;  /* what settings before these have bound */
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:
 	 * a daemon that hands over does not end. */
 	int64_t lost_until_ms;

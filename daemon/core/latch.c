@@ -327,7 +327,7 @@ ends_at(const struct core *core, int64_t ttl_ms)
 {
 	if (ttl_ms > COMMAND_MS_MAX)
 		ttl_ms = COMMAND_MS_MAX;
-	return core->now.ms + ttl_ms + drift_ms(ttl_ms) + core->settings.margin_ms;
+	return core->now.ms + ttl_ms + drift_ms(ttl_ms) + binding_margin_ms(core);
 }
 
 static void

@@ -89,7 +89,7 @@ latch_quota_begin(struct core *core, struct user *user, uint64_t latch, int64_t 
 	/* In case no answer tells what became of the latch: the longest that it can exist. */
 	if (ends_ms == TIMER_NEVER)
 		ends_ms = queue_once_until(core) + DAY_MS + drift_ms(DAY_MS);
-	timer_arm(&core->timers, &m->timer, ends_ms + core->settings.margin_ms);
+	timer_arm(&core->timers, &m->timer, ends_ms + binding_margin_ms(core));
 	return true;
 }
 

@@ -271,6 +271,25 @@ write_hold(struct buffer *out, enum record_type type, const struct lease *l, con
 	record_end(&r);
 }
 
+static void
+write_terms(struct buffer *out, const struct core *core)
+{
+	struct record r = {.out = out};
+	struct binding_entry e = binding_entry(core);
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_LEDGER_TERMS);
+	binding_fields(&r, &e);
+	record_end(&r);
+}
+
+void
+ledger_terms(struct core *core)
+{
+	write_terms(core->ledger, core);
+}
+
 /* ---- sessions and what they have lost ---- */
 
 static bool
@@ -423,6 +442,14 @@ core_keep_ledger(struct core *core, struct buffer *out)
 }
 
 void
+core_pass_ledger(struct core *core, struct buffer *out)
+{
+	core_keep_ledger(core, out);
+	ledger_terms(core);
+	ledger_set(core);
+}
+
+void
 core_ledger_begin(struct core *core, struct buffer *out)
 {
 	struct slice namespace_ = slice_of(core->settings.namespace_);
@@ -434,6 +461,8 @@ core_ledger_begin(struct core *core, struct buffer *out)
 	record_begin(&r, RECORD_LEDGER);
 	ledger_head_fields(&r, &namespace_, &daemon_id);
 	record_end(&r);
+	write_terms(out, core);
+	ledger_set_write(out, core);
 	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		if (!s->durable)
 			continue;

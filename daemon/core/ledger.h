@@ -16,6 +16,8 @@
  *     LEDGER_LOSS session name tag …           LOSS_GONE session name tag
  *     LEDGER_LEASE attempt name …              LEASE_GONE attempt                and its holds
  *     LEDGER_HOLD attempt token session …      HOLD_GONE attempt token
+ *     LEDGER_TERMS …                           what its settings bind (binding.h)
+ *     LEDGER_SET …                             its set of masters (ledger_set.c)
  *
  * On a lease with durable holds there may be others: of sessions that are not durable, or withheld. Of them
  * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
@@ -78,6 +80,15 @@ void ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 
 /* The lease is in the ledger, and has changed. */
 void ledger_lease(struct core *core, const struct lease *l);
+
+/* What its settings bind has changed: the longest lease, or the longest that guards wait for (binding.h). */
+void ledger_terms(struct core *core);
+
+/* Its set of masters has changed, or their places: the leases are at these servers (ledger_set.c). */
+void ledger_set(struct core *core);
+void ledger_set_write(struct buffer *out, const struct core *core);
+/* True: its only member is the first master of this core. */
+bool ledger_set_load(struct core *core, struct record *r);
 
 /* A core has been loaded or recovered: marks what is durable. */
 void ledger_mark(struct core *core);

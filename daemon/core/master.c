@@ -491,10 +491,10 @@ master_leapt(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->time_us == 0 || vote->time_us == m->time_us)
 		return false;
 	leap_ms = offset_leap_ms(&m->links[vote->link].offset, master_offset_over_ms(core),
-		core->settings.margin_ms, core->now.ms, vote->time_us);
+		binding_step_ms(core), core->now.ms, vote->time_us);
 	if (leap_ms == 0)
 		return false;
-	assert(leap_ms > core->settings.margin_ms);
+	assert(leap_ms > binding_step_ms(core));
 	emit_master_note(
 		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;

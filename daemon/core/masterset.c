@@ -5,6 +5,7 @@
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -191,6 +192,7 @@ set_agreed(struct core *core)
 	set->agreed = true;
 	set->tag = masterset_tag(set->text);
 	set->serial++;
+	ledger_set(core);
 	emit_note(core, NOTE_MASTERS_AGREED, NULL, NULL, 0, -1, set->places);
 }
 
@@ -303,6 +305,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 	set->agreed = false;
 	set->tag = 0;
 	set->text[0] = '\0';
+	ledger_set(core);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		core->masters[i].member = 0;
 		core->masters[i].enrolled = false;

@@ -232,6 +232,14 @@ void slots_take(struct core *core, const struct members *list);
 /* The place that the configuration names; slots behind its masters are closed. */
 void master_init(struct core *core, struct master *m, unsigned index);
 
+/* A core that goes on from a ledger, before its first step: the slot begins as the server at this place,
+ * which is perhaps not the one that the configuration names. */
+void master_begin_at(struct core *core, struct master *m, struct slice place, struct slice way);
+
+/* Likewise: leases that were recovered, the last of them valid until then, had been given by a single master,
+ * which is in the first slot. */
+void masters_were_one(struct core *core, int64_t valid_ms);
+
 /*
  * From now on the slot is the server at this place, reached in this way, as a set names them;
  * place.n == 0: the slot is closed. What the server before had is gone: its seat in every lease is empty, and

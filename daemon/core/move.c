@@ -5,6 +5,7 @@
 #include "daemon/core/masterset.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
 #include "daemon/core/timers.h"
 
@@ -161,6 +162,7 @@ master_move(struct core *core, struct master *m, struct slice place, struct slic
 	master_renew(core, m, place, way);
 	m->moved = true;
 	core->reseat = true;
+	ledger_set(core);
 	emit_move(core, m);
 }
 
@@ -170,21 +172,44 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	assert(place.n > 0 && m->index < core->settings.masters);
 	slice_text(m->place, sizeof(m->place), place);
 	slice_text(m->way, sizeof(m->way), way);
+	ledger_set(core);
 	emit_move(core, m);
 }
 
 /* The single master has refused calls of the set before since it stored the next one, which was after the
  * last greeting in which it told the set before. Guards of newcomers began later, and may be counted by
- * another clock. */
+ * another clock. After a crash no greeting may tell: but the master has renewed leases of the set before, the
+ * last one no more than its time before it ends; and guards are longer than that time by the margin. */
 static int64_t
 unadmitted_until(const struct core *core)
 {
 	const struct memory *only = &core->masters[0].memory;
-	int64_t guard_ms = core->masters[0].longest_ms + core->settings.margin_ms;
+	int64_t step_ms = binding_step_ms(core), guard_ms = core->masters[0].longest_ms + step_ms;
+	int64_t until_ms = only->told_ms == 0 ? 0 : only->told_ms + guard_ms - drift_ms(guard_ms);
+	int64_t leased_ms = core->alone_ms + step_ms - drift_ms(core->settings.lease_max_ms + step_ms);
 
-	if (core->settings.masters > 1 || only->told_ms == 0)
-		return 0;
-	return only->told_ms + guard_ms - drift_ms(guard_ms);
+	return core->alone_ms != 0 && leased_ms > until_ms ? leased_ms : until_ms;
+}
+
+void
+masters_were_one(struct core *core, int64_t valid_ms)
+{
+	assert(valid_ms > 0);
+	core->alone_ms = valid_ms;
+	if (core->settings.masters > 1)
+		core->newcomers_until_ms = unadmitted_until(core);
+}
+
+void
+master_begin_at(struct core *core, struct master *m, struct slice place, struct slice way)
+{
+	assert(place.n > 0 && m->state == (m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY));
+	if (slice_equal(place, slice_of(m->place)) && slice_equal(way, slice_of(m->way)))
+		return;
+	slice_text(m->place, sizeof(m->place), place);
+	slice_text(m->way, sizeof(m->way), way);
+	m->state = MASTER_GREETING;
+	core->rerouted |= (uint16_t)(1U << m->index);
 }
 
 void
@@ -193,8 +218,10 @@ masters_resize(struct core *core, unsigned masters)
 	assert(masters > core->settings.masters && masters % 2 == 1 && masters <= CORE_MASTERS_MAX);
 	for (unsigned i = core->settings.masters; i < masters; i++)
 		assert(core->masters[i].place[0] != '\0');
-	core->newcomers_until_ms = unadmitted_until(core);
+	core->newcomers_until_ms = core->settings.masters == 1 ? unadmitted_until(core) : 0;
+	core->alone_ms = 0;
 	core->settings.masters = masters;
+	ledger_set(core);
 	core->reseat = true;
 	/* Leases follow before anything else happens (reseat()). */
 	assert(core->seats < core->settings.masters);

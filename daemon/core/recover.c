@@ -1,16 +1,17 @@
 /*
- * recover: see ledger.h. A core from the ledger of a process that crashed.
- *
- *     entries ──▶ things: the last entry of each ──▶ sessions ──▶ losses ──▶ holds, each with its lease
+ * recover: see ledger.h and recover.h. A core from the ledger of a process that crashed.
  *
  * A ledger comes from a process of the same user, but it may be damaged: what cannot be right makes
  * core_recover() fail as a whole, as with a state (state.h).
  */
 #include "daemon/core/ledger.h"
 
+#include "daemon/core/binding.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/recover.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
@@ -20,207 +21,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What an entry is about. A thing is live if its last entry says so, and if what it belongs to has not gone
- * since. */
-struct thing {
-	enum record_type type; /* of the entry that says all of it */
-	struct slice key;      /* identifies it among those of its type: the first fields */
-	struct slice body;     /* of its last entry */
-	bool live;             /* the last entry does not say that it is gone */
-	size_t since;          /* the number of the entry since which it is live */
-	size_t at;             /* of its last entry */
-	size_t gone;           /* of the last one that said that it is gone */
-	struct thing *whose;   /* of a loss: its session; of a hold: its lease; NULL: none that is live */
-	/* Of a lease. */
-	struct slice name;   /* n == 0: it has not been looked at */
-	bool over;           /* its time is */
-	struct lease *lease; /* NULL: no hold has come that needs it */
-};
+/* ---- settings ---- */
 
-struct recovery {
-	struct core *core;
-	struct record r;
-	char daemon_id[CALL_DAEMON_ID_SIZE];
-	struct thing *things;
-	size_t count;
-	size_t entries; /* so far */
-	struct map by_key;
-};
-
-/* ---- the last entry of each ---- */
-
-/* In the order in which they are loaded. */
-static const struct {
-	enum record_type says;
-	enum record_type gone;
-} kinds[] = {
-	{RECORD_LEDGER_SESSION, RECORD_SESSION_GONE},
-	{RECORD_LEDGER_LOSS, RECORD_LOSS_GONE},
-	{RECORD_LEDGER_HOLD, RECORD_HOLD_GONE},
-	{RECORD_LEDGER_LEASE, RECORD_LEASE_GONE},
-};
-
-#define KINDS_OF_THINGS (sizeof(kinds) / sizeof(kinds[0]))
-
-struct thing_key {
-	enum record_type type;
-	struct slice bytes;
-};
-
-static bool
-thing_is(const void *thing, const void *what)
+/* What the process before was bound by binds this one, and its set of masters is the one to begin with. */
+static void
+load_settings(struct recovery *v)
 {
-	const struct thing *t = thing;
-	const struct thing_key *key = what;
-
-	return t->type == key->type && slice_equal(t->key, key->bytes);
-}
-
-static uint64_t
-thing_hash(const struct core *core, const struct thing_key *key)
-{
-	uint64_t hash = hash_secretly(core->secret, key->bytes) + (uint64_t)key->type;
-
-	return hash != 0 ? hash : 1;
-}
-
-static struct thing *
-thing_find(const struct recovery *v, enum record_type type, struct slice bytes)
-{
-	const struct thing_key key = {type, bytes};
-
-	return map_search(&v->by_key, thing_hash(v->core, &key), thing_is, &key);
-}
-
-/* NULL: out of memory. */
-static struct thing *
-thing_get(struct recovery *v, enum record_type type, struct slice bytes)
-{
-	const struct thing_key key = {type, bytes};
-	struct thing *t = thing_find(v, type, bytes);
-
-	if (t != NULL)
-		return t;
-	/* One thing for each record, at most. */
-	assert(v->count < v->entries);
-	t = &v->things[v->count];
-	*t = (struct thing){.type = type, .key = bytes};
-	if (map_add(&v->by_key, thing_hash(v->core, &key), t) != 0) {
-		record_no_memory(&v->r);
-		return NULL;
+	if (v->terms.n > 0) {
+		v->r.type = RECORD_LEDGER_TERMS;
+		v->r.body = v->terms;
+		binding_load(v->core, &v->r);
 	}
-	v->count++;
-	return t;
-}
-
-/* The fields that identify the thing, as bytes. */
-static struct slice
-read_key(struct record *r, enum record_type type)
-{
-	const char *from = r->body.p;
-	size_t n = r->body.n;
-	uint64_t number = 0;
-	struct slice text;
-
-	if (n < (type == RECORD_LEDGER_HOLD || type == RECORD_LEDGER_LOSS ? 2 : 1) * sizeof(number))
-		record_fail(r, "its record of type %u does not say what it is about", r->type);
-	record_unsigned(r, &number);
-	if (type == RECORD_LEDGER_HOLD)
-		record_unsigned(r, &number);
-	for (int i = 0; type == RECORD_LEDGER_LOSS && i < 2; i++)
-		record_bytes(r, &text, i == 0 ? NAME_BYTES_MAX : OWNER_BYTES_MAX);
-	return (struct slice){from, r->failed ? 0 : (size_t)(r->body.p - from)};
-}
-
-static void
-read_entry(struct recovery *v, enum record_type says, bool gone)
-{
-	struct slice body = v->r.body;
-	struct slice key = read_key(&v->r, says);
-	struct thing *t = v->r.failed ? NULL : thing_get(v, says, key);
-
-	if (t == NULL)
-		return;
-	if (!t->live && !gone)
-		t->since = v->entries;
-	t->live = !gone;
-	t->at = v->entries;
-	t->body = body;
-	if (gone)
-		t->gone = v->entries;
-}
-
-/* Enters the next record. False: that was the last one, or the ledger cannot be used. */
-static bool
-next_record(struct record *r)
-{
-	return !r->failed && r->in.n > 0 && record_next(r) != 0;
-}
-
-static void
-read_entries(struct recovery *v)
-{
-	struct record ahead = v->r;
-	size_t records = 0;
-
-	while (next_record(&ahead))
-		records++;
-	v->things = calloc(records + 1, sizeof(*v->things));
-	if (v->things == NULL)
-		record_no_memory(&v->r);
-	while (next_record(&v->r)) {
-		size_t i = 0;
-
-		v->entries++;
-		while (i < KINDS_OF_THINGS && v->r.type != kinds[i].says && v->r.type != kinds[i].gone)
-			i++;
-		if (i < KINDS_OF_THINGS)
-			read_entry(v, kinds[i].says, v->r.type == kinds[i].gone);
-		else
-			record_unknown(&v->r);
+	if (v->set.n > 0 && !v->r.failed) {
+		v->r.type = RECORD_LEDGER_SET;
+		v->r.body = v->set;
+		v->one = ledger_set_load(v->core, &v->r);
 	}
 }
 
-/* The first record: whose ledger it is. */
-static void
-read_head(struct recovery *v)
-{
-	const struct core_settings *set = &v->core->settings;
-	struct slice ours = slice_of(set->namespace_), namespace_ = {NULL, 0}, daemon_id = {NULL, 0};
-
-	if (!next_record(&v->r) || v->r.type != RECORD_LEDGER) {
-		record_fail(&v->r, "it does not begin as a ledger");
-		return;
-	}
-	ledger_head_fields(&v->r, &namespace_, &daemon_id);
-	slice_text(v->daemon_id, sizeof(v->daemon_id), daemon_id);
-	if (v->r.failed)
-		return;
-	if (!slice_equal(namespace_, ours))
-		record_fail(&v->r, "its namespace is %.*s, and the configuration has %.*s",
-			SLICE_ARG(namespace_), SLICE_ARG(ours));
-	else if (strspn(v->daemon_id, "0123456789abcdef") != CALL_DAEMON_ID_SIZE - 1)
-		record_fail(&v->r, "its daemon-id is not valid");
-	else if (set->daemon_id != NULL && strcmp(v->daemon_id, set->daemon_id) == 0)
-		record_fail(&v->r, "it is the ledger of this daemon itself");
-}
-
-/* What belongs to a thing goes with it. */
-static void
-link_things(struct recovery *v)
-{
-	for (size_t i = 0; i < v->count; i++) {
-		struct thing *t = &v->things[i];
-		bool loss = t->type == RECORD_LEDGER_LOSS;
-
-		if (!t->live || (!loss && t->type != RECORD_LEDGER_HOLD))
-			continue;
-		t->whose = thing_find(v, loss ? RECORD_LEDGER_SESSION : RECORD_LEDGER_LEASE,
-			(struct slice){t->key.p, sizeof(uint64_t)});
-		if (t->whose != NULL && (!t->whose->live || t->at < t->whose->gone))
-			t->whose = NULL;
-	}
-}
+/* ---- the things in their order ---- */
 
 static int
 thing_order(const void *a, const void *b)
@@ -370,6 +189,8 @@ load_lease(struct recovery *v, struct thing *t)
 		record_no_memory(&v->r);
 	else if (e.told_ms > e.valid_ms)
 		round_held(t->lease)->told_ms = e.told_ms;
+	if (v->valid_ms < e.valid_ms)
+		v->valid_ms = e.valid_ms;
 }
 
 /* ---- holds ---- */
@@ -539,9 +360,9 @@ load_live(struct recovery *v)
 			order[n++] = &v->things[i];
 	}
 	qsort(order, n, sizeof(struct thing *), thing_order);
-	for (size_t k = 0; k < KINDS_OF_THINGS; k++) {
+	for (size_t k = 0; k < RECOVER_KINDS; k++) {
 		for (size_t i = 0; i < n && !v->r.failed; i++) {
-			if (order[i]->type != kinds[k].says)
+			if (order[i]->type != recover_kinds[k])
 				continue;
 			v->r.type = order[i]->type;
 			v->r.body = order[i]->body;
@@ -559,17 +380,18 @@ recover(struct recovery *v)
 
 	/* What is recovered is not written again before all of it is. */
 	assert(core->ledger == NULL && core->sessions == NULL);
-	read_head(v);
-	read_entries(v);
+	recover_read(v);
 	if (v->r.failed)
 		return;
-	link_things(v);
+	load_settings(v);
 	load_live(v);
 	if (v->r.failed)
 		return;
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
 		session_recover(core, s);
 	ledger_mark(core);
+	if (v->one && v->valid_ms > 0)
+		masters_were_one(core, v->valid_ms);
 	core->resumes = true;
 	core->retry = true;
 	wrong = core_wrong(core, core->now.ms);

@@ -189,7 +189,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	u->key = r->rule->key;
 	assert((u->kind == KIND_PERMITS) == (u->limit > 0) && u->permits <= u->limit);
 	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
-	u->give_up_ms = core->now.ms + l->term_ms + core->settings.margin_ms + master_patience_ms(core);
+	u->give_up_ms = core->now.ms + l->term_ms + binding_margin_ms(core) + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_RELEASE);
 	same = release_find(core, l->attempt, master);
 	assert(same == NULL); /* an attempt is given up once at a master */

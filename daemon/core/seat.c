@@ -7,6 +7,7 @@
 #include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
@@ -486,6 +487,7 @@ reseat_moved(struct core *core, struct master *m, unsigned seats)
 
 	if (m->index < seats) {
 		core->newcomers_until_ms = 0;
+		ledger_set(core);
 		for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
 			resource_leaves(core, r, m->index);
 		release_leave(core, m->index);

@@ -94,7 +94,7 @@ state_key(
 }
 
 static void
-core_fields(struct record *r, struct core *core)
+core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 {
 	record_unsigned(r, &core->secret[0]);
 	record_unsigned(r, &core->secret[1]);
@@ -111,6 +111,12 @@ core_fields(struct record *r, struct core *core)
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
 	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);
 	core->unread_until_ms = state_time(r, core->unread_until_ms);
+	core->alone_ms = state_time(r, core->alone_ms);
+	if (record_loads(r)) {
+		*binding = binding_entry(core);
+		binding->binding.ruled_ms = binding->lease_ms;
+	}
+	binding_fields(r, binding);
 }
 
 /* The namespace is in every key: with another one, nothing that the state says holds. */
@@ -129,12 +135,16 @@ namespace_fields(struct record *r, const struct core *core)
 void
 core_save(struct core *core, struct record *r)
 {
+	struct binding_entry binding;
+
 	assert(core->actions == NULL && core_rests(core));
 	assert(core->drain == DRAIN_NONE && !core->ended);
+	binding_settle(core);
+	binding = binding_entry(core);
 	record_begin(r, RECORD_CORE);
 	namespace_fields(r, core);
 	(void)state_time(r, core->now.ms);
-	core_fields(r, core);
+	core_fields(r, core, &binding);
 	record_end(r);
 	state_save_masters(core, r);
 	state_save_sessions(core, r);
@@ -156,7 +166,7 @@ load_core(struct state_loader *l)
 	l->saved_ms = state_time(l->r, TIMER_NEVER);
 	if (l->saved_ms > core->now.ms)
 		record_fail(l->r, "it was saved at a time that this host has not reached since it booted");
-	core_fields(l->r, core);
+	core_fields(l->r, core, &l->binding);
 	if (core->settings.masters % 2 == 0 || core->seats % 2 == 0 || core->seats > core->settings.masters)
 		record_fail(l->r, "its number of masters cannot be");
 	names_init(&core->names, core->secret);
@@ -271,9 +281,9 @@ load_rest(struct state_loader *l, int64_t lease_max_ms)
 	wrong = core_wrong(core, l->saved_ms);
 	if (wrong != NULL)
 		record_fail(l->r, "it contradicts itself: %s", wrong);
-	/* The rules may have longer leases by now, as after core_set_rules(); the masters are greeted anyway.
-	 */
-	(void)terms_ruled(core, lease_max_ms);
+	/* The rules and the margin may be other ones by now; the masters are greeted anyway. */
+	core->settings.lease_max_ms = lease_max_ms;
+	binding_inherit(core, &l->binding);
 	core->retry = true;
 }
 

@@ -17,6 +17,7 @@
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
+#include "daemon/core/binding.h"
 #include "daemon/core/call.h"
 #include "daemon/core/core.h"
 #include "daemon/core/map.h"
@@ -40,14 +41,15 @@ struct timer;
 struct state_loader {
 	struct core *core;
 	struct record *r;
-	int64_t saved_ms;          /* when the state was saved */
-	struct map sessions;       /* those loaded, by number: the core's own table has long chains */
-	struct session *session;   /* the last one loaded; NULL: none */
-	struct resource *resource; /* likewise */
-	struct lease *lease;       /* of resource, or its last permit lease; NULL: none */
-	struct latch *latch;       /* the last one loaded; NULL: none */
-	unsigned masters;          /* MASTER records so far */
-	unsigned parted;           /* PARTED records so far */
+	int64_t saved_ms;             /* when the state was saved */
+	struct map sessions;          /* those loaded, by number: the core's own table has long chains */
+	struct session *session;      /* the last one loaded; NULL: none */
+	struct resource *resource;    /* likewise */
+	struct lease *lease;          /* of resource, or its last permit lease; NULL: none */
+	struct latch *latch;          /* the last one loaded; NULL: none */
+	unsigned masters;             /* MASTER records so far */
+	unsigned parted;              /* PARTED records so far */
+	struct binding_entry binding; /* what the settings of the process before have bound */
 };
 
 /*

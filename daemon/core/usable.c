@@ -4,6 +4,7 @@
 #include "daemon/core/master.h"
 
 #include "daemon/core/core_inner.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/timers.h"
 
 #include <assert.h>
@@ -110,7 +111,9 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->guarded_ms <= core->guarded_ms)
 		return false;
 	core->guarded_ms = vote->guarded_ms;
-	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
+	ledger_terms(core);
+	/* Guards that this process has inherited may be longer still. */
+	for (unsigned i = 0; i < CORE_SLOTS_MAX && terms_guard_ms(core) > before_ms; i++)
 		guard_longer(&core->masters[i], terms_guard_ms(core) - before_ms);
 	return true;
 }
@@ -144,10 +147,12 @@ terms_lease_ms(const struct core *core, const struct rule *rule)
 int64_t
 terms_guard_ms(const struct core *core)
 {
-	assert(core->guarded_ms > 0);
+	int64_t longest_ms = binding_guard_ms(core);
+
+	assert(longest_ms > 0);
 	/* The guard is counted by our clock, the leases that it waits for by others: one may run fast, one
 	 * slow. */
-	return core->guarded_ms + drift_ms(core->guarded_ms) + core->settings.margin_ms;
+	return longest_ms + drift_ms(longest_ms) + binding_margin_ms(core);
 }
 
 int64_t
@@ -261,7 +266,7 @@ bool
 master_vague(const struct core *core, struct master *m, unsigned link)
 {
 	struct master_link *l = &m->links[link];
-	bool took_long = core->now.ms - l->greeting_ms > core->settings.margin_ms;
+	bool took_long = core->now.ms - l->greeting_ms > binding_step_ms(core);
 
 	assert(link < core->settings.links && l->greeting_ms <= core->now.ms);
 	l->repeated = took_long && !l->repeated && offset_latest_ms(&l->offset) == 0;

@@ -423,6 +423,7 @@ void
 host_reload(struct host *h, const struct rule *rules)
 {
 	memcpy(h->rules, rules, sizeof(h->rules));
+	h->settings.lease_max_ms = roll_longest_ms(h);
 	h->reload_us = h->world->now_us;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		if (roll_least_ms(h, host_lease_ms(h, i)) < h->least_lease_ms[i])

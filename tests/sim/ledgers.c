@@ -138,7 +138,11 @@ ledgers_passed(struct host *h)
 	if (l->compacts)
 		buffer_done(&l->next);
 	l->compacts = false;
-	core_keep_ledger(h->core, &l->step);
+	core_pass_ledger(h->core, &l->step);
+	l->before = buffer_length(&l->bytes);
+	buffer_put(&l->bytes, buffer_bytes(&l->step), buffer_length(&l->step));
+	take(h, &l->step);
+	buffer_consume(&l->step, buffer_length(&l->step));
 	check_truth(h, "ledger that was passed on");
 }
 

@@ -22,6 +22,15 @@ roll_begin(struct host *h, const struct host *of, struct core_settings *settings
 }
 
 int64_t
+roll_longest_ms(const struct host *h)
+{
+	int64_t longest_ms = 0;
+	for (unsigned i = 0; i < WORLD_RULES; i++)
+		longest_ms = h->rules[i].lease_ms > longest_ms ? h->rules[i].lease_ms : longest_ms;
+	return longest_ms;
+}
+
+int64_t
 roll_least_ms(const struct host *h, int64_t lease_ms)
 {
 	int64_t shortest_ms = roll_shortest_ms(&h->world->plan);

@@ -24,6 +24,9 @@ void roll_begin(struct host *host, const struct host *of, struct core_settings *
 /* The shortest lease that the daemon may have if the rule says lease_ms. */
 int64_t roll_least_ms(const struct host *host, int64_t lease_ms);
 
+/* The longest lease by its rules. */
+int64_t roll_longest_ms(const struct host *host);
+
 /* The least value of the longest lease; guards may be as short. */
 int64_t roll_shortest_ms(const struct plan *plan);
 

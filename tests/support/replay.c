@@ -38,11 +38,19 @@ number_at(const char *p, size_t bytes)
 static size_t
 key_length(unsigned type, const char *body, size_t n)
 {
-	size_t at = type == RECORD_LEDGER ? 0 : type == RECORD_LEDGER_HOLD ? 16 : 8;
+	bool alone = type == RECORD_LEDGER || type == RECORD_LEDGER_TERMS || type == RECORD_LEDGER_SET;
+	size_t at = alone ? 0 : type == RECORD_LEDGER_HOLD ? 16 : 8;
 
 	for (int texts = type == RECORD_LEDGER_LOSS ? 2 : 0; texts > 0 && at + 4 <= n; texts--)
 		at += 4 + number_at(body + at, 4);
 	return at <= n ? at : SIZE_MAX;
+}
+
+static bool
+is_entry(unsigned type)
+{
+	return (type >= RECORD_LEDGER && type <= RECORD_HOLD_GONE) || type == RECORD_LEDGER_TERMS ||
+	       type == RECORD_LEDGER_SET;
 }
 
 /* The entry that a record says is gone; 0: it says no such thing. */
@@ -174,7 +182,7 @@ replay_take(struct replay *replay, struct slice entries)
 		length = number_at(p + 2, 4);
 		gone = gone_of(type);
 		key_n = key_length(gone != 0 ? gone : type, p + HEAD, length);
-		if (type < RECORD_LEDGER || type > RECORD_HOLD_GONE || key_n == SIZE_MAX)
+		if (!is_entry(type) || key_n == SIZE_MAX)
 			return false;
 		if (gone != 0)
 			take_gone(replay, gone, p + HEAD, key_n);
@@ -183,6 +191,14 @@ replay_take(struct replay *replay, struct slice entries)
 		p += HEAD + length;
 	}
 	return true;
+}
+
+void
+replay_drop(struct replay *replay, unsigned type)
+{
+	for (size_t i = replay->n; i > 0; i--)
+		if (replay->list[i - 1].type == type)
+			drop(replay, i - 1);
 }
 
 struct slice

@@ -28,6 +28,9 @@ void replay_done(struct replay *replay);
 /* Takes whole entries, after the first line or with it. False: they are not. */
 bool replay_take(struct replay *replay, struct slice entries) __attribute__((warn_unused_result));
 
+/* Forgets all entries of this type, as if none had been written. */
+void replay_drop(struct replay *replay, unsigned type);
+
 /* The last entry of each, with the first line: a ledger without anything superfluous. The caller frees it. */
 struct slice replay_bytes(const struct replay *replay);
 

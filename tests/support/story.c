@@ -225,8 +225,8 @@ story_goes_on(struct story *w, struct core *core)
 {
 	core_free(w->core);
 	w->core = core;
-	core_keep_ledger(core, &w->entries);
-	ck_ledger(w);
+	core_pass_ledger(core, &w->entries);
+	take_entries(w);
 }
 
 const char *

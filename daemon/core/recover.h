@@ -1,0 +1,59 @@
+/*
+ * recover: from a ledger to things (recover_read.c), and from things to a core (recover.c); see ledger.h. No
+ * other file includes this.
+ *
+ *     entries ──▶ things: the last entry of each ──▶ sessions ──▶ losses ──▶ holds, each with its lease
+ */
+#ifndef CORE_RECOVER_H
+#define CORE_RECOVER_H
+
+#include "daemon/core/call.h"
+#include "daemon/core/map.h"
+#include "proto/record.h"
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct core;
+struct lease;
+
+/* What an entry is about. A thing is live if its last entry says so, and if what it belongs to has not gone
+ * since. */
+struct thing {
+	enum record_type type; /* of the entry that says all of it */
+	struct slice key;      /* identifies it among those of its type: the first fields */
+	struct slice body;     /* of its last entry */
+	bool live;             /* the last entry does not say that it is gone */
+	size_t since;          /* the number of the entry since which it is live */
+	size_t at;             /* of its last entry */
+	size_t gone;           /* of the last one that said that it is gone */
+	struct thing *whose;   /* of a loss: its session; of a hold: its lease; NULL: none that is live */
+	/* Of a lease. */
+	struct slice name;   /* n == 0: it has not been looked at */
+	bool over;           /* its time is */
+	struct lease *lease; /* NULL: no hold has come that needs it */
+};
+
+struct recovery {
+	struct core *core;
+	struct record r;
+	char daemon_id[CALL_DAEMON_ID_SIZE];
+	struct thing *things;
+	size_t count;
+	size_t entries;     /* so far */
+	struct slice terms; /* the last LEDGER_TERMS; n == 0: there is none */
+	struct slice set;   /* the last LEDGER_SET, likewise */
+	struct map by_key;
+	bool one;         /* all leases were given by the master in the first slot */
+	int64_t valid_ms; /* the last of them until then; 0: there is none */
+};
+
+/* The types of entries about things, in the order in which these are loaded. */
+#define RECOVER_KINDS 4
+extern const enum record_type recover_kinds[RECOVER_KINDS];
+
+/* Reads the ledger, and fails if it is not one that this process may go on from. */
+void recover_read(struct recovery *v);
+
+#endif
