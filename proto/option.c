@@ -188,6 +188,29 @@ read_names(
 	return 0;
 }
 
+/* A token for each name of the request. */
+static int
+read_tokens(
+	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
+{
+	int64_t token;
+
+	if (n != out->name_count) {
+		reply_error(error, CODE_ERR, "%zu tokens have to follow %s, one for each name, not %zu",
+			out->name_count, f->label, n);
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (number_parse(args[i], f->min, f->max, &token))
+			continue;
+		reply_error(error, CODE_ERR, "%s must be whole numbers from %lld to %lld, not '%s'", f->label,
+			(long long)f->min, (long long)f->max, quote_of(args[i]).text);
+		return -1;
+	}
+	out->tokens = args;
+	return 0;
+}
+
 static int
 read_shared(
 	const struct field *f, const struct slice *args, size_t n, struct command *out, struct reply *error)
@@ -490,6 +513,7 @@ read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *
 {
 	size_t i = option_find(out->verb, args[0]);
 	const struct field *f;
+	size_t values;
 
 	if (i == OPTION_COUNT)
 		return refuse_unknown(out, args[0], error);
@@ -500,14 +524,18 @@ read_option(const struct slice *args, size_t n, uint64_t *seen, struct command *
 	}
 	*seen |= UINT64_C(1) << i;
 	f = &fields[options[i].field];
-	if (n - 1 < f->arguments) {
+	values = f->arguments;
+	/* As many as the names, which come before all options. */
+	if (options[i].field == FIELD_TOKENS)
+		values = out->name_count < n - 1 ? out->name_count : n - 1;
+	if (n - 1 < values) {
 		reply_error(error, CODE_ERR, "%s needs a value: %s %s", options[i].info.word.p,
 			options[i].info.word.p, options[i].info.syntax);
 		return -1;
 	}
-	if (f->read(f, args + 1, f->arguments, out, error) != 0)
+	if (f->read(f, args + 1, values, out, error) != 0)
 		return -1;
-	return (ptrdiff_t)f->arguments + 1;
+	return (ptrdiff_t)values + 1;
 }
 
 int

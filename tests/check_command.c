@@ -168,9 +168,20 @@ START_TEST(many_names_follow_their_number)
 	bad("MLOCK 3 a \"b c\" d", "ERR bad name 'b c': it contains a space");
 	bad("MLOCK 3 a b a", "ERR bad name 'a': it is given twice");
 	bad("MUNLOCK 1 a b",
-		"ERR unknown option 'b' behind 1 name; usage: MUNLOCK n name [name ...] [OWNER tag] [AS id]");
+		"ERR unknown option 'b' behind 1 name; usage: MUNLOCK n name [name ...] [OWNER tag] "
+		"[TOKENS token [token ...]] [AS id]");
 	bad("MUNLOCK 2 a OWNER t", "ERR unknown option 't' behind 2 names; usage: MUNLOCK n name [name ...] "
-				   "[OWNER tag] [AS id]");
+				   "[OWNER tag] [TOKENS token [token ...]] [AS id]");
+	good("MUNLOCK 2 a b TOKENS 7 8 OWNER t", VERB_MUNLOCK);
+	is(command.tokens[1], "8");
+	is(command.owner, "t");
+	bad("MUNLOCK 2 a b TOKENS 7", "ERR 2 tokens have to follow TOKENS, one for each name, not 1");
+	bad("MUNLOCK 2 a b TOKENS", "ERR 2 tokens have to follow TOKENS, one for each name, not 0");
+	bad("MUNLOCK 2 a b TOKENS 7 0",
+		"ERR TOKENS must be whole numbers from 1 to 9007199254740992, not '0'");
+	bad("MUNLOCK 1 a TOKENS 7 8",
+		"ERR unknown option '8' behind 1 name; usage: MUNLOCK n name [name ...] "
+		"[OWNER tag] [TOKENS token [token ...]] [AS id]");
 	bad("MLOCK 1 a VALIDITY",
 		"ERR unknown option 'VALIDITY' behind 1 name; usage: MLOCK n name [name ...] "
 		"[SHARED] [WAIT ms] [RETRIES n] [LEASE ms] [MAXHOLD ms] [CLAIM ms] [OWNER tag] [WHY text] "

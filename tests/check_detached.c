@@ -16,16 +16,48 @@
 #define THIRD_ID SLICE("third-0123456789")
 #define SLACK_MS 1000 /* of a silence of the default TTL */
 
+/* The token with which the session of this id holds the name; 0: it does not. */
+static int64_t
+token_of(const struct story *w, struct slice id, const char *name)
+{
+	struct session *s = detached_find(w->core, 0, id);
+	const struct grant *g = s == NULL ? NULL
+					  : grant_find(w->core, names_find(&w->core->names, slice_of(name)),
+						    s, (struct slice){0});
+
+	return g == NULL ? 0 : g->token;
+}
+
+/* An UNLOCK has the token, as its client was told it. */
+static const char *
+ask_as(struct story *w, conn_id conn, enum verb verb, const char *name, struct slice id)
+{
+	int64_t token = verb == VERB_UNLOCK ? token_of(w, id, name) : 0;
+
+	return run(w, conn, (struct command){.verb = verb, .name = slice_of(name), .token = token, .as = id});
+}
+
 static const char *
 ask(struct story *w, conn_id conn, enum verb verb, const char *name)
 {
-	return run(w, conn, (struct command){.verb = verb, .name = slice_of(name), .as = ID});
+	return ask_as(w, conn, verb, name, ID);
 }
 
 static const char *
 ask_other(struct story *w, conn_id conn, enum verb verb, const char *name)
 {
-	return run(w, conn, (struct command){.verb = verb, .name = slice_of(name), .as = OTHER_ID});
+	return ask_as(w, conn, verb, name, OTHER_ID);
+}
+
+/* With the token, by which the session of ID claims the hold. */
+static const char *
+name_it(struct story *w, conn_id conn, const char *name)
+{
+	return run(w, conn,
+		(struct command){.verb = VERB_CHECK,
+			.name = slice_of(name),
+			.token = token_of(w, ID, name),
+			.as = ID});
 }
 
 static const char *
@@ -272,6 +304,7 @@ START_TEST(a_repeated_lock_answers_the_same_token_and_counts_nothing)
 	ck_assert_str_eq(granted(&w, "a", 2, 600), "c1 :600");
 	ck_assert_str_eq(run(&w, 2, tagged), "c2 :600");
 	tagged.verb = VERB_UNLOCK;
+	tagged.token = 600;
 	ck_assert_str_eq(run(&w, 2, tagged), "c2 :0 | release a#2");
 	story_done(&w);
 }
@@ -311,8 +344,9 @@ START_TEST(a_repeated_unlock_answers_as_the_first_time)
 }
 END_TEST
 
-START_TEST(a_loss_is_told_each_time_until_the_name_is_locked_again)
+START_TEST(a_loss_is_told_each_time_until_its_hold_is_given_up)
 {
+	struct command give = {.verb = VERB_UNLOCK, .name = SLICE("a"), .token = 499, .as = ID};
 	struct story w;
 
 	hold(&w);
@@ -320,7 +354,20 @@ START_TEST(a_loss_is_told_each_time_until_the_name_is_locked_again)
 		"c2 :988");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -LOST");
 	ck_assert_str_eq(ask(&w, 3, VERB_DOWNGRADE, "a"), "c3 -LOST");
+	/* An answer may have been lost with its connection: only that the client gives up this hold shows
+	 * that it relies on it no more. */
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "a"), "c1 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "token 500; UNLOCK"));
+	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "a"), "c2 -LOST");
 	ck_assert_str_eq(ask(&w, 3, VERB_UNLOCK, "a"), "c3 -LOST");
+	ck_assert_str_eq(run(&w, 3, give), "c3 -LOST");
+	give.verb = VERB_CHECK;
+	give.token = 500;
+	ck_assert_str_eq(run(&w, 3, give), "c3 -LOST");
+	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "c3 -LOST");
+	give.verb = VERB_UNLOCK;
+	ck_assert_str_eq(run(&w, 1, give), "c1 -LOST");
+	ck_assert_str_eq(run(&w, 2, give), "c2 -LOST");
 	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "");
 	ck_assert_str_eq(keep(&w, 988), "c3 :501;");
 	story_done(&w);
@@ -514,10 +561,141 @@ START_TEST(an_mlock_that_is_repeated_answers_the_same_tokens)
 	ck_assert_int_eq(w.actions.list[0].u.reply.tokens[0], 600);
 	ck_assert_int_eq(w.actions.list[0].u.reply.tokens[1], 500);
 	c.verb = VERB_MUNLOCK;
-	ck_assert_str_eq(run(&w, 3, c), "c3 :2 | release b#2 | release a#1");
+	ck_assert_str_eq(run(&w, 3, c), "c3 -ERR");
+	c.tokens = (const struct slice[]){SLICE("600"), SLICE("499")};
+	ck_assert_str_eq(run(&w, 3, c), "c3 :1 | release b#2");
+	c.tokens = (const struct slice[]){SLICE("600"), SLICE("500")};
+	ck_assert_str_eq(run(&w, 3, c), "c3 :2 | release a#1");
 	ck_assert_str_eq(run(&w, 4, c), "c4 :2");
+	c.tokens = (const struct slice[]){SLICE("600"), SLICE("499")};
+	ck_assert_str_eq(run(&w, 4, c), "c4 :1");
 	ck_assert_str_eq(
 		run(&w, 4, (struct command){.verb = VERB_MUNLOCK, .names = names, .name_count = 2}), "c4 :0");
+	story_done(&w);
+}
+END_TEST
+
+/* What has the token claims nothing for another hold, and what has none claims none. */
+START_TEST(a_request_that_comes_late_changes_no_later_hold)
+{
+	static const enum verb verbs[] = {VERB_UNLOCK, VERB_EXTEND, VERB_DOWNGRADE};
+	struct command c = {.verb = VERB_LOCK,
+		.name = SLICE("a"),
+		.lease_ms = 800,
+		.wait_ms = COMMAND_WAIT_RULE,
+		.as = ID};
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, c);
+	ck_assert_str_eq(granted(&w, "a", 1, 600), "c1 :600");
+	lock(&w, 3, "a");
+	c.extend_ms = 1;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+		c.verb = verbs[i];
+		c.token = 0;
+		ck_assert_str_eq(run(&w, 2, c), "c2 -ERR");
+		ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "TOKEN"));
+		c.token = 500;
+		ck_assert_str_eq(run(&w, 2, c), "c2 -NOTHELD");
+		/* A connection's own session may leave it out, but a wrong one is refused as well. */
+		if (i > 0)
+			continue;
+		c.as = (struct slice){0};
+		ck_assert_str_eq(run(&w, 2, c), "c2 -NOTHELD");
+		c.as = ID;
+	}
+	ck_assert_str_eq(keep(&w, 799), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :601;");
+	story_done(&w);
+}
+END_TEST
+
+/* The EXTEND that comes late may be about this very hold: the client relies on what it was told since. */
+START_TEST(an_extend_ends_no_hold_of_an_id_before_its_client_was_told)
+{
+	struct command c = {.verb = VERB_LOCK,
+		.name = SLICE("a"),
+		.lease_ms = 5000,
+		.wait_ms = COMMAND_WAIT_RULE,
+		.as = ID};
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, c);
+	granted(&w, "a", 1, 500);
+	lock(&w, 3, "a");
+	c = (struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 1, .token = 500, .as = ID};
+	ck_assert_str_eq(run(&w, 2, c), "c2 :977");
+	ck_assert_str_eq(run(&w, 2, c), "c2 :977");
+	ck_assert_str_eq(keep(&w, 987), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
+	/* That it was shortened is told. */
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "a"), "c1 -LOST");
+	ck_assert_ptr_nonnull(strstr(w.actions.list[0].u.reply.text, "shortened"));
+	c.verb = VERB_UNLOCK;
+	ck_assert_str_eq(run(&w, 1, c), "c1 -LOST");
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "a"), "");
+	story_done(&w);
+
+	/* One that is as long again has its LEASE. */
+	story_ready(&w);
+	c.verb = VERB_LOCK;
+	c.lease_ms = 5000;
+	c.wait_ms = COMMAND_WAIT_RULE;
+	run(&w, 1, c);
+	granted(&w, "a", 1, 500);
+	c.verb = VERB_EXTEND;
+	run(&w, 1, c);
+	c.extend_ms = 2000;
+	run(&w, 1, c);
+	ck_assert_str_eq(keep(&w, 2000), "release a#1;");
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -LOST");
+	ck_assert_ptr_null(strstr(w.actions.list[0].u.reply.text, "shortened"));
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_lock_that_comes_late_is_given_back_while_its_id_is_used)
+{
+	struct story w;
+
+	hold(&w);
+	ck_assert_str_eq(lock(&w, 3, "a"), "");
+	for (int i = 0; i < 3; i++) {
+		ck_assert_str_eq(keep(&w, DETACHED_TTL_MS / 3 - 1), "");
+		ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "b"), "c1 null");
+	}
+	ck_assert_str_eq(keep(&w, 2), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
+	ck_assert_str_eq(name_it(&w, 1, "a"), "c1 -LOST");
+	/* It is no loss of which its client has to be told. */
+	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "a"), "");
+	story_done(&w);
+
+	/* Its token claims it for good; what may be late as well puts the end off. */
+	hold(&w);
+	lock(&w, 3, "a");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "a"), "c2 :500");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_ptr_nonnull(strstr(ask(&w, 2, VERB_CHECK, "a"), "c2 :"));
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_ptr_nonnull(strstr(name_it(&w, 2, "a"), "c2 :"));
+	for (int i = 0; i < 3; i++) {
+		ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+		ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "b"), "c1 null");
+	}
+	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
+	story_done(&w);
+
+	/* Its holder may be at work: the rule's delay counts. */
+	story_ready(&w);
+	ask(&w, 1, VERB_LOCK, "fragile");
+	granted(&w, "fragile", 1, 500);
+	lock(&w, 3, "fragile");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS + CRASH_DELAY_MS - 1), "");
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
 	story_done(&w);
 }
 END_TEST
@@ -528,6 +706,7 @@ START_TEST(a_silent_id_abandons_its_holds)
 
 	hold(&w);
 	lock(&w, 3, "a");
+	name_it(&w, 1, "a");
 	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
 	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "other"), "c2 null");
 	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS + SLACK_MS - 1), "");
@@ -560,10 +739,11 @@ START_TEST(a_request_that_waits_is_a_sign_of_life)
 	hold(&w);
 	lock(&w, 3, "b");
 	granted(&w, "b", 2, 700);
+	name_it(&w, 1, "a");
 	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "b"), "");
 	ck_assert_str_eq(keep(&w, 3 * DETACHED_TTL_MS), "");
 	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | c1 :701");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS), "");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
 	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "b"), "c2 :0 | release b#2");
 	story_done(&w);
 }
@@ -594,7 +774,7 @@ END_TEST
 START_TEST(a_session_is_ended_with_all_that_it_has)
 {
 	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
-	const struct command end = {.verb = VERB_SESSION_END, .as = ID};
+	struct command end = {.verb = VERB_SESSION_END, .as = ID};
 	struct slice names[] = {SLICE("b"), SLICE("c")};
 	struct story w;
 
@@ -608,7 +788,13 @@ START_TEST(a_session_is_ended_with_all_that_it_has)
 			.name_count = 2,
 			.wait_ms = COMMAND_WAIT_RULE,
 			.as = ID});
+	/* It may come late, and mean an earlier session. */
+	ck_assert_str_eq(run(&w, 4, end), "c4 -ERR");
+	end.session = 4;
+	ck_assert_str_eq(run(&w, 4, end), "c4 :0");
+	end.session = 5;
 	ck_assert_str_eq(run(&w, 4, end), "c4 :1 | c1 -ERR | c2 -ERR | release a#1");
+	end.session = 0;
 	ck_assert_str_eq(run(&w, 4, end), "c4 :0");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 -NOTHELD");
 	ck_assert_uint_eq(sessions(&w), 4);
@@ -811,12 +997,18 @@ main(void)
 		an_id_whose_name_is_held_here_asks_no_daemon, an_id_is_recognized_by_a_digest_of_one_question,
 		a_repeated_lock_answers_the_same_token_and_counts_nothing,
 		a_repeated_unlock_answers_as_the_first_time,
-		a_loss_is_told_each_time_until_the_name_is_locked_again,
+		a_loss_is_told_each_time_until_its_hold_is_given_up,
 		what_was_given_back_takes_the_place_of_no_loss, a_place_is_kept_for_a_moment_for_the_same_id,
 		a_place_outlasts_the_answer_to_a_client_that_half_closed,
 		a_grant_that_no_request_asks_for_is_given_back,
 		a_lock_that_waits_goes_on_over_another_connection,
 		a_request_of_a_client_that_half_closed_takes_no_wait_over,
+		an_mlock_that_is_repeated_answers_the_same_tokens,
+		a_request_that_comes_late_changes_no_later_hold,
+		an_mlock_that_is_repeated_answers_the_same_tokens,
+		an_extend_ends_no_hold_of_an_id_before_its_client_was_told,
+		an_mlock_that_is_repeated_answers_the_same_tokens,
+		a_lock_that_comes_late_is_given_back_while_its_id_is_used,
 		an_mlock_that_is_repeated_answers_the_same_tokens, a_silent_id_abandons_its_holds,
 		what_was_told_outlasts_a_short_ttl, a_request_that_waits_is_a_sign_of_life,
 		a_hold_with_a_lease_lasts_as_long_as_that, a_session_is_ended_with_all_that_it_has,

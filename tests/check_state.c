@@ -625,6 +625,7 @@ START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
 	ck_assert_str_eq(unlock(&w, 2, "b"), "c2 :0 | c3 :701");
 	c.verb = VERB_UNLOCK;
 	c.name = SLICE("b");
+	c.token = 701;
 	ck_assert_str_eq(run(&w, 3, c), "c3 :0");
 	/* The orphaned waiter has it now, untold; its time goes on. */
 	handed_over_as("id untold");

@@ -137,6 +137,7 @@ static const struct {
 	{"maxhold", offsetof(struct stats, lost_maxhold)},
 	{"claim", offsetof(struct stats, lost_claim)},
 	{"broken", offsetof(struct stats, lost_broken)},
+	{"shortened", offsetof(struct stats, lost_shortened)},
 	{"cloned", offsetof(struct stats, lost_cloned)},
 };
 

@@ -343,10 +343,13 @@ void
 attach_resume(struct core *core, struct conn *conn, struct slice secret)
 {
 	struct session *s = session_by_secret(core, conn, secret);
+	const struct session *own = conn->session;
 	struct conn *other, *next;
 
 	if (s == NULL || !attach_move(core, conn, s))
 		return;
+	if (own != s)
+		loss_doubt(core, s);
 	if (s->conn_count > 1)
 		grace_take_over(core, s);
 	TAILQ_FOREACH_SAFE (other, &s->conns, in_session, next) {

@@ -177,6 +177,8 @@ void emit_validity(struct core *core, conn_id conn, int64_t token, int64_t ms);
 void emit_null(struct core *core, conn_id conn);
 void emit_ok(struct core *core, conn_id conn);
 /* The refusal of a daemon that is about to end. */
+/* In front of what such a request has to name. */
+#define EMIT_VAGUE    "with AS id a request may come late, so it has to say which hold is meant: "
 #define EMIT_DRAINING "the daemon is shutting down: connect again in a moment"
 void emit_error(struct core *core, conn_id conn, enum code code, const char *format, ...)
 	__attribute__((cold, format(printf, 4, 5)));

@@ -336,18 +336,20 @@ struct tokens_told {
 	int64_t tokens[COMMAND_NAMES_MAX];
 };
 
-/* The session of an id holds all names, and claims them. */
+/* The session of an id holds all names. */
 static void
-mlock_answer_again(struct core *core, const struct conn *conn, struct grant *const *holds, size_t n)
+mlock_answer_again(
+	struct core *core, const struct conn *conn, const struct command *c, struct grant *const *holds)
 {
 	struct tokens_told *told = freelist_must(core, sizeof(*told));
+	size_t n = c->name_count;
 	struct reply reply = {.type = REPLY_TOKENS, .code = CODE_COUNT, .tokens = told->tokens, .count = n};
 
 	assert(n > 0 && n <= COMMAND_NAMES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		assert(holds[i]->session == conn->session);
 		told->tokens[i] = holds[i]->token;
-		(void)grant_claim(core, holds[i]);
+		grant_repeated(core, holds[i], c->claim_ms);
 	}
 	emit_reply(core, conn->id, &reply);
 	/* It can be read until the next step. */
@@ -370,7 +372,7 @@ mlock_is_held(struct core *core, const struct conn *conn, const struct command *
 			return false;
 		holds[i] = g;
 	}
-	mlock_answer_again(core, conn, holds, c->name_count);
+	mlock_answer_again(core, conn, c, holds);
 	return true;
 }
 
@@ -449,6 +451,16 @@ detached_elsewhere(struct core *core, const struct whose *whose, struct slice te
 /* ---- time ---- */
 
 int64_t
+detached_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms)
+{
+	assert(lease_ms >= 0 && claim_ms >= 0);
+	if (s->detached == NULL || claim_ms > 0 || lease_ms > 0)
+		return claim_ms;
+	assert(s->heartbeat_ms > 0);
+	return s->heartbeat_ms;
+}
+
+int64_t
 detached_claim_until(const struct core *core, const struct session *s)
 {
 	assert(s->detached != NULL && s->heartbeat_ms > 0);
@@ -517,14 +529,37 @@ detached_refusal(struct reply *out, bool ended)
 		      : "the same request came again with this id, over another connection, and waits there");
 }
 
+/* It may be a copy that was sent for an earlier session of the id. True: answered. */
+static bool
+end_is_late(struct core *core, const struct conn *conn, int64_t number)
+{
+	const struct session *s = conn->session;
+
+	if (number == (int64_t)s->id)
+		return false;
+	if (number != 0) {
+		emit_int(core, conn->id, 0);
+		return true;
+	}
+	if (s->grant_count == 0)
+		return false;
+	emit_error(core, conn->id, CODE_ERR,
+		"the session of this id holds %zu names: a request may come late, so say which session is "
+		"meant: NUMBER n, as SESSION ID answers it",
+		s->grant_count);
+	return true;
+}
+
 void
-detached_end(struct core *core, struct conn *conn)
+detached_end(struct core *core, struct conn *conn, int64_t number)
 {
 	struct session *s = conn->session;
 	struct conn *other, *next;
 	struct reply refusal;
 
 	assert(conn->host != NULL && s->detached != NULL);
+	if (end_is_late(core, conn, number))
+		return;
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 	guest_end(core, conn);
 	detached_refusal(&refusal, true);

@@ -11,6 +11,12 @@
  *
  * - TTL: the session's heartbeat (session.h). Any request AS id is a sign of life. After a silence its holds
  *   without LEASE are abandoned. It ends when no hold is left.
+ * - An offer: the copy of a LOCK that comes late is granted, and nobody knows. So a hold without LEASE has a
+ *   CLAIM, of the TTL unless it asks for another. Only a request that names its token claims it, as all
+ * others may be late copies, too: they put the end off. So nothing changes or ends a hold but a request with
+ * its token, and EXTEND lets it end no sooner than its client was told.
+ * - A loss counts as told when its client gives up the hold that was lost (loss_renounce()): an answer may
+ * have been lost with its connection.
  * - A repeated request: a LOCK of what is held answers the same token and counts nothing. A LOCK that still
  *   waits takes over the wait, unless its client has half-closed: that may be an older copy of the request
  *   that waits. An UNLOCK is remembered as a loss of the reason RETURNED (grant.h).
@@ -83,6 +89,9 @@ struct slice detached_id(const struct session *s);
  */
 void detached_hash(const struct core *core, const struct session *s, char out[VIEW_AS]);
 
+/* The CLAIM of a hold that its LOCK asks for with these, ms; 0: none. */
+int64_t detached_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms);
+
 /* Until when an orphaned waiter of the session keeps its place. */
 int64_t detached_claim_until(const struct core *core, const struct session *s);
 
@@ -98,7 +107,7 @@ void detached_elsewhere(struct core *core, const struct whose *whose, struct sli
 
 /* SESSION TTL, SESSION END. */
 void detached_ttl(struct core *core, struct conn *conn, int64_t ms);
-void detached_end(struct core *core, struct conn *conn);
+void detached_end(struct core *core, struct conn *conn, int64_t number);
 
 /* The answer of a request that is repeated over another connection, and of one whose session was ended. */
 void detached_refusal(struct reply *out, bool ended);

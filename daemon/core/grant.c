@@ -4,6 +4,7 @@
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/mlock.h"
@@ -103,7 +104,8 @@ static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
 	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
-	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 || w->claim_ms > 0 ||
+	int64_t claim_ms = detached_offer_ms(w->session, w->lease_ms, w->claim_ms);
+	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 || claim_ms > 0 ||
 		       l->resource->rule->max_hold_ms > 0 || l->resource->rule->long_hold_ms > 0;
 
 	assert(token > 0 && w->owner_n <= UINT8_MAX && w->why_n <= GRANT_WHY_MAX);
@@ -121,7 +123,7 @@ grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t to
 	if (bounded)
 		(void)terms_new(core, g);
 	if (w->part == NULL)
-		grant_begin(core, g, w->lease_ms, w->max_hold_ms, w->claim_ms);
+		grant_begin(core, g, w->lease_ms, w->max_hold_ms, claim_ms);
 	return g;
 }
 
@@ -254,6 +256,23 @@ grant_claim(struct core *core, struct grant *g)
 	return true;
 }
 
+void
+grant_put_off(struct core *core, struct grant *g, int64_t ms)
+{
+	struct terms *t = grant_terms(g);
+
+	assert(g->session != NULL && ms > 0);
+	if (t == NULL || t->claim_ms == TIMER_NEVER) {
+		(void)grant_claim(core, g);
+		return;
+	}
+	g->untold = false;
+	if (t->claim_ms < core->now.ms + ms)
+		t->claim_ms = core->now.ms + ms;
+	terms_arm(core, t);
+	ledger_hold(core, g);
+}
+
 /* Until when the hold is surely good. */
 static int64_t
 grant_until_ms(const struct grant *g)
@@ -279,12 +298,20 @@ grant_told_ms(const struct core *core, const struct grant *g)
 void
 grant_extend(struct core *core, struct grant *g, int64_t ms)
 {
-	int64_t wanted = core->now.ms + ms;
+	int64_t wanted = core->now.ms + ms, relied_ms = grant_relied_ms(g);
 	struct terms *t = grant_terms(g);
+	bool detached = g->session->detached != NULL;
 
 	assert(t != NULL && t->leased && wanted > core->now.ms);
+	if (detached && wanted < relied_ms)
+		wanted = relied_ms;
+	if (wanted > t->ceiling_ms)
+		t->ends_why = LOSS_MAXHOLD;
+	else if (!detached || wanted > t->ends_ms)
+		t->ends_why = LOSS_LEASE;
+	else if (wanted < t->ends_ms)
+		t->ends_why = LOSS_SHORTENED;
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
-	t->ends_why = wanted <= t->ceiling_ms ? LOSS_LEASE : LOSS_MAXHOLD;
 	terms_arm(core, t);
 	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
@@ -467,11 +494,26 @@ grant_abandon(struct core *core, struct grant *g)
 	return until_ms - core->now.ms;
 }
 
-int64_t
-grant_break(struct core *core, struct grant *g)
+/* The session loses it, and the name stays withheld. Returns for how long, ms. */
+static int64_t
+grant_lose_withheld(struct core *core, struct grant *g, enum loss_reason reason)
 {
 	struct note *lost;
 
+	if (!g->untold)
+		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
+	lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
+	if (grant_withheld_ms(g) > core->now.ms) {
+		lost->span_ms = -1; /* WITHHELD tells it */
+		return grant_abandon(core, g);
+	}
+	grant_end(core, g);
+	return 0;
+}
+
+int64_t
+grant_break(struct core *core, struct grant *g)
+{
 	assert(g->session != NULL || g->bounded);
 	if (g->session == NULL)
 		return grant_ends_ms(g) - core->now.ms;
@@ -479,15 +521,7 @@ grant_break(struct core *core, struct grant *g)
 		grant_lose(core, g, LOSS_BROKEN);
 		return 0;
 	}
-	if (!g->untold)
-		loss_add(core, g->session, g, LOSS_BROKEN, true);
-	lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(LOSS_BROKEN));
-	if (grant_withheld_ms(g) > core->now.ms) {
-		lost->span_ms = -1; /* WITHHELD tells it */
-		return grant_abandon(core, g);
-	}
-	grant_end(core, g);
-	return 0;
+	return grant_lose_withheld(core, g, LOSS_BROKEN);
 }
 
 void
@@ -508,6 +542,8 @@ grant_timer(struct core *core, struct grant *g)
 		grant_lose(core, g, t->ends_why);
 	else if (g->untold)
 		grant_release(core, g);
+	else if (g->session->detached != NULL && grant_withheld_ms(g) > core->now.ms)
+		(void)grant_lose_withheld(core, g, LOSS_CLAIM);
 	else
 		grant_lose(core, g, LOSS_CLAIM);
 }

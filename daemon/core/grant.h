@@ -42,7 +42,8 @@ struct waiter;
 	LOSS(BROKEN, "broken", "an administrator broke it")                                                  \
 	LOSS(CLONED, "cloned", "another copy of this daemon may hold it, too")                               \
 	LOSS(RETURNED, "returned", "it was given back") /* no loss: an UNLOCK AS id that may be repeated */  \
-	LOSS(CLAIM, "claim", "its CLAIM is over, and no request claimed it")
+	LOSS(CLAIM, "claim", "its CLAIM is over, and no request claimed it")                                 \
+	LOSS(SHORTENED, "shortened", "an EXTEND let it end sooner, and that time is over")
 
 enum loss_reason {
 #define LOSS(id, word, text) LOSS_##id,
@@ -99,11 +100,11 @@ struct terms {
 	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
 	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
 	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
-	int64_t claim_ms;      /* end by CLAIM, or of an untold hold of a detached session, unless a
-				  request names it before; or TIMER_NEVER */
+	int64_t claim_ms;      /* end by CLAIM, which a detached session has without asking for it
+				  (detached.h), unless a request names the hold before; or TIMER_NEVER */
 	int64_t long_ms;       /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
-	enum loss_reason ends_why; /* LEASE or MAXHOLD, whichever ends first */
+	enum loss_reason ends_why; /* LEASE, or SHORTENED by EXTEND, or MAXHOLD, whichever ends first */
 };
 
 static inline struct slice
@@ -156,6 +157,10 @@ struct grant *grant_with(const struct resource *r, int64_t token);
  * told, or the hold has a CLAIM, which is over with that. */
 bool grant_claim(struct core *core, struct grant *g);
 
+/* The session of an id shows that it knows of the hold, by a request that may be a late copy of one about an
+ * earlier hold. So that claims nothing, but its CLAIM ends no sooner than ms from now. */
+void grant_put_off(struct core *core, struct grant *g, int64_t ms);
+
 /* The bounds of the hold; NULL: none. */
 static inline struct terms *
 grant_terms(const struct grant *g)
@@ -196,7 +201,8 @@ int64_t grant_valid_ms(const struct core *core, const struct grant *g);
 /* The same as its holder is told it: less the possible drift of the client's clock, rounded down. >= 0. */
 int64_t grant_told_ms(const struct core *core, const struct grant *g);
 
-/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. */
+/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. That of a detached session ends no sooner than its
+ * client was told: the EXTEND may be a copy that comes late. */
 void grant_extend(struct core *core, struct grant *g, int64_t ms);
 
 /* Until when its holder may rely on it, by what the holder has been told; 0: it has not been told. */
@@ -264,7 +270,8 @@ struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool told; /* by a push or an answer; true for an end that the holder chose */
+	bool told; /* by a push or an answer, for a detached session by UNLOCK of the hold; true for an end
+		      that the holder chose */
 	int64_t token;
 	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
 };
@@ -300,6 +307,14 @@ void loss_remember(struct core *core, struct session *s, struct slice name, stru
  * answer, for a request with several names; n == 0: the request has one name. */
 void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name);
 
+/* UNLOCK or MUNLOCK of a detached session names the hold that was lost: its client relies on it no more,
+ * whether or not it had an answer that tells of the loss. */
+void loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token);
+
+/* The client of the session had lost its connection, and perhaps answers that told of losses: they are to be
+ * told again. */
+void loss_doubt(struct core *core, struct session *s);
+
 void loss_forget(struct core *core, struct session *s, struct loss *loss);
 void loss_forget_all(struct core *core, struct session *s);
 
@@ -320,6 +335,10 @@ const char *loss_text(enum loss_reason reason);
  * If the hold does not suffice for what is asked, the answer is UPGRADE: two sessions that each hold some and
  * wait for more would wait for each other.
  */
+
+/* A LOCK or MLOCK of a detached session, with this CLAIM, finds its hold, which counts nothing: its client
+ * asks once more, or a copy comes late. So it puts the end of the CLAIM off. */
+void grant_repeated(struct core *core, struct grant *g, int64_t claim_ms);
 
 /* The answer of a LOCK that finds its hold. */
 void reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out);

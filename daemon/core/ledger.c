@@ -114,7 +114,8 @@ ledger_hold_fits(const struct hold_entry *e)
 	if (e->token == 0 || e->ceiling_ms < e->ends_ms)
 		return false;
 	return e->ends_ms == TIMER_NEVER ? !e->leased
-					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD;
+					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD ||
+						   e->ends_why == LOSS_SHORTENED;
 }
 
 /* ---- writing: nothing if there is no `out` ---- */

@@ -3,6 +3,7 @@
 
 #include "daemon/core/alloc.h"
 #include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
@@ -204,12 +205,12 @@ void
 loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell)
 {
 	bool push = tell && s->onloss == ONLOSS_PUSH && conn_find(core, s->push_conn) != NULL;
+	bool told = !tell || (push && s->detached == NULL);
 	struct conn *conn;
 
 	assert(g->session == s);
 	assert(reason != LOSS_RETURNED);
-	loss_remember(
-		core, s, resource_name(g->lease->resource), grant_owner(g), reason, push || !tell, g->token);
+	loss_remember(core, s, resource_name(g->lease->resource), grant_owner(g), reason, told, g->token);
 	if (push)
 		loss_push(core, s->push_conn, resource_name(g->lease->resource), grant_owner(g), reason,
 			g->token);
@@ -242,16 +243,39 @@ void
 loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name)
 {
 	char of[2 * NAME_BYTES_MAX] = "";
+	bool detached = conn->session->detached != NULL;
 
 	assert(conn->session->loss_count > 0);
 	if (name.n > 0)
 		(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
-	emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld%s%s", loss_word(loss->reason),
-		loss_text(loss->reason), (long long)loss->token, name.n > 0 ? " of " : "", of);
-	if (loss->told)
+	emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld%s%s%s", loss_word(loss->reason),
+		loss_text(loss->reason), (long long)loss->token, name.n > 0 ? " of " : "", of,
+		detached && !loss->told ? "; UNLOCK with this TOKEN before you lock again" : "");
+	if (loss->told || detached)
 		return;
 	loss->told = true;
 	ledger_loss(core, conn->session, loss);
+}
+
+void
+loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token)
+{
+	assert(s->detached != NULL);
+	if (loss->told || token != loss->token)
+		return;
+	loss->told = true;
+	ledger_loss(core, s, loss);
+}
+
+void
+loss_doubt(struct core *core, struct session *s)
+{
+	for (struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
+		if (!loss->told || loss->reason == LOSS_RETURNED || loss_is_chosen(loss->reason))
+			continue;
+		loss->told = false;
+		ledger_loss(core, s, loss);
+	}
 }
 
 /* ---- reentering ---- */
@@ -270,11 +294,12 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 {
 	assert(g->session != NULL && g->count > 0);
 	assert(part_of(g) == NULL);
+	bool detached = g->session->detached != NULL;
 	/* If its client was not told of the grant, or has not claimed it, this LOCK is not another entry. */
-	bool repeated = (g->untold || reentry->claims) && grant_claim(core, g) && g->kind == reentry->kind &&
-			g->lease->permits == reentry->permits;
+	bool repeated = !detached && (g->untold || reentry->claims) && grant_claim(core, g) &&
+			g->kind == reentry->kind && g->lease->permits == reentry->permits;
 	/* Nor is a LOCK of a detached session, which may be repeated because its answer was lost. */
-	bool again = repeated || g->session->detached != NULL;
+	bool again = repeated || detached;
 	long long token = g->token;
 
 	if (g->kind == KIND_SHARED && reentry->kind == KIND_EXCLUSIVE) {
@@ -307,14 +332,30 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 }
 
 void
+grant_repeated(struct core *core, struct grant *g, int64_t claim_ms)
+{
+	const struct terms *t = grant_terms(g);
+	int64_t offer_ms = detached_offer_ms(g->session, t != NULL && t->leased ? 1 : 0, claim_ms);
+
+	assert(g->session->detached != NULL);
+	if (offer_ms > 0)
+		grant_put_off(core, g, offer_ms);
+	else
+		(void)grant_claim(core, g);
+}
+
+void
 reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out)
 {
 	/* Threads without tags are told apart by nothing: another one may have the hold (3.5). */
 	bool claims = c->owner.n > 0 || g->session->detached != NULL;
 	const struct reentry reentry = {c->kind, c->permits, c->owner.n > 0, c->validity, claims};
 
-	if (!mode_refuses(g->lease->resource, c, out))
-		reenter(core, g, &reentry, out);
+	if (mode_refuses(g->lease->resource, c, out))
+		return;
+	if (g->session->detached != NULL)
+		grant_repeated(core, g, c->claim_ms);
+	reenter(core, g, &reentry, out);
 }
 
 bool
@@ -333,10 +374,13 @@ reenter_waiter(struct core *core, struct waiter *w)
 	}
 	if (queue_spare(core, w))
 		return true;
-	if (part_of(g) != NULL || w->part != NULL)
+	if (part_of(g) != NULL || w->part != NULL) {
 		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");
-	else
+	} else {
+		if (w->session->detached != NULL)
+			grant_repeated(core, g, w->claim_ms);
 		reenter(core, g, &reentry, &reply);
+	}
 	queue_answer(core, w, &reply);
 	return true;
 }

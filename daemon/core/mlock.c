@@ -154,7 +154,8 @@ mlock_answer(struct core *core, struct mlock *b)
 		assert(p->place < b->count && g->session == b->conn->session);
 		b->tokens[p->place] = g->token;
 		part_let_go(p);
-		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms, b->lock.claim_ms);
+		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms,
+			detached_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
 		if (g->session->durable || lease_is_durable(g->lease))
 			ledger_hold(core, g);
 	}
@@ -559,25 +560,4 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 		mlock_try(core, b, b->parts);
 	else
 		mlock_fail(core, b, &refusal);
-}
-
-void
-mlock_munlock(struct core *core, struct conn *conn, const struct command *c)
-{
-	struct session *s = conn->session;
-	int64_t given = 0;
-
-	for (size_t i = 0; i < c->name_count; i++) {
-		struct grant *g = grant_find(core, names_find(&core->names, c->names[i]), s, c->owner);
-		struct loss *loss = loss_find(core, s, c->names[i], c->owner);
-
-		given += g != NULL || (loss != NULL && loss->reason == LOSS_RETURNED);
-		if (loss != NULL && s->detached == NULL)
-			loss_forget(core, s, loss);
-		if (g == NULL)
-			continue;
-		(void)grant_claim(core, g);
-		grant_give_back(core, g);
-	}
-	emit_int(core, conn->id, given);
 }

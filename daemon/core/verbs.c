@@ -189,6 +189,8 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 {
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
+	if (loss != NULL && conn->session->detached != NULL && c->verb == VERB_UNLOCK)
+		loss_renounce(core, conn->session, loss, c->token);
 	answer_not_held(core, conn, c, loss);
 	if (loss != NULL && conn->session->detached == NULL)
 		loss_forget(core, conn->session, loss);
@@ -203,17 +205,36 @@ unlock_is_repeated(const struct core *core, const struct conn *conn, const struc
 	return loss != NULL && loss->reason == LOSS_RETURNED && (c->token == 0 || c->token == loss->token);
 }
 
-/* The hold that a verb is about. A session that names it knows of it; one that names another token does not.
- */
+/* The hold that a verb is about. A session that names it knows of it; one that names another token does not,
+ * and that of an id that names none may not. */
 static struct grant *
 verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {
 	struct grant *g = grant_find(core, names_find(&core->names, c->name), conn->session, c->owner);
 
-	if (g != NULL && (c->token == 0 || c->token == g->token))
+	if (g != NULL && c->token == 0 && conn->session->detached != NULL)
+		grant_put_off(core, g, conn->session->heartbeat_ms);
+	else if (g != NULL && (c->token == 0 || c->token == g->token))
 		(void)grant_claim(core, g);
 	assert(g == NULL || g->session == conn->session);
 	return g;
+}
+
+/* The request would change or end this hold, and may mean another one: it names another token, or comes for
+ * the session of an id without any. True: answered. */
+static bool
+hold_is_another(struct core *core, const struct conn *conn, const struct command *c, const struct grant *g)
+{
+	if (c->token == g->token)
+		return false;
+	if (c->token != 0)
+		emit_error(core, conn->id, CODE_NOTHELD, "this session holds it with token %lld, not %lld",
+			(long long)g->token, (long long)c->token);
+	else if (conn->session->detached != NULL)
+		emit_error(core, conn->id, CODE_ERR, EMIT_VAGUE "TOKEN n, as LOCK answers it");
+	else
+		return false;
+	return true;
 }
 
 static void
@@ -229,11 +250,8 @@ verb_unlock(struct core *core, struct conn *conn, const struct command *c)
 		answer_released(core, conn, c);
 		return;
 	}
-	if (c->token != 0 && c->token != g->token) {
-		emit_error(core, conn->id, CODE_NOTHELD, "this session holds it with token %lld, not %lld",
-			(long long)g->token, (long long)c->token);
+	if (hold_is_another(core, conn, c, g))
 		return;
-	}
 	emit_int(core, conn->id, g->count - 1);
 	grant_give_back(core, g);
 }
@@ -249,6 +267,8 @@ verb_downgrade(struct core *core, struct conn *conn, const struct command *c)
 		answer_released(core, conn, c);
 		return;
 	}
+	if (hold_is_another(core, conn, c, g))
+		return;
 	shared.kind = KIND_SHARED;
 	if (g->kind == KIND_EXCLUSIVE && mode_refuses(g->lease->resource, &shared, &why)) {
 		emit_reply(core, conn->id, &why);
@@ -285,6 +305,8 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 
 	if (g == NULL)
 		answer_not_held(core, conn, c, loss_find(core, conn->session, c->name, c->owner));
+	else if (hold_is_another(core, conn, c, g))
+		return;
 	else if (grant_terms(g) == NULL || !g->terms->leased)
 		emit_error(core, conn->id, CODE_ERR,
 			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
@@ -407,7 +429,7 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 		detached_ttl(core, conn, command->ttl_ms);
 		return;
 	case VERB_SESSION_END:
-		detached_end(core, conn);
+		detached_end(core, conn, command->session);
 		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);

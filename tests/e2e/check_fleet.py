@@ -716,8 +716,8 @@ def test_id_of_a_reader(place):
     for client in flood[10:]:
         answer = client.reply()
         expect(answer is None or "holds it at" in str(answer), True, str(answer))
-    expect(wrong("LOCK", "c", "AS", ID) > 0, True)
-    expect(wrong("UNLOCK", "c", "AS", ID), 0)
+    token = wrong("LOCK", "c", "AS", ID)
+    expect(wrong("UNLOCK", "c", "TOKEN", token, "AS", ID), 0)
 
 
 def test_id_forged(place):

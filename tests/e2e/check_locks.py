@@ -258,14 +258,15 @@ def test_claim(place):
 
 
 def test_claim_by_lock(place):
-    """a LOCK with the tag of an offered hold, or AS its id, claims it and answers its token; VALIDITY ends with CLAIM"""
+    """a LOCK with the tag of an offered hold claims it and answers its token, AS its id too, without a claim; VALIDITY ends with
+    CLAIM"""
     _, daemon = pair(place)
     client, other = daemon.client(), daemon.client()
     for again in (("OWNER", "t"), ("AS", "6f1c0d8e5b7a4e9f")):
         token, valid_ms = client("LOCK", "a", "CLAIM", LEASE_MS, "VALIDITY", *again)
         expect_between(valid_ms, 1, LEASE_MS)
         expect(client("LOCK", "a", "CLAIM", LEASE_MS, *again), token)
-        expect(client("UNLOCK", "a", *again), 0)
+        expect(client("UNLOCK", "a", "TOKEN", token, *again), 0)
     expect(len(client("MLOCK", 2, "a", "b", "CLAIM", 5000)), 2)
     expect_between(client("CHECK", "a"), 1, LEASE_MS)
     expect_between(other("LOCK", "b", "WAIT", 45000), 1, 2 ** 53)

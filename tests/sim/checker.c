@@ -68,7 +68,7 @@ refused_holder(struct world *w, const struct conn *c, unsigned name, const char 
 	if (held != NULL && (code == CODE_HELD || code == CODE_UPGRADE))
 		held_claimed(w, held);
 	if (held != NULL && code == CODE_UPGRADE && held_names(c, owner))
-		held_named(held);
+		held_asked(c, held);
 }
 
 static void
@@ -153,7 +153,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 							     reply->code != CODE_WRONGKIND);
 		if (!gone) {
 			held_claimed(w, h);
-			held_named(h);
+			held_asked(c, h);
 		}
 	}
 	if (reply->type != REPLY_INT)
@@ -164,7 +164,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		return;
 	}
 	check_stale(w, c, h);
-	if ((r->verb == VERB_UNLOCK || r->verb == VERB_CHECK) && r->token != 0 && r->token != h->token)
+	if (r->token != 0 && r->token != h->token)
 		world_fail(w, "owner only: c%u is answered for %s with another token than its own",
 			c->client->index, checker_name(r->name));
 	if (r->verb == VERB_UNLOCK) {

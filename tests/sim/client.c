@@ -241,11 +241,25 @@ client_unlock(struct client *c)
 {
 	struct request r = {.verb = VERB_UNLOCK, .name = c->lock.name};
 	memcpy(r.owner, c->lock.owner, sizeof(r.owner));
-	if (rng_percent(&c->world->rng, 30))
+	if (persona_is(c->conn) || rng_percent(&c->world->rng, 30))
 		r.token = c->token;
 	if (c->count == 1)
 		held_release_sent(c->world, c->conn, &r);
 	client_send(c, &r);
+}
+
+/* With an id it says which hold it means, but sometimes: then it is refused, or may claim nothing. That of an
+ * EXTEND is let go on for longer, as one that lets it end sooner may not do so at once. */
+static void
+client_name(const struct client *c, struct request *r)
+{
+	struct rng *rng = &c->world->rng;
+	if (!persona_is(c->conn) || r->verb == VERB_LOCK || r->token != 0)
+		return;
+	if (!rng_percent(rng, r->verb == VERB_CHECK ? 50 : 10))
+		r->token = c->token;
+	if (r->verb == VERB_EXTEND)
+		r->extend_ms = 3 * c->world->plan.lease_ms;
 }
 
 /* What a holder does next. */
@@ -288,6 +302,7 @@ client_hold(struct client *c)
 		client_after(c, w->plan.hold_us);
 		return;
 	}
+	client_name(c, &r);
 	client_send(c, &r);
 }
 
@@ -397,10 +412,27 @@ client_holds(struct client *c, int64_t token)
 		client_after(c, c->world->plan.hold_us / 4 + 1);
 }
 
+/* What its id has lost: until it gives that up, the name is not locked again. */
+static void
+client_gives_up(struct client *c, const char *text)
+{
+	struct request r = {.verb = VERB_UNLOCK, .name = c->lock.name};
+	const char *token = strstr(text, ", token ");
+	assert(token != NULL);
+	memcpy(r.owner, c->lock.owner, sizeof(r.owner));
+	r.token = strtoll(token + strlen(", token "), NULL, 10);
+	c->state = CLIENT_IDLE;
+	client_send(c, &r);
+}
+
 static void
 client_lock_answered(struct client *c, const struct reply *reply)
 {
 	bool granted = reply->type == REPLY_INT || reply->type == REPLY_VALIDITY;
+	if (persona_is(c->conn) && reply->type == REPLY_ERROR && reply->code == CODE_LOST) {
+		client_gives_up(c, reply->text);
+		return;
+	}
 	if (c->state != CLIENT_HOLDING && reply->type == REPLY_ERROR && reply->code == CODE_HELD &&
 		c->lost.secret[0] != '\0') {
 		/* It came back: the answer was lost with its connection. */
@@ -524,7 +556,7 @@ client_told(struct client *c, const struct request *request, const struct reply 
 	case VERB_DOWNGRADE:
 		if (reply->type == REPLY_INT)
 			c->lock.kind = KIND_SHARED;
-		else if (reply->code != CODE_WRONGKIND)
+		else if (reply->code != CODE_WRONGKIND && reply->code != CODE_ERR)
 			c->state = CLIENT_IDLE;
 		break;
 	case VERB_CHECK:

@@ -166,6 +166,7 @@ conn_command(struct conn *c, conn_id line, const struct request *r)
 		.grace_ms = r->ms,
 		.heartbeat_ms = r->ms,
 		.ttl_ms = r->ms,
+		.session = r->number,
 	};
 	struct slice names[PLAN_NAMES_MAX];
 	for (unsigned i = 0; i < r->count; i++)

@@ -45,6 +45,7 @@ struct request {
 	uint64_t tag;    /* SESSION JOIN, RESUME: of the session with that secret */
 	int64_t pid;     /* SESSION BIND */
 	int64_t ms;      /* SESSION GRACE, SESSION HEARTBEAT */
+	int64_t number;  /* SESSION END: of the session */
 	int64_t sent_us; /* true time */
 	uint64_t serial; /* in the order in which the daemon took them */
 };

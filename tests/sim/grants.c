@@ -249,7 +249,7 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h, const 
 		h->count++;
 	held_claimed(w, h);
 	if (names)
-		held_named(h);
+		held_asked(c, h);
 }
 
 /* Who holds less of it, or tells its holds not apart, does not enter once more. */

@@ -125,11 +125,41 @@ held_claimed(const struct world *w, struct hold *h)
 	h->untold = h->unsent = false;
 }
 
+static void
+ends(struct hold *h)
+{
+	h->ends_ms = h->lease_ends_ms < h->ceiling_ms ? h->lease_ends_ms : h->ceiling_ms;
+	if (h->claim_ends_ms < h->ends_ms)
+		h->ends_ms = h->claim_ends_ms;
+}
+
 void
 held_named(struct hold *h)
 {
 	h->claim_ends_ms = INT64_MAX;
-	h->ends_ms = h->lease_ends_ms < h->ceiling_ms ? h->lease_ends_ms : h->ceiling_ms;
+	ends(h);
+}
+
+void
+held_asked(const struct conn *c, struct hold *h)
+{
+	const struct request *r = &c->current;
+	int64_t ms = PERSONA_TTL_MS, until_ms;
+	if (!persona_is(c) || (r->verb != VERB_LOCK && r->token == h->token) ||
+		h->claim_ends_ms == INT64_MAX) {
+		held_named(h);
+		return;
+	}
+	if (r->verb == VERB_LOCK && r->claim_ms > 0)
+		ms = r->claim_ms;
+	else if (r->verb == VERB_LOCK && h->leased) {
+		held_named(h);
+		return;
+	}
+	until_ms = host_ms(h->host) + ms;
+	if (until_ms > h->claim_ends_ms)
+		h->claim_ends_ms = until_ms;
+	ends(h);
 }
 
 bool

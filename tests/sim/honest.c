@@ -2,6 +2,7 @@
 #include "tests/sim/honest.h"
 
 #include "tests/sim/keys.h"
+#include "tests/sim/persona.h"
 #include "tests/sim/withheld.h"
 #include "tests/sim/world.h"
 
@@ -409,7 +410,8 @@ honest_reply(struct world *w, struct conn *c, const struct reply *reply)
 				checker_name(r->name));
 		return;
 	case CODE_ERR:
-		if (r->verb == VERB_EXTEND && h != NULL && h->leased)
+		if (r->verb == VERB_EXTEND && h != NULL && h->leased &&
+			(r->token == h->token || !persona_is(c)))
 			world_fail(w, "honest: c%u is told that its hold has no LEASE", c->client->index);
 		return;
 	case CODE_NOMASTER:

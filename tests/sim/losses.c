@@ -207,7 +207,8 @@ lost(struct host *h, const struct note *n, unsigned name)
 	const struct loss_manner *m = manner_of(w, h, n->session);
 	struct loss_told *l = calloc(1, sizeof(*l));
 	assert(l != NULL && n->owner.n < sizeof(l->owner));
-	*l = (struct loss_told){.host = h, .host_life = h->life, .session = n->session, .name = name};
+	*l = (struct loss_told){
+		.host = h, .host_life = h->life, .session = n->session, .name = name, .token = n->token};
 	if (n->owner.n > 0)
 		memcpy(l->owner, n->owner.p, n->owner.n);
 	/* ONLOSS may come behind it, in the same step. */
@@ -219,7 +220,8 @@ lost(struct host *h, const struct note *n, unsigned name)
 	forget(find(w, h, n->session, name, l->owner));
 	l->pushed = w->losses.pushed != NULL && w->losses.pushed_name == name &&
 		    w->losses.pushed->host == h && conn_session(w->losses.pushed) == n->session;
-	l->known = l->pushed || !l->due;
+	l->chosen = !l->due;
+	l->known = l->pushed || l->chosen;
 	w->losses.pushed = NULL;
 	l->next = w->losses.told;
 	w->losses.told = l;
@@ -398,9 +400,19 @@ check_reminded(struct world *w, const struct conn *c, const struct reply *reply)
 		world_fail(w, "loss: c%u asks for %s again and is not told that it has lost it",
 			c->client->index, checker_name(l->name));
 	if (told && l != NULL) {
-		l->known = true;
+		/* Its answer may have been lost: that of an id is told until its client has given it up. */
+		l->known = !persona_is(c);
 		l->reminded = c->current.serial;
 	}
+}
+
+/* What its session was told may have been lost with its connection. */
+static void
+doubt(struct world *w, const struct conn *c)
+{
+	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+		if (is_of(l, c->host, conn_session(c)) && !l->chosen)
+			l->known = false;
 }
 
 void
@@ -412,6 +424,8 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
 	if (r->verb == VERB_SESSION_ONLOSS && reply->type == REPLY_OK)
 		manner_set(w, c);
+	if (r->verb == VERB_SESSION_RESUME && reply->type == REPLY_INT && conn_session(c) != c->asked_as)
+		doubt(w, c);
 	if ((r->verb == VERB_LOCK || r->verb == VERB_MLOCK) && (c->running || told))
 		check_reminded(w, c, reply);
 	if (r->verb != VERB_UNLOCK && r->verb != VERB_CHECK && r->verb != VERB_EXTEND &&
@@ -429,7 +443,7 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 	if (told && *at != NULL && lost_since(w, *at, true) >= w->plan.lost_most)
 		world_fail(w, "loss: c%u is reminded of %s, and has lost %" PRId64 " names since",
 			c->client->index, checker_name(r->name), lost_since(w, *at, true));
-	if (told && *at != NULL)
+	if (told && *at != NULL && (!persona_is(c) || (r->verb == VERB_UNLOCK && r->token == (*at)->token)))
 		(*at)->known = true;
 	/* The session of an id tells it again: the request may be repeated. */
 	if (told && (r->verb == VERB_UNLOCK || r->verb == VERB_DOWNGRADE) && !persona_is(c))
@@ -451,6 +465,7 @@ add(struct host *h, const struct hold *hold)
 		.host_life = h->life,
 		.session = hold->session,
 		.name = hold->name,
+		.token = hold->token,
 		.onloss = m != NULL ? m->onloss : ONLOSS_CLOSE,
 		.old = m != NULL && m->unsure,
 		.unsure = m != NULL && m->unsure};
@@ -479,7 +494,7 @@ void
 losses_over(struct host *h, const struct hold *hold)
 {
 	struct loss_told *l = add(h, hold);
-	l->known = hold->ends_ms <= host_ms(h) && is_chosen(end_of(hold));
+	l->known = l->chosen = hold->ends_ms <= host_ms(h) && is_chosen(end_of(hold));
 	l->over_us = h->world->now_us;
 	forget_oldest(h->world, h);
 }

@@ -24,18 +24,21 @@ struct loss_told {
 	uint64_t host_life;
 	session_id session;
 	unsigned name;
+	int64_t token;
 	char owner[8];
 	enum onloss onloss;      /* the session's choice at that time */
 	const struct conn *conn; /* PUSH: to this connection */
 	bool due;                /* it was noted in this step */
 	bool pushed;             /* the push was sent */
-	bool known;              /* its holder was told by a push or an answer, or chose CLOSE */
-	uint64_t reminded;       /* serial of the request whose answer told of it; 0: none */
-	bool asked;              /* the session requested the name again, so the loss may be forgotten */
-	bool again;              /* the session has the name again */
-	int64_t over_us; /* lost while no daemon was there, and the next one found it then; 0: not so */
-	bool old;        /* so many losses followed that it may be forgotten */
-	bool unsure;     /* the session may have chosen otherwise */
+	bool known;        /* its holder was told by a push or an answer, that of an id has given it up, or
+			      it chose this end */
+	bool chosen;       /* the end of a LEASE or CLAIM */
+	uint64_t reminded; /* serial of the request whose answer told of it; 0: none */
+	bool asked;        /* the session requested the name again, so the loss may be forgotten */
+	bool again;        /* the session has the name again */
+	int64_t over_us;   /* lost while no daemon was there, and the next one found it then; 0: not so */
+	bool old;          /* so many losses followed that it may be forgotten */
+	bool unsure;       /* the session may have chosen otherwise */
 };
 
 /* A session's choice of ONLOSS, if it is not CLOSE. */

@@ -29,13 +29,14 @@ static const struct {
 			    ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) |
 				    ALLOW(MASTERERR) | ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) |
 				    ALLOW(LIMIT) | ALLOW(LOST)}},
-	{VERB_DOWNGRADE, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND)}},
+	{VERB_DOWNGRADE,
+		{ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND) | ALLOW(ERR)}},
 	{VERB_MLOCK, {ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
 			     ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) |
 				     ALLOW(MASTERERR) | ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) |
 				     ALLOW(LIMIT) | ALLOW(LOST)}},
 	{VERB_MUNLOCK, {ANSWER(INT), 0}},
-	{VERB_UNLOCK, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST)}},
+	{VERB_UNLOCK, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)}},
 	{VERB_CHECK, {ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), ALLOW(LOST)}},
 	{VERB_EXTEND, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)}},
 	{VERB_CANCEL, {ANSWER(INT), 0}},
@@ -63,14 +64,17 @@ only(struct forecast *f, unsigned replies, unsigned codes)
 
 /* ---- holds (3.11 to 3.15, 3.21) ---- */
 
+/* late: it may be a copy that comes late, as it has an id (5.16). */
 static void
-of_hold(const struct world *w, const struct request *r, const struct hold *h, struct forecast *f)
+of_hold(const struct world *w, const struct request *r, const struct hold *h, bool late, struct forecast *f)
 {
 	bool other = r->token != 0 && r->token != h->token;
-	if (other && r->verb == VERB_UNLOCK)
-		only(f, error.replies, ALLOW(NOTHELD));
-	else if (other && r->verb == VERB_CHECK)
+	if (other && r->verb == VERB_CHECK)
 		only(f, ANSWER(NULL), 0);
+	else if (other)
+		only(f, error.replies, ALLOW(NOTHELD));
+	else if (late && r->token == 0 && r->verb != VERB_CHECK)
+		only(f, error.replies, ALLOW(ERR));
 	else if (r->verb == VERB_EXTEND && !h->leased)
 		only(f, error.replies, ALLOW(ERR));
 	else if (r->verb == VERB_DOWNGRADE && h->kind == KIND_PERMITS)
@@ -363,7 +367,7 @@ forecast(struct world *w, struct conn *c, const struct reply *reply)
 	case VERB_EXTEND:
 	case VERB_DOWNGRADE:
 		if (h != NULL && held_surely(w, h) && h->withheld_us == 0)
-			of_hold(w, r, h, &f);
+			of_hold(w, r, h, persona_is(c), &f);
 		break;
 	default:
 		of_session(w, c, reply, &f);

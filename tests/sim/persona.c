@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define TTL_MS 3600000
-
 bool
 persona_is(const struct conn *c)
 {
@@ -116,7 +114,7 @@ persona_begins(struct conn *c)
 {
 	if (!persona_is(c) || !is_there(c))
 		return;
-	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = TTL_MS}) &&
+	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = PERSONA_TTL_MS}) &&
 		ask_aside(c, &(struct request){.verb = VERB_SESSION_ID}) && c->persona.said.type == REPLY_INT)
 		c->session = (session_id)c->persona.said.n;
 }
@@ -127,7 +125,8 @@ persona_ends(struct conn *c)
 	if (!persona_is(c))
 		return;
 	c->persona.ends = true;
-	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_END}) && c->busy)
+	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_END, .number = (int64_t)c->session}) &&
+		c->busy)
 		world_fail(c->world,
 			"persona: c%u ends its session, and its request that waits is not told so",
 			c->client->index);
@@ -285,7 +284,7 @@ answer_lost(void *arg, uint64_t serial, void *data)
 			  : said->type == REPLY_INT && said->n == 0;
 	struct hold *h = lock && alike ? held_by(w, c, r->name, r->owner) : NULL;
 	if (h != NULL)
-		held_named(h);
+		held_asked(c, h);
 	if (ends ? !refused : !alike)
 		world_fail(w, "persona: c%u repeats its %s and is answered %d :%" PRId64 " %s",
 			c->client->index, lock ? "LOCK" : "UNLOCK", said->type, said->n,

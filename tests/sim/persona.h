@@ -19,6 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* So long may an id be silent; no simulated time is as long. */
+#define PERSONA_TTL_MS 3600000
+
 struct client;
 struct conn;
 

@@ -85,7 +85,7 @@ tear_hold(struct host *h, struct hold *hold, const struct found_hold *is)
 		hold->count = is->view.count;
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
 		if (c->running && conn_session(c) == hold->session && tear_names(c, hold))
-			held_named(hold);
+			held_asked(c, hold);
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
 		if (c->running && c->current.verb == VERB_EXTEND && conn_session(c) == hold->session &&
 			c->current.name == hold->name && strcmp(c->current.owner, hold->owner) == 0 &&
