@@ -537,10 +537,11 @@ part_push(struct holdfast *hf, const struct answer *push, int64_t now_ms)
 void
 part_extend(struct part *part, int64_t lease_ms, int64_t now_ms)
 {
-	char ms[NUMBER_TEXT_MAX];
+	char ms[NUMBER_TEXT_MAX], token[NUMBER_TEXT_MAX];
 
 	part->lock->extending++;
-	engine_ask(part->lock->hf, part, ASKED_EXTEND, 5,
-		(const char *const[]){"EXTEND", part->name, number_text(ms, lease_ms), "OWNER", part->tag},
+	engine_ask(part->lock->hf, part, ASKED_EXTEND, 7,
+		(const char *const[]){"EXTEND", part->name, number_text(ms, lease_ms), "OWNER", part->tag,
+			"TOKEN", number_text(token, part->token)},
 		now_ms);
 }

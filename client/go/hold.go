@@ -199,7 +199,7 @@ func (h *hold) ofOurs() string {
 // ask sends CHECK or EXTEND, whose answer tells a new deadline.
 func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 	sent := boottime()
-	v, err := h.c.do(ctx, append(append([]string{verb, h.name}, words...), "OWNER", h.tag)...)
+	v, err := h.c.do(ctx, append(append([]string{verb, h.name}, words...), "OWNER", h.tag, "TOKEN", strconv.FormatInt(h.token.Load(), 10))...)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,7 @@ class Lock {
       this.throwIfLost();
       if (this.#unlocked) throw new TypeError(`the lock ${hold.name} is given back`);
       const sent = boottime();
-      const value = await race(hold.engine.do(verb, hold.name, ...words, 'OWNER', hold.tag), this.signal);
+      const value = await race(hold.engine.do(verb, hold.name, ...words, 'OWNER', hold.tag, 'TOKEN', String(hold.token)), this.signal);
       if (verb === 'EXTEND' || typeof value !== 'number') hold.told(sent, value);
       this.throwIfLost();
       if (value instanceof Error) throw value;

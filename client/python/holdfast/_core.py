@@ -326,7 +326,7 @@ class Core:
         if claim.state != "held":
             self.calls.append(lambda: answered(claim.error or RuntimeError("the lock is not held")))
             return
-        self._send(now, [words[0], claim.name, *words[1:], "OWNER", claim.owner], handler)
+        self._send(now, [words[0], claim.name, *words[1:], "OWNER", claim.owner, "TOKEN", str(token)], handler)
 
     def tick(self, now: float) -> None:
         """Does what is due. `wake` says when it has to be called again."""

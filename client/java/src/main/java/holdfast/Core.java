@@ -300,7 +300,7 @@ final class Core {
         long token = hold.token;
         List<String> request = new ArrayList<>(List.of(verb, claim.name));
         request.addAll(words);
-        request.addAll(List.of("OWNER", claim.owner));
+        request.addAll(List.of("OWNER", claim.owner, "TOKEN", Long.toString(token)));
         send(now, (value, then) -> {
             HoldfastException error = null;
             if (value == CUT) {
