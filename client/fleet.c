@@ -90,6 +90,24 @@ holder_describe(char *out, size_t room, const struct answer *inspect, const char
 }
 
 bool
+foreign_describe(char *out, size_t room, const struct answer *fleet)
+{
+	const struct answer *foreign = answer_get(fleet, "foreign");
+	int64_t left_ms = answer_get_int(foreign, "left_ms", 0);
+	char left[DURATION_TEXT_MAX];
+
+	if (foreign == NULL || foreign->type != ANSWER_MAP) {
+		return false;
+	}
+	(void)snprintf(out, room, "held by another program: its key %.*s (%.*s) at the master %s%s",
+		SLICE_ARG(answer_get_text(foreign, "key")), SLICE_ARG(answer_get_text(foreign, "type")),
+		left_ms < 0 ? "never expires, so that nobody may release it: is it data of an application?"
+			    : "expires in ",
+		left_ms < 0 ? "" : duration_text(left, left_ms));
+	return true;
+}
+
+bool
 fleet_describe(char *out, size_t room, const struct answer *fleet, bool local)
 {
 	const struct answer *hosts = answer_get(fleet, "hosts"), *holders = answer_get(fleet, "holders");
@@ -109,7 +127,7 @@ fleet_describe(char *out, size_t room, const struct answer *fleet, bool local)
 		}
 	}
 	if (holders == NULL || holders->count == 0) {
-		return false;
+		return foreign_describe(out, room, fleet);
 	}
 	host = answer_get_text(&holders->items[0], "host");
 	(void)snprintf(out, room, "held by the daemon of %.*s%s", SLICE_ARG(host),

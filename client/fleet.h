@@ -25,6 +25,10 @@ const struct answer *fleet_inspect(struct wire *w, const char *name, int64_t unt
 /* Whether this daemon is one of those that did not answer. */
 bool fleet_is_silent(const struct answer *fleet, struct slice daemon);
 
+/* Writes one clause about what another program has in the key of the name: "held by another program: ...".
+ * False: it has nothing there. */
+bool foreign_describe(char *out, size_t room, const struct answer *fleet);
+
 /* Writes one clause that names the holder: "held on app-07 for 3 s by ...". False: the lock is free, or its
  * state is unknown. */
 bool fleet_describe(char *out, size_t room, const struct answer *fleet, bool local);

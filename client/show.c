@@ -15,6 +15,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 /* What the rows of a list are made from. */
 struct listing {
@@ -395,7 +396,7 @@ show_fleet(const struct showing *s)
 			    *holders = answer_get(s->fleet, "holders");
 	struct slice asked = answer_get_text(s->fleet, "daemon");
 	bool waits = s->waiters > 0;
-	char host[HOST_TEXT_MAX], duration[DURATION_TEXT_MAX];
+	char host[HOST_TEXT_MAX], duration[DURATION_TEXT_MAX], foreign[LINE_BYTES];
 
 	host_text(host);
 	for (size_t i = 0; hosts != NULL && i < hosts->count; i++) {
@@ -417,6 +418,9 @@ show_fleet(const struct showing *s)
 				SLICE_ARG(answer_get_text(one, "host")),
 				duration_text(duration, answer_get_int(one, "left_ms", 0)));
 		}
+	}
+	if (foreign_describe(foreign, sizeof(foreign), s->fleet)) {
+		show_line("held by", "%s", foreign + strlen("held by "));
 	}
 	for (size_t i = 0; silent != NULL && i < silent->count; i++) {
 		bool was_asked = answer_get_int(&silent->items[i], "asked", 1) != 0;
@@ -446,6 +450,22 @@ json_add_page(struct showing *s, const struct answer *lock)
 	return added;
 }
 
+/* The state is that of the name at all hosts, as without --json. False: out of memory. */
+static bool
+json_add_fleet(struct showing *s)
+{
+	static const char *const keys[] = {"state", "kind", "limit", "taken", "guard_ms"};
+	bool latch = slice_equal(answer_get_text(s->fleet, "kind"), SLICE("latch"));
+	bool added = json_object_set_new(s->json, "fleet", json_output_of(s->fleet)) == 0;
+
+	for (size_t i = 0; added && !latch && i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct answer *value = answer_get(s->fleet, keys[i]);
+
+		added = value == NULL || json_object_set_new(s->json, keys[i], json_output_of(value)) == 0;
+	}
+	return added;
+}
+
 /* False: out of memory. */
 static bool
 show_next(struct showing *s, const struct options *o, const struct answer *lock, bool first, bool last)
@@ -465,8 +485,7 @@ show_next(struct showing *s, const struct options *o, const struct answer *lock,
 	if (o->json && first) {
 		s->json = json_output_of(lock);
 		printed = s->json != NULL && json_object_del(s->json, "cursor") == 0 &&
-			  (s->fleet == NULL ||
-				  json_object_set_new(s->json, "fleet", json_output_of(s->fleet)) == 0);
+			  (s->fleet == NULL || json_add_fleet(s));
 	} else if (o->json) {
 		printed = json_add_page(s, lock);
 	} else {

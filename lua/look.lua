@@ -6,7 +6,8 @@
 --       daemons: a line for each registered daemon that lives: its id, the end of its registration (µs), and its field
 --                'h:' of the node; '-' if they are not asked for. Of a node with more than FIELDS fields only a part is read
 --       kind:    none | exclusive | shared | permits <n> | foreign, which holdfast did not write
---       holders: a line for each: its owner, the ms until it ends by itself, and how many permits it has
+--       holders: a line for each: its owner, the ms until it ends by itself, and how many permits it has; of what is
+--                foreign: '?', the ms, -1: never, 1, its type and its key
 --       queue:   a line for each waiting daemon, in order: its id, and what it waits for, see queue.inc
 --       Of each text only the lines that fit into MOST bytes are there.
 --
@@ -89,7 +90,7 @@ local function holders(key)
 			return #lines > 0 and group or 'none', text_of(lines)
 		end
 	end
-	return 'foreign', '? ' .. left .. ' 1'
+	return 'foreign', '? ' .. string.format('%.0f', redis.call('PTTL', key)) .. ' 1 ' .. kind .. ' ' .. key
 end
 
 local function queue(key)

@@ -75,7 +75,7 @@ says(struct probe *p)
 		size_t n = end != NULL ? (size_t)(end - rest.p) + 1 : rest.n;
 
 		ck_assert_int_eq(sscanf(rest.p, "%63s %lld %lld", owner, &left, &count), 3);
-		ck_assert(left >= 0 && left <= 60000);
+		ck_assert(left >= -1 && left <= 60000);
 		snprintf(holders + strlen(holders), sizeof holders - strlen(holders), "%.1s%s %lld;", owner,
 			strchr(owner, ':') != NULL ? strchr(owner, ':') : "", count);
 		rest = (struct slice){rest.p + n, rest.n - n};

@@ -29,6 +29,7 @@ struct owner {
 struct picture {
 	unsigned majority;
 	unsigned none, foreign;
+	struct slice foreign_line; /* of a master that has something foreign; n == 0: none has */
 	struct slice kind;
 	struct owner *owners;
 	size_t n;
@@ -228,6 +229,9 @@ picture_make(struct picture *picture, const struct fleet *fleet, const struct fl
 			picture->queue = sight->queue;
 		}
 		while (look_line(&lines, &line)) {
+			if (slice_equal(sight->kind, SLICE("foreign"))) {
+				picture->foreign_line = line;
+			}
 			picture_owner(picture, line);
 		}
 	}
@@ -349,6 +353,29 @@ write_owners(const struct fleet *fleet, struct buffer *out, int protocol, const 
 	}
 }
 
+/* What the key of the name has that holdfast did not write. */
+static void
+write_foreign(struct buffer *out, int protocol, const struct picture *picture)
+{
+	struct slice line = picture->foreign_line;
+	int64_t left_ms = -1;
+	reply_write_text(out, "foreign");
+	if (line.n == 0) {
+		reply_write_null(out, protocol);
+		return;
+	}
+	look_word(&line);
+	if (!number_parse(look_word(&line), -2, INT64_MAX, &left_ms)) {
+		left_ms = -1;
+	}
+	look_word(&line);
+	struct slice type = look_word(&line);
+	reply_write_map(out, protocol, 3);
+	reply_write_pair_bulk(out, "key", line);
+	reply_write_pair_bulk(out, "type", type);
+	reply_write_pair_int(out, "left_ms", left_ms);
+}
+
 static void
 write_queue(const struct fleet *fleet, struct buffer *out, int protocol, struct slice queue)
 {
@@ -398,12 +425,13 @@ write_inspect(const struct fleet *fleet, const struct fleet_open *open, struct c
 	if (!picture_make(&picture, fleet, open)) {
 		return false;
 	}
-	reply_write_map(out, protocol, 12);
+	reply_write_map(out, protocol, 13);
 	write_daemon(fleet, out, slice_of(fleet->context->facts.daemon_id));
 	write_name(open, out, &picture);
 	reply_write_pair_bulk(out, "state", state_of(open, &picture));
 	reply_write_pair_int(out, "guard_ms", guard_longest_ms(fleet, now_ms));
 	write_owners(fleet, out, protocol, &picture);
+	write_foreign(out, protocol, &picture);
 	write_queue(fleet, out, protocol, picture.queue);
 	write_hosts(open, out, connections_limits(fleet->context->connections)->output_bytes / 2);
 	reply_write_text(out, "silent");

@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 """Names that other libraries lock, too: what these write, done by hand at the Redis (see tests/interop/rivals)."""
 
+import json
+import re
+
 import harness
+import tool
 from harness import expect, expect_code, until
 
 CHANNEL = "redisson_lock__channel:{x}"
@@ -171,6 +175,24 @@ def test_string_for_ever(place):
 
 def signalled(place):
     return world(place, "python-redis-lock")
+
+
+def test_key_of_an_application(place):
+    """a key of an application's data, which never expires, is told as that, with its name, and not as a holder on another host"""
+    redis, daemon = string(place)
+    redis("SET", "lock:x", "data")
+    foreign = daemon.client(form=3)("INSPECT", "x", "FLEET")["foreign"]
+    expect(foreign, {"key": "lock:x", "type": "string", "left_ms": -1})
+    wait = tool.start(place, daemon, "run", "x", "--", "true")
+    wait.output.wait(r"waiting for x: held by another program: its key lock:x \(string\) at the master never expires")
+    expect("lock:x (string) at the master never expires" in tool.call(place, daemon, "show", "x")[1], True)
+    redis("PEXPIRE", "lock:x", "60000")
+    expect(bool(re.search(r"held by +another program: its key lock:x \(string\) at the master expires in (59|1m|60)",
+                          tool.call(place, daemon, "show", "x")[1])), True)
+    expect(json.loads(tool.call(place, daemon, "show", "--json", "x")[1])["state"], "held")
+    redis("DEL", "lock:x")
+    expect(wait.wait(), 0)
+    expect(daemon.client(form=3)("INSPECT", "x", "FLEET")["foreign"], None)
 
 
 def test_signal_wakes(place):
