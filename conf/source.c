@@ -161,10 +161,21 @@ static void
 refuse_extras(struct builder *b, yaml_mark_t mark, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor != NULL)
-		errors_add(
-			b->errors, mark_place(b, mark), "anchors (&name) are not taken here; leave it out");
+		errors_add(b->errors, mark_place(b, mark),
+			"anchors (&name) are not taken here; leave it out, or "
+			"put a value that begins with & in quotes");
 	if (tag != NULL)
-		errors_add(b->errors, mark_place(b, mark), "tags (!name) are not taken here; leave it out");
+		errors_add(b->errors, mark_place(b, mark),
+			"tags (!name) are not taken here; leave it out, or put a value that begins with ! in "
+			"quotes");
+}
+
+/* U+2018 to U+201F, as text programs write them in place of ' and ". */
+static bool
+is_typographic_quote(const char *value, size_t length)
+{
+	return length >= 3 && memcmp(value, "\xe2\x80", 2) == 0 && (unsigned char)value[2] >= 0x98 &&
+	       (unsigned char)value[2] <= 0x9f;
 }
 
 static enum step
@@ -186,6 +197,10 @@ scalar_read(struct builder *b, const yaml_event_t *event)
 		errors_add(
 			b->errors, mark_place(b, event->start_mark), "a NUL byte in a value; leave it out");
 		node->kind = NODE_BROKEN;
+	} else if (node->plain && is_typographic_quote(value, length)) {
+		errors_add(b->errors, mark_place(b, event->start_mark),
+			"a typographic quote is no quote in YAML; write \" or '");
+		node->kind = NODE_BROKEN;
 	}
 	node->text = node->kind == NODE_BROKEN ? strdup("") : strndup(value, length);
 	node_attach(b, node);
@@ -204,7 +219,8 @@ alias_read(struct builder *b, const yaml_event_t *event)
 	if (node == NULL)
 		return STEP_FAILED;
 	errors_add(b->errors, mark_place(b, event->start_mark),
-		"aliases (*name) are not taken here; write the value out");
+		"aliases (*name) are not taken here; write the value out, or put a value that begins with * "
+		"in quotes");
 	node_attach(b, node);
 	return STEP_ON;
 }
@@ -288,24 +304,54 @@ offset_place(const char *file, const char *text, size_t n, size_t offset)
 	return place;
 }
 
+/* The first byte of the value in a line "- key: value"; NUL: there is none. */
+static char
+value_begins(const char *line, const char *end)
+{
+	const char *stop = memchr(line, '\n', (size_t)(end - line));
+	const char *colon;
+
+	stop = stop != NULL ? stop : end;
+	while (line < stop && (*line == ' ' || *line == '-'))
+		line++;
+	colon = memmem(line, (size_t)(stop - line), ": ", 2);
+	line = colon != NULL ? colon + 2 : line;
+	while (line < stop && *line == ' ')
+		line++;
+	return line < stop ? *line : '\0';
+}
+
+#define HINT_MAX 96
+
 /* What is wrong as a rule where libyaml only says what it expected; "": its words will do. */
 static const char *
-syntax_hint(const yaml_parser_t *parser, const char *problem, const char *text, size_t n)
+syntax_hint(const yaml_parser_t *parser, const char *problem, const char *text, size_t n, char out[HINT_MAX])
 {
 	static const char *const expected[] = {"mapping values are not allowed in this context",
 		"did not find expected key", "did not find expected '-' indicator",
 		"could not find expected ':'"};
 	const char *line = text, *end = text + n;
+	char first;
 
 	for (size_t i = 0; i < parser->problem_mark.line && line < end; i++) {
 		const char *stop = memchr(line, '\n', (size_t)(end - line));
 
 		line = stop != NULL ? stop + 1 : end;
 	}
+	first = value_begins(line, end);
 	while (line < end && *line == ' ')
 		line++;
 	if (line < end && *line == '\t')
 		return ": the line is indented with a tab; YAML takes spaces";
+	/* Such as `match: *`, `tcp: [::1]:7420` and `match: %a`. */
+	if (first != '\0' && strchr("*&![{]},@`%|>", first) != NULL) {
+		(void)snprintf(out, HINT_MAX, ": a text that begins with %c is in quotes, as \"%c...\"",
+			first, first);
+		return out;
+	}
+	if (strstr(problem, "unexpected end of stream") != NULL ||
+		strstr(problem, "document indicator") != NULL)
+		return ": a quote is opened there and not closed";
 	for (size_t i = 0; i < sizeof(expected) / sizeof(*expected); i++)
 		if (strcmp(problem, expected[i]) == 0)
 			return ": the keys of a mapping begin in one column, and a text with \": \" is "
@@ -317,7 +363,8 @@ static void
 syntax_error(struct builder *b, const yaml_parser_t *parser, const char *text, size_t n)
 {
 	const char *problem = parser->problem != NULL ? parser->problem : "not YAML";
-	const char *hint = syntax_hint(parser, problem, text, n);
+	char quoted[HINT_MAX];
+	const char *hint = syntax_hint(parser, problem, text, n, quoted);
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		errors_add(b->errors, (struct place){b->file, 0, 0}, "out of memory");
@@ -413,9 +460,6 @@ node_place(const struct node *node)
 
 /* ---- files ---- */
 
-#define SUFFIX      ".yml"
-#define SUFFIX_SIZE (sizeof(SUFFIX) - 1)
-
 void
 source_init(struct source *source, struct conf_errors *errors)
 {
@@ -500,18 +544,26 @@ file_read(struct source *source, const char *file, bool needed)
 		close(fd);
 }
 
-static bool
-has_suffix(const char *name)
+/* The length of ".yml" or ".yaml" at the end of the name; 0: it ends otherwise. */
+static size_t
+suffix_size(const char *name)
 {
+	static const char *const suffixes[] = {".yml", ".yaml"};
 	size_t n = strlen(name);
 
-	return n > SUFFIX_SIZE && strcmp(name + n - SUFFIX_SIZE, SUFFIX) == 0;
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+		size_t size = strlen(suffixes[i]);
+
+		if (n > size && strcmp(name + n - size, suffixes[i]) == 0)
+			return size;
+	}
+	return 0;
 }
 
 static int
 entry_wanted(const struct dirent *entry)
 {
-	return entry->d_name[0] != '.' && has_suffix(entry->d_name);
+	return entry->d_name[0] != '.' && suffix_size(entry->d_name) > 0;
 }
 
 /* In byte order: the meaning of a configuration must not depend on the locale. */
@@ -563,9 +615,9 @@ source_read(struct source *source, const char *file, bool needed)
 	char *directory;
 
 	file_read(source, file, needed);
-	if (!has_suffix(file))
+	if (suffix_size(file) == 0)
 		return;
-	if (asprintf(&directory, "%.*s.d", (int)(strlen(file) - SUFFIX_SIZE), file) < 0) {
+	if (asprintf(&directory, "%.*s.d", (int)(strlen(file) - suffix_size(file)), file) < 0) {
 		complain(source, file, "out of memory");
 		return;
 	}

@@ -51,6 +51,16 @@ bad(const char *text, const char *expected)
 	ck_abort_msg("for %s\nexpected: %s\ngot: %s", text, expected, errors.text[0]);
 }
 
+/* The first error has these words. */
+static void
+says(const char *text, const char *words)
+{
+	struct conf *conf = parse(text);
+
+	ck_assert_msg(conf == NULL, "taken: %s", text);
+	ck_assert_msg(strstr(errors.text[0], words) != NULL, "for %s: %s", text, errors.text[0]);
+}
+
 START_TEST(an_empty_file_means_the_defaults)
 {
 	struct conf *conf = good("");
@@ -335,6 +345,14 @@ START_TEST(yaml_that_hides_what_it_says_is_refused)
 	bad("a: &x 3s\nlease: *x\n", "f.yml:1:4: anchors (&name) are not taken here");
 	bad("a: &x 3s\nlease: *x\n", "f.yml:2:8: aliases (*name) are not taken here");
 	bad("lease: !!str 3s\n", "f.yml:1:8: tags (!name) are not taken here");
+	says("rules:\n  - match: *\n", "a text that begins with * is in quotes");
+	says("listen:\n  - tcp: [::1]:7420\n", "a text that begins with [ is in quotes");
+	says("rules:\n  - match: %x\n", "a text that begins with % is in quotes");
+	says("rules:\n  - { match: @x }\n", "a text that begins with @ is in quotes");
+	says("rules:\n  - match: \"x\n", "a quote is opened there and not closed");
+	bad("rules:\n  - match: \xe2\x80\x9c"
+	    "a\xe2\x80\x9d\n",
+		"f.yml:2:12: a typographic quote is no quote in YAML");
 	bad("lease: 3s\n---\nlease: 4s\n", "f.yml:2:1: a second document");
 	bad("lease: \"3s\\0\"\n", "f.yml:1:8: a NUL byte in a value");
 	bad("namespace: \"a\\e[31m\"\n", "f.yml:1:12: namespace: \"a\\x1b[31m\" has a control character");

@@ -125,14 +125,14 @@ START_TEST(only_visible_files_that_end_in_yml_are_read)
 
 	file_write("h.yml", "");
 	file_write("h.d/Z.yml", "pool: 2\n");
-	file_write("h.d/a.yml", "pool: 3\n");
+	file_write("h.d/a.yaml", "pool: 3\n");
 	file_write("h.d/b.yml~", "pool: 4\n");
 	file_write("h.d/b.yml.dpkg-new", "pool: 4\n");
 	file_write("h.d/.b.yml", "pool: 4\n");
 	file_write("h.d/.yml", "pool: 4\n");
 	conf = good();
 	ck_assert_int_eq(conf->pool, 3);
-	snprintf(expected, sizeof(expected), "%s/h.yml, %s/h.d/Z.yml, %s/h.d/a.yml", root, root, root);
+	snprintf(expected, sizeof(expected), "%s/h.yml, %s/h.d/Z.yml, %s/h.d/a.yaml", root, root, root);
 	ck_assert_str_eq(conf->files, expected);
 	conf_free(conf);
 }
