@@ -7,6 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/embedded.h"
+#include "daemon/redis/embedded_inner.h"
 #include "proto/record.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
@@ -52,6 +53,10 @@ house_init(struct house *house)
 static void
 house_done(struct house *house)
 {
+	char mark[ENDING_MARK_MAX];
+
+	ending_mark_path(house->directory, mark);
+	(void)unlink(mark);
 	event_base_free(house->base);
 	tempdir_done(&house->dir);
 }
@@ -243,7 +248,7 @@ END_TEST
 static void
 edit_record(struct house *house, const char *from, const char *to)
 {
-	char path[128], text[256] = "", *at;
+	char path[128], text[ENDING_BYTES + 1] = "", *at;
 	FILE *file;
 
 	snprintf(path, sizeof path, "%s/ending", house->directory);
@@ -277,10 +282,82 @@ START_TEST(locks_of_another_boot_count_where_clients_outlive_it)
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
 	house_close(&house, true);
+	/* Nobody relied on anything when that daemon ended. Which daemon came after it, the record cannot
+	 * know. */
 	edit_record(&house, "clock=", "clock=x");
 	house.settings.doubt = "clients may have come from afar";
 	house_open(&house);
-	ck_assert(embedded_trusted(house.embedded)); /* nobody relied on anything when that boot ended */
+	ck_assert_str_eq(embedded_doubt(house.embedded), "clients may have come from afar");
+	house_close(&house, true);
+	house_done(&house);
+}
+END_TEST
+
+static void
+shell(const struct house *house, const char *command)
+{
+	char line[1024];
+
+	snprintf(line, sizeof line, "d=%s; %s", house->directory, command);
+	ck_assert_int_eq(system(line), 0); /* NOLINT(cert-env33-c): the test's own words */
+}
+
+/* The last daemon was killed, and its clients rely on its locks; the record is that of the daemon before it,
+ * which ended cleanly. However it came back, it is not believed. */
+START_TEST(a_record_that_was_copied_or_taken_back_is_not_believed)
+{
+	static const char *const ways[][2] = {
+		/* Of an image: each file is another one. */
+		{"cp -a $d $d.image", "rm -r $d && cp -a $d.image $d"},
+		{"cp -a $d $d.image", "rm -r $d && mv $d.image $d"},
+		/* The same file, with what it said: of a backup or a snapshot. */
+		{"cp $d/ending $d.saved", "cat $d.saved > $d/ending"},
+		{"ln $d/ending $d.saved && cp $d/ending $d.copy", "cat $d.copy > $d/ending"},
+		/* The file itself, that had been put aside. */
+		{"cp $d/ending $d.new && mv $d/ending $d.saved && mv $d.new $d/ending",
+			"mv $d.saved $d/ending"},
+	};
+
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct house house;
+
+		house_init(&house);
+		house_open(&house);
+		house_close(&house, true);
+		shell(&house, ways[i][0]);
+		house_open(&house);
+		rely(&house);
+		house_close(&house, false);
+		shell(&house, ways[i][1]);
+		house.settings.doubt = "clients may have come from afar";
+		house_open(&house);
+		ck_assert_msg(!embedded_trusted(house.embedded), "way %zu", i);
+		house_close(&house, true);
+		/* Where no client can have known an earlier daemon, a copy costs nothing. */
+		shell(&house, "cp -a $d $d.again && rm -r $d && mv $d.again $d");
+		house.settings.doubt = NULL;
+		house_open(&house);
+		ck_assert_msg(embedded_trusted(house.embedded), "way %zu", i);
+		house_close(&house, true);
+		house_done(&house);
+	}
+}
+END_TEST
+
+/* A snapshot of a daemon that ran: it went on, and told of later deadlines. */
+START_TEST(a_record_that_was_taken_back_while_its_daemon_ran_says_no_earlier_deadline)
+{
+	struct house house;
+	int64_t now_ms = clock_ms();
+
+	house_init(&house);
+	house_open(&house);
+	shell(&house, "cp $d/ending $d.saved");
+	embedded_relied_on(house.embedded, now_ms + 60000);
+	house_close(&house, false);
+	shell(&house, "cat $d.saved > $d/ending");
+	house_open(&house);
+	ck_assert_int_ge(embedded_doubted_until(house.embedded), now_ms + 60000);
 	house_close(&house, true);
 	house_done(&house);
 }
@@ -764,6 +841,8 @@ main(void)
 		locks_are_relied_on_until_the_deadline_on_record,
 		a_guard_without_a_known_end_is_on_record_too,
 		locks_of_another_boot_count_where_clients_outlive_it,
+		a_record_that_was_copied_or_taken_back_is_not_believed,
+		a_record_that_was_taken_back_while_its_daemon_ran_says_no_earlier_deadline,
 		a_record_that_says_nothing_counts_as_locks,
 		a_first_start_is_guarded_where_somebody_may_have_known_another,
 		a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_is_there,

@@ -326,7 +326,7 @@ embedded_make(struct event_base *base, struct log *log, struct stats *stats)
 	e->base = base;
 	e->log = log;
 	e->stats = stats;
-	e->directory_fd = e->lock_fd = e->name_fd = e->ending.fd = -1;
+	e->directory_fd = e->lock_fd = e->name_fd = e->ending.fd = e->ending.mark_fd = -1;
 	e->doubt = "nothing is known";
 	return e;
 }
@@ -370,8 +370,7 @@ embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 		unlinkat(e->directory_fd, "redis.sock", 0);
 		embedded_leave_record(e, clean, until_ms);
 	}
-	if (e->ending.fd >= 0)
-		close(e->ending.fd);
+	ending_close(&e->ending);
 	timeout_free(e->timer);
 	if (e->lock_fd >= 0)
 		close(e->lock_fd);
@@ -525,7 +524,7 @@ embedded_load(struct event_base *base, const struct embedded_settings *settings,
 	e->name_fd = descriptors_take(given, saved.name);
 	e->begun_until_ms = saved.begun_until_ms;
 	e->deaths = (unsigned)saved.deaths;
-	if (!ending_go_on(&e->ending, e->directory_fd, saved.until_ms))
+	if (!ending_go_on(&e->ending, e->directory, e->directory_fd, saved.until_ms))
 		LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.no_record", log_text("directory", e->directory),
 			log_text("why", strerror(errno)), log_text("text", "the next start guards in full"));
 	if (!child_adopt(e, &saved, given)) {

@@ -6,10 +6,10 @@
  * the only user; the pool connects to its socket as to any other master.
  *
  * The directory also records how the last run ended. A new master counts as one that forgot nothing if no
- * client can rely on a lock: after a clean end, after the deadline that the last daemon wrote, in another
- * boot, or on a first start whose clients can have known no earlier daemon. While the daemon runs it has an
- * abstract Unix socket that is named after the directory. If the directory is removed, a daemon that makes it
- * anew sees by this socket that the earlier one still runs.
+ * client can rely on a lock: after a clean end, after the deadline that the last daemon wrote, or if no
+ * client can have known an earlier daemon. What is recorded counts in this boot, and not in a copy. While the
+ * daemon runs it has an abstract Unix socket that is named after the directory. If the directory is removed,
+ * a daemon that makes it anew sees by this socket that the earlier one still runs.
  */
 #ifndef REDIS_EMBEDDED_H
 #define REDIS_EMBEDDED_H

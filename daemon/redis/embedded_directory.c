@@ -14,9 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #define NAMES 8 /* daemons that had the directory one after the other and still run */
@@ -42,45 +44,155 @@ embedded_explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
 
 #define CLOCK_UNKNOWN "?"
 
-static void
-ending_read(struct ending *e, int directory_fd)
-{
-	char line[ENDING_BYTES + 1], word[8], clock[CLOCK_NAME_MAX];
-	int fd = openat(directory_fd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	ssize_t n = fd >= 0 ? read(fd, line, ENDING_BYTES) : -1;
+/* File systems that are memory, by statfs(2). */
+#define TYPE_TMPFS 0x01021994
+#define TYPE_RAMFS 0x858458f6
 
-	*e = (struct ending){.kind = ENDING_UNKNOWN, .fd = -1};
-	clock_name(e->clock);
-	if (fd >= 0) {
+/* What a line says. */
+struct line {
+	bool clean;
+	int64_t until_ms;
+	char clock[CLOCK_NAME_MAX];
+	uint64_t device; /* of the file of the record */
+	uint64_t inode;
+	uint64_t turn;
+};
+
+/* False: there is no line, or it cannot be read. */
+static bool
+line_read(int fd, struct line *out)
+{
+	char text[ENDING_BYTES + 1], word[8];
+	ssize_t n = fd >= 0 ? pread(fd, text, ENDING_BYTES, 0) : -1;
+
+	if (n != ENDING_BYTES)
+		return false;
+	text[n] = '\0';
+	if (sscanf(text, "%7s until_ms=%" SCNd64 " clock=%95s file=%" SCNx64 ":%" SCNx64 " turn=%" SCNx64,
+		    word, &out->until_ms, out->clock, &out->device, &out->inode, &out->turn) != 6 ||
+		out->until_ms < 0)
+		return false;
+	out->clean = strcmp(word, WORD_CLEAN) == 0;
+	return out->clean || strcmp(word, WORD_LIVE) == 0;
+}
+
+/* FNV-1a. */
+void
+ending_mark_path(const char *directory, char out[ENDING_MARK_MAX])
+{
+	uint64_t hash = UINT64_C(14695981039346656037);
+
+	for (const char *p = directory; *p != '\0'; p++)
+		hash = (hash ^ (unsigned char)*p) * UINT64_C(1099511628211);
+	snprintf(out, ENDING_MARK_MAX, MARKS "/holdfast-%u-%016" PRIx64, geteuid(), hash);
+}
+
+/* -1: there is none that could be relied on. Everybody may make files there. */
+static int
+mark_open(const char *directory, int flags)
+{
+	char path[ENDING_MARK_MAX];
+	struct statfs system;
+	struct stat seen;
+	int fd;
+
+	ending_mark_path(directory, path);
+	fd = open(path, flags | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd >= 0 && fstatfs(fd, &system) == 0 && fstat(fd, &seen) == 0 &&
+		(system.f_type == TYPE_TMPFS || system.f_type == TYPE_RAMFS) && S_ISREG(seen.st_mode) &&
+		seen.st_uid == geteuid() && (seen.st_mode & 077) == 0 && seen.st_nlink == 1)
+		return fd;
+	if (fd >= 0)
 		close(fd);
-	}
-	if (n != ENDING_BYTES) {
+	return -1;
+}
+
+/* Whether the record is the one that was written last: in the file that it is in, with this mark. */
+static bool
+line_is_latest(const struct line *record, int fd, const struct line *mark)
+{
+	struct stat seen;
+
+	return fstat(fd, &seen) == 0 && record->device == (uint64_t)seen.st_dev &&
+	       record->inode == (uint64_t)seen.st_ino && mark->turn == record->turn &&
+	       strcmp(mark->clock, record->clock) == 0;
+}
+
+static void
+ending_judge(struct ending *e, int fd, int mark_fd)
+{
+	struct line record, mark;
+
+	if (!line_read(fd, &record) || e->clock[0] == '\0' || strcmp(record.clock, CLOCK_UNKNOWN) == 0)
 		return;
-	}
-	line[n] = '\0';
-	if (sscanf(line, "%7s until_ms=%" SCNd64 " clock=%95s", word, &e->until_ms, clock) != 3 ||
-		e->until_ms < 0) {
-		return;
-	}
-	if (strcmp(word, WORD_CLEAN) == 0) {
+	if (strcmp(record.clock, e->clock) != 0) {
+		e->kind = ENDING_BEFORE;
+	} else if (!line_read(mark_fd, &mark) || !line_is_latest(&record, fd, &mark)) {
+		e->kind = ENDING_COPIED;
+	} else if (record.clean && mark.clean) {
 		e->kind = ENDING_CLEAN;
-	} else if (strcmp(word, WORD_LIVE) == 0 && e->clock[0] != '\0' && strcmp(clock, CLOCK_UNKNOWN) != 0) {
-		e->kind = strcmp(clock, e->clock) == 0 ? ENDING_HERE : ENDING_BEFORE;
+	} else {
+		e->kind = ENDING_HERE;
+		e->until_ms = record.until_ms > mark.until_ms ? record.until_ms : mark.until_ms;
 	}
+}
+
+static void
+ending_read(struct ending *e, const char *directory, int directory_fd)
+{
+	int fd = openat(directory_fd, FILE_NAME, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	int mark_fd = mark_open(directory, 0);
+
+	*e = (struct ending){.kind = ENDING_UNKNOWN, .fd = -1, .mark_fd = -1};
+	clock_name(e->clock);
+	ending_judge(e, fd, mark_fd);
+	if (fd >= 0)
+		close(fd);
+	if (mark_fd >= 0)
+		close(mark_fd);
+}
+
+/* Without a mark the next daemon does not rely on the record. */
+static void
+mark_write(struct ending *e, const char line[ENDING_BYTES])
+{
+	if (e->mark_fd >= 0 && pwrite(e->mark_fd, line, ENDING_BYTES, 0) == ENDING_BYTES)
+		return;
+	if (e->mark_fd >= 0) {
+		(void)!ftruncate(e->mark_fd, 0);
+		close(e->mark_fd);
+	}
+	e->mark_fd = -1;
 }
 
 static bool
 ending_write(struct ending *e, const char *word, int64_t until_ms)
 {
 	char line[ENDING_BYTES + 1];
-	int n = snprintf(line, sizeof(line), "%s until_ms=%" PRId64 " clock=%s", word, until_ms,
-		e->clock[0] != '\0' ? e->clock : CLOCK_UNKNOWN);
+	struct stat seen = {.st_ino = 0};
+	int n;
 
+	(void)fstat(e->fd, &seen);
+	n = snprintf(line, sizeof(line),
+		"%s until_ms=%" PRId64 " clock=%s file=%" PRIx64 ":%" PRIx64 " turn=%" PRIx64, word, until_ms,
+		e->clock[0] != '\0' ? e->clock : CLOCK_UNKNOWN, (uint64_t)seen.st_dev, (uint64_t)seen.st_ino,
+		e->turn);
 	memset(line + n, ' ', (size_t)(ENDING_BYTES - n));
 	line[ENDING_BYTES - 1] = '\n';
 	e->written_ms = until_ms;
+	mark_write(e, line);
 	errno = 0;
 	return pwrite(e->fd, line, ENDING_BYTES, 0) == ENDING_BYTES;
+}
+
+void
+ending_close(struct ending *e)
+{
+	if (e->fd >= 0)
+		close(e->fd);
+	if (e->mark_fd >= 0)
+		close(e->mark_fd);
+	e->fd = e->mark_fd = -1;
 }
 
 /* Without a record the next daemon assumes nothing. */
@@ -89,10 +201,7 @@ ending_spoilt(struct ending *e, int directory_fd)
 {
 	int why = errno != 0 ? errno : ENOSPC;
 
-	if (e->fd >= 0) {
-		close(e->fd);
-	}
-	e->fd = -1;
+	ending_close(e);
 	(void)unlinkat(directory_fd, FILE_NAME, 0);
 	errno = why;
 	return false;
@@ -101,8 +210,11 @@ ending_spoilt(struct ending *e, int directory_fd)
 /* Replaces the record by one of this daemon, which survives a power cut, too. False with errno: there is no
  * record. */
 static bool
-ending_begin(struct ending *e, int directory_fd, int64_t until_ms)
+ending_begin(struct ending *e, const char *directory, int directory_fd, int64_t until_ms)
 {
+	if (getrandom(&e->turn, sizeof(e->turn), 0) != sizeof(e->turn))
+		return ending_spoilt(e, directory_fd);
+	e->mark_fd = mark_open(directory, O_CREAT);
 	e->fd = openat(directory_fd, FILE_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	return (e->fd >= 0 && ending_write(e, WORD_LIVE, until_ms) && fsync(e->fd) == 0 &&
 		       fsync(directory_fd) == 0) ||
@@ -110,13 +222,19 @@ ending_begin(struct ending *e, int directory_fd, int64_t until_ms)
 }
 
 bool
-ending_go_on(struct ending *e, int directory_fd, int64_t until_ms)
+ending_go_on(struct ending *e, const char *directory, int directory_fd, int64_t until_ms)
 {
-	*e = (struct ending){.kind = ENDING_HERE, .written_ms = until_ms};
+	struct line line;
+
+	*e = (struct ending){.kind = ENDING_HERE, .written_ms = until_ms, .mark_fd = -1};
 	clock_name(e->clock);
 	errno = 0;
-	e->fd = openat(directory_fd, FILE_NAME, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	return e->fd >= 0 || ending_spoilt(e, directory_fd);
+	e->fd = openat(directory_fd, FILE_NAME, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (!line_read(e->fd, &line))
+		return ending_spoilt(e, directory_fd);
+	e->turn = line.turn;
+	e->mark_fd = mark_open(directory, 0);
+	return true;
 }
 
 bool
@@ -129,7 +247,7 @@ ending_extend(struct ending *e, int directory_fd, int64_t until_ms)
 	return ending_write(e, WORD_LIVE, until_ms) || ending_spoilt(e, directory_fd);
 }
 
-/* The daemon ends; from until_ms on no client relies on a lock. clean: none does already, in whatever boot.
+/* The daemon ends; from until_ms on no client relies on a lock. clean: none does already.
  * False with errno: there is no record any more. */
 static bool
 ending_finish(struct ending *e, int directory_fd, bool clean, int64_t until_ms)
@@ -144,8 +262,7 @@ ending_finish(struct ending *e, int directory_fd, bool clean, int64_t until_ms)
 	if (!written) {
 		return ending_spoilt(e, directory_fd);
 	}
-	close(e->fd);
-	e->fd = -1;
+	ending_close(e);
 	return true;
 }
 
@@ -226,6 +343,7 @@ find_doubt(struct embedded *e, const struct embedded_settings *settings, bool fi
 			return NULL;
 		e->doubted_until_ms = e->ending.until_ms;
 		return "clients may rely on locks of the last daemon here";
+	case ENDING_COPIED:
 	case ENDING_BEFORE:
 		return settings->doubt;
 	default:
@@ -255,7 +373,7 @@ embedded_claim_directory(struct embedded *e, const struct embedded_settings *set
 			e->directory);
 	}
 	e->claimed = true;
-	ending_read(&e->ending, e->directory_fd);
+	ending_read(&e->ending, e->directory, e->directory_fd);
 	e->doubt = find_doubt(e, settings, first, claim_name(e, waited ? settings->patient_until_ms : 0));
 	return true;
 }
@@ -267,7 +385,7 @@ embedded_claim_memory(struct embedded *e, const struct embedded_settings *settin
 	if (e->doubt)
 		e->begun_until_ms = e->doubted_until_ms != 0 ? e->doubted_until_ms
 							     : e->begun_until_ms + settings->guard_ms;
-	return ending_begin(&e->ending, e->directory_fd, e->begun_until_ms) ||
+	return ending_begin(&e->ending, e->directory, e->directory_fd, e->begun_until_ms) ||
 	       embedded_explain(why, "cannot write %s/ending: %s", e->directory, strerror(errno));
 }
 

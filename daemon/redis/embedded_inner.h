@@ -11,17 +11,20 @@
 
 #include <sys/un.h>
 
-#define LINE_MAX_BYTES 512 /* of the server's output; the rest of a line is cut */
-#define PATH_BYTES     4096
+#define ENDING_MARK_MAX 64
+#define LINE_MAX_BYTES  512 /* of the server's output; the rest of a line is cut */
+#define PATH_BYTES      4096
 
-#define ENDING_BYTES   160 /* of the line, line feed included */
+#define ENDING_BYTES   256 /* of the line, line feed included */
 #define ENDING_STEP_MS 250 /* deadlines are rounded up to this, so that few are written */
 
 enum ending_kind {
 	ENDING_UNKNOWN, /* no record, or an unreadable one */
 	ENDING_CLEAN,   /* no client relies on a lock */
 	ENDING_HERE,    /* of this boot: see until_ms */
-	ENDING_BEFORE   /* of another boot, or another clock */
+	ENDING_BEFORE,  /* of another boot, or another clock */
+	ENDING_COPIED /* it may not be the latest: it was written to another file, or the mark says otherwise
+		       */
 };
 
 /*
@@ -31,11 +34,19 @@ enum ending_kind {
  * The record is one line in the file `ending`. A daemon writes it when it begins, from time to time while
  * there are holds, and when it ends. So the record of a killed daemon is no earlier than the deadlines that
  * its clients were told. Deadlines are of CLOCK_BOOTTIME, and mean nothing in another boot.
+ *
+ * The directory may be a copy, of an image or a backup, or may have gone back to a snapshot: then the record
+ * is that of an earlier daemon than the last one. So it counts in the file only that it was written to, and
+ * only with its mark: the same line in a file system that is memory (MARKS), which no image has and no
+ * snapshot takes back. Both have the turn, a random number of the daemon's start. Of two deadlines of one
+ * turn the later one counts.
  */
 struct ending {
-	enum ending_kind kind;      /* of the last daemon */
-	int64_t until_ms;           /* HERE: from then on no client relies on its locks */
-	int fd;                     /* of the record, once this daemon has written it; -1: none */
+	enum ending_kind kind; /* of the last daemon */
+	int64_t until_ms;      /* HERE: from then on no client relies on its locks */
+	int fd;                /* of the record, once this daemon has written it; -1: none */
+	int mark_fd;           /* of its mark; -1: none */
+	uint64_t turn;
 	int64_t written_ms;         /* the deadline in the record */
 	char clock[CLOCK_NAME_MAX]; /* clock_name() */
 };
@@ -83,12 +94,20 @@ bool embedded_claim_directory(struct embedded *e, const struct embedded_settings
  * a power cut, too. */
 bool embedded_claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why);
 
+#define MARKS "/dev/shm"
+
+/* The path of the mark of the record in this directory. */
+void ending_mark_path(const char *directory, char out[ENDING_MARK_MAX]);
+
 /* Goes on with a record of this daemon that says until_ms. False with errno: there is no record. */
-bool ending_go_on(struct ending *ending, int directory_fd, int64_t until_ms);
+bool ending_go_on(struct ending *ending, const char *directory, int directory_fd, int64_t until_ms);
 
 /* Clients may rely on locks until until_ms; an earlier deadline changes nothing. Cheap if the record says so
  * already. False with errno: it cannot be written, and there is no record any more. */
 bool ending_extend(struct ending *ending, int directory_fd, int64_t until_ms);
+
+/* Closes what it has open. */
+void ending_close(struct ending *ending);
 
 /* The daemon ends; see embedded_free(). A record that cannot be written makes the next start slower, but no
  * less safe. */

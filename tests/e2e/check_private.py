@@ -113,6 +113,27 @@ def test_clean_end_is_trusted(place):
     expect(begin(daemon), ("trusted", ""))
 
 
+def test_image(place):
+    """the directory of an image, in which a daemon ended cleanly, says nothing of the daemon that was killed in its place"""
+    daemon = place.idle_daemon(tcp=True)
+    listening(place, daemon, "  - unix: %s\n  - tcp: 127.0.0.1:%d\n" % (daemon.socket, daemon.port))
+    folder = os.path.join(daemon.folder, "redis")
+    begin(daemon)
+    expect(daemon.terminate(), 0)
+    shutil.copytree(folder, folder + ".image")
+    for renew in (lambda: (shutil.rmtree(folder), shutil.copytree(folder + ".image", folder)),
+                  lambda: shutil.copyfile(os.path.join(folder + ".image", "ending"), record(daemon))):
+        daemon.start().admitted()
+        client = place.keep(resp.Client(daemon.tcp))
+        expect_between(client("LOCK", "a"), 1, 2 ** 53)
+        deadline = told_deadline(client, "a")
+        daemon.kill()
+        renew()
+        expect(begin(daemon)[0], "guarded")
+        waits_out(place, daemon, daemon.tcp, "a", deadline)
+        expect(daemon.terminate(), 0)
+
+
 def record(daemon):
     """The file in which a daemon leaves to the next one how it ended."""
     return os.path.join(daemon.folder, "redis", "ending")

@@ -261,6 +261,14 @@ class Redis:
         return calls
 
 
+def mark_of(directory):
+    """Where the daemon that has a private master in this directory keeps the mark of its record (daemon/redis/embedded_inner.h)."""
+    number = 14695981039346656037
+    for byte in directory.encode():
+        number = (number ^ byte) * 1099511628211 % 2 ** 64
+    return "/dev/shm/holdfast-%d-%016x" % (os.geteuid(), number)
+
+
 class Daemon:
     """A holdfastd with a configuration file of its own, ready when the constructor returns."""
 
@@ -443,6 +451,9 @@ class Place:
                 problems.append(str(error))
         for process in self.processes:
             process.done()
+        for daemon in self.daemons:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(mark_of(re.search("directory: ([^ ,}]+)", daemon.embedded).group(1)))
         for endpoint in self.sockets:
             endpoint.close()
         shutil.rmtree(self.path)
