@@ -141,25 +141,23 @@ held_named(struct hold *h)
 }
 
 void
+held_put_off(struct hold *h, int64_t ms)
+{
+	int64_t until_ms = host_ms(h->host) + ms;
+	if (h->claim_ends_ms != INT64_MAX && h->claim_ends_ms < until_ms)
+		h->claim_ends_ms = until_ms;
+	ends(h);
+}
+
+void
 held_asked(const struct conn *c, struct hold *h)
 {
 	const struct request *r = &c->current;
-	int64_t ms = PERSONA_TTL_MS, until_ms;
-	if (!persona_is(c) || (r->verb != VERB_LOCK && r->token == h->token) ||
-		h->claim_ends_ms == INT64_MAX) {
+	bool lock = r->verb == VERB_LOCK;
+	if (!persona_is(c) || (lock ? h->leased && r->claim_ms == 0 : r->token == h->token))
 		held_named(h);
-		return;
-	}
-	if (r->verb == VERB_LOCK && r->claim_ms > 0)
-		ms = r->claim_ms;
-	else if (r->verb == VERB_LOCK && h->leased) {
-		held_named(h);
-		return;
-	}
-	until_ms = host_ms(h->host) + ms;
-	if (until_ms > h->claim_ends_ms)
-		h->claim_ends_ms = until_ms;
-	ends(h);
+	else
+		held_put_off(h, lock && r->claim_ms > 0 ? r->claim_ms : PERSONA_TTL_MS);
 }
 
 bool

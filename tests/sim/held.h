@@ -101,6 +101,8 @@ void held_named(struct hold *hold);
 /* The request of this connection asks about it, by a LOCK or another verb: that of an id claims it by its
  * token only, and else puts the end of its CLAIM off (5.17). */
 void held_asked(const struct conn *conn, struct hold *hold);
+/* Its CLAIM ends no sooner than ms from now. */
+void held_put_off(struct hold *hold, int64_t ms);
 /* The LOCK that this connection's daemon is told of in this step names a hold with this tag (3.46). */
 bool held_names(const struct conn *conn, const char *owner);
 void held_given_back(struct world *world, struct hold *hold);

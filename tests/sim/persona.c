@@ -263,6 +263,13 @@ is_held(const struct conn *c)
 	return s.found;
 }
 
+/* Its daemon has this hold. */
+static bool
+is_held_as(const struct conn *c, const struct hold *h)
+{
+	return h->session == c->session && held_there(h);
+}
+
 static void
 answer_lost(void *arg, uint64_t serial, void *data)
 {
@@ -291,6 +298,62 @@ answer_lost(void *arg, uint64_t serial, void *data)
 			said->type == REPLY_ERROR ? said->text : "");
 }
 
+/* ---- a copy of a request comes late ---- */
+
+/* It was sent about the hold before, and names that, or none. */
+static struct request
+late_request(struct rng *rng, const struct past *past)
+{
+	static const enum verb verbs[] = {
+		VERB_UNLOCK, VERB_EXTEND, VERB_DOWNGRADE, VERB_MUNLOCK, VERB_SESSION_END};
+	struct request r = {.verb = verbs[rng_range(rng, 0, 4)], .name = past->name, .extend_ms = 1};
+	memcpy(r.owner, past->owner, sizeof(r.owner));
+	r.names[r.count] = past->name;
+	r.count += r.verb == VERB_MUNLOCK;
+	if (r.verb != VERB_SESSION_END && r.verb != VERB_MUNLOCK && rng_percent(rng, 50))
+		r.token = past->token;
+	return r;
+}
+
+static void
+late_copy(void *arg, uint64_t serial, void *data)
+{
+	struct conn *c = arg;
+	struct world *w = c->world;
+	struct hold *h = held_by(w, c, c->persona.past.name, c->persona.past.owner);
+	(void)serial;
+	(void)data;
+	if (!can_ask(c) || c->busy || c->host->draining || h == NULL || !held_surely(w, h) ||
+		h->ended_us <= w->now_us || h->token == c->persona.past.token || !is_held_as(c, h))
+		return;
+	const struct request r = late_request(&w->rng, &c->persona.past);
+	trace_line(&w->trace, w->now_us, "c%u     a copy of verb %d comes late", c->client->index, r.verb);
+	if (!ask_aside(c, &r))
+		return;
+	const struct reply *said = &c->persona.said;
+	if (said->type != REPLY_ERROR || (said->code != CODE_ERR && said->code != CODE_NOTHELD))
+		world_fail(w, "persona: a copy of c%u comes late, and is answered %d :%" PRId64 " %s",
+			c->client->index, said->type, said->n, said->type == REPLY_ERROR ? said->text : "");
+	else if (said->code == CODE_ERR && r.verb != VERB_SESSION_END && r.verb != VERB_MUNLOCK)
+		held_put_off(h, PERSONA_TTL_MS);
+}
+
+/* The name is given back, or granted: copies that were sent before may come. */
+static void
+late_copies(struct conn *c)
+{
+	struct world *w = c->world;
+	const struct request *r = &c->current;
+	struct past *past = &c->persona.past;
+	if (r->verb == VERB_UNLOCK) {
+		past->name = r->name;
+		memcpy(past->owner, r->owner, sizeof(past->owner));
+		past->token = r->token;
+	} else if (past->token != 0 && rng_percent(&w->rng, 50)) {
+		world_after(w, rng_range(&w->rng, 0, w->plan.hold_us), late_copy, c, 0, NULL);
+	}
+}
+
 void
 persona_answered(struct conn *c, const struct reply *reply)
 {
@@ -303,6 +366,7 @@ persona_answered(struct conn *c, const struct reply *reply)
 	if (!persona_is(c) || (!granted && !released))
 		return;
 	c->persona.token = reply->n;
+	late_copies(c);
 	if (rng_percent(&w->rng, 40))
 		world_after(w, 0, answer_lost, c, c->current.serial, NULL);
 }

@@ -7,8 +7,9 @@
  *
  * While a request waits, its line breaks and the request is repeated over the next one, or it is repeated
  * first. After an answer, the answer is lost in some cases, and the repeated request has to be answered
- * alike. A client that leaves ends its session: its request that waits is told so, unless its answer was due
- * before.
+ * alike. Copies of requests about a hold that it had given back come when it holds the name again: they
+ * change and end nothing. A client that leaves ends its session: its request that waits is told so, unless
+ * its answer was due before.
  */
 #ifndef SIM_PERSONA_H
 #define SIM_PERSONA_H
@@ -35,6 +36,11 @@ struct persona {
 	bool apart;        /* its line has broken, and the next one has not asked yet */
 	bool ends;         /* it has left, and ends its session */
 	int64_t token;     /* that it was told last */
+	struct past {      /* a hold that it has given back */
+		unsigned name;
+		char owner[8];
+		int64_t token; /* 0: none */
+	} past;
 };
 
 bool persona_is(const struct conn *conn);
