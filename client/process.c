@@ -186,20 +186,68 @@ belongs(const struct descendants *d, const struct snapshot *s, const struct memb
 	return !d->shared || descends(s, m, d->root, broken);
 }
 
+/* Whether a process has the pipe open. One whose descriptors may not be seen runs as another user: it has not
+ * closed them, as far as is known. */
+static bool
+has_pipe(pid_t pid, uint64_t inode)
+{
+	char path[64], target[64], wanted[64];
+	struct dirent *entry;
+	bool found = false;
+	ssize_t n;
+	DIR *dir;
+
+	(void)snprintf(wanted, sizeof(wanted), "pipe:[%" PRIu64 "]", inode);
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (dir == NULL) {
+		return errno == EACCES;
+	}
+	while (!found && (entry = readdir(dir)) != NULL) {
+		n = readlinkat(dirfd(dir), entry->d_name, target, sizeof(target) - 1);
+		target[n > 0 ? n : 0] = '\0';
+		found = strcmp(target, wanted) == 0;
+	}
+	(void)closedir(dir);
+	return found;
+}
+
+static bool
+belongs_far(const struct descendants *d, const struct snapshot *s, const struct member *m)
+{
+	bool broken = false;
+
+	return d->pipe != 0 && !m->dead && m->pid != d->root && descends(s, m, d->root, &broken) &&
+	       has_pipe(m->pid, d->pipe);
+}
+
+static bool
+reaches_far(int signal)
+{
+	return signal == SIGTERM || signal == SIGKILL || signal == SIGSTOP || signal == SIGCONT;
+}
+
 bool
 descendants_signal(const struct descendants *d, int signal)
 {
-	struct snapshot s;
+	bool far = d->pipe != 0 && reaches_far(signal);
 	bool broken = false;
 	bool any = false;
+	struct snapshot s;
 
 	if (!d->shared) {
-		return kill(-d->group, signal) == 0;
+		any = kill(-d->group, signal) == 0;
+	}
+	if (!d->shared && !far) {
+		return any;
 	}
 	(void)snapshot_take(&s);
 	for (size_t i = 0; i < s.n; i++) {
-		if (belongs(d, &s, &s.list[i], &broken)) {
-			any = kill(s.list[i].pid, signal) == 0 || any;
+		const struct member *m = &s.list[i];
+		bool near = d->shared && belongs(d, &s, m, &broken);
+
+		if (near || (far && (d->shared || m->group != d->group) && belongs_far(d, &s, m))) {
+			any = kill(m->pid, signal) == 0 || any;
 		}
 	}
 	free(s.list);

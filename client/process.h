@@ -19,15 +19,19 @@
  *
  * The caller is root or its parent. It is a subreaper, so that descendants remain descendants when their
  * parents end.
+ *
+ * Far members are descendants in any group that have a pipe, the tether of run.h.
  */
 struct descendants {
 	pid_t group;   /* process group */
 	pid_t root;    /* its descendants are members; root is not */
 	bool shared;   /* the group also has other processes */
 	pid_t command; /* a member in any group, since an interactive shell makes its own; 0: it has ended */
+	uint64_t pipe; /* its inode; 0: there are no far members */
 };
 
-/* Sends a signal to every living member. False if there was none. */
+/* Sends a signal to every living member; TERM, KILL, STOP and CONT to far members, too. False if there was
+ * none. */
 bool descendants_signal(const struct descendants *d, int signal);
 
 enum descendants_rest {

@@ -148,12 +148,17 @@ command_start(struct run *r)
 	r->plan.command = r->shell[0] != NULL ? r->shell : r->o->command;
 	r->plan.kill_after_ms = r->o->kill_after_ms;
 	r->plan.limit_ms = r->wire.local ? INT64_MAX : r->grant.expire_ms;
+	status = tether_make(&r->plan.tether, r->taking, &r->grant, r->nested);
+	if (status != STATUS_DONE) {
+		return status;
+	}
 	/* If the supervisor is killed, its processes become our children. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (!supervisor_start(&r->supervisor, &r->plan)) {
 		message("cannot start the command: %s", strerror(errno));
 		return STATUS_INTERNAL;
 	}
+	tether_leave(&r->plan.tether);
 	streams_drop();
 	holding_start(&r->holding, &r->wire, r->taking, &r->grant, r->o->kill_after_ms);
 	status = bind_supervisor(r);
@@ -317,39 +322,17 @@ signals_read(struct run *r)
 	}
 }
 
-/* The supervisor was killed, and the session ended with it. No process of the command may continue. */
+/* The supervisor was killed. The session ends with it, or else with the last process that has the tether. No
+ * process of the command may continue. */
 static void
 supervisor_killed(struct run *r)
 {
-	const struct descendants descendants = {.group = r->plan.shared ? getpgrp() : r->child,
-		.root = getpid(),
-		.shared = r->plan.shared,
-		.command = r->child_ended ? 0 : r->child};
-	int status;
-	int fd;
-
 	message("the supervisor of the command was killed, and the lock is lost with it: killing the "
 		"command");
+	supervisor_kill_orphans(&r->plan, r->child, r->child_ended);
 	r->status = STATUS_LOST;
 	r->gone = true;
 	r->child_ended = true;
-	while (r->child > 0) {
-		enum descendants_rest rest;
-
-		(void)descendants_signal(&descendants, SIGKILL);
-		while (waitpid(-1, &status, WNOHANG) > 0) {
-		}
-		rest = descendants_watch(&descendants, &fd);
-		if (rest == DESCENDANTS_GONE) {
-			break;
-		}
-		if (rest == DESCENDANTS_LIVES) {
-			struct pollfd p = {fd, POLLIN, 0};
-
-			(void)poll(&p, 1, -1);
-			(void)close(fd);
-		}
-	}
 }
 
 static void
@@ -392,8 +375,10 @@ mention_left_behind(struct run *r)
 {
 	r->mention_at_ms = INT64_MAX;
 	if (!r->o->quiet) {
-		message("the command has ended, but processes of its group run on: %s is kept until they end",
-			r->o->name);
+		bool near = r->plan.shared || kill(-r->child, 0) == 0;
+
+		message("the command has ended, but processes %s run on: %s is kept until they end",
+			near ? "of its group" : "that it has started", r->o->name);
 	}
 }
 
@@ -485,6 +470,7 @@ run_command(struct run *r)
 		r->status = r->o->on_lost.way == LOSS_WARN ? -1 : STATUS_LOST;
 	}
 	supervisor_finish(&r->supervisor);
+	tether_close(&r->plan.tether);
 	return command_status(r);
 }
 

@@ -17,8 +17,55 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct taking;
+struct grant;
+
+/*
+ * The tether: what every descendant of the command inherits, as flock(1) passes on its descriptor. The lock
+ * is held as long as one of them has it, whatever is killed.
+ *
+ *     pipe      its writing end is watched by the supervisor and the wrapper: it has an error when no process
+ * has the reading end any more anchor    a connection of the session (SESSION ANCHOR): the daemon keeps the
+ * session while it is open, also when wrapper and supervisor have been killed outer     a nested run: the
+ * pipe of the outer one
+ *
+ * A process that closes what it does not know has no tether: it counts only as a member of the command's
+ * group.
+ */
+struct tether {
+	int watch;
+	int pipe;
+	int anchor;
+	int outer;
+	uint64_t inode; /* of the pipe; 0: there is none */
+};
+
+#define TETHER_NONE     ((struct tether){-1, -1, -1, -1, 0})
+#define TETHER_WATCH_FD 4 /* in the supervisor */
+
+/*
+ * Makes one, unless -o is given, and connects its anchor, for as long as the hold is good. All descriptors
+ * are close-on-exec. Returns STATUS_DONE, also if the daemon is one that does not know of anchors; else an
+ * exit code, after a message.
+ */
+int tether_make(struct tether *t, const struct taking *taking, const struct grant *g, bool nested)
+	__attribute__((warn_unused_result));
+
+/* In the command's process, before exec: passes the tether on. Its parent is the supervisor. */
+void tether_inherit(const struct tether *t);
+
+/* The wrapper has started the supervisor, and has no part in the tether any more, but for that of the outer
+ * run. */
+void tether_leave(struct tether *t);
+
+/* Whether a process has the pipe whose writing end this is; -1: none has. */
+bool tether_holds(int watch);
+
+void tether_close(struct tether *t);
+
 struct supervisor_plan {
-	char **command;        /* argv for execvp() */
+	char **command; /* argv for execvp() */
+	struct tether tether;
 	bool shared;           /* stay in the caller's process group, the terminal's foreground */
 	int64_t kill_after_ms; /* from TERM to KILL when the wrapper is gone */
 	int64_t limit_ms;      /* CLOCK_BOOTTIME: if the wrapper is gone, KILL at this time at the latest;
@@ -58,7 +105,8 @@ bool supervisor_start(struct supervisor *s, const struct supervisor_plan *plan)
 
 void supervisor_go(struct supervisor *s);
 
-/* Sends a signal to all descendants. KILL is repeated until none is left. */
+/* Sends a signal to all descendants; TERM, KILL, STOP and CONT also to those that have left the group with
+ * the tether. KILL is repeated until none is left. */
 void supervisor_signal(struct supervisor *s, int signal);
 
 /* The wrapper was continued, but not by the supervisor. */
@@ -72,6 +120,10 @@ bool supervisor_read(struct supervisor *s, struct news *news) __attribute__((war
 
 /* After NEWS_GONE or NEWS_FAILED: lets the supervisor end, and waits for its end. */
 void supervisor_finish(struct supervisor *s);
+
+/* After NEWS_LOST: what the supervisor has left is our children now. Kills all that counts, and returns when
+ * nothing of it is left. child: 0: it never started. */
+void supervisor_kill_orphans(const struct supervisor_plan *plan, pid_t child, bool child_ended);
 
 /* What the wrapper sends. */
 enum order_type { ORDER_SIGNAL, ORDER_CONTINUED, ORDER_LIMIT };

@@ -28,7 +28,7 @@
 /* How long to wait if /proc could not be read, or changed while it was read. */
 #define UNSURE_MS 5
 
-enum watched { WATCH_CONTROL, WATCH_CHILDREN, WATCH_TIMER, WATCH_MEMBER, WATCH_COUNT };
+enum watched { WATCH_CONTROL, WATCH_CHILDREN, WATCH_TIMER, WATCH_MEMBER, WATCH_TETHER, WATCH_COUNT };
 
 struct supervision {
 	struct descendants descendants;
@@ -40,6 +40,7 @@ struct supervision {
 	bool paused;   /* the wrapper has ordered STOP, and no CONT since */
 	bool followed; /* the wrapper was stopped together with the command */
 	int wrapper;   /* its pidfd */
+	int tether;    /* its writing end; -1: there is none */
 	int64_t kill_after_ms;
 	int64_t limit_ms;
 	int64_t kill_at_ms; /* INT64_MAX: not yet decided */
@@ -72,6 +73,7 @@ child_run(const struct supervisor_plan *plan, int go, pid_t parent)
 		(void)signal(SIGCHLD, SIG_IGN);
 	}
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
+	tether_inherit(&plan->tether);
 	(void)execvp(plan->command[0], plan->command);
 	n = errno;
 	(void)fprintf(stderr, "holdfast: cannot run %s: %s\n", plan->command[0], strerror((int)n));
@@ -86,12 +88,13 @@ news_send(const struct supervision *s, enum news_type type, pid_t pid, int value
 	(void)send(s->fds[WATCH_CONTROL].fd, &news, sizeof(news), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Keeps only the control socket, as descriptor 3, so that inherited pipes do not remain open in the
- * supervisor. */
+/* Keeps only the control socket, as descriptor 3, and the writing end of the tether, so that inherited pipes
+ * do not remain open in the supervisor. */
 static int
-descriptors_drop(int control)
+descriptors_drop(int control, int *tether)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int kept = 4;
 
 	for (int fd = 0; fd <= 2 && null >= 0; fd++) {
 		(void)dup2(null, fd);
@@ -99,7 +102,14 @@ descriptors_drop(int control)
 	if (control != 3) {
 		(void)dup3(control, 3, O_CLOEXEC);
 	}
-	(void)syscall(SYS_close_range, 4, ~0U, 0); /* musl has no function for it */
+	if (*tether >= 0) {
+		if (*tether != TETHER_WATCH_FD) {
+			(void)dup3(*tether, TETHER_WATCH_FD, O_CLOEXEC);
+		}
+		*tether = TETHER_WATCH_FD;
+		kept++;
+	}
+	(void)syscall(SYS_close_range, kept, ~0U, 0); /* musl has no function for it */
 	return 3;
 }
 
@@ -118,6 +128,17 @@ descendants_gone(struct supervision *s)
 	s->gone = true;
 	if (!s->orphaned) {
 		news_send(s, NEWS_GONE, s->child, 0);
+	}
+}
+
+/* Of the command's group no process is left. One that has left it may still have the tether. */
+static void
+group_gone(struct supervision *s)
+{
+	if (tether_holds(s->tether)) {
+		s->fds[WATCH_TETHER].fd = s->tether;
+	} else {
+		descendants_gone(s);
 	}
 }
 
@@ -212,7 +233,7 @@ descendants_look(struct supervision *s)
 		return;
 	}
 	if (reap(s) < 0) {
-		descendants_gone(s);
+		group_gone(s);
 		return;
 	}
 	if (!s->child_ended) {
@@ -225,7 +246,7 @@ descendants_look(struct supervision *s)
 	case DESCENDANTS_LIVES:
 		break;
 	case DESCENDANTS_GONE:
-		descendants_gone(s);
+		group_gone(s);
 		break;
 	case DESCENDANTS_UNSURE:
 		s->look_at_ms = clock_ms() + UNSURE_MS;
@@ -318,7 +339,8 @@ turn(struct supervision *s)
 		kill_now(s);
 	}
 	if (s->fds[WATCH_CHILDREN].revents != 0 || s->fds[WATCH_MEMBER].revents != 0 ||
-		now >= s->look_at_ms) {
+		s->fds[WATCH_TETHER].revents != 0 || now >= s->look_at_ms) {
+		s->fds[WATCH_TETHER].fd = -1;
 		descendants_look(s);
 	}
 }
@@ -330,11 +352,12 @@ supervision_open(struct supervision *s, int control)
 
 	(void)sigemptyset(&children);
 	(void)sigaddset(&children, SIGCHLD);
-	s->fds[WATCH_CONTROL] = (struct pollfd){descriptors_drop(control), POLLIN, 0};
+	s->fds[WATCH_CONTROL] = (struct pollfd){descriptors_drop(control, &s->tether), POLLIN, 0};
 	s->fds[WATCH_CHILDREN] =
 		(struct pollfd){signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK), POLLIN, 0};
 	s->fds[WATCH_TIMER] = (struct pollfd){wakeup_open(), POLLIN, 0};
 	s->fds[WATCH_MEMBER] = (struct pollfd){-1, POLLIN, 0};
+	s->fds[WATCH_TETHER] = (struct pollfd){-1, 0, 0};
 	/* If the wrapper has ended already, its pid may be reused, and must not be signalled. */
 	s->wrapper = descendants_pidfd(getppid());
 	return s->wrapper >= 0 && s->fds[WATCH_CHILDREN].fd >= 0 && s->fds[WATCH_TIMER].fd >= 0;
@@ -345,12 +368,14 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 {
 	pid_t self = getpid();
 	int error;
-	struct supervision s = {.kill_after_ms = plan->kill_after_ms,
+	struct supervision s = {.tether = plan->tether.watch,
+		.kill_after_ms = plan->kill_after_ms,
 		.limit_ms = plan->limit_ms,
 		.kill_at_ms = INT64_MAX,
 		.look_at_ms = INT64_MAX};
 
-	s.descendants = (struct descendants){.group = getpgrp(), .root = self, .shared = plan->shared};
+	s.descendants = (struct descendants){
+		.group = getpgrp(), .root = self, .shared = plan->shared, .pipe = plan->tether.inode};
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	s.child = fork();
 	error = errno;
@@ -483,4 +508,37 @@ supervisor_finish(struct supervisor *s)
 	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR) {
 	}
 	(void)close(s->pidfd);
+}
+
+/* How often processes with the tether that cannot be watched are looked for. */
+#define TETHER_LOOK_MS 20
+
+void
+supervisor_kill_orphans(const struct supervisor_plan *plan, pid_t child, bool child_ended)
+{
+	const struct descendants descendants = {.group = plan->shared ? getpgrp() : child,
+		.root = getpid(),
+		.shared = plan->shared,
+		.command = child_ended ? 0 : child,
+		.pipe = plan->tether.inode};
+	int fd;
+
+	while (child > 0) {
+		enum descendants_rest rest;
+
+		(void)descendants_signal(&descendants, SIGKILL);
+		while (waitpid(-1, NULL, WNOHANG) > 0) {
+		}
+		rest = descendants_watch(&descendants, &fd);
+		if (rest == DESCENDANTS_LIVES) {
+			struct pollfd p = {fd, POLLIN, 0};
+
+			(void)poll(&p, 1, -1);
+			(void)close(fd);
+		} else if (rest == DESCENDANTS_GONE && !tether_holds(plan->tether.watch)) {
+			break;
+		} else if (rest == DESCENDANTS_GONE) {
+			(void)poll(NULL, 0, TETHER_LOOK_MS);
+		}
+	}
 }

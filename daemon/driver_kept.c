@@ -251,8 +251,7 @@ return_one(struct driver *d, struct record *r)
 	if (connections_find(d->connections, who->id)) {
 		driver_event(d, &(struct event){.type = EVENT_RETURN,
 					.conn = who->id,
-					.session = keep.session,
-					.pushed = keep.pushed,
+					.keep = keep,
 					.no_push = who->protocol < 3});
 	}
 	return core_session_of(d->core, who->id) != 0;

@@ -130,8 +130,8 @@ keep_of(conn_id conn)
 
 	text[0] = '\0';
 	if (core_view_keep(w.core, conn, &keep))
-		(void)snprintf(text, sizeof(text), "%llu%s", (unsigned long long)keep.session,
-			keep.pushed ? " pushed" : "");
+		(void)snprintf(text, sizeof(text), "%llu%s%s", (unsigned long long)keep.session,
+			keep.pushed ? " pushed" : "", keep.anchor ? " anchor" : "");
 	return text;
 }
 
@@ -139,7 +139,8 @@ static const char *
 returned(conn_id conn, session_id session, bool pushed)
 {
 	return step(&w,
-		&(struct event){.type = EVENT_RETURN, .conn = conn, .session = session, .pushed = pushed});
+		&(struct event){
+			.type = EVENT_RETURN, .conn = conn, .keep = {.session = session, .pushed = pushed}});
 }
 
 static const char *
@@ -985,6 +986,33 @@ START_TEST(connections_of_durable_sessions_can_outlive_a_crash)
 }
 END_TEST
 
+START_TEST(an_anchor_outlives_a_crash_before_and_after_the_end_of_its_process)
+{
+	for (unsigned dead = 0; dead < 2; dead++) {
+		struct secret secret;
+
+		story_anew(&w);
+		secret = grace(1, GRACE_MS);
+		bound(1, 4711);
+		holds(1, "a", 1, 500);
+		run(&w, 2, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)});
+		ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_SESSION_ANCHOR}), "c2 +OK");
+		ck_assert_str_eq(keep_of(2), "1 anchor");
+		ck_assert_str_eq(dead ? ended(4711) : "", "");
+		crashed_to(dead ? THIRD : NEXT);
+		step(&w, &(struct event){
+				 .type = EVENT_RETURN, .conn = 2, .keep = {.session = 1, .anchor = true}});
+		ck_assert_str_eq(dead ? "" : ended(4711), "");
+		masters_back();
+		adopted("a", 1, 2000);
+		open_as(11, 0);
+		ck_assert_str_eq(lock(&w, 11, "a"), "");
+		ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_CLOSE, .conn = 2, .end = END_GONE}),
+			"c11 :2000");
+	}
+}
+END_TEST
+
 START_TEST(a_connection_waits_while_a_request_of_it_does)
 {
 	holds(1, "a", 1, 500);
@@ -1223,6 +1251,7 @@ main(void)
 		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,
 		a_process_that_asked_no_master_is_no_former_owner, users_are_counted_on,
 		numbers_of_sessions_go_on, connections_of_durable_sessions_can_outlive_a_crash,
+		an_anchor_outlives_a_crash_before_and_after_the_end_of_its_process,
 		a_connection_waits_while_a_request_of_it_does,
 		a_connection_that_returns_speaks_for_its_session,
 		a_connection_that_returns_to_no_session_is_closed,

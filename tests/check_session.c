@@ -646,6 +646,95 @@ START_TEST(who_takes_leave_of_a_session_does_not_end_what_a_process_holds_that_c
 }
 END_TEST
 
+static const struct process bound_to = {4711, 1, 0};
+
+/* Connection 1 holds a, for a process; connection 2 is an anchor of its session, and connection 4 waits. */
+static struct secret
+anchored(struct story *w)
+{
+	struct secret secret;
+
+	story_ready(w);
+	secret = ask_grace(w, 1, GRACE_MS);
+	step(w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = bound_to});
+	lock(w, 1, "a");
+	granted(w, "a", 1, 500);
+	ck_assert_str_eq(
+		run(w, 2, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)}),
+		"c2 :1");
+	ck_assert_str_eq(run(w, 2, (struct command){.verb = VERB_SESSION_ANCHOR}), "c2 +OK");
+	lock(w, 4, "a");
+	return secret;
+}
+
+START_TEST(an_anchor_keeps_the_session_of_a_process_that_has_ended_until_it_is_closed)
+{
+	struct story w;
+
+	anchored(&w);
+	/* Twice is once. */
+	ck_assert_str_eq(run(&w, 2, (struct command){.verb = VERB_SESSION_ANCHOR}), "c2 +OK");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = bound_to}), "");
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "");
+	ck_assert_str_eq(keep(&w, 2 * GRACE_MS), "");
+	/* No client can come back: there is nothing to wait for. */
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "c4 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(the_last_of_several_anchors_ends_the_session_also_for_who_still_speaks_for_it)
+{
+	struct story w;
+	struct secret secret = anchored(&w);
+
+	run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)});
+	run(&w, 3, (struct command){.verb = VERB_SESSION_ANCHOR});
+	step(&w, &(struct event){.type = EVENT_EXIT, .process = bound_to});
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
+	ck_assert_str_eq(close_as(&w, 3, END_GONE), "c1 close | c4 :501");
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_anchor_that_is_cut_leaves_the_hold_abandoned)
+{
+	struct story w;
+
+	anchored(&w);
+	step(&w, &(struct event){.type = EVENT_EXIT, .process = bound_to});
+	close_as(&w, 1, END_GONE);
+	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
+	ck_assert_str_eq(keep(&w, LEASE_MS), "c4 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_anchor_that_closes_before_the_process_ends_changes_nothing)
+{
+	struct story w;
+
+	anchored(&w);
+	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_EXIT, .process = bound_to}), "c1 close | c4 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(who_takes_the_session_over_closes_its_anchors)
+{
+	struct story w;
+	struct secret secret = anchored(&w);
+
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c1 close | c2 close | c3 :1");
+	ck_assert_str_eq(
+		step(&w, &(struct event){.type = EVENT_EXIT, .process = bound_to}), "c3 close | c4 :501");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken)
 {
 	struct story w;
@@ -1099,6 +1188,11 @@ main(void)
 		a_connection_that_cannot_be_pushed_to_is_closed_instead_of_entering_a_hold_again,
 		a_connection_that_can_be_pushed_to_again_has_its_push,
 		a_session_that_is_resumed_holds_what_it_held,
+		an_anchor_keeps_the_session_of_a_process_that_has_ended_until_it_is_closed,
+		the_last_of_several_anchors_ends_the_session_also_for_who_still_speaks_for_it,
+		an_anchor_that_is_cut_leaves_the_hold_abandoned,
+		an_anchor_that_closes_before_the_process_ends_changes_nothing,
+		who_takes_the_session_over_closes_its_anchors,
 		without_anybody_who_comes_back_it_ends_with_its_grace,
 		what_was_told_before_the_cut_outlasts_a_short_grace,
 		a_goodbye_ends_it_and_an_end_of_file_does_not, a_place_in_the_queue_is_taken_over,

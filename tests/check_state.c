@@ -763,6 +763,26 @@ START_TEST(a_session_whose_process_cannot_be_seen_goes_on_as_such)
 }
 END_TEST
 
+START_TEST(an_anchor_keeps_the_session_of_a_process_that_has_ended)
+{
+	const struct process process = {4711, 1, 0};
+	char secret[64];
+
+	ask_secret(1, (struct command){.verb = VERB_SESSION_SECRET}, secret);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret)});
+	run(&w, 3, (struct command){.verb = VERB_SESSION_ANCHOR});
+	handed_over();
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "");
+	handed_over();
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "");
+	ck_assert_str_eq(close_as(&w, 3, END_GONE), "c2 :501");
+}
+END_TEST
+
 START_TEST(a_loss_is_told_once)
 {
 	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
@@ -1246,6 +1266,7 @@ main(void)
 		a_grace_ends_when_it_would_have_ended, a_grace_that_ends_meanwhile_ends_soon_afterwards,
 		a_silent_session_is_closed_when_it_would_have_been,
 		a_session_ends_with_the_process_that_it_is_bound_to,
+		an_anchor_keeps_the_session_of_a_process_that_has_ended,
 		a_session_whose_process_cannot_be_seen_goes_on_as_such, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,
 		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,

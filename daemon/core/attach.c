@@ -60,6 +60,7 @@ attach_attach(struct core *core, struct conn *conn, struct session *s)
 	conn->session = s;
 	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
 	s->conn_count++;
+	s->anchors += conn->anchor;
 	grace_attach(core, s);
 	heartbeat_begin(core, s);
 	attach_kept(core, conn);
@@ -96,6 +97,16 @@ attach_drop_guest(struct core *core, struct conn *conn)
 	assert(conn->guest == NULL);
 }
 
+/* If only its process keeps the session, show that, and not the client that is gone. */
+static void
+attach_show(struct core *core, struct session *s)
+{
+	if (s->process.pid == 0 || s->unseen || s->conn_count > s->anchors || s->peer.pid == s->process.pid)
+		return;
+	s->peer.pid = s->process.pid;
+	ledger_session(core, s);
+}
+
 static void
 attach_leave(struct conn *conn)
 {
@@ -104,34 +115,59 @@ attach_leave(struct conn *conn)
 	assert(s->conn_count > 0);
 	TAILQ_REMOVE(&s->conns, conn, in_session);
 	s->conn_count--;
+	s->anchors -= conn->anchor;
 	conn->session = NULL;
+	conn->anchor = false;
 	if (s->onloss == ONLOSS_PUSH && s->push_conn == conn->id)
 		s->onloss = ONLOSS_CLOSE;
 }
 
-/* Takes a connection from its session, which ends with its last connection unless something keeps it. */
+/* Ends a session whose connections may still be open: they are closed. */
+static void
+attach_end(struct core *core, struct session *s, enum end end)
+{
+	struct conn *conn;
+
+	if (s->conn_count == 0) {
+		session_end(core, s, end);
+		return;
+	}
+	session_clear(core, s, end);
+	session_unbind(core, s);
+	s->orphaned = false;
+	grace_drop(core, s);
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		emit_close(core, conn->id);
+}
+
+/* Takes a connection from its session, which ends with its last connection unless something keeps it; one
+ * whose process has ended ends with its last anchor. */
 static void
 attach_detach(struct core *core, struct conn *conn, enum end end)
 {
 	struct session *s = conn->session;
 	bool last = s->conn_count == 1;
-	bool kept = last && end != END_CLEAN && grace_keeps(core, s);
+	bool over = s->orphaned && conn->anchor && s->anchors == 1;
+	bool kept = last && !over && end != END_CLEAN && grace_keeps(core, s);
 
 	assert(!last || TAILQ_FIRST(&s->conns) == conn);
 	attach_drop_guest(core, conn);
 	attach_drop_waits(core, conn, kept);
 	attach_leave(conn);
+	if (over) {
+		attach_end(core, s, end);
+		return;
+	}
 	if (!last) {
+		attach_show(core, s);
 		deadlock_look(core, s);
 		return;
 	}
 	if (kept)
 		grace_begin(core, s);
-	/* From now on, show the process that keeps the session, not the one that is gone. When this daemon
-	 * ends, the process is no longer watched. */
+	/* When this daemon ends, the process is no longer watched. */
 	if (s->process.pid != 0 && !s->unseen && core->drain != DRAIN_ENDS) {
-		s->peer.pid = s->process.pid;
-		ledger_session(core, s);
+		attach_show(core, s);
 	} else if (!kept) {
 		session_end(core, s, s->process.pid != 0 ? END_ABANDONED : end);
 	} else if (s->unseen) {
@@ -182,9 +218,9 @@ attach_open(struct core *core, conn_id id, const struct peer *peer)
 }
 
 void
-attach_return(struct core *core, conn_id id, session_id session, bool pushed, bool no_push)
+attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool no_push)
 {
-	struct session *s = session_find(core, session);
+	struct session *s = session_find(core, keep->session);
 	struct conn *conn = s != NULL && s->durable ? conn_new(core, id) : NULL;
 
 	if (conn == NULL) {
@@ -192,10 +228,11 @@ attach_return(struct core *core, conn_id id, session_id session, bool pushed, bo
 		return;
 	}
 	conn->no_push = no_push;
-	if (pushed) {
+	if (keep->pushed) {
 		s->onloss = ONLOSS_PUSH;
 		s->push_conn = id;
 	}
+	conn->anchor = keep->anchor;
 	attach_attach(core, conn, s);
 	loss_tell(core, s, conn);
 }
@@ -233,20 +270,29 @@ void
 attach_exit(struct core *core, const struct process *process)
 {
 	struct session *s = session_bound(core, process);
-	struct conn *conn;
 
 	if (s == NULL)
 		return;
 	assert(s->process.pid == process->pid && s->process.started == process->started);
-	if (s->conn_count == 0) {
-		session_end(core, s, END_CLEAN);
+	if (s->anchors == 0) {
+		attach_end(core, s, END_CLEAN);
 		return;
 	}
-	session_clear(core, s, END_CLEAN);
+	s->orphaned = true;
 	session_unbind(core, s);
-	grace_drop(core, s);
-	TAILQ_FOREACH (conn, &s->conns, in_session)
-		emit_close(core, conn->id);
+}
+
+void
+attach_anchor(struct core *core, struct conn *conn)
+{
+	if (!conn->anchor) {
+		conn->anchor = true;
+		conn->session->anchors++;
+		attach_show(core, conn->session);
+		if (conn->kept)
+			emit_keep(core, conn->id);
+	}
+	emit_ok(core, conn->id);
 }
 
 /* Nobody will tell when it ends, and it may be working. So it keeps the session no longer; and whatever its

@@ -372,6 +372,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->detached == NULL);
 		HOLDS(c, !s->unseen || (s->process.pid != 0 && s->conn_count > 0));
 		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || timer_is_armed(&s->grace_timer));
+		HOLDS(c, !s->orphaned || s->process.pid == 0);
 		HOLDS(c, s->detached == NULL ||
 				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));
 		HOLDS(c, s->detached == NULL || detached_find(core, s->user->id, detached_id(s)) == s);
@@ -454,9 +455,10 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 {
 	const struct session *s, *next;
 	const struct conn *conn;
-	size_t count = 0;
+	size_t count = 0, anchors;
 
 	HASH_ITER (hh, core->sessions, s, next) {
+		anchors = 0;
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			const struct conn *found = conn_find(core, conn->id);
 
@@ -465,6 +467,8 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 							       guest_waits(conn)));
 			HOLDS(c, conn->guest == NULL || (conn->guest->host == conn && !guest_waits(conn)));
 			HOLDS(c, conn->kept == (conn->host == NULL && s->durable));
+			HOLDS(c, conn->host == NULL || !conn->anchor);
+			anchors += conn->anchor;
 			count += conn->host == NULL;
 			if (conn->mlock == NULL)
 				continue;
@@ -472,6 +476,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 			check_mlock(c, conn);
 			seen->mlocks++;
 		}
+		HOLDS(c, anchors == s->anchors);
 	}
 	HOLDS(c, count == core->conns.count);
 }

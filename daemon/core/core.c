@@ -465,7 +465,7 @@ take_event(struct core *core, const struct event *event)
 		attach_open(core, event->conn, event->peer);
 		return;
 	case EVENT_RETURN:
-		attach_return(core, event->conn, event->session, event->pushed, event->no_push);
+		attach_return(core, event->conn, &event->keep, event->no_push);
 		return;
 	case EVENT_PEER:
 	case EVENT_NO_PUSH:

@@ -36,7 +36,7 @@ struct masters_change {
 
 enum event_type {
 	EVENT_OPEN,       /* conn, peer: a connection is open, and with it a session */
-	EVENT_RETURN,     /* conn, session, pushed, no_push: a connection that has outlived the process before
+	EVENT_RETURN,     /* conn, keep, no_push: a connection that has outlived the process before
 			     (core_recover()) speaks for its session again */
 	EVENT_PEER,       /* conn, peer: it logged in or was named: the peer's data changed */
 	EVENT_NO_PUSH,    /* conn, no_push: it left RESP3, and takes no pushes; or came back to it */
@@ -68,14 +68,13 @@ struct event {
 	conn_id conn;
 	enum end end;
 	bool no_push;
-	bool pushed; /* RETURN: as keep_view.pushed */
 	bool waits;
 	unsigned master;
 	unsigned link;
 	struct slice name;
 	struct slice text;
 	struct process process;
-	session_id session;
+	struct keep_view keep;
 	const struct peer *peer;
 	const struct command *command;
 	const struct masters_change *masters;

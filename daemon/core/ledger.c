@@ -42,6 +42,7 @@ ledger_session_fields(struct record *r, struct session_entry *e)
 	record_unsigned(r, &e->process.started);
 	state_as(r, &e->as);
 	record_unsigned(r, &e->process.space);
+	record_flag(r, &e->orphaned);
 }
 
 void
@@ -135,7 +136,8 @@ write_session(struct buffer *out, const struct session *s)
 		.grace_ms = s->grace_ms,
 		.heartbeat_ms = s->heartbeat_ms,
 		.process = s->process,
-		.as = detached_id(s)};
+		.as = detached_id(s),
+		.orphaned = s->orphaned};
 
 	assert(out == NULL || s->durable);
 	if (out == NULL)

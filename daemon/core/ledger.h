@@ -106,6 +106,7 @@ struct session_entry {
 	int64_t heartbeat_ms;
 	struct process process;
 	struct slice as; /* the id of a detached session; n == 0: it is none */
+	bool orphaned;
 };
 
 struct loss_entry {

@@ -46,6 +46,7 @@ struct process {
 struct keep_view {
 	session_id session; /* for which it speaks; durable */
 	bool pushed;        /* it gets the pushes of ONLOSS PUSH */
+	bool anchor;        /* SESSION ANCHOR */
 };
 
 /* A name that waits here for a session of an id (PROTOCOL.md 5.11). The id may hold it at another daemon. */

@@ -72,12 +72,12 @@ load_session(struct recovery *v, struct thing *t)
 		return;
 	}
 	s->has_secret = e.has_secret;
-	s->secret[0] = e.secret[0];
-	s->secret[1] = e.secret[1];
+	memcpy(s->secret, e.secret, sizeof(s->secret));
 	s->onloss = e.onloss;
 	s->opened_ms = e.opened_ms;
 	s->grace_ms = e.grace_ms;
 	s->heartbeat_ms = e.heartbeat_ms;
+	s->orphaned = e.orphaned && e.process.pid == 0;
 	state_detach(core, &v->r, s, e.as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);

@@ -62,6 +62,7 @@ session_bind(struct core *core, struct session *s, const struct process *process
 	assert(session_bound(core, process) == NULL);
 	assert(s->process.pid == 0 && process->pid != 0);
 	s->process = *process;
+	s->orphaned = false;
 	HASH_ADD(hh_process, core->bound, process, sizeof(s->process), s);
 	if (s->hh_process.tbl != NULL) {
 		ledger_session(core, s);

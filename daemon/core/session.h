@@ -34,6 +34,7 @@ struct conn {
 	struct freelist_link freed;
 	bool no_push; /* it takes no more pushes: it is closed if its client has to be told */
 	bool kept;    /* its session is durable, and ACTION_KEEP has said so */
+	bool anchor;  /* SESSION ANCHOR: while it is open, the session outlives its process */
 	conn_id id;
 	struct session *session;
 	struct waiter *blocked;              /* the LOCK that it waits in; NULL: none */
@@ -50,6 +51,7 @@ struct session {
 	bool has_secret;
 	bool deferred; /* a search for a deadlock is put off */
 	bool durable;  /* it is in the ledger (ledger.h) */
+	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */
 	enum onloss onloss;
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
@@ -71,6 +73,7 @@ struct session {
 	UT_hash_handle hh_process;
 	struct conn_list conns;
 	size_t conn_count;
+	size_t anchors; /* of these connections */
 	struct peer peer;
 	conn_id push_conn; /* ONLOSS PUSH: the connection that gets the pushes */
 	uint64_t secret[2];
@@ -171,7 +174,7 @@ void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
  * is not there any more.
  */
 void attach_kept(struct core *core, struct conn *conn);
-void attach_return(struct core *core, conn_id id, session_id session, bool pushed, bool no_push);
+void attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool no_push);
 
 /* No more requests will come: the connection's waits get the next answer that is possible, as with WAIT 0. */
 void attach_finish(struct core *core, struct conn *conn);
@@ -181,8 +184,10 @@ void attach_close(struct core *core, struct conn *conn, enum end end);
 void attach_bind(struct core *core, struct conn *conn, const struct process *process);
 void attach_join(struct core *core, struct conn *conn, struct slice secret);
 void attach_resume(struct core *core, struct conn *conn, struct slice secret);
+/* SESSION ANCHOR: while this connection is open, the end of the bound process does not end the session. */
+void attach_anchor(struct core *core, struct conn *conn);
 
-/* This process has ended, and with it the session bound to it. */
+/* This process has ended, and with it the session bound to it, unless an anchor is open. */
 void attach_exit(struct core *core, const struct process *process);
 /* Whether this process has ended will not be known. */
 void attach_unseen(struct core *core, const struct process *process);

@@ -59,6 +59,7 @@ static void
 conn_fields(struct record *r, struct conn *conn)
 {
 	record_flag(r, &conn->no_push);
+	record_flag(r, &conn->anchor);
 }
 
 static void
@@ -80,6 +81,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	state_as(r, &as);
 	record_unsigned(r, &process.space);
 	record_flag(r, &s->unseen);
+	record_flag(r, &s->orphaned);
 	record_end(r);
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		struct slice name = loss_name(loss), owner = loss_owner(loss);
@@ -193,6 +195,9 @@ state_load_session(struct state_loader *l)
 	session_fields(l->r, core, s);
 	session_bonds(l, s, &as);
 	state_detach(core, l->r, s, as);
+	record_flag(l->r, &s->orphaned);
+	if (s->orphaned && s->process.pid != 0)
+		record_fail(l->r, "a session of it outlives a process that has not ended");
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
 	core->heartbeats += s->heartbeat_ms > 0;
@@ -234,6 +239,7 @@ state_load_conn(struct state_loader *l)
 	conn->session = s;
 	TAILQ_INSERT_TAIL(&s->conns, conn, in_session);
 	s->conn_count++;
+	s->anchors += conn->anchor;
 }
 
 void

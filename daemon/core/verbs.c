@@ -418,6 +418,9 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 	case VERB_SESSION_JOIN:
 		attach_join(core, conn, command->secret);
 		return;
+	case VERB_SESSION_ANCHOR:
+		attach_anchor(core, conn);
+		return;
 	case VERB_SESSION_RESUME:
 	case VERB_SESSION_GRACE:
 		verb_grace(core, conn, command);

@@ -479,8 +479,9 @@ core_view_keep(const struct core *core, conn_id conn, struct keep_view *out)
 
 	if (c == NULL || !c->kept)
 		return false;
-	*out = (struct keep_view){
-		c->session->id, c->session->onloss == ONLOSS_PUSH && c->session->push_conn == conn};
+	*out = (struct keep_view){.session = c->session->id,
+		.pushed = c->session->onloss == ONLOSS_PUSH && c->session->push_conn == conn,
+		.anchor = c->anchor};
 	return true;
 }
 

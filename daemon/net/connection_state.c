@@ -324,6 +324,7 @@ entry_fields(struct record *r, struct identity *who, struct saved_connection *s,
 	record_unsigned(r, &keep->session);
 	record_flag(r, &keep->pushed);
 	record_flag(r, &s->local_user);
+	record_flag(r, &keep->anchor);
 }
 
 void

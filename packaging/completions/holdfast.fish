@@ -1,7 +1,7 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
 # The words without the options in front of them.
 function __holdfast_strip
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= o/close why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
 	string join \n -- $argv
 	return 0
 end
@@ -75,6 +75,7 @@ complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 
 complete -c holdfast -n '__holdfast_options run lock hold' -s s -l shared -d 'a shared lock: others may take it shared, too'
 complete -c holdfast -n '__holdfast_options run lock hold' -s N -l slots -x -d 'one of SLOTS places: so many may have it at a time'
 complete -c holdfast -n '__holdfast_options run lock hold latch' -s t -l lease -x -d 'the hold ends by itself after TTL seconds, without renewal; so does a latch'
+complete -c holdfast -n '__holdfast_options run' -s o -l close -d 'pass no descriptor on to COMMAND: only its process group keeps the lock'
 complete -c holdfast -n '__holdfast_options run lock hold' -l why -x -d 'what the lock is for; shown to whoever waits'
 complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 'give up if no daemon or master answers for this long (30)'
 complete -c holdfast -n '__holdfast_options run lock hold' -l skip-ok -d 'exit 0 if another has the lock'

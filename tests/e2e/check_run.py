@@ -2,6 +2,7 @@
 """holdfast run: the process rules. Whatever is killed, the next holder starts after the last process, and soon."""
 
 import os
+import re
 import signal
 
 import harness
@@ -104,10 +105,13 @@ def test_turns(place):
 
 
 def test_descriptors(place):
-    """the command inherits no descriptor of the wrapper"""
+    """the command inherits the tether, a pipe and a connection out of the way of scripts, and nothing else of the wrapper"""
     daemon = world(place)
-    status, output = tool.call(place, daemon, "run", "a", "--", "sh", "-c", "ls /proc/$$/fd")
-    expect((status, output.split()), (0, ["0", "1", "2"]))
+    status, output = tool.call(place, daemon, "run", "a", "--", "sh", "-c", "ls -l /proc/$$/fd")
+    expect(status, 0)
+    kinds = {int(number): kind for number, kind in re.findall(r" (\d+) -> /?(\w+)", output)}
+    expect((sorted(kinds)[:3], min(sorted(kinds)[3:]) > 63), ([0, 1, 2], True), output)
+    expect(sorted(kind for number, kind in kinds.items() if number > 2), ["pipe", "socket"], output)
 
 
 def test_signals_left_as_they_were(place):
@@ -188,12 +192,12 @@ def test_supervisor_killed(place):
 
 
 def test_setsid_is_on_its_own(place):
-    """a process that leaves the group with setsid does not keep the lock"""
+    """with -o a process that leaves the group with setsid does not keep the lock"""
     daemon = world(place)
     path = os.path.join(place.path, "pid")
     os.mkfifo(path)
     text = 'setsid sh -c \'echo "pids $$" >"$0"; exec sleep 1000 >/dev/null 2>&1\' "$0" & cat "$0"'
-    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", text, path)
+    wrapper = tool.start(place, daemon, "run", "-o", "x", "--", "sh", "-c", text, path)
     number = tool.pids(wrapper)[0]
     expect(wrapper.wait(), 0)
     os.kill(number, signal.SIGKILL)
