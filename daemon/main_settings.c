@@ -153,13 +153,6 @@ user_share(int64_t all, int64_t per_user)
 	return share < per_user ? share : per_user;
 }
 
-static int64_t
-connections_per_user(const struct conf *conf)
-{
-	return conf->limits.sessions_per_user > 0 ? conf->limits.sessions_per_user
-						  : user_share(conf->limits.clients, INT64_MAX);
-}
-
 /* Descriptors that the daemon needs besides one for each client and each bound session. */
 #define DESCRIPTORS_SPARE (128 + CONNECTION_KEPT_FDS + ADMISSION_ADMIN_ROOM + HTTP_CLIENTS_MAX)
 
@@ -183,8 +176,9 @@ settings_pass(const struct conf *conf, int64_t descriptors, struct driver_settin
 	int64_t bound = conf->limits.bound_sessions < quarter ? conf->limits.bound_sessions : quarter;
 	limits->descriptors = (size_t)descriptors_wanted(conf);
 	limits->processes.most = (size_t)bound;
-	const int64_t per_user = connections_per_user(conf);
-	limits->admission.per_user = (size_t)per_user;
+	const int64_t own = conf->limits.sessions_per_user;
+	const int64_t per_user = own > 0 ? own : INT64_MAX;
+	limits->admission.per_user = (size_t)(own > 0 ? own : user_share(conf->limits.clients, per_user));
 	limits->processes.per_user = (size_t)user_share(bound, per_user);
 	limits->grace.per_user = user_share(conf->limits.grace_sessions, per_user);
 }

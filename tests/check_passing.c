@@ -280,23 +280,42 @@ START_TEST(with_too_few_numbers_descriptors_stay_unread)
 }
 END_TEST
 
-START_TEST(with_few_numbers_reading_goes_on)
+START_TEST(with_few_numbers_what_can_be_used_is_read)
 {
 	char room[64];
-	int passed;
+	int passed, ends[2];
 
-	leave_numbers(PASSING_MOST + 8);
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	leave_numbers(2);
 	ck_assert_int_eq(send(probe.client, "one", 3, 0), 3);
-	pass_lingering(probe.client, 0);
-	/* What carries descriptors is read together with what came before, or after it. */
-	ck_assert_int_ge(passing_read(&probe.passing, probe.server, room, sizeof(room), &passed), 3);
-	ck_assert_mem_eq(room, "one", 3);
-	if (passed == PASSING_NONE)
-		ck_assert_int_eq(read_one(), PASSING_FOREIGN);
+	ck_assert_int_eq(passing_read(&probe.passing, probe.server, room, sizeof(room), &passed), 3);
+	ck_assert_int_eq(passed, PASSING_NONE);
+	pass_by(probe.client, ends, 2, 0);
+	passed = read_one();
+	ck_assert(passing_takes(passed));
+	close(passed);
+	ck_assert(closer_settle(probe.closer, PROMPT_MS));
 	ck_assert_int_eq(passing_read(&probe.passing, probe.server, room, sizeof(room), &passed), -1);
 	ck_assert_int_eq(errno, EAGAIN);
-	expect_prompt();
+	close(ends[0]);
+	close(ends[1]);
 	close(probe.server);
+}
+END_TEST
+
+START_TEST(with_few_numbers_what_is_foreign_stays_unread)
+{
+	char room[64];
+	int passed, fds[2] = {lingering(), lingering()};
+
+	pass_by(probe.client, fds, 2, 0);
+	close(fds[0]);
+	close(fds[1]);
+	leave_numbers(PASSING_MOST);
+	ck_assert_int_eq(passing_read(&probe.passing, probe.server, room, sizeof(room), &passed), -1);
+	ck_assert_int_eq(errno, EMFILE);
+	closer_end(probe.closer, probe.server);
+	expect_prompt();
 }
 END_TEST
 
@@ -331,6 +350,7 @@ main(void)
 		only_pidfds_and_pipes_are_taken, what_comes_out_of_band_is_read_and_not_dropped,
 		a_socket_with_unread_descriptors_is_ended_at_once,
 		a_socket_inside_a_socket_waits_for_nobody_either,
-		with_too_few_numbers_descriptors_stay_unread, with_few_numbers_reading_goes_on,
+		with_too_few_numbers_descriptors_stay_unread, with_few_numbers_what_can_be_used_is_read,
+		with_few_numbers_what_is_foreign_stays_unread,
 		numbers_that_run_short_are_noticed_and_forgotten);
 }

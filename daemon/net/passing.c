@@ -92,20 +92,41 @@ passing_takes(int fd)
 	return n == (ssize_t)sizeof(pidfd) - 1 && memcmp(target, pidfd, sizeof(pidfd) - 1) == 0;
 }
 
+/* Room for all that one message can carry. */
+union passing_control {
+	struct cmsghdr header;
+	char room[CMSG_SPACE(PASSING_MOST * sizeof(int))];
+};
+
+static size_t
+message_count(const struct msghdr *message)
+{
+	const struct cmsghdr *part = CMSG_FIRSTHDR(message);
+
+	if (part == NULL || part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS)
+		return 0;
+	return (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+}
+
+static int
+message_fd(const struct msghdr *message, size_t i)
+{
+	int fd;
+
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(message)) + i * sizeof(int), sizeof(fd));
+	return fd;
+}
+
 static void
 message_take(struct passing *passing, const struct msghdr *message, int *passed)
 {
-	const struct cmsghdr *part = CMSG_FIRSTHDR(message);
-	size_t count = 0;
+	size_t count = message_count(message);
 
-	if (part != NULL && part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS)
-		count = (part->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 	if (count > 0 || message->msg_flags & MSG_CTRUNC)
 		*passed = message->msg_flags & MSG_CTRUNC ? PASSING_LOST : PASSING_FOREIGN;
 	for (size_t i = 0; i < count; i++) {
-		int fd;
+		int fd = message_fd(message, i);
 
-		memcpy(&fd, CMSG_DATA(part) + i * sizeof(int), sizeof(fd));
 		passing_saw(passing, fd);
 		if (*passed < 0 && passing_takes(fd))
 			*passed = fd;
@@ -157,6 +178,34 @@ message_look(int fd, void *room, size_t n, bool *carries)
 	return got;
 }
 
+/* Whether all that comes with the message finds numbers now, and is taken. The copies of what is taken are
+ * closed, and leave their numbers to the read that follows. */
+static bool
+message_fits(struct passing *passing, int fd, void *room, size_t n)
+{
+	union passing_control control;
+	struct iovec into = {.iov_base = room, .iov_len = n};
+	struct msghdr message = {.msg_iov = &into,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control)};
+	ssize_t got = recvmsg(fd, &message, MSG_PEEK | MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	bool fits = got > 0 && !(message.msg_flags & MSG_CTRUNC);
+	size_t count = got > 0 ? message_count(&message) : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		int copy = message_fd(&message, i);
+
+		if (passing_takes(copy)) {
+			close(copy);
+		} else {
+			closer_put(passing->closer, copy);
+			fits = false;
+		}
+	}
+	return fits;
+}
+
 ssize_t
 passing_read(struct passing *passing, int fd, void *room, size_t n, int *passed)
 {
@@ -169,7 +218,7 @@ passing_read(struct passing *passing, int fd, void *room, size_t n, int *passed)
 	there = message_look(fd, room, n, &carries);
 	if (there <= 0)
 		return there;
-	if (carries && !numbers_are_free(fd, 0)) {
+	if (carries && !message_fits(passing, fd, room, (size_t)there)) {
 		errno = EMFILE;
 		return -1;
 	}

@@ -88,7 +88,7 @@ def test_late_login(place):
 
 def test_administrator_finds_room(place):
     """root or the socket's owner finds room when all connections are taken"""
-    daemon = guarded(place, "clients: 5, login-time: 1h")
+    daemon = guarded(place, "clients: 5, sessions-per-user: 5, login-time: 1h")
     for _ in range(5):
         expect(daemon.client(tcp=True)("AUTH", "app", "secret"), "OK")
     late = daemon.client(tcp=True)
