@@ -383,6 +383,12 @@ driver_recover(struct driver *d, const struct driver_settings *settings)
 	driver_draw(d, 2);
 	if (d->core) {
 		d->ledger.recovered = true;
+		if (why[0] != '\0') {
+			LOG_EVENT(d->log, LOG_ERROR_LEVEL, "ledger.refused", log_text("file", d->ledger.path),
+				log_text("why", why),
+				log_text("text", "these locks are lost, and their sessions are told; all "
+						 "else goes on"));
+		}
 		driver_recovered(d, begun_ms);
 		driver_find_kept(d);
 	} else {

@@ -1217,15 +1217,79 @@ START_TEST(either_margin_counts_until_the_leases_of_before_are_over)
 }
 END_TEST
 
-START_TEST(a_key_that_has_changed_is_refused)
+/* The holds of other names go on. */
+START_TEST(a_lock_whose_key_has_changed_is_lost)
 {
-	static const struct rule rules[] = {{.match = "*", .key = "x%", .lease_ms = LEASE_MS}};
+	static const struct rule rules[] = {{.match = "a", .key = "x%", .lease_ms = LEASE_MS, .wait_ms = -1},
+		{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1}};
+	struct secret secret = grace(1, GRACE_MS);
 
-	grace(1, GRACE_MS);
 	holds(1, "a", 1, 500);
+	holds(1, "b", 2, 600);
 	w.settings.rules = rules;
-	w.settings.rule_count = 1;
-	ck_refused(ledger(), NEXT, "a has another key");
+	w.settings.rule_count = 2;
+	ck_assert_str_eq(crashed(), "");
+	ck_assert_str_eq(why, "a has another key or interop by the configuration than it was locked by");
+	open_as(11, 0);
+	resume(11, &secret);
+	ck_assert_str_eq(run(&w, 11, (struct command){.verb = VERB_CHECK, .name = SLICE("a")}), "c11 -LOST");
+	ck_assert_ptr_null(names_find(&w.core->names, SLICE("a")));
+	ck_assert_ptr_nonnull(names_find(&w.core->names, SLICE("b"))->lease.grants);
+}
+END_TEST
+
+/* A whole ledger, and one entry more: another lease of "a" with a hold of the same session. */
+static struct slice
+ledger_with_another_lease(void)
+{
+	static struct buffer bytes;
+	struct record r = {.out = &bytes};
+	struct lease_entry lease = {.attempt = 77,
+		.name = SLICE("a"),
+		.valid_ms = w.now.ms + LEASE_MS / 2,
+		.told_ms = w.now.ms + LEASE_MS / 2,
+		.newest = 900,
+		.asked = true};
+	struct hold_entry hold = {.attempt = 77,
+		.token = 900,
+		.session = 1,
+		.owner = SLICE("other"),
+		.count = 1,
+		.granted_ms = w.now.ms,
+		.ends_ms = TIMER_NEVER,
+		.ceiling_ms = TIMER_NEVER,
+		.ends_why = LOSS_EXPIRED,
+		.claim_ms = TIMER_NEVER};
+
+	buffer_done(&bytes);
+	buffer_init(&bytes, SIZE_MAX / 2);
+	buffer_put(&bytes, ledger().p, ledger().n);
+	record_begin(&r, RECORD_LEDGER_HOLD);
+	ledger_hold_fields(&r, &hold);
+	record_end(&r);
+	record_begin(&r, RECORD_LEDGER_LEASE);
+	ledger_lease_fields(&r, w.core, &lease);
+	record_end(&r);
+	return (struct slice){buffer_bytes(&bytes), buffer_length(&bytes)};
+}
+
+/* Neither of the two is believed, as one of them is wrong. The session is told of both, and keeps the rest.
+ */
+START_TEST(of_two_leases_that_cannot_be_at_once_both_are_lost_and_nothing_else)
+{
+	struct core *core;
+
+	(void)grace(1, GRACE_MS);
+	holds(1, "a", 1, 500);
+	holds(1, "b", 2, 600);
+	core = recover(ledger_with_another_lease(), NEXT);
+	ck_assert_msg(core != NULL, "%s", why);
+	core_check(core, w.now.ms);
+	ck_assert_str_eq(why, "two of its leases cannot be at once");
+	ck_assert_uint_eq(HASH_COUNT(core->sessions->losses), 2);
+	ck_assert_ptr_null(names_find(&core->names, SLICE("a")));
+	ck_assert_ptr_nonnull(names_find(&core->names, SLICE("b"))->lease.grants);
+	core_free(core);
 }
 END_TEST
 
@@ -1261,5 +1325,7 @@ main(void)
 		a_silent_id_is_waited_for_until_what_it_was_told_under_a_longer_lease,
 		the_longest_lease_of_before_counts_until_it_is_over,
 		a_longer_lease_of_before_a_reload_counts_after_a_crash,
-		either_margin_counts_until_the_leases_of_before_are_over, a_key_that_has_changed_is_refused);
+		either_margin_counts_until_the_leases_of_before_are_over,
+		a_lock_whose_key_has_changed_is_lost,
+		of_two_leases_that_cannot_be_at_once_both_are_lost_and_nothing_else);
 }

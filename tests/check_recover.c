@@ -656,7 +656,7 @@ try(const char *bytes, size_t n)
 	if (n > 0)
 		memcpy(copy, bytes, n);
 	core = recover((struct slice){copy, n}, "99999999999999999999999999999999");
-	ck_assert_int_eq(core == NULL, why[0] != '\0');
+	ck_assert(core != NULL || why[0] != '\0');
 	free(copy);
 	if (core != NULL)
 		goes_on(core);

@@ -2,7 +2,7 @@
  * recover: see ledger.h and recover.h. A core from the ledger of a process that crashed.
  *
  * A ledger comes from a process of the same user, but it may be damaged: what cannot be right makes
- * core_recover() fail as a whole, as with a state (state.h).
+ * core_recover() fail as a whole, as with a state (state.h). A lease that cannot be costs only its holds.
  */
 #include "daemon/core/ledger.h"
 
@@ -18,6 +18,7 @@
 #include "daemon/core/timers.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,10 +113,7 @@ lease_resource(struct recovery *v, const struct lease_entry *e)
 
 	if (r != NULL && r->limit > 0 && r->limit == e->limit)
 		return r;
-	if (r != NULL) {
-		record_fail(&v->r, "two of its leases cannot be at once");
-		return NULL;
-	}
+	assert(r == NULL); /* refuse_leases() */
 	r = resource_new(v->core, e->name);
 	if (r == NULL) {
 		record_no_memory(&v->r);
@@ -149,6 +147,92 @@ read_lease(struct recovery *v, const struct thing *t)
 	ledger_lease_fields(&v->r, v->core, &e);
 	return e;
 }
+
+/* ---- leases that cannot be ---- */
+
+struct claim {
+	struct slice name;
+	int64_t limit;
+	struct thing *lease;
+};
+
+static void
+refuse(struct recovery *v, struct thing *t, struct slice name, const char *why)
+{
+	assert(t->type == RECORD_LEDGER_LEASE && name.n > 0);
+	t->refused = true;
+	t->name = name;
+	if (v->doubt[0] == '\0')
+		(void)snprintf(v->doubt, sizeof(v->doubt), "%s", why);
+}
+
+/* What it says of itself. A lease without a name is left to the load, which fails: its holds cannot be told.
+ */
+static void
+claim_read(struct recovery *v, struct thing *t, struct claim *claim)
+{
+	struct record before = v->r;
+	struct lease_entry e = read_lease(v, t);
+	bool read = !v->r.failed;
+	char why[RECORD_WHY_MAX];
+
+	memcpy(why, v->r.why, sizeof(why));
+	v->r = before;
+	*claim = (struct claim){.name = e.name, .limit = e.limit, .lease = t};
+	if (e.name.n > 0 && !read)
+		refuse(v, t, e.name, why);
+	else if (e.name.n > 0 && !ledger_lease_fits(v->core, &e))
+		refuse(v, t, e.name, "a lease of it cannot be");
+}
+
+static int
+claim_order(const void *a, const void *b)
+{
+	const struct claim *one = a, *other = b;
+	size_t n = one->name.n < other->name.n ? one->name.n : other->name.n;
+	int bytes = n > 0 ? memcmp(one->name.p, other->name.p, n) : 0;
+
+	return bytes != 0 ? bytes : (one->name.n > other->name.n) - (one->name.n < other->name.n);
+}
+
+/* Of one name there is one lease, or there are some of permits with one limit. If not, which of them is right
+ * cannot be known here: none of them is. */
+static void
+claims_judge(struct recovery *v, const struct claim *claims, size_t n)
+{
+	for (size_t i = 0, next; i < n; i = next) {
+		bool fits = true;
+
+		for (next = i + 1; next < n && slice_equal(claims[next].name, claims[i].name); next++)
+			fits = fits && claims[i].limit > 0 && claims[next].limit == claims[i].limit;
+		for (size_t k = i; k < next && !fits && claims[i].name.n > 0; k++)
+			refuse(v, claims[k].lease, claims[k].name, "two of its leases cannot be at once");
+	}
+}
+
+/*
+ * Its holds are lost, and their sessions are told. Nobody gets the names before their time is over all the
+ * same: the keys are at the masters, and a master that forgot is guarded for the longest lease of before.
+ */
+static void
+refuse_leases(struct recovery *v, struct thing *const *live, size_t n)
+{
+	struct claim *claims = calloc(n + 1, sizeof(*claims));
+	size_t count = 0;
+
+	if (claims == NULL) {
+		record_no_memory(&v->r);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (live[i]->type == RECORD_LEDGER_LEASE)
+			claim_read(v, live[i], &claims[count++]);
+	qsort(claims, count, sizeof(*claims), claim_order);
+	claims_judge(v, claims, count);
+	free(claims);
+}
+
+/* ---- leases ---- */
 
 /* The first hold of it has come. */
 static void
@@ -274,6 +358,10 @@ load_hold(struct recovery *v, struct thing *t)
 	s = session_find(core, e.session);
 	if (!v->r.failed && (s == NULL || !ledger_hold_fits(&e)))
 		record_fail(&v->r, "a hold of it cannot be, or has no session");
+	if (!v->r.failed && of->refused) {
+		loss_remember(core, s, of->name, e.owner, LOSS_EXPIRED, false, e.token);
+		return;
+	}
 	if (!v->r.failed && of->name.n == 0)
 		look_at_lease(v, of);
 	if (v->r.failed)
@@ -360,6 +448,7 @@ load_live(struct recovery *v)
 			order[n++] = &v->things[i];
 	}
 	qsort(order, n, sizeof(struct thing *), thing_order);
+	refuse_leases(v, order, n);
 	for (size_t k = 0; k < RECOVER_KINDS; k++) {
 		for (size_t i = 0; i < n && !v->r.failed; i++) {
 			if (order[i]->type != recover_kinds[k])
@@ -414,7 +503,7 @@ core_recover(
 	}
 	free(v.things);
 	map_done(&v.by_key);
-	memcpy(why, v.r.why, sizeof(v.r.why));
+	memcpy(why, v.r.failed ? v.r.why : v.doubt, sizeof(v.r.why));
 	if (!v.r.failed)
 		return v.core;
 	core_free(v.core);

@@ -32,6 +32,7 @@ struct thing {
 	/* Of a lease. */
 	struct slice name;   /* n == 0: it has not been looked at */
 	bool over;           /* its time is */
+	bool refused;        /* it cannot be: its holds are lost */
 	struct lease *lease; /* NULL: no hold has come that needs it */
 };
 
@@ -45,8 +46,9 @@ struct recovery {
 	struct slice terms; /* the last LEDGER_TERMS; n == 0: there is none */
 	struct slice set;   /* the last LEDGER_SET, likewise */
 	struct map by_key;
-	bool one;         /* all leases were given by the master in the first slot */
-	int64_t valid_ms; /* the last of them until then; 0: there is none */
+	char doubt[RECORD_WHY_MAX]; /* why the first lease was refused that cannot be; "": none was */
+	bool one;                   /* all leases were given by the master in the first slot */
+	int64_t valid_ms;           /* the last of them until then; 0: there is none */
 };
 
 /* The types of entries about things, in the order in which these are loaded. */

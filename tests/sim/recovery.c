@@ -28,6 +28,9 @@ recovery_draw(struct plan *plan)
 		fits &= !plan->fault[known[i]];
 	plan->ledgers = rng_percent(&rng, 45);
 	plan->fault[FAULT_RECOVER] = plan->ledgers && fits && rng_percent(&rng, 75);
+	/* The next process often has leases of another length (roll.h). */
+	if (plan->fault[FAULT_RECOVER] && plan->hosts > 1 && plan->others == 0 && !plan->private)
+		plan->halves |= rng_percent(&rng, 30);
 	plan->fault[FAULT_COPY] = plan->fault[FAULT_RECOVER] && plan->hosts > 1 && !plan->fault[FAULT_STUN] &&
 				  rng_percent(&rng, 20);
 }
@@ -99,7 +102,7 @@ recovery_core(struct host *h, const struct core_settings *settings, struct slice
 {
 	char why[RECORD_WHY_MAX] = "";
 	struct core *core = core_recover(settings, host_now(h), ledger, why);
-	if (core == NULL)
+	if (core == NULL || why[0] != '\0')
 		world_fail(h->world, "recovered: d%u cannot read its ledger: %s", h->index, why);
 	return core;
 }
