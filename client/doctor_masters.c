@@ -41,7 +41,7 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 		"journalctl -u holdfastd -g 'master\\.'"
 
 /* The reasons for which a master is not used, or grants nothing, by their words: one of them in each line. In
- * mend, @ is the redis-cli that reaches the master. */
+ * mend, @ is the redis-cli that reaches the master, and % the key that the reason names. */
 static const struct cure {
 	const char *words;
 	const char *why;
@@ -52,6 +52,16 @@ static const struct cure {
 	{"is a replica", "a replica takes no leases",
 		"name its master under `masters:` (@ INFO replication shows it) and restart the daemon; if "
 		"it should be the master: @ REPLICAOF NO ONE"},
+	{"as a copy of its data", "two servers with one id would count as one, so the copy grants nothing",
+		"@ DEL %: it is guarded as a master that lost its memory, and gets its own id back"},
+	{"belongs to another set", "daemons of two sets do not exclude each other, so nothing new is granted",
+		"make `masters:` the same on all hosts; or, if the data of this server was copied from "
+		"another "
+		"master: @ DEL %"},
+	{"has a clock", "tokens and leases begin at the clock of the master",
+		"set the clock of its host: timedatectl set-ntp true; it is guarded then"},
+	{"leads to several servers", "daemons that use different servers do not exclude each other",
+		"name one server: by its own address under `masters:`, or several as masters of their own"},
 	{"cluster mode", "the owner of a slot moves, and a URL does not follow it",
 		"name nodes of the cluster in place of the url under `masters:`: - cluster: { nodes: "
 		"[HOST:PORT, HOST:PORT] }, and restart the daemon"},
@@ -167,18 +177,32 @@ master_client(char out[PLACE_MAX], struct slice address)
 	return out;
 }
 
-/* mend, with the client in place of each @ */
-static const char *
-mend_text(char out[DOCTOR_TEXT_MAX], const char *mend, const char *client)
+/* The key that the reason says to delete. */
+static struct slice
+reason_key(struct slice reason)
 {
+	const char *at = reason.n > 0 ? memmem(reason.p, reason.n, "DEL ", 4) : NULL;
+	const char *blank = at != NULL ? memchr(at + 4, ' ', reason.n - (size_t)(at + 4 - reason.p)) : NULL;
+
+	return blank != NULL ? (struct slice){at + 4, (size_t)(blank - at - 4)} : SLICE("NAMESPACE:node");
+}
+
+/* mend, with the client in place of each @, and the key to delete in place of each % */
+static const char *
+mend_text(char out[DOCTOR_TEXT_MAX], const char *mend, const char *client, struct slice reason)
+{
+	struct slice key = reason_key(reason);
 	size_t n = 0;
 
 	for (; *mend != '\0' && n + 1 < DOCTOR_TEXT_MAX; mend++) {
-		if (*mend != '@' || mend[1] != ' ') {
+		bool names_key = *mend == '%';
+
+		if (!names_key && (*mend != '@' || mend[1] != ' ')) {
 			out[n++] = *mend;
 			continue;
 		}
-		n += (size_t)snprintf(out + n, DOCTOR_TEXT_MAX - n, "%s", client);
+		n += (size_t)snprintf(out + n, DOCTOR_TEXT_MAX - n, "%.*s",
+			names_key ? (int)key.n : (int)strlen(client), names_key ? key.p : client);
 		n = n < DOCTOR_TEXT_MAX ? n : DOCTOR_TEXT_MAX - 1;
 	}
 	out[n] = '\0';
@@ -228,7 +252,7 @@ lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX])
 	}
 	(void)master_client(
 		client, info_number(d, "masters", 0) == 1 ? master_text(d, 0, "address") : SLICE(""));
-	return mend_text(out, cure->mend, client);
+	return mend_text(out, cure->mend, client, error);
 }
 
 static void
@@ -249,7 +273,7 @@ tell_refused(struct doctor *d, struct slice address, struct slice state, struct 
 		: greeting ? "look again in a moment; the first start needs all masters at once: start "
 			     "those that are missing"
 			   : "start the server, and see whether it answers from this host: @ PING",
-		master_client(client, address));
+		master_client(client, address), reason);
 	tell(d, GRADE_ERROR, "master", what, cure != NULL ? cure->why : "it grants no leases", mend);
 }
 

@@ -18,10 +18,11 @@
 --       its messages; 21: the longest lease that its guards wait for (ms), not less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease, lacks}
---       greeting: good | replica | cluster | evicting | mismatch | otherset | cloned | left; incarnation is '' unless good
---       text: good, cloned: the run id of the server; mismatch: the registered daemons, and the format and limits, both
---       those stored and those given; otherset: the first few of the other daemons that are registered here: of each
---       the first digits of its id, and its host and version; '' for none
+--       greeting: good | replica | clock | cluster | evicting | mismatch | otherset | cloned | left; incarnation is ''
+--       unless good. clock: time is 0
+--       text: clock: what it says; good, cloned: the run id of the server; mismatch: the registered daemons, and the
+--       format and limits, both those stored and those given; otherset: the first few of the other daemons that are
+--       registered here: of each the first digits of its id, and its host and version; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 if none is
 --       next, its places and step: good: as they are stored now; '', '' and 0 if none is
 --       longest lease: good: the longest one that may be asked for here (ms); guarded lease: good, mismatch: the longest
@@ -30,15 +31,17 @@
 --       '' if they can be
 --       unacknowledged: good: other living daemons, as in text, that have not acknowledged the next set in 15
 --
--- A master may have forgotten leases, or remember dead ones, if its run id or replication id is not the admitted one. It
--- gets a new incarnation in the same instant, which refuses every script for the old one, and is not admitted. The same
--- happens to a master whose clock has leapt, as more than half of the living daemons say: leases ended there before their
--- time. It happens if the highest token is below the mark: the master went back to a snapshot, or another database took its
--- place. And it happens if the master has evicted keys since the last greeting, under a policy that was set for a while. A
--- daemon whose greeting is 'mismatch' triggers this as any other does: daemons that agree with the master may hold what was
--- forgotten. Floor and highest token are kept if they exist. The highest token grows with each greeting, so that a snapshot
--- from before the greeting is below the daemon's mark. The highest token of a new incarnation is not below this master's
--- clock, and so above the marks of the other daemons, unless tokens ran ahead of the clock.
+-- A master may have forgotten leases, or remember dead ones, if its run id or replication id is not the admitted one; but
+-- a replication id may be new though the server was no replica since. It gets a new incarnation in the same instant, which
+-- refuses every script for the old one, and is not admitted. The same happens to a master whose clock has leapt, as more
+-- than half of the living daemons say: leases ended there before their time. It happens if the highest token is below the
+-- mark: the master went back to a snapshot, or another database took its place. And it happens if the master has evicted
+-- keys since the last greeting, under a policy that was set for a while. A daemon whose greeting is 'mismatch' triggers
+-- this as any other does: daemons that agree with the master may hold what was forgotten. A clock out of range, at which
+-- keys may have expired, leaves no incarnation. Floor and highest token are kept if they exist. The highest token grows
+-- with each greeting, so that a snapshot from before the greeting is below the daemon's mark. The highest token of a new
+-- incarnation is not below this master's clock, and so above the marks of the other daemons, unless tokens ran ahead of
+-- the clock.
 -- A registration has the nonce of the greeting that made it. If this daemon has not sent that nonce, another process has
 -- the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
 -- A daemon may ask for leases as long as the longest that was accepted here before, if the daemon that takes such leases
@@ -91,9 +94,12 @@ local function number(s)
 	return nil
 end
 
-local function info(section, field)
-	local text = redis.call('INFO', section)
+local function field_of(text, field)
 	return string.match(text, '[\r\n]' .. field .. ':([^\r\n]*)') or ''
+end
+
+local function info(section, field)
+	return field_of(redis.call('INFO', section), field)
 end
 
 local node = {}
@@ -143,8 +149,16 @@ if redis.acl_check_cmd then
 		return { 'error', decimal(now), node.lacks }
 	end
 end
-if info('replication', 'role') ~= 'master' then
+local replication = redis.call('INFO', 'replication')
+if field_of(replication, 'role') ~= 'master' then
 	return greet('replica', '', '0', 0, '')
+end
+-- Tokens begin at the clock. What this one says could not be told as a token, nor as a time.
+if now > TOKEN_MAX or now <= 0 then
+	redis.call('HDEL', KEYS[1], 'incarnation')
+	local year = 1970 + math.floor(now / 31556952000000)
+	now = 0
+	return greet('clock', '', '0', 0, 'the year ' .. decimal(year))
 end
 -- With a hash tag in the namespace all keys are in one slot.
 if info('cluster', 'cluster_enabled') == '1' and string.sub(KEYS[1], 1, 1) ~= '{' then
@@ -193,7 +207,7 @@ for field, value in pairs(node) do
 	end
 end
 
-local run, replid = info('server', 'run_id'), info('replication', 'master_replid')
+local run, replid = info('server', 'run_id'), field_of(replication, 'master_replid')
 if run == '' or replid == '' then
 	-- Without them two servers would count as one, and a restart would not be noticed.
 	return { 'error', decimal(now), 'ERR INFO tells no run_id or no master_replid: take a Redis or Valkey that does' }
@@ -201,9 +215,14 @@ end
 local incarnation, tag = string.match(node.incarnation or '', '^(%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x%x)(%x*)$')
 tag = tag and #tag == 8 and tag or '00000000'
 local highest, floor = number(node.highest) or 0, number(node.floor) or 0
-local evicted = info('stats', 'evicted_keys')
+local stats = redis.call('INFO', 'stats')
+local evicted, received = field_of(stats, 'evicted_keys'), field_of(stats, 'total_net_repl_input_bytes')
+-- A master takes a new replication id for its first replica, and some time after its last one has left. What it
+-- remembers is the same then. A server that was a replica shows that: by the id that it followed, and by what it read.
+local renamed = received ~= '' and node.received == received and
+	string.find(field_of(replication, 'master_replid2'), '^0+$')
 local doubted = incarnation == ARGV[9]
-local lost = not incarnation or node.run ~= run or node.replid ~= replid or
+local lost = not incarnation or node.run ~= run or node.replid ~= replid and not renamed or
 	highest < mark or node.evicted and node.evicted ~= evicted
 local changed = lost or doubted and 2 * (leapt + 1) > #live + 1
 
@@ -253,6 +272,12 @@ if not refused or lost or #shortened > 0 then
 	end
 	if node.evicted ~= evicted then
 		redis.call('HSET', KEYS[1], 'evicted', evicted)
+	end
+	if not lost and node.replid ~= replid then
+		redis.call('HSET', KEYS[1], 'replid', replid)
+	end
+	if node.received ~= received then
+		redis.call('HSET', KEYS[1], 'received', received)
 	end
 end
 if changed and (lost or not refused) then

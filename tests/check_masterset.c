@@ -715,6 +715,105 @@ START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 }
 END_TEST
 
+/* Master n has the data of the member with this id; guarded, as the data came from another process. */
+static const char *
+tells_copied(unsigned n, uint64_t id)
+{
+	return message(n, (struct vote){.op = CALL_HELLO,
+				  .incarnation = MEMORY + 10 + n,
+				  .id = id,
+				  .masterset = slice_of(S123),
+				  .places = slice_of(places),
+				  .agreement = AGREEMENT_AGREED});
+}
+
+/* What the master is, and what the reason names. */
+static void
+master_is(unsigned n, const char *word, const char *named)
+{
+	struct master_view view;
+
+	core_view_master(w.core, w.now.ms, n, &view);
+	ck_assert_str_eq(view.word, word);
+	ck_assert_msg(strstr(view.reason, named) != NULL, "%s", view.reason);
+}
+
+START_TEST(a_copy_of_another_member_is_refused_alone)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	tells_copied(2, ID(1));
+	master_is(2, "refused", "DEL hf:node at master-3");
+	master_is(2, "refused", "the id of master-2");
+	ck_assert_str_eq(state(), "agreed");
+	tells(1, S123, AGREEMENT_AGREED);
+	master_is(1, "admitted", "");
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 2; w.at++)
+		granted(&w, "a", 1, 1000);
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 :1"));
+	/* It is asked again and again, and nothing else comes of it. */
+	for (int i = 0; i < 3; i++)
+		ck_assert_ptr_null(strstr(tells_copied(2, ID(1)), "agreed"));
+	/* What was copied is deleted: it gets its own id, not the one that it told. */
+	message(2, (struct vote){.op = CALL_HELLO, .incarnation = MEMORY + 20, .id = ID(2)});
+	ck_assert_uint_eq(greeting(2).id, ID(2));
+	ck_assert_int_eq(greeting(2).agreement, AGREEMENT_AGREED);
+	story_done(&w);
+}
+END_TEST
+
+/* A daemon that starts may hear the copy first: the places of the set tell who is who. */
+START_TEST(a_copy_that_is_heard_first_is_found_out)
+{
+	begin(3);
+	tells_copied(2, ID(1));
+	tells(0, S123, AGREEMENT_AGREED);
+	tells(1, S123, AGREEMENT_AGREED);
+	master_is(1, "admitted", "");
+	tells_copied(2, ID(1));
+	master_is(2, "refused", "the id of master-2");
+	ck_assert_str_eq(state(), "agreed");
+	story_done(&w);
+}
+END_TEST
+
+/* Other names for the places are no reason to refuse the wrong one: the daemon knows what each was. */
+START_TEST(a_copy_is_told_by_what_it_was_where_the_set_has_other_places)
+{
+	places = "here there elsewhere";
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	tells_copied(0, ID(1));
+	master_is(0, "refused", "the id of master-2");
+	tells(1, S123, AGREEMENT_AGREED);
+	master_is(1, "admitted", "");
+	story_done(&w);
+	places = THREE;
+}
+END_TEST
+
+/* Each may be given its set although the other one is a copy, too: a copy remembers nothing of its own. */
+START_TEST(two_copies_are_mended_one_after_the_other)
+{
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	for (int i = 0; i < 60; i++) {
+		tells_copied(1, ID(0));
+		if (i < 30) /* longer than a lease */
+			tells_copied(2, ID(0));
+		else
+			message(2, (struct vote){.op = CALL_HELLO, .incarnation = MEMORY + 20, .id = ID(2)});
+		tells(0, S123, AGREEMENT_AGREED);
+		after(&w, 500);
+		collect();
+	}
+	ck_assert_uint_eq(greeting(2).id, ID(2));
+	ck_assert_int_eq(greeting(2).agreement, AGREEMENT_AGREED);
+	story_done(&w);
+}
+END_TEST
+
 /* Where the list has been changed it may be the new one that answers last. */
 START_TEST(a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up)
 {
@@ -789,6 +888,9 @@ main(void)
 		a_refused_daemon_passes_its_leases_on_to_nobody, a_refused_daemon_says_so_of_what_it_holds,
 		a_refused_daemon_keeps_no_place_for_a_writer, a_refused_daemon_gives_back_what_it_retains,
 		a_refused_daemon_gives_back_what_a_bundle_waits_with,
+		a_copy_of_another_member_is_refused_alone, a_copy_that_is_heard_first_is_found_out,
+		a_copy_is_told_by_what_it_was_where_the_set_has_other_places,
+		two_copies_are_mended_one_after_the_other,
 		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
 		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
 		a_stranger_that_is_gone_refuses_nobody, a_stranger_costs_nobody_its_set,

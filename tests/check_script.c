@@ -1428,6 +1428,47 @@ START_TEST(a_failover_changes_the_identity)
 }
 END_TEST
 
+/* As for a first replica: no data came from elsewhere. */
+ON_BOTH(a_new_replication_id_alone_is_no_loss)
+{
+	open_master();
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'replid', 'x')", "hf:node");
+	struct vote v = hello(DA, 0xdef);
+	ck_assert_uint_eq(v.incarnation, INCARNATION);
+	ck_assert(v.admitted);
+	stage_do(
+		&stage, "return redis.call('SET', 'said', redis.call('HGET', KEYS[1], 'replid'))", "hf:node");
+	ck_assert_str_ne(stage_get(&stage, "said"), "x");
+	/* It has read data of another server since. */
+	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'replid', 'x', 'received', '7')", "hf:node");
+	v = hello(DA, 0xdef);
+	ck_assert_uint_eq(v.incarnation, 0xdef);
+	ck_assert(!v.admitted);
+}
+
+ON_BOTH(a_clock_out_of_range_is_refused_and_leaves_no_memory)
+{
+	int64_t wall_us = stage.wall_us;
+	const int64_t wrong[] = {INT64_C(1) << 52, INT64_C(1) << 53, INT64_C(1) << 54, -INT64_C(1000000000)};
+
+	open_master();
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		stage.wall_us = wrong[i];
+		struct vote v = hello(DA, 0xbad);
+		ck_assert_int_eq(v.outcome, OUTCOME_YES);
+		ck_assert_int_eq(v.greeting, GREETING_CLOCK);
+		ck_assert_int_eq(v.highest, 0);
+		ck_assert_int_eq(v.time_us, 0);
+		/* Keys may have run out by that clock. */
+		stage.wall_us = wall_us += 1000000;
+		v = hello(DA, 0xdef + i);
+		ck_assert_int_eq(v.greeting, GREETING_GOOD);
+		ck_assert_uint_eq(v.incarnation, 0xdef + i);
+		ck_assert(!v.admitted);
+		ck_assert_int_lt(v.highest, INT64_C(1) << 52);
+	}
+}
+
 START_TEST(the_sha1_is_that_of_the_text)
 {
 	stage_init(&stage, true);
@@ -1495,5 +1536,6 @@ main(void)
 		a_full_master_releases_a_lock_of_python_redis_lock,
 		a_full_master_takes_reclaims_and_is_admitted,
 		a_server_that_cannot_be_used_is_named_and_not_touched, a_failover_changes_the_identity,
+		a_new_replication_id_alone_is_no_loss, a_clock_out_of_range_is_refused_and_leaves_no_memory,
 		the_sha1_is_that_of_the_text);
 }

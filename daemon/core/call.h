@@ -226,6 +226,9 @@ enum outcome {
 #define GREETINGS(GREETING)                                                                                  \
 	GREETING(GOOD, "good")                                                                               \
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
+	GREETING(CLOCK,                                                                                      \
+		"has a clock that is after 2112 or before 1970, at which no token can begin: set it, "       \
+		"as with `timedatectl set-ntp true`; it says")                                               \
 	GREETING(CLUSTER, "runs in cluster mode: name its nodes under `cluster:`")                           \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
 	GREETING(MISMATCH, "is used by daemons of another format or with other limits: upgrade the older "   \

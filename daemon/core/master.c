@@ -190,10 +190,20 @@ master_link_down(struct core *core, struct master *m, unsigned link, struct slic
 	emit_master_note(core, NOTE_MASTER_AWAY, m, 0, -1, m->reason);
 }
 
+/* Whether the master is refused for this already, whatever the details are. */
+static bool
+refused_for(const struct master *m, const char *what)
+{
+	size_t n = strcspn(what, ":,");
+
+	return m->state == MASTER_REFUSED && strcspn(m->reason, ":,") == n &&
+	       strncmp(m->reason, what, n) == 0;
+}
+
 static void
 master_refuse(struct core *core, struct master *m, const char *what, struct slice detail)
 {
-	bool news = m->state != MASTER_REFUSED;
+	bool news = !refused_for(m, what);
 
 	assert(m->state != MASTER_AWAY);
 	m->failing = false;
@@ -201,10 +211,10 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
 		detail.n > 0 ? detail.p : "");
-	if (news) {
+	if (m->state != MASTER_REFUSED)
 		master_turn(core, m, MASTER_REFUSED);
+	if (news)
 		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
-	}
 	m->greet_ms = core->now.ms + master_greet_again_ms(core);
 	master_arm(core, m);
 }
@@ -347,8 +357,12 @@ static bool
 master_of_set(struct core *core, struct master *m, const struct vote *vote)
 {
 	enum membership membership = masterset_told(core, m, vote);
+	char why[MASTER_REASON_MAX];
 
-	if (membership == MEMBERSHIP_OTHER)
+	if (membership == MEMBERSHIP_COPY) {
+		masterset_why_copied(core, m, vote->id, why, sizeof(why));
+		master_refuse(core, m, why, (struct slice){NULL, 0});
+	} else if (membership == MEMBERSHIP_OTHER)
 		master_refuse(core, m, masterset_why(core), (struct slice){NULL, 0});
 	else if (membership == MEMBERSHIP_AGAIN)
 		master_repeat(core, m, vote);

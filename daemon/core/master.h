@@ -181,6 +181,7 @@ struct master {
 	bool enrolled;            /* it says that our agreed set is agreed on */
 	bool blank;               /* it stores no set */
 	bool other;               /* it is not one of ours */
+	bool copied;              /* it told the id of another one last: its data is a copy */
 	bool mismatch;            /* REFUSED: daemons with other limits live there */
 	struct memory memory;     /* what it has told of sets */
 	enum next_step next_step; /* how far the next set has come there, as it told last */

@@ -342,6 +342,20 @@ set_other(struct core *core, struct master *m, const struct members *theirs, con
 	return MEMBERSHIP_OTHER;
 }
 
+/* A set that is agreed on elsewhere. The list here is wrong, or the data of the server is. */
+static enum membership
+set_foreign(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
+{
+	char key[MASTERSET_KEY_MAX], what[MASTERSET_KEY_MAX + 120];
+
+	masterset_node_key(core, m, key, sizeof(key));
+	(void)snprintf(what, sizeof(what),
+		"belongs to another set of masters: make `masters:` the same everywhere, or DEL %s there if "
+		"its data is a copy",
+		key);
+	return set_other(core, m, theirs, vote, vote->places, what);
+}
+
 /* Whether the master has a later set than ours. */
 static bool
 list_follows(const struct core *core, const struct members *ours, const struct members *theirs,
@@ -391,8 +405,7 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 	if (m->blank)
 		return set_other(core, m, theirs, vote, own_slice(set->places),
 			"is new, and the masters have agreed on others: name those in `masters:`");
-	return set_other(core, m, theirs, vote, vote->places,
-		"belongs to another set of masters: make `masters:` the same everywhere");
+	return set_foreign(core, m, vote, theirs);
 }
 
 /* We have not agreed on a set, and the master has another one than we offer. */
@@ -407,8 +420,7 @@ told_forming(struct core *core, struct master *m, const struct vote *vote, const
 			(core->settings.follow && slots_follow(core, NULL, theirs))))
 		return set_adopt(core, m, vote);
 	if (agreed)
-		return set_other(core, m, theirs, vote, vote->places,
-			"belongs to another set of masters: make `masters:` the same everywhere");
+		return set_foreign(core, m, vote, theirs);
 	if (m->links[vote->link].set_serial != core->masterset.serial)
 		return MEMBERSHIP_AGAIN;
 	if (core->masterset.text[0] == '\0')
@@ -493,16 +505,6 @@ told_generation(struct core *core, const struct members *theirs, enum agreement 
 	set_recompose(core);
 }
 
-static bool
-id_twice(const struct core *core, const struct master *m)
-{
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (&core->masters[i] != m && core->masters[i].id == m->id)
-			return true;
-	}
-	return false;
-}
-
 static enum membership
 set_told(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -513,11 +515,11 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->masterset.n > 0 && !members_read(vote->masterset, vote->places, &theirs))
 		return set_other(core, m, &theirs, vote, vote->places,
 			"stores a set of masters that cannot be read: delete it as holdfastd(8) says");
+	if (masterset_copied(core, m, vote, &theirs)) {
+		set_usable(core);
+		return MEMBERSHIP_COPY;
+	}
 	told_id(core, m, vote);
-	if (id_twice(core, m))
-		return set_other(core, m, &theirs, vote, vote->places,
-			"has the id of another master, perhaps with a copy of its data: delete `id`, `set`, "
-			"`places` and `agreement` of NAMESPACE:node there");
 	told_generation(core, &theirs, vote->agreement);
 	if (slice_equal(vote->masterset, own_slice(set->text)) && set->text[0] != '\0')
 		return told_ours(core, m, vote);

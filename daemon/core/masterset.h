@@ -39,6 +39,7 @@ struct master;
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
 #define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
 #define MASTERSET_WHY_MAX    480
+#define MASTERSET_KEY_MAX    160
 
 /* The set that is to follow (masterset_change.c). */
 struct masterset_next {
@@ -82,6 +83,7 @@ enum membership {
 	MEMBERSHIP_FINE,  /* it is one of ours, or says nothing to the contrary yet */
 	MEMBERSHIP_APART, /* not to be used now: it has left, is no member yet, or may not have the set yet */
 	MEMBERSHIP_AGAIN, /* what we tell has changed since it was greeted: greet it again */
+	MEMBERSHIP_COPY,  /* it has the data of another one of ours: masterset_why_copied() */
 	MEMBERSHIP_OTHER  /* it is not one of ours: masterset_why() */
 };
 
@@ -273,6 +275,25 @@ void masters_resize(struct core *core, unsigned masters);
  * set. They are like members that have lost their memory: guarded until all leases of the set before are
  * over. The lists of other daemons follow when they are told.
  */
+
+/*
+ * masterset_copies.c: a server with the data of another master tells that master's id. Only the copy is
+ * refused, so that a majority of the others goes on. Without the copied node it is a member that lost its
+ * memory: it is guarded, and gets its own id back.
+ */
+
+/* To be called with the id that a master tells, before it is believed. theirs: the set that it tells, which
+ * counts if none is agreed on here. True: the master is a copy. */
+bool masterset_copied(
+	struct core *core, struct master *m, const struct vote *vote, const struct members *theirs);
+
+/* The key under which a server has what it remembers as a master: without it, it is one that lost its memory.
+ */
+void masterset_node_key(const struct core *core, const struct master *m, char *out, size_t room);
+
+/* Whose id the copy has, and the command that mends it. */
+void masterset_why_copied(
+	const struct core *core, const struct master *m, uint64_t id, char *out, size_t room);
 
 /* In place of a set: no master stores it, and a master that stores any set does not register a daemon that
  * gives it. */

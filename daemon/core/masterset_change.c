@@ -103,7 +103,7 @@ memory_others(const struct core *core, const struct master *m)
 }
 
 /* Whether all others answer, and tell our set or none; or, if they come with our set, an earlier set that
- * they had left. */
+ * they had left. What a copy tells is no memory of its own. */
 static bool
 others_silent(const struct core *core, const struct master *m)
 {
@@ -113,8 +113,9 @@ others_silent(const struct core *core, const struct master *m)
 
 		if (other == m)
 			continue;
-		if ((memory->enrolled == 0 && memory->blank == 0 && !memory->earlier) || other->next_rival ||
-			!within_lease(core, memory->heard_ms) || memory->heard < m->memory.blank)
+		if ((memory->enrolled == 0 && memory->blank == 0 && !memory->earlier && !other->copied) ||
+			other->next_rival || !within_lease(core, memory->heard_ms) ||
+			memory->heard < m->memory.blank)
 			return false;
 	}
 	return true;

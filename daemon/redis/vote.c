@@ -217,6 +217,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 	} words[] = {
 		{"good", GREETING_GOOD},
 		{"replica", GREETING_REPLICA},
+		{"clock", GREETING_CLOCK},
 		{"cluster", GREETING_CLUSTER},
 		{"evicting", GREETING_EVICTING},
 		{"mismatch", GREETING_MISMATCH},

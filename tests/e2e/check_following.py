@@ -187,6 +187,50 @@ def test_latch_set_twice(place):
     expect_code(two("LATCH", "old", "COUNT"), "LOST")
 
 
+def replid(server):
+    return next(line.split(":")[1] for line in server("INFO", "replication").splitlines()
+                if line.startswith("master_replid:"))
+
+
+def stored(server):
+    until("the id is stored", lambda: server("HGET", "holdfast:node", "replid") == replid(server))
+    return server("HGET", "holdfast:node", "incarnation")
+
+
+def test_first_replica(place):
+    """the first replica of a master, and the end of its backlog, are no loss of memory: no guard; a master that was a replica is guarded"""
+    options = ["--port", str(harness.free_port()), "--repl-diskless-sync-delay", "0"]
+    master = place.redis("m", options=options)
+    daemon = place.daemon("d1", master=master, config="lease: 2s\nclock-margin: 200ms\nrestart-guard: auto\n").admitted()
+    client = daemon.client()
+    token = client("LOCK", "a", "WAIT", 0)
+    memory = stored(master)
+    seen = [replid(master)]
+    replica = place.redis("r", options=["--replicaof", "127.0.0.1 " + options[1]])
+    until("it follows", lambda: "master_link_status:up" in replica("INFO", "replication"))
+    expect(stored(master), memory, "the memory after the first replica")
+    seen.append(replid(master))
+    master("CONFIG", "SET", "repl-backlog-ttl", 1)
+    replica.kill()
+    until("the backlog is gone", lambda: "repl_backlog_active:0" in master("INFO", "replication"))
+    expect(stored(master), memory, "the memory after the end of the backlog")
+    seen.append(replid(master))
+    expect(len(set(seen)), 3, "replication ids")
+    expect_between(client("LOCK", "b", "WAIT", 0), token + 1, TOKEN_MAX)
+    expect(daemon.output.text().count("master.guarded"), 1, "guards")
+    mark = daemon.output.mark()
+    # Its own replica, which has all data and nothing newer, is its master for a moment.
+    replica.restart()
+    until("it follows", lambda: "master_link_status:up" in replica("INFO", "replication"))
+    replica("REPLICAOF", "NO", "ONE")
+    replica("CONFIG", "SET", "port", harness.free_port())
+    master("REPLICAOF", "127.0.0.1", replica("CONFIG", "GET", "port")[1])
+    until("it has the data", lambda: "master_link_status:up" in master("INFO", "replication"))
+    master("REPLICAOF", "NO", "ONE")
+    daemon.output.wait("master.guarded", mark)
+    expect(stored(master) == memory, False, "another memory")
+
+
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     harness.main(globals())

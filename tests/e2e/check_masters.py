@@ -585,5 +585,27 @@ def test_wall_of_daemons_of_three(place):
     wall_of_daemons(place, 3)
 
 
+def test_clock_of_another_century(place):
+    """the only master's clock goes on by a hundred years, and by three hundred: it is refused by that reason; set again it is guarded, and tokens go on from before"""
+    clock = clockshim.Clock(place, "m1")
+    redis = place.redis("m1", environment=clock.environment)
+    daemon = place.daemon("d1", master=redis, config="lease: 1s\nclock-margin: 100ms\nrestart-guard: auto\n").admitted()
+    client = daemon.client()
+    token = client("LOCK", "a", "WAIT", 0)
+    expect(client("UNLOCK", "a"), 0)
+    for years in (100, 300):
+        clock.step(years * 365.25 * 86400)
+        harness.until("it is refused", lambda: "has a clock" in daemon.info()["master0_reason"])
+        answer = str(client("LOCK", "b", "WAIT", 0))
+        expect("NOMASTER" in answer and "has a clock" in answer, True, answer)
+        mark = daemon.output.mark()
+        clock.step(-years * 365.25 * 86400)
+        daemon.output.wait("master.guarded", mark)
+        following = client("LOCK", "a", "WAIT", 60000)
+        expect_between(following, token + 1, 2 ** 52)
+        token = following
+        expect(client("UNLOCK", "a"), 0)
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -5,6 +5,10 @@ Two majorities share a master only when both are of one set. Each test lets daem
 of the servers, in an order in which both would hold if each believed its own list.
 """
 
+import os
+import re
+import shutil
+
 import harness
 import resp
 from harness import expect, expect_between, expect_code
@@ -294,6 +298,144 @@ def test_empty_server_at_another_place(place):
     expect(grants(two), False)
     expect(grants(two, "b"), False)
     expect(masters[3]("HGET", "holdfast:node", "set") in (None, ""), True, "it is given no set")
+
+
+# --- the data of one master at another ----------------------------------------------------------------------------
+
+def replicated(place, count):
+    """Servers that can be replicas of each other."""
+    ports = [harness.free_port() for _ in range(count)]
+    masters = [place.redis("r%d" % n, options=["--port", str(port), "--repl-diskless-sync-delay", "0"])
+               for n, port in enumerate(ports)]
+    return masters, ports
+
+
+def was_replica(copy, port):
+    """It is a replica until it has all data, and then none."""
+    copy("REPLICAOF", "127.0.0.1", port)
+    harness.until("it has the data", lambda: "master_link_status:up" in copy("INFO", "replication"))
+    copy("REPLICAOF", "NO", "ONE")
+
+
+def master_of(daemon, server, field):
+    info = daemon.info()
+    at = next(n for n in range(int(info["masters"])) if info["master%d_address" % n] == server.socket)
+    return info.get("master%d_%s" % (at, field), "")
+
+
+def refused_as_copy(daemon, server, of=None):
+    """Until it is; then what the reason says is done."""
+    def reason():
+        told = master_of(daemon, server, "reason")
+        return told if "copy of its data" in told and (of is None or of.socket in told) else None
+
+    told = harness.until("%s is refused as a copy" % server.socket, reason)
+    key, place = re.search(r"DEL (\S+) at (\S+),", told).groups()
+    expect(place, server.socket)
+    return key
+
+
+def in_use(daemon, masters):
+    for server in masters:
+        harness.until("%s is in use" % server.socket, lambda one=server: master_of(daemon, one, "state") == "admitted")
+
+
+def mended(daemon, masters, ids, copies):
+    for server, key in copies:
+        expect(server("DEL", key), 1)
+    in_use(daemon, masters)
+    expect([server("HGET", "holdfast:node", "id") for server in masters], ids)
+    agreed_lines = [line for line in daemon.output.text().splitlines() if "masters.agreed" in line]
+    expect_between(len(agreed_lines), 1, 3, "lines about the agreement")
+
+
+def test_copied_master(place):
+    """one of three is a replica of another for a moment: it alone is refused, two of three go on, and DEL, which the reason names, mends it under two daemons"""
+    masters, ports = replicated(place, 3)
+    daemons = [place.daemon(name, master=masters, config=SHORT).admitted() for name in ("d1", "d2")]
+    ids = [server("HGET", "holdfast:node", "id") for server in masters]
+    in_use(daemons[0], masters)
+    holder = daemons[0].client()
+    token = holder("LOCK", "kept", "WAIT", 0)
+    was_replica(masters[2], ports[1])
+    keys = [refused_as_copy(daemon, masters[2], masters[1]) for daemon in daemons]
+    expect(keys, ["holdfast:node"] * 2)
+    for daemon in daemons:
+        in_use(daemon, masters[:2])
+        expect_between(daemon.client()("LOCK", daemon.name, "WAIT", 0), 1, 2 ** 53, "two of three go on")
+    mended(daemons[0], masters, ids, [(masters[2], keys[0])])
+    in_use(daemons[1], masters)
+    expect_between(holder("CHECK", "kept", "TOKEN", token), 1, 1000)
+
+
+def test_two_copied_masters(place):
+    """two of three are replicas of the third for a moment: nothing is granted until both are mended, and then all are in use"""
+    masters, ports = replicated(place, 3)
+    daemon = place.daemon("d1", master=masters, config=SHORT).admitted()
+    ids = [server("HGET", "holdfast:node", "id") for server in masters]
+    in_use(daemon, masters)
+    for copy in masters[1:]:
+        was_replica(copy, ports[0])
+    keys = [refused_as_copy(daemon, copy, masters[0]) for copy in masters[1:]]
+    in_use(daemon, masters[:1])
+    answer = daemon.client()("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "NOMASTER")
+    expect("DEL holdfast:node at" in str(answer), True, str(answer))
+    mended(daemon, masters, ids, list(zip(masters[1:], keys)))
+    expect(grants(daemon), True)
+
+
+def test_dump_of_another_master(place):
+    """a master starts with the dump of another, under a daemon that starts then, whichever of them it hears first"""
+    masters, _ = replicated(place, 3)
+    daemon = place.daemon("d1", master=masters, config=SHORT).admitted()
+    ids = [server("HGET", "holdfast:node", "id") for server in masters]
+    for turn, (whole, copy) in enumerate(((0, 2), (2, 0), (1, 0))):
+        daemon.terminate()
+        masters[whole]("SAVE")
+        masters[copy].kill()
+        shutil.copy(os.path.join(masters[whole].folder, "dump.rdb"), masters[copy].folder)
+        masters[copy].restart()
+        daemon = place.daemon("next%d" % turn, master=masters, config=SHORT).admitted()
+        key = refused_as_copy(daemon, masters[copy], masters[whole])
+        mended(daemon, masters, ids, [(masters[copy], key)])
+
+
+def test_flushed_copy(place):
+    """FLUSHALL at a copy mends it as well, and so does a dump of its own from before"""
+    masters, ports = replicated(place, 3)
+    daemon = place.daemon("d1", master=masters, config=SHORT).admitted()
+    ids = [server("HGET", "holdfast:node", "id") for server in masters]
+    in_use(daemon, masters)
+    masters[2]("SAVE")
+    was = open(os.path.join(masters[2].folder, "dump.rdb"), "rb").read()
+    was_replica(masters[2], ports[0])
+    refused_as_copy(daemon, masters[2], masters[0])
+    masters[2]("FLUSHALL")
+    in_use(daemon, masters)
+    was_replica(masters[2], ports[0])
+    refused_as_copy(daemon, masters[2], masters[0])
+    masters[2].kill()
+    with open(os.path.join(masters[2].folder, "dump.rdb"), "wb") as stream:
+        stream.write(was)
+    masters[2].restart()
+    mended(daemon, masters, ids, [])
+
+
+def test_data_of_another_set(place):
+    """a master gets the data of a master of other daemons: nothing is granted, and DEL, which the answer names, gives it its id and set back"""
+    masters, ports = replicated(place, 4)
+    daemon = place.daemon("d1", master=masters[:3], config=SHORT).admitted()
+    ids = [server("HGET", "holdfast:node", "id") for server in masters[:3]]
+    place.daemon("d2", master=masters[3], config=SHORT).admitted()
+    in_use(daemon, masters[:3])
+    was_replica(masters[1], ports[3])
+    refused(daemon)
+    answer = str(daemon.client()("LOCK", "a", "WAIT", 0))
+    key = re.search(r"DEL (\S+) there", answer).group(1)
+    expect(key in master_of(daemon, masters[1], "reason"), True)
+    mended(daemon, masters[:3], ids, [(masters[1], key)])
+    expect(grants(daemon), True)
 
 
 def test_first_start_needs_all(place):

@@ -15,7 +15,9 @@ struct master {
 	bool loaded[SCRIPT_COUNT]; /* known to EVALSHA */
 	char run_id[41];
 	char replid[41];
-	char info[160];
+	char replid2[41]; /* of the master that it was a replica of */
+	int64_t received; /* bytes, from that master */
+	char info[192];
 	master_publish *publish;
 	void *publish_arg;
 	master_change *change;
@@ -35,10 +37,13 @@ master_info(void *arg, struct slice section)
 	else if (slice_equal(section, SLICE("server")))
 		snprintf(m->info, sizeof(m->info), "# Server\r\nrun_id:%s\r\n", m->run_id);
 	else if (slice_equal(section, SLICE("stats")))
-		snprintf(m->info, sizeof(m->info), "# Stats\r\nevicted_keys:%d\r\n", m->health.evicted);
+		snprintf(m->info, sizeof(m->info),
+			"# Stats\r\nevicted_keys:%d\r\ntotal_net_repl_input_bytes:%" PRId64 "\r\n",
+			m->health.evicted, m->received);
 	else if (slice_equal(section, SLICE("replication")))
-		snprintf(m->info, sizeof(m->info), "# Replication\r\nrole:%s\r\nmaster_replid:%s\r\n",
-			m->health.readonly ? "slave" : "master", m->replid);
+		snprintf(m->info, sizeof(m->info),
+			"# Replication\r\nrole:%s\r\nmaster_replid:%s\r\nmaster_replid2:%s\r\n",
+			m->health.readonly ? "slave" : "master", m->replid, m->replid2);
 	else if (slice_equal(section, SLICE("cluster")))
 		snprintf(m->info, sizeof(m->info), "# Cluster\r\ncluster_enabled:%d\r\n", m->health.cluster);
 	else
@@ -78,6 +83,8 @@ master_identify(struct master *m, uint64_t seed)
 {
 	hex_id(m->run_id, seed, 1);
 	hex_id(m->replid, seed, 2);
+	memset(m->replid2, '0', sizeof(m->replid2) - 1);
+	m->received = 0;
 }
 
 struct master *
@@ -120,7 +127,9 @@ master_take(struct master *m, struct store *store)
 void
 master_promote(struct master *m, uint64_t seed)
 {
+	memcpy(m->replid2, m->replid, sizeof(m->replid2));
 	hex_id(m->replid, seed, 2);
+	m->received++;
 }
 
 void
