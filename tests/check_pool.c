@@ -715,6 +715,34 @@ START_TEST(every_subscription_is_told)
 }
 END_TEST
 
+static bool
+left(void *arg)
+{
+	const struct probe *probe = arg;
+
+	return probe->downs > 0 && probe->subscribed > 1;
+}
+
+/* Its name may lead to another server by now. */
+START_TEST(a_server_that_is_no_master_any_more_is_connected_to_anew)
+{
+	struct redis_server server;
+	struct probe probe;
+	struct call call;
+
+	start(&probe, &server, 1);
+	redis_run(&server, "REPLICAOF 127.0.0.1 1");
+	call = call_of(&probe, CALL_ACQUIRE, "a");
+	probe_call(&probe, &call);
+	flush(&probe);
+	probe_await(&probe, all_voted);
+	ck_assert_int_eq(probe.told[0].outcome, OUTCOME_DEMOTED);
+	ck_assert_uint_eq(probe.downs, 0);
+	probe_await(&probe, left);
+	stop(&probe, &server);
+}
+END_TEST
+
 START_TEST(an_idle_inbox_watches_its_own_health)
 {
 	struct redis_server server;
@@ -793,6 +821,7 @@ main(void)
 		forgotten_scripts_are_loaded_again_and_nothing_ran, a_user_that_may_not_load_scripts_is_told,
 		names_are_any_bytes_a_client_may_send, links_are_independent,
 		messages_arrive_as_wake_want_and_latch, hostile_messages_are_ignored_and_counted,
-		every_subscription_is_told, an_idle_inbox_watches_its_own_health,
-		a_pool_that_is_freed_with_calls_under_way_says_nothing, settings_without_sense_are_refused);
+		every_subscription_is_told, a_server_that_is_no_master_any_more_is_connected_to_anew,
+		an_idle_inbox_watches_its_own_health, a_pool_that_is_freed_with_calls_under_way_says_nothing,
+		settings_without_sense_are_refused);
 }

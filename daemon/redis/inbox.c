@@ -423,3 +423,9 @@ inbox_aim(struct inbox *inbox, const char *host, uint16_t port)
 {
 	return link_aim(inbox->link, host, port);
 }
+
+void
+inbox_break(struct inbox *inbox, const char *why)
+{
+	link_break(inbox->link, why);
+}

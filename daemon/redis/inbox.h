@@ -81,4 +81,7 @@ bool inbox_subscribed(const struct inbox *inbox, char *why, size_t room);
 bool inbox_set_password(struct inbox *inbox, const char *password) __attribute__((warn_unused_result));
 bool inbox_aim(struct inbox *inbox, const char *host, uint16_t port) __attribute__((warn_unused_result));
 
+/* As link_break(): it subscribes anew. */
+void inbox_break(struct inbox *inbox, const char *why);
+
 #endif

@@ -173,14 +173,52 @@ pool_read_info(struct pool *pool, const struct redisReply *reply)
 
 /* ---- a master that moves ---- */
 
+#define LEAVE_MIN_MS 250
+#define LEAVE_MAX_MS 5000
+#define LEAVE_WHY                                                                                            \
+	"the server is no master: it is connected to anew, as its name may lead to another one by now"
+
+/* A failover behind a name ends no connection: each leads to the server that was the master. */
+static void
+on_leave(void *arg)
+{
+	struct pool *pool = arg;
+
+	pool->leaving = false;
+	if (!pool->doubted)
+		return;
+	for (unsigned i = 0; i < pool->link_count; i++)
+		link_break(pool->links[i].link, LEAVE_WHY);
+	inbox_break(pool->inbox, LEAVE_WHY);
+}
+
+/* With a finder, that says where to go. */
+static void
+pool_leave_later(struct pool *pool)
+{
+	if (!pool->doubted) {
+		pool->leave_ms = 0;
+		return;
+	}
+	if (pool->leaving)
+		return;
+	pool->leaving = true;
+	pool->leave_ms = pool->leave_ms == 0 ? LEAVE_MIN_MS : 2 * pool->leave_ms;
+	if (pool->leave_ms > LEAVE_MAX_MS)
+		pool->leave_ms = LEAVE_MAX_MS;
+	timeout_set(pool->leave, pool->leave_ms);
+}
+
 void
 pool_watch(struct pool *pool)
 {
 	bool closely = pool->doubted;
 	unsigned i;
 
-	if (!pool->finder)
+	if (!pool->finder) {
+		pool_leave_later(pool);
 		return;
+	}
 	for (i = 0; i < pool->link_count; i++)
 		closely |= !pool->links[i].up;
 	finder_watch(pool->finder, closely);
@@ -447,7 +485,8 @@ pool_new(struct event_base *base, const struct pool_settings *settings, const st
 	pool->clustered = settings->finder && settings->finder->kind == FINDER_CLUSTER;
 	pool->later = timeout_new(base, on_later, pool);
 	pool->probe = timeout_new(base, on_probe, pool);
-	if (pool->later && pool->probe && pool_copy_settings(pool, settings) &&
+	pool->leave = timeout_new(base, on_leave, pool);
+	if (pool->later && pool->probe && pool->leave && pool_copy_settings(pool, settings) &&
 		pool_open(pool, base, settings) && pool_open_finder(pool, base, settings))
 		return pool;
 	pool_free(pool);
@@ -498,6 +537,7 @@ pool_free(struct pool *pool)
 	batches_done(&pool->unsent);
 	timeout_free(pool->later);
 	timeout_free(pool->probe);
+	timeout_free(pool->leave);
 	call_command_done(&pool->command);
 	free(pool->strings);
 	free(pool->about);

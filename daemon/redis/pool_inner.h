@@ -58,6 +58,9 @@ struct pool {
 	bool clustered;            /* it is the owner of a slot of a cluster */
 	bool found;                /* the finder has told where the master is */
 	bool doubted;              /* the server there is no master */
+	bool leaving;              /* doubted, and leave is set */
+	int64_t leave_ms;          /* how long it is put up with; 0: not doubted */
+	struct timeout *leave;     /* connects again, as the name may lead elsewhere by now */
 	struct buckets round_trip; /* of commands, to their answers */
 	int64_t round_trip_us;     /* the latest ones, averaged; 0: none yet */
 	int64_t clock_ms;          /* see pool_view */

@@ -7,6 +7,7 @@ import socket
 import threading
 
 import harness
+import proxy
 import resp
 from harness import boottime, comment, expect, expect_between, expect_code, expect_not_before, until
 
@@ -229,6 +230,47 @@ def test_first_replica(place):
     master("REPLICAOF", "NO", "ONE")
     daemon.output.wait("master.guarded", mark)
     expect(stored(master) == memory, False, "another memory")
+
+
+def failed_over(place, count):
+    """Masters behind names, the last of which leads to its replica from now on; the old one is a replica of that."""
+    ports = [harness.free_port() for _ in range(count + 1)]
+    servers = [place.redis("s%d" % n, options=["--port", str(port), "--repl-diskless-sync-delay", "0"])
+               for n, port in enumerate(ports)]
+    old, new = servers[-2:]
+    new("REPLICAOF", "127.0.0.1", ports[-2])
+    until("it follows", lambda: "master_link_status:up" in new("INFO", "replication"))
+    names = [proxy.Proxy(server.socket) for server in servers[:count]]
+    place.ends += [name.close for name in names]
+    daemon = place.daemon("d1", master=names, config="lease: 2s\nclock-margin: 200ms\nrestart-guard: auto\n").admitted()
+    until("all are in use", lambda: all(daemon.info()["master%d_state" % n] == "admitted" for n in range(count)))
+    names[-1].target = new.socket
+    new("REPLICAOF", "NO", "ONE")
+    old("REPLICAOF", "127.0.0.1", ports[-1])
+    return daemon, new
+
+
+def in_use_again(daemon, new):
+    until("its inbox is there", lambda: new("PUBSUB", "CHANNELS", "holdfast:inbox:*"))
+    last = int(daemon.info()["masters"]) - 1
+    until("it is in use", lambda: daemon.info()["master%d_state" % last] == "admitted")
+
+
+def test_name_leads_elsewhere(place):
+    """the only master fails over behind its name, and no connection ends: calls and the inbox go to the new master, which is guarded"""
+    daemon, new = failed_over(place, 1)
+    daemon.output.wait("master.refused.*is a replica")
+    expect_between(daemon.client()("LOCK", "a", "WAIT", 45000), 1, TOKEN_MAX)
+    in_use_again(daemon, new)
+    expect(daemon.output.text().count("master.guarded"), 2, "guards")
+
+
+def test_one_of_three_names_leads_elsewhere(place):
+    """one of three masters fails over behind its name: locks go on, and it is in use again"""
+    daemon, new = failed_over(place, 3)
+    daemon.output.wait("master.refused.*is a replica")
+    expect_between(daemon.client()("LOCK", "a", "WAIT", 0), 1, TOKEN_MAX)
+    in_use_again(daemon, new)
 
 
 if __name__ == "__main__":
