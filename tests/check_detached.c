@@ -689,6 +689,16 @@ START_TEST(a_lock_that_comes_late_is_given_back_while_its_id_is_used)
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
 	story_done(&w);
 
+	/* A CHECK without it may be late, too. */
+	hold(&w);
+	lock(&w, 3, "a");
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_ptr_nonnull(strstr(ask(&w, 2, VERB_CHECK, "a"), "c2 :"));
+	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "b"), "c1 null");
+	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
+	story_done(&w);
+
 	/* Its holder may be at work: the rule's delay counts. */
 	story_ready(&w);
 	ask(&w, 1, VERB_LOCK, "fragile");
