@@ -370,6 +370,7 @@ void
 driver_turn(struct driver *d)
 {
 	driver_listen_up(d);
+	driver_ledger_look(d);
 	int64_t begun_ns = clock_ns(), now_ms = begun_ns / 1000000;
 	d->now.wall_us = clock_wall_us(); /* no turn proposes tokens of the last one */
 	driver_look_out(d, now_ms);

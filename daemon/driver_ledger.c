@@ -107,6 +107,30 @@ ledger_stays(struct driver *d, const char *why)
 	ledger_failed(d, why, "the ledger goes on as it is, and grows");
 }
 
+#define LEDGER_CUT "another program has cut the file"
+
+void
+driver_ledger_look(struct driver *d)
+{
+	struct ledger_keeper *k = &d->ledger;
+	if (k->past && !ledger_file_whole(k->past)) {
+		ledger_file_close(k->past);
+		k->past = NULL;
+	}
+	if (k->next && !ledger_file_whole(k->next)) {
+		ledger_stays(d, LEDGER_CUT);
+	}
+	if (k->file && !ledger_file_whole(k->file)) {
+		ledger_lost(d, LEDGER_CUT);
+	}
+}
+
+static const char *
+append_error(void)
+{
+	return errno == EIO ? LEDGER_CUT : strerror(errno);
+}
+
 /* ---- a step ---- */
 
 static void
@@ -114,10 +138,10 @@ ledger_append(struct driver *d, const void *entries, size_t n)
 {
 	struct ledger_keeper *k = &d->ledger;
 	if (k->next && !ledger_file_append(k->next, entries, n)) {
-		ledger_stays(d, strerror(errno));
+		ledger_stays(d, append_error());
 	}
 	if (k->ours && !ledger_file_append(k->file, entries, n)) {
-		ledger_lost(d, strerror(errno));
+		ledger_lost(d, append_error());
 	}
 	if (k->ours) {
 		d->stats->ledger_bytes = (int64_t)ledger_file_bytes(k->file);
@@ -167,7 +191,7 @@ next_take(struct driver *d)
 	struct ledger_keeper *k = &d->ledger;
 	const char *why = k->entries.failed ? "out of memory" : NULL;
 	if (!why && !ledger_file_append(k->next, buffer_bytes(&k->entries), buffer_length(&k->entries))) {
-		why = strerror(errno);
+		why = append_error();
 	}
 	buffer_rewind(&k->entries, 0);
 	if (why) {

@@ -60,6 +60,7 @@ struct ledger_file {
 	int fd;
 	bool published;
 	bool nameless; /* it was replaced, and its name is gone */
+	bool cut;      /* by another program: its memory is not that of the file any more */
 	char path[PATH_MAX];
 };
 
@@ -380,9 +381,35 @@ file_grow(struct ledger_file *f, size_t n)
 	return true;
 }
 
+/* Beyond the end of a file that was cut there is no memory: each access would be SIGBUS. */
+static void
+file_detach(struct ledger_file *f)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+
+	if (mmap(f->header, f->room, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED ||
+		mmap(f->first, PAGE, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED)
+		abort(); /* no memory for its place */
+	f->cut = true;
+}
+
+bool
+ledger_file_whole(struct ledger_file *f)
+{
+	struct stat seen;
+
+	if (!f->cut && (fstat(f->fd, &seen) != 0 || (uint64_t)seen.st_size < f->room))
+		file_detach(f);
+	return !f->cut;
+}
+
 bool
 ledger_file_append(struct ledger_file *f, const void *entries, size_t n)
 {
+	if (!ledger_file_whole(f)) {
+		errno = EIO;
+		return false;
+	}
 	if (n > f->room - PAGE - f->bytes && !file_grow(f, n))
 		return false;
 	memcpy(entries_of(f) + f->bytes, entries, n);
@@ -437,6 +464,10 @@ ledger_file_publish(struct ledger_file *f, struct ledger_file *past, char why[LE
 	bool ours = past != NULL && file_is_at(past->fd, f->path);
 	int there = -1;
 
+	if (!ledger_file_whole(f) || (past != NULL && !ledger_file_whole(past))) {
+		explain(why, "another program has cut it");
+		return false;
+	}
 	if (!ours && !place_is_free(f->path, &there, why)) {
 		if (there >= 0)
 			close(there);
@@ -471,7 +502,7 @@ ledger_file_shrink(struct ledger_file *f)
 {
 	size_t room = f->room > SHRINK + KEPT ? f->room - SHRINK : KEPT;
 
-	if (f->room <= KEPT || munmap((char *)f->header + room, f->room - room) != 0)
+	if (!ledger_file_whole(f) || f->room <= KEPT || munmap((char *)f->header + room, f->room - room) != 0)
 		return false;
 	f->room = room;
 	return ftruncate(f->fd, (off_t)room) == 0 && room > KEPT;
@@ -483,7 +514,7 @@ ledger_file_again(struct ledger_file *f)
 	char at[PATH_MAX + sizeof(SUFFIX)];
 
 	new_path(f->path, at);
-	if (f->nameless || f->published || !file_is_at(f->fd, at))
+	if (!ledger_file_whole(f) || f->nameless || f->published || !file_is_at(f->fd, at))
 		return false;
 	f->bytes = 0;
 	memset(f->first->marks, 0, sizeof(f->first->marks));

@@ -55,7 +55,14 @@ struct ledger_file *ledger_file_adopt(const char *path, int fd, char why[LEDGER_
 struct ledger_file *ledger_file_new(const char *path, char why[LEDGER_WHY_MAX])
 	__attribute__((warn_unused_result));
 
-/* Appends these entries, all or none. False, with errno: there is no room. */
+/*
+ * Whether the file still has all its bytes. One that another program has cut is none any more: its memory
+ * stays readable and writable, and is nobody else's; it has to be removed, or closed. Between a look and the
+ * use of the memory it can be cut as well: that is SIGBUS, which main tells of.
+ */
+bool ledger_file_whole(struct ledger_file *file);
+
+/* Appends these entries, all or none. False, with errno: there is no room; EIO: the file is not whole. */
 bool ledger_file_append(struct ledger_file *file, const void *entries, size_t n)
 	__attribute__((warn_unused_result));
 

@@ -431,9 +431,23 @@ main_test(const struct main *m)
 	return EX_OK;
 }
 
+/* The ledger is cut at the very moment when it is used, or its file system fails. The access that failed is
+ * made once more behind this, and ends the daemon, as after any crash. */
+static void
+on_bus_error(int number)
+{
+	static const char text[] = "holdfastd: SIGBUS: a file in memory, as the ledger, was cut by another "
+				   "program, or its file system "
+				   "failed: this daemon ends\n";
+	(void)number;
+	(void)!write(STDERR_FILENO, text, sizeof text - 1);
+}
+
 static int
 main_serve(struct main *m)
 {
+	const struct sigaction bus_error = {.sa_handler = on_bus_error, .sa_flags = (int)SA_RESETHAND};
+	sigaction(SIGBUS, &bus_error, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGCHLD, SIG_DFL); /* a parent that ignores it cannot read how a child ended */
 	signal(SIGXFSZ, SIG_IGN); /* a log file at its size limit must not end the daemon */

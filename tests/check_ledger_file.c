@@ -310,6 +310,30 @@ START_TEST(a_ledger_that_a_process_keeps_is_left_alone)
 }
 END_TEST
 
+/* An operator empties it, or a tool that rotates files. */
+START_TEST(a_ledger_that_another_program_cuts_ends_and_ends_nothing_else)
+{
+	for (off_t left = 0; left <= 8192; left += 4096) {
+		struct ledger_file *f = published("what was told"), *next = begun("what goes on");
+		ck_assert(ledger_file_whole(f));
+		ck_assert_int_eq(truncate(path, left), 0);
+		ck_assert(!ledger_file_append(f, "more", 4));
+		ck_assert_int_eq(errno, EIO);
+		ck_assert(!ledger_file_whole(f));
+		memset(ledger_file_marks(f), 1, LEDGER_MARK_BYTES);
+		ck_assert_uint_eq(ledger_file_entries(f).n, strlen("what was told"));
+		ck_assert(!ledger_file_publish(next, f, why));
+		ck_assert_str_eq(why, "another program has cut it");
+		ledger_file_close(next);
+		ledger_file_remove(f);
+		ck_assert_int_ne(access(path, F_OK), 0);
+		leave("what was told later");
+		expect_taken(path, "what was told later");
+		ck_assert_int_eq(unlink(path), 0);
+	}
+}
+END_TEST
+
 START_TEST(a_ledger_is_used_once)
 {
 	struct ledger_file *past, *next;
@@ -667,9 +691,10 @@ main(void)
 		a_ledger_that_is_cut_is_refused, a_header_with_a_changed_byte_is_refused,
 		a_ledger_of_another_version_boot_or_user_is_refused,
 		a_copy_is_refused_and_what_was_moved_is_not, a_ledger_that_a_process_keeps_is_left_alone,
-		a_ledger_is_used_once, a_ledger_that_no_process_can_use_is_replaced,
-		what_is_no_ledger_is_left_alone, nothing_is_left_behind, what_was_removed_is_void,
-		a_ledger_goes_on_after_a_hand_over, a_file_at_its_limit_is_told, a_full_file_system_is_told,
+		a_ledger_is_used_once, a_ledger_that_another_program_cuts_ends_and_ends_nothing_else,
+		a_ledger_that_no_process_can_use_is_replaced, what_is_no_ledger_is_left_alone,
+		nothing_is_left_behind, what_was_removed_is_void, a_ledger_goes_on_after_a_hand_over,
+		a_file_at_its_limit_is_told, a_full_file_system_is_told,
 		a_ledger_that_is_not_whole_cannot_be_used, a_ledger_that_is_written_again_begins_with_nothing,
 		a_ledger_that_was_replaced_gives_its_memory_back,
 		marks_are_at_one_address_and_for_the_next_process,

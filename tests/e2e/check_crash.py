@@ -8,6 +8,7 @@ import ctypes
 import glob
 import os
 import resource
+import signal
 
 import errands
 import harness
@@ -279,6 +280,31 @@ def test_second_daemon(place):
     expect(second.wait(), 69)
     second.output.wait("another instance has .*: stop it, or listen elsewhere")
     survivors.all_held()
+
+
+def test_ledger_is_cut(place):
+    """a ledger that an operator empties while it is used ends no daemon and no lock: it is told, and another one is begun"""
+    daemon = place.daemon(master=place.redis(), config=BRISK).admitted()
+    survivors = Survivors(place, daemon)
+    path = daemon.socket[:-len(".sock")] + ".ledger" if daemon.socket.endswith(".sock") else daemon.socket + ".ledger"
+    for left in (0, 4096):
+        mark = daemon.output.mark()
+        os.truncate(path, left)
+        daemon.output.wait("ledger.failed .*another program has cut the file", mark)
+        survivors.all_held()
+        daemon.output.wait("ledger.begun", mark)
+    daemon.kill()
+    daemon.start()
+    survivors.all_held()
+
+
+def test_bus_error(place):
+    """a daemon that ends with SIGBUS says what that is"""
+    daemon = place.daemon(master=place.redis(), config=BRISK)
+    os.kill(daemon.process.pid, signal.SIGBUS)
+    daemon.output.wait("SIGBUS: a file in memory, as the ledger, was cut")
+    os.kill(daemon.process.pid, signal.SIGBUS)
+    expect(daemon.process.wait(), -signal.SIGBUS)
 
 
 def test_renewed(place):
