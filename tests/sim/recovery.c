@@ -28,11 +28,11 @@ recovery_draw(struct plan *plan)
 		fits &= !plan->fault[known[i]];
 	plan->ledgers = rng_percent(&rng, 45);
 	plan->fault[FAULT_RECOVER] = plan->ledgers && fits && rng_percent(&rng, 75);
+	plan->fault[FAULT_COPY] = plan->fault[FAULT_RECOVER] && plan->hosts > 1 && !plan->fault[FAULT_STUN] &&
+				  rng_percent(&rng, 20);
 	/* The next process often has leases of another length (roll.h). */
 	if (plan->fault[FAULT_RECOVER] && plan->hosts > 1 && plan->others == 0 && !plan->private)
 		plan->halves |= rng_percent(&rng, 30);
-	plan->fault[FAULT_COPY] = plan->fault[FAULT_RECOVER] && plan->hosts > 1 && !plan->fault[FAULT_STUN] &&
-				  rng_percent(&rng, 20);
 }
 
 /* ---- from one process to the next ---- */
