@@ -24,6 +24,19 @@ struct change_list {
 };
 
 #define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
+#define ONLY_TEXT                                                                                            \
+	"; the only master stays the server before, also after a hand-over: if that has another address, "   \
+	"MASTERS REPLACE; for another server stop all daemons, then start them"
+
+/* What a list of other masters means for the set, which no reload changes. */
+static const char *
+masters_text(const struct main *m, bool differ)
+{
+	if (!differ) {
+		return "";
+	}
+	return m->conf->master_count == 1 && m->boot->master_count == 1 ? ONLY_TEXT : MASTERS_TEXT;
+}
 
 /* ---- configuration ---- */
 
@@ -239,7 +252,7 @@ main_reload(void *arg, char *text, size_t room)
 		return -1;
 	}
 	snprintf(text, room, "%s%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
-		list.restart[0] ? "; needs a restart: " : "", list.restart, list.masters ? MASTERS_TEXT : "");
+		list.restart[0] ? "; needs a restart: " : "", list.restart, masters_text(m, list.masters));
 	return 0;
 }
 

@@ -245,5 +245,26 @@ def test_refused_by_the_system(place):
     expect_between(left_of_waiter(daemon, "a"), 1, 5000)
 
 
+def test_only_master_at_another_address(place):
+    """the only master gets another address: a reload says that it stays where it is, and how to follow; MASTERS REPLACE does, and the holder keeps its lock"""
+    port = harness.free_port()
+    redis = place.redis("only", options=["--port", str(port)])
+    config = "lease: 2s\nclock-margin: 200ms\nrestart-guard: auto\n"
+    daemon = place.daemon("d1", master=redis, config=config).admitted()
+    holder = daemon.client()
+    token = holder("LOCK", "a", "WAIT", 0)
+    daemon.master = "masters: [ \"redis://127.0.0.1:%d\" ]\n" % port
+    daemon.configure(config)
+    answer = str(holder("RELOAD"))
+    harness.expect("the only master stays the server before" in answer, True, answer)
+    harness.expect("found by the new list" in answer, False, answer)
+    harness.expect(daemon.info()["master0_address"], redis.socket)
+    harness.expect(holder("MASTERS", "REPLACE", redis.socket, "127.0.0.1:%d" % port), 2)
+    told = holder("MASTERS")
+    fields = dict(zip(told[::2], told[1::2]))
+    harness.expect("127.0.0.1:%d" % port in str(fields["masters"]), True, str(told))
+    harness.expect_between(holder("CHECK", "a", "TOKEN", token), 1, 2000)
+
+
 if __name__ == "__main__":
     harness.main(globals())
