@@ -51,13 +51,17 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 {
 	struct http *http = arg;
 	passing_saw(&http->passing, fd);
-	if (http->count == HTTP_CLIENTS_MAX) {
+	bool spare = http->count >= HTTP_CLIENTS_MAX;
+	if (spare) {
 		struct client *idle = http_idle(http);
-		if (!idle) {
+		if (!idle && http->count == HTTP_CLIENTS_MAX + HTTP_HEALTH_PLACES) {
 			listener_end_client(listener, fd);
 			return;
 		}
-		client_free(idle);
+		if (idle) {
+			spare = idle->spare || http->count > HTTP_CLIENTS_MAX;
+			client_free(idle);
+		}
 	}
 	if (TAILQ_EMPTY(&http->clients)) {
 		timeout_set(http->tick, HTTP_TICK_MS);
@@ -66,6 +70,7 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	if (c) {
 		c->logs_in = listener_logs_in(listener);
 		c->names = http_names(http, listener);
+		c->spare = spare;
 		c->uid = peer->uid;
 		c->viewer = (struct viewer){.admin = peer->admin, .number = quota_uid_number(peer->uid)};
 		client_recognise(c, http->context->access);
@@ -120,7 +125,10 @@ client_is_late(const struct client *c, int64_t now_ms)
 	};
 	/* A stream without events has nothing to take. */
 	bool waits = c->state != CLIENT_STREAMING || buffer_length(&c->out) > 0;
-	return waits && now_ms - c->since_ms >= most_ms[c->state];
+	/* Each byte is some progress, so the whole answer has a least rate, too. */
+	bool slow = c->state == CLIENT_ANSWERING &&
+		    now_ms - c->answer_ms >= HTTP_STALLED_MS + c->sent / HTTP_LEAST_RATE;
+	return slow || (waits && now_ms - c->since_ms >= most_ms[c->state]);
 }
 
 /* Sends an event to every stream; a note only to those that may see it. */

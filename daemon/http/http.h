@@ -36,9 +36,13 @@ struct record;
 
 /* Connections at a time. If there are as many, a new one takes the place of the oldest one that has not sent
  * its request yet; so connections that say nothing keep no one out. */
-#define HTTP_CLIENTS_MAX 32
+#define HTTP_CLIENTS_MAX   32
+/* Beyond them, places of clients that get no page but one about health, so that slow readers do not look like
+ * a daemon that is dead. Their answers fit into any socket, so one of these places can always be taken back.
+ */
+#define HTTP_HEALTH_PLACES 8
 /* Of them, streams of /events. */
-#define HTTP_STREAMS_MAX 8
+#define HTTP_STREAMS_MAX   8
 
 /* The request line with all headers. */
 #define HTTP_REQUEST_MAX 8192
@@ -47,6 +51,8 @@ struct record;
 #define HTTP_REQUEST_MS  10000
 #define HTTP_STALLED_MS  10000
 #define HTTP_LINGER_MS   2000
+/* A client takes its answer at this rate at least, in bytes/ms, after HTTP_STALLED_MS. */
+#define HTTP_LEAST_RATE  4
 /* What a client of /events may leave unread. */
 #define HTTP_STREAM_MAX  (256 << 10)
 

@@ -251,10 +251,14 @@ client_answer(struct client *c)
 	const struct http_request *request = &c->request;
 	const struct page_kind *kind = request->status == 200 ? pages_find(request->path) : NULL;
 	client_move(c, CLIENT_ANSWERING);
+	c->answer_ms = c->since_ms;
 	if (request->status != 200) {
 		client_refuse(c, request->status, request->why);
 	} else if (!kind) {
 		client_refuse(c, 404, "there is no such page: see /\n");
+	} else if (c->spare && !kind->health) {
+		client_refuse(c, 503,
+			"as many clients as may are connected: only /healthz and /readyz are answered\n");
 	} else if (kind->names && !c->names) {
 		client_refuse(c, 403,
 			"this page shows names, and this address does not: set names: yes at it under http:, "
@@ -381,6 +385,7 @@ client_write(struct client *c)
 			return errno == EAGAIN || errno == EINTR;
 		}
 		buffer_consume(&c->out, (size_t)n);
+		c->sent += n;
 		c->since_ms = clock_ms();
 	}
 	buffer_trim(&c->out);

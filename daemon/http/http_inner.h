@@ -47,9 +47,12 @@ struct client {
 	bool names; /* may see names, as far as viewer may */
 	int64_t uid;
 	struct viewer viewer;
+	bool spare; /* in a place for pages about health */
 	bool chunked;
-	bool whole;       /* all of the answer has been made */
-	int64_t since_ms; /* of this state, or of its latest progress */
+	bool whole;        /* all of the answer has been made */
+	int64_t since_ms;  /* of this state, or of its latest progress */
+	int64_t answer_ms; /* when the answer began */
+	int64_t sent;      /* bytes of it that the socket has taken */
 	struct http_request request;
 	struct page page;
 	struct buffer in;

@@ -60,6 +60,7 @@ struct page_kind {
 	page_piece *piece;
 	bool names;   /* shows names of locks or clients */
 	bool streams; /* goes on with events after its first piece */
+	bool health;  /* is answered also in the places that are left for it */
 };
 
 /* A page that is being made. */

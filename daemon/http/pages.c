@@ -69,14 +69,14 @@ piece_readyz(struct page *page, struct buffer *out)
 }
 
 static const struct page_kind kinds[] = {
-	{"/metrics", TYPE_PROMETHEUS, piece_metrics, false, false},
-	{"/healthz", TYPE_TEXT, piece_healthz, false, false},
-	{"/readyz", TYPE_TEXT, piece_readyz, false, false},
-	{"/", TYPE_HTML, status_page, true, false},
-	{"/events", TYPE_EVENTS, status_events, true, true},
-	{"/lock.json", TYPE_JSON, lists_lock, true, false},
-	{"/locks.json", TYPE_JSON, lists_locks, true, false},
-	{"/sessions.json", TYPE_JSON, lists_sessions, true, false},
+	{"/metrics", TYPE_PROMETHEUS, piece_metrics, false, false, false},
+	{"/healthz", TYPE_TEXT, piece_healthz, false, false, true},
+	{"/readyz", TYPE_TEXT, piece_readyz, false, false, true},
+	{"/", TYPE_HTML, status_page, true, false, false},
+	{"/events", TYPE_EVENTS, status_events, true, true, false},
+	{"/lock.json", TYPE_JSON, lists_lock, true, false, false},
+	{"/locks.json", TYPE_JSON, lists_locks, true, false, false},
+	{"/sessions.json", TYPE_JSON, lists_sessions, true, false, false},
 };
 
 const struct page_kind *

@@ -685,6 +685,41 @@ def test_crowd(place):
     expect(get(place, "/healthz")[0], 200)
 
 
+def test_slow_readers(place):
+    """clients that take a long answer byte by byte leave places for health, and are closed for it"""
+    daemon = served(place, master=place.redis()).admitted()
+    holder = daemon.client()
+    for at in range(0, 2000, 50):
+        holder("MLOCK", 50, *("n%d%s" % (at + i, "y" * 480) for i in range(50)))
+    expect(int(daemon.info()["locks_granted"]) >= 2000, True)
+    slow = []
+    for _ in range(60):
+        client = socket.socket(socket.AF_UNIX)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        client.settimeout(harness.PATIENCE)
+        client.connect(path_of(place))
+        client.sendall(b"GET /locks.json HTTP/1.0\r\n\r\n")
+        slow.append(client)
+        if len(slow) % 5 == 0:
+            for page in ("/healthz", "/readyz"):
+                expect(get(place, page)[0], 200, page)
+    expect(get(place, "/locks.json")[0], 503)
+    # None stops reading: each is slower than may be, and loses its place.
+
+    def room():
+        for client in slow:
+            try:
+                client.recv(300)
+            except OSError:
+                pass
+        expect(get(place, "/healthz")[0], 200)
+        return get(place, "/locks.json")[0] == 200
+
+    harness.until("the slow ones have lost their places", room)
+    for client in slow:
+        client.close()
+
+
 def test_reload(place):
     """a reload opens and closes the sockets of HTTP, and one that cannot be opened changes nothing"""
     daemon = served(place, master=place.redis()).admitted()
