@@ -60,8 +60,6 @@ static const struct cure {
 		"master: @ DEL %"},
 	{"has a clock", "tokens and leases begin at the clock of the master",
 		"set the clock of its host: timedatectl set-ntp true; it is guarded then"},
-	{"leads to several servers", "daemons that use different servers do not exclude each other",
-		"name one server: by its own address under `masters:`, or several as masters of their own"},
 	{"cluster mode", "the owner of a slot moves, and a URL does not follow it",
 		"name nodes of the cluster in place of the url under `masters:`: - cluster: { nodes: "
 		"[HOST:PORT, HOST:PORT] }, and restart the daemon"},
