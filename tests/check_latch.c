@@ -594,7 +594,7 @@ START_TEST(errors_of_the_master_are_told_and_waits_go_on)
 
 	ck_assert_str_eq(down(&w, 1), "down a#2");
 	ck_assert_str_eq(fails(&w, 2, OUTCOME_ERROR), "c1 -MASTERERR");
-	w.now.ms += 200;
+	after(&w, 200);
 	ck_assert_str_eq(await(&w, 1), "look a#3");
 	ck_assert_str_eq(fails(&w, 3, OUTCOME_ERROR), "");
 	ck_assert_str_eq(count(&w, 2), "");
