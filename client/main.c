@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,12 +91,35 @@ perform(const struct options *o, char **argv)
 	return tasks[o->task](o, &address);
 }
 
+static void
+end_by(int signal)
+{
+	_exit(128 + signal);
+}
+
+/* The kernel ignores for process 1, as in a container, each signal that would end another process by default.
+ */
+static void
+signals_end_us(void)
+{
+	static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2,
+		SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO};
+	struct sigaction now;
+
+	for (size_t i = 0; getpid() == 1 && i < sizeof(deadly) / sizeof(deadly[0]); i++) {
+		if (sigaction(deadly[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+			(void)signal(deadly[i], end_by);
+		}
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	struct options options;
 	char why[OPTIONS_TEXT_MAX];
 
+	signals_end_us();
 	streams_complete();
 	if (!options_parse(&options, argc, argv, why)) {
 		message("%s", why);

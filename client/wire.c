@@ -265,7 +265,10 @@ wire_guard(struct wire *w)
 	(void)sigprocmask(SIG_BLOCK, &set, &w->mask);
 	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
 		(void)sigaction(deadly[i], NULL, &now);
-		if (now.sa_handler == SIG_DFL && sigismember(&w->mask, deadly[i]) == 0) {
+		/* Process 1 has handlers in place of the defaults (main.c). */
+		bool ends = now.sa_handler == SIG_DFL || (getpid() == 1 && now.sa_handler != SIG_IGN);
+
+		if (ends && sigismember(&w->mask, deadly[i]) == 0) {
 			(void)sigaddset(&set, deadly[i]);
 		}
 	}
