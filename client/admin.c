@@ -499,6 +499,21 @@ masters_change(const struct options *o, const struct address *a, struct wire *w,
 	return o->quiet ? STATUS_DONE : change_print(o, look, answer->n);
 }
 
+/* A replica that is gone for good. */
+static int
+masters_forget(const struct options *o, struct wire *w)
+{
+	const char *words[] = {"MASTERS", "FORGET", o->words[0]};
+	const struct answer *answer;
+
+	wire_ask_words(w, 3, words);
+	answer = wire_answer(w);
+	if (answer == NULL || answer->type != ANSWER_STATUS) {
+		return take_refusal(w, answer, "cannot forget it");
+	}
+	return STATUS_DONE;
+}
+
 int
 task_masters(const struct options *o, const struct address *a)
 {
@@ -507,9 +522,9 @@ task_masters(const struct options *o, const struct address *a)
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
-		status = o->name == NULL || strcmp(o->name, "status") == 0
-				 ? masters_show(o, &wire)
-				 : masters_change(o, a, &wire, &look);
+		status = o->name == NULL || strcmp(o->name, "status") == 0 ? masters_show(o, &wire)
+			 : strcmp(o->name, "forget") == 0                  ? masters_forget(o, &wire)
+							  : masters_change(o, a, &wire, &look);
 	}
 	wire_close(&wire);
 	wire_close(&look);

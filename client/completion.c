@@ -20,7 +20,7 @@ task_words(unsigned task)
 {
 	return task == TASK_COMPLETION ? "bash zsh fish"
 	       : task == TASK_LOGLEVEL ? "debug info warning error"
-	       : task == TASK_MASTERS  ? "status replace add abort"
+	       : task == TASK_MASTERS  ? "status replace add abort forget"
 	       : task == TASK_BENCH    ? "uncontended contended mixed"
 				       : NULL;
 }

@@ -359,9 +359,8 @@ look_at_replicas(struct doctor *d, unsigned i, struct slice address)
 	}
 	text_print(what, "too few replicas of %.*s acknowledge", SLICE_ARG(address));
 	tell(d, GRADE_ERROR, "master", what, "what only the master knows is lost in a failover",
-		cluster ? "start the replicas; CLUSTER FORGET, at every node, forgets those that are gone "
-			  "for good"
-			: "start the replicas; SENTINEL RESET forgets those that are gone for good");
+		"start the replicas, and the master before if there was a failover; holdfast masters forget "
+		"declares one gone for good, which has to be off");
 }
 
 static void

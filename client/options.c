@@ -468,7 +468,7 @@ latch_complete(struct reader *r)
 	return true;
 }
 
-/* masters [status | replace OLD NEW | add NEW NEW | abort] */
+/* masters [status | replace OLD NEW | add NEW NEW | abort | forget SERVER] */
 static bool
 masters_complete(struct reader *r)
 {
@@ -476,7 +476,7 @@ masters_complete(struct reader *r)
 		const char *verb, *wants;
 		size_t words;
 	} verbs[] = {{"status", "no argument", 0}, {"replace", "OLD NEW", 2}, {"add", "NEW NEW", 2},
-		{"abort", "no argument", 0}};
+		{"abort", "no argument", 0}, {"forget", "SERVER", 1}};
 	const char *verb = r->o->name;
 	size_t words = r->o->words[0] == NULL ? 0 : r->o->words[1] == NULL ? 1 : 2;
 

@@ -28,6 +28,7 @@ struct probe {
 	unsigned unusable; /* so many of the founds come when memory is short */
 	char host[64];
 	unsigned port, replicas;
+	struct replicas_found names;
 	char why[300];
 };
 
@@ -39,7 +40,8 @@ on_found(void *arg, const struct finder_found *found)
 	p->founds++;
 	snprintf(p->host, sizeof p->host, "%s", found->host);
 	p->port = found->port;
-	p->replicas = found->replicas;
+	p->replicas = found->replicas->count;
+	p->names = *found->replicas;
 	return p->founds > p->unusable;
 }
 
@@ -352,6 +354,32 @@ START_TEST(more_replicas_are_told)
 }
 END_TEST
 
+START_TEST(what_any_sentinel_knows_of_replicas_counts)
+{
+	struct probe p;
+
+	probe_init(&p, 2);
+	p.fakes[0].named[0] = 7001;
+	p.fakes[1].named[0] = 7002;
+	p.fakes[1].named[1] = 7001;
+	p.fakes[1].replicas = 2;
+	begin(&p);
+	finder_watch(p.finder, true);
+	while (p.names.named.n < 2)
+		await_ms(p.base, 10);
+	ck_assert_str_eq(p.names.self, "10.0.0.1:6379");
+	ck_assert(roster_has(&p.names.named, SLICE("127.0.0.1:7001")));
+	ck_assert(roster_has(&p.names.named, SLICE("127.0.0.1:7002")));
+	/* One has lost its memory; others have one. */
+	p.fakes[1].named[0] = p.fakes[1].named[1] = 0;
+	p.fakes[1].replicas = 0;
+	p.founds = 0;
+	ck_assert(await(p.base, is_found, &p));
+	ck_assert(slice_equal(roster_text(&p.names.named), SLICE("127.0.0.1:7001")));
+	probe_done(&p);
+}
+END_TEST
+
 START_TEST(it_asks_often_only_while_something_is_wrong)
 {
 	struct probe p;
@@ -490,7 +518,7 @@ main(void)
 		one_that_lies_is_not_followed_whatever_its_epoch, a_port_is_a_part_of_a_place,
 		a_failover_while_one_is_away_is_followed, of_two_both_have_to_name_it,
 		a_failover_is_heard_at_once, news_of_other_masters_are_passed_over, more_replicas_are_told,
-		it_asks_often_only_while_something_is_wrong,
+		what_any_sentinel_knows_of_replicas_counts, it_asks_often_only_while_something_is_wrong,
 		one_that_lets_nobody_subscribe_is_asked_more_often, when_nobody_knows_each_reason_is_told,
 		it_comes_back_to_a_sentinel_that_was_away, answers_without_sense_are_no_opinion,
 		it_logs_in_at_the_sentinels);

@@ -213,24 +213,44 @@ START_TEST(all_places_of_the_owner_are_kept)
 }
 END_TEST
 
-START_TEST(replicas_that_may_follow_the_master_before_count)
+START_TEST(replicas_that_may_follow_the_master_before_are_told)
 {
+	static const char e[] =
+		"eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee 10.0.0.5:1@1 slave " ID_B " 0 1 9 connected\n";
+	static const char c[] = ID_C " 10.0.0.3:7003@17003 myself,master - 0 1 10 connected 5461-10922\n";
+	static const char *const flags[] = {"master", "master,fail?", "master,fail"};
 	struct asked q;
 
+	/* C has taken over from A, and has a replica; D is where A is, and E belongs to another master. */
+	for (size_t i = 0; i < 3; i++) {
+		char table[1500];
+
+		snprintf(table, sizeof table,
+			ID_A " 10.0.0.1:7001@17001 %s - 0 0 5 connected\n" B_OTHER
+			     "ffffffffffffffffffffffffffffffffffffffff 10.0.0.6:7006@1,f.example slave " ID_C
+			     " 0 1 9 connected\n%s" D_OF_A "%s",
+			flags[i], c, e);
+		ask(&q);
+		ck_assert(told(&q, table, ":1\r\n"));
+		ck_assert_uint_eq(q.opinion.replicas, 1);
+		ck_assert(slice_equal(
+			roster_text(&q.opinion.named), SLICE("ffffffffffffffffffffffffffffffffffffffff")));
+		ck_assert(slice_equal(roster_text(&q.opinion.places), SLICE("10.0.0.6:7006")));
+		ck_assert_uint_eq(q.opinion.former.n, 1);
+		ck_assert_str_eq(q.opinion.asked, ID_C);
+		ck_assert_str_eq(q.opinion.leader, "");
+	}
+	/* The master that was believed before has other slots; its replicas count all the same. */
 	ask(&q);
-	/* C has taken over from A; D is where A is, and E belongs to another master. */
+	snprintf(q.believed.node, sizeof q.believed.node, "%s", ID_B);
+	q.inquiry.believed = &q.believed;
 	ck_assert(told(&q,
-		ID_A " 10.0.0.1:7001@17001 master,fail - 0 0 5 connected\n" B_OTHER ID_C
-		     " 10.0.0.3:7003@17003 myself,master - 0 1 10 connected 5461-10922\n" D_OF_A
-		     "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee 10.0.0.5:1@1 slave " ID_B " 0 1 9 connected\n",
-		":1\r\n"));
-	ck_assert_uint_eq(q.opinion.replicas, 1);
-	/* A master that is not known to have failed keeps its replicas. */
-	ck_assert(told(&q,
-		ID_A " 10.0.0.1:7001@17001 master,fail? - 0 0 5 connected\n" D_OF_A ID_C
-		     " 10.0.0.3:7003@17003 myself,master - 0 1 10 connected 5461-10922\n",
-		":1\r\n"));
-	ck_assert_uint_eq(q.opinion.replicas, 0);
+		B_OTHER ID_C " 10.0.0.3:7003@17003 master - 0 1 10 connected 5461-10922\n"
+			     "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee 10.0.0.5:1@1 myself,slave " ID_B
+			     " 0 1 9 connected\n",
+		"-MOVED " SLOT " 10.0.0.3:7003\r\n"));
+	ck_assert_uint_eq(q.opinion.former.n, 1);
+	ck_assert_str_eq(q.opinion.leader, ID_B);
 }
 END_TEST
 
@@ -320,6 +340,6 @@ main(void)
 	return SUITE_RUN("finder_cluster", NULL, NULL, a_slot_is_that_of_redis,
 		the_questions_are_those_that_every_cluster_knows, the_owner_says_so_itself,
 		another_node_names_the_place_for_its_clients, the_owner_has_the_name_that_it_announces,
-		all_places_of_the_owner_are_kept, replicas_that_may_follow_the_master_before_count,
+		all_places_of_the_owner_are_kept, replicas_that_may_follow_the_master_before_are_told,
 		the_cause_of_a_change_is_told, answers_without_sense_are_no_opinion, errors_are_quoted);
 }

@@ -9,12 +9,14 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
+#include "daemon/redis/masters.h"
 #include "proto/escape.h"
 #include "proto/reply.h"
 
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- what administrators do ---- */
 
@@ -171,6 +173,31 @@ admin_masters(struct context *context, struct connection *c, const struct comman
 	connection_written(c);
 }
 
+/* MASTERS FORGET: of the master whose group has such a member. */
+static void
+admin_forget(struct context *context, struct connection *c, const struct command *command)
+{
+	struct slice server = command->argv[0];
+	const char *why = "is no member of the group";
+	unsigned count = core_masters(context->core);
+	for (unsigned i = 0; i < count && why; i++) {
+		const char *refused = masters_forget(context->masters, i, server);
+		/* One that knows the server says more than one that does not. */
+		if (!refused || strncmp(refused, "is no member", 12) != 0) {
+			why = refused;
+			break;
+		}
+	}
+	if (!why) {
+		reply_write_simple(connection_out(c), "OK");
+		connection_written(c);
+		return;
+	}
+	char name[REPLY_TEXT_MAX - 200];
+	(void)escape_text(name, sizeof name, server, ESCAPE_PLAIN);
+	connection_error(c, CODE_ERR, "%s %s", name, why);
+}
+
 /* ---- dispatch ---- */
 
 static context_verb *const dispatch_verbs[VERB_COUNT] = {
@@ -213,6 +240,7 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_LOG_LEVEL] = admin_log_level,
 	[VERB_RESTART] = admin_restart,
 	[VERB_MASTERS] = admin_masters,
+	[VERB_MASTERS_FORGET] = admin_forget,
 	[VERB_FLEET] = fleet_request,
 };
 

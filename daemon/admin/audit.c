@@ -31,6 +31,7 @@ static const char *const events[VERB_COUNT] = {
 	[VERB_MASTERS_REPLACE] = "masters.asked",
 	[VERB_MASTERS_ADD] = "masters.asked",
 	[VERB_MASTERS_ABORT] = "masters.asked",
+	[VERB_MASTERS_FORGET] = "masters.asked",
 };
 
 bool

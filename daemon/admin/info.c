@@ -162,6 +162,8 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 		info_line(text, "master%u_replicas:%u", i, pool.replicas);
 		info_line(text, "master%u_replicas_needed:%u", i, pool.needed);
 		info_line(text, "master%u_replicated:%d", i, pool.replicated);
+		info_line(text, "master%u_group:%.*s", i, SLICE_ARG(pool.group));
+		info_line(text, "master%u_joining:%.*s", i, SLICE_ARG(pool.joining));
 	}
 }
 

@@ -82,6 +82,7 @@ enum script_id {
 			REDISSON_SCRIPTS(REDISSON_SCRIPT)
 #undef REDISSON_SCRIPT
 				SCRIPT_LOOK, /* for people, by call_encode_look() */
+	SCRIPT_JOIN,                         /* of the pool: replicas.h */
 #define SIGNAL_SCRIPT(name, script) SCRIPT_SIGNAL_##name,
 	SIGNAL_SCRIPTS(SIGNAL_SCRIPT)
 #undef SIGNAL_SCRIPT

@@ -47,6 +47,7 @@ struct finder {
 	bool closely;
 	bool found;
 	struct opinion believed; /* when found */
+	struct replicas_found replicas;
 	int64_t since_ms;
 	char why[FINDER_WHY_MAX]; /* told last; "": not lost */
 	size_t count;
@@ -257,20 +258,58 @@ finder_best(const struct finder *f, int64_t *epoch)
 	return best;
 }
 
-/* A sentinel or node that has just started does not know of all replicas yet. */
-static unsigned
-finder_replicas(const struct finder *f, const struct opinion *best)
+/* Nodes that name this master as the owner themselves, so they let no other one have the keys; a replica of
+ * another master if that one does so, too. */
+static void
+gather_gone(const struct finder *f, const struct opinion *best, bool replicas, struct roster *gone)
 {
-	unsigned most = 0;
-	size_t i;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct opinion *o = &f->watchers[i].opinion;
 
-	for (i = 0; i < f->count; i++) {
-		const struct watcher *w = &f->watchers[i];
-
-		if (w->knows && same_server(&w->opinion, best) && w->opinion.replicas > most)
-			most = w->opinion.replicas;
+		if (!f->watchers[i].knows || o->asked[0] == '\0' || o->myself || !same_server(o, best))
+			continue;
+		if (replicas ? roster_has(gone, slice_of(o->leader)) : o->leader[0] == '\0')
+			roster_add(gone, slice_of(o->asked));
 	}
-	return most;
+}
+
+/* A sentinel or node that has just started does not know of all replicas yet; so what any of them knows
+ * counts. */
+static void
+finder_gather(const struct finder *f, const struct opinion *best, struct replicas_found *out)
+{
+	*out = (struct replicas_found){.ids = f->kind == FINDER_CLUSTER};
+	if (f->kind == FINDER_CLUSTER)
+		snprintf(out->self, sizeof out->self, "%s", best->node);
+	else
+		snprintf(out->self, sizeof out->self, "%s:%u", best->at.host, best->at.port);
+	for (size_t i = 0; i < f->count; i++) {
+		const struct opinion *o = &f->watchers[i].opinion;
+
+		if (!f->watchers[i].knows || !same_server(o, best))
+			continue;
+		if (o->replicas > out->count)
+			out->count = o->replicas;
+		for (size_t k = 0; k < o->named.n; k++) {
+			if (roster_has(&out->named, roster_at(&o->named, k)))
+				continue;
+			roster_append(&out->named, roster_at(&o->named, k));
+			roster_append(&out->places, roster_at(&o->places, k));
+		}
+		roster_add_all(&out->former, &o->former);
+	}
+	gather_gone(f, best, false, &out->gone);
+	gather_gone(f, best, true, &out->gone);
+	if (out->named.n > out->count)
+		out->count = (unsigned)out->named.n;
+}
+
+static bool
+same_replicas(const struct replicas_found *a, const struct replicas_found *b)
+{
+	return a->count == b->count && strcmp(a->self, b->self) == 0 && roster_same(&a->named, &b->named) &&
+	       roster_same(&a->places, &b->places) && roster_same(&a->former, &b->former) &&
+	       roster_same(&a->gone, &b->gone);
 }
 
 /* As a clause that follows its name. */
@@ -323,12 +362,12 @@ finder_log_found(const struct finder *f)
 	if (f->kind == FINDER_CLUSTER)
 		LOG_EVENT(f->log, LOG_INFO_LEVEL, "cluster.found", log_text("master_name", f->name),
 			log_number("slot", f->slot), log_text("node", o->node), log_text("host", o->at.host),
-			log_number("port", o->at.port), log_number("replicas", o->replicas),
+			log_number("port", o->at.port), log_number("replicas", f->replicas.count),
 			log_number("epoch", o->epoch), log_text("why", o->cause));
 	else
 		LOG_EVENT(f->log, LOG_INFO_LEVEL, "sentinel.found", log_text("master_name", f->name),
 			log_text("host", o->at.host), log_number("port", o->at.port),
-			log_number("replicas", o->replicas), log_number("epoch", o->epoch));
+			log_number("replicas", f->replicas.count), log_number("epoch", o->epoch));
 }
 
 /* An opinion has the cause of a change that it saw itself; for what others have said before, the cause stays.
@@ -354,7 +393,9 @@ finder_decide(struct finder *f)
 {
 	int64_t epoch = 0;
 	const struct opinion *best = finder_best(f, &epoch);
+	struct replicas_found replicas;
 	struct opinion next;
+	bool moved;
 
 	if (!best) {
 		finder_lose(f);
@@ -362,17 +403,20 @@ finder_decide(struct finder *f)
 	}
 	next = *best;
 	next.epoch = epoch;
-	next.replicas = finder_replicas(f, best);
+	finder_gather(f, best, &replicas);
 	f->why[0] = '\0';
-	if (f->found && same_place(&next.at, &f->believed.at) && next.replicas == f->believed.replicas) {
+	moved = !f->found || !same_place(&next.at, &f->believed.at) || replicas.count != f->replicas.count;
+	if (!moved && same_replicas(&replicas, &f->replicas)) {
 		f->believed.epoch = next.epoch;
 		return;
 	}
 	finder_believe(f, &next);
-	finder_log_found(f);
-	f->found = f->hooks->found(f->arg, &(struct finder_found){.host = f->believed.at.host,
-						   .port = f->believed.at.port,
-						   .replicas = f->believed.replicas});
+	f->replicas = replicas;
+	if (moved)
+		finder_log_found(f);
+	f->found = f->hooks->found(f->arg,
+		&(struct finder_found){
+			.host = f->believed.at.host, .port = f->believed.at.port, .replicas = &f->replicas});
 }
 
 /* ---- hearing ---- */

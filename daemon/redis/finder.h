@@ -14,6 +14,7 @@
 #define REDIS_FINDER_H
 
 #include "daemon/base/tls.h"
+#include "daemon/redis/replicas.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,12 +54,12 @@ struct finder_settings {
 struct finder_found {
 	const char *host; /* address or name */
 	uint16_t port;
-	unsigned replicas; /* that are known there, the ones that are down too */
+	const struct replicas_found *replicas; /* valid until the hook returns */
 };
 
 /* Called from the event loop only, never from within the functions below. None may free the finder. */
 struct finder_hooks {
-	/* The first answer, and every other one: the master is another, or has more or fewer replicas. False:
+	/* The first answer, and every other one: the master is another, or has other replicas. False:
 	 * out of memory, so it is told again. */
 	bool (*found)(void *arg, const struct finder_found *found);
 	/* No majority names a place, for a new reason. What was found before may still be so. */

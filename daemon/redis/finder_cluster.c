@@ -15,10 +15,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLOTS         16384
-#define FORMERS_MAX   64 /* failed masters without slots; more are not looked at */
-#define ROW_FIELDS    8
-#define REPLICAS_MOST 1000
+#define SLOTS       16384
+#define FORMERS_MAX 64 /* masters without slots; more are not looked at */
+#define ROW_FIELDS  8
 
 enum { ASK_NODES, ASK_KEY };
 
@@ -136,22 +135,11 @@ table_find(struct slice table, struct slice id, unsigned slot, struct row *row)
 	return false;
 }
 
-/* Failed masters that have lost their slots. */
+/* Masters without slots, and the one that was believed before. */
 struct formers {
 	size_t n;
 	struct slice ids[FORMERS_MAX];
 };
-
-static void
-table_formers(struct slice table, struct formers *out)
-{
-	struct row row;
-
-	out->n = 0;
-	while (out->n < FORMERS_MAX && row_next(&table, &row))
-		if (row.slots.n == 0 && row_has(&row, SLICE("master")) && row_has(&row, SLICE("fail")))
-			out->ids[out->n++] = row.id;
-}
 
 static bool
 formers_have(const struct formers *formers, struct slice id)
@@ -162,23 +150,60 @@ formers_have(const struct formers *formers, struct slice id)
 	return false;
 }
 
+static void
+table_formers(struct slice table, const struct opinion *before, struct formers *out)
+{
+	struct row row;
+
+	out->n = 0;
+	if (before)
+		out->ids[out->n++] = slice_of(before->node);
+	while (out->n < FORMERS_MAX && row_next(&table, &row))
+		if (row.slots.n == 0 && row_has(&row, SLICE("master")) && !formers_have(out, row.id))
+			out->ids[out->n++] = row.id;
+}
+
 /*
- * The replicas of the owner, and those of failed masters that have lost their slots. A replica of the master
- * before may be with it on the other side of a partition and go on acknowledging there: it counts as one that
- * is away until it follows the new one. Elsewhere a replica of such a master does not stay one.
+ * The replicas of the owner, and those that may be with the master before on the other side of a partition,
+ * and go on acknowledging there, whatever the table says of that master. Of a group that is stored these are
+ * members already; while none is, they count as replicas that are away.
  */
-static unsigned
-table_replicas(struct slice table, struct slice owner)
+static void
+table_replicas(struct slice table, const struct inquiry *inquiry, struct slice owner, struct opinion *out)
 {
 	struct formers formers;
 	struct row row;
-	unsigned n = 0;
 
-	table_formers(table, &formers);
-	while (n < REPLICAS_MOST && row_next(&table, &row))
-		n += row_has(&row, SLICE("slave")) &&
-		     (slice_equal(row.master, owner) || formers_have(&formers, row.master));
-	return n;
+	table_formers(table, inquiry->believed, &formers);
+	while (row_next(&table, &row)) {
+		struct slice place = row.address;
+
+		if (!row_has(&row, SLICE("slave")))
+			continue;
+		if (slice_equal(row.master, owner)) {
+			place = text_cut(&place, '@');
+			roster_append(&out->named, row.id);
+			roster_append(&out->places, place.n > 0 ? place : SLICE("?"));
+		} else if (formers_have(&formers, row.master)) {
+			roster_add(&out->former, row.id);
+		}
+	}
+	out->replicas = (unsigned)out->named.n;
+}
+
+/* Which node says all that. */
+static void
+table_asked(struct slice table, struct opinion *out)
+{
+	struct row row;
+
+	while (row_next(&table, &row)) {
+		if (!row_has(&row, SLICE("myself")))
+			continue;
+		snprintf(out->asked, sizeof out->asked, "%.*s", SLICE_ARG(row.id));
+		if (row_has(&row, SLICE("slave")))
+			snprintf(out->leader, sizeof out->leader, "%.*s", SLICE_ARG(row.master));
+	}
 }
 
 static bool
@@ -264,7 +289,8 @@ nodes_read(const struct inquiry *inquiry, const struct redisReply *reply, struct
 	if (strspn(out->node, "0123456789abcdef") != row.id.n)
 		return answer_refuse(reply, finder_cluster.role, why);
 	out->myself = row_has(&row, SLICE("myself"));
-	out->replicas = table_replicas(table, row.id);
+	table_replicas(table, inquiry, row.id, out);
+	table_asked(table, out);
 	cause_tell(table, inquiry, out);
 	return true;
 }

@@ -10,6 +10,7 @@
 #define REDIS_FINDER_INNER_H
 
 #include "daemon/redis/finder.h"
+#include "daemon/redis/roster.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,10 +37,15 @@ struct opinion {
 	struct whereabouts at; /* how a client reaches it */
 	size_t aliases;        /* CLUSTER: other places of the same server */
 	struct whereabouts alias[FINDER_ALIASES_MAX];
-	unsigned replicas;
+	unsigned replicas;            /* that it counts */
+	struct roster named;          /* their names, as far as they are told; see replicas.h */
+	struct roster places;         /* CLUSTER: of these, in that order */
+	struct roster former;         /* CLUSTER: replicas that may follow the master before */
 	int64_t epoch;                /* of its configuration: a failover makes it greater */
 	char node[FINDER_NODE_MAX];   /* CLUSTER: the id of the master */
 	bool myself;                  /* CLUSTER: the node that says so is the master */
+	char asked[FINDER_NODE_MAX];  /* CLUSTER: the id of the node that says so, */
+	char leader[FINDER_NODE_MAX]; /* and of its master; "": it is a master itself */
 	char cause[FINDER_CAUSE_MAX]; /* why it is not the one that was believed when this was read */
 };
 

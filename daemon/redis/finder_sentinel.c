@@ -10,12 +10,13 @@
 
 #define REPLICAS_MOST 1000
 
+enum { ASK_MASTER, ASK_REPLICAS };
+
 static int
 sentinel_ask(const struct inquiry *inquiry, size_t question, const char *words[FINDER_WORDS_MAX])
 {
-	(void)question;
 	words[0] = "SENTINEL";
-	words[1] = "MASTER";
+	words[1] = question == ASK_MASTER ? "MASTER" : "REPLICAS";
 	words[2] = inquiry->name;
 	return 3;
 }
@@ -50,11 +51,35 @@ opinion_read(const struct redisReply *reply, struct opinion *out)
 	return true;
 }
 
+/* Their places. A sentinel that does not tell them has told how many there are. */
+static void
+names_read(const struct redisReply *reply, struct opinion *out)
+{
+	char place[ROSTER_NAME_MAX];
+
+	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
+		const struct redisReply *one = reply->element[i];
+		struct slice host, port;
+
+		if (one->type != REDIS_REPLY_ARRAY)
+			continue;
+		host = reply_field(one, "ip");
+		port = reply_field(one, "port");
+		if (host.n == 0 || host.n + port.n + 2 > sizeof place)
+			continue;
+		snprintf(place, sizeof place, "%.*s:%.*s", SLICE_ARG(host), SLICE_ARG(port));
+		roster_add(&out->named, slice_of(place));
+	}
+}
+
 static bool
 sentinel_read(const struct inquiry *inquiry, size_t question, const struct redisReply *reply,
 	struct opinion *out, char *why)
 {
-	(void)question;
+	if (question == ASK_REPLICAS) {
+		names_read(reply, out);
+		return true;
+	}
 	if (reply->type != REDIS_REPLY_ARRAY || !opinion_read(reply, out))
 		return answer_refuse(reply, finder_sentinel.role, why);
 	if (inquiry->believed)
@@ -65,7 +90,7 @@ sentinel_read(const struct inquiry *inquiry, size_t question, const struct redis
 const struct finder_source finder_sentinel = {
 	.role = "sentinel",
 	.channel = "+switch-master",
-	.questions = 1,
+	.questions = 2,
 	.ask = sentinel_ask,
 	.read = sentinel_read,
 };

@@ -435,6 +435,14 @@ masters_publish(struct masters *masters, unsigned master, const char *daemon_id,
 	return pool && pool_publish(pool, daemon_id, text);
 }
 
+const char *
+masters_forget(struct masters *masters, unsigned master, struct slice member)
+{
+	struct pool *pool = masters->list[master].pool;
+	assert(master < CORE_SLOTS_MAX);
+	return pool ? pool_forget(pool, member) : "is no member: this master is not connected";
+}
+
 static void
 channel_gone(void *arg, const char *channel)
 {

@@ -79,6 +79,9 @@ bool masters_look(struct masters *masters, unsigned master, uint64_t id, const s
 bool masters_publish(struct masters *masters, unsigned master, const char *daemon_id, struct slice text)
 	__attribute__((warn_unused_result));
 
+/* pool_forget() at this master. */
+const char *masters_forget(struct masters *masters, unsigned master, struct slice member);
+
 /* The end of a turn of the loop: the calls so far are sent now. */
 void masters_flush(struct masters *masters);
 

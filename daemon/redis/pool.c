@@ -147,28 +147,43 @@ pool_log_replicas(struct pool *pool, bool before)
 			log_text("text", "it grants nothing new until enough of its replicas acknowledge"));
 	else
 		LOG_EVENT(pool->log, LOG_INFO_LEVEL, "master.replicated", log_text("master", pool->where),
-			log_number("replicas", replicas_known(r)));
+			log_number("replicas", r->known));
 	if (r->missing)
 		pool_probe_later(pool);
 }
 
-bool
-pool_judge(struct pool *pool, int64_t acknowledged)
+enum replicas_worth
+pool_judge(
+	struct pool *pool, const struct replicas_round *round, unsigned asked, const struct redisReply *reply)
 {
 	bool before = pool->replicas.missing;
-	bool enough = replicas_judge(&pool->replicas, acknowledged);
+	enum replicas_worth worth = REPLICAS_TOO_FEW;
 
+	if (reply)
+		worth = replicas_judge(&pool->replicas, round, asked, reply);
+	else
+		replicas_fail(&pool->replicas);
+	/* One that is asked again is no change yet. */
+	if (worth == REPLICAS_AGAIN)
+		pool->replicas.missing = before;
 	pool_log_replicas(pool, before);
-	return enough;
+	return worth;
 }
 
 void
-pool_read_info(struct pool *pool, const struct redisReply *reply)
+pool_joined(struct pool *pool, const struct replicas_change *change)
 {
-	bool before = pool->replicas.missing;
+	struct slice members = roster_text(&change->next_members),
+		     joining = roster_text(&change->next_joining);
 
-	replicas_read_info(&pool->replicas, reply);
-	pool_log_replicas(pool, before);
+	LOG_EVENT(pool->log, LOG_INFO_LEVEL, "master.group", log_text("master", pool->where),
+		log_bytes("members", members.p, members.n), log_bytes("joining", joining.p, joining.n));
+}
+
+const char *
+pool_forget(struct pool *pool, struct slice member)
+{
+	return replicas_forget(&pool->replicas, member);
 }
 
 /* ---- a master that moves ---- */
@@ -252,17 +267,14 @@ static bool
 on_found(void *arg, const struct finder_found *found)
 {
 	struct pool *pool = arg;
-	bool six = strchr(found->host, ':') != NULL;
+	bool six = strchr(found->host, ':') != NULL, another;
 	char where[300];
 
-	pool->replicas.named = found->replicas;
 	snprintf(where, sizeof where, "%s%s%s:%u", six ? "[" : "", found->host, six ? "]" : "", found->port);
-	if (pool->found && strcmp(where, pool->where) == 0) {
-		pool_link_ask_replicas(&pool->links[0]);
+	another = !pool->found || strcmp(where, pool->where) != 0;
+	replicas_find(&pool->replicas, found->replicas, another);
+	if (!another)
 		return true;
-	}
-	pool->replicas.connected = 0;
-	pool->replicas.missing = false;
 	pool->found = pool_set_where(pool, NULL, where) && pool_aim(pool, found);
 	return pool->found;
 }
@@ -382,7 +394,9 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 	/* Short enough that a call does not count as unanswered meanwhile. */
 	pool->wait_ms = pool_tenth_ms(s, WAIT_MIN_MS, WAIT_MAX_MS);
 	memcpy(pool->call_settings.daemon_id, s->daemon_id, CALL_DAEMON_ID_SIZE);
-	return true;
+	if (asprintf(&pool->node_key, "%s:node", pool->strings) < 0)
+		pool->node_key = NULL;
+	return pool->node_key != NULL;
 }
 
 static bool
@@ -424,15 +438,16 @@ static bool
 pool_open_finder(struct pool *pool, struct event_base *base, const struct pool_settings *s)
 {
 	struct finder_settings settings;
-	char client_name[64], key[512];
+	char client_name[64];
 
+	snprintf(pool->replicas.found.self, sizeof pool->replicas.found.self, "%s",
+		link_where(pool->links[0].link));
 	if (!s->finder)
 		return pool_set_where(pool, s->title, link_where(pool->links[0].link));
 	snprintf(client_name, sizeof client_name, "holdfast-%.8s-%s", s->daemon_id,
 		pool->clustered ? "cluster" : "sentinel");
-	snprintf(key, sizeof key, "%s:node", pool->strings);
 	settings = *s->finder;
-	settings.key = key;
+	settings.key = pool->node_key;
 	settings.client_name = client_name;
 	settings.connect_ms = s->connect_ms;
 	settings.reply_ms = s->reply_ms;
@@ -453,9 +468,11 @@ void
 pool_see(const struct pool *pool, struct pool_view *out)
 {
 	*out = (struct pool_view){
-		.replicas = replicas_known(&pool->replicas),
-		.needed = replicas_needed(&pool->replicas),
+		.replicas = pool->replicas.known,
+		.needed = pool->replicas.needed,
 		.replicated = !pool->replicas.missing,
+		.group = roster_text(&pool->replicas.members),
+		.joining = roster_text(&pool->replicas.joining),
 		.round_trip = &pool->round_trip,
 		.round_trip_us = pool->round_trip_us,
 		.clock_ms = pool->clock_ms,
@@ -540,6 +557,7 @@ pool_free(struct pool *pool)
 	timeout_free(pool->leave);
 	call_command_done(&pool->command);
 	free(pool->strings);
+	free(pool->node_key);
 	free(pool->about);
 	free(pool->where);
 	free(pool);

@@ -118,6 +118,7 @@ struct pool_view {
 	unsigned replicas;                /* replicas of this master, absent ones included */
 	unsigned needed;                  /* of them, for an acknowledgement; 0: none */
 	bool replicated;                  /* enough replicas acknowledge */
+	struct slice group, joining;      /* as it is stored at the master; valid until the loop turns */
 	size_t calls;                     /* without a vote yet; masters.h counts them */
 	const struct buckets *round_trip; /* of commands, to their answers; valid until the loop turns */
 	int64_t round_trip_us;            /* the latest ones, averaged; 0: none yet */
@@ -142,6 +143,9 @@ bool pool_look(struct pool *pool, uint64_t id, const struct call *about, bool da
 	__attribute__((warn_unused_result));
 bool pool_publish(struct pool *pool, const char *daemon_id, struct slice text)
 	__attribute__((warn_unused_result));
+
+/* An operator declares a member of the master's group gone: see replicas_forget(). */
+const char *pool_forget(struct pool *pool, struct slice member);
 
 /* The end of a turn of the loop: the calls so far are sent now. */
 void pool_flush(struct pool *pool);

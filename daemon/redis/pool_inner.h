@@ -18,6 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define POOL_WAITS_MAX 2
+
 /* The looks under way on a link, in the order of their answers. */
 struct looks {
 	size_t first;
@@ -34,11 +36,14 @@ struct pool_link {
 	size_t scripts_due; /* SCRIPT LOADs without an answer yet */
 	struct groups groups;
 	unsigned lone; /* commands in a row for one name, with at most one other under way; up to LONE_MIN */
-	struct batches sent; /* under way, in the order of their answers */
-	struct batches kept; /* answered, in that order; withheld until replicas have acknowledged */
-	unsigned commands;   /* not yet written */
-	unsigned waits;      /* WAITs under way */
-	bool wait_due;       /* something was sent after the last WAIT */
+	struct batches sent;         /* under way, in the order of their answers */
+	struct batches kept;         /* answered, in that order; withheld until replicas have acknowledged */
+	unsigned commands;           /* not yet written */
+	unsigned waits;              /* rounds under way */
+	bool wait_due;               /* something was sent after the last round */
+	struct replicas_round round; /* whose answers arrive */
+	unsigned asked[POOL_WAITS_MAX]; /* of the replicas by the WAIT of each round under way */
+	unsigned again;                 /* rounds that have told nothing of what is kept */
 	struct looks looks;
 };
 
@@ -64,10 +69,12 @@ struct pool {
 	struct buckets round_trip; /* of commands, to their answers */
 	int64_t round_trip_us;     /* the latest ones, averaged; 0: none yet */
 	int64_t clock_ms;          /* see pool_view */
+	char *node_key;            /* of the node hash */
 	struct replicas replicas;
-	int64_t wait_ms;       /* for the acknowledgement of replicas */
-	struct timeout *probe; /* checks whether replicas acknowledge again */
-	struct timeout *later; /* delivers the votes of unsent */
+	struct replicas_change changing; /* that was sent last */
+	int64_t wait_ms;                 /* for the acknowledgement of replicas */
+	struct timeout *probe;           /* checks whether replicas acknowledge again */
+	struct timeout *later;           /* delivers the votes of unsent */
 	struct batches unsent;
 	unsigned link_count;
 	struct pool_link links[POOL_LINKS_MAX];
@@ -82,12 +89,10 @@ void pool_link_end(struct pool_link *l, const char *why);
 void pool_link_call(struct pool_link *l, const struct call *call);
 /* The calls so far are sent now. */
 void pool_link_flush(struct pool_link *l);
-/* Asks the master for its replicas, if it can. */
-void pool_link_ask_replicas(struct pool_link *l);
 /* Asks the replicas for an acknowledgement although no call needs one. False: not possible now. */
 bool pool_link_probe(struct pool_link *l);
 
-/* pool_look.c. The context of an answer: one to a look, one that nobody waits for. */
+/* pool_look.c. The context of an answer: one to a look, one that nobody waits for (of pool_link.c, too). */
 extern const char pool_look_context, pool_publish_context;
 /* The answer to the oldest look of the link. reply NULL: there will be none. */
 void pool_link_looked(struct pool_link *l, const struct redisReply *reply);
@@ -101,9 +106,10 @@ void pool_tell(struct pool *pool, const struct vote *vote);
 /* Sentinels and nodes learn of a failover sooner or later than the daemon loses its connections: so they are
  * asked more often while something is wrong. */
 void pool_watch(struct pool *pool);
-/* This many replicas acknowledged in time; -1: the master gave no number. True: that is enough. */
-bool pool_judge(struct pool *pool, int64_t acknowledged);
-/* Handles the answer to INFO replication. */
-void pool_read_info(struct pool *pool, const struct redisReply *reply);
+/* The answer that ends a round of replicas.h; NULL: there is none. */
+enum replicas_worth pool_judge(struct pool *pool, const struct replicas_round *round, unsigned asked,
+	const struct redisReply *reply);
+/* The group was changed as replicas.change says. */
+void pool_joined(struct pool *pool, const struct replicas_change *change);
 
 #endif

@@ -4,9 +4,9 @@
  *     pool_link_call ──▶ group of its script ─────▶ batch ──▶ link ──▶ … ──▶ batch ──▶ votes
  *            └─────────▶ unsent ────────────────── (next turn) ──────────────────────▶ votes
  *
- * Where replicas have to acknowledge, one WAIT follows all that a turn has sent, and the votes of what it
- * covers are told when it is answered. A second WAIT may be behind the first; more would only split what the
- * next one can cover together.
+ * Where replicas have to acknowledge, one round of replicas.h follows all that a turn has sent, and the votes
+ * of what it covers are told when it is answered. A second round may be behind the first; more would only
+ * split what the next one can cover together.
  */
 #include "daemon/redis/pool_inner.h"
 
@@ -21,21 +21,20 @@
 #include <string.h>
 
 #define UNSENT_ROUNDS 16
-#define WAITS_MAX     2
 #define LONE_MIN      16 /* commands: enough to see that one client is at work */
 
 /* Contexts, to tell these answers from those to a batch. */
-static const char script_context, info_context, wait_context;
+static const char script_context, group_context, target_context, wait_context, info_context, join_context;
 
 /* ---- calls out ---- */
 
 static bool
 pool_link_say(struct pool_link *l, const char *context, int argc, const char *const *argv)
 {
-	size_t argvlen[3];
+	size_t argvlen[4];
 	int i;
 
-	assert(argc <= 3);
+	assert(argc <= 4);
 	for (i = 0; i < argc; i++)
 		argvlen[i] = strlen(argv[i]);
 	if (link_send(l->link, argc, argv, argvlen, (void *)context))
@@ -118,16 +117,44 @@ pool_link_call(struct pool_link *l, const struct call *call)
 		pool_put_unsent(l->pool, batch_of(&l->groups.reserve, call));
 }
 
+/* A round of replicas.h. */
 static void
 pool_link_wait(struct pool_link *l)
 {
+	const char *key = l->pool->node_key;
+	unsigned asked = replicas_ask(&l->pool->replicas);
 	char needed[16], ms[24];
 
-	snprintf(needed, sizeof needed, "%u", replicas_needed(&l->pool->replicas));
+	snprintf(needed, sizeof needed, "%u", asked);
 	snprintf(ms, sizeof ms, "%lld", (long long)l->pool->wait_ms);
-	if (pool_link_say(l, &wait_context, 3, (const char *[]){"WAIT", needed, ms}))
-		l->waits++;
+	assert(l->waits < POOL_WAITS_MAX);
 	l->wait_due = false;
+	/* So that WAIT looks for what others have written meanwhile, too. */
+	if (l->again > 0)
+		(void)pool_link_say(
+			l, &pool_publish_context, 4, (const char *[]){"HSET", key, REPLICAS_NUDGE, "1"});
+	if (pool_link_say(l, &group_context, 4,
+		    (const char *[]){"HMGET", key, REPLICAS_MEMBERS, REPLICAS_JOINING}) &&
+		pool_link_say(l, &target_context, 2, (const char *[]){"INFO", "replication"}) &&
+		(asked == 0 || pool_link_say(l, &wait_context, 3, (const char *[]){"WAIT", needed, ms})) &&
+		pool_link_say(l, &info_context, 2, (const char *[]){"INFO", "replication"}))
+		l->asked[l->waits++] = asked;
+}
+
+/* Stores the group that is due; a round follows. */
+static void
+pool_link_join(struct pool_link *l)
+{
+	const struct replicas_change *c = &l->pool->replicas.change;
+	const char *key = l->pool->node_key;
+	const char *argv[] = {"EVALSHA", scripts[SCRIPT_JOIN].sha1, "1", key, c->members.text,
+		c->joining.text, c->next_members.text, c->next_joining.text};
+	const size_t argvlen[] = {7, strlen(argv[1]), 1, strlen(key), c->members.used, c->joining.used,
+		c->next_members.used, c->next_joining.used};
+
+	l->pool->changing = *c;
+	if (link_send(l->link, 8, argv, argvlen, (void *)&join_context))
+		l->wait_due = true;
 }
 
 void
@@ -135,7 +162,7 @@ pool_link_flush(struct pool_link *l)
 {
 	(void)reserve_fill(&l->groups.reserve);
 	groups_close(&l->groups, pool_link_send_group, l);
-	if (l->wait_due && l->waits < WAITS_MAX)
+	if (l->wait_due && l->waits < POOL_WAITS_MAX)
 		pool_link_wait(l);
 	l->commands = 0;
 	link_flush(l->link);
@@ -304,22 +331,52 @@ pool_link_answered(struct pool_link *l, struct batch *batch, const struct redisR
 		link_acknowledge(l->link);
 }
 
-/* The number of replicas that have all that was sent before. */
+/* The end of a round: who of the group has all that was sent before it. */
 static void
-pool_link_waited(struct pool_link *l, enum link_fate fate, const struct redisReply *reply)
+pool_link_judged(struct pool_link *l, enum link_fate fate, const struct redisReply *reply)
 {
-	bool number = fate == LINK_ANSWERED && reply->type == REDIS_REPLY_INTEGER;
+	struct pool *pool = l->pool;
+	enum replicas_worth worth;
+	bool again;
 
 	if (fate != LINK_ANSWERED) {
 		pool_link_tell_kept(l, false);
 		return;
 	}
+	worth = pool_judge(pool, &l->round, l->asked[0], reply);
 	l->waits--;
-	pool_link_tell_kept(l, pool_judge(l->pool, number ? reply->integer : -1));
-	if (l->wait_due && l->up) {
+	memmove(l->asked, l->asked + 1, sizeof l->asked - sizeof l->asked[0]);
+	again = worth == REPLICAS_AGAIN && ++l->again <= REPLICAS_AGAIN_MAX;
+	if (!again) {
+		l->again = 0;
+		if (worth == REPLICAS_AGAIN)
+			(void)pool_judge(pool, &l->round, 0, NULL);
+		pool_link_tell_kept(l, worth == REPLICAS_ENOUGH);
+	}
+	if (pool->replicas.change.due && l->up)
+		pool_link_join(l);
+	pool->replicas.change.due = false;
+	if ((l->wait_due || again) && l->up && l->waits < POOL_WAITS_MAX) {
 		pool_link_wait(l);
 		link_flush(l->link);
 	}
+}
+
+/* An answer of a round. */
+static void
+pool_link_waited(
+	struct pool_link *l, const char *context, enum link_fate fate, const struct redisReply *reply)
+{
+	if (context == &info_context)
+		pool_link_judged(l, fate, reply);
+	else if (fate != LINK_ANSWERED)
+		return;
+	else if (context == &group_context)
+		replicas_read_group(&l->round, reply);
+	else if (context == &target_context)
+		replicas_read_target(&l->round, reply);
+	else if (reply->type == REDIS_REPLY_INTEGER)
+		l->round.acknowledged = reply->integer;
 }
 
 #define UNKNOWN "ERR unknown command"
@@ -353,18 +410,9 @@ pool_link_script_loaded(struct pool_link *l, enum link_fate fate, const struct r
 
 /* ---- the link ---- */
 
-void
-pool_link_ask_replicas(struct pool_link *l)
-{
-	if (l->pool->replicas.watched && link_is_up(l->link) &&
-		pool_link_say(l, &info_context, 2, (const char *[]){"INFO", "replication"}))
-		link_flush(l->link);
-}
-
 static void
 on_link_up(void *arg)
 {
-	pool_link_ask_replicas(arg);
 	pool_link_load_scripts(arg);
 }
 
@@ -380,8 +428,9 @@ on_link_down(void *arg, const char *why)
 	l->up = false;
 	l->scripts_due = 0;
 	l->commands = 0;
-	l->waits = 0;
+	l->waits = l->again = 0;
 	l->wait_due = false;
+	l->round = (struct replicas_round){.target = -1, .acknowledged = -1};
 	pool_link_tell_kept(l, false);
 	groups_close(&l->groups, pool_link_send_group, l);
 	/* The votes may lead to more calls on what the driver does not know to be down yet: these are
@@ -401,11 +450,12 @@ on_link_reply(void *arg, void *context, enum link_fate fate, const struct redisR
 
 	if (context == &script_context) {
 		pool_link_script_loaded(l, fate, reply);
-	} else if (context == &wait_context) {
-		pool_link_waited(l, fate, reply);
-	} else if (context == &info_context) {
-		if (fate == LINK_ANSWERED)
-			pool_read_info(l->pool, reply);
+	} else if (context == &group_context || context == &target_context || context == &wait_context ||
+		   context == &info_context) {
+		pool_link_waited(l, context, fate, reply);
+	} else if (context == &join_context) {
+		if (fate == LINK_ANSWERED && reply->type == REDIS_REPLY_INTEGER && reply->integer == 1)
+			pool_joined(l->pool, &l->pool->changing);
 	} else if (context == &pool_look_context) {
 		pool_link_looked(l, fate == LINK_ANSWERED ? reply : NULL);
 	} else if (context == &pool_publish_context) {

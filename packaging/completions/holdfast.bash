@@ -104,7 +104,7 @@ _holdfast() {
 	esac
 	case $verb in
 	loglevel) mapfile -t COMPREPLY < <(compgen -W 'debug info warning error' -- "$word") ;;
-	masters) mapfile -t COMPREPLY < <(compgen -W 'status replace add abort' -- "$word") ;;
+	masters) mapfile -t COMPREPLY < <(compgen -W 'status replace add abort forget' -- "$word") ;;
 	bench) mapfile -t COMPREPLY < <(compgen -W 'uncontended contended mixed' -- "$word") ;;
 	completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh fish' -- "$word") ;;
 	run | lock | unlock | hold | check | latch | await | ls | show | watch | break)

@@ -108,6 +108,6 @@ complete -c holdfast -n '__holdfast_options run lock unlock hold check latch awa
 complete -c holdfast -n '__holdfast_verb run lock unlock hold check latch await ls show watch break; and test (count (__holdfast_rest)) -eq 0' -a '(holdfast ls -q 2>/dev/null)'
 complete -c holdfast -n '__holdfast_verb run; and test (count (__holdfast_rest)) -gt 0' -a '(__holdfast_command)'
 complete -c holdfast -n '__holdfast_verb loglevel' -a 'debug info warning error'
-complete -c holdfast -n '__holdfast_verb masters' -a 'status replace add abort'
+complete -c holdfast -n '__holdfast_verb masters' -a 'status replace add abort forget'
 complete -c holdfast -n '__holdfast_verb bench' -a 'uncontended contended mixed'
 complete -c holdfast -n '__holdfast_verb completion' -a 'bash zsh fish'

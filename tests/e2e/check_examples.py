@@ -273,7 +273,8 @@ def test_reports(place):
     of_info, of_one = tables("INFO")
     lines = [line.split(":")[0] for line in ask("INFO").splitlines() if ":" in line]
     expect([word for row in of_info for word in words(row[1]) if word not in lines], [], "explained, and not in INFO")
-    found = ("sentinel", "cluster", "slot", "node", "found_ms", "found_why", "replicas", "replicas_needed", "replicated")
+    found = ("sentinel", "cluster", "slot", "node", "found_ms", "found_why", "replicas", "replicas_needed", "replicated",
+             "group", "joining")
     expect(sorted(line[8:] for line in lines if line.startswith("master0_")),
            sorted(word[8:] for word in keys(of_one) if word[8:] not in found))
 

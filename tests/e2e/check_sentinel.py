@@ -317,7 +317,7 @@ def test_login(place):
     expect(redis("ACL", "SETUSER", "holdfast", "on", ">mine", "~*", "&*", "+@all"), "OK")
     sentinel = Sentinel(place, "s0", port, quorum=1, more=(
         "user watcher on >theirs resetchannels &+switch-master -@all "
-        "+sentinel|master +subscribe +unsubscribe +ping\n"))
+        "+sentinel|master +sentinel|replicas +subscribe +unsubscribe +ping\n"))
     daemon = place.daemon(environment={"THEIRS": "theirs", "HOLDFAST_MASTER_PASSWORD": "mine"}, config=(
         "masters:\n  - sentinel: { name: mymaster, sentinels: [127.0.0.1:%d], user: watcher, password-env: THEIRS }\n"
         "    user: holdfast\n    database: 2\n" % sentinel.port) + CONFIG).admitted()

@@ -437,6 +437,8 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_FAILOVER:
 	case FAULT_CUT_OFF:
 	case FAULT_RESYNC:
+	case FAULT_JOIN:
+	case FAULT_UNKNOWN:
 		sentinels_strike(w, fault);
 		return;
 	case FAULT_SPLIT:
@@ -559,7 +561,8 @@ fault_heal(struct world *w)
 	trace_line(&w->trace, w->now_us, "healed");
 	for (unsigned k = 0; k < plan_servers(&w->plan); k++) {
 		struct server *s = &w->servers[k];
-		bool replica = w->plan.replicas > 0 && s->replication.follows >= 0;
+		bool replica =
+			w->plan.replicas > 0 && (s->replication.follows >= 0 || s->replication.outside);
 		*master_health(s->master) = (struct master_health){
 			.readonly = replica, .evicted = master_health(s->master)->evicted};
 		s->up = true;

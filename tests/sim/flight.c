@@ -5,6 +5,7 @@
 #include "tests/sim/effects.h"
 #include "tests/sim/following.h"
 #include "tests/sim/greets.h"
+#include "tests/sim/poll.h"
 #include "tests/sim/said.h"
 #include "tests/sim/stun.h"
 #include "tests/sim/tally.h"
@@ -23,6 +24,7 @@ flight_free(struct flight *f)
 {
 	LIST_REMOVE(f, in_world);
 	call_command_done(&f->command);
+	poll_free(f->poll);
 	if (f->reply != NULL)
 		freeReplyObject(f->reply);
 	free(f);
@@ -227,9 +229,8 @@ flight_answer(void *arg, uint64_t a, void *data)
 	TAILQ_REMOVE(&wire->waiting, f, in_wire);
 	f->waited = false;
 	if (f->wait) {
-		int64_t acknowledged = f->replicas;
+		wire_acknowledged(wire, f);
 		flight_free(f);
-		wire_acknowledged(wire, acknowledged);
 		return;
 	}
 	wire->bare = f->calls[0].op == CALL_HELLO ? call_noscript(f->reply) : wire->bare;
@@ -345,6 +346,7 @@ flight_arrive(void *arg, uint64_t a, void *data)
 	}
 	if (!dead && f->wait) {
 		f->arrived = true;
+		poll_arrives(f);
 	} else if (!dead) {
 		flight_run(f);
 		if (!f->waited)

@@ -30,14 +30,16 @@ struct flight {
 	uint64_t wire_life;
 	uint64_t server_life;
 	int64_t sent_us;
-	int64_t ran_us;         /* arrived: when the master answered */
-	bool wrote;             /* arrived: it changed data, which goes to the replicas */
-	bool wait;              /* a WAIT, without calls */
-	bool acked;             /* its votes count only after replicas have acknowledged its changes */
-	int64_t replicas;       /* WAIT: the acknowledgements in the answer; -1: the server is not a master */
-	struct reach reach;     /* of the master's stream, after it ran */
-	bool arrived;           /* at the master */
-	bool lost;              /* it will never arrive */
+	int64_t ran_us;     /* arrived: when the master answered */
+	bool wrote;         /* arrived: it changed data, which goes to the replicas */
+	bool wait;          /* a round about replicas, without calls */
+	struct poll *poll;  /* of it */
+	bool acked;         /* its votes count only after replicas have acknowledged its changes */
+	int64_t replicas;   /* of its WAIT: the acknowledgements in the answer; -1: the server is not a master
+			     */
+	struct reach reach; /* of the master's stream, after it ran */
+	bool arrived;       /* at the master */
+	bool lost;          /* it will never arrive */
 	int64_t stuck_until_us; /* still in the network, of a connection that is dead at the daemon's end */
 	bool waited;            /* its votes are still due; it is in the wire's list */
 	bool jobless;           /* it found the master dead; no job owns it any more */

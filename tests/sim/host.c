@@ -11,6 +11,7 @@
 #include "tests/sim/greets.h"
 #include "tests/sim/guard.h"
 #include "tests/sim/handover.h"
+#include "tests/sim/poll.h"
 #include "tests/sim/private.h"
 #include "tests/sim/recovery.h"
 #include "tests/sim/roll.h"
@@ -85,23 +86,10 @@ host_init(struct world *w, unsigned index)
 static void
 replicas_begin(struct host *h)
 {
-	h->replicas =
-		(struct replicas){.watched = h->world->plan.replicas > 0, .named = h->world->plan.replicas};
+	h->replicas = (struct replicas){.watched = h->world->plan.replicas > 0};
+	if (h->replicas.watched)
+		poll_find(h, h->world->sentinels.known, true);
 	h->probing = false;
-}
-
-void
-host_see_replicas(struct host *h, const struct server *s)
-{
-	char text[64];
-	if (!h->replicas.watched)
-		return;
-	snprintf(text, sizeof(text), "# Replication\r\nconnected_slaves:%u\r\n", replication_connected(s));
-	redisReply *info = answer_text(slice_of(text));
-	replicas_read_info(&h->replicas, info);
-	freeReplyObject(info);
-	if (h->replicas.missing)
-		host_probe_later(h);
 }
 
 int64_t
@@ -145,16 +133,17 @@ way_connect(struct way *way)
 }
 
 void
-host_aim(struct host *h, unsigned server)
+host_aim(struct host *h, unsigned server, unsigned known)
 {
 	struct way *before = &h->ways[h->aim];
 	uint64_t life = h->life;
-	if (h->aim == server)
+	if (h->aim == server) {
+		poll_find(h, known, false);
 		return;
+	}
 	trace_line(&h->world->trace, h->world->now_us, "d%u     is aimed at m%u", h->index, server);
 	h->aim = server;
-	h->replicas.connected = 0;
-	h->replicas.missing = false;
+	poll_find(h, known, true);
 	inbox_forget(&before->inbox);
 	for (unsigned i = 0; i < h->world->plan.links && h->alive && h->life == life; i++)
 		wire_break(&before->wires[i], "the sentinels name another one");

@@ -148,11 +148,10 @@ int64_t host_true_us(const struct host *host, int64_t ms);
 /* Feeds one event to the core, and carries out its actions. The host must be alive and not paused. */
 void host_step(struct host *host, struct event *event);
 
-/* Its sentinels now name this server. */
-void host_aim(struct host *host, unsigned server);
-/* The pool's part about replicas: asks how many are connected, when a link to that server is up; asks again
- * whether they are back; and the time limit for their acknowledgement. */
-void host_see_replicas(struct host *host, const struct server *server);
+/* Its sentinels now name this server, and know these, a bit for each. */
+void host_aim(struct host *host, unsigned server, unsigned known);
+/* The pool's part about replicas: asks again whether they are back; and the time limit for their
+ * acknowledgement. */
 void host_probe_later(struct host *host);
 int64_t host_wait_us(const struct host *host);
 

@@ -60,11 +60,12 @@ void
 plan_text(const struct plan *plan, char *out, size_t size)
 {
 	size_t n = (size_t)snprintf(out, size,
-		"%u masters, %u replicas, %u daemons, %u clients, %u names, %u latches, %u links, lease "
+		"%u masters, %u replicas (%u later), %u daemons, %u clients, %u names, %u latches, %u links, "
+		"lease "
 		"%" PRId64 " + %" PRId64 " ms%s%s%s, %" PRId64 " permits; faults:",
-		plan->masters, plan->replicas, plan->hosts, plan->clients, plan->names, plan->latches,
-		plan->links, plan->lease_ms, plan->margin_ms, plan->wild ? ", wild clocks" : "",
-		plan->twins ? ", one key for two names" : "",
+		plan->masters, plan->replicas, plan->joins, plan->hosts, plan->clients, plan->names,
+		plan->latches, plan->links, plan->lease_ms, plan->margin_ms,
+		plan->wild ? ", wild clocks" : "", plan->twins ? ", one key for two names" : "",
 		plan->redisson  ? ", RLocks"
 		: plan->redsync ? ", strings"
 				: "",
@@ -429,6 +430,15 @@ plan_sentinel(struct plan *plan)
 	plan->fault[FAULT_CUT_OFF] = rng_percent(&rng, 80);
 	plan->fault[FAULT_FAILOVER] = rng_percent(&rng, 40);
 	plan->fault[FAULT_RESYNC] = rng_percent(&rng, 30);
+	if (rng_percent(&rng, 50)) {
+		plan->replicas = PLAN_MASTERS_MAX - 1;
+		plan->joins = (unsigned)rng_range(&rng, 1, 2);
+		plan->fault[FAULT_JOIN] = true;
+	}
+	plan->fault[FAULT_UNKNOWN] = rng_percent(&rng, 30);
+	/* A master that has lost its data has lost the group, too: then who is named counts. */
+	if (plan->fault[FAULT_JOIN] || plan->fault[FAULT_UNKNOWN])
+		plan->fault[FAULT_EMPTY] = plan->fault[FAULT_STALE] = false;
 	if (plan->hosts < 2)
 		plan->hosts = 2;
 	/* Where replicas have to acknowledge it, too, an answer still comes in time for half the lease. */

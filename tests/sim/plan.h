@@ -59,6 +59,8 @@
 	FAULT(FAILOVER, "failover") /* they are asked for another master */                                  \
 	FAULT(CUT_OFF, "cut-off")   /* the master, with replicas and daemons, is cut off from them */        \
 	FAULT(RESYNC, "resync")     /* a replica loses its connection to its master */                       \
+	FAULT(JOIN, "joined")       /* a replica comes, or leaves for another group */                       \
+	FAULT(UNKNOWN, "unknown")   /* they forget the replicas that do not follow the master */             \
 	/* By a chance of its own (handover.h): */                                                           \
 	FAULT(HANDOVER, "handed-over") /* a daemon hands over to its next process */                         \
 	/* Likewise (recovery.h): */                                                                         \
@@ -79,6 +81,7 @@ struct plan {
 	uint64_t seed;
 	unsigned masters;  /* 1, 3 or 5 */
 	unsigned replicas; /* of the one master, which sentinels fail over; 0: there are none */
+	unsigned joins;    /* so many of these come later */
 	unsigned others;   /* some daemons are configured with so many other masters; 0: none */
 	unsigned other[PLAN_MASTERS_MAX]; /* these masters, until the faults end */
 	unsigned spare;                   /* masters, the last ones, that only these daemons know */

@@ -4,6 +4,7 @@
 #include "tests/sim/world.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,7 +237,8 @@ seek(void *arg, uint64_t line, void *data)
 	if (r->line != line || r->follows < 0 || r->linked)
 		return;
 	const struct server *master = &w->servers[r->follows];
-	if (s->up && master->up && master->replication.follows < 0 && cut_until_us(s, master) <= w->now_us)
+	if (s->up && master->up && master->replication.follows < 0 && !master->replication.outside &&
+		cut_until_us(s, master) <= w->now_us)
 		line_open(s);
 	else
 		world_after(w, rng_range(&w->rng, SEEK_US / 2, SEEK_US * 2), seek, s, line, NULL);
@@ -274,11 +276,12 @@ replication_begin(struct world *w)
 	for (unsigned i = 0; i < plan_servers(&w->plan); i++) {
 		struct server *s = &w->servers[i];
 		master_on_change(s->master, on_change, s);
-		s->replication.follows = i == 0 ? -1 : 0;
+		s->replication.outside = i >= plan_servers(&w->plan) - w->plan.joins;
+		s->replication.follows = i == 0 || s->replication.outside ? -1 : 0;
 		reign_begin(s);
 		master_health(s->master)->readonly = i > 0;
 	}
-	for (unsigned i = 1; i < plan_servers(&w->plan); i++)
+	for (unsigned i = 1; i < plan_servers(&w->plan) - w->plan.joins; i++)
 		line_seek(&w->servers[i]);
 }
 
@@ -296,7 +299,7 @@ void
 replication_follow(struct server *s, unsigned master)
 {
 	struct replication *r = &s->replication;
-	bool was = r->follows < 0;
+	bool was = r->follows < 0 && !r->outside;
 	if (r->follows == (int)master)
 		return;
 	trace_line(&s->world->trace, s->world->now_us, "m%u     follows m%u", s->index, master);
@@ -313,7 +316,7 @@ void
 replication_promote(struct server *s)
 {
 	struct replication *r = &s->replication;
-	if (r->follows < 0)
+	if (r->follows < 0 || r->outside)
 		return;
 	trace_line(&s->world->trace, s->world->now_us, "m%u     is promoted", s->index);
 	line_cut(s);
@@ -325,12 +328,34 @@ replication_promote(struct server *s)
 }
 
 void
+replication_join(struct server *s, unsigned master)
+{
+	trace_line(&s->world->trace, s->world->now_us, "m%u     joins", s->index);
+	s->replication.outside = false;
+	replication_follow(s, master);
+}
+
+void
+replication_leave(struct server *s)
+{
+	struct replication *r = &s->replication;
+	trace_line(&s->world->trace, s->world->now_us, "m%u     leaves", s->index);
+	line_cut(s);
+	r->follows = -1;
+	r->outside = true;
+	master_take(s->master, store_new());
+	memset(r->most, 0, sizeof(r->most));
+	reign_begin(s);
+	wires_look(s);
+}
+
+void
 replication_crashed(struct server *s)
 {
 	struct replication *r = &s->replication;
 	reign_begin(s);
 	followers_cut(s);
-	master_health(s->master)->readonly = r->follows >= 0;
+	master_health(s->master)->readonly = r->follows >= 0 || r->outside;
 	if (r->follows >= 0)
 		line_seek(s);
 }
@@ -383,12 +408,19 @@ bool
 replication_known(const struct server *s, const struct reach *reach)
 {
 	const struct world *w = s->world;
-	unsigned n = 1, all = plan_servers(&w->plan);
+	struct slice members, owner;
+	char name[16];
+	unsigned n = 1, all = plan_servers(&w->plan), first = all - w->plan.joins;
 	for (unsigned i = 0; i < all; i++) {
 		const struct reach *most = &w->servers[i].replication.most[s->index];
 		/* Of an earlier reign it is not remembered. */
 		n += i != s->index && (most->reign > reach->reign ||
 					      (most->reign == reach->reign && most->offset >= reach->offset));
 	}
-	return n > all / 2;
+	/* Of the others a majority will do, unless it was the master itself when the group was stored. */
+	snprintf(name, sizeof(name), "m%u:1", s->index);
+	if (!store_field(master_store(s->master), SLICE("hf:node"), SLICE(REPLICAS_MEMBERS), &members) ||
+		(roster_take(&members, &owner) && !slice_equal(owner, slice_of(name))))
+		first--;
+	return n > first / 2;
 }

@@ -31,7 +31,8 @@ struct reach {
 };
 
 struct replication {
-	int follows; /* -1: it is a master */
+	int follows;  /* -1: it is a master */
+	bool outside; /* no server of the group yet, or none any more: neither master nor replica */
 	struct reach stream;
 	struct change *open; /* the changes of the current script */
 	/* As a replica. */
@@ -44,7 +45,7 @@ struct replication {
 	int64_t acked[PLAN_MASTERS_MAX];
 };
 
-/* All servers follow the first. */
+/* All servers follow the first, but for the last ones, which are outside. */
 void replication_begin(struct world *world);
 void replication_done(struct world *world);
 
@@ -52,6 +53,10 @@ void replication_done(struct world *world);
  * it is so already. */
 void replication_follow(struct server *server, unsigned master);
 void replication_promote(struct server *server);
+
+/* It comes as a replica of that master; or it leaves for another group, and forgets what it had. */
+void replication_join(struct server *server, unsigned master);
+void replication_leave(struct server *server);
 
 /* Its process has ended, and with it all its connections. */
 void replication_crashed(struct server *server);
@@ -64,7 +69,8 @@ void replication_commit(struct server *server);
 unsigned replication_connected(const struct server *server);
 unsigned replication_acked(const struct server *server, int64_t offset);
 
-/* Whether a majority of all servers has ever had this server's stream up to that position. */
+/* Whether so many servers as are a majority of the first group have ever had this server's stream up to that
+ * position. */
 bool replication_known(const struct server *server, const struct reach *reach);
 
 #endif

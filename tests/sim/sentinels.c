@@ -33,7 +33,7 @@ host_hears(void *arg, uint64_t epoch, void *data)
 	if (until_us > w->now_us)
 		schedule_again(&w->schedule, until_us);
 	else if (epoch == w->sentinels.epoch)
-		host_aim(h, w->sentinels.master);
+		host_aim(h, w->sentinels.master, w->sentinels.known);
 }
 
 static void
@@ -56,6 +56,8 @@ point(void *arg, uint64_t epoch, void *data)
 	(void)data;
 	if (epoch != w->sentinels.epoch)
 		return;
+	if (s->replication.outside)
+		return;
 	if (!seen(s)) {
 		world_after(w, LOOK_US, point, s, epoch, NULL);
 		return;
@@ -74,12 +76,30 @@ point_others(struct world *w)
 		int64_t late_us = w->phase != PHASE_FAULTS || rng_percent(&w->rng, 30)
 					  ? rng_range(&w->rng, 0, 4 * w->plan.network_us)
 					  : some_leases_us(w, 0, 200);
-		if (i != w->sentinels.master)
+		if (i != w->sentinels.master && w->sentinels.known & 1U << i)
 			world_after(w, late_us, point, &w->servers[i], w->sentinels.epoch, NULL);
 	}
 }
 
 /* ---- failovers ---- */
+
+/* Whether it has heard of a group, as one that has never been synchronised has not. */
+static bool
+knows_group(const struct server *s)
+{
+	struct slice text;
+	return store_field(master_store(s->master), SLICE("hf:node"), SLICE(REPLICAS_MEMBERS), &text);
+}
+
+static bool
+all_know_group(const struct world *w)
+{
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		if (w->sentinels.ever & 1U << i && !w->servers[i].replication.outside &&
+			!knows_group(&w->servers[i]))
+			return false;
+	return true;
+}
 
 /* The replica that has most of the master's stream, or, as often, any that is seen; NULL: none is. */
 static struct server *
@@ -91,7 +111,8 @@ heir(struct world *w)
 	struct server *found = NULL;
 	for (unsigned i = 0; i < n; i++) {
 		struct server *s = &w->servers[(first + i) % n];
-		if (s->index == before || s->replication.follows < 0 || !seen(s))
+		if (s->index == before || s->replication.follows < 0 || !seen(s) ||
+			!(w->sentinels.known & 1U << s->index) || (w->sentinels.changed && !knows_group(s)))
 			continue;
 		if (found == NULL ||
 			(best && s->replication.most[before].offset > found->replication.most[before].offset))
@@ -136,6 +157,50 @@ sentinels_watch(struct world *w)
 {
 	if (w->plan.replicas > 0)
 		world_after(w, LOOK_US, look, w, 0, NULL);
+}
+
+/* ---- the group changes ---- */
+
+/* They see a replica that its master tells them of. */
+static void
+come(struct world *w, struct server *s)
+{
+	replication_join(s, w->sentinels.master);
+	w->sentinels.known |= 1U << s->index;
+	w->sentinels.ever |= 1U << s->index;
+	w->sentinels.epoch++;
+	tell_hosts(w);
+	point_others(w);
+}
+
+/* One that is outside comes, if there is one; otherwise one that has come may leave. */
+static void
+join_or_leave(struct world *w)
+{
+	unsigned n = plan_servers(&w->plan);
+	unsigned first = n - w->plan.joins, i = (unsigned)rng_range(&w->rng, first, n - 1);
+	struct server *s = &w->servers[i];
+	if (!seen(s) || i == w->sentinels.master)
+		return;
+	if (s->replication.outside)
+		come(w, s);
+	else if (rng_percent(&w->rng, 30) && s->replication.follows == (int)w->sentinels.master)
+		replication_leave(s);
+}
+
+/* As SENTINEL RESET does: then they know the master, and the replicas that it tells them of. */
+static void
+forget_replicas(struct world *w)
+{
+	w->sentinels.known = 1U << w->sentinels.master;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		if (w->servers[i].replication.follows == (int)w->sentinels.master &&
+			w->servers[i].replication.linked && seen(&w->servers[i]))
+			w->sentinels.known |= 1U << i;
+	trace_line(&w->trace, w->now_us, "the sentinels know %x", w->sentinels.known);
+	w->sentinels.epoch++;
+	tell_hosts(w);
+	point_others(w);
 }
 
 /* ---- cuts ---- */
@@ -231,6 +296,14 @@ sentinels_strike(struct world *w, enum fault fault)
 		replication_resync(&w->servers[rng_range(&w->rng, 0, plan_servers(&w->plan) - 1)]);
 		return;
 	}
+	if (fault == FAULT_JOIN || fault == FAULT_UNKNOWN) {
+		w->sentinels.changed |= all_know_group(w);
+		if (w->sentinels.changed && fault == FAULT_JOIN)
+			join_or_leave(w);
+		else if (w->sentinels.changed)
+			forget_replicas(w);
+		return;
+	}
 	if (w->now_us < w->sentinels.calm_us)
 		return;
 	w->sentinels.calm_us = w->now_us + calm_us(w);
@@ -245,6 +318,10 @@ sentinels_heal(struct world *w)
 {
 	if (w->plan.replicas == 0)
 		return;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		if (w->sentinels.ever & 1U << i && w->servers[i].replication.outside)
+			replication_join(&w->servers[i], w->sentinels.master);
+	w->sentinels.known = w->sentinels.ever;
 	w->sentinels.epoch++;
 	tell_hosts(w);
 	point_others(w);

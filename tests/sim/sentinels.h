@@ -11,6 +11,7 @@
 
 #include "tests/sim/plan.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct host;
@@ -18,6 +19,9 @@ struct world;
 
 struct sentinels {
 	unsigned master;
+	unsigned known; /* servers, a bit for each */
+	unsigned ever;  /* known to them, likewise */
+	bool changed;   /* some may have come or been forgotten: the first group is known to all servers */
 	uint64_t epoch;
 	int64_t missed_us; /* since when they do not see the master; 0: they see it */
 	int64_t calm_us;   /* no further cut and no requested failover before */

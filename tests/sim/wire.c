@@ -1,6 +1,7 @@
 /* wire: see wire.h. */
 #include "tests/sim/wire.h"
 
+#include "tests/sim/poll.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -40,15 +41,22 @@ wire_tell_kept(struct wire *wire, bool acknowledged)
 }
 
 void
-wire_acknowledged(struct wire *wire, int64_t acknowledged)
+wire_acknowledged(struct wire *wire, const struct flight *f)
 {
 	struct host *h = wire->way->host;
-	bool enough = replicas_judge(&h->replicas, acknowledged);
+	bool before = h->replicas.missing;
+	enum replicas_worth worth = poll_judge(h, f);
+	bool again = worth == REPLICAS_AGAIN && ++wire->again <= REPLICAS_AGAIN_MAX;
 	wire->waits--;
-	wire_tell_kept(wire, enough);
-	if (!enough)
-		host_probe_later(h);
-	if (wire->wait_due && wire->up)
+	if (again) {
+		h->replicas.missing = before;
+	} else {
+		wire->again = 0;
+		wire_tell_kept(wire, worth == REPLICAS_ENOUGH);
+		if (worth != REPLICAS_ENOUGH)
+			host_probe_later(h);
+	}
+	if ((wire->wait_due || again || h->replicas.change.due) && wire->up && wire->waits < WAITS_MAX)
 		wire_wait(wire);
 }
 
@@ -63,6 +71,7 @@ wait_look(struct wire *wire)
 		return;
 	wire->blocked = NULL;
 	f->replicas = master ? (int64_t)n : -1;
+	poll_ends(f);
 	flight_returns(f);
 }
 
@@ -186,7 +195,8 @@ wire_wait(struct wire *wire)
 {
 	struct flight *f = flight_new(wire, NULL, 0);
 	f->wait = true;
-	f->replicas = replicas_needed(&wire->way->host->replicas);
+	f->poll = poll_new(wire->way->host);
+	f->replicas = f->poll->asked;
 	wire->waits++;
 	wire->wait_due = false;
 	depart(f);
@@ -324,7 +334,7 @@ wire_close(struct wire *wire)
 	wire->up = false;
 	wire->watched = false;
 	wire->life++;
-	wire->waits = 0;
+	wire->waits = wire->again = 0;
 	wire->wait_due = false;
 	wire->wrote = 0;
 	if (wire->blocked != NULL)
@@ -412,7 +422,6 @@ wire_connected(void *arg, uint64_t life, void *data)
 	wire->server_life = s->life;
 	wire->arrives_us = wire->answers_us = w->now_us;
 	master_load_scripts(s->master);
-	host_see_replicas(h, s);
 	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is up", h->index, wire->index, s->index);
 	progress_linked(h);
 	host_step(h,

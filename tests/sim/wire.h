@@ -29,11 +29,12 @@ struct wire {
 	bool watched;
 	int64_t late_until_us;  /* answers on it do not come before */
 	struct flights waiting; /* oldest first */
-	/* If replicas have to acknowledge, as in daemon/redis/pool_link.c: one WAIT after all commands of a
+	/* If replicas have to acknowledge, as in daemon/redis/pool_link.c: one round after all commands of a
 	 * turn; its answer delivers their votes. */
 	struct flights kept;
 	unsigned waits;
 	bool wait_due;
+	unsigned again;         /* rounds that have told nothing of what is kept */
 	int64_t wrote;          /* at the master: offset of the last change of this connection */
 	struct flight *blocked; /* at the master: the WAIT that is not answered yet */
 	int64_t blocked_until_us;
@@ -56,7 +57,7 @@ bool wire_probe(struct wire *wire);
 /* A WAIT has arrived at the master, and blocks the commands after it on the connection. Then it is answered
  * with this many acknowledgements; -1: the server is not a master. */
 void wire_blocks(struct wire *wire, struct flight *f);
-void wire_acknowledged(struct wire *wire, int64_t acknowledged);
+void wire_acknowledged(struct wire *wire, const struct flight *f);
 /* The server has more acknowledgements, or is no longer a master. */
 void wires_look(struct server *server);
 /* Whether no link of this path owes its daemon an answer. */

@@ -152,8 +152,10 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 		if (plan->trusted && i < plan->masters + plan->spare && begins)
 			admit_before(&w->servers[i]);
 	}
-	if (plan->replicas > 0)
+	if (plan->replicas > 0) {
 		replication_begin(w);
+		w->sentinels.known = w->sentinels.ever = (1U << (plan_servers(plan) - plan->joins)) - 1;
+	}
 	for (unsigned i = 0; i < plan->hosts; i++)
 		host_init(w, i);
 	for (unsigned i = 0; i < plan->clients; i++)

@@ -80,6 +80,26 @@ fake_tell_master(struct fake_sentinel *fake)
 }
 
 static void
+fake_tell_replicas(struct fake_sentinel *fake)
+{
+	char head[16];
+	size_t n = 0;
+
+	while (n < sizeof fake->named / sizeof *fake->named && fake->named[n] != 0)
+		n++;
+	snprintf(head, sizeof head, "*%zu\r\n", n);
+	fake_say(fake, head);
+	for (size_t i = 0; i < n; i++) {
+		fake_say(fake, "*6\r\n");
+		fake_say_bulk(fake, "ip");
+		fake_say_bulk(fake, "127.0.0.1");
+		fake_say_number(fake, "port", fake->named[i]);
+		fake_say_bulk(fake, "flags");
+		fake_say_bulk(fake, "slave");
+	}
+}
+
+static void
 fake_command(struct fake_sentinel *fake, const redisReply *command)
 {
 	const char *verb = command->element[0]->str;
@@ -89,9 +109,13 @@ fake_command(struct fake_sentinel *fake, const redisReply *command)
 	if (fake->subscribed)
 		ck_assert_msg(strcmp(verb, "UNSUBSCRIBE") == 0 || strcmp(verb, "PING") == 0, "%s", verb);
 	if (strcmp(verb, "SENTINEL") == 0) {
-		ck_assert_str_eq(command->element[1]->str, "MASTER");
 		ck_assert_str_eq(command->element[2]->str, "mymaster");
-		fake_tell_master(fake);
+		if (strcmp(command->element[1]->str, "REPLICAS") == 0) {
+			fake_tell_replicas(fake);
+		} else {
+			ck_assert_str_eq(command->element[1]->str, "MASTER");
+			fake_tell_master(fake);
+		}
 	} else if (strcmp(verb, "SUBSCRIBE") == 0) {
 		fake->subscribed = !fake->denies;
 		fake_say(fake, fake->denies ? fake->denies

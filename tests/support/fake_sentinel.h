@@ -27,6 +27,7 @@ struct fake_sentinel {
 	const char *host;     /* of the master */
 	unsigned master_port; /* of the master */
 	unsigned replicas;
+	uint16_t named[8]; /* ports of the replicas that it names, before the first 0 */
 	unsigned epoch;
 	const char *denies; /* to SUBSCRIBE; NULL: subscribes */
 	bool mute;          /* no longer answers */
