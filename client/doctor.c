@@ -150,6 +150,7 @@ static void
 look_at_daemon(struct doctor *d, const struct address *a)
 {
 	struct slice version = answer_info(d->info, "holdfast_version");
+	struct slice pending = answer_info(d->info, "config_pending");
 	char what[DOCTOR_TEXT_MAX];
 
 	slice_text(d->version, sizeof(d->version), version);
@@ -164,6 +165,17 @@ look_at_daemon(struct doctor *d, const struct address *a)
 	if (info_number(d, "draining", 0) != 0) {
 		tell(d, GRADE_ERROR, "daemon", "the daemon is ending", "no new lock can be had",
 			"start it again when it has ended: systemctl start holdfastd");
+	}
+	if (pending.n > 0) {
+		text_print(what, "the configuration says otherwise than what is in effect: %.*s",
+			SLICE_ARG(pending));
+		tell(d, GRADE_WARNING, "daemon", what,
+			"these keys need a restart; a rule's key or interop that differs between hosts lets "
+			"two "
+			"programs hold one lock",
+			"all daemons that share the masters: systemctl stop holdfastd, and then: systemctl "
+			"start "
+			"holdfastd; for other keys than those of rules: holdfast restart");
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "daemon",

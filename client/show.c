@@ -314,6 +314,10 @@ show_head(const struct showing *s, const struct answer *lock)
 	guard_ms = answer_get_int(lock, "guard_ms", 0);
 	show_line("name", "%.*s", SLICE_ARG(answer_get_text(lock, "name")));
 	show_line("kind", "%.*s", SLICE_ARG(answer_get_text(lock, "kind")));
+	if (answer_get_text(lock, "key").n > 0) {
+		show_line("key", "%.*s at the masters, by the rule; interop %.*s",
+			SLICE_ARG(answer_get_text(lock, "key")), SLICE_ARG(answer_get_text(lock, "interop")));
+	}
 	if (slice_equal(state, SLICE("unknown")) && guard_ms > 0) {
 		show_line("state", "unknown: the master may have forgotten it; wait %s",
 			duration_text(wait, guard_ms));

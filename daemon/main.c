@@ -183,6 +183,7 @@ driver_settings_make(struct main *m)
 				.daemon_id = m->daemon_id,
 				.secret = m->secret,
 				.config = conf->files,
+				.pending = m->pending,
 				.namespace = conf->namespace,
 				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),

@@ -98,12 +98,12 @@ value_describe(const char *line, char out[VALUE_MAX + 1])
 
 /* "lease=10s,rules=1a2b3c4d,...". */
 static void
-settings_describe(const struct conf *conf, char *out, size_t room)
+settings_describe(const struct main *m, char *out, size_t room)
 {
 	char *text = NULL, value[VALUE_MAX + 1];
 	size_t n = 0, bytes = 0;
 	FILE *to = open_memstream(&text, &bytes);
-	bool printed = to && conf_print(conf, to) == 0;
+	bool printed = to && conf_print(m->conf, to) == 0;
 	printed = to && fclose(to) == 0 && printed;
 	out[0] = '\0';
 	for (size_t i = 0; printed && i < sizeof shared_keys / sizeof *shared_keys && n < room; i++) {
@@ -113,6 +113,10 @@ settings_describe(const struct conf *conf, char *out, size_t room)
 		}
 		value_describe(line, value);
 		n += (size_t)snprintf(out + n, room - n, "%s%s=%s", n > 0 ? "," : "", shared_keys[i], value);
+	}
+	/* What other hosts have to see is that this one does not do what its file says. */
+	if (m->pending[0] != '\0' && n < room) {
+		snprintf(out + n, room - n, "%srestart=needed", n > 0 ? "," : "");
 	}
 	free(text);
 	word_make(out);
@@ -157,7 +161,7 @@ about_make(struct main *m)
 		snprintf(m->host, sizeof m->host, "?");
 	}
 	word_make(m->host);
-	settings_describe(m->conf, settings, sizeof settings);
+	settings_describe(m, settings, sizeof settings);
 	address_describe(m->conf, address, sizeof address);
 	snprintf(m->about, sizeof m->about, "%s %s %lld %lld %s %s %s", m->host, HOLDFAST_VERSION,
 		(long long)getpid(), (long long)begun_s, settings[0] ? settings : "?", address, m->secret);

@@ -175,8 +175,9 @@ change_note(void *arg, const struct conf_change *change)
 	if (!masters) {
 		list_add(restart ? list->restart : list->applied, change->path);
 	}
-	LOG_EVENT(list->audit, LOG_INFO_LEVEL, restart ? "config.needs_restart" : "config.changed",
-		log_text("key", change->path), log_text("from", change->from), log_text("to", change->to));
+	LOG_EVENT(list->audit, restart ? LOG_WARNING_LEVEL : LOG_INFO_LEVEL,
+		restart ? "config.needs_restart" : "config.changed", log_text("key", change->path),
+		log_text("from", change->from), log_text("to", change->to));
 }
 
 static void
@@ -211,6 +212,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 		list_add(list->applied, "no memory to say what");
 	}
 	conf_replace(m, conf, rules);
+	memcpy(m->pending, list->restart, sizeof m->pending);
 	about_make(m);
 	dates_make(m);
 	return 0;

@@ -42,6 +42,7 @@ struct context_facts {
 	const char *daemon_id;
 	const char *secret; /* of this daemon's messages: fleet_sign.c */
 	const char *config; /* the configuration files at the start; "": none */
+	const char *pending; /* keys that the latest reload found changed and that need a restart; "": none */
 	const char *namespace;
 	const char *ledger;      /* its file; "": none is kept */
 	const char *host;        /* without spaces and control characters */

@@ -353,6 +353,21 @@ write_owners(const struct fleet *fleet, struct buffer *out, int protocol, const 
 	}
 }
 
+/* Where this daemon's rules put the lease: key, interop: two pairs. */
+static void
+write_rule(const struct fleet *fleet, struct buffer *out, struct slice name)
+{
+	static const char *const words[] = {[INTEROP_NONE] = "off",
+		[INTEROP_STRING] = "string",
+		[INTEROP_REDISSON] = "redisson",
+		[INTEROP_PYTHON_REDIS_LOCK] = "python-redis-lock"};
+	const char *key;
+	enum interop interop;
+	core_view_key(fleet->context->core, name, &key, &interop);
+	reply_write_pair_text(out, "key", key ? key : "");
+	reply_write_pair_text(out, "interop", words[interop]);
+}
+
 /* What the key of the name has that holdfast did not write. */
 static void
 write_foreign(struct buffer *out, int protocol, const struct picture *picture)
@@ -425,12 +440,13 @@ write_inspect(const struct fleet *fleet, const struct fleet_open *open, struct c
 	if (!picture_make(&picture, fleet, open)) {
 		return false;
 	}
-	reply_write_map(out, protocol, 13);
+	reply_write_map(out, protocol, 15);
 	write_daemon(fleet, out, slice_of(fleet->context->facts.daemon_id));
 	write_name(open, out, &picture);
 	reply_write_pair_bulk(out, "state", state_of(open, &picture));
 	reply_write_pair_int(out, "guard_ms", guard_longest_ms(fleet, now_ms));
 	write_owners(fleet, out, protocol, &picture);
+	write_rule(fleet, out, open->command.name);
 	write_foreign(out, protocol, &picture);
 	write_queue(fleet, out, protocol, picture.queue);
 	write_hosts(open, out, connections_limits(fleet->context->connections)->output_bytes / 2);

@@ -78,6 +78,7 @@ info_server(const struct context *context, struct buffer *text)
 	info_line(text, "uptime_in_seconds:%" PRId64, up_s);
 	info_line(text, "uptime_in_days:%" PRId64, up_s / 86400);
 	info_line(text, "config_file:%s", facts->config);
+	info_line(text, "config_pending:%s", facts->pending);
 	info_line(text, "ledger_file:%s", facts->ledger);
 	info_line(text, "log_level:%s", log_level_name(context->log->level));
 	info_line(text, "log_dropped:%" PRIu64, context->log->dropped);

@@ -2,9 +2,11 @@
 """A reload takes up what can change, beside what cannot, which it names."""
 
 import os
+import re
 
 import harness
 import resp
+import tool
 from harness import expect, expect_between, expect_code
 
 GRANTED = (1, 2 ** 53)
@@ -264,6 +266,29 @@ def test_only_master_at_another_address(place):
     fields = dict(zip(told[::2], told[1::2]))
     harness.expect("127.0.0.1:%d" % port in str(fields["masters"]), True, str(told))
     harness.expect_between(holder("CHECK", "a", "TOKEN", token), 1, 2000)
+
+
+def test_not_in_effect(place):
+    """a rule that needs a restart is told by reload, INFO, doctor and the fleet until it is in effect, and show has what is"""
+    redis = place.redis()
+    daemon, other = (place.daemon(name, master=redis, config="lease: 2s\n").admitted() for name in ("d1", "d2"))
+    daemon.configure("lease: 2s\n" + "rules:\n  - { match: 'x*', key: 'lock:%', interop: string }\n")
+    expect("needs a restart: rules[0].match, rules[0].key, rules[0].interop" in daemon.client()("RELOAD"), True)
+    expect("rules[0].key" in daemon.info()["config_pending"], True)
+    # Again, with nothing changed since: it is still not in effect.
+    expect("needs a restart" in daemon.client()("RELOAD"), True)
+    status, text = tool.call(place, daemon, "doctor", "-q")
+    expect((status, "rules[0].key" in text), (1, True), text)
+    harness.until("the other daemon sees it", lambda: re.search(r"restart", tool.call(place, other, "fleet")[1]))
+    name = daemon.client(form=3)("INSPECT", "x", "FLEET")
+    expect((name["key"], name["interop"]), ("", "off"))
+    for one in (daemon, other):
+        one.terminate()
+    daemon.start()
+    daemon.admitted()
+    expect(daemon.info()["config_pending"], "")
+    name = daemon.client(form=3)("INSPECT", "x", "FLEET")
+    expect((name["key"], name["interop"]), ("lock:%", "string"))
 
 
 if __name__ == "__main__":

@@ -94,6 +94,7 @@ rig_settings(void)
 			.secret = "",
 			.daemon_id = "00112233445566778899aabbccddeeff",
 			.config = "",
+			.pending = "",
 			.namespace = "holdfast",
 			.ledger = "",
 			.host = "here",
