@@ -52,7 +52,7 @@ struct main {
 	struct handover_program program;
 	struct handed handed; /* by the process before */
 	struct driver_settings settings;
-	struct tls_dates dates; /* by the latest configuration */
+	struct tls_dates dates;             /* by the latest configuration */
 	char pending[CONTEXT_TEXT_MAX / 2]; /* keys of the latest configuration that are not in effect */
 	/* At the start: what a process that was killed may still have is waited for until then. */
 	int64_t patient_until_ms;

@@ -40,8 +40,8 @@ struct tls_dates;
 struct context_facts {
 	const char *version;
 	const char *daemon_id;
-	const char *secret; /* of this daemon's messages: fleet_sign.c */
-	const char *config; /* the configuration files at the start; "": none */
+	const char *secret;  /* of this daemon's messages: fleet_sign.c */
+	const char *config;  /* the configuration files at the start; "": none */
 	const char *pending; /* keys that the latest reload found changed and that need a restart; "": none */
 	const char *namespace;
 	const char *ledger;      /* its file; "": none is kept */
