@@ -12,6 +12,7 @@
 #include "client/options.h"
 #include "client/output.h"
 #include "client/probe.h"
+#include "client/process.h"
 #include "client/wire.h"
 #include "daemon/base/tls.h"
 #include "proto/escape.h"
@@ -323,6 +324,44 @@ look_at_lock(struct doctor *d, const struct address *a)
 	}
 }
 
+/* ---- processes ---- */
+
+/* A daemon in a container serves locks, and may not see the processes of its clients. It is asked to tie the
+ * session of this connection to this process, as run and lock have it do. */
+static void
+look_at_processes(struct doctor *d, struct wire *w)
+{
+	const struct answer *answer = NULL;
+	char what[DOCTOR_TEXT_MAX];
+	int pidfd = w->local ? descendants_pidfd(getpid()) : -1;
+
+	if (pidfd < 0) {
+		return;
+	}
+	if (wire_bind(w, pidfd)) {
+		answer = wire_answer(w);
+	}
+	(void)close(pidfd);
+	if (answer == NULL || answer->type != ANSWER_ERROR) {
+		if (answer != NULL) {
+			tell(d, GRADE_OK, "process", "the daemon sees the processes of its clients", "", "");
+		}
+		return;
+	}
+	text_print(what, "the end of a process is not seen: %.*s", SLICE_ARG(answer->text));
+	tell(d, GRADE_ERROR, "process", what,
+		"run and lock are refused, and what a killed program held is not free at once",
+		says(answer->text, "PID namespace this daemon")
+			? "docker or podman: run the daemon with --pid=host; Kubernetes: hostPID: true for a "
+			  "daemon of the node, shareProcessNamespace: true for a sidecar"
+		: says(answer->text, "/proc hides")
+			? "give the daemon a /proc of its own PID namespace, without hidepid"
+		: says(answer->text, "LIMIT")
+			? "raise limits.bound-sessions or limits.sessions-per-user, then: systemctl reload "
+			  "holdfastd"
+			: "do what the text says, and look again");
+}
+
 /* ---- the fleet ---- */
 
 /* who: names the other daemon. */
@@ -444,8 +483,10 @@ task_doctor(const struct options *o, const struct address *a)
 		look_at_limits(&d);
 		look_at_files(&d, a);
 		look_at_certificates(&d);
+		/* From here on the text of INFO is gone. */
+		look_at_processes(&d, &wire);
 		wire_ask(&wire, "FLEET");
-		look_at_fleet(&d, wire_answer(&wire)); /* the text of INFO is gone */
+		look_at_fleet(&d, wire_answer(&wire));
 	}
 	wire_close(&wire);
 	if (status == STATUS_DONE && o->json) {

@@ -47,7 +47,7 @@ driver_refuse(struct connection *c, const struct reply *error)
 }
 
 static void
-driver_no_pidfd(struct reply *error, int fd, bool local, bool started)
+driver_no_pidfd(struct reply *error, int fd, const struct identity *who, bool started)
 {
 	if (fd == PASSING_FOREIGN) {
 		reply_error(error, CODE_ERR, "the descriptor passed with SESSION BIND is not a pidfd");
@@ -55,10 +55,12 @@ driver_no_pidfd(struct reply *error, int fd, bool local, bool started)
 		reply_error(error, CODE_LIMIT,
 			"the descriptor that came with SESSION BIND could not be taken: several came at "
 			"once, or this daemon has none left");
-	} else if (!local) {
+	} else if (!who->local) {
 		reply_error(error, CODE_ERR,
 			"SESSION BIND is for Unix sockets: over TCP the end of a process is not seen, and "
 			"SESSION GRACE keeps the session when the connection is lost");
+	} else if (started && who->peer.pid == 0) {
+		reply_error(error, CODE_ERR, PROCESS_APART);
 	} else if (started) {
 		reply_error(error, CODE_ERR,
 			"the process that connected has ended, or is not visible to this daemon: pass a "
@@ -85,7 +87,7 @@ driver_on_bind(void *arg, struct connection *c, const struct command *command)
 		fd = process_open_peer(who->peer.pid, who->since_ms);
 	}
 	if (fd < 0) {
-		driver_no_pidfd(&error, fd, who->local, command->started > 0);
+		driver_no_pidfd(&error, fd, who, command->started > 0);
 		driver_refuse(c, &error);
 		return;
 	}

@@ -265,7 +265,7 @@ process_identify(int pidfd, int64_t uid, struct process *out, struct reply *erro
 		return -1;
 	}
 	if (pid == 0) {
-		reply_error(error, CODE_ERR, "the process is in a PID namespace this daemon does not see");
+		reply_error(error, CODE_ERR, PROCESS_APART);
 		return -1;
 	}
 	if (pid < 0 || pidfd_ended(pidfd)) {

@@ -18,6 +18,11 @@ struct event_base;
 struct processes;
 struct record;
 
+/* Of a client that the kernel gives no number here: what whoever runs the daemon has to change. */
+#define PROCESS_APART                                                                                        \
+	"the process is in a PID namespace this daemon does not see: start the daemon's container with "     \
+	"--pid=host, or its pod with hostPID: true or shareProcessNamespace: true"
+
 /* What can be told of a process by its identity. Only one that is known to have ended has ended: the others
  * may be working. */
 enum process_sight {

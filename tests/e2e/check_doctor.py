@@ -60,7 +60,8 @@ def test_well(place):
     status, output = tool.call(place, daemon, "doctor")
     lines = [line.split()[:2] for line in output.splitlines()]
     if not re.search("for a command", output):
-        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "lock"], ["ok", "limits"], ["ok", "files"], ["ok", "fleet"]]), output)
+        expect((status, lines), (0, [["ok", "daemon"], ["ok", "master"], ["ok", "lock"], ["ok", "limits"], ["ok", "files"], ["ok", "process"],
+                                           ["ok", "fleet"]]), output)
 
 
 def test_eviction(place):
