@@ -235,10 +235,14 @@ class Redis:
         program = os.environ.get("HOLDFAST_REDIS") or shutil.which("redis-server") or shutil.which("valkey-server")
         if program is None:
             raise Skip("neither redis-server nor valkey-server is here")
-        command = [program, "--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700", "--save", "",
+        command = self.command(program) + ["--port", "0", "--unixsocket", self.socket, "--unixsocketperm", "700", "--save", "",
                    "--appendonly", "no", "--dir", self.folder, "--logfile", "", "--daemonize", "no"]
         self.process = Process(self.place, command + self.options, environment=self.environment)
         return self.process.output.wait(r"[Rr]eady to accept connections")[0]
+
+    def command(self, program):
+        """The words that run it."""
+        return [program]
 
     def __call__(self, *words):
         with resp.Client(self.socket) as client:
