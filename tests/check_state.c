@@ -188,7 +188,7 @@ ck_newer(const struct buffer *state)
 	core = load(buffer_bytes(&newer), buffer_length(&newer));
 	ck_assert_msg(core != NULL, "%s", why);
 	save(core, &again);
-	ck_assert_ptr_nonnull(buffer_bytes(state));
+	ck_assert_ptr_nonnull(buffer_bytes(&again));
 	if (w.settings.lease_max_ms == w.core->binding.ruled_ms)
 		ck_assert(slice_equal((struct slice){buffer_bytes(state), buffer_length(state)},
 			(struct slice){buffer_bytes(&again), buffer_length(&again)}));
