@@ -4,6 +4,8 @@
  */
 #include "client/deadline.h"
 
+#include "client/descriptor.h"
+
 #include <assert.h>
 #include <sys/timerfd.h>
 #include <time.h>
@@ -11,11 +13,19 @@
 /* Never ask more often, even if the validity is short. */
 #define ASK_MS_MIN 5
 
+static int64_t
+ms_clamp(int64_t ms)
+{
+	return ms < 0 ? 0 : ms > DEADLINE_MS_MAX ? DEADLINE_MS_MAX : ms;
+}
+
 static void
 deadline_set(struct deadline *d, int64_t sent_ms, int64_t valid_ms)
 {
-	int64_t third = valid_ms / 3;
+	int64_t third;
 
+	valid_ms = ms_clamp(valid_ms);
+	third = valid_ms / 3;
 	d->expire_ms = sent_ms + valid_ms;
 	d->stop_ms = d->expire_ms - d->grace_ms;
 	d->ask_ms = sent_ms + (third > ASK_MS_MIN ? third : ASK_MS_MIN);
@@ -26,7 +36,8 @@ deadline_set(struct deadline *d, int64_t sent_ms, int64_t valid_ms)
 void
 deadline_start(struct deadline *d, int64_t sent_ms, int64_t valid_ms, int64_t grace_ms)
 {
-	assert(sent_ms > 0 && valid_ms >= 0 && grace_ms >= 0);
+	assert(sent_ms > 0 && grace_ms >= 0);
+	valid_ms = ms_clamp(valid_ms);
 	*d = (struct deadline){.grace_ms = grace_ms < valid_ms / 3 ? grace_ms : valid_ms / 3};
 	deadline_set(d, sent_ms, valid_ms);
 }
@@ -147,14 +158,13 @@ limits_next(const struct limits *l)
 int
 wakeup_open(void)
 {
-	return timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	return descriptor_high(timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK));
 }
 
-void
+bool
 wakeup_set(int fd, int64_t at_ms)
 {
 	struct itimerspec when = {{0, 0}, {0, 0}};
-	int set;
 
 	if (at_ms != INT64_MAX) {
 		/* Zero would disarm it. */
@@ -162,7 +172,5 @@ wakeup_set(int fd, int64_t at_ms)
 		when.it_value.tv_sec = (time_t)(at_ms / 1000);
 		when.it_value.tv_nsec = (long)(at_ms % 1000) * 1000000;
 	}
-	set = timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL);
-	assert(set == 0);
-	(void)set;
+	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL) == 0;
 }

@@ -37,6 +37,9 @@ enum deadline_step {
 	DEADLINE_EXPIRE /* the hold is over */
 };
 
+/* Longest time that a daemon tells, a year; what is longer counts as that, and what is negative as none. */
+#define DEADLINE_MS_MAX INT64_C(31536000000)
+
 /* The lock was granted, valid for valid_ms from sent_ms. grace_ms is cut to a third of valid_ms, so that an
  * answer to CHECK can arrive before the grace time begins. */
 void deadline_start(struct deadline *d, int64_t sent_ms, int64_t valid_ms, int64_t grace_ms);
@@ -102,7 +105,7 @@ int64_t limits_next(const struct limits *l);
 int wakeup_open(void) __attribute__((warn_unused_result));
 
 /* The descriptor becomes readable at at_ms (CLOCK_BOOTTIME; the past: at once), and remains so until the next
- * call. INT64_MAX: never. */
-void wakeup_set(int fd, int64_t at_ms);
+ * call. INT64_MAX: never. False: it is not a timer any more; nothing else is done to it. */
+bool wakeup_set(int fd, int64_t at_ms);
 
 #endif

@@ -157,7 +157,7 @@ check_read(struct holding *h, const struct answer *answer)
 		return;
 	}
 	h->due--;
-	if (answer->type == ANSWER_INT) {
+	if (answer_is_ms(answer)) {
 		h->told_ms = answer->n < h->told_ms ? answer->n : h->told_ms;
 		if (h->due == 0 && h->deadline.sent_ms > 0) {
 			deadline_told(&h->deadline, h->told_ms);
@@ -180,8 +180,13 @@ check_read(struct holding *h, const struct answer *answer)
 		return;
 	}
 	/* An answer of any other type promises nothing. */
-	(void)snprintf(
-		h->wire->why, sizeof(h->wire->why), "the daemon answered %.*s", SLICE_ARG(answer->text));
+	if (answer->type == ANSWER_INT) {
+		(void)snprintf(h->wire->why, sizeof(h->wire->why), "the daemon answered %lld ms",
+			(long long)answer->n);
+	} else {
+		(void)snprintf(h->wire->why, sizeof(h->wire->why), "the daemon answered %.*s",
+			SLICE_ARG(answer->text));
+	}
 	holding_cut(h);
 }
 
@@ -403,7 +408,7 @@ hold(const struct options *o, struct holding *h, int signals, int timer)
 		if (h->lost || h->gone || step == DEADLINE_EXPIRE) {
 			return lost(o, h);
 		}
-		wakeup_set(timer, holding_next(h));
+		(void)wakeup_set(timer, holding_next(h));
 		holding_watch(h, &p[0]);
 		if (poll(p, 3, -1) < 0) {
 			continue;

@@ -260,7 +260,7 @@ tell_again(struct wire *w, const struct options *o, struct grant *g, const struc
 	g->expire_ms = INT64_MAX;
 	for (size_t i = 0; i <= o->also.count; i++) {
 		*answer = wire_answer(w);
-		if (*answer == NULL || (*answer)->type != ANSWER_INT) {
+		if (*answer == NULL || !answer_is_ms(*answer)) {
 			return false;
 		}
 		if (sent_ms + (*answer)->n < g->expire_ms) {
@@ -278,6 +278,12 @@ grant_read(const struct options *o, const struct answer *answer, int64_t sent_ms
 
 	if (answer == NULL || answer->type != ANSWER_ARRAY || answer->count != (also > 0 ? also + 1 : 2)) {
 		return false;
+	}
+	for (size_t i = 0; i < answer->count; i++) {
+		if (also == 0 && i == 1 ? !answer_is_ms(&answer->items[i])
+					: !answer_is_token(&answer->items[i])) {
+			return false;
+		}
 	}
 	g->token = answer->items[0].n;
 	g->granted_ms = clock_ms();

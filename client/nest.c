@@ -27,7 +27,7 @@ nest_check(struct wire *w, const struct taking *t, const char *secret, const cha
 		}
 	}
 	answer = wire_answer(w);
-	if (answer == NULL || answer->type != ANSWER_INT) {
+	if (answer == NULL || !answer_is_ms(answer)) {
 		return false;
 	}
 	g->granted_ms = sent_ms;

@@ -402,7 +402,7 @@ next_ms(const struct run *r)
 static void
 turn(struct run *r)
 {
-	wakeup_set(r->fds[WATCH_TIMER].fd, next_ms(r));
+	(void)wakeup_set(r->fds[WATCH_TIMER].fd, next_ms(r));
 	holding_watch(&r->holding, &r->fds[WATCH_WIRE]);
 	if (poll(r->fds, WATCH_COUNT, -1) < 0) {
 		return;

@@ -177,7 +177,7 @@ session_wait(struct session *s, int64_t until_ms)
 
 	while (news == SESSION_NOTHING && p[1].fd >= 0 && clock_ms() < until_ms) {
 		session_watch(s, &p[0]);
-		wakeup_set(p[1].fd, session_next(s) < until_ms ? session_next(s) : until_ms);
+		(void)wakeup_set(p[1].fd, session_next(s) < until_ms ? session_next(s) : until_ms);
 		if (poll(p, 2, -1) >= 0) {
 			news = session_turn(s, p[0].fd >= 0 && p[0].revents != 0, clock_ms());
 		}

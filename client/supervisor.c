@@ -313,7 +313,7 @@ timer_set(const struct supervision *s)
 {
 	int64_t at = s->kill_at_ms < s->look_at_ms ? s->kill_at_ms : s->look_at_ms;
 
-	wakeup_set(s->fds[WATCH_TIMER].fd, at);
+	(void)wakeup_set(s->fds[WATCH_TIMER].fd, at);
 }
 
 static void

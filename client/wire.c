@@ -4,6 +4,7 @@
 #include "client/wire.h"
 
 #include "client/deadline.h"
+#include "client/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 
@@ -90,6 +91,14 @@ fail_denied(struct wire *w, const struct address *a)
 		a->text, group->gr_name, group->gr_name);
 }
 
+/* The wire has a new socket; -1: none, and errno. */
+static void
+wire_take(struct wire *w, int fd)
+{
+	w->fd = descriptor_high(fd);
+	w->inode = descriptor_socket(w->fd);
+}
+
 static bool
 open_local(struct wire *w, const struct address *a)
 {
@@ -101,7 +110,7 @@ open_local(struct wire *w, const struct address *a)
 	w->local = true;
 	memcpy(&w->peer, &to, sizeof(to));
 	w->peer_bytes = sizeof(to);
-	w->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	wire_take(w, socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
 	/* The queue of a daemon that stands still may be full: then connect() ends with EAGAIN. */
 	if (w->fd >= 0) {
 		(void)setsockopt(w->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
@@ -170,7 +179,7 @@ open_one(struct wire *w, const struct addrinfo *to)
 {
 	int error;
 
-	w->fd = socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->ai_protocol);
+	wire_take(w, socket(to->ai_family, to->ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, to->ai_protocol));
 	if (w->fd < 0) {
 		return errno;
 	}
@@ -245,7 +254,7 @@ wire_reopen(struct wire *w)
 	w->peer = peer;
 	w->peer_bytes = bytes;
 	w->local = peer.ss_family == AF_UNIX;
-	w->fd = socket(peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	wire_take(w, socket(peer.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	if (w->fd >= 0 && !w->local) {
 		tcp_options(w->fd);
 	}
@@ -350,9 +359,7 @@ wire_close(struct wire *w)
 	}
 	w->tls = NULL;
 	w->context = NULL;
-	if (w->fd >= 0) {
-		(void)close(w->fd);
-	}
+	descriptor_close_socket(w->fd, w->inode);
 	w->fd = -1;
 	w->ended = true;
 	buffer_done(&w->out);
@@ -553,7 +560,7 @@ wire_wait(struct wire *w, int64_t until_ms)
 		}
 		if (p[1].fd < 0) {
 			p[1].fd = wakeup_open();
-			wakeup_set(p[1].fd, until_ms);
+			(void)wakeup_set(p[1].fd, until_ms);
 		}
 		if (poll(p, 3, -1) < 0) {
 			continue;

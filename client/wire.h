@@ -77,6 +77,7 @@ bool address_choose(struct address *a, const char *socket, const char *url, cons
 
 struct wire {
 	int fd;       /* for poll(2): if readable, call wire_fill(); -1: closed */
+	ino_t inode;  /* of the socket */
 	bool local;   /* a Unix socket: the daemon can see our processes */
 	bool ended;   /* no more bytes will come; those that came can still be read */
 	bool away;    /* ended because the daemon is absent or ends, or the connection was cut: come again */

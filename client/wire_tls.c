@@ -90,7 +90,7 @@ wire_secure(struct wire *w, const struct address *a)
 
 	w->context = tls_context_new(TLS_CLIENT, &settings);
 	memcpy(w->server, a->host, sizeof(w->server));
-	wakeup_set(p[1].fd, clock_ms() + WIRE_CONNECT_MS);
+	(void)wakeup_set(p[1].fd, clock_ms() + WIRE_CONNECT_MS);
 	if (!wire_begin_tls(w)) {
 		progress = WIRE_FAILED;
 	}

@@ -13,6 +13,9 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#define MS_MOST    INT64_C(31536000000) /* COMMAND_MS_MAX */
+#define TOKEN_MOST (INT64_C(1) << 53)
+
 enum got { GOT_WHOLE, GOT_PART, GOT_BAD };
 
 /* One element without its children. */
@@ -418,4 +421,16 @@ answer_is_push(const struct answer *answer, const char *name, size_t count)
 	return answer->type == ANSWER_PUSH && answer->count >= count && answer->count > 0 &&
 	       (answer->items[0].type == ANSWER_TEXT || answer->items[0].type == ANSWER_STATUS) &&
 	       slice_equal(answer->items[0].text, slice_of(name));
+}
+
+bool
+answer_is_ms(const struct answer *answer)
+{
+	return answer->type == ANSWER_INT && answer->n >= 0 && answer->n <= MS_MOST;
+}
+
+bool
+answer_is_token(const struct answer *answer)
+{
+	return answer->type == ANSWER_INT && answer->n >= 1 && answer->n <= TOKEN_MOST;
 }

@@ -78,6 +78,11 @@ int64_t answer_get_int(const struct answer *map, const char *key, int64_t absent
 /* The value of a line `key:value`, as in the text of INFO; empty: no such line. */
 struct slice answer_info(struct slice text, const char *key);
 
+/* Whether the answer is a time that a daemon can tell, from 0 to a year in ms; or a token. Another number, as
+ * any other answer, is not one of holdfastd's: it must not be reckoned with. */
+bool answer_is_ms(const struct answer *answer);
+bool answer_is_token(const struct answer *answer);
+
 /* The code at the start of an error; CODE_COUNT: an unknown code. *rest: the text after it. */
 enum code answer_code(const struct answer *answer, struct slice *rest);
 

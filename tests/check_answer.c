@@ -196,6 +196,26 @@ START_TEST(an_answer_that_trickles_in_costs_no_more)
 }
 END_TEST
 
+START_TEST(a_time_and_a_token_have_their_range)
+{
+	const struct answer text = {.type = ANSWER_TEXT, .n = 5};
+
+	ck_assert(!answer_is_ms(&text) && !answer_is_token(&text));
+	for (int64_t n = -2; n < 3; n++) {
+		const struct answer answer = {.type = ANSWER_INT, .n = n};
+
+		ck_assert_int_eq(answer_is_ms(&answer), n >= 0);
+		ck_assert_int_eq(answer_is_token(&answer), n >= 1);
+	}
+	ck_assert(answer_is_ms(&(struct answer){.type = ANSWER_INT, .n = INT64_C(31536000000)}));
+	ck_assert(!answer_is_ms(&(struct answer){.type = ANSWER_INT, .n = INT64_C(31536000001)}));
+	ck_assert(answer_is_token(&(struct answer){.type = ANSWER_INT, .n = INT64_C(1) << 53}));
+	ck_assert(!answer_is_token(&(struct answer){.type = ANSWER_INT, .n = (INT64_C(1) << 53) + 1}));
+	ck_assert(!answer_is_ms(&(struct answer){.type = ANSWER_INT, .n = INT64_MAX}));
+	ck_assert(!answer_is_ms(&(struct answer){.type = ANSWER_INT, .n = INT64_MIN}));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -203,5 +223,5 @@ main(void)
 		a_part_of_an_answer_is_none, what_is_not_resp_is_refused, limits_hold_before_memory_is_taken,
 		a_map_is_asked_by_key_in_both_versions, a_line_of_info_is_found_by_its_key,
 		an_error_is_known_by_its_code, a_push_is_known_by_its_name_and_size,
-		an_answer_that_trickles_in_costs_no_more);
+		an_answer_that_trickles_in_costs_no_more, a_time_and_a_token_have_their_range);
 }

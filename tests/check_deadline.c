@@ -4,6 +4,8 @@
 #include "client/deadline.h"
 #include "tests/support/suite.h"
 
+#include <unistd.h>
+
 START_TEST(a_hold_is_asked_about_at_a_third_and_stopped_before_it_expires)
 {
 	struct deadline d;
@@ -220,6 +222,41 @@ START_TEST(a_validity_of_zero_expires_at_once)
 }
 END_TEST
 
+START_TEST(a_time_that_no_daemon_tells_is_bounded)
+{
+	static const int64_t strange[] = {-1, INT64_MIN, INT64_MAX, INT64_MAX - 1000, DEADLINE_MS_MAX + 1};
+	struct deadline d;
+
+	for (size_t i = 0; i < sizeof(strange) / sizeof(*strange); i++) {
+		int64_t most = strange[i] < 0 ? 1000 : 1000 + DEADLINE_MS_MAX;
+
+		deadline_start(&d, 1000, strange[i], 2000);
+		ck_assert_int_eq(d.expire_ms, most);
+		deadline_asked(&d, 1000);
+		deadline_told(&d, strange[i]);
+		ck_assert_int_eq(d.expire_ms, most);
+		ck_assert_int_ge(d.stop_ms, 0);
+	}
+}
+END_TEST
+
+START_TEST(a_timer_that_was_closed_is_told)
+{
+	int fd = wakeup_open(), other[2];
+
+	ck_assert_int_gt(fd, 2);
+	ck_assert(wakeup_set(fd, 1));
+	close(fd);
+	ck_assert(!wakeup_set(fd, 1));
+	ck_assert(!wakeup_set(-1, 1));
+	/* Its number is a pipe's now. */
+	ck_assert_int_eq(pipe(other), 0);
+	ck_assert(!wakeup_set(other[1], 1));
+	close(other[0]);
+	close(other[1]);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -237,5 +274,6 @@ main(void)
 		a_holder_that_slept_and_finds_itself_cut_is_in_doubt_until_it_is_back_or_a_second_is_over,
 		a_holder_that_asked_in_time_expires_without_a_doubt,
 		a_holder_that_slept_and_finds_the_daemon_gone_stops_at_once,
-		a_validity_of_zero_expires_at_once);
+		a_validity_of_zero_expires_at_once, a_time_that_no_daemon_tells_is_bounded,
+		a_timer_that_was_closed_is_told);
 }

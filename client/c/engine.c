@@ -27,6 +27,8 @@
 #define ANSWER_MS   10000 /* a daemon that has not answered for so long is gone; no request of ours waits */
 #define SILENCE_MS  5000  /* then PING is sent */
 #define FINAL_MS    1000  /* between attempts that a person has to make succeed */
+#define LOOK_MS     1000  /* between two looks, while there are locks, whether the descriptors are there */
+#define BLIND_MS    50    /* between two turns if no timer can be made */
 #define STACK_BYTES 524288
 
 /* ---- requests ---- */
@@ -404,12 +406,25 @@ engine_step(struct holdfast *hf, int64_t now_ms)
 	}
 }
 
+/* Sets it. If the program has closed it, there is a new one, or, without a number for it, none. */
+static void
+engine_timer(int *timer, int64_t at_ms)
+{
+	if (*timer >= 0 && wakeup_set(*timer, at_ms)) {
+		return;
+	}
+	*timer = wakeup_open();
+	if (*timer >= 0) {
+		(void)wakeup_set(*timer, at_ms);
+	}
+}
+
 /* Waits for the daemon, for a caller, or until something is due. The mutex is unlocked meanwhile. */
 static void
 engine_wait(struct holdfast *hf)
 {
-	struct pollfd p[3] = {{-1, POLLIN, 0}, {hf->wake, POLLIN, 0}, {hf->timer, POLLIN, 0}};
-	uint64_t count;
+	struct pollfd p[3] = {{-1, POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}};
+	bool idle;
 
 	if (hf->link == LINK_UP) {
 		session_watch(&hf->session, &p[0]);
@@ -418,13 +433,18 @@ engine_wait(struct holdfast *hf)
 		}
 	}
 	hf->wakes_ms = engine_next(hf, clock_ms());
-	wakeup_set(hf->timer, hf->wakes_ms);
+	idle = TAILQ_EMPTY(&hf->locks);
+	engine_timer(&hf->timer, hf->wakes_ms);
+	p[1].fd = hf->wake;
+	p[2].fd = hf->timer;
 	(void)pthread_mutex_unlock(&hf->mutex);
-	(void)poll(p, 3, -1);
+	/* If the program closes the descriptors meanwhile, this thread stays in poll(2), and nothing can wake
+	 * it. */
+	(void)poll(p, 3, p[1].fd < 0 || p[2].fd < 0 ? BLIND_MS : idle ? SILENCE_MS : LOOK_MS);
 	(void)pthread_mutex_lock(&hf->mutex);
 	hf->wakes_ms = 0;
-	if (p[1].revents != 0) {
-		(void)!read(hf->wake, &count, sizeof(count));
+	if (p[1].revents != 0 || p[1].fd < 0) {
+		engine_timer(&hf->wake, INT64_MAX);
 	}
 	/* A caller may have cut the connection meanwhile. */
 	if (hf->link != LINK_UP) {

@@ -3,16 +3,15 @@
  */
 #include "client/c/library.h"
 
+#include "client/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -70,11 +69,7 @@ handle_is_ours(const struct holdfast *hf, struct holdfast_error *error)
 void
 handle_wake(struct holdfast *hf)
 {
-	const uint64_t one = 1;
-
-	if (write(hf->wake, &one, sizeof(one)) < 0) {
-		assert(errno == EAGAIN); /* it is readable already */
-	}
+	(void)wakeup_set(hf->wake, 1);
 }
 
 /* Frees what a handle without a thread has. */
@@ -93,12 +88,8 @@ handle_free(struct holdfast *hf)
 	if (hf->link == LINK_UP) {
 		wire_close(&hf->wire);
 	}
-	if (hf->wake >= 0) {
-		(void)close(hf->wake);
-	}
-	if (hf->timer >= 0) {
-		(void)close(hf->timer);
-	}
+	descriptor_close_timer(hf->wake);
+	descriptor_close_timer(hf->timer);
 	explicit_bzero(&hf->address, sizeof(hf->address));
 	free(hf);
 }
@@ -135,7 +126,7 @@ handle_init(struct holdfast *hf)
 	STAILQ_INIT(&hf->requests);
 	(void)pthread_mutex_init(&hf->mutex, NULL);
 	wire_label(hf->label, program_invocation_short_name);
-	hf->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	hf->wake = wakeup_open();
 	hf->timer = wakeup_open();
 	if (hf->wake < 0 || hf->timer < 0 || getrandom(&random, sizeof(random), 0) != sizeof(random)) {
 		return false;
@@ -180,15 +171,13 @@ handle_forget(struct holdfast *hf)
 		return;
 	}
 	TAILQ_FOREACH (lock, &hf->locks, next) {
-		if (lock->fd >= 0) {
-			(void)close(lock->fd);
-		}
+		descriptor_close_timer(lock->fd);
 	}
-	if (hf->link == LINK_UP && hf->wire.fd >= 0) {
-		(void)close(hf->wire.fd);
+	if (hf->link == LINK_UP) {
+		descriptor_close_socket(hf->wire.fd, hf->wire.inode);
 	}
-	(void)close(hf->wake);
-	(void)close(hf->timer);
+	descriptor_close_timer(hf->wake);
+	descriptor_close_timer(hf->timer);
 }
 
 void
@@ -210,9 +199,11 @@ holdfast_close(struct holdfast *hf)
 			lock_drop(lock);
 		}
 	}
-	(void)pthread_mutex_unlock(&hf->mutex);
 	if (hf->running) {
 		handle_wake(hf);
+	}
+	(void)pthread_mutex_unlock(&hf->mutex);
+	if (hf->running) {
 		(void)pthread_join(hf->thread, NULL);
 	}
 	(void)pthread_mutex_destroy(&hf->mutex);

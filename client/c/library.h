@@ -64,7 +64,7 @@ struct holdfast_lock {
 	struct holdfast *hf;
 	enum lock_state state;
 	struct holdfast_error error; /* OVER: why */
-	int fd;                      /* eventfd: there is news for the caller; -1: dropped */
+	int fd;                      /* wakeup_open(): there is news for the caller; -1: dropped */
 	bool dropped;                /* no caller has it any more: it is freed when all its parts are done */
 	pthread_cond_t changed;
 	struct holdfast_options options;
@@ -117,7 +117,7 @@ struct holdfast {
 	pthread_t thread;
 	bool running;
 	int64_t close_ms; /* holdfast_close(): the thread ends by then; 0: not called */
-	int wake;         /* eventfd: ends the thread's poll(2) */
+	int wake;         /* wakeup_open(): ends the thread's poll(2) */
 	int timer;        /* wakeup_open(): the same */
 	int64_t wakes_ms; /* when `timer` ends the poll; INT64_MAX: never; 0: the thread is not in it */
 	uint64_t serial;  /* of tags */

@@ -4,21 +4,21 @@
  */
 #include "client/c/library.h"
 
+#include "client/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/slice.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #define ANSWER_MS 2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
 #define TIME_MAX  31536000000
+#define CLOSED_MS 50 /* between two looks at a lock whose descriptor the program has closed */
 
 /* ---- the state ---- */
 
@@ -26,11 +26,7 @@
 static void
 lock_signal(struct holdfast_lock *lock)
 {
-	const uint64_t one = 1;
-
-	if (lock->fd >= 0 && write(lock->fd, &one, sizeof(one)) < 0) {
-		assert(errno == EAGAIN); /* it is readable already */
-	}
+	(void)wakeup_set(lock->fd, 1);
 	(void)pthread_cond_broadcast(&lock->changed);
 }
 
@@ -82,7 +78,7 @@ lock_drop(struct holdfast_lock *lock)
 	for (size_t i = 0; i < lock->count; i++) {
 		part_end(&lock->parts[i]);
 	}
-	(void)close(lock->fd);
+	descriptor_close_timer(lock->fd);
 	lock->fd = -1;
 	lock->dropped = true;
 }
@@ -95,9 +91,7 @@ lock_destroy(struct holdfast_lock *lock)
 	for (size_t i = 0; i < lock->count; i++) {
 		free(lock->parts[i].name);
 	}
-	if (lock->fd >= 0) {
-		(void)close(lock->fd);
-	}
+	descriptor_close_timer(lock->fd);
 	free(lock->order);
 	free(lock->why);
 	free(lock);
@@ -150,7 +144,7 @@ lock_new(struct holdfast *hf, const char *const *names, size_t count, const stru
 	lock->until_ms = options->wait_ms == 0
 				 ? INT64_MAX
 				 : lock->begun_ms + (options->wait_ms > 0 ? options->wait_ms : 0);
-	lock->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	lock->fd = wakeup_open();
 	lock->order = calloc(count, sizeof(*lock->order));
 	lock->why = options->why != NULL ? strdup(options->why) : NULL;
 	made = lock->fd >= 0 && lock->order != NULL && (lock->why != NULL || options->why == NULL);
@@ -276,14 +270,13 @@ holdfast_begin(struct holdfast *hf, const char *const *names, size_t count,
 static bool
 lock_decided(struct holdfast_lock *lock, int *status, struct holdfast_error *error)
 {
-	uint64_t count;
 	bool decided;
 
 	(void)pthread_mutex_lock(&lock->hf->mutex);
 	decided = lock->state != LOCK_WAITS;
 	if (lock->state == LOCK_HELD) {
 		/* From now on it is readable only if the lock is lost. */
-		(void)!read(lock->fd, &count, sizeof(count));
+		(void)wakeup_set(lock->fd, INT64_MAX);
 		*status = error_set(error, HOLDFAST_OK, "", "%s", "");
 	} else if (lock->state == LOCK_OVER) {
 		*status = error_copy(error, &lock->error);
@@ -302,7 +295,11 @@ holdfast_wait(struct holdfast_lock *lock, int cancel_fd, struct holdfast_error *
 		return HOLDFAST_FORKED;
 	}
 	while (!lock_decided(lock, &status, error)) {
-		if (poll(p, 2, -1) < 0 || p[1].revents == 0) {
+		int ready = poll(p, 2, p[0].fd < 0 ? CLOSED_MS : -1);
+
+		/* The program has closed it: nothing tells of the news. */
+		p[0].fd = ready > 0 && (p[0].revents & POLLNVAL) != 0 ? -1 : p[0].fd;
+		if (ready <= 0 || p[1].revents == 0) {
 			continue;
 		}
 		if ((p[1].revents & POLLNVAL) != 0) {

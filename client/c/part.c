@@ -421,6 +421,8 @@ part_gone(struct part *part, const struct answer *answer)
 	return true;
 }
 
+#define FOREIGN "what answers there is not holdfastd: it told a number that no daemon tells"
+
 static void
 part_extended(struct part *part, int64_t sent_ms, const struct answer *answer)
 {
@@ -431,10 +433,13 @@ part_extended(struct part *part, int64_t sent_ms, const struct answer *answer)
 
 	lock->extending--;
 	(void)pthread_cond_broadcast(&lock->changed);
-	if (answer->type == ANSWER_INT) {
+	if (answer_is_ms(answer)) {
 		if (part->state == PART_HELD) {
 			deadline_start(&part->deadline, sent_ms, answer->n, EARLY_MS);
 		}
+	} else if (answer->type == ANSWER_INT) {
+		(void)error_set(error, HOLDFAST_UNREACHABLE, "", "cannot extend the lock %.200s: " FOREIGN,
+			part->name);
 	} else if (part->state == PART_HELD && part_gone(part, answer)) {
 		(void)error_copy(error, &lock->error);
 	} else if (answer->type == ANSWER_ERROR && error->status == HOLDFAST_OK) {
@@ -460,6 +465,24 @@ part_released(struct part *part, const struct answer *answer, int64_t now_ms)
 	part_done(part);
 }
 
+/* CHECK. A number that is no time leaves a hold without a deadline to rely on. */
+static void
+part_checked(struct part *part, int64_t sent_ms, const struct answer *answer, int64_t now_ms)
+{
+	if (part->state != PART_HELD) {
+		return;
+	}
+	if (answer_is_ms(answer)) {
+		part_told(part, sent_ms, answer->n, now_ms);
+	} else if (answer->type != ANSWER_INT) {
+		(void)part_gone(part, answer);
+	} else if (part->sure) {
+		part_lose(part, SLICE("unreachable " FOREIGN));
+	} else {
+		part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE(FOREIGN));
+	}
+}
+
 void
 part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct answer *answer, int64_t now_ms)
 {
@@ -467,8 +490,10 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 
 	switch (what) {
 	case ASKED_LOCK:
-		if (answer->type == ANSWER_INT) {
+		if (answer_is_token(answer)) {
 			part_granted(part, answer->n, now_ms);
+		} else if (answer->type == ANSWER_INT && part->state == PART_WAITS) {
+			part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE(FOREIGN));
 		} else if (answer->type == ANSWER_NULL) {
 			part_refused(part, SLICE(""), SLICE(""), now_ms);
 		} else if (answer->type == ANSWER_ERROR) {
@@ -479,11 +504,7 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 		}
 		break;
 	case ASKED_CHECK:
-		if (part->state == PART_HELD && answer->type == ANSWER_INT) {
-			part_told(part, sent_ms, answer->n, now_ms);
-		} else if (part->state == PART_HELD) {
-			(void)part_gone(part, answer);
-		}
+		part_checked(part, sent_ms, answer, now_ms);
 		break;
 	case ASKED_EXTEND:
 		part_extended(part, sent_ms, answer);
@@ -518,8 +539,10 @@ part_push(struct holdfast *hf, const struct answer *push, int64_t now_ms)
 
 	if (answer_is_push(push, "grant", 3)) {
 		part = part_find(hf, push->items[1].text);
-		if (part != NULL) {
+		if (part != NULL && answer_is_token(&push->items[2])) {
 			part_granted(part, push->items[2].n, now_ms);
+		} else if (part != NULL && part->state == PART_WAITS) {
+			part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE(FOREIGN));
 		}
 	} else if (answer_is_push(push, "failed", 4)) {
 		part = part_find(hf, push->items[1].text);

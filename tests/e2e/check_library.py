@@ -2,24 +2,28 @@
 """libholdfast, the library in client/c, against a real daemon: locks of every kind, losses that are told, what is left of
 locks after cuts, restarts, kills, forks and cancelled waits. client/c/test/puppet.c has the words."""
 
+import concurrent.futures
 import functools
 import os
 import random
 import re
 import select
 import signal
+import socket
 import subprocess
 import threading
 import time
 
 import clients
 import harness
+import liar
 import proxy
 import tool
 from clients import free, taken, with_login
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
 
 PUPPET = os.path.join(harness.BUILD, "tests", "c", "puppet")
+CLOSER = os.path.join(harness.BUILD, "tests", "c", "closer")
 QUIET = "log: { level: info }\n"
 LOSSES = 200
 # Of the program.
@@ -176,6 +180,82 @@ def test_invalid(place):
     c.end()
 
 
+YEAR_MS = 365 * 86400 * 1000
+STRANGE = (b":-1", b":0", b":9007199254740993", b":9223372036854775807", b":-9223372036854775808", b":99999999999999999999",
+           b"$-1", b"$99999999999999\r\n", b"*-1", b"*0", b"*4294967296", b"*1\r\n*1\r\n:1", b"*1000000\r\n:1", b"+OK", b"$0\r\n",
+           b"_", b"#t", b",nan", b"(9", b"%1\r\n:1\r\n:2", b"-", b"-ERR", b"-LOST", b"=1\r\nx", b">3\r\n$5\r\ngrant\r\n$1\r\nx\r\n:-1")
+
+
+class Strange(liar.Server):
+    """A daemon that answers one verb with what no daemon does."""
+
+    def __init__(self, place, number, verb, says):
+        self.socket = "%s/strange-%d" % (place.path, number)
+        self.verb, self.says, self.token = verb, says, 100
+        super().__init__(place, socket.AF_UNIX, self.socket)
+
+    def answer(self, words):
+        verb = words[0].upper()
+        if verb == self.verb:
+            return self.says + b"\r\n"
+        self.token += 1
+        if verb == "HELLO":
+            return b"%1\r\n$6\r\nserver\r\n$8\r\nholdfast\r\n"
+        if verb == "LOCK" and "ASYNC" in words:
+            tag = words[words.index("ASYNC") + 1].encode()
+            says = self.says if self.verb == "GRANT" else b":%d" % self.token
+            return b"+QUEUED\r\n>3\r\n$5\r\ngrant\r\n$%d\r\n%s\r\n%s\r\n" % (len(tag), tag, says)
+        if verb == "LOCK" and "VALIDITY" in words:
+            return b"*2\r\n:%d\r\n:9000\r\n" % self.token
+        return {"CHECK": b":9000\r\n", "EXTEND": b":9000\r\n", "UNLOCK": b":0\r\n"}.get(verb, b"+OK\r\n")
+
+
+def strange_to_program(place, number, verb, says):
+    c = Puppet(place, Strange(place, number, verb, says).socket)
+    got = c.lock("1", "a", "wait=20", "lease=100000")
+    what = repr((verb, says, got))
+    expect(isinstance(got, list) or got[0] in (BUSY, TIMEOUT, REFUSED, UNREACHABLE, LOST), True, what)
+    if isinstance(got, list):
+        expect_between(got[0], 1, 2 ** 53, what)
+        expect_between(c.valid("1"), 0, YEAR_MS, what)
+        c.ask("extend", "1", 1000)
+        c.ask("check", "1")
+        expect_between(c.valid("1"), 0, YEAR_MS, what)
+    c.process.kill()
+
+
+def strange_to_command(place, number, verb, says):
+    run = place.run(harness.HOLDFAST, "run", "-w", "0.02", "z", "--", "true",
+                    environment={"HOLDFAST_URL": Strange(place, number, verb, says).socket})
+    expect_between(run.wait(), 0, 127, repr((verb, says)) + run.output.tail())
+    expect("Assertion" in run.output.text(), False, run.output.tail())
+
+
+def test_strange(place):
+    """whatever number or form a daemon answers with, a program with the library goes on, and `holdfast run` ends with a status"""
+    cases = [(strange_to_program, verb, says) for verb in
+             ("LOCK", "GRANT", "CHECK", "EXTEND", "UNLOCK", "SESSION", "HELLO", "CANCEL") for says in STRANGE]
+    cases += [(strange_to_command, verb, says) for verb in ("CHECK", "UNLOCK", "SESSION") for says in STRANGE[:6]]
+    cases += [(strange_to_command, "LOCK", before + says) for before in (b"", b"*2\r\n:5\r\n") for says in STRANGE]
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        for done in [pool.submit(play, place, n, verb, says) for n, (play, verb, says) in enumerate(cases)]:
+            done.result()
+
+
+def test_closed(place):
+    """a program that closes all descriptors goes on locking, and its files that got their numbers stay its own; and the library
+    takes no number of a standard descriptor"""
+    daemon = place.daemon(master=place.redis(), config=QUIET, tcp=True).admitted()
+    for url in (daemon.socket, "tcp://127.0.0.1:%d" % daemon.port):
+        for n, how in enumerate(("all", "standard")):
+            report = os.path.join(place.path, "report-%d-%s" % (n, "tcp" if url.startswith("tcp") else "unix"))
+            program = place.run(CLOSER, how, report, environment={"HOLDFAST_URL": url})
+            status = program.wait()
+            text = open(report, encoding="utf-8").read() if os.path.exists(report) else ""
+            expect((status, text), (0, ""), how)
+    nothing_left(daemon)
+
+
 def test_no_daemon(place):
     """no daemon, another server, a closed directory and a login that fails are told as what they are"""
     redis = place.redis()
@@ -194,20 +274,20 @@ def test_default_place(place):
     """without an address the daemon is looked for anew until one has served; then the handle stays with it"""
     if os.path.exists("/run/holdfast/holdfast.sock"):
         raise harness.Skip("this host has a daemon of its own at /run/holdfast/holdfast.sock")
-    socket = os.path.join(place.path, "runtime", "holdfast", "holdfast.sock")
+    where = os.path.join(place.path, "runtime", "holdfast", "holdfast.sock")
     c = Puppet(place, "", XDG_RUNTIME_DIR=os.path.join(place.path, "runtime"))
     status, _, text = c.lock("1", "a", "wait=-1")
-    expect((status, "/run/holdfast/holdfast.sock: " in text, "no socket at %s either" % socket in text),
+    expect((status, "/run/holdfast/holdfast.sock: " in text, "no socket at %s either" % where in text),
            (UNREACHABLE, True, True), text)
     daemon = place.daemon(master=place.redis()).admitted()
-    os.makedirs(os.path.dirname(socket))
-    os.symlink(daemon.socket, socket)
+    os.makedirs(os.path.dirname(where))
+    os.symlink(daemon.socket, where)
     expect(len(c.lock("2", "a", "wait=50000")), 1)
     expect(c.ask("unlock", "2")[0], OK)
-    os.unlink(socket)
+    os.unlink(where)
     daemon.kill()
     status, _, text = c.lock("3", "a", "wait=100")
-    expect((status, socket in text, "is holdfastd running" in text), (UNREACHABLE, True, True), text)
+    expect((status, where in text, "is holdfastd running" in text), (UNREACHABLE, True, True), text)
     c.end()
 
 

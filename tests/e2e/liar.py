@@ -35,14 +35,22 @@ class Server:
                 if not more:
                     return
                 data += more
-                request = resp.parse(data)
+                request = self.parse(data)
                 while request:
                     words, at = request
                     data = data[at:]
                     with self.turn:
                         self.seen.append(words)
                         client.sendall(self.answer(words))
-                    request = resp.parse(data)
+                    request = self.parse(data)
+
+    @staticmethod
+    def parse(data):
+        """Also a line, as SESSION BIND with its descriptor."""
+        if data[:1].isalpha():
+            line, end, _ = data.partition(b"\r\n")
+            return (line.decode().split(), len(line) + 2) if end else None
+        return resp.parse(data)
 
     def answer(self, words):
         raise NotImplementedError
