@@ -551,10 +551,9 @@ def with_certificate(d, port):
 
 def away_and_back(d):
     """The daemon is killed, and back before the hold is over."""
-    mark = d.daemon.output.mark()
     d.daemon.kill()
-    d.daemon.start()
-    d.daemon.output.wait(r"session\.resumed", mark)
+    d.daemon.start()  # whose output is a new one
+    d.daemon.output.wait(r"session\.resumed")
 
 
 def helper(place, *command, **environment):
