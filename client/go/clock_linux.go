@@ -29,3 +29,6 @@ func pidfd() *os.File {
 	}
 	return os.NewFile(fd, "pidfd") // the kernel opens it close-on-exec
 }
+
+// rights is what a message has to have for file to go along.
+func rights(file *os.File) []byte { return syscall.UnixRights(int(file.Fd())) }

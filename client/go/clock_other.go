@@ -17,3 +17,6 @@ func boottime() time.Duration {
 
 // pidfd: only Linux has them.
 func pidfd() *os.File { return nil }
+
+// rights is not asked for without a pidfd.
+func rights(*os.File) []byte { return nil }

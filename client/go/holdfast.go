@@ -215,6 +215,11 @@ func (l *Lock) Unlock() error {
 	return l.err
 }
 
+// milliseconds rounds up. The longest durations, which many programs mean as for ever, leave no room to add to them.
 func milliseconds(d time.Duration) string {
-	return strconv.FormatInt(int64((d+time.Millisecond-1)/time.Millisecond), 10)
+	ms := d / time.Millisecond
+	if d%time.Millisecond > 0 {
+		ms++
+	}
+	return strconv.FormatInt(int64(ms), 10)
 }

@@ -220,3 +220,11 @@ func TestDaemonGone(t *testing.T) {
 		}
 	}
 }
+
+func TestLongestDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{0: "0", 1: "1", time.Millisecond: "1", time.Millisecond + 1: "2", 1<<63 - 1: "9223372036855"} {
+		if got := milliseconds(d); got != want {
+			t.Errorf("milliseconds(%d) is %s, not %s", d, got, want)
+		}
+	}
+}

@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -134,7 +133,7 @@ func (l *link) send(answer chan value, file *os.File, words []string) error {
 	l.due = append(l.due, answer)
 	_ = l.conn.SetWriteDeadline(time.Now().Add(answerTime))
 	if unix, ok := l.conn.(*net.UnixConn); ok && file != nil {
-		_, _, err := unix.WriteMsgUnix(request, syscall.UnixRights(int(file.Fd())), nil)
+		_, _, err := unix.WriteMsgUnix(request, rights(file), nil)
 		return err
 	}
 	_, err := l.conn.Write(request)

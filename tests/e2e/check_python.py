@@ -57,6 +57,60 @@ def test_stopped_at_the_grant(place):
     free(daemon, "a")
 
 
+def test_stood_still(place):
+    """a process that stood still for longer than a lease, while its daemon renewed the lock, asks before it says that it is lost"""
+    daemon = world(place, BRISK)
+    holder = program(place, """
+with holdfast.lock("a") as lock:
+    print("held", flush=True)
+    until = time.time() + 4
+    while time.time() < until:
+        time.sleep(0.001)
+        lock.raise_if_lost()
+print("kept", flush=True)""")
+    holder.output.wait("^held")
+    holder.stop()
+    until = boottime() + 3  # longer than a lease
+    while boottime() < until:
+        taken(daemon, "a")
+        time.sleep(0.1)
+    holder.cont()
+    expect(holder.wait(), 0, holder.output.text())
+
+
+def test_copies(place):
+    """two copies of the package in a process share its session, and neither ends what the other one has"""
+    daemon = world(place)
+    process = program(place, """
+def copy():
+    for name in [name for name in sys.modules if name.split(".")[0] == "holdfast"]:
+        del sys.modules[name]
+    import holdfast
+    return holdfast
+first, second = copy(), copy()
+one, other = first.lock("a", owner="us"), second.lock("a", owner="us", wait=0)
+one.acquire()
+try:
+    other.acquire()
+    sys.exit("two copies are one owner")
+except second.LockBusy:
+    pass
+with second.lock("b"):
+    assert one.held
+one.release()
+""")
+    expect(process.wait(), 0, process.output.text())
+    free(daemon, "a")
+
+
+def test_no_poll(place):
+    """the package works where select has no poll(), as under eventlet"""
+    daemon = world(place)
+    process = program(place, "import select\ndel select.poll\nwith holdfast.lock('a'):\n    time.sleep(0.1)\n")
+    expect(process.wait(), 0, process.output.text())
+    free(daemon, "a")
+
+
 def test_lock(place):
     """a lock has a token and a validity, is busy for others, and is free afterwards"""
     daemon = world(place)

@@ -22,6 +22,8 @@ from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockR
 RETRY = 0.2  # seconds until a LOCK is sent again to a daemon that ends
 SLACK = 2.0  # seconds by which the daemon may answer a WAIT late: a hand-over, a busy host
 SILENCE = 5.0  # seconds without an answer over TCP after which the connection counts as lost
+STOOD = 0.1  # seconds after a deadline from which a look at it shows that this process stood still
+LATE = 0.25  # seconds for the daemon's answer if this process stood still until the deadline that it was told
 LOOK = 1.0  # seconds between looks at the event loops of claims
 
 
@@ -114,6 +116,7 @@ class Hold:
         self.deadline = 0.0  # told: until then it is surely held
         self.check_at = 0.0
         self.checking = False
+        self.late = 0.0  # the deadline has passed, and until then the daemon may answer even so; 0: it has not
         self.ending = 0  # UNLOCKs that are not answered yet
         self.cancelled: List[str] = []  # ids of LOCKs that were given up, until the UNLOCK behind them is answered
         # Since when the daemon refuses for a moment, and how.
@@ -124,7 +127,8 @@ class Hold:
 class Core:
     """All holds of one process at one daemon, and the connection that speaks for them."""
 
-    def __init__(self, user: str, password: str, title: str, grace: float, tcp: bool) -> None:
+    def __init__(self, user: str, password: str, title: str, grace: float, tcp: bool, prefix: str) -> None:
+        """prefix: of the ids of requests, at random: other copies of the package in this process share its session."""
         self.login = (user or "default", password) if password else None
         self.title, self.grace, self.tcp = title, grace, tcp
         self.holds: Dict[Tuple[str, str], Hold] = {}
@@ -143,7 +147,7 @@ class Core:
         self._heard = 0.0
         self._secret: Optional[str] = None
         self._bound = False
-        self._ids = itertools.count(1)
+        self._prefix, self._ids = prefix, itertools.count(1)
 
     # --- the connection ---------------------------------------------------------------------------------------------
 
@@ -320,7 +324,7 @@ class Core:
                 if lost and hold is not None and hold.token == token:
                     self._lose(hold, value, then)
             elif hold is not None and hold.token == token and words[0] == "EXTEND":
-                self._told(hold, now, value)
+                self._told(hold, now, value, then)
             self.calls.append(lambda: answered(value))
 
         if claim.state != "held":
@@ -362,11 +366,26 @@ class Core:
 
     def _tick_held(self, hold: Hold, now: float) -> None:
         if now >= hold.deadline:
-            self._lose(hold, LockLost(hold.name, hold.token, *self._overdue(hold, now)), now)
+            self._tick_overdue(hold, now)
             return
         if self.online and not hold.checking and now >= hold.check_at:
             self._check(hold, now)
         self._rouse(hold.deadline if hold.checking or not self.online else min(hold.check_at, hold.deadline))
+
+    def _tick_overdue(self, hold: Hold, now: float) -> None:
+        """The told deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
+        process that stood still has not asked, and the daemon may have renewed the lock: it is asked now."""
+        asks = self.online and not hold.checking
+        renewed = "LEASE" not in hold.users[0].words  # by the daemon, which may know a later deadline
+        if not hold.late and (asks and renewed or now >= hold.deadline + STOOD):
+            hold.late = now + LATE
+        if now >= hold.late:
+            self._lose(hold, LockLost(hold.name, hold.token, *self._overdue(hold, now)), now)
+            return
+        if asks and now >= hold.check_at:
+            self._check(hold, now)
+            asks = False
+        self._rouse(min(hold.late, hold.check_at) if asks else hold.late)
 
     def _overdue(self, hold: Hold, now: float) -> Tuple[str, str]:
         """Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own."""
@@ -392,7 +411,7 @@ class Core:
     # --- a hold -----------------------------------------------------------------------------------------------------
 
     def _ask(self, hold: Hold, now: float) -> None:
-        hold.asked = "%d" % next(self._ids)
+        hold.asked = "%s-%d" % (self._prefix, next(self._ids))
         self._lock(hold, now)
 
     def _lock(self, hold: Hold, now: float) -> None:
@@ -425,7 +444,7 @@ class Core:
             self._fail(claim, LockRefused(*value), now)
 
     def _granted(self, hold: Hold, token: int, now: float) -> None:
-        hold.asked, hold.token, hold.trouble, hold.granted_at = "", token, None, now
+        hold.asked, hold.token, hold.trouble, hold.granted_at, hold.late = "", token, None, now, 0.0
         self._check(hold, now)
 
     def _check(self, hold: Hold, now: float) -> None:
@@ -439,7 +458,7 @@ class Core:
             return
         hold.checking = False
         if isinstance(value, int):
-            self._told(hold, sent, value)
+            self._told(hold, sent, value, now)
             if hold.waiting and now >= hold.deadline:
                 self._check(hold, now)  # this process stood still until the deadline that it was told
             else:
@@ -447,9 +466,11 @@ class Core:
         elif hold.users or hold.waiting:
             self._lose(hold, self._loss((hold.users or hold.waiting)[0], value), now)
 
-    def _told(self, hold: Hold, sent: float, ms: int) -> None:
+    def _told(self, hold: Hold, sent: float, ms: int, now: float) -> None:
         hold.deadline = sent + ms / 1000
         hold.check_at = sent + max(0.02, ms / 3000)
+        if hold.deadline > now:
+            hold.late = 0.0
         self._rouse(hold.check_at)
 
     def _give(self, hold: Hold) -> None:

@@ -20,7 +20,7 @@ import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._address import Address, Tls
-from ._core import Claim, Core, encode
+from ._core import LATE, Claim, Core, encode
 from ._errors import DaemonUnreachable, HoldfastError, LockRefused
 
 log = logging.getLogger("holdfast")
@@ -29,7 +29,7 @@ IDLE = 30.0
 BACKOFF = (0.01, 0.25)  # seconds between attempts to connect: the first, the longest
 REFUSED = 1.0  # and after the daemon refused: it counts wrong passwords for all clients of this host
 CONNECT = 1.0  # seconds for one attempt, less if something is due before
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 _making = threading.Lock()  # descriptors are being made: no fork meanwhile
 _registry_mutex = threading.Lock()
@@ -44,7 +44,19 @@ def _waits() -> Tuple[Any, ...]:
 
 def now() -> float:
     """Seconds of the clock that goes on while the host sleeps."""
-    return time.clock_gettime(_CLOCK)
+    return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
+
+
+def _ready(reads: List[socket.socket], writes: List[socket.socket], seconds: Optional[float]) -> List[socket.socket]:
+    """Those that can be read or written, after so many seconds at most; None: there is no such end. Looked up anew each time, because
+    eventlet takes poll() away from a program that runs, and has a select() of its own."""
+    if not hasattr(select, "poll"):  # Windows has none
+        return [one for ready in select.select(reads, writes, [], seconds) for one in ready]
+    poll = select.poll()  # select() knows 1024 descriptors only
+    for one in reads:
+        poll.register(one, select.POLLIN | (select.POLLOUT if one in writes else 0))
+    events = dict(poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
+    return [one for one in reads if one.fileno() in events]
 
 
 def engine_for(address: Address, grace: float) -> "Engine":
@@ -67,15 +79,15 @@ class Engine:
         self.address = address.now()  # it stays as soon as a daemon has answered there
         program = "".join(c if 32 < ord(c) < 127 else "_" for c in os.path.basename(sys.argv[0] or "python"))
         self.core = Core(address.user, address.password, "%s@%s" % (program[:64], socket.gethostname()[:60]),
-                         grace, not address.path)
+                         grace, not address.path, os.urandom(6).hex())
         self._inbox: "queue.SimpleQueue[Callable[[], None]]" = queue.SimpleQueue()
         self._socket: Optional[socket.socket] = None
         self._thread: Optional[threading.Thread] = None
         self._thread_mutex = threading.Lock()
         with _making:
-            self._wake_read, self._wake_write = os.pipe()
-        os.set_blocking(self._wake_read, False)
-        os.set_blocking(self._wake_write, False)
+            self._wake_read, self._wake_write = socket.socketpair()  # Windows can wait for no pipe
+        self._wake_read.setblocking(False)
+        self._wake_write.setblocking(False)
 
     def serves(self, address: Address) -> bool:
         """Whether a daemon has answered there, where `address` leads, too."""
@@ -96,6 +108,15 @@ class Engine:
         """See Core.command."""
         self._do(lambda: self.core.command(claim, words, now(), answered))
 
+    def decide(self, claim: Claim) -> None:
+        """Waits until it is known whether a held claim whose told deadline has passed is lost: if this process stood still, the
+        thread asks the daemon first."""
+        until = now() + LATE + 0.05
+        while claim.state == "held" and claim.hold is not None and claim.hold.deadline <= now() < until:
+            if threading.current_thread() is self._thread:
+                return  # it is in a callback, and cannot ask now
+            time.sleep(0.005)
+
     @property
     def foreign(self) -> bool:
         """Whether this process is a forked child of the one that the engine belongs to."""
@@ -113,7 +134,7 @@ class Engine:
     def _post(self, action: Callable[[], None]) -> None:
         self._inbox.put(action)
         try:
-            os.write(self._wake_write, b"w")
+            self._wake_write.send(b"w")
         except BlockingIOError:
             pass
 
@@ -173,18 +194,16 @@ class Engine:
 
     def _wait(self, seconds: float) -> None:
         """Until the daemon says something, a caller wants something, or the time is over."""
-        poll = select.poll()  # select() knows 1024 descriptors only
-        poll.register(self._wake_read, select.POLLIN)
         connection = self._socket
-        if connection is not None:
-            poll.register(connection, select.POLLIN | (select.POLLOUT if self.core.output else 0))
-        ready = dict(poll.poll(None if seconds == math.inf else max(0, math.ceil(seconds * 1000))))
+        reads = [self._wake_read] + ([connection] if connection is not None else [])
+        writes = [connection] if connection is not None and self.core.output else []
+        ready = _ready(reads, writes, None if seconds == math.inf else max(0.0, seconds))
         if self._wake_read in ready:
             try:
-                os.read(self._wake_read, 4096)
+                self._wake_read.recv(4096)
             except BlockingIOError:
                 pass
-        if connection is not None and connection.fileno() in ready:
+        if connection is not None and connection in ready:
             self._receive(connection)
 
     def _receive(self, connection: socket.socket) -> None:
@@ -335,8 +354,8 @@ class Engine:
         """In the child: lets go of the parent's descriptors, without a word to the daemon."""
         if self._socket is not None:
             self._socket.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+        self._wake_read.close()
+        self._wake_write.close()
 
 
 def _before_fork() -> None:
@@ -360,5 +379,6 @@ def _at_exit() -> None:
         engine.exit()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)
 atexit.register(_at_exit)

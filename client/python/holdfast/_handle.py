@@ -10,6 +10,10 @@ from ._engine import Engine, engine_for, now
 from ._errors import LockLost
 
 
+# Part of each owner: another copy of the package in this process has the same session, and counts its own holds.
+_COPY = os.urandom(4).hex()
+
+
 def check_text(value: object, what: str) -> None:
     """The daemon gets text as UTF-8. TypeError, ValueError: the value cannot be sent."""
     if not isinstance(value, str):
@@ -89,7 +93,15 @@ class Handle:
 
     def valid_for(self) -> float:
         """Seconds for which the lock is surely held, counted from now, without asking the daemon; 0: it is not. The
-        daemon renews it, so the value is refreshed all the time."""
+        daemon renews it, so the value is refreshed all the time. If this process stood still beyond the time that it was told, this
+        waits until the daemon was asked, 0.3 s at most."""
+        left = self._left()
+        if left == 0.0 and self._engine is not None and self._claim is not None and not self._foreign():
+            self._engine.decide(self._claim)
+            left = self._left()
+        return left
+
+    def _left(self) -> float:
         claim = self._claim
         if claim is None or claim.state != "held" or claim.hold is None or self._foreign():
             return 0.0
@@ -114,6 +126,11 @@ class Handle:
             raise RuntimeError("the lock %r is not held" % self.name)
         raise self._loss()
 
+    def _overdue(self) -> Optional[LockLost]:
+        """The loss, as far as it is known without the daemon. It was acquired, and is not surely held."""
+        known = self._claim is not None and self._claim.token is not None
+        return self._loss() if known and self._left() == 0.0 else None
+
     def _loss(self) -> LockLost:
         claim = self._claim
         if claim is not None and isinstance(claim.error, LockLost):
@@ -130,7 +147,7 @@ class Handle:
                alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
         """Sends the request."""
         self._engine = self.place.engine()
-        owner = self.owner if self.owner is not None else os.urandom(8).hex()
+        owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else os.urandom(8).hex()
         self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive)
         self._engine.acquire(self._claim)
         return self._engine, self._claim

@@ -96,7 +96,7 @@ class Lock(Handle):
         """Gives the lock back. LockLost: it was lost before, and what was done under it may have collided. If the
         daemon is away, the lock is given back when it returns, and this does not wait for that."""
         with self._guard:
-            loss = self._loss() if self.lost else None
+            loss = self._overdue()
             claim = self._finish()
         self._deafen()
         if claim is None or self._engine is None:

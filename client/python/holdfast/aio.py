@@ -65,7 +65,7 @@ class Lock(Handle):
 
     async def release(self) -> None:
         """Gives the lock back; the request is under way before the first await. LockLost: it was lost before."""
-        loss = self._loss() if self.lost else None
+        loss = self._overdue()
         claim = self._finish()
         if claim is None or self._engine is None:
             return
