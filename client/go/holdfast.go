@@ -70,11 +70,14 @@ func word(words ...string) Option {
 	return func(o *options) { o.words = append(o.words, words...) }
 }
 
+// longest is what the daemon takes.
+const longest = 365 * 24 * time.Hour
+
 // Wait bounds the time that Lock waits. Wait(0), or less, tries once: ErrBusy. Without it the rule of the daemon's configuration for this
 // name counts, and if there is none, Lock waits until its ctx is done. If d is over before the master has said who has the
-// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER.
+// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER. More than a year counts as a year.
 func Wait(d time.Duration) Option {
-	return func(o *options) { o.bounded, o.wait = true, max(d, 0) }
+	return func(o *options) { o.bounded, o.wait = true, min(max(d, 0), longest) }
 }
 
 // Shared locks for reading: any number of holders that are all Shared.
