@@ -154,8 +154,7 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 	bool ended = strcmp(why, "expired") == 0 || strcmp(why, "taken") == 0 || strcmp(why, "refused") == 0;
 	if (!ended || excuse(w, EXCUSE_LOSS_RIVAL, rival_locks(w, name) && !rival_is_sound(w)) ||
 		excuse(w, EXCUSE_LOSS_CLOCK, strcmp(why, "expired") == 0 && leaps_shorten_us(h) > 0) ||
-		excuse(w, EXCUSE_RECOVERED_COPY,
-			(strcmp(why, "taken") == 0 || strcmp(why, "expired") == 0) && recovery_excuses(h)) ||
+		excuse(w, EXCUSE_RECOVERED_COPY, recovery_excuses(h)) ||
 		excuse(w, EXCUSE_LOSS_TAINTED, w->checker.tainted[name][h->index]) ||
 		excuse(w, EXCUSE_LOSS_MASTERS, !well_keeps(w, h, name, most_us)))
 		return;
