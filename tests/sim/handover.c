@@ -2,6 +2,7 @@
 #include "tests/sim/handover.h"
 
 #include "proto/record.h"
+#include "tests/sim/roll.h"
 #include "tests/sim/world.h"
 
 #include <inttypes.h>
@@ -139,6 +140,7 @@ come_up(void *arg, uint64_t life, void *data)
 		return;
 	if (h->paused_until_us > w->now_us)
 		h->paused_until_us = w->now_us;
+	roll_pass(h);
 	core = state_load(h, host_now(h), &h->state);
 	if (core == NULL)
 		return;

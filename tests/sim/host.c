@@ -409,14 +409,20 @@ host_arm(struct host *h)
 }
 
 void
-host_reload(struct host *h, const struct rule *rules)
+host_ruled(struct host *h)
 {
-	memcpy(h->rules, rules, sizeof(h->rules));
 	h->settings.lease_max_ms = roll_longest_ms(h);
 	h->reload_us = h->world->now_us;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		if (roll_least_ms(h, host_lease_ms(h, i)) < h->least_lease_ms[i])
 			h->least_lease_ms[i] = roll_least_ms(h, host_lease_ms(h, i));
+}
+
+void
+host_reload(struct host *h, const struct rule *rules)
+{
+	memcpy(h->rules, rules, sizeof(h->rules));
+	host_ruled(h);
 	core_set_rules(h->core, h->rules, WORLD_RULES);
 	host_arm(h);
 }

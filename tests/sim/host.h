@@ -130,6 +130,9 @@ void host_clone(struct host *host, const struct host *of);
 void host_copy(struct host *host, const struct host *of, struct slice ledger);
 void host_done(struct host *host);
 
+/* Its rules are other ones: what follows from them for its settings. */
+void host_ruled(struct host *host);
+
 /* The daemon reloads its configuration, which now has these rules. */
 void host_reload(struct host *host, const struct rule *rules);
 /* The rule of a name, by its configuration. */

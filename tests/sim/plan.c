@@ -296,6 +296,16 @@ plan_persona(struct plan *plan)
 		plan->persona_percent = rng_percent(&rng, 50) ? 100 : 40;
 }
 
+/* Likewise. What ids were told under longer leases their next process has to know (roll.h). */
+static void
+plan_passes(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 31};
+	if (plan->fault[FAULT_HANDOVER] && plan->persona_percent > 0 && plan->hosts > 1 &&
+		plan->others == 0 && !plan->private)
+		plan->halves |= rng_percent(&rng, 50);
+}
+
 /* One of many forgets at the worst moment, again and again, and hardly anything else goes wrong. */
 static void
 plan_worst(struct plan *plan)
@@ -411,6 +421,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_odd(plan);
 	plan_more(plan);
 	plan_persona(plan);
+	plan_passes(plan);
 }
 
 void

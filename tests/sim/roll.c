@@ -6,6 +6,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+static void
+halve(struct host *h)
+{
+	for (unsigned i = 0; i < WORLD_RULES; i++)
+		h->rules[i].lease_ms = roll_least_ms(h, h->rules[i].lease_ms);
+}
+
 void
 roll_begin(struct host *h, const struct host *of, struct core_settings *settings)
 {
@@ -17,8 +24,22 @@ roll_begin(struct host *h, const struct host *of, struct core_settings *settings
 	if (!h->half)
 		return;
 	settings->lease_max_ms = roll_shortest_ms(&w->plan);
-	for (unsigned i = 0; i < WORLD_RULES; i++)
-		h->rules[i].lease_ms = roll_least_ms(h, h->rules[i].lease_ms);
+	halve(h);
+}
+
+void
+roll_pass(struct host *h)
+{
+	struct world *w = h->world;
+	if (!w->plan.halves || w->phase != PHASE_FAULTS)
+		return;
+	h->half = rng_percent(&w->rng, 50);
+	memcpy(h->rules, w->rules, sizeof(h->rules));
+	if (h->half)
+		halve(h);
+	host_ruled(h);
+	trace_line(&w->trace, w->now_us, "d%u     goes on with leases of at most %" PRId64 " ms", h->index,
+		h->settings.lease_max_ms);
 }
 
 int64_t

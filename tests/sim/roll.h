@@ -4,8 +4,9 @@
  * do not exclude each other. So while a client relies on a lease by one set of rules, no daemon with the
  * other rules has a lease.
  *
- * Or they restart with leases of half or of full length. Then a daemon may request a lease as long as the
- * longest of all daemons as soon as all guards wait for it, and until then a shorter one.
+ * Or they restart, or are handed over, with leases of half or of full length. Then a daemon may request a
+ * lease as long as the longest of all daemons as soon as all guards wait for it, and until then a shorter
+ * one.
  */
 #ifndef SIM_ROLL_H
 #define SIM_ROLL_H
@@ -20,6 +21,9 @@ struct plan;
 /* A daemon starts, until the faults end with either rules and either length of leases. of: it is a copy of
  * this one, with its length; NULL: not a copy. */
 void roll_begin(struct host *host, const struct host *of, struct core_settings *settings);
+
+/* The daemon is handed over: its next process has either length of leases, whatever this one has. */
+void roll_pass(struct host *host);
 
 /* The shortest lease that the daemon may have if the rule says lease_ms. */
 int64_t roll_least_ms(const struct host *host, int64_t lease_ms);
