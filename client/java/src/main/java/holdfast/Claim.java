@@ -52,6 +52,11 @@ final class Claim {
         this.caller = caller;
     }
 
+    /** It is not known to be lost, and not to be held. */
+    boolean isOverdue() {
+        return state == State.HELD && left() == 0;
+    }
+
     /** ns for which it is surely held, from now on; 0: it is not. */
     long left() {
         Hold at = hold;

@@ -43,6 +43,11 @@ final class Core {
     /** By so much before the told deadline a holder that cannot ask is told. */
     private static final long EARLY = 20 * MS;
 
+    /** So long after a deadline, a look at it shows that this process stood still. */
+    private static final long STOOD = 100 * MS;
+    /** For the daemon's answer if this process stood still until the deadline that it was told. */
+    static final long LATE = 250 * MS;
+
     private interface Handler {
         void answered(Object value, long now);
     }
@@ -312,7 +317,7 @@ final class Core {
                     lose(hold, (LockLostException) error, then);
                 }
             } else if (value instanceof Long ms && hold.token == token && verb.equals("EXTEND")) {
-                told(hold, now, ms);
+                told(hold, now, ms, then);
             }
             HoldfastException told = error;
             calls.add(() -> answered.accept(told));
@@ -371,7 +376,7 @@ final class Core {
     private void tickHeld(Hold hold, long now) {
         boolean asks = online && !hold.checking;
         if (now >= hold.deadline - (asks ? 0 : hold.early)) {
-            lose(hold, overdue(hold, now), now);
+            tickOverdue(hold, now);
             return;
         }
         if (asks && now >= hold.checkAt) {
@@ -379,6 +384,27 @@ final class Core {
             asks = false;
         }
         rouse(hold, asks ? Math.min(hold.checkAt, hold.deadline) : hold.deadline - hold.early);
+    }
+
+    /**
+     * The told deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
+     * process that stood still has not asked, and the daemon may have renewed the lock: it is asked now.
+     */
+    private void tickOverdue(Hold hold, long now) {
+        boolean asks = online && !hold.checking;
+        if (!hold.doubted && (asks || now >= hold.deadline + STOOD)) {
+            hold.doubted = true;
+            hold.late = now + LATE;
+        }
+        if (!hold.doubted || now >= hold.late) {
+            lose(hold, overdue(hold, now), now);
+            return;
+        }
+        if (asks && now >= hold.checkAt) {
+            check(hold, now);
+            asks = false;
+        }
+        rouse(hold, asks ? Math.min(hold.late, hold.checkAt) : hold.late);
     }
 
     /** Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own. */
@@ -461,6 +487,7 @@ final class Core {
     private void granted(Hold hold, long token, long now) {
         asked(hold, "");
         hold.token = token;
+        hold.doubted = false;
         hold.trouble = null;
         hold.grantedAt = now;
         check(hold, now);
@@ -479,7 +506,7 @@ final class Core {
         }
         hold.checking = false;
         if (value instanceof Long ms) {
-            told(hold, asked, ms);
+            told(hold, asked, ms, now);
             if (!hold.waiting.isEmpty() && now >= hold.deadline) {
                 check(hold, now); // this process stood still until the deadline that it was told
             } else {
@@ -490,10 +517,11 @@ final class Core {
         }
     }
 
-    private void told(Hold hold, long asked, long ms) {
+    private void told(Hold hold, long asked, long ms, long now) {
         hold.deadline = asked + ms * MS;
         hold.early = Math.min(EARLY, ms * MS / 10);
         hold.checkAt = asked + Math.max(CHECK_MIN, ms * MS / 3);
+        hold.doubted &= hold.deadline <= now;
         rouse(hold, Math.min(hold.checkAt, hold.deadline));
     }
 

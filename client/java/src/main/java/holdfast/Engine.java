@@ -24,6 +24,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
 
@@ -52,6 +53,7 @@ final class Engine implements Runnable {
     private volatile Address address; // where it connects; of a standard address chosen anew until a daemon has served
     private final Core core;
     private final Selector selector;
+    private final Thread thread;
     private final Queue<Runnable> inbox = new ConcurrentLinkedQueue<>();
     private final ByteBuffer in = ByteBuffer.allocate(1 << 16);
     private int clients; // under JOINING
@@ -189,6 +191,17 @@ final class Engine implements Runnable {
         post(() -> core.command(claim, verb, words, Clock.now(), answered));
     }
 
+    /**
+     * Waits until it is known whether a held claim whose told deadline has passed is lost: if this process stood still, the thread
+     * asks the daemon first.
+     */
+    void decide(Claim claim) {
+        long until = Clock.now() + Core.LATE + 50 * Core.MS;
+        while (claim.isOverdue() && Clock.now() < until && Thread.currentThread() != thread) {
+            LockSupport.parkNanos(2 * Core.MS);
+        }
+    }
+
     private void post(Runnable action) {
         inbox.add(action);
         selector.wakeup();
@@ -210,7 +223,8 @@ final class Engine implements Runnable {
         } catch (IOException none) {
             throw new DaemonUnreachableException("holdfast cannot watch a connection: " + none.getMessage());
         }
-        daemon(this, "holdfast").start();
+        thread = daemon(this, "holdfast");
+        thread.start();
     }
 
     private String place() {

@@ -21,6 +21,8 @@ final class Hold {
     long early; // by so much before that its loss is told if the daemon cannot be asked
     long checkAt;
     boolean checking;
+    boolean doubted; // the deadline has passed, and until late the daemon may answer even so
+    long late;
     int ending; // UNLOCKs that are not answered yet
     long troubleSince; // since when the daemon refuses for a moment, and how
     LockRefusedException trouble; // null: it does not

@@ -101,11 +101,15 @@ public final class Lock implements AutoCloseable {
 
     /**
      * For how long the lock is surely held, counted from now, without asking the daemon; zero: it is lost or closed. The
-     * daemon is asked all the time, so that this is never far below its lease, or the end of lease().
+     * daemon is asked all the time, so that this is never far below its lease, or the end of lease(). If this process stood
+     * still beyond the time that it was told, this waits until the daemon was asked, 0.3 s at most.
      */
     public Duration validFor() {
         long left = over || loss != null ? 0 : Long.MAX_VALUE;
         for (Claim claim : claims) {
+            if (left > 0 && claim.isOverdue()) {
+                client.engine().decide(claim);
+            }
             left = Math.min(left, left == 0 ? 0 : claim.left());
         }
         return Duration.ofNanos(left);
@@ -131,6 +135,10 @@ public final class Lock implements AutoCloseable {
             throw new IllegalStateException("the lock " + names.get(0) + " was closed");
         }
         if (!isHeld()) {
+            lost = loss;
+            if (lost != null) {
+                throw lost.here();
+            }
             throw new LockLostException(names.get(0), token(), "unreachable",
                     "the daemon did not answer until the told deadline");
         }
