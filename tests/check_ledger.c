@@ -350,6 +350,78 @@ START_TEST(a_session_that_becomes_durable_keeps_what_it_held)
 }
 END_TEST
 
+/* The bytes of the entries that a request writes. */
+static size_t
+bytes_of_grace(int64_t ms)
+{
+	size_t before = buffer_length(&w.log);
+
+	grace(1, ms);
+	return buffer_length(&w.log) - before;
+}
+
+static void
+begin_with_many(size_t many)
+{
+	w.settings.ledger_many = many;
+	story_anew(&w);
+}
+
+START_TEST(a_session_that_holds_many_becomes_durable_with_one_entry)
+{
+	struct secret secret;
+	size_t one;
+
+	begin_with_many(2);
+	holds(1, "a", 1, 500);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
+	holds(1, "b", 2, 600);
+	holds(1, "c", 3, 700);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 1 + 2 * 3);
+	grace(1, 0);
+	one = bytes_of_grace(GRACE_MS);
+	ck_assert_uint_eq(bytes_of_grace(GRACE_MS + 1), one);
+	ck_assert_uint_eq(bytes_of_grace(0), one);
+	ck_assert_uint_eq(bytes_of_grace(GRACE_MS), one);
+	secret = secret_of();
+	crashed_as("many");
+	open_as(11, 0);
+	ck_assert_str_eq(resume(11, &secret), "c11 :3");
+}
+END_TEST
+
+START_TEST(a_session_that_holds_many_and_is_not_durable_is_forgotten)
+{
+	begin_with_many(2);
+	holds(1, "a", 1, 500);
+	holds(1, "b", 2, 600);
+	grace(1, GRACE_MS);
+	grace(1, 0);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 1 + 2 * 2);
+	crashed_as("many-plain");
+	ck_assert_uint_eq(w.core->counts.sessions, 0);
+	ck_assert_uint_eq(w.core->counts.leases, 0);
+	/* Its number is not given again. */
+	open_as(11, 0);
+	ck_assert_uint_gt(conn_find(w.core, 11)->session->id, 1);
+}
+END_TEST
+
+START_TEST(a_session_that_held_many_leaves_the_ledger)
+{
+	begin_with_many(2);
+	holds(1, "a", 1, 500);
+	holds(1, "b", 2, 600);
+	unlock(&w, 1, "a");
+	grace(1, 0);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
+	holds(1, "a", 3, 700);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES + 1 + 2 * 2);
+	close_as(&w, 1, END_CLEAN);
+	ck_assert_uint_eq(w.ledger.n, HEAD_ENTRIES);
+}
+END_TEST
+
 START_TEST(tags_and_entries_are_counted_on)
 {
 	struct secret secret = grace(1, GRACE_MS);
@@ -738,6 +810,30 @@ withheld_ms(void)
 
 START_TEST(a_reader_that_is_gone_is_waited_for_until_its_own_end)
 {
+	grace(1, GRACE_MS);
+	lock_shared(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_int_eq(withheld_ms(), 0);
+	run(&w, 2, read_for(0, 300));
+	ck_assert_int_eq(withheld_ms(), 300);
+	run(&w, 3, read_for(200, 0));
+	ck_assert_int_eq(withheld_ms(), 300);
+	run(&w, 3,
+		(struct command){.verb = VERB_EXTEND, .name = SLICE("a"), .extend_ms = 400, .lease_ms = 0});
+	ck_assert_int_eq(withheld_ms(), 400);
+	lock_shared(&w, 4, "a");
+	ck_assert_int_eq(withheld_ms(), LEASE_MS - 12);
+	unlock(&w, 4, "a");
+	ck_assert_int_eq(withheld_ms(), 400);
+	unlock(&w, 3, "a");
+	ck_assert_int_eq(withheld_ms(), 300);
+}
+END_TEST
+
+/* The same, of readers that are in the ledger themselves, because their sessions hold many. */
+START_TEST(a_reader_that_holds_many_is_waited_for_until_its_own_end)
+{
+	begin_with_many(1);
 	grace(1, GRACE_MS);
 	lock_shared(&w, 1, "a");
 	granted(&w, "a", 1, 500);
@@ -1299,7 +1395,11 @@ main(void)
 	return SUITE_RUN("ledger", begin, end, a_session_that_is_not_durable_is_forgotten,
 		a_session_with_a_grace_finds_its_holds, a_secret_is_needed_after_a_crash,
 		a_grace_begins_anew_and_ends, a_grace_taken_back_leaves_nothing,
-		a_session_that_becomes_durable_keeps_what_it_held, tags_and_entries_are_counted_on,
+		a_session_that_becomes_durable_keeps_what_it_held,
+		a_session_that_holds_many_becomes_durable_with_one_entry,
+		a_session_that_holds_many_and_is_not_durable_is_forgotten,
+		a_session_that_held_many_leaves_the_ledger,
+		a_reader_that_holds_many_is_waited_for_until_its_own_end, tags_and_entries_are_counted_on,
 		a_loss_is_remembered_until_it_is_told, a_lease_whose_time_is_over_is_a_loss,
 		a_hold_ends_when_it_would_have_ended, a_claim_is_due_when_it_was,
 		a_claim_that_was_due_meanwhile_is_a_loss_of_its_kind,

@@ -567,6 +567,7 @@ history_begin(uint64_t seed, unsigned masters)
 	w.settings.grants_per_session = 8;
 	w.settings.waiters_per_session = 8;
 	w.settings.lost_per_session = 1000;
+	w.settings.ledger_many = any(3);
 	w.settings.grace =
 		(struct core_grace){.sessions = 100, .per_user = 100, .most_ms = 60000, .ttl_ms = 60000};
 	w.core = core_new(&w.settings, w.now);

@@ -361,6 +361,26 @@ START_TEST(waits_keep_their_order_and_get_the_next_tokens)
 }
 END_TEST
 
+START_TEST(a_session_in_the_ledger_that_is_not_durable_stays_there)
+{
+	w.settings.ledger_many = 2;
+	story_anew(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 1, "b");
+	granted(&w, "b", 2, 600);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
+	answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1);
+	taken_over(false, NULL);
+	ck_assert(conn_find(w.core, 1)->session->written && !conn_find(w.core, 1)->session->durable);
+	link_up(&w);
+	hello(&w, true, MEMORY);
+	/* In the middle of a story: the ledger says what the core says. */
+	unlock(&w, 1, "b");
+	ck_assert_uint_eq(w.core->counts.grants, 0);
+}
+END_TEST
+
 START_TEST(a_wait_ends_when_it_would_have_ended)
 {
 	lock(&w, 1, "a");
@@ -1253,7 +1273,7 @@ main(void)
 {
 	return SUITE_RUN("state", begin, end, a_daemon_without_clients_goes_on,
 		a_hold_is_held_on_with_its_token, waits_keep_their_order_and_get_the_next_tokens,
-		a_wait_ends_when_it_would_have_ended,
+		a_session_in_the_ledger_that_is_not_durable_stays_there, a_wait_ends_when_it_would_have_ended,
 		a_long_hold_and_a_slow_wait_are_noted_once_in_either_process,
 		a_wait_that_ends_meanwhile_is_not_told_of_missing_masters,
 		a_wait_for_another_daemon_asks_again, readers_read_on_and_a_writer_waits_for_them,

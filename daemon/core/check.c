@@ -179,7 +179,7 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	const struct session *s = g->session;
 
 	HOLDS(c, g->count >= 1 && g->token > 0);
-	HOLDS(c, g->durable == (s != NULL && s->durable && !g->untold && part_of(g) == NULL));
+	HOLDS(c, g->durable == (s != NULL && s->written && !g->untold && part_of(g) == NULL));
 	HOLDS(c, grant_terms(g) == NULL || g->terms->grant == g);
 	HOLDS(c, grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
@@ -367,6 +367,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		}
 		HOLDS(c, grants == s->grant_count && waiters == s->waiter_count);
 		HOLDS(c, s->durable == (s->grace_ms > 0 || session_is_kept(s)));
+		HOLDS(c, s->written || !s->durable);
 		HOLDS(c, s->onloss != ONLOSS_PUSH || s->detached != NULL ||
 				 conn_speaks(core, s->push_conn, s));
 		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->detached == NULL);

@@ -7,6 +7,7 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
@@ -45,6 +46,8 @@ core_new(const struct core_settings *settings, struct now now)
 		return NULL;
 	}
 	core->settings = *settings;
+	if (core->settings.ledger_many == 0)
+		core->settings.ledger_many = LEDGER_MANY;
 	core->seats = settings->masters;
 	core->settings.rules = NULL; /* the caller's rules need not live on */
 	core->guarded_ms = settings->lease_max_ms;

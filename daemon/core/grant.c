@@ -204,8 +204,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	}
 	grant_join(core, g);
 	grant_answer(core, w, g);
-	if (s->durable || lease_is_durable(l))
-		ledger_hold(core, g);
+	ledger_granted(core, g);
 	emit_hold_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
 		core->now.ms - w->since_ms;
 	queue_remove(core, w);

@@ -139,7 +139,7 @@ write_session(struct buffer *out, const struct session *s)
 		.as = detached_id(s),
 		.orphaned = s->orphaned};
 
-	assert(out == NULL || s->durable);
+	assert(out == NULL || s->written);
 	if (out == NULL)
 		return;
 	record_begin(&r, RECORD_LEDGER_SESSION);
@@ -171,7 +171,7 @@ write_loss(struct buffer *out, enum record_type type, const struct session *s, c
 		.told = loss->told,
 		.token = loss->token};
 
-	assert(out == NULL || s->durable);
+	assert(out == NULL || s->written);
 	if (out == NULL)
 		return;
 	record_begin(&r, type);
@@ -301,24 +301,43 @@ session_is_durable(const struct session *s)
 	return s->grace_ms > 0 || session_is_kept(s);
 }
 
-void
-ledger_session(struct core *core, struct session *s)
+static bool
+session_is_written(const struct core *core, const struct session *s)
 {
-	bool before = s->durable;
-	struct grant *g;
-	struct conn *conn;
+	size_t many = core->settings.ledger_many;
 
-	s->durable = session_is_durable(s);
-	if (s->durable)
-		write_session(core->ledger, s);
-	if (s->durable == before)
-		return;
-	for (const struct loss *loss = s->losses; s->durable && loss != NULL; loss = loss->hh.next)
+	return session_is_durable(s) || s->grant_count >= many ||
+	       (s->written && s->grant_count + HASH_COUNT(s->losses) >= many);
+}
+
+/* It enters the ledger, or leaves it, with all that it has. */
+static void
+session_passes(struct core *core, struct session *s)
+{
+	struct grant *g;
+
+	for (const struct loss *loss = s->losses; s->written && loss != NULL; loss = loss->hh.next)
 		write_loss(core->ledger, RECORD_LEDGER_LOSS, s, loss);
 	LIST_FOREACH (g, &s->grants, in_session)
 		ledger_hold(core, g);
-	if (!s->durable)
+	if (!s->written)
 		write_session_gone(core->ledger, s);
+}
+
+void
+ledger_session(struct core *core, struct session *s)
+{
+	bool durable = s->durable, written = s->written;
+	struct conn *conn;
+
+	s->durable = session_is_durable(s);
+	s->written = session_is_written(core, s);
+	if (s->written)
+		write_session(core->ledger, s);
+	if (s->written != written)
+		session_passes(core, s);
+	if (s->durable == durable)
+		return;
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		attach_kept(core, conn);
 }
@@ -327,15 +346,15 @@ void
 ledger_session_gone(struct core *core, struct session *s)
 {
 	assert(s->grant_count == 0 && s->losses == NULL);
-	if (s->durable)
+	if (s->written)
 		write_session_gone(core->ledger, s);
-	s->durable = false;
+	s->durable = s->written = false;
 }
 
 void
 ledger_loss(struct core *core, const struct session *s, const struct loss *loss)
 {
-	if (s->durable)
+	if (s->written)
 		write_loss(core->ledger, RECORD_LEDGER_LOSS, s, loss);
 }
 
@@ -343,7 +362,7 @@ void
 ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss)
 {
 	assert(s->losses != NULL);
-	if (s->durable)
+	if (s->written)
 		write_loss(core->ledger, RECORD_LOSS_GONE, s, loss);
 }
 
@@ -352,7 +371,7 @@ ledger_loss_gone(struct core *core, const struct session *s, const struct loss *
 static bool
 hold_is_durable(const struct grant *g)
 {
-	return g->session != NULL && g->session->durable && !g->untold && part_of(g) == NULL;
+	return g->session != NULL && g->session->written && !g->untold && part_of(g) == NULL;
 }
 
 /* The durable ones come first on their lease. */
@@ -417,6 +436,17 @@ ledger_hold(struct core *core, struct grant *g)
 }
 
 void
+ledger_granted(struct core *core, struct grant *g)
+{
+	struct session *s = g->session;
+
+	if (s->written || lease_is_durable(g->lease))
+		ledger_hold(core, g);
+	if (!s->written && s->grant_count >= core->settings.ledger_many)
+		ledger_session(core, s);
+}
+
+void
 ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 {
 	assert(g->lease == l);
@@ -467,7 +497,7 @@ core_ledger_begin(struct core *core, struct buffer *out)
 	write_terms(out, core);
 	ledger_set_write(out, core);
 	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
-		if (!s->durable)
+		if (!s->written)
 			continue;
 		write_session(out, s);
 		for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next)
@@ -535,6 +565,7 @@ ledger_mark(struct core *core)
 
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		s->durable = session_is_durable(s);
+		s->written |= s->durable;
 		TAILQ_FOREACH (conn, &s->conns, in_session)
 			conn->kept = conn->host == NULL && s->durable;
 	}

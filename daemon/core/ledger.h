@@ -19,6 +19,12 @@
  *     LEDGER_TERMS …                           what its settings bind (binding.h)
  *     LEDGER_SET …                             its set of masters (ledger_set.c)
  *
+ * A session that is not durable is written all the same once it holds many locks (ledger_many): becoming
+ * durable, and ceasing to be, then costs one entry however many they are, and no client waits for the entries
+ * of another one's thousands. It leaves the ledger when it ends, or when it has little and something else
+ * changes. Recovery skips such a session, its losses and its holds; on a lease that durable holds keep, it
+ * withholds for them as for others. A hold is marked durable if it is written.
+ *
  * On a lease with durable holds there may be others: of sessions that are not durable, or withheld. Of them
  * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
  * each, whatever it holds besides.
@@ -52,8 +58,12 @@
 
 struct core;
 
+/* From so many holds on, a session is in the ledger (core_settings.ledger_many): their entries take less time
+ * than other clients notice. */
+#define LEDGER_MANY 64
+
 /*
- * What is in the ledger is marked in the things themselves (session.durable, grant.durable), whether a ledger
+ * What is in the ledger is marked in the things themselves (session.written, grant.durable), whether a ledger
  * is kept or not. Something that is not durable only pays for a look at the mark.
  */
 
@@ -69,10 +79,12 @@ void ledger_session(struct core *core, struct session *s);
 /* It ends, and has neither holds nor losses any more. */
 void ledger_session_gone(struct core *core, struct session *s);
 
-/* Of a durable session: the loss is new, or has been told; or it is about to be forgotten. */
+/* Of a session in the ledger: the loss is new, or has been told; or it is about to be forgotten. */
 void ledger_loss(struct core *core, const struct session *s, const struct loss *loss);
 void ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss);
 
+/* The hold is new: its session is told of it with this step, or holds more names than before. */
+void ledger_granted(struct core *core, struct grant *g);
 /* The hold has changed, or its session is told of it, or it is withheld from now on. */
 void ledger_hold(struct core *core, struct grant *g);
 /* It has ended, and is on its lease no more. */

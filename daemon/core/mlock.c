@@ -156,7 +156,7 @@ mlock_answer(struct core *core, struct mlock *b)
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms,
 			detached_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
-		if (g->session->durable || lease_is_durable(g->lease))
+		if (g->session->written || lease_is_durable(g->lease))
 			ledger_hold(core, g);
 	}
 	emit_reply(core, b->conn->id, &reply);

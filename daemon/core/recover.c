@@ -61,11 +61,16 @@ load_session(struct recovery *v, struct thing *t)
 
 	assert(t->type == RECORD_LEDGER_SESSION && t->whose == NULL);
 	ledger_session_fields(&v->r, &e);
-	if (!v->r.failed && (e.id == 0 || (e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0)))
-		record_fail(&v->r, "a session of it is not durable, or has no number");
+	if (!v->r.failed && e.id == 0)
+		record_fail(&v->r, "a session of it has no number");
 	if (e.process.pid != 0 && session_bound(core, &e.process) != NULL)
 		record_fail(&v->r, "two of its sessions are bound to one process");
 	if (v->r.failed)
+		return;
+	if (core->session_ids < e.id)
+		core->session_ids = e.id;
+	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0;
+	if (t->skipped)
 		return;
 	s = session_make(core, e.id, &e.peer);
 	if (s == NULL || (e.process.pid != 0 && !session_bind(core, s, &e.process))) {
@@ -83,8 +88,6 @@ load_session(struct recovery *v, struct thing *t)
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
 	core->heartbeats += s->heartbeat_ms > 0;
-	if (core->session_ids < e.id)
-		core->session_ids = e.id;
 }
 
 static void
@@ -93,7 +96,7 @@ load_loss(struct recovery *v, struct thing *t)
 	struct loss_entry e = {0};
 	struct session *s;
 
-	if (t->whose == NULL)
+	if (t->whose == NULL || t->whose->skipped)
 		return;
 	ledger_loss_fields(&v->r, &e);
 	s = session_find(v->core, e.session);
@@ -342,6 +345,27 @@ hold_over(const struct core *core, const struct hold_entry *e, const struct thin
 	return lease->over ? LOSS_EXPIRED : LOSS_COUNT;
 }
 
+/* Its session, whose number comes behind what identifies the hold, was not durable. */
+static bool
+hold_skipped(const struct recovery *v, const struct thing *t)
+{
+	const struct thing *session = recover_find(
+		v, RECORD_LEDGER_SESSION, (struct slice){t->body.p + t->key.n, sizeof(session_id)});
+
+	assert(t->type == RECORD_LEDGER_HOLD && t->body.n >= t->key.n + sizeof(session_id));
+	return session != NULL && session->live && session->skipped;
+}
+
+/* Its client may rely on it until it ends. */
+static void
+skip_hold(struct thing *lease, const struct hold_entry *e)
+{
+	int64_t ends_ms = e->ends_ms < e->claim_ms ? e->ends_ms : e->claim_ms;
+
+	if (lease->others_ms < ends_ms)
+		lease->others_ms = ends_ms;
+}
+
 static void
 load_hold(struct recovery *v, struct thing *t)
 {
@@ -355,6 +379,10 @@ load_hold(struct recovery *v, struct thing *t)
 	if (of == NULL)
 		return;
 	ledger_hold_fields(&v->r, &e);
+	if (!v->r.failed && hold_skipped(v, t)) {
+		skip_hold(of, &e);
+		return;
+	}
 	s = session_find(core, e.session);
 	if (!v->r.failed && (s == NULL || !ledger_hold_fits(&e)))
 		record_fail(&v->r, "a hold of it cannot be, or has no session");
@@ -391,6 +419,19 @@ token_unused(const struct lease *l)
 	return least > 1 ? least - 1 : most + 1;
 }
 
+/* Until when holds beside the durable ones are withheld. */
+static int64_t
+others_until_ms(const struct thing *t, const struct lease_entry *e)
+{
+	int64_t delay_ms = t->lease->resource->rule->crash_delay_ms;
+	int64_t until_ms = e->others_ms != TIMER_NEVER ? e->others_ms : e->told_ms + delay_ms;
+	int64_t relied_ms = t->others_ms < e->told_ms ? t->others_ms : e->told_ms;
+
+	if (t->others_ms == 0 || relied_ms + delay_ms < until_ms)
+		return until_ms;
+	return relied_ms + delay_ms;
+}
+
 /* Holds beside the durable ones, whose clients may rely on them for a while. */
 static void
 load_others(struct recovery *v, struct thing *t)
@@ -404,8 +445,7 @@ load_others(struct recovery *v, struct thing *t)
 	if (t->lease == NULL)
 		return;
 	e = read_lease(v, t);
-	until_ms = e.others_ms != TIMER_NEVER ? e.others_ms
-					      : e.told_ms + t->lease->resource->rule->crash_delay_ms;
+	until_ms = others_until_ms(t, &e);
 	if (until_ms <= core->now.ms)
 		return;
 	g = state_grant_make(core, t->lease, (struct slice){NULL, 0}, (struct slice){NULL, 0});

@@ -29,7 +29,9 @@ struct thing {
 	size_t at;             /* of its last entry */
 	size_t gone;           /* of the last one that said that it is gone */
 	struct thing *whose;   /* of a loss: its session; of a hold: its lease; NULL: none that is live */
+	bool skipped;          /* of a session: it was not durable */
 	/* Of a lease. */
+	int64_t others_ms;   /* holds on it that are skipped end until then; 0: there are none */
 	struct slice name;   /* n == 0: it has not been looked at */
 	bool over;           /* its time is */
 	bool refused;        /* it cannot be: its holds are lost */
@@ -54,6 +56,9 @@ struct recovery {
 /* The types of entries about things, in the order in which these are loaded. */
 #define RECOVER_KINDS 4
 extern const enum record_type recover_kinds[RECOVER_KINDS];
+
+/* What an entry is about: NULL: no entry is about it. */
+struct thing *recover_find(const struct recovery *v, enum record_type type, struct slice key);
 
 /* Reads the ledger, and fails if it is not one that this process may go on from. */
 void recover_read(struct recovery *v);

@@ -39,8 +39,8 @@ thing_hash(const struct core *core, const struct thing_key *key)
 	return hash != 0 ? hash : 1;
 }
 
-static struct thing *
-thing_find(const struct recovery *v, enum record_type type, struct slice bytes)
+struct thing *
+recover_find(const struct recovery *v, enum record_type type, struct slice bytes)
 {
 	const struct thing_key key = {type, bytes};
 
@@ -52,7 +52,7 @@ static struct thing *
 thing_get(struct recovery *v, enum record_type type, struct slice bytes)
 {
 	const struct thing_key key = {type, bytes};
-	struct thing *t = thing_find(v, type, bytes);
+	struct thing *t = recover_find(v, type, bytes);
 
 	if (t != NULL)
 		return t;
@@ -174,7 +174,7 @@ link_things(struct recovery *v)
 
 		if (!t->live || (!loss && t->type != RECORD_LEDGER_HOLD))
 			continue;
-		t->whose = thing_find(v, loss ? RECORD_LEDGER_SESSION : RECORD_LEDGER_LEASE,
+		t->whose = recover_find(v, loss ? RECORD_LEDGER_SESSION : RECORD_LEDGER_LEASE,
 			(struct slice){t->key.p, sizeof(uint64_t)});
 		if (t->whose != NULL && (!t->whose->live || t->at < t->whose->gone))
 			t->whose = NULL;

@@ -50,7 +50,8 @@ struct session {
 	struct freelist_link freed;
 	bool has_secret;
 	bool deferred; /* a search for a deadlock is put off */
-	bool durable;  /* it is in the ledger (ledger.h) */
+	bool durable;  /* it outlives a crash (ledger.h) */
+	bool written;  /* it is in the ledger: it is durable, or holds many */
 	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */
 	enum onloss onloss;
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a

@@ -82,6 +82,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	record_unsigned(r, &process.space);
 	record_flag(r, &s->unseen);
 	record_flag(r, &s->orphaned);
+	record_flag(r, &s->written);
 	record_end(r);
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		struct slice name = loss_name(loss), owner = loss_owner(loss);
@@ -198,6 +199,7 @@ state_load_session(struct state_loader *l)
 	record_flag(l->r, &s->orphaned);
 	if (s->orphaned && s->process.pid != 0)
 		record_fail(l->r, "a session of it outlives a process that has not ended");
+	record_flag(l->r, &s->written);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
 	core->heartbeats += s->heartbeat_ms > 0;

@@ -10,6 +10,7 @@ import shutil
 import signal
 import struct
 import subprocess
+import time
 
 import harness
 import resp
@@ -197,6 +198,43 @@ def test_plain(place):
         expect_between(daemon.client()("LOCK", name, "WAIT", 45000), 1, TOKEN_MAX, name)
         expect_not_before(boottime(), deadlines[name], "the lock of a plain session", harness.WHOLE_MS)
         harness.took(max(0, boottime() - deadlines[name]), 0.6, "%s was free after its deadline" % name)
+
+
+TOGGLES = 200  # of the grace of a session
+
+
+def cpu_of_toggles(daemon, client):
+    """Seconds of the daemon's CPU for a grace that is asked for and given back, again and again."""
+    clock = ~daemon.process.pid << 3 | 2  # CPUCLOCK_SCHED of its process
+    began = time.clock_gettime(clock)
+    for _ in range(TOGGLES):
+        with_grace(client)
+        with_grace(client, 0)
+    return time.clock_gettime(clock) - began
+
+
+def test_many(place):
+    """a session with thousands of locks becomes durable, and ceases to be, as cheaply as one with a single lock"""
+    daemon = place.daemon(master=place.redis(), config="lease: 60s\n").admitted()
+    few, many = daemon.client(), daemon.client()
+    expect_between(few("LOCK", "few"), 1, TOKEN_MAX)
+    for first in range(0, 5000, 50):
+        tokens = many("MLOCK", 50, *("many-%d" % i for i in range(first, first + 50)))
+        expect(len(tokens), 50, "locks")
+    one, all_of_them = (cpu_of_toggles(daemon, client) for client in (few, many))
+    harness.comment("%.1f us with one lock, %.1f us with 5000" % (
+        one / 2 / TOGGLES * 1e6, all_of_them / 2 / TOGGLES * 1e6))
+    expect_between(all_of_them / one, 0, 10, "times the CPU")
+    # What it was told counts: of a crash it notices nothing.
+    secret = with_grace(many)
+    crash(daemon)
+    expect(recovered(daemon), (1, 5000))
+    again = daemon.client()
+    expect(again("SESSION", "RESUME", secret), 5000, "names held")
+    # Nor is anything left of it once it has given its grace back.
+    with_grace(again, 0)
+    crash(daemon)
+    expect_code(daemon.client()("SESSION", "RESUME", secret), "ERR")
 
 
 def refused(place, why, spoil, kept=True, config=""):
