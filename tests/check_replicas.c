@@ -269,8 +269,8 @@ START_TEST(who_is_declared_gone_counts_no_more)
 	snprintf(s.members, sizeof s.members, "a:1 b:1 c:1");
 	ck_assert_int_eq(judge(&s, "x;y;"), REPLICAS_TOO_FEW);
 	ck_assert_str_eq(s.r.why,
-		"NOREPLICAS 0 of 2 replicas acknowledge, at least 1 must; 2 more follow that count when a:1 "
-		"does, or when it is declared gone by MASTERS FORGET");
+		"NOREPLICAS 0 of 2 replicas acknowledge, at least 1 must; 2 more count when a:1 follows, "
+		"or after MASTERS FORGET");
 	ck_assert_str_eq(replicas_forget(&s.r, SLICE("d:1")), "is no member of the group");
 	ck_assert_str_eq(replicas_forget(&s.r, SLICE("c:1")), "is the master");
 	ck_assert_ptr_null(replicas_forget(&s.r, SLICE("a:1")));

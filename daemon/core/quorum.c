@@ -90,7 +90,7 @@ tokens_block(const struct core *core)
 /* ---- majorities ---- */
 
 #define FLOOR_RETRY_MS 50
-#define WHY_MAX        160
+#define WHY_MAX        192
 
 unsigned
 quorum_majority(const struct core *core)

@@ -385,8 +385,7 @@ complain(struct replicas *r, const struct quota *q, const struct roster *acked, 
 		snprintf(r->why, sizeof r->why, "NOREPLICAS the group has too many replicas");
 	else if (stored && acked->n > quota_has(q, acked) && lacks.n > 0 && n < sizeof r->why)
 		snprintf(r->why + n, sizeof r->why - n,
-			"; %zu more follow that count when %.*s does, or when it is declared gone by MASTERS "
-			"FORGET",
+			"; %zu more count when %.*s follows, or after MASTERS FORGET",
 			acked->n - quota_has(q, acked), SLICE_ARG(lacks));
 }
 

@@ -88,6 +88,7 @@ class Trio:
     """Three servers, the first of which the others follow, and two daemons with an oracle each."""
 
     def __init__(self, place):
+        self.place = place
         self.ports = [harness.free_port() for _ in range(3)]
         self.servers = [place.redis("r%d" % n, options=[
             "--port", str(port), "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period",
@@ -109,6 +110,16 @@ class Trio:
                 expect(client("SET", "begun", "1"), "OK")
                 while client("WAIT", count, 10000) < count:
                     pass
+
+    def add_two(self, master):
+        """New servers, which follow this one."""
+        for number in (3, 4):
+            port = harness.free_port()
+            self.ports.append(port)
+            self.servers.append(self.place.redis("r%d" % number, options=[
+                "--port", str(port), "--bind", "127.0.0.1", "--replicaof", "127.0.0.1 %d" % self.ports[master]]))
+        until("they follow", lambda: all(
+            "master_link_status:up" in server("INFO", "replication") for server in self.servers[-2:]))
 
     def promote(self, server):
         """It is the master now, for the second daemon; nobody follows it yet. Where its log goes on."""
@@ -147,6 +158,54 @@ def test_nobody_follows(place):
     expect_code(one("CHECK", "a"), "LOST")
     expect_code(refusal, "NOMASTER")
     expect("NOREPLICAS 0 of 2 replicas acknowledge, at least 1 must" in refusal, True, refusal)
+
+
+def test_new_replicas(place):
+    """new replicas of a promoted master stand for none that the old one has kept: nothing is granted until one of these follows"""
+    trio = Trio(place)
+    one, two = trio.clients
+    second = trio.daemons[1]
+    one("SESSION", "ONLOSS", "NEXT")
+    token = one("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, TOKEN_MAX)
+    two.send("LOCK", "a", "WAIT", 90000)
+    second.queued("a")
+    mark = trio.promote(1)
+    second.output.wait(r"master\.refused .*NOREPLICAS 0 of 2", mark)
+    # Three of five servers of today, and two of the three before.
+    trio.add_two(1)
+    second.output.wait(r"NOREPLICAS 0 of 2 .*2 more count when 127\.0\.0\.1:\d+ follows, or after MASTERS FORGET", mark)
+    followed = boottime()
+    until("a guard from when these followed is over", lambda: (
+        expect_between(one("CHECK", "a"), 1, 6000), boottime() > followed + GUARD_S + 1)[1])
+    expect_code(second.client()("LOCK", "b", "WAIT", 0), "NOMASTER")
+    asked = boottime()
+    told = asked + one("CHECK", "a") / 1000
+    trio.follow(2, 1)
+    expect_between(two.reply(), token + 1, TOKEN_MAX)
+    expect_not_before(boottime(), told, "the next holder", harness.WHOLE_MS)
+    expect_code(one("CHECK", "a"), "LOST")
+    # The old master and the new replicas: all others follow, so that they are members now.
+    trio.follow(0, 1)
+    until("the new ones are members", lambda: len(second.info()["master0_group"].split()) == 5)
+
+
+def test_new_replicas_of_the_old(place):
+    """new replicas of the old master stand for none that have left it: its holder is told that the lock is lost before another has it"""
+    trio = Trio(place)
+    one, two = trio.clients
+    one("SESSION", "ONLOSS", "NEXT")
+    token = one("LOCK", "a", "WAIT", 0)
+    expect_between(token, 1, TOKEN_MAX)
+    two.send("LOCK", "a", "WAIT", 90000)
+    trio.daemons[1].queued("a")
+    trio.promote(1)
+    trio.follow(2, 1)
+    trio.add_two(0)
+    expect_between(two.reply(), token + 1, TOKEN_MAX)
+    expect_code(one("CHECK", "a"), "LOST")
+    answer = trio.daemons[0].client()("LOCK", "b", "WAIT", 0)
+    expect(isinstance(answer, resp.Error) and "NOREPLICAS" in answer, True, repr(answer))
 
 
 def test_admission_alone(place):

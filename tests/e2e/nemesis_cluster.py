@@ -154,10 +154,20 @@ def takes_over(heir, seconds=FAILOVER_SECONDS):
         pause(0.05)
 
 
+def migrates(replica, master, seconds=2):
+    """It is this one's replica from now on, as soon as it knows that one as a master; whether that came to pass."""
+    until = now_ns() + int(seconds * 1e9)
+    while replica("CLUSTER", "REPLICATE", master.node.id) != "OK":
+        if now_ns() > until:
+            return False
+        pause(0.02)
+    return True
+
+
 @fault("master", costs="memory", only=clustered)
 def takeover_asked(stage, chance, masters):
     heir = stage.replica(masters[0])
-    heir("CLUSTER", "FAILOVER", *chance.choice(((), (), ("FORCE",))))
+    heir("CLUSTER", "FAILOVER", *chance.choice(((), (), ("FORCE",), ("TAKEOVER",))))
     # A busy node gives it up after five seconds.
     takes_over(heir, 6)
     pause(chance.random())
@@ -200,6 +210,33 @@ def owner_cut(stage, chance, masters):
         stage.cut(side)
     takes_over(heir)
     pause((LEASE + MARGIN) * chance.choice((0.1, 1.5, 3)) * (0.5 + chance.random()))
+
+
+@fault("master", costs="memory", only=clustered)
+def takeover_forced(stage, chance, masters):
+    """
+    The owner and some of the daemons are cut off, and its replica takes over before anybody has noticed. A replica of
+    another master comes to the one or to the other, or to both in turn, and goes back in the end.
+    """
+    heir, other = stage.replica(masters[0]), chance.choice(stage.others())
+    migrant = stage.replica(other)
+    side = {masters[0].party, *chance.sample(range(DAEMONS), chance.choice((1, 1, 2)))}
+    if chance.random() < 0.4:
+        # It may belong to the group before the cut.
+        migrates(migrant, masters[0])
+        pause(LEASE * 2 * chance.random())
+    to = chance.choice((heir, heir, masters[0]))
+    stage.cut(side | ({migrant.party} if to is masters[0] else set()))
+    heir("CLUSTER", "FAILOVER", chance.choice(("FORCE", "TAKEOVER", "TAKEOVER")))
+    takes_over(heir, 3)
+    pause(LEASE * chance.choice((0.0, 0.5)) * chance.random())
+    migrates(migrant, to)
+    pause((LEASE + MARGIN) * chance.choice((0.5, 1.5, 3)) * (1 + chance.random()))
+    if chance.random() < 0.5:
+        stage.cut(set())
+        pause((LEASE + MARGIN) * chance.choice((0.5, 2)) * (1 + chance.random()))
+    stage.cut(set())
+    harness.until("%s is a replica of %s again" % (migrant.name, other.name), lambda: migrates(migrant, other))
 
 
 @fault("master", costs="memory", only=clustered)

@@ -1,10 +1,11 @@
 """The nemesis' stage with Redis Sentinel: a master with two replicas, which three sentinels fail over, and what is done
-to them.
+to them. Two more servers are given to a master for a while.
 
 Each server and each sentinel is behind a proxy (nemesis_wire.py) whose port it announces, so that everybody comes that
 way, and which knows who does: the network can be cut between any of the daemons, servers and sentinels.
 """
 
+import contextlib
 import math
 import os
 import shutil
@@ -22,6 +23,7 @@ from scene import pause
 
 SERVERS = 3
 SENTINELS = 3
+SPARES = 2
 # Parties: the daemons, the servers, the sentinels, and everybody else.
 FIRST_SERVER = DAEMONS
 FIRST_SENTINEL = FIRST_SERVER + SERVERS
@@ -73,6 +75,27 @@ class Server(Master):
         return role[0] == "slave" and role[2] == port and role[3] == "connected"
 
 
+class Spare:
+    """A replica that is given to a master for a while. It never becomes one, and no cut is between it and anybody."""
+
+    def __init__(self, place, number):
+        self.port = harness.free_port()
+        self.name = "127.0.0.1:%d" % self.port
+        self.options = OPTIONS + [
+            "--port", str(self.port), "--bind", "127.0.0.1", "--replica-priority", "0", "--repl-diskless-sync-delay", "0",
+            "--repl-timeout", "5", "--replica-announce-ip", "127.0.0.1", "--replica-announce-port", str(self.port)]
+        self.redis = place.redis("p%d" % number, options=self.options)
+        self.redis.kill()
+
+    def give(self, server):
+        self.redis.options = self.options + replica_of(server.port)
+        self.redis.restart()
+
+    def take(self):
+        if self.redis.process.alive():
+            self.redis.kill()
+
+
 class Sentinel:
     def __init__(self, place, number, master_port):
         self.name = "s%d" % number
@@ -122,6 +145,7 @@ class Watched(Failover):
         servers += [Server(self.place, number, servers[0].port) for number in range(1, SERVERS)]
         self.now = servers[0]  # the master, as last agreed on
         self.restored = -math.inf  # when everything was last made well
+        self.spares = [Spare(self.place, number) for number in range(SPARES)]
         self.sentinels = [Sentinel(self.place, number, servers[0].port) for number in range(SENTINELS)]
         self.servers = servers
         harness.until("the sentinels know of each other", lambda: all(
@@ -140,9 +164,29 @@ class Watched(Failover):
     def restore(self):
         for sentinel in self.sentinels:
             sentinel.restore()
+        for spare in self.spares:
+            spare.take()
         super().restore()
         self.restored = harness.boottime()
         self.await_group()
+        harness.until("the spares are no members of the group", self.forget_spares)
+
+    def members(self, daemon):
+        """Of the group, as this daemon knows it, the spares."""
+        try:
+            info = daemon.info()
+        except (OSError, resp.Closed, resp.Late):
+            return []
+        group = info.get("master0_group", "") + " " + info.get("master0_joining", "")
+        return [spare.name for spare in self.spares if spare.name in group]
+
+    def forget_spares(self):
+        """As an operator does who has switched them off; whether every daemon knows."""
+        found = [(daemon, name) for daemon in self.daemons for name in self.members(daemon)]
+        for daemon, name in found:
+            with contextlib.suppress(OSError, resp.Closed, resp.Late), daemon.client() as client:
+                client("MASTERS", "FORGET", name)
+        return not found
 
     def agreed(self):
         """
@@ -211,6 +255,17 @@ class Watched(Failover):
                 return
             pause(0.05)
 
+    def heir(self):
+        """The server that a sentinel names in place of the master; None: none does."""
+        ports = {one.master().get("port") for one in self.sentinels if not one.process.stopped and one.process.alive()}
+        return next((one for one in self.replicas() if str(one.port) in ports), None)
+
+    def await_joined(self, seconds):
+        """Until the spares are members of the group, if that comes to pass."""
+        until = now_ns() + int(seconds * 1e9)
+        while now_ns() < until and not any(len(self.members(daemon)) == SPARES for daemon in self.daemons):
+            pause(0.05)
+
     def await_following(self, replica, seconds):
         """Until it follows another master than before, if that comes to pass."""
         until = now_ns() + int(seconds * 1e9)
@@ -275,6 +330,30 @@ def master_cut(stage, chance, masters):
         stage.cut(side)
         stage.await_following(stays[0], 4 * FAILOVER_TIMEOUT)
         pause(LEASE * chance.random() * 2)
+
+
+@fault("master", costs="memory", only=watched)
+def replicas_added(stage, chance, masters):
+    """
+    As above, and one of the two masters is given new replicas: no majority of the group before, however many they are. In
+    the end they are lost, in some runs after the cut, when they belong to the group.
+    """
+    side = {masters[0].party, *chance.sample(range(DAEMONS), chance.choice((1, 1, 2)))}
+    side |= {one.party for one in chance.sample(stage.replicas(), chance.choice((0, 1, 1, 1)))}
+    stage.cut(side)
+    stage.await_failover(8)
+    heir = stage.heir()
+    given = masters[0] if heir is None else chance.choice((heir, heir, masters[0]))
+    for spare in stage.spares:
+        spare.give(given)
+    pause((LEASE + MARGIN) * chance.choice((1.5, 3)) * (1 + chance.random()))
+    if chance.random() < 0.5:
+        stage.cut(set())
+        stage.await_joined(2 * FAILOVER_TIMEOUT)
+        pause(LEASE * chance.random())
+    for spare in stage.spares:
+        spare.take()
+    pause(chance.random())
 
 
 @fault("master", costs="memory", only=watched)
