@@ -86,6 +86,10 @@ static const struct cure {
 	{"MISCONF", "the master cannot write its data, and takes no leases",
 		"free space on the disk of the master; @ INFO persistence shows what failed"},
 	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
+	{"replicas acknowledge", "what only the master knows is lost in a failover, so it is not counted",
+		"start the replicas; a member of masterN_group (holdfast info masters) that is gone for "
+		"good: "
+		"holdfast masters forget HOST:PORT, and SENTINEL RESET or CLUSTER FORGET"},
 	{"NOREPLICAS\nNot enough good replicas",
 		"the master takes no writes while too few of its replicas are connected",
 		"start the replicas; @ INFO replication shows those that are connected, and @ CONFIG GET "
