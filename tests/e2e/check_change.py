@@ -109,7 +109,7 @@ def test_url_to_sentinel(place):
         daemon.configure(CONFIG)
         with resp.Client(daemon.socket) as client:
             answer = client("RELOAD")
-            expect("masters" in answer and not isinstance(answer, resp.Error), True, answer)
+            expect("MASTERS" in answer and not isinstance(answer, resp.Error), True, answer)
     expect(command(daemons[0], "REPLACE", address, "mymaster"), number + 1)
     changed(daemons, number + 1, ["mymaster"])
     for daemon in daemons:
