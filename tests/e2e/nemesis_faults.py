@@ -7,6 +7,7 @@ lose its memory, or its sense of time, in one guard period.
 
 import os
 import resource
+import shutil
 import signal
 
 import harness
@@ -203,7 +204,7 @@ def misconfigured(_stage, chance, masters):
         lost = os.path.join(master.redis.folder, "lost")
         os.mkdir(lost)
         master("CONFIG", "SET", "dir", lost)
-        os.rmdir(lost)
+        shutil.rmtree(lost)  # a save may have begun there
         master("BGSAVE")
     pause(0.2 + chance.random() * 1.5)
     for master in masters:
