@@ -258,7 +258,7 @@ class Remains:
 def test_child_that_has_not_begun(place):
     """a child of the killed daemon that has its sockets and locks for a moment more is waited for: nothing is lost, and nothing guarded for it"""
     for name, master in (("shared", place.redis()), ("private", None)):
-        daemon = place.daemon(name, master=master, tcp=True, config=BRISK).admitted()
+        daemon = place.daemon(name, master=master, tcp=True, config="lease: 30s\nclock-margin: 1s\n").admitted()
         survivors = Survivors(place, daemon)
         remains = Remains(daemon.process)
         daemon.kill()
