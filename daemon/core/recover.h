@@ -58,7 +58,7 @@ struct recovery {
 extern const enum record_type recover_kinds[RECOVER_KINDS];
 
 /* What an entry is about: NULL: no entry is about it. */
-struct thing *recover_find(const struct recovery *v, enum record_type type, struct slice key);
+struct thing *recover_find(const struct recovery *v, enum record_type type, struct slice bytes);
 
 /* Reads the ledger, and fails if it is not one that this process may go on from. */
 void recover_read(struct recovery *v);

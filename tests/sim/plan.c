@@ -287,16 +287,8 @@ plan_odd(struct plan *plan)
 		plan->odd_percent = rng_percent(&rng, 50) ? 100 : 50;
 }
 
-/* Likewise. A crash that a ledger outlives leaves the sessions of ids without a client. */
-static void
-plan_persona(struct plan *plan)
-{
-	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 23};
-	if (rng_percent(&rng, 25) && !plan->fault[FAULT_RECOVER])
-		plan->persona_percent = rng_percent(&rng, 50) ? 100 : 40;
-}
-
-/* Likewise. What ids were told under longer leases their next process has to know (roll.h). */
+/* With a chance of its own, so that other draws stay as they were. What ids were told under longer leases
+ * their next process has to know (roll.h). */
 static void
 plan_passes(struct plan *plan)
 {
@@ -304,6 +296,16 @@ plan_passes(struct plan *plan)
 	if (plan->fault[FAULT_HANDOVER] && plan->persona_percent > 0 && plan->hosts > 1 &&
 		plan->others == 0 && !plan->private)
 		plan->halves |= rng_percent(&rng, 50);
+}
+
+/* Likewise. A crash that a ledger outlives leaves the sessions of ids without a client. */
+static void
+plan_persona(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 23};
+	if (rng_percent(&rng, 25) && !plan->fault[FAULT_RECOVER])
+		plan->persona_percent = rng_percent(&rng, 50) ? 100 : 40;
+	plan_passes(plan);
 }
 
 /* One of many forgets at the worst moment, again and again, and hardly anything else goes wrong. */
@@ -421,7 +423,6 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_odd(plan);
 	plan_more(plan);
 	plan_persona(plan);
-	plan_passes(plan);
 }
 
 void
