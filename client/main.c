@@ -91,25 +91,63 @@ perform(const struct options *o, char **argv)
 	return tasks[o->task](o, &address);
 }
 
-static void
-end_by(int signal)
+/* These come from a fault in the program, too. */
+static bool
+is_fault(int signal)
 {
-	_exit(128 + signal);
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL;
 }
 
-/* The kernel ignores for process 1, as in a container, each signal that would end another process by default.
+static void
+end_by(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	/* A fault comes again, and then the kernel ends the process, with a core. */
+	if (is_fault(number) && info->si_code > 0) {
+		(void)signal(number, SIG_DFL);
+		return;
+	}
+	_exit(128 + number);
+}
+
+static bool
+ends_by_default(int signal)
+{
+	switch (signal) {
+	case SIGKILL: /* cannot be handled */
+	case SIGSTOP:
+	case SIGTSTP:
+	case SIGTTIN:
+	case SIGTTOU:
+	case SIGCONT:
+	case SIGCHLD:
+	case SIGURG:
+	case SIGWINCH:
+		return false;
+	default:
+		return true;
+	}
+}
+
+/*
+ * As process 1, as in a container: the kernel ignores each signal that would end another process by default,
+ * and orphans of the container become children of this process. The kernel reaps them; run does it itself
+ * while it has a supervisor.
  */
 static void
-signals_end_us(void)
+process_one(void)
 {
-	static const int deadly[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2,
-		SIGXCPU, SIGXFSZ, SIGVTALRM, SIGPROF, SIGIO};
+	struct sigaction reap = {.sa_handler = SIG_DFL, .sa_flags = SA_NOCLDWAIT};
+	struct sigaction end = {.sa_sigaction = end_by, .sa_flags = SA_SIGINFO};
 	struct sigaction now;
 
-	for (size_t i = 0; getpid() == 1 && i < sizeof(deadly) / sizeof(deadly[0]); i++) {
-		if (sigaction(deadly[i], NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
-			(void)signal(deadly[i], end_by);
+	for (int i = 1; i <= SIGRTMAX; i++) {
+		if (ends_by_default(i) && sigaction(i, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+			(void)sigaction(i, &end, NULL);
 		}
+	}
+	if (sigaction(SIGCHLD, NULL, &now) == 0 && now.sa_handler == SIG_DFL) {
+		(void)sigaction(SIGCHLD, &reap, NULL);
 	}
 }
 
@@ -119,7 +157,9 @@ main(int argc, char **argv)
 	struct options options;
 	char why[OPTIONS_TEXT_MAX];
 
-	signals_end_us();
+	if (getpid() == 1) {
+		process_one();
+	}
 	streams_complete();
 	if (!options_parse(&options, argc, argv, why)) {
 		message("%s", why);

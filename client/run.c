@@ -85,6 +85,9 @@ signals_open(struct run *r)
 			(void)sigaddset(&read, forwarded[i]);
 		}
 	}
+	if (getpid() == 1) {
+		(void)sigaddset(&read, SIGCHLD);
+	}
 	/* If SIGCHLD is ignored, children are reaped without a status. */
 	(void)sigaction(SIGCHLD, NULL, &children);
 	r->plan.child_ignored = children.sa_handler == SIG_IGN;
@@ -295,6 +298,20 @@ look_at_limits(struct run *r)
 	}
 }
 
+/* Process 1 also gets the orphans of others, as of a `docker exec`. The supervisor is kept until the end, so
+ * that its pid is not reused. */
+static void
+reap_strangers(const struct run *r)
+{
+	siginfo_t info = {.si_pid = 0};
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid > 0 &&
+		info.si_pid != r->supervisor.pid) {
+		(void)waitpid(info.si_pid, NULL, 0);
+		info.si_pid = 0;
+	}
+}
+
 static void
 signals_read(struct run *r)
 {
@@ -304,6 +321,10 @@ signals_read(struct run *r)
 		int signal = (int)info.ssi_signo;
 		bool keys = signal == SIGINT || signal == SIGQUIT;
 
+		if (signal == SIGCHLD) {
+			reap_strangers(r);
+			continue;
+		}
 		r->interrupted |= keys || signal == SIGTERM || signal == SIGHUP;
 		if (r->gone) {
 			continue;

@@ -1,9 +1,14 @@
 #!/usr/bin/env python3
 """holdfast run: the process rules. Whatever is killed, the next holder starts after the last process, and soon."""
 
+import fcntl
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
+import termios
 
 import harness
 import tool
@@ -411,6 +416,146 @@ def test_tcp_asks_first(place):
     expect(daemon.client()("LOCK", "x", "WAIT", 3500), None)
     wrapper.signal(signal.SIGKILL)
     wrapper.output.wait("^heard")
+
+
+ENDING = ("HUP", "INT", "QUIT", "TERM", "USR1", "ALRM", "ABRT", "IO", "RTMIN")
+
+
+def namespaces():
+    """Skips where none can be made."""
+    if os.getuid() != 0 or subprocess.run(["unshare", "-fp", "--mount-proc", "true"], check=False).returncode != 0:
+        raise harness.Skip("needs root, and a PID namespace")
+
+
+def process_one(place, daemon, *words):
+    """holdfast as process 1 of a PID namespace, and its pid here; it handles signals by then."""
+    unshare = tool.start(place, daemon, *words, through=("unshare", "-fp", "--mount-proc"))
+    harness.until("process 1 is there", lambda: tool.children(unshare.pid))
+    one = tool.children(unshare.pid)[0]
+    harness.until("it is holdfast", lambda: os.readlink("/proc/%d/exe" % one).startswith(harness.HOLDFAST))
+    harness.until("it heeds signals", lambda: tool.signal_counts(one, "SigCgt") & 1 << signal.SIGIO - 1)
+    return unshare, one
+
+
+def ends_as_one(place, daemon, words, ready, well=()):
+    """Process 1 does that; when ready(all of them), a signal for each: it ends as by that signal, or well."""
+    crowd = [(name, *process_one(place, daemon, *[word.replace("%", name) for word in words])) for name in ENDING]
+    ready(crowd)
+    for name, _, one in crowd:
+        os.kill(one, getattr(signal, "SIG" + name))
+    for name, unshare, _ in crowd:
+        expect(unshare.wait(), 0 if name in well else 128 + getattr(signal, "SIG" + name), "%s by %s" % (words[0], name))
+
+
+def test_one_connecting(place):
+    """as process 1, whose default actions the kernel ignores, each verb ends by a signal while no daemon answers"""
+    namespaces()
+    path = os.path.join(place.path, "deaf")
+    deaf = socket.socket(socket.AF_UNIX)
+    place.sockets.append(deaf)
+    deaf.bind(path)
+    deaf.listen(64)
+    deaf.settimeout(harness.PATIENCE)
+    for words in (("run", "a", "--", "true"), ("hold", "a"), ("await", "a"), ("watch",), ("top", "-b"), ("drain",),
+                  ("restart",), ("bench",), ("health",), ("doctor",), ("info",), ("fleet",), ("ls",)):
+        peers = []
+        ends_as_one(place, path, words, lambda crowd, peers=peers: peers.extend(deaf.accept()[0] for _ in crowd))
+        for peer in peers:
+            peer.close()
+
+
+def test_one_at_work(place):
+    """as process 1, each verb that waits, holds or watches ends by a signal, and what it held is free"""
+    namespaces()
+    daemon = world(place)
+    client = daemon.client()
+    expect(isinstance(client("LOCK", "busy"), int), True)
+    expect(tool.call(place, daemon, "latch", "l", "set", "1")[0], 0)
+    base = int(daemon.info()["connected_clients"])
+    asleep = ("sh", "-c", "echo runs; exec sleep 1000")
+
+    def queued(crowd):
+        daemon.queued("busy", len(crowd))
+
+    def connected(crowd):
+        harness.until("all are there", lambda: int(daemon.info()["connected_clients"]) >= base + len(crowd))
+
+    def said(pattern):
+        return lambda crowd: [unshare.output.wait(pattern) for _, unshare, _ in crowd]
+
+    ends_as_one(place, daemon, ("run", "busy", "--", "true"), queued)
+    ends_as_one(place, daemon, ("hold", "busy"), queued)
+    ends_as_one(place, daemon, ("lock", "--pid", "1", "busy"), queued)
+    ends_as_one(place, daemon, ("hold", "--token-file", "-", "h-%"), said(r"^\d+$"), well=("HUP", "INT", "TERM"))
+    ends_as_one(place, daemon, ("await", "l"), connected)
+    ends_as_one(place, daemon, ("watch",), connected)
+    ends_as_one(place, daemon, ("bench", "-c", "1", "--seconds", "1000"), connected)
+    ends_as_one(place, daemon, ("top", "-b", "-n", "1000"), said("."))
+    harness.until("all are gone", lambda: int(daemon.info()["connected_clients"]) == base)
+    # These are handed on; the command ends by them, and its status is told.
+    crowd = [(name, *process_one(place, daemon, "run", "r-" + name, "--", *asleep)) for name in ENDING[:6]]
+    said("^runs$")(crowd)
+    for name, unshare, one in crowd:
+        os.kill(one, getattr(signal, "SIG" + name))
+        expect(unshare.wait(), 128 + getattr(signal, "SIG" + name), name)
+    for name in ["r-" + name for name in ENDING[:6]] + ["h-" + name for name in ENDING]:
+        expect(isinstance(client("LOCK", name), int), True, name)
+
+
+def test_one_printing(place):
+    """as process 1, what cannot print because nobody reads ends by a signal"""
+    namespaces()
+    daemon = world(place)
+    client = daemon.client()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
+        path = os.path.join(place.path, "full-%d" % number)
+        os.mkfifo(path)
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        place.ends.append(lambda reader=reader: os.close(reader))
+        room = fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+        shell = tool.start(place, daemon, "watch", through=("sh", "-c", 'exec "$@" >"$0"', path, "unshare", "-fp",
+                                                            "--mount-proc"))
+
+        def full(reader=reader, room=room):
+            client("LOCK", "a")
+            client("UNLOCK", "a")
+            filled = fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4)
+            return int.from_bytes(filled, sys.byteorder) > room - 512
+
+        harness.until("the pipe is full", full)
+        os.kill(tool.children(shell.pid)[0], number)
+        expect(shell.wait(), 128 + number)
+
+
+def test_one_reaps(place):
+    """as process 1, it reaps the orphans of a shell that somebody starts beside it, and tells its command's own status"""
+    namespaces()
+    daemon = world(place)
+    expect(isinstance(daemon.client()("LOCK", "busy"), int), True)
+    go = os.path.join(place.path, "go")
+    os.mkfifo(go)
+    for words, own in ((("hold", "free"), 0), (("run", "busy", "--", "true"), 0), (("watch",), 0),
+                       (("run", "a", "--", "sh", "-c", "echo runs; read line <%s; exit 7" % go), 1)):
+        unshare, one = process_one(place, daemon, *words)
+        if own:
+            unshare.output.wait("^runs$")
+        before = tool.children(one)
+        expect(len(before), own)
+        beside = place.run("nsenter", "-t", str(one), "-p", "sh", "-c",
+                           "for i in 1 2 3; do (sleep 1000 >/dev/null 2>&1 &); done")
+        expect(beside.wait(), 0)
+        orphans = set(tool.children(one)) - set(before)
+        expect(len(orphans), 3)
+        for orphan in orphans:
+            os.kill(orphan, signal.SIGKILL)
+        harness.until("they are reaped", lambda one=one, before=before: tool.children(one) == before)
+        if own:
+            with open(go, "w", encoding="ascii") as stream:
+                stream.write("\n")
+            expect(unshare.wait(), 7)
+        else:
+            os.kill(one, signal.SIGKILL)
+            unshare.wait()
 
 
 if __name__ == "__main__":
