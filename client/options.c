@@ -286,6 +286,9 @@ letter_find(char letter, enum task task)
 {
 	const struct option_entry *found = NULL;
 
+#define ALIAS(alias, other) letter = letter == (alias) ? (other) : letter;
+#include "client/options.def"
+#undef ALIAS
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		bool fits = task != TASK_COUNT && (e->tasks & (1u << task)) != 0;
 
@@ -499,6 +502,29 @@ masters_complete(struct reader *r)
 		       verb, "");
 }
 
+/* run NAME COMMAND; run --command LINE NAME; run --unlock NAME */
+static bool
+run_complete(struct reader *r)
+{
+	struct options *o = r->o;
+	const char *word = o->shell != NULL ? o->shell : *o->command;
+
+	if (o->unlock) {
+		o->task = TASK_UNLOCK;
+		return word == NULL || reader_fail(r,
+					       "holdfast run --unlock %.64s gives a lock back: no command is "
+					       "allowed (%.64s)",
+					       o->name, word);
+	}
+	if (o->shell != NULL && *o->command != NULL) {
+		return reader_fail(r,
+			"holdfast run %.64s: --command LINE or COMMAND is allowed, not both (%.64s)", o->name,
+			*o->command);
+	}
+	return word != NULL ||
+	       reader_fail(r, "holdfast run %.64s: the command to run is missing%s", o->name, "");
+}
+
 /* Checks arguments against each other. */
 static bool
 options_complete(struct reader *r)
@@ -516,21 +542,13 @@ options_complete(struct reader *r)
 	if (o->name == NULL && task->arguments[0] != '\0' && task->arguments[0] != '[') {
 		return reader_fail(r, "holdfast %s needs %s", task->word, task->arguments);
 	}
-	if (o->shell != NULL && *o->command != NULL) {
-		return reader_fail(r,
-			"holdfast run %.64s: --command LINE or COMMAND is allowed, not both (%.64s)", o->name,
-			*o->command);
-	}
-	if (o->task == TASK_RUN && *o->command == NULL && o->shell == NULL) {
-		return reader_fail(r, "holdfast run %.64s: the command to run is missing%s", o->name, "");
-	}
 	if (o->task == TASK_BREAK && o->token == 0) {
 		return reader_fail(r,
 			"holdfast break needs --token N: holdfast show %.64s prints the token of the "
 			"holder%s",
 			o->name, "");
 	}
-	if ((o->task == TASK_LATCH && !latch_complete(r)) ||
+	if ((o->task == TASK_RUN && !run_complete(r)) || (o->task == TASK_LATCH && !latch_complete(r)) ||
 		(o->task == TASK_MASTERS && !masters_complete(r))) {
 		return false;
 	}

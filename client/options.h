@@ -71,7 +71,9 @@ struct options {
 	const char *why;
 	int64_t master_wait_ms; /* 30 s */
 	bool skip_ok;
-	bool close; /* TASK_RUN: no tether */
+	bool close;   /* TASK_RUN: no tether */
+	bool no_fork; /* TASK_RUN: read, and not used */
+	bool unlock;  /* TASK_RUN becomes TASK_UNLOCK */
 	struct loss on_lost;
 	int64_t kill_after_ms; /* 5 s */
 	int64_t max_run_ms;    /* 0: no limit */

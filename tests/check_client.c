@@ -158,6 +158,21 @@ START_TEST(not_waiting_is_a_wait_of_zero)
 }
 END_TEST
 
+START_TEST(flocks_letters_are_taken)
+{
+	struct options o = parsed("holdfast run -eFn -w 5 -o -E 1 a true");
+
+	ck_assert_int_eq(o.task, TASK_RUN);
+	ck_assert(o.exclusive && o.no_fork && o.nonblock && o.close);
+	ck_assert_int_eq(o.busy_status, 1);
+	ck_assert(parsed("holdfast -e lock a").exclusive);
+	o = parsed("holdfast run -u a");
+	ck_assert_int_eq(o.task, TASK_UNLOCK);
+	ck_assert_str_eq(o.name, "a");
+	ck_assert_int_eq(parsed("holdfast run a --unlock").task, TASK_UNLOCK);
+}
+END_TEST
+
 START_TEST(a_short_wait_is_not_rounded_to_none)
 {
 	ck_assert_int_eq(parsed("holdfast lock -w 0.0001 a").wait_ms, 1);
@@ -218,6 +233,10 @@ static const struct {
 	{"holdfast -n ls", "--nonblock is not an option of holdfast ls"},
 	{"holdfast -w 5", "a verb is missing"},
 	{"holdfast run -c true a true", "--command LINE or COMMAND is allowed, not both"},
+	{"holdfast run -u a true", "no command is allowed (true)"},
+	{"holdfast run -u -c true a", "no command is allowed (true)"},
+	{"holdfast run -e -s a true", "exclude each other"},
+	{"holdfast lock -u a", "--unlock is not an option of holdfast lock"},
 	{"holdfast lock -c true a", "--command is not an option of holdfast lock"},
 	{"holdfast lock -w", "--timeout needs a value: SECS"},
 	{"holdfast lock a --why", "--why needs a value: TEXT"},
@@ -577,6 +596,7 @@ options_case(void)
 	tcase_add_test(tc, values_stand_behind_a_letter_a_space_or_an_equals_sign);
 	tcase_add_test(tc, absent_options_have_the_documented_values);
 	tcase_add_test(tc, not_waiting_is_a_wait_of_zero);
+	tcase_add_test(tc, flocks_letters_are_taken);
 	tcase_add_test(tc, a_short_wait_is_not_rounded_to_none);
 	tcase_add_test(tc, what_to_do_on_loss_has_four_ways);
 	tcase_add_loop_test(

@@ -2,7 +2,7 @@
 # Completion of holdfast(1) for bash; printed by: holdfast completion bash
 _holdfast_options() {
 	case $1 in
-	run) printf '%s' '--also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --close --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --token-file --quiet --verbose --socket --help --version ' ;;
+	run) printf '%s' '--also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --close --no-fork --unlock --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --token-file --quiet --verbose --socket --help --version ' ;;
 	lock) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --pid --token-file --json --quiet --verbose --socket --help --version ' ;;
 	unlock) printf '%s' '--pid --token --json --quiet --verbose --socket --help --version ' ;;
 	hold) printf '%s' '--nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --why --master-wait --skip-ok --token-file --json --quiet --verbose --socket --help --version ' ;;
@@ -93,7 +93,7 @@ _holdfast() {
 	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds | --event | --iterations | -d | --delay) return ;;
 	esac
 	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --close --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --here --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --close --no-fork --unlock --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --here --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
 		return
 	fi
 	case $word in

@@ -1,7 +1,7 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
 # The words without the options in front of them.
 function __holdfast_strip
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= o/close why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= o/close F/no-fork u/unlock why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
 	string join \n -- $argv
 	return 0
 end
@@ -71,18 +71,20 @@ complete -c holdfast -n '__holdfast_options run' -s c -l command -x -d 'run LINE
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'
 complete -c holdfast -n '__holdfast_options run lock hold await health drain' -s w -l timeout -x -d 'wait no longer than this'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s E -l conflict-exit-code -x -d 'exit code if another has the lock (75)'
-complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default'
+complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default (also -e)'
 complete -c holdfast -n '__holdfast_options run lock hold' -s s -l shared -d 'a shared lock: others may take it shared, too'
 complete -c holdfast -n '__holdfast_options run lock hold' -s N -l slots -x -d 'one of SLOTS places: so many may have it at a time'
 complete -c holdfast -n '__holdfast_options run lock hold latch' -s t -l lease -x -d 'the hold ends by itself after TTL seconds, without renewal; so does a latch'
 complete -c holdfast -n '__holdfast_options run' -s o -l close -d 'pass no descriptor on to COMMAND: only its process group keeps the lock'
+complete -c holdfast -n '__holdfast_options run' -s F -l no-fork -d 'flock\'s letter; no effect: holdfast stays, to stop COMMAND if the lock is lost'
+complete -c holdfast -n '__holdfast_options run' -s u -l unlock -d 'give back what lock took, as unlock does; without COMMAND'
 complete -c holdfast -n '__holdfast_options run lock hold' -l why -x -d 'what the lock is for; shown to whoever waits'
 complete -c holdfast -n '__holdfast_options run lock hold' -l master-wait -x -d 'give up if no daemon or master answers for this long (30)'
 complete -c holdfast -n '__holdfast_options run lock hold' -l skip-ok -d 'exit 0 if another has the lock'
 complete -c holdfast -n '__holdfast_options run' -l on-lost -x -a 'term kill warn signal:' -d 'what to do to COMMAND if the lock is lost (term)'
 complete -c holdfast -n '__holdfast_options run' -l kill-after -x -d 'from TERM to KILL, if COMMAND has to be stopped (5)'
 complete -c holdfast -n '__holdfast_options run' -l max-run -x -d 'stop COMMAND when it has run for this long, and exit with 124'
-complete -c holdfast -n '__holdfast_options run' -l min-hold -x -d 'keep the lock for this long even if COMMAND ends sooner'
+complete -c holdfast -n '__holdfast_options run' -l min-hold -x -d 'keep the lock for this long if COMMAND ends sooner, unless it is lost or a signal comes'
 complete -c holdfast -n '__holdfast_options run' -l status-fd -x -d 'write the outcome to descriptor N, as one JSON object'
 complete -c holdfast -n '__holdfast_options lock unlock check' -l pid -x -d 'the process that owns the lock (the parent)'
 complete -c holdfast -n '__holdfast_options run lock hold' -l token-file -r -F -d 'write the fencing token to FILE; - is stdout'

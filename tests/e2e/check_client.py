@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import socket
+import subprocess
 import threading
 
 import harness
@@ -416,6 +417,22 @@ def test_command_line(place):
     daemon = world(place)
     expect(tool.call(place, daemon, "run", "a", "-c", "echo $HOLDFAST_NAME; exit 3"), (3, "a"))
     expect(tool.call(place, daemon, "-n", "--timeout", "2d", "run", "a", "-c", "echo ran"), (0, "ran"))
+
+
+def test_flock_letters(place):
+    """flock's letters: -e excludes, -F runs the command with its own status, -u gives back what lock took"""
+    daemon = world(place)
+    other = daemon.client()
+    expect(isinstance(other("LOCK", "busy", "SHARED"), int), True)
+    expect(tool.call(place, daemon, "run", "-e", "-n", "-E", "9", "-q", "busy", "true"), (9, ""))
+    expect(tool.call(place, daemon, "run", "-F", "-e", "a", "sh", "-c", "exit 3"), (3, ""))
+    script = tool.script(place, daemon, "holdfast lock -e a && holdfast run -u a && echo back; read line",
+                         stdin=subprocess.PIPE)
+    script.output.wait("^back$")
+    expect(isinstance(other("LOCK", "a", "WAIT", 0), int), True)
+    script.process.stdin.close()
+    script.wait()
+    expect(tool.call(place, daemon, "run", "-u", "a")[0], 1)
 
 
 def test_pid_of_nobody(place):
