@@ -13,6 +13,19 @@
 /* Never ask more often, even if the validity is short. */
 #define ASK_MS_MIN 5
 
+/* What is set aside of a validity for stopping a command. */
+#define RESERVE_PART     20
+#define RESERVE_LEAST_MS 500
+
+int64_t
+deadline_reserve_ms(int64_t valid_ms, int64_t wanted_ms)
+{
+	int64_t part_ms = valid_ms / RESERVE_PART;
+	int64_t most_ms = part_ms > RESERVE_LEAST_MS ? part_ms : RESERVE_LEAST_MS;
+
+	return wanted_ms < most_ms ? wanted_ms : most_ms;
+}
+
 static int64_t
 ms_clamp(int64_t ms)
 {

@@ -40,6 +40,11 @@ enum deadline_step {
 /* Longest time that a daemon tells, a year; what is longer counts as that, and what is negative as none. */
 #define DEADLINE_MS_MAX INT64_C(31536000000)
 
+/* What to set aside of valid_ms if wanted_ms are wanted: a twentieth at most, or half a second if that is
+ * more. An outage of the master counts against what is left when it begins: the less is set aside, the longer
+ * may it last. */
+int64_t deadline_reserve_ms(int64_t valid_ms, int64_t wanted_ms);
+
 /* The lock was granted, valid for valid_ms from sent_ms. grace_ms is cut to a third of valid_ms, so that an
  * answer to CHECK can arrive before the grace time begins. */
 void deadline_start(struct deadline *d, int64_t sent_ms, int64_t valid_ms, int64_t grace_ms);

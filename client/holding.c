@@ -25,18 +25,8 @@
 /* The part of --lease that may be used for stopping. */
 #define LEASE_GRACE_PART 20
 
-#define RESERVE_PART     20
-#define RESERVE_LEAST_MS 500
-
 /* How much earlier than --lease a hold may seem to end, because the request is sent before the grant. */
 #define LEASE_SLACK_MS 250
-
-/* What is set aside of a validity for stopping the command. */
-static int64_t
-reserve_ms(int64_t valid_ms)
-{
-	return valid_ms / RESERVE_PART > RESERVE_LEAST_MS ? valid_ms / RESERVE_PART : RESERVE_LEAST_MS;
-}
 
 void
 holding_start(
@@ -52,11 +42,7 @@ holding_start(
 	h->also = &o->also;
 	h->grant = g;
 	h->lease_ms = o->lease_ms;
-	/* An outage of the master counts against what is left when it begins: the less is set aside, the
-	 * longer may it last. */
-	if (grace_ms > reserve_ms(g->expire_ms - now)) {
-		grace_ms = reserve_ms(g->expire_ms - now);
-	}
+	grace_ms = deadline_reserve_ms(g->expire_ms - now, grace_ms);
 	if (h->lease_ms > 0 && grace_ms > h->lease_ms / LEASE_GRACE_PART) {
 		grace_ms = h->lease_ms / LEASE_GRACE_PART;
 	}

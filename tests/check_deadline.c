@@ -46,6 +46,27 @@ START_TEST(a_long_grace_never_begins_before_an_answer_could_come)
 }
 END_TEST
 
+START_TEST(a_twentieth_is_set_aside_for_stopping_and_at_least_half_a_second)
+{
+	struct deadline d;
+
+	ck_assert_int_eq(deadline_reserve_ms(10000, 5000), 500);
+	ck_assert_int_eq(deadline_reserve_ms(60000, 5000), 3000);
+	ck_assert_int_eq(deadline_reserve_ms(1000, 5000), 500);
+	ck_assert_int_eq(deadline_reserve_ms(-1, 5000), 500);
+	ck_assert_int_eq(deadline_reserve_ms(60000, 200), 200);
+	ck_assert_int_eq(deadline_reserve_ms(60000, 0), 0);
+	/* The master stands still from just before a renewal on: two thirds of the lease are left. */
+	deadline_start(&d, 1000, 10000, deadline_reserve_ms(10000, 5000));
+	ck_assert_int_eq(deadline_step(&d, 4333), DEADLINE_ASK);
+	deadline_asked(&d, 4333);
+	deadline_told(&d, 6667);
+	deadline_silence(&d);
+	ck_assert_int_eq(deadline_step(&d, 4333 + 6000), DEADLINE_WAIT);
+	ck_assert_int_eq(deadline_step(&d, 4333 + 6167), DEADLINE_STOP);
+}
+END_TEST
+
 START_TEST(a_hold_that_is_not_renewed_keeps_its_whole_grace)
 {
 	struct deadline d;
@@ -264,6 +285,7 @@ main(void)
 		a_hold_is_asked_about_at_a_third_and_stopped_before_it_expires,
 		an_answer_counts_from_when_the_question_left,
 		a_long_grace_never_begins_before_an_answer_could_come,
+		a_twentieth_is_set_aside_for_stopping_and_at_least_half_a_second,
 		a_hold_that_is_not_renewed_keeps_its_whole_grace,
 		a_silent_daemon_is_not_asked_and_what_it_told_stands,
 		a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead,

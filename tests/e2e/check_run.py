@@ -13,6 +13,7 @@ import termios
 import harness
 import tool
 from harness import BRISK, expect, expect_between, expect_not_before
+from scene import pause
 from tool import DEAF, PLAIN
 
 SOON = 0.020
@@ -350,6 +351,23 @@ def test_master_hangs(place):
     expect(wrapper.wait(), 76, wrapper.output.text())
     expect("its time is nearly over" in wrapper.output.text(), True, wrapper.output.text())
     redis.process.cont()
+
+
+def test_master_stands_still(place):
+    """a master that stands still for half a lease, whenever that begins between two renewals, stops no command"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config="lease: 10s\n").admitted()
+    crowd = []
+    for number in range(4):
+        crowd.append(tool.start(place, daemon, "run", "x%d" % number, "--", "sh", "-c", PLAIN))
+        tool.pids(crowd[-1])
+        pause(0.83)  # a quarter of the time between two renewals
+    redis.process.stop()
+    pause(5)
+    redis.process.cont()
+    for wrapper in crowd:
+        wrapper.signal(signal.SIGTERM)
+        expect(wrapper.wait(), 128 + signal.SIGTERM, wrapper.output.text())
 
 
 def test_pipeline(place):
