@@ -50,8 +50,8 @@ static const struct cure {
 	{"maxmemory-policy", "a lease that the master evicts can be granted to a second client",
 		"@ CONFIG SET maxmemory-policy noeviction, and the same in its redis.conf"},
 	{"is a replica", "a replica takes no leases",
-		"name its master under `masters:` (@ INFO replication shows it) and restart the daemon; if "
-		"it should be the master: @ REPLICAOF NO ONE"},
+		"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "
+		"daemons, then start them; or, if it should be the master: @ REPLICAOF NO ONE"},
 	{"as a copy of its data", "two servers with one id would count as one, so the copy grants nothing",
 		"@ DEL %: it is guarded as a master that lost its memory, and gets its own id back"},
 	{"belongs to another set", "daemons of two sets do not exclude each other, so nothing new is granted",
@@ -98,9 +98,8 @@ static const struct cure {
 		"a script of another program keeps the master from answering",
 		"end it: @ SCRIPT KILL, or @ FUNCTION KILL; @ SLOWLOG GET 10 shows it afterwards"},
 	{"READONLY", "the server has become a replica, and takes no leases",
-		"@ INFO replication shows its master: name that under `masters:` and reload, or, if it "
-		"should "
-		"be the master: @ REPLICAOF NO ONE"},
+		"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "
+		"daemons, then start them; or, if it should be the master: @ REPLICAOF NO ONE"},
 	{"MASTERDOWN", "the server is a replica without its master, and takes no leases",
 		"@ INFO replication shows its master: start that, or: @ REPLICAOF NO ONE"},
 	{"max number of clients", "the server takes no more connections",

@@ -34,7 +34,8 @@ struct server {
 
 static struct story w;
 static struct server servers[SERVERS];
-static int slots[CORE_SLOTS_MAX]; /* which server; -1: closed, or no server */
+static int slots[CORE_SLOTS_MAX];        /* which server; -1: closed, or no server */
+static char where[CORE_SLOTS_MAX][TEXT]; /* the place of a slot that was moved */
 static struct call asked[CORE_SLOTS_MAX], admits[CORE_SLOTS_MAX];
 static char asked_set[CORE_SLOTS_MAX][TEXT], asked_places[CORE_SLOTS_MAX][TEXT];
 static char asked_next[CORE_SLOTS_MAX][TEXT], asked_next_places[CORE_SLOTS_MAX][TEXT];
@@ -69,6 +70,9 @@ server_at(struct slice place)
 		snprintf(text, sizeof(text), "master-%d", i + 1);
 		if (slice_equal(place, slice_of(text)))
 			return i;
+		snprintf(text, sizeof(text), "moved-%d", i + 1); /* its other address */
+		if (slice_equal(place, slice_of(text)))
+			return i;
 	}
 	return -1;
 }
@@ -81,6 +85,7 @@ moved(const struct move *move)
 	bool was = slots[slot] >= 0 && servers[slots[slot]].up;
 
 	followed++;
+	text_copy(where[slot], move->place);
 	memset(&asked[slot], 0, sizeof(asked[slot]));
 	memset(&admits[slot], 0, sizeof(admits[slot]));
 	slots[slot] = server;
@@ -257,6 +262,7 @@ begin(unsigned masters, bool follow)
 	ck_assert_ptr_nonnull(w.core);
 	memset(asked, 0, sizeof(asked));
 	memset(admits, 0, sizeof(admits));
+	memset(where, 0, sizeof(where));
 	said[0] = '\0';
 	for (unsigned i = 0; i < SERVERS; i++) {
 		servers[i] = (struct server){.up = true,
@@ -413,6 +419,47 @@ START_TEST(the_way_to_a_member_changes)
 	/* The same server: nothing is guarded. */
 	ck_assert(servers[1].admitted);
 	story_done(&w);
+}
+END_TEST
+
+/* Also of the only master; the slot in which it was looked at is closed. */
+START_TEST(a_member_at_another_address_is_reached_there)
+{
+	for (unsigned masters = 1; masters <= 3; masters += 2) {
+		begin(masters, false);
+		replace("master-1", "moved-1", "url");
+		answers();
+		says("int ");
+		passes(3000);
+		ck_assert_str_eq(where[0], "moved-1");
+		ck_assert_int_eq(slots[0], 0);
+		ck_assert_int_eq(slots[masters], -1);
+		ck_assert(servers[0].admitted);
+		ck_assert_uint_eq(servers[0].incarnation, MEMORY);
+		story_done(&w);
+	}
+}
+END_TEST
+
+/* Another daemon changed the set: the address that it left is ours, or it has merely another name for it. */
+START_TEST(a_member_moves_with_the_set_only_from_the_address_that_was_left)
+{
+	static const char *const places[] = {
+		"moved-1 master-2 master-3 | gone", "moved-1 master-2 master-3 | master-1"};
+
+	for (size_t at = 0; at < 2; at++) {
+		begin(3, false);
+		for (unsigned i = 0; i < 3; i++) {
+			snprintf(servers[i].set, TEXT, "2" SET3_REST);
+			snprintf(servers[i].places, TEXT, "%s", places[at]);
+		}
+		passes(3000);
+		ck_assert_str_eq(view().set, "2" SET3_REST);
+		ck_assert_str_eq(where[0], at == 0 ? "" : "moved-1");
+		ck_assert_uint_eq(followed, at);
+		ck_assert_uint_eq(servers[0].incarnation, MEMORY);
+		story_done(&w);
+	}
 }
 END_TEST
 
@@ -994,6 +1041,8 @@ main(void)
 {
 	return SUITE_RUN("change", NULL, NULL, a_member_is_replaced, a_member_that_is_gone_is_replaced,
 		one_master_becomes_three, the_way_to_a_member_changes,
+		a_member_at_another_address_is_reached_there,
+		a_member_moves_with_the_set_only_from_the_address_that_was_left,
 		each_step_is_taken_at_all_that_stay_before_the_next,
 		a_change_waits_for_the_daemons_that_do_not_know_of_it,
 		a_newcomer_gets_the_set_when_a_majority_says_it_once_more,

@@ -207,6 +207,8 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 	assert(readable);
 	if (!slots_fit(core, known ? &ours : NULL, &list))
 		slots_take(core, &list);
+	else if (known || core->settings.follow)
+		slots_reroute(core, &list);
 	masterset_copy(set->text, sizeof(set->text), text);
 	masterset_copy(set->places, sizeof(set->places), places);
 	for (unsigned i = 0; i < core->settings.masters; i++) {

@@ -224,6 +224,10 @@ struct master *slot_of_member(struct core *core, uint64_t id);
  * behind the members for a while, in which they are told of the set. */
 void slots_take(struct core *core, const struct members *list);
 
+/* The list fits, and has left the address of a slot, as after a REPLACE by another address of the same
+ * server: the slot goes to the address in the list. Another name that a daemon has for a server stays. */
+void slots_reroute(struct core *core, const struct members *list);
+
 /*
  * move.c: which server each slot of core.masters is, and how many of the slots are members of the set.
  *

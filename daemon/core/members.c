@@ -451,3 +451,25 @@ slots_take(struct core *core, const struct members *list)
 	}
 	assert(core->settings.masters == list->n);
 }
+
+void
+slots_reroute(struct core *core, const struct members *list)
+{
+	bool rerouted = false;
+
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		struct master *m = &core->masters[i];
+		int at = members_find(list, m->id);
+
+		if (at < 0 || list->places[at].n == 0 || !members_left(list, slice_of(m->place)))
+			continue;
+		assert(!slice_equal(list->places[at], slice_of(m->place)));
+		master_reroute(core, m, list->places[at], list->ways[at]);
+		rerouted = true;
+	}
+	/* The slot in which the server answered at its new address. */
+	for (unsigned i = core->settings.masters; rerouted && i < CORE_SLOTS_MAX; i++) {
+		if (core->masters[i].place[0] != '\0' && !core->masters[i].left)
+			master_move(core, &core->masters[i], slice_of(""), slice_of(""));
+	}
+}

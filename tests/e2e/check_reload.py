@@ -265,6 +265,12 @@ def test_only_master_at_another_address(place):
     told = holder("MASTERS")
     fields = dict(zip(told[::2], told[1::2]))
     harness.expect("127.0.0.1:%d" % port in str(fields["masters"]), True, str(told))
+    harness.until("it is reached there", lambda: daemon.info()["master0_address"] == "127.0.0.1:%d" % port)
+    # The old address may be closed: no connection of the daemon is left there.
+    harness.until("it has left the old address", lambda: not [
+        line for line in redis("CLIENT", "LIST").splitlines()
+        if "name=holdfast" in line and "addr=127.0.0.1" not in line])
+    harness.until("it is admitted there", lambda: daemon.info()["master0_state"] == "admitted")
     harness.expect_between(holder("CHECK", "a", "TOKEN", token), 1, 2000)
 
 
