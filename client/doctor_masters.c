@@ -52,6 +52,10 @@ static const struct cure {
 	{"is a replica", "a replica takes no leases",
 		"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "
 		"daemons, then start them; or, if it should be the master: @ REPLICAOF NO ONE"},
+	{"several servers in turn", "each connection reaches another memory, so leases exclude nobody",
+		"name one server, a Sentinel or a cluster under `masters:` on all hosts in place of a name "
+		"or a load "
+		"balancer that leads to several servers, stop all daemons, then start them"},
 	{"as a copy of its data", "two servers with one id would count as one, so the copy grants nothing",
 		"@ DEL %: it is guarded as a master that lost its memory, and gets its own id back"},
 	{"belongs to another set", "daemons of two sets do not exclude each other, so nothing new is granted",

@@ -948,6 +948,117 @@ START_TEST(the_same_server_twice_is_one)
 }
 END_TEST
 
+/* The HELLOs under way on the two links of a master. */
+struct greetings {
+	uint64_t attempt[2];
+};
+
+static void
+greetings_see(const struct story *w, struct greetings *g)
+{
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct call *call = &w->actions.list[i].u.call;
+
+		if (w->actions.list[i].type == ACTION_CALL && call->op == CALL_HELLO)
+			g->attempt[call->link] = call->attempt;
+	}
+}
+
+static void
+greetings_begin(struct story *w, struct greetings *g)
+{
+	*g = (struct greetings){{0}};
+	story_linked(w, 2);
+	for (unsigned link = 0; link < 2; link++) {
+		step(w, &(struct event){.type = EVENT_LINK_UP, .link = link});
+		greetings_see(w, g);
+	}
+}
+
+/* Until a HELLO is under way on this link again. */
+static void
+greetings_wait(struct story *w, struct greetings *g, unsigned link)
+{
+	for (int i = 0; i < 1000 && g->attempt[link] == 0; i++) {
+		after(w, 10);
+		greetings_see(w, g);
+	}
+	ck_assert_uint_ne(g->attempt[link], 0);
+}
+
+/* A server answers it: "a" and "b" have memories of their own. False: the master is refused. */
+static bool
+greetings_hear(struct story *w, struct greetings *g, unsigned link, const char *run)
+{
+	struct vote heard = {.op = CALL_HELLO, .link = link, .attempt = g->attempt[link]};
+	struct master_view view;
+
+	ck_assert_uint_ne(g->attempt[link], 0);
+	g->attempt[link] = 0;
+	heard.run = slice_of(run);
+	heard.incarnation = MEMORY + (run[0] == 'b');
+	vote(w, heard);
+	greetings_see(w, g);
+	core_view_master(w->core, w->now.ms, 0, &view);
+	if (view.state == MASTER_REFUSED)
+		ck_assert_ptr_nonnull(strstr(view.reason, "several servers in turn"));
+	return view.state != MASTER_REFUSED;
+}
+
+START_TEST(a_name_of_several_servers_is_refused)
+{
+	struct story w;
+	struct greetings g;
+
+	greetings_begin(&w, &g);
+	ck_assert(greetings_hear(&w, &g, 0, "a"));
+	ck_assert(greetings_hear(&w, &g, 1, "b"));
+	for (int i = 0; i < 3; i++) {
+		greetings_wait(&w, &g, 0);
+		(void)greetings_hear(&w, &g, 0, "a");
+		greetings_wait(&w, &g, 1);
+		(void)greetings_hear(&w, &g, 1, "b");
+	}
+	greetings_wait(&w, &g, 0);
+	ck_assert(!greetings_hear(&w, &g, 0, "a"));
+	/* They reach the same one. */
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 1, .text = SLICE("reset")});
+	g.attempt[1] = 0;
+	greetings_wait(&w, &g, 0);
+	ck_assert(greetings_hear(&w, &g, 0, "a"));
+	story_done(&w);
+}
+END_TEST
+
+/* One link after the other reaches the new server; what the old one had answered before may come late. */
+START_TEST(a_failover_is_no_name_of_several_servers)
+{
+	struct story w;
+	struct greetings g;
+
+	greetings_begin(&w, &g);
+	ck_assert(greetings_hear(&w, &g, 0, "a"));
+	ck_assert(greetings_hear(&w, &g, 1, "a"));
+	greetings_wait(&w, &g, 0);
+	greetings_wait(&w, &g, 1);
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 1, .text = SLICE("reset")});
+	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 1});
+	greetings_see(&w, &g);
+	ck_assert(greetings_hear(&w, &g, 1, "b"));
+	ck_assert(greetings_hear(&w, &g, 0, "a"));
+	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("reset")});
+	step(&w, &(struct event){.type = EVENT_LINK_UP});
+	greetings_see(&w, &g);
+	for (int i = 0; i < 3; i++) {
+		greetings_wait(&w, &g, 0);
+		ck_assert(greetings_hear(&w, &g, 0, "b"));
+		greetings_wait(&w, &g, 1);
+		ck_assert(greetings_hear(&w, &g, 1, "b"));
+	}
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_master_whose_clock_leapt_is_not_believed)
 {
 	struct story w;
@@ -1398,6 +1509,7 @@ main(void)
 		too_few_who_remember_are_not_waited_for_beyond_their_guards,
 		a_guard_waits_for_the_masters_whose_links_a_hand_over_took_down,
 		a_daemon_with_other_limits_admits_nobody, the_same_server_twice_is_one,
+		a_name_of_several_servers_is_refused, a_failover_is_no_name_of_several_servers,
 		a_master_whose_clock_leapt_is_not_believed,
 		a_leap_counts_also_if_the_memory_was_given_up_for_it,
 		a_host_that_stood_still_twice_lost_both_times,

@@ -414,6 +414,13 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 {
 	master_works(core, m, vote);
 	slice_text(m->run, sizeof(m->run), vote->run);
+	if (master_several(m, vote)) {
+		master_refuse(core, m,
+			"has a name that leads to several servers in turn: name one server, a Sentinel or a "
+			"cluster",
+			(struct slice){NULL, 0});
+		return;
+	}
 	if (!masterset_known_twin(core, m) && !master_twin_refused(core, m, false) &&
 		master_of_set(core, m, vote))
 		master_greeted(core, m, vote);

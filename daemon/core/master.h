@@ -93,10 +93,14 @@ struct master_link {
 	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
 	bool greeted;  /* it reaches the master we know */
 	bool suspect;  /* it has been silent; the next answer clears this */
-	uint64_t set_serial;     /* the masterset's serial when that HELLO left */
-	enum agreement set_step; /* how far that HELLO could take the set at the master */
-	size_t due;              /* calls without an answer */
-	int64_t quiet_ms;        /* due > 0: silent since then */
+	uint64_t set_serial;      /* the masterset's serial when that HELLO left */
+	enum agreement set_step;  /* how far that HELLO could take the set at the master */
+	size_t due;               /* calls without an answer */
+	char run[MASTER_RUN_MAX]; /* the server process that it reaches; "": not told on this connection */
+	uint64_t run_first;       /* the master's serial when that was told first, */
+	uint64_t run_heard;       /* and last, */
+	uint64_t run_sent;        /* and that of the HELLO that was answered last with it */
+	int64_t quiet_ms;         /* due > 0: silent since then */
 	struct offset
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
@@ -182,6 +186,7 @@ struct master {
 	bool blank;               /* it stores no set */
 	bool other;               /* it is not one of ours */
 	bool copied;              /* it told the id of another one last: its data is a copy */
+	bool several;             /* its links reach several servers that run at the same time */
 	bool mismatch;            /* REFUSED: daemons with other limits live there */
 	struct memory memory;     /* what it has told of sets */
 	enum next_step next_step; /* how far the next set has come there, as it told last */
@@ -287,6 +292,10 @@ const struct master *master_twin(const struct core *core, const struct master *m
 /* Another of our masters has not yet said which server it is, and may be this one. Not waited for if this one
  * no longer takes us for registered. */
 bool master_unheard(const struct core *core, const struct master *m);
+
+/* served.c: a greeting was answered GOOD, and shows that links of this master reach several servers that run
+ * at the same time. Until they reach the same one, leases asked for on different links exclude nobody. */
+bool master_several(struct master *m, const struct vote *vote);
 
 /* A greeting is under way on some link. */
 bool master_greets(const struct core *core, const struct master *m);

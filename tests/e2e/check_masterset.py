@@ -10,6 +10,7 @@ import re
 import shutil
 
 import harness
+import proxy
 import resp
 from harness import expect, expect_between, expect_code
 
@@ -456,6 +457,34 @@ def test_first_start_needs_all(place):
     expect(daemon.terminate(), 0)
     masters[2].kill()
     place.daemon("d2", master=masters, config=SHORT).admitted()
+
+
+class Turns(proxy.Proxy):
+    """A name that leads to several servers in turn; to the last of them alone once `alone` is set."""
+
+    def __init__(self, targets):
+        self.targets, self.turn, self.alone = targets, 0, False
+        super().__init__(targets[0])
+
+    def towards(self):
+        self.turn += not self.alone
+        return self.targets[-1 if self.alone else self.turn % len(self.targets)]
+
+
+def test_name_of_several_servers(place):
+    """a name that leads to two servers in turn is refused and says so; it is taken when it leads to one"""
+    masters = servers(place, 2)
+    name = Turns([master.socket for master in masters])
+    place.ends.append(name.close)
+    daemon = place.daemon("d1", master=name, config=SHORT + "pool: 2\n")
+    daemon.output.wait(r"master\.refused.*several servers in turn")
+    answer = daemon.client()("LOCK", "a", "WAIT", 0)
+    expect_code(answer, "NOMASTER")
+    expect("several servers in turn" in str(answer), True, str(answer))
+    name.alone = True
+    name.reset()
+    daemon.admitted()
+    expect_between(daemon.client()("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
 
 
 if __name__ == "__main__":

@@ -34,17 +34,22 @@ class Proxy:
         self.thread = threading.Thread(target=self.accept, daemon=True)
         self.thread.start()
 
+    def towards(self):
+        """Where the next connection leads to."""
+        return self.target
+
     def accept(self):
         while True:
             try:
                 client = self.listener.accept()[0]
             except OSError:
                 return
-            master = socket.socket(socket.AF_INET if isinstance(self.target, tuple) else socket.AF_UNIX)
+            target = self.towards()
+            master = socket.socket(socket.AF_INET if isinstance(target, tuple) else socket.AF_UNIX)
             try:
                 if self.refusing:
                     raise ConnectionRefusedError
-                master.connect(self.target)
+                master.connect(target)
             except OSError:
                 reset(client)
                 master.close()
