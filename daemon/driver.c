@@ -580,3 +580,24 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 	service_start(&d->service, d->notify, d->core, clock_ms());
 	return listeners_start(&d->listeners) == 0 && http_start(d->http) == 0 ? 0 : -1;
 }
+
+/* ---- the sockets that clients connect to ---- */
+
+int
+driver_adopt(struct driver *d, int fd, char *error, size_t error_room)
+{
+	return listeners_adopt(&d->listeners, fd, error, error_room);
+}
+
+int
+driver_listen(struct driver *d, const struct socket_settings *settings, size_t count, char *error,
+	size_t error_room)
+{
+	return listeners_set(&d->listeners, settings, count, error, error_room);
+}
+
+const char *
+driver_known_before(const struct driver *d)
+{
+	return listeners_known_before(&d->listeners);
+}

@@ -110,26 +110,29 @@ local function greet(greeting, incarnation, admitted, highest, text)
 		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0', node.lacks or '' }
 end
 
--- What the scripts run at keys of the namespace; the first ones are those of a greeting. A server before Redis 7 does not
--- tell beforehand.
-local function rights()
-	local missing, vital = {}, false
-	local commands = { 'TIME', 'INFO', 'HGETALL', 'HSET', 'HDEL', 'PERSIST', 'DEL', 'EXISTS', 'GET', 'HEXISTS', 'HGET',
-		'HINCRBY', 'HKEYS', 'HLEN', 'HMGET', 'HSCAN', 'MGET', 'PEXPIRE', 'PTTL', 'SET', 'TYPE', 'ZADD', 'ZCARD',
-		'ZRANGE', 'ZREM', 'ZREVRANGE', 'ZSCORE' }
-	local arguments = { TIME = {}, INFO = { 'server' }, HSET = { KEYS[1], 'f', '1' }, HDEL = { KEYS[1], 'f' },
-		HEXISTS = { KEYS[1], 'f' }, HGET = { KEYS[1], 'f' }, HINCRBY = { KEYS[1], 'f', '1' },
-		HMGET = { KEYS[1], 'f' }, HSCAN = { KEYS[1], '0' }, PEXPIRE = { KEYS[1], '1' }, SET = { KEYS[1], '1' },
-		ZADD = { KEYS[1], '1', 'm' }, ZRANGE = { KEYS[1], '0', '0' }, ZREM = { KEYS[1], 'm' },
-		ZREVRANGE = { KEYS[1], '0', '0' }, ZSCORE = { KEYS[1], 'm' } }
-	for i, command in ipairs(commands) do
-		local known, may = pcall(redis.acl_check_cmd, command, unpack(arguments[command] or { KEYS[1] }))
+-- What the scripts run at keys of the namespace, each with its least arguments.
+local KEY = KEYS[1]
+local GREETING_RUNS = { { 'TIME' }, { 'INFO', 'server' }, { 'HGETALL', KEY }, { 'HSET', KEY, 'f', '1' }, { 'HDEL', KEY, 'f' },
+	{ 'PERSIST', KEY }, { 'DEL', KEY } }
+local OTHERS_RUN = { { 'EXISTS', KEY }, { 'GET', KEY }, { 'HEXISTS', KEY, 'f' }, { 'HGET', KEY, 'f' },
+	{ 'HINCRBY', KEY, 'f', '1' }, { 'HKEYS', KEY }, { 'HLEN', KEY }, { 'HMGET', KEY, 'f' }, { 'HSCAN', KEY, '0' },
+	{ 'MGET', KEY }, { 'PEXPIRE', KEY, '1' }, { 'PTTL', KEY }, { 'SET', KEY, '1' }, { 'TYPE', KEY },
+	{ 'ZADD', KEY, '1', 'm' }, { 'ZCARD', KEY }, { 'ZRANGE', KEY, '0', '0' }, { 'ZREM', KEY, 'm' },
+	{ 'ZREVRANGE', KEY, '0', '0' }, { 'ZSCORE', KEY, 'm' } }
+
+-- Adds those that the login may not run, or that are not there. A server before Redis 7 does not tell beforehand.
+local function lacking(commands, missing)
+	for _, command in ipairs(redis.acl_check_cmd and commands or {}) do
+		local known, may = pcall(redis.acl_check_cmd, unpack(command))
 		if not (known and may) then
-			missing[#missing + 1] = command
-			vital = vital or i <= 7
+			table.insert(missing, command[1])
 		end
 	end
-	return #missing > 0 and 'NOPERM the login of the daemon may not run ' .. table.concat(missing, ', ') or nil, vital
+	return #missing > 0
+end
+
+local function refusal(missing)
+	return 'NOPERM the login of the daemon may not run ' .. table.concat(missing, ', ')
 end
 
 local candidate, given_tag, mark = string.match(ARGV[1], '^(%x+)(%x%x%x%x%x%x%x%x) (%d+)$')
@@ -142,12 +145,13 @@ if not (mark and token and wanted and margin and live_ms and step and next_step 
 	return { 'error', decimal(now), 'ERR malformed call' }
 end
 
-if redis.acl_check_cmd then
-	local vital
-	node.lacks, vital = rights()
-	if vital then
-		return { 'error', decimal(now), node.lacks }
-	end
+local missing = {}
+local vital = lacking(GREETING_RUNS, missing)
+if lacking(OTHERS_RUN, missing) then
+	node.lacks = refusal(missing)
+end
+if vital then
+	return { 'error', decimal(now), node.lacks }
 end
 local replication = redis.call('INFO', 'replication')
 if field_of(replication, 'role') ~= 'master' then

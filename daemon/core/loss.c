@@ -348,7 +348,7 @@ void
 reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out)
 {
 	/* Threads without tags are told apart by nothing: another one may have the hold (3.5). */
-	bool claims = c->owner.n > 0 || g->session->detached != NULL;
+	bool claims = c->owner.n > 0;
 	const struct reentry reentry = {c->kind, c->permits, c->owner.n > 0, c->validity, claims};
 
 	if (mode_refuses(g->lease->resource, c, out))

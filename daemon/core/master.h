@@ -293,10 +293,6 @@ const struct master *master_twin(const struct core *core, const struct master *m
  * no longer takes us for registered. */
 bool master_unheard(const struct core *core, const struct master *m);
 
-/* served.c: a greeting was answered GOOD, and shows that links of this master reach several servers that run
- * at the same time. Until they reach the same one, leases asked for on different links exclude nobody. */
-bool master_several(struct master *m, const struct vote *vote);
-
 /* A greeting is under way on some link. */
 bool master_greets(const struct core *core, const struct master *m);
 

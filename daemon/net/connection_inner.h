@@ -154,7 +154,7 @@ connection_touched(struct connection *c)
 		connection_mark_busy(c);
 }
 
-/* connection_passed.c: closes the descriptor that was passed, if there is one. */
+/* Closes the descriptor that was passed, if there is one. */
 void connection_drop_fd(struct connection *c);
 /* Keeps it if its bytes are still to be served. */
 void connection_settle_fd(struct connection *c);
