@@ -48,8 +48,8 @@ def now() -> float:
 
 
 def _ready(reads: List[socket.socket], writes: List[socket.socket], seconds: Optional[float]) -> List[socket.socket]:
-    """Those that can be read or written, after so many seconds at most; None: there is no such end. Looked up anew each time, because
-    eventlet takes poll() away from a program that runs, and has a select() of its own."""
+    """Those that can be read or written, after so many seconds at most; None: there is no such end. poll() is looked up each time,
+    because eventlet takes it away from a program that runs, and has a select() of its own."""
     if not hasattr(select, "poll"):  # Windows has none
         return [one for ready in select.select(reads, writes, [], seconds) for one in ready]
     poll = select.poll()  # select() knows 1024 descriptors only
