@@ -513,8 +513,8 @@ int
 main(void)
 {
 	return SUITE_RUN("finder", NULL, NULL, it_finds_the_master_and_tells_once,
-		what_there_was_no_memory_for_is_told_again, what_there_was_no_memory_for_is_told_again,
-		two_of_three_are_enough, one_of_three_is_not_believed_and_what_each_says_is_told,
+		what_there_was_no_memory_for_is_told_again, two_of_three_are_enough,
+		one_of_three_is_not_believed_and_what_each_says_is_told,
 		one_that_lies_is_not_followed_whatever_its_epoch, a_port_is_a_part_of_a_place,
 		a_failover_while_one_is_away_is_followed, of_two_both_have_to_name_it,
 		a_failover_is_heard_at_once, news_of_other_masters_are_passed_over, more_replicas_are_told,

@@ -578,7 +578,7 @@ int
 main(void)
 {
 	return SUITE_RUN("lease", NULL, NULL, a_longer_rule_lengthens_no_lease_that_was_asked_for_before,
-		new_rules_for_an_idle_daemon_are_no_stall, new_rules_for_an_idle_daemon_are_no_stall,
+		new_rules_for_an_idle_daemon_are_no_stall,
 		the_first_guard_ends_when_nobody_relies_on_the_daemon_before,
 		the_first_guard_is_no_longer_than_others, a_lease_is_as_long_as_its_master_takes,
 		a_guard_grows_with_the_lease_that_it_waits_for,
@@ -586,8 +586,7 @@ main(void)
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		other_rules_reach_many_names_in_as_many_turns_as_it_takes,
-		a_short_lease_survives_a_short_absence, a_link_that_comes_back_during_a_guard_is_used_at_once,
-		a_short_lease_survives_a_short_absence,
+		a_link_that_comes_back_during_a_guard_is_used_at_once, a_short_lease_survives_a_short_absence,
 		what_a_memory_granted_that_was_given_up_meanwhile_is_given_back,
 		what_a_master_granted_that_is_refused_by_now_is_given_back,
 		null_is_not_said_of_a_lease_that_ends_and_nobody_had,

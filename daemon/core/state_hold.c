@@ -69,7 +69,8 @@ terms_fields(struct core *core, struct record *r, struct grant *g)
 	(void)state_time(r, grant_ends_ms(g));
 }
 
-/* The last field; a version that does not know it sets the timer without it. */
+/* The last field. The timer is armed only here, when the hold is one of the core's: a hold that does not fit
+ * is freed without its timer. */
 static void
 long_field(struct core *core, struct record *r, struct grant *g)
 {
@@ -101,8 +102,6 @@ grant_fields(struct core *core, struct record *r, struct grant *g)
 	/* A hold of a session is not withheld: left_fields() do not follow. */
 	if (bounded && g->session != NULL)
 		g->terms->claim_ms = state_time(r, g->terms->claim_ms);
-	if (bounded && record_loads(r))
-		terms_arm(core, g->terms);
 }
 
 /* What goes before its other fields: whose it is, and its texts. */

@@ -167,6 +167,17 @@ story_step(struct story *w, const struct event *event)
 }
 
 /* The ledger says what the core says. */
+/* Each check goes through the whole core. While it is small, it is checked after each event; when it has
+ * thousands of names, after so many events that the checks cost no more than a constant for each. */
+static bool
+is_checked(struct story *w)
+{
+	if (++w->unchecked < w->core->counts.resources / 64)
+		return false;
+	w->unchecked = 0;
+	return true;
+}
+
 static void
 ck_ledger(struct story *w)
 {
@@ -208,7 +219,14 @@ take_entries(struct story *w)
 		&w->ledger, (struct slice){buffer_bytes(&w->entries), buffer_length(&w->entries)}));
 	buffer_put(&w->log, buffer_bytes(&w->entries), buffer_length(&w->entries));
 	buffer_consume(&w->entries, buffer_length(&w->entries));
-	ck_ledger(w);
+}
+
+static void
+ck_whole(struct story *w)
+{
+	core_check(w->core, w->now.ms);
+	if (w->core->ledger != NULL)
+		ck_ledger(w);
 }
 
 const struct note *
@@ -227,6 +245,7 @@ story_goes_on(struct story *w, struct core *core)
 	w->core = core;
 	core_pass_ledger(core, &w->entries);
 	take_entries(w);
+	ck_whole(w);
 }
 
 const char *
@@ -238,8 +257,9 @@ step(struct story *w, const struct event *event)
 	if (w->core->ledger != &w->entries)
 		keep_ledger(w);
 	story_step(w, event);
-	core_check(w->core, w->now.ms);
 	take_entries(w);
+	if (is_checked(w))
+		ck_whole(w);
 	for (size_t i = 0; i < w->actions.n; i++) {
 		const struct action *a = &w->actions.list[i];
 
@@ -520,6 +540,7 @@ story_apart(struct story *w, unsigned masters)
 void
 story_done(struct story *w)
 {
+	ck_whole(w);
 	core_free(w->core);
 	actions_done(&w->actions);
 	buffer_done(&w->entries);

@@ -12,7 +12,8 @@
  * from 0, is the master that answers or acts.
  *
  * Every function that feeds an event returns that text, which is valid until the next event. The invariants
- * of the core are checked each time, and that its ledger says what the core says (replay.h).
+ * of the core are checked each time, and that its ledger says what the core says (replay.h); with many names,
+ * once in so many events, and by story_done().
  */
 #ifndef SUPPORT_STORY_H
 #define SUPPORT_STORY_H
@@ -51,6 +52,7 @@ struct story {
 	struct buffer entries; /* of the ledger, in the last event */
 	struct buffer log;     /* the ledger */
 	struct replay ledger;  /* what it says by now */
+	size_t unchecked;      /* events since the invariants were last checked */
 };
 
 /* core_step() into w->actions. A vote may name an attempt by its number in the story. */
