@@ -540,7 +540,8 @@ story_apart(struct story *w, unsigned masters)
 void
 story_done(struct story *w)
 {
-	ck_whole(w);
+	if (w->unchecked > 0)
+		ck_whole(w);
 	core_free(w->core);
 	actions_done(&w->actions);
 	buffer_done(&w->entries);
