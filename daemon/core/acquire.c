@@ -18,6 +18,7 @@
 #define WAIT_MOST_MS         1000 /* a waiting lease asks again after this, in case all wake-ups are lost */
 #define RETRY_MS             200  /* after an error of the master */
 #define AGAIN_MS             40   /* after a call that did not leave, or found no scripts */
+#define LATER_MS             160  /* ... of a daemon that may have to release what it keeps, and is slow */
 #define POLL_MS              40   /* for a foreign lock whose end is not told */
 #define REST_MS              30 /* after the lease was released for a foreign client, which has no place in our queue */
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
@@ -335,14 +336,13 @@ acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 	struct round_acquiring *rounds = round_acquiring(l);
 
 	assert(error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT);
-	if (rounds->doubted) {
+	if (rounds->doubts == DOUBTS_MOST) {
 		acquire_missed(core, l, error, WAIT_MOST_MS);
 		return;
 	}
 	release_seats(core, l, 0);
-	rounds->doubted = true;
 	rounds->error = LEASE_ERROR_NONE;
-	acquire_wait(core, l, WAIT_OPEN, AGAIN_MS);
+	acquire_wait(core, l, WAIT_OPEN, rounds->doubts++ == 0 ? AGAIN_MS : LATER_MS);
 }
 
 /* How many masters in use have told no error: these may grant another round. */

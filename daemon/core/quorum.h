@@ -78,6 +78,7 @@ struct question {
 
 #define FOREIGN_MAX 64 /* owner text kept for INSPECT */
 #define SPLIT_MOST  6  /* rounds in a row without a winner; then the last one counts as a refusal */
+#define DOUBTS_MOST 2  /* questions again after a lock of another kind was found */
 #define DEFER_MOST  2  /* rounds in a row that are left to the daemon that the queue master named */
 
 #define POSITION_ASKED (-1) /* no answer has told the place that was asked for */
@@ -86,7 +87,7 @@ struct question {
 struct round_acquiring {
 	unsigned char split;        /* rounds in a row that no daemon won */
 	unsigned char deferred;     /* rounds in a row that we won, and left to another daemon */
-	bool doubted;               /* a lock of another kind was found, and may be gone by now */
+	uint8_t doubts;             /* how often a lock of another kind was found that may be gone by now */
 	uint8_t error_at;           /* the master that told the last error */
 	enum lease_error error : 8; /* the last error that a round ended with */
 	int64_t limit_there;        /* LEASE_ERROR_LIMIT: the limit at the master */

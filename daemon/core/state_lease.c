@@ -72,10 +72,13 @@ static void
 round_acquiring_fields(const struct core *core, struct record *r, struct round_acquiring *t)
 {
 	int64_t position = t->position > 0 ? t->position : 0;
+	bool doubted = t->doubts > 0;
 
 	t->split = (unsigned char)record_range(r, t->split, 0, SPLIT_MOST);
 	t->deferred = (unsigned char)record_range(r, t->deferred, 0, DEFER_MOST);
-	record_flag(r, &t->doubted);
+	record_flag(r, &doubted);
+	if (record_loads(r))
+		t->doubts = doubted ? DOUBTS_MOST : 0;
 	t->error_at = (uint8_t)record_range(r, t->error_at, 0, core->settings.masters - 1);
 	t->error = (enum lease_error)record_range(r, t->error, 0, LEASE_ERROR_LIMIT);
 	record_number(r, &t->limit_there);
