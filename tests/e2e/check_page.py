@@ -153,6 +153,11 @@ def test_live(place):
     holder("LOCK", "other")
     browser.until("a lock can be opened", "(() => { const tr = document.querySelector('#locks tr[data-name=other]'); "
                   "if (tr) tr.click(); return document.getElementById('one').open; })()")
+    dialog = "document.querySelector('#one div').textContent"
+    expect([word for word in ("token", "surely for s", "session", "pid") if word not in browser.value(dialog)], [])
+    other = daemon.client()
+    other.send("LOCK", "other", "WHY", "the one that waits")
+    browser.until("the dialog shows a wait that began since", "/Waiting, in order: 1.*the one that waits/.test(%s)" % dialog)
     browser.keep("live-one")
     browser.value("document.getElementById('one').close()")
     redis.kill()
@@ -160,6 +165,26 @@ def test_live(place):
                   "document.getElementById('service').textContent)")
     expect(browser.value("document.getElementById('service').className"), "bad")
     browser.keep("live-away")
+
+
+def test_hung(place):
+    """a daemon that hangs is no longer live and serving, and a name of 200 bytes leaves the other columns where they are"""
+    browser = Browser(place)
+    daemon, _, url = served(place)
+    holder = daemon.client()
+    expect(isinstance(holder("LOCK", "job/" + 196 * "x"), int), True)
+    browser.open(url)
+    browser.until("the lock is shown", ROWS + " === 1")
+    width = browser.value("document.querySelector('#locks td').offsetWidth / document.getElementById('list').offsetWidth")
+    expect_between(width, 0.1, 0.3, "the share of the name")
+    browser.keep("long-name")
+    daemon.process.stop()
+    browser.until("it says that it is not answered", "/no answer for \\d+ s/.test(document.getElementById('link').textContent)")
+    expect(browser.value("document.getElementById('service').className"), "bad")
+    browser.keep("hung")
+    daemon.process.cont()
+    browser.until("it is live again", "document.getElementById('link').textContent === 'live'")
+    expect(browser.value("document.getElementById('service').className"), "good")
 
 
 if __name__ == "__main__":
