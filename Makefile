@@ -61,7 +61,7 @@ LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scrip
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
-	check-node check-java check-c soak-client told interop rivals counter soak replace nemesis \
+	check-node check-java check-c soak-client told interop rivals counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
 	image prove clean help
@@ -285,6 +285,9 @@ rivals: all ## test that locks of Redisson, redsync, Spring and others exclude o
 
 counter: all ## count in all languages at once: 1,000 clients, two daemons, three masters, for SECONDS (5)
 	@$(if $(filter command environment,$(origin SECONDS)),SECONDS=$(SECONDS)) tests/run -v -j 1 -t 7200 tests/interop/check-counter
+
+outages: all ## measure which locks are held through outages of the only master, by every way to hold one: the table of doc/CHOOSING.md
+	@tests/interop/outages
 
 # This test also checks times, so it needs a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi http) tests/e2e/depth.py
