@@ -128,6 +128,8 @@ bool permit_request(struct connection *connection, const struct command *command
  * waits (identity.answered). */
 bool audit_wants(const struct command *command);
 void audit_request(struct context *context, struct connection *connection, const struct command *command);
+/* A certificate has logged a client in as this user, or was refused (identity.answered). */
+void audit_certificate(struct context *context, struct connection *connection, struct slice user);
 
 /* What administrators do. */
 context_verb admin_client_kill;

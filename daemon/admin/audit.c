@@ -55,14 +55,13 @@ argument_field(const char *key, const struct command *command, size_t index)
 				     : absent();
 }
 
+/* with: what shows who the user is, other than a password; NULL: nothing. */
 static void
-audit_login(struct context *context, const struct identity *who, const struct command *command,
-	const char *result)
+audit_login(struct context *context, const struct identity *who, struct slice user, const char *with)
 {
-	struct slice user = command->user.n > 0 ? command->user : SLICE(ACCESS_DEFAULT_USER);
 	bool wrong = who->answered == CODE_WRONGPASS;
 	enum log_level level = who->answered == CODE_COUNT ? LOG_INFO_LEVEL : LOG_WARNING_LEVEL;
-	const char *event = wrong ? "client.wrongpass" : events[command->verb];
+	const char *event = wrong ? "client.wrongpass" : events[VERB_AUTH];
 	if (!log_gate(context->audit, wrong ? &context->wrongpass : &context->logins, level, event)) {
 		return;
 	}
@@ -70,7 +69,14 @@ audit_login(struct context *context, const struct identity *who, const struct co
 		log_text("address", who->peer.address), log_number("uid", who->peer.uid),
 		log_number("pid", who->peer.pid),
 		log_bytes("user", user.p, user.n < AUDIT_USER_MAX ? user.n : AUDIT_USER_MAX),
-		log_text("result", result));
+		log_text(with ? "with" : NULL, with),
+		log_text("result", who->answered == CODE_COUNT ? "ok" : code_word(who->answered)));
+}
+
+void
+audit_certificate(struct context *context, struct connection *c, struct slice user)
+{
+	audit_login(context, connection_identity(c), user, "certificate");
 }
 
 void
@@ -85,7 +91,8 @@ audit_request(struct context *context, struct connection *c, const struct comman
 	if (command->verb == VERB_AUTH || command->verb == VERB_HELLO) {
 		/* A login that waits is logged when it is known whether it is one. */
 		if (!connection_waits(c)) {
-			audit_login(context, who, command, result);
+			audit_login(context, who,
+				command->user.n > 0 ? command->user : SLICE(ACCESS_DEFAULT_USER), NULL);
 		}
 		return;
 	}

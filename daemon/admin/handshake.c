@@ -147,8 +147,8 @@ handshake_enter(struct context *context, struct connection *c, const struct acce
 	return true;
 }
 
-/* A certificate that names no user is no login: the client may still send AUTH. */
-static void
+/* The user that the certificate names. NULL: none, which is no login: the client may still send AUTH. */
+static const struct access_user *
 handshake_certify(struct context *context, struct connection *c)
 {
 	char name[TLS_NAME_MAX];
@@ -159,12 +159,17 @@ handshake_certify(struct context *context, struct connection *c)
 	if (user) {
 		(void)handshake_enter(context, c, user);
 	}
+	return user;
 }
 
 void
 handshake_secured(struct context *context, struct connection *c)
 {
-	handshake_certify(context, c);
+	connection_identity(c)->answered = CODE_COUNT;
+	const struct access_user *user = handshake_certify(context, c);
+	if (user) {
+		audit_certificate(context, c, slice_of(user->name));
+	}
 	admission_secured(context->admission, c);
 }
 
@@ -285,7 +290,7 @@ handshake_reset(struct context *context, struct connection *c, const struct comm
 	who->peer.name[0] = '\0';
 	who->protocol = 2;
 	context->hooks->reset(context->arg, c);
-	handshake_certify(context, c);
+	(void)handshake_certify(context, c);
 	free(who->label);
 	who->label = NULL;
 	reply_write_simple(connection_out(c), "RESET");

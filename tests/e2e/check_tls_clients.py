@@ -223,6 +223,9 @@ def test_login(place):
     expect_code(unknown("LOCK", "b"), "NOAUTH")
     expect(unknown("AUTH", "op", "secret1"), "OK")
     expect_between(unknown("LOCK", "b"), 1, TOKEN_MAX)
+    logins = re.findall(r"client\.login connection=\d+ address=127\.0\.0\.1:\d+ uid=-1 pid=0 (user=.*)", d.daemon.output.text())
+    by_certificate = "user=%s with=certificate result=ok"
+    expect(logins, [by_certificate % name for name in ("app07", "op", "app07")] + ["user=op result=ok"])
 
 
 def test_reload(place):
