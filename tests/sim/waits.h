@@ -36,6 +36,7 @@ struct wait {
 	uint64_t touched; /* well.h: requests for the name up to then */
 	int64_t wrong_us; /* when the only master refused a round for the kind, and the wait went on; 0: never
 			   */
+	unsigned wrongs;  /* so often in a row */
 	unsigned keepers; /* daemons that kept leases of the name without holders when it came */
 	uint64_t inboxes; /* the connections over which these listened: kinds.h */
 	bool alone;       /* the name was neither held nor requested at its daemon when it came */
