@@ -47,6 +47,7 @@ type Client struct {
 	serial uint64
 	holds  map[string]*hold    // by tag: waited for, held, or being given back
 	owned  map[[2]string]*hold // by name and owner: held, and can be taken again
+	line   line
 }
 
 // A process can be bound to one session of a daemon only, so there is one Client for each address.

@@ -29,14 +29,20 @@ type hold struct {
 	outcome   chan value    // pushes grant and failed
 	moved     chan struct{} // until was moved by EXTEND
 	token     atomic.Int64  // 0: not held yet
+	turn      chan struct{} // out of the line, to ask
 
 	// Under c.mu:
-	until time.Duration  // told deadline, boottime
-	since time.Duration  // boottime of the grant
-	asked time.Duration  // when the request was sent that told it
-	users map[*Lock]bool // several if the lock was taken again by its owner
-	lost  error
-	over  chan struct{} // closed when lost, or given back
+	ticket  uint64         // its place in the line
+	asks    bool           // the daemon has its LOCK, or may have it
+	follows bool           // its Lock has other names already
+	yields  bool           // it stands in the line before it asks
+	seen    uint64         // waits that had ended when it asked
+	until   time.Duration  // told deadline, boottime
+	since   time.Duration  // boottime of the grant
+	asked   time.Duration  // when the request was sent that told it
+	users   map[*Lock]bool // several if the lock was taken again by its owner
+	lost    error
+	over    chan struct{} // closed when lost, or given back
 }
 
 func newTag(owner string, serial uint64) string {
@@ -64,7 +70,9 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 	}
 	c.serial++
 	h := &hold{c: c, name: name, tag: newTag(o.owner, c.serial), key: key, outcome: make(chan value, 8),
-		moved: make(chan struct{}, 1), users: map[*Lock]bool{l: true}, over: make(chan struct{})}
+		moved: make(chan struct{}, 1), users: map[*Lock]bool{l: true}, over: make(chan struct{}),
+		turn: make(chan struct{}, 1)}
+	c.line.join(l, h)
 	c.holds[h.tag] = h
 	c.mu.Unlock()
 
@@ -107,9 +115,10 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int
 		defer cancel()
 	}
 	clean = true
+	stood := false
 	for {
 		giveUp := begun.Add(patience)
-		if !clean {
+		if !clean || stood {
 			giveUp = time.Now().Add(grace)
 		}
 		if o.bounded && until.Before(giveUp) {
@@ -119,8 +128,16 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int
 		if err != nil {
 			return 0, clean, h.interrupted(ctx, err)
 		}
+		if !h.mayAsk(o) {
+			stood = true
+			if err = h.stand(ctx, l, o, until); err != nil {
+				return 0, clean, h.interrupted(ctx, err)
+			}
+			continue
+		}
 		v, err := l.ask(bounded, nil, h.request(o, until)...)
 		if err == nil && v.kind == '+' {
+			h.taken()
 			select {
 			case v = <-h.outcome:
 			case <-l.down:
@@ -137,6 +154,15 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int
 			return 0, false, h.interrupted(ctx, err)
 		}
 		token, err = h.outcomeOf(v, o)
+		if err == nil {
+			h.taken()
+		} else if isFull(err) && !o.tries() && h.refused() {
+			if h.follows {
+				return 0, clean, errYield
+			}
+			stood = true
+			continue
+		}
 		return token, clean, err
 	}
 }
@@ -170,12 +196,16 @@ func (h *hold) outcomeOf(v value, o *options) (int64, error) {
 		return v.items[2].n, nil
 	case v.kind == '>' && len(v.items) > 3 && v.items[2].kind == '$':
 		return 0, &Refused{v.items[2].text, v.items[3].text}
-	case v.kind == '>' && o.bounded && o.wait == 0:
+	case v.kind == '>' && o.tries():
 		return 0, fmt.Errorf("%w: %s%s", ErrBusy, h.name, h.ofOurs())
 	case v.kind == '>':
-		return 0, fmt.Errorf("%w: %s%s", ErrTimeout, h.name, h.ofOurs())
+		return 0, h.timedOut()
 	}
 	return 0, fmt.Errorf("the daemon answered LOCK with %c%s", v.kind, v.text)
+}
+
+func (h *hold) timedOut() error {
+	return fmt.Errorf("%w: %s%s", ErrTimeout, h.name, h.ofOurs())
 }
 
 // ofOurs says that the lock which h did not get is held by this process.
@@ -394,4 +424,5 @@ func (h *hold) forget() {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	delete(h.c.holds, h.tag)
+	h.c.line.end(h)
 }

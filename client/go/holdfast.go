@@ -63,6 +63,9 @@ type options struct {
 	wait    time.Duration
 }
 
+// tries: it does not wait.
+func (o *options) tries() bool { return o.bounded && o.wait == 0 }
+
 // An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds.
 type Option func(*options)
 
@@ -110,12 +113,18 @@ type Lock struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	once   sync.Once
-	err    error // of Unlock
+	err    error  // of Unlock
+	ticket uint64 // its place in the line; 0: none yet
+	last   *hold  // the latest of several names; it keeps its room among the waits for the next
+	yields bool   // it has given back what it had of several names, and begins again in the line
 }
 
 // Lock takes the lock name, or waits for it. A done ctx ends the wait: afterwards nothing is waited for, and a lock
 // that was granted at the same moment is given back. Lock.Context descends from ctx: so bound the wait by Wait, and not
 // by a ctx with a time-out, which would end the work, too.
+//
+// If the daemon lets a session have no more waits (waiters-per-session), the wait stands in a line of this Client, and
+// is sent when its turn comes. Wait counts there as well; Wait(0) is never in the line.
 //
 // If no daemon answers when Lock is called, the error is ErrUnreachable after two seconds, however long Wait is.
 //
@@ -128,7 +137,8 @@ func (c *Client) Lock(ctx context.Context, name string, opts ...Option) (*Lock, 
 
 // LockAll takes the locks of all names, or none. The names are taken one after the other in the order of their bytes,
 // so LockAll calls never wait for each other in a circle. Wait bounds all together; Lease and MaxHold count for each
-// name from its own grant. If one of the locks is lost, Lock.Context is cancelled.
+// name from its own grant. If one of the locks is lost, Lock.Context is cancelled. Where a further name would have to stand in
+// the line (see Lock), LockAll gives back those that it has, and begins again.
 func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*Lock, error) {
 	var o options
 	for _, opt := range opts {
@@ -150,15 +160,32 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*
 	until := time.Now().Add(o.wait)
 	l := &Lock{holds: make([]*hold, len(names))}
 	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	for _, i := range order {
-		h, err := c.take(l, names[i], &o, until)
-		if err != nil {
+	for {
+		err := c.takeAll(l, names, order, &o, until)
+		if err == nil {
+			return l, nil
+		}
+		if err != errYield {
 			_ = l.Unlock()
 			return nil, err
 		}
+		if err = l.yield(); err != nil {
+			l.cancel(nil)
+			return nil, err
+		}
+	}
+}
+
+func (c *Client) takeAll(l *Lock, names []string, order []int, o *options, until time.Time) error {
+	for _, i := range order {
+		h, err := c.take(l, names[i], o, until)
+		if err != nil {
+			return err
+		}
 		l.holds[i] = h
 	}
-	return l, nil
+	c.endWait(l)
+	return nil
 }
 
 // Context descends from the ctx of Lock. It is cancelled if the lock is lost; errors.Is(context.Cause(ctx), ErrLost) is
