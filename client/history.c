@@ -40,11 +40,15 @@ history_row(struct table *t, const struct history *h, const struct answer *hold)
 	int64_t ended_ms = answer_get_int(hold, "ended_at_ms", 0);
 	int64_t held_ms = answer_get_int(hold, "held_ms", 0);
 	char moment[MOMENT_MAX], duration[DURATION_TEXT_MAX], name[PEER_TEXT_MAX], place[PEER_TEXT_MAX];
+	char end[WIRE_TEXT_MAX];
+	struct slice by = answer_get_text(hold, "broken_by");
 
 	table_text(t, slice_of(moment_text(moment, ended_ms - held_ms)));
 	table_text(t, slice_of(moment_text(moment, ended_ms)));
 	table_text(t, slice_of(duration_text(duration, held_ms)));
-	table_text(t, answer_get_text(hold, "end"));
+	(void)snprintf(end, sizeof(end), "%.*s%s%.*s", SLICE_ARG(answer_get_text(hold, "end")),
+		by.n > 0 ? " by " : "", SLICE_ARG(by));
+	table_text(t, slice_of(end));
 	table_text(t, slice_of(peer_name(name, hold, false)));
 	table_text(t, slice_of(fleet_place(place, hold, h->host)));
 	if (h->o->verbose) {

@@ -73,6 +73,14 @@ see(void *arg, const struct past_hold *hold)
 	return true;
 }
 
+/* The latest hold was broken by arg. */
+static bool
+see_breaker(void *arg, const struct past_hold *hold)
+{
+	ck_assert(slice_equal(hold->broken_by, slice_of(arg)));
+	return false;
+}
+
 /* How many of the name are remembered: the latest ones. */
 static size_t
 remembered(size_t name, const char *end)
@@ -190,13 +198,16 @@ START_TEST(a_hold_that_is_broken_and_then_withheld_was_broken)
 {
 	h = history_new(4096);
 	tokens[0][counts[0]++] = 500;
+	history_breaker(h, "ops from 10.0.0.7:4711");
 	ends(0, 500, NOTE_LOST, -1, "broken", 0);
 	ck_assert_uint_eq(remembered(1, NULL), 0);
 	ends(0, 500, NOTE_WITHHELD, 30, NULL, 0);
 	ck_assert_uint_eq(remembered(0, "broken"), 1);
+	history_each(h, name_of(0), see_breaker, "ops from 10.0.0.7:4711");
 	tokens[0][counts[0]++] = 501;
 	ends(0, 501, NOTE_WITHHELD, 30, NULL, 0);
 	ck_assert_uint_eq(remembered(0, "withheld"), 2);
+	history_each(h, name_of(0), see_breaker, "");
 	tokens[0][counts[0]++] = 502;
 	ends(0, 502, NOTE_LOST, 30, "maxhold", 0);
 	ck_assert_uint_eq(remembered(0, "maxhold"), 3);

@@ -5,10 +5,12 @@
  */
 #include "daemon/admin/admin.h"
 
+#include "daemon/admin/history.h"
 #include "daemon/base/log.h"
 #include "daemon/net/access.h"
 
 #include <assert.h>
+#include <stdio.h>
 
 /* The fields of a line that name the client. */
 #define AUDIT_WHO(who)                                                                                       \
@@ -71,6 +73,32 @@ audit_login(struct context *context, const struct identity *who, struct slice us
 		log_bytes("user", user.p, user.n < AUDIT_USER_MAX ? user.n : AUDIT_USER_MAX),
 		log_text(with ? "with" : NULL, with),
 		log_text("result", who->answered == CODE_COUNT ? "ok" : code_word(who->answered)));
+}
+
+void
+audit_who(const struct context *context, const struct identity *who, char *out, size_t room)
+{
+	char name[AUDIT_USER_MAX / 2 + 1] = "";
+	if (who->user) {
+		slice_text(name, sizeof name, slice_of(who->user->name));
+	} else if (who->peer.uid >= 0) {
+		snprintf(name, sizeof name, "uid %lld", (long long)who->peer.uid);
+	}
+	if (who->local) {
+		snprintf(out, room, "%s on %s", name[0] != '\0' ? name : "a process", context->facts.host);
+	} else {
+		snprintf(out, room, "%s%s%s", name, name[0] != '\0' ? " from " : "", who->peer.address);
+	}
+}
+
+void
+audit_breaks(struct context *context, const struct identity *who)
+{
+	char text[BREAKER_MAX + 1] = "";
+	if (who) {
+		audit_who(context, who, text, sizeof text);
+	}
+	history_breaker(context->history, text);
 }
 
 void

@@ -167,8 +167,13 @@ part_serve(struct fleet *fleet, struct fleet_part *part, const struct fleet_open
 	struct connection *c = connections_find(fleet->context->connections, open->conn);
 	struct command command = open->command;
 	command.cursor = (int64_t)open->cursor;
-	serve_command(fleet, fleet->context->facts.daemon_id, &command,
-		c ? connection_identity(c)->protocol : 3, open->bytes, &part->answer);
+	char who[BREAKER_MAX + 1] = "";
+	if (c && command.verb == VERB_BREAK) {
+		audit_who(fleet->context, connection_identity(c), who, sizeof who);
+	}
+	struct asker asker = {.daemon = fleet->context->facts.daemon_id, .who = slice_of(who)};
+	serve_command(fleet, &asker, &command, c ? connection_identity(c)->protocol : 3, open->bytes,
+		&part->answer);
 	fleet->kept_bytes += buffer_length(&part->answer);
 	part_read(fleet, part, open);
 }

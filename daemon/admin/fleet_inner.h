@@ -145,7 +145,7 @@ struct fleet_ask {
 	uint64_t number;
 	int protocol;
 	size_t bytes;
-	size_t n;
+	size_t n; /* of the request, and of what follows it */
 	char request[FLEET_ASK_MAX];
 };
 
@@ -223,10 +223,15 @@ void open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms);
 void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
 /* Serves what is queued until the time is over (clock_ns()). */
 void serve_turn(struct fleet *fleet, int64_t until_ns);
-/* Answers a request as another daemon does, for the part of this one. from: the id of the daemon that asks.
- */
-void serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol,
-	size_t bytes, struct buffer *out);
+/* Who asks. */
+struct asker {
+	const char *daemon; /* its id */
+	struct slice who;   /* its client, of a BREAK; n == 0: unknown */
+};
+
+/* Answers a request as another daemon does, for the part of this one. */
+void serve_command(struct fleet *fleet, const struct asker *asker, const struct command *command,
+	int protocol, size_t bytes, struct buffer *out);
 /* Reads 16 hexadecimal digits. False: it has others. */
 bool message_digits(struct slice digits, uint64_t *out);
 /* Takes words and a number in hexadecimal digits off the head of a message. False: it is malformed. */

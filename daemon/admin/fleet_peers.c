@@ -253,6 +253,17 @@ write_whose(const struct fleet_open *open, struct buffer *b)
 	reply_write_text(b, digest);
 }
 
+/* Who wants the BREAK, for the audit log and the history of the daemon that gets it. */
+static void
+write_who(const struct context *context, struct connection *c, struct buffer *b)
+{
+	char who[BREAKER_MAX + 1];
+	audit_who(context, connection_identity(c), who, sizeof who);
+	reply_write_array(b, 2);
+	reply_write_text(b, "BY");
+	reply_write_text(b, who);
+}
+
 /* The request as another daemon gets it. */
 static void
 write_request(const struct command *command, uint64_t cursor, struct buffer *b)
@@ -336,6 +347,9 @@ peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *
 		write_whose(open, &b);
 	} else {
 		write_request(command, open->cursor, &b);
+		if (command->verb == VERB_BREAK && c) {
+			write_who(context, c, &b);
+		}
 	}
 	bool sealed = message_seal(&b, "ask", peer->secret);
 	for (unsigned i = 0; sealed && i < core_members(context->core); i++) {

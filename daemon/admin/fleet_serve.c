@@ -128,27 +128,37 @@ fleet_holds(const struct context *context, const struct command *command)
 	return token_find(context, command).found;
 }
 
-/* from: the daemon that asks. Its own audit log has the client. */
+/* The audit log of the daemon that asks has the client, too. */
 static void
-serve_break(struct fleet *fleet, const char *from, const struct command *command, struct buffer *out)
+serve_break(struct fleet *fleet, const struct asker *asker, const struct command *command, struct buffer *out)
 {
 	struct context *context = fleet->context;
-	const struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(from));
+	const struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(asker->daemon));
+	const char *host = peer ? peer->host : "unknown";
+	char breaker[BREAKER_MAX + 1];
 	if (!fleet_holds(context, command)) {
 		reply_write_error(out, CODE_NOTHELD, SLICE("this daemon has no such hold"));
 		return;
 	}
 	LOG_EVENT(context->audit, LOG_WARNING_LEVEL, "lock.break",
 		log_bytes("name", command->name.p, command->name.n), log_number("token", command->token),
-		log_text("from", from), log_text("host", peer ? peer->host : "unknown"),
+		log_text("from", asker->daemon), log_text("host", host),
+		asker->who.n > 0 ? log_bytes("asked_by", asker->who.p, asker->who.n) : log_text(NULL, NULL),
 		log_text("text", "asked for through another daemon"));
+	if (asker->who.n > 0) {
+		slice_text(breaker, sizeof breaker, asker->who);
+	} else {
+		snprintf(breaker, sizeof breaker, "somebody on %s", host);
+	}
+	history_breaker(context->history, breaker);
 	context->hooks->broken(context->arg, command);
+	history_breaker(context->history, NULL);
 	struct token_search left = token_find(context, command);
 	reply_write_int(out, left.found ? left.valid_ms : 0);
 }
 
 void
-serve_command(struct fleet *fleet, const char *from, const struct command *command, int protocol,
+serve_command(struct fleet *fleet, const struct asker *asker, const struct command *command, int protocol,
 	size_t bytes, struct buffer *out)
 {
 	switch (command->verb) {
@@ -164,7 +174,7 @@ serve_command(struct fleet *fleet, const char *from, const struct command *comma
 		history_asked(fleet->context, command, protocol, bytes, out);
 		return;
 	case VERB_BREAK:
-		serve_break(fleet, from, command, out);
+		serve_break(fleet, asker, command, out);
 		return;
 	default:
 		reply_write_error(out, CODE_ERR, SLICE("no daemon asks another one for this"));
@@ -186,12 +196,31 @@ serve_whose(const struct fleet *fleet, const struct fleet_ask *ask, const struct
 	return true;
 }
 
-/* False: it is no request that a daemon sends. */
+/* Behind a BREAK is who wants it: `BY text`. A neighbouring version does not send it, or does not read it. */
+static struct slice
+ask_who(struct fleet_ask *ask, size_t at, struct request *room)
+{
+	const struct request_limits limits = {.bytes = FLEET_ASK_MAX, .arguments = 16};
+	struct request_parser parser = {0};
+	struct reply error;
+	struct slice who = {0};
+	if (at < ask->n &&
+		request_parse(&parser, ask->request + at, ask->n - at, &limits, room, &error) > 0 &&
+		room->argc == 2 && slice_equal(room->argv[0], SLICE("BY")) &&
+		room->argv[1].n <= BREAKER_MAX) {
+		who = room->argv[1];
+	}
+	return who;
+}
+
+/* at: where the request ends in what was asked. False: it is no request that a daemon sends. */
 static bool
-serve_request(
-	struct fleet *fleet, const struct fleet_ask *ask, const struct request *request, struct buffer *out)
+serve_request(struct fleet *fleet, struct fleet_ask *ask, size_t at, const struct request *request,
+	struct buffer *out)
 {
 	struct command command;
+	struct request rest;
+	struct asker asker = {.daemon = ask->from};
 	struct reply error;
 	if (serve_whose(fleet, ask, request, out)) {
 		return true;
@@ -199,7 +228,8 @@ serve_request(
 	if (request->argc == 0 || command_parse(request, &command, &error) != 0 || command.fleet) {
 		return false;
 	}
-	serve_command(fleet, ask->from, &command, ask->protocol, ask->bytes, out);
+	asker.who = command.verb == VERB_BREAK ? ask_who(ask, at, &rest) : asker.who;
+	serve_command(fleet, &asker, &command, ask->protocol, ask->bytes, out);
 	return true;
 }
 
@@ -218,8 +248,8 @@ serve_one(struct fleet *fleet, struct fleet_ask *ask)
 	int n = snprintf(
 		head, sizeof head, "%s %016llx ", context->facts.daemon_id, (unsigned long long)ask->number);
 	buffer_put(&out, head, (size_t)n);
-	if (request_parse(&parser, ask->request, ask->n, &limits, &request, &error) <= 0 ||
-		!serve_request(fleet, ask, &request, &out)) {
+	ssize_t end = request_parse(&parser, ask->request, ask->n, &limits, &request, &error);
+	if (end <= 0 || !serve_request(fleet, ask, (size_t)end, &request, &out)) {
 		context->stats->inbox_ignored++;
 	} else {
 		/* What does not leave is missed by the daemon that asked, after its time. */

@@ -37,7 +37,8 @@ struct entry {
 	uint8_t client_n;
 	uint8_t address_n;
 	uint8_t owner_n;
-	char text[]; /* name, end, client, address, owner, why */
+	uint8_t broken_by_n;
+	char text[]; /* name, end, client, address, owner, why, broken_by */
 };
 
 /* A filler has room for its length. */
@@ -51,6 +52,7 @@ struct history {
 	uint64_t *buckets; /* position of the latest hold, plus one; 0: none */
 	size_t bucket_mask;
 	int64_t broken; /* token of the hold that BREAK has just ended, which may be withheld next; 0: none */
+	char breaker[BREAKER_MAX + 1]; /* "": nobody */
 };
 
 /* False: out of memory, and nothing has changed. */
@@ -133,6 +135,7 @@ entry_read(const struct entry *e, struct past_hold *out)
 	out->address = text_next(&at, e->address_n);
 	out->owner = text_next(&at, e->owner_n);
 	out->why = text_next(&at, e->why_n);
+	out->broken_by = text_next(&at, e->broken_by_n);
 }
 
 /* Takes n bytes at the head, in one piece, from the oldest entries. n fits into the ring. */
@@ -170,13 +173,15 @@ text_put(char **at, struct slice text)
 static void
 history_put(struct history *h, const struct past_hold *p, enum kind kind)
 {
-	size_t text = p->name.n + p->end.n + p->client.n + p->address.n + p->owner.n + p->why.n;
+	size_t text =
+		p->name.n + p->end.n + p->client.n + p->address.n + p->owner.n + p->why.n + p->broken_by.n;
 	size_t n = (sizeof(struct entry) + text + ENTRY_STEP - 1) / ENTRY_STEP * ENTRY_STEP;
 	if (n > h->size) {
 		return;
 	}
 	assert(p->name.n > 0 && p->name.n <= NAME_BYTES_MAX && p->why.n <= UINT16_MAX && p->end.n <= END_MAX);
 	assert(p->client.n <= UINT8_MAX && p->address.n <= UINT8_MAX && p->owner.n <= UINT8_MAX);
+	assert(p->broken_by.n <= BREAKER_MAX);
 	uint32_t hash = slice_hash(p->name);
 	uint64_t *bucket = &h->buckets[hash & h->bucket_mask];
 	struct entry *e = history_room(h, n);
@@ -197,6 +202,7 @@ history_put(struct history *h, const struct past_hold *p, enum kind kind)
 		.client_n = (uint8_t)p->client.n,
 		.address_n = (uint8_t)p->address.n,
 		.owner_n = (uint8_t)p->owner.n,
+		.broken_by_n = (uint8_t)p->broken_by.n,
 	};
 	char *at = e->text;
 	text_put(&at, p->name);
@@ -205,6 +211,7 @@ history_put(struct history *h, const struct past_hold *p, enum kind kind)
 	text_put(&at, p->address);
 	text_put(&at, p->owner);
 	text_put(&at, p->why);
+	text_put(&at, p->broken_by);
 	*bucket = h->head - n + 1;
 }
 
@@ -228,6 +235,12 @@ note_end(struct history *h, const struct note *note)
 	default:
 		return SLICE("");
 	}
+}
+
+void
+history_breaker(struct history *h, const char *who)
+{
+	slice_text(h->breaker, sizeof h->breaker, slice_of(who ? who : ""));
 }
 
 void
@@ -255,6 +268,7 @@ history_note(struct history *h, const struct note *note)
 			.address = slice_of(peer ? peer->address : ""),
 			.owner = note->owner,
 			.why = note->why,
+			.broken_by = slice_of(slice_equal(end, SLICE("broken")) ? h->breaker : ""),
 		},
 		note->kind);
 }
@@ -299,6 +313,7 @@ history_resize(struct history *h, size_t bytes)
 			history_put(h, &hold, (enum kind)e->kind);
 		}
 	}
+	memcpy(h->breaker, before.breaker, sizeof h->breaker);
 	history_done(&before);
 }
 
@@ -320,6 +335,7 @@ hold_fields(struct record *r, struct past_hold *p, enum kind *kind)
 	record_number(r, &p->session);
 	record_number(r, &p->pid);
 	record_number(r, &p->uid);
+	record_bytes(r, &p->broken_by, BREAKER_MAX);
 }
 
 void
@@ -368,7 +384,7 @@ page_add(void *arg, const struct past_hold *hold)
 {
 	struct history_page *page = arg;
 	struct buffer *b = &page->text;
-	reply_write_map(b, page->protocol, page->where ? 14 : 12);
+	reply_write_map(b, page->protocol, page->where ? 15 : 13);
 	if (page->where) {
 		reply_write_pair_text(b, "host", page->where->host);
 		reply_write_pair_text(b, "daemon", page->where->daemon_id);
@@ -385,6 +401,7 @@ page_add(void *arg, const struct past_hold *hold)
 	reply_write_pair_bulk(b, "address", hold->address);
 	reply_write_pair_bulk(b, "owner", hold->owner);
 	reply_write_pair_bulk(b, "why", hold->why);
+	reply_write_pair_bulk(b, "broken_by", hold->broken_by);
 	page->count++;
 	return page->count < page->most && buffer_length(b) < page->bytes && !b->failed;
 }

@@ -42,7 +42,11 @@ struct past_hold {
 	struct slice address;
 	struct slice owner;
 	struct slice why;
+	struct slice broken_by; /* who broke it; n == 0: nobody, or unknown */
 };
+
+/* Bytes of broken_by. */
+#define BREAKER_MAX 160
 
 /* bytes: of the ring; 0: nothing is kept. NULL: out of memory. */
 struct history *history_new(size_t bytes) __attribute__((warn_unused_result));
@@ -50,6 +54,9 @@ void history_free(struct history *history);
 
 /* Another size from now on; keeps what fits. Out of memory, the size stays. */
 void history_resize(struct history *history, size_t bytes);
+
+/* Who breaks the holds that the notes from now on say are broken; copied. NULL: nobody does any more. */
+void history_breaker(struct history *history, const char *who);
 
 /* For every note. */
 void history_note(struct history *history, const struct note *note);

@@ -316,7 +316,7 @@ def test_break(place):
 
 
 def test_break_is_audited(place):
-    """the audit log of the daemon that breaks has the daemon that asked, and the log of that one the client and the end"""
+    """the audit log of the daemon that breaks has the daemon and the client that asked, and the log of that one the client and the end; HISTORY has the client"""
     paths = [os.path.join(place.path, "audit-%d.log" % n) for n in (1, 2)]
     redis = place.redis()
     first, second = [named(place, n, redis, QUIET + harness.BRISK + "audit: %s\n" % paths[n - 1]).admitted() for n in (1, 2)]
@@ -333,8 +333,21 @@ def test_break_is_audited(place):
     found = re.findall(r"lock\.break by=\d+ address=unix uid=%d pid=%d name=a token=(\d+) result=(\w+)$" % (
         os.getuid(), os.getpid()), texts[0], re.M)
     expect(found, [(str(token + 1), "begun"), (str(token + 1), "NOTHELD"), (str(token), "begun"), (str(token), "ok")], texts[0])
-    found = re.findall(r"lock\.break name=a token=(\d+) from=(\w+) host=(\S+) ", texts[1])
-    expect(found, [(str(token), daemon_id(first), first.host)], texts[1])
+    who = "uid %d on %s" % (os.getuid(), first.host)
+    found = re.findall(r"lock\.break name=a token=(\d+) from=(\w+) host=(\S+) asked_by=\"(.*?)\" ", texts[1])
+    expect(found, [(str(token), daemon_id(first), first.host, who)], texts[1])
+    other = second.client()
+    mine = other("LOCK", "b")
+    expect_between(second.client()("BREAK", "b", "TOKEN", mine, "FLEET"), 0, harness.LEASE_MS)
+    reader = first.client(3)
+    for name, by in (("a", who), ("b", "uid %d on %s" % (os.getuid(), second.host))):
+        holds = harness.until("the daemon of the hold tells", lambda name=name: reader("HISTORY", name, "FLEET")[0])
+        expect([(hold["end"], hold["broken_by"]) for hold in holds], [("broken", by)])
+        status, output = call_whole(place, first, "history", name)
+        expect((status, "broken by " + by in output), (0, True), output)
+    expect(isinstance(second.client()("RESTART"), resp.Error), False)
+    holds = harness.until("the next process tells", lambda: reader("HISTORY", "a", "FLEET")[0])
+    expect([hold["broken_by"] for hold in holds], [who])
 
 
 def test_silent(place):
