@@ -30,6 +30,8 @@ final class Claim {
     final long since;
     final long until;
     final Caller caller;
+    final Line.Turn turn;
+    final boolean more; // names of the request are to come
 
     volatile State state = State.WAITING;
     volatile long token; // 0: not held yet
@@ -41,7 +43,7 @@ final class Claim {
      * @param owner what the daemon knows the locker by; claims with the same name and owner share the lock
      * @param wait  ns; negative: as the daemon's rule says
      */
-    Claim(String name, String owner, List<String> words, long wait, long now, Caller caller) {
+    Claim(String name, String owner, List<String> words, long wait, long now, Caller caller, Line.Turn turn, boolean more) {
         this.name = name;
         this.owner = owner;
         this.words = words;
@@ -50,6 +52,12 @@ final class Claim {
         this.since = now;
         this.until = bounded ? now + this.wait : Long.MAX_VALUE;
         this.caller = caller;
+        this.turn = turn;
+        this.more = more;
+    }
+
+    boolean tries() {
+        return bounded && wait == 0;
     }
 
     /** It is not known to be lost, and not to be held. */

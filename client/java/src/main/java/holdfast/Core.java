@@ -60,6 +60,8 @@ final class Core {
 
     /** Stands for an answer that did not come because the connection was lost. */
     private static final Object CUT = new Object();
+    /** The error of a further name of a request that has to give back those that it has: see Line. */
+    static final HoldfastException YIELD = new LockRefusedException("LIMIT", "waiters-per-session");
     private static final Handler IGNORE = (value, now) -> { };
 
     final Map<Hold.Key, Hold> holds = new HashMap<>();
@@ -81,6 +83,7 @@ final class Core {
     private final Deque<Sent> sent = new ArrayDeque<>();
     private final Map<String, Hold> asking = new HashMap<>(); // by id
     private final PriorityQueue<Due> due = new PriorityQueue<>((a, b) -> Long.compare(a.at, b.at));
+    private final Line line = new Line();
     private long cutSince;
     private long heard;
     private long ids;
@@ -246,6 +249,7 @@ final class Core {
     void acquire(Claim claim, long now) {
         Hold hold = holds.computeIfAbsent(new Hold.Key(claim.name, claim.owner), Hold::new);
         claim.hold = hold;
+        line.join(claim, hold, !hold.used() && hold.asked.isEmpty());
         hold.waiting.add(claim);
         if (!hold.users.isEmpty()) {
             give(hold);
@@ -253,6 +257,18 @@ final class Core {
             ask(hold, now);
         }
         rouse(hold, greeted ? claim.until : now);
+        moveUp(now);
+    }
+
+    /** Ends a claim whose caller is not told. */
+    void abandon(Claim claim, long now) {
+        drop(claim, now);
+    }
+
+    private void moveUp(long now) {
+        for (Hold hold = line.next(); hold != null; hold = line.next()) {
+            ask(hold, now);
+        }
     }
 
     /** Ends a claim, whatever its state is. */
@@ -264,6 +280,7 @@ final class Core {
     private void drop(Claim claim, long now) {
         Claim.State was = claim.state;
         Hold hold = claim.hold;
+        line.end(claim);
         claim.state = Claim.State.OVER;
         if (hold == null || was == Claim.State.OVER) {
             freed(claim);
@@ -280,6 +297,7 @@ final class Core {
             hold.freed.add(claim);
             settle(hold, now);
         }
+        moveUp(now);
     }
 
     private void leave(Hold hold, Claim claim, long now) {
@@ -289,6 +307,7 @@ final class Core {
             send(now, IGNORE, List.of("CANCEL", hold.asked));
             hold.cancelled.add(hold.asked);
             asked(hold, "");
+            line.end(hold);
             if (!hold.waiting.isEmpty()) {
                 ask(hold, now);
             }
@@ -356,7 +375,10 @@ final class Core {
     private void tickWaiting(Hold hold, Claim claim, long now) {
         long end = claim.bounded ? claim.until + SLACK : Long.MAX_VALUE;
         HoldfastException why = online ? unreachable("it does not answer") : cutWhy;
-        if (!greeted) {
+        boolean stands = greeted && line.has(hold);
+        if (stands) {
+            end = claim.until;
+        } else if (!greeted) {
             end = Math.min(end, Math.max(cutSince, claim.since) + PATIENCE);
         } else if (hold.trouble != null) {
             why = hold.trouble;
@@ -367,7 +389,7 @@ final class Core {
             rouse(hold, now + RETRY);
         }
         if (now >= end) {
-            fail(claim, why, now);
+            fail(claim, stands ? timeout(claim) : why, now);
         } else if (end != Long.MAX_VALUE) {
             rouse(hold, end);
         }
@@ -438,7 +460,13 @@ final class Core {
         }
     }
 
+    /** Sends LOCK, or has the hold stand in the line. */
     private void ask(Hold hold, long now) {
+        if (!line.mayAsk(hold, hold.waiting.get(0))) {
+            hold.trouble = null;
+            rouse(hold, hold.waiting.get(0).until);
+            return;
+        }
         asked(hold, hold.key.owner() + "." + Long.toString(++ids, 36));
         lock(hold, now);
     }
@@ -458,7 +486,12 @@ final class Core {
     }
 
     private void locked(Hold hold, String id, Object value, long now) {
-        if (value == CUT || "QUEUED".equals(value) || !hold.asked.equals(id)) {
+        if (value == CUT || !hold.asked.equals(id)) {
+            return;
+        }
+        if ("QUEUED".equals(value)) {
+            line.leave(hold);
+            moveUp(now);
             return;
         }
         if (value instanceof Long token) {
@@ -467,9 +500,18 @@ final class Core {
         }
         asked(hold, "");
         Claim claim = hold.waiting.get(0);
+        if (Line.isFull(value, claim) && line.refused(hold)) {
+            if (hold.follows) {
+                fail(claim, YIELD, now);
+            } else {
+                rouse(hold, claim.until);
+                moveUp(now);
+            }
+            return;
+        }
+        line.end(hold);
         if (!(value instanceof Failure failure)) {
-            fail(claim, new LockTimeoutException("another locker has the lock " + claim.name
-                    + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms")), now);
+            fail(claim, timeout(claim), now);
         } else if (failure.code().equals("LOST")) {
             ask(hold, now); // an earlier loss, which the session had not been told
         } else if (failure.code().equals("DRAINING")
@@ -482,10 +524,18 @@ final class Core {
         } else {
             fail(claim, refusal(failure), now);
         }
+        moveUp(now);
+    }
+
+    private static LockTimeoutException timeout(Claim claim) {
+        return new LockTimeoutException("another locker has the lock " + claim.name
+                + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms"));
     }
 
     private void granted(Hold hold, long token, long now) {
         asked(hold, "");
+        line.granted(hold, hold.waiting.get(0));
+        moveUp(now);
         hold.token = token;
         hold.doubted = false;
         hold.trouble = null;
@@ -511,6 +561,7 @@ final class Core {
                 check(hold, now); // this process stood still until the deadline that it was told
             } else {
                 give(hold);
+                moveUp(now);
             }
         } else if (hold.used()) {
             lose(hold, loss(hold.any(), value), now);
@@ -530,6 +581,9 @@ final class Core {
             claim.token = hold.token;
             claim.state = Claim.State.HELD;
             calls.add(() -> claim.caller.settled(claim));
+            if (!claim.more) {
+                line.end(claim);
+            }
         }
         hold.users.addAll(hold.waiting);
         hold.waiting.clear();
@@ -565,6 +619,8 @@ final class Core {
             claim.state = Claim.State.OVER;
             calls.add(() -> claim.caller.lost(claim));
         }
+        hold.users.forEach(line::end);
+        hold.waiting.forEach(line::end);
         for (Claim claim : hold.waiting) {
             claim.error = error;
             claim.state = Claim.State.OVER;
@@ -573,12 +629,14 @@ final class Core {
         hold.users.clear();
         hold.waiting.clear();
         settle(hold, now);
+        moveUp(now);
     }
 
     private void settle(Hold hold, long now) {
         if (!hold.used()) {
             hold.token = 0;
             asked(hold, "");
+            line.end(hold);
             if (hold.known) {
                 end(hold, now);
             } else {

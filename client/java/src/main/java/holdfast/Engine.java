@@ -186,6 +186,11 @@ final class Engine implements Runnable {
         post(() -> core.release(claim, Clock.now()));
     }
 
+    /** Gives back one of several names; freed() is not called. */
+    void abandon(Claim claim) {
+        post(() -> core.abandon(claim, Clock.now()));
+    }
+
     /** See Core.command. */
     void command(Claim claim, String verb, List<String> words, Consumer<HoldfastException> answered) {
         post(() -> core.command(claim, verb, words, Clock.now(), answered));

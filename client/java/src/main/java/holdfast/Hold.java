@@ -16,6 +16,10 @@ final class Hold {
     boolean known; // a LOCK was sent: the daemon may know of it
     String asked = ""; // the id of the LOCK that is under way
     long token; // 0: none
+    long ticket; // its place in the line
+    boolean asks; // the daemon has its LOCK, or may have it
+    boolean follows; // its request has other names already
+    long seen; // waits that had ended when it asked
     long grantedAt;
     volatile long deadline; // told: until then it is surely held
     long early; // by so much before that its loss is told if the daemon cannot be asked

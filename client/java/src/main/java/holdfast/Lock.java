@@ -35,6 +35,7 @@ public final class Lock implements AutoCloseable {
     private final List<Integer> order; // in which the names are taken
     private final CompletableFuture<Lock> granted = new CompletableFuture<>();
     private final CountDownLatch freed;
+    private final Line.Turn turn = new Line.Turn(); // the engine's thread alone uses it
 
     private final ReentrantLock mutex = new ReentrantLock(); // of all below
     private final Claim[] claims; // in the order of the names; null: not asked for yet
@@ -240,7 +241,8 @@ public final class Lock implements AutoCloseable {
             for (int i : order) {
                 if (!over && claims[i] == null) {
                     long now = Clock.now();
-                    claims[i] = new Claim(names.get(i), owner, words, wait < 0 ? wait : Math.max(0, until - now), now, caller);
+                    claims[i] = new Claim(names.get(i), owner, words, rest(now), now, caller, turn,
+                            i != order.get(order.size() - 1));
                     client.engine().acquire(claims[i]);
                     return;
                 }
@@ -250,8 +252,15 @@ public final class Lock implements AutoCloseable {
         }
     }
 
+    /** Of the wait, which is not a try because it is over. */
+    private long rest(long now) {
+        return wait <= 0 ? wait : Math.max(1, until - now);
+    }
+
     private void claimSettled(Claim claim) {
-        if (claim.error != null) {
+        if (claim.error == Core.YIELD) {
+            startOver();
+        } else if (claim.error != null) {
             giveBack();
             granted.completeExceptionally(claim.error);
         } else if (claim != claims[order.get(order.size() - 1)]) {
@@ -259,6 +268,29 @@ public final class Lock implements AutoCloseable {
         } else if (hold()) {
             granted.complete(this);
         }
+    }
+
+    /**
+     * Gives back the names that it has, and begins again, in the line: those that wait may wait for what it has, and it must not
+     * stand in the line with that.
+     */
+    private void startOver() {
+        mutex.lock();
+        try {
+            if (over) {
+                return;
+            }
+            for (int i = 0; i < claims.length; i++) {
+                if (claims[i] != null) {
+                    client.engine().abandon(claims[i]);
+                    claims[i] = null;
+                }
+            }
+            turn.yields = true;
+        } finally {
+            mutex.unlock();
+        }
+        begin();
     }
 
     private boolean hold() {

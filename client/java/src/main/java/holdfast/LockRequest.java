@@ -108,6 +108,10 @@ public final class LockRequest {
      * Several names are taken one after the other in the order of their bytes, so that requests never wait for each other in a
      * circle.
      *
+     * <p>If the daemon lets a session have no more waits (waiters-per-session), this one stands in a line of the package until its
+     * turn comes; one of zero never does. Several names are given back, and taken anew, where a further one would have to stand
+     * in the line.
+     *
      * @throws LockTimeoutException       another locker kept the lock
      * @throws LockRefusedException       the daemon cannot grant it, and says why
      * @throws DaemonUnreachableException no daemon has answered for five seconds, or until the end of the wait

@@ -229,7 +229,7 @@ final class UnitTests {
     /** Nothing was ever sent: nothing has to be given back, and the daemon is not looked for any longer. */
     static void testNeverConnected() {
         Told told = new Told();
-        Claim claim = new Claim("a", "o", List.of(), 0, 0, told);
+        Claim claim = new Claim("a", "o", List.of(), 0, 0, told, new Line.Turn(), false);
         told.core.acquire(claim, 0);
         told.core.cut(1, told.core.unreachable("nobody"), true);
         equal(told.told(), "DaemonUnreachableException");
@@ -239,7 +239,7 @@ final class UnitTests {
     /** The wait without a bound ends, too, if no daemon is found. */
     static void testPatience() {
         Told told = new Told();
-        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told), 0);
+        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false), 0);
         told.core.cut(1, told.core.unreachable("nobody"), true);
         told.core.tick(4 * S);
         equal(told.told(), "");
@@ -251,7 +251,7 @@ final class UnitTests {
     static void testDeadline() throws Exception {
         Told told = new Told();
         told.connected(0);
-        Claim claim = new Claim("a", "o", List.of(), -1, 0, told);
+        Claim claim = new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false);
         told.core.acquire(claim, 0);
         told.sent();
         told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n", 0);
@@ -275,7 +275,7 @@ final class UnitTests {
     static void testStoodStill() throws Exception {
         Told told = new Told();
         told.connected(0);
-        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told), 0);
+        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false), 0);
         told.sent();
         told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n", 0);
         equal(told.sent(), "CHECK");
@@ -290,7 +290,7 @@ final class UnitTests {
     static void testMaxHold() throws Exception {
         Told told = new Told();
         told.connected(0);
-        told.core.acquire(new Claim("a", "o", List.of("MAXHOLD", "1000"), -1, 0, told), 0);
+        told.core.acquire(new Claim("a", "o", List.of("MAXHOLD", "1000"), -1, 0, told, new Line.Turn(), false), 0);
         told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n:990\r\n", 0);
         equal(told.told(), "held");
         told.core.tick(900 * Core.MS);
@@ -303,7 +303,7 @@ final class UnitTests {
     static void testCountedTwice() throws Exception {
         Told told = new Told();
         told.connected(0);
-        Claim claim = new Claim("a", "o", List.of(), -1, 0, told);
+        Claim claim = new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false);
         told.core.acquire(claim, 0);
         told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n:3000\r\n", 0);
         told.sent();
@@ -319,7 +319,7 @@ final class UnitTests {
     static void testGrantMeetsCancel() throws Exception {
         Told told = new Told();
         told.connected(0);
-        Claim claim = new Claim("a", "o", List.of(), -1, 0, told);
+        Claim claim = new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false);
         told.core.acquire(claim, 0);
         told.hear("+QUEUED\r\n", 0);
         told.sent();
