@@ -122,6 +122,7 @@ def test_registry(place):
         expect(isinstance(third.client()("RELOAD"), str), True)
         redis("CLIENT", "KILL", "TYPE", "normal")
         harness.until("the reload is known", lambda: not any(one["differs"] for one in client("FLEET")))
+        everybody(first, 3)  # whose connections are there again
         status, output = tool.call(place, first, "fleet")
         expect(status, 0, output)
         expect(sorted(line.split()[0] for line in output.splitlines()), sorted(["HOST"] + [d.host for d in (first, second, third)]))
