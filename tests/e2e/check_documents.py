@@ -293,6 +293,25 @@ def operating():
         return stream.read()
 
 
+def test_leak(place):
+    """the command of OPERATING.md that finds a leaking application names the one with most locks, not the one with most connections"""
+    daemon = place.daemon()
+    clients = []
+    for name, count, locks in (("web", 3, 1), ("batch", 1, 9)):
+        for number in range(count):
+            client = daemon.client()
+            expect(client("CLIENT", "SETNAME", name), "OK")
+            for lock in range(locks):
+                expect(isinstance(client("LOCK", "%s-%d-%d" % (name, number, lock), "WAIT", 20000), int), True)
+            clients.append(client)
+    command = re.search(r"^\$ (holdfast sessions --json .*)$", operating(), re.M).group(1)
+    environment = dict(os.environ, HOLDFAST_URL=daemon.socket, PATH="%s:%s" % (
+        os.path.dirname(harness.HOLDFAST), os.environ["PATH"]))
+    told = subprocess.run(["sh", "-c", command], env=environment, stdout=subprocess.PIPE, check=True, encoding="utf-8").stdout
+    expect([re.findall(r"^(\d+) locks, (\d+) sessions: \"client\":\"(\w+)\"", line)[0] for line in told.splitlines()][:2],
+           [("9", "1", "batch"), ("3", "3", "web")])
+
+
 def test_alerts(_place):
     """OPERATING.md explains each alert that is shipped, and no other"""
     with open(os.path.join(harness.ROOT, "packaging", "monitoring", "alerts.yml"), encoding="utf-8") as stream:
