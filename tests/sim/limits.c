@@ -68,17 +68,18 @@ limits_stepped(struct world *w, const struct host *h, int64_t now_ms)
 {
 	const struct plan *p = &w->plan;
 	struct count count;
-	if (p->user_locks == 0 && p->session_waits == 0)
+	int64_t waits = h->settings.waiters_per_session;
+	if (p->user_locks == 0 && waits >= LIMITS_HOLDS)
 		return;
 	count_all(w, h, now_ms, &count);
 	if (p->user_locks > 0 && count.locks > p->user_locks)
 		world_fail(w, "limit: at d%u a user has %" PRId64 " locks, of %" PRId64, h->index,
 			count.locks, p->user_locks);
-	for (size_t i = 0; i < count.n && p->session_waits > 0; i++)
-		if (count.of[i].waits > p->session_waits && !bundles_of(w, h, count.of[i].id))
+	for (size_t i = 0; i < count.n; i++)
+		if (count.of[i].waits > waits && !bundles_of(w, h, count.of[i].id))
 			world_fail(w,
 				"limit: session %" PRIu64 " of d%u waits %" PRId64 " times, of %" PRId64,
-				count.of[i].id, h->index, count.of[i].waits, p->session_waits);
+				count.of[i].id, h->index, count.of[i].waits, waits);
 }
 
 /* What MLOCKs still wait for may not stand in a queue. */
@@ -117,10 +118,10 @@ limits_refused(struct world *w, const struct conn *c, const char *text)
 		fair = !back && p->user_locks > 0 &&
 		       count.locks + names_waited(w, h, 0) + asked > p->user_locks;
 	else if (starts(text, "grants-per-session:"))
-		fair = p->session_grants > 0 && count.of[i].grants + names > p->session_grants;
+		fair = count.of[i].grants + names > h->settings.grants_per_session;
 	else if (starts(text, "waiters-per-session:"))
-		fair = !back && p->session_waits > 0 &&
-		       count.of[i].waits + names_waited(w, h, count.of[i].id) >= p->session_waits;
+		fair = !back && count.of[i].waits + names_waited(w, h, count.of[i].id) >=
+					h->settings.waiters_per_session;
 	if (!fair)
 		world_fail(w, "limit: c%u is told -LIMIT %s, and has %" PRId64 " locks", c->client->index,
 			text, count.locks);
@@ -179,7 +180,7 @@ asks_too_much(const struct world *w, const struct conn *c)
 	note_holds(c, &now);
 	for (unsigned i = 0; i < w->demand.n; i++)
 		kept += is_among(&now, &w->demand.held[i]);
-	return kept > w->plan.session_grants;
+	return kept > c->host->settings.grants_per_session;
 }
 
 void
@@ -188,7 +189,8 @@ limits_before(struct world *w, struct conn *c)
 	const struct request *r = &c->current;
 	w->demand.conn = NULL;
 	w->demand.back = r->verb == VERB_LOCK && waits_has_place(w, c) ? c : NULL;
-	if (w->plan.session_grants == 0 || (r->verb != VERB_LOCK && r->verb != VERB_MLOCK) ||
+	if (c->host->settings.grants_per_session >= LIMITS_HOLDS ||
+		(r->verb != VERB_LOCK && r->verb != VERB_MLOCK) ||
 		(r->verb == VERB_LOCK && (waits_repeats(w, c) || held_by(w, c, r->name, r->owner) != NULL)))
 		return;
 	w->demand.conn = c;

@@ -13,6 +13,22 @@ halve(struct host *h)
 		h->rules[i].lease_ms = roll_least_ms(h, h->rules[i].lease_ms);
 }
 
+/* What a session may hold and wait for: less than before a crash, or more, too. A random number of its own,
+ * so that all else is as it was. */
+static void
+limit(const struct host *h, const struct host *of, struct core_settings *settings)
+{
+	const struct world *w = h->world;
+	struct rng rng = {w->plan.seed * UINT64_C(0xd6e8feb86659fd93) + h->life * 64 + h->index + 37};
+	if (of != NULL) {
+		settings->grants_per_session = of->settings.grants_per_session;
+		settings->waiters_per_session = of->settings.waiters_per_session;
+	} else if (w->plan.fault[FAULT_RECOVER] && w->phase == PHASE_FAULTS && rng_percent(&rng, 30)) {
+		settings->grants_per_session = rng_range(&rng, 1, 4);
+		settings->waiters_per_session = rng_range(&rng, 1, 3);
+	}
+}
+
 void
 roll_begin(struct host *h, const struct host *of, struct core_settings *settings)
 {
@@ -21,6 +37,7 @@ roll_begin(struct host *h, const struct host *of, struct core_settings *settings
 	bool half = w->plan.halves && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
 	h->half = of != NULL ? of->half : half;
 	h->call_settings.layout = other ? "y" : "x";
+	limit(h, of, settings);
 	if (!h->half)
 		return;
 	settings->lease_max_ms = roll_shortest_ms(&w->plan);

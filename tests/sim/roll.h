@@ -7,6 +7,9 @@
  * Or they restart, or are handed over, with leases of half or of full length. Then a daemon may request a
  * lease as long as the longest of all daemons as soon as all guards wait for it, and until then a shorter
  * one.
+ *
+ * Where daemons go on from their ledgers they also start with other limits of a session, with less than
+ * it holds perhaps: it keeps that, and gets no more.
  */
 #ifndef SIM_ROLL_H
 #define SIM_ROLL_H
