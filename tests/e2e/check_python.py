@@ -141,6 +141,42 @@ def test_lock(place):
     nothing_left(daemon)
 
 
+def test_line(place):
+    """more waits than a session may have stand in a line of the package: all get the lock in order, but for those whose wait runs
+    out or is cancelled there, and also if the connection is lost"""
+    daemon = world(place, "limits: { waiters-per-session: 2 }\n")
+    order = []
+
+    async def one(number, wait):
+        async with holdfast.aio.lock("a", wait=wait):
+            order.append(number)
+
+    async def crowd(lock, lose):
+        tasks = []
+        for number in range(10):
+            tasks.append(asyncio.ensure_future(one(number, 0.3 if number == 5 else PATIENCE)))
+            await asyncio.sleep(0)
+        error = (await asyncio.gather(tasks[5], return_exceptions=True))[0]
+        expect((type(error), order), (holdfast.LockTimeout, []))
+        tasks[6].cancel()
+        expect(type((await asyncio.gather(tasks[6], return_exceptions=True))[0]), asyncio.CancelledError)
+        raises(holdfast.HoldfastError, lambda: holdfast.lock("a", wait=0).acquire())  # it is never in the line
+        if lose:
+            expect(cut(daemon) > 0, True)
+        lock.release()
+        await asyncio.gather(*tasks[:5], *tasks[7:])
+    for lose in (False, True):
+        order.clear()
+        lock = holdfast.lock("a")
+        lock.acquire()
+        asyncio.run(crowd(lock, lose))
+        expect(order, [0, 1, 2, 3, 4, 7, 8, 9])
+        free(daemon, "a")
+    with holdfast.lock_all(["a", "b"], wait=PATIENCE):
+        pass
+    nothing_left(daemon)
+
+
 def test_kinds(place):
     """readers, permits, leases, limits of a hold, owners, and several locks at once"""
     daemon = world(place)

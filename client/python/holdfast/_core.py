@@ -10,8 +10,12 @@
 A *claim* is what one caller has: it waits, then is held, then is over. A *hold* is what the daemon knows: one name
 and owner, whose claims share it. All times are in seconds of CLOCK_BOOTTIME. It must not read a clock, do I/O
 or call a caller: what callers are told is put into `calls`.
+
+A session waits for a limited number of locks. A LOCK that is refused for that stands in the *line*, and so does each later
+one that may wait; when a wait of the session ends, the first in the line is sent, with what is left of its time.
 """
 
+import bisect
 import itertools
 import math
 from collections import deque
@@ -111,6 +115,8 @@ class Hold:
         self.users: List[Claim] = []
         self.waiting: List[Claim] = []
         self.asked = ""  # the id of the LOCK that is under way
+        self.turn = 0  # its place in the line
+        self.lined = False  # it stands in the line
         self.token: Optional[int] = None
         self.granted_at = 0.0
         self.deadline = 0.0  # told: until then it is surely held
@@ -148,6 +154,8 @@ class Core:
         self._secret: Optional[str] = None
         self._bound = False
         self._prefix, self._ids = prefix, itertools.count(1)
+        self._line: List[Tuple[int, Hold]] = []  # sorted by the turn, which no two have
+        self._turns = itertools.count(1)
 
     # --- the connection ---------------------------------------------------------------------------------------------
 
@@ -173,9 +181,9 @@ class Core:
                 self._check(hold, now)
             elif hold.asked:
                 self._lock(hold, now)
-            elif hold.waiting:
+            elif hold.waiting and not hold.lined:
                 self._ask(hold, now)
-            else:
+            elif not hold.waiting:
                 self._end(hold, now)
         second, self.output = bytes(self.output), bytearray()
         return first, second
@@ -218,7 +226,8 @@ class Core:
                 self._freed(claim)
             hold.users, hold.waiting, hold.freed = [], [], []
             hold.cancelled += [hold.asked] if hold.asked else []
-            hold.asked, hold.token, hold.checking, hold.ending = "", None, False, 0
+            hold.asked, hold.token, hold.checking, hold.ending, hold.lined = "", None, False, 0, False
+        self._line.clear()
         if not claims:
             self.holds.clear()
         self._handlers.clear()
@@ -279,8 +288,12 @@ class Core:
         hold.waiting.append(claim)
         if hold.users:
             self._give(hold)
-        elif hold.token is None and not hold.asked:
-            self._ask(hold, now)
+        elif hold.token is None and not hold.asked and not hold.lined:
+            hold.turn = next(self._turns)
+            if self._line and claim.wait != 0:
+                self._line_up(hold)
+            else:
+                self._ask(hold, now)
         self._rouse(now + (LOOK if claim.alive or not self.greeted else SILENCE))
         if claim.until is not None:
             self._rouse(claim.until)
@@ -304,11 +317,15 @@ class Core:
                 hold.asked = ""
                 if hold.waiting:
                     self._ask(hold, now)
+                else:
+                    self._advance(now)
         if hold.users or hold.waiting:
             self._freed(claim)
         else:
             hold.freed.append(claim)
             self._settle(hold, now)
+        if self._line and not self._under_way():
+            self._advance(now)
 
     def command(self, claim: Claim, words: Sequence[str], now: float, answered: Callable[[Any], None]) -> None:
         """Sends EXTEND or DOWNGRADE for a held claim. `answered` gets the number, or the error to raise."""
@@ -359,6 +376,8 @@ class Core:
             if now < end and not hold.asked:
                 self._ask(hold, now)
             self._rouse(now + RETRY)
+        elif hold.lined and claim.until is not None:
+            why, end = self._timeout(claim), claim.until
         if now >= end:
             self._fail(claim, why, now)
         else:
@@ -431,8 +450,10 @@ class Core:
         hold.asked = ""
         claim = hold.waiting[0]
         if value is None:
-            self._fail(claim, LockTimeout("%r is held by another locker, also after %g s" % (claim.name, claim.wait))
-                       if claim.wait else LockBusy("%r is held by another locker" % claim.name), now)
+            self._fail(claim, self._timeout(claim), now)
+            self._advance(now)
+        elif value[0] == "LIMIT" and value[1].startswith("waiters-per-session") and claim.wait != 0 and self._under_way():
+            self._line_up(hold)
         elif value[0] == "LOST":
             self._ask(hold, now)  # an earlier loss, which the session had not been told
         elif value[0] == "DRAINING" or (value[0] == "ERR" and hold.trouble is None and claim.since < self.cut_since):
@@ -442,10 +463,34 @@ class Core:
             self._rouse(now + RETRY)
         else:
             self._fail(claim, LockRefused(*value), now)
+            self._advance(now)
+
+    def _timeout(self, claim: Claim) -> HoldfastError:
+        if claim.wait:
+            return LockTimeout("%r is held by another locker, also after %g s" % (claim.name, claim.wait))
+        return LockBusy("%r is held by another locker" % claim.name)
+
+    def _under_way(self) -> bool:
+        """Whether a LOCK is at the daemon, whose end lets the line advance, or will be sent again."""
+        return any(hold.asked or hold.trouble for hold in self.holds.values() if hold.token is None and hold.waiting)
+
+    def _line_up(self, hold: Hold) -> None:
+        hold.lined, hold.trouble = True, None
+        bisect.insort(self._line, (hold.turn, hold))
+        if hold.waiting[0].until is not None:
+            self._rouse(hold.waiting[0].until)
+
+    def _advance(self, now: float) -> None:
+        """A wait of the session has ended: sends the first in the line."""
+        if self._line:
+            _, hold = self._line.pop(0)
+            hold.lined = False
+            self._ask(hold, now)
 
     def _granted(self, hold: Hold, token: int, now: float) -> None:
         hold.asked, hold.token, hold.trouble, hold.granted_at, hold.late = "", token, None, now, 0.0
         self._check(hold, now)
+        self._advance(now)
 
     def _check(self, hold: Hold, now: float) -> None:
         token = hold.token
@@ -503,7 +548,10 @@ class Core:
 
     def _settle(self, hold: Hold, now: float) -> None:
         if not hold.users and not hold.waiting:
-            hold.token, hold.asked = None, ""
+            hold.token, hold.asked, hold.trouble = None, "", None
+            if hold.lined:
+                hold.lined = False
+                self._line.remove((hold.turn, hold))
             self._end(hold, now)
 
     def _end(self, hold: Hold, now: float) -> None:
