@@ -96,9 +96,9 @@ func (n *line) leave(h *hold) {
 	n.next()
 }
 
-// refused: the daemon has no room for h. False: no wait of this Client is under way whose end could make room.
+// refused: the daemon had no room for h. False: no other wait of this Client is under way, and none has ended since.
 func (n *line) refused(h *hold) bool {
-	if n.asking < 2 {
+	if n.asking < 2 && n.ended == h.seen {
 		return false
 	}
 	h.asks = false

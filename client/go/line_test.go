@@ -211,6 +211,10 @@ func TestLineOfNobody(t *testing.T) {
 	if !c.line.mayAsk(h, o) || c.line.refused(h) {
 		t.Error("it would stand in the line for ever")
 	}
+	c.line.ended++ // another wait, while the refusal was under way
+	if !c.line.refused(h) || !h.asks {
+		t.Error("it is not sent again")
+	}
 	c.line.end(h)
 	c.mu.Unlock()
 	must(t, held.Unlock())

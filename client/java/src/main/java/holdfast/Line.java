@@ -94,9 +94,9 @@ final class Line {
         stands.remove(hold);
     }
 
-    /** The daemon has no room. False: no wait is under way whose end could make room. */
+    /** The daemon had no room. False: no other wait is under way, and none has ended since. */
     boolean refused(Hold hold) {
-        if (asking < 2) {
+        if (asking < 2 && ended == hold.seen) {
             return false;
         }
         hold.asks = false;
