@@ -78,7 +78,8 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 		return;
 	}
 	word = getenv(PASSWORD_VARIABLE);
-	if (word != NULL && word[0] != '\0' && !secret_read_env(PASSWORD_VARIABLE, &master->password, why))
+	if (word != NULL && word[0] != '\0' &&
+		!secret_read_env(PASSWORD_VARIABLE, SECRET_ONE, &master->password, why))
 		errors_add(v->errors, node_place(node), "masters: %s %s", PASSWORD_VARIABLE, why);
 }
 

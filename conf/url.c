@@ -314,6 +314,52 @@ secret_take(const char *text, char **out, char why[WHY_MAX])
 	return true;
 }
 
+/* Line ends as on any system become one newline between two passwords. */
+static bool
+secret_take_lines(char *text, char **out, char why[WHY_MAX])
+{
+	char joined[2 * SECRET_TEXT_MAX + 2] = "";
+	size_t before = 0; /* the length of the first line */
+	size_t count = 0;
+	bool good = text[0] != '\0' || refuse(why, "holds no password");
+
+	while (good && text[0] != '\0') {
+		size_t n = strcspn(text, "\n");
+		size_t next = n + (text[n] == '\n');
+
+		if (n > 0 && text[n - 1] == '\r')
+			n--;
+		if (n == 0)
+			good = refuse(why, "has an empty line; allowed: one or two passwords, one a line");
+		else if (count == 2)
+			good = refuse(
+				why, "has more than two lines; allowed: one or two passwords, one a line");
+		else if (n > SECRET_TEXT_MAX)
+			good = refuse(why, "holds a password of more than 512 bytes");
+		else if (count == 1 && n == before && memcmp(joined, text, n) == 0)
+			good = refuse(why, "has the same password in both lines; leave one out");
+		else {
+			if (count == 1)
+				joined[before++] = '\n';
+			memcpy(joined + before, text, n);
+			before += count == 0 ? n : 0;
+			count++;
+		}
+		text += next;
+	}
+	if (good) {
+		char *copy = strdup(joined);
+
+		good = copy != NULL || refuse(why, "does not fit into memory");
+		if (good) {
+			secret_free(*out);
+			*out = copy;
+		}
+	}
+	explicit_bzero(joined, sizeof(joined));
+	return good;
+}
+
 /* Reads the start of a regular file; -1 and errno. */
 static ssize_t
 file_read(const char *path, char *buffer, size_t room)
@@ -337,9 +383,9 @@ file_read(const char *path, char *buffer, size_t room)
 }
 
 bool
-secret_read_file(const char *path, char **out, char why[WHY_MAX])
+secret_read_file(const char *path, enum secret_lines lines, char **out, char why[WHY_MAX])
 {
-	char buffer[SECRET_TEXT_MAX + 3];
+	char buffer[2 * (SECRET_TEXT_MAX + 2) + 3];
 	ssize_t n = file_read(path, buffer, sizeof(buffer) - 1);
 	bool good;
 
@@ -352,21 +398,23 @@ secret_read_file(const char *path, char **out, char why[WHY_MAX])
 		good = refuse(why, "has a NUL byte");
 	else {
 		buffer[n] = '\0';
-		buffer[strcspn(buffer, "\r\n")] = '\0';
-		good = secret_take(buffer, out, why);
+		if (lines == SECRET_ONE)
+			buffer[strcspn(buffer, "\r\n")] = '\0';
+		good = lines == SECRET_ONE ? secret_take(buffer, out, why)
+					   : secret_take_lines(buffer, out, why);
 	}
 	explicit_bzero(buffer, sizeof(buffer));
 	return good;
 }
 
 bool
-secret_read_env(const char *variable, char **out, char why[WHY_MAX])
+secret_read_env(const char *variable, enum secret_lines lines, char **out, char why[WHY_MAX])
 {
-	const char *text = getenv(variable);
+	char *text = getenv(variable);
 
 	if (text == NULL)
 		return refuse(why, "is not set in the environment");
-	return secret_take(text, out, why);
+	return lines == SECRET_ONE ? secret_take(text, out, why) : secret_take_lines(text, out, why);
 }
 
 void

@@ -60,6 +60,21 @@ is_hash(const char *text)
 	return salt == CRYPT_SALT_OK || salt == CRYPT_SALT_METHOD_LEGACY || salt == CRYPT_SALT_TOO_CHEAP;
 }
 
+/* Which lines are hashes, a bit for each. */
+static unsigned
+hashes_in(char *text)
+{
+	char *end = strchr(text, '\n');
+	unsigned bits;
+
+	if (end == NULL)
+		return is_hash(text) ? 1 : 0;
+	*end = '\0';
+	bits = is_hash(text) ? 1 : 0;
+	*end = '\n';
+	return bits | (is_hash(end + 1) ? 2 : 0);
+}
+
 /* Takes the password, or its hash, from where the item has it. False: the item has none. */
 static bool
 user_find_password(const struct verify *v, const struct node *node, struct conf_user *user)
@@ -68,7 +83,7 @@ user_find_password(const struct verify *v, const struct node *node, struct conf_
 		bool found = secret_find(
 			v, node, "users", user->password_file, user->password_env, &user->password);
 
-		user->hashed = is_hash(user->password);
+		user->hashed = hashes_in(user->password);
 		return found;
 	}
 	if (!is_hash(user->password_hash) && strcmp(user->password_hash, HASH_NONE) != 0)
@@ -79,7 +94,7 @@ user_find_password(const struct verify *v, const struct node *node, struct conf_
 	secret_free(user->password);
 	user->password = user->password_hash;
 	user->password_hash = strdup("");
-	user->hashed = true;
+	user->hashed = 1;
 	if (user->password_hash == NULL)
 		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
 	return true;

@@ -61,10 +61,16 @@ bool address_is_loopback(const struct conf_address *address);
 
 #define SECRET_TEXT_MAX 512
 
-/* The password in the first line of a file, or in the environment, replaces *out, for secret_free(). False:
- * why says what is wrong. */
-bool secret_read_file(const char *path, char **out, char why[WHY_MAX]) __attribute__((warn_unused_result));
-bool secret_read_env(const char *variable, char **out, char why[WHY_MAX]) __attribute__((warn_unused_result));
+/* How many passwords a file or a variable may have. One is the first line of a file, and all of a variable.
+ * Otherwise each line is a password, and two stay apart by one newline. */
+enum secret_lines { SECRET_ONE, SECRET_ONE_OR_TWO };
+
+/* The password in a file, or in the environment, replaces *out, for secret_free(). False: why says what is
+ * wrong. */
+bool secret_read_file(const char *path, enum secret_lines lines, char **out, char why[WHY_MAX])
+	__attribute__((warn_unused_result));
+bool secret_read_env(const char *variable, enum secret_lines lines, char **out, char why[WHY_MAX])
+	__attribute__((warn_unused_result));
 
 /* Wipes and frees it; NULL is allowed. */
 void secret_free(char *secret);

@@ -109,17 +109,18 @@ bool
 secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
 	const char *variable, char **out)
 {
+	enum secret_lines lines = strcmp(scope, "users") == 0 ? SECRET_ONE_OR_TWO : SECRET_ONE;
 	char why[WHY_MAX];
 
 	if (file[0] != '\0') {
-		if (!secret_read_file(file, out, why))
+		if (!secret_read_file(file, lines, out, why))
 			errors_add(v->errors, item_place(v, node, "password-file"),
 				"%s: password-file: %s %s", scope, file, why);
 		return true;
 	}
 	if (variable[0] == '\0')
 		return false;
-	if (!secret_read_env(variable, out, why))
+	if (!secret_read_env(variable, lines, out, why))
 		errors_add(v->errors, item_place(v, node, "password-env"), "%s: password-env: %s %s", scope,
 			variable, why);
 	return true;

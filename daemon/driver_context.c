@@ -430,8 +430,8 @@ struct recheck {
 	const struct access *access; /* the new users */
 };
 
-/* What a client may do can change without a notice to it. A client that logged in with another password than
- * the new one has to log in again. */
+/* What a client may do can change without a notice to it. A client that logged in with a password which its
+ * user no longer has must log in again; one that needed none stays. */
 static bool
 driver_recheck_user(void *arg, struct connection *c)
 {
@@ -440,7 +440,7 @@ driver_recheck_user(void *arg, struct connection *c)
 	bool admin = who->peer.admin;
 	if (who->user && !who->local_user) {
 		const struct access_user *user = access_find(recheck->access, slice_of(who->user->name));
-		if (!user || strcmp(user->password, who->user->password) != 0) {
+		if (!user || !connection_login_stands(who, user)) {
 			connection_cut(c, END_ABANDONED, "user changed");
 		}
 		who->user = user;

@@ -68,14 +68,15 @@ save_connection(void *arg, struct connection *c)
 	return true;
 }
 
-/* The passwords are saved, too: a connection whose user has another one in the next process is cut. */
+/* The first password goes along for a process that knows no mark of the one by which a connection has logged
+ * in (connection_login_stands). */
 static void
 save_users(const struct access *access, struct record *r)
 {
 	const struct access_user *user;
 	for (size_t i = 0; (user = access_at(access, i)); i++) {
 		struct slice name = slice_of(user->name);
-		struct slice password = slice_of(user->password);
+		struct slice password = slice_of(user->passwords[0].text ? user->passwords[0].text : "");
 		bool admin = user->rights & RIGHT_ADMIN;
 		record_begin(r, RECORD_USER);
 		user_fields(r, &name, &password, &admin);

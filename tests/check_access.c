@@ -14,8 +14,9 @@ static const struct access_user *
 login(const struct access *access, struct slice name, struct slice password)
 {
 	const char *hash = "";
-	const struct access_user *user = access_login(access, name, password, &hash);
-	ck_assert_ptr_null(hash);
+	const struct access_user *user =
+		access_login(access, &(struct access_login){name, password, 0}, &hash);
+	ck_assert_int_eq(hash != NULL, user != NULL);
 	return user;
 }
 
@@ -127,6 +128,77 @@ START_TEST(rights_are_for_the_names_of_the_user)
 }
 END_TEST
 
+START_TEST(a_user_may_have_two_passwords)
+{
+	static const uint64_t salt[2] = {1, 2};
+	static const struct access_user two[] = {ACCESS_LOGIN("ann", "old\nnew", RIGHT_ADMIN)};
+	struct access *access = access_new(two, 1);
+	ck_assert_ptr_nonnull(login(access, SLICE("ann"), SLICE("old")));
+	ck_assert_ptr_nonnull(login(access, SLICE("ann"), SLICE("new")));
+	ck_assert_ptr_null(login(access, SLICE("ann"), SLICE("old\nnew")));
+	ck_assert_ptr_null(login(access, SLICE("ann"), SLICE("no such user")));
+	ck_assert_ptr_null(login(access, SLICE("bob"), SLICE("new")));
+	ck_assert(access_has(access_at(access, 0), salt, access_text_mark(salt, SLICE("old"))));
+	ck_assert(access_has(access_at(access, 0), salt, access_text_mark(salt, SLICE("new"))));
+	ck_assert(!access_has(access_at(access, 0), salt, access_text_mark(salt, SLICE("old\nnew"))));
+	access_free(access);
+}
+END_TEST
+
+/* The hashes that the password is compared with in turn, as the daemon asks; the one that is right says so.
+ */
+static unsigned
+rounds(struct access *access, const char *name, const char *password, const char *right)
+{
+	struct access_login asked = {slice_of(name), slice_of(password), 0};
+	const char *hash;
+	unsigned n = 0;
+	while (!access_login(access, &asked, &hash) && hash) {
+		n++;
+		ck_assert_uint_lt(n, 10);
+		if (right && strcmp(hash, right) == 0) {
+			access_remember(access, hash, asked.password);
+		}
+		asked.compared = access_mark(access, hash, asked.password);
+	}
+	ck_assert_int_eq(hash != NULL, right != NULL);
+	return n;
+}
+
+START_TEST(wrong_passwords_are_compared_as_often_whoever_sends_them)
+{
+	static const struct access_user some[] = {
+		{.name = "one", .password = "$1", .hashed = 1},
+		{.name = "plain", .password = "p"},
+		{.name = "two", .password = "$2\n$3", .hashed = 3},
+		{.name = "mixed", .password = "m\n$2", .hashed = 2},
+	};
+	static const char *const names[] = {"one", "plain", "two", "mixed", "nobody"};
+	struct access *access = access_new(some, 4);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		ck_assert_uint_eq(rounds(access, names[i], "wrong", NULL), 2);
+	}
+	ck_assert_uint_eq(rounds(access, "two", "b", "$3"), 2);
+	ck_assert_uint_eq(rounds(access, "two", "b", "$3"), 0);
+	ck_assert_uint_eq(rounds(access, "two", "a", "$2"), 1);
+	ck_assert_uint_eq(rounds(access, "mixed", "a", "$2"), 0);
+	ck_assert_uint_eq(rounds(access, "one", "a", NULL), 2);
+	access_free(access);
+}
+END_TEST
+
+START_TEST(a_hash_that_two_users_have_is_compared_with_once)
+{
+	static const struct access_user some[] = {
+		{.name = "one", .password = "$2", .hashed = 1},
+		{.name = "two", .password = "$1\n$2", .hashed = 3},
+	};
+	struct access *access = access_new(some, 2);
+	ck_assert_uint_eq(rounds(access, "one", "wrong", NULL), 1);
+	access_free(access);
+}
+END_TEST
+
 START_TEST(each_user_has_a_quota_of_its_own)
 {
 	struct quota quota = {.most = 2};
@@ -180,7 +252,9 @@ main(void)
 {
 	return SUITE_RUN("access", NULL, NULL, the_right_password_logs_in, anything_else_does_not,
 		without_users_nobody_has_to_log_in, a_uid_or_a_group_makes_a_user_and_the_first_one_counts,
-		rights_are_for_the_names_of_the_user, each_user_has_a_quota_of_its_own,
+		rights_are_for_the_names_of_the_user, a_user_may_have_two_passwords,
+		wrong_passwords_are_compared_as_often_whoever_sends_them,
+		a_hash_that_two_users_have_is_compared_with_once, each_user_has_a_quota_of_its_own,
 		a_quota_of_its_own_is_in_place_of_that_of_all,
 		a_quota_of_none_lets_nobody_in_and_keeps_nothing);
 }

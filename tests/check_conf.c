@@ -934,6 +934,43 @@ a_password_may_be_a_hash(void)
 		"password-hash");
 }
 
+START_TEST(a_user_may_have_two_passwords)
+{
+	char most[2 * 514 + 8];
+	struct conf *conf;
+
+	setenv("CHECK_CONF_SECRET", "old\r\n$5$rounds=1000$abcdefgh$x\n", 1);
+	conf = good("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n");
+	ck_assert_str_eq(conf->users[0].password, "old\n$5$rounds=1000$abcdefgh$x");
+	ck_assert_uint_eq(conf->users[0].hashed, 2);
+	conf_free(conf);
+	memset(most, 'x', sizeof(most));
+	memcpy(most + 512, "\r\ny", 3);
+	memcpy(most + 512 + 2 + 512, "\r\n", 3);
+	setenv("CHECK_CONF_SECRET", most, 1);
+	conf = good("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n");
+	ck_assert_uint_eq(strlen(conf->users[0].password), 512 + 1 + 512);
+	conf_free(conf);
+	memcpy(most + 512 + 2 + 512, "x", 2);
+	setenv("CHECK_CONF_SECRET", most, 1);
+	bad("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n",
+		"f.yml:1:35: users: password-env: CHECK_CONF_SECRET holds a password of more than 512 bytes");
+	static const char *const wrong[][2] = {{"", "holds no password"}, {"\n", "has an empty line"},
+		{"a\n\n", "has an empty line"}, {"a\n\nb\n", "has an empty line"},
+		{"a\nb\nc", "has more than two lines"}, {"a\na\n", "has the same password in both lines"},
+		{"a\r\na", "has the same password in both lines"}};
+
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+		char error[128];
+
+		setenv("CHECK_CONF_SECRET", wrong[i][0], 1);
+		snprintf(error, sizeof(error), "f.yml:1:35: users: password-env: CHECK_CONF_SECRET %s",
+			wrong[i][1]);
+		bad("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\n", error);
+	}
+}
+END_TEST
+
 START_TEST(a_user_has_a_name_and_a_password)
 {
 	struct conf *conf;
@@ -1010,6 +1047,7 @@ main(void)
 	tcase_add_test(tcase, no_error_repeats_a_password);
 	tcase_add_test(tcase, a_password_comes_from_one_place);
 	tcase_add_test(tcase, a_user_has_a_name_and_a_password);
+	tcase_add_test(tcase, a_user_may_have_two_passwords);
 	tcase_add_test(tcase, a_file_that_cannot_be_read_says_why);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);

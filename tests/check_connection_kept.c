@@ -406,13 +406,40 @@ START_TEST(its_client_is_who_it_was)
 }
 END_TEST
 
+static void
+logged_in(struct connection *c, const char *password)
+{
+	struct identity *who = connection_identity(c);
+
+	who->user = access_find(p.access, SLICE("alice"));
+	who->login = connection_password_mark(who, password);
+}
+
+START_TEST(a_login_stays_while_its_user_has_the_password)
+{
+	struct keep_view keep = {0};
+	struct connection *c = kept();
+
+	logged_in(c, "secret");
+	crash(c, p.socket);
+	users("another\nsecret");
+	c = returned(&keep);
+	ck_assert_ptr_nonnull(c);
+	ck_assert_ptr_nonnull(connections_find(p.set, 1));
+	ck_assert_str_eq(connection_identity(c)->user->name, "alice");
+	ck_assert(connection_login_stands(connection_identity(c), access_at(p.access, 0)));
+	users("another");
+	ck_assert(!connection_login_stands(connection_identity(c), access_at(p.access, 0)));
+}
+END_TEST
+
 START_TEST(a_login_whose_password_has_changed_ends)
 {
 	struct keep_view keep = {0};
 	struct connection *c = kept();
 	char byte;
 
-	connection_identity(c)->user = access_find(p.access, SLICE("alice"));
+	logged_in(c, "secret");
 	crash(c, p.socket);
 	users("another");
 	ck_assert_ptr_nonnull(returned(&keep));
@@ -433,5 +460,5 @@ main(void)
 		a_connection_that_ends_is_over_though_another_process_has_its_socket,
 		what_is_kept_no_longer_stays_marked, marks_go_along_to_other_memory,
 		another_socket_at_its_place_is_not_taken, its_client_is_who_it_was,
-		a_login_whose_password_has_changed_ends);
+		a_login_stays_while_its_user_has_the_password, a_login_whose_password_has_changed_ends);
 }

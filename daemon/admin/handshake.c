@@ -106,31 +106,31 @@ handshake_ask(struct context *context, struct connection *c, const struct comman
 	who->requests--;
 }
 
-/* The user, if it is known now. NULL: c was answered, or waits. */
+/* The user, if it is known now, and *login is the mark of its password. NULL: c was answered, or waits. */
 static const struct access_user *
 handshake_user(struct context *context, struct connection *c, const struct command *command,
-	const struct guess_source *source)
+	const struct guess_source *source, uint64_t *login)
 {
 	struct identity *who = connection_identity(c);
 	const char *hash;
-	uint64_t compared = who->compared;
-	const struct access_user *user =
-		access_login(context->access, command->user, command->password, &hash);
+	const struct access_login asked = {command->user, command->password, who->compared};
+	const struct access_user *user = access_login(context->access, &asked, &hash);
 	who->compared = 0;
-	if (!user && hash && access_mark(context->access, hash, command->password) != compared) {
+	if (!user && hash) {
 		handshake_ask(context, c, command, hash, source);
 	} else if (!user) {
 		handshake_wrongpass(context, c, source);
 	} else {
 		guesses_right(&context->guesses, source, clock_ms());
+		*login = connection_password_mark(who, hash);
 	}
 	return user;
 }
 
-/* Logging in never takes away rights that the kernel's word gives a local user. False: the user has as many
- * clients as allowed, and c was answered. */
+/* Logging in never takes away rights that the kernel's word gives a local user. login: the mark of the
+ * password; 0: by a certificate. False: the user has as many clients as allowed, and c was answered. */
 static bool
-handshake_enter(struct context *context, struct connection *c, const struct access_user *user)
+handshake_enter(struct context *context, struct connection *c, const struct access_user *user, uint64_t login)
 {
 	struct identity *who = connection_identity(c);
 	uint64_t before = who->peer.user;
@@ -138,6 +138,7 @@ handshake_enter(struct context *context, struct connection *c, const struct acce
 		return false;
 	}
 	who->user = user;
+	who->login = login;
 	who->local_user = false;
 	bool admin = who->native_admin || user->rights & RIGHT_ADMIN;
 	if (admin != who->peer.admin || before != who->peer.user) {
@@ -157,7 +158,7 @@ handshake_certify(struct context *context, struct connection *c)
 		user = access_find(context->access, slice_of(name));
 	}
 	if (user) {
-		(void)handshake_enter(context, c, user);
+		(void)handshake_enter(context, c, user, 0);
 	}
 	return user;
 }
@@ -200,11 +201,12 @@ handshake_login(struct context *context, struct connection *c, const struct comm
 			wait_ms);
 		return false;
 	}
-	const struct access_user *user = handshake_user(context, c, command, &source);
+	uint64_t login = 0;
+	const struct access_user *user = handshake_user(context, c, command, &source, &login);
 	if (!user) {
 		return false;
 	}
-	return handshake_enter(context, c, user);
+	return handshake_enter(context, c, user, login);
 }
 
 void
@@ -284,6 +286,7 @@ handshake_reset(struct context *context, struct connection *c, const struct comm
 	struct identity *who = connection_identity(c);
 	events_leave(context->events, c);
 	who->user = NULL;
+	who->login = 0;
 	who->local_user = false;
 	admission_logout(context->admission, c);
 	who->peer.admin = who->native_admin;

@@ -23,6 +23,15 @@ struct access {
 };
 
 static void
+secret_done(const char *secret)
+{
+	if (secret) {
+		explicit_bzero((char *)secret, strlen(secret));
+		free((char *)secret);
+	}
+}
+
+static void
 user_done(struct access_user *user)
 {
 	for (size_t i = 0; i < user->name_count && user->globs; i++) {
@@ -31,10 +40,9 @@ user_done(struct access_user *user)
 	}
 	free(user->globs);
 	free((void *)user->names);
-	if (user->password) {
-		char *password = (char *)user->password;
-		explicit_bzero(password, strlen(password));
-		free(password);
+	secret_done(user->password);
+	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX; i++) {
+		secret_done(user->passwords[i].text);
 	}
 	free((char *)user->name);
 }
@@ -70,6 +78,23 @@ user_copy_names(struct access_user *to, const struct access_user *from)
 	return names && to->globs;
 }
 
+/* The lines of user->password, each by itself. False: out of memory; what there is is for user_done(). */
+static bool
+user_split_passwords(struct access_user *user)
+{
+	const char *line = user->password;
+	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX && line[0] != '\0'; i++) {
+		size_t n = strcspn(line, "\n");
+		user->passwords[i] =
+			(struct access_password){.text = strndup(line, n), .hashed = user->hashed >> i & 1U};
+		if (!user->passwords[i].text) {
+			return false;
+		}
+		line += n + (line[n] != '\0');
+	}
+	return true;
+}
+
 static bool
 user_copy(struct access_user *to, const struct access_user *from)
 {
@@ -82,7 +107,7 @@ user_copy(struct access_user *to, const struct access_user *from)
 	to->connections = from->connections;
 	to->sessions = from->sessions;
 	to->locks = from->locks;
-	return to->name && to->password && user_copy_names(to, from);
+	return to->name && to->password && user_split_passwords(to) && user_copy_names(to, from);
 }
 
 struct access *
@@ -142,7 +167,7 @@ access_add(struct access **access, struct slice name, struct slice password, uns
 	*access = wider;
 	struct access_user user =
 		ACCESS_LOGIN(strndup(name.p, name.n), strndup(password.p, password.n), rights);
-	if (!user.name || !user.password) {
+	if (!user.name || !user.password || !user_split_passwords(&user)) {
 		user_done(&user);
 		return false;
 	}
@@ -162,16 +187,34 @@ password_equal(struct slice given, const char *right)
 	return !differs;
 }
 
-/* The hash that wrong passwords of users without one are compared with; NULL: no user has a hash. */
-static const char *
-access_decoy(const struct access *access)
+static bool
+is_compared(const struct access_password *password)
 {
-	for (size_t i = 0; i < access->count; i++) {
-		if (access->users[i].hashed && access->users[i].password[0] == '$') {
-			return access->users[i].password;
+	return password->hashed && password->text[0] == '$';
+}
+
+/* The nth hash of the user. NULL: it has fewer. */
+static const char *
+user_hash(const struct access_user *user, size_t n)
+{
+	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX && user; i++) {
+		if (is_compared(&user->passwords[i]) && n-- == 0) {
+			return user->passwords[i].text;
 		}
 	}
 	return NULL;
+}
+
+/* What wrong passwords of this user are compared with in turn: its hashes, and then those of others, up to as
+ * many as any user has. NULL: that is all. */
+static const char *
+access_hash(const struct access *access, const struct access_user *user, size_t n)
+{
+	const char *hash = user_hash(user, n);
+	for (size_t i = 0; i < access->count && !hash; i++) {
+		hash = user_hash(&access->users[i], n);
+	}
+	return hash;
 }
 
 uint64_t
@@ -186,39 +229,80 @@ access_mark(const struct access *access, const char *hash, struct slice password
 void
 access_remember(struct access *access, const char *hash, struct slice password)
 {
-	for (size_t i = 0; i < access->count; i++) {
-		struct access_user *user = &access->users[i];
-		if (user->hashed && strcmp(user->password, hash) == 0) {
-			user->remembered = true;
-			user->right = access_mark(access, hash, password);
+	for (size_t i = 0; i < access->count * ACCESS_PASSWORDS_MAX; i++) {
+		struct access_password *own =
+			&access->users[i / ACCESS_PASSWORDS_MAX].passwords[i % ACCESS_PASSWORDS_MAX];
+		if (own->text && own->hashed && strcmp(own->text, hash) == 0) {
+			own->remembered = true;
+			own->right = access_mark(access, hash, password);
 		}
 	}
 }
 
+uint64_t
+access_text_mark(const uint64_t salt[2], struct slice text)
+{
+	uint64_t mark = hash_secretly(salt, text);
+	return mark != 0 ? mark : 1;
+}
+
+bool
+access_has(const struct access_user *user, const uint64_t salt[2], uint64_t mark)
+{
+	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX; i++) {
+		const char *text = user->passwords[i].text;
+		if (text && access_text_mark(salt, slice_of(text)) == mark) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* Whether the password is known to be the right one. */
 static bool
-user_takes(const struct access *access, const struct access_user *user, struct slice password)
+password_takes(const struct access *access, const struct access_password *own, struct slice password)
 {
-	if (user->hashed) {
-		return user->remembered && user->right == access_mark(access, user->password, password);
+	/* What is not there costs a comparison, too, so that timing does not reveal which names exist. */
+	const char *text = own->text ? own->text : "no such user";
+	if (own->hashed) {
+		return own->remembered && own->right == access_mark(access, text, password);
 	}
-	return password_equal(password, user->password) && user->password[0] != '\0';
+	return password_equal(password, text) && own->text && text[0] != '\0';
+}
+
+/* What the password is to be compared with next. NULL: it was compared with everything. If a hash comes
+ * twice, the comparison counts as the later one. */
+static const char *
+access_next_hash(
+	const struct access *access, const struct access_user *user, const struct access_login *login)
+{
+	for (size_t i = ACCESS_PASSWORDS_MAX; i > 0; i--) {
+		const char *hash = access_hash(access, user, i - 1);
+		if (hash && access_mark(access, hash, login->password) == login->compared) {
+			return i < ACCESS_PASSWORDS_MAX ? access_hash(access, user, i) : NULL;
+		}
+	}
+	return access_hash(access, user, 0);
 }
 
 const struct access_user *
-access_login(const struct access *access, struct slice name, struct slice password, const char **hash)
+access_login(const struct access *access, const struct access_login *login, const char **hash)
 {
-	/* An unknown user costs a comparison too, so that timing does not reveal which names exist. */
-	static const struct access_user nobody = {.name = "", .password = "no such user"};
-	const struct access_user *user = access_find(access, name);
-	bool takes = user_takes(access, user ? user : &nobody, password);
+	static const struct access_user nobody = {.name = ""};
+	const struct access_user *user = access_find(access, login->name);
+	const struct access_password *own = (user ? user : &nobody)->passwords;
+	struct slice password = login->password;
 	*hash = NULL;
-	if (user && takes) {
+	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX; i++) {
+		if (password_takes(access, &own[i], password)) {
+			*hash = own[i].text;
+		}
+	}
+	if (*hash) {
 		return user;
 	}
 	if (password.n <= ACCESS_PASSWORD_MAX && !memchr(password.p, '\0', password.n)) {
-		bool own = user && user->hashed && user->password[0] == '$';
-		*hash = own ? user->password : access_decoy(access);
+		*hash = access_next_hash(access, user, login);
 	}
 	return NULL;
 }

@@ -34,10 +34,20 @@ enum right {
 #define ACCESS_NOBODY INT64_C(-1) /* no uid, no gid */
 #define ACCESS_ANYONE INT64_C(-2) /* every uid */
 
+/* A user has two while one replaces the other. */
+#define ACCESS_PASSWORDS_MAX 2
+
+struct access_password {
+	const char *text; /* or its hash; NULL: none */
+	bool hashed;
+	bool remembered; /* right is known */
+	uint64_t right;  /* the mark of the password that has this hash */
+};
+
 struct access_user {
 	const char *name;
-	const char *password;     /* or its hash (crypt(3)); "": it can log in nowhere */
-	bool hashed;              /* password is a hash */
+	const char *password;     /* or its hash (crypt(3)), one a line; "": it can log in nowhere */
+	unsigned hashed;          /* bit n: line n of password is a hash */
 	unsigned rights;          /* of enum right */
 	int64_t uid;              /* who is this user on a Unix socket; or ACCESS_NOBODY, ACCESS_ANYONE */
 	int64_t gid;              /* and so are clients in this group; or ACCESS_NOBODY */
@@ -49,8 +59,7 @@ struct access_user {
 	int64_t locks;
 	/* Of struct access: */
 	struct glob **globs; /* of names */
-	bool remembered;     /* right is known */
-	uint64_t right;      /* the mark of the password that has this hash */
+	struct access_password passwords[ACCESS_PASSWORDS_MAX];
 };
 
 /* A user with all names that no client is without a login. */
@@ -75,14 +84,26 @@ bool access_required(const struct access *access);
 /* No longer password is hashed. */
 #define ACCESS_PASSWORD_MAX 511
 
+/* A request to log in. An empty name means the default user. */
+struct access_login {
+	struct slice name;
+	struct slice password;
+	uint64_t compared; /* the mark of the password, if it was compared with a hash; 0: it was not yet */
+};
+
 /*
- * The user. NULL: no such user, or the wrong password, if *hash is NULL; otherwise that is not known before
- * the password is compared with *hash (passwords.h). If any user has a hash, *hash is set for each wrong
- * password, also of an unknown user: so the time of the answer does not tell which names exist. Without
- * hashes it takes the same time for every password of one length. An empty name means the default user.
+ * The user; *hash is the text of the password by which it logs in, or the hash of that. NULL: no such user,
+ * or the wrong password, if *hash is NULL; otherwise that is not known before the password is compared with
+ * *hash (passwords.h). A wrong password is compared with as many hashes as the user with the most has, also
+ * for a user with fewer and for an unknown one: so the time of the answer does not tell which names exist.
+ * Without hashes it takes the same time for every password of one length.
  */
 const struct access_user *access_login(
-	const struct access *access, struct slice name, struct slice password, const char **hash);
+	const struct access *access, const struct access_login *login, const char **hash);
+/* The user still has the password of this mark, which access_text_mark() has made with this salt. */
+bool access_has(const struct access_user *user, const uint64_t salt[2], uint64_t mark);
+/* The mark by which a connection remembers the text of its password, or the hash; never 0. */
+uint64_t access_text_mark(const uint64_t salt[2], struct slice text);
 /* The password has this hash: from now on the users with that hash log in with it at once. What is kept is a
  * mark of the password, by a secret of this process. */
 void access_remember(struct access *access, const char *hash, struct slice password);

@@ -65,6 +65,7 @@ struct identity {
 	int64_t unauthenticated_ms; /* since when */
 	unsigned failures;          /* failed logins */
 	uint64_t compared;          /* the mark of a password that was just compared (access.h); 0: none */
+	uint64_t login;             /* the mark of the password by which it logged in; 0: by none */
 	char *label;                /* CLIENT SETNAME; NULL: none */
 	char *lib_name;             /* CLIENT SETINFO; NULL: none */
 	char *lib_ver;
@@ -172,6 +173,13 @@ struct viewer connection_viewer(const struct connection *connection);
 /* Unless the client has logged in: sets the user that it is on a Unix socket, and whether it is an
  * administrator (peer.admin). */
 void connection_recognise(struct connection *connection, const struct access *access);
+
+/* Of the text of the password by which the client has logged in, or of its hash: the ledger and the state
+ * have this instead. A user who can read them can read the configuration, too. */
+uint64_t connection_password_mark(const struct identity *who, const char *text);
+/* Whether the user, as it is now, still has the password by which the client has logged in as it; true if it
+ * has logged in by none. */
+bool connection_login_stands(const struct identity *who, const struct access_user *user);
 
 /* The connection belongs to this user from now on (peer.user), and waits in that user's line. */
 void connection_belongs(struct connection *connection, uint64_t user);

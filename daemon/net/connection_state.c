@@ -157,6 +157,7 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 	place_field(r, &s.kept_at);
 	record_flag(r, &s.local_user);
 	record_unsigned(r, &s.process.space);
+	record_unsigned(r, &who.login);
 	record_end(r);
 }
 
@@ -215,6 +216,10 @@ identity_load(struct connection *c, const struct saved_connection *s, const stru
 	who->last = verb_load(s);
 	who->user = s->user.n > 0 ? access_find(access, s->user) : NULL;
 	who->local_user = who->user && s->local_user;
+	if (who->user && !who->local_user && who->login == 0) {
+		/* No login by a certificate is handed over: the process before did not keep the mark. */
+		who->login = connection_password_mark(who, who->user->passwords[0].text);
+	}
 	/* The process before may have been in another PID namespace, where the number was another one. */
 	if (who->local && c->fd >= 0) {
 		who->peer.pid = socket_peer_pid(c->fd);
@@ -278,6 +283,7 @@ connection_load(
 	place_field(r, &s.kept_at);
 	record_flag(r, &s.local_user);
 	record_unsigned(r, &s.process.space);
+	record_unsigned(r, &who.login);
 	if (r->failed || who.id <= set->last_id) {
 		record_fail(r, "a connection of it makes no sense");
 		return NULL;
@@ -304,23 +310,13 @@ connection_load(
 
 /* ---- in the ledger ---- */
 
-/* Of the password by which a client has logged in: the password itself is not in the ledger. A user who can
- * read the ledger can read the configuration, too. */
-static uint64_t
-password_mark(const struct identity *who, const struct access_user *user)
-{
-	const uint64_t salt[2] = {who->id, (uint64_t)who->since_ms};
-	return user ? hash_secretly(salt, slice_of(user->password)) : 0;
-}
-
 static void
-entry_fields(struct record *r, struct identity *who, struct saved_connection *s, uint64_t *password,
-	struct keep_view *keep)
+entry_fields(struct record *r, struct identity *who, struct saved_connection *s, struct keep_view *keep)
 {
 	place_field(r, &s->kept_at);
 	identity_fields(r, who, s);
 	record_unsigned(r, &s->socket);
-	record_unsigned(r, password);
+	record_unsigned(r, &who->login);
 	record_unsigned(r, &keep->session);
 	record_flag(r, &keep->pushed);
 	record_flag(r, &s->local_user);
@@ -332,10 +328,9 @@ connection_enter(struct connection *c, struct record *r, struct keep_view *keep)
 {
 	struct identity who = c->identity;
 	struct saved_connection s = {.kept_at = c->kept_at, .socket = descriptor_identity(c->fd)};
-	uint64_t password = password_mark(&who, who.user);
 	identity_save(&who, &s);
 	record_begin(r, RECORD_KEPT);
-	entry_fields(r, &who, &s, &password, keep);
+	entry_fields(r, &who, &s, keep);
 	record_end(r);
 }
 
@@ -348,11 +343,10 @@ connection_entry_place(struct record *r, conn_id *id)
 	return (int)place;
 }
 
-/* Whether its client is logged in as it was: as a user that is still there, with the same password, and still
- * an administrator if it was one. Who is which user on a Unix socket is looked up anew. */
+/* Whether its client is logged in as it was: as a user that is still there, with a password that it still
+ * has, and still an administrator if it was one. Who is which user on a Unix socket is looked up anew. */
 static bool
-login_returns(
-	struct connection *c, struct saved_connection *s, const struct access *access, uint64_t password)
+login_returns(struct connection *c, struct saved_connection *s, const struct access *access)
 {
 	struct identity *who = &c->identity;
 	bool admin = who->peer.admin;
@@ -365,7 +359,7 @@ login_returns(
 		return loaded && admin == who->peer.admin;
 	}
 	bool now = who->native_admin || (who->user && who->user->rights & RIGHT_ADMIN);
-	return loaded && password_mark(who, who->user) == password && admin == now;
+	return loaded && (!who->user || connection_login_stands(who, who->user)) && admin == now;
 }
 
 struct connection *
@@ -374,8 +368,7 @@ connection_return(
 {
 	struct identity who = {0};
 	struct saved_connection s = {.kept_at = FDSTORE_NONE};
-	uint64_t password = 0;
-	entry_fields(r, &who, &s, &password, keep);
+	entry_fields(r, &who, &s, keep);
 	int fd = r->failed || who.id <= set->last_id ? -1
 						     : fdstore_find(set->fdstore, (int)s.kept_at, s.socket);
 	if (fd < 0) {
@@ -387,7 +380,7 @@ connection_return(
 		return NULL;
 	}
 	connection_kept_from(c, (int)s.kept_at);
-	if (!login_returns(c, &s, access, password)) {
+	if (!login_returns(c, &s, access)) {
 		connection_cut(c, END_ABANDONED, "its login has changed during the crash");
 	}
 	return c;

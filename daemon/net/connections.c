@@ -335,6 +335,20 @@ connection_recognise(struct connection *c, const struct access *access)
 	who->peer.admin = who->native_admin || (who->user && who->user->rights & RIGHT_ADMIN);
 }
 
+uint64_t
+connection_password_mark(const struct identity *who, const char *text)
+{
+	const uint64_t salt[2] = {who->id, (uint64_t)who->since_ms};
+	return text ? access_text_mark(salt, slice_of(text)) : 0;
+}
+
+bool
+connection_login_stands(const struct identity *who, const struct access_user *user)
+{
+	const uint64_t salt[2] = {who->id, (uint64_t)who->since_ms};
+	return who->login == 0 || access_has(user, salt, who->login);
+}
+
 void
 connection_belongs(struct connection *c, uint64_t user)
 {

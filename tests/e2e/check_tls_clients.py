@@ -228,6 +228,30 @@ def test_login(place):
     expect(logins, [by_certificate % name for name in ("app07", "op", "app07")] + ["user=op result=ok"])
 
 
+def test_login_and_passwords(place):
+    """who has logged in by a certificate stays when the user's password changes, and goes with the user"""
+    users = "users:\n  - { name: op, password-env: ONE, admin: yes }\n  - { name: app07, password-env: %s }\n"
+    d = Daemons(place, tls=", client-ca: {a.ca}, client-login: yes", environment={"ONE": "secret1", "TWO": "secret2"},
+                config=users % "ONE")
+    app_files = d.authority.issue("app07")
+    by_certificate, by_password, both = d.client(app_files), d.client(d.authority.issue("unknown")), d.client(app_files)
+    expect_between(by_certificate("LOCK", "a"), 1, TOKEN_MAX)
+    for client in (by_password, both):
+        expect(client("AUTH", "app07", "secret1"), "OK")
+    with open(d.daemon.file, encoding="utf-8") as stream:
+        text = stream.read()
+    with open(d.daemon.file, "w", encoding="utf-8") as stream:
+        stream.write(text.replace("name: app07, password-env: ONE", "name: app07, password-env: TWO"))
+    answer = d.reload()
+    expect("reloaded" in answer, True, answer)
+    expect((by_password.closed(), both.closed()), (True, True))
+    expect_between(by_certificate("CHECK", "a"), 1, TOKEN_MAX)
+    with open(d.daemon.file, "w", encoding="utf-8") as stream:
+        stream.write(text.replace("name: app07", "name: app08"))
+    d.reload()
+    expect(by_certificate.closed(), True)
+
+
 def test_reload(place):
     """a reload takes a new certificate for new clients and drops nobody; files that cannot be used leave all as it was"""
     d = Daemons(place)

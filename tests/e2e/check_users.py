@@ -336,6 +336,67 @@ def test_hashed_passwords(place):
         expect(secret in daemon.output.text(), False, "a password or its hash in the log")
 
 
+def test_two_passwords(place):
+    """a password, or its hash, is replaced while clients hold locks: only who stays with the old one is cut, and nobody before it is gone"""
+    path = os.path.join(place.path, "app")
+    hashed = hash_of("newest")
+
+    def write(*lines):
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.writelines(line + "\n" for line in lines)
+        os.chmod(path, 0o600)
+
+    write("old")
+    daemon = place.daemon(master=place.redis(), tcp=True, config="users:\n  - { name: ann, password-hash: '*', admin: yes }\n"
+                          "  - { name: app, password-file: %s }\n" % path).admitted()
+
+    def app(password):
+        client = daemon.client(tcp=True)
+        expect(client("AUTH", "app", password), "OK")
+        return client
+
+    def reload():
+        answer = daemon.client()("RELOAD")
+        expect("users[1] password" in answer, True, answer)
+
+    def lives(client, name):
+        expect_between(client("CHECK", name), 1, harness.LEASE_MS)
+
+    first = app("old")
+    first("LOCK", "a")
+    write("new", "old")
+    reload()
+    lives(first, "a")
+    stays, second = app("old"), app("new")
+    second("LOCK", "b")
+    # In either order: which line a password is in means nothing.
+    write("old", "new")
+    reload()
+    daemon.client()("RESTART")
+    for client, name in ((first, "a"), (second, "b")):
+        lives(client, name)
+    expect(stays("PING"), "PONG")
+    write("new", hashed)
+    reload()
+    expect((first.closed(), stays.closed()), (True, True))
+    lives(second, "b")
+    third = app("newest")
+    third("LOCK", "c")
+    expect_code(daemon.client(tcp=True)("AUTH", "app", "old"), "WRONGPASS")
+    write(hashed)
+    reload()
+    expect(second.closed(), True)
+    lives(third, "c")
+    # A file that is wrong changes nothing.
+    for lines, word in ((("x", "y", "z"), "more than two lines"), (("x", ""), "empty line"), (("x", "x"), "same password")):
+        write(*lines)
+        expect_code(daemon.client()("RELOAD"), "ERR")
+        harness.until("the log says why", lambda word=word: word in daemon.output.text())
+        lives(third, "c")
+    for secret in ("newest", hashed):
+        expect(secret in daemon.output.text(), False, "a password or its hash in the log")
+
+
 def test_hand_over_with_logins(place):
     """a login that waits for its hash during a hand-over is answered by the next process"""
     # On a slow machine ten hashes take longer than login-time.
