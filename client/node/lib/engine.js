@@ -11,6 +11,7 @@ const { isMainThread } = require('node:worker_threads');
 const { originOf } = require('./address');
 const { boottime, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockRefusedError } = require('./errors');
+const { Line } = require('./line');
 const { Cut, FOREIGN, Link } = require('./wire');
 
 const RETRY_MIN = 5; // ms between attempts to connect
@@ -73,6 +74,7 @@ function errorCode(why) {
 
 class Engine {
   grace = 0;
+  line = new Line();
   served = false; // a daemon has answered, over this connection or an earlier one
   /** @type {Link | null} */
   link = null;

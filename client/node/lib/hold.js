@@ -19,6 +19,7 @@ const GIVE_BACK = 2000; // ms for which unlock() waits for the daemon
 
 const prefix = randomBytes(6).toString('hex');
 let serial = 0;
+let turns = 0;
 
 /**
  * How a lock is taken: `words` of LOCK, and the time in ms for which the daemon may be away.
@@ -53,6 +54,7 @@ class Hold {
   /** @type {NodeJS.Timeout | undefined} */
   #timer;
   #dueAt = 0; // of the timer
+  #turn = ++turns; // its place in the line
 
   /**
    * @param {import('./engine').Engine} engine
@@ -98,7 +100,7 @@ class Hold {
    * @param {{ is: boolean }} clean whether nothing is left at the daemon
    */
   async #ask(until, signal, clean) {
-    const value = await this.#lock(until, signal, clean);
+    const value = await this.#inTurn(until, signal, clean);
     if (typeof value === 'number') {
       clean.is = false;
       this.token = value;
@@ -119,6 +121,37 @@ class Hold {
     if (value instanceof LockRefusedError) throw value;
     const { wait } = this.terms;
     throw wait ? new LockTimeoutError(this.name, wait) : new LockBusyError(this.name);
+  }
+
+  /**
+   * Sends LOCK when it is its turn: a session waits a limited number of times. What is refused for that stands in the line,
+   * and so does each later LOCK that may wait; when a wait ends, the first in the line is sent.
+   * @param {number} until
+   * @param {AbortSignal} signal
+   * @param {{ is: boolean }} clean
+   * @returns {Promise<import('./wire').Value>}
+   */
+  async #inTurn(until, signal, clean) {
+    const { line } = this.engine;
+    const waits = this.terms.wait !== 0;
+    if (waits && line.busy && !(await line.stand(this.#turn, until, signal))) return null;
+    for (;;) {
+      let value;
+      line.underWay++;
+      try {
+        value = await this.#lock(until, signal, clean);
+      } catch (error) {
+        line.ended();
+        throw error;
+      }
+      const refused = value instanceof LockRefusedError && value.code === 'LIMIT';
+      if (!waits || !refused || !value.text.startsWith('waiters-per-session') || line.underWay === 1) {
+        line.ended();
+        return value;
+      }
+      line.underWay--;
+      if (!(await line.stand(this.#turn, until, signal))) return null;
+    }
   }
 
   /**

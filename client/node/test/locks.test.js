@@ -13,6 +13,7 @@ const { inspect } = require('node:util');
 const hf = require('..');
 const { chooseAddress, parseAddress } = require('../lib/address');
 const { boottime } = require('../lib/clock');
+const { engineFor } = require('../lib/engine');
 const { encode, parse, Push } = require('../lib/wire');
 const { HANG, PACKAGE, CALM, aborted, both, nothingLeft, scene, sleep, tell, until } = require('./stage');
 
@@ -67,6 +68,31 @@ both('waiters get the lock in the order in which they came', CALM, async (stage,
   await held.unlock();
   await Promise.all(all);
   assert.deepEqual(order, [0, 1, 2, 3, 4]);
+});
+
+both('waits beyond the limit of a session stand in a line', `limits: { waiters-per-session: 2 }\n${CALM}`, async (stage, ask, where) => {
+  const client = new hf.Client(where);
+  engineFor(parseAddress(where), 0).label = 'crowd';
+  for (const lose of [false, true]) {
+    const held = await client.lock('a');
+    const controller = new AbortController();
+    const reason = new Error('enough');
+    const order = [];
+    const all = [];
+    for (let i = 0; i < 10; i++) {
+      const options = i === 5 ? { wait: 300 } : i === 6 ? { wait: HANG, signal: controller.signal } : { wait: HANG };
+      all.push(client.withLock('a', options, () => order.push(i)));
+    }
+    await assert.rejects(all[5], hf.LockTimeoutError);
+    controller.abort(reason);
+    await assert.rejects(all[6], reason);
+    await assert.rejects(client.lock('a', { wait: 0 }), hf.HoldfastError);
+    if (lose) assert.ok((await stage.cut(ask, 'crowd')) > 0);
+    await held.unlock();
+    await Promise.all(all.filter((_, i) => i !== 5 && i !== 6));
+    assert.deepEqual(order, [0, 1, 2, 3, 4, 7, 8, 9]);
+  }
+  await nothingLeft(ask);
 });
 
 both('an aborted wait ends with the reason, and leaves its place', CALM, async (stage, ask, where) => {

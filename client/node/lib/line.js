@@ -1,0 +1,51 @@
+'use strict';
+/* line: the waits of a session that are more than its daemon takes at once, in the order in which they came. */
+
+const { boottime, setTimeout } = require('./clock');
+
+const LONGEST = 2 ** 31 - 1; // ms of a timer
+
+class Line {
+  underWay = 0; // LOCKs that are sent and not answered
+  /** @type {{ turn: number, go: (sent: boolean) => void }[]} */
+  #places = [];
+
+  /** Somebody stands in it. */
+  get busy() {
+    return this.#places.length > 0;
+  }
+
+  /**
+   * Waits until it is this turn: true. False: `until` (boottime) has come before. Rejected with the reason of the signal.
+   * @param {number} turn
+   * @param {number} until
+   * @param {AbortSignal} signal
+   * @returns {Promise<boolean>}
+   */
+  stand(turn, until, signal) {
+    if (signal.aborted) return Promise.reject(signal.reason);
+    return new Promise((resolve, reject) => {
+      const place = { turn, go: (/** @type {boolean} */ sent) => leave(() => resolve(sent)) };
+      const leave = (/** @type {() => void} */ settle) => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        this.#places = this.#places.filter((other) => other !== place);
+        settle();
+      };
+      const abort = () => leave(() => reject(signal.reason));
+      const left = Math.max(until - boottime(), 0);
+      const timer = left > LONGEST ? undefined : setTimeout(() => place.go(false), left);
+      signal.addEventListener('abort', abort, { once: true });
+      const behind = this.#places.findIndex((other) => other.turn > turn);
+      this.#places.splice(behind < 0 ? this.#places.length : behind, 0, place);
+    });
+  }
+
+  /** A wait of the session has ended. */
+  ended() {
+    this.underWay--;
+    this.#places[0]?.go(true);
+  }
+}
+
+module.exports = { Line };
