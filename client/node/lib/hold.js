@@ -136,6 +136,7 @@ class Hold {
     const waits = this.terms.wait !== 0;
     if (waits && line.busy && !(await line.stand(this.#turn, until, signal))) return null;
     for (;;) {
+      const { past } = line;
       let value;
       line.underWay++;
       try {
@@ -145,11 +146,13 @@ class Hold {
         throw error;
       }
       const refused = value instanceof LockRefusedError && value.code === 'LIMIT';
-      if (!waits || !refused || !value.text.startsWith('waiters-per-session') || line.underWay === 1) {
+      const last = line.underWay === 1;
+      if (!waits || !refused || !value.text.startsWith('waiters-per-session') || (last && line.past === past)) {
         line.ended();
         return value;
       }
       line.underWay--;
+      if (last) continue; // a wait has ended while the refusal was under way
       if (!(await line.stand(this.#turn, until, signal))) return null;
     }
   }

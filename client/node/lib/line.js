@@ -7,6 +7,7 @@ const LONGEST = 2 ** 31 - 1; // ms of a timer
 
 class Line {
   underWay = 0; // LOCKs that are sent and not answered
+  past = 0; // those that were, and ended otherwise than by a refusal for the limit
   /** @type {{ turn: number, go: (sent: boolean) => void }[]} */
   #places = [];
 
@@ -44,6 +45,7 @@ class Line {
   /** A wait of the session has ended. */
   ended() {
     this.underWay--;
+    this.past++;
     this.#places[0]?.go(true);
   }
 }

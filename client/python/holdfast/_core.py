@@ -117,6 +117,7 @@ class Hold:
         self.asked = ""  # the id of the LOCK that is under way
         self.turn = 0  # its place in the line
         self.lined = False  # it stands in the line
+        self.past = 0  # Core._past when its LOCK was sent
         self.token: Optional[int] = None
         self.granted_at = 0.0
         self.deadline = 0.0  # told: until then it is surely held
@@ -155,6 +156,7 @@ class Core:
         self._bound = False
         self._prefix, self._ids = prefix, itertools.count(1)
         self._line: List[Tuple[int, Hold]] = []  # sorted by the turn, which no two have
+        self._past = 0  # waits of the session that have ended
         self._turns = itertools.count(1)
 
     # --- the connection ---------------------------------------------------------------------------------------------
@@ -431,6 +433,7 @@ class Core:
 
     def _ask(self, hold: Hold, now: float) -> None:
         hold.asked = "%s-%d" % (self._prefix, next(self._ids))
+        hold.past = self._past
         self._lock(hold, now)
 
     def _lock(self, hold: Hold, now: float) -> None:
@@ -452,8 +455,10 @@ class Core:
         if value is None:
             self._fail(claim, self._timeout(claim), now)
             self._advance(now)
-        elif value[0] == "LIMIT" and value[1].startswith("waiters-per-session") and claim.wait != 0 and self._under_way():
+        elif _crowded(value) and claim.wait != 0 and self._under_way():
             self._line_up(hold)
+        elif _crowded(value) and claim.wait != 0 and hold.past != self._past:
+            self._ask(hold, now)  # a wait has ended while the refusal was under way
         elif value[0] == "LOST":
             self._ask(hold, now)  # an earlier loss, which the session had not been told
         elif value[0] == "DRAINING" or (value[0] == "ERR" and hold.trouble is None and claim.since < self.cut_since):
@@ -482,6 +487,7 @@ class Core:
 
     def _advance(self, now: float) -> None:
         """A wait of the session has ended: sends the first in the line."""
+        self._past += 1
         if self._line:
             _, hold = self._line.pop(0)
             hold.lined = False
@@ -598,6 +604,11 @@ class Core:
 
 def _ignore(_value: Any, _now: float) -> None:
     return None
+
+
+def _crowded(refusal: Any) -> bool:
+    """Whether the session waits as often as it may."""
+    return bool(refusal[0] == "LIMIT" and refusal[1].startswith("waiters-per-session"))
 
 
 def _ms(seconds: float) -> str:
