@@ -20,6 +20,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <yaml.h>
 
@@ -523,16 +524,29 @@ fd_read(int fd, char *buffer, size_t room)
 	return (ssize_t)n;
 }
 
+/* A pipe is never waited for, neither to open nor to read it. */
+static bool
+is_pipe(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
 static void
 file_read(struct source *source, const char *file, bool needed)
 {
 	size_t room = NODE_BYTES_MAX + 1;
 	char *buffer = malloc(room);
-	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	ssize_t n = fd >= 0 && buffer != NULL ? fd_read(fd, buffer, room) : -1;
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	bool pipe = fd >= 0 && is_pipe(fd);
+	ssize_t n = fd >= 0 && !pipe && buffer != NULL ? fd_read(fd, buffer, room) : -1;
 
 	if (n >= 0)
 		source_add(source, file, buffer, (size_t)n);
+	else if (pipe)
+		complain(source, file,
+			"cannot be read: it is a pipe, and a reload reads the file again; name a file");
 	else if (buffer == NULL)
 		complain(source, file, "cannot be read: out of memory");
 	else if (needed || errno != ENOENT)

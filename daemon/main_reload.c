@@ -71,11 +71,16 @@ audit_of(struct main *m)
 	return m->audit_fd < 0 ? &m->log : &m->audit_log;
 }
 
-/* -1: errno says why. */
+/* -1: errno says why. A pipe without a reader is not waited for. */
 static int
 log_open(const char *path)
 {
-	return open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+	if (flags >= 0) {
+		(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	}
+	return fd;
 }
 
 /* After log_open() has failed. Returns -1. */

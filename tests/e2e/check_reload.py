@@ -3,6 +3,7 @@
 
 import os
 import re
+import subprocess
 
 import harness
 import resp
@@ -245,6 +246,38 @@ def test_refused_by_the_system(place):
     daemon.configure("rules: [ { match: 'a', wait: 5s } ]\n")
     expect(daemon.client()("RELOAD"), "reloaded: rules")
     expect_between(left_of_waiter(daemon, "a"), 1, 5000)
+
+
+def test_pipes(place):
+    """a pipe in the place of the configuration, of a file of its directory, or of the log is refused, and never waited for"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    path = os.path.join(daemon.folder, "holdfast.yml")
+    client = daemon.client()
+
+    def refused(what, said):
+        answer = client("RELOAD")
+        expect_code(answer, "ERR")
+        expect(said in answer, True, "%s: %s" % (what, answer))
+        expect_between(client("LOCK", what), *GRANTED)
+        done = subprocess.run([harness.HOLDFASTD, "-t", "-c", path], capture_output=True, text=True, timeout=harness.PATIENCE,
+                              check=False)
+        expect((done.returncode, said in done.stderr), (78, True), done.stderr)
+
+    drop_ins = os.path.join(daemon.folder, "holdfast.d")
+    os.mkdir(drop_ins)
+    os.mkfifo(os.path.join(drop_ins, "10-pipe.yml"))
+    refused("drop-in", "it is a pipe")
+    os.unlink(os.path.join(drop_ins, "10-pipe.yml"))
+    os.rename(path, path + ".kept")
+    os.mkfifo(path)
+    refused("whole", "it is a pipe")
+    os.unlink(path)
+    os.rename(path + ".kept", path)
+    os.mkfifo(os.path.join(daemon.folder, "log"))
+    daemon.configure("log: { to: '%s' }\n" % os.path.join(daemon.folder, "log"))
+    answer = client("RELOAD")
+    expect_code(answer, "ERR")
+    expect_between(client("LOCK", "log"), *GRANTED)
 
 
 def test_only_master_at_another_address(place):
