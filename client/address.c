@@ -1,6 +1,6 @@
 /*
  * address: parses $HOLDFAST_URL. It makes no look-ups and no connections; it only checks whether a default
- * socket exists.
+ * socket exists, and who could have put it there.
  */
 #include "client/wire.h"
 
@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_SOCKET "/run/holdfast/holdfast.sock"
@@ -235,22 +236,75 @@ address_parse(struct address *a, const char *url, char *why)
 	return parse_tcp(a, url, why);
 }
 
+/* Nobody but root and this user made it or gave it away. */
+static bool
+is_trusted(const struct stat *st)
+{
+	return st->st_uid == 0 || st->st_uid == geteuid();
+}
+
+/* NULL: only root and this user decide what is in this directory, and what it is. Else why not. */
+static const char *
+directory_fault(const char *path)
+{
+	struct stat name, st;
+
+	if (lstat(path, &name) != 0 || stat(path, &st) != 0 || !is_trusted(&name) || !is_trusted(&st)) {
+		return "its directory belongs to another user";
+	}
+	if ((st.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH) {
+		return "everybody may write to its directory";
+	}
+	return NULL;
+}
+
+/*
+ * NULL: the socket at path was put there by root or this user, so its daemon can be believed. The variable
+ * outlives su and sudo -E, and may name the directory of another user, whose daemon could grant what is held
+ * elsewhere. /run/holdfast needs no such look: root alone makes it, for whatever user the daemon runs as.
+ */
+static const char *
+own_fault(const char *runtime_dir, const char *path)
+{
+	char directory[sizeof(((struct address *)0)->path)];
+	const char *fault = directory_fault(runtime_dir);
+	struct stat st;
+
+	if (fault == NULL) {
+		(void)snprintf(directory, sizeof(directory), "%s/holdfast", runtime_dir);
+		fault = directory_fault(directory);
+	}
+	if (fault == NULL && (lstat(path, &st) != 0 || !is_trusted(&st))) {
+		fault = "it belongs to another user";
+	}
+	return fault;
+}
+
 static bool
 choose_default(struct address *a, const char *runtime_dir, char *why)
 {
+	const char *fault = NULL;
+
 	if (runtime_dir != NULL && runtime_dir[0] == '/') {
 		char path[sizeof(a->path)];
 		int n = snprintf(path, sizeof(path), "%s/holdfast/holdfast.sock", runtime_dir);
 
 		if (n > 0 && (size_t)n < sizeof(path) && access(path, F_OK) == 0) {
-			if (!address_parse(a, path, why)) {
-				return false;
+			fault = own_fault(runtime_dir, path);
+			if (fault == NULL) {
+				if (!address_parse(a, path, why)) {
+					return false;
+				}
+				a->other = access(DEFAULT_SOCKET, F_OK) == 0 ? DEFAULT_SOCKET : NULL;
+				return true;
 			}
-			a->other = access(DEFAULT_SOCKET, F_OK) == 0 ? DEFAULT_SOCKET : NULL;
-			return true;
 		}
 	}
-	return address_parse(a, DEFAULT_SOCKET, why);
+	if (!address_parse(a, DEFAULT_SOCKET, why)) {
+		return false;
+	}
+	a->passed = fault;
+	return true;
 }
 
 bool

@@ -28,7 +28,8 @@ streams_complete(void)
 	}
 }
 
-/* Tells people, not scripts, which of two daemons they use, because they may expect the other one. */
+/* Tells people, not scripts, which of two daemons they use, because they may expect the other one. Scripts
+ * are told as well where the other one is not taken and this one is not there. */
 static void
 tell_which(const struct options *o, const struct address *a)
 {
@@ -38,6 +39,11 @@ tell_which(const struct options *o, const struct address *a)
 		message("two daemons answer: this is yours at %s, not the system's at unix:%s; HOLDFAST_URL "
 			"chooses",
 			a->text, a->other);
+	}
+	if (a->passed != NULL && !o->quiet && (asked || !wire_listens(a->path))) {
+		message("$XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, %s; this is the system's at "
+			"%s; HOLDFAST_URL chooses",
+			a->passed, a->text);
 	}
 }
 

@@ -61,7 +61,8 @@ struct address {
 	char certificate[ADDRESS_FILE_MAX];
 	char key[ADDRESS_FILE_MAX];
 	char name[ADDRESS_FILE_MAX];
-	const char *other;           /* the next default place that also has a socket; NULL: none */
+	const char *other;  /* the next default place that also has a socket; NULL: none */
+	const char *passed; /* why the socket in $XDG_RUNTIME_DIR is not taken; NULL: it is, or is none */
 	char text[ADDRESS_TEXT_MAX]; /* without user and password, for messages and for HOLDFAST_URL */
 };
 
@@ -69,7 +70,8 @@ struct address {
 bool address_parse(struct address *a, const char *url, char *why) __attribute__((warn_unused_result));
 
 /* Chooses socket (--socket; may be NULL), else url ($HOLDFAST_URL; may be NULL), else the first default place
- * that exists. runtime_dir is $XDG_RUNTIME_DIR or NULL. */
+ * that exists. runtime_dir is $XDG_RUNTIME_DIR or NULL; its socket counts only if root or this user put it
+ * there. */
 bool address_choose(struct address *a, const char *socket, const char *url, const char *runtime_dir,
 	char *why) __attribute__((warn_unused_result));
 

@@ -86,6 +86,11 @@ engine_hint(const struct holdfast *hf, const char *why, char *room, size_t n)
 	if (strncmp(why, "cannot reach the daemon", strlen("cannot reach the daemon")) != 0) {
 		return "";
 	}
+	if (hf->chooses && !hf->came && hf->address.passed != NULL) {
+		(void)snprintf(room, n, "; %s/holdfast/holdfast.sock is not taken: %s", hf->runtime,
+			hf->address.passed);
+		return room;
+	}
 	if (hf->chooses && !hf->came && hf->runtime[0] != '\0' &&
 		strncmp(hf->address.path, hf->runtime, strlen(hf->runtime)) != 0) {
 		(void)snprintf(
@@ -105,7 +110,7 @@ engine_trouble(struct holdfast *hf, enum code refused)
 	const char *why = hf->wire.why[0] != '\0' ? hf->wire.why : "the daemon does not answer";
 	const char *code = refused == CODE_COUNT ? "" : code_word(refused);
 	bool named = strstr(why, hf->address.text) != NULL;
-	char room[sizeof(hf->runtime) + 64];
+	char room[sizeof(hf->runtime) + 128];
 	const char *hint = refused == CODE_COUNT ? engine_hint(hf, why, room, sizeof(room)) : "";
 
 	hf->final = hf->wire.denied || hf->wire.foreign ||

@@ -78,9 +78,10 @@ struct holdfast_options {
  * url: the path of a Unix socket, which begins with / or ., unix:PATH, host:port, tcp://host:port or
  * redis://user:password@host:port; with TLS tls://host:port or rediss://..., and
  * ?ca=PATH&certificate=PATH&key=PATH&name=HOST. NULL: $HOLDFAST_URL, else
- * $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, else /run/holdfast/holdfast.sock. Which of the two is
- * chosen anew for each attempt to connect, until a daemon has served the handle. It does not connect. NULL is
- * returned: the URL has none of these forms, or there is no memory or descriptor.
+ * $XDG_RUNTIME_DIR/holdfast/holdfast.sock if root or this user put it there, else
+ * /run/holdfast/holdfast.sock. Which of the two is chosen anew for each attempt to connect, until a daemon
+ * has served the handle. It does not connect. NULL is returned: the URL has none of these forms, or there is
+ * no memory or descriptor.
  *
  * Open one handle, and share it between all threads. A second handle for the same daemon has the same
  * session: the older one is told later of a loss, but always before another locker can have the lock.

@@ -5,8 +5,10 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -64,7 +66,7 @@ func (a address) now() address {
 		a.variable = false
 		return a
 	}
-	if _, err := os.Stat(a.own); a.own != "" && err == nil {
+	if ownThere(a.own) && ownFault(a.own) == "" {
 		place = a.own
 	}
 	a, _ = parsePath(place)
@@ -76,7 +78,40 @@ func (a address) missing() string {
 	if a.own == "" {
 		return a.place + " is not there"
 	}
+	if fault := ownFault(a.own); ownThere(a.own) && fault != "" {
+		return "$XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, " + fault + ", and " + a.place + " is not there"
+	}
 	return "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + a.place + " is there"
+}
+
+func ownThere(own string) bool {
+	_, err := os.Stat(own)
+	return own != "" && err == nil
+}
+
+// ownFault is empty if only root and this user can have put the socket there. The variable outlives su and sudo -E, and may
+// name the directory of another user, whose daemon could grant what is held elsewhere. /run/holdfast is root's in any case.
+func ownFault(own string) string {
+	home := filepath.Dir(own)
+	for _, directory := range []string{filepath.Dir(home), home} {
+		if info, err := os.Stat(directory); err != nil || !trusted(info, nil) || !trusted(os.Lstat(directory)) {
+			return "its directory belongs to another user"
+		} else if info.Mode().Perm()&0o002 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return "everybody may write to its directory"
+		}
+	}
+	if !trusted(os.Lstat(own)) {
+		return "it belongs to another user"
+	}
+	return ""
+}
+
+func trusted(info os.FileInfo, err error) bool {
+	if err != nil {
+		return false
+	}
+	stat, found := info.Sys().(*syscall.Stat_t)
+	return found && (stat.Uid == 0 || int64(stat.Uid) == int64(os.Geteuid()))
 }
 
 // parseAddress never puts what it read into an error: it may have a password.

@@ -58,8 +58,9 @@ var clients = struct {
 
 // Open returns the Client of this process for the daemon at where: the path of a Unix socket, unix:PATH, host:port,
 // tcp://host:port or redis://user:password@host:port. If where is empty, $HOLDFAST_URL counts, then
-// $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, then /run/holdfast/holdfast.sock. Of these two the Client chooses
-// anew whenever it connects, until a daemon has answered. Open does not connect; the error is that of a bad address.
+// $XDG_RUNTIME_DIR/holdfast/holdfast.sock if root or this user put it there, then /run/holdfast/holdfast.sock. Of these two the
+// Client chooses anew whenever it connects, until a daemon has answered. Open does not connect; the error is that of a bad
+// address.
 //
 // All calls of Open with one address return one Client: Close ends the locks of all its users.
 func Open(where string) (*Client, error) {

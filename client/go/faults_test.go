@@ -468,6 +468,46 @@ func TestStandardAddress(t *testing.T) {
 	}
 }
 
+// The socket in $XDG_RUNTIME_DIR is taken only if root or this user put it there.
+func TestSocketOfAnotherUser(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("HOLDFAST_URL", "")
+	t.Setenv("XDG_RUNTIME_DIR", folder)
+	own := folder + "/holdfast/holdfast.sock"
+	must(t, os.Mkdir(folder+"/holdfast", 0o700))
+	must(t, os.Symlink("/dev/null", own))
+	at, err := chooseAddress("")
+	must(t, err)
+	at.place = "/system" // in place of /run/holdfast/holdfast.sock
+	takes := func(fault string) {
+		t.Helper()
+		place, text := own, "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor /system is there"
+		if fault != "" {
+			place, text = at.place, "$XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, "+fault+", and /system is not there"
+		}
+		if at.now().place != place || at.missing() != text {
+			t.Errorf("takes %s in place of %s: %s", at.now().place, place, at.missing())
+		}
+	}
+	takes("")
+	for _, path := range []string{folder, folder + "/holdfast"} {
+		must(t, os.Chmod(path, 0o777))
+		takes("everybody may write to its directory")
+		must(t, os.Chmod(path, 0o777|os.ModeSticky))
+		takes("")
+		must(t, os.Chmod(path, 0o755))
+		if os.Geteuid() == 0 {
+			must(t, os.Lchown(path, 61999, 61999))
+			takes("its directory belongs to another user")
+			must(t, os.Lchown(path, 0, 0))
+		}
+	}
+	if os.Geteuid() == 0 {
+		must(t, os.Lchown(own, 61999, 61999))
+		takes("it belongs to another user")
+	}
+}
+
 // Open gives one Client for each daemon, however its address was found.
 func TestOneClient(t *testing.T) {
 	s := start(t, calm)

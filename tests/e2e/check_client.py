@@ -565,6 +565,56 @@ def test_two_daemons(place):
     expect(says_which("ping"), False)
 
 
+def test_daemon_of_another_user(place):
+    """the socket in $XDG_RUNTIME_DIR is taken only if root or this user put it there; else the system's, and a script is told"""
+    if os.geteuid() != 0 or place.run("unshare", "-m", "mount", "-t", "tmpfs", "none", "/run").wait() != 0:
+        raise harness.Skip("not root, who can be other users, with a /run of its own")
+    daemon = world(place)
+    os.chmod(place.path, 0o755)
+    runtime = os.path.join(place.path, "runtime")
+    directory = os.path.join(runtime, "holdfast")
+    link = os.path.join(directory, "holdfast.sock")
+    os.makedirs(directory)
+    os.symlink(daemon.socket, link)
+    daemon_mode = os.stat(daemon.socket).st_mode
+    os.chmod(daemon.socket, 0o777)
+
+    def ping(uid, *before):
+        text = ("mount -t tmpfs none /run && %s HOLDFAST_URL= exec setpriv --reuid %d --clear-groups %s ping"
+                % (" ".join(before), uid, harness.HOLDFAST))
+        process = place.run("unshare", "-m", "sh", "-c", text, environment={"XDG_RUNTIME_DIR": runtime})
+        return process.wait(), process.output.text()
+
+    me, other = 61999, 61998
+    theirs, open_to_all = "its directory belongs to another user", "everybody may write to its directory"
+    for caller, owners, modes, fault in (
+            (0, (0, 0, 0), (0o755, 0o755), None),
+            (me, (0, 0, 0), (0o755, 0o755), None),
+            (me, (me, me, me), (0o700, 0o700), None),
+            (me, (0, me, me), (0o1777, 0o755), None),
+            (0, (me, me, me), (0o700, 0o700), theirs),  # su, and sudo -E
+            (0, (0, me, 0), (0o755, 0o755), theirs),
+            (0, (me, 0, 0), (0o755, 0o755), theirs),
+            (0, (0, 0, me), (0o755, 0o1777), "it belongs to another user"),
+            (me, (other, other, other), (0o755, 0o755), theirs),
+            (me, (0, other, other), (0o1777, 0o755), theirs),  # whoever was first in /tmp
+            (0, (0, 0, 0), (0o777, 0o755), open_to_all),
+            (me, (me, me, me), (0o755, 0o777), open_to_all)):
+        for path, owner in zip((runtime, directory, link), owners):
+            os.lchown(path, owner, owner)
+        for path, mode in zip((runtime, directory), modes):
+            os.chmod(path, mode)
+        status, text = ping(caller)
+        expect((status == 0, "holdfast.sock is not taken" in text), (fault is None, fault is not None), text)
+        if fault:
+            expect(fault in text, True, text)
+    # The system's daemon is used in its place, whoever runs it.
+    system = ("mkdir /run/holdfast && ln -s %s /run/holdfast/holdfast.sock && chown -hR %d /run/holdfast &&" % (daemon.socket, other))
+    status, text = ping(0, system)
+    expect((status, theirs in text), (0, True), text)
+    os.chmod(daemon.socket, daemon_mode)
+
+
 def test_list_fits(place):
     """ls shows the oldest hold first, on a terminal in 80 columns, and cuts nothing elsewhere; -v shows the token"""
     daemon = world(place)

@@ -350,6 +350,47 @@ def test_standard_address(place):
     nothing_left(daemon)
 
 
+def test_socket_of_another_user(place):
+    """the socket in $XDG_RUNTIME_DIR is taken only if root or this user put it there"""
+    daemon = world(place)
+    system, runtime = os.path.join(place.path, "system"), os.path.join(place.path, "run")
+    directory = os.path.join(runtime, "holdfast")
+    own = os.path.join(directory, "holdfast.sock")
+    os.makedirs(directory)
+    os.symlink(daemon.socket, own)
+    text = """
+        from holdfast import _address
+        _address.DEFAULT_SOCKET = %r
+        try:
+            with holdfast.Client(connect_timeout=0.1).lock("a"):
+                print("held", flush=True)
+        except holdfast.DaemonUnreachable as error:
+            print(error, flush=True)
+        """ % system
+
+    def says(wanted):
+        process = program(place, textwrap.dedent(text), environment={"HOLDFAST_URL": "", "XDG_RUNTIME_DIR": runtime})
+        process.output.wait(re.escape(wanted))
+        expect(process.wait(), 0)
+
+    refused = ("cannot reach holdfastd: $XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, %%s, and %s is not there: "
+               "start holdfastd, or set HOLDFAST_URL" % system)
+    says("held")
+    for path in (runtime, directory):
+        os.chmod(path, 0o777)
+        says(refused % "everybody may write to its directory")
+        os.chmod(path, 0o755)
+    if os.geteuid() == 0:
+        for path, fault in ((runtime, "its directory belongs"), (directory, "its directory belongs"), (own, "it belongs")):
+            os.lchown(path, 61999, 61999)
+            says(refused % (fault + " to another user"))
+            os.lchown(path, 0, 0)
+    os.chmod(directory, 0o777)
+    os.symlink(daemon.socket, system)
+    says("held")
+    nothing_left(daemon)
+
+
 def test_told_while_working(place):
     """a holder is told of its loss while it works: a callback, or the cancellation of its task"""
     daemon = world(place, QUIET)

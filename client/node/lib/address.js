@@ -1,7 +1,9 @@
 'use strict';
-/* address: where the daemon is. It makes no connection; it only looks whether a default socket exists. */
+/* address: where the daemon is. It makes no connection; it only looks whether a default socket exists,
+ * and who could have put it there. */
 
 const fs = require('node:fs');
+const path = require('node:path');
 
 const DEFAULT_SOCKET = '/run/holdfast/holdfast.sock';
 const DEFAULT_PORT = 5625;
@@ -115,6 +117,30 @@ function ownSocket() {
   return runtime.startsWith('/') ? `${runtime}/holdfast/holdfast.sock` : '';
 }
 
+/** @param {fs.Stats} found */
+function trusted(found) {
+  return found.uid === 0 || found.uid === process.geteuid?.();
+}
+
+/**
+ * '': only root and this user can have put the socket there. The variable outlives su and sudo -E, and may name the directory of
+ * another user, whose daemon could grant what is held elsewhere. /run/holdfast is root's in any case.
+ * @param {string} own
+ */
+function ownFault(own) {
+  const home = path.dirname(own);
+  try {
+    for (const directory of [path.dirname(home), home]) {
+      const found = fs.statSync(directory);
+      if (!trusted(found) || !trusted(fs.lstatSync(directory))) return 'its directory belongs to another user';
+      if ((found.mode & 0o1002) === 0o002) return 'everybody may write to its directory';
+    }
+    return trusted(fs.lstatSync(own)) ? '' : 'it belongs to another user';
+  } catch {
+    return 'it cannot be looked at';
+  }
+}
+
 /**
  * That of $HOLDFAST_URL, of the user's own daemon if its socket is there, or of the system's daemon, as the program
  * `holdfast` chooses.
@@ -124,7 +150,7 @@ function chooseAddress() {
   const url = process.env['HOLDFAST_URL'];
   if (url) return parseAddress(url);
   const own = ownSocket();
-  return parseAddress(own && fs.existsSync(own) ? own : DEFAULT_SOCKET);
+  return parseAddress(own && fs.existsSync(own) && ownFault(own) === '' ? own : DEFAULT_SOCKET);
 }
 
 /**
@@ -133,10 +159,14 @@ function chooseAddress() {
  */
 function originOf(address) {
   const url = process.env['HOLDFAST_URL'];
-  const usual = !url && [DEFAULT_SOCKET, ownSocket()].includes(address.path);
+  const own = ownSocket();
+  const usual = !url && [DEFAULT_SOCKET, own].includes(address.path);
+  const fault = usual && address.path !== own && own && fs.existsSync(own) ? ownFault(own) : '';
   return {
     from: url && named(url) === address.text ? ' (from HOLDFAST_URL)' : '',
-    elsewhere: usual ? ' If it is elsewhere, set HOLDFAST_URL' : '',
+    elsewhere: usual
+      ? `${fault && ` $XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, ${fault}.`} If it is elsewhere, set HOLDFAST_URL`
+      : '',
   };
 }
 

@@ -356,6 +356,38 @@ scene('an error says where the address is from', CALM, async (stage) => {
   }
 });
 
+scene('the socket in $XDG_RUNTIME_DIR is taken only if root or this user put it there', CALM, async (stage) => {
+  const own = path.join(stage.folder, 'holdfast');
+  const socket = path.join(own, 'holdfast.sock');
+  fs.mkdirSync(own);
+  fs.symlinkSync(stage.socket, socket);
+  const env = { HOLDFAST_URL: '', XDG_RUNTIME_DIR: stage.folder };
+  const text = `new hf.Client(undefined, { connectTimeout: 0 }).withLock('a', () => console.log('held'))
+    .catch((error) => console.log(error.message));`;
+  // Without a daemon at /run/holdfast the error says why; with one, that one is used.
+  const system = fs.existsSync('/run/holdfast/holdfast.sock');
+  const says = async (/** @type {RegExp} */ wanted) => {
+    const line = await stage.program(text, { env, words: [] }).next();
+    if (!system || wanted.source === '^held$') assert.match(line, wanted);
+  };
+  const before = fs.statSync(stage.folder);
+  await says(/^held$/);
+  for (const folder of [stage.folder, own]) {
+    fs.chmodSync(folder, 0o777);
+    await says(/holdfast\.sock is not taken, everybody may write to its directory\. If it is elsewhere, set HOLDFAST_URL$/);
+    fs.chmodSync(folder, 0o1777);
+    await says(/^held$/);
+    fs.chmodSync(folder, before.mode & 0o777);
+  }
+  if (process.geteuid?.() === 0) {
+    for (const [place, fault] of [[stage.folder, /its directory belongs/], [own, /its directory belongs/], [socket, /it belongs/]]) {
+      fs.lchownSync(/** @type {string} */ (place), 61999, 61999);
+      await says(new RegExp(`is not taken, ${/** @type {RegExp} */ (fault).source} to another user`));
+      fs.lchownSync(/** @type {string} */ (place), 0, 0);
+    }
+  }
+});
+
 scene('a client stays at one daemon', CALM, async (stage, ask) => {
   const own = path.join(stage.folder, 'holdfast');
   fs.mkdirSync(own);

@@ -1,6 +1,8 @@
-"""address: where the daemon is. It makes no connection; it only looks whether a standard socket exists."""
+"""address: where the daemon is. It makes no connection; it only looks whether a standard socket exists, and who could have put
+it there."""
 
 import os
+import stat
 from typing import NamedTuple, Optional
 from urllib.parse import unquote
 
@@ -35,19 +37,38 @@ class Address(NamedTuple):
         """Where to connect now: of the standard address, the socket that is there."""
         if not self.standard:
             return self._replace(variable=False)
-        return _parse_path(self.own if self.own and os.path.exists(self.own) else self.path)
+        takes = self.own and os.path.exists(self.own) and not _fault(self.own)
+        return _parse_path(self.own if takes else self.path)
 
     @property
     def missing(self) -> str:
         """Says that no socket of the standard address is there."""
         if not self.own:
             return "%s is not there" % self.path
+        if os.path.exists(self.own) and _fault(self.own):
+            return "$XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, %s, and %s is not there" % (_fault(self.own), self.path)
         return "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor %s is there" % self.path
 
     def __str__(self) -> str:
         if self.path:
             return "unix:%s" % self.path
         return "%s://%s:%d" % ("tls" if self.tls else "tcp", self.host, self.port)
+
+
+def _fault(own: str) -> str:
+    """"": only root and this user can have put the socket there. The variable outlives su and sudo -E, and may name the directory
+    of another user, whose daemon could grant what is held elsewhere. /run/holdfast is root's in any case."""
+    trusted = (0, os.geteuid())
+    try:
+        for directory in (os.path.dirname(os.path.dirname(own)), os.path.dirname(own)):
+            found = os.stat(directory)
+            if found.st_uid not in trusted or os.lstat(directory).st_uid not in trusted:
+                return "its directory belongs to another user"
+            if found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX:
+                return "everybody may write to its directory"
+        return "" if os.lstat(own).st_uid in trusted else "it belongs to another user"
+    except OSError:
+        return "it cannot be looked at"
 
 
 def parse(url: str, what: str = "the address of holdfastd") -> Address:

@@ -1,10 +1,13 @@
 package holdfast;
 
 import java.io.ByteArrayOutputStream;
+import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 
 /**
@@ -54,11 +57,42 @@ record Address(String path, String host, int port, String user, String password,
         if (!standard()) {
             return this;
         }
-        return ofPath(!own.isEmpty() && Files.exists(Path.of(own)) ? own : path, "");
+        return ofPath(!own.isEmpty() && Files.exists(Path.of(own)) && fault(Path.of(own)).isEmpty() ? own : path, "");
+    }
+
+    /**
+     * Empty: only root and this user can have put the socket there. The variable outlives su and sudo -E, and may name the
+     * directory of another user, whose daemon could grant what is held elsewhere. /run/holdfast is root's in any case.
+     */
+    private static String fault(Path own) {
+        try {
+            for (Path directory : List.of(own.getParent().getParent(), own.getParent())) {
+                int mode = (int) Files.getAttribute(directory, "unix:mode");
+                if (!trusted(directory) || !trusted(directory, LinkOption.NOFOLLOW_LINKS)) {
+                    return "its directory belongs to another user";
+                }
+                if ((mode & 01002) == 02) {
+                    return "everybody may write to its directory";
+                }
+            }
+            return trusted(own, LinkOption.NOFOLLOW_LINKS) ? "" : "it belongs to another user";
+        } catch (IOException | UnsupportedOperationException strange) {
+            return "it cannot be looked at";
+        }
+    }
+
+    /** Of root or of this user, to whom this process belongs. */
+    private static boolean trusted(Path path, LinkOption... options) throws IOException {
+        int uid = (int) Files.getAttribute(path, "unix:uid", options);
+        return uid == 0 || uid == (int) Files.getAttribute(Path.of("/proc/self"), "unix:uid");
     }
 
     /** For an error: no socket of the standard address is there. */
     String missing() {
+        String fault = own.isEmpty() || !Files.exists(Path.of(own)) ? "" : fault(Path.of(own));
+        if (!fault.isEmpty()) {
+            return "$XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, " + fault + ", and " + path + " is not there";
+        }
         return own.isEmpty() ? path + " is not there" : "neither $XDG_RUNTIME_DIR/holdfast/holdfast.sock nor " + path + " is there";
     }
 

@@ -36,9 +36,9 @@ public final class Holdfast implements AutoCloseable {
     }
 
     /**
-     * A client for the daemon that $HOLDFAST_URL names, else for $XDG_RUNTIME_DIR/holdfast/holdfast.sock if it exists, else
-     * for /run/holdfast/holdfast.sock. Which of the two is chosen anew for each attempt to connect, until a daemon has
-     * answered. It does not connect yet.
+     * A client for the daemon that $HOLDFAST_URL names, else for $XDG_RUNTIME_DIR/holdfast/holdfast.sock if root or this
+     * user put it there, else for /run/holdfast/holdfast.sock. Which of the two is chosen anew for each attempt to connect,
+     * until a daemon has answered. It does not connect yet.
      */
     public static Holdfast open() {
         return new Holdfast(Address.choose(System.getenv()));

@@ -5,6 +5,9 @@ import static holdfast.Tap.equal;
 import static holdfast.Tap.raises;
 
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -52,6 +55,41 @@ final class UnitTests {
         equal(Address.choose(url).from(url) + Address.choose(url).elsewhere(), " (from HOLDFAST_URL)");
         equal(system.from(url), "");
         equal(system.from(Map.of("HOLDFAST_URL", "wrong")), "");
+    }
+
+    /** The socket in $XDG_RUNTIME_DIR is taken only if root or this user put it there. */
+    static void testSocketOfAnotherUser() throws Exception {
+        Path runtime = Files.createTempDirectory("holdfast");
+        Path directory = Files.createDirectory(runtime.resolve("holdfast"));
+        Path own = Files.createSymbolicLink(directory.resolve("holdfast.sock"), Path.of("/dev/null"));
+        Address standard = new Address("/system", "", 0, "", "", null, own.toString());
+        boolean root = Files.getAttribute(Path.of("/proc/self"), "unix:uid").equals(0);
+        try {
+            equal(standard.now().path(), own.toString());
+            for (Path path : List.of(runtime, directory)) {
+                Files.setAttribute(path, "unix:mode", 0777);
+                equal(standard.now().path(), "/system");
+                equal(standard.missing(), "$XDG_RUNTIME_DIR/holdfast/holdfast.sock is not taken, everybody may write to its "
+                        + "directory, and /system is not there");
+                Files.setAttribute(path, "unix:mode", 01777);
+                equal(standard.now().path(), own.toString());
+                Files.setAttribute(path, "unix:mode", 0755);
+                if (root) {
+                    Files.setAttribute(path, "unix:uid", 61999);
+                    check(standard.missing().contains("its directory belongs to another user"), standard.missing());
+                    Files.setAttribute(path, "unix:uid", 0);
+                }
+            }
+            if (root) {
+                Files.setAttribute(own, "unix:uid", 61999, LinkOption.NOFOLLOW_LINKS);
+                equal(standard.now().path(), "/system");
+                check(standard.missing().contains("taken, it belongs to another user"), standard.missing());
+            }
+        } finally {
+            for (Path path : List.of(own, directory, runtime)) {
+                Files.delete(path);
+            }
+        }
     }
 
     /** A wrong argument is named, before anything is sent. */
