@@ -17,11 +17,15 @@
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -428,6 +432,64 @@ START_TEST(a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_
 	house_open(&house);
 	ck_assert(embedded_trusted(house.embedded));
 	house_close(&house, false);
+	house_done(&house);
+}
+END_TEST
+
+/* Abstract names have no owner. */
+START_TEST(a_name_that_everybody_can_take_shows_no_daemon)
+{
+	struct house house;
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	int names[8], n;
+
+	house_init(&house);
+	for (int i = 0; i < 8; i++) {
+		names[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		n = snprintf(
+			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, house.directory);
+		ck_assert_int_lt(n, (int)sizeof at.sun_path - 1);
+		n += (int)offsetof(struct sockaddr_un, sun_path) + 1;
+		ck_assert_int_eq(bind(names[i], (struct sockaddr *)&at, (socklen_t)n), 0);
+	}
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
+	for (int i = 0; i < 8; i++)
+		close(names[i]);
+	house_done(&house);
+}
+END_TEST
+
+/* Another process of this user shows the daemon only by the mark of this very directory. */
+START_TEST(a_process_with_the_mark_of_the_directory_shows_a_daemon)
+{
+	struct house house;
+	char name[192];
+	int status, pipe_fds[2];
+	pid_t child;
+
+	house_init(&house);
+	for (int longer = 1; longer >= 0; longer--) {
+		snprintf(name, sizeof name, "holdfastd:%s%s", house.directory, longer ? "2" : "");
+		ck_assert_int_eq(pipe(pipe_fds), 0);
+		child = fork();
+		if (child == 0) {
+			close(pipe_fds[0]);
+			_exit(memfd_create(name, 0) < 0 || write(pipe_fds[1], "", 1) != 1 || pause() == 0);
+		}
+		close(pipe_fds[1]);
+		ck_assert_int_eq(read(pipe_fds[0], name, 1), 1);
+		house_open(&house);
+		ck_assert_int_eq(embedded_trusted(house.embedded), longer);
+		house_close(&house, true);
+		ck_assert_int_eq(kill(child, SIGKILL), 0);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		close(pipe_fds[0]);
+	}
+	house_open(&house);
+	ck_assert(embedded_trusted(house.embedded));
+	house_close(&house, true);
 	house_done(&house);
 }
 END_TEST
@@ -850,6 +912,8 @@ main(void)
 		a_record_that_says_nothing_counts_as_locks,
 		a_first_start_is_guarded_where_somebody_may_have_known_another,
 		a_directory_that_is_made_anew_is_not_the_first_while_the_last_daemon_is_there,
+		a_name_that_everybody_can_take_shows_no_daemon,
+		a_process_with_the_mark_of_the_directory_shows_a_daemon,
 		a_start_that_fails_keeps_what_was_trusted, nothing_is_kept_across_a_restart,
 		it_is_started_again_when_it_dies,
 		a_server_that_somebody_else_has_waited_for_is_told_and_started_again_likewise,

@@ -326,7 +326,7 @@ embedded_make(struct event_base *base, struct log *log, struct stats *stats)
 	e->base = base;
 	e->log = log;
 	e->stats = stats;
-	e->directory_fd = e->lock_fd = e->name_fd = e->ending.fd = e->ending.mark_fd = -1;
+	e->directory_fd = e->lock_fd = e->presence_fd = e->ending.fd = e->ending.mark_fd = -1;
 	e->doubt = "nothing is known";
 	return e;
 }
@@ -376,8 +376,8 @@ embedded_free(struct embedded *e, bool clean, int64_t until_ms)
 		close(e->lock_fd);
 	if (e->directory_fd >= 0)
 		close(e->directory_fd);
-	if (e->name_fd >= 0)
-		close(e->name_fd);
+	if (e->presence_fd >= 0)
+		close(e->presence_fd);
 	free(e->directory);
 	free(e);
 }
@@ -433,7 +433,7 @@ struct saved {
 	int64_t until_ms; /* of the record in the directory */
 	int64_t begun_until_ms;
 	uint64_t lock; /* identities, see descriptors.h; 0: none */
-	uint64_t name;
+	uint64_t presence;
 	uint64_t said;
 };
 
@@ -447,7 +447,7 @@ saved_fields(struct record *r, struct saved *saved)
 	record_number(r, &saved->until_ms);
 	record_number(r, &saved->begun_until_ms);
 	record_unsigned(r, &saved->lock);
-	record_unsigned(r, &saved->name);
+	record_unsigned(r, &saved->presence);
 	record_unsigned(r, &saved->said);
 }
 
@@ -462,7 +462,7 @@ embedded_save(const struct embedded *e, struct record *r, struct descriptors *gi
 		.until_ms = e->ending.written_ms,
 		.begun_until_ms = e->begun_until_ms,
 		.lock = descriptors_add(given, e->lock_fd),
-		.name = descriptors_add(given, e->name_fd),
+		.presence = descriptors_add(given, e->presence_fd),
 		.said = descriptors_add(given, e->pid > 0 ? e->said : -1),
 	};
 
@@ -521,7 +521,11 @@ embedded_load(struct event_base *base, const struct embedded_settings *settings,
 	}
 	e->claimed = true;
 	e->doubt = "the server may end at any time";
-	e->name_fd = descriptors_take(given, saved.name);
+	e->presence_fd = descriptors_take(given, saved.presence);
+	if (!embedded_show_presence(e))
+		LOG_EVENT(e->log, LOG_ERROR_LEVEL, "embedded.no_record", log_text("directory", e->directory),
+			log_text("why", strerror(errno)),
+			log_text("text", "a daemon that makes the directory anew does not see this one"));
 	e->begun_until_ms = saved.begun_until_ms;
 	e->deaths = (unsigned)saved.deaths;
 	if (!ending_go_on(&e->ending, e->directory, e->directory_fd, saved.until_ms))

@@ -8,8 +8,9 @@
  * The directory also records how the last run ended. A new master counts as one that forgot nothing if no
  * client can rely on a lock: after a clean end, after the deadline that the last daemon wrote, or if no
  * client can have known an earlier daemon. What is recorded counts in this boot, and not in a copy. While the
- * daemon runs it has an abstract Unix socket that is named after the directory. If the directory is removed,
- * a daemon that makes it anew sees by this socket that the earlier one still runs.
+ * daemon runs it has a file of memory that is named after the directory. If the directory is removed, a
+ * daemon that makes it anew sees by this file, among what processes of its user have open, that the earlier
+ * one still runs.
  */
 #ifndef REDIS_EMBEDDED_H
 #define REDIS_EMBEDDED_H

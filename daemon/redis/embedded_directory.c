@@ -10,18 +10,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
-
-#define NAMES 8 /* daemons that had the directory one after the other and still run */
 
 bool
 embedded_explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
@@ -301,33 +296,16 @@ embedded_open_directory(struct embedded *e, char *why)
 	return true;
 }
 
-/*
- * Takes a name that outlives the directory: an abstract socket. False: an earlier daemon still has one, and
- * its clients may rely on locks. There are several names, so that each of several such daemons can have one.
- * The first is waited for until patient_until_ms: what has just given the lock back is about to give it back.
- */
+/* Whether no earlier daemon of this directory runs. What has just given the lock back is about to end, and is
+ * waited for until patient_until_ms. */
 static bool
-claim_name(struct embedded *e, int64_t patient_until_ms)
+is_alone(const struct embedded *e, int64_t patient_until_ms)
 {
-	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	bool alone = true;
-	int i, n;
-
-	e->name_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	for (i = 0; i < NAMES && e->name_fd >= 0; i++) {
-		n = snprintf(
-			at.sun_path + 1, sizeof at.sun_path - 1, "hf%u/%d%s", geteuid(), i, e->directory);
-		if (n >= (int)sizeof at.sun_path - 1)
-			n = (int)sizeof at.sun_path -
-			    2; /* cut: at worst it is the name of another directory, which costs a guard */
-		do {
-			if (bind(e->name_fd, (struct sockaddr *)&at,
-				    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)) == 0)
-				return alone;
-		} while (i == 0 && errno == EADDRINUSE && clock_nap(patient_until_ms));
-		alone = alone && errno != EADDRINUSE;
+	while (!embedded_is_alone(e)) {
+		if (!clock_nap(patient_until_ms))
+			return false;
 	}
-	return alone;
+	return true;
 }
 
 static const char *
@@ -374,8 +352,9 @@ embedded_claim_directory(struct embedded *e, const struct embedded_settings *set
 	}
 	e->claimed = true;
 	ending_read(&e->ending, e->directory, e->directory_fd);
-	e->doubt = find_doubt(e, settings, first, claim_name(e, waited ? settings->patient_until_ms : 0));
-	return true;
+	e->doubt = find_doubt(e, settings, first, is_alone(e, waited ? settings->patient_until_ms : 0));
+	return embedded_show_presence(e) || embedded_explain(why, "cannot make a file of memory for %s: %s",
+						    e->directory, strerror(errno));
 }
 
 bool

@@ -2,6 +2,7 @@
  * embedded_inner: what the files of embedded share; no other file includes it.
  *
  *     embedded.c ──▶ embedded_directory.c     the server, its starts and ends; the directory and its record
+ *                          └──▶ embedded_presence.c    whether an earlier daemon of the directory still runs
  */
 #ifndef REDIS_EMBEDDED_INNER_H
 #define REDIS_EMBEDDED_INNER_H
@@ -66,7 +67,7 @@ struct embedded {
 	int64_t doubted_until_ms; /* 0: unknown */
 	int64_t begun_until_ms;   /* clients of earlier daemons may rely on locks until then */
 	struct ending ending;
-	int name_fd; /* the abstract socket; -1: none */
+	int presence_fd; /* embedded_show_presence(); -1: none */
 
 	pid_t pid;   /* 0: not running */
 	bool reaped; /* it has ended, and its status was read: */
@@ -93,6 +94,12 @@ bool embedded_claim_directory(struct embedded *e, const struct embedded_settings
 /* The server runs: from now on there can be locks. Replaces the record by one of this daemon, which survives
  * a power cut, too. */
 bool embedded_claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why);
+
+/* embedded_presence.c. Shows later daemons of this directory that this one runs, also if the directory is
+ * removed. False: errno. */
+bool embedded_show_presence(struct embedded *e) __attribute__((warn_unused_result));
+/* Whether no process of this user shows that, as far as can be seen. */
+bool embedded_is_alone(const struct embedded *e);
 
 #define MARKS "/dev/shm"
 

@@ -8,6 +8,8 @@ import os
 import re
 import shutil
 import socket
+import subprocess
+import sys
 
 import harness
 import resp
@@ -232,6 +234,37 @@ def test_removed_directory(place):
     # What is there now is the successor's.
     with resp.Client(second.socket) as client:
         expect(client("PING"), "PONG")
+
+
+HELD_BY_ANOTHER = """
+import os, socket, sys
+directory, uid, ours = sys.argv[1:]
+os.setuid(int(uid)) if ours == "no" else os.seteuid(int(uid))
+mark = os.memfd_create("holdfastd:" + directory)
+if ours == "yes":
+    os.seteuid(0)
+names = [socket.socket(socket.AF_UNIX) for _ in range(8)]
+for number, name in enumerate(names):
+    name.bind("\\0hf0/%d%s" % (number, directory))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_name_of_another_user(place):
+    """no other user can show that an earlier daemon runs, and force a guard, whatever he holds or gives to a process of ours"""
+    if os.geteuid() != 0:
+        raise harness.Skip("not root, who can be another user")
+    for number, ours in enumerate(("no", "yes")):
+        daemon = own_daemon(place, "d%d" % number, os.path.join(place.path, "home%d" % number))
+        directory = os.path.join(os.path.dirname(daemon.socket), "redis")
+        os.makedirs(os.path.dirname(os.path.dirname(daemon.socket)))
+        other = place.run(sys.executable, "-c", HELD_BY_ANOTHER, directory, "61999", ours, stdin=subprocess.PIPE)
+        other.output.wait("^held")
+        expect(begin(daemon)[0], "trusted")
+        other.process.stdin.close()
+        expect(other.wait(), 0)
+        daemon.done()
 
 
 def test_replaced_socket(place):
