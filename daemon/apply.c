@@ -44,6 +44,16 @@ count_refusal(struct stats *stats, enum code code)
 	}
 }
 
+/* A circle of waits has the sessions of other users, and the locks between them. Who does not see these in
+ * LOCKS, SESSIONS and EVENTS learns from the answer only that there is a circle. */
+static bool
+reply_is_for(const struct reply *reply, const struct connection *c)
+{
+	struct viewer viewer = connection_viewer(c);
+	return reply->type != REPLY_ERROR || reply->code != CODE_DEADLOCK || reply->n == 0 ||
+	       (viewer_may(&viewer, RIGHT_SEE) && viewer_names_all(&viewer));
+}
+
 static void
 apply_reply(struct apply *p, const struct action *action)
 {
@@ -62,7 +72,16 @@ apply_reply(struct apply *p, const struct action *action)
 		count_refusal(p->stats, reply->code);
 	}
 	connection_answered(c);
-	connection_reply(c, reply);
+	if (reply_is_for(reply, c)) {
+		connection_reply(c, reply);
+		return;
+	}
+	struct reply less;
+	reply_error(&less, CODE_DEADLOCK,
+		"this wait would wait for itself, through sessions that this user may not see: unlock, and "
+		"start "
+		"again; the daemon's log has the circle");
+	connection_reply(c, &less);
 }
 
 static void

@@ -39,7 +39,7 @@ enum reply_type {
 struct reply {
 	enum reply_type type;
 	enum code code;
-	int64_t n;
+	int64_t n; /* DEADLOCK: how many sessions of other users the text names */
 	int64_t ms;
 	const int64_t *tokens; /* TOKENS: owned by the core, valid until the next core_step() */
 	size_t count;

@@ -24,6 +24,19 @@ words(const struct story *w)
 	return "";
 }
 
+/* How many sessions of other users its first error names. */
+static int64_t
+strangers(const struct story *w)
+{
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type == ACTION_REPLY && a->u.reply.type == REPLY_ERROR)
+			return a->u.reply.n;
+	}
+	return -1;
+}
+
 /* What its first note about a cycle says. */
 static const char *
 noted_cycle(const struct story *w)
@@ -102,6 +115,29 @@ START_TEST(a_circle_of_three_names_everybody_in_it)
 	ck_assert_str_eq(words(&w),
 		"session 3 (re\\x1bport) waits for a, held by session 1 (billing), which waits for b, "
 		"held by session 2, which waits for c, held by session 3 (re\\x1bport)");
+	story_done(&w);
+}
+END_TEST
+
+/* The adapter hides it from who may not see them. */
+START_TEST(a_refusal_says_how_many_sessions_of_other_users_it_names)
+{
+	struct peer other = {.pid = 102, .user = 9};
+	struct story w;
+
+	story_ready(&w);
+	step(&w, &(struct event){.type = EVENT_PEER, .conn = 2, .peer = &other});
+	take(&w, 1, "a", 1);
+	take(&w, 2, "b", 2);
+	take(&w, 3, "c", 3);
+	ck_assert_str_eq(lock(&w, 1, "b"), "");
+	ck_assert_str_eq(lock(&w, 2, "c"), "");
+	ck_assert_str_eq(lock(&w, 3, "a"), "c3 -DEADLOCK");
+	ck_assert_int_eq(strangers(&w), 1);
+	ck_assert_str_eq(close_as(&w, 2, END_CLEAN), "c1 :2001");
+	ck_assert_str_eq(lock(&w, 1, "c"), "");
+	ck_assert_str_eq(lock(&w, 3, "b"), "c3 -DEADLOCK");
+	ck_assert_int_eq(strangers(&w), 0);
 	story_done(&w);
 }
 END_TEST
@@ -574,6 +610,7 @@ main(void)
 {
 	return SUITE_RUN("deadlock", NULL, NULL, who_closes_a_circle_of_two_is_refused_and_the_other_goes_on,
 		a_circle_of_three_names_everybody_in_it,
+		a_refusal_says_how_many_sessions_of_other_users_it_names,
 		of_a_circle_that_is_too_long_to_tell_the_middle_is_left_out,
 		a_chain_that_ends_at_somebody_who_works_is_no_circle, who_tries_once_waits_for_nobody,
 		a_session_with_another_connection_can_still_unlock,

@@ -28,19 +28,22 @@ write_edge(char out[EDGE_MAX], const struct edge *edge, const struct session *to
 	return out;
 }
 
-/* The edges were found from the end of the way: links the sessions in its order, and counts them. */
+/* The edges were found from the end of the way: links the sessions in its order, and counts them, and those
+ * of other users. */
 static struct session *
-turn_round(const struct session *target, const struct edge *last, size_t *count)
+turn_round(const struct session *target, const struct edge *last, size_t *count, int64_t *others)
 {
 	struct session *first = NULL;
 
 	*count = 0;
+	*others = 0;
 	for (struct session *s = last->from; s != target; s = s->mark.edge.from) {
 		/* Each session on the way was reached by an edge. */
 		assert(s->mark.edge.from != NULL);
 		s->mark.next = first;
 		first = s;
 		++*count;
+		*others += s->user != target->user;
 	}
 	return first;
 }
@@ -50,8 +53,9 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 {
 	char text[REPLY_TEXT_MAX], edge[EDGE_MAX], back[EDGE_MAX], who[EMIT_WHO_MAX];
 	const char *which = "";
+	int64_t others;
 	size_t left, most = sizeof(text) - strlen(write_edge(back, last, target));
-	const struct session *s = turn_round(target, last, &left);
+	const struct session *s = turn_round(target, last, &left, &others);
 	size_t n = (size_t)snprintf(text, sizeof(text), "%s", emit_who(who, target));
 
 	assert(n < most);
@@ -69,6 +73,7 @@ cycle_tell(const struct session *target, const struct edge *last, struct reply *
 	assert(n < sizeof(text));
 	reply_error(out, CODE_DEADLOCK, "%s%s%s%s", text, which, back,
 		last->from == target ? ": no connection is left to unlock it" : "");
+	out->n = others;
 }
 
 void

@@ -76,7 +76,7 @@ void deadlock_forget(struct core *core, struct session *s);
 
 /* "session 1 waits for b, held by session 2, which waits for a, held by session 1": from target along the
  * edges in the marks of the other sessions, and by the last edge back to it. The middle of a long cycle is
- * left out. */
+ * left out. out->n: how many of the sessions are of other users than target. */
 void cycle_tell(const struct session *target, const struct edge *last, struct reply *out);
 
 /* Notes the refusal of this wait; the text of the note lasts until the step is over. */

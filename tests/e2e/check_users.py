@@ -22,7 +22,7 @@ USERS = """users:
   - { name: guest, password-env: GUEST, may: [] }
 """
 NAMES = ("ann", "ops", "app", "reader", "guest")
-SECRETS = {name.upper(): name + "-secret" for name in NAMES}
+SECRETS = {name.upper(): name + "-secret" for name in NAMES + ("blind",)}
 
 # A request, then for each user: a: it is carried out; m: refused by its may; n: refused by its names.
 TABLE = (
@@ -139,6 +139,43 @@ def test_only_own_names_are_seen(place):
     names = {re.search(r" name=(\S+)", line).group(1) for line in seen}
     expect(names, {"deploy/a", "cron/b", "cron/open", "deploy/end"})
     expect(any("name=secret" in line for line in all_seen), True, repr(all_seen))
+
+
+def circle(daemon, first, second, one, other):
+    """first holds one and waits for other, which second holds; the answer to second, which would wait for one."""
+    first, second = login(daemon, first), login(daemon, second)
+    expect(first("CLIENT", "SETNAME", "label-of-first"), "OK")
+    expect_between(first("LOCK", one, "WAIT", 0), 1, 2 ** 53)
+    expect_between(second("LOCK", other, "WAIT", 0), 1, 2 ** 53)
+    first.send("LOCK", other)
+    daemon.queued(other)
+    answer = second("LOCK", one)
+    expect_code(answer, "DEADLOCK")
+    expect(second("UNLOCK", other), 0)
+    expect_between(first.reply(), 1, 2 ** 53)
+    expect([first("UNLOCK", name) for name in (one, other)], [0, 0])
+    return answer
+
+
+def test_circle_of_others(place):
+    """DEADLOCK names sessions and locks of other users only to who may see them, and always those of the same user"""
+    config = USERS + "  - { name: blind, password-env: BLIND, may: [lock] }\n"
+    daemon = daemon_of(place, config)
+    hidden = ("DEADLOCK this wait would wait for itself, through sessions that this user may not see: unlock, and start again; "
+              "the daemon's log has the circle")
+    for first, second, seen in (("ann", "app", False), ("ann", "blind", False), ("app", "ann", True), ("app", "app", True),
+                                ("blind", "blind", True)):
+        answer = circle(daemon, first, second, "deploy/a", "deploy/b")
+        if seen:
+            expect(("label-of-first" in answer, "waits for deploy/a, held by session" in answer), (True, True), answer)
+        else:
+            expect(answer, hidden)
+    # Waiting for oneself has nobody else's session.
+    client = login(daemon, "app")
+    expect_between(client("LOCK", "deploy/a", "OWNER", "t1"), 1, 2 ** 53)
+    expect("no connection is left to unlock it" in client("LOCK", "deploy/a", "OWNER", "t2"), True)
+    # The log has all of them.
+    expect(len(re.findall(r"lock\.deadlock .*text=\"session \d+ waits for", daemon.output.text())), 6)
 
 
 def test_reload_changes_rights(place):
