@@ -19,10 +19,19 @@ say  = $(if $(V),,@printf '%-5s %s\n' $(1) $@)
 
 CFLAGS   ?= -O2 -g
 CPPFLAGS += -I. -I$(O)/gen -DHOLDFAST_VERSION='"$(VERSION)"'
-WARN     := -Wall -Wextra -Wshadow -Wconversion -Werror
-ALL_CFLAGS  = -std=c11 -D_GNU_SOURCE $(WARN) -fstack-protector-strong $(CFLAGS) $(SAN_FLAGS)
-ALL_LDFLAGS = $(LDFLAGS) -Wl,-z,relro,-z,now $(SAN_FLAGS) $(LTO_LINK)
+WARN     := -Wall -Wextra -Wshadow -Wconversion -Wformat-security -Werror
+ALL_CFLAGS  = -std=c11 -D_GNU_SOURCE $(WARN) -fstack-protector-strong $(HARDEN) $(FORTIFY) $(CFLAGS) $(SAN_FLAGS)
+ALL_LDFLAGS = $(PIE) $(LDFLAGS) -Wl,-z,relro,-z,now,-z,noexecstack $(SAN_FLAGS) $(LTO_LINK)
 SAN_FLAGS   = $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer -fno-sanitize-recover=all)
+
+# Each build is hardened as that of a package, whatever the compiler does by itself: `make install` must not be the weaker
+# one. What the compiler does not know on this machine is left out. Sanitizers do the same better, and get none of it.
+# _FORTIFY_SOURCE needs an optimizing compiler; a package may ask for another level. tests/check-hardening looks at the result.
+compiles = $(shell echo 'int main(void) { return 0; }' | $(CC) -Werror $(1) -x c -o /dev/null - 2>/dev/null && echo '$(1)')
+HARDEN_TRY := -fPIE -fstack-clash-protection -fcf-protection
+HARDEN      = $(eval HARDEN := $(if $(SAN),,$(or $(call compiles,$(HARDEN_TRY)),$(foreach flag,$(HARDEN_TRY),$(call compiles,$(flag))))))$(HARDEN)
+FORTIFY    := $(if $(SAN)$(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,$(if $(filter -O%,$(filter-out -O0,$(CFLAGS))),-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+PIE         = $(if $(filter -fPIE,$(HARDEN)),-pie)
 
 # The daemon has many small files, and calls between them, with cold caches after each wake-up, are a large part of a
 # request's cost. So the installed daemon is built with link-time optimization. The same objects can be linked without it,
@@ -60,7 +69,7 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: all check test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
+.PHONY: FORCE all check check-hardening test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
 	check-node check-java check-c soak-client told interop rivals counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
@@ -68,6 +77,12 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a
+
+# Objects are made anew when the flags change: a build never mixes two kinds.
+FLAGS = $(WARN) $(HARDEN) $(FORTIFY) $(CFLAGS) $(SAN_FLAGS) $(LTO_FLAGS)
+$(O)/flags: FORCE
+	@mkdir -p $(@D) && echo '$(FLAGS)' | cmp -s - $@ || echo '$(FLAGS)' >$@
+FORCE:
 
 $(O)/holdfastd: LTO_LINK := $(or $(LTO_FLAGS),$(LTO_LINK))
 $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
@@ -90,11 +105,12 @@ LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c de
 LIBRARY_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(LIBRARY_SRC))
 LIBRARY_ABI := 0
 
-$(O)/pic/%.o: %.c
+$(O)/pic/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,PIC)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -fPIC -pthread -MMD -MP -c -o $@ $<
 
+$(O)/libholdfast.so.$(VERSION): PIE :=
 $(O)/libholdfast.so.$(VERSION): $(LIBRARY_OBJ) client/c/holdfast.map
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -shared -pthread -Wl,-soname,libholdfast.so.$(LIBRARY_ABI) \
@@ -125,13 +141,13 @@ $(O)/gen/scripts.c: lua/embed $(SCRIPTS) $(wildcard lua/*.inc)
 $(O)/gen/status.c: daemon/http/embed daemon/http/status.html
 	@mkdir -p $(@D) && daemon/http/embed daemon/http/status.html >$@.tmp && mv $@.tmp $@
 
-$(O)/obj/gen/%.o: $(O)/gen/%.c
+$(O)/obj/gen/%.o: $(O)/gen/%.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(O)/obj/tests/%.o: CPPFLAGS += $(LUA_CFLAGS)
-$(O)/obj/%.o: %.c
+$(O)/obj/%.o: %.c $(O)/flags
 	@mkdir -p $(@D)
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
@@ -173,6 +189,9 @@ HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/ob
 HOUSE := "tests/check-layers selftest" "tests/check-layers includes" "tests/sim/mutants plant" \
 	$(if $(PLAIN),"tests/check-layers purity $(PLAIN)") $(if $(HOUSE_OBJ),"tests/check-layers globals $(HOUSE_OBJ)")
 
+# Of builds without sanitizers and with optimization.
+HARDENED := $(if $(FORTIFY),"tests/check-hardening $(addprefix $(O)/,holdfastd holdfast holdfast-tls libholdfast.so)")
+
 export CC
 export HOLDFAST_BUILD = $(abspath $(O))
 
@@ -207,7 +226,7 @@ $(BENCH):
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
 check: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
-	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(CHECKS) $(MODEL) $(E2E)
+	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)
@@ -217,6 +236,9 @@ check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) ## run only the tests against a
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
 	@tests/run -j $(JOBS) $(HOUSE)
+
+check-hardening: all ## check that the programs and the library are hardened as those of a package are
+	@$(if $(HARDENED),tests/run -j 1 $(HARDENED),echo 'a build with sanitizers or without optimization is not hardened' >&2; exit 2)
 
 # T=check_core runs a suite, T="check_core check_lease" each of them. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
 test: $(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
