@@ -18,6 +18,7 @@
 
 #define ANSWER_MS 2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
 #define TIME_MAX  31536000000
+#define FAULT_MAX 128
 #define CLOSED_MS 50 /* between two looks at a lock whose descriptor the program has closed */
 
 /* ---- the state ---- */
@@ -162,15 +163,28 @@ lock_new(struct holdfast *hf, const char *const *names, size_t count, const stru
 
 /* ---- begin ---- */
 
+/* NULL, or what is wrong: the daemon does not take this time. The clients for other languages say the same. */
+static const char *
+time_fault(const char *what, int64_t ms, int64_t least, char room[FAULT_MAX])
+{
+	if (ms >= least && ms <= TIME_MAX) {
+		return NULL;
+	}
+	(void)snprintf(room, FAULT_MAX, "%s: a time from %s to 365 days is needed, not %lld", what,
+		least > 0 ? "1 ms" : "0", (long long)ms);
+	return room;
+}
+
 /* NULL, or what is wrong. */
 static const char *
-options_fault(const struct holdfast_options *o)
+options_fault(const struct holdfast_options *o, char room[FAULT_MAX])
 {
-	if (o->wait_ms < HOLDFAST_TRY || o->wait_ms > TIME_MAX) {
-		return "wait_ms is HOLDFAST_TRY, or from 0 to 31536000000";
-	}
-	if (o->lease_ms < 0 || o->lease_ms > TIME_MAX || o->max_hold_ms < 0 || o->max_hold_ms > TIME_MAX) {
-		return "lease_ms and max_hold_ms are from 0 to 31536000000";
+	const char *fault = o->wait_ms == HOLDFAST_TRY ? NULL : time_fault("wait_ms", o->wait_ms, 0, room);
+
+	fault = fault != NULL ? fault : time_fault("lease_ms", o->lease_ms, 0, room);
+	fault = fault != NULL ? fault : time_fault("max_hold_ms", o->max_hold_ms, 0, room);
+	if (fault != NULL) {
+		return fault;
 	}
 	if (o->limit < 0 || o->permits < 0 || (o->permits > 0 && o->limit == 0)) {
 		return "permits needs a limit, and neither is negative";
@@ -230,12 +244,13 @@ holdfast_begin(struct holdfast *hf, const char *const *names, size_t count,
 	const struct holdfast_options *o = options != NULL ? options : &none;
 	const char *fault = names_fault(names, count);
 	struct holdfast_lock *lock;
+	char room[FAULT_MAX];
 	bool begun;
 
 	if (hf == NULL || !handle_is_ours(hf, error)) {
 		return NULL;
 	}
-	fault = fault != NULL ? fault : options_fault(o);
+	fault = fault != NULL ? fault : options_fault(o, room);
 	if (fault != NULL) {
 		(void)error_set(error, HOLDFAST_INVALID, "", "cannot lock: %s", fault);
 		return NULL;
@@ -468,13 +483,15 @@ lock_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error 
 int
 holdfast_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error *error)
 {
+	char room[FAULT_MAX];
+	const char *fault = time_fault("lease_ms", lease_ms, 1, room);
 	int status;
 
 	if (!handle_is_ours(lock->hf, error)) {
 		return HOLDFAST_FORKED;
 	}
-	if (lease_ms <= 0 || lease_ms > TIME_MAX) {
-		return error_set(error, HOLDFAST_INVALID, "", "lease_ms is from 1 to 31536000000");
+	if (fault != NULL) {
+		return error_set(error, HOLDFAST_INVALID, "", "cannot extend: %s", fault);
 	}
 	(void)pthread_mutex_lock(&lock->hf->mutex);
 	status = lock_extend(lock, lease_ms, error);

@@ -61,12 +61,14 @@ type options struct {
 	owner   string
 	bounded bool // there is a Wait
 	wait    time.Duration
+	err     error // a duration that cannot be sent
 }
 
 // tries: it does not wait.
 func (o *options) tries() bool { return o.bounded && o.wait == 0 }
 
-// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds.
+// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds. One of more than 365 days,
+// which the daemon does not take, is an error of Lock and LockAll, and nothing is sent.
 type Option func(*options)
 
 func word(words ...string) Option {
@@ -76,11 +78,30 @@ func word(words ...string) Option {
 // longest is what the daemon takes.
 const longest = 365 * 24 * time.Hour
 
+// badTime is nil if the daemon takes d.
+func badTime(what, least string, d, from time.Duration) error {
+	if d >= from && d <= longest {
+		return nil
+	}
+	return fmt.Errorf("%s: a time from %s to 365 days is needed, not %v", what, least, d)
+}
+
+// limited is an option with a time of its own.
+func limited(key, what string, d time.Duration) Option {
+	return func(o *options) {
+		o.err = errors.Join(o.err, badTime(what, "1 ms", d, 1))
+		o.words = append(o.words, key, milliseconds(d))
+	}
+}
+
 // Wait bounds the time that Lock waits. Wait(0), or less, tries once: ErrBusy. Without it the rule of the daemon's configuration for this
 // name counts, and if there is none, Lock waits until its ctx is done. If d is over before the master has said who has the
-// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER. More than a year counts as a year.
+// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER.
 func Wait(d time.Duration) Option {
-	return func(o *options) { o.bounded, o.wait = true, min(max(d, 0), longest) }
+	return func(o *options) {
+		o.bounded, o.wait = true, max(d, 0)
+		o.err = errors.Join(o.err, badTime("wait", "0", o.wait, 0))
+	}
 }
 
 // Shared locks for reading: any number of holders that are all Shared.
@@ -94,10 +115,10 @@ func Permits(k int) Option { return word("PERMITS", strconv.Itoa(k)) }
 
 // Lease ends the lock d after its grant, as lost with the reason lease, unless Extend moves the end. Without it the
 // lock is kept until Unlock.
-func Lease(d time.Duration) Option { return word("LEASE", milliseconds(d)) }
+func Lease(d time.Duration) Option { return limited("LEASE", "lease", d) }
 
 // MaxHold ends the lock d after its grant, as lost with the reason maxhold. Extend does not move this end.
-func MaxHold(d time.Duration) Option { return word("MAXHOLD", milliseconds(d)) }
+func MaxHold(d time.Duration) Option { return limited("MAXHOLD", "maxHold", d) }
 
 // Why is a remark of at most 256 bytes that `holdfast show` prints for this lock.
 func Why(text string) Option { return word("WHY", text) }
@@ -143,6 +164,9 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*
 	var o options
 	for _, opt := range opts {
 		opt(&o)
+	}
+	if o.err != nil {
+		return nil, o.err
 	}
 	order := make([]int, len(names))
 	for i := range order {
@@ -217,8 +241,11 @@ func (l *Lock) ValidFor() time.Duration {
 }
 
 // Extend lets a lock that was taken with Lease end d from now, sooner or later than before. The error is ErrLost,
-// ErrUnreachable, or a *Refused, as for a lock without Lease.
+// ErrUnreachable, or a *Refused, as for a lock without Lease. A d below 1 ms or above 365 days is an error, too.
 func (l *Lock) Extend(d time.Duration) error {
+	if err := badTime("extend", "1 ms", d, 1); err != nil {
+		return err
+	}
 	for _, h := range l.holds {
 		if err := h.ask(l.ctx, "EXTEND", milliseconds(d)); err != nil {
 			if cause := context.Cause(l.ctx); errors.Is(cause, ErrLost) {

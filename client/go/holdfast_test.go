@@ -221,6 +221,40 @@ func TestDaemonGone(t *testing.T) {
 	}
 }
 
+// A duration that the daemon does not take is refused before anything is sent, by the same words in all languages.
+func TestDurations(t *testing.T) {
+	s := start(t, calm)
+	c := s.open(t, s.socket)
+	forever := time.Duration(1<<63 - 1)
+	for what, opt := range map[string]Option{
+		"wait: a time from 0":       Wait(forever),
+		"lease: a time from 1 ms":   Lease(forever),
+		"maxHold: a time from 1 ms": MaxHold(forever),
+	} {
+		lock, err := c.Lock(background, "a", opt)
+		if want := what + " to 365 days is needed, not 2562047h47m16.854775807s"; err == nil || err.Error() != want {
+			t.Errorf("%v, %v, not %s", lock, err, want)
+		}
+	}
+	for _, opt := range []Option{Wait(longest + 1), Lease(0), Lease(-1), Lease(-forever - 1), MaxHold(longest + 1)} {
+		if lock, err := c.Lock(background, "a", opt); err == nil || !strings.Contains(err.Error(), "to 365 days is needed, not ") {
+			t.Error("it is taken: ", lock, err)
+		}
+	}
+	if c.link.Load() != nil {
+		t.Error("it has connected")
+	}
+	lock := take(t, c, "a", Wait(longest), Lease(longest), MaxHold(longest))
+	for _, d := range []time.Duration{forever, longest + 1, 0, -1} {
+		if err := lock.Extend(d); err == nil || !strings.HasPrefix(err.Error(), "extend: a time from 1 ms to 365 days is needed") {
+			t.Error(err)
+		}
+	}
+	must(t, lock.Extend(longest))
+	must(t, lock.Unlock())
+	must(t, take(t, c, "a", Wait(-forever)).Unlock()) // what is left of a deadline that is over
+}
+
 func TestLongestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{0: "0", 1: "1", time.Millisecond: "1", time.Millisecond + 1: "2", 1<<63 - 1: "9223372036855"} {
 		if got := milliseconds(d); got != want {

@@ -3,6 +3,7 @@
 programs of its document."""
 
 import asyncio
+import math
 import os
 import queue
 import re
@@ -256,16 +257,24 @@ def test_arguments(place):
                 (lambda: lock("a", owner=(1, 2)), TypeError, "owner is a str, not (1, 2)"),
                 (lambda: lock("a", limit="3"), TypeError, "limit is a whole number of permits, not '3'"),
                 (lambda: lock("a", wait="5"), TypeError, "wait is a number of seconds, not '5'"),
-                (lambda: lock("a", wait=-1), ValueError, "wait: seconds from 0 to a year, not -1"),
-                (lambda: lock("a", lease=0.0001), ValueError, "lease: seconds from 0.001 to a year, not 0.0001"),
+                (lambda: lock("a", wait=-1), ValueError, "wait: a time from 0 to 365 days is needed, not -1"),
+                (lambda: lock("a", lease=0.0001), ValueError, "lease: a time from 1 ms to 365 days is needed, not 0.0001"),
                 (lambda: lock("a", on_lost=5), TypeError, "on_lost is a function, not 5"),
                 (lambda: holdfast.lock_all("abc"), TypeError, "lock_all takes a list of names, not the str 'abc'"),
                 (lambda: holdfast.aio.lock_all("abc"), TypeError, "lock_all takes a list of names, not the str 'abc'"),
                 (lambda: holdfast.lock_all(["a"], wait="5"), TypeError, "wait is a number of seconds, not '5'"),
                 (lambda: holdfast.aio.lock(5), TypeError, "the name of a lock is a str, not 5"),
                 (lambda: holdfast.Client(connect_timeout="5"), TypeError, "connect_timeout is a number of seconds, not '5'"),
-                (lambda: holdfast.Client(grace=-1), ValueError, "grace: seconds from 0 to a year, not -1")):
+                (lambda: holdfast.Client(grace=-1), ValueError, "grace: a time from 0 to 365 days is needed, not -1")):
             expect(str(raises(kind, call)), text)
+        for value in (math.inf, math.nan, -math.inf, 31536000.001, 2.0 ** 63, 2 ** 63, 10 ** 400, -1):
+            for word, least in (("wait", "0"), ("lease", "1 ms"), ("max_hold", "1 ms")):
+                text = "%s: a time from %s to 365 days is needed, not %r" % (word, least, value)
+                expect(str(raises(ValueError, lambda word=word, value=value: lock("a", **{word: value}))), text)
+            text = "extend: a time from 1 ms to 365 days is needed, not %r" % value
+            expect(str(raises(ValueError, lambda value=value: kept.extend(value))), text)
+        with lock("a", wait=31536000, lease=31536000, max_hold=31536000) as longest:
+            longest.extend(31536000)
         unsendable = holdfast.Client("redis://user:\udcff@127.0.0.1:%d" % harness.free_port(), connect_timeout=0.1)
         raises(holdfast.DaemonUnreachable, unsendable.lock("a").acquire)
         raises(holdfast.DaemonUnreachable, holdfast.Client("/a\0b", connect_timeout=0.1).lock("a").acquire)

@@ -260,7 +260,8 @@ function checkNames(names) {
  */
 function whole(what, ms, least) {
   if (typeof ms !== 'number' || !(ms >= least && ms <= YEAR)) {
-    throw new RangeError(`${what}: milliseconds from ${least} to a year are needed, not ${shown(ms)}`);
+    const from = least > 0 ? `${least} ms` : '0';
+    throw new RangeError(`${what}: a time from ${from} to 365 days is needed, not ${shown(ms)}`);
   }
   return Math.ceil(ms);
 }
@@ -299,7 +300,7 @@ function termsOf(options, patience) {
     words,
     patience,
     ...(owner !== undefined && { owner }),
-    ...(wait !== undefined && wait !== Infinity && { wait: whole('wait', wait, 0) }),
+    ...(wait !== undefined && { wait: whole('wait', wait, 0) }),
     ...(lease !== undefined && { lease }),
     ...(maxHold !== undefined && { maxHold }),
   };

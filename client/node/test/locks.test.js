@@ -475,6 +475,16 @@ test('wrong arguments are refused before anything is sent', async () => {
   ];
   for (const [names, message] of wrong) await assert.rejects(client.lockAll(names), { name: 'TypeError', message });
   assert.throws(() => new hf.Client('/s', { grace: -1 }), RangeError);
+  const year = 365 * 86_400_000;
+  for (const ms of [Infinity, NaN, -1, year + 1, 2 ** 53, 2 ** 63, Number.MAX_VALUE]) {
+    for (const [key, from] of [['wait', '0'], ['lease', '1 ms'], ['maxHold', '1 ms']]) {
+      const message = `${key}: a time from ${from} to 365 days is needed, not ${ms}`;
+      await assert.rejects(client.lock('a', { [/** @type {string} */ (key)]: ms }), { name: 'RangeError', message });
+    }
+    for (const key of ['grace', 'connectTimeout']) {
+      assert.throws(() => new hf.Client('/s', { [key]: ms }), { message: `${key}: a time from 0 to 365 days is needed, not ${ms}` });
+    }
+  }
 });
 
 test('addresses', () => {

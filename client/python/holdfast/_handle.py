@@ -10,6 +10,8 @@ from ._engine import Engine, engine_for, now
 from ._errors import LockLost
 
 
+YEAR = 365 * 86400.0  # the longest time that the daemon takes
+
 # Part of each owner: another copy of the package in this process has the same session, and counts its own holds.
 _COPY = os.urandom(4).hex()
 
@@ -28,8 +30,8 @@ def check_seconds(value: object, what: str, least: float = 0) -> None:
     """TypeError, ValueError: the daemon does not take the value."""
     if not isinstance(value, (int, float)):
         raise TypeError("%s is a number of seconds, not %r" % (what, value))
-    if not least <= value < 31536000:
-        raise ValueError("%s: seconds from %g to a year, not %r" % (what, least, value))
+    if not least <= value <= YEAR:
+        raise ValueError("%s: a time from %s to 365 days is needed, not %r" % (what, "1 ms" if least else "0", value))
 
 
 class Place:
@@ -222,7 +224,8 @@ class MultiHandle:
 
 
 def ms(seconds: float) -> str:
-    """Whole milliseconds, for a request."""
+    """Whole milliseconds, for EXTEND. TypeError, ValueError: the daemon does not take them."""
+    check_seconds(seconds, "extend", 0.001)
     return str(int(seconds * 1000))
 
 

@@ -111,7 +111,8 @@ class Lock(Handle):
 
     def extend(self, seconds: float) -> float:
         """Lets a lock with a `lease` end so many seconds from now. Returns the seconds for which it is surely held.
-        LockLost, LockRefused (it has no lease), DaemonUnreachable (the answer was lost: it may be called again)."""
+        LockLost, LockRefused (it has no lease), DaemonUnreachable (the answer was lost: it may be called again). ValueError:
+        less than 1 ms, or more than 365 days."""
         return self._command(["EXTEND", ms(seconds)]) / 1000
 
     def downgrade(self) -> None:

@@ -191,7 +191,7 @@ public final class Lock implements AutoCloseable {
      * @throws DaemonUnreachableException the connection was lost before the answer; the call may be repeated
      */
     public void extend(Duration time) {
-        command("EXTEND", List.of(LockRequest.ms(time)));
+        command("EXTEND", List.of(LockRequest.ms("extend", time)));
     }
 
     /** Makes an exclusive lock a shared one, without a moment in between. Exceptions as of extend. */

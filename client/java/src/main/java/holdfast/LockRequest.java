@@ -54,7 +54,7 @@ public final class LockRequest {
     public LockRequest waiting(Duration time) {
         Objects.requireNonNull(time, "the wait is null: a Duration is needed, or a call without one");
         if (time.isNegative() || time.compareTo(LONGEST) > 0) {
-            throw new IllegalArgumentException("a wait of 0 to 365 days is needed, not " + time);
+            throw new IllegalArgumentException("wait: a time from 0 to 365 days is needed, not " + time);
         }
         return new LockRequest(client, names, words, owner, time.toNanos());
     }
@@ -76,12 +76,12 @@ public final class LockRequest {
 
     /** The lock ends this long after its grant, as lost with the reason lease, unless extend moves the end. */
     public LockRequest lease(Duration time) {
-        return with("LEASE", ms(time));
+        return with("LEASE", ms("lease", time));
     }
 
     /** The lock ends this long after its grant, as lost with the reason maxhold. Extend does not move this end. */
     public LockRequest maxHold(Duration time) {
-        return with("MAXHOLD", ms(time));
+        return with("MAXHOLD", ms("maxHold", time));
     }
 
     /** A remark of at most 256 bytes that `holdfast show` prints for this lock. */
@@ -174,10 +174,10 @@ public final class LockRequest {
         return lock;
     }
 
-    static String ms(Duration time) {
+    static String ms(String what, Duration time) {
         Objects.requireNonNull(time, "the time is null: a Duration is needed");
         if (time.isNegative() || time.isZero() || time.compareTo(LONGEST) > 0) {
-            throw new IllegalArgumentException("a time of up to 365 days is needed, not " + time);
+            throw new IllegalArgumentException(what + ": a time from 1 ms to 365 days is needed, not " + time);
         }
         return Core.ms(time.toNanos());
     }

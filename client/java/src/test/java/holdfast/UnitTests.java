@@ -372,8 +372,19 @@ final class UnitTests {
         Holdfast hf = Holdfast.open("/nowhere");
         raises(IllegalArgumentException.class, hf::request);
         raises(IllegalArgumentException.class, () -> hf.request("a", "a"));
-        raises(IllegalArgumentException.class, () -> hf.request("a").waiting(Duration.ofMillis(-1)));
+        for (Duration time : List.of(Duration.ofMillis(-1), Duration.ofDays(365).plusNanos(1), Duration.ofMillis(Long.MAX_VALUE),
+                Duration.ofSeconds(Long.MAX_VALUE, 999_999_999), Duration.ofSeconds(Long.MIN_VALUE))) {
+            String last = " to 365 days is needed, not " + time;
+            equal(raises(IllegalArgumentException.class, () -> hf.request("a").waiting(time)).getMessage(), "wait: a time from 0" + last);
+            equal(raises(IllegalArgumentException.class, () -> hf.lock("a", time)).getMessage(), "wait: a time from 0" + last);
+            equal(raises(IllegalArgumentException.class, () -> hf.request("a").lease(time)).getMessage(), "lease: a time from 1 ms" + last);
+            equal(raises(IllegalArgumentException.class, () -> hf.request("a").maxHold(time)).getMessage(),
+                    "maxHold: a time from 1 ms" + last);
+            equal(raises(IllegalArgumentException.class, () -> LockRequest.ms("extend", time)).getMessage(),
+                    "extend: a time from 1 ms" + last);
+        }
         raises(IllegalArgumentException.class, () -> hf.request("a").lease(Duration.ZERO));
+        equal(LockRequest.ms("lease", Duration.ofDays(365)), "31536000000");
         raises(IllegalArgumentException.class, () -> hf.request("a").owner("x".repeat(97)));
         equal(Core.ms(1), "1");
         equal(Core.ms(2_000_000), "2");
