@@ -163,7 +163,8 @@ lock_new(struct holdfast *hf, const char *const *names, size_t count, const stru
 
 /* ---- begin ---- */
 
-/* NULL, or what is wrong: the daemon does not take this time. The clients for other languages say the same. */
+/* NULL, or what is wrong: the daemon does not take this time. The clients for other languages say the same.
+ */
 static const char *
 time_fault(const char *what, int64_t ms, int64_t least, char room[FAULT_MAX])
 {
