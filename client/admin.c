@@ -211,6 +211,32 @@ restart_print(const struct options *o, const struct answer *map)
 	return STATUS_DONE;
 }
 
+/* Whether the new process goes on with another only master than its configuration names. */
+static int
+restart_look(struct wire *wire)
+{
+	const struct answer *answer;
+	struct slice aside, used;
+
+	wire_ask_words(wire, 2, (const char *const[]){"INFO", "masters"});
+	answer = wire_answer(wire);
+	if (answer == NULL || answer->type != ANSWER_TEXT) {
+		return STATUS_DONE;
+	}
+	aside = answer_info(answer->text, "masters_aside");
+	used = answer_info(answer->text, "masters_set_places");
+	if (aside.n == 0) {
+		return STATUS_DONE;
+	}
+	message("masters: is not in effect: the daemon goes on with %.*s, and the configuration names %.*s. "
+		"If that is "
+		"the same server: holdfast masters replace %.*s %.*s. For another server stop all daemons "
+		"that "
+		"share it, and then start them",
+		SLICE_ARG(used), SLICE_ARG(aside), SLICE_ARG(used), SLICE_ARG(aside));
+	return STATUS_NO;
+}
+
 int
 task_restart(const struct options *o, const struct address *a)
 {
@@ -224,6 +250,9 @@ task_restart(const struct options *o, const struct address *a)
 		status = answer != NULL && answer->type == ANSWER_MAP
 				 ? restart_print(o, answer)
 				 : take_refusal(&wire, answer, "cannot restart the daemon");
+	}
+	if (status == STATUS_DONE) {
+		status = restart_look(&wire);
 	}
 	wire_close(&wire);
 	return status;

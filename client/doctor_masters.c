@@ -406,6 +406,28 @@ look_at_master(struct doctor *d, unsigned i)
 	}
 }
 
+/* The only master of the configuration is not the one that the daemon uses, also after a restart. */
+static void
+look_at_aside(struct doctor *d)
+{
+	struct slice aside = answer_info(d->info, "masters_aside");
+	struct slice used = answer_info(d->info, "masters_set_places");
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
+
+	if (aside.n == 0) {
+		return;
+	}
+	text_print(what, "the configuration names %.*s, the daemon uses %.*s", SLICE_ARG(aside),
+		SLICE_ARG(used));
+	text_print(mend,
+		"the same server under another address: holdfast masters replace %.*s %.*s; another server: "
+		"stop "
+		"all daemons that share it, and then start them; else write %.*s into masters:",
+		SLICE_ARG(used), SLICE_ARG(aside), SLICE_ARG(used));
+	tell(d, GRADE_WARNING, "masters", what,
+		"neither a reload nor a restart moves the only master: other daemons may still use it", mend);
+}
+
 void
 look_at_masters(struct doctor *d)
 {
@@ -419,6 +441,7 @@ look_at_masters(struct doctor *d)
 		look_at_master(d, i);
 		seen = seen || d->seen;
 	}
+	look_at_aside(d);
 	if (missing.n > 0 && !seen) {
 		text_print(what, "agreement is %.*s: %.*s", SLICE_ARG(agreement), SLICE_ARG(missing));
 		tell(d, GRADE_ERROR, "masters", what, "no new lock can be had",

@@ -597,6 +597,12 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 }
 
 const char *
+driver_other_master(const struct driver *d, const struct master_place *only)
+{
+	return master_aside(d->core, only->place, only->way);
+}
+
+const char *
 driver_known_before(const struct driver *d)
 {
 	return listeners_known_before(&d->listeners);

@@ -127,6 +127,10 @@ void driver_take_ledger(struct driver *driver, const char *path, int64_t until_m
 /* Takes the descriptors of connections out of those that the service manager has passed. Call it first. */
 void driver_take_descriptors(struct driver *driver, struct notify_fd *fds, size_t *count);
 
+/* The only master that this daemon uses if it is not this one of the configuration; NULL: it is, or there are
+ * several, or only is empty. */
+const char *driver_other_master(const struct driver *driver, const struct master_place *only);
+
 /* After driver_start() and driver_set_users(): connections that a crash has left go on. What else the service
  * manager has kept of them ends. */
 void driver_return(struct driver *driver);

@@ -184,6 +184,8 @@ driver_settings_make(struct main *m)
 				.secret = m->secret,
 				.config = conf->files,
 				.pending = m->pending,
+				.only_place = m->only.place,
+				.only_way = m->only.way,
 				.namespace = conf->namespace,
 				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
@@ -203,6 +205,7 @@ driver_settings_make(struct main *m)
 		.program = m->program.path ? &m->program : NULL,
 		.arg = m,
 	};
+	(void)settings_only_master(conf, &m->only);
 	about_make(m);
 	pools_make(m, m->settings.pools);
 	m->settings.core = core_settings_of(m);
@@ -390,8 +393,12 @@ main_end(struct main *m)
 static void
 where_list(const struct main *m, char *text, size_t room)
 {
-	size_t n = 0;
-	text[0] = '\0';
+	/* A hand-over goes on with the server before, whatever the configuration says. */
+	const char *other = driver_other_master(m->driver, &m->only);
+	size_t n = (size_t)snprintf(text, room, "%s", other ? other : "");
+	if (other) {
+		return;
+	}
 	for (unsigned i = 0; i < settings_masters(m->boot) && n < room; i++) {
 		n += (size_t)snprintf(text + n, room - n, "%s%s", i > 0 ? ", " : "", m->where[i]);
 	}
@@ -460,6 +467,7 @@ main_serve(struct main *m)
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.started", log_text("version", HOLDFAST_VERSION),
 			log_text("id", m->daemon_id), log_text("masters", masters),
 			log_text("config", m->boot->files));
+		(void)only_master_tell(m);
 		dates_make(m);
 		failed = driver_run(m->driver) != 0 ? EX_UNAVAILABLE : EX_OK;
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));

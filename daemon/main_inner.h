@@ -53,11 +53,15 @@ struct main {
 	struct handed handed; /* by the process before */
 	struct driver_settings settings;
 	struct tls_dates dates;             /* by the latest configuration */
+	struct master_place only;           /* of the latest configuration; see context_facts */
 	char pending[CONTEXT_TEXT_MAX / 2]; /* keys of the latest configuration that are not in effect */
 	/* At the start: what a process that was killed may still have is waited for until then. */
 	int64_t patient_until_ms;
 	bool started;
 };
+
+/* Whether the only master of the configuration is not the one that the daemon uses; if so, logs it. */
+bool only_master_tell(struct main *m);
 
 /* Makes host and about, by the latest configuration. */
 void about_make(struct main *m);

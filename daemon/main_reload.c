@@ -25,17 +25,32 @@ struct change_list {
 
 #define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
 #define ONLY_TEXT                                                                                            \
-	"; the only master stays the server before, also after a hand-over: if that has another address, "   \
-	"MASTERS REPLACE; for another server stop all daemons, then start them"
+	"; masters is not in effect: the only master stays the server before, also after a hand-over: if "   \
+	"that has another address, MASTERS REPLACE; for another server stop all daemons, then start them"
+
+bool
+only_master_tell(struct main *m)
+{
+	const char *used = driver_other_master(m->driver, &m->only);
+	if (!used) {
+		return false;
+	}
+	LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "config.not_in_effect", log_text("key", "masters"),
+		log_text("used", used), log_text("configured", m->only.place),
+		log_text("text", "if it is the same server, MASTERS REPLACE; for another server stop all "
+				 "daemons, then start "
+				 "them"));
+	return true;
+}
 
 /* What a list of other masters means for the set, which no reload changes. */
 static const char *
-masters_text(const struct main *m, bool differ)
+masters_text(struct main *m, bool differ)
 {
-	if (!differ) {
-		return "";
+	if (only_master_tell(m)) {
+		return ONLY_TEXT;
 	}
-	return m->conf->master_count == 1 && m->boot->master_count == 1 ? ONLY_TEXT : MASTERS_TEXT;
+	return differ && (m->conf->master_count != 1 || m->boot->master_count != 1) ? MASTERS_TEXT : "";
 }
 
 /* ---- configuration ---- */
@@ -217,6 +232,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 		list_add(list->applied, "no memory to say what");
 	}
 	conf_replace(m, conf, rules);
+	(void)settings_only_master(conf, &m->only);
 	memcpy(m->pending, list->restart, sizeof m->pending);
 	about_make(m);
 	dates_make(m);

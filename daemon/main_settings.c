@@ -302,6 +302,13 @@ master_named(const struct conf_master *master, struct slice name, struct master_
 	return slice_equal(slice_of(where), name) || slice_equal(slice_of(out->place), name);
 }
 
+bool
+settings_only_master(const struct conf *conf, struct master_place *out)
+{
+	*out = (struct master_place){0};
+	return conf->master_count == 1 && (master_named(&conf->masters[0], SLICE(""), out), true);
+}
+
 static bool
 conf_names(const struct conf *conf, struct slice name, struct master_place *out)
 {

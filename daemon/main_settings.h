@@ -95,6 +95,10 @@ struct main_finder {
 void settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *finder,
 	char where[SETTINGS_WHERE_MAX]);
 
+/* The only master of the configuration, as the set of masters names it. False: it has none, or several, and
+ * out is empty. */
+bool settings_only_master(const struct conf *conf, struct master_place *out);
+
 /* The way to it, as the set of masters names it (core.h). */
 void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX]);
 

@@ -43,6 +43,9 @@ struct context_facts {
 	const char *secret;  /* of this daemon's messages: fleet_sign.c */
 	const char *config;  /* the configuration files at the start; "": none */
 	const char *pending; /* keys that the latest reload found changed and that need a restart; "": none */
+	const char *only_place; /* the only master of the latest configuration, as the set names it; "":
+				   several */
+	const char *only_way;
 	const char *namespace;
 	const char *ledger;      /* its file; "": none is kept */
 	const char *host;        /* without spaces and control characters */
@@ -54,6 +57,10 @@ struct context_facts {
 };
 
 #define CONTEXT_TEXT_MAX 512
+
+/* The only master that is used if it is not this one of the configuration, which is not in effect then; else
+ * NULL. */
+const char *master_aside(const struct core *core, const char *only_place, const char *only_way);
 
 /* What only the driver can do. No hook ends a connection before it returns. */
 struct context_hooks {

@@ -280,6 +280,19 @@ def test_pipes(place):
     expect_between(client("LOCK", "log"), *GRANTED)
 
 
+def aside(place, daemon, used, configured):
+    """restart and doctor say that the configuration names another only master than the one that is used, and what helps."""
+    status, text = tool.call(place, daemon, "restart", "-q")
+    harness.expect(status, 1, text)
+    for words in ("goes on with %s, and the configuration names %s" % (used, configured),
+                  "holdfast masters replace %s %s" % (used, configured), "stop all daemons"):
+        harness.expect(words in text, True, text)
+    harness.until("it is admitted", lambda: daemon.info()["master0_state"] == "admitted")
+    status, text = tool.call(place, daemon, "doctor", "-q")
+    harness.expect((status, "the configuration names %s, the daemon uses %s" % (configured, used) in text), (1, True), text)
+    harness.expect(len(re.findall(r"daemon\.started .*masters=%s " % re.escape(used), daemon.output.text())), 2)
+
+
 def test_only_master_at_another_address(place):
     """the only master gets another address: a reload says that it stays where it is, and how to follow; MASTERS REPLACE does, and the holder keeps its lock"""
     port = harness.free_port()
@@ -291,9 +304,15 @@ def test_only_master_at_another_address(place):
     daemon.master = "masters: [ \"redis://127.0.0.1:%d\" ]\n" % port
     daemon.configure(config)
     answer = str(holder("RELOAD"))
-    harness.expect("the only master stays the server before" in answer, True, answer)
+    harness.expect("masters is not in effect: the only master stays the server before" in answer, True, answer)
     harness.expect("found by the new list" in answer, False, answer)
     harness.expect(daemon.info()["master0_address"], redis.socket)
+    harness.expect(daemon.info()["masters_aside"], "127.0.0.1:%d" % port)
+    aside(place, daemon, redis.socket, "127.0.0.1:%d" % port)
+    # The next process knows the new address only, and still says so.
+    harness.expect("masters is not in effect" in daemon.client()("RELOAD"), True)
+    holder = daemon.client()
+    token = holder("LOCK", "b", "WAIT", 0)
     harness.expect(holder("MASTERS", "REPLACE", redis.socket, "127.0.0.1:%d" % port), 2)
     told = holder("MASTERS")
     fields = dict(zip(told[::2], told[1::2]))
@@ -304,7 +323,34 @@ def test_only_master_at_another_address(place):
         line for line in redis("CLIENT", "LIST").splitlines()
         if "name=holdfast" in line and "addr=127.0.0.1" not in line])
     harness.until("it is admitted there", lambda: daemon.info()["master0_state"] == "admitted")
-    harness.expect_between(holder("CHECK", "a", "TOKEN", token), 1, 2000)
+    harness.expect_between(holder("CHECK", "b", "TOKEN", token), 1, 2000)
+    harness.expect(daemon.info()["masters_aside"], "")
+    harness.expect(tool.call(place, daemon, "restart", "-q"), (0, ""))
+    harness.expect(tool.call(place, daemon, "doctor", "-q")[0], 0)
+
+
+def test_only_master_is_another_server(place):
+    """the configuration names another server as the only master: reload, restart, doctor and the log say which is used and what helps; a stop and a start do it"""
+    redis, other = place.redis("old"), place.redis("new")
+    config = "lease: 2s\nclock-margin: 200ms\nrestart-guard: off\n"
+    daemon = place.daemon("d1", master=redis, config=config).admitted()
+    daemon.master = "masters: [ \"%s\" ]\n" % other.url
+    daemon.configure(config)
+    harness.expect("masters is not in effect" in daemon.client()("RELOAD"), True)
+    daemon.output.wait(r"warning config\.not_in_effect key=masters used=%s configured=%s" % (redis.socket, other.socket))
+    aside(place, daemon, redis.socket, other.socket)
+    # What is put back into the configuration is in effect.
+    daemon.master = "masters: [ \"%s\" ]\n" % redis.url
+    daemon.configure(config)
+    harness.expect("not in effect" in daemon.client()("RELOAD"), False)
+    harness.expect(daemon.info()["masters_aside"], "")
+    daemon.master = "masters: [ \"%s\" ]\n" % other.url
+    daemon.configure(config)
+    harness.expect(daemon.terminate(), 0)
+    daemon.start()
+    daemon.admitted()
+    harness.expect((daemon.info()["master0_address"], daemon.info()["masters_aside"]), (other.socket, ""))
+    harness.expect(tool.call(place, daemon, "restart", "-q"), (0, ""))
 
 
 def test_not_in_effect(place):
