@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 )
 
 const (
@@ -104,14 +103,6 @@ func ownFault(own string) string {
 		return "it belongs to another user"
 	}
 	return ""
-}
-
-func trusted(info os.FileInfo, err error) bool {
-	if err != nil {
-		return false
-	}
-	stat, found := info.Sys().(*syscall.Stat_t)
-	return found && (stat.Uid == 0 || int64(stat.Uid) == int64(os.Geteuid()))
 }
 
 // parseAddress never puts what it read into an error: it may have a password.
