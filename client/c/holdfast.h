@@ -60,7 +60,8 @@ struct holdfast_error {
 
 /* How a lock is taken. All zero: exclusive, and the daemon's rule for the name says how long to wait, for
  * ever if there is none, as long as a daemon answers. 0 is not "at once": pass HOLDFAST_TRY if nothing is
- * left of a deadline. Times are in ms, at most 31536000000 (365 days). */
+ * left of a deadline. Times are in ms, at most 31536000000 (365 days);
+ * a longer wait counts as that. */
 struct holdfast_options {
 	int64_t wait_ms;  /* wait so long at most; 0: as the daemon's rule says; HOLDFAST_TRY: do not wait */
 	int64_t lease_ms; /* the lock ends so long after its grant, unless holdfast_extend(); 0: it does not

@@ -140,8 +140,12 @@ lock_new(struct holdfast *hf, const char *const *names, size_t count, const stru
 	}
 	lock->hf = hf;
 	lock->options = *options;
+	if (lock->options.wait_ms > TIME_MAX) {
+		lock->options.wait_ms = TIME_MAX;
+	}
 	lock->count = count;
 	lock->begun_ms = clock_ms();
+	options = &lock->options;
 	lock->until_ms = options->wait_ms == 0
 				 ? INT64_MAX
 				 : lock->begun_ms + (options->wait_ms > 0 ? options->wait_ms : 0);
@@ -180,7 +184,10 @@ time_fault(const char *what, int64_t ms, int64_t least, char room[FAULT_MAX])
 static const char *
 options_fault(const struct holdfast_options *o, char room[FAULT_MAX])
 {
-	const char *fault = o->wait_ms == HOLDFAST_TRY ? NULL : time_fault("wait_ms", o->wait_ms, 0, room);
+	/* A longer wait counts as the longest: see lock_new(). */
+	const char *fault = o->wait_ms == HOLDFAST_TRY || o->wait_ms > TIME_MAX
+				    ? NULL
+				    : time_fault("wait_ms", o->wait_ms, 0, room);
 
 	fault = fault != NULL ? fault : time_fault("lease_ms", o->lease_ms, 0, room);
 	fault = fault != NULL ? fault : time_fault("max_hold_ms", o->max_hold_ms, 0, room);

@@ -67,8 +67,8 @@ type options struct {
 // tries: it does not wait.
 func (o *options) tries() bool { return o.bounded && o.wait == 0 }
 
-// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds. One of more than 365 days,
-// which the daemon does not take, is an error of Lock and LockAll, and nothing is sent.
+// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds. A Lease or MaxHold of more
+// than 365 days, which the daemon does not take, is an error of Lock and LockAll, and nothing is sent.
 type Option func(*options)
 
 func word(words ...string) Option {
@@ -79,29 +79,26 @@ func word(words ...string) Option {
 const longest = 365 * 24 * time.Hour
 
 // badTime is nil if the daemon takes d.
-func badTime(what, least string, d, from time.Duration) error {
-	if d >= from && d <= longest {
+func badTime(what string, d time.Duration) error {
+	if d > 0 && d <= longest {
 		return nil
 	}
-	return fmt.Errorf("%s: a time from %s to 365 days is needed, not %v", what, least, d)
+	return fmt.Errorf("%s: a time from 1 ms to 365 days is needed, not %v", what, d)
 }
 
 // limited is an option with a time of its own.
 func limited(key, what string, d time.Duration) Option {
 	return func(o *options) {
-		o.err = errors.Join(o.err, badTime(what, "1 ms", d, 1))
+		o.err = errors.Join(o.err, badTime(what, d))
 		o.words = append(o.words, key, milliseconds(d))
 	}
 }
 
 // Wait bounds the time that Lock waits. Wait(0), or less, tries once: ErrBusy. Without it the rule of the daemon's configuration for this
 // name counts, and if there is none, Lock waits until its ctx is done. If d is over before the master has said who has the
-// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER.
+// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER. More than 365 days count as 365 days.
 func Wait(d time.Duration) Option {
-	return func(o *options) {
-		o.bounded, o.wait = true, max(d, 0)
-		o.err = errors.Join(o.err, badTime("wait", "0", o.wait, 0))
-	}
+	return func(o *options) { o.bounded, o.wait = true, min(max(d, 0), longest) }
 }
 
 // Shared locks for reading: any number of holders that are all Shared.
@@ -243,7 +240,7 @@ func (l *Lock) ValidFor() time.Duration {
 // Extend lets a lock that was taken with Lease end d from now, sooner or later than before. The error is ErrLost,
 // ErrUnreachable, or a *Refused, as for a lock without Lease. A d below 1 ms or above 365 days is an error, too.
 func (l *Lock) Extend(d time.Duration) error {
-	if err := badTime("extend", "1 ms", d, 1); err != nil {
+	if err := badTime("extend", d); err != nil {
 		return err
 	}
 	for _, h := range l.holds {

@@ -14,8 +14,8 @@ declare global {
 export interface LockOptions {
   /**
    * How long to wait at most; 0 tries once. Without it the rule of the daemon's configuration for this name counts, and if
-   * there is none, the wait has no end. More than 365 days, also `Infinity`, are a RangeError, as for every other time here.
-   * A wait of a few milliseconds may end with the code `NOMASTER`: no master has answered yet.
+   * there is none, the wait has no end. More than 365 days, also `Infinity`, count as 365 days; for any other time they
+   * are a RangeError. A wait of a few milliseconds may end with the code `NOMASTER`: no master has answered yet.
    */
   wait?: number | undefined;
   /** Ends the wait, with the reason of the signal. It does nothing to a lock that is held. */

@@ -175,12 +175,15 @@ def test_invalid(place):
         status, _, text = c.lock("1", *words)
         expect((status, text.startswith("cannot lock: ")), (INVALID, True), text)
     for ms in (YEAR_MS + 1, 2 ** 53, 2 ** 63 - 1, -2 ** 63):
-        for word, name in (("wait", "wait_ms"), ("lease", "lease_ms"), ("hold", "max_hold_ms")):
+        for word, name in (("wait", "wait_ms"), ("lease", "lease_ms"), ("hold", "max_hold_ms"))[ms > 0:]:
             status, _, text = c.lock("1", "a", "%s=%d" % (word, ms))
             expect((status, text), (INVALID, "cannot lock: %s: a time from 0 to 365 days is needed, not %d" % (name, ms)))
     expect(ours(daemon)["connections"], 0)
     status, code, text = c.lock("1", "}a")
     expect((status, code, "bad name" in text), (REFUSED, "ERR", True), text)
+    for number, ms in enumerate((YEAR_MS, YEAR_MS + 1, 2 ** 63 - 1)):
+        expect(len(c.lock(str(2 + number), "longest", "wait=%d" % ms)), 1)
+        expect(c.ask("unlock", str(2 + number))[0], OK)
     c.end()
 
 

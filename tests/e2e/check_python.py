@@ -268,11 +268,18 @@ def test_arguments(place):
                 (lambda: holdfast.Client(grace=-1), ValueError, "grace: a time from 0 to 365 days is needed, not -1")):
             expect(str(raises(kind, call)), text)
         for value in (math.inf, math.nan, -math.inf, 31536000.001, 2.0 ** 63, 2 ** 63, 10 ** 400, -1):
-            for word, least in (("wait", "0"), ("lease", "1 ms"), ("max_hold", "1 ms")):
-                text = "%s: a time from %s to 365 days is needed, not %r" % (word, least, value)
+            for word in ("lease", "max_hold"):
+                text = "%s: a time from 1 ms to 365 days is needed, not %r" % (word, value)
                 expect(str(raises(ValueError, lambda word=word, value=value: lock("a", **{word: value}))), text)
             text = "extend: a time from 1 ms to 365 days is needed, not %r" % value
             expect(str(raises(ValueError, lambda value=value: kept.extend(value))), text)
+        for value in (math.nan, -math.inf, -1):
+            text = "wait: a time from 0 to 365 days is needed, not %r" % value
+            expect(str(raises(ValueError, lambda value=value: lock("a", wait=value))), text)
+            expect(str(raises(ValueError, lambda value=value: holdfast.lock_all(["a"], wait=value))), text)
+        for value in (math.inf, 2.0 ** 63, 2 ** 63, 10 ** 400, 31536000.001):
+            with lock("a", wait=value), holdfast.lock_all(["b", "c"], wait=value):
+                pass
         with lock("a", wait=31536000, lease=31536000, max_hold=31536000) as longest:
             longest.extend(31536000)
         unsendable = holdfast.Client("redis://user:\udcff@127.0.0.1:%d" % harness.free_port(), connect_timeout=0.1)

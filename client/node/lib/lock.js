@@ -300,7 +300,7 @@ function termsOf(options, patience) {
     words,
     patience,
     ...(owner !== undefined && { owner }),
-    ...(wait !== undefined && { wait: whole('wait', wait, 0) }),
+    ...(wait !== undefined && { wait: typeof wait === 'number' && wait > YEAR ? YEAR : whole('wait', wait, 0) }),
     ...(lease !== undefined && { lease }),
     ...(maxHold !== undefined && { maxHold }),
   };

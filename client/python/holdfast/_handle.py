@@ -34,6 +34,17 @@ def check_seconds(value: object, what: str, least: float = 0) -> None:
         raise ValueError("%s: a time from %s to 365 days is needed, not %r" % (what, "1 ms" if least else "0", value))
 
 
+def bounded(wait: Optional[float]) -> Optional[float]:
+    """The wait, as the daemon takes it: more than 365 days, also math.inf, count as 365 days. TypeError, ValueError: it is
+    none."""
+    if wait is None:
+        return None
+    if isinstance(wait, (int, float)) and wait > YEAR:
+        return YEAR
+    check_seconds(wait, "wait")
+    return wait
+
+
 class Place:
     """A daemon's address and how patient its clients are."""
 
@@ -68,13 +79,13 @@ class Handle:
         for number, what in ((limit, "limit"), (permits, "permits")):
             if number is not None and not isinstance(number, int):
                 raise TypeError("%s is a whole number of permits, not %r" % (what, number))
-        for seconds, what, least in ((wait, "wait", 0), (lease, "lease", 0.001), (max_hold, "max_hold", 0.001)):
+        for seconds, what, least in ((lease, "lease", 0.001), (max_hold, "max_hold", 0.001)):
             if seconds is not None:
                 check_seconds(seconds, what, least)
         if on_lost is not None and not callable(on_lost):
             raise TypeError("on_lost is a function, not %r" % (on_lost,))
         self.name = name
-        self.place, self.wait, self.owner, self.on_lost = place, wait, owner, on_lost
+        self.place, self.wait, self.owner, self.on_lost = place, bounded(wait), owner, on_lost
         self.words: List[str] = ["SHARED"] if shared else []
         if limit is not None:
             self.words += ["LIMIT", str(limit), "PERMITS", str(permits)]
@@ -189,9 +200,7 @@ class MultiHandle:
     """Several locks, all or none."""
 
     def __init__(self, handles: Iterable[Handle], wait: Optional[float]) -> None:
-        if wait is not None:
-            check_seconds(wait, "wait")
-        self.wait = wait
+        self.wait = bounded(wait)
         # In the order of MLOCK: so two of these, or of a program in another language, never wait for each other.
         self.handles = sorted(handles, key=lambda handle: handle.name.encode())
         names = [handle.name for handle in self.handles]

@@ -49,14 +49,15 @@ public final class LockRequest {
 
     /**
      * Bounds the wait, of several names together; zero tries once. If the time is over before the master has said who has the
-     * lock, as one of a few milliseconds may be, the daemon refuses with the code NOMASTER.
+     * lock, as one of a few milliseconds may be, the daemon refuses with the code NOMASTER. More than 365 days count as 365 days.
      */
     public LockRequest waiting(Duration time) {
         Objects.requireNonNull(time, "the wait is null: a Duration is needed, or a call without one");
-        if (time.isNegative() || time.compareTo(LONGEST) > 0) {
+        if (time.isNegative()) {
             throw new IllegalArgumentException("wait: a time from 0 to 365 days is needed, not " + time);
         }
-        return new LockRequest(client, names, words, owner, time.toNanos());
+        return new LockRequest(client, names, words, owner,
+                time.compareTo(LONGEST) > 0 ? LONGEST.toNanos() : time.toNanos());
     }
 
     /** For reading: any number of holders that are all shared. */
