@@ -191,6 +191,107 @@ def test_recipes(place):
     document(place, "RECIPES.md")
 
 
+# What the views of RECIPES.md use of Django, in its order: ATOMIC_REQUESTS puts a transaction around each view, and the middleware
+# around that. A commit and a rollback print whether another process could have the lock then.
+DJANGO = {
+    "django/__init__.py": "",
+    "django/http.py": "class HttpResponse:\n    def __init__(self, text):\n        self.text = text\n",
+    "django/db/__init__.py": "",
+    "django/db/transaction.py": """
+import contextlib, os, subprocess
+
+depth = 0
+
+def tell(what):
+    status = subprocess.call([os.environ["HOLDFAST"], "run", "-q", "-n", "account/1", "true"], stderr=subprocess.DEVNULL)
+    print("%s while %s" % (what, {0: "free", 75: "held"}[status]), flush=True)
+
+@contextlib.contextmanager
+def atomic():
+    global depth
+    depth += 1
+    try:
+        yield
+    except BaseException:
+        depth -= 1
+        if depth == 0:
+            tell("rolled back")
+        raise
+    depth -= 1
+    if depth == 0:
+        tell("committed")
+
+def non_atomic_requests(view):
+    view.non_atomic = True
+    return view
+"""}
+# The program is appended to views of the document.
+REQUEST = """
+
+import types
+
+from django.db import transaction
+
+
+def handle(view, request):
+    if getattr(view, "non_atomic", False):
+        return view(request)
+    with transaction.atomic():
+        return view(request)
+
+
+def fails(request):
+    %s(request)
+    raise ValueError("after the view")
+
+
+def answer(view):
+    request = types.SimpleNamespace()
+    get_response = lambda request: handle(view, request)
+    try:
+        print(%s(get_response)(request).text)
+    except ValueError as error:
+        print(error)
+    transaction.tell("answered")
+
+
+answer(pay)
+%s
+"""
+INSIDE = """
+import holdfast
+from django.http import HttpResponse
+
+def pay(request):
+    with holdfast.lock("account/1", wait=5):
+        return HttpResponse("paid")
+"""
+
+
+def test_release_after_the_commit(place):
+    """with the views of RECIPES.md the lock is held when Django commits or rolls back, and free afterwards; within a view it is free before"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    for name, text in DJANGO.items():
+        os.makedirs(os.path.dirname(os.path.join(place.path, name)), exist_ok=True)
+        program(place, name, text)
+    recipes = dict(sections(os.path.join(FOLDER, "RECIPES.md"), "python"))
+    outside, middleware = recipes["Release after the commit"]
+
+    def run(views, around, more=""):
+        process = place.run(sys.executable, "-c", views + REQUEST % ("pay", around, more), environment={
+            "HOLDFAST_URL": daemon.socket, "HOLDFAST": harness.HOLDFAST, "PYTHONPATH": "%s:%s" % (PYTHON, place.path),
+            "PYTHONDONTWRITEBYTECODE": "1"})
+        expect(process.wait(), 0, process.output.text())
+        return process.output.text().splitlines()
+
+    alone = "(lambda get_response: get_response)"
+    expect(run(outside, alone), ["committed while held", "paid", "answered while free"])
+    expect(run(middleware, "Locks", "answer(fails)"),
+           ["committed while held", "paid", "answered while free", "rolled back while held", "after the view", "answered while free"])
+    # What the document warns of.
+    expect(run(INSIDE, alone), ["committed while free", "paid", "answered while free"])
+
+
 def test_migrating(place):
     """what MIGRATING.md shows is what happens"""
     document(place, "MIGRATING.md")
