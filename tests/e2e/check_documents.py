@@ -268,18 +268,27 @@ def pay(request):
 """
 
 
+def django(place):
+    """Where a Python program of a document finds what it uses of Django."""
+    folder = os.path.join(place.path, "modules")
+    for name, text in DJANGO.items():
+        path = os.path.join(folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+    return folder
+
+
 def test_release_after_the_commit(place):
     """with the views of RECIPES.md the lock is held when Django commits or rolls back, and free afterwards; within a view it is free before"""
     daemon = place.daemon(master=place.redis()).admitted()
-    for name, text in DJANGO.items():
-        os.makedirs(os.path.dirname(os.path.join(place.path, name)), exist_ok=True)
-        program(place, name, text)
+    modules = django(place)
     recipes = dict(sections(os.path.join(FOLDER, "RECIPES.md"), "python"))
     outside, middleware = recipes["Release after the commit"]
 
     def run(views, around, more=""):
         process = place.run(sys.executable, "-c", views + REQUEST % ("pay", around, more), environment={
-            "HOLDFAST_URL": daemon.socket, "HOLDFAST": harness.HOLDFAST, "PYTHONPATH": "%s:%s" % (PYTHON, place.path),
+            "HOLDFAST_URL": daemon.socket, "HOLDFAST": harness.HOLDFAST, "PYTHONPATH": "%s:%s" % (PYTHON, modules),
             "PYTHONDONTWRITEBYTECODE": "1"})
         expect(process.wait(), 0, process.output.text())
         return process.output.text().splitlines()
@@ -438,6 +447,7 @@ def test_fail2ban(place):
 def test_programs(place):
     """each Python program of the documents runs"""
     daemon = place.daemon().admitted()
+    modules = django(place)
     ran = 0
     for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
         for title, programs in sections(path, "python"):
@@ -445,7 +455,8 @@ def test_programs(place):
                 foreign = "import redis" in text
                 python = harness.python_with("redis", "python3-redis") if foreign else sys.executable
                 process = place.run(python, "-c", text.replace("/run/holdfast/holdfast.sock", daemon.socket),
-                                    environment={"HOLDFAST_URL": daemon.socket, "PYTHONPATH": PYTHON})
+                                    environment={"HOLDFAST_URL": daemon.socket, "PYTHONPATH": "%s:%s" % (PYTHON, modules),
+                                                 "PYTHONDONTWRITEBYTECODE": "1"})
                 expect(process.wait(), 0, "%s, %s\n%s" % (path, title, process.output.text()))
                 ran += 1
     expect(ran > 0, True)
