@@ -407,6 +407,50 @@ def test_socket_of_another_user(place):
     nothing_left(daemon)
 
 
+def test_without_unix(place):
+    """where a system lacks what only Unix has, as Windows does, locks work over TCP, and a socket is refused by that reason"""
+    daemon = world(place, tcp=True)
+    text = """
+        import select, signal, socket
+
+        def pair():
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                first = socket.create_connection(server.getsockname())
+                return first, server.accept()[0]
+
+        for module, names in ((time, ("CLOCK_BOOTTIME", "CLOCK_MONOTONIC", "clock_gettime")), (signal, ("pthread_kill",)),
+                              (os, ("register_at_fork", "fork", "geteuid", "getuid", "pidfd_open")),
+                              (socket, ("AF_UNIX", "SCM_RIGHTS")), (select, ("poll", "epoll"))):
+            for name in names:
+                if hasattr(module, name):
+                    delattr(module, name)
+        socket.socketpair = lambda *_: pair()
+        for name in [name for name in sys.modules if name.startswith("holdfast")]:
+            del sys.modules[name]
+        import holdfast
+        client = holdfast.Client("127.0.0.1:%d")
+        with client.lock("a", wait=5) as lock:
+            lock.raise_if_lost()
+            print("held", flush=True)
+        try:
+            holdfast.Client("/nowhere/s", connect_timeout=0.1).lock("a").acquire()
+        except holdfast.DaemonUnreachable as error:
+            print(error, flush=True)
+        os.environ.update(HOLDFAST_URL="", XDG_RUNTIME_DIR="")
+        try:
+            holdfast.Client(connect_timeout=0.1).lock("a").acquire()
+        except holdfast.DaemonUnreachable as error:
+            print(error, flush=True)
+        """ % daemon.port
+    process = program(place, textwrap.dedent(text))
+    expect(process.wait(), 0, process.output.text())
+    says = "Python has no Unix sockets on this system: use the host:port of a daemon, as in $HOLDFAST_URL"
+    expect([line.rpartition(": Python")[0] for line in process.output.text().splitlines()[1:] if says in line],
+           ["cannot reach holdfastd at unix:/nowhere/s", "cannot reach holdfastd at unix:/run/holdfast/holdfast.sock"],
+           process.output.text())
+    nothing_left(daemon)
+
+
 def test_told_while_working(place):
     """a holder is told of its loss while it works: a callback, or the cancellation of its task"""
     daemon = world(place, QUIET)

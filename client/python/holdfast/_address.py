@@ -58,7 +58,7 @@ class Address(NamedTuple):
 def _fault(own: str) -> str:
     """"": only root and this user can have put the socket there. The variable outlives su and sudo -E, and may name the directory
     of another user, whose daemon could grant what is held elsewhere. /run/holdfast is root's in any case."""
-    trusted = (0, os.geteuid())
+    trusted = (0, os.geteuid() if hasattr(os, "geteuid") else 0)
     try:
         for directory in (os.path.dirname(os.path.dirname(own)), os.path.dirname(own)):
             found = os.stat(directory)

@@ -273,6 +273,8 @@ class Engine:
 
     def _places(self) -> List[Tuple[int, Any]]:
         if self.address.path:
+            if not hasattr(socket, "AF_UNIX"):
+                raise OSError("Python has no Unix sockets on this system: use the host:port of a daemon, as in $HOLDFAST_URL")
             return [(socket.AF_UNIX, self.address.path)]
         found = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
         return [(family, place) for family, _, _, _, place in found]
