@@ -48,7 +48,9 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 			"masters: more than one password of the sentinels; give password-file or "
 			"password-env");
 	else
-		secret_find(v, node, "masters", sentinel->password_file, sentinel->password_env,
+		secret_find(v, node,
+			&(struct secret_source){
+				"masters", sentinel->password_file, sentinel->password_env, SECRET_ONE},
 			&sentinel->password);
 	tls_verify_server(v, node, &sentinel->tls);
 }
@@ -59,6 +61,7 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 {
 	char why[WHY_MAX];
 	const char *word = master->url.password != NULL ? master->url.password : "";
+	const struct secret_source own = {"masters", master->password_file, master->password_env, SECRET_ONE};
 	int sources =
 		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');
 
@@ -68,7 +71,7 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 			"password-env");
 		return;
 	}
-	if (secret_find(v, node, "masters", master->password_file, master->password_env, &master->password))
+	if (secret_find(v, node, &own, &master->password))
 		return;
 	if (word[0] != '\0') {
 		free(master->password);

@@ -80,8 +80,9 @@ static bool
 user_find_password(const struct verify *v, const struct node *node, struct conf_user *user)
 {
 	if (user->password_hash[0] == '\0') {
-		bool found = secret_find(
-			v, node, "users", user->password_file, user->password_env, &user->password);
+		const struct secret_source source = {
+			"users", user->password_file, user->password_env, SECRET_ONE_OR_TWO};
+		bool found = secret_find(v, node, &source, &user->password);
 
 		user->hashed = hashes_in(user->password);
 		return found;

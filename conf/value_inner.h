@@ -48,9 +48,17 @@ void places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places);
 
 /* Where this key of the mapping is, for an error; without it, where the mapping is. */
 struct place item_place(const struct verify *v, const struct node *mapping, const char *key);
+/* Where an item has its password: in a file, or in a variable; "" is neither. */
+struct secret_source {
+	const char *list; /* of the item: "users" */
+	const char *file;
+	const char *variable;
+	enum secret_lines lines;
+};
+
 /* Reads the password from the item's file or variable. False: it names neither. */
-bool secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
-	const char *variable, char **out);
+bool secret_find(
+	const struct verify *v, const struct node *node, const struct secret_source *source, char **out);
 /* A group is a name that the host knows, or a number. */
 bool group_find(const char *group, int64_t *gid) __attribute__((warn_unused_result));
 

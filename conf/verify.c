@@ -106,23 +106,21 @@ listener_verify(const struct verify *v, enum schema_scope scope, const struct no
 }
 
 bool
-secret_find(const struct verify *v, const struct node *node, const char *scope, const char *file,
-	const char *variable, char **out)
+secret_find(const struct verify *v, const struct node *node, const struct secret_source *source, char **out)
 {
-	enum secret_lines lines = strcmp(scope, "users") == 0 ? SECRET_ONE_OR_TWO : SECRET_ONE;
 	char why[WHY_MAX];
 
-	if (file[0] != '\0') {
-		if (!secret_read_file(file, lines, out, why))
+	if (source->file[0] != '\0') {
+		if (!secret_read_file(source->file, source->lines, out, why))
 			errors_add(v->errors, item_place(v, node, "password-file"),
-				"%s: password-file: %s %s", scope, file, why);
+				"%s: password-file: %s %s", source->list, source->file, why);
 		return true;
 	}
-	if (variable[0] == '\0')
+	if (source->variable[0] == '\0')
 		return false;
-	if (!secret_read_env(variable, lines, out, why))
-		errors_add(v->errors, item_place(v, node, "password-env"), "%s: password-env: %s %s", scope,
-			variable, why);
+	if (!secret_read_env(source->variable, source->lines, out, why))
+		errors_add(v->errors, item_place(v, node, "password-env"), "%s: password-env: %s %s",
+			source->list, source->variable, why);
 	return true;
 }
 

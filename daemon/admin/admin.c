@@ -301,13 +301,9 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 	if (command->last) {
 		command->wait_ms = 0;
 	}
-	if (command->verb == VERB_BREAK) {
-		audit_breaks(context, connection_identity(c));
-	}
+	audit_breaks(context, command->verb == VERB_BREAK ? connection_identity(c) : NULL);
 	context->hooks->command(context->arg, c, command);
-	if (command->verb == VERB_BREAK) {
-		audit_breaks(context, NULL);
-	}
+	audit_breaks(context, NULL);
 }
 
 /* Answers the verbs that are not for the core. */

@@ -137,7 +137,7 @@ bool audit_wants(const struct command *command);
 void audit_request(struct context *context, struct connection *connection, const struct command *command);
 /* Who a client is, for people on other hosts, too: "ops from 10.0.0.7:4711", "uid 1000 on app-1". */
 void audit_who(const struct context *context, const struct identity *who, char *out, size_t room);
-/* This client breaks the holds that are broken from now on, for the history; NULL: it does no more. */
+/* Names the client that breaks the holds which the history notes from now on; NULL: none does. */
 void audit_breaks(struct context *context, const struct identity *who);
 /* A certificate has logged a client in as this user, or was refused (identity.answered). */
 void audit_certificate(struct context *context, struct connection *connection, struct slice user);

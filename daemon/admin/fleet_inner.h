@@ -223,10 +223,10 @@ void open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms);
 void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
 /* Serves what is queued until the time is over (clock_ns()). */
 void serve_turn(struct fleet *fleet, int64_t until_ns);
-/* Who asks. */
+/* The daemon that asks, and its client. */
 struct asker {
 	const char *daemon; /* its id */
-	struct slice who;   /* its client, of a BREAK; n == 0: unknown */
+	struct slice who;   /* the client that asked it for a BREAK; n == 0: unknown, or another verb */
 };
 
 /* Answers a request as another daemon does, for the part of this one. */

@@ -253,7 +253,7 @@ write_whose(const struct fleet_open *open, struct buffer *b)
 	reply_write_text(b, digest);
 }
 
-/* Who wants the BREAK, for the audit log and the history of the daemon that gets it. */
+/* The client that asked for the BREAK, for the audit log and the history of the daemon that gets it. */
 static void
 write_who(const struct context *context, struct connection *c, struct buffer *b)
 {

@@ -148,7 +148,7 @@ serve_break(struct fleet *fleet, const struct asker *asker, const struct command
 	if (asker->who.n > 0) {
 		slice_text(breaker, sizeof breaker, asker->who);
 	} else {
-		snprintf(breaker, sizeof breaker, "somebody on %s", host);
+		snprintf(breaker, sizeof breaker, "a client on %s", host);
 	}
 	history_breaker(context->history, breaker);
 	context->hooks->broken(context->arg, command);
@@ -196,7 +196,8 @@ serve_whose(const struct fleet *fleet, const struct fleet_ask *ask, const struct
 	return true;
 }
 
-/* Behind a BREAK is who wants it: `BY text`. A neighbouring version does not send it, or does not read it. */
+/* A BREAK is followed by the client that asked for it: `BY text`. A neighbouring version does not send it, or
+ * does not read it. n == 0: it is not there. */
 static struct slice
 ask_who(struct fleet_ask *ask, size_t at, struct request *room)
 {
@@ -213,7 +214,8 @@ ask_who(struct fleet_ask *ask, size_t at, struct request *room)
 	return who;
 }
 
-/* at: where the request ends in what was asked. False: it is no request that a daemon sends. */
+/* Serves one request of another daemon; at: the offset in ask->request at which it ends. False: no daemon
+ * sends such a request. */
 static bool
 serve_request(struct fleet *fleet, struct fleet_ask *ask, size_t at, const struct request *request,
 	struct buffer *out)

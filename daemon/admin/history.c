@@ -52,7 +52,7 @@ struct history {
 	uint64_t *buckets; /* position of the latest hold, plus one; 0: none */
 	size_t bucket_mask;
 	int64_t broken; /* token of the hold that BREAK has just ended, which may be withheld next; 0: none */
-	char breaker[BREAKER_MAX + 1]; /* "": nobody */
+	char breaker[BREAKER_MAX + 1]; /* the client that breaks; "": none does */
 };
 
 /* False: out of memory, and nothing has changed. */

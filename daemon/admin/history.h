@@ -42,7 +42,8 @@ struct past_hold {
 	struct slice address;
 	struct slice owner;
 	struct slice why;
-	struct slice broken_by; /* who broke it; n == 0: nobody, or unknown */
+	struct slice
+		broken_by; /* the client that broke it; n == 0: it was not broken, or by an unknown client */
 };
 
 /* Bytes of broken_by. */
@@ -55,7 +56,7 @@ void history_free(struct history *history);
 /* Another size from now on; keeps what fits. Out of memory, the size stays. */
 void history_resize(struct history *history, size_t bytes);
 
-/* Who breaks the holds that the notes from now on say are broken; copied. NULL: nobody does any more. */
+/* From now on a note of a broken hold names this client; copied. NULL: it names none. */
 void history_breaker(struct history *history, const char *who);
 
 /* For every note. */

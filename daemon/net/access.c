@@ -40,7 +40,6 @@ user_done(struct access_user *user)
 	}
 	free(user->globs);
 	free((void *)user->names);
-	secret_done(user->password);
 	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX; i++) {
 		secret_done(user->passwords[i].text);
 	}
@@ -78,15 +77,15 @@ user_copy_names(struct access_user *to, const struct access_user *from)
 	return names && to->globs;
 }
 
-/* The lines of user->password, each by itself. False: out of memory; what there is is for user_done(). */
+/* Each line is a password. False: out of memory; what there is is for user_done(). */
 static bool
-user_split_passwords(struct access_user *user)
+user_take_passwords(struct access_user *user, const char *lines, unsigned hashed)
 {
-	const char *line = user->password;
+	const char *line = lines;
 	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX && line[0] != '\0'; i++) {
 		size_t n = strcspn(line, "\n");
 		user->passwords[i] =
-			(struct access_password){.text = strndup(line, n), .hashed = user->hashed >> i & 1U};
+			(struct access_password){.text = strndup(line, n), .hashed = hashed >> i & 1U};
 		if (!user->passwords[i].text) {
 			return false;
 		}
@@ -99,15 +98,13 @@ static bool
 user_copy(struct access_user *to, const struct access_user *from)
 {
 	to->name = strdup(from->name);
-	to->password = strdup(from->password);
-	to->hashed = from->hashed;
 	to->rights = from->rights;
 	to->uid = from->uid;
 	to->gid = from->gid;
 	to->connections = from->connections;
 	to->sessions = from->sessions;
 	to->locks = from->locks;
-	return to->name && to->password && user_split_passwords(to) && user_copy_names(to, from);
+	return to->name && user_take_passwords(to, from->password, from->hashed) && user_copy_names(to, from);
 }
 
 struct access *
@@ -165,9 +162,9 @@ access_add(struct access **access, struct slice name, struct slice password, uns
 		return false;
 	}
 	*access = wider;
-	struct access_user user =
-		ACCESS_LOGIN(strndup(name.p, name.n), strndup(password.p, password.n), rights);
-	if (!user.name || !user.password || !user_split_passwords(&user)) {
+	struct access_user user = ACCESS_LOGIN(strndup(name.p, name.n), NULL, rights);
+	user.passwords[0].text = strndup(password.p, password.n);
+	if (!user.name || !user.passwords[0].text) {
 		user_done(&user);
 		return false;
 	}
@@ -288,9 +285,9 @@ access_next_hash(
 const struct access_user *
 access_login(const struct access *access, const struct access_login *login, const char **hash)
 {
-	static const struct access_user nobody = {.name = ""};
+	static const struct access_password none[ACCESS_PASSWORDS_MAX];
 	const struct access_user *user = access_find(access, login->name);
-	const struct access_password *own = (user ? user : &nobody)->passwords;
+	const struct access_password *own = user ? user->passwords : none;
 	struct slice password = login->password;
 	*hash = NULL;
 	for (size_t i = 0; i < ACCESS_PASSWORDS_MAX; i++) {

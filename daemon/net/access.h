@@ -46,11 +46,11 @@ struct access_password {
 
 struct access_user {
 	const char *name;
-	const char *password;     /* or its hash (crypt(3)), one a line; "": it can log in nowhere */
-	unsigned hashed;          /* bit n: line n of password is a hash */
-	unsigned rights;          /* of enum right */
-	int64_t uid;              /* who is this user on a Unix socket; or ACCESS_NOBODY, ACCESS_ANYONE */
-	int64_t gid;              /* and so are clients in this group; or ACCESS_NOBODY */
+	const char *password; /* or its hash (crypt(3)), one a line; "": it can log in nowhere. Not copied. */
+	unsigned hashed;      /* bit n: line n of password is a hash. Not copied. */
+	unsigned rights;      /* of enum right */
+	int64_t uid;          /* who is this user on a Unix socket; or ACCESS_NOBODY, ACCESS_ANYONE */
+	int64_t gid;          /* and so are clients in this group; or ACCESS_NOBODY */
 	const char *const *names; /* globs, each well-formed */
 	size_t name_count;        /* 0: all names */
 	/* Limits in place of those for all users; 0: these count. */

@@ -344,7 +344,7 @@ connection_entry_place(struct record *r, conn_id *id)
 }
 
 /* Whether its client is logged in as it was: as a user that is still there, with a password that it still
- * has, and still an administrator if it was one. Who is which user on a Unix socket is looked up anew. */
+ * has, and still an administrator if it was one. The user of a client on a Unix socket is looked up anew. */
 static bool
 login_returns(struct connection *c, struct saved_connection *s, const struct access *access)
 {

@@ -16,10 +16,20 @@ from scene import pause
 OWN_ENDS = ("lease", "maxhold")
 # Asked for while one is under way.
 BUSY = "why=\"this daemon is being handed over\""
-# A shorter wait may end while no process has links to enough masters, and is not told that somebody has the lock.
+# For so long at most no process has links to enough masters: a wait that ends in it is told so, and not that the lock is held.
 MEANWHILE_MS = 1000
 # A daemon that does not run for so long may lose a hold of LEASE seconds; nothing is concluded from that.
 HELD_UP = LEASE / 4
+
+
+class Wait:
+    def __init__(self, asked_ns, wait_ms):
+        self.asked_ns = asked_ns
+        self.wait_ms = wait_ms
+
+    def ended_meanwhile(self, answered_ns):
+        """True if it was short, and over when its answer came: a request that has time left waits until it is served."""
+        return self.wait_ms < MEANWHILE_MS and answered_ns - self.asked_ns >= self.wait_ms * 1000000
 
 
 class Watch:
@@ -50,19 +60,19 @@ class Watch:
         if held_up > HELD_UP:
             return found
         for path in self.paths():
-            name, seen, before, wait_ms = os.path.basename(path), 0, "", 0
+            name, seen, before, wait = os.path.basename(path), 0, "", None
             with open(path, "rb") as stream:
                 for line in stream:
                     words = line.decode().split()
                     if words[1] == "ask":
-                        wait_ms = int(words[3])
-                    if seen >= self.sizes.get(path, 0) and self.wrong(int(name.split(".")[1]), words, before, wait_ms):
+                        wait = Wait(int(words[0]), int(words[3]))
+                    if seen >= self.sizes.get(path, 0) and self.wrong(int(name.split(".")[1]), words, before, wait):
                         found.append("%s after a hand-over: %s" % (name, " ".join(words)))
                     seen, before = seen + len(line), words[1]
         return found
 
-    def wrong(self, number, words, before, wait_ms):
-        """before: the word of the line before. wait_ms: of the request that was written last."""
+    def wrong(self, number, words, before, wait):
+        """before: the word of the line before. wait: of the request that was written last."""
         word, details = words[1], words[2:]
         kind = role(self.stage.plan, number)
         if word == "end" and details == ["peer"]:
@@ -74,6 +84,6 @@ class Watch:
             return False
         if word in ("lost", "told"):
             return not any(reason in details for reason in OWN_ENDS)
-        if word == "error" and wait_ms < MEANWHILE_MS:
+        if word == "error" and wait.ended_meanwhile(int(words[0])):
             return False
         return word in ("error", "failed") and details[1] in AWAY

@@ -79,7 +79,7 @@ final class Line {
         }
     }
 
-    /** The hold that has to be asked for now; null: none. */
+    /** The hold whose LOCK is to be sent now; null: none. */
     Hold next() {
         if (stands.isEmpty() || room == 0 || stands.stream().anyMatch(hold -> hold.asks)) {
             return null;
