@@ -79,8 +79,7 @@ apply_reply(struct apply *p, const struct action *action)
 	struct reply less;
 	reply_error(&less, CODE_DEADLOCK,
 		"this wait would wait for itself, through sessions that this user may not see: unlock, and "
-		"start "
-		"again; the daemon's log has the circle");
+		"start again; the daemon's log has the circle");
 	connection_reply(c, &less);
 }
 

@@ -38,8 +38,7 @@ only_master_tell(struct main *m)
 	LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "config.not_in_effect", log_text("key", "masters"),
 		log_text("used", used), log_text("configured", m->only.place),
 		log_text("text", "if it is the same server, MASTERS REPLACE; for another server stop all "
-				 "daemons, then start "
-				 "them"));
+				 "daemons, then start them"));
 	return true;
 }
 
