@@ -264,6 +264,12 @@ glob_free(struct glob *glob)
 	free(glob);
 }
 
+size_t
+glob_cost(const struct glob *glob)
+{
+	return glob->words;
+}
+
 bool
 glob_takes(const struct glob *glob, struct slice name)
 {

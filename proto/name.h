@@ -72,6 +72,11 @@ void glob_free(struct glob *glob);
 /* The result of glob_match() for the same pattern and name. */
 bool glob_takes(const struct glob *glob, struct slice name);
 
+/* What glob_takes() costs for each character of a name, 1 to GLOB_BYTES_MAX / 64 + 1: it grows with the
+ * pattern.
+ */
+size_t glob_cost(const struct glob *glob);
+
 /* NULL if the pattern is well-formed, else a literal for people that says what is wrong. */
 const char *glob_check(struct slice pattern);
 

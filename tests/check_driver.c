@@ -968,6 +968,41 @@ START_TEST(a_list_of_many_names_is_whole_page_by_page)
 }
 END_TEST
 
+/* Pages that it takes to see that no lock matches. */
+static size_t
+count_pages(const char *glob)
+{
+	char request[GLOB_BYTES_MAX + 64];
+	char cursor[32] = "0";
+	size_t pages = 0;
+	int fd = rig_client();
+	do {
+		snprintf(request, sizeof request, "LOCKS MATCH %s CURSOR %s", glob, cursor);
+		snprintf(cursor, sizeof cursor, "%s", ask_page(fd, request, "*0\r\n"));
+		pages++;
+	} while (strcmp(cursor, "0") != 0);
+	close(fd);
+	return pages;
+}
+
+START_TEST(a_page_looks_at_fewer_names_if_its_pattern_is_long)
+{
+	int holders[HOLDERS];
+	char glob[GLOB_BYTES_MAX + 1];
+	hold_many(holders);
+	memset(glob, '?', sizeof glob - 1);
+	glob[0] = '*';
+	glob[sizeof glob - 1] = 0;
+	size_t few = count_pages("nothing"), many = count_pages(glob);
+	ck_assert_uint_gt(few, 0);
+	/* It takes eight times as long to compare a name with it. */
+	ck_assert_uint_ge(many, 4 * few);
+	for (int i = 0; i < HOLDERS; i++) {
+		close(holders[i]);
+	}
+}
+END_TEST
+
 START_TEST(a_list_of_many_latches_is_whole_page_by_page)
 {
 	int fd = rig_client();
@@ -1124,6 +1159,7 @@ main(void)
 		a_drain_waits_no_longer_than_it_was_told_to, a_signal_ends_the_wait_of_a_drain,
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off, a_list_of_many_names_is_whole_page_by_page,
+		a_page_looks_at_fewer_names_if_its_pattern_is_long,
 		a_list_of_many_latches_is_whole_page_by_page, a_list_of_many_sessions_is_whole_page_by_page,
 		any_number_is_a_cursor, holders_and_waiters_of_a_name_come_page_by_page);
 }
