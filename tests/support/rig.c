@@ -98,6 +98,8 @@ rig_settings(void)
 			.namespace = "holdfast",
 			.ledger = "",
 			.host = "here",
+			.only_place = "",
+			.only_way = "",
 			.margin_ms = 100},
 		.find_master = on_find_master,
 		.reload = on_reload,
