@@ -73,7 +73,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 	check-node check-java check-c soak-client told interop rivals counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
-	image prove clean help
+	image prove clean durations help
 .SECONDARY:
 
 all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a
@@ -183,6 +183,9 @@ $(O)/tests/model/holdfast-model: $(call obj,$(MODEL_SRC))
 # fortification, for the check of its purity, because these add calls of their own.
 E2E   := $(sort $(wildcard tests/e2e/check_*))
 JOBS  ?= $(shell nproc)
+# A scene mostly waits: so many run at a time. How long each took is remembered, and the longest begin first.
+SCENES ?= $(shell expr 6 '*' $(JOBS))
+RUN   := tests/run -j $(JOBS) -e $(SCENES) -d $(O)/tests/durations
 MODEL := $(O)/tests/model/holdfast-model
 PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
 HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)) $(filter $(O)/pic/client/c/%,$(LIBRARY_OBJ)))
@@ -226,13 +229,13 @@ $(BENCH):
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
 check: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
-	@tests/run -j $(JOBS) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(E2E)
+	@$(RUN) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)
 
 check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) ## run only the tests against a real redis-server
-	@tests/run -j $(JOBS) $(E2E)
+	@$(RUN) $(E2E)
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
 	@tests/run -j $(JOBS) $(HOUSE)
@@ -242,7 +245,7 @@ check-hardening: all ## check that the programs and the library are hardened as 
 
 # T=check_core runs a suite, T="check_core check_lease" each of them. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
 test: $(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
-	@$(if $(T),tests/run -v -j 1 $(if $(filter check_%.py,$(T)),"tests/e2e/$(T)",$(addprefix $(O)/tests/,$(T))),echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
+	@$(if $(T),tests/run -v -j 1 -e $(SCENES) $(if $(filter check_%.py,$(T)),"tests/e2e/$(T)",$(addprefix $(O)/tests/,$(T))),echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
 
 measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
 	@tests/measure-house $(if $(BESIDE),--beside $(BESIDE))
@@ -524,6 +527,9 @@ prove: ## test README's commands and the package on clean Debian roots (as root;
 
 clean: ## remove the build directory
 	rm -rf $(O)
+
+durations: ## let a fresh clone know how long each test took in the last `make check`
+	@sort -k 2 $(O)/tests/durations >tests/durations
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "%-14s %s\n", $$1, $$2}' Makefile

@@ -870,6 +870,7 @@ def timed(place, daemon, what, *words, whole=False):
     return status, output
 
 
+@harness.alone
 def test_turns(place):
     """however many locks there are, no turn is long, of the daemon that is asked for the list of all, and of one that it asks"""
     each = 50000 if harness.MEASURE else 5000

@@ -393,6 +393,7 @@ def test_long_list(place):
     expect(len(json.loads(rest)), 4000)
 
 
+@harness.alone
 def test_turns(place):
     """however many locks there are, and whatever pages are read meanwhile, no turn is long"""
     count, most = 100000 if harness.MEASURE else 20000, 10000

@@ -213,6 +213,7 @@ def cpu_of_toggles(daemon, client):
     return time.clock_gettime(clock) - began
 
 
+@harness.alone
 def test_many(place):
     """a session with thousands of locks becomes durable, and ceases to be, as cheaply as one with a single lock"""
     daemon = place.daemon(master=place.redis(), config="lease: 60s\n").admitted()

@@ -83,11 +83,13 @@ def permits_wanted(place, masters):
             expect(client("UNLOCK", "s"), 0)
 
 
+@harness.alone
 def test_permits_wanted(place):
     """another host that wants permits gets all that nobody holds, long before their time is over"""
     permits_wanted(place, 1)
 
 
+@harness.alone
 def test_permits_wanted_quorum(place):
     """the same among three masters"""
     permits_wanted(place, 3)
@@ -143,11 +145,13 @@ def wanted(place, masters):
     expect(tokens, sorted(set(tokens)), "tokens grow")
 
 
+@harness.alone
 def test_wanted(place):
     """another host that wants it has it long before its time is over"""
     wanted(place, 1)
 
 
+@harness.alone
 def test_wanted_quorum(place):
     """the same among three masters"""
     wanted(place, 3)

@@ -512,14 +512,19 @@ def heed_signals():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def alone(test):
+    """A decorator: this test judges how long something takes, and tests/run runs no other beside it."""
+    return test
+
+
 def main(names):
-    """Runs the tests of a file, or those whose names are given as arguments."""
+    """Runs the tests of a file, or those whose names have a word that is given as argument; =NAME is the whole name."""
     sys.stdout.reconfigure(line_buffering=True)
     tests = [(name, test) for name, test in names.items() if name.startswith("test_")]
     heed_signals()
     wanted = sys.argv[1:]
     if wanted:
-        tests = [(name, test) for name, test in tests if any(word in name for word in wanted)]
+        tests = [(name, test) for name, test in tests if any("=" + name == word or word in name for word in wanted)]
     good = [run_one(number, test) for number, (_, test) in enumerate(tests, 1)]
     print("1..%d" % len(good))
     sys.exit(0 if all(good) else 1)
