@@ -58,6 +58,7 @@ def test_stopped_at_the_grant(place):
     free(daemon, "a")
 
 
+@harness.alone
 def test_stood_still(place):
     """a process that stood still for longer than a lease, while its daemon renewed the lock, asks before it says that it is lost"""
     daemon = world(place, BRISK)

@@ -326,6 +326,7 @@ def test_only_master_at_another_address(place):
     harness.expect_between(holder("CHECK", "b", "TOKEN", token), 1, 2000)
     harness.expect(daemon.info()["masters_aside"], "")
     harness.expect(tool.call(place, daemon, "restart", "-q"), (0, ""))
+    harness.until("it is admitted again", lambda: daemon.info()["master0_state"] == "admitted")
     harness.expect(tool.call(place, daemon, "doctor", "-q")[0], 0)
 
 

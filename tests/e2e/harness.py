@@ -14,6 +14,7 @@ sets: it wants a machine of its own.
 
 import contextlib
 import os
+import random
 import re
 import select
 import shutil
@@ -106,10 +107,27 @@ def until(what, true, timeout=PATIENCE):
         time.sleep(0.002)
 
 
+RESERVED = []
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody takes while this process lives. A program that is down for a moment must find its port again, so
+    it is none that the system gives to connections; and a name in the same network namespace tells other scenes."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as stream:
+        low, high = map(int, stream.read().split())
+    ports = [*range(10000, low), *range(high + 1, 65536)]
+    for port in random.sample(ports if len(ports) > 1000 else range(10000, 65536), 1000):
+        reserved = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            reserved.bind("\0holdfast-test-port-%d" % port)
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
+        except OSError:
+            reserved.close()
+            continue
+        RESERVED.append(reserved)
+        return port
+    raise AssertionError("no port is free")
 
 
 class Output:
@@ -522,7 +540,12 @@ def main(names):
     sys.stdout.reconfigure(line_buffering=True)
     tests = [(name, test) for name, test in names.items() if name.startswith("test_")]
     heed_signals()
+    for name, test in tests:
+        # tests/run reads the names of scenes from the file, and must not miss one.
+        expect((test.__module__, test.__qualname__), ("__main__", name), "a scene is a function at the top of its file")
     wanted = sys.argv[1:]
+    missing = {word[1:] for word in wanted if word.startswith("=")} - {name for name, _ in tests}
+    expect(missing, set(), "scenes that are not in the file")
     if wanted:
         tests = [(name, test) for name, test in tests if any("=" + name == word or word in name for word in wanted)]
     good = [run_one(number, test) for number, (_, test) in enumerate(tests, 1)]
