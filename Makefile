@@ -243,9 +243,13 @@ check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's
 check-hardening: all ## check that the programs and the library are hardened as those of a package are
 	@$(if $(HARDENED),tests/run -j 1 $(HARDENED),echo 'a build with sanitizers or without optimization is not hardened' >&2; exit 2)
 
-# T=check_core runs a suite, T="check_core check_lease" each of them. T=check_locks.py, or T="check_locks.py one_scene", runs scenes against a real server.
-test: $(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))) ## run suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
-	@$(if $(T),tests/run -v -j 1 -e $(SCENES) $(if $(filter check_%.py,$(T)),"tests/e2e/$(T)",$(addprefix $(O)/tests/,$(T))),echo 'make test T=check_core, or T=check_locks.py' >&2; exit 2)
+# T=check_core runs a suite, T="check_core check_lease" each of them. T=check_locks.py, or T="check_locks.py one_scene", runs scenes
+# against a real server. Without T, what takes long is left out, and so are the scenes beside the main paths.
+PROMPT := 1.5
+MAIN   := $(patsubst %,tests/e2e/check_%.py,client handover http latch locks multi primitives quorum reload sessions users wire)
+
+test: $(if $(T),$(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))),all $(SHIM) $(CHECKS) $(PLAIN)) ## what to run before each commit, in 90 s; or suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
+	@$(if $(T),tests/run -v -j 1 -e $(SCENES) $(if $(filter check_%.py,$(T)),"tests/e2e/$(T)",$(addprefix $(O)/tests/,$(T))),$(RUN) -q $(PROMPT) $(HOUSE) $(CHECKS) $(MAIN))
 
 measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
 	@tests/measure-house $(if $(BESIDE),--beside $(BESIDE))

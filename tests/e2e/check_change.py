@@ -43,6 +43,7 @@ def unchanged(daemons, number, masters):
 
 # --- changes that go well -----------------------------------------------------------------------------------------
 
+@harness.busy
 def test_each_replaced(place):
     """each of three masters is replaced in turn, one of them dead; those that left are switched off"""
     masters = servers(place, 3)
@@ -65,6 +66,7 @@ def test_each_replaced(place):
     load.finish()
 
 
+@harness.busy
 def test_one_to_three(place):
     """one master becomes three: holders keep their locks while new leases wait for the guard"""
     masters = servers(place, 3)
@@ -82,6 +84,7 @@ def test_one_to_three(place):
     load.finish()
 
 
+@harness.busy
 def test_three_to_five(place):
     """three masters become five: then any two of them may be away"""
     masters = servers(place, 5)
@@ -96,6 +99,7 @@ def test_three_to_five(place):
     load.finish()
 
 
+@harness.busy
 def test_url_to_sentinel(place):
     """a master is named by its Sentinel name instead of its URL: each host is told first"""
     group = check_sentinel.Group(place)
@@ -118,6 +122,7 @@ def test_url_to_sentinel(place):
     load.finish()
 
 
+@harness.busy
 def test_same_server_comes_back(place):
     """a server that left comes back as a newcomer: what it remembers counts for nothing"""
     masters = servers(place, 4)
@@ -134,6 +139,7 @@ def test_same_server_comes_back(place):
     load.finish()
 
 
+@harness.busy
 def test_host_that_was_not_told(place):
     """a newcomer with a password of its own: a host that was not told goes on without it until it is"""
     masters = servers(place, 3)
@@ -164,6 +170,7 @@ def test_host_that_was_not_told(place):
 
 # --- crashes ------------------------------------------------------------------------------------------------------
 
+@harness.busy
 def test_commanded_daemon_killed(place):
     """kill -9 of the daemon that was asked, at any step: the set is the old one or the new one, and the same for all"""
     masters = servers(place, 3)
@@ -201,6 +208,7 @@ def test_commanded_daemon_killed(place):
     load.finish()
 
 
+@harness.busy
 def test_daemon_stands_still(place):
     """a daemon stands still: the change waits for it while it may hold something, and it follows when it wakes"""
     masters = servers(place, 4)
@@ -221,6 +229,7 @@ def test_daemon_stands_still(place):
     load.finish()
 
 
+@harness.busy
 def test_kept_master_stands_still(place):
     """a master that stays stands still in the middle of a change, which waits for it; locks go on"""
     masters = servers(place, 4)
@@ -252,6 +261,7 @@ def logged(daemons, marks, pattern):
     return min(daemon.output.lines[number][1].split()[0] for daemon, number in zip(daemons, found))
 
 
+@harness.busy
 def test_kept_master_starts_empty(place):
     """a master that stays dies in the middle of a change: an empty server at its address lets it go on"""
     masters = servers(place, 4)
@@ -277,6 +287,7 @@ def test_kept_master_starts_empty(place):
     load.finish()
 
 
+@harness.busy
 def test_daemon_without_descriptors(place):
     """a daemon has no descriptor left when the set changes: it uses the newcomer as soon as it has some"""
     masters = servers(place, 4)
@@ -297,6 +308,7 @@ def test_daemon_without_descriptors(place):
 
 # --- two at once, and back ----------------------------------------------------------------------------------------
 
+@harness.busy
 def test_two_commands(place):
     """two daemons are asked for different changes at the same time: the set is what the answers say"""
     masters = servers(place, 3)
@@ -352,6 +364,7 @@ def test_abort(place):
 
 # --- daemons that start with an old list --------------------------------------------------------------------------
 
+@harness.busy
 def test_restarted_with_the_old_list(place):
     """a daemon that starts with an old list takes up the set; with masters-follow: no it is refused with both lists"""
     masters = servers(place, 5)

@@ -91,6 +91,7 @@ def judged(cluster, change, why):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_asked_failover(place):
     """an operator's CLUSTER FAILOVER under load"""
     cluster = Cluster(place)
@@ -113,6 +114,7 @@ def test_asked_failover(place):
     judged(cluster, change, "failover: the node before is a replica now|the node before has lost all its slots")
 
 
+@harness.busy
 def test_killed(place):
     """the owner is killed under load, and its replica takes over"""
     cluster = Cluster(place, timeout_ms=3000)
@@ -126,6 +128,7 @@ def test_killed(place):
     judged(cluster, change, "failover: the node before has failed")
 
 
+@harness.busy
 def test_stopped(place):
     """the owner stands still until its replica has taken over, and then goes on as if nothing had been"""
     cluster = Cluster(place, timeout_ms=3000)
@@ -174,6 +177,7 @@ class Sides:
                 wire.heal(range(2))
 
 
+@harness.busy
 def test_cut(place):
     """the owner and one host are cut off from all others, which elect another: the old owner still answers this host meanwhile"""
     sides = Sides(place)
@@ -198,6 +202,7 @@ def test_cut(place):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_moved(place):
     """the slot is moved to another master under load, key by key"""
     cluster = Cluster(place)
@@ -258,6 +263,7 @@ def test_half_moved(place):
     expect_between(waiter.reply(60), token + 1, TOKEN_MAX)
 
 
+@harness.busy
 def test_other_shard(place):
     """a master of other slots is killed under load: nothing is guarded, and what is held is held on"""
     cluster = Cluster(place, timeout_ms=3000, options=["--cluster-require-full-coverage", "no"])

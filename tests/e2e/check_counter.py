@@ -21,6 +21,7 @@ def run(place, plan):
     return started
 
 
+@harness.busy
 def test_thousand(place):
     """1,000 concurrent clients increment a counter once each, and it says 1,000"""
     daemon = place.daemon(master=place.redis()).admitted()
@@ -32,6 +33,7 @@ def test_thousand(place):
     expect(counts["unlocked"], 1000)
 
 
+@harness.busy
 def test_three_daemons(place):
     """three daemons with 64 clients each share one Redis: no overlap, growing tokens, no count lost"""
     total = int(os.environ.get("HOLDFAST_SOAK", "5000"))
@@ -54,6 +56,7 @@ def test_three_daemons(place):
     expect(counts, {"unlocked": total})
 
 
+@harness.busy
 def test_many_names(place):
     """the same with 16 locks at once and two connections to the master"""
     redis = place.redis()
@@ -67,6 +70,7 @@ def test_many_names(place):
     expect(counts, {"unlocked": 2 * 64 * 20})
 
 
+@harness.busy
 def test_streak(place):
     """a host passes a lock among its clients at most so often while another host waits"""
     redis = place.redis()

@@ -579,21 +579,25 @@ def history_over_crashes(place, masters, managed=False):
     harness.comment("%d connections lived on" % lived_on)
 
 
+@harness.busy
 def test_history(place):
     """what 32 clients were told over crashes: no name is granted twice, tokens grow, no deadline is broken"""
     history_over_crashes(place, 1)
 
 
+@harness.busy
 def test_history_three_masters(place):
     """the same with three masters"""
     history_over_crashes(place, 3)
 
 
+@harness.busy
 def test_history_managed(place):
     """the same under a service manager that keeps connections"""
     history_over_crashes(place, 1, managed=True)
 
 
+@harness.busy
 def test_history_private(place):
     """the same with a private redis-server"""
     history_over_crashes(place, 0)

@@ -146,12 +146,14 @@ def overlap(crowd, writer):
 
 # --- a writer among readers ---------------------------------------------------------------------------------------
 
+@harness.busy
 def test_writer(place):
     """a writer gets in when those of 100 overlapping readers end that were there, and before any that came later"""
     daemon = place.daemon(master=place.redis()).admitted()
     overlap(Crowd(daemon), daemon.client())
 
 
+@harness.busy
 def test_writer_of_two_daemons(place):
     """the same with the readers at two daemons, and the writer at one of them"""
     redis = place.redis()

@@ -40,6 +40,7 @@ def passing(place, fault, quick=True, options=()):
     return scene
 
 
+@harness.busy
 def test_killed_empty(place):
     """the master is killed and comes back empty"""
     def fault(redis):
@@ -48,6 +49,7 @@ def test_killed_empty(place):
     forgotten(place, fault)
 
 
+@harness.busy
 def test_killed_stale(place):
     """the master is killed and comes back with an old dump, which remembers leases that ended long ago"""
     scene = Scene(place)
@@ -78,11 +80,13 @@ def test_killed_unseen(place):
     expect_between(client("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
 
 
+@harness.busy
 def test_flushed(place):
     """the master is flushed, which breaks no connection"""
     forgotten(place, lambda redis: expect(redis("FLUSHALL"), "OK"))
 
 
+@harness.busy
 def test_made_replica(place):
     """the master is made a replica and a master again"""
     def fault(redis):
@@ -92,6 +96,7 @@ def test_made_replica(place):
     forgotten(place, fault)
 
 
+@harness.busy
 def test_stopped_briefly(place):
     """the master is stopped for 300 ms and continues"""
     def fault(redis):
@@ -101,6 +106,7 @@ def test_stopped_briefly(place):
     passing(place, fault).finish()
 
 
+@harness.busy
 def test_stopped_long(place):
     """the master is stopped for longer than the lease: holders are told before anybody else gets the lock"""
     def fault(redis):
@@ -112,6 +118,7 @@ def test_stopped_long(place):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_clients_killed(place):
     """CLIENT KILL of every connection to the master, of commands and of messages"""
     def fault(redis):
@@ -120,6 +127,7 @@ def test_clients_killed(place):
     passing(place, fault).finish()
 
 
+@harness.busy
 def test_messages_killed(place):
     """the connection for messages alone is killed, again and again"""
     def fault(redis):
@@ -129,11 +137,13 @@ def test_messages_killed(place):
     passing(place, fault).finish()
 
 
+@harness.busy
 def test_scripts_flushed(place):
     """SCRIPT FLUSH: the scripts are loaded again without anybody noticing"""
     passing(place, lambda redis: expect(redis("SCRIPT", "FLUSH"), "OK")).finish()
 
 
+@harness.busy
 def test_full(place):
     """the master is full for a while: renewals and releases still work, new leases do not"""
     def fault(redis):
@@ -143,6 +153,7 @@ def test_full(place):
     passing(place, fault).finish()
 
 
+@harness.busy
 def test_slow(place):
     """the master answers nobody for 400 ms"""
     def fault(redis):
@@ -151,6 +162,7 @@ def test_slow(place):
     passing(place, fault).finish()
 
 
+@harness.busy
 def test_busy(place):
     """somebody's script keeps the master busy for 400 ms, which refuses everybody with BUSY meanwhile"""
     def fault(redis):
@@ -163,6 +175,7 @@ def test_busy(place):
     passing(place, fault).finish()
 
 
+@harness.busy
 def test_misconfigured(place):
     """the master cannot save and refuses to write for a while, renewals and releases included"""
     def fault(redis):
@@ -197,6 +210,7 @@ def test_forbidden(place):
     expect_between(client("LOCK", "a", "WAIT", 60000), 1, 2 ** 53)
 
 
+@harness.busy
 def test_rolling_restart(place):
     """daemons are restarted one after the other while clients of both take turns"""
     scene = Scene(place)
@@ -208,6 +222,7 @@ def test_rolling_restart(place):
     expect(counts.get("odd"), None)
 
 
+@harness.busy
 def test_keys_deleted(place):
     """a lease's key is deleted by hand: its holder is told, and never are there two"""
     def fault(redis):
@@ -239,6 +254,7 @@ def test_daemon_stopped(place):
     expect_between(two("CHECK", "a"), 1, 2000)
 
 
+@harness.busy
 def test_daemon_killed(place):
     """a daemon is killed and started again while clients of both take turns"""
     scene = Scene(place)

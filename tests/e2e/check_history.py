@@ -308,6 +308,7 @@ def test_clock(place):
     expect_between(boottime() - boot, 0, harness.PATIENCE)
 
 
+@harness.busy
 def test_roles(place):
     """without any fault the clients of the nemesis hold all kinds of locks, come back and count, and nothing is found"""
     stage = nemesis_stage.Stage(place, argparse.Namespace(masters=1, guard="off", log="warning", seed="roles"))

@@ -15,6 +15,7 @@ def scene_of(place):
     return Scene(place, redis=redis, masters=(link, redis)), link
 
 
+@harness.busy
 def test_replies_late(place):
     """the master's replies are held up for 400 ms: what they granted meanwhile is known late, and never twice"""
     scene, link = scene_of(place)
@@ -25,6 +26,7 @@ def test_replies_late(place):
     scene.finish()
 
 
+@harness.busy
 def test_requests_late(place):
     """requests to the master are held up for 400 ms, and then run late"""
     scene, link = scene_of(place)
@@ -35,6 +37,7 @@ def test_requests_late(place):
     scene.finish()
 
 
+@harness.busy
 def test_partition(place):
     """a daemon that is cut off from the master tells its holders in time; the other goes on alone; both go on after"""
     scene, link = scene_of(place)
@@ -55,6 +58,7 @@ def test_partition(place):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_one_way(place):
     """requests arrive and replies do not, for longer than the lease: what ran unseen is undone or runs out"""
     scene, link = scene_of(place)
@@ -68,6 +72,7 @@ def test_one_way(place):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_resets(place):
     """every connection to the master is reset, eight times in a row"""
     scene, link = scene_of(place)
@@ -78,6 +83,7 @@ def test_resets(place):
     scene.finish()
 
 
+@harness.busy
 def test_refused(place):
     """the connections are reset, and new ones refused for 300 ms"""
     scene, link = scene_of(place)
@@ -89,6 +95,7 @@ def test_refused(place):
     scene.finish()
 
 
+@harness.busy
 def test_slow_line(place):
     """a line that takes 40 ms each way costs time, not safety: validity counts from before the request"""
     scene, link = scene_of(place)

@@ -251,6 +251,7 @@ def test_other_number(place):
     expect_code(other.client()("LOCK", "a", "WAIT", 0), "NOMASTER")
 
 
+@harness.busy
 def test_work(place):
     """two daemons, clients that take turns, and each master in turn killed, stopped and flushed"""
     masters = Masters(place)

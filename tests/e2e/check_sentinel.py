@@ -157,6 +157,7 @@ def test_url_and_name(place):
     expect(two.info()["masters_set"].split(" ")[0], "2", "the generation")
 
 
+@harness.busy
 def test_failover(place):
     """the master is killed under load: nobody holds together, and work goes on at the new one after its guard"""
     group = Group(place)
@@ -174,6 +175,7 @@ def test_failover(place):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_asked_failover(place):
     """an operator's SENTINEL FAILOVER under load"""
     group = Group(place)
@@ -186,6 +188,7 @@ def test_asked_failover(place):
     scene.finish(kept=False)
 
 
+@harness.busy
 def test_lagging(place):
     """the master is killed under load and a replica that lags becomes it: what it never heard of is not given twice"""
     group = Group(place, way=True, heir=1)

@@ -535,6 +535,11 @@ def alone(test):
     return test
 
 
+def busy(test):
+    """A decorator: clients of this test send without a pause, and tests/run counts it among the tests that compute."""
+    return test
+
+
 def main(names):
     """Runs the tests of a file, or those whose names have a word that is given as argument; =NAME is the whole name."""
     sys.stdout.reconfigure(line_buffering=True)
