@@ -145,14 +145,16 @@ memory_tell(struct memory *memory, int64_t now_ms, bool used_up)
 		log_text("text", "no new clients, locks and latches; what is there goes on"));
 }
 
-/* Whether the load has fallen by enough to return free memory. */
+/* Whether the load has fallen by enough to return free memory. What is left after a trim amid a fall may be
+ * less than a large fall, and must be returned, too. */
 static bool
 memory_has_fallen(struct memory *memory, size_t load)
 {
 	if (load > memory->load_most) {
 		memory->load_most = load;
 	}
-	return memory->load_most - load >= MEMORY_TRIM_LESS;
+	size_t fall = memory->load_most - load;
+	return fall >= MEMORY_TRIM_LESS || (fall >= MEMORY_TRIM_HALF && fall > load);
 }
 
 static void

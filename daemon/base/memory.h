@@ -22,6 +22,7 @@ struct log;
 #define MEMORY_TELL_MS   10000              /* between two log lines that say that memory is short */
 #define MEMORY_AHEAD     ((size_t)8 << 20)  /* must be free beyond the rise, else memory is short */
 #define MEMORY_TRIM_LESS ((size_t)16 << 20) /* a fall of the load that returns free memory */
+#define MEMORY_TRIM_HALF ((size_t)2 << 20)  /* the same for a load that is halved: the rest of a slow fall */
 
 struct memory {
 	struct log *log;

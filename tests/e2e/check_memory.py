@@ -96,8 +96,8 @@ def test_limit(place):
     harness.until("there is room again", lambda: isinstance(stranger("LOCK", "newer", "WAIT", 45000), int))
 
 
-def test_given_back(place):
-    """what requests and answers of many clients took goes back to the system when they are gone"""
+def crowded(place):
+    """A daemon, what it took before, and clients whose requests take much."""
     own_allocator()
     daemon = place.daemon(master=place.redis(), tcp=True, config="limits: { %s }\n" % WIDE + QUIET).admitted()
     holder = daemon.client()
@@ -110,9 +110,30 @@ def test_given_back(place):
         # Something small that stays lies between what goes.
         expect_between(holder("LOCK", "stay-%d" % at, "WAIT", 45000), 1, TOKEN_MAX)
     harness.until("they take much", lambda: memory(daemon) > before + (40 << 20))
-    for client in crowd:
-        client.close()
+    return daemon, before, crowd
+
+
+def leave(crowd, count):
+    for _ in range(count):
+        crowd.pop().close()
+
+
+def test_given_back(place):
+    """what requests and answers of many clients took goes back to the system when they are gone"""
+    daemon, before, crowd = crowded(place)
+    leave(crowd, len(crowd))
     harness.until("it is given back", lambda: memory(daemon) < before + (12 << 20))
+
+
+def test_given_back_in_parts(place):
+    """the same when they go little by little, the last of them too few to count as a large fall"""
+    daemon, before, crowd = crowded(place)
+    for count in (300, 300):
+        most = memory(daemon)
+        leave(crowd, count)
+        harness.until("a part is given back", lambda: memory(daemon) < most - (14 << 20))
+    leave(crowd, len(crowd))
+    harness.until("the rest is given back", lambda: memory(daemon) < before + (6 << 20))
 
 
 def test_address_space(place):
