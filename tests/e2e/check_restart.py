@@ -86,12 +86,14 @@ def at_work(stage, restart, times=TIMES, kinds=errands.KINDS):
     return pid == after["process_id"]
 
 
+@harness.busy
 def test_one_master(place):
     """50 restarts by SIGUSR2, RESTART and holdfast restart: clients of every kind find all as it was, and none is told anything"""
     stage = stage_of(place, place.redis())
     expect(at_work(stage, in_turn(by_signal, by_verb, by_tool)), True, "the pid stays")
 
 
+@harness.busy
 def test_private_master(place):
     """the same with a private redis-server, which goes on: it forgets nothing"""
     stage = stage_of(place, None)
@@ -115,6 +117,7 @@ def test_no_warning(place):
         expect("the set of masters has changed" in daemon.output.text(), False, daemon.output.text())
 
 
+@harness.busy
 def test_three_masters(place):
     """the same with three masters"""
     stage = stage_of(place, [place.redis("r%d" % n) for n in range(3)])
@@ -132,6 +135,7 @@ def kept_stage(place, master, config=""):
     return stage, manager
 
 
+@harness.busy
 def test_service_manager(place):
     """the same by SIGTERM and a new process, with a service manager that keeps descriptors"""
     stage, manager = kept_stage(place, place.redis())
@@ -139,6 +143,7 @@ def test_service_manager(place):
     expect(manager.apart(), [], "it keeps nothing when the new process has all")
 
 
+@harness.busy
 def test_service_manager_three_masters(place):
     """the same by SIGTERM, with three masters"""
     stage, manager = kept_stage(place, [place.redis("r%d" % n) for n in range(3)])
