@@ -11,17 +11,23 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define READY       "eady to accept connections" /* "The server is now ready ..." and "Ready ..." */
 #define START_TRIES 5 /* another process may take the free port before the server does */
+#define PORT_FIRST  10000
+#define PORT_END    65536
 
 __attribute__((format(printf, 1, 2), noreturn)) static void
 give_up(const char *format, ...)
@@ -36,18 +42,45 @@ give_up(const char *format, ...)
 	abort();
 }
 
+/* The name is free once in a network namespace. The descriptor stays open as long as the process. */
+static bool
+port_reserve(uint16_t port)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+	int length = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "holdfast-test-port-%u", port);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	int reserved = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int probe = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool free = reserved >= 0 && bind(reserved, (struct sockaddr *)&name, size) == 0 && probe >= 0 &&
+		    bind(probe, (struct sockaddr *)&address, sizeof address) == 0;
+
+	if (probe >= 0)
+		close(probe);
+	if (!free && reserved >= 0)
+		close(reserved);
+	return free;
+}
+
 uint16_t
 free_port(void)
 {
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t size = sizeof address;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned low = 0, first = PORT_FIRST, start;
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
 
-	if (fd < 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-		getsockname(fd, (struct sockaddr *)&address, &size) != 0)
-		give_up("no free port: %s", strerror(errno));
-	close(fd);
-	return ntohs(address.sin_port);
+	if (!file || fscanf(file, "%u", &low) != 1 || low <= 2 * first)
+		low = PORT_END;
+	if (file)
+		fclose(file);
+	if (getrandom(&start, sizeof start, 0) != (ssize_t)sizeof start)
+		give_up("no random number: %s", strerror(errno));
+	for (unsigned i = 0; i < low - first; i++) {
+		uint16_t port = (uint16_t)(first + (start % (low - first) + i) % (low - first));
+		if (port_reserve(port))
+			return port;
+	}
+	give_up("no free port");
 }
 
 /* ---- a clock that stands still ---- */

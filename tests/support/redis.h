@@ -56,7 +56,8 @@ void redis_run(struct redis_server *server, const char *format, ...) __attribute
 int64_t redis_integer(struct redis_server *server, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* A TCP port of loopback on which no process listened a moment ago. */
+/* A TCP port of loopback on which no process listened a moment ago. While this process lives no other test
+ * gets it, and the system gives it to no connection: what is down for a moment finds it again. */
 uint16_t free_port(void);
 
 #endif
