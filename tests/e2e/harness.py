@@ -536,7 +536,7 @@ def alone(test):
 
 
 def busy(test):
-    """A decorator: clients of this test send without a pause, and tests/run counts it among the tests that compute."""
+    """A decorator: clients of this test send without a pause, and tests/run runs one such for each processor."""
     return test
 
 
