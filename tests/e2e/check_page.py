@@ -154,7 +154,7 @@ def test_live(place):
     browser.until("a lock can be opened", "(() => { const tr = document.querySelector('#locks tr[data-name=other]'); "
                   "if (tr) tr.click(); return document.getElementById('one').open; })()")
     dialog = "document.querySelector('#one div').textContent"
-    expect([word for word in ("token", "surely for s", "session", "pid") if word not in browser.value(dialog)], [])
+    expect([word for word in ("token", "since", "surely for s", "session", "pid") if word not in browser.value(dialog)], [])
     other = daemon.client()
     other.send("LOCK", "other", "WHY", "the one that waits")
     browser.until("the dialog shows a wait that began since", "/Waiting, in order: 1.*the one that waits/.test(%s)" % dialog)
