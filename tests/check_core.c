@@ -997,7 +997,58 @@ START_TEST(a_broken_hold_stays_withheld)
 		"c3 -NOTHELD");
 	ck_assert_str_eq(run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500}),
 		"c1 close | c3 :988");
-	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST");
+	/* Its client may use the lock until it says that it does not. */
+	ck_assert_str_eq(after(&w, 100), "");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST | c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_broken_hold_is_withheld_no_more_when_its_client_has_ended)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	ck_assert_str_eq(close_as(&w, 1, END_GONE), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_broken_hold_stays_withheld_if_its_client_has_entered_it_more_often)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	ck_assert_str_eq(lock_as(&w, 1, "a", "tag"), "acquire a#1");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(lock_as(&w, 1, "a", "tag"), "c1 :500");
+	lock(&w, 2, "a");
+	run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	/* That ends one of its two uses. */
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_UNLOCK, .name = SLICE("a"), .owner = SLICE("tag")}),
+		"c1 -LOST");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_broken_hold_stays_withheld_if_its_connection_is_lost)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
 	story_done(&w);
 }
 END_TEST
@@ -1405,7 +1456,10 @@ main(void)
 		a_drain_of_an_idle_daemon_waits_for_nobody,
 		a_drain_whose_wait_is_over_says_how_many_holds_are_left,
 		a_drain_waits_for_what_is_withheld_too, a_break_during_a_drain_takes_the_last_hold,
-		a_broken_hold_stays_withheld, a_master_that_refuses_all_greetings_is_asked_for_nothing,
+		a_broken_hold_stays_withheld, a_broken_hold_is_withheld_no_more_when_its_client_has_ended,
+		a_broken_hold_stays_withheld_if_its_client_has_entered_it_more_often,
+		a_broken_hold_stays_withheld_if_its_connection_is_lost,
+		a_master_that_refuses_all_greetings_is_asked_for_nothing,
 		a_daemon_that_ends_leaves_no_master_while_a_client_that_is_gone_relies_on_a_lost_lease,
 		a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,

@@ -366,10 +366,10 @@ START_TEST(a_loss_is_told_each_time_until_its_hold_is_given_up)
 	ck_assert_str_eq(run(&w, 3, give), "c3 -LOST");
 	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "c3 -LOST");
 	give.verb = VERB_UNLOCK;
-	ck_assert_str_eq(run(&w, 1, give), "c1 -LOST");
+	ck_assert_str_eq(run(&w, 1, give), "c1 -LOST | release a#1");
 	ck_assert_str_eq(run(&w, 2, give), "c2 -LOST");
-	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "");
-	ck_assert_str_eq(keep(&w, 988), "c3 :501;");
+	ck_assert_str_eq(ask(&w, 3, VERB_LOCK, "a"), "acquire a#2");
+	ck_assert_str_eq(granted(&w, "a", 2, 501), "c3 :501");
 	story_done(&w);
 }
 END_TEST

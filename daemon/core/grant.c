@@ -493,6 +493,14 @@ grant_abandon(struct core *core, struct grant *g)
 	return until_ms - core->now.ms;
 }
 
+void
+grant_pass_on(struct core *core, struct grant *g)
+{
+	assert(g->session == NULL);
+	if (g->lease->resource->rule->crash_delay_ms == 0)
+		grant_end(core, g);
+}
+
 /* The session loses it, and the name stays withheld. Returns for how long, ms. */
 static int64_t
 grant_lose_withheld(struct core *core, struct grant *g, enum loss_reason reason)

@@ -226,6 +226,10 @@ void grant_lose(struct core *core, struct grant *g, enum loss_reason reason);
 /* Cuts it from its session and withholds it. Returns for how long, ms; 0: no client can rely on it. */
 int64_t grant_abandon(struct core *core, struct grant *g);
 
+/* A withheld hold whose client relies on it no more ends, unless a rule withholds it for longer
+ * (crash-delay). */
+void grant_pass_on(struct core *core, struct grant *g);
+
 /* BREAK: its session loses it, and the name stays withheld. Returns for how long, ms. */
 int64_t grant_break(struct core *core, struct grant *g);
 
@@ -307,8 +311,12 @@ void loss_remember(struct core *core, struct session *s, struct slice name, stru
  * answer, for a request with several names; n == 0: the request has one name. */
 void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name);
 
-/* UNLOCK or MUNLOCK of a detached session names the hold that was lost: its client relies on it no more,
- * whether or not it had an answer that tells of the loss. */
+/* The client of the session has ended: names that are withheld because of holds that it lost pass on. */
+void loss_pass_on(struct core *core, const struct session *s);
+
+/* UNLOCK or MUNLOCK of the hold that was lost: its client relies on it no more, whether or not it had an
+ * answer that tells of the loss. token: that the request names; 0: none, which in a detached session says
+ * nothing. */
 void loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token);
 
 /* The client of the session had lost its connection, and perhaps answers that told of losses: they are to be

@@ -257,11 +257,39 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 	ledger_loss(core, conn->session, loss);
 }
 
+/* The name is withheld because of it. NULL: no more. */
+static struct grant *
+loss_withheld(const struct core *core, const struct loss *loss)
+{
+	struct resource *r = names_find(&core->names, loss_name(loss));
+	struct grant *g = r == NULL ? NULL : grant_with(r, loss->token);
+
+	return g != NULL && g->session == NULL ? g : NULL;
+}
+
+void
+loss_pass_on(struct core *core, const struct session *s)
+{
+	for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
+		struct grant *g = loss_withheld(core, loss);
+
+		if (g != NULL)
+			grant_pass_on(core, g);
+	}
+}
+
 void
 loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token)
 {
-	assert(s->detached != NULL);
-	if (loss->told || token != loss->token)
+	struct grant *g;
+
+	if (token != loss->token && (token != 0 || s->detached != NULL))
+		return;
+	g = loss_withheld(core, loss);
+	/* Who has entered more often may use it still. */
+	if (g != NULL && g->count == 1)
+		grant_pass_on(core, g);
+	if (loss->told || s->detached == NULL)
 		return;
 	loss->told = true;
 	ledger_loss(core, s, loss);

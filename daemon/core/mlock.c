@@ -600,9 +600,9 @@ munlock_one(struct core *core, struct session *s, const struct command *c, size_
 	struct loss *loss = loss_find(core, s, c->names[i], c->owner);
 	bool returned = loss != NULL && loss->reason == LOSS_RETURNED && (token == 0 || token == loss->token);
 
-	if (loss != NULL && s->detached != NULL)
+	if (loss != NULL)
 		loss_renounce(core, s, loss, token);
-	else if (loss != NULL)
+	if (loss != NULL && s->detached == NULL)
 		loss_forget(core, s, loss);
 	if (g == NULL || (token != 0 && token != g->token))
 		return returned;

@@ -201,6 +201,9 @@ session_clear(struct core *core, struct session *s, enum end end)
 		else
 			grant_release(core, g);
 	}
+	/* The session of an id ends without its client. */
+	if (end != END_ABANDONED && s->detached == NULL)
+		loss_pass_on(core, s);
 	loss_forget_all(core, s);
 	/* What it waited for and held was counted for it alone. */
 	assert(s->grant_count == 0 && s->waiter_count == 0 && s->locks == 0);

@@ -189,7 +189,7 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 {
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
-	if (loss != NULL && conn->session->detached != NULL && c->verb == VERB_UNLOCK)
+	if (loss != NULL && c->verb == VERB_UNLOCK)
 		loss_renounce(core, conn->session, loss, c->token);
 	answer_not_held(core, conn, c, loss);
 	if (loss != NULL && conn->session->detached == NULL)

@@ -811,7 +811,7 @@ def test_break(place):
     expect((status, "usage: holdfast break [OPTION...] --token N NAME\n" in text), (0, True), text)
     expect(tool.call(place, daemon, "break", "a", "--token", token + 1)[0], 1)
     status, text = tool.call(place, daemon, "break", "a", "--token", token)
-    expect((status, "passes on in" in text), (0, True), text)
+    expect((status, "passes on when its holder has ended, in " in text), (0, True), text)
 
 
 def test_names(place):

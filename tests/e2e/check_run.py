@@ -251,6 +251,19 @@ def test_broken(place):
     ends.close()
 
 
+def test_broken_passes_on(place):
+    """a lock that is broken passes on when its command has ended, not when the time is over for which that was told to rely on it"""
+    daemon = world(place, config="lease: 10m\n")
+    wrapper = tool.start(place, daemon, "run", "x", "--", "sh", "-c", PLAIN)
+    tool.pids(wrapper)
+    client = tool.waiting(place, daemon, "x")
+    token = daemon.client(form=3)("INSPECT", "x")["holder"]["token"]
+    withheld_ms = daemon.client()("BREAK", "x", "TOKEN", token)
+    expect_between(withheld_ms, 300000, 600000)
+    expect_between(client.reply(), token + 1, 2 ** 53)
+    expect(wrapper.wait(), 76)
+
+
 def stopped_in_time(place, act):
     """
     Runs a command that ignores TERM, lets act(daemon) silence the daemon, and expects the command's end before the

@@ -145,9 +145,23 @@ client_closed(struct client *c)
 	client_over(c);
 }
 
+/* From now on it relies on it no more, unless its session has entered more often. */
+static void
+lets_go(struct client *c, struct request r, unsigned name)
+{
+	const struct hold *h = c->conn->open ? held_by(c->world, c->conn, name, r.owner) : NULL;
+	r.name = name;
+	if (h == NULL || h->count == 1)
+		held_release_sent(c->world, c->conn, &r);
+}
+
 void
 client_send(struct client *c, const struct request *r)
 {
+	if (r->verb == VERB_UNLOCK)
+		lets_go(c, *r, r->name);
+	for (unsigned i = 0; r->verb == VERB_MUNLOCK && i < r->count; i++)
+		lets_go(c, *r, r->names[i]);
 	c->asked = true;
 	conn_send(c->conn, r);
 }
@@ -243,8 +257,6 @@ client_unlock(struct client *c)
 	memcpy(r.owner, c->lock.owner, sizeof(r.owner));
 	if (persona_is(c->conn) || rng_percent(&c->world->rng, 30))
 		r.token = c->token;
-	if (c->count == 1)
-		held_release_sent(c->world, c->conn, &r);
 	client_send(c, &r);
 }
 

@@ -86,24 +86,12 @@ many_take(struct client *c, unsigned from, bool together)
 	}
 }
 
-/* From now on it relies on it no more, unless its session has entered more often. */
-static void
-many_lets_go(struct client *c, struct request r, unsigned name)
-{
-	const struct hold *h = c->conn->open ? held_by(c->world, c->conn, name, r.owner) : NULL;
-	r.name = name;
-	if (h == NULL || h->count == 1)
-		held_release_sent(c->world, c->conn, &r);
-}
-
 /* Those that it does not hold do not count. */
 static void
 many_give_back(struct client *c, unsigned set)
 {
 	struct request r = request_of(c, VERB_MUNLOCK);
 	pick_names(c, &r, set, PLAN_NAMES_MAX);
-	for (unsigned i = 0; i < r.count; i++)
-		many_lets_go(c, r, r.names[i]);
 	client_send(c, &r);
 }
 
@@ -114,8 +102,6 @@ many_one(struct client *c, enum verb verb)
 	pick_names(c, &r, c->many.held, 1);
 	r.name = r.names[0];
 	r.count = 0;
-	if (verb == VERB_UNLOCK)
-		many_lets_go(c, r, r.name);
 	client_send(c, &r);
 }
 

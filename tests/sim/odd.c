@@ -107,16 +107,6 @@ odd_mlock(struct client *c, struct request *r, enum verb verb)
 		r->kind = KIND_SHARED;
 }
 
-/* From now on it relies on it no more, unless its session has entered more often. */
-static void
-lets_go(struct client *c, struct request r, unsigned name)
-{
-	const struct hold *h = c->conn->open ? held_by(c->world, c->conn, name, r.owner) : NULL;
-	r.name = name;
-	if (h == NULL || h->count == 1)
-		held_release_sent(c->world, c->conn, &r);
-}
-
 static void
 odd_hold(struct client *c, struct request *r)
 {
@@ -129,8 +119,6 @@ odd_hold(struct client *c, struct request *r)
 		r->extend_ms = rng_range(rng, 1, 2 * c->world->plan.lease_ms);
 	else if (r->verb != VERB_DOWNGRADE && rng_percent(rng, 25))
 		r->token = rng_percent(rng, 50) ? CLIENT_WRONG_TOKEN : held_token(c->world, r->name);
-	if (r->verb == VERB_UNLOCK)
-		lets_go(c, *r, r->name);
 }
 
 /* ---- its session ---- */
@@ -225,8 +213,6 @@ odd_turn(struct client *c)
 		any_id(c, &r);
 	} else
 		odd_speaks(c, &r);
-	for (unsigned i = 0; r.verb == VERB_MUNLOCK && i < r.count; i++)
-		lets_go(c, r, r.names[i]);
 	client_send(c, &r);
 }
 

@@ -187,8 +187,8 @@ lease_kept(const struct world *w, const struct hold *h)
 void
 withheld_look(struct world *w, const struct hold *h, bool there)
 {
-	if (there || h->withheld_us == 0 || h->withhold_us <= w->now_us || h->tainted ||
-		h->kind == KIND_PERMITS || w->lost_here[h->host->index] || h->host->draining ||
+	if (there || h->withheld_us == 0 || h->withhold_us <= w->now_us || h->ended_us <= w->now_us ||
+		h->tainted || h->kind == KIND_PERMITS || w->lost_here[h->host->index] || h->host->draining ||
 		!lease_kept(w, h))
 		return;
 	world_fail(w, "withheld: d%u has passed on %s with token %" PRId64 ", and may not for %" PRId64 " us",

@@ -1,7 +1,8 @@
 /*
  * withheld: the checker's part about withheld names (4.5, 4.9). If a session does not end properly, its holds
  * are withheld until the deadline that could have been told is over, and for the crash-delay of their rule.
- * While its daemon keeps the lease, no other session gets the name before. A leap does not shorten a deadline
+ * While its daemon keeps the lease, no other session gets the name before, unless the client
+ * has ended, or gave up the hold that BREAK took from it. A leap does not shorten a deadline
  * that was told: the lease counts as before the leap, also for a hold that began after it.
  */
 #ifndef SIM_WITHHELD_H
