@@ -244,7 +244,7 @@ check-hardening: all ## check that the programs and the library are hardened as 
 	@$(if $(HARDENED),tests/run -j 1 $(HARDENED),echo 'a build with sanitizers or without optimization is not hardened' >&2; exit 2)
 
 # T=check_core runs a suite, T="check_core check_lease" each of them. T=check_locks.py, or T="check_locks.py one_scene", runs scenes
-# against a real server. Without T, what takes long is left out, and so are the scenes beside the main paths.
+# against a real server. Without T, scenes that take long are left out, and so are those beside the main paths.
 PROMPT := 1.5
 MAIN   := $(patsubst %,tests/e2e/check_%.py,client handover http latch locks multi primitives quorum reload sessions users wire)
 
