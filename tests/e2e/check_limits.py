@@ -112,7 +112,7 @@ def test_record(place):
     holder("LOCK", "a")
     status, told = record(place, daemon, "holdfast run --status-fd 3 -n --skip-ok a -- true")
     expect((status, told["outcome"], told["token"], told["command_exit"]), (0, "busy", None, None))
-    status, told = record(place, daemon, "holdfast run --status-fd 3 -S /nowhere/sock a -- true")
+    status, told = record(place, daemon, "holdfast run --status-fd 3 --master-wait 1 -S /nowhere/sock a -- true")
     expect((status, told["outcome"], told["exit"]), (69, "failed", 69))
 
 
