@@ -574,6 +574,7 @@ def test_tcp(place):
         wrong.end()
 
 
+@harness.busy
 def test_nothing_left_after_cuts(place):
     """8 threads lock one name while connections are cut at random: no error, and nothing is left locked"""
     daemon, c = world(place, QUIET)

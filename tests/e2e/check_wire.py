@@ -350,12 +350,16 @@ def test_never_read_together(place):
         holder.push()
     closed = int(daemon.info()["client_output_closed"])
     deaf = []
-    while int(daemon.info()["client_output_closed"]) < closed + 5:
-        client = daemon.client(tcp=True)
-        for _ in range(100):
-            client.send("LOCKS")
-        deaf.append(client)
-        expect_between(len(deaf), 1, 800)
+
+    def cut_off():
+        if len(deaf) < 800:
+            deaf.append(daemon.client(tcp=True))
+            for _ in range(100):
+                deaf[-1].send("LOCKS")
+        return int(daemon.info()["client_output_closed"]) >= closed + 5
+
+    harness.until("some are cut off", cut_off)
+    harness.comment("%d clients that read nothing" % len(deaf))
     healthy(daemon)
     expect(daemon.client(3)("CHECK", "n" * 400 + "7"), None)
     with resp.Client(daemon.tcp, 3) as client:
