@@ -111,7 +111,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		waits_end(w, v);
 	}
 	const struct asked asked = {r->name, r->owner, r->kind, r->limit, r->permits, r->lease_ms,
-		r->max_hold_ms, r->claim_ms, false, false, false};
+		r->max_hold_ms, r->astray ? persona_ttl_ms(c) : r->claim_ms, false, false, false};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY)
 		answers_told(w, c, h, reply->ms);

@@ -242,6 +242,7 @@ client_lock(struct client *c)
 		snprintf(r->id, sizeof(r->id), "%" PRIu64, ++w->serials);
 		r->validity = false;
 	}
+	persona_strays(c->conn, r);
 	c->state = CLIENT_WAITING;
 	client_send(c, r);
 	if (rng_percent(rng, 2) && !persona_is(c->conn)) {
@@ -441,6 +442,8 @@ static void
 client_lock_answered(struct client *c, const struct reply *reply)
 {
 	bool granted = reply->type == REPLY_INT || reply->type == REPLY_VALIDITY;
+	if (c->lock.astray && c->state == CLIENT_WAITING)
+		granted = false;
 	if (persona_is(c->conn) && reply->type == REPLY_ERROR && reply->code == CODE_LOST) {
 		client_gives_up(c, reply->text);
 		return;

@@ -186,6 +186,10 @@ conn_run(struct conn *c)
 {
 	struct world *w = c->world;
 	const struct request *r = &c->current;
+	if (!persona_asks(c)) {
+		w->demand = (struct demand){.conn = NULL};
+		return;
+	}
 	trace_request(c, r);
 	deaf_before(c);
 	limits_before(w, c);

@@ -40,6 +40,7 @@ struct request {
 	int64_t token;
 	int64_t steps;
 	bool validity;
+	bool astray; /* LOCK of a persona: its client does not heed the answer */
 	enum onloss onloss;
 	char secret[64];
 	uint64_t tag;    /* SESSION JOIN, RESUME: of the session with that secret */

@@ -157,7 +157,7 @@ held_asked(const struct conn *c, struct hold *h)
 	if (!persona_is(c) || (lock ? h->leased && r->claim_ms == 0 : r->token == h->token))
 		held_named(h);
 	else
-		held_put_off(h, lock && r->claim_ms > 0 ? r->claim_ms : PERSONA_TTL_MS);
+		held_put_off(h, lock && r->claim_ms > 0 ? r->claim_ms : persona_ttl_ms(c));
 }
 
 bool

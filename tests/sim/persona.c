@@ -77,6 +77,15 @@ is_there(const struct conn *c)
 	return c->host->alive && c->host->life == c->host_life && c->open;
 }
 
+/* The daemon can read now. */
+static bool
+can_ask(const struct conn *c)
+{
+	const struct world *w = c->world;
+	return is_there(c) && !c->ending && !c->closing && !c->left &&
+	       c->host->paused_until_us <= w->now_us && host_reads_us(c->host) <= w->now_us;
+}
+
 /* A line more. False: the daemon has ended in that step. */
 static bool
 line_open(struct conn *c, conn_id line)
@@ -153,16 +162,49 @@ persona_takes(struct conn *c, conn_id line, const struct reply *reply)
 	return true;
 }
 
-/* ---- its request is repeated while it waits ---- */
+/* ---- its LOCK comes when nobody wants it any more ---- */
 
-/* The daemon can read now. */
-static bool
-can_ask(const struct conn *c)
+void
+persona_strays(const struct conn *c, struct request *r)
 {
-	const struct world *w = c->world;
-	return is_there(c) && !c->ending && !c->closing && !c->left &&
-	       c->host->paused_until_us <= w->now_us && host_reads_us(c->host) <= w->now_us;
+	struct world *w = c->world;
+	if (!persona_is(c) || !rng_percent(&w->rng, 20))
+		return;
+	r->astray = true;
+	snprintf(r->owner, sizeof(r->owner), "late");
+	r->wait_ms = r->lease_ms = r->claim_ms = r->tries = 0;
 }
+
+int64_t
+persona_ttl_ms(const struct conn *c)
+{
+	return c->current.astray ? c->world->plan.lease_ms : PERSONA_TTL_MS;
+}
+
+/* What it is granted is kept for the TTL of then. */
+bool
+persona_asks(struct conn *c)
+{
+	if (c->current.astray)
+		(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = persona_ttl_ms(c)});
+	return is_there(c);
+}
+
+/* From now on it may be silent for as long as all, unless the next one is under way. */
+static void
+answer_strayed(void *arg, uint64_t serial, void *data)
+{
+	struct conn *c = arg;
+	(void)data;
+	if (!is_there(c) || c->ending || c->closing || c->left || (c->busy && c->current.astray))
+		return;
+	if (can_ask(c))
+		(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = PERSONA_TTL_MS});
+	else
+		world_after(c->world, 1000, answer_strayed, c, serial, NULL);
+}
+
+/* ---- its request is repeated while it waits ---- */
 
 /* The line breaks, and the next one repeats the request. */
 static void
@@ -358,6 +400,10 @@ void
 persona_answered(struct conn *c, const struct reply *reply)
 {
 	struct world *w = c->world;
+	if (c->current.astray) {
+		world_after(w, 0, answer_strayed, c, c->current.serial, NULL);
+		return;
+	}
 	bool granted =
 		c->current.verb == VERB_LOCK && (reply->type == REPLY_INT || reply->type == REPLY_VALIDITY);
 	/* Where users may have little, what was given back is forgotten soon (1.13). */

@@ -7,9 +7,10 @@
  *
  * While a request waits, its line breaks and the request is repeated over the next one, or it is repeated
  * first. After an answer, the answer is lost in some cases, and the repeated request has to be answered
- * alike. Copies of requests about a hold that it had given back come when it holds the name again: they
- * change and end nothing. A client that leaves ends its session: its request that waits is told so, unless
- * its answer was due before.
+ * alike. A LOCK may come when its client has given it up, as a late copy does: nobody heeds its answer, and
+ * what it is granted is given back after the TTL, whatever else the id is used for. Copies of requests about
+ * a hold that it had given back come when it holds the name again: they change and end nothing. A client that
+ * leaves ends its session: its request that waits is told so, unless its answer was due before.
  */
 #ifndef SIM_PERSONA_H
 #define SIM_PERSONA_H
@@ -20,11 +21,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So long may an id be silent; no simulated time is as long. */
+/* So long may an id be silent, else; no simulated time is as long. */
 #define PERSONA_TTL_MS 3600000
 
 struct client;
 struct conn;
+struct request;
 
 struct persona {
 	char as[24];       /* its id; "": the connection speaks for a session of its own */
@@ -55,6 +57,13 @@ bool persona_speaks(const struct conn *conn, conn_id line);
 void persona_begins(struct conn *conn);
 /* It leaves, or is closed. */
 void persona_ends(struct conn *conn);
+/* So long may it be silent now: a shorter time while a LOCK is answered that its client gives up. */
+int64_t persona_ttl_ms(const struct conn *conn);
+
+/* This LOCK is one that its client gives up, perhaps. */
+void persona_strays(const struct conn *conn, struct request *lock);
+/* Its request is about to be given to the daemon. False: the daemon has ended. */
+bool persona_asks(struct conn *conn);
 /* Its request has been given to the daemon; an answer has come. */
 void persona_asked(struct conn *conn);
 void persona_answered(struct conn *conn, const struct reply *reply);
