@@ -295,6 +295,27 @@ look_at_certificates(struct doctor *d)
 	}
 }
 
+/* ---- secrets ---- */
+
+static void
+look_at_secrets(struct doctor *d)
+{
+	struct slice path = answer_info(d->info, "open_secret");
+	struct slice mode = answer_info(d->info, "open_secret_mode");
+	int64_t open = info_number(d, "open_secrets", 0);
+	char what[DOCTOR_TEXT_MAX], what_to_do[DOCTOR_TEXT_MAX], more[64] = "";
+
+	if (open == 0) {
+		return;
+	}
+	if (open > 1) {
+		(void)snprintf(more, sizeof(more), "; %" PRId64 " more are open", open - 1);
+	}
+	text_print(what, "%.*s has a secret, and its mode is %.*s%s", SLICE_ARG(path), SLICE_ARG(mode), more);
+	text_print(what_to_do, "chmod o= %.*s", SLICE_ARG(path));
+	tell(d, GRADE_WARNING, "secrets", what, "every user of this host may read or write it", what_to_do);
+}
+
 /* ---- a lock ---- */
 
 /* What the daemon says of its masters may be seconds old: a lock shows what clients get now. */
@@ -483,6 +504,7 @@ task_doctor(const struct options *o, const struct address *a)
 		look_at_limits(&d);
 		look_at_files(&d, a);
 		look_at_certificates(&d);
+		look_at_secrets(&d);
 		/* From here on the text of INFO is gone. */
 		look_at_processes(&d, &wire);
 		wire_ask(&wire, "FLEET");

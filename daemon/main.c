@@ -192,6 +192,7 @@ driver_settings_make(struct main *m)
 				.margin_ms = conf->margin_ms,
 				.host = m->host,
 				.dates = &m->dates,
+				.secrets = &m->secrets,
 			},
 		/* A successor that sees this daemon guards its own master until the leases have ended. */
 		.lingers = embedded,
@@ -418,6 +419,19 @@ dates_print(const struct conf *conf)
 	}
 }
 
+/* For holdfastd -t. */
+static void
+secrets_print(const struct conf *conf)
+{
+	static struct secrets secrets;
+	settings_secrets(conf, &secrets);
+	for (size_t i = 0; i < secrets.n; i++) {
+		const struct secret_file *file = &secrets.list[i];
+		fprintf(stderr, "holdfastd: warning: " SECRETS_WHAT ": " SECRETS_DO "\n", file->path,
+			file->mode, file->path);
+	}
+}
+
 /* holdfastd -t. A daemon that is about to become this program passes a state, too. */
 static int
 main_test(const struct main *m)
@@ -434,6 +448,7 @@ main_test(const struct main *m)
 		return EX_DATAERR;
 	}
 	dates_print(m->boot);
+	secrets_print(m->boot);
 	fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
 		m->boot->files[0] ? m->boot->files : "(defaults)");
 	return EX_OK;
@@ -469,6 +484,7 @@ main_serve(struct main *m)
 			log_text("config", m->boot->files));
 		(void)only_master_tell(m);
 		dates_make(m);
+		secrets_make(m);
 		failed = driver_run(m->driver) != 0 ? EX_UNAVAILABLE : EX_OK;
 		LOG_EVENT(&m->log, LOG_INFO_LEVEL, "daemon.stopped", log_text("id", m->daemon_id));
 		if (driver_is_handed_over(m->driver)) {

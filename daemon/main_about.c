@@ -153,6 +153,18 @@ dates_make(struct main *m)
 }
 
 void
+secrets_make(struct main *m)
+{
+	char line[2 * SECRETS_TEXT_MAX];
+	settings_secrets(m->conf, &m->secrets);
+	for (size_t i = 0; i < m->secrets.n; i++) {
+		const struct secret_file *file = &m->secrets.list[i];
+		snprintf(line, sizeof line, SECRETS_WHAT ": " SECRETS_DO, file->path, file->mode, file->path);
+		LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "secret.open", log_text("text", line));
+	}
+}
+
+void
 about_make(struct main *m)
 {
 	char settings[256], address[SETTINGS_WHERE_MAX];

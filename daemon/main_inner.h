@@ -9,6 +9,7 @@
 #include "daemon/base/mac.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/random.h"
+#include "daemon/base/secrets.h"
 #include "daemon/base/stats.h"
 #include "daemon/driver.h"
 #include "daemon/handover.h"
@@ -53,6 +54,7 @@ struct main {
 	struct handed handed; /* by the process before */
 	struct driver_settings settings;
 	struct tls_dates dates;             /* by the latest configuration */
+	struct secrets secrets;             /* likewise: those that others may read */
 	struct master_place only;           /* of the latest configuration; see context_facts */
 	char pending[CONTEXT_TEXT_MAX / 2]; /* keys of the latest configuration that are not in effect */
 	/* At the start: what a process that was killed may still have is waited for until then. */
@@ -68,6 +70,9 @@ void about_make(struct main *m);
 
 /* Makes dates, by the latest configuration, and logs which certificates are not valid now. */
 void dates_make(struct main *m);
+
+/* Makes secrets, by the latest configuration, and logs which of them others may read. */
+void secrets_make(struct main *m);
 
 /* The configuration of the options. NULL: errors says why. */
 struct conf *config_load(const struct options *options, struct conf_errors *errors);

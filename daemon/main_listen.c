@@ -1,12 +1,14 @@
 /*
  * main_listen: the sockets of the configuration, for lock clients and for HTTP. A part of main_settings.c.
  */
+#include "daemon/base/secrets.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"
 #include "daemon/main_settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct socket_settings
 socket_settings_of(const struct conf_listener *from)
@@ -96,6 +98,53 @@ settings_tls_dates(const struct conf *conf, struct tls_dates *dates)
 {
 	dates->n = 0;
 	(void)tls_each(conf, tls_reads_dates, dates);
+}
+
+static bool
+tls_key_is_secret(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list)
+{
+	(void)side;
+	(void)list;
+	secrets_add(arg, settings->key);
+	return true;
+}
+
+/* A password in the URL of a master: any of the files may have it. */
+static void
+files_are_secret(const struct conf *conf, struct secrets *secrets)
+{
+	bool password = false;
+	for (size_t i = 0; i < conf->master_count; i++) {
+		const char *text = conf->masters[i].url.password;
+		password = password || (text && text[0] != '\0');
+	}
+	char path[PATH_MAX];
+	const char *at = password ? conf->files : "";
+	while (*at != '\0') {
+		const char *end = strstr(at, ", ");
+		size_t n = end ? (size_t)(end - at) : strlen(at);
+		if (n < sizeof path) {
+			memcpy(path, at, n);
+			path[n] = '\0';
+			secrets_add(secrets, path);
+		}
+		at += n + (end ? 2 : 0);
+	}
+}
+
+void
+settings_secrets(const struct conf *conf, struct secrets *secrets)
+{
+	secrets->n = 0;
+	for (size_t i = 0; i < conf->master_count; i++) {
+		secrets_add(secrets, conf->masters[i].password_file);
+		secrets_add(secrets, conf->masters[i].sentinel.password_file);
+	}
+	for (size_t i = 0; i < conf->user_count; i++) {
+		secrets_add(secrets, conf->users[i].password_file);
+	}
+	(void)tls_each(conf, tls_key_is_secret, secrets);
+	files_are_secret(conf, secrets);
 }
 
 static int

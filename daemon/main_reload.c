@@ -235,6 +235,7 @@ conf_apply(struct main *m, struct conf *conf, struct change_list *list, char *er
 	memcpy(m->pending, list->restart, sizeof m->pending);
 	about_make(m);
 	dates_make(m);
+	secrets_make(m);
 	return 0;
 }
 

@@ -74,6 +74,9 @@ bool settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));
 /* main_listen.c. Reads the dates of the certificates of the same. */
 void settings_tls_dates(const struct conf *conf, struct tls_dates *dates);
+/* main_listen.c. Finds the files with secrets that others may read: passwords, keys, and the configuration if
+ * the URL of a master has a password. */
+void settings_secrets(const struct conf *conf, struct secrets *secrets);
 /* main_listen.c. See driver_listen(). */
 int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 	__attribute__((warn_unused_result));

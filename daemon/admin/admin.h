@@ -33,6 +33,7 @@ struct masters;
 struct passwords;
 struct memory;
 struct processes;
+struct secrets;
 struct stats;
 struct tls_dates;
 
@@ -50,6 +51,7 @@ struct context_facts {
 	const char *ledger;      /* its file; "": none is kept */
 	const char *host;        /* without spaces and control characters */
 	struct tls_dates *dates; /* of the certificates of the configuration; NULL: unknown */
+	struct secrets *secrets; /* that others may read; NULL: unknown */
 	int64_t started_ms;      /* CLOCK_BOOTTIME */
 	int64_t margin_ms;
 	size_t clients_max;

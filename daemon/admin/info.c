@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/memory.h"
+#include "daemon/base/secrets.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
 #include "daemon/core/view.h"
@@ -64,6 +65,15 @@ info_certificates(struct tls_dates *dates, struct buffer *text)
 	info_line(text, "certificate_fault:%s", first);
 }
 
+static void
+info_secrets(struct secrets *secrets, struct buffer *text)
+{
+	secrets_refresh(secrets);
+	info_line(text, "open_secrets:%zu", secrets->n);
+	info_line(text, "open_secret_mode:%04o", secrets->n > 0 ? secrets->list[0].mode : 0);
+	info_line(text, "open_secret:%s", secrets->n > 0 ? secrets->list[0].path : "");
+}
+
 const char *
 master_aside(const struct core *core, const char *only_place, const char *only_way)
 {
@@ -98,6 +108,9 @@ info_server(const struct context *context, struct buffer *text)
 	info_line(text, "descriptors_wanted:%zu", facts->descriptors);
 	if (facts->dates) {
 		info_certificates(facts->dates, text);
+	}
+	if (facts->secrets) {
+		info_secrets(facts->secrets, text);
 	}
 }
 

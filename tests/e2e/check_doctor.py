@@ -124,6 +124,59 @@ def test_login(place):
     mended(place, url % "right")
 
 
+def test_secrets(place):
+    """secrets that every user of the host may read or write: -t, the log and doctor name the file, its mode and the command"""
+    authority, redis = Authority(place), place.redis(options=("--requirepass", "right"))
+    folder = os.path.join(place.path, "etc")
+    os.mkdir(folder, 0o711)
+    paths = {word: os.path.join(folder, word) for word in ("master", "user", "key")}
+    certificate, key = authority.issue("server")
+    for word, text in (("master", "right\n"), ("user", "secret\n")):
+        with open(paths[word], "w", encoding="ascii") as stream:
+            stream.write(text)
+    os.replace(key, paths["key"])
+    for path in paths.values():
+        os.chmod(path, 0o640)
+    daemon = place.idle_daemon(config="masters: [ { url: '%s', password-file: %s } ]\nusers: [ { name: u, password-file: %s } ]\n"
+                               "http: [ { tcp: '127.0.0.1:%d', tls: { certificate: %s, key: %s } } ]\n" % (
+                                   redis.url, paths["master"], paths["user"], harness.free_port(), certificate, paths["key"]))
+    daemon.start()
+    mended(place, daemon)
+
+    def said(file=daemon.file):
+        done = subprocess.run((harness.HOLDFASTD, "-t", "-c", file), capture_output=True, text=True, check=False)
+        expect(done.returncode, 0, done.stderr)
+        return [line for line in done.stderr.splitlines() if "warning" in line]
+
+    expect(said(), [], "the group may read")
+    for word, mode in (("master", 0o644), ("user", 0o604), ("key", 0o602)):
+        path = paths[word]
+        os.chmod(path, mode)
+        expect(said(), [], "others cannot enter the directory")
+        os.chmod(place.path, 0o711)
+        line, = said()
+        expect(("%s has a secret, and its mode %04o " % (path, mode) in line, line.endswith("chmod o= " + path)), (True, True), line)
+        mark = daemon.output.mark()
+        daemon.client()("RELOAD")
+        daemon.output.wait(r"secret\.open .*%s" % re.escape(path), mark)
+        finding = finds(place, daemon, "%s has a secret, and its mode is %04o" % (re.escape(path), mode), 1)
+        expect((finding["part"], finding["do"]), ("secrets", "chmod o= " + path))
+        subprocess.run(shlex.split(finding["do"]), check=True)
+        mended(place, daemon)
+        expect(said(), [], "it is mended")
+        os.chmod(place.path, 0o700)
+    # The URL with a password is in the configuration itself.
+    file = os.path.join(folder, "url.yml")
+    with open(file, "w", encoding="ascii") as stream:
+        stream.write("masters: [ { url: 'redis://:right@127.0.0.1:1' } ]\n")
+    os.chmod(place.path, 0o711)
+    os.chmod(file, 0o644)
+    line, = said(file)
+    expect("%s has a secret, and its mode 0644 " % file in line, True, line)
+    os.chmod(file, 0o600)
+    expect(said(file), [])
+
+
 def test_guard(place):
     """a master that is new: for how long it grants nothing, in seconds"""
     redis = place.redis()
