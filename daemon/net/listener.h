@@ -24,9 +24,9 @@ struct listener;
 
 /* Connections accepted in one turn of the loop: a storm of new clients must not starve connected ones. */
 #define LISTENER_ACCEPT_MAX 64
-/* And none after this time. For one client the daemon may end a connection with thousands of locks, which
- * makes room for it. */
-#define LISTENER_ACCEPT_NS  1000000
+/* And none after this time: each costs as much again when its end is handled, in the same turn. For one
+ * client the daemon may also end a connection with thousands of locks, which makes room for it. */
+#define LISTENER_ACCEPT_NS  500000
 /* How long accepting pauses if descriptors run out. */
 #define LISTENER_PAUSE_MS   100
 
