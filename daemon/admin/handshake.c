@@ -163,14 +163,21 @@ handshake_certify(struct context *context, struct connection *c)
 	return user;
 }
 
-void
-handshake_secured(struct context *context, struct connection *c)
+/* The login by the certificate, if there is one, is in the audit log, the one after a RESET too. */
+static void
+handshake_by_certificate(struct context *context, struct connection *c)
 {
 	connection_identity(c)->answered = CODE_COUNT;
 	const struct access_user *user = handshake_certify(context, c);
 	if (user) {
 		audit_certificate(context, c, slice_of(user->name));
 	}
+}
+
+void
+handshake_secured(struct context *context, struct connection *c)
+{
+	handshake_by_certificate(context, c);
 	admission_secured(context->admission, c);
 }
 
@@ -293,7 +300,7 @@ handshake_reset(struct context *context, struct connection *c, const struct comm
 	who->peer.name[0] = '\0';
 	who->protocol = 2;
 	context->hooks->reset(context->arg, c);
-	(void)handshake_certify(context, c);
+	handshake_by_certificate(context, c);
 	free(who->label);
 	who->label = NULL;
 	reply_write_simple(connection_out(c), "RESET");

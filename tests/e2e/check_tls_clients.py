@@ -225,7 +225,7 @@ def test_login(place):
     expect_between(unknown("LOCK", "b"), 1, TOKEN_MAX)
     logins = re.findall(r"client\.login connection=\d+ address=127\.0\.0\.1:\d+ uid=-1 pid=0 (user=.*)", d.daemon.output.text())
     by_certificate = "user=%s with=certificate result=ok"
-    expect(logins, [by_certificate % name for name in ("app07", "op", "app07")] + ["user=op result=ok"])
+    expect(logins, [by_certificate % name for name in ("app07", "op", "app07", "app07")] + ["user=op result=ok"])
 
 
 def test_login_and_passwords(place):
