@@ -1033,6 +1033,27 @@ START_TEST(a_broken_hold_is_withheld_with_the_crash_delay)
 }
 END_TEST
 
+START_TEST(a_broken_hold_stays_withheld_when_its_client_takes_another_session)
+{
+	struct story w;
+	struct secret secret = {0};
+
+	story_ready(&w);
+	run(&w, 3, (struct command){.verb = VERB_SESSION_SECRET});
+	(void)snprintf(secret.text, sizeof(secret.text), "%s", secret_of(&w).p);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	run(&w, 4, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 -LOST");
+	ck_assert_str_eq(
+		run(&w, 1, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)}),
+		"c1 :0");
+	story_done(&w);
+}
+END_TEST
+
 static bool
 take_view(void *arg, const struct session_view *view)
 {
@@ -1229,6 +1250,7 @@ main(void)
 		a_crash_delay_counts_from_the_deadline_told_before_the_cut,
 		a_crash_delay_ends_with_a_lease_that_cannot_be_kept,
 		a_broken_hold_is_withheld_with_the_crash_delay,
+		a_broken_hold_stays_withheld_when_its_client_takes_another_session,
 		a_session_shows_its_grace_and_what_is_left_of_it,
 		a_scan_of_sessions_in_parts_tells_once_of_each_that_stays);
 }

@@ -338,14 +338,16 @@ attach_move(struct core *core, struct conn *conn, struct session *s)
 		(void)escape_text(name, sizeof(name), loss_name(untold), ESCAPE_PLAIN);
 		emit_error(core, conn->id, CODE_ERR,
 			"this connection has a session of its own that lost %s and has not been told: CHECK "
-			"%s first, "
-			"or use another connection",
+			"%s first, or use another connection",
 			name, name);
 		return false;
 	}
 	/* Without a connection, only the one that comes now tells whose session it is. */
 	if (s->conn_count == 0 && s->process.pid == 0)
 		session_peer(core, s, &own->peer);
+	/* Its session ends, but not its client, which may still use what BREAK took from it. */
+	if (own->conn_count == 1)
+		loss_forget_all(core, conn->session);
 	attach_detach(core, conn, END_CLEAN);
 	attach_attach(core, conn, s);
 	assert(s->process.pid == 0 || session_bound(core, &s->process) == s);
