@@ -125,6 +125,9 @@ def test_page(place):
                 count, ROWS, min(count, 500)))
             expect_between(browser.value(ROWS), min(count, 500), 501)
             browser.until("the lock with a waiter is first", "document.querySelector('#locks tr td').textContent === 'job/1'")
+            if count > 500:
+                browser.until("it says of how many", "document.getElementById('shown').textContent.replace(/[,.]/g, '').includes("
+                              "' shown %d locks are held: ')" % count)
             expect(browser.value(OVER) <= 0, True, "%d locks, %s: it sticks out" % (count, word))
             browser.keep("page-%d-%s" % (count, word))
         browser.open(url, NARROW, script=False)
