@@ -371,11 +371,30 @@ token_print(const struct options *o, const struct grant *g)
 	return status;
 }
 
+/* This process ends now, but whoever has started it may still be at work. DOWNGRADE takes note of the loss
+ * and gives nothing up: so the end of the session does not say that the holder is at its end
+ * (PROTOCOL.md 3.17). */
+static void
+note_loss(struct holding *h)
+{
+	int64_t until_ms = clock_ms() + RELEASE_MS;
+
+	if (!h->lost || h->session.state != SESSION_THERE) {
+		return;
+	}
+	ask_each(h, "DOWNGRADE");
+	(void)wire_flush(h->wire);
+	for (size_t due = h->due + h->also->count + 1; due > 0; due--) {
+		(void)wire_wait(h->wire, until_ms);
+	}
+}
+
 static int
-lost(const struct options *o, const struct holding *h)
+lost(const struct options *o, struct holding *h)
 {
 	message("the lock %s is lost: %s", o->name,
 		h->why[0] != '\0' ? h->why : "the daemon does not answer");
+	note_loss(h);
 	return STATUS_LOST;
 }
 

@@ -511,6 +511,18 @@ def test_hold_lost(place):
     expect(process.wait(), 76)
 
 
+def test_hold_gives_up_nothing(place):
+    """a hold that is broken ends, and what has started it may still be at work: the name stays withheld"""
+    daemon = world(place)
+    client = daemon.client()
+    process = tool.start(place, daemon, "hold", "a", "--json")
+    process.output.wait("^{")
+    token = json.loads(process.output.text())["token"]
+    expect(client("BREAK", "a", "TOKEN", token) > 0, True)
+    expect(process.wait(), 76)
+    expect(client("BREAK", "a", "TOKEN", token) > 0, True)
+
+
 def test_looking(place):
     """ls, show and sessions say who holds what, for people and as JSON"""
     daemon = world(place)
