@@ -999,7 +999,22 @@ START_TEST(a_broken_hold_stays_withheld)
 		"c1 close | c3 :988");
 	/* Its client may use the lock until it says that it does not. */
 	ck_assert_str_eq(after(&w, 100), "");
-	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST | c2 :501");
+	ck_assert_str_eq(run(&w, 1, (struct command){.verb = VERB_UNLOCK, .name = SLICE("a"), .token = 500}),
+		"c1 -LOST | c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_broken_hold_stays_withheld_after_an_unlock_that_names_no_token)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	run(&w, 3, (struct command){.verb = VERB_BREAK, .name = SLICE("a"), .token = 500});
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 -LOST");
 	story_done(&w);
 }
 END_TEST
@@ -1456,7 +1471,9 @@ main(void)
 		a_drain_of_an_idle_daemon_waits_for_nobody,
 		a_drain_whose_wait_is_over_says_how_many_holds_are_left,
 		a_drain_waits_for_what_is_withheld_too, a_break_during_a_drain_takes_the_last_hold,
-		a_broken_hold_stays_withheld, a_broken_hold_is_withheld_no_more_when_its_client_has_ended,
+		a_broken_hold_stays_withheld,
+		a_broken_hold_stays_withheld_after_an_unlock_that_names_no_token,
+		a_broken_hold_is_withheld_no_more_when_its_client_has_ended,
 		a_broken_hold_stays_withheld_if_its_client_has_entered_it_more_often,
 		a_broken_hold_stays_withheld_if_its_connection_is_lost,
 		a_master_that_refuses_all_greetings_is_asked_for_nothing,

@@ -315,8 +315,8 @@ void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, 
 void loss_pass_on(struct core *core, const struct session *s);
 
 /* UNLOCK or MUNLOCK of the hold that was lost: its client relies on it no more, whether or not it had an
- * answer that tells of the loss. token: that the request names; 0: none, which in a detached session says
- * nothing. */
+ * answer that tells of the loss. token: that the request names; 0: none, which says nothing: libraries send
+ * that when they are told of a loss, while their program is still at work. */
 void loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token);
 
 /* The client of the session had lost its connection, and perhaps answers that told of losses: they are to be

@@ -283,7 +283,7 @@ loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t t
 {
 	struct grant *g;
 
-	if (token != loss->token && (token != 0 || s->detached != NULL))
+	if (token != loss->token)
 		return;
 	g = loss_withheld(core, loss);
 	/* Who has entered more often may use it still. */
