@@ -35,8 +35,9 @@ task_break(const struct options *o, const struct address *a)
 			status = json_output_print("{s:s, s:I, s:I}", "name", o->name, "token",
 				(json_int_t)o->token, "withheld_ms", (json_int_t)answer->n);
 		} else if (!o->quiet) {
-			(void)printf("%s is broken, and passes on when its holder has ended, in %s at the latest\n", o->name,
-				duration_text(duration, answer->n));
+			(void)printf("%s is broken, and passes on when its holder has ended, in %s at the "
+				     "latest\n",
+				o->name, duration_text(duration, answer->n));
 		}
 	}
 	wire_close(&wire);

@@ -421,12 +421,11 @@ dates_print(const struct conf *conf)
 
 /* For holdfastd -t. */
 static void
-secrets_print(const struct conf *conf)
+secrets_print(struct main *m)
 {
-	static struct secrets secrets;
-	settings_secrets(conf, &secrets);
-	for (size_t i = 0; i < secrets.n; i++) {
-		const struct secret_file *file = &secrets.list[i];
+	settings_secrets(m->boot, &m->secrets);
+	for (size_t i = 0; i < m->secrets.n; i++) {
+		const struct secret_file *file = &m->secrets.list[i];
 		fprintf(stderr, "holdfastd: warning: " SECRETS_WHAT ": " SECRETS_DO "\n", file->path,
 			file->mode, file->path);
 	}
@@ -434,7 +433,7 @@ secrets_print(const struct conf *conf)
 
 /* holdfastd -t. A daemon that is about to become this program passes a state, too. */
 static int
-main_test(const struct main *m)
+main_test(struct main *m)
 {
 	char why[SETTINGS_ERROR_MAX], state[HANDOVER_WHY_MAX];
 	if (!settings_check_tls(m->boot, why)) {
@@ -448,7 +447,7 @@ main_test(const struct main *m)
 		return EX_DATAERR;
 	}
 	dates_print(m->boot);
-	secrets_print(m->boot);
+	secrets_print(m);
 	fprintf(stderr, "holdfastd: the configuration is fine: %s\n",
 		m->boot->files[0] ? m->boot->files : "(defaults)");
 	return EX_OK;

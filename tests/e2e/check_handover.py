@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a process leaves to the next one: bytes on their way, processes that end meanwhile, and a state that is used once."""
 
+import contextlib
 import fcntl
 import os
 import signal
@@ -93,13 +94,18 @@ def unfound(place):
         yield what + "-cluster", "  - cluster: { name: c, nodes: [ '127.0.0.1:%d' ] }\n" % port
 
 
+def accepted(daemon):
+    """A connection; None: it does not listen yet."""
+    with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+        return daemon.client()
+
+
 def test_masters_that_were_never_found(place):
     """a daemon that has found no master yet is handed over, at once and again, and its clients' connections go on"""
     for name, masters in unfound(place):
         daemon = place.idle_daemon(name, config="masters:\n" + masters)
         daemon.spawn()  # it is READY when it has looked for its masters, which is too late here
-        harness.until("it listens", lambda: os.path.exists(daemon.socket))
-        client = daemon.client()
+        client = harness.until("it listens", lambda: accepted(daemon))
         pid = daemon.info()["process_id"]
         client.send_raw(b"LOCK a WAIT 60000\r\n")
         for _ in range(3):

@@ -61,7 +61,7 @@ void persona_ends(struct conn *conn);
 int64_t persona_ttl_ms(const struct conn *conn);
 
 /* This LOCK is one that its client gives up, perhaps. */
-void persona_strays(const struct conn *conn, struct request *lock);
+void persona_strays(const struct conn *conn, struct request *request);
 /* Its request is about to be given to the daemon. False: the daemon has ended. */
 bool persona_asks(struct conn *conn);
 /* Its request has been given to the daemon; an answer has come. */

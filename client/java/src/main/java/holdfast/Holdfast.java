@@ -1,12 +1,15 @@
 package holdfast;
 
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Collectors;
 
 /**
  * Takes locks of holdfastd, the lock coordinator of this host.
@@ -111,7 +114,10 @@ public final class Holdfast implements AutoCloseable {
     @Override
     public void close() {
         closed = true;
-        List<Lock> locks = List.copyOf(live);
+        // The waits first: one of them would be granted what a held lock gives back.
+        Map<Boolean, List<Lock>> answered = live.stream().collect(Collectors.partitioningBy(lock -> lock.granted().isDone()));
+        List<Lock> locks = new ArrayList<>(answered.get(false));
+        locks.addAll(answered.get(true));
         locks.forEach(Lock::clientClosed);
         long until = Clock.now() + Lock.ANSWER;
         locks.forEach(lock -> lock.awaitFreed(until));
