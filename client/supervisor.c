@@ -48,13 +48,27 @@ struct supervision {
 	struct pollfd fds[WATCH_COUNT];
 };
 
-/* Runs in the new process, and executes the command. */
-static _Noreturn void
-child_run(const struct supervisor_plan *plan, int go, pid_t parent)
+/* Waits for a byte. False: whoever writes it has ended. */
+static bool
+byte_read(int fd)
 {
 	ssize_t n;
 	char byte;
 
+	do {
+		n = read(fd, &byte, 1);
+	} while (n < 0 && errno == EINTR);
+	return n == 1;
+}
+
+/* Runs in the new process, and executes the command, if the supervisor has left its old group and the wrapper
+ * says so: a signal to that group must not end the supervisor of a command that runs. */
+static _Noreturn void
+child_run(const struct supervisor_plan *plan, const int left[2], int go, pid_t parent)
+{
+	int error;
+
+	(void)close(left[1]);
 	if (!plan->shared) {
 		(void)setpgid(0, 0);
 	}
@@ -63,10 +77,7 @@ child_run(const struct supervisor_plan *plan, int go, pid_t parent)
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent) {
 		_exit(STATUS_INTERNAL);
 	}
-	do {
-		n = read(go, &byte, 1);
-	} while (n < 0 && errno == EINTR);
-	if (n != 1) {
+	if (!byte_read(left[0]) || !byte_read(go)) {
 		_exit(STATUS_INTERNAL);
 	}
 	if (plan->child_ignored) {
@@ -75,9 +86,9 @@ child_run(const struct supervisor_plan *plan, int go, pid_t parent)
 	(void)sigprocmask(SIG_SETMASK, &plan->mask, NULL);
 	tether_inherit(&plan->tether);
 	(void)execvp(plan->command[0], plan->command);
-	n = errno;
-	(void)fprintf(stderr, "holdfast: cannot run %s: %s\n", plan->command[0], strerror((int)n));
-	_exit(n == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
+	error = errno;
+	(void)fprintf(stderr, "holdfast: cannot run %s: %s\n", plan->command[0], strerror(error));
+	_exit(error == ENOENT ? STATUS_NOT_FOUND : STATUS_CANNOT_RUN);
 }
 
 static void
@@ -367,6 +378,7 @@ _Noreturn void
 supervise(const struct supervisor_plan *plan, int control, int go)
 {
 	pid_t self = getpid();
+	int left[2] = {-1, -1};
 	int error;
 	struct supervision s = {.tether = plan->tether.watch,
 		.kill_after_ms = plan->kill_after_ms,
@@ -377,10 +389,10 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 	s.descendants = (struct descendants){
 		.group = getpgrp(), .root = self, .shared = plan->shared, .pipe = plan->tether.inode};
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	s.child = fork();
+	s.child = pipe2(left, O_CLOEXEC) == 0 ? fork() : -1;
 	error = errno;
 	if (s.child == 0) {
-		child_run(plan, go, self);
+		child_run(plan, left, go, self);
 	}
 	s.descendants.command = s.child;
 	if (s.child > 0 && !plan->shared) {
@@ -391,6 +403,7 @@ supervise(const struct supervisor_plan *plan, int control, int go)
 	/* Only after the fork, because the command may have to stay in our old group. With a parent in its
 	 * session, that group, stopped by ^Z, would also not be hung up when the shell is gone. */
 	(void)(plan->shared ? setsid() : setpgid(0, 0));
+	(void)!write(left[1], "!", 1);
 	if (!supervision_open(&s, control) || s.child < 0) {
 		news_send(&s, NEWS_FAILED, 0, s.child < 0 ? error : errno);
 		_exit(STATUS_INTERNAL);
