@@ -89,6 +89,7 @@ fleet_free(struct fleet *fleet)
 const struct fleet_part *
 part_holding(const struct fleet_open *open)
 {
+	assert(open->part_count == 0 || open->parts);
 	for (size_t i = 0; i < open->part_count; i++) {
 		const struct fleet_part *part = &open->parts[i];
 		if (part->told && part->tree && part->tree->type == ANSWER_INT && part->tree->n > 0) {
