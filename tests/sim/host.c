@@ -246,7 +246,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 		rng_next(&w->rng), h->index);
 	host_configure(h);
 	memcpy(h->rules, w->rules, sizeof(h->rules));
-	roll_begin(h, of, &settings);
+	roll_begin(h, of, ledger.n > 0, &settings);
 	h->reload_us = 0;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		h->least_lease_ms[i] = roll_least_ms(h, host_lease_ms(h, i));

@@ -18,6 +18,7 @@
 #include "tests/sim/ledgers.h"
 #include "tests/sim/plan.h"
 #include "tests/sim/recovery.h"
+#include "tests/sim/roll.h"
 #include "tests/sim/way.h"
 
 #include <stdbool.h>
@@ -58,7 +59,8 @@ struct host {
 	struct rule rules[WORLD_RULES];         /* as it last read them */
 	int64_t least_lease_ms[PLAN_NAMES_MAX]; /* the shortest lease by the rules of this life */
 
-	bool half;         /* it started with leases of half the length (roll.h) */
+	bool half;               /* it started with leases of half the length (roll.h) */
+	enum roll_length length; /* with which it starts next */
 	int64_t relied_us; /* private: the record says so at present, and said so when the daemon started */
 	int64_t begun_us;
 	int64_t greeted_us; /* when its master first told it a memory; INT64_MAX: not yet */

@@ -77,6 +77,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " rolls");
 	if (plan->halves && n < size)
 		n += (size_t)snprintf(out + n, size - n, " halves");
+	if (plan->shortens && n < size)
+		n += (size_t)snprintf(out + n, size - n, " shortens");
 	if (plan->flaps && n < size)
 		n += (size_t)snprintf(out + n, size - n, " flaps");
 	if (plan->private && n < size)
@@ -436,7 +438,7 @@ plan_sentinel(struct plan *plan)
 	struct rng rng = {plan->seed * UINT64_C(0x9fb21c651e98df25) + 3};
 	plan->masters = 1;
 	plan->replicas = (unsigned)pick(&rng, counts, 5);
-	plan->wild = plan->private = false;
+	plan->wild = plan->private = plan->shortens = false;
 	plan->redisson = plan->redsync = false; /* a rival waits for no guard */
 	plan_without(plan, others, sizeof(others) / sizeof(others[0]));
 	plan->fault[FAULT_CUT_OFF] = rng_percent(&rng, 80);

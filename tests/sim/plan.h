@@ -136,6 +136,7 @@ struct plan {
 	bool reloads;      /* daemons reload other rules again and again (reload.h) */
 	bool rolls;        /* daemons restart with other rules about keys (roll.h) */
 	bool halves;       /* daemons restart with leases of half the length */
+	bool shortens;     /* all of them at once, and a master forgets (shorten.h) */
 	bool flaps;        /* connections break again and again (flap.h) */
 	bool deafens;      /* clients go back to RESP2 while they wait with ASYNC (deaf.h) */
 	bool private;      /* the only host has a private master (private.h) */

@@ -6,6 +6,7 @@
 #include "tests/sim/fault.h"
 #include "tests/sim/found.h"
 #include "tests/sim/handover.h"
+#include "tests/sim/shorten.h"
 #include "tests/sim/torn.h"
 #include "tests/sim/world.h"
 
@@ -33,6 +34,7 @@ recovery_draw(struct plan *plan)
 	/* The next process often has leases of another length (roll.h). */
 	if (plan->fault[FAULT_RECOVER] && plan->hosts > 1 && plan->others == 0 && !plan->private)
 		plan->halves |= rng_percent(&rng, 30);
+	shorten_draw(plan);
 }
 
 /* ---- from one process to the next ---- */
@@ -69,7 +71,7 @@ recovery_from(struct host *h)
 {
 	struct world *w = h->world;
 	struct slice left = ledgers_left(h);
-	if (w->plan.fault[FAULT_RECOVER] && left.n > 0 && !rng_percent(&w->rng, 10))
+	if (w->plan.fault[FAULT_RECOVER] && left.n > 0 && (w->plan.shortens || !rng_percent(&w->rng, 10)))
 		return left;
 	return (struct slice){NULL, 0};
 }

@@ -29,12 +29,24 @@ limit(const struct host *h, const struct host *of, struct core_settings *setting
 	}
 }
 
+/* Without a ledger it does not know what was told under longer leases before (shorten.h). */
+static bool
+begins_half(struct host *h, bool recovers)
+{
+	struct world *w = h->world;
+	bool half = w->plan.halves && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
+	if (h->length != ROLL_ANY && w->phase == PHASE_FAULTS)
+		half = h->length == ROLL_HALF;
+	h->length = ROLL_ANY;
+	return half && (recovers || h->life == 1 || !w->plan.shortens);
+}
+
 void
-roll_begin(struct host *h, const struct host *of, struct core_settings *settings)
+roll_begin(struct host *h, const struct host *of, bool recovers, struct core_settings *settings)
 {
 	struct world *w = h->world;
 	bool other = w->plan.rolls && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 40);
-	bool half = w->plan.halves && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
+	bool half = begins_half(h, recovers);
 	h->half = of != NULL ? of->half : half;
 	h->call_settings.layout = other ? "y" : "x";
 	limit(h, of, settings);

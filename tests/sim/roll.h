@@ -16,14 +16,17 @@
 
 #include "daemon/core/core.h"
 
+#include <stdbool.h>
 #include <stdint.h>
+
+enum roll_length { ROLL_ANY, ROLL_HALF, ROLL_FULL };
 
 struct host;
 struct plan;
 
 /* A daemon starts, until the faults end with either rules and either length of leases. of: it is a copy of
- * this one, with its length; NULL: not a copy. */
-void roll_begin(struct host *host, const struct host *of, struct core_settings *settings);
+ * this one, with its length; NULL: not a copy. recovers: it goes on from a ledger. */
+void roll_begin(struct host *host, const struct host *of, bool recovers, struct core_settings *settings);
 
 /* The daemon is handed over: its next process has either length of leases, whatever this one has. */
 void roll_pass(struct host *host);

@@ -9,6 +9,7 @@
 #include "tests/sim/handover.h"
 #include "tests/sim/recovery.h"
 #include "tests/sim/reload.h"
+#include "tests/sim/shorten.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -347,6 +348,7 @@ world_live(struct world *w)
 	reload_watch(w);
 	handover_watch(w);
 	recovery_watch(w);
+	shorten_watch(w);
 	change_watch(w);
 	if (alike)
 		watch(w);
