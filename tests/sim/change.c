@@ -86,6 +86,21 @@ set_in_force(const struct world *w)
 	return latest;
 }
 
+unsigned
+change_members(const struct world *w, int64_t *generation)
+{
+	struct set set = {.n = w->plan.masters};
+	unsigned members = 0;
+	for (unsigned i = 0; i < set.n; i++)
+		set.member[i] = i;
+	if (w->plan.changes)
+		set = set_in_force(w);
+	for (unsigned i = 0; i < set.n; i++)
+		members |= 1U << set.member[i];
+	*generation = set.generation;
+	return members;
+}
+
 static void
 leavers_note(struct world *w)
 {

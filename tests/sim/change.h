@@ -9,6 +9,7 @@
 #define SIM_CHANGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct action;
 struct host;
@@ -28,6 +29,8 @@ bool change_begins_with(const struct plan *plan, unsigned server);
 bool change_stayed(struct world *world, const struct server *server);
 /* The masters in the configuration of a daemon that starts now; returns their number. */
 unsigned change_list(struct world *world, unsigned *list);
+/* The servers that are members of the set in force, a bit for each, and its generation. */
+unsigned change_members(const struct world *world, int64_t *generation);
 /* Whether this server may lose its memory: no member lacks its own, and it is not the only member. */
 bool change_spares(const struct world *world, const struct server *server);
 

@@ -3,6 +3,7 @@
 
 #include "proto/record.h"
 #include "tests/sim/backing.h"
+#include "tests/sim/change.h"
 #include "tests/sim/fault.h"
 #include "tests/sim/found.h"
 #include "tests/sim/handover.h"
@@ -47,6 +48,7 @@ recovery_ends(struct host *h)
 	bool cut = h->recovery.dies == DIES_UNWRITTEN;
 	h->recovery.dies = DIES_NOT;
 	h->recovery.drained = h->draining;
+	(void)change_members(h->world, &h->recovery.generation);
 	if (!h->world->plan.ledgers)
 		return;
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
@@ -92,6 +94,7 @@ recovery_begins(struct host *h, bool recovers, const struct host *of)
 			.torn = before.torn,
 			.torn_until_us = before.torn_until_us,
 			.drained = before.drained,
+			.generation = before.generation,
 			.strange = before.strange,
 			.copied_us = before.copied_us};
 	if (of != NULL)
@@ -344,7 +347,7 @@ note_kept(struct host *h)
 	struct world *w = h->world;
 	for (unsigned i = 0; i < w->plan.names; i++) {
 		h->recovery.kept[i] = 0;
-		for (unsigned k = 0; k < w->plan.masters; k++)
+		for (unsigned k = 0; k < w->plan.masters + w->plan.spare; k++)
 			for (int kind = KIND_EXCLUSIVE; kind <= KIND_SHARED; kind++)
 				if (backing_seats(&w->servers[k], i, h->call_settings.daemon_id,
 					    (enum kind)kind, 1) > 0)
@@ -451,10 +454,12 @@ static unsigned
 has_still(const struct host *h, unsigned name, enum kind kind)
 {
 	const struct world *w = h->world;
-	bool others = w->plan.replicas > 0 || w->plan.changes || w->plan.others > 0;
-	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters && !others; i++)
-		n += (h->recovery.kept[name] >> i & 1) &&
+	int64_t generation;
+	unsigned members = change_members(w, &generation), n = 0;
+	if (w->plan.replicas > 0 || w->plan.others > 0 || generation != h->recovery.generation)
+		return 0;
+	for (unsigned i = 0; i < w->plan.masters + w->plan.spare; i++)
+		n += (h->recovery.kept[name] & members) >> i & 1 &&
 		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
 	return n;
 }
@@ -467,6 +472,13 @@ had(const struct host *h, const struct hold *hold, const char *why)
 	if (strcmp(why, "expired") != 0)
 		has = has_still(h, hold->name, hold->kind);
 	return could > has ? could : has;
+}
+
+static unsigned
+majority(const struct world *w)
+{
+	int64_t generation;
+	return (unsigned)__builtin_popcount(change_members(w, &generation)) / 2 + 1;
 }
 
 void
@@ -483,7 +495,7 @@ recovery_note(struct host *h, const struct note *n)
 		hold->tainted || w->checker.tainted[name][h->index] || leaps_shorten_us(h) > 0 ||
 		excuse(w, EXCUSE_RECOVERED_COPY, recovery_excuses(h)))
 		return;
-	if (had(h, hold, n->text) >= plan_majority(&w->plan))
+	if (had(h, hold, n->text) >= majority(w))
 		world_fail(w, "recovered: d%u loses %s (%s), and %u masters had it, which it could use",
 			h->index, checker_name(name), n->text, had(h, hold, n->text));
 }

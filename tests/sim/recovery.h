@@ -46,6 +46,7 @@ struct recovery {
 	int64_t torn_until_us; /* until then what is withheld may be that of a step that nobody was told of */
 	session_id strange; /* its sessions up to this one came with a copy: no client knows them; 0: none */
 	int64_t copied_us;  /* when its ledger was last copied, or it began as a copy; 0: never */
+	int64_t generation; /* of the set of masters that was in force when it died (change.h) */
 	/* Leases that it had by its ledger: masters that kept them, as members of its family, at that time.
 	 */
 	unsigned kept[PLAN_NAMES_MAX];
