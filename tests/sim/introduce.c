@@ -30,9 +30,17 @@ introduce(struct client *c)
 	if (c->words-- <= 0)
 		return false;
 	int chance = (int)rng_range(rng, 0, 99);
-	/* It wants to outlive its daemon. */
-	if (c->world->plan.fault[FAULT_RECOVER] && c->lost.secret[0] == '\0' && !client_shares(c) &&
-		rng_percent(rng, 50)) {
+	bool outlives = c->world->plan.fault[FAULT_RECOVER] && c->lost.secret[0] == '\0' &&
+			!client_shares(c) && rng_percent(rng, 50);
+	/* It wants to outlive its daemon: by its process alone, or by a grace. */
+	if (outlives && c->conn->local && c->conn->pid == 0 && rng_percent(rng, 30)) {
+		r.verb = VERB_SESSION_BIND;
+		r.pid = (int64_t)++c->world->serials;
+		c->words = 0;
+		client_send(c, &r);
+		return true;
+	}
+	if (outlives) {
 		r.verb = VERB_SESSION_GRACE;
 		r.ms = rng_range(rng, lease / 2, 3 * lease);
 		client_send(c, &r);

@@ -9,6 +9,7 @@
 #include "tests/sim/handover.h"
 #include "tests/sim/shorten.h"
 #include "tests/sim/torn.h"
+#include "tests/sim/unseen.h"
 #include "tests/sim/world.h"
 
 #include <assert.h>
@@ -503,8 +504,10 @@ recovery_note(struct host *h, const struct note *n)
 void
 recovery_watches(struct host *h, const struct action *action)
 {
-	if (h->recovery.at_us != 0)
-		conn_watched(h, action->u.process.pid);
+	if (h->recovery.at_us == 0)
+		return;
+	unseen_watched(h, action->u.process.pid);
+	conn_watched(h, action->u.process.pid);
 }
 
 /* A client has bound a session to another process with this number since: that keeps it, also without a

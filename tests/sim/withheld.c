@@ -111,16 +111,18 @@ withheld_step(struct host *host, int64_t now_ms)
 	}
 }
 
-/* A daemon has several leases of a semaphore, and its permits are of one of them each: only for a hold that
- * began after the leap it is not known how long its own one was sure. */
+/* What a leap takes off leases, off those that a process before this one told of, too, it takes off nothing
+ * that was told. A daemon has several leases of a semaphore, and its permits are of one of them each: only
+ * for a hold that began after the leap it is not known how long its own one was sure. */
 void
 withheld_valid(struct hold *h, int64_t valid_us, int64_t valid_ms)
 {
 	int64_t *longest_ms = &h->host->longest_ms[h->name];
 	int64_t lease_ms = *longest_ms < h->ends_ms ? *longest_ms : h->ends_ms;
 	bool leapt = leaps_shorten_us(h->host) > 0, began = h->longest_ms == 0;
+	bool recovered = h->since_us < h->host->recovery.at_us;
 	h->valid_us = valid_us;
-	if (valid_ms > h->longest_ms || !leapt)
+	if (valid_ms > h->longest_ms || !(leapt || recovered))
 		h->longest_ms = valid_ms;
 	if (leapt && (began || h->kind != KIND_PERMITS) && lease_ms > h->longest_ms)
 		h->longest_ms = lease_ms;
