@@ -287,11 +287,23 @@ fault_lacks(const struct server *s)
 	return !server_admitted(s) || s->world->now_us < s->lacks_until_us;
 }
 
+/* With its data it loses the group that it was the first of, and a replica that was promoted has half of
+ * that: G1 assumes that it does not. */
+static bool
+is_failed_over(const struct server *s)
+{
+	const struct world *w = s->world;
+	return w->plan.replicas > 0 && s->replication.follows < 0 && !s->replication.outside &&
+	       w->sentinels.master != s->index;
+}
+
 bool
 fault_may_lose(const struct server *s)
 {
 	const struct world *w = s->world;
 	unsigned lacking = 0;
+	if (is_failed_over(s))
+		return false;
 	if (w->plan.masters == 1 || w->plan.fault[FAULT_TOTAL])
 		return true;
 	if (w->plan.changes)
