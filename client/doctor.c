@@ -7,11 +7,11 @@
  */
 #include "client/doctor.h"
 
+#include "client/fleet.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
-#include "client/probe.h"
 #include "client/process.h"
 #include "client/wire.h"
 #include "daemon/base/tls.h"
@@ -126,6 +126,20 @@ look_at_absence(struct doctor *d, const struct wire *w)
 	}
 }
 
+/* The daemon has no place for a further client. */
+static void
+look_at_crowd(struct doctor *d, struct slice text)
+{
+	char what[DOCTOR_TEXT_MAX];
+
+	text_print(what, "the daemon takes no further client: %.*s", SLICE_ARG(text));
+	tell(d, GRADE_ERROR, "limits", what,
+		says(text, "too many logins")
+			? "who guesses passwords waits, and so does who shares the address"
+			: "programs that connect now are refused; those that are connected keep their locks",
+		limit_mend(text));
+}
+
 /* The daemon does not let this user ask. */
 static void
 look_at_refusal(struct doctor *d, const struct answer *answer)
@@ -134,6 +148,10 @@ look_at_refusal(struct doctor *d, const struct answer *answer)
 	enum code code = answer_code(answer, &rest);
 	char what[DOCTOR_TEXT_MAX];
 
+	if (code == CODE_LIMIT) {
+		look_at_crowd(d, answer->text);
+		return;
+	}
 	text_print(what, "the daemon refuses this user: %.*s", SLICE_ARG(answer->text));
 	tell(d, GRADE_ERROR, "login", what, "no lock can be had with this login",
 		code == CODE_WRONGPASS || code == CODE_NOAUTH
@@ -146,6 +164,21 @@ look_at_refusal(struct doctor *d, const struct answer *answer)
 }
 
 /* ---- the daemon ---- */
+
+static void
+look_at_drain(struct doctor *d)
+{
+	int64_t left = info_number(d, "grants", 0) + info_number(d, "withheld", 0);
+	char what[DOCTOR_TEXT_MAX], holds[64];
+
+	(void)snprintf(holds, sizeof(holds), "%" PRId64 " hold%s", left, left == 1 ? "" : "s");
+	text_print(what, "the daemon is being drained, and waits for %s: it takes no new locks, and ends",
+		holds);
+	tell(d, GRADE_ERROR, "daemon", what, "no new lock can be had on this host until it is started again",
+		"see who holds: holdfast ls --here; end it without waiting: holdfast drain; once it has "
+		"ended: "
+		"systemctl start holdfastd; who began it: journalctl -u holdfastd -g daemon.drain");
+}
 
 static void
 look_at_daemon(struct doctor *d, const struct address *a)
@@ -164,8 +197,7 @@ look_at_daemon(struct doctor *d, const struct address *a)
 			"the daemon that runs is not the one that is installed", "holdfast restart");
 	}
 	if (info_number(d, "draining", 0) != 0) {
-		tell(d, GRADE_ERROR, "daemon", "the daemon is ending", "no new lock can be had",
-			"start it again when it has ended: systemctl start holdfastd");
+		look_at_drain(d);
 	}
 	if (pending.n > 0) {
 		text_print(what, "the configuration says otherwise than what is in effect: %.*s",
@@ -318,27 +350,22 @@ look_at_secrets(struct doctor *d)
 
 /* ---- a lock ---- */
 
-/* What the daemon says of its masters may be seconds old: a lock shows what clients get now. */
 static void
-look_at_lock(struct doctor *d, const struct address *a)
+look_at_lock(struct doctor *d)
 {
-	struct wire wire = {.fd = -1};
 	char mend[DOCTOR_TEXT_MAX];
-	struct probe probe;
 
-	probe_look(&probe, &wire, a, PROBE_MS);
-	wire_close(&wire);
-	switch (probe.grade) {
+	switch (d->probe.grade) {
 	case PROBE_OK:
 	case PROBE_WARNING:
-		tell(d, GRADE_OK, "lock", probe.text, "", "");
+		tell(d, GRADE_OK, "lock", d->probe.text, "", "");
 		break;
 	case PROBE_CRITICAL:
-		tell(d, GRADE_ERROR, "lock", probe.text, "programs that want a lock now wait, or fail",
-			lock_mend(d, slice_of(probe.text), mend));
+		tell(d, GRADE_ERROR, "lock", d->probe.text, "programs that want a lock now wait, or fail",
+			lock_mend(d, slice_of(d->probe.text), mend));
 		break;
 	case PROBE_UNKNOWN:
-		tell(d, GRADE_WARNING, "lock", probe.text, "whether a lock can be had now is not known",
+		tell(d, GRADE_WARNING, "lock", d->probe.text, "whether a lock can be had now is not known",
 			"let this user take locks of the names \"" PROBE_NAMES "\", with may: and names: "
 			"under `users:`, then: systemctl reload holdfastd");
 		break;
@@ -377,10 +404,8 @@ look_at_processes(struct doctor *d, struct wire *w)
 			  "daemon of the node, shareProcessNamespace: true for a sidecar"
 		: says(answer->text, "/proc hides")
 			? "give the daemon a /proc of its own PID namespace, without hidepid"
-		: says(answer->text, "LIMIT")
-			? "raise limits.bound-sessions or limits.sessions-per-user, then: systemctl reload "
-			  "holdfastd"
-			: "do what the text says, and look again");
+		: says(answer->text, "LIMIT") ? limit_mend(answer->text)
+					      : "do what the text says, and look again");
 }
 
 /* ---- the fleet ---- */
@@ -398,11 +423,13 @@ look_at_silence(struct doctor *d, const char *who, struct slice host)
 }
 
 static void
-look_at_settings(struct doctor *d, const char *who, struct slice host, struct slice differs)
+look_at_settings(struct doctor *d, const char *who, const struct answer *other, struct slice ours)
 {
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
+	struct slice host = answer_get_text(other, "host"), differs = answer_get_text(other, "differs");
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], values[SETTINGS_TEXT_MAX];
 
-	text_print(what, "%s has other settings than this host's: %.*s", who, SLICE_ARG(differs));
+	text_print(
+		what, "%s has other settings than this host's: %s", who, settings_text(values, other, ours));
 	text_print(mend,
 		"compare holdfastd --print-config of both hosts, make %.*s in holdfast.yml the same on %.*s, "
 		"then "
@@ -427,7 +454,7 @@ look_at_version(struct doctor *d, const char *who, struct slice host, struct sli
 }
 
 static void
-look_at_other(struct doctor *d, const struct answer *other)
+look_at_other(struct doctor *d, const struct answer *other, struct slice ours)
 {
 	struct slice host = answer_get_text(other, "host"), address = answer_get_text(other, "address"),
 		     differs = answer_get_text(other, "differs"), version = answer_get_text(other, "version");
@@ -442,7 +469,7 @@ look_at_other(struct doctor *d, const struct answer *other)
 		look_at_silence(d, who, host);
 	}
 	if (differs.n > 0) {
-		look_at_settings(d, who, host, differs);
+		look_at_settings(d, who, other, ours);
 	}
 	if (version.n > 0 && !slice_equal(version, slice_of(d->version))) {
 		look_at_version(d, who, host, version);
@@ -455,13 +482,25 @@ static void
 look_at_fleet(struct doctor *d, const struct answer *answer)
 {
 	char what[DOCTOR_TEXT_MAX];
+	bool unknown = false;
 
 	d->seen = false;
 	if (answer == NULL || answer->type != ANSWER_ARRAY) {
 		return;
 	}
 	for (size_t i = 0; i < answer->count; i++) {
-		look_at_other(d, &answer->items[i]);
+		const struct answer *one = &answer->items[i];
+
+		/* Of this daemon: whether a master has told which daemons there are. */
+		unknown |= slice_equal(answer_get_text(one, "daemon"), slice_of(d->daemon)) &&
+			   answer_get_int(one, "asked", 1) == 0;
+		look_at_other(d, one, settings_here(answer));
+	}
+	if (unknown) {
+		tell(d, GRADE_WARNING, "fleet",
+			"which other daemons share the masters is not known: no master tells",
+			"show, ls and break may leave out what other hosts hold",
+			"mend the masters first, and look again");
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "fleet",
@@ -471,6 +510,26 @@ look_at_fleet(struct doctor *d, const struct answer *answer)
 					  answer->count),
 			"", "");
 	}
+}
+
+/* Takes the lock, and then asks: what the daemon knows of its masters may be older than what the lock shows.
+ * NULL or an error: it does not serve this user. */
+static const struct answer *
+ask(struct doctor *d, struct wire *w, const struct address *a)
+{
+	struct wire other = {.fd = -1};
+	const struct answer *answer;
+
+	wire_greet(w, a, "holdfast-doctor");
+	(void)wire_flush(w);
+	answer = wire_welcomed(w, a, wire_answer(w));
+	if (answer == NULL || answer->type == ANSWER_ERROR) {
+		return answer;
+	}
+	probe_look(&d->probe, &other, a, PROBE_MS);
+	wire_close(&other);
+	wire_ask(w, "INFO");
+	return wire_answer(w);
 }
 
 int
@@ -483,12 +542,7 @@ task_doctor(const struct options *o, const struct address *a)
 	int status = STATUS_DONE;
 
 	if (wire_open(&wire, a)) {
-		wire_greet(&wire, a, "holdfast-doctor");
-		wire_ask(&wire, "INFO");
-		answer = wire_welcomed(&wire, a, wire_answer(&wire));
-		if (answer != NULL && answer->type != ANSWER_ERROR) {
-			answer = wire_answer(&wire);
-		}
+		answer = ask(&d, &wire, a);
 	}
 	if (answer == NULL) {
 		look_at_absence(&d, &wire);
@@ -500,7 +554,7 @@ task_doctor(const struct options *o, const struct address *a)
 		d.info = answer->text;
 		look_at_daemon(&d, a);
 		look_at_masters(&d);
-		look_at_lock(&d, a);
+		look_at_lock(&d);
 		look_at_limits(&d);
 		look_at_files(&d, a);
 		look_at_certificates(&d);

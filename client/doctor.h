@@ -5,6 +5,7 @@
 #define CLIENT_DOCTOR_H
 
 #include "client/output.h"
+#include "client/probe.h"
 #include "client/wire.h"
 
 #include <stdbool.h>
@@ -21,10 +22,12 @@ struct doctor {
 	const struct options *o;
 	struct slice info; /* INFO of the daemon; n == 0: it was not reached */
 	enum grade worst;
-	bool seen;        /* something was wrong with the part that is looked at */
-	char version[32]; /* of the daemon */
-	char daemon[40];  /* its id */
-	json_t *json;     /* NULL: lines, or out of memory */
+	bool seen;          /* something was wrong with the part that is looked at */
+	bool masters;       /* something was wrong with a master */
+	struct probe probe; /* a lock that was tried, before INFO was asked for */
+	char version[32];   /* of the daemon */
+	char daemon[40];    /* its id */
+	json_t *json;       /* NULL: lines, or out of memory */
 };
 
 /* Tells a finding: of which part, what there is, why it matters, and the command that mends it. Of GRADE_OK
@@ -44,6 +47,9 @@ bool says(struct slice text, const char *words);
 
 /* What mends the error that a LOCK was answered with; the text may be in out. */
 const char *lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX]);
+
+/* What mends a -LIMIT of the daemon. */
+const char *limit_mend(struct slice error);
 
 /* Looks at each master that INFO names. */
 void look_at_masters(struct doctor *d);

@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#define DESCRIPTORS_MEND                                                                                     \
+	"systemctl edit holdfastd, with a larger LimitNOFILE= under [Service], then: systemctl restart "     \
+	"holdfastd; who has them: holdfast sessions, and ls -l /proc/$(pidof holdfastd)/fd"
+
 #define MASTERS   16
 #define SLOW_US   50000 /* of a command at a master: a renewal has a third of a lease */
 #define CLOCK_MS  1000  /* unless the daemon tells its clock-margin */
@@ -40,6 +44,13 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 		"wait: nothing shortens it; if it begins again and again: "                                  \
 		"journalctl -u holdfastd -g 'master\\.'"
 
+/* A guard for a clock. */
+#define LEAPT                                                                                                \
+	"leases may have ended at the master before their time, so that two clients could hold one lock",    \
+		"wait: nothing shortens it; let NTP slew the clock of the host of the master, not step it "  \
+		"(there: chronyc tracking), and look for what set it; if this host was suspended or "        \
+		"moved, that is the leap; when: journalctl -u holdfastd -g master.leapt"
+
 /* The reasons for which a master is not used, or grants nothing, by their words: one of them in each line. In
  * mend, @ is the redis-cli that reaches the master, and % the key that the reason names. */
 static const struct cure {
@@ -47,6 +58,13 @@ static const struct cure {
 	const char *why;
 	const char *mend;
 } cures[] = {
+	{"Too many open files\nout of file descriptors",
+		"the daemon itself has no descriptor left for a connection to the master", DESCRIPTORS_MEND},
+	{"no answer \nhas not answered\ndoes not answer",
+		"the server takes connections, and answers nothing: it stands still, or the network "
+		"loses its answers",
+		"at its host: see whether the process runs (state T or D in ps), what it does (@ SLOWLOG GET "
+		"10, @ CLIENT LIST), and whether it swaps; restart it if @ PING does not answer from there"},
 	{"maxmemory-policy", "a lease that the master evicts can be granted to a second client",
 		"@ CONFIG SET maxmemory-policy noeviction, and the same in its redis.conf"},
 	{"is a replica", "a replica takes no leases",
@@ -135,6 +153,8 @@ static const struct cure {
 	{"cannot resolve", "no address is known for the name of the master",
 		"see whether this host knows the name: getent hosts HOST; mend DNS or /etc/hosts, or the "
 		"name under `masters:`, and restart the daemon"},
+	{"DRAINING", "the daemon is ending", "do what is said of the daemon above"},
+	{"its clock leapt\nclock that leapt", LEAPT},
 	{"new leases resume", GUARDED},
 	{"grants nothing new", GUARDED},
 	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long"},
@@ -246,11 +266,48 @@ cure_of(struct slice reason)
 }
 
 const char *
+limit_mend(struct slice error)
+{
+	static const struct {
+		const char *words, *mend;
+	} mends[] = {
+		{"descriptors", DESCRIPTORS_MEND},
+		{"limits.memory", "see who has much with `holdfast sessions`, or raise limits.memory, then: "
+				  "systemctl reload holdfastd"},
+		{"limits.clients",
+			"see who is connected with `holdfast sessions` once there is room, or raise "
+			"limits.clients, then: systemctl reload holdfastd"},
+		{"this user has as many clients",
+			"end clients of this user, or raise its limit that the text "
+			"names, then: systemctl reload holdfastd"},
+		{"too many logins",
+			"wait, and see which client sends wrong passwords: journalctl -u holdfastd "
+			"-g client.wrongpass"},
+		{"sessions",
+			"raise limits.bound-sessions or limits.sessions-per-user, then: systemctl reload "
+			"holdfastd"},
+	};
+
+	for (size_t i = 0; i < sizeof(mends) / sizeof(*mends); i++) {
+		if (says(error, mends[i].words)) {
+			return mends[i].mend;
+		}
+	}
+	return "raise the limit that the text names, then: systemctl reload holdfastd";
+}
+
+const char *
 lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX])
 {
 	const struct cure *cure = cure_of(error);
 	char client[PLACE_MAX];
 
+	if (says(error, "LIMIT")) {
+		return limit_mend(error);
+	}
+	if (cure == NULL && d->masters) {
+		return "do what is said of the master above";
+	}
 	if (cure == NULL) {
 		return "see whether each master answers from this host, with redis-cli PING, and what the "
 		       "daemon says: journalctl -u holdfastd -n 50";
@@ -267,7 +324,9 @@ tell_refused(struct doctor *d, struct slice address, struct slice state, struct 
 	bool greeting = slice_equal(state, SLICE("greeting"));
 	bool answered = slice_equal(state, SLICE("refused")) || slice_equal(state, SLICE("failing"));
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+	bool granted = d->probe.grade == PROBE_OK || d->probe.grade == PROBE_WARNING;
 
+	d->masters = true;
 	text_print(what, "%.*s is %.*s%s%.*s", SLICE_ARG(address), SLICE_ARG(state), reason.n > 0 ? ": " : "",
 		SLICE_ARG(reason));
 	mend_text(mend,
@@ -279,7 +338,22 @@ tell_refused(struct doctor *d, struct slice address, struct slice state, struct 
 			     "those that are missing"
 			   : "start the server, and see whether it answers from this host: @ PING",
 		master_client(client, address), reason);
-	tell(d, GRADE_ERROR, "master", what, cure != NULL ? cure->why : "it grants no leases", mend);
+	/* With the others a majority grants: no program suffers yet, as health says. */
+	tell(d, granted ? GRADE_WARNING : GRADE_ERROR, "master", what,
+		cure != NULL ? cure->why
+		: granted    ? "the other masters grant locks now, and another loss may end that"
+			     : "it grants no leases",
+		mend);
+}
+
+static void
+tell_leap(struct doctor *d, const char *what, struct slice address)
+{
+	static const char *const texts[] = {LEAPT};
+	char mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+
+	tell(d, GRADE_WARNING, "master", what, texts[0],
+		mend_text(mend, texts[1], master_client(client, address), SLICE("")));
 }
 
 /* A master that is in use: whether it will stay so. */
@@ -387,7 +461,12 @@ look_at_master(struct doctor *d, unsigned i)
 		tell_refused(d, address, state, reason);
 		return;
 	}
-	if (guard_ms > 0) {
+	if (guard_ms > 0 && slice_equal(state, SLICE("admitted"))) {
+		text_print(what,
+			"%.*s grants nothing new for %s: its clock leapt, or that of this host stood still",
+			SLICE_ARG(address), duration_text(left, guard_ms));
+		tell_leap(d, what, address);
+	} else if (guard_ms > 0) {
 		text_print(what, "%.*s grants nothing new for %s: it may have forgotten leases",
 			SLICE_ARG(address), duration_text(left, guard_ms));
 		tell(d, GRADE_WARNING, "master", what, "two clients could hold one lock otherwise",
@@ -395,7 +474,7 @@ look_at_master(struct doctor *d, unsigned i)
 				"wait; if its data is lost at each restart, three masters need no pause"));
 	}
 	if (master_number(d, i, "down") != 0) {
-		tell_refused(d, address, SLICE("silent"), SLICE(""));
+		tell_refused(d, address, SLICE("silent"), SLICE("it does not answer"));
 	}
 	look_at_replicas(d, i, address);
 	look_at_health(d, i, address);
@@ -442,7 +521,7 @@ look_at_masters(struct doctor *d)
 		seen = seen || d->seen;
 	}
 	look_at_aside(d);
-	if (missing.n > 0 && !seen) {
+	if (missing.n > 0 && !seen && info_number(d, "draining", 0) == 0) {
 		text_print(what, "agreement is %.*s: %.*s", SLICE_ARG(agreement), SLICE_ARG(missing));
 		tell(d, GRADE_ERROR, "masters", what, "no new lock can be had",
 			"compare `masters:` with the set that the masters store: holdfast masters status");

@@ -139,13 +139,79 @@ fleet_describe(char *out, size_t room, const struct answer *fleet, bool local)
 
 /* ---- the verb ---- */
 
+/* "+1.2s": the clock of that host is so much ahead; what the way of the answer may hide is no difference. */
+static const char *
+clock_text(char out[DURATION_TEXT_MAX + 1], const struct answer *daemon)
+{
+	int64_t ms = answer_get_int(daemon, "clock_ms", 0),
+		unsure_ms = answer_get_int(daemon, "answer_ms", 0) / 2 + 1;
+
+	if (answer_get_int(daemon, "answers", 0) == 0) {
+		return "-";
+	}
+	if (ms <= unsure_ms && ms >= -unsure_ms) {
+		return "same";
+	}
+	out[0] = ms < 0 ? '-' : '+';
+	(void)duration_text(out + 1, ms < 0 ? -ms : ms);
+	return out;
+}
+
+/* The value of a setting in "lease=10s,rules=1a2b3c4d"; "-": it is not there. */
+static struct slice
+setting_of(struct slice settings, struct slice key)
+{
+	while (settings.n > 0) {
+		const char *comma = memchr(settings.p, ',', settings.n);
+		struct slice one = {settings.p, comma != NULL ? (size_t)(comma - settings.p) : settings.n};
+		size_t passed = one.n + (comma != NULL);
+
+		if (one.n > key.n && one.p[key.n] == '=' && memcmp(one.p, key.p, key.n) == 0) {
+			return (struct slice){one.p + key.n + 1, one.n - key.n - 1};
+		}
+		settings = (struct slice){settings.p + passed, settings.n - passed};
+	}
+	return SLICE("-");
+}
+
+const char *
+settings_text(char out[SETTINGS_TEXT_MAX], const struct answer *daemon, struct slice ours)
+{
+	struct slice keys = answer_get_text(daemon, "differs"), theirs = answer_get_text(daemon, "settings");
+	size_t n = 0;
+
+	out[0] = '\0';
+	while (keys.n > 0 && n < SETTINGS_TEXT_MAX) {
+		const char *comma = memchr(keys.p, ',', keys.n);
+		struct slice key = {keys.p, comma != NULL ? (size_t)(comma - keys.p) : keys.n};
+		size_t passed = key.n + (comma != NULL);
+
+		n += (size_t)snprintf(out + n, SETTINGS_TEXT_MAX - n, "%s%.*s %.*s (here %.*s)",
+			n > 0 ? ", " : "", SLICE_ARG(key), SLICE_ARG(setting_of(theirs, key)),
+			SLICE_ARG(setting_of(ours, key)));
+		keys = (struct slice){keys.p + passed, keys.n - passed};
+	}
+	return out;
+}
+
+struct slice
+settings_here(const struct answer *daemons)
+{
+	for (size_t i = 0; i < daemons->count; i++) {
+		if (answer_get_int(&daemons->items[i], "here", 0) != 0) {
+			return answer_get_text(&daemons->items[i], "settings");
+		}
+	}
+	return SLICE("");
+}
+
 static void
-table_daemon(struct table *t, const struct answer *daemon)
+table_daemon(struct table *t, const struct answer *daemon, struct slice ours)
 {
 	int64_t up_ms = answer_get_int(daemon, "uptime_ms", -1);
 	int64_t seen_ms = answer_get_int(daemon, "seen_ms", -1);
 	char up[DURATION_TEXT_MAX], seen[DURATION_TEXT_MAX], answers[NUMBER_TEXT_MAX + 8];
-	struct slice differs = answer_get_text(daemon, "differs");
+	char differs[SETTINGS_TEXT_MAX], clock[DURATION_TEXT_MAX + 1];
 
 	(void)snprintf(answers, sizeof(answers), "in %" PRId64 " ms", answer_get_int(daemon, "answer_ms", 0));
 	table_text(t, answer_get_text(daemon, "host"));
@@ -157,20 +223,22 @@ table_daemon(struct table *t, const struct answer *daemon)
 	table_text(t, slice_of(answer_get_int(daemon, "answers", 0) != 0 ? answers
 			       : answer_get_int(daemon, "asked", 1) != 0 ? "no"
 									 : "not asked"));
-	table_text(t, differs.n > 0 ? differs : SLICE("-"));
+	table_text(t, slice_of(clock_text(clock, daemon)));
+	(void)settings_text(differs, daemon, ours);
+	table_text(t, slice_of(differs[0] != '\0' ? differs : "-"));
 }
 
 static int
 fleet_print(const struct answer *daemons)
 {
-	static const char *const heads[] = {
-		"HOST", "ADDRESS", "PID", "VERSION", "UP", "SEEN", "ANSWERS", "OTHER SETTINGS", NULL};
+	static const char *const heads[] = {"HOST", "ADDRESS", "PID", "VERSION", "UP", "SEEN", "ANSWERS",
+		"CLOCK", "OTHER SETTINGS", NULL};
 	struct table t;
 	int status = STATUS_DONE;
 
 	table_init(&t, heads);
 	for (size_t i = 0; i < daemons->count; i++) {
-		table_daemon(&t, &daemons->items[i]);
+		table_daemon(&t, &daemons->items[i], settings_here(daemons));
 	}
 	if (!table_print(&t)) {
 		message("cannot print: no memory, or standard output is closed");

@@ -37,4 +37,13 @@ bool fleet_describe(char *out, size_t room, const struct answer *fleet, bool loc
  * it is not named. */
 void holder_describe(char *out, size_t room, const struct answer *inspect, const char *on, bool local);
 
+#define SETTINGS_TEXT_MAX 256
+
+/* The settings of this host's daemon, in the answer to FLEET. */
+struct slice settings_here(const struct answer *daemons);
+
+/* What a daemon of that answer has otherwise: "lease 20s (here 10s), rules 1a2b3c4d (here 5e6f7a8b)"; "":
+ * nothing. */
+const char *settings_text(char out[SETTINGS_TEXT_MAX], const struct answer *daemon, struct slice ours);
+
 #endif

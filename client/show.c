@@ -121,6 +121,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 		SLICE("-"), SLICE("-")};
 	char duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX], number[NUMBER_TEXT_MAX],
 		waiters[NUMBER_TEXT_MAX];
+	struct slice host = answer_get_text(lock, "host");
 	size_t n = 5;
 
 	if (listing->o->json) {
@@ -131,6 +132,10 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 		cells[2] = slice_of(duration_text(duration, answer_get_int(lock, "held_ms", 0)));
 		cells[3] = list_name(listing, lock);
 		cells[4] = slice_of(fleet_place(place, lock, listing->host));
+	}
+	/* Nobody has it there. The host tells where those who wait are. */
+	if (token == 0 && !slice_equal(host, slice_of(listing->host))) {
+		cells[4] = host.n > 0 ? host : cells[4];
 	}
 	if (listing->o->verbose) {
 		cells[n++] = slice_of(number_text(number, token));

@@ -191,6 +191,7 @@ driver_settings_make(struct main *m)
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
 				.margin_ms = conf->margin_ms,
 				.host = m->host,
+				.about = m->about,
 				.dates = &m->dates,
 				.secrets = &m->secrets,
 			},

@@ -50,6 +50,7 @@ struct context_facts {
 	const char *namespace;
 	const char *ledger;      /* its file; "": none is kept */
 	const char *host;        /* without spaces and control characters */
+	const char *about;       /* what this daemon tells its masters of itself (main_about.c) */
 	struct tls_dates *dates; /* of the certificates of the configuration; NULL: unknown */
 	struct secrets *secrets; /* that others may read; NULL: unknown */
 	int64_t started_ms;      /* CLOCK_BOOTTIME */

@@ -22,6 +22,17 @@
 
 /* ---- begin and end ---- */
 
+/* This daemon as it is now: a master that has refused it, or was away since, tells nothing or what was. */
+static void
+fleet_know_self(struct fleet *fleet)
+{
+	struct slice about = slice_of(fleet->context->facts.about ? fleet->context->facts.about : "");
+	struct fleet_peer *self = peers_find(&fleet->peers, slice_of(fleet->context->facts.daemon_id));
+	if (self && about.n > 0) {
+		peer_describe(self, &about);
+	}
+}
+
 struct fleet *
 fleet_new(struct context *context)
 {
@@ -43,6 +54,7 @@ fleet_new(struct context *context)
 	self->pid = getpid();
 	slice_text(self->host, sizeof self->host, slice_of(context->facts.host));
 	slice_text(self->version, sizeof self->version, slice_of(context->facts.version));
+	fleet_know_self(fleet);
 	return fleet;
 }
 
@@ -137,6 +149,19 @@ is_self(const struct fleet *fleet, const char *id)
 	return strcmp(id, fleet->context->facts.daemon_id) == 0;
 }
 
+/* By how much the clock in the answer to PING is ahead, as if it had been looked at in the middle of the way.
+ */
+static int64_t
+pong_clock_ms(const struct fleet_part *part)
+{
+	static const size_t n = sizeof FLEET_PONG - 1;
+	struct slice text = part->tree ? part->tree->text : (struct slice){0};
+	int64_t wall_ms;
+	bool told = text.n > n && memcmp(text.p, FLEET_PONG, n) == 0 &&
+		    number_parse((struct slice){text.p + n, text.n - n}, 0, INT64_MAX / 2, &wall_ms);
+	return told ? wall_ms - (clock_wall_us() / 1000 - (part->answered_ms - part->asked_ms) / 2) : 0;
+}
+
 /* Takes the bytes of an answer for what they are: a daemon whose answer does not fit the request is silent. A
  * page of a list is passed on as it is, so it is only checked. */
 static void
@@ -151,6 +176,7 @@ part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open 
 						     &limits, list ? NULL : &part->tree, &fault);
 	part->told = used > 0 && (size_t)used == n && part_fits(part, open);
 	part->answered_ms = clock_ms();
+	part->clock_ms = part->told && open->command.verb == VERB_FLEET ? pong_clock_ms(part) : 0;
 	if (open->command.verb == VERB_HISTORY) {
 		part->tree = NULL; /* fleet_merge.c reads the bytes, one hold after the other */
 		answer_done(&part->parser);
@@ -389,6 +415,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	if (!connection_waits(c)) {
 		connection_wait(c);
 	}
+	fleet_know_self(fleet);
 	bool known = command->cursor != 0 || now_ms - fleet->peers.looked_ms < FLEET_FRESH_MS;
 	if (known && (is_list(command) || command->verb == VERB_HISTORY)) {
 		open_ask(fleet, open, now_ms);

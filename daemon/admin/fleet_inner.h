@@ -72,6 +72,8 @@ uint64_t peer_digits(const char *id);
 bool peer_is_asked(const struct fleet_peer *peer, enum verb verb, int64_t now_ms);
 /* When an ask of now counts as not answered. */
 int64_t peer_until_ms(const struct fleet_peer *peer, int64_t now_ms);
+/* The words that a daemon tells its masters of itself (main_about.c). */
+void peer_describe(struct fleet_peer *peer, struct slice *about);
 /* It has answered what it was asked at asked_ms; 0: that is unknown. */
 void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
 
@@ -89,6 +91,7 @@ struct fleet_part {
 	int64_t until_ms; /* it is waited for until then */
 	int64_t asked_ms;
 	int64_t answered_ms; /* 0: it has not */
+	int64_t clock_ms;    /* how far its wall clock is ahead of ours; 0 also if it has not told */
 	bool asked;          /* a master that is in use took the question */
 	bool told;
 	bool late;                   /* until_ms was put off once */
@@ -228,6 +231,10 @@ struct asker {
 	const char *daemon; /* its id */
 	struct slice who;   /* the client that asked it for a BREAK; n == 0: unknown, or another verb */
 };
+
+/* The answer to PING: this, and the wall clock in ms since 1970. A neighbouring version answers the word
+ * alone. */
+#define FLEET_PONG "PONG "
 
 /* Answers a request as another daemon does, for the part of this one. */
 void serve_command(struct fleet *fleet, const struct asker *asker, const struct command *command,

@@ -138,18 +138,24 @@ number_word(struct slice *line)
 	return number_parse(look_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
 }
 
-/* The words of a field 'h:' behind the format; see main_about.c and hello.lua. */
-static void
-peer_describe(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64_t now_ms)
+void
+peer_describe(struct fleet_peer *peer, struct slice *about)
 {
-	slice_text(peer->host, sizeof peer->host, look_word(&line));
-	slice_text(peer->version, sizeof peer->version, look_word(&line));
-	peer->pid = number_word(&line);
-	peer->begun_s = number_word(&line);
-	slice_text(peer->settings, sizeof peer->settings, look_word(&line));
-	slice_text(peer->address, sizeof peer->address, look_word(&line));
-	struct slice secret = look_word(&line);
+	slice_text(peer->host, sizeof peer->host, look_word(about));
+	slice_text(peer->version, sizeof peer->version, look_word(about));
+	peer->pid = number_word(about);
+	peer->begun_s = number_word(about);
+	slice_text(peer->settings, sizeof peer->settings, look_word(about));
+	slice_text(peer->address, sizeof peer->address, look_word(about));
+	struct slice secret = look_word(about);
 	slice_text(peer->secret, sizeof peer->secret, is_daemon_id(secret) ? secret : SLICE(""));
+}
+
+/* The words of a field 'h:' behind the format; see hello.lua. */
+static void
+peer_registered(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64_t now_ms)
+{
+	peer_describe(peer, &line);
 	int64_t greeted_ms = number_word(&line);
 	int64_t ago_ms = greeted_ms > 0 && greeted_ms < time_ms ? time_ms - greeted_ms : 0;
 	if (now_ms - ago_ms > peer->seen_ms) {
@@ -198,7 +204,7 @@ peers_take(
 		peer->expires_ms = peer->expires_ms == INT64_MAX
 					   ? INT64_MAX
 					   : now_ms + (deadline_us - look->time_us) / 1000 + 1;
-		peer_describe(peer, line, look->time_us / 1000, now_ms);
+		peer_registered(peer, line, look->time_us / 1000, now_ms);
 	}
 	peers_forget(peers, now_ms);
 	if (peers->n > 0) {

@@ -161,9 +161,11 @@ void
 serve_command(struct fleet *fleet, const struct asker *asker, const struct command *command, int protocol,
 	size_t bytes, struct buffer *out)
 {
+	char pong[sizeof FLEET_PONG + NUMBER_TEXT_MAX];
 	switch (command->verb) {
 	case VERB_PING:
-		reply_write_simple(out, "PONG");
+		snprintf(pong, sizeof pong, FLEET_PONG "%lld", (long long)(clock_wall_us() / 1000));
+		reply_write_simple(out, pong);
 		return;
 	case VERB_INSPECT:
 	case VERB_LOCKS:

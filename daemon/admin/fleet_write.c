@@ -127,7 +127,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	const struct fleet_part *part = part_of(open, slice_of(peer->id));
 	bool told = peer == self || (part && part->told);
 	int64_t up_ms = clock_wall_us() / 1000 - peer->begun_s * 1000;
-	reply_write_map(out, protocol, 12);
+	reply_write_map(out, protocol, 14);
 	reply_write_pair_text(out, "host", peer->host);
 	reply_write_pair_text(out, "daemon", peer->id);
 	reply_write_pair_text(out, "address", peer->address);
@@ -143,6 +143,8 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 			     : -1);
 	reply_write_pair_text(out, "settings", peer->settings);
 	settings_compare(out, self ? self->settings : peer->settings, peer->settings);
+	reply_write_pair_int(out, "here", peer == self);
+	reply_write_pair_int(out, "clock_ms", part && told ? part->clock_ms : 0);
 }
 
 static void

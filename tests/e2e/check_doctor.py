@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import signal
+import socket
 import subprocess
 
 import clockshim
@@ -91,7 +92,7 @@ def test_lock(place):
     expect(len(re.findall(r"^ok +lock +a lock was granted in ", tool.call(place, daemon, "doctor")[1], re.M)), 1)
     redis.process.stop()
     finding = finds(place, daemon, "^no lock can be had: ", 2, lock=True)
-    expect("journalctl -u holdfastd" in finding["do"], True, finding["do"])
+    expect("see whether the process runs" in finding["do"], True, finding["do"])
     redis.process.cont()
     mended(place, daemon)
 
@@ -344,9 +345,10 @@ def test_settings(place):
     redis = place.redis()
     daemon = place.daemon("d1", master=redis).admitted()
     other = place.daemon("d2", master=redis, config="lease: 20s\nretain: 50ms\n").admitted()
-    for one, far in ((daemon, other), (other, daemon)):
-        finding = finds(place, one, r"^the daemon of \S+ \(unix, pid %d\) has other settings than this host's: lease,retain$"
-                        % far.process.pid, 1)
+    for one, far, values in ((daemon, other, r"lease 20s \(here 1m\), retain 50ms \(here 100ms\)"),
+                             (other, daemon, r"lease 1m \(here 20s\), retain 100ms \(here 50ms\)")):
+        finding = finds(place, one, r"^the daemon of \S+ \(unix, pid %d\) has other settings than this host's: %s$"
+                        % (far.process.pid, values), 1)
         expect(re.search(r" make lease,retain in holdfast\.yml the same on %s, then there: holdfast restart$"
                          % re.escape(os.uname().nodename), finding["do"]) is not None, True, finding["do"])
     other.configure("")
@@ -385,6 +387,122 @@ def test_descriptors(place):
     daemon.wrap = ["sh", "-c", "ulimit -n %d; exec \"$@\"" % wanted, "sh"]
     daemon.start().admitted()
     mended(place, daemon)
+
+
+def cures(place, daemon, status):
+    """What each part says to do, when doctor exits with this."""
+    got, found = look(place, daemon)
+    expect(got, status, repr(found))
+    return {one["part"]: one for one in found}
+
+
+def test_away(place):
+    """a master whose process is gone, alone: the lock leads to it, and no other daemon can be known"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    redis.kill()
+    finding = finds(place, daemon, "^%s is away: connection refused$" % re.escape(redis.socket), 2)
+    expect(finding["do"].startswith("start the server, "), True, finding["do"])
+    found = cures(place, daemon, 2)
+    expect((found["lock"]["do"], found["fleet"]["what"]),
+           ("do what is said of the master above", "which other daemons share the masters is not known: no master tells"))
+    redis.start()
+    mended(place, daemon)
+
+
+def test_minority_away(place):
+    """of three masters one is away: locks are granted, so it is a warning, as health says; two are away: an error"""
+    masters_ = [place.redis("r%d" % number) for number in range(3)]
+    daemon = place.daemon(master=masters_).admitted()
+    harness.until("all are there", lambda: tool.call(place, daemon, "health")[0] == 0)
+    masters_[0].kill()
+    finding = finds(place, daemon, "^%s is away: " % re.escape(masters_[0].socket), 1)
+    expect((finding["grade"], finding["why"]), ("warning", "the other masters grant locks now, and another loss may end that"))
+    expect(tool.call(place, daemon, "health")[0], 1)
+    masters_[1].kill()
+    finding = finds(place, daemon, "^%s is away: " % re.escape(masters_[1].socket), 2)
+    expect(finding["grade"], "error")
+    expect(cures(place, daemon, 2)["lock"]["do"], "do what is said of the master above")
+
+
+def test_stands_still(place):
+    """a master that stands still: no line says that it is in use, and nobody is sent to start a server that runs"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    redis.process.stop()
+    status, text = tool.call(place, daemon, "doctor")
+    expect((status, re.findall("^ok +master ", text, re.M)), (2, []), text)
+    finding = finds(place, daemon, "^%s is (silent|away): .*answer" % re.escape(redis.socket), 2)
+    expect("see whether the process runs" in finding["do"], True, finding["do"])
+    redis.process.cont()
+    mended(place, daemon)
+
+
+def test_drain(place):
+    """a daemon that is drained waits for holders: how many, who, and nothing is said against its masters"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    holder = daemon.client()
+    for name in ("a", "b"):
+        expect(isinstance(holder("LOCK", name), int), True)
+    expect(tool.call(place, daemon, "drain", "--timeout", "60s", "--begin")[0], 0)
+    found = cures(place, daemon, 2)
+    expect(sorted(found), ["daemon", "lock"], repr(found))
+    expect(found["daemon"]["what"], "the daemon is being drained, and waits for 2 holds: it takes no new locks, and ends")
+    expect(("holdfast ls --here" in found["daemon"]["do"], found["lock"]["do"]), (True, "do what is said of the daemon above"))
+    expect(found["lock"]["what"].startswith("no lock can be had: DRAINING "), True, found["lock"]["what"])
+    status, text = tool.call(place, daemon, "ls", "--here")
+    expect((status, sorted(line.split()[0] for line in text.splitlines()[1:])), (0, ["a", "b"]), text)
+
+
+def test_refused(place):
+    """a daemon that its master refuses for a setting that contradicts the fleet: the setting, with both values"""
+    redis = place.redis()
+    daemon = place.daemon("d1", master=redis).admitted()
+    other = place.daemon("d2", master=redis, config="clock-margin: 2s\n")
+    finding = finds(place, other, "^%s is refused: .*clock-margin 1000 ms.*here: .*clock-margin 2000 ms" % re.escape(redis.socket), 2)
+    expect("make clock-margin," in finding["do"], True, finding["do"])
+    found = cures(place, other, 2)
+    expect("make clock-margin," in found["lock"]["do"], True, repr(found["lock"]))
+    expect(re.search(r" has other settings than this host's: clock-margin 1s \(here 2s\)$", found["fleet"]["what"]) is not None,
+           True, found["fleet"]["what"])
+    other.configure("")
+    expect(tool.call(place, other, "restart")[0], 0)
+    mended(place, other)
+    mended(place, daemon)
+
+
+def test_leap(place):
+    """a master whose clock leapt: not that it forgot, and what to look for"""
+    clock = clockshim.Clock(place, "redis")
+    redis = place.redis(environment=clock.environment)
+    daemon = place.daemon(master=redis).admitted()
+    expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 0), int), True)
+    clock.step(30)
+    finding = finds(place, daemon, "^%s grants nothing new for .*: its clock leapt, or that of this host stood still$"
+                    % re.escape(redis.socket), 2)
+    expect("NTP slew" in finding["do"] and "master.leapt" in finding["do"], True, finding["do"])
+    finding = finds(place, daemon, "^no lock can be had: .*its clock leapt", 2, lock=True)
+    expect("NTP slew" in finding["do"], True, finding["do"])
+
+
+def test_out_of_descriptors(place):
+    """a daemon that has no descriptor left for a client: the limit, not the login"""
+    daemon = place.idle_daemon(master=place.redis())
+    daemon.wrap = ["sh", "-c", "ulimit -n 100; exec \"$@\"", "sh"]
+    daemon.start().admitted()
+    crowd = []
+    mark = daemon.output.mark()
+    for _ in range(110):
+        one = socket.socket(socket.AF_UNIX)
+        crowd.append(one)
+        one.connect(daemon.socket)
+    daemon.output.wait("listener.paused .*Too many open files", mark)
+    finding = finds(place, daemon, "^the daemon takes no further client: LIMIT this daemon is out of file descriptors", 2)
+    expect((finding["part"], "LimitNOFILE" in finding["do"]), ("limits", True), repr(finding))
+    for one in crowd:
+        one.close()
+    harness.until("it serves again", lambda: look(place, daemon)[0] == 1)
+    expect([one["part"] for one in look(place, daemon)[1] if not slow(one)], ["limits"])
 
 
 if __name__ == "__main__":

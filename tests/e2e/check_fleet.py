@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 
+import clockshim
 import harness
 import proxy
 import resp
@@ -98,6 +99,39 @@ def call_whole(place, daemon, *words):
     return harness.until("all daemons answer", once)
 
 
+def test_waiters_elsewhere(place):
+    """ls names the host of those who wait through another daemon"""
+    first, second = fleet_of(place, 2)
+    holder, waiter = first.client(), second.client()
+    expect(isinstance(holder("LOCK", "job"), int), True)
+    waiter.send("LOCK", "job")
+    second.queued("job")
+    for daemon in (first, second):
+        status, output = call_whole(place, daemon, "ls")
+        rows = [re.split(" {2,}", line) for line in output.splitlines() if line.startswith("job ")]
+        expect((status, len(rows)), (0, 2), output)
+        if apart():
+            expect({row[1]: row[4].split()[0] for row in rows}, {"held": first.host, "waiting": second.host}, output)
+
+
+def test_clocks(place):
+    """a host whose clock is ahead: by how much, seen from both sides"""
+    clock = clockshim.Clock(place, "d2")
+    redis = place.redis()
+    first = named(place, 1, redis).admitted()
+    second = named(place, 2, redis, environment=clock.environment).admitted()
+    everybody(first, 2)
+    clock.step(5)
+    for daemon, ahead in ((first, 5), (second, -5)):
+        everybody(daemon, 2)
+        with daemon.client(3) as client:
+            other, = [one for one in harness.until("both answer", lambda asks=client: [
+                every for every in [asks("FLEET")] if all(one["answers"] for one in every)])[0] if not one["here"]]
+        expect_between(other["clock_ms"], ahead * 1000 - other["answer_ms"] - 50, ahead * 1000 + other["answer_ms"] + 50)
+    status, output = call_whole(place, first, "fleet")
+    expect((status, len(re.findall(r" \+[45](\.\d)?s ", output)), len(re.findall(" same ", output))), (0, 1, 1), output)
+
+
 def test_registry(place):
     """each daemon says of itself where it is, and which settings it has; one that has ended is gone"""
     redis = place.redis()
@@ -123,6 +157,7 @@ def test_registry(place):
         redis("CLIENT", "KILL", "TYPE", "normal")
         harness.until("the reload is known", lambda: not any(one["differs"] for one in client("FLEET")))
         everybody(first, 3)  # whose connections are there again
+        expect([one["daemon"] for one in client("FLEET") if one["here"]], [daemon_id(first)])
         status, output = tool.call(place, first, "fleet")
         expect(status, 0, output)
         expect(sorted(line.split()[0] for line in output.splitlines()), sorted(["HOST"] + [d.host for d in (first, second, third)]))
