@@ -164,6 +164,13 @@ persona_takes(struct conn *c, conn_id line, const struct reply *reply)
 
 /* ---- its LOCK comes when nobody wants it any more ---- */
 
+/* Its daemon has this hold. */
+static bool
+is_held_as(const struct conn *c, const struct hold *h)
+{
+	return h->session == c->session && held_there(h);
+}
+
 void
 persona_strays(const struct conn *c, struct request *r)
 {
@@ -190,6 +197,28 @@ persona_asks(struct conn *c)
 	return is_there(c);
 }
 
+/* A CHECK or an MLOCK that says no token comes as late, and claims nothing: the time begins anew. */
+static void
+check_strayed(struct conn *c)
+{
+	struct hold *h = held_by(c->world, c, c->current.name, c->current.owner);
+	if (h == NULL || !held_surely(c->world, h) || h->ended_us <= c->world->now_us || !is_held_as(c, h) ||
+		c->host->draining || !rng_percent(&c->world->rng, 50))
+		return;
+	struct request r = {.verb = VERB_CHECK, .name = h->name};
+	memcpy(r.owner, c->current.owner, sizeof(r.owner));
+	if (h->kind == KIND_EXCLUSIVE && rng_percent(&c->world->rng, 50)) {
+		r.verb = VERB_MLOCK;
+		r.names[r.count++] = h->name;
+	}
+	if (!ask_aside(c, &r))
+		return;
+	if (c->persona.said.type == REPLY_ERROR || c->persona.said.type == REPLY_NULL)
+		world_fail(c->world, "persona: c%u asks about what came late, and is answered %d %s",
+			c->client->index, c->persona.said.type, c->persona.said.text);
+	held_put_off(h, persona_ttl_ms(c));
+}
+
 /* From now on it may be silent for as long as all, unless the next one is under way. */
 static void
 answer_strayed(void *arg, uint64_t serial, void *data)
@@ -198,6 +227,8 @@ answer_strayed(void *arg, uint64_t serial, void *data)
 	(void)data;
 	if (!is_there(c) || c->ending || c->closing || c->left || (c->busy && c->current.astray))
 		return;
+	if (can_ask(c))
+		check_strayed(c);
 	if (can_ask(c))
 		(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = PERSONA_TTL_MS});
 	else
@@ -305,13 +336,6 @@ is_held(const struct conn *c)
 	return s.found;
 }
 
-/* Its daemon has this hold. */
-static bool
-is_held_as(const struct conn *c, const struct hold *h)
-{
-	return h->session == c->session && held_there(h);
-}
-
 static void
 answer_lost(void *arg, uint64_t serial, void *data)
 {
@@ -347,8 +371,8 @@ static struct request
 late_request(struct rng *rng, const struct past *past)
 {
 	static const enum verb verbs[] = {
-		VERB_UNLOCK, VERB_EXTEND, VERB_DOWNGRADE, VERB_MUNLOCK, VERB_SESSION_END};
-	struct request r = {.verb = verbs[rng_range(rng, 0, 4)], .name = past->name, .extend_ms = 1};
+		VERB_UNLOCK, VERB_EXTEND, VERB_DOWNGRADE, VERB_CHECK, VERB_MUNLOCK, VERB_SESSION_END};
+	struct request r = {.verb = verbs[rng_range(rng, 0, 5)], .name = past->name, .extend_ms = 1};
 	memcpy(r.owner, past->owner, sizeof(r.owner));
 	r.names[r.count] = past->name;
 	r.count += r.verb == VERB_MUNLOCK;
@@ -373,10 +397,13 @@ late_copy(void *arg, uint64_t serial, void *data)
 	if (!ask_aside(c, &r))
 		return;
 	const struct reply *said = &c->persona.said;
-	if (said->type != REPLY_ERROR || (said->code != CODE_ERR && said->code != CODE_NOTHELD))
+	bool check = r.verb == VERB_CHECK;
+	if (check ? said->type != (r.token == 0 ? REPLY_INT : REPLY_NULL)
+		  : said->type != REPLY_ERROR || (said->code != CODE_ERR && said->code != CODE_NOTHELD))
 		world_fail(w, "persona: a copy of c%u comes late, and is answered %d :%" PRId64 " %s",
 			c->client->index, said->type, said->n, said->type == REPLY_ERROR ? said->text : "");
-	else if (said->code == CODE_ERR && r.verb != VERB_SESSION_END && r.verb != VERB_MUNLOCK)
+	else if (check ? r.token == 0
+		       : said->code == CODE_ERR && r.verb != VERB_SESSION_END && r.verb != VERB_MUNLOCK)
 		held_put_off(h, PERSONA_TTL_MS);
 }
 
