@@ -123,10 +123,26 @@ greets_told(struct host *h, const struct vote *vote)
 void
 greets_lost(struct server *s)
 {
-	const struct world *w = s->world;
+	struct world *w = s->world;
 	for (unsigned i = 0; i < w->plan.names; i++)
 		if (w->checker.token[i] > s->lost_token)
 			s->lost_token = w->checker.token[i];
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++) {
+		struct server *other = &w->servers[i];
+		bool knows = server_highest(master_store(other->master)) >= s->lost_token;
+		other->learnt_us[s->index] = knows ? w->now_us : INT64_MAX;
+		s->learnt_us[i] = INT64_MAX;
+	}
+}
+
+void
+greets_ran(struct server *s)
+{
+	const struct world *w = s->world;
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		if (s->learnt_us[i] == INT64_MAX && w->servers[i].lost_token > 0 &&
+			server_highest(master_store(s->master)) >= w->servers[i].lost_token)
+			s->learnt_us[i] = w->now_us;
 }
 
 /* A daemon that ends is registered until nobody relies on its leases, so that those of other limits wait. */
@@ -157,15 +173,16 @@ has_link(const struct world *w, const char *daemon_id, unsigned server)
 	return up;
 }
 
-/* How many of the other masters know a token that was granted; linked: of those to which the daemon with this
- * id has a link; NULL: of all. */
+/* How many of the other masters know the token that it lost, and knew it a lease ago: since then every daemon
+ * has asked them. linked: of those to which the daemon with this id has a link; NULL: of all. */
 static unsigned
-others_know(const struct server *s, int64_t token, const char *linked)
+others_know(const struct server *s, const char *linked)
 {
 	struct world *w = s->world;
+	int64_t by_us = w->now_us - w->plan.lease_ms * 1000;
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		n += &w->servers[i] != s && server_highest(master_store(w->servers[i].master)) >= token &&
+		n += &w->servers[i] != s && w->servers[i].learnt_us[s->index] <= by_us &&
 		     (linked == NULL || has_link(w, linked, i));
 	return n;
 }
@@ -175,8 +192,7 @@ static void
 check_floor(const struct greets *g, const struct greets *now, struct server *s)
 {
 	struct world *w = s->world;
-	if (excuse(w, EXCUSE_ADMITTED_ALONE,
-		    others_know(s, s->lost_token, g->me) + 1 < plan_majority(&w->plan)))
+	if (excuse(w, EXCUSE_ADMITTED_ALONE, others_know(s, g->me) + 1 < plan_majority(&w->plan)))
 		grants_forget_unreached(w, now->highest);
 	else
 		world_fail(w,
@@ -198,7 +214,7 @@ check_admission(const struct greets *g, const struct greets *now, struct server 
 			"greets: m%u is admitted with %" PRId64 ", below %" PRId64 " and %" PRId64, s->index,
 			now->highest, g->highest, call->token);
 	else if (!g->admitted && p->masters > 1 && p->others == 0 && !p->changes &&
-		 now->highest < s->lost_token && others_know(s, s->lost_token, NULL) + 1 >= plan_majority(p))
+		 now->highest < s->lost_token && others_know(s, NULL) + 1 >= plan_majority(p))
 		check_floor(g, now, s);
 }
 

@@ -47,5 +47,7 @@ void greets_told(struct host *host, const struct vote *vote);
 
 /* The master loses what it knew, or a part of it: these tokens had been granted by then. */
 void greets_lost(struct server *server);
+/* A command has run there. */
+void greets_ran(struct server *server);
 
 #endif

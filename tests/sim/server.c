@@ -73,6 +73,7 @@ server_run(struct server *s, int argc, const char *const *argv, const size_t *ar
 		s->peak_us = wall_us;
 	redisReply *reply = master_run(s->master, wall_us, argc, argv, argvlen);
 	replication_commit(s);
+	greets_ran(s);
 	return reply;
 }
 

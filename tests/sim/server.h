@@ -44,13 +44,15 @@ struct server {
 	int64_t back_until_us; /* its clock stepped back: until then keys may outlive their time */
 	bool leapt; /* its clock leapt for most daemons, because their hosts stood still: it was guarded once
 		     */
-	struct store *backup;           /* the data of a restart with old data */
-	struct store *other;            /* the data of its other database */
-	struct replication replication; /* with sentinels */
-	struct herald herald;           /* the messages that the current command has published */
-	int64_t peak_us;                /* the latest time that its clock has shown to a command */
-	int64_t lost_token;             /* the greatest token granted before it last lost its memory */
-	int64_t token[PLAN_NAMES_MAX];  /* the last token of each name from this memory */
+	struct store *backup;                /* the data of a restart with old data */
+	struct store *other;                 /* the data of its other database */
+	struct replication replication;      /* with sentinels */
+	struct herald herald;                /* the messages that the current command has published */
+	int64_t peak_us;                     /* the latest time that its clock has shown to a command */
+	int64_t lost_token;                  /* the greatest token granted before it last lost its memory */
+	int64_t learnt_us[PLAN_MASTERS_MAX]; /* since when it knows the lost_token of that other server;
+						INT64_MAX: it does not */
+	int64_t token[PLAN_NAMES_MAX];       /* the last token of each name from this memory */
 };
 
 void server_init(struct world *world, unsigned index);
