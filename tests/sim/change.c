@@ -118,10 +118,10 @@ change_stayed(struct world *w, const struct server *s)
 }
 
 unsigned
-change_list(struct world *w, unsigned *list)
+change_list(struct world *w, bool first, unsigned *list)
 {
 	struct set set = set_in_force(w);
-	if (w->now_us == 0 || (w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50))) {
+	if (w->now_us == 0 || (w->phase == PHASE_FAULTS && (rng_percent(&w->rng, 50) || first))) {
 		set.n = w->plan.first_n;
 		memcpy(set.member, w->plan.first, sizeof(set.member));
 	}
@@ -238,6 +238,8 @@ change_reply(struct host *h, const struct reply *reply)
 	struct world *w = h->world;
 	w->change_answered = true;
 	leavers_note(w);
+	if (reply->type != REPLY_ERROR)
+		recovery_changed(w);
 	trace_line(&w->trace, w->now_us, "d%u > operator: %s %" PRId64 " %s", h->index,
 		reply->type == REPLY_ERROR ? code_word(reply->code) : "generation", reply->n, reply->text);
 }

@@ -27,8 +27,9 @@ void change_finish(struct world *world);
 bool change_begins_with(const struct plan *plan, unsigned server);
 /* Whether it has been a member since then. */
 bool change_stayed(struct world *world, const struct server *server);
-/* The masters in the configuration of a daemon that starts now; returns their number. */
-unsigned change_list(struct world *world, unsigned *list);
+/* The masters in the configuration of a daemon that starts now; returns their number. first: the first list.
+ */
+unsigned change_list(struct world *world, bool first, unsigned *list);
 /* The servers that are members of the set in force, a bit for each, and its generation. */
 unsigned change_members(const struct world *world, int64_t *generation);
 /* Whether this server may lose its memory: no member lacks its own, and it is not the only member. */

@@ -161,7 +161,8 @@ host_configure(struct host *h)
 	const struct plan *p = &w->plan;
 	bool other = p->others > 0 && w->phase == PHASE_FAULTS && rng_percent(&w->rng, 50);
 	unsigned list[PLAN_MASTERS_MAX];
-	h->masters = p->changes ? change_list(w, list) : other ? p->others : p->masters;
+	h->masters = p->changes ? change_list(w, h->first_list, list) : other ? p->others : p->masters;
+	h->first_list = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		h->place[i] = h->moves[i] = PLAN_MASTERS_MAX;
 	memset(h->moving, 0, sizeof(h->moving));

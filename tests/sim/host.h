@@ -101,12 +101,13 @@ struct host {
 	 * been guarded since. */
 	int64_t shuns_us[CORE_SLOTS_MAX];
 	uint64_t shunned[CORE_SLOTS_MAX];
-	bool greeted_late;                   /* a greeting of this life ran after it was given up */
-	unsigned masters;                    /* number of masters that it knows */
-	unsigned place[CORE_SLOTS_MAX];      /* the world's server in each slot; PLAN_MASTERS_MAX: none */
-	unsigned moves[CORE_SLOTS_MAX];      /* the server that will be in the slot */
-	bool moving[CORE_SLOTS_MAX];         /* the slot changes with the next turn */
-	conn_id operator_conn;               /* the operator's connection; 0: none yet */
+	bool greeted_late;              /* a greeting of this life ran after it was given up */
+	unsigned masters;               /* number of masters that it knows */
+	unsigned place[CORE_SLOTS_MAX]; /* the world's server in each slot; PLAN_MASTERS_MAX: none */
+	unsigned moves[CORE_SLOTS_MAX]; /* the server that will be in the slot */
+	bool moving[CORE_SLOTS_MAX];    /* the slot changes with the next turn */
+	bool first_list;       /* it starts next with the first list of a world where the set is changed */
+	conn_id operator_conn; /* the operator's connection; 0: none yet */
 	const char *where[PLAN_MASTERS_MAX]; /* by name */
 	struct way ways[PLAN_MASTERS_MAX];   /* by the server's index in the world */
 	/* With sentinels: */

@@ -434,33 +434,41 @@ adopts_us(const struct plan *p)
 	return p->lease_ms * 350 + 4 * (2 * p->network_us + p->spread_us) + 50000;
 }
 
+/* Masters that had it, a bit for each, of the set that is in force as when the daemon died; 0: it is another
+ * set by now, and others may be asked. */
+static unsigned
+had_there(const struct host *h, unsigned name)
+{
+	int64_t generation;
+	unsigned members = change_members(h->world, &generation);
+	return generation == h->recovery.generation ? h->recovery.kept[name] & members : 0;
+}
+
 /* Masters that had it, and could be used for long enough. */
 static unsigned
 could_adopt(const struct host *h, unsigned name)
 {
 	const struct world *w = h->world;
 	unsigned n = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++) {
 		const struct server *s = &w->servers[i];
-		int64_t since_us = w->well.kept_us[h->index][i];
-		n += (h->recovery.kept[name] >> i & 1) && s->forgot_us < h->recovery.at_us &&
+		int64_t since_us =
+			w->plan.changes ? w->well.member_us[h->index][i] : w->well.kept_us[h->index][i];
+		n += (had_there(h, name) >> i & 1) && s->forgot_us < h->recovery.at_us &&
 		     s->ended_us < h->recovery.at_us && since_us != INT64_MAX &&
 		     w->now_us - since_us > adopts_us(&w->plan);
 	}
 	return n;
 }
 
-/* Masters that had it, and have it still; 0: by now others may be asked, in the set or after a failover. */
+/* Masters that had it, and have it still; 0: others may be asked, after a failover or by another list. */
 static unsigned
 has_still(const struct host *h, unsigned name, enum kind kind)
 {
 	const struct world *w = h->world;
-	int64_t generation;
-	unsigned members = change_members(w, &generation), n = 0;
-	if (w->plan.replicas > 0 || w->plan.others > 0 || generation != h->recovery.generation)
-		return 0;
-	for (unsigned i = 0; i < w->plan.masters + w->plan.spare; i++)
-		n += (h->recovery.kept[name] & members) >> i & 1 &&
+	unsigned n = 0;
+	for (unsigned i = 0; i < plan_servers(&w->plan) && w->plan.replicas == 0 && w->plan.others == 0; i++)
+		n += (had_there(h, name) >> i & 1) &&
 		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
 	return n;
 }
@@ -650,6 +658,42 @@ victim(struct world *w)
 			pact_of(w, hold->host, hold->session) == NULL || rng_percent(&w->rng, 30)))
 		hold = hold->next;
 	return hold != NULL ? hold->host : h;
+}
+
+/* A hold that somebody comes back for, and that lasts for long enough to be adopted. */
+static const struct hold *
+some_kept(const struct world *w)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->host->alive && h->host->life == h->host_life &&
+			h->host->paused_until_us <= w->now_us && held_surely(w, h) &&
+			held_until_us(h) > w->now_us + w->plan.lease_ms * 600 &&
+			pact_of(w, h->host, h->session) != NULL)
+			return h;
+	return NULL;
+}
+
+/* A daemon with something to lose, again and again, and it comes back with the first list. */
+static void
+strikes_holder(void *arg, uint64_t turns, void *data)
+{
+	struct world *w = arg;
+	const struct hold *hold = some_kept(w);
+	(void)data;
+	if (w->phase != PHASE_FAULTS || turns == 0)
+		return;
+	if (hold != NULL) {
+		hold->host->first_list = true;
+		fault_crash_for(hold->host, rng_range(&w->rng, 0, w->plan.lease_ms * 50));
+	}
+	world_after(w, w->plan.lease_ms * (hold != NULL ? 1000 : 20), strikes_holder, w, turns - 1, NULL);
+}
+
+void
+recovery_changed(struct world *w)
+{
+	if (w->plan.fault[FAULT_RECOVER])
+		world_after(w, 0, strikes_holder, w, 200, NULL);
 }
 
 static void

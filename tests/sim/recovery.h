@@ -60,6 +60,9 @@ void recovery_watch(struct world *world);
 
 /* It dies, in a way of its own choice, now or in a later step. */
 void recovery_strike(struct host *host);
+/* The set of masters has just changed: daemons with something to lose die, in a world that has this fault.
+ */
+void recovery_changed(struct world *world);
 /* Another host begins with a copy of its ledger. */
 void recovery_copy(struct world *world);
 

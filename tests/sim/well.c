@@ -19,7 +19,10 @@ is_well(const struct host *h, const struct server *s, bool guarded)
 	if (h->world->plan.replicas > 0 || !h->alive || h->draining ||
 		h->world->now_us < h->paused_until_us || !server_sound(s) || !way_sound(&h->ways[s->index]))
 		return false;
-	core_view_master(h->core, host_ms(h), s->index, &view);
+	unsigned master = host_master_of(h, s);
+	if (master >= core_members(h->core) || h->moving[master])
+		return false;
+	core_view_master(h->core, host_ms(h), master, &view);
 	return (view.state == MASTER_ADMITTED || (guarded && view.state == MASTER_GUARDED)) && !view.down &&
 	       view.links_up == h->world->plan.links;
 }
@@ -173,7 +176,7 @@ well_host_starts(struct world *w, const struct host *h)
 {
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
 		w->well.since_us[h->index][i] = w->well.kept_us[h->index][i] = w->well.used_us[h->index][i] =
-			INT64_MAX;
+			w->well.member_us[h->index][i] = INT64_MAX;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		w->well.unused_us[h->index][i] = INT64_MAX;
 }
@@ -260,6 +263,30 @@ look(void *arg, uint64_t a, void *data)
 		if (!well_free(w, i))
 			w->well.free_us[i] = w->now_us;
 	world_after(w, EVERY_US, look, w, 0, NULL);
+}
+
+static void
+look_at_members(void *arg, uint64_t a, void *data)
+{
+	struct world *w = arg;
+	(void)a;
+	(void)data;
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		for (unsigned k = 0; k < plan_servers(&w->plan); k++) {
+			int64_t *since = &w->well.member_us[i][k];
+			if (!is_well(&w->hosts[i], &w->servers[k], false))
+				*since = INT64_MAX;
+			else if (*since == INT64_MAX)
+				*since = w->now_us;
+		}
+	world_after(w, EVERY_US, look_at_members, w, 0, NULL);
+}
+
+void
+well_watch_members(struct world *w)
+{
+	if (w->plan.changes && w->plan.fault[FAULT_RECOVER])
+		world_after(w, EVERY_US, look_at_members, w, 0, NULL);
 }
 
 void

@@ -19,6 +19,9 @@ struct well {
 							       INT64_MAX: it cannot */
 	int64_t kept_us[PLAN_HOSTS_MAX]
 		       [PLAN_MASTERS_MAX]; /* since when it can at least renew and reclaim there */
+	int64_t member_us[PLAN_HOSTS_MAX]
+			 [PLAN_MASTERS_MAX]; /* where the set is changed: since when it can renew at that
+						server, as a member of its set; INT64_MAX: it cannot */
 	bool busy[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
 		 [PLAN_NAMES_MAX]; /* when the master last answered that another daemon has the lease */
 	int64_t refused_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
@@ -38,6 +41,8 @@ struct well {
 
 /* Checks periodically from now on. */
 void well_watch(struct world *world);
+/* Only looks at the members of the sets of daemons, in a world where the set is changed. */
+void well_watch_members(struct world *world);
 
 /* Since when, by true time, the daemon can use a majority of the masters without a break; all: every master;
  * INT64_MAX: it cannot. */

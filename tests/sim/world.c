@@ -350,6 +350,7 @@ world_live(struct world *w)
 	recovery_watch(w);
 	shorten_watch(w);
 	change_watch(w);
+	well_watch_members(w);
 	if (alike)
 		watch(w);
 	sentinels_watch(w);
