@@ -184,7 +184,7 @@ $(O)/tests/model/holdfast-model: $(call obj,$(MODEL_SRC))
 E2E   := $(sort $(wildcard tests/e2e/check_*))
 JOBS  ?= $(shell nproc)
 # A scene mostly waits: so many run at a time. How long each took is remembered, and the longest begin first.
-SCENES ?= $(shell expr 3 '*' $(JOBS))
+SCENES ?= $(shell expr 4 '*' $(JOBS))
 RUN   := tests/run -j $(JOBS) -e $(SCENES) -d $(O)/tests/durations
 MODEL := $(O)/tests/model/holdfast-model
 PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
