@@ -427,7 +427,9 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	/* Twice as often as the service manager requires. */
 	d->loop = loop_new(&driver_loop_hooks, d, notify->watchdog_ms / 2);
 	d->closer = closer_new();
-	d->http = d->loop && d->closer ? http_new(loop_base(d->loop), &d->context, d->closer) : NULL;
+	d->http = d->loop && d->closer
+			  ? http_new(loop_base(d->loop), &d->context, d->closer, driver_page_entered, d)
+			  : NULL;
 	if (!d->http) {
 		int why = errno;
 		driver_free(d);

@@ -476,6 +476,13 @@ driver_set_users(struct driver *d, const struct access_user *users, size_t count
 	return 0;
 }
 
+void
+driver_page_entered(void *arg, const struct peer *peer, const char *user)
+{
+	struct driver *d = arg;
+	audit_page(&d->context, peer, user);
+}
+
 bool
 driver_is_clean(const struct driver *d)
 {

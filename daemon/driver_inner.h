@@ -209,6 +209,8 @@ void driver_whose(void *arg, const struct whose *whose);
 
 /* For the handlers of verbs; arg is the driver. */
 extern const struct context_hooks driver_context_hooks;
+/* An http_entered. */
+void driver_page_entered(void *arg, const struct peer *peer, const char *user);
 /* A process that a session is bound to has ended, or cannot be seen (process_gone). */
 void driver_on_exit(void *arg, struct process process, enum process_sight sight);
 void driver_set_context(struct driver *driver, const struct context_facts *facts);

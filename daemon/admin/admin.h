@@ -145,6 +145,9 @@ void audit_breaks(struct context *context, const struct identity *who);
 /* A certificate has logged a client in as this user, or was refused (identity.answered). */
 void audit_certificate(struct context *context, struct connection *connection, struct slice user);
 
+/* A certificate has logged a client of HTTP in as this user. */
+void audit_page(struct context *context, const struct peer *peer, const char *user);
+
 /* What administrators do. */
 context_verb admin_client_kill;
 context_verb admin_drain;

@@ -108,6 +108,16 @@ audit_certificate(struct context *context, struct connection *c, struct slice us
 }
 
 void
+audit_page(struct context *context, const struct peer *peer, const char *user)
+{
+	if (log_gate(context->audit, &context->logins, LOG_INFO_LEVEL, events[VERB_AUTH])) {
+		LOG_EVENT(context->audit, LOG_INFO_LEVEL, events[VERB_AUTH],
+			log_text("address", peer->address), log_text("user", user),
+			log_text("with", "certificate"), log_text("over", "http"), log_text("result", "ok"));
+	}
+}
+
+void
 audit_request(struct context *context, struct connection *c, const struct command *command)
 {
 	const struct identity *who = connection_identity(c);

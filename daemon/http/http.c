@@ -71,7 +71,7 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 		c->logs_in = listener_logs_in(listener);
 		c->names = http_names(http, listener);
 		c->spare = spare;
-		c->uid = peer->uid;
+		c->peer = *peer;
 		c->viewer = (struct viewer){.admin = peer->admin, .number = quota_uid_number(peer->uid)};
 		client_recognise(c, http->context->access);
 	}
@@ -195,7 +195,8 @@ http_tell(struct http *http, const struct note *note, const char *where)
 /* ---- all of it ---- */
 
 struct http *
-http_new(struct event_base *base, const struct context *context, struct closer *closer)
+http_new(struct event_base *base, const struct context *context, struct closer *closer, http_entered *entered,
+	void *arg)
 {
 	struct http *http = calloc(1, sizeof *http);
 	if (!http) {
@@ -203,6 +204,8 @@ http_new(struct event_base *base, const struct context *context, struct closer *
 	}
 	http->base = base;
 	http->context = context;
+	http->entered = entered;
+	http->arg = arg;
 	http->passing.closer = closer;
 	http->listeners =
 		(struct listeners){.base = base, .hooks = &http_hooks, .arg = http, .closer = closer};

@@ -30,6 +30,7 @@ struct descriptors;
 struct event_base;
 struct http;
 struct named_rule;
+struct peer;
 struct record;
 
 #define HTTP_LISTENERS_MAX 8
@@ -61,10 +62,14 @@ struct http_settings {
 	bool names; /* its clients may see names of locks and of clients */
 };
 
-/* context is kept by reference, and looked at only in http_turn() and later calls. NULL: out of memory or
- * descriptors; errno says which. */
-struct http *http_new(struct event_base *base, const struct context *context, struct closer *closer)
-	__attribute__((warn_unused_result));
+/* A certificate has logged a client in as this user of the configuration, whatever page it asks for then. */
+typedef void http_entered(void *arg, const struct peer *peer, const char *user);
+
+/* context is kept by reference, and looked at only in http_turn() and later calls. entered: called with arg
+ * from there; this room only reads, so the audit log is not written here. NULL: out of memory or descriptors;
+ * errno says which. */
+struct http *http_new(struct event_base *base, const struct context *context, struct closer *closer,
+	http_entered *entered, void *arg) __attribute__((warn_unused_result));
 void http_free(struct http *http);
 
 /* Listens at these addresses and no others; see listeners_set(). */

@@ -142,7 +142,7 @@ client_recognise(struct client *c, const struct access *access)
 {
 	char name[TLS_NAME_MAX];
 	if (c->local) {
-		c->viewer.user = access_of_socket(access, c->fd, c->uid);
+		c->viewer.user = access_of_socket(access, c->fd, c->peer.uid);
 	} else if (c->logs_in && !c->greets) {
 		c->viewer.user = tls_peer_name(c->tls, name) ? access_find(access, slice_of(name)) : NULL;
 	} else {
@@ -301,6 +301,9 @@ client_greet(struct client *c, bool failed)
 		c->greets = false;
 		stats->tls_handshakes++;
 		client_recognise(c, c->http->context->access);
+		if (c->viewer.user) {
+			c->http->entered(c->http->arg, &c->peer, c->viewer.user->name);
+		}
 	} else if (failed) {
 		stats->tls_failures++;
 	}

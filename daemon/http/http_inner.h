@@ -9,6 +9,7 @@
 #define HTTP_HTTP_INNER_H
 
 #include "daemon/base/tls.h"
+#include "daemon/core/peer.h"
 #include "daemon/http/contents.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"
@@ -45,7 +46,7 @@ struct client {
 	bool ready; /* in http->ready */
 	bool local; /* by a Unix socket */
 	bool names; /* may see names, as far as viewer may */
-	int64_t uid;
+	struct peer peer;
 	struct viewer viewer;
 	bool spare; /* in a place for pages about health */
 	bool chunked;
@@ -64,6 +65,8 @@ TAILQ_HEAD(clients, client);
 struct http {
 	struct event_base *base;
 	const struct context *context;
+	http_entered *entered;
+	void *arg; /* of entered */
 	struct listeners listeners;
 	struct passing passing; /* of what comes by Unix sockets */
 	struct clients clients;

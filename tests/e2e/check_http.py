@@ -495,6 +495,11 @@ def test_tls(place):
         status, _, said = https(logged, "/locks.json", mine)
         expect((status, text in said), (403, True), said)
         expect(https(logged, "/metrics", mine)[0], 200)
+    audited = [(event, dict(re.findall(r"(\w+)=(\S+)", rest))) for event, rest in re.findall(
+        r" (client\.login) (.*over=http.*)$", daemon.output.text(), re.M)]
+    expect([(event, who["user"], who["with"], who["result"]) for event, who in audited],
+           [("client.login", name, "certificate", "ok") for name in ("ops", "app", "app")], repr(audited))
+    expect([who for _, who in audited if not re.match(r"127\.0\.0\.1:\d+$", who["address"])], [])
     for mine in (None, other.issue("ops")):
         try:
             https(logged, "/metrics", mine)
