@@ -188,9 +188,13 @@ context_verb report_verb; /* INSPECT, LOCKS, SESSIONS */
 
 /* A page of LOCKS or SESSIONS for another form than an answer. */
 struct report_request {
-	bool sessions;               /* else LOCKS */
-	struct glob *match;          /* of LOCKS; NULL: every name */
-	bool waited;                 /* of LOCKS: only names with waiters */
+	bool sessions;      /* else LOCKS */
+	struct glob *match; /* of LOCKS; NULL: every name */
+	bool waited;        /* of LOCKS: only names with waiters */
+	bool few; /* of LOCKS: only names that have been waited for, or as long and held, for longer than
+		     this: */
+	int64_t longest_ms;
+	int64_t held_ms;
 	size_t most;                 /* elements, >= 1 */
 	size_t looks;                /* elements that are looked at, about */
 	const struct viewer *viewer; /* who sees only what its rights are for */

@@ -324,12 +324,21 @@ write_lock(const struct report *report, struct buffer *b, const void *arg)
 	write_int(report, b, "longest_wait_ms", view->longest_ms);
 }
 
+/* Whether the list wants names of this rank only, and this one has it not. */
+static bool
+report_ranks_low(const struct report *report, const struct resource_view *view)
+{
+	int64_t held_ms = view->held ? view->hold.held_ms : -1;
+	return report->few && (view->longest_ms != report->longest_ms ? view->longest_ms < report->longest_ms
+								      : held_ms <= report->held_ms);
+}
+
 static bool
 report_lock(void *arg, const struct resource_view *view)
 {
 	struct report *report = arg;
 	/* A name that is only reserved for a next holder has no holder to show. */
-	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) ||
+	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) || report_ranks_low(report, view) ||
 		!report_wants(report, view->name)) {
 		return true;
 	}
@@ -497,6 +506,9 @@ report_page(const struct context *context, const struct report_request *request,
 	report.text = *out;
 	report_match(&report, request->match, request->looks);
 	report.waited = request->waited;
+	report.few = request->few;
+	report.longest_ms = request->longest_ms;
+	report.held_ms = request->held_ms;
 	uint64_t next = request->sessions ? sessions_page(&report, cursor) : locks_page(&report, cursor);
 	*out = report.text;
 	*count = report.count;

@@ -29,6 +29,9 @@ struct report {
 	size_t scan;        /* names, latches or sessions that are looked at, about */
 	struct glob *match; /* NULL: every name */
 	bool waited;        /* only names with waiters */
+	bool few;           /* as in struct report_request, with the next two */
+	int64_t longest_ms;
+	int64_t held_ms;
 	struct viewer viewer;
 	bool fleet; /* each map says of which daemon it is */
 	/* For holders and waiters: */

@@ -3,6 +3,8 @@
  */
 #include "daemon/http/page.h"
 
+#include "daemon/base/clock.h"
+#include "daemon/http/ranked.h"
 #include "proto/name.h"
 
 #include <string.h>
@@ -80,8 +82,21 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 		return "name= has a % that two hexadecimal digits do not follow, a NUL, or more than "
 		       "512 bytes\n";
 	}
+	page->begun_ms = clock_ms();
+	struct slice order = http_request_value(request, "order");
+	if (order.n > 0 && !slice_equal(order, SLICE("age"))) {
+		return "order= has one value: age\n";
+	}
 	page->waited = slice_equal(http_request_value(request, "waiting"), SLICE("yes"));
-	return page_match(page, http_request_value(request, "match"));
+	const char *wrong = page_match(page, http_request_value(request, "match"));
+	if (!wrong && order.n > 0) {
+		page->ranked = ranked_new(page->most < RANKED_MOST ? (size_t)page->most : RANKED_MOST);
+		if (!page->ranked) {
+			page_done(page);
+			wrong = "no memory for order=: try again later\n";
+		}
+	}
+	return wrong;
 }
 
 void
@@ -89,4 +104,6 @@ page_done(struct page *page)
 {
 	glob_free(page->match);
 	page->match = NULL;
+	ranked_free(page->ranked);
+	page->ranked = NULL;
 }

@@ -19,6 +19,7 @@
 struct context;
 struct glob;
 struct named;
+struct ranked;
 struct recent;
 struct viewer;
 
@@ -77,10 +78,12 @@ struct page {
 	bool waited;        /* only names with waiters */
 	size_t name_n;      /* of name; 0: none was asked for */
 	char name[GLOB_BYTES_MAX + 1];
-	uint64_t most;   /* elements, at most */
-	uint64_t cursor; /* of the next piece */
-	uint64_t count;  /* elements so far */
-	unsigned step;   /* which part comes next; 0: the first */
+	uint64_t most;         /* elements, at most */
+	uint64_t cursor;       /* of the next piece */
+	uint64_t count;        /* elements so far */
+	struct ranked *ranked; /* order=age: the first locks so far; NULL: in no order */
+	int64_t begun_ms;      /* CLOCK_BOOTTIME */
+	unsigned step;         /* which part comes next; 0: the first */
 };
 
 /* NULL: the page can be made. Else why it cannot be asked for so; then page_done() need not be called. */

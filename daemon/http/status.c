@@ -4,6 +4,7 @@
 #include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
+#include "daemon/http/ranked.h"
 
 #include <string.h>
 #include <time.h>
@@ -74,6 +75,9 @@ status_page(struct page *page, struct buffer *out)
 {
 	if (page->step++ == 0) {
 		page->most = STATUS_LOCKS;
+		ranked_free(page->ranked);
+		page->ranked = ranked_new(STATUS_LOCKS);
+		out->failed |= !page->ranked;
 		html_put(out, status_parts[0]);
 		state_put_html(page->context, out);
 		html_put(out, status_parts[1]);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """HTTP: metrics, health, lists, and what a client that means no good can do there."""
 
+import datetime
 import glob
 import http.client
 import json
@@ -689,6 +690,38 @@ def test_crowd(place):
             pass
         client.close()
     expect(get(place, "/healthz")[0], 200)
+
+
+def test_order(place):
+    """order=age: of many locks those that are waited for longest, and then those that are held longest"""
+    daemon = served(place, master=place.redis()).admitted()
+    holders = [daemon.client() for _ in range(2)]
+    for at in range(0, 1500, 50):
+        names = ["n%04d" % number for number in range(at, at + 50)]
+        expect(isinstance(holders[at % 100 // 50]("MLOCK", 50, *names), list), True)
+        if at == 0:
+            harness.until("the others are younger", lambda began=harness.boottime(): harness.boottime() > began + 0.05)
+    for name in ("n1400", "n0100", "n1499"):
+        daemon.client().send("LOCK", name)
+        daemon.queued(name)
+        harness.until("the next one waits less long", lambda began=harness.boottime(): harness.boottime() > began + 0.05)
+
+    def listed(query):
+        return json.loads(body(place, "/locks.json?order=age" + query)[1])
+
+    first = [item["name"] for item in listed("&count=53")]
+    expect((first[:3], sorted(first[3:])), (["n1400", "n0100", "n1499"], ["n%04d" % number for number in range(50)]))
+    every = listed("")
+    expect(len(every), 1000)
+    # Each was looked at in another moment, so held_ms alone has no order.
+    since = [datetime.datetime.strptime(item["since"], "%Y-%m-%dT%H:%M:%S.%fZ").timestamp() for item in every[3:]]
+    expect([pair for pair in zip(since, since[1:]) if pair[0] > pair[1] + 0.02], [], "the oldest first")
+    expect([item["name"] for item in listed("&waiting=yes")], first[:3])
+    expect([item["name"] for item in listed("&match=n14*&count=1")], ["n1400"])
+    expect(listed("&match=nothing"), [])
+    expect(get(place, "/locks.json?order=name")[0], 400)
+    rows = re.findall(r"<tr><td data-label=\"name\">(n\d+)<", body(place, "/")[1])
+    expect((len(rows), rows[:3]), (200, first[:3]))
 
 
 def test_slow_readers(place):

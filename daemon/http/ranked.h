@@ -1,0 +1,48 @@
+/*
+ * ranked: of any number of locks those that matter most to people: those that somebody has waited for
+ * longest, and then those that are held longest.
+ *
+ * They are seen in no order, piece by piece. The best so far are kept as text, the worst of them at the root
+ * of a heap, so that one look tells whether another lock is worth its text.
+ */
+#ifndef HTTP_RANKED_H
+#define HTTP_RANKED_H
+
+#include "proto/slice.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* At most so many are kept, and so many bytes of their texts. */
+#define RANKED_MOST  1000
+#define RANKED_BYTES ((size_t)1 << 20)
+
+/* Since when somebody waits, and since when it is held; CLOCK_BOOTTIME in ms, INT64_MAX: nobody, or not. */
+struct rank {
+	int64_t waits_ms;
+	int64_t held_ms;
+};
+
+struct ranked;
+
+/* NULL: no memory. */
+struct ranked *ranked_new(size_t most) __attribute__((warn_unused_result));
+void ranked_free(struct ranked *ranked);
+
+/* Whether a comes before b. */
+bool rank_before(const struct rank *a, const struct rank *b);
+/* What has to be beaten; NULL: there is room. */
+const struct rank *ranked_last(const struct ranked *ranked);
+/* Keeps a copy of the text, and drops what has no place any more. False: no memory. */
+bool ranked_add(struct ranked *ranked, const struct rank *rank, struct slice text)
+	__attribute__((warn_unused_result));
+
+/* All have been seen: nothing is added from now on. */
+void ranked_close(struct ranked *ranked);
+bool ranked_closed(const struct ranked *ranked);
+/* After ranked_close(): the texts, the first one first; n == 0: there are no more. Valid until ranked_free().
+ */
+struct slice ranked_next(struct ranked *ranked);
+
+#endif
