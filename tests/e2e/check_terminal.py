@@ -195,12 +195,11 @@ def foreground_for_keys(terminal):
 def background(terminal, text):
     """Starts a job that stops in the background; the pids of wrapper and command."""
     terminal.type("set -b; holdfast run x -- sh -c 'echo \"pid $$\"; %s' & echo \"wrapper $!\"\n" % text)
-    pids = [None, None]
-    for _ in pids:  # in any order
-        word, pid = terminal.wait(r"\b(wrapper|pid) (\d+)").groups()
-        pids[word == "pid"] = int(pid)
-    terminal.wait("Stopped")
-    return pids
+    said = {}
+    for _ in range(3):  # in any order: the shell may tell of the stop first
+        word, pid = terminal.wait(r"\b(wrapper|pid) (\d+)|\bStopped\b").groups()
+        said[word] = pid
+    return [int(said["wrapper"]), int(said["pid"])]
 
 
 def test_stop_lost(place):
