@@ -205,7 +205,8 @@ struct report_request {
 uint64_t report_page(const struct context *context, const struct report_request *request, uint64_t cursor,
 	struct buffer *out, size_t *count);
 
-/* Writes the first page of INSPECT, as RESP3 has it, to out, which is empty. False: no memory. */
+/* Writes the first page of INSPECT, as RESP3 has it and with the users of holders and waiters, to out, which
+ * is empty. False: no memory. */
 bool report_name(const struct context *context, struct slice name, struct buffer *out)
 	__attribute__((warn_unused_result));
 

@@ -82,7 +82,7 @@ resource_state(const struct resource_view *view)
 static void
 write_holder(struct report *report, struct buffer *b, const struct hold_view *hold)
 {
-	reply_write_map(b, report->protocol, 14);
+	reply_write_map(b, report->protocol, 14 + report->users);
 	write_who(report, b, hold->session, hold->peer);
 	reply_write_pair_text(b, "kind", kind_word(hold->kind));
 	reply_write_pair_int(b, "permits", hold->permits);
@@ -145,7 +145,7 @@ report_waiter(void *arg, const struct waiter_view *waiter)
 	}
 	report->ticket = waiter->ticket;
 	report->count++;
-	reply_write_map(b, report->protocol, 12);
+	reply_write_map(b, report->protocol, 12 + report->users);
 	reply_write_pair_int(b, "position", waiter->position);
 	write_who(report, b, waiter->session, waiter->peer);
 	reply_write_pair_text(b, "kind", kind_word(waiter->kind));
@@ -163,7 +163,7 @@ report_latch_waiter(void *arg, const struct waiter_view *waiter)
 	struct report *report = arg;
 	struct buffer *b = &report->text;
 	if (report_shares(report, waiter->ticket)) {
-		reply_write_map(b, report->protocol, 7);
+		reply_write_map(b, report->protocol, 7 + report->users);
 		write_who(report, b, waiter->session, waiter->peer);
 		reply_write_pair_int(b, "age_ms", waiter->age_ms);
 		reply_write_pair_int(b, "left_ms", waiter->left_ms);
@@ -492,6 +492,7 @@ report_name(const struct context *context, struct slice name, struct buffer *out
 {
 	struct report report;
 	report_init(&report, context, (struct viewer){.admin = true}, 0, 3, out->max / 4);
+	report.users = true;
 	bool whole = inspect(&report, name, 0, out) && !out->failed;
 	buffer_done(&report.text);
 	return whole;

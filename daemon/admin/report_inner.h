@@ -33,6 +33,7 @@ struct report {
 	int64_t longest_ms;
 	int64_t held_ms;
 	struct viewer viewer;
+	bool users; /* holders and waiters have `user`, too: for the page, not for INSPECT */
 	bool fleet; /* each map says of which daemon it is */
 	/* For holders and waiters: */
 	size_t looks;         /* left */
@@ -48,7 +49,7 @@ void write_bulk(const struct report *report, struct buffer *b, const char *key, 
 
 /* Begins an element, or the map of INSPECT. */
 void write_map(const struct report *report, struct buffer *b, size_t pairs);
-/* session, client, pid, uid, address: five pairs */
+/* session, client, pid, uid, address: five pairs, and with report->users one more */
 void write_who(const struct report *report, struct buffer *b, session_id session, const struct peer *peer);
 /* name, kind, state, set, left, live_ms: six pairs */
 void write_latch(const struct report *report, struct buffer *b, const struct latch_view *view);

@@ -40,6 +40,25 @@ report_label(const struct report *report, session_id session, const struct peer 
 	return peer ? peer->name : "";
 }
 
+static bool
+user_look(void *arg, conn_id conn)
+{
+	struct label *label = arg;
+	struct connection *c = connections_find(label->context->connections, conn);
+	const struct access_user *user = c ? connection_identity(c)->user : NULL;
+	label->text = user ? user->name : NULL;
+	return !label->text && --label->looks > 0;
+}
+
+/* The user of the configuration; "": it is none, or has no connection now. */
+static const char *
+report_user(const struct report *report, session_id session)
+{
+	struct label label = {.context = report->context, .looks = REPORT_LABEL_LOOKS};
+	core_each_conn(report->context->core, session, user_look, &label);
+	return label.text ? label.text : "";
+}
+
 static void
 write_key(const struct report *report, struct buffer *b, const char *key)
 {
@@ -95,6 +114,9 @@ write_who(const struct report *report, struct buffer *b, session_id session, con
 	write_int(report, b, "pid", peer ? peer->pid : 0);
 	write_int(report, b, "uid", peer ? peer->uid : -1);
 	write_text(report, b, "address", peer ? peer->address : "");
+	if (report->users) {
+		write_text(report, b, "user", report_user(report, session));
+	}
 }
 
 void

@@ -692,6 +692,24 @@ def test_crowd(place):
     expect(get(place, "/healthz")[0], 200)
 
 
+def test_users_of_lock(place):
+    """/lock.json names the user of each holder and waiter, and INSPECT stays as it was"""
+    path = os.path.join(place.path, "password")
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write("secret\n")
+    daemon = served(place, master=place.redis(), tcp=True, config="users: [ { name: ops, password-file: %s, may: [ lock, see ] } ]\n"
+                    % path).admitted()
+    ops, local = daemon.client(tcp=True), daemon.client(form=3)
+    expect(ops("AUTH", "ops", "secret"), "OK")
+    expect(isinstance(ops("LOCK", "a"), int), True)
+    waiter = daemon.client()
+    waiter.send("LOCK", "a")
+    daemon.queued("a")
+    lock = json.loads(body(place, "/lock.json?name=a")[1])
+    expect([[one["user"] for one in lock[part]] for part in ("holders", "waiters")] + [lock["holder"]["user"]], [["ops"], [""], "ops"])
+    expect(["user" in one for one in local("INSPECT", "a")["holders"]], [False])
+
+
 def test_order(place):
     """order=age: of many locks those that are waited for longest, and then those that are held longest"""
     daemon = served(place, master=place.redis()).admitted()
