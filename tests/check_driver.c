@@ -1003,6 +1003,35 @@ START_TEST(a_page_looks_at_fewer_names_if_its_pattern_is_long)
 }
 END_TEST
 
+/* Bytes of a name that is long. */
+#define LONG_NAME 500
+
+START_TEST(a_page_looks_at_fewer_names_if_they_are_long)
+{
+	char request[LONG_NAME + 16], cursor[32] = "0";
+	size_t pages = 0;
+	int holders[3], reader = rig_client();
+	for (int i = 0; i < 180; i++) {
+		if (i % 60 == 0) {
+			holders[i / 60] = rig_client();
+		}
+		snprintf(request, sizeof request, "LOCK %0*d", LONG_NAME, i);
+		rig_ask_line(holders[i / 60], request, ":");
+	}
+	/* So many short names make one page. */
+	do {
+		snprintf(request, sizeof request, "LOCKS MATCH *nothing ROWS CURSOR %s", cursor);
+		snprintf(cursor, sizeof cursor, "%s", ask_page(reader, request, "*0\r\n"));
+		pages++;
+	} while (strcmp(cursor, "0") != 0);
+	ck_assert_uint_ge(pages, 2);
+	close(reader);
+	for (int i = 0; i < 3; i++) {
+		close(holders[i]);
+	}
+}
+END_TEST
+
 START_TEST(a_list_of_many_latches_is_whole_page_by_page)
 {
 	int fd = rig_client();
@@ -1160,6 +1189,7 @@ main(void)
 		a_signal_ends_an_idle_daemon_cleanly, a_late_turn_looks_at_its_leases_before_its_clients,
 		a_browser_is_cut_off, a_list_of_many_names_is_whole_page_by_page,
 		a_page_looks_at_fewer_names_if_its_pattern_is_long,
-		a_list_of_many_latches_is_whole_page_by_page, a_list_of_many_sessions_is_whole_page_by_page,
-		any_number_is_a_cursor, holders_and_waiters_of_a_name_come_page_by_page);
+		a_page_looks_at_fewer_names_if_they_are_long, a_list_of_many_latches_is_whole_page_by_page,
+		a_list_of_many_sessions_is_whole_page_by_page, any_number_is_a_cursor,
+		holders_and_waiters_of_a_name_come_page_by_page);
 }

@@ -19,8 +19,10 @@
 
 /* Names, latches or sessions that one request looks at, empty places included: about half of these are
  * written in half a millisecond. Rows take half the time of maps. With a pattern, see report_match(). */
-#define REPORT_LOOKS     500
-#define REPORT_ROW_LOOKS 1000
+#define REPORT_LOOKS      500
+#define REPORT_ROW_LOOKS  1000
+/* Bytes of names that are compared with the pattern for each look: longer names take the looks of others. */
+#define REPORT_LOOK_BYTES 64
 
 /* For one holder or waiter, with room for some longer ones. */
 #define REPORT_HOLDER_BYTES 512
@@ -50,13 +52,26 @@ report_init(struct report *report, const struct context *context, struct viewer 
 
 /* Whether the name is in this list: it was asked for, and its reader may see it. */
 static bool
-report_wants(const struct report *report, struct slice name)
+report_wants(struct report *report, struct slice name)
 {
-	return (!report->match || glob_takes(report->match, name)) && viewer_names(&report->viewer, name);
+	if (report->match) {
+		report->match_bytes -= name.n < report->match_bytes ? name.n : report->match_bytes;
+		if (!glob_takes(report->match, name)) {
+			return false;
+		}
+	}
+	return viewer_names(&report->viewer, name);
 }
 
-/* Elements that match are searched for among about so many. The longer the pattern, the fewer: so a page
- * takes the same time, whatever the pattern and the names are. */
+/* Whether this page may compare more names. */
+static bool
+report_goes_on(const struct report *report)
+{
+	return !report->match || report->match_bytes > 0;
+}
+
+/* Elements that match are searched for among about so many. The longer the pattern and the names, the fewer:
+ * so a page takes the same time, whatever they are. */
 static void
 report_match(struct report *report, struct glob *match, size_t looks)
 {
@@ -65,6 +80,7 @@ report_match(struct report *report, struct glob *match, size_t looks)
 	if (report->scan == 0) {
 		report->scan = 1;
 	}
+	report->match_bytes = report->scan * REPORT_LOOK_BYTES;
 }
 
 static const char *
@@ -338,11 +354,13 @@ report_lock(void *arg, const struct resource_view *view)
 {
 	struct report *report = arg;
 	/* A name that is only reserved for a next holder has no holder to show. */
-	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) || report_ranks_low(report, view) ||
-		!report_wants(report, view->name)) {
+	if ((view->waiters == 0 && (view->holds == 0 || report->waited)) || report_ranks_low(report, view)) {
 		return true;
 	}
-	return report_add(report, write_lock, view);
+	if (report_wants(report, view->name) && !report_add(report, write_lock, view)) {
+		return false;
+	}
+	return report_goes_on(report);
 }
 
 static void
@@ -358,10 +376,13 @@ static bool
 report_latch(void *arg, const struct latch_view *view)
 {
 	struct report *report = arg;
-	if ((report->waited && view->waiters == 0) || !report_wants(report, view->name)) {
+	if (report->waited && view->waiters == 0) {
 		return true;
 	}
-	return report_add(report, write_latch_element, view);
+	if (report_wants(report, view->name) && !report_add(report, write_latch_element, view)) {
+		return false;
+	}
+	return report_goes_on(report);
 }
 
 /* Writes the cursor of the next page, and this page. */

@@ -28,6 +28,7 @@ struct report {
 	size_t bytes;       /* limit of the bytes in text */
 	size_t scan;        /* names, latches or sessions that are looked at, about */
 	struct glob *match; /* NULL: every name */
+	size_t match_bytes; /* of names, that this page may still compare with it */
 	bool waited;        /* only names with waiters */
 	bool few;           /* as in struct report_request, with the next two */
 	int64_t longest_ms;
