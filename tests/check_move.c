@@ -610,6 +610,107 @@ START_TEST(the_same_server_in_another_way_keeps_its_seats)
 }
 END_TEST
 
+/* Whether the greetings of the slot name each nonce of the other list as their own. */
+static void
+knows(const struct master *m, const char *nonces, size_t n)
+{
+	struct slice all = master_nonces(m);
+
+	for (size_t i = 0; i < n; i++) {
+		bool known = false;
+
+		for (size_t at = 0; at < all.n; at += MASTER_NONCE_SIZE)
+			known |= memcmp(all.p + at, nonces + i * MASTER_NONCE_SIZE, MASTER_NONCE_SIZE) == 0;
+		ck_assert(known);
+	}
+}
+
+/* The name leads to a server that has greeted the newcomer's slot: after a failover it stores that nonce. */
+START_TEST(a_master_that_is_reached_in_another_way_knows_what_the_newcomer_sent)
+{
+	struct story w;
+	char nonces[2][MASTER_NONCE_SIZE];
+
+	story_among(&w, 1);
+	move(&w, 1, "mymaster");
+	(void)AT(&w, 1, link_up(&w));
+	memcpy(nonces[0], w.core->masters[0].nonces, MASTER_NONCE_SIZE);
+	memcpy(nonces[1], w.core->masters[1].nonces, MASTER_NONCE_SIZE);
+	by_hand(&w);
+	master_reroute(w.core, &w.core->masters[0], SLICE("mymaster"), SLICE("url"));
+	w.core->actions = NULL;
+	move(&w, 1, "");
+	(void)AT(&w, 0, link_down(&w, "the way to it is another"));
+	(void)link_up(&w);
+	ck_assert_uint_eq(w.core->masters[0].nonces_drawn, 3);
+	knows(&w.core->masters[0], nonces[0], 2);
+	story_done(&w);
+}
+END_TEST
+
+static bool
+told_cloned(struct story *w)
+{
+	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED, .text = SLICE("run-1")};
+
+	told.attempt = w->core->masters[0].hello_serial;
+	w->core->masters[0].links[0].greeting = true;
+	(void)vote(w, told);
+	return core_ended(w->core);
+}
+
+/* The newcomer is the member by another name, and its greeting registered first in a new memory. It may have
+ * been closed before it was answered. A copy's nonce is in no slot: then the second answer ends the daemon.
+ */
+START_TEST(a_greeting_through_a_newcomers_slot_is_no_copy)
+{
+	for (unsigned closed = 0; closed < 2; closed++) {
+		struct story w;
+		char nonce[MASTER_NONCE_SIZE];
+
+		story_among(&w, 1);
+		move(&w, 1, "mymaster");
+		(void)AT(&w, 1, link_up(&w));
+		memcpy(nonce, w.core->masters[1].nonces, sizeof(nonce));
+		if (closed)
+			move(&w, 1, "");
+		w.at = 0;
+		ck_assert(!told_cloned(&w));
+		knows(&w.core->masters[0], nonce, 1);
+		ck_assert(told_cloned(&w));
+		story_done(&w);
+	}
+}
+END_TEST
+
+/* Long lists: the newest of both stay, all that may be stored among them, and the next greeting can be told
+ * apart. */
+START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
+{
+	struct story w;
+	struct master *m, *o;
+
+	story_among(&w, 1);
+	move(&w, 1, "mymaster");
+	m = &w.core->masters[0];
+	o = &w.core->masters[1];
+	for (unsigned i = 0; i < 3 * MASTER_NONCES; i++) {
+		master_draw_nonce(w.core, m);
+		m->nonce_heard = m->nonces_drawn;
+		master_draw_nonce(w.core, o);
+		o->nonce_heard = o->nonces_drawn - 1;
+	}
+	by_hand(&w);
+	master_reroute(w.core, m, SLICE("mymaster"), SLICE("url"));
+	w.core->actions = NULL;
+	ck_assert_uint_le(m->nonce_heard, m->nonces_drawn);
+	for (unsigned i = 0; i < 2 * MASTER_NONCES; i++)
+		master_draw_nonce(w.core, m);
+	knows(m, o->nonces, 2);
+	story_done(&w);
+}
+END_TEST
+
 static int64_t
 cpu_us(void)
 {
@@ -661,6 +762,9 @@ main(void)
 		nothing_is_released_at_a_server_that_was_never_asked,
 		the_nonces_that_a_server_has_heard_go_along,
 		the_nonces_of_a_server_that_comes_back_are_remembered,
+		a_master_that_is_reached_in_another_way_knows_what_the_newcomer_sent,
+		a_greeting_through_a_newcomers_slot_is_no_copy,
+		two_full_lists_of_nonces_keep_the_newest_of_both,
 		the_first_newcomers_beside_a_single_master_prolong_what_it_gave,
 		newcomers_prolong_nothing_once_they_can_have_been_admitted,
 		how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_before,

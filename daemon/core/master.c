@@ -464,11 +464,14 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 		master_greeted(core, m, vote);
 }
 
-/* The stored nonce may be that of a later HELLO of ours, sent on another link or to another address of the
- * same server. Then the master is greeted once more: at once, or soon if a later HELLO is under way. */
+/* The stored nonce may be that of a later HELLO of ours, sent on another link, through another slot or to
+ * another address of the same server. Then the master is greeted once more: at once, or soon if a later HELLO
+ * is under way. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
+	bool again;
+
 	assert(vote->greeting == GREETING_CLONED);
 	slice_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
@@ -477,9 +480,10 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
 		return;
 	}
-	if (vote->attempt != m->hello_serial && !master_greets(core, m)) {
+	again = master_recall(core, m) || vote->attempt != m->hello_serial;
+	if (again && !master_greets(core, m)) {
 		master_greet(core, m, vote->link);
-	} else if (vote->attempt != m->hello_serial || master_unheard(core, m)) {
+	} else if (again || master_unheard(core, m)) {
 		master_greet_soon(core, m);
 	} else {
 		emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);

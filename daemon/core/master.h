@@ -216,6 +216,9 @@ master_withheld(const struct master *m)
 void master_draw_nonce(struct core *core, struct master *m);
 /* As a HELLO carries them: the newest first. */
 struct slice master_nonces(const struct master *m);
+/* Takes over the nonces of slots that may have greeted this server; whether there were any that it had not.
+ */
+bool master_recall(const struct core *core, struct master *m);
 
 void master_link_up(struct core *core, struct master *m, unsigned link);
 void master_link_down(struct core *core, struct master *m, unsigned link, struct slice why);

@@ -59,12 +59,16 @@ master_draw_nonce(struct core *core, struct master *m)
 	memcpy(m->nonces, text, MASTER_NONCE_SIZE);
 }
 
+static struct slice
+nonces_slice(const char *nonces, uint64_t n)
+{
+	return (struct slice){nonces, (n < MASTER_NONCES ? (size_t)n : MASTER_NONCES) * MASTER_NONCE_SIZE};
+}
+
 struct slice
 master_nonces(const struct master *m)
 {
-	size_t n = m->nonces_drawn < MASTER_NONCES ? m->nonces_drawn : MASTER_NONCES;
-
-	return (struct slice){m->nonces, n * MASTER_NONCE_SIZE};
+	return nonces_slice(m->nonces, m->nonces_drawn);
 }
 
 static bool
@@ -105,14 +109,70 @@ master_part(struct core *core, const struct master *m)
 	first->mark = m->mark;
 }
 
-static void
-master_meet(struct master *m, const char *nonces, uint64_t drawn, uint64_t heard, int64_t mark)
+/* How many of the nonces that are kept the server may store: those since the last answered one, and that. */
+static size_t
+nonces_open(uint64_t drawn, uint64_t heard)
 {
-	assert(heard <= drawn);
-	memcpy(m->nonces, nonces, sizeof(m->nonces));
-	m->nonces_drawn = drawn;
-	m->nonce_heard = heard;
-	m->mark = mark;
+	uint64_t n = drawn - heard + (heard > 0);
+
+	return n < MASTER_NONCES ? (size_t)n : MASTER_NONCES;
+}
+
+static bool
+nonces_have(struct slice nonces, const char *nonce)
+{
+	for (size_t at = 0; at < nonces.n; at += MASTER_NONCE_SIZE) {
+		if (memcmp(nonces.p + at, nonce, MASTER_NONCE_SIZE) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The server in the slot may store a nonce of another list of this daemon, too. The slot's own come first;
+ * each list has room for half at least. True: there was something new, and room for all; so who asks for more
+ * after each `cloned` comes to an end. */
+static bool
+master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard, int64_t mark)
+{
+	char added[MASTER_NONCES * MASTER_NONCE_SIZE];
+	size_t had = master_nonces(m).n / MASTER_NONCE_SIZE, n = 0, open = 0, last;
+	bool fits;
+
+	assert(heard <= drawn && sent.n <= sizeof(added));
+	if (mark > m->mark)
+		m->mark = mark;
+	for (size_t i = 0; i < sent.n / MASTER_NONCE_SIZE; i++) {
+		const char *nonce = sent.p + i * MASTER_NONCE_SIZE;
+
+		if (nonces_have(master_nonces(m), nonce))
+			continue;
+		memcpy(added + n++ * MASTER_NONCE_SIZE, nonce, MASTER_NONCE_SIZE);
+		open += i < nonces_open(drawn, heard);
+	}
+	if (n == 0)
+		return false;
+	fits = had + n <= MASTER_NONCES;
+	if (!fits) {
+		had = had < MASTER_NONCES / 2 ? had
+		      : n < MASTER_NONCES / 2 ? MASTER_NONCES - n
+					      : MASTER_NONCES / 2;
+		n = MASTER_NONCES - had;
+		open = open < n ? open : n;
+	}
+	last = open > 0 ? had + open : nonces_open(m->nonces_drawn, m->nonce_heard);
+	memcpy(m->nonces + had * MASTER_NONCE_SIZE, added, n * MASTER_NONCE_SIZE);
+	/* An answer to a greeting before is about one list only. */
+	for (unsigned i = 0; i < CORE_LINKS_MAX; i++)
+		m->links[i].greeting_nonce = 0;
+	m->nonces_drawn += n;
+	m->nonce_heard = last > 0 ? m->nonces_drawn + 1 - last : m->nonces_drawn;
+	return fits;
+}
+
+static bool
+master_meet_slot(struct master *m, const struct master *other)
+{
+	return master_meet(m, master_nonces(other), other->nonces_drawn, other->nonce_heard, 0);
 }
 
 /* Takes over what this daemon and the server have told each other, through another slot or one that it has
@@ -122,15 +182,39 @@ master_recognise(const struct core *core, struct master *m)
 {
 	const struct parted *p = &core->parted[parted_find(core, m)];
 
-	assert(m->nonces_drawn == 0 && m->mark == 0);
-	if (stands(p->place, p->way, m))
-		master_meet(m, p->nonces, p->nonces_drawn, p->nonce_heard, p->mark);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		const struct master *o = &core->masters[i];
 
-		if (o != m && o->nonces_drawn > 0 && stands(o->place, o->way, m))
-			master_meet(m, o->nonces, o->nonces_drawn, o->nonce_heard, o->mark);
+		if (o != m && o->nonces_drawn > 0 && stands(o->place, o->way, m)) {
+			(void)master_meet_slot(m, o);
+			m->mark = o->mark > m->mark ? o->mark : m->mark;
+		}
 	}
+	if (stands(p->place, p->way, m))
+		(void)master_meet(m, nonces_slice(p->nonces, p->nonces_drawn), p->nonces_drawn,
+			p->nonce_heard, p->mark);
+}
+
+bool
+master_recall(const struct core *core, struct master *m)
+{
+	bool recalled = false;
+
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		const struct master *o = &core->masters[i];
+		bool may = o->run[0] == '\0' ? i >= core->settings.masters : strcmp(o->run, m->run) == 0;
+
+		if (o != m && may)
+			recalled |= master_meet_slot(m, o);
+	}
+	/* The last greetings through slots that were closed: what they reached may not have been told. */
+	for (unsigned i = 0; i < PARTED_MAX; i++) {
+		const struct parted *p = &core->parted[i];
+		size_t open = nonces_open(p->nonces_drawn, p->nonce_heard);
+
+		recalled |= master_meet(m, nonces_slice(p->nonces, open), p->nonces_drawn, p->nonce_heard, 0);
+	}
+	return recalled;
 }
 
 /* The slot is another server: nothing is known of it, except for what they have told each other before. */
@@ -172,6 +256,8 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	assert(place.n > 0 && m->index < core->settings.masters);
 	slice_text(m->place, sizeof(m->place), place);
 	slice_text(m->way, sizeof(m->way), way);
+	/* A newcomer's slot may have greeted there. */
+	master_recognise(core, m);
 	ledger_set(core);
 	emit_move(core, m);
 }
