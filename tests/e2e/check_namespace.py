@@ -9,7 +9,7 @@ import harness
 import resp
 import tool
 from errands import granted, held
-from harness import BRISK, boottime, expect, expect_between, expect_code, expect_not_before
+from harness import BRISK, boottime, expect, expect_between, expect_code, expect_not_before, until
 from manager import Manager
 from scene import pause
 
@@ -25,6 +25,20 @@ def end(daemon):
     for child in tool.children(daemon.process.pid):
         os.kill(child, signal.SIGTERM)
     expect(daemon.process.wait(), 0, daemon.output.tail())
+
+
+def kill(daemon):
+    """unshare, killed as soon as it has begun, leaves the first process of the namespace to itself."""
+    process = daemon.process
+    process.stop()
+    until("it stands still", lambda: tool.state(process.pid) == "T")
+    firsts = tool.children(process.pid)
+    ends = tool.Ends(firsts)
+    for first in firsts:
+        os.kill(first, signal.SIGKILL)
+    daemon.kill()
+    ends.wait()
+    ends.close()
 
 
 def needs_namespaces():
@@ -79,11 +93,11 @@ def test_there_and_back(place):
     daemon = place.daemon(master=place.redis(), config=BRISK).admitted()
     worker = Worker(place, daemon)
     for number in range(6):
-        daemon.kill()
+        kill(daemon)
         daemon.wrap = [] if number % 2 else APART
         daemon.spawn()
         pause(number * 0.01)
-    daemon.kill()
+    kill(daemon)
     daemon.wrap = APART
     daemon.start()
     worker.passes_on_as_told(daemon)

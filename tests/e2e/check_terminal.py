@@ -175,12 +175,6 @@ def test_stop_too_long(place):
         expect(terminal.end(), 7)
 
 
-def stands(pid):
-    """Whether the process is stopped."""
-    with open("/proc/%d/stat" % pid, encoding="utf-8") as stream:
-        return stream.read().rsplit(")", 1)[1].split()[0] == "T"
-
-
 def foreground(terminal):
     terminal.type("fg\n")
     terminal.wait(r"^holdfast run x")
@@ -255,7 +249,7 @@ def test_background(place):
         terminal.wait("Stopped")
         terminal.wait(r"\$ ")
         # The shell knows of its job's stop before cat stops, and until then cat takes what is typed.
-        until("cat stands", lambda: stands(cat))
+        until("cat stands", lambda: tool.state(cat) == "T")
         expect(daemon.client()("LOCK", "x", "WAIT", 0), None)
         foreground(terminal)
         terminal.type("two\n")
@@ -341,7 +335,7 @@ def test_stopped_hears(place):
     run = tool.start(place, daemon, "run", "x", "--", "sh", "-c", 'echo "pids $$"; kill -STOP $$; echo "goes on"')
     command = tool.pids(run)
     ends = tool.Ends(command)
-    until("the command to be stopped", lambda: stands(command[0]))
+    until("the command to be stopped", lambda: tool.state(command[0]) == "T")
     run.signal(signal.SIGTERM)
     ends.wait()
     expect(run.wait(), 143)
@@ -404,14 +398,14 @@ def test_stop_from_outside(place):
         ends = tool.Ends([command])
         for _ in range(20):
             os.kill(command, signal.SIGSTOP)
-            until("both stand", lambda: stands(command) and stands(wrapper))
+            until("both stand", lambda: tool.state(command) == "T" and tool.state(wrapper) == "T")
             os.kill(command, signal.SIGCONT)
-            until("both go on", lambda: not stands(command) and not stands(wrapper))
+            until("both go on", lambda: not tool.state(command) == "T" and not tool.state(wrapper) == "T")
         os.kill(command, signal.SIGSTOP)
         terminal.wait("Stopped")
         terminal.wait(r"\$ ")
         os.kill(command, signal.SIGCONT)
-        until("it goes on", lambda: not stands(wrapper))
+        until("it goes on", lambda: not tool.state(wrapper) == "T")
         with daemon.client(form=3) as client:
             client("BREAK", "x", "TOKEN", client("INSPECT", "x")["holder"]["token"])
         ends.wait()

@@ -41,18 +41,13 @@ def run(place, daemon, text, *options, **more):
     return wrapper, tool.pids(wrapper)
 
 
-def state(number):
-    with open("/proc/%d/stat" % number, encoding="ascii") as stream:
-        return stream.read().rsplit(") ", 1)[1][0]
-
-
 def both(wrapper):
     """Kills wrapper and supervisor, as the OOM killer does, or `killall -9 holdfast`."""
     # Neither sees the end of the other. The kernel continues a group that is stopped when its parent ends, so the
     # supervisor is first.
     pair = (tool.children(wrapper.pid)[0], wrapper.pid)
     end(pair, signal.SIGSTOP)
-    until("both have stopped", lambda: [state(number) for number in pair] == ["T", "T"])
+    until("both have stopped", lambda: [tool.state(number) for number in pair] == ["T", "T"])
     end(pair)
     wrapper.wait()
 

@@ -72,6 +72,12 @@ def children(pid):
         return [int(word) for word in stream.read().split()]
 
 
+def state(pid):
+    """Its letter in /proc/PID/stat: T is a process that stands still."""
+    with open("/proc/%d/stat" % pid, encoding="utf-8") as stream:
+        return stream.read().rpartition(") ")[2][0]
+
+
 def signal_counts(pid, word):
     """A mask of /proc/PID/status: SigIgn, SigBlk, ..."""
     with open("/proc/%d/status" % pid, encoding="utf-8") as stream:
