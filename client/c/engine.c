@@ -27,7 +27,6 @@
 #define ANSWER_MS   10000 /* a daemon that has not answered for so long is gone; no request of ours waits */
 #define SILENCE_MS  5000  /* then PING is sent */
 #define FINAL_MS    1000  /* between attempts that a person has to make succeed */
-#define LOOK_MS     1000  /* between two looks, while there are locks, whether the descriptors are there */
 #define BLIND_MS    50    /* between two turns if no timer can be made */
 #define STACK_BYTES 524288
 

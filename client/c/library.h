@@ -203,6 +203,9 @@ void part_extend(struct part *part, int64_t lease_ms, int64_t now_ms);
 /* How long the daemon may be away: before it has ever served this handle, and afterwards. */
 #define PATIENCE_NEW_MS 2000
 #define PATIENCE_MS     10000
+/* Between two looks, while there are locks, whether the descriptors are there: a program may close them, and
+ * nothing wakes who waits for one that is closed. */
+#define LOOK_MS         1000
 
 /* Appends a request. */
 void engine_ask(struct holdfast *hf, struct part *part, enum asked what, size_t n, const char *const *words,

@@ -312,16 +312,16 @@ int
 holdfast_wait(struct holdfast_lock *lock, int cancel_fd, struct holdfast_error *error)
 {
 	struct pollfd p[2] = {{lock->fd, POLLIN, 0}, {cancel_fd > 0 ? cancel_fd : -1, POLLIN, 0}};
-	int status = HOLDFAST_OK;
+	int status = HOLDFAST_OK, ready = 0;
 
 	if (!handle_is_ours(lock->hf, error)) {
 		return HOLDFAST_FORKED;
 	}
 	while (!lock_decided(lock, &status, error)) {
-		int ready = poll(p, 2, p[0].fd < 0 ? CLOSED_MS : -1);
-
-		/* The program has closed it: nothing tells of the news. */
-		p[0].fd = ready > 0 && (p[0].revents & POLLNVAL) != 0 ? -1 : p[0].fd;
+		/* News were told, and there are none: the program has closed the descriptor, and its number
+		 * is that of another file. A file that is silent cannot be told from it, hence LOOK_MS. */
+		p[0].fd = ready > 0 && p[0].revents != 0 ? -1 : p[0].fd;
+		ready = poll(p, 2, p[0].fd < 0 ? CLOSED_MS : LOOK_MS);
 		if (ready <= 0 || p[1].revents == 0) {
 			continue;
 		}

@@ -254,7 +254,7 @@ def test_closed(place):
     takes no number of a standard descriptor"""
     daemon = place.daemon(master=place.redis(), config=QUIET, tcp=True).admitted()
     for url in (daemon.socket, "tcp://127.0.0.1:%d" % daemon.port):
-        for n, how in enumerate(("all", "standard")):
+        for n, how in enumerate(("all", "silent", "standard")):
             report = os.path.join(place.path, "report-%d-%s" % (n, "tcp" if url.startswith("tcp") else "unix"))
             program = place.run(CLOSER, how, report, environment={"HOLDFAST_URL": url})
             status = program.wait()
