@@ -195,7 +195,6 @@ engine_open(struct holdfast *hf)
 	hf->link = LINK_UP;
 	session_start(&hf->session, &hf->wire, &hf->address, hf->label, hf->secret, false);
 	hf->session.alone = !hf->wire.local;
-	hf->fresh = true;
 	if (opened) {
 		session_open(&hf->session, clock_ms());
 	} else {
@@ -204,11 +203,13 @@ engine_open(struct holdfast *hf)
 	}
 }
 
-/* The daemon has greeted. Now the connection speaks for the session. */
+/* The daemon has greeted. Now the connection speaks for the session: for that of the secret, or else, as the
+ * answer to GRACE may have been lost, for that of this process, or a new one. */
 static void
 engine_greeted(struct holdfast *hf, int64_t now_ms)
 {
 	struct holdfast_lock *lock;
+	bool unknown = hf->secret[0] == '\0';
 	char ms[NUMBER_TEXT_MAX];
 	int pidfd;
 
@@ -218,19 +219,18 @@ engine_greeted(struct holdfast *hf, int64_t now_ms)
 	hf->final = false;
 	hf->heard_ms = now_ms;
 	(void)error_set(&hf->trouble, HOLDFAST_OK, "", "%s", "");
-	pidfd = hf->fresh && hf->wire.local ? (int)syscall(SYS_pidfd_open, hf->pid, 0) : -1;
+	pidfd = unknown && hf->wire.local ? (int)syscall(SYS_pidfd_open, hf->pid, 0) : -1;
 	if (pidfd >= 0) {
 		/* The buffers of a new connection are empty: it does not block. */
 		engine_expect(hf, NULL, ASKED_BIND, now_ms);
 		(void)wire_bind(&hf->wire, pidfd);
 		(void)close(pidfd);
 	}
-	if (hf->fresh) {
+	if (unknown) {
 		engine_ask(hf, NULL, ASKED_GRACE, 3,
 			(const char *const[]){"SESSION", "GRACE", number_text(ms, PATIENCE_MS)}, now_ms);
 	}
 	engine_ask(hf, NULL, ASKED_PUSH, 3, (const char *const[]){"SESSION", "ONLOSS", "PUSH"}, now_ms);
-	hf->fresh = false;
 	hf->ready = true;
 	TAILQ_FOREACH (lock, &hf->locks, next) {
 		for (size_t i = 0; i < lock->count; i++) {
@@ -257,7 +257,6 @@ engine_return(struct holdfast *hf, bool event, int64_t now_ms)
 		return;
 	case SESSION_UNKNOWN:
 		hf->secret[0] = '\0';
-		hf->fresh = true;
 		session_cut(&hf->session, now_ms);
 		return;
 	case SESSION_NOTHING:

@@ -127,7 +127,6 @@ struct holdfast {
 	struct wire wire;
 	struct session session;
 	char secret[SECRET_BYTES_MAX + 1]; /* "": none */
-	bool fresh;                        /* the session is new: BIND and GRACE are due */
 	bool ready;                        /* requests about locks may be sent */
 	bool came;                         /* a daemon has served this handle */
 	int64_t away_ms;                   /* since when there is none; 0: there is one */

@@ -217,6 +217,31 @@ class Strange(liar.Server):
         return {"CHECK": b":9000\r\n", "EXTEND": b":9000\r\n", "UNLOCK": b":0\r\n"}.get(verb, b"+OK\r\n")
 
 
+class Graceless(Strange):
+    """A daemon that allows no grace, and cuts the first connection that sends this word."""
+
+    def __init__(self, place, number, cuts_at):
+        self.cuts_at = cuts_at
+        super().__init__(place, number, "", b"")
+
+    def answer(self, words):
+        if self.cuts_at in words[:2]:
+            self.cuts_at = None
+            raise ConnectionResetError
+        return b"-LIMIT none\r\n" if words[:2] == ["SESSION", "GRACE"] else super().answer(words)
+
+
+def test_no_grace(place):
+    """a session whose GRACE was refused, or was not answered before a cut, is bound to the process again on the next connection"""
+    for number, cuts_at in enumerate(("GRACE", "LOCK")):
+        daemon = Graceless(place, number, cuts_at)
+        c = Puppet(place, daemon.socket)
+        expect_between(c.lock("1", "a", "wait=50000")[0], 1, 2 ** 53)
+        asked = [words[1] for words in daemon.seen if words[0] == "SESSION" and words[1] != "ONLOSS"]
+        expect(asked, ["BIND", "GRACE"] * 2, cuts_at)
+        c.process.kill()
+
+
 def strange_to_program(place, number, verb, says):
     c = Puppet(place, Strange(place, number, verb, says).socket)
     got = c.lock("1", "a", "wait=20", "lease=100000")
