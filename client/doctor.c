@@ -175,7 +175,7 @@ look_at_drain(struct doctor *d)
 	text_print(what, "the daemon is being drained, and waits for %s: it takes no new locks, and ends",
 		holds);
 	tell(d, GRADE_ERROR, "daemon", what, "no new lock can be had on this host until it is started again",
-		"see who holds: holdfast ls --here; end it without waiting: holdfast drain; once it has "
+		"the holders: holdfast ls --here; end it without waiting: holdfast drain; once it has "
 		"ended: "
 		"systemctl start holdfastd; who began it: journalctl -u holdfastd -g daemon.drain");
 }

@@ -12,7 +12,7 @@
 
 #define DESCRIPTORS_MEND                                                                                     \
 	"systemctl edit holdfastd, with a larger LimitNOFILE= under [Service], then: systemctl restart "     \
-	"holdfastd; who has them: holdfast sessions, and ls -l /proc/$(pidof holdfastd)/fd"
+	"holdfastd; what uses them: holdfast sessions, and ls -l /proc/$(pidof holdfastd)/fd"
 
 #define MASTERS   16
 #define SLOW_US   50000 /* of a command at a master: a renewal has a third of a lease */
@@ -272,11 +272,11 @@ limit_mend(struct slice error)
 		const char *words, *mend;
 	} mends[] = {
 		{"descriptors", DESCRIPTORS_MEND},
-		{"limits.memory", "see who has much with `holdfast sessions`, or raise limits.memory, then: "
-				  "systemctl reload holdfastd"},
-		{"limits.clients",
-			"see who is connected with `holdfast sessions` once there is room, or raise "
-			"limits.clients, then: systemctl reload holdfastd"},
+		{"limits.memory",
+			"find the largest sessions with `holdfast sessions`, or raise limits.memory, then: "
+			"systemctl reload holdfastd"},
+		{"limits.clients", "list the clients with `holdfast sessions` once there is room, or raise "
+				   "limits.clients, then: systemctl reload holdfastd"},
 		{"this user has as many clients",
 			"end clients of this user, or raise its limit that the text "
 			"names, then: systemctl reload holdfastd"},

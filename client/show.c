@@ -133,7 +133,7 @@ ls_add(struct listing *listing, struct list *list, const struct answer *lock)
 		cells[3] = list_name(listing, lock);
 		cells[4] = slice_of(fleet_place(place, lock, listing->host));
 	}
-	/* Nobody has it there. The host tells where those who wait are. */
+	/* No client of that host holds it: the host is that of the waiters. */
 	if (token == 0 && !slice_equal(host, slice_of(listing->host))) {
 		cells[4] = host.n > 0 ? host : cells[4];
 	}

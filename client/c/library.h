@@ -202,8 +202,8 @@ void part_extend(struct part *part, int64_t lease_ms, int64_t now_ms);
 /* How long the daemon may be away: before it has ever served this handle, and afterwards. */
 #define PATIENCE_NEW_MS 2000
 #define PATIENCE_MS     10000
-/* Between two looks, while there are locks, whether the descriptors are there: a program may close them, and
- * nothing wakes who waits for one that is closed. */
+/* While there are locks, the interval between two checks of the descriptors: a program may close them, and
+ * poll() on a closed descriptor does not return. */
 #define LOOK_MS         1000
 
 /* Appends a request. */

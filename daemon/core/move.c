@@ -129,8 +129,8 @@ nonces_have(struct slice nonces, const char *nonce)
 }
 
 /* The server in the slot may store a nonce of another list of this daemon, too. The slot's own come first;
- * each list has room for half at least. True: there was something new, and room for all; so who asks for more
- * after each `cloned` comes to an end. */
+ * each list gets at least half of the room. True: a nonce was new, and all fit; so a greeting that is
+ * repeated after each `cloned` is not repeated for ever. */
 static bool
 master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard, int64_t mark)
 {

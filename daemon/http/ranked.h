@@ -1,9 +1,9 @@
 /*
- * ranked: of any number of locks those that matter most to people: those that somebody has waited for
- * longest, and then those that are held longest.
+ * ranked: of any number of locks the first ones in the order of age: the locks with the longest wait, and
+ * then the locks with the longest hold.
  *
- * They are seen in no order, piece by piece. The best so far are kept as text, the worst of them at the root
- * of a heap, so that one look tells whether another lock is worth its text.
+ * Locks come in no order, piece by piece. The first ones so far are kept as text, and the last of these is
+ * the root of a heap, so that one comparison decides whether another lock is written as text.
  */
 #ifndef HTTP_RANKED_H
 #define HTTP_RANKED_H
@@ -18,7 +18,7 @@
 #define RANKED_MOST  1000
 #define RANKED_BYTES ((size_t)1 << 20)
 
-/* Since when somebody waits, and since when it is held; CLOCK_BOOTTIME in ms, INT64_MAX: nobody, or not. */
+/* When the longest wait began, and when the hold began; CLOCK_BOOTTIME in ms. INT64_MAX: there is none. */
 struct rank {
 	int64_t waits_ms;
 	int64_t held_ms;

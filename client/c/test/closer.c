@@ -56,8 +56,8 @@ give(struct holdfast_lock *lock)
 	}
 }
 
-/* Files of the program have all numbers that are free, and nobody else writes there or closes them. A regular
- * file can always be read; silent: a pipe in which nothing comes. */
+/* The program's own files take the free numbers, and the library neither writes to them nor closes them. A
+ * regular file can always be read; silent: a pipe in which nothing comes. */
 static void
 numbers_use(int files[NUMBERS], const char *folder, bool silent)
 {
