@@ -135,7 +135,7 @@ look_at_crowd(struct doctor *d, struct slice text)
 	text_print(what, "the daemon takes no further client: %.*s", SLICE_ARG(text));
 	tell(d, GRADE_ERROR, "limits", what,
 		says(text, "too many logins")
-			? "who guesses passwords waits, and so does who shares the address"
+			? "all clients of that address wait, also those with the right password"
 			: "programs that connect now are refused; those that are connected keep their locks",
 		limit_mend(text));
 }
@@ -176,8 +176,7 @@ look_at_drain(struct doctor *d)
 		holds);
 	tell(d, GRADE_ERROR, "daemon", what, "no new lock can be had on this host until it is started again",
 		"the holders: holdfast ls --here; end it without waiting: holdfast drain; once it has "
-		"ended: "
-		"systemctl start holdfastd; who began it: journalctl -u holdfastd -g daemon.drain");
+		"ended: systemctl start holdfastd; who began it: journalctl -u holdfastd -g daemon.drain");
 }
 
 static void
