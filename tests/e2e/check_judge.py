@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """The judge and the reader of replies themselves: what they must find, planted."""
 
+import os
+import sys
+
 import harness
 import resp
 import swarm
@@ -86,6 +89,14 @@ def test_no_common_master(place):
     counts, holds = started.wait()
     expect(swarm.overlaps(holds) != [], True)
     expect(swarm.counter_read(place.path, "counter") < 400, True)
+
+
+@harness.busy
+def test_programs(place):
+    """the nemesis and the soak, which `make check` does not run, begin, play a little, and say so"""
+    for words in (["nemesis.py", "--masters", "1", "--seconds", "2"], ["soak.py", "1"]):
+        program = place.run(sys.executable, os.path.join(os.path.dirname(__file__), words[0]), *words[1:])
+        expect((program.wait(), "ok 1 - " in program.output.text()), (0, True), program.output.tail())
 
 
 if __name__ == "__main__":
