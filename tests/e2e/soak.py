@@ -14,7 +14,7 @@ import time
 import harness
 import proxy
 import swarm
-from harness import boottime, expect
+from harness import BRISK, boottime, expect
 from scene import documented, pause
 
 
@@ -27,8 +27,9 @@ class Soak:
         for link in self.proxies:
             place.ends.append(link.close)
         masters = self.proxies + [self.redis]
-        self.daemons = [place.daemon("d%d" % n, master=master, config="pool: 2\nlog: { level: info }\n")
-                        for n, master in enumerate(masters, 1)]
+        # A master that forgets is one of the faults, and no lease outlives the run for long.
+        config = BRISK + "restart-guard: auto\npool: 2\nlog: { level: info }\n"
+        self.daemons = [place.daemon("d%d" % n, master=master, config=config) for n, master in enumerate(masters, 1)]
         for daemon in self.daemons:
             daemon.admitted()
         self.plan = swarm.Plan(place.path, [daemon.socket for daemon in self.daemons], ["n%d" % n for n in range(4)],
