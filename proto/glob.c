@@ -8,7 +8,12 @@
  * glob_takes() follows all paths through the pattern at once, with one bit each: bit i says that the
  * characters read so far match the elements before element i. A character moves a bit past its element if the
  * element takes it, and also keeps the bit if there is a '*'. The elements that take a character are a row of
- * bits. It is the same for all characters between two that occur in the pattern: these are a class.
+ * bits. It is the same for all characters of a class: these between two edges, where an element begins or
+ * ends to take characters.
+ *
+ * glob_new() notes the edges of each element, sorts them, and writes the rows in one sweep over them: a row
+ * is the one before it, but for the elements with an edge between the two. So a pattern costs about as much
+ * as its rows have bytes: clients may send a long one with each LOCKS.
  */
 #include "proto/name.h"
 
@@ -17,20 +22,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* A class begins with each character of the pattern, with the character after each, and with the first one of
- * all. */
-#define CLASSES_MAX (2 * GLOB_BYTES_MAX + 1)
-#define WORDS_MAX   (GLOB_BYTES_MAX / 64 + 1)
+/* Each range of characters takes a byte of the pattern at least, and has two edges. A class begins at each
+ * edge and with the first character of all. */
+#define EDGES_MAX (2 * GLOB_BYTES_MAX)
+#define WORDS_MAX (GLOB_BYTES_MAX / 64 + 1)
 
 struct glob {
 	size_t elements;
 	size_t words; /* of a row: a bit for each element, and one for the end */
 	size_t class_count;
-	uint32_t classes[CLASSES_MAX]; /* their first characters, ascending */
-	uint16_t ascii[128];           /* the classes of ASCII characters, for speed */
-	uint64_t stars[WORDS_MAX];     /* a '*' before the element, or before the end */
-	uint64_t rows[];               /* for each class: the elements that take it */
+	uint16_t ascii[128];       /* the classes of ASCII characters, for speed */
+	uint64_t stars[WORDS_MAX]; /* a '*' before the element, or before the end */
+	uint32_t *classes;         /* their first characters, ascending; behind the rows */
+	uint64_t rows[];           /* for each class: the elements that take it */
 };
 
 /* One character, or one byte if it is not UTF-8 (as a value that is not a code point). */
@@ -64,55 +70,80 @@ take_literal(struct slice pattern, size_t *at, uint32_t *c)
 	return true;
 }
 
-/* Reads [...] after its bracket; *hit says whether c is in it. False: malformed. */
-static bool
-take_set(struct slice pattern, size_t *at, uint32_t c, bool *hit)
+struct range {
+	uint32_t low;
+	uint32_t high; /* below low: no character */
+};
+
+/* One element other than '*', while it is read: a set of ranges, or all characters but these. */
+struct element {
+	bool inverted;
+	bool set;   /* it ends with a ']' */
+	bool begun; /* a range of it was read */
+};
+
+/* Reads the beginning of an element. Without brackets it has one range; a '?' excludes none. */
+static struct element
+take_element(struct slice pattern, size_t *at)
 {
-	bool inverted = *at < pattern.n && (pattern.p[*at] == '!' || pattern.p[*at] == '^');
-	bool found = false;
-
-	if (inverted)
-		(*at)++;
-	for (bool first = true;; first = false) {
-		uint32_t low;
-		uint32_t high;
-
-		if (*at < pattern.n && pattern.p[*at] == ']' && !first)
-			break;
-		if (!take_literal(pattern, at, &low))
-			return false;
-		high = low;
-		if (*at + 1 < pattern.n && pattern.p[*at] == '-' && pattern.p[*at + 1] != ']') {
-			(*at)++;
-			if (!take_literal(pattern, at, &high))
-				return false;
-		}
-		found = found || (low <= c && c <= high);
-	}
-	(*at)++;
-	*hit = found != inverted;
-	return true;
-}
-
-/* Reads one element other than '*'; *hit says whether it matches c. False: malformed. */
-static bool
-take_element(struct slice pattern, size_t *at, uint32_t c, bool *hit)
-{
-	uint32_t literal;
+	struct element element = {.set = pattern.p[*at] == '['};
 
 	if (pattern.p[*at] == '?') {
 		(*at)++;
-		*hit = true;
-		return true;
+		return (struct element){.inverted = true, .begun = true};
 	}
-	if (pattern.p[*at] == '[') {
+	if (!element.set)
+		return element;
+	(*at)++;
+	element.inverted = *at < pattern.n && (pattern.p[*at] == '!' || pattern.p[*at] == '^');
+	*at += element.inverted;
+	return element;
+}
+
+enum taken {
+	TAKEN_RANGE,
+	TAKEN_ALL, /* the element has no more */
+	MALFORMED,
+};
+
+/* Reads the next range of an element. */
+static enum taken
+take_range(struct slice pattern, size_t *at, struct element *element, struct range *range)
+{
+	bool begun = element->begun;
+
+	element->begun = true;
+	if (!element->set && begun)
+		return TAKEN_ALL;
+	if (element->set && begun && *at < pattern.n && pattern.p[*at] == ']') {
 		(*at)++;
-		return take_set(pattern, at, c, hit);
+		return TAKEN_ALL;
 	}
-	if (!take_literal(pattern, at, &literal))
-		return false;
-	*hit = literal == c;
-	return true;
+	if (!take_literal(pattern, at, &range->low))
+		return MALFORMED;
+	range->high = range->low;
+	if (element->set && *at + 1 < pattern.n && pattern.p[*at] == '-' && pattern.p[*at + 1] != ']') {
+		(*at)++;
+		if (!take_literal(pattern, at, &range->high))
+			return MALFORMED;
+	}
+	return TAKEN_RANGE;
+}
+
+/* Reads one element other than '*'; *hit says whether it takes c. False: malformed. */
+static bool
+element_takes(struct slice pattern, size_t *at, uint32_t c, bool *hit)
+{
+	struct element element = take_element(pattern, at);
+	enum taken taken;
+	struct range range;
+
+	*hit = element.inverted;
+	while ((taken = take_range(pattern, at, &element, &range)) == TAKEN_RANGE) {
+		if (range.low <= c && c <= range.high)
+			*hit = !element.inverted;
+	}
+	return taken == TAKEN_ALL;
 }
 
 const char *
@@ -126,7 +157,7 @@ glob_check(struct slice pattern)
 
 		if (pattern.p[at] == '*')
 			at++;
-		else if (!take_element(pattern, &at, 0, &hit))
+		else if (!element_takes(pattern, &at, 0, &hit))
 			return set ? "a '[' without its ']'" : "a '\\' with nothing behind it";
 	}
 	return NULL;
@@ -155,7 +186,7 @@ glob_match(struct slice pattern, struct slice name)
 			bool hit = false;
 			uint32_t c = take(name, &next);
 
-			if (take_element(pattern, &at, c, &hit) && hit) {
+			if (element_takes(pattern, &at, c, &hit) && hit) {
 				seen = next;
 				continue;
 			}
@@ -169,32 +200,123 @@ glob_match(struct slice pattern, struct slice name)
 	return true;
 }
 
-static int
-compare_characters(const void *a, const void *b)
-{
-	uint32_t one = *(const uint32_t *)a;
-	uint32_t other = *(const uint32_t *)b;
+/* Where an element begins or ends to take characters, or the other way round if it is inverted. */
+struct edge {
+	uint32_t at;
+	uint16_t element;
+	bool begins;
+};
 
-	return (one > other) - (one < other);
+/* A pattern while it is compiled. */
+struct reading {
+	size_t elements;
+	size_t edge_count;
+	struct edge edges[EDGES_MAX];
+	struct edge sorted[EDGES_MAX];   /* room for the sort */
+	uint16_t ranges[GLOB_BYTES_MAX]; /* for each element: how many the sweep is in */
+	uint64_t inverted[WORDS_MAX];
+	uint64_t stars[WORDS_MAX];
+};
+
+static void
+read_element(struct reading *r, struct slice pattern, size_t *at)
+{
+	struct element element = take_element(pattern, at);
+	uint16_t i = (uint16_t)r->elements++;
+	struct range range;
+
+	if (element.inverted)
+		r->inverted[i / 64] |= UINT64_C(1) << i % 64;
+	while (take_range(pattern, at, &element, &range) == TAKEN_RANGE) {
+		if (range.low > range.high)
+			continue;
+		r->edges[r->edge_count++] = (struct edge){range.low, i, true};
+		r->edges[r->edge_count++] = (struct edge){range.high + 1, i, false};
+	}
+}
+
+/* The pattern is well-formed. */
+static void
+read_pattern(struct reading *r, struct slice pattern)
+{
+	size_t at = 0;
+
+	while (at < pattern.n) {
+		if (pattern.p[at] == '*') {
+			r->stars[r->elements / 64] |= UINT64_C(1) << r->elements % 64;
+			at++;
+		} else {
+			read_element(r, pattern, &at);
+		}
+	}
+}
+
+/* Characters have 21 bits. Each pass sorts by seven of them and keeps the order of the passes before. */
+#define DIGIT_BITS   7
+#define DIGIT_VALUES (1U << DIGIT_BITS)
+
+static unsigned
+digit_of(const struct edge *edge, unsigned digit)
+{
+	return edge->at >> digit * DIGIT_BITS & (DIGIT_VALUES - 1);
 }
 
 static void
-read_classes(struct glob *glob, struct slice pattern)
+sort_edges(struct reading *r)
 {
-	size_t found = 0;
-	size_t at = 0;
+	for (unsigned digit = 0; digit < 3; digit++) {
+		size_t ends[DIGIT_VALUES + 1] = {0};
 
-	glob->classes[found++] = 0;
-	while (at < pattern.n) {
-		uint32_t c = take(pattern, &at);
-
-		glob->classes[found++] = c;
-		glob->classes[found++] = c + 1;
+		for (size_t i = 0; i < r->edge_count; i++)
+			ends[digit_of(&r->edges[i], digit) + 1]++;
+		for (size_t i = 0; i < DIGIT_VALUES; i++)
+			ends[i + 1] += ends[i];
+		for (size_t i = 0; i < r->edge_count; i++)
+			r->sorted[ends[digit_of(&r->edges[i], digit)]++] = r->edges[i];
+		memcpy(r->edges, r->sorted, r->edge_count * sizeof(r->edges[0]));
 	}
-	qsort(glob->classes, found, sizeof(glob->classes[0]), compare_characters);
-	for (size_t i = 0; i < found; i++) {
-		if (i == 0 || glob->classes[i] != glob->classes[i - 1])
-			glob->classes[glob->class_count++] = glob->classes[i];
+}
+
+static size_t
+count_classes(const struct reading *r)
+{
+	size_t count = 1;
+	uint32_t last = 0;
+
+	for (size_t i = 0; i < r->edge_count; i++) {
+		count += r->edges[i].at != last;
+		last = r->edges[i].at;
+	}
+	return count;
+}
+
+/* Moves the sweep past an edge. Ranges of a set may overlap: the element changes with the first and with the
+ * last one. */
+static void
+pass_edge(struct reading *r, const struct edge *edge, uint64_t *row)
+{
+	uint16_t before = r->ranges[edge->element];
+
+	r->ranges[edge->element] = (uint16_t)(edge->begins ? before + 1 : before - 1);
+	if (before == 0 || r->ranges[edge->element] == 0)
+		row[edge->element / 64] ^= UINT64_C(1) << edge->element % 64;
+}
+
+static void
+write_rows(struct glob *glob, struct reading *r)
+{
+	uint64_t *row = glob->rows;
+	size_t class = 0;
+
+	glob->classes[0] = 0;
+	memcpy(row, r->inverted, glob->words * sizeof(*row));
+	for (size_t i = 0; i < r->edge_count; i++) {
+		if (r->edges[i].at != glob->classes[class]) {
+			glob->classes[++class] = r->edges[i].at;
+			memcpy(row + glob->words, row, glob->words * sizeof(*row));
+			row += glob->words;
+		}
+		pass_edge(r, &r->edges[i], row);
 	}
 }
 
@@ -215,46 +337,42 @@ find_class(const struct glob *glob, uint32_t c)
 	return low;
 }
 
-/* Finds the elements that take the class. Also records stars and counts elements. */
 static void
-read_row(struct glob *glob, struct slice pattern, size_t class)
+find_ascii(struct glob *glob)
 {
-	uint64_t *row = &glob->rows[class * WORDS_MAX];
-	size_t element = 0;
-	size_t at = 0;
-	bool hit;
+	size_t class = 0;
 
-	while (at < pattern.n) {
-		if (pattern.p[at] == '*') {
-			glob->stars[element / 64] |= UINT64_C(1) << element % 64;
-			at++;
-			continue;
-		}
-		if (take_element(pattern, &at, glob->classes[class], &hit) && hit)
-			row[element / 64] |= UINT64_C(1) << element % 64;
-		element++;
+	for (uint32_t c = 0; c < 128; c++) {
+		if (class + 1 < glob->class_count && glob->classes[class + 1] == c)
+			class += 1;
+		glob->ascii[c] = (uint16_t) class;
 	}
-	glob->elements = element;
 }
 
 struct glob *
 glob_new(struct slice pattern)
 {
-	struct glob classes = {.class_count = 0};
+	struct reading reading = {.elements = 0};
+	size_t words;
+	size_t classes;
 	struct glob *glob;
 
 	if (pattern.n > GLOB_BYTES_MAX || glob_check(pattern) != NULL)
 		return NULL;
-	read_classes(&classes, pattern);
-	glob = calloc(1, sizeof(*glob) + classes.class_count * WORDS_MAX * sizeof(glob->rows[0]));
+	read_pattern(&reading, pattern);
+	sort_edges(&reading);
+	words = reading.elements / 64 + 1;
+	classes = count_classes(&reading);
+	glob = malloc(sizeof(*glob) + classes * (words * sizeof(glob->rows[0]) + sizeof(glob->classes[0])));
 	if (glob == NULL)
 		return NULL;
-	*glob = classes;
-	for (size_t i = 0; i < glob->class_count; i++)
-		read_row(glob, pattern, i);
-	for (uint32_t c = 0; c < 128; c++)
-		glob->ascii[c] = (uint16_t)find_class(glob, c);
-	glob->words = glob->elements / 64 + 1;
+	glob->elements = reading.elements;
+	glob->words = words;
+	glob->class_count = classes;
+	memcpy(glob->stars, reading.stars, sizeof(glob->stars));
+	glob->classes = (uint32_t *)(glob->rows + classes * words);
+	write_rows(glob, &reading);
+	find_ascii(glob);
 	return glob;
 }
 
@@ -279,7 +397,7 @@ glob_takes(const struct glob *glob, struct slice name)
 	while (seen < name.n) {
 		uint32_t c = take(name, &seen);
 		const uint64_t *row =
-			&glob->rows[(c < 128 ? glob->ascii[c] : find_class(glob, c)) * WORDS_MAX];
+			&glob->rows[(c < 128 ? glob->ascii[c] : find_class(glob, c)) * glob->words];
 		uint64_t carry = 0;
 		uint64_t left = 0;
 

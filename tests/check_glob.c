@@ -82,6 +82,13 @@ START_TEST(a_set_takes_one_of_its_characters)
 	ck_assert(match("[а-я]", "ж"));
 	ck_assert(!match("[!a]", ""));
 	ck_assert(!match("[c-a]", "b"));
+	ck_assert(match("[!c-a]", "b"));
+	ck_assert(match("[a-dc-fe-e]", "f"));
+	ck_assert(match("[a-dc-fe-e]", "d"));
+	ck_assert(!match("[a-dc-fe-e]", "g"));
+	ck_assert(match("[a-cd-f]", "d"));
+	ck_assert(!match("[!a-db-c]", "d"));
+	ck_assert(match("[!\x01-\x7f]", "\xff"));
 }
 END_TEST
 
@@ -230,6 +237,28 @@ START_TEST(a_pattern_that_was_read_costs_no_more_than_the_name)
 }
 END_TEST
 
+/* A pattern of 256 characters that no two places share, for one of which each row has another bit. */
+START_TEST(a_pattern_of_many_characters_is_read_once)
+{
+	char pattern[GLOB_BYTES_MAX];
+	struct glob *glob;
+
+	for (size_t i = 0; i < GLOB_BYTES_MAX / 2; i++) {
+		pattern[2 * i] = (char)(0xc4 + i / 64);
+		pattern[2 * i + 1] = (char)(0x80 + i % 64);
+	}
+	for (int i = 0; i < 50000; i++) {
+		glob = glob_new((struct slice){pattern, sizeof(pattern)});
+		ck_assert_ptr_nonnull(glob);
+		glob_free(glob);
+	}
+	ck_assert(match_slices(
+		(struct slice){pattern, sizeof(pattern)}, (struct slice){pattern, sizeof(pattern)}));
+	ck_assert(!match_slices(
+		(struct slice){pattern, sizeof(pattern)}, (struct slice){pattern, sizeof(pattern) - 2}));
+}
+END_TEST
+
 int
 main(void)
 {
@@ -239,5 +268,6 @@ main(void)
 		it_agrees_with_a_matcher_that_tries_everything,
 		many_stars_cost_no_more_than_pattern_times_name,
 		both_matchers_agree_on_whatever_can_be_written, a_pattern_has_so_many_bytes_at_most,
-		a_pattern_that_was_read_costs_no_more_than_the_name);
+		a_pattern_that_was_read_costs_no_more_than_the_name,
+		a_pattern_of_many_characters_is_read_once);
 }
