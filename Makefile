@@ -69,7 +69,7 @@ BASE_OBJ := $(call obj,$(PROTO_SRC) $(BASE_SRC))
 LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scripts.o $(O)/obj/gen/status.o
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
-.PHONY: FORCE all check check-hardening test measure-house measure-acquire measure-acquire-run check-unit check-e2e check-layers check-go \
+.PHONY: FORCE all check check-hardening test measure-house measure-acquire measure-acquire-run check-tour check-tour-run check-unit check-e2e check-layers check-go \
 	check-node check-java check-c soak-client told interop rivals counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
@@ -262,6 +262,12 @@ measure-acquire: ## count the calls, functions and files that a LOCK, an UNLOCK 
 
 measure-acquire-run: all $(O)/tests/shim/calls.so
 	@tests/measure-acquire $(if $(V),-v)
+
+check-tour: ## compare the tour of doc/ARCHITECTURE.md with the calls of a daemon
+	@$(MAKE) O=$(O)/calls CFLAGS='-O1 -g -finstrument-functions' LTO= check-tour-run
+
+check-tour-run: $(O)/holdfastd $(O)/tests/shim/calls.so
+	@tests/measure-acquire tour
 
 SEEDS ?= 2000
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What other lock libraries and databases call their primitives, each done with holdfast's verbs: one test for each row
-of the table in README.md, written as conversations (conversation.py)."""
+of the table in doc/MIGRATING.md, written as conversations (conversation.py)."""
 
 import os
 import re
@@ -478,12 +478,12 @@ def test_flock_exit(place):
     expect_between(client.reply(), 1, 2 ** 53)
 
 
-def test_readme(place):
-    """the table of primitives in the README names the tests of this file, and each of them"""
+def test_table(place):
+    """the table of primitives in doc/MIGRATING.md names the tests of this file, and each of them"""
     del place
-    with open(os.path.join(harness.ROOT, "README.md"), encoding="utf-8") as stream:
+    with open(os.path.join(harness.ROOT, "doc", "MIGRATING.md"), encoding="utf-8") as stream:
         named = set(re.findall(r"`(test_\w+)`", stream.read()))
-    tests = {name for name in globals() if name.startswith("test_") and name != "test_readme"}
+    tests = {name for name in globals() if name.startswith("test_") and name != "test_table"}
     expect(sorted(named ^ tests), [], "in one place only")
 
 
