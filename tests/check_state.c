@@ -858,6 +858,47 @@ START_TEST(an_mlock_goes_on_with_what_it_holds_and_waits_for)
 }
 END_TEST
 
+/* Between two looks at it nothing passes but time: the next process knows since when they have been. */
+START_TEST(the_longest_wait_and_the_longest_hold_go_on)
+{
+	struct slice names[] = {SLICE("c"), SLICE("a")};
+	struct longest_view longest;
+
+	core_view_longest(w.core, w.now.ms, &longest);
+	ck_assert(longest.wait_ms == 0 && longest.hold_ms == 0);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	after(&w, 30);
+	mlock(2, names, 2);
+	after(&w, 40);
+	lock(&w, 3, "a");
+	lock(&w, 4, "b");
+	granted(&w, "b", 2, 700);
+	after(&w, 10);
+	core_view_longest(w.core, w.now.ms, &longest);
+	ck_assert_int_eq(longest.hold_ms, 80);
+	ck_assert_int_eq(longest.wait_ms, 50);
+	handed_over();
+	core_view_longest(w.core, w.now.ms + 100, &longest);
+	ck_assert_int_ge(longest.hold_ms, 180);
+	ck_assert_int_le(longest.hold_ms, 185);
+	ck_assert_int_eq(longest.hold_ms - longest.wait_ms, 30);
+	/* The MLOCK has it in its turn, and waits for the other name as the same request. */
+	unlock(&w, 1, "a");
+	core_view_longest(w.core, w.now.ms + 100, &longest);
+	ck_assert_int_ge(longest.wait_ms, 150);
+	granted(&w, "c", 3, 900);
+	core_view_longest(w.core, w.now.ms + 100, &longest);
+	ck_assert_int_ge(longest.wait_ms, 110);
+	ck_assert_int_lt(longest.wait_ms, 150);
+	/* An abandoned hold has ended for its holder. */
+	close_as(&w, 4, END_ABANDONED);
+	close_as(&w, 2, END_ABANDONED);
+	core_view_longest(w.core, w.now.ms, &longest);
+	ck_assert_int_eq(longest.hold_ms, 0);
+}
+END_TEST
+
 START_TEST(an_mlock_ends_with_its_connection)
 {
 	struct slice names[] = {SLICE("a"), SLICE("b")};
@@ -1290,7 +1331,8 @@ main(void)
 		an_anchor_keeps_the_session_of_a_process_that_has_ended,
 		a_session_whose_process_cannot_be_seen_goes_on_as_such, a_loss_is_told_once,
 		a_connection_that_takes_no_pushes_is_closed,
-		an_mlock_goes_on_with_what_it_holds_and_waits_for, an_mlock_ends_with_its_connection,
+		an_mlock_goes_on_with_what_it_holds_and_waits_for,
+		the_longest_wait_and_the_longest_hold_go_on, an_mlock_ends_with_its_connection,
 		a_claim_is_due_when_it_was, who_awaits_a_latch_is_told_when_it_opens,
 		a_latch_that_may_have_been_counted_is_counted_for_the_same_one,
 		latches_count_on_for_their_users, a_guard_ends_when_it_would_have_ended,

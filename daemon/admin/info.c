@@ -130,8 +130,10 @@ static void
 info_locks(const struct context *context, struct buffer *text)
 {
 	struct core_counts counts;
+	struct longest_view longest;
 	struct terms_view terms;
 	core_view_counts(context->core, &counts);
+	core_view_longest(context->core, clock_ms(), &longest);
 	core_view_terms(context->core, &terms);
 	info_line(text, "sessions:%zu", counts.sessions);
 	info_line(text, "sessions_with_grace:%zu", counts.graces);
@@ -140,6 +142,8 @@ info_locks(const struct context *context, struct buffer *text)
 	info_line(text, "grants:%zu", counts.grants);
 	info_line(text, "withheld:%zu", counts.withheld);
 	info_line(text, "waiters:%zu", counts.waiters);
+	info_line(text, "longest_wait_ms:%" PRId64, longest.wait_ms);
+	info_line(text, "longest_hold_ms:%" PRId64, longest.hold_ms);
 	info_line(text, "draining:%d", core_draining(context->core));
 	info_line(text, "latches:%zu", counts.latches);
 	info_line(text, "latch_requests:%zu", counts.requests);

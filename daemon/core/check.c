@@ -14,6 +14,7 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -346,7 +347,7 @@ conn_speaks(const struct core *core, conn_id id, const struct session *s)
 static void
 check_sessions(struct check *c, const struct core *core, struct core_counts *seen)
 {
-	int64_t heartbeats = 0;
+	int64_t heartbeats = 0, held_ms = starts_oldest(&core->hold_starts);
 
 	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
 		const struct grant *g;
@@ -355,6 +356,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 
 		LIST_FOREACH (g, &s->grants, in_session) {
 			HOLDS(c, g->session == s);
+			HOLDS(c, grant_since_ms(g) >= held_ms);
 			HOLDS(c, s->holds == NULL ||
 					 holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
 			/* While a session has a connection, it may have been told more since. */
@@ -486,10 +488,12 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 static void
 check_queues(struct check *c, const struct core *core)
 {
+	int64_t since_ms = starts_oldest(&core->wait_starts);
 	const struct queue *q;
 	size_t waiters = 0;
 
 	TAILQ_FOREACH (q, &core->queues, in_core) {
+		HOLDS(c, TAILQ_FIRST(&q->waiters)->since_ms >= since_ms);
 		HOLDS(c, q->count > 0 && q->resource->queue == q);
 		waiters += q->count;
 	}
@@ -522,6 +526,9 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	HOLDS(c, seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
 	HOLDS(c, seen.leases == core->counts.leases && seen.grants == core->counts.grants);
 	HOLDS(c, seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
+	HOLDS(c, starts_count(&core->hold_starts) == seen.grants);
+	HOLDS(c, starts_count(&core->wait_starts) == seen.waiters);
+	HOLDS(c, starts_count(&core->mlock_starts) == seen.mlocks);
 	HOLDS(c, seen.graces == core->counts.graces);
 	HOLDS(c, seen.releasing == core->counts.releasing && seen.mlocks == core->counts.mlocks);
 	HOLDS(c, core->drain == DRAIN_ENDS || core_wake_at(core) > now_ms);

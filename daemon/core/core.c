@@ -16,6 +16,7 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
@@ -25,6 +26,14 @@
 #include <string.h>
 
 #define STALL_MS 500 /* a turn as late as this is a stall; or as a tenth of a lease, if that is less */
+
+static void
+core_done_starts(struct core *core)
+{
+	starts_done(&core->hold_starts);
+	starts_done(&core->wait_starts);
+	starts_done(&core->mlock_starts);
+}
 
 struct core *
 core_new(const struct core_settings *settings, struct now now)
@@ -39,8 +48,10 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->name_bytes <= NAME_BYTES_MAX);
 	assert(settings->lease_max_ms > 0 && settings->margin_ms >= 0 && settings->retain_ms >= 0);
 	assert(settings->streak >= 1);
-	if (!reserve_fill(&core->reserve) ||
+	if (!reserve_fill(&core->reserve) || !starts_init(&core->hold_starts) ||
+		!starts_init(&core->wait_starts) || !starts_init(&core->mlock_starts) ||
 		!rules_init(&core->rules, settings->rules, settings->rule_count)) {
+		core_done_starts(core);
 		reserve_free(&core->reserve);
 		free(core);
 		return NULL;
@@ -117,6 +128,7 @@ core_free(struct core *core)
 	freelist_done(core);
 	dirty_done(&core->dirty);
 	timers_done(&core->timers);
+	core_done_starts(core);
 	rules_done(&core->rules);
 	reserve_free(&core->reserve);
 	free(core);

@@ -30,6 +30,7 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
@@ -148,6 +149,8 @@ struct core {
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:
 	 * a daemon that hands over does not end. */
 	int64_t lost_until_ms;
+	/* When they began: the holds of sessions, the waiters, and the MLOCKs that wait, each as a whole. */
+	struct starts hold_starts, wait_starts, mlock_starts;
 	enum drain drain;
 	bool left;  /* the daemon ends, and greets its masters no more */
 	bool ended; /* a copy of this process runs; see core_ended() */

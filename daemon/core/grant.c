@@ -11,6 +11,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
@@ -178,6 +179,7 @@ grant_join(struct core *core, struct grant *g)
 	holds_add(core, s, g);
 	user_take(s, l->permits);
 	core->counts.grants++;
+	starts_add(&core->hold_starts, grant_since_ms(g));
 }
 
 void
@@ -363,6 +365,7 @@ grant_leave_session(struct core *core, struct grant *g)
 	g->session->grant_count--;
 	g->session = NULL;
 	core->counts.grants--;
+	starts_remove(&core->hold_starts, grant_since_ms(g));
 }
 
 static void

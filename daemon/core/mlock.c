@@ -15,6 +15,7 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 
@@ -115,6 +116,7 @@ mlock_end(struct core *core, struct mlock *b)
 	if (b->apart > 0)
 		user_give(b->conn->session, (int64_t)b->apart);
 	core->counts.mlocks--;
+	starts_remove(&core->mlock_starts, b->since_ms);
 	freelist_retire(core, &b->freed);
 }
 
@@ -546,6 +548,7 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
+	starts_add(&core->mlock_starts, b->since_ms);
 	for (size_t i = 0; i < c->name_count; i++) {
 		loss = loss_find(core, s, c->names[i], c->owner);
 		if (loss != NULL)

@@ -68,7 +68,7 @@ void mlock_begin(struct core *core, struct conn *conn, const struct command *com
 void mlock_munlock(struct core *core, struct conn *conn, const struct command *command);
 
 /* Makes one of which nothing is held or waited for yet, on a connection that waits for nothing; its WAIT has
- * no end. NULL: out of memory. */
+ * no end, and its beginning is not counted among mlock_starts. NULL: out of memory. */
 struct mlock *mlock_new(struct core *core, struct conn *conn, const struct command *command)
 	__attribute__((warn_unused_result));
 

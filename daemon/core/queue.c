@@ -11,6 +11,7 @@
 #include "daemon/core/master.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -200,6 +201,7 @@ queue_join(struct core *core, struct waiter *w)
 	w->session->waiter_count++;
 	user_take(w->session, w->permits);
 	core->counts.waiters++;
+	starts_add(&core->wait_starts, w->since_ms);
 	return true;
 }
 
@@ -280,6 +282,7 @@ queue_remove(struct core *core, struct waiter *w)
 	w->session->waiter_count--;
 	user_give(w->session, w->permits);
 	core->counts.waiters--;
+	starts_remove(&core->wait_starts, w->since_ms);
 	dirty_add(core, r);
 	freelist_retire(core, &w->freed);
 }

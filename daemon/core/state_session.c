@@ -11,6 +11,7 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
+#include "daemon/core/starts.h"
 #include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
@@ -451,6 +452,7 @@ state_load_mlock(struct state_loader *l)
 		return;
 	}
 	mlock_fields(l->r, l->core, b);
+	starts_add(&l->core->mlock_starts, b->since_ms);
 	for (size_t i = 0; i < b->count && !l->r->failed; i++)
 		load_part(l, &b->parts[i]);
 	claim_fields(l->r, &b->lock);

@@ -13,6 +13,7 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
+#include "daemon/core/starts.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -185,6 +186,23 @@ void
 core_view_counts(const struct core *core, struct core_counts *out)
 {
 	*out = core->counts;
+}
+
+static int64_t
+longer(int64_t ms, const struct starts *starts, int64_t now_ms)
+{
+	int64_t since_ms = starts_oldest(starts);
+
+	return since_ms < now_ms && now_ms - since_ms > ms ? now_ms - since_ms : ms;
+}
+
+void
+core_view_longest(const struct core *core, int64_t now_ms, struct longest_view *out)
+{
+	int64_t wait_ms = longer(0, &core->wait_starts, now_ms);
+
+	*out = (struct longest_view){.wait_ms = longer(wait_ms, &core->mlock_starts, now_ms),
+		.hold_ms = longer(0, &core->hold_starts, now_ms)};
 }
 
 int64_t

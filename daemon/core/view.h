@@ -80,6 +80,12 @@ struct core_counts {
 	size_t requests;  /* LATCH requests without an answer */
 };
 
+/* How long the oldest of them has lasted, ms; 0: there is none. */
+struct longest_view {
+	int64_t wait_ms; /* of a LOCK, or of an MLOCK as a whole */
+	int64_t hold_ms; /* of a session: a withheld one has ended for its holder */
+};
+
 #define VIEW_AS 9 /* 8 hexadecimal digits and a NUL */
 
 struct hold_view {
@@ -173,6 +179,8 @@ unsigned core_masters(const struct core *core);
 /* master: below core_masters() */
 void core_view_master(const struct core *core, int64_t now_ms, unsigned master, struct master_view *out);
 void core_view_counts(const struct core *core, struct core_counts *out);
+/* Costs the same however many there are. */
+void core_view_longest(const struct core *core, int64_t now_ms, struct longest_view *out);
 /* The daemon is stopping and takes no new locks. */
 bool core_draining(const struct core *core);
 /* Until when a client may rely on a hold, by what holders have been told: CLOCK_BOOTTIME in ms, 0: none does.

@@ -107,6 +107,14 @@ put_seconds(const struct metrics *m, const char *name, const char *labels, int64
 		labels[0] ? "}" : "", us / 1000000, us % 1000000);
 }
 
+/* A time in a gauge of its own; ms >= 0. */
+static void
+gauge_ms(const struct metrics *m, const char *name, const char *help, int64_t ms)
+{
+	begin(m, name, "gauge", help);
+	put_seconds(m, name, "", ms * 1000);
+}
+
 /* In seconds, in the shortest form, but with a digit behind the point. */
 static void
 bound_print(char out[32], int64_t us)
@@ -239,8 +247,10 @@ static void
 write_counts(const struct metrics *m)
 {
 	struct core_counts c;
+	struct longest_view longest;
 	struct service_view service;
 	core_view_counts(m->context->core, &c);
+	core_view_longest(m->context->core, clock_ms(), &longest);
 	core_view_service(m->context->core, &service);
 	gauge(m, "holdfast_available", "1: a new lock can be had; 0: /readyz says why not",
 		service.available && !core_draining(m->context->core) && !m->context->memory->full);
@@ -255,6 +265,11 @@ write_counts(const struct metrics *m)
 	gauge(m, "holdfast_locks_withheld", "abandoned holds that wait for their told deadline",
 		(int64_t)c.withheld);
 	gauge(m, "holdfast_waiters", "waits for a lock", (int64_t)c.waiters);
+	gauge_ms(m, "holdfast_longest_wait_seconds",
+		"how long the oldest LOCK or MLOCK that waits has waited by now; 0: none waits",
+		longest.wait_ms);
+	gauge_ms(m, "holdfast_longest_hold_seconds",
+		"how long the oldest hold of a session has lasted by now; 0: there is none", longest.hold_ms);
 	gauge(m, "holdfast_leases_releasing", "leases given up, and not yet confirmed by the masters",
 		(int64_t)c.releasing);
 	gauge(m, "holdfast_latches", "latches that were asked about here", (int64_t)c.latches);

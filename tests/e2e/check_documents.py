@@ -429,6 +429,19 @@ def test_alerts(_place):
     expect(re.findall(r"^\| `(Holdfast\w+)` \|", operating(), re.M), shipped)
 
 
+def test_alerts_are_tested(_place):
+    """each alert that is shipped has a test in which it fires and does not"""
+    with open(os.path.join(harness.ROOT, "packaging", "monitoring", "alerts.yml"), encoding="utf-8") as stream:
+        shipped = re.findall(r"- alert: (\w+)", stream.read())
+    with open(os.path.join(harness.ROOT, "tests", "alerts.test.yml"), encoding="utf-8") as stream:
+        tests = re.split(r"^  - name: ", stream.read(), flags=re.M)[1:]
+    expect([re.match(r"\w+", test).group(0) for test in tests], shipped)
+    for test in tests:
+        name = re.match(r"\w+", test).group(0)
+        expect('alertname="%s"' % name in test, True, name)
+        expect("exp_samples: []" in test, True, name)
+
+
 def test_fail2ban(place):
     """the filter of OPERATING.md finds the address in what the log says of a wrong password, and in nothing else"""
     shown, = re.findall(r"^failregex = (.*)$", operating(), re.M)

@@ -12,6 +12,7 @@ import socket
 import ssl
 import subprocess
 import threading
+import time
 
 import certificates
 import harness
@@ -167,6 +168,49 @@ def test_metrics(place):
     expect(len(trips) == 1 and grown(trips[0]) > 0, True, repr(trips))
 
 
+def test_longest(place):
+    """a lock that is held too long shows while it lasts: how long the oldest hold and the oldest wait have lasted, also in the next process"""
+    daemon = served(place, master=place.redis()).admitted()
+
+    def longest():
+        found = samples(body(place, "/metrics")[1])
+        return [float(found["holdfast_longest_%s_seconds" % what]) for what in ("wait", "hold")]
+
+    def lasted(seconds, low, high):
+        # The daemon takes both times in whole milliseconds.
+        expect_between(seconds, low - 0.002, high + 0.002)
+
+    expect(longest(), [0.0, 0.0])
+    begun = time.monotonic()
+    holder, both, waiter = (daemon.client() for _ in range(3))
+    expect(holder("LOCK", "a") > 0, True)
+    held = time.monotonic()
+    both.send("MLOCK", 2, "b", "a")
+    daemon.queued("a")
+    waiting = time.monotonic()
+    waiter.send("LOCK", "a")
+    daemon.queued("a", 2)
+    last = time.monotonic()
+    harness.until("they have lasted", lambda: longest()[0] > 0.5)
+    daemon.client()("RESTART")
+    now = time.monotonic()
+    wait, hold = longest()
+    lasted(hold, now - held, time.monotonic() - begun)
+    lasted(wait, now - waiting, time.monotonic() - held)
+    info = daemon.info()
+    lasted(int(info["longest_hold_ms"]) / 1000, hold, time.monotonic() - begun)
+    lasted(int(info["longest_wait_ms"]) / 1000, wait, time.monotonic() - held)
+    # No wait has ended: the histogram shows nothing.
+    expect(samples(body(place, "/metrics")[1])['holdfast_wait_seconds_bucket{outcome="granted",le="+Inf"}'], "0")
+    expect(holder("UNLOCK", "a"), 0)
+    expect(len(both.reply()), 2)
+    # The other waiter is the oldest now.
+    lasted(longest()[0], now - last, time.monotonic() - waiting)
+    expect(both("MUNLOCK", 2, "b", "a"), 2)
+    expect(waiter.reply() > 0, True)
+    expect(longest()[0], 0.0)
+
+
 def test_metrics_and_info(place):
     """each counter and gauge of INFO is a metric with the same value"""
     daemon = served(place, master=place.redis()).admitted()
@@ -245,7 +289,7 @@ def test_formats(place):
 
 
 def test_promtool(place):
-    """promtool of Prometheus finds nothing wrong with the metrics and the alert rules"""
+    """promtool of Prometheus finds nothing wrong with the metrics and the alert rules, and each alert fires when it has to and not before"""
     promtool = shutil.which("promtool")
     if not promtool:
         raise harness.Skip("promtool is not installed (Debian: prometheus)")
@@ -256,6 +300,9 @@ def test_promtool(place):
     rules = os.path.join(ROOT, "packaging", "monitoring", "alerts.yml")
     run = subprocess.run([promtool, "check", "rules", rules], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                          text=True, check=False)
+    expect(run.returncode, 0, run.stdout)
+    run = subprocess.run([promtool, "test", "rules", os.path.join(ROOT, "tests", "alerts.test.yml")], stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT, text=True, check=False)
     expect(run.returncode, 0, run.stdout)
 
 
