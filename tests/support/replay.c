@@ -108,23 +108,30 @@ drop(struct replay *replay, size_t at)
 	replay->n--;
 }
 
+/* Makes room for one more, here. */
 static void
-put(struct replay *replay, unsigned type, size_t key_n, const char *record, size_t n)
+open_place(struct replay *replay, size_t at)
 {
-	size_t at = place(replay, type, record + HEAD, key_n);
+	if (replay->n == replay->room) {
+		replay->room = replay->room > 0 ? 2 * replay->room : 16;
+		replay->list = realloc(replay->list, replay->room * sizeof(replay->list[0]));
+		if (replay->list == NULL)
+			abort();
+	}
+	memmove(&replay->list[at + 1], &replay->list[at], (replay->n - at) * sizeof(replay->list[0]));
+	replay->list[at].record = NULL;
+	replay->n++;
+}
+
+/* unsorted: it is a new one, and its place is behind all others, until they are sorted. */
+static void
+put(struct replay *replay, unsigned type, size_t key_n, const char *record, size_t n, bool unsorted)
+{
+	size_t at = unsorted ? replay->n : place(replay, type, record + HEAD, key_n);
 	struct replay_entry *e;
 
-	if (at == replay->n || order(&replay->list[at], type, record + HEAD, key_n) != 0) {
-		if (replay->n == replay->room) {
-			replay->room = replay->room > 0 ? 2 * replay->room : 16;
-			replay->list = realloc(replay->list, replay->room * sizeof(replay->list[0]));
-			if (replay->list == NULL)
-				abort();
-		}
-		memmove(&replay->list[at + 1], &replay->list[at], (replay->n - at) * sizeof(replay->list[0]));
-		replay->list[at].record = NULL;
-		replay->n++;
-	}
+	if (at == replay->n || order(&replay->list[at], type, record + HEAD, key_n) != 0)
+		open_place(replay, at);
 	e = &replay->list[at];
 	free(e->record);
 	*e = (struct replay_entry){.type = type, .key_n = key_n, .n = n, .record = malloc(n)};
@@ -161,8 +168,8 @@ replay_done(struct replay *replay)
 	*replay = (struct replay){.n = 0};
 }
 
-bool
-replay_take(struct replay *replay, struct slice entries)
+static bool
+take(struct replay *replay, struct slice entries, bool unsorted)
 {
 	const char *p = entries.p, *end;
 
@@ -184,13 +191,21 @@ replay_take(struct replay *replay, struct slice entries)
 		key_n = key_length(gone != 0 ? gone : type, p + HEAD, length);
 		if (!is_entry(type) || key_n == SIZE_MAX)
 			return false;
+		if (gone != 0 && unsorted)
+			return false;
 		if (gone != 0)
 			take_gone(replay, gone, p + HEAD, key_n);
 		else
-			put(replay, type, key_n, p, HEAD + length);
+			put(replay, type, key_n, p, HEAD + length, unsorted);
 		p += HEAD + length;
 	}
 	return true;
+}
+
+bool
+replay_take(struct replay *replay, struct slice entries)
+{
+	return take(replay, entries, false);
 }
 
 void
@@ -221,6 +236,24 @@ replay_bytes(const struct replay *replay)
 	return (struct slice){bytes, n};
 }
 
+static int
+in_order(const void *a, const void *b)
+{
+	const struct replay_entry *e = b;
+
+	return order(a, e->type, e->record + HEAD, e->key_n);
+}
+
+/* A core says of each thing once what it is. */
+static void
+sort(struct replay *replay)
+{
+	qsort(replay->list, replay->n, sizeof(replay->list[0]), in_order);
+	for (size_t i = 1; i < replay->n; i++)
+		if (in_order(&replay->list[i - 1], &replay->list[i]) == 0)
+			abort();
+}
+
 void
 replay_snapshot(struct replay *replay, struct core *core)
 {
@@ -233,8 +266,9 @@ replay_snapshot(struct replay *replay, struct core *core)
 	do
 		cursor = core_ledger_scan(core, cursor, 100, &out);
 	while (cursor != 0);
-	if (out.failed || !replay_take(replay, (struct slice){buffer_bytes(&out), buffer_length(&out)}))
+	if (out.failed || !take(replay, (struct slice){buffer_bytes(&out), buffer_length(&out)}, true))
 		abort();
+	sort(replay);
 	buffer_done(&out);
 }
 
