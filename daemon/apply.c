@@ -127,13 +127,14 @@ apply_close(struct apply *p, const struct action *action)
 }
 
 void
-apply_note(struct apply *p, const struct note *note)
+apply_note(void *apply, const struct note *note)
 {
+	struct apply *p = apply;
 	const char *where = note->master >= 0 ? masters_where(p->masters, (unsigned)note->master) : NULL;
 	note_log(note, where, masters_left(p->masters), &p->gates, p->log);
 	note_count(note, p->stats);
 	events_tell(p->events, note, where);
-	history_note(p->history, note);
+	history_note(p->history, note, p->wall_ms);
 	http_tell(p->http, note, where);
 }
 

@@ -34,6 +34,7 @@ struct apply {
 	struct stats *stats;
 	struct http *http;
 	struct note_gates gates;               /* all zero at first */
+	int64_t wall_ms;                       /* of the step whose actions these are */
 	size_t calls_out;                      /* calls without a vote yet; the driver counts the votes */
 	bool watch_wanted;                     /* an ACTION_WATCH came; the driver clears it */
 	void (*keep)(void *arg, conn_id conn); /* ACTION_KEEP */
@@ -44,8 +45,9 @@ struct apply {
 /* Carries out the actions in order and empties the list. */
 void apply_actions(struct apply *p, struct actions *actions);
 
-/* Reports one note as ACTION_NOTE does: for notes of the driver itself. */
-void apply_note(struct apply *p, const struct note *note);
+/* Reports one note as ACTION_NOTE does: for notes of the driver itself, and for those of a long step while it
+ * goes on (struct actions). */
+void apply_note(void *apply, const struct note *note);
 
 /*
  * Tells the service manager whether locks can be had: READY=1 and STATUS=.

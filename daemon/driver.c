@@ -67,6 +67,7 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	assert(!d->stepping);
 	d->stepping = true;
 	int64_t granted = d->stats->locks_granted;
+	d->apply.wall_ms = now.wall_us / 1000;
 	core_step(d->core, now, event, &d->actions);
 	driver_draw(d, core_drew(d->core));
 	/* A process that goes on from the ledger tells of what it has: the guard has to wait for that. */
@@ -420,6 +421,8 @@ driver_new(struct log *log, struct stats *stats, const struct notify *notify)
 	random_init(&d->random);
 	driver_draw(d, 2);
 	actions_init(&d->actions);
+	d->actions.tell = apply_note;
+	d->actions.arg = &d->apply;
 	memory_init(&d->memory, log);
 	buffer_init(&d->ledger.entries, SIZE_MAX / 4);
 	buffer_init(&d->returning, SIZE_MAX / 4);

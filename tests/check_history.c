@@ -42,14 +42,16 @@ ends(size_t name, int64_t token, enum note_type type, int64_t span_ms, const cha
 	static const char why[256] = {0};
 	static const struct peer peer = {.pid = 7, .uid = 8, .address = "unix", .name = "client"};
 
-	history_note(h, &(struct note){.type = type,
-				.peer = &peer,
-				.name = name_of(name),
-				.token = token,
-				.kind = KIND_EXCLUSIVE,
-				.span_ms = span_ms,
-				.why = {why, why_n},
-				.text = text});
+	history_note(h,
+		&(struct note){.type = type,
+			.peer = &peer,
+			.name = name_of(name),
+			.token = token,
+			.kind = KIND_EXCLUSIVE,
+			.span_ms = span_ms,
+			.why = {why, why_n},
+			.text = text},
+		1);
 }
 
 struct seen {

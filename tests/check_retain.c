@@ -494,6 +494,67 @@ START_TEST(a_daemon_that_stood_still_gives_back_no_more_of_them_at_once)
 }
 END_TEST
 
+/* The notes of holds that have ended, which come in this order. */
+struct ends {
+	unsigned next;
+	unsigned count;
+};
+
+static void
+take_end(void *arg, const struct note *note)
+{
+	struct ends *ends = arg;
+	char name[16];
+
+	if (note->type != NOTE_RELEASED)
+		return;
+	(void)snprintf(name, sizeof(name), "n%u", --ends->next);
+	ck_assert(slice_equal(note->name, slice_of(name)));
+	ends->count++;
+}
+
+START_TEST(the_notes_of_many_holds_that_end_are_told_while_the_step_goes_on)
+{
+	struct story w;
+	struct ends ends = {.next = MANY};
+	unsigned during;
+
+	story_locked_many(&w, MANY);
+	w.actions.tell = take_end;
+	w.actions.arg = &ends;
+	w.actions.n = 0;
+	story_step(&w, &(struct event){.type = EVENT_CLOSE, .conn = 1, .end = END_CLEAN});
+	during = ends.count;
+	ck_assert_uint_ge(during, MANY - 256);
+	ck_assert_uint_le(w.actions.room, 1024);
+	for (size_t i = 0; i < w.actions.n; i++)
+		if (w.actions.list[i].type == ACTION_NOTE)
+			take_end(&ends, &w.actions.list[i].u.note);
+	ck_assert_uint_eq(ends.count, MANY);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_is_no_note_stays_however_full_the_list_is)
+{
+	struct story w;
+	struct ends ends = {.next = MANY};
+	size_t releases = 0;
+
+	story_locked_many(&w, MANY);
+	w.core->settings.retain_ms = 0;
+	w.actions.tell = take_end;
+	w.actions.arg = &ends;
+	w.actions.n = 0;
+	story_step(&w, &(struct event){.type = EVENT_CLOSE, .conn = 1, .end = END_CLEAN});
+	for (size_t i = 0; i < w.actions.n; i++)
+		releases +=
+			w.actions.list[i].type == ACTION_CALL && w.actions.list[i].u.call.op == CALL_RELEASE;
+	ck_assert_uint_eq(releases, MANY);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(names_that_nobody_comes_back_to_are_given_back_one_after_the_other_as_well)
 {
 	struct story w;
@@ -609,6 +670,8 @@ main(void)
 		a_name_that_was_handed_on_is_kept_whatever_becomes_of_others,
 		names_of_another_rule_are_another_matter,
 		what_another_daemon_wanted_says_nothing_about_clients_here,
+		the_notes_of_many_holds_that_end_are_told_while_the_step_goes_on,
+		what_is_no_note_stays_however_full_the_list_is,
 		names_that_nobody_comes_back_to_are_given_back_one_after_the_other_as_well,
 		leases_that_fall_out_of_use_together_are_given_back_one_after_the_other,
 		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once,

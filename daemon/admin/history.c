@@ -6,7 +6,6 @@
 #include "daemon/admin/history.h"
 
 #include "daemon/admin/admin.h"
-#include "daemon/base/clock.h"
 #include "daemon/net/connection.h"
 #include "proto/name.h"
 #include "proto/record.h"
@@ -244,7 +243,7 @@ history_breaker(struct history *h, const char *who)
 }
 
 void
-history_note(struct history *h, const struct note *note)
+history_note(struct history *h, const struct note *note, int64_t wall_ms)
 {
 	if (h->size == 0 || note->name.n == 0) {
 		return;
@@ -258,7 +257,7 @@ history_note(struct history *h, const struct note *note)
 		&(struct past_hold){
 			.name = note->name,
 			.end = end,
-			.ended_ms = clock_wall_us() / 1000 - note->late_ms,
+			.ended_ms = wall_ms - note->late_ms,
 			.held_ms = note->span_ms,
 			.token = note->token,
 			.session = (int64_t)note->session,

@@ -59,8 +59,8 @@ void history_resize(struct history *history, size_t bytes);
 /* From now on a note of a broken hold names this client; copied. NULL: it names none. */
 void history_breaker(struct history *history, const char *who);
 
-/* For every note. */
-void history_note(struct history *history, const struct note *note);
+/* For every note, and when it came. */
+void history_note(struct history *history, const struct note *note, int64_t wall_ms);
 
 /* Calls each() with the holds of this name, the latest first, until it returns false. */
 void history_each(const struct history *history, struct slice name,

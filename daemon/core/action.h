@@ -126,11 +126,20 @@ struct action {
 	} u;
 };
 
-/* A growing list; the driver empties it when its actions are carried out, and uses it again. */
+/*
+ * A growing list; the driver empties it when its actions are carried out, and uses it again.
+ *
+ * A step that ends thousands of holds has a note for each, and a list of them all would be megabytes of new
+ * memory. So the driver may take notes while the step goes on: whenever the list is full, tell() gets its
+ * notes, in order, and the other actions stay. It must not call the core. Notes so may come before other
+ * actions that were emitted earlier; they come never before a change of the core that they tell of.
+ */
 struct actions {
 	struct action *list;
 	size_t n;
 	size_t room;
+	void (*tell)(void *arg, const struct note *note); /* NULL: notes stay, too */
+	void *arg;
 };
 
 void actions_init(struct actions *a);

@@ -14,6 +14,7 @@
 
 #define ACTIONS_FIRST 64
 #define ACTIONS_KEPT  1024
+#define ACTIONS_FULL  256 /* with so many, notes are told: as many as fit into a fast cache */
 
 void
 actions_init(struct actions *a)
@@ -33,7 +34,33 @@ void
 actions_done(struct actions *a)
 {
 	free(a->list);
-	memset(a, 0, sizeof(*a));
+	a->list = NULL;
+	a->n = a->room = 0;
+}
+
+static void
+actions_tell(struct actions *a)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->list[i].type == ACTION_NOTE)
+			a->tell(a->arg, &a->list[i].u.note);
+		else
+			a->list[kept++] = a->list[i];
+	}
+	a->n = kept;
+}
+
+/* Makes room for one more. */
+static void
+actions_widen(struct core *core, struct actions *a)
+{
+	if (a->tell != NULL && a->room >= ACTIONS_FULL)
+		actions_tell(a);
+	/* Where few of them were notes, the next look is not to come soon. */
+	if (a->n > a->room / 2 || a->room == 0)
+		a->list = reserve_grow(&core->reserve, a->list, &a->room, sizeof(*a->list), ACTIONS_FIRST);
 }
 
 static struct action *
@@ -47,7 +74,7 @@ emit(struct core *core, enum action_type type, conn_id conn)
 	assert((conn != 0) ==
 		(type == ACTION_REPLY || type == ACTION_PUSH || type == ACTION_CLOSE || type == ACTION_KEEP));
 	if (a->n == a->room)
-		a->list = reserve_grow(&core->reserve, a->list, &a->room, sizeof(*a->list), ACTIONS_FIRST);
+		actions_widen(core, a);
 	a->list[a->n].type = type;
 	a->list[a->n].conn = conn;
 	return &a->list[a->n++];
