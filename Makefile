@@ -61,7 +61,8 @@ CLIENT_SRC := $(filter-out client/main.c,$(sort $(wildcard client/*.c)))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 MODEL_SRC  := $(sort $(wildcard tests/model/*.c))
 SIM_SRC    := $(filter-out tests/sim/main.c,$(sort $(wildcard tests/sim/*.c)))
-CHECKS     := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/check_*.c)))
+CHECK_SRC  := $(sort $(wildcard tests/unit/*/check_*.c))
+CHECKS     := $(addprefix $(O)/tests/,$(basename $(notdir $(CHECK_SRC))))
 SCRIPTS    := $(sort $(wildcard lua/*.lua))
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
@@ -152,10 +153,15 @@ $(O)/obj/%.o: %.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(O)/tests/%: $(O)/obj/tests/%.o $(O)/libsupport.a $(O)/libclient.a $(O)/libholdfastd.a
+# A suite is found by its name, in whichever room it is.
+$(foreach source,$(CHECK_SRC),$(eval $(O)/tests/$(basename $(notdir $(source))): $(call obj,$(source))))
+FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+$(FUZZERS): $(O)/tests/%: $(O)/obj/tests/%.o
+
+$(CHECKS) $(FUZZERS): $(O)/libsupport.a $(O)/libclient.a $(O)/libholdfastd.a
 	@mkdir -p $(@D)
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
 
 # Programs that use the library as a program of others does: by its header, and as it will be installed.
 LIBRARY_TESTS := $(patsubst client/c/test/%.c,$(O)/tests/c/%,$(sort $(wildcard client/c/test/*.c)))
@@ -356,7 +362,6 @@ asan: ## run every test under the address and undefined behaviour sanitizers
 
 # Each tests/fuzz/fuzz_NOUN.c is a libFuzzer target that starts from tests/fuzz/corpus/NOUN.
 FUZZ_SECONDS ?= 60
-FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 $(FUZZERS): LDFLAGS += -fsanitize=fuzzer
 
 fuzz: need-clang ## fuzz every parser for FUZZ_SECONDS each (default 60)
