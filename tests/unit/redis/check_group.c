@@ -293,6 +293,37 @@ START_TEST(random_calls_of_a_name_keep_their_order)
 }
 END_TEST
 
+START_TEST(a_greeting_that_waits_keeps_all_that_it_told)
+{
+	static const char *const told[] = {
+		"text", "run", "set", "places", "next", "next places", "unacknowledged", "lacks"};
+	enum { TOLD = sizeof told / sizeof *told };
+	const struct call call = {.op = CALL_HELLO};
+	struct vote vote = {.op = CALL_HELLO, .outcome = OUTCOME_YES, .greeting = GREETING_GOOD};
+	struct slice *const from[TOLD] = {&vote.text, &vote.run, &vote.masterset, &vote.places,
+		&vote.next.set, &vote.next.places, &vote.unacknowledged, &vote.lacks};
+	struct reserve reserve = {NULL};
+	struct batch *batch;
+	char reply[256]; /* overwritten when the votes are carried out */
+	size_t n = 0;
+
+	for (size_t i = 0; i < TOLD; i++) {
+		*from[i] = (struct slice){reply + n, strlen(told[i])};
+		n += (size_t)snprintf(reply + n, sizeof reply - n, "%s", told[i]);
+	}
+	ck_assert(reserve_fill(&reserve));
+	batch = batch_of(&reserve, &call);
+	batch_keep(&reserve, batch, &vote);
+	memset(reply, '!', sizeof reply);
+	vote = batch->votes[0];
+	for (size_t i = 0; i < TOLD; i++)
+		ck_assert_msg(slice_equal(*from[i], slice_of(told[i])), "%s: %.*s", told[i], (int)from[i]->n,
+			from[i]->p);
+	batch_free(batch);
+	reserve_free(&reserve);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -304,5 +335,5 @@ main(void)
 		another_memory_of_the_master_needs_another_command,
 		readers_and_permits_travel_together_and_apart_from_exclusive_leases,
 		calls_about_a_name_keep_their_order_whatever_their_kind, slots_are_copied_with_the_names,
-		random_calls_of_a_name_keep_their_order);
+		random_calls_of_a_name_keep_their_order, a_greeting_that_waits_keeps_all_that_it_told);
 }
