@@ -228,7 +228,7 @@ bool fleet_holds(const struct context *context, const struct command *command);
 struct health *health_new(void) __attribute__((warn_unused_result));
 /* Notes in which state each master is; to be called in each turn. */
 void health_look(struct context *context, int64_t now_ms);
-#define HEALTH_TEXT_MAX 768
+#define HEALTH_TEXT_MAX 1000
 /* Which masters cannot be used, since when and why, or why else no lock can be had; "": all is well. */
 void health_text(const struct context *context, int64_t now_ms, char out[HEALTH_TEXT_MAX]);
 

@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A reason of a master, cut. */
-#define REASON_MAX 160
+/* A reason of a master, cut: it has values first, and then what to do (master_refuse()). */
+#define REASON_MAX 480
 
 struct health {
 	int64_t looked_ms; /* CLOCK_BOOTTIME */
@@ -116,7 +116,7 @@ health_text(const struct context *context, int64_t now_ms, char out[HEALTH_TEXT_
 	} else if (service.available || members == 1) {
 		snprintf(out, HEALTH_TEXT_MAX, "%s", list);
 	} else {
-		snprintf(out, HEALTH_TEXT_MAX, "%u of %u masters can be used, and %u are needed: %.600s",
+		snprintf(out, HEALTH_TEXT_MAX, "%u of %u masters can be used, and %u are needed: %.900s",
 			members - bad, members, members / 2 + 1, list);
 	}
 }

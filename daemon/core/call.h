@@ -222,13 +222,14 @@ enum outcome {
 	OUTCOME_UNSENT     /* the call never left: the link was not up, or the output was full */
 };
 
-/* Why a master that answered HELLO cannot be used: GREETING(name, text for people) */
+/* Why a master that answered HELLO cannot be used: GREETING(name, text for people). What the master says of
+ * it, with the values, comes before the colon: a short text may have no room for the cure. */
 #define GREETINGS(GREETING)                                                                                  \
 	GREETING(GOOD, "good")                                                                               \
 	GREETING(REPLICA, "is a replica: name its master instead")                                           \
 	GREETING(CLOCK,                                                                                      \
 		"has a clock that is after 2112 or before 1970, at which no token can begin: set it, "       \
-		"as with `timedatectl set-ntp true`; it says")                                               \
+		"as with `timedatectl set-ntp true`")                                                        \
 	GREETING(CLUSTER, "runs in cluster mode: name its nodes under `cluster:`")                           \
 	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
 	GREETING(MISMATCH, "is used by daemons of another format or with other limits: upgrade the older "   \

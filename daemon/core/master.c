@@ -200,17 +200,21 @@ refused_for(const struct master *m, const char *what)
 	       strncmp(m->reason, what, n) == 0;
 }
 
+/* The detail, which has the values, comes before the cure, which is in `what` behind a colon: where there is
+ * little room the cure is cut off. */
 static void
 master_refuse(struct core *core, struct master *m, const char *what, struct slice detail)
 {
 	bool news = !refused_for(m, what);
+	size_t cause = strcspn(what, ":");
 
 	assert(m->state != MASTER_AWAY);
 	m->failing = false;
 	m->mismatch = what == greeting_text[GREETING_MISMATCH];
-	(void)snprintf(m->reason, sizeof(m->reason), "%s%s%.*s", what, detail.n > 0 ? ": " : "",
+	(void)snprintf(m->reason, sizeof(m->reason), "%.*s%s%.*s%s", (int)cause, what,
+		detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
-		detail.n > 0 ? detail.p : "");
+		detail.n > 0 ? detail.p : "", what + cause);
 	if (m->state != MASTER_REFUSED)
 		master_turn(core, m, MASTER_REFUSED);
 	if (news)
@@ -377,14 +381,13 @@ static bool
 master_twin_refused(struct core *core, struct master *m, bool idle)
 {
 	const struct master *twin = master_twin(core, m, idle);
-	char number[16];
+	char also[32];
 
 	if (twin == NULL)
 		return false;
 	assert(twin != m);
-	(void)snprintf(number, sizeof(number), "%u", twin->index + 1);
-	master_refuse(core, m, "is the same server as another: name independent ones; it is also master",
-		slice_of(number));
+	(void)snprintf(also, sizeof(also), "it is also master %u", twin->index + 1);
+	master_refuse(core, m, "is the same server as another: name independent ones", slice_of(also));
 	return true;
 }
 

@@ -321,23 +321,71 @@ places_ours(const struct core *core, char *out, size_t room)
 {
 	size_t n = 0;
 
+	out[0] = '\0';
 	for (unsigned i = 0; i < core->settings.masters && n < room; i++)
 		n += (size_t)snprintf(out + n, room - n, "%s%s", i > 0 ? " " : "", core->masters[i].place);
 }
 
+/* The first word of a list of places, which moves behind it; n == 0: that was all. */
+static struct slice
+place_next(struct slice *list)
+{
+	const char *end = list->n > 0 ? memchr(list->p, ' ', list->n) : NULL;
+	struct slice place = {list->p, end != NULL ? (size_t)(end - list->p) : list->n};
+
+	*list = (struct slice){list->p + place.n + (end != NULL), list->n - place.n - (end != NULL)};
+	return place;
+}
+
+static bool
+place_in(struct slice place, struct slice list)
+{
+	while (list.n > 0)
+		if (slice_equal(place_next(&list), place))
+			return true;
+	return false;
+}
+
+/* Room for the places in a refusal that only one list has. */
+#define LIST_MAX 160
+
+/* The places of one list that the other one lacks: with all of them the text might be cut before these. All,
+ * if it has all. */
+static void
+places_only(char out[LIST_MAX], struct slice list, struct slice other)
+{
+	struct slice rest = list, place;
+	size_t n = 0;
+
+	out[0] = '\0';
+	while ((place = place_next(&rest)).n > 0 && n < LIST_MAX)
+		if (!place_in(place, other))
+			n += (size_t)snprintf(
+				out + n, LIST_MAX - n, "%s%.*s", n > 0 ? " " : "", SLICE_ARG(place));
+	if (n == 0)
+		slice_text(out, LIST_MAX, list);
+}
+
 /* The master is not one of ours: this daemon takes no new lease. theirs: the master's set, n == 0: none that
- * can be read. */
+ * can be read. what: what is wrong and, behind a colon, what to do. In what the lists differ comes before
+ * that, and the ids of daemons that live there after it: if the lists were changed everywhere but on one
+ * host, these lead to that host. */
 static enum membership
 set_other(struct core *core, struct master *m, const struct members *theirs, const struct vote *vote,
 	struct slice places, const char *what)
 {
 	struct masterset *set = &core->masterset;
-	char here[MASTERSET_WHY_MAX / 2];
+	struct slice alive = vote->greeting == GREETING_OTHERSET ? vote->text : SLICE("");
+	size_t cause = strcspn(what, ":");
+	char ours[MASTERSET_WHY_MAX], here[LIST_MAX], there[LIST_MAX];
 
-	places_ours(core, here, sizeof(here));
-	(void)snprintf(set->why, sizeof(set->why), "%s: theirs: %.*s; here: %s", what,
-		(int)(places.n < MASTERSET_WHY_MAX / 2 ? places.n : MASTERSET_WHY_MAX / 2),
-		places.n > 0 ? places.p : "", here);
+	places_ours(core, ours, sizeof(ours));
+	places_only(here, slice_of(ours), places);
+	places_only(there, places, slice_of(ours));
+	(void)snprintf(set->why, sizeof(set->why), "%.*s: theirs: %s; here: %s%s%s%.*s%s", (int)cause, what,
+		there, here, what + cause, alive.n > 0 ? " (alive there: " : "",
+		(int)(alive.n < MASTERSET_LIVING_MAX ? alive.n : MASTERSET_LIVING_MAX),
+		alive.n > 0 ? alive.p : "", alive.n > 0 ? ")" : "");
 	m->other = true;
 	set_leave(core, m, theirs, vote);
 	set_usable(core);
@@ -531,19 +579,6 @@ set_told(struct core *core, struct master *m, const struct vote *vote)
 	return m->blank ? set_ours(core, m, vote) : told_forming(core, m, vote, &theirs);
 }
 
-/* If the lists were changed everywhere but on one host, the ids lead to that host. The lists after the ids
- * may be cut off. */
-static void
-why_living(struct core *core, struct slice daemons)
-{
-	char *why = core->masterset.why, lists[MASTERSET_WHY_MAX];
-	size_t at = strcspn(why, ":");
-
-	memcpy(lists, why + at, strlen(why + at) + 1);
-	(void)snprintf(why + at, MASTERSET_WHY_MAX - at, " (alive there: %.*s)%s",
-		(int)(daemons.n < MASTERSET_LIVING_MAX ? daemons.n : MASTERSET_LIVING_MAX), daemons.p, lists);
-}
-
 enum membership
 masterset_told(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -559,8 +594,6 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 	membership = set_told(core, m, vote);
 	/* What this master told allows another one to have the set. */
 	core->masterset.serial += memory_waiting(core) < waiting;
-	if (membership == MEMBERSHIP_OTHER && vote->greeting == GREETING_OTHERSET && vote->text.n > 0)
-		why_living(core, vote->text);
 	core->retry |= m->enrolled && !before;
 	return membership;
 }

@@ -38,7 +38,7 @@ struct master;
 /* Texts of a set. For each master: an id of 16 digits and its way, or its place, with separators. */
 #define MASTERSET_TEXT_MAX   (16 + CORE_MASTERS_MAX * (MASTERSET_WAY_MAX + 18))
 #define MASTERSET_PLACES_MAX (CORE_MASTERS_MAX * MASTERSET_PLACE_MAX)
-#define MASTERSET_WHY_MAX    480
+#define MASTERSET_WHY_MAX    720
 #define MASTERSET_KEY_MAX    160
 
 /* The set that is to follow (masterset_change.c). */
