@@ -452,11 +452,39 @@ look_at_version(struct doctor *d, const char *who, struct slice host, struct sli
 		mend);
 }
 
+/* Masters refuse the other daemon: what it may do, and what has to agree. */
+static void
+look_at_exclusion(struct doctor *d, const char *who, const struct answer *other)
+{
+	struct slice host = answer_get_text(other, "host"), why = answer_get_text(other, "refused");
+	bool answers = answer_get_int(other, "answers", 0) != 0;
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
+
+	text_print(what, "%s is refused by the masters: %.*s", who, SLICE_ARG(why));
+	if (says(why, "format ")) {
+		text_print(mend,
+			"install the same release of holdfast on all hosts, here on %.*s, then: holdfast "
+			"restart",
+			SLICE_ARG(host));
+	} else {
+		text_print(mend,
+			"make what is named the same in holdfast.yml on %.*s as on the other hosts, then "
+			"there: "
+			"holdfast restart",
+			SLICE_ARG(host));
+	}
+	tell(d, GRADE_WARNING, "fleet", what,
+		answers ? "it goes on without them, as long as the others are a majority"
+			: "clients of that host get no lock",
+		mend);
+}
+
 static void
 look_at_other(struct doctor *d, const struct answer *other, struct slice ours)
 {
 	struct slice host = answer_get_text(other, "host"), address = answer_get_text(other, "address"),
-		     differs = answer_get_text(other, "differs"), version = answer_get_text(other, "version");
+		     differs = answer_get_text(other, "differs"), version = answer_get_text(other, "version"),
+		     refused = answer_get_text(other, "refused");
 	char who[DOCTOR_TEXT_MAX];
 
 	if (slice_equal(answer_get_text(other, "daemon"), slice_of(d->daemon))) {
@@ -464,10 +492,12 @@ look_at_other(struct doctor *d, const struct answer *other, struct slice ours)
 	}
 	text_print(who, "the daemon of %.*s (%.*s, pid %" PRId64 ")", SLICE_ARG(host), SLICE_ARG(address),
 		answer_get_int(other, "pid", 0));
-	if (answer_get_int(other, "answers", 0) == 0) {
+	if (refused.n > 0) {
+		look_at_exclusion(d, who, other);
+	} else if (answer_get_int(other, "answers", 0) == 0) {
 		look_at_silence(d, who, host);
 	}
-	if (differs.n > 0) {
+	if (differs.n > 0 && refused.n == 0) {
 		look_at_settings(d, who, other, ours);
 	}
 	if (version.n > 0 && !slice_equal(version, slice_of(d->version))) {

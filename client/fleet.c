@@ -210,6 +210,7 @@ table_daemon(struct table *t, const struct answer *daemon, struct slice ours)
 {
 	int64_t up_ms = answer_get_int(daemon, "uptime_ms", -1);
 	int64_t seen_ms = answer_get_int(daemon, "seen_ms", -1);
+	struct slice refused = answer_get_text(daemon, "refused");
 	char up[DURATION_TEXT_MAX], seen[DURATION_TEXT_MAX], answers[NUMBER_TEXT_MAX + 8];
 	char differs[SETTINGS_TEXT_MAX], clock[DURATION_TEXT_MAX + 1];
 
@@ -221,11 +222,12 @@ table_daemon(struct table *t, const struct answer *daemon, struct slice ours)
 	table_text(t, slice_of(up_ms < 0 ? "-" : duration_text(up, up_ms)));
 	table_text(t, slice_of(seen_ms < 0 ? "-" : duration_text(seen, seen_ms)));
 	table_text(t, slice_of(answer_get_int(daemon, "answers", 0) != 0 ? answers
+			       : refused.n > 0                           ? "refused"
 			       : answer_get_int(daemon, "asked", 1) != 0 ? "no"
 									 : "not asked"));
 	table_text(t, slice_of(clock_text(clock, daemon)));
 	(void)settings_text(differs, daemon, ours);
-	table_text(t, slice_of(differs[0] != '\0' ? differs : "-"));
+	table_text(t, refused.n > 0 ? refused : slice_of(differs[0] != '\0' ? differs : "-"));
 }
 
 static int
@@ -254,6 +256,7 @@ task_fleet(const struct options *o, const struct address *a)
 	struct wire wire = {.fd = -1};
 	const struct answer *daemons;
 	bool silent = false, missing = false;
+	unsigned refused = 0;
 	int status = take_greeting(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
@@ -266,6 +269,7 @@ task_fleet(const struct options *o, const struct address *a)
 				bool answers = answer_get_int(&daemons->items[i], "answers", 0) != 0;
 
 				silent |= !answers;
+				refused += answer_get_text(&daemons->items[i], "refused").n > 0;
 				/* This daemon always answers. */
 				missing |= answers && answer_get_int(&daemons->items[i], "asked", 1) == 0;
 			}
@@ -274,6 +278,13 @@ task_fleet(const struct options *o, const struct address *a)
 					    : fleet_print(daemons);
 			if (missing) {
 				message("no master answers: daemons may be missing (holdfast doctor)");
+			}
+			if (refused > 0) {
+				message("masters refuse %u of these daemons, and their clients get no lock: "
+					"make "
+					"the settings agree that are named, then on those hosts: holdfast "
+					"restart",
+					refused);
 			}
 			status = status == STATUS_DONE && (silent || missing) ? STATUS_NO : status;
 		}

@@ -17,18 +17,21 @@
 --       daemon: host, version, pid, start (s since 1970), settings and address, with one space between, and the secret of
 --       its messages; 21: the longest lease that its guards wait for (ms), not less than 4
 -- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
---       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease, lacks}
+--       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease, lacks, refused count,
+--       refused}
 --       greeting: good | replica | clock | cluster | evicting | mismatch | otherset | cloned | left; incarnation is ''
 --       unless good. clock: time is 0
---       text: clock: what it says; good, cloned: the run id of the server; mismatch: the registered daemons, and the
---       format and limits, both those stored and those given; otherset: the first few of the other daemons that are
---       registered here: of each the first digits of its id, and its host and version; '' for none
+--       text: clock: what it says; good, cloned: the run id of the server; mismatch: in what this daemon differs, and
+--       the registered daemons; otherset: the first few of the other daemons that are registered here: of each the first
+--       digits of its id, and its host and version; '' for none
 --       id, set, places, agreement: good, otherset: as they are stored now; set is '' and agreement 0 if none is
 --       next, its places and step: good: as they are stored now; '', '' and 0 if none is
 --       longest lease: good: the longest one that may be asked for here (ms); guarded lease: good, mismatch: the longest
 --       one that a guard has to wait for; 0 for none
 --       lacks: good: why leases cannot be taken here now, as an error says it: a right that the login has not, or memory;
 --       '' if they can be
+--       refused count, refused: good: how many other daemons were refused here lately, and the first few of them: of
+--       each the first digits of its id, its host and version, and in what it differs; 0 and '' for none
 --       unacknowledged: good: other living daemons, as in text, that have not acknowledged the next set in 15
 --
 -- A master may have forgotten leases, or remember dead ones, if its run id or replication id is not the admitted one; but
@@ -72,6 +75,11 @@
 -- admitted, as if it had lost its memory. A server that has left stores the set without itself, and so refuses the calls of
 -- its old set.
 --
+-- A daemon that is refused as 'mismatch' or 'otherset' is not registered, and no other daemon would hear of it. So it leaves
+-- a record, 'r:' and its id, for people at other hosts. It decides on nothing: no script but this one and look reads it.
+-- Whoever is refused may not fill the node: words of a record are cut, a record is written anew only after a quarter of its
+-- time, of more than RECORDS records the one that ends first makes room, and a full master gets none.
+--
 -- A daemon that ends says so once no client relies on its leases any more, and its registration ends: daemons with other
 -- limits, or of another format, need not wait for that.
 --
@@ -107,7 +115,8 @@ local node = {}
 local function greet(greeting, incarnation, admitted, highest, text)
 	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
 		node.set or '', node.places or '', node.agreement or '0', node.next or '', node.nextplaces or '',
-		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0', node.lacks or '' }
+		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0', node.lacks or '',
+		node.refusedcount or '0', node.refused or '' }
 end
 
 -- What the scripts run at keys of the namespace, each with its least arguments.
@@ -173,11 +182,11 @@ if info('memory', 'maxmemory_policy') ~= 'noeviction' then
 end
 
 if live_ms == 0 then
-	redis.call('HDEL', KEYS[1], 'd:' .. ARGV[2], 'h:' .. ARGV[2], 'l:' .. ARGV[2])
+	redis.call('HDEL', KEYS[1], 'd:' .. ARGV[2], 'h:' .. ARGV[2], 'l:' .. ARGV[2], 'r:' .. ARGV[2])
 	return greet('left', '', '0', 0, '')
 end
 
-local live, dead, leapt = {}, {}, 0
+local live, dead, records, stale, leapt = {}, {}, {}, {}, 0
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
@@ -187,7 +196,10 @@ if node.highest and not node.lacks then
 	local same = redis.pcall('HSET', KEYS[1], 'highest', node.highest)
 	node.lacks = type(same) == 'table' and string.find(same.err or '', '^OOM') and same.err or nil
 end
-node.unacknowledged, node.longest, node.guarded = nil, nil, nil -- computed below, not fields of the node
+-- Computed below, not fields of the node.
+node.unacknowledged, node.longest, node.guarded, node.refusedcount, node.refused = nil, nil, nil, nil, nil
+
+local RECORDS, RECORD_US = 32, 30000000
 
 -- Limits may change if no other daemon lives that agreed to the old ones.
 local longest_ms = math.max(live_ms, (number(node.lease_max) or 0) + (number(node.margin) or 0))
@@ -208,6 +220,10 @@ for field, value in pairs(node) do
 			table.insert(dead, 'h:' .. daemon)
 		end
 		leapt = leapt + (alive and what == 'l' and 1 or 0)
+	elseif string.find(field, '^r:') then
+		local ends = number(string.match(value, '^%d+'))
+		local alive = ends and ends > now and ends <= now + RECORD_US
+		table.insert(alive and records or stale, field)
 	end
 end
 
@@ -236,8 +252,74 @@ if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, tru
 	return greet('cloned', '', '0', 0, run)
 end
 
-local function limits(format, j, hash)
-	return 'format ' .. format .. ', clock-margin ' .. j .. ' ms, rules ' .. hash
+-- A word that a daemon told, for people: cut, and without bytes that are none of a word.
+local function plain(text, most)
+	return (string.gsub(string.sub(text, 1, most), '[^!-~]', '?'))
+end
+
+-- The first two words of one text that the other one lacks.
+local function only(one, other)
+	local has, words = {}, {}
+	for word in string.gmatch(other, '[^; ]+') do
+		has[word] = true
+	end
+	for word in string.gmatch(one, '[^; ]+') do
+		if not has[word] and #words < 2 then
+			table.insert(words, plain(word, 80))
+		end
+	end
+	return #words > 0 and table.concat(words, ' ') or nil
+end
+
+-- In what this daemon differs from those that the master goes by; '' if in nothing.
+local function difference(what, ours, theirs, unit)
+	if ours == theirs then
+		return ''
+	end
+	theirs = theirs or '?'
+	local one, other = only(ours, theirs), only(theirs, ours)
+	if not one and not other then
+		return what .. ' in another order; '
+	end
+	return what .. ' ' .. (one and one .. unit or 'none') .. ', the others ' .. (other and other .. unit or 'none') .. '; '
+end
+
+local function drop_records()
+	if #stale > 0 then
+		redis.call('HDEL', KEYS[1], unpack(stale, 1, math.min(#stale, 1000)))
+	end
+end
+
+-- Leaves a record of this daemon, which is refused. Its last words are why. The secret of its messages is not in it.
+local function leave_record(why)
+	local field, first = 'r:' .. ARGV[2], nil
+	if not string.find(ARGV[2], '^%x+$') or #ARGV[2] ~= 32 then
+		return
+	end
+	local host, version, pid, start, settings, address =
+		string.match(ARGV[20], '^(%S+) (%S+) (%d+) (%d+) (%S+) (%S+)')
+	local known = number(string.match(node[field] or '', '^%d+'))
+	if known and known <= now + RECORD_US and known > now + RECORD_US * 3 / 4 then
+		return
+	end
+	for _, other in ipairs(records) do
+		local ends = string.match(node[other], '^%d+')
+		if other ~= field and (not first or number(ends) < number(string.match(node[first], '^%d+')) or
+			ends == string.match(node[first], '^%d+') and other < first) then
+			first = other
+		end
+	end
+	local words = { decimal(now + RECORD_US), plain(host or '?', 64), plain(version or '?', 16), plain(pid or '0', 10),
+		plain(start or '0', 12), plain(settings or '?', 256), plain(address or '?', 256),
+		decimal(math.floor(now / 1000)), string.sub(why, 1, 250) }
+	-- A full master refuses it.
+	local left = redis.pcall('HSET', KEYS[1], field, table.concat(words, ' '))
+	if type(left) == 'table' then
+		return
+	elseif first and #records >= RECORDS and not (known and known > now) then
+		table.insert(stale, first)
+	end
+	drop_records()
 end
 
 -- The daemons that an operator has to look for: their hosts, or else their ids, which daemon.started in their logs has.
@@ -290,10 +372,11 @@ elseif doubted and not refused then
 	redis.call('HSET', KEYS[1], 'l:' .. ARGV[2], decimal(now + live_ms * 1000))
 end
 if refused then
-	local stored = limits(node.format or '?', node.margin or '?', node.layout or '?')
+	local why = difference('clock-margin', ARGV[5], node.margin, ' ms') ..
+		difference('format', ARGV[19], node.format, '') .. difference('rules and guard', layout, node.layout, '')
 	node.guarded = node.lease_max
-	return greet('mismatch', '', '0', highest, named(live) .. ': ' .. stored .. '; here: ' ..
-		limits(ARGV[19], ARGV[5], layout))
+	leave_record(string.sub(why, 1, -3))
+	return greet('mismatch', '', '0', highest, why .. 'alive there: ' .. named(live))
 end
 local trusts = not admitted and ARGV[8] == '1'
 
@@ -364,6 +447,21 @@ local function unacknowledged()
 	return named(daemons)
 end
 
+-- The other daemons that were refused here lately: how many, and what the first few differ in.
+local function tell_refused()
+	local texts, most = {}, 3
+	table.sort(records)
+	for _, field in ipairs(records) do
+		local host, version, why = string.match(node[field], '^%d+ (%S+) (%S+) %d+ %d+ %S+ %S+ %d+ (.*)$')
+		if host and field ~= 'r:' .. ARGV[2] then
+			table.insert(texts, string.sub(field, 3, 10) .. ' on ' .. host .. ' ' .. version .. ': ' .. why)
+		end
+	end
+	node.refusedcount = decimal(#texts)
+	node.refused = table.concat(texts, ' | ', 1, math.min(#texts, most)) ..
+		(#texts > most and ' | and ' .. #texts - most .. ' more' or '')
+end
+
 -- Two next sets of one generation are ordered by their texts.
 local function before(one, other)
 	local a, b = generation(one), generation(other)
@@ -423,6 +521,8 @@ if set ~= '' and set ~= node.set then
 		if node['d:' .. ARGV[2]] then
 			register(string.match(node['d:' .. ARGV[2]], '^%d*'))
 		end
+		-- Its own list may not be whole yet.
+		leave_record('masters another list, the others ' .. (string.gsub(node.places or '?', '[^ -~]', '?')))
 		return greet('otherset', '', '0', 0, named(live))
 	end
 elseif set ~= '' then
@@ -462,6 +562,11 @@ if not admitted then
 	end
 end
 highest = highest + 1
+tell_refused()
+if node['r:' .. ARGV[2]] then
+	table.insert(stale, 1, 'r:' .. ARGV[2])
+end
+drop_records()
 if #dead > 0 then
 	redis.call('HDEL', KEYS[1], unpack(dead))
 end

@@ -2,9 +2,11 @@
 --
 -- KEYS  1: node; then, to look at a name: 2: its lease; 3: its queue
 -- ARGV  1: 1: which daemons are registered is asked for, too
--- Reply {'ok', time, daemons} or {'ok', time, daemons, kind, holders, queue}
+-- Reply {'ok', time, daemons, refused} or {'ok', time, daemons, refused, kind, holders, queue}
 --       daemons: a line for each registered daemon that lives: its id, the end of its registration (µs), and its field
 --                'h:' of the node; '-' if they are not asked for. Of a node with more than FIELDS fields only a part is read
+--       refused: likewise a line for each daemon that was refused here lately: its id, the end of its record (µs), and the
+--                rest of the field 'r:' of the node
 --       kind:    none | exclusive | shared | permits <n> | foreign, which holdfast did not write
 --       holders: a line for each: its owner, the ms until it ends by itself, and how many permits it has; of what is
 --                foreign: '?', the ms, -1: never, 1, its type and its key
@@ -28,10 +30,11 @@ local function text_of(lines)
 	return table.concat(lines, '\n')
 end
 
+-- Returns the daemons, and those that were refused.
 local function daemons()
-	local lines, node, cursor, read = {}, {}, '0', 0
+	local lines, refused, node, cursor, read = {}, {}, {}, '0', 0
 	if ARGV[1] ~= '1' then
-		return '-'
+		return '-', ''
 	end
 	repeat
 		local page = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', 1000)
@@ -43,14 +46,17 @@ local function daemons()
 		read = read + #flat / 2
 	until cursor == '0' or read >= FIELDS
 	for field, value in pairs(node) do
-		local id = string.match(field, '^d:(%x+)$')
+		local what, id = string.match(field, '^([dr]):(%x+)$')
 		local deadline = id and tonumber(string.match(value, '^%d+'))
-		if deadline and deadline > now then
+		if deadline and deadline > now and what == 'd' then
 			table.insert(lines, id .. ' ' .. string.match(value, '^%d+') .. ' ' .. (node['h:' .. id] or '?'))
+		elseif deadline and deadline > now then
+			table.insert(refused, id .. ' ' .. value)
 		end
 	end
 	table.sort(lines)
-	return text_of(lines)
+	table.sort(refused)
+	return text_of(lines), text_of(refused)
 end
 
 -- The members of a group that live, with the permits of one owner together.
@@ -106,8 +112,9 @@ local function queue(key)
 end
 
 local time = string.format('%.0f', now)
+local registered, refused = daemons()
 if not KEYS[2] then
-	return { 'ok', time, daemons() }
+	return { 'ok', time, registered, refused }
 end
 local kind, lines = holders(KEYS[2])
-return { 'ok', time, daemons(), kind, lines, queue(KEYS[3]) }
+return { 'ok', time, registered, refused, kind, lines, queue(KEYS[3]) }

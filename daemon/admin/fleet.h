@@ -39,39 +39,42 @@ struct whose;
 
 /* A daemon that has not answered after this time, and eight times what it took lately, is reported as silent,
  * and waited for no longer. */
-#define FLEET_WAIT_MS    150
+#define FLEET_WAIT_MS     150
 /* One that was silent the last time has less, so that one request after the other is not held up. */
-#define FLEET_AGAIN_MS   30
+#define FLEET_AGAIN_MS    30
 /* An answer that took longer counts as this long. */
-#define FLEET_SAMPLE_MS  250
+#define FLEET_SAMPLE_MS   250
 /* A turn may be late, and the answer may be there unread: it is read before the time is over. */
-#define FLEET_READ_MS    10
+#define FLEET_READ_MS     10
 /* The masters are asked which daemons there are once in this time at most, and after FLEET_NEW_MS if the
  * owner of a name is not known. A silent daemon is asked nothing but a BREAK for FLEET_FRESH_MS. */
-#define FLEET_FRESH_MS   1000
-#define FLEET_NEW_MS     100
-#define FLEET_PEERS_MAX  1000 /* daemons that are known */
-#define FLEET_OPEN_MAX   32   /* requests of clients that wait */
-#define FLEET_QUEUE_MAX  64   /* requests of other daemons that wait */
-#define FLEET_ASK_MAX    2048 /* bytes of such a request */
+#define FLEET_FRESH_MS    1000
+#define FLEET_NEW_MS      100
+#define FLEET_PEERS_MAX   1000 /* daemons that are known */
+/* Daemons that the masters refused lately, and how long a record of one counts (lua/hello.lua). */
+#define FLEET_REFUSED_MAX 64
+#define FLEET_REFUSED_MS  30000
+#define FLEET_OPEN_MAX    32   /* requests of clients that wait */
+#define FLEET_QUEUE_MAX   64   /* requests of other daemons that wait */
+#define FLEET_ASK_MAX     2048 /* bytes of such a request */
 /* Of an answer of another daemon: a page of a list, and a name. Redis limits what a subscriber may have
  * unread, and stream.h what a message may have. */
-#define FLEET_PAGE_BYTES (128 << 10)
-#define FLEET_NAME_BYTES (16 << 10)
+#define FLEET_PAGE_BYTES  (128 << 10)
+#define FLEET_NAME_BYTES  (16 << 10)
 /* How much of a turn goes to requests of other daemons, and how much to those of clients, less the last one.
  */
-#define FLEET_TURN_NS    500000
+#define FLEET_TURN_NS     500000
 /* So many daemons are asked at once for a request, and so many of the others in a ms: calls of locks wait
  * behind the messages at the masters. */
-#define FLEET_AT_ONCE    16
-#define FLEET_PER_MS     50
+#define FLEET_AT_ONCE     16
+#define FLEET_PER_MS      50
 /* Requests of one user that is no administrator: so many in a second, and at once; and so many that wait. */
-#define FLEET_PER_SECOND 100
-#define FLEET_USER_MAX   4
+#define FLEET_PER_SECOND  100
+#define FLEET_USER_MAX    4
 /* Users that are counted by themselves; if more ask within a second, the rest is refused. */
-#define FLEET_USERS_MAX  64
+#define FLEET_USERS_MAX   64
 /* So many of the daemons that have a name are asked whether it is held there for an id. */
-#define FLEET_OWNERS_MAX 16
+#define FLEET_OWNERS_MAX  16
 
 /* context is kept by reference. NULL: out of memory. */
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));

@@ -1,15 +1,15 @@
 /*
  * fleet_inner: what the files of the fleet share.
  *
- *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c
+ *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_refused.c
  *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c
  *       ▼
  *     fleet_look.c
  *
  * fleet.c: requests of clients; fleet_look.c: what masters are asked for them; fleet_peers.c: the daemons
  * that are known, and what masters say of a name; fleet_write.c: answers to clients, fleet_merge.c those to
- * HISTORY; fleet_serve.c: requests of other daemons; fleet_sign.c: which messages are of a daemon, and new;
- * fleet_share.c: how much a user may ask for.
+ * HISTORY; fleet_refused.c: the daemons that the masters refused; fleet_serve.c: requests of other daemons;
+ * fleet_sign.c: which messages are of a daemon, and new; fleet_share.c: how much a user may ask for.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
@@ -53,6 +53,24 @@ struct fleet_peers {
 	int64_t asked_ms;  /* the same, when a master was asked for it */
 };
 
+/* A daemon that masters refused lately; only what FLEET shows of `who` is known. */
+struct fleet_refusal {
+	struct fleet_peer who;
+	char why[256]; /* in what it differs */
+};
+
+struct fleet_refusals {
+	struct fleet_refusal list[FLEET_REFUSED_MAX];
+	size_t n;
+};
+
+/* fleet_refused.c. Takes over those that a master names; others of it are forgotten. */
+void refusals_take(
+	struct fleet_refusals *refusals, unsigned master, const struct master_look *look, int64_t now_ms);
+/* NULL: it was not refused lately. */
+const struct fleet_refusal *refusals_find(
+	const struct fleet_refusals *refusals, const char *id, int64_t now_ms);
+
 /* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a
  * daemon that it does not list stays known until its registration is over. */
 void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
@@ -72,14 +90,20 @@ uint64_t peer_digits(const char *id);
 bool peer_is_asked(const struct fleet_peer *peer, enum verb verb, int64_t now_ms);
 /* When an ask of now counts as not answered. */
 int64_t peer_until_ms(const struct fleet_peer *peer, int64_t now_ms);
-/* The words that a daemon tells its masters of itself (main_about.c). */
+/* The words that a daemon tells its masters of itself (main_about.c); _public: without its secret. */
 void peer_describe(struct fleet_peer *peer, struct slice *about);
+void peer_describe_public(struct fleet_peer *peer, struct slice *about);
+/* Its greeting at a master, by the clock there: now that is time_ms. 0: unknown. */
+void peer_greeted(struct fleet_peer *peer, int64_t greeted_ms, int64_t time_ms, int64_t now_ms);
 /* It has answered what it was asked at asked_ms; 0: that is unknown. */
 void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
 
 /* A line of what a master says: words separated by one space. False: that was all. */
 bool look_line(struct slice *text, struct slice *line);
 struct slice look_word(struct slice *line);
+/* 0: the word is no number. */
+int64_t look_number(struct slice *line);
+bool is_daemon_id(struct slice id);
 /* The daemon of a line of holders. */
 struct slice look_daemon(struct slice line);
 
@@ -180,6 +204,7 @@ struct fleet {
 	struct context *context;
 	struct random random;
 	struct fleet_peers peers;
+	struct fleet_refusals refusals;
 	struct fleet_senders senders;
 	uint64_t number_turn; /* of the last fleet_number() */
 	struct fleet_opens opens;

@@ -111,6 +111,7 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 	bool sure = fleet_guard_ms(fleet, master, now_ms) == 0;
 	if (look && look->listed) {
 		peers_take(&fleet->peers, master, look, sure, now_ms);
+		refusals_take(&fleet->refusals, master, look, now_ms);
 	}
 	if (!open || open->stage != FLEET_LOOKS || !open->sights[master].asked) {
 		return;

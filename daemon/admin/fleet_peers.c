@@ -121,7 +121,7 @@ peers_add(struct fleet_peers *peers, struct slice id)
 	return peer;
 }
 
-static bool
+bool
 is_daemon_id(struct slice id)
 {
 	bool good = id.n == DAEMON_ID_MAX - 1;
@@ -131,24 +131,39 @@ is_daemon_id(struct slice id)
 	return good;
 }
 
-static int64_t
-number_word(struct slice *line)
+int64_t
+look_number(struct slice *line)
 {
 	int64_t n;
 	return number_parse(look_word(line), 0, INT64_MAX / 2, &n) ? n : 0;
 }
 
 void
-peer_describe(struct fleet_peer *peer, struct slice *about)
+peer_describe_public(struct fleet_peer *peer, struct slice *about)
 {
 	slice_text(peer->host, sizeof peer->host, look_word(about));
 	slice_text(peer->version, sizeof peer->version, look_word(about));
-	peer->pid = number_word(about);
-	peer->begun_s = number_word(about);
+	peer->pid = look_number(about);
+	peer->begun_s = look_number(about);
 	slice_text(peer->settings, sizeof peer->settings, look_word(about));
 	slice_text(peer->address, sizeof peer->address, look_word(about));
+}
+
+void
+peer_describe(struct fleet_peer *peer, struct slice *about)
+{
+	peer_describe_public(peer, about);
 	struct slice secret = look_word(about);
 	slice_text(peer->secret, sizeof peer->secret, is_daemon_id(secret) ? secret : SLICE(""));
+}
+
+void
+peer_greeted(struct fleet_peer *peer, int64_t greeted_ms, int64_t time_ms, int64_t now_ms)
+{
+	int64_t ago_ms = greeted_ms > 0 && greeted_ms < time_ms ? time_ms - greeted_ms : 0;
+	if (now_ms - ago_ms > peer->seen_ms) {
+		peer->seen_ms = now_ms - ago_ms;
+	}
 }
 
 /* The words of a field 'h:' behind the format; see hello.lua. */
@@ -156,11 +171,7 @@ static void
 peer_registered(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64_t now_ms)
 {
 	peer_describe(peer, &line);
-	int64_t greeted_ms = number_word(&line);
-	int64_t ago_ms = greeted_ms > 0 && greeted_ms < time_ms ? time_ms - greeted_ms : 0;
-	if (now_ms - ago_ms > peer->seen_ms) {
-		peer->seen_ms = now_ms - ago_ms;
-	}
+	peer_greeted(peer, look_number(&line), time_ms, now_ms);
 }
 
 /* Of those that no master has any more, nothing is kept. */
@@ -189,7 +200,7 @@ peers_take(
 	}
 	while (look_line(&text, &line)) {
 		struct slice id = look_word(&line);
-		int64_t deadline_us = number_word(&line);
+		int64_t deadline_us = look_number(&line);
 		if (!is_daemon_id(id) || deadline_us <= look->time_us) {
 			continue;
 		}

@@ -125,9 +125,10 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 {
 	const struct fleet_peer *self = peers_find(&fleet->peers, slice_of(fleet->context->facts.daemon_id));
 	const struct fleet_part *part = part_of(open, slice_of(peer->id));
+	const struct fleet_refusal *refusal = refusals_find(&fleet->refusals, peer->id, now_ms);
 	bool told = peer == self || (part && part->told);
 	int64_t up_ms = clock_wall_us() / 1000 - peer->begun_s * 1000;
-	reply_write_map(out, protocol, 14);
+	reply_write_map(out, protocol, 15);
 	reply_write_pair_text(out, "host", peer->host);
 	reply_write_pair_text(out, "daemon", peer->id);
 	reply_write_pair_text(out, "address", peer->address);
@@ -145,15 +146,33 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	settings_compare(out, self ? self->settings : peer->settings, peer->settings);
 	reply_write_pair_int(out, "here", peer == self);
 	reply_write_pair_int(out, "clock_ms", part && told ? part->clock_ms : 0);
+	reply_write_pair_text(out, "refused", refusal ? refusal->why : "");
+}
+
+/* Whether it is no peer, and not in the list with them. */
+static bool
+is_stranger(const struct fleet *fleet, const struct fleet_refusal *refusal, int64_t now_ms)
+{
+	return refusal->who.expires_ms > now_ms && !peers_find(&fleet->peers, slice_of(refusal->who.id));
 }
 
 static void
 write_fleet(const struct fleet *fleet, const struct fleet_open *open, struct buffer *out, int protocol,
 	int64_t now_ms)
 {
-	reply_write_array(out, fleet->peers.n);
+	const struct fleet_refusals *refusals = &fleet->refusals;
+	size_t n = fleet->peers.n;
+	for (size_t i = 0; i < refusals->n; i++) {
+		n += is_stranger(fleet, &refusals->list[i], now_ms);
+	}
+	reply_write_array(out, n);
 	for (size_t i = 0; i < fleet->peers.n; i++) {
 		write_peer(fleet, open, out, protocol, &fleet->peers.list[i], now_ms);
+	}
+	for (size_t i = 0; i < refusals->n; i++) {
+		if (is_stranger(fleet, &refusals->list[i], now_ms)) {
+			write_peer(fleet, open, out, protocol, &refusals->list[i].who, now_ms);
+		}
 	}
 }
 

@@ -183,6 +183,8 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 	info_line(text, "master%u_links_up:%u", i, master.links_up);
 	info_line(text, "master%u_down:%d", i, master.down);
 	info_line(text, "master%u_failing:%d", i, master.failing);
+	info_line(text, "master%u_refused_daemons:%u", i, master.refused_count);
+	info_line(text, "master%u_refused:%s", i, master.refused);
 	info_line(text, "master%u_round_trip_us:%" PRId64, i, pool.round_trip_us);
 	info_line(text, "master%u_clock_ms:%" PRId64, i, pool.clock_ms);
 	info_line(text, "master%u_inbox:%d", i, pool.inbox);

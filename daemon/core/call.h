@@ -288,6 +288,9 @@ struct vote {
 							the next set of the call; n == 0: all have */
 			struct slice lacks; /* GOOD: why it can take no leases now, as an error says it; n ==
 					       0: it can */
+			/* GOOD: how many other daemons it refused lately; of the first few which, and why */
+			int64_t refused_count;
+			struct slice refused;
 		};
 		/* About a lease: see call_about_lease() */
 		struct {

@@ -450,10 +450,20 @@ master_works(struct core *core, struct master *m, const struct vote *vote)
 		master_complains(core, m, vote->lacks);
 }
 
+/* Whom this master does not let take part: for people only. */
+static void
+master_refuses(struct master *m, const struct vote *vote)
+{
+	assert(vote->greeting == GREETING_GOOD);
+	m->refused_count = vote->refused_count < UINT16_MAX ? (unsigned)vote->refused_count : UINT16_MAX;
+	slice_text(m->refused, sizeof(m->refused), vote->refused);
+}
+
 static void
 master_good(struct core *core, struct master *m, const struct vote *vote)
 {
 	master_works(core, m, vote);
+	master_refuses(m, vote);
 	slice_text(m->run, sizeof(m->run), vote->run);
 	if (master_several(m, vote)) {
 		master_refuse(core, m,

@@ -75,8 +75,9 @@ void offset_leapt(struct offset *offset, int64_t ms);
 
 /* ---- a master ---- */
 
-#define MASTER_REASON_MAX 640
-#define MASTER_RUN_MAX    48
+#define MASTER_REASON_MAX  720
+#define MASTER_REFUSED_MAX 512
+#define MASTER_RUN_MAX     48
 #define MASTER_NONCES                                                                                        \
 	64 /* greetings of some minutes: one whose link broke may run at the master after many later ones */
 #define MASTER_NONCE_SIZE    17  /* 16 hexadecimal digits and a space */
@@ -197,6 +198,8 @@ struct master {
 	char run[MASTER_RUN_MAX];                  /* the server process */
 	char reason[MASTER_REASON_MAX];            /* AWAY, REFUSED: why */
 	char error[MASTER_REASON_MAX];             /* its last error, for MASTERERR */
+	unsigned refused_count;                    /* other daemons that it refused lately */
+	char refused[MASTER_REFUSED_MAX];          /* which, and why */
 	bool failing; /* its last greeting was answered with `error`, or told it: it takes no leases now */
 };
 

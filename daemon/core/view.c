@@ -66,6 +66,9 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->reason = m->failing                                              ? m->error
 		      : m->state == MASTER_AWAY || m->state == MASTER_REFUSED ? m->reason
 									      : "";
+	out->refused_count =
+		out->state == MASTER_ADMITTED || out->state == MASTER_GUARDED ? m->refused_count : 0;
+	out->refused = out->refused_count > 0 ? m->refused : "";
 	out->guard_ms = 0;
 	if (m->state == MASTER_GUARDED && m->guard_until_ms > now_ms)
 		out->guard_ms = m->guard_until_ms - now_ms;

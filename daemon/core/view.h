@@ -41,6 +41,10 @@ struct master_view {
 	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
 	/* Daemons there that have not acknowledged the next set: first digits of their ids. */
 	const char *unacknowledged;
+	/* Other daemons that it refused lately: how many, and of the first few which and why; 0 and "" if it
+	 * is not in use. */
+	unsigned refused_count;
+	const char *refused;
 };
 
 /* The set of masters; see masterset.h. Valid until the next step. */

@@ -313,6 +313,11 @@ write_master_states(const struct metrics *m)
 	for (unsigned i = 0; i < m->count; i++) {
 		put(m, "holdfast_master_failing{%s} %d\n", m->labels[i], m->masters[i].failing);
 	}
+	begin(m, "holdfast_master_refused_daemons", "gauge",
+		"other daemons that it refused lately for their settings, format or set of masters");
+	for (unsigned i = 0; i < m->count; i++) {
+		put(m, "holdfast_master_refused_daemons{%s} %u\n", m->labels[i], m->masters[i].refused_count);
+	}
 	begin(m, "holdfast_master_guard_seconds", "gauge", "time left in which it grants nothing new");
 	for (unsigned i = 0; i < m->count; i++) {
 		int64_t left_ms = m->masters[i].guard_ms > 0 ? m->masters[i].guard_ms : 0;

@@ -11,6 +11,7 @@
 #include "daemon/redis/masters.h"
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,7 +21,8 @@ struct number {
 	int64_t value;
 };
 
-#define NUMBERS 10
+#define NUMBERS         10
+#define REASON_TEXT_MAX 768
 
 static void
 numbers_see(const struct context *context, struct number out[NUMBERS])
@@ -72,11 +74,25 @@ put_member(struct buffer *out, const char *key, const char *text)
 	json_put_text(out, slice_of(text));
 }
 
+/* Why it cannot be used or, as it can be, whom it refuses. */
+static const char *
+reason_see(const struct master_view *master, char out[REASON_TEXT_MAX])
+{
+	if (master->reason[0] != '\0' || master->refused_count == 0) {
+		return master->reason;
+	}
+	snprintf(out, REASON_TEXT_MAX,
+		"refuses %u other daemon%s: %s: make these settings agree, see holdfast fleet",
+		master->refused_count, master->refused_count == 1 ? "" : "s", master->refused);
+	return out;
+}
+
 static void
 put_master(const struct context *context, struct buffer *out, unsigned i)
 {
 	struct master_view master;
 	struct pool_view pool;
+	char reason[REASON_TEXT_MAX];
 	core_view_master(context->core, clock_ms(), i, &master);
 	masters_see_pool(context->masters, i, &pool);
 	buffer_put(out, i > 0 ? ",{" : "{", i > 0 ? 2 : 1);
@@ -84,7 +100,7 @@ put_master(const struct context *context, struct buffer *out, unsigned i)
 	json_put_text(out, slice_of(masters_where(context->masters, i)));
 	put_member(out, "state", master.condition);
 	put_member(out, "role", master.role);
-	put_member(out, "reason", master.reason);
+	put_member(out, "reason", reason_see(&master, reason));
 	json_put_key(out, "guard_ms", false);
 	json_put_number(out, master.guard_ms);
 	json_put_key(out, "calls", false);
@@ -138,12 +154,13 @@ put_master_row(const struct context *context, struct buffer *out, unsigned i)
 {
 	struct master_view master;
 	struct pool_view pool;
+	char reason[REASON_TEXT_MAX];
 	core_view_master(context->core, clock_ms(), i, &master);
 	masters_see_pool(context->masters, i, &pool);
 	html_put(out, "<tr>");
 	html_put_cell(out, "master", slice_of(masters_where(context->masters, i)));
 	html_put_cell(out, "state", slice_of(master.condition));
-	html_put_cell(out, "why", slice_of(master.reason));
+	html_put_cell(out, "why", slice_of(reason_see(&master, reason)));
 	html_put_cell_number(out, "guard s", (master.guard_ms + 999) / 1000);
 	html_put_cell_number(out, "calls", (int64_t)pool.calls);
 	html_put(out, "</tr>\n");

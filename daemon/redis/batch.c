@@ -305,7 +305,7 @@ batch_free(struct batch *batch)
 	free(batch);
 }
 
-#define VOTE_TEXTS_MAX 8
+#define VOTE_TEXTS_MAX 9
 
 /* Collects the texts of a vote without the name, which is that of its call. Returns how many. */
 static size_t
@@ -325,6 +325,7 @@ vote_texts(struct vote *vote, struct slice *texts[VOTE_TEXTS_MAX])
 		texts[n++] = &vote->next.places;
 		texts[n++] = &vote->unacknowledged;
 		texts[n++] = &vote->lacks;
+		texts[n++] = &vote->refused;
 	}
 	return n;
 }

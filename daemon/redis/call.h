@@ -169,6 +169,7 @@ struct master_look {
 	int64_t time_us;      /* by its clock */
 	bool listed;          /* the registered daemons were asked for */
 	struct slice daemons; /* a line for each of them */
+	struct slice refused; /* and for each that was refused lately */
 	struct slice kind;    /* n == 0: no name was asked for */
 	struct slice holders; /* a line for each */
 	struct slice queue;   /* a line for each waiting daemon */

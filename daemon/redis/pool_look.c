@@ -54,11 +54,12 @@ pool_link_looked(struct pool_link *l, const struct redisReply *reply)
 bool
 call_decode_look(const struct redisReply *reply, struct master_look *look)
 {
-	struct slice *const texts[] = {&look->daemons, &look->kind, &look->holders, &look->queue};
+	struct slice *const texts[] = {
+		&look->daemons, &look->refused, &look->kind, &look->holders, &look->queue};
 	int64_t time_us;
 
 	*look = (struct master_look){0};
-	if (reply->type != REDIS_REPLY_ARRAY || (reply->elements != 3 && reply->elements != 6))
+	if (reply->type != REDIS_REPLY_ARRAY || (reply->elements != 4 && reply->elements != 7))
 		return false;
 	for (size_t i = 0; i < reply->elements; i++) {
 		if (reply->element[i]->type != REDIS_REPLY_STRING)

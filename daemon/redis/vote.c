@@ -205,7 +205,8 @@ decode_next(const redisReply *reply, struct vote *vote)
 		.step = (enum next_step)step};
 	vote->unacknowledged = element_text(reply, 14);
 	vote->lacks = element_text(reply, 17);
-	return (vote->next.set.n > 0) == (step > 0);
+	vote->refused = element_text(reply, 19);
+	return element_number(reply, 18, &vote->refused_count) && (vote->next.set.n > 0) == (step > 0);
 }
 
 static bool
@@ -255,7 +256,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 static bool
 decode_whole(const redisReply *reply, struct vote *vote)
 {
-	bool good = vote->op == CALL_HELLO ? reply->elements == 18 && decode_greeting(reply, vote)
+	bool good = vote->op == CALL_HELLO ? reply->elements == 20 && decode_greeting(reply, vote)
 					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
 	if (good)
 		vote->outcome = OUTCOME_YES;

@@ -459,7 +459,7 @@ def test_refused(place):
     redis = place.redis()
     daemon = place.daemon("d1", master=redis).admitted()
     other = place.daemon("d2", master=redis, config="clock-margin: 2s\n")
-    finding = finds(place, other, "^%s is refused: .*clock-margin 1000 ms.*here: .*clock-margin 2000 ms" % re.escape(redis.socket), 2)
+    finding = finds(place, other, "^%s is refused: .*clock-margin 2000 ms, the others 1000 ms" % re.escape(redis.socket), 2)
     expect("make clock-margin," in finding["do"], True, finding["do"])
     found = cures(place, other, 2)
     expect("make clock-margin," in found["lock"]["do"], True, repr(found["lock"]))

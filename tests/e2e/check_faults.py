@@ -7,6 +7,7 @@ import signal
 
 import harness
 import resp
+import tool
 from harness import BRISK, WHOLE_MS, boottime, expect, expect_between, expect_code, expect_not_before, took
 from scene import BRIEF, LEASE, MARGIN, Scene, documented, pause
 
@@ -383,8 +384,33 @@ def test_disagreement(place):
     place.daemon("d1", master=redis, config="lease: 1s\nclock-margin: 100ms\nrestart-guard: auto\n").admitted()
     other = place.daemon("d2", master=redis, config="lease: 1s\nclock-margin: 300ms\nrestart-guard: auto\n")
     line = other.output.wait(r"master\.refused.*")[1].group(0)
-    expect("clock-margin 100 ms" in line and "clock-margin 300 ms" in line, True, line)
+    expect("clock-margin 300 ms, the others 100 ms; alive there: " in line, True, line)
     expect(isinstance(other.client()("LOCK", "a", "WAIT", 0), resp.Error), True)
+
+
+def test_values_of_a_refusal(place):
+    """LOCK, health and readyz have the values for which masters refuse a daemon, however much is said beside them"""
+    values = "clock-margin 300 ms, the others 100 ms"
+    for n in (1, 3):
+        masters = [place.redis("m%d%d" % (n, i)) for i in range(n)]
+        place.daemon("d%d" % n, master=masters, config="lease: 1s\nclock-margin: 100ms\n").admitted()
+        other = place.daemon("e%d" % n, master=masters, config="lease: 1s\nclock-margin: 300ms\n")
+        harness.until("all refuse it", lambda: [
+            other.info()["master%d_state" % i] for i in range(n)] == ["refused"] * n)
+        error = other.client()("LOCK", "a", "WAIT", 0)
+        expect(values in str(error), True, str(error))
+        missing = other.info()["masters_missing"]
+        expect(missing.count(values), n, missing)
+        expect("make clock-margin, restart-guard and the rules with keys agree" in missing, True, missing)
+        status, text = tool.call(place, other, "health")
+        expect((status, values in text), (2, True), text)
+    # A list of masters that is wrong on one host.
+    masters = [place.redis("s%d" % i) for i in range(4)]
+    place.daemon("f", master=masters[:3]).admitted()
+    other = place.daemon("g", master=[masters[0], masters[1], masters[3]])
+    text = harness.until("it is refused", lambda: [found for found in [other.info()["masters_missing"]] if "another set" in found])[0]
+    for words in ("; here: ", "alive there: ", "make `masters:` the same everywhere", masters[2].socket, masters[3].socket):
+        expect(words in text, True, text)
 
 
 if __name__ == "__main__":

@@ -520,6 +520,94 @@ def test_refused(place):
         expect(inspect(client, "a")["state"], "unknown")
 
 
+def refused_one(client):
+    """The daemons that masters refuse, as this one tells of them."""
+    return [one for one in client("FLEET") if one["refused"]]
+
+
+def test_refused_daemons(place):
+    """a daemon that the master refuses for its settings is in the fleet of every other one, with what differs"""
+    redis = place.redis()
+    first, second = fleet_of(place, 2, redis)
+    other = named(place, 3, redis, QUIET + "clock-margin: 2s\n")
+    with first.client(3) as client:
+        harness.until("the fleet has it", lambda: refused_one(client))
+        one, = refused_one(client)
+        expect((one["daemon"], one["host"], one["pid"], one["answers"], one["asked"], one["here"], one["refused"]),
+               (daemon_id(other), other.host, other.process.pid, 0, 0, 0, "clock-margin 2000 ms, the others 1000 ms"))
+        expect((one["differs"], "clock-margin=2s" in one["settings"], one["version"]), ("clock-margin", True, first.info()["holdfast_version"]))
+        expect_between(one["seen_ms"], 0, 30000)
+        expect(len(client("FLEET")), 3)
+        # Nobody waits for it, and no list names it.
+        expect(client("LOCKS", "FLEET")[2], [])
+        expect(inspect(client, "a")["state"], "free")
+    with second.client(3) as client:
+        harness.until("another one has it", lambda: refused_one(client))
+    status, text = tool.call(place, second, "fleet")
+    line, = [line for line in text.splitlines() if " refused " in line]
+    expect((status, line.split()[0], line.endswith("clock-margin 2000 ms, the others 1000 ms")), (1, other.host, True), text)
+    expect("masters refuse 1 of these daemons" in text, True, text)
+    status, text = tool.call(place, second, "fleet", "--json")
+    expect([one["refused"] for one in json.loads(text.split("\nholdfast:")[0])].count("clock-margin 2000 ms, the others 1000 ms"), 1, text)
+    status, text = tool.call(place, first, "doctor")
+    expect((status, "is refused by the masters: clock-margin 2000 ms, the others 1000 ms" in text,
+            "in holdfast.yml on %s" % other.host in text), (1, True, True), text)
+    harness.until("a greeting tells", lambda: second.info()["master0_refused_daemons"] == "1")
+    expect("on %s " % other.host in second.info()["master0_refused"], True)
+    # It knows of itself why, and of the others.
+    with other.client(3) as client:
+        expect([one["here"] for one in refused_one(client)], [1])
+        expect(len(client("FLEET")), 3)
+    # Its record has no secret, and goes when it is taken.
+    expect(re.search("[0-9a-f]{32}", redis("HGET", "holdfast:node", "r:" + daemon_id(other))), None)
+    other.configure(QUIET)
+    expect(tool.call(place, other, "restart")[0], 0)
+    everybody(first, 3)
+    with first.client(3) as client:
+        expect(refused_one(client), [])
+    harness.until("no greeting tells", lambda: second.info()["master0_refused_daemons"] == "0")
+
+
+def test_refused_set(place):
+    """a daemon with another list of masters is in the fleet of the others, with their list"""
+    masters = [place.redis("m%d" % n) for n in range(4)]
+    daemon = named(place, 1, masters[:3])
+    daemon.admitted()
+    other = named(place, 2, [masters[0], masters[1], masters[3]])
+    with daemon.client(3) as client:
+        harness.until("the fleet has it", lambda: refused_one(client))
+        one, = refused_one(client)
+        expect((one["daemon"], one["refused"].startswith("masters another list, the others "), one["differs"]),
+               (daemon_id(other), True, "masters"), one["refused"])
+        expect([master.socket in one["refused"] for master in masters], [True, True, True, False], one["refused"])
+    status, text = tool.call(place, daemon, "doctor")
+    expect((status, "is refused by the masters: masters " in text), (1, True), text)
+
+
+def test_refused_hostile(place):
+    """records that anybody wrote: of few, short, and without a byte that a terminal would obey"""
+    redis = place.redis()
+    daemon = fleet_of(place, 1, redis)[0]
+    until_us = (int(redis("TIME")[0]) + 25) * 1000000
+    for n in range(300):
+        redis("HSET", "holdfast:node", "r:%032x" % n, "%d h\x1b[2J %s 1 1 %s %s 1 \x1b]0;x\x07%s" % (
+            until_us, "v" * 50, "s" * 5000, "a" * 5000, "w" * 5000))
+    redis("HSET", "holdfast:node", "r:" + "f" * 32, "%d" % until_us, "r:" + "e" * 32, "", "r:x", "%d x\ny" % until_us)
+    with daemon.client(3) as client:
+        def fleet():
+            return refused_one(client)
+        harness.until("some are there", fleet)
+        expect_between(len(fleet()), 1, 64)
+        for one in fleet():
+            expect(len(one["settings"]) + len(one["address"]) + len(one["refused"]) < 1000, True)
+    status, text = tool.call(place, daemon, "fleet")
+    expect((status, "\x1b" in text, "\x07" in text), (1, False, False))
+    harness.until("a greeting tells", lambda: int(daemon.info()["master0_refused_daemons"]) > 0)
+    expect(len(daemon.info()["master0_refused"]) < 512, True)
+    with daemon.client(3) as client:
+        expect_between(client("LOCK", "a"), 1, 2 ** 52)
+
+
 def test_who_may(place):
     """lists of all hosts and BREAK are for administrators; a user that asks too much of the fleet takes nothing from another"""
     users = "users: [ { name: u, password-env: SECRET }, { name: w, password-env: SECRET } ]\n"

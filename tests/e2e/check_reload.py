@@ -190,9 +190,9 @@ def test_another_format(place):
           "h:" + "f" * 32, "2 app-07 0.2.0")
     daemon = place.daemon("d2", master=redis, config=brisk)
     client = daemon.client()
-    daemon.output.wait(r"master\.refused .*here: ")
+    daemon.output.wait(r"master\.refused ")
     refused = daemon.output.text()
-    for words in ("ffffffff on app-07 0.2.0: format 2,", "here: format 1,", "upgrade the older hosts"):
+    for words in ("format 1, the others 2; alive there: ", "ffffffff on app-07 0.2.0: ", "upgrade the older hosts"):
         expect(words in refused, True, refused)
     expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
     expect(redis("HGET", "holdfast:node", "format"), "2")
@@ -227,7 +227,7 @@ def test_limits_stay_while_something_is_held(place):
     expect(first.terminate(), 0)
     expect(len([field for field in redis("HKEYS", "holdfast:node") if field.startswith("d:")]), 1)
     second = place.daemon("d2", master=redis, config="lease: 2s\nclock-margin: 300ms\n")
-    second.output.wait(r"master\.refused .*clock-margin 200 ms")
+    second.output.wait(r"master\.refused .*clock-margin 300 ms, the others 200 ms")
     second.admitted()
     expect_between(second.client()("LOCK", "a"), *GRANTED)
 

@@ -107,6 +107,62 @@ START_TEST(a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_regis
 }
 END_TEST
 
+static void
+take_refused(struct fleet_refusals *refusals, unsigned master, const char *text, int64_t now_ms)
+{
+	const struct master_look look = {.time_us = TIME_US, .refused = slice_of(text)};
+
+	refusals_take(refusals, master, &look, now_ms);
+}
+
+START_TEST(a_refused_daemon_is_known_as_long_as_a_master_names_it)
+{
+	static struct fleet_refusals refusals;
+	const struct fleet_refusal *one;
+
+	take_refused(&refusals, 0,
+		A " 1760000010000000 app-07 0.1.0 4711 1759999000 lease=10s unix 1759999999000 format 1, the "
+		  "others 2",
+		NOW_MS);
+	one = refusals_find(&refusals, A, NOW_MS);
+	ck_assert_ptr_nonnull(one);
+	ck_assert_str_eq(one->who.host, "app-07");
+	ck_assert_str_eq(one->who.address, "unix");
+	ck_assert_str_eq(one->who.secret, "");
+	ck_assert_int_eq(one->who.pid, 4711);
+	ck_assert_int_eq(one->who.seen_ms, NOW_MS - 1000);
+	ck_assert_str_eq(one->why, "format 1, the others 2");
+	ck_assert_ptr_null(refusals_find(&refusals, A, NOW_MS + 10000)); /* over */
+	/* Another master has it, too; and then the first one no more. */
+	take_refused(&refusals, 1, A " 1760000020000000 app-07 0.1.0 4711 1 s unix 1 why", NOW_MS);
+	take_refused(&refusals, 0, "", NOW_MS);
+	ck_assert_str_eq(refusals_find(&refusals, A, NOW_MS)->why, "why");
+	take_refused(&refusals, 1, "", NOW_MS);
+	ck_assert_uint_eq(refusals.n, 0);
+}
+END_TEST
+
+START_TEST(records_of_refused_daemons_that_make_no_sense_are_left_out)
+{
+	static struct fleet_refusals refusals;
+	static char text[FLEET_REFUSED_MAX * 4 * 64];
+	size_t n = 0;
+
+	take_refused(&refusals, 0,
+		"\n\n x\n" A "\n" A " never h\n" A " 1760000000000000 over\nshort 1760000010000000 h",
+		NOW_MS);
+	ck_assert_uint_eq(refusals.n, 0);
+	/* For ever is not that long, and what is missing is empty. */
+	take_refused(&refusals, 0, A " 4611686018427387903 h", NOW_MS);
+	ck_assert_str_eq(refusals.list[0].why, "");
+	ck_assert_ptr_null(refusals_find(&refusals, A, NOW_MS + FLEET_REFUSED_MS));
+	for (int i = 0; i < FLEET_REFUSED_MAX * 2; i++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "%032x 1760000010000000 h\n", i);
+	take_refused(&refusals, 0, text, NOW_MS);
+	ck_assert_uint_eq(refusals.n, FLEET_REFUSED_MAX);
+}
+END_TEST
+
 START_TEST(daemons_follow_each_other_by_their_ids)
 {
 	struct fleet_peers peers = {0};
@@ -269,8 +325,10 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("fleet", NULL, NULL, a_daemon_is_described_by_its_words,
-		lines_that_make_no_sense_are_left_out, a_daemon_is_known_as_long_as_one_master_has_it,
+	return SUITE_RUN("fleet", NULL, NULL, a_refused_daemon_is_known_as_long_as_a_master_names_it,
+		records_of_refused_daemons_that_make_no_sense_are_left_out,
+		a_daemon_is_described_by_its_words, lines_that_make_no_sense_are_left_out,
+		a_daemon_is_known_as_long_as_one_master_has_it,
 		a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_registration_ends,
 		daemons_follow_each_other_by_their_ids,
 		a_silent_daemon_is_asked_again_after_a_while_and_to_break_at_any_time,

@@ -910,7 +910,7 @@ START_TEST(a_greeting_is_taken_apart)
 	struct call call = {.op = CALL_HELLO};
 	struct vote v = decoded(&call,
 		texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee", "1 x", "p",
-			"2", "2 x", "q", "1", "0badcafe", "20000", "30000", "OOM no", NULL));
+			"2", "2 x", "q", "1", "0badcafe", "20000", "30000", "OOM no", "2", "who", NULL));
 	ck_assert_int_eq(v.longest_ms, 20000);
 	ck_assert_int_eq(v.guarded_ms, 30000);
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
@@ -928,16 +928,24 @@ START_TEST(a_greeting_is_taken_apart)
 	ck_assert_int_eq(v.next.step, NEXT_OFFERED);
 	ck_assert_uint_eq(v.unacknowledged.n, 8);
 	ck_assert_uint_eq(v.lacks.n, 6);
+	ck_assert_int_eq(v.refused_count, 2);
+	ck_assert_uint_eq(v.refused.n, 3);
 	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "",
-				   "0", "0", "", NULL));
+				   "0", "0", "", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_REPLICA);
 	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", "00000000000000ee", "",
-				   "", "0", "", "", "0", "", "1", "1", "", NULL));
+				   "", "0", "", "", "0", "", "1", "1", "", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
 	/* Without the terms of leases nothing is believed. */
-	v = decoded(&call, texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee",
-				   "1 x", "p", "2", "2 x", "q", "1", "0badcafe", "20000", "x", "", NULL));
+	v = decoded(&call,
+		texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee", "1 x", "p",
+			"2", "2 x", "q", "1", "0badcafe", "20000", "x", "", "0", "", NULL));
+	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
+	/* Nor one that counts what cannot be counted. */
+	v = decoded(&call,
+		texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee", "1 x", "p",
+			"2", "2 x", "q", "1", "0badcafe", "20000", "1", "", "-1", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
 	v = decoded(&call, texts("forgotten", "5", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
@@ -972,10 +980,10 @@ START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
 		{"otherset", "00000000000000ee", "", "0", "", "0", OUTCOME_UNKNOWN},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct vote v =
-			decoded(&call, texts("ok", "5", rows[i].greeting, "00000000000000ff", "1", "77",
-					       "abc", rows[i].id, rows[i].set, "q", rows[i].agreement,
-					       rows[i].next, "r", rows[i].step, "", "1", "1", "", NULL));
+		struct vote v = decoded(
+			&call, texts("ok", "5", rows[i].greeting, "00000000000000ff", "1", "77", "abc",
+				       rows[i].id, rows[i].set, "q", rows[i].agreement, rows[i].next, "r",
+				       rows[i].step, "", "1", "1", "", "0", "", NULL));
 		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu", i);
 	}
 }

@@ -296,12 +296,12 @@ END_TEST
 START_TEST(a_greeting_that_waits_keeps_all_that_it_told)
 {
 	static const char *const told[] = {
-		"text", "run", "set", "places", "next", "next places", "unacknowledged", "lacks"};
+		"text", "run", "set", "places", "next", "next places", "unacknowledged", "lacks", "refused"};
 	enum { TOLD = sizeof told / sizeof *told };
 	const struct call call = {.op = CALL_HELLO};
 	struct vote vote = {.op = CALL_HELLO, .outcome = OUTCOME_YES, .greeting = GREETING_GOOD};
 	struct slice *const from[TOLD] = {&vote.text, &vote.run, &vote.masterset, &vote.places,
-		&vote.next.set, &vote.next.places, &vote.unacknowledged, &vote.lacks};
+		&vote.next.set, &vote.next.places, &vote.unacknowledged, &vote.lacks, &vote.refused};
 	struct reserve reserve = {NULL};
 	struct batch *batch;
 	char reply[256]; /* overwritten when the votes are carried out */

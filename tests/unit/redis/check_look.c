@@ -150,6 +150,26 @@ START_TEST(registered_daemons_are_told_while_they_live)
 }
 END_TEST
 
+START_TEST(refused_daemons_are_told_apart_while_their_records_count)
+{
+	struct probe p;
+
+	probe_init(&p);
+	redis_run(&p.server, "HSET hf:node r:" A " %s r:" B " %s r:no %s",
+		"9000000000000000 app-07 0.1.0 4711 1760000000 lease=10s unix 1760000000123 format 1, the "
+		"others 2",
+		"1 app-08 0.1.0 1 1 s unix 1 why", "9000000000000000 x");
+	looks(&p, (struct call){0}, true);
+	ck_assert_uint_eq(p.look.daemons.n, 0);
+	ck_assert(slice_equal(p.look.refused, slice_of(A " 9000000000000000 app-07 0.1.0 4711 1760000000 "
+							 "lease=10s unix 1760000000123 format 1, "
+							 "the others 2")));
+	looks(&p, (struct call){.name = SLICE("a")}, false);
+	ck_assert_uint_eq(p.look.refused.n, 0);
+	probe_done(&p);
+}
+END_TEST
+
 START_TEST(of_very_many_registrations_a_part_is_read)
 {
 	struct probe p;
@@ -192,6 +212,7 @@ main(void)
 {
 	return SUITE_RUN("look", NULL, NULL, each_kind_of_lock_names_its_holders,
 		the_queue_is_told_in_order_without_places_that_have_ended,
-		registered_daemons_are_told_while_they_live, of_very_many_registrations_a_part_is_read,
-		a_key_of_a_rule_is_looked_at_where_it_is);
+		registered_daemons_are_told_while_they_live,
+		refused_daemons_are_told_apart_while_their_records_count,
+		of_very_many_registrations_a_part_is_read, a_key_of_a_rule_is_looked_at_where_it_is);
 }
