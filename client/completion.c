@@ -262,9 +262,9 @@ completion_bash(FILE *out)
 }
 
 static void
-zsh_option(FILE *out, const struct option_entry *e)
+zsh_option(FILE *out, const struct option_entry *e, enum task task)
 {
-	if (e->letter != 0) {
+	if (e->letter != 0 && options_letter(e->letter, task) == e) {
 		(void)fprintf(out, " \\\n\t\t\t'(-%c --%s)'{-%c,--%s%s}'[", e->letter, e->word, e->letter,
 			e->word, e->argument != NULL ? "=" : "");
 	} else {
@@ -348,7 +348,7 @@ completion_zsh(FILE *out)
 			i == TASK_RUN ? " -A '-*'" : "");
 		for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 			if (e->tasks & (1u << i)) {
-				zsh_option(out, e);
+				zsh_option(out, e, (enum task)i);
 			}
 		}
 		if (NAMERS & (1u << i)) {
@@ -369,13 +369,17 @@ completion_zsh(FILE *out)
 			   "_holdfast \"$@\"\n");
 }
 
+/* For verbs that know the option by its letter, too, or for those that do not. */
 static void
-fish_option(FILE *out, const struct option_entry *e)
+fish_option(FILE *out, const struct option_entry *e, unsigned tasks, bool letter)
 {
+	if (tasks == 0) {
+		return;
+	}
 	(void)fprintf(out, "complete -c holdfast -n '__holdfast_options ");
-	print_tasks(out, e->tasks, " ");
+	print_tasks(out, tasks, " ");
 	(void)fprintf(out, "'");
-	if (e->letter != 0) {
+	if (letter) {
 		(void)fprintf(out, " -s %c", e->letter);
 	}
 	(void)fprintf(out, " -l %s", e->word);
@@ -461,7 +465,15 @@ completion_fish(FILE *out)
 		(void)fprintf(out, "'\n");
 	}
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
-		fish_option(out, e);
+		unsigned lettered = 0;
+
+		for (unsigned i = 0; i < TASK_COUNT; i++) {
+			if (e->letter != 0 && options_letter(e->letter, (enum task)i) == e) {
+				lettered |= e->tasks & (1u << i);
+			}
+		}
+		fish_option(out, e, lettered, true);
+		fish_option(out, e, e->tasks & ~lettered, false);
 	}
 	(void)fprintf(out, "complete -c holdfast -n '__holdfast_verb ");
 	print_tasks(out, NAMERS, " ");

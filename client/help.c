@@ -54,11 +54,12 @@ guess_try(struct guess *g, const char *word)
 #define OPTION_COLUMN 28
 
 static void
-help_option(FILE *out, const struct option_entry *e)
+help_option(FILE *out, const struct option_entry *e, enum task task)
 {
 	int n = fprintf(out, "  ");
 
-	n += e->letter != 0 ? fprintf(out, "-%c, ", e->letter) : fprintf(out, "    ");
+	n += e->letter != 0 && options_letter(e->letter, task) == e ? fprintf(out, "-%c, ", e->letter)
+								    : fprintf(out, "    ");
 	n += fprintf(out, "--%s", e->word);
 	if (e->argument != NULL) {
 		n += fprintf(out, " %s", e->argument);
@@ -78,7 +79,7 @@ help_task(FILE *out, enum task task)
 		t->arguments[0] != '\0' ? " " : "", t->arguments, t->summary[0] - 'a' + 'A', t->summary + 1);
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		if (e->tasks & (1u << task)) {
-			help_option(out, e);
+			help_option(out, e, task);
 		}
 	}
 	(void)fprintf(out,

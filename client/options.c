@@ -280,9 +280,8 @@ read_word(struct reader *r, const char *text)
 	return option_set(r, e, value);
 }
 
-/* The meaning of a letter may depend on the verb. */
-static const struct option_entry *
-letter_find(char letter, enum task task)
+const struct option_entry *
+options_letter(char letter, enum task task)
 {
 	const struct option_entry *found = NULL;
 
@@ -304,7 +303,7 @@ static bool
 read_letters(struct reader *r, const char *text)
 {
 	for (; *text != '\0'; text++) {
-		const struct option_entry *e = letter_find(*text, r->o->task);
+		const struct option_entry *e = options_letter(*text, r->o->task);
 		const char *value = text + 1;
 
 		if (e == NULL) {
@@ -365,7 +364,7 @@ option_width(const char *text)
 		return e->word == NULL ? 0 : e->argument != NULL && text[2 + n] == '\0' ? 2 : 1;
 	}
 	for (text++; *text != '\0'; text++) {
-		e = letter_find(*text, TASK_COUNT);
+		e = options_letter(*text, TASK_COUNT);
 		if (e == NULL) {
 			return 0;
 		}
@@ -552,6 +551,10 @@ options_complete(struct reader *r)
 		(o->task == TASK_MASTERS && !masters_complete(r))) {
 		return false;
 	}
+	if (o->critical_ms >= 0 && o->critical_ms < o->warning_ms) {
+		return reader_fail(
+			r, "--critical is less than --warning: no time would be a warning%s%s", "", "");
+	}
 	if (o->exclusive + o->shared + (o->slots > 0) > 1) {
 		return reader_fail(
 			r, "--exclusive, --shared and --slots exclude each other: choose one%s%s", "", "");
@@ -573,6 +576,8 @@ options_parse(struct options *o, int argc, char **argv, char *why)
 
 	*o = (struct options){.task = TASK_COUNT,
 		.wait_ms = -1,
+		.warning_ms = -1,
+		.critical_ms = -1,
 		.busy_status = STATUS_BUSY,
 		.master_wait_ms = 30 * 1000,
 		.kill_after_ms = 5 * 1000,

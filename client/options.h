@@ -62,7 +62,9 @@ struct options {
 	struct also also;     /* TASK_RUN: more names, held all together or not at all */
 	const char *shell;    /* TASK_RUN: a line for the shell, instead of a command */
 	bool nonblock;
-	int64_t wait_ms;     /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
+	int64_t wait_ms;    /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
+	int64_t warning_ms; /* -1: no bound; so is critical_ms */
+	int64_t critical_ms;
 	int64_t busy_status; /* STATUS_BUSY */
 	bool exclusive;
 	bool shared;
@@ -128,6 +130,10 @@ struct task_entry {
 /* All options; the last one has word NULL. */
 const struct option_entry *options_list(void);
 const struct task_entry *options_task(enum task task);
+
+/* The option that the letter means for this verb, or for any if it is TASK_COUNT; of two that fit, the later
+ * one in options.def. NULL: none. */
+const struct option_entry *options_letter(char letter, enum task task);
 
 /*
  * False if argv is wrong; then why (OPTIONS_TEXT_MAX bytes) says what was read and what is allowed. argv[0]

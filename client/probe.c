@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -88,7 +89,7 @@ probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wai
 	int64_t sent_us = clock_us();
 	size_t n = strlen(name);
 
-	*f = (struct probe){.ms = -1.0};
+	*f = (struct probe){.ms = -1.0, .warning_ms = -1, .critical_ms = -1};
 	n += number_print(name + n, getpid());
 	name[n++] = ':';
 	name[n + number_print(name + n, sent_us)] = '\0';
@@ -125,4 +126,21 @@ probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wai
 	} else {
 		found_masters(f, answer->text);
 	}
+}
+
+void
+probe_judge(struct probe *f, int64_t warning_ms, int64_t critical_ms)
+{
+	bool critical = critical_ms >= 0 && f->ms >= (double)critical_ms;
+	bool warning = warning_ms >= 0 && f->ms >= (double)warning_ms;
+	size_t n = strlen(f->text);
+
+	f->warning_ms = warning_ms;
+	f->critical_ms = critical_ms;
+	if (f->grade > PROBE_WARNING || (!warning && !critical)) {
+		return;
+	}
+	f->grade = critical ? PROBE_CRITICAL : PROBE_WARNING;
+	(void)snprintf(f->text + n, sizeof(f->text) - n, "; %" PRId64 " ms or more are %s",
+		critical ? critical_ms : warning_ms, critical ? "critical" : "a warning");
 }

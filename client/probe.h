@@ -32,9 +32,14 @@ struct probe {
 	int64_t masters; /* 0: not known, as the next two */
 	int64_t usable;
 	int64_t majority;
+	int64_t warning_ms; /* as they were given to probe_judge() */
+	int64_t critical_ms;
 };
 
 /* Opens *w, and waits at most wait_ms for the answers. The caller calls wire_close(). */
 void probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wait_ms);
+
+/* Raises the grade of a lock that was granted after so long, ms; a bound < 0 is none. */
+void probe_judge(struct probe *f, int64_t warning_ms, int64_t critical_ms);
 
 #endif

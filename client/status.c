@@ -153,6 +153,21 @@ task_info(const struct options *o, const struct address *a)
 
 /* ---- health: one line on standard output, as monitoring plugins print it ---- */
 
+/* ;WARNING;CRITICAL in seconds, as far as they are set. */
+static void
+health_bounds(const struct probe *f)
+{
+	if (f->warning_ms >= 0 || f->critical_ms >= 0) {
+		(void)printf(";");
+	}
+	if (f->warning_ms >= 0) {
+		(void)printf("%g", (double)f->warning_ms / 1000.0);
+	}
+	if (f->critical_ms >= 0) {
+		(void)printf(";%g", (double)f->critical_ms / 1000.0);
+	}
+}
+
 static int
 health_print(const struct probe *f)
 {
@@ -166,6 +181,7 @@ health_print(const struct probe *f)
 	(void)printf("%s - %s", words[f->grade], text);
 	if (f->ms >= 0) {
 		(void)printf(" | time=%.6fs", f->ms / 1000.0);
+		health_bounds(f);
 	}
 	if (f->masters > 0) {
 		(void)printf(" masters=%" PRId64 ";%" PRId64 ":;%" PRId64 ":;0;%" PRId64, f->usable,
@@ -202,6 +218,7 @@ task_health(const struct options *o, const struct address *a)
 
 	probe_look(&found, &wire, a, o->wait_ms >= 0 ? o->wait_ms : PROBE_MS);
 	wire_close(&wire);
+	probe_judge(&found, o->warning_ms, o->critical_ms);
 	if (!o->quiet) {
 		status = o->json ? health_json(&found) : health_print(&found);
 	}

@@ -17,7 +17,7 @@ _holdfast_options() {
 	watch) printf '%s' '--level --event --json --quiet --verbose --socket --help --version ' ;;
 	top) printf '%s' '--batch --iterations --delay --sort --quiet --verbose --socket --help --version ' ;;
 	ping) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
-	health) printf '%s' '--timeout --json --quiet --verbose --socket --help --version ' ;;
+	health) printf '%s' '--timeout --warning --critical --json --quiet --verbose --socket --help --version ' ;;
 	doctor) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	info) printf '%s' '--json --quiet --verbose --socket --help --version ' ;;
 	break) printf '%s' '--token --here --json --quiet --verbose --socket --help --version ' ;;
@@ -43,7 +43,7 @@ _holdfast() {
 	COMPREPLY=()
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | --level | --event | --iterations | -d | --delay | --sort | -S | --socket) ((i++)) ;;
+		--also | -c | --command | -w | --timeout | --warning | --critical | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | --level | --event | --iterations | -d | --delay | --sort | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -55,7 +55,7 @@ _holdfast() {
 	fi
 	while ((i < COMP_CWORD)); do
 		case ${COMP_WORDS[i]} in
-		--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | --level | --event | --iterations | -d | --delay | --sort | -S | --socket) ((i++)) ;;
+		--also | -c | --command | -w | --timeout | --warning | --critical | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --on-lost | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token-file | --token | --clients | --names | --seconds | --level | --event | --iterations | -d | --delay | --sort | -S | --socket) ((i++)) ;;
 		-*) ;;
 		*) break ;;
 		esac
@@ -90,10 +90,10 @@ _holdfast() {
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
-	--also | -c | --command | -w | --timeout | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds | --event | --iterations | -d | --delay) return ;;
+	--also | -c | --command | -w | --timeout | --warning | --critical | -E | --conflict-exit-code | -N | --slots | -t | --lease | --why | --master-wait | --kill-after | --max-run | --min-hold | --status-fd | --pid | --token | --clients | --names | --seconds | --event | --iterations | -d | --delay) return ;;
 	esac
 	if [ -z "$verb" ]; then
-		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --conflict-exit-code --exclusive --shared --slots --lease --close --no-fork --unlock --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --here --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
+		mapfile -t COMPREPLY < <(compgen -W 'run lock unlock hold check latch await ls show history sessions fleet watch top ping health doctor info break drain restart loglevel masters bench completion --also --command --nonblock --timeout --warning --critical --conflict-exit-code --exclusive --shared --slots --lease --close --no-fork --unlock --why --master-wait --skip-ok --on-lost --kill-after --max-run --min-hold --status-fd --pid --token-file --token --clients --names --seconds --durable --here --begin --level --event --batch --iterations --delay --sort --json --quiet --verbose --socket --help --version' -- "$word")
 		return
 	fi
 	case $word in

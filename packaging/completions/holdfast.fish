@@ -1,7 +1,7 @@
 # Completion of holdfast(1) for fish; printed by: holdfast completion fish
 # The words without the options in front of them.
 function __holdfast_strip
-	argparse -s also= c/command= n/nonblock w/timeout= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= o/close F/no-fork u/unlock why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
+	argparse -s also= c/command= n/nonblock w/timeout= warning= critical= E/conflict-exit-code= x/exclusive s/shared N/slots= t/lease= o/close F/no-fork u/unlock why= master-wait= skip-ok on-lost= kill-after= max-run= min-hold= status-fd= pid= token-file= token= clients= names= seconds= durable here begin level= event= b/batch iterations= d/delay= sort= json q/quiet v/verbose S/socket= h/help V/version -- $argv 2>/dev/null; or return
 	string join \n -- $argv
 	return 0
 end
@@ -69,7 +69,10 @@ complete -c holdfast -n __holdfast_begins -a completion -d 'print the completion
 complete -c holdfast -n '__holdfast_options run' -l also -x -d 'hold this lock, too: all of them or none; may be repeated'
 complete -c holdfast -n '__holdfast_options run' -s c -l command -x -d 'run LINE with /bin/sh, instead of COMMAND'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s n -l nonblock -d 'do not wait'
-complete -c holdfast -n '__holdfast_options run lock hold await health drain' -s w -l timeout -x -d 'wait no longer than this'
+complete -c holdfast -n '__holdfast_options run lock hold await drain' -s w -l timeout -x -d 'wait no longer than this'
+complete -c holdfast -n '__holdfast_options health' -l timeout -x -d 'wait no longer than this'
+complete -c holdfast -n '__holdfast_options health' -s w -l warning -x -d 'a lock that takes this long is a warning'
+complete -c holdfast -n '__holdfast_options health' -s c -l critical -x -d 'a lock that takes this long is critical'
 complete -c holdfast -n '__holdfast_options run lock hold await' -s E -l conflict-exit-code -x -d 'exit code if another has the lock (75)'
 complete -c holdfast -n '__holdfast_options run lock hold' -s x -l exclusive -d 'an exclusive lock; this is the default (also -e)'
 complete -c holdfast -n '__holdfast_options run lock hold' -s s -l shared -d 'a shared lock: others may take it shared, too'

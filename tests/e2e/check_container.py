@@ -174,7 +174,7 @@ def test_image(place):
     expect(re.findall(r"^(?:Uid|Gid|CapEff|CapPrm):\s+(\w+)", status, re.M), ["5625", "5625", "0" * 16, "0" * 16])
     with resp.Client(os.path.join(run, "holdfast.sock")) as client:
         expect_between(client("LOCK", "a", "WAIT", 45000), 1, 2 ** 53)
-    for command in (words["HEALTHCHECK"], ("/usr/bin/holdfast", "health", "-w", "45"), ("/usr/bin/holdfast", "restart", "-q"),
+    for command in (words["HEALTHCHECK"], ("/usr/bin/holdfast", "health", "--timeout", "45"), ("/usr/bin/holdfast", "restart", "-q"),
                     ("/usr/bin/holdfast", "run", "b", "--", "/usr/bin/holdfast", "ping", "-q")):
         status, text = container.said(*inside(child), *command)
         expect(status, 0, text)
@@ -366,8 +366,25 @@ def test_manifests(place):
                {("5625", ""), ("", "5625")}, True, path)
 
 
+def test_monitor(_place):
+    """monitor.yml is about the pods of node.yml: their namespace, labels and port, and the port of the masters"""
+    node, monitor = (pod.documents(os.path.join(KUBERNETES, name)) for name in ("node.yml", "monitor.yml"))
+    daemons, = [one for one in node if one["kind"] == "DaemonSet"]
+    config, = [one for one in node if one["kind"] == "ConfigMap"]
+    labels = daemons["spec"]["template"]["metadata"]["labels"]
+    port, = [one for one in daemons["spec"]["template"]["spec"]["containers"][0]["ports"]]
+    scrape, policy = monitor
+    expect({one["metadata"]["namespace"] for one in monitor}, {daemons["metadata"]["namespace"]})
+    expect(scrape["spec"]["selector"]["matchLabels"], labels)
+    expect(policy["spec"]["podSelector"]["matchLabels"], labels)
+    expect(scrape["spec"]["podMetricsEndpoints"][0]["port"], port["name"])
+    expect(policy["spec"]["ingress"][0]["ports"], [{"port": port["containerPort"]}])
+    masters = set(re.findall(r"redis://[^\s:]*:(\d+)", config["data"]["holdfast.yml"]))
+    expect(masters, {str(one["port"]) for one in policy["spec"]["egress"][0]["ports"]})
+
+
 def test_schema(_place):
-    """the manifests are as the schema of Kubernetes wants them"""
+    """the manifests are as the schema of Kubernetes wants them; of a PodMonitor it knows nothing"""
     if shutil.which("kubernetes-validate"):
         command = ("kubernetes-validate", "--strict")
     elif shutil.which("kubeconform"):

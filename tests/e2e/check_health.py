@@ -101,6 +101,28 @@ def test_leaves_nothing(place):
     expect(tool.call(place, daemon, "ls", "-q"), (0, ""))
 
 
+def test_bounds(place):
+    """-w and -c say from which time on a lock is a warning, and critical; the plugin's figures have both"""
+    daemon = place.daemon(master=place.redis()).admitted()
+    status, text = health(place, daemon, "-w", "50", "-c", "60")
+    matches(r"^OK - a lock was granted in [0-9.]+ ms \| time=[0-9.]+s;50;60 masters=", text)
+    expect(status, 0)
+    status, text = health(place, daemon, "-w", "0", "-c", "60")
+    matches(r"^WARNING - a lock was granted in [0-9.]+ ms; 0 ms or more are a warning \| time=[0-9.]+s;0;60 masters=", text)
+    expect(status, 1)
+    status, text = health(place, daemon, "-c", "0")
+    matches(r"^CRITICAL - a lock was granted in [0-9.]+ ms; 0 ms or more are critical \| time=[0-9.]+s;;0 masters=", text)
+    expect(status, 2)
+    expect(json.loads(health(place, daemon, "--json", "--critical", "0")[1])["health"], "critical")
+    status, text = health(place, daemon, "-w", "2", "-c", "1")
+    matches("--critical is less than --warning", text)
+    expect(status, 64)
+    # A daemon that gives no lock is critical whatever the bounds are.
+    daemon.process.signal(signal.SIGSTOP)
+    expect(health(place, daemon, "-w", "50", "--timeout", "0.3"), (2, "CRITICAL - the daemon does not answer"))
+    daemon.process.signal(signal.SIGCONT)
+
+
 def test_no_answer(place):
     """no daemon, one that stands still and one that drains are critical"""
     daemon = place.daemon(master=place.redis()).admitted()
@@ -108,7 +130,7 @@ def test_no_answer(place):
     matches("^CRITICAL - cannot reach the daemon at ", text)
     expect(status, 2)
     daemon.process.signal(signal.SIGSTOP)
-    status, text = health(place, daemon, "-w", "0.3")
+    status, text = health(place, daemon, "--timeout", "0.3")
     expect((status, text), (2, "CRITICAL - the daemon does not answer"))
     daemon.process.signal(signal.SIGCONT)
     holder = daemon.client()
