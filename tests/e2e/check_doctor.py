@@ -178,6 +178,52 @@ def test_secrets(place):
     expect(said(file), [])
 
 
+def test_many_secrets(place):
+    """of more than 16 files with secrets that all may read 16 are kept, the others after a reload when those are mended"""
+    os.chmod(place.path, 0o711)
+    redis = place.redis()
+    names = ["sentinels"] + ["u%02d" % n for n in range(20)]
+    paths = {name: os.path.join(place.path, name) for name in names}
+    for name, path in paths.items():
+        with open(path, "w", encoding="ascii") as stream:
+            # While a password is replaced a user has two.
+            stream.write("secret\n" if name == "u00" else "%s-new\n%s-old\n" % (name, name))
+        os.chmod(path, 0o644)
+    users = "users:\n" + "".join("  - { name: %s, password-file: %s }\n" % (name, paths[name]) for name in names[1:])
+    daemon = place.idle_daemon(master=redis, tcp=True, config=users)
+
+    def warned(file):
+        done = subprocess.run((harness.HOLDFASTD, "-t", "-c", file), capture_output=True, text=True, check=False)
+        expect(done.returncode, 0, done.stderr)
+        return re.findall(r"warning.* (\S+) has a secret", done.stderr)
+
+    # The secret of the sentinels is one of them.
+    file = os.path.join(place.path, "sentinel.yml")
+    with open(file, "w", encoding="ascii") as stream:
+        stream.write("masters: [ { sentinel: { name: m, sentinels: [ '127.0.0.1:1' ], user: s, password-file: %s } } ]\n%s" % (
+            paths["sentinels"], users))
+    expect(warned(file), [paths[name] for name in names[:16]])
+    daemon.start()
+    expect(warned(daemon.file), [paths[name] for name in names[1:17]])
+    info = daemon.info()
+    expect((info["open_secrets"], info["open_secret"], info["open_secret_mode"]), ("16", paths["u00"], "0644"))
+    finding = finds(place, daemon, "%s has a secret, and its mode is 0644; 15 more are open" % re.escape(paths["u00"]), 1)
+    expect(finding["do"], "chmod o= " + paths["u00"])
+    for name in names[1:17]:
+        os.chmod(paths[name], 0o640)
+    expect(daemon.info()["open_secrets"], "0", "further ones are not kept")
+    daemon.client()("RELOAD")
+    info = daemon.info()
+    expect((info["open_secrets"], info["open_secret"]), ("4", paths["u16"]))
+    for name in names[17:]:
+        os.chmod(paths[name], 0o640)
+    mended(place, daemon)
+    # Both passwords of a file are right, however many files there are.
+    for password in ("u19-new", "u19-old"):
+        with daemon.client(tcp=True) as client:
+            expect(client("AUTH", "u19", password), "OK")
+
+
 def test_guard(place):
     """a master that is new: for how long it grants nothing, in seconds"""
     redis = place.redis()

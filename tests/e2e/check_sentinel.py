@@ -333,6 +333,60 @@ def test_login(place):
     wrong.output.wait(r"sentinel\.lost .*WRONGPASS")
 
 
+def test_password_of_the_sentinels(place):
+    """the first line of the file is the password of the sentinels, and a reload takes another one, whichever side is first"""
+    secret = os.path.join(place.path, "secret")
+
+    def write(text):
+        with open(secret, "w", encoding="ascii") as stream:
+            stream.write(text)
+
+    redis = place.redis("r0", options=["--port", str(harness.free_port()), "--bind", "127.0.0.1"])
+    sentinel = Sentinel(place, "s0", int(redis("CONFIG", "GET", "port")[1]), quorum=1, more=(
+        "user watcher on >first resetchannels &+switch-master -@all "
+        "+sentinel|master +sentinel|replicas +subscribe +unsubscribe +ping\n"))
+    # Users have two passwords in two lines; of the sentinels' the second one is none.
+    write("first\nnever\n")
+    daemon = place.daemon(config=(
+        "masters:\n  - sentinel: { name: mymaster, sentinels: [127.0.0.1:%d], user: watcher, password-file: %s }\n"
+        % (sentinel.port, secret)) + CONFIG).admitted()
+    holder = daemon.client()
+    token = holder("LOCK", "a")
+    expect_between(token, 1, TOKEN_MAX)
+
+    def ids():
+        return set(re.findall(r"^id=(\d+) .* user=watcher", sentinel("CLIENT", "LIST"), re.M))
+
+    def come_back():
+        """The sentinel ends all connections of the user; another one stays."""
+        was = harness.until("it is connected", ids)
+        for client in was:
+            sentinel("CLIENT", "KILL", "ID", client)
+        harness.until("it is connected again", lambda: ids() and not ids() & was)
+
+    come_back()
+    # The file comes first, the sentinel later.
+    write("second\nnever\n")
+    expect("password" in daemon.client()("RELOAD"), True)
+    come_back()
+    expect(sentinel("ACL", "SETUSER", "watcher", ">second", "<first"), "OK")
+    come_back()
+    # The other way round.
+    expect(sentinel("ACL", "SETUSER", "watcher", ">third", "<second"), "OK")
+    write("third")
+    expect("needs a restart" in daemon.client()("RELOAD"), False)
+    come_back()
+    expect_between(holder("CHECK", "a"), 1, harness.LEASE_MS)
+    expect(holder("UNLOCK", "a", "TOKEN", token), 0)
+    for word in ("first", "second", "third", "never"):
+        expect(word in daemon.output.text(), False, "a password in the log")
+    # A file without a password is no way to lose it.
+    write("\nthird\n")
+    answer = str(daemon.client()("RELOAD"))
+    expect("password-file" in answer, True, answer)
+    come_back()
+
+
 def test_no_sentinel(place):
     """without any sentinel LOCK says which were asked and why it failed; one is not enough, and the second that comes is"""
     group = Group(place, replicas=1)
