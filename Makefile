@@ -60,6 +60,7 @@ DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c daemon/net
 CLIENT_SRC := $(filter-out client/main.c,$(sort $(wildcard client/*.c)))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 MODEL_SRC  := $(sort $(wildcard tests/model/*.c))
+HISTORY_SRC := $(filter-out tests/history/main.c,$(sort $(wildcard tests/history/*.c)))
 SIM_SRC    := $(filter-out tests/sim/main.c,$(sort $(wildcard tests/sim/*.c)))
 CHECK_SRC  := $(sort $(wildcard tests/unit/*/check_*.c))
 CHECKS     := $(addprefix $(O)/tests/,$(basename $(notdir $(CHECK_SRC))))
@@ -130,7 +131,7 @@ $(O)/libholdfast.a: $(LIBRARY_OBJ)
 $(O)/libbase.a: $(BASE_OBJ)
 $(O)/libholdfastd.a: $(LIB_OBJ)
 $(O)/libclient.a: $(call obj,$(CLIENT_SRC))
-$(O)/libsupport.a: $(call obj,$(SUPPORT_SRC) $(SIM_SRC))
+$(O)/libsupport.a: $(call obj,$(SUPPORT_SRC) $(SIM_SRC) $(HISTORY_SRC))
 $(addprefix $(O)/,libbase.a libholdfastd.a libclient.a libsupport.a):
 	@rm -f $@ && ar rcs --thin $@ $^
 
@@ -178,6 +179,13 @@ $(O)/tests/sim/holdfast-sim: $(O)/obj/tests/sim/main.o $(O)/libsupport.a $(O)/li
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(DAEMON_LIBS) $(LUA_LIBS)
+
+# The judge of histories knows nothing of the daemon, and links none of its code.
+HISTORY := $(O)/tests/history/holdfast-history
+$(HISTORY): $(call obj,$(HISTORY_SRC) tests/history/main.c)
+	@mkdir -p $(@D)
+	$(call say,LD)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
 
 $(O)/tests/model/holdfast-model: $(call obj,$(MODEL_SRC))
 	@mkdir -p $(@D)
@@ -234,13 +242,13 @@ $(BENCH):
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
-check: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
+check: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
 	@$(RUN) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(E2E)
 
 check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)
 
-check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(BENCH) ## run only the tests against a real redis-server
+check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) ## run only the tests against a real redis-server
 	@$(RUN) $(E2E)
 
 check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
@@ -254,7 +262,7 @@ check-hardening: all ## check that the programs and the library are hardened as 
 PROMPT := 1.5
 MAIN   := $(patsubst %,tests/e2e/check_%.py,client handover http latch locks multi primitives quorum reload sessions users wire)
 
-test: $(if $(T),$(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))),all $(SHIM) $(CHECKS) $(PLAIN)) ## what to run before each commit, in 90 s; or suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
+test: $(if $(T),$(if $(filter check_%.py,$(T)),all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH),$(addprefix $(O)/tests/,$(filter check_%,$(T)))),all $(SHIM) $(HISTORY) $(CHECKS) $(PLAIN)) ## what to run before each commit, in 90 s; or suites, one file of scenes, or one scene: T=check_core, T="check_locks.py test_loss_before_lock"
 	@$(if $(T),tests/run -v -j 1 -e $(SCENES) $(if $(filter check_%.py,$(T)),"tests/e2e/$(T)",$(addprefix $(O)/tests/,$(T))),$(RUN) -q $(PROMPT) $(HOUSE) $(CHECKS) $(MAIN))
 
 measure-house: ## count lines, files, nouns and flags [BESIDE="ROOT...": also of other source trees]
@@ -344,7 +352,7 @@ replace: all ## replace the daemon COUNT (1000) times, or for DURATION seconds, 
 
 # Without SEED a random seed is used, and printed. SENTINEL=1: a master with two replicas, which three sentinels fail over.
 # CHANGE=1: masters are replaced and added during the faults. CLUSTER=1: a Redis Cluster of three masters, each with a replica.
-nemesis: all $(SHIM) ## run SECONDS (600) of faults with MASTERS (3) real masters [CHANGE=1], SENTINEL=1 or CLUSTER=1, 3 daemons and 64 clients; SEED= repeats a run
+nemesis: all $(SHIM) $(HISTORY) ## run SECONDS (600) of faults with MASTERS (3) real masters [CHANGE=1], SENTINEL=1 or CLUSTER=1, 3 daemons and 64 clients; SEED= repeats a run
 	@tests/e2e/nemesis.py $(if $(SENTINEL),--sentinel,$(if $(CLUSTER),--cluster,--masters $(or $(MASTERS),3))) $(if $(CHANGE),--change) --keep $(O)/nemesis $(if $(SEED),--seed $(SEED)) \
 		$(if $(filter command environment,$(origin SECONDS)),--seconds $(SECONDS)) $(NEMESIS)
 
