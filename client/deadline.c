@@ -120,6 +120,14 @@ deadline_step(struct deadline *d, int64_t now_ms)
 	return now_ms >= d->stop_ms ? DEADLINE_STOP : DEADLINE_WAIT;
 }
 
+void
+deadline_stood(struct deadline *d, int64_t now_ms)
+{
+	if (d->sent_ms > 0 && d->doubt_ms == 0 && now_ms >= d->expire_ms + DEADLINE_STOOD_MS) {
+		d->doubt_ms = now_ms + DEADLINE_DOUBT_MS;
+	}
+}
+
 bool
 deadline_doubts(const struct deadline *d, int64_t now_ms)
 {

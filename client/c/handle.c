@@ -17,6 +17,26 @@
 
 #define CLOSE_MS 2000 /* how long holdfast_close() waits for the daemon */
 
+/* Whether the same call may succeed later. */
+static bool
+error_passes(const struct holdfast_error *error)
+{
+	static const char *const passing[] = {
+		"NOMASTER", "GUARD", "MASTERERR", "DRAINING", "LIMIT", "DEADLOCK", "LOST"};
+
+	if (error->status != HOLDFAST_REFUSED) {
+		return error->status == HOLDFAST_BUSY || error->status == HOLDFAST_TIMEOUT ||
+		       error->status == HOLDFAST_LOST || error->status == HOLDFAST_UNREACHABLE;
+	}
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		if (strcmp(error->code, passing[i]) == 0) {
+			/* No name has a space. */
+			return strstr(error->text, ": bad name") == NULL;
+		}
+	}
+	return false;
+}
+
 int
 error_set(
 	struct holdfast_error *error, enum holdfast_status status, const char *code, const char *format, ...)
@@ -34,6 +54,7 @@ error_set(
 	va_end(list);
 	/* Names and URLs come from the caller, and may have a line feed. */
 	(void)escape_text(error->text, sizeof(error->text), slice_of(raw), ESCAPE_PLAIN);
+	error->transient = error_passes(error) ? 1 : 0;
 	return error->status;
 }
 

@@ -52,9 +52,14 @@ enum holdfast_status {
 /* Why a call failed. A call that succeeds sets status 0 and empty texts. */
 struct holdfast_error {
 	int status;     /* enum holdfast_status */
+	int transient;  /* 1: the same call may succeed later, so a program may try again */
 	char code[16];  /* REFUSED: as NOMASTER; LOST: the reason, as expired or broken; else "" */
-	char text[492]; /* for people: what failed, where, and what to do; one line, without a line feed */
+	char text[488]; /* for people: what failed, where, and what to do; one line, without a line feed */
 };
+
+/* transient is 1 with BUSY, TIMEOUT and LOST; with UNREACHABLE, unless this user may not use the socket or
+ * something else than holdfastd answers there; and with REFUSED if the code is NOMASTER, GUARD, MASTERERR,
+ * DRAINING, LIMIT or DEADLOCK, but for a name that is too long. */
 
 #define HOLDFAST_TRY (-1)
 
@@ -68,7 +73,7 @@ struct holdfast_options {
 			   */
 	int64_t max_hold_ms; /* the lock ends so long after its grant in any case; 0: it does not */
 	int64_t limit;       /* the name is a semaphore of so many permits, at most 10000; 0: it is a lock */
-	int64_t permits;     /* takes so many of them; 0: one */
+	int64_t permits;     /* takes so many of them, at most limit; 0: one */
 	int shared;          /* 1: for reading, beside others that are shared; 0: exclusive */
 	int cancel_fd;   /* the wait ends if this descriptor is readable; 0: none. Nothing is read from it */
 	const char *why; /* a remark for `holdfast show`, at most 256 bytes; NULL: none. It is copied */
@@ -136,8 +141,9 @@ int holdfast_fd(const struct holdfast_lock *lock);
  */
 int holdfast_check(struct holdfast_lock *lock, struct holdfast_error *error);
 
-/* For how many ms the lock is surely held, counted from the call; 0: it is not. Sends nothing. A lock that
- * was handed on by another locker of this host begins with what is left of the lease. */
+/* For how many ms the lock is surely held, counted from the call; 0: it is not. Sends nothing. It waits as
+ * holdfast_check() does. A lock that was handed on by another locker of this host begins with what is left of
+ * the lease. */
 int64_t holdfast_valid_ms(struct holdfast_lock *lock);
 
 /* The fencing token: greater for each later holder of the name, from 1 to 2^53. Of several names that of the

@@ -6,6 +6,7 @@
 
 #include "client/descriptor.h"
 #include "daemon/base/clock.h"
+#include "proto/name.h"
 #include "proto/slice.h"
 
 #include <errno.h>
@@ -16,10 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWER_MS 2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
-#define TIME_MAX  31536000000
-#define FAULT_MAX 128
-#define CLOSED_MS 50 /* between two looks at a lock whose descriptor the program has closed */
+#define ANSWER_MS      2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
+#define TIME_MAX       31536000000
+#define NAME_MAX_BYTES 512
+#define WHY_MAX_BYTES  256
+#define PERMITS_MAX    10000
+#define FAULT_MAX      400
+#define CLOSED_MS      50 /* between two looks at a lock whose descriptor the program has closed */
 
 /* ---- the state ---- */
 
@@ -180,6 +184,14 @@ time_fault(const char *what, int64_t ms, int64_t least, char room[FAULT_MAX])
 	return room;
 }
 
+static const char *
+permits_fault(const char *what, int64_t count, int64_t most, char room[FAULT_MAX])
+{
+	(void)snprintf(room, FAULT_MAX, "%s: a whole number from 1 to %lld is needed, not %lld", what,
+		(long long)most, (long long)count);
+	return room;
+}
+
 /* NULL, or what is wrong. */
 static const char *
 options_fault(const struct holdfast_options *o, char room[FAULT_MAX])
@@ -194,14 +206,26 @@ options_fault(const struct holdfast_options *o, char room[FAULT_MAX])
 	if (fault != NULL) {
 		return fault;
 	}
-	if (o->limit < 0 || o->permits < 0 || (o->permits > 0 && o->limit == 0)) {
-		return "permits needs a limit, and neither is negative";
+	if (o->permits != 0 && o->limit == 0) {
+		return "permits needs a limit";
+	}
+	if (o->limit < 0 || o->limit > PERMITS_MAX) {
+		return permits_fault("limit", o->limit, PERMITS_MAX, room);
+	}
+	if (o->permits < 0 || o->permits > o->limit) {
+		return permits_fault("permits", o->permits, o->limit, room);
+	}
+	if (o->why != NULL && name_check_text(slice_of(o->why), WHY_MAX_BYTES) != NULL) {
+		(void)snprintf(room, FAULT_MAX,
+			"why: at most %d bytes without control characters are needed, not \"%.200s\"",
+			WHY_MAX_BYTES, o->why);
+		return room;
 	}
 	if (o->shared != 0 && o->shared != 1) {
 		return "shared is 0 or 1";
 	}
 	if (o->shared == 1 && o->limit > 0) {
-		return "a semaphore is not shared: limit or shared, not both";
+		return "a lock is shared, or has a limit, not both";
 	}
 	for (size_t i = 0; i < sizeof(o->reserved) / sizeof(o->reserved[0]); i++) {
 		if (o->reserved[i] != 0) {
@@ -212,14 +236,26 @@ options_fault(const struct holdfast_options *o, char room[FAULT_MAX])
 }
 
 static const char *
-names_fault(const char *const *names, size_t count)
+names_fault(const char *const *names, size_t count, char room[FAULT_MAX])
 {
 	if (names == NULL || count == 0) {
 		return "no name is given";
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (names[i] == NULL || names[i][0] == '\0') {
-			return "a name is empty";
+		if (names[i] == NULL) {
+			return "a name is NULL";
+		}
+		if (names[i][0] == '}') {
+			(void)snprintf(room, FAULT_MAX, "name: it must not begin with }, as \"%.200s\" does",
+				names[i]);
+			return room;
+		}
+		if (name_check(slice_of(names[i]), NAME_MAX_BYTES) != NULL) {
+			(void)snprintf(room, FAULT_MAX,
+				"name: 1 to %d bytes without spaces and control characters are needed, not "
+				"\"%.200s\"",
+				NAME_MAX_BYTES, names[i]);
+			return room;
 		}
 	}
 	return NULL;
@@ -250,9 +286,9 @@ holdfast_begin(struct holdfast *hf, const char *const *names, size_t count,
 {
 	const struct holdfast_options none = {0};
 	const struct holdfast_options *o = options != NULL ? options : &none;
-	const char *fault = names_fault(names, count);
-	struct holdfast_lock *lock;
 	char room[FAULT_MAX];
+	const char *fault = names_fault(names, count, room);
+	struct holdfast_lock *lock;
 	bool begun;
 
 	if (hf == NULL || !handle_is_ours(hf, error)) {
@@ -386,6 +422,16 @@ lock_valid_ms(const struct holdfast_lock *lock, int64_t now_ms)
 	return left_ms > 0 ? left_ms : 0;
 }
 
+/* Past the deadline the thread gets an answer, or gives the lock up. The mutex is locked. */
+static void
+lock_decide(struct holdfast_lock *lock)
+{
+	while (lock->state == LOCK_HELD && lock_valid_ms(lock, clock_ms()) == 0) {
+		handle_wake(lock->hf);
+		(void)pthread_cond_wait(&lock->changed, &lock->hf->mutex);
+	}
+}
+
 int64_t
 holdfast_valid_ms(struct holdfast_lock *lock)
 {
@@ -395,6 +441,7 @@ holdfast_valid_ms(struct holdfast_lock *lock)
 		return 0;
 	}
 	(void)pthread_mutex_lock(&lock->hf->mutex);
+	lock_decide(lock);
 	valid_ms = lock_valid_ms(lock, clock_ms());
 	(void)pthread_mutex_unlock(&lock->hf->mutex);
 	return valid_ms;
@@ -410,11 +457,7 @@ holdfast_check(struct holdfast_lock *lock, struct holdfast_error *error)
 		return HOLDFAST_FORKED;
 	}
 	(void)pthread_mutex_lock(&hf->mutex);
-	/* Past the deadline the thread gets an answer, or gives the lock up. */
-	while (lock->state == LOCK_HELD && lock_valid_ms(lock, clock_ms()) == 0) {
-		handle_wake(hf);
-		(void)pthread_cond_wait(&lock->changed, &hf->mutex);
-	}
+	lock_decide(lock);
 	if (lock->state == LOCK_OVER) {
 		status = error_copy(error, &lock->error);
 	} else if (lock->state == LOCK_WAITS) {

@@ -129,6 +129,9 @@ part_fail(struct part *part, bool left, enum holdfast_status status, const char 
 
 	(void)error_set(&error, status, code, "cannot lock %.200s: %s%s%.*s", part->name, code,
 		code[0] != '\0' ? ": " : "", SLICE_ARG(text));
+	if (status == HOLDFAST_UNREACHABLE && !part->lock->hf->ready && part->lock->hf->final) {
+		error.transient = 0;
+	}
 	if (!left) {
 		part->state = PART_DONE;
 	}
@@ -227,8 +230,10 @@ part_overdue(const struct part *part, int64_t now_ms)
 static void
 part_hold(struct part *part, int64_t now_ms)
 {
-	enum deadline_step step = deadline_step(&part->deadline, now_ms);
+	enum deadline_step step;
 
+	deadline_stood(&part->deadline, now_ms);
+	step = deadline_step(&part->deadline, now_ms);
 	if (step == DEADLINE_ASK && part->lock->hf->ready) {
 		deadline_asked(&part->deadline, now_ms);
 		part_check(part, now_ms);

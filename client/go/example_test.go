@@ -32,25 +32,12 @@ func serve(hf *holdfast.Client) error {
 func lead(hf *holdfast.Client) error {
 	for {
 		err := serve(hf)
-		if !helps(err) {
+		if !holdfast.Transient(err) {
 			return err
 		}
 		log.Print(err)
 		time.Sleep(time.Second)
 	}
-}
-
-// helps says whether trying again helps.
-func helps(err error) bool {
-	var refused *holdfast.Refused
-	if errors.As(err, &refused) {
-		switch refused.Code {
-		case "NOMASTER", "GUARD", "MASTERERR", "DRAINING":
-			return true
-		}
-		return false
-	}
-	return errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrUnreachable)
 }
 
 func nightly(hf *holdfast.Client) error {
@@ -114,7 +101,7 @@ func move(hf *holdfast.Client, from, to string) error {
 func explain(err error) string {
 	var refused *holdfast.Refused
 	switch {
-	case errors.Is(err, holdfast.ErrBusy), errors.Is(err, holdfast.ErrTimeout):
+	case errors.Is(err, holdfast.ErrBusy): // ErrTimeout is an ErrBusy, too
 		return "another locker has it"
 	case errors.Is(err, holdfast.ErrLost):
 		return "it was held, and is not any more"
@@ -153,10 +140,17 @@ func Example_lead() {
 	jobs <- func(context.Context) { fmt.Println("a job") }
 	_ = hf.Close()
 	fmt.Println(<-ended)
-	for _, code := range []string{"NOMASTER", "GUARD", "MASTERERR", "DRAINING", "ERR", "WRONGKIND"} {
-		fmt.Println(code, helps(&holdfast.Refused{Code: code}))
+	for _, code := range []string{"NOMASTER", "GUARD", "MASTERERR", "DRAINING", "LIMIT", "DEADLOCK", "ERR", "WRONGKIND"} {
+		fmt.Println(code, holdfast.Transient(&holdfast.Refused{Code: code}))
 	}
-	fmt.Println(helps(holdfast.ErrUnreachable), helps(holdfast.ErrLost), helps(holdfast.ErrBusy))
+	fmt.Println(holdfast.Transient(&holdfast.Refused{Code: "LIMIT", Text: "bad name: 600 bytes, name-bytes allows 500"}))
+	for _, err := range []error{holdfast.ErrUnreachable, holdfast.ErrLost, holdfast.ErrBusy, holdfast.ErrTimeout} {
+		fmt.Print(holdfast.Transient(err), " ")
+	}
+	for _, err := range []error{nil, holdfast.ErrClosed, holdfast.ErrArgument, context.Canceled} {
+		fmt.Print(holdfast.Transient(err), " ")
+	}
+	fmt.Println(errors.Is(holdfast.ErrTimeout, holdfast.ErrBusy), errors.Is(holdfast.ErrBusy, holdfast.ErrTimeout))
 	// Output:
 	// a job
 	// the client of holdfastd is closed
@@ -164,9 +158,12 @@ func Example_lead() {
 	// GUARD true
 	// MASTERERR true
 	// DRAINING true
+	// LIMIT true
+	// DEADLOCK true
 	// ERR false
 	// WRONGKIND false
-	// true true false
+	// false
+	// true true true true false false false false true false
 }
 
 func Example_nightly() {

@@ -14,7 +14,8 @@ import (
 
 const (
 	early      = 20 * time.Millisecond  // so much before the told deadline a holder that cannot ask has lost the lock
-	late       = 250 * time.Millisecond // time for an answer if this process itself stood still until the deadline
+	late       = time.Second            // for an answer if this process itself stood still until the deadline
+	stood      = 100 * time.Millisecond // so long after the end of a wait for an answer, it is sure that this process stood still
 	checkMin   = 10 * time.Millisecond
 	checkMax   = 5 * time.Second
 	unlockTime = 2 * time.Second
@@ -28,6 +29,7 @@ type hold struct {
 	key       [2]string     // name and owner
 	outcome   chan value    // pushes grant and failed
 	moved     chan struct{} // until was moved by EXTEND
+	doubt     chan struct{} // somebody wants to know whether it is held, and the deadline has passed
 	token     atomic.Int64  // 0: not held yet
 	turn      chan struct{} // out of the line, to ask
 
@@ -70,7 +72,7 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 	}
 	c.serial++
 	h := &hold{c: c, name: name, tag: newTag(o.owner, c.serial), key: key, outcome: make(chan value, 8),
-		moved: make(chan struct{}, 1), users: map[*Lock]bool{l: true}, over: make(chan struct{}),
+		moved: make(chan struct{}, 1), doubt: make(chan struct{}, 1), users: map[*Lock]bool{l: true}, over: make(chan struct{}),
 		turn: make(chan struct{}, 1)}
 	c.line.join(l, h)
 	c.holds[h.tag] = h
@@ -111,7 +113,7 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int
 	bounded := ctx
 	if o.bounded {
 		var cancel context.CancelFunc
-		bounded, cancel = context.WithDeadline(ctx, until.Add(patience))
+		bounded, cancel = patiently(ctx, time.Until(until)+patience)
 		defer cancel()
 	}
 	clean = true
@@ -167,8 +169,29 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int
 	}
 }
 
+// patiently is ctx for so long. If this process stood still until the end, the answer is there, and there is time to read it.
+func patiently(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	end := boottime() + d
+	timer := time.AfterFunc(d, func() {
+		if boottime() < end+stood {
+			cancel()
+			return
+		}
+		select {
+		case <-time.After(late):
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel()
+	}
+}
+
 func (h *hold) interrupted(ctx context.Context, err error) error {
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // that of Wait
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil { // the end of Wait
 		return h.c.unreachable(errSilent)
 	}
 	if ctx.Err() != nil {
@@ -264,13 +287,12 @@ func (h *hold) isStale() bool {
 	return h.until <= boottime()
 }
 
-// check asks within the given time. Without an answer the lock is lost.
+// check asks within the given time. Without an answer the lock is lost. If this process stood still meanwhile, it asks again.
 func (h *hold) check(ctx context.Context, within time.Duration) error {
-	bounded, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	err := h.ask(bounded, "CHECK")
-	for err == nil && h.isStale() { // this process stood still until the deadline that it was told
-		err = h.ask(bounded, "CHECK")
+	begun := boottime()
+	err := h.askWithin(ctx, within)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrLost) && boottime()-begun > within+stood {
+		err = h.askWithin(ctx, late)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -279,6 +301,38 @@ func (h *hold) check(ctx context.Context, within time.Duration) error {
 	defer h.c.mu.Unlock()
 	h.lose("unreachable the daemon could not be asked in time: " + err.Error())
 	return h.lost
+}
+
+func (h *hold) askWithin(ctx context.Context, within time.Duration) error {
+	bounded, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	err := h.ask(bounded, "CHECK")
+	for err == nil && h.isStale() { // this process stood still until the deadline that it was told
+		err = h.ask(bounded, "CHECK")
+	}
+	return err
+}
+
+// doubted says that the told deadline has passed, and that nobody knows yet what has become of the hold.
+func (h *hold) doubted(l *Lock) bool {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	return h.lost == nil && h.users[l] && h.until <= boottime()
+}
+
+// decide waits until it is known whether a hold whose told deadline has passed is lost: this process may have stood still.
+func (h *hold) decide() {
+	for until := boottime() + late + stood; h.isStale() && boottime() < until; {
+		select {
+		case h.doubt <- struct{}{}:
+		default:
+		}
+		select {
+		case <-h.over:
+			return
+		case <-time.After(2 * time.Millisecond):
+		}
+	}
 }
 
 // keep asks for the deadline again and again, and at once over each new connection, until the hold is over.
@@ -292,6 +346,11 @@ func (h *hold) keep() {
 		select {
 		case <-pause.C:
 		case <-l.down:
+		case <-h.doubt:
+			if !h.isStale() {
+				pause.Stop()
+				continue
+			}
 		case <-h.moved:
 			pause.Stop()
 			continue

@@ -20,15 +20,16 @@ import (
 	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
 
 var (
-	// ErrBusy says that another locker has the lock, and that Wait(0) asked not to wait.
+	// ErrBusy says that another locker has the lock: it had it when Wait(0) tried, or until the end of Wait.
 	ErrBusy = errors.New("another locker has the lock")
-	// ErrTimeout says that the lock was not granted within Wait.
-	ErrTimeout = errors.New("the lock was not granted in time")
+	// ErrTimeout says that the lock was not granted within Wait. It is an ErrBusy: errors.Is(err, ErrBusy) is true for it.
+	ErrTimeout error = timeout{}
 	// ErrLost says that a lock was held and is not held any more, although Unlock was not called. The error is a
 	// *Lost. It is the cause of a cancelled Lock.Context, and the error of Unlock and Extend from then on.
 	ErrLost = errors.New("the lock is lost")
@@ -36,7 +37,15 @@ var (
 	ErrUnreachable = errors.New("cannot reach holdfastd")
 	// ErrClosed says that the Client was closed.
 	ErrClosed = errors.New("the client of holdfastd is closed")
+	// ErrArgument says that an argument is wrong, and which one. Nothing was sent.
+	ErrArgument = errors.New("an argument is wrong")
 )
+
+type timeout struct{}
+
+func (timeout) Error() string        { return "the lock was not granted in time" }
+func (timeout) Is(target error) bool { return target == ErrBusy }
+func (timeout) Timeout() bool        { return true }
 
 // Lost is the error of a lock that was lost; errors.Is(err, ErrLost) is true for it.
 type Lost struct {
@@ -56,35 +65,48 @@ type Refused struct {
 
 func (e *Refused) Error() string { return "holdfastd refuses: " + e.Code + " " + e.Text }
 
+// Transient says whether the same call may succeed later, so that a program may try again: after ErrBusy, ErrTimeout and ErrLost;
+// after ErrUnreachable, unless this user may not use the socket or something else than holdfastd answers there; and after a
+// *Refused that is Transient. It is false for the error of a ctx, for ErrClosed and ErrArgument.
+func Transient(err error) bool {
+	var refused *Refused
+	switch {
+	case errors.As(err, &refused):
+		return refused.Transient()
+	case errors.Is(err, ErrUnreachable):
+		return !isFinal(err)
+	}
+	return errors.Is(err, ErrBusy) || errors.Is(err, ErrLost)
+}
+
+// Transient says whether the daemon may grant the same request later: the code is NOMASTER, GUARD, MASTERERR, DRAINING, LIMIT or
+// DEADLOCK, and the name is not too long for its limits.
+func (e *Refused) Transient() bool {
+	switch e.Code {
+	case "NOMASTER", "GUARD", "MASTERERR", "DRAINING", "LIMIT", "DEADLOCK", "LOST":
+		return !strings.HasPrefix(e.Text, "bad name")
+	}
+	return false
+}
+
 type options struct {
 	words   []string // of LOCK, without OWNER, ASYNC and WAIT
 	owner   string
 	bounded bool // there is a Wait
 	wait    time.Duration
-	err     error // a duration that cannot be sent
+	shared  bool
+	limit   *int // nil: it is no semaphore
+	permits *int // nil: one
+	why     string
+	err     error // of an argument
 }
 
 // tries: it does not wait.
 func (o *options) tries() bool { return o.bounded && o.wait == 0 }
 
-// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds. A Lease or MaxHold of more
-// than 365 days, which the daemon does not take, is an error of Lock and LockAll, and nothing is sent.
+// An Option says how Lock and LockAll take a lock. Durations are rounded up to whole milliseconds. With an argument that the daemon
+// does not take, as a Lease of more than 365 days or Permits without a Limit, Lock and LockAll return an ErrArgument, and send nothing.
 type Option func(*options)
-
-func word(words ...string) Option {
-	return func(o *options) { o.words = append(o.words, words...) }
-}
-
-// longest is what the daemon takes.
-const longest = 365 * 24 * time.Hour
-
-// badTime is nil if the daemon takes d.
-func badTime(what string, d time.Duration) error {
-	if d > 0 && d <= longest {
-		return nil
-	}
-	return fmt.Errorf("%s: a time from 1 ms to 365 days is needed, not %v", what, d)
-}
 
 // limited is an option with a time of its own.
 func limited(key, what string, d time.Duration) Option {
@@ -94,21 +116,33 @@ func limited(key, what string, d time.Duration) Option {
 	}
 }
 
-// Wait bounds the time that Lock waits. Wait(0), or less, tries once: ErrBusy. Without it the rule of the daemon's configuration for this
+// Wait bounds the time that Lock waits. Wait(0) tries once: ErrBusy. Without it the rule of the daemon's configuration for this
 // name counts, and if there is none, Lock waits until its ctx is done. If d is over before the master has said who has the
-// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER. More than 365 days count as 365 days.
+// lock, as a d of a few milliseconds may be, the error is a *Refused with the code NOMASTER. More than 365 days, as math.MaxInt64,
+// count as 365 days. Less than 0 is an ErrArgument.
 func Wait(d time.Duration) Option {
-	return func(o *options) { o.bounded, o.wait = true, min(max(d, 0), longest) }
+	return func(o *options) {
+		if d < 0 {
+			o.err = errors.Join(o.err, wrongf("wait: a time from 0 to 365 days is needed, not %v", d))
+		}
+		o.bounded, o.wait = true, min(d, longest)
+	}
 }
 
 // Shared locks for reading: any number of holders that are all Shared.
-func Shared() Option { return word("SHARED") }
+func Shared() Option {
+	return func(o *options) { o.shared, o.words = true, append(o.words, "SHARED") }
+}
 
 // Limit makes the lock a semaphore of n permits, 1 to 10000, of which this lock takes one, or as many as Permits says.
-func Limit(n int) Option { return word("LIMIT", strconv.Itoa(n)) }
+func Limit(n int) Option {
+	return func(o *options) { o.limit, o.words = &n, append(o.words, "LIMIT", strconv.Itoa(n)) }
+}
 
 // Permits takes k of the permits of a semaphore at once. It needs Limit.
-func Permits(k int) Option { return word("PERMITS", strconv.Itoa(k)) }
+func Permits(k int) Option {
+	return func(o *options) { o.permits, o.words = &k, append(o.words, "PERMITS", strconv.Itoa(k)) }
+}
 
 // Lease ends the lock d after its grant, as lost with the reason lease, unless Extend moves the end. Without it the
 // lock is kept until Unlock.
@@ -118,12 +152,16 @@ func Lease(d time.Duration) Option { return limited("LEASE", "lease", d) }
 func MaxHold(d time.Duration) Option { return limited("MAXHOLD", "maxHold", d) }
 
 // Why is a remark of at most 256 bytes that `holdfast show` prints for this lock.
-func Why(text string) Option { return word("WHY", text) }
+func Why(text string) Option {
+	return func(o *options) { o.why, o.words = text, append(o.words, "WHY", text) }
+}
 
 // Owner lets a lock be taken again: a Lock of this Client with the name and the owner of a lock that is held returns
 // at once, with the same token, and its other options do not count. The lock is given back by the last Unlock. An owner
 // has 1 to 96 bytes without spaces; `holdfast show` prints it.
-func Owner(tag string) Option { return func(o *options) { o.owner = tag } }
+func Owner(tag string) Option {
+	return func(o *options) { o.owner, o.err = tag, errors.Join(o.err, badBytes("owner", tag, 1, 96)) }
+}
 
 // Lock is a lock that is held, or several locks taken by LockAll.
 type Lock struct {
@@ -146,9 +184,8 @@ type Lock struct {
 //
 // If no daemon answers when Lock is called, the error is ErrUnreachable after two seconds, however long Wait is.
 //
-// The error is ErrBusy, ErrTimeout, ErrUnreachable, a *Refused, or that of ctx. Trying again helps after ErrLost,
-// ErrUnreachable, and a *Refused with NOMASTER, GUARD, MASTERERR or DRAINING; any other *Refused is a mistake in the
-// program.
+// The error is ErrBusy, ErrTimeout, ErrUnreachable, a *Refused, an ErrArgument, or that of ctx. Transient says whether trying again
+// may help.
 func (c *Client) Lock(ctx context.Context, name string, opts ...Option) (*Lock, error) {
 	return c.LockAll(ctx, []string{name}, opts...)
 }
@@ -162,8 +199,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*
 	for _, opt := range opts {
 		opt(&o)
 	}
-	if o.err != nil {
-		return nil, o.err
+	if err := o.check(names); err != nil {
+		return nil, err
 	}
 	order := make([]int, len(names))
 	for i := range order {
@@ -172,11 +209,8 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*
 	sort.Slice(order, func(i, j int) bool { return names[order[i]] < names[order[j]] })
 	for i := range order {
 		if i > 0 && names[order[i]] == names[order[i-1]] {
-			return nil, fmt.Errorf("the name %s is given twice", names[order[i]])
+			return nil, wrongf("the name %s is given twice", names[order[i]])
 		}
-	}
-	if len(names) == 0 {
-		return nil, errors.New("no name is given")
 	}
 	until := time.Now().Add(o.wait)
 	l := &Lock{holds: make([]*hold, len(names))}
@@ -228,13 +262,30 @@ func (l *Lock) Tokens() []int64 {
 }
 
 // ValidFor says for how long the lock is surely held, without asking the daemon; 0: it is lost or given back. The
-// package asks the daemon all the time, so that this is never far below the lease of the daemon, or the end of Lease.
+// package asks the daemon all the time, so that this is never far below the lease of the daemon, or the end of Lease. If this
+// process stood still beyond the time that it was told, ValidFor waits until the daemon has answered, a second at most.
 func (l *Lock) ValidFor() time.Duration {
 	left := time.Duration(1<<63 - 1)
 	for _, h := range l.holds {
+		if h.doubted(l) {
+			h.decide()
+		}
 		left = min(left, h.left(l))
 	}
 	return max(left, 0)
+}
+
+// Check is nil if the lock is surely held now. If it is not, the error is ErrLost, or context.Canceled after Unlock. It sends nothing,
+// so a loop may call it at each step. Right after this process stood still, Context does not know yet what has become of the lock.
+// Check does: it waits until the daemon has answered, a second at most.
+func (l *Lock) Check() error {
+	if l.ValidFor() > 0 {
+		return nil
+	}
+	if cause := context.Cause(l.ctx); cause != nil {
+		return cause
+	}
+	return &Lost{l.holds[0].name, "unreachable", "the daemon did not answer before the told deadline"}
 }
 
 // Extend lets a lock that was taken with Lease end d from now, sooner or later than before. The error is ErrLost,

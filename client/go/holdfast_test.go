@@ -64,9 +64,8 @@ func TestKinds(t *testing.T) {
 		if _, err = c.Lock(background, "s"); !errors.As(err, &refused) || refused.Code != "WRONGKIND" {
 			t.Fatal("not WRONGKIND: ", err)
 		}
-		if _, err = c.Lock(background, "a b"); !errors.As(err, &refused) || refused.Code != "ERR" {
-			t.Fatal("not ERR: ", err)
-		}
+		_, err = c.Lock(background, "a b")
+		wants(t, err, ErrArgument)
 		must(t, two.Unlock())
 		must(t, one.Unlock())
 		nothingLeft(t, ask)
@@ -113,8 +112,8 @@ func TestOwner(t *testing.T) {
 	if owner := ask("INSPECT", "a").get("holder").get("owner").text; !strings.HasPrefix(owner, "me#") {
 		t.Fatal("owner ", owner)
 	}
-	for _, opt := range []Option{Owner("you"), Owner("")} {
-		_, err := c.Lock(background, "a", opt, Wait(0))
+	for _, opts := range [][]Option{{Owner("you"), Wait(0)}, {Wait(0)}} {
+		_, err := c.Lock(background, "a", opts...)
 		wants(t, err, ErrBusy)
 	}
 	must(t, first.Unlock())
@@ -252,7 +251,8 @@ func TestDurations(t *testing.T) {
 	must(t, lock.Extend(longest))
 	must(t, lock.Unlock())
 	must(t, take(t, c, "a", Wait(forever)).Unlock())
-	must(t, take(t, c, "a", Wait(-forever)).Unlock()) // what is left of a deadline that is over
+	_, err := c.Lock(background, "a", Wait(-1)) // what is left of a deadline that is over is no wait: max(left, 0) tries once
+	wants(t, err, ErrArgument)
 }
 
 func TestLongestDuration(t *testing.T) {

@@ -15,14 +15,14 @@ export interface LockOptions {
   /**
    * How long to wait at most; 0 tries once. Without it the rule of the daemon's configuration for this name counts, and if
    * there is none, the wait has no end. More than 365 days, also `Infinity`, count as 365 days; for any other time they
-   * are a RangeError. A wait of a few milliseconds may end with the code `NOMASTER`: no master has answered yet.
+   * are a RangeError, and so is a negative wait. A wait of a few milliseconds may end with the code `NOMASTER`: no master has answered yet.
    */
   wait?: number | undefined;
   /** Ends the wait, with the reason of the signal. It does nothing to a lock that is held. */
   signal?: AbortSignal | undefined;
   /** For reading, beside others that are shared. */
   shared?: boolean | undefined;
-  /** The lock is a semaphore of this many permits, of which it takes one, or as many as `permits` says. */
+  /** The lock is a semaphore of this many permits, 1 to 10000, of which it takes one, or as many as `permits` says. */
   limit?: number | undefined;
   /** How many permits are taken at once; only with `limit`. */
   permits?: number | undefined;
@@ -57,8 +57,17 @@ export interface Lock {
   readonly held: boolean;
   /** Whole milliseconds for which the lock is surely held, from the moment of the call. It sends nothing. 0: it is not held. */
   validFor(): number;
-  /** Throws the `LockLostError` if the lock is lost. It sends nothing. */
+  /**
+   * Throws the `LockLostError` if the lock is known to be lost. It sends nothing. Right after the process stood still, nobody knows
+   * yet: `held` is false then, and `check()` says what has become of the lock.
+   */
   throwIfLost(): void;
+  /**
+   * Fulfilled if the lock is surely held now, rejected with the `LockLostError` if it is not. It sends nothing, so a loop may
+   * call it at each step. If the process stood still beyond the time that it was told, `check()` waits until the daemon has
+   * answered, a second at most.
+   */
+  check(): Promise<void>;
   /** Lets a lock with a `lease` end this time from now, sooner or later than before. */
   extend(ms: number): Promise<void>;
   /** Turns an exclusive lock into a shared one, without a moment in between in which it is free. */
@@ -127,6 +136,8 @@ export const withLockAll: Client['withLockAll'];
 export class HoldfastError extends Error {
   /** One word: BUSY, TIMEOUT, LOST, UNREACHABLE, or that of the daemon. */
   readonly code: string;
+  /** Whether the same call may succeed later, so that a program may try again. */
+  readonly transient: boolean;
   protected constructor(...never: never[]);
 }
 
@@ -152,10 +163,13 @@ export class LockLostError extends HoldfastError {
   readonly reason: string;
 }
 
-/** The daemon cannot grant the lock, or the request is wrong. `code` is its word, as `NOMASTER`, `text` its explanation. */
+/**
+ * The daemon cannot grant the lock, or the request is wrong. `code` is its word, as `NOMASTER`, `text` its explanation. It is
+ * transient if the code is NOMASTER, GUARD, MASTERERR, DRAINING, LIMIT or DEADLOCK, but for a name that is too long.
+ */
 export class LockRefusedError extends HoldfastError {
   readonly text: string;
 }
 
-/** No daemon answers at the address. */
+/** No daemon answers at the address. Not transient: this user may not use the socket, or what answers is no holdfastd. */
 export class DaemonUnreachableError extends HoldfastError {}

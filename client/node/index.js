@@ -4,7 +4,8 @@
 const { parseAddress, chooseAddress } = require('./lib/address');
 const { engineFor } = require('./lib/engine');
 const errors = require('./lib/errors');
-const { Lock, checkNames, checkOptions, termsOf, whole } = require('./lib/lock');
+const { Lock } = require('./lib/lock');
+const { checkNames, checkOptions, termsOf, whole } = require('./lib/terms');
 
 const GRACE = 10000; // ms, about as long as the usual lease: a holder that comes back later was told to stop before
 const CONNECT = 2000; // ms for a daemon that may be starting

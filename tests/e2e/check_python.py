@@ -219,7 +219,8 @@ def test_errors(place):
     """each cause has an exception of its own, with the daemon's words"""
     redis = place.redis()
     daemon = world(place, redis=redis)
-    expect(raises(holdfast.LockRefused, holdfast.lock("a b").acquire).code, "ERR")
+    for wrong in ("a b", "", "}a", "a\n", "x" * 513):
+        raises(ValueError, lambda wrong=wrong: holdfast.lock(wrong))
     nowhere = holdfast.Client(os.path.join(place.path, "none"), connect_timeout=0.2)
     started = boottime()
     error = raises(holdfast.DaemonUnreachable, nowhere.lock("a").acquire)

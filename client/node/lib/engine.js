@@ -166,7 +166,7 @@ class Engine {
           ? ': this user may not use the socket; members of the group that owns it may'
           : '';
     const text = `cannot reach holdfastd at ${this.#address.text}${from}: ${why.message}${hint}`;
-    return new DaemonUnreachableError(text, { cause: why });
+    return new DaemonUnreachableError(text, { cause: why }, !isFinal(why));
   }
 
   // --- the connection ---

@@ -2,7 +2,10 @@
 /* errors: what a lock can fail with. Wrong arguments are a TypeError or a RangeError; an aborted wait fails with the reason
  * of its signal. */
 
-/** The base of all errors of this package. `code` is one word. */
+// Refusals that pass: the same request may be granted later. The others want the program or the configuration to be changed.
+const PASSING = ['NOMASTER', 'GUARD', 'MASTERERR', 'DRAINING', 'LIMIT', 'DEADLOCK', 'LOST'];
+
+/** The base of all errors of this package. `code` is one word. `transient`: the same call may succeed later. */
 class HoldfastError extends Error {
   /**
    * @param {string} code
@@ -13,6 +16,7 @@ class HoldfastError extends Error {
     super(message, options);
     this.name = new.target.name;
     this.code = code;
+    this.transient = true;
   }
 }
 
@@ -65,6 +69,7 @@ class LockRefusedError extends HoldfastError {
   constructor(code, text) {
     super(code, `holdfastd refuses: ${code} ${text}`);
     this.text = text;
+    this.transient = PASSING.includes(code) && !text.startsWith('bad name');
   }
 }
 
@@ -73,9 +78,11 @@ class DaemonUnreachableError extends HoldfastError {
   /**
    * @param {string} message
    * @param {ErrorOptions} [options]
+   * @param {boolean} [transient]
    */
-  constructor(message, options) {
+  constructor(message, options, transient = true) {
     super('UNREACHABLE', message, options);
+    this.transient = transient;
   }
 }
 

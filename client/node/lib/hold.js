@@ -10,7 +10,7 @@ const { LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = req
 const { Cut } = require('./wire');
 
 const EARLY = 20; // ms before the told deadline at which a holder that cannot ask has lost the lock
-const LATE = 250; // ms for an answer, if this process itself stood still until the deadline
+const LATE = 1000; // ms for an answer, if this process itself stood still until the deadline
 const STALL = 100; // ms by which a timer is late if the process stood still
 const CHECK_MIN = 10;
 const CHECK_MAX = 5000;
@@ -250,7 +250,7 @@ class Hold {
       if (sent < this.#asked) return;
       this.#asked = sent;
       this.until = sent + value;
-      this.#reprieve = 0;
+      if (this.until > boottime()) this.#reprieve = 0; // else the answer is older than a standstill, and it asks again
       this.#checkAt = sent + Math.min(Math.max(value / 3, CHECK_MIN), CHECK_MAX);
       this.#schedule();
     } else if (this.#held()) {
@@ -363,6 +363,19 @@ class Hold {
     return this.over || !this.users.has(user) ? 0 : Math.max(this.until - boottime(), 0);
   }
 
+  /**
+   * Settles when it is known whether a hold whose told deadline has passed is lost: this process may have stood still, and the
+   * daemon is asked then.
+   * @param {User} user
+   */
+  async decide(user) {
+    const until = boottime() + LATE + STALL;
+    while (!this.over && this.users.has(user) && this.until <= boottime() && boottime() < until) {
+      if (!this.#reprieve) this.#tick();
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+  }
+
   // --- its end ---
 
   /**
@@ -434,4 +447,4 @@ class Hold {
   }
 }
 
-module.exports = { Hold };
+module.exports = { Hold, LATE, STALL };

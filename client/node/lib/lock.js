@@ -3,13 +3,12 @@
 
 const { boottime, race, setTimeout } = require('./clock');
 const { inspect } = require('node:util');
-const { DaemonUnreachableError, LockBusyError, LockRefusedError, LockTimeoutError } = require('./errors');
-const { Hold } = require('./hold');
+const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
+const { checkNames, checkOptions, termsOf, whole } = require('./terms');
+const { Hold, LATE, STALL } = require('./hold');
 
-const YEAR = 31536000000; // ms
 const TIMER_MAX = 0x7fffffff; // ms; a longer timer fires at once
 const SLACK = 2000; // ms by which the daemon may answer a WAIT late
-const OPTIONS = ['wait', 'signal', 'shared', 'limit', 'permits', 'lease', 'maxHold', 'owner', 'why'];
 
 /** The well-known symbol, also where `await using` is compiled to something else. */
 const asyncDispose = /** @type {typeof Symbol.asyncDispose} */ (
@@ -88,6 +87,14 @@ class Lock {
     this.signal.throwIfAborted();
   }
 
+  async check() {
+    for (const hold of this.#holds) await hold.decide(this.#user);
+    this.throwIfLost();
+    if (this.held) return;
+    if (this.#unlocked) throw new TypeError(`the lock ${this.name} is given back`);
+    throw new LockLostError(this.name, this.token, 'unreachable', 'the daemon did not answer before the told deadline');
+  }
+
   /** @param {number} ms */
   async extend(ms) {
     await this.#all('EXTEND', String(whole('extend', ms, 1)));
@@ -143,11 +150,13 @@ class Lock {
 function cancelledBy(engine, signals, until) {
   const controller = new AbortController();
   const left = until - boottime() + SLACK;
-  const timer = setTimeout(
-    () => controller.abort(engine.unreachable(new Error('the daemon does not answer'))),
-    Math.min(left, TIMER_MAX),
-  );
-  if (left > TIMER_MAX) clearTimeout(timer);
+  const late = () => {
+    // If this process stood still until then, the answer is there, and only has to be read.
+    if (boottime() >= until + SLACK + STALL) timer = setTimeout(silent, LATE);
+    else silent();
+  };
+  const silent = () => controller.abort(engine.unreachable(new Error('the daemon does not answer')));
+  let timer = left > TIMER_MAX ? undefined : setTimeout(late, left);
   const undo = signals.map((signal) => signal && onAbort(signal, () => controller.abort(signal.reason)));
   const done = () => {
     clearTimeout(timer);
@@ -217,93 +226,4 @@ function before(until, promise, name, terms) {
   });
 }
 
-/**
- * A wrong argument, for an error.
- * @param {unknown} value
- */
-function shown(value) {
-  if (typeof value === 'function') return 'a function';
-  return `${typeof value === 'string' ? 'the string ' : ''}${inspect(value, { depth: 0, breakLength: Infinity })}`;
-}
-
-/**
- * Refuses options that are none, and those with another name: an option that does nothing may be a wait that never ends.
- * @param {unknown} options
- * @param {readonly string[]} known
- */
-function checkOptions(options, known) {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw new TypeError(`the options are an object, as { ${known[0]}: 500 }, not ${shown(options)}`);
-  }
-  for (const key of Object.keys(options)) {
-    if (!known.includes(key)) throw new TypeError(`there is no option ${key}: the options are ${known.join(', ')}`);
-  }
-}
-
-/**
- * Refuses what is no list of different names.
- * @param {unknown} names
- */
-function checkNames(names) {
-  if (!Array.isArray(names)) throw new TypeError(`names: an array is needed, not ${shown(names)}`);
-  for (const name of names.length > 0 ? names : ['']) {
-    if (typeof name !== 'string' || name === '') throw new TypeError(`a name is needed, not ${shown(name)}`);
-  }
-  if (new Set(names).size < names.length) throw new TypeError(`different names are needed, not ${shown(names)}`);
-}
-
-/**
- * Whole milliseconds, or a RangeError.
- * @param {string} what
- * @param {unknown} ms
- * @param {number} least
- */
-function whole(what, ms, least) {
-  if (typeof ms !== 'number' || !(ms >= least && ms <= YEAR)) {
-    const from = least > 0 ? `${least} ms` : '0';
-    throw new RangeError(`${what}: a time from ${from} to 365 days is needed, not ${shown(ms)}`);
-  }
-  return Math.ceil(ms);
-}
-
-/**
- * @param {string} what
- * @param {unknown} count
- */
-function positive(what, count) {
-  if (!Number.isSafeInteger(count) || /** @type {number} */ (count) < 1) {
-    throw new RangeError(`${what}: a whole number above 0 is needed, not ${shown(count)}`);
-  }
-  return String(count);
-}
-
-/**
- * Reads the options of a lock. TypeError or RangeError: they make no sense.
- * @param {import('../index').LockOptions} options
- * @param {number} patience
- * @returns {import('./hold').Terms}
- */
-function termsOf(options, patience) {
-  checkOptions(options, OPTIONS);
-  const { wait, shared, limit, permits, lease, maxHold, owner, why } = options;
-  if (shared && limit !== undefined) throw new TypeError('a lock is shared, or has a limit, not both');
-  if (permits !== undefined && limit === undefined) throw new TypeError('permits needs a limit');
-  if (owner !== undefined && !/^[^\s]{1,96}$/.test(owner)) {
-    throw new TypeError('owner: 1 to 96 characters without spaces are needed');
-  }
-  const words = shared ? ['SHARED'] : [];
-  if (limit !== undefined) words.push('LIMIT', positive('limit', limit), 'PERMITS', positive('permits', permits ?? 1));
-  if (lease !== undefined) words.push('LEASE', String(whole('lease', lease, 1)));
-  if (maxHold !== undefined) words.push('MAXHOLD', String(whole('maxHold', maxHold, 1)));
-  if (why !== undefined) words.push('WHY', String(why));
-  return {
-    words,
-    patience,
-    ...(owner !== undefined && { owner }),
-    ...(wait !== undefined && { wait: typeof wait === 'number' && wait > YEAR ? YEAR : whole('wait', wait, 0) }),
-    ...(lease !== undefined && { lease }),
-    ...(maxHold !== undefined && { maxHold }),
-  };
-}
-
-module.exports = { Lock, checkNames, checkOptions, termsOf, whole };
+module.exports = { Lock };

@@ -474,12 +474,13 @@ test('wrong arguments are refused before anything is sent', async () => {
   }
   assert.throws(() => new hf.Client('/s', { patience: 1 }), /there is no option patience/);
   const wrong = [
-    [[], "a name is needed, not the string ''"],
-    [[''], "a name is needed, not the string ''"],
-    [['a', 5], 'a name is needed, not 5'],
+    [[], 'no name is given'],
+    [[''], "name: 1 to 512 bytes without spaces and control characters are needed, not ''"],
+    [['a', 5], 'name: a string is needed, not 5'],
     [['a', 'a'], "different names are needed, not [ 'a', 'a' ]"],
     ['busy', "names: an array is needed, not the string 'busy'"],
   ];
+  await assert.rejects(client.lock('a\ud800'), /^TypeError: name: half a surrogate pair is no UTF-8/);
   for (const [names, message] of wrong) await assert.rejects(client.lockAll(names), { name: 'TypeError', message });
   assert.throws(() => new hf.Client('/s', { grace: -1 }), RangeError);
   const year = 365 * 86_400_000;

@@ -21,13 +21,13 @@ import math
 from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
-from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockRefused, LockTimeout
+from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockRefused, LockTimeout, lasting
 
 RETRY = 0.2  # seconds until a LOCK is sent again to a daemon that ends
 SLACK = 2.0  # seconds by which the daemon may answer a WAIT late: a hand-over, a busy host
 SILENCE = 5.0  # seconds without an answer over TCP after which the connection counts as lost
 STOOD = 0.1  # seconds after a deadline from which a look at it shows that this process stood still
-LATE = 0.25  # seconds for the daemon's answer if this process stood still until the deadline that it was told
+LATE = 1.0  # seconds for the daemon's answer if this process stood still until the deadline that it was told
 LOOK = 1.0  # seconds between looks at the event loops of claims
 
 
@@ -74,7 +74,7 @@ def parse(data: bytes, at: int = 0) -> Optional[Tuple[Any, int]]:
             return None
         return data[at:at + length].decode("utf-8", "replace"), at + length + 2
     if kind not in (b"*", b">", b"%", b"~"):
-        raise DaemonUnreachable("what answers is no holdfastd: it says %r" % data[:40])
+        raise lasting(DaemonUnreachable("what answers is no holdfastd: it says %r" % data[:40]))
     items: List[Any] = Push() if kind == b">" else []
     for _ in range(int(line) * (2 if kind == b"%" else 1)):
         found = parse(data, at)
@@ -260,7 +260,7 @@ class Core:
 
     def _hello(self, value: Any, now: float) -> None:
         if isinstance(value, list) and "holdfast" not in value:
-            raise DaemonUnreachable("what answers is a Redis, not holdfastd: give the daemon's socket")
+            raise lasting(DaemonUnreachable("what answers is a Redis, not holdfastd: give the daemon's socket"))
         self.greeted = not isinstance(value, (Failure, Cut))
         self.served = self.served or self.greeted
         if isinstance(value, Failure):
@@ -397,7 +397,7 @@ class Core:
         """The told deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
         process that stood still has not asked, and the daemon may have renewed the lock: it is asked now."""
         asks = self.online and not hold.checking
-        renewed = "LEASE" not in hold.users[0].words  # by the daemon, which may know a later deadline
+        renewed = _option(hold.users[0].words, "LEASE") is None  # by the daemon, which may know a later deadline
         if not hold.late and (asks and renewed or now >= hold.deadline + STOOD):
             hold.late = now + LATE
         if now >= hold.late:
@@ -411,9 +411,10 @@ class Core:
     def _overdue(self, hold: Hold, now: float) -> Tuple[str, str]:
         """Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own."""
         words = hold.users[0].words
-        if "LEASE" in words:
+        if _option(words, "LEASE"):
             return "lease", "its lease is over"
-        if "MAXHOLD" in words and now - hold.granted_at > 0.9 * int(words[words.index("MAXHOLD") + 1]) / 1000:
+        longest = _option(words, "MAXHOLD")
+        if longest and now - hold.granted_at > 0.9 * int(longest) / 1000:
             return "maxhold", "its max_hold is over"
         if not self.greeted:
             return "unreachable", "the daemon was away until the told deadline (%s)" % self.cut_why
@@ -604,6 +605,12 @@ class Core:
 
 def _ignore(_value: Any, _now: float) -> None:
     return None
+
+
+def _option(words: Sequence[str], option: str) -> Optional[str]:
+    """The value of an option of LOCK; None: it is not there. A value may read as an option does."""
+    pairs = iter(words[1:] if words[:1] == ["SHARED"] else words)
+    return next((value for word, value in zip(pairs, pairs) if word == option), None)
 
 
 def _crowded(refusal: Any) -> bool:

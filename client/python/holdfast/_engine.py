@@ -21,7 +21,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from ._address import Address, Tls
 from ._core import LATE, Claim, Core, encode
-from ._errors import DaemonUnreachable, HoldfastError, LockRefused
+from ._errors import DaemonUnreachable, HoldfastError, LockRefused, lasting
 
 log = logging.getLogger("holdfast")
 
@@ -311,8 +311,10 @@ class Engine:
             hint = ": no holdfastd runs there"
             if given.standard:
                 hint += "; start it, or set HOLDFAST_URL to where it is"
-        return DaemonUnreachable("cannot reach holdfastd at %s%s: %s%s" % (
+        told = DaemonUnreachable("cannot reach holdfastd at %s%s: %s%s" % (
             self.address, " (from HOLDFAST_URL)" if given.variable else "", error, hint))
+        lasts = isinstance(error, PermissionError) or not getattr(error, "transient", True)
+        return lasting(told) if lasts else told
 
     def _close(self) -> None:
         if self._socket is not None:

@@ -3,13 +3,20 @@ wrong use."""
 
 from typing import Optional
 
+# Refusals that pass: the same request may be granted later. The others want the program or the configuration to be changed.
+PASSING = frozenset(("NOMASTER", "GUARD", "MASTERERR", "DRAINING", "LIMIT", "DEADLOCK", "LOST"))
+
 
 class HoldfastError(Exception):
-    """The base of all errors of this package."""
+    """The base of all errors of this package. `transient`: the same call may succeed later, so a program may try again."""
+
+    transient = False
 
 
 class LockBusy(HoldfastError):
     """Another locker has the name. Nothing is held, and nothing waits any more."""
+
+    transient = True
 
 
 class LockTimeout(LockBusy, TimeoutError):
@@ -25,21 +32,34 @@ class LockLost(HoldfastError):
     fencing token of the lost hold.
     """
 
+    transient = True
+
     def __init__(self, name: str, token: Optional[int], reason: str, text: str) -> None:
         super().__init__("the lock %r is lost: %s" % (name, text))
         self.name, self.token, self.reason = name, token, reason
 
 
 class DaemonUnreachable(HoldfastError, ConnectionError):
-    """No daemon answers at the address. The lock is not held."""
+    """No daemon answers at the address. The lock is not held. It is not transient if this user may not use the socket, or
+    something else than holdfastd answers."""
+
+    transient = True
 
 
 class LockRefused(HoldfastError):
     """The daemon cannot grant the lock, or the request is wrong.
 
-    `code` is the daemon's word for it, such as `NOMASTER`, `GUARD`, `LIMIT` or `WRONGPASS`; `text` its explanation.
+    `code` is the daemon's word for it, such as `NOMASTER`, `GUARD`, `LIMIT` or `WRONGPASS`; `text` its explanation. It is
+    transient if the code is NOMASTER, GUARD, MASTERERR, DRAINING, LIMIT or DEADLOCK, but for a name that is too long.
     """
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__("%s: %s" % (code, text))
         self.code, self.text = code, text
+        self.transient = code in PASSING and not text.startswith("bad name")
+
+
+def lasting(error: DaemonUnreachable) -> DaemonUnreachable:
+    """The error of a daemon for which it does not help to try again."""
+    error.transient = False
+    return error

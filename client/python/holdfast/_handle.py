@@ -11,6 +11,7 @@ from ._errors import LockLost
 
 
 YEAR = 365 * 86400.0  # the longest time that the daemon takes
+PERMITS = 10000  # of a semaphore, at most
 
 # Part of each owner: another copy of the package in this process has the same session, and counts its own holds.
 _COPY = os.urandom(4).hex()
@@ -24,6 +25,25 @@ def check_text(value: object, what: str) -> None:
         value.encode()
     except UnicodeEncodeError:
         raise ValueError("%s %r is not UTF-8: encode it first" % (what, value)) from None
+
+
+def check_bytes(value: str, what: str, least: int, most: int) -> None:
+    """ValueError: the daemon does not take it for its length, or because of a space (where there must be something) or a control
+    character."""
+    fits = least <= len(value.encode()) <= most
+    if not fits or any(c < " " or "\x7f" <= c <= "\x9f" or (least and c == " ") for c in value):
+        raise ValueError("%s: %s %d bytes without %scontrol characters are needed, not %r" % (
+            what, "%d to" % least if least else "at most", most, "spaces and " if least else "", value))
+
+
+def check_permits(value: Optional[int], what: str, most: int) -> None:
+    """TypeError, ValueError: it is no number of permits."""
+    if value is None:
+        return
+    if not isinstance(value, int):
+        raise TypeError("%s is a whole number of permits, not %r" % (what, value))
+    if not 1 <= value <= most:
+        raise ValueError("%s: a whole number from 1 to %d is needed, not %r" % (what, most, value))
 
 
 def check_seconds(value: object, what: str, least: float = 0) -> None:
@@ -68,7 +88,7 @@ class Handle:
     """A lock and what it is worth. Made by a client; one hold at a time."""
 
     def __init__(self, place: Place, name: str, *, wait: Optional[float] = None, shared: bool = False,
-                 limit: Optional[int] = None, permits: int = 1, lease: Optional[float] = None,
+                 limit: Optional[int] = None, permits: Optional[int] = None, lease: Optional[float] = None,
                  max_hold: Optional[float] = None, owner: Optional[str] = None, why: Optional[str] = None,
                  on_lost: Optional[Callable[[LockLost], object]] = None) -> None:
         if shared and limit is not None:
@@ -76,9 +96,17 @@ class Handle:
         for text, what in ((name, "the name of a lock"), (owner, "owner"), (why, "why")):
             if text is not None or text is name:
                 check_text(text, what)
-        for number, what in ((limit, "limit"), (permits, "permits")):
-            if number is not None and not isinstance(number, int):
-                raise TypeError("%s is a whole number of permits, not %r" % (what, number))
+        check_bytes(name, "name", 1, 512)
+        if name.startswith("}"):
+            raise ValueError("name: it must not begin with }, as %r does" % name)
+        if owner is not None:
+            check_bytes(owner, "owner", 1, 96)
+        if why is not None:
+            check_bytes(why, "why", 0, 256)
+        check_permits(limit, "limit", PERMITS)
+        check_permits(permits, "permits", limit or PERMITS)
+        if permits is not None and limit is None:
+            raise ValueError("permits needs a limit")
         for seconds, what, least in ((lease, "lease", 0.001), (max_hold, "max_hold", 0.001)):
             if seconds is not None:
                 check_seconds(seconds, what, least)
@@ -88,7 +116,7 @@ class Handle:
         self.place, self.wait, self.owner, self.on_lost = place, bounded(wait), owner, on_lost
         self.words: List[str] = ["SHARED"] if shared else []
         if limit is not None:
-            self.words += ["LIMIT", str(limit), "PERMITS", str(permits)]
+            self.words += ["LIMIT", str(limit), "PERMITS", str(permits or 1)]
         for word, time in (("LEASE", lease), ("MAXHOLD", max_hold)):
             if time is not None:
                 self.words += [word, str(int(time * 1000))]
@@ -107,7 +135,7 @@ class Handle:
     def valid_for(self) -> float:
         """Seconds for which the lock is surely held, counted from now, without asking the daemon; 0: it is not. The
         daemon renews it, so the value is refreshed all the time. If this process stood still beyond the time that it was told, this
-        waits until the daemon was asked, 0.3 s at most."""
+        waits until the daemon has answered, a second at most."""
         left = self._left()
         if left == 0.0 and self._engine is not None and self._claim is not None and not self._foreign():
             self._engine.decide(self._claim)

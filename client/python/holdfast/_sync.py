@@ -243,14 +243,14 @@ class Client(Place):
     needed, and closed half a minute after the last lock."""
 
     def lock(self, name: str, *, wait: Optional[float] = None, shared: bool = False, limit: Optional[int] = None,
-             permits: int = 1, lease: Optional[float] = None, max_hold: Optional[float] = None,
+             permits: Optional[int] = None, lease: Optional[float] = None, max_hold: Optional[float] = None,
              owner: Optional[str] = None, why: Optional[str] = None,
              on_lost: Optional[Callable[[LockLost], object]] = None, interrupt: bool = False) -> Lock:
         """A lock, not acquired yet: use it in `with`, or call acquire() and release(), which have the daemon's errors.
 
         name: 1 to 512 bytes without spaces. wait: seconds to wait at most; 0 tries once, None waits as long as the
-        daemon's rule for the name says, for ever if there is none. shared: for reading, beside other readers. limit: the
-        name is a semaphore of so many permits, of which this takes `permits`. lease: seconds after which it ends by
+        daemon's rule for the name says, for ever if there is none, and math.inf, as more than 365 days, for 365 days. shared: for reading, beside other readers. limit: the
+        name is a semaphore of so many permits, 1 to 10000, of which this takes `permits`, or one. lease: seconds after which it ends by
         itself; without it the daemon renews it. max_hold: seconds it may be held in all. owner: locks of this process
         with the same name and owner are one hold (re-entry). why: a remark for `holdfast ls`. on_lost: is called with
         the LockLost in a thread of this package, as soon as the lock is lost; keep it short. interrupt: a loss

@@ -212,7 +212,7 @@ class Client(Place):
     """Locks of one daemon for tasks; see `holdfast.Client`."""
 
     def lock(self, name: str, *, wait: Optional[float] = None, shared: bool = False, limit: Optional[int] = None,
-             permits: int = 1, lease: Optional[float] = None, max_hold: Optional[float] = None,
+             permits: Optional[int] = None, lease: Optional[float] = None, max_hold: Optional[float] = None,
              owner: Optional[str] = None, why: Optional[str] = None,
              on_lost: Optional[Callable[[LockLost], object]] = None) -> Lock:
         """A lock, not acquired yet. Options as of `holdfast.Client.lock`; on_lost is called in the event loop."""

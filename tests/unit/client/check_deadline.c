@@ -129,6 +129,27 @@ START_TEST(a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answere
 }
 END_TEST
 
+START_TEST(a_question_that_was_under_way_when_the_process_stood_still_leaves_a_doubt)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_asked(&d, 4000);
+	deadline_stood(&d, 10000 + DEADLINE_STOOD_MS - 1);
+	ck_assert_int_eq(deadline_step(&d, 10000 + DEADLINE_STOOD_MS - 1), DEADLINE_EXPIRE);
+	deadline_stood(&d, 60000);
+	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_WAIT);
+	deadline_stood(&d, 60100);
+	ck_assert_int_eq(deadline_next(&d, 60100), 60000 + DEADLINE_DOUBT_MS);
+	deadline_told(&d, 9000); /* the answer of before */
+	ck_assert_int_eq(deadline_step(&d, 60100), DEADLINE_ASK);
+	deadline_asked(&d, 60100);
+	deadline_told(&d, 9000);
+	ck_assert_int_eq(deadline_step(&d, 60200), DEADLINE_WAIT);
+	ck_assert_int_eq(d.expire_ms, 69100);
+}
+END_TEST
+
 START_TEST(a_doubt_that_nobody_answers_ends_the_hold)
 {
 	struct deadline d;
@@ -290,8 +311,9 @@ main(void)
 		a_silent_daemon_is_not_asked_and_what_it_told_stands,
 		a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahead,
 		a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answered,
-		a_doubt_that_nobody_answers_ends_the_hold, a_doubt_ends_with_the_connection,
-		a_connection_that_is_cut_and_back_is_asked_at_once,
+		a_doubt_that_nobody_answers_ends_the_hold,
+		a_question_that_was_under_way_when_the_process_stood_still_leaves_a_doubt,
+		a_doubt_ends_with_the_connection, a_connection_that_is_cut_and_back_is_asked_at_once,
 		a_connection_that_stays_away_ends_the_hold_at_its_deadline,
 		a_holder_that_slept_and_finds_itself_cut_is_in_doubt_until_it_is_back_or_a_second_is_over,
 		a_holder_that_asked_in_time_expires_without_a_doubt,

@@ -46,7 +46,7 @@ final class Core {
     /** So long after a deadline, a look at it shows that this process stood still. */
     private static final long STOOD = 100 * MS;
     /** For the daemon's answer if this process stood still until the deadline that it was told. */
-    static final long LATE = 250 * MS;
+    static final long LATE = SECOND;
 
     private interface Handler {
         void answered(Object value, long now);
@@ -214,7 +214,7 @@ final class Core {
         }
         boolean refused = value instanceof Failure failure && !failure.text().startsWith("unknown command");
         stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis: a Redis "
-                + "belongs under masters: in holdfast.yml"));
+                + "belongs under masters: in holdfast.yml").lasting());
         if (value instanceof Failure failure && (failure.code().equals("DRAINING") || failure.code().equals("LIMIT"))) {
             return; // that may pass
         }
@@ -432,11 +432,11 @@ final class Core {
     /** Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own. */
     private LockLostException overdue(Hold hold, long now) {
         List<String> words = hold.users.get(0).words;
-        int bound = words.indexOf("MAXHOLD");
-        if (words.contains("LEASE")) {
+        String bound = Terms.valueOf(words, "MAXHOLD");
+        if (Terms.valueOf(words, "LEASE") != null) {
             return new LockLostException(hold.key.name(), hold.token, "lease", "its lease is over");
         }
-        if (bound >= 0 && now - hold.grantedAt > Long.parseLong(words.get(bound + 1)) * MS * 9 / 10) {
+        if (bound != null && now - hold.grantedAt > Long.parseLong(bound) * MS * 9 / 10) {
             return new LockLostException(hold.key.name(), hold.token, "maxhold", "its longest time is over");
         }
         if (!greeted) {

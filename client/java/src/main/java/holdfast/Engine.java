@@ -343,7 +343,8 @@ final class Engine implements Runnable {
                 core.receive(in.array(), got, Clock.now());
             } while (pipe.hasMore());
         } catch (IOException | Wire.ProtocolException failed) {
-            drop(core.unreachable(failed.getMessage()), false);
+            DaemonUnreachableException why = core.unreachable(failed.getMessage());
+            drop(failed instanceof Wire.ProtocolException ? why.lasting() : why, false);
         }
     }
 
@@ -399,8 +400,9 @@ final class Engine implements Runnable {
             return new DaemonUnreachableException("cannot reach holdfastd: " + given.missing() + hint);
         }
         boolean denied = why.contains("Permission denied");
-        return core.unreachable(why + (missing || why.contains("refused") ? hint
+        DaemonUnreachableException told = core.unreachable(why + (missing || why.contains("refused") ? hint
                 : denied ? ": members of the group that owns the socket may use it" : ""));
+        return denied ? told.lasting() : told;
     }
 
     private void drop(HoldfastException why, boolean failed) {

@@ -8,6 +8,11 @@ public abstract class HoldfastException extends RuntimeException {
         super(message);
     }
 
+    /** Whether the same call may succeed later, so that a program may try again. */
+    public boolean isTransient() {
+        return true;
+    }
+
     /** The same with the stack of the thread that is to throw it: the engine's thread has made it. */
     abstract HoldfastException here();
 

@@ -103,7 +103,7 @@ public final class Lock implements AutoCloseable {
     /**
      * For how long the lock is surely held, counted from now, without asking the daemon; zero: it is lost or closed. The
      * daemon is asked all the time, so that this is never far below its lease, or the end of lease(). If this process stood
-     * still beyond the time that it was told, this waits until the daemon was asked, 0.3 s at most.
+     * still beyond the time that it was told, this waits until the daemon has answered, a second at most.
      */
     public Duration validFor() {
         long left = over || loss != null ? 0 : Long.MAX_VALUE;
@@ -122,7 +122,7 @@ public final class Lock implements AutoCloseable {
     }
 
     /**
-     * Asks nobody, so a loop may call it at each step.
+     * Asks nobody, so a loop may call it at each step; see validFor.
      *
      * @throws LockLostException     the lock is lost
      * @throws IllegalStateException the lock was closed
@@ -136,9 +136,10 @@ public final class Lock implements AutoCloseable {
             throw new IllegalStateException("the lock " + names.get(0) + " was closed");
         }
         if (!isHeld()) {
-            lost = loss;
-            if (lost != null) {
-                throw lost.here();
+            for (Claim claim : claims) { // the news of a loss may be on their way to `loss`
+                if (claim.error instanceof LockLostException known) {
+                    throw known.here();
+                }
             }
             throw new LockLostException(names.get(0), token(), "unreachable",
                     "the daemon did not answer until the told deadline");
@@ -191,7 +192,7 @@ public final class Lock implements AutoCloseable {
      * @throws DaemonUnreachableException the connection was lost before the answer; the call may be repeated
      */
     public void extend(Duration time) {
-        command("EXTEND", List.of(LockRequest.ms("extend", time)));
+        command("EXTEND", List.of(Terms.ms("extend", time)));
     }
 
     /** Makes an exclusive lock a shared one, without a moment in between. Exceptions as of extend. */

@@ -1,6 +1,5 @@
 package holdfast;
 
-import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -15,8 +14,6 @@ import java.util.concurrent.ExecutionException;
  * threads. Durations are rounded up to whole milliseconds.
  */
 public final class LockRequest {
-    private static final Duration LONGEST = Duration.ofDays(365);
-
     private final Holdfast client;
     private final List<String> names;
     private final List<String> words; // of LOCK, without OWNER, ASYNC and WAIT
@@ -25,9 +22,7 @@ public final class LockRequest {
 
     LockRequest(Holdfast client, List<String> names) {
         this(client, names, List.of(), "", -1);
-        if (names.contains("")) {
-            throw new IllegalArgumentException("a name is needed, not \"\"");
-        }
+        names.forEach(Terms::checkName);
         if (names.isEmpty() || new HashSet<>(names).size() < names.size()) {
             throw new IllegalArgumentException("one or more different names are needed, not " + names);
         }
@@ -50,6 +45,8 @@ public final class LockRequest {
     /**
      * Bounds the wait, of several names together; zero tries once. If the time is over before the master has said who has the
      * lock, as one of a few milliseconds may be, the daemon refuses with the code NOMASTER. More than 365 days count as 365 days.
+     *
+     * @throws IllegalArgumentException less than zero
      */
     public LockRequest waiting(Duration time) {
         Objects.requireNonNull(time, "the wait is null: a Duration is needed, or a call without one");
@@ -57,7 +54,7 @@ public final class LockRequest {
             throw new IllegalArgumentException("wait: a time from 0 to 365 days is needed, not " + time);
         }
         return new LockRequest(client, names, words, owner,
-                time.compareTo(LONGEST) > 0 ? LONGEST.toNanos() : time.toNanos());
+                time.compareTo(Terms.LONGEST) > 0 ? Terms.LONGEST.toNanos() : time.toNanos());
     }
 
     /** For reading: any number of holders that are all shared. */
@@ -67,27 +64,30 @@ public final class LockRequest {
 
     /** The lock is a semaphore of n permits, 1 to 10000, of which this request takes one, or as many as permits says. */
     public LockRequest limit(int n) {
+        Terms.checkPermits("limit", n, Terms.PERMITS);
         return with("LIMIT", Integer.toString(n));
     }
 
-    /** Takes k of the permits of a semaphore at once. It needs limit. */
+    /** Takes k of the permits of a semaphore at once. It needs limit, before or after it. */
     public LockRequest permits(int k) {
+        Terms.checkPermits("permits", k, Terms.PERMITS);
         return with("PERMITS", Integer.toString(k));
     }
 
     /** The lock ends this long after its grant, as lost with the reason lease, unless extend moves the end. */
     public LockRequest lease(Duration time) {
-        return with("LEASE", ms("lease", time));
+        return with("LEASE", Terms.ms("lease", time));
     }
 
     /** The lock ends this long after its grant, as lost with the reason maxhold. Extend does not move this end. */
     public LockRequest maxHold(Duration time) {
-        return with("MAXHOLD", ms("maxHold", time));
+        return with("MAXHOLD", Terms.ms("maxHold", time));
     }
 
     /** A remark of at most 256 bytes that `holdfast show` prints for this lock. */
     public LockRequest why(String text) {
-        return with("WHY", Objects.requireNonNull(text, "why is null: a text is needed"));
+        Terms.checkBytes("why", text, 0, 256);
+        return with("WHY", text);
     }
 
     /**
@@ -96,11 +96,7 @@ public final class LockRequest {
      * bytes without spaces; `holdfast show` prints it.
      */
     public LockRequest owner(String tag) {
-        Objects.requireNonNull(tag, "the owner is null: 1 to 96 bytes are needed");
-        int length = tag.getBytes(StandardCharsets.UTF_8).length;
-        if (length < 1 || length > 96) {
-            throw new IllegalArgumentException("an owner of 1 to 96 bytes is needed");
-        }
+        Terms.checkBytes("owner", tag, 1, 96);
         return new LockRequest(client, names, words, tag, wait);
     }
 
@@ -119,6 +115,7 @@ public final class LockRequest {
      * @throws LockLostException          of several locks one was lost before all were taken
      * @throws InterruptedException       the thread was interrupted while it waited
      * @throws IllegalStateException      the client was closed
+     * @throws IllegalArgumentException   what the request says does not fit together, as permits without limit; nothing is sent
      */
     public Lock lock() throws InterruptedException {
         if (Thread.interrupted()) {
@@ -169,17 +166,10 @@ public final class LockRequest {
     }
 
     private Lock begin() {
+        Terms.checkTogether(words);
         Lock lock = new Lock(client, names, words, owner, wait);
         client.add(lock);
         lock.begin();
         return lock;
-    }
-
-    static String ms(String what, Duration time) {
-        Objects.requireNonNull(time, "the time is null: a Duration is needed");
-        if (time.isNegative() || time.isZero() || time.compareTo(LONGEST) > 0) {
-            throw new IllegalArgumentException(what + ": a time from 1 ms to 365 days is needed, not " + time);
-        }
-        return Core.ms(time.toNanos());
     }
 }

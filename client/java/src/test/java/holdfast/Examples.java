@@ -11,6 +11,23 @@ final class Examples {
     private Examples() {
     }
 
+    static void goOn(Holdfast hf) throws InterruptedException {
+        while (true) {
+            try (Lock lock = hf.lock("report", Duration.ofSeconds(5))) {
+                // After a loss read your saved state again here: another holder may have written.
+                lock.checkHeld();
+                report();
+                return;
+            } catch (HoldfastException failure) {
+                if (!failure.isTransient()) {
+                    throw failure;
+                }
+                log("again, because " + failure.getMessage());
+                Thread.sleep(1000);
+            }
+        }
+    }
+
     static void nightly(Holdfast hf) throws InterruptedException {
         try (Lock lock = hf.tryLock("nightly")) {
             if (lock != null) { // else another host does it

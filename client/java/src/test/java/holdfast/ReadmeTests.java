@@ -53,7 +53,7 @@ final class ReadmeTests {
     static void testFunctions() throws Exception {
         String examples = Files.readString(HERE.resolve("src/test/java/holdfast/Examples.java"));
         List<String> functions = blocks("java").stream().filter(block -> !block.startsWith("import")).toList();
-        equal(functions.size(), 8);
+        equal(functions.size(), 9);
         for (String block : functions) {
             String indented = block.lines().map(line -> line.isEmpty() ? line : "    " + line)
                     .collect(Collectors.joining("\n"));
@@ -76,10 +76,11 @@ final class ReadmeTests {
             Examples.nightly(hf);
             Examples.later(hf).get(Stage.HANG, TimeUnit.SECONDS);
             Examples.kinds(hf);
-            equal(Examples.reports, 6);
+            Examples.goOn(hf);
+            equal(Examples.reports, 7);
             try (Lock other = hf.lock("nightly")) {
                 Examples.nightly(hf);
-                equal(Examples.reports, 6);
+                equal(Examples.reports, 7);
                 equal(Examples.explain(raises(LockTimeoutException.class, () -> hf.lock("nightly", Duration.ZERO))),
                         "another locker has it");
             }

@@ -97,12 +97,12 @@ final class UnitTests {
         try (Holdfast hf = Holdfast.open("/nowhere/s")) {
             Map<Callable<Object>, String> wrong = Map.of(() -> hf.lock("x", null), "the wait is null: a Duration is needed",
                     () -> hf.lock(null), "a name is null", () -> hf.request("x").lease(null), "the time is null",
-                    () -> hf.request("x").why(null), "why is null", () -> hf.request("x").owner(null), "the owner is null");
+                    () -> hf.request("x").why(null), "why: a String is needed", () -> hf.request("x").owner(null), "owner: a String is needed");
             wrong.forEach((call, what) -> {
                 String told = raises(NullPointerException.class, call).getMessage();
                 check(told.startsWith(what), told);
             });
-            equal(raises(IllegalArgumentException.class, () -> hf.lock("")).getMessage(), "a name is needed, not \"\"");
+            equal(raises(IllegalArgumentException.class, () -> hf.lock("")).getMessage(), "name: 1 to 512 bytes without spaces and control characters are needed, not \"\"");
         }
     }
 
@@ -384,11 +384,11 @@ final class UnitTests {
             equal(raises(IllegalArgumentException.class, () -> hf.request("a").lease(time)).getMessage(), "lease: a time from 1 ms" + last);
             equal(raises(IllegalArgumentException.class, () -> hf.request("a").maxHold(time)).getMessage(),
                     "maxHold: a time from 1 ms" + last);
-            equal(raises(IllegalArgumentException.class, () -> LockRequest.ms("extend", time)).getMessage(),
+            equal(raises(IllegalArgumentException.class, () -> Terms.ms("extend", time)).getMessage(),
                     "extend: a time from 1 ms" + last);
         }
         raises(IllegalArgumentException.class, () -> hf.request("a").lease(Duration.ZERO));
-        equal(LockRequest.ms("lease", Duration.ofDays(365)), "31536000000");
+        equal(Terms.ms("lease", Duration.ofDays(365)), "31536000000");
         raises(IllegalArgumentException.class, () -> hf.request("a").owner("x".repeat(97)));
         equal(Core.ms(1), "1");
         equal(Core.ms(2_000_000), "2");

@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""One behaviour for all packages in client/. A scene is a row of the table: what the program does, what happens around it, and
+what it has to see. All packages play it side by side, each with names of its own. tests/conformance has the programs."""
+
+import time
+
+import harness
+from clients import taken
+from conformance import Team
+from harness import BRISK, PATIENCE, boottime, expect, expect_between
+
+LEASE = 2.0  # seconds, of BRISK
+OK = "ok"
+HELD = r"held \d+"
+
+
+def world(place, config=BRISK, **options):
+    daemon = place.daemon(master=place.redis(), config=config, **options).admitted()
+    return daemon, Team(place, daemon.socket)
+
+
+def stand(daemon, teams, seconds):
+    """The programs stand still for so long, while the daemon keeps what they have."""
+    for team in teams:
+        team.stop()
+    until = boottime() + seconds
+    while boottime() < until:
+        for team in teams:
+            taken(daemon, team.players[0].who)
+        time.sleep(0.2)
+
+
+# --- a process that stood still ----------------------------------------------------------------------------------------------
+
+
+@harness.alone
+def test_stood_still(place):
+    """stands still for longer than a lease, while the daemon renews its lock, over a socket and over TCP: it has the lock"""
+    daemon, team = world(place, tcp=True)
+    remote = Team(place, "%s:%d" % daemon.tcp)
+    for one, suffix in ((team, ""), (remote, "-tcp")):
+        one.ask("1", "lock", "{who}" + suffix, "wait=%d" % PATIENCE, wanted=HELD)
+    stand(daemon, [team, remote], 6)  # longer than a daemon may be silent over TCP
+    for one in (team, remote):
+        one.tell("1", "check")  # each reads it when it goes on
+        one.cont()
+    for one in (team, remote):
+        one.hear("1", "check", OK)
+        expect_between(min(map(int, one.ask("1", "valid", wanted=r"\d+").values())), 1, 1000 * LEASE)
+        one.ask("1", "unlock", wanted=OK)
+        one.silent("1", "told")
+
+
+@harness.alone
+def test_stood_still_and_lost(place):
+    """stands still, and its lock is broken and taken by another: it hears of the loss, and check does not say before that it is held"""
+    daemon, team = world(place)
+    held = team.ask("1", "lock", "{who}", wanted=HELD)
+    team.stop()
+    with daemon.client() as admin:
+        for who, said in held.items():
+            admin("BREAK", who, "TOKEN", said.split()[1])
+            expect(isinstance(admin("LOCK", who), int), True, "when what the holder was told is over")
+    team.tell("1", "check")
+    team.cont()
+    team.hear("1", "check", "lost:broken 1")
+    team.hear("1", "told", "broken")
+    team.ask("1", "unlock", wanted="lost:broken 1")
+
+
+@harness.alone
+def test_stood_still_with_a_question(place):
+    """stands still while its question about the lock is under way: the answer of before is old, and it asks again"""
+    daemon, team = world(place, "lease: 5s\nclock-margin: 200ms\n")
+    team.ask("1", "lock", "{who}", wanted=HELD)
+    daemon.process.stop()
+    time.sleep(2)  # more than the third of a lease after which it asks, and less than a lease
+    team.stop()
+    daemon.process.cont()
+    stand(daemon, [], 5.5)
+    for player in team.players:
+        taken(daemon, player.who)
+    team.tell("1", "check")
+    team.cont()
+    team.hear("1", "check", OK)
+    team.silent("1", "told")
+
+
+@harness.alone
+def test_stood_still_without_daemon(place):
+    """stands still, and the daemon is gone: after a second without an answer the lock counts as lost"""
+    daemon, team = world(place)
+    team.ask("1", "lock", "{who}", wanted=HELD)
+    team.stop()
+    daemon.kill()
+    time.sleep(1.5 * LEASE)
+    team.tell("1", "check")
+    team.cont()
+    team.hear("1", "check", "lost:unreachable 1")
+    team.hear("1", "told", "unreachable")
+
+
+@harness.alone
+def test_stood_still_beyond_a_lease(place):
+    """stands still beyond the lease that it asked for: that is a loss"""
+    _, team = world(place)
+    team.ask("1", "lock", "{who}", "lease=1", wanted=HELD)
+    team.stop()
+    time.sleep(1.5)
+    team.tell("1", "check")
+    team.cont()
+    team.hear("1", "check", "lost:lease 1")
+
+
+@harness.alone
+def test_stood_still_in_the_queue(place):
+    """stands still while it waits: a grant of that time counts, and so does the end of the wait"""
+    daemon, team = world(place)
+    with daemon.client() as other:
+        for player in team.players:
+            other("LOCK", player.who)
+            other("LOCK", player.who + "-busy")
+        team.tell("1", "lock", "{who}", "wait=%d" % PATIENCE)
+        team.tell("2", "lock", "{who}-busy", "wait=1")
+        for player in team.players:
+            daemon.queued(player.who)
+            daemon.queued(player.who + "-busy")
+        team.stop()
+        for player in team.players:
+            other("UNLOCK", player.who)
+        time.sleep(4)
+        for player in team.players:
+            taken(daemon, player.who)
+        team.cont()
+        team.hear("1", "lock", HELD)
+        team.hear("2", "lock", "timeout 1 ")
+        team.ask("1", "check", wanted=OK)
+
+
+# --- arguments ---------------------------------------------------------------------------------------------------------------
+
+NAME = "name: 1 to 512 bytes without spaces and control characters are needed, not "
+TIME = ": a time from 1 ms to 365 days is needed, not "
+WRONG = (  # what the program says of the lock, and what it is told; without the spelling that its language has for an option
+    (("%20",), NAME),
+    (("a%20b",), NAME),
+    (("a%0Ab",), NAME),
+    (("a%C2%85b",), NAME),
+    (("x" * 513,), NAME),
+    (("%7Da",), "name: it must not begin with }"),
+    (("a", "wait=-5"), "wait: a time from 0 to 365 days is needed, not "),
+    (("a", "lease=-5"), "lease" + TIME),
+    (("a", "lease=long"), "lease" + TIME),
+    (("a", "lease=forever"), "lease" + TIME),
+    (("a", "max_hold=-5"), "max_?hold" + TIME),
+    (("a", "max_hold=long"), "max_?hold" + TIME),
+    (("a", "max_hold=forever"), "max_?hold" + TIME),
+    (("a", "limit=-1"), "limit: a whole number from 1 to 10000 is needed, not -1"),
+    (("a", "limit=10001"), "limit: a whole number from 1 to 10000 is needed, not 10001"),
+    (("a", "permits=2"), "permits needs a limit"),
+    (("a", "limit=3", "permits=4"), "permits: a whole number from 1 to 3 is needed, not 4"),
+    (("a", "limit=3", "permits=-1"), "permits: a whole number from 1 to (3|10000) is needed, not -1"),
+    (("a", "shared=1", "limit=3"), "a lock is shared, or has a limit, not both"),
+    (("a", "why=" + "x" * 257), "why: at most 256 bytes without control characters are needed, not "),
+    (("a", "why=a%0Ab"), "why: at most 256 bytes without control characters are needed, not "),
+)
+
+
+def test_wrong_arguments(place):
+    """a wrong argument is refused in the same words, is no error to try again, and nothing is sent"""
+    _, team = world(place)
+    for number, (words, text) in enumerate(WRONG):
+        # The library for C names its fields, which are in ms, and 0 is what is not set.
+        unset = text.replace("a time from 1 ms", "a time from (1 ms|0)")
+        team.ask(str(number), "lock", *words, wanted="(?i)invalid 0 (cannot lock: )?" + unset.replace(": ", "(_ms)?: ", 1)
+                 if TIME in text or text.startswith("wait") else "invalid 0 (cannot lock: )?" + text)
+    unset = [player for player in team.players if player.who != "c"]  # there 0 is what is not set, and no NaN is a whole number
+    for player in unset:
+        player.tell("n", "lock", "a", "lease=0")
+        expect(player.said("n", "lock").startswith("invalid 0 lease" + TIME), True, player.said("n", "lock"))
+        player.tell("n", "lock", "a", "limit=0")
+        expect(player.said("n", "lock").startswith("invalid 0 limit: a whole number from 1 to 10000"), True, player.said("n", "lock"))
+        player.tell("n", "lock", "a", "owner=a%20b")
+        expect(player.said("n", "lock").startswith("invalid 0 owner: 1 to 96 bytes without spaces and control characters are needed"),
+               True, player.said("n", "lock"))
+    for player in (player for player in team.players if player.who in ("python", "node")):
+        for option, least in (("wait", "0"), ("lease", "1 ms")):
+            player.tell("n", "lock", "a", option + "=nan")
+            expect(player.said("n", "lock").startswith("invalid 0 %s: a time from %s to 365 days is needed, not " % (option, least)),
+                   True, player.said("n", "lock"))
+
+
+def test_forever(place):
+    """a wait of more than a year, as the longest time that a language has for `for ever`, is a wait of a year; odd names are names"""
+    _, team = world(place)
+    for number, (name, wait) in enumerate((("{who}", "forever"), ("{who}", "long"), ("%C3%A4%E2%82%AC/{who}:*?[", "forever"),
+                                           ("{who}" + "x" * 400, "31536000"))):
+        team.ask(str(number), "lock", name, "wait=" + wait, "why=LEASE", wanted=HELD)
+        team.ask(str(number), "unlock", wanted=OK)
+
+
+# --- errors ------------------------------------------------------------------------------------------------------------------
+
+
+def test_busy(place):
+    """another has the name: busy at once, or a timeout, which is busy, too; both are worth another try"""
+    daemon, team = world(place)
+    with daemon.client() as other:
+        other("LOCK", "a")
+        team.tell("1", "lock", "a", "wait=0")
+        team.tell("2", "lock", "a", "wait=0.2")
+        team.hear("1", "lock", "(busy|timeout) 1 ")
+        team.hear("2", "lock", "timeout 1 ")
+
+
+def test_refused(place):
+    """the daemon refuses: what passes is worth another try, what only the program or an administrator can change is not"""
+    daemon, team = world(place, BRISK + "limits: { name-bytes: 100, grants-per-session: 2 }\n")
+    with daemon.client() as other:
+        other("LOCK", "permits", "LIMIT", 3)
+        team.ask("1", "lock", "permits", "wait=0", wanted="refused:WRONGKIND 0 ")
+        team.ask("1", "lock", "x" * 101, wanted="refused:LIMIT 0 ")
+        for name in "ab":
+            team.ask(name, "lock", "{who}-" + name, wanted=HELD)
+        team.ask("1", "lock", "{who}-c", wanted="refused:LIMIT 1 ")
+        team.ask("a", "extend", 5, wanted="refused:ERR 0 ")
+        other("DRAIN")
+        team.ask("1", "lock", "{who}-d", "wait=0.5", wanted="(refused:DRAINING|timeout|unreachable) 1 ")
+
+
+def test_no_master(place):
+    """the master is gone: refused, and worth another try"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis, config=BRISK).admitted()
+    team = Team(place, daemon.socket)
+    redis.kill()
+    team.ask("1", "lock", "{who}", "wait=0.5", wanted="refused:(NOMASTER|MASTERERR) 1 ")
+
+
+def test_no_daemon(place):
+    """no daemon: unreachable, and worth another try; something else answers there: unreachable, and not worth one"""
+    team = Team(place, place.path + "/nothing.sock")
+    team.ask("1", "lock", "a", "wait=0.5", wanted="unreachable 1 ")
+    foreign = Team(place, place.redis().socket)
+    foreign.ask("1", "lock", "a", "wait=0.5", wanted="unreachable 0 ")
+
+
+if __name__ == "__main__":
+    harness.main(globals())
