@@ -383,6 +383,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.audit = d->context.audit,
 		.admission = &d->admission,
 		.memory = &d->memory,
+		.open_files = &d->open_files,
 		.facts = *facts,
 		.masters = d->masters,
 		.hooks = &driver_context_hooks,

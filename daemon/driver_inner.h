@@ -7,6 +7,7 @@
 #include "daemon/apply.h"
 #include "daemon/base/fdstore.h"
 #include "daemon/base/memory.h"
+#include "daemon/base/open_files.h"
 #include "daemon/base/random.h"
 #include "daemon/driver.h"
 #include "daemon/handover.h"
@@ -54,6 +55,7 @@ struct driver {
 	struct http *http;
 	struct service service;
 	struct memory memory;
+	struct open_files open_files;
 	struct ledger_keeper ledger;
 	struct fdstore fdstore;  /* of the sockets of connections */
 	int64_t kept_again_ms;   /* the service manager did not listen: it is told the rest then */

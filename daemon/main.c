@@ -176,6 +176,7 @@ driver_settings_make(struct main *m)
 	const struct conf *conf = m->boot;
 	bool embedded = conf->master_count == 0;
 	pool_settings_make(m);
+	m->loaded = (struct config_facts){.good_s = clock_wall_us() / 1000000};
 	m->settings = (struct driver_settings){
 		.facts =
 			{
@@ -184,6 +185,7 @@ driver_settings_make(struct main *m)
 				.secret = m->secret,
 				.config = conf->files,
 				.pending = m->pending,
+				.loaded = &m->loaded,
 				.only_place = m->only.place,
 				.only_way = m->only.way,
 				.namespace = conf->namespace,
@@ -410,7 +412,7 @@ where_list(const struct main *m, char *text, size_t room)
 static void
 dates_print(const struct conf *conf)
 {
-	struct tls_dates dates;
+	struct tls_dates dates = {0};
 	char text[TLS_DATES_TEXT_MAX];
 	settings_tls_dates(conf, &dates);
 	for (size_t i = 0; i < dates.n; i++) {

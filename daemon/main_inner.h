@@ -53,7 +53,8 @@ struct main {
 	struct handover_program program;
 	struct handed handed; /* by the process before */
 	struct driver_settings settings;
-	struct tls_dates dates;             /* by the latest configuration */
+	struct tls_dates dates; /* by the latest configuration */
+	struct config_facts loaded;
 	struct secrets secrets;             /* likewise: those that others may read */
 	struct master_place only;           /* of the latest configuration; see context_facts */
 	char pending[CONTEXT_TEXT_MAX / 2]; /* keys of the latest configuration that are not in effect */

@@ -86,10 +86,9 @@ settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
 static bool
 tls_reads_dates(void *arg, enum tls_side side, const struct tls_settings *settings, const char *list)
 {
-	(void)side;
 	(void)list;
-	tls_dates_add(arg, settings->certificate);
-	tls_dates_add(arg, settings->ca);
+	tls_dates_add(arg, side, settings->certificate);
+	tls_dates_add(arg, side, settings->ca);
 	return true;
 }
 

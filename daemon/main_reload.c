@@ -4,6 +4,8 @@
  */
 #include "daemon/main_inner.h"
 
+#include "daemon/base/clock.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -254,10 +256,9 @@ errors_log(struct log *log, const struct conf_errors *errors, char *text, size_t
 	}
 }
 
-int
-main_reload(void *arg, char *text, size_t room)
+static int
+reload(struct main *m, char *text, size_t room)
 {
-	struct main *m = arg;
 	struct conf_errors errors = {0};
 	struct change_list list = {.masters_change = !m->embedded};
 	char error[SETTINGS_ERROR_MAX] = "out of memory";
@@ -276,6 +277,18 @@ main_reload(void *arg, char *text, size_t room)
 	}
 	snprintf(text, room, "%s%s%s%s%s%s", "reloaded", list.applied[0] ? ": " : "", list.applied,
 		list.restart[0] ? "; needs a restart: " : "", list.restart, masters_text(m, list.masters));
+	return 0;
+}
+
+int
+main_reload(void *arg, char *text, size_t room)
+{
+	struct main *m = arg;
+	m->loaded.failed = reload(m, text, room) != 0;
+	if (m->loaded.failed) {
+		return -1;
+	}
+	m->loaded.good_s = clock_wall_us() / 1000000;
 	return 0;
 }
 

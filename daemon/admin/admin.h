@@ -32,10 +32,17 @@ struct history;
 struct masters;
 struct passwords;
 struct memory;
+struct open_files;
 struct processes;
 struct secrets;
 struct stats;
 struct tls_dates;
+
+/* The latest attempts to read the configuration: at the start, and at each reload. */
+struct config_facts {
+	int64_t good_s; /* since 1970: it was taken up; the daemon goes on with that one */
+	bool failed;    /* the latest attempt was refused */
+};
 
 /* What INFO tells of the daemon itself. Texts live as long as the context. */
 struct context_facts {
@@ -44,6 +51,7 @@ struct context_facts {
 	const char *secret;  /* of this daemon's messages: fleet_sign.c */
 	const char *config;  /* the configuration files at the start; "": none */
 	const char *pending; /* keys that the latest reload found changed and that need a restart; "": none */
+	const struct config_facts *loaded; /* NULL: unknown */
 	const char *only_place; /* the only master of the latest configuration, as the set names it; "":
 				   several */
 	const char *only_way;
@@ -117,6 +125,7 @@ struct context {
 	struct catalog catalog;
 	struct admission *admission;
 	const struct memory *memory;
+	struct open_files *open_files;
 	struct context_facts facts;
 	uint64_t calls[VERB_COUNT]; /* how often each verb was requested */
 	const struct context_hooks *hooks;

@@ -198,6 +198,9 @@ note_count(const struct note *note, struct stats *stats)
 	case NOTE_LONG_HOLD:
 		stats->long_holds++;
 		break;
+	case NOTE_STALLED:
+		stats->stalls++;
+		break;
 	default:
 		break;
 	}

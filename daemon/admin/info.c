@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/memory.h"
+#include "daemon/base/open_files.h"
 #include "daemon/base/secrets.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
@@ -20,7 +21,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 /* The version that libraries see: they choose features by it. */
@@ -40,27 +40,20 @@ info_line(struct buffer *text, const char *format, ...)
 	buffer_put(text, "\r\n", 2);
 }
 
-/* How many descriptors this process may have; -1: any number. */
-static int64_t
-descriptor_limit(void)
-{
-	struct rlimit limit;
-	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY
-		       ? (int64_t)limit.rlim_cur
-		       : -1;
-}
-
 static void
 info_certificates(struct tls_dates *dates, struct buffer *text)
 {
 	char first[TLS_DATES_TEXT_MAX];
-	size_t faults = tls_dates_faults(dates, clock_wall_us() / 1000000, first);
-	if (faults > 0) {
-		/* The files may have been replaced since. */
-		tls_dates_refresh(dates);
-		faults = tls_dates_faults(dates, clock_wall_us() / 1000000, first);
+	int64_t now_s = clock_wall_us() / 1000000, ends_s, first_s = INT64_MAX;
+	const char *file;
+	/* The files may have been replaced since. */
+	tls_dates_refresh(dates, clock_ms(), tls_dates_faults(dates, now_s, first) > 0);
+	size_t faults = tls_dates_faults(dates, now_s, first);
+	for (size_t at = 0; (at = tls_dates_next(dates, at, &file, &ends_s)) > 0;) {
+		first_s = ends_s < first_s ? ends_s : first_s;
 	}
 	info_line(text, "certificates:%zu", dates->n);
+	info_line(text, "certificates_end_in_s:%" PRId64, dates->n > 0 ? first_s - now_s : -1);
 	info_line(text, "certificate_faults:%zu", faults);
 	info_line(text, "certificate_fault:%s", first);
 }
@@ -101,10 +94,15 @@ info_server(const struct context *context, struct buffer *text)
 	info_line(text, "uptime_in_days:%" PRId64, up_s / 86400);
 	info_line(text, "config_file:%s", facts->config);
 	info_line(text, "config_pending:%s", facts->pending);
+	if (facts->loaded) {
+		info_line(text, "config_loaded_s:%" PRId64, facts->loaded->good_s);
+		info_line(text, "config_refused:%d", facts->loaded->failed);
+	}
 	info_line(text, "ledger_file:%s", facts->ledger);
 	info_line(text, "log_level:%s", log_level_name(context->log->level));
 	info_line(text, "log_dropped:%" PRIu64, context->log->dropped);
-	info_line(text, "descriptors:%" PRId64, descriptor_limit());
+	info_line(text, "descriptors:%" PRId64, open_files_limit());
+	info_line(text, "descriptors_used:%" PRId64, open_files_look(context->open_files));
 	info_line(text, "descriptors_wanted:%zu", facts->descriptors);
 	if (facts->dates) {
 		info_certificates(facts->dates, text);

@@ -105,19 +105,27 @@ struct tls_date {
 	char who[TLS_DATES_WHO]; /* its common name; "": none */
 	int64_t begins_s;        /* since 1970 */
 	int64_t ends_s;
+	enum tls_side
+		side; /* a server goes on with what it read at the latest reload, a client reads it again */
 };
 
 /* Zeroed: none. */
 struct tls_dates {
 	size_t n;
+	int64_t looked_ms; /* CLOCK_BOOTTIME: the latest tls_dates_refresh(); 0: none */
 	struct tls_date list[TLS_DATES_MAX];
 };
 
-/* Adds the certificates of a file, unless it is there. path NULL, "" or "system": none. */
-void tls_dates_add(struct tls_dates *dates, const char *path);
+/* Adds the certificates of a file, unless it is there; first those of servers. path NULL, "" or "system":
+ * none. */
+void tls_dates_add(struct tls_dates *dates, enum tls_side side, const char *path);
 
-/* Reads the same files again: some need no reload. */
-void tls_dates_refresh(struct tls_dates *dates);
+/* Reads those files again that need no reload, unless that was a few minutes ago. now: also then. */
+void tls_dates_refresh(struct tls_dates *dates, int64_t now_ms, bool now);
+
+/* The next file from this place on, in *file, and when the first of its certificates ends, in *ends_s.
+ * Returns the place after it; 0: there was none. */
+size_t tls_dates_next(const struct tls_dates *dates, size_t at, const char **file, int64_t *ends_s);
 
 /* How many are not valid at a time; text: the first of them, as tls_date_fault(), "" if there is none. */
 size_t tls_dates_faults(const struct tls_dates *dates, int64_t now_s, char text[TLS_DATES_TEXT_MAX]);

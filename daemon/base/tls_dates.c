@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#define DATE_TEXT_MAX 32
+#define DATE_TEXT_MAX  32
+/* Certificates are replaced days before they end, and to read them takes a millisecond. */
+#define DATES_FRESH_MS 300000
 
 /* Seconds since 1970. */
 static int64_t
@@ -39,7 +41,7 @@ one_line(char *text)
 }
 
 void
-tls_dates_add(struct tls_dates *dates, const char *path)
+tls_dates_add(struct tls_dates *dates, enum tls_side side, const char *path)
 {
 	if (!path || path[0] == '\0' || strcmp(path, TLS_SYSTEM_CA) == 0 || is_known(dates, path)) {
 		return;
@@ -49,7 +51,8 @@ tls_dates_add(struct tls_dates *dates, const char *path)
 	while (file && dates->n < TLS_DATES_MAX && (one = PEM_read_X509(file, NULL, NULL, NULL))) {
 		struct tls_date *date = &dates->list[dates->n++];
 		*date = (struct tls_date){.begins_s = time_of(X509_get0_notBefore(one)),
-			.ends_s = time_of(X509_get0_notAfter(one))};
+			.ends_s = time_of(X509_get0_notAfter(one)),
+			.side = side};
 		snprintf(date->path, sizeof date->path, "%s", path);
 		(void)X509_NAME_get_text_by_NID(
 			X509_get_subject_name(one), NID_commonName, date->who, sizeof date->who);
@@ -106,11 +109,49 @@ tls_dates_faults(const struct tls_dates *dates, int64_t now_s, char text[TLS_DAT
 }
 
 void
-tls_dates_refresh(struct tls_dates *dates)
+tls_dates_refresh(struct tls_dates *dates, int64_t now_ms, bool now)
 {
+	if (!now && dates->looked_ms != 0 && now_ms - dates->looked_ms < DATES_FRESH_MS) {
+		return;
+	}
 	const struct tls_dates before = *dates;
+	dates->looked_ms = now_ms;
 	dates->n = 0;
 	for (size_t i = 0; i < before.n; i++) {
-		tls_dates_add(dates, before.list[i].path);
+		if (before.list[i].side == TLS_SERVER) {
+			dates->list[dates->n++] = before.list[i];
+		}
 	}
+	bool stays = false;
+	for (size_t i = 0; i < before.n; i++) {
+		const struct tls_date *date = &before.list[i];
+		if (date->side == TLS_SERVER) {
+			continue;
+		}
+		if (!is_known(dates, date->path)) {
+			tls_dates_add(dates, TLS_CLIENT, date->path);
+			/* It is being replaced, perhaps. */
+			stays = !is_known(dates, date->path);
+		}
+		if (stays && dates->n < TLS_DATES_MAX) {
+			dates->list[dates->n++] = *date;
+		}
+	}
+}
+
+size_t
+tls_dates_next(const struct tls_dates *dates, size_t at, const char **file, int64_t *ends_s)
+{
+	if (at >= dates->n) {
+		return 0;
+	}
+	*file = dates->list[at].path;
+	*ends_s = dates->list[at].ends_s;
+	/* Those of one file follow each other. */
+	while (++at < dates->n && strcmp(dates->list[at].path, *file) == 0) {
+		if (dates->list[at].ends_s < *ends_s) {
+			*ends_s = dates->list[at].ends_s;
+		}
+	}
+	return at;
 }

@@ -10,7 +10,9 @@
 #include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
+#include "daemon/base/open_files.h"
 #include "daemon/base/stats.h"
+#include "daemon/base/tls.h"
 #include "daemon/core/view.h"
 #include "daemon/http/named.h"
 #include "daemon/net/admission.h"
@@ -99,12 +101,12 @@ gauge(const struct metrics *m, const char *name, const char *help, int64_t value
 	put(m, "%s %" PRId64 "\n", name, value);
 }
 
-/* value >= 0, in microseconds. */
 static void
 put_seconds(const struct metrics *m, const char *name, const char *labels, int64_t us)
 {
-	put(m, "%s%s%s%s %" PRId64 ".%06" PRId64 "\n", name, labels[0] ? "{" : "", labels,
-		labels[0] ? "}" : "", us / 1000000, us % 1000000);
+	int64_t size_us = us < 0 ? -us : us;
+	put(m, "%s%s%s%s %s%" PRId64 ".%06" PRId64 "\n", name, labels[0] ? "{" : "", labels,
+		labels[0] ? "}" : "", us < 0 ? "-" : "", size_us / 1000000, size_us % 1000000);
 }
 
 /* A time in a gauge of its own; ms >= 0. */
@@ -336,6 +338,12 @@ write_master_links(const struct metrics *m)
 	for (unsigned i = 0; i < m->count; i++) {
 		put(m, "holdfast_master_queue{%s} %zu\n", m->labels[i], m->pools[i].calls);
 	}
+	begin(m, "holdfast_master_clock_offset_seconds", "gauge",
+		"how far its clock was ahead of that of this host at the latest greeting");
+	for (unsigned i = 0; i < m->count; i++) {
+		put_seconds(
+			m, "holdfast_master_clock_offset_seconds", m->labels[i], m->pools[i].clock_ms * 1000);
+	}
 	begin(m, "holdfast_master_round_trip_seconds", "histogram",
 		"from a command to the answer of the master");
 	for (unsigned i = 0; i < m->count; i++) {
@@ -449,7 +457,60 @@ write_named(const struct metrics *m, const struct named *named)
 	put(m, "holdfast_names_uncounted_total %" PRId64 "\n", named->uncounted);
 }
 
+/* ---- the configuration ---- */
+
+static void
+write_certificates(const struct metrics *m)
+{
+	struct tls_dates *dates = m->context->facts.dates;
+	char label[METRICS_LABEL_MAX];
+	const char *file;
+	int64_t ends_s;
+	begin(m, "holdfast_certificate_end_timestamp_seconds", "gauge",
+		"when the first certificate of the file ends, since 1970");
+	if (!dates) {
+		return;
+	}
+	tls_dates_refresh(dates, clock_ms(), false);
+	for (size_t at = 0; (at = tls_dates_next(dates, at, &file, &ends_s)) > 0;) {
+		label_make(label, "file", slice_of(file));
+		put(m, "holdfast_certificate_end_timestamp_seconds{%s} %" PRId64 "\n", label, ends_s);
+	}
+}
+
+static void
+write_config(const struct metrics *m)
+{
+	const struct context_facts *facts = &m->context->facts;
+	if (facts->loaded) {
+		gauge(m, "holdfast_config_last_reload_successful",
+			"1: the latest configuration that was read is in use; 0: it was refused",
+			!facts->loaded->failed);
+		gauge(m, "holdfast_config_last_reload_success_timestamp_seconds",
+			"when a configuration was last taken up, at the start or by a reload, since 1970",
+			facts->loaded->good_s);
+	}
+	gauge(m, "holdfast_config_pending", "1: keys of the configuration need a restart, as INFO has them",
+		facts->pending[0] != '\0');
+	write_certificates(m);
+}
+
 /* ---- the process ---- */
+
+/* The names that all exporters have. */
+static void
+write_descriptors(const struct metrics *m)
+{
+	int64_t open = open_files_look(m->context->open_files), most = open_files_limit();
+	begin(m, "process_open_fds", "gauge", "descriptors that the daemon has open");
+	if (open >= 0) {
+		put(m, "process_open_fds %" PRId64 "\n", open);
+	}
+	begin(m, "process_max_fds", "gauge", "descriptors that it may have; absent: any number");
+	if (most >= 0) {
+		put(m, "process_max_fds %" PRId64 "\n", most);
+	}
+}
 
 static void
 write_process(const struct metrics *m)
@@ -464,6 +525,7 @@ write_process(const struct metrics *m)
 	gauge(m, "holdfast_memory_full", "1: nothing new is begun for want of memory", context->memory->full);
 	gauge(m, "process_resident_memory_bytes", "resident memory of the daemon",
 		(int64_t)context->memory->resident);
+	write_descriptors(m);
 	begin(m, "process_cpu_seconds", "counter", "CPU time of the daemon, in user and kernel mode");
 	put_seconds(m, "process_cpu_seconds_total", "", clock_read_ns(CLOCK_PROCESS_CPUTIME_ID) / 1000);
 	begin(m, "process_start_time_seconds", "gauge",
@@ -492,6 +554,7 @@ metrics_write(const struct context *context, const struct named *named, struct b
 	write_counts(&m);
 	write_masters(&m);
 	write_named(&m, named);
+	write_config(&m);
 	write_process(&m);
 	if (openmetrics) {
 		put(&m, "# EOF\n");

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import subprocess
@@ -15,6 +16,7 @@ import threading
 import time
 
 import certificates
+import clockshim
 import harness
 import tool
 from harness import expect, expect_between
@@ -211,6 +213,57 @@ def test_longest(place):
     expect(longest()[0], 0.0)
 
 
+def test_process(place):
+    """what an operator would find out too late: descriptors, a configuration that was refused, a standstill, the clock of a master"""
+    clock = clockshim.Clock(place, "redis")
+    clock.step(-5)
+    # It greets its master every 0.7 s, and a turn that comes 0.2 s late is a stall.
+    daemon = served(place, master=place.redis(environment=clock.environment), config="lease: 2s\n").admitted()
+
+    def number(name, labels=""):
+        return float(samples(body(place, "/metrics")[1])[name + labels])
+
+    before = number("process_open_fds")
+    clients = [daemon.client() for _ in range(20)]
+    expect(number("process_open_fds"), before + 20)
+    # A client of its own asks for INFO.
+    info = daemon.info()
+    expect_between(int(info["descriptors_used"]), before + 20, before + 23)
+    expect(number("process_max_fds"), float(info["descriptors"]))
+    expect(number("holdfast_config_pending"), 0.0)
+
+    success = "holdfast_config_last_reload_success_timestamp_seconds"
+    begun = number(success)
+    expect_between(begun, time.time() - 600, time.time())
+    expect(number("holdfast_config_last_reload_successful"), 1.0)
+    good = open(daemon.file, encoding="utf-8").read()
+    with open(daemon.file, "a", encoding="utf-8") as stream:
+        stream.write("nonsense: 1\n")
+    harness.expect_code(clients[0]("RELOAD"), "ERR")
+    expect((number("holdfast_config_last_reload_successful"), number(success)), (0.0, begun))
+    expect(daemon.info()["config_refused"], "1")
+    # Nor does the next process begin with it.
+    clients[0]("RESTART")
+    expect(number("holdfast_config_last_reload_successful"), 0.0)
+    with open(daemon.file, "w", encoding="utf-8") as stream:
+        stream.write(good + "ledger: off\n" if "ledger" not in good else good.replace("ledger", "#ledger"))
+    harness.until("a second later", lambda: int(time.time()) > begun)
+    expect(clients[0]("RELOAD").startswith("reloaded"), True)
+    expect(number("holdfast_config_last_reload_successful"), 1.0)
+    expect_between(number(success), begun + 1, time.time())
+    expect((number("holdfast_config_pending"), daemon.info()["config_refused"]), (1.0, "0"))
+
+    offset, = [float(value) for key, value in samples(body(place, "/metrics")[1]).items()
+               if key.startswith("holdfast_master_clock_offset_seconds")]
+    expect_between(offset, -5.5, -4.5)
+
+    stalls = number("holdfast_stalls_total")
+    daemon.process.signal(signal.SIGSTOP)
+    time.sleep(1.2)  # the standstill itself
+    daemon.process.signal(signal.SIGCONT)
+    harness.until("it counts that", lambda: number("holdfast_stalls_total") > stalls)
+
+
 def test_metrics_and_info(place):
     """each counter and gauge of INFO is a metric with the same value"""
     daemon = served(place, master=place.redis()).admitted()
@@ -310,7 +363,7 @@ def test_rules_and_dashboard(place):
     """the alert rules and the dashboard ask only for metrics that there are"""
     served(place, master=place.redis()).admitted()
     found = {re.sub(r"\{.*", "", key) for key in samples(body(place, "/metrics")[1])} | {
-        "holdfast_master_replicated"}
+        "holdfast_master_replicated", "holdfast_certificate_end_timestamp_seconds"}
     for name in ("alerts.yml", "dashboard.json"):
         text = open(os.path.join(ROOT, "packaging", "monitoring", name), encoding="utf-8").read()
         asked = set(re.findall(r"\b(?:holdfast|process)_[a-z_]+", text))
@@ -526,6 +579,9 @@ def test_tls(place):
     status, answer, text = https(plain, "/metrics", headers={"Accept": OPENMETRICS})
     expect((status, answer.getheader("Content-Type").split(";")[0]), (200, OPENMETRICS))
     openmetrics(text)
+    for file in (certificate, authority.ca):
+        expect_between(float(samples(text)['holdfast_certificate_end_timestamp_seconds{file="%s"}' % file]),
+                       time.time() + 3649 * 86400, time.time() + 3651 * 86400)
     expect(https(plain, "/readyz")[2], "ready\n")
     expect(https(plain, "/locks.json")[0], 403)
     # The browser has checked the name, so any name of the host will do.

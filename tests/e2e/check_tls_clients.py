@@ -296,10 +296,14 @@ def test_dates(place):
         found, = [one for one in look(place, d.daemon)[1] if one["part"] == "tls"]
         expect((found["grade"], files[0] in found["what"], text in found["what"], "systemctl reload holdfastd" in found["do"]),
                ("warning", True, True, True), repr(found))
-    # One that was replaced is looked at again, with a reload or without.
+    # Clients get the old one until a reload.
     for new, old in zip(d.authority.issue("fresh"), files):
         os.replace(new, old)
+    expect(d.daemon.info()["certificate_faults"], "1")
+    expect("reloaded" in d.reload(), True)
     expect(d.daemon.info()["certificate_faults"], "0")
+    # The authority issues for ten years.
+    expect_between(int(d.daemon.info()["certificates_end_in_s"]), 3649 * 86400, 3650 * 86400)
     d.configure(files=d.authority.issue("late", expired=True))
     d.daemon.terminate()
     d.daemon.start()

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A server, and a client whose records wait in memory until send_records(): the last ones of the handshake
@@ -26,12 +27,12 @@ static struct {
 } ends;
 
 static void
-write_key_and_certificate(const char *path)
+write_certificate(const char *path, long ends_s)
 {
 	EVP_PKEY *key = EVP_EC_gen("P-256");
 	X509 *own = X509_new();
 	X509_gmtime_adj(X509_getm_notBefore(own), -3600);
-	X509_gmtime_adj(X509_getm_notAfter(own), 3600);
+	X509_gmtime_adj(X509_getm_notAfter(own), ends_s);
 	ck_assert_int_eq(X509_set_pubkey(own, key), 1);
 	ck_assert_int_gt(X509_sign(own, key, EVP_sha256()), 0);
 	FILE *file = fopen(path, "w");
@@ -47,7 +48,7 @@ load_context(void)
 	char why[TLS_WHY_MAX], path[] = "/tmp/check_tls.XXXXXX";
 	int fd = mkstemp(path);
 	ck_assert(fd >= 0 && close(fd) == 0);
-	write_key_and_certificate(path);
+	write_certificate(path, 3600);
 	ends.context = tls_context_new(TLS_SERVER, &(struct tls_settings){.certificate = path, .key = path});
 	ck_assert_msg(ends.context && tls_context_load(ends.context, why), "%s", why);
 	ck_assert_int_eq(unlink(path), 0);
@@ -168,9 +169,57 @@ START_TEST(new_keys_may_not_come_with_the_handshake_either)
 }
 END_TEST
 
+/* The latest refresh was at 1 ms. */
+#define FRESH_MS 300000
+
+START_TEST(what_a_server_has_read_counts_until_a_reload)
+{
+	static struct tls_dates dates;
+	char paths[2][32] = {"/tmp/check_tls.XXXXXX", "/tmp/check_tls.XXXXXX"};
+	int64_t now_s = (int64_t)time(NULL), ends_s, until[2];
+	const char *file;
+	for (int i = 0; i < 2; i++) {
+		int fd = mkstemp(paths[i]);
+		ck_assert(fd >= 0 && close(fd) == 0);
+		write_certificate(paths[i], 1000);
+	}
+	ck_assert_uint_eq(tls_dates_next(&dates, 0, &file, &ends_s), 0);
+	tls_dates_add(&dates, TLS_SERVER, paths[0]);
+	tls_dates_add(&dates, TLS_CLIENT, paths[1]);
+	tls_dates_add(&dates, TLS_CLIENT, paths[0]);
+	ck_assert_uint_eq(dates.n, 2);
+	tls_dates_refresh(&dates, 1, false);
+	for (int i = 0; i < 2; i++) {
+		write_certificate(paths[i], 5000);
+	}
+	tls_dates_refresh(&dates, FRESH_MS, false);
+	ck_assert_int_lt(dates.list[1].ends_s, now_s + 2000);
+	tls_dates_refresh(&dates, FRESH_MS + 1, false);
+	size_t at = 0;
+	for (int i = 0; i < 2; i++) {
+		at = tls_dates_next(&dates, at, &file, &until[i]);
+		ck_assert_uint_eq(at, (size_t)i + 1);
+		ck_assert_str_eq(file, paths[i]);
+	}
+	ck_assert_uint_eq(tls_dates_next(&dates, at, &file, &ends_s), 0);
+	ck_assert_int_lt(until[0], now_s + 2000);
+	ck_assert_int_gt(until[1], now_s + 4000);
+	/* A file that is just being replaced is not forgotten. */
+	ck_assert_int_eq(unlink(paths[1]), 0);
+	tls_dates_refresh(&dates, FRESH_MS + 2, true);
+	ck_assert_uint_eq(dates.n, 2);
+	ck_assert_int_eq(dates.list[1].ends_s, until[1]);
+	write_certificate(paths[1], 9000);
+	tls_dates_refresh(&dates, FRESH_MS + 3, true);
+	ck_assert_int_gt(dates.list[1].ends_s, now_s + 8000);
+	ck_assert_int_eq(unlink(paths[0]) | unlink(paths[1]), 0);
+}
+END_TEST
+
 int
 main(void)
 {
 	return SUITE_RUN("tls", setup, teardown, a_peer_may_take_new_keys,
-		new_keys_without_an_end_are_the_end, new_keys_may_not_come_with_the_handshake_either);
+		new_keys_without_an_end_are_the_end, new_keys_may_not_come_with_the_handshake_either,
+		what_a_server_has_read_counts_until_a_reload);
 }
