@@ -280,10 +280,9 @@ task_fleet(const struct options *o, const struct address *a)
 				message("no master answers: daemons may be missing (holdfast doctor)");
 			}
 			if (refused > 0) {
-				message("masters refuse %u of these daemons, and their clients get no lock: "
-					"make "
-					"the settings agree that are named, then on those hosts: holdfast "
-					"restart",
+				message("masters refuse %u of these daemons: make the settings agree that "
+					"are named, "
+					"then on those hosts: holdfast restart",
 					refused);
 			}
 			status = status == STATUS_DONE && (silent || missing) ? STATUS_NO : status;

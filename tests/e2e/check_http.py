@@ -373,6 +373,21 @@ def test_rules_and_dashboard(place):
             json.loads(text)
 
 
+def test_refused_daemon(place):
+    """the page and the metrics of a daemon that serves tell of another one that the master refuses, and with what"""
+    redis = place.redis()
+    served(place, master=redis).admitted()
+    expect([value for key, value in samples(body(place, "/metrics")[1]).items() if key.startswith("holdfast_master_refused_daemons{")], ["0"])
+    other = place.daemon("d2", master=redis, config="clock-margin: 2s\n")
+    other.output.wait("master.refused")
+    why = "refuses 1 other daemon: %s on " % other.info()["run_id"][:8]
+    text = harness.until("a greeting tells", lambda: [found for found in [body(place, "/")[1]] if why in found])[0]
+    for words in (": clock-margin 2000 ms, the others 1000 ms: make these settings agree", "holdfast fleet"):
+        expect(words in text, True, text)
+    expect([value for key, value in samples(body(place, "/metrics")[1]).items() if key.startswith("holdfast_master_refused_daemons{")], ["1"])
+    expect(body(place, "/readyz")[1], "ready\n")
+
+
 def test_health(place):
     """healthz says that the daemon lives, and readyz whether a lock can be had, or why not"""
     redis = place.redis()
