@@ -88,6 +88,20 @@ void fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice
  * context_hooks.elsewhere follows, but not before this returns. */
 void fleet_ask_whose(struct fleet *fleet, const struct whose *whose);
 
+/* How many daemons share the masters, by version: for the metrics, which nobody may read for days. */
+#define FLEET_VERSIONS_MAX 8     /* further versions count together, as "other" */
+#define FLEET_COUNT_MS     60000 /* the masters are asked anew, whoever asked them last */
+struct fleet_versions {
+	size_t n;
+	struct fleet_version {
+		char version[17];
+		size_t daemons;
+	} list[FLEET_VERSIONS_MAX];
+};
+/* As the masters last said, this daemon included; none: they have not yet. Asks them again if that is long
+ * ago; the answer is seen the next time. */
+void fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out);
+
 /* Whether requests of other daemons wait to be served. */
 bool fleet_busy(const struct fleet *fleet);
 /* Once in a turn: serves other daemons, and ends requests whose time is over. Returns when it has to be

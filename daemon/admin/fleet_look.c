@@ -11,6 +11,7 @@
 #include "daemon/redis/call.h"
 #include "daemon/redis/masters.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,5 +134,55 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 		open_look(fleet, open, FLEET_NEW_MS, now_ms);
 	} else {
 		open_ask(fleet, open, now_ms);
+	}
+}
+
+/* ---- how many there are ---- */
+
+/* For no request: what is answered is only kept. */
+static void
+fleet_look_again(struct fleet *fleet, int64_t now_ms)
+{
+	const struct context *context = fleet->context;
+	const struct call about = {0};
+	bool asked = false;
+	for (unsigned i = 0; i < core_members(context->core); i++) {
+		struct master_view view;
+		core_view_master(context->core, now_ms, i, &view);
+		asked |= !view.down && masters_look(context->masters, i, 0, &about, true);
+	}
+	if (asked) {
+		fleet->peers.asked_ms = now_ms;
+	}
+}
+
+static void
+versions_add(struct fleet_versions *versions, const char *version)
+{
+	size_t i = 0;
+	while (i < versions->n && strcmp(versions->list[i].version, version) != 0) {
+		i++;
+	}
+	if (i == FLEET_VERSIONS_MAX) {
+		i--;
+		snprintf(versions->list[i].version, sizeof versions->list[i].version, "other");
+	} else if (i == versions->n) {
+		snprintf(versions->list[i].version, sizeof versions->list[i].version, "%s", version);
+		versions->n++;
+	}
+	versions->list[i].daemons++;
+}
+
+void
+fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out)
+{
+	*out = (struct fleet_versions){0};
+	if (now_ms - fleet->peers.asked_ms >= FLEET_COUNT_MS) {
+		fleet_look_again(fleet, now_ms);
+	}
+	for (size_t i = 0; i < fleet->peers.n; i++) {
+		if (fleet->peers.list[i].expires_ms > now_ms) {
+			versions_add(out, fleet->peers.list[i].version);
+		}
 	}
 }

@@ -8,6 +8,7 @@
 #include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
+#include "daemon/admin/fleet.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/open_files.h"
@@ -381,6 +382,20 @@ write_masters(struct metrics *m)
 	write_replicas(m);
 }
 
+static void
+write_fleet(const struct metrics *m)
+{
+	struct fleet_versions versions;
+	char label[METRICS_LABEL_MAX];
+	fleet_see(m->context->fleet, clock_ms(), &versions);
+	begin(m, "holdfast_fleet_daemons", "gauge",
+		"daemons that share the masters, by version, as these said within the last minutes");
+	for (size_t i = 0; i < versions.n; i++) {
+		label_make(label, "version", slice_of(versions.list[i].version));
+		put(m, "holdfast_fleet_daemons{%s} %zu\n", label, versions.list[i].daemons);
+	}
+}
+
 /* ---- names that are counted one by one ---- */
 
 /* How many hold the name now, or wait for it. */
@@ -553,6 +568,7 @@ metrics_write(const struct context *context, const struct named *named, struct b
 	write_commands(&m);
 	write_counts(&m);
 	write_masters(&m);
+	write_fleet(&m);
 	write_named(&m, named);
 	write_config(&m);
 	write_process(&m);

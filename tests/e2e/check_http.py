@@ -341,6 +341,25 @@ def test_formats(place):
     expect(sorted(table - rows), [], "in REPORTS.md only")
 
 
+def test_fleet(place):
+    """the metrics know how many daemons share the masters, by version, though nobody asks for the fleet"""
+    redis = place.redis()
+    daemon = served(place, master=redis).admitted()
+    others = [place.daemon(name, master=redis).admitted() for name in ("d2", "d3")]
+    version, = re.findall(r'holdfast_build_info{(version="[^"]*")}', body(place, "/metrics")[1])
+
+    def fleet():
+        return {key: value for key, value in samples(body(place, "/metrics")[1]).items() if key.startswith("holdfast_fleet_daemons")}
+
+    harness.until("a master has answered", fleet)
+    expect(fleet(), {"holdfast_fleet_daemons{%s}" % version: "3"})
+    # Within a minute nobody is asked again, but a request of a client tells of it as well.
+    expect(others[0].terminate(), 0)
+    expect(fleet(), {"holdfast_fleet_daemons{%s}" % version: "3"})
+    harness.until("it has left", lambda: len(daemon.client()("FLEET")) == 2)
+    expect(fleet(), {"holdfast_fleet_daemons{%s}" % version: "2"})
+
+
 def test_promtool(place):
     """promtool of Prometheus finds nothing wrong with the metrics and the alert rules, and each alert fires when it has to and not before"""
     promtool = shutil.which("promtool")
@@ -363,7 +382,7 @@ def test_rules_and_dashboard(place):
     """the alert rules and the dashboard ask only for metrics that there are"""
     served(place, master=place.redis()).admitted()
     found = {re.sub(r"\{.*", "", key) for key in samples(body(place, "/metrics")[1])} | {
-        "holdfast_master_replicated", "holdfast_certificate_end_timestamp_seconds"}
+        "holdfast_master_replicated", "holdfast_certificate_end_timestamp_seconds", "holdfast_fleet_daemons"}
     for name in ("alerts.yml", "dashboard.json"):
         text = open(os.path.join(ROOT, "packaging", "monitoring", name), encoding="utf-8").read()
         asked = set(re.findall(r"\b(?:holdfast|process)_[a-z_]+", text))
