@@ -89,8 +89,9 @@ void fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice
 void fleet_ask_whose(struct fleet *fleet, const struct whose *whose);
 
 /* How many daemons share the masters, by version: for the metrics, which nobody may read for days. */
-#define FLEET_VERSIONS_MAX 8     /* further versions count together, as "other" */
-#define FLEET_COUNT_MS     60000 /* the masters are asked anew, whoever asked them last */
+#define FLEET_VERSIONS_MAX 8      /* further versions count together, as "other" */
+#define FLEET_COUNT_MS     60000  /* the masters are asked anew, whoever asked them last */
+#define FLEET_KNOWN_MS     180000 /* what they said before is not known any more */
 struct fleet_versions {
 	size_t n;
 	struct fleet_version {
@@ -98,8 +99,8 @@ struct fleet_versions {
 		size_t daemons;
 	} list[FLEET_VERSIONS_MAX];
 };
-/* As the masters last said, this daemon included; none: they have not yet. Asks them again if that is long
- * ago; the answer is seen the next time. */
+/* As the masters last said, this daemon included; none: they have not, or not for long. Asks them again if
+ * that is long ago; the answer is seen the next time. */
 void fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out);
 
 /* Whether requests of other daemons wait to be served. */

@@ -180,9 +180,11 @@ fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out)
 	if (now_ms - fleet->peers.asked_ms >= FLEET_COUNT_MS) {
 		fleet_look_again(fleet, now_ms);
 	}
+	if (now_ms - fleet->peers.looked_ms >= FLEET_KNOWN_MS) {
+		return;
+	}
+	/* Registrations that have ended since may have been renewed: the next answer says so. */
 	for (size_t i = 0; i < fleet->peers.n; i++) {
-		if (fleet->peers.list[i].expires_ms > now_ms) {
-			versions_add(out, fleet->peers.list[i].version);
-		}
+		versions_add(out, fleet->peers.list[i].version);
 	}
 }
