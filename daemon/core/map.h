@@ -103,23 +103,11 @@ hash_secretly(const uint64_t secret[2], struct slice text)
 	return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
-/* For keys that are our own; eight bytes at a time. */
+/* For keys that are our own. */
 static inline unsigned
 hash_key(const void *key, size_t n)
 {
-	const uint64_t odd = UINT64_C(0x9e3779b97f4a7c15);
-	const unsigned char *p = key;
-	uint64_t hash = n * odd, word;
-
-	for (; n >= sizeof(word); n -= sizeof(word), p += sizeof(word)) {
-		memcpy(&word, p, sizeof(word));
-		hash = (hash ^ word) * odd;
-		hash ^= hash >> 32;
-	}
-	for (word = 0; n > 0; n--)
-		word = word << 8 | p[n - 1];
-	hash = (hash ^ word) * odd;
-	return (unsigned)(hash >> 32);
+	return slice_hash((struct slice){key, n});
 }
 
 /* Tables of uthash.h: adding fails if there is no memory. */

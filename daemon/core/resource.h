@@ -53,6 +53,14 @@ resource_name(const struct resource *r)
 	return (struct slice){(const char *)r + r->name_at, r->name_n};
 }
 
+/* It will be read soon: fetches its memory. */
+static inline void
+resource_expect(const struct resource *r)
+{
+	for (size_t at = 0; at < sizeof(*r) + 64; at += 64)
+		__builtin_prefetch((const char *)r + at);
+}
+
 /* Makes one for a name that has none. NULL: out of memory. */
 struct resource *resource_new(struct core *core, struct slice name) __attribute__((warn_unused_result));
 

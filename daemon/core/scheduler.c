@@ -19,7 +19,8 @@
 
 /* ---- the dirty names ---- */
 
-#define KEPT 256
+#define KEPT  256
+#define AHEAD 4 /* names by which their memory is fetched */
 
 /* False: out of memory, the room stays as it is. */
 static bool
@@ -109,6 +110,8 @@ dirty_next(struct core *core)
 	assert(t->first < t->end);
 	assert((*t->first)->dirty);
 	(*t->first)->dirty = false;
+	if (t->end - t->first > AHEAD)
+		resource_expect(t->first[AHEAD]);
 	return *t->first++;
 }
 

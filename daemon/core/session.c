@@ -182,6 +182,22 @@ session_unbind(struct core *core, struct session *s)
 	ledger_session(core, s);
 }
 
+/* Fetches the memory of the holds behind this one: thousands of them are in no cache. */
+static void
+grants_expect(const struct grant *g)
+{
+	const struct grant *next = LIST_NEXT(g, in_session), *then;
+
+	if (next == NULL)
+		return;
+	/* A lease lies within its name. */
+	for (int at = -64; at <= 64; at += 64)
+		__builtin_prefetch((const char *)next->lease + at);
+	then = LIST_NEXT(next, in_session);
+	__builtin_prefetch(then);
+	__builtin_prefetch((const char *)then + 64);
+}
+
 void
 session_clear(struct core *core, struct session *s, enum end end)
 {
@@ -196,6 +212,7 @@ session_clear(struct core *core, struct session *s, enum end end)
 	while (!LIST_EMPTY(&s->grants)) {
 		struct grant *g = LIST_FIRST(&s->grants);
 
+		grants_expect(g);
 		if (end == END_ABANDONED)
 			grant_abandon(core, g);
 		else
