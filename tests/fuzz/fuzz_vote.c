@@ -6,7 +6,7 @@
  */
 #include "daemon/core/masterset.h"
 #include "daemon/redis/call.h"
-#include "tests/sim/answer.h"
+#include "tests/sim/world/answer.h"
 
 #include <assert.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
  * trace. --trace prints what happened. Of the first seed that fails, a smaller world that fails too is looked
  * for and its end printed. Exit 1: a seed failed; 2: wrong usage.
  */
-#include "tests/sim/run.h"
+#include "tests/sim/world/run.h"
 
 #include <assert.h>
 #include <inttypes.h>

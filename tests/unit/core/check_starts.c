@@ -1,7 +1,7 @@
 /* Tests of daemon/core/starts.c. */
 #include "daemon/core/starts.h"
 #include "daemon/core/timers.h"
-#include "tests/sim/rng.h"
+#include "tests/sim/world/rng.h"
 #include "tests/support/suite.h"
 
 #include <stdlib.h>

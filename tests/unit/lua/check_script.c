@@ -2,7 +2,7 @@
  * Tests of lua/: what each script does and what repeating it does not do, on a real server and, to the
  * letter, on the simulated one.
  */
-#include "tests/sim/stage.h"
+#include "tests/sim/world/stage.h"
 #include "tests/support/suite.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * redisson_adopt, and what the reclaims know of former owners; on a real server and, to the letter, on the
  * simulated one.
  */
-#include "tests/sim/cast.h"
+#include "tests/sim/world/callers.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
@@ -23,7 +23,7 @@ is(struct vote v, enum outcome outcome)
 static struct call
 adopt_of(const char *former)
 {
-	struct call call = cast_call(CALL_ADOPT, "a", 2);
+	struct call call = callers_call(CALL_ADOPT, "a", 2);
 
 	call.former = slice_of(former);
 	return call;
@@ -53,7 +53,7 @@ takes(struct stage *stage, int daemon, struct call call)
 	call.attempt = 1;
 	call.block = 10;
 	call.queue_ms = 3000;
-	v = cast_say(stage, daemon, call);
+	v = callers_say(stage, daemon, call);
 	is(v, OUTCOME_YES);
 	return v;
 }
@@ -61,13 +61,13 @@ takes(struct stage *stage, int daemon, struct call call)
 static struct vote
 writes(struct stage *stage, int daemon)
 {
-	return takes(stage, daemon, cast_call(CALL_ACQUIRE, "a", 1));
+	return takes(stage, daemon, callers_call(CALL_ACQUIRE, "a", 1));
 }
 
 static struct vote
 reads(struct stage *stage, int daemon)
 {
-	return takes(stage, daemon, shared(cast_call(CALL_ACQUIRE, "a", 1)));
+	return takes(stage, daemon, shared(callers_call(CALL_ACQUIRE, "a", 1)));
 }
 
 /* The members with the letter of their owner and its attempt: "shared a1 b2", "permits 3 0a1 2b2", "x1" of an
@@ -75,7 +75,7 @@ reads(struct stage *stage, int daemon)
 static const char *
 group(struct stage *stage)
 {
-	return cast_ask(stage,
+	return callers_ask(stage,
 		"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return '' end "
 		"local flat, said = redis.call('HGETALL', KEYS[1]), {} "
 		"for i = 1, #flat, 2 do "
@@ -99,7 +99,7 @@ ON_BOTH(exactly_the_former_owner_is_replaced)
 	struct vote v;
 
 	call.block = 5;
-	v = cast_say(stage, DB, call);
+	v = callers_say(stage, DB, call);
 	is(v, OUTCOME_YES);
 	ck_assert_int_gt(v.token_first, last);
 	ck_assert_int_eq(v.token_last - v.token_first, 4);
@@ -107,12 +107,12 @@ ON_BOTH(exactly_the_former_owner_is_replaced)
 	ck_assert_str_eq(stage_get(stage, KEY), B ":2");
 	ck_assert_int_gt(stage_ttl_ms(stage, KEY), CAST_TTL_MS - 1000);
 	/* It is nobody else's any more, and ours as any other. */
-	is(cast_say(stage, DC, call), OUTCOME_NO);
-	is(cast_say(stage, DA, cast_call(CALL_RENEW, "a", 1)), OUTCOME_NO);
-	is(cast_say(stage, DA, cast_call(CALL_RELEASE, "a", 1)), OUTCOME_NO);
-	is(cast_say(stage, DB, cast_call(CALL_RENEW, "a", 2)), OUTCOME_YES);
-	is(cast_say(stage, DB, cast_call(CALL_RELEASE, "a", 2)), OUTCOME_YES);
-	is(cast_say(stage, DB, call), OUTCOME_NO);
+	is(callers_say(stage, DC, call), OUTCOME_NO);
+	is(callers_say(stage, DA, callers_call(CALL_RENEW, "a", 1)), OUTCOME_NO);
+	is(callers_say(stage, DA, callers_call(CALL_RELEASE, "a", 1)), OUTCOME_NO);
+	is(callers_say(stage, DB, callers_call(CALL_RENEW, "a", 2)), OUTCOME_YES);
+	is(callers_say(stage, DB, callers_call(CALL_RELEASE, "a", 2)), OUTCOME_YES);
+	is(callers_say(stage, DB, call), OUTCOME_NO);
 	ck_assert_str_eq(stage_get(stage, KEY), "");
 }
 
@@ -122,15 +122,15 @@ ON_BOTH(what_is_adopted_is_adopted_again_without_harm)
 
 	writes(stage, DA);
 	for (int i = 0; i < 3; i++) {
-		struct vote v = cast_say(stage, DB, adopt_of(A ":1"));
+		struct vote v = callers_say(stage, DB, adopt_of(A ":1"));
 
 		is(v, OUTCOME_YES);
 		ck_assert_int_eq(v.token_first, 0);
 		ck_assert_str_eq(stage_get(stage, KEY), B ":2");
 	}
-	last = cast_say(stage, DB, cast_as(adopt_of(""), CALL_ACQUIRE)).token_last;
+	last = callers_say(stage, DB, callers_as(adopt_of(""), CALL_ACQUIRE)).token_last;
 	ck_assert_int_gt(last, 0);
-	is(cast_say(stage, DB, adopt_of("")), OUTCOME_YES);
+	is(callers_say(stage, DB, adopt_of("")), OUTCOME_YES);
 }
 
 ON_BOTH(nobody_elses_lease_is_adopted)
@@ -139,11 +139,11 @@ ON_BOTH(nobody_elses_lease_is_adopted)
 		"", A ":2", A ":11", A ":", C ":1", "a1", A, B ":1 " C ":1", "somebody"};
 
 	/* None. */
-	is(cast_say(stage, DB, adopt_of(A ":1")), OUTCOME_NO);
+	is(callers_say(stage, DB, adopt_of(A ":1")), OUTCOME_NO);
 	ck_assert_str_eq(stage_get(stage, KEY), "");
 	writes(stage, DA);
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		struct vote v = cast_say(stage, DB, adopt_of(others[i]));
+		struct vote v = callers_say(stage, DB, adopt_of(others[i]));
 
 		ck_assert(v.outcome == OUTCOME_NO || v.outcome == OUTCOME_ERROR);
 		ck_assert_str_eq(stage_get(stage, KEY), A ":1");
@@ -160,13 +160,13 @@ ON_BOTH(any_of_four_former_owners_is_replaced_and_five_are_too_many)
 		for (int k = 1; k < 4; k++)
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", i == k ? A ":1" : C ":2");
 		writes(stage, DA);
-		is(cast_say(stage, DB, adopt_of(text)), OUTCOME_YES);
+		is(callers_say(stage, DB, adopt_of(text)), OUTCOME_YES);
 		ck_assert_str_eq(stage_get(stage, KEY), B ":2");
-		is(cast_say(stage, DB, cast_call(CALL_RELEASE, "a", 2)), OUTCOME_YES);
+		is(callers_say(stage, DB, callers_call(CALL_RELEASE, "a", 2)), OUTCOME_YES);
 	}
 	writes(stage, DA);
 	(void)snprintf(text, sizeof(text), "%s %s %s %s %s", A ":1", A ":2", A ":3", A ":4", A ":5");
-	is(cast_say(stage, DB, adopt_of(text)), OUTCOME_ERROR);
+	is(callers_say(stage, DB, adopt_of(text)), OUTCOME_ERROR);
 	ck_assert_str_eq(stage_get(stage, KEY), A ":1");
 }
 
@@ -181,42 +181,43 @@ ON_BOTH(hostile_former_owners_are_refused)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		calls[0] = adopt_of(texts[i]);
 		calls[1] = shared(adopt_of(texts[i]));
-		calls[2] = cast_permits(adopt_of(texts[i]), 3, 1, "0");
+		calls[2] = callers_permits(adopt_of(texts[i]), 3, 1, "0");
 		for (size_t k = 0; k < 3; k++) {
-			is(cast_say(stage, DB, calls[k]), OUTCOME_ERROR);
+			is(callers_say(stage, DB, calls[k]), OUTCOME_ERROR);
 			ck_assert_int_eq(stage_ttl_ms(stage, KEY), -2);
 		}
-		is(cast_say(stage, DB, redisson(calls[0])), OUTCOME_ERROR);
+		is(callers_say(stage, DB, redisson(calls[0])), OUTCOME_ERROR);
 	}
 	/* A value that looks like several owners is none. */
 	stage_do(stage, "return redis.call('SET', KEYS[1], '" A ":1 " C ":1')", KEY);
-	is(cast_say(stage, DB, adopt_of(A ":1 " C ":1")), OUTCOME_NO);
+	is(callers_say(stage, DB, adopt_of(A ":1 " C ":1")), OUTCOME_NO);
 	stage_do(stage, "return redis.call('SET', KEYS[1], '')", KEY);
-	is(cast_say(stage, DB, adopt_of("")), OUTCOME_NO);
+	is(callers_say(stage, DB, adopt_of("")), OUTCOME_NO);
 }
 
 ON_BOTH(an_adopted_lease_never_ends_sooner)
 {
 	struct call calls[3] = {
-		adopt_of(A ":1"), shared(adopt_of(A ":1")), cast_permits(adopt_of(A ":1"), 1, 1, "0")};
+		adopt_of(A ":1"), shared(adopt_of(A ":1")), callers_permits(adopt_of(A ":1"), 1, 1, "0")};
 
 	for (size_t i = 0; i < 3; i++) {
 		calls[i].ttl_ms = 20;
 		if (i == 2)
-			takes(stage, DA, cast_permits(cast_call(CALL_ACQUIRE, "a", 1), 1, 1, NULL));
+			takes(stage, DA, callers_permits(callers_call(CALL_ACQUIRE, "a", 1), 1, 1, NULL));
 		else
 			(void)(i == 0 ? writes(stage, DA) : reads(stage, DA));
-		is(cast_say(stage, DB, calls[i]), OUTCOME_YES);
+		is(callers_say(stage, DB, calls[i]), OUTCOME_YES);
 		stage_wait_ms(stage, 40);
-		is(cast_say(stage, DC, cast_as(calls[i], CALL_ACQUIRE)), i == 1 ? OUTCOME_YES : OUTCOME_BUSY);
-		is(cast_say(stage, DB, cast_as(calls[i], CALL_RENEW)), OUTCOME_YES);
+		is(callers_say(stage, DC, callers_as(calls[i], CALL_ACQUIRE)),
+			i == 1 ? OUTCOME_YES : OUTCOME_BUSY);
+		is(callers_say(stage, DB, callers_as(calls[i], CALL_RENEW)), OUTCOME_YES);
 		stage_do(stage, "return redis.call('DEL', KEYS[1])", KEY);
 		stage_do(stage, "return redis.call('DEL', KEYS[1] .. ':q', KEYS[1] .. ':w')", KEY);
 	}
 	/* What never ends does. */
 	writes(stage, DA);
 	stage_do(stage, "return redis.call('PERSIST', KEYS[1])", KEY);
-	is(cast_say(stage, DB, calls[0]), OUTCOME_YES);
+	is(callers_say(stage, DB, calls[0]), OUTCOME_YES);
 	ck_assert_int_gt(stage_ttl_ms(stage, KEY), 0);
 	ck_assert_int_le(stage_ttl_ms(stage, KEY), CAST_TTL_MS);
 }
@@ -228,10 +229,10 @@ ON_BOTH(a_late_adoption_does_nothing)
 	writes(stage, DA);
 	for (size_t i = 0; i < 3; i++) {
 		calls[i].deadline_us = 1;
-		is(cast_say(stage, DB, calls[i]), OUTCOME_LATE);
+		is(callers_say(stage, DB, calls[i]), OUTCOME_LATE);
 		ck_assert_str_eq(stage_get(stage, KEY), A ":1");
 	}
-	is(cast_say(stage, DB, redisson(calls[0])), OUTCOME_LATE);
+	is(callers_say(stage, DB, redisson(calls[0])), OUTCOME_LATE);
 }
 
 ON_BOTH(terms_out_of_range_are_refused)
@@ -244,10 +245,10 @@ ON_BOTH(terms_out_of_range_are_refused)
 		struct call call = calls[i / 3];
 
 		call.ttl_ms = bad[i % 3];
-		is(cast_say(stage, DB, call), i % 3 == 2 ? OUTCOME_FORGOTTEN : OUTCOME_ERROR);
+		is(callers_say(stage, DB, call), i % 3 == 2 ? OUTCOME_FORGOTTEN : OUTCOME_ERROR);
 		call.ttl_ms = CAST_TTL_MS;
 		call.block = 1000001;
-		is(cast_say(stage, DB, call), OUTCOME_ERROR);
+		is(callers_say(stage, DB, call), OUTCOME_ERROR);
 		ck_assert_str_eq(stage_get(stage, KEY), A ":1");
 	}
 }
@@ -259,32 +260,32 @@ ON_BOTH(a_master_that_forgot_or_went_back_adopts_nothing)
 
 	for (size_t i = 0; i < 3; i++) {
 		calls[i].mark = mark + 1;
-		is(cast_say(stage, DB, calls[i]), OUTCOME_FORGOTTEN);
+		is(callers_say(stage, DB, calls[i]), OUTCOME_FORGOTTEN);
 		calls[i].mark = 0;
 		calls[i].incarnation = 0xdef;
-		is(cast_say(stage, DB, calls[i]), OUTCOME_FORGOTTEN);
+		is(callers_say(stage, DB, calls[i]), OUTCOME_FORGOTTEN);
 	}
 	ck_assert_str_eq(stage_get(stage, KEY), A ":1");
 	/* Guarded. */
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 	for (size_t i = 0; i < 3; i++)
-		is(cast_say(stage, DB, calls[i]), OUTCOME_FORGOTTEN);
+		is(callers_say(stage, DB, calls[i]), OUTCOME_FORGOTTEN);
 }
 
 ON_BOTH(a_full_master_adopts)
 {
 	writes(stage, DA);
 	stage_full(stage, true);
-	is(cast_say(stage, DB, adopt_of(A ":1")), OUTCOME_YES);
-	is(cast_say(stage, DC, shared(adopt_of(B ":2"))), OUTCOME_YES);
-	is(cast_say(stage, DD, shared(adopt_of(C ":2"))), OUTCOME_YES);
+	is(callers_say(stage, DB, adopt_of(A ":1")), OUTCOME_YES);
+	is(callers_say(stage, DC, shared(adopt_of(B ":2"))), OUTCOME_YES);
+	is(callers_say(stage, DD, shared(adopt_of(C ":2"))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "shared d2");
 	stage_full(stage, false);
 	stage_do(stage, "return redis.call('DEL', KEYS[1])", KEY);
-	takes(stage, DA, redisson(cast_call(CALL_ACQUIRE, "a", 1)));
+	takes(stage, DA, redisson(callers_call(CALL_ACQUIRE, "a", 1)));
 	stage_full(stage, true);
-	is(cast_say(stage, DB, redisson(adopt_of(A ":1"))), OUTCOME_YES);
+	is(callers_say(stage, DB, redisson(adopt_of(A ":1"))), OUTCOME_YES);
 	stage_full(stage, false);
 }
 
@@ -292,12 +293,12 @@ ON_BOTH(a_full_master_adopts)
 ON_BOTH(an_adoption_tells_that_others_wait)
 {
 	writes(stage, DA);
-	is(cast_say(stage, DC, cast_call(CALL_ACQUIRE, "a", 1)), OUTCOME_BUSY);
+	is(callers_say(stage, DC, callers_call(CALL_ACQUIRE, "a", 1)), OUTCOME_BUSY);
 	(void)stage_heard(stage);
-	ck_assert_int_eq(cast_say(stage, DB, adopt_of(A ":1")).position, 1);
-	ck_assert_int_eq(cast_say(stage, DB, adopt_of(A ":1")).position, 1);
+	ck_assert_int_eq(callers_say(stage, DB, adopt_of(A ":1")).position, 1);
+	ck_assert_int_eq(callers_say(stage, DB, adopt_of(A ":1")).position, 1);
 	/* Another daemon that asks tells the new owner. */
-	is(cast_say(stage, DC, cast_call(CALL_ACQUIRE, "a", 1)), OUTCOME_BUSY);
+	is(callers_say(stage, DC, callers_call(CALL_ACQUIRE, "a", 1)), OUTCOME_BUSY);
 	ck_assert_str_eq(stage_heard(stage), "b:want a;");
 }
 
@@ -308,11 +309,11 @@ ON_BOTH(names_of_one_command_are_adopted_each_for_itself)
 	struct vote votes[5];
 
 	for (int i = 0; i < 5; i++) {
-		struct call call = cast_call(CALL_ACQUIRE, names[i], (uint64_t)i + 1);
+		struct call call = callers_call(CALL_ACQUIRE, names[i], (uint64_t)i + 1);
 
 		if (i < 4)
-			is(cast_say(stage, i == 2 ? DC : DA, call), OUTCOME_YES);
-		calls[i] = cast_call(CALL_ADOPT, names[i], 10);
+			is(callers_say(stage, i == 2 ? DC : DA, call), OUTCOME_YES);
+		calls[i] = callers_call(CALL_ADOPT, names[i], 10);
 		calls[i].incarnation = CAST_INCARNATION;
 		calls[i].former = slice_of(i == 3 ? D ":1 " A ":4" : i == 1 ? A ":2" : A ":1");
 		calls[i].block = i == 1 ? 7 : 0;
@@ -334,7 +335,7 @@ ON_BOTH(names_of_one_command_are_adopted_each_for_itself)
 /* Among several masters each name counts its own tokens, and the round proposes where they begin. */
 ON_BOTH(a_fenced_name_goes_on_above_its_own_tokens)
 {
-	struct call call = cast_call(CALL_ACQUIRE, "a", 1);
+	struct call call = callers_call(CALL_ACQUIRE, "a", 1);
 	struct vote v;
 	int64_t last;
 
@@ -347,7 +348,7 @@ ON_BOTH(a_fenced_name_goes_on_above_its_own_tokens)
 		call.fenced = true;
 		call.block = 3;
 		call.token = i == 2 ? last + 100 : 1;
-		v = cast_say(stage, i == 0 ? DB : DC, i == 2 ? shared(call) : call);
+		v = callers_say(stage, i == 0 ? DB : DC, i == 2 ? shared(call) : call);
 		is(v, OUTCOME_YES);
 		ck_assert_int_eq(v.token_first, i == 2 ? last + 100 : last + 1);
 		last = v.token_last;
@@ -356,7 +357,7 @@ ON_BOTH(a_fenced_name_goes_on_above_its_own_tokens)
 
 ON_BOTH(a_key_of_another_program_is_adopted_as_it_was_taken)
 {
-	struct call call = cast_call(CALL_ACQUIRE, "a", 1);
+	struct call call = callers_call(CALL_ACQUIRE, "a", 1);
 
 	call.key = "lock:%";
 	call.interop = INTEROP_STRING;
@@ -365,14 +366,14 @@ ON_BOTH(a_key_of_another_program_is_adopted_as_it_was_taken)
 	call = adopt_of(A ":1");
 	call.key = "lock:%";
 	call.interop = INTEROP_STRING;
-	is(cast_say(stage, DB, call), OUTCOME_YES);
+	is(callers_say(stage, DB, call), OUTCOME_YES);
 	ck_assert_str_eq(stage_get(stage, "lock:a"), B ":2");
 	stage_do(stage, "return redis.call('SET', KEYS[1], 'somebody')", "lock:a");
-	is(cast_say(stage, DB, call), OUTCOME_NO);
+	is(callers_say(stage, DB, call), OUTCOME_NO);
 	ck_assert_str_eq(stage_get(stage, "lock:a"), "somebody");
 	/* A hash. */
 	stage_do(stage, "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'x', 1)", "lock:a");
-	is(cast_say(stage, DB, call), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DB, call), OUTCOME_WRONGKIND);
 }
 
 /* ---- readers ---- */
@@ -381,42 +382,42 @@ ON_BOTH(every_reader_that_was_ours_becomes_one_reader)
 {
 	reads(stage, DA);
 	reads(stage, DC);
-	is(cast_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_YES);
+	is(callers_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "shared b2 c1");
-	is(cast_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_YES);
-	is(cast_say(stage, DA, shared(cast_call(CALL_RENEW, "a", 1))), OUTCOME_NO);
-	is(cast_say(stage, DB, shared(cast_call(CALL_RENEW, "a", 2))), OUTCOME_YES);
+	is(callers_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_YES);
+	is(callers_say(stage, DA, shared(callers_call(CALL_RENEW, "a", 1))), OUTCOME_NO);
+	is(callers_say(stage, DB, shared(callers_call(CALL_RENEW, "a", 2))), OUTCOME_YES);
 	/* Two processes before: each had a share when it crashed. */
 	reads(stage, DA);
 	ck_assert_str_eq(group(stage), "shared a1 b2 c1");
-	is(cast_say(stage, DD, shared(adopt_of(B ":2 " A ":1"))), OUTCOME_YES);
+	is(callers_say(stage, DD, shared(adopt_of(B ":2 " A ":1"))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "shared c1 d2");
 	/* Ours, and one more of before that came late. */
 	reads(stage, DA);
-	is(cast_say(stage, DD, shared(adopt_of(B ":2 " A ":1"))), OUTCOME_YES);
+	is(callers_say(stage, DD, shared(adopt_of(B ":2 " A ":1"))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "shared c1 d2");
 	ck_assert_int_gt(stage_ttl_ms(stage, KEY), CAST_TTL_MS - 1000);
 }
 
 ON_BOTH(only_a_living_reader_that_was_ours_is_adopted)
 {
-	struct call call = shared(cast_call(CALL_ACQUIRE, "a", 1));
+	struct call call = shared(callers_call(CALL_ACQUIRE, "a", 1));
 
 	reads(stage, DC);
-	is(cast_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_NO);
-	is(cast_say(stage, DB, shared(adopt_of(C ":2"))), OUTCOME_NO);
+	is(callers_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_NO);
+	is(callers_say(stage, DB, shared(adopt_of(C ":2"))), OUTCOME_NO);
 	call.ttl_ms = 10;
 	takes(stage, DA, call);
 	stage_wait_ms(stage, 30);
-	is(cast_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_NO);
+	is(callers_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_NO);
 	ck_assert_str_eq(stage_heard(stage), "");
-	is(cast_say(stage, DC, shared(cast_call(CALL_RENEW, "a", 1))), OUTCOME_YES);
+	is(callers_say(stage, DC, shared(callers_call(CALL_RENEW, "a", 1))), OUTCOME_YES);
 	/* Another program's hash, and another kind of group. */
 	stage_do(stage, "redis.call('DEL', KEYS[1]) return redis.call('HSET', KEYS[1], 'x', '1')", KEY);
-	is(cast_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_WRONGKIND);
-	is(cast_say(stage, DB, adopt_of(A ":1")), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DB, adopt_of(A ":1")), OUTCOME_WRONGKIND);
 	stage_do(stage, "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 'x')", KEY);
-	is(cast_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_NO);
+	is(callers_say(stage, DB, shared(adopt_of(A ":1"))), OUTCOME_NO);
 }
 
 /* The process before had begun to share it when it crashed, and this master had not heard of it. */
@@ -426,16 +427,16 @@ ON_BOTH(what_a_former_owner_had_alone_is_shared_without_a_gap)
 	struct call call = shared(adopt_of(A ":1"));
 	struct vote v;
 
-	is(cast_say(stage, DC, shared(cast_call(CALL_ACQUIRE, "a", 1))), OUTCOME_BUSY);
+	is(callers_say(stage, DC, shared(callers_call(CALL_ACQUIRE, "a", 1))), OUTCOME_BUSY);
 	(void)stage_heard(stage);
 	call.block = 5;
-	v = cast_say(stage, DB, call);
+	v = callers_say(stage, DB, call);
 	is(v, OUTCOME_YES);
 	ck_assert_int_gt(v.token_first, last);
 	ck_assert_str_eq(group(stage), "shared b2");
 	/* The reader at the head of the queue can come in now. */
 	ck_assert_str_eq(stage_heard(stage), "c:wake a;");
-	is(cast_say(stage, DC, shared(cast_call(CALL_ACQUIRE, "a", 1))), OUTCOME_YES);
+	is(callers_say(stage, DC, shared(callers_call(CALL_ACQUIRE, "a", 1))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "shared b2 c1");
 }
 
@@ -444,30 +445,33 @@ ON_BOTH(what_a_former_owner_had_alone_is_shared_without_a_gap)
 static struct call
 permits(const char *former, int64_t k, const char *slots)
 {
-	return cast_permits(adopt_of(former), 4, k, slots);
+	return callers_permits(adopt_of(former), 4, k, slots);
 }
 
 static void
 takes_permits(struct stage *stage, int daemon, int64_t k, const char *slots)
 {
-	takes(stage, daemon, cast_permits(cast_call(CALL_ACQUIRE, "a", 1), 4, k, slots));
+	takes(stage, daemon, callers_permits(callers_call(CALL_ACQUIRE, "a", 1), 4, k, slots));
 }
 
 ON_BOTH(permits_are_adopted_all_or_none)
 {
 	takes_permits(stage, DA, 2, NULL);
 	takes_permits(stage, DC, 1, NULL);
-	is(cast_say(stage, DB, permits(A ":1", 3, "0,1,2")), OUTCOME_NO);
-	is(cast_say(stage, DB, permits(A ":1", 2, "1,3")), OUTCOME_NO);
-	is(cast_say(stage, DB, permits(A ":2", 2, "0,1")), OUTCOME_NO);
-	is(cast_say(stage, DB, permits(A ":1", 2, NULL)), OUTCOME_ERROR);
+	is(callers_say(stage, DB, permits(A ":1", 3, "0,1,2")), OUTCOME_NO);
+	is(callers_say(stage, DB, permits(A ":1", 2, "1,3")), OUTCOME_NO);
+	is(callers_say(stage, DB, permits(A ":2", 2, "0,1")), OUTCOME_NO);
+	is(callers_say(stage, DB, permits(A ":1", 2, NULL)), OUTCOME_ERROR);
 	ck_assert_str_eq(group(stage), "permits 4 0a1 1a1 2c1");
-	is(cast_say(stage, DB, permits(A ":1", 2, "0,1")), OUTCOME_YES);
+	is(callers_say(stage, DB, permits(A ":1", 2, "0,1")), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "permits 4 0b2 1b2 2c1");
-	is(cast_say(stage, DB, permits(A ":1", 2, "0,1")), OUTCOME_YES);
-	is(cast_say(stage, DA, cast_permits(cast_call(CALL_RENEW, "a", 1), 4, 2, "0,1")), OUTCOME_NO);
-	is(cast_say(stage, DB, cast_permits(cast_call(CALL_RENEW, "a", 2), 4, 2, "0,1")), OUTCOME_YES);
-	is(cast_say(stage, DB, cast_permits(cast_call(CALL_RELEASE, "a", 2), 4, 2, "0,1")), OUTCOME_YES);
+	is(callers_say(stage, DB, permits(A ":1", 2, "0,1")), OUTCOME_YES);
+	is(callers_say(stage, DA, callers_permits(callers_call(CALL_RENEW, "a", 1), 4, 2, "0,1")),
+		OUTCOME_NO);
+	is(callers_say(stage, DB, callers_permits(callers_call(CALL_RENEW, "a", 2), 4, 2, "0,1")),
+		OUTCOME_YES);
+	is(callers_say(stage, DB, callers_permits(callers_call(CALL_RELEASE, "a", 2), 4, 2, "0,1")),
+		OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "permits 4 2c1");
 }
 
@@ -476,23 +480,24 @@ ON_BOTH(permits_of_several_former_owners_become_one_lease)
 {
 	takes_permits(stage, DA, 2, "0,1");
 	takes_permits(stage, DC, 1, "2");
-	is(cast_say(stage, DB, permits(A ":1", 3, "0,1,2")), OUTCOME_NO);
-	is(cast_say(stage, DB, permits(C ":1 " A ":1", 3, "0,1,2")), OUTCOME_YES);
+	is(callers_say(stage, DB, permits(A ":1", 3, "0,1,2")), OUTCOME_NO);
+	is(callers_say(stage, DB, permits(C ":1 " A ":1", 3, "0,1,2")), OUTCOME_YES);
 	ck_assert_str_eq(group(stage), "permits 4 0b2 1b2 2b2");
 	/* A permit that has run out was anybody's meanwhile. */
-	is(cast_say(stage, DB, cast_permits(cast_call(CALL_RELEASE, "a", 2), 4, 3, "0,1,2")), OUTCOME_YES);
+	is(callers_say(stage, DB, callers_permits(callers_call(CALL_RELEASE, "a", 2), 4, 3, "0,1,2")),
+		OUTCOME_YES);
 	takes_permits(stage, DC, 1, "2");
 	for (int i = 0; i < 2; i++) {
-		struct call call = cast_permits(cast_call(CALL_ACQUIRE, "a", 1), 4, 1, "0");
+		struct call call = callers_permits(callers_call(CALL_ACQUIRE, "a", 1), 4, 1, "0");
 
 		call.ttl_ms = 10;
 		takes(stage, DA, call);
 		stage_wait_ms(stage, 30);
 	}
-	is(cast_say(stage, DB, permits(C ":1 " A ":1", 2, "0,2")), OUTCOME_NO);
+	is(callers_say(stage, DB, permits(C ":1 " A ":1", 2, "0,2")), OUTCOME_NO);
 	/* A lease that one has alone is none of permits. */
 	stage_do(stage, "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], '" A ":1')", KEY);
-	is(cast_say(stage, DB, permits(A ":1", 2, "0,2")), OUTCOME_NO);
+	is(callers_say(stage, DB, permits(A ":1", 2, "0,2")), OUTCOME_NO);
 }
 
 /* ---- RLocks ---- */
@@ -500,30 +505,30 @@ ON_BOTH(permits_of_several_former_owners_become_one_lease)
 ON_BOTH(an_rlock_is_adopted_and_stays_one)
 {
 	struct call call = redisson(adopt_of(A ":1"));
-	int64_t last = takes(stage, DA, redisson(cast_call(CALL_ACQUIRE, "a", 1))).token_last;
+	int64_t last = takes(stage, DA, redisson(callers_call(CALL_ACQUIRE, "a", 1))).token_last;
 	struct vote v;
 
 	call.block = 5;
 	for (int i = 0; i < 2; i++) {
-		v = cast_say(stage, DB, call);
+		v = callers_say(stage, DB, call);
 		is(v, OUTCOME_YES);
 		ck_assert_int_gt(v.token_first, last);
 		last = v.token_last;
 		ck_assert_str_eq(
-			cast_ask(stage, "return table.concat(redis.call('HGETALL', KEYS[1]), ' ')", "a"),
+			callers_ask(stage, "return table.concat(redis.call('HGETALL', KEYS[1]), ' ')", "a"),
 			B ":2 1");
 	}
 	ck_assert_int_gt(stage_ttl_ms(stage, "a"), CAST_TTL_MS - 1000);
-	is(cast_say(stage, DA, redisson(cast_call(CALL_RENEW, "a", 1))), OUTCOME_NO);
-	is(cast_say(stage, DC, call), OUTCOME_NO);
-	is(cast_say(stage, DB, redisson(cast_call(CALL_RELEASE, "a", 2))), OUTCOME_YES);
-	is(cast_say(stage, DB, call), OUTCOME_NO);
+	is(callers_say(stage, DA, redisson(callers_call(CALL_RENEW, "a", 1))), OUTCOME_NO);
+	is(callers_say(stage, DC, call), OUTCOME_NO);
+	is(callers_say(stage, DB, redisson(callers_call(CALL_RELEASE, "a", 2))), OUTCOME_YES);
+	is(callers_say(stage, DB, call), OUTCOME_NO);
 	/* A thread of a client of Redisson. */
 	stage_do(stage, "return redis.call('HSET', KEYS[1], '285475da-9152-4c83-822a-67ee2f116a79:52', 1)",
 		"a");
-	is(cast_say(stage, DB, call), OUTCOME_NO);
+	is(callers_say(stage, DB, call), OUTCOME_NO);
 	stage_do(stage, "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], 1)", "a");
-	is(cast_say(stage, DB, call), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DB, call), OUTCOME_WRONGKIND);
 }
 
 /* ---- a master that forgot ---- */
@@ -542,43 +547,44 @@ reclaim_of(struct call call, const char *former)
  * of another daemon. */
 ON_BOTH(what_a_former_owner_has_reclaimed_is_reclaimed_again)
 {
-	struct call calls[3] = {cast_call(CALL_RECLAIM, "a", 1), shared(cast_call(CALL_RECLAIM, "a", 1)),
-		cast_permits(cast_call(CALL_RECLAIM, "a", 1), 4, 2, "1,3")};
+	struct call calls[3] = {callers_call(CALL_RECLAIM, "a", 1),
+		shared(callers_call(CALL_RECLAIM, "a", 1)),
+		callers_permits(callers_call(CALL_RECLAIM, "a", 1), 4, 2, "1,3")};
 	static const char *const after[] = {"", "shared b1", "permits 4 1b1 3b1"};
 
 	for (size_t i = 0; i < 3; i++) {
 		stage_flush(stage);
-		cast_hello(stage, 0xdef);
-		is(cast_say(stage, DA, reclaim_of(calls[i], "")), OUTCOME_YES);
+		callers_hello(stage, 0xdef);
+		is(callers_say(stage, DA, reclaim_of(calls[i], "")), OUTCOME_YES);
 		/* Beside the share of another daemon there may be one more. */
-		is(cast_say(stage, DB, reclaim_of(calls[i], "")), i == 1 ? OUTCOME_YES : OUTCOME_NO);
-		is(cast_say(stage, DB, reclaim_of(calls[i], C ":1")), i == 1 ? OUTCOME_YES : OUTCOME_NO);
+		is(callers_say(stage, DB, reclaim_of(calls[i], "")), i == 1 ? OUTCOME_YES : OUTCOME_NO);
+		is(callers_say(stage, DB, reclaim_of(calls[i], C ":1")), i == 1 ? OUTCOME_YES : OUTCOME_NO);
 		for (int k = 0; k < 2; k++)
-			is(cast_say(stage, DB, reclaim_of(calls[i], C ":1 " A ":1")), OUTCOME_YES);
+			is(callers_say(stage, DB, reclaim_of(calls[i], C ":1 " A ":1")), OUTCOME_YES);
 		ck_assert_str_eq(group(stage), after[i]);
 		if (i == 0)
 			ck_assert_str_eq(stage_get(stage, KEY), B ":1");
-		is(cast_say(stage, DB, reclaim_of(calls[i], "x")), OUTCOME_ERROR);
+		is(callers_say(stage, DB, reclaim_of(calls[i], "x")), OUTCOME_ERROR);
 		/* The newer lease of another daemon stays. */
 		calls[i].newest = 10;
-		is(cast_say(stage, DC, reclaim_of(calls[i], A ":1")), i == 1 ? OUTCOME_YES : OUTCOME_NO);
+		is(callers_say(stage, DC, reclaim_of(calls[i], A ":1")), i == 1 ? OUTCOME_YES : OUTCOME_NO);
 	}
 }
 
 /* An RLock is never replaced: it is taken over if it was ours. */
 ON_BOTH(an_rlock_of_a_former_owner_is_reclaimed)
 {
-	struct call call = redisson(cast_call(CALL_RECLAIM, "a", 1));
+	struct call call = redisson(callers_call(CALL_RECLAIM, "a", 1));
 
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
-	is(cast_say(stage, DA, reclaim_of(call, "")), OUTCOME_YES);
-	is(cast_say(stage, DB, reclaim_of(call, "")), OUTCOME_NO);
-	is(cast_say(stage, DB, reclaim_of(call, "x")), OUTCOME_ERROR);
-	is(cast_say(stage, DB, reclaim_of(call, A ":1")), OUTCOME_YES);
-	is(cast_say(stage, DB, reclaim_of(call, A ":1")), OUTCOME_YES);
-	ck_assert_str_eq(
-		cast_ask(stage, "return table.concat(redis.call('HGETALL', KEYS[1]), ' ')", "a"), B ":1 1");
+	callers_hello(stage, 0xdef);
+	is(callers_say(stage, DA, reclaim_of(call, "")), OUTCOME_YES);
+	is(callers_say(stage, DB, reclaim_of(call, "")), OUTCOME_NO);
+	is(callers_say(stage, DB, reclaim_of(call, "x")), OUTCOME_ERROR);
+	is(callers_say(stage, DB, reclaim_of(call, A ":1")), OUTCOME_YES);
+	is(callers_say(stage, DB, reclaim_of(call, A ":1")), OUTCOME_YES);
+	ck_assert_str_eq(callers_ask(stage, "return table.concat(redis.call('HGETALL', KEYS[1]), ' ')", "a"),
+		B ":1 1");
 	ck_assert_int_gt(stage_ttl_ms(stage, "a"), CAST_TTL_MS - 1000);
 }
 

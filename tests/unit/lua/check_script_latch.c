@@ -1,7 +1,7 @@
 /*
  * Tests of lua/latch.lua: a latch at a master, on a real server and, to the letter, on the simulated one.
  */
-#include "tests/sim/stage.h"
+#include "tests/sim/world/stage.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

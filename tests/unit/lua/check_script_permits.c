@@ -2,7 +2,7 @@
  * Tests of the group scripts of lua/ for permits: who gets which, in which order, and what becomes of them;
  * on a real server and, to the letter, on the simulated one.
  */
-#include "tests/sim/cast.h"
+#include "tests/sim/world/callers.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
@@ -13,19 +13,19 @@
 static struct call
 of(enum call_op op, uint64_t attempt, int64_t n, int64_t k, const char *slots)
 {
-	return cast_permits(cast_call(op, "a", attempt), n, k, slots);
+	return callers_permits(callers_call(op, "a", attempt), n, k, slots);
 }
 
 static struct vote
 take(struct stage *stage, int daemon, uint64_t attempt, int64_t n, int64_t k)
 {
-	return cast_say(stage, daemon, of(CALL_ACQUIRE, attempt, n, k, NULL));
+	return callers_say(stage, daemon, of(CALL_ACQUIRE, attempt, n, k, NULL));
 }
 
 static struct vote
 give(struct stage *stage, int daemon, uint64_t attempt, int64_t n, int64_t k, const char *slots)
 {
-	return cast_say(stage, daemon, of(CALL_RELEASE, attempt, n, k, slots));
+	return callers_say(stage, daemon, of(CALL_RELEASE, attempt, n, k, slots));
 }
 
 static void
@@ -62,7 +62,7 @@ is_busy(struct vote v, const char *holder, int64_t position, const char *slots)
 static const char *
 group(struct stage *stage, const char *key)
 {
-	return cast_ask(stage,
+	return callers_ask(stage,
 		"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return '' end "
 		"local flat, said = redis.call('HGETALL', KEYS[1]), {} "
 		"for i = 1, #flat, 2 do "
@@ -91,10 +91,10 @@ ON_BOTH(permits_are_taken_kept_and_given_back)
 	ck_assert_str_eq(group(stage, "hf:{a}"), "3: 0a 1b 2b");
 	ck_assert_int_gt(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS - 1000);
 	ck_assert_str_eq(stage_heard(stage), "");
-	is(cast_say(stage, DB, of(CALL_RENEW, 1, 3, 2, "1,2")), OUTCOME_YES);
+	is(callers_say(stage, DB, of(CALL_RENEW, 1, 3, 2, "1,2")), OUTCOME_YES);
 	is(give(stage, DB, 1, 3, 2, "1,2"), OUTCOME_YES);
 	is(give(stage, DB, 1, 3, 2, "1,2"), OUTCOME_NO);
-	is(cast_say(stage, DB, of(CALL_RENEW, 1, 3, 2, "1,2")), OUTCOME_NO);
+	is(callers_say(stage, DB, of(CALL_RENEW, 1, 3, 2, "1,2")), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "3: 0a");
 	is(give(stage, DA, 1, 3, 1, "0"), OUTCOME_YES);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
@@ -121,10 +121,10 @@ ON_BOTH(one_daemon_may_have_some_more_than_once)
 	/* Another attempt of ours is somebody else: it may be good still. */
 	is(give(stage, DA, 2, 3, 1, "0"), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "3: 0a");
-	is_busy(cast_say(stage, DA, of(CALL_ACQUIRE, 3, 3, 1, "0")), A ":1", 1, "1");
+	is_busy(callers_say(stage, DA, of(CALL_ACQUIRE, 3, 3, 1, "0")), A ":1", 1, "1");
 	/* Nobody tells himself what he wants. */
 	ck_assert_str_eq(stage_heard(stage), "");
-	cast_say(stage, DA, of(CALL_LEAVE, 3, 3, 1, NULL));
+	callers_say(stage, DA, of(CALL_LEAVE, 3, 3, 1, NULL));
 	is_busy(take(stage, DB, 1, 3, 3), A ":1", 1, "");
 	ck_assert_str_eq(stage_heard(stage), "a:want a;");
 }
@@ -137,41 +137,41 @@ ON_BOTH(an_attempt_that_has_permits_gets_them_again_with_other_tokens)
 	v = take(stage, DA, 1, 5, 2);
 	is_slots(v, "0,1");
 	ck_assert_int_gt(v.token_first, last);
-	v = cast_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1"));
+	v = callers_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1"));
 	is_slots(v, "0,1");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1a");
 	/* Also when others wait, and others have become free in between. */
 	take(stage, DB, 1, 5, 3);
 	is_busy(take(stage, DC, 1, 5, 1), B ":1", 1, "");
 	is_slots(take(stage, DA, 1, 5, 2), "0,1");
-	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1")), "0,1");
+	is_slots(callers_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1")), "0,1");
 	take(stage, DC, 1, 5, 1);
 	give(stage, DB, 1, 5, 3, "2,3,4");
 	is_slots(take(stage, DA, 1, 5, 2), "0,1");
-	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1")), "0,1");
+	is_slots(callers_say(stage, DA, of(CALL_ACQUIRE, 1, 5, 2, "0,1")), "0,1");
 }
 
 ON_BOTH(permits_are_looked_for_from_the_hint_on)
 {
 	struct call call = of(CALL_ACQUIRE, 1, 5, 2, NULL);
 	call.hint = 4;
-	is_slots(cast_say(stage, DA, call), "0,4");
+	is_slots(callers_say(stage, DA, call), "0,4");
 	call.attempt = 2;
 	call.hint = INT64_MAX; /* 7 modulo 10, so 2 modulo 5 */
-	is_slots(cast_say(stage, DB, call), "2,3");
+	is_slots(callers_say(stage, DB, call), "2,3");
 	call = of(CALL_ACQUIRE, 3, 5, 1, NULL);
 	call.hint = 3;
-	is_slots(cast_say(stage, DC, call), "1");
+	is_slots(callers_say(stage, DC, call), "1");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1c 2b 3b 4a");
 }
 
 ON_BOTH(who_names_permits_gets_exactly_those_or_a_proposal)
 {
-	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 10, 2, "3,7")), "3,7");
-	is_busy(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 10, 2, "2,3")), A ":1", 1, "0,1");
-	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 2, 10, 2, "0,1")), "0,1");
+	is_slots(callers_say(stage, DA, of(CALL_ACQUIRE, 1, 10, 2, "3,7")), "3,7");
+	is_busy(callers_say(stage, DB, of(CALL_ACQUIRE, 1, 10, 2, "2,3")), A ":1", 1, "0,1");
+	is_slots(callers_say(stage, DB, of(CALL_ACQUIRE, 2, 10, 2, "0,1")), "0,1");
 	/* Too few for any. */
-	is_busy(cast_say(stage, DC, of(CALL_ACQUIRE, 1, 10, 7, "2,3,4,5,6,7,8")), A ":1", 1, "");
+	is_busy(callers_say(stage, DC, of(CALL_ACQUIRE, 1, 10, 7, "2,3,4,5,6,7,8")), A ":1", 1, "");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "10: 0b 1b 3a 7a");
 }
 
@@ -196,7 +196,7 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 1a 4a");
 	/* Also where it cannot have what it names. */
 	take(stage, DC, 1, 5, 1);
-	cast_say(stage, DB, of(CALL_LEAVE, 1, 5, 4, NULL));
+	callers_say(stage, DB, of(CALL_LEAVE, 1, 5, 4, NULL));
 	is_slots(take(stage, DC, 2, 5, 1), "0");
 	struct call other = call;
 	other.attempt = 3;
@@ -210,7 +210,7 @@ ON_BOTH(of_several_masters_one_that_gave_others_takes_them_back)
 	is_busy(v, A ":1", 0, "3");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0c 1a 4a");
 	give(stage, DC, 2, 5, 1, "0");
-	is(cast_say(stage, DB, of(CALL_RELEASE, 9, 5, 1, "0")), OUTCOME_NO);
+	is(callers_say(stage, DB, of(CALL_RELEASE, 9, 5, 1, "0")), OUTCOME_NO);
 	/* A later attempt is another one. */
 	call.attempt = 2;
 	call.slots = SLICE("0,2");
@@ -244,10 +244,10 @@ ON_BOTH(each_permit_lives_as_long_as_was_said)
 {
 	struct call brief = of(CALL_ACQUIRE, 1, 3, 2, "0,1");
 	brief.ttl_ms = 20;
-	cast_say(stage, DB, of(CALL_ACQUIRE, 1, 3, 1, "2"));
-	cast_say(stage, DA, brief);
+	callers_say(stage, DB, of(CALL_ACQUIRE, 1, 3, 1, "2"));
+	callers_say(stage, DA, brief);
 	stage_wait_ms(stage, 40);
-	is(cast_say(stage, DA, of(CALL_RENEW, 1, 3, 2, "0,1")), OUTCOME_NO);
+	is(callers_say(stage, DA, of(CALL_RENEW, 1, 3, 2, "0,1")), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "3: 0a 1a 2b");
 	is_slots(take(stage, DC, 1, 3, 1), "0");
 	/* Who has to look closely clears the others away. */
@@ -260,7 +260,7 @@ ON_BOTH(a_lease_that_has_lost_a_permit_is_not_kept)
 {
 	take(stage, DA, 1, 3, 3);
 	stage_do(stage, "return redis.call('HDEL', KEYS[1], '1')", "hf:{a}");
-	is(cast_say(stage, DA, of(CALL_RENEW, 1, 3, 3, "0,1,2")), OUTCOME_NO);
+	is(callers_say(stage, DA, of(CALL_RENEW, 1, 3, 3, "0,1,2")), OUTCOME_NO);
 	/* What is left of it ends with it. */
 	is(give(stage, DA, 1, 3, 3, "0,1,2"), OUTCOME_YES);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
@@ -301,22 +301,22 @@ ON_BOTH(malformed_permits_are_refused)
 	static const enum call_op ops[] = {CALL_ACQUIRE, CALL_RENEW, CALL_RELEASE};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++)
-			is(cast_say(stage, DA, of(ops[k], 1, bad[i].n, bad[i].k, bad[i].slots)),
+			is(callers_say(stage, DA, of(ops[k], 1, bad[i].n, bad[i].k, bad[i].slots)),
 				OUTCOME_ERROR);
-	is(cast_say(stage, DA, of(CALL_RENEW, 1, 3, 1, NULL)), OUTCOME_ERROR);
+	is(callers_say(stage, DA, of(CALL_RENEW, 1, 3, 1, NULL)), OUTCOME_ERROR);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
-	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 10000, 1, "9999")), "9999");
+	is_slots(callers_say(stage, DA, of(CALL_ACQUIRE, 1, 10000, 1, "9999")), "9999");
 }
 
 ON_BOTH(permits_may_reserve_tokens_when_they_are_renewed)
 {
 	int64_t last = take(stage, DA, 1, 3, 2).token_last;
 	struct call call = of(CALL_RENEW, 1, 3, 2, "0,1");
-	struct vote v = cast_say(stage, DA, call);
+	struct vote v = callers_say(stage, DA, call);
 	is(v, OUTCOME_YES);
 	ck_assert_int_eq(v.token_first, 0);
 	call.block = 5;
-	v = cast_say(stage, DA, call);
+	v = callers_say(stage, DA, call);
 	ck_assert_int_eq(v.token_first, last + 1);
 	ck_assert_int_eq(v.token_last, last + 5);
 }
@@ -339,7 +339,7 @@ ON_BOTH(a_thousand_permits_are_taken_kept_and_given_back)
 	struct vote v = take(stage, DA, 1, 1000, 1000);
 	is_slots(v, every(1000, 1, 0));
 	is_busy(take(stage, DB, 1, 1000, 1), A ":1", 1, "");
-	is(cast_say(stage, DA, of(CALL_RENEW, 1, 1000, 1000, every(1000, 1, 0))), OUTCOME_YES);
+	is(callers_say(stage, DA, of(CALL_RENEW, 1, 1000, 1000, every(1000, 1, 0))), OUTCOME_YES);
 	is(give(stage, DA, 1, 1000, 1000, every(1000, 1, 0)), OUTCOME_YES);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
 	is_slots(take(stage, DB, 1, 1000, 1), "0");
@@ -352,18 +352,19 @@ ON_BOTH(a_thousand_permits_are_taken_kept_and_given_back)
 ON_BOTH(the_few_that_are_left_of_many_are_found)
 {
 	struct call call = of(CALL_ACQUIRE, 2, 1000, 2, NULL);
-	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 1000, 500, every(1000, 2, 0))), every(1000, 2, 0));
-	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 1000, 499, every(998, 2, 1))), every(998, 2, 1));
-	is_busy(cast_say(stage, DC, call), B ":1", 1, "");
+	is_slots(
+		callers_say(stage, DA, of(CALL_ACQUIRE, 1, 1000, 500, every(1000, 2, 0))), every(1000, 2, 0));
+	is_slots(callers_say(stage, DB, of(CALL_ACQUIRE, 1, 1000, 499, every(998, 2, 1))), every(998, 2, 1));
+	is_busy(callers_say(stage, DC, call), B ":1", 1, "");
 	/* All of them are not looked at again so soon: who comes is told of the first that is seen. */
-	struct vote v = cast_say(stage, DD, call);
+	struct vote v = callers_say(stage, DD, call);
 	is_busy(v, A ":1", 2, "");
 	ck_assert_int_le(v.change_ms, 1000);
-	cast_say(stage, DC, of(CALL_LEAVE, 2, 1000, 2, NULL));
-	cast_say(stage, DD, of(CALL_LEAVE, 2, 1000, 2, NULL));
+	callers_say(stage, DC, of(CALL_LEAVE, 2, 1000, 2, NULL));
+	callers_say(stage, DD, of(CALL_LEAVE, 2, 1000, 2, NULL));
 	call.permits = 1;
 	call.hint = 500;
-	is_slots(cast_say(stage, DC, call), "999");
+	is_slots(callers_say(stage, DC, call), "999");
 	/* All its dead are cleared away at once. */
 	stage_do(stage,
 		"for i = 0, 999 do redis.call('HSET', KEYS[1], i, '" A ":1 1') end "
@@ -379,11 +380,11 @@ ON_BOTH(the_dead_of_a_crowd_are_found_within_a_second)
 	struct call once = of(CALL_ACQUIRE, 2, 500, 1, NULL);
 	once.queue_ms = 0;
 	is_slots(take(stage, DA, 1, 500, 500), every(500, 1, 0));
-	is_busy(cast_say(stage, DB, once), A ":1", 0, "");
+	is_busy(callers_say(stage, DB, once), A ":1", 0, "");
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
 	/* One is dead, and still among the crowd. */
 	stage_do(stage, "return redis.call('HSET', KEYS[1], '250', '" A ":1 0000000000000001')", "hf:{a}");
-	is_busy(cast_say(stage, DB, once), A ":1", 0, "");
+	is_busy(callers_say(stage, DB, once), A ":1", 0, "");
 	is_busy(take(stage, DC, 1, 500, 1), A ":1", 1, "");
 	stage_wait_ms(stage, 1000);
 	is_slots(take(stage, DC, 1, 500, 1), "250");
@@ -408,23 +409,23 @@ ON_BOTH(the_dead_of_a_crowd_are_found_within_a_lease_that_is_shorter_than_a_seco
 		    one = of(CALL_ACQUIRE, 2, 500, 1, NULL);
 	all.ttl_ms = one.ttl_ms = 300;
 	stage_do(stage, "return redis.call('HSET', KEYS[1], 'ttl_max', 300)", "hf:node");
-	is_slots(cast_say(stage, DA, all), every(500, 1, 0));
-	is_busy(cast_say(stage, DB, one), A ":1", 1, "");
+	is_slots(callers_say(stage, DA, all), every(500, 1, 0));
+	is_busy(callers_say(stage, DB, one), A ":1", 1, "");
 	stage_wait_ms(stage, 100);
-	is(cast_say(stage, DA, cast_as(all, CALL_RENEW)), OUTCOME_YES);
+	is(callers_say(stage, DA, callers_as(all, CALL_RENEW)), OUTCOME_YES);
 	stage_do(stage, "return redis.call('HSET', KEYS[1], '250', '" A ":1 0000000000000001')", "hf:{a}");
-	struct vote v = cast_say(stage, DB, one);
+	struct vote v = callers_say(stage, DB, one);
 	is_busy(v, A ":1", 1, "");
 	ck_assert_int_le(v.change_ms, 200);
 	stage_wait_ms(stage, 200);
-	is_slots(cast_say(stage, DB, one), "250");
+	is_slots(callers_say(stage, DB, one), "250");
 }
 
 /* Not all are looked at again, but whose those are that are seen is told. */
 ON_BOTH(who_wants_one_of_a_crowd_tells_the_daemons_that_it_sees)
 {
-	is_slots(cast_say(stage, DA, of(CALL_ACQUIRE, 1, 500, 250, every(500, 2, 0))), every(500, 2, 0));
-	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 500, 250, every(500, 2, 1))), every(500, 2, 1));
+	is_slots(callers_say(stage, DA, of(CALL_ACQUIRE, 1, 500, 250, every(500, 2, 0))), every(500, 2, 0));
+	is_slots(callers_say(stage, DB, of(CALL_ACQUIRE, 1, 500, 250, every(500, 2, 1))), every(500, 2, 1));
 	is_busy(take(stage, DC, 1, 500, 1), B ":1", 1, "");
 	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
 	is_busy(take(stage, DC, 2, 500, 1), A ":1", 1, "");
@@ -445,7 +446,7 @@ ON_BOTH(who_wants_many_is_not_passed_by_who_wants_few)
 	(void)stage_heard(stage);
 	/* One is free, and kept for who wants three. */
 	is_busy(take(stage, DD, 1, 4, 1), "", 2, "");
-	is_busy(cast_say(stage, DE, once), "", 0, "");
+	is_busy(callers_say(stage, DE, once), "", 0, "");
 	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;a:want a;b:want a;");
 	is(give(stage, DB, 1, 4, 1, "2"), OUTCOME_YES);
 	/* Two are free: nobody is called, and the head's time does not begin. */
@@ -492,7 +493,7 @@ ON_BOTH(a_single_try_that_cannot_use_its_turn_leaves_it_to_the_next)
 	stage_wait_ms(stage, 310);
 	(void)stage_heard(stage);
 	/* B, who was called, has let its time go by, and D wants more than is free. */
-	is_busy(cast_say(stage, DD, once), A ":1", 0, "");
+	is_busy(callers_say(stage, DD, once), A ":1", 0, "");
 	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
 	is_busy(take(stage, DC, 1, 3, 1), "", 2, "");
 	is_slots(take(stage, DB, 1, 3, 1), "2");
@@ -506,7 +507,7 @@ ON_BOTH(a_call_with_a_shorter_term_ends_no_permits_earlier)
 	is_slots(take(stage, DA, 1, 3, 2), "0,1");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		calls[i].ttl_ms = 20;
-		is(cast_say(stage, DA, calls[i]), OUTCOME_YES);
+		is(callers_say(stage, DA, calls[i]), OUTCOME_YES);
 	}
 	stage_wait_ms(stage, 40);
 	is_slots(take(stage, DB, 1, 3, 1), "2");
@@ -529,7 +530,7 @@ ON_BOTH(permits_call_one_waiter_after_the_other)
 	is_slots(v, "2");
 	ck_assert_int_eq(v.position, 1);
 	ck_assert_str_eq(stage_heard(stage), "");
-	ck_assert_int_eq(cast_say(stage, DD, of(CALL_RENEW, 1, 3, 1, "2")).position, 1);
+	ck_assert_int_eq(callers_say(stage, DD, of(CALL_RENEW, 1, 3, 1, "2")).position, 1);
 	give(stage, DC, 1, 3, 1, "1");
 	ck_assert_str_eq(stage_heard(stage), "e:wake a;");
 }
@@ -542,25 +543,25 @@ ON_BOTH(who_waits_for_its_turn_counts_if_it_lacks_permits)
 	is_slots(take(stage, DA, 1, 4, 2), "0,1");
 	is_slots(take(stage, DA, 2, 4, 2), "2,3");
 	is(take(stage, DB, 1, 4, 1), OUTCOME_BUSY);
-	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
-	ck_assert_int_eq(cast_say(stage, DA, block).position, 1);
+	ck_assert_int_eq(callers_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
+	ck_assert_int_eq(callers_say(stage, DA, block).position, 1);
 	give(stage, DA, 2, 4, 2, "2,3");
-	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 0);
-	ck_assert_int_eq(cast_say(stage, DA, block).position, 0);
+	ck_assert_int_eq(callers_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 0);
+	ck_assert_int_eq(callers_say(stage, DA, block).position, 0);
 	is_busy(take(stage, DC, 1, 4, 2), "", 2, "");
 	struct vote v = take(stage, DB, 1, 4, 1);
 	is_slots(v, "2");
 	ck_assert_int_eq(v.position, 1);
-	ck_assert_int_eq(cast_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
+	ck_assert_int_eq(callers_say(stage, DA, of(CALL_RENEW, 1, 4, 2, "0,1")).position, 1);
 }
 
 ON_BOTH(the_dead_are_free_when_the_head_is_called)
 {
 	struct call brief = of(CALL_ACQUIRE, 1, 3, 1, "0");
 	brief.ttl_ms = 20;
-	cast_say(stage, DA, brief);
-	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 1, 3, 1, "1")), "1");
-	is_slots(cast_say(stage, DB, of(CALL_ACQUIRE, 2, 3, 1, "2")), "2");
+	callers_say(stage, DA, brief);
+	is_slots(callers_say(stage, DB, of(CALL_ACQUIRE, 1, 3, 1, "1")), "1");
+	is_slots(callers_say(stage, DB, of(CALL_ACQUIRE, 2, 3, 1, "2")), "2");
 	is(take(stage, DC, 1, 3, 2), OUTCOME_BUSY);
 	stage_wait_ms(stage, 40);
 	(void)stage_heard(stage);
@@ -588,7 +589,7 @@ ON_BOTH(a_head_is_called_again_when_enough_was_gone_in_between)
 	(void)stage_heard(stage);
 	give(stage, DA, 1, 2, 2, "0,1");
 	call.queue_ms = CALL_QUEUELESS; /* one that heeds no queue, as at other masters */
-	is_slots(cast_say(stage, DC, call), "0");
+	is_slots(callers_say(stage, DC, call), "0");
 	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
 	is_busy(take(stage, DD, 1, 2, 2), C ":1", 2, "");
 	(void)stage_heard(stage);
@@ -602,12 +603,12 @@ ON_BOTH(who_waits_is_told_when_enough_may_have_ended_by_themselves)
 	for (int i = 0; i < 3; i++) {
 		struct call call = of(CALL_ACQUIRE, 1, 4, 1, NULL);
 		call.ttl_ms = ttl_ms[i];
-		cast_say(stage, DA + i, call);
+		callers_say(stage, DA + i, call);
 	}
 	for (int k = 1; k <= 3; k++) {
 		struct call call = of(CALL_ACQUIRE, 1, 4, k + 1, NULL); /* and one is free */
 		call.queue_ms = 0;
-		struct vote v = cast_say(stage, DD, call);
+		struct vote v = callers_say(stage, DD, call);
 		is_busy(v, C ":1", 0, "");
 		ck_assert_int_le(v.change_ms, ttl_ms[k - 1]);
 		ck_assert_int_gt(v.change_ms, ttl_ms[k - 1] - 1900);
@@ -621,9 +622,9 @@ ON_BOTH(leaving_the_queue_calls_who_can_do_with_what_is_free)
 	take(stage, DC, 1, 3, 2);
 	take(stage, DD, 1, 3, 1);
 	(void)stage_heard(stage);
-	is(cast_say(stage, DB, of(CALL_LEAVE, 1, 3, 3, NULL)), OUTCOME_YES);
+	is(callers_say(stage, DB, of(CALL_LEAVE, 1, 3, 3, NULL)), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "");
-	is(cast_say(stage, DC, of(CALL_LEAVE, 1, 3, 2, NULL)), OUTCOME_YES);
+	is(callers_say(stage, DC, of(CALL_LEAVE, 1, 3, 2, NULL)), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "d:wake a;");
 	is_slots(take(stage, DD, 1, 3, 1), "2");
 }
@@ -634,9 +635,9 @@ ON_BOTH(where_the_queue_does_not_live_nobody_is_heeded)
 	take(stage, DA, 1, 3, 2);
 	take(stage, DB, 1, 3, 2);
 	call.queue_ms = CALL_QUEUELESS;
-	is_slots(cast_say(stage, DC, call), "2");
+	is_slots(callers_say(stage, DC, call), "2");
 	call.attempt = 2;
-	is_busy(cast_say(stage, DC, call), C ":1", 0, "");
+	is_busy(callers_say(stage, DC, call), C ":1", 0, "");
 }
 
 ON_BOTH(who_had_its_turn_for_nothing_has_it_again)
@@ -649,7 +650,7 @@ ON_BOTH(who_had_its_turn_for_nothing_has_it_again)
 	give(stage, DA, 1, 3, 3, NULL);
 	is_slots(take(stage, DB, 2, 3, 2), "0,1");
 	(void)stage_heard(stage);
-	is(cast_say(stage, DB, back), OUTCOME_YES);
+	is(callers_say(stage, DB, back), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "");
 	is_busy(take(stage, DC, 1, 3, 2), "", 2, "");
 	is_slots(take(stage, DB, 3, 3, 2), "0,1");
@@ -664,7 +665,7 @@ ON_BOTH(another_limit_is_refused_while_any_is_taken)
 	is(v, OUTCOME_LIMIT);
 	ck_assert_int_eq(v.limit, 3);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
-	is(cast_say(stage, DB, of(CALL_RENEW, 1, 5, 1, "0")), OUTCOME_NO);
+	is(callers_say(stage, DB, of(CALL_RENEW, 1, 5, 1, "0")), OUTCOME_NO);
 	give(stage, DA, 1, 3, 1, "0");
 	is_slots(take(stage, DB, 1, 5, 1), "0");
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0b");
@@ -677,7 +678,7 @@ ON_BOTH(another_limit_counts_once_the_last_one_is_dead)
 {
 	struct call brief = of(CALL_ACQUIRE, 1, 3, 2, NULL);
 	brief.ttl_ms = 20;
-	cast_say(stage, DA, brief);
+	callers_say(stage, DA, brief);
 	stage_do(stage, "return redis.call('PEXPIRE', KEYS[1], 5000)", "hf:{a}");
 	stage_wait_ms(stage, 40);
 	is_slots(take(stage, DB, 1, 2, 2), "0,1");
@@ -708,15 +709,15 @@ ON_BOTH(who_waits_with_another_limit_leaves_the_queue)
 /* They may only be kept for a while. */
 ON_BOTH(who_cannot_have_it_for_the_kind_or_the_limit_tells_the_daemons_of_the_permits)
 {
-	struct call call = cast_call(CALL_ACQUIRE, "a", 1);
+	struct call call = callers_call(CALL_ACQUIRE, "a", 1);
 	take(stage, DA, 1, 3, 1);
 	take(stage, DB, 1, 3, 1);
 	is(take(stage, DC, 1, 4, 1), OUTCOME_LIMIT);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
-	is(cast_say(stage, DC, call), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DC, call), OUTCOME_WRONGKIND);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
 	call.kind = KIND_SHARED;
-	is(cast_say(stage, DC, call), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DC, call), OUTCOME_WRONGKIND);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;b:want a;");
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
 }
@@ -738,7 +739,7 @@ ON_BOTH(permits_that_outlive_the_longest_lease_are_cut_short)
 	ck_assert_int_le(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS);
 	v = take(stage, DB, 1, 2, 1);
 	ck_assert_int_le(v.change_ms, CAST_TTL_MS);
-	is(cast_say(stage, DA, of(CALL_RENEW, 1, 2, 2, "0,1")), OUTCOME_YES);
+	is(callers_say(stage, DA, of(CALL_RENEW, 1, 2, 2, "0,1")), OUTCOME_YES);
 }
 
 ON_BOTH(a_full_master_keeps_and_releases_permits_but_gives_none)
@@ -748,8 +749,9 @@ ON_BOTH(a_full_master_keeps_and_releases_permits_but_gives_none)
 	struct vote v = take(stage, DB, 1, 3, 1);
 	is(v, OUTCOME_ERROR);
 	ck_assert(v.text.n > 3 && memcmp(v.text.p, "OOM", 3) == 0);
-	is(cast_say(stage, DB, cast_permits(cast_call(CALL_ACQUIRE, "b", 1), 3, 1, NULL)), OUTCOME_ERROR);
-	is(cast_say(stage, DA, of(CALL_RENEW, 1, 3, 2, "0,1")), OUTCOME_YES);
+	is(callers_say(stage, DB, callers_permits(callers_call(CALL_ACQUIRE, "b", 1), 3, 1, NULL)),
+		OUTCOME_ERROR);
+	is(callers_say(stage, DA, of(CALL_RENEW, 1, 3, 2, "0,1")), OUTCOME_YES);
 	is(give(stage, DA, 1, 3, 2, "0,1"), OUTCOME_YES);
 	stage_full(stage, false);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
@@ -760,7 +762,7 @@ ON_BOTH(a_late_try_takes_nothing)
 {
 	struct call call = of(CALL_ACQUIRE, 1, 3, 1, NULL);
 	call.deadline_us = 1;
-	is(cast_say(stage, DA, call), OUTCOME_LATE);
+	is(callers_say(stage, DA, call), OUTCOME_LATE);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
 }
 
@@ -782,7 +784,7 @@ static void
 forget(struct stage *stage)
 {
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 }
 
 ON_BOTH(permits_are_reclaimed_by_their_numbers)
@@ -792,45 +794,45 @@ ON_BOTH(permits_are_reclaimed_by_their_numbers)
 	struct call call = reclaim_of(1, 5, "0,1", last);
 	call.token = last;
 	for (int i = 0; i < 2; i++) {
-		is(cast_say(stage, DB, call), OUTCOME_YES);
-		is(cast_say(stage, DA, reclaim_of(2, 5, "4", last)), OUTCOME_YES);
+		is(callers_say(stage, DB, call), OUTCOME_YES);
+		is(callers_say(stage, DA, reclaim_of(2, 5, "4", last)), OUTCOME_YES);
 	}
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0b 1b 4a");
 	ck_assert_int_gt(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS - 1000);
 	/* One of them is somebody's already. */
-	is(cast_say(stage, DC, reclaim_of(1, 5, "1,2", last)), OUTCOME_NO);
+	is(callers_say(stage, DC, reclaim_of(1, 5, "1,2", last)), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0b 1b 4a");
 	call.deadline_us = 1;
-	is(cast_say(stage, DB, call), OUTCOME_LATE);
+	is(callers_say(stage, DB, call), OUTCOME_LATE);
 	call = of(CALL_RECLAIM, 1, 5, 1, NULL);
 	call.incarnation = 0xdef;
-	is(cast_say(stage, DB, call), OUTCOME_ERROR);
-	cast_open(stage, 0xdef);
-	is(cast_say(stage, DB, reclaim_of(1, 5, "0,1", last)), OUTCOME_FORGOTTEN);
+	is(callers_say(stage, DB, call), OUTCOME_ERROR);
+	callers_open(stage, 0xdef);
+	is(callers_say(stage, DB, reclaim_of(1, 5, "0,1", last)), OUTCOME_FORGOTTEN);
 	call = of(CALL_RENEW, 1, 5, 2, "0,1");
 	call.incarnation = 0xdef;
-	is(cast_say(stage, DB, call), OUTCOME_YES);
+	is(callers_say(stage, DB, call), OUTCOME_YES);
 }
 
 ON_BOTH(of_two_that_reclaim_one_permit_the_newer_has_it)
 {
 	forget(stage);
-	is(cast_say(stage, DA, reclaim_of(1, 5, "0,1", 10)), OUTCOME_YES);
-	is(cast_say(stage, DB, reclaim_of(1, 5, "1,2", 20)), OUTCOME_YES);
+	is(callers_say(stage, DA, reclaim_of(1, 5, "0,1", 10)), OUTCOME_YES);
+	is(callers_say(stage, DB, reclaim_of(1, 5, "1,2", 20)), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1b 2b");
-	is(cast_say(stage, DA, reclaim_of(1, 5, "0,1", 10)), OUTCOME_NO);
-	is(cast_say(stage, DC, reclaim_of(1, 5, "2", 20)), OUTCOME_NO);
+	is(callers_say(stage, DA, reclaim_of(1, 5, "0,1", 10)), OUTCOME_NO);
+	is(callers_say(stage, DC, reclaim_of(1, 5, "2", 20)), OUTCOME_NO);
 	/* Another limit, or another kind, and older than the newest of them. */
-	is(cast_say(stage, DC, reclaim_of(1, 6, "5", 15)), OUTCOME_NO);
+	is(callers_say(stage, DC, reclaim_of(1, 6, "5", 15)), OUTCOME_NO);
 	struct call call = reclaim_of(1, 5, "0", 15);
 	call.kind = KIND_SHARED;
-	is(cast_say(stage, DC, call), OUTCOME_NO);
+	is(callers_say(stage, DC, call), OUTCOME_NO);
 	call.kind = KIND_EXCLUSIVE;
-	is(cast_say(stage, DC, call), OUTCOME_NO);
+	is(callers_say(stage, DC, call), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1b 2b");
-	is(cast_say(stage, DC, reclaim_of(1, 6, "5", 25)), OUTCOME_YES);
+	is(callers_say(stage, DC, reclaim_of(1, 6, "5", 25)), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "6: 5c");
-	is(cast_say(stage, DB, reclaim_of(1, 5, "1,2", 20)), OUTCOME_NO);
+	is(callers_say(stage, DB, reclaim_of(1, 5, "1,2", 20)), OUTCOME_NO);
 }
 
 ON_BOTH(permits_that_are_reclaimed_beat_those_of_the_past)
@@ -843,7 +845,7 @@ ON_BOTH(permits_that_are_reclaimed_beat_those_of_the_past)
 	for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
 		forget(stage);
 		stage_do(stage, old[i], "hf:{a}");
-		is(cast_say(stage, DA, reclaim_of(1, 5, "0,3", 10)), OUTCOME_YES);
+		is(callers_say(stage, DA, reclaim_of(1, 5, "0,3", 10)), OUTCOME_YES);
 		ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 3a");
 	}
 	/* In a group of this kind one by one: the others end with their time. */
@@ -852,16 +854,16 @@ ON_BOTH(permits_that_are_reclaimed_beat_those_of_the_past)
 		"return redis.call('HSET', KEYS[1], 'kind', 'permits 5', '0', '" C ":9 9000000000000000', "
 		"'1', '" C ":9 9000000000000000')",
 		"hf:{a}");
-	is(cast_say(stage, DA, reclaim_of(1, 5, "0,3", 10)), OUTCOME_YES);
+	is(callers_say(stage, DA, reclaim_of(1, 5, "0,3", 10)), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "5: 0a 1c 3a");
 }
 
 ON_BOTH(a_thousand_permits_are_reclaimed)
 {
 	forget(stage);
-	is(cast_say(stage, DA, reclaim_of(1, 1000, every(1000, 1, 0), 10)), OUTCOME_YES);
-	is(cast_say(stage, DA, reclaim_of(1, 1000, every(1000, 1, 0), 10)), OUTCOME_YES);
-	is(cast_say(stage, DB, reclaim_of(1, 1000, "999", 10)), OUTCOME_NO);
+	is(callers_say(stage, DA, reclaim_of(1, 1000, every(1000, 1, 0), 10)), OUTCOME_YES);
+	is(callers_say(stage, DA, reclaim_of(1, 1000, every(1000, 1, 0), 10)), OUTCOME_YES);
+	is(callers_say(stage, DB, reclaim_of(1, 1000, "999", 10)), OUTCOME_NO);
 }
 
 int

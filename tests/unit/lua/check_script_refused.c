@@ -2,7 +2,7 @@
  * Tests of lua/hello.lua and lua/look.lua: what a master tells of daemons that it refused, on a real server
  * and on the simulated one. DA opened the master; the others come with what is theirs.
  */
-#include "tests/sim/cast.h"
+#include "tests/sim/world/callers.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
@@ -71,19 +71,19 @@ ON_BOTH(a_record_ends_when_its_daemon_is_taken_or_leaves_or_comes_no_more)
 	refused(stage, B, ABOUT);
 	ck_assert_int_eq(greets(stage, B, ABOUT, 1000).greeting, GREETING_GOOD);
 	tells(stage, 0, "");
-	ck_assert_str_eq(cast_ask(stage, FIELD(B), "hf:node"), "");
+	ck_assert_str_eq(callers_ask(stage, FIELD(B), "hf:node"), "");
 	refused(stage, C, ABOUT);
-	cast_say(stage, DC, (struct call){.op = CALL_HELLO, .leaves = true});
+	callers_say(stage, DC, (struct call){.op = CALL_HELLO, .leaves = true});
 	tells(stage, 0, "");
 	refused(stage, C, ABOUT);
 	/* Its time is over; or the clock went back, and it would stay for as long. */
 	stage_do(stage, "return redis.call('HSET', KEYS[1], 'r:" C "', '1 h v 1 1 s a 1 why')", "hf:node");
 	tells(stage, 0, "");
-	ck_assert_str_eq(cast_ask(stage, FIELD(C), "hf:node"), "");
+	ck_assert_str_eq(callers_ask(stage, FIELD(C), "hf:node"), "");
 	stage_do(stage, "return redis.call('HSET', KEYS[1], 'r:" C "', '4000000000000000 h v 1 1 s a 1 why')",
 		"hf:node");
 	tells(stage, 0, "");
-	ck_assert_str_eq(cast_ask(stage, FIELD(C), "hf:node"), "");
+	ck_assert_str_eq(callers_ask(stage, FIELD(C), "hf:node"), "");
 }
 
 ON_BOTH(a_record_has_no_secret_and_nothing_that_could_be_taken_for_another_line)
@@ -91,24 +91,24 @@ ON_BOTH(a_record_has_no_secret_and_nothing_that_could_be_taken_for_another_line)
 	char about[4096];
 
 	refused(stage, B, ABOUT);
-	ck_assert_ptr_nonnull(strstr(cast_ask(stage, FIELD(B), "hf:node"), "lease=10s"));
-	ck_assert_ptr_null(strstr(cast_ask(stage, FIELD(B), "hf:node"), SECRET));
+	ck_assert_ptr_nonnull(strstr(callers_ask(stage, FIELD(B), "hf:node"), "lease=10s"));
+	ck_assert_ptr_null(strstr(callers_ask(stage, FIELD(B), "hf:node"), SECRET));
 	refused(stage, C,
 		"ho\nst\x01\xff \x7f"
 		"0.2 1 2 a\rb c");
-	ck_assert_ptr_nonnull(strstr(cast_ask(stage, FIELD(C), "hf:node"), " ? ? 0 0 ? ? "));
+	ck_assert_ptr_nonnull(strstr(callers_ask(stage, FIELD(C), "hf:node"), " ? ? 0 0 ? ? "));
 	refused(stage, D,
 		"h\x01\xfft \x7f"
 		"0.2 1 2 a\xc3 c");
-	ck_assert_ptr_nonnull(strstr(cast_ask(stage, FIELD(D), "hf:node"), " h??t ?0.2 1 2 a? c "));
+	ck_assert_ptr_nonnull(strstr(callers_ask(stage, FIELD(D), "hf:node"), " h??t ?0.2 1 2 a? c "));
 	memset(about, 'x', sizeof about);
 	about[sizeof about - 1] = '\0';
 	for (size_t at = 500; at < 2600; at += 500)
 		about[at] = ' ';
 	memcpy(about + 1001, "99999999999999999999 1", 22);
 	refused(stage, E, about);
-	ck_assert_str_eq(
-		cast_ask(stage, "return tostring(#redis.call('HGET', KEYS[1], 'r:" E "') < 800)", "hf:node"),
+	ck_assert_str_eq(callers_ask(stage, "return tostring(#redis.call('HGET', KEYS[1], 'r:" E "') < 800)",
+				 "hf:node"),
 		"true");
 }
 
@@ -120,10 +120,10 @@ ON_BOTH(records_of_many_that_are_refused_do_not_fill_the_node)
 		snprintf(id, sizeof id, "%032x", i);
 		refused(stage, id, ABOUT);
 	}
-	ck_assert_str_eq(cast_ask(stage, COUNT, "hf:node"), "32");
+	ck_assert_str_eq(callers_ask(stage, COUNT, "hf:node"), "32");
 	/* The latest are there. */
 	snprintf(id, sizeof id, "%032x", 100);
-	ck_assert_str_eq(cast_ask(stage,
+	ck_assert_str_eq(callers_ask(stage,
 				 "return tostring(redis.call('HEXISTS', KEYS[1], "
 				 "'r:00000000000000000000000000000064'))",
 				 "hf:node"),
@@ -135,11 +135,11 @@ ON_BOTH(records_of_many_that_are_refused_do_not_fill_the_node)
 		"why') end end",
 		"hf:node");
 	refused(stage, B, ABOUT);
-	ck_assert_str_eq(cast_ask(stage, COUNT, "hf:node"), "1");
+	ck_assert_str_eq(callers_ask(stage, COUNT, "hf:node"), "1");
 	/* No daemon has such an id. */
 	refused(stage, "Z1234567890123456789012345678901", ABOUT);
 	refused(stage, "b123", ABOUT);
-	ck_assert_str_eq(cast_ask(stage, COUNT, "hf:node"), "1");
+	ck_assert_str_eq(callers_ask(stage, COUNT, "hf:node"), "1");
 }
 
 ON_BOTH(who_is_refused_again_and_again_writes_seldom)
@@ -147,23 +147,23 @@ ON_BOTH(who_is_refused_again_and_again_writes_seldom)
 	char first[256];
 
 	refused(stage, B, ABOUT);
-	snprintf(first, sizeof first, "%s", cast_ask(stage, FIELD(B), "hf:node"));
+	snprintf(first, sizeof first, "%s", callers_ask(stage, FIELD(B), "hf:node"));
 	stage_wait_ms(stage, 5);
 	refused(stage, B, ABOUT);
-	ck_assert_str_eq(cast_ask(stage, FIELD(B), "hf:node"), first);
+	ck_assert_str_eq(callers_ask(stage, FIELD(B), "hf:node"), first);
 	stage_do(stage,
 		"local t = redis.call('TIME') return redis.call('HSET', KEYS[1], 'r:" B
 		"', string.format('%.0f', t[1] * 1000000 + 22000000) .. ' h v 1 1 s a 1 why')",
 		"hf:node");
 	refused(stage, B, ABOUT);
-	ck_assert_ptr_nonnull(strstr(cast_ask(stage, FIELD(B), "hf:node"), "app-07"));
+	ck_assert_ptr_nonnull(strstr(callers_ask(stage, FIELD(B), "hf:node"), "app-07"));
 }
 
 ON_BOTH(a_full_master_gets_no_record_and_says_the_same)
 {
 	stage_full(stage, true);
 	refused(stage, B, ABOUT);
-	ck_assert_str_eq(cast_ask(stage, FIELD(B), "hf:node"), "");
+	ck_assert_str_eq(callers_ask(stage, FIELD(B), "hf:node"), "");
 	stage_full(stage, false);
 	refused(stage, B, ABOUT);
 	tells(stage, 1, "b1234567 on app-07 0.2.0: clock-margin 2000 ms, the others 1000 ms");

@@ -2,7 +2,7 @@
  * Tests of lua/hello.lua: which set of masters a master stores, and whom it refuses, on a real server and on
  * the simulated one.
  */
-#include "tests/sim/cast.h"
+#include "tests/sim/world/callers.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
@@ -102,7 +102,7 @@ static void
 admitted(int daemon)
 {
 	(void)says(daemon, "", AGREEMENT_NONE, 0);
-	ck_assert_int_eq(cast_say(&stage, daemon,
+	ck_assert_int_eq(callers_say(&stage, daemon,
 				 (struct call){.op = CALL_ADMIT, .incarnation = CAST_INCARNATION, .token = 1})
 				 .outcome,
 		OUTCOME_YES);
@@ -132,7 +132,7 @@ stands(struct vote vote, const char *next, enum next_step step, const char *unac
 static bool
 admits(uint32_t tag)
 {
-	return cast_say(&stage, DA,
+	return callers_say(&stage, DA,
 		       (struct call){
 			       .op = CALL_ADMIT, .incarnation = CAST_INCARNATION, .set = tag, .token = 1})
 		       .outcome == OUTCOME_YES;
@@ -301,7 +301,7 @@ ON_BOTH(the_tokens_of_a_new_set_go_on_above_all_that_its_members_told)
 	struct vote vote;
 	stage_calls(&stage, &cast[DA], &call, 1, &vote);
 	ck_assert_int_gt(vote.highest, call.token);
-	ck_assert_str_eq(cast_ask(&stage, "return redis.call('HGET', KEYS[1], 'floor')", "hf:node"),
+	ck_assert_str_eq(callers_ask(&stage, "return redis.call('HGET', KEYS[1], 'floor')", "hf:node"),
 		"2251799813685248");
 }
 
@@ -463,7 +463,7 @@ ON_BOTH(a_newcomer_has_no_memory_of_the_set_that_it_comes_to)
 	ck_assert(!vote.admitted);
 	ck_assert_uint_eq(vote.incarnation, CAST_INCARNATION + 1);
 	ck_assert_str_eq(
-		cast_ask(&stage, "return tostring(redis.call('EXISTS', KEYS[1]))", "hf:reclaimed"), "0");
+		callers_ask(&stage, "return tostring(redis.call('EXISTS', KEYS[1]))", "hf:reclaimed"), "0");
 	/* Once: its guard goes on. */
 	stage_wait_ms(&stage, 60);
 	vote = gives(DA, RN, R3, NEXT_OFFERED);

@@ -3,7 +3,7 @@
  * exclusive lease has to do with it; on a real server and, to the letter, on the simulated one.
  */
 #include "daemon/base/clock.h"
-#include "tests/sim/cast.h"
+#include "tests/sim/world/callers.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>
@@ -22,25 +22,25 @@ shared(struct call call)
 static struct vote
 reads(struct stage *stage, int daemon, uint64_t attempt)
 {
-	return cast_say(stage, daemon, shared(cast_call(CALL_ACQUIRE, "a", attempt)));
+	return callers_say(stage, daemon, shared(callers_call(CALL_ACQUIRE, "a", attempt)));
 }
 
 static struct vote
 writes(struct stage *stage, int daemon, uint64_t attempt)
 {
-	return cast_say(stage, daemon, cast_call(CALL_ACQUIRE, "a", attempt));
+	return callers_say(stage, daemon, callers_call(CALL_ACQUIRE, "a", attempt));
 }
 
 static struct vote
 shares(struct stage *stage, int daemon, enum call_op op, uint64_t attempt)
 {
-	return cast_say(stage, daemon, shared(cast_call(op, "a", attempt)));
+	return callers_say(stage, daemon, shared(callers_call(op, "a", attempt)));
 }
 
 static struct vote
 alone(struct stage *stage, int daemon, enum call_op op, uint64_t attempt)
 {
-	return cast_say(stage, daemon, cast_call(op, "a", attempt));
+	return callers_say(stage, daemon, callers_call(op, "a", attempt));
 }
 
 static void
@@ -64,7 +64,7 @@ is_busy(struct vote v, const char *holder, int64_t position)
 static const char *
 group(struct stage *stage, const char *key)
 {
-	return cast_ask(stage,
+	return callers_ask(stage,
 		"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return '' end "
 		"local flat, said = redis.call('HGETALL', KEYS[1]), {} "
 		"for i = 1, #flat, 2 do "
@@ -103,12 +103,12 @@ ON_BOTH(readers_share_a_name_and_each_has_tokens_of_its_own)
 ON_BOTH(a_call_with_a_shorter_term_ends_no_share_earlier)
 {
 	struct call calls[2] = {
-		shared(cast_call(CALL_RENEW, "a", 1)), shared(cast_call(CALL_ACQUIRE, "a", 1))};
+		shared(callers_call(CALL_RENEW, "a", 1)), shared(callers_call(CALL_ACQUIRE, "a", 1))};
 	/* First of a share, then of what it has alone and shares from then on. */
 	for (int i = 0; i < 4; i++) {
 		calls[i / 2].ttl_ms = 20;
 		is(i % 2 == 0 ? reads(stage, DA, 1) : writes(stage, DA, 1), OUTCOME_YES);
-		is(cast_say(stage, DA, calls[i / 2]), OUTCOME_YES);
+		is(callers_say(stage, DA, calls[i / 2]), OUTCOME_YES);
 		stage_wait_ms(stage, 40);
 		is_busy(writes(stage, DB, 2), A ":1", 1);
 		is(shares(stage, DA, CALL_RELEASE, 1), OUTCOME_YES);
@@ -145,10 +145,10 @@ ON_BOTH(only_the_owner_touches_a_share)
 
 ON_BOTH(each_reader_lives_as_long_as_it_said_and_the_key_as_long_as_any)
 {
-	struct call brief = shared(cast_call(CALL_ACQUIRE, "a", 1));
+	struct call brief = shared(callers_call(CALL_ACQUIRE, "a", 1));
 	reads(stage, DB, 1);
 	brief.ttl_ms = 20;
-	is(cast_say(stage, DA, brief), OUTCOME_YES);
+	is(callers_say(stage, DA, brief), OUTCOME_YES);
 	ck_assert_int_gt(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS - 1000);
 	stage_wait_ms(stage, 40);
 	is(shares(stage, DA, CALL_RENEW, 1), OUTCOME_NO);
@@ -161,24 +161,25 @@ ON_BOTH(each_reader_lives_as_long_as_it_said_and_the_key_as_long_as_any)
 
 ON_BOTH(a_group_of_the_dead_is_no_group)
 {
-	struct call brief = shared(cast_call(CALL_ACQUIRE, "a", 1));
+	struct call brief = shared(callers_call(CALL_ACQUIRE, "a", 1));
 	brief.ttl_ms = 20;
-	cast_say(stage, DA, brief);
+	callers_say(stage, DA, brief);
 	stage_do(stage, "return redis.call('PEXPIRE', KEYS[1], 5000)", "hf:{a}");
 	stage_wait_ms(stage, 40);
 	is(writes(stage, DB, 1), OUTCOME_YES);
 	ck_assert_str_eq(stage_get(stage, "hf:{a}"), B ":1");
 	is(alone(stage, DB, CALL_RELEASE, 1), OUTCOME_YES);
-	cast_say(stage, DA, brief);
+	callers_say(stage, DA, brief);
 	stage_do(stage, "return redis.call('PEXPIRE', KEYS[1], 5000)", "hf:{a}");
 	stage_wait_ms(stage, 40);
-	is(cast_say(stage, DB, cast_permits(cast_call(CALL_ACQUIRE, "a", 2), 3, 1, NULL)), OUTCOME_YES);
+	is(callers_say(stage, DB, callers_permits(callers_call(CALL_ACQUIRE, "a", 2), 3, 1, NULL)),
+		OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "permits 3 0");
 	/* It is cleared away by who looks at it, also when somebody else is called. */
-	cast_say(stage, DA, shared(cast_call(CALL_ACQUIRE, "b", 1)));
-	cast_say(stage, DB, cast_call(CALL_ACQUIRE, "b", 3));
+	callers_say(stage, DA, shared(callers_call(CALL_ACQUIRE, "b", 1)));
+	callers_say(stage, DB, callers_call(CALL_ACQUIRE, "b", 3));
 	stage_do(stage, "return redis.call('HSET', KEYS[1], '" A "', '" A ":1 0000000000000001')", "hf:{b}");
-	is_busy(cast_say(stage, DC, cast_call(CALL_ACQUIRE, "b", 1)), "", 2);
+	is_busy(callers_say(stage, DC, callers_call(CALL_ACQUIRE, "b", 1)), "", 2);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{b}"), -2);
 }
 
@@ -187,61 +188,61 @@ ON_BOTH(lifetimes_and_forms_out_of_range_are_refused)
 	static const int64_t bad[] = {0, -1, CAST_TTL_MS + 1, INT64_MAX};
 	reads(stage, DA, 1);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct call call = shared(cast_call(CALL_ACQUIRE, "b", 2));
+		struct call call = shared(callers_call(CALL_ACQUIRE, "b", 2));
 		call.ttl_ms = bad[i];
 		/* What is too long here alone is not malformed: it may have been taken when it was greeted.
 		 */
 		enum outcome outcome = bad[i] > CAST_TTL_MS ? OUTCOME_FORGOTTEN : OUTCOME_ERROR;
-		is(cast_say(stage, DA, call), outcome);
-		call = shared(cast_call(CALL_RENEW, "a", 1));
+		is(callers_say(stage, DA, call), outcome);
+		call = shared(callers_call(CALL_RENEW, "a", 1));
 		call.ttl_ms = bad[i];
-		is(cast_say(stage, DA, call), outcome);
+		is(callers_say(stage, DA, call), outcome);
 	}
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{b}"), -2);
-	struct call late = shared(cast_call(CALL_ACQUIRE, "b", 2));
+	struct call late = shared(callers_call(CALL_ACQUIRE, "b", 2));
 	late.deadline_us = 1;
-	is(cast_say(stage, DA, late), OUTCOME_LATE);
+	is(callers_say(stage, DA, late), OUTCOME_LATE);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{b}"), -2);
 	late.deadline_us = CAST_FOREVER_US;
 	late.token = (INT64_C(1) << 52) + 1;
-	is(cast_say(stage, DA, late), OUTCOME_ERROR);
+	is(callers_say(stage, DA, late), OUTCOME_ERROR);
 	is(shares(stage, DA, CALL_RENEW, 1), OUTCOME_YES);
 }
 
 ON_BOTH(a_share_may_reserve_tokens_when_it_is_renewed)
 {
 	int64_t last = reads(stage, DA, 1).token_last;
-	struct call call = shared(cast_call(CALL_RENEW, "a", 1));
+	struct call call = shared(callers_call(CALL_RENEW, "a", 1));
 	call.block = 5;
-	struct vote v = cast_say(stage, DA, call);
+	struct vote v = callers_say(stage, DA, call);
 	is(v, OUTCOME_YES);
 	ck_assert_int_eq(v.token_first, last + 1);
 	ck_assert_int_eq(v.token_last, last + 5);
 	stage_do(stage, "return redis.call('HSET', KEYS[1], 'highest', '9007199254740990')", "hf:node");
-	v = cast_say(stage, DA, call);
+	v = callers_say(stage, DA, call);
 	is(v, OUTCOME_YES);
 	ck_assert_int_eq(v.token_first, 0);
-	is(cast_say(stage, DA, shared(cast_call(CALL_ACQUIRE, "b", 2))), OUTCOME_ERROR);
+	is(callers_say(stage, DA, shared(callers_call(CALL_ACQUIRE, "b", 2))), OUTCOME_ERROR);
 }
 
 ON_BOTH(a_fenced_name_counts_for_readers_and_writers_together)
 {
-	struct call call = shared(cast_call(CALL_ACQUIRE, "a", 1));
+	struct call call = shared(callers_call(CALL_ACQUIRE, "a", 1));
 	struct vote v;
 	call.fenced = true;
 	call.incarnation = CAST_INCARNATION;
 	call.token = INT64_C(1) << 51;
 	stage_calls(stage, &cast[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, INT64_C(1) << 51);
-	call = cast_as(call, CALL_RENEW);
+	call = callers_as(call, CALL_RENEW);
 	call.token++;
 	call.block = 10;
 	stage_calls(stage, &cast[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 10);
-	call = cast_as(call, CALL_RELEASE);
+	call = callers_as(call, CALL_RELEASE);
 	stage_calls(stage, &cast[DA], &call, 1, &v);
 	is(v, OUTCOME_YES);
-	call = cast_as(call, CALL_ACQUIRE);
+	call = callers_as(call, CALL_ACQUIRE);
 	call.kind = KIND_EXCLUSIVE;
 	stage_calls(stage, &cast[DA], &call, 1, &v);
 	ck_assert_int_eq(v.token_first, (INT64_C(1) << 51) + 20);
@@ -270,18 +271,18 @@ ON_BOTH(a_writer_waits_for_every_reader_and_tells_them)
 
 ON_BOTH(a_reader_does_not_pass_a_writer_who_waits)
 {
-	struct call once = shared(cast_call(CALL_ACQUIRE, "a", 1));
+	struct call once = shared(callers_call(CALL_ACQUIRE, "a", 1));
 	once.queue_ms = 0;
 	reads(stage, DA, 1);
 	writes(stage, DB, 1);
 	(void)stage_heard(stage);
 	/* It could be had, and that is no reason: nobody is named as being in the way. */
 	is_busy(reads(stage, DC, 1), "", 2);
-	is_busy(cast_say(stage, DD, once), "", 0);
+	is_busy(callers_say(stage, DD, once), "", 0);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;a:want a;");
 	/* Where the queue does not live nobody is heeded. */
 	once.queue_ms = CALL_QUEUELESS;
-	is(cast_say(stage, DD, once), OUTCOME_YES);
+	is(callers_say(stage, DD, once), OUTCOME_YES);
 	is(shares(stage, DD, CALL_RELEASE, 1), OUTCOME_YES);
 	is(shares(stage, DA, CALL_RELEASE, 1), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
@@ -355,9 +356,9 @@ ON_BOTH(readers_who_wait_are_in_no_readers_way)
 	ck_assert_int_eq(shares(stage, DB, CALL_RENEW, 1).position, 0);
 	writes(stage, DD, 1);
 	ck_assert_int_eq(shares(stage, DB, CALL_RENEW, 1).position, 2);
-	struct call call = shared(cast_call(CALL_RENEW, "a", 1));
+	struct call call = shared(callers_call(CALL_RENEW, "a", 1));
 	call.block = 5;
-	ck_assert_int_eq(cast_say(stage, DB, call).position, 2);
+	ck_assert_int_eq(callers_say(stage, DB, call).position, 2);
 }
 
 ON_BOTH(a_head_that_does_not_come_is_passed_by_a_reader)
@@ -413,17 +414,17 @@ ON_BOTH(a_writer_that_leaves_lets_the_readers_behind_it_in)
 
 ON_BOTH(a_writer_that_waits_for_readers_of_its_own_keeps_others_from_coming_in)
 {
-	struct call enter = shared(cast_call(CALL_ENTER, "a", 1));
+	struct call enter = shared(callers_call(CALL_ENTER, "a", 1));
 	enter.queue_ms = 3000;
-	is(cast_say(stage, DA, enter), OUTCOME_NO);
+	is(callers_say(stage, DA, enter), OUTCOME_NO);
 	reads(stage, DA, 1);
 	reads(stage, DB, 1);
 	(void)stage_heard(stage);
-	is(cast_say(stage, DA, enter), OUTCOME_YES);
+	is(callers_say(stage, DA, enter), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "b:want a;");
 	is(reads(stage, DC, 1), OUTCOME_BUSY);
 	/* Said again it is the same place. */
-	is(cast_say(stage, DA, enter), OUTCOME_YES);
+	is(callers_say(stage, DA, enter), OUTCOME_YES);
 	is_busy(writes(stage, DD, 1), B ":1", 3);
 	shares(stage, DA, CALL_RELEASE, 1);
 	is_busy(writes(stage, DA, 2), B ":1", 1);
@@ -431,7 +432,7 @@ ON_BOTH(a_writer_that_waits_for_readers_of_its_own_keeps_others_from_coming_in)
 	shares(stage, DB, CALL_RELEASE, 1);
 	ck_assert_str_eq(stage_heard(stage), "a:wake a;");
 	is(writes(stage, DA, 2), OUTCOME_YES);
-	is(cast_say(stage, DA, enter), OUTCOME_NO);
+	is(callers_say(stage, DA, enter), OUTCOME_NO);
 }
 
 ON_BOTH(what_another_attempt_of_ours_has_stays)
@@ -457,7 +458,7 @@ ON_BOTH(what_another_attempt_of_ours_has_stays)
 
 ON_BOTH(a_reader_that_had_its_turn_for_nothing_has_it_again)
 {
-	struct call back = shared(cast_call(CALL_RELEASE, "a", 2));
+	struct call back = shared(callers_call(CALL_RELEASE, "a", 2));
 	back.queue_ms = 3000;
 	writes(stage, DA, 1);
 	reads(stage, DB, 1);
@@ -465,12 +466,12 @@ ON_BOTH(a_reader_that_had_its_turn_for_nothing_has_it_again)
 	alone(stage, DA, CALL_RELEASE, 1);
 	is(reads(stage, DB, 2), OUTCOME_YES);
 	(void)stage_heard(stage);
-	is(cast_say(stage, DB, back), OUTCOME_YES);
+	is(callers_say(stage, DB, back), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "");
 	is_busy(writes(stage, DC, 1), "", 2);
 	is_busy(reads(stage, DD, 1), "", 3);
 	is(reads(stage, DB, 3), OUTCOME_YES);
-	is(cast_say(stage, DB, back), OUTCOME_NO);
+	is(callers_say(stage, DB, back), OUTCOME_NO);
 }
 
 /* ---- an exclusive lease that becomes a shared one ---- */
@@ -493,9 +494,9 @@ ON_BOTH(who_has_it_alone_may_share_it_without_a_gap)
 	ck_assert_str_eq(stage_heard(stage), "b:wake a;");
 	is(reads(stage, DB, 1), OUTCOME_YES);
 	/* Said again it is a renewal like any other. */
-	struct call call = shared(cast_call(CALL_RENEW, "a", 1));
+	struct call call = shared(callers_call(CALL_RENEW, "a", 1));
 	call.block = 5;
-	v = cast_say(stage, DA, call);
+	v = callers_say(stage, DA, call);
 	is(v, OUTCOME_YES);
 	ck_assert_int_gt(v.token_first, last);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a b");
@@ -524,13 +525,13 @@ ON_BOTH(a_seat_that_is_repaired_becomes_shared_too)
 	writes(stage, DA, 1);
 	writes(stage, DB, 1);
 	(void)stage_heard(stage);
-	struct call call = shared(cast_call(CALL_ACQUIRE, "a", 1));
+	struct call call = shared(callers_call(CALL_ACQUIRE, "a", 1));
 	call.queue_ms = CALL_QUEUELESS;
-	is(cast_say(stage, DA, call), OUTCOME_YES);
+	is(callers_say(stage, DA, call), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a");
 	/* It is ours, whoever waits. */
 	call.queue_ms = 3000;
-	is(cast_say(stage, DA, call), OUTCOME_YES);
+	is(callers_say(stage, DA, call), OUTCOME_YES);
 	ck_assert_str_eq(stage_heard(stage), "");
 }
 
@@ -547,7 +548,7 @@ ON_BOTH(a_key_of_another_kind_is_not_touched)
 		stage_do(stage, scripts_[i], "hf:{a}");
 		for (size_t k = 0; k < sizeof(ops) / sizeof(ops[0]); k++) {
 			is(shares(stage, DA, ops[k], 1), OUTCOME_WRONGKIND);
-			is(cast_say(stage, DA, cast_permits(cast_call(ops[k], "a", 1), 3, 1, "1")),
+			is(callers_say(stage, DA, callers_permits(callers_call(ops[k], "a", 1), 3, 1, "1")),
 				OUTCOME_WRONGKIND);
 			is(alone(stage, DA, ops[k], 1), OUTCOME_WRONGKIND);
 		}
@@ -559,44 +560,44 @@ ON_BOTH(a_key_of_another_kind_is_not_touched)
 
 ON_BOTH(permits_and_readers_are_not_of_one_family)
 {
-	struct call some = cast_permits(cast_call(CALL_ACQUIRE, "a", 1), 3, 1, NULL);
+	struct call some = callers_permits(callers_call(CALL_ACQUIRE, "a", 1), 3, 1, NULL);
 	reads(stage, DA, 1);
 	(void)stage_heard(stage);
-	is(cast_say(stage, DB, some), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DB, some), OUTCOME_WRONGKIND);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;");
 	shares(stage, DA, CALL_RELEASE, 1);
 	writes(stage, DA, 2);
-	is(cast_say(stage, DB, some), OUTCOME_WRONGKIND);
-	is(cast_say(stage, DA, cast_permits(cast_call(CALL_RENEW, "a", 2), 3, 1, "0")), OUTCOME_NO);
+	is(callers_say(stage, DB, some), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DA, callers_permits(callers_call(CALL_RENEW, "a", 2), 3, 1, "0")), OUTCOME_NO);
 	ck_assert_str_eq(stage_heard(stage), "a:want a;");
 	alone(stage, DA, CALL_RELEASE, 2);
-	is(cast_say(stage, DB, some), OUTCOME_YES);
+	is(callers_say(stage, DB, some), OUTCOME_YES);
 	is(reads(stage, DA, 3), OUTCOME_WRONGKIND);
 	is(writes(stage, DA, 3), OUTCOME_WRONGKIND);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}:q"), -2);
-	is(cast_say(stage, DB, cast_as(some, CALL_RELEASE)), OUTCOME_YES);
+	is(callers_say(stage, DB, callers_as(some, CALL_RELEASE)), OUTCOME_YES);
 	is(reads(stage, DA, 3), OUTCOME_YES);
 }
 
 ON_BOTH(who_waits_for_the_wrong_kind_leaves_the_queue)
 {
-	struct call some = cast_permits(cast_call(CALL_ACQUIRE, "a", 1), 3, 1, NULL);
+	struct call some = callers_permits(callers_call(CALL_ACQUIRE, "a", 1), 3, 1, NULL);
 	writes(stage, DA, 1);
 	writes(stage, DB, 1);
 	reads(stage, DC, 1);
 	alone(stage, DA, CALL_RELEASE, 1);
-	is_busy(cast_say(stage, DD, some), "", 3);
+	is_busy(callers_say(stage, DD, some), "", 3);
 	is(writes(stage, DB, 1), OUTCOME_YES);
 	(void)stage_heard(stage);
-	is(cast_say(stage, DD, some), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DD, some), OUTCOME_WRONGKIND);
 	struct vote v = alone(stage, DB, CALL_RENEW, 1);
 	is(v, OUTCOME_YES);
 	ck_assert_int_eq(v.position, 1);
 	/* At the head it is in the way of those behind it: they are called. */
 	alone(stage, DB, CALL_RELEASE, 1);
-	cast_say(stage, DD, some);
+	callers_say(stage, DD, some);
 	shares(stage, DC, CALL_LEAVE, 1);
-	is(cast_say(stage, DD, some), OUTCOME_YES);
+	is(callers_say(stage, DD, some), OUTCOME_YES);
 }
 
 ON_BOTH(what_outlives_the_longest_lease_is_cut_short)
@@ -615,7 +616,7 @@ ON_BOTH(what_outlives_the_longest_lease_is_cut_short)
 	ck_assert_int_le(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS);
 	const char *rest = "local now, value = redis.call('TIME')[1], redis.call('HGET', KEYS[1], '" A "') "
 			   "return string.format('%d', string.match(value, '(%d+)$') / 1000000 - now)";
-	int64_t s = atoll(cast_ask(stage, rest, "hf:{a}"));
+	int64_t s = atoll(callers_ask(stage, rest, "hf:{a}"));
 	ck_assert(s >= 10 && s <= 12);
 	/* It is ours all the same. */
 	is(shares(stage, DA, CALL_RENEW, 1), OUTCOME_YES);
@@ -627,13 +628,13 @@ ON_BOTH(what_outlives_the_longest_lease_is_cut_short)
 ON_BOTH(a_full_master_keeps_and_releases_shares_but_grants_none)
 {
 	reads(stage, DA, 1);
-	cast_say(stage, DA, cast_call(CALL_ACQUIRE, "c", 3));
+	callers_say(stage, DA, callers_call(CALL_ACQUIRE, "c", 3));
 	stage_full(stage, true);
-	struct vote v = cast_say(stage, DA, shared(cast_call(CALL_ACQUIRE, "b", 2)));
+	struct vote v = callers_say(stage, DA, shared(callers_call(CALL_ACQUIRE, "b", 2)));
 	is(v, OUTCOME_ERROR);
 	ck_assert(v.text.n > 3 && memcmp(v.text.p, "OOM", 3) == 0);
 	is(shares(stage, DA, CALL_RENEW, 1), OUTCOME_YES);
-	is(cast_say(stage, DA, shared(cast_call(CALL_RENEW, "c", 3))), OUTCOME_YES);
+	is(callers_say(stage, DA, shared(callers_call(CALL_RENEW, "c", 3))), OUTCOME_YES);
 	is(shares(stage, DA, CALL_RELEASE, 1), OUTCOME_YES);
 	stage_full(stage, false);
 	ck_assert_int_eq(stage_ttl_ms(stage, "hf:{a}"), -2);
@@ -649,12 +650,12 @@ ON_BOTH(names_of_one_command_are_shared_each_for_itself)
 	struct call calls[4];
 	struct vote votes[4];
 	stage_do(stage, "return redis.call('ZADD', KEYS[1], 1, 'x')", "hf:{b}");
-	cast_say(stage, DB, cast_call(CALL_ACQUIRE, "c", 1));
+	callers_say(stage, DB, callers_call(CALL_ACQUIRE, "c", 1));
 	for (int i = 0; i < 4; i++) {
-		calls[i] = shared(cast_call(CALL_ACQUIRE, names[i], (uint64_t)i + 1));
+		calls[i] = shared(callers_call(CALL_ACQUIRE, names[i], (uint64_t)i + 1));
 		calls[i].incarnation = CAST_INCARNATION;
 	}
-	calls[3] = cast_permits(calls[3], 5, 2, NULL);
+	calls[3] = callers_permits(calls[3], 5, 2, NULL);
 	calls[3].block = 3;
 	stage_calls(stage, &cast[DA], calls, 4, votes);
 	is(votes[0], OUTCOME_YES);
@@ -666,7 +667,7 @@ ON_BOTH(names_of_one_command_are_shared_each_for_itself)
 	ck_assert(slice_equal(votes[3].slots, SLICE("0,1")));
 	calls[3].slots = SLICE("0,1");
 	for (int i = 0; i < 4; i++)
-		calls[i] = cast_as(calls[i], CALL_RENEW);
+		calls[i] = callers_as(calls[i], CALL_RENEW);
 	stage_calls(stage, &cast[DA], calls, 4, votes);
 	is(votes[0], OUTCOME_YES);
 	is(votes[1], OUTCOME_WRONGKIND);
@@ -678,7 +679,7 @@ ON_BOTH(names_of_one_command_are_shared_each_for_itself)
 	is(votes[0], OUTCOME_YES);
 	is(votes[1], OUTCOME_YES);
 	for (int i = 0; i < 4; i++)
-		calls[i] = cast_as(calls[i], CALL_RELEASE);
+		calls[i] = callers_as(calls[i], CALL_RELEASE);
 	stage_calls(stage, &cast[DA], calls, 4, votes);
 	is(votes[0], OUTCOME_YES);
 	is(votes[1], OUTCOME_YES);
@@ -693,13 +694,13 @@ ON_BOTH(the_most_names_fit_in_one_command)
 	struct vote votes[CALL_GROUP_MAX];
 	for (int i = 0; i < CALL_GROUP_MAX; i++) {
 		snprintf(names[i], sizeof(names[i]), "n%d", i);
-		calls[i] = shared(cast_call(CALL_ACQUIRE, names[i], (uint64_t)i + 1));
+		calls[i] = shared(callers_call(CALL_ACQUIRE, names[i], (uint64_t)i + 1));
 		calls[i].incarnation = CAST_INCARNATION;
 		calls[i].ttl_ms -= i;
 	}
 	for (int op = CALL_ACQUIRE; op <= CALL_RELEASE; op++) {
 		for (int i = 0; i < CALL_GROUP_MAX; i++)
-			calls[i] = cast_as(calls[i], (enum call_op)op);
+			calls[i] = callers_as(calls[i], (enum call_op)op);
 		stage_calls(stage, &cast[DA], calls, CALL_GROUP_MAX, votes);
 		for (int i = 0; i < CALL_GROUP_MAX; i++)
 			is(votes[i], op == CALL_RECLAIM ? OUTCOME_FORGOTTEN : OUTCOME_YES);
@@ -712,7 +713,7 @@ ON_BOTH(the_most_names_fit_in_one_command)
 static struct call
 reclaim_of(uint64_t attempt, int64_t newest)
 {
-	struct call call = cast_call(CALL_RECLAIM, "a", attempt);
+	struct call call = callers_call(CALL_RECLAIM, "a", attempt);
 	call.incarnation = 0xdef;
 	call.newest = newest;
 	return call;
@@ -726,62 +727,62 @@ ON_BOTH(a_master_that_forgot_shares_nothing_and_takes_reclaims)
 	is(shares(stage, DA, CALL_RENEW, 1), OUTCOME_FORGOTTEN);
 	is(reads(stage, DA, 2), OUTCOME_FORGOTTEN);
 	is(shares(stage, DA, CALL_RELEASE, 1), OUTCOME_FORGOTTEN);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 	struct call call = shared(reclaim_of(1, last));
 	call.token = last;
 	for (int i = 0; i < 2; i++) {
-		is(cast_say(stage, DA, call), OUTCOME_YES);
-		is(cast_say(stage, DB, call), OUTCOME_YES);
+		is(callers_say(stage, DA, call), OUTCOME_YES);
+		is(callers_say(stage, DB, call), OUTCOME_YES);
 	}
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a b");
 	ck_assert_int_gt(stage_ttl_ms(stage, "hf:{a}"), CAST_TTL_MS - 1000);
 	/* Nothing else until it is admitted. */
 	for (int op = CALL_ACQUIRE; op <= CALL_RENEW; op++) {
-		struct call early = shared(cast_call((enum call_op)op, "a", 1));
+		struct call early = shared(callers_call((enum call_op)op, "a", 1));
 		early.incarnation = 0xdef;
-		is(cast_say(stage, DA, early), OUTCOME_FORGOTTEN);
-		is(cast_say(stage, DA, cast_permits(early, 3, 1, "1")), OUTCOME_FORGOTTEN);
+		is(callers_say(stage, DA, early), OUTCOME_FORGOTTEN);
+		is(callers_say(stage, DA, callers_permits(early, 3, 1, "1")), OUTCOME_FORGOTTEN);
 	}
 	/* An older lease of one who had it alone is not taken, and changes nothing. */
-	is(cast_say(stage, DC, reclaim_of(7, last - 1)), OUTCOME_NO);
+	is(callers_say(stage, DC, reclaim_of(7, last - 1)), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a b");
 	call.deadline_us = 1;
-	is(cast_say(stage, DC, call), OUTCOME_LATE);
-	call = shared(cast_call(CALL_RELEASE, "a", 1));
+	is(callers_say(stage, DC, call), OUTCOME_LATE);
+	call = shared(callers_call(CALL_RELEASE, "a", 1));
 	call.incarnation = 0xdef;
-	is(cast_say(stage, DB, call), OUTCOME_YES);
-	cast_open(stage, 0xdef);
+	is(callers_say(stage, DB, call), OUTCOME_YES);
+	callers_open(stage, 0xdef);
 	call = shared(reclaim_of(1, last));
-	is(cast_say(stage, DA, call), OUTCOME_FORGOTTEN);
+	is(callers_say(stage, DA, call), OUTCOME_FORGOTTEN);
 	call.op = CALL_RENEW;
-	is(cast_say(stage, DA, call), OUTCOME_YES);
-	struct vote v = cast_say(stage, DA, (struct call){.op = CALL_HELLO, .incarnation = 1});
+	is(callers_say(stage, DA, call), OUTCOME_YES);
+	struct vote v = callers_say(stage, DA, (struct call){.op = CALL_HELLO, .incarnation = 1});
 	ck_assert_int_ge(v.highest, last);
 }
 
 ON_BOTH(of_a_writer_and_a_reader_that_reclaim_the_newer_one_stays)
 {
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
-	is(cast_say(stage, DA, reclaim_of(1, 10)), OUTCOME_YES);
-	is(cast_say(stage, DB, shared(reclaim_of(1, 10))), OUTCOME_NO);
+	callers_hello(stage, 0xdef);
+	is(callers_say(stage, DA, reclaim_of(1, 10)), OUTCOME_YES);
+	is(callers_say(stage, DB, shared(reclaim_of(1, 10))), OUTCOME_NO);
 	ck_assert_str_eq(stage_get(stage, "hf:{a}"), A ":1");
-	is(cast_say(stage, DB, shared(reclaim_of(1, 20))), OUTCOME_YES);
+	is(callers_say(stage, DB, shared(reclaim_of(1, 20))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared b");
-	is(cast_say(stage, DA, reclaim_of(1, 10)), OUTCOME_NO);
-	is(cast_say(stage, DC, shared(reclaim_of(1, 5))), OUTCOME_YES);
+	is(callers_say(stage, DA, reclaim_of(1, 10)), OUTCOME_NO);
+	is(callers_say(stage, DC, shared(reclaim_of(1, 5))), OUTCOME_YES);
 	/* The group counts as new as the newest of it. */
-	is(cast_say(stage, DA, reclaim_of(1, 19)), OUTCOME_NO);
+	is(callers_say(stage, DA, reclaim_of(1, 19)), OUTCOME_NO);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared b c");
-	is(cast_say(stage, DA, reclaim_of(1, 21)), OUTCOME_YES);
+	is(callers_say(stage, DA, reclaim_of(1, 21)), OUTCOME_YES);
 	ck_assert_str_eq(stage_get(stage, "hf:{a}"), A ":1");
-	is(cast_say(stage, DB, shared(reclaim_of(1, 20))), OUTCOME_NO);
+	is(callers_say(stage, DB, shared(reclaim_of(1, 20))), OUTCOME_NO);
 	/* One that had it alone and shares it now is the same lease. */
-	is(cast_say(stage, DA, shared(reclaim_of(1, 21))), OUTCOME_YES);
+	is(callers_say(stage, DA, shared(reclaim_of(1, 21))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a");
 	/* A later attempt of one daemon takes the place of an earlier one, not the other way round. */
-	is(cast_say(stage, DA, shared(reclaim_of(2, 30))), OUTCOME_YES);
-	is(cast_say(stage, DA, shared(reclaim_of(1, 21))), OUTCOME_NO);
+	is(callers_say(stage, DA, shared(reclaim_of(2, 30))), OUTCOME_YES);
+	is(callers_say(stage, DA, shared(reclaim_of(1, 21))), OUTCOME_NO);
 }
 
 ON_BOTH(a_reclaim_beats_whatever_an_old_backup_brought_back)
@@ -794,56 +795,56 @@ ON_BOTH(a_reclaim_beats_whatever_an_old_backup_brought_back)
 	stage_flush(stage);
 	for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
 		stage_flush(stage);
-		cast_hello(stage, 0xdef);
+		callers_hello(stage, 0xdef);
 		stage_do(stage, old[i], "hf:{a}");
-		is(cast_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_YES);
+		is(callers_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_YES);
 		ck_assert_str_eq(group(stage, "hf:{a}"), "shared a");
-		ck_assert(strncmp(cast_ask(stage, "return redis.call('HGET', KEYS[1], '" A "')", "hf:{a}"),
+		ck_assert(strncmp(callers_ask(stage, "return redis.call('HGET', KEYS[1], '" A "')", "hf:{a}"),
 				  A ":1 ", strlen(A ":1 ")) == 0);
 		ck_assert_int_gt(stage_ttl_ms(stage, "hf:{a}"), 0);
 	}
 	/* And one who had it alone beats a group of the past. */
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 	stage_do(stage, old[2], "hf:{a}");
-	is(cast_say(stage, DB, reclaim_of(1, 10)), OUTCOME_YES);
+	is(callers_say(stage, DB, reclaim_of(1, 10)), OUTCOME_YES);
 	ck_assert_str_eq(stage_get(stage, "hf:{a}"), B ":1");
 }
 
 ON_BOTH(a_reclaimed_share_beside_one_of_the_past_ends_with_it)
 {
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 	stage_do(stage,
 		"local now = redis.call('TIME')[1] "
 		"return redis.call('HSET', KEYS[1], 'kind', 'shared', '" C "', '" C
 		":9 ' .. (now + 5) .. '000000')",
 		"hf:{a}");
-	is(cast_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_YES);
+	is(callers_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a c");
-	is(cast_say(stage, DC, shared(reclaim_of(11, 12))), OUTCOME_YES);
+	is(callers_say(stage, DC, shared(reclaim_of(11, 12))), OUTCOME_YES);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a c");
 }
 
 ON_BOTH(a_reclaim_does_not_take_what_others_wrote)
 {
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 	stage_do(stage, "return redis.call('SET', KEYS[1], 'somebody')", "hf:{a}");
-	is(cast_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_NO);
+	is(callers_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_NO);
 	ck_assert_str_eq(stage_get(stage, "hf:{a}"), "somebody");
 	stage_do(stage, "return redis.call('DEL', KEYS[1])", "hf:{a}");
 	stage_do(stage, "return redis.call('HSET', KEYS[1], 'x:1', '1')", "hf:{a}");
-	is(cast_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_WRONGKIND);
-	is(cast_say(stage, DA, reclaim_of(1, 10)), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_WRONGKIND);
+	is(callers_say(stage, DA, reclaim_of(1, 10)), OUTCOME_WRONGKIND);
 }
 
 ON_BOTH(a_full_master_takes_reclaims_of_shares)
 {
 	stage_flush(stage);
-	cast_hello(stage, 0xdef);
+	callers_hello(stage, 0xdef);
 	stage_full(stage, true);
-	is(cast_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_YES);
+	is(callers_say(stage, DA, shared(reclaim_of(1, 10))), OUTCOME_YES);
 	stage_full(stage, false);
 	ck_assert_str_eq(group(stage, "hf:{a}"), "shared a");
 }

@@ -4,7 +4,7 @@
  */
 #include "daemon/redis/call.h"
 
-#include "tests/sim/answer.h"
+#include "tests/sim/world/answer.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
  * Tests of tests/sim/store: the simulated Redis answers as the real one does, on random commands to few keys,
  * and behaves the same with respect to time, memory and scripts.
  */
-#include "tests/sim/rng.h"
-#include "tests/sim/stage.h"
+#include "tests/sim/world/rng.h"
+#include "tests/sim/world/stage.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * they say to each other. Times, tokens and greetings are left out of the lines; T is a token, D the
  * daemon-id of a lease.
  */
-#include "tests/sim/play.h"
+#include "tests/sim/world/scenario.h"
 #include "tests/support/suite.h"
 
 #include <ctype.h>
@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct play play;
+static struct scenario play;
 static struct world *const w = &play.w;
 
 static void
 begin_with(unsigned hosts, unsigned masters)
 {
-	play_begin(&play, hosts, masters);
+	scenario_begin(&play, hosts, masters);
 }
 
 static void
@@ -29,25 +29,25 @@ begin(unsigned hosts)
 static void
 end(void)
 {
-	play_end(&play);
+	scenario_end(&play);
 }
 
 static void
 pass_ms(int ms)
 {
-	play_pass_ms(&play, ms);
+	scenario_pass_ms(&play, ms);
 }
 
 static void
 connect_to(unsigned c, unsigned d)
 {
-	play_connect(&play, c, d);
+	scenario_connect(&play, c, d);
 }
 
 static void
 ask(unsigned c, enum verb verb, int64_t wait_ms)
 {
-	play_ask(&play, c, &(struct request){.verb = verb, .wait_ms = wait_ms});
+	scenario_ask(&play, c, &(struct request){.verb = verb, .wait_ms = wait_ms});
 }
 
 /* MLOCK or MUNLOCK of a and b, in this order or in the other. */
@@ -55,13 +55,13 @@ static void
 ask_both(unsigned c, enum verb verb, bool turned)
 {
 	struct request r = {.verb = verb, .wait_ms = -1, .names = {turned, !turned}, .count = 2};
-	play_ask(&play, c, &r);
+	scenario_ask(&play, c, &r);
 }
 
 static const char *
 story(void)
 {
-	return play_story(&play);
+	return scenario_story(&play);
 }
 
 START_TEST(one_client_takes_a_lock_and_gives_it_back)
@@ -240,7 +240,7 @@ said(const char *text, const char *line)
 static void
 cut(unsigned d, unsigned m, int ms)
 {
-	struct way *way = &w->hosts[d].ways[m];
+	struct route *way = &w->hosts[d].ways[m];
 	way->cut_there_until_us = way->cut_back_until_us = w->now_us + ms * 1000;
 }
 

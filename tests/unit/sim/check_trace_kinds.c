@@ -1,31 +1,31 @@
 /*
  * Readers, writers and permits of several daemons as stories: the core with the scripts of lua/ (play.h).
  */
-#include "tests/sim/play.h"
+#include "tests/sim/world/scenario.h"
 #include "tests/support/suite.h"
 
 #include <string.h>
 
-static struct play play;
+static struct scenario play;
 static struct world *const w = &play.w;
 
 static void
 ask(unsigned c, enum verb verb)
 {
-	play_ask(&play, c, &(struct request){.verb = verb, .wait_ms = COMMAND_WAIT_RULE});
+	scenario_ask(&play, c, &(struct request){.verb = verb, .wait_ms = COMMAND_WAIT_RULE});
 }
 
 static void
 read_lock(unsigned c, int64_t wait_ms)
 {
-	play_ask(&play, c, &(struct request){.verb = VERB_LOCK, .kind = KIND_SHARED, .wait_ms = wait_ms});
+	scenario_ask(&play, c, &(struct request){.verb = VERB_LOCK, .kind = KIND_SHARED, .wait_ms = wait_ms});
 }
 
 /* Of the name b. */
 static void
 permits(unsigned c, int64_t permits, int64_t wait_ms)
 {
-	play_ask(&play, c,
+	scenario_ask(&play, c,
 		&(struct request){.verb = VERB_LOCK,
 			.name = 1,
 			.kind = KIND_PERMITS,
@@ -36,17 +36,17 @@ permits(unsigned c, int64_t permits, int64_t wait_ms)
 static void
 give_permits_back(unsigned c)
 {
-	play_ask(&play, c, &(struct request){.verb = VERB_UNLOCK, .name = 1});
+	scenario_ask(&play, c, &(struct request){.verb = VERB_UNLOCK, .name = 1});
 }
 
 /* A client at each daemon, and a fourth one at the first. */
 static void
 begin(unsigned hosts, unsigned masters, int64_t limit)
 {
-	play_begin_permits(&play, hosts, masters, limit);
+	scenario_begin_permits(&play, hosts, masters, limit);
 	for (unsigned c = 0; c < PLAY_CLIENTS; c++)
-		play_connect(&play, c, c % hosts);
-	(void)play_story(&play);
+		scenario_connect(&play, c, c % hosts);
+	(void)scenario_story(&play);
 }
 
 START_TEST(readers_of_two_daemons_and_a_writer_of_a_third)
@@ -58,34 +58,34 @@ START_TEST(readers_of_two_daemons_and_a_writer_of_a_third)
 	read_lock(3, 0);
 	ask(0, VERB_UNLOCK);
 	ask(1, VERB_UNLOCK);
-	ck_assert_str_eq(play_story(&play), "c0 > d0 LOCK a SHARED WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire a\n"
-					    "m0 > d0 acquire a: yes\n"
-					    "d0 > c0 :T\n"
-					    "c1 > d1 LOCK a SHARED WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d1 > m0 group_acquire a\n"
-					    "m0 > d1 acquire a: yes\n"
-					    "d1 > c1 :T\n"
-					    "c2 > d2 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d2 > m0 acquire a\n"
-					    "m0 > d0 want a\n"
-					    "m0 > d1 want a\n"
-					    "m0 > d2 acquire a: busy by D\n"
-					    "c3 > d0 LOCK a SHARED WAIT 0 LEASE 0 MAXHOLD 0\n"
-					    "d0 > c3 null\n"
-					    "c0 > d0 UNLOCK a\n"
-					    "d0 > c0 :0\n"
-					    "d0 > m0 group_release a\n"
-					    "m0 > d0 release a: yes\n"
-					    "c1 > d1 UNLOCK a\n"
-					    "d1 > c1 :0\n"
-					    "d1 > m0 group_release a\n"
-					    "m0 > d2 wake a\n"
-					    "d2 > m0 acquire a\n"
-					    "m0 > d1 release a: yes\n"
-					    "m0 > d2 acquire a: yes\n"
-					    "d2 > c2 :T\n");
-	play_end(&play);
+	ck_assert_str_eq(scenario_story(&play), "c0 > d0 LOCK a SHARED WAIT -1 LEASE 0 MAXHOLD 0\n"
+						"d0 > m0 group_acquire a\n"
+						"m0 > d0 acquire a: yes\n"
+						"d0 > c0 :T\n"
+						"c1 > d1 LOCK a SHARED WAIT -1 LEASE 0 MAXHOLD 0\n"
+						"d1 > m0 group_acquire a\n"
+						"m0 > d1 acquire a: yes\n"
+						"d1 > c1 :T\n"
+						"c2 > d2 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
+						"d2 > m0 acquire a\n"
+						"m0 > d0 want a\n"
+						"m0 > d1 want a\n"
+						"m0 > d2 acquire a: busy by D\n"
+						"c3 > d0 LOCK a SHARED WAIT 0 LEASE 0 MAXHOLD 0\n"
+						"d0 > c3 null\n"
+						"c0 > d0 UNLOCK a\n"
+						"d0 > c0 :0\n"
+						"d0 > m0 group_release a\n"
+						"m0 > d0 release a: yes\n"
+						"c1 > d1 UNLOCK a\n"
+						"d1 > c1 :0\n"
+						"d1 > m0 group_release a\n"
+						"m0 > d2 wake a\n"
+						"d2 > m0 acquire a\n"
+						"m0 > d1 release a: yes\n"
+						"m0 > d2 acquire a: yes\n"
+						"d2 > c2 :T\n");
+	scenario_end(&play);
 }
 END_TEST
 
@@ -94,33 +94,33 @@ START_TEST(a_writer_that_waits_for_readers_here_holds_back_those_elsewhere)
 	begin(2, 1, 0);
 	read_lock(0, -1);
 	read_lock(1, -1);
-	(void)play_story(&play);
+	(void)scenario_story(&play);
 	ask(2, VERB_LOCK);
 	read_lock(3, 0);
 	ask(0, VERB_UNLOCK);
 	ask(1, VERB_UNLOCK);
-	ck_assert_str_eq(play_story(&play), "c2 > d0 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 enter a\n"
-					    "m0 > d1 want a\n"
-					    "m0 > d0 enter a: yes\n"
-					    "c3 > d1 LOCK a SHARED WAIT 0 LEASE 0 MAXHOLD 0\n"
-					    "d1 > c3 null\n"
-					    "c0 > d0 UNLOCK a\n"
-					    "d0 > c0 :0\n"
-					    "d0 > m0 group_release a\n"
-					    "d0 > m0 acquire a\n"
-					    "m0 > d0 release a: yes\n"
-					    "m0 > d1 want a\n"
-					    "m0 > d0 acquire a: busy by D\n"
-					    "c1 > d1 UNLOCK a\n"
-					    "d1 > c1 :0\n"
-					    "d1 > m0 group_release a\n"
-					    "m0 > d0 wake a\n"
-					    "d0 > m0 acquire a\n"
-					    "m0 > d1 release a: yes\n"
-					    "m0 > d0 acquire a: yes\n"
-					    "d0 > c2 :T\n");
-	play_end(&play);
+	ck_assert_str_eq(scenario_story(&play), "c2 > d0 LOCK a WAIT -1 LEASE 0 MAXHOLD 0\n"
+						"d0 > m0 enter a\n"
+						"m0 > d1 want a\n"
+						"m0 > d0 enter a: yes\n"
+						"c3 > d1 LOCK a SHARED WAIT 0 LEASE 0 MAXHOLD 0\n"
+						"d1 > c3 null\n"
+						"c0 > d0 UNLOCK a\n"
+						"d0 > c0 :0\n"
+						"d0 > m0 group_release a\n"
+						"d0 > m0 acquire a\n"
+						"m0 > d0 release a: yes\n"
+						"m0 > d1 want a\n"
+						"m0 > d0 acquire a: busy by D\n"
+						"c1 > d1 UNLOCK a\n"
+						"d1 > c1 :0\n"
+						"d1 > m0 group_release a\n"
+						"m0 > d0 wake a\n"
+						"d0 > m0 acquire a\n"
+						"m0 > d1 release a: yes\n"
+						"m0 > d0 acquire a: yes\n"
+						"d0 > c2 :T\n");
+	scenario_end(&play);
 }
 END_TEST
 
@@ -129,17 +129,17 @@ START_TEST(a_writer_that_goes_on_as_a_reader_lets_readers_in)
 	begin(2, 1, 0);
 	ask(0, VERB_LOCK);
 	read_lock(1, -1);
-	(void)play_story(&play);
+	(void)scenario_story(&play);
 	ask(0, VERB_DOWNGRADE);
-	ck_assert_str_eq(play_story(&play), "c0 > d0 DOWNGRADE a\n"
-					    "d0 > c0 :T\n"
-					    "d0 > m0 group_renew a\n"
-					    "m0 > d1 wake a\n"
-					    "d1 > m0 group_acquire a\n"
-					    "m0 > d0 renew a: yes\n"
-					    "m0 > d1 acquire a: yes\n"
-					    "d1 > c1 :T\n");
-	play_end(&play);
+	ck_assert_str_eq(scenario_story(&play), "c0 > d0 DOWNGRADE a\n"
+						"d0 > c0 :T\n"
+						"d0 > m0 group_renew a\n"
+						"m0 > d1 wake a\n"
+						"d1 > m0 group_acquire a\n"
+						"m0 > d0 renew a: yes\n"
+						"m0 > d1 acquire a: yes\n"
+						"d1 > c1 :T\n");
+	scenario_end(&play);
 }
 END_TEST
 
@@ -150,27 +150,28 @@ START_TEST(permits_of_two_daemons)
 	permits(1, 2, -1);
 	permits(2, 1, 0);
 	give_permits_back(0);
-	ck_assert_str_eq(play_story(&play), "c0 > d0 LOCK ab LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire ab\n"
-					    "m0 > d0 acquire ab: yes\n"
-					    "d0 > c0 :T\n"
-					    "c1 > d1 LOCK ab LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
-					    "d1 > m0 group_acquire ab\n"
-					    "m0 > d0 want ab\n"
-					    "m0 > d1 acquire ab: busy by D\n"
-					    "c2 > d0 LOCK ab LIMIT 3 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire ab\n"
-					    "m0 > d0 acquire ab: busy\n"
-					    "d0 > c2 null\n"
-					    "c0 > d0 UNLOCK ab\n"
-					    "d0 > c0 :0\n"
-					    "d0 > m0 group_release ab\n"
-					    "m0 > d1 wake ab\n"
-					    "d1 > m0 group_acquire ab\n"
-					    "m0 > d0 release ab: yes\n"
-					    "m0 > d1 acquire ab: yes\n"
-					    "d1 > c1 :T\n");
-	play_end(&play);
+	ck_assert_str_eq(scenario_story(&play),
+		"c0 > d0 LOCK ab LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
+		"d0 > m0 group_acquire ab\n"
+		"m0 > d0 acquire ab: yes\n"
+		"d0 > c0 :T\n"
+		"c1 > d1 LOCK ab LIMIT 3 PERMITS 2 WAIT -1 LEASE 0 MAXHOLD 0\n"
+		"d1 > m0 group_acquire ab\n"
+		"m0 > d0 want ab\n"
+		"m0 > d1 acquire ab: busy by D\n"
+		"c2 > d0 LOCK ab LIMIT 3 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
+		"d0 > m0 group_acquire ab\n"
+		"m0 > d0 acquire ab: busy\n"
+		"d0 > c2 null\n"
+		"c0 > d0 UNLOCK ab\n"
+		"d0 > c0 :0\n"
+		"d0 > m0 group_release ab\n"
+		"m0 > d1 wake ab\n"
+		"d1 > m0 group_acquire ab\n"
+		"m0 > d0 release ab: yes\n"
+		"m0 > d1 acquire ab: yes\n"
+		"d1 > c1 :T\n");
+	scenario_end(&play);
 }
 END_TEST
 
@@ -180,21 +181,21 @@ START_TEST(permits_at_three_masters)
 	permits(0, 1, -1);
 	permits(1, 1, -1);
 	ck_assert_uint_eq(w->checker.grants, 2);
-	(void)play_story(&play);
+	(void)scenario_story(&play);
 	permits(2, 1, 0);
 	ck_assert_uint_eq(w->checker.grants, 2);
-	ck_assert_str_eq(play_story(&play), "c2 > d0 LOCK ab LIMIT 2 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
-					    "d0 > m0 group_acquire ab\n"
-					    "d0 > m1 group_acquire ab\n"
-					    "d0 > m2 group_acquire ab\n"
-					    "m0 > d1 want ab\n"
-					    "m0 > d0 acquire ab: busy by D\n"
-					    "m1 > d1 want ab\n"
-					    "m1 > d0 acquire ab: busy by D\n"
-					    "m2 > d1 want ab\n"
-					    "m2 > d0 acquire ab: busy by D\n"
-					    "d0 > c2 null\n");
-	play_end(&play);
+	ck_assert_str_eq(scenario_story(&play), "c2 > d0 LOCK ab LIMIT 2 PERMITS 1 WAIT 0 LEASE 0 MAXHOLD 0\n"
+						"d0 > m0 group_acquire ab\n"
+						"d0 > m1 group_acquire ab\n"
+						"d0 > m2 group_acquire ab\n"
+						"m0 > d1 want ab\n"
+						"m0 > d0 acquire ab: busy by D\n"
+						"m1 > d1 want ab\n"
+						"m1 > d0 acquire ab: busy by D\n"
+						"m2 > d1 want ab\n"
+						"m2 > d0 acquire ab: busy by D\n"
+						"d0 > c2 null\n");
+	scenario_end(&play);
 }
 END_TEST
 
@@ -204,21 +205,21 @@ START_TEST(a_master_that_forgot_takes_shares_and_permits_back)
 	read_lock(0, -1);
 	read_lock(1, -1);
 	permits(2, 1, -1);
-	(void)play_story(&play);
+	(void)scenario_story(&play);
 	server_flush(&w->servers[0]);
-	play_pass_ms(&play, 400);
-	ck_assert_str_eq(play_story(&play), "m0 > d0 flushed \n"
-					    "d0 > m0 group_reclaim a\n"
-					    "d0 > m0 group_reclaim ab\n"
-					    "m0 > d0 reclaim a: yes\n"
-					    "m0 > d0 reclaim ab: yes\n"
-					    "d1 > m0 group_reclaim a\n"
-					    "m0 > d1 reclaim a: yes\n"
-					    "d0 > m0 group_reclaim a\n"
-					    "d0 > m0 group_reclaim ab\n"
-					    "m0 > d0 reclaim a: yes\n"
-					    "m0 > d0 reclaim ab: yes\n");
-	play_end(&play);
+	scenario_pass_ms(&play, 400);
+	ck_assert_str_eq(scenario_story(&play), "m0 > d0 flushed \n"
+						"d0 > m0 group_reclaim a\n"
+						"d0 > m0 group_reclaim ab\n"
+						"m0 > d0 reclaim a: yes\n"
+						"m0 > d0 reclaim ab: yes\n"
+						"d1 > m0 group_reclaim a\n"
+						"m0 > d1 reclaim a: yes\n"
+						"d0 > m0 group_reclaim a\n"
+						"d0 > m0 group_reclaim ab\n"
+						"m0 > d0 reclaim a: yes\n"
+						"m0 > d0 reclaim ab: yes\n");
+	scenario_end(&play);
 }
 END_TEST
 

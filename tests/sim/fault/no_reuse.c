@@ -1,0 +1,14 @@
+/* no_reuse: see no_reuse.h. Apart from host.c, since a conn is another thing there. */
+#include "tests/sim/fault/no_reuse.h"
+
+#include "daemon/core/core_inner.h"
+#include "daemon/core/resource.h"
+
+void
+no_reuse_begin(struct core *core)
+{
+	const struct rule *first = rules_first(&core->rules);
+
+	for (size_t i = 0; i < core->settings.rule_count; i++)
+		rules_experience(&core->rules, first + i)->back = 0;
+}

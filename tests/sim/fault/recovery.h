@@ -1,0 +1,100 @@
+/*
+ * recovery: a daemon crashes, and the next process goes on from its ledger under another daemon-id.
+ *
+ *     crash between two steps, or in one ──▶ ledger, with or without the entries of that step ──▶
+ * core_recover()
+ *
+ * A crash in a step: the core has made it, and no action was carried out; its entries are in the ledger, or
+ * they are not.
+ *
+ * The model knows which sessions are durable: those with a grace or bound to a process. They, their holds and
+ * what they have lost pass on to the next life of the host, cut off at that moment, and all judges go on with
+ * them. The recovered core has each of them as the model has it, and no other. All else is gone as after any
+ * crash: nobody is told of it, and clients may rely on what they were told until then.
+ *
+ * A copy: another host goes on from the same bytes while the first daemon lives. Nobody comes back to it. The
+ * daemon-ids of both are of one family, which has what any of them has at the masters.
+ */
+#ifndef SIM_RECOVERY_H
+#define SIM_RECOVERY_H
+
+#include "daemon/core/core.h"
+#include "tests/sim/world/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct action;
+struct conn;
+struct event;
+struct hold;
+struct host;
+struct note;
+struct slice;
+struct world;
+
+/* Whether it is about to die in the next step that writes to its ledger. */
+enum dies { DIES_NOT, DIES_WRITTEN, DIES_UNWRITTEN };
+
+struct recovery {
+	enum dies dies;
+	bool torn;             /* it died in a step whose entries are in its ledger */
+	bool drained;          /* it waited for no holder any more when it died */
+	uint64_t family;       /* of its daemon-ids (lineage.h) */
+	uint64_t life;         /* before it recovered; 0: it has not */
+	int64_t at_us;         /* when it recovered */
+	int64_t torn_until_us; /* until then what is withheld may be that of a step that nobody was told of */
+	session_id strange; /* its sessions up to this one came with a copy: no client knows them; 0: none */
+	int64_t copied_us;  /* when its ledger was last copied, or it began as a copy; 0: never */
+	int64_t generation; /* of the set of masters that was in force when it died (change.h) */
+	/* Leases that it had by its ledger: masters that kept them, as members of its family, at that time.
+	 */
+	unsigned kept[PLAN_NAMES_MAX];
+};
+
+/* Whether the world has ledgers, and these faults: by a chance of their own, so that all else is as it was.
+ */
+void recovery_draw(struct plan *plan);
+/* Crashes again and again, in a world that has this fault. */
+void recovery_watch(struct world *world);
+
+/* It dies, in a way of its own choice, now or in a later step. */
+void recovery_strike(struct host *host);
+/* The set of masters has just changed: daemons with something to lose die, in a world that has this fault.
+ */
+void recovery_changed(struct world *world);
+/* Another host begins with a copy of its ledger. */
+void recovery_copy(struct world *world);
+
+/* The daemon dies in this step, whose entries are in its ledger: true. It is gone then. */
+bool recovery_kills(struct host *host, const struct event *event);
+/* It is about to end, for whatever reason. */
+void recovery_ends(struct host *host);
+
+/* What its next process goes on from; n == 0: nothing. */
+struct slice recovery_from(struct host *host);
+/* A daemon begins, with its daemon-id; of: with a copy of that one's ledger, NULL: it is none. */
+void recovery_begins(struct host *host, bool recovers, const struct host *of);
+/* The core of a next process; NULL: the world has failed. */
+struct core *recovery_core(struct host *host, const struct core_settings *settings, struct slice ledger);
+/* It has recovered, and has made no step: the model passes on to it. */
+void recovery_done(struct host *host, const struct host *of);
+/* It wants to know when the process ends that a session is bound to. */
+void recovery_watches(struct host *host, const struct action *action);
+
+/* The process of this connection has ended: daemons that began with a copy see it, too. */
+void recovery_exited(const struct conn *conn);
+
+/* Whether another process may have taken over its leases, by a copy of its ledger. */
+bool recovery_excuses(const struct host *host);
+/* Whether another daemon has begun with a copy of the ledger of this one, as recently. */
+bool recovery_is_copied(const struct host *host);
+/* A hold is lost that its ledger had: not if a majority had it, and could be used. */
+void recovery_note(struct host *host, const struct note *note);
+/* Whether the next process of its daemon may find that it is over, and tell of the loss: the daemon is gone,
+ * or has not told of it, as it has stood still. */
+bool recovery_ends_it(const struct hold *hold);
+/* Whether a client may wait for this daemon to come back, although it is not there. */
+bool recovery_awaited(const struct host *host, uint64_t life);
+
+#endif

@@ -1,0 +1,388 @@
+/* held: see held.h. */
+#include "tests/sim/judge/held.h"
+
+#include "tests/sim/judge/events.h"
+#include "tests/sim/judge/withheld.h"
+#include "tests/sim/world/id_client.h"
+#include "tests/sim/world/world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+held_free(struct world *w)
+{
+	struct checker *k = &w->checker;
+	for (struct hold *h = k->holds, *next; h != NULL; h = next) {
+		next = h->next;
+		free(h);
+	}
+	k->holds = NULL;
+}
+
+static bool
+hold_is(const struct hold *h, const struct conn *c, session_id session, unsigned name, const char *owner)
+{
+	return h->name == name && h->host == c->host && h->host_life == c->host_life &&
+	       h->session == session && strcmp(h->owner, owner) == 0;
+}
+
+struct hold *
+held_find(struct world *w, const struct conn *c, session_id session, unsigned name, const char *owner)
+{
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (hold_is(h, c, session, name, owner))
+			return h;
+	return NULL;
+}
+
+void
+held_remove(struct world *w, struct hold *hold)
+{
+	struct hold **at = &w->checker.holds;
+	while (*at != hold)
+		at = &(*at)->next;
+	*at = hold->next;
+	free(hold);
+}
+
+/* Until when its daemon stands for it. */
+int64_t
+held_good_us(const struct hold *h)
+{
+	return h->told_us > h->valid_us ? h->told_us : h->valid_us;
+}
+
+/* Until when its holder may rely on it. */
+int64_t
+held_until_us(const struct hold *h)
+{
+	return held_good_us(h) < h->ended_us ? held_good_us(h) : h->ended_us;
+}
+
+int64_t
+held_longest_us(const struct world *w, unsigned name)
+{
+	int64_t good_us = 0;
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->name == name && held_until_us(h) > good_us)
+			good_us = held_until_us(h);
+	return good_us;
+}
+
+bool
+held_relied_on(const struct host *h, unsigned name)
+{
+	const struct world *w = h->world;
+	for (const struct hold *of = w->checker.holds; of != NULL; of = of->next)
+		if (of->lost && of->host == h && of->host_life == h->life &&
+			plan_first(&w->plan, of->name) == name &&
+			(host_true_us(h, of->longest_ms) > w->now_us || held_until_us(of) > w->now_us))
+			return true;
+	return false;
+}
+
+int64_t
+held_token(const struct world *w, unsigned name)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->name == name && held_until_us(h) > w->now_us)
+			return h->token;
+	return 0;
+}
+
+struct hold *
+held_by(struct world *w, const struct conn *c, unsigned name, const char *owner)
+{
+	return held_find(w, c, conn_session(c), name, owner);
+}
+
+const struct hold *
+held_with(const struct world *w, const struct host *host, unsigned name, int64_t token)
+{
+	const struct hold *h = w->checker.holds;
+	while (h != NULL &&
+		!(h->name == name && h->host == host && h->host_life == host->life && h->token == token))
+		h = h->next;
+	return h;
+}
+
+bool
+held_surely(const struct world *w, const struct hold *h)
+{
+	return !h->lost && !h->untold && !h->tainted && h->valid_us > w->now_us;
+}
+
+void
+held_claimed(const struct world *w, struct hold *h)
+{
+	if (h->untold)
+		h->valid_us = w->now_us + 1;
+	/* To its daemon the session showed that it knows of the hold only if it had not been told. */
+	if (h->untold && !h->unsent)
+		held_named(h);
+	h->untold = h->unsent = false;
+}
+
+static void
+ends(struct hold *h)
+{
+	h->ends_ms = h->lease_ends_ms < h->ceiling_ms ? h->lease_ends_ms : h->ceiling_ms;
+	if (h->claim_ends_ms < h->ends_ms)
+		h->ends_ms = h->claim_ends_ms;
+}
+
+void
+held_named(struct hold *h)
+{
+	h->claim_ends_ms = INT64_MAX;
+	ends(h);
+}
+
+void
+held_put_off(struct hold *h, int64_t ms)
+{
+	int64_t until_ms = host_ms(h->host) + ms;
+	if (h->claim_ends_ms != INT64_MAX && h->claim_ends_ms < until_ms)
+		h->claim_ends_ms = until_ms;
+	ends(h);
+}
+
+void
+held_asked(const struct conn *c, struct hold *h)
+{
+	const struct request *r = &c->current;
+	bool lock = r->verb == VERB_LOCK;
+	if (!id_client_is(c) || (lock ? h->leased && r->claim_ms == 0 : r->token == h->token))
+		held_named(h);
+	else
+		held_put_off(h, lock && r->claim_ms > 0 ? r->claim_ms : id_client_ttl_ms(c));
+}
+
+bool
+held_names(const struct conn *c, const char *owner)
+{
+	return c->running && (owner[0] != '\0' || id_client_is(c));
+}
+
+void
+held_given_back(struct world *w, struct hold *h)
+{
+	if (--h->count == 0)
+		held_remove(w, h);
+	else
+		held_named(h);
+}
+
+/* Whether it has a lease, or may have had the answer that grants it one under way. */
+static bool
+lease_there(const struct host *host, unsigned name)
+{
+	struct resource_view view;
+	return host->alive &&
+	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view) &&
+	       (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
+}
+
+void
+held_taint(struct world *w, unsigned name)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
+	foreign_client_taint(w, name);
+	w->checker.written_us[name] = w->now_us;
+	w->checker.tainted_us[name] = w->now_us;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		h->tainted |= h->name == name;
+}
+
+void
+held_taint_at(struct host *host, unsigned name)
+{
+	struct world *w = host->world;
+	w->checker.tainted[name][host->index] |= lease_there(host, name);
+	w->checker.tainted_us[name] = w->now_us;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		h->tainted |= h->name == name && h->host == host && h->host_life == host->life;
+}
+
+/* What has been confirmed since then by a majority that has not forgotten is the daemon's own. */
+static bool
+taint_over(const struct world *w, unsigned name)
+{
+	int64_t since_us = w->checker.tainted_us[name], lease_us = w->plan.lease_ms * 1010 + 10000;
+	bool guarded = false;
+	for (unsigned i = 0; i < w->plan.masters; i++) {
+		if (w->servers[i].forgot_us >= since_us || w->servers[i].lacks_until_us >= since_us)
+			return false;
+		guarded |= w->servers[i].ended_us >= since_us;
+	}
+	/* A master that was started again since then, or is found to have evicted keys, is guarded, and both
+	 * leases may be reclaimed there. */
+	return w->now_us - since_us > (guarded ? 3 : 1) * lease_us;
+}
+
+/* Their daemons learn of it when they renew. */
+static void
+taints_step(struct world *w, const struct host *host)
+{
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		bool *tainted = &w->checker.tainted[i][host->index];
+		if (!*tainted)
+			continue;
+		*tainted = lease_there(host, i) && !taint_over(w, i);
+		for (struct hold *h = w->checker.holds; h != NULL && !*tainted && taint_over(w, i);
+			h = h->next)
+			h->tainted &= h->name != i || h->host != host;
+	}
+}
+
+void
+held_release_sent(struct world *w, struct conn *c, const struct request *r)
+{
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0 &&
+			((r->token == 0 && !id_client_is(c)) || r->token == h->token))
+			h->ended_us = w->now_us;
+}
+
+void
+held_session_ended(struct world *w, uint64_t tag)
+{
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (h->tag == tag && h->ended_us > w->now_us)
+			h->ended_us = w->now_us;
+}
+
+void
+held_lost(struct host *host, unsigned name, int64_t token)
+{
+	for (struct hold *h = host->world->checker.holds; h != NULL; h = h->next)
+		h->lost |= h->host == host && h->name == name && h->token == token;
+}
+
+/* Nobody can be told more than he was when its connection was lost. */
+static bool
+is_detached(const struct world *w, const struct hold *h)
+{
+	const struct session_terms *p = session_terms_of(w, h->host, h->session);
+	return p != NULL && p->detached;
+}
+
+static void
+check_kept(struct world *w, const struct hold *h, bool held)
+{
+	/* When its daemon ends nobody comes back; then it is withheld until what was told is over. */
+	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us &&
+		!(h->host->draining && held_until_us(h) <= w->now_us))
+		world_fail(w,
+			"grace: d%u has given %s with token %" PRId64 " up, which session %" PRIu64
+			" may come back for",
+			h->host->index, checker_name(h->name), h->token, h->session);
+}
+
+/* A hold, and the daemon that is asked for it. */
+struct looked {
+	const struct hold *hold;
+	const struct host *host;
+	int64_t now_ms;
+	bool held;
+	int64_t valid_us; /* held: until then, */
+	int64_t left_ms;  /* which is so long */
+	bool withheld;    /* held: from others alone */
+	enum kind kind;
+	int64_t permits;
+};
+
+static bool
+look_at_hold(void *arg, const struct hold_view *view)
+{
+	struct looked *looked = arg;
+	if (view->token != looked->hold->token)
+		return true;
+	looked->held = true;
+	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
+	looked->left_ms = view->valid_ms;
+	looked->withheld = view->withheld;
+	looked->kind = view->kind;
+	looked->permits = view->permits;
+	return false;
+}
+
+/* What is due comes first: nothing is held past its end. */
+static void
+check_over(struct world *w, const struct hold *h, const struct looked *looked)
+{
+	if (looked->left_ms <= 0)
+		world_fail(w,
+			"stale: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
+			" ms after its end",
+			h->host->index, checker_name(h->name), h->token, -looked->left_ms);
+	if (!looked->withheld && !h->untold && (looked->kind != h->kind || looked->permits != h->permits))
+		world_fail(w,
+			"kind: d%u has the hold of %s with token %" PRId64
+			" as another kind than was asked for",
+			h->host->index, checker_name(h->name), h->token);
+	/* What nobody was told of may be a part of an MLOCK: that has none before its answer. */
+	if (!looked->withheld && !h->untold && looked->now_ms >= h->ends_ms)
+		world_fail(w,
+			"terms: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
+			" ms after the end of its LEASE, MAXHOLD or CLAIM",
+			h->host->index, checker_name(h->name), h->token, looked->now_ms - h->ends_ms);
+}
+
+bool
+held_there(const struct hold *h)
+{
+	struct looked looked = {.hold = h, .host = h->host, .now_ms = host_ms(h->host)};
+	if (h->host->core == NULL)
+		return false; /* between two daemons */
+	core_each_hold(h->host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+	return looked.held;
+}
+
+/* That ends all that its session holds, also for a connection that joins it before the core has closed the
+ * others. */
+void
+held_exited(struct world *w, const struct conn *c)
+{
+	const struct host *host = c->host;
+	for (struct hold *h = w->checker.holds, *next; h != NULL; h = next) {
+		next = h->next;
+		struct looked looked = {.hold = h, .host = host, .now_ms = host_ms(host)};
+		if (h->tag != c->tag || h->host != host || h->host_life != host->life)
+			continue;
+		core_each_hold(
+			host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		bool before = h->lost || (h->withheld_us != 0 && h->withheld_us < w->now_us);
+		if (looked.held && !before)
+			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
+				host->index, checker_name(h->name));
+		if (!looked.held && !before)
+			held_remove(w, h);
+	}
+}
+
+void
+held_step(struct world *w, struct host *host, int64_t now_ms)
+{
+	taints_step(w, host);
+	withheld_step(host, now_ms);
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};
+		if (h->host != host || h->host_life != host->life)
+			continue;
+		core_each_hold(host->core, now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
+		if (looked.withheld && h->withheld_us == 0)
+			h->withheld_us = w->now_us;
+		if (looked.held)
+			check_over(w, h, &looked);
+		withheld_look(w, h, looked.held);
+		events_look(w, h, looked.held);
+		if (is_detached(w, h))
+			check_kept(w, h, looked.held);
+		else if (looked.held && !h->untold)
+			withheld_valid(h, looked.valid_us, now_ms + looked.left_ms);
+	}
+}

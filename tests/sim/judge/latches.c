@@ -1,0 +1,596 @@
+/* latches: see latches.h. */
+#include "tests/sim/judge/latches.h"
+
+#include "tests/sim/fault/handover.h"
+#include "tests/sim/judge/awaits.h"
+#include "tests/sim/world/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EVERY_US 25000
+
+/* The first is a lock as well. */
+static const char *const names[PLAN_LATCHES_MAX] = {"a", "l"};
+
+const char *
+latches_name(unsigned name)
+{
+	assert(name >= PLAN_NAMES_MAX && name < PLAN_NAMES_MAX + PLAN_LATCHES_MAX);
+	return names[name - PLAN_NAMES_MAX];
+}
+
+bool
+latches_verb(enum verb verb)
+{
+	return verb == VERB_LATCH_SET || verb == VERB_LATCH_DOWN || verb == VERB_LATCH_AWAIT ||
+	       verb == VERB_LATCH_COUNT;
+}
+
+static struct latch_tale *
+tale_of(struct server *s, struct slice name)
+{
+	unsigned i = 0;
+	while (!slice_equal(name, slice_of(names[i]))) {
+		i++;
+		assert(i < PLAN_LATCHES_MAX);
+	}
+	return &s->world->latches.of[s->index][i];
+}
+
+/* Which of the names it is about. */
+static size_t
+tale_index(const struct world *w, const struct latch_tale *t)
+{
+	return (size_t)(t - &w->latches.of[0][0]) % PLAN_LATCHES_MAX;
+}
+
+static void
+marks_free(struct latch_tale *t)
+{
+	struct latch_mark *mark;
+	while ((mark = t->marks) != NULL) {
+		t->marks = mark->next;
+		free(mark);
+	}
+}
+
+void
+latches_done(struct world *w)
+{
+	struct latches *l = &w->latches;
+	for (unsigned i = 0; i < PLAN_MASTERS_MAX * PLAN_LATCHES_MAX; i++) {
+		struct latch_tale *t = &l->of[i / PLAN_LATCHES_MAX][i % PLAN_LATCHES_MAX];
+		marks_free(t);
+		free(t->words);
+	}
+	for (struct latch_said *s = l->said, *next; s != NULL; s = next) {
+		next = s->next;
+		free(s);
+	}
+	for (struct latch_wait *v = l->waits, *next; v != NULL; v = next) {
+		next = v->next;
+		free(v);
+	}
+	*l = (struct latches){.said = NULL};
+}
+
+/* ---- what the master says ---- */
+
+/* The name in the trace and in failures. */
+static const char *
+tale_name(const struct world *w, const struct latch_tale *t)
+{
+	return names[tale_index(w, t)];
+}
+
+/* Whether the one that was there last has time left. A key's is counted in whole ms; one that ended is not
+ * there again when the clock steps back. */
+static bool
+still_there(const struct world *w, const struct latch_tale *t, const struct latch_word *word, int64_t wall_us)
+{
+	return t->id != 0 && t->memory == word->memory && wall_us < t->ends_us - 1000 &&
+	       !excuse(w, EXCUSE_LATCH_BACK, w->servers[word->server].back_until_us != 0);
+}
+
+/* Another latch than before is there: it was set just now, and the one before did not count any more. */
+static void
+check_set(struct world *w, struct latch_tale *t, const struct latch_word *word, int64_t wall_us)
+{
+	const char *name = tale_name(w, t);
+	if (word->op != LATCH_OP_SET || word->meant != word->state.id || word->state.set != word->steps ||
+		word->state.left != word->steps)
+		world_fail(w, "latch: %s is there, and was not set so", name);
+	if (wall_us > word->deadline_us)
+		world_fail(w, "late: %s is set %" PRId64 " us after the deadline", name,
+			wall_us - word->deadline_us);
+	if (still_there(w, t, word, wall_us))
+		world_fail(w, "latch: %s is set although there is one for %" PRId64 " us more", name,
+			t->ends_us - wall_us);
+	for (size_t i = 0; i < t->n; i++)
+		if (t->words[i].there && t->words[i].state.id == word->state.id)
+			world_fail(w, "latch: %s is there again", name);
+	marks_free(t);
+	t->id = word->state.id;
+	t->since_us = w->now_us;
+	t->memory = word->memory;
+	t->leased = word->lease_ms > 0;
+	t->ends_us = wall_us + word->lease_ms * 1000;
+}
+
+/* As it was said to be last. */
+static const struct latch_word *
+last_state(const struct latch_tale *t)
+{
+	for (size_t i = t->n; i > 0; i--)
+		if (t->words[i - 1].there)
+			return &t->words[i - 1];
+	return NULL;
+}
+
+static void
+check_word(struct server *s, struct latch_tale *t, const struct latch_word *word)
+{
+	struct world *w = s->world;
+	int64_t wall_us = server_wall_us(s);
+	const struct latch_word *last = last_state(t);
+	if (!word->there && still_there(w, t, word, wall_us))
+		world_fail(w, "latch: %s is gone %" PRId64 " us before its time", tale_name(w, t),
+			t->ends_us - wall_us);
+	if (!word->there)
+		return;
+	if (word->state.id != t->id)
+		check_set(w, t, word, wall_us);
+	else if (word->memory != t->memory)
+		world_fail(w, "latch: %s counts, and was set before the master's memory changed",
+			tale_name(w, t));
+	else if (wall_us > t->ends_us + 1000)
+		world_fail(w, "latch: %s is there %" PRId64 " us after its time", tale_name(w, t),
+			wall_us - t->ends_us);
+	else if (last->state.set != word->state.set || last->state.left < word->state.left)
+		world_fail(w, "latch: %s counts up, from %" PRId64 " to %" PRId64, tale_name(w, t),
+			last->state.left, word->state.left);
+	/* However it is used (3.40); where the clock is set back a key's time is counted anew. */
+	if (t->leased && !w->plan.fault[FAULT_BACK] &&
+		wall_us + word->state.ttl_ms * 1000 > t->ends_us + 2000)
+		world_fail(w,
+			"latch: %s is said to last for %" PRId64 " ms, and its LEASE is over in %" PRId64
+			" us",
+			tale_name(w, t), word->state.ttl_ms, t->ends_us - wall_us);
+	t->ends_us = wall_us + word->state.ttl_ms * 1000;
+}
+
+static void
+word_add(struct latch_tale *t, const struct latch_word *word)
+{
+	if (t->n == t->room) {
+		t->room = t->room == 0 ? 64 : 2 * t->room;
+		t->words = realloc(t->words, t->room * sizeof(*t->words));
+		assert(t->words != NULL);
+	}
+	t->words[t->n++] = *word;
+}
+
+/* Of the i-th of n calls; who asked and his tag may be gone by now, what was sent is not. */
+static void
+word_by(struct latch_word *word, const struct call_command *command, size_t n, size_t i)
+{
+	int who = command->argc - (int)n + (int)i, daemon = 3 + (int)(n + 1) + 1;
+	snprintf(word->by, sizeof(word->by), "%.*s:%.*s", (int)command->argvlen[daemon],
+		command->argv[daemon], (int)command->argvlen[who], command->argv[who]);
+}
+
+static void
+word_make(struct latch_word *word, const struct call *call, const struct vote *vote)
+{
+	word->op = call->latch_op;
+	word->steps = call->steps;
+	word->meant = call->latch;
+	word->lease_ms = call->latch_op == LATCH_OP_SET ? call->ttl_ms : 0;
+	word->deadline_us = call->deadline_us;
+	word->memory = call->incarnation;
+	word->there = vote->outcome == OUTCOME_YES;
+	word->state = vote->latch;
+}
+
+/* ---- who has counted down ---- */
+
+static const struct latch_mark *
+mark_find(const struct latch_tale *t, const char *by)
+{
+	const struct latch_mark *mark = t->marks;
+	while (mark != NULL && strcmp(mark->by, by) != 0)
+		mark = mark->next;
+	return mark;
+}
+
+/* Somebody has said so much while this latch was there; it counts in this one alone. */
+static bool
+was_said(struct world *w, const struct latch_tale *t, const char *by, int64_t steps)
+{
+	struct latch_said *s = w->latches.said;
+	unsigned name = PLAN_NAMES_MAX + (unsigned)tale_index(w, t);
+	while (s != NULL && !(s->name == name && s->steps == steps && s->over_us >= t->since_us &&
+				    (s->counted == 0 || s->counted == t->id) && strcmp(s->by, by) == 0))
+		s = s->next;
+	if (s != NULL)
+		s->counted = t->id;
+	return s != NULL;
+}
+
+static void
+mark_add(
+	struct world *w, struct latch_tale *t, struct latch_mark **marks, struct slice by, struct slice steps)
+{
+	struct latch_mark *mark = calloc(1, sizeof(*mark));
+	assert(mark != NULL && by.n < sizeof(mark->by));
+	memcpy(mark->by, by.p, by.n);
+	mark->steps = strtoll(steps.p, NULL, 10);
+	mark->next = *marks;
+	*marks = mark;
+	const struct latch_mark *before = mark_find(t, mark->by);
+	if (before != NULL && before->steps == mark->steps)
+		return;
+	if (before != NULL && before->steps > mark->steps)
+		world_fail(w, "latch: what %s has done of %s becomes less", mark->by, tale_name(w, t));
+	if (!was_said(w, t, mark->by, mark->steps))
+		world_fail(w, "latch: %s has done %" PRId64 " steps of %s, and has not said so of this one",
+			mark->by, mark->steps, tale_name(w, t));
+}
+
+/* What the master keeps of it: nothing that nobody said, everything that was there before. */
+static void
+check_marks(struct server *s, struct latch_tale *t)
+{
+	struct world *w = s->world;
+	struct store *store = master_store(s->master);
+	struct latch_mark *marks = NULL;
+	struct slice field, value;
+	char key[32];
+	int64_t sum = 0;
+	snprintf(key, sizeof(key), "hf:{%s}:l", tale_name(w, t));
+	for (size_t i = 0; store_pair(store, server_wall_us(s), slice_of(key), i, &field, &value); i++)
+		if (field.n > 3 && memcmp(field.p, "by:", 3) == 0)
+			mark_add(w, t, &marks, (struct slice){field.p + 3, field.n - 3}, value);
+	for (const struct latch_mark *mark = marks; mark != NULL; mark = mark->next)
+		sum += mark->steps;
+	for (const struct latch_mark *mark = t->marks; mark != NULL; mark = mark->next) {
+		const struct latch_tale now = {.marks = marks};
+		if (mark_find(&now, mark->by) == NULL)
+			world_fail(
+				w, "latch: what %s has done of %s is forgotten", mark->by, tale_name(w, t));
+	}
+	marks_free(t);
+	t->marks = marks;
+	const struct latch_state *last = &last_state(t)->state;
+	if (last->left != (sum < last->set ? last->set - sum : 0))
+		world_fail(w, "latch: %s has %" PRId64 " of %" PRId64 " steps left, after %" PRId64,
+			tale_name(w, t), last->left, last->set, sum);
+}
+
+/* Who is told that his steps count finds them counted. */
+static void
+check_done(struct world *w, const struct latch_tale *t, const struct latch_word *word)
+{
+	const struct latch_mark *mark = mark_find(t, word->by);
+	if (word->op != LATCH_OP_DOWN || !word->there || word->meant != word->state.id ||
+		word->state.id != t->id || word->state.left == 0)
+		return;
+	if (mark == NULL || mark->steps < word->steps)
+		world_fail(w, "latch: %s is told that it has done %" PRId64 " steps of %s", word->by,
+			word->steps, tale_name(w, t));
+}
+
+void
+latches_ran(struct server *s, const struct flight *b)
+{
+	const struct host *h = b->wire->way->host;
+	const struct call *calls = b->calls;
+	struct world *w = s->world;
+	size_t n = b->n;
+	struct vote votes[CALL_GROUP_MAX];
+	if (calls[0].op != CALL_LATCH)
+		return;
+	call_decode(b->reply, calls, n, votes);
+	for (size_t i = 0; i < n; i++) {
+		struct latch_word word = {.at_us = w->now_us,
+			.host = h,
+			.host_life = b->host_life,
+			.server = s->index,
+			.reach = b->reach};
+		struct latch_tale *t = tale_of(s, calls[i].name);
+		if (votes[i].outcome != OUTCOME_YES && votes[i].outcome != OUTCOME_NO)
+			continue;
+		word_make(&word, &calls[i], &votes[i]);
+		if (calls[i].latch_op == LATCH_OP_DOWN)
+			word_by(&word, &b->command, n, i);
+		check_word(s, t, &word);
+		word_add(t, &word);
+	}
+	for (unsigned i = 0; i < PLAN_LATCHES_MAX; i++) {
+		struct latch_tale *t = &w->latches.of[s->index][i];
+		if (t->n > 0 && t->words[t->n - 1].at_us == w->now_us && t->words[t->n - 1].there) {
+			check_marks(s, t);
+			for (size_t k = t->n; k > 0 && t->words[k - 1].at_us == w->now_us; k--)
+				check_done(w, t, &t->words[k - 1]);
+		}
+	}
+}
+
+/* ---- what daemons answer ---- */
+
+static void
+by_of(const struct conn *c, char *by)
+{
+	const struct request *r = &c->current;
+	snprintf(by, LATCH_BY_BYTES, "%s:%" PRIu64 "%s%s", c->host->call_settings.daemon_id, conn_session(c),
+		r->owner[0] != '\0' ? ":" : "", r->owner);
+}
+
+static struct latch_said *
+said_add(struct world *w, const struct conn *c)
+{
+	struct latch_said *s = calloc(1, sizeof(*s));
+	assert(s != NULL);
+	s->name = c->current.name;
+	s->steps = c->current.steps > 0 ? c->current.steps : 1;
+	s->over_us = INT64_MAX;
+	by_of(c, s->by);
+	s->next = w->latches.said;
+	w->latches.said = s;
+	return s;
+}
+
+void
+latches_command(struct world *w, struct conn *c)
+{
+	const struct request *r = &c->current;
+	bool waits = r->verb == VERB_LATCH_AWAIT && r->wait_ms > 0;
+	struct latch_wait *v = calloc(1, sizeof(*v));
+	assert(v != NULL);
+	*v = (struct latch_wait){.next = w->latches.waits,
+		.conn = c,
+		.name = r->name,
+		.since_us = w->now_us,
+		.after = w->latches.asked[c->host->index],
+		.open_us = INT64_MAX,
+		.until_ms = host_ms(c->host) + (waits ? r->wait_ms : 4001)};
+	if (r->verb == VERB_LATCH_DOWN)
+		v->said = said_add(w, c);
+	w->latches.waits = v;
+}
+
+static struct latch_wait **
+wait_at(struct world *w, const struct conn *c)
+{
+	struct latch_wait **at = &w->latches.waits;
+	while (*at != NULL && (*at)->conn != c)
+		at = &(*at)->next;
+	return at;
+}
+
+static void
+wait_remove(struct world *w, struct latch_wait **at)
+{
+	struct latch_wait *v = *at;
+	if (v->said != NULL)
+		v->said->over_us = w->now_us;
+	*at = v->next;
+	free(v);
+}
+
+void
+latches_finished(struct world *w, struct conn *c)
+{
+	struct latch_wait *v = *wait_at(w, c);
+	int64_t until_ms = host_ms(c->host) + 4001;
+	if (v == NULL)
+		return;
+	v->once = true;
+	if (v->until_ms > until_ms)
+		v->until_ms = until_ms;
+}
+
+void
+latches_closed(struct world *w, const struct conn *c)
+{
+	struct latch_wait **at = wait_at(w, c);
+	if (*at != NULL)
+		wait_remove(w, at);
+}
+
+/* Whether what the master said is what this request is answered by. */
+static bool
+word_answers(const struct latch_word *word, const struct latch_wait *v, const struct reply *reply)
+{
+	const struct conn *c = v->conn;
+	bool own = word->host == c->host && word->host_life == c->host_life;
+	bool open = word->there && word->state.left == 0;
+	switch (c->current.verb) {
+	case VERB_LATCH_SET:
+		return own && word->op == LATCH_OP_SET && word->there && word->steps == c->current.steps &&
+		       (word->meant == word->state.id) == (reply->n == 1);
+	case VERB_LATCH_DOWN:
+		return reply->type == REPLY_ERROR
+			       ? !word->there
+			       : own && word->op == LATCH_OP_DOWN && word->there &&
+					 word->meant == word->state.id && word->state.left == reply->n &&
+					 word->steps == v->said->steps && strcmp(word->by, v->said->by) == 0;
+	case VERB_LATCH_AWAIT:
+		return reply->type == REPLY_NULL ? !open
+						 : open && (v->first == 0 || word->state.id == v->first);
+	default:
+		return reply->type == REPLY_NULL ? !word->there : word->there && word->state.left == reply->n;
+	}
+}
+
+/* Whether it rests on nothing that a failover may lose, and that is unknown elsewhere. */
+static bool
+word_counts(const struct world *w, const struct latch_word *word)
+{
+	return w->plan.replicas == 0 || replication_known(&w->servers[word->server], &word->reach);
+}
+
+/* What the master said since the request came; of another memory than before, or of another latch. */
+static bool
+tale_answers(const struct world *w, const struct latch_tale *t, const struct latch_wait *v,
+	const struct reply *reply)
+{
+	for (size_t i = t->n; i > 0 && t->words[i - 1].at_us >= v->since_us; i--)
+		if (word_answers(&t->words[i - 1], v, reply) && word_counts(w, &t->words[i - 1]))
+			return true;
+	return false;
+}
+
+/* It has ended, or been forgotten, as far as the master said since. id: as another master said before; 0:
+ * none has. */
+static bool
+tale_lost(const struct world *w, const struct latch_tale *t, const struct latch_wait *v, uint64_t *id)
+{
+	for (size_t i = t->n; i > 0 && t->words[i - 1].at_us >= v->since_us; i--) {
+		const struct latch_word *word = &t->words[i - 1];
+		if (!word_counts(w, word))
+			continue;
+		if (!word->there || (*id != 0 && word->state.id != *id) ||
+			(word->op == LATCH_OP_DOWN && word->meant != word->state.id))
+			return true;
+		*id = word->state.id;
+	}
+	return false;
+}
+
+/* Whether any master has said what it is answered by. */
+static bool
+is_said(const struct world *w, const struct latch_wait *v, const struct reply *reply)
+{
+	bool lost = reply->type == REPLY_ERROR && reply->code == CODE_LOST;
+	bool said = false;
+	uint64_t id = 0;
+	for (unsigned i = 0; i < plan_servers(&w->plan) && !said; i++) {
+		const struct latch_tale *t = &w->latches.of[i][v->name - PLAN_NAMES_MAX];
+		said = lost ? tale_lost(w, t, v, &id) : tale_answers(w, t, v, reply);
+	}
+	return said;
+}
+
+void
+latches_reply(struct world *w, struct conn *c, const struct reply *reply)
+{
+	struct latch_wait **at = wait_at(w, c);
+	const struct latch_wait *v = *at;
+	if (v == NULL) {
+		world_fail(w, "one answer: c%u is answered twice", c->client->index);
+		return;
+	}
+	bool error = reply->type == REPLY_ERROR;
+	bool fine = error;
+	if (w->plan.masters > 1 && !(error && reply->code == CODE_ERR))
+		world_fail(
+			w, "latch: several masters answer c%u otherwise than by a refusal", c->client->index);
+	else if (w->plan.masters == 1 && (!error || reply->code == CODE_ERR || reply->code == CODE_LOST))
+		fine = is_said(w, v, reply);
+	bool once = v->once || c->current.wait_ms == 0;
+	if (c->current.verb == VERB_LATCH_AWAIT && reply->type == REPLY_NULL && !once &&
+		v->until_ms > host_ms(c->host))
+		world_fail(w, "in time: c%u is told before its WAIT is over that the latch %s is closed",
+			c->client->index, latches_name(v->name));
+	if (c->current.verb == VERB_LATCH_AWAIT && reply->type == REPLY_NULL)
+		refusals_closed(w, c);
+	if (!fine)
+		world_fail(w, "latch: c%u is answered what the master has not said since it asked for %s",
+			c->client->index, latches_name(v->name));
+	wait_remove(w, at);
+}
+
+void
+latches_step(struct world *w, const struct host *host, int64_t now_ms)
+{
+	awaits_step(w, host);
+	for (const struct latch_wait *v = w->latches.waits; v != NULL; v = v->next)
+		if (v->conn->host == host && v->conn->host_life == host->life && v->until_ms <= now_ms &&
+			!handover_excuses(host))
+			world_fail(w,
+				"in time: c%u waits for the latch %s %" PRId64 " ms longer than it wants",
+				v->conn->client->index, latches_name(v->name), now_ms - v->until_ms);
+}
+
+bool
+latches_wait(const struct world *w)
+{
+	return w->latches.waits != NULL;
+}
+
+/* ---- who waits ---- */
+
+/* Whether it is open at the master, now, for everybody who asks. */
+static bool
+is_open(const struct server *s, const char *name)
+{
+	struct store *store = master_store(s->master);
+	struct slice memory, now, set, done;
+	char text[32];
+	snprintf(text, sizeof(text), "hf:{%s}:l", name);
+	struct slice key = slice_of(text);
+	return store_exists(store, server_wall_us(s), key) &&
+	       store_field(store, key, SLICE("memory"), &memory) &&
+	       store_field(store, SLICE("hf:node"), SLICE("incarnation"), &now) && slice_equal(memory, now) &&
+	       store_field(store, key, SLICE("set"), &set) && store_field(store, key, SLICE("done"), &done) &&
+	       strtoll(done.p, NULL, 10) >= strtoll(set.p, NULL, 10);
+}
+
+/* A look of each, and the ways there and back. */
+static int64_t
+most_us(const struct world *w)
+{
+	int64_t third_ms = w->plan.lease_ms / 3 < 1000 ? w->plan.lease_ms / 3 : 1000;
+	return (third_ms + 300) * 1000 + 8 * (2 * w->plan.network_us + w->plan.spread_us) + 100000;
+}
+
+/* Whether nothing keeps it from being answered. */
+static bool
+can_be_answered(const struct world *w, const struct latch_wait *v)
+{
+	const struct conn *c = v->conn;
+	const struct server *s = &w->servers[0];
+	struct master_view master;
+	if (c->current.verb != VERB_LATCH_AWAIT || c->host_life != c->host->life || c->closing || c->ending ||
+		!host_sound_at(c->host, s) || !server_sound(s) || !is_open(s, latches_name(v->name)))
+		return false;
+	core_view_master(c->host->core, host_ms(c->host), 0, &master);
+	return !master.down;
+}
+
+static void
+look_at(struct world *w, struct latch_wait *v)
+{
+	if (!can_be_answered(w, v)) {
+		v->open_us = INT64_MAX;
+		return;
+	}
+	if (v->open_us == INT64_MAX)
+		v->open_us = w->now_us;
+	if (w->now_us - v->open_us > most_us(w))
+		world_fail(w, "progress: c%u waits for the latch %s, which has been open for %" PRId64 " ms",
+			v->conn->client->index, latches_name(v->name), (w->now_us - v->open_us) / 1000);
+}
+
+static void
+look(void *arg, uint64_t a, void *data)
+{
+	struct world *w = arg;
+	(void)a;
+	(void)data;
+	for (struct latch_wait *v = w->latches.waits; v != NULL; v = v->next)
+		look_at(w, v);
+	world_after(w, EVERY_US, look, w, 0, NULL);
+}
+
+void
+latches_watch(struct world *w)
+{
+	if (w->plan.latches > 0 && w->plan.masters == 1 && w->plan.replicas == 0)
+		world_after(w, EVERY_US, look, w, 0, NULL);
+}

@@ -1,0 +1,392 @@
+/* oracle: see oracle.h. */
+#include "tests/sim/judge/oracle.h"
+
+#include "tests/sim/world/id_client.h"
+#include "tests/sim/world/request.h"
+#include "tests/sim/world/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define ALLOW(code)  (1U << CODE_##code)
+#define ANSWER(type) (1U << REPLY_##type)
+#define LATCH_CODES  (ALLOW(ERR) | ALLOW(NOMASTER) | ALLOW(GUARD) | ALLOW(MASTERERR) | ALLOW(DRAINING))
+
+/* What may come back. */
+struct forecast {
+	unsigned replies;
+	unsigned codes;
+};
+
+static const struct forecast error = {ANSWER(ERROR), 0};
+
+/* By verb, in whatever state. */
+static const struct {
+	enum verb verb;
+	struct forecast any;
+} documented[] = {
+	{VERB_LOCK, {ANSWER(INT) | ANSWER(VALIDITY) | ANSWER(NULL) | ANSWER(QUEUED) | ANSWER(ERROR),
+			    ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) |
+				    ALLOW(MASTERERR) | ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) |
+				    ALLOW(LIMIT) | ALLOW(LOST)}},
+	{VERB_DOWNGRADE,
+		{ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(WRONGKIND) | ALLOW(ERR)}},
+	{VERB_MLOCK, {ANSWER(TOKENS) | ANSWER(NULL) | ANSWER(ERROR),
+			     ALLOW(HELD) | ALLOW(WRONGKIND) | ALLOW(NOMASTER) | ALLOW(GUARD) |
+				     ALLOW(MASTERERR) | ALLOW(DRAINING) | ALLOW(DEADLOCK) | ALLOW(UPGRADE) |
+				     ALLOW(LIMIT) | ALLOW(LOST)}},
+	{VERB_MUNLOCK, {ANSWER(INT), 0}},
+	{VERB_UNLOCK, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)}},
+	{VERB_CHECK, {ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), ALLOW(LOST)}},
+	{VERB_EXTEND, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD) | ALLOW(LOST) | ALLOW(ERR)}},
+	{VERB_CANCEL, {ANSWER(INT), 0}},
+	{VERB_BREAK, {ANSWER(INT) | ANSWER(ERROR), ALLOW(NOTHELD)}},
+	{VERB_LATCH_SET, {ANSWER(INT) | ANSWER(ERROR), LATCH_CODES}},
+	{VERB_LATCH_DOWN, {ANSWER(INT) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)}},
+	{VERB_LATCH_AWAIT, {ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)}},
+	{VERB_LATCH_COUNT, {ANSWER(INT) | ANSWER(NULL) | ANSWER(ERROR), LATCH_CODES | ALLOW(LOST)}},
+	{VERB_SESSION_ID, {ANSWER(INT), 0}},
+	{VERB_SESSION_ONLOSS, {ANSWER(OK), 0}},
+	{VERB_SESSION_SECRET, {ANSWER(TEXT), 0}},
+	{VERB_SESSION_JOIN, {ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)}},
+	{VERB_SESSION_BIND, {ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR)}},
+	{VERB_SESSION_GRACE, {ANSWER(TEXT) | ANSWER(ERROR), ALLOW(LIMIT) | ALLOW(DRAINING)}},
+	{VERB_SESSION_RESUME, {ANSWER(INT) | ANSWER(ERROR), ALLOW(ERR) | ALLOW(DRAINING)}},
+	{VERB_SESSION_HEARTBEAT, {ANSWER(OK), 0}},
+};
+
+static void
+only(struct forecast *f, unsigned replies, unsigned codes)
+{
+	f->replies &= replies;
+	f->codes &= codes;
+}
+
+/* ---- holds (3.11 to 3.15, 3.21) ---- */
+
+/* late: it may be a copy that comes late, as it has an id (5.16). */
+static void
+of_hold(const struct world *w, const struct request *r, const struct hold *h, bool late, struct forecast *f)
+{
+	bool other = r->token != 0 && r->token != h->token;
+	if (other && r->verb == VERB_CHECK)
+		only(f, ANSWER(NULL), 0);
+	else if (other)
+		only(f, error.replies, ALLOW(NOTHELD));
+	else if (late && r->token == 0 && r->verb != VERB_CHECK)
+		only(f, error.replies, ALLOW(ERR));
+	else if (r->verb == VERB_EXTEND && !h->leased)
+		only(f, error.replies, ALLOW(ERR));
+	else if (r->verb == VERB_DOWNGRADE && h->kind == KIND_PERMITS)
+		only(f, error.replies, ALLOW(WRONGKIND));
+	else if (r->verb == VERB_DOWNGRADE && plan_keyed(&w->plan, r->name))
+		only(f, f->replies, ALLOW(WRONGKIND));
+	else
+		only(f, ANSWER(INT), 0);
+}
+
+/* ---- LOCK (3.5 to 3.7, 3.10, 3.20, 3.24) ---- */
+
+/* It is held by this session and tag already. */
+static void
+of_reentry(
+	const struct world *w, const struct request *r, const struct hold *h, bool again, struct forecast *f)
+{
+	unsigned refused = 0, number = r->validity ? ANSWER(VALIDITY) : ANSWER(INT);
+	bool more = r->permits > h->permits, up = h->kind == KIND_SHARED && r->kind == KIND_EXCLUSIVE;
+	if ((h->kind == KIND_PERMITS) != (r->kind == KIND_PERMITS) || h->limit != r->limit)
+		refused = ALLOW(WRONGKIND) | ALLOW(LIMIT);
+	else if (plan_keyed(&w->plan, r->name) && r->kind != KIND_EXCLUSIVE)
+		refused = ALLOW(WRONGKIND);
+	else if (up || (more && (again || r->owner[0] != '\0')))
+		refused = ALLOW(UPGRADE);
+	else if (r->owner[0] == '\0' && !again)
+		refused = more ? ALLOW(UPGRADE) | ALLOW(HELD) : ALLOW(HELD);
+	if (refused != 0)
+		only(f, error.replies, refused);
+	else
+		only(f, number, 0);
+}
+
+/* How many LOCKs of this session wait under its id; lost: over connections that are lost. */
+static unsigned
+waits_under_id(const struct world *w, const struct conn *c, bool lost)
+{
+	unsigned n = 0;
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next)
+		n += v->stray == lost && v->conn->host == c->host && v->conn->host_life == c->host_life &&
+		     strcmp(v->id, c->current.id) == 0 &&
+		     (lost ? v->session : conn_session(v->conn)) == conn_session(c);
+	return n;
+}
+
+/* Another one waits under its id. */
+static void
+of_id(const struct world *w, const struct conn *c, bool held, struct forecast *f)
+{
+	bool taken = waits_under_id(w, c, false) > 1;
+	if (taken || waits_under_id(w, c, true) > 0)
+		f->codes |= ALLOW(ERR);
+	if (taken && !held)
+		f->replies &= error.replies;
+}
+
+static void
+of_lock(struct world *w, const struct conn *c, const struct hold *h, struct forecast *f)
+{
+	const struct request *r = &c->current;
+	bool async = r->id[0] != '\0';
+	f->replies &= ~(async ? ANSWER(NULL) | ANSWER(VALIDITY) : ANSWER(QUEUED));
+	f->replies &= ~(r->validity ? ANSWER(INT) : ANSWER(VALIDITY));
+	if (async || r->wait_ms == 0)
+		f->codes &= ~ALLOW(DEADLOCK);
+	if (async && h == NULL)
+		f->replies &= ~ANSWER(INT);
+	if (plan_first(&w->plan, r->name) != r->name)
+		f->codes |= ALLOW(ERR);
+	/* Who waited already goes on waiting (3.5). */
+	if (h != NULL && c->running && held_surely(w, h) && h->withheld_us == 0) {
+		of_reentry(w, r, h, id_client_is(c), f);
+	} else if (async) {
+		of_id(w, c, h != NULL, f);
+	}
+}
+
+/* None of several names may be held already (3.32). */
+static void
+of_mlock(struct world *w, struct conn *c, struct forecast *f)
+{
+	const struct request *r = &c->current;
+	for (unsigned i = 0; i < r->count; i++) {
+		const struct hold *h = held_by(w, c, r->names[i], r->owner);
+		if (h != NULL && c->running && held_surely(w, h) && h->withheld_us == 0)
+			only(f, error.replies, ~0U);
+		if (plan_first(&w->plan, r->names[i]) != r->names[i])
+			f->codes |= ALLOW(ERR);
+	}
+}
+
+/* ---- sessions (5.3, 5.4, 5.8, 5.9) ---- */
+
+/* What is known of a session: that it has something to lose, or nothing; that it is there, or gone. */
+struct standing {
+	bool busy;
+	bool idle;
+	bool there;
+	bool gone;
+};
+
+static void
+stands_by_holds(const struct world *w, const struct conn *c, uint64_t tag, struct standing *s)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		if (h->tag != tag || h->host != c->host || h->host_life != c->host_life || h->lost ||
+			h->withheld_us != 0)
+			continue;
+		s->idle = false;
+		s->busy |= held_surely(w, h) && h->ended_us > w->now_us;
+	}
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		if (v->conn->tag != tag)
+			continue;
+		s->idle = false;
+		s->busy |= !v->stray && v->conn->open && !v->conn->closing && !v->conn->ending;
+	}
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		s->idle &= v->conn->tag != tag;
+}
+
+static struct standing
+standing_of(const struct world *w, const struct conn *c, uint64_t tag)
+{
+	struct standing s = {.idle = true, .gone = true};
+	const struct conn *other;
+	stands_by_holds(w, c, tag, &s);
+	LIST_FOREACH (other, conns_tagged(&w->conns, tag), in_tag) {
+		if (other->tag != tag || other->host != c->host || other->host_life != c->host_life)
+			continue;
+		bool speaks = other->open && !other->ousted;
+		s.gone &= !speaks && other->pid == 0;
+		s.there |= speaks && !other->closing && !other->ending;
+		s.busy |= other->bound && !other->unbound;
+		s.idle &= other->pid == 0;
+	}
+	const struct session_terms *p = session_terms_tagged(w, tag);
+	s.gone &= p == NULL || p->host != c->host || p->over || p->host_life != c->host_life;
+	return s;
+}
+
+/* Its daemon ends, and no connection speaks for its session any more: its process keeps nothing. */
+static bool
+is_left_behind(const struct world *w, const struct conn *c)
+{
+	const struct conn *other;
+	bool spoken_for = false;
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag)
+		spoken_for |= other->tag == c->tag && other->open && !other->ousted;
+	return c->host->draining && !spoken_for;
+}
+
+struct conn *
+oracle_bound(const struct world *w, const struct conn *c, int64_t pid)
+{
+	struct conn *other;
+	LIST_FOREACH (other, &w->conns.all, in_world)
+		if (other->pid == pid && other->bound && !other->unbound && other->host == c->host &&
+			other->host_life == c->host_life && !is_left_behind(w, other))
+			return other;
+	return NULL;
+}
+
+/* Its session may have lost a lock without having been told, or surely has. */
+static void
+stands_by_losses(const struct world *w, const struct conn *c, struct standing *s)
+{
+	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+		if (l->host != c->host || l->host_life != c->host_life || l->session != c->asked_as ||
+			l->known)
+			continue;
+		s->idle = false;
+		s->busy |= l->onloss == ONLOSS_NEXT && !l->asked && !l->old;
+	}
+}
+
+/* It is to speak for the session with that tag; 0: for none that there is. */
+static void
+of_move(const struct world *w, const struct conn *c, uint64_t tag, struct forecast *f)
+{
+	struct standing own = standing_of(w, c, c->tag), to = standing_of(w, c, tag);
+	stands_by_losses(w, c, &own);
+	if (tag == c->tag)
+		only(f, ANSWER(INT), 0);
+	else if (tag == 0 || to.gone || own.busy)
+		only(f, error.replies, ~0U);
+	else if (to.there && own.idle)
+		only(f, ANSWER(INT), 0);
+}
+
+static void
+of_bind(const struct world *w, const struct conn *c, struct forecast *f)
+{
+	const struct conn *other = oracle_bound(w, c, c->current.pid);
+	bool bound = false, may_be = false;
+	if (other != NULL) {
+		of_move(w, c, other->tag, f);
+		return;
+	}
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag) {
+		bool ours = other->tag == c->tag && other->host == c->host;
+		bound |= ours && other->bound && !other->unbound;
+		may_be |= ours && other != c && other->pid != 0;
+	}
+	if (bound)
+		only(f, error.replies, ~0U);
+	else if (!may_be)
+		only(f, ANSWER(INT), 0);
+}
+
+/* A session has one secret, and it alone. */
+static void
+check_secret(struct world *w, struct conn *c, const struct reply *reply)
+{
+	struct conn *other;
+	LIST_FOREACH (other, &w->conns.all, in_world) {
+		if (other->secret[0] == '\0' || other->host != c->host || other->host_life != c->host_life)
+			continue;
+		if ((strcmp(other->secret, reply->text) == 0) != (other->tag == c->tag))
+			world_fail(w, "secret: c%u is told another secret than its session has, or another's",
+				c->client->index);
+	}
+	memcpy(c->secret, reply->text, sizeof(c->secret) - 1);
+}
+
+static void
+of_session(struct world *w, struct conn *c, const struct reply *reply, struct forecast *f)
+{
+	const struct request *r = &c->current;
+	switch (r->verb) {
+	case VERB_SESSION_RESUME:
+		if (c->host->draining)
+			only(f, error.replies, ALLOW(DRAINING));
+		else
+			of_move(w, c, r->tag, f);
+		return;
+	case VERB_SESSION_JOIN:
+		of_move(w, c, r->tag, f);
+		return;
+	case VERB_SESSION_BIND:
+		of_bind(w, c, f);
+		return;
+	case VERB_SESSION_GRACE:
+		if (r->ms > w->settings.grace.most_ms)
+			only(f, error.replies, ~0U);
+		break;
+	case VERB_SESSION_ID:
+		if ((uint64_t)reply->n != conn_session(c))
+			world_fail(w, "session: c%u is told that it is %" PRId64, c->client->index, reply->n);
+		return;
+	default:
+		break;
+	}
+	if (reply->type == REPLY_TEXT)
+		check_secret(w, c, reply);
+}
+
+/* ---- */
+
+/* A daemon that ends speaks for no id (5.11). */
+static void
+of_end(const struct conn *c, struct forecast *f)
+{
+	if (!id_client_is(c) || !c->host->draining || !id_client_names(c->current.verb))
+		return;
+	if (c->asked_late)
+		*f = (struct forecast){0, 0};
+	f->replies |= ANSWER(ERROR);
+	f->codes |= ALLOW(DRAINING);
+}
+
+static struct forecast
+forecast(struct world *w, struct conn *c, const struct reply *reply)
+{
+	const struct request *r = &c->current;
+	size_t i = 0;
+	while (documented[i].verb != r->verb)
+		i++;
+	struct forecast f = documented[i].any;
+	const struct hold *h = r->count == 0 ? held_find(w, c, conn_session(c), r->name, r->owner) : NULL;
+	switch (r->verb) {
+	case VERB_LOCK:
+		of_lock(w, c, h, &f);
+		break;
+	case VERB_MLOCK:
+		of_mlock(w, c, &f);
+		break;
+	case VERB_UNLOCK:
+	case VERB_CHECK:
+	case VERB_EXTEND:
+	case VERB_DOWNGRADE:
+		if (h != NULL && held_surely(w, h) && h->withheld_us == 0)
+			of_hold(w, r, h, id_client_is(c), &f);
+		break;
+	default:
+		of_session(w, c, reply, &f);
+		break;
+	}
+	of_end(c, &f);
+	return f;
+}
+
+void
+oracle_reply(struct world *w, struct conn *c, const struct reply *reply)
+{
+	struct forecast f = forecast(w, c, reply);
+	bool good = (f.replies & 1U << reply->type) &&
+		    (reply->type != REPLY_ERROR || (f.codes & 1U << reply->code));
+	char asked[160];
+	if (good)
+		return;
+	request_text(&c->current, asked, sizeof(asked));
+	world_fail(w, "reply: c%u asks %s and is answered %d %s %s", c->client->index, asked, reply->type,
+		reply->type == REPLY_ERROR ? code_word(reply->code) : "", reply->text);
+}

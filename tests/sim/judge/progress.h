@@ -1,0 +1,84 @@
+/*
+ * progress: looks for waiters that could be served and are not (G11); for daemons in the queue that others
+ * pass over too often, or that wait too long behind a streak of grants (G10); and for daemons that ask the
+ * masters repeatedly although nothing has changed.
+ *
+ * A waiter could be served if no session may rely on a hold of the name; if its daemon has admitted a
+ * majority of healthy, well connected masters, and no longer relies on others; and if these masters have
+ * neither a lease nor a place in the queue of a daemon that is dead, paused, cut off or unknown.
+ */
+#ifndef SIM_PROGRESS_H
+#define SIM_PROGRESS_H
+
+#include "proto/name.h"
+#include "tests/sim/world/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct host;
+struct vote;
+struct world;
+
+struct progress {
+	bool watched;                    /* progress_watch() has been called */
+	int64_t free_us[PLAN_NAMES_MAX]; /* since when some waiter could be served; INT64_MAX: none */
+	int64_t worst_us;                /* the longest such time */
+	struct asking {
+		int64_t calls_us; /* begin of the current second */
+		unsigned calls;   /* calls in that second */
+		unsigned reasons; /* events in that second that are a reason for a call */
+		uint64_t attempt; /* the last round */
+		int64_t asked_us; /* when a master was last asked in it */
+		uint64_t left;    /* the round after which it left the queue */
+		uint64_t ended;   /* the round that it gave up or released */
+		unsigned rounds;  /* rounds since then */
+		uint64_t newest;  /* the last one that counts: that a permit lease is asked for again does not
+				   */
+		uint64_t began;   /* rounds in all */
+		int64_t since_us;
+		bool queued;     /* it has a place in the queue, as a master said */
+		unsigned home;   /* that master */
+		unsigned splits; /* rounds in a row without the lease in which home did not name the owner */
+		int64_t queued_us;          /* since when */
+		int passed[PLAN_HOSTS_MAX]; /* leases that each daemon got since then */
+		int64_t leased_us;          /* when it got the lease */
+		int64_t renewed_us; /* when it last had much of the lease left, or could not renew it */
+		int64_t streak;     /* grants in a row on its lease while it knew that another daemon waits */
+	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
+};
+
+/* Checks periodically from now on. */
+void progress_watch(struct world *world);
+
+/* A daemon granted a hold of this name: the times of its waiters start again. */
+void progress_granted(struct host *host, unsigned name, enum kind kind);
+
+/* A daemon has got the lease. */
+void progress_leased(struct host *host, unsigned name);
+
+/* A daemon was told its place in the queue, or gives it up. */
+void progress_queued(struct host *host, unsigned name, bool queued);
+/* A master has answered an acquire. */
+void progress_answered(struct host *host, const struct vote *vote);
+
+/* A daemon makes a call for the name other than a release. */
+void progress_called(struct host *host, unsigned name);
+
+/* The name was held for a moment without a grant: a part of an MLOCK that fails. */
+void progress_passed(struct world *world, unsigned name);
+
+/* The daemon leaves the queue; and whether it has neither left nor asked again since that attempt. */
+void progress_left(struct host *host, unsigned name);
+bool progress_stands(const struct host *host, unsigned name, uint64_t attempt);
+
+/* The daemon gives up or releases that attempt. */
+void progress_ended(struct host *host, unsigned name, uint64_t attempt);
+
+/* A daemon asks for a lease, or gets news that are a reason to ask. */
+void progress_asked(struct host *host, unsigned name, uint64_t attempt);
+void progress_told(struct host *host, unsigned name);
+/* A link of this daemon is up again: it may ask for every name that it waits for. */
+void progress_linked(struct host *host);
+
+#endif

@@ -1,0 +1,426 @@
+/* refusals: see refusals.h. */
+#include "tests/sim/judge/refusals.h"
+
+#include "tests/sim/judge/withheld.h"
+#include "tests/sim/world/id_client.h"
+#include "tests/sim/world/keys.h"
+#include "tests/sim/world/world.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WAKING_US 1000 /* all that came while it stood still has been seen by then */
+
+/* In so many ms so many guards are over that there may be a majority, if all other masters may be usable. */
+static int64_t
+resume_ms(const struct host *h)
+{
+	unsigned need = plan_majority(&h->world->plan), n = 0;
+	int64_t left_ms[CORE_SLOTS_MAX] = {0};
+	for (unsigned i = 0; i < core_members(h->core); i++) {
+		struct master_view view;
+		core_view_master(h->core, host_ms(h), i, &view);
+		unsigned k = n;
+		if (view.guard_ms <= 0)
+			continue;
+		for (; k > 0 && left_ms[k - 1] > view.guard_ms; k--)
+			left_ms[k] = left_ms[k - 1];
+		left_ms[k] = view.guard_ms;
+		n++;
+	}
+	unsigned others = h->world->plan.masters - n, missing = others < need ? need - others : 0;
+	return missing > 0 ? left_ms[missing - 1] : 0;
+}
+
+/* What a daemon thinks of its masters. */
+static struct opinion
+opinion(const struct host *h)
+{
+	struct masterset_view set;
+	core_view_masterset(h->core, &set);
+	struct opinion o = {
+		.admitted = 0, .refused = strcmp(set.word, "refused") == 0, .resume_ms = resume_ms(h)};
+	for (unsigned i = 0; i < h->masters; i++) {
+		struct master_view view;
+		core_view_master(h->core, host_ms(h), i, &view);
+		bool admitted = view.state == MASTER_ADMITTED && view.guard_ms == 0;
+		o.admitted += admitted;
+		o.usable += admitted && !view.down && view.links_up == h->world->plan.links;
+		o.guarded += view.state == MASTER_GUARDED || view.guard_ms > 0;
+	}
+	return o;
+}
+
+void
+refusals_before(struct host *h)
+{
+	h->opinion = opinion(h);
+}
+
+bool
+refusals_lacks(const struct host *h)
+{
+	return opinion(h).usable < plan_majority(&h->world->plan);
+}
+
+void
+refusals_granted(struct host *h, const struct note *n)
+{
+	if (h->opinion.refused && opinion(h).refused)
+		world_fail(h->world, "honest: d%u grants %.*s, and the masters refuse its list of them",
+			h->index, (int)n->name.n, n->name.p);
+}
+
+/* It has all it needs, before and after this step. */
+static bool
+surely_can(const struct host *h)
+{
+	unsigned need = plan_majority(&h->world->plan);
+	return !h->opinion.changed && h->opinion.usable >= need && opinion(h).usable >= need;
+}
+
+static bool
+surely_cannot(const struct host *h)
+{
+	unsigned need = plan_majority(&h->world->plan);
+	return !h->opinion.changed && h->opinion.admitted < need && opinion(h).admitted < need;
+}
+
+static bool
+starts(const char *text, const char *word)
+{
+	return strncmp(text, word, strlen(word)) == 0;
+}
+
+/* In one step it finds that a wait is over, and that its lease is, or that a round came to nothing. */
+static bool
+woke(const struct host *h)
+{
+	return h->paused_until_us > 0 && h->world->now_us - h->paused_until_us <= WAKING_US;
+}
+
+/* It is told of a master that has answered no greeting for too long, as its daemon stood still. */
+static bool
+is_unheard(const struct host *h, const char *text)
+{
+	return strstr(text, "has answered no greeting") != NULL &&
+	       excuse(h->world, EXCUSE_REFUSAL_WOKE, woke(h));
+}
+
+static bool
+is_down(const struct host *h, unsigned master)
+{
+	bool down = !server_sound(&h->world->servers[master]);
+	for (unsigned k = 0; k < h->world->plan.links; k++)
+		down |= !h->ways[master].wires[k].up;
+	return down;
+}
+
+static bool
+all_are_up(const struct host *h)
+{
+	bool up = true;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		up = up && !is_down(h, i);
+	return up;
+}
+
+/* What one master refuses for it leaves the others to say why. */
+static bool
+foreign_was_there(const struct world *w, unsigned master, int64_t for_us)
+{
+	bool was = false;
+	for (unsigned i = 0; i < w->plan.names; i++) {
+		int64_t foreign_us = w->servers[master].foreign_us[i];
+		was |= foreign_us != 0 && w->now_us - foreign_us <= for_us;
+	}
+	return was;
+}
+
+/* Nothing has been wrong between it and this master for longer than any answer takes. What has happened since
+ * somebody looked last shows in the step that runs: a master or a link that is down now, a memory that went
+ * back or was lost, a clock that leapt. */
+static bool
+is_well(const struct host *h, unsigned master)
+{
+	const struct world *w = h->world;
+	const struct server *s = &w->servers[master];
+	int64_t since_us = w->well.since_us[h->index][master], most_us = (w->plan.lease_ms + 4000) * 1000;
+	int64_t forgot_us = s->forgot_us > s->given_up_us ? s->forgot_us : s->given_up_us;
+	return since_us != INT64_MAX && w->now_us - since_us > most_us &&
+	       !excuse(w, EXCUSE_REFUSAL_DOWN, is_down(h, master)) &&
+	       !excuse(w, EXCUSE_REFUSAL_FORGOT, forgot_us >= since_us) &&
+	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leaps_withholds(h, master)) &&
+	       !excuse(w, EXCUSE_REFUSAL_FOREIGN, foreign_was_there(w, master, most_us));
+}
+
+/* So many masters are well for it that it can serve whatever it is asked. */
+static bool
+enough_are_well(const struct host *h)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < h->world->plan.masters; i++)
+		n += is_well(h, i);
+	return n >= plan_majority(&h->world->plan);
+}
+
+/* It is told to come back no earlier than that. A WAIT that is over when a daemon wakes is told what was
+ * before. */
+static void
+check_guard_ms(struct world *w, const struct conn *c, const char *text)
+{
+	const char *at = strstr(text, "resume in ");
+	int64_t before_ms = c->host->opinion.resume_ms, after_ms = resume_ms(c->host);
+	int64_t least_ms = before_ms < after_ms ? before_ms : after_ms;
+	if (at != NULL && strtoll(at + 10, NULL, 10) < least_ms - 1)
+		world_fail(w, "honest: c%u is told -GUARD %s, and a majority is guarded for %" PRId64 " ms",
+			c->client->index, text, least_ms);
+}
+
+/* Whether one of its masters has another set of masters: it went back to where it had accepted one. */
+static bool
+has_other_set(const struct host *h)
+{
+	const struct world *w = h->world;
+	struct masterset_view set;
+	struct slice text;
+	bool other = false;
+	core_view_masterset(h->core, &set);
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		other |= store_field(
+				 master_store(w->servers[i].master), SLICE("hf:node"), SLICE("set"), &text) &&
+			 !slice_equal(text, slice_of(set.set));
+	return other && strcmp(set.word, "refused") == 0;
+}
+
+static void
+check_masters(struct world *w, const struct conn *c, const struct wait *v, enum code code, const char *text)
+{
+	const struct host *h = c->host;
+	if (excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
+		return;
+	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
+	bool said = starts(text, "the master said");
+	bool other = starts(text, "belongs to another set") && has_other_set(h);
+	if (code == CODE_GUARD && !w->plan.changes)
+		check_guard_ms(w, c, text);
+	if (code == CODE_GUARD &&
+		((surely_can(h) && !is_unheard(h, text)) || h->opinion.guarded + opinion(h).guarded == 0))
+		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
+	if (code == CODE_NOMASTER && surely_can(h) && !late && !other && !is_unheard(h, text))
+		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
+	/* One whose clock leapt is greeted anew. */
+	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
+		h->opinion.guarded + opinion(h).guarded == 2 &&
+		!excuse(w, EXCUSE_REFUSAL_GREETED, leaps_withholds(h, 0)))
+		world_fail(
+			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
+	if (said != (code == CODE_MASTERERR))
+		world_fail(w, "honest: c%u is told -%s for what the master said: %s", c->client->index,
+			code_word(code), text);
+	/* What was answered while it stood still is there, unread. A WAIT that is over is told what was
+	 * before. */
+	if (v != NULL && v->until_ms > host_ms(h) && starts(text, "the master did not answer") && woke(h) &&
+		w->plan.replicas == 0 && all_are_up(h))
+		world_fail(w, "honest: c%u is told -%s %s by a daemon that has stood still until now",
+			c->client->index, code_word(code), text);
+	/* Who comes to a name that nobody has waits for what the master says. */
+	if (v != NULL && starts(text, "the master has not said") && v->since_us == w->now_us && surely_can(h))
+		world_fail(w, "honest: c%u is told -%s %s, and the master was not asked", c->client->index,
+			code_word(code), text);
+	if (!late && !other && enough_are_well(h))
+		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
+			code_word(code), text);
+	/* The last that was said of it is that somebody has it. */
+	if (v != NULL && starts(text, "the master has not said") && fair_taken(w, v) &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
+		world_fail(w, "honest: c%u is told -%s %s, and the master has said that somebody has %s",
+			c->client->index, code_word(code), text, checker_name(v->name));
+}
+
+/* Somebody has it here. A lease that nobody has is no reason while the masters are missing. */
+static bool
+is_had(const struct host *h, unsigned name)
+{
+	struct resource_view view;
+	return core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) && view.held;
+}
+
+/* Others read it here, and no writer waits, here or elsewhere: whoever would read, too, may enter. */
+static bool
+is_read(const struct host *h, unsigned name)
+{
+	struct resource_view view;
+	return !h->world->lost_here[h->index] && !h->world->released_here[h->index] &&
+	       core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) && view.held &&
+	       view.hold.kind == KIND_SHARED && !view.hold.withheld && !view.wanted && view.waiters == 0 &&
+	       strcmp(view.lease, "held") == 0 && view.lease_ms > h->world->plan.lease_ms * 2 / 3;
+}
+
+/* Nobody has had it or wanted it, from long before this was asked until now. */
+static bool
+was_free(const struct world *w, const struct wait *v)
+{
+	return v->free_us > 0 &&
+	       v->since_us - v->free_us > (w->plan.lease_ms + w->plan.retain_ms + 1000) * 1000 &&
+	       w->well.touched[v->name] == v->touched;
+}
+
+/* Also if an old snapshot has brought it back. */
+static bool
+was_foreign(struct server *s, unsigned name)
+{
+	int64_t most_us = (s->world->plan.lease_ms + 4000) * 1000;
+	struct keys k;
+	keys_read(&k, s, name);
+	return (s->foreign_us[name] != 0 && s->world->now_us - s->foreign_us[name] <= most_us) ||
+	       k.lock == KEYS_STRANGE;
+}
+
+/* Whether it is a semaphore, has a key by its rule, or what another program wrote was there when the masters
+ * were asked. */
+static bool
+may_be_other(struct world *w, unsigned name)
+{
+	bool spoilt = false;
+	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
+		spoilt |= was_foreign(&w->servers[i], plan_first(&w->plan, name));
+	return (name == 1 && w->plan.permits > 0) || (name < 2 && w->plan.mixed) ||
+	       plan_keyed(&w->plan, name) || excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
+}
+
+/* Whether a link that the next process has made is lost again, or text tells of one that has fallen silent.
+ */
+static bool
+lost_a_link_since(const struct host *h, int64_t us, const char *text)
+{
+	bool lost = strstr(text, "does not answer") != NULL;
+	for (unsigned i = 0; i < plan_servers(&h->world->plan); i++)
+		lost |= h->ways[i].broke_us > us;
+	return lost;
+}
+
+void
+refusals_refused(struct world *w, const struct wait *v, enum code code, const char *text)
+{
+	const struct host *h = v->conn->host;
+	if (code == CODE_NOMASTER || code == CODE_GUARD || code == CODE_MASTERERR)
+		check_masters(w, v->conn, v, code, text);
+	if (code == CODE_NOMASTER && !h->refusing && w->now_us < h->unread_until_us &&
+		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h) &&
+		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us, text)) &&
+		!excuse(w, EXCUSE_REFUSAL_LACKED, h->lacked))
+		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
+			v->conn->client->index, checker_name(v->name));
+	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
+		world_fail(w, "honest: c%u is told that %s is of another kind: %s", v->conn->client->index,
+			checker_name(v->name), text);
+	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
+		return;
+	/* Who waits for permits is told of the masters also while others here have some. */
+	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
+		!w->released_here[h->index] && !withheld_ends(w, h, v->name) &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
+		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
+			v->conn->client->index, checker_name(v->name));
+	if (v->alone && v->here == w->well.here[h->index][v->name] && !fair_said(w, v))
+		world_fail(w, "honest: c%u is told that somebody has %s, and no master has said so",
+			v->conn->client->index, checker_name(v->name));
+	if (v->once && v->kind == KIND_SHARED && is_read(h, v->name))
+		world_fail(w, "honest: c%u is refused a share of %s, which others read",
+			v->conn->client->index, checker_name(v->name));
+	if (v->once && was_free(w, v) && enough_are_well(h))
+		world_fail(w, "honest: c%u is refused %s, which nobody has", v->conn->client->index,
+			checker_name(v->name));
+}
+
+void
+refusals_closed(struct world *w, const struct conn *c)
+{
+	/* The master may have gone behind the answer that tells so. */
+	if (c->host->answers == NULL && surely_cannot(c->host) &&
+		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(c->host)))
+		world_fail(w,
+			"honest: c%u is told that a latch is closed, and not that the master is missing",
+			c->client->index);
+}
+
+/* ---- what is held ---- */
+
+static const struct hold *
+any_hold(struct world *w, const struct conn *c, const char *owner)
+{
+	const struct request *r = &c->current;
+	const struct hold *h = r->count == 0 ? held_by(w, c, r->name, owner) : NULL;
+	for (unsigned i = 0; i < r->count && h == NULL; i++)
+		h = held_by(w, c, r->names[i], owner);
+	return h;
+}
+
+static bool
+session_takes(const struct world *w, const struct conn *c)
+{
+	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
+		if (v->conn->host == c->host && conn_session(v->conn) == conn_session(c))
+			return true;
+	return false;
+}
+
+static void
+check_kind(struct world *w, const struct conn *c, const char *text)
+{
+	const struct request *r = &c->current;
+	bool other = r->verb == VERB_DOWNGRADE || (r->count == 0 && may_be_other(w, r->name));
+	for (unsigned i = 0; i < r->count; i++)
+		other |= may_be_other(w, r->names[i]);
+	if (!other)
+		world_fail(w, "honest: c%u is told that there is another kind of lock: %s", c->client->index,
+			text);
+}
+
+void
+refusals_reply(struct world *w, struct conn *c, const struct reply *reply)
+{
+	const struct request *r = &c->current;
+	if (reply->type != REPLY_ERROR)
+		return;
+	const struct hold *h = any_hold(w, c, r->owner);
+	switch (reply->code) {
+	case CODE_DRAINING:
+		if (!c->host->refusing)
+			world_fail(w, "honest: c%u is told that d%u stops", c->client->index, c->host->index);
+		return;
+	case CODE_HELD:
+		if (h == NULL && !session_takes(w, c))
+			world_fail(w, "honest: c%u is told that it holds what it does not", c->client->index);
+		return;
+	case CODE_UPGRADE:
+		if (h == NULL || (h->kind != KIND_SHARED && h->permits >= r->permits))
+			world_fail(w, "honest: c%u is told that it has less of it", c->client->index);
+		return;
+	case CODE_WRONGKIND:
+		if (r->verb != VERB_LOCK)
+			check_kind(w, c, reply->text);
+		return;
+	case CODE_NOTHELD:
+		if (r->verb != VERB_BREAK && h != NULL && held_surely(w, h) && h->ended_us >= w->now_us &&
+			(r->token == 0 || r->token == h->token))
+			world_fail(w, "honest: c%u is told that it does not hold %s", c->client->index,
+				checker_name(r->name));
+		return;
+	case CODE_ERR:
+		if (r->verb == VERB_EXTEND && h != NULL && h->leased &&
+			(r->token == h->token || !id_client_is(c)))
+			world_fail(w, "honest: c%u is told that its hold has no LEASE", c->client->index);
+		return;
+	case CODE_NOMASTER:
+	case CODE_GUARD:
+	case CODE_MASTERERR:
+		if (r->verb == VERB_MLOCK)
+			check_masters(w, c, NULL, reply->code, reply->text);
+		return;
+	default:
+		return;
+	}
+}

@@ -1,0 +1,207 @@
+/* withheld: see withheld.h. */
+#include "tests/sim/judge/withheld.h"
+
+#include "tests/sim/world/world.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SLACK_US 5000 /* whole ms, of two clocks */
+
+static bool
+is_at(const struct hold *h, const struct host *host)
+{
+	return h->host == host && h->host_life == host->life;
+}
+
+/* Of a session that was left with a goodbye, or has no grace, its process keeps all: nothing is frozen. */
+static bool
+is_kept_alone(const struct world *w, const struct hold *h)
+{
+	const struct session_terms *p = session_terms_tagged(w, h->tag);
+	return p != NULL && p->host == h->host && p->host_life == h->host_life && p->detached && !p->graced;
+}
+
+/* Of a hold that began in the step that cuts it off nobody has asked yet how long it is sure. */
+static int64_t
+longest_ms(const struct hold *h, const struct host *host)
+{
+	struct resource_view view;
+	int64_t now_ms = host_ms(host), lease_ms;
+	if (h->longest_ms != 0 || h->since_us < h->host->world->now_us ||
+		!core_view_resource(host->core, now_ms, slice_of(checker_name(h->name)), &view) ||
+		strcmp(view.lease, "held") != 0)
+		return h->longest_ms;
+	lease_ms = now_ms + view.lease_ms;
+	return lease_ms < h->ends_ms ? lease_ms : h->ends_ms;
+}
+
+/* Of a semaphore no view shows how long the lease of these permits was sure before clocks leapt: as long as
+ * its LEASE ended sooner, only that was seen. Its daemon counts the later end with the lease of before. */
+static bool
+lease_unseen(const struct hold *h, const struct host *host, int64_t ttl_ms)
+{
+	int64_t until_ms = host_ms(host) + ttl_ms - host_rule(host, h->name)->crash_delay_ms, leapt_ms = 0;
+	for (unsigned i = 0; i < core_members(host->core); i++)
+		if (host->leaps[i].seen && host->leaps[i].seen_ms > leapt_ms)
+			leapt_ms = host->leaps[i].seen_ms;
+	return h->kind == KIND_PERMITS && h->extended && until_ms <= h->ends_ms &&
+	       until_ms <= leapt_ms + host->world->plan.lease_ms;
+}
+
+/* Until what could have been told is over: as of the last step, or of the moment when it was cut off (5.8),
+ * and then for the crash-delay (4.5, 4.9). */
+static void
+check_longest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
+{
+	int64_t longest_us = host_true_us(host, longest_ms(h, host));
+	int64_t good_us = longest_us > held_good_us(h) ? longest_us : held_good_us(h);
+	/* By its own clock. */
+	int64_t delay_us =
+		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
+	int64_t most_us = good_us - w->now_us + delay_us;
+	bool longer = ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US;
+	bool unseen = longer && lease_unseen(h, host, ttl_ms);
+	if (!h->untold && !is_kept_alone(w, h) && !excuse(w, EXCUSE_WITHHELD_EXTENDED, unseen) && longer)
+		world_fail(w,
+			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
+			" ms, and nobody can rely on it for more than %" PRId64 " us",
+			host->index, checker_name(h->name), h->token, ttl_ms, most_us);
+}
+
+/* And not for less than its holder was told, whatever its daemon has learnt of the clocks since (4.5). */
+static void
+check_shortest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
+{
+	int64_t least_us = (h->told_us < h->ended_us ? h->told_us : h->ended_us) - w->now_us;
+	if (!h->untold && !h->tainted && !h->lost && ttl_ms * 1000 + SLACK_US + ttl_ms * 5 < least_us)
+		world_fail(w,
+			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
+			" ms, and its holder was told that it may rely on it for %" PRId64 " us more",
+			host->index, checker_name(h->name), h->token, ttl_ms, least_us);
+}
+
+void
+withheld_note(struct host *host, const struct note *n)
+{
+	struct world *w = host->world;
+	if (n->type != NOTE_WITHHELD)
+		return;
+	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		if (!is_at(h, host) || h->token != n->token || h->name != checker_name_of(n->name))
+			continue;
+		check_longest(w, h, host, n->ms);
+		check_shortest(w, h, host, n->ms);
+		h->withhold_us = w->now_us + n->ms * 995 - SLACK_US;
+	}
+}
+
+void
+withheld_step(struct host *host, int64_t now_ms)
+{
+	struct resource_view view;
+	bool leapt = leaps_shorten_us(host) > 0;
+	for (unsigned i = 0; i < host->world->plan.names; i++) {
+		int64_t *longest_ms = &host->longest_ms[i], ms = 0;
+		if (core_view_resource(host->core, now_ms, slice_of(checker_name(i)), &view) &&
+			strcmp(view.lease, "held") == 0)
+			ms = now_ms + view.lease_ms;
+		if (ms == 0 || ms > *longest_ms || !leapt)
+			*longest_ms = ms;
+	}
+}
+
+/* What a leap takes off leases, off those that a process before this one told of, too, it takes off nothing
+ * that was told. A daemon has several leases of a semaphore, and its permits are of one of them each: only
+ * for a hold that began after the leap it is not known how long its own one was sure. */
+void
+withheld_valid(struct hold *h, int64_t valid_us, int64_t valid_ms)
+{
+	int64_t *longest_ms = &h->host->longest_ms[h->name];
+	int64_t lease_ms = *longest_ms < h->ends_ms ? *longest_ms : h->ends_ms;
+	bool leapt = leaps_shorten_us(h->host) > 0, began = h->longest_ms == 0;
+	bool recovered = h->since_us < h->host->recovery.at_us;
+	h->valid_us = valid_us;
+	if (valid_ms > h->longest_ms || !(leapt || recovered))
+		h->longest_ms = valid_ms;
+	if (leapt && (began || h->kind != KIND_PERMITS) && lease_ms > h->longest_ms)
+		h->longest_ms = lease_ms;
+	if (valid_ms > *longest_ms)
+		*longest_ms = valid_ms;
+}
+
+struct sought {
+	int64_t token;
+	bool found;
+};
+
+static bool
+seek(void *arg, const struct hold_view *view)
+{
+	struct sought *s = arg;
+	s->found |= view->token == s->token && view->withheld;
+	return !s->found;
+}
+
+/* Its lease is over in this step, and the delay with it (4.9). What was told of it may be over for long: of a
+ * session with a grace that counts as of its cut. */
+static bool
+lease_over(const struct world *w, const struct hold *h)
+{
+	const struct host *host = h->host;
+	int64_t lease_us = host_true_us(host, host->longest_ms[h->name]);
+	bool told = h->valid_us > w->now_us;
+	bool kept = h->kind != KIND_PERMITS && leaps_shorten_us(host) == 0 && h->ends_ms > host_ms(host) &&
+		    lease_us > w->now_us + SLACK_US;
+	return !told && !kept;
+}
+
+void
+withheld_left(struct world *w, struct host *host, session_id session)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
+		struct sought s = {.token = h->token};
+		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
+		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted ||
+			lease_over(w, h) || h->ended_us <= w->now_us || w->lost_here[host->index] ||
+			host->draining || left_us - left_us / 100 < SLACK_US)
+			continue;
+		core_each_hold(host->core, host_ms(host), slice_of(checker_name(h->name)), seek, &s);
+		if (!s.found)
+			world_fail(w,
+				"withheld: d%u passes on %s with token %" PRId64
+				", which its session left behind, and may not for %" PRId64 " us",
+				host->index, checker_name(h->name), h->token, left_us);
+	}
+}
+
+/* The lease that it stood on is there still. */
+static bool
+lease_kept(const struct world *w, const struct hold *h)
+{
+	struct resource_view view;
+	const struct host *host = h->host;
+	return host->alive && w->fair[host->index][h->name].leased_us < h->withheld_us &&
+	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(h->name)), &view) &&
+	       strcmp(view.lease, "held") == 0;
+}
+
+void
+withheld_look(struct world *w, const struct hold *h, bool there)
+{
+	if (there || h->withheld_us == 0 || h->withhold_us <= w->now_us || h->ended_us <= w->now_us ||
+		h->tainted || h->kind == KIND_PERMITS || w->lost_here[h->host->index] || h->host->draining ||
+		!lease_kept(w, h))
+		return;
+	world_fail(w, "withheld: d%u has passed on %s with token %" PRId64 ", and may not for %" PRId64 " us",
+		h->host->index, checker_name(h->name), h->token, h->withhold_us - w->now_us);
+}
+
+bool
+withheld_ends(const struct world *w, const struct host *host, unsigned name)
+{
+	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
+		if (is_at(h, host) && h->name == name && h->withhold_us > w->now_us - 2 * SLACK_US)
+			return true;
+	return false;
+}

@@ -1,0 +1,20 @@
+/* clone: see clone.h. Apart from host.c, since a conn is another thing there. */
+#include "tests/sim/world/clone.h"
+
+#include "daemon/core/core_inner.h"
+
+#include <string.h>
+
+void
+clone_make(struct core *copy, const struct core *of)
+{
+	copy->attempts = of->attempts;
+	for (unsigned i = 0; i < of->settings.masters; i++) {
+		struct master *m = &copy->masters[i];
+		const struct master *like = &of->masters[i];
+
+		memcpy(m->nonces, like->nonces, sizeof(m->nonces));
+		m->nonces_drawn = like->nonces_drawn;
+		m->nonce_heard = like->nonce_heard;
+	}
+}

@@ -1,0 +1,189 @@
+/* run: see run.h. */
+#include "tests/sim/world/run.h"
+
+#include "tests/sim/world/world.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SECONDS_MOST 30 /* most worlds take a hundredth of one */
+
+/* The run under way, for the handler of a failed assertion. */
+static struct world *current;
+static unsigned print_lines;
+
+static void
+print_tail(unsigned lines)
+{
+	const struct trace *t = &current->trace;
+	if (t->text == NULL || lines == 0)
+		return;
+	const char *p = t->text + t->n;
+	while (p > t->text && lines > 0)
+		lines -= *--p == '\n' && p + 1 < t->text + t->n;
+	p += *p == '\n';
+	(void)!write(STDOUT_FILENO, p, (size_t)(t->text + t->n - p));
+}
+
+static void
+on_abort(int number)
+{
+	char text[80];
+	const char *what = number == SIGPROF ? "an endless run" : "an assertion";
+	if (current != NULL) {
+		print_tail(print_lines);
+		/* An assertion raises the signal at a place of its own: nothing is interrupted half way. */
+		int n = snprintf(/* NOLINT(bugprone-signal-handler) */
+			text, sizeof(text), "seed %" PRIu64 ": FAILED: %s\n", current->plan.seed, what);
+		(void)!write(STDOUT_FILENO, text, (size_t)n);
+	}
+	_exit(1);
+}
+
+static struct world *
+run_world(const struct plan *plan, bool keep)
+{
+	static struct world world;
+	current = &world;
+	/* A core that goes round for ever never comes back from its step: of the time of the processor, so
+	 * that a busy machine is none. */
+	static const struct itimerval most = {.it_value = {.tv_sec = SECONDS_MOST}};
+	(void)signal(SIGABRT, on_abort);
+	(void)signal(SIGPROF, on_abort);
+	(void)setitimer(ITIMER_PROF, &most, NULL);
+	world_open(&world, plan, keep);
+	world_live(&world);
+	return &world;
+}
+
+void
+run_here(const struct plan *plan, struct outcome_of_run *out)
+{
+	struct world *w = run_world(plan, false);
+	out->good = !w->failed;
+	out->hash = w->trace.hash;
+	out->grants = w->checker.grants;
+	out->answers = w->checker.answers;
+	out->worst_us = w->progress.worst_us;
+	out->excuses = *w->excuses;
+	memcpy(out->why, w->why, sizeof(out->why));
+	world_close(w);
+	current = NULL;
+}
+
+void
+run_apart(const struct plan *plan, struct outcome_of_run *out)
+{
+	struct outcome_of_run *shared =
+		mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert(shared != MAP_FAILED);
+	*shared = (struct outcome_of_run){.good = false, .why = "an assertion"};
+	fflush(stdout);
+	pid_t child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		(void)!freopen("/dev/null", "w", stdout);
+		(void)!freopen("/dev/null", "w", stderr);
+		run_here(plan, shared);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+	*out = *shared;
+	(void)munmap(shared, sizeof(*shared));
+}
+
+void
+run_print(const struct plan *plan, unsigned lines)
+{
+	fflush(stdout);
+	pid_t child = fork();
+	assert(child >= 0);
+	if (child == 0) {
+		print_lines = lines;
+		(void)run_world(plan, true);
+		print_tail(lines);
+		_exit(0);
+	}
+	(void)waitpid(child, NULL, 0);
+}
+
+/* ---- shrinking ---- */
+
+static bool
+still_fails(struct plan *plan, const struct plan *smaller)
+{
+	struct outcome_of_run out;
+	run_apart(smaller, &out);
+	if (!out.good)
+		*plan = *smaller;
+	return !out.good;
+}
+
+static bool
+shrink_faults(struct plan *plan)
+{
+	bool shrunk = false;
+	for (int i = 0; i < FAULT_COUNT; i++) {
+		struct plan smaller = *plan;
+		smaller.fault[i] = false;
+		if (plan->fault[i])
+			shrunk |= still_fails(plan, &smaller);
+	}
+	return shrunk;
+}
+
+static bool
+shrink_number(struct plan *plan, size_t offset, unsigned least)
+{
+	bool shrunk = false;
+	for (;;) {
+		struct plan smaller = *plan;
+		unsigned *n = (unsigned *)(void *)((char *)&smaller + offset);
+		if (*n <= least)
+			return shrunk;
+		--*n;
+		if (!still_fails(plan, &smaller))
+			return shrunk;
+		shrunk = true;
+	}
+}
+
+/* Their number stays odd. */
+static bool
+shrink_masters(struct plan *plan)
+{
+	struct plan smaller = *plan;
+	smaller.masters -= 2;
+	return plan->masters > 3 && still_fails(plan, &smaller);
+}
+
+static bool
+shrink_time(struct plan *plan)
+{
+	struct plan smaller = *plan;
+	smaller.faults_us = smaller.faults_us * 2 / 3;
+	return smaller.faults_us > 300000 && still_fails(plan, &smaller);
+}
+
+void
+run_shrink(struct plan *plan)
+{
+	for (bool again = true; again;) {
+		again = shrink_faults(plan);
+		again |= shrink_masters(plan);
+		again |= shrink_number(plan, offsetof(struct plan, clients), 1);
+		again |= shrink_number(plan, offsetof(struct plan, hosts), 1);
+		again |= shrink_number(plan, offsetof(struct plan, names), 1);
+		again |= shrink_number(plan, offsetof(struct plan, latches), 0);
+		again |= shrink_number(plan, offsetof(struct plan, links), 1);
+		again |= shrink_time(plan);
+	}
+}

@@ -1,0 +1,34 @@
+/*
+ * run: runs one plan as one world, in a process of its own, so that a failed assertion ends only this world.
+ */
+#ifndef SIM_RUN_H
+#define SIM_RUN_H
+
+#include "tests/sim/judge/excuse.h"
+#include "tests/sim/world/plan.h"
+
+#include <stdbool.h>
+
+struct outcome_of_run {
+	bool good;
+	uint64_t hash;
+	uint64_t grants;
+	uint64_t answers;
+	int64_t worst_us; /* longest time that a waiter could be served and was not */
+	struct excuses excuses;
+	char why[400];
+};
+
+/* In this process. A failed assertion ends it, after a line with the seed. */
+void run_here(const struct plan *plan, struct outcome_of_run *out);
+
+/* In a child process. A failed assertion is a failure like any other. */
+void run_apart(const struct plan *plan, struct outcome_of_run *out);
+
+/* In a child process that prints the last lines of its trace. */
+void run_print(const struct plan *plan, unsigned lines);
+
+/* Reduces a failing plan to the smallest plan found that still fails, in any way. */
+void run_shrink(struct plan *plan);
+
+#endif
