@@ -314,7 +314,7 @@ check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
 	@tests/run -v -j 1 tests/e2e/check_library.py
 
 # CLIENT has no default.
-soak-client: all $(LIBRARY_TESTS) ## let programs with client/CLIENT (c, go, java, node, python) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
+soak-client: all $(LIBRARY_TESTS) $(HISTORY) ## let programs with client/CLIENT (c, go, java, node, python) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
 	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak $(CLIENT) \
 		$(or $(if $(filter command environment,$(origin SECONDS)),$(SECONDS)),3600) $(or $(OPERATIONS),1000000)"
 
@@ -332,7 +332,7 @@ interop: all ## test the daemon with unmodified Redis client libraries; missing 
 rivals: all ## test that locks of Redisson, redsync, Spring and others exclude ours, and ours theirs (ROUNDS=n)
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
 
-counter: all ## count in all languages at once: 1,000 clients, two daemons, three masters, for SECONDS (5)
+counter: all $(HISTORY) ## count in all languages at once: 1,000 clients, two daemons, three masters, for SECONDS (5)
 	@$(if $(filter command environment,$(origin SECONDS)),SECONDS=$(SECONDS)) tests/run -v -j 1 -t 7200 tests/interop/check-counter
 
 outages: all ## measure which locks are held through outages of the only master, by every way to hold one: the table of doc/CHOOSING.md
@@ -341,7 +341,7 @@ outages: all ## measure which locks are held through outages of the only master,
 # This test also checks times, so it needs a machine of its own.
 SOAK := $(patsubst %,tests/e2e/check_%.py,counter run client locks wire faults network crowd flush kinds latch multi http) tests/e2e/depth.py
 
-soak: all ## run 100,000 increments over three daemons, check times, run ten minutes of random faults and HANDOVERS (1000) hand-overs, then `make replace`
+soak: all $(HISTORY) ## run 100,000 increments over three daemons, check times, run ten minutes of random faults and HANDOVERS (1000) hand-overs, then `make replace`
 	@HOLDFAST_MEASURE=1 HOLDFAST_SOAK=100000 HANDOVERS=$(or $(HANDOVERS),1000) tests/run -v -j 1 -t 1200 $(SOAK) \
 		"tests/e2e/soak.py 600" tests/e2e/handovers.py
 	@$(MAKE) replace

@@ -64,7 +64,7 @@ class Load:
 
         def all_granted():
             self.history.read()
-            first = history.first_grants(self.history.holds(since), self.plan.busy(),
+            first = history.first_grants(self.history.grants(since), self.plan.busy(),
                                          [daemon.name for daemon in self.daemons], since)
             return all(took is not None for took in first.values())
         until("another grant of every name and by every daemon", all_granted)
@@ -74,8 +74,7 @@ class Load:
         for kept in self.kept:
             kept.check([daemon for daemon in self.daemons if daemon is not kept.daemon])
         expect(self.crowd.stop(45), [], "clients that do not end")
-        self.history.read()
-        expect(list(self.history.judge().lines()), [], "findings")
+        expect(self.history.judge(), [], "findings")
 
 
 class Url:

@@ -57,7 +57,7 @@ class Plan:
 
 
 def form_words(form):
-    """A FORM of history.py as options of LOCK."""
+    """A FORM of a history as options of LOCK."""
     if form[0] == PERMITS:
         permits, limit = form[1:].split("/")
         return ["LIMIT", limit, "PERMITS", permits]
@@ -95,7 +95,7 @@ class Client(Talker):
     # --- connections ------------------------------------------------------------------------------------------
 
     def begin(self):
-        self.write("open", self.kind())
+        self.write("open", self.kind(), "d%d" % (self.daemon + 1))
         self.steps = self.first_steps()
         self.step()
 

@@ -6,11 +6,13 @@ import subprocess
 
 import resp
 from history import EXCLUSIVE, MS, SHARED, now_ns
-from history_latch import MADE, NONE, THERE, UNIT
 from nemesis_client import Client, form_words
 from nemesis_wire import reset
 
 GRACE_MS = 1500
+MADE, THERE, NONE = "made", "there", "null"
+# Each SET of a latch has a number of steps of its own, a multiple of this (tests/history/HISTORY.md).
+UNIT = 1000
 # A latch is used for so long, by all, and then another one. It lives for longer.
 LATCH_NS = 3000 * MS
 SLOTS = 10
@@ -38,7 +40,7 @@ class Alone(Client):
         if not self.open():
             self.again()
             return
-        self.write("open", self.kind())
+        self.write("open", self.kind(), "d%d" % (self.daemon + 1))
         self.asked = self.write("ask", self.name, 300)
         self.send("vanish", "LOCK", self.name, "WAIT", 300, "VALIDITY")
 

@@ -364,7 +364,8 @@ judge_holds(struct history *h)
 static void
 judge_missing(struct history *h, const struct question *question)
 {
-	if (question->asked != NULL && h->until - question->asked->at > (question->wait_ms + STUCK_MS) * MS)
+	if (h->running == HISTORY_NEVER && question->asked != NULL &&
+		h->until - question->asked->at > (question->wait_ms + STUCK_MS) * MS)
 		history_found(h, RULE_ANSWERS, &question->asked, 1, "no answer came");
 }
 

@@ -1,5 +1,5 @@
 """Threads, and tasks of asyncio, that lock at random with client/python, and write down what they asked and were told, in
-the words of tests/e2e/history.py; tests/interop/soak has them judged. The program ends when its standard input does.
+the words of tests/history/HISTORY.md; tests/interop/soak has them judged. The program ends when its standard input does.
 
     lockers.py PATH LOCKERS unix|tcp     each locker writes to PATH.NUMBER; every second one is a task
 """
