@@ -30,7 +30,7 @@ import harness
 from harness import expect
 
 FOLDER = os.path.join(harness.ROOT, "doc")
-BENCH = os.path.join(harness.ROOT, "tests", "bench")
+RESULTS = os.path.join(harness.ROOT, "doc", "bench")
 PYTHON = os.path.join(harness.ROOT, "client", "python")
 PROMPT = re.compile(r"^(?:(\w+))?\$ (.*)$")
 END = "-- end of the command"
@@ -462,7 +462,7 @@ def test_programs(place):
     daemon = place.daemon().admitted()
     modules = django(place)
     ran = 0
-    for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
+    for path in sorted(glob.glob(os.path.join(FOLDER, "**", "*.md"), recursive=True)):
         for title, programs in sections(path, "python"):
             for text in programs:
                 foreign = "import redis" in text
@@ -479,7 +479,7 @@ def test_programs(place):
 def test_configurations(place):
     """each piece of configuration in the documents is one that the daemon takes"""
     checked = 0
-    for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))):
+    for path in sorted(glob.glob(os.path.join(FOLDER, "**", "*.md"), recursive=True)):
         for title, pieces in sections(path, "yaml"):
             for text in pieces:
                 file = os.path.join(place.path, "piece.yml")
@@ -501,19 +501,19 @@ def anchors(path):
 
 def test_figures(place):
     """each table and each paragraph of figures in SCALE.md is what the run in figures.json measured"""
-    with open(os.path.join(BENCH, "SCALE.md"), encoding="utf-8") as stream:
+    with open(os.path.join(RESULTS, "SCALE.md"), encoding="utf-8") as stream:
         text = stream.read()
     path = os.path.join(place.path, "SCALE.md")
     with open(path, "w", encoding="utf-8") as stream:
         stream.write(re.sub(r"(<!-- (?!end).+ -->\n)(?:(?!<!--).*\n)*", r"\1something else\n", text))
-    subprocess.run([os.path.join(BENCH, "tables.py"), os.path.join(BENCH, "figures.json"), path], check=True)
+    subprocess.run([os.path.join(harness.ROOT, "tests", "bench", "tables.py"), os.path.join(RESULTS, "figures.json"), path], check=True)
     with open(path, encoding="utf-8") as stream:
         expect(stream.read(), text)
 
 
 def test_links(_place):
     """each link from one document to another leads to a file, and to a section of it"""
-    for path in sorted(glob.glob(os.path.join(FOLDER, "*.md"))) + [
+    for path in sorted(glob.glob(os.path.join(FOLDER, "**", "*.md"), recursive=True)) + [
             os.path.join(harness.ROOT, name) for name in ("README.md", "packaging/kubernetes/README.md")]:
         with open(path, encoding="utf-8") as stream:
             text = stream.read()
