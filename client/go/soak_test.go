@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// locker locks at random, and writes down what it asked and was told, in the words of tests/e2e/history.py, which judges
-// them. Each line is one write, so that a process that is killed leaves all it knew.
+// locker locks at random, and writes down what it asked and was told, in the words of tests/history/HISTORY.md.
+// Each line is one write, so that a process that is killed leaves all it knew.
 type locker struct {
 	c    *Client
 	file *os.File

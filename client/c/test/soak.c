@@ -1,6 +1,6 @@
 /*
  * soak: threads that lock at random through one handle, and write down what they asked and were told, in the
- * words of tests/e2e/history.py, which judges them. Each line is one write(2), so that a process that is
+ * words of tests/history/HISTORY.md. Each line is one write(2), so that a process that is
  * killed leaves all it knew. It ends when its standard input does.
  *
  *     soak PATH THREADS unix|tcp    each thread writes to PATH.NUMBER

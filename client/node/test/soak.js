@@ -1,5 +1,5 @@
 'use strict';
-/* soak: lockers that lock at random, and write down what they asked and were told, in the words of tests/e2e/history.py;
+/* soak: lockers that lock at random, and write down what they asked and were told, in the words of tests/history/HISTORY.md;
  * tests/interop/soak has them judged. Each line is one write, so that a process that is killed leaves all it knew. It ends
  * when its standard input does.
  *

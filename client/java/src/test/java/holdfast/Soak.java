@@ -7,8 +7,8 @@ import java.time.Duration;
 import java.util.concurrent.ThreadLocalRandom;
 
 /**
- * One thread that locks at random, and writes down what it asked and was told, in the words of tests/e2e/history.py, which
- * judges them. Each line is one write, so that a process that is killed leaves all it knew.
+ * One thread that locks at random, and writes down what it asked and was told, in the words of tests/history/HISTORY.md.
+ * Each line is one write, so that a process that is killed leaves all it knew.
  */
 final class Soak implements AutoCloseable {
     private static final int NAMES = 16;
