@@ -106,6 +106,7 @@ handle_free(struct holdfast *hf)
 	while (!TAILQ_EMPTY(&hf->locks)) {
 		lock_free(TAILQ_FIRST(&hf->locks));
 	}
+	queue_forget(hf);
 	if (hf->link == LINK_UP) {
 		wire_close(&hf->wire);
 	}
@@ -144,6 +145,7 @@ handle_init(struct holdfast *hf)
 
 	hf->pid = getpid();
 	TAILQ_INIT(&hf->locks);
+	LIST_INIT(&hf->queues);
 	STAILQ_INIT(&hf->requests);
 	(void)pthread_mutex_init(&hf->mutex, NULL);
 	wire_label(hf->label, program_invocation_short_name);

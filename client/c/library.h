@@ -9,7 +9,8 @@
  *
  * handle.c has the public functions of a handle, lock.c those of a lock. engine.c is the thread and the
  * connection, part.c the requests and answers about one name. Callers send, too: engine_step() does what is
- * due, in whatever thread. Only the thread of the handle connects and reads.
+ * due, in whatever thread. Only the thread of the handle connects and reads. queue.c has the parts that wait
+ * for the same name.
  */
 #ifndef CLIENT_C_LIBRARY_H
 #define CLIENT_C_LIBRARY_H
@@ -46,6 +47,11 @@ struct part {
 	char *name;
 	char tag[TAG_MAX];
 	enum part_state state;
+	struct queue *queue; /* WAITS: the queue of its name */
+	TAILQ_ENTRY(part) next_behind;
+	bool behind;        /* WAITS: not sent, because another part waits for the name at the daemon */
+	int64_t entered_ms; /* WAITS: since when */
+	int64_t asked_ms;   /* LOCK was sent first */
 	bool sent;          /* over this connection: the request of its state */
 	bool begun;         /* LOCK was sent */
 	bool repeated;      /* LOCK was sent more than once */
@@ -122,6 +128,7 @@ struct holdfast {
 	int64_t wakes_ms; /* when `timer` ends the poll; INT64_MAX: never; 0: the thread is not in it */
 	uint64_t serial;  /* of tags */
 	TAILQ_HEAD(locks, holdfast_lock) locks;
+	LIST_HEAD(queues, queue) queues;
 
 	enum link_state link;
 	struct wire wire;
@@ -175,7 +182,28 @@ bool lock_is_done(const struct holdfast_lock *lock);
 /* Takes the lock from its handle. */
 void lock_free(struct holdfast_lock *lock);
 
+/* ---- queue.c; the mutex is locked ---- */
+
+/* The part waits from now on: as the front of its name, at the daemon, or behind that. */
+void queue_enter(struct part *part);
+
+/* The part waits no more. all: those behind are to ask by themselves, else the next one when it is the front.
+ */
+void queue_leave(struct part *part, bool all);
+
+/* A part behind the front becomes one itself. */
+void queue_step_out(struct part *part);
+
+/* The daemon's rule for the name bounds each wait without a bound of its own: also for those behind. */
+void queue_bound(struct part *part, int64_t wait_ms);
+
+/* Frees what is left. The parts are not there any more. */
+void queue_forget(struct holdfast *hf);
+
 /* ---- part.c; the mutex is locked ---- */
+
+/* Its turn among the names of its lock has come. */
+void part_begin(struct part *part, int64_t now_ms);
 
 /* Does what is due. Requests are sent if the connection is there. */
 void part_step(struct part *part, int64_t now_ms);

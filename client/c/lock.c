@@ -59,7 +59,7 @@ lock_granted(struct holdfast_lock *lock)
 		return;
 	}
 	if (++lock->at < lock->count) {
-		lock->parts[lock->order[lock->at]].state = PART_WAITS;
+		part_begin(&lock->parts[lock->order[lock->at]], clock_ms());
 		return;
 	}
 	lock->state = LOCK_HELD;
@@ -275,7 +275,7 @@ lock_begin(struct holdfast *hf, struct holdfast_lock *lock)
 		(void)snprintf(
 			lock->parts[i].tag, TAG_MAX, "%s%llx", hf->prefix, (unsigned long long)++hf->serial);
 	}
-	lock->parts[lock->order[0]].state = PART_WAITS;
+	part_begin(&lock->parts[lock->order[0]], lock->begun_ms);
 	TAILQ_INSERT_TAIL(&hf->locks, lock, next);
 	engine_step(hf, lock->begun_ms);
 }

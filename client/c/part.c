@@ -21,6 +21,14 @@
 
 #define WORDS_MAX 20
 
+void
+part_begin(struct part *part, int64_t now_ms)
+{
+	part->state = PART_WAITS;
+	part->entered_ms = now_ms;
+	queue_enter(part);
+}
+
 static void
 part_lock(struct part *part, int64_t now_ms)
 {
@@ -58,6 +66,7 @@ part_lock(struct part *part, int64_t now_ms)
 		words[n++] = "WAIT";
 		words[n++] = number_text(wait, left_ms > 0 ? left_ms : 0);
 	}
+	part->asked_ms = part->begun ? part->asked_ms : now_ms;
 	part->repeated = part->begun;
 	part->begun = true;
 	part->sent = true;
@@ -96,6 +105,7 @@ part_end(struct part *part)
 	}
 	part->state = part->begun ? PART_ENDS : PART_DONE;
 	part->sent = false;
+	queue_leave(part, false);
 }
 
 static void
@@ -132,6 +142,7 @@ part_fail(struct part *part, bool left, enum holdfast_status status, const char 
 	if (status == HOLDFAST_UNREACHABLE && !part->lock->hf->ready && part->lock->hf->final) {
 		error.transient = 0;
 	}
+	queue_leave(part, status == HOLDFAST_REFUSED);
 	if (!left) {
 		part->state = PART_DONE;
 	}
@@ -163,6 +174,9 @@ part_late(const struct part *part)
 {
 	int64_t until_ms = part->lock->until_ms;
 
+	if (part->behind) {
+		return until_ms;
+	}
 	if (part->trouble_ms > 0) {
 		return part->trouble_ms + PATIENCE_MS < until_ms ? part->trouble_ms + PATIENCE_MS : until_ms;
 	}
@@ -177,7 +191,7 @@ part_limit(const struct part *part)
 
 /* The wait is over without an answer. */
 static void
-part_give_up(struct part *part)
+part_give_up(struct part *part, int64_t now_ms)
 {
 	const struct holdfast *hf = part->lock->hf;
 	struct holdfast_error error = part->lock->error;
@@ -185,7 +199,11 @@ part_give_up(struct part *part)
 	if (!hf->ready && hf->trouble.status != HOLDFAST_OK) {
 		part_fail(part, part->begun, (enum holdfast_status)hf->trouble.status, hf->trouble.code,
 			slice_of(hf->trouble.text));
+	} else if (hf->ready && part->behind) {
+		queue_step_out(part); /* it tries once */
+		part_lock(part, now_ms);
 	} else if (hf->ready && part->trouble_ms > 0) {
+		queue_leave(part, true);
 		lock_over(part->lock, &error);
 	} else {
 		part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE("the daemon does not answer"));
@@ -196,8 +214,8 @@ static void
 part_wait(struct part *part, int64_t now_ms)
 {
 	if (now_ms >= part_limit(part)) {
-		part_give_up(part);
-	} else if (!part->lock->hf->ready || part->sent) {
+		part_give_up(part, now_ms);
+	} else if (!part->lock->hf->ready || part->sent || part->behind) {
 		return;
 	} else if (part->state == PART_HELD) {
 		part_check(part, now_ms);
@@ -269,7 +287,8 @@ part_next(const struct part *part, int64_t now_ms)
 		return INT64_MAX;
 	}
 	limit_ms = part_limit(part);
-	return part->lock->hf->ready && !part->sent && part->due_ms < limit_ms ? part->due_ms : limit_ms;
+	return part->lock->hf->ready && !part->sent && !part->behind && part->due_ms < limit_ms ? part->due_ms
+												: limit_ms;
 }
 
 void
@@ -290,6 +309,7 @@ part_granted(struct part *part, int64_t token, int64_t now_ms)
 	}
 	part->token = token;
 	if (part->state == PART_WAITS) {
+		queue_leave(part, false);
 		part->state = PART_HELD;
 		part->sent = false;
 		part->trouble_ms = 0;
@@ -358,6 +378,9 @@ part_refused(struct part *part, struct slice word, struct slice text, int64_t no
 		return;
 	}
 	if (word.n == 0) {
+		if (part->lock->until_ms == INT64_MAX) {
+			queue_bound(part, now_ms - part->asked_ms);
+		}
 		part_busy(part);
 		return;
 	}

@@ -99,7 +99,7 @@ public final class Player {
         int count = Integer.parseInt(words.get(0));
         List<CompletableFuture<?>> all = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            all.add(HF.lockAsync(words.get(1), duration(words.get(2))).thenAccept(lock -> {
+            all.add(HF.request(words.get(1).split(",")).waiting(duration(words.get(2))).lockAsync().thenAccept(lock -> {
                 most.accumulateAndGet(inside.incrementAndGet(), Math::max);
                 Thread.yield();
                 inside.decrementAndGet();

@@ -49,7 +49,7 @@ async function crowd(count, name, wait) {
   const errors = [];
   const one = () =>
     hf
-      .withLock(name, { wait: ms(wait) }, async () => {
+      .withLockAll(name.split(','), { wait: ms(wait) }, async () => {
         most = Math.max(most, ++inside);
         await new Promise(setImmediate);
         inside--;

@@ -72,7 +72,8 @@ async def crowd(count, name, wait):
     async def one():
         nonlocal inside, most
         try:
-            async with holdfast.aio.lock(name, wait=seconds(wait)):
+            names = name.split(",")
+            async with holdfast.aio.lock_all(names, wait=seconds(wait)) if names[1:] else holdfast.aio.lock(name, wait=seconds(wait)):
                 inside += 1
                 most = max(most, inside)
                 await asyncio.sleep(0)

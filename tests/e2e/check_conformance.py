@@ -11,6 +11,7 @@ from harness import BRISK, PATIENCE, boottime, expect, expect_between
 
 LEASE = 2.0  # seconds, of BRISK
 OK = "ok"
+ONE_PLACE = ("c", "node", "python")
 HELD = r"held \d+"
 
 
@@ -197,6 +198,28 @@ def test_forever(place):
                                            ("{who}" + "x" * 400, "31536000"))):
         team.ask(str(number), "lock", name, "wait=" + wait, "why=LEASE", wanted=HELD)
         team.ask(str(number), "unlock", wanted=OK)
+
+
+# --- crowds ------------------------------------------------------------------------------------------------------------------
+
+
+def test_crowd(place):
+    """more tasks of one program want one lock, or two at once, than the daemon lets a session wait: all get it, one at a time, and
+    the program has one place in the daemon's queue"""
+    daemon, team = world(place, "limits: { waiters-per-session: 5 }\n")
+    with daemon.client(form=3) as other:
+        for player in team.players:
+            other("LOCK", player.who)
+        team.tell("1", "crowd", 60, "{who}", 2 * PATIENCE)
+        for player in team.players:
+            daemon.queued(player.who)
+        time.sleep(0.2)
+        waiting = {player.who: len(other("INSPECT", player.who)["waiters"]) for player in team.players}
+        expect({who: count for who, count in waiting.items() if who in ONE_PLACE}, {who: 1 for who in waiting if who in ONE_PLACE})
+        for player in team.players:
+            other("UNLOCK", player.who)
+    team.hear("1", "crowd", "60 1 ")
+    team.ask("2", "crowd", 40, "{who}-a,{who}-b", 2 * PATIENCE, wanted="40 1 ")
 
 
 # --- errors ------------------------------------------------------------------------------------------------------------------

@@ -150,7 +150,8 @@ def test_line(place):
     order = []
 
     async def one(number, wait):
-        async with holdfast.aio.lock("a", wait=wait):
+        # With an owner it does not stand in the queue of its name.
+        async with holdfast.aio.lock("a", wait=wait, owner="o%d" % number):
             order.append(number)
 
     async def crowd(lock, lose):
@@ -176,6 +177,89 @@ def test_line(place):
         free(daemon, "a")
     with holdfast.lock_all(["a", "b"], wait=PATIENCE):
         pass
+    nothing_left(daemon)
+
+
+def test_queue(place):
+    """those who wait for a name stand in a queue of the package: one of them waits at the daemon; a cancelled front, the bound of the
+    daemon's rule, the end of a wait and a refusal reach those behind it"""
+    redis = place.redis()
+    daemon = world(place, "rules: [ { match: ruled, wait: 500ms } ]\n", redis=redis)
+    order = []
+
+    async def one(number, name="a", wait=PATIENCE, **options):
+        async with holdfast.aio.lock(name, wait=wait, **options):
+            order.append(number)
+
+    def waiters(name):
+        with daemon.client(form=3) as client:
+            return len(client("INSPECT", name)["waiters"])
+
+    async def begin(*calls):
+        tasks = []
+        for call in calls:
+            tasks.append(asyncio.ensure_future(call))
+            await asyncio.sleep(0)
+        return tasks
+
+    async def crowd(other):
+        other("LOCK", "a")
+        tasks = await begin(*(one(number, wait=0.2 if number == 3 else PATIENCE) for number in range(8)), one(8, shared=True))
+        await asyncio.to_thread(daemon.queued, "a")
+        tasks[0].cancel()
+        tasks[5].cancel()
+        late = (await asyncio.gather(tasks[3], return_exceptions=True))[0]
+        expect((type(late), waiters("a")), (holdfast.LockTimeout, 1))
+        other("UNLOCK", "a")
+        await asyncio.gather(*tasks[1:3], tasks[4], *tasks[6:])
+        expect(order, [1, 2, 4, 6, 7, 8])
+        # Without a wait of its own each waits as long as the rule says, and not one after the other.
+        other("LOCK", "ruled")
+        started = boottime()
+        ends = await asyncio.gather(*await begin(*(one(0, "ruled", None) for _ in range(20))), return_exceptions=True)
+        expect({type(end) for end in ends}, {holdfast.LockBusy})
+        expect_not_before(boottime(), started + 0.5, "the end of the rule's wait", harness.WHOLE_MS)
+        expect(boottime() - started < 9.5, True, "twenty waits of the rule are not one after the other")
+        # An owner of the caller's own stands for itself: the daemon sees whether it would wait for itself.
+        other("LOCK", "b")
+        tasks = await begin(*(one(0, "b", owner="o%d" % number) for number in range(3)))
+        await asyncio.to_thread(daemon.queued, "b", 3)
+        other("UNLOCK", "b")
+        await asyncio.gather(*tasks)
+        # What the daemon refuses the front for holds for all.
+        other("LOCK", "a")
+        tasks = await begin(*(one(number) for number in range(20)))
+        await asyncio.to_thread(daemon.queued, "a")
+        expect(cut(daemon) > 0, True)
+        await asyncio.sleep(0)
+        expect([task.done() for task in tasks], [False] * 20)
+        other("DRAIN")
+        ends = await asyncio.gather(*tasks, return_exceptions=True)
+        expect({type(end) for end in ends} <= {holdfast.LockRefused, holdfast.DaemonUnreachable}, True, repr(ends[0]))
+    with daemon.client() as other:
+        asyncio.run(crowd(other))
+
+
+def test_queue_of_threads(place):
+    """the same with threads: more of them than a session may wait get the lock one after the other"""
+    daemon = world(place, "limits: { waiters-per-session: 3 }\n")
+    inside, most = [], []
+
+    def one():
+        with holdfast.lock("a", wait=PATIENCE):
+            inside.append(1)
+            most.append(len(inside))
+            inside.pop()
+    with daemon.client() as other:
+        other("LOCK", "a")
+        threads = [threading.Thread(target=one) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        daemon.queued("a")
+        other("UNLOCK", "a")
+        for thread in threads:
+            thread.join()
+    expect(most, [1] * 50)
     nothing_left(daemon)
 
 

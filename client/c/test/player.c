@@ -3,7 +3,7 @@
  * programs in tests/conformance, which have the same words.
  *
  *     ID lock NAME [wait=S] [lease=S] [max_hold=S] [limit=N] [permits=N] [shared=1] [why=TEXT]
- *     ID check | ID valid | ID extend S | ID unlock | ID crowd N NAME S
+ *     ID check | ID valid | ID extend S | ID unlock | ID crowd N NAME[,NAME...] S
  *
  * Times are in seconds: `forever` is the longest one, `long` a year and a day. NAME and TEXT are escaped as
  * in an URL. The answers begin with ID and the verb; an error is a word, whether it is transient, and its
@@ -33,7 +33,8 @@ struct line {
 };
 
 struct crowd {
-	const char *name;
+	const char *names[WORDS_MAX];
+	size_t count;
 	int64_t wait_ms;
 	atomic_int inside, most, granted;
 	pthread_mutex_t mutex;
@@ -163,7 +164,8 @@ crowd_one(void *argument)
 	struct crowd *crowd = argument;
 	const struct holdfast_options options = {.wait_ms = crowd->wait_ms};
 	struct holdfast_error error;
-	struct holdfast_lock *lock = holdfast_lock(player.hf, crowd->name, &options, &error);
+	struct holdfast_lock *lock =
+		holdfast_lock_all(player.hf, crowd->names, crowd->count, &options, &error);
 	int inside;
 
 	if (lock != NULL) {
@@ -188,13 +190,16 @@ crowd_one(void *argument)
 static void
 do_crowd(struct line *line)
 {
-	struct crowd crowd = {.name = line->words[3],
-		.wait_ms = time_of(line->words[4]),
-		.mutex = PTHREAD_MUTEX_INITIALIZER};
+	struct crowd crowd = {.wait_ms = time_of(line->words[4]), .mutex = PTHREAD_MUTEX_INITIALIZER};
 	size_t count = strtoul(line->words[2], NULL, 10);
 	pthread_t *threads = calloc(count, sizeof(*threads));
 	pthread_attr_t attributes;
+	char *rest;
 
+	for (char *name = strtok_r(line->words[3], ",", &rest); name != NULL && crowd.count < WORDS_MAX;
+		name = strtok_r(NULL, ",", &rest)) {
+		crowd.names[crowd.count++] = name;
+	}
 	(void)pthread_attr_init(&attributes);
 	(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	for (size_t i = 0; threads != NULL && i < count; i++) {

@@ -12,6 +12,7 @@ const { originOf } = require('./address');
 const { boottime, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockRefusedError } = require('./errors');
 const { Line } = require('./line');
+const { Queue } = require('./queue');
 const { Cut, FOREIGN, Link } = require('./wire');
 
 const RETRY_MIN = 5; // ms between attempts to connect
@@ -75,6 +76,7 @@ function errorCode(why) {
 class Engine {
   grace = 0;
   line = new Line();
+  queue = new Queue();
   served = false; // a daemon has answered, over this connection or an earlier one
   /** @type {Link | null} */
   link = null;

@@ -6,7 +6,7 @@
 
 const { randomBytes } = require('node:crypto');
 const { boottime, race, setTimeout } = require('./clock');
-const { LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
+const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
 const { Cut } = require('./wire');
 
 const EARLY = 20; // ms before the told deadline at which a holder that cannot ask has lost the lock
@@ -55,6 +55,7 @@ class Hold {
   #timer;
   #dueAt = 0; // of the timer
   #turn = ++turns; // its place in the line
+  #since = boottime();
 
   /**
    * @param {import('./engine').Engine} engine
@@ -100,7 +101,7 @@ class Hold {
    * @param {{ is: boolean }} clean whether nothing is left at the daemon
    */
   async #ask(until, signal, clean) {
-    const value = await this.#inTurn(until, signal, clean);
+    const value = await this.#inQueue(until, signal, clean);
     if (typeof value === 'number') {
       clean.is = false;
       this.token = value;
@@ -121,6 +122,35 @@ class Hold {
     if (value instanceof LockRefusedError) throw value;
     const { wait } = this.terms;
     throw wait ? new LockTimeoutError(this.name, wait) : new LockBusyError(this.name);
+  }
+
+  /**
+   * Sends LOCK when it is the front of those that wait for the name. A hold with an owner of the caller's own stands for itself: the
+   * daemon sees whether it would wait for itself.
+   * @param {number} until
+   * @param {AbortSignal} signal
+   * @param {{ is: boolean }} clean
+   * @returns {Promise<import('./wire').Value>}
+   */
+  async #inQueue(until, signal, clean) {
+    const { queue } = this.engine;
+    const { wait, owner, words } = this.terms;
+    const key = `${words[0] === 'LIMIT' ? words[1] : ''} ${this.name}`;
+    const end = await queue.enter(key, wait !== 0 && owner === undefined, until, signal);
+    const asked = boottime();
+    /** @type {unknown} */
+    let outcome;
+    try {
+      const value = await this.#inTurn(end, signal, clean);
+      if (value === null && end === Infinity) queue.bound(key, boottime() - asked);
+      outcome = value;
+      return value;
+    } catch (error) {
+      outcome = error;
+      throw error;
+    } finally {
+      queue.leave(key, outcome instanceof LockRefusedError || outcome instanceof DaemonUnreachableError);
+    }
   }
 
   /**
@@ -165,7 +195,8 @@ class Hold {
    * @returns {Promise<import('./wire').Value>}
    */
   async #lock(until, signal, clean) {
-    let patient = Math.min(until, boottime() + this.terms.patience);
+    // Who has looked for the daemon behind another one has done so as long.
+    let patient = Math.min(until, (this.engine.link ? boottime() : this.#since) + this.terms.patience);
     for (;;) {
       const link = await race(this.engine.connected(patient), signal);
       /** @type {Promise<import('./wire').Value>} */

@@ -169,7 +169,7 @@ both('a connection that is cut keeps locks and places', CALM, async (stage, ask,
   const order = [];
   const all = [];
   for (let i = 0; i < 3; i++) {
-    all.push(client.withLock('a', () => order.push(i)));
+    all.push(client.withLock('a', { owner: `o${i}` }, () => order.push(i))); // each waits at the daemon
     await until('it waits', async () => (await ask.waiters('a')) === i + 1);
   }
   for (let i = 0; i < 50; i++) {

@@ -63,12 +63,47 @@ both('waiters get the lock in the order in which they came', CALM, async (stage,
   const all = [];
   for (let i = 0; i < 5; i++) {
     all.push(client.withLock('a', { wait: HANG }, () => order.push(i)));
-    await until('it waits', async () => (await ask.waiters('a')) === i + 1);
   }
+  await until('one of them waits at the daemon', async () => (await ask.waiters('a')) === 1);
   await held.unlock();
   await Promise.all(all);
   assert.deepEqual(order, [0, 1, 2, 3, 4]);
 });
+
+both(
+  'those who wait for a name stand in a queue: what becomes of its front reaches those behind it',
+  `rules: [ { match: ruled, wait: 500ms } ]\nlimits: { waiters-per-session: 3 }\n${CALM}`,
+  async (stage, ask, where) => {
+    const client = new hf.Client(where);
+    const held = await client.lock('a');
+    const stop = new AbortController();
+    const order = [];
+    const one = (i) => {
+      const options = i === 3 ? { wait: 200 } : i === 0 || i === 5 ? { wait: HANG, signal: stop.signal } : { wait: HANG };
+      return client.withLock('a', i === 8 ? { ...options, shared: true } : options, () => order.push(i));
+    };
+    const all = Array.from({ length: 9 }, (_, i) => one(i));
+    all[3].catch(() => {}); // it may end before it is awaited
+    await until('one of them waits at the daemon', async () => (await ask.waiters('a')) === 1);
+    const ends = [assert.rejects(all[0], /enough/), assert.rejects(all[5], /enough/), assert.rejects(all[3], hf.LockTimeoutError)];
+    stop.abort(new Error('enough'));
+    await Promise.all(ends);
+    assert.equal(await ask.waiters('a'), 1);
+    await held.unlock();
+    await Promise.all([1, 2, 4, 6, 7, 8].map((i) => all[i]));
+    assert.deepEqual(order, [1, 2, 4, 6, 7, 8]);
+    // Without a wait of its own each waits as long as the rule says, and not one after the other.
+    const ruled = await client.lock('ruled');
+    const begun = performance.now();
+    await Promise.all(Array.from({ length: 20 }, () => assert.rejects(client.lock('ruled'), hf.LockBusyError)));
+    const took = performance.now() - begun;
+    assert.ok(took > 499 && took < 9500, String(took));
+    await ruled.unlock();
+    // Two names each: those that wait for the first do not keep the second from who has the first.
+    await Promise.all(Array.from({ length: 30 }, () => client.withLockAll(['x', 'y'], { wait: HANG }, () => {})));
+    await nothingLeft(ask);
+  },
+);
 
 both('waits beyond the limit of a session stand in a line', `limits: { waiters-per-session: 2 }\n${CALM}`, async (stage, ask, where) => {
   const client = new hf.Client(where);
@@ -80,7 +115,8 @@ both('waits beyond the limit of a session stand in a line', `limits: { waiters-p
     const order = [];
     const all = [];
     for (let i = 0; i < 10; i++) {
-      const options = i === 5 ? { wait: 300 } : i === 6 ? { wait: HANG, signal: controller.signal } : { wait: HANG };
+      const owner = `o${i}`; // so it does not stand in the queue of its name
+      const options = i === 5 ? { owner, wait: 300 } : i === 6 ? { owner, wait: HANG, signal: controller.signal } : { owner, wait: HANG };
       all.push(client.withLock('a', options, () => order.push(i)));
     }
     await assert.rejects(all[5], hf.LockTimeoutError);

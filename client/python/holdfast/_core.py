@@ -11,7 +11,11 @@ A *claim* is what one caller has: it waits, then is held, then is over. A *hold*
 and owner, whose claims share it. All times are in seconds of CLOCK_BOOTTIME. It must not read a clock, do I/O
 or call a caller: what callers are told is put into `calls`.
 
-A session waits for a limited number of locks. A LOCK that is refused for that stands in the *line*, and so does each later
+Holds of one name stand in a *queue*: its front alone waits at the daemon, and the next one is sent when that has the lock, or
+waits no more. A try is never in the queue, nor a hold with an owner of the caller's own: for such the daemon finds deadlocks. If
+the daemon refuses the front, all of the queue are sent, as each has to hear that.
+
+A session waits for a limited number of names. A LOCK that is refused for that stands in the *line*, and so does each later
 one that may wait; when a wait of the session ends, the first in the line is sent, with what is left of its time.
 """
 
@@ -94,7 +98,9 @@ class Claim:
 
     def __init__(self, name: str, owner: str, words: Sequence[str], wait: Optional[float], patience: float,
                  now: float, settled: Callable[[], None], lost: Callable[[], None],
-                 alive: Optional[Callable[[], bool]] = None) -> None:
+                 alive: Optional[Callable[[], bool]] = None, shares: bool = True) -> None:
+        """shares: others may have the same name and owner."""
+        self.shares = shares
         self.name, self.owner, self.words = name, owner, list(words)
         self.since, self.patience = now, patience  # seconds for which the daemon may be away
         self.wait = wait
@@ -117,6 +123,11 @@ class Hold:
         self.asked = ""  # the id of the LOCK that is under way
         self.turn = 0  # its place in the line
         self.lined = False  # it stands in the line
+        self.place = (name, "")  # the key of its queue
+        self.front = False  # of the queue: it waits at the daemon, or will
+        self.behind = False  # it stands in the queue
+        self.refused = False  # by the daemon, for a reason that holds for all of the queue
+        self.asked_at = 0.0
         self.past = 0  # Core._past when its LOCK was sent
         self.token: Optional[int] = None
         self.granted_at = 0.0
@@ -129,6 +140,14 @@ class Hold:
         # Since when the daemon refuses for a moment, and how.
         self.trouble: Optional[Tuple[float, HoldfastError]] = None
         self.freed: List[Claim] = []
+
+
+class Queue:
+    """The holds that wait for one name, as a lock or as a semaphore of n permits."""
+
+    def __init__(self) -> None:
+        self.fronts = 0
+        self.behind: Dict[Hold, None] = {}  # in the order in which they came
 
 
 class Core:
@@ -158,6 +177,7 @@ class Core:
         self._line: List[Tuple[int, Hold]] = []  # sorted by the turn, which no two have
         self._past = 0  # waits of the session that have ended
         self._turns = itertools.count(1)
+        self._queues: Dict[Tuple[str, str], Queue] = {}
 
     # --- the connection ---------------------------------------------------------------------------------------------
 
@@ -183,7 +203,7 @@ class Core:
                 self._check(hold, now)
             elif hold.asked:
                 self._lock(hold, now)
-            elif hold.waiting and not hold.lined:
+            elif hold.waiting and not hold.lined and not hold.behind:
                 self._ask(hold, now)
             elif not hold.waiting:
                 self._end(hold, now)
@@ -229,7 +249,9 @@ class Core:
             hold.users, hold.waiting, hold.freed = [], [], []
             hold.cancelled += [hold.asked] if hold.asked else []
             hold.asked, hold.token, hold.checking, hold.ending, hold.lined = "", None, False, 0, False
+            hold.front = hold.behind = False
         self._line.clear()
+        self._queues.clear()
         if not claims:
             self.holds.clear()
         self._handlers.clear()
@@ -291,14 +313,40 @@ class Core:
         if hold.users:
             self._give(hold)
         elif hold.token is None and not hold.asked and not hold.lined:
-            hold.turn = next(self._turns)
-            if self._line and claim.wait != 0:
-                self._line_up(hold)
+            hold.turn, hold.place = next(self._turns), (claim.name, _option(claim.words, "LIMIT") or "")
+            queue = self._queues.setdefault(hold.place, Queue())
+            if queue.fronts and claim.wait != 0 and not claim.shares:
+                hold.behind = True
+                queue.behind[hold] = None
             else:
-                self._ask(hold, now)
+                self._step_out(hold, now)
         self._rouse(now + (LOOK if claim.alive or not self.greeted else SILENCE))
         if claim.until is not None:
             self._rouse(claim.until)
+
+    def _step_out(self, hold: Hold, now: float) -> None:
+        """From the queue, to the daemon."""
+        queue = self._queues[hold.place]
+        queue.behind.pop(hold, None)
+        queue.fronts += 1
+        hold.front, hold.behind, hold.refused = True, False, False
+        if self._line and hold.waiting[0].wait != 0:
+            self._line_up(hold)
+        else:
+            self._ask(hold, now)
+
+    def _step_aside(self, hold: Hold, now: float) -> None:
+        """The hold has the lock, or waits no more: the next one is sent."""
+        queue = self._queues.get(hold.place)
+        if queue is None or not (hold.front or hold.behind):
+            return
+        queue.fronts -= hold.front
+        queue.behind.pop(hold, None)
+        hold.front = hold.behind = False
+        while queue.behind and (hold.refused or not queue.fronts):
+            self._step_out(next(iter(queue.behind)), now)
+        if not queue.fronts:
+            del self._queues[hold.place]
 
     def release(self, claim: Claim, now: float, freed: Optional[Callable[[], None]] = None) -> None:
         """Ends a claim, whatever its state is. `freed` is called when the daemon has answered, or cannot."""
@@ -380,6 +428,10 @@ class Core:
             self._rouse(now + RETRY)
         elif hold.lined and claim.until is not None:
             why, end = self._timeout(claim), claim.until
+        elif hold.behind and claim.until is not None and now >= claim.until:
+            self._step_out(hold, now)  # it tries once: the daemon knows why it was not its turn
+        elif hold.behind and claim.until is not None:
+            end = claim.until
         if now >= end:
             self._fail(claim, why, now)
         else:
@@ -434,7 +486,7 @@ class Core:
 
     def _ask(self, hold: Hold, now: float) -> None:
         hold.asked = "%s-%d" % (self._prefix, next(self._ids))
-        hold.past = self._past
+        hold.past, hold.asked_at = self._past, now
         self._lock(hold, now)
 
     def _lock(self, hold: Hold, now: float) -> None:
@@ -454,6 +506,8 @@ class Core:
         hold.asked = ""
         claim = hold.waiting[0]
         if value is None:
+            if claim.until is None:
+                self._rule(hold, now - hold.asked_at, now)
             self._fail(claim, self._timeout(claim), now)
             self._advance(now)
         elif _crowded(value) and claim.wait != 0 and self._under_way():
@@ -470,6 +524,14 @@ class Core:
         else:
             self._fail(claim, LockRefused(*value), now)
             self._advance(now)
+
+    def _rule(self, hold: Hold, wait: float, now: float) -> None:
+        """The daemon's rule for the name bounds a wait without a bound of its own: that is so for all of the queue."""
+        for other in self._queues[hold.place].behind:
+            claim = other.waiting[0]
+            if claim.until is None:
+                claim.until = claim.since + wait
+                self._rouse(max(claim.until, now))
 
     def _timeout(self, claim: Claim) -> HoldfastError:
         if claim.wait:
@@ -498,6 +560,7 @@ class Core:
         hold.asked, hold.token, hold.trouble, hold.granted_at, hold.late = "", token, None, now, 0.0
         self._check(hold, now)
         self._advance(now)
+        self._step_aside(hold, now)
 
     def _check(self, hold: Hold, now: float) -> None:
         token = hold.token
@@ -534,6 +597,8 @@ class Core:
 
     def _fail(self, claim: Claim, error: HoldfastError, now: float) -> None:
         claim.error = error
+        if claim.hold is not None:
+            claim.hold.refused = isinstance(error, LockRefused)
         self.release(claim, now)
         self.calls.append(claim.settled)
 
@@ -560,6 +625,7 @@ class Core:
                 hold.lined = False
                 self._line.remove((hold.turn, hold))
             self._end(hold, now)
+            self._step_aside(hold, now)
 
     def _end(self, hold: Hold, now: float) -> None:
         """Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so this is repeated

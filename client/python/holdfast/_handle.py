@@ -189,7 +189,8 @@ class Handle:
         """Sends the request."""
         self._engine = self.place.engine()
         owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else os.urandom(8).hex()
-        self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive)
+        self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive,
+                            self.owner is not None)
         self._engine.acquire(self._claim)
         return self._engine, self._claim
 

@@ -118,7 +118,7 @@ func crowd(hf *holdfast.Client, id string, words []string) {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			held, err := hf.Lock(context.Background(), words[1], holdfast.Wait(duration(words[2])))
+			held, err := hf.LockAll(context.Background(), strings.Split(words[1], ","), holdfast.Wait(duration(words[2])))
 			if err != nil {
 				failed <- err
 				return

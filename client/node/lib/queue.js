@@ -1,0 +1,97 @@
+'use strict';
+/* queue: those that wait for one name. The front alone waits at the daemon, since a session may wait for a limited number of names, and
+ * a crowd of tasks may want one. The next is sent when the front has the lock, or waits no more. */
+
+const { boottime, setTimeout } = require('./clock');
+
+const LONGEST = 2 ** 31 - 1; // ms of a timer
+
+/**
+ * @typedef {{ since: number, until: number, go: () => void, watch: () => void }} Place
+ * @typedef {{ fronts: number, behind: Set<Place> }} Name
+ */
+
+class Queue {
+  /** @type {Map<string, Name>} */
+  #names = new Map();
+
+  /**
+   * Waits until it is the front. If `until` (boottime) comes before, it is one, too, and tries once: the daemon knows why it was not
+   * its turn. Rejected with the reason of the signal; then it is not in the queue.
+   * @param {string} key of the name
+   * @param {boolean} stands else it is a front at once
+   * @param {number} until
+   * @param {AbortSignal} signal
+   * @returns {Promise<number>} until, which may be earlier: see bound()
+   */
+  async enter(key, stands, until, signal) {
+    const name = this.#names.get(key) ?? { fronts: 0, behind: new Set() };
+    this.#names.set(key, name);
+    if (!stands || name.fronts === 0) {
+      name.fronts++;
+      return until;
+    }
+    if (signal.aborted) throw signal.reason;
+    return await new Promise((resolve, reject) => {
+      /** @type {NodeJS.Timeout | undefined} */
+      let timer;
+      /** @type {Place} */
+      const place = {
+        since: boottime(),
+        until,
+        go: () => {
+          leave();
+          name.fronts++;
+          resolve(place.until);
+        },
+        watch: () => {
+          clearTimeout(timer);
+          const left = Math.max(place.until - boottime(), 0);
+          timer = left > LONGEST ? undefined : setTimeout(place.go, left);
+        },
+      };
+      const leave = () => {
+        clearTimeout(timer);
+        signal.removeEventListener('abort', abort);
+        name.behind.delete(place);
+      };
+      const abort = () => {
+        leave();
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+      name.behind.add(place);
+      place.watch();
+    });
+  }
+
+  /**
+   * A front has the lock, or waits no more.
+   * @param {string} key
+   * @param {boolean} all those behind are to ask by themselves, since each has to hear what the front has heard
+   */
+  leave(key, all) {
+    const name = /** @type {Name} */ (this.#names.get(key));
+    name.fronts--;
+    for (const place of name.behind) {
+      if (!all && name.fronts > 0) break;
+      place.go();
+    }
+    if (name.fronts === 0) this.#names.delete(key);
+  }
+
+  /**
+   * The daemon's rule for the name bounds a wait without a bound of its own: also those behind.
+   * @param {string} key
+   * @param {number} wait ms
+   */
+  bound(key, wait) {
+    for (const place of this.#names.get(key)?.behind ?? []) {
+      if (place.until !== Infinity) continue;
+      place.until = place.since + wait;
+      place.watch();
+    }
+  }
+}
+
+module.exports = { Queue };
