@@ -351,8 +351,13 @@ info_verb(struct context *context, struct connection *c, const struct command *c
 			return;
 		}
 	}
+	const struct viewer viewer = connection_viewer(c);
+	bool shut_out = !viewer_may(&viewer, RIGHTS_ALL);
 	buffer_init(&text, INFO_BYTES_MAX);
 	for (size_t i = 0; i < INFO_SECTIONS; i++) {
+		if (info_sections[i].write == info_masters && shut_out) {
+			continue;
+		}
 		if (info_sections[i].write && info_wants(command, info_sections[i].name)) {
 			if (buffer_length(&text) > 0) {
 				info_line(&text, "%s", "");

@@ -30,6 +30,7 @@ enum right {
 
 /* The rights of clients that are no user of the configuration, with all names. */
 #define RIGHTS_USUAL (RIGHT_LOCK | RIGHT_SEE)
+#define RIGHTS_ALL   (RIGHT_LOCK | RIGHT_SHARED | RIGHT_SEE | RIGHT_BREAK | RIGHT_ADMIN)
 
 #define ACCESS_NOBODY INT64_C(-1) /* no uid, no gid */
 #define ACCESS_ANYONE INT64_C(-2) /* every uid */

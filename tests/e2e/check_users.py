@@ -112,6 +112,17 @@ def seen_by(client):
     return {lock["name"] for lock in client("LOCKS")[1]}
 
 
+def test_masters_are_not_for_everybody(place):
+    """INFO names the masters to every user with a right, and nothing of them to one without any"""
+    daemon = daemon_of(place)
+    for name in NAMES:
+        client = login(daemon, name)
+        text = client("INFO", "masters") + client("INFO")
+        expect("# Masters" in text, name != "guest", name)
+        expect("master0_address" in text, name != "guest", name)
+        expect("# Locks" in text, True, name)
+
+
 def test_only_own_names_are_seen(place):
     """lists and events have the names that a user may see, and sessions and connections of other users only for those who see all"""
     daemon = daemon_of(place)
