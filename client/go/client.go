@@ -48,6 +48,7 @@ type Client struct {
 	holds  map[string]*hold    // by tag: waited for, held, or being given back
 	owned  map[[2]string]*hold // by name and owner: held, and can be taken again
 	line   line
+	queues map[queueKey]*nameQueue
 }
 
 // A process can be bound to one session of a daemon only, so there is one Client for each address.
@@ -92,7 +93,8 @@ func (c *Client) isFor(at address) bool {
 }
 
 func newClient(at address) *Client {
-	c := &Client{at: at, label: label(), turn: make(chan struct{}, 1), holds: map[string]*hold{}, owned: map[[2]string]*hold{}}
+	c := &Client{at: at, label: label(), turn: make(chan struct{}, 1), holds: map[string]*hold{}, owned: map[[2]string]*hold{},
+		queues: map[queueKey]*nameQueue{}}
 	c.life, c.close = context.WithCancel(context.Background())
 	return c
 }

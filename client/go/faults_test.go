@@ -181,7 +181,7 @@ func TestConnectionCut(t *testing.T) {
 			turns.Add(1)
 			go func(i int) {
 				defer turns.Done()
-				lock, err := c.Lock(background, "a")
+				lock, err := c.Lock(background, "a", Owner(fmt.Sprint("o", i))) // each waits at the daemon
 				if err != nil {
 					t.Error(err)
 					return

@@ -78,7 +78,7 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 	c.holds[h.tag] = h
 	c.mu.Unlock()
 
-	token, clean, err := h.wait(l.ctx, o, until)
+	token, clean, err := h.waitInQueue(l.ctx, o, until)
 	if err == nil {
 		c.mu.Lock()
 		h.since = boottime()
@@ -108,8 +108,11 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 
 // wait sends LOCK, again over each new connection, where it has its old place in the queue. clean: nothing is left at
 // the daemon.
-func (h *hold) wait(ctx context.Context, o *options, until time.Time) (token int64, clean bool, err error) {
-	begun := time.Now()
+func (h *hold) wait(ctx context.Context, o *options, until time.Time, at *place) (token int64, clean bool, err error) {
+	begun := at.since
+	if !at.alone {
+		begun = time.Now()
+	}
 	bounded := ctx
 	if o.bounded {
 		var cancel context.CancelFunc

@@ -179,8 +179,9 @@ type Lock struct {
 // that was granted at the same moment is given back. Lock.Context descends from ctx: so bound the wait by Wait, and not
 // by a ctx with a time-out, which would end the work, too.
 //
-// If the daemon lets a session have no more waits (waiters-per-session), the wait stands in a line of this Client, and
-// is sent when its turn comes. Wait counts there as well; Wait(0) is never in the line.
+// Those that wait for the same name stand in a queue of this Client, and its front alone waits at the daemon. If the daemon lets a
+// session wait for no more names (waiters-per-session), the wait stands in a line of this Client, and is sent when its turn comes. Wait
+// counts in both; Wait(0) is never there, nor is a lock with an Owner in the queue.
 //
 // If no daemon answers when Lock is called, the error is ErrUnreachable after two seconds, however long Wait is.
 //

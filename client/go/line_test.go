@@ -32,7 +32,8 @@ func queue(t *testing.T, c *Client, ask func(...string) value, n int, names []st
 		done := make(chan error, 1)
 		q.done = append(q.done, done)
 		go func(i int) {
-			lock, err := c.LockAll(background, names, opts...)
+			// With an owner it does not stand in the queue of its name.
+			lock, err := c.LockAll(background, names, append([]Option{Owner(fmt.Sprint("o", i))}, opts...)...)
 			if err == nil {
 				q.mu.Lock()
 				q.order = append(q.order, i)
@@ -92,7 +93,7 @@ func TestLineEnds(t *testing.T) {
 	s.both(t, func(t *testing.T, c *Client) {
 		held := take(t, c, "a")
 		q := queue(t, c, ask, 5, []string{"a"})
-		_, err := c.Lock(background, "a", Wait(50*time.Millisecond))
+		_, err := c.Lock(background, "a", Wait(50*time.Millisecond), Owner("late"))
 		wants(t, err, ErrTimeout)
 		if !strings.Contains(err.Error(), "this process holds it itself") {
 			t.Errorf("the text is %q", err)
@@ -100,7 +101,7 @@ func TestLineEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(background)
 		ended := make(chan error)
 		go func() {
-			_, err := c.Lock(ctx, "a")
+			_, err := c.Lock(ctx, "a", Owner("cancelled"))
 			ended <- err
 		}()
 		until(t, "it stands in the line", func() bool { return c.lineLength() == 3 })
@@ -132,19 +133,19 @@ func TestLineMovesUp(t *testing.T) {
 		_, err := c.Lock(ctx, "a", opts...)
 		ended <- err
 	}
-	go wait(ctx)
-	go wait(ctx)
+	go wait(ctx, Owner("first"))
+	go wait(ctx, Owner("second"))
 	until(t, "they wait", func() bool { return ask("INSPECT", "a").get("waiter_count").n == 2 })
 	other := take(t, c, "b")
 	q := make(chan error, 2)
 	for i := 0; i < 2; i++ {
-		go func() {
-			lock, err := c.Lock(background, "b")
+		go func(i int) {
+			lock, err := c.Lock(background, "b", Owner(fmt.Sprint("b", i)))
 			if err == nil {
 				err = lock.Unlock()
 			}
 			q <- err
-		}()
+		}(i)
 	}
 	until(t, "one waits, one stands in the line", func() bool {
 		return ask("INSPECT", "b").get("waiter_count").n == 1 && c.lineLength() == 1
