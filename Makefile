@@ -326,7 +326,7 @@ told: all $(LIBRARY_TESTS) ## measure how soon holders with the clients for C, P
 		"tests/e2e/check_node --test-name-pattern '^a (lock that is broken|daemon that does not come back|master that is gone)'" \
 		"tests/interop/check-java testBroken testMasterGone testDaemonGone"
 
-interop: all ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped (OPERATIONS=n)
+interop: all $(HISTORY) ## test the daemon with unmodified Redis client libraries; missing ones are fetched, or skipped (OPERATIONS=n)
 	@$(if $(OPERATIONS),OPERATIONS=$(OPERATIONS)) tests/interop/run
 
 rivals: all ## test that locks of Redisson, redsync, Spring and others exclude ours, and ours theirs (ROUNDS=n)

@@ -68,6 +68,7 @@ class Client(Talker):
     """One client, which writes down whatever happens to it. Of a role: turn() begins what it does next."""
 
     hot = False  # holds for moments
+    onloss = "next"
 
     def __init__(self, worker, number):
         daemon, family, address = worker.plan.door(number)
@@ -112,6 +113,7 @@ class Client(Talker):
 
     def told_onloss(self, answer):
         if answer == "OK" and isinstance(answer, resp.Simple):
+            self.write("onloss", self.onloss)
             self.step()
         else:
             self.odd("SESSION", answer)

@@ -497,6 +497,8 @@ class Bound(Comer):
 class Queuer(Client):
     """ASYNC waits, whose outcome is pushed, as are losses."""
 
+    onloss = "push"
+
     def __init__(self, worker, number):
         super().__init__(worker, number)
         self.serial = 0

@@ -13,6 +13,10 @@
 #include <stdint.h>
 
 #define HISTORY_NEVER INT64_MAX
+#define MS            INT64_C(1000000)
+/* What an answer may be late beyond what was asked for. A daemon may be stopped for two leases meanwhile, and
+ * restart. */
+#define STUCK_MS      INT64_C(15000)
 
 /* Each is a section of HISTORY.md. */
 enum history_rule {
@@ -45,8 +49,8 @@ struct event {
 /* What a line can begin with. */
 struct word {
 	const char *text;
-	/* Its arguments: n name, i integer, f form, w word. After `?` they may be absent; `+` repeats the
-	 * last one, once at least, `*` stands for any text. */
+	/* Its arguments: n name, i integer, m ms, f form, w word. After `?` they may be absent; `+` repeats
+	 * the last one, once at least, `*` stands for any text. */
 	const char *form;
 	bool as;                                                 /* it may end with `as ID` */
 	void (*follow)(struct client *c, const struct event *e); /* what it means for its client */
@@ -89,6 +93,7 @@ struct hold {
 	bool over;   /* its client has nothing to do with it any more */
 	bool shared; /* DOWNGRADE made it */
 	bool plain;  /* of a LOCK that was sent once, for this name alone */
+	bool heeded; /* its client need not ask to be told of a loss */
 };
 
 /* One question about a latch. */
@@ -132,6 +137,7 @@ struct client {
 	bool unix_socket;    /* the end of the connection ends what it holds */
 	bool grace;          /* the session outlives its connections */
 	bool bound;          /* and ends with its process */
+	bool patient;        /* told of a loss when it asks next: ONLOSS NEXT */
 };
 
 struct wait {

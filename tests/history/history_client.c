@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS       1000000
-/* What an answer may be late beyond what was asked for. A daemon may be stopped for two leases meanwhile, and
- * restart. */
-#define STUCK_MS 15000
-
 #define AWAY " NOMASTER NOQUORUM GUARD MASTERERR DRAINING "
 
 /* Errors that these verbs can have. WRONGKIND where somebody wrote to the keys, or wants another kind; LIMIT
@@ -175,6 +170,7 @@ begin(struct client *c, const struct question *question, const char *name, int64
 		.kind = question->form[0],
 		.plain = is(question->asked, "ask") || is(question->asked, "queue")};
 
+	hold.heeded = !c->patient && !c->grace && hold.as == NULL;
 	if (hold.kind == 'p') {
 		hold.permits = history_number(question->form + 1);
 		hold.limit = history_number(strchr(question->form, '/') + 1);
@@ -628,9 +624,16 @@ on_open(struct client *c, const struct event *e)
 	c->unix_socket = strcmp(e->args[0], "unix") == 0;
 	c->daemon = e->argc > 1 ? e->args[1] : NULL;
 	c->question.asked = NULL;
+	c->patient &= c->grace; /* with another session it begins anew */
 	for (size_t i = 0; i < c->waits.n; i++)
 		((struct wait *)c->waits.at[i])->question.arrived =
 			HISTORY_NEVER; /* it may have lost its place */
+}
+
+static void
+on_onloss(struct client *c, const struct event *e)
+{
+	c->patient = strcmp(e->args[0], "next") == 0;
 }
 
 static void
@@ -798,25 +801,25 @@ on_left(struct client *c, const struct event *e)
 
 const struct word history_words[] = {
 	{"open", "w?n", false, on_open},
-	{"ask", "ni?fii", true, on_ask},
-	{"again", "nif", true, on_again},
+	{"ask", "nm?fmm", true, on_ask},
+	{"again", "nmf", true, on_again},
 	{"enter", "n", true, on_plain_question},
 	{"waiting", "n", true, on_waiting},
-	{"grant", "nii", false, on_grant},
+	{"grant", "nim", false, on_grant},
 	{"null", "n", false, on_null},
-	{"queue", "wnif", false, on_queue},
+	{"queue", "wnmf", false, on_queue},
 	{"queued", "w", false, on_queued},
 	{"pushed", "wi", false, on_pushed},
 	{"failed", "ww?*", false, on_failed},
 	{"cancel", "w", false, on_plain_question},
 	{"cancelled", "wi", false, on_cancelled},
-	{"mlock", "ifn+", false, on_mlock},
+	{"mlock", "mfn+", false, on_mlock},
 	{"tokens", "i+", false, on_tokens},
 	{"mnull", "", false, on_plain_answer},
 	{"check", "n", true, on_plain_question},
-	{"valid", "ni", false, on_valid},
-	{"extend", "ni", true, on_extend},
-	{"extended", "ni", false, on_extended},
+	{"valid", "nm", false, on_valid},
+	{"extend", "nm", true, on_extend},
+	{"extended", "nm", false, on_extended},
 	{"downgrade", "n", true, on_downgrade},
 	{"shared", "ni", false, on_shared},
 	{"unlock", "n?i", true, on_unlock},
@@ -826,7 +829,8 @@ const struct word history_words[] = {
 	{"lost", "n?*", false, on_lost},
 	{"told", "ni?*", false, on_told},
 	{"none", "n", false, on_plain_answer},
-	{"grace", "i", false, on_plain_question},
+	{"onloss", "w", false, on_onloss},
+	{"grace", "m", false, on_plain_question},
 	{"graced", "", false, on_graced},
 	{"resume", "", false, on_plain_question},
 	{"resumed", "i", false, on_plain_answer},
@@ -842,8 +846,8 @@ const struct word history_words[] = {
 	{"left", "w", false, on_left},
 	{"harm", "", false, on_harm},
 	{"heal", "", false, on_heal},
-	{"lease", "i", false, on_nothing},
-	{"maxhold", "ni", false, on_nothing},
+	{"lease", "m", false, on_nothing},
+	{"maxhold", "nm", false, on_nothing},
 	{"until", "", false, on_nothing},
 	{0},
 };

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS       1000000
-#define STUCK_MS 15000
-
 const char *const history_rules[RULE_COUNT] = {
 	"exclusion", "tokens", "answers", "deadlines", "losses", "arrival", "repeats", "latches"};
 
@@ -230,6 +227,35 @@ judge_losses(struct history *h, struct hold **holds, size_t n)
 	list_free(&open, false);
 }
 
+/* Whether its client knew this long after it had passed on that it has nothing to do with it any more. */
+static bool
+told_in_time(const struct history *h, const struct hold *hold, int64_t passed)
+{
+	int64_t due = passed + STUCK_MS * MS;
+
+	return hold->ended != NULL ? hold->ended->at <= due : h->until <= due;
+}
+
+/* Whoever is connected, and need not ask, is told when another has it. */
+static void
+judge_untold(struct history *h, struct hold **holds, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct hold *one = holds[i];
+		if (!one->heeded || told_in_time(h, one, one->deadline))
+			continue;
+		for (size_t k = i + 1; k < n; k++) {
+			const struct hold *other = holds[k];
+			if (other->start < one->deadline || other->token <= one->token ||
+				goes_with(one, other))
+				continue;
+			if (!told_in_time(h, one, other->start))
+				found_pair(h, RULE_LOSSES, one, other, "not told of its loss");
+			break;
+		}
+	}
+}
+
 static bool
 judged_by_arrival(const struct hold *hold)
 {
@@ -339,6 +365,7 @@ judge_name(struct history *h, struct hold **holds, size_t n)
 	judge_exclusion(h, holds, left);
 	judge_tokens(h, holds, left);
 	judge_losses(h, holds, left);
+	judge_untold(h, holds, left);
 	judge_arrival(h, holds, left);
 }
 

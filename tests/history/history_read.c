@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MS       1000000
 #define ARGS_MAX 64
 
 void
@@ -123,12 +122,15 @@ client_of(struct history *h, const char *text)
 	return c;
 }
 
+#define NUMBER_DIGITS 18
+#define MS_DIGITS     10 /* in ns they are a number, too */
+
 static bool
-is_number(const char *text)
+is_number(const char *text, size_t most)
 {
 	size_t digits = strspn(text, "0123456789");
 
-	return digits > 0 && digits < 19 && text[digits] == '\0';
+	return digits > 0 && digits <= most && text[digits] == '\0';
 }
 
 int64_t
@@ -154,7 +156,9 @@ is_form(const char *text)
 static bool
 has_kind(char kind, const char *text)
 {
-	return kind == 'i' ? is_number(text) : kind == 'f' ? is_form(text) : *text != '\0';
+	if (kind == 'i' || kind == 'm')
+		return is_number(text, kind == 'm' ? MS_DIGITS : NUMBER_DIGITS);
+	return kind == 'f' ? is_form(text) : *text != '\0';
 }
 
 /* Whether these arguments are those of the word. */
@@ -203,9 +207,9 @@ is_latch(const char *const *args, size_t n)
 	const char *what = args[1];
 
 	if (strcmp(what, "down") == 0)
-		return n == 4 && is_number(args[2]);
+		return n == 4 && is_number(args[2], MS_DIGITS);
 	if (strcmp(what, "set") == 0 || strcmp(what, "await") == 0)
-		return n == 3 && is_number(args[2]);
+		return n == 3 && is_number(args[2], MS_DIGITS);
 	return strcmp(what, "count") == 0 && n == 2;
 }
 
@@ -218,7 +222,7 @@ time_of(char *text)
 
 	if (ms)
 		text[n - 2] = '\0';
-	if (!is_number(text))
+	if (!is_number(text, ms ? MS_DIGITS : NUMBER_DIGITS))
 		return -1;
 	return history_number(text) * (ms ? MS : 1);
 }

@@ -104,7 +104,8 @@ START_TEST(what_is_no_line_is_refused_with_its_number)
 		"1 ask a", "1 ask  0", "1 ask a x", "1 ask a 0 y", "1 ask a 0 p4/3", "1 ask a 0 p0/3",
 		"1 ask a 0 p1", "1 ask a 0 x 1 2 3", "1 grant a 1", "1 grant a 1 2 3", "1 check a b",
 		"1 null a as 6f1c", "1 ask a 0 as", "1 mlock 0 x", "1 latch l down 1", "1 latch l up",
-		"1 latch l set", "99999999999999999999 end self"};
+		"1 latch l set", "99999999999999999999 end self", "99999999999ms end self",
+		"1 ask a 99999999999"};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
 		struct history *h = history_new();
