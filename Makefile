@@ -78,7 +78,9 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 	image prove clean durations help
 .SECONDARY:
 
-all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a
+COMPLETIONS := $(addprefix $(O)/completions/,holdfast.bash _holdfast holdfast.fish)
+
+all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS)
 
 # Objects are made anew when the flags change: a build never mixes two kinds.
 FLAGS = $(WARN) $(HARDEN) $(FORTIFY) $(CFLAGS) $(SAN_FLAGS) $(LTO_FLAGS)
@@ -94,6 +96,14 @@ $(O)/holdfastd: $(O)/obj/daemon/main.o $(O)/libholdfastd.a
 $(O)/holdfast: $(O)/obj/client/main.o $(O)/libclient.a $(O)/libbase.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
+
+# The client prints the completions of itself.
+$(O)/completions/holdfast.bash: SHELL_OF := bash
+$(O)/completions/_holdfast:     SHELL_OF := zsh
+$(O)/completions/holdfast.fish: SHELL_OF := fish
+$(COMPLETIONS): $(O)/holdfast
+	@mkdir -p $(@D)
+	$(Q)$(abspath $<) completion $(SHELL_OF) >$@.new && mv $@.new $@
 
 # The same with OpenSSL, which holdfast becomes for an address with TLS: OpenSSL takes longer to load than all the rest.
 $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libclient.a $(O)/libbase.a
@@ -499,9 +509,9 @@ install: ## install under DESTDIR and prefix (default /usr)
 	install -D -m 644 systemd/holdfast.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/holdfast.conf
 	for page in $(MANUALS); do \
 		install -D -m 644 $$page $(DESTDIR)$(prefix)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
-	install -D -m 644 packaging/completions/holdfast.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/holdfast
-	install -D -m 644 packaging/completions/_holdfast $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_holdfast
-	install -D -m 644 packaging/completions/holdfast.fish $(DESTDIR)$(prefix)/share/fish/vendor_completions.d/holdfast.fish
+	install -D -m 644 $(RELEASE)/completions/holdfast.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/holdfast
+	install -D -m 644 $(RELEASE)/completions/_holdfast $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_holdfast
+	install -D -m 644 $(RELEASE)/completions/holdfast.fish $(DESTDIR)$(prefix)/share/fish/vendor_completions.d/holdfast.fish
 	install -D -m 644 packaging/holdfast.yml $(DESTDIR)$(sysconfdir)/holdfast/holdfast.yml
 	install -d $(DESTDIR)$(sysconfdir)/holdfast/holdfast.d
 	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(docdir)/holdfast.yml

@@ -9,7 +9,7 @@ import harness
 from harness import expect
 from terminal import Terminal
 
-COMPLETIONS = os.path.join(harness.ROOT, "packaging", "completions")
+COMPLETIONS = os.path.join(harness.BUILD, "completions")
 
 # line up to the cursor, what is offered, what is not
 LINES = (
