@@ -44,6 +44,40 @@ task_break(const struct options *o, const struct address *a)
 	return status;
 }
 
+int
+task_kill(const struct options *o, const struct address *a)
+{
+	struct wire wire = {.fd = -1};
+	const struct answer *answer;
+	char number[NUMBER_TEXT_MAX];
+	int status = take_greeting(&wire, a, "holdfast");
+
+	if (status == STATUS_DONE) {
+		wire_ask(&wire, "SESSION", "KILL", number_text(number, o->token));
+		answer = wire_answer(&wire);
+		if (answer == NULL || answer->type != ANSWER_INT) {
+			struct slice rest;
+
+			status = take_refusal(&wire, answer, "cannot kill the session");
+			if (answer != NULL && answer->type == ANSWER_ERROR &&
+				answer_code(answer, &rest) == CODE_ERR) {
+				status = STATUS_NO;
+			}
+		} else if (o->json) {
+			status = json_output_print("{s:I, s:I}", "session", (json_int_t)o->token, "holds",
+				(json_int_t)answer->n);
+		} else if (!o->quiet) {
+			(void)printf("session %s is ended; it held %" PRId64 " lock%s%s\n", number, answer->n,
+				answer->n == 1 ? "" : "s",
+				answer->n == 0 ? ""
+					       : ": waiters get them when its client can no longer rely on "
+						 "them");
+		}
+	}
+	wire_close(&wire);
+	return status;
+}
+
 /*
  * ---- drain: takes the daemon out of service ----
  *

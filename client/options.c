@@ -547,6 +547,12 @@ options_complete(struct reader *r)
 			"holder%s",
 			o->name, "");
 	}
+	if (o->task == TASK_KILL && !number_parse(slice_of(o->name), 1, INT64_MAX, &o->token)) {
+		return reader_fail(r,
+			"holdfast kill %.64s: the number of a session is needed, as holdfast sessions prints "
+			"it%s",
+			o->name, "");
+	}
 	if ((o->task == TASK_RUN && !run_complete(r)) || (o->task == TASK_LATCH && !latch_complete(r)) ||
 		(o->task == TASK_MASTERS && !masters_complete(r))) {
 		return false;

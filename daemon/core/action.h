@@ -61,6 +61,7 @@ struct push {
 	NOTE(DETACHED, "session.detached", INFO, "grace_ms") /* lost its last connection; kept so long */    \
 	NOTE(RESUMED, "session.resumed", INFO, "left_ms")    /* has a connection again; left of its grace */ \
 	NOTE(EXPIRED, "session.expired", INFO, "")           /* its grace ended without a connection */      \
+	NOTE(KILLED, "session.killed", WARNING, "")          /* an administrator ended it */                 \
 	NOTE(SILENT, "session.silent", WARNING, "silent_ms") /* no request for so long: closed */            \
 	NOTE(MASTER_AWAY, "master.away", WARNING, "")        /* text: why */                                 \
 	NOTE(MASTER_SILENT, "master.silent", WARNING, "silent_ms")  /* no answer; once for a stretch */      \

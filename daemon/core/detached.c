@@ -550,11 +550,38 @@ end_is_late(struct core *core, const struct conn *conn, int64_t number)
 	return true;
 }
 
+/* The session ends: its requests that wait are answered. */
+static void
+detached_answer_all(struct core *core, struct session *s, const struct reply *refusal)
+{
+	struct conn *other, *next;
+
+	TAILQ_FOREACH_SAFE (other, &s->conns, in_session, next) {
+		if (other->mlock != NULL) {
+			mlock_fail(core, other->mlock, refusal);
+		} else if (other->blocked != NULL) {
+			queue_answer(core, other->blocked, refusal);
+		} else {
+			emit_reply(core, other->id, refusal);
+			latch_close(core, other);
+		}
+	}
+}
+
+void
+detached_kill(struct core *core, struct session *s)
+{
+	struct reply refusal;
+
+	reply_error(&refusal, CODE_ERR, "an administrator has ended the session of this id");
+	detached_answer_all(core, s, &refusal);
+	session_end(core, s, END_ABANDONED);
+}
+
 void
 detached_end(struct core *core, struct conn *conn, int64_t number)
 {
 	struct session *s = conn->session;
-	struct conn *other, *next;
 	struct reply refusal;
 
 	assert(conn->host != NULL && s->detached != NULL);
@@ -563,15 +590,6 @@ detached_end(struct core *core, struct conn *conn, int64_t number)
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 	guest_end(core, conn);
 	detached_refusal(&refusal, true);
-	TAILQ_FOREACH_SAFE (other, &s->conns, in_session, next) {
-		if (other->mlock != NULL) {
-			mlock_fail(core, other->mlock, &refusal);
-		} else if (other->blocked != NULL) {
-			queue_answer(core, other->blocked, &refusal);
-		} else {
-			emit_reply(core, other->id, &refusal);
-			latch_close(core, other);
-		}
-	}
+	detached_answer_all(core, s, &refusal);
 	session_end(core, s, END_CLEAN);
 }

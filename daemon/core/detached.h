@@ -109,6 +109,9 @@ void detached_elsewhere(struct core *core, const struct whose *whose, struct sli
 void detached_ttl(struct core *core, struct conn *conn, int64_t ms);
 void detached_end(struct core *core, struct conn *conn, int64_t number);
 
+/* SESSION KILL: its requests that wait are answered, and what it holds is abandoned. */
+void detached_kill(struct core *core, struct session *s);
+
 /* The answer of a request that is repeated over another connection, and of one whose session was ended. */
 void detached_refusal(struct reply *out, bool ended);
 

@@ -121,6 +121,10 @@ session_has_grace(const struct session *s)
 /* It has no connection any more, and no client can come back for it. */
 void session_end(struct core *core, struct session *s, enum end end);
 
+/* SESSION KILL: an administrator ends the session with this number: what it holds is abandoned, its
+ * connections are closed, and it has no grace. */
+void session_kill(struct core *core, struct conn *conn, int64_t number);
+
 /* Ends what it holds and waits for; the session itself stays. */
 void session_clear(struct core *core, struct session *s, enum end end);
 

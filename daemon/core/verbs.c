@@ -434,6 +434,9 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 	case VERB_SESSION_END:
 		detached_end(core, conn, command->session);
 		return;
+	case VERB_SESSION_KILL:
+		session_kill(core, conn, command->session);
+		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);
 		return;

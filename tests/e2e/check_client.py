@@ -826,6 +826,29 @@ def test_break(place):
     expect((status, "passes on when its holder has ended, in " in text), (0, True), text)
 
 
+def test_kill(place):
+    """kill ends the session that sessions lists, with all its connections, and no other"""
+    daemon = world(place)
+    client, other = daemon.client(), daemon.client()
+    client("LOCK", "a")
+    client("SESSION", "GRACE", 300000)
+    other("LOCK", "b")
+    number = client("SESSION", "ID")
+    for word in ("x", "0", "-1", "1.5"):
+        expect(tool.call(place, daemon, "kill", "--", word)[0], 64)
+    status, text = tool.call(place, daemon, "kill", "999999")
+    expect((status, "no session 999999" in text), (1, True), text)
+    status, text = tool.call(place, daemon, "kill", number)
+    expect((status, "session %d is ended; it held 1 lock: " % number in text), (0, True), text)
+    expect(client.closed(), True)
+    expect(other("CHECK", "b") > 0, True)
+    status, text = tool.call(place, daemon, "sessions")
+    expect((status, re.search(r"^%d " % number, text, re.M)), (0, None), text)
+    status, text = tool.call(place, daemon, "kill", number, "--json")
+    expect((status, "no session %d" % number in text), (1, True), text)
+    expect(json.loads(tool.call(place, daemon, "kill", "--json", other("SESSION", "ID"))[1])["holds"], 1)
+
+
 def test_names(place):
     """a bad name is 64, and the message says what is wrong with it"""
     daemon = world(place)

@@ -55,6 +55,7 @@ BEFORE = {
     "LOCKS ... FLEET": ["2> LOCK a", "2< ..."],
     "an event": ["1> EVENTS MATCH a", "1< +OK", "2> LOCK a", "2< ...", "1< ...", "1< ...", "2> UNLOCK a", "2< :0"],
     "CLIENT GETNAME, named": ["1> CLIENT SETNAME x", "1< +OK"],
+    "SESSION KILL": ["2> SESSION ID", "2< :{7}", "2> LOCK a", "2< ..."],
     "CLIENT KILL": ["2> CLIENT ID", "2< :{12}"],
     "push: granted": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1", "1< +QUEUED", "2> UNLOCK a", "2< :0"],
     "push: not granted within WAIT": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1 WAIT 1", "1< +QUEUED"],
@@ -66,7 +67,7 @@ LOOSE = {"SESSION ID", "SESSIONS", "CLIENT ID", "CLIENT INFO, CLIENT LIST", "an 
          "MASTERS", "RESTART",
          "SESSION HELP, LATCH HELP, CLIENT HELP, COMMAND HELP, CONFIG HELP, MASTERS HELP, LOG HELP"}
 AWAY = {"LOCK, error", "push: failed"}  # played to a daemon without its master
-ALONE = {"BREAK", "DRAIN", "DRAIN WAIT"}  # each to a daemon of its own, which is no good for others afterwards
+ALONE = {"BREAK", "SESSION KILL", "DRAIN", "DRAIN WAIT"}  # each to a daemon of its own, which is no good for others afterwards
 
 
 def document(path=DOCUMENT):

@@ -240,6 +240,28 @@ def test_killed_client(place):
     expect(again("UNLOCK", "a", "TOKEN", token), 0)
 
 
+def test_killed_session(place):
+    """SESSION KILL ends a session with a grace for good, closes all its connections, and leaves its holds to the told deadline"""
+    world = World(place, BRISK)
+    holder, joined, other, admin = (world.client() for _ in range(4))
+    secret = with_grace(holder)
+    expect(joined("SESSION", "JOIN", secret) >= 0, True)
+    token = holder("LOCK", "a", "WAIT", 0)
+    number = holder("SESSION", "ID")
+    mark = world.daemon.output.mark()
+    expect(admin("SESSION", "KILL", number), 1)
+    for client in (holder, joined):
+        expect(client.closed(), True)
+    world.daemon.output.wait(r"session\.killed session=%d" % number, mark)
+    world.daemon.output.wait(r"session\.kill by=.* session=%d result=ok" % number, mark)
+    expect_code(admin("SESSION", "KILL", number), "ERR")
+    expect_code(world.client()("SESSION", "RESUME", secret), "ERR")
+    expect(world.session(number), None)
+    # Its client may be working for what was left of a lease.
+    expect(other("LOCK", "a", "WAIT", 0), None)
+    expect_between(other("LOCK", "a", "WAIT", LONG_MS), token + 1, TOKEN_MAX)
+
+
 def test_forked_child(place):
     """a child that inherits a client's socket keeps the lock when the client ends, as long as it lives"""
     world = World(place)

@@ -66,6 +66,7 @@ TABLE = (
     ("BREAK deploy/a TOKEN 1", "aammm"),
     ("BREAK cron/a TOKEN 1", "anmmm"),
     ("CLIENT KILL ID 999999", "ammmm"),
+    ("SESSION KILL 999999", "ammmm"),
     ("MASTERS", "ammmm"),
     ("RELOAD", "ammmm"),
     ("RESTART", "ammmm"),

@@ -781,6 +781,42 @@ START_TEST(a_hold_with_a_lease_lasts_as_long_as_that)
 }
 END_TEST
 
+START_TEST(an_id_that_is_killed_leaves_its_holds_to_the_told_deadlines)
+{
+	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
+	struct slice names[] = {SLICE("b"), SLICE("c")};
+	struct resource_view view;
+	struct story w;
+
+	hold(&w);
+	lock(&w, 3, "b");
+	granted(&w, "b", 2, 700);
+	ask(&w, 1, VERB_LOCK, "b");
+	run(&w, 2,
+		(struct command){.verb = VERB_MLOCK,
+			.names = names,
+			.name_count = 2,
+			.wait_ms = COMMAND_WAIT_RULE,
+			.as = ID});
+	ck_assert_str_eq(run(&w, 4, (struct command){.verb = VERB_SESSION_KILL, .session = 5}),
+		"c4 :1 | c1 -ERR | c2 -ERR");
+	ck_assert_uint_eq(sessions(&w), 4);
+	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "a"), "c2 -NOTHELD");
+	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | release b#2");
+	/* Its connections are those of others as well, and stay. */
+	ck_assert_str_eq(lock(&w, 1, "a"), "");
+	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("a"), &view));
+	ck_assert(view.hold.withheld && view.hold.valid_ms > LEASE_MS / 2);
+	story_done(&w);
+
+	hold(&w);
+	step(&w, &(struct event){.type = EVENT_COMMAND, .conn = 2, .command = &down});
+	ck_assert_ptr_nonnull(
+		strstr(run(&w, 4, (struct command){.verb = VERB_SESSION_KILL, .session = 5}), "c2 -ERR"));
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_session_is_ended_with_all_that_it_has)
 {
 	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
@@ -1019,6 +1055,7 @@ main(void)
 		a_lock_that_comes_late_is_given_back_while_its_id_is_used, a_silent_id_abandons_its_holds,
 		what_was_told_outlasts_a_short_ttl, a_request_that_waits_is_a_sign_of_life,
 		a_hold_with_a_lease_lasts_as_long_as_that, a_session_is_ended_with_all_that_it_has,
+		an_id_that_is_killed_leaves_its_holds_to_the_told_deadlines,
 		an_id_that_comes_to_nothing_leaves_no_session, ids_are_limited_and_the_idle_make_room,
 		losses_are_pushed_to_the_connection_that_asked, an_id_is_no_part_of_a_circle,
 		a_drain_ends_what_waits_and_withholds_what_is_held, a_daemon_that_ends_speaks_for_no_id,

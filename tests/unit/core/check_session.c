@@ -885,6 +885,103 @@ START_TEST(a_session_whose_lock_waits_cannot_be_heard_of)
 }
 END_TEST
 
+static const char *
+session_kill_by(struct story *w, conn_id conn, int64_t number)
+{
+	return run(w, conn, (struct command){.verb = VERB_SESSION_KILL, .session = number});
+}
+
+START_TEST(who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_told_deadlines)
+{
+	struct story w;
+	struct secret secret;
+
+	story_ready(&w);
+	ck_assert_str_eq(session_kill_by(&w, 4, 99), "c4 -ERR");
+	run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET});
+	(void)snprintf(secret.text, sizeof(secret.text), "%s", secret_of(&w).p);
+	ck_assert_str_eq(
+		run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)}),
+		"c3 :0");
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	lock(&w, 4, "b");
+	granted(&w, "b", 2, 700);
+	lock(&w, 3, "b");
+	ck_assert_str_eq(session_kill_by(&w, 4, 1), "c4 :1 | c1 close | c3 close");
+	ck_assert_ptr_nonnull(noted(&w, NOTE_KILLED));
+	ck_assert_uint_eq(noted(&w, NOTE_KILLED)->session, 1);
+	close_as(&w, 1, END_GONE);
+	close_as(&w, 3, END_GONE);
+	ck_assert_str_eq(session_kill_by(&w, 4, 1), "c4 -ERR");
+	/* Nobody waits for it any more; who held may be working up to what it was told. */
+	ck_assert_str_eq(unlock(&w, 4, "b"), "c4 :0 | release b#2");
+	ck_assert_str_eq(keep(&w, LEASE_MS / 2), "");
+	ck_assert_str_eq(keep(&w, LEASE_MS), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(neither_a_grace_nor_a_process_keeps_a_session_that_is_killed)
+{
+	const struct process process = {4711, 1, 9};
+	struct story w;
+	struct secret secret;
+
+	/* While a connection speaks for it. */
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(session_kill_by(&w, 4, 1), "c4 :1 | c1 close");
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 -ERR");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_EXIT, .process = process}), "");
+	story_done(&w);
+
+	/* In its grace, with a wait that nobody has come back for yet. */
+	story_ready(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 1, "a");
+	close_as(&w, 1, END_GONE);
+	ck_assert_str_eq(session_kill_by(&w, 4, 1), "c4 :0");
+	ck_assert_str_eq(resume(&w, 3, secret.text), "c3 -ERR");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1");
+	story_done(&w);
+
+	/* Only its process keeps it. */
+	story_ready(&w);
+	step(&w, &(struct event){.type = EVENT_BIND, .conn = 1, .process = process});
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 2, "a");
+	close_as(&w, 1, END_GONE);
+	ck_assert_str_eq(session_kill_by(&w, 4, 1), "c4 :1");
+	ck_assert_str_eq(keep(&w, LEASE_MS / 2), "");
+	ck_assert_str_eq(keep(&w, LEASE_MS), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(an_administrator_may_kill_its_own_session)
+{
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	ck_assert_str_eq(session_kill_by(&w, 1, 1), "c1 :1 | c1 close");
+	close_as(&w, 1, END_ABANDONED);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(keep(&w, LEASE_MS + LEASE_MS / 2), "c2 :501");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_heartbeat_can_be_changed_and_given_back)
 {
 	struct story w;
@@ -1242,7 +1339,10 @@ main(void)
 		a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new,
 		a_drain_that_waits_waits_for_a_bound_process, draining_abandons_what_a_process_keeps,
 		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
-		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,
+		who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_told_deadlines,
+		neither_a_grace_nor_a_process_keeps_a_session_that_is_killed,
+		an_administrator_may_kill_its_own_session, a_session_whose_lock_waits_cannot_be_heard_of,
+		a_heartbeat_can_be_changed_and_given_back,
 		a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again,
 		a_process_does_not_keep_a_session_that_is_silent,
 		a_silence_after_the_cut_adds_nothing_to_what_was_told,
