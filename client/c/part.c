@@ -385,6 +385,12 @@ part_refused(struct part *part, struct slice word, struct slice text, int64_t no
 		return;
 	}
 	slice_text(code, sizeof(code), word);
+	/* It had stood in the queue until its time was over, and a try needs room, too. */
+	if (slice_equal(word, SLICE("LIMIT")) && part->lock->options.wait_ms > 0 &&
+		now_ms >= part->lock->until_ms) {
+		part_busy(part);
+		return;
+	}
 	/* The daemon ends, and another begins. Or it has not noticed yet that the connection has ended whose
 	 * LOCK has this id. */
 	if (slice_equal(word, SLICE("DRAINING")) || (slice_equal(word, SLICE("ERR")) && part->repeated)) {

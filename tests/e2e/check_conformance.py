@@ -11,7 +11,7 @@ from harness import BRISK, PATIENCE, boottime, expect, expect_between
 
 LEASE = 2.0  # seconds, of BRISK
 OK = "ok"
-ONE_PLACE = ("c", "go", "node", "python")
+ONE_PLACE = ("c", "go", "java", "node", "python")
 HELD = r"held \d+"
 
 

@@ -25,10 +25,11 @@ final class Claim {
     final String name;
     final String owner;
     final List<String> words; // of LOCK, without OWNER, ASYNC and WAIT
-    final boolean bounded; // there is a wait
+    boolean bounded; // there is a wait
     final long wait; // ns
     final long since;
-    final long until;
+    long until;
+    boolean shared; // its owner is the caller's own: others may have the same name and owner
     final Caller caller;
     final Line.Turn turn;
     final boolean more; // names of the request are to come

@@ -84,6 +84,7 @@ final class Core {
     private final Map<String, Hold> asking = new HashMap<>(); // by id
     private final PriorityQueue<Due> due = new PriorityQueue<>((a, b) -> Long.compare(a.at, b.at));
     private final Line line = new Line();
+    private final Queue queue = new Queue();
     private long cutSince;
     private long heard;
     private long ids;
@@ -130,10 +131,10 @@ final class Core {
                 check(hold, now);
             } else if (!hold.asked.isEmpty()) {
                 lock(hold, now);
-            } else if (!hold.waiting.isEmpty()) {
-                ask(hold, now);
-            } else {
+            } else if (hold.waiting.isEmpty()) {
                 end(hold, now);
+            } else if (!hold.behind) {
+                ask(hold, now);
             }
         }
     }
@@ -253,7 +254,7 @@ final class Core {
         hold.waiting.add(claim);
         if (!hold.users.isEmpty()) {
             give(hold);
-        } else if (hold.token == 0 && hold.asked.isEmpty()) {
+        } else if (hold.token == 0 && hold.asked.isEmpty() && !hold.behind && (hold.front || queue.enter(hold, claim))) {
             ask(hold, now);
         }
         rouse(hold, greeted ? claim.until : now);
@@ -375,11 +376,17 @@ final class Core {
     private void tickWaiting(Hold hold, Claim claim, long now) {
         long end = claim.bounded ? claim.until + SLACK : Long.MAX_VALUE;
         HoldfastException why = online ? unreachable("it does not answer") : cutWhy;
+        if (greeted && hold.behind && now >= claim.until) {
+            queue.stepOut(hold); // it tries once: the daemon knows why it was not its turn
+            ask(hold, now);
+        }
         boolean stands = greeted && line.has(hold);
         if (stands) {
             end = claim.until;
         } else if (!greeted) {
             end = Math.min(end, Math.max(cutSince, claim.since) + PATIENCE);
+        } else if (hold.behind) {
+            end = claim.until;
         } else if (hold.trouble != null) {
             why = hold.trouble;
             end = Math.min(end, hold.troubleSince + PATIENCE);
@@ -467,6 +474,7 @@ final class Core {
             rouse(hold, hold.waiting.get(0).until);
             return;
         }
+        hold.askedAt = now;
         asked(hold, hold.key.owner() + "." + Long.toString(++ids, 36));
         lock(hold, now);
     }
@@ -511,6 +519,9 @@ final class Core {
         }
         line.end(hold);
         if (!(value instanceof Failure failure)) {
+            if (!claim.bounded) {
+                bound(hold, now);
+            }
             fail(claim, timeout(claim), now);
         } else if (failure.code().equals("LOST")) {
             ask(hold, now); // an earlier loss, which the session had not been told
@@ -527,6 +538,25 @@ final class Core {
         moveUp(now);
     }
 
+    /** The daemon's rule for the name bounds a wait without a bound of its own: that is so for all of the queue. */
+    private void bound(Hold hold, long now) {
+        for (Hold other : queue.behind(hold)) {
+            Claim claim = other.waiting.get(0);
+            if (!claim.bounded) {
+                claim.bounded = true;
+                claim.until = claim.since + now - hold.askedAt;
+                rouse(other, claim.until);
+            }
+        }
+    }
+
+    /** The hold has the lock, or waits no more. */
+    private void stepAside(Hold hold, long now) {
+        for (Hold next : queue.leave(hold)) {
+            ask(next, now);
+        }
+    }
+
     private static LockTimeoutException timeout(Claim claim) {
         return new LockTimeoutException("another locker has the lock " + claim.name
                 + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms"));
@@ -541,6 +571,7 @@ final class Core {
         hold.trouble = null;
         hold.grantedAt = now;
         check(hold, now);
+        stepAside(hold, now);
     }
 
     private void check(Hold hold, long now) {
@@ -591,6 +622,9 @@ final class Core {
 
     private void fail(Claim claim, HoldfastException error, long now) {
         claim.error = error;
+        if (claim.hold != null) {
+            claim.hold.refused = error instanceof LockRefusedException && error != YIELD;
+        }
         drop(claim, now);
         calls.add(() -> claim.caller.settled(claim));
     }
@@ -642,6 +676,7 @@ final class Core {
             } else {
                 forget(hold);
             }
+            stepAside(hold, now);
         }
     }
 

@@ -16,6 +16,11 @@ final class Hold {
     boolean known; // a LOCK was sent: the daemon may know of it
     String asked = ""; // the id of the LOCK that is under way
     long token; // 0: none
+    String limit; // of the semaphore that is waited for; null: a lock
+    boolean front; // of the queue: it waits at the daemon, or will
+    boolean behind; // it stands in the queue
+    boolean refused; // for a reason that holds for all of the queue
+    long askedAt;
     long ticket; // its place in the line
     boolean asks; // the daemon has its LOCK, or may have it
     boolean follows; // its request has other names already

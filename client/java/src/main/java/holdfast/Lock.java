@@ -30,6 +30,7 @@ public final class Lock implements AutoCloseable {
     private final List<String> names;
     private final List<String> words;
     private final String owner;
+    private final boolean owned; // by the caller's own tag
     private final long wait;
     private final long until;
     private final List<Integer> order; // in which the names are taken
@@ -68,6 +69,7 @@ public final class Lock implements AutoCloseable {
         this.names = names;
         this.words = words;
         this.owner = owner.isEmpty() ? "java#" + PREFIX + Long.toString(SERIAL.incrementAndGet(), 36) : owner + "#" + PREFIX;
+        this.owned = !owner.isEmpty();
         this.wait = wait;
         this.until = Clock.now() + Math.max(wait, 0);
         this.claims = new Claim[names.size()];
@@ -244,6 +246,7 @@ public final class Lock implements AutoCloseable {
                     long now = Clock.now();
                     claims[i] = new Claim(names.get(i), owner, words, rest(now), now, caller, turn,
                             i != order.get(order.size() - 1));
+                    claims[i].shared = owned;
                     client.engine().acquire(claims[i]);
                     return;
                 }

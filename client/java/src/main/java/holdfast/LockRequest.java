@@ -105,8 +105,9 @@ public final class LockRequest {
      * Several names are taken one after the other in the order of their bytes, so that requests never wait for each other in a
      * circle.
      *
-     * <p>If the daemon lets a session have no more waits (waiters-per-session), this one stands in a line of the package until its
-     * turn comes; one of zero never does. Several names are given back, and taken anew, where a further one would have to stand
+     * <p>Those that wait for the same name stand in a queue of the package, and its front alone waits at the daemon; a wait of zero never
+     * stands there, nor one with an owner. If the daemon lets a session wait for no more names (waiters-per-session), this one stands in
+     * a line of the package until its turn comes; one of zero never does. Several names are given back, and taken anew, where a further one would have to stand
      * in the line.
      *
      * @throws LockTimeoutException       another locker kept the lock

@@ -166,7 +166,7 @@ final class FaultTests {
                 List<CompletableFuture<Void>> waits = new ArrayList<>();
                 for (int i = 0; i < 3; i++) {
                     int turn = i;
-                    waits.add(hf.request("a").lockAsync().thenAccept(lock -> {
+                    waits.add(hf.request("a").owner("o" + i).lockAsync().thenAccept(lock -> { // each waits at the daemon
                         order.add(turn);
                         lock.close();
                     }));

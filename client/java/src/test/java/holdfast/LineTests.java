@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
@@ -31,7 +32,8 @@ final class LineTests {
         Queue(int n, LockRequest request) {
             for (int i = 0; i < n; i++) {
                 int number = i;
-                done.add(request.lockAsync().thenAccept(lock -> {
+                // With an owner it does not stand in the queue of its name.
+                done.add(request.owner("o" + i).lockAsync().thenAccept(lock -> {
                     order.add(number);
                     lock.close();
                 }));
@@ -107,8 +109,8 @@ final class LineTests {
             Holdfast hf = stage.open(stage.socket);
             Lock held = hf.lock("a");
             Lock other = hf.lock("b");
-            CompletableFuture<Lock> one = hf.lockAsync("a", LONG);
-            CompletableFuture<Lock> two = hf.lockAsync("a", LONG);
+            CompletableFuture<Lock> one = hf.request("a").owner("one").waiting(LONG).lockAsync();
+            CompletableFuture<Lock> two = hf.request("a").owner("two").waiting(LONG).lockAsync();
             Queue queue = new Queue(2, hf.request("b"));
             admin.waiters("b", 1);
             one.cancel(true);
@@ -148,6 +150,46 @@ final class LineTests {
                 held.close();
                 queue.inOrder();
                 Stage.crowd(60, i -> hf.request("b", "a", "n" + i % 4).waiting(LONG).lock().close());
+                admin.nothingLeft();
+            });
+        }
+    }
+
+    /** Those that wait for a name stand in a queue: one of them waits at the daemon, and what becomes of it reaches those behind it. */
+    static void testQueueOfName() throws Exception {
+        String ruled = CALM + "rules: [ { match: ruled, wait: 500ms } ]\nlimits: { waiters-per-session: 3 }\n";
+        try (Stage stage = new Stage(ruled); Stage.Admin admin = stage.admin()) {
+            stage.both((hf, where) -> {
+                Lock held = hf.lock("a");
+                List<Integer> order = new CopyOnWriteArrayList<>();
+                List<CompletableFuture<Lock>> all = new ArrayList<>();
+                for (int i = 0; i < 9; i++) {
+                    int number = i;
+                    LockRequest request = hf.request("a").waiting(i == 3 ? Duration.ofMillis(200) : LONG);
+                    CompletableFuture<Lock> one = (i == 8 ? request.shared() : request).lockAsync();
+                    one.thenAccept(lock -> {
+                        order.add(number);
+                        lock.close();
+                    });
+                    all.add(one);
+                }
+                admin.waiters("a", 1);
+                all.get(5).cancel(true);
+                all.get(0).cancel(true);
+                Throwable late = raises(ExecutionException.class, () -> all.get(3).get(HANG, TimeUnit.SECONDS)).getCause();
+                check(late instanceof LockTimeoutException && late instanceof LockBusyException, String.valueOf(late));
+                admin.waiters("a", 1);
+                held.close();
+                Stage.until("all had it", () -> order.size() == 6);
+                equal(order, List.of(1, 2, 4, 6, 7, 8));
+                // Without a wait of its own each waits as long as the rule says, and not one after the other.
+                long begun = System.nanoTime();
+                try (Lock other = hf.lock("ruled")) {
+                    Stage.crowd(20, i -> raises(LockTimeoutException.class, () -> hf.lock("ruled")));
+                }
+                long took = (System.nanoTime() - begun) / 1_000_000;
+                check(took >= 499 && took < 9500, took + " ms");
+                Stage.crowd(30, i -> hf.request("x", "y").waiting(LONG).lock().close());
                 admin.nothingLeft();
             });
         }

@@ -234,7 +234,7 @@ final class LockTests {
                 admin.waiters("a", 1);
                 CompletableFuture<Lock> late = hf.lockAsync("a", Duration.ofMillis(5));
                 check(raises(ExecutionException.class, late::get).getCause() instanceof LockTimeoutException, "no timeout");
-                CompletableFuture<Lock> third = hf.request("a").lockAsync();
+                CompletableFuture<Lock> third = hf.request("a").owner("third").lockAsync();
                 admin.waiters("a", 2);
                 check(third.cancel(true), "not cancelled");
                 admin.waiters("a", 1);
