@@ -67,7 +67,8 @@ struct question {
 	int64_t arrived; /* when it was known to wait at the daemon; HISTORY_NEVER: it was not */
 	int64_t lease_ms;
 	int64_t maxhold_ms;
-	int64_t left; /* of an UNLOCK: how many times it is entered afterwards */
+	int64_t left;      /* of an UNLOCK: how many times it is entered afterwards */
+	struct hold *ends; /* and the hold that it ends; NULL: none */
 };
 
 /* One grant. Of DOWNGRADE it makes two: one before, one after. */

@@ -551,10 +551,12 @@ on_unlock(struct client *c, const struct event *e)
 		list_add(&c->history->given, given);
 	}
 	question->left = hold != NULL ? hold->count - 1 : 0;
-	if (hold != NULL && hold->count > 1)
+	if (hold != NULL && hold->count > 1) {
 		hold->count--;
-	else
+	} else {
+		question->ends = hold;
 		finish(c, hold, e->at, e);
+	}
 }
 
 static void
@@ -567,15 +569,8 @@ on_unlocked(struct client *c, const struct event *e)
 		return;
 	if (number_at(e, 1) != question->left)
 		wrong(e, question->asked, "it is held other times than it was entered");
-	for (size_t i = c->history->holds.n; i > 0; i--) {
-		struct hold *hold = c->history->holds.at[i - 1];
-		if (hold->granted->client != c)
-			break; /* files are followed one by one */
-		if (hold->ended == question->asked)
-			hold->freed = e;
-		if (hold->end < question->asked->at)
-			break;
-	}
+	if (question->ends != NULL)
+		question->ends->freed = e;
 }
 
 static void
