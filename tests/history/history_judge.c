@@ -291,6 +291,17 @@ judge_arrival(struct history *h, struct hold **holds, size_t n)
 /* --- repeats
  * ------------------------------------------------------------------------------------------------- */
 
+/* The hold among these that was granted to the same id by the same token; NULL: there is none. */
+static struct hold *
+same_of_id(struct hold **holds, size_t n, const struct hold *hold)
+{
+	for (size_t i = 0; hold->as != NULL && i < n; i++) {
+		if (holds[i]->as == hold->as && holds[i]->token == hold->token)
+			return holds[i];
+	}
+	return NULL;
+}
+
 /* Grants of one token to one id are one hold, whoever read them. */
 static size_t
 join_repeats(struct hold **holds, size_t n)
@@ -298,24 +309,19 @@ join_repeats(struct hold **holds, size_t n)
 	size_t left = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		size_t k = 0;
-		while (k < left && (holds[k]->as == NULL || holds[k]->as != holds[i]->as ||
-					   holds[k]->token != holds[i]->token))
-			k++;
-		if (holds[i]->as == NULL || k == left) {
-			holds[left++] = holds[i];
+		struct hold *one = holds[i], *first = same_of_id(holds, left, one);
+		if (first == NULL) {
+			holds[left++] = one;
 			continue;
 		}
-		if (holds[i]->deadline > holds[k]->deadline)
-			holds[k]->deadline = holds[i]->deadline;
-		if (holds[i]->wanted < holds[k]->wanted)
-			holds[k]->wanted = holds[i]->wanted;
-		if (holds[i]->end < holds[k]->end) {
-			holds[k]->end = holds[i]->end;
-			holds[k]->ended = holds[i]->ended;
-			holds[k]->freed = holds[i]->freed;
+		first->deadline = one->deadline > first->deadline ? one->deadline : first->deadline;
+		first->wanted = one->wanted < first->wanted ? one->wanted : first->wanted;
+		if (one->end < first->end) {
+			first->end = one->end;
+			first->ended = one->ended;
+			first->freed = one->freed;
 		}
-		holds[k]->over |= holds[i]->over;
+		first->over |= one->over;
 	}
 	return left;
 }
