@@ -222,16 +222,20 @@ option_allowed(struct reader *r, const struct option_entry *e)
 	       reader_fail(r, "--%s is not an option of holdfast %s", e->word, options_task(task)->word);
 }
 
-/* The entry of that word; the last entry of the list if there is none. */
+/* The entry of that word, of several that of the verb; the last entry of the list if there is none. */
 static const struct option_entry *
-word_find(const char *text, size_t n)
+word_find(const char *text, size_t n, enum task task)
 {
-	const struct option_entry *e = options_list();
+	const struct option_entry *e = options_list(), *found = NULL;
 
-	while (e->word != NULL && (strlen(e->word) != n || memcmp(e->word, text, n) != 0)) {
-		e++;
+	for (; e->word != NULL; e++) {
+		bool fits = task != TASK_COUNT && (e->tasks & (1u << task)) != 0;
+
+		if (strlen(e->word) == n && memcmp(e->word, text, n) == 0 && (found == NULL || fits)) {
+			found = e;
+		}
 	}
-	return e;
+	return found != NULL ? found : e;
 }
 
 static bool
@@ -258,7 +262,7 @@ read_word(struct reader *r, const char *text)
 {
 	size_t n = strcspn(text, "=");
 	const char *value = text[n] == '=' ? text + n + 1 : NULL;
-	const struct option_entry *e = word_find(text, n);
+	const struct option_entry *e = word_find(text, n, r->o->task);
 
 	if (e->word == NULL) {
 		return fail_word(r, text, n);
@@ -360,7 +364,7 @@ option_width(const char *text)
 	if (text[1] == '-') {
 		size_t n = strcspn(text + 2, "=");
 
-		e = word_find(text + 2, n);
+		e = word_find(text + 2, n, TASK_COUNT);
 		return e->word == NULL ? 0 : e->argument != NULL && text[2 + n] == '\0' ? 2 : 1;
 	}
 	for (text++; *text != '\0'; text++) {

@@ -185,35 +185,56 @@ grace_text(char out[PEER_TEXT_MAX], const struct answer *session)
 	return slice_of(out);
 }
 
+/* What --sort may say, and the field that it sorts by. */
+static const struct {
+	const char *word;
+	const char *field;
+} session_sorts[] = {{"holds", "grants"}, {"rate", "requests_s"}, {"waits", "waiters"}};
+
+/* The field; NULL: there is no such word. */
+static const char *
+session_sort(const char *word)
+{
+	for (size_t i = 0; i < sizeof(session_sorts) / sizeof(session_sorts[0]); i++) {
+		if (strcmp(session_sorts[i].word, word) == 0) {
+			return session_sorts[i].field;
+		}
+	}
+	return NULL;
+}
+
 static void
 sessions_add(struct listing *listing, struct list *list, const struct answer *s)
 {
 	static const char *const numbers[] = {
-		"session", "uid", "connections", "grants", "waiters", "bound_pid"};
-	char texts[6][NUMBER_TEXT_MAX], duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX],
-		grace[PEER_TEXT_MAX];
-	struct slice n[6];
+		"session", "uid", "connections", "grants", "waiters", "bound_pid", "requests_s"};
+	const char *sort = listing->o->sort != NULL ? session_sort(listing->o->sort) : NULL;
+	int64_t rank = sort != NULL ? answer_get_int(s, sort, 0) : 0;
+	char texts[7][NUMBER_TEXT_MAX], duration[DURATION_TEXT_MAX], place[PEER_TEXT_MAX],
+		grace[PEER_TEXT_MAX], busy[NUMBER_TEXT_MAX + 8];
+	struct slice n[7];
 
-	for (size_t i = 0; i < 6; i++) {
+	(void)snprintf(busy, sizeof(busy), "%.1f%%", (double)answer_get_int(s, "busy_us_s", 0) / 10000.0);
+	for (size_t i = 0; i < 7; i++) {
 		n[i] = slice_of(number_text(texts[i], answer_get_int(s, numbers[i], i == 1 ? -1 : 0)));
 	}
 	if (listing->o->json) {
-		list_add_json(list, 0, n[0], s);
+		list_add_json(list, rank, n[0], s);
 		return;
 	}
-	list_add(list, 0,
+	list_add(list, rank,
 		(const struct slice[]){n[0], list_name(listing, s),
 			slice_of(fleet_place(place, s, listing->host)), n[1],
 			slice_of(duration_text(duration, answer_get_int(s, "age_ms", 0))), n[2], n[3], n[4],
-			n[5], grace_text(grace, s)},
-		10);
+			n[6], slice_of(busy), n[5], grace_text(grace, s)},
+		12);
 }
 
 int
 task_sessions(const struct options *o, const struct address *a)
 {
 	static const char *const heads[] = {"SESSION", "CLIENT", "WHERE", "UID", "AGE", "CONNECTIONS",
-		"HOLDS", "WAITS", "BOUND TO", "GRACE", NULL};
+		"HOLDS", "WAITS", "REQ/S", "BUSY", "BOUND TO", "GRACE", NULL};
 	static const char *const counts[] = {"sessions", NULL};
 	struct listing listing = {
 		.o = o,
@@ -225,6 +246,10 @@ task_sessions(const struct options *o, const struct address *a)
 		.counts = counts,
 	};
 
+	if (o->sort != NULL && session_sort(o->sort) == NULL) {
+		message("--sort %s: holds, rate or waits is allowed", o->sort);
+		return STATUS_USAGE;
+	}
 	return listing_run(&listing, a, 1, (const char *const[]){"SESSIONS"});
 }
 

@@ -328,6 +328,7 @@ dispatch_request(struct context *context, struct connection *c, const struct req
 	struct reply error;
 	context->stats->commands_processed++;
 	who->requests++;
+	who->usage.all.requests++;
 	int bad = command_parse(request, &command, &error);
 	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
 	bool core = (flags & COMMAND_CORE) && command.verb != VERB_SESSION_BIND;

@@ -24,6 +24,9 @@
 /* Bytes of names that are compared with the pattern for each look: longer names take the looks of others. */
 #define REPORT_LOOK_BYTES 64
 
+/* Connections of a session whose rates are added up: the latest ones. */
+#define REPORT_CONNECTIONS 100
+
 /* For one holder or waiter, with room for some longer ones. */
 #define REPORT_HOLDER_BYTES 512
 
@@ -416,11 +419,41 @@ locks_page(struct report *report, uint64_t cursor)
 	return cursor;
 }
 
+struct rates {
+	const struct context *context;
+	int64_t now_ns;
+	size_t left;
+	struct usage_sum sum;
+};
+
+static bool
+rates_add(void *arg, conn_id id)
+{
+	struct rates *rates = arg;
+	struct connection *c = connections_find(rates->context->connections, id);
+	if (c) {
+		usage_add_rates(&connection_identity(c)->usage, rates->now_ns, &rates->sum);
+	}
+	return --rates->left > 0;
+}
+
+/* The session of an id has no connections: those that ask for it have sessions of their own. */
+static struct usage_sum
+session_rates(const struct report *report, const struct session_view *view)
+{
+	struct rates rates = {report->context, clock_ns(), REPORT_CONNECTIONS, {0}};
+	if (view->as[0] == '\0') {
+		core_each_conn(report->context->core, view->id, rates_add, &rates);
+	}
+	return rates.sum;
+}
+
 static void
 write_session(const struct report *report, struct buffer *b, const void *arg)
 {
 	const struct session_view *view = arg;
-	write_map(report, b, 14);
+	struct usage_sum rates = session_rates(report, view);
+	write_map(report, b, 18);
 	write_who(report, b, view->id, view->peer);
 	write_int(report, b, "connections", (int64_t)view->connections);
 	write_int(report, b, "grants", (int64_t)view->grants);
@@ -431,6 +464,10 @@ write_session(const struct report *report, struct buffer *b, const void *arg)
 	write_int(report, b, "left_ms", view->left_ms);
 	write_int(report, b, "heartbeat_ms", view->heartbeat_ms);
 	write_text(report, b, "as", view->as);
+	write_text(report, b, "user", report_user(report, view->id));
+	write_int(report, b, "requests_s", rates.requests);
+	write_int(report, b, "bytes_s", rates.bytes);
+	write_int(report, b, "busy_us_s", rates.busy_ns / 1000);
 }
 
 static bool

@@ -52,6 +52,8 @@ void write_bulk(const struct report *report, struct buffer *b, const char *key, 
 void write_map(const struct report *report, struct buffer *b, size_t pairs);
 /* session, client, pid, uid, address: five pairs, and with report->users one more */
 void write_who(const struct report *report, struct buffer *b, session_id session, const struct peer *peer);
+/* The user of the configuration; "": it is none, or has no connection now. */
+const char *report_user(const struct report *report, session_id session);
 /* name, kind, state, set, left, live_ms: six pairs */
 void write_latch(const struct report *report, struct buffer *b, const struct latch_view *view);
 

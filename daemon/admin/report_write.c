@@ -50,8 +50,7 @@ user_look(void *arg, conn_id conn)
 	return !label->text && --label->looks > 0;
 }
 
-/* The user of the configuration; "": it is none, or has no connection now. */
-static const char *
+const char *
 report_user(const struct report *report, session_id session)
 {
 	struct label label = {.context = report->context, .looks = REPORT_LABEL_LOOKS};

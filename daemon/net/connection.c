@@ -4,6 +4,7 @@
  */
 #include "daemon/net/connection_inner.h"
 
+#include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/socket.h"
 #include "proto/reply.h"
@@ -144,6 +145,7 @@ connection_write(struct connection *c)
 	}
 	if (put > 0) {
 		stats->net_output_bytes += put;
+		c->identity.usage.all.bytes += put;
 		c->stalls = 0;
 		buffer_consume(&c->out, (size_t)put);
 		buffer_return(&c->out, &c->set->store);
@@ -478,6 +480,7 @@ connection_read(struct connection *c)
 	}
 	if (n > 0) {
 		c->set->stats->net_input_bytes += n;
+		c->identity.usage.all.bytes += n;
 		connection_take(c, (size_t)n);
 		return;
 	}
@@ -532,6 +535,7 @@ void
 connection_serve(struct connection *c)
 {
 	short what = c->events;
+	int64_t begun_ns = clock_ns();
 	connection_touched(c);
 	c->events = 0;
 	c->set->spent += CONNECTION_VISIT_WORDS;
@@ -550,6 +554,7 @@ connection_serve(struct connection *c)
 		connection_go_on(c);
 	}
 	connection_arm(c);
+	usage_served(&c->identity.usage, begun_ns, clock_ns());
 }
 
 /* Only notes the event, so that connections_serve() knows which connections come next. */

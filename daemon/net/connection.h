@@ -14,6 +14,7 @@
 #include "daemon/base/tls.h"
 #include "daemon/core/peer.h"
 #include "daemon/net/access.h"
+#include "daemon/net/usage.h"
 #include "proto/buffer.h"
 #include "proto/command.h"
 #include "proto/reply.h"
@@ -44,6 +45,7 @@ struct identity {
 	conn_id id;
 	int64_t last_ms; /* when its latest request came */
 	uint64_t requests;
+	struct usage usage;
 	enum verb last;       /* the latest verb; VERB_COUNT: none yet */
 	int protocol;         /* 2 or 3 */
 	bool local;           /* connected to a Unix socket */

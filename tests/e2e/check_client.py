@@ -13,6 +13,7 @@ import subprocess
 import threading
 
 import harness
+import resp
 import tool
 from harness import BRISK, WHOLE_MS, boottime, expect, expect_between, expect_not_before
 from liar import Liar
@@ -847,6 +848,68 @@ def test_kill(place):
     status, text = tool.call(place, daemon, "kill", number, "--json")
     expect((status, "no session %d" % number in text), (1, True), text)
     expect(json.loads(tool.call(place, daemon, "kill", "--json", other("SESSION", "ID"))[1])["holds"], 1)
+
+
+def test_busy_client(place):
+    """a client that keeps the daemon busy is the first of sessions --sort rate, and kill ends it"""
+    daemon = world(place)
+    held, quiet = daemon.client(), daemon.client()
+    for name in ("a", "b", "c"):
+        held("LOCK", name)
+    waiting = daemon.client(3)
+    for name in ("a", "b"):
+        waiting("LOCK", name, "ASYNC", "w" + name)
+    number = held("SESSION", "ID"), waiting("SESSION", "ID"), quiet("SESSION", "ID")
+
+    def first(sort):
+        status, text = tool.call(place, daemon, "sessions", "--sort", sort)
+        expect(status, 0, text)
+        return text.splitlines()[1].split()
+
+    expect(int(first("holds")[0]), number[0])
+    expect(int(first("waits")[0]), number[1])
+    status, text = tool.call(place, daemon, "sessions", "--sort", "name")
+    expect((status, "holds, rate or waits is allowed" in text), (64, True), text)
+    busy = daemon.client()
+    flood = busy("SESSION", "ID")
+    stop = []
+
+    def send():
+        request = b"PING\r\n" * 1000
+        try:
+            while not stop:
+                busy.socket.sendall(request)
+                taken = 0
+                while taken < 7000:
+                    piece = busy.socket.recv(65536)
+                    if not piece:
+                        return
+                    taken += len(piece)
+        except OSError:
+            pass
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        row = harness.until("it is the first", lambda: [row for row in [first("rate")] if int(row[0]) == flood and int(row[-4]) > 500])[0]
+        expect(float(row[-3].rstrip("%")) > 0, True, repr(row))
+        with resp.Client(daemon.socket, 3) as client:
+            rows = {row["session"]: row for row in client("SESSIONS")[1]}
+        expect(rows[flood]["bytes_s"] > 10 * 500 and rows[flood]["busy_us_s"] > 0, True, repr(rows[flood]))
+        harness.until("the other one is quiet", lambda: quietly(daemon, number[2]))
+        expect(tool.call(place, daemon, "kill", row[0])[0], 0)
+        sender.join(harness.PATIENCE)
+        expect(sender.is_alive(), False)
+    finally:
+        stop.append(True)
+        sender.join(harness.PATIENCE)
+    expect(quiet("PING"), "PONG")
+
+
+def quietly(daemon, number):
+    """Whether the session has sent nothing for a second."""
+    with resp.Client(daemon.socket, 3) as client:
+        return [row for row in client("SESSIONS")[1] if row["session"] == number][0]["requests_s"] == 0
 
 
 def test_names(place):

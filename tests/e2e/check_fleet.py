@@ -228,7 +228,7 @@ def dictionaries(page):
 
 def still(element):
     """What stays from one look to the next."""
-    return {key: value for key, value in element.items() if not key.endswith("_ms")}
+    return {key: value for key, value in element.items() if not key.endswith(("_ms", "_s"))}
 
 
 def test_rows(place):
