@@ -45,7 +45,7 @@ function engineFor(address, grace) {
 function started() {
   try {
     const stat = fs.readFileSync('/proc/self/stat', 'latin1');
-    return [stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]];
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ').slice(19, 20);
   } catch {
     return [];
   }

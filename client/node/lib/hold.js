@@ -175,9 +175,9 @@ class Hold {
         line.ended();
         throw error;
       }
-      const refused = value instanceof LockRefusedError && value.code === 'LIMIT';
+      const full = value instanceof LockRefusedError && value.code === 'LIMIT' && value.text.startsWith('waiters-per-session');
       const last = line.underWay === 1;
-      if (!waits || !refused || !value.text.startsWith('waiters-per-session') || (last && line.past === past)) {
+      if (!waits || !full || (last && line.past === past)) {
         line.ended();
         return value;
       }

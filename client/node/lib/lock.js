@@ -4,7 +4,7 @@
 const { boottime, race, setTimeout } = require('./clock');
 const { inspect } = require('node:util');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
-const { checkNames, checkOptions, termsOf, whole } = require('./terms');
+const { whole } = require('./terms');
 const { Hold, LATE, STALL } = require('./hold');
 
 const TIMER_MAX = 0x7fffffff; // ms; a longer timer fires at once
