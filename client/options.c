@@ -528,6 +528,20 @@ run_complete(struct reader *r)
 	       reader_fail(r, "holdfast run %.64s: the command to run is missing%s", o->name, "");
 }
 
+/* kill SESSION */
+static bool
+kill_complete(struct reader *r)
+{
+	struct options *o = r->o;
+
+	assert(o->name != NULL);
+	return number_parse(slice_of(o->name), 1, INT64_MAX, &o->token) ||
+	       reader_fail(r,
+		       "holdfast kill %.64s: the number of a session is needed, as holdfast sessions prints "
+		       "it%s",
+		       o->name, "");
+}
+
 /* Checks arguments against each other. */
 static bool
 options_complete(struct reader *r)
@@ -551,13 +565,8 @@ options_complete(struct reader *r)
 			"holder%s",
 			o->name, "");
 	}
-	if (o->task == TASK_KILL && !number_parse(slice_of(o->name), 1, INT64_MAX, &o->token)) {
-		return reader_fail(r,
-			"holdfast kill %.64s: the number of a session is needed, as holdfast sessions prints "
-			"it%s",
-			o->name, "");
-	}
-	if ((o->task == TASK_RUN && !run_complete(r)) || (o->task == TASK_LATCH && !latch_complete(r)) ||
+	if ((o->task == TASK_KILL && !kill_complete(r)) || (o->task == TASK_RUN && !run_complete(r)) ||
+		(o->task == TASK_LATCH && !latch_complete(r)) ||
 		(o->task == TASK_MASTERS && !masters_complete(r))) {
 		return false;
 	}
