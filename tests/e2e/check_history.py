@@ -3,9 +3,12 @@
 
 import argparse
 import os
+import random
 import socket
 import sys
+import threading
 import time
+import uuid
 
 import clockshim
 import harness
@@ -13,6 +16,8 @@ import history
 import nemesis_crash
 import nemesis_stage
 import nemesis_wire
+import resp
+import tool
 from harness import boottime, expect, expect_between
 from history import MS
 
@@ -84,6 +89,112 @@ def test_clock(place):
     expect_between(wall - time.time(), 3600 - harness.PATIENCE, 3600)
     expect_between(time.monotonic() - monotonic, 0, harness.PATIENCE)
     expect_between(boottime() - boot, 0, harness.PATIENCE)
+
+
+class Repeater(threading.Thread):
+    """A client with ids of its own: it loses answers, and sends again what had none over another connection."""
+
+    def __init__(self, told, daemon, number):
+        super().__init__()
+        self.daemon = daemon
+        self.chance = random.Random(number)
+        self.write = history.Writer(os.path.join(told.folder, "client.%d.%s.unix" % (number, daemon.name)))
+        self.over = threading.Event()
+        self.client = None
+
+    def connect(self):
+        while self.client is None:
+            try:
+                self.client = resp.Client(self.daemon.socket)
+                self.write("open", "unix", self.daemon.name)
+            except OSError:
+                time.sleep(0.01)  # its daemon is being started
+
+    def cut(self, who):
+        self.write("end", who)
+        self.client.close()
+        self.client = None
+
+    def say(self, line, *words):
+        """Until it has the answer."""
+        while True:
+            self.connect()
+            self.write(*line)
+            try:
+                self.client.send(*words)
+                if self.chance.random() < 0.7:
+                    return self.client.reply()
+                time.sleep(self.chance.choice((0, 0.002, 0.01)))
+                self.cut("self")
+            except (OSError, resp.Closed):
+                self.cut("peer")
+
+    def lock(self, name, whose):
+        answer = self.say(("ask", name, 2000, "x", 1000, 0, "as", whose),
+                          "LOCK", name, "WAIT", 2000, "LEASE", 1000, "VALIDITY", "AS", whose)
+        if isinstance(answer, list):
+            self.write("grant", name, *answer)
+            return answer[0]
+        if answer is None:
+            self.write("null", name)
+        else:
+            self.write("error", "LOCK", answer)
+        return None
+
+    def turn(self):
+        name, whose = self.chance.choice("ab"), uuid.uuid4().hex
+        token = self.lock(name, whose)
+        if token is not None and self.chance.random() < 0.3:
+            token = self.lock(name, whose)
+        if token is not None:
+            answer = self.say(("unlock", name, token, "as", whose), "UNLOCK", name, "TOKEN", token, "AS", whose)
+            self.write(*(("error", "UNLOCK", answer) if isinstance(answer, resp.Error) else ("unlocked", name, answer)))
+
+    def run(self):
+        while not self.over.is_set():
+            self.turn()
+        self.write.close()
+
+
+@harness.busy
+def test_repeats(place):
+    """who sends again with its id what had no answer is granted once, over cuts, hand-overs and crashes of its daemon"""
+    redis = place.redis()
+    daemons = [place.daemon("d%d" % number, master=redis, config=harness.BRISK).admitted() for number in (1, 2)]
+    folder = os.path.join(place.path, "history")
+    os.mkdir(folder)
+    told = history.History(folder)
+    place.ends.append(told.close)
+    clients = [Repeater(told, daemons[number % 2], number) for number in range(6)]
+    place.ends += [client.over.set for client in clients]
+    for client in clients:
+        client.start()
+
+    def more():
+        """Until each of them has something else to tell."""
+        told.read()
+        before = [told.readers[os.path.basename(name)].counts["grant"] for name in names]
+        harness.until("all go on", lambda: told.read() or all(
+            told.readers[name].counts["grant"] > one for name, one in zip(names, before)))
+
+    names = [name for name in told.names() if name.startswith("client")]
+    for daemon in daemons:
+        more()
+        expect(tool.call(place, daemon, "restart")[0], 0)
+        more()
+        daemon.kill()
+        daemon.start()
+    more()
+    for client in clients:
+        client.over.set()
+    for client in clients:
+        client.join(harness.PATIENCE)
+        expect(client.is_alive(), False, "it does not end")
+    told.read()
+    counts = told.counts()
+    harness.comment("%d asked, %d granted, %d answers lost" % (counts["ask"], counts["grant"], counts["end"]))
+    expect(told.judge(waived=[history.LATE]), [])
+    expect(counts["end"] > 20, True, "answers that are lost")
 
 
 @harness.busy
