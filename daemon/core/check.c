@@ -186,10 +186,11 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
 	HOLDS(c, g->session != NULL || (g->bounded && g->terms->told_until_ms <= lease_told_ms(g->lease)));
 	/* An untold hold exists only while the client may come back for it. */
-	HOLDS(c, !g->untold ||
-			 (g->session != NULL &&
-				 (g->session->detached != NULL ? g->bounded && g->terms->claim_ms > now_ms
-							       : timer_is_armed(&g->session->grace_timer))));
+	HOLDS(c, !g->untold || (g->session != NULL &&
+				       (g->session->ends ||
+					       (g->session->detached != NULL
+							       ? g->bounded && g->terms->claim_ms > now_ms
+							       : timer_is_armed(&g->session->grace_timer)))));
 	/* Only a hold of a session can be claimed. A part of an MLOCK is none before its answer. */
 	HOLDS(c, grant_claim_ms(g) == TIMER_NEVER || (s != NULL && part_of(g) == NULL));
 	HOLDS(c, !g->bounded || g->terms->long_ms == TIMER_NEVER || g->session != NULL);
@@ -374,11 +375,15 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 				 conn_speaks(core, s->push_conn, s));
 		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->detached == NULL);
 		HOLDS(c, !s->unseen || (s->process.pid != 0 && s->conn_count > 0));
-		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || timer_is_armed(&s->grace_timer));
+		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || s->ends ||
+				 timer_is_armed(&s->grace_timer));
+		HOLDS(c, !s->ends || (s->waiter_count == 0 && s->grace_ms == 0 && s->process.pid == 0 &&
+					     timer_is_armed(&core->ending_timer)));
 		HOLDS(c, !s->orphaned || s->process.pid == 0);
-		HOLDS(c, s->detached == NULL ||
+		HOLDS(c, s->detached == NULL || s->ends ||
 				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));
-		HOLDS(c, s->detached == NULL || detached_find(core, s->user->id, detached_id(s)) == s);
+		HOLDS(c, s->detached == NULL || s->ends ||
+				 detached_find(core, s->user->id, detached_id(s)) == s);
 		seen->graces += session_has_grace(s);
 		heartbeats += s->heartbeat_ms > 0;
 		seen->sessions++;

@@ -59,6 +59,8 @@ core_new(const struct core_settings *settings, struct now now)
 	core->settings = *settings;
 	if (core->settings.ledger_many == 0)
 		core->settings.ledger_many = LEDGER_MANY;
+	if (core->settings.end_holds == 0)
+		core->settings.end_holds = END_HOLDS;
 	core->seats = settings->masters;
 	core->settings.rules = NULL; /* the caller's rules need not live on */
 	core->guarded_ms = settings->lease_max_ms;
@@ -73,6 +75,8 @@ core_new(const struct core_settings *settings, struct now now)
 	TAILQ_INIT(&core->nobody.waiters);
 	TAILQ_INIT(&core->queues);
 	timer_init(&core->rescan_timer, TIMER_RESCAN);
+	timer_init(&core->ending_timer, TIMER_ENDING);
+	TAILQ_INIT(&core->ending);
 	TAILQ_INIT(&core->detached);
 	TAILQ_INIT(&core->idle);
 	TAILQ_INIT(&core->mlocks);
@@ -242,6 +246,9 @@ run_timer(struct core *core, struct timer *t)
 		break;
 	case TIMER_RULES:
 		rules_timer(core);
+		break;
+	case TIMER_ENDING:
+		ending_timer(core);
 		break;
 	case TIMER_RESCAN:
 		rescan_timer(core);

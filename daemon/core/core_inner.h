@@ -122,6 +122,8 @@ struct core {
 	bool catches;             /* held names are being looked at, because a master's state changed */
 	scan_cursor catching;     /* how far that scan is */
 	struct timer rescan_timer;
+	struct ending_list ending; /* sessions that give up what they hold, in turn */
+	struct timer ending_timer;
 	struct mlock_list mlocks; /* the dirty ones */
 	struct freelist_row freelist[FREELIST_ROWS];
 	uint64_t freelist_used;          /* a bit for each row with dead items */
@@ -136,16 +138,17 @@ struct core {
 	uint64_t searches;               /* the last search for deadlocks */
 	struct deferred_checks deferred; /* the searches put off */
 	struct core_counts counts;
-	size_t acquires;         /* leases being acquired */
-	size_t calls;            /* without a vote yet */
-	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
-	struct ration retained;  /* unused leases, by when they will be given back: the latest */
-	struct ration put_off;   /* likewise, of names that are not expected to be wanted again */
-	struct ration let_go;    /* unused leases that are given back */
-	struct ration renewals;  /* that begin, or would have */
-	struct ration turns;     /* renewals that were put off, by when they will begin: the latest */
-	int64_t guarded_ms;      /* the longest lease that guards wait for (master.h) */
-	struct binding binding;  /* what settings before these have bound */
+	size_t acquires;           /* leases being acquired */
+	size_t calls;              /* without a vote yet */
+	int64_t unread_until_ms;   /* until then no client is read; 0: all are (core_unread()) */
+	struct ration retained;    /* unused leases, by when they will be given back: the latest */
+	struct ration put_off;     /* likewise, of names that are not expected to be wanted again */
+	struct ration ended_holds; /* of sessions that end */
+	struct ration let_go;      /* unused leases that are given back */
+	struct ration renewals;    /* that begin, or would have */
+	struct ration turns;       /* renewals that were put off, by when they will begin: the latest */
+	int64_t guarded_ms;        /* the longest lease that guards wait for (master.h) */
+	struct binding binding;    /* what settings before these have bound */
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:
 	 * a daemon that hands over does not end. */
 	int64_t lost_until_ms;

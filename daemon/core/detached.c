@@ -91,7 +91,7 @@ core_holds_by_digest(const struct core *core, struct slice name, uint64_t number
 	while (r != NULL && (g = resource_next_grant(r, g)) != NULL) {
 		const struct session *s = g->session;
 
-		if (s != NULL && s->detached != NULL && !g->untold &&
+		if (s != NULL && detached_is_found(s) && !g->untold &&
 			core_id_digest(number, s->user->id, detached_id(s)) == digest)
 			return true;
 	}
@@ -106,36 +106,54 @@ detached_give(struct core *core, struct session *s, struct slice id)
 
 	assert(s->detached == NULL);
 	assert(id.n > 0 && id.n <= AS_BYTES_MAX);
-	assert(detached_find(core, key.user, id) == NULL);
+	assert(s->ends || detached_find(core, key.user, id) == NULL);
 	d = freelist_new(core, sizeof(*d) + id.n);
 	if (d == NULL)
 		return false;
-	if (map_add(&core->ids, id_hash(core, &key), s) != 0) {
+	if (!s->ends && map_add(&core->ids, id_hash(core, &key), s) != 0) {
 		free(d);
 		return false;
 	}
 	d->session = s;
+	d->hidden = s->ends;
 	d->id_n = (uint8_t)id.n;
 	memcpy(d->id, id.p, id.n);
 	s->detached = d;
-	TAILQ_INSERT_TAIL(&core->detached, d, in_core);
+	if (!s->ends)
+		TAILQ_INSERT_TAIL(&core->detached, d, in_core);
 	return true;
+}
+
+bool
+detached_is_found(const struct session *s)
+{
+	return s->detached != NULL && !s->detached->hidden;
+}
+
+void
+detached_hide(struct core *core, struct session *s)
+{
+	struct detached *d = s->detached;
+	struct id_key key;
+
+	if (!detached_is_found(s))
+		return;
+	assert(d->session == s);
+	key = (struct id_key){s->user->id, detached_id(s)};
+	map_remove(&core->ids, id_hash(core, &key), s);
+	TAILQ_REMOVE(&core->detached, d, in_core);
+	d->hidden = true;
 }
 
 void
 detached_leave(struct core *core, struct session *s)
 {
 	struct detached *d = s->detached;
-	struct id_key key;
 
-	if (d == NULL)
-		return;
-	assert(d->session == s);
-	key = (struct id_key){s->user->id, detached_id(s)};
-	map_remove(&core->ids, id_hash(core, &key), s);
-	TAILQ_REMOVE(&core->detached, d, in_core);
+	detached_hide(core, s);
 	s->detached = NULL;
-	freelist_retire(core, &d->freed);
+	if (d != NULL)
+		freelist_retire(core, &d->freed);
 }
 
 /* ---- a new session ---- */

@@ -59,6 +59,7 @@ struct detached {
 	struct freelist_link freed;
 	TAILQ_ENTRY(detached) in_core; /* the one silent for longest is first */
 	struct session *session;
+	bool hidden; /* its session ends: no request finds it */
 	uint8_t id_n;
 	char id[];
 };
@@ -81,7 +82,11 @@ struct conn *conn_speaking(const struct core *core, conn_id id);
 struct session *detached_find(const struct core *core, uint64_t user, struct slice id);
 /* It belongs to this id, which no session of its user has. False: out of memory. */
 bool detached_give(struct core *core, struct session *s, struct slice id) __attribute__((warn_unused_result));
-/* It ends: no request finds it. */
+/* Whether requests find it by its id. */
+bool detached_is_found(const struct session *s);
+/* It ends: no request finds it, and what is told of its holds still names its id. */
+void detached_hide(struct core *core, struct session *s);
+/* It has ended: it has no id any more. */
 void detached_leave(struct core *core, struct session *s);
 
 struct slice detached_id(const struct session *s);

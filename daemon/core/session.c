@@ -41,7 +41,7 @@ session_add(struct core *core, struct session *session)
 	return session->hh.tbl != NULL;
 }
 
-static void
+void
 session_remove(struct core *core, struct session *session)
 {
 	HASH_DELETE(hh, core->sessions, session);
@@ -182,74 +182,6 @@ session_unbind(struct core *core, struct session *s)
 	ledger_session(core, s);
 }
 
-/* Fetches the memory of the holds behind this one: thousands of them are in no cache. */
-static void
-grants_expect(const struct grant *g)
-{
-	const struct grant *next = LIST_NEXT(g, in_session), *then;
-
-	if (next == NULL)
-		return;
-	/* A lease lies within its name. */
-	for (int at = -64; at <= 64; at += 64)
-		__builtin_prefetch((const char *)next->lease + at);
-	then = LIST_NEXT(next, in_session);
-	__builtin_prefetch(then);
-	__builtin_prefetch((const char *)then + 64);
-}
-
-void
-session_clear(struct core *core, struct session *s, enum end end)
-{
-	struct conn *conn;
-
-	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (conn->mlock != NULL)
-			mlock_drop(core, conn->mlock);
-	}
-	while (!LIST_EMPTY(&s->waiters))
-		queue_remove(core, LIST_FIRST(&s->waiters));
-	while (!LIST_EMPTY(&s->grants)) {
-		struct grant *g = LIST_FIRST(&s->grants);
-
-		grants_expect(g);
-		if (end == END_ABANDONED)
-			grant_abandon(core, g);
-		else
-			grant_release(core, g);
-	}
-	/* The session of an id ends without its client. */
-	if (end != END_ABANDONED && s->detached == NULL)
-		loss_pass_on(core, s);
-	loss_forget_all(core, s);
-	/* What it waited for and held was counted for it alone. */
-	assert(s->grant_count == 0 && s->waiter_count == 0 && s->locks == 0);
-}
-
-void
-session_end(struct core *core, struct session *s, enum end end)
-{
-	assert(s->conn_count == 0);
-	session_clear(core, s, end);
-	assert(s->losses == NULL && s->loss_count == 0);
-	session_unbind(core, s);
-	if (session_has_grace(s))
-		user_grace_leave(core, s->user);
-	ledger_session_gone(core, s);
-	detached_leave(core, s);
-	user_quit(core, s);
-	deadlock_forget(core, s);
-	core->heartbeats -= s->heartbeat_ms > 0;
-	timer_cancel(&core->timers, &s->grace_timer);
-	timer_cancel(&core->timers, &s->heartbeat_timer);
-	assert(core->counts.sessions > 0 && core->heartbeats >= 0);
-	session_remove(core, s);
-	core->counts.sessions--;
-	holds_done(s);
-	asyncs_done(s);
-	freelist_retire(core, &s->freed);
-}
-
 /* It speaks by connections of its own, or is in its grace. */
 static void
 session_cut(struct core *core, struct session *s)
@@ -274,7 +206,7 @@ session_kill(struct core *core, struct conn *conn, int64_t number)
 {
 	struct session *s = session_find(core, (session_id)number);
 
-	if (s == NULL) {
+	if (s == NULL || s->ends) {
 		emit_error(core, conn->id, CODE_ERR, "this daemon has no session %lld: SESSIONS lists them",
 			(long long)number);
 		return;
@@ -286,7 +218,6 @@ session_kill(struct core *core, struct conn *conn, int64_t number)
 	else
 		session_cut(core, s);
 }
-
 void
 session_secret(struct core *core, struct conn *conn)
 {
@@ -329,7 +260,8 @@ session_by_secret(struct core *core, const struct conn *conn, struct slice secre
 	if (secret_parse(secret, words))
 		s = session_find(core, words[0]);
 	/* Both words are compared at once, so that the time it takes says nothing about either. */
-	if (s == NULL || !s->has_secret || ((s->secret[0] ^ words[1]) | (s->secret[1] ^ words[2])) != 0) {
+	if (s == NULL || !s->has_secret || s->ends ||
+		((s->secret[0] ^ words[1]) | (s->secret[1] ^ words[2])) != 0) {
 		emit_error(core, conn->id, CODE_ERR, "no session has this secret: it may have ended");
 		return NULL;
 	}
@@ -510,7 +442,7 @@ grace_drain(struct core *core)
 
 	assert(core->drain == DRAIN_ENDS);
 	HASH_ITER (hh, core->sessions, s, next) {
-		if (s->conn_count == 0 && !session_is_kept(s))
+		if (s->conn_count == 0 && !session_is_kept(s) && !s->ends)
 			grace_end(core, s);
 		else if (s->conn_count == 0)
 			session_end(core, s, END_ABANDONED);

@@ -52,8 +52,10 @@ struct session {
 	bool deferred; /* a search for a deadlock is put off */
 	bool durable;  /* it outlives a crash (ledger.h) */
 	bool written;  /* it is in the ledger: it is durable, or holds many */
+	bool ends;     /* it gives up its holds (ending.c); no client finds it */
 	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */
 	enum onloss onloss;
+	enum end end; /* ends: how */
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
 	session_id id;
@@ -91,7 +93,10 @@ struct session {
 	struct detached *detached; /* its id (detached.h); NULL: it belongs to its connections */
 	struct mark mark;
 	TAILQ_ENTRY(session) in_deferred;
+	TAILQ_ENTRY(session) in_ending;
 };
+
+TAILQ_HEAD(ending_list, session);
 
 /* NULL: there is none. */
 struct session *session_find(const struct core *core, session_id id);
@@ -108,15 +113,29 @@ void session_peer(struct core *core, struct session *s, const struct peer *peer)
 static inline bool
 session_is_kept(const struct session *s)
 {
-	return s->process.pid != 0 || s->detached != NULL;
+	return s->process.pid != 0 || (s->detached != NULL && !s->ends);
 }
 
 /* It is counted as one with a grace. */
 static inline bool
 session_has_grace(const struct session *s)
 {
-	return s->grace_ms > 0 || s->detached != NULL;
+	return s->grace_ms > 0 || (s->detached != NULL && !s->ends);
 }
+
+/* Takes it out of the sessions. */
+void session_remove(struct core *core, struct session *s);
+
+/*
+ * ending.c: what a session holds is given up in parts, a few hundred holds in a millisecond, so that the end
+ * of one with thousands of locks keeps no other client waiting. Its waits end with the first part. Meanwhile
+ * it is a session that no client finds, and the holds that are left are its own: they are saved, renewed and
+ * counted as before, and nobody else gets the lock. A LOCK of such a name is no different for that: its hold
+ * is given up first. If the daemon crashes meanwhile, they are left to the told deadlines.
+ */
+
+/* So many in one millisecond (core_settings.end_holds), which takes a fifth of it at most. */
+#define END_HOLDS 256
 
 /* It has no connection any more, and no client can come back for it. */
 void session_end(struct core *core, struct session *s, enum end end);
@@ -127,6 +146,14 @@ void session_kill(struct core *core, struct conn *conn, int64_t number);
 
 /* Ends what it holds and waits for; the session itself stays. */
 void session_clear(struct core *core, struct session *s, enum end end);
+
+/* It still has holds to give up. */
+void ending_enter(struct core *core, struct session *s, enum end end);
+
+/* Before a request: what it asks for is given up first if its session ends. */
+void ending_yield(struct core *core, const struct conn *conn, const struct command *c);
+
+void ending_timer(struct core *core);
 
 /*
  * A time limit of a session is over, which was ms long. If this daemon was late itself, what came before the

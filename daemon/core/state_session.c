@@ -46,6 +46,14 @@ bond_fields(struct record *r, struct process *process, bool *deferred)
 	record_flag(r, deferred);
 }
 
+/* It gives up its holds, and how. */
+static void
+end_fields(struct record *r, bool *ends, enum end *end)
+{
+	record_flag(r, ends);
+	*end = (enum end)record_range(r, *end, END_CLEAN, END_ABANDONED);
+}
+
 static void
 loss_fields(struct record *r, struct slice *name, struct slice *owner, struct loss *loss)
 {
@@ -71,7 +79,8 @@ save_session(struct core *core, struct record *r, struct session *s)
 	struct conn *conn;
 	struct slice as = detached_id(s);
 	session_id id = s->id;
-	bool deferred = s->deferred;
+	bool deferred = s->deferred, ends = s->ends;
+	enum end end = s->end;
 
 	assert(s->id != 0 && s->id <= core->session_ids);
 	record_begin(r, RECORD_SESSION);
@@ -84,6 +93,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	record_flag(r, &s->unseen);
 	record_flag(r, &s->orphaned);
 	record_flag(r, &s->written);
+	end_fields(r, &ends, &end);
 	record_end(r);
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		struct slice name = loss_name(loss), owner = loss_owner(loss);
@@ -166,8 +176,8 @@ state_detach(struct core *core, struct record *r, struct session *s, struct slic
 {
 	if (r->failed || as.n == 0)
 		return;
-	if (s->heartbeat_ms == 0 || s->grace_ms > 0 || s->process.pid != 0 || s->onloss == ONLOSS_CLOSE ||
-		detached_find(core, s->user->id, as) != NULL)
+	if ((s->heartbeat_ms == 0 && !s->ends) || s->grace_ms > 0 || s->process.pid != 0 ||
+		s->onloss == ONLOSS_CLOSE || (!s->ends && detached_find(core, s->user->id, as) != NULL))
 		record_fail(r, "a session of an id of it cannot be");
 	else if (!detached_give(core, s, as))
 		record_no_memory(r);
@@ -181,6 +191,8 @@ state_load_session(struct state_loader *l)
 	struct slice as = {NULL, 0};
 	struct session *s;
 	session_id id = 0;
+	bool ends = false;
+	enum end end = END_CLEAN;
 
 	record_unsigned(l->r, &id);
 	peer_fields(l->r, &peer);
@@ -196,11 +208,16 @@ state_load_session(struct state_loader *l)
 	l->session = s;
 	session_fields(l->r, core, s);
 	session_bonds(l, s, &as);
-	state_detach(core, l->r, s, as);
 	record_flag(l->r, &s->orphaned);
 	if (s->orphaned && s->process.pid != 0)
 		record_fail(l->r, "a session of it outlives a process that has not ended");
 	record_flag(l->r, &s->written);
+	end_fields(l->r, &ends, &end);
+	if (ends && (s->grace_ms > 0 || s->process.pid != 0 || s->orphaned))
+		record_fail(l->r, "a session that ends is kept");
+	else if (ends)
+		ending_enter(core, s, end);
+	state_detach(core, l->r, s, as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
 	core->heartbeats += s->heartbeat_ms > 0;

@@ -34,14 +34,15 @@ enum timer_kind {
 	TIMER_DEFERRED_CHECKS, /* a search for a deadlock was put off */
 	TIMER_RULES,           /* more names have to be looked at for other rules, */
 	TIMER_RESCAN,          /* or because a master's state has changed */
+	TIMER_ENDING,          /* sessions that end have more to give up */
 	TIMER_MASTERS          /* newcomers to the set of masters were checked for long enough */
 };
 
-#define TIMER_PLACES ((1U << 28) - 1)
+#define TIMER_PLACES ((1U << 27) - 1)
 
 struct timer {
-	uint32_t place : 28; /* in the heap, counted from 1; 0: not armed */
-	enum timer_kind kind : 4;
+	uint32_t place : 27; /* in the heap, counted from 1; 0: not armed */
+	enum timer_kind kind : 5;
 };
 
 /* What is compared is here and not in the timer: places lie side by side, and timers anywhere. The key is

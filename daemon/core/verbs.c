@@ -455,6 +455,7 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 	/* While a LOCK waits, the adapter holds back the later requests of its connection. */
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL &&
 		conn->guest == NULL);
+	ending_yield(core, conn, command);
 	if (command->as.n == 0) {
 		verb_carry_out(core, conn, command);
 		return;

@@ -243,6 +243,7 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->held_ms = now_ms - grant_since_ms(g);
 	out->valid_ms = grant_valid_ms(core, g) + core->now.ms - now_ms;
 	out->withheld = g->session == NULL;
+	out->ends = g->session != NULL && g->session->ends;
 }
 
 static enum kind
@@ -435,6 +436,7 @@ scan_session(const struct scan_view *scan, const void *element)
 		.id = s->id,
 		.peer = &s->peer,
 		.connections = s->conn_count,
+		.ends = s->ends,
 		.grants = s->grant_count,
 		.waiters = s->waiter_count,
 		.age_ms = scan->now_ms - s->opened_ms,

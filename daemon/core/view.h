@@ -105,6 +105,7 @@ struct hold_view {
 	int64_t held_ms;  /* since the grant */
 	int64_t valid_ms; /* how long it is surely valid */
 	bool withheld;
+	bool ends; /* its session ends, and it is about to be given up (session.h) */
 };
 
 struct waiter_view {
@@ -155,6 +156,7 @@ struct session_view {
 	char as[VIEW_AS]; /* a hash of the id of a detached session; "": it is none */
 	const struct peer *peer;
 	size_t connections;
+	bool ends; /* it gives up what it holds (session.h) */
 	size_t grants;
 	size_t waiters;
 	int64_t age_ms;

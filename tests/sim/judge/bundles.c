@@ -107,13 +107,14 @@ bundles_closed(struct world *w, const struct conn *c)
 
 /* ---- who holds what ---- */
 
-/* What a daemon holds and nobody has been told of; what is withheld belongs to nobody. */
+/* What a daemon holds and nobody has been told of; what is withheld belongs to nobody, and a session that
+ * ends has no client. */
 static bool
 is_kept(const struct world *w, const struct host *host, unsigned name, struct resource_view *view)
 {
 	if (!host->alive ||
 		!core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), view) ||
-		!view->held || view->hold.withheld)
+		!view->held || view->hold.withheld || view->hold.ends)
 		return false;
 	return held_with(w, host, name, view->hold.token) == NULL;
 }

@@ -291,6 +291,7 @@ struct looked {
 	int64_t valid_us; /* held: until then, */
 	int64_t left_ms;  /* which is so long */
 	bool withheld;    /* held: from others alone */
+	bool ends;        /* held: its session ends */
 	enum kind kind;
 	int64_t permits;
 };
@@ -305,6 +306,7 @@ look_at_hold(void *arg, const struct hold_view *view)
 	looked->valid_us = host_true_us(looked->host, looked->now_ms + view->valid_ms);
 	looked->left_ms = view->valid_ms;
 	looked->withheld = view->withheld;
+	looked->ends = view->ends;
 	looked->kind = view->kind;
 	looked->permits = view->permits;
 	return false;
@@ -356,10 +358,10 @@ held_exited(struct world *w, const struct conn *c)
 		core_each_hold(
 			host->core, looked.now_ms, slice_of(checker_name(h->name)), look_at_hold, &looked);
 		bool before = h->lost || (h->withheld_us != 0 && h->withheld_us < w->now_us);
-		if (looked.held && !before)
+		if (looked.held && !looked.ends && !before)
 			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
 				host->index, checker_name(h->name));
-		if (!looked.held && !before)
+		if ((!looked.held || looked.ends) && !before)
 			held_remove(w, h);
 	}
 }
@@ -382,7 +384,7 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 		events_look(w, h, looked.held);
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);
-		else if (looked.held && !h->untold)
+		else if (looked.held && !looked.ends && !h->untold)
 			withheld_valid(h, looked.valid_us, now_ms + looked.left_ms);
 	}
 }

@@ -151,7 +151,7 @@ look_at_hold(void *arg, const struct hold_view *view)
 	const char *name = checker_name(l->name);
 	const struct hold *h = held_with(l->w, l->host, l->name, view->token);
 	unsigned d = l->host->index;
-	if (view->withheld || view->session == 0)
+	if (view->withheld || view->ends || view->session == 0)
 		return true;
 	if (h == NULL) {
 		if (!is_part(l, view->session, view->kind, view->owner))
@@ -274,12 +274,12 @@ look_at_session(void *arg, const struct session_view *view)
 	struct known k;
 	collect(s, view->id, &k);
 	/* A session of an id has a connection only while a request is under way. */
-	if (k.unsure || k.any == NULL || id_client_is(k.any))
+	if (view->ends || k.unsure || k.any == NULL || id_client_is(k.any))
 		return !s->w->failed;
 	if (view->connections != k.connections)
 		world_fail(s->w, "mirror: session %" PRIu64 " of d%u has %zu connections, and not %zu",
 			view->id, s->host->index, view->connections, k.connections);
-	if (view->connections == 0 && view->grace_ms == 0 && view->bound_pid == 0)
+	if (view->connections == 0 && view->grace_ms == 0 && view->bound_pid == 0 && !view->ends)
 		world_fail(s->w, "mirror: session %" PRIu64 " of d%u is there, and nothing keeps it",
 			view->id, s->host->index);
 	check_terms(s, view, &k);

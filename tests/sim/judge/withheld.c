@@ -139,7 +139,7 @@ static bool
 seek(void *arg, const struct hold_view *view)
 {
 	struct sought *s = arg;
-	s->found |= view->token == s->token && view->withheld;
+	s->found |= view->token == s->token && (view->withheld || view->ends);
 	return !s->found;
 }
 

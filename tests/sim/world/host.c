@@ -256,6 +256,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	private_master_begin(h, &settings);
 	settings.where = w->plan.others > 0 || w->plan.changes ? h->where : NULL;
 	settings.follow = true;
+	settings.end_holds = w->plan.seed % 3;
 	settings.ledger_many = w->plan.ledgers && w->plan.seed % 4 > 0 ? w->plan.seed % 4 : 0;
 	h->operator_conn = 0;
 	settings.daemon_id = h->call_settings.daemon_id;

@@ -301,6 +301,7 @@ story_of_many(struct story *w)
 {
 	story_init(w);
 	w->settings.grants_per_session = NAMES;
+	w->settings.end_holds = 3 * NAMES;
 	story_anew(w);
 	take_all(w, 1);
 }

@@ -520,6 +520,7 @@ START_TEST(the_notes_of_many_holds_that_end_are_told_while_the_step_goes_on)
 	unsigned during;
 
 	story_locked_many(&w, MANY);
+	w.core->settings.end_holds = MANY;
 	w.actions.tell = take_end;
 	w.actions.arg = &ends;
 	w.actions.n = 0;
@@ -543,6 +544,7 @@ START_TEST(what_is_no_note_stays_however_full_the_list_is)
 
 	story_locked_many(&w, MANY);
 	w.core->settings.retain_ms = 0;
+	w.core->settings.end_holds = MANY;
 	w.actions.tell = take_end;
 	w.actions.arg = &ends;
 	w.actions.n = 0;

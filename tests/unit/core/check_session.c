@@ -2,6 +2,7 @@
  * Sessions that outlive a connection, sessions that have to be heard of, and what is withheld for longer.
  * Each test is a short story (tests/support/story.h).
  */
+#include "daemon/core/core_inner.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -755,6 +756,92 @@ START_TEST(what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broke
 }
 END_TEST
 
+/* c1 holds a to f; of a session that ends, two holds are given up in a millisecond. */
+static void
+hold_six(struct story *w)
+{
+	char name[2] = "a";
+
+	story_ready(w);
+	w->core->settings.grants_per_session = 6;
+	w->core->settings.end_holds = 2;
+	for (unsigned i = 0; i < 6; i++, name[0]++) {
+		lock(w, 1, name);
+		granted(w, name, 1 + i, 500);
+	}
+}
+
+START_TEST(a_session_with_many_holds_gives_them_up_in_parts)
+{
+	struct story w;
+
+	hold_six(&w);
+	ck_assert_str_eq(lock(&w, 2, "a"), "");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "release f#6 | release e#5");
+	ck_assert_str_eq(after(&w, 1), "release d#4 | release c#3");
+	ck_assert_str_eq(after(&w, 1), "release b#2 | c2 :501");
+	ck_assert_str_eq(after(&w, 1), "");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_a_session_still_holds_at_its_end_is_had_like_any_free_lock)
+{
+	struct story w;
+
+	hold_six(&w);
+	close_as(&w, 1, END_CLEAN);
+	ck_assert_str_eq(lock_once(&w, 2, "b"), "release b#2 | release d#4 | acquire b#7 once");
+	ck_assert_str_eq(granted(&w, "b", 7, 900), "c2 :900");
+	ck_assert_str_eq(after(&w, 1), "release c#3 | release a#1");
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(what_a_cut_client_holds_is_withheld_in_parts)
+{
+	struct story w;
+
+	hold_six(&w);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(close_as(&w, 1, END_ABANDONED), "");
+	ck_assert_uint_eq(w.core->counts.withheld, 2);
+	ck_assert_str_eq(lock_once(&w, 3, "b"), "c3 null");
+	after(&w, 1);
+	after(&w, 1);
+	ck_assert_uint_eq(w.core->counts.withheld, 6);
+	ck_assert_uint_eq(w.core->counts.grants, 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_session_that_gives_up_its_holds_is_found_by_nobody)
+{
+	struct story w;
+	struct secret secret;
+
+	hold_six(&w);
+	secret = ask_grace(&w, 1, GRACE_MS);
+	close_as(&w, 1, END_CLEAN);
+	ck_assert_uint_gt(w.core->counts.grants, 0);
+	ck_assert_str_eq(resume(&w, 2, secret.text), "c2 -ERR");
+	ck_assert_uint_eq(w.core->counts.graces, 0);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(a_daemon_that_ends_gives_up_all_at_once)
+{
+	struct story w;
+
+	hold_six(&w);
+	close_as(&w, 1, END_CLEAN);
+	step(&w, &(struct event){.type = EVENT_DRAIN});
+	ck_assert_uint_eq(w.core->counts.grants, 0);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(draining_keeps_nothing_for_anybody_to_come_back_for)
 {
 	struct story w;
@@ -1335,6 +1422,10 @@ main(void)
 		a_session_goes_on_without_the_process_that_cannot_be_seen,
 		who_takes_leave_of_a_session_does_not_end_what_a_process_holds_that_cannot_be_seen,
 		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
+		a_session_with_many_holds_gives_them_up_in_parts,
+		what_a_session_still_holds_at_its_end_is_had_like_any_free_lock,
+		what_a_cut_client_holds_is_withheld_in_parts,
+		a_session_that_gives_up_its_holds_is_found_by_nobody, a_daemon_that_ends_gives_up_all_at_once,
 		draining_keeps_nothing_for_anybody_to_come_back_for,
 		a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new,
 		a_drain_that_waits_waits_for_a_bound_process, draining_abandons_what_a_process_keeps,

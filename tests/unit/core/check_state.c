@@ -381,6 +381,27 @@ START_TEST(a_session_in_the_ledger_that_is_not_durable_stays_there)
 }
 END_TEST
 
+START_TEST(a_session_that_gives_up_its_holds_goes_on_with_that)
+{
+	w.settings.end_holds = 1;
+	story_anew(&w);
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 1, "b");
+	granted(&w, "b", 2, 600);
+	lock(&w, 1, "c");
+	granted(&w, "c", 3, 700);
+	lock(&w, 2, "a");
+	ck_assert_str_eq(close_as(&w, 1, END_CLEAN), "release c#3");
+	answer(&w, CALL_RELEASE, OUTCOME_YES, "c", 3);
+	handed_over();
+	after(&w, 1);
+	after(&w, 1);
+	ck_assert_uint_eq(w.core->counts.grants, 1);
+	ck_assert_str_eq(check(&w, 2, "a"), "c2 :975");
+}
+END_TEST
+
 START_TEST(a_wait_ends_when_it_would_have_ended)
 {
 	lock(&w, 1, "a");
@@ -1314,7 +1335,8 @@ main(void)
 {
 	return SUITE_RUN("state", begin, end, a_daemon_without_clients_goes_on,
 		a_hold_is_held_on_with_its_token, waits_keep_their_order_and_get_the_next_tokens,
-		a_session_in_the_ledger_that_is_not_durable_stays_there, a_wait_ends_when_it_would_have_ended,
+		a_session_in_the_ledger_that_is_not_durable_stays_there,
+		a_session_that_gives_up_its_holds_goes_on_with_that, a_wait_ends_when_it_would_have_ended,
 		a_long_hold_and_a_slow_wait_are_noted_once_in_either_process,
 		a_wait_that_ends_meanwhile_is_not_told_of_missing_masters,
 		a_wait_for_another_daemon_asks_again, readers_read_on_and_a_writer_waits_for_them,
