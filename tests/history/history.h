@@ -179,8 +179,8 @@ struct history {
 	char error[256];
 };
 
-struct history *history_new(void);
-void history_free(struct history *h);
+struct history *history_begin(void);
+void history_done(struct history *h);
 
 /* Takes the lines of a file, whose name is that of the client unless `client` lines say another. False:
  * history_error(). */

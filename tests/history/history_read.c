@@ -34,7 +34,7 @@ list_free(struct list *l, bool each)
 }
 
 struct history *
-history_new(void)
+history_begin(void)
 {
 	struct history *h = calloc(1, sizeof(*h));
 
@@ -56,7 +56,7 @@ client_free(struct client *c)
 }
 
 void
-history_free(struct history *h)
+history_done(struct history *h)
 {
 	for (size_t i = 0; i < h->clients.n; i++)
 		client_free(h->clients.at[i]);

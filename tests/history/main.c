@@ -46,7 +46,7 @@ usage(void)
 int
 main(int argc, char **argv)
 {
-	struct history *h = history_new();
+	struct history *h = history_begin();
 	struct shown shown = {.most = 10};
 	size_t lines = 0, broken = 0;
 	int i = 1;
@@ -64,7 +64,7 @@ main(int argc, char **argv)
 	for (; i < argc; i++) {
 		if (!history_read(h, argv[i])) {
 			fprintf(stderr, "%s\n", history_error(h));
-			history_free(h);
+			history_done(h);
 			return 2;
 		}
 	}
@@ -78,6 +78,6 @@ main(int argc, char **argv)
 	}
 	printf("%zu broken: %zu clients, %zu lines, %zu holds, %zu questions about latches\n", broken,
 		h->clients.n, lines, h->holds.n, h->latches.n);
-	history_free(h);
+	history_done(h);
 	return broken > 0 ? 1 : 0;
 }

@@ -38,13 +38,13 @@ count(void *context, enum history_rule rule, const char *what, const struct even
 static void
 judge(const char *path)
 {
-	struct history *h = history_new();
+	struct history *h = history_begin();
 
 	memset(broken, 0, sizeof(broken));
 	if (!history_read(h, path))
 		ck_abort_msg("%s", history_error(h));
 	history_judge(h, count, NULL);
-	history_free(h);
+	history_done(h);
 }
 
 /* How often the head of the file says that a rule is broken; or that it nearly is, behind `near`. */
@@ -108,13 +108,13 @@ START_TEST(what_is_no_line_is_refused_with_its_number)
 		"1 ask a 99999999999"};
 
 	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
-		struct history *h = history_new();
+		struct history *h = history_begin();
 		char lines[100];
 		snprintf(lines, sizeof(lines), "0 open unix\n%s\n", none[i]);
 		if (history_take(h, "one", lines))
 			ck_abort_msg("taken: %s", none[i]);
 		ck_assert(strncmp(history_error(h), "one:2: ", 7) == 0);
-		history_free(h);
+		history_done(h);
 	}
 }
 END_TEST
@@ -123,14 +123,14 @@ END_TEST
 START_TEST(a_line_without_an_end_and_a_hold_without_one_are_not_judged_yet)
 {
 	char one[] = "1 ask a 0\n2 grant a 1 100\n3 unl", two[] = "1 ask a 0\n3 grant a 2 100\n5 unlock a\n";
-	struct history *h = history_new();
+	struct history *h = history_begin();
 
 	memset(broken, 0, sizeof(broken));
 	h->running = 4;
 	ck_assert(history_take(h, "one", one) && history_take(h, "two", two));
 	history_judge(h, count, NULL);
 	ck_assert_uint_eq(broken[RULE_EXCLUSION], 0);
-	history_free(h);
+	history_done(h);
 }
 END_TEST
 
