@@ -2,6 +2,7 @@
 """One behaviour for all packages in client/. A scene is a row of the table: what the program does, what happens around it, and
 what it has to see. All packages play it side by side, each with names of its own. tests/conformance has the programs."""
 
+import re
 import time
 
 import harness
@@ -79,6 +80,26 @@ def test_stood_still_with_a_question(place):
     team.stop()
     daemon.process.cont()
     stand(daemon, [], 5.5)
+    for player in team.players:
+        taken(daemon, player.who)
+    team.tell("1", "check")
+    team.cont()
+    team.hear("1", "check", OK)
+    team.silent("1", "told")
+
+
+@harness.alone
+def test_stood_still_and_cut(place):
+    """stands still for longer than a lease, and its connection is cut meanwhile: it comes back, asks, and has the lock"""
+    daemon, team = world(place)
+    team.ask("1", "lock", "{who}", wanted=HELD)
+    team.stop()
+    with daemon.client() as admin:
+        lines = [line for line in admin("CLIENT", "LIST").splitlines() if re.search(r"name=(go|Player|player)", line)]
+        expect(len(lines), len(team.players))
+        for line in lines:
+            admin("CLIENT", "KILL", "ID", re.search(r"\bid=(\d+)", line).group(1))
+    stand(daemon, [], 1.5 * LEASE)
     for player in team.players:
         taken(daemon, player.who)
     team.tell("1", "check")

@@ -340,6 +340,9 @@ class Hold {
     clearTimeout(this.#timer);
     if (!this.#held()) return;
     const now = boottime();
+    // What was read after a standstill comes before the timer that is late.
+    const stood = this.#dueAt > 0 && now >= this.#dueAt + STALL;
+    if (stood && now >= this.#end() && this.#reprieve === 0) this.#reprieve = now + LATE;
     const next = this.#checking || !this.engine.link ? this.#end() : Math.min(this.#checkAt, this.#end());
     const delay = Math.min(Math.max(Math.ceil(next - now), 1), CHECK_MAX);
     this.#dueAt = now + delay;
