@@ -283,6 +283,24 @@ attach_exit(struct core *core, const struct process *process)
 }
 
 void
+attach_kill(struct core *core, struct conn *conn, int64_t number)
+{
+	struct session *s = session_find(core, (session_id)number);
+
+	if (s == NULL || s->ends) {
+		emit_error(core, conn->id, CODE_ERR, "this daemon has no session %lld: SESSIONS lists them",
+			(long long)number);
+		return;
+	}
+	emit_int(core, conn->id, (int64_t)s->grant_count);
+	emit_note(core, NOTE_KILLED, NULL, s, 0, -1, NULL);
+	if (s->detached != NULL)
+		detached_kill(core, s);
+	else
+		attach_end(core, s, END_ABANDONED);
+}
+
+void
 attach_anchor(struct core *core, struct conn *conn)
 {
 	if (!conn->anchor) {

@@ -182,42 +182,6 @@ session_unbind(struct core *core, struct session *s)
 	ledger_session(core, s);
 }
 
-/* It speaks by connections of its own, or is in its grace. */
-static void
-session_cut(struct core *core, struct session *s)
-{
-	struct conn *conn;
-
-	session_unbind(core, s);
-	if (s->conn_count == 0) {
-		session_end(core, s, END_ABANDONED);
-		return;
-	}
-	session_clear(core, s, END_ABANDONED);
-	if (s->grace_ms > 0)
-		grace_drop(core, s);
-	/* It ends with the last of them. */
-	TAILQ_FOREACH (conn, &s->conns, in_session)
-		emit_close(core, conn->id);
-}
-
-void
-session_kill(struct core *core, struct conn *conn, int64_t number)
-{
-	struct session *s = session_find(core, (session_id)number);
-
-	if (s == NULL || s->ends) {
-		emit_error(core, conn->id, CODE_ERR, "this daemon has no session %lld: SESSIONS lists them",
-			(long long)number);
-		return;
-	}
-	emit_int(core, conn->id, (int64_t)s->grant_count);
-	emit_note(core, NOTE_KILLED, NULL, s, 0, -1, NULL);
-	if (s->detached != NULL)
-		detached_kill(core, s);
-	else
-		session_cut(core, s);
-}
 void
 session_secret(struct core *core, struct conn *conn)
 {

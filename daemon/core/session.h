@@ -140,10 +140,6 @@ void session_remove(struct core *core, struct session *s);
 /* It has no connection any more, and no client can come back for it. */
 void session_end(struct core *core, struct session *s, enum end end);
 
-/* SESSION KILL: an administrator ends the session with this number: what it holds is abandoned, its
- * connections are closed, and it has no grace. */
-void session_kill(struct core *core, struct conn *conn, int64_t number);
-
 /* Ends what it holds and waits for; the session itself stays. */
 void session_clear(struct core *core, struct session *s, enum end end);
 
@@ -221,6 +217,10 @@ void attach_anchor(struct core *core, struct conn *conn);
 
 /* This process has ended, and with it the session bound to it, unless an anchor is open. */
 void attach_exit(struct core *core, const struct process *process);
+
+/* SESSION KILL: an administrator ends the session with this number: what it holds is abandoned, its
+ * connections are closed, and it has no grace. */
+void attach_kill(struct core *core, struct conn *conn, int64_t number);
 /* Whether this process has ended will not be known. */
 void attach_unseen(struct core *core, const struct process *process);
 

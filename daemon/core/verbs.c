@@ -435,7 +435,7 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 		detached_end(core, conn, command->session);
 		return;
 	case VERB_SESSION_KILL:
-		session_kill(core, conn, command->session);
+		attach_kill(core, conn, command->session);
 		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);

@@ -1054,6 +1054,35 @@ START_TEST(neither_a_grace_nor_a_process_keeps_a_session_that_is_killed)
 }
 END_TEST
 
+START_TEST(whatever_a_killed_session_waits_for_ends_with_it)
+{
+	struct slice names[] = {SLICE("b"), SLICE("a")};
+	struct secret secret;
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_SESSION_SECRET});
+	(void)snprintf(secret.text, sizeof(secret.text), "%s", secret_of(&w).p);
+	run(&w, 3, (struct command){.verb = VERB_SESSION_JOIN, .secret = slice_of(secret.text)});
+	lock(&w, 2, "a");
+	granted(&w, "a", 1, 500);
+	/* One connection waits for an MLOCK, the other one for a latch, with an ASYNC wait beside. */
+	run(&w, 1,
+		(struct command){
+			.verb = VERB_MLOCK, .names = names, .name_count = 2, .wait_ms = COMMAND_WAIT_RULE});
+	run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("x")});
+	run(&w, 3, (struct command){.verb = VERB_LATCH_AWAIT, .name = SLICE("gate")});
+	ck_assert_ptr_nonnull(strstr(session_kill_by(&w, 4, 1), "c4 :"));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c1 close"));
+	ck_assert_ptr_nonnull(strstr(w.trace, "c3 close"));
+	close_as(&w, 1, END_GONE);
+	close_as(&w, 3, END_GONE);
+	ck_assert_str_eq(session_kill_by(&w, 4, 1), "c4 -ERR");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | release a#1");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(an_administrator_may_kill_its_own_session)
 {
 	struct story w;
@@ -1432,8 +1461,8 @@ main(void)
 		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
 		who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_told_deadlines,
 		neither_a_grace_nor_a_process_keeps_a_session_that_is_killed,
-		an_administrator_may_kill_its_own_session, a_session_whose_lock_waits_cannot_be_heard_of,
-		a_heartbeat_can_be_changed_and_given_back,
+		whatever_a_killed_session_waits_for_ends_with_it, an_administrator_may_kill_its_own_session,
+		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,
 		a_silent_session_with_a_grace_can_be_resumed_and_is_listened_to_again,
 		a_process_does_not_keep_a_session_that_is_silent,
 		a_silence_after_the_cut_adds_nothing_to_what_was_told,
