@@ -123,7 +123,7 @@ deadline_step(struct deadline *d, int64_t now_ms)
 void
 deadline_stood(struct deadline *d, int64_t now_ms)
 {
-	if (d->sent_ms > 0 && d->doubt_ms == 0 && now_ms >= d->expire_ms + DEADLINE_STOOD_MS) {
+	if ((d->sent_ms > 0 || d->silent) && d->doubt_ms == 0 && now_ms >= d->expire_ms + DEADLINE_STOOD_MS) {
 		d->doubt_ms = now_ms + DEADLINE_DOUBT_MS;
 	}
 }

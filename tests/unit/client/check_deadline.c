@@ -150,6 +150,21 @@ START_TEST(a_question_that_was_under_way_when_the_process_stood_still_leaves_a_d
 }
 END_TEST
 
+START_TEST(a_connection_that_was_away_when_the_process_stood_still_leaves_a_doubt)
+{
+	struct deadline d;
+
+	deadline_start(&d, 1000, 9000, 2000);
+	deadline_cut(&d, 4000);
+	deadline_stood(&d, 60000);
+	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_WAIT);
+	deadline_back(&d, 60100);
+	ck_assert_int_eq(deadline_step(&d, 60100), DEADLINE_ASK);
+	deadline_asked(&d, 60100);
+	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_DOUBT_MS), DEADLINE_EXPIRE);
+}
+END_TEST
+
 START_TEST(a_doubt_that_nobody_answers_ends_the_hold)
 {
 	struct deadline d;
@@ -313,6 +328,7 @@ main(void)
 		a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answered,
 		a_doubt_that_nobody_answers_ends_the_hold,
 		a_question_that_was_under_way_when_the_process_stood_still_leaves_a_doubt,
+		a_connection_that_was_away_when_the_process_stood_still_leaves_a_doubt,
 		a_doubt_ends_with_the_connection, a_connection_that_is_cut_and_back_is_asked_at_once,
 		a_connection_that_stays_away_ends_the_hold_at_its_deadline,
 		a_holder_that_slept_and_finds_itself_cut_is_in_doubt_until_it_is_back_or_a_second_is_over,
