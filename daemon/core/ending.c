@@ -85,9 +85,16 @@ ending_arm(struct core *core)
 void
 ending_enter(struct core *core, struct session *s, enum end end)
 {
+	struct grant *g;
+
 	assert(!s->ends);
 	s->ends = true;
 	s->end = end;
+	/* A renewal until their turn comes tells the client nothing more: no hold is withheld for longer. */
+	if (end == END_ABANDONED) {
+		LIST_FOREACH (g, &s->grants, in_session)
+			grant_tell_no_more(core, g);
+	}
 	TAILQ_INSERT_TAIL(&core->ending, s, in_ending);
 	ending_arm(core);
 }

@@ -815,6 +815,29 @@ START_TEST(what_a_cut_client_holds_is_withheld_in_parts)
 }
 END_TEST
 
+/* The lease of a is renewed before its turn comes. */
+START_TEST(what_is_renewed_meanwhile_is_withheld_for_no_longer)
+{
+	struct story w;
+
+	story_ready(&w);
+	w.core->settings.end_holds = 1;
+	lock(&w, 1, "a");
+	granted(&w, "a", 1, 500);
+	lock(&w, 1, "b");
+	granted(&w, "b", 2, 600);
+	after(&w, LEASE_MS / 3);
+	close_as(&w, 1, END_ABANDONED);
+	answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1);
+	answer(&w, CALL_RENEW, OUTCOME_YES, "b", 2);
+	after(&w, 1);
+	ck_assert_uint_eq(w.core->counts.withheld, 2);
+	after(&w, LEASE_MS - LEASE_MS / 3 - 1);
+	ck_assert_uint_eq(w.core->counts.withheld, 0);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_session_that_gives_up_its_holds_is_found_by_nobody)
 {
 	struct story w;
@@ -1454,6 +1477,7 @@ main(void)
 		a_session_with_many_holds_gives_them_up_in_parts,
 		what_a_session_still_holds_at_its_end_is_had_like_any_free_lock,
 		what_a_cut_client_holds_is_withheld_in_parts,
+		what_is_renewed_meanwhile_is_withheld_for_no_longer,
 		a_session_that_gives_up_its_holds_is_found_by_nobody, a_daemon_that_ends_gives_up_all_at_once,
 		draining_keeps_nothing_for_anybody_to_come_back_for,
 		a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new,
