@@ -128,14 +128,44 @@ nonces_have(struct slice nonces, const char *nonce)
 	return false;
 }
 
-/* The server in the slot may store a nonce of another list of this daemon, too. The slot's own come first;
- * each list gets at least half of the room. True: a nonce was new, and all fit; so a greeting that is
- * repeated after each `cloned` is not repeated for ever. */
+/* Of so many open nonces there is room for fewer. The server stores one of the latest, whose answer did not
+ * come; or the last one that it answered with GOOD, or one soon after it, if all greetings since were
+ * refused. */
+static void
+nonces_thin(char *nonces, size_t open, size_t room)
+{
+	size_t latest = room / 2, oldest = room - latest;
+
+	if (open > room)
+		memmove(nonces + latest * MASTER_NONCE_SIZE, nonces + (open - oldest) * MASTER_NONCE_SIZE,
+			oldest * MASTER_NONCE_SIZE);
+}
+
+/* How many of two lists, of which so many are open, are kept of the first one: the open ones, if there is
+ * room for all of both; else half of the room, and what the other does not need. */
+static size_t
+nonces_share(size_t first, size_t first_open, size_t second, size_t second_open)
+{
+	size_t share = first < MASTER_NONCES / 2    ? first
+		       : second < MASTER_NONCES / 2 ? MASTER_NONCES - second
+						    : MASTER_NONCES / 2;
+
+	if (first_open + second_open > MASTER_NONCES)
+		return share;
+	if (share < first_open)
+		return first_open;
+	return share > MASTER_NONCES - second_open ? MASTER_NONCES - second_open : share;
+}
+
+/* The server in the slot may store a nonce of another list of this daemon, too. The slot's own come first.
+ * True: a nonce was new, and all fit; so a greeting that is repeated after each `cloned` is not repeated for
+ * ever. */
 static bool
 master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard, int64_t mark)
 {
 	char added[MASTER_NONCES * MASTER_NONCE_SIZE];
 	size_t had = master_nonces(m).n / MASTER_NONCE_SIZE, n = 0, open = 0, last;
+	size_t mine = nonces_open(m->nonces_drawn, m->nonce_heard);
 	bool fits;
 
 	assert(heard <= drawn && sent.n <= sizeof(added));
@@ -153,13 +183,14 @@ master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard,
 		return false;
 	fits = had + n <= MASTER_NONCES;
 	if (!fits) {
-		had = had < MASTER_NONCES / 2 ? had
-		      : n < MASTER_NONCES / 2 ? MASTER_NONCES - n
-					      : MASTER_NONCES / 2;
+		had = nonces_share(had, mine, n, open);
 		n = MASTER_NONCES - had;
+		nonces_thin(m->nonces, mine, had);
+		nonces_thin(added, open, n);
+		mine = mine < had ? mine : had;
 		open = open < n ? open : n;
 	}
-	last = open > 0 ? had + open : nonces_open(m->nonces_drawn, m->nonce_heard);
+	last = open > 0 ? had + open : mine;
 	memcpy(m->nonces + had * MASTER_NONCE_SIZE, added, n * MASTER_NONCE_SIZE);
 	/* An answer to a greeting before is about one list only. */
 	for (unsigned i = 0; i < CORE_LINKS_MAX; i++)

@@ -711,6 +711,57 @@ START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
 }
 END_TEST
 
+/* The other slot has had no GOOD for 40 greetings: the server may store the nonce of any of them. */
+START_TEST(open_nonces_of_a_full_list_push_out_those_that_are_not)
+{
+	struct story w;
+	struct master *m, *o;
+
+	story_among(&w, 1);
+	move(&w, 1, "mymaster");
+	m = &w.core->masters[0];
+	o = &w.core->masters[1];
+	for (unsigned i = 0; i < 2 * MASTER_NONCES; i++) {
+		master_draw_nonce(w.core, m);
+		m->nonce_heard = m->nonces_drawn;
+		master_draw_nonce(w.core, o);
+		if (i < 2 * MASTER_NONCES - 40)
+			o->nonce_heard = o->nonces_drawn;
+	}
+	by_hand(&w);
+	master_reroute(w.core, m, SLICE("mymaster"), SLICE("url"));
+	w.core->actions = NULL;
+	knows(m, o->nonces, 41);
+	story_done(&w);
+}
+END_TEST
+
+/* Both have had no GOOD for long: what each was told last, and what it sent since then first and last, stays.
+ */
+START_TEST(too_many_open_nonces_keep_the_oldest_and_the_latest)
+{
+	struct story w;
+	struct master *m, *o;
+
+	story_among(&w, 1);
+	move(&w, 1, "mymaster");
+	m = &w.core->masters[0];
+	o = &w.core->masters[1];
+	for (unsigned i = 0; i < MASTER_NONCES - 1; i++) {
+		master_draw_nonce(w.core, m);
+		master_draw_nonce(w.core, o);
+		if (i == 0)
+			m->nonce_heard = o->nonce_heard = 1;
+	}
+	by_hand(&w);
+	master_reroute(w.core, m, SLICE("mymaster"), SLICE("url"));
+	w.core->actions = NULL;
+	knows(m, o->nonces, 8);
+	knows(m, o->nonces + (MASTER_NONCES - 1 - 8) * MASTER_NONCE_SIZE, 8);
+	story_done(&w);
+}
+END_TEST
+
 static int64_t
 cpu_us(void)
 {
@@ -765,6 +816,8 @@ main(void)
 		a_master_that_is_reached_in_another_way_knows_what_the_newcomer_sent,
 		a_greeting_through_a_newcomers_slot_is_no_copy,
 		two_full_lists_of_nonces_keep_the_newest_of_both,
+		open_nonces_of_a_full_list_push_out_those_that_are_not,
+		too_many_open_nonces_keep_the_oldest_and_the_latest,
 		the_first_newcomers_beside_a_single_master_prolong_what_it_gave,
 		newcomers_prolong_nothing_once_they_can_have_been_admitted,
 		how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_before,
