@@ -369,6 +369,47 @@ verb_grace(struct core *core, struct conn *conn, const struct command *c)
 		grace_set(core, conn, c->grace_ms);
 }
 
+/* What a session says of itself, and SESSION KILL. */
+static void
+verb_session(struct core *core, struct conn *conn, const struct command *command)
+{
+	switch (command->verb) {
+	case VERB_SESSION_ID:
+		emit_int(core, conn->id, (int64_t)conn->session->id);
+		return;
+	case VERB_SESSION_SECRET:
+		session_secret(core, conn);
+		return;
+	case VERB_SESSION_JOIN:
+		attach_join(core, conn, command->secret);
+		return;
+	case VERB_SESSION_ANCHOR:
+		attach_anchor(core, conn);
+		return;
+	case VERB_SESSION_RESUME:
+	case VERB_SESSION_GRACE:
+		verb_grace(core, conn, command);
+		return;
+	case VERB_SESSION_HEARTBEAT:
+		heartbeat_set(core, conn, command->heartbeat_ms);
+		return;
+	case VERB_SESSION_TTL:
+		detached_ttl(core, conn, command->ttl_ms);
+		return;
+	case VERB_SESSION_END:
+		detached_end(core, conn, command->session);
+		return;
+	case VERB_SESSION_KILL:
+		attach_kill(core, conn, command->session);
+		return;
+	case VERB_SESSION_ONLOSS:
+		session_onloss(core, conn, command->onloss);
+		return;
+	default:
+		assert(false && "not a verb of the core");
+	}
+}
+
 static void
 verb_carry_out(struct core *core, struct conn *conn, const struct command *command)
 {
@@ -409,39 +450,8 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 	case VERB_LATCH_COUNT:
 		latch_begin(core, conn, command);
 		return;
-	case VERB_SESSION_ID:
-		emit_int(core, conn->id, (int64_t)conn->session->id);
-		return;
-	case VERB_SESSION_SECRET:
-		session_secret(core, conn);
-		return;
-	case VERB_SESSION_JOIN:
-		attach_join(core, conn, command->secret);
-		return;
-	case VERB_SESSION_ANCHOR:
-		attach_anchor(core, conn);
-		return;
-	case VERB_SESSION_RESUME:
-	case VERB_SESSION_GRACE:
-		verb_grace(core, conn, command);
-		return;
-	case VERB_SESSION_HEARTBEAT:
-		heartbeat_set(core, conn, command->heartbeat_ms);
-		return;
-	case VERB_SESSION_TTL:
-		detached_ttl(core, conn, command->ttl_ms);
-		return;
-	case VERB_SESSION_END:
-		detached_end(core, conn, command->session);
-		return;
-	case VERB_SESSION_KILL:
-		attach_kill(core, conn, command->session);
-		return;
-	case VERB_SESSION_ONLOSS:
-		session_onloss(core, conn, command->onloss);
-		return;
 	default:
-		assert(false && "not a verb of the core");
+		verb_session(core, conn, command);
 	}
 }
 

@@ -322,6 +322,7 @@ def test_formats(place):
     """Prometheus gets OpenMetrics, and what does not ask for it gets the older text format with the same samples"""
     daemon = served(place, master=place.redis(), config="rules: [ { match: '*', metrics: yes } ]\n").admitted()
     daemon.client()("LOCK", 'a"b\\')
+    harness.until("the masters have said who shares them", lambda: "holdfast_fleet_daemons{" in body(place, "/metrics")[1])
     answer, old = body(place, "/metrics")
     expect(answer.getheader("Content-Type"), "text/plain; version=0.0.4; charset=utf-8")
     answer, new = body(place, "/metrics", {"Accept": OPENMETRICS + ";version=1.0.0,text/plain;q=0.5"})

@@ -154,8 +154,10 @@ def test_live(place):
     browser.until("both are counted", "document.getElementById('lost').textContent === '2'")
     browser.keep("live-lost")
     holder("LOCK", "other")
-    browser.until("a lock can be opened", "(() => { const tr = document.querySelector('#locks tr[data-name=other]'); "
-                  "if (tr) tr.click(); return document.getElementById('one').open; })()")
+    # One click: the dialog shows the lock that was asked for last.
+    browser.until("a lock is clicked", "(() => { const tr = document.querySelector('#locks tr[data-name=other]'); "
+                  "if (tr) tr.click(); return tr !== null; })()")
+    browser.until("it is open", "document.getElementById('one').open")
     dialog = "document.querySelector('#one div').textContent"
     expect([word for word in ("token", "since", "surely for s", "session", "pid") if word not in browser.value(dialog)], [])
     other = daemon.client()
