@@ -28,7 +28,7 @@ ending_given_up(const struct core *core)
 static void
 ending_give_up(struct core *core, struct grant *g, enum end end)
 {
-	(void)ration_take(&core->ended_holds, core->now.ms);
+	(void)ration_take(&core->ended_holds, core->now.ms, 1);
 	if (end == END_ABANDONED)
 		(void)grant_abandon(core, g);
 	else

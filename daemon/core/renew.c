@@ -17,7 +17,7 @@
 
 #define SOON_MS        200 /* at most until a failed refresh is tried again */
 #define TOKEN_LEAST    8   /* with fewer tokens left the next block is fetched, however small this one was */
-#define RENEW_TOGETHER 500 /* renewals that begin in one millisecond: about 1.5 ms of work */
+#define RENEW_TOGETHER 500 /* renewals of short names that begin in one millisecond: about 1.5 ms of work */
 
 /* How soon a failed refresh is tried again: often, if the lease is short. */
 static int64_t
@@ -395,7 +395,7 @@ renew_put_off(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 	int64_t next_ms = core->now.ms + 1, latest_ms = next_ms + (held->valid_ms - core->now.ms) / 4;
 	struct ration turns = core->turns;
-	int64_t turn_ms = ration_turn(&turns, next_ms, RENEW_TOGETHER);
+	int64_t turn_ms = ration_turn(&turns, next_ms, RENEW_TOGETHER, resource_work(l->resource));
 
 	assert(latest_ms >= next_ms && turn_ms >= next_ms);
 	if (turn_ms > latest_ms)
@@ -410,7 +410,8 @@ renew_put_off(struct core *core, struct lease *l)
 static void
 renew_due(struct core *core, struct lease *l)
 {
-	if (ration_take(&core->renewals, core->now.ms) < RENEW_TOGETHER || !renew_put_off(core, l))
+	if (ration_take(&core->renewals, core->now.ms, resource_work(l->resource)) < RENEW_TOGETHER ||
+		!renew_put_off(core, l))
 		renew_begin(core, l);
 }
 

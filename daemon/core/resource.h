@@ -53,6 +53,15 @@ resource_name(const struct resource *r)
 	return (struct slice){(const char *)r + r->name_at, r->name_n};
 }
 
+#define RESOURCE_SHORT 32 /* bytes: each call about a name is copied and sent with several keys made of it */
+
+/* The work for a call about this name; 1 for a short one. */
+static inline size_t
+resource_work(const struct resource *r)
+{
+	return 1 + r->name_n / RESOURCE_SHORT;
+}
+
 /* It will be read soon: fetches its memory. */
 static inline void
 resource_expect(const struct resource *r)

@@ -13,7 +13,8 @@
 #include <assert.h>
 
 #define RETAIN_TOGETHER                                                                                      \
-	256 /* leases that may be released in one millisecond: about half a millisecond of work */
+	256 /* leases of short names that may be released in one millisecond: about half a millisecond of    \
+	       work */
 
 #define PUT_OFF_MS 4  /* the longest that a lease waits to be given back with others */
 #define MANY_SINCE 12 /* leases asked for since it was: so many clients that its release shares a call */
@@ -57,9 +58,9 @@ lease_serve(struct core *core, struct lease *l)
  * together, as when a session with thousands of locks ends, are released at different times, few enough at
  * once that no client waits. */
 static int64_t
-retain_until(struct ration *r, int64_t until_ms)
+retain_until(struct ration *r, const struct lease *l, int64_t until_ms)
 {
-	return ration_turn(r, until_ms, RETAIN_TOGETHER);
+	return ration_turn(r, until_ms, RETAIN_TOGETHER, resource_work(l->resource));
 }
 
 bool
@@ -68,8 +69,8 @@ lease_let_go(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 
 	assert(held->idle_ms != 0);
-	if (ration_take(&core->let_go, core->now.ms) >= RETAIN_TOGETHER) {
-		held->idle_ms = retain_until(&core->retained, core->now.ms + core->settings.retain_ms);
+	if (ration_take(&core->let_go, core->now.ms, resource_work(l->resource)) >= RETAIN_TOGETHER) {
+		held->idle_ms = retain_until(&core->retained, l, core->now.ms + core->settings.retain_ms);
 		return false;
 	}
 	if (held->on_trial)
@@ -94,9 +95,10 @@ retain_briefly(struct core *core, const struct lease *l)
 	uint64_t since = (core->attempts >> ATTEMPT_RANDOM_BITS) - (l->attempt >> ATTEMPT_RANDOM_BITS);
 
 	assert(l->attempt <= core->attempts);
-	if (since >= MANY_SINCE && ration_take(&core->let_go, core->now.ms) < RETAIN_TOGETHER)
+	if (since >= MANY_SINCE &&
+		ration_take(&core->let_go, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
 		return 0;
-	return retain_until(&core->put_off, step_ms < until_ms ? step_ms : until_ms);
+	return retain_until(&core->put_off, l, step_ms < until_ms ? step_ms : until_ms);
 }
 
 /* The lease has fallen out of use. Until when it is kept; 0: not at all. */
@@ -112,14 +114,14 @@ retain_begin(struct core *core, struct lease *l)
 	held->on_trial = false;
 	/* A semaphore is made to be used again. */
 	if (held->again || l->kind == KIND_PERMITS)
-		return retain_until(&core->retained, until_ms);
+		return retain_until(&core->retained, l, until_ms);
 	e = rules_experience(&core->rules, l->resource->rule);
 	few = e->back < BACK_LEAST;
 	if (few && ++e->passed < TRIAL_EVERY)
 		return retain_briefly(core, l);
 	held->on_trial = true;
 	e->passed = 0;
-	return retain_until(&core->retained, few ? retain_step(until_ms) : until_ms);
+	return retain_until(&core->retained, l, few ? retain_step(until_ms) : until_ms);
 }
 
 bool

@@ -477,6 +477,65 @@ START_TEST(leases_that_fall_out_of_use_together_are_given_back_one_after_the_oth
 }
 END_TEST
 
+/* A call about a name of 320 bytes is eleven times the work of one about a short name. */
+#define LONG_NAMES      80
+#define LONG_NAMES_MOST 24 /* in a millisecond */
+
+static void
+story_used_long(struct story *w)
+{
+	char name[321];
+
+	story_retaining(w, 1, RETAIN_MS);
+	w->settings.grants_per_session = LONG_NAMES;
+	w->settings.name_bytes = sizeof(name);
+	story_anew(w);
+	for (unsigned i = 0; i < LONG_NAMES; i++) {
+		(void)snprintf(name, sizeof(name), "%0320u", i);
+		lock(w, 1, name);
+		granted(w, name, 1 + i, 500);
+	}
+	for (unsigned i = 0; i < LONG_NAMES; i++) {
+		(void)snprintf(name, sizeof(name), "%0320u", i);
+		ck_assert_str_eq(unlock(w, 1, name), "c1 :0");
+	}
+}
+
+START_TEST(leases_of_long_names_are_given_back_fewer_at_once)
+{
+	struct story w;
+	size_t n = 0;
+
+	story_used_long(&w);
+	ck_assert_uint_eq(calls_after(&w, RETAIN_MS - 1, CALL_RELEASE), 0);
+	for (int ms = 0; ms < 20; ms++) {
+		size_t now = calls_after(&w, 1, CALL_RELEASE);
+
+		ck_assert_uint_le(now, LONG_NAMES_MOST);
+		n += now;
+	}
+	ck_assert_uint_eq(n, LONG_NAMES);
+	story_done(&w);
+}
+END_TEST
+
+START_TEST(also_by_a_daemon_that_stood_still)
+{
+	struct story w;
+	size_t n = 0;
+
+	story_used_long(&w);
+	for (int i = 0; i < 20; i++) {
+		size_t now = calls_after(&w, 2 * RETAIN_MS, CALL_RELEASE);
+
+		ck_assert_uint_le(now, LONG_NAMES_MOST);
+		n += now;
+	}
+	ck_assert_uint_eq(n, LONG_NAMES);
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_daemon_that_stood_still_gives_back_no_more_of_them_at_once)
 {
 	struct story w;
@@ -676,6 +735,7 @@ main(void)
 		what_is_no_note_stays_however_full_the_list_is,
 		names_that_nobody_comes_back_to_are_given_back_one_after_the_other_as_well,
 		leases_that_fall_out_of_use_together_are_given_back_one_after_the_other,
+		leases_of_long_names_are_given_back_fewer_at_once, also_by_a_daemon_that_stood_still,
 		a_daemon_that_stood_still_gives_back_no_more_of_them_at_once,
 		leases_that_are_due_together_are_renewed_one_after_the_other,
 		renewals_that_a_slow_daemon_cannot_begin_in_their_turn_are_put_off_a_few_times,
