@@ -8,6 +8,7 @@ import os
 import queue
 import re
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
@@ -20,7 +21,7 @@ import tool
 from clients import free, taken
 from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
 from package import cut, holdfast, nothing_left, PACKAGE, program, QUIET, raises, world
-from holdfast import _core  # which package.py makes known
+from holdfast import _core, _engine  # which package.py makes known
 
 LOSSES = 200
 
@@ -238,6 +239,15 @@ def test_queue(place):
         expect({type(end) for end in ends} <= {holdfast.LockRefused, holdfast.DaemonUnreachable}, True, repr(ends[0]))
     with daemon.client() as other:
         asyncio.run(crowd(other))
+
+
+def test_long_wait(_place):
+    """the time to the end of a wait of a year, or of none, is not too long for the system's call"""
+    one, other = socket.socketpair()
+    with one, other:
+        other.send(b"x")
+        for seconds in (365 * 86400.0, math.inf):
+            expect(_engine._ready([one], [], seconds), [one])
 
 
 def test_queue_of_threads(place):

@@ -29,6 +29,7 @@ IDLE = 30.0
 BACKOFF = (0.01, 0.25)  # seconds between attempts to connect: the first, the longest
 REFUSED = 1.0  # and after the daemon refused: it counts wrong passwords for all clients of this host
 CONNECT = 1.0  # seconds for one attempt, less if something is due before
+LONG = 86400.0  # seconds that a call of the system waits at most: poll() knows 24 days
 _CLOCK = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
 _making = threading.Lock()  # descriptors are being made: no fork meanwhile
@@ -47,15 +48,16 @@ def now() -> float:
     return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
 
 
-def _ready(reads: List[socket.socket], writes: List[socket.socket], seconds: Optional[float]) -> List[socket.socket]:
-    """Those that can be read or written, after so many seconds at most; None: there is no such end. poll() is looked up each time,
-    because eventlet takes it away from a program that runs, and has a select() of its own."""
+def _ready(reads: List[socket.socket], writes: List[socket.socket], seconds: float) -> List[socket.socket]:
+    """Those that can be read or written, after so many seconds at most, or a day. poll() is looked up each time, because eventlet
+    takes it away from a program that runs, and has a select() of its own."""
+    seconds = min(seconds, LONG)
     if not hasattr(select, "poll"):  # Windows has none
         return [one for ready in select.select(reads, writes, [], seconds) for one in ready]
     poll = select.poll()  # select() knows 1024 descriptors only
     for one in reads:
         poll.register(one, select.POLLIN | (select.POLLOUT if one in writes else 0))
-    events = dict(poll.poll(None if seconds is None else math.ceil(seconds * 1000)))
+    events = dict(poll.poll(math.ceil(seconds * 1000)))
     return [one for one in reads if one.fileno() in events]
 
 
@@ -197,7 +199,7 @@ class Engine:
         connection = self._socket
         reads = [self._wake_read] + ([connection] if connection is not None else [])
         writes = [connection] if connection is not None and self.core.output else []
-        ready = _ready(reads, writes, None if seconds == math.inf else max(0.0, seconds))
+        ready = _ready(reads, writes, max(0.0, seconds))
         if self._wake_read in ready:
             try:
                 self._wake_read.recv(4096)
