@@ -53,8 +53,8 @@ resource_name(const struct resource *r)
 	return (struct slice){(const char *)r + r->name_at, r->name_n};
 }
 
-#define RESOURCE_SHORT 32 /* bytes: each call about a name is copied and sent with several keys made of it   \
-			   */
+/* Bytes of a short name. Each call about a name is copied and sent with several keys made of it. */
+#define RESOURCE_SHORT 32
 
 /* The work for a call about this name; 1 for a short one. */
 static inline size_t
