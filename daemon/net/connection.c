@@ -535,7 +535,6 @@ void
 connection_serve(struct connection *c)
 {
 	short what = c->events;
-	int64_t begun_ns = clock_ns();
 	connection_touched(c);
 	c->events = 0;
 	c->set->spent += CONNECTION_VISIT_WORDS;
@@ -554,7 +553,9 @@ connection_serve(struct connection *c)
 		connection_go_on(c);
 	}
 	connection_arm(c);
-	usage_served(&c->identity.usage, begun_ns, clock_ns());
+	int64_t begun_ns = c->set->served_ns;
+	c->set->served_ns = clock_ns();
+	usage_served(&c->identity.usage, begun_ns, c->set->served_ns);
 }
 
 /* Only notes the event, so that connections_serve() knows which connections come next. */

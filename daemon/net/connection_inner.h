@@ -100,10 +100,11 @@ struct connections {
 	struct stats *stats;
 	struct connections_limits limits;
 	conn_id last_id;
-	int64_t until_ns; /* the end of this turn */
-	bool leaving;     /* all are closed; another process may have some of them */
-	bool late;        /* it was past at the last look at the clock */
-	size_t spent;     /* since the last look at the clock, in words */
+	int64_t until_ns;  /* the end of this turn */
+	int64_t served_ns; /* when the connection before was served, or the turn began */
+	bool leaving;      /* all are closed; another process may have some of them */
+	bool late;         /* it was past at the last look at the clock */
+	size_t spent;      /* since the last look at the clock, in words */
 	size_t written_count;
 	size_t kept_fds;
 	size_t kept_bytes; /* memory of buffers with something in them */

@@ -467,6 +467,7 @@ connections_serve(struct connections *set, int64_t until_ns)
 {
 	struct connection *c;
 	set->until_ns = until_ns;
+	set->served_ns = clock_ns();
 	set->late = false;
 	set->spent = 0;
 	connections_take_arrived(set);
