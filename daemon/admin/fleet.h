@@ -88,9 +88,9 @@ void fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice
  * context_hooks.elsewhere follows, but not before this returns. */
 void fleet_ask_whose(struct fleet *fleet, const struct whose *whose);
 
-/* How many daemons share the masters, by version: for the metrics, which nobody may read for days. */
+/* How many daemons share the masters, by version: for the metrics, which may be read once in days. */
 #define FLEET_VERSIONS_MAX 8      /* further versions count together, as "other" */
-#define FLEET_COUNT_MS     60000  /* the masters are asked anew, whoever asked them last */
+#define FLEET_COUNT_MS     60000  /* the masters are asked anew, whichever request asked them last */
 #define FLEET_KNOWN_MS     180000 /* what they said before is not known any more */
 struct fleet_versions {
 	size_t n;

@@ -1,7 +1,8 @@
 /*
  * fleet_refused: the daemons that the masters refused lately, for FLEET alone. Called by fleet_look.c and
- * fleet_write.c. They are no peers: they share no lock with this daemon, are asked nothing, and nobody waits
- * for them. What a record says is what such a daemon wrote, so it is taken apart as that of any stranger.
+ * fleet_write.c. They are no peers: they share no lock with this daemon, are asked nothing, and no request
+ * waits for them. What a record says is what such a daemon wrote, so it is taken apart as that of any
+ * stranger.
  */
 #include "daemon/admin/fleet_inner.h"
 

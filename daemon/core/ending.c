@@ -35,7 +35,7 @@ ending_give_up(struct core *core, struct grant *g, enum end end)
 		grant_release(core, g);
 }
 
-/* How many holds one session may give up now. A daemon that ends waits for nobody. */
+/* How many holds one session may give up now. A daemon that ends gives up all at once. */
 static size_t
 ending_share(const struct core *core)
 {
@@ -126,7 +126,7 @@ session_clear(struct core *core, struct session *s, enum end end)
 			ending_enter(core, s, end);
 		return;
 	}
-	/* The session of an id ends without its client. */
+	/* The client of an id may go on: it has not ended the session. */
 	if (end != END_ABANDONED && s->detached == NULL)
 		loss_pass_on(core, s);
 	loss_forget_all(core, s);

@@ -130,7 +130,7 @@ void session_remove(struct core *core, struct session *s);
  * ending.c: what a session holds is given up in parts, a few hundred holds in a millisecond, so that the end
  * of one with thousands of locks keeps no other client waiting. Its waits end with the first part. Meanwhile
  * it is a session that no client finds, and the holds that are left are its own: they are saved, renewed and
- * counted as before, and nobody else gets the lock. A LOCK of such a name is no different for that: its hold
+ * counted as before, and no other client gets the lock. A LOCK of such a name sees no difference: its hold
  * is given up first. If the daemon crashes meanwhile, they are left to the told deadlines.
  */
 

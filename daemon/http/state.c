@@ -74,7 +74,7 @@ put_member(struct buffer *out, const char *key, const char *text)
 	json_put_text(out, slice_of(text));
 }
 
-/* Why it cannot be used or, as it can be, whom it refuses. */
+/* Why the master cannot be used; of one that can be, which daemons it refuses. */
 static const char *
 reason_see(const struct master_view *master, char out[REASON_TEXT_MAX])
 {

@@ -150,7 +150,7 @@ do_lock(struct line *line)
 	p.fd = holdfast_fd(lock);
 	(void)printf("%s lock held %" PRId64 "\n", line->words[0], holdfast_token(lock));
 	(void)pthread_mutex_unlock(&player.mutex);
-	/* Unlock closes the descriptor; nobody locks again here after it. */
+	/* The unlock closes the descriptor, and this thread takes no further lock. */
 	while (poll(&p, 1, 100) == 0 && lock_of(line->words[0]) != NULL) {
 	}
 	if (lock_of(line->words[0]) != NULL && holdfast_check(lock, &error) == HOLDFAST_LOST) {
