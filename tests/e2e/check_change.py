@@ -258,7 +258,7 @@ def test_kept_master_stands_still(place):
 def logged(daemons, marks, pattern):
     """When the first of the daemons had this in its log, as text, which sorts; each has it."""
     found = [daemon.output.wait(pattern, mark)[2] for daemon, mark in zip(daemons, marks)]
-    return min(daemon.output.lines[number][1].split()[0] for daemon, number in zip(daemons, found))
+    return min(daemon.output.since(number)[0][1].split()[0] for daemon, number in zip(daemons, found))
 
 
 @harness.busy

@@ -126,7 +126,7 @@ class Terminal:
             return
         command, shown, start = self.running
         end = self.process.output.wait(self.end(), start)[2]
-        printed = [line for _, line in self.process.output.lines[start:end]]
+        printed = [line for _, line in self.process.output.since(start)[:end - start]]
         if not same(shown, printed):
             raise AssertionError("%s\nprints\n%s\nand not\n%s" % (command, "\n".join(printed), "\n".join(shown)))
         self.running = None

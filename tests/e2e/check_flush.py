@@ -73,7 +73,7 @@ def test_other_database(place):
         expect(client("FLUSHDB"), "OK")
     daemon.output.wait(r"master\.flushed", mark)
     daemon.output.wait(r"master\.admitted", mark)
-    expect("master.guarded" in "\n".join(line for _, line in daemon.output.lines[mark:]), False)
+    expect("master.guarded" in daemon.output.text(mark), False)
     expect_between(holder("CHECK", "a"), 1, 2000)
 
 

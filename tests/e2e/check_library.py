@@ -612,7 +612,7 @@ def test_nothing_left_after_cuts(place):
         if len(re.findall("^spin - ", c.output.text(), re.M)) == 8:
             break
     harness.until("all threads are done", lambda: len(re.findall("^spin - ", c.output.text(), re.M)) == 8)
-    for match in re.findall("^spin - (.*)", "\n".join(line for _, line in c.output.lines[marks[0]:]), re.M):
+    for match in re.findall("^spin - (.*)", c.output.text(marks[0]), re.M):
         expect(match[:1], "0", match)
     nothing_left(daemon)
     free(daemon, "spin")

@@ -398,7 +398,7 @@ def test_half_margin_unnoticed(place):
     field.clocks[0].step(MARGIN / 2)
     field.outlive(deadline)
     for daemon, mark in zip(field.daemons, marks):
-        expect([line for _, line in daemon.output.lines[mark:] if " warning " in line or " error " in line], [])
+        expect([line for _, line in daemon.output.since(mark) if " warning " in line or " error " in line], [])
     field.pass_on(token)
 
 
@@ -443,7 +443,7 @@ def stunned(place, masters):
     with field.daemons[0].client() as here, field.daemons[1].client() as there:
         expect(str(here("LOCK", "b", "WAIT", 0)).startswith("GUARD "), True, "the host that stood still gets no lock")
         expect_between(there("LOCK", "b", "WAIT", 0), 1, 2 ** 53, "the other host's lock")
-    expect([line for _, line in field.daemons[1].output.lines[mark:] if "master.guarded" in line], [])
+    expect([line for _, line in field.daemons[1].output.since(mark) if "master.guarded" in line], [])
     expect(field.holder("UNLOCK", "a", "TOKEN", token), 0)
 
 
@@ -556,7 +556,7 @@ def wall_of_daemons(place, masters):
         expect_between(token, last + 1, 2 ** 53, "the next token")
         expect(client("UNLOCK", "a"), 0)
     for daemon, mark in zip(field.daemons, marks):
-        expect([line for _, line in daemon.output.lines[mark:] if " warning " in line or " error " in line], [])
+        expect([line for _, line in daemon.output.since(mark) if " warning " in line or " error " in line], [])
 
 
 def test_wall_of_daemons(place):

@@ -131,29 +131,52 @@ def free_port():
 
 
 class Output:
-    """Reads a process's output as it comes, keeps it, and wakes whoever waits for a line."""
+    """A process's output: a thread keeps it as it comes, and wakes whoever waits for a line.
+
+    Whoever asks sees all that the process has written until then, even if the thread has not had its turn: what a
+    daemon logs before it answers is there when the answer is.
+    """
 
     def __init__(self, stream):
+        os.set_blocking(stream.fileno(), False)
         self.lines = []  # (CLOCK_BOOTTIME when it was read, text)
+        self.rest = b""  # of a line that has not ended
         self.ended = False
         self.changed = threading.Condition()
-        self.thread = threading.Thread(target=self.read, args=(stream,), daemon=True)
+        self.stream = stream
+        self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
-    def read(self, stream):
-        with stream:
-            for line in stream:
+    def read(self):
+        poller = select.poll()
+        poller.register(self.stream, select.POLLIN)
+        with self.stream:
+            while not self.ended:
+                poller.poll()
                 with self.changed:
-                    self.lines.append((boottime(), line.decode("utf-8", "replace").rstrip("\n")))
-                    self.changed.notify_all()
-        with self.changed:
-            self.ended = True
+                    self.take()
+
+    def take(self):
+        """Takes what the pipe has; with self.changed."""
+        while not self.ended:
+            try:
+                data = os.read(self.stream.fileno(), 1 << 16)
+            except BlockingIOError:
+                return
+            lines = (self.rest + data).split(b"\n")
+            self.rest = lines.pop()
+            if not data:
+                lines += [self.rest] if self.rest else []
+                self.ended = True
+            now = boottime()
+            self.lines += [(now, line.decode("utf-8", "replace")) for line in lines]
             self.changed.notify_all()
 
     def wait(self, pattern, start=0, timeout=PATIENCE):
         """The first line from number `start` on that matches: (time, match, its number)."""
         until = time.monotonic() + timeout
         with self.changed:
+            self.take()
             while True:
                 for number in range(start, len(self.lines)):
                     match = re.search(pattern, self.lines[number][1])
@@ -167,15 +190,20 @@ class Output:
 
     def mark(self):
         with self.changed:
+            self.take()
             return len(self.lines)
 
-    def text(self):
+    def since(self, mark=0):
+        """The lines from number `mark` on: (CLOCK_BOOTTIME when it was read, text)."""
         with self.changed:
-            return "\n".join(line for _, line in self.lines)
+            self.take()
+            return self.lines[mark:]
+
+    def text(self, mark=0):
+        return "\n".join(line for _, line in self.since(mark))
 
     def tail(self, count=int(os.environ.get("HOLDFAST_TAIL", "60"))):
-        with self.changed:
-            return "\n".join("    " + line for _, line in self.lines[-count:])
+        return "\n".join("    " + line for _, line in self.since()[-count:])
 
 
 class Process:

@@ -253,7 +253,7 @@ class Course:
         if not any(fault.costs == "memory" and self.stage.votes == 1 or fault.costs == "all"
                    for fault, _, _ in chosen):
             return 0
-        admitted = [at for daemon in self.stage.daemons for at, line in list(daemon.output.lines)
+        admitted = [at for daemon in self.stage.daemons for at, line in daemon.output.since()
                     if "master.admitted" in line and at * 1e9 > healed]
         return int(max(admitted, default=0) * 1e9)
 
@@ -369,7 +369,7 @@ def keep(stage, course, verdict, folder):
             if daemon.process is process:
                 name = daemon.name + ".log"
         with open(os.path.join(folder, name), "w", encoding="utf-8") as stream:
-            stream.writelines("%.6f %s\n" % line for line in process.output.lines)
+            stream.writelines("%.6f %s\n" % line for line in process.output.since())
     with open(os.path.join(folder, "course"), "w", encoding="utf-8") as stream:
         stream.write("\n".join([" ".join(sys.orig_argv), *course.lines, *verdict]) + "\n")
     harness.comment("kept in " + folder)
