@@ -234,6 +234,7 @@ static context_verb *const dispatch_verbs[VERB_COUNT] = {
 	[VERB_SESSIONS] = report_verb,
 	[VERB_INFO] = info_verb,
 	[VERB_HISTORY] = history_verb,
+	[VERB_TOP] = top_verb,
 	[VERB_EVENTS] = events_verb,
 	[VERB_DRAIN] = admin_drain,
 	[VERB_RELOAD] = admin_reload,
@@ -253,7 +254,8 @@ dispatch_allows(struct connection *c, const struct command *command)
 	if (!permit_request(c, command)) {
 		return false;
 	}
-	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS);
+	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS ||
+					       command->verb == VERB_TOP);
 	if (lists && !who->peer.admin) {
 		connection_error(c, CODE_NOPERM,
 			"this takes an administrator: root or the owner of the Unix socket, or a user "

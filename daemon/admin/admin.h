@@ -34,6 +34,7 @@ struct passwords;
 struct memory;
 struct open_files;
 struct processes;
+struct ranked;
 struct secrets;
 struct stats;
 struct tls_dates;
@@ -219,6 +220,20 @@ uint64_t report_page(const struct context *context, const struct report_request 
 bool report_name(const struct context *context, struct slice name, struct buffer *out)
 	__attribute__((warn_unused_result));
 
+/* Names as LOCKS shows them, those first that have been waited for longest, then those that are held longest.
+ */
+struct report_ranked {
+	const struct ranked *names;  /* of longest.h; what has ended since is left out */
+	const struct viewer *viewer; /* who sees only what its rights are for */
+	size_t most;                 /* elements; 0: as many as a page has */
+	int protocol;
+	size_t bytes; /* of the elements, about */
+};
+/* Writes an array of their keys, `host` and `daemon` first, and of their values, as with ROWS. whole: all of
+ * them had room. False: no memory, and nothing was written. */
+bool report_ranked(const struct context *context, const struct report_ranked *request, struct buffer *out,
+	bool *whole) __attribute__((warn_unused_result));
+
 /* Answers INSPECT, LOCKS or SESSIONS as another daemon asks for it (fleet.h): each map has `host` and
  * `daemon`, too. bytes: of the answer, about. */
 void report_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
@@ -230,6 +245,8 @@ context_verb fleet_request;
 /* A request for the session of an id (PROTOCOL.md 5.11) that this daemon does not know: whether the daemons
  * that have the name are asked first. Then the request is answered or passed on to the core later. */
 bool fleet_asks_owners(struct context *context, struct connection *connection, const struct command *command);
+/* fleet_top.c: TOP (PROTOCOL.md 6.26). */
+context_verb top_verb;
 /* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */
 bool fleet_holds(const struct context *context, const struct command *command);
 

@@ -41,11 +41,12 @@ fleet_new(struct context *context)
 		return NULL;
 	}
 	fleet->context = context;
+	fleet->longest = longest_new();
 	fleet->peers.looked_ms = fleet->peers.asked_ms = INT64_MIN / 2;
 	TAILQ_INIT(&fleet->opens);
 	random_init(&fleet->random);
 	struct fleet_peer *self = peers_add(&fleet->peers, slice_of(context->facts.daemon_id));
-	if (!self) {
+	if (!self || !fleet->longest) {
 		fleet_free(fleet);
 		return NULL;
 	}
@@ -93,6 +94,8 @@ fleet_free(struct fleet *fleet)
 		open_free(fleet, open);
 	}
 	senders_done(&fleet->senders);
+	top_seen_done(fleet);
+	longest_free(fleet->longest);
 	free(fleet->peers.list);
 	free(fleet->asks);
 	free(fleet);
@@ -130,7 +133,9 @@ open_finish(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	struct context *context = fleet->context;
 	struct connection *c = connections_find(context->connections, open->conn);
 	bool waits = c && connection_waits(c);
-	if (open->conn == 0) {
+	if (open->conn == 0 && open->command.verb == VERB_TOP) {
+		top_seen_take(fleet, open, now_ms);
+	} else if (open->conn == 0) {
 		whose_finish(context, open);
 	} else if (waits && is_of_id(&open->command) && !part_holding(open)) {
 		context->hooks->command(context->arg, c, &open->command);
@@ -177,8 +182,11 @@ part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open 
 	part->told = used > 0 && (size_t)used == n && part_fits(part, open);
 	part->answered_ms = clock_ms();
 	part->clock_ms = part->told && open->command.verb == VERB_FLEET ? pong_clock_ms(part) : 0;
-	if (open->command.verb == VERB_HISTORY) {
-		part->tree = NULL; /* fleet_merge.c reads the bytes, one hold after the other */
+	if (part->tree && part->tree->type == ANSWER_ERROR) {
+		slice_text(part->why, sizeof part->why, part->tree->text);
+	}
+	if (open->command.verb == VERB_HISTORY || open->command.verb == VERB_TOP) {
+		part->tree = NULL; /* the bytes are read, one hold or lock after the other */
 		answer_done(&part->parser);
 	}
 	if (!part->told) {
@@ -302,7 +310,8 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	}
 	for (size_t i = 0; i < open->part_count; i++) {
 		struct fleet_peer *peer = peers_find(&fleet->peers, slice_of(open->parts[i].id));
-		if (peer && open->parts[i].asked && !open->parts[i].told &&
+		/* One that has answered with an error lives. */
+		if (peer && open->parts[i].asked && open->parts[i].answered_ms == 0 &&
 			open->parts[i].until_ms <= now_ms) {
 			peer->silent = true;
 		}
@@ -314,7 +323,8 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 static size_t
 open_ask_some(struct fleet *fleet, struct fleet_open *open, size_t most, int64_t until_ns, int64_t now_ms)
 {
-	bool all = open->command.verb == VERB_INSPECT || open->command.verb == VERB_HISTORY;
+	bool all = open->command.verb == VERB_INSPECT || open->command.verb == VERB_HISTORY ||
+		   open->command.verb == VERB_TOP;
 	struct fleet_peer *peer;
 	size_t n = 0;
 	open->asking = false;
@@ -417,7 +427,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	}
 	fleet_know_self(fleet);
 	bool known = command->cursor != 0 || now_ms - fleet->peers.looked_ms < FLEET_FRESH_MS;
-	if (known && (is_list(command) || command->verb == VERB_HISTORY)) {
+	if (known && (is_list(command) || command->verb == VERB_HISTORY || command->verb == VERB_TOP)) {
 		open_ask(fleet, open, now_ms);
 	} else {
 		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
@@ -464,6 +474,19 @@ fleet_ask_whose(struct fleet *fleet, const struct whose *whose)
 	if (open) {
 		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
 	}
+}
+
+uint64_t
+fleet_ask_top(struct fleet *fleet, const struct command *command, int64_t now_ms)
+{
+	const struct peer admin = {.admin = true};
+	struct fleet_open *open = fleet_allows(fleet, &admin, now_ms) ? open_new(fleet, 0, 0, command) : NULL;
+	uint64_t id = open ? open->id : 0;
+	if (open) {
+		fleet_know_self(fleet);
+		open_look(fleet, open, FLEET_FRESH_MS, now_ms);
+	}
+	return id;
 }
 
 static void
@@ -530,7 +553,7 @@ open_wake_at(const struct fleet *fleet, const struct fleet_open *open)
 int64_t
 fleet_turn(struct fleet *fleet, int64_t now_ms)
 {
-	int64_t wake_at = INT64_MAX;
+	int64_t wake_at = longest_turn(fleet->longest, fleet->context, now_ms);
 	struct fleet_open *open, *next;
 	if (fleet->ask_count > 0) {
 		serve_turn(fleet, clock_ns() + FLEET_TURN_NS);

@@ -1,15 +1,16 @@
 /*
  * fleet_inner: what the files of the fleet share.
  *
- *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_refused.c
+ *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_top.c, fleet_refused.c
  *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c
  *       ▼
  *     fleet_look.c
  *
  * fleet.c: requests of clients; fleet_look.c: what masters are asked for them; fleet_peers.c: the daemons
  * that are known, and what masters say of a name; fleet_write.c: answers to clients, fleet_merge.c those to
- * HISTORY; fleet_refused.c: the daemons that the masters refused; fleet_serve.c: requests of other daemons;
- * fleet_sign.c: which messages are of a daemon, and new; fleet_share.c: how much a user may ask for.
+ * HISTORY, and fleet_top.c those to TOP; fleet_refused.c: the daemons that the masters refused;
+ * fleet_serve.c: requests of other daemons; fleet_sign.c: which messages are of a daemon, and new;
+ * fleet_share.c: how much a user may ask for.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
@@ -17,6 +18,7 @@
 #include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
+#include "daemon/admin/longest.h"
 #include "daemon/base/mac.h"
 #include "daemon/base/random.h"
 #include "daemon/core/view.h"
@@ -119,6 +121,7 @@ struct fleet_part {
 	bool asked;          /* a master that is in use took the question */
 	bool told;
 	bool late;                   /* until_ms was put off once */
+	char why[96];                /* the error that it has answered; "": none */
 	struct buffer answer;        /* RESP */
 	struct answer_parser parser; /* of answer; its tree lives as long */
 	const struct answer *tree;   /* NULL: there is none */
@@ -200,6 +203,22 @@ struct fleet_senders {
 	uint64_t turn;
 };
 
+/* Locks in an answer to TOP, without COUNT. */
+#define TOP_COUNT 100
+
+/* What the pages of HTTP show of all daemons, for names that match. */
+#define TOP_SEEN_MAX   4
+#define TOP_SEEN_COUNT 200         /* locks */
+#define TOP_SEEN_BYTES (512 << 10) /* of each */
+struct top_seen {
+	int64_t used_ms; /* a page was asked for; 0: there is none here */
+	char match[NAME_BYTES_MAX + 1];
+	size_t match_n;
+	uint64_t open;        /* the request that was sent last */
+	int64_t at_ms;        /* of the answer; 0: none yet */
+	struct buffer answer; /* as TOP FLEET, in RESP3 */
+};
+
 struct fleet {
 	struct context *context;
 	struct random random;
@@ -215,6 +234,8 @@ struct fleet {
 	size_t spare;      /* daemons that may be asked in this ms, beside those at once */
 	int64_t spared_ms; /* CLOCK_BOOTTIME */
 	struct fleet_share shares[FLEET_USERS_MAX];
+	struct longest *longest;
+	struct top_seen seen[TOP_SEEN_MAX];
 };
 
 /* fleet_share.c. Whether this client may ask for something now; then that counts. */
@@ -281,6 +302,21 @@ bool part_is_history(const struct answer *tree);
 /* The answer to HISTORY. False: no memory, and nothing was written. */
 bool write_history(const struct fleet *fleet, const struct fleet_open *open, struct connection *c,
 	int protocol, int64_t now_ms);
+
+/* fleet_top.c. Answers TOP of another daemon. */
+void top_asked(
+	struct fleet *fleet, const struct command *command, int protocol, size_t bytes, struct buffer *out);
+/* Whether this answers such a question. */
+bool part_is_top(const struct answer *tree);
+/* The answer to TOP FLEET, of at most so many bytes, and the silent daemons. False: no memory, or the daemons
+ * alone are more; then part of it may be in out. */
+bool write_top(const struct fleet_open *open, size_t room, struct buffer *out, int protocol, int64_t now_ms)
+	__attribute__((warn_unused_result));
+/* A request of fleet_ask_top() is over. */
+void top_seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms);
+void top_seen_done(struct fleet *fleet);
+/* fleet.c. Asks for a page of HTTP. The number of the request; 0: there is none, for now. */
+uint64_t fleet_ask_top(struct fleet *fleet, const struct command *command, int64_t now_ms);
 
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
 int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);

@@ -300,6 +300,16 @@ write_request(const struct command *command, uint64_t cursor, struct buffer *b)
 		reply_write_text(b, "COUNT");
 		put_number(b, count);
 		return;
+	case VERB_TOP:
+		reply_write_array(b, command->match.n > 0 ? 5 : 3);
+		reply_write_text(b, "TOP");
+		reply_write_text(b, "COUNT");
+		put_number(b, command->count > 0 ? command->count : TOP_COUNT);
+		if (command->match.n > 0) {
+			reply_write_text(b, "MATCH");
+			reply_write_bulk(b, command->match);
+		}
+		return;
 	case VERB_BREAK:
 		reply_write_array(b, 4);
 		reply_write_text(b, "BREAK");
@@ -338,6 +348,10 @@ peer_answer_bytes(const struct fleet *fleet, const struct command *command)
 		/* The holds that are merged are kept all at once. */
 		size_t share = FLEET_KEPT_BYTES / 4 / fleet->peers.n;
 		most = share > FLEET_PAGE_BYTES ? FLEET_PAGE_BYTES : share > most ? share : most;
+	}
+	if (command->verb == VERB_TOP) {
+		size_t share = FLEET_KEPT_BYTES / 4 / fleet->peers.n;
+		most = share > FLEET_PAGE_BYTES / 2 ? FLEET_PAGE_BYTES / 2 : share;
 	}
 	return page < most ? page : most;
 }

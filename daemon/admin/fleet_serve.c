@@ -172,6 +172,9 @@ serve_command(struct fleet *fleet, const struct asker *asker, const struct comma
 	case VERB_SESSIONS:
 		report_asked(fleet->context, command, protocol, bytes, out);
 		return;
+	case VERB_TOP:
+		top_asked(fleet, command, protocol, bytes, out);
+		return;
 	case VERB_HISTORY:
 		history_asked(fleet->context, command, protocol, bytes, out);
 		return;
@@ -229,7 +232,16 @@ serve_request(struct fleet *fleet, struct fleet_ask *ask, size_t at, const struc
 	if (serve_whose(fleet, ask, request, out)) {
 		return true;
 	}
-	if (request->argc == 0 || command_parse(request, &command, &error) != 0 || command.fleet) {
+	if (request->argc == 0) {
+		return false;
+	}
+	if (command_parse(request, &command, &error) != 0) {
+		/* A daemon of a later version asks for more than this one knows. */
+		reply_write_error(out, CODE_ERR,
+			SLICE("this daemon is of another version: it does not know this request"));
+		return true;
+	}
+	if (command.fleet) {
 		return false;
 	}
 	asker.who = command.verb == VERB_BREAK ? ask_who(ask, at, &rest) : asker.who;

@@ -76,11 +76,12 @@ write_silent(const struct fleet_open *open, struct buffer *out, int protocol, in
 		if (part->told) {
 			continue;
 		}
-		reply_write_map(out, protocol, 4);
+		reply_write_map(out, protocol, 5);
 		reply_write_pair_text(out, "host", part->host);
 		reply_write_pair_text(out, "daemon", part->id);
 		reply_write_pair_int(out, "seen_ms", part->seen_ms > 0 ? now_ms - part->seen_ms : -1);
 		reply_write_pair_int(out, "asked", part->asked);
+		reply_write_pair_text(out, "error", part->why);
 	}
 }
 
@@ -543,6 +544,8 @@ part_fits(const struct fleet_part *part, const struct fleet_open *open)
 			       (tree->type == ANSWER_ERROR && answer_code(tree, &rest) == CODE_NOTHELD));
 	case VERB_HISTORY:
 		return part_is_history(tree);
+	case VERB_TOP:
+		return part_is_top(tree);
 	case VERB_LOCKS:
 	case VERB_SESSIONS:
 		return part_page(part, open->cursor, &inner, &elements);
@@ -627,6 +630,23 @@ write_holding(const struct fleet_open *open, struct connection *c)
 	connection_error(c, CODE_NOTHELD, "%s", text);
 }
 
+static void
+write_all(const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int protocol,
+	int64_t now_ms)
+{
+	size_t room = connections_limits(fleet->context->connections)->output_bytes / 2;
+	struct buffer text;
+	buffer_init(&text, room * 2);
+	if (write_top(open, room, &text, protocol, now_ms) && !text.failed) {
+		buffer_put(connection_out(c), buffer_bytes(&text), buffer_length(&text));
+		connection_written(c);
+	} else {
+		connection_error(
+			c, CODE_LIMIT, "no memory, or limits.output-bytes is too small for so many daemons");
+	}
+	buffer_done(&text);
+}
+
 void
 fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int64_t now_ms)
 {
@@ -648,6 +668,9 @@ fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct con
 			return;
 		}
 		break;
+	case VERB_TOP:
+		write_all(fleet, open, c, protocol, now_ms);
+		return;
 	case VERB_BREAK:
 		write_break(open, c);
 		audit_request(fleet->context, c, &open->command);

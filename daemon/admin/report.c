@@ -10,6 +10,7 @@
  */
 #include "daemon/admin/report_inner.h"
 
+#include "daemon/admin/longest.h"
 #include "daemon/base/clock.h"
 #include "daemon/redis/masters.h"
 #include "proto/name.h"
@@ -543,6 +544,66 @@ report_asked(const struct context *context, const struct command *command, int p
 		reply_write_error(out, CODE_LIMIT, slice_of(no_room));
 	}
 	report_done(&report);
+}
+
+/* A name that was found, by how it is now. */
+struct fresh {
+	struct rank rank;
+	struct slice name;
+};
+
+static int
+fresh_compare(const void *a, const void *b)
+{
+	const struct rank *left = &((const struct fresh *)a)->rank, *right = &((const struct fresh *)b)->rank;
+	return rank_before(left, right) ? -1 : rank_before(right, left);
+}
+
+/* Those that are still held or waited for, the first one first. NULL: no memory. */
+static struct fresh *
+fresh_list(const struct report *report, const struct ranked *names, size_t *count)
+{
+	struct fresh *list = calloc(LONGEST_MOST, sizeof *list);
+	struct slice name;
+	for (size_t i = 0; list && i < LONGEST_MOST && (name = ranked_at(names, i)).n > 0; i++) {
+		struct resource_view view;
+		if (core_view_resource(report->context->core, report->now_ms, name, &view) &&
+			(view.holds > 0 || view.waiters > 0) && viewer_names(&report->viewer, name)) {
+			struct rank rank = {view.waiters > 0 ? report->now_ms - view.longest_ms : INT64_MAX,
+				view.held ? report->now_ms - view.hold.held_ms : INT64_MAX};
+			list[(*count)++] = (struct fresh){rank, name};
+		}
+	}
+	if (*count > 0) {
+		qsort(list, *count, sizeof *list, fresh_compare);
+	}
+	return list;
+}
+
+bool
+report_ranked(
+	const struct context *context, const struct report_ranked *request, struct buffer *out, bool *whole)
+{
+	struct report report;
+	size_t count = 0, written = 0;
+	report_init(&report, context, *request->viewer, (int64_t)request->most, request->protocol,
+		request->bytes);
+	report.fleet = report.rows = true;
+	struct fresh *list = fresh_list(&report, request->names, &count);
+	count = count < report.most ? count : report.most;
+	for (bool room = true; list && room && written < count; written++) {
+		struct resource_view view;
+		room = core_view_resource(context->core, report.now_ms, list[written].name, &view) &&
+		       report_add(&report, write_lock, &view);
+	}
+	*whole = written == count;
+	bool good = list && !report.text.failed;
+	if (good) {
+		report_put_array(&report, out);
+	}
+	free(list);
+	report_done(&report);
+	return good;
 }
 
 bool

@@ -6,8 +6,8 @@
 #include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
+#include "daemon/admin/ranked.h"
 #include "daemon/base/clock.h"
-#include "daemon/http/ranked.h"
 #include "daemon/net/access.h"
 
 #include <string.h>

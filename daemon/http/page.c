@@ -3,8 +3,8 @@
  */
 #include "daemon/http/page.h"
 
+#include "daemon/admin/ranked.h"
 #include "daemon/base/clock.h"
-#include "daemon/http/ranked.h"
 #include "proto/name.h"
 
 #include <string.h>

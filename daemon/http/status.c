@@ -4,7 +4,7 @@
 #include "daemon/http/contents.h"
 
 #include "daemon/admin/admin.h"
-#include "daemon/http/ranked.h"
+#include "daemon/admin/ranked.h"
 
 #include <string.h>
 #include <time.h>

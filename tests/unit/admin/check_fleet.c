@@ -177,6 +177,42 @@ START_TEST(daemons_follow_each_other_by_their_ids)
 }
 END_TEST
 
+/* Whether a daemon may answer TOP so; the text is RESP. */
+static bool
+tells_top(const char *text)
+{
+	const struct answer_limits limits = {.bytes = 4096, .elements = 1000};
+	struct answer_parser parser = {0};
+	const struct answer *tree = NULL;
+	const char *fault;
+
+	ck_assert_int_eq(
+		answer_parse(&parser, text, strlen(text), &limits, &tree, &fault), (ssize_t)strlen(text));
+	bool good = part_is_top(tree);
+	answer_done(&parser);
+	return good;
+}
+
+START_TEST(what_another_daemon_tells_of_its_locks_is_looked_at_before_it_is_passed_on)
+{
+#define HOST "*2\r\n%1\r\n$4\r\nhost\r\n$1\r\nx\r\n"
+
+	ck_assert(tells_top(HOST "*0\r\n"));
+	ck_assert(tells_top(HOST "*2\r\n*2\r\n$4\r\nname\r\n$5\r\ntoken\r\n*2\r\n$1\r\na\r\n:7\r\n"));
+	ck_assert(!tells_top("*2\r\n%0\r\n*0\r\n"));
+	ck_assert(!tells_top(HOST ":1\r\n"));
+	ck_assert(!tells_top("*1\r\n%1\r\n$4\r\nhost\r\n$1\r\nx\r\n"));
+	ck_assert(!tells_top("-ERR no\r\n"));
+	ck_assert(!tells_top(HOST "*1\r\n:1\r\n"));
+	ck_assert(!tells_top(HOST "*1\r\n*1\r\n$5\r\ntoken\r\n")); /* no name */
+	ck_assert(!tells_top(HOST "*1\r\n*2\r\n$4\r\nname\r\n:1\r\n"));
+	ck_assert(!tells_top(HOST "*2\r\n*1\r\n$4\r\nname\r\n*0\r\n"));
+	ck_assert(!tells_top(HOST "*2\r\n*1\r\n$4\r\nname\r\n*1\r\n*0\r\n"));
+	ck_assert(!tells_top(HOST "*2\r\n*1\r\n$4\r\nname\r\n:1\r\n"));
+	ck_assert(!tells_top(HOST "*2\r\n*1\r\n$4\r\nname\r\n*2\r\n$1\r\na\r\n$1\r\nb\r\n"));
+}
+END_TEST
+
 START_TEST(a_silent_daemon_is_asked_again_after_a_while_and_to_break_at_any_time)
 {
 	struct fleet_peer peer = {.sent_ms = NOW_MS};
@@ -331,6 +367,7 @@ main(void)
 		a_daemon_is_known_as_long_as_one_master_has_it,
 		a_master_that_may_have_forgotten_takes_no_daemon_off_before_its_registration_ends,
 		daemons_follow_each_other_by_their_ids,
+		what_another_daemon_tells_of_its_locks_is_looked_at_before_it_is_passed_on,
 		a_silent_daemon_is_asked_again_after_a_while_and_to_break_at_any_time,
 		a_daemon_that_was_silent_is_waited_for_less_and_a_slow_one_longer,
 		a_message_begins_with_a_daemon_and_a_number,

@@ -330,6 +330,9 @@ START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 	ck_assert(command.count == 0 && command.cursor == 77);
 	good("EVENTS MATCH *", VERB_EVENTS);
 	bad("EVENTS COUNT 4", "ERR unknown option 'COUNT'; usage: EVENTS [MATCH glob]");
+	good("TOP", VERB_TOP);
+	good("TOP COUNT 500 MATCH a* FLEET", VERB_TOP);
+	bad("TOP CURSOR 0", "ERR unknown option 'CURSOR'; usage: TOP [MATCH glob] [COUNT n] [FLEET]");
 	bad("LOCKS MATCH [a", "ERR bad MATCH '[a': a '[' without its ']'");
 	bad("LOCKS MATCH a\\", "ERR bad MATCH 'a\\': a '\\' with nothing behind it");
 	bad("LOCKS MATCH \"\"", "ERR bad MATCH '': it is empty; '*' matches everything");

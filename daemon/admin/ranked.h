@@ -5,8 +5,8 @@
  * Locks come in no order, piece by piece. The first ones so far are kept as text, and the last of these is
  * the root of a heap, so that one comparison decides whether another lock is written as text.
  */
-#ifndef HTTP_RANKED_H
-#define HTTP_RANKED_H
+#ifndef ADMIN_RANKED_H
+#define ADMIN_RANKED_H
 
 #include "proto/slice.h"
 
@@ -44,5 +44,8 @@ bool ranked_closed(const struct ranked *ranked);
 /* After ranked_close(): the texts, the first one first; n == 0: there are no more. Valid until ranked_free().
  */
 struct slice ranked_next(struct ranked *ranked);
+/* The text at this place; n == 0: there are not so many. After ranked_close() 0 is the first one, before it
+ * there is no order. */
+struct slice ranked_at(const struct ranked *ranked, size_t i);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Tests of daemon/http/ranked.h: of many locks the first ones, whatever the order in which they come.
+ * Tests of daemon/admin/ranked.h: of many locks the first ones, whatever the order in which they come.
  */
-#include "daemon/http/ranked.h"
+#include "daemon/admin/ranked.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

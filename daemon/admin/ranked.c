@@ -1,7 +1,7 @@
 /*
  * ranked: see ranked.h.
  */
-#include "daemon/http/ranked.h"
+#include "daemon/admin/ranked.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -146,12 +146,16 @@ ranked_closed(const struct ranked *ranked)
 }
 
 struct slice
+ranked_at(const struct ranked *ranked, size_t i)
+{
+	return i < ranked->n ? (struct slice){ranked->list[i].text, ranked->list[i].n} : (struct slice){0};
+}
+
+struct slice
 ranked_next(struct ranked *ranked)
 {
 	assert(ranked->closed);
-	if (ranked->next == ranked->n) {
-		return (struct slice){0};
-	}
-	const struct one *one = &ranked->list[ranked->next++];
-	return (struct slice){one->text, one->n};
+	struct slice text = ranked_at(ranked, ranked->next);
+	ranked->next += text.n > 0;
+	return text;
 }
