@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -18,8 +19,10 @@ const (
 	// grace is how long the daemon keeps the session after the connection was lost. It is about as long as the usual
 	// lease: a holder that cannot come back within that has been told to stop by its deadline.
 	grace = 10 * time.Second
-	// patience is how long Lock looks for a daemon that this Client has not found yet, which may be starting.
-	patience = 2 * time.Second
+	// patience is how long Lock looks for a daemon that is away, which may be starting, or waits for one that is silent.
+	patience = 5 * time.Second
+	// slack is how much later than at the end of Wait the daemon may answer: a hand-over, a busy host.
+	slack    = 2 * time.Second
 	retryMin = 5 * time.Millisecond
 	retryMax = 250 * time.Millisecond
 )
@@ -40,6 +43,7 @@ type Client struct {
 
 	// Who has the turn may use them:
 	secret  string // of the session; "": none yet
+	resumed bool   // the connection speaks for the session of the one before
 	failure error  // of the last attempt to connect, and when it was; nil: none
 	failed  time.Time
 
@@ -49,6 +53,9 @@ type Client struct {
 	owned  map[[2]string]*hold // by name and owner: held, and can be taken again
 	line   line
 	queues map[queueKey]*nameQueue
+
+	seen  seen
+	looks looks
 }
 
 // A process can be bound to one session of a daemon only, so there is one Client for each address.
@@ -94,7 +101,7 @@ func (c *Client) isFor(at address) bool {
 
 func newClient(at address) *Client {
 	c := &Client{at: at, label: label(), turn: make(chan struct{}, 1), holds: map[string]*hold{}, owned: map[[2]string]*hold{},
-		queues: map[queueKey]*nameQueue{}}
+		queues: map[queueKey]*nameQueue{}, looks: looks{of: map[string]*seenName{}}}
 	c.life, c.close = context.WithCancel(context.Background())
 	return c
 }
@@ -262,20 +269,40 @@ func (c *Client) address() address {
 // still knows it. The caller has the turn.
 func (c *Client) connect(ctx context.Context) (*link, error) {
 	at := c.address()
-	l, err := dial(ctx, at, c.push)
-	if err != nil {
-		return nil, err
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	l, err := dial(limited, at, c.push)
+	if err == nil {
+		err = c.greet(limited, l)
 	}
-	if err = c.greet(ctx, l); err != nil {
+	if err != nil && l != nil {
 		l.end(err)
 		if err == errCut {
 			err = l.why
 		}
+	}
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = errSilent
+	}
+	if err != nil {
 		return nil, err
 	}
-	c.served.Store(&at)
-	go l.ping()
+	before := c.served.Swap(&at)
+	text := "connected to holdfastd"
+	if before != nil {
+		text = "connected to holdfastd again"
+	}
+	c.tell(slog.LevelInfo, text, "address", at.text, "same_session", c.resumed)
+	go c.watch(l, at)
 	return l, nil
+}
+
+// watch looks after a connection until it has ended.
+func (c *Client) watch(l *link, at address) {
+	l.ping()
+	if c.life.Err() == nil {
+		c.tell(slog.LevelWarn, "the connection to holdfastd is lost", "address", at.text, "error", l.why)
+	}
 }
 
 func (c *Client) greet(ctx context.Context, l *link) error {
@@ -297,10 +324,12 @@ func (c *Client) greet(ctx context.Context, l *link) error {
 		}
 		return errForeign
 	}
+	c.resumed = false
 	if c.secret != "" {
 		if v, err = l.ask(ctx, nil, "SESSION", "RESUME", c.secret); err != nil {
 			return err
 		}
+		c.resumed = v.kind != '-'
 		if v.kind == '-' && v.refused().Code != "ERR" {
 			return v.refused()
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -50,6 +51,21 @@ func nightly(hf *holdfast.Client) error {
 	}
 	defer lock.Unlock()
 	return report(lock.Context())
+}
+
+func patient(hf *holdfast.Client) (*holdfast.Lock, error) {
+	return hf.Lock(context.Background(), "deploy", holdfast.OnWait(func(w holdfast.Waiting) {
+		log.Printf("number %d in line for %s after %v: the holder is %v", w.Position, w.Name, w.Waited, w.Holder)
+	}))
+}
+
+func observe(hf *holdfast.Client, waits, holds func(name string, seconds float64)) {
+	hf.Log(slog.Default())
+	hf.Observe(holdfast.Hooks{
+		Hold:    func(name string, token int64, waited time.Duration) { waits(name, waited.Seconds()) },
+		Release: func(name string, token int64, held time.Duration) { holds(name, held.Seconds()) },
+		Loss:    func(lost *holdfast.Lost, token int64, held time.Duration) { holds(lost.Name, held.Seconds()) },
+	})
 }
 
 func save(hf *holdfast.Client, order string) (err error) {

@@ -62,7 +62,7 @@ var prefix = func() string {
 }()
 
 // take takes name for l, or takes it again.
-func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold, error) {
+func (c *Client) take(ctx context.Context, l *Lock, name string, o *options, until time.Time) (*hold, error) {
 	key := [2]string{name, o.owner}
 	c.mu.Lock()
 	if h := c.owned[key]; h != nil {
@@ -78,13 +78,16 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 	c.holds[h.tag] = h
 	c.mu.Unlock()
 
-	token, clean, err := h.waitInQueue(l.ctx, o, until)
+	stop := h.watchWait(ctx, o)
+	token, clean, err := h.waitInQueue(ctx, o, until)
+	stop()
 	if err == nil {
 		c.mu.Lock()
 		h.since = boottime()
 		c.mu.Unlock()
 		h.token.Store(token)
-		if err = h.check(l.ctx, answerTime); err == nil {
+		if err = h.check(ctx, answerTime); err == nil {
+			c.seeHold(name, token, time.Since(o.begun))
 			go h.keep()
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -95,12 +98,16 @@ func (c *Client) take(l *Lock, name string, o *options, until time.Time) (*hold,
 		}
 		clean = false
 	}
+	var late *TimedOut
+	if errors.As(err, &late) && late.ours == "" {
+		late.Holder = h.look(c.life, o).Holder
+	}
 	if clean {
 		h.forget()
 	} else {
 		_ = h.giveBack()
 	}
-	if errors.Is(err, context.Canceled) && l.ctx.Err() != nil && errors.Is(context.Cause(l.ctx), ErrLost) {
+	if ctx.Err() != nil && errors.Is(context.Cause(l.ctx), ErrLost) {
 		err = context.Cause(l.ctx)
 	}
 	return nil, err
@@ -116,7 +123,7 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time, at *place)
 	bounded := ctx
 	if o.bounded {
 		var cancel context.CancelFunc
-		bounded, cancel = patiently(ctx, time.Until(until)+patience)
+		bounded, cancel = patiently(ctx, time.Until(until)+slack)
 		defer cancel()
 	}
 	clean = true
@@ -124,7 +131,7 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time, at *place)
 	for {
 		giveUp := begun.Add(patience)
 		if !clean || stood {
-			giveUp = time.Now().Add(grace)
+			giveUp = time.Now().Add(patience)
 		}
 		if o.bounded && until.Before(giveUp) {
 			giveUp = until
@@ -148,6 +155,9 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time, at *place)
 			case <-l.down:
 				err = errCut
 			case <-bounded.Done():
+				if ctx.Err() != nil {
+					return 0, false, h.ended(ctx, o)
+				}
 				err = bounded.Err()
 			}
 		}
@@ -225,13 +235,22 @@ func (h *hold) outcomeOf(v value, o *options) (int64, error) {
 	case v.kind == '>' && o.tries():
 		return 0, fmt.Errorf("%w: %s%s", ErrBusy, h.name, h.ofOurs())
 	case v.kind == '>':
-		return 0, h.timedOut()
+		return 0, h.timedOut(o, nil)
 	}
 	return 0, fmt.Errorf("the daemon answered LOCK with %c%s", v.kind, v.text)
 }
 
-func (h *hold) timedOut() error {
-	return fmt.Errorf("%w: %s%s", ErrTimeout, h.name, h.ofOurs())
+// timedOut: the wait is over. cause is that of the ctx that has ended it.
+func (h *hold) timedOut(o *options, cause error) error {
+	return &TimedOut{Name: h.name, Waited: time.Since(o.begun), ours: h.ofOurs(), cause: cause}
+}
+
+// ended is the error of a ctx that has ended a wait for another locker.
+func (h *hold) ended(ctx context.Context, o *options) error {
+	if err := ctx.Err(); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return h.timedOut(o, ctx.Err())
 }
 
 // ofOurs says that the lock which h did not get is held by this process.
@@ -263,6 +282,7 @@ func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 	defer h.c.mu.Unlock()
 	switch {
 	case h.lost != nil:
+	case v.kind == ':' && verb == "DOWNGRADE": // the token, which is as before
 	case v.kind == ':':
 		if sent >= h.asked {
 			h.asked, h.until = sent, sent+time.Duration(v.n)*time.Millisecond
@@ -387,8 +407,12 @@ func (h *hold) lose(reason string) {
 		return
 	default:
 	}
-	h.lost = newLost(h.name, reason)
+	lost := newLost(h.name, reason)
+	h.lost = lost
 	close(h.over)
+	if h.token.Load() != 0 {
+		go h.c.seeLoss(lost, h.token.Load(), boottime()-h.since)
+	}
 	for l := range h.users {
 		l.cancel(h.lost)
 	}
@@ -412,7 +436,7 @@ func (h *hold) drop(l *Lock) error {
 	c := h.c
 	c.mu.Lock()
 	delete(h.users, l)
-	lost, last := h.lost, len(h.users) == 0
+	lost, last, held := h.lost, len(h.users) == 0, boottime()-h.since
 	if last && lost == nil {
 		close(h.over)
 	}
@@ -427,7 +451,9 @@ func (h *hold) drop(l *Lock) error {
 		go func() { _ = h.giveBack() }() // the daemon may have it still
 		return lost
 	}
-	return h.giveBack()
+	err := h.giveBack()
+	c.seeRelease(h.name, h.token.Load(), held)
+	return err
 }
 
 // giveBack ends the wait or the hold at the daemon. If that takes longer than unlockTime, it goes on by itself.

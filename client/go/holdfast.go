@@ -28,7 +28,8 @@ import (
 var (
 	// ErrBusy says that another locker has the lock: it had it when Wait(0) tried, or until the end of Wait.
 	ErrBusy = errors.New("another locker has the lock")
-	// ErrTimeout says that the lock was not granted within Wait. It is an ErrBusy: errors.Is(err, ErrBusy) is true for it.
+	// ErrTimeout says that the lock was not granted within Wait, or before the deadline of ctx. The error is a *TimedOut, which has the
+	// holder. It is an ErrBusy: errors.Is(err, ErrBusy) is true for it.
 	ErrTimeout error = timeout{}
 	// ErrLost says that a lock was held and is not held any more, although Unlock was not called. The error is a
 	// *Lost. It is the cause of a cancelled Lock.Context, and the error of Unlock and Extend from then on.
@@ -75,6 +76,8 @@ func Transient(err error) bool {
 		return refused.Transient()
 	case errors.Is(err, ErrUnreachable):
 		return !isFinal(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return false
 	}
 	return errors.Is(err, ErrBusy) || errors.Is(err, ErrLost)
 }
@@ -98,7 +101,9 @@ type options struct {
 	limit   *int // nil: it is no semaphore
 	permits *int // nil: one
 	why     string
-	err     error // of an argument
+	told    func(Waiting)
+	begun   time.Time // Lock was called
+	err     error     // of an argument
 }
 
 // tries: it does not wait.
@@ -176,17 +181,16 @@ type Lock struct {
 }
 
 // Lock takes the lock name, or waits for it. A done ctx ends the wait: afterwards nothing is waited for, and a lock
-// that was granted at the same moment is given back. Lock.Context descends from ctx: so bound the wait by Wait, and not
-// by a ctx with a time-out, which would end the work, too.
+// that was granted at the same moment is given back. It does not end a lock that is held: Lock.Context is the lock's own.
 //
 // Those that wait for the same name stand in a queue of this Client, and its front alone waits at the daemon. If the daemon lets a
 // session wait for no more names (waiters-per-session), the wait stands in a line of this Client, and is sent when its turn comes. Wait
 // counts in both; Wait(0) is never there, nor is a lock with an Owner in the queue.
 //
-// If no daemon answers when Lock is called, the error is ErrUnreachable after two seconds, however long Wait is.
+// If no daemon answers when Lock is called, the error is ErrUnreachable after five seconds, however long Wait is.
 //
-// The error is ErrBusy, ErrTimeout, ErrUnreachable, a *Refused, an ErrArgument, or that of ctx. Transient says whether trying again
-// may help.
+// The error is ErrBusy, ErrTimeout (a *TimedOut), ErrUnreachable, a *Refused, an ErrArgument, or that of ctx. Transient says whether
+// trying again may help.
 func (c *Client) Lock(ctx context.Context, name string, opts ...Option) (*Lock, error) {
 	return c.LockAll(ctx, []string{name}, opts...)
 }
@@ -213,11 +217,16 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*
 			return nil, wrongf("the name %s is given twice", names[order[i]])
 		}
 	}
-	until := time.Now().Add(o.wait)
+	o.begun = time.Now()
+	until := o.begun.Add(o.wait)
 	l := &Lock{holds: make([]*hold, len(names))}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
+	// The lock lives on when ctx is done, which bounds the wait. A loss of one name ends the wait for the next.
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(l.ctx, stop)()
 	for {
-		err := c.takeAll(l, names, order, &o, until)
+		err := c.takeAll(ctx, l, names, order, &o, until)
 		if err == nil {
 			return l, nil
 		}
@@ -232,9 +241,9 @@ func (c *Client) LockAll(ctx context.Context, names []string, opts ...Option) (*
 	}
 }
 
-func (c *Client) takeAll(l *Lock, names []string, order []int, o *options, until time.Time) error {
+func (c *Client) takeAll(ctx context.Context, l *Lock, names []string, order []int, o *options, until time.Time) error {
 	for _, i := range order {
-		h, err := c.take(l, names[i], o, until)
+		h, err := c.take(ctx, l, names[i], o, until)
 		if err != nil {
 			return err
 		}
@@ -244,10 +253,21 @@ func (c *Client) takeAll(l *Lock, names []string, order []int, o *options, until
 	return nil
 }
 
-// Context descends from the ctx of Lock. It is cancelled if the lock is lost; errors.Is(context.Cause(ctx), ErrLost) is
-// true then. Unlock cancels it, too. If the daemon cannot be asked, it is cancelled when the time is over for which the
-// daemon last said that the lock is surely held.
+// Context is the lock's own. It has the values of the ctx of Lock, but lives on when that is done. It is cancelled if the lock is lost;
+// errors.Is(context.Cause(ctx), ErrLost) is true then. Unlock cancels it, too. If the daemon cannot be asked, it is cancelled when the
+// time is over for which the daemon last said that the lock is surely held.
 func (l *Lock) Context() context.Context { return l.ctx }
+
+// Within is ctx, cancelled also when Context is, with the same cause: for work that ends with a request or a program, and with the
+// lock. As with context.WithCancel, call the function when the work is done.
+func (l *Lock) Within(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
 
 // Token is the fencing token: a number that is greater for each later holder. A store that gets it with each write can
 // refuse a token smaller than the greatest it has seen. It is below 2^53. Of several locks it is that of the first name.
@@ -295,9 +315,17 @@ func (l *Lock) Extend(d time.Duration) error {
 	if err := badTime("extend", d); err != nil {
 		return err
 	}
+	return l.command("EXTEND", milliseconds(d))
+}
+
+// Downgrade makes an exclusive lock a Shared one, without a moment in between; its token is as before. The error is ErrLost,
+// ErrUnreachable, or a *Refused, as for a semaphore.
+func (l *Lock) Downgrade() error { return l.command("DOWNGRADE") }
+
+func (l *Lock) command(verb string, words ...string) error {
 	for _, h := range l.holds {
-		if err := h.ask(l.ctx, "EXTEND", milliseconds(d)); err != nil {
-			if cause := context.Cause(l.ctx); errors.Is(cause, ErrLost) {
+		if err := h.ask(l.ctx, verb, words...); err != nil {
+			if cause := context.Cause(l.ctx); cause != nil {
 				return cause
 			}
 			return err

@@ -146,9 +146,9 @@ func (h *hold) stand(ctx context.Context, l *link, o *options, until time.Time) 
 	case <-h.c.life.Done():
 		return ErrClosed
 	case <-ctx.Done():
-		return ctx.Err()
+		return h.ended(ctx, o)
 	case <-over:
-		return h.timedOut()
+		return h.timedOut(o, nil)
 	}
 }
 

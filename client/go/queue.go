@@ -21,6 +21,7 @@ type queueKey struct {
 
 // place is a hold behind the front.
 type place struct {
+	of     *hold
 	since  time.Time
 	until  time.Time     // the end of its wait; zero: none
 	turn   chan struct{} // closed when it is a front
@@ -41,7 +42,7 @@ func (h *hold) queueKey(o *options) queueKey {
 // itself. alone is that of place. If there is an error, h is not in the queue.
 func (h *hold) enter(ctx context.Context, o *options, until time.Time) (at *place, err error) {
 	c, key := h.c, h.queueKey(o)
-	at = &place{since: time.Now(), turn: make(chan struct{}), nearer: make(chan struct{}, 1)}
+	at = &place{of: h, since: time.Now(), turn: make(chan struct{}), nearer: make(chan struct{}, 1)}
 	if o.bounded {
 		at.until = until
 	}
@@ -72,7 +73,7 @@ func (h *hold) enter(ctx context.Context, o *options, until time.Time) (at *plac
 			c.stepOut(q, at)
 		case <-at.nearer:
 		case <-ctx.Done():
-			err = ctx.Err()
+			err = h.ended(ctx, o)
 		case <-c.life.Done():
 			err = ErrClosed
 		}

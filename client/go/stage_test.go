@@ -1,3 +1,5 @@
+//go:build unix
+
 package holdfast
 
 import (
@@ -92,6 +94,19 @@ func newStage(config string) (*stage, error) {
 		return s, err
 	}
 	return s, s.startDaemon()
+}
+
+// neighbour is another daemon with the same Redis.
+func (s *stage) neighbour(t *testing.T) *stage {
+	t.Helper()
+	folder := t.TempDir()
+	other := &stage{folder: folder, socket: filepath.Join(folder, "s"), log: s.log}
+	text := fmt.Sprintf("listen: [ { unix: %s } ]\nmasters: [ \"unix://%s/redis\" ]\nrestart-guard: off\nclock-margin: 1s\n%s",
+		other.socket, s.folder, calm)
+	must(t, os.WriteFile(filepath.Join(folder, "yml"), []byte(text), 0o600))
+	t.Cleanup(func() { _ = other.daemon.Process.Kill(); _ = other.daemon.Wait() })
+	must(t, other.startDaemon())
+	return other
 }
 
 func (s *stage) start(program string, arguments ...string) (*exec.Cmd, error) {
@@ -226,15 +241,6 @@ func (s *stage) admin(t *testing.T) func(words ...string) value {
 	}
 	ask("HELLO", "3")
 	return ask
-}
-
-func (v value) get(key string) value {
-	for i := 0; i+1 < len(v.items); i += 2 {
-		if v.items[i].text == key {
-			return v.items[i+1]
-		}
-	}
-	return value{}
 }
 
 // nothingLeft: no name is held, withheld or waited for.

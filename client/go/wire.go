@@ -18,7 +18,7 @@ const (
 	answerTime = 10 * time.Second // a daemon that has not answered for so long is gone; no request of ours waits
 	pingTime   = 5 * time.Second
 	bulkMax    = 1 << 20
-	itemsMax   = 1 << 10
+	itemsMax   = 1 << 14
 )
 
 var (
