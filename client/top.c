@@ -17,17 +17,30 @@
 #include <unistd.h>
 
 #define DELAY_MS 2000
-#define HEAD_LINES                                                                                           \
-	(TOP_HEAD + 2) /* before the rows: the head, a line for messages and questions, the heads */
 
 struct screen {
 	struct top *t;
 	size_t selected;                  /* row */
 	size_t first;                     /* row or line that is shown at the top */
 	char selected_name[TOP_NAME_MAX]; /* of the selected row, so that it stays selected when rows move */
+	char selected_host[TOP_NAME_MAX];
 	bool helps;
 	bool ends;
 };
+
+/* The line for messages and questions, behind the head. */
+static int
+message_line(const struct top *t)
+{
+	return (int)top_head_count(t);
+}
+
+/* Lines before the rows; the last one has the heads of the columns. */
+static int
+head_lines(const struct top *t)
+{
+	return message_line(t) + 2;
+}
 
 static void
 draw_line(int y, const char *text, attr_t how)
@@ -58,6 +71,7 @@ draw_cut(int y, const char *from, attr_t how)
 
 static const char *const help_lines[] = {
 	"w  sort by waiters           l  by the longest wait",
+	"a  all hosts, or this daemon alone",
 	"h  by how long it is held    n  by name",
 	"up, down, k, j, PgUp, PgDn   move",
 	"Enter  show one lock with its queue; Esc or Backspace  back to the list",
@@ -72,13 +86,15 @@ draw_rows(const struct screen *s, int height)
 	const struct top *t = s->t;
 	struct top_line line;
 
-	top_heads(screen_width(), &line);
-	draw_cut(HEAD_LINES - 1, line.bytes, A_REVERSE);
-	for (int y = HEAD_LINES; y < height; y++) {
-		size_t i = s->first + (size_t)(y - HEAD_LINES);
+	int heads = head_lines(t);
+
+	top_heads(t, screen_width(), &line);
+	draw_cut(heads - 1, line.bytes, A_REVERSE);
+	for (int y = heads; y < height; y++) {
+		size_t i = s->first + (size_t)(y - heads);
 
 		if (i < t->count) {
-			top_row_line(&t->rows[i], screen_width(), &line);
+			top_row_line(t, &t->rows[i], screen_width(), &line);
 			draw_cut(y, line.bytes, i == s->selected ? A_BOLD | A_STANDOUT : A_NORMAL);
 		} else {
 			draw_line(y, "", A_NORMAL);
@@ -87,10 +103,10 @@ draw_rows(const struct screen *s, int height)
 }
 
 static void
-draw_texts(const char *const *lines, size_t count, size_t first, int height)
+draw_texts(const char *const *lines, size_t count, size_t first, int top, int height)
 {
-	for (int y = HEAD_LINES - 1; y < height; y++) {
-		size_t i = first + (size_t)(y - (HEAD_LINES - 1));
+	for (int y = top; y < height; y++) {
+		size_t i = first + (size_t)(y - top);
 
 		draw_cut(y, i < count ? lines[i] : "", A_NORMAL);
 	}
@@ -102,27 +118,31 @@ draw(const struct screen *s)
 	const struct top *t = s->t;
 	struct top_line line;
 
-	for (int i = 0; i < TOP_HEAD; i++) {
+	int below = message_line(t);
+
+	for (int i = 0; i < below; i++) {
 		top_head(t, (size_t)i, &line);
 		draw_cut(i, line.bytes, i == 0 ? A_BOLD : A_NORMAL);
 	}
-	draw_cut(TOP_HEAD, t->message, A_BOLD);
+	draw_cut(below, t->message, A_BOLD);
 	if (s->helps) {
-		draw_texts(help_lines, sizeof(help_lines) / sizeof(*help_lines), 0, LINES);
+		draw_texts(help_lines, sizeof(help_lines) / sizeof(*help_lines), 0, below + 1, LINES);
 	} else if (t->detail[0] != '\0') {
-		draw_texts((const char *const *)t->lines, t->line_count, s->first, LINES);
+		draw_texts((const char *const *)t->lines, t->line_count, s->first, below + 1, LINES);
 	} else {
 		draw_rows(s, LINES);
 	}
-	(void)move(TOP_HEAD, 0);
+	(void)move(below, 0);
 	(void)refresh();
 }
 
 /* Rows that fit. */
 static size_t
-page_rows(void)
+page_rows(const struct top *t)
 {
-	return LINES > HEAD_LINES ? (size_t)(LINES - HEAD_LINES) : 1;
+	int heads = head_lines(t);
+
+	return LINES > heads ? (size_t)(LINES - heads) : 1;
 }
 
 static void
@@ -138,10 +158,11 @@ select_row(struct screen *s, size_t row)
 	s->selected = row < t->count ? row : t->count - 1;
 	if (s->selected < s->first) {
 		s->first = s->selected;
-	} else if (s->selected >= s->first + page_rows()) {
-		s->first = s->selected - page_rows() + 1;
+	} else if (s->selected >= s->first + page_rows(t)) {
+		s->first = s->selected - page_rows(t) + 1;
 	}
 	(void)snprintf(s->selected_name, sizeof(s->selected_name), "%s", t->rows[s->selected].name);
+	(void)snprintf(s->selected_host, sizeof(s->selected_host), "%s", t->rows[s->selected].host);
 }
 
 /* Asks the daemon. What was selected stays selected, wherever it is now. */
@@ -154,7 +175,8 @@ look(struct screen *s)
 		return;
 	}
 	for (size_t i = 0; s->selected > 0 && i < t->count; i++) {
-		if (strcmp(t->rows[i].name, s->selected_name) == 0) {
+		if (strcmp(t->rows[i].name, s->selected_name) == 0 &&
+			strcmp(t->rows[i].host, s->selected_host) == 0) {
 			select_row(s, i);
 			return;
 		}
@@ -164,7 +186,7 @@ look(struct screen *s)
 
 /* Asks for a line of text. False: it was left with Esc. */
 static bool
-read_text(const char *question, char *out, size_t room)
+read_text(const struct screen *s, const char *question, char *out, size_t room)
 {
 	size_t n = 0;
 	int key;
@@ -174,7 +196,7 @@ read_text(const char *question, char *out, size_t room)
 		char shown[TOP_NAME_MAX + 64];
 
 		(void)snprintf(shown, sizeof(shown), "%s%s", question, out);
-		draw_cut(TOP_HEAD, shown, A_BOLD);
+		draw_cut(message_line(s->t), shown, A_BOLD);
 		(void)refresh();
 		key = getch();
 		if (key == '\n' || key == '\r' || key == KEY_ENTER) {
@@ -208,7 +230,7 @@ press_break(struct screen *s)
 	(void)snprintf(name, sizeof(name), "%s", from);
 	(void)escape_text(shown, sizeof(shown), slice_of(name), ESCAPE_PLAIN);
 	(void)snprintf(question, sizeof(question), "break %s? Its holder loses it. yes or no: ", shown);
-	if (read_text(question, answer, sizeof(answer)) && strcmp(answer, "yes") == 0) {
+	if (read_text(s, question, answer, sizeof(answer)) && strcmp(answer, "yes") == 0) {
 		top_break(t, name, token);
 		look(s);
 	} else {
@@ -230,11 +252,19 @@ press_filter(struct screen *s)
 {
 	char glob[TOP_NAME_MAX];
 
-	if (read_text("names that match: ", glob, sizeof(glob))) {
+	if (read_text(s, "names that match: ", glob, sizeof(glob))) {
 		(void)snprintf(s->t->filter, sizeof(s->t->filter), "%s", glob);
 		s->first = s->selected = 0;
 		look(s);
 	}
+}
+
+static void
+press_all(struct screen *s)
+{
+	top_switch(s->t, !s->t->here);
+	s->first = s->selected = 0;
+	look(s);
 }
 
 static void
@@ -286,6 +316,9 @@ press(struct screen *s, int key)
 	case 'n':
 		press_sort(s, TOP_NAME);
 		break;
+	case 'a':
+		press_all(s);
+		break;
 	case '/':
 		press_filter(s);
 		break;
@@ -307,10 +340,10 @@ press(struct screen *s, int key)
 		press_move(s, true, 1);
 		break;
 	case KEY_PPAGE:
-		press_move(s, false, page_rows());
+		press_move(s, false, page_rows(s->t));
 		break;
 	case KEY_NPAGE:
-		press_move(s, true, page_rows());
+		press_move(s, true, page_rows(s->t));
 		break;
 	case '\n':
 	case '\r':
@@ -364,8 +397,8 @@ run_screen(struct top *t, int64_t delay_ms)
 static bool
 sort_choose(struct top *t, const char *word)
 {
-	static const char *const words[] = {[TOP_WAITERS] = "waiters",
-		[TOP_LONGEST] = "longest",
+	static const char *const words[] = {[TOP_LONGEST] = "longest",
+		[TOP_WAITERS] = "waiters",
 		[TOP_HELD] = "held",
 		[TOP_NAME] = "name"};
 
@@ -381,7 +414,7 @@ sort_choose(struct top *t, const char *word)
 int
 task_top(const struct options *o, const struct address *a)
 {
-	struct top t = {.o = o, .a = a, .wire = {.fd = -1}};
+	struct top t = {.o = o, .a = a, .wire = {.fd = -1}, .here = o->here};
 	int64_t delay_ms = o->delay_ms > 0 ? o->delay_ms : DELAY_MS;
 	bool screen = !o->batch && isatty(STDOUT_FILENO) == 1 && isatty(STDIN_FILENO) == 1;
 	int status;

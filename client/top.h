@@ -1,7 +1,8 @@
 /*
- * top: the verb top, a live screen of the daemon. Private to its three files.
+ * top: the verb top, a live screen of all daemons, or of one. Private to its four files.
  *
  *     top_data.c    asks the daemon: INFO, LOCKS, INSPECT, BREAK
+ *     top_fleet.c   asks it for all daemons: TOP
  *     top_lines.c   makes lines of it, and prints them in batches
  *     top.c         draws them on a terminal, and does what the keys say
  */
@@ -20,15 +21,15 @@
 #define TOP_TEXT_MAX 512
 
 enum top_sort {
-	TOP_WAITERS, /* most waiters first */
 	TOP_LONGEST, /* longest wait first */
+	TOP_WAITERS, /* most waiters first */
 	TOP_HELD,    /* longest hold first */
 	TOP_NAME
 };
 
 struct top_row {
-	char *texts; /* name, state, holder and why, each with a NUL */
-	const char *name, *state, *holder, *why;
+	char *texts; /* the next five, each with a NUL */
+	const char *name, *state, *holder, *why, *host;
 	int64_t token; /* of the oldest hold; 0: none */
 	int64_t held_ms;
 	int64_t waiters;
@@ -44,6 +45,18 @@ struct top_info {
 	char masters[TOP_TEXT_MAX];
 };
 
+/* What a daemon said of itself (PROTOCOL.md 6.27). */
+struct top_host {
+	char host[65], daemon[33];
+	char health[TOP_TEXT_MAX];
+	int64_t clients, sessions, held, withheld, waiters, longest_ms;
+	int64_t requests, granted, timed_out, lost;
+	int64_t masters, usable;
+	bool available;
+	bool complete; /* all its names were looked at */
+	bool cut;      /* locks are missing, for want of room */
+};
+
 struct top {
 	const struct options *o;
 	const struct address *a;
@@ -51,7 +64,15 @@ struct top {
 	enum top_sort sort;
 	char filter[TOP_NAME_MAX]; /* a glob; "": every name */
 	char detail[TOP_NAME_MAX]; /* the name that is shown alone; "": the list */
-	struct top_info info, before;
+	bool here;                 /* this daemon alone is shown */
+	/* Of all daemons that are shown together; version, up_s and masters of this one. last: of the screen
+	 * before; before: of one that is old enough for rates. */
+	struct top_info info, last, before;
+	struct top_host *hosts; /* all that answered, the longest wait first; NULL: this daemon alone */
+	size_t host_count;
+	char silent[TOP_TEXT_MAX]; /* hosts whose daemons did not answer, with commas between */
+	size_t silent_count;
+	bool asked;           /* an answer has come: what was not whole then is not waited for again */
 	struct top_row *rows; /* sorted */
 	size_t count, room;
 	char **lines; /* of the detail */
@@ -63,6 +84,19 @@ struct top {
 
 /* Connects if it has to, and asks for everything that the screen shows. False: message says why not. */
 bool top_ask(struct top *t);
+/* top_fleet.c. Asks for all daemons. False: there is no answer. One that refuses it sets *alone: this daemon
+ * alone can be shown, and the message says why if it is not for its version. */
+bool top_ask_fleet(struct top *t, int64_t until_ms, bool *alone);
+/* Shows this daemon alone, or all: what was counted until now is not of the same ones. */
+void top_switch(struct top *t, bool here);
+
+/* top_data.c, for top_fleet.c. */
+__attribute__((format(printf, 2, 3))) void top_say(struct top *t, const char *format, ...);
+void top_refuse(struct top *t, const struct answer *answer);
+void top_rows_free(struct top *t);
+/* False: out of memory. */
+bool top_row_add(struct top *t, const struct answer *lock);
+
 /* Sorts again, after a change of t->sort. */
 void top_sort(struct top *t);
 /* Sends BREAK for this hold, and writes the result to t->message. */
@@ -81,11 +115,12 @@ struct top_line {
 void top_cell(struct top_line *line, const char *from, size_t wide);
 
 /* What is shown above the locks, line by line. */
-#define TOP_HEAD 4
+#define TOP_HEAD_MAX 6
+size_t top_head_count(const struct top *t);
 void top_head(const struct top *t, size_t i, struct top_line *line);
 /* The heads of the columns, and a row, for this width. */
-void top_heads(size_t width, struct top_line *line);
-void top_row_line(const struct top_row *row, size_t width, struct top_line *line);
+void top_heads(const struct top *t, size_t width, struct top_line *line);
+void top_row_line(const struct top *t, const struct top_row *row, size_t width, struct top_line *line);
 
 /* Prints pages; iterations 0: without end. An exit code. */
 int top_batch(struct top *t, int64_t delay_ms, int64_t iterations) __attribute__((warn_unused_result));

@@ -3,6 +3,7 @@
  */
 #include "client/top.h"
 
+#include "client/fleet.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
@@ -15,9 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ASK_MS 5000 /* for one screen */
+#define ASK_MS  5000 /* for one screen */
+#define RATE_MS 500  /* rates are over this time at least: a key may ask for a screen at once */
 
-__attribute__((format(printf, 2, 3))) static void
+void
 top_say(struct top *t, const char *format, ...)
 {
 	va_list list;
@@ -28,7 +30,7 @@ top_say(struct top *t, const char *format, ...)
 }
 
 /* The daemon has answered with an error. */
-static void
+void
 top_refuse(struct top *t, const struct answer *answer)
 {
 	struct slice rest;
@@ -83,7 +85,10 @@ ask_info(struct top *t, int64_t until_ms)
 		return false;
 	}
 	info = answer->text;
-	t->before = t->info;
+	t->last = t->info;
+	if (t->before.at_ms == 0 || t->last.at_ms == 0 || t->last.at_ms - t->before.at_ms >= RATE_MS) {
+		t->before = t->last;
+	}
 	t->info = (struct top_info){
 		.at_ms = clock_ms(),
 		.requests = info_number(info, "commands_processed"),
@@ -104,8 +109,8 @@ ask_info(struct top *t, int64_t until_ms)
 
 /* ---- LOCKS ---- */
 
-static void
-rows_free(struct top *t)
+void
+top_rows_free(struct top *t)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		free(t->rows[i].texts);
@@ -116,7 +121,9 @@ rows_free(struct top *t)
 static int
 by_name(const struct top_row *a, const struct top_row *b)
 {
-	return strverscmp(a->name, b->name);
+	int names = strverscmp(a->name, b->name);
+
+	return names != 0 ? names : strcmp(a->host, b->host);
 }
 
 /* The greater number first. */
@@ -135,12 +142,15 @@ compare_waiters(const void *a, const void *b)
 					: by_number(x->longest_ms, y->longest_ms, x, y);
 }
 
+/* Those that nobody waits for come last, the longest hold first. */
 static int
 compare_longest(const void *a, const void *b)
 {
 	const struct top_row *x = a, *y = b;
 
-	return by_number(x->longest_ms, y->longest_ms, x, y);
+	return x->longest_ms != y->longest_ms
+		       ? (x->longest_ms < y->longest_ms) - (x->longest_ms > y->longest_ms)
+		       : by_number(x->held_ms, y->held_ms, x, y);
 }
 
 static int
@@ -185,19 +195,29 @@ text_keep(char **at, struct slice text)
 	return begin;
 }
 
-/* False: out of memory. */
+/* Whether processes of that host can be looked at. */
 static bool
-row_add(struct top *t, const struct answer *lock)
+is_near(const struct top *t, struct slice host)
+{
+	char here[HOST_TEXT_MAX];
+
+	host_text(here);
+	return !t->a->tcp && (host.n == 0 || slice_equal(host, slice_of(here)));
+}
+
+bool
+top_row_add(struct top *t, const struct answer *lock)
 {
 	struct slice name = answer_get_text(lock, "name"), state = answer_get_text(lock, "state");
-	struct slice why = answer_get_text(lock, "why"), holder = SLICE("-");
+	struct slice why = answer_get_text(lock, "why"), host = answer_get_text(lock, "host"),
+		     holder = SLICE("-");
 	int64_t token = answer_get_int(lock, "token", 0);
 	char peer[PEER_TEXT_MAX];
 	struct top_row *row;
 	char *at;
 
 	if (token > 0) {
-		holder = slice_of(peer_name(peer, lock, !t->a->tcp));
+		holder = slice_of(peer_name(peer, lock, is_near(t, host)));
 	}
 	if (t->count == t->room) {
 		size_t room = t->room == 0 ? 256 : t->room * 2;
@@ -210,7 +230,7 @@ row_add(struct top *t, const struct answer *lock)
 		t->room = room;
 	}
 	row = &t->rows[t->count];
-	row->texts = at = malloc(name.n + state.n + holder.n + why.n + 4);
+	row->texts = at = malloc(name.n + state.n + holder.n + why.n + host.n + 5);
 	if (at == NULL) {
 		return false;
 	}
@@ -218,6 +238,7 @@ row_add(struct top *t, const struct answer *lock)
 	row->state = text_keep(&at, state);
 	row->holder = text_keep(&at, holder);
 	row->why = text_keep(&at, why);
+	row->host = text_keep(&at, host);
 	row->token = token;
 	row->held_ms = token > 0 ? answer_get_int(lock, "held_ms", 0) : 0;
 	row->waiters = answer_get_int(lock, "waiters", 0);
@@ -234,13 +255,13 @@ ask_locks(struct top *t, int64_t until_ms)
 	struct pages pages;
 	bool kept = true;
 
-	rows_free(t);
+	top_rows_free(t);
 	pages_begin(&pages, &t->wire, t->filter[0] == '\0' ? 1 : 3, words);
 	pages.until_ms = until_ms;
 	pages.rows = true;
 	while (pages_next(&pages) != NULL) {
 		while (kept && (lock = pages_element(&pages)) != NULL) {
-			kept = row_add(t, lock);
+			kept = top_row_add(t, lock);
 		}
 	}
 	top_sort(t);
@@ -291,7 +312,7 @@ line_add(struct top *t, const char *format, ...)
 }
 
 static void
-add_holders(struct top *t, const struct answer *holders)
+add_holders(struct top *t, const struct answer *holders, bool near)
 {
 	char peer[PEER_TEXT_MAX], place[PEER_TEXT_MAX], held[DURATION_TEXT_MAX], valid[DURATION_TEXT_MAX];
 
@@ -300,7 +321,7 @@ add_holders(struct top *t, const struct answer *holders)
 		struct slice why = answer_get_text(h, "why");
 
 		line_add(t, "holder    %s (%s, uid %" PRId64 ", session %" PRId64 ") for %s, token %" PRId64,
-			peer_name(peer, h, !t->a->tcp), peer_place(place, h), answer_get_int(h, "uid", -1),
+			peer_name(peer, h, near), peer_place(place, h), answer_get_int(h, "uid", -1),
 			answer_get_int(h, "session", 0), duration_text(held, answer_get_int(h, "held_ms", 0)),
 			answer_get_int(h, "token", 0));
 		line_add(t, "          surely good for %s more%s%.*s",
@@ -310,7 +331,7 @@ add_holders(struct top *t, const struct answer *holders)
 }
 
 static void
-add_waiters(struct top *t, const struct answer *waiters)
+add_waiters(struct top *t, const struct answer *waiters, bool near)
 {
 	char peer[PEER_TEXT_MAX], place[PEER_TEXT_MAX], age[DURATION_TEXT_MAX];
 
@@ -319,28 +340,27 @@ add_waiters(struct top *t, const struct answer *waiters)
 		struct slice why = answer_get_text(w, "why");
 
 		line_add(t, "%7" PRId64 ".  %s (%s) for %s%s%.*s",
-			answer_get_int(w, "position", (int64_t)i + 1), peer_name(peer, w, !t->a->tcp),
+			answer_get_int(w, "position", (int64_t)i + 1), peer_name(peer, w, near),
 			peer_place(place, w), duration_text(age, answer_get_int(w, "age_ms", 0)),
 			why.n > 0 ? "; " : "", SLICE_ARG(why));
 	}
 }
 
-static bool
-ask_detail(struct top *t, int64_t until_ms)
+/* What one daemon says of the name. */
+static void
+add_lock(struct top *t, const struct answer *lock)
 {
-	const struct answer *lock, *holder;
+	const struct answer *holder = answer_get(lock, "holder");
+	struct slice host = answer_get_text(lock, "host");
+	bool near = is_near(t, host);
 
-	lines_free(t);
-	wire_ask(&t->wire, "INSPECT", t->detail);
-	(void)wire_flush(&t->wire);
-	lock = wire_wait(&t->wire, until_ms);
-	if (lock == NULL || lock->type != ANSWER_MAP) {
-		return false;
+	if (t->detail_token == 0 && holder != NULL && holder->type == ANSWER_MAP) {
+		t->detail_token = answer_get_int(holder, "token", 0);
 	}
-	holder = answer_get(lock, "holder");
-	t->detail_token =
-		holder != NULL && holder->type == ANSWER_MAP ? answer_get_int(holder, "token", 0) : 0;
-	line_add(t, "name      %s", t->detail);
+	if (host.n > 0) {
+		line_add(t, "%s", "");
+		line_add(t, "on        %.*s", SLICE_ARG(host));
+	}
 	line_add(t, "kind      %.*s, %.*s; lease %.*s, master %.*s", SLICE_ARG(answer_get_text(lock, "kind")),
 		SLICE_ARG(answer_get_text(lock, "state")), SLICE_ARG(answer_get_text(lock, "lease")),
 		SLICE_ARG(answer_get_text(lock, "master")));
@@ -348,9 +368,55 @@ ask_detail(struct top *t, int64_t until_ms)
 		line_add(t, "elsewhere the daemon %.*s has the lease",
 			SLICE_ARG(answer_get_text(lock, "elsewhere")));
 	}
-	add_holders(t, answer_get(lock, "holders"));
+	add_holders(t, answer_get(lock, "holders"), near);
 	line_add(t, "waiting   %" PRId64, answer_get_int(lock, "waiter_count", 0));
-	add_waiters(t, answer_get(lock, "waiters"));
+	add_waiters(t, answer_get(lock, "waiters"), near);
+}
+
+/* What all daemons say of it; those that nobody uses it through say nothing. */
+static void
+add_everywhere(struct top *t, const struct answer *all)
+{
+	const struct answer *hosts = answer_get(all, "hosts"), *silent = answer_get(all, "silent");
+	char text[SILENT_TEXT_MAX] = "", why[SILENT_TEXT_MAX + 128];
+
+	line_add(t, "state     %.*s on %zu hosts", SLICE_ARG(answer_get_text(all, "state")),
+		hosts != NULL ? hosts->count : 0);
+	if (silent != NULL && silent->count > 0) {
+		bool unasked = silent_add(text, silent);
+
+		silent_why(why, sizeof(why), text, unasked);
+		line_add(t, "          %s", why);
+	}
+	for (size_t i = 0; hosts != NULL && i < hosts->count; i++) {
+		add_lock(t, &hosts->items[i]);
+	}
+}
+
+static bool
+ask_detail(struct top *t, int64_t until_ms)
+{
+	bool all = !t->here && t->hosts != NULL;
+	const struct answer *lock;
+
+	lines_free(t);
+	t->detail_token = 0;
+	if (all) {
+		wire_ask(&t->wire, "INSPECT", t->detail, "FLEET");
+	} else {
+		wire_ask(&t->wire, "INSPECT", t->detail);
+	}
+	(void)wire_flush(&t->wire);
+	lock = wire_wait(&t->wire, until_ms);
+	if (lock == NULL || lock->type != ANSWER_MAP) {
+		return false;
+	}
+	line_add(t, "name      %s", t->detail);
+	if (all) {
+		add_everywhere(t, lock);
+	} else {
+		add_lock(t, lock);
+	}
 	return true;
 }
 
@@ -380,14 +446,26 @@ top_connect(struct top *t, int64_t until_ms)
 	return answer != NULL && answer->type != ANSWER_ERROR;
 }
 
+/* The locks of all daemons, or if that is refused, of this one. */
+static bool
+ask_list(struct top *t, int64_t until_ms)
+{
+	bool alone = t->here;
+
+	if (!alone && !top_ask_fleet(t, until_ms, &alone)) {
+		return false;
+	}
+	return !alone || ask_locks(t, until_ms);
+}
+
 bool
 top_ask(struct top *t)
 {
 	int64_t until_ms = clock_ms() + ASK_MS;
 
 	t->refused = 0;
-	if (top_connect(t, until_ms) && ask_info(t, until_ms) &&
-		(t->detail[0] != '\0' ? ask_detail(t, until_ms) : ask_locks(t, until_ms))) {
+	if (top_connect(t, until_ms) && ask_info(t, until_ms) && ask_list(t, until_ms) &&
+		(t->detail[0] == '\0' || ask_detail(t, until_ms))) {
 		return true;
 	}
 	top_say(t, "%s", t->wire.ended || t->wire.fd < 0 ? t->wire.why : "the daemon does not answer");
@@ -402,7 +480,11 @@ top_break(struct top *t, const char *name, int64_t token)
 	char number[NUMBER_TEXT_MAX];
 	const struct answer *answer;
 
-	wire_ask(&t->wire, "BREAK", name, "TOKEN", number_text(number, token));
+	if (t->here || t->hosts == NULL) {
+		wire_ask(&t->wire, "BREAK", name, "TOKEN", number_text(number, token));
+	} else {
+		wire_ask(&t->wire, "BREAK", name, "TOKEN", number_text(number, token), "FLEET");
+	}
 	(void)wire_flush(&t->wire);
 	answer = wire_wait(&t->wire, clock_ms() + ASK_MS);
 	if (answer == NULL) {
@@ -419,8 +501,9 @@ top_break(struct top *t, const char *name, int64_t token)
 void
 top_done(struct top *t)
 {
-	rows_free(t);
+	top_rows_free(t);
 	free(t->rows);
+	free(t->hosts);
 	lines_free(t);
 	wire_close(&t->wire);
 }

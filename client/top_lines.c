@@ -20,6 +20,7 @@
 #define FOR_WIDTH     9
 #define WAITING_WIDTH 7
 #define LONGEST_WIDTH 9
+#define HOST_WIDTH    10 /* at least, if there is more than one */
 
 void
 top_cell(struct top_line *line, const char *from, size_t wide)
@@ -72,6 +73,48 @@ rate(int64_t now, int64_t before, int64_t ms)
 	return ms > 0 && now >= before ? (double)(now - before) * 1000.0 / (double)ms : 0.0;
 }
 
+/* Whether rows say of which host they are. */
+static bool
+shows_hosts(const struct top *t)
+{
+	return t->host_count + t->silent_count > 1;
+}
+
+size_t
+top_head_count(const struct top *t)
+{
+	return shows_hosts(t) ? 5 : 4;
+}
+
+/* "3 hosts: app-2 waits 40s, 12 waiting; app-1; no answer from app-3". Each with what has to be looked at. */
+static void
+hosts_line(const struct top *t, struct top_line *line)
+{
+	char longest[DURATION_TEXT_MAX];
+
+	text_print(line, "%zu hosts", t->host_count + t->silent_count);
+	if (t->silent_count > 0) {
+		text_print(line, ", no answer from %s", t->silent);
+	}
+	for (size_t i = 0; i < t->host_count && line->n < sizeof(line->bytes) / 2; i++) {
+		const struct top_host *host = &t->hosts[i];
+
+		text_print(line, "%s%s", i == 0 ? ": " : "; ", host->host);
+		if (host->waiters > 0) {
+			text_print(line, " %" PRId64 " waiting for %s", host->waiters,
+				duration_text(longest, host->longest_ms));
+		}
+		if (!host->available) {
+			text_print(line, "%s", " grants no locks");
+		} else if (host->usable < host->masters) {
+			text_print(line, " %" PRId64 " of %" PRId64 " masters", host->usable, host->masters);
+		}
+		if (!host->complete) {
+			text_print(line, "%s", " searches");
+		}
+	}
+}
+
 void
 top_head(const struct top *t, size_t i, struct top_line *line)
 {
@@ -96,22 +139,31 @@ top_head(const struct top *t, size_t i, struct top_line *line)
 			rate(now->requests, before->requests, ms), rate(now->granted, before->granted, ms),
 			rate(now->timed_out, before->timed_out, ms), rate(now->lost, before->lost, ms));
 		break;
-	default:
+	case 3:
 		text_print(line, "masters %s", now->masters);
+		break;
+	default:
+		hosts_line(t, line);
 		break;
 	}
 }
 
+#define CELLS 8
+
 struct widths {
-	size_t name, holder, why; /* why 0: not shown */
+	size_t name, host, holder, why; /* 0: not shown */
 };
 
 static struct widths
-widths_of(size_t width)
+widths_of(const struct top *t, size_t width)
 {
 	size_t fixed = STATE_WIDTH + FOR_WIDTH + WAITING_WIDTH + LONGEST_WIDTH + 5, rest;
-	struct widths w = {0, 0, 0};
+	struct widths w = {0};
 
+	if (shows_hosts(t)) {
+		w.host = width >= WIDTH_WHY ? 2 * HOST_WIDTH : HOST_WIDTH;
+		fixed += w.host + 1;
+	}
 	rest = width > fixed + 20 ? width - fixed : 20;
 	if (width >= WIDTH_WHY) {
 		w.why = rest / 4;
@@ -123,13 +175,16 @@ widths_of(size_t width)
 }
 
 static void
-row_cells(struct top_line *line, const struct widths *w, const char *const cells[7])
+row_cells(struct top_line *line, const struct widths *w, const char *const cells[CELLS])
 {
-	const size_t wide[7] = {
-		w->name, STATE_WIDTH, FOR_WIDTH, WAITING_WIDTH, LONGEST_WIDTH, w->holder, w->why};
+	const size_t wide[CELLS] = {
+		w->name, w->host, STATE_WIDTH, FOR_WIDTH, WAITING_WIDTH, LONGEST_WIDTH, w->holder, w->why};
 
 	*line = (struct top_line){.n = 0};
-	for (size_t i = 0; i < 7 && wide[i] > 0; i++) {
+	for (size_t i = 0; i < CELLS; i++) {
+		if (wide[i] == 0) {
+			continue;
+		}
 		if (i > 0) {
 			top_cell(line, " ", 1);
 		}
@@ -143,22 +198,23 @@ row_cells(struct top_line *line, const struct widths *w, const char *const cells
 }
 
 void
-top_heads(size_t width, struct top_line *line)
+top_heads(const struct top *t, size_t width, struct top_line *line)
 {
-	static const char *const heads[7] = {"NAME", "STATE", "FOR", "WAITING", "LONGEST", "HOLDER", "WHY"};
-	struct widths w = widths_of(width);
+	static const char *const heads[CELLS] = {
+		"NAME", "HOST", "STATE", "FOR", "WAITING", "LONGEST", "HOLDER", "WHY"};
+	struct widths w = widths_of(t, width);
 
 	row_cells(line, &w, heads);
 }
 
 void
-top_row_line(const struct top_row *row, size_t width, struct top_line *line)
+top_row_line(const struct top *t, const struct top_row *row, size_t width, struct top_line *line)
 {
 	char held[DURATION_TEXT_MAX], longest[DURATION_TEXT_MAX], waiters[NUMBER_TEXT_MAX];
-	struct widths w = widths_of(width);
+	struct widths w = widths_of(t, width);
 
 	row_cells(line, &w,
-		(const char *const[7]){row->name, row->state,
+		(const char *const[CELLS]){row->name, row->host, row->state,
 			row->token > 0 ? duration_text(held, row->held_ms) : "-",
 			number_text(waiters, row->waiters),
 			row->waiters > 0 ? duration_text(longest, row->longest_ms) : "-", row->holder,
@@ -172,7 +228,7 @@ print_page(const struct top *t)
 {
 	struct top_line line;
 
-	for (size_t i = 0; i < TOP_HEAD; i++) {
+	for (size_t i = 0; i < top_head_count(t); i++) {
 		top_head(t, i, &line);
 		(void)puts(line.bytes);
 	}
@@ -185,10 +241,10 @@ print_page(const struct top *t)
 		}
 		return fflush(stdout) == 0;
 	}
-	top_heads(WIDTH_BATCH, &line);
+	top_heads(t, WIDTH_BATCH, &line);
 	(void)puts(line.bytes);
 	for (size_t i = 0; i < t->count; i++) {
-		top_row_line(&t->rows[i], WIDTH_BATCH, &line);
+		top_row_line(t, &t->rows[i], WIDTH_BATCH, &line);
 		(void)puts(line.bytes);
 	}
 	return fflush(stdout) == 0;
@@ -209,6 +265,10 @@ top_batch(struct top *t, int64_t delay_ms, int64_t iterations)
 		if (t->refused != 0) {
 			message("cannot list the locks: %s", t->message);
 			return t->refused;
+		}
+		if (t->message[0] != '\0' && !t->o->quiet) {
+			message("%s", t->message);
+			t->message[0] = '\0';
 		}
 		if (!print_page(t)) {
 			return STATUS_INTERNAL;

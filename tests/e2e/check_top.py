@@ -12,6 +12,8 @@ import subprocess
 import termios
 import time
 
+import check_fleet
+import check_longest
 import harness
 import tool
 from harness import expect, expect_between
@@ -87,6 +89,8 @@ class Screen:
         elif letter == "J":
             for y in range(self.y, self.rows):
                 self.cells[y] = [" "] * self.columns
+        elif letter == "K" and numbers[0] == 1:
+            row[:self.x + 1] = [" "] * min(self.x + 1, self.columns)
         elif letter == "K":
             row[self.x:] = [" "] * (self.columns - self.x)
         elif letter == "X":
@@ -220,6 +224,53 @@ def test_daemon_away(place):
     # Not admitted(): the lease of that name may be one of the daemon that was killed.
     expect_between(daemon.client()("LOCK", "afterwards", "WAIT", 45000), 1, 2 ** 53)
     shown.wait("^afterwards ")
+
+
+def test_all_hosts(place):
+    """from one host the locks of all, the longest wait first; a lock of another host is shown with its queue, and broken there; a host
+    that says nothing is named; a leads to this daemon alone and back"""
+    daemons = check_fleet.fleet_of(place)
+    holders = [daemon.client() for daemon in daemons]
+    for at, holder in enumerate(holders):
+        holder("CLIENT", "SETNAME", "deploy-%d" % at)
+        expect(holder("LOCK", "job/%d" % at, "WHY", "release 42") > 0, True)
+    waiters = [check_longest.wait_for(daemons[2], "job/2"), check_longest.wait_for(daemons[1], "job/1")]
+    there = r"^job/2 +%s +held +\S+ +1 +\S+ +deploy-2\n^job/1 +%s +held .*\n^job/0 +%s +held " % tuple(
+        daemons[at].host for at in (2, 1, 0))
+    shown = screen(place, daemons[0], 24, 80)
+    text = shown.wait(r"^NAME +HOST +STATE +FOR +WAITING +LONGEST +HOLDER$\n" + there)
+    expect(re.search(r"^3 hosts: %s 1 waiting for \S+; %s 1 waiting" % (daemons[2].host, daemons[1].host), text, re.M) is not None, True, text)
+    expect(re.search(r"held 3 .* waiting 2$", text, re.M) is not None, True, text)
+    shown.press("\n")
+    text = shown.wait(r"^on +%s *\n(.*\n)*^holder +deploy-2 (.*\n)*^ +1\. " % daemons[2].host)
+    shown.press("\x7fa")
+    text = shown.wait(r"^NAME +STATE +FOR +WAITING +LONGEST +HOLDER$\n^job/0 ")
+    expect(("job/2" in text, "hosts" in text), (False, False), text)
+    shown.press("a")
+    shown.wait(there)
+    shown.press("byes\n")
+    shown.wait("^broken; the next client has it in")
+    expect(holders[2].closed(), True)
+    shown.wait(r"^job/2 +%s +withheld " % daemons[2].host)
+    daemons[1].process.stop()
+    text = shown.wait(r"^3 hosts, no answer from %s: (.*\n)*^job/0 " % daemons[1].host)
+    shown.wait(r"^NAME +HOST +STATE.*$\n^job/2 ")
+    daemons[1].process.cont()
+    shown.wait(r"^3 hosts: ")
+    expect(len(waiters), 2)
+    for words, wanted in (((), {"job/0", "job/1", "job/2"}), (("--here",), {"job/0"}), (("job/1",), {"job/1"})):
+        status, output = tool.call(place, daemons[0], "top", "-b", "-n", 1, *words)
+        expect((status, set(re.findall("^job/.", output, re.M))), (0, wanted), output)
+
+
+def test_one_user(place):
+    """who may not see all hosts is shown this one, and told so"""
+    users = "users: [ { name: u, password-env: SECRET } ]\n"
+    daemon = place.daemon(master=place.redis(), tcp=True, config=users, environment={"SECRET": "x"}).admitted()
+    daemon.client()("LOCK", "a")
+    status, output = tool.call(place, "redis://u:x@127.0.0.1:%d" % daemon.port, "top", "-b", "-n", 1)
+    expect((status, "holdfast: only the locks of this daemon: NOPERM " in output, re.findall(r"^(\w+) +held", output, re.M)),
+           (0, True, ["a"]), output)
 
 
 def test_batch(place):
