@@ -9,10 +9,11 @@ the same for asyncio.
 
 from . import aio
 from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockRefused, LockTimeout
+from ._look import Holder, Waiting
 from ._sync import Client, Lock, MultiLock
 
-__all__ = ["Client", "DaemonUnreachable", "HoldfastError", "Lock", "LockBusy", "LockLost", "LockRefused", "LockTimeout",
-           "MultiLock", "aio", "lock", "lock_all"]
+__all__ = ["Client", "DaemonUnreachable", "Holder", "HoldfastError", "Lock", "LockBusy", "LockLost", "LockRefused",
+           "LockTimeout", "MultiLock", "Waiting", "aio", "lock", "lock_all"]
 __version__ = "0.1.0"
 
 _default = Client()

@@ -26,6 +26,7 @@ from collections import deque
 from typing import Any, Callable, Deque, Dict, List, Optional, Sequence, Tuple
 
 from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockRefused, LockTimeout, lasting
+from ._look import Looks, Seen, Waiting
 
 RETRY = 0.2  # seconds until a LOCK is sent again to a daemon that ends
 SLACK = 2.0  # seconds by which the daemon may answer a WAIT late: a hand-over, a busy host
@@ -33,6 +34,8 @@ SILENCE = 5.0  # seconds without an answer over TCP after which the connection c
 STOOD = 0.1  # seconds after a deadline from which a look at it shows that this process stood still
 LATE = 1.0  # seconds for the daemon's answer if this process stood still until the deadline that it was told
 LOOK = 1.0  # seconds between looks at the event loops of claims
+NOTICE = 1.0  # seconds after which a wait lasts, and who waits is told
+NOTICES = 10.0  # seconds between later times at which it is told; the second is after 2 s, each after twice as long
 
 
 class Failure(Tuple[str, str]):
@@ -98,9 +101,11 @@ class Claim:
 
     def __init__(self, name: str, owner: str, words: Sequence[str], wait: Optional[float], patience: float,
                  now: float, settled: Callable[[], None], lost: Callable[[], None],
-                 alive: Optional[Callable[[], bool]] = None, shares: bool = True) -> None:
-        """shares: others may have the same name and owner."""
-        self.shares = shares
+                 alive: Optional[Callable[[], bool]] = None, shares: bool = True,
+                 lasts: Optional[Callable[[Waiting], None]] = None) -> None:
+        """shares: others may have the same name and owner. lasts: is told of a wait that lasts."""
+        self.shares, self.lasts = shares, lasts
+        self.notice, self.notice_gap = now + NOTICE, 2 * NOTICE  # when it is told next
         self.name, self.owner, self.words = name, owner, list(words)
         self.since, self.patience = now, patience  # seconds for which the daemon may be away
         self.wait = wait
@@ -178,6 +183,7 @@ class Core:
         self._past = 0  # waits of the session that have ended
         self._turns = itertools.count(1)
         self._queues: Dict[Tuple[str, str], Queue] = {}
+        self._looks = Looks(self._send)
 
     # --- the connection ---------------------------------------------------------------------------------------------
 
@@ -252,6 +258,7 @@ class Core:
             hold.front = hold.behind = False
         self._line.clear()
         self._queues.clear()
+        self._looks.abandon()
         if not claims:
             self.holds.clear()
         self._handlers.clear()
@@ -323,6 +330,8 @@ class Core:
         self._rouse(now + (LOOK if claim.alive or not self.greeted else SILENCE))
         if claim.until is not None:
             self._rouse(claim.until)
+        if claim.lasts is not None:
+            self._rouse(claim.notice)
 
     def _step_out(self, hold: Hold, now: float) -> None:
         """From the queue, to the daemon."""
@@ -414,6 +423,7 @@ class Core:
                 self._tick_held(hold, now)
         if self.online and self.tcp and (self.holds or self._handlers):
             self._tick_silence(now)
+        self._rouse(self._looks.tick(now))
 
     def _tick_waiting(self, hold: Hold, claim: Claim, now: float) -> None:
         end = math.inf if claim.until is None else claim.until + SLACK
@@ -434,8 +444,35 @@ class Core:
             end = claim.until
         if now >= end:
             self._fail(claim, why, now)
-        else:
-            self._rouse(end)
+            return
+        self._rouse(end)
+        if claim.lasts is not None:
+            self._tick_notice(claim, now)
+
+    def _tick_notice(self, claim: Claim, now: float) -> None:
+        """Tells who waits that the wait lasts, and for whom."""
+        if now >= claim.notice:
+            claim.notice, claim.notice_gap = now + claim.notice_gap, min(2 * claim.notice_gap, NOTICES)
+            self._look(claim.name, now, lambda seen: self._notice(claim, seen, now))
+        self._rouse(claim.notice)
+
+    def _notice(self, claim: Claim, seen: Seen, now: float) -> None:
+        if claim.state == "waiting" and claim.lasts is not None:
+            info, lasts = Waiting(claim.name, seen.holder, self._position(claim, seen), now - claim.since), claim.lasts
+            self.calls.append(lambda: lasts(info))
+
+    def _position(self, claim: Claim, seen: Seen) -> Optional[int]:
+        """In the queue of the daemon, with those that stand before it in the queue here."""
+        hold = claim.hold
+        if hold is None or not hold.behind:
+            return seen.places.get(claim.owner)
+        before = [other for other in self.holds.values() if other.front and other.place == hold.place]
+        first = max((seen.places.get(other.owner, 0) for other in before), default=0)
+        return first + 1 + list(self._queues[hold.place].behind).index(hold) if first else None
+
+    def _look(self, name: str, now: float, told: Callable[[Seen], None]) -> None:
+        self._looks.begin(name, now, told)
+        self._rouse(self._looks.tick(now))
 
     def _tick_held(self, hold: Hold, now: float) -> None:
         if now >= hold.deadline:
@@ -535,8 +572,8 @@ class Core:
 
     def _timeout(self, claim: Claim) -> HoldfastError:
         if claim.wait:
-            return LockTimeout("%r is held by another locker, also after %g s" % (claim.name, claim.wait))
-        return LockBusy("%r is held by another locker" % claim.name)
+            return LockTimeout(claim.name, "%r is held by another locker, also after %g s" % (claim.name, claim.wait))
+        return LockBusy(claim.name, "%r is held by another locker" % claim.name)
 
     def _under_way(self) -> bool:
         """Whether a LOCK is at the daemon, whose end lets the line advance, or will be sent again."""
@@ -599,7 +636,15 @@ class Core:
         claim.error = error
         if claim.hold is not None:
             claim.hold.refused = isinstance(error, LockRefused)
+        if isinstance(error, LockBusy) and claim.wait != 0:
+            busy = error
+            self._look(claim.name, now, lambda seen: self._busy(claim, busy, seen))
+        else:
+            self.calls.append(claim.settled)
         self.release(claim, now)
+
+    def _busy(self, claim: Claim, error: LockBusy, seen: Seen) -> None:
+        error.found(seen.holder)
         self.calls.append(claim.settled)
 
     def _loss(self, claim: Claim, value: Any) -> LockLost:
@@ -665,8 +710,9 @@ class Core:
             elif push[0] == "failed":
                 self._locked(hold, push[1], Failure((push[2], push[3])) if push[2] else None, now)
 
-    def _rouse(self, at: float) -> None:
-        self.wake = min(self.wake, at)
+    def _rouse(self, at: Optional[float]) -> None:
+        if at is not None:
+            self.wake = min(self.wake, at)
 
 
 def _ignore(_value: Any, _now: float) -> None:

@@ -177,7 +177,8 @@ class Engine:
                     continue
                 until = min(until, retry_at) if self._socket is None else until
             else:
-                until = idle_at = min(idle_at, moment + IDLE)
+                idle_at = min(idle_at, moment + IDLE)
+                until = min(until, idle_at)
                 if moment >= idle_at and self._end():
                     return
             self._wait(until - moment)

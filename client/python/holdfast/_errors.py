@@ -1,7 +1,9 @@
 """errors: what a lock can raise. Nothing else leaves this package but TypeError, ValueError and RuntimeError for
 wrong use."""
 
-from typing import Optional
+from typing import Any, Dict, Optional, Tuple, Type
+
+from ._look import Holder
 
 # Refusals that pass: the same request may be granted later. The others want the program or the configuration to be changed.
 PASSING = frozenset(("NOMASTER", "GUARD", "MASTERERR", "DRAINING", "LIMIT", "DEADLOCK", "LOST"))
@@ -12,11 +14,35 @@ class HoldfastError(Exception):
 
     transient = False
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)  # pools of processes send errors pickled
+
+
+def _rebuilt(kind: Type[HoldfastError], arguments: Tuple[Any, ...], state: Dict[str, Any]) -> HoldfastError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(state)
+    return error
+
 
 class LockBusy(HoldfastError):
-    """Another locker has the name. Nothing is held, and nothing waits any more."""
+    """Another locker has the name. Nothing is held, and nothing waits any more.
+
+    `name` is that of the lock. `holder` is who has it, if the lock was waited for and the daemon says so, else None.
+    """
 
     transient = True
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text)
+        self.name = name
+        self.holder: Optional[Holder] = None
+
+    def found(self, holder: Optional[Holder]) -> None:
+        """Adds who has the lock."""
+        self.holder = holder
+        if holder is not None:
+            self.args = ("%s: %s has it" % (self.args[0], holder),)
 
 
 class LockTimeout(LockBusy, TimeoutError):

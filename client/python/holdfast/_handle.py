@@ -1,5 +1,6 @@
 """handle: what a sync and an asyncio lock have in common."""
 
+import logging
 import os
 import warnings
 from typing import Callable, Iterable, List, Optional
@@ -8,9 +9,10 @@ from ._address import choose, parse
 from ._core import Claim
 from ._engine import Engine, engine_for, now
 from ._errors import LockLost
-
+from ._look import Waiting
 
 YEAR = 365 * 86400.0  # the longest time that the daemon takes
+log = logging.getLogger("holdfast")
 PERMITS = 10000  # of a semaphore, at most
 
 # Part of each owner: another copy of the package in this process has the same session, and counts its own holds.
@@ -90,7 +92,8 @@ class Handle:
     def __init__(self, place: Place, name: str, *, wait: Optional[float] = None, shared: bool = False,
                  limit: Optional[int] = None, permits: Optional[int] = None, lease: Optional[float] = None,
                  max_hold: Optional[float] = None, owner: Optional[str] = None, why: Optional[str] = None,
-                 on_lost: Optional[Callable[[LockLost], object]] = None) -> None:
+                 on_lost: Optional[Callable[[LockLost], object]] = None,
+                 on_wait: Optional[Callable[[Waiting], object]] = None) -> None:
         if shared and limit is not None:
             raise ValueError("a lock is shared, or has a limit, not both")
         for text, what in ((name, "the name of a lock"), (owner, "owner"), (why, "why")):
@@ -110,10 +113,11 @@ class Handle:
         for seconds, what, least in ((lease, "lease", 0.001), (max_hold, "max_hold", 0.001)):
             if seconds is not None:
                 check_seconds(seconds, what, least)
-        if on_lost is not None and not callable(on_lost):
-            raise TypeError("on_lost is a function, not %r" % (on_lost,))
+        for call, what in ((on_lost, "on_lost"), (on_wait, "on_wait")):
+            if call is not None and not callable(call):
+                raise TypeError("%s is a function, not %r" % (what, call))
         self.name = name
-        self.place, self.wait, self.owner, self.on_lost = place, bounded(wait), owner, on_lost
+        self.place, self.wait, self.owner, self.on_lost, self.on_wait = place, bounded(wait), owner, on_lost, on_wait
         self.words: List[str] = ["SHARED"] if shared else []
         if limit is not None:
             self.words += ["LIMIT", str(limit), "PERMITS", str(permits or 1)]
@@ -185,14 +189,29 @@ class Handle:
         return self._engine is not None and self._engine.foreign
 
     def _begin(self, settled: Callable[[], None], lost: Callable[[], None], wait: Optional[float],
-               alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
+               lasts: Optional[Callable[[Waiting], None]], alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
         """Sends the request."""
         self._engine = self.place.engine()
         owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else os.urandom(8).hex()
         self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive,
-                            self.owner is not None)
+                            self.owner is not None, lasts)
         self._engine.acquire(self._claim)
         return self._engine, self._claim
+
+    def _hears(self) -> Optional[Callable[[Waiting], None]]:
+        """What is told that the wait lasts; None: nobody wants to know. It must not keep this object alive."""
+        name, on_wait = self.name, self.on_wait
+        if on_wait is None:
+            return None
+        tell = on_wait
+
+        def lasts(info: Waiting) -> None:
+            try:
+                tell(info)
+            except (Exception, SystemExit):  # the thread serves all other locks
+                log.exception("on_wait of the lock %r", name)
+
+        return lasts
 
     def _give_up(self) -> None:
         """The wait has ended otherwise than with the lock: nothing is held, and nothing waits."""

@@ -12,6 +12,7 @@ from typing import Any, Callable, Iterable, List, Optional, Type
 from ._engine import now
 from ._errors import HoldfastError, LockLost
 from ._handle import Handle, MultiHandle, Place, check_names, left, ms
+from ._look import Waiting
 
 log = logging.getLogger("holdfast")
 
@@ -82,7 +83,7 @@ class Lock(Handle):
         if self._interrupt:
             _interrupts.begin(self)
         try:
-            _, claim = self._begin(settled.set, lambda: _tell(itself), wait)
+            _, claim = self._begin(settled.set, lambda: _tell(itself), wait, self._hears())
             settled.wait()
             if claim.error is not None:
                 raise claim.error
@@ -245,7 +246,8 @@ class Client(Place):
     def lock(self, name: str, *, wait: Optional[float] = None, shared: bool = False, limit: Optional[int] = None,
              permits: Optional[int] = None, lease: Optional[float] = None, max_hold: Optional[float] = None,
              owner: Optional[str] = None, why: Optional[str] = None,
-             on_lost: Optional[Callable[[LockLost], object]] = None, interrupt: bool = False) -> Lock:
+             on_lost: Optional[Callable[[LockLost], object]] = None,
+             on_wait: Optional[Callable[[Waiting], object]] = None, interrupt: bool = False) -> Lock:
         """A lock, not acquired yet: use it in `with`, or call acquire() and release(), which have the daemon's errors.
 
         name: 1 to 512 bytes without spaces. wait: seconds to wait at most; 0 tries once, None waits as long as the
@@ -253,17 +255,19 @@ class Client(Place):
         name is a semaphore of so many permits, 1 to 10000, of which this takes `permits`, or one. lease: seconds after which it ends by
         itself; without it the daemon renews it. max_hold: seconds it may be held in all. owner: locks of this process
         with the same name and owner are one hold (re-entry). why: a remark for `holdfast ls`. on_lost: is called with
-        the LockLost in a thread of this package, as soon as the lock is lost; keep it short. interrupt: a loss
-        interrupts the main thread, also out of a blocking call, and `with` raises LockLost. TypeError, ValueError: an
+        the LockLost in a thread of this package, as soon as the lock is lost; keep it short. on_wait: likewise with a
+        Waiting (who has the lock, and the place in the queue) when the wait has lasted for a second, then after 2 s more,
+        4 s, 8 s, and every 10 s. interrupt: a loss interrupts the main thread, also out of a blocking call, and `with` raises LockLost. TypeError, ValueError: an
         argument or $HOLDFAST_URL is wrong.
         """
         return Lock(self, name, wait=wait, shared=shared, limit=limit, permits=permits, lease=lease, max_hold=max_hold,
-                    owner=owner, why=why, on_lost=on_lost, interrupt=interrupt)
+                    owner=owner, why=why, on_lost=on_lost, on_wait=on_wait, interrupt=interrupt)
 
     def lock_all(self, names: Iterable[str], *, wait: Optional[float] = None, shared: bool = False,
                  max_hold: Optional[float] = None, why: Optional[str] = None,
-                 on_lost: Optional[Callable[[LockLost], object]] = None) -> MultiLock:
+                 on_lost: Optional[Callable[[LockLost], object]] = None,
+                 on_wait: Optional[Callable[[Waiting], object]] = None) -> MultiLock:
         """Exclusive or shared locks of several names, all or none; they cannot wait for each other in a circle. wait:
         seconds for all together. Other options as of lock()."""
-        return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost)
+        return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost, on_wait=on_wait)
                           for name in check_names(names)], wait)

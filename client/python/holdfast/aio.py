@@ -16,6 +16,7 @@ from typing import Any, Callable, Iterable, List, Optional, Type
 from ._engine import now
 from ._errors import HoldfastError, LockLost
 from ._handle import Handle, MultiHandle, Place, check_names, left, ms
+from ._look import Waiting
 
 __all__ = ["Client", "Lock", "MultiLock", "lock", "lock_all"]
 
@@ -28,6 +29,10 @@ def _post(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
         loop.call_soon_threadsafe(call)
     except RuntimeError:
         pass
+
+
+def _in_loop(loop: asyncio.AbstractEventLoop, hears: Callable[[Waiting], None]) -> Callable[[Waiting], None]:
+    return lambda info: _post(loop, lambda: hears(info))
 
 
 def _resolve(future: "asyncio.Future[Any]", value: Any) -> None:
@@ -52,9 +57,11 @@ class Lock(Handle):
         loop = asyncio.get_running_loop()
         settled: "asyncio.Future[None]" = loop.create_future()
         itself = weakref.ref(self)
+        hears = self._hears()
+        lasts = hears and _in_loop(loop, hears)
         try:
             _, claim = self._begin(lambda: _post(loop, lambda: _resolve(settled, None)),
-                                   lambda: _post(loop, lambda: _tell(itself)), wait, lambda: not loop.is_closed())
+                                   lambda: _post(loop, lambda: _tell(itself)), wait, lasts, lambda: not loop.is_closed())
             await settled
             if claim.error is not None:
                 raise claim.error
@@ -214,16 +221,18 @@ class Client(Place):
     def lock(self, name: str, *, wait: Optional[float] = None, shared: bool = False, limit: Optional[int] = None,
              permits: Optional[int] = None, lease: Optional[float] = None, max_hold: Optional[float] = None,
              owner: Optional[str] = None, why: Optional[str] = None,
-             on_lost: Optional[Callable[[LockLost], object]] = None) -> Lock:
-        """A lock, not acquired yet. Options as of `holdfast.Client.lock`; on_lost is called in the event loop."""
+             on_lost: Optional[Callable[[LockLost], object]] = None,
+             on_wait: Optional[Callable[[Waiting], object]] = None) -> Lock:
+        """A lock, not acquired yet. Options as of `holdfast.Client.lock`; on_lost and on_wait are called in the event loop."""
         return Lock(self, name, wait=wait, shared=shared, limit=limit, permits=permits, lease=lease, max_hold=max_hold,
-                    owner=owner, why=why, on_lost=on_lost)
+                    owner=owner, why=why, on_lost=on_lost, on_wait=on_wait)
 
     def lock_all(self, names: Iterable[str], *, wait: Optional[float] = None, shared: bool = False,
                  max_hold: Optional[float] = None, why: Optional[str] = None,
-                 on_lost: Optional[Callable[[LockLost], object]] = None) -> MultiLock:
+                 on_lost: Optional[Callable[[LockLost], object]] = None,
+                 on_wait: Optional[Callable[[Waiting], object]] = None) -> MultiLock:
         """Several locks, all or none. See `holdfast.Client.lock_all`."""
-        return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost)
+        return MultiLock([Lock(self, name, shared=shared, max_hold=max_hold, why=why, on_lost=on_lost, on_wait=on_wait)
                           for name in check_names(names)], wait)
 
 

@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+"""What the Python package in client/python tells of a wait that lasts: who has the lock, and the place in the queue."""
+
+import asyncio
+import os
+import pickle
+import queue
+import subprocess
+import threading
+
+import harness
+from harness import BRISK, PATIENCE, boottime, expect, expect_between, expect_not_before
+from package import holdfast, nothing_left, program, raises, world
+from holdfast import _look  # which package.py makes known
+
+HOLDER = "with holdfast.lock('a', why='the nightly import'):\n print(os.getpid(), flush=True)\n sys.stdin.read()"
+
+
+def holding(place, **options):
+    """A program that has the lock a, and its pid."""
+    process = program(place, HOLDER, stdin=subprocess.PIPE, **options)
+    return process, int(process.output.wait(r"^(\d+)$")[1].group(1))
+
+
+def end(process):
+    """Lets the program end."""
+    process.process.stdin.close()
+    expect(process.wait(), 0)
+
+
+def test_holder(place):
+    """the error of a wait that is over names who has the lock: its program, pid, why, and since when; a try names nobody"""
+    daemon = world(place)
+    process, pid = holding(place)
+    error = raises(holdfast.LockTimeout, holdfast.lock("a", wait=0.3).acquire)
+    expect((error.name, error.holder.pid, error.holder.uid, error.holder.why, error.holder.host, error.holder.withheld),
+           ("a", pid, os.getuid(), "the nightly import", "", False))
+    expect_between(error.holder.held_for, 0.3, PATIENCE)
+    expect("pid %d" % pid in str(error) and str(error).endswith(": the nightly import has it"), True, str(error))
+    error = raises(holdfast.LockTimeout, lambda: asyncio.run(holdfast.aio.lock("a", wait=0.1).acquire()))
+    expect(error.holder.pid, pid)
+    expect(raises(holdfast.LockBusy, holdfast.lock("a", wait=0).acquire).holder, None)
+    error = raises(holdfast.LockTimeout, holdfast.lock_all(["a", "b"], wait=0.1).acquire)
+    expect((error.name, error.holder.pid), ("a", pid))
+    end(process)
+    nothing_left(daemon)
+
+
+def test_holder_elsewhere(place):
+    """a holder at another daemon is named, with the host of that daemon"""
+    redis = place.redis()
+    world(place, redis=redis)
+    other = place.daemon("other", master=redis).admitted()
+    process, pid = holding(place, environment={"HOLDFAST_URL": other.socket})
+    error = raises(holdfast.LockTimeout, holdfast.lock("a", wait=0.3).acquire)
+    expect((error.holder.pid, error.holder.host != "", error.holder.why), (pid, True, "the nightly import"), str(error))
+    end(process)
+
+
+def test_holder_unknown(place):
+    """who may not see is told of the timeout without a holder, and no later"""
+    daemon = world(place, "users: [ { name: app, password-env: APP, may: [ lock ] } ]\n", tcp=True, environment={"APP": "secret-of-app"})
+    client = holdfast.Client("redis://app:secret-of-app@127.0.0.1:%d" % daemon.tcp[1])
+    told = queue.SimpleQueue()
+    with daemon.client() as other:
+        other("LOCK", "a")
+        started = boottime()
+        error = raises(holdfast.LockTimeout, client.lock("a", wait=1.3, on_wait=told.put).acquire)
+        expect((error.holder, str(error)), (None, "'a' is held by another locker, also after 1.3 s"))
+        expect_not_before(boottime(), started + 1.3, "it waits")
+    expect(told.get(timeout=PATIENCE)[:3], ("a", None, None))
+
+
+def test_holder_of_a_silent_daemon(place):
+    """a daemon that stands still after it has said that the wait is over delays the error by half a second at most"""
+    daemon = world(place)
+    with daemon.client() as other:
+        other("LOCK", "a")
+        raises(holdfast.LockTimeout, holdfast.lock("a", wait=0.1).acquire)
+        errors = queue.SimpleQueue()
+        waiting = threading.Thread(target=lambda: errors.put(raises(holdfast.HoldfastError, holdfast.lock("a", wait=0.5).acquire)))
+        waiting.start()
+        daemon.queued("a")
+        daemon.process.stop()
+        expect(type(errors.get(timeout=PATIENCE)), holdfast.DaemonUnreachable)
+        daemon.process.cont()
+        waiting.join()
+    nothing_left(daemon)
+
+
+def test_on_wait(place):
+    """a wait that lasts for a second is told who has the lock and its place, those in the package's own queue counted; again later"""
+    daemon = world(place)
+    process, pid = holding(place)
+    told = queue.SimpleQueue()
+
+    def wait(number):
+        with holdfast.lock("a", wait=PATIENCE, on_wait=lambda info: told.put((number, info))):
+            pass
+    threads = [threading.Thread(target=wait, args=(number,)) for number in range(3)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        daemon.queued("a")
+        while sum(len(hold.waiting) for hold in holdfast.lock("x").place.engine().core.holds.values()) <= number:
+            pass
+    first = {number: info for number, info in (told.get(timeout=PATIENCE) for _ in threads)}
+    expect({number: info.position for number, info in first.items()}, {0: 1, 1: 2, 2: 3})
+    for info in first.values():
+        expect((info.name, info.holder.pid, info.holder.why), ("a", pid, "the nightly import"))
+        expect_between(info.waited, 1, PATIENCE)
+    expect_between(told.get(timeout=PATIENCE)[1].waited, 3, PATIENCE)
+    end(process)
+    for thread in threads:
+        thread.join()
+    nothing_left(daemon)
+
+
+def test_on_wait_of_a_task(place):
+    """the same in an event loop; what the function raises is logged, and the wait goes on"""
+    daemon = world(place)
+    process, pid = holding(place)
+
+    async def main():
+        told = []
+
+        def on_wait(info):
+            told.append((info, asyncio.get_running_loop()))
+            process.process.stdin.close()
+            raise ValueError("of the program")
+        async with holdfast.aio.lock("a", wait=PATIENCE, on_wait=on_wait):
+            expect([(info.holder.pid, info.position, loop) for info, loop in told], [(pid, 1, asyncio.get_running_loop())])
+    asyncio.run(main())
+    nothing_left(daemon)
+
+
+def test_crowd_looks_once(place):
+    """who has the lock is asked once for all that wait for it at a time"""
+    daemon = world(place, BRISK)
+    process, pid = holding(place)
+
+    asked, ask = [], _look.Looks._ask
+    _look.Looks._ask = lambda looks, name, *words: (asked.append(name), ask(looks, name, *words))
+
+    async def main():
+        told = []
+        tasks = [asyncio.ensure_future(holdfast.aio.lock("a", wait=1.5, on_wait=told.append).acquire()) for _ in range(300)]
+        done = await asyncio.gather(*tasks, return_exceptions=True)
+        expect({(type(error), error.holder.pid) for error in done}, {(holdfast.LockTimeout, pid)})
+        expect((len(told), sorted(info.position for info in told)), (300, list(range(1, 301))))
+    try:
+        asyncio.run(main())
+    finally:
+        _look.Looks._ask = ask
+    expect_between(len(asked), 1, 40)  # for 600 answers
+    end(process)
+    nothing_left(daemon)
+
+
+def test_errors_travel(place):
+    """each error is the same behind a pipe to another process, with what it knows"""
+    world(place)
+    process, _ = holding(place)
+    errors = [raises(holdfast.LockTimeout, holdfast.lock("a", wait=0.1).acquire),
+              raises(holdfast.LockRefused, holdfast.lock("a", limit=3, wait=0).acquire),
+              holdfast.LockLost("a", 7, "broken", "by hand"), holdfast.DaemonUnreachable("not there")]
+    for error in errors:
+        copy = pickle.loads(pickle.dumps(error))
+        expect((type(copy), str(copy), vars(copy), copy.transient), (type(error), str(error), vars(error), error.transient))
+    end(process)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
