@@ -37,6 +37,37 @@ export interface LockOptions {
   owner?: string | undefined;
   /** A remark that `holdfast show` prints, of at most 256 bytes. */
   why?: string | undefined;
+  /** Is called when the wait has lasted for 1 s, and after 2 s, 4 s and 8 s more, then every 10 s. It asks the daemon then, and only then. */
+  onWait?: ((info: Waiting) => void) | undefined;
+}
+
+/** Who has a lock: the oldest hold, if several have it. What is not known is empty, 0, or -1 for `uid`. */
+export interface Holder {
+  /** The name of its connection. */
+  readonly client: string;
+  /** The host of the daemon through which it is held; empty: it is the daemon of this program. */
+  readonly host: string;
+  /** `unix`, or where it connects from. */
+  readonly address: string;
+  readonly pid: number;
+  readonly uid: number;
+  readonly token: number;
+  readonly why: string;
+  /** For how long it has been held, when the daemon was asked. */
+  readonly heldFor: number;
+  /** The holder is gone, and the name is kept until that one surely knows. */
+  readonly withheld: boolean;
+}
+
+/** A wait that lasts. */
+export interface Waiting {
+  /** The name that is waited for. */
+  readonly name: string;
+  /** Null: nobody has it, or the daemon does not say. */
+  readonly holder: Holder | null;
+  /** The place in the daemon's queue, from 1; null: it is not known, or beyond those that the package looks at. */
+  readonly position: number | null;
+  readonly waited: number;
 }
 
 /** A lock that is held, or several that were taken together. */
@@ -74,7 +105,7 @@ export interface Lock {
   downgrade(): Promise<void>;
   /**
    * Gives the lock back. Rejected with `LockLostError` if it had been lost before: work that it should have protected may
-   * have met other work. Calling it again does nothing, and returns the same promise. If the daemon does not answer within two
+   * have met other work. Calling it again does nothing, and returns the same promise. If the daemon does not answer within five
    * seconds, the package goes on trying.
    */
   unlock(): Promise<void>;
@@ -87,7 +118,7 @@ export const Lock: { readonly prototype: Lock };
 export interface ClientOptions {
   /** For how long the daemon keeps locks and places in queues if the connection is cut; 10000. */
   grace?: number | undefined;
-  /** For how long a daemon may be away when a lock is asked for; 2000. */
+  /** For how long a daemon may be away when a lock is asked for; 5000. */
   connectTimeout?: number | undefined;
 }
 
@@ -145,6 +176,8 @@ export class HoldfastError extends Error {
 export class LockBusyError extends HoldfastError {
   /** The name of the lock. */
   readonly lock: string;
+  /** Who has it. Null: it was tried once, or the daemon does not say. */
+  readonly holder: Holder | null;
 }
 
 /** Another locker had the lock for the whole of `wait`. */

@@ -8,7 +8,7 @@ const { Lock } = require('./lib/lock');
 const { checkNames, checkOptions, termsOf, whole } = require('./lib/terms');
 
 const GRACE = 10000; // ms, about as long as the usual lease: a holder that comes back later was told to stop before
-const CONNECT = 2000; // ms for a daemon that may be starting
+const CONNECT = 5000; // ms for a daemon that may be starting
 
 class Client {
   #address;

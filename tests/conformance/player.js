@@ -5,6 +5,7 @@ const readline = require('node:readline');
 const hf = require('../../client/node');
 
 const locks = new Map();
+const errors = new Map(); // of lock, by name
 const say = (...words) => console.log(words.join(' '));
 const ms = (text) => ({ forever: Infinity, nan: NaN, long: 366 * 86_400_000 })[text] ?? Number(text) * 1000;
 
@@ -16,6 +17,9 @@ function optionsOf(words) {
     else if (key === 'wait' || key === 'lease') options[key] = ms(value);
     else if (key === 'max_hold') options.maxHold = ms(value);
     else if (key === 'shared') options.shared = true;
+    else if (key === 'watch') {
+      options.onWait = ({ holder, position, waited }) => say(value, 'waits', holder ? holder.pid : '-', position ?? '-', waited);
+    }
     else options[key] = decodeURIComponent(value);
   }
   return options;
@@ -37,7 +41,10 @@ function failure(error) {
 const outcome = (promise) => promise.then((words) => words ?? ['ok'], failure);
 
 async function lock(name, words) {
-  const held = await hf.lock(decodeURIComponent(words[0]), optionsOf(words.slice(1)));
+  const held = await hf.lock(decodeURIComponent(words[0]), optionsOf(words.slice(1))).catch((error) => {
+    errors.set(name, error);
+    throw error;
+  });
   locks.set(name, held);
   held.signal.addEventListener('abort', () => say(name, 'told', held.signal.reason.reason));
   return ['held', held.token];
@@ -61,6 +68,10 @@ async function crowd(count, name, wait) {
 
 const verbs = {
   lock,
+  holder: (name) => {
+    const { holder } = errors.get(name);
+    return holder ? ['pid', holder.pid, holder.token, holder.why] : ['nobody'];
+  },
   crowd: (_name, words) => crowd(...words),
   valid: async (name) => [locks.get(name).validFor()],
   check: (name) => locks.get(name).check(),

@@ -10,6 +10,7 @@ import holdfast
 
 say_mutex = threading.Lock()
 locks = {}
+errors = {}  # of lock, by name
 
 
 def say(*words):
@@ -31,6 +32,9 @@ def options_of(words):
             options[key] = seconds(value)
         elif key == "shared":
             options[key] = True
+        elif key == "watch":
+            options["on_wait"] = lambda info: say(value, "waits", info.holder.pid if info.holder else "-", info.position or "-",
+                                                  int(info.waited * 1000))
         else:
             options[key] = urllib.parse.unquote(value)
     return options
@@ -58,7 +62,9 @@ def lock(name, words):
         locks[name] = holdfast.lock(urllib.parse.unquote(words[0]), on_lost=lambda loss: say(name, "told", loss.reason), **options)
         return "held", locks[name].acquire()
 
-    say(name, "lock", *outcome(take))
+    said = outcome(take)
+    errors[name] = said[2] if said[2:] else None
+    say(name, "lock", *said)
 
 
 def ok(call):
@@ -91,6 +97,9 @@ def do(line):
         threading.Thread(target=lock, args=(name, words), daemon=True).start()
     elif verb == "crowd":
         say(name, verb, *asyncio.run(crowd(*words)))
+    elif verb == "holder":
+        holder = errors[name].holder
+        say(name, verb, *(("pid", holder.pid, holder.token, holder.why) if holder else ("nobody",)))
     elif verb == "valid":
         say(name, verb, int(locks[name].valid_for() * 1000))
     elif verb == "check":

@@ -2,23 +2,25 @@
 """One behaviour for all packages in client/. A scene is a row of the table: what the program does, what happens around it, and
 what it has to see. All packages play it side by side, each with names of its own. tests/conformance has the programs."""
 
+import os
 import re
 import time
 
 import harness
 from clients import taken
-from conformance import Team
+from conformance import PACKAGES, Team
 from harness import BRISK, PATIENCE, boottime, expect, expect_between
 
 LEASE = 2.0  # seconds, of BRISK
 OK = "ok"
+NAME_HOLDERS = ("node", "python")
 ONE_PLACE = ("c", "go", "java", "node", "python")
 HELD = r"held \d+"
 
 
-def world(place, config=BRISK, **options):
+def world(place, config=BRISK, but=(), **options):
     daemon = place.daemon(master=place.redis(), config=config, **options).admitted()
-    return daemon, Team(place, daemon.socket)
+    return daemon, Team(place, daemon.socket, but)
 
 
 def stand(daemon, teams, seconds):
@@ -255,6 +257,23 @@ def test_busy(place):
         team.tell("2", "lock", "a", "wait=0.2")
         team.hear("1", "lock", "(busy|timeout) 1 ")
         team.hear("2", "lock", "timeout 1 ")
+
+
+def test_holder(place):
+    """a wait ends, and its error names who has the lock; a try does not ask. A wait that lasts is told so, with the holder and the
+    place in the queue"""
+    daemon, team = world(place, but=tuple(set(PACKAGES) - set(NAME_HOLDERS)))
+    with daemon.client() as other:
+        tokens = {player.who: other("LOCK", player.who, "WHY", "import") for player in team.players}
+        team.ask("1", "lock", "{who}", "wait=0.2", wanted="timeout 1 ")
+        team.ask("2", "lock", "{who}", "wait=0", wanted="busy 1 ")
+        expect(team.ask("1", "holder", wanted="pid "), {who: "pid %d %d import" % (os.getpid(), token) for who, token in tokens.items()})
+        team.ask("2", "holder", wanted="nobody")
+        team.tell("3", "lock", "{who}", "wait=%d" % PATIENCE, "watch=3")
+        team.hear("3", "waits", r"%d 1 (99\d|\d{4,}) ?$" % os.getpid())
+        for who in tokens:
+            other("UNLOCK", who)
+        team.hear("3", "lock", HELD)
 
 
 def test_refused(place):

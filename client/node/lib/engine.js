@@ -12,6 +12,7 @@ const { originOf } = require('./address');
 const { boottime, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockRefusedError } = require('./errors');
 const { Line } = require('./line');
+const { Looks } = require('./look');
 const { Queue } = require('./queue');
 const { Cut, FOREIGN, Link } = require('./wire');
 
@@ -77,6 +78,7 @@ class Engine {
   grace = 0;
   line = new Line();
   queue = new Queue();
+  looks = new Looks(this);
   served = false; // a daemon has answered, over this connection or an earlier one
   /** @type {Link | null} */
   link = null;
@@ -96,6 +98,8 @@ class Engine {
   #socket = null;
   /** @type {NodeJS.Timeout | null} */
   #pause = null;
+  /** @type {WeakMap<object, boolean>} */
+  #kept = new WeakMap(); // handles that keep the process alive, or do not
   /** @type {NodeJS.Timeout | null} */
   #idle = null;
 
@@ -286,8 +290,10 @@ class Engine {
   #refresh() {
     const busy = this.#wanted > 0;
     for (const handle of [this.#socket, this.#pause]) {
-      if (busy) handle?.ref();
-      else handle?.unref();
+      if (!handle || this.#kept.get(handle) === busy) continue;
+      this.#kept.set(handle, busy); // a socket that is not connected yet adds a listener each time
+      if (busy) handle.ref();
+      else handle.unref();
     }
     if (this.#idle) clearTimeout(this.#idle);
     this.#idle = null;

@@ -2,6 +2,8 @@
 /* errors: what a lock can fail with. Wrong arguments are a TypeError or a RangeError; an aborted wait fails with the reason
  * of its signal. */
 
+const { sentence } = require('./look');
+
 // Refusals that pass: the same request may be granted later. The others want the program or the configuration to be changed.
 const PASSING = ['NOMASTER', 'GUARD', 'MASTERERR', 'DRAINING', 'LIMIT', 'DEADLOCK', 'LOST'];
 
@@ -24,12 +26,14 @@ class HoldfastError extends Error {
 class LockBusyError extends HoldfastError {
   /**
    * @param {string} name
-   * @param {string} [message]
+   * @param {import('../index').Holder | null} [holder]
+   * @param {string} [what]
    * @param {string} [code]
    */
-  constructor(name, message = `the lock ${name} is held by another locker`, code = 'BUSY') {
-    super(code, message);
+  constructor(name, holder = null, what = 'is taken', code = 'BUSY') {
+    super(code, `the lock ${name} ${what}: ${holder ? sentence(holder) : 'another locker has it'}`);
     this.lock = name;
+    this.holder = holder;
   }
 }
 
@@ -38,9 +42,10 @@ class LockTimeoutError extends LockBusyError {
   /**
    * @param {string} name
    * @param {number} wait ms
+   * @param {import('../index').Holder | null} [holder]
    */
-  constructor(name, wait) {
-    super(name, `the lock ${name} was not granted within ${wait} ms: another locker has it`, 'TIMEOUT');
+  constructor(name, wait, holder = null) {
+    super(name, holder, `was not granted within ${wait} ms`, 'TIMEOUT');
   }
 }
 

@@ -15,7 +15,9 @@ const STALL = 100; // ms by which a timer is late if the process stood still
 const CHECK_MIN = 10;
 const CHECK_MAX = 5000;
 const RETRY = 200; // ms until a LOCK is sent again to a daemon that ends
-const GIVE_BACK = 2000; // ms for which unlock() waits for the daemon
+const GIVE_BACK = 5000; // ms for which unlock() waits for the daemon
+const NOTICE = 1000; // ms after which a wait lasts
+const NOTICES = 10000; // ms between later times at which it is told
 
 const prefix = randomBytes(6).toString('hex');
 let serial = 0;
@@ -23,7 +25,8 @@ let turns = 0;
 
 /**
  * How a lock is taken: `words` of LOCK, and the time in ms for which the daemon may be away.
- * @typedef {{ words: string[], owner?: string, wait?: number, lease?: number, maxHold?: number, patience: number }} Terms
+ * @typedef {{ words: string[], owner?: string, wait?: number, lease?: number, maxHold?: number, patience: number,
+ *   onWait?: (info: import('../index').Waiting) => void }} Terms
  */
 
 /**
@@ -82,14 +85,18 @@ class Hold {
    */
   async acquire(until, signal) {
     const clean = { is: true };
+    const waits = new AbortController();
+    if (this.terms.onWait) this.notify(this.terms.onWait, waits.signal);
     try {
       while (!(await this.#ask(until, signal, clean)));
     } catch (error) {
       this.#finish();
       if (clean.is) this.engine.forget(this);
+      else if (error instanceof DaemonUnreachableError) void this.#giveBack(); // who has not answered need not be waited for
       else await this.#giveBack();
       throw error;
     } finally {
+      waits.abort();
       this.#settle();
     }
   }
@@ -121,7 +128,34 @@ class Hold {
     }
     if (value instanceof LockRefusedError) throw value;
     const { wait } = this.terms;
-    throw wait ? new LockTimeoutError(this.name, wait) : new LockBusyError(this.name);
+    if (wait === 0) throw new LockBusyError(this.name);
+    const { holder } = await this.engine.looks.see(this.name);
+    throw wait ? new LockTimeoutError(this.name, wait, holder) : new LockBusyError(this.name, holder);
+  }
+
+  /** The key of its queue. */
+  get #place() {
+    const { words } = this.terms;
+    return `${words[0] === 'LIMIT' ? words[1] : ''} ${this.name}`;
+  }
+
+  /**
+   * Tells who waits that the wait lasts, until the signal is aborted: at NOTICE, and later at growing distances.
+   * @param {(info: import('../index').Waiting) => void} onWait
+   * @param {AbortSignal} signal
+   */
+  notify(onWait, signal) {
+    let gap = NOTICE;
+    const notice = async () => {
+      gap = Math.min(2 * gap, NOTICES);
+      timer = setTimeout(notice, gap);
+      const { holder, places } = await this.engine.looks.see(this.name);
+      if (signal.aborted) return;
+      const position = this.engine.queue.place(this.#place, this, places);
+      onWait({ name: this.name, holder, position, waited: Math.round(boottime() - this.#since) });
+    };
+    let timer = setTimeout(notice, NOTICE);
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   }
 
   /**
@@ -134,9 +168,9 @@ class Hold {
    */
   async #inQueue(until, signal, clean) {
     const { queue } = this.engine;
-    const { wait, owner, words } = this.terms;
-    const key = `${words[0] === 'LIMIT' ? words[1] : ''} ${this.name}`;
-    const end = await queue.enter(key, wait !== 0 && owner === undefined, until, signal);
+    const { wait, owner } = this.terms;
+    const key = this.#place;
+    const end = await queue.enter(key, this, wait !== 0 && owner === undefined, until, signal);
     const asked = boottime();
     /** @type {unknown} */
     let outcome;
@@ -149,7 +183,7 @@ class Hold {
       outcome = error;
       throw error;
     } finally {
-      queue.leave(key, outcome instanceof LockRefusedError || outcome instanceof DaemonUnreachableError);
+      queue.leave(key, this, outcome instanceof LockRefusedError || outcome instanceof DaemonUnreachableError);
     }
   }
 
@@ -215,7 +249,7 @@ class Hold {
         await race(new Promise((resolve) => setTimeout(resolve, RETRY)), signal);
       } catch (error) {
         if (!(error instanceof Cut)) throw error;
-        patient = Math.min(until, boottime() + this.engine.grace);
+        patient = Math.min(until, boottime() + this.terms.patience);
       } finally {
         this.#resolve = this.#reject = null;
       }

@@ -198,7 +198,10 @@ async function takeOne(engine, name, user, terms, until, signal) {
   signal.throwIfAborted();
   const key = terms.owner === undefined ? null : JSON.stringify([name, terms.owner]);
   for (let same; key !== null && (same = engine.owned.get(key));) {
-    if (!same.granted) await before(until, race(same.settled, signal), name, terms);
+    if (!same.granted && !(await before(until, race(same.settled, signal)))) {
+      const { holder } = terms.wait === 0 ? { holder: null } : await engine.looks.see(name);
+      throw terms.wait ? new LockTimeoutError(name, terms.wait, holder) : new LockBusyError(name, holder);
+    }
     if (same.over) continue;
     same.users.add(user);
     return same;
@@ -211,18 +214,17 @@ async function takeOne(engine, name, user, terms, until, signal) {
 }
 
 /**
+ * Waits for the promise: true. False: `until` has come before.
  * @param {number} until
  * @param {Promise<void>} promise
- * @param {string} name
- * @param {import('./hold').Terms} terms
+ * @returns {Promise<boolean>}
  */
-function before(until, promise, name, terms) {
+async function before(until, promise) {
   const left = until - boottime();
-  if (left > TIMER_MAX) return promise;
+  if (left > TIMER_MAX) return promise.then(() => true);
   return new Promise((resolve, reject) => {
-    const late = () => reject(terms.wait ? new LockTimeoutError(name, terms.wait) : new LockBusyError(name));
-    const timer = setTimeout(late, Math.max(left, 0));
-    promise.then(resolve, reject).finally(() => clearTimeout(timer));
+    const timer = setTimeout(resolve, Math.max(left, 0), false);
+    promise.then(() => resolve(true), reject).finally(() => clearTimeout(timer));
   });
 }
 

@@ -7,8 +7,9 @@ const { boottime, setTimeout } = require('./clock');
 const LONGEST = 2 ** 31 - 1; // ms of a timer
 
 /**
- * @typedef {{ since: number, until: number, go: () => void, watch: () => void }} Place
- * @typedef {{ fronts: number, behind: Set<Place> }} Name
+ * @typedef {{ tag: string }} Who has the tag as its owner at the daemon
+ * @typedef {{ who: Who, since: number, until: number, go: () => void, watch: () => void }} Place
+ * @typedef {{ fronts: Set<Who>, behind: Set<Place> }} Name
  */
 
 class Queue {
@@ -19,16 +20,17 @@ class Queue {
    * Waits until it is the front. If `until` (boottime) comes before, it is one, too, and tries once: the daemon knows why it was not
    * its turn. Rejected with the reason of the signal; then it is not in the queue.
    * @param {string} key of the name
+   * @param {Who} who
    * @param {boolean} stands else it is a front at once
    * @param {number} until
    * @param {AbortSignal} signal
    * @returns {Promise<number>} until, which may be earlier: see bound()
    */
-  async enter(key, stands, until, signal) {
-    const name = this.#names.get(key) ?? { fronts: 0, behind: new Set() };
+  async enter(key, who, stands, until, signal) {
+    const name = this.#names.get(key) ?? { fronts: new Set(), behind: new Set() };
     this.#names.set(key, name);
-    if (!stands || name.fronts === 0) {
-      name.fronts++;
+    if (!stands || name.fronts.size === 0) {
+      name.fronts.add(who);
       return until;
     }
     if (signal.aborted) throw signal.reason;
@@ -37,11 +39,12 @@ class Queue {
       let timer;
       /** @type {Place} */
       const place = {
+        who,
         since: boottime(),
         until,
         go: () => {
           leave();
-          name.fronts++;
+          name.fronts.add(who);
           resolve(place.until);
         },
         watch: () => {
@@ -68,16 +71,31 @@ class Queue {
   /**
    * A front has the lock, or waits no more.
    * @param {string} key
+   * @param {Who} who
    * @param {boolean} all those behind are to ask by themselves, since each has to hear what the front has heard
    */
-  leave(key, all) {
+  leave(key, who, all) {
     const name = /** @type {Name} */ (this.#names.get(key));
-    name.fronts--;
+    name.fronts.delete(who);
     for (const place of name.behind) {
-      if (!all && name.fronts > 0) break;
+      if (!all && name.fronts.size > 0) break;
       place.go();
     }
-    if (name.fronts === 0) this.#names.delete(key);
+    if (name.fronts.size === 0) this.#names.delete(key);
+  }
+
+  /**
+   * The place in the queue of the daemon, from 1, with those that stand before it here. Null: it is not known.
+   * @param {string} key
+   * @param {Who} who
+   * @param {Map<string, number>} places in the queue of the daemon, by tag
+   */
+  place(key, who, places) {
+    const name = this.#names.get(key);
+    if (!name || name.fronts.has(who)) return places.get(who.tag) ?? null;
+    const first = Math.max(0, ...[...name.fronts].map((front) => places.get(front.tag) ?? 0));
+    const index = [...name.behind].findIndex((place) => place.who === who);
+    return first > 0 && index >= 0 ? first + 1 + index : null;
   }
 
   /**

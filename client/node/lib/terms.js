@@ -5,7 +5,7 @@ const { inspect } = require('node:util');
 
 const YEAR = 31536000000; // ms
 const PERMITS = 10000; // of a semaphore, at most
-const OPTIONS = ['wait', 'signal', 'shared', 'limit', 'permits', 'lease', 'maxHold', 'owner', 'why'];
+const OPTIONS = ['wait', 'signal', 'shared', 'limit', 'permits', 'lease', 'maxHold', 'owner', 'why', 'onWait'];
 
 /**
  * A wrong argument, for an error.
@@ -96,11 +96,12 @@ function permitsOf(what, count, most) {
  */
 function termsOf(options, patience) {
   checkOptions(options, OPTIONS);
-  const { wait, shared, limit, permits, lease, maxHold, owner, why } = options;
+  const { wait, shared, limit, permits, lease, maxHold, owner, why, onWait } = options;
   if (shared && limit !== undefined) throw new TypeError('a lock is shared, or has a limit, not both');
   if (permits !== undefined && limit === undefined) throw new TypeError('permits needs a limit');
   if (owner !== undefined) checkBytes('owner', owner, 1, 96);
   if (why !== undefined) checkBytes('why', why, 0, 256);
+  if (onWait !== undefined && typeof onWait !== 'function') throw new TypeError(`onWait: a function is needed, not ${shown(onWait)}`);
   const words = shared ? ['SHARED'] : [];
   if (limit !== undefined) {
     words.push('LIMIT', permitsOf('limit', limit, PERMITS), 'PERMITS', permitsOf('permits', permits ?? 1, limit));
@@ -115,6 +116,7 @@ function termsOf(options, patience) {
     ...(wait !== undefined && { wait: typeof wait === 'number' && wait > YEAR ? YEAR : whole('wait', wait, 0) }),
     ...(lease !== undefined && { lease }),
     ...(maxHold !== undefined && { maxHold }),
+    ...(onWait !== undefined && { onWait }),
   };
 }
 

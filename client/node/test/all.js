@@ -1,4 +1,5 @@
 'use strict';
 require('./locks.test');
 require('./faults.test');
+require('./seen.test');
 require('./readme.test');

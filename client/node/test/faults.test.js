@@ -188,6 +188,9 @@ both('waits that are aborted in every phase leave nothing', CALM, async (stage, 
   engineAt(where, 'cutlery');
   const client = new hf.Client(where);
   const inside = [0, 0, 0];
+  const warned = [];
+  const warn = (warning) => warned.push(warning.message);
+  process.on('warning', warn);
   let [granted, ended, stop] = [0, 0, false];
   const cutter = (async () => {
     while (!stop) {
@@ -219,6 +222,8 @@ both('waits that are aborted in every phase leave nothing', CALM, async (stage, 
   });
   stop = true;
   await cutter;
+  process.off('warning', warn);
+  assert.deepEqual(warned, []); // as of listeners that a socket without a connection gathers
   t.diagnostic(`${granted} granted, ${ended} aborted`);
   assert.ok(granted > 0 && ended > 0, 'not every phase was met');
   await nothingLeft(ask);

@@ -96,6 +96,16 @@ class Stage {
     return child;
   }
 
+  /** Another daemon of the same master: where it listens. */
+  async sibling() {
+    const socket = path.join(this.folder, 's2');
+    const yml = fs.readFileSync(path.join(this.folder, 'yml'), 'utf8').replace(this.socket, socket).replace(`  - tcp: ${this.tcp}\n`, '');
+    fs.writeFileSync(path.join(this.folder, 'yml2'), yml.replace(/ledger: .*/, `ledger: ${this.folder}/ledger2`));
+    this.spawn(programs.holdfastd, ['-c', path.join(this.folder, 'yml2')]);
+    await until('the other daemon listens', () => fs.existsSync(socket));
+    return socket;
+  }
+
   /** Resolved when locks are granted. */
   async startDaemon() {
     this.daemon = this.spawn(programs.holdfastd, ['-c', path.join(this.folder, 'yml')]);

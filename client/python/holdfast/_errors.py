@@ -42,7 +42,7 @@ class LockBusy(HoldfastError):
         """Adds who has the lock."""
         self.holder = holder
         if holder is not None:
-            self.args = ("%s: %s has it" % (self.args[0], holder),)
+            self.args = ("%s: %s" % (self.args[0], holder.sentence()),)
 
 
 class LockTimeout(LockBusy, TimeoutError):

@@ -26,14 +26,18 @@ class Holder(NamedTuple):
     withheld: bool  # its holder is gone, and the name is kept until that one surely knows
 
     def __str__(self) -> str:
-        who = self.client or ("pid %d" % self.pid if self.pid else "somebody")
         facts = ["pid %d" % self.pid] if self.client and self.pid else []
         facts += [self.address] if self.address not in ("", "unix") else []
         facts += ["through the daemon of " + self.host] if self.host else []
-        text = who + (" (%s)" % ", ".join(facts) if facts else "")
-        text += ", which is gone," if self.withheld else ""
-        text += " for %.0f s" % self.held_for if self.token else ""
-        return text + (": " + self.why if self.why else "")
+        facts += ['"%s"' % self.why] if self.why else []
+        who = self.client or ("pid %d" % self.pid if self.pid else "somebody")
+        return who + (" (%s)" % ", ".join(facts) if facts else "")
+
+    def sentence(self) -> str:
+        """What it has to do with the lock, for people."""
+        if self.withheld:
+            return "%s had it, and is gone" % self
+        return "%s has had it for %.0f s" % (self, self.held_for) if self.token else "%s has it" % self
 
 
 class Waiting(NamedTuple):
