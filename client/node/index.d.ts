@@ -37,7 +37,7 @@ export interface LockOptions {
   owner?: string | undefined;
   /** A remark that `holdfast show` prints, of at most 256 bytes. */
   why?: string | undefined;
-  /** Is called when the wait has lasted for 1 s, and after 2 s, 4 s and 8 s more, then every 10 s. It asks the daemon then, and only then. */
+  /** Is called when the wait has lasted for a second, and then every five. It asks the daemon then, and only then. */
   onWait?: ((info: Waiting) => void) | undefined;
 }
 

@@ -108,7 +108,7 @@ def test_on_wait(place):
     for info in first.values():
         expect((info.name, info.holder.pid, info.holder.why), ("a", pid, "the nightly import"))
         expect_between(info.waited, 1, PATIENCE)
-    expect_between(told.get(timeout=PATIENCE)[1].waited, 3, PATIENCE)
+    expect_between(told.get(timeout=PATIENCE)[1].waited, 6, PATIENCE)
     end(process)
     for thread in threads:
         thread.join()
@@ -154,6 +154,19 @@ def test_crowd_looks_once(place):
     expect_between(len(asked), 1, 40)  # for 600 answers
     end(process)
     nothing_left(daemon)
+
+
+def test_withheld(place):
+    """a holder that is gone, whose name is kept until it surely knows, is named as such; and what is told of a daemon that is silent"""
+    daemon = world(place, BRISK, tcp=True)
+    holder = program(place, "lock = holdfast.Client(grace=0).lock('a'); lock.acquire(); print('held', flush=True); sys.stdin.read()", stdin=subprocess.PIPE,
+                     environment={"HOLDFAST_URL": "127.0.0.1:%d" % daemon.tcp[1]})
+    holder.output.wait("^held")
+    holder.kill()
+    error = raises(holdfast.LockTimeout, holdfast.lock("a", wait=0.1).acquire)
+    expect((error.holder.withheld, str(error).endswith(" had it, and is gone")), (True, True), str(error))
+    unknown = _look._of_fleet({"hosts": [], "holders": [["host", "app-2", "daemon", "1"]]})
+    expect(unknown.sentence(), "somebody (through the daemon of app-2) has it")
 
 
 def test_errors_travel(place):

@@ -17,7 +17,7 @@ const CHECK_MAX = 5000;
 const RETRY = 200; // ms until a LOCK is sent again to a daemon that ends
 const GIVE_BACK = 5000; // ms for which unlock() waits for the daemon
 const NOTICE = 1000; // ms after which a wait lasts
-const NOTICES = 10000; // ms between later times at which it is told
+const NOTICES = 5000; // ms between later times at which it is told
 
 const prefix = randomBytes(6).toString('hex');
 let serial = 0;
@@ -140,15 +140,13 @@ class Hold {
   }
 
   /**
-   * Tells who waits that the wait lasts, until the signal is aborted: at NOTICE, and later at growing distances.
+   * Tells who waits that the wait lasts, until the signal is aborted.
    * @param {(info: import('../index').Waiting) => void} onWait
    * @param {AbortSignal} signal
    */
   notify(onWait, signal) {
-    let gap = NOTICE;
     const notice = async () => {
-      gap = Math.min(2 * gap, NOTICES);
-      timer = setTimeout(notice, gap);
+      timer = setTimeout(notice, NOTICES);
       const { holder, places } = await this.engine.looks.see(this.name);
       if (signal.aborted) return;
       const position = this.engine.queue.place(this.#place, this, places);

@@ -31,7 +31,7 @@ both('the error of a wait that is over names who has the lock, and a try names n
   assert.ok(error instanceof hf.LockTimeoutError);
   const { pid, uid, why, host, withheld, heldFor } = error.holder;
   assert.deepEqual({ pid, uid, why, host, withheld }, { pid: program.pid, uid: process.getuid(), why: 'the nightly import', host: '', withheld: false });
-  assert.ok(heldFor >= 100 && heldFor < HANG);
+  assert.ok(heldFor >= 50 && heldFor < HANG);
   assert.match(error.message, /^the lock a was not granted within 100 ms: .* \(pid \d+, "the nightly import"\) has had it for \d+ s$/);
   const both = await client.lockAll(['b', 'a'], { wait: 50 }).catch((why) => why);
   assert.deepEqual([both.lock, both.holder.pid], ['a', program.pid]);
@@ -88,7 +88,7 @@ both('a wait that lasts is told who has the lock, and its place in the queues', 
     assert.ok(waited >= 990 && waited < HANG, String(waited));
   }
   await until('and again', () => told.length >= 200);
-  assert.ok(told[150].waited >= 2990);
+  assert.ok(told[150].waited >= 5990);
   assert.ok(asked > 0 && asked <= 40, `${asked} times`); // for 200 notices
   await end(program);
   await Promise.all(all);

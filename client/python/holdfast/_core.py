@@ -35,7 +35,7 @@ STOOD = 0.1  # seconds after a deadline from which a look at it shows that this 
 LATE = 1.0  # seconds for the daemon's answer if this process stood still until the deadline that it was told
 LOOK = 1.0  # seconds between looks at the event loops of claims
 NOTICE = 1.0  # seconds after which a wait lasts, and who waits is told
-NOTICES = 10.0  # seconds between later times at which it is told; the second is after 2 s, each after twice as long
+NOTICES = 5.0  # seconds between later times at which it is told
 
 
 class Failure(Tuple[str, str]):
@@ -105,7 +105,7 @@ class Claim:
                  lasts: Optional[Callable[[Waiting], None]] = None) -> None:
         """shares: others may have the same name and owner. lasts: is told of a wait that lasts."""
         self.shares, self.lasts = shares, lasts
-        self.notice, self.notice_gap = now + NOTICE, 2 * NOTICE  # when it is told next
+        self.notice = now + NOTICE  # when it is told next
         self.name, self.owner, self.words = name, owner, list(words)
         self.since, self.patience = now, patience  # seconds for which the daemon may be away
         self.wait = wait
@@ -452,7 +452,7 @@ class Core:
     def _tick_notice(self, claim: Claim, now: float) -> None:
         """Tells who waits that the wait lasts, and for whom."""
         if now >= claim.notice:
-            claim.notice, claim.notice_gap = now + claim.notice_gap, min(2 * claim.notice_gap, NOTICES)
+            claim.notice = now + NOTICES
             self._look(claim.name, now, lambda seen: self._notice(claim, seen, now))
         self._rouse(claim.notice)
 

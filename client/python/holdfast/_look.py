@@ -36,8 +36,8 @@ class Holder(NamedTuple):
     def sentence(self) -> str:
         """What it has to do with the lock, for people."""
         if self.withheld:
-            return "%s had it, and is gone" % self
-        return "%s has had it for %.0f s" % (self, self.held_for) if self.token else "%s has it" % self
+            return str(self) + " had it, and is gone"
+        return str(self) + (" has had it for %.0f s" % self.held_for if self.token else " has it")
 
 
 class Waiting(NamedTuple):

@@ -256,8 +256,8 @@ class Client(Place):
         itself; without it the daemon renews it. max_hold: seconds it may be held in all. owner: locks of this process
         with the same name and owner are one hold (re-entry). why: a remark for `holdfast ls`. on_lost: is called with
         the LockLost in a thread of this package, as soon as the lock is lost; keep it short. on_wait: likewise with a
-        Waiting (who has the lock, and the place in the queue) when the wait has lasted for a second, then after 2 s more,
-        4 s, 8 s, and every 10 s. interrupt: a loss interrupts the main thread, also out of a blocking call, and `with` raises LockLost. TypeError, ValueError: an
+        Waiting (who has the lock, and the place in the queue) when the wait has lasted for a second, and then every
+        five seconds. interrupt: a loss interrupts the main thread, also out of a blocking call, and `with` raises LockLost. TypeError, ValueError: an
         argument or $HOLDFAST_URL is wrong.
         """
         return Lock(self, name, wait=wait, shared=shared, limit=limit, permits=permits, lease=lease, max_hold=max_hold,
