@@ -53,7 +53,7 @@ LUA_CFLAGS  := $(if $(LUA),$(shell pkg-config --cflags $(LUA)))
 LUA_LIBS    := $(if $(LUA),$(shell pkg-config --libs $(LUA)))
 
 # One library for each part of the programs, so that a test links what it tests and no list of files is needed.
-CORE_SRC   := $(sort $(wildcard daemon/core/*.c))
+CORE_SRC   := $(sort $(wildcard daemon/core/*.c daemon/core/*/*.c))
 PROTO_SRC  := $(sort $(wildcard proto/*.c))
 BASE_SRC   := $(sort $(wildcard daemon/base/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c daemon/net/*.c daemon/redis/*.c daemon/admin/*.c daemon/http/*.c conf/*.c)))
@@ -214,7 +214,7 @@ MODEL := $(O)/tests/model/holdfast-model
 PLAIN := $(patsubst %.c,$(O)/plain/%.o,$(CORE_SRC) $(PROTO_SRC))
 HOUSE_OBJ := $(if $(SAN)$(findstring --coverage,$(CFLAGS)),,$(filter-out $(O)/obj/gen/%,$(LIB_OBJ)) $(call obj,$(CLIENT_SRC)) $(filter $(O)/pic/client/c/%,$(LIBRARY_OBJ)))
 HOUSE := "tests/check-layers selftest" "tests/check-layers includes" "tests/sim/mutants plant" \
-	$(if $(PLAIN),"tests/check-layers purity $(PLAIN)") $(if $(HOUSE_OBJ),"tests/check-layers globals $(HOUSE_OBJ)")
+	$(if $(PLAIN),"tests/check-layers purity $(PLAIN)" "tests/check-layers rooms $(PLAIN)") $(if $(HOUSE_OBJ),"tests/check-layers globals $(HOUSE_OBJ)")
 
 # Of builds without sanitizers and with optimization.
 HARDENED := $(if $(FORTIFY),"tests/check-hardening $(addprefix $(O)/,holdfastd holdfast holdfast-tls libholdfast.so)")
@@ -261,7 +261,7 @@ check-unit: $(CHECKS) ## run only the Check suites
 check-e2e: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) ## run only the tests against a real redis-server
 	@$(RUN) $(E2E)
 
-check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes, the core's purity, that no object has globals, and that mutants apply
+check-layers: $(PLAIN) $(HOUSE_OBJ) ## check the layers of #includes and calls, the core's purity, that no object has globals, and that mutants apply
 	@tests/run -j $(JOBS) $(HOUSE)
 
 check-hardening: all ## check that the programs and the library are hardened as those of a package are

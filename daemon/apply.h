@@ -8,7 +8,7 @@
 #define DAEMON_APPLY_H
 
 #include "daemon/admin/events.h"
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "daemon/core/view.h"
 
 #include <stdbool.h>

@@ -15,7 +15,7 @@
 
 #include "daemon/base/child.h"
 #include "daemon/base/descriptors.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "proto/buffer.h"
 #include "proto/record.h"
 

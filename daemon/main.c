@@ -7,7 +7,7 @@
 
 #include "daemon/base/child.h"
 #include "daemon/base/clock.h"
-#include "daemon/core/timers.h"
+#include "daemon/core/base/timers.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -9,7 +9,7 @@
 #define ADMIN_EVENTS_H
 
 #include "daemon/base/log.h"
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "proto/escape.h"
 
 #include <stddef.h>

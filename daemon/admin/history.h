@@ -11,7 +11,7 @@
 #ifndef ADMIN_HISTORY_H
 #define ADMIN_HISTORY_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>

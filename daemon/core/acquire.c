@@ -148,7 +148,7 @@ acquire_wait(struct core *core, struct lease *l, enum lease_wait why, int64_t ms
 		ms = 1;
 	lease_move(core, l, LEASE_WAITING, &(union lease_data){.waiting = {why}});
 	timer_arm(&core->timers, &l->timer, core->now.ms + 1 + core_jitter(core, ms - ms / 4, ms));
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 void
@@ -225,7 +225,7 @@ acquire_won(struct core *core, struct lease *l)
 	lease_arm(core, l);
 	emit_note(core, NOTE_LEASED, l->resource, NULL, round_held(l)->spare_first,
 		held.valid_ms - core->now.ms, NULL);
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 /* A master refused; what the queue master says about it counts. */

@@ -4,8 +4,8 @@
  */
 #include "daemon/core/lease.h"
 
-#include "daemon/core/alloc.h"
-#include "daemon/core/call.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/call.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/quorum.h"

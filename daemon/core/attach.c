@@ -1,7 +1,7 @@
 /* attach: see session.h. core.c and verbs.c call it; it must never leave a connection without a session. */
 #include "daemon/core/session.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
@@ -19,7 +19,7 @@
 struct conn *
 conn_find(const struct core *core, conn_id id)
 {
-	return map_find(&core->conns, id);
+	return map_find(&core->locks->conns, id);
 }
 
 struct conn *
@@ -31,7 +31,7 @@ conn_new(struct core *core, conn_id id)
 	if (conn == NULL)
 		return NULL;
 	conn->id = id;
-	if (map_add(&core->conns, id, conn) == 0)
+	if (map_add(&core->locks->conns, id, conn) == 0)
 		return conn;
 	free(conn);
 	return NULL;
@@ -40,7 +40,7 @@ conn_new(struct core *core, conn_id id)
 static void
 conn_remove(struct core *core, struct conn *conn)
 {
-	map_remove(&core->conns, conn->id, conn);
+	map_remove(&core->locks->conns, conn->id, conn);
 }
 
 void

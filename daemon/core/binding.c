@@ -19,7 +19,7 @@ binding_init(struct core *core)
 {
 	const struct core_settings *set = &core->settings;
 
-	core->binding = (struct binding){.ruled_ms = set->lease_max_ms,
+	core->quorum->binding = (struct binding){.ruled_ms = set->lease_max_ms,
 		.margin_least_ms = set->margin_ms,
 		.margin_most_ms = set->margin_ms};
 }
@@ -27,7 +27,7 @@ binding_init(struct core *core)
 int64_t
 binding_margin_ms(const struct core *core)
 {
-	const struct binding *b = &core->binding;
+	const struct binding *b = &core->quorum->binding;
 
 	return core->now.ms < b->margin_over_ms ? b->margin_most_ms : core->settings.margin_ms;
 }
@@ -35,7 +35,7 @@ binding_margin_ms(const struct core *core)
 int64_t
 binding_step_ms(const struct core *core)
 {
-	const struct binding *b = &core->binding;
+	const struct binding *b = &core->quorum->binding;
 
 	return core->now.ms < b->margin_over_ms ? b->margin_least_ms : core->settings.margin_ms;
 }
@@ -43,10 +43,10 @@ binding_step_ms(const struct core *core)
 int64_t
 binding_guard_ms(const struct core *core)
 {
-	const struct binding *b = &core->binding;
-	bool counts = core->now.ms < b->guard_over_ms && b->guard_ms > core->guarded_ms;
+	const struct binding *b = &core->quorum->binding;
+	bool counts = core->now.ms < b->guard_over_ms && b->guard_ms > core->quorum->guarded_ms;
 
-	return counts ? b->guard_ms : core->guarded_ms;
+	return counts ? b->guard_ms : core->quorum->guarded_ms;
 }
 
 /* From then on nobody relies on what a lease of this length was told by now. */
@@ -59,7 +59,7 @@ over_at(const struct core *core, int64_t lease_ms, int64_t margin_ms)
 void
 binding_ruled(struct core *core, int64_t longest_ms)
 {
-	struct binding *b = &core->binding;
+	struct binding *b = &core->quorum->binding;
 	int64_t before_ms = b->ruled_ms;
 
 	assert(longest_ms > 0 && longest_ms <= core->settings.lease_max_ms);
@@ -74,7 +74,7 @@ binding_ruled(struct core *core, int64_t longest_ms)
 void
 binding_settle(struct core *core)
 {
-	struct binding *b = &core->binding;
+	struct binding *b = &core->quorum->binding;
 
 	if (core->now.ms >= b->lease_over_ms)
 		core->settings.lease_max_ms = b->ruled_ms;
@@ -86,9 +86,9 @@ struct binding_entry
 binding_entry(const struct core *core)
 {
 	return (struct binding_entry){.lease_ms = core->settings.lease_max_ms,
-		.guarded_ms = core->guarded_ms,
+		.guarded_ms = core->quorum->guarded_ms,
 		.margin_ms = core->settings.margin_ms,
-		.binding = core->binding};
+		.binding = core->quorum->binding};
 }
 
 void
@@ -116,7 +116,7 @@ static void
 inherit_lease(struct core *core, const struct binding_entry *e)
 {
 	const struct binding *past = &e->binding;
-	struct binding *b = &core->binding;
+	struct binding *b = &core->quorum->binding;
 	int64_t ours_ms = core->settings.lease_max_ms;
 
 	b->ruled_ms = ours_ms;
@@ -134,7 +134,7 @@ static void
 inherit_margin(struct core *core, const struct binding_entry *e)
 {
 	const struct binding *past = &e->binding;
-	struct binding *b = &core->binding;
+	struct binding *b = &core->quorum->binding;
 	int64_t ours_ms = core->settings.margin_ms;
 
 	b->margin_least_ms = past->margin_least_ms;
@@ -156,11 +156,11 @@ static void
 inherit_guard(struct core *core, const struct binding_entry *e)
 {
 	const struct binding *past = &e->binding;
-	struct binding *b = &core->binding;
+	struct binding *b = &core->quorum->binding;
 
 	b->guard_ms = past->guard_ms;
 	b->guard_over_ms = past->guard_over_ms;
-	if (e->guarded_ms <= core->guarded_ms)
+	if (e->guarded_ms <= core->quorum->guarded_ms)
 		return;
 	if (core->now.ms >= past->guard_over_ms || b->guard_ms < e->guarded_ms)
 		b->guard_ms = e->guarded_ms;
@@ -172,8 +172,8 @@ binding_inherit(struct core *core, const struct binding_entry *e)
 {
 	inherit_margin(core, e);
 	inherit_lease(core, e);
-	if (core->guarded_ms < core->settings.lease_max_ms)
-		core->guarded_ms = core->settings.lease_max_ms;
+	if (core->quorum->guarded_ms < core->settings.lease_max_ms)
+		core->quorum->guarded_ms = core->settings.lease_max_ms;
 	inherit_guard(core, e);
 }
 

@@ -3,6 +3,7 @@
  * (state.h). An invariant of one object is asserted where that object changes; here are those between
  * objects.
  */
+#include "daemon/core/base/starts.h"
 #include "daemon/core/core.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
@@ -14,7 +15,6 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/starts.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -56,7 +56,7 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 		once += w->once;
 		async += w->async;
 	}
-	HOLDS(c, (r->queue == &core->nobody) == (waiters == 0));
+	HOLDS(c, (r->queue == &core->locks->nobody) == (waiters == 0));
 	HOLDS(c, waiters == r->queue->count && once == r->queue->once && async == r->queue->async);
 }
 
@@ -224,7 +224,7 @@ check_resource(struct check *c, const struct core *core, const struct resource *
 	size_t grants = 0;
 	int64_t taken = 0;
 
-	HOLDS(c, rules_have(&core->rules, r->rule));
+	HOLDS(c, rules_have(&core->locks->rules, r->rule));
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		HOLDS(c, l->resource == r);
 		check_lease(c, core, l, now_ms);
@@ -290,8 +290,8 @@ user_withheld(const struct core *core, const struct user *u)
 {
 	int64_t locks = 0;
 
-	for (const struct resource *r = names_first(&core->names); r != NULL;
-		r = names_next(&core->names, r)) {
+	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
+		r = names_next(&core->locks->names, r)) {
 		const struct grant *g = NULL;
 
 		while ((g = resource_next_grant(r, g)) != NULL) {
@@ -307,7 +307,7 @@ user_latches(struct check *c, const struct core *core, const struct user *u)
 {
 	int64_t cost = 0;
 
-	for (const struct latch_quota *m = core->latch_quotas; m != NULL; m = m->hh.next) {
+	for (const struct latch_quota *m = core->kinds->latch_quotas; m != NULL; m = m->hh.next) {
 		HOLDS(c, timer_is_armed(&m->timer));
 		cost += m->user == u ? m->cost : 0;
 	}
@@ -317,10 +317,10 @@ user_latches(struct check *c, const struct core *core, const struct user *u)
 static void
 check_users(struct check *c, const struct core *core)
 {
-	for (const struct user *u = core->users; u != NULL; u = u->hh.next) {
+	for (const struct user *u = core->locks->users; u != NULL; u = u->hh.next) {
 		int64_t sessions = 0, graces = 0, locks = 0, losses = 0;
 
-		for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+		for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
 			if (s->user != u)
 				continue;
 			HOLDS(c, s->peer.user == u->id && s->locks == session_locks(c, s));
@@ -348,9 +348,9 @@ conn_speaks(const struct core *core, conn_id id, const struct session *s)
 static void
 check_sessions(struct check *c, const struct core *core, struct core_counts *seen)
 {
-	int64_t heartbeats = 0, held_ms = starts_oldest(&core->hold_starts);
+	int64_t heartbeats = 0, held_ms = starts_oldest(&core->locks->hold_starts);
 
-	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
 		const struct grant *g;
 		const struct waiter *w;
 		size_t grants = 0, waiters = 0;
@@ -378,7 +378,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || s->ends ||
 				 timer_is_armed(&s->grace_timer));
 		HOLDS(c, !s->ends || (s->waiter_count == 0 && s->grace_ms == 0 && s->process.pid == 0 &&
-					     timer_is_armed(&core->ending_timer)));
+					     timer_is_armed(&core->locks->ending_timer)));
 		HOLDS(c, !s->orphaned || s->process.pid == 0);
 		HOLDS(c, s->detached == NULL || s->ends ||
 				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));
@@ -390,7 +390,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		seen->grants += grants;
 		seen->waiters += waiters;
 	}
-	HOLDS(c, heartbeats == core->heartbeats);
+	HOLDS(c, heartbeats == core->locks->heartbeats);
 }
 
 /* The requests of one place; each must be of a kind that belongs there. */
@@ -465,7 +465,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 	const struct conn *conn;
 	size_t count = 0, anchors;
 
-	HASH_ITER (hh, core->sessions, s, next) {
+	HASH_ITER (hh, core->locks->sessions, s, next) {
 		anchors = 0;
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			const struct conn *found = conn_find(core, conn->id);
@@ -486,18 +486,18 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 		}
 		HOLDS(c, anchors == s->anchors);
 	}
-	HOLDS(c, count == core->conns.count);
+	HOLDS(c, count == core->locks->conns.count);
 }
 
 /* Every waiter is in one of these queues, as check_waiters() has seen. */
 static void
 check_queues(struct check *c, const struct core *core)
 {
-	int64_t since_ms = starts_oldest(&core->wait_starts);
+	int64_t since_ms = starts_oldest(&core->locks->wait_starts);
 	const struct queue *q;
 	size_t waiters = 0;
 
-	TAILQ_FOREACH (q, &core->queues, in_core) {
+	TAILQ_FOREACH (q, &core->locks->queues, in_core) {
 		HOLDS(c, TAILQ_FIRST(&q->waiters)->since_ms >= since_ms);
 		HOLDS(c, q->count > 0 && q->resource->queue == q);
 		waiters += q->count;
@@ -511,9 +511,9 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 {
 	struct core_counts seen = {0};
 
-	HOLDS(c, dirty_at_rest(core) && TAILQ_EMPTY(&core->mlocks));
-	for (const struct resource *r = names_first(&core->names); r != NULL;
-		r = names_next(&core->names, r)) {
+	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->kinds->mlocks));
+	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
+		r = names_next(&core->locks->names, r)) {
 		check_waiters(c, core, r);
 		check_resource(c, core, r, now_ms, &seen);
 		seen.resources++;
@@ -521,19 +521,19 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	check_queues(c, core);
 	check_sessions(c, core, &seen);
 	check_conns(c, core, &seen);
-	for (const struct release *u = core->releases; u != NULL; u = u->hh.next) {
+	for (const struct release *u = core->leases->releases; u != NULL; u = u->hh.next) {
 		HOLDS(c, timer_at(&core->timers, &u->timer) <= u->give_up_ms && u->give_up_ms != TIMER_NEVER);
 		seen.releasing++;
 	}
-	for (const struct latch *l = core->latches; l != NULL; l = l->hh.next)
+	for (const struct latch *l = core->kinds->latches; l != NULL; l = l->hh.next)
 		check_latch(c, core, l, &seen);
 	HOLDS(c, seen.latches == core->counts.latches && seen.requests == core->counts.requests);
 	HOLDS(c, seen.sessions == core->counts.sessions && seen.resources == core->counts.resources);
 	HOLDS(c, seen.leases == core->counts.leases && seen.grants == core->counts.grants);
 	HOLDS(c, seen.withheld == core->counts.withheld && seen.waiters == core->counts.waiters);
-	HOLDS(c, starts_count(&core->hold_starts) == seen.grants);
-	HOLDS(c, starts_count(&core->wait_starts) == seen.waiters);
-	HOLDS(c, starts_count(&core->mlock_starts) == seen.mlocks);
+	HOLDS(c, starts_count(&core->locks->hold_starts) == seen.grants);
+	HOLDS(c, starts_count(&core->locks->wait_starts) == seen.waiters);
+	HOLDS(c, starts_count(&core->kinds->mlock_starts) == seen.mlocks);
 	HOLDS(c, seen.graces == core->counts.graces);
 	HOLDS(c, seen.releasing == core->counts.releasing && seen.mlocks == core->counts.mlocks);
 	HOLDS(c, core->drain == DRAIN_ENDS || core_wake_at(core) > now_ms);

@@ -1,7 +1,8 @@
 /* core: see core.h. Brings each event to its noun, timers first; it decides nothing about leases itself. */
 #include "daemon/core/core.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/starts.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
@@ -16,7 +17,6 @@
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/starts.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 
@@ -27,33 +27,60 @@
 
 #define STALL_MS 500 /* a turn as late as this is a stall; or as a tenth of a lease, if that is less */
 
+/* The core, and what each of its rooms remembers. */
+struct whole {
+	struct core core;
+	struct master masters[CORE_SLOTS_MAX];
+	struct masterset masterset;
+	struct quorum quorum;
+	struct leases leases;
+	struct locks locks;
+	struct kinds kinds;
+};
+
+static struct core *
+whole_core(struct whole *whole)
+{
+	struct core *core = &whole->core;
+
+	core->masters = whole->masters;
+	core->masterset = &whole->masterset;
+	core->quorum = &whole->quorum;
+	core->leases = &whole->leases;
+	core->locks = &whole->locks;
+	core->kinds = &whole->kinds;
+	return core;
+}
+
 static void
 core_done_starts(struct core *core)
 {
-	starts_done(&core->hold_starts);
-	starts_done(&core->wait_starts);
-	starts_done(&core->mlock_starts);
+	starts_done(&core->locks->hold_starts);
+	starts_done(&core->locks->wait_starts);
+	starts_done(&core->kinds->mlock_starts);
 }
 
 struct core *
 core_new(const struct core_settings *settings, struct now now)
 {
-	struct core *core = calloc(1, sizeof(*core));
+	struct whole *whole = calloc(1, sizeof(*whole));
+	struct core *core;
 
-	if (core == NULL)
+	if (whole == NULL)
 		return NULL;
+	core = whole_core(whole);
 	assert(settings->masters % 2 == 1 && settings->masters <= CORE_MASTERS_MAX);
 	assert(settings->links >= 1 && settings->links <= CORE_LINKS_MAX && settings->rule_count >= 1);
 	assert(settings->namespace_ != NULL);
 	assert(settings->name_bytes <= NAME_BYTES_MAX);
 	assert(settings->lease_max_ms > 0 && settings->margin_ms >= 0 && settings->retain_ms >= 0);
 	assert(settings->streak >= 1);
-	if (!reserve_fill(&core->reserve) || !starts_init(&core->hold_starts) ||
-		!starts_init(&core->wait_starts) || !starts_init(&core->mlock_starts) ||
-		!rules_init(&core->rules, settings->rules, settings->rule_count)) {
+	if (!reserve_fill(&core->reserve) || !starts_init(&core->locks->hold_starts) ||
+		!starts_init(&core->locks->wait_starts) || !starts_init(&core->kinds->mlock_starts) ||
+		!rules_init(&core->locks->rules, settings->rules, settings->rule_count)) {
 		core_done_starts(core);
 		reserve_free(&core->reserve);
-		free(core);
+		free(whole);
 		return NULL;
 	}
 	core->settings = *settings;
@@ -61,27 +88,27 @@ core_new(const struct core_settings *settings, struct now now)
 		core->settings.ledger_many = LEDGER_MANY;
 	if (core->settings.end_holds == 0)
 		core->settings.end_holds = END_HOLDS;
-	core->seats = settings->masters;
+	core->quorum->seats = settings->masters;
 	core->settings.rules = NULL; /* the caller's rules need not live on */
-	core->guarded_ms = settings->lease_max_ms;
+	core->quorum->guarded_ms = settings->lease_max_ms;
 	binding_init(core);
 	core->now = now;
 	core->due_ms = now.ms;
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
 	timers_init(&core->timers, &core->reserve);
-	names_init(&core->names, core->secret);
+	names_init(&core->locks->names, core->secret);
 	dirty_init(&core->dirty, &core->reserve);
-	TAILQ_INIT(&core->nobody.waiters);
-	TAILQ_INIT(&core->queues);
-	timer_init(&core->rescan_timer, TIMER_RESCAN);
-	timer_init(&core->ending_timer, TIMER_ENDING);
-	TAILQ_INIT(&core->ending);
-	TAILQ_INIT(&core->detached);
-	TAILQ_INIT(&core->idle);
-	TAILQ_INIT(&core->mlocks);
-	TAILQ_INIT(&core->deferred.sessions);
-	timer_init(&core->deferred.timer, TIMER_DEFERRED_CHECKS);
+	TAILQ_INIT(&core->locks->nobody.waiters);
+	TAILQ_INIT(&core->locks->queues);
+	timer_init(&core->locks->rescan_timer, TIMER_RESCAN);
+	timer_init(&core->locks->ending_timer, TIMER_ENDING);
+	TAILQ_INIT(&core->locks->ending);
+	TAILQ_INIT(&core->kinds->detached);
+	TAILQ_INIT(&core->kinds->idle);
+	TAILQ_INIT(&core->kinds->mlocks);
+	TAILQ_INIT(&core->kinds->deferred.sessions);
+	timer_init(&core->kinds->deferred.timer, TIMER_DEFERRED_CHECKS);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		master_init(core, &core->masters[i], i);
@@ -103,17 +130,17 @@ free_resources(struct core *core)
 	struct resource *r, *next;
 
 	/* All waiters first: removing one needs the timers and the lists of other resources. */
-	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
+	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
 		while (!TAILQ_EMPTY(&r->queue->waiters))
 			queue_remove(core, TAILQ_FIRST(&r->queue->waiters));
 	}
-	for (r = names_first(&core->names); r != NULL; r = next) {
-		next = names_next(&core->names, r);
+	for (r = names_first(&core->locks->names); r != NULL; r = next) {
+		next = names_next(&core->locks->names, r);
 		free_leases(core, r);
-		names_remove(&core->names, r);
+		names_remove(&core->locks->names, r);
 		free(r);
 	}
-	names_done(&core->names);
+	names_done(&core->locks->names);
 }
 
 void
@@ -133,9 +160,9 @@ core_free(struct core *core)
 	dirty_done(&core->dirty);
 	timers_done(&core->timers);
 	core_done_starts(core);
-	rules_done(&core->rules);
+	rules_done(&core->locks->rules);
 	reserve_free(&core->reserve);
-	free(core);
+	free(OWNER_OF(core, struct whole, core));
 }
 
 int64_t
@@ -153,7 +180,7 @@ core_unread(struct core *core, int64_t until_ms)
 bool
 core_rests(const struct core *core)
 {
-	return core->calls == 0 && core->acquires == 0;
+	return core->calls == 0 && core->leases->acquires == 0;
 }
 
 bool
@@ -283,7 +310,7 @@ run_timers(struct core *core, int64_t late_ms)
 		core->awake_ms = core->now.ms;
 	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
 		run_timer(core, t);
-		if (core->reseat)
+		if (core->quorum->reseat)
 			reseat(core);
 	}
 	schedule(core);
@@ -358,7 +385,7 @@ take_vote(struct core *core, const struct vote *vote)
 	switch (vote->op) {
 	case CALL_HELLO:
 	case CALL_ADMIT:
-		if (!core->left)
+		if (!core->quorum->left)
 			master_vote(core, m, vote);
 		return;
 	case CALL_RELEASE:
@@ -371,7 +398,7 @@ take_vote(struct core *core, const struct vote *vote)
 		latch_vote(core, vote);
 		return;
 	default:
-		r = names_find(&core->names, vote->name);
+		r = names_find(&core->locks->names, vote->name);
 		l = r == NULL ? NULL : lease_of(core, r, vote->attempt);
 		if (l != NULL && is_outdated(core, l, vote)) {
 			believed = *vote;
@@ -423,7 +450,7 @@ name_called(struct core *core, struct resource *r, const struct event *event)
 static void
 take_inbox(struct core *core, const struct event *event)
 {
-	struct resource *r = names_find(&core->names, event->name);
+	struct resource *r = names_find(&core->locks->names, event->name);
 
 	if (event->master >= core->settings.masters)
 		return; /* a hint of a server that has left the set */
@@ -566,7 +593,7 @@ end_all(struct core *core)
 
 	assert(core->ended && core->actions != NULL);
 	drop_calls(core->actions);
-	HASH_ITER (hh, core->sessions, s, next) {
+	HASH_ITER (hh, core->locks->sessions, s, next) {
 		LIST_FOREACH (g, &s->grants, in_session)
 			loss_add(core, s, g, LOSS_CLONED, true);
 	}
@@ -592,7 +619,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 		state_resume(core);
 	run_timers(core, now.ms - due_ms);
 	take_event(core, event);
-	if (core->reseat)
+	if (core->quorum->reseat)
 		reseat(core);
 	if (core->ended)
 		end_all(core);

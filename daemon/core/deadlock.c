@@ -18,7 +18,7 @@
  */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/mlock.h"
@@ -442,7 +442,7 @@ way_may_lead_back(struct search *search, struct session *s)
 static bool
 session_may_close(struct core *core, struct session *s)
 {
-	struct search search = {.core = core, .id = ++core->searches, .looks = LOOKS_FEW};
+	struct search search = {.core = core, .id = ++core->kinds->searches, .looks = LOOKS_FEW};
 	bool may;
 
 	if (s->grant_count == 0 && s->waiter_count == 1)
@@ -451,7 +451,7 @@ session_may_close(struct core *core, struct session *s)
 	search.end = &search.next;
 	may = way_may_lead_back(&search, s);
 	assert(search.looks <= LOOKS_FEW);
-	core->deferred.looked += LOOKS_FEW - search.looks;
+	core->kinds->deferred.looked += LOOKS_FEW - search.looks;
 	return may;
 }
 
@@ -461,7 +461,7 @@ session_may_close(struct core *core, struct session *s)
 static size_t
 deferred_looks(struct core *core)
 {
-	struct deferred_checks *d = &core->deferred;
+	struct deferred_checks *d = &core->kinds->deferred;
 	int64_t ms = core->now.ms - d->since_ms;
 
 	assert(ms >= 0);
@@ -475,7 +475,7 @@ deferred_looks(struct core *core)
 void
 deadlock_defer(struct core *core, struct session *s)
 {
-	struct deferred_checks *d = &core->deferred;
+	struct deferred_checks *d = &core->kinds->deferred;
 
 	assert(!s->deferred || !TAILQ_EMPTY(&d->sessions));
 	if (!s->deferred)
@@ -488,9 +488,9 @@ deadlock_defer(struct core *core, struct session *s)
 void
 deadlock_forget(struct core *core, struct session *s)
 {
-	assert(!s->deferred || !TAILQ_EMPTY(&core->deferred.sessions));
+	assert(!s->deferred || !TAILQ_EMPTY(&core->kinds->deferred.sessions));
 	if (s->deferred)
-		TAILQ_REMOVE(&core->deferred.sessions, s, in_deferred);
+		TAILQ_REMOVE(&core->kinds->deferred.sessions, s, in_deferred);
 	s->deferred = false;
 }
 
@@ -499,7 +499,7 @@ deadlock_forget(struct core *core, struct session *s)
 static bool
 search_finds_stuck(struct search *search, struct core *core, struct session *s)
 {
-	*search = (struct search){.core = core, .id = ++core->searches, .target = s};
+	*search = (struct search){.core = core, .id = ++core->kinds->searches, .target = s};
 	search->looks = search->most = deferred_looks(core);
 	search->pass = search->id;
 	search->end = &search->next;
@@ -507,7 +507,7 @@ search_finds_stuck(struct search *search, struct core *core, struct session *s)
 		return false;
 	meet_all(search, s);
 	free_all(search);
-	search->pass = ++core->searches;
+	search->pass = ++core->kinds->searches;
 	return !s->mark.free;
 }
 
@@ -529,8 +529,8 @@ static void
 search_end(struct search *search, struct core *core, struct session *s)
 {
 	assert(search->looks <= search->most && search->most <= DEADLOCK_LOOKS);
-	core->deferred.looks = search->looks;
-	core->deferred.looked += search->most - search->looks;
+	core->kinds->deferred.looks = search->looks;
+	core->kinds->deferred.looked += search->most - search->looks;
 	if (search->looks == 0 && search->most < DEADLOCK_LOOKS)
 		deadlock_defer(core, s);
 }
@@ -583,7 +583,7 @@ deadlock_look(struct core *core, struct session *s)
 void
 deadlock_timer(struct core *core)
 {
-	struct deferred_checks *d = &core->deferred;
+	struct deferred_checks *d = &core->kinds->deferred;
 	struct session *s;
 
 	d->looks = DEADLOCK_LOOKS;

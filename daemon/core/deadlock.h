@@ -15,7 +15,7 @@
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
 
-#include "daemon/core/timers.h"
+#include "daemon/core/base/timers.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>

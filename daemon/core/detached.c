@@ -1,11 +1,11 @@
 /* detached: see the header. verbs.c begins a request AS id; what a verb does is no different from here on. */
 #include "daemon/core/detached.h"
 
+#include "daemon/core/base/map.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
@@ -65,7 +65,7 @@ detached_find(const struct core *core, uint64_t user, struct slice id)
 {
 	const struct id_key key = {user, id};
 
-	return map_search(&core->ids, id_hash(core, &key), id_is_of, &key);
+	return map_search(&core->kinds->ids, id_hash(core, &key), id_is_of, &key);
 }
 
 bool
@@ -85,7 +85,7 @@ core_id_digest(uint64_t number, uint64_t user, struct slice id)
 bool
 core_holds_by_digest(const struct core *core, struct slice name, uint64_t number, uint64_t digest)
 {
-	const struct resource *r = names_find(&core->names, name);
+	const struct resource *r = names_find(&core->locks->names, name);
 	const struct grant *g = NULL;
 
 	while (r != NULL && (g = resource_next_grant(r, g)) != NULL) {
@@ -110,7 +110,7 @@ detached_give(struct core *core, struct session *s, struct slice id)
 	d = freelist_new(core, sizeof(*d) + id.n);
 	if (d == NULL)
 		return false;
-	if (!s->ends && map_add(&core->ids, id_hash(core, &key), s) != 0) {
+	if (!s->ends && map_add(&core->kinds->ids, id_hash(core, &key), s) != 0) {
 		free(d);
 		return false;
 	}
@@ -120,7 +120,7 @@ detached_give(struct core *core, struct session *s, struct slice id)
 	memcpy(d->id, id.p, id.n);
 	s->detached = d;
 	if (!s->ends)
-		TAILQ_INSERT_TAIL(&core->detached, d, in_core);
+		TAILQ_INSERT_TAIL(&core->kinds->detached, d, in_core);
 	return true;
 }
 
@@ -140,8 +140,8 @@ detached_hide(struct core *core, struct session *s)
 		return;
 	assert(d->session == s);
 	key = (struct id_key){s->user->id, detached_id(s)};
-	map_remove(&core->ids, id_hash(core, &key), s);
-	TAILQ_REMOVE(&core->detached, d, in_core);
+	map_remove(&core->kinds->ids, id_hash(core, &key), s);
+	TAILQ_REMOVE(&core->kinds->detached, d, in_core);
 	d->hidden = true;
 }
 
@@ -171,7 +171,7 @@ detached_make_room(struct core *core, const struct user *u)
 	struct detached *d;
 
 	for (unsigned looks = 0; looks < ROOM_LOOKS && user_grace_full(core, u); looks++) {
-		d = TAILQ_FIRST(&core->detached);
+		d = TAILQ_FIRST(&core->kinds->detached);
 		if (d == NULL)
 			return;
 		if (d->session->user == u && detached_is_idle(d->session)) {
@@ -179,8 +179,8 @@ detached_make_room(struct core *core, const struct user *u)
 			continue;
 		}
 		/* The next one looks at others. */
-		TAILQ_REMOVE(&core->detached, d, in_core);
-		TAILQ_INSERT_TAIL(&core->detached, d, in_core);
+		TAILQ_REMOVE(&core->kinds->detached, d, in_core);
+		TAILQ_INSERT_TAIL(&core->kinds->detached, d, in_core);
 	}
 }
 
@@ -199,7 +199,7 @@ detached_new(struct core *core, const struct conn *conn, struct slice id)
 	if (s != NULL && detached_give(core, s, id)) {
 		s->onloss = ONLOSS_NEXT;
 		s->heartbeat_ms = most_ms < DETACHED_TTL_MS ? most_ms : DETACHED_TTL_MS;
-		core->heartbeats++;
+		core->locks->heartbeats++;
 		heartbeat_begin(core, s);
 		ledger_session(core, s);
 		return s;
@@ -224,7 +224,7 @@ verb_makes(enum verb verb)
 static void
 answer_unknown(struct core *core, const struct conn *conn, const struct command *c)
 {
-	const struct resource *r = names_find(&core->names, c->name);
+	const struct resource *r = names_find(&core->locks->names, c->name);
 	bool elsewhere = r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0;
 
 	if (c->verb == VERB_CHECK)
@@ -298,8 +298,8 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 		return NULL;
 	}
 	s->heard_ms = core->now.ms;
-	TAILQ_REMOVE(&core->detached, s->detached, in_core);
-	TAILQ_INSERT_TAIL(&core->detached, s->detached, in_core);
+	TAILQ_REMOVE(&core->kinds->detached, s->detached, in_core);
+	TAILQ_INSERT_TAIL(&core->kinds->detached, s->detached, in_core);
 	return guest;
 }
 
@@ -383,8 +383,8 @@ mlock_is_held(struct core *core, const struct conn *conn, const struct command *
 
 	assert(c->name_count <= COMMAND_NAMES_MAX);
 	for (size_t i = 0; i < c->name_count; i++) {
-		struct grant *g =
-			grant_find(core, names_find(&core->names, c->names[i]), conn->session, c->owner);
+		struct grant *g = grant_find(
+			core, names_find(&core->locks->names, c->names[i]), conn->session, c->owner);
 
 		if (g == NULL || g->untold || (g->kind == KIND_SHARED && c->kind != KIND_SHARED))
 			return false;

@@ -29,8 +29,8 @@
 #ifndef CORE_DETACHED_H
 #define CORE_DETACHED_H
 
-#include "daemon/core/alloc.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/view.h"
 #include "proto/command.h"
 #include "proto/slice.h"

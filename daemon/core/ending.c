@@ -1,7 +1,7 @@
 /* ending: see session.h. The end of a session, which gives up what it holds in parts. */
 #include "daemon/core/session.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
@@ -22,13 +22,13 @@
 static size_t
 ending_given_up(const struct core *core)
 {
-	return core->ended_holds.ms == core->now.ms ? core->ended_holds.count : 0;
+	return core->locks->ended_holds.ms == core->now.ms ? core->locks->ended_holds.count : 0;
 }
 
 static void
 ending_give_up(struct core *core, struct grant *g, enum end end)
 {
-	(void)ration_take(&core->ended_holds, core->now.ms, 1);
+	(void)ration_take(&core->locks->ended_holds, core->now.ms, 1);
 	if (end == END_ABANDONED)
 		(void)grant_abandon(core, g);
 	else
@@ -78,8 +78,8 @@ ending_part(struct core *core, struct session *s, enum end end)
 static void
 ending_arm(struct core *core)
 {
-	if (!timer_is_armed(&core->ending_timer) && !TAILQ_EMPTY(&core->ending))
-		timer_arm(&core->timers, &core->ending_timer, core->now.ms + END_TICK_MS);
+	if (!timer_is_armed(&core->locks->ending_timer) && !TAILQ_EMPTY(&core->locks->ending))
+		timer_arm(&core->timers, &core->locks->ending_timer, core->now.ms + END_TICK_MS);
 }
 
 void
@@ -95,7 +95,7 @@ ending_enter(struct core *core, struct session *s, enum end end)
 		LIST_FOREACH (g, &s->grants, in_session)
 			grant_tell_no_more(core, g);
 	}
-	TAILQ_INSERT_TAIL(&core->ending, s, in_ending);
+	TAILQ_INSERT_TAIL(&core->locks->ending, s, in_ending);
 	ending_arm(core);
 }
 
@@ -105,7 +105,7 @@ ending_leave(struct core *core, struct session *s)
 	if (!s->ends)
 		return;
 	s->ends = false;
-	TAILQ_REMOVE(&core->ending, s, in_ending);
+	TAILQ_REMOVE(&core->locks->ending, s, in_ending);
 }
 
 void
@@ -144,7 +144,7 @@ ending_hide(struct core *core, struct session *s)
 		user_grace_leave(core, s->user);
 	s->grace_ms = 0;
 	detached_hide(core, s);
-	core->heartbeats -= s->heartbeat_ms > 0;
+	core->locks->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = 0;
 	s->orphaned = false;
 	timer_cancel(&core->timers, &s->grace_timer);
@@ -160,7 +160,7 @@ session_finish(struct core *core, struct session *s)
 	ledger_session_gone(core, s);
 	detached_leave(core, s);
 	user_quit(core, s);
-	assert(core->counts.sessions > 0 && core->heartbeats >= 0);
+	assert(core->counts.sessions > 0 && core->locks->heartbeats >= 0);
 	session_remove(core, s);
 	core->counts.sessions--;
 	holds_done(s);
@@ -197,19 +197,19 @@ ending_go_on(struct core *core, struct session *s)
 void
 ending_timer(struct core *core)
 {
-	const struct session *last = TAILQ_LAST(&core->ending, ending_list);
+	const struct session *last = TAILQ_LAST(&core->locks->ending, ending_list);
 	struct session *s;
 	bool round;
 
 	/* The first one has its part in any case; the next time, the one behind it is the first. */
 	do {
-		s = TAILQ_FIRST(&core->ending);
+		s = TAILQ_FIRST(&core->locks->ending);
 		if (s == NULL)
 			return;
 		round = s == last;
 		if (!ending_go_on(core, s)) {
-			TAILQ_REMOVE(&core->ending, s, in_ending);
-			TAILQ_INSERT_TAIL(&core->ending, s, in_ending);
+			TAILQ_REMOVE(&core->locks->ending, s, in_ending);
+			TAILQ_INSERT_TAIL(&core->locks->ending, s, in_ending);
 		}
 	} while (!round && ending_given_up(core) < core->settings.end_holds);
 	ending_arm(core);
@@ -219,7 +219,7 @@ ending_timer(struct core *core)
 static void
 ending_yield_name(struct core *core, struct slice name)
 {
-	const struct resource *r = names_find(&core->names, name);
+	const struct resource *r = names_find(&core->locks->names, name);
 	struct grant *g = r == NULL ? NULL : resource_next_grant(r, NULL), *next;
 
 	for (unsigned looks = 0; g != NULL && looks < END_LOOKS; looks++, g = next) {
@@ -233,7 +233,7 @@ ending_yield_name(struct core *core, struct slice name)
 static void
 ending_yield_user(struct core *core, const struct user *u, size_t holds)
 {
-	struct session *s = TAILQ_FIRST(&core->ending);
+	struct session *s = TAILQ_FIRST(&core->locks->ending);
 
 	for (unsigned looks = 0; s != NULL && s->user != u; s = TAILQ_NEXT(s, in_ending)) {
 		if (++looks == END_LOOKS)
@@ -246,7 +246,7 @@ ending_yield_user(struct core *core, const struct user *u, size_t holds)
 void
 ending_yield(struct core *core, const struct conn *conn, const struct command *c)
 {
-	if (TAILQ_EMPTY(&core->ending) || core->drain == DRAIN_ENDS ||
+	if (TAILQ_EMPTY(&core->locks->ending) || core->drain == DRAIN_ENDS ||
 		(c->verb != VERB_LOCK && c->verb != VERB_MLOCK))
 		return;
 	if (c->verb == VERB_LOCK)

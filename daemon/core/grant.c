@@ -1,7 +1,9 @@
 /* grant: see grant.h. A hold is answered, or becomes part of an MLOCK, in the step in which it begins. */
 #include "daemon/core/grant.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/starts.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
@@ -11,8 +13,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/starts.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -179,7 +179,7 @@ grant_join(struct core *core, struct grant *g)
 	holds_add(core, s, g);
 	user_take(s, l->permits);
 	core->counts.grants++;
-	starts_add(&core->hold_starts, grant_since_ms(g));
+	starts_add(&core->locks->hold_starts, grant_since_ms(g));
 }
 
 void
@@ -326,7 +326,7 @@ grant_share(struct core *core, struct grant *g)
 	g->kind = KIND_SHARED;
 	if (g->durable)
 		ledger_hold(core, g);
-	dirty_add(core, g->lease->resource);
+	dirty_add(&core->dirty, &g->lease->resource->item);
 }
 
 int64_t
@@ -365,7 +365,7 @@ grant_leave_session(struct core *core, struct grant *g)
 	g->session->grant_count--;
 	g->session = NULL;
 	core->counts.grants--;
-	starts_remove(&core->hold_starts, grant_since_ms(g));
+	starts_remove(&core->locks->hold_starts, grant_since_ms(g));
 }
 
 static void
@@ -394,7 +394,7 @@ grant_end(struct core *core, struct grant *g)
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
 		permit_lease_released(l);
-	dirty_add(core, r);
+	dirty_add(&core->dirty, &r->item);
 	freelist_retire(core, &g->freed);
 }
 
@@ -491,7 +491,7 @@ grant_abandon(struct core *core, struct grant *g)
 	terms_arm(core, t);
 	if (lease_is_durable(g->lease))
 		ledger_hold(core, g);
-	dirty_add(core, g->lease->resource);
+	dirty_add(&core->dirty, &g->lease->resource->item);
 	assert(g->session == NULL && g->terms->ends_ms > core->now.ms);
 	return until_ms - core->now.ms;
 }

@@ -9,10 +9,10 @@
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
 
-#include "daemon/core/alloc.h"
-#include "daemon/core/map.h"
-#include "daemon/core/peer.h"
-#include "daemon/core/timers.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 

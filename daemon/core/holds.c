@@ -1,9 +1,9 @@
 /* holds: see grant.h. grant.c keeps the table up; the table owns none of the holds. */
 #include "daemon/core/grant.h"
 
+#include "daemon/core/base/map.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/map.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 

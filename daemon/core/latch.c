@@ -3,13 +3,13 @@
  */
 #include "daemon/core/latch.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
-#include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -36,7 +36,7 @@ latch_find(const struct core *core, struct slice name)
 	unsigned hash = latch_hash(core, name);
 	struct latch *found;
 
-	HASH_FIND_BYHASHVALUE(hh, core->latches, name.p, name.n, hash, found);
+	HASH_FIND_BYHASHVALUE(hh, core->kinds->latches, name.p, name.n, hash, found);
 	return found;
 }
 
@@ -45,14 +45,14 @@ latch_add(struct core *core, struct latch *latch)
 {
 	unsigned hash = latch_hash(core, latch->name);
 
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->latches, latch->name.p, latch->name.n, hash, latch);
+	HASH_ADD_KEYPTR_BYHASHVALUE(hh, core->kinds->latches, latch->name.p, latch->name.n, hash, latch);
 	return latch->hh.tbl != NULL;
 }
 
 static void
 latch_remove(struct core *core, struct latch *latch)
 {
-	HASH_DELETE(hh, core->latches, latch);
+	HASH_DELETE(hh, core->kinds->latches, latch);
 }
 
 static struct master *
@@ -69,9 +69,9 @@ latch_busy(struct core *core, struct latch *l)
 {
 	if (!l->idle)
 		return;
-	assert(core->idle_count > 0);
-	TAILQ_REMOVE(&core->idle, l, in_idle);
-	core->idle_count--;
+	assert(core->kinds->idle_count > 0);
+	TAILQ_REMOVE(&core->kinds->idle, l, in_idle);
+	core->kinds->idle_count--;
 	l->idle = false;
 	timer_cancel(&core->timers, &l->timer);
 }
@@ -92,8 +92,8 @@ latch_idle(struct core *core, struct latch *l)
 {
 	assert(latch_requests_none(l));
 	assert(!l->idle);
-	TAILQ_INSERT_TAIL(&core->idle, l, in_idle);
-	core->idle_count++;
+	TAILQ_INSERT_TAIL(&core->kinds->idle, l, in_idle);
+	core->kinds->idle_count++;
 	l->idle = true;
 }
 
@@ -138,8 +138,8 @@ latch_get(struct core *core, struct slice name)
 
 	if (l != NULL)
 		return l;
-	if (core->idle_count >= IDLE_MOST)
-		latch_forget(core, TAILQ_FIRST(&core->idle));
+	if (core->kinds->idle_count >= IDLE_MOST)
+		latch_forget(core, TAILQ_FIRST(&core->kinds->idle));
 	return latch_new(core, name);
 }
 
@@ -148,7 +148,7 @@ latch_free_all(struct core *core)
 {
 	struct latch *l, *next;
 
-	HASH_ITER (hh, core->latches, l, next) {
+	HASH_ITER (hh, core->kinds->latches, l, next) {
 		latch_requests_free(core, l);
 		latch_remove(core, l);
 		free(l);
@@ -482,7 +482,7 @@ latch_begin(struct core *core, struct conn *conn, const struct command *c)
 	if (latch_makes(core, c) && user_latches_full(core, conn, latch_quota_cost(c->steps)))
 		return;
 	if (wait_ms == COMMAND_WAIT_RULE)
-		wait_ms = rules_find(&core->rules, c->name)->wait_ms;
+		wait_ms = rules_find(&core->locks->rules, c->name)->wait_ms;
 	l = latch_get(core, c->name);
 	if (l == NULL || latch_request_add(core, l, conn, c, wait_ms) == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
@@ -546,7 +546,7 @@ latch_retry_all(struct core *core)
 
 	if (m->known)
 		latch_quota_remember(core, m->incarnation);
-	HASH_ITER (hh, core->latches, l, next) {
+	HASH_ITER (hh, core->kinds->latches, l, next) {
 		l->again_ms = 0;
 		l->stale = true;
 		latch_schedule(core, l);
@@ -559,7 +559,7 @@ latch_refuse_all(struct core *core)
 	struct latch *l, *next;
 
 	assert(core->settings.masters > 1);
-	HASH_ITER (hh, core->latches, l, next)
+	HASH_ITER (hh, core->kinds->latches, l, next)
 		latch_schedule(core, l);
 }
 
@@ -569,7 +569,7 @@ latch_drain(struct core *core, const struct reply *refusal)
 	struct latch *l, *next;
 
 	assert(core->drain == DRAIN_ENDS && refusal->type == REPLY_ERROR);
-	HASH_ITER (hh, core->latches, l, next) {
+	HASH_ITER (hh, core->kinds->latches, l, next) {
 		latch_requests_answer_all(core, l, refusal, false);
 		latch_schedule(core, l);
 	}

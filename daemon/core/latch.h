@@ -29,11 +29,11 @@
 #ifndef CORE_LATCH_H
 #define CORE_LATCH_H
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/map.h"
-#include "daemon/core/peer.h"
-#include "daemon/core/timers.h"
 #include "proto/slice.h"
 
 #include <bsd/sys/queue.h>

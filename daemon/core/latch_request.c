@@ -1,14 +1,14 @@
 /* latch_request: see latch.h. Only latch.c calls it, with what the master said. */
 #include "daemon/core/latch.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -26,21 +26,21 @@ latch_quota_find(const struct core *core, uint64_t latch)
 {
 	struct latch_quota *found;
 
-	HASH_FIND(hh, core->latch_quotas, &latch, sizeof(latch), found);
+	HASH_FIND(hh, core->kinds->latch_quotas, &latch, sizeof(latch), found);
 	return found;
 }
 
 static bool
 latch_quota_add(struct core *core, struct latch_quota *latch_quota)
 {
-	HASH_ADD(hh, core->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
+	HASH_ADD(hh, core->kinds->latch_quotas, latch, sizeof(latch_quota->latch), latch_quota);
 	return latch_quota->hh.tbl != NULL;
 }
 
 static void
 latch_quota_remove(struct core *core, struct latch_quota *latch_quota)
 {
-	HASH_DELETE(hh, core->latch_quotas, latch_quota);
+	HASH_DELETE(hh, core->kinds->latch_quotas, latch_quota);
 }
 
 int64_t
@@ -127,10 +127,10 @@ latch_quota_remember(struct core *core, uint64_t memory)
 {
 	struct latch_quota *m, *next;
 
-	if (core->latch_quotas_memory == memory)
+	if (core->kinds->latch_quotas_memory == memory)
 		return;
-	core->latch_quotas_memory = memory;
-	HASH_ITER (hh, core->latch_quotas, m, next) {
+	core->kinds->latch_quotas_memory = memory;
+	HASH_ITER (hh, core->kinds->latch_quotas, m, next) {
 		if (m->seen)
 			latch_quota_end(core, m);
 	}
@@ -147,7 +147,7 @@ latch_quota_free_all(struct core *core)
 {
 	struct latch_quota *m, *next;
 
-	HASH_ITER (hh, core->latch_quotas, m, next) {
+	HASH_ITER (hh, core->kinds->latch_quotas, m, next) {
 		latch_quota_remove(core, m);
 		free(m);
 	}
@@ -156,7 +156,7 @@ latch_quota_free_all(struct core *core)
 bool
 latch_known(const struct core *core)
 {
-	return core->latches != NULL || core->latch_quotas != NULL;
+	return core->kinds->latches != NULL || core->kinds->latch_quotas != NULL;
 }
 
 /* ---- requests ---- */
@@ -166,7 +166,7 @@ latch_request_find(const struct core *core, uint64_t attempt)
 {
 	struct latch_request *found;
 
-	HASH_FIND(hh, core->requests, &attempt, sizeof(attempt), found);
+	HASH_FIND(hh, core->kinds->requests, &attempt, sizeof(attempt), found);
 	return found;
 }
 
@@ -174,15 +174,15 @@ static bool
 latch_request_enter(struct core *core, struct latch_request *latch_request)
 {
 	assert(latch_request->attempt != 0);
-	HASH_ADD(hh, core->requests, attempt, sizeof(latch_request->attempt), latch_request);
+	HASH_ADD(hh, core->kinds->requests, attempt, sizeof(latch_request->attempt), latch_request);
 	return latch_request->hh.tbl != NULL;
 }
 
 static void
 latch_request_remove(struct core *core, struct latch_request *latch_request)
 {
-	assert(core->requests != NULL);
-	HASH_DELETE(hh, core->requests, latch_request);
+	assert(core->kinds->requests != NULL);
+	HASH_DELETE(hh, core->kinds->requests, latch_request);
 }
 
 static enum latch_request_kind

@@ -4,6 +4,7 @@
  */
 #include "daemon/core/lease.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/master.h"
@@ -11,7 +12,6 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -78,9 +78,9 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 	/* A daemon without a round behind it waits only for a foreign client. */
 	assert(next != LEASE_WAITING || l->round != NULL || data->waiting.why == WAIT_FOREIGN);
 	assert(l->state != LEASE_HELD || core->counts.leases > 0);
-	assert(l->state != LEASE_ACQUIRING || core->acquires > 0);
+	assert(l->state != LEASE_ACQUIRING || core->leases->acquires > 0);
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
-	core->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
+	core->leases->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
 	if (l->state == LEASE_HELD)
 		permit_lease_changed(l);
 	l->state = next;
@@ -204,7 +204,7 @@ lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 void
 lease_leave_left(struct core *core, struct slice name, unsigned master)
 {
-	leave(core, master, name, rules_find(&core->rules, name), core->attempts);
+	leave(core, master, name, rules_find(&core->locks->rules, name), core->attempts);
 }
 
 void
@@ -255,7 +255,7 @@ lease_leave(struct core *core, struct lease *l)
 	assert(l->state == LEASE_WAITING);
 	lease_leave_queue(core, l);
 	lease_end(core, l, REST_NONE);
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 void
@@ -300,7 +300,7 @@ lease_give_back(struct core *core, struct lease *l)
 	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
 	release_seats(core, l, 0);
 	lease_end(core, l, rest);
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 void
@@ -329,7 +329,7 @@ lease_want(struct core *core, struct lease *l)
 	/* An acquire under way may have been granted already, and this message may be about that lease. */
 	if (l->state == LEASE_ACQUIRING && !lease_acquiring(l)->wanted) {
 		lease_acquiring(l)->wanted = true;
-		dirty_add(core, l->resource);
+		dirty_add(&core->dirty, &l->resource->item);
 	}
 	if (l->state != LEASE_HELD)
 		return;
@@ -348,7 +348,7 @@ lease_want(struct core *core, struct lease *l)
 	t->streak = 0;
 	lease_arm(core, l);
 	permit_lease_changed(l);
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 bool

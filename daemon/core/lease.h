@@ -21,10 +21,10 @@
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
-#include "daemon/core/alloc.h"
-#include "daemon/core/call.h"
-#include "daemon/core/map.h"
-#include "daemon/core/timers.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "proto/name.h"
 
 #include <assert.h>

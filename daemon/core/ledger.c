@@ -4,6 +4,7 @@
  */
 #include "daemon/core/ledger.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/mlock.h"
@@ -11,7 +12,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -496,7 +496,7 @@ core_ledger_begin(struct core *core, struct buffer *out)
 	record_end(&r);
 	write_terms(out, core);
 	ledger_set_write(out, core);
-	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
 		if (!s->written)
 			continue;
 		write_session(out, s);
@@ -532,7 +532,7 @@ core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer
 	struct ledger_scan scan = {core, out};
 
 	assert(out != NULL && looks > 0);
-	return names_scan(&core->names, (scan_cursor)cursor, looks, scan_name, &scan);
+	return names_scan(&core->locks->names, (scan_cursor)cursor, looks, scan_name, &scan);
 }
 
 /* Puts the durable holds first, and leaves the others in their order. */
@@ -563,13 +563,14 @@ ledger_mark(struct core *core)
 	struct lease *l;
 	struct conn *conn;
 
-	for (struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
 		s->durable = session_is_durable(s);
 		s->written |= s->durable;
 		TAILQ_FOREACH (conn, &s->conns, in_session)
 			conn->kept = conn->host == NULL && s->durable;
 	}
-	for (struct resource *r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
+	for (struct resource *r = names_first(&core->locks->names); r != NULL;
+		r = names_next(&core->locks->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 			mark_lease(l);
 	}

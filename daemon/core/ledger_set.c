@@ -43,7 +43,7 @@ set_fields(struct record *r, struct set_entry *e)
 void
 ledger_set_write(struct buffer *out, const struct core *core)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 	struct record r = {.out = out};
 	struct set_entry e = {.n = set->agreed ? core->settings.masters : 0};
 
@@ -55,7 +55,7 @@ ledger_set_write(struct buffer *out, const struct core *core)
 	}
 	if (e.n > 0) {
 		e.all = slice_of(set->places);
-		e.newcomers_until_ms = core->newcomers_until_ms;
+		e.newcomers_until_ms = core->quorum->newcomers_until_ms;
 	}
 	record_begin(&r, RECORD_LEDGER_SET);
 	set_fields(&r, &e);
@@ -136,11 +136,11 @@ set_follows(const struct core *core, const struct set_entry *e)
 static void
 set_begin(struct core *core, const struct set_entry *e)
 {
-	assert(e->n >= core->settings.masters && core->seats == core->settings.masters);
+	assert(e->n >= core->settings.masters && core->quorum->seats == core->settings.masters);
 	for (unsigned i = 0; i < e->n; i++)
 		master_begin_at(core, &core->masters[i], e->places[i], e->ways[i]);
-	core->settings.masters = core->seats = e->n;
-	core->newcomers_until_ms = e->newcomers_until_ms;
+	core->settings.masters = core->quorum->seats = e->n;
+	core->quorum->newcomers_until_ms = e->newcomers_until_ms;
 }
 
 bool

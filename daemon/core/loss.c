@@ -1,7 +1,7 @@
 /* loss: see grant.h. A hold that was lost, and a LOCK of a name that is held already. */
 #include "daemon/core/grant.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ledger.h"
@@ -261,7 +261,7 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 static struct grant *
 loss_withheld(const struct core *core, const struct loss *loss)
 {
-	struct resource *r = names_find(&core->names, loss_name(loss));
+	struct resource *r = names_find(&core->locks->names, loss_name(loss));
 	struct grant *g = r == NULL ? NULL : grant_with(r, loss->token);
 
 	return g != NULL && g->session == NULL ? g : NULL;

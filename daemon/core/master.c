@@ -68,6 +68,7 @@ master_call(struct core *core, const struct call *call)
 {
 	struct master *m = &core->masters[call->master];
 	struct master_link *l = &m->links[call->link];
+	struct call told = *call;
 
 	/* A daemon that has ended may not touch what is at the masters. */
 	assert(!core->ended);
@@ -80,7 +81,14 @@ master_call(struct core *core, const struct call *call)
 			timer_arm(&core->timers, &m->timer, link_doubt_ms(core, l));
 	}
 	core->calls++;
-	emit_call(core, call);
+	told.mark = m->mark;
+	told.set = core->masterset->tag;
+	told.fenced = core->settings.masters > 1;
+	if (call->op == CALL_HELLO || call->op == CALL_ADMIT) {
+		told.wanted_ms = core->settings.lease_max_ms;
+		told.guarded_ms = core->quorum->guarded_ms;
+	}
+	emit_call(core, &told);
 }
 
 /* HELLO on one link: which server is this, and does it remember us? */
@@ -91,7 +99,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	struct call hello;
 
 	assert(link < core->settings.links);
-	if (!l->up || l->greeting || core->left)
+	if (!l->up || l->greeting || core->quorum->left)
 		return;
 	l->greeting = true;
 	l->doubts = m->doubted != 0;
@@ -107,7 +115,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 		.attempt = m->hello_serial,
 		.nonces = master_nonces(m),
 		.incarnation = core_random(core) | 1,
-		.token = core->highest,
+		.token = core->quorum->highest,
 		.doubted = m->doubted};
 	masterset_ask(core, m, link, &hello);
 	master_call(core, &hello);
@@ -541,7 +549,7 @@ master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 		tokens_saw(core, vote->highest);
 		m->highest = vote->highest;
 		/* From now on it takes an offer. */
-		if (!core->masterset.agreed)
+		if (!core->masterset->agreed)
 			m->greet_ms = core->now.ms;
 		master_admitted(core, m);
 		return;
@@ -627,7 +635,7 @@ master_admit(struct core *core, struct master *m, int64_t floor)
 {
 	assert(m->state == MASTER_GUARDED && !m->admitting);
 	/* Tokens after the guard are above all that were seen before it. */
-	assert(floor > core->highest);
+	assert(floor > core->quorum->highest);
 	for (unsigned i = 0; i < core->settings.links; i++) {
 		if (!m->links[i].greeted)
 			continue;

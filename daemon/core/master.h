@@ -14,10 +14,10 @@
 #ifndef CORE_MASTER_H
 #define CORE_MASTER_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/map.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 #include "proto/slice.h"
 

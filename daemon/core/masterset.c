@@ -14,8 +14,8 @@
 void
 masterset_init(struct core *core)
 {
-	core->masterset = (struct masterset){.generation = 1, .serial = 1, .told = 1};
-	timer_init(&core->masterset.request.timer, TIMER_MASTERS);
+	*core->masterset = (struct masterset){.generation = 1, .serial = 1, .told = 1};
+	timer_init(&core->masterset->request.timer, TIMER_MASTERS);
 }
 
 static struct slice
@@ -27,7 +27,7 @@ own_slice(const char *text)
 bool
 masterset_members(const struct core *core, struct members *list)
 {
-	return members_read(own_slice(core->masterset.text), own_slice(core->masterset.places), list);
+	return members_read(own_slice(core->masterset->text), own_slice(core->masterset->places), list);
 }
 
 /* Whether the list consists of our masters. */
@@ -47,7 +47,7 @@ list_ours(struct core *core, const struct members *list)
 static bool
 list_compose(const struct core *core, struct members *list)
 {
-	*list = (struct members){.generation = core->masterset.generation};
+	*list = (struct members){.generation = core->masterset->generation};
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
@@ -66,7 +66,7 @@ list_compose(const struct core *core, struct members *list)
 static void
 set_compose(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	char text[MASTERSET_TEXT_MAX] = "";
 	struct members list;
 
@@ -85,7 +85,7 @@ set_compose(struct core *core)
 static void
 set_recompose(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	char before[MASTERSET_TEXT_MAX];
 
 	if (set->agreed)
@@ -111,7 +111,7 @@ least_agreement(const struct core *core)
 static enum agreement
 next_step(const struct core *core)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 
 	if (set->agreed)
 		return AGREEMENT_AGREED;
@@ -128,7 +128,7 @@ tell_agreed(struct core *core, const struct master *m, struct call *hello)
 	struct members ours;
 	int at = masterset_members(core, &ours) ? slot_member(&ours, m) : -1;
 
-	assert(core->masterset.agreed);
+	assert(core->masterset->agreed);
 	if (at < 0)
 		return;
 	hello->id = ours.ids[at];
@@ -140,7 +140,7 @@ tell_agreed(struct core *core, const struct master *m, struct call *hello)
 void
 masterset_ask(struct core *core, const struct master *m, unsigned link, struct call *hello)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct master_link *l = &core->masters[m->index].links[link];
 
 	assert(hello->op == CALL_HELLO && hello->master == m->index);
@@ -162,7 +162,7 @@ masterset_ask(struct core *core, const struct master *m, unsigned link, struct c
 bool
 masterset_news(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	bool news = set->told != set->serial;
 
 	set->told = set->serial;
@@ -174,7 +174,7 @@ masterset_news(struct core *core)
 static void
 set_usable(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	bool usable = set->agreed;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
@@ -186,7 +186,7 @@ set_usable(struct core *core)
 static void
 set_agreed(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 
 	assert(set->text[0] != '\0');
 	set->agreed = true;
@@ -199,7 +199,7 @@ set_agreed(struct core *core)
 void
 masterset_take(struct core *core, struct slice text, struct slice places)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members ours, list;
 	bool known = set->agreed && masterset_members(core, &ours),
 	     readable = members_read(text, places, &list);
@@ -292,11 +292,12 @@ set_is_replaced(const struct core *core, const struct members *ours, const struc
 static void
 set_leave(struct core *core, const struct master *m, const struct members *theirs, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members ours;
 	int64_t over;
 
-	if (!set->agreed || core->counts.leases > 0 || core->acquires > 0 || !masterset_members(core, &ours))
+	if (!set->agreed || core->counts.leases > 0 || core->leases->acquires > 0 ||
+		!masterset_members(core, &ours))
 		return;
 	assert(set->tag != 0);
 	over = set_later(&ours, theirs, m, vote);
@@ -374,7 +375,7 @@ static enum membership
 set_other(struct core *core, struct master *m, const struct members *theirs, const struct vote *vote,
 	struct slice places, const char *what)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct slice alive = vote->greeting == GREETING_OTHERSET ? vote->text : SLICE("");
 	size_t cause = strcspn(what, ":");
 	char ours[MASTERSET_WHY_MAX], here[LIST_MAX], there[LIST_MAX];
@@ -411,7 +412,7 @@ static bool
 list_follows(const struct core *core, const struct members *ours, const struct members *theirs,
 	const struct vote *vote)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 
 	if (vote->agreement != AGREEMENT_AGREED || theirs->generation <= ours->generation)
 		return false;
@@ -424,7 +425,7 @@ static enum membership
 told_earlier(
 	struct core *core, struct master *m, const struct vote *vote, const struct members *ours, unsigned at)
 {
-	assert(core->masterset.agreed && at < ours->n);
+	assert(core->masterset->agreed && at < ours->n);
 	if (!m->blank)
 		memory_told(core, m, vote);
 	m->other = false;
@@ -436,7 +437,7 @@ told_earlier(
 static enum membership
 told_agreed(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members ours;
 	bool readable = masterset_members(core, &ours);
 	int at = slot_member(&ours, m);
@@ -462,18 +463,18 @@ told_agreed(struct core *core, struct master *m, const struct vote *vote, const 
 static enum membership
 told_forming(struct core *core, struct master *m, const struct vote *vote, const struct members *theirs)
 {
-	bool agreed = vote->agreement == AGREEMENT_AGREED, over = theirs->generation < core->masterset.over;
+	bool agreed = vote->agreement == AGREEMENT_AGREED, over = theirs->generation < core->masterset->over;
 
-	assert(!core->masterset.agreed && vote->masterset.n > 0);
+	assert(!core->masterset->agreed && vote->masterset.n > 0);
 	if (agreed && !over &&
 		(slots_fit(core, NULL, theirs) ||
 			(core->settings.follow && slots_follow(core, NULL, theirs))))
 		return set_adopt(core, m, vote);
 	if (agreed)
 		return set_foreign(core, m, vote, theirs);
-	if (m->links[vote->link].set_serial != core->masterset.serial)
+	if (m->links[vote->link].set_serial != core->masterset->serial)
 		return MEMBERSHIP_AGAIN;
-	if (core->masterset.text[0] == '\0')
+	if (core->masterset->text[0] == '\0')
 		return set_ours(core, m, vote); /* its set may be the one that we will offer */
 	return set_other(core, m, theirs, vote, vote->places,
 		"is being taken into another set of masters: make `masters:` the same everywhere");
@@ -487,7 +488,7 @@ told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 	struct members ours;
 	int at = masterset_members(core, &ours) ? members_find(&ours, m->id) : -1;
 
-	assert(core->masterset.agreed);
+	assert(core->masterset->agreed);
 	m->member = m->id;
 	if (vote->agreement != AGREEMENT_AGREED || vote->greeting != GREETING_GOOD) {
 		(void)set_ours(core, m, vote);
@@ -506,7 +507,7 @@ told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 static enum membership
 told_ours(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	enum agreement step = next_step(core);
 
 	if (set->agreed)
@@ -530,7 +531,7 @@ static void
 told_id(struct core *core, struct master *m, const struct vote *vote)
 {
 	m->blank = vote->masterset.n == 0;
-	if (m->id == vote->id && core->masterset.text[0] != '\0')
+	if (m->id == vote->id && core->masterset->text[0] != '\0')
 		return;
 	m->id = vote->id;
 	m->agreement = AGREEMENT_NONE;
@@ -541,7 +542,7 @@ told_id(struct core *core, struct master *m, const struct vote *vote)
 static void
 told_generation(struct core *core, const struct members *theirs, enum agreement agreement)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	int64_t generation = theirs->generation;
 
 	if (generation > set->newest)
@@ -558,7 +559,7 @@ told_generation(struct core *core, const struct members *theirs, enum agreement 
 static enum membership
 set_told(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members theirs = {0};
 
 	assert(m->index < core->settings.masters);
@@ -593,7 +594,7 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 	waiting = memory_waiting(core);
 	membership = set_told(core, m, vote);
 	/* What this master told allows another one to have the set. */
-	core->masterset.serial += memory_waiting(core) < waiting;
+	core->masterset->serial += memory_waiting(core) < waiting;
 	core->retry |= m->enrolled && !before;
 	return membership;
 }
@@ -608,14 +609,14 @@ masterset_away(struct core *core, struct master *m)
 bool
 masterset_usable(const struct core *core)
 {
-	assert(!core->masterset.usable || core->masterset.agreed);
-	return core->masterset.usable;
+	assert(!core->masterset->usable || core->masterset->agreed);
+	return core->masterset->usable;
 }
 
 bool
 masterset_agreed(const struct core *core)
 {
-	return core->masterset.agreed;
+	return core->masterset->agreed;
 }
 
 bool
@@ -632,5 +633,5 @@ const char *
 masterset_why(const struct core *core)
 {
 	assert(masterset_refused(core));
-	return core->masterset.why;
+	return core->masterset->why;
 }

@@ -20,11 +20,11 @@
 #ifndef CORE_MASTERSET_H
 #define CORE_MASTERSET_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/event.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/event.h"
-#include "daemon/core/peer.h"
-#include "daemon/core/timers.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -256,6 +256,9 @@ void master_move(struct core *core, struct master *m, struct slice place, struct
 /* The same server is reached at another place or in another way from now on. Its calls are answered and its
  * links reported down, as for any lost link. Emits ACTION_MASTER. */
 void master_reroute(struct core *core, struct master *m, struct slice place, struct slice way);
+
+/* Emits ACTION_MASTER: which server the slot is. */
+void master_tell_place(struct core *core, const struct master *m);
 
 /*
  * From now on so many masters are members, more than before: settings.masters. The newcomers are in their

@@ -52,7 +52,7 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->agreement == AGREEMENT_AGREED)
 		memory->blank = 0;
 	else if (memory->blank == 0)
-		memory->blank = ++core->masterset.serial;
+		memory->blank = ++core->masterset->serial;
 	if (vote->agreement < AGREEMENT_AGREED)
 		memory->enrolled = 0;
 }
@@ -68,7 +68,7 @@ memory_told(struct core *core, struct master *m, const struct vote *vote)
 	if (!m->enrolled)
 		memory->enrolled = 0;
 	else if (memory->enrolled == 0)
-		memory->enrolled = ++core->masterset.serial;
+		memory->enrolled = ++core->masterset->serial;
 }
 
 bool
@@ -154,7 +154,7 @@ memory_may_have(const struct core *core, const struct members *ours, const struc
 {
 	const struct memory *memory = &m->memory;
 
-	assert(at < ours->n && core->masterset.agreed);
+	assert(at < ours->n && core->masterset->agreed);
 	if (memory_fresh(core, m) && !masterset_changes(core))
 		return true;
 	if (ours->came[at])
@@ -170,7 +170,7 @@ masterset_unsure(const struct core *core)
 {
 	struct members ours;
 
-	if (!core->masterset.agreed || !masterset_members(core, &ours))
+	if (!core->masterset->agreed || !masterset_members(core, &ours))
 		return false;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
@@ -189,7 +189,7 @@ memory_waiting(const struct core *core)
 	struct members ours;
 	unsigned n = 0;
 
-	if (!core->masterset.agreed || !masterset_members(core, &ours))
+	if (!core->masterset->agreed || !masterset_members(core, &ours))
 		return 0;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
@@ -206,7 +206,7 @@ memory_waiting(const struct core *core)
 static bool
 next_read(const struct core *core, struct members *next)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 
 	return set->next.text[0] != '\0' &&
 	       members_read(slice_of(set->next.text), slice_of(set->next.places), next);
@@ -283,7 +283,7 @@ step_for(const struct core *core, const struct members *next, const struct maste
 void
 masterset_ask_next(const struct core *core, const struct master *m, struct call *hello)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 	struct members next;
 
 	assert(m->index < core->settings.masters);
@@ -298,7 +298,7 @@ masterset_ask_next(const struct core *core, const struct master *m, struct call 
 static void
 next_forget(struct core *core)
 {
-	core->masterset.next.text[0] = '\0';
+	core->masterset->next.text[0] = '\0';
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
@@ -312,7 +312,7 @@ next_forget(struct core *core)
 static void
 next_drop(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 
 	if (set->next.text[0] != '\0') {
 		masterset_copy(set->dropped, sizeof(set->dropped), slice_of(set->next.places));
@@ -324,7 +324,7 @@ next_drop(struct core *core)
 void
 masterset_next(struct core *core, struct slice text, struct slice places)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members next;
 	bool readable = members_read(text, places, &next);
 
@@ -365,7 +365,8 @@ next_better(
 	if (most_step(core, &next) == NEXT_ACCEPTED)
 		return false;
 	return vote->next.step == NEXT_ACCEPTED || told->generation > next.generation ||
-	       (told->generation == next.generation && text_after(vote->next.set, core->masterset.next.text));
+	       (told->generation == next.generation &&
+		       text_after(vote->next.set, core->masterset->next.text));
 }
 
 /* Whether what this member told of the next set counts: it told it within a lease, and it remembers. A member
@@ -405,7 +406,7 @@ next_decided(struct core *core, const struct members *next)
 static void
 next_take(struct core *core)
 {
-	struct masterset_next next = core->masterset.next;
+	struct masterset_next next = core->masterset->next;
 
 	assert(next.text[0] != '\0');
 	masterset_take(core, slice_of(next.text), slice_of(next.places));
@@ -414,7 +415,7 @@ next_take(struct core *core)
 static void
 next_told(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	const struct master_link *l = &m->links[vote->link];
 
 	assert(set->next.text[0] != '\0');
@@ -430,11 +431,11 @@ next_told(struct core *core, struct master *m, const struct vote *vote)
 void
 masterset_told_next(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members ours, told, next;
 	enum next_step before, step = m->next_step;
 
-	assert(m->enrolled && core->masterset.agreed);
+	assert(m->enrolled && core->masterset->agreed);
 	m->next_step = NEXT_NONE;
 	m->next_known = m->next_rival = false;
 	m->unacknowledged[0] = '\0';
@@ -464,7 +465,7 @@ masterset_told_next(struct core *core, struct master *m, const struct vote *vote
 bool
 masterset_changes(const struct core *core)
 {
-	return core->masterset.next.text[0] != '\0';
+	return core->masterset->next.text[0] != '\0';
 }
 
 bool
@@ -489,14 +490,14 @@ masterset_role(const struct core *core, const struct master *m)
 bool
 masterset_waits(const struct core *core, const struct master *m)
 {
-	return m->index < core->settings.masters && core->masterset.next.text[0] != '\0' && m->enrolled &&
+	return m->index < core->settings.masters && core->masterset->next.text[0] != '\0' && m->enrolled &&
 	       !m->next_known;
 }
 
 void
 masterset_changed(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 
 	assert(set->agreed);
 	if (strcmp(set->next.text, set->text) == 0)

@@ -64,7 +64,7 @@ masterset_copied(struct core *core, struct master *m, const struct vote *vote, c
 	struct members ours;
 	struct master *other;
 	unsigned at = other_with(core, m, vote->id);
-	bool known = core->masterset.agreed && masterset_members(core, &ours);
+	bool known = core->masterset->agreed && masterset_members(core, &ours);
 
 	assert(m->index < core->settings.masters);
 	m->copied = false;

@@ -18,8 +18,8 @@
 static void
 request_answer(struct core *core)
 {
-	core->masterset.request.open = false;
-	timer_arm(&core->timers, &core->masterset.request.timer, core->now.ms + REQUEST_TELL_MS);
+	core->masterset->request.open = false;
+	timer_arm(&core->timers, &core->masterset->request.timer, core->now.ms + REQUEST_TELL_MS);
 }
 
 /* Closes the slots of newcomers and of servers that have left. */
@@ -34,7 +34,7 @@ behind_close(struct core *core)
 
 #define request_fails(core, code, ...)                                                                       \
 	do {                                                                                                 \
-		emit_error(core, (core)->masterset.request.conn, code, __VA_ARGS__);                         \
+		emit_error(core, (core)->masterset->request.conn, code, __VA_ARGS__);                        \
 		request_answer(core);                                                                        \
 		behind_close(core);                                                                          \
 	} while (0)
@@ -49,7 +49,7 @@ newcomer(struct core *core, unsigned i)
 static bool
 looking(const struct core *core)
 {
-	return core->masterset.request.open && core->masterset.request.text[0] == '\0';
+	return core->masterset->request.open && core->masterset->request.text[0] == '\0';
 }
 
 /* The member that an administrator names: by its place here, or by its place in the set. */
@@ -71,7 +71,7 @@ request_old(struct core *core, struct slice place)
 static const struct master *
 request_unfit(const struct core *core)
 {
-	const struct masterset_request *request = &core->masterset.request;
+	const struct masterset_request *request = &core->masterset->request;
 
 	/* A next set that is to be dropped waits for its members already. */
 	for (unsigned i = 0; i < core->settings.masters && request->op != MASTERS_ABORT; i++) {
@@ -97,7 +97,7 @@ left_add(struct members *list, struct slice place)
 static void
 request_kept(struct core *core, const struct members *ours, struct members *list)
 {
-	const struct masterset_request *request = &core->masterset.request;
+	const struct masterset_request *request = &core->masterset->request;
 
 	for (unsigned i = 0; i < ours->n; i++) {
 		const struct master *m = slot_of_member(core, ours->ids[i]);
@@ -117,12 +117,12 @@ request_kept(struct core *core, const struct members *ours, struct members *list
 static bool
 request_compose(struct core *core, const struct members *ours, struct members *list)
 {
-	const struct masterset_request *request = &core->masterset.request;
+	const struct masterset_request *request = &core->masterset->request;
 	const struct master *old = request->op == MASTERS_REPLACE ? &core->masters[request->old] : NULL;
 	int was = old != NULL ? members_find(ours, old->member) : -1;
 
 	assert(request->open && request->newcomers <= MASTERS_NEW_MAX);
-	*list = (struct members){.generation = core->masterset.newest + 1};
+	*list = (struct members){.generation = core->masterset->newest + 1};
 	request_kept(core, ours, list);
 	for (unsigned i = 0; i < request->newcomers; i++) {
 		const struct master *m = newcomer(core, i);
@@ -158,7 +158,7 @@ request_compose(struct core *core, const struct members *ours, struct members *l
 static void
 request_offer(struct core *core)
 {
-	struct masterset_request *request = &core->masterset.request;
+	struct masterset_request *request = &core->masterset->request;
 	char places[MASTERSET_PLACES_MAX];
 	char text[MASTERSET_TEXT_MAX];
 	struct members ours, list;
@@ -178,7 +178,7 @@ request_offer(struct core *core)
 static void
 request_go(struct core *core)
 {
-	struct masterset_request *request = &core->masterset.request;
+	struct masterset_request *request = &core->masterset->request;
 	const struct master *unfit = request_unfit(core);
 	char why[MASTER_REASON_MAX];
 
@@ -199,7 +199,7 @@ request_go(struct core *core)
 void
 masterset_request_next(struct core *core)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 
 	if (looking(core))
 		request_fails(core, CODE_ERR,
@@ -210,7 +210,7 @@ masterset_request_next(struct core *core)
 void
 masterset_request_done(struct core *core)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members ours;
 	bool readable = masterset_members(core, &ours);
 
@@ -241,7 +241,7 @@ masterset_ask_behind(const struct master *m, struct call *hello)
 static enum membership
 newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	struct members theirs = {0};
 
 	assert(m->index >= core->settings.masters);
@@ -270,7 +270,7 @@ masterset_told_behind(struct core *core, struct master *m, const struct vote *vo
 	assert(m->index >= core->settings.masters && m->place[0] != '\0');
 	if (m->left)
 		master_move(core, m, slice_of(""), slice_of(""));
-	else if (looking(core) && m->index < core->settings.masters + core->masterset.request.newcomers)
+	else if (looking(core) && m->index < core->settings.masters + core->masterset->request.newcomers)
 		return newcomer_told(core, m, vote);
 	return MEMBERSHIP_APART;
 }
@@ -278,7 +278,7 @@ masterset_told_behind(struct core *core, struct master *m, const struct vote *vo
 bool
 masterset_known_twin(struct core *core, struct master *m)
 {
-	const struct masterset_request *request = &core->masterset.request;
+	const struct masterset_request *request = &core->masterset->request;
 	const struct master *twin = master_twin(core, m, true);
 
 	if (m->index < core->settings.masters || !looking(core) || twin == NULL || twin->id == 0)
@@ -296,11 +296,11 @@ masterset_known_twin(struct core *core, struct master *m)
 void
 masterset_timer(struct core *core)
 {
-	const struct masterset_request *request = &core->masterset.request;
+	const struct masterset_request *request = &core->masterset->request;
 	char why[MASTER_REASON_MAX];
 
 	if (!looking(core)) {
-		if (!request->open && core->masterset.next.text[0] == '\0')
+		if (!request->open && core->masterset->next.text[0] == '\0')
 			behind_close(core);
 		return;
 	}
@@ -320,9 +320,9 @@ void
 masterset_drain(struct core *core, const struct reply *refusal)
 {
 	assert(refusal->type == REPLY_ERROR);
-	if (!core->masterset.request.open)
+	if (!core->masterset->request.open)
 		return;
-	emit_reply(core, core->masterset.request.conn, refusal);
+	emit_reply(core, core->masterset->request.conn, refusal);
 	request_answer(core);
 }
 
@@ -330,7 +330,7 @@ masterset_drain(struct core *core, const struct reply *refusal)
 static bool
 asked_early(struct core *core, conn_id conn)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 
 	if (!masterset_usable(core))
 		emit_error(core, conn, CODE_NOMASTER, "%s",
@@ -349,7 +349,7 @@ asked_early(struct core *core, conn_id conn)
 static bool
 asked_late(struct core *core, conn_id conn)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 
 	if (set->next.text[0] != '\0')
 		emit_error(core, conn, CODE_ERR,
@@ -366,7 +366,7 @@ asked_late(struct core *core, conn_id conn)
 static void
 asked_abort(struct core *core, conn_id conn)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 	if (!set->request.open && set->next.text[0] == '\0') {
 		emit_error(core, conn, CODE_ERR, "no change of the masters is under way");
 		return;
@@ -429,15 +429,15 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_change *change
 
 	if (change->op == MASTERS_REPLACE && request_old(core, change->old) == NULL)
 		emit_error(core, conn, CODE_ERR, "%.*s is no member of the set: its members are %.*s",
-			(int)change->old.n, change->old.p, members_shown(core->masterset.places),
-			core->masterset.places);
+			(int)change->old.n, change->old.p, members_shown(core->masterset->places),
+			core->masterset->places);
 	else if (change->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
 		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed",
 			masters + 2, CORE_MASTERS_MAX);
 	else if (change->op == MASTERS_ADD && latch_known(core))
 		emit_error(core, conn, CODE_ERR,
 			"latches are known here, and are kept by one master alone: wait until they are over");
-	else if (change->op == MASTERS_ADD && rules_single(&core->rules))
+	else if (change->op == MASTERS_ADD && rules_single(&core->locks->rules))
 		emit_error(core, conn, CODE_ERR,
 			"a rule has interop: redisson or python-redis-lock, whose locks have a single "
 			"master: no other can be added");
@@ -449,7 +449,7 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_change *change
 void
 masterset_asked(struct core *core, const struct conn *conn, const struct masters_change *change)
 {
-	struct masterset_request *request = &core->masterset.request;
+	struct masterset_request *request = &core->masterset->request;
 	const struct master *unfit;
 	char why[MASTER_REASON_MAX];
 
@@ -470,7 +470,7 @@ masterset_asked(struct core *core, const struct conn *conn, const struct masters
 			"%s, which stays, cannot be used: it %s; nothing has changed", unfit->place, why);
 		return;
 	}
-	assert(!request->open && core->masterset.next.text[0] == '\0');
+	assert(!request->open && core->masterset->next.text[0] == '\0');
 	behind_close(core);
 	request->open = true;
 	request->conn = conn->id;

@@ -372,7 +372,7 @@ seat_at(struct core *core, struct seating *seating, const struct members *list, 
 		master_reroute(core, m, list->places[at], list->ways[at]);
 	/* It was a member before, left, and comes back: what it granted before counts no more. */
 	m->moved |= list->came[at];
-	core->reseat |= list->came[at];
+	core->quorum->reseat |= list->came[at];
 }
 
 /* Members that have a slot keep it: by id, else by place. */

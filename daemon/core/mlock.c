@@ -4,7 +4,8 @@
  */
 #include "daemon/core/mlock.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/starts.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
@@ -15,7 +16,6 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/starts.h"
 #include "daemon/core/user.h"
 #include "proto/escape.h"
 
@@ -66,7 +66,7 @@ part_wait(struct core *core, struct part *p, bool once, struct reply *why)
 	*why = no_memory();
 	if (r == NULL)
 		return false;
-	dirty_add(core, r);
+	dirty_add(&core->dirty, &r->item);
 	if (mode_refuses(r, &lock, why))
 		return false;
 	mode_join(core, r, &lock);
@@ -97,7 +97,7 @@ mlock_next(struct mlock *b)
 static bool
 part_is_shut(const struct core *core, const struct part *p)
 {
-	const struct resource *r = names_find(&core->names, p->name);
+	const struct resource *r = names_find(&core->locks->names, p->name);
 
 	return r != NULL && refusal_hopeless(r, p->mlock->lock.kind);
 }
@@ -110,13 +110,13 @@ mlock_end(struct core *core, struct mlock *b)
 	assert(b->conn->mlock == b && core->counts.mlocks > 0);
 	timer_cancel(&core->timers, &b->timer);
 	if (b->dirty)
-		TAILQ_REMOVE(&core->mlocks, b, in_dirty);
+		TAILQ_REMOVE(&core->kinds->mlocks, b, in_dirty);
 	b->conn->mlock = NULL;
 	conn_answered(core, b->conn);
 	if (b->apart > 0)
 		user_give(b->conn->session, (int64_t)b->apart);
 	core->counts.mlocks--;
-	starts_remove(&core->mlock_starts, b->since_ms);
+	starts_remove(&core->kinds->mlock_starts, b->since_ms);
 	freelist_retire(core, &b->freed);
 }
 
@@ -136,8 +136,8 @@ mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 
 	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR);
 	if (reply->type == REPLY_NULL && next != NULL)
-		emit_note(core, NOTE_TIMEOUT, names_find(&core->names, next->name), b->conn->session, 0,
-			core->now.ms - b->since_ms, NULL);
+		emit_note(core, NOTE_TIMEOUT, names_find(&core->locks->names, next->name), b->conn->session,
+			0, core->now.ms - b->since_ms, NULL);
 	emit_reply(core, b->conn->id, reply);
 	mlock_drop(core, b);
 }
@@ -172,7 +172,7 @@ mlock_answer(struct core *core, struct mlock *b)
 static void
 mlock_refusal(const struct core *core, const struct part *p, struct reply *out)
 {
-	const struct resource *r = p == NULL ? NULL : names_find(&core->names, p->name);
+	const struct resource *r = p == NULL ? NULL : names_find(&core->locks->names, p->name);
 
 	if (r != NULL)
 		refusal_name(core, r, out);
@@ -294,12 +294,12 @@ mlock_go_on(struct core *core, struct mlock *b)
 bool
 mlock_schedule(struct core *core)
 {
-	struct mlock *b = TAILQ_FIRST(&core->mlocks);
+	struct mlock *b = TAILQ_FIRST(&core->kinds->mlocks);
 
 	if (b == NULL)
 		return false;
 	assert(b->dirty);
-	TAILQ_REMOVE(&core->mlocks, b, in_dirty);
+	TAILQ_REMOVE(&core->kinds->mlocks, b, in_dirty);
 	b->dirty = false;
 	mlock_go_on(core, b);
 	return true;
@@ -336,7 +336,7 @@ mlock_answer_all(struct core *core, const struct reply *reply)
 {
 	struct conn *conn, *next;
 
-	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next)
+	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
 		TAILQ_FOREACH_SAFE (conn, &s->conns, in_session, next)
 			if (conn->mlock != NULL)
 				mlock_fail(core, conn->mlock, reply);
@@ -420,7 +420,7 @@ mlock_wait_ms(struct core *core, const struct command *c)
 	int64_t most = 0;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		int64_t ms = rules_find(&core->rules, c->names[i])->wait_ms;
+		int64_t ms = rules_find(&core->locks->rules, c->names[i])->wait_ms;
 
 		if (ms < 0)
 			return ms;
@@ -433,7 +433,7 @@ mlock_wait_ms(struct core *core, const struct command *c)
 static bool
 name_refused(struct core *core, const struct conn *conn, const struct command *c, struct slice name)
 {
-	const struct resource *r = names_find(&core->names, name);
+	const struct resource *r = names_find(&core->locks->names, name);
 	const struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct reply why;
 	char text[REPLY_TEXT_MAX / 2];
@@ -502,7 +502,7 @@ mlock_may_begin(struct core *core, struct mlock *b, struct reply *out)
 			*out = no_memory();
 			return false;
 		}
-		dirty_add(core, r);
+		dirty_add(&core->dirty, &r->item);
 		if (mode_refuses(r, &b->lock, out))
 			return false;
 		if (!b->once || !refusal_hopeless(r, b->lock.kind))
@@ -548,7 +548,7 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	starts_add(&core->mlock_starts, b->since_ms);
+	starts_add(&core->kinds->mlock_starts, b->since_ms);
 	for (size_t i = 0; i < c->name_count; i++) {
 		loss = loss_find(core, s, c->names[i], c->owner);
 		if (loss != NULL)
@@ -585,7 +585,7 @@ munlock_is_vague(struct core *core, const struct conn *conn, const struct comman
 	struct session *s = conn->session;
 
 	for (size_t i = 0; s->detached != NULL && c->tokens == NULL && i < c->name_count; i++) {
-		if (grant_find(core, names_find(&core->names, c->names[i]), s, c->owner) == NULL)
+		if (grant_find(core, names_find(&core->locks->names, c->names[i]), s, c->owner) == NULL)
 			continue;
 		emit_error(
 			core, conn->id, CODE_ERR, EMIT_VAGUE "TOKENS token [token ...], one for each name");
@@ -599,7 +599,7 @@ static bool
 munlock_one(struct core *core, struct session *s, const struct command *c, size_t i)
 {
 	int64_t token = munlock_token(c, i);
-	struct grant *g = grant_find(core, names_find(&core->names, c->names[i]), s, c->owner);
+	struct grant *g = grant_find(core, names_find(&core->locks->names, c->names[i]), s, c->owner);
 	struct loss *loss = loss_find(core, s, c->names[i], c->owner);
 	bool returned = loss != NULL && loss->reason == LOSS_RETURNED && (token == 0 || token == loss->token);
 

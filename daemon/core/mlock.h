@@ -16,9 +16,9 @@
 #ifndef CORE_MLOCK_H
 #define CORE_MLOCK_H
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/timers.h"
 #include "proto/command.h"
 #include "proto/reply.h"
 

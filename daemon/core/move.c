@@ -4,10 +4,10 @@
  */
 #include "daemon/core/masterset.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -84,7 +84,7 @@ parted_find(const struct core *core, const struct master *m)
 	size_t i = 0;
 
 	assert(m->place[0] != '\0');
-	while (i + 1 < PARTED_MAX && !stands(core->parted[i].place, core->parted[i].way, m))
+	while (i + 1 < PARTED_MAX && !stands(core->quorum->parted[i].place, core->quorum->parted[i].way, m))
 		i++;
 	return i;
 }
@@ -96,7 +96,7 @@ parted_find(const struct core *core, const struct master *m)
 static void
 master_part(struct core *core, const struct master *m)
 {
-	struct parted *first = &core->parted[0];
+	struct parted *first = &core->quorum->parted[0];
 
 	if (m->nonces_drawn == 0)
 		return;
@@ -211,7 +211,7 @@ master_meet_slot(struct master *m, const struct master *other)
 static void
 master_recognise(const struct core *core, struct master *m)
 {
-	const struct parted *p = &core->parted[parted_find(core, m)];
+	const struct parted *p = &core->quorum->parted[parted_find(core, m)];
 
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		const struct master *o = &core->masters[i];
@@ -240,7 +240,7 @@ master_recall(const struct core *core, struct master *m)
 	}
 	/* The last greetings through slots that were closed: what they reached may not have been told. */
 	for (unsigned i = 0; i < PARTED_MAX; i++) {
-		const struct parted *p = &core->parted[i];
+		const struct parted *p = &core->quorum->parted[i];
 		size_t open = nonces_open(p->nonces_drawn, p->nonce_heard);
 
 		recalled |= master_meet(m, nonces_slice(p->nonces, open), p->nonces_drawn, p->nonce_heard, 0);
@@ -270,15 +270,21 @@ master_renew(struct core *core, struct master *m, struct slice place, struct sli
 }
 
 void
+master_tell_place(struct core *core, const struct master *m)
+{
+	emit_move(core, &(struct move){m->index, slice_of(m->place), slice_of(m->way)});
+}
+
+void
 master_move(struct core *core, struct master *m, struct slice place, struct slice way)
 {
 	assert(place.n > 0 || m->index >= core->settings.masters);
 	assert(m == &core->masters[m->index]);
 	master_renew(core, m, place, way);
 	m->moved = true;
-	core->reseat = true;
+	core->quorum->reseat = true;
 	ledger_set(core);
-	emit_move(core, m);
+	master_tell_place(core, m);
 }
 
 void
@@ -290,7 +296,7 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	/* A newcomer's slot may have greeted there. */
 	master_recognise(core, m);
 	ledger_set(core);
-	emit_move(core, m);
+	master_tell_place(core, m);
 }
 
 /* The single master has refused calls of the set before since it stored the next one, which was after the
@@ -303,18 +309,19 @@ unadmitted_until(const struct core *core)
 	const struct memory *only = &core->masters[0].memory;
 	int64_t step_ms = binding_step_ms(core), guard_ms = core->masters[0].longest_ms + step_ms;
 	int64_t until_ms = only->told_ms == 0 ? 0 : only->told_ms + guard_ms - drift_ms(guard_ms);
-	int64_t leased_ms = core->alone_ms + step_ms - drift_ms(core->settings.lease_max_ms + step_ms);
+	int64_t leased_ms =
+		core->quorum->alone_ms + step_ms - drift_ms(core->settings.lease_max_ms + step_ms);
 
-	return core->alone_ms != 0 && leased_ms > until_ms ? leased_ms : until_ms;
+	return core->quorum->alone_ms != 0 && leased_ms > until_ms ? leased_ms : until_ms;
 }
 
 void
 masters_were_one(struct core *core, int64_t valid_ms)
 {
 	assert(valid_ms > 0);
-	core->alone_ms = valid_ms;
+	core->quorum->alone_ms = valid_ms;
 	if (core->settings.masters > 1)
-		core->newcomers_until_ms = unadmitted_until(core);
+		core->quorum->newcomers_until_ms = unadmitted_until(core);
 }
 
 void
@@ -326,7 +333,7 @@ master_begin_at(struct core *core, struct master *m, struct slice place, struct 
 	slice_text(m->place, sizeof(m->place), place);
 	slice_text(m->way, sizeof(m->way), way);
 	m->state = MASTER_GREETING;
-	core->rerouted |= (uint16_t)(1U << m->index);
+	core->quorum->rerouted |= (uint16_t)(1U << m->index);
 }
 
 void
@@ -335,11 +342,11 @@ masters_resize(struct core *core, unsigned masters)
 	assert(masters > core->settings.masters && masters % 2 == 1 && masters <= CORE_MASTERS_MAX);
 	for (unsigned i = core->settings.masters; i < masters; i++)
 		assert(core->masters[i].place[0] != '\0');
-	core->newcomers_until_ms = core->settings.masters == 1 ? unadmitted_until(core) : 0;
-	core->alone_ms = 0;
+	core->quorum->newcomers_until_ms = core->settings.masters == 1 ? unadmitted_until(core) : 0;
+	core->quorum->alone_ms = 0;
 	core->settings.masters = masters;
 	ledger_set(core);
-	core->reseat = true;
+	core->quorum->reseat = true;
 	/* Leases follow before anything else happens (reseat()). */
-	assert(core->seats < core->settings.masters);
+	assert(core->quorum->seats < core->settings.masters);
 }

@@ -16,7 +16,7 @@ part_set_dirty(struct core *core, const struct part *p)
 	if (b->dirty)
 		return;
 	b->dirty = true;
-	TAILQ_INSERT_TAIL(&core->mlocks, b, in_dirty);
+	TAILQ_INSERT_TAIL(&core->kinds->mlocks, b, in_dirty);
 }
 
 void

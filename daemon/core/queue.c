@@ -4,14 +4,14 @@
  */
 #include "daemon/core/scheduler.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/starts.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/starts.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -156,14 +156,14 @@ queue_open(struct core *core, struct resource *r)
 {
 	struct queue *q;
 
-	if (r->queue != &core->nobody)
+	if (r->queue != &core->locks->nobody)
 		return true;
 	q = freelist_new(core, sizeof(*q));
 	if (q == NULL)
 		return false;
 	TAILQ_INIT(&q->waiters);
 	q->resource = r;
-	TAILQ_INSERT_TAIL(&core->queues, q, in_core);
+	TAILQ_INSERT_TAIL(&core->locks->queues, q, in_core);
 	r->queue = q;
 	return true;
 }
@@ -172,11 +172,11 @@ queue_open(struct core *core, struct resource *r)
 static void
 queue_close(struct core *core, struct resource *r)
 {
-	assert(r->queue != &core->nobody && r->queue->resource == r);
+	assert(r->queue != &core->locks->nobody && r->queue->resource == r);
 	assert(TAILQ_EMPTY(&r->queue->waiters) && r->queue->once == 0 && r->queue->async == 0);
-	TAILQ_REMOVE(&core->queues, r->queue, in_core);
+	TAILQ_REMOVE(&core->locks->queues, r->queue, in_core);
 	freelist_retire(core, &r->queue->freed);
-	r->queue = &core->nobody;
+	r->queue = &core->locks->nobody;
 }
 
 bool
@@ -201,7 +201,7 @@ queue_join(struct core *core, struct waiter *w)
 	w->session->waiter_count++;
 	user_take(w->session, w->permits);
 	core->counts.waiters++;
-	starts_add(&core->wait_starts, w->since_ms);
+	starts_add(&core->locks->wait_starts, w->since_ms);
 	return true;
 }
 
@@ -230,7 +230,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->until_ms = until_ms;
 	w->since_ms = core->now.ms;
 	w->whose_ms = core->now.ms + queue_look_ms(w);
-	w->ticket = ++core->tickets;
+	w->ticket = ++core->locks->tickets;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
 	w->claim_ms = command->claim_ms;
@@ -282,8 +282,8 @@ queue_remove(struct core *core, struct waiter *w)
 	w->session->waiter_count--;
 	user_give(w->session, w->permits);
 	core->counts.waiters--;
-	starts_remove(&core->wait_starts, w->since_ms);
-	dirty_add(core, r);
+	starts_remove(&core->locks->wait_starts, w->since_ms);
+	dirty_add(&core->dirty, &r->item);
 	freelist_retire(core, &w->freed);
 }
 
@@ -359,7 +359,7 @@ queue_make_once(struct core *core, struct waiter *w)
 	if (until_ms < w->until_ms)
 		w->until_ms = until_ms;
 	queue_arm(core, w);
-	dirty_add(core, w->resource);
+	dirty_add(&core->dirty, &w->resource->item);
 }
 
 void
@@ -448,7 +448,7 @@ queue_patiently(struct core *core, struct waiter *w)
 		return;
 	w->resource->queue->once--;
 	w->once = w->halved = false;
-	dirty_add(core, w->resource);
+	dirty_add(&core->dirty, &w->resource->item);
 }
 
 void
@@ -514,7 +514,7 @@ queue_answer_all(struct core *core, struct resource *r, const struct reply *repl
 {
 	while (!TAILQ_EMPTY(&r->queue->waiters))
 		queue_answer(core, TAILQ_FIRST(&r->queue->waiters), reply);
-	assert(r->queue == &core->nobody);
+	assert(r->queue == &core->locks->nobody);
 }
 
 bool

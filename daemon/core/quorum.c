@@ -26,15 +26,15 @@
 void
 tokens_saw(struct core *core, int64_t token)
 {
-	if (token > core->highest && token <= TOKEN_MOST)
-		core->highest = token;
-	assert(core->past <= core->highest);
+	if (token > core->quorum->highest && token <= TOKEN_MOST)
+		core->quorum->highest = token;
+	assert(core->quorum->past <= core->quorum->highest);
 }
 
 void
 tokens_forgotten(struct core *core)
 {
-	core->past = core->highest;
+	core->quorum->past = core->quorum->highest;
 }
 
 /* With one master the tokens begin at its own clock (lua/admit.lua), and its counter goes on from there. With
@@ -63,16 +63,16 @@ int64_t
 tokens_propose(const struct core *core, int64_t reached, unsigned vain)
 {
 	unsigned doublings = vain < DOUBLINGS_MOST ? vain : DOUBLINGS_MOST;
-	int64_t known = reached > core->past ? reached : core->past;
+	int64_t known = reached > core->quorum->past ? reached : core->quorum->past;
 
-	assert(reached >= 0 && core->past <= core->highest);
+	assert(reached >= 0 && core->quorum->past <= core->quorum->highest);
 	return token_above(core, vain > 0 ? known + (TOKEN_FEW << doublings) : known);
 }
 
 int64_t
 tokens_floor(const struct core *core)
 {
-	return token_above(core, core->highest);
+	return token_above(core, core->quorum->highest);
 }
 
 int64_t
@@ -84,7 +84,7 @@ tokens_first(void)
 int64_t
 tokens_block(const struct core *core)
 {
-	return core->highest > token_clock_us(core) + TOKENS_AHEAD ? TOKEN_FEW : TOKEN_BLOCK;
+	return core->quorum->highest > token_clock_us(core) + TOKENS_AHEAD ? TOKEN_FEW : TOKEN_BLOCK;
 }
 
 /* ---- majorities ---- */
@@ -173,8 +173,10 @@ name_master(const struct core *core, const struct master *m, char *out, size_t r
 	if (core->settings.masters == 1)
 		(void)snprintf(out, room, "the master");
 	else
-		(void)snprintf(out, room, "%s", m->place);
+		(void)snprintf(out, room, "%.*s", (int)room - 1, m->place);
 }
+
+#define ANSWERS_ERROR "answers with an error: "
 
 void
 quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
@@ -193,7 +195,8 @@ quorum_missing(const struct core *core, unsigned link, char *out, size_t room)
 			continue;
 		name_master(core, m, name, sizeof(name));
 		if (master_usable(m, link))
-			(void)snprintf(why, sizeof(why), "answers with an error: %s", m->error);
+			(void)snprintf(why, sizeof(why), ANSWERS_ERROR "%.*s",
+				(int)(sizeof(why) - sizeof(ANSWERS_ERROR)), m->error);
 		else
 			master_why_not(core, m, link, why, sizeof(why));
 		n += (size_t)snprintf(out + n, room - n, "%s%s %s", n > 0 ? "; " : "", name, why);

@@ -7,7 +7,7 @@
 #ifndef CORE_QUORUM_H
 #define CORE_QUORUM_H
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/lease.h"
 #include "proto/slice.h"
 

@@ -6,6 +6,7 @@
  */
 #include "daemon/core/ledger.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/binding.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/master.h"
@@ -15,7 +16,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/state.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -67,8 +67,8 @@ load_session(struct recovery *v, struct thing *t)
 		record_fail(&v->r, "two of its sessions are bound to one process");
 	if (v->r.failed)
 		return;
-	if (core->session_ids < e.id)
-		core->session_ids = e.id;
+	if (core->locks->session_ids < e.id)
+		core->locks->session_ids = e.id;
 	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0;
 	if (t->skipped)
 		return;
@@ -87,7 +87,7 @@ load_session(struct recovery *v, struct thing *t)
 	state_detach(core, &v->r, s, e.as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
-	core->heartbeats += s->heartbeat_ms > 0;
+	core->locks->heartbeats += s->heartbeat_ms > 0;
 }
 
 static void
@@ -112,7 +112,7 @@ load_loss(struct recovery *v, struct thing *t)
 static struct resource *
 lease_resource(struct recovery *v, const struct lease_entry *e)
 {
-	struct resource *r = names_find(&v->core->names, e->name);
+	struct resource *r = names_find(&v->core->locks->names, e->name);
 
 	if (r != NULL && r->limit > 0 && r->limit == e->limit)
 		return r;
@@ -508,7 +508,7 @@ recover(struct recovery *v)
 	const char *wrong;
 
 	/* What is recovered is not written again before all of it is. */
-	assert(core->ledger == NULL && core->sessions == NULL);
+	assert(core->ledger == NULL && core->locks->sessions == NULL);
 	recover_read(v);
 	if (v->r.failed)
 		return;
@@ -516,7 +516,7 @@ recover(struct recovery *v)
 	load_live(v);
 	if (v->r.failed)
 		return;
-	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
+	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
 		session_recover(core, s);
 	ledger_mark(core);
 	if (v->one && v->valid_ms > 0)

@@ -7,8 +7,8 @@
 #ifndef CORE_RECOVER_H
 #define CORE_RECOVER_H
 
-#include "daemon/core/call.h"
-#include "daemon/core/map.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
 #include "proto/record.h"
 #include "proto/slice.h"
 

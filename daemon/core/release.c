@@ -4,7 +4,7 @@
  */
 #include "daemon/core/lease.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
@@ -25,7 +25,7 @@ release_find(const struct core *core, uint64_t attempt, unsigned master)
 	memset(&key, 0, sizeof(key));
 	key.attempt = attempt;
 	key.master = master;
-	HASH_FIND(hh, core->releases, &key, sizeof(key), found);
+	HASH_FIND(hh, core->leases->releases, &key, sizeof(key), found);
 	return found;
 }
 
@@ -34,14 +34,14 @@ release_add(struct core *core, struct release *release)
 {
 	if (release_find(core, release->of.attempt, (unsigned)release->of.master) != NULL)
 		return false;
-	HASH_ADD(hh, core->releases, of, sizeof(release->of), release);
+	HASH_ADD(hh, core->leases->releases, of, sizeof(release->of), release);
 	return release->hh.tbl != NULL;
 }
 
 static void
 release_remove(struct core *core, struct release *release)
 {
-	HASH_DELETE(hh, core->releases, release);
+	HASH_DELETE(hh, core->leases->releases, release);
 }
 
 /* Looks again then, but at the latest when the key has expired: a master's clock may have stepped back. */
@@ -281,7 +281,7 @@ release_leave(struct core *core, unsigned master)
 	struct release *u, *next;
 
 	assert(master < core->settings.masters);
-	HASH_ITER (hh, core->releases, u, next) {
+	HASH_ITER (hh, core->leases->releases, u, next) {
 		if (u->of.master == master)
 			release_end(core, u);
 	}
@@ -292,7 +292,7 @@ release_retry_all(struct core *core)
 {
 	struct release *u, *next;
 
-	HASH_ITER (hh, core->releases, u, next) {
+	HASH_ITER (hh, core->leases->releases, u, next) {
 		/* With links that break every few ms, the confirmed ones would be repeated each time. */
 		if (!u->confirmed)
 			release_send(core, u, 0);
@@ -304,7 +304,7 @@ release_free_all(struct core *core)
 {
 	struct release *u, *next;
 
-	HASH_ITER (hh, core->releases, u, next) {
+	HASH_ITER (hh, core->leases->releases, u, next) {
 		release_remove(core, u);
 		free(u);
 	}

@@ -4,6 +4,7 @@
  */
 #include "daemon/core/lease.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/ledger.h"
@@ -11,7 +12,6 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 
@@ -281,8 +281,8 @@ renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 		struct grant *g = l->grants;
 
 		/* Nobody is left to tell. */
-		if (g->session == NULL && grant_relied_ms(g) > core->lost_until_ms)
-			core->lost_until_ms = grant_relied_ms(g);
+		if (g->session == NULL && grant_relied_ms(g) > core->locks->lost_until_ms)
+			core->locks->lost_until_ms = grant_relied_ms(g);
 		if (grant_ends_ms(g) <= valid_ms && grant_ends_ms(g) <= core->now.ms)
 			grant_timer(core, g);
 		else
@@ -291,7 +291,7 @@ renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
 	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
 	release_seats_from(core, l, from_ms);
 	lease_end(core, l, REST_NONE);
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 /* The lease is reclaimed at every renewal while the master is guarded: noted once. */
@@ -347,7 +347,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 		ledger_lease(core, l);
 	lease_arm(core, l);
 	lease_quiet(core, l);
-	dirty_add(core, l->resource);
+	dirty_add(&core->dirty, &l->resource->item);
 }
 
 void
@@ -394,13 +394,13 @@ renew_put_off(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 	int64_t next_ms = core->now.ms + 1, latest_ms = next_ms + (held->valid_ms - core->now.ms) / 4;
-	struct ration turns = core->turns;
+	struct ration turns = core->leases->turns;
 	int64_t turn_ms = ration_turn(&turns, next_ms, RENEW_TOGETHER, resource_work(l->resource));
 
 	assert(latest_ms >= next_ms && turn_ms >= next_ms);
 	if (turn_ms > latest_ms)
 		return false;
-	core->turns = turns;
+	core->leases->turns = turns;
 	held->refresh_ms = turn_ms;
 	lease_arm(core, l);
 	return true;
@@ -410,7 +410,7 @@ renew_put_off(struct core *core, struct lease *l)
 static void
 renew_due(struct core *core, struct lease *l)
 {
-	if (ration_take(&core->renewals, core->now.ms, resource_work(l->resource)) < RENEW_TOGETHER ||
+	if (ration_take(&core->leases->renewals, core->now.ms, resource_work(l->resource)) < RENEW_TOGETHER ||
 		!renew_put_off(core, l))
 		renew_begin(core, l);
 }
@@ -427,7 +427,7 @@ renew_timer(struct core *core, struct lease *l)
 	 * wants it by then: in that case it goes on. */
 	if (held->idle_ms != 0 && core->now.ms >= held->idle_ms && lease_let_go(core, l)) {
 		permit_lease_changed(l);
-		dirty_add(core, l->resource);
+		dirty_add(&core->dirty, &l->resource->item);
 	}
 	if (core->now.ms >= held->valid_ms)
 		renew_lost(core, l, LOSS_EXPIRED);

@@ -4,7 +4,7 @@
  */
 #include "daemon/core/resource.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
@@ -345,7 +345,7 @@ why_reserved(struct slice key, struct reply *why)
 bool
 key_refuses(const struct core *core, struct slice name, struct reply *why)
 {
-	const struct rule *rule = rules_find(&core->rules, name), *other;
+	const struct rule *rule = rules_find(&core->locks->rules, name), *other;
 	char bytes[KEY_BYTES_MAX];
 	struct template t;
 	struct slice key = {bytes, 0}, found;
@@ -357,9 +357,9 @@ key_refuses(const struct core *core, struct slice name, struct reply *why)
 		why_reserved(key, why);
 		return true;
 	}
-	for (other = rules_first(&core->rules); other != rule; other++) {
+	for (other = rules_first(&core->locks->rules); other != rule; other++) {
 		if (!template_of(other, &t) || !template_name(&t, key, &found) ||
-			rules_find(&core->rules, found) != other)
+			rules_find(&core->locks->rules, found) != other)
 			continue;
 		why_taken(key, found, other, why);
 		return true;
@@ -391,15 +391,15 @@ resource_new(struct core *core, struct slice name)
 	if (r == NULL)
 		return NULL;
 	r->name_at = (uint16_t)before;
-	r->name_n = (uint16_t)name.n;
+	r->name_n = name.n & 1023;
 	if (name.n > 0)
 		memcpy((char *)r + before, name.p, name.n);
 	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
 	assert(r->link < core->settings.links);
-	r->queue = &core->nobody;
+	r->queue = &core->locks->nobody;
 	lease_init(&r->lease, r, resource_seats(r));
-	r->rule = rules_find(&core->rules, name);
-	names_add(&core->names, r);
+	r->rule = rules_find(&core->locks->rules, name);
+	names_add(&core->locks->names, r);
 	core->counts.resources++;
 	return r;
 }
@@ -407,7 +407,7 @@ resource_new(struct core *core, struct slice name)
 struct resource *
 resource_get(struct core *core, struct slice name)
 {
-	struct resource *r = names_find(&core->names, name);
+	struct resource *r = names_find(&core->locks->names, name);
 
 	return r != NULL ? r : resource_new(core, name);
 }
@@ -438,15 +438,15 @@ resource_listen(struct core *core, struct resource *r)
 void
 resource_forget(struct core *core, struct resource *r)
 {
-	assert(resource_idle(r) && !r->dirty);
-	assert(r->queue == &core->nobody);
+	assert(resource_idle(r) && !r->item.dirty);
+	assert(r->queue == &core->locks->nobody);
 	if (r->limit == 0)
 		lease_done(core, &r->lease);
-	names_remove(&core->names, r);
+	names_remove(&core->locks->names, r);
 	if (r->listens)
 		emit_listen(core, resource_name(r), false);
 	core->counts.resources--;
-	freelist_retire(core, &r->freed);
+	freelist_retire(core, &r->item.freed);
 }
 
 struct lease *

@@ -7,11 +7,13 @@
 #ifndef CORE_RESOURCE_H
 #define CORE_RESOURCE_H
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/map.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/timers.h"
+#include "proto/command.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -27,13 +29,12 @@ struct rule;
 struct rule_set;
 
 struct resource {
-	struct freelist_link freed;
-	uint8_t link : 3;
-	bool dirty : 1;   /* something changed: it is scheduled before the step ends */
-	bool listens : 1; /* this daemon listens for the ends of other daemons' locks of it */
-	bool parts : 1;   /* grants may be parts of an MLOCK */
-	int16_t limit;    /* permits of the semaphore; 0: the name is locked exclusive and shared */
-	uint16_t name_n;
+	struct dirty_item item;
+	int16_t limit; /* permits of the semaphore; 0: the name is locked exclusive and shared */
+	uint16_t name_n : 10;
+	uint16_t link : 3;
+	uint16_t listens : 1;  /* this daemon listens for the ends of other daemons' locks of it */
+	uint16_t parts : 1;    /* grants may be parts of an MLOCK */
 	uint16_t name_at;      /* offset of the name, bytes from the start of this struct */
 	struct resource *next; /* in its chain of names */
 	uint32_t hash;         /* of its name; a search of the chain reads only up to here */
@@ -46,6 +47,8 @@ struct resource {
 	};
 	/* then the bytes of the name */
 };
+
+_Static_assert(NAME_BYTES_MAX < 1 << 10, "the length of each name fits into name_n");
 
 static inline struct slice
 resource_name(const struct resource *r)

@@ -4,11 +4,11 @@
  */
 #include "daemon/core/lease.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 
@@ -30,7 +30,7 @@
 static void
 experience_add(struct core *core, const struct lease *l, bool back)
 {
-	struct experience *e = rules_experience(&core->rules, l->resource->rule);
+	struct experience *e = rules_experience(&core->locks->rules, l->resource->rule);
 
 	if (back)
 		e->back += (EXPERIENCE_ALL - e->back) / BACK_WEIGHT;
@@ -69,8 +69,9 @@ lease_let_go(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 
 	assert(held->idle_ms != 0);
-	if (ration_take(&core->let_go, core->now.ms, resource_work(l->resource)) >= RETAIN_TOGETHER) {
-		held->idle_ms = retain_until(&core->retained, l, core->now.ms + core->settings.retain_ms);
+	if (ration_take(&core->leases->let_go, core->now.ms, resource_work(l->resource)) >= RETAIN_TOGETHER) {
+		held->idle_ms =
+			retain_until(&core->leases->retained, l, core->now.ms + core->settings.retain_ms);
 		return false;
 	}
 	if (held->on_trial)
@@ -91,14 +92,15 @@ retain_step(int64_t ms)
 static int64_t
 retain_briefly(struct core *core, const struct lease *l)
 {
+	struct ration *let_go = &core->leases->let_go;
 	int64_t step_ms = retain_step(core->now.ms), until_ms = core->now.ms + core->settings.retain_ms;
 	uint64_t since = (core->attempts >> ATTEMPT_RANDOM_BITS) - (l->attempt >> ATTEMPT_RANDOM_BITS);
 
 	assert(l->attempt <= core->attempts);
 	if (since >= MANY_SINCE &&
-		ration_take(&core->let_go, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
+		ration_take(let_go, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
 		return 0;
-	return retain_until(&core->put_off, l, step_ms < until_ms ? step_ms : until_ms);
+	return retain_until(&core->leases->put_off, l, step_ms < until_ms ? step_ms : until_ms);
 }
 
 /* The lease has fallen out of use. Until when it is kept; 0: not at all. */
@@ -114,14 +116,14 @@ retain_begin(struct core *core, struct lease *l)
 	held->on_trial = false;
 	/* A semaphore is made to be used again. */
 	if (held->again || l->kind == KIND_PERMITS)
-		return retain_until(&core->retained, l, until_ms);
-	e = rules_experience(&core->rules, l->resource->rule);
+		return retain_until(&core->leases->retained, l, until_ms);
+	e = rules_experience(&core->locks->rules, l->resource->rule);
 	few = e->back < BACK_LEAST;
 	if (few && ++e->passed < TRIAL_EVERY)
 		return retain_briefly(core, l);
 	held->on_trial = true;
 	e->passed = 0;
-	return retain_until(&core->retained, l, few ? retain_step(until_ms) : until_ms);
+	return retain_until(&core->leases->retained, l, few ? retain_step(until_ms) : until_ms);
 }
 
 bool

@@ -1,9 +1,9 @@
 /* rules: see resource.h. */
 #include "daemon/core/resource.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/timers.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -139,7 +139,7 @@ rules_look(void *arg, struct resource *r)
 	const struct lease *l = NULL;
 
 	assert(before != NULL);
-	r->rule = rules_find(&core->rules, resource_name(r));
+	r->rule = rules_find(&core->locks->rules, resource_name(r));
 	/* What the ledger says of holds beside the durable ones counts the delay. */
 	while (r->rule->crash_delay_ms != before->crash_delay_ms && (l = resource_next_lease(r, l)) != NULL)
 		ledger_lease(core, l);
@@ -149,11 +149,11 @@ rules_look(void *arg, struct resource *r)
 void
 rules_timer(struct core *core)
 {
-	struct rules *rules = &core->rules;
+	struct rules *rules = &core->locks->rules;
 
 	/* The scan is over when no name follows an older rule. */
 	assert(rules->newest->next != NULL);
-	rules->cursor = names_scan(&core->names, rules->cursor, TURN_LOOKS, rules_look, core);
+	rules->cursor = names_scan(&core->locks->names, rules->cursor, TURN_LOOKS, rules_look, core);
 	if (rules->cursor != 0) {
 		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
 		return;
@@ -165,7 +165,7 @@ rules_timer(struct core *core)
 bool
 rules_replace(struct core *core, const struct rule *first, size_t count)
 {
-	struct rules *rules = &core->rules;
+	struct rules *rules = &core->locks->rules;
 	struct rule_set *set = set_new(first, count);
 
 	if (set == NULL)

@@ -4,6 +4,7 @@
  */
 #include "daemon/core/scheduler.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -12,116 +13,9 @@
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdlib.h>
-
-/* ---- the dirty names ---- */
-
-#define KEPT  256
-#define AHEAD 4 /* names by which their memory is fetched */
-
-/* False: out of memory, the room stays as it is. */
-static bool
-dirty_set_room(struct dirty *t, size_t room)
-{
-	size_t first = (size_t)(t->first - t->list), end = (size_t)(t->end - t->list);
-	struct resource **list;
-
-	assert(room >= end && first <= end);
-	list = realloc(t->list, room * sizeof(struct resource *));
-	if (list == NULL)
-		return false;
-	t->list = list;
-	t->first = list + first;
-	t->end = list + end;
-	t->room = list + room;
-	assert(t->list <= t->first && t->first <= t->end && t->end <= t->room);
-	return true;
-}
-
-void
-dirty_init(struct dirty *t, struct reserve *reserve)
-{
-	struct resource **list = reserve_resize(reserve, NULL, KEPT * sizeof(*list));
-
-	*t = (struct dirty){.list = list, .first = list, .end = list, .room = list + KEPT};
-}
-
-void
-dirty_done(struct dirty *t)
-{
-	free(t->list);
-}
-
-/* False: there is no room for it. */
-static bool
-dirty_put(struct dirty *t, struct resource *r)
-{
-	if (t->end == t->room && !dirty_set_room(t, 2 * (size_t)(t->room - t->list)))
-		return false;
-	assert(r->dirty && t->first <= t->end && t->end < t->room);
-	*t->end++ = r;
-	return true;
-}
-
-void
-dirty_add(struct core *core, struct resource *r)
-{
-	struct dirty *t = &core->dirty;
-
-	if (r->dirty)
-		return;
-	r->dirty = true;
-	if (!dirty_put(t, r))
-		t->missed = true;
-}
-
-/* All names on the list have had their turn: those that are still dirty were missed. */
-static void
-dirty_find(struct core *core)
-{
-	struct dirty *t = &core->dirty;
-	struct resource *r;
-
-	assert(t->first == t->end);
-	t->first = t->list;
-	t->end = t->list;
-	if (!t->missed)
-		return;
-	t->missed = false;
-	for (r = names_first(&core->names); r != NULL && !t->missed; r = names_next(&core->names, r))
-		t->missed = r->dirty && !dirty_put(t, r);
-}
-
-struct resource *
-dirty_next(struct core *core)
-{
-	struct dirty *t = &core->dirty;
-
-	if (t->first == t->end)
-		dirty_find(core);
-	if (t->first == t->end) {
-		if (t->room > t->list + KEPT)
-			(void)dirty_set_room(t, KEPT);
-		return NULL;
-	}
-	assert(t->first < t->end);
-	assert((*t->first)->dirty);
-	(*t->first)->dirty = false;
-	if (t->end - t->first > AHEAD)
-		resource_expect(t->first[AHEAD]);
-	return *t->first++;
-}
-
-bool
-dirty_at_rest(const struct core *core)
-{
-	const struct dirty *t = &core->dirty;
-
-	return t->end == t->list && !t->missed && t->room == t->list + KEPT;
-}
 
 /* ---- a look at all names ---- */
 
@@ -149,12 +43,12 @@ rescan_waiting(struct core *core)
 	const struct queue *q;
 	struct lease *l;
 
-	TAILQ_FOREACH (q, &core->queues, in_core) {
+	TAILQ_FOREACH (q, &core->locks->queues, in_core) {
 		struct resource *r = q->resource;
 
 		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 			rescan_lease(core, l);
-		dirty_add(core, r);
+		dirty_add(&core->dirty, &r->item);
 	}
 }
 
@@ -165,14 +59,14 @@ rescan_catch_up(void *arg, struct resource *r)
 	struct rescan *rescan = arg;
 	struct lease *l;
 
-	assert(rescan->core->catches);
+	assert(rescan->core->locks->catches);
 	if (r->queue->count > 0)
 		return true;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 		rescan_lease(rescan->core, l);
 	/* A daemon that the masters refuse gives back what it retains. */
 	if (r->parts || !masterset_usable(rescan->core))
-		dirty_add(rescan->core, r);
+		dirty_add(&rescan->core->dirty, &r->item);
 	return true;
 }
 
@@ -215,7 +109,7 @@ rescan_shorten(struct core *core, struct master *m, int64_t ms)
 	struct rescan rescan = {.core = core, .master = m, .leap_ms = ms};
 
 	assert(m->index < core->settings.masters && ms > 0);
-	(void)names_scan(&core->names, 0, SIZE_MAX, rescan_shorten_one, &rescan);
+	(void)names_scan(&core->locks->names, 0, SIZE_MAX, rescan_shorten_one, &rescan);
 }
 
 void
@@ -224,7 +118,7 @@ rescan_timer(struct core *core)
 	struct rescan rescan = {.core = core};
 	bool more = false;
 
-	assert(!timer_is_armed(&core->rescan_timer));
+	assert(!timer_is_armed(&core->locks->rescan_timer));
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
@@ -233,17 +127,17 @@ rescan_timer(struct core *core)
 			continue;
 		rescan.master = m;
 		m->reclaiming =
-			names_scan(&core->names, m->reclaiming, RESCAN_LOOKS, rescan_reclaim, &rescan);
+			names_scan(&core->locks->names, m->reclaiming, RESCAN_LOOKS, rescan_reclaim, &rescan);
 		m->reclaims = m->reclaiming != 0;
 		more |= m->reclaims;
 	}
-	if (core->catches) {
-		core->catching =
-			names_scan(&core->names, core->catching, RESCAN_LOOKS, rescan_catch_up, &rescan);
-		core->catches = core->catching != 0;
+	if (core->locks->catches) {
+		core->locks->catching = names_scan(
+			&core->locks->names, core->locks->catching, RESCAN_LOOKS, rescan_catch_up, &rescan);
+		core->locks->catches = core->locks->catching != 0;
 	}
-	if (more || core->catches)
-		timer_arm(&core->timers, &core->rescan_timer, core->now.ms + TURN_MS);
+	if (more || core->locks->catches)
+		timer_arm(&core->timers, &core->locks->rescan_timer, core->now.ms + TURN_MS);
 }
 
 void
@@ -263,14 +157,14 @@ rescan_begin(struct core *core)
 	}
 	if (core->retry) {
 		core->retry = false;
-		core->catches = true;
-		core->catching = 0;
+		core->locks->catches = true;
+		core->locks->catching = 0;
 		rescan_waiting(core);
 		release_retry_all(core);
 		latch_retry_all(core);
 	}
 	if (any) {
-		timer_cancel(&core->timers, &core->rescan_timer);
+		timer_cancel(&core->timers, &core->locks->rescan_timer);
 		rescan_timer(core);
 	}
 }
@@ -280,7 +174,7 @@ rescan_begin(struct core *core)
 static void
 schedule_one(struct core *core, struct resource *r)
 {
-	assert(!r->dirty);
+	assert(!r->item.dirty);
 	assert(r->limit == 0 || !r->parts);
 	if (r->parts)
 		parts_look(core, r);
@@ -288,18 +182,40 @@ schedule_one(struct core *core, struct resource *r)
 		share_schedule(core, r);
 	else
 		permits_schedule(core, r);
-	if (!r->dirty && resource_idle(r))
+	if (!r->item.dirty && resource_idle(r))
 		resource_forget(core, r);
+}
+
+/* All names on the list have had their turn. Those that are dirty found no room on it. */
+static void
+schedule_find(struct core *core)
+{
+	struct resource *r;
+
+	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
+		if (r->item.dirty && !dirty_found(&core->dirty, &r->item))
+			return;
+	}
 }
 
 static bool
 schedule_next(struct core *core)
 {
-	struct resource *r = dirty_next(core);
+	struct dirty_item *item = dirty_next(&core->dirty), *ahead;
 
-	if (r == NULL)
+	if (item == NULL) {
+		if (dirty_missed(&core->dirty))
+			schedule_find(core);
+		item = dirty_next(&core->dirty);
+	}
+	if (item == NULL) {
+		dirty_rest(&core->dirty);
 		return false;
-	schedule_one(core, r);
+	}
+	ahead = dirty_ahead(&core->dirty);
+	if (ahead != NULL)
+		resource_expect(OWNER_OF(ahead, struct resource, item));
+	schedule_one(core, OWNER_OF(item, struct resource, item));
 	return true;
 }
 
@@ -319,9 +235,9 @@ schedule(struct core *core)
 	do {
 		rescan_begin(core);
 		/* An MLOCK that waits for a name next has to do so before the name is given back. */
-		while ((!TAILQ_EMPTY(&core->mlocks) && mlock_schedule(core)) || schedule_next(core))
+		while ((!TAILQ_EMPTY(&core->kinds->mlocks) && mlock_schedule(core)) || schedule_next(core))
 			continue;
 		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
-		assert(TAILQ_EMPTY(&core->mlocks) && !core->reseat);
+		assert(TAILQ_EMPTY(&core->kinds->mlocks) && !core->quorum->reseat);
 	} while (drain_goes_on(core));
 }

@@ -7,8 +7,8 @@
 #ifndef CORE_SCHEDULER_H
 #define CORE_SCHEDULER_H
 
-#include "daemon/core/alloc.h"
-#include "daemon/core/timers.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/timers.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 
@@ -32,34 +32,6 @@ void schedule(struct core *core);
 
 /* The answer of a waiter that cannot wait any longer. */
 void schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out);
-
-/*
- * The dirty names: those that have to be scheduled before the step ends, in the order in which they became
- * dirty.
- *
- * A step has a few, but all names when a master comes back: memory for many is given back. A name that finds
- * no room on the list is found by a walk through all names, after those on the list have had their turn.
- */
-
-struct dirty {
-	struct resource **list;
-	struct resource **first; /* the next to be scheduled */
-	struct resource **end;   /* behind the last one */
-	struct resource **room;  /* end of the memory of the list */
-	bool missed;             /* there are dirty names that are not on the list */
-};
-
-void dirty_init(struct dirty *t, struct reserve *reserve);
-void dirty_done(struct dirty *t);
-
-/* The name has to be scheduled before the step ends. */
-void dirty_add(struct core *core, struct resource *r);
-
-/* Takes the next name; NULL: none left. */
-struct resource *dirty_next(struct core *core);
-
-/* No name is left, and the memory for many is given back. */
-bool dirty_at_rest(const struct core *core);
 
 /*
  * A rescan: a look at all names after a master's state has changed. Waiters try again; held leases are

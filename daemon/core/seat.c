@@ -3,15 +3,15 @@
  */
 #include "daemon/core/quorum.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/map.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ round_new(struct core *core, struct lease *l)
 
 	assert(l->round == NULL);
 	/* reseat() comes before any round with more masters. */
-	assert(core->seats == core->settings.masters);
+	assert(core->quorum->seats == core->settings.masters);
 	t->reached = l->state == LEASE_HELD ? lease_held(l)->token_last : 0;
 	l->round = t;
 	return t;
@@ -116,7 +116,7 @@ seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
 	struct seat *seats = reserve_resize(&core->reserve, NULL, to * sizeof(*seats));
 
-	assert(core->seats == to && to <= CORE_MASTERS_MAX);
+	assert(core->quorum->seats == to && to <= CORE_MASTERS_MAX);
 	assert(from < to);
 	for (unsigned i = 0; i < to; i++) {
 		if (i < from)
@@ -249,7 +249,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	asked->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
 	call.ttl_ms = term_ms + core->settings.margin_ms;
 	call.deadline_us = asked->deadline_us;
-	call.token = op == CALL_RECLAIM ? core->highest : t->proposal;
+	call.token = op == CALL_RECLAIM ? core->quorum->highest : t->proposal;
 	call.newest = round_newest(l);
 	call.block = op == CALL_ACQUIRE && t->asked_block == 0 ? 1 : t->asked_block;
 	call.queue_ms = queue_ms;
@@ -277,7 +277,7 @@ seat_prolongs(const struct core *core, unsigned i, enum call_op op)
 {
 	if (op != CALL_RECLAIM || core->settings.masters == 1)
 		return true;
-	return i > 0 && core->now.ms < core->newcomers_until_ms;
+	return i > 0 && core->now.ms < core->quorum->newcomers_until_ms;
 }
 
 bool
@@ -458,7 +458,7 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 static void
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
-	assert(master < core->seats);
+	assert(master < core->quorum->seats);
 	seat_empty(core, l, master);
 	if (l->queue_master == master)
 		lease_forget_place(l);
@@ -486,9 +486,9 @@ reseat_moved(struct core *core, struct master *m, unsigned seats)
 	struct resource *r;
 
 	if (m->index < seats) {
-		core->newcomers_until_ms = 0;
+		core->quorum->newcomers_until_ms = 0;
 		ledger_set(core);
-		for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
+		for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
 			resource_leaves(core, r, m->index);
 		release_leave(core, m->index);
 	}
@@ -523,12 +523,12 @@ resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
 static void
 reseat_grow(struct core *core)
 {
-	unsigned from = core->seats, to = core->settings.masters;
+	unsigned from = core->quorum->seats, to = core->settings.masters;
 	struct resource *r;
 
 	assert(from < to);
-	core->seats = to;
-	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r))
+	core->quorum->seats = to;
+	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
 		resource_grow(core, r, from, to);
 	if (from == 1)
 		latch_refuse_all(core);
@@ -537,10 +537,10 @@ reseat_grow(struct core *core)
 void
 reseat(struct core *core)
 {
-	unsigned seats = core->seats;
+	unsigned seats = core->quorum->seats;
 
-	assert(core->reseat && core->seats <= core->settings.masters);
-	core->reseat = false;
+	assert(core->quorum->reseat && core->quorum->seats <= core->settings.masters);
+	core->quorum->reseat = false;
 	/* First, because all that is done to a lease counts all masters. */
 	if (seats != core->settings.masters)
 		reseat_grow(core);
@@ -548,6 +548,6 @@ reseat(struct core *core)
 		if (core->masters[i].moved)
 			reseat_moved(core, &core->masters[i], seats);
 	}
-	assert(core->seats == core->settings.masters);
+	assert(core->quorum->seats == core->settings.masters);
 	core->retry = true;
 }

@@ -3,11 +3,11 @@
  */
 #include "daemon/core/semaphore.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/map.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
@@ -131,7 +131,7 @@ permit_lease_by_attempt(const struct core *core, uint64_t attempt)
 {
 	struct permit_lease *found;
 
-	HASH_FIND(hh, core->permit_leases, &attempt, sizeof(attempt), found);
+	HASH_FIND(hh, core->kinds->permit_leases, &attempt, sizeof(attempt), found);
 	return found;
 }
 
@@ -139,14 +139,15 @@ bool
 permit_lease_add(struct core *core, struct permit_lease *permit_lease)
 {
 	assert(permit_lease->lease.attempt != 0);
-	HASH_ADD(hh, core->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt), permit_lease);
+	HASH_ADD(hh, core->kinds->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt),
+		permit_lease);
 	return permit_lease->hh.tbl != NULL;
 }
 
 static void
 permit_lease_remove(struct core *core, struct permit_lease *permit_lease)
 {
-	HASH_DELETE(hh, core->permit_leases, permit_lease);
+	HASH_DELETE(hh, core->kinds->permit_leases, permit_lease);
 }
 
 /* Without a hold, and used or acquired last. */

@@ -22,9 +22,9 @@
 #ifndef CORE_SEMAPHORE_H
 #define CORE_SEMAPHORE_H
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/map.h"
 #include "proto/slice.h"
 
 #include <assert.h>

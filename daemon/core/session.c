@@ -3,13 +3,13 @@
  */
 #include "daemon/core/session.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/map.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/user.h"
@@ -30,21 +30,21 @@ session_find(const struct core *core, session_id id)
 {
 	struct session *found;
 
-	HASH_FIND(hh, core->sessions, &id, sizeof(id), found);
+	HASH_FIND(hh, core->locks->sessions, &id, sizeof(id), found);
 	return found;
 }
 
 static bool
 session_add(struct core *core, struct session *session)
 {
-	HASH_ADD(hh, core->sessions, id, sizeof(session->id), session);
+	HASH_ADD(hh, core->locks->sessions, id, sizeof(session->id), session);
 	return session->hh.tbl != NULL;
 }
 
 void
 session_remove(struct core *core, struct session *session)
 {
-	HASH_DELETE(hh, core->sessions, session);
+	HASH_DELETE(hh, core->locks->sessions, session);
 }
 
 struct session *
@@ -52,7 +52,7 @@ session_bound(const struct core *core, const struct process *process)
 {
 	struct session *found;
 
-	HASH_FIND(hh_process, core->bound, process, sizeof(*process), found);
+	HASH_FIND(hh_process, core->locks->bound, process, sizeof(*process), found);
 	return found;
 }
 
@@ -63,7 +63,7 @@ session_bind(struct core *core, struct session *s, const struct process *process
 	assert(s->process.pid == 0 && process->pid != 0);
 	s->process = *process;
 	s->orphaned = false;
-	HASH_ADD(hh_process, core->bound, process, sizeof(s->process), s);
+	HASH_ADD(hh_process, core->locks->bound, process, sizeof(s->process), s);
 	if (s->hh_process.tbl != NULL) {
 		ledger_session(core, s);
 		return true;
@@ -76,7 +76,7 @@ static void
 session_remove_bound(struct core *core, struct session *session)
 {
 	assert(session->process.pid != 0);
-	HASH_DELETE(hh_process, core->bound, session);
+	HASH_DELETE(hh_process, core->locks->bound, session);
 }
 
 struct session *
@@ -113,10 +113,10 @@ session_make(struct core *core, session_id id, const struct peer *peer)
 struct session *
 session_new(struct core *core, const struct peer *peer)
 {
-	struct session *s = session_make(core, core->session_ids + 1, peer);
+	struct session *s = session_make(core, core->locks->session_ids + 1, peer);
 
 	if (s != NULL)
-		core->session_ids++;
+		core->locks->session_ids++;
 	return s;
 }
 
@@ -152,7 +152,7 @@ session_free_all(struct core *core)
 	struct session *s, *next;
 	struct conn *c;
 
-	HASH_ITER (hh, core->sessions, s, next) {
+	HASH_ITER (hh, core->locks->sessions, s, next) {
 		loss_forget_all(core, s);
 		if (s->process.pid != 0)
 			session_remove_bound(core, s);
@@ -167,8 +167,8 @@ session_free_all(struct core *core)
 		}
 		free(s);
 	}
-	map_done(&core->conns);
-	map_done(&core->ids);
+	map_done(&core->locks->conns);
+	map_done(&core->kinds->ids);
 }
 
 void
@@ -405,7 +405,7 @@ grace_drain(struct core *core)
 	struct session *s, *next;
 
 	assert(core->drain == DRAIN_ENDS);
-	HASH_ITER (hh, core->sessions, s, next) {
+	HASH_ITER (hh, core->locks->sessions, s, next) {
 		if (s->conn_count == 0 && !session_is_kept(s) && !s->ends)
 			grace_end(core, s);
 		else if (s->conn_count == 0)
@@ -439,8 +439,8 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 	struct session *s = conn->session;
 
 	assert(ms >= 0);
-	core->heartbeats += ms > 0;
-	core->heartbeats -= s->heartbeat_ms > 0;
+	core->locks->heartbeats += ms > 0;
+	core->locks->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = ms;
 	s->heartbeat_look_ms = 0;
 	heartbeat_arm(core, s);

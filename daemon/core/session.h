@@ -7,13 +7,13 @@
 #ifndef CORE_SESSION_H
 #define CORE_SESSION_H
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/map.h"
-#include "daemon/core/peer.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/timers.h"
 #include "proto/command.h"
 #include "proto/slice.h"
 

@@ -118,15 +118,15 @@ share_held(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	struct waiter *w = TAILQ_FIRST(&r->queue->waiters);
-	bool dirty = r->dirty;
+	bool dirty = r->item.dirty;
 
 	share_turn(core, r);
-	r->dirty = true; /* what a grant changes is dealt with right here */
+	r->item.dirty = true; /* what a grant changes is dealt with right here */
 	while (w != NULL && share_open(core, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
 		w = TAILQ_FIRST(&r->queue->waiters);
 	}
-	r->dirty = dirty;
+	r->item.dirty = dirty;
 	share_line(core, r);
 	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !share_open(core, w)))
 		lease_give_back(core, l);

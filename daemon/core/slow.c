@@ -2,13 +2,13 @@
  * slow: tells of waits and holds that have reached the threshold of their rule, slow-wait and long-hold,
  * while they go on. See scheduler.h and grant.h. It only notes what it finds: no wait and no hold ends here.
  */
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/timers.h"
 #include "proto/reply.h"
 
 #include <assert.h>

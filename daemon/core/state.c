@@ -3,12 +3,12 @@
  */
 #include "daemon/core/state.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <string.h>
@@ -85,7 +85,7 @@ state_key(
 	*interop = (enum interop)record_range(r, *interop, INTEROP_NONE, INTEROP_PYTHON_REDIS_LOCK);
 	if (!record_loads(r) || r->failed)
 		return;
-	rule = rules_find(&core->rules, name);
+	rule = rules_find(&core->locks->rules, name);
 	if (rule->interop != *interop ||
 		!slice_equal(template, rule->key != NULL ? slice_of(rule->key) : (struct slice){NULL, 0}))
 		record_fail(r, "%.*s has another key or interop by the configuration than it was locked by",
@@ -99,19 +99,19 @@ core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 	record_unsigned(r, &core->secret[0]);
 	record_unsigned(r, &core->secret[1]);
 	record_unsigned(r, &core->attempts);
-	record_unsigned(r, &core->tickets);
-	record_unsigned(r, &core->session_ids);
-	record_number(r, &core->highest);
-	record_number(r, &core->past);
+	record_unsigned(r, &core->locks->tickets);
+	record_unsigned(r, &core->locks->session_ids);
+	record_number(r, &core->quorum->highest);
+	record_number(r, &core->quorum->past);
 	core->awake_ms = state_time(r, core->awake_ms);
-	core->newcomers_until_ms = state_time(r, core->newcomers_until_ms);
-	core->guarded_ms = record_range(r, core->guarded_ms, 1, STATE_TIME_MAX);
-	record_unsigned(r, &core->latch_quotas_memory);
-	core->seats = (unsigned)record_range(r, core->seats, 1, CORE_MASTERS_MAX);
+	core->quorum->newcomers_until_ms = state_time(r, core->quorum->newcomers_until_ms);
+	core->quorum->guarded_ms = record_range(r, core->quorum->guarded_ms, 1, STATE_TIME_MAX);
+	record_unsigned(r, &core->kinds->latch_quotas_memory);
+	core->quorum->seats = (unsigned)record_range(r, core->quorum->seats, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
 	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);
 	core->unread_until_ms = state_time(r, core->unread_until_ms);
-	core->alone_ms = state_time(r, core->alone_ms);
+	core->quorum->alone_ms = state_time(r, core->quorum->alone_ms);
 	if (record_loads(r)) {
 		*binding = binding_entry(core);
 		binding->binding.ruled_ms = binding->lease_ms;
@@ -167,9 +167,10 @@ load_core(struct state_loader *l)
 	if (l->saved_ms > core->now.ms)
 		record_fail(l->r, "it was saved at a time that this host has not reached since it booted");
 	core_fields(l->r, core, &l->binding);
-	if (core->settings.masters % 2 == 0 || core->seats % 2 == 0 || core->seats > core->settings.masters)
+	if (core->settings.masters % 2 == 0 || core->quorum->seats % 2 == 0 ||
+		core->quorum->seats > core->settings.masters)
 		record_fail(l->r, "its number of masters cannot be");
-	names_init(&core->names, core->secret);
+	names_init(&core->locks->names, core->secret);
 }
 
 /* The records of the core. Those of a later part never come before those of an earlier one. */
@@ -253,7 +254,8 @@ attempts_differ(const struct core *core)
 	struct lease *l;
 	bool differ = true;
 
-	for (r = names_first(&core->names); r != NULL && differ; r = names_next(&core->names, r)) {
+	for (r = names_first(&core->locks->names); r != NULL && differ;
+		r = names_next(&core->locks->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL && differ; l = resource_next_lease(r, l)) {
 			if (l->state != LEASE_NONE && l->attempt != 0)
 				differ = l->attempt <= core->attempts &&

@@ -17,10 +17,10 @@
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
 
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/binding.h"
-#include "daemon/core/call.h"
 #include "daemon/core/core.h"
-#include "daemon/core/map.h"
 #include "proto/command.h"
 #include "proto/record.h"
 #include "proto/slice.h"

@@ -285,7 +285,7 @@ waiter_fits(const struct core *core, const struct waiter *w, const struct waiter
 	assert(last == NULL || last->resource == r);
 	if (w->session == NULL || (h->conn != 0 && (w->conn == NULL || w->conn->session != w->session)))
 		return false;
-	if (w->ticket > core->tickets || w->ticket <= (last == NULL ? 0 : last->ticket))
+	if (w->ticket > core->locks->tickets || w->ticket <= (last == NULL ? 0 : last->ticket))
 		return false;
 	if (w->conn == NULL ? w->once || h->part : h->part ? w->async : !w->async && w->conn->blocked != NULL)
 		return false;

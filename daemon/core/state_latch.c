@@ -3,12 +3,12 @@
  */
 #include "daemon/core/state.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/session.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -99,13 +99,13 @@ state_save_latches(struct core *core, struct record *r)
 {
 	struct latch *l;
 
-	TAILQ_FOREACH (l, &core->idle, in_idle)
+	TAILQ_FOREACH (l, &core->kinds->idle, in_idle)
 		save_latch(core, r, l);
-	for (l = core->latches; l != NULL; l = l->hh.next) {
+	for (l = core->kinds->latches; l != NULL; l = l->hh.next) {
 		if (!l->idle)
 			save_latch(core, r, l);
 	}
-	for (struct latch_quota *m = core->latch_quotas; m != NULL; m = m->hh.next)
+	for (struct latch_quota *m = core->kinds->latch_quotas; m != NULL; m = m->hh.next)
 		save_quota(core, r, m);
 }
 

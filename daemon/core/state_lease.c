@@ -260,7 +260,7 @@ name_listed(void *arg, struct resource *r)
 {
 	struct name_list *names = arg;
 
-	assert(r->name_n > 0 && !r->dirty);
+	assert(r->name_n > 0 && !r->item.dirty);
 	names->list[names->n++] = r;
 	return true;
 }
@@ -361,7 +361,7 @@ state_load_resource(struct state_loader *l)
 	limit = record_range(r, 0, 0, COMMAND_LIMIT_MAX);
 	if (r->failed)
 		return;
-	if (names_find(&l->core->names, name) != NULL) {
+	if (names_find(&l->core->locks->names, name) != NULL) {
 		record_fail(r, "it has a name twice");
 		return;
 	}
@@ -459,14 +459,14 @@ save_resource(struct core *core, struct record *r, struct resource *name)
 void
 state_save_resources(struct core *core, struct record *r)
 {
-	struct name_list names = {.list = calloc(core->names.count + 1, sizeof(struct resource *))};
+	struct name_list names = {.list = calloc(core->locks->names.count + 1, sizeof(struct resource *))};
 
 	if (names.list == NULL) {
 		record_fail(r, "there is no memory to save it");
 		return;
 	}
-	(void)names_scan(&core->names, 0, SIZE_MAX, name_listed, &names);
-	assert(names.n == core->names.count);
+	(void)names_scan(&core->locks->names, 0, SIZE_MAX, name_listed, &names);
+	assert(names.n == core->locks->names.count);
 	names_sort(&names);
 	for (size_t i = 0; i < names.n; i++)
 		save_resource(core, r, names.list[i]);
@@ -548,7 +548,7 @@ state_load_release(struct state_loader *l)
 void
 state_save_releases(struct core *core, struct record *r)
 {
-	for (struct release *u = core->releases; u != NULL; u = u->hh.next) {
+	for (struct release *u = core->leases->releases; u != NULL; u = u->hh.next) {
 		struct release_head head;
 
 		assert(!u->sent && u->of.master < core->settings.masters);

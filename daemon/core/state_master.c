@@ -31,7 +31,7 @@ request_fields(struct core *core, struct record *r, struct masterset_request *q)
 static void
 masterset_fields(struct core *core, struct record *r)
 {
-	struct masterset *set = &core->masterset;
+	struct masterset *set = core->masterset;
 
 	record_text(r, set->text, sizeof(set->text));
 	record_text(r, set->places, sizeof(set->places));
@@ -70,9 +70,9 @@ next_reads(const struct masterset_next *next, unsigned n)
 void
 state_load_masterset(struct state_loader *l)
 {
-	struct masterset *set = &l->core->masterset;
+	struct masterset *set = l->core->masterset;
 
-	if (l->masters > 0 || set->serial != 1 || l->core->seats != l->core->settings.masters) {
+	if (l->masters > 0 || set->serial != 1 || l->core->quorum->seats != l->core->settings.masters) {
 		record_fail(l->r, "its set of masters is not where it belongs");
 		return;
 	}
@@ -263,7 +263,7 @@ state_load_master(struct state_loader *l)
 	char place[MASTERSET_PLACE_MAX], way[MASTERSET_WAY_MAX];
 	struct master *m;
 
-	if (l->masters == CORE_SLOTS_MAX || core->masterset.serial == 0) {
+	if (l->masters == CORE_SLOTS_MAX || core->masterset->serial == 0) {
 		record_fail(l->r, "it has too many masters");
 		return;
 	}
@@ -277,7 +277,7 @@ state_load_master(struct state_loader *l)
 	/* The settings do not say yet where a private master is: it is handed over behind the state. */
 	bool known = place[0] != '\0' || m->index >= core->settings.masters;
 	if ((known && strcmp(place, m->place) != 0) || strcmp(way, m->way) != 0)
-		core->rerouted |= (uint16_t)(1U << m->index);
+		core->quorum->rerouted |= (uint16_t)(1U << m->index);
 }
 
 /* ---- servers that slots were ---- */
@@ -298,7 +298,7 @@ state_load_parted(struct state_loader *l)
 		record_fail(l->r, "it has too many servers that have left");
 		return;
 	}
-	parted_fields(l->r, &l->core->parted[l->parted++]);
+	parted_fields(l->r, &l->core->quorum->parted[l->parted++]);
 }
 
 /* ---- all of it ---- */
@@ -329,9 +329,9 @@ state_save_masters(struct core *core, struct record *r)
 		master_fields(core, r, &core->masters[i]);
 		record_end(r);
 	}
-	for (unsigned i = 0; i < PARTED_MAX && core->parted[i].place[0] != '\0'; i++) {
+	for (unsigned i = 0; i < PARTED_MAX && core->quorum->parted[i].place[0] != '\0'; i++) {
 		record_begin(r, RECORD_PARTED);
-		parted_fields(r, &core->parted[i]);
+		parted_fields(r, &core->quorum->parted[i]);
 		record_end(r);
 	}
 }
@@ -347,7 +347,7 @@ state_check_masters(struct state_loader *l)
 		record_fail(l->r, "a master of it is missing");
 	for (unsigned i = l->masters; i < CORE_SLOTS_MAX; i++) {
 		if (core->masters[i].place[0] != '\0')
-			core->rerouted |= (uint16_t)(1U << i);
+			core->quorum->rerouted |= (uint16_t)(1U << i);
 		master_blank(core, &core->masters[i]);
 	}
 	core->resumes = true;
@@ -361,16 +361,16 @@ state_resume(struct core *core)
 	assert(core->resumes && core->actions != NULL);
 	core->resumes = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		if ((core->rerouted >> i & 1) != 0)
-			emit_move(core, &core->masters[i]);
+		if ((core->quorum->rerouted >> i & 1) != 0)
+			master_tell_place(core, &core->masters[i]);
 	}
-	core->rerouted = 0;
-	for (const struct resource *r = names_first(&core->names); r != NULL;
-		r = names_next(&core->names, r)) {
+	core->quorum->rerouted = 0;
+	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
+		r = names_next(&core->locks->names, r)) {
 		if (r->listens)
 			emit_listen(core, resource_name(r), true);
 	}
-	for (const struct session *s = core->bound; s != NULL; s = s->hh_process.next) {
+	for (const struct session *s = core->locks->bound; s != NULL; s = s->hh_process.next) {
 		if (!s->unseen)
 			emit_watch(core, &s->process);
 	}

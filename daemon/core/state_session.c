@@ -4,6 +4,8 @@
  */
 #include "daemon/core/state.h"
 
+#include "daemon/core/base/starts.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
@@ -11,8 +13,6 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
-#include "daemon/core/starts.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/user.h"
 
 #include <assert.h>
@@ -82,7 +82,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	bool deferred = s->deferred, ends = s->ends;
 	enum end end = s->end;
 
-	assert(s->id != 0 && s->id <= core->session_ids);
+	assert(s->id != 0 && s->id <= core->locks->session_ids);
 	record_begin(r, RECORD_SESSION);
 	record_unsigned(r, &id);
 	peer_fields(r, &s->peer);
@@ -133,9 +133,9 @@ save_guests(struct record *r, const struct session *s)
 void
 state_save_sessions(struct core *core, struct record *r)
 {
-	for (struct session *s = core->sessions; s != NULL; s = s->hh.next)
+	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
 		save_session(core, r, s);
-	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next)
+	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
 		save_guests(r, s);
 }
 
@@ -196,7 +196,7 @@ state_load_session(struct state_loader *l)
 
 	record_unsigned(l->r, &id);
 	peer_fields(l->r, &peer);
-	if (id == 0 || id > core->session_ids || map_find(&l->sessions, id) != NULL)
+	if (id == 0 || id > core->locks->session_ids || map_find(&l->sessions, id) != NULL)
 		record_fail(l->r, "the number of a session cannot be");
 	if (l->r->failed)
 		return;
@@ -220,7 +220,7 @@ state_load_session(struct state_loader *l)
 	state_detach(core, l->r, s, as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
-	core->heartbeats += s->heartbeat_ms > 0;
+	core->locks->heartbeats += s->heartbeat_ms > 0;
 }
 
 void
@@ -364,7 +364,7 @@ state_save_mlocks(struct core *core, struct record *r)
 {
 	const struct conn *conn;
 
-	for (const struct session *s = core->sessions; s != NULL; s = s->hh.next) {
+	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			if (conn->mlock != NULL)
 				save_mlock(core, r, conn->mlock);
@@ -391,8 +391,8 @@ waiter_of(const struct part *p, uint64_t ticket)
 static struct grant *
 grant_of(const struct core *core, const struct part *p, int64_t token)
 {
-	struct grant *g = grant_any(
-		core, names_find(&core->names, p->name), p->mlock->conn->session, p->mlock->lock.owner);
+	struct grant *g = grant_any(core, names_find(&core->locks->names, p->name), p->mlock->conn->session,
+		p->mlock->lock.owner);
 
 	assert(token != 0);
 	return g != NULL && g->token == token && g->bounded && g->terms->part == NULL &&
@@ -469,7 +469,7 @@ state_load_mlock(struct state_loader *l)
 		return;
 	}
 	mlock_fields(l->r, l->core, b);
-	starts_add(&l->core->mlock_starts, b->since_ms);
+	starts_add(&l->core->kinds->mlock_starts, b->since_ms);
 	for (size_t i = 0; i < b->count && !l->r->failed; i++)
 		load_part(l, &b->parts[i]);
 	claim_fields(l->r, &b->lock);

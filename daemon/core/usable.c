@@ -3,9 +3,9 @@
  */
 #include "daemon/core/master.h"
 
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/timers.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -83,8 +83,8 @@ terms_ruled(struct core *core, int64_t lease_ms)
 	if (lease_ms <= core->settings.lease_max_ms)
 		return false;
 	core->settings.lease_max_ms = lease_ms;
-	if (lease_ms > core->guarded_ms)
-		core->guarded_ms = lease_ms;
+	if (lease_ms > core->quorum->guarded_ms)
+		core->quorum->guarded_ms = lease_ms;
 	return true;
 }
 
@@ -108,9 +108,9 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 	assert(vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES);
 	if (vote->greeting == GREETING_GOOD)
 		m->longest_ms = vote->longest_ms;
-	if (vote->guarded_ms <= core->guarded_ms)
+	if (vote->guarded_ms <= core->quorum->guarded_ms)
 		return false;
-	core->guarded_ms = vote->guarded_ms;
+	core->quorum->guarded_ms = vote->guarded_ms;
 	ledger_terms(core);
 	/* Guards that this process has inherited may be longer still. */
 	for (unsigned i = 0; i < CORE_SLOTS_MAX && terms_guard_ms(core) > before_ms; i++)

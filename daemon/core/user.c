@@ -3,8 +3,8 @@
  */
 #include "daemon/core/user.h"
 
+#include "daemon/core/base/map.h"
 #include "daemon/core/core_inner.h"
-#include "daemon/core/map.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,21 +14,21 @@ user_find(const struct core *core, uint64_t id)
 {
 	struct user *found;
 
-	HASH_FIND(hh, core->users, &id, sizeof(id), found);
+	HASH_FIND(hh, core->locks->users, &id, sizeof(id), found);
 	return found;
 }
 
 static bool
 user_add(struct core *core, struct user *user)
 {
-	HASH_ADD(hh, core->users, id, sizeof(user->id), user);
+	HASH_ADD(hh, core->locks->users, id, sizeof(user->id), user);
 	return user->hh.tbl != NULL;
 }
 
 static void
 user_remove(struct core *core, struct user *user)
 {
-	HASH_DELETE(hh, core->users, user);
+	HASH_DELETE(hh, core->locks->users, user);
 }
 
 struct user *
@@ -288,8 +288,8 @@ user_free_all(struct core *core)
 	struct user *user, *next;
 
 	/* These point to users. */
-	assert(core->sessions == NULL && core->latch_quotas == NULL);
-	HASH_ITER (hh, core->users, user, next) {
+	assert(core->locks->sessions == NULL && core->kinds->latch_quotas == NULL);
+	HASH_ITER (hh, core->locks->users, user, next) {
 		user_remove(core, user);
 		free(user);
 	}

@@ -9,8 +9,8 @@
 #ifndef CORE_USER_H
 #define CORE_USER_H
 
+#include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
-#include "daemon/core/map.h"
 #include "daemon/core/session.h"
 
 #include <assert.h>

@@ -114,7 +114,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 static void
 verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = names_find(&core->names, c->name);
+	struct resource *r = names_find(&core->locks->names, c->name);
 	struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 	struct waiter *again;
@@ -159,7 +159,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return;
 	}
-	dirty_add(core, r);
+	dirty_add(&core->dirty, &r->item);
 	if (mode_refuses(r, c, &refusal)) {
 		emit_reply(core, conn->id, &refusal);
 		return;
@@ -210,7 +210,7 @@ unlock_is_repeated(const struct core *core, const struct conn *conn, const struc
 static struct grant *
 verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(core, names_find(&core->names, c->name), conn->session, c->owner);
+	struct grant *g = grant_find(core, names_find(&core->locks->names, c->name), conn->session, c->owner);
 
 	if (g != NULL && c->token == 0 && conn->session->detached != NULL)
 		grant_put_off(core, g, conn->session->heartbeat_ms);
@@ -330,7 +330,7 @@ verb_cancel(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = names_find(&core->names, c->name);
+	struct resource *r = names_find(&core->locks->names, c->name);
 	const struct grant *first = r == NULL ? NULL : resource_next_grant(r, NULL);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
@@ -350,7 +350,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 void
 break_event(struct core *core, const struct command *c)
 {
-	struct resource *r = names_find(&core->names, c->name);
+	struct resource *r = names_find(&core->locks->names, c->name);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
 	if (g != NULL)
@@ -458,7 +458,7 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
-	session_id before = core->session_ids;
+	session_id before = core->locks->session_ids;
 	bool locks = command->verb == VERB_LOCK || command->verb == VERB_MLOCK;
 	struct conn *guest;
 
@@ -474,7 +474,7 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 	if (guest == NULL)
 		return;
 	verb_carry_out(core, guest, command);
-	guest_carried_out(core, conn, locks && core->session_ids != before);
+	guest_carried_out(core, conn, locks && core->locks->session_ids != before);
 }
 
 /* ---- the daemon stops ---- */
@@ -495,9 +495,9 @@ drain_begin(struct core *core, const struct reply *refusal)
 	assert(core->drain == DRAIN_NONE && refusal->type == REPLY_ERROR);
 	core->drain = DRAIN_WAITS;
 	mlock_answer_all(core, refusal);
-	for (r = names_first(&core->names); r != NULL; r = names_next(&core->names, r)) {
+	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
 		queue_answer_all(core, r, refusal);
-		dirty_add(core, r);
+		dirty_add(&core->dirty, &r->item);
 	}
 }
 
@@ -518,7 +518,7 @@ drain_end(struct core *core)
 	grace_drain(core);
 	latch_drain(core, &refusal);
 	masterset_drain(core, &refusal);
-	HASH_ITER (hh, core->sessions, s, s_next) {
+	HASH_ITER (hh, core->locks->sessions, s, s_next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			if (conn->drains)
 				emit_int(core, conn->id, left);
@@ -563,13 +563,13 @@ drain_leave(struct core *core)
 {
 	const struct core_counts *counts = &core->counts;
 
-	if (core->drain != DRAIN_ENDS || core->left || core->ended ||
-		counts->leases + counts->grants + counts->withheld > 0 || core->releases != NULL)
+	if (core->drain != DRAIN_ENDS || core->quorum->left || core->ended ||
+		counts->leases + counts->grants + counts->withheld > 0 || core->leases->releases != NULL)
 		return;
 	assert(core->counts.releasing == 0);
-	core->left = true;
+	core->quorum->left = true;
 	/* Guards have to wait for these clients: the registrations end by themselves. */
-	if (core->lost_until_ms > core->now.ms)
+	if (core->locks->lost_until_ms > core->now.ms)
 		return;
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];

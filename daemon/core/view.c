@@ -3,6 +3,7 @@
  */
 #include "daemon/core/view.h"
 
+#include "daemon/core/base/starts.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
@@ -13,7 +14,6 @@
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
-#include "daemon/core/starts.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -126,7 +126,7 @@ core_view_service(const struct core *core, struct service_view *out)
 void
 core_view_key(const struct core *core, struct slice name, const char **key, enum interop *interop)
 {
-	const struct rule *rule = rules_find(&core->rules, name);
+	const struct rule *rule = rules_find(&core->locks->rules, name);
 
 	*key = rule->key;
 	*interop = rule->interop;
@@ -135,7 +135,7 @@ core_view_key(const struct core *core, struct slice name, const char **key, enum
 void
 core_view_masterset(const struct core *core, struct masterset_view *out)
 {
-	const struct masterset *set = &core->masterset;
+	const struct masterset *set = core->masterset;
 	struct members list;
 
 	*out = (struct masterset_view){.word = masterset_refused(core) ? "refused"
@@ -181,7 +181,7 @@ core_view_terms(const struct core *core, struct terms_view *out)
 {
 	*out = (struct terms_view){.wanted_ms = core->settings.lease_max_ms,
 		.longest_ms = terms_least_ms(core, core->settings.lease_max_ms),
-		.guarded_ms = core->guarded_ms};
+		.guarded_ms = core->quorum->guarded_ms};
 	assert(out->longest_ms <= out->wanted_ms);
 }
 
@@ -202,10 +202,10 @@ longer(int64_t ms, const struct starts *starts, int64_t now_ms)
 void
 core_view_longest(const struct core *core, int64_t now_ms, struct longest_view *out)
 {
-	int64_t wait_ms = longer(0, &core->wait_starts, now_ms);
+	int64_t wait_ms = longer(0, &core->locks->wait_starts, now_ms);
 
-	*out = (struct longest_view){.wait_ms = longer(wait_ms, &core->mlock_starts, now_ms),
-		.hold_ms = longer(0, &core->hold_starts, now_ms)};
+	*out = (struct longest_view){.wait_ms = longer(wait_ms, &core->kinds->mlock_starts, now_ms),
+		.hold_ms = longer(0, &core->locks->hold_starts, now_ms)};
 }
 
 int64_t
@@ -213,8 +213,8 @@ core_relied_until(const struct core *core)
 {
 	int64_t until_ms = 0;
 
-	for (const struct resource *r = names_first(&core->names); r != NULL;
-		r = names_next(&core->names, r)) {
+	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
+		r = names_next(&core->locks->names, r)) {
 		for (const struct grant *g = resource_next_grant(r, NULL); g != NULL;
 			g = resource_next_grant(r, g)) {
 			if (grant_relied_ms(g) > until_ms)
@@ -312,7 +312,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 bool
 core_view_resource(const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out)
 {
-	const struct resource *r = names_find(&core->names, name);
+	const struct resource *r = names_find(&core->locks->names, name);
 
 	if (r == NULL)
 		return false;
@@ -367,14 +367,14 @@ core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, siz
 {
 	struct scan_view view = {core, now_ms, {each}, arg};
 
-	return names_scan(&core->names, cursor, looks, scan_name, &view);
+	return names_scan(&core->locks->names, cursor, looks, scan_name, &view);
 }
 
 void
 core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg)
 {
-	const struct resource *r = names_find(&core->names, name);
+	const struct resource *r = names_find(&core->locks->names, name);
 	const struct grant *g = NULL;
 
 	if (r == NULL)
@@ -392,7 +392,7 @@ void
 core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
-	const struct resource *r = names_find(&core->names, name);
+	const struct resource *r = names_find(&core->locks->names, name);
 	const struct waiter *w;
 	int64_t position = 0;
 
@@ -457,7 +457,7 @@ core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, 
 	bool (*each)(void *arg, const struct session_view *view), void *arg)
 {
 	const struct scan_view view = {core, now_ms, {.each_session = each}, arg};
-	const struct session *first = core->sessions;
+	const struct session *first = core->locks->sessions;
 
 	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_session, &view);
 }
@@ -465,7 +465,7 @@ core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, 
 bool
 core_wants_heartbeat(const struct core *core, conn_id conn)
 {
-	const struct conn *c = core->heartbeats > 0 ? conn_find(core, conn) : NULL;
+	const struct conn *c = core->locks->heartbeats > 0 ? conn_find(core, conn) : NULL;
 
 	return c != NULL && c->session->heartbeat_ms > 0;
 }
@@ -581,7 +581,7 @@ core_scan_latches(const struct core *core, int64_t now_ms, scan_cursor cursor, s
 	bool (*each)(void *arg, const struct latch_view *view), void *arg)
 {
 	const struct scan_view view = {core, now_ms, {.each_latch = each}, arg};
-	const struct latch *first = core->latches;
+	const struct latch *first = core->kinds->latches;
 
 	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_latch, &view);
 }

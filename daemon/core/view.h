@@ -5,8 +5,9 @@
 #ifndef CORE_VIEW_H
 #define CORE_VIEW_H
 
+#include "daemon/core/base/counts.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
-#include "daemon/core/map.h"
 
 /* The master's state as this daemon sees it: MASTER_STATE(name, word in INFO and INSPECT) */
 #define MASTER_STATES(MASTER_STATE)                                                                          \
@@ -67,21 +68,6 @@ struct service_view {
 			   answered last */
 	bool settled;   /* it is known of each master whether it can be used */
 	char text[REPLY_TEXT_MAX]; /* available: the missing masters and why, "": none; else why not */
-};
-
-/* How many there are now. */
-struct core_counts {
-	size_t sessions;
-	size_t graces;    /* sessions that outlive a lost connection */
-	size_t resources; /* names with a holder, a waiter or a lease */
-	size_t leases;    /* held at the master */
-	size_t grants;    /* held by sessions */
-	size_t withheld;  /* abandoned; waiting for their told deadline */
-	size_t waiters;
-	size_t mlocks;    /* MLOCKs not answered yet; their names count as held or waited for */
-	size_t releasing; /* leases given up, not yet confirmed by the master */
-	size_t latches;   /* asked about, or known to be at the master */
-	size_t requests;  /* LATCH requests without an answer */
 };
 
 /* How long the oldest of them has lasted, ms; 0: there is none. */

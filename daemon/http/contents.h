@@ -11,7 +11,7 @@
 #ifndef HTTP_CONTENTS_H
 #define HTTP_CONTENTS_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "daemon/http/page.h"
 #include "proto/answer.h"
 #include "proto/buffer.h"

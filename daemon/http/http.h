@@ -15,7 +15,7 @@
 #ifndef HTTP_HTTP_H
 #define HTTP_HTTP_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/socket.h"
 

@@ -9,7 +9,7 @@
 #define HTTP_HTTP_INNER_H
 
 #include "daemon/base/tls.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/http/contents.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"

@@ -8,7 +8,7 @@
 #ifndef HTTP_NAMED_H
 #define HTTP_NAMED_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 
 #include <stdbool.h>
 #include <stddef.h>

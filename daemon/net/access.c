@@ -4,7 +4,7 @@
 #include "daemon/net/access.h"
 
 #include "daemon/base/random.h"
-#include "daemon/core/map.h"
+#include "daemon/core/base/map.h"
 #include "daemon/net/socket.h"
 #include "proto/name.h"
 

@@ -9,7 +9,7 @@
 #ifndef NET_ACCESS_H
 #define NET_ACCESS_H
 
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>

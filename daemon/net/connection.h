@@ -12,7 +12,7 @@
 #define NET_CONNECTION_H
 
 #include "daemon/base/tls.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/net/access.h"
 #include "daemon/net/usage.h"
 #include "proto/buffer.h"

@@ -19,7 +19,7 @@
 #define NET_CONNECTION_INNER_H
 
 #include "daemon/base/fdstore.h"
-#include "daemon/core/map.h"
+#include "daemon/core/base/map.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/fair_queue.h"
 #include "daemon/net/passing.h"

@@ -4,7 +4,7 @@
 #include "daemon/net/guesses.h"
 
 #include "daemon/base/random.h"
-#include "daemon/core/map.h"
+#include "daemon/core/base/map.h"
 
 #include <arpa/inet.h>
 #include <string.h>

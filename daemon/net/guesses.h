@@ -14,7 +14,7 @@
 #ifndef NET_GUESSES_H
 #define NET_GUESSES_H
 
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>

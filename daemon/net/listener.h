@@ -9,7 +9,7 @@
 #ifndef NET_LISTENER_H
 #define NET_LISTENER_H
 
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/net/socket.h"
 #include "proto/record.h"
 

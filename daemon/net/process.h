@@ -8,7 +8,7 @@
 #ifndef NET_PROCESS_H
 #define NET_PROCESS_H
 
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 #include "proto/reply.h"
 
 #include <stdbool.h>

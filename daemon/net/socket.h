@@ -8,7 +8,7 @@
 #define NET_SOCKET_H
 
 #include "daemon/base/tls.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 
 #include <stdbool.h>
 #include <stddef.h>

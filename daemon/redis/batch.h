@@ -14,8 +14,8 @@
 #ifndef REDIS_BATCH_H
 #define REDIS_BATCH_H
 
-#include "daemon/core/alloc.h"
-#include "daemon/core/call.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/call.h"
 #include "daemon/redis/call.h"
 
 #include <stdbool.h>

@@ -22,7 +22,7 @@
 #ifndef REDIS_CALL_H
 #define REDIS_CALL_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -10,8 +10,8 @@
 #ifndef REDIS_MASTERS_H
 #define REDIS_MASTERS_H
 
-#include "daemon/core/action.h"
-#include "daemon/core/event.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/event.h"
 #include "daemon/core/view.h"
 #include "daemon/redis/pool.h"
 

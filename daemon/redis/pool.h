@@ -12,7 +12,7 @@
 #define REDIS_POOL_H
 
 #include "daemon/base/tls.h"
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 #include "daemon/redis/finder.h"
 #include "proto/slice.h"
 

@@ -7,7 +7,7 @@
 #define REDIS_POOL_INNER_H
 
 #include "daemon/base/stats.h"
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 #include "daemon/redis/batch.h"
 #include "daemon/redis/call.h"
 #include "daemon/redis/link.h"

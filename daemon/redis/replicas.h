@@ -27,7 +27,7 @@
 #ifndef REDIS_REPLICAS_H
 #define REDIS_REPLICAS_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 #include "daemon/redis/roster.h"
 
 #include <stdbool.h>

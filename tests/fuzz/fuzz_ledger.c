@@ -3,8 +3,8 @@
  * that goes on: its timers run, its masters come back, a client and a bound process come and go. Its own
  * ledger says what it says, and can be recovered.
  */
+#include "daemon/core/base/event.h"
 #include "daemon/core/core.h"
-#include "daemon/core/event.h"
 #include "daemon/core/view.h"
 #include "proto/buffer.h"
 #include "proto/record.h"

@@ -3,8 +3,8 @@
  * wrong; core_load() refuses it, or makes a core that goes on: its timers run, its masters come back, its
  * clients go.
  */
+#include "daemon/core/base/event.h"
 #include "daemon/core/core.h"
-#include "daemon/core/event.h"
 #include "daemon/core/view.h"
 #include "proto/record.h"
 

@@ -7,8 +7,8 @@
 void
 no_reuse_begin(struct core *core)
 {
-	const struct rule *first = rules_first(&core->rules);
+	const struct rule *first = rules_first(&core->locks->rules);
 
 	for (size_t i = 0; i < core->settings.rule_count; i++)
-		rules_experience(&core->rules, first + i)->back = 0;
+		rules_experience(&core->locks->rules, first + i)->back = 0;
 }

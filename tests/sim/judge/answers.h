@@ -8,7 +8,7 @@
 #ifndef SIM_ANSWERS_H
 #define SIM_ANSWERS_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>

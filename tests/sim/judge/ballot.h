@@ -7,7 +7,7 @@
 #ifndef SIM_BALLOT_H
 #define SIM_BALLOT_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #ifndef SIM_BUNDLES_H
 #define SIM_BUNDLES_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>

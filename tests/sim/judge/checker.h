@@ -7,7 +7,7 @@
 #ifndef SIM_CHECKER_H
 #define SIM_CHECKER_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "daemon/redis/call.h"
 #include "tests/sim/judge/bundles.h"
 #include "tests/sim/judge/circle.h"

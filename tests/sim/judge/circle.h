@@ -8,7 +8,7 @@
 #ifndef SIM_CIRCLE_H
 #define SIM_CIRCLE_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 struct host;

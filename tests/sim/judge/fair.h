@@ -8,7 +8,7 @@
 #ifndef SIM_FAIR_H
 #define SIM_FAIR_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdbool.h>

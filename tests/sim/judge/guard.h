@@ -6,7 +6,7 @@
 #ifndef SIM_GUARD_H
 #define SIM_GUARD_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "daemon/redis/call.h"
 
 #include <stdbool.h>

@@ -14,7 +14,7 @@
 #ifndef SIM_HELD_H
 #define SIM_HELD_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "daemon/redis/call.h"
 #include "tests/sim/world/conn.h"
 

@@ -7,7 +7,7 @@
 #ifndef SIM_KINDS_H
 #define SIM_KINDS_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 #include "tests/sim/world/plan.h"
 

@@ -7,7 +7,7 @@
 #ifndef SIM_LOSSES_H
 #define SIM_LOSSES_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>

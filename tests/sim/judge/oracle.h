@@ -6,7 +6,7 @@
 #ifndef SIM_ORACLE_H
 #define SIM_ORACLE_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 struct world;

@@ -6,7 +6,7 @@
 #ifndef SIM_ORDER_H
 #define SIM_ORDER_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdbool.h>

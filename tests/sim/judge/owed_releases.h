@@ -7,7 +7,7 @@
 #ifndef SIM_OWED_RELEASES_H
 #define SIM_OWED_RELEASES_H
 
-#include "daemon/core/call.h"
+#include "daemon/core/base/call.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 #ifndef SIM_REFUSALS_H
 #define SIM_REFUSALS_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>

@@ -9,7 +9,7 @@
 #ifndef SIM_SESSION_TERMS_H
 #define SIM_SESSION_TERMS_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #ifndef SIM_SESSIONS_H
 #define SIM_SESSIONS_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #ifndef SIM_WAITS_H
 #define SIM_WAITS_H
 
-#include "daemon/core/event.h"
+#include "daemon/core/base/event.h"
 #include "tests/sim/world/conn.h"
 
 #include <stdbool.h>

@@ -8,7 +8,7 @@
 #ifndef SIM_WITHHELD_H
 #define SIM_WITHHELD_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 
 #include <stdbool.h>
 #include <stdint.h>

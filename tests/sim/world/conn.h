@@ -6,7 +6,7 @@
 #ifndef SIM_CONN_H
 #define SIM_CONN_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "proto/command.h"
 #include "tests/sim/world/id_client.h"
 #include "tests/sim/world/plan.h"

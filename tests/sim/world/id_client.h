@@ -15,7 +15,7 @@
 #ifndef SIM_ID_CLIENT_H
 #define SIM_ID_CLIENT_H
 
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "proto/command.h"
 
 #include <stdbool.h>

@@ -41,7 +41,7 @@ past_of(const struct story *w)
 static struct lease *
 recovered_as(struct story *w, const char *name, const struct lease_past *past)
 {
-	struct resource *r = names_find(&w->core->names, slice_of(name));
+	struct resource *r = names_find(&w->core->locks->names, slice_of(name));
 	struct lease *l;
 
 	ck_assert_ptr_nonnull(r);
@@ -49,11 +49,11 @@ recovered_as(struct story *w, const char *name, const struct lease_past *past)
 	ck_assert_ptr_nonnull(l);
 	ck_assert(seat_is_unadopted(l, 0));
 	lease_held(l)->token_last++;
-	dirty_add(w->core, r);
-	w->core->masterset.agreed = w->core->masterset.usable = true;
+	dirty_add(&w->core->dirty, &r->item);
+	w->core->masterset->agreed = w->core->masterset->usable = true;
 	ledger_set(w->core);
 	ck_assert_str_eq(after(w, 0), "c1 :501");
-	w->core->masterset.agreed = w->core->masterset.usable = false;
+	w->core->masterset->agreed = w->core->masterset->usable = false;
 	ledger_set(w->core);
 	return l;
 }
@@ -677,12 +677,12 @@ START_TEST(another_server_has_nothing_to_adopt)
 	struct lease *l = story_recovered(&w, 3);
 
 	w.core->masters[2].moved = true;
-	w.core->reseat = true;
+	w.core->quorum->reseat = true;
 	after(&w, 1);
 	ck_assert(!seat_is_ours(l, 2) && !seat_is_unadopted(l, 2) && seat_is_unadopted(l, 1));
 	for (unsigned i = 0; i < 2; i++) {
 		w.core->masters[i].moved = true;
-		w.core->reseat = true;
+		w.core->quorum->reseat = true;
 	}
 	ck_assert_ptr_nonnull(strstr(after(&w, 1), "c1 close"));
 	story_done(&w);
@@ -753,7 +753,7 @@ START_TEST(former_owners_outlive_a_hand_over)
 	core_free(w.core);
 	w.core = load(&w, buffer_bytes(&state), buffer_length(&state));
 	ck_assert_ptr_nonnull(w.core);
-	l = &names_find(&w.core->names, SLICE("a"))->lease;
+	l = &names_find(&w.core->locks->names, SLICE("a"))->lease;
 	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
 	ck_assert(seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
 	save(w.core, &again);
@@ -793,8 +793,8 @@ START_TEST(a_damaged_state_has_no_strange_former_owners)
 			*p = damages[i];
 			core = load(&w, buffer_bytes(&state), n);
 			if (core != NULL) {
-				struct slice owners =
-					lease_former_owners(&names_find(&core->names, SLICE("a"))->lease);
+				struct slice owners = lease_former_owners(
+					&names_find(&core->locks->names, SLICE("a"))->lease);
 
 				ck_assert(former_fits(owners));
 				core_check(core, w.now.ms);

@@ -876,7 +876,7 @@ START_TEST(what_a_single_master_gave_goes_on_after_a_crash_amid_the_guard_of_new
 			add("master-2", "master-3");
 			answers();
 			ck_assert_uint_eq(core_members(w.core), 3);
-			until_ms = w.core->newcomers_until_ms;
+			until_ms = w.core->quorum->newcomers_until_ms;
 			ck_assert_int_gt(until_ms, w.now.ms);
 		} else {
 			newcomers_come();
@@ -885,8 +885,8 @@ START_TEST(what_a_single_master_gave_goes_on_after_a_crash_amid_the_guard_of_new
 		ck_assert_str_eq(view().word, "agreed");
 		ck_assert_uint_eq(core_members(w.core), 3);
 		ck_assert_int_eq(slots[0], 0);
-		ck_assert_int_le(w.core->newcomers_until_ms, until_ms);
-		ck_assert_int_gt(w.core->newcomers_until_ms, until_ms - LEASE_MS / 20);
+		ck_assert_int_le(w.core->quorum->newcomers_until_ms, until_ms);
+		ck_assert_int_gt(w.core->quorum->newcomers_until_ms, until_ms - LEASE_MS / 20);
 		ck_assert(still_held());
 		story_done(&w);
 	}

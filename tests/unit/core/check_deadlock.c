@@ -548,7 +548,7 @@ START_TEST(who_holds_what_only_others_wait_for_looks_at_no_crowd)
 	ck_assert_str_eq(lock(&w, 1, "gate"), "enter gate#2 shared");
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	ck_assert_uint_le(w.core->deferred.looked, CLIENTS * (CLIENTS + 10));
+	ck_assert_uint_le(w.core->kinds->deferred.looked, CLIENTS * (CLIENTS + 10));
 	story_done(&w);
 }
 END_TEST
@@ -560,9 +560,9 @@ START_TEST(a_crowd_is_looked_at_once_however_many_wait_for_what_it_holds)
 	story_crowd(&w);
 	for (conn_id c = CLIENT; c < CLIENT + CLIENTS; c++)
 		ck_assert_ptr_null(strstr(lock(&w, c, "a"), "-DEADLOCK"));
-	w.core->deferred.looked = 0;
+	w.core->kinds->deferred.looked = 0;
 	ck_assert_str_eq(lock(&w, READER, "gate"), "c1000 -DEADLOCK");
-	ck_assert_uint_le(w.core->deferred.looked, 3 * (READERS + CLIENTS));
+	ck_assert_uint_le(w.core->kinds->deferred.looked, 3 * (READERS + CLIENTS));
 	story_done(&w);
 }
 END_TEST
@@ -592,13 +592,13 @@ START_TEST(searches_of_a_crowd_take_turns_and_find_each_circle)
 	}
 	ck_assert_uint_ge(refused, 1);
 	ck_assert_uint_lt(refused, CLIENTS);
-	ck_assert_uint_le(w.core->deferred.looked, DEADLOCK_LOOKS + CLIENTS * 64);
+	ck_assert_uint_le(w.core->kinds->deferred.looked, DEADLOCK_LOOKS + CLIENTS * 64);
 	for (; refused < CLIENTS && turns < CLIENTS; turns++) {
-		before = w.core->deferred.looked;
+		before = w.core->kinds->deferred.looked;
 		w.now.ms = core_wake_at(w.core);
 		after(&w, 0);
 		refused += refusals(&w);
-		ck_assert_uint_le(w.core->deferred.looked, before + DEADLOCK_LOOKS + CLIENTS * 64);
+		ck_assert_uint_le(w.core->kinds->deferred.looked, before + DEADLOCK_LOOKS + CLIENTS * 64);
 	}
 	ck_assert_uint_eq(refused, CLIENTS);
 	story_done(&w);

@@ -21,9 +21,10 @@ static int64_t
 token_of(const struct story *w, struct slice id, const char *name)
 {
 	struct session *s = detached_find(w->core, 0, id);
-	const struct grant *g = s == NULL ? NULL
-					  : grant_find(w->core, names_find(&w->core->names, slice_of(name)),
-						    s, (struct slice){0});
+	const struct grant *g =
+		s == NULL ? NULL
+			  : grant_find(w->core, names_find(&w->core->locks->names, slice_of(name)), s,
+				    (struct slice){0});
 
 	return g == NULL ? 0 : g->token;
 }

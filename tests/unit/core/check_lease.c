@@ -246,8 +246,8 @@ ruled(const struct story *w, int64_t lease_ms)
 {
 	size_t n = 0;
 
-	for (const struct resource *r = names_first(&w->core->names); r != NULL;
-		r = names_next(&w->core->names, r))
+	for (const struct resource *r = names_first(&w->core->locks->names); r != NULL;
+		r = names_next(&w->core->locks->names, r))
 		n += r->rule->lease_ms == lease_ms;
 	return n;
 }
@@ -552,12 +552,15 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 	struct core *core = calloc(1, sizeof(*core));
 	struct lease *l = calloc(1, sizeof(*l) + 3 * sizeof(l->within[0]));
 	struct round *t = calloc(1, sizeof(*t) + 3 * sizeof(t->questions[0]));
+	struct quorum quorum = {.guarded_ms = LEASE_MS};
+	struct master *masters = calloc(3, sizeof(*masters));
 	int64_t first, last;
 
-	ck_assert(core != NULL && l != NULL && t != NULL);
+	ck_assert(masters != NULL && core != NULL && l != NULL && t != NULL);
 	core->settings =
 		(struct core_settings){.masters = 3, .lease_max_ms = LEASE_MS, .margin_ms = MARGIN_MS};
-	core->guarded_ms = LEASE_MS;
+	core->quorum = &quorum;
+	core->masters = masters;
 	l->round = t;
 	t->sent_ms = 5000;
 	for (unsigned i = 0; i < 2; i++)
@@ -570,6 +573,7 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 	ck_assert_int_eq(last, 631);
 	free(t);
 	free(l);
+	free(masters);
 	free(core);
 }
 END_TEST

@@ -1,7 +1,7 @@
 /*
  * Maps: everything that was added is found by its number until it is removed, and nothing else.
  */
-#include "daemon/core/map.h"
+#include "daemon/core/base/map.h"
 #include "tests/support/suite.h"
 
 #include <stdbool.h>

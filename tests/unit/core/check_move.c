@@ -2,6 +2,7 @@
  * A master's slot becomes another server, and one master becomes three; stories as in check_core.c. Whose
  * word decides on that is check_masterset.c's matter: here it is done by hand.
  */
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -10,7 +11,6 @@
 #include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/timers.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -48,8 +48,8 @@ set_is(struct story *w, unsigned masters)
 
 	w->settings.masters = masters;
 	agree(w, &none);
-	(void)snprintf(w->core->masterset.text, sizeof(w->core->masterset.text), "%s", w->set);
-	(void)snprintf(w->core->masterset.places, sizeof(w->core->masterset.places), "%s", w->places);
+	(void)snprintf(w->core->masterset->text, sizeof(w->core->masterset->text), "%s", w->set);
+	(void)snprintf(w->core->masterset->places, sizeof(w->core->masterset->places), "%s", w->places);
 	ledger_set(w->core);
 }
 
@@ -83,7 +83,7 @@ calls_to(const struct story *w, enum call_op op, unsigned master)
 static struct lease *
 lease_named(const struct story *w, const char *name)
 {
-	struct resource *r = names_find(&w->core->names, slice_of(name));
+	struct resource *r = names_find(&w->core->locks->names, slice_of(name));
 
 	ck_assert_ptr_nonnull(r);
 	return &r->lease;
@@ -221,12 +221,12 @@ START_TEST(nothing_is_released_at_a_server_that_was_never_asked)
 	held(&w);
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1@1 | release a#1@2 | release a#1@3");
 	move(&w, 2, "master-9");
-	ck_assert_ptr_nonnull(w.core->releases);
+	ck_assert_ptr_nonnull(w.core->leases->releases);
 	for (unsigned i = 0; i < 2; i++)
 		(void)AT(&w, i, answer(&w, CALL_RELEASE, OUTCOME_YES, "a", 1));
-	ck_assert_ptr_null(w.core->releases);
+	ck_assert_ptr_null(w.core->leases->releases);
 	(void)AT(&w, 2, answer(&w, CALL_RELEASE, OUTCOME_UNKNOWN, "a", 1));
-	ck_assert_ptr_null(w.core->releases);
+	ck_assert_ptr_null(w.core->leases->releases);
 	story_done(&w);
 }
 END_TEST
@@ -409,7 +409,7 @@ START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 
 	reclaimed(&w);
 	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
-	w.core->newcomers_until_ms = w.now.ms;
+	w.core->quorum->newcomers_until_ms = w.now.ms;
 	ledger_set(w.core);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	for (unsigned i = 1; i < 3; i++)
@@ -428,20 +428,20 @@ START_TEST(how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_b
 	greeted_ms = w.now.ms;
 	(void)after(&w, 100);
 	grow(&w, 3);
-	ck_assert_int_eq(w.core->newcomers_until_ms,
+	ck_assert_int_eq(w.core->quorum->newcomers_until_ms,
 		greeted_ms + LEASE_MS + MARGIN_MS - drift_ms(LEASE_MS + MARGIN_MS));
 	/* Any other change of the set ends it: it was not the single master alone any more. */
 	move(&w, 1, "master-9");
-	ck_assert_int_eq(w.core->newcomers_until_ms, 0);
+	ck_assert_int_eq(w.core->quorum->newcomers_until_ms, 0);
 	story_done(&w);
 	story_among(&w, 3);
 	grow(&w, 5);
-	ck_assert_int_eq(w.core->newcomers_until_ms, 0);
+	ck_assert_int_eq(w.core->quorum->newcomers_until_ms, 0);
 	story_done(&w);
 	/* It was never greeted well. */
 	story_init(&w);
 	grow(&w, 3);
-	ck_assert_int_eq(w.core->newcomers_until_ms, 0);
+	ck_assert_int_eq(w.core->quorum->newcomers_until_ms, 0);
 	story_done(&w);
 }
 END_TEST

@@ -28,7 +28,7 @@ resource_of(const char *text)
 
 	ck_assert_ptr_nonnull(r);
 	r->name_at = sizeof(*r);
-	r->name_n = (uint16_t)n;
+	r->name_n = n & 1023;
 	memcpy((char *)r + r->name_at, text, n);
 	return r;
 }

@@ -200,7 +200,7 @@ any_hold_verb(void)
 	static const enum verb verbs[] = {
 		VERB_UNLOCK, VERB_UNLOCK, VERB_UNLOCK, VERB_CHECK, VERB_EXTEND, VERB_DOWNGRADE, VERB_BREAK};
 	struct command c = {.verb = verbs[any(7)], .name = slice_of(any_name()), .owner = any_tag()};
-	const struct resource *r = names_find(&w.core->names, c.name);
+	const struct resource *r = names_find(&w.core->locks->names, c.name);
 	const struct grant *g = r == NULL ? NULL : resource_next_grant(r, NULL);
 
 	c.extend_ms = 1 + (int64_t)any(900);
@@ -445,7 +445,7 @@ recover(struct slice bytes, const char *daemon_id)
 static void
 ck_hold(struct core *core, struct session *s, const struct grant *before)
 {
-	const struct resource *r = names_find(&core->names, resource_name(before->lease->resource));
+	const struct resource *r = names_find(&core->locks->names, resource_name(before->lease->resource));
 	const struct grant *g = grant_any(core, r, s, grant_owner(before));
 	bool over = lease_held(before->lease)->valid_ms <= w.now.ms;
 
@@ -505,7 +505,7 @@ static void
 ck_others(struct core *core, const struct grant *before)
 {
 	const struct lease *l = before->lease;
-	const struct resource *r = names_find(&core->names, resource_name(l->resource));
+	const struct resource *r = names_find(&core->locks->names, resource_name(l->resource));
 	const struct grant *g = NULL;
 	int64_t until_ms = before->session == NULL ? grant_ends_ms(before) : grant_relied_ms(before);
 
@@ -531,10 +531,10 @@ crash(void)
 	core = recover((struct slice){buffer_bytes(&w.log), buffer_length(&w.log)}, id);
 	ck_assert_msg(core != NULL, "%s", why);
 	core_check(core, w.now.ms);
-	for (const struct session *s = w.core->sessions; s != NULL; s = s->hh.next)
+	for (const struct session *s = w.core->locks->sessions; s != NULL; s = s->hh.next)
 		ck_session(core, s);
-	for (const struct resource *r = names_first(&w.core->names); r != NULL;
-		r = names_next(&w.core->names, r)) {
+	for (const struct resource *r = names_first(&w.core->locks->names); r != NULL;
+		r = names_next(&w.core->locks->names, r)) {
 		for (const struct grant *g = NULL; (g = resource_next_grant(r, g)) != NULL;)
 			ck_others(core, g);
 	}

@@ -2,7 +2,7 @@
  * The core when memory runs out: what can be refused is refused, what must not fail takes the reserve, and
  * nothing else changes. The linker lets the allocations of a step pass through here (--wrap).
  */
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/core.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

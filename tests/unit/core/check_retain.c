@@ -701,7 +701,7 @@ START_TEST(renewals_for_which_the_line_is_too_long_begin_at_once)
 	size_t n = 0;
 
 	story_locked_many(&w, MANY);
-	w.core->turns = (struct ration){w.now.ms + LEASE_MS, 1};
+	w.core->leases->turns = (struct ration){w.now.ms + LEASE_MS, 1};
 	for (int ms = 0; n == 0; ms++) {
 		ck_assert_int_le(ms, LEASE_MS / 2);
 		n = calls_after(&w, 1, CALL_RENEW);

@@ -1,6 +1,6 @@
-/* Tests of daemon/core/starts.c. */
-#include "daemon/core/starts.h"
-#include "daemon/core/timers.h"
+/* Tests of daemon/core/base/starts.c. */
+#include "daemon/core/base/starts.h"
+#include "daemon/core/base/timers.h"
 #include "tests/sim/world/rng.h"
 #include "tests/support/suite.h"
 

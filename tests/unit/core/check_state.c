@@ -189,7 +189,7 @@ ck_newer(const struct buffer *state)
 	ck_assert_msg(core != NULL, "%s", why);
 	save(core, &again);
 	ck_assert_ptr_nonnull(buffer_bytes(&again));
-	if (w.settings.lease_max_ms == w.core->binding.ruled_ms)
+	if (w.settings.lease_max_ms == w.core->quorum->binding.ruled_ms)
 		ck_assert(slice_equal((struct slice){buffer_bytes(state), buffer_length(state)},
 			(struct slice){buffer_bytes(&again), buffer_length(&again)}));
 	core_free(core);
@@ -265,7 +265,7 @@ taken_over(bool thorough, const char *name)
 	ck_assert_msg(core != NULL, "%s", why);
 	core_check(core, w.now.ms);
 	save(core, &second);
-	if (w.settings.lease_max_ms == w.core->binding.ruled_ms)
+	if (w.settings.lease_max_ms == w.core->quorum->binding.ruled_ms)
 		ck_assert(slice_equal((struct slice){buffer_bytes(&first), buffer_length(&first)},
 			(struct slice){buffer_bytes(&second), buffer_length(&second)}));
 	keep(&first, name);
@@ -1203,7 +1203,7 @@ END_TEST
 
 START_TEST(a_change_of_the_masters_that_no_connection_asked_for_is_refused)
 {
-	w.core->masterset.request.open = true;
+	w.core->masterset->request.open = true;
 	ck_assert_str_eq(refused_by(&w.settings, 0), "its set of masters cannot be read");
 }
 END_TEST
@@ -1218,7 +1218,7 @@ START_TEST(a_part_of_an_mlock_that_has_an_end_is_refused)
 	granted(&w, "b", 1, 500);
 	mlock(2, names, 2);
 	granted(&w, "a", 2, 700);
-	g = resource_next_grant(names_find(&w.core->names, names[0]), NULL);
+	g = resource_next_grant(names_find(&w.core->locks->names, names[0]), NULL);
 	ck_assert_ptr_nonnull(part_of(g));
 	g->terms->ends_ms = w.now.ms + 500;
 	timer_arm(&w.core->timers, &g->terms->timer, g->terms->ends_ms);

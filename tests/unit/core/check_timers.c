@@ -1,6 +1,6 @@
-/* Tests of daemon/core/timers.c. */
-#include "daemon/core/alloc.h"
-#include "daemon/core/timers.h"
+/* Tests of daemon/core/base/timers.c. */
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/timers.h"
 #include "tests/sim/world/rng.h"
 #include "tests/support/suite.h"
 

@@ -3,7 +3,7 @@
  * verb, option, error code, counter and event, and describe each as the tables do.
  */
 #include "daemon/base/stats.h"
-#include "daemon/core/action.h"
+#include "daemon/core/base/action.h"
 #include "proto/answer.h"
 #include "proto/command.h"
 #include "proto/request.h"

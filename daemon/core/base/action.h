@@ -7,8 +7,8 @@
 #ifndef CORE_ACTION_H
 #define CORE_ACTION_H
 
-#include "daemon/core/call.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/peer.h"
 #include "proto/reply.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* starts: see the header. */
-#include "daemon/core/starts.h"
+#include "daemon/core/base/starts.h"
 
-#include "daemon/core/timers.h"
+#include "daemon/core/base/timers.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 
-#include "daemon/core/call.h"
-#include "daemon/core/peer.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/peer.h"
 #include "proto/command.h"
 
 #include <stdbool.h>

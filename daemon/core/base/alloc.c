@@ -1,7 +1,7 @@
 /* alloc: see alloc.h. A retired object must not be read or written by its noun again. */
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
 
 #include <assert.h>
 #include <stdlib.h>

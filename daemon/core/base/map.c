@@ -1,5 +1,5 @@
 /* map: see map.h. The core, its sessions and the adapter (connections.c) have one each. */
-#include "daemon/core/map.h"
+#include "daemon/core/base/map.h"
 
 #include <assert.h>
 #include <stdlib.h>

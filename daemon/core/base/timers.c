@@ -1,9 +1,9 @@
 /*
  * timers: see timers.h.
  */
-#include "daemon/core/timers.h"
+#include "daemon/core/base/timers.h"
 
-#include "daemon/core/alloc.h"
+#include "daemon/core/base/alloc.h"
 
 #include <assert.h>
 #include <stddef.h>

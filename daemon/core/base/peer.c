@@ -1,7 +1,7 @@
 /*
  * peer: see the header. The core saves peers with its sessions and holds, net with its connections.
  */
-#include "daemon/core/peer.h"
+#include "daemon/core/base/peer.h"
 
 #include "proto/record.h"
 

@@ -1,0 +1,68 @@
+/*
+ * base: the core as each of its rooms sees it.
+ *
+ * What the running step works with is here, and so is what every room heeds. What a room remembers is behind
+ * a pointer to a type that only its own headers complete: a room that lies above cannot be looked into.
+ */
+#ifndef CORE_BASE_H
+#define CORE_BASE_H
+
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/counts.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/event.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/base/timers.h"
+#include "proto/command.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct actions;
+struct buffer;
+struct kinds;
+struct leases;
+struct locks;
+struct master;
+struct masterset;
+struct quorum;
+
+/* Whether the daemon is stopping. */
+enum drain {
+	DRAIN_NONE,
+	DRAIN_WAITS, /* no new locks; holders finish */
+	DRAIN_ENDS   /* holders have been told, and the daemon waits for no client */
+};
+
+struct core {
+	struct core_settings settings;
+	uint64_t secret[2]; /* of the tables whose keys clients choose (map.h) */
+	struct reserve reserve;
+	struct freelist_row freelist[FREELIST_ROWS];
+	uint64_t freelist_used; /* a bit for each row with dead items */
+	struct timers timers;
+	struct dirty dirty; /* names */
+	struct core_counts counts;
+	struct actions *actions; /* of the running step */
+	struct now now;          /* of the running step */
+	uint64_t random;         /* jitter of the running step */
+	unsigned drew;           /* random numbers that the step has drawn */
+	uint64_t attempts;       /* the last attempt number used */
+	int64_t due_ms;          /* when the next step was due, as the last one left it */
+	int64_t awake_ms;        /* when it went on after a standstill; 0: there was none */
+	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
+	size_t calls;            /* without a vote yet */
+	bool retry;              /* wake-ups may have been missed: the schedule tries everything again */
+	bool resumes;            /* loaded from a state, and no step has come since (state.h) */
+	bool ended;              /* a copy of this process runs; see core_ended() */
+	enum drain drain;
+	struct master *masters; /* the members, then the newcomers of a change (masterset.h) */
+	struct masterset *masterset;
+	struct quorum *quorum;
+	struct leases *leases;
+	struct locks *locks;
+	struct kinds *kinds;
+	struct buffer *ledger; /* its entries go here; NULL: none is kept (ledger.h) */
+};
+
+#endif
