@@ -8,6 +8,7 @@
 declare global {
   interface SymbolConstructor {
     readonly asyncDispose: unique symbol;
+    readonly dispose: unique symbol;
   }
 }
 
@@ -111,6 +112,11 @@ export interface Lock {
   unlock(): Promise<void>;
   /** `unlock()`, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
+  /**
+   * For `using`: begins `unlock()`, and does not wait for it. Throws the `LockLostError` if the lock is known to be lost. A loss that only
+   * the answer of the daemon tells is not thrown: where work must not count then, `await using` is needed.
+   */
+  [Symbol.dispose](): void;
 }
 
 export const Lock: { readonly prototype: Lock };

@@ -10,10 +10,12 @@ const { Hold, LATE, STALL } = require('./hold');
 const TIMER_MAX = 0x7fffffff; // ms; a longer timer fires at once
 const SLACK = 2000; // ms by which the daemon may answer a WAIT late
 
-/** The well-known symbol, also where `await using` is compiled to something else. */
+/** The well-known symbols, also where `await using` and `using` are compiled to something else. */
 const asyncDispose = /** @type {typeof Symbol.asyncDispose} */ (
   Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')
 );
+
+const dispose = /** @type {typeof Symbol.dispose} */ (Symbol.dispose ?? Symbol.for('Symbol.dispose'));
 
 class Lock {
   /** @type {Hold[]} */
@@ -129,6 +131,11 @@ class Lock {
 
   [asyncDispose]() {
     return this.unlock();
+  }
+
+  [dispose]() {
+    this.unlock().catch(() => {}); // nobody can wait for it
+    this.throwIfLost();
   }
 
   /**

@@ -6,6 +6,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+const vm = require('node:vm');
 const { once } = require('node:events');
 const { test } = require('node:test');
 const { setTimeout: pause } = require('node:timers/promises');
@@ -15,6 +16,7 @@ const { chooseAddress, parseAddress } = require('../lib/address');
 const { boottime } = require('../lib/clock');
 const { engineFor } = require('../lib/engine');
 const { encode, parse, Push } = require('../lib/wire');
+const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
 const { HANG, PACKAGE, CALM, aborted, both, nothingLeft, scene, sleep, tell, until } = require('./stage');
 
 both('a lock excludes, has a token, and is given back', CALM, async (stage, ask, where) => {
@@ -179,7 +181,35 @@ scene('a lock is disposed of', CALM, async (stage, ask) => {
   const lock = await client.lock('a');
   await lock[Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]();
   assert.equal(lock.held, false);
+  const next = await client.lock('a');
+  next[dispose]();
+  assert.equal(next.held, false);
+  await next.unlock();
+  const lost = await client.lock('a');
+  await ask('BREAK', 'a', 'TOKEN', lost.token);
+  await aborted(lost);
+  assert.throws(() => lost[dispose](), hf.LockLostError);
   await nothingLeft(ask);
+});
+
+scene('the language disposes of a lock, where it can', CALM, async (stage, ask, t) => {
+  const text = (keyword) => `(async () => {
+    { ${keyword} lock = await hf.lock('a', { wait: ${HANG} }); console.log(lock.held); }
+    { ${keyword} both = await hf.lockAll(['a', 'b'], { wait: ${HANG} }); console.log(both.held); }
+    console.log('end');
+  })()`;
+  for (const keyword of ['await using', 'using']) {
+    try {
+      new vm.Script(text(keyword));
+    } catch {
+      t.diagnostic(`this Node has no ${keyword}`);
+      continue;
+    }
+    const child = stage.program(text(keyword));
+    assert.deepEqual([await child.next(), await child.next(), await child.next()], ['true', 'true', 'end']);
+    assert.deepEqual(await child.ended, [0, null]);
+    await nothingLeft(ask);
+  }
 });
 
 scene('readers share, a writer is alone and becomes a reader', CALM, async (stage, ask) => {

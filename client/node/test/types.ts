@@ -2,11 +2,13 @@
 import hf = require('..');
 
 async function right(client: hf.Client, signal: AbortSignal): Promise<number> {
-  const lock: hf.Lock = await client.lock('deploy', { wait: 5000, signal, why: 'a release' });
+  const onWait = (info: hf.Waiting): void => console.log(info.name, info.holder?.pid, info.position, info.waited);
+  const lock: hf.Lock = await client.lock('deploy', { wait: 5000, signal, why: 'a release', onWait });
   const stopped: AbortSignal = lock.signal;
   const left: number = lock.validFor();
   await lock.extend(left);
   await lock[Symbol.asyncDispose]();
+  lock[Symbol.dispose]();
   const text: string = await hf.withLock('deploy', (held) => `${held.token}`);
   const many: number[] = await hf.withLockAll(
     ['a', 'b'] as const,
@@ -18,6 +20,7 @@ async function right(client: hf.Client, signal: AbortSignal): Promise<number> {
   } catch (error) {
     if (error instanceof hf.LockLostError) return error.token + error.reason.length + error.lock.length;
     if (error instanceof hf.LockRefusedError) return error.code.length + error.text.length;
+    if (error instanceof hf.LockBusyError && error.holder) return error.holder.pid + error.holder.host.length;
     if (error instanceof hf.LockBusyError || error instanceof hf.DaemonUnreachableError) return error.code.length;
   }
   return many.length + text.length + Number(stopped.aborted);

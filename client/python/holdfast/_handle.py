@@ -1,9 +1,10 @@
 """handle: what a sync and an asyncio lock have in common."""
 
+import inspect
 import logging
 import os
 import warnings
-from typing import Callable, Iterable, List, Optional
+from typing import Callable, Iterable, List, Optional, Tuple, TypeVar
 
 from ._address import choose, parse
 from ._core import Claim
@@ -14,6 +15,9 @@ from ._look import Waiting
 YEAR = 365 * 86400.0  # the longest time that the daemon takes
 log = logging.getLogger("holdfast")
 PERMITS = 10000  # of a semaphore, at most
+
+_Same = TypeVar("_Same", bound="Handle")
+_SameMulti = TypeVar("_SameMulti", bound="MultiHandle")
 
 # Part of each owner: another copy of the package in this process has the same session, and counts its own holds.
 _COPY = os.urandom(4).hex()
@@ -65,6 +69,24 @@ def bounded(wait: Optional[float]) -> Optional[float]:
         return YEAR
     check_seconds(wait, "wait")
     return wait
+
+
+def given(blocking: bool, timeout: float, wait: Optional[float]) -> Tuple[Optional[float], bool]:
+    """How long acquire() waits, and whether it returns False if another locker has the name: not if the caller has said neither that
+    it does not block nor for how long, since such a caller does not look at what is returned. TypeError, ValueError: as of threading.Lock."""
+    if not blocking:
+        if timeout != -1:
+            raise ValueError("can't specify a timeout for a non-blocking call")
+        return 0, True
+    return (wait, False) if timeout == -1 else (bounded(timeout), True)
+
+
+def decorated(function: Callable[..., object], tasks: bool) -> None:
+    """TypeError: a lock cannot be held while the function works."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError("%r is a generator, and works after its call: lock inside of it" % function)
+    if inspect.iscoroutinefunction(function) != tasks:
+        raise TypeError("%r is %sa coroutine function: use holdfast%s.lock" % ((function, "not ", "") if tasks else (function, "", ".aio")))
 
 
 class Place:
@@ -188,6 +210,12 @@ class Handle:
     def _foreign(self) -> bool:
         return self._engine is not None and self._engine.foreign
 
+    def _fresh(self: _Same) -> _Same:
+        """Another one with the same options, which has nothing."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__, _engine=None, _claim=None)
+        return other
+
     def _begin(self, settled: Callable[[], None], lost: Callable[[], None], wait: Optional[float],
                lasts: Optional[Callable[[Waiting], None]], alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
         """Sends the request."""
@@ -254,6 +282,12 @@ class MultiHandle:
         names = [handle.name for handle in self.handles]
         if not names or len(set(names)) < len(names):
             raise ValueError("one or more different names are needed")
+
+    def _fresh(self: _SameMulti) -> _SameMulti:
+        """Another one with the same options, which has nothing."""
+        other = type(self).__new__(type(self))
+        other.wait, other.handles = self.wait, [handle._fresh() for handle in self.handles]
+        return other
 
     @property
     def tokens(self) -> "dict[str, int]":

@@ -6,15 +6,17 @@ import signal
 import threading
 import time
 import weakref
+from contextlib import ContextDecorator
 from types import FrameType, TracebackType
-from typing import Any, Callable, Iterable, List, Optional, Type
+from typing import Any, Callable, Iterable, List, Optional, Type, TypeVar
 
 from ._engine import now
-from ._errors import HoldfastError, LockLost
-from ._handle import Handle, MultiHandle, Place, check_names, left, ms
+from ._errors import HoldfastError, LockBusy, LockLost
+from ._handle import Handle, MultiHandle, Place, check_names, decorated, given, left, ms
 from ._look import Waiting
 
 log = logging.getLogger("holdfast")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Interrupts:
@@ -54,7 +56,7 @@ class Interrupts:
 _interrupts = Interrupts()
 
 
-class Lock(Handle):
+class Lock(Handle, ContextDecorator):
     """A lock for a thread; made by `holdfast.lock()` or `Client.lock()`. `with` acquires and releases it."""
 
     def __init__(self, place: Place, name: str, *, interrupt: bool = False, **options: Any) -> None:
@@ -64,14 +66,34 @@ class Lock(Handle):
         self.due = False  # and has not arrived there
         self._guard = threading.Lock()  # no signal is sent after the lock was released
 
-    def acquire(self) -> int:
-        """Waits for the lock and returns its fencing token.
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> int:
+        """Waits for the lock and returns its fencing token. With blocking=False or a timeout, as of threading.Lock.acquire(), it tries
+        once, or waits so many seconds, whatever `wait` is, and returns False if another locker has the lock.
 
         LockBusy or its subclass LockTimeout: another locker has it. DaemonUnreachable: no daemon for
         `connect_timeout` seconds. LockRefused: the daemon says why. RuntimeError: this object has it already. After
         any exception, KeyboardInterrupt too, nothing is held and nothing waits.
         """
-        return self._acquire(self.wait)
+        wait, tells = given(blocking, timeout, self.wait)
+        try:
+            return self._acquire(wait)
+        except LockBusy:
+            if tells:
+                return False
+            raise
+
+    def _fresh(self) -> "Lock":
+        other = super()._fresh()
+        other._interrupted, other.due, other._guard = False, False, threading.Lock()
+        return other
+
+    def _recreate_cm(self) -> "Lock":
+        return self._fresh()  # each call of a decorated function has a lock of its own
+
+    def __call__(self, function: _Function) -> _Function:
+        """Decorates a function: each call has the lock while it works. TypeError: it works after its call."""
+        decorated(function, tasks=False)
+        return super().__call__(function)
 
     def _acquire(self, wait: Optional[float]) -> int:
         self._check_unused()
@@ -191,7 +213,7 @@ def _tell(itself: "weakref.ref[Lock]") -> None:
         lock._told()
 
 
-class MultiLock(MultiHandle):
+class MultiLock(MultiHandle, ContextDecorator):
     """Several locks, all or none; made by `holdfast.lock_all()`. `with` acquires and releases them."""
 
     handles: List[Lock]  # type: ignore[assignment]
@@ -199,9 +221,27 @@ class MultiLock(MultiHandle):
     def __init__(self, locks: Iterable[Lock], wait: Optional[float]) -> None:
         super().__init__(locks, wait)
 
-    def acquire(self) -> "dict[str, int]":
-        """Waits for all and returns their tokens. Errors as of Lock.acquire(); after one nothing is held."""
-        until = None if self.wait is None else now() + self.wait
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> "dict[str, int]":
+        """Waits for all and returns their tokens. Arguments and errors as of Lock.acquire(); after one nothing is held. In place of False
+        it returns an empty dict."""
+        wait, tells = given(blocking, timeout, self.wait)
+        try:
+            return self._acquire(wait)
+        except LockBusy:
+            if tells:
+                return {}
+            raise
+
+    def _recreate_cm(self) -> "MultiLock":
+        return self._fresh()
+
+    def __call__(self, function: _Function) -> _Function:
+        """Decorates a function, as Lock does."""
+        decorated(function, tasks=False)
+        return super().__call__(function)
+
+    def _acquire(self, wait: Optional[float]) -> "dict[str, int]":
+        until = None if wait is None else now() + wait
         taken: List[Lock] = []
         try:
             for lock in self.handles:

@@ -8,19 +8,21 @@ cancelled, and an event loop that is closed, leave neither a lock nor a place in
 """
 
 import asyncio
+import functools
 import logging
 import weakref
 from types import TracebackType
-from typing import Any, Callable, Iterable, List, Optional, Type
+from typing import Any, Callable, Iterable, List, Optional, Type, TypeVar, cast
 
 from ._engine import now
-from ._errors import HoldfastError, LockLost
-from ._handle import Handle, MultiHandle, Place, check_names, left, ms
+from ._errors import HoldfastError, LockBusy, LockLost
+from ._handle import Handle, MultiHandle, Place, check_names, decorated, given, left, ms
 from ._look import Waiting
 
 __all__ = ["Client", "Lock", "MultiLock", "lock", "lock_all"]
 
 log = logging.getLogger("holdfast")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def _post(loop: asyncio.AbstractEventLoop, call: Callable[[], object]) -> None:
@@ -47,10 +49,25 @@ class Lock(Handle):
     _cancels = 0
     _cancelled = False
 
-    async def acquire(self) -> int:
-        """Waits for the lock and returns its fencing token. Errors as of `holdfast.Lock.acquire`; after one, or if the
+    async def acquire(self, blocking: bool = True, timeout: float = -1) -> int:
+        """Waits for the lock and returns its fencing token. Arguments and errors as of `holdfast.Lock.acquire`; after an error, or if the
         task is cancelled, nothing is held and nothing waits."""
-        return await self._acquire(self.wait)
+        wait, tells = given(blocking, timeout, self.wait)
+        try:
+            return await self._acquire(wait)
+        except LockBusy:
+            if tells:
+                return False
+            raise
+
+    def _fresh(self) -> "Lock":
+        other = super()._fresh()
+        other._task, other._cancelled = None, False
+        return other
+
+    def __call__(self, function: _Function) -> _Function:
+        """Decorates a coroutine function: each call has the lock while it works. TypeError: it is none."""
+        return _decorate(self, function)
 
     async def _acquire(self, wait: Optional[float]) -> int:
         self._check_unused()
@@ -151,6 +168,17 @@ class Lock(Handle):
                 raise loss from error
 
 
+def _decorate(lock: Any, function: _Function) -> _Function:
+    decorated(function, tasks=True)
+
+    @functools.wraps(function)
+    async def locked(*arguments: Any, **options: Any) -> Any:
+        async with lock._fresh():
+            return await function(*arguments, **options)
+
+    return cast(_Function, locked)
+
+
 def _tell(itself: "weakref.ref[Lock]") -> None:
     lock = itself()
     if lock is not None:
@@ -173,9 +201,23 @@ class MultiLock(MultiHandle):
     def __init__(self, locks: Iterable[Lock], wait: Optional[float]) -> None:
         super().__init__(locks, wait)
 
-    async def acquire(self) -> "dict[str, int]":
-        """Waits for all and returns their tokens. Errors as of Lock.acquire(); after one nothing is held."""
-        until = None if self.wait is None else now() + self.wait
+    async def acquire(self, blocking: bool = True, timeout: float = -1) -> "dict[str, int]":
+        """Waits for all and returns their tokens. Arguments and errors as of Lock.acquire(); after one nothing is held. In place of False
+        it returns an empty dict."""
+        wait, tells = given(blocking, timeout, self.wait)
+        try:
+            return await self._acquire(wait)
+        except LockBusy:
+            if tells:
+                return {}
+            raise
+
+    def __call__(self, function: _Function) -> _Function:
+        """Decorates a coroutine function, as Lock does."""
+        return _decorate(self, function)
+
+    async def _acquire(self, wait: Optional[float]) -> "dict[str, int]":
+        until = None if wait is None else now() + wait
         try:
             for lock in self.handles:
                 await lock._acquire(left(until))
