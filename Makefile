@@ -252,8 +252,14 @@ $(BENCH):
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ -levent_core
 
-check: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) ## run every test; the last line has the totals
-	@$(RUN) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(E2E)
+# 2000 worlds of the simulator, in parts of half a minute: with one master, three and five, and with Sentinel.
+SIM    := $(O)/tests/sim/holdfast-sim
+WORLDS := $(foreach n,1..250 251..500 501..750 751..1000,"$(SIM) --masters 1 --seeds $(n)") \
+	$(foreach n,1..170 171..340 341..500,"$(SIM) --masters 3 --seeds $(n)") "$(SIM) --masters 5 --seeds 1..100" \
+	$(foreach n,1..130 131..260 261..400,"$(SIM) --masters sentinel --seeds $(n)")
+
+check: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) $(SIM) ## run every test; the last line has the totals
+	@$(RUN) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(WORLDS) $(E2E)
 
 check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)

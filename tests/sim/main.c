@@ -40,6 +40,7 @@ struct progress {
 	pid_t child;
 	uint64_t at;
 	uint64_t done;
+	uint64_t bound; /* of these are of class A (plan.h) */
 	uint64_t grants;
 	uint64_t answers;
 	struct excuses excuses;
@@ -128,6 +129,7 @@ run_share(const struct options *o, unsigned share, struct board *board)
 		draw(o, seed, &plan);
 		run_here(&plan, &out);
 		progress->done++;
+		progress->bound += plan_is_bound(&plan);
 		progress->grants += out.grants;
 		progress->answers += out.answers;
 		excuses_add(&progress->excuses, &out.excuses);
@@ -202,6 +204,7 @@ main(int argc, char **argv)
 	struct progress sum = {0};
 	for (unsigned i = 0; i < o.jobs; i++) {
 		sum.done += board->progress[i].done;
+		sum.bound += board->progress[i].bound;
 		sum.grants += board->progress[i].grants;
 		sum.answers += board->progress[i].answers;
 		excuses_add(&sum.excuses, &board->progress[i].excuses);
@@ -209,7 +212,8 @@ main(int argc, char **argv)
 	if (!good)
 		show_failure(&o, board->failed);
 	excuses_print(&sum.excuses);
-	printf("sim: %" PRIu64 " seeds, %" PRIu64 " grants, %" PRIu64 " answers: %s\n", sum.done, sum.grants,
-		sum.answers, good ? "nothing found" : "FAILED");
+	printf("sim: %" PRIu64 " seeds, %" PRIu64 " of class A, %" PRIu64 " grants, %" PRIu64
+	       " answers: %s\n",
+		sum.done, sum.bound, sum.grants, sum.answers, good ? "nothing found" : "FAILED");
 	return good ? 0 : 1;
 }

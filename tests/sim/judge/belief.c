@@ -51,7 +51,7 @@ look_at(struct host *h, unsigned name)
 	if (excuse(w, EXCUSE_BELIEF_TAINTED, w->checker.tainted[name][h->index]))
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (excuse(w, EXCUSE_BELIEF_LOST, backing_lacks(&w->servers[i], name)))
+		if (backing_lacks(&w->servers[i], name))
 			unknown++;
 		else
 			had += backing_seats(&w->servers[i], name, h->call_settings.daemon_id,
@@ -102,7 +102,7 @@ look_at_repair(struct host *h, unsigned name)
 		if (!backing_lacks(&w->servers[i], name) && !in_the_way(&w->servers[i], name) &&
 			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
 				server_lease_key(w, name)) &&
-			!excuse(w, EXCUSE_REPAIR_BIDS, fault_free_outbid(w, h, i, name)))
+			!fault_free_outbid(w, h, i, name))
 			world_fail(w,
 				"repair: d%u has had its lease of %s for %" PRId64 " ms, and m%u lacks it",
 				h->index, checker_name(name), (w->now_us - leased_us) / 1000, i);
@@ -137,7 +137,7 @@ can_renew(const struct host *h, unsigned name, enum kind kind, int64_t for_us)
 			 backing_seats(s, name, h->call_settings.daemon_id, kind, 1) == 0;
 	}
 	unsigned need = plan_majority(&w->plan);
-	return n >= need && !excuse(w, EXCUSE_BELIEF_LACKS, n - lacks < need);
+	return n - lacks >= need;
 }
 
 /* It is renewed at a third: whoever could use a majority for a whole lease has much left of it. What was said

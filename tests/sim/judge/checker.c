@@ -319,8 +319,7 @@ checker_subscribed(struct world *w, const struct host *host)
 	/* A master whose clock leapt for this daemon is asked for nothing until guard_ms is over. That a
 	 * script is missing tells the core nothing: a link it doubts stays so until the next greeting. */
 	if (master.state != MASTER_ADMITTED || master.down || master.links_up < w->plan.links ||
-		excuse(w, EXCUSE_PROGRESS_LEAPT, master.guard_ms > 0 && leaps_withholds(host, 0)) ||
-		excuse(w, EXCUSE_PROGRESS_SCRIPTS, is_bare(host)))
+		(master.guard_ms > 0 && leaps_withholds(host, 0)) || is_bare(host))
 		return;
 	/* Who rests for a rival, so that he can have his turn, comes back a moment later. */
 	for (unsigned i = 0; i < w->plan.names; i++)

@@ -7,7 +7,13 @@
 #include <stdio.h>
 
 static const char *const texts[EXCUSE_COUNT] = {
-#define EXCUSE(id, text) text,
+#define EXCUSE(id, off, text) text,
+	EXCUSES(EXCUSE)
+#undef EXCUSE
+};
+
+static const unsigned stands_on[EXCUSE_COUNT] = {
+#define EXCUSE(id, off, text) off,
 	EXCUSES(EXCUSE)
 #undef EXCUSE
 };
@@ -15,6 +21,7 @@ static const char *const texts[EXCUSE_COUNT] = {
 bool
 excuse(const struct world *w, enum excuse id, bool taken)
 {
+	taken = taken && plan_breaks_any(&w->plan, stands_on[id]);
 	w->excuses->of[id].looks++;
 	w->excuses->of[id].taken += taken;
 	return taken;

@@ -289,7 +289,7 @@ check_shared(struct host *h, unsigned name, int64_t now_ms)
 		    view.limit == 0 && strcmp(view.lease, "held") == 0;
 	if (held && f->waited && !view.wanted && view.holds > 0 && view.kind == KIND_SHARED &&
 		f->asked != KIND_SHARED && f->asking == 0 && has_masters(h, 0) &&
-		!excuse(h->world, EXCUSE_SHARED_LINK, !has_masters(h, h->world->plan.links)))
+		has_masters(h, h->world->plan.links))
 		world_fail(h->world, "order: d%u shares %s with readers elsewhere, and tells no master",
 			h->index, checker_name(name));
 	f->waited = held && view.wanted;

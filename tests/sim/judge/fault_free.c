@@ -36,26 +36,10 @@ look_at_way(struct world *w, const struct host *h, const struct server *s)
 		*kept = INT64_MAX;
 	else if (*kept == INT64_MAX)
 		*kept = w->now_us;
-	if (!keeps || !is_well(h, s, false)) {
-		if (*since != INT64_MAX)
-			w->well.ill_us[h->index][s->index] = w->now_us;
+	if (!keeps || !is_well(h, s, false))
 		*since = INT64_MAX;
-	} else if (*since == INT64_MAX)
+	else if (*since == INT64_MAX)
 		*since = w->now_us;
-}
-
-/* Whether the daemon counts on it, well or not. */
-static void
-look_at_use(struct world *w, const struct host *h, unsigned master)
-{
-	int64_t *used = &w->well.used_us[h->index][master];
-	struct master_view view = {.state = MASTER_AWAY};
-	if (h->alive && master < h->masters)
-		core_view_master(h->core, host_ms(h), master, &view);
-	if (view.state != MASTER_ADMITTED || view.down)
-		*used = INT64_MAX;
-	else if (*used == INT64_MAX)
-		*used = w->now_us;
 }
 
 /* The n-th oldest. */
@@ -164,8 +148,7 @@ fault_free_keeps(const struct world *w, const struct host *h, unsigned name, int
 		     !excuse(w, EXCUSE_LOSS_FOREIGN,
 			     (foreign_us != 0 && w->now_us - foreign_us <= for_us) ||
 				     rival_has(&w->servers[i], name)) &&
-		     !excuse(w, EXCUSE_LOSS_BIDS, others_bid(w, h, i, name)) &&
-		     !excuse(w, EXCUSE_LOSS_BACK, outlives(w, h, i, name)) &&
+		     !others_bid(w, h, i, name) && !excuse(w, EXCUSE_LOSS_BACK, outlives(w, h, i, name)) &&
 		     !excuse(w, EXCUSE_LOSS_LEAPT, leapt_away(w, h, i, name));
 	}
 	return n >= plan_majority(&w->plan);
@@ -175,7 +158,7 @@ void
 fault_free_host_starts(struct world *w, const struct host *h)
 {
 	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
-		w->well.since_us[h->index][i] = w->well.kept_us[h->index][i] = w->well.used_us[h->index][i] =
+		w->well.since_us[h->index][i] = w->well.kept_us[h->index][i] =
 			w->well.member_us[h->index][i] = INT64_MAX;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		w->well.unused_us[h->index][i] = INT64_MAX;
@@ -250,8 +233,6 @@ look(void *arg, uint64_t a, void *data)
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		for (unsigned k = 0; k < w->plan.masters; k++)
 			look_at_way(w, &w->hosts[i], &w->servers[k]);
-		for (unsigned k = 0; k < w->plan.masters; k++)
-			look_at_use(w, &w->hosts[i], k);
 		for (unsigned k = 0; k < w->plan.names; k++)
 			look_at_unused(w, &w->hosts[i], k);
 	}

@@ -29,11 +29,8 @@ struct fault_free {
 			  [PLAN_NAMES_MAX]; /* when the master last answered that another lease is there, of
 					       any kind; 0: never, or it has granted or renewed it since */
 	bool gone[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
-		 [PLAN_NAMES_MAX]; /* when it last answered a renewal that the lease is not there */
-	int64_t ill_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]; /* since when it cannot use that master */
-	int64_t used_us[PLAN_HOSTS_MAX]
-		       [PLAN_MASTERS_MAX]; /* since when it tries to use it; INT64_MAX: it does not */
-	int64_t free_us[PLAN_NAMES_MAX];   /* since when it is neither held, wanted nor queued for */
+		 [PLAN_NAMES_MAX];       /* when it last answered a renewal that the lease is not there */
+	int64_t free_us[PLAN_NAMES_MAX]; /* since when it is neither held, wanted nor queued for */
 	int64_t unused_us[PLAN_HOSTS_MAX][PLAN_NAMES_MAX]; /* since when a lease is kept without holders;
 							      INT64_MAX: none is */
 	uint64_t touched[PLAN_NAMES_MAX];                  /* number of its requests and grants */

@@ -445,7 +445,7 @@ grants_stray(struct host *host, const struct note *n)
 	if (v == NULL || held_with(w, host, name, n->token) != NULL)
 		return;
 	/* What is taken back in the same step does not show which of the two it was given to. */
-	if (excuse(w, EXCUSE_STRAY_PART, !given.found && bundles_take(w, host, n->session, name, n->owner)))
+	if (!given.found && bundles_take(w, host, n->session, name, n->owner))
 		return;
 	waits_check_order(w, v);
 	const struct asked asked = {name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,

@@ -257,7 +257,7 @@ leaps_note(struct host *h, const struct note *n)
 	l->gained_us = gained_us > other_us ? gained_us : other_us;
 	if (w->plan.replicas == 0)
 		check_sum(h, s, from_us, n->ms * 1000);
-	if (gained_us < margin_us && !excuse(w, EXCUSE_LEAP_SERVER, other_us >= margin_us))
+	if (gained_us < margin_us && other_us < margin_us)
 		world_fail(w,
 			"leap: d%u says that the clock of m%u leapt, which went ahead by %" PRId64 " us",
 			h->index, s->index, gained_us);

@@ -119,8 +119,7 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 	int64_t slack_us = 1000 + w->plan.lease_ms * 20;
 	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold && !hold->tainted &&
 		!(bounds && now_ms >= hold->ends_ms) &&
-		!excuse(w, EXCUSE_LOSS_CLOCK,
-			expired && hold->valid_us - w->now_us <= leaps_shorten_us(h) + slack_us))
+		!(expired && hold->valid_us - w->now_us <= leaps_shorten_us(h) + slack_us))
 		world_fail(w, "loss: d%u calls its hold of %s %s, and was sure of it for %" PRId64 " us more",
 			h->index, checker_name(hold->name), why, hold->valid_us - w->now_us);
 }
@@ -154,10 +153,10 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 	bool ended = strcmp(why, "expired") == 0 || strcmp(why, "taken") == 0 || strcmp(why, "refused") == 0;
 	if (!ended ||
 		excuse(w, EXCUSE_LOSS_RIVAL, foreign_client_locks(w, name) && !foreign_client_is_sound(w)) ||
-		excuse(w, EXCUSE_LOSS_CLOCK, strcmp(why, "expired") == 0 && leaps_shorten_us(h) > 0) ||
+		(strcmp(why, "expired") == 0 && leaps_shorten_us(h) > 0) ||
 		excuse(w, EXCUSE_RECOVERED_COPY, recovery_excuses(h)) ||
 		excuse(w, EXCUSE_LOSS_TAINTED, w->checker.tainted[name][h->index]) ||
-		excuse(w, EXCUSE_LOSS_MASTERS, !fault_free_keeps(w, h, name, most_us)))
+		!fault_free_keeps(w, h, name, most_us))
 		return;
 	world_fail(w, "loss: d%u loses %s (%s), and could use its masters for %" PRId64 " ms", h->index,
 		checker_name(name), why, most_us / 1000);

@@ -90,7 +90,7 @@ look_at(struct server *s, unsigned name)
 	}
 	snprintf(text, sizeof(text), "%.*s", (int)owner.n, owner.p);
 	/* Its daemon has given that back once, and the guard is longer than it lasts. */
-	if (excuse(w, EXCUSE_ORPHAN_RESTORED, strcmp(text, o->back[name]) == 0)) {
+	if (strcmp(text, o->back[name]) == 0) {
 		o->since_us[name] = INT64_MAX;
 		return;
 	}
@@ -170,8 +170,7 @@ is_brought_back(const struct server *s, int64_t at_us)
 	const struct world *w = s->world;
 	int64_t lost_us = s->forgot_us > s->ended_us ? s->forgot_us : s->ended_us;
 	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
-	return excuse(w, EXCUSE_ORPHAN_RESTORED, lost_us != 0 && lost_us + lives_us >= at_us) ||
-	       excuse(w, EXCUSE_ORPHAN_COPY, w->copied);
+	return (lost_us != 0 && lost_us + lives_us >= at_us) || excuse(w, EXCUSE_ORPHAN_COPY, w->copied);
 }
 
 /* No reader's share and no permit is left of what was given back. */

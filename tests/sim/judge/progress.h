@@ -1,11 +1,11 @@
 /*
- * progress: looks for waiters that could be served and are not (G11); for daemons in the queue that others
+ * progress: looks for names that are free while somebody waits (G11); for daemons in the queue that others
  * pass over too often, or that wait too long behind a streak of grants (G10); and for daemons that ask the
  * masters repeatedly although nothing has changed.
  *
- * A waiter could be served if no session may rely on a hold of the name; if its daemon has admitted a
- * majority of healthy, well connected masters, and no longer relies on others; and if these masters have
- * neither a lease nor a place in the queue of a daemon that is dead, paused, cut off or unknown.
+ * The first two are promised in calm (world_calm()): after the faults of a world, when guards are over and
+ * the leases and places of those who are gone have ended. The bound is the same whatever was wrong before; a
+ * master of several may be away, or messages lost, during all of the calm.
  */
 #ifndef SIM_PROGRESS_H
 #define SIM_PROGRESS_H
@@ -22,7 +22,7 @@ struct world;
 
 struct progress {
 	bool watched;                    /* progress_watch() has been called */
-	int64_t free_us[PLAN_NAMES_MAX]; /* since when some waiter could be served; INT64_MAX: none */
+	int64_t free_us[PLAN_NAMES_MAX]; /* since when it is free in calm and somebody waits */
 	int64_t worst_us;                /* the longest such time */
 	struct asking {
 		int64_t calls_us; /* begin of the current second */

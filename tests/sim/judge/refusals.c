@@ -104,8 +104,7 @@ woke(const struct host *h)
 static bool
 is_unheard(const struct host *h, const char *text)
 {
-	return strstr(text, "has answered no greeting") != NULL &&
-	       excuse(h->world, EXCUSE_REFUSAL_WOKE, woke(h));
+	return strstr(text, "has answered no greeting") != NULL && woke(h);
 }
 
 static bool
@@ -148,10 +147,8 @@ is_well(const struct host *h, unsigned master)
 	const struct server *s = &w->servers[master];
 	int64_t since_us = w->well.since_us[h->index][master], most_us = (w->plan.lease_ms + 4000) * 1000;
 	int64_t forgot_us = s->forgot_us > s->given_up_us ? s->forgot_us : s->given_up_us;
-	return since_us != INT64_MAX && w->now_us - since_us > most_us &&
-	       !excuse(w, EXCUSE_REFUSAL_DOWN, is_down(h, master)) &&
-	       !excuse(w, EXCUSE_REFUSAL_FORGOT, forgot_us >= since_us) &&
-	       !excuse(w, EXCUSE_REFUSAL_LEAPT, leaps_withholds(h, master)) &&
+	return since_us != INT64_MAX && w->now_us - since_us > most_us && !is_down(h, master) &&
+	       forgot_us < since_us && !leaps_withholds(h, master) &&
 	       !excuse(w, EXCUSE_REFUSAL_FOREIGN, foreign_was_there(w, master, most_us));
 }
 
@@ -198,7 +195,7 @@ static void
 check_masters(struct world *w, const struct conn *c, const struct wait *v, enum code code, const char *text)
 {
 	const struct host *h = c->host;
-	if (excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
+	if (!world_alike(w))
 		return;
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
 	bool said = starts(text, "the master said");
@@ -212,8 +209,7 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
-		h->opinion.guarded + opinion(h).guarded == 2 &&
-		!excuse(w, EXCUSE_REFUSAL_GREETED, leaps_withholds(h, 0)))
+		h->opinion.guarded + opinion(h).guarded == 2 && !leaps_withholds(h, 0))
 		world_fail(
 			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))
@@ -233,8 +229,7 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
 	/* The last that was said of it is that somebody has it. */
-	if (v != NULL && starts(text, "the master has not said") && fair_taken(w, v) &&
-		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
+	if (v != NULL && starts(text, "the master has not said") && fair_taken(w, v) && !woke(h))
 		world_fail(w, "honest: c%u is told -%s %s, and the master has said that somebody has %s",
 			c->client->index, code_word(code), text, checker_name(v->name));
 }
@@ -309,19 +304,17 @@ refusals_refused(struct world *w, const struct wait *v, enum code code, const ch
 		check_masters(w, v->conn, v, code, text);
 	if (code == CODE_NOMASTER && !h->refusing && w->now_us < h->unread_until_us &&
 		v->conn->current.wait_ms > 0 && v->until_ms <= host_ms(h) &&
-		!excuse(w, EXCUSE_REFUSAL_AGAIN, lost_a_link_since(h, h->handed_us, text)) &&
-		!excuse(w, EXCUSE_REFUSAL_LACKED, h->lacked))
+		!lost_a_link_since(h, h->handed_us, text) && !h->lacked)
 		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
 		world_fail(w, "honest: c%u is told that %s is of another kind: %s", v->conn->client->index,
 			checker_name(v->name), text);
-	if (code != CODE_COUNT || excuse(w, EXCUSE_REFUSAL_LISTS, !world_alike(w)))
+	if (code != CODE_COUNT || !world_alike(w))
 		return;
 	/* Who waits for permits is told of the masters also while others here have some. */
 	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
-		!w->released_here[h->index] && !withheld_ends(w, h, v->name) &&
-		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(h)))
+		!w->released_here[h->index] && !withheld_ends(w, h, v->name) && !woke(h))
 		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (v->alone && v->here == w->well.here[h->index][v->name] && !fair_said(w, v))
@@ -339,8 +332,7 @@ void
 refusals_closed(struct world *w, const struct conn *c)
 {
 	/* The master may have gone behind the answer that tells so. */
-	if (c->host->answers == NULL && surely_cannot(c->host) &&
-		!excuse(w, EXCUSE_REFUSAL_WOKE, woke(c->host)))
+	if (c->host->answers == NULL && surely_cannot(c->host) && !woke(c->host))
 		world_fail(w,
 			"honest: c%u is told that a latch is closed, and not that the master is missing",
 			c->client->index);

@@ -389,6 +389,18 @@ waits_for(const struct world *w, unsigned name)
 	return false;
 }
 
+bool
+waits_alive(const struct world *w, unsigned name)
+{
+	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
+		const struct host *h = v->conn->host;
+		if (!v->stray && v->name == name && h->alive && v->conn->host_life == h->life &&
+			!v->conn->closing)
+			return true;
+	}
+	return false;
+}
+
 void
 waits_check_progress(struct world *w, int64_t since_us, int64_t most_us)
 {

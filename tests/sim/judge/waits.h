@@ -106,6 +106,8 @@ void waits_check_progress(struct world *world, int64_t since_us, int64_t most_us
 /* Whether a LOCK from before that time still waits, and whether any LOCK waits for this name. */
 bool waits_since(const struct world *world, int64_t before_us);
 bool waits_for(const struct world *world, unsigned name);
+/* Likewise, whose daemon lives, over a connection that nobody closes. */
+bool waits_alive(const struct world *world, unsigned name);
 
 void waits_free(struct world *world);
 

@@ -6,6 +6,7 @@
 #include "tests/sim/world/private_master.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,49 @@ const char *const fault_word[FAULT_COUNT] = {
 	FAULTS(FAULT)
 #undef FAULT
 };
+
+static const char *const assumption_word[ASSUMPTION_COUNT] = {
+#define ASSUMPTION(id, word) word,
+	ASSUMPTIONS(ASSUMPTION)
+#undef ASSUMPTION
+};
+
+bool
+plan_breaks(const struct plan *plan, enum assumption assumption)
+{
+	const bool *fault = plan->fault;
+	switch (assumption) {
+	case ASSUMES_WRITES:
+		return fault[FAULT_DELETE] || fault[FAULT_OVERWRITE] || fault[FAULT_KIND] ||
+		       fault[FAULT_EVICT] || plan->redisson || plan->redsync;
+	case ASSUMES_COPIES:
+		return fault[FAULT_CLONE] || fault[FAULT_COPY];
+	case ASSUMES_CLOCKS:
+		return fault[FAULT_LEAP] || fault[FAULT_FAST] || fault[FAULT_BACK] || fault[FAULT_STUN] ||
+		       plan->wild;
+	case ASSUMES_MEMORY:
+		return fault[FAULT_TOTAL];
+	case ASSUMES_LISTS:
+		return plan->others > 0 || plan->rolls;
+	default:
+		return fault[FAULT_MESSAGES];
+	}
+}
+
+bool
+plan_breaks_any(const struct plan *plan, unsigned off)
+{
+	bool any = false;
+	for (enum assumption i = 0; i < ASSUMPTION_COUNT; i++)
+		any = any || ((off & 1U << i) && plan_breaks(plan, i));
+	return any;
+}
+
+bool
+plan_is_bound(const struct plan *plan)
+{
+	return !plan_breaks_any(plan, UINT_MAX);
+}
 
 bool
 plan_loses(const struct plan *plan)
@@ -85,12 +129,17 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " private");
 	if (plan->ledgers && n < size)
 		n += (size_t)snprintf(out + n, size - n, " ledgers");
+	if (plan->away && n < size)
+		n += (size_t)snprintf(out + n, size - n, " away");
 	if (plan->deafens && n < size)
 		n += (size_t)snprintf(out + n, size - n, " deafens");
 	if (plan->forgets && n < size)
 		n += (size_t)snprintf(out + n, size - n, " forgets");
 	if (plan->reloads && n < size)
 		n += (size_t)snprintf(out + n, size - n, " reloads");
+	for (enum assumption i = 0; i < ASSUMPTION_COUNT && n < size; i++)
+		if (plan_breaks(plan, i))
+			n += (size_t)snprintf(out + n, size - n, " (breaks: %s)", assumption_word[i]);
 	for (unsigned i = 0; i < plan->first_n && n < size; i++)
 		n += (size_t)snprintf(
 			out + n, size - n, "%sm%u", i == 0 ? "; changes from: " : " ", plan->first[i]);
@@ -353,6 +402,17 @@ plan_more(struct plan *plan)
 	recovery_draw(plan);
 }
 
+/* Takes from a world what breaks an assumption. */
+static void
+plan_bind(struct plan *plan)
+{
+	static const enum fault breaks[] = {FAULT_DELETE, FAULT_OVERWRITE, FAULT_KIND, FAULT_EVICT,
+		FAULT_CLONE, FAULT_COPY, FAULT_LEAP, FAULT_FAST, FAULT_BACK, FAULT_STUN, FAULT_TOTAL,
+		FAULT_MESSAGES};
+	plan_without(plan, breaks, sizeof(breaks) / sizeof(breaks[0]));
+	plan->redisson = plan->redsync = plan->rolls = false;
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -365,6 +425,8 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	static const int64_t holds[] = {1000, 30000, 300000};
 	static const int64_t delays[] = {50, 300, 5000};
 	struct rng rng = {seed * UINT64_C(0x2545f4914f6cdd1d) + 1};
+	struct rng chance = {seed * UINT64_C(0xd6e8feb86659fd93) + 41};
+	bool bound = rng_percent(&chance, 70);
 	*plan = (struct plan){.seed = seed};
 	plan->masters = (unsigned)pick(&rng, counts, sizeof(counts) / sizeof(counts[0]));
 	if (masters > 0)
@@ -379,7 +441,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->streak_ms = rng_range(&rng, 5, 200);
 	plan->trusted = rng_percent(&rng, 70);
 	plan->foreign = rng_percent(&rng, 30);
-	plan->wild = rng_percent(&rng, 40);
+	plan->wild = rng_percent(&rng, 40) && !bound;
 	plan->network_us = pick(&rng, delays, 3);
 	plan->spread_us = rng_percent(&rng, 50) ? 0 : plan->network_us * rng_range(&rng, 1, 10);
 	/* The foreign name has half the lease, and a third of that is how long an answer may take. */
@@ -406,7 +468,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->most_permits = plan->permits;
 	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
 		plan_crowd(plan, &rng);
-	if (plan->masters > 1 && rng_percent(&rng, 10))
+	if (plan->masters > 1 && rng_percent(&rng, 10) && !bound)
 		plan_lists(plan, &rng);
 	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
 	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
@@ -425,6 +487,11 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_odd(plan);
 	plan_more(plan);
 	plan_persona(plan);
+	/* A first set, or one that most masters have forgotten, takes effect when all have accepted it. */
+	plan->away = rng_percent(&chance, 25) && plan->masters > 1 && plan->trusted && plan->others == 0 &&
+		     !plan->changes && !plan->fault[FAULT_TOTAL];
+	if (bound)
+		plan_bind(plan);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * plan: the parameters that a seed draws before a run: the numbers of all parties, the length of leases, the
- * faults. They satisfy the assumptions of GUARANTEES.md.
+ * faults. Seven worlds of ten satisfy all assumptions of GUARANTEES.md.
  */
 #ifndef SIM_PLAN_H
 #define SIM_PLAN_H
@@ -77,6 +77,24 @@ enum fault {
 
 extern const char *const fault_word[FAULT_COUNT];
 
+/* ASSUMPTION(id, word): what GUARANTEES.md assumes, and a world may break. */
+#define ASSUMPTIONS(ASSUMPTION)                                                                              \
+	ASSUMPTION(WRITES, "writes")     /* only holdfast writes its keys */                                 \
+	ASSUMPTION(COPIES, "copies")     /* no daemon is a copy of another one, or begins with its ledger */ \
+	ASSUMPTION(CLOCKS, "clocks")     /* no clock leaps, steps back, stands still, or shows any time */   \
+	ASSUMPTION(MEMORY, "memory")     /* a minority of the masters loses its memory within a guard */     \
+	ASSUMPTION(LISTS, "lists")       /* all daemons have the same masters and the same rules */          \
+	ASSUMPTION(MESSAGES, "messages") /* messages arrive */
+
+enum assumption {
+#define ASSUMPTION(id, word) ASSUMES_##id,
+	ASSUMPTIONS(ASSUMPTION)
+#undef ASSUMPTION
+		ASSUMPTION_COUNT
+};
+
+#define OFF(assumption) (1U << ASSUMES_##assumption)
+
 struct plan {
 	uint64_t seed;
 	unsigned masters;  /* 1, 3 or 5 */
@@ -141,6 +159,7 @@ struct plan {
 	bool deafens;      /* clients go back to RESP2 while they wait with ASYNC (resp2_client.h) */
 	bool private;      /* the only host has a private master (private_master.h) */
 	bool ledgers;      /* daemons keep ledgers (ledgers.h) */
+	bool away;         /* one of several masters is away from the last fault until the clients leave */
 	bool storms;       /* clients count a latch down as fast as they can: see plan_storm() */
 };
 
@@ -166,6 +185,13 @@ void plan_storm(struct plan *plan);
 
 /* The number of processes that may be masters. */
 unsigned plan_servers(const struct plan *plan);
+
+/* Whether this world breaks that assumption. One that breaks none is of class A: every promise holds there.
+ * One that does is of class B: what stands on that assumption is not promised in it. */
+bool plan_breaks(const struct plan *plan, enum assumption assumption);
+/* off: OFF() of several. */
+bool plan_breaks_any(const struct plan *plan, unsigned off);
+bool plan_is_bound(const struct plan *plan);
 
 /* Whether a master may lose its memory. */
 bool plan_loses(const struct plan *plan);

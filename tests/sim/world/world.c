@@ -81,6 +81,8 @@ init_settings(struct world *w)
 }
 
 #define MASTER_SET_MAX 256
+#define CALM_LEAST_US  2000000
+#define AWAY_US        INT64_C(1000000000000)
 
 static uint64_t
 master_id(unsigned index)
@@ -139,6 +141,8 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	memset(w, 0, sizeof(*w));
 	w->plan = *plan;
 	w->rng.state = plan->seed;
+	w->calm_us = INT64_MAX;
+	w->away = -1;
 	w->excuses = calloc(1, sizeof(*w->excuses));
 	if (w->excuses == NULL)
 		abort();
@@ -285,7 +289,30 @@ live_calm(struct world *w)
 		world_run_until(w, w->now_us + 500000);
 		waits_check_progress(w, since_us, most_us);
 		bundles_check_progress(w, since_us, w->plan.names * most_us);
-	} while (!w->failed && (waits_since(w, since_us + 1000000) || bundles_since(w, since_us + 1000000)));
+	} while (
+		!w->failed && (w->now_us < w->calm_us + CALM_LEAST_US || waits_since(w, since_us + 1000000) ||
+				      bundles_since(w, since_us + 1000000)));
+}
+
+/* A master of several stays away while the others serve, and comes back with its data. */
+static void
+master_leaves(struct world *w)
+{
+	if (!w->plan.away)
+		return;
+	w->away = (int)rng_range(&w->rng, 0, w->plan.masters - 1);
+	struct server *s = &w->servers[w->away];
+	server_crash(s, master_store(s->master), AWAY_US);
+}
+
+static void
+master_returns(struct world *w)
+{
+	if (w->away < 0)
+		return;
+	w->servers[w->away].up = true;
+	w->away = -1;
+	world_run_until(w, w->now_us + 3000000 + 2 * lease_and_margin_us(w));
 }
 
 static bool
@@ -318,6 +345,12 @@ live_drain(struct world *w)
 		if (clean == 0 && w->now_us >= until_us)
 			world_fail(w, "%s", what);
 	}
+}
+
+bool
+world_calm(const struct world *w, unsigned off)
+{
+	return w->now_us >= w->calm_us && !plan_breaks_any(&w->plan, off);
 }
 
 bool
@@ -359,6 +392,7 @@ world_live(struct world *w)
 	foreign_client_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);
+	master_leaves(w);
 	change_finish(w);
 	/* A last failover may be on its way, and then there is another guard. */
 	int64_t guards = (plan_loses(p) || !p->trusted) + 2 * (p->replicas > 0);
@@ -368,6 +402,9 @@ world_live(struct world *w)
 		world_run_until(w, w->now_us + 4 * lease_and_margin_us(w));
 		watch(w);
 	}
+	/* The leases and places of those who are gone end. */
+	w->calm_us = w->now_us + lease_and_margin_us(w);
 	live_calm(w);
+	master_returns(w);
 	live_drain(w);
 }

@@ -86,6 +86,8 @@ struct world {
 	struct kins kins;
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
+	int64_t calm_us; /* from then on all that was wrong is over; INT64_MAX: not known yet */
+	int away;        /* this master is away on purpose; -1: none */
 	struct demand demand;
 	bool copied; /* a running daemon was copied (clone.h) */
 	bool failed;
@@ -104,6 +106,10 @@ void world_close(struct world *world);
 
 /* Whether all daemons have the same masters, and have had time to agree. Then liveness is checked, too. */
 bool world_alike(const struct world *world);
+
+/* Whether what was wrong is over, guards and the leases of the dead included, in a world that breaks none of
+ * these assumptions (OFF()): then what stands on them is promised without exception. */
+bool world_calm(const struct world *world, unsigned off);
 
 /* The whole life: faults, calm, drain, and the checks between. */
 void world_live(struct world *world);
