@@ -185,9 +185,19 @@ lease_there(const struct host *host, unsigned name)
 	       (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
 }
 
+/* What others have, or may have, broken is not judged: there is nothing of the kind in a world of class A. */
+static void
+taint_allowed(struct world *w, unsigned name)
+{
+	if (plan_is_bound(&w->plan))
+		world_fail(w, "judge: what is done to %s breaks an assumption, and the plan breaks none",
+			checker_name(name));
+}
+
 void
 held_taint(struct world *w, unsigned name)
 {
+	taint_allowed(w, name);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
 	foreign_client_taint(w, name);
@@ -201,6 +211,7 @@ void
 held_taint_at(struct host *host, unsigned name)
 {
 	struct world *w = host->world;
+	taint_allowed(w, name);
 	w->checker.tainted[name][host->index] |= lease_there(host, name);
 	w->checker.tainted_us[name] = w->now_us;
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
