@@ -62,13 +62,14 @@ engine_forget(struct holdfast *hf)
 
 	while ((request = STAILQ_FIRST(&hf->requests)) != NULL) {
 		STAILQ_REMOVE_HEAD(&hf->requests, next);
-		if (request->what == ASKED_EXTEND) {
+		if (request->part != NULL &&
+			(request->what == ASKED_EXTEND || request->what == ASKED_DOWNGRADE)) {
 			struct holdfast_lock *lock = request->part->lock;
 
 			lock->extending--;
 			(void)error_set(&lock->extended, HOLDFAST_UNREACHABLE, "",
-				"cannot extend the lock %.200s: the connection was lost",
-				request->part->name);
+				"cannot %s the lock %.200s: the connection was lost",
+				request->what == ASKED_EXTEND ? "extend" : "share", request->part->name);
 			(void)pthread_cond_broadcast(&lock->changed);
 		}
 		free(request);
@@ -124,6 +125,10 @@ engine_cut(struct holdfast *hf, int64_t now_ms)
 	struct holdfast_lock *lock;
 
 	(void)error_set(&hf->trouble, HOLDFAST_OK, "", "%s", "");
+	if (hf->ready) {
+		seen_tell(hf, NULL, HOLDFAST_CUT, 0,
+			hf->wire.why[0] != '\0' ? hf->wire.why : "the daemon closed the connection");
+	}
 	hf->ready = false;
 	hf->away_ms = now_ms;
 	session_cut(&hf->session, now_ms);
@@ -213,6 +218,7 @@ engine_greeted(struct holdfast *hf, int64_t now_ms)
 	char ms[NUMBER_TEXT_MAX];
 	int pidfd;
 
+	seen_tell(hf, NULL, unknown ? HOLDFAST_CONNECTED : HOLDFAST_RESUMED, 0, hf->address.text);
 	hf->came = true;
 	hf->away_ms = 0;
 	hf->pause_ms = 0;
@@ -228,7 +234,7 @@ engine_greeted(struct holdfast *hf, int64_t now_ms)
 	}
 	if (unknown) {
 		engine_ask(hf, NULL, ASKED_GRACE, 3,
-			(const char *const[]){"SESSION", "GRACE", number_text(ms, PATIENCE_MS)}, now_ms);
+			(const char *const[]){"SESSION", "GRACE", number_text(ms, GRACE_MS)}, now_ms);
 	}
 	engine_ask(hf, NULL, ASKED_PUSH, 3, (const char *const[]){"SESSION", "ONLOSS", "PUSH"}, now_ms);
 	hf->ready = true;
@@ -265,7 +271,7 @@ engine_return(struct holdfast *hf, bool event, int64_t now_ms)
 	if (attempts && hf->session.state == SESSION_AWAY) {
 		engine_trouble(hf, hf->session.refused);
 		if (!engine_holds(hf) &&
-			(hf->secret[0] == '\0' || now_ms > hf->away_ms + PATIENCE_MS || hf->final)) {
+			(hf->secret[0] == '\0' || now_ms > hf->away_ms + GRACE_MS || hf->final)) {
 			engine_leave(hf, now_ms);
 		}
 	}
@@ -478,7 +484,9 @@ engine_run(void *handle)
 		if (engine_is_over(hf)) {
 			break;
 		}
-		engine_wait(hf);
+		if (!seen_deliver(hf)) {
+			engine_wait(hf);
+		}
 	}
 	/* The session ends with the process, or with this connection. */
 	if (hf->ready) {

@@ -48,6 +48,7 @@ error_set(
 		return (int)status;
 	}
 	error->status = (int)status;
+	error->holder = (struct holdfast_holder){.uid = -1};
 	(void)snprintf(error->code, sizeof(error->code), "%s", code);
 	va_start(list, format);
 	(void)vsnprintf(raw, sizeof(raw), format, list);
@@ -107,6 +108,8 @@ handle_free(struct holdfast *hf)
 		lock_free(TAILQ_FIRST(&hf->locks));
 	}
 	queue_forget(hf);
+	seen_forget(hf);
+	(void)pthread_cond_destroy(&hf->told_changed);
 	if (hf->link == LINK_UP) {
 		wire_close(&hf->wire);
 	}
@@ -147,7 +150,9 @@ handle_init(struct holdfast *hf)
 	TAILQ_INIT(&hf->locks);
 	LIST_INIT(&hf->queues);
 	STAILQ_INIT(&hf->requests);
+	STAILQ_INIT(&hf->events);
 	(void)pthread_mutex_init(&hf->mutex, NULL);
+	(void)pthread_cond_init(&hf->told_changed, NULL);
 	wire_label(hf->label, program_invocation_short_name);
 	hf->wake = wakeup_open();
 	hf->timer = wakeup_open();

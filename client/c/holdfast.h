@@ -49,13 +49,51 @@ enum holdfast_status {
 	HOLDFAST_SYSTEM = 9       /* no memory, descriptor or thread could be had */
 };
 
+/* Who has a lock, as the daemon says: of several the oldest. What is not known is "" or 0, and uid -1. */
+struct holdfast_holder {
+	int known;     /* 0: nobody has the lock, or this user may not see who; then all is empty */
+	char host[64]; /* whose daemon has the lock, if it is not the one of this handle; it may be all that
+			  is known */
+	char client[128]; /* the name of its connection, as deploy:4711 */
+	char address[72]; /* over TCP */
+	char owner[136];  /* its tag */
+	int64_t pid;      /* on the host of the daemon */
+	int64_t uid;      /* its user there */
+	int64_t token;    /* its fencing token */
+	int64_t held_ms;  /* for so long when the daemon was asked */
+};
+
 /* Why a call failed. A call that succeeds sets status 0 and empty texts. */
 struct holdfast_error {
 	int status;     /* enum holdfast_status */
 	int transient;  /* 1: the same call may succeed later, so a program may try again */
 	char code[16];  /* REFUSED: as NOMASTER; LOST: the reason, as expired or broken; else "" */
 	char text[488]; /* for people: what failed, where, and what to do; one line, without a line feed */
+	struct holdfast_holder holder; /* TIMEOUT: who has the lock */
 };
+
+enum holdfast_event_kind {
+	HOLDFAST_CONNECTED = 1, /* to a daemon */
+	HOLDFAST_CUT = 2,       /* the connection was lost; text: why */
+	HOLDFAST_RESUMED = 3,   /* it is back, with the same session */
+	HOLDFAST_WAITS = 4,     /* a wait lasts: after a second, and then about every five seconds */
+	HOLDFAST_HELD = 5,      /* a lock was granted; ms: so long after it was asked for */
+	HOLDFAST_RELEASED = 6,  /* it was given back; ms: so long after its grant */
+	HOLDFAST_LOSS = 7       /* it was lost; ms: so long after its grant; text: why */
+};
+
+/* What has happened; it is valid during the call. */
+struct holdfast_event {
+	int kind;         /* enum holdfast_event_kind */
+	const char *name; /* of the lock; "": it is about the connection */
+	int64_t token;    /* HELD, RELEASED, LOSS */
+	int64_t ms;
+	int64_t position;                     /* WAITS: in the queue; 0: not known */
+	const struct holdfast_holder *holder; /* WAITS */
+	const char *text;                     /* for people; "": none */
+};
+
+typedef void (*holdfast_told)(const struct holdfast_event *event, void *context);
 
 /* transient is 1 with BUSY, TIMEOUT and LOST; with UNREACHABLE, unless this user may not use the socket or
  * something else than holdfastd answers there; and with REFUSED if the code is NOMASTER, GUARD, MASTERERR,
@@ -77,7 +115,15 @@ struct holdfast_options {
 	int shared;          /* 1: for reading, beside others that are shared; 0: exclusive */
 	int cancel_fd;   /* the wait ends if this descriptor is readable; 0: none. Nothing is read from it */
 	const char *why; /* a remark for `holdfast show`, at most 256 bytes; NULL: none. It is copied */
-	int64_t reserved[8]; /* 0 */
+	/* A lock of this handle that is held, has this name and was taken with this owner is taken again: it
+	 * is granted at once, with the same token, and given back by the last holdfast_unlock(). 1 to 96
+	 * bytes without spaces; NULL: none. It is copied */
+	const char *owner;
+	/* Called with WAITS while the wait lasts, by the thread that is in holdfast_lock(),
+	 * holdfast_lock_all() or holdfast_wait(); NULL: none */
+	holdfast_told on_wait;
+	void *context;       /* for on_wait */
+	int64_t reserved[5]; /* 0 */
 };
 
 /*
@@ -94,15 +140,23 @@ struct holdfast_options {
  */
 struct holdfast *holdfast_open(const char *url, struct holdfast_error *error);
 
+/*
+ * Has `told` called for what happens to the handle and to its locks, of several names for each; NULL: no
+ * more. There is one such function for a handle. The thread of the handle calls it, which renews locks
+ * meanwhile: it must return soon, and must not unlock, close or wait. After the call the one before is not
+ * called any more.
+ */
+void holdfast_watch(struct holdfast *hf, holdfast_told told, void *context);
+
 /* Gives back all locks of the handle, ends their waits, and frees all of them. It takes two seconds at most.
  * A program that ends need not call it. hf may be NULL. */
 void holdfast_close(struct holdfast *hf);
 
 /*
  * Takes the lock, or waits for it. options NULL: all zero. NULL: it was not granted; nothing is held, and
- * nothing waits. UNREACHABLE: no daemon answers for ten seconds, or for two if none has served this handle
- * yet; at the end of wait_ms if that is earlier. A program that starts with the host tries again. If hf is
- * NULL, *error is left as holdfast_open() has set it.
+ * nothing waits. UNREACHABLE: no daemon answers for five seconds, or until the end of wait_ms if that is
+ * earlier. A program that starts with the host tries again. If hf is NULL, *error is left as holdfast_open()
+ * has set it.
  *
  * A signal that this thread handles does not end the wait. To end it from a handler or another thread, write
  * to an eventfd or a pipe that is cancel_fd; a signalfd does as well.
@@ -157,6 +211,10 @@ int64_t holdfast_token_of(const struct holdfast_lock *lock, size_t index);
  * without lease_ms there is nothing to extend. UNREACHABLE: no answer within two seconds; it may have been
  * extended. */
 int holdfast_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error *error);
+
+/* Makes an exclusive lock a shared one, without a moment in between; its token is as before. REFUSED: it is a
+ * semaphore. UNREACHABLE: no answer within two seconds; it may be shared. */
+int holdfast_downgrade(struct holdfast_lock *lock, struct holdfast_error *error);
 
 /*
  * Gives the lock back, or ends its wait, and frees it. lock may be NULL: OK. LOST: it was lost before; what

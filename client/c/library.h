@@ -10,7 +10,7 @@
  * handle.c has the public functions of a handle, lock.c those of a lock. engine.c is the thread and the
  * connection, part.c the requests and answers about one name. Callers send, too: engine_step() does what is
  * due, in whatever thread. Only the thread of the handle connects and reads. queue.c has the parts that wait
- * for the same name.
+ * for the same name, seen.c who is told of waits, holds and the connection.
  */
 #ifndef CLIENT_C_LIBRARY_H
 #define CLIENT_C_LIBRARY_H
@@ -27,7 +27,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define TAG_MAX 40
+#define TAG_MAX 144
 
 /* What the daemon knows of a name. */
 enum part_state {
@@ -56,6 +56,10 @@ struct part {
 	bool begun;         /* LOCK was sent */
 	bool repeated;      /* LOCK was sent more than once */
 	bool sure;          /* CHECK has told a deadline */
+	int64_t look_ms;    /* WAITS: when to ask who has the name */
+	bool looks;         /* that is under way */
+	int64_t base;       /* the position of its queue's front, as the daemon says */
+	int64_t late_ms;    /* WAITS: the wait was over then, and who has the name is asked; 0: it is not */
 	int64_t token;      /* 0: not granted yet */
 	int64_t granted_ms; /* the first CHECK was sent */
 	int64_t due_ms;     /* do not send LOCK before; CLOCK_BOOTTIME, as all times here */
@@ -74,10 +78,14 @@ struct holdfast_lock {
 	bool dropped;                /* no caller has it any more: it is freed when all its parts are done */
 	pthread_cond_t changed;
 	struct holdfast_options options;
-	char *why;
+	char *why, *owner;
+	bool watched;                  /* a thread is in holdfast_wait(), and calls on_wait */
+	bool news;                     /* for it: */
+	struct holdfast_holder holder; /* of the name that it waits for */
+	int64_t position;
 	int64_t begun_ms;
 	int64_t until_ms;               /* the end of the wait; INT64_MAX: none of the caller's own */
-	unsigned extending;             /* answers to EXTEND that are missing */
+	unsigned extending;             /* answers to EXTEND or DOWNGRADE that are missing */
 	struct holdfast_error extended; /* the first that failed */
 	size_t count;
 	size_t *order;       /* the indices of parts, in the order of their names */
@@ -93,6 +101,9 @@ enum asked {
 	ASKED_LOCK,
 	ASKED_CHECK,
 	ASKED_EXTEND,
+	ASKED_DOWNGRADE,
+	ASKED_INSPECT,
+	ASKED_FLEET,
 	ASKED_CANCEL,
 	ASKED_UNLOCK
 };
@@ -109,6 +120,15 @@ enum link_state {
 	LINK_NONE,    /* no connection, and none that could come back */
 	LINK_OPENING, /* the thread connects, without the mutex */
 	LINK_UP       /* `session` says whether the connection is there */
+};
+
+/* For the function of holdfast_watch(). */
+struct event {
+	STAILQ_ENTRY(event) next;
+	struct holdfast_event event;
+	struct holdfast_holder holder;
+	char *text;
+	char name[]; /* and the text behind it */
 };
 
 struct holdfast {
@@ -141,6 +161,11 @@ struct holdfast {
 	int64_t pause_ms;                  /* NONE: between attempts */
 	int64_t heard_ms;                  /* the last bytes */
 	STAILQ_HEAD(requests, request) requests;
+	STAILQ_HEAD(events, event) events;
+	holdfast_told told; /* holdfast_watch() */
+	void *context;
+	bool telling; /* the thread is in it */
+	pthread_cond_t told_changed;
 	struct holdfast_error trouble; /* of the last attempt to connect; status OK: none */
 	bool final;                    /* trying again will not help */
 };
@@ -197,6 +222,12 @@ void queue_step_out(struct part *part);
 /* The daemon's rule for the name bounds each wait without a bound of its own: also for those behind. */
 void queue_bound(struct part *part, int64_t wait_ms);
 
+/* How many parts are before this one behind the front, and itself; 0: it is the front. */
+int64_t queue_place(const struct part *part);
+
+/* The next part behind that of the same queue; of a front the first; NULL: there is none. */
+struct part *queue_next(const struct part *part);
+
 /* Frees what is left. The parts are not there any more. */
 void queue_forget(struct holdfast *hf);
 
@@ -222,17 +253,51 @@ void part_answer(
 	struct part *part, enum asked what, int64_t sent_ms, const struct answer *answer, int64_t now_ms);
 void part_push(struct holdfast *hf, const struct answer *push, int64_t now_ms);
 
-/* Asks for another end of the hold. */
+/* Asks for another end of the hold; 0: to share it. */
 void part_extend(struct part *part, int64_t lease_ms, int64_t now_ms);
+
+/* The part of this handle with the tag; NULL: there is none. */
+struct part *part_find(struct holdfast *hf, struct slice tag);
+
+/* Another locker had the name until the end of the wait; the holder may be unknown. */
+void part_timeout(struct part *part, const struct holdfast_holder *holder);
+
+/* ---- seen.c; the mutex is locked ---- */
+
+/* The wait begins. */
+void seen_begin(struct part *part, int64_t now_ms);
+
+/* Asks who has the name, if that is due. */
+void seen_step(struct part *part, int64_t now_ms);
+
+/* When seen_step() has to be called again; INT64_MAX: after an event. */
+int64_t seen_next(const struct part *part);
+
+/* The answer to INSPECT, or to that of all daemons. */
+void seen_answer(struct part *part, enum asked what, const struct answer *answer, int64_t now_ms);
+
+/* Asks who has the name, as the wait is over. */
+void seen_late(struct part *part, int64_t now_ms);
+
+/* Something has happened to a part, or, with NULL, to the connection. */
+void seen_tell(struct holdfast *hf, const struct part *part, enum holdfast_event_kind kind, int64_t ms,
+	const char *text);
+
+/* The thread calls the function of holdfast_watch(), without the mutex. False: there was nothing to tell. */
+bool seen_deliver(struct holdfast *hf);
+
+/* Frees what was not told. */
+void seen_forget(struct holdfast *hf);
 
 /* ---- engine.c; the mutex is locked ---- */
 
-/* How long the daemon may be away: before it has ever served this handle, and afterwards. */
-#define PATIENCE_NEW_MS 2000
-#define PATIENCE_MS     10000
+/* How long the daemon may be away, or silent when a connection is made. */
+#define PATIENCE_MS 5000
+/* How long it keeps the session after a connection was lost. */
+#define GRACE_MS    10000
 /* While there are locks, the interval between two checks of the descriptors: a program may close them, and
  * poll() on a closed descriptor does not return. */
-#define LOOK_MS         1000
+#define LOOK_MS     1000
 
 /* Appends a request. */
 void engine_ask(struct holdfast *hf, struct part *part, enum asked what, size_t n, const char *const *words,

@@ -17,13 +17,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ANSWER_MS      2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
-#define TIME_MAX       31536000000
-#define NAME_MAX_BYTES 512
-#define WHY_MAX_BYTES  256
-#define PERMITS_MAX    10000
-#define FAULT_MAX      400
-#define CLOSED_MS      50 /* between two looks at a lock whose descriptor the program has closed */
+#define ANSWER_MS       2000 /* how long holdfast_unlock() and holdfast_extend() wait for the daemon */
+#define TIME_MAX        31536000000
+#define NAME_MAX_BYTES  512
+#define WHY_MAX_BYTES   256
+#define OWNER_MAX_BYTES 96
+#define PERMITS_MAX     10000
+#define FAULT_MAX       400
+#define CLOSED_MS       50 /* between two looks at a lock whose descriptor the program has closed */
 
 /* ---- the state ---- */
 
@@ -63,6 +64,9 @@ lock_granted(struct holdfast_lock *lock)
 		return;
 	}
 	lock->state = LOCK_HELD;
+	for (size_t i = 0; i < lock->count; i++) {
+		seen_tell(lock->hf, &lock->parts[i], HOLDFAST_HELD, clock_ms() - lock->begun_ms, "");
+	}
 	lock_signal(lock);
 }
 
@@ -99,12 +103,22 @@ lock_destroy(struct holdfast_lock *lock)
 	descriptor_close_timer(lock->fd);
 	free(lock->order);
 	free(lock->why);
+	free(lock->owner);
 	free(lock);
 }
 
 void
 lock_free(struct holdfast_lock *lock)
 {
+	struct request *request;
+
+	/* Nobody waits any more for what was asked last. */
+	STAILQ_FOREACH(request, &lock->hf->requests, next)
+	{
+		if (request->part != NULL && request->part->lock == lock) {
+			request->part = NULL;
+		}
+	}
 	TAILQ_REMOVE(&lock->hf->locks, lock, next);
 	(void)pthread_cond_destroy(&lock->changed);
 	lock_destroy(lock);
@@ -156,7 +170,9 @@ lock_new(struct holdfast *hf, const char *const *names, size_t count, const stru
 	lock->fd = wakeup_open();
 	lock->order = calloc(count, sizeof(*lock->order));
 	lock->why = options->why != NULL ? strdup(options->why) : NULL;
-	made = lock->fd >= 0 && lock->order != NULL && (lock->why != NULL || options->why == NULL);
+	lock->owner = options->owner != NULL ? strdup(options->owner) : NULL;
+	made = lock->fd >= 0 && lock->order != NULL && (lock->why != NULL || options->why == NULL) &&
+	       (lock->owner != NULL || options->owner == NULL);
 	for (size_t i = 0; i < count; i++) {
 		lock->parts[i].lock = lock;
 		lock->parts[i].name = strdup(names[i]);
@@ -221,6 +237,13 @@ options_fault(const struct holdfast_options *o, char room[FAULT_MAX])
 			WHY_MAX_BYTES, o->why);
 		return room;
 	}
+	if (o->owner != NULL && name_check(slice_of(o->owner), OWNER_MAX_BYTES) != NULL) {
+		(void)snprintf(room, FAULT_MAX,
+			"owner: 1 to %d bytes without spaces and control characters are needed, not "
+			"\"%.200s\"",
+			OWNER_MAX_BYTES, o->owner);
+		return room;
+	}
 	if (o->shared != 0 && o->shared != 1) {
 		return "shared is 0 or 1";
 	}
@@ -272,8 +295,9 @@ lock_begin(struct holdfast *hf, struct holdfast_lock *lock)
 	(void)pthread_cond_init(&lock->changed, &attributes);
 	(void)pthread_condattr_destroy(&attributes);
 	for (size_t i = 0; i < lock->count; i++) {
-		(void)snprintf(
-			lock->parts[i].tag, TAG_MAX, "%s%llx", hf->prefix, (unsigned long long)++hf->serial);
+		(void)snprintf(lock->parts[i].tag, TAG_MAX, "%s%s%s%llx",
+			lock->owner != NULL ? lock->owner : "", lock->owner != NULL ? "#" : "", hf->prefix,
+			(unsigned long long)++hf->serial);
 	}
 	part_begin(&lock->parts[lock->order[0]], lock->begun_ms);
 	TAILQ_INSERT_TAIL(&hf->locks, lock, next);
@@ -344,6 +368,52 @@ lock_decided(struct holdfast_lock *lock, int *status, struct holdfast_error *err
 	return decided;
 }
 
+/* A wait that lasts: on_wait is called, without the mutex. True: it was. */
+static bool
+lock_tell(struct holdfast_lock *lock)
+{
+	const struct holdfast_options *o = &lock->options;
+	struct holdfast_holder holder;
+	struct holdfast_event event;
+	bool news;
+
+	(void)pthread_mutex_lock(&lock->hf->mutex);
+	news = lock->news && lock->state == LOCK_WAITS;
+	lock->news = false;
+	if (news) {
+		(void)wakeup_set(lock->fd, INT64_MAX);
+		holder = lock->holder;
+		event = (struct holdfast_event){.kind = HOLDFAST_WAITS,
+			.name = lock->parts[lock->order[lock->at]].name,
+			.ms = clock_ms() - lock->begun_ms,
+			.position = lock->position,
+			.holder = &holder,
+			.text = ""};
+	}
+	(void)pthread_mutex_unlock(&lock->hf->mutex);
+	if (news) {
+		o->on_wait(&event, o->context);
+	}
+	return news;
+}
+
+/* A thread is in holdfast_wait(), or no more. */
+static void
+lock_watch(struct holdfast_lock *lock, bool watched)
+{
+	if (lock->options.on_wait == NULL) {
+		return;
+	}
+	(void)pthread_mutex_lock(&lock->hf->mutex);
+	lock->watched = watched;
+	if (!watched && lock->news && lock->state == LOCK_WAITS) {
+		lock->news = false;
+		(void)wakeup_set(lock->fd, INT64_MAX);
+	}
+	engine_step(lock->hf, clock_ms());
+	(void)pthread_mutex_unlock(&lock->hf->mutex);
+}
+
 int
 holdfast_wait(struct holdfast_lock *lock, int cancel_fd, struct holdfast_error *error)
 {
@@ -353,7 +423,9 @@ holdfast_wait(struct holdfast_lock *lock, int cancel_fd, struct holdfast_error *
 	if (!handle_is_ours(lock->hf, error)) {
 		return HOLDFAST_FORKED;
 	}
+	lock_watch(lock, true);
 	while (!lock_decided(lock, &status, error)) {
+		ready = lock_tell(lock) ? 0 : ready;
 		/* News were told, and there are none: the program has closed the descriptor, and its number
 		 * is that of another file. A file that is silent cannot be told from it, hence LOOK_MS. */
 		p[0].fd = ready > 0 && p[0].revents != 0 ? -1 : p[0].fd;
@@ -362,14 +434,15 @@ holdfast_wait(struct holdfast_lock *lock, int cancel_fd, struct holdfast_error *
 			continue;
 		}
 		if ((p[1].revents & POLLNVAL) != 0) {
-			return error_set(error, HOLDFAST_INVALID, "", "cancel_fd %d is not open", cancel_fd);
-		}
-		if (!lock_decided(lock, &status, error)) {
+			status =
+				error_set(error, HOLDFAST_INVALID, "", "cancel_fd %d is not open", cancel_fd);
+		} else if (!lock_decided(lock, &status, error)) {
 			status = error_set(error, HOLDFAST_CANCELLED, "",
 				"the wait for %.200s was cancelled by cancel_fd", lock->parts[0].name);
 		}
 		break;
 	}
+	lock_watch(lock, false);
 	return status;
 }
 
@@ -503,7 +576,7 @@ answer_deadline(void)
 
 /* The mutex is locked. */
 static int
-lock_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error *error)
+lock_command(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error *error)
 {
 	const struct timespec at = answer_deadline();
 
@@ -527,8 +600,8 @@ lock_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_error 
 		return error_copy(error, &lock->error);
 	}
 	return error_set(error, HOLDFAST_UNREACHABLE, "",
-		"cannot extend the lock %.200s: the daemon does not answer at %.100s", lock->parts[0].name,
-		lock->hf->address.text);
+		"cannot %s the lock %.200s: the daemon does not answer at %.100s",
+		lease_ms > 0 ? "extend" : "share", lock->parts[0].name, lock->hf->address.text);
 }
 
 int
@@ -545,7 +618,21 @@ holdfast_extend(struct holdfast_lock *lock, int64_t lease_ms, struct holdfast_er
 		return error_set(error, HOLDFAST_INVALID, "", "cannot extend: %s", fault);
 	}
 	(void)pthread_mutex_lock(&lock->hf->mutex);
-	status = lock_extend(lock, lease_ms, error);
+	status = lock_command(lock, lease_ms, error);
+	(void)pthread_mutex_unlock(&lock->hf->mutex);
+	return status;
+}
+
+int
+holdfast_downgrade(struct holdfast_lock *lock, struct holdfast_error *error)
+{
+	int status;
+
+	if (!handle_is_ours(lock->hf, error)) {
+		return HOLDFAST_FORKED;
+	}
+	(void)pthread_mutex_lock(&lock->hf->mutex);
+	status = lock_command(lock, 0, error);
 	(void)pthread_mutex_unlock(&lock->hf->mutex);
 	return status;
 }
@@ -566,6 +653,10 @@ lock_unlock(struct holdfast_lock *lock, struct holdfast_error *error)
 	}
 	if (lock->state == LOCK_OVER && lock->error.status == HOLDFAST_LOST) {
 		return error_copy(error, &lock->error);
+	}
+	for (size_t i = 0; i < lock->count && held; i++) {
+		seen_tell(lock->hf, &lock->parts[i], HOLDFAST_RELEASED,
+			clock_ms() - lock->parts[i].granted_ms, "");
 	}
 	if (held && !lock_is_done(lock)) {
 		return error_set(error, HOLDFAST_UNREACHABLE, "",

@@ -10,6 +10,7 @@
  */
 #include "client/c/library.h"
 
+#include "daemon/base/clock.h"
 #include "proto/reply.h"
 
 #include <stdio.h>
@@ -19,13 +20,69 @@
 #define SLACK_MS 2000 /* by which the daemon may answer a WAIT late: a hand-over, a busy host */
 #define RETRY_MS 50   /* until a LOCK is sent again to a daemon that ends */
 
+#define LOOK_TIME_MS 500 /* for the daemon to say who has the name */
+
 #define WORDS_MAX 20
+
+/* Another part of this handle that holds the same, with the same tag; NULL: there is none. */
+static struct part *
+part_beside(const struct part *part)
+{
+	struct holdfast_lock *lock;
+
+	TAILQ_FOREACH (lock, &part->lock->hf->locks, next) {
+		for (size_t i = 0; i < lock->count && lock->owner != NULL; i++) {
+			struct part *other = &lock->parts[i];
+
+			if (other != part && other->state == PART_HELD &&
+				strcmp(other->tag, part->tag) == 0) {
+				return other;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* A part that holds the name for the same owner; NULL: there is none. */
+static const struct part *
+part_twin(const struct part *part)
+{
+	const char *owner = part->lock->owner;
+	const struct holdfast_lock *lock;
+
+	TAILQ_FOREACH (lock, &part->lock->hf->locks, next) {
+		if (owner == NULL || lock->owner == NULL || lock->state != LOCK_HELD ||
+			strcmp(lock->owner, owner) != 0) {
+			continue;
+		}
+		for (size_t i = 0; i < lock->count; i++) {
+			if (lock->parts[i].state == PART_HELD &&
+				strcmp(lock->parts[i].name, part->name) == 0) {
+				return &lock->parts[i];
+			}
+		}
+	}
+	return NULL;
+}
 
 void
 part_begin(struct part *part, int64_t now_ms)
 {
+	const struct part *twin = part_twin(part);
+
+	if (twin != NULL) {
+		part->token = twin->token;
+		part->granted_ms = twin->granted_ms;
+		part->deadline = twin->deadline;
+		memcpy(part->tag, twin->tag, sizeof(part->tag));
+		part->begun = part->sure = true;
+		part->state = PART_HELD;
+		lock_granted(part->lock);
+		return;
+	}
 	part->state = PART_WAITS;
 	part->entered_ms = now_ms;
+	seen_begin(part, now_ms);
 	queue_enter(part);
 }
 
@@ -103,7 +160,9 @@ part_end(struct part *part)
 	if (part->state == PART_ENDS || part->state == PART_DONE) {
 		return;
 	}
-	part->state = part->begun ? PART_ENDS : PART_DONE;
+	/* What another part has, too, is given back with that. */
+	part->state = part->begun && (part->lock->owner == NULL || part_beside(part) == NULL) ? PART_ENDS
+											      : PART_DONE;
 	part->sent = false;
 	queue_leave(part, false);
 }
@@ -115,9 +174,8 @@ part_done(struct part *part)
 	(void)pthread_cond_broadcast(&part->lock->changed);
 }
 
-/* reason: a word and an explanation, as the daemon tells them. */
 static void
-part_lose(struct part *part, struct slice reason)
+part_lose_one(struct part *part, struct slice reason)
 {
 	struct holdfast_error error;
 	const char *space = memchr(reason.p, ' ', reason.n);
@@ -127,8 +185,23 @@ part_lose(struct part *part, struct slice reason)
 	slice_text(code, sizeof(code), word);
 	(void)error_set(&error, HOLDFAST_LOST, code, "the lock %.200s is lost: %.*s%s%.*s", part->name,
 		SLICE_ARG(word), space == NULL ? "" : ":", (int)(reason.n - word.n), reason.p + word.n);
+	if (part->lock->state == LOCK_HELD) {
+		seen_tell(part->lock->hf, part, HOLDFAST_LOSS, clock_ms() - part->granted_ms, error.text);
+	}
 	part_end(part);
 	lock_over(part->lock, &error);
+}
+
+/* reason: a word and an explanation, as the daemon tells them. */
+static void
+part_lose(struct part *part, struct slice reason)
+{
+	struct part *other;
+
+	part_lose_one(part, reason);
+	while (part->lock->owner != NULL && (other = part_beside(part)) != NULL) {
+		part_lose_one(other, reason);
+	}
 }
 
 /* The wait has failed. left: the daemon may have something of it. */
@@ -156,7 +229,7 @@ part_away(const struct part *part)
 {
 	const struct holdfast *hf = part->lock->hf;
 	int64_t since_ms = hf->away_ms > part->lock->begun_ms ? hf->away_ms : part->lock->begun_ms;
-	int64_t end_ms = since_ms + (hf->came ? PATIENCE_MS : PATIENCE_NEW_MS);
+	int64_t end_ms = since_ms + PATIENCE_MS;
 	int64_t until_ms = part->lock->until_ms;
 
 	if (hf->trouble.status == HOLDFAST_OK) {
@@ -174,6 +247,9 @@ part_late(const struct part *part)
 {
 	int64_t until_ms = part->lock->until_ms;
 
+	if (part->late_ms > 0) {
+		return part->late_ms + LOOK_TIME_MS;
+	}
 	if (part->behind) {
 		return until_ms;
 	}
@@ -199,6 +275,8 @@ part_give_up(struct part *part, int64_t now_ms)
 	if (!hf->ready && hf->trouble.status != HOLDFAST_OK) {
 		part_fail(part, part->begun, (enum holdfast_status)hf->trouble.status, hf->trouble.code,
 			slice_of(hf->trouble.text));
+	} else if (hf->ready && part->late_ms > 0) {
+		part_timeout(part, NULL);
 	} else if (hf->ready && part->behind) {
 		queue_step_out(part); /* it tries once */
 		part_lock(part, now_ms);
@@ -267,6 +345,7 @@ part_step(struct part *part, int64_t now_ms)
 {
 	if (part->state == PART_WAITS || (part->state == PART_HELD && !part->sure)) {
 		part_wait(part, now_ms);
+		seen_step(part, now_ms);
 	} else if (part->state == PART_HELD) {
 		part_hold(part, now_ms);
 	}
@@ -287,6 +366,7 @@ part_next(const struct part *part, int64_t now_ms)
 		return INT64_MAX;
 	}
 	limit_ms = part_limit(part);
+	limit_ms = seen_next(part) < limit_ms ? seen_next(part) : limit_ms;
 	return part->lock->hf->ready && !part->sent && !part->behind && part->due_ms < limit_ms ? part->due_ms
 												: limit_ms;
 }
@@ -296,6 +376,8 @@ part_cut(struct part *part, int64_t now_ms)
 {
 	part->sent = false;
 	part->due_ms = 0;
+	part->looks = false;
+	part->late_ms = 0;
 	if (part->state == PART_HELD && part->sure) {
 		deadline_cut(&part->deadline, now_ms);
 	}
@@ -350,22 +432,79 @@ name_word(const char *name)
 	return name[0] != '-' && name[strspn(name, plain)] == '\0' && strlen(name) <= 200 ? name : "NAME";
 }
 
+#define HOLDER_TEXT_MAX 400
+
+/* "deploy:4711 (pid 4711, uid 1000), for 3.2s" */
+static void
+holder_text(char out[HOLDER_TEXT_MAX], const struct holdfast_holder *holder)
+{
+	const char *at = holder->host[0] != '\0' ? " on " : "";
+	char pid[32] = "", uid[32] = "";
+
+	if (holder->token == 0) {
+		(void)snprintf(out, HOLDER_TEXT_MAX, "a client of %s", holder->host);
+		return;
+	}
+	if (holder->pid > 0) {
+		(void)snprintf(pid, sizeof(pid), "pid %lld, ", (long long)holder->pid);
+	}
+	if (holder->uid >= 0) {
+		(void)snprintf(uid, sizeof(uid), "uid %lld", (long long)holder->uid);
+	}
+	(void)snprintf(out, HOLDER_TEXT_MAX, "%s%s%s (%s%s%s%s), for %.1fs",
+		holder->client[0] != '\0' ? holder->client : "a client", at, holder->host, pid,
+		holder->address, holder->address[0] != '\0' && uid[0] != '\0' ? ", " : "", uid,
+		(double)holder->held_ms / 1000);
+}
+
 /* Another locker has the name. */
 static void
-part_busy(struct part *part)
+part_busy(struct part *part, const char *text)
 {
 	bool once = part->lock->options.wait_ms == HOLDFAST_TRY;
-	const char *has = once ? "has it" : "had it until the end of the wait";
+
+	part_fail(part, part->repeated, once ? HOLDFAST_BUSY : HOLDFAST_TIMEOUT, "", slice_of(text));
+}
+
+void
+part_timeout(struct part *part, const struct holdfast_holder *holder)
+{
+	char text[sizeof(part->lock->error.text)], who[HOLDER_TEXT_MAX];
+
+	if (holder != NULL && holder->known != 0) {
+		holder_text(who, holder);
+		(void)snprintf(text, sizeof(text),
+			"another locker had it until the end of the wait; the holder is %s", who);
+	} else {
+		(void)snprintf(text, sizeof(text),
+			"another locker had it until the end of the wait; `holdfast show %s` names it",
+			name_word(part->name));
+	}
+	part_busy(part, text);
+	if (holder != NULL) {
+		part->lock->error.holder = *holder;
+	}
+}
+
+/* The daemon has answered that another locker has the name. */
+static void
+part_kept(struct part *part, int64_t now_ms)
+{
+	bool once = part->lock->options.wait_ms == HOLDFAST_TRY;
 	char text[sizeof(part->lock->error.text)];
 
 	if (part_is_ours(part)) {
 		(void)snprintf(text, sizeof(text),
-			"another lock of this process %s: holdfast_unlock() gives it back", has);
-	} else {
-		(void)snprintf(text, sizeof(text), "another locker %s; `holdfast show %s` names it", has,
+			"another lock of this process %s: holdfast_unlock() gives it back",
+			once ? "has it" : "had it until the end of the wait");
+		part_busy(part, text);
+	} else if (once) {
+		(void)snprintf(text, sizeof(text), "another locker has it; `holdfast show %s` names it",
 			name_word(part->name));
+		part_busy(part, text);
+	} else {
+		seen_late(part, now_ms);
 	}
-	part_fail(part, part->repeated, once ? HOLDFAST_BUSY : HOLDFAST_TIMEOUT, "", slice_of(text));
 }
 
 /* The outcome of LOCK that is no grant. word: an error's; empty: another locker has the name. */
@@ -381,14 +520,14 @@ part_refused(struct part *part, struct slice word, struct slice text, int64_t no
 		if (part->lock->until_ms == INT64_MAX) {
 			queue_bound(part, now_ms - part->asked_ms);
 		}
-		part_busy(part);
+		part_kept(part, now_ms);
 		return;
 	}
 	slice_text(code, sizeof(code), word);
 	/* It had stood in the queue until its time was over, and a try needs room, too. */
 	if (slice_equal(word, SLICE("LIMIT")) && part->lock->options.wait_ms > 0 &&
 		now_ms >= part->lock->until_ms) {
-		part_busy(part);
+		part_kept(part, now_ms);
 		return;
 	}
 	/* The daemon ends, and another begins. Or it has not noticed yet that the connection has ended whose
@@ -457,29 +596,50 @@ part_gone(struct part *part, const struct answer *answer)
 
 #define FOREIGN "what answers there is not holdfastd: it told a number that no daemon tells"
 
+/* Another end of the hold, for all that have it. */
 static void
-part_extended(struct part *part, int64_t sent_ms, const struct answer *answer)
+part_moved(struct part *part, int64_t sent_ms, int64_t valid_ms)
+{
+	struct holdfast_lock *lock;
+
+	deadline_start(&part->deadline, sent_ms, valid_ms, EARLY_MS);
+	TAILQ_FOREACH (lock, &part->lock->hf->locks, next) {
+		for (size_t i = 0; i < lock->count && lock->owner != NULL; i++) {
+			if (lock->parts[i].state == PART_HELD && strcmp(lock->parts[i].tag, part->tag) == 0) {
+				deadline_start(&lock->parts[i].deadline, sent_ms, valid_ms, EARLY_MS);
+			}
+		}
+	}
+}
+
+/* EXTEND is answered, or DOWNGRADE, whose answer is the token. */
+static void
+part_extended(struct part *part, enum asked what, int64_t sent_ms, const struct answer *answer)
 {
 	struct holdfast_lock *lock = part->lock;
 	struct holdfast_error *error = &lock->extended;
+	const char *verb = what == ASKED_EXTEND ? "extend" : "share";
 	char code[sizeof(error->code)];
 	struct slice text, word;
 
 	lock->extending--;
 	(void)pthread_cond_broadcast(&lock->changed);
-	if (answer_is_ms(answer)) {
+	if (what == ASKED_DOWNGRADE && answer_is_token(answer) && answer->n == part->token) {
+		return;
+	}
+	if (what == ASKED_EXTEND && answer_is_ms(answer)) {
 		if (part->state == PART_HELD) {
-			deadline_start(&part->deadline, sent_ms, answer->n, EARLY_MS);
+			part_moved(part, sent_ms, answer->n);
 		}
 	} else if (answer->type == ANSWER_INT) {
-		(void)error_set(error, HOLDFAST_UNREACHABLE, "", "cannot extend the lock %.200s: " FOREIGN,
+		(void)error_set(error, HOLDFAST_UNREACHABLE, "", "cannot %s the lock %.200s: " FOREIGN, verb,
 			part->name);
 	} else if (part->state == PART_HELD && part_gone(part, answer)) {
 		(void)error_copy(error, &lock->error);
 	} else if (answer->type == ANSWER_ERROR && error->status == HOLDFAST_OK) {
 		word = error_word(answer, &text);
 		slice_text(code, sizeof(code), word);
-		(void)error_set(error, HOLDFAST_REFUSED, code, "cannot extend the lock %.200s: %s: %.*s",
+		(void)error_set(error, HOLDFAST_REFUSED, code, "cannot %s the lock %.200s: %s: %.*s", verb,
 			part->name, code, SLICE_ARG(text));
 	}
 }
@@ -541,7 +701,12 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 		part_checked(part, sent_ms, answer, now_ms);
 		break;
 	case ASKED_EXTEND:
-		part_extended(part, sent_ms, answer);
+	case ASKED_DOWNGRADE:
+		part_extended(part, what, sent_ms, answer);
+		break;
+	case ASKED_INSPECT:
+	case ASKED_FLEET:
+		seen_answer(part, what, answer, now_ms);
 		break;
 	case ASKED_UNLOCK:
 		part_released(part, answer, now_ms);
@@ -551,7 +716,7 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 	}
 }
 
-static struct part *
+struct part *
 part_find(struct holdfast *hf, struct slice tag)
 {
 	struct holdfast_lock *lock;
@@ -597,6 +762,13 @@ part_extend(struct part *part, int64_t lease_ms, int64_t now_ms)
 	char ms[NUMBER_TEXT_MAX], token[NUMBER_TEXT_MAX];
 
 	part->lock->extending++;
+	if (lease_ms == 0) {
+		engine_ask(part->lock->hf, part, ASKED_DOWNGRADE, 6,
+			(const char *const[]){"DOWNGRADE", part->name, "OWNER", part->tag, "TOKEN",
+				number_text(token, part->token)},
+			now_ms);
+		return;
+	}
 	engine_ask(part->lock->hf, part, ASKED_EXTEND, 7,
 		(const char *const[]){"EXTEND", part->name, number_text(ms, lease_ms), "OWNER", part->tag,
 			"TOKEN", number_text(token, part->token)},

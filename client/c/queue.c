@@ -63,7 +63,8 @@ queue_enter(struct part *part)
 	if (queue == NULL) {
 		return; /* no memory: it waits at the daemon, as each other would */
 	}
-	if (queue->fronts == 0 || part->lock->options.wait_ms == HOLDFAST_TRY) {
+	/* With an owner of the caller's own the daemon sees whether the part would wait for itself. */
+	if (queue->fronts == 0 || part->lock->options.wait_ms == HOLDFAST_TRY || part->lock->owner != NULL) {
 		queue->fronts++;
 		return;
 	}
@@ -115,6 +116,33 @@ queue_bound(struct part *part, int64_t wait_ms)
 			other->lock->until_ms = other->entered_ms + wait_ms;
 		}
 	}
+}
+
+int64_t
+queue_place(const struct part *part)
+{
+	const struct part *other;
+	int64_t place = 0;
+
+	if (!part->behind) {
+		return 0;
+	}
+	TAILQ_FOREACH (other, &part->queue->behind, next_behind) {
+		place++;
+		if (other == part) {
+			break;
+		}
+	}
+	return place;
+}
+
+struct part *
+queue_next(const struct part *part)
+{
+	if (part->queue == NULL) {
+		return NULL;
+	}
+	return part->behind ? TAILQ_NEXT(part, next_behind) : TAILQ_FIRST(&part->queue->behind);
 }
 
 void

@@ -83,6 +83,130 @@ def world(place, config="", **options):
     return daemon, Puppet(place, daemon.socket)
 
 
+# --- who has it, and what happens ----------------------------------------------------------------------------------------
+
+
+def test_holder(place):
+    """who waits is told of the holder and of its place, after a second; the error of a wait that is over names the holder, too"""
+    daemon, c = world(place)
+    with daemon.client() as other:
+        token = other("LOCK", "a", "OWNER", "me")
+        other("CLIENT", "SETNAME", "deploy:1")
+        marks = []
+        for number in range(3):
+            marks.append(c.say("lock", number, "a", "wait=%d" % (PATIENCE * 1000), "tell=1"))
+            if number == 0:
+                daemon.queued("a")
+        for number, mark in enumerate(marks):
+            said = c.output.wait("^waits %d a (\\d+) (\\S+) (\\d+)" % number, mark)[1]
+            expect(said.group(2), "deploy:1,%d,%d,%d,me," % (os.getpid(), os.getuid(), token))
+            expect_between(int(said.group(3)), 850, PATIENCE * 1000)
+        # The order of threads is not ours: but there are three places.
+        places = {int(c.output.wait("^waits %d a (\\d+)" % number, marks[number])[1].group(1)) for number in range(3)}
+        expect(places, {1, 2, 3})
+        status, _, text = c.lock("4", "a", "wait=100")
+        expect(status, TIMEOUT)
+        expect(bool(re.search(r"; the holder is deploy:1 \(pid %d, uid %d\), for \d+\.\ds$" % (os.getpid(), os.getuid()), text)), True, text)
+        other("UNLOCK", "a", "OWNER", "me")
+        for number in range(3):
+            c.output.wait("^held %d" % number)
+            expect(c.ask("unlock", number)[0], OK)
+    c.end()
+
+
+def test_holder_unseen(place):
+    """a user without the right to see the holder gets a timeout without one"""
+    config = with_login(place).replace("name: app,", "name: app, may: [ lock ],")
+    daemon = place.daemon(master=place.redis(), config=config, tcp=True).admitted()
+    c = Puppet(place, "redis://app:pass%%20word@%s:%d" % daemon.tcp)
+    with daemon.client() as other:
+        other("LOCK", "a")
+        status, _, text = c.lock("1", "a", "wait=100")
+        expect((status, "; `holdfast show a` names it" in text), (TIMEOUT, True), text)
+    c.end()
+
+
+def test_owner(place):
+    """a lock is taken again by its owner, is given back by the last, and a loss is told to all; another owner waits"""
+    daemon, c = world(place)
+    token = c.lock("1", "a", "owner=me", "lease=%d" % (PATIENCE * 1000))
+    expect(c.lock("2", "a", "owner=me"), token)
+    expect(c.lock("3", "a", "owner=you", "wait=-1")[0], BUSY)
+    expect(c.lock("3", "a", "wait=-1")[0], BUSY)
+    expect(c.ask("extend", "1", 5 * PATIENCE * 1000)[0], OK)
+    expect(c.valid("2") > PATIENCE * 1000, True, "the other knows it, too")
+    expect(c.ask("unlock", "1")[0], OK)
+    taken(daemon, "a")
+    expect(c.ask("check", "2")[0], OK)
+    both = c.lock("3", "a,b", "owner=me")
+    expect(both[:1], token)
+    mark = c.output.mark()
+    with daemon.client() as admin:
+        admin("BREAK", "a", "TOKEN", token[0])
+    for name in "23":
+        expect(c.lost(name, mark)[1], "broken")
+    for name in "23":
+        expect(c.ask("unlock", name)[:2], (LOST, "broken"))
+    free(daemon, "b")
+    nothing_left(daemon)
+    c.end()
+
+
+def test_downgrade(place):
+    """readers join a lock that was downgraded, and it is held on; a semaphore cannot be"""
+    daemon, c = world(place)
+    token = c.lock("1", "a")
+    expect(c.ask("share", "1")[0], OK)
+    c.lock("2", "a", "shared=1")
+    expect((c.ask("check", "1")[0], c.ask("share", "1")[0]), (OK, OK))
+    taken(daemon, "a")
+    with daemon.client(form=3) as client:
+        expect(sorted(one["kind"] for one in client("INSPECT", "a")["holders"]), ["shared", "shared"], token)
+    c.lock("3", "s", "limit=2")
+    status, code, text = c.ask("share", "3")
+    expect((status, code, text.startswith("cannot share the lock s: WRONGKIND: ")), (REFUSED, "WRONGKIND", True), text)
+    for name in "123":
+        expect(c.ask("unlock", name)[0], OK)
+    c.end()
+
+
+def test_watch(place):
+    """what happens to a handle and its locks is told: the connection, a cut, the return, waits, holds and losses"""
+    daemon, c = world(place)
+    c.say("watch")
+    token = c.lock("1", "a")[0]
+    c.output.wait("^seen 1 - 0 ")
+    c.output.wait("^seen 5 a %d" % token)
+    cut(daemon)
+    c.output.wait("^seen 2 - 0 .")
+    c.output.wait("^seen 3 - 0 ")
+    c.say("lock", "2", "a")
+    c.output.wait("^seen 4 a 1 puppet@\\S+,%d,\\d+,%d," % (c.pid, token))
+    expect(c.ask("unlock", "1")[0], OK)
+    c.output.wait("^seen 6 a %d" % token)
+    second = int(c.output.wait("^held 2 (\\d+)")[1].group(1))
+    with daemon.client() as admin:
+        admin("BREAK", "a", "TOKEN", second)
+    c.output.wait("^seen 7 a %d the lock a is lost: broken" % second)
+    c.ask("unlock", "2")
+    c.say("unwatch")
+    c.lock("3", "b")
+    expect("seen 5 b" in c.output.text(), False)
+    c.end()
+
+
+def test_silent(place):
+    """a daemon that takes the connection and says nothing counts as none, after five seconds"""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        c = Puppet(place, "127.0.0.1:%d" % listener.getsockname()[1])
+        started = boottime()
+        status, _, text = c.lock("1", "a")
+        expect((status, "does not answer" in text), (UNREACHABLE, True), text)
+        expect_between(boottime() - started, 4.9, PATIENCE)
+
+
 # --- one lock -------------------------------------------------------------------------------------------------------
 
 
@@ -335,9 +459,10 @@ def test_texts(place):
         expect(text.startswith("cannot lock: name: 1 to 512 bytes "), True, text)
         expect(text.endswith(' not "a\\nb"'), True, text)
         other("LOCK", "$(a)")
-        for wait in (-1, 100):
-            text = c.lock("2", "$(a)", "wait=%d" % wait)[2]
-            expect(text.endswith("; `holdfast show NAME` names it"), True, text)
+        text = c.lock("2", "$(a)", "wait=-1")[2]
+        expect(text.endswith("; `holdfast show NAME` names it"), True, text)
+        text = c.lock("2", "$(a)", "wait=100")[2]
+        expect("until the end of the wait; the holder is a client (pid %d, " % os.getpid() in text, True, text)
         other("LOCK", "theirs")
         text = c.lock("2", "theirs", "wait=-1")[2]
         expect(text, "cannot lock theirs: another locker has it; `holdfast show theirs` names it")

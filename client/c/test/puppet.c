@@ -4,18 +4,22 @@
  *     lock ID NAME[,NAME...] [OPTION...]    in a thread of its own, as holdfast_lock_all() blocks
  *     begin ID NAME[,NAME...] [OPTION...]   holdfast_begin(), and holdfast_wait() when the descriptor says so
  *     cancel ID                             makes the cancel_fd of this lock readable
- *     check ID | valid ID | extend ID MS | unlock ID
+ *     check ID | valid ID | extend ID MS | share ID | unlock ID
  *     fork ID                               what the functions answer in a child, which then locks by itself
  *     linger                                a child that lives on; its process id is told
  *     close                                 holdfast_close(), and a new handle
  *     handle                                one more handle, which is used from now on
+ *     watch                                 holdfast_watch(), whose events are told as `seen`
+ *     unwatch                               and no more
  *     spin N                                a thread of its own locks and unlocks N times
  *
  * `\n` in a NAME is a line feed. OPTION: wait=MS (-1: try once), lease=MS, hold=MS, limit=N, permits=N,
- * shared=1, why=WORD. The answers:
+ * shared=1, why=WORD, owner=WORD, tell=1: on_wait. The answers:
  *
  *     held ID TOKEN...    failed ID STATUS CODE TEXT    lost ID STATUS CODE TEXT: the descriptor is readable
  *     VERB ID STATUS CODE TEXT    valid ID MS    child PID
+ *     waits ID NAME POSITION HOLDER MS    seen KIND NAME TOKEN TEXT    HOLDER:
+ * CLIENT,PID,UID,TOKEN,OWNER,HOST
  */
 #include "client/c/holdfast.h"
 
@@ -107,6 +111,36 @@ thread_start(void *(*run)(void *), void *argument)
 }
 
 static void
+say_holder(const char *verb, const char *id, const struct holdfast_event *event)
+{
+	const struct holdfast_holder *h = event->holder;
+
+	(void)printf("%s %s %s %" PRId64 " %s,%" PRId64 ",%" PRId64 ",%" PRId64 ",%s,%s %" PRId64 "\n", verb,
+		id, event->name, event->position, h->client, h->pid, h->uid, h->token, h->owner, h->host,
+		event->ms);
+}
+
+static void
+item_waits(const struct holdfast_event *event, void *context)
+{
+	const struct item *item = context;
+
+	say_holder("waits", item->id, event);
+}
+
+static void
+seen(const struct holdfast_event *event, void *context)
+{
+	(void)context;
+	if (event->kind == HOLDFAST_WAITS) {
+		say_holder("seen", "4", event);
+		return;
+	}
+	(void)printf("seen %d %s %" PRId64 " %s\n", event->kind, event->name[0] != '\0' ? event->name : "-",
+		event->token, event->text);
+}
+
+static void
 item_option(struct item *item, const char *word)
 {
 	struct holdfast_options *o = &item->options;
@@ -116,6 +150,11 @@ item_option(struct item *item, const char *word)
 
 	if (strncmp(word, "why", n) == 0) {
 		o->why = value;
+	} else if (strncmp(word, "owner", n) == 0) {
+		o->owner = value;
+	} else if (strncmp(word, "tell", n) == 0) {
+		o->on_wait = item_waits;
+		o->context = item;
 	} else if (strncmp(word, "shared", n) == 0) {
 		o->shared = (int)number;
 	} else {
@@ -216,7 +255,8 @@ child_run(struct item *item)
 
 	if (holdfast_check(item->lock, &error) != HOLDFAST_FORKED || holdfast_fd(item->lock) != -1 ||
 		holdfast_valid_ms(item->lock) != 0 ||
-		holdfast_extend(item->lock, 1, NULL) != HOLDFAST_FORKED || holdfast_token(item->lock) != 0 ||
+		holdfast_extend(item->lock, 1, NULL) != HOLDFAST_FORKED ||
+		holdfast_downgrade(item->lock, NULL) != HOLDFAST_FORKED || holdfast_token(item->lock) != 0 ||
 		holdfast_unlock(item->lock, NULL) != HOLDFAST_FORKED ||
 		holdfast_lock(puppet.hf, "x", NULL, &error) != NULL || error.status != HOLDFAST_FORKED) {
 		_exit(1);
@@ -275,6 +315,8 @@ item_do(struct item *item, const char *verb, char *rest)
 		(void)printf("valid %s %" PRId64 "\n", item->id, holdfast_valid_ms(item->lock));
 	} else if (strcmp(verb, "extend") == 0) {
 		tell(verb, item->id, holdfast_extend(item->lock, strtoll(rest, NULL, 10), &error), &error);
+	} else if (strcmp(verb, "share") == 0) {
+		tell(verb, item->id, holdfast_downgrade(item->lock, &error), &error);
 	} else if (strcmp(verb, "fork") == 0) {
 		item_fork(item);
 	} else if (strcmp(verb, "unlock") == 0) {
@@ -319,6 +361,10 @@ puppet_do(char *line)
 		puppet_close();
 	} else if (strcmp(verb, "handle") == 0) {
 		puppet_open(verb);
+	} else if (strcmp(verb, "watch") == 0) {
+		holdfast_watch(puppet.hf, seen, NULL);
+	} else if (strcmp(verb, "unwatch") == 0) {
+		holdfast_watch(puppet.hf, NULL, NULL);
 	} else if (strcmp(verb, "spin") == 0) {
 		thread_start(spin, strdup(rest));
 	} else if (strcmp(verb, "linger") == 0) {
