@@ -155,6 +155,7 @@ settings_listen_http(struct driver *driver, const struct conf *conf, char error[
 		settings[i] = (struct http_settings){
 			.socket = socket_settings_of(&conf->http[i]),
 			.names = conf->http[i].names,
+			.fleet = conf->http[i].fleet,
 		};
 	}
 	return driver_listen_http(driver, settings, conf->http_count, error, SETTINGS_ERROR_MAX);

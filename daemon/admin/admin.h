@@ -245,8 +245,11 @@ context_verb fleet_request;
 /* A request for the session of an id (PROTOCOL.md 5.11) that this daemon does not know: whether the daemons
  * that have the name are asked first. Then the request is answered or passed on to the core later. */
 bool fleet_asks_owners(struct context *context, struct connection *connection, const struct command *command);
-/* fleet_top.c: TOP (PROTOCOL.md 6.26). */
+/* fleet_top.c: TOP (PROTOCOL.md 6.27). */
 context_verb top_verb;
+/* The same for a page: of this daemon, in RESP3. False: no memory, or too many searches. */
+bool top_page(const struct context *context, const struct viewer *viewer, struct slice match, size_t count,
+	struct buffer *out) __attribute__((warn_unused_result));
 /* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */
 bool fleet_holds(const struct context *context, const struct command *command);
 

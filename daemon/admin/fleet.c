@@ -94,7 +94,7 @@ fleet_free(struct fleet *fleet)
 		open_free(fleet, open);
 	}
 	senders_done(&fleet->senders);
-	top_seen_done(fleet);
+	seen_done(fleet);
 	longest_free(fleet->longest);
 	free(fleet->peers.list);
 	free(fleet->asks);
@@ -133,10 +133,10 @@ open_finish(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 	struct context *context = fleet->context;
 	struct connection *c = connections_find(context->connections, open->conn);
 	bool waits = c && connection_waits(c);
-	if (open->conn == 0 && open->command.verb == VERB_TOP) {
-		top_seen_take(fleet, open, now_ms);
-	} else if (open->conn == 0) {
+	if (open->conn == 0 && is_of_id(&open->command)) {
 		whose_finish(context, open);
+	} else if (open->conn == 0) {
+		seen_take(fleet, open, now_ms);
 	} else if (waits && is_of_id(&open->command) && !part_holding(open)) {
 		context->hooks->command(context->arg, c, &open->command);
 	} else if (waits) {
@@ -477,7 +477,7 @@ fleet_ask_whose(struct fleet *fleet, const struct whose *whose)
 }
 
 uint64_t
-fleet_ask_top(struct fleet *fleet, const struct command *command, int64_t now_ms)
+fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_ms)
 {
 	const struct peer admin = {.admin = true};
 	struct fleet_open *open = fleet_allows(fleet, &admin, now_ms) ? open_new(fleet, 0, 0, command) : NULL;

@@ -32,6 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct command;
 struct context;
 struct fleet;
 struct master_look;
@@ -103,10 +104,10 @@ struct fleet_versions {
  * that is long ago; the answer is seen the next time. */
 void fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out);
 
-/* What TOP FLEET answered last for the names that match, in RESP3, n == 0: nothing yet; and how long ago.
- * Asks anew if that is a second or longer; the answer is seen the next time. For pages of HTTP: however many
- * there are, the daemons are asked once in a second. */
-struct slice fleet_top(struct fleet *fleet, struct slice match, int64_t now_ms, int64_t *age_ms);
+/* For pages of HTTP: what TOP, INSPECT or HISTORY with FLEET answered last, in RESP3, and how long ago that
+ * was; n == 0 and -1: nothing yet. Asks anew if that is a second or longer; the answer is seen the next time
+ * (fleet_page.c). */
+struct slice fleet_page(struct fleet *fleet, const struct command *command, int64_t now_ms, int64_t *age_ms);
 
 /* Whether requests of other daemons wait to be served. */
 bool fleet_busy(const struct fleet *fleet);

@@ -2,7 +2,7 @@
  * fleet_inner: what the files of the fleet share.
  *
  *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_top.c, fleet_refused.c
- *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c
+ *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c, fleet_page.c
  *       ▼
  *     fleet_look.c
  *
@@ -10,7 +10,8 @@
  * that are known, and what masters say of a name; fleet_write.c: answers to clients, fleet_merge.c those to
  * HISTORY, and fleet_top.c those to TOP; fleet_refused.c: the daemons that the masters refused;
  * fleet_serve.c: requests of other daemons; fleet_sign.c: which messages are of a daemon, and new;
- * fleet_share.c: how much a user may ask for.
+ * fleet_share.c: how much a user may ask for;
+ * fleet_page.c: what pages of HTTP show.
  */
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
@@ -206,17 +207,18 @@ struct fleet_senders {
 /* Locks in an answer to TOP, without COUNT. */
 #define TOP_COUNT 100
 
-/* What the pages of HTTP show of all daemons, for names that match. */
-#define TOP_SEEN_MAX   4
-#define TOP_SEEN_COUNT 200         /* locks */
-#define TOP_SEEN_BYTES (512 << 10) /* of each */
-struct top_seen {
+/* What the pages of HTTP show of all daemons. */
+#define SEEN_MAX    8
+#define SEEN_BYTES  ((size_t)512 << 10) /* of each, about */
+#define SEEN_OLD_MS 10000               /* it is not shown any more */
+struct fleet_seen {
 	int64_t used_ms; /* a page was asked for; 0: there is none here */
-	char match[NAME_BYTES_MAX + 1];
-	size_t match_n;
+	enum verb verb;  /* TOP, INSPECT or HISTORY */
+	char about[NAME_BYTES_MAX + 1];
+	size_t about_n;
 	uint64_t open;        /* the request that was sent last */
 	int64_t at_ms;        /* of the answer; 0: none yet */
-	struct buffer answer; /* as TOP FLEET, in RESP3 */
+	struct buffer answer; /* in RESP3 */
 };
 
 struct fleet {
@@ -235,7 +237,7 @@ struct fleet {
 	int64_t spared_ms; /* CLOCK_BOOTTIME */
 	struct fleet_share shares[FLEET_USERS_MAX];
 	struct longest *longest;
-	struct top_seen seen[TOP_SEEN_MAX];
+	struct fleet_seen seen[SEEN_MAX];
 };
 
 /* fleet_share.c. Whether this client may ask for something now; then that counts. */
@@ -300,8 +302,8 @@ void write_silent(const struct fleet_open *open, struct buffer *out, int protoco
 /* fleet_merge.c. Whether this answers HISTORY: an array of maps that say when the hold ended. */
 bool part_is_history(const struct answer *tree);
 /* The answer to HISTORY. False: no memory, and nothing was written. */
-bool write_history(const struct fleet *fleet, const struct fleet_open *open, struct connection *c,
-	int protocol, int64_t now_ms);
+bool write_history(const struct fleet_open *open, size_t room, struct buffer *out, int protocol,
+	int64_t now_ms) __attribute__((warn_unused_result));
 
 /* fleet_top.c. Answers TOP of another daemon. */
 void top_asked(
@@ -312,11 +314,14 @@ bool part_is_top(const struct answer *tree);
  * alone are more; then part of it may be in out. */
 bool write_top(const struct fleet_open *open, size_t room, struct buffer *out, int protocol, int64_t now_ms)
 	__attribute__((warn_unused_result));
-/* A request of fleet_ask_top() is over. */
-void top_seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms);
-void top_seen_done(struct fleet *fleet);
+/* fleet_write.c. The answer to INSPECT. False: no memory, and nothing was written. */
+bool write_inspect(const struct fleet *fleet, const struct fleet_open *open, size_t room, struct buffer *out,
+	int protocol, int64_t now_ms) __attribute__((warn_unused_result));
+/* fleet_page.c. A request of fleet_ask_page() is over. */
+void seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms);
+void seen_done(struct fleet *fleet);
 /* fleet.c. Asks for a page of HTTP. The number of the request; 0: there is none, for now. */
-uint64_t fleet_ask_top(struct fleet *fleet, const struct command *command, int64_t now_ms);
+uint64_t fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_ms);
 
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
 int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);

@@ -11,8 +11,6 @@
  */
 #include "daemon/admin/fleet_inner.h"
 
-#include "daemon/net/connection.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,13 +98,11 @@ merge_next(struct merge *m)
 }
 
 bool
-write_history(const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int protocol,
-	int64_t now_ms)
+write_history(const struct fleet_open *open, size_t room, struct buffer *out, int protocol, int64_t now_ms)
 {
-	size_t room = connections_limits(fleet->context->connections)->output_bytes / 2,
-	       most = history_most(&open->command), count = 0;
+	size_t most = history_most(&open->command), count = 0;
 	struct merge m = {.heads = calloc(open->part_count + 1, sizeof *m.heads)};
-	struct buffer text, *out = connection_out(c);
+	struct buffer text;
 	struct head *head;
 	buffer_init(&text, room);
 	for (size_t i = 0; m.heads && i < open->part_count; i++) {

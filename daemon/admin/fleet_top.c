@@ -1,5 +1,5 @@
 /*
- * fleet_top: TOP, of this daemon and of all (PROTOCOL.md 6.26). Called by the dispatch, by fleet.c and
+ * fleet_top: TOP, of this daemon and of all (PROTOCOL.md 6.27). Called by the dispatch, by fleet.c and
  * fleet_serve.c, and by the pages of HTTP.
  *
  * A daemon tells another one an array of two: a map of itself, and its first locks, those first that have
@@ -33,7 +33,8 @@
 
 /* cut: locks are missing, because the answer has no room for them. */
 static void
-write_host(struct context *context, struct buffer *out, int protocol, bool complete, bool cut, int64_t now_ms)
+write_host(const struct context *context, struct buffer *out, int protocol, bool complete, bool cut,
+	int64_t now_ms)
 {
 	const struct stats *stats = context->stats;
 	struct core_counts counts;
@@ -74,7 +75,7 @@ write_host(struct context *context, struct buffer *out, int protocol, bool compl
 /* Writes what this daemon says: to another one, or as a client gets it. False: there are too many searches,
  * or no memory, and nothing was written. */
 static bool
-write_here(struct context *context, const struct report_ranked *asked, const struct command *command,
+write_here(const struct context *context, const struct report_ranked *asked, const struct command *command,
 	bool client, struct buffer *out)
 {
 	struct report_ranked request = *asked;
@@ -132,6 +133,15 @@ top_verb(struct context *context, struct connection *c, const struct command *co
 	} else {
 		connection_error(c, CODE_LIMIT, "%s", too_many);
 	}
+}
+
+bool
+top_page(const struct context *context, const struct viewer *viewer, struct slice match, size_t count,
+	struct buffer *out)
+{
+	const struct command command = {.verb = VERB_TOP, .match = match, .count = (int64_t)count};
+	const struct report_ranked request = {.viewer = viewer, .protocol = 3, .bytes = out->max / 4};
+	return write_here(context, &request, &command, true, out) && !out->failed;
 }
 
 /* ---- what a daemon has told ---- */
@@ -223,7 +233,7 @@ value_take(struct answer_parser *parser, struct slice *bytes, const struct answe
 static size_t
 count_take(struct slice *bytes)
 {
-	const char *end = bytes->n > 3 ? memchr(bytes->p, '\n', bytes->n) : NULL;
+	const char *end = bytes->p && bytes->n > 3 ? memchr(bytes->p, '\n', bytes->n) : NULL;
 	int64_t n = 0;
 	if (!end ||
 		!number_parse((struct slice){bytes->p + 1, (size_t)(end - bytes->p) - 2}, 0, INT32_MAX, &n)) {
@@ -319,9 +329,11 @@ row_put(struct lists *lists, const struct list *list, struct buffer *out)
 	if (value_take(&other, &key_bytes, &keys).n == 0 || !keys ||
 		value_take(&lists->parser, &row_bytes, &row).n == 0 || !row) {
 		out->failed = true;
+		answer_done(&other);
+		return;
 	}
 	reply_write_array(out, lists->first_keys->count);
-	for (size_t i = 0; !out->failed && i < lists->first_keys->count; i++) {
+	for (size_t i = 0; i < lists->first_keys->count; i++) {
 		size_t at = key_find(keys, lists->first_keys->items[i].text);
 		if (at < row->count && row->items[at].type == ANSWER_INT) {
 			reply_write_int(out, row->items[at].n);
@@ -337,7 +349,10 @@ static bool
 lists_begin(struct lists *lists, const struct fleet_open *open)
 {
 	*lists = (struct lists){.list = calloc(open->part_count + 1, sizeof *lists->list)};
-	for (size_t i = 0; lists->list && i < open->part_count; i++) {
+	if (!lists->list) {
+		return false;
+	}
+	for (size_t i = 0; i < open->part_count; i++) {
 		if (open->parts[i].told) {
 			list_begin(&lists->list[lists->n++], &open->parts[i], &lists->parser);
 		}
@@ -346,7 +361,7 @@ lists_begin(struct lists *lists, const struct fleet_open *open)
 		lists->first = lists->list[i].keys.n > 0 ? &lists->list[i] : NULL;
 	}
 	if (!lists->first) {
-		return lists->list;
+		return true;
 	}
 	struct slice keys = lists->first->keys;
 	return value_take(&lists->first_parser, &keys, &lists->first_keys).n > 0 && lists->first_keys;
@@ -394,73 +409,4 @@ write_top(const struct fleet_open *open, size_t room, struct buffer *out, int pr
 	buffer_done(&rows);
 	lists_done(&lists);
 	return good;
-}
-
-/* ---- pages of HTTP ---- */
-
-void
-top_seen_done(struct fleet *fleet)
-{
-	for (size_t i = 0; i < TOP_SEEN_MAX; i++) {
-		buffer_done(&fleet->seen[i].answer);
-	}
-}
-
-void
-top_seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms)
-{
-	struct buffer answer;
-	for (size_t i = 0; i < TOP_SEEN_MAX; i++) {
-		struct top_seen *seen = &fleet->seen[i];
-		if (seen->used_ms == 0 ||
-			!slice_equal((struct slice){seen->match, seen->match_n}, open->command.match)) {
-			continue;
-		}
-		buffer_init(&answer, TOP_SEEN_BYTES * 2);
-		if (write_top(open, TOP_SEEN_BYTES, &answer, 3, now_ms) && !answer.failed) {
-			buffer_done(&seen->answer);
-			seen->answer = answer;
-			seen->at_ms = now_ms;
-		} else {
-			buffer_done(&answer);
-		}
-		return;
-	}
-}
-
-/* The place of what was seen of these names; of those that nobody looks at, one is forgotten. */
-static struct top_seen *
-seen_find(struct fleet *fleet, struct slice match, int64_t now_ms)
-{
-	struct top_seen *oldest = &fleet->seen[0];
-	for (size_t i = 0; i < TOP_SEEN_MAX; i++) {
-		struct top_seen *seen = &fleet->seen[i];
-		if (seen->used_ms > 0 && slice_equal((struct slice){seen->match, seen->match_n}, match)) {
-			return seen;
-		}
-		oldest = seen->used_ms < oldest->used_ms ? seen : oldest;
-	}
-	if (oldest->used_ms > 0 && now_ms - oldest->used_ms < FLEET_FRESH_MS) {
-		return NULL;
-	}
-	buffer_done(&oldest->answer);
-	*oldest = (struct top_seen){.match_n = match.n};
-	slice_text(oldest->match, sizeof oldest->match, match);
-	return oldest;
-}
-
-struct slice
-fleet_top(struct fleet *fleet, struct slice match, int64_t now_ms, int64_t *age_ms)
-{
-	struct top_seen *seen = seen_find(fleet, match, now_ms);
-	const struct command command = {.verb = VERB_TOP, .match = match, .count = TOP_SEEN_COUNT};
-	if (!seen) {
-		return (struct slice){0};
-	}
-	seen->used_ms = now_ms;
-	if (!open_find(fleet, seen->open) && (seen->at_ms == 0 || now_ms - seen->at_ms >= FLEET_FRESH_MS)) {
-		seen->open = fleet_ask_top(fleet, &command, now_ms);
-	}
-	*age_ms = seen->at_ms == 0 ? -1 : now_ms - seen->at_ms;
-	return (struct slice){buffer_bytes(&seen->answer), buffer_length(&seen->answer)};
 }

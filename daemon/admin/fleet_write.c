@@ -453,11 +453,10 @@ write_hosts(const struct fleet_open *open, struct buffer *out, size_t room)
 	}
 }
 
-static bool
-write_inspect(const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int protocol,
-	int64_t now_ms)
+bool
+write_inspect(const struct fleet *fleet, const struct fleet_open *open, size_t room, struct buffer *out,
+	int protocol, int64_t now_ms)
 {
-	struct buffer *out = connection_out(c);
 	struct picture picture;
 	if (!picture_make(&picture, fleet, open)) {
 		return false;
@@ -471,7 +470,7 @@ write_inspect(const struct fleet *fleet, const struct fleet_open *open, struct c
 	write_rule(fleet, out, open->command.name);
 	write_foreign(out, protocol, &picture);
 	write_queue(fleet, out, protocol, picture.queue);
-	write_hosts(open, out, connections_limits(fleet->context->connections)->output_bytes / 2);
+	write_hosts(open, out, room);
 	reply_write_text(out, "silent");
 	write_silent(open, out, protocol, now_ms);
 	free(picture.owners);
@@ -631,10 +630,8 @@ write_holding(const struct fleet_open *open, struct connection *c)
 }
 
 static void
-write_all(const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int protocol,
-	int64_t now_ms)
+write_all(const struct fleet_open *open, struct connection *c, size_t room, int protocol, int64_t now_ms)
 {
-	size_t room = connections_limits(fleet->context->connections)->output_bytes / 2;
 	struct buffer text;
 	buffer_init(&text, room * 2);
 	if (write_top(open, room, &text, protocol, now_ms) && !text.failed) {
@@ -652,6 +649,7 @@ fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct con
 {
 	struct buffer *out = connection_out(c);
 	int protocol = connection_identity(c)->protocol;
+	size_t room = connections_limits(fleet->context->connections)->output_bytes / 2;
 	if (is_of_id(&open->command)) {
 		write_holding(open, c);
 		return;
@@ -662,14 +660,15 @@ fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct con
 		break;
 	case VERB_INSPECT:
 	case VERB_HISTORY:
-		if (!(open->command.verb == VERB_INSPECT ? write_inspect : write_history)(
-			    fleet, open, c, protocol, now_ms)) {
+		if (open->command.verb == VERB_INSPECT
+				? !write_inspect(fleet, open, room, out, protocol, now_ms)
+				: !write_history(open, room, out, protocol, now_ms)) {
 			connection_error(c, CODE_LIMIT, "out of memory: try again later");
 			return;
 		}
 		break;
 	case VERB_TOP:
-		write_all(fleet, open, c, protocol, now_ms);
+		write_all(open, c, room, protocol, now_ms);
 		return;
 	case VERB_BREAK:
 		write_break(open, c);

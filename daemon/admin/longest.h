@@ -1,6 +1,6 @@
 /*
  * longest: which names have been waited for longest, and behind them which have been held longest, for TOP
- * (PROTOCOL.md 6.26).
+ * (PROTOCOL.md 6.27).
  *
  * There may be millions of names, and a client that looks must not keep the others waiting. So a search goes
  * on in slices between their requests, and what it found last is the answer until it has found anew:

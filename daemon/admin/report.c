@@ -540,6 +540,7 @@ report_asked(const struct context *context, const struct command *command, int p
 	/* The daemon that asks shows its client no more than this client may see. */
 	report_init(&report, context, (struct viewer){.admin = true}, command->count, protocol, bytes);
 	report.fleet = true;
+	report.users = command->verb == VERB_INSPECT;
 	if (!report_answer(&report, command, out)) {
 		reply_write_error(out, CODE_LIMIT, slice_of(no_room));
 	}

@@ -3,7 +3,8 @@
  * changes nothing.
  *
  *     metrics    /metrics
- *     lists      /locks.json, /lock.json and /sessions.json, and the rows of locks of the status page
+ *     lists      /locks.json and /sessions.json, and the rows of locks of the status page
+ *     overview   /top.json and /lock.json, of all hosts
  *     status     / and /events, for people
  *     state      of these: the daemon and its masters at a glance
  *     recent     of these: what happened lately
@@ -48,14 +49,20 @@ void metrics_write(
 
 page_piece lists_locks;
 page_piece lists_sessions;
-/* INSPECT of one name, its first page. */
-page_piece lists_lock;
 
 /* A function that writes one element; map: as LOCKS has it. */
 typedef void lists_element(struct buffer *out, const struct answer *map, bool first);
 
 /* Writes the next elements of LOCKS, at most page->most in all. False: there are no more. */
 bool lists_each_lock(struct page *page, struct buffer *out, lists_element *element);
+
+/* ---- overview: what TOP, INSPECT and HISTORY answer, as JSON: of all hosts, if the viewer may see them ----
+ */
+
+/* The first locks, those first that are waited for longest, with what each daemon says of itself. */
+page_piece overview_top;
+/* One name: INSPECT, its first page, and the holds that have ended. */
+page_piece overview_lock;
 
 /* ---- recent ---- */
 

@@ -32,14 +32,17 @@ http_idle(const struct http *http)
 	return NULL;
 }
 
+/* On a Unix socket the rights of a client say whether it sees all hosts. */
 static bool
-http_names(const struct http *http, const struct listener *listener)
+http_names(const struct http *http, const struct listener *listener, bool *fleet)
 {
+	*fleet = false;
 	if (listener_local(listener)) {
 		return true;
 	}
 	for (size_t i = 0; i < http->name_count; i++) {
 		if (strcmp(http->names[i], listener_address(listener)) == 0) {
+			*fleet = http->fleets[i];
 			return true;
 		}
 	}
@@ -69,10 +72,10 @@ http_accepted(void *arg, struct listener *listener, int fd, const struct peer *p
 	struct client *c = client_new(http, fd, listener_local(listener), listener_tls(listener));
 	if (c) {
 		c->logs_in = listener_logs_in(listener);
-		c->names = http_names(http, listener);
 		c->spare = spare;
 		c->peer = *peer;
 		c->viewer = (struct viewer){.admin = peer->admin, .number = quota_uid_number(peer->uid)};
+		c->names = http_names(http, listener, &c->viewer.fleet);
 		client_recognise(c, http->context->access);
 	}
 }
@@ -259,6 +262,7 @@ http_listen(
 	http->name_count = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (settings[i].names) {
+			http->fleets[http->name_count] = settings[i].fleet;
 			socket_address_of(&settings[i].socket, http->names[http->name_count++]);
 		}
 	}

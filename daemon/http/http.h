@@ -60,6 +60,7 @@ struct record;
 struct http_settings {
 	struct socket_settings socket;
 	bool names; /* its clients may see names of locks and of clients */
+	bool fleet; /* and those of all hosts */
 };
 
 /* A certificate has logged a client in as this user of the configuration, whatever page it asks for then. */

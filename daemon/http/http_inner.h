@@ -76,8 +76,10 @@ struct http {
 	size_t count;
 	size_t streams;
 	struct timeout *tick; /* while there are clients */
-	size_t name_count;    /* addresses whose clients may see names */
+	/* Addresses whose clients may see names; and whether they may see all hosts. */
+	size_t name_count;
 	char names[HTTP_LISTENERS_MAX][SOCKET_ADDRESS_MAX];
+	bool fleets[HTTP_LISTENERS_MAX];
 };
 
 /* http_client.c. Owns fd, also on failure. local: of a Unix socket. secure: NULL: plain. NULL: out of memory.

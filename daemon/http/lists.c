@@ -170,37 +170,3 @@ lists_sessions(struct page *page, struct buffer *out)
 {
 	return list_json(page, out, true);
 }
-
-bool
-lists_lock(struct page *page, struct buffer *out)
-{
-	const struct answer_limits limits = {.bytes = PAGE_PIECE_MAX, .elements = 65536};
-	struct answer_parser parser = {0};
-	const struct answer *answer;
-	const char *fault;
-	static const char missing[] = "{\"error\":\"name= is missing\"}\n";
-	static const char hidden[] = "{\"error\":\"names: of your user has no glob for this name\"}\n";
-	struct buffer text;
-	if (page->name_n == 0) {
-		page->status = 400;
-		buffer_put(out, missing, sizeof missing - 1);
-		return false;
-	}
-	if (!viewer_names(page->viewer, (struct slice){page->name, page->name_n})) {
-		page->status = 403;
-		buffer_put(out, hidden, sizeof hidden - 1);
-		return false;
-	}
-	buffer_init(&text, PAGE_PIECE_MAX / 4);
-	bool made = report_name(page->context, (struct slice){page->name, page->name_n}, &text) &&
-		    answer_parse(
-			    &parser, buffer_bytes(&text), buffer_length(&text), &limits, &answer, &fault) > 0;
-	if (made) {
-		json_put_answer(out, answer, clock_wall_us());
-		buffer_put(out, "\n", 1);
-	}
-	out->failed |= !made;
-	answer_done(&parser);
-	buffer_done(&text);
-	return false;
-}

@@ -30,7 +30,7 @@ value_decode(char out[GLOB_BYTES_MAX + 1], struct slice value)
 static const char *
 page_match(struct page *page, struct slice value)
 {
-	char text[GLOB_BYTES_MAX + 1];
+	char *text = page->match_text;
 	ptrdiff_t n = value_decode(text, value);
 	if (n < 0) {
 		return "match= has a % that two hexadecimal digits do not follow, a NUL, or more than "
@@ -43,6 +43,7 @@ page_match(struct page *page, struct slice value)
 	if (glob_check(glob)) {
 		return "match= is no glob: it has a [ without its ], or ends in a backslash\n";
 	}
+	page->about = glob;
 	page->match = glob_new(glob);
 	return page->match ? NULL : "no memory for match=: try again later\n";
 }
@@ -88,6 +89,12 @@ page_begin(struct page *page, const struct page_kind *kind, const struct context
 		return "order= has one value: age\n";
 	}
 	page->waited = slice_equal(http_request_value(request, "waiting"), SLICE("yes"));
+	struct slice hosts = http_request_value(request, "hosts");
+	page->here = slice_equal(hosts, SLICE("one"));
+	page->everywhere = slice_equal(hosts, SLICE("all"));
+	if (hosts.n > 0 && !page->here && !page->everywhere) {
+		return "hosts= has two values: one and all\n";
+	}
 	const char *wrong = page_match(page, http_request_value(request, "match"));
 	if (!wrong && order.n > 0) {
 		page->ranked = ranked_new(page->most < RANKED_MOST ? (size_t)page->most : RANKED_MOST);

@@ -75,8 +75,12 @@ struct page {
 	unsigned status;    /* set by the first piece: 200, or 503 */
 	bool openmetrics;   /* the client takes OpenMetrics */
 	struct glob *match; /* names that were asked for; NULL: all */
-	bool waited;        /* only names with waiters */
-	size_t name_n;      /* of name; 0: none was asked for */
+	struct slice about; /* its text, in match_text; n == 0: all */
+	char match_text[GLOB_BYTES_MAX + 1];
+	bool waited;     /* only names with waiters */
+	bool here;       /* hosts=one: of this daemon alone */
+	bool everywhere; /* hosts=all */
+	size_t name_n;   /* of name; 0: none was asked for */
 	char name[GLOB_BYTES_MAX + 1];
 	uint64_t most;         /* elements, at most */
 	uint64_t cursor;       /* of the next piece */

@@ -74,7 +74,8 @@ static const struct page_kind kinds[] = {
 	{"/readyz", TYPE_TEXT, piece_readyz, false, false, true},
 	{"/", TYPE_HTML, status_page, true, false, false},
 	{"/events", TYPE_EVENTS, status_events, true, true, false},
-	{"/lock.json", TYPE_JSON, lists_lock, true, false, false},
+	{"/lock.json", TYPE_JSON, overview_lock, true, false, false},
+	{"/top.json", TYPE_JSON, overview_top, true, false, false},
 	{"/locks.json", TYPE_JSON, lists_locks, true, false, false},
 	{"/sessions.json", TYPE_JSON, lists_sessions, true, false, false},
 };

@@ -16,6 +16,7 @@ lock_row(struct buffer *out, const struct answer *map, bool first)
 	(void)first;
 	html_put(out, "<tr>");
 	html_put_cell(out, "name", answer_get_text(map, "name"));
+	html_put(out, "<td class=\"host\"></td>");
 	html_put_cell(out, "state", answer_get_text(map, "state"));
 	html_put_cell(out, "kind", answer_get_text(map, "kind"));
 	if (answer_get_int(map, "token", 0) != 0) {
@@ -27,6 +28,11 @@ lock_row(struct buffer *out, const struct answer *map, bool first)
 	html_put_cell_number(out, "pid", answer_get_int(map, "pid", 0));
 	html_put_cell(out, "address", answer_get_text(map, "address"));
 	html_put_cell_number(out, "waiting", answer_get_int(map, "waiters", 0));
+	if (answer_get_int(map, "longest_wait_ms", 0) > 0) {
+		html_put_cell_number(out, "longest s", answer_get_int(map, "longest_wait_ms", 0) / 1000);
+	} else {
+		html_put_cell(out, "longest s", SLICE(""));
+	}
 	html_put_cell(out, "why", answer_get_text(map, "why"));
 	html_put(out, "</tr>\n");
 }

@@ -133,6 +133,7 @@ const struct access_user *access_of_socket(const struct access *access, int fd, 
 struct viewer {
 	const struct access_user *user; /* NULL: none of the configuration */
 	bool admin;
+	bool fleet;      /* of a page: may see all hosts, too, as far as its rights are for all names */
 	uint64_t number; /* peer.user */
 };
 
@@ -142,6 +143,12 @@ bool viewer_may(const struct viewer *viewer, unsigned rights);
 bool viewer_names(const struct viewer *viewer, struct slice name);
 /* Whether its rights are for all names: it also sees what belongs to no name, and what other users do. */
 bool viewer_names_all(const struct viewer *viewer);
+/* Whether a page may show it what other hosts have. */
+static inline bool
+viewer_sees_fleet(const struct viewer *viewer)
+{
+	return viewer->admin || (viewer->fleet && viewer_names_all(viewer));
+}
 /* Whether it sees what this user (peer.user) has. */
 static inline bool
 viewer_sees_user(const struct viewer *viewer, uint64_t number)

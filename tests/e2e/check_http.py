@@ -491,7 +491,7 @@ def test_lists(place):
     expect([item["name"] for item in json.loads(body(place, "/locks.json?waiting=yes")[1])], ["a"])
     lock = json.loads(body(place, "/lock.json?name=a")[1])
     expect((lock["name"], lock["holder_count"], lock["waiters"][0]["why"]), ("a", 1, "me too"))
-    expect(sorted(lock), sorted(set(json.loads(tool.call(place, daemon, "show", "--here", "a", "--json")[1])) | {"cursor"}))
+    expect(sorted(lock), sorted(set(json.loads(tool.call(place, daemon, "show", "--here", "a", "--json")[1])) | {"cursor", "history"}))
     expect(json.loads(body(place, "/lock.json?name=job%2f1")[1])["holders"][0]["why"], 'because "so"')
     expect(json.loads(body(place, "/lock.json?name=l")[1])["kind"], "latch")
     expect(json.loads(body(place, "/lock.json?name=no")[1])["state"], "free")
@@ -849,6 +849,46 @@ def test_users_of_lock(place):
     lock = json.loads(body(place, "/lock.json?name=a")[1])
     expect([[one["user"] for one in lock[part]] for part in ("holders", "waiters")] + [lock["holder"]["user"]], [["ops"], [""], "ops"])
     expect(["user" in one for one in local("INSPECT", "a")["holders"]], [False])
+
+
+def test_all_hosts(place):
+    """/top.json and /lock.json are about all hosts for administrators, and where the configuration says so; elsewhere about this one"""
+    redis, ports = place.redis(), [harness.free_port() for _ in range(2)]
+    first = served(place, "  - { tcp: '127.0.0.1:%d', names: yes, fleet: yes }\n  - { tcp: '127.0.0.1:%d', names: yes }\n" % tuple(ports),
+                   master=redis).admitted()
+    second = place.daemon("d2", master=redis).admitted()
+    holders = [daemon.client() for daemon in (first, second)]
+    for holder, name in zip(holders, ("here", "there")):
+        expect((isinstance(holder("LOCK", name), int), holder("UNLOCK", name), isinstance(holder("LOCK", name), int)), (True, 0, True))
+    with first.client(3) as client:
+        harness.until("both are known", lambda: [one["answers"] for one in client("FLEET")] == [1, 1])
+
+    def page(to, path):
+        connection = Connection(path_of(place)) if to is place else http.client.HTTPConnection("127.0.0.1", to, timeout=harness.PATIENCE)
+        status, _, text = ask(connection, path)
+        return status, json.loads(text)
+
+    def whole(to, path, key):
+        return harness.until("the hosts have answered", lambda: [
+            answer for _, answer in [page(to, path)] if answer["age_ms"] is not None and answer[key] is not None])[0]
+    for to in (place, ports[0]):
+        top = whole(to, "/top.json", "hosts")
+        expect((top["fleet"], sorted(lock["name"] for lock in top["locks"]), len(top["hosts"]), top["silent"]), (True, ["here", "there"], 2, []))
+        expect([lock["name"] for lock in whole(to, "/top.json?match=th*", "hosts")["locks"]], ["there"])
+        expect(page(to, "/top.json?hosts=one")[1]["fleet"], False)
+        lock = whole(to, "/lock.json?name=there&hosts=all", "history")
+        expect((lock["lock"]["state"], [len(host["holders"]) for host in lock["lock"]["hosts"]], [hold["end"] for hold in lock["history"]]),
+               ("held", [1], ["released"]))
+        expect("user" in lock["lock"]["hosts"][0]["holders"][0], True)
+    status, top = page(ports[1], "/top.json")
+    expect((status, top["fleet"], top["more"], [lock["name"] for lock in top["locks"]]), (200, False, False, ["here"]))
+    expect(page(ports[1], "/lock.json?name=there&hosts=all")[0], 403)
+    expect([hold["end"] for hold in page(ports[1], "/lock.json?name=here")[1]["history"]], ["released"])
+    expect(page(ports[1], "/top.json?waiting=yes")[1]["locks"], [])
+    expect(get(place, "/top.json?hosts=some")[0], 400)
+    second.process.stop()
+    harness.until("it is named", lambda: page(ports[0], "/top.json")[1]["silent"])
+    second.process.cont()
 
 
 def test_order(place):

@@ -7,6 +7,8 @@ import os
 import shutil
 import signal
 
+import check_fleet
+import check_longest
 import harness
 from harness import Skip, expect, expect_between
 
@@ -134,6 +136,55 @@ def test_page(place):
         browser.until("the table is there", "%s === %d" % (ROWS, min(count, 200)))
         expect(browser.value(OVER) <= 0, True, "%d locks, without script: it sticks out" % count)
         browser.keep("page-%d-without-script" % count)
+
+
+def test_all_hosts(place):
+    """a page of which the configuration says so shows the locks of all hosts, the longest wait first; a dialog has what is held and waited
+    for on another host, and what was before; a host that stands still is named; one host can be looked at alone"""
+    browser, redis = Browser(place), place.redis()
+    port, other_port = harness.free_port(), harness.free_port()
+    daemons = [check_fleet.named(place, 1, redis, "http: [ { tcp: '127.0.0.1:%d', names: yes, fleet: yes }, { tcp: '127.0.0.1:%d', names: yes } ]\n"
+                                 % (port, other_port)), check_fleet.named(place, 2, redis), check_fleet.named(place, 3, redis)]
+    for daemon in daemons:
+        check_fleet.everybody(daemon.admitted(), 3)
+    holders = [daemon.client() for daemon in daemons]
+    for at, holder in enumerate(holders):
+        holder("CLIENT", "SETNAME", "deploy-%d" % at)
+        expect(isinstance(holder("LOCK", "job/%d" % at, "WHY", "release 41"), int), True)
+        expect((holder("UNLOCK", "job/%d" % at), isinstance(holder("LOCK", "job/%d" % at, "WHY", "release 42"), int)), (0, True))
+    waiters = [check_longest.wait_for(daemons[at], "job/%d" % at) for at in (2, 1)] + [check_longest.wait_for(daemons[0], "job/2")]
+    expect(len(waiters), 3)
+    names = "[...document.querySelectorAll('#locks tr')].map(tr => tr.children[0].textContent + ' ' + tr.children[1].textContent).join()"
+    url, hosts = "http://127.0.0.1:%d/" % port, [daemon.host for daemon in daemons]
+    for size, word in ((WIDE, "wide"), (NARROW, "narrow")):
+        for dark in (False, True):
+            browser("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+            browser.open(url, size)
+            browser.until("the locks of all hosts are shown", "%s === 'job/2 %s,job/1 %s,job/2 %s,job/0 %s'" % (
+                names, hosts[2], hosts[1], hosts[0], hosts[0]))
+            expect(browser.value("document.querySelectorAll('#hosts tr').length"), 3)
+            expect(browser.value(OVER) <= 0, True, "%s: it sticks out" % word)
+            browser.keep("fleet-%s%s" % (word, "-dark" if dark else ""))
+            browser.value("document.querySelector('#locks tr').click()")
+            browser.until("the dialog is open", "document.getElementById('one').open")
+            text = browser.value("document.querySelector('#one div').textContent")
+            expect([what for what in ("Holders: 1", "Waiting, in order: 2", "deploy-2", "release 42", "Held before", "release 41", "surely for s", "token",
+                                      "since", "until") if what not in text], [], text)
+            browser.keep("fleet-lock-%s%s" % (word, "-dark" if dark else ""))
+            browser.value("document.getElementById('one').close()")
+    browser.open(url)
+    browser.until("all are there", "document.querySelectorAll('#locks tr').length === 4")
+    daemons[1].process.stop()
+    browser.until("the one that stands still is named", "/%s.*no answer/.test(document.querySelector('#hosts tr.bad').textContent)" % hosts[1])
+    browser.until("the others are shown", "%s === 'job/2 %s,job/2 %s,job/0 %s'" % (names, hosts[2], hosts[0], hosts[0]))
+    browser.keep("fleet-silent")
+    daemons[1].process.cont()
+    browser.until("it is there again", "document.querySelectorAll('#locks tr').length === 4")
+    browser.value("document.querySelector('[name=every]').click()")
+    browser.until("this host alone is shown", "%s === 2 && !document.body.classList.contains('fleet')" % ROWS)
+    browser.open("http://127.0.0.1:%d/" % other_port)
+    browser.until("where nothing says so, it is this host", "%s === 2 && document.getElementById('link').textContent === 'live'" % ROWS)
+    expect(browser.value("getComputedStyle(document.getElementById('every')).display"), "none")
 
 
 def test_live(place):

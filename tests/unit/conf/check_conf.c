@@ -487,12 +487,14 @@ END_TEST
 START_TEST(http_open_to_others_needs_a_word_whatever_users_there_are)
 {
 	struct conf *conf =
-		good("http: [ { unix: /h, mode: '0600' }, { tcp: '127.0.0.1:5626', names: yes } ]\n");
+		good("http: [ { unix: /h, mode: '0600' }, { tcp: '127.0.0.1:5626', names: yes, fleet: yes } "
+		     "]\n");
 
 	ck_assert_uint_eq(conf->http_count, 2);
 	ck_assert_str_eq(conf->http[0].path, "/h");
 	ck_assert_int_eq(conf->http[0].mode, 0600);
 	ck_assert(conf->http[1].names && !conf->http[0].names);
+	ck_assert(conf->http[1].fleet && !conf->http[0].fleet);
 	conf_free(conf);
 	setenv("CHECK_CONF_SECRET", "x", 1);
 	bad("users: [ { name: a, password-env: CHECK_CONF_SECRET } ]\nhttp: [ { tcp: '0.0.0.0:5626' } ]\n",
@@ -513,6 +515,8 @@ START_TEST(http_open_to_others_needs_a_word_whatever_users_there_are)
 		"f.yml:2:9: http: lock clients connect to this address; name another");
 	bad("http: [ { unix: /h, names: yes } ]\n",
 		"f.yml:1:28: http: names means nothing for a Unix socket; leave it out");
+	bad("http: [ { unix: /h, fleet: yes } ]\n",
+		"f.yml:1:28: http: fleet means nothing for a Unix socket; leave it out");
 	bad("http: [ { unix: /h, tcp: '127.0.0.1:1' } ]\n",
 		"f.yml:1:9: http: an item with both unix and tcp");
 	bad("http: [ { tcp: '127.0.0.1:1', on-close: release } ]\n", "f.yml:1:31: http[]: unknown key");
