@@ -13,6 +13,7 @@ from harness import BRISK, PATIENCE, boottime, expect, expect_between
 
 LEASE = 2.0  # seconds, of BRISK
 OK = "ok"
+NOTICE_SILENCE = ("c", "go", "node", "python")
 NAME_HOLDERS = ("node", "python")
 ONE_PLACE = ("c", "go", "java", "node", "python")
 HELD = r"held \d+"
@@ -298,6 +299,31 @@ def test_no_master(place):
     team = Team(place, daemon.socket)
     redis.kill()
     team.ask("1", "lock", "{who}", "wait=0.5", wanted="refused:(NOMASTER|MASTERERR) 1 ")
+
+
+def test_silent_daemon(place):
+    """the daemon stands still: who waits, and who asks then, hears that it is unreachable, also without a bound of the wait"""
+    daemon, team = world(place, "", tcp=True, but=tuple(set(PACKAGES) - set(NOTICE_SILENCE)))
+    remote = Team(place, "%s:%d" % daemon.tcp, tuple(set(PACKAGES) - set(NOTICE_SILENCE)))
+    with daemon.client() as other:
+        for one, name in ((team, "{who}"), (remote, "{who}-tcp")):
+            for player in one.players:
+                other("LOCK", name.replace("{who}", player.who))
+            one.tell("1", "lock", name)
+        for player in team.players + remote.players:
+            daemon.queued(player.who + ("" if player in team.players else "-tcp"))
+        daemon.process.stop()
+        for one in (team, remote):
+            one.tell("2", "lock", "{who}-new")
+        for one in (team, remote):
+            one.hear("1", "lock", "unreachable 1 ")
+            one.hear("2", "lock", "unreachable 1 ")
+        daemon.process.cont()
+        for one, name in ((team, "{who}"), (remote, "{who}-tcp")):
+            for player in one.players:
+                other("UNLOCK", name.replace("{who}", player.who))
+            one.ask("3", "lock", name, "wait=%d" % PATIENCE, wanted=HELD)  # what was given up is no waiter any more
+            one.ask("3", "unlock", wanted=OK)
 
 
 def test_no_daemon(place):

@@ -8,7 +8,7 @@ const { setInterval, setTimeout } = require('./clock');
 const { LockRefusedError } = require('./errors');
 
 const TICK = 2500; // ms between looks whether the daemon answers
-const SILENT = 4; // so many ticks without a byte, although an answer is due: the daemon is gone
+const SILENT = 2; // so many ticks without a byte, although an answer is due: the daemon is gone
 const CONNECT = 5000; // ms for one attempt to connect
 const LINE_MAX = 1 << 16;
 const BULK_MAX = 1 << 20;

@@ -30,7 +30,7 @@ from ._look import Looks, Seen, Waiting
 
 RETRY = 0.2  # seconds until a LOCK is sent again to a daemon that ends
 SLACK = 2.0  # seconds by which the daemon may answer a WAIT late: a hand-over, a busy host
-SILENCE = 5.0  # seconds without an answer over TCP after which the connection counts as lost
+SILENCE = 5.0  # seconds without an answer after which the connection counts as lost
 STOOD = 0.1  # seconds after a deadline from which a look at it shows that this process stood still
 LATE = 1.0  # seconds for the daemon's answer if this process stood still until the deadline that it was told
 LOOK = 1.0  # seconds between looks at the event loops of claims
@@ -176,6 +176,7 @@ class Core:
         self._input = b""
         self._handlers: Deque[Tuple[Handler, float]] = deque()
         self._heard = 0.0
+        self._mute = 0.0  # until then an answer that is overdue may still be read; 0: none is overdue
         self._secret: Optional[str] = None
         self._bound = False
         self._prefix, self._ids = prefix, itertools.count(1)
@@ -190,7 +191,7 @@ class Core:
     def connected(self, now: float, bind: bool) -> Tuple[bytes, bytes]:
         """The first bytes of a new connection, in two parts. If bind, the second begins with SESSION BIND, and is sent
         with a pidfd."""
-        self.online, self.stalled, self._input, self._heard = True, False, b"", now
+        self.online, self.stalled, self._input, self._heard, self._mute = True, False, b"", now, 0.0
         hello = ["HELLO", "3"] + (["AUTH", *self.login] if self.login else []) + ["SETNAME", self.title]
         self._send(now, hello, self._hello)
         if self._secret is not None:
@@ -421,7 +422,8 @@ class Core:
                 self._tick_waiting(hold, claim, now)
             if hold.users:
                 self._tick_held(hold, now)
-        if self.online and self.tcp and (self.holds or self._handlers):
+        waits = any(hold.waiting for hold in self.holds.values())
+        if self.online and (waits or (self.tcp and (self.holds or self._handlers))):
             self._tick_silence(now)
         self._rouse(self._looks.tick(now))
 
@@ -512,12 +514,22 @@ class Core:
         return "expired", "the daemon could not renew it in time"
 
     def _tick_silence(self, now: float) -> None:
-        if self._handlers and now >= max(self._handlers[0][1], self._heard) + SILENCE:
+        """Notices a daemon that does not answer, which who waits would not. Over a Unix socket a holder need not: what it was told runs
+        out."""
+        due = max(self._handlers[0][1], self._heard) + SILENCE if self._handlers else self._heard + SILENCE
+        if now < due:
+            self._mute = 0.0
+        elif not self._handlers:
+            self._send(now, ["PING"], _ignore)
+            due = now + SILENCE
+        elif not self._mute:
+            self._mute = due = now + STOOD  # if this process stood still, the answer is there, and is read before
+        elif now >= self._mute:
             self.stalled = True
             self.cut_why = DaemonUnreachable("no answer for %g s" % SILENCE)
-        elif not self._handlers and now >= self._heard + SILENCE:
-            self._send(now, ["PING"], _ignore)
-        self._rouse(now + SILENCE / 5)
+        else:
+            due = self._mute
+        self._rouse(due)
 
     # --- a hold -----------------------------------------------------------------------------------------------------
 
