@@ -761,6 +761,8 @@ def test_document(place):
         programs = re.findall(r"```python\n(.*?)```", stream.read(), re.S)
     expect(len(programs) >= 6, True)
     for text in programs:
+        if "opentelemetry" in text:
+            continue  # check_python_seen.py runs it where that is installed
         process = program(place, text.replace("/run/holdfast/holdfast.sock", daemon.socket))
         expect(process.wait(), 0, text + process.output.text())
     harness.comment("%d programs" % len(programs))

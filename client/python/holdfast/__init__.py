@@ -9,11 +9,12 @@ the same for asyncio.
 
 from . import aio
 from ._errors import DaemonUnreachable, HoldfastError, LockBusy, LockLost, LockRefused, LockTimeout
+from ._events import Event, observe
 from ._look import Holder, Waiting
 from ._sync import Client, Lock, MultiLock
 
-__all__ = ["Client", "DaemonUnreachable", "Holder", "HoldfastError", "Lock", "LockBusy", "LockLost", "LockRefused",
-           "LockTimeout", "MultiLock", "Waiting", "aio", "lock", "lock_all"]
+__all__ = ["Client", "DaemonUnreachable", "Event", "Holder", "HoldfastError", "Lock", "LockBusy", "LockLost", "LockRefused",
+           "LockTimeout", "MultiLock", "Waiting", "aio", "lock", "lock_all", "observe"]
 __version__ = "0.1.0"
 
 _default = Client()

@@ -22,6 +22,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 from ._address import Address, Tls
 from ._core import LATE, Claim, Core, encode
 from ._errors import DaemonUnreachable, HoldfastError, LockRefused, lasting
+from ._events import Event, after_fork, tell
 
 log = logging.getLogger("holdfast")
 
@@ -84,6 +85,8 @@ class Engine:
                          grace, not address.path, os.urandom(6).hex())
         self._inbox: "queue.SimpleQueue[Callable[[], None]]" = queue.SimpleQueue()
         self._socket: Optional[socket.socket] = None
+        self._told_up = False  # a connection was told of
+        self._told_cut = False  # its loss was
         self._thread: Optional[threading.Thread] = None
         self._thread_mutex = threading.Lock()
         with _making:
@@ -165,6 +168,8 @@ class Engine:
             self._flush()
             if self.core.stalled:
                 self._drop(self.core.cut_why)
+            if self.core.greeted != self._told_up:
+                self._tell_connection()
             if self.core.calls:
                 self._tell()
                 continue
@@ -194,6 +199,15 @@ class Engine:
     def _tell(self) -> None:
         while self.core.calls:
             self.core.calls.pop(0)()
+
+    def _tell_connection(self) -> None:
+        self._told_up, address = self.core.greeted, str(self.address)
+        if self._told_up:
+            tell(Event("resume" if self._told_cut else "connect", address=address), logging.INFO)
+        else:
+            used = any(hold.users or hold.waiting for hold in self.core.holds.values())
+            tell(Event("cut", address=address, error=self.core.cut_why), logging.WARNING if used else logging.INFO)
+        self._told_cut = not self._told_up
 
     def _wait(self, seconds: float) -> None:
         """Until the daemon says something, a caller wants something, or the time is over."""
@@ -347,6 +361,7 @@ class Engine:
                 pass
             self._close()
             self.core.ended()
+            self._told_up = self._told_cut = False
 
     def exit(self) -> None:
         """At the end of the process: ends the session if nothing is held. What is held ends with the process, and not
@@ -376,6 +391,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     global _making, _registry_mutex
     _making, _registry_mutex = threading.Lock(), threading.Lock()
+    after_fork()
     for engine in list(_registry.values()):
         engine.forked()
     _registry.clear()

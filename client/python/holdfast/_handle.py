@@ -10,6 +10,7 @@ from ._address import choose, parse
 from ._core import Claim
 from ._engine import Engine, engine_for, now
 from ._errors import LockLost
+from ._events import Event, tell, waits_are_seen
 from ._look import Waiting
 
 YEAR = 365 * 86400.0  # the longest time that the daemon takes
@@ -150,6 +151,7 @@ class Handle:
             self.words += ["WHY", why]
         self._engine: Optional[Engine] = None
         self._claim: Optional[Claim] = None
+        self._held_since, self._loss_told = 0.0, False
 
     @property
     def token(self) -> int:
@@ -220,6 +222,7 @@ class Handle:
                lasts: Optional[Callable[[Waiting], None]], alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
         """Sends the request."""
         self._engine = self.place.engine()
+        self._held_since, self._loss_told = now(), False
         owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else os.urandom(8).hex()
         self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive,
                             self.owner is not None, lasts)
@@ -229,17 +232,39 @@ class Handle:
     def _hears(self) -> Optional[Callable[[Waiting], None]]:
         """What is told that the wait lasts; None: nobody wants to know. It must not keep this object alive."""
         name, on_wait = self.name, self.on_wait
-        if on_wait is None:
+        if on_wait is None and not waits_are_seen():
             return None
-        tell = on_wait
 
         def lasts(info: Waiting) -> None:
-            try:
-                tell(info)
-            except (Exception, SystemExit):  # the thread serves all other locks
-                log.exception("on_wait of the lock %r", name)
+            if on_wait is not None:
+                try:
+                    on_wait(info)
+                except (Exception, SystemExit):  # the thread serves all other locks
+                    log.exception("on_wait of the lock %r", name)
+            tell(Event("wait", name, waited=info.waited, holder=info.holder, position=info.position), logging.INFO)
 
         return lasts
+
+    def _tell_hold(self, asked: float) -> None:
+        """It is held. asked: when acquire() was called."""
+        self._held_since = now()
+        tell(Event("hold", self.name, self.token, waited=self._held_since - asked))
+
+    def _tell_failure(self, asked: float, error: BaseException) -> None:
+        tell(Event("fail", self.name, waited=now() - asked, holder=getattr(error, "holder", None), error=error))
+
+    def _tell_end(self, claim: Claim, loss: Optional[LockLost]) -> None:
+        """It was given back, or turned out to be lost. Raises the loss."""
+        if loss is None:
+            tell(Event("release", self.name, claim.token, held=now() - self._held_since))
+            return
+        told, self._loss_told = self._loss_told, True
+        if not told:
+            self._tell_loss(loss)
+        raise loss
+
+    def _tell_loss(self, loss: LockLost) -> None:
+        tell(Event("loss", self.name, loss.token, held=now() - self._held_since, error=loss), logging.WARNING)
 
     def _give_up(self) -> None:
         """The wait has ended otherwise than with the lock: nothing is held, and nothing waits."""

@@ -104,15 +104,18 @@ class Lock(Handle, ContextDecorator):
         itself = weakref.ref(self)
         if self._interrupt:
             _interrupts.begin(self)
+        asked = now()
         try:
             _, claim = self._begin(settled.set, lambda: _tell(itself), wait, self._hears())
             settled.wait()
             if claim.error is not None:
                 raise claim.error
+            self._tell_hold(asked)
             return self.token
-        except BaseException:
+        except BaseException as error:
             self._give_up()
             self._deafen()
+            self._tell_failure(asked, error)
             raise
 
     def release(self) -> None:
@@ -127,10 +130,11 @@ class Lock(Handle, ContextDecorator):
         freed = threading.Event()
         if claim.state == "held":
             self._engine.release(claim, freed.set)
-            if not freed.wait(self.place.connect_timeout) and claim.error is None and loss is not None:
-                raise loss  # the deadline had passed before, and no answer says that the lock was held even so
-        if isinstance(claim.error, LockLost):
-            raise claim.error
+            if freed.wait(self.place.connect_timeout) or claim.error is not None:
+                loss = None  # the deadline had passed before, and the answer says whether the lock was held even so
+        else:
+            loss = None
+        self._tell_end(claim, claim.error if isinstance(claim.error, LockLost) else loss)
 
     def extend(self, seconds: float) -> float:
         """Lets a lock with a `lease` end so many seconds from now. Returns the seconds for which it is surely held.
@@ -167,11 +171,14 @@ class Lock(Handle, ContextDecorator):
             if self._interrupt and main is not None:
                 self._interrupted = self.due = True
                 signal.pthread_kill(main, signal.SIGINT)
+            told, self._loss_told = self._loss_told, True
         if self.on_lost is not None:
             try:
                 self.on_lost(loss)
             except (Exception, SystemExit):  # the thread serves all other locks
                 log.exception("on_lost of the lock %r", self.name)
+        if not told:
+            self._tell_loss(loss)
 
     def __enter__(self) -> "Lock":
         self.acquire()

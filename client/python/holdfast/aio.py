@@ -76,15 +76,18 @@ class Lock(Handle):
         itself = weakref.ref(self)
         hears = self._hears()
         lasts = hears and _in_loop(loop, hears)
+        asked = now()
         try:
             _, claim = self._begin(lambda: _post(loop, lambda: _resolve(settled, None)),
                                    lambda: _post(loop, lambda: _tell(itself)), wait, lasts, lambda: not loop.is_closed())
             await settled
             if claim.error is not None:
                 raise claim.error
+            self._tell_hold(asked)
             return self.token
-        except BaseException:
+        except BaseException as error:
             self._give_up()
+            self._tell_failure(asked, error)
             raise
 
     async def release(self) -> None:
@@ -98,10 +101,11 @@ class Lock(Handle):
             freed: "asyncio.Future[None]" = loop.create_future()
             self._engine.release(claim, lambda: _post(loop, lambda: _resolve(freed, None)))
             await asyncio.wait([freed], timeout=self.place.connect_timeout)
-            if not freed.done() and claim.error is None and loss is not None:
-                raise loss  # see holdfast.Lock.release
-        if isinstance(claim.error, LockLost):
-            raise claim.error
+            if freed.done() or claim.error is not None:
+                loss = None  # see holdfast.Lock.release
+        else:
+            loss = None
+        self._tell_end(claim, claim.error if isinstance(claim.error, LockLost) else loss)
 
     async def extend(self, seconds: float) -> float:
         """See `holdfast.Lock.extend`."""
@@ -136,6 +140,9 @@ class Lock(Handle):
                 self.on_lost(loss)
             except Exception:
                 log.exception("on_lost of the lock %r", self.name)
+        told, self._loss_told = self._loss_told, True
+        if not told:
+            self._tell_loss(loss)
 
     def _watch(self) -> None:
         """From now on this task is cancelled if the lock is lost."""
