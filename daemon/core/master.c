@@ -512,6 +512,13 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 	}
 }
 
+/* Whether it is connected, and takes no leases yet, or no longer: then its latest error says why. */
+static bool
+master_is_unused(const struct master *m)
+{
+	return m->state == MASTER_GREETING || m->state == MASTER_REFUSED;
+}
+
 static void
 master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -529,10 +536,10 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 		(void)master_of_set(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES)
 		master_refuse(core, m, greeting_text[vote->greeting], vote->text);
-	else if (vote->outcome == OUTCOME_DEMOTED || (vote_is_error(vote) && m->state == MASTER_GREETING))
+	else if (vote->outcome == OUTCOME_DEMOTED || (vote_is_error(vote) && master_is_unused(m)))
 		master_refuse(core, m, "answers with an error", vote->text);
 	else {
-		m->failing |= vote_is_error(vote) && m->state != MASTER_REFUSED;
+		m->failing |= vote_is_error(vote);
 		m->greet_ms = core->now.ms + master_greet_again_ms(core);
 		master_arm(core, m);
 	}
