@@ -2,7 +2,8 @@
  * doctor: looks at the socket, the daemon, its masters and its limits, and says of each thing that is wrong
  * why it matters, and which command mends it.
  *
- * It asks the daemon alone: INFO, FLEET and one lock of a new name. The daemon sees the masters as locks do,
+ * It asks the daemon alone: INFO, FLEET, SESSIONS and one lock of a new name, and if a client waits for long
+ * for which lock. The daemon sees the masters as locks do,
  * with its own login; a person who may look at the daemon needs no password of a master.
  */
 #include "client/doctor.h"
@@ -24,8 +25,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define NEARLY(n) ((n) / 10 * 9)
-
 /* ---- what is told ---- */
 
 static void
@@ -38,18 +37,18 @@ tell_line(const char *head, const char *part, const char *text)
 }
 
 void
-tell(struct doctor *d, enum grade grade, const char *part, const char *what, const char *why,
-	const char *mend)
+tell_run(struct doctor *d, enum grade grade, const char *part, const char *what, const char *why,
+	const char *mend, const char *run)
 {
 	static const char *const words[] = {"ok", "warning", "error"};
 
 	d->worst = grade > d->worst ? grade : d->worst;
 	d->seen = d->seen || grade != GRADE_OK;
 	if (d->o->json) {
-		(void)json_array_append_new(
-			d->json, json_pack("{s:s, s:s, s:o, s:s, s:o}", "part", part, "grade", words[grade],
-					 "what", json_output_text(slice_of(what)), "why", why, "do",
-					 json_output_text(slice_of(mend))));
+		(void)json_array_append_new(d->json,
+			json_pack("{s:s, s:s, s:o, s:s, s:o, s:o}", "part", part, "grade", words[grade],
+				"what", json_output_text(slice_of(what)), "why", why, "do",
+				json_output_text(slice_of(mend)), "run", json_output_text(slice_of(run))));
 		return;
 	}
 	if (grade != GRADE_OK || !d->o->quiet) {
@@ -59,6 +58,16 @@ tell(struct doctor *d, enum grade grade, const char *part, const char *what, con
 		tell_line("", "why", why);
 		tell_line("", "do", mend);
 	}
+	if (grade != GRADE_OK && run[0] != '\0') {
+		tell_line("", "run", run);
+	}
+}
+
+void
+tell(struct doctor *d, enum grade grade, const char *part, const char *what, const char *why,
+	const char *mend)
+{
+	tell_run(d, grade, part, what, why, mend, "");
 }
 
 const char *
@@ -70,6 +79,48 @@ text_print(char out[DOCTOR_TEXT_MAX], const char *format, ...)
 	(void)vsnprintf(out, DOCTOR_TEXT_MAX, format, list);
 	va_end(list);
 	return out;
+}
+
+const char *
+run_print(char out[DOCTOR_TEXT_MAX], const char *format, ...)
+{
+	va_list list;
+	int n;
+
+	va_start(list, format);
+	n = vsnprintf(out, DOCTOR_TEXT_MAX, format, list);
+	va_end(list);
+	if (n < 0 || n >= DOCTOR_TEXT_MAX) {
+		out[0] = '\0';
+	}
+	return out;
+}
+
+const char *
+shell_word(char out[DOCTOR_TEXT_MAX], struct slice text)
+{
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+,-=";
+	char word[DOCTOR_TEXT_MAX];
+	size_t n = 0;
+	bool quoted = text.n == 0 || text.p[0] == '=';
+
+	out[0] = '\0';
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+
+		if (c < ' ' || c == 0x7f || n + 5 > sizeof(word)) {
+			return out;
+		}
+		quoted |= memchr(plain, c, sizeof(plain) - 1) == NULL;
+		if (c == '\'') {
+			memcpy(word + n, "'\\'", 3);
+			n += 3;
+		}
+		word[n++] = (char)c;
+	}
+	word[n] = '\0';
+	return run_print(out, "%s%s%s", quoted ? "'" : "", word, quoted ? "'" : "");
 }
 
 /* ---- what the daemon says ---- */
@@ -131,13 +182,14 @@ static void
 look_at_crowd(struct doctor *d, struct slice text)
 {
 	char what[DOCTOR_TEXT_MAX];
+	const char *run, *mend = limit_mend(text, &run);
 
 	text_print(what, "the daemon takes no further client: %.*s", SLICE_ARG(text));
-	tell(d, GRADE_ERROR, "limits", what,
+	tell_run(d, GRADE_ERROR, "limits", what,
 		says(text, "too many logins")
 			? "all clients of that address wait, also those with the right password"
 			: "programs that connect now are refused; those that are connected keep their locks",
-		limit_mend(text));
+		mend, run);
 }
 
 /* The daemon does not let this user ask. */
@@ -192,8 +244,9 @@ look_at_daemon(struct doctor *d, const struct address *a)
 	if (!slice_equal(version, slice_of(HOLDFAST_VERSION))) {
 		text_print(what, "the daemon is holdfastd %.*s, this is holdfast %s", SLICE_ARG(version),
 			HOLDFAST_VERSION);
-		tell(d, GRADE_WARNING, "daemon", what,
-			"the daemon that runs is not the one that is installed", "holdfast restart");
+		tell_run(d, GRADE_WARNING, "daemon", what,
+			"the daemon that runs is not the one that is installed",
+			"hand it over to the one that is installed: no client notices", "holdfast restart");
 	}
 	if (info_number(d, "draining", 0) != 0) {
 		look_at_drain(d);
@@ -216,38 +269,58 @@ look_at_daemon(struct doctor *d, const struct address *a)
 }
 
 static void
-look_at_limits(struct doctor *d)
+look_at_descriptors(struct doctor *d)
 {
 	int64_t limit = info_number(d, "descriptors", -1), wanted = info_number(d, "descriptors_wanted", 0);
+	int64_t used = info_number(d, "descriptors_used", -1);
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX];
+
+	if (limit < 0 || (limit >= wanted && used <= NEARLY(limit))) {
+		return;
+	}
+	if (limit < wanted) {
+		text_print(what,
+			"the process may have %" PRId64 " descriptors, its limits need %" PRId64 "; %" PRId64
+			" are open",
+			limit, wanted, used);
+	} else {
+		text_print(what, "%" PRId64 " of the %" PRId64 " descriptors of the process are open", used,
+			limit);
+		wanted = 2 * limit;
+	}
+	text_print(mend,
+		"systemctl edit holdfastd, with LimitNOFILE=%" PRId64
+		" under [Service], for the next start, and for now this; or lower limits.clients and "
+		"limits.bound-sessions",
+		wanted);
+	tell_run(d, GRADE_WARNING, "limits", what,
+		"without a descriptor clients are refused, whatever limits.clients says", mend,
+		run_print(run, "prlimit --pid %" PRId64 " --nofile=%" PRId64, info_number(d, "process_id", 0),
+			wanted));
+}
+
+static void
+look_at_limits(struct doctor *d)
+{
 	int64_t clients = info_number(d, "connected_clients", 0),
 		most = info_number(d, "maxclients", INT64_MAX);
 	int64_t memory = info_number(d, "used_memory_rss", 0), room = info_number(d, "maxmemory", 0);
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX];
+	char what[DOCTOR_TEXT_MAX];
 
 	d->seen = false;
-	if (limit >= 0 && limit < wanted) {
-		text_print(what, "the process may have %" PRId64 " descriptors, its limits need %" PRId64,
-			limit, wanted);
-		text_print(mend,
-			"systemctl edit holdfastd, with LimitNOFILE=%" PRId64
-			" under [Service], then: systemctl restart "
-			"holdfastd; or lower limits.clients and limits.bound-sessions",
-			wanted);
-		tell(d, GRADE_WARNING, "limits", what, "clients are refused before limits.clients is reached",
-			mend);
-	}
+	look_at_descriptors(d);
 	if (clients > NEARLY(most)) {
 		text_print(what, "%" PRId64 " of %" PRId64 " clients are connected", clients, most);
-		tell(d, GRADE_WARNING, "limits", what, "further clients are refused",
-			"see who they are with `holdfast sessions`, or raise limits.clients, then: systemctl "
-			"reload "
-			"holdfastd");
+		tell_run(d, GRADE_WARNING, "limits", what, "further clients are refused",
+			"see who they are with `holdfast sessions`, or raise limits.clients, and have it "
+			"read",
+			RELOAD_RUN);
 	}
 	if (info_number(d, "memory_full", 0) != 0 || (room > 0 && memory > NEARLY(room))) {
 		text_print(what, "the daemon has %" PRId64 " of %" PRId64 " bytes", memory, room);
-		tell(d, GRADE_WARNING, "limits", what,
+		tell_run(d, GRADE_WARNING, "limits", what,
 			"past that there are no new clients, locks and latches",
-			"raise limits.memory, then: systemctl reload holdfastd");
+			"raise limits.memory, and have it read", RELOAD_RUN);
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "limits", "descriptors, clients and memory suffice", "", "");
@@ -307,12 +380,15 @@ look_at_files(struct doctor *d, const struct address *a)
 
 /* ---- certificates ---- */
 
+#define ENDING_S (14 * 86400) /* as the alert of monitoring/alerts.yml */
+
 static void
 look_at_certificates(struct doctor *d)
 {
 	struct slice fault = answer_info(d->info, "certificate_fault");
 	int64_t faults = info_number(d, "certificate_faults", 0);
-	char what[DOCTOR_TEXT_MAX], more[64] = "";
+	int64_t end_s = info_number(d, "certificates_end_in_s", INT64_MAX);
+	char what[DOCTOR_TEXT_MAX], more[64] = "", left[DURATION_TEXT_MAX];
 
 	if (faults > 0) {
 		if (faults > 1) {
@@ -321,6 +397,14 @@ look_at_certificates(struct doctor *d)
 		text_print(what, "%.*s%s", SLICE_ARG(fault), more);
 		tell(d, GRADE_WARNING, "tls", what, "peers that check it refuse the connection",
 			TLS_DATES_DO);
+	} else if (info_number(d, "certificates", 0) > 0 && end_s < ENDING_S) {
+		text_print(what, "a certificate of the configuration ends in %s",
+			duration_text(left, end_s * 1000));
+		tell_run(d, GRADE_WARNING, "tls", what,
+			"peers that check it refuse new connections from then on",
+			"replace its file, and have it read; of each file: openssl x509 -enddate -noout -in "
+			"FILE",
+			RELOAD_RUN);
 	} else if (info_number(d, "certificates", 0) > 0) {
 		tell(d, GRADE_OK, "tls", "all certificates of the configuration are valid now", "", "");
 	}
@@ -334,7 +418,7 @@ look_at_secrets(struct doctor *d)
 	struct slice path = answer_info(d->info, "open_secret");
 	struct slice mode = answer_info(d->info, "open_secret_mode");
 	int64_t open = info_number(d, "open_secrets", 0);
-	char what[DOCTOR_TEXT_MAX], what_to_do[DOCTOR_TEXT_MAX], more[64] = "";
+	char what[DOCTOR_TEXT_MAX], word[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX], more[64] = "";
 
 	if (open == 0) {
 		return;
@@ -343,8 +427,9 @@ look_at_secrets(struct doctor *d)
 		(void)snprintf(more, sizeof(more), "; %" PRId64 " more are open", open - 1);
 	}
 	text_print(what, "%.*s has a secret, and its mode is %.*s%s", SLICE_ARG(path), SLICE_ARG(mode), more);
-	text_print(what_to_do, "chmod o= %.*s", SLICE_ARG(path));
-	tell(d, GRADE_WARNING, "secrets", what, "every user of this host may read or write it", what_to_do);
+	tell_run(d, GRADE_WARNING, "secrets", what, "every user of this host may read or write it",
+		"take the rights of others away, and change the secret if somebody may have read it",
+		shell_word(word, path)[0] != '\0' ? run_print(run, "chmod o= %s", word) : "");
 }
 
 /* ---- a lock ---- */
@@ -352,7 +437,8 @@ look_at_secrets(struct doctor *d)
 static void
 look_at_lock(struct doctor *d)
 {
-	char mend[DOCTOR_TEXT_MAX];
+	char out[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX];
+	const char *mend = lock_mend(d, slice_of(d->probe.text), out, run);
 
 	switch (d->probe.grade) {
 	case PROBE_OK:
@@ -360,8 +446,8 @@ look_at_lock(struct doctor *d)
 		tell(d, GRADE_OK, "lock", d->probe.text, "", "");
 		break;
 	case PROBE_CRITICAL:
-		tell(d, GRADE_ERROR, "lock", d->probe.text, "programs that want a lock now wait, or fail",
-			lock_mend(d, slice_of(d->probe.text), mend));
+		tell_run(d, GRADE_ERROR, "lock", d->probe.text, "programs that want a lock now wait, or fail",
+			mend, run);
 		break;
 	case PROBE_UNKNOWN:
 		tell(d, GRADE_WARNING, "lock", d->probe.text, "whether a lock can be had now is not known",
@@ -379,6 +465,7 @@ static void
 look_at_processes(struct doctor *d, struct wire *w)
 {
 	const struct answer *answer = NULL;
+	const char *run;
 	char what[DOCTOR_TEXT_MAX];
 	int pidfd = w->local ? descendants_pidfd(getpid()) : -1;
 
@@ -403,7 +490,7 @@ look_at_processes(struct doctor *d, struct wire *w)
 			  "daemon of the node, shareProcessNamespace: true for a sidecar"
 		: says(answer->text, "/proc hides")
 			? "give the daemon a /proc of its own PID namespace, without hidepid"
-		: says(answer->text, "LIMIT") ? limit_mend(answer->text)
+		: says(answer->text, "LIMIT") ? limit_mend(answer->text, &run)
 					      : "do what the text says, and look again");
 }
 
@@ -588,10 +675,13 @@ task_doctor(const struct options *o, const struct address *a)
 		look_at_files(&d, a);
 		look_at_certificates(&d);
 		look_at_secrets(&d);
+		d.wait_ms = info_number(&d, "longest_wait_ms", 0);
+		d.locks_max = info_number(&d, "locks_per_user", INT64_MAX);
 		/* From here on the text of INFO is gone. */
 		look_at_processes(&d, &wire);
 		wire_ask(&wire, "FLEET");
 		look_at_fleet(&d, wire_answer(&wire));
+		look_at_clients(&d, &wire);
 	}
 	wire_close(&wire);
 	if (status == STATUS_DONE && o->json) {

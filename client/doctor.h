@@ -11,7 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define DOCTOR_TEXT_MAX 640 /* bytes of a text of a finding, NUL included */
+#define DOCTOR_TEXT_MAX 1024 /* bytes of a text of a finding, NUL included */
+#define NEARLY(n)       ((n) / 10 * 9)
 
 /* How bad it is; the worst one of all findings is the exit status. */
 enum grade { GRADE_OK, GRADE_WARNING, GRADE_ERROR };
@@ -27,17 +28,30 @@ struct doctor {
 	struct probe probe; /* a lock that was tried, before INFO was asked for */
 	char version[32];   /* of the daemon */
 	char daemon[40];    /* its id */
+	int64_t wait_ms;    /* how long the oldest wait has lasted at this daemon */
+	int64_t locks_max;  /* which a user may have; INT64_MAX: not known */
 	json_t *json;       /* NULL: lines, or out of memory */
 };
 
-/* Tells a finding: of which part, what there is, why it matters, and the command that mends it. Of GRADE_OK
- * only what is told. */
+/* Tells a finding: of which part, what there is, why it matters, and what mends it. Of GRADE_OK only what is
+ * told. */
 void tell(struct doctor *d, enum grade grade, const char *part, const char *what, const char *why,
 	const char *mend);
+/* The same with a command for a shell, complete as it is; "": there is none. */
+void tell_run(struct doctor *d, enum grade grade, const char *part, const char *what, const char *why,
+	const char *mend, const char *run);
 
 /* Prints into out, cut to its room, and returns it. */
 const char *text_print(char out[DOCTOR_TEXT_MAX], const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/* The same for a command: "" if there is no room for all of it, since half a command is another one. */
+const char *run_print(char out[DOCTOR_TEXT_MAX], const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* A text as a word of a shell: in quotes if it needs them. Returns out; "": it has no room, or a control
+ * character. */
+const char *shell_word(char out[DOCTOR_TEXT_MAX], struct slice text);
 
 /* A number of INFO; absent if there is none. */
 int64_t info_number(const struct doctor *d, const char *key, int64_t absent);
@@ -45,13 +59,25 @@ int64_t info_number(const struct doctor *d, const char *key, int64_t absent);
 /* Whether the text has these words. */
 bool says(struct slice text, const char *words);
 
-/* What mends the error that a LOCK was answered with; the text may be in out. */
-const char *lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX]);
+/* What mends the error that a LOCK was answered with, printed into out or run; the latter becomes the command
+ * of it, or "". */
+const char *lock_mend(
+	const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX], char run[DOCTOR_TEXT_MAX]);
 
-/* What mends a -LIMIT of the daemon. */
-const char *limit_mend(struct slice error);
+/* What mends a -LIMIT of the daemon, and *run the command of it, or "". */
+const char *limit_mend(struct slice error, const char **run);
+
+/* Has the daemon read its configuration again. */
+#define RELOAD_RUN "systemctl reload holdfastd"
+
+/* More descriptors for the daemon, at once. */
+#define DESCRIPTORS_RUN "prlimit --pid $(systemctl show -p MainPID --value holdfastd) --nofile="
 
 /* Looks at each master that INFO names. */
 void look_at_masters(struct doctor *d);
+
+/* Looks at the clients of this host, with further requests: at one that waits for long, at one that keeps the
+ * daemon busy, and at one that has nearly all locks that its user may have. */
+void look_at_clients(struct doctor *d, struct wire *w);
 
 #endif

@@ -7,17 +7,21 @@
 #include "client/options.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #define DESCRIPTORS_MEND                                                                                     \
-	"systemctl edit holdfastd, with a larger LimitNOFILE= under [Service], then: systemctl restart "     \
-	"holdfastd; what uses them: holdfast sessions, and ls -l /proc/$(pidof holdfastd)/fd"
+	"systemctl edit holdfastd, with a larger LimitNOFILE= under [Service], for the next start, and for " \
+	"now this; what uses them: holdfast sessions, and ls -l /proc/$(pidof holdfastd)/fd"
+/* As the unit has it. */
+#define DESCRIPTORS_MORE DESCRIPTORS_RUN "65536"
 
 #define MASTERS   16
 #define SLOW_US   50000 /* of a command at a master: a renewal has a third of a lease */
 #define CLOCK_MS  1000  /* unless the daemon tells its clock-margin */
 #define PLACE_MAX 320
+#define NO_MASTER UINT_MAX
 
 /* A field of one master. */
 static struct slice
@@ -51,134 +55,163 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 		"(there: chronyc tracking), and look for what set it; if this host was suspended or "        \
 		"moved, that is the leap; when: journalctl -u holdfastd -g master.leapt"
 
+#define REPLICA_MEND                                                                                         \
+	"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "             \
+	"daemons, then start them; or, if it should be the master itself, run this"
+#define LOGIN_MEND "write the right password into the password-file of this master, and have it read"
+/* A login with all keys and channels takes no further patterns: each of these adds what one refusal names. */
+#define RIGHTS_WHY "the login of the daemon may not do what leases need"
+#define RIGHTS_MEND                                                                                          \
+	"give it that, and keep it in the users.acl or redis.conf of the server; holdfastd(8) has all of it"
+
 /* The reasons for which a master is not used, or grants nothing, by their words: one of them in each line. In
- * mend, @ is the redis-cli that reaches the master, and % the key that the reason names. */
+ * mend and run, @ is the redis-cli that reaches the master, and in run % the key that the reason names, ^ the
+ * login of the daemon, and # what keys and channels begin with. */
 static const struct cure {
 	const char *words;
 	const char *why;
 	const char *mend;
+	const char *run; /* NULL: no command alone mends it */
 } cures[] = {
 	{"Too many open files\nout of file descriptors",
-		"the daemon itself has no descriptor left for a connection to the master", DESCRIPTORS_MEND},
+		"the daemon itself has no descriptor left for a connection to the master", DESCRIPTORS_MEND,
+		DESCRIPTORS_MORE},
 	{"no answer \nhas not answered\ndoes not answer",
 		"the server takes connections, and answers nothing: it stands still, or the network "
 		"loses its answers",
 		"at its host: see whether the process runs (state T or D in ps), what it does (@ SLOWLOG GET "
-		"10, @ CLIENT LIST), and whether it swaps; restart it if @ PING does not answer from there"},
+		"10, @ CLIENT LIST), and whether it swaps; restart it if @ PING does not answer from there",
+		NULL},
 	{"maxmemory-policy", "a lease that the master evicts can be granted to a second client",
-		"@ CONFIG SET maxmemory-policy noeviction, and the same in its redis.conf"},
-	{"is a replica", "a replica takes no leases",
-		"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "
-		"daemons, then start them; or, if it should be the master: @ REPLICAOF NO ONE"},
+		"let it evict nothing, and write the same into its redis.conf",
+		"@ CONFIG SET maxmemory-policy noeviction"},
+	{"is a replica", "a replica takes no leases", REPLICA_MEND, "@ REPLICAOF NO ONE"},
 	{"several servers in turn", "each connection reaches another memory, so leases exclude nobody",
 		"name one server, a Sentinel or a cluster under `masters:` on all hosts in place of a name "
 		"or a load "
-		"balancer that leads to several servers, stop all daemons, then start them"},
+		"balancer that leads to several servers, stop all daemons, then start them",
+		NULL},
 	{"as a copy of its data", "two servers with one id would count as one, so the copy grants nothing",
-		"@ DEL %: it is guarded as a master that lost its memory, and gets its own id back"},
+		"delete its copy of the id: it is guarded as a master that lost its memory, and gets its own "
+		"id back",
+		"@ DEL %"},
 	{"belongs to another set", "daemons of two sets do not exclude each other, so nothing new is granted",
 		"make `masters:` the same on all hosts; or, if the data of this server was copied from "
-		"another "
-		"master: @ DEL %"},
+		"another master, run this",
+		"@ DEL %"},
 	{"has a clock", "tokens and leases begin at the clock of the master",
-		"set the clock of its host: timedatectl set-ntp true; it is guarded then"},
+		"set the clock of its host, there with this; it is guarded then", "timedatectl set-ntp true"},
 	{"cluster mode", "the owner of a slot moves, and a URL does not follow it",
 		"name nodes of the cluster in place of the url under `masters:`: - cluster: { nodes: "
-		"[HOST:PORT, HOST:PORT] }, and restart the daemon"},
+		"[HOST:PORT, HOST:PORT] }, and restart the daemon",
+		NULL},
 	{"cluster|nodes", "the login of the daemon may not ask for the owner of its slot",
-		"at a node: ACL SETUSER USER '+cluster|nodes', with the USER of the daemon"},
+		"give it that, at each node", "@ ACL SETUSER ^ '+cluster|nodes'"},
 	{"CLUSTERDOWN", "the cluster serves no slot, or not this one",
-		"@ CLUSTER INFO, and redis-cli --cluster check HOST:PORT"},
+		"@ CLUSTER INFO, and redis-cli --cluster check HOST:PORT", NULL},
 	{"TRYAGAIN", "no lease can be had or renewed while only some keys of the slot have moved",
-		"end the move: redis-cli --cluster fix HOST:PORT"},
+		"end the move: redis-cli --cluster fix HOST:PORT", NULL},
 	{"ASK ", "no lease can be had or renewed while only some keys of the slot have moved",
-		"end the move: redis-cli --cluster fix HOST:PORT"},
-	{"WRONGPASS", "the daemon cannot log in, and takes no leases there",
-		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
-	{"invalid password", "the daemon cannot log in, and takes no leases there",
-		"write the password into the password-file of this master, then: systemctl reload holdfastd"},
+		"end the move: redis-cli --cluster fix HOST:PORT", NULL},
+	{"WRONGPASS", "the daemon cannot log in, and takes no leases there", LOGIN_MEND, RELOAD_RUN},
+	{"invalid password", "the daemon cannot log in, and takes no leases there", LOGIN_MEND, RELOAD_RUN},
 	{"NOAUTH", "the daemon cannot log in, and takes no leases there",
-		"name a password-file for this master, then: systemctl reload holdfastd"},
-	{"NOPERM\nmay not run\npermissions to\nThe user executing the script",
-		"the login of the daemon may not do what leases need",
-		"@ ACL SETUSER USER resetchannels '~holdfast:*' '&holdfast:*' '&__redis__:invalidate' +@read "
-		"+@write "
-		"+@connection +@pubsub +@scripting +info +time +wait, with the USER and namespace of the "
-		"daemon; in a cluster the patterns have {holdfast}, and +cluster|nodes is needed besides"},
+		"name a password-file for this master under `masters:`, and have it read", RELOAD_RUN},
+	{"access a key\nof the keys", RIGHTS_WHY, RIGHTS_MEND, "@ ACL SETUSER ^ '~#:*'"},
+	{"access a channel\nof the channels", RIGHTS_WHY, RIGHTS_MEND,
+		"@ ACL SETUSER ^ '&#:*' '&__redis__:invalidate'"},
+	{"NOPERM\nmay not run\npermissions to\nThe user executing the script", RIGHTS_WHY, RIGHTS_MEND,
+		"@ ACL SETUSER ^ +@read +@write +@connection +@pubsub +@scripting +info +time +wait"},
 	{"MISCONF", "the master cannot write its data, and takes no leases",
-		"free space on the disk of the master; @ INFO persistence shows what failed"},
-	{"OOM", "the master has no memory left for leases", "@ INFO memory, then raise its maxmemory"},
+		"free space on the disk of the master (@ INFO persistence shows what failed), and let it "
+		"save",
+		"@ BGSAVE"},
+	{"OOM", "the master has no memory left for leases",
+		"delete what nobody needs there (@ INFO memory shows what it has), or raise its maxmemory, "
+		"here and in "
+		"its redis.conf; 0 is no limit",
+		"@ CONFIG SET maxmemory 0"},
 	{"replicas acknowledge", "what only the master knows is lost in a failover, so it is not counted",
 		"start the replicas; a member of masterN_group (holdfast info masters) that is gone for "
 		"good: "
-		"holdfast masters forget HOST:PORT, and SENTINEL RESET or CLUSTER FORGET"},
+		"holdfast masters forget HOST:PORT, and SENTINEL RESET or CLUSTER FORGET",
+		NULL},
 	{"NOREPLICAS\nNot enough good replicas",
 		"the master takes no writes while too few of its replicas are connected",
 		"start the replicas; @ INFO replication shows those that are connected, and @ CONFIG GET "
-		"min-replicas-to-write how many it wants"},
+		"min-replicas-to-write how many it wants",
+		NULL},
 	{"BUSY\nscript is still running\nbusy running",
 		"a script of another program keeps the master from answering",
-		"end it: @ SCRIPT KILL, or @ FUNCTION KILL; @ SLOWLOG GET 10 shows it afterwards"},
-	{"READONLY", "the server has become a replica, and takes no leases",
-		"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "
-		"daemons, then start them; or, if it should be the master: @ REPLICAOF NO ONE"},
-	{"MASTERDOWN", "the server is a replica without its master, and takes no leases",
-		"@ INFO replication shows its master: start that, or: @ REPLICAOF NO ONE"},
+		"end it, or with @ FUNCTION KILL if it is a function; @ SLOWLOG GET 10 shows it afterwards",
+		"@ SCRIPT KILL"},
+	{"READONLY", "the server has become a replica, and takes no leases", REPLICA_MEND,
+		"@ REPLICAOF NO ONE"},
+	{"MASTERDOWN", "the server is a replica without its master, and takes no leases", REPLICA_MEND,
+		"@ REPLICAOF NO ONE"},
 	{"max number of clients", "the server takes no more connections",
-		"@ CONFIG GET maxclients, and raise it; @ CLIENT LIST shows who has them"},
+		"@ CONFIG GET maxclients, and raise it; @ CLIENT LIST shows who has them", NULL},
 	{"protected mode", "the server takes connections from its own host only",
-		"give it a password, or `bind` and `protected-mode no` in its redis.conf"},
+		"give it a password, or `bind` and `protected-mode no` in its redis.conf", NULL},
 	{"without any password configured", "the server has no such login, and a login is configured here",
-		"@ ACL SETUSER USER ..., or take the password of this master out of the configuration"},
+		"@ ACL SETUSER USER ..., or take the password of this master out of the configuration", NULL},
 	{"unknown command\nunsupported command\nunknown subcommand\nnot allowed from script\ncommand not "
 	 "found",
 		"the daemon needs this command, and a proxy or a renamed command is in its way",
 		"name the server itself under `masters:` in place of a proxy that rewrites commands, or take "
-		"its `rename-command` back; doc/MASTERS.md has what is needed"},
+		"its `rename-command` back; doc/MASTERS.md has what is needed",
+		NULL},
 	{"closed the connection", "the server, or a proxy before it, takes the connection and ends it",
 		"see why: @ PING, and the log of the server; a proxy that does not know CLIENT, SCRIPT or "
 		"SUBSCRIBE ends connections like this, and so does a server that wants TLS; doc/MASTERS.md "
-		"has what was tried"},
+		"has what was tried",
+		NULL},
 	{"none that our scripts give", "leases cannot be had there",
-		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried"},
+		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried", NULL},
 	{"tells no run_id", "two servers would count as one, and a restart would not be noticed",
-		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried"},
+		"name a Redis or Valkey itself under `masters:`; doc/MASTERS.md has what was tried", NULL},
 	{"certificate of the peer is refused",
 		"the daemon does not trust the server, and takes no leases there",
 		"give the server a certificate that is valid, or name its authority with `ca:` under "
-		"`tls:` of this master; what the server has: openssl s_client -connect HOST:PORT"},
+		"`tls:` of this master; what the server has: openssl s_client -connect HOST:PORT",
+		NULL},
 	{"alert certificate", "the server does not trust the daemon, and grants no leases to it",
 		"renew the files `certificate:` and `key:` under `tls:` of this master: the next "
-		"connection reads them"},
+		"connection reads them",
+		NULL},
 	{"cannot resolve", "no address is known for the name of the master",
 		"see whether this host knows the name: getent hosts HOST; mend DNS or /etc/hosts, or the "
-		"name under `masters:`, and restart the daemon"},
-	{"DRAINING", "the daemon is ending", "do what is said of the daemon above"},
-	{"its clock leapt\nclock that leapt", LEAPT},
-	{"new leases resume", GUARDED},
-	{"grants nothing new", GUARDED},
-	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long"},
+		"name under `masters:`, and restart the daemon",
+		NULL},
+	{"DRAINING", "the daemon is ending", "do what is said of the daemon above", NULL},
+	{"its clock leapt\nclock that leapt", LEAPT, NULL},
+	{"new leases resume", GUARDED, NULL},
+	{"grants nothing new", GUARDED, NULL},
+	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long", NULL},
 	{"other limits", "daemons that disagree would not exclude each other",
 		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "
-		"older ones"},
+		"older ones",
+		NULL},
 	{"no node knows", "no lease can be had until the owner of the slot is found",
-		"see what the nodes say: redis-cli -h HOST -p PORT CLUSTER NODES"},
+		"see what the nodes say: redis-cli -h HOST -p PORT CLUSTER NODES", NULL},
 	{"no sentinel knows", "no lease can be had until the master is found",
-		"see what the sentinels say: redis-cli -h HOST -p PORT SENTINEL MASTER NAME"},
+		"see what the sentinels say: redis-cli -h HOST -p PORT SENTINEL MASTER NAME", NULL},
 	{"too few sentinels agree",
 		"a master is followed where a majority of the sentinels under `masters:` names it, those "
 		"that are "
 		"away included",
 		"start those that are away; if they name different servers, see which is right: redis-cli -h "
 		"HOST "
-		"-p PORT SENTINEL MASTER NAME; name those that exist under `sentinels:`"},
+		"-p PORT SENTINEL MASTER NAME; name those that exist under `sentinels:`",
+		NULL},
 	{"too few nodes agree",
 		"the owner of the slot is followed where a majority of the nodes under `masters:` names it, "
 		"those "
 		"that are away included",
 		"start those that are away; if they name different servers, see which is right: redis-cli -h "
 		"HOST "
-		"-p PORT CLUSTER NODES; name those that exist under `nodes:`"},
+		"-p PORT CLUSTER NODES; name those that exist under `nodes:`",
+		NULL},
 };
 
 /* "redis-cli -h 10.0.0.1 -p 6379" */
@@ -212,26 +245,67 @@ reason_key(struct slice reason)
 	return blank != NULL ? (struct slice){at + 4, (size_t)(blank - at - 4)} : SLICE("NAMESPACE:node");
 }
 
-/* mend, with the client in place of each @, and the key to delete in place of each % */
+/* What a text about a master is made with. */
+struct words {
+	char client[PLACE_MAX]; /* redis-cli that reaches it; "": none is known */
+	char login[DOCTOR_TEXT_MAX];
+	char prefix[PLACE_MAX];
+	struct slice key;
+};
+
+/* text, with the words in place of @ and ^ # % before a blank or at the end; the latter three in a command
+ * only. "": there is no room. */
 static const char *
-mend_text(char out[DOCTOR_TEXT_MAX], const char *mend, const char *client, struct slice reason)
+words_print(char out[DOCTOR_TEXT_MAX], const char *text, const struct words *words, bool command)
 {
-	struct slice key = reason_key(reason);
 	size_t n = 0;
 
-	for (; *mend != '\0' && n + 1 < DOCTOR_TEXT_MAX; mend++) {
-		bool names_key = *mend == '%';
+	for (; *text != '\0' && n + 1 < DOCTOR_TEXT_MAX; text++) {
+		struct slice word = *text == '@' && text[1] == ' ' ? slice_of(words->client)
+				    : command && *text == '^'      ? slice_of(words->login)
+				    : command && *text == '#'      ? slice_of(words->prefix)
+				    : command && *text == '%'      ? words->key
+								   : (struct slice){text, 1};
 
-		if (!names_key && (*mend != '@' || mend[1] != ' ')) {
-			out[n++] = *mend;
-			continue;
-		}
-		n += (size_t)snprintf(out + n, DOCTOR_TEXT_MAX - n, "%.*s",
-			names_key ? (int)key.n : (int)strlen(client), names_key ? key.p : client);
-		n = n < DOCTOR_TEXT_MAX ? n : DOCTOR_TEXT_MAX - 1;
+		n += (size_t)snprintf(out + n, DOCTOR_TEXT_MAX - n, "%.*s", SLICE_ARG(word));
 	}
-	out[n] = '\0';
+	out[n < DOCTOR_TEXT_MAX || !command ? (n < DOCTOR_TEXT_MAX ? n : DOCTOR_TEXT_MAX - 1) : 0] = '\0';
 	return out;
+}
+
+/* What the keys and channels at this master begin with: in a cluster it is a hash tag. */
+static const char *
+master_prefix(const struct doctor *d, unsigned i, char out[PLACE_MAX])
+{
+	struct slice namespace = answer_info(d->info, "namespace");
+	bool cluster = master_text(d, i, "cluster").n > 0;
+
+	(void)snprintf(
+		out, PLACE_MAX, "%s%.*s%s", cluster ? "{" : "", SLICE_ARG(namespace), cluster ? "}" : "");
+	return out;
+}
+
+/* i: the master; or NO_MASTER, if it is not known which one. */
+static void
+words_make(struct words *words, const struct doctor *d, unsigned i, struct slice reason)
+{
+	struct slice login = i != NO_MASTER ? master_text(d, i, "user") : SLICE("");
+
+	(void)master_client(words->client, i != NO_MASTER ? master_text(d, i, "address") : SLICE(""));
+	(void)shell_word(words->login, login.n > 0 ? login : SLICE("default"));
+	(void)master_prefix(d, i != NO_MASTER ? i : 0, words->prefix);
+	words->key = reason_key(reason);
+}
+
+/* The command of the cure; "": it has none, or it is not known for which master. */
+static const char *
+cure_run(char run[DOCTOR_TEXT_MAX], const struct cure *cure, const struct words *words, unsigned i)
+{
+	run[0] = '\0';
+	if (cure == NULL || cure->run == NULL || (cure->run[0] == '@' && i == NO_MASTER)) {
+		return run;
+	}
+	return words_print(run, cure->run, words, true);
 }
 
 /* Whether the reason has one of the words; one in each line. */
@@ -266,44 +340,53 @@ cure_of(struct slice reason)
 }
 
 const char *
-limit_mend(struct slice error)
+limit_mend(struct slice error, const char **run)
 {
 	static const struct {
-		const char *words, *mend;
+		const char *words, *mend, *run;
 	} mends[] = {
-		{"descriptors", DESCRIPTORS_MEND},
+		{"descriptors", DESCRIPTORS_MEND, DESCRIPTORS_MORE},
 		{"limits.memory",
-			"find the largest sessions with `holdfast sessions`, or raise limits.memory, then: "
-			"systemctl reload holdfastd"},
-		{"limits.clients", "list the clients with `holdfast sessions` once there is room, or raise "
-				   "limits.clients, then: systemctl reload holdfastd"},
+			"find the largest sessions with `holdfast sessions`, or raise limits.memory, and "
+			"have it read",
+			RELOAD_RUN},
+		{"limits.clients",
+			"list the clients with `holdfast sessions` once there is room, or raise "
+			"limits.clients, and "
+			"have it read",
+			RELOAD_RUN},
 		{"this user has as many clients",
-			"end clients of this user, or raise its limit that the text "
-			"names, then: systemctl reload holdfastd"},
-		{"too many logins",
-			"wait, and see which client sends wrong passwords: journalctl -u holdfastd "
-			"-g client.wrongpass"},
-		{"sessions",
-			"raise limits.bound-sessions or limits.sessions-per-user, then: systemctl reload "
-			"holdfastd"},
+			"end clients of this user, or raise its limit that the text names, and have it read",
+			RELOAD_RUN},
+		{"too many logins", "wait, and see which client sends wrong passwords",
+			"journalctl -u holdfastd -g client.wrongpass"},
+		{"sessions", "raise limits.bound-sessions or limits.sessions-per-user, and have it read",
+			RELOAD_RUN},
 	};
 
 	for (size_t i = 0; i < sizeof(mends) / sizeof(*mends); i++) {
 		if (says(error, mends[i].words)) {
+			*run = mends[i].run;
 			return mends[i].mend;
 		}
 	}
-	return "raise the limit that the text names, then: systemctl reload holdfastd";
+	*run = RELOAD_RUN;
+	return "raise the limit that the text names, and have it read";
 }
 
 const char *
-lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX])
+lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX], char run[DOCTOR_TEXT_MAX])
 {
 	const struct cure *cure = cure_of(error);
-	char client[PLACE_MAX];
+	unsigned i = info_number(d, "masters", 0) == 1 ? 0 : NO_MASTER;
+	const char *limit, *mend;
+	struct words words;
 
+	run[0] = '\0';
 	if (says(error, "LIMIT")) {
-		return limit_mend(error);
+		mend = limit_mend(error, &limit);
+		(void)run_print(run, "%s", limit);
+		return mend;
 	}
 	if (cure == NULL && d->masters) {
 		return "do what is said of the master above";
@@ -312,24 +395,27 @@ lock_mend(const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX])
 		return "see whether each master answers from this host, with redis-cli PING, and what the "
 		       "daemon says: journalctl -u holdfastd -n 50";
 	}
-	(void)master_client(
-		client, info_number(d, "masters", 0) == 1 ? master_text(d, 0, "address") : SLICE(""));
-	return mend_text(out, cure->mend, client, error);
+	words_make(&words, d, i, error);
+	(void)cure_run(run, cure, &words, i);
+	return words_print(out, cure->mend, &words, false);
 }
 
 static void
-tell_refused(struct doctor *d, struct slice address, struct slice state, struct slice reason)
+tell_refused(struct doctor *d, unsigned i, struct slice state, struct slice reason)
 {
 	const struct cure *cure = cure_of(reason);
 	bool greeting = slice_equal(state, SLICE("greeting"));
 	bool answered = slice_equal(state, SLICE("refused")) || slice_equal(state, SLICE("failing"));
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX];
+	struct slice address = master_text(d, i, "address");
+	struct words words;
 	bool granted = d->probe.grade == PROBE_OK || d->probe.grade == PROBE_WARNING;
 
 	d->masters = true;
 	text_print(what, "%.*s is %.*s%s%.*s", SLICE_ARG(address), SLICE_ARG(state), reason.n > 0 ? ": " : "",
 		SLICE_ARG(reason));
-	mend_text(mend,
+	words_make(&words, d, i, reason);
+	words_print(mend,
 		cure != NULL ? cure->mend
 		: answered
 			? "see what is there: @ INFO server; doc/MASTERS.md says which servers and proxies "
@@ -337,23 +423,21 @@ tell_refused(struct doctor *d, struct slice address, struct slice state, struct 
 		: greeting ? "look again in a moment; the first start needs all masters at once: start "
 			     "those that are missing"
 			   : "start the server, and see whether it answers from this host: @ PING",
-		master_client(client, address), reason);
+		&words, false);
 	/* With the others a majority grants: no program suffers yet, as health says. */
-	tell(d, granted ? GRADE_WARNING : GRADE_ERROR, "master", what,
+	tell_run(d, granted ? GRADE_WARNING : GRADE_ERROR, "master", what,
 		cure != NULL ? cure->why
 		: granted    ? "the other masters grant locks now, and another loss may end that"
 			     : "it grants no leases",
-		mend);
+		mend, cure_run(run, cure, &words, i));
 }
 
 static void
-tell_leap(struct doctor *d, const char *what, struct slice address)
+tell_leap(struct doctor *d, const char *what)
 {
 	static const char *const texts[] = {LEAPT};
-	char mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
 
-	tell(d, GRADE_WARNING, "master", what, texts[0],
-		mend_text(mend, texts[1], master_client(client, address), SLICE("")));
+	tell(d, GRADE_WARNING, "master", what, texts[0], texts[1]);
 }
 
 /* A master that is in use: whether it will stay so. */
@@ -362,44 +446,35 @@ look_at_health(struct doctor *d, unsigned i, struct slice address)
 {
 	int64_t us = master_number(d, i, "round_trip_us"), clock_ms = master_number(d, i, "clock_ms");
 	int64_t margin_ms = info_number(d, "clock_margin_ms", CLOCK_MS);
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX], client[PLACE_MAX];
 
 	(void)master_client(client, address);
 	if (us > SLOW_US) {
 		text_print(what, "%.*s takes %" PRId64 " ms for a command", SLICE_ARG(address), us / 1000);
 		text_print(mend,
-			"see whether the server or the network is slow: %s --latency, %s SLOWLOG GET 10",
+			"see whether the server is slow, with this, or the network: %s --latency; "
+			"a client of the server that sends slow commands is ended with %s CLIENT KILL ADDR "
+			"HOST:PORT",
 			client, client);
-		tell(d, GRADE_WARNING, "master", what,
+		tell_run(d, GRADE_WARNING, "master", what,
 			"each lock that is not passed on within this host waits for it, and a renewal that "
 			"takes too "
 			"long loses the lock",
-			mend);
+			mend, run_print(run, "%s SLOWLOG GET 10", client));
 	}
 	if (clock_ms >= margin_ms || clock_ms <= -margin_ms) {
 		text_print(what, "the clock of %.*s is %" PRId64 " ms %s that of this host",
 			SLICE_ARG(address), clock_ms < 0 ? -clock_ms : clock_ms,
 			clock_ms < 0 ? "behind" : "ahead of");
-		tell(d, GRADE_WARNING, "master", what,
+		tell_run(d, GRADE_WARNING, "master", what,
 			"when a clock that is wrong is set, leases end early or nothing new is granted for a "
 			"guard; "
 			"and the tokens of a master that forgot begin at its clock",
-			"let both hosts set their clocks from the same source: timedatectl set-ntp true, "
-			"chronyc "
-			"tracking");
+			"let both hosts set their clocks from the same source, on the one that is wrong "
+			"(chronyc "
+			"tracking says which) with this",
+			"timedatectl set-ntp true");
 	}
-}
-
-/* What the keys and channels at this master begin with: in a cluster it is a hash tag. */
-static const char *
-master_prefix(const struct doctor *d, unsigned i, char out[PLACE_MAX])
-{
-	struct slice namespace = answer_info(d->info, "namespace");
-	bool cluster = master_text(d, i, "cluster").n > 0;
-
-	(void)snprintf(
-		out, PLACE_MAX, "%s%.*s%s", cluster ? "{" : "", SLICE_ARG(namespace), cluster ? "}" : "");
-	return out;
 }
 
 /* Other daemons wake this one through the master, over a connection that its ACL may refuse. */
@@ -407,26 +482,21 @@ static void
 look_at_inbox(struct doctor *d, unsigned i, struct slice address)
 {
 	struct slice reason = master_text(d, i, "inbox_reason");
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], client[PLACE_MAX], prefix[PLACE_MAX];
+	const struct cure *cure = cure_of(reason);
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX];
+	struct words words;
 
 	if (master_number(d, i, "inbox") != 0 || reason.n == 0) {
 		return;
 	}
-	(void)master_client(client, address);
+	words_make(&words, d, i, reason);
 	text_print(what, "wake-ups of other hosts do not arrive through %.*s: %.*s", SLICE_ARG(address),
 		SLICE_ARG(reason));
-	if (says(reason, "NOPERM")) {
-		text_print(mend,
-			"%s ACL SETUSER USER '&%s:*' '&__redis__:invalidate', with the USER of the daemon: "
-			"`default` "
-			"if `masters:` names none",
-			client, master_prefix(d, i, prefix));
-	} else {
-		text_print(mend, "see what the server does: %s CLIENT LIST", client);
-	}
-	tell(d, GRADE_WARNING, "master", what,
+	tell_run(d, GRADE_WARNING, "master", what,
 		"a lock that another host releases is seen late, and daemons do not answer for the fleet",
-		mend);
+		words_print(mend, cure != NULL ? cure->mend : "see what the server does: @ CLIENT LIST",
+			&words, false),
+		cure_run(run, cure, &words, i));
 }
 
 static void
@@ -454,18 +524,18 @@ look_at_master(struct doctor *d, unsigned i)
 
 	d->seen = false;
 	if (master_number(d, i, "failing") != 0) {
-		tell_refused(d, address, SLICE("failing"), reason);
+		tell_refused(d, i, SLICE("failing"), reason);
 		return;
 	}
 	if (!slice_equal(state, SLICE("admitted")) && !slice_equal(state, SLICE("guarded"))) {
-		tell_refused(d, address, state, reason);
+		tell_refused(d, i, state, reason);
 		return;
 	}
 	if (guard_ms > 0 && slice_equal(state, SLICE("admitted"))) {
 		text_print(what,
 			"%.*s grants nothing new for %s: its clock leapt, or that of this host stood still",
 			SLICE_ARG(address), duration_text(left, guard_ms));
-		tell_leap(d, what, address);
+		tell_leap(d, what);
 	} else if (guard_ms > 0) {
 		text_print(what, "%.*s grants nothing new for %s: it may have forgotten leases",
 			SLICE_ARG(address), duration_text(left, guard_ms));
@@ -474,7 +544,7 @@ look_at_master(struct doctor *d, unsigned i)
 				"wait; if its data is lost at each restart, three masters need no pause"));
 	}
 	if (master_number(d, i, "down") != 0) {
-		tell_refused(d, address, SLICE("silent"), SLICE("it does not answer"));
+		tell_refused(d, i, SLICE("silent"), SLICE("it does not answer"));
 	}
 	look_at_replicas(d, i, address);
 	look_at_health(d, i, address);

@@ -597,6 +597,7 @@ options_parse(struct options *o, int argc, char **argv, char *why)
 		.wait_ms = -1,
 		.warning_ms = -1,
 		.critical_ms = -1,
+		.long_wait_ms = OPTION_LONG_WAIT_MS,
 		.busy_status = STATUS_BUSY,
 		.master_wait_ms = 30 * 1000,
 		.kill_after_ms = 5 * 1000,

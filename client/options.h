@@ -27,12 +27,13 @@ enum task {
 #define TAKERS     (ON(RUN) | ON(LOCK) | ON(HOLD))
 #define EVERYWHERE ((1u << TASK_COUNT) - 1)
 
-#define OPTION_STEPS_MAX   1000000              /* of a latch */
-#define OPTION_CLIENTS_MAX 10000                /* of a bench, and of its names */
-#define OPTION_BENCH_MAX   INT64_C(3600000)     /* ms: an hour */
-#define OPTION_SECONDS_MAX INT64_C(31536000000) /* ms: a year, as COMMAND_MS_MAX */
-#define OPTION_SLOTS_MAX   10000                /* as LIMIT */
-#define OPTION_TOKEN_MAX   (INT64_C(1) << 53)
+#define OPTION_STEPS_MAX    1000000              /* of a latch */
+#define OPTION_CLIENTS_MAX  10000                /* of a bench, and of its names */
+#define OPTION_BENCH_MAX    INT64_C(3600000)     /* ms: an hour */
+#define OPTION_SECONDS_MAX  INT64_C(31536000000) /* ms: a year, as COMMAND_MS_MAX */
+#define OPTION_LONG_WAIT_MS INT64_C(60000)
+#define OPTION_SLOTS_MAX    10000 /* as LIMIT */
+#define OPTION_TOKEN_MAX    (INT64_C(1) << 53)
 
 #define OPTION_ALSO_MAX 63 /* MLOCK takes one more */
 
@@ -65,7 +66,8 @@ struct options {
 	int64_t wait_ms;    /* -1: as the daemon's rule for the name says; --nonblock makes it 0 */
 	int64_t warning_ms; /* -1: no bound; so is critical_ms */
 	int64_t critical_ms;
-	int64_t busy_status; /* STATUS_BUSY */
+	int64_t long_wait_ms; /* a minute */
+	int64_t busy_status;  /* STATUS_BUSY */
 	bool exclusive;
 	bool shared;
 	int64_t slots;    /* 0: no semaphore */

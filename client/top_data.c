@@ -49,15 +49,20 @@ info_number(struct slice info, const char *key)
 	return number_parse(answer_info(info, key), 0, INT64_MAX, &n) ? n : 0;
 }
 
-/* "2 of 3 usable: 10.0.0.1:6379 admitted 0.4 ms, ..." */
+/* "3/2 of 3 needed: 10.0.0.1:6379 admitted 0.4 ms, ..."; if some cannot be used, why. */
 static void
 masters_text(struct slice info, char out[TOP_TEXT_MAX])
 {
 	int64_t count = info_number(info, "masters");
-	struct slice usable = answer_info(info, "masters_usable");
+	struct slice usable = answer_info(info, "masters_usable"),
+		     missing = answer_info(info, "masters_missing");
 	size_t n =
-		(size_t)snprintf(out, TOP_TEXT_MAX, "%.*s of %" PRId64 " needed:", SLICE_ARG(usable), count);
+		(size_t)snprintf(out, TOP_TEXT_MAX, "%.*s of %" PRId64 " needed", SLICE_ARG(usable), count);
 
+	if (missing.n > 0) {
+		(void)snprintf(out + n, TOP_TEXT_MAX - n, " (see holdfast doctor): %.*s", SLICE_ARG(missing));
+		return;
+	}
 	for (int64_t i = 0; i < count && n < TOP_TEXT_MAX; i++) {
 		char key[64];
 		struct slice address, state;
@@ -67,7 +72,7 @@ masters_text(struct slice info, char out[TOP_TEXT_MAX])
 		(void)snprintf(key, sizeof(key), "master%" PRId64 "_state", i);
 		state = answer_info(info, key);
 		(void)snprintf(key, sizeof(key), "master%" PRId64 "_round_trip_us", i);
-		n += (size_t)snprintf(out + n, TOP_TEXT_MAX - n, "%s %.*s %.*s %.1f ms", i > 0 ? "," : "",
+		n += (size_t)snprintf(out + n, TOP_TEXT_MAX - n, "%s %.*s %.*s %.1f ms", i > 0 ? "," : ":",
 			SLICE_ARG(address), SLICE_ARG(state), (double)info_number(info, key) / 1000.0);
 	}
 }

@@ -399,6 +399,7 @@ driver_set_limits(struct driver *d, const struct driver_limits *limits)
 	core_set_limits(d->core, &limits->grace, &limits->per_user);
 	admission_set_limits(&d->admission, &limits->admission);
 	d->context.facts.clients_max = limits->admission.clients;
+	d->context.facts.locks_per_user = limits->per_user.locks;
 	d->context.facts.descriptors = limits->descriptors;
 	processes_set_limits(d->processes, &limits->processes);
 	connections_set_limits(d->connections, &limits->connections);

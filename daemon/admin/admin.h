@@ -65,6 +65,7 @@ struct context_facts {
 	int64_t started_ms;      /* CLOCK_BOOTTIME */
 	int64_t margin_ms;
 	size_t clients_max;
+	int64_t locks_per_user;
 	size_t descriptors; /* that the limits may need */
 };
 

@@ -143,6 +143,7 @@ info_locks(const struct context *context, struct buffer *text)
 	info_line(text, "longest_wait_ms:%" PRId64, longest.wait_ms);
 	info_line(text, "longest_hold_ms:%" PRId64, longest.hold_ms);
 	info_line(text, "draining:%d", core_draining(context->core));
+	info_line(text, "locks_per_user:%" PRId64, context->facts.locks_per_user);
 	info_line(text, "latches:%zu", counts.latches);
 	info_line(text, "latch_requests:%zu", counts.requests);
 	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);
@@ -174,6 +175,7 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 	core_view_master(context->core, clock_ms(), i, &master);
 	masters_see_pool(context->masters, i, &pool);
 	info_line(text, "master%u_address:%s", i, masters_where(context->masters, i));
+	info_line(text, "master%u_user:%s", i, pool.user ? pool.user : "");
 	info_line(text, "master%u_state:%s", i, master.word);
 	info_line(text, "master%u_reason:%s", i, master.reason);
 	info_line(text, "master%u_guard_ms:%" PRId64, i, master.guard_ms);

@@ -380,7 +380,8 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 
 	pool->strings = malloc(n + m);
 	pool->about = strdup(s->about ? s->about : "");
-	if (!pool->strings || !pool->about)
+	pool->user = strdup(s->user ? s->user : "");
+	if (!pool->strings || !pool->about || !pool->user)
 		return false;
 	snprintf(pool->strings, n, "%s%s%s", open, s->namespace, close);
 	memcpy(pool->strings + n, s->layout, m);
@@ -468,6 +469,7 @@ void
 pool_see(const struct pool *pool, struct pool_view *out)
 {
 	*out = (struct pool_view){
+		.user = pool->user,
 		.replicas = pool->replicas.known,
 		.needed = pool->replicas.needed,
 		.replicated = !pool->replicas.missing,
@@ -559,6 +561,7 @@ pool_free(struct pool *pool)
 	free(pool->strings);
 	free(pool->node_key);
 	free(pool->about);
+	free(pool->user);
 	free(pool->where);
 	free(pool);
 }

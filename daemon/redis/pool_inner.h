@@ -54,6 +54,7 @@ struct pool {
 	struct stats *stats;
 	char *strings; /* the texts that call_settings points to: namespace, layout */
 	char *about;   /* and about */
+	char *user;    /* of the login; "": Redis's default user */
 	char *where;
 	struct call_settings call_settings;
 	bool unguarded; /* trust never ends */

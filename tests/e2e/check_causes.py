@@ -40,9 +40,9 @@ def told_everywhere(place, daemon, cause, cure, code="MASTERERR"):
     status, text = tool.call(place, daemon, "health")
     expect((status, bool(re.search(cause, text))), (2, True), text)
     found = findings(place, daemon)
-    expect([bool(re.search(cause, one["what"]) and re.search(cure, one["do"])) for one in found if one["part"] == "master"],
+    expect([bool(re.search(cause, one["what"]) and re.search(cure, one["do"] + one["run"])) for one in found if one["part"] == "master"],
            [True], repr(found))
-    expect([one for one in found if one["part"] == "lock" and not re.search(cure, one["do"])], [], repr(found))
+    expect([one for one in found if one["part"] == "lock" and not re.search(cure, one["do"] + one["run"])], [], repr(found))
     answer = daemon.client()("LOCK", "other", "WAIT", 0)
     expect((isinstance(answer, resp.Error), bool(re.search("^(%s) " % code, str(answer))), bool(re.search(cause, str(answer)))),
            (True, True, True), str(answer))
