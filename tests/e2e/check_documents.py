@@ -27,6 +27,7 @@ import sys
 import threading
 
 import harness
+import oncall
 from harness import expect
 
 FOLDER = os.path.join(harness.ROOT, "doc")
@@ -423,10 +424,12 @@ def test_leak(place):
 
 
 def test_alerts(_place):
-    """OPERATING.md explains each alert that is shipped, and no other"""
+    """OPERATING.md explains each alert that is shipped, with the command of the alert, and no other"""
     with open(os.path.join(harness.ROOT, "packaging", "monitoring", "alerts.yml"), encoding="utf-8") as stream:
         shipped = re.findall(r"- alert: (\w+)", stream.read())
-    expect(re.findall(r"^\| `(Holdfast\w+)` \|", operating(), re.M), shipped)
+    rows = re.findall(r"^\| `(Holdfast\w+)` \|.*\| `([^`]*)` \|$", operating(), re.M)
+    expect([name for name, _ in rows], shipped)
+    expect([(name, command.replace("\\|", "|")) for name, command in rows], [(name, oncall.rule_of(name)[1]) for name in shipped])
 
 
 def test_alerts_are_tested(_place):
