@@ -3,10 +3,11 @@
  */
 #include "daemon/driver_inner.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/health.h"
 #include "daemon/admin/history.h"
+#include "daemon/admin/info.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/closer.h"
 #include "daemon/base/log.h"
@@ -18,6 +19,9 @@
 #include "daemon/net/passwords.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/context.h"
+#include "daemon/request/dispatch.h"
+#include "daemon/request/handshake.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -11,7 +11,6 @@
 #ifndef DAEMON_DRIVER_H
 #define DAEMON_DRIVER_H
 
-#include "daemon/admin/admin.h"
 #include "daemon/core/core.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
@@ -19,6 +18,7 @@
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "daemon/redis/pool.h"
+#include "daemon/request/context.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
  */
 #include "daemon/driver_inner.h"
 
+#include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
@@ -15,6 +16,7 @@
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/audit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -236,7 +238,9 @@ driver_open(void *arg, struct connection *c)
 static void
 driver_on_reset(void *arg, struct connection *c)
 {
+	struct driver *d = arg;
 	conn_id before = connection_identity(c)->id;
+	events_leave(d->context.events, c);
 	connection_unkeep(c); /* its session ends */
 	if (connection_renumber(c) != 0) {
 		connection_close(c, END_CLEAN, "out of memory");
@@ -386,6 +390,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.open_files = &d->open_files,
 		.facts = *facts,
 		.masters = d->masters,
+		.answers = &admin_answers,
 		.hooks = &driver_context_hooks,
 		.arg = d,
 	};

@@ -27,6 +27,7 @@
 #include "daemon/net/passwords.h"
 #include "daemon/net/process.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/context.h"
 
 #include <stdio.h>
 #include <string.h>

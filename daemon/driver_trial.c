@@ -5,10 +5,11 @@
  *
  * Clients are served meanwhile. A program that would not start must not cost them anything.
  */
-#include "daemon/admin/admin.h"
+#include "daemon/driver_inner.h"
+
 #include "daemon/base/child.h"
 #include "daemon/base/loop.h"
-#include "daemon/driver_inner.h"
+#include "daemon/request/context.h"
 
 #include <assert.h>
 #include <stdio.h>

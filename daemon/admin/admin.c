@@ -1,14 +1,16 @@
-/*
- * admin: the dispatch of requests, and what administrators do: CLIENT KILL, DRAIN, RELOAD, LOG LEVEL,
- * RESTART and MASTERS. audit.c logs each of their uses, with the client. One table has the handler of each
- * verb; command.def marks the verbs of the core.
- */
+/* admin: see admin.h. */
 #include "daemon/admin/admin.h"
 
+#include "daemon/admin/clients.h"
+#include "daemon/admin/events.h"
+#include "daemon/admin/fleet.h"
+#include "daemon/admin/fleet_top.h"
+#include "daemon/admin/history.h"
+#include "daemon/admin/info.h"
+#include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
-#include "daemon/net/access.h"
 #include "daemon/redis/masters.h"
 #include "proto/escape.h"
 #include "proto/reply.h"
@@ -20,7 +22,7 @@
 
 /* ---- what administrators do ---- */
 
-void
+static void
 admin_client_kill(struct context *context, struct connection *c, const struct command *command)
 {
 	struct connection *target = connections_find(context->connections, (conn_id)command->count);
@@ -38,7 +40,7 @@ admin_client_kill(struct context *context, struct connection *c, const struct co
 	}
 }
 
-void
+static void
 admin_drain(struct context *context, struct connection *c, const struct command *command)
 {
 	bool waits = command->wait_ms != COMMAND_WAIT_RULE;
@@ -51,7 +53,7 @@ admin_drain(struct context *context, struct connection *c, const struct command 
 	context->hooks->drain(context->arg, waits ? c : NULL, waits ? command->wait_ms : 0);
 }
 
-void
+static void
 admin_reload(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
@@ -64,7 +66,7 @@ admin_reload(struct context *context, struct connection *c, const struct command
 	connection_error(c, CODE_ERR, "%s", text);
 }
 
-void
+static void
 admin_log_level(struct context *context, struct connection *c, const struct command *command)
 {
 	struct log *log = context->log;
@@ -85,7 +87,7 @@ admin_log_level(struct context *context, struct connection *c, const struct comm
 	connection_written(c);
 }
 
-void
+static void
 admin_restart(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
@@ -119,13 +121,6 @@ admin_not_restarted(struct connection *c, enum code code, const char *why)
 	connection_error(c, code, "%s%s", text, code == CODE_DRAINING ? "" : goes_on);
 }
 
-/* Whether the verb is a subcommand that changes the set of masters. */
-static bool
-admin_changes_masters(enum verb verb)
-{
-	return verb == VERB_MASTERS_REPLACE || verb == VERB_MASTERS_ADD || verb == VERB_MASTERS_ABORT;
-}
-
 static void
 write_master(struct buffer *out, int protocol, const struct master_view *master)
 {
@@ -145,7 +140,8 @@ write_master(struct buffer *out, int protocol, const struct master_view *master)
 	reply_write_pair_text(out, "unacknowledged", master->unacknowledged);
 }
 
-void
+/* MASTERS without a subcommand: shows the set of masters, and how far a change of it has come. */
+static void
 admin_masters(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
@@ -198,166 +194,37 @@ admin_forget(struct context *context, struct connection *c, const struct command
 	connection_error(c, CODE_ERR, "%s %s", name, why);
 }
 
-/* ---- dispatch ---- */
+/* ---- what this room answers ---- */
 
-static context_verb *const dispatch_verbs[VERB_COUNT] = {
-	[VERB_PING] = handshake_ping,
-	[VERB_ECHO] = handshake_echo,
-	[VERB_HELLO] = handshake_hello,
-	[VERB_AUTH] = handshake_auth,
-	[VERB_SELECT] = handshake_select,
-	[VERB_RESET] = handshake_reset,
-	[VERB_QUIT] = handshake_quit,
-	[VERB_CONFIG_GET] = handshake_config_get,
-	[VERB_CLIENT_ID] = handshake_client_id,
-	[VERB_CLIENT_GETNAME] = handshake_client_getname,
-	[VERB_CLIENT_SETNAME] = handshake_client_setname,
-	[VERB_CLIENT_SETINFO] = handshake_client_setinfo,
-	[VERB_CLIENT_TRACKING] = handshake_client_tracking,
-	[VERB_CLIENT_INFO] = clients_info,
-	[VERB_CLIENT_LIST] = clients_list,
-	[VERB_CLIENT_KILL] = admin_client_kill,
-	[VERB_COMMAND] = handshake_catalog,
-	[VERB_COMMAND_COUNT] = handshake_catalog,
-	[VERB_COMMAND_DOCS] = handshake_catalog,
-	[VERB_COMMAND_INFO] = handshake_catalog,
-	[VERB_COMMAND_LIST] = handshake_catalog,
-	[VERB_LATCH_HELP] = handshake_catalog,
-	[VERB_SESSION_HELP] = handshake_catalog,
-	[VERB_CLIENT_HELP] = handshake_catalog,
-	[VERB_COMMAND_HELP] = handshake_catalog,
-	[VERB_CONFIG_HELP] = handshake_catalog,
-	[VERB_MASTERS_HELP] = handshake_catalog,
-	[VERB_LOG_HELP] = handshake_catalog,
-	[VERB_INSPECT] = report_verb,
-	[VERB_LOCKS] = report_verb,
-	[VERB_SESSIONS] = report_verb,
-	[VERB_INFO] = info_verb,
-	[VERB_HISTORY] = history_verb,
-	[VERB_TOP] = top_verb,
-	[VERB_EVENTS] = events_verb,
-	[VERB_DRAIN] = admin_drain,
-	[VERB_RELOAD] = admin_reload,
-	[VERB_LOG_LEVEL] = admin_log_level,
-	[VERB_RESTART] = admin_restart,
-	[VERB_MASTERS] = admin_masters,
-	[VERB_MASTERS_FORGET] = admin_forget,
-	[VERB_FLEET] = fleet_request,
+static void
+admin_breaks(struct context *context, const char *who)
+{
+	history_breaker(context->history, who);
+}
+
+const struct context_answers admin_answers = {
+	.verbs =
+		{
+			[VERB_CLIENT_INFO] = clients_info,
+			[VERB_CLIENT_LIST] = clients_list,
+			[VERB_CLIENT_KILL] = admin_client_kill,
+			[VERB_INSPECT] = report_verb,
+			[VERB_LOCKS] = report_verb,
+			[VERB_SESSIONS] = report_verb,
+			[VERB_INFO] = info_verb,
+			[VERB_HISTORY] = history_verb,
+			[VERB_TOP] = top_verb,
+			[VERB_EVENTS] = events_verb,
+			[VERB_DRAIN] = admin_drain,
+			[VERB_RELOAD] = admin_reload,
+			[VERB_LOG_LEVEL] = admin_log_level,
+			[VERB_RESTART] = admin_restart,
+			[VERB_MASTERS] = admin_masters,
+			[VERB_MASTERS_FORGET] = admin_forget,
+			[VERB_FLEET] = fleet_request,
+		},
+	.fleet = fleet_request,
+	.holds = fleet_holds,
+	.asks_owners = fleet_asks_owners,
+	.breaks = admin_breaks,
 };
-
-/* Whether the command may be carried out. If not, the refusal was sent. */
-static bool
-dispatch_allows(struct connection *c, const struct command *command)
-{
-	const struct identity *who = connection_identity(c);
-	unsigned flags = command_info(command->verb)->flags;
-	if (!permit_request(c, command)) {
-		return false;
-	}
-	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS ||
-					       command->verb == VERB_TOP);
-	if (lists && !who->peer.admin) {
-		connection_error(c, CODE_NOPERM,
-			"this takes an administrator: root or the owner of the Unix socket, or a user "
-			"with admin in its may:");
-		return false;
-	}
-	if (command_needs_push(command) && who->protocol < 3) {
-		connection_error(c, CODE_ERR, "this is answered by a push: send HELLO 3 first");
-		return false;
-	}
-	/* In RESP2 an answer could not be told from an event. */
-	if (who->streams && who->protocol < 3 && !(flags & COMMAND_OPEN) && command->verb != VERB_PING) {
-		connection_error(c, CODE_ERR,
-			"this connection is a stream of events: only PING, RESET and QUIT, or send "
-			"HELLO 3 first");
-		return false;
-	}
-	return true;
-}
-
-/* The driver notes the time of the request, since it reads the clock anyway. */
-static void
-dispatch_core(struct context *context, struct connection *c, struct command *command)
-{
-	connection_wait(c);
-	if (command->verb == VERB_SESSION_BIND) {
-		context->hooks->bind(context->arg, c, command);
-		return;
-	}
-	if (admin_changes_masters(command->verb)) {
-		context->hooks->masters(context->arg, c, command);
-		return;
-	}
-	if (command->verb == VERB_BREAK && command->fleet && !fleet_holds(context, command)) {
-		fleet_request(context, c, command);
-		return;
-	}
-	if (command->as.n > 0 && fleet_asks_owners(context, c, command)) {
-		connection_identity(c)->last_ms = clock_ms();
-		context->hooks->heard(context->arg, c);
-		return;
-	}
-	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
-	command->last = connection_is_finished(c);
-	if (command->last) {
-		command->wait_ms = 0;
-	}
-	audit_breaks(context, command->verb == VERB_BREAK ? connection_identity(c) : NULL);
-	context->hooks->command(context->arg, c, command);
-	audit_breaks(context, NULL);
-}
-
-/* Answers the verbs that are not for the core. */
-static void
-dispatch_here(struct context *context, struct connection *c, const struct command *command)
-{
-	context->hooks->heard(context->arg, c);
-	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
-		connection_cut(c, END_ABANDONED, "speaks HTTP");
-	} else if (dispatch_allows(c, command)) {
-		context_verb *handler = command->fleet ? fleet_request : dispatch_verbs[command->verb];
-		assert(handler);
-		handler(context, c, command);
-	}
-}
-
-void
-dispatch_request(struct context *context, struct connection *c, const struct request *request)
-{
-	struct identity *who = connection_identity(c);
-	struct command command;
-	struct reply error;
-	context->stats->commands_processed++;
-	who->requests++;
-	who->usage.all.requests++;
-	int bad = command_parse(request, &command, &error);
-	unsigned flags = bad ? 0 : command_info(command.verb)->flags;
-	bool core = (flags & COMMAND_CORE) && command.verb != VERB_SESSION_BIND;
-	if (!core || who->unauthenticated) {
-		who->last_ms = clock_ms();
-	}
-	if (!(flags & COMMAND_OPEN) && who->unauthenticated) {
-		connection_error(c, CODE_NOAUTH, "log in first: AUTH user password");
-		return;
-	}
-	if (bad) {
-		context->hooks->heard(context->arg, c);
-		connection_reply(c, &error);
-		return;
-	}
-	who->last = command.verb;
-	who->answered = CODE_COUNT;
-	context->calls[command.verb]++;
-	if (!(flags & COMMAND_CORE)) {
-		dispatch_here(context, c, &command);
-	} else if (dispatch_allows(c, &command)) {
-		dispatch_core(context, c, &command);
-	} else {
-		who->last_ms = clock_ms();
-		context->hooks->heard(context->arg, c);
-	}
-	if (audit_wants(&command)) {
-		audit_request(context, c, &command);
-	}
-}

@@ -1,11 +1,12 @@
 /*
  * clients: CLIENT INFO and CLIENT LIST: a line for each connection (PROTOCOL.md 8).
  */
-#include "daemon/admin/admin.h"
+#include "daemon/admin/clients.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
+#include "daemon/request/context.h"
 #include "proto/escape.h"
 #include "proto/reply.h"
 

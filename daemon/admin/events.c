@@ -3,10 +3,10 @@
  */
 #include "daemon/admin/events.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/request/context.h"
 #include "proto/name.h"
 #include "proto/record.h"
 #include "proto/reply.h"

@@ -10,6 +10,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/core/base/action.h"
+#include "daemon/request/context.h"
 #include "proto/escape.h"
 
 #include <stddef.h>
@@ -71,5 +72,7 @@ size_t events_streams(const struct events *events);
 void events_save(const struct events *events, struct record *r);
 /* The stream of the current record; its connection was loaded before. */
 void events_load(struct events *events, struct record *r, const struct connections *connections);
+
+context_verb events_verb; /* EVENTS [MATCH glob]; a second one changes the glob */
 
 #endif

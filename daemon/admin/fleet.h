@@ -26,6 +26,7 @@
 #ifndef ADMIN_FLEET_H
 #define ADMIN_FLEET_H
 
+#include "daemon/request/context.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -108,6 +109,15 @@ void fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out);
  * was; n == 0 and -1: nothing yet. Asks anew if that is a second or longer; the answer is seen the next time
  * (fleet_page.c). */
 struct slice fleet_page(struct fleet *fleet, const struct command *command, int64_t now_ms, int64_t *age_ms);
+
+/* FLEET, and the verbs with the option FLEET (PROTOCOL.md 6.23). The connection waits for
+ * other daemons. */
+context_verb fleet_request;
+/* A request for the session of an id (PROTOCOL.md 5.11) that this daemon does not know: whether the daemons
+ * that have the name are asked first. Then the request is answered or passed on to the core later. */
+bool fleet_asks_owners(struct context *context, struct connection *connection, const struct command *command);
+/* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */
+bool fleet_holds(const struct context *context, const struct command *command);
 
 /* Whether requests of other daemons wait to be served. */
 bool fleet_busy(const struct fleet *fleet);

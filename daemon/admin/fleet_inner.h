@@ -16,13 +16,13 @@
 #ifndef ADMIN_FLEET_INNER_H
 #define ADMIN_FLEET_INNER_H
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/history.h"
 #include "daemon/admin/longest.h"
 #include "daemon/base/mac.h"
 #include "daemon/base/random.h"
 #include "daemon/core/view.h"
+#include "daemon/request/context.h"
 #include "proto/answer.h"
 
 #include <bsd/sys/queue.h>

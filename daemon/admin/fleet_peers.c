@@ -7,6 +7,7 @@
 #include "daemon/net/connection.h"
 #include "daemon/redis/call.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/audit.h"
 #include "proto/request.h"
 
 #include <assert.h>

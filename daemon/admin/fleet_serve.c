@@ -5,6 +5,8 @@
  */
 #include "daemon/admin/fleet_inner.h"
 
+#include "daemon/admin/fleet.h"
+#include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"

@@ -15,7 +15,9 @@
  */
 #include "daemon/admin/fleet_inner.h"
 
+#include "daemon/admin/health.h"
 #include "daemon/admin/longest.h"
+#include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"

@@ -8,6 +8,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/net/connection.h"
 #include "daemon/redis/call.h"
+#include "daemon/request/audit.h"
 
 #include <assert.h>
 #include <stdio.h>

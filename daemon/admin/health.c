@@ -7,9 +7,11 @@
  * The core knows the state of a master, and not since when: no decision needs that. A hand-over begins the
  * times anew.
  */
-#include "daemon/admin/admin.h"
+#include "daemon/admin/health.h"
+
 #include "daemon/core/view.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/context.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  */
 #include "daemon/admin/history.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/net/connection.h"
+#include "daemon/request/context.h"
 #include "proto/name.h"
 #include "proto/record.h"
 #include "proto/reply.h"

@@ -12,6 +12,8 @@
 #define ADMIN_HISTORY_H
 
 #include "daemon/core/base/action.h"
+#include "daemon/request/audit.h"
+#include "daemon/request/context.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
@@ -47,7 +49,7 @@ struct past_hold {
 };
 
 /* Bytes of broken_by. */
-#define BREAKER_MAX 160
+#define BREAKER_MAX AUDIT_WHO_MAX
 
 /* bytes: of the ring; 0: nothing is kept. NULL: out of memory. */
 struct history *history_new(size_t bytes) __attribute__((warn_unused_result));
@@ -77,5 +79,7 @@ size_t history_most(const struct command *command);
  * the answer, about. */
 void history_asked(const struct context *context, const struct command *command, int protocol, size_t bytes,
 	struct buffer *out);
+
+context_verb history_verb; /* HISTORY name */
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * info: the verb INFO. Each section has a function; one table lists the sections.
  */
-#include "daemon/admin/admin.h"
+#include "daemon/admin/info.h"
 
 #include "daemon/admin/events.h"
+#include "daemon/admin/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/memory.h"
@@ -14,6 +15,7 @@
 #include "daemon/core/view.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/context.h"
 #include "proto/reply.h"
 
 #include <inttypes.h>

@@ -3,10 +3,10 @@
  */
 #include "daemon/admin/longest.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
+#include "daemon/request/context.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -7,9 +7,10 @@
 #ifndef ADMIN_REPORT_INNER_H
 #define ADMIN_REPORT_INNER_H
 
-#include "daemon/admin/admin.h"
+#include "daemon/admin/report.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
+#include "daemon/request/context.h"
 #include "proto/buffer.h"
 #include "proto/name.h"
 

@@ -3,11 +3,11 @@
  */
 #include "daemon/http/http_inner.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
 #include "daemon/http/contents.h"
+#include "daemon/request/context.h"
 
 #include <assert.h>
 #include <errno.h>

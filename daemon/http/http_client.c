@@ -4,10 +4,10 @@
  */
 #include "daemon/http/http_inner.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/closer.h"
 #include "daemon/base/stats.h"
+#include "daemon/request/context.h"
 
 #include <assert.h>
 #include <errno.h>

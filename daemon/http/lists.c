@@ -5,8 +5,8 @@
  */
 #include "daemon/http/contents.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/ranked.h"
+#include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/access.h"
 

@@ -7,7 +7,6 @@
  */
 #include "daemon/http/contents.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
@@ -18,6 +17,7 @@
 #include "daemon/http/named.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/context.h"
 
 #include <assert.h>
 #include <inttypes.h>

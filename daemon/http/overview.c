@@ -3,9 +3,10 @@
  */
 #include "daemon/http/contents.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/fleet_top.h"
 #include "daemon/admin/history.h"
+#include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/access.h"
 

@@ -5,6 +5,7 @@
 
 #include "daemon/admin/ranked.h"
 #include "daemon/base/clock.h"
+#include "daemon/request/context.h"
 #include "proto/name.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "daemon/http/page.h"
 
-#include "daemon/admin/admin.h"
+#include "daemon/admin/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/core/view.h"

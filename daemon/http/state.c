@@ -3,12 +3,13 @@
  */
 #include "daemon/http/contents.h"
 
-#include "daemon/admin/admin.h"
+#include "daemon/admin/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/redis/masters.h"
+#include "daemon/request/context.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
  */
 #include "daemon/http/contents.h"
 
-#include "daemon/admin/admin.h"
 #include "daemon/admin/ranked.h"
+#include "daemon/request/context.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,11 +1,6 @@
-/*
- * audit: who logged in, what administrators asked for, and with which result. The dispatch calls it when such
- * a request has been answered, or waits. It writes to the audit log, which is the log unless the
- * configuration names another.
- */
-#include "daemon/admin/admin.h"
+/* audit: see audit.h. */
+#include "daemon/request/audit.h"
 
-#include "daemon/admin/history.h"
 #include "daemon/base/log.h"
 #include "daemon/net/access.h"
 
@@ -90,16 +85,6 @@ audit_who(const struct context *context, const struct identity *who, char *out, 
 	} else {
 		snprintf(out, room, "%s%s%s", name, name[0] != '\0' ? " from " : "", who->peer.address);
 	}
-}
-
-void
-audit_breaks(struct context *context, const struct identity *who)
-{
-	char text[BREAKER_MAX + 1] = "";
-	if (who) {
-		audit_who(context, who, text, sizeof text);
-	}
-	history_breaker(context->history, text);
 }
 
 void

@@ -1,11 +1,5 @@
-/*
- * permit: whether a client may send a request, by the rights of its user (PROTOCOL.md 6.8). Called by the
- * dispatch before a request is carried out. A refusal names the key of the configuration that says so.
- *
- * What a session holds it may always check and give back: the rights of a user can be taken away while it
- * holds locks.
- */
-#include "daemon/admin/admin.h"
+/* permit: see permit.h. */
+#include "daemon/request/permit.h"
 
 #include "daemon/net/access.h"
 

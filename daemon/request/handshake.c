@@ -1,15 +1,15 @@
 /*
  * handshake: what client libraries send on their own when they connect. Each is answered as Redis answers it.
  */
-#include "daemon/admin/admin.h"
+#include "daemon/request/handshake.h"
 
-#include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/guesses.h"
 #include "daemon/net/passwords.h"
+#include "daemon/request/audit.h"
 #include "proto/command.h"
 #include "proto/reply.h"
 
@@ -55,7 +55,7 @@ label_keep(struct context *context, struct connection *c, struct slice label)
 	return true;
 }
 
-void
+static void
 handshake_ping(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -68,7 +68,7 @@ handshake_ping(struct context *context, struct connection *c, const struct comma
 	connection_written(c);
 }
 
-void
+static void
 handshake_echo(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -216,7 +216,7 @@ handshake_login(struct context *context, struct connection *c, const struct comm
 	return handshake_enter(context, c, user, login);
 }
 
-void
+static void
 handshake_auth(struct context *context, struct connection *c, const struct command *command)
 {
 	if (!access_required(context->access)) {
@@ -258,7 +258,7 @@ handshake_speak(struct context *context, struct connection *c, int protocol)
 }
 
 /* Either all of HELLO takes effect, or none of it. */
-void
+static void
 handshake_hello(struct context *context, struct connection *c, const struct command *command)
 {
 	struct identity *who = connection_identity(c);
@@ -278,7 +278,7 @@ handshake_hello(struct context *context, struct connection *c, const struct comm
 	handshake_greet(context, c);
 }
 
-void
+static void
 handshake_select(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -286,12 +286,11 @@ handshake_select(struct context *context, struct connection *c, const struct com
 	answer_ok(c);
 }
 
-void
+static void
 handshake_reset(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)command;
 	struct identity *who = connection_identity(c);
-	events_leave(context->events, c);
 	who->user = NULL;
 	who->login = 0;
 	who->local_user = false;
@@ -307,7 +306,7 @@ handshake_reset(struct context *context, struct connection *c, const struct comm
 	connection_written(c);
 }
 
-void
+static void
 handshake_quit(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -316,7 +315,7 @@ handshake_quit(struct context *context, struct connection *c, const struct comma
 	connection_close(c, END_CLEAN, "quit");
 }
 
-void
+static void
 handshake_config_get(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -325,14 +324,14 @@ handshake_config_get(struct context *context, struct connection *c, const struct
 	connection_written(c);
 }
 
-void
+static void
 handshake_catalog(struct context *context, struct connection *c, const struct command *command)
 {
 	catalog_write(&context->catalog, connection_out(c), connection_identity(c)->protocol, command);
 	connection_written(c);
 }
 
-void
+static void
 handshake_client_id(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -341,7 +340,7 @@ handshake_client_id(struct context *context, struct connection *c, const struct 
 	connection_written(c);
 }
 
-void
+static void
 handshake_client_getname(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -355,7 +354,7 @@ handshake_client_getname(struct context *context, struct connection *c, const st
 	connection_written(c);
 }
 
-void
+static void
 handshake_client_setname(struct context *context, struct connection *c, const struct command *command)
 {
 	if (label_keep(context, c, command->label)) {
@@ -365,7 +364,7 @@ handshake_client_setname(struct context *context, struct connection *c, const st
 
 /* Client tracking tells a client of changes to what it has cached. No answer of this daemon may be cached: a
  * lock is requested anew each time. So there is never a change to tell of, and OK is true. */
-void
+static void
 handshake_client_tracking(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -373,7 +372,7 @@ handshake_client_tracking(struct context *context, struct connection *c, const s
 	answer_ok(c);
 }
 
-void
+static void
 handshake_client_setinfo(struct context *context, struct connection *c, const struct command *command)
 {
 	(void)context;
@@ -383,3 +382,31 @@ handshake_client_setinfo(struct context *context, struct connection *c, const st
 		answer_ok(c);
 	}
 }
+
+context_verb *const handshake_verbs[VERB_COUNT] = {
+	[VERB_PING] = handshake_ping,
+	[VERB_ECHO] = handshake_echo,
+	[VERB_HELLO] = handshake_hello,
+	[VERB_AUTH] = handshake_auth,
+	[VERB_SELECT] = handshake_select,
+	[VERB_RESET] = handshake_reset,
+	[VERB_QUIT] = handshake_quit,
+	[VERB_CONFIG_GET] = handshake_config_get,
+	[VERB_CLIENT_ID] = handshake_client_id,
+	[VERB_CLIENT_GETNAME] = handshake_client_getname,
+	[VERB_CLIENT_SETNAME] = handshake_client_setname,
+	[VERB_CLIENT_SETINFO] = handshake_client_setinfo,
+	[VERB_CLIENT_TRACKING] = handshake_client_tracking,
+	[VERB_COMMAND] = handshake_catalog,
+	[VERB_COMMAND_COUNT] = handshake_catalog,
+	[VERB_COMMAND_DOCS] = handshake_catalog,
+	[VERB_COMMAND_INFO] = handshake_catalog,
+	[VERB_COMMAND_LIST] = handshake_catalog,
+	[VERB_LATCH_HELP] = handshake_catalog,
+	[VERB_SESSION_HELP] = handshake_catalog,
+	[VERB_CLIENT_HELP] = handshake_catalog,
+	[VERB_COMMAND_HELP] = handshake_catalog,
+	[VERB_CONFIG_HELP] = handshake_catalog,
+	[VERB_MASTERS_HELP] = handshake_catalog,
+	[VERB_LOG_HELP] = handshake_catalog,
+};
