@@ -2,16 +2,33 @@
  * acquire: see lease.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
  * keeps a minority: seats of a round that was not won are released in the same step.
  */
-#include "daemon/core/lease.h"
+#include "daemon/core/acquire.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/master.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/tokens.h"
+#include "daemon/core/usable.h"
+#include "proto/name.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

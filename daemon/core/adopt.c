@@ -2,16 +2,24 @@
  * adopt: see lease.h. ledger.c recovers leases; seat.c and renew.c ask the masters to adopt them, and tell
  * this file what these have said.
  */
-#include "daemon/core/lease.h"
+#include "daemon/core/adopt.h"
 
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/renew.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "proto/name.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #define OWNER_MAX (CALL_OWNER_SIZE - 1)

@@ -1,12 +1,17 @@
 /* binding: see the header. */
 #include "daemon/core/binding.h"
 
-#include "daemon/core/core_inner.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/state.h"
+#include "proto/command.h"
+#include "proto/record.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 static int64_t
 later(int64_t a, int64_t b)

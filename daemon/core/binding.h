@@ -16,12 +16,10 @@
 #ifndef CORE_BINDING_H
 #define CORE_BINDING_H
 
-#include "proto/record.h"
-
-#include <stdbool.h>
 #include <stdint.h>
 
 struct core;
+struct record;
 
 /* All in ms; times by CLOCK_BOOTTIME. */
 struct binding {

@@ -3,21 +3,44 @@
  * (state.h). An invariant of one object is asserted where that object changes; here are those between
  * objects.
  */
+#include "daemon/core/check.h"
+
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/base/starts.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/detached.h"
+#include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/holds.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/latch_request.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/mlock.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/name.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* A look at a whole core. */
 struct check {

@@ -1,14 +1,19 @@
 /* cycle: see deadlock.h. A cycle of waits as text for a refusal. It only reads the marks, but for the order
  * in which it links the sessions. */
-#include "daemon/core/deadlock.h"
+#include "daemon/core/cycle.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/deadlock.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 #include "proto/reply.h"
 
 #include <assert.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

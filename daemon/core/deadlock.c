@@ -18,16 +18,22 @@
  */
 #include "daemon/core/deadlock.h"
 
-#include "daemon/core/base/alloc.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/cycle.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/mlock.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/session.h"
+#include "proto/name.h"
 
 #include <assert.h>
-#include <stdlib.h>
-#include <string.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define LOOKS_FEW 64 /* before a search, to see whether one is needed */
 #define LATER_MS  10 /* until a search that was put off runs, and between two such searches */

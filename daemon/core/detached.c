@@ -1,19 +1,39 @@
 /* detached: see the header. verbs.c begins a request AS id; what a verb does is no different from here on. */
 #include "daemon/core/detached.h"
 
+#include "daemon/core/attach.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
+#include "daemon/core/view.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -32,8 +32,6 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/view.h"
-#include "proto/command.h"
-#include "proto/slice.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -41,7 +39,6 @@
 
 struct conn;
 struct core;
-struct reply;
 struct session;
 struct user;
 

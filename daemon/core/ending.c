@@ -1,18 +1,31 @@
 /* ending: see session.h. The end of a session, which gives up what it holds in parts. */
-#include "daemon/core/session.h"
+#include "daemon/core/ending.h"
 
 #include "daemon/core/base/alloc.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/ration.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/holds.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/session.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define END_HOLDS_FEW 16 /* a session gives up so many in any case: one with few locks ends at once */
 #define END_LOOKS     16 /* holds of a name, or sessions, that a request looks at */

@@ -1,21 +1,36 @@
 /* grant: see grant.h. A hold is answered, or becomes part of an MLOCK, in the step in which it begins. */
 #include "daemon/core/grant.h"
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/holds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/mlock.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/slow.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

@@ -10,15 +10,14 @@
 #define CORE_GRANT_H
 
 #include "daemon/core/base/alloc.h"
-#include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
 #include "proto/name.h"
-#include "proto/slice.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct command;
@@ -131,14 +130,6 @@ void grant_join(struct core *core, struct grant *g);
  * does. */
 struct terms *grant_bound(struct core *core, struct grant *g);
 
-/* Arms the timer for the first of their ends. */
-void terms_arm(struct core *core, struct terms *t);
-
-/* From now on it is noted when the rule's long-hold is reached, also if it has been. */
-void grant_watch(struct core *core, struct grant *g);
-/* The timer of its terms: notes it, with how many wait, if it is reached now. */
-void slow_tell_hold(struct core *core, struct grant *g);
-
 /* Begins LEASE, MAXHOLD and CLAIM; 0: none. */
 void grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_hold_ms, int64_t claim_ms);
 
@@ -237,122 +228,5 @@ void grant_timer(struct core *core, struct grant *g);
 
 /* For core_free(): frees its memory, no more. */
 void grant_free(struct grant *g);
-
-/*
- * holds.c: the holds of one session by name and tag, for a session with many holds and a name with many
- * holders.
- *
- * Usually one of the two lists is short, and a lookup goes through that. If both are long, as with thousands
- * of tags in one session, each request would go through all holds, and other clients would wait. So the first
- * such lookup makes a table, which is kept up until few holds are left. Without memory for it, the lookup
- * stays slow.
- */
-
-/* Up to so many are searched one by one. */
-#define HOLDS_FEW 16
-
-/* The hold this session has of r under this owner tag; NULL: none. */
-struct grant *holds_find(
-	const struct core *core, struct session *s, const struct resource *r, struct slice owner);
-
-/* The session has one hold more; and is about to have one less. */
-void holds_add(const struct core *core, struct session *s, struct grant *g);
-void holds_remove(const struct core *core, struct session *s, const struct grant *g);
-
-/* Frees the table of a session that ends. */
-void holds_done(struct session *s);
-
-/*
- * loss.c: a hold that ended otherwise than by its holder, from the moment it is told until it is forgotten.
- *
- * A loss is remembered until UNLOCK, a new LOCK or the end of the session. The number is bounded: the oldest
- * are forgotten first.
- */
-
-/* A hold that was lost, until its session is told. */
-struct loss {
-	struct freelist_link freed;
-	UT_hash_handle hh;
-	enum loss_reason reason;
-	bool told; /* by a push or an answer, for a detached session by UNLOCK of the hold; true for an end
-		      that the holder chose */
-	int64_t token;
-	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
-};
-
-/* Remembers the loss and, with tell, tells it at once in the way the session chose (ONLOSS). */
-void loss_add(
-	struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell);
-
-/* The connection has come back to its session without being asked to: tells what the session has not been
- * told, as its ONLOSS says. */
-void loss_tell(struct core *core, struct session *s, const struct conn *conn);
-
-/* The remembered loss of this name with this tag; NULL: none. */
-struct loss *loss_find(
-	const struct core *core, const struct session *s, struct slice name, struct slice owner);
-
-/* One that the session has not been told of; NULL: none. */
-const struct loss *loss_untold(const struct session *s);
-
-/* The name of the lock that was lost, and the tag of its hold. */
-struct slice loss_name(const struct loss *loss);
-struct slice loss_owner(const struct loss *loss);
-
-/* Remembers a loss, in place of an earlier one of this name with this tag. False: out of memory. */
-bool loss_put(struct core *core, struct session *s, struct slice name, struct slice owner,
-	enum loss_reason reason, bool told, int64_t token);
-
-/* The same; and forgets the oldest if there are too many. Out of memory, the hold is simply gone. */
-void loss_remember(struct core *core, struct session *s, struct slice name, struct slice owner,
-	enum loss_reason reason, bool told, int64_t token);
-
-/* Answers a request on this connection with the loss, which counts as told from then on. name: named in the
- * answer, for a request with several names; n == 0: the request has one name. */
-void loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name);
-
-/* The client of the session has ended: names that are withheld because of holds that it lost pass on. */
-void loss_pass_on(struct core *core, const struct session *s);
-
-/* UNLOCK or MUNLOCK of the hold that was lost: its client relies on it no more, whether or not it had an
- * answer that tells of the loss. token: that the request names; 0: none, which says nothing: libraries send
- * that when they are told of a loss, while their program is still at work. */
-void loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t token);
-
-/* The client of the session had lost its connection, and perhaps answers that told of losses: they are to be
- * told again. */
-void loss_doubt(struct core *core, struct session *s);
-
-void loss_forget(struct core *core, struct session *s, struct loss *loss);
-void loss_forget_all(struct core *core, struct session *s);
-
-/* The holder chose this end, and is not told of it before it asks. */
-static inline bool
-loss_is_chosen(enum loss_reason reason)
-{
-	return reason == LOSS_LEASE || reason == LOSS_CLAIM;
-}
-
-const char *loss_word(enum loss_reason reason);
-const char *loss_text(enum loss_reason reason);
-
-/*
- * Reentering: a LOCK of a name that its session and tag hold already.
- *
- * With a tag it adds one to the count of the hold and changes nothing else; without a tag the answer is HELD.
- * If the hold does not suffice for what is asked, the answer is UPGRADE: two sessions that each hold some and
- * wait for more would wait for each other.
- */
-
-/* A LOCK or MLOCK of a detached session, with this CLAIM, finds its hold, which counts nothing: its client
- * asks once more, or a copy comes late. So it puts the end of the CLAIM off. */
-void grant_repeated(struct core *core, struct grant *g, int64_t claim_ms);
-
-/* The answer of a LOCK that finds its hold. */
-void reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out);
-
-/* It is a waiter's turn, but meanwhile another connection of its session was granted what it asks for. True:
- * its wait has ended with an answer, or by queue_spare(). */
-bool reenter_waiter(struct core *core, struct waiter *w);
 
 #endif

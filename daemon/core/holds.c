@@ -1,13 +1,17 @@
 /* holds: see grant.h. grant.c keeps the table up; the table owns none of the holds. */
-#include "daemon/core/grant.h"
+#include "daemon/core/holds.h"
 
+#include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/core_inner.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 /* A session and tag hold a name at most once. */

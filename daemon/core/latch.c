@@ -3,16 +3,33 @@
  */
 #include "daemon/core/latch.h"
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
+#include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/binding.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/latch_request.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
+#include "daemon/core/notes.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

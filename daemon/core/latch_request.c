@@ -1,18 +1,30 @@
 /* latch_request: see latch.h. Only latch.c calls it, with what the master said. */
-#include "daemon/core/latch.h"
+#include "daemon/core/latch_request.h"
 
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
+#include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/binding.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/master.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/usable.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
 #include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

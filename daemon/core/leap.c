@@ -1,14 +1,17 @@
 /*
  * leap: see master.h. It knows nothing of single leases; scheduler.c finds them.
  */
-#include "daemon/core/master.h"
+#include "daemon/core/leap.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/usable.h"
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 
 static int64_t

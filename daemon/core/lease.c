@@ -4,16 +4,34 @@
  */
 #include "daemon/core/lease.h"
 
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/release.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/tokens.h"
+#include "daemon/core/usable.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <utlist.h>
 

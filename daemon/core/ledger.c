@@ -4,16 +4,36 @@
  */
 #include "daemon/core/ledger.h"
 
+#include "daemon/core/adopt.h"
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/binding.h"
+#include "daemon/core/core.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/mlock.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/ledger_set.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/part.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/session.h"
 #include "daemon/core/state.h"
+#include "daemon/core/state_session.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <utlist.h>
 

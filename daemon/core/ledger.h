@@ -45,18 +45,21 @@
 #ifndef CORE_LEDGER_H
 #define CORE_LEDGER_H
 
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/session.h"
 #include "proto/command.h"
-#include "proto/record.h"
-#include "proto/slice.h"
+#include "proto/name.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct core;
+struct loss;
+struct record;
+struct session;
 
 /* From so many holds on, a session is in the ledger (core_settings.ledger_many): their entries take less time
  * than other clients notice. */
@@ -95,12 +98,6 @@ void ledger_lease(struct core *core, const struct lease *l);
 
 /* What its settings bind has changed: the longest lease, or the longest that guards wait for (binding.h). */
 void ledger_terms(struct core *core);
-
-/* Its set of masters has changed, or their places: the leases are at these servers (ledger_set.c). */
-void ledger_set(struct core *core);
-void ledger_set_write(struct buffer *out, const struct core *core);
-/* True: its only member is the first master of this core. */
-bool ledger_set_load(struct core *core, struct record *r);
 
 /* A core has been loaded or recovered: marks what is durable. */
 void ledger_mark(struct core *core);

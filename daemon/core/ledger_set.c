@@ -10,14 +10,22 @@
  *
  * The slots have the order that they had: the first of them was the single master, if there was one.
  */
-#include "daemon/core/ledger.h"
+#include "daemon/core/ledger_set.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/move.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/state.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 struct set_entry {

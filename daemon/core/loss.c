@@ -1,17 +1,31 @@
 /* loss: see grant.h. A hold that was lost, and a LOCK of a name that is held already. */
-#include "daemon/core/grant.h"
+#include "daemon/core/loss.h"
 
+#include "daemon/core/attach.h"
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/mlock.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
 #include "proto/escape.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,11 +4,31 @@
  */
 #include "daemon/core/master.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/binding.h"
+#include "daemon/core/leap.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/masterset_change.h"
+#include "daemon/core/masterset_copies.h"
+#include "daemon/core/masterset_request.h"
+#include "daemon/core/move.h"
+#include "daemon/core/notes.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/tokens.h"
+#include "daemon/core/usable.h"
+#include "daemon/core/view.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

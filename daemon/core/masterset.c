@@ -4,10 +4,25 @@
  */
 #include "daemon/core/masterset.h"
 
-#include "daemon/core/core_inner.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/ledger_set.h"
+#include "daemon/core/master.h"
+#include "daemon/core/masterset_change.h"
+#include "daemon/core/masterset_copies.h"
+#include "daemon/core/masterset_request.h"
+#include "daemon/core/members.h"
+#include "daemon/core/notes.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

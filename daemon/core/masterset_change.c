@@ -1,9 +1,23 @@
 /* masterset_change: see masterset.h. masterset.c calls it with what members tell. */
-#include "daemon/core/masterset.h"
+#include "daemon/core/masterset_change.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
+#include "daemon/core/masterset_request.h"
+#include "daemon/core/members.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/view.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* ---- texts ---- */

@@ -2,12 +2,20 @@
  * masterset_copies: two servers tell one id. One of them has a copy of the other's data: it was its replica
  * for a moment, or a dump was loaded at the wrong server. Only the copy is refused. A part of masterset.
  */
-#include "daemon/core/masterset.h"
+#include "daemon/core/masterset_copies.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
 #include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
+#include "daemon/core/members.h"
+#include "daemon/core/view.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

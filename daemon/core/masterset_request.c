@@ -2,14 +2,31 @@
  * masterset_request: an administrator asks this daemon for another set of masters. It looks at newcomers
  * first, in slots behind the members; then it offers the next set (masterset.h). A part of masterset.
  */
-#include "daemon/core/masterset.h"
+#include "daemon/core/masterset_request.h"
 
-#include "daemon/core/core_inner.h"
-#include "daemon/core/latch.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/event.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/latch_request.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/masterset.h"
+#include "daemon/core/masterset_change.h"
+#include "daemon/core/members.h"
+#include "daemon/core/move.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/session.h"
+#include "daemon/core/usable.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #define REQUEST_LOOK_MS 5000  /* so long newcomers may take to answer */

@@ -1,12 +1,23 @@
 /*
  * members: see masterset.h. A set as text knows no master and no state; slots know both.
  */
-#include "daemon/core/masterset.h"
+#include "daemon/core/members.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
+#include "daemon/core/move.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/view.h"
+#include "proto/slice.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

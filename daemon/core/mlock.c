@@ -4,23 +4,41 @@
  */
 #include "daemon/core/mlock.h"
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/starts.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/rules.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
 #include "proto/escape.h"
+#include "proto/name.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 static const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};

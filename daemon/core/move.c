@@ -2,15 +2,27 @@
  * move: see masterset.h. members.c and masterset_request.c call it when the set changes; leases follow in
  * seat.c.
  */
-#include "daemon/core/masterset.h"
+#include "daemon/core/move.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/binding.h"
+#include "daemon/core/ledger_set.h"
 #include "daemon/core/master.h"
+#include "daemon/core/members.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/view.h"
+#include "proto/slice.h"
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,15 +1,21 @@
 /* notes: see notes.h. */
 #include "daemon/core/notes.h"
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/master.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 const char *

@@ -5,7 +5,7 @@
 #define CORE_NOTES_H
 
 #include "daemon/core/base/action.h"
-#include "proto/slice.h"
+#include "daemon/core/base/peer.h"
 
 #include <stdbool.h>
 #include <stdint.h>

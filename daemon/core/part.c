@@ -1,12 +1,19 @@
 /*
  * part: see mlock.h. It only notes; mlock.c decides.
  */
-#include "daemon/core/mlock.h"
+#include "daemon/core/part.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/user.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 static void
 part_set_dirty(struct core *core, const struct part *p)

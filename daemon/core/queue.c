@@ -2,19 +2,37 @@
  * queue: see scheduler.h. It only keeps the waiters; semaphore.c, share.c and mlock.c decide whose turn it
  * is.
  */
-#include "daemon/core/scheduler.h"
+#include "daemon/core/queue.h"
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/starts.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/master.h"
-#include "daemon/core/mlock.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/part.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/scheduler.h"
+#include "daemon/core/slow.h"
+#include "daemon/core/usable.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,20 +4,43 @@
  * A ledger comes from a process of the same user, but it may be damaged: what cannot be right makes
  * core_recover() fail as a whole, as with a state (state.h). A lease that cannot be costs only its holds.
  */
-#include "daemon/core/ledger.h"
+#include "daemon/core/recover.h"
 
+#include "daemon/core/adopt.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/binding.h"
-#include "daemon/core/core_inner.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/recover.h"
+#include "daemon/core/check.h"
+#include "daemon/core/core.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/ledger.h"
+#include "daemon/core/ledger_set.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/move.h"
+#include "daemon/core/recover_read.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/state.h"
+#include "daemon/core/session.h"
+#include "daemon/core/slow.h"
+#include "daemon/core/state_hold.h"
+#include "daemon/core/state_session.h"
+#include "daemon/core/tokens.h"
+#include "daemon/core/usable.h"
+#include "daemon/core/user.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,10 +10,10 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "proto/record.h"
-#include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct core;
 struct lease;
@@ -52,15 +52,5 @@ struct recovery {
 	bool one;                   /* all leases were given by the master in the first slot */
 	int64_t valid_ms;           /* the last of them until then; 0: there is none */
 };
-
-/* The types of entries about things, in the order in which these are loaded. */
-#define RECOVER_KINDS 4
-extern const enum record_type recover_kinds[RECOVER_KINDS];
-
-/* What an entry is about: NULL: no entry is about it. */
-struct thing *recover_find(const struct recovery *v, enum record_type type, struct slice bytes);
-
-/* Reads the ledger, and fails if it is not one that this process may go on from. */
-void recover_read(struct recovery *v);
 
 #endif

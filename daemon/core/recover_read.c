@@ -1,10 +1,19 @@
 /* recover_read: see recover.h. It knows which entries are about one thing, and not what they say of it. */
-#include "daemon/core/recover.h"
+#include "daemon/core/recover_read.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/recover.h"
+#include "proto/command.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,14 +2,30 @@
  * release: see lease.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
  * releases go on.
  */
-#include "daemon/core/lease.h"
+#include "daemon/core/release.h"
 
+#include "daemon/core/adopt.h"
 #include "daemon/core/base/alloc.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/binding.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/leases.h"
 #include "daemon/core/master.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/usable.h"
+#include "daemon/core/view.h"
+#include "proto/name.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

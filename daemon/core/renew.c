@@ -2,18 +2,36 @@
  * renew: see lease.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
  * and timers.
  */
-#include "daemon/core/lease.h"
+#include "daemon/core/renew.h"
 
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/leases.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/master.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/release.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/retain.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/tokens.h"
+#include "daemon/core/usable.h"
+#include "proto/name.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define SOON_MS        200 /* at most until a failed refresh is tried again */
 #define TOKEN_LEAST    8   /* with fewer tokens left the next block is fetched, however small this one was */

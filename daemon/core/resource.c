@@ -5,14 +5,29 @@
 #include "daemon/core/resource.h"
 
 #include "daemon/core/base/alloc.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/queue.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "proto/command.h"
 #include "proto/escape.h"
 #include "proto/name.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,15 +2,25 @@
  * retain: see lease.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
  * kept, and releases nothing.
  */
-#include "daemon/core/lease.h"
+#include "daemon/core/retain.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/rules.h"
+#include "proto/name.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #define RETAIN_TOGETHER                                                                                      \
 	256 /* leases of short names that may be released in one millisecond: about half a millisecond of    \

@@ -1,12 +1,18 @@
 /* rules: see resource.h. */
-#include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/resource.h"
 #include "proto/name.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,18 +4,34 @@
  */
 #include "daemon/core/scheduler.h"
 
+#include "daemon/core/acquire.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
+#include "daemon/core/share.h"
+#include "daemon/core/verbs.h"
+#include "daemon/core/view.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- a look at all names ---- */
 

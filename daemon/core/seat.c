@@ -1,19 +1,33 @@
 /*
  * seat: see quorum.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
  */
-#include "daemon/core/quorum.h"
+#include "daemon/core/seat.h"
 
+#include "daemon/core/adopt.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/ledger_set.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/usable.h"
+#include "proto/name.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

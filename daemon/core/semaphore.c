@@ -3,17 +3,31 @@
  */
 #include "daemon/core/semaphore.h"
 
+#include "daemon/core/acquire.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/retain.h"
+#include "daemon/core/seat.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

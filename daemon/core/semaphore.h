@@ -24,8 +24,9 @@
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/lease.h"
-#include "proto/slice.h"
+#include "proto/name.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>
@@ -36,6 +37,7 @@
 struct core;
 struct reply;
 struct resource;
+struct vote;
 struct waiter;
 
 /* Which slots, as the masters name them. */
@@ -158,24 +160,5 @@ void slots_ask_offer(struct core *core, struct lease *l);
 /* The round is won: what a majority gave is the permit lease. Seats that gave other slots are not ours, and
  * have something to be released. False: out of memory, and it is unknown what was given. */
 bool slots_won(struct core *core, struct lease *l) __attribute__((warn_unused_result));
-
-/*
- * share.c: exclusive and shared holds of a name, which stand on the one lease that the daemon has of it.
- *
- *     a writer comes first ──acquire─▶ EXCLUSIVE lease: a writer has it, or readers ──▶ given back
- *                                        │ readers have it, and another daemon wants it
- *                                        ▼
- *     a reader comes first ──acquire─▶ SHARED lease: readers, here and there ─────────▶ given back
- *
- * Waiters are served in arrival order. A writer holds the name alone. Readers are granted together: all in
- * front of the next writer, and none behind it. While another daemon has a waiting writer, no later reader is
- * granted here. A shared lease never becomes an exclusive one: it is given back, and acquired again.
- */
-
-/* Before a step ends: grants the waiters that it can, and acquires, retains or gives back the lease. */
-void share_schedule(struct core *core, struct resource *r);
-
-/* The answer of a waiter whose WAIT is over. */
-void share_refusal(const struct core *core, const struct waiter *w, struct reply *out);
 
 #endif

@@ -3,18 +3,34 @@
  */
 #include "daemon/core/session.h"
 
+#include "daemon/core/attach.h"
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/core_inner.h"
-#include "daemon/core/deadlock.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/holds.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/mlock.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -13,9 +13,8 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/queue.h"
 #include "proto/command.h"
-#include "proto/slice.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -25,6 +24,7 @@
 struct core;
 struct detached;
 struct latch_request;
+struct loss;
 struct mlock;
 struct user;
 
@@ -127,31 +127,6 @@ session_has_grace(const struct session *s)
 void session_remove(struct core *core, struct session *s);
 
 /*
- * ending.c: what a session holds is given up in parts, a few hundred holds in a millisecond, so that the end
- * of one with thousands of locks keeps no other client waiting. Its waits end with the first part. Meanwhile
- * it is a session that no client finds, and the holds that are left are its own: they are saved, renewed and
- * counted as before, and no other client gets the lock. A LOCK of such a name sees no difference: its hold
- * is given up first. If the daemon crashes meanwhile, they are left to the told deadlines.
- */
-
-/* So many in one millisecond (core_settings.end_holds), which takes a fifth of it at most. */
-#define END_HOLDS 256
-
-/* It has no connection any more, and no client can come back for it. */
-void session_end(struct core *core, struct session *s, enum end end);
-
-/* Ends what it holds and waits for; the session itself stays. */
-void session_clear(struct core *core, struct session *s, enum end end);
-
-/* It still has holds to give up. */
-void ending_enter(struct core *core, struct session *s, enum end end);
-
-/* Before a request: what it asks for is given up first if its session ends. */
-void ending_yield(struct core *core, const struct conn *conn, const struct command *c);
-
-void ending_timer(struct core *core);
-
-/*
  * A time limit of a session is over, which was ms long. If this daemon was late itself, what came before the
  * limit may still be unread. True: the timer is armed for one look more, an eighth of ms later, a second at
  * most; and again if that look is late. *look_ms is state between the calls, 0 at first.
@@ -178,51 +153,6 @@ void session_free_all(struct core *core);
 /* SESSION SECRET, SESSION ONLOSS. */
 void session_secret(struct core *core, struct conn *conn);
 void session_onloss(struct core *core, struct conn *conn, enum onloss onloss);
-
-/*
- * attach.c: connections, and the sessions they speak for.
- *
- * A connection begins with a session of its own. A session ends with its last connection, unless a process
- * that it is bound to keeps it, or its grace does.
- */
-
-/* NULL: there is none. */
-struct conn *conn_find(const struct core *core, conn_id id);
-/* One that speaks for no session yet, with a number that no connection has. NULL: out of memory. */
-struct conn *conn_new(struct core *core, conn_id id) __attribute__((warn_unused_result));
-
-void attach_open(struct core *core, conn_id id, const struct peer *peer);
-void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
-
-/*
- * A connection may outlive a crash, if its client has no reason to notice: its session is durable, and no
- * request of it waits (keep_view in view.h, ACTION_KEEP, EVENT_RETURN). attach_kept() tells if that has
- * changed. attach_return(): it is back, and speaks for this session as after RESUME, but that its client has
- * not asked: losses that the session has not been told are told as ONLOSS says. It is closed if the session
- * is not there any more.
- */
-void attach_kept(struct core *core, struct conn *conn);
-void attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool no_push);
-
-/* No more requests will come: the connection's waits get the next answer that is possible, as with WAIT 0. */
-void attach_finish(struct core *core, struct conn *conn);
-void attach_close(struct core *core, struct conn *conn, enum end end);
-
-/* SESSION BIND, SESSION JOIN, SESSION RESUME: choose the session for which the connection speaks. */
-void attach_bind(struct core *core, struct conn *conn, const struct process *process);
-void attach_join(struct core *core, struct conn *conn, struct slice secret);
-void attach_resume(struct core *core, struct conn *conn, struct slice secret);
-/* SESSION ANCHOR: while this connection is open, the end of the bound process does not end the session. */
-void attach_anchor(struct core *core, struct conn *conn);
-
-/* This process has ended, and with it the session bound to it, unless an anchor is open. */
-void attach_exit(struct core *core, const struct process *process);
-
-/* SESSION KILL: an administrator ends the session with this number: what it holds is abandoned, its
- * connections are closed, and it has no grace. */
-void attach_kill(struct core *core, struct conn *conn, int64_t number);
-/* Whether this process has ended will not be known. */
-void attach_unseen(struct core *core, const struct process *process);
 
 /*
  * Grace: a session that outlives the loss of its last connection for a while, and the client that comes back.

@@ -1,16 +1,26 @@
 /*
  * share: see semaphore.h. scheduler.c calls it for names without a LIMIT, semaphore.c serves the others.
  */
-#include "daemon/core/semaphore.h"
+#include "daemon/core/share.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/renew.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/retain.h"
+#include "daemon/core/seat.h"
+#include "proto/name.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
  * long as there are waiters, its leases would keep it registered, and the old set with it. */

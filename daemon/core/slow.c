@@ -2,16 +2,26 @@
  * slow: tells of waits and holds that have reached the threshold of their rule, slow-wait and long-hold,
  * while they go on. See scheduler.h and grant.h. It only notes what it finds: no wait and no hold ends here.
  */
+#include "daemon/core/slow.h"
+
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/notes.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/seat.h"
+#include "daemon/core/semaphore.h"
 #include "proto/reply.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #define WHY_MAX   65 /* bytes of a WHY in the text, NUL included */

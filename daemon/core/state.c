@@ -3,15 +3,35 @@
  */
 #include "daemon/core/state.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/binding.h"
+#include "daemon/core/check.h"
+#include "daemon/core/core.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/master.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/state_hold.h"
+#include "daemon/core/state_latch.h"
+#include "daemon/core/state_lease.h"
+#include "daemon/core/state_master.h"
+#include "daemon/core/state_session.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
-#include <string.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- fields ---- */
 

@@ -19,23 +19,21 @@
 
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/binding.h"
-#include "daemon/core/core.h"
 #include "proto/command.h"
-#include "proto/record.h"
-#include "proto/slice.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct core;
 struct grant;
 struct latch;
 struct lease;
+struct record;
 struct resource;
 struct rule;
 struct session;
-struct timer;
 
 /* What the current record belongs to while a state is loaded. */
 struct state_loader {
@@ -82,66 +80,9 @@ void state_timer(struct record *r, struct core *core, struct timer *timer);
 void state_name(struct record *r, struct slice *name);
 void state_tag(struct record *r, struct slice *tag);
 void state_why(struct record *r, struct slice *why);
-/* The id of a detached session; n == 0: it is none. state_detach(): the session belongs to it, and is whole
- * otherwise. */
-void state_as(struct record *r, struct slice *as);
-void state_detach(struct core *core, struct record *r, struct session *s, struct slice as);
 /* The key template and the interop by which a name was locked. Loading: fails, and tells the name, unless the
  * rule of the name still has both; *key then is the template of the rule, which lives as long as the core. */
 void state_key(struct record *r, const struct core *core, struct slice name, const char **key,
 	enum interop *interop);
-
-/* ---- the nouns ---- */
-
-/* state_session.c: sessions with their losses and connections; MLOCKs without an answer. */
-void state_save_sessions(struct core *core, struct record *r);
-void state_load_session(struct state_loader *l);
-void state_load_loss(struct state_loader *l);
-void state_load_conn(struct state_loader *l);
-void state_load_guest(struct state_loader *l);
-void state_save_mlocks(struct core *core, struct record *r);
-void state_load_mlock(struct state_loader *l);
-
-/* state_lease.c: names with their leases, holds and waits; leases that are being given up. */
-void state_save_resources(struct core *core, struct record *r);
-void state_load_resource(struct state_loader *l);
-void state_load_permit_lease(struct state_loader *l);
-void state_save_releases(struct core *core, struct record *r);
-void state_load_release(struct state_loader *l);
-
-/* state_hold.c: the holds on a lease, and the waits for a name. */
-void state_save_grants(struct core *core, struct record *r, struct lease *l);
-void state_save_waiters(struct core *core, struct record *r, struct resource *name);
-void state_load_grant(struct state_loader *l);
-/* A hold with these texts that is on no lease's list yet; NULL: out of memory. */
-struct grant *state_grant_make(struct core *core, struct lease *l, struct slice owner, struct slice why)
-	__attribute__((warn_unused_result));
-/* Whether its lease can have it beside those that it has: check.c asserts the same of the whole. */
-bool state_grant_fits(const struct grant *g);
-/* It is withheld, and counts for this user from now on. False: out of memory. */
-bool state_grant_left(struct core *core, struct grant *g, uint64_t user) __attribute__((warn_unused_result));
-void state_load_waiter(struct state_loader *l);
-
-/* state_master.c: the set of masters, its slots, and the servers that slots were before. */
-void state_save_masters(struct core *core, struct record *r);
-void state_load_masterset(struct state_loader *l);
-void state_load_master(struct state_loader *l);
-void state_load_parted(struct state_loader *l);
-/* After the last record: fails if a master is missing, or if they cannot be a set. */
-void state_check_masters(struct state_loader *l);
-
-/* state_latch.c: latches with the requests about them, and what they count for users. */
-void state_save_latches(struct core *core, struct record *r);
-void state_load_latch(struct state_loader *l);
-void state_load_latch_request(struct state_loader *l);
-void state_load_latch_quota(struct state_loader *l);
-
-/*
- * state_master.c: the first step after core_load() (core.resumes) says again what the driver of another
- * process does not know: ACTION_MASTER for each slot that is not what the configuration names there
- * (core.rerouted), ACTION_LISTEN for each name that is listened for, ACTION_WATCH for each process that a
- * session is bound to.
- */
-void state_resume(struct core *core);
 
 #endif

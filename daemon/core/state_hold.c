@@ -1,18 +1,33 @@
 /*
  * state_hold: see state.h. The holds on a lease, oldest first, and the waits for a name, in their order.
  */
-#include "daemon/core/state.h"
+#include "daemon/core/state_hold.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/attach.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/slow.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,17 +1,26 @@
 /*
  * state_latch: see state.h. Latches with the requests about them, and what they count for users.
  */
-#include "daemon/core/state.h"
+#include "daemon/core/state_latch.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/latch_request.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/session.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/record.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- fields ---- */
 

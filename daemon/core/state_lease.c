@@ -2,20 +2,32 @@
  * state_lease: see state.h. Names in the order of their hashes, so that a state does not show in which order
  * they came; and releases. A lease is at rest: nothing is asked of the masters about it.
  */
-#include "daemon/core/state.h"
+#include "daemon/core/state_lease.h"
 
-#include "daemon/core/core_inner.h"
-#include "daemon/core/grant.h"
+#include "daemon/core/adopt.h"
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/master.h"
-#include "daemon/core/mlock.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/release.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/user.h"
+#include "daemon/core/state.h"
+#include "daemon/core/state_hold.h"
 #include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

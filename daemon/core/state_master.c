@@ -2,15 +2,33 @@
  * state_master: see state.h. Every master is as after a loss of all its links, or was not reached yet. What
  * was measured and told before still counts: the servers, their clocks and this host's clock have gone on.
  */
-#include "daemon/core/state.h"
+#include "daemon/core/state_master.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/event.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/masterset_change.h"
+#include "daemon/core/members.h"
+#include "daemon/core/move.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
+#include "daemon/core/state.h"
+#include "daemon/core/usable.h"
+#include "daemon/core/view.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* ---- the set ---- */

@@ -2,20 +2,37 @@
  * state_session: see state.h. Sessions with what they have lost and the connections that speak for them, and
  * MLOCKs without an answer.
  */
-#include "daemon/core/state.h"
+#include "daemon/core/state_session.h"
 
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/part.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
+#include "daemon/core/state.h"
 #include "daemon/core/user.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- sessions ---- */
 

@@ -1,14 +1,23 @@
 /*
  * usable: see master.h. What can be asked of a master, and how far its clock and its leases can be relied on.
  */
-#include "daemon/core/master.h"
+#include "daemon/core/usable.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/random.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/binding.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/master.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/view.h"
 
 #include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 

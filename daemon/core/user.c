@@ -3,10 +3,20 @@
  */
 #include "daemon/core/user.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/core.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/session.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 static struct user *

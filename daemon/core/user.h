@@ -10,7 +10,7 @@
 #define CORE_USER_H
 
 #include "daemon/core/base/map.h"
-#include "daemon/core/core.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/session.h"
 
 #include <assert.h>

@@ -1,26 +1,45 @@
 /*
- * verbs: see core_inner.h. core.c calls it for each request, and when the daemon stops. A drain tells
+ * verbs: see verbs.h. core.c calls it for each request, and when the daemon stops. A drain tells
  * holders, and must never release what they rely on.
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/verbs.h"
 
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/leases.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
 #include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
+#include "daemon/core/masterset_request.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/part.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/reply.h"
 
 #include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 /* ---- verbs ---- */
 

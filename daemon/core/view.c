@@ -3,19 +3,42 @@
  */
 #include "daemon/core/view.h"
 
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/base/starts.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/latch_request.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/masterset_change.h"
+#include "daemon/core/members.h"
+#include "daemon/core/queue.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
+#include "daemon/core/usable.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/slice.h"
 
 #include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 static const char *const master_words[] = {

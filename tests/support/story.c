@@ -3,7 +3,8 @@
  */
 #include "tests/support/story.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/master.h"
 #include "daemon/core/view.h"
 
 #include <check.h>

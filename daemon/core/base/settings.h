@@ -6,7 +6,7 @@
 #ifndef CORE_SETTINGS_H
 #define CORE_SETTINGS_H
 
-#include "proto/name.h"
+#include "daemon/core/base/call.h"
 
 #include <stdbool.h>
 #include <stddef.h>

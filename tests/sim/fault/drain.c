@@ -1,4 +1,4 @@
-/* drain: see core_inner.h. */
+/* drain: see drain.h. */
 #include "tests/sim/fault/drain.h"
 
 #include "tests/sim/world/id_client.h"

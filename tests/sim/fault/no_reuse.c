@@ -1,8 +1,11 @@
 /* no_reuse: see no_reuse.h. Apart from host.c, since a conn is another thing there. */
 #include "tests/sim/fault/no_reuse.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/settings.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/rules.h"
 
 void
 no_reuse_begin(struct core *core)

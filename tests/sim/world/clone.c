@@ -1,7 +1,8 @@
 /* clone: see clone.h. Apart from host.c, since a conn is another thing there. */
 #include "tests/sim/world/clone.h"
 
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/master.h"
 
 #include <string.h>
 

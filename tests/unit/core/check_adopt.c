@@ -2,11 +2,15 @@
  * A lease that was recovered from a ledger: how its masters adopt it, and what becomes of it if they do not;
  * stories as in check_core.c. The lease is put into a core whose masters are away, as core_recover() does it.
  */
+#include "daemon/core/adopt.h"
+#include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/ledger_set.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/masterset.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"

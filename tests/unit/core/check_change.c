@@ -2,7 +2,8 @@
  * Tests of daemon/core/masterset_change and what belongs to it: how one set of masters follows another while
  * the daemon runs, with servers played by the test.
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/quorum.h"
 #include "daemon/core/view.h"
 #include "proto/record.h"
 #include "tests/support/replay.h"

@@ -2,7 +2,6 @@
  * LOCK ... CLAIM (PROTOCOL.md 3.46): a grant that no later request names in time is given back. Each test is
  * a short story (tests/support/story.h).
  */
-#include "daemon/core/core_inner.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -1,9 +1,10 @@
 /*
  * Waits that wait for themselves; stories as in check_core.c.
  */
+#include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/kinds.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,11 @@
  * Sessions of an id (PROTOCOL.md 5.11): over whatever connection a request comes, and however often it is
  * repeated. Each test is a short story (tests/support/story.h).
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/detached.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -1,8 +1,10 @@
 /*
  * Texts as numbers, and that names which clients choose are found by a secret one.
  */
+#include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/resource.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

@@ -1,9 +1,12 @@
 /*
  * Many holds of one session, told apart by name and tag; stories as in check_core.c.
  */
+#include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/holds.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/resource.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

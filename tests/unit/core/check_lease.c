@@ -1,8 +1,9 @@
 /*
  * What a lease is good for, and for how long; stories as in check_core.c.
  */
+#include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/core_inner.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
 #include "daemon/core/quorum.h"
 #include "daemon/core/resource.h"

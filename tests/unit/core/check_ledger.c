@@ -3,8 +3,16 @@
  * says. Each client with a durable session finds what it had when it comes back. After every step of every
  * story the ledger says what the core says (tests/support/story.h).
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/adopt.h"
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/binding.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/usable.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

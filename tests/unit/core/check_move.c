@@ -2,14 +2,20 @@
  * A master's slot becomes another server, and one master becomes three; stories as in check_core.c. Whose
  * word decides on that is check_masterset.c's matter: here it is done by hand.
  */
+#include "daemon/core/base/base.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/core_inner.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/latch_request.h"
 #include "daemon/core/lease.h"
+#include "daemon/core/leases.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/ledger_set.h"
+#include "daemon/core/locks.h"
 #include "daemon/core/master.h"
 #include "daemon/core/masterset.h"
+#include "daemon/core/move.h"
 #include "daemon/core/quorum.h"
+#include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"

@@ -1,7 +1,6 @@
 /*
  * The table of names, against what it should have in it.
  */
-#include "daemon/core/core_inner.h"
 #include "daemon/core/resource.h"
 #include "tests/support/suite.h"
 

@@ -4,8 +4,19 @@
  * says, of which clients must not notice more than an end of their connections. A ledger that was cut,
  * changed or forged is refused, or is one that a core can have; it never ends the process.
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/adopt.h"
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/ledger.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/loss.h"
+#include "daemon/core/master.h"
+#include "daemon/core/part.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/semaphore.h"
+#include "daemon/core/session.h"
+#include "daemon/core/user.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

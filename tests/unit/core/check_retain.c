@@ -1,7 +1,9 @@
 /*
  * Leases that are kept for a while after their last use; stories as in check_core.c.
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/ration.h"
+#include "daemon/core/leases.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

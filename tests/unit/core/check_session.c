@@ -2,7 +2,7 @@
  * Sessions that outlive a connection, sessions that have to be heard of, and what is withheld for longer.
  * Each test is a short story (tests/support/story.h).
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/base/base.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

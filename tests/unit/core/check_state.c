@@ -3,7 +3,15 @@
  * on. Each client gets what it would have got. The state that was saved, cut or changed anywhere, is refused
  * or is one that a core can have; it never ends the process.
  */
-#include "daemon/core/core_inner.h"
+#include "daemon/core/attach.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/master.h"
+#include "daemon/core/masterset.h"
+#include "daemon/core/part.h"
+#include "daemon/core/quorum.h"
+#include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"

@@ -1,0 +1,37 @@
+/*
+ * kinds: what the core remembers of the other kinds of locks: permits, several names at once, latches; and of
+ * sessions of an id.
+ */
+#ifndef CORE_KINDS_H
+#define CORE_KINDS_H
+
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/starts.h"
+#include "daemon/core/deadlock.h"
+#include "daemon/core/detached.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/mlock.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct latch_quota;
+struct permit_lease;
+
+struct kinds {
+	struct map ids; /* the detached sessions, by user and id */
+	struct detached_list detached;
+	struct permit_lease *permit_leases;
+	struct latch *latches;
+	struct latch_quota *latch_quotas;
+	uint64_t latch_quotas_memory;   /* the memory of the master in which they are */
+	struct latch_request *requests; /* those with a call under way, by attempt */
+	struct latch_list idle;         /* latches without a request, oldest first */
+	size_t idle_count;
+	struct mlock_list mlocks;        /* the dirty ones */
+	struct starts mlock_starts;      /* when the MLOCKs that wait began, each as a whole */
+	uint64_t searches;               /* the last search for deadlocks */
+	struct deferred_checks deferred; /* the searches put off */
+};
+
+#endif

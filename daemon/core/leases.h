@@ -1,0 +1,23 @@
+/*
+ * leases: what is known of all leases together.
+ */
+#ifndef CORE_LEASES_H
+#define CORE_LEASES_H
+
+#include "daemon/core/base/ration.h"
+
+#include <stddef.h>
+
+struct release;
+
+struct leases {
+	struct release *releases;
+	size_t acquires;        /* leases being acquired */
+	struct ration retained; /* unused leases, by when they will be given back: the latest */
+	struct ration put_off;  /* likewise, of names that are not expected to be wanted again */
+	struct ration let_go;   /* unused leases that are given back */
+	struct ration renewals; /* that begin, or would have */
+	struct ration turns;    /* renewals that were put off, by when they will begin: the latest */
+};
+
+#endif

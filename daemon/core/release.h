@@ -1,0 +1,82 @@
+/*
+ * release: leases given up, released at the master until it confirms that they are gone.
+ *
+ * An acquire whose answer was lost may still be executed. So its release is sent at once on the same link,
+ * and again until a confirmation carries a master's time later than the acquire's own deadline: from then on
+ * the acquire refuses itself. The expiry of the key is the last resort.
+ *
+ * What a master has not adopted is a former owner's there, and no release ends it. So the release follows an
+ * ADOPT on the same link, which asks for no more time than is left: if it comes late, it only gives the key
+ * another name until it expires. Otherwise a client that comes back after a crash, and unlocks before the
+ * masters are back, would leave its names locked for a lease.
+ */
+#ifndef CORE_RELEASE_H
+#define CORE_RELEASE_H
+
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/timers.h"
+#include "proto/name.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct lease;
+
+/* One lease at one master. */
+struct release_key {
+	uint64_t attempt;
+	uint64_t master;
+};
+
+/* A lease given up: its release is repeated until the master confirms it, or its key has expired. */
+struct release {
+	struct freelist_link freed;
+	UT_hash_handle hh;
+	struct timer timer;
+	struct release_key of;
+	int64_t after_us;   /* a confirmation of this master's time or later is final: the acquire is dead */
+	int64_t from_ms;    /* not sent earlier: a holder may rely on the lease until then */
+	int64_t give_up_ms; /* the key has expired by then */
+	bool sent;          /* a release is on its way */
+	bool confirmed;     /* the lease is not there: released once more when the acquire refuses itself */
+	enum kind kind;
+	enum interop interop;
+	unsigned link;
+	const char *key;
+	struct slice name;
+	int64_t limit;
+	int64_t permits;
+	struct slice slots;  /* n == 0: all that are ours */
+	struct slice former; /* as in a call, of what was not adopted; n == 0: it is ours. Is not saved */
+	char bytes[];
+};
+
+/* Releases this lease as it is now: every seat that is ours or may be. place_ms: how long the daemon keeps a
+ * place at the head of the queue at the queue master; 0: it takes none. */
+void release_seats(struct core *core, const struct lease *l, int64_t place_ms);
+
+/* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
+void release_seats_from(struct core *core, const struct lease *l, int64_t from_ms);
+
+/* From now on it is found by its attempt and its master. False: out of memory, or there is one. */
+bool release_add(struct core *core, struct release *release) __attribute__((warn_unused_result));
+
+/* The release of this attempt at this master; NULL: none. */
+struct release *release_find(const struct core *core, uint64_t attempt, unsigned master);
+
+void release_vote(struct core *core, const struct vote *vote);
+/* The slot is another server from now on, which has no lease of ours. */
+void release_leave(struct core *core, unsigned master);
+void release_timer(struct core *core, struct release *u);
+
+/* A master is in use again: sends the releases that no answer has confirmed, and those that came due
+ * meanwhile. A confirmed one is sent again after its acquire can no longer run. */
+void release_retry_all(struct core *core);
+
+/* For core_free(). */
+void release_free_all(struct core *core);
+
+#endif

@@ -1,0 +1,47 @@
+/*
+ * renew: a lease that is held, kept while it is needed.
+ *
+ * At L/3 a round asks every seat: ours are renewed, missing ones are acquired again, and those at a guarded
+ * master are reclaimed. A majority keeps the lease. What failed is tried again while the lease lasts.
+ */
+#ifndef CORE_RENEW_H
+#define CORE_RENEW_H
+
+struct core;
+struct lease;
+struct vote;
+
+/* HELD, in all functions of renew.c. Asks for more time, and for tokens if they run short. Does nothing
+ * while a round is under way. If no master can be asked, the timer comes back. */
+void renew_begin(struct core *core, struct lease *l);
+
+/* A waiter wants it, and its validity is too short for a grant: refreshes it now, unless that happens soon
+ * anyway. */
+void renew_now(struct core *core, struct lease *l);
+
+/* EXCLUSIVE with readers alone: shared with other daemons from now on. It counts as shared at once. The
+ * masters are told by a round, or by the next one if one is under way. */
+void renew_shared(struct core *core, struct lease *l);
+
+/* A master is back: refreshes the lease if that was due and failed. */
+void renew_catch_up(struct core *core, struct lease *l);
+
+/* This master forgot: asserts the lease there. */
+void renew_reclaim(struct core *core, struct lease *l, unsigned master);
+
+/* After seat_shorten(): the lease is valid for as long as a majority of its seats is, and lost after that. */
+void renew_shortened(struct core *core, struct lease *l);
+
+/* A seat was emptied. The lease is lost if it has no seat left, and asked for again if no answer is to
+ * come. */
+void renew_emptied(struct core *core, struct lease *l);
+
+/* Fetches the next block of tokens in time, so that a hand-off never waits for one. Does nothing if the
+ * masters have just given none; the timer comes back. */
+void renew_tokens(struct core *core, struct lease *l);
+
+/* An answer that lease_heard() has taken. */
+void renew_vote(struct core *core, struct lease *l, const struct vote *vote);
+void renew_timer(struct core *core, struct lease *l);
+
+#endif

@@ -1,0 +1,27 @@
+/*
+ * share: exclusive and shared holds of a name, which stand on the one lease that the daemon has of it.
+ *
+ *     a writer comes first ──acquire─▶ EXCLUSIVE lease: a writer has it, or readers ──▶ given back
+ *                                        │ readers have it, and another daemon wants it
+ *                                        ▼
+ *     a reader comes first ──acquire─▶ SHARED lease: readers, here and there ─────────▶ given back
+ *
+ * Waiters are served in arrival order. A writer holds the name alone. Readers are granted together: all in
+ * front of the next writer, and none behind it. While another daemon has a waiting writer, no later reader is
+ * granted here. A shared lease never becomes an exclusive one: it is given back, and acquired again.
+ */
+#ifndef CORE_SHARE_H
+#define CORE_SHARE_H
+
+struct core;
+struct reply;
+struct resource;
+struct waiter;
+
+/* Before a step ends: grants the waiters that it can, and acquires, retains or gives back the lease. */
+void share_schedule(struct core *core, struct resource *r);
+
+/* The answer of a waiter whose WAIT is over. */
+void share_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+
+#endif
