@@ -2,7 +2,7 @@
  * Locks across processes and hosts, kept by the daemon `holdfastd`. All times are in milliseconds.
  *
  * A lock is held until `unlock()`, or until the process ends. The daemon renews it. If it is lost while it is held,
- * `lock.signal` is aborted with a `LockLostError`.
+ * `lock.signal` is aborted with a `LockLostError`. What happens is told on channels of `node:diagnostics_channel`: README.md lists them.
  */
 
 declare global {

@@ -11,6 +11,7 @@ const { isMainThread } = require('node:worker_threads');
 const { originOf } = require('./address');
 const { boottime, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockRefusedError } = require('./errors');
+const { tell } = require('./events');
 const { Line } = require('./line');
 const { Looks } = require('./look');
 const { Queue } = require('./queue');
@@ -91,6 +92,7 @@ class Engine {
   /** @type {Set<Seeker>} */
   #seekers = new Set();
   #seeking = false;
+  #wasCut = false; // and is not connected again
   #wanted = 0; // holds for which the process has to live on
   /** @type {string | null} */
   #secret = null;
@@ -227,6 +229,8 @@ class Engine {
     if (link.why) throw link.why;
     this.link = link;
     this.served = true;
+    tell(this.#wasCut ? 'resume' : 'connect', { address: this.#address.text });
+    this.#wasCut = false;
     for (const seeker of this.#seekers) seeker.resolve(link);
     this.#seekers.clear();
     for (const hold of [...this.holds.values()]) hold.online();
@@ -267,6 +271,8 @@ class Engine {
   #ended(link) {
     if (this.link !== link) return;
     this.link = null;
+    this.#wasCut = true;
+    tell('cut', { address: this.#address.text, error: link.why });
     for (const hold of [...this.holds.values()]) hold.offline();
     if (this.holds.size > 0 || this.#seekers.size > 0) void this.#seek();
   }

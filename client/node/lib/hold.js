@@ -7,6 +7,7 @@
 const { randomBytes } = require('node:crypto');
 const { boottime, race, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
+const { heard, tell } = require('./events');
 const { Cut } = require('./wire');
 
 const EARLY = 20; // ms before the told deadline at which a holder that cannot ask has lost the lock
@@ -31,7 +32,7 @@ let turns = 0;
 
 /**
  * Who uses a hold: several do if the lock was taken again by its owner.
- * @typedef {{ lose: (loss: LockLostError) => void }} User
+ * @typedef {{ lose: (loss: LockLostError, hold: Hold) => void }} User
  */
 
 class Hold {
@@ -86,7 +87,7 @@ class Hold {
   async acquire(until, signal) {
     const clean = { is: true };
     const waits = new AbortController();
-    if (this.terms.onWait) this.notify(this.terms.onWait, waits.signal);
+    if (this.terms.onWait || heard('wait')) this.#notify(waits.signal);
     try {
       while (!(await this.#ask(until, signal, clean)));
     } catch (error) {
@@ -141,16 +142,17 @@ class Hold {
 
   /**
    * Tells who waits that the wait lasts, until the signal is aborted.
-   * @param {(info: import('../index').Waiting) => void} onWait
    * @param {AbortSignal} signal
    */
-  notify(onWait, signal) {
+  #notify(signal) {
     const notice = async () => {
       timer = setTimeout(notice, NOTICES);
       const { holder, places } = await this.engine.looks.see(this.name);
       if (signal.aborted) return;
       const position = this.engine.queue.place(this.#place, this, places);
-      onWait({ name: this.name, holder, position, waited: Math.round(boottime() - this.#since) });
+      const info = { name: this.name, holder, position, waited: Math.round(boottime() - this.#since) };
+      tell('wait', info);
+      this.terms.onWait?.(info);
     };
     let timer = setTimeout(notice, NOTICE);
     signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
@@ -411,7 +413,7 @@ class Hold {
   #lose(loss) {
     this.lost = loss;
     this.#finish();
-    for (const user of this.users) user.lose(loss);
+    for (const user of this.users) user.lose(loss, this);
   }
 
   #finish() {

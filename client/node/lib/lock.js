@@ -4,6 +4,7 @@
 const { boottime, race, setTimeout } = require('./clock');
 const { inspect } = require('node:util');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
+const { tell } = require('./events');
 const { whole } = require('./terms');
 const { Hold, LATE, STALL } = require('./hold');
 
@@ -24,7 +25,14 @@ class Lock {
   /** @type {Promise<void> | null} */
   #unlocked = null;
   /** @type {import('./hold').User} */
-  #user = { lose: (loss) => this.#controller.abort(loss) };
+  #user = {
+    lose: (loss, hold) => {
+      this.#controller.abort(loss);
+      this.#tellLoss(loss, hold);
+    },
+  };
+  /** @type {Map<Hold, number>} */
+  #since = new Map(); // when it was held (boottime), until its end is told
 
   /**
    * @param {import('./engine').Engine} engine
@@ -39,7 +47,7 @@ class Lock {
     try {
       // In the order of their bytes, as MLOCK does: so no two lockers wait for each other.
       for (const name of [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))) {
-        lock.#holds[names.indexOf(name)] = await takeOne(engine, name, lock.#user, terms, until, stop.signal);
+        lock.#holds[names.indexOf(name)] = await lock.#take(engine, name, terms, until, stop.signal);
       }
       stop.signal.throwIfAborted();
     } catch (error) {
@@ -51,6 +59,54 @@ class Lock {
       stop.done();
     }
     return lock;
+  }
+
+  /**
+   * @param {import('./engine').Engine} engine
+   * @param {string} name
+   * @param {import('./hold').Terms} terms
+   * @param {number} until
+   * @param {AbortSignal} signal
+   */
+  async #take(engine, name, terms, until, signal) {
+    const asked = boottime();
+    try {
+      const hold = await takeOne(engine, name, this.#user, terms, until, signal);
+      const now = boottime();
+      this.#since.set(hold, now);
+      tell('hold', { name, token: hold.token, waited: now - asked });
+      return hold;
+    } catch (error) {
+      const holder = error instanceof LockBusyError ? error.holder : null;
+      tell('fail', { name, waited: boottime() - asked, error, holder });
+      throw error;
+    }
+  }
+
+  /**
+   * Gives a hold back.
+   * @param {Hold} hold
+   */
+  async #drop(hold) {
+    try {
+      await hold.drop(this.#user);
+    } catch (error) {
+      this.#tellLoss(error, hold);
+      throw error;
+    }
+    tell('release', { name: hold.name, token: hold.token, held: boottime() - (this.#since.get(hold) ?? 0) });
+  }
+
+  /**
+   * Once for each hold.
+   * @param {unknown} error
+   * @param {Hold} hold
+   */
+  #tellLoss(error, hold) {
+    const since = this.#since.get(hold);
+    if (since === undefined) return;
+    this.#since.delete(hold);
+    tell('loss', { name: hold.name, token: hold.token, held: boottime() - since, error });
   }
 
   get name() {
@@ -125,7 +181,7 @@ class Lock {
   }
 
   async #unlock() {
-    const ends = await Promise.allSettled(this.#holds.map((hold) => hold?.drop(this.#user)));
+    const ends = await Promise.allSettled(this.#holds.map((hold) => hold && this.#drop(hold)));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 

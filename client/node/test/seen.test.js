@@ -2,7 +2,11 @@
 /* What the package tells of a wait that lasts: who has the lock, and the place in the queue. */
 
 const assert = require('node:assert/strict');
+const { AsyncLocalStorage } = require('node:async_hooks');
+const { subscribe, unsubscribe } = require('node:diagnostics_channel');
 const hf = require('..');
+const { parseAddress } = require('../lib/address');
+const { engineFor } = require('../lib/engine');
 const { Link } = require('../lib/wire');
 const { HANG, CALM, both, nothingLeft, scene, until } = require('./stage');
 
@@ -107,4 +111,47 @@ scene('a daemon that stands still when a wait ends delays its error by little', 
   stage.daemon.kill('SIGSTOP');
   assert.ok((await wait) instanceof hf.DaemonUnreachableError);
   stage.daemon.kill('SIGCONT');
+});
+
+both('channels have connections, waits, holds and losses, in the context of who locks', CALM, async (stage, ask, where, t) => {
+  const kinds = ['wait', 'hold', 'fail', 'release', 'loss', 'connect', 'cut', 'resume'];
+  const events = [];
+  const context = new AsyncLocalStorage();
+  for (const kind of kinds) {
+    const heard = (event) => events.push({ kind, context: context.getStore(), ...event });
+    subscribe(`holdfast:${kind}`, heard);
+    t.after(() => unsubscribe(`holdfast:${kind}`, heard));
+  }
+  engineFor(parseAddress(where), 0).label = 'seen';
+  const client = new hf.Client(where);
+  const next = async (kind) => {
+    await until(kind, () => events.some((event) => event.kind === kind));
+    return events.splice(0, events.findIndex((event) => event.kind === kind) + 1).at(-1);
+  };
+  await context.run('a request', async () => {
+    const both = await client.lockAll(['a', 'b']);
+    assert.match((await next('connect')).address, stage.tcp === where ? /:\d+$/ : /\/s$/);
+    const held = [await next('hold'), await next('hold')];
+    assert.deepEqual(held.map(({ name, token }) => [name, token]), [['a', both.tokens[0]], ['b', both.tokens[1]]]);
+    assert.equal(held[0].context, 'a request');
+    const error = await client.lock('a', { wait: 1200 }).catch((why) => why);
+    const waits = await next('wait');
+    assert.deepEqual([waits.name, waits.holder.token, waits.position, waits.context], ['a', both.token, 1, 'a request']);
+    const failed = await next('fail');
+    assert.deepEqual([failed.name, failed.error, failed.holder, failed.context], ['a', error, error.holder, 'a request']);
+    assert.ok(failed.waited >= 1190 && failed.waited < HANG);
+    await both.unlock();
+    const ends = [await next('release'), await next('release')];
+    assert.deepEqual(ends.map(({ name }) => name).sort(), ['a', 'b']);
+    assert.ok(ends.every(({ held: time, context: where_ }) => time >= 1190 && time < HANG && where_ === 'a request'));
+  });
+  const lock = await client.lock('a');
+  await stage.cut(ask, 'seen');
+  assert.ok((await next('cut')).error instanceof Error);
+  await next('resume');
+  await ask('BREAK', 'a', 'TOKEN', lock.token);
+  const loss = await next('loss');
+  assert.deepEqual([loss.name, loss.token, loss.error.reason, loss.error], ['a', lock.token, 'broken', lock.signal.reason]);
+  await assert.rejects(lock.unlock(), hf.LockLostError);
+  assert.deepEqual(events, []); // a loss is told once
 });
