@@ -5,7 +5,7 @@
  * a new connection, and a grant whose answer was lost can be given back. */
 
 const { randomBytes } = require('node:crypto');
-const { boottime, race, setTimeout } = require('./clock');
+const { boottime, lately, race, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
 const { heard, tell } = require('./events');
 const { Cut } = require('./wire');
@@ -59,7 +59,7 @@ class Hold {
   #timer;
   #dueAt = 0; // of the timer
   #turn = ++turns; // its place in the line
-  #since = boottime();
+  #since;
 
   /**
    * @param {import('./engine').Engine} engine
@@ -70,6 +70,7 @@ class Hold {
     this.engine = engine;
     this.name = name;
     this.terms = terms;
+    this.#since = engine.link ? lately() : boottime(); // from then on the daemon may be away
     this.tag = `${terms.owner ?? 'node'}#${prefix}-${(++serial).toString(36)}`;
     this.key = terms.owner === undefined ? null : JSON.stringify([name, terms.owner]);
     this.settled = new Promise((resolve) => (this.#settle = resolve));
@@ -113,18 +114,19 @@ class Hold {
     if (typeof value === 'number') {
       clean.is = false;
       this.token = value;
-      this.#granted = boottime();
-      let sent, left;
+      this.#granted = lately();
+      let sent, left, now;
       // Again, if this process stood still until the deadline that it was told.
       do {
-        sent = boottime();
+        sent = lately();
         left = await race(this.engine.do('CHECK', this.name, 'OWNER', this.tag), signal);
-      } while (typeof left === 'number' && boottime() >= sent + left);
+        now = boottime();
+      } while (typeof left === 'number' && now >= sent + left);
       if (typeof left !== 'number') {
         this.token = 0;
         return false;
       }
-      this.told(sent, left);
+      this.told(sent, left, now);
       return true;
     }
     if (value instanceof LockRefusedError) throw value;
@@ -171,12 +173,12 @@ class Hold {
     const { wait, owner } = this.terms;
     const key = this.#place;
     const end = await queue.enter(key, this, wait !== 0 && owner === undefined, until, signal);
-    const asked = boottime();
+    const asked = lately();
     /** @type {unknown} */
     let outcome;
     try {
       const value = await this.#inTurn(end, signal, clean);
-      if (value === null && end === Infinity) queue.bound(key, boottime() - asked);
+      if (value === null && end === Infinity) queue.bound(key, lately() - asked);
       outcome = value;
       return value;
     } catch (error) {
@@ -230,7 +232,7 @@ class Hold {
    */
   async #lock(until, signal, clean) {
     // Who has looked for the daemon behind another one has done so as long.
-    let patient = Math.min(until, (this.engine.link ? boottime() : this.#since) + this.terms.patience);
+    let patient = Math.min(until, (this.engine.link ? lately() : this.#since) + this.terms.patience);
     for (;;) {
       const link = await race(this.engine.connected(patient), signal);
       /** @type {Promise<import('./wire').Value>} */
@@ -271,7 +273,7 @@ class Hold {
   /** @param {number} until */
   #request(until) {
     const words = ['LOCK', this.name, ...this.terms.words, 'OWNER', this.tag, 'ASYNC', this.tag];
-    return until === Infinity ? words : [...words, 'WAIT', String(Math.ceil(Math.max(until - boottime(), 0)))];
+    return until === Infinity ? words : [...words, 'WAIT', String(Math.ceil(Math.max(until - lately(), 0)))];
   }
 
   /**
@@ -306,18 +308,19 @@ class Hold {
 
   /**
    * An answer that tells for how long the hold is good, or that it is not.
-   * @param {number} sent when the request was sent, boottime
+   * @param {number} sent when the request was sent, boottime or earlier
    * @param {import('./wire').Value} value
+   * @param {number} [now] boottime
    */
-  told(sent, value) {
+  told(sent, value, now = boottime()) {
     if (this.over) return;
     if (typeof value === 'number') {
       if (sent < this.#asked) return;
       this.#asked = sent;
       this.until = sent + value;
-      if (this.until > boottime()) this.#reprieve = 0; // else the answer is older than a standstill, and it asks again
+      if (this.until > now) this.#reprieve = 0; // else the answer is older than a standstill, and it asks again
       this.#checkAt = sent + Math.min(Math.max(value / 3, CHECK_MIN), CHECK_MAX);
-      this.#schedule();
+      this.#schedule(now);
     } else if (this.#held()) {
       const loss = this.#lossIn(value);
       if (loss) this.#lose(loss);
@@ -370,10 +373,11 @@ class Hold {
     return Math.max(this.until - Math.min(EARLY, (this.until - this.#asked) / 10), this.#reprieve);
   }
 
-  #schedule() {
+  /** @param {number} [at] boottime */
+  #schedule(at) {
     clearTimeout(this.#timer);
     if (!this.#held()) return;
-    const now = boottime();
+    const now = at ?? boottime();
     // What was read after a standstill comes before the timer that is late.
     const stood = this.#dueAt > 0 && now >= this.#dueAt + STALL;
     if (stood && now >= this.#end() && this.#reprieve === 0) this.#reprieve = now + LATE;

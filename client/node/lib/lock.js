@@ -1,7 +1,7 @@
 'use strict';
 /* lock: what a caller gets, and how it is taken. */
 
-const { boottime, race, setTimeout } = require('./clock');
+const { boottime, lately, race, setTimeout } = require('./clock');
 const { inspect } = require('node:util');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
 const { tell } = require('./events');
@@ -42,7 +42,7 @@ class Lock {
    */
   static async take(engine, names, terms, signal) {
     const lock = new Lock();
-    const until = boottime() + (terms.wait ?? Infinity);
+    const until = terms.wait === undefined ? Infinity : boottime() + terms.wait;
     const stop = cancelledBy(engine, [signal, lock.signal], until);
     try {
       // In the order of their bytes, as MLOCK does: so no two lockers wait for each other.
@@ -69,16 +69,16 @@ class Lock {
    * @param {AbortSignal} signal
    */
   async #take(engine, name, terms, until, signal) {
-    const asked = boottime();
+    const asked = lately();
     try {
       const hold = await takeOne(engine, name, this.#user, terms, until, signal);
-      const now = boottime();
+      const now = lately();
       this.#since.set(hold, now);
       tell('hold', { name, token: hold.token, waited: now - asked });
       return hold;
     } catch (error) {
       const holder = error instanceof LockBusyError ? error.holder : null;
-      tell('fail', { name, waited: boottime() - asked, error, holder });
+      tell('fail', { name, waited: lately() - asked, error, holder });
       throw error;
     }
   }
@@ -94,7 +94,7 @@ class Lock {
       this.#tellLoss(error, hold);
       throw error;
     }
-    tell('release', { name: hold.name, token: hold.token, held: boottime() - (this.#since.get(hold) ?? 0) });
+    tell('release', { name: hold.name, token: hold.token, held: lately() - (this.#since.get(hold) ?? 0) });
   }
 
   /**
@@ -106,7 +106,7 @@ class Lock {
     const since = this.#since.get(hold);
     if (since === undefined) return;
     this.#since.delete(hold);
-    tell('loss', { name: hold.name, token: hold.token, held: boottime() - since, error });
+    tell('loss', { name: hold.name, token: hold.token, held: lately() - since, error });
   }
 
   get name() {
@@ -212,7 +212,7 @@ class Lock {
  */
 function cancelledBy(engine, signals, until) {
   const controller = new AbortController();
-  const left = until - boottime() + SLACK;
+  const left = until - lately() + SLACK;
   const late = () => {
     // If this process stood still until then, the answer is there, and only has to be read.
     if (boottime() >= until + SLACK + STALL) timer = setTimeout(silent, LATE);

@@ -13,7 +13,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { inspect } = require('node:util');
 const hf = require('..');
 const { chooseAddress, parseAddress } = require('../lib/address');
-const { boottime } = require('../lib/clock');
+const { boottime, lately } = require('../lib/clock');
 const { engineFor } = require('../lib/engine');
 const { encode, parse, Push } = require('../lib/wire');
 const dispose = Symbol.dispose ?? Symbol.for('Symbol.dispose');
@@ -634,4 +634,30 @@ test('the clock does not run ahead if the process stands still between the two c
   os.uptime = uptime;
   const now = boottime();
   assert.ok(now <= uptime() * 1000 + 10, `${now} is ahead of the uptime`);
+});
+
+scene('a lock asks for the uptime, which is a file, only where a host that slept would be taken for one that did not', CALM, async (stage, ask, t) => {
+  const client = new hf.Client(stage.socket);
+  const { uptime } = os;
+  let [asked, slept] = [0, 0];
+  t.mock.method(os, 'uptime', () => {
+    asked++;
+    return uptime() + slept;
+  });
+  await client.withLock('a', () => {}); // connects
+  asked = 0;
+  for (let i = 0; i < 100; i++) await client.withLock('a', () => {});
+  assert.ok(asked <= 250, `${asked} times for 100 locks`);
+  const lock = await client.lock('a');
+  slept = 3600; // seconds
+  const early = lately();
+  assert.equal(lock.held, false);
+  assert.ok(lately() - early >= 3590e3 && lately() <= boottime());
+  await lock.check(); // the daemon has not slept, and has renewed it
+  assert.ok(lock.held);
+  slept = 7200;
+  const next = await client.lock('b', { wait: HANG });
+  assert.ok(next.held);
+  await Promise.all([lock.unlock(), next.unlock()]);
+  await nothingLeft(ask);
 });
