@@ -4,7 +4,7 @@
 #include "daemon/main_settings.h"
 
 #include "conf/value.h"
-#include "daemon/core/members.h"
+#include "daemon/core/masters/members.h"
 #include "daemon/http/http.h"
 
 #include <stdio.h>

@@ -12,7 +12,6 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
@@ -20,20 +19,22 @@
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/leap.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/leases.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/masterset_request.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/leap.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/masterset_request.h"
+#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/usable.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/move.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/quorum.h"
 #include "daemon/core/release.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
@@ -43,7 +44,6 @@
 #include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state_master.h"
-#include "daemon/core/usable.h"
 #include "daemon/core/user.h"
 #include "daemon/core/verbs.h"
 #include "daemon/core/view.h"
@@ -212,7 +212,7 @@ core_unread(struct core *core, int64_t until_ms)
 bool
 core_rests(const struct core *core)
 {
-	return core->calls == 0 && core->leases->acquires == 0;
+	return core->calls == 0 && core->acquires == 0;
 }
 
 bool
@@ -242,6 +242,7 @@ core_set_rules(struct core *core, const struct rule *rules, size_t count)
 			longest_ms = rules[i].lease_ms;
 	}
 	binding_ruled(core, longest_ms);
+	ledger_drain(core);
 	return true;
 }
 
@@ -395,6 +396,30 @@ lease_of(const struct core *core, struct resource *r, uint64_t attempt)
 	return r->limit == 0 ? &r->lease : permit_lease_find(core, r, attempt);
 }
 
+/* The clock of a master has leapt: leases end earlier than was counted, if those of a majority have. */
+static void
+take_leap(struct core *core)
+{
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		int64_t ms = leap_take_off(core, &core->masters[i]);
+
+		if (ms > 0)
+			rescan_shorten(core, &core->masters[i], ms);
+	}
+}
+
+/* What needs the only master to stay the only one; NULL: nothing. */
+static const char *
+single_because(const struct core *core)
+{
+	if (latch_known(core))
+		return "latches are known here, and are kept by one master alone: wait until they are over";
+	if (rules_single(&core->locks->rules))
+		return "a rule has interop: redisson or python-redis-lock, whose locks have a single master: "
+		       "no other can be added";
+	return NULL;
+}
+
 static void
 take_vote(struct core *core, const struct vote *vote)
 {
@@ -407,7 +432,7 @@ take_vote(struct core *core, const struct vote *vote)
 	assert(vote->master < CORE_SLOTS_MAX);
 	core->calls -= core->calls > 0;
 	if (master_leapt(core, m, vote))
-		leaps_take_off(core);
+		take_leap(core);
 	if (m->doubted != 0 || master_withheld(m)) {
 		believed = *vote;
 		believed.outcome = leapt_outcome(vote, m->doubted != 0);
@@ -525,7 +550,7 @@ take_conn(struct core *core, const struct event *event)
 	case EVENT_MASTERS:
 		assert(event->masters != NULL);
 		conn_heard(core, conn);
-		masterset_asked(core, conn, event->masters);
+		masterset_asked(core, conn->id, event->masters, single_because(core));
 		return;
 	default:
 		assert(event->type == EVENT_COMMAND && event->command != NULL);
@@ -658,6 +683,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	else
 		schedule(core);
 	drain_leave(core);
+	ledger_drain(core);
 	core->actions = NULL;
 	/* A timer that was armed for a time in the past is not late. */
 	core->due_ms = timers_first(&core->timers) > now.ms ? timers_first(&core->timers) : now.ms;

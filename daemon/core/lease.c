@@ -13,18 +13,18 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/leases.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/tokens.h"
+#include "daemon/core/masters/usable.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/quorum.h"
 #include "daemon/core/release.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/tokens.h"
-#include "daemon/core/usable.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 
@@ -96,9 +96,9 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 	/* A daemon without a round behind it waits only for a foreign client. */
 	assert(next != LEASE_WAITING || l->round != NULL || data->waiting.why == WAIT_FOREIGN);
 	assert(l->state != LEASE_HELD || core->counts.leases > 0);
-	assert(l->state != LEASE_ACQUIRING || core->leases->acquires > 0);
+	assert(l->state != LEASE_ACQUIRING || core->acquires > 0);
 	core->counts.leases += (size_t)(next == LEASE_HELD) - (size_t)(l->state == LEASE_HELD);
-	core->leases->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
+	core->acquires += (size_t)(next == LEASE_ACQUIRING) - (size_t)(l->state == LEASE_ACQUIRING);
 	if (l->state == LEASE_HELD)
 		permit_lease_changed(l);
 	l->state = next;

@@ -12,7 +12,6 @@ struct release;
 
 struct leases {
 	struct release *releases;
-	size_t acquires;        /* leases being acquired */
 	struct ration retained; /* unused leases, by when they will be given back: the latest */
 	struct ration put_off;  /* likewise, of names that are not expected to be wanted again */
 	struct ration let_go;   /* unused leases that are given back */

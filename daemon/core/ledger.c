@@ -10,8 +10,8 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
 #include "daemon/core/core.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
@@ -19,6 +19,7 @@
 #include "daemon/core/ledger_set.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
+#include "daemon/core/masters/binding.h"
 #include "daemon/core/part.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
@@ -308,9 +309,13 @@ write_terms(struct buffer *out, const struct core *core)
 }
 
 void
-ledger_terms(struct core *core)
+ledger_drain(struct core *core)
 {
-	write_terms(core->ledger, core);
+	if ((core->changed & CHANGE_TERMS) != 0)
+		write_terms(core->ledger, core);
+	if ((core->changed & CHANGE_SET) != 0)
+		ledger_set_write(core->ledger, core);
+	core->changed = 0;
 }
 
 /* ---- sessions and what they have lost ---- */
@@ -492,14 +497,15 @@ core_keep_ledger(struct core *core, struct buffer *out)
 	assert(core->actions == NULL);
 	assert(out == NULL || core->settings.daemon_id != NULL);
 	core->ledger = out;
+	core->changed = 0; /* the caller begins a ledger with all that there is */
 }
 
 void
 core_pass_ledger(struct core *core, struct buffer *out)
 {
 	core_keep_ledger(core, out);
-	ledger_terms(core);
-	ledger_set(core);
+	write_terms(out, core);
+	ledger_set_write(out, core);
 }
 
 void

@@ -96,8 +96,8 @@ void ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 /* The lease is in the ledger, and has changed. */
 void ledger_lease(struct core *core, const struct lease *l);
 
-/* What its settings bind has changed: the longest lease, or the longest that guards wait for (binding.h). */
-void ledger_terms(struct core *core);
+/* At the end of a step: what core_changed() was called for. */
+void ledger_drain(struct core *core);
 
 /* A core has been loaded or recovered: marks what is durable. */
 void ledger_mark(struct core *core);

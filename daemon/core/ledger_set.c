@@ -14,10 +14,11 @@
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/settings.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/move.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/base/state_time.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/quorum.h"
 #include "daemon/core/state.h"
 #include "proto/record.h"
 #include "proto/slice.h"
@@ -68,12 +69,6 @@ ledger_set_write(struct buffer *out, const struct core *core)
 	record_begin(&r, RECORD_LEDGER_SET);
 	set_fields(&r, &e);
 	record_end(&r);
-}
-
-void
-ledger_set(struct core *core)
-{
-	ledger_set_write(core->ledger, core);
 }
 
 /* ---- recovery ---- */

@@ -10,8 +10,7 @@ struct buffer;
 struct core;
 struct record;
 
-/* Its set of masters has changed, or their places: the leases are at these servers (ledger_set.c). */
-void ledger_set(struct core *core);
+/* The set of masters, and their places: the leases are at these servers. */
 void ledger_set_write(struct buffer *out, const struct core *core);
 
 /* True: its only member is the first master of this core. */

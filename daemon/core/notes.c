@@ -7,7 +7,7 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/master.h"
+#include "daemon/core/masters/master.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "proto/slice.h"
@@ -84,25 +84,4 @@ emit_latch_note(struct core *core, enum note_type type, const struct latch *l, s
 	assert(type == NOTE_LATCH_SET || type == NOTE_LATCH_OPENED || type == NOTE_LATCH_LOST);
 	note->name = l->name;
 	note->session = session;
-}
-
-void
-emit_master_note(struct core *core, enum note_type type, const struct master *m, int64_t token, int64_t ms,
-	const char *text)
-{
-	emit_note_of(core, type, token, ms, text)->master = (int)m->index;
-}
-
-void
-emit_master_stretch(struct core *core, enum note_type type, const struct master *m, struct stretch *stretch,
-	bool news, int64_t ms, const char *text)
-{
-	bool paused = stretch->last_ms == 0 || core->now.ms - stretch->last_ms >= NOTE_PAUSE_MS;
-
-	stretch->last_ms = core->now.ms;
-	stretch->untold |= news;
-	if (!paused && (!stretch->untold || core->now.ms - stretch->noted_ms < NOTE_NEWS_MS))
-		return;
-	*stretch = (struct stretch){.last_ms = core->now.ms, .noted_ms = core->now.ms};
-	emit_master_note(core, type, m, 0, ms, text);
 }

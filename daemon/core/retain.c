@@ -11,7 +11,7 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/leases.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/masterset.h"
+#include "daemon/core/masters/masterset.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"

@@ -12,15 +12,14 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/ledger_set.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/master.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/usable.h"
 #include "daemon/core/release.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
-#include "daemon/core/usable.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 
@@ -501,7 +500,7 @@ reseat_moved(struct core *core, struct master *m, unsigned seats)
 
 	if (m->index < seats) {
 		core->quorum->newcomers_until_ms = 0;
-		ledger_set(core);
+		core_changed(core, CHANGE_SET);
 		for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
 			resource_leaves(core, r, m->index);
 		release_leave(core, m->index);

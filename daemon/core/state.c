@@ -7,15 +7,16 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
 #include "daemon/core/check.h"
 #include "daemon/core/core.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/state_hold.h"
@@ -34,20 +35,6 @@
 #include <stdint.h>
 
 /* ---- fields ---- */
-
-int64_t
-state_time(struct record *r, int64_t at_ms)
-{
-	int64_t read = at_ms;
-
-	assert(record_loads(r) || at_ms == TIMER_NEVER ||
-		(at_ms >= -STATE_TIME_MAX && at_ms <= STATE_TIME_MAX));
-	record_number(r, &read);
-	if (read == TIMER_NEVER || (read >= -STATE_TIME_MAX && read <= STATE_TIME_MAX))
-		return read;
-	record_fail(r, "a time of its record of type %u is out of its range", r->type);
-	return 0;
-}
 
 int64_t
 state_us(struct record *r, int64_t us)

@@ -20,7 +20,7 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
+#include "daemon/core/masters/binding.h"
 #include "proto/command.h"
 
 #include <stddef.h>
@@ -65,12 +65,9 @@ struct state_loader {
 
 /* ---- fields that several nouns have, in both directions; state.c ---- */
 
-#define STATE_TIME_MAX  (TIMER_FAR_MS / 2)              /* of all times and spans, in ms */
 #define STATE_TOKEN_MAX (INT64_C(1) << 60)              /* of all tokens: sums of a few do not overflow */
 #define STATE_SLOTS_MAX (6 * (size_t)COMMAND_LIMIT_MAX) /* bytes of a text of slots */
 
-/* A time; TIMER_NEVER: none. Far from overflow. */
-int64_t state_time(struct record *r, int64_t at_ms);
 /* A time by a master's clock, or a difference of clocks, us. Far from overflow. */
 int64_t state_us(struct record *r, int64_t us);
 /* When the timer is due; loading arms it. */

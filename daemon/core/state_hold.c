@@ -8,6 +8,7 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"

@@ -5,6 +5,7 @@
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/peer.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/kinds.h"

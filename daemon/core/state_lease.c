@@ -8,6 +8,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/leases.h"

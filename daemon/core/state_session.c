@@ -9,6 +9,7 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/starts.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"

@@ -8,21 +8,7 @@
 #include "daemon/core/base/counts.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
-
-/* The master's state as this daemon sees it: MASTER_STATE(name, word in INFO and INSPECT) */
-#define MASTER_STATES(MASTER_STATE)                                                                          \
-	MASTER_STATE(AWAY, "away")         /* no link */                                                     \
-	MASTER_STATE(GREETING, "greeting") /* a link is up, HELLO is on its way */                           \
-	MASTER_STATE(GUARDED, "guarded")   /* may have forgotten: reclaims only */                           \
-	MASTER_STATE(ADMITTED, "admitted") /* in full use */                                                 \
-	MASTER_STATE(REFUSED, "refused")   /* cannot be used as it is; asked again from time to time */
-
-enum master_state {
-#define MASTER_STATE(name, word) MASTER_##name,
-	MASTER_STATES(MASTER_STATE)
-#undef MASTER_STATE
-		MASTER_STATE_COUNT
-};
+#include "daemon/core/masters/master_state.h"
 
 struct master_view {
 	const char *place; /* as the set names it */

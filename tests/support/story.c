@@ -4,7 +4,7 @@
 #include "tests/support/story.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/master.h"
+#include "daemon/core/masters/master.h"
 #include "daemon/core/view.h"
 
 #include <check.h>

@@ -34,6 +34,12 @@ enum drain {
 	DRAIN_ENDS   /* holders have been told, and the daemon waits for no client */
 };
 
+/* What has to outlive a crash, and has changed in this step. */
+enum change {
+	CHANGE_TERMS = 1, /* what the settings bind (binding.h) */
+	CHANGE_SET = 2    /* the set of masters, or their places */
+};
+
 struct core {
 	struct core_settings settings;
 	uint64_t secret[2]; /* of the tables whose keys clients choose (map.h) */
@@ -52,6 +58,7 @@ struct core {
 	int64_t awake_ms;        /* when it went on after a standstill; 0: there was none */
 	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
 	size_t calls;            /* without a vote yet */
+	size_t acquires;         /* leases being acquired */
 	bool retry;              /* wake-ups may have been missed: the schedule tries everything again */
 	bool resumes;            /* loaded from a state, and no step has come since (state.h) */
 	bool ended;              /* a copy of this process runs; see core_ended() */
@@ -62,7 +69,15 @@ struct core {
 	struct leases *leases;
 	struct locks *locks;
 	struct kinds *kinds;
+	unsigned changed;      /* of enum change */
 	struct buffer *ledger; /* its entries go here; NULL: none is kept (ledger.h) */
 };
+
+/* It goes into the ledger at the end of this step. */
+static inline void
+core_changed(struct core *core, enum change change)
+{
+	core->changed |= change;
+}
 
 #endif

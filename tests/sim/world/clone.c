@@ -2,7 +2,7 @@
 #include "tests/sim/world/clone.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/master.h"
+#include "daemon/core/masters/master.h"
 
 #include <string.h>
 

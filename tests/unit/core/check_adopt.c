@@ -10,10 +10,11 @@
 #include "daemon/core/ledger.h"
 #include "daemon/core/ledger_set.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/quorum.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
+#include "daemon/core/seat.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -55,10 +56,12 @@ recovered_as(struct story *w, const char *name, const struct lease_past *past)
 	lease_held(l)->token_last++;
 	dirty_add(&w->core->dirty, &r->item);
 	w->core->masterset->agreed = w->core->masterset->usable = true;
-	ledger_set(w->core);
+	core_changed(w->core, CHANGE_SET);
+	ledger_drain(w->core);
 	ck_assert_str_eq(after(w, 0), "c1 :501");
 	w->core->masterset->agreed = w->core->masterset->usable = false;
-	ledger_set(w->core);
+	core_changed(w->core, CHANGE_SET);
+	ledger_drain(w->core);
 	return l;
 }
 

@@ -3,7 +3,7 @@
  * the daemon runs, with servers played by the test.
  */
 #include "daemon/core/base/base.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/quorum.h"
 #include "daemon/core/view.h"
 #include "proto/record.h"
 #include "tests/support/replay.h"

@@ -9,14 +9,14 @@
 #include "daemon/core/lease.h"
 #include "daemon/core/leases.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/ledger_set.h"
 #include "daemon/core/locks.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/move.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/quorum.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -56,7 +56,8 @@ set_is(struct story *w, unsigned masters)
 	agree(w, &none);
 	(void)snprintf(w->core->masterset->text, sizeof(w->core->masterset->text), "%s", w->set);
 	(void)snprintf(w->core->masterset->places, sizeof(w->core->masterset->places), "%s", w->places);
-	ledger_set(w->core);
+	core_changed(w->core, CHANGE_SET);
+	ledger_drain(w->core);
 }
 
 static void
@@ -416,7 +417,8 @@ START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 	reclaimed(&w);
 	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
 	w.core->quorum->newcomers_until_ms = w.now.ms;
-	ledger_set(w.core);
+	core_changed(w.core, CHANGE_SET);
+	ledger_drain(w.core);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	for (unsigned i = 1; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));

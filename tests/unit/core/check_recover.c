@@ -11,7 +11,7 @@
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/master.h"
+#include "daemon/core/masters/master.h"
 #include "daemon/core/part.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"

@@ -6,9 +6,10 @@
  * the leases there: by then its own clock has shown what it had to show. One master may miss a leap that
  * another one shows. So what they have shown since different times is never compared.
  *
- * leap_seen(): an answer on this link shows that the clock of this master leapt by ms. leaps_take_off():
- * after that; if the clocks of a majority have leapt, leases end earlier than was counted, by as much as has
- * not been taken off yet. leap_caught_up(): a greeting was answered that had left after all leaps.
+ * leap_seen(): an answer on this link shows that the clock of this master leapt by ms. leap_take_off():
+ * after that, for each master; if the clocks of a majority have leapt, its leases end earlier than was
+ * counted, by so many ms more than has been taken off yet; 0: by none. leap_caught_up(): a greeting was
+ * answered that had left after all leaps.
  */
 #ifndef CORE_LEAP_H
 #define CORE_LEAP_H
@@ -19,7 +20,7 @@ struct core;
 struct master;
 
 void leap_seen(struct core *core, struct master *of, unsigned link, int64_t ms);
-void leaps_take_off(struct core *core);
+int64_t leap_take_off(struct core *core, struct master *m);
 void leap_caught_up(struct master *m);
 
 #endif

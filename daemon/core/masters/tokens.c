@@ -1,9 +1,9 @@
 /* tokens: see tokens.h. */
-#include "daemon/core/tokens.h"
+#include "daemon/core/masters/tokens.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/master.h"
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/quorum.h"
 
 #include <assert.h>
 #include <stdint.h>

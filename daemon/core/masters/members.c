@@ -1,16 +1,15 @@
 /*
  * members: see masterset.h. A set as text knows no master and no state; slots know both.
  */
-#include "daemon/core/members.h"
+#include "daemon/core/masters/members.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/settings.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/move.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/quorum.h"
 #include "proto/slice.h"
 
 #include <assert.h>

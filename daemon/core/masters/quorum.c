@@ -1,18 +1,19 @@
 /*
  * quorum: see quorum.h. The masters one by one are in master.c and usable.c.
  */
-#include "daemon/core/quorum.h"
+#include "daemon/core/masters/quorum.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/notes.h"
-#include "daemon/core/tokens.h"
-#include "daemon/core/usable.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/master_note.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/tokens.h"
+#include "daemon/core/masters/usable.h"
 #include "proto/reply.h"
 
 #include <assert.h>

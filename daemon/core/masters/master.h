@@ -18,8 +18,8 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/usable.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/usable.h"
 
 #include <stdbool.h>
 #include <stddef.h>

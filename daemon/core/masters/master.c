@@ -2,7 +2,7 @@
  * master: see master.h. core.c brings the events; quorum.c decides on admission. A master is greeted again
  * whenever its memory is in doubt, and not used before it has answered.
  */
-#include "daemon/core/master.h"
+#include "daemon/core/masters/master.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -11,18 +11,18 @@
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
-#include "daemon/core/leap.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/masterset_change.h"
-#include "daemon/core/masterset_copies.h"
-#include "daemon/core/masterset_request.h"
-#include "daemon/core/move.h"
-#include "daemon/core/notes.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/tokens.h"
-#include "daemon/core/usable.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/leap.h"
+#include "daemon/core/masters/master_note.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/masterset_change.h"
+#include "daemon/core/masters/masterset_copies.h"
+#include "daemon/core/masters/masterset_request.h"
+#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/tokens.h"
+#include "daemon/core/masters/usable.h"
 #include "proto/slice.h"
 
 #include <assert.h>

@@ -2,21 +2,20 @@
  * masterset: see masterset.h. master.c calls it with each greeting; the other files masterset_*.c are parts
  * of it. A lease is never taken on a set that is not agreed on.
  */
-#include "daemon/core/masterset.h"
+#include "daemon/core/masters/masterset.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/leases.h"
-#include "daemon/core/ledger_set.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset_change.h"
-#include "daemon/core/masterset_copies.h"
-#include "daemon/core/masterset_request.h"
-#include "daemon/core/members.h"
-#include "daemon/core/notes.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/master_note.h"
+#include "daemon/core/masters/masterset_change.h"
+#include "daemon/core/masters/masterset_copies.h"
+#include "daemon/core/masters/masterset_request.h"
+#include "daemon/core/masters/members.h"
 #include "proto/slice.h"
 
 #include <assert.h>
@@ -207,8 +206,8 @@ set_agreed(struct core *core)
 	set->agreed = true;
 	set->tag = masterset_tag(set->text);
 	set->serial++;
-	ledger_set(core);
-	emit_note(core, NOTE_MASTERS_AGREED, NULL, NULL, 0, -1, set->places);
+	core_changed(core, CHANGE_SET);
+	(void)emit_note_of(core, NOTE_MASTERS_AGREED, 0, -1, set->places);
 }
 
 void
@@ -311,8 +310,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 	struct members ours;
 	int64_t over;
 
-	if (!set->agreed || core->counts.leases > 0 || core->leases->acquires > 0 ||
-		!masterset_members(core, &ours))
+	if (!set->agreed || core->counts.leases > 0 || core->acquires > 0 || !masterset_members(core, &ours))
 		return;
 	assert(set->tag != 0);
 	over = set_later(&ours, theirs, m, vote);
@@ -323,7 +321,7 @@ set_leave(struct core *core, const struct master *m, const struct members *their
 	set->agreed = false;
 	set->tag = 0;
 	set->text[0] = '\0';
-	ledger_set(core);
+	core_changed(core, CHANGE_SET);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		core->masters[i].member = 0;
 		core->masters[i].enrolled = false;

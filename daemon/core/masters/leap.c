@@ -1,13 +1,12 @@
 /*
  * leap: see master.h. It knows nothing of single leases; scheduler.c finds them.
  */
-#include "daemon/core/leap.h"
+#include "daemon/core/masters/leap.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/settings.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/scheduler.h"
-#include "daemon/core/usable.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/masters/usable.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -110,21 +109,19 @@ leaps_last(struct core *core, struct master *m)
 }
 
 /* A master whose memory has been given up for its leap tells as much about our clock as the others. */
-void
-leaps_take_off(struct core *core)
+int64_t
+leap_take_off(struct core *core, struct master *m)
 {
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		struct master *m = &core->masters[i];
-		int64_t all_ms = lost_ms(core, m), more_ms = all_ms - m->off_ms;
+	int64_t all_ms = lost_ms(core, m), more_ms = all_ms - m->off_ms;
 
-		if (all_ms == 0)
-			continue;
-		leaps_last(core, m);
-		if (more_ms <= 0)
-			continue;
-		m->off_ms = all_ms;
-		rescan_shorten(core, m, more_ms);
-	}
+	assert(m->index < core->settings.masters);
+	if (all_ms == 0)
+		return 0;
+	leaps_last(core, m);
+	if (more_ms <= 0)
+		return 0;
+	m->off_ms = all_ms;
+	return more_ms;
 }
 
 void

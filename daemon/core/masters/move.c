@@ -2,20 +2,18 @@
  * move: see masterset.h. members.c and masterset_request.c call it when the set changes; leases follow in
  * seat.c.
  */
-#include "daemon/core/move.h"
+#include "daemon/core/masters/move.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
-#include "daemon/core/ledger_set.h"
-#include "daemon/core/master.h"
-#include "daemon/core/members.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/members.h"
+#include "daemon/core/masters/quorum.h"
 #include "proto/slice.h"
 
 #include <assert.h>
@@ -295,7 +293,7 @@ master_move(struct core *core, struct master *m, struct slice place, struct slic
 	master_renew(core, m, place, way);
 	m->moved = true;
 	core->quorum->reseat = true;
-	ledger_set(core);
+	core_changed(core, CHANGE_SET);
 	master_tell_place(core, m);
 }
 
@@ -307,7 +305,7 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	slice_text(m->way, sizeof(m->way), way);
 	/* A newcomer's slot may have greeted there. */
 	master_recognise(core, m);
-	ledger_set(core);
+	core_changed(core, CHANGE_SET);
 	master_tell_place(core, m);
 }
 
@@ -357,7 +355,7 @@ masters_resize(struct core *core, unsigned masters)
 	core->quorum->newcomers_until_ms = core->settings.masters == 1 ? unadmitted_until(core) : 0;
 	core->quorum->alone_ms = 0;
 	core->settings.masters = masters;
-	ledger_set(core);
+	core_changed(core, CHANGE_SET);
 	core->quorum->reseat = true;
 	/* Leases follow before anything else happens (reseat()). */
 	assert(core->quorum->seats < core->settings.masters);

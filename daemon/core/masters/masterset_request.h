@@ -5,7 +5,7 @@
 #ifndef CORE_MASTERSET_REQUEST_H
 #define CORE_MASTERSET_REQUEST_H
 
-#include "daemon/core/masterset.h"
+#include "daemon/core/masters/masterset.h"
 
 #include <stdbool.h>
 
@@ -22,8 +22,10 @@ void masterset_timer(struct core *core);
 /* This daemon ends: refuses a change that was asked for here. */
 void masterset_drain(struct core *core, const struct reply *refusal);
 
-/* EVENT_MASTERS: begins a change of the set. Answers this connection now, or when the set has changed. */
-void masterset_asked(struct core *core, const struct conn *conn, const struct masters_change *change);
+/* EVENT_MASTERS: begins a change of the set. single: why there can be no other master; NULL: there can.
+ * Answers this connection now, or when the set has changed. */
+void masterset_asked(
+	struct core *core, conn_id conn, const struct masters_change *change, const char *single);
 
 /* The same for a slot behind the members: a newcomer that is looked at, or a server that has left. */
 void masterset_ask_behind(const struct master *m, struct call *hello);

@@ -1,17 +1,18 @@
 /* masterset_change: see masterset.h. masterset.c calls it with what members tell. */
-#include "daemon/core/masterset_change.h"
+#include "daemon/core/masters/masterset_change.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/masterset_request.h"
-#include "daemon/core/members.h"
-#include "daemon/core/notes.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/master_note.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/masterset_request.h"
+#include "daemon/core/masters/members.h"
 #include "proto/slice.h"
 
 #include <assert.h>
@@ -330,7 +331,7 @@ next_drop(struct core *core)
 
 	if (set->next.text[0] != '\0') {
 		masterset_copy(set->dropped, sizeof(set->dropped), slice_of(set->next.places));
-		emit_note(core, NOTE_MASTERS_DROPPED, NULL, NULL, 0, -1, set->dropped);
+		(void)emit_note_of(core, NOTE_MASTERS_DROPPED, 0, -1, set->dropped);
 	}
 	next_forget(core);
 }
@@ -351,7 +352,7 @@ masterset_next(struct core *core, struct slice text, struct slice places)
 	masterset_copy(set->next.places, sizeof(set->next.places), places);
 	set->next.tag = masterset_tag(set->next.text);
 	set->next.serial = ++set->serial;
-	emit_note(core, NOTE_MASTERS_CHANGE, NULL, NULL, 0, -1, set->next.places);
+	(void)emit_note_of(core, NOTE_MASTERS_CHANGE, 0, -1, set->next.places);
 	masterset_request_next(core);
 }
 

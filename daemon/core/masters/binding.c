@@ -1,11 +1,10 @@
 /* binding: see the header. */
-#include "daemon/core/binding.h"
+#include "daemon/core/masters/binding.h"
 
 #include "daemon/core/base/base.h"
+#include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/ledger.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/state.h"
+#include "daemon/core/masters/quorum.h"
 #include "proto/command.h"
 #include "proto/record.h"
 
@@ -73,7 +72,7 @@ binding_ruled(struct core *core, int64_t longest_ms)
 	b->ruled_ms = longest_ms;
 	if (longest_ms < before_ms)
 		b->lease_over_ms = later(b->lease_over_ms, over_at(core, before_ms, binding_margin_ms(core)));
-	ledger_terms(core);
+	core_changed(core, CHANGE_TERMS);
 }
 
 void

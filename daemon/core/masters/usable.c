@@ -1,18 +1,17 @@
 /*
  * usable: see master.h. What can be asked of a master, and how far its clock and its leases can be relied on.
  */
-#include "daemon/core/usable.h"
+#include "daemon/core/masters/usable.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/binding.h"
-#include "daemon/core/ledger.h"
-#include "daemon/core/master.h"
-#include "daemon/core/quorum.h"
-#include "daemon/core/view.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/master_state.h"
+#include "daemon/core/masters/quorum.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -120,7 +119,7 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 	if (vote->guarded_ms <= core->quorum->guarded_ms)
 		return false;
 	core->quorum->guarded_ms = vote->guarded_ms;
-	ledger_terms(core);
+	core_changed(core, CHANGE_TERMS);
 	/* Guards that this process has inherited may be longer still. */
 	for (unsigned i = 0; i < CORE_SLOTS_MAX && terms_guard_ms(core) > before_ms; i++)
 		guard_longer(&core->masters[i], terms_guard_ms(core) - before_ms);

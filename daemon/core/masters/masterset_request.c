@@ -2,7 +2,7 @@
  * masterset_request: an administrator asks this daemon for another set of masters. It looks at newcomers
  * first, in slots behind the members; then it offers the next set (masterset.h). A part of masterset.
  */
-#include "daemon/core/masterset_request.h"
+#include "daemon/core/masters/masterset_request.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
@@ -11,16 +11,12 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/latch_request.h"
-#include "daemon/core/locks.h"
-#include "daemon/core/master.h"
-#include "daemon/core/masterset.h"
-#include "daemon/core/masterset_change.h"
-#include "daemon/core/members.h"
-#include "daemon/core/move.h"
-#include "daemon/core/rules.h"
-#include "daemon/core/session.h"
-#include "daemon/core/usable.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/masterset_change.h"
+#include "daemon/core/masters/members.h"
+#include "daemon/core/masters/move.h"
+#include "daemon/core/masters/usable.h"
 #include "proto/reply.h"
 #include "proto/slice.h"
 
@@ -440,7 +436,7 @@ asked_wrongly(struct core *core, conn_id conn, const struct masters_change *chan
 }
 
 static bool
-asked_unfit(struct core *core, conn_id conn, const struct masters_change *change)
+asked_unfit(struct core *core, conn_id conn, const struct masters_change *change, const char *single)
 {
 	unsigned masters = core->settings.masters;
 
@@ -451,46 +447,41 @@ asked_unfit(struct core *core, conn_id conn, const struct masters_change *change
 	else if (change->op == MASTERS_ADD && masters + 2 > CORE_MASTERS_MAX)
 		emit_error(core, conn, CODE_ERR, "the set would have %u masters: 1 to %d are allowed",
 			masters + 2, CORE_MASTERS_MAX);
-	else if (change->op == MASTERS_ADD && latch_known(core))
-		emit_error(core, conn, CODE_ERR,
-			"latches are known here, and are kept by one master alone: wait until they are over");
-	else if (change->op == MASTERS_ADD && rules_single(&core->locks->rules))
-		emit_error(core, conn, CODE_ERR,
-			"a rule has interop: redisson or python-redis-lock, whose locks have a single "
-			"master: no other can be added");
+	else if (change->op == MASTERS_ADD && single != NULL)
+		emit_error(core, conn, CODE_ERR, "%s", single);
 	else
 		return asked_wrongly(core, conn, change, change->op == MASTERS_ADD ? 2 : 1);
 	return true;
 }
 
 void
-masterset_asked(struct core *core, const struct conn *conn, const struct masters_change *change)
+masterset_asked(struct core *core, conn_id conn, const struct masters_change *change, const char *single)
 {
 	struct masterset_request *request = &core->masterset->request;
 	const struct master *unfit;
 	char why[MASTER_REASON_MAX];
 
-	if (asked_early(core, conn->id))
+	if (asked_early(core, conn))
 		return;
 	if (change->op == MASTERS_ABORT) {
-		asked_abort(core, conn->id);
+		asked_abort(core, conn);
 		return;
 	}
-	if (asked_late(core, conn->id) || asked_unfit(core, conn->id, change))
+	if (asked_late(core, conn) || asked_unfit(core, conn, change, single))
 		return;
 	request->op = change->op;
 	request->old = change->op == MASTERS_REPLACE ? request_old(core, change->old)->index : 0;
 	unfit = request_unfit(core);
 	if (unfit != NULL) {
 		master_why_not(core, unfit, 0, why, sizeof(why));
-		emit_error(core, conn->id, CODE_NOMASTER,
+		emit_error(core, conn, CODE_NOMASTER,
 			"%s, which stays, cannot be used: it %s; nothing has changed", unfit->place, why);
 		return;
 	}
 	assert(!request->open && core->masterset->next.text[0] == '\0');
 	behind_close(core);
 	request->open = true;
-	request->conn = conn->id;
+	request->conn = conn;
 	request->newcomers = change->op == MASTERS_ADD ? 2 : 1;
 	request->text[0] = '\0';
 	for (unsigned i = 0; i < request->newcomers; i++)

@@ -7,15 +7,15 @@
 #ifndef CORE_QUORUM_H
 #define CORE_QUORUM_H
 
-#include "daemon/core/binding.h"
-#include "daemon/core/master.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/masters/master.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct core;
+struct reply;
 
 /* What is known of the masters together. */
 struct quorum {
