@@ -141,8 +141,7 @@ progress_watch(struct world *w)
 		progress_passed(w, i);
 	}
 	w->progress.watched = true;
-	if (w->plan.replicas == 0)
-		world_after(w, EVERY_US, look, w, 0, NULL);
+	world_after(w, EVERY_US, look, w, 0, NULL);
 }
 
 void
