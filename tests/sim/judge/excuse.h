@@ -69,8 +69,7 @@ struct world;
 	EXCUSE(LATCH_BACK, OFF(CLOCKS), "latch: set beside one that was there until a clock stepped back")   \
 	EXCUSE(DRAIN_BACK, OFF(CLOCKS), "drain: a key is left, and a clock stepped back")                    \
 	EXCUSE(RIVAL_LIST, OFF(LISTS),                                                                       \
-		"exclusion: a rival, and a daemon with another list of masters than his")                    \
-	EXCUSE(KIND_KEPT, OFF(MESSAGES), "kind: a lease is kept for nobody, and its daemon may not hear all")
+		"exclusion: a rival, and a daemon with another list of masters than his")
 
 enum excuse {
 #define EXCUSE(id, off, text) EXCUSE_##id,

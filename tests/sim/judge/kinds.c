@@ -196,7 +196,7 @@ is_untouched(const struct world *w, const struct wait *v)
 static void
 check_kept(struct world *w, const struct wait *v, bool other)
 {
-	if (!other || v->keepers == 0 || !is_untouched(w, v) || excuse(w, EXCUSE_KIND_KEPT, !all_hear(w, v)))
+	if (!other || v->keepers == 0 || !is_untouched(w, v) || !all_hear(w, v))
 		return;
 	world_fail(w, "kind: c%u is refused %s, which is kept for nobody", v->conn->client->index,
 		checker_name(v->name));

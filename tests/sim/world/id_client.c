@@ -211,7 +211,9 @@ check_strayed(struct conn *c)
 		r.verb = VERB_MLOCK;
 		r.names[r.count++] = h->name;
 	}
-	if (!ask_aside(c, &r))
+	/* Another LOCK that came late may have ended with the TTL of all. */
+	if (!ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = id_client_ttl_ms(c)}) ||
+		!ask_aside(c, &r))
 		return;
 	if (c->persona.said.type == REPLY_ERROR || c->persona.said.type == REPLY_NULL)
 		world_fail(c->world, "persona: c%u asks about what came late, and is answered %d %s",
