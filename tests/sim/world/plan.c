@@ -440,7 +440,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->streak = rng_percent(&rng, 50) ? 1 : rng_range(&rng, 2, 64);
 	plan->streak_ms = rng_range(&rng, 5, 200);
 	plan->trusted = rng_percent(&rng, 70);
-	plan->foreign = rng_percent(&rng, 30);
+	plan->foreign = rng_percent(&rng, bound ? 30 : 60);
 	plan->wild = rng_percent(&rng, 40) && !bound;
 	plan->network_us = pick(&rng, delays, 3);
 	plan->spread_us = rng_percent(&rng, 50) ? 0 : plan->network_us * rng_range(&rng, 1, 10);
