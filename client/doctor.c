@@ -648,6 +648,17 @@ ask(struct doctor *d, struct wire *w, const struct address *a)
 	return wire_answer(w);
 }
 
+/* How many locks a session may hold, by the lower one of two limits. */
+static void
+learn_limit(struct doctor *d)
+{
+	int64_t session = info_number(d, "grants_per_session", INT64_MAX);
+	int64_t user = info_number(d, "locks_per_user", INT64_MAX);
+
+	d->locks_max = session < user ? session : user;
+	d->locks_key = session < user ? "limits.grants-per-session" : "limits.locks-per-user";
+}
+
 int
 task_doctor(const struct options *o, const struct address *a)
 {
@@ -676,7 +687,7 @@ task_doctor(const struct options *o, const struct address *a)
 		look_at_certificates(&d);
 		look_at_secrets(&d);
 		d.wait_ms = info_number(&d, "longest_wait_ms", 0);
-		d.locks_max = info_number(&d, "locks_per_user", INT64_MAX);
+		learn_limit(&d);
 		/* From here on the text of INFO is gone. */
 		look_at_processes(&d, &wire);
 		wire_ask(&wire, "FLEET");

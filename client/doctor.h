@@ -23,14 +23,15 @@ struct doctor {
 	const struct options *o;
 	struct slice info; /* INFO of the daemon; n == 0: it was not reached */
 	enum grade worst;
-	bool seen;          /* something was wrong with the part that is looked at */
-	bool masters;       /* something was wrong with a master */
-	struct probe probe; /* a lock that was tried, before INFO was asked for */
-	char version[32];   /* of the daemon */
-	char daemon[40];    /* its id */
-	int64_t wait_ms;    /* how long the oldest wait has lasted at this daemon */
-	int64_t locks_max;  /* which a user may have; INT64_MAX: not known */
-	json_t *json;       /* NULL: lines, or out of memory */
+	bool seen;             /* something was wrong with the part that is looked at */
+	bool masters;          /* something was wrong with a master */
+	struct probe probe;    /* a lock that was tried, before INFO was asked for */
+	char version[32];      /* of the daemon */
+	char daemon[40];       /* its id */
+	int64_t wait_ms;       /* how long the oldest wait has lasted at this daemon */
+	int64_t locks_max;     /* which a session may hold; INT64_MAX: not known */
+	const char *locks_key; /* of the configuration, which says so */
+	json_t *json;          /* NULL: lines, or out of memory */
 };
 
 /* Tells a finding: of which part, what there is, why it matters, and what mends it. Of GRADE_OK only what is

@@ -1,6 +1,6 @@
 /*
  * doctor_clients: what is wrong with a client of this host's daemon: it waits for long, it keeps the daemon
- * busy, or it has nearly all locks that its user may have; see doctor.h. doctor.c calls it.
+ * busy, or it has nearly all locks that it may have; see doctor.h. doctor.c calls it.
  */
 #include "client/doctor.h"
 
@@ -188,11 +188,11 @@ look_at_sessions(struct doctor *d, struct wire *w)
 		tell_loud(d, &busy, "load", what, "the daemon serves all other clients late");
 	}
 	if (full.session > 0) {
-		text_print(what, "%s holds %" PRId64 " locks; its user may have %" PRId64, full.who,
-			full.amount, d->locks_max);
+		text_print(what, "%s holds %" PRId64 " of the %" PRId64 " locks that %s allows", full.who,
+			full.amount, d->locks_max, d->locks_key);
 		tell_loud(d, &full, "load", what,
-			"past limits.locks-per-user each LOCK of this user is refused with LIMIT; a program "
-			"that needs so many wants a higher limit");
+			"past the limit each further LOCK is refused with LIMIT; a program that needs so "
+			"many wants a higher one");
 	}
 }
 

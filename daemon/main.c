@@ -192,6 +192,7 @@ driver_settings_make(struct main *m)
 				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,
 				.started_ms = m->handed.there ? m->handed.daemon.started_ms : clock_ms(),
 				.margin_ms = conf->margin_ms,
+				.grants_per_session = conf->limits.grants_per_session,
 				.host = m->host,
 				.about = m->about,
 				.dates = &m->dates,

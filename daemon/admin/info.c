@@ -146,6 +146,7 @@ info_locks(const struct context *context, struct buffer *text)
 	info_line(text, "longest_hold_ms:%" PRId64, longest.hold_ms);
 	info_line(text, "draining:%d", core_draining(context->core));
 	info_line(text, "locks_per_user:%" PRId64, context->facts.locks_per_user);
+	info_line(text, "grants_per_session:%" PRId64, context->facts.grants_per_session);
 	info_line(text, "latches:%zu", counts.latches);
 	info_line(text, "latch_requests:%zu", counts.requests);
 	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);

@@ -66,6 +66,7 @@ struct context_facts {
 	int64_t margin_ms;
 	size_t clients_max;
 	int64_t locks_per_user;
+	int64_t grants_per_session;
 	size_t descriptors; /* that the limits may need */
 };
 

@@ -44,7 +44,7 @@ def rule_of(alert):
     return re.search(r"expr: (.*?)\n +(?:for|labels):", block, re.S).group(1), command
 
 
-def values_of(name, before, during, seconds):
+def values_of(name, before, during, seconds, halves):
     """Of a sample in the notation of promtool, for each half minute."""
     first = "%sx20" % before if before is not None else "_x20"
     if during is None:
@@ -54,7 +54,7 @@ def values_of(name, before, during, seconds):
         step = (float(during) - float(before or 0)) / seconds * 30
     elif name == "holdfast_longest_wait_seconds" and float(during) > 0:
         step = 30.0
-    return "%s %s+%.6fx80" % (first, during, step)
+    return "%s %s%+.6fx%d" % (first, during, step, halves)
 
 
 def findings_of(text, cause):
@@ -65,10 +65,11 @@ def findings_of(text, cause):
 
 
 class OnCall:
-    def __init__(self, place, daemon, clock=None):
+    def __init__(self, place, daemon, clock=None, watched=True):
+        """On the host of this daemon. clock: of clockshim.py, whose name it has. watched: Prometheus looks at it."""
         self.place, self.daemon = place, daemon
-        self.bin = os.path.join(place.path, "bin")
-        self.pid = os.path.join(place.path, "daemon.pid")
+        self.bin = os.path.join(place.path, "bin-" + daemon.name)
+        self.pid = os.path.join(self.bin, "pid")
         self.typed = []
         self.since = time.monotonic()
         os.mkdir(self.bin)
@@ -78,7 +79,7 @@ class OnCall:
             with open(path, "w", encoding="ascii") as stream:
                 stream.write(text % facts)
             os.chmod(path, 0o755)
-        self.before = self.scrape()
+        self.before = self.scrape() if watched else None
 
     # ---- what is typed ----
 
@@ -158,7 +159,7 @@ class OnCall:
     def names(self, cause, *commands):
         """Each of these names it, too: holdfast VERB; log; /page."""
         for command in commands:
-            harness.until("%s names %s" % (command, cause), lambda command=command: re.search(cause, self.told(command)))
+            harness.until("%s names %s" % (command, cause), lambda command=command: re.search(cause, self.told(command), re.M))
 
     def told(self, command):
         if command == "log":
@@ -172,8 +173,8 @@ class OnCall:
     def scrape(self):
         return time.monotonic(), samples(ask(Connection(path_of(self.place)), "/metrics")[2])
 
-    def fires(self, alert, judged=True):
-        """The alert fires if this goes on as since the start of the scene; without an incident it does not."""
+    def fires(self, alert, minutes=40):
+        """The alert fires if this goes on for so long, as since the start of the scene; without an incident it does not."""
         if not shutil.which("promtool"):
             harness.comment("promtool is not installed: %s is not judged" % alert)
             return
@@ -187,12 +188,12 @@ class OnCall:
             if name in names:
                 labels = ",".join(filter(None, (labels, 'job="holdfast",instance="drill"')))
                 text += "      - { series: '%s{%s}', values: '%s' }\n" % (
-                    name, labels, values_of(name, before.get(key), during.get(key), max(now - started, 0.001)))
+                    name, labels, values_of(name, before.get(key), during.get(key), max(now - started, 0.001), 2 * minutes))
         expect("series:" in text, True, "no metric of %s" % alert)
-        asked = 'group by (alertname) (max_over_time(ALERTS{alertname="%s",alertstate="firing"}[30m]))' % alert
-        fired = "[{ labels: '{alertname=\"%s\"}', value: 1 }]" % alert if judged else "[]"
+        asked = 'group by (alertname) (max_over_time(ALERTS{alertname="%s",alertstate="firing"}[%dm]))' % (alert, minutes + 10)
+        fired = "[{ labels: '{alertname=\"%s\"}', value: 1 }]" % alert
         text += "    promql_expr_test:\n"
-        for when, wanted in (("10m", "[]"), ("35m", fired)):
+        for when, wanted in (("10m", "[]"), ("%dm" % (minutes + 10), fired)):
             text += "      - { expr: '%s', eval_time: %s, exp_samples: %s }\n" % (asked, when, wanted)
         path = os.path.join(self.place.path, "drill.test.yml")
         with open(path, "w", encoding="utf-8") as stream:
