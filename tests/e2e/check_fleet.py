@@ -609,8 +609,9 @@ def test_refused_hostile(place):
 
 
 def test_who_may(place):
-    """lists of all hosts and BREAK are for administrators; a user that asks too much of the fleet takes nothing from another"""
-    users = "users: [ { name: u, password-env: SECRET }, { name: w, password-env: SECRET } ]\n"
+    """lists of all hosts are for administrators and for who sees all names, by password and by uid; a user that asks too much of the fleet takes nothing from another"""
+    users = ("users: [ { name: u, password-env: SECRET, names: [ '*' ] }, { name: w, password-env: SECRET }, "
+             "{ name: eyes, password-env: SECRET, unix-user: 65534, may: [ see ] } ]\n")
     redis = place.redis()
     first = named(place, 1, redis, QUIET + users, tcp=True, environment={"SECRET": "x"}).admitted()
     second = named(place, 2, redis).admitted()
@@ -630,6 +631,21 @@ def test_who_may(place):
     for verb, what in (("ls", "locks"), ("sessions", "sessions")):
         status, output = tool.call(place, url, verb)
         expect((status, "holdfast: only the %s of this daemon: NOPERM " % what in output), (0, True), output)
+    # An operator who changes nothing: by password, and by uid.
+    os.chmod(place.path, 0o711)
+    os.chmod(first.folder, 0o711)
+    os.chmod(first.socket, 0o777)
+    eyes = "redis://eyes:x@127.0.0.1:%d" % first.port
+    ways = [(eyes, {})]
+    if os.getuid() == 0:
+        ways.append((first, {"through": ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")}))
+    for way, options in ways:
+        harness.until("all hosts are listed", lambda way=way, options=options: sorted(
+            tool.call(place, way, "ls", "-q", **options)[1].split()) == ["a", "mine"])
+        for words, wanted in ((("sessions",), 0), (("top", "-b", "-n", "1"), 0), (("fleet",), 0), (("show", "a"), 0),
+                              (("break", "a", "--token", "1"), 77), (("run", "b", "true"), 77), (("kill", "1"), 77)):
+            status, output = tool.call(place, way, *words, **options)
+            expect(status, wanted, "%r: %s" % (words, output))
     status, output = tool.call(place, url, "show", "a")
     expect((status, "held" in output), (0, True), output)
     other = first.client(tcp=True)

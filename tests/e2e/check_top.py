@@ -265,7 +265,7 @@ def test_all_hosts(place):
 
 def test_one_user(place):
     """who may not see all hosts is shown this one, and told so"""
-    users = "users: [ { name: u, password-env: SECRET } ]\n"
+    users = "users: [ { name: u, password-env: SECRET, names: [ '*' ] } ]\n"
     daemon = place.daemon(master=place.redis(), tcp=True, config=users, environment={"SECRET": "x"}).admitted()
     daemon.client()("LOCK", "a")
     status, output = tool.call(place, "redis://u:x@127.0.0.1:%d" % daemon.port, "top", "-b", "-n", 1)
