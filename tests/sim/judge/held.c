@@ -254,7 +254,7 @@ held_release_sent(struct world *w, struct conn *c, const struct request *r)
 {
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		if (h->tag == c->tag && h->name == r->name && strcmp(h->owner, r->owner) == 0 &&
-			((r->token == 0 && !id_client_is(c)) || r->token == h->token))
+			((r->token == 0 && !id_client_is(c) && !h->lost) || r->token == h->token))
 			h->ended_us = w->now_us;
 }
 

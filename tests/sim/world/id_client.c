@@ -394,14 +394,19 @@ late_copy(void *arg, uint64_t serial, void *data)
 	if (!can_ask(c) || c->busy || c->host->draining || h == NULL || !held_surely(w, h) ||
 		h->ended_us <= w->now_us || h->token == c->persona.past.token || !is_held_as(c, h))
 		return;
-	const struct request r = late_request(&w->rng, &c->persona.past);
+	struct request r = late_request(&w->rng, &c->persona.past);
+	/* One that names another session of the id ends none. */
+	bool other = r.verb == VERB_SESSION_END && c->session > 1 && rng_percent(&w->rng, 50);
+	if (other)
+		r.number = (int64_t)c->session - 1;
 	trace_line(&w->trace, w->now_us, "c%u     a copy of verb %d comes late", c->client->index, r.verb);
 	if (!ask_aside(c, &r))
 		return;
 	const struct reply *said = &c->persona.said;
 	bool check = r.verb == VERB_CHECK;
-	if (check ? said->type != (r.token == 0 ? REPLY_INT : REPLY_NULL)
-		  : said->type != REPLY_ERROR || (said->code != CODE_ERR && said->code != CODE_NOTHELD))
+	if (other       ? said->type != REPLY_INT || said->n != 0
+		: check ? said->type != (r.token == 0 ? REPLY_INT : REPLY_NULL)
+			: said->type != REPLY_ERROR || (said->code != CODE_ERR && said->code != CODE_NOTHELD))
 		world_fail(w, "persona: a copy of c%u comes late, and is answered %d :%" PRId64 " %s",
 			c->client->index, said->type, said->n, said->type == REPLY_ERROR ? said->text : "");
 	else if (check ? r.token == 0
