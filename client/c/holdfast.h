@@ -57,6 +57,7 @@ struct holdfast_holder {
 	char client[128]; /* the name of its connection, as deploy:4711 */
 	char address[72]; /* over TCP */
 	char owner[136];  /* its tag */
+	char why[264];    /* its remark */
 	int64_t pid;      /* on the host of the daemon */
 	int64_t uid;      /* its user there */
 	int64_t token;    /* its fencing token */

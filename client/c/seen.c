@@ -80,6 +80,7 @@ holder_read(struct holdfast_holder *holder, const struct answer *map, struct sli
 		slice_text(holder->address, sizeof(holder->address), address);
 	}
 	slice_text(holder->owner, sizeof(holder->owner), answer_get_text(map, "owner"));
+	slice_text(holder->why, sizeof(holder->why), answer_get_text(map, "why"));
 	holder->pid = answer_get_int(map, "pid", 0);
 	holder->uid = answer_get_int(map, "uid", -1);
 	holder->token = answer_get_int(map, "token", 0);

@@ -1,4 +1,5 @@
 import holdfast.DaemonUnreachableException;
+import holdfast.Holder;
 import holdfast.Holdfast;
 import holdfast.HoldfastException;
 import holdfast.Lock;
@@ -28,6 +29,7 @@ public final class Player {
     }
 
     private static final Map<String, Lock> LOCKS = new ConcurrentHashMap<>();
+    private static final Map<String, Holder> HOLDERS = new ConcurrentHashMap<>(); // of those that were not granted
     private static final Holdfast HF = Holdfast.open();
 
     private Player() {
@@ -62,6 +64,9 @@ public final class Player {
                 case "shared" -> request.shared();
                 case "owner" -> request.owner(plain(value));
                 case "why" -> request.why(plain(value));
+                case "watch" -> request.onWait(waiting -> say(value + " waits "
+                        + (waiting.holder() == null ? "-" : waiting.holder().pid()) + " " + waiting.position() + " "
+                        + waiting.waited().toMillis()));
                 default -> throw new IllegalStateException(word);
             };
         }
@@ -86,7 +91,15 @@ public final class Player {
     }
 
     private static String lock(String id, List<String> words) throws Exception {
-        Lock lock = request(words).lock();
+        Lock lock;
+        try {
+            lock = request(words).lock();
+        } catch (LockTimeoutException late) {
+            if (late.holder() != null) {
+                HOLDERS.put(id, late.holder());
+            }
+            throw late;
+        }
         LOCKS.put(id, lock);
         lock.onLost(loss -> say(id + " told " + loss.reason()));
         return "held " + lock.token();
@@ -113,6 +126,10 @@ public final class Player {
         return count - errors.size() + " " + most + " " + (errors.isEmpty() ? "-" : errors.peek().getMessage());
     }
 
+    private static String holder(Holder holder) {
+        return holder == null ? "nobody" : "pid " + holder.pid() + " " + holder.token() + " " + holder.why();
+    }
+
     private static String ok(Runnable call) {
         call.run();
         return "ok";
@@ -125,6 +142,7 @@ public final class Player {
         Call call = switch (words.get(1)) {
             case "lock" -> () -> lock(id, rest);
             case "crowd" -> () -> crowd(rest);
+            case "holder" -> () -> holder(HOLDERS.get(id));
             case "valid" -> () -> Long.toString(LOCKS.get(id).validFor().toMillis());
             case "check" -> () -> ok(LOCKS.get(id)::checkHeld);
             case "extend" -> () -> ok(() -> LOCKS.get(id).extend(duration(rest.get(0))));

@@ -3,6 +3,8 @@
  * programs in tests/conformance, which have the same words.
  *
  *     ID lock NAME [wait=S] [lease=S] [max_hold=S] [limit=N] [permits=N] [shared=1] [why=TEXT]
+ *             [owner=TAG] [watch=ID]
+ *     ID holder
  *     ID check | ID valid | ID extend S | ID unlock | ID crowd N NAME[,NAME...] S
  *
  * Times are in seconds: `forever` is the longest one, `long` a year and a day. NAME and TEXT are escaped as
@@ -47,6 +49,10 @@ static struct player {
 	char ids[LOCKS_MAX][32];
 	struct holdfast_lock *locks[LOCKS_MAX];
 	size_t count;
+	/* Who had what was not granted. */
+	char late_ids[LOCKS_MAX][32];
+	struct holdfast_holder late[LOCKS_MAX];
+	size_t late_count;
 } player = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void
@@ -90,6 +96,15 @@ plain(char *text)
 }
 
 static void
+told_wait(const struct holdfast_event *event, void *context)
+{
+	const char *id = context;
+
+	(void)printf("%s waits %" PRId64 " %" PRId64 " %" PRId64 "\n", id, event->holder->pid,
+		event->position, event->ms);
+}
+
+static void
 option_set(struct holdfast_options *o, char *word)
 {
 	char *value = strchr(word, '=') + 1;
@@ -107,6 +122,11 @@ option_set(struct holdfast_options *o, char *word)
 		o->permits = strtoll(value, NULL, 10);
 	} else if (strncmp(word, "shared", 6) == 0) {
 		o->shared = 1;
+	} else if (strncmp(word, "owner", 5) == 0) {
+		o->owner = plain(value);
+	} else if (strncmp(word, "watch", 5) == 0) {
+		o->on_wait = told_wait;
+		o->context = value;
 	} else {
 		o->why = plain(value);
 	}
@@ -126,6 +146,35 @@ lock_of(const char *id)
 }
 
 static void
+late_keep(const char *id, const struct holdfast_error *error)
+{
+	(void)pthread_mutex_lock(&player.mutex);
+	if (error->holder.known != 0 && player.late_count < LOCKS_MAX) {
+		(void)snprintf(player.late_ids[player.late_count], sizeof(player.late_ids[0]), "%s", id);
+		player.late[player.late_count++] = error->holder;
+	}
+	(void)pthread_mutex_unlock(&player.mutex);
+}
+
+static void
+do_holder(const struct line *line)
+{
+	const struct holdfast_holder *late = NULL;
+
+	(void)pthread_mutex_lock(&player.mutex);
+	for (size_t i = 0; i < player.late_count; i++) {
+		late = strcmp(player.late_ids[i], line->words[0]) == 0 ? &player.late[i] : late;
+	}
+	(void)pthread_mutex_unlock(&player.mutex);
+	if (late == NULL) {
+		(void)printf("%s holder nobody\n", line->words[0]);
+	} else {
+		(void)printf("%s holder pid %" PRId64 " %" PRId64 " %s\n", line->words[0], late->pid,
+			late->token, late->why);
+	}
+}
+
+static void
 do_lock(struct line *line)
 {
 	struct holdfast_options options = {0};
@@ -138,6 +187,7 @@ do_lock(struct line *line)
 	}
 	lock = holdfast_lock(player.hf, line->count > 2 ? plain(line->words[2]) : "", &options, &error);
 	if (lock == NULL) {
+		late_keep(line->words[0], &error);
 		say_status(line, error.status, &error);
 		return;
 	}
@@ -239,6 +289,8 @@ do_line(void *argument)
 
 	if (strcmp(verb, "lock") == 0) {
 		do_lock(line);
+	} else if (strcmp(verb, "holder") == 0) {
+		do_holder(line);
 	} else if (strcmp(verb, "crowd") == 0) {
 		do_crowd(line);
 	} else if (strcmp(verb, "valid") == 0) {

@@ -22,6 +22,7 @@ import (
 var (
 	mutex sync.Mutex // of all below, and of standard output
 	locks = map[string]*holdfast.Lock{}
+	errs  = map[string]error{} // of lock
 )
 
 func say(words ...any) {
@@ -58,6 +59,15 @@ func optionsOf(words []string) (options []holdfast.Option) {
 			"shared":   holdfast.Shared,
 			"owner":    func() holdfast.Option { return holdfast.Owner(text) },
 			"why":      func() holdfast.Option { return holdfast.Why(text) },
+			"watch": func() holdfast.Option {
+				return holdfast.OnWait(func(w holdfast.Waiting) {
+					pid := "-"
+					if w.Holder != nil {
+						pid = strconv.Itoa(w.Holder.PID)
+					}
+					say(value, "waits", pid, w.Position, w.Waited.Milliseconds())
+				})
+			},
 		}[key]())
 	}
 	return options
@@ -95,6 +105,9 @@ func lock(hf *holdfast.Client, id string, words []string) {
 	name, _ := url.PathUnescape(words[0])
 	held, err := hf.Lock(context.Background(), name, optionsOf(words[1:])...)
 	if err != nil {
+		mutex.Lock()
+		errs[id] = err
+		mutex.Unlock()
 		say(append([]any{id, "lock"}, outcome(err)...)...)
 		return
 	}
@@ -147,6 +160,16 @@ func do(hf *holdfast.Client, id, verb string, words []string) {
 		go lock(hf, id, words)
 	case "crowd":
 		go crowd(hf, id, words)
+	case "holder":
+		var late *holdfast.TimedOut
+		mutex.Lock()
+		err := errs[id]
+		mutex.Unlock()
+		if errors.As(err, &late) && late.Holder != nil {
+			say(id, verb, "pid", late.Holder.PID, late.Holder.Token, late.Holder.Why)
+		} else {
+			say(id, verb, "nobody")
+		}
 	case "valid":
 		say(id, verb, held.ValidFor().Milliseconds())
 	case "check":

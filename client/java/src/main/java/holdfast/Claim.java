@@ -15,6 +15,9 @@ final class Claim {
         /** The wait is over: the claim is held, or its error says why not. */
         void settled(Claim claim);
 
+        /** The wait lasts. */
+        void waits(Claim claim, Waiting waiting);
+
         /** A held claim is lost; its error is a LockLostException. */
         void lost(Claim claim);
 
@@ -39,6 +42,9 @@ final class Claim {
     volatile HoldfastException error;
     volatile Hold hold;
     boolean releasing; // freed() is due
+    boolean tells; // somebody is told of a wait that lasts
+    long lookAt = Long.MAX_VALUE; // when to ask who has the name
+    long late; // until then the holder may be asked for, as the wait is over; 0: it is not
 
     /**
      * @param owner what the daemon knows the locker by; claims with the same name and owner share the lock

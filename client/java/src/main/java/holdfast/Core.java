@@ -3,6 +3,8 @@ package holdfast;
 import holdfast.Wire.Failure;
 import holdfast.Wire.Push;
 import java.io.ByteArrayOutputStream;
+import java.lang.System.Logger.Level;
+import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -10,6 +12,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.PriorityQueue;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 
 /**
@@ -36,7 +39,7 @@ final class Core {
     static final long PATIENCE = 5 * SECOND;
     /** By so much the daemon may answer a WAIT late: a hand-over, a busy host. */
     static final long SLACK = 2 * SECOND;
-    /** Without an answer for so long, a connection over TCP counts as lost. */
+    /** Without an answer for so long, a connection counts as lost. */
     static final long SILENCE = 5 * SECOND;
     private static final long RETRY = 200 * MS; // until a LOCK is sent again to a daemon that ends
     private static final long CHECK_MIN = 20 * MS;
@@ -85,6 +88,7 @@ final class Core {
     private final PriorityQueue<Due> due = new PriorityQueue<>((a, b) -> Long.compare(a.at, b.at));
     private final Line line = new Line();
     private final Queue queue = new Queue();
+    private final Looks looks = new Looks();
     private long cutSince;
     private long heard;
     private long ids;
@@ -210,6 +214,9 @@ final class Core {
         }
         greeted = value instanceof List<?> items && items.size() > 1 && "holdfast".equals(items.get(1));
         if (greeted) {
+            String text = "connected to holdfastd at " + place + (served ? " again" : "");
+            Level level = served ? Level.INFO : Level.DEBUG;
+            calls.add(() -> Seen.LOG.log(level, text));
             served = true;
             return;
         }
@@ -252,6 +259,10 @@ final class Core {
         claim.hold = hold;
         line.join(claim, hold, !hold.used() && hold.asked.isEmpty());
         hold.waiting.add(claim);
+        if (claim.tells && !claim.tries()) {
+            claim.lookAt = now + Looks.FIRST;
+            rouse(hold, claim.lookAt);
+        }
         if (!hold.users.isEmpty()) {
             give(hold);
         } else if (hold.token == 0 && hold.asked.isEmpty() && !hold.behind && (hold.front || queue.enter(hold, claim))) {
@@ -304,6 +315,10 @@ final class Core {
     private void leave(Hold hold, Claim claim, long now) {
         boolean first = hold.waiting.get(0) == claim;
         hold.waiting.remove(claim);
+        if (first && claim.late != 0 && hold.asked.isEmpty() && hold.token == 0 && !hold.waiting.isEmpty()) {
+            ask(hold, now); // the next claim of this owner has a longer wait
+            return;
+        }
         if (first && !hold.asked.isEmpty()) {
             send(now, IGNORE, List.of("CANCEL", hold.asked));
             hold.cancelled.add(hold.asked);
@@ -344,10 +359,15 @@ final class Core {
         }, request);
     }
 
+    /** A daemon that stands still is noticed: over TCP always, on a Unix socket if something waits or is held. */
+    private boolean listens() {
+        return online && (tcp || !holds.isEmpty());
+    }
+
     /** When tick() is due. */
     long wake() {
         long at = due.isEmpty() ? Long.MAX_VALUE : due.peek().at;
-        return online && tcp ? Math.min(at, (sent.isEmpty() ? heard : Math.max(sent.peek().at, heard)) + SILENCE) : at;
+        return listens() ? Math.min(at, (sent.isEmpty() ? heard : Math.max(sent.peek().at, heard)) + SILENCE) : at;
     }
 
     /** Does what is due. */
@@ -364,7 +384,7 @@ final class Core {
                 }
             }
         }
-        if (online && tcp && !stalled) {
+        if (listens() && !stalled) {
             if (!sent.isEmpty() && now >= Math.max(sent.peek().at, heard) + SILENCE) {
                 stall(unreachable("no answer for " + SILENCE / SECOND + " s"));
             } else if (sent.isEmpty() && now >= heard + SILENCE) {
@@ -374,6 +394,15 @@ final class Core {
     }
 
     private void tickWaiting(Hold hold, Claim claim, long now) {
+        if (claim.late != 0) {
+            if (now >= claim.late) {
+                fail(claim, timeout(claim, null), now);
+            } else {
+                rouse(hold, claim.late);
+            }
+            return;
+        }
+        look(hold, claim, now);
         long end = claim.bounded ? claim.until + SLACK : Long.MAX_VALUE;
         HoldfastException why = online ? unreachable("it does not answer") : cutWhy;
         if (greeted && hold.behind && now >= claim.until) {
@@ -395,8 +424,10 @@ final class Core {
             }
             rouse(hold, now + RETRY);
         }
-        if (now >= end) {
-            fail(claim, stands ? timeout(claim) : why, now);
+        if (now >= end && stands) {
+            timedOut(claim, now);
+        } else if (now >= end) {
+            fail(claim, why, now);
         } else if (end != Long.MAX_VALUE) {
             rouse(hold, end);
         }
@@ -522,7 +553,7 @@ final class Core {
             if (!claim.bounded) {
                 bound(hold, now);
             }
-            fail(claim, timeout(claim), now);
+            timedOut(claim, now);
         } else if (failure.code().equals("LOST")) {
             ask(hold, now); // an earlier loss, which the session had not been told
         } else if (failure.code().equals("DRAINING")
@@ -557,9 +588,73 @@ final class Core {
         }
     }
 
-    private static LockTimeoutException timeout(Claim claim) {
-        return new LockTimeoutException("another locker has the lock " + claim.name
-                + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms"));
+    private LockTimeoutException timeout(Claim claim, Holder holder) {
+        String text = "another locker has the lock " + claim.name
+                + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms");
+        Hold ours = ours(claim);
+        if (ours != null) {
+            text += String.format("; this process holds it itself, since %.1fs: is a close missing?", (Clock.now() - ours.grantedAt) / 1e9);
+        } else if (holder != null) {
+            text += "; the holder is " + holder;
+        }
+        return new LockTimeoutException(text, claim.name, holder);
+    }
+
+    /** What this process has of the name itself; null: nothing. */
+    private Hold ours(Claim claim) {
+        for (Hold hold : holds.values()) {
+            if (hold.token != 0 && hold.key.name().equals(claim.name)) {
+                return hold;
+            }
+        }
+        return null;
+    }
+
+    /** The wait is over. The error names the holder, for whom the daemon is asked now. */
+    private void timedOut(Claim claim, long now) {
+        if (claim.tries() || ours(claim) != null) {
+            fail(claim, timeout(claim, null), now);
+        } else if (claim.late == 0) {
+            claim.late = now + Looks.ANSWER;
+            rouse(claim.hold, claim.late);
+            looks.ask(claim.name, now, this::ask, () -> {
+                if (claim.state == Claim.State.WAITING) {
+                    fail(claim, timeout(claim, looks.holder(claim.name)), now);
+                }
+            });
+        }
+    }
+
+    private void ask(BiConsumer<Object, Long> answered, List<String> words) {
+        send(heard, (value, then) -> answered.accept(value, then), words);
+    }
+
+    /** Asks who has the name, if that is due, and tells the caller. */
+    private void look(Hold hold, Claim claim, long now) {
+        if (now >= claim.lookAt && greeted) {
+            claim.lookAt = now + Looks.EVERY;
+            looks.ask(claim.name, now, this::ask, () -> {
+                if (claim.state == Claim.State.WAITING && claim.late == 0) {
+                    Waiting told = new Waiting(claim.name, looks.holder(claim.name), position(hold),
+                            Duration.ofNanos(Math.max(0, Clock.now() - claim.since)));
+                    calls.add(() -> claim.caller.waits(claim, told));
+                }
+            });
+        }
+        rouse(hold, greeted || now < claim.lookAt ? claim.lookAt : now + Looks.FIRST);
+    }
+
+    /** Among those that wait at the daemon, and behind the front that this process has there; 0: not known. */
+    private long position(Hold hold) {
+        long[] place = {0};
+        int behind = queue.place(hold);
+        looks.waiters(hold.key.name(), (owner, position) -> {
+            boolean ours = behind == 0 ? owner.equals(hold.key.owner()) : holds.containsKey(new Hold.Key(hold.key.name(), owner));
+            if (ours && place[0] == 0) {
+                place[0] = position + behind;
+            }
+        });
+        return place[0];
     }
 
     private void granted(Hold hold, long token, long now) {

@@ -2,6 +2,7 @@ package holdfast;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
@@ -236,7 +237,7 @@ final class Engine implements Runnable {
         return address + address.from(System.getenv());
     }
 
-    private static Thread daemon(Runnable task, String name) {
+    static Thread daemon(Runnable task, String name) {
         Thread thread = new Thread(task, name);
         thread.setDaemon(true);
         thread.setContextClassLoader(null); // that of the first caller has to be free to go
@@ -340,7 +341,9 @@ final class Engine implements Runnable {
                 if (got < 0) {
                     throw new IOException("the daemon closed the connection");
                 }
-                core.receive(in.array(), got, Clock.now());
+                if (got > 0) { // a key may say that it is readable, and is not: that is no news of the daemon
+                    core.receive(in.array(), got, Clock.now());
+                }
             } while (pipe.hasMore());
         } catch (IOException | Wire.ProtocolException failed) {
             DaemonUnreachableException why = core.unreachable(failed.getMessage());
@@ -406,6 +409,9 @@ final class Engine implements Runnable {
     }
 
     private void drop(HoldfastException why, boolean failed) {
+        if (core.greeted && !ends) {
+            Seen.LOG.log(Level.WARNING, "the connection to holdfastd at " + core.place + " is lost: " + why.getMessage());
+        }
         quietly(pipe);
         pipe = null;
         key = null;

@@ -32,6 +32,7 @@ public final class Holdfast implements AutoCloseable {
     private final Engine engine;
     private final Set<Lock> live = ConcurrentHashMap.newKeySet();
     private final AtomicBoolean left = new AtomicBoolean();
+    private final Seen seen = new Seen();
     private volatile boolean closed;
 
     Holdfast(Address address) {
@@ -124,6 +125,19 @@ public final class Holdfast implements AutoCloseable {
         if (!left.getAndSet(true)) {
             engine.leave();
         }
+    }
+
+    /**
+     * Has the observer told what happens to the locks of this client from now on.
+     *
+     * @return ends that
+     */
+    public Runnable observe(LockObserver observer) {
+        return seen.add(observer);
+    }
+
+    Seen seen() {
+        return seen;
     }
 
     Engine engine() {

@@ -33,6 +33,8 @@ public final class Lock implements AutoCloseable {
     private final boolean owned; // by the caller's own tag
     private final long wait;
     private final long until;
+    private final long since = Clock.now();
+    private final Consumer<Waiting> told; // null: nobody
     private final List<Integer> order; // in which the names are taken
     private final CompletableFuture<Lock> granted = new CompletableFuture<>();
     private final CountDownLatch freed;
@@ -42,6 +44,7 @@ public final class Lock implements AutoCloseable {
     private final Claim[] claims; // in the order of the names; null: not asked for yet
     private final List<Consumer<LockLostException>> listeners = new ArrayList<>(1);
     private boolean held;
+    private long grantedAt;
     private volatile boolean over; // given back
     private volatile LockLostException loss;
     private Thread worker; // to be interrupted by a loss
@@ -51,6 +54,14 @@ public final class Lock implements AutoCloseable {
         @Override
         public void settled(Claim claim) {
             claimSettled(claim);
+        }
+
+        @Override
+        public void waits(Claim claim, Waiting waiting) {
+            if (told != null) {
+                Engine.WORKERS.execute(() -> told.accept(waiting));
+            }
+            client.seen().waits(waiting);
         }
 
         @Override
@@ -64,7 +75,8 @@ public final class Lock implements AutoCloseable {
         }
     };
 
-    Lock(Holdfast client, List<String> names, List<String> words, String owner, long wait) {
+    Lock(Holdfast client, List<String> names, List<String> words, String owner, long wait, Consumer<Waiting> told) {
+        this.told = told;
         this.client = client;
         this.names = names;
         this.words = words;
@@ -247,6 +259,7 @@ public final class Lock implements AutoCloseable {
                     claims[i] = new Claim(names.get(i), owner, words, rest(now), now, caller, turn,
                             i != order.get(order.size() - 1));
                     claims[i].shared = owned;
+                    claims[i].tells = told != null || client.seen().watches();
                     client.engine().acquire(claims[i]);
                     return;
                 }
@@ -301,6 +314,10 @@ public final class Lock implements AutoCloseable {
         mutex.lock();
         try {
             held = !over && loss == null;
+            grantedAt = Clock.now();
+            for (int i = 0; held && i < claims.length; i++) {
+                client.seen().held(names.get(i), claims[i].token, Duration.ofNanos(grantedAt - since));
+            }
             return held;
         } finally {
             mutex.unlock();
@@ -329,6 +346,7 @@ public final class Lock implements AutoCloseable {
         try {
             if (held && !over && loss == null) {
                 loss = why;
+                client.seen().lost(why, Duration.ofNanos(Clock.now() - grantedAt));
                 interrupt();
                 listeners.forEach(told -> tell(told, why));
                 listeners.clear();
@@ -358,6 +376,9 @@ public final class Lock implements AutoCloseable {
                 return false;
             }
             over = true;
+            for (int i = 0; held && loss == null && i < claims.length; i++) {
+                client.seen().released(names.get(i), claims[i].token, Duration.ofNanos(Clock.now() - grantedAt));
+            }
             if (interrupted && worker == Thread.currentThread()) {
                 Thread.interrupted();
             }

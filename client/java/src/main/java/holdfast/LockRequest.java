@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.function.Consumer;
 
 /**
  * What is to be locked, and how. It never changes: each method returns another request, so one may be kept and used by many
@@ -19,27 +20,29 @@ public final class LockRequest {
     private final List<String> words; // of LOCK, without OWNER, ASYNC and WAIT
     private final String owner; // "": each call is a locker of its own
     private final long wait; // ns; -1: as the daemon's rule says
+    private final Consumer<Waiting> told; // null: nobody
 
     LockRequest(Holdfast client, List<String> names) {
-        this(client, names, List.of(), "", -1);
+        this(client, names, List.of(), "", -1, null);
         names.forEach(Terms::checkName);
         if (names.isEmpty() || new HashSet<>(names).size() < names.size()) {
             throw new IllegalArgumentException("one or more different names are needed, not " + names);
         }
     }
 
-    private LockRequest(Holdfast client, List<String> names, List<String> words, String owner, long wait) {
+    private LockRequest(Holdfast client, List<String> names, List<String> words, String owner, long wait, Consumer<Waiting> told) {
         this.client = client;
         this.names = names;
         this.words = words;
         this.owner = owner;
         this.wait = wait;
+        this.told = told;
     }
 
     private LockRequest with(String... more) {
         List<String> all = new ArrayList<>(words);
         all.addAll(Arrays.asList(more));
-        return new LockRequest(client, names, List.copyOf(all), owner, wait);
+        return new LockRequest(client, names, List.copyOf(all), owner, wait, told);
     }
 
     /**
@@ -54,7 +57,15 @@ public final class LockRequest {
             throw new IllegalArgumentException("wait: a time from 0 to 365 days is needed, not " + time);
         }
         return new LockRequest(client, names, words, owner,
-                time.compareTo(Terms.LONGEST) > 0 ? Terms.LONGEST.toNanos() : time.toNanos());
+                time.compareTo(Terms.LONGEST) > 0 ? Terms.LONGEST.toNanos() : time.toNanos(), told);
+    }
+
+    /**
+     * Has told called while the lock waits: after a second, and then every five seconds, in a thread of this package. The daemon is asked
+     * for the holder each time.
+     */
+    public LockRequest onWait(Consumer<Waiting> told) {
+        return new LockRequest(client, names, words, owner, wait, Objects.requireNonNull(told, "onWait: a function is needed, not null"));
     }
 
     /** For reading: any number of holders that are all shared. */
@@ -97,7 +108,7 @@ public final class LockRequest {
      */
     public LockRequest owner(String tag) {
         Terms.checkBytes("owner", tag, 1, 96);
-        return new LockRequest(client, names, words, tag, wait);
+        return new LockRequest(client, names, words, tag, wait, told);
     }
 
     /**
@@ -166,9 +177,25 @@ public final class LockRequest {
         return result;
     }
 
+    /**
+     * The same as a lock of java.util.concurrent, for code that takes one. Each thread is a locker of its own; the thread that has the
+     * lock may take it again, and gives it back by as many calls of unlock, which throws LockLostException if the lock was lost before.
+     * Lock waits as long as waiting() says, and throws the exceptions of lock() here. There are no conditions.
+     */
+    public java.util.concurrent.locks.Lock asJavaLock() {
+        Terms.checkTogether(words);
+        return new ThreadLock(this);
+    }
+
+    /** For people: the names. */
+    @Override
+    public String toString() {
+        return String.join(", ", names);
+    }
+
     private Lock begin() {
         Terms.checkTogether(words);
-        Lock lock = new Lock(client, names, words, owner, wait);
+        Lock lock = new Lock(client, names, words, owner, wait, told);
         client.add(lock);
         lock.begin();
         return lock;

@@ -4,12 +4,27 @@ package holdfast;
 public final class LockTimeoutException extends LockBusyException {
     private static final long serialVersionUID = 1;
 
-    LockTimeoutException(String message) {
+    private final String name;
+    private final Holder holder;
+
+    LockTimeoutException(String message, String name, Holder holder) {
         super(message);
+        this.name = name;
+        this.holder = holder;
+    }
+
+    /** The name of the lock that was not granted. */
+    public String name() {
+        return name;
+    }
+
+    /** Who has it; null: nobody any more, or this user may not see it, or the lock was only tried. */
+    public Holder holder() {
+        return holder;
     }
 
     @Override
     HoldfastException here() {
-        return caused(new LockTimeoutException(getMessage()), this);
+        return caused(new LockTimeoutException(getMessage(), name, holder), this);
     }
 }

@@ -77,6 +77,18 @@ final class Queue {
         return next;
     }
 
+    /** How many stand behind the front up to this one; 0: it is the front. */
+    int place(Hold hold) {
+        int place = 0;
+        for (Hold other : hold.behind ? behind(hold) : List.<Hold>of()) {
+            place++;
+            if (other == hold) {
+                break;
+            }
+        }
+        return place;
+    }
+
     /** Those behind the front. */
     Collection<Hold> behind(Hold front) {
         Name name = names.get(key(front));

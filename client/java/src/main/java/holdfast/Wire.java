@@ -10,7 +10,7 @@ import java.util.List;
  */
 final class Wire {
     private static final int BULK_MAX = 1 << 20;
-    private static final int ITEMS_MAX = 1 << 10;
+    private static final int ITEMS_MAX = 1 << 14;
     private static final int DEPTH_MAX = 8;
 
     /** An error answer. */

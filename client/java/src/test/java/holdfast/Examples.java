@@ -111,6 +111,34 @@ final class Examples {
         }
     }
 
+    static void anyLock(Holdfast hf) {
+        java.util.concurrent.locks.Lock lock = hf.request("nightly").asJavaLock();
+        lock.lock();
+        try {
+            report();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    static Lock patient(Holdfast hf) throws InterruptedException {
+        return hf.request("deploy").waiting(Duration.ofMinutes(1)).onWait(waiting -> log(waiting.toString())).lock();
+    }
+
+    static void observe(Holdfast hf) {
+        hf.observe(new LockObserver() {
+            @Override
+            public void held(String name, long token, Duration waited) {
+                log(name + " waited " + waited.toMillis() + " ms");
+            }
+
+            @Override
+            public void released(String name, long token, Duration held) {
+                log(name + " held " + held.toMillis() + " ms");
+            }
+        });
+    }
+
     static String explain(HoldfastException failure) {
         if (failure instanceof LockTimeoutException) {
             return "another locker has it";

@@ -53,7 +53,7 @@ final class ReadmeTests {
     static void testFunctions() throws Exception {
         String examples = Files.readString(HERE.resolve("src/test/java/holdfast/Examples.java"));
         List<String> functions = blocks("java").stream().filter(block -> !block.startsWith("import")).toList();
-        equal(functions.size(), 9);
+        equal(functions.size(), 11);
         for (String block : functions) {
             String indented = block.lines().map(line -> line.isEmpty() ? line : "    " + line)
                     .collect(Collectors.joining("\n"));
@@ -76,6 +76,8 @@ final class ReadmeTests {
             Examples.nightly(hf);
             Examples.later(hf).get(Stage.HANG, TimeUnit.SECONDS);
             Examples.kinds(hf);
+            Examples.observe(hf);
+            Examples.patient(hf).close();
             Examples.goOn(hf);
             equal(Examples.reports, 7);
             try (Lock other = hf.lock("nightly")) {

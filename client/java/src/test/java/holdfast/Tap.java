@@ -9,7 +9,7 @@ import java.util.concurrent.Callable;
 
 /** Runs the tests, and prints TAP. A test is a method that begins with "test"; arguments choose those that contain one. */
 public final class Tap {
-    private static final Class<?>[] SUITES = {UnitTests.class, LockTests.class, LineTests.class, FaultTests.class, ReadmeTests.class};
+    private static final Class<?>[] SUITES = {UnitTests.class, LockTests.class, LineTests.class, FaultTests.class, SeenTests.class, ReadmeTests.class};
     private static int number;
     private static int failed;
 
