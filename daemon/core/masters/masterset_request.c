@@ -39,6 +39,7 @@ request_answer(struct core *core)
 static void
 behind_close(struct core *core)
 {
+	assert(core->masters != NULL);
 	for (unsigned i = core->settings.masters; i < CORE_SLOTS_MAX; i++) {
 		if (core->masters[i].place[0] != '\0')
 			master_move(core, &core->masters[i], slice_of(""), slice_of(""));
