@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #define CONNECT_MS 2000 /* a connection that is not there by then is tried again */
-#define GREET_MS   5000 /* a daemon that has not greeted by then is silent */
 
 int64_t
 session_pause_after(int64_t pause_ms)
@@ -91,7 +90,7 @@ session_greet(struct session *s, int64_t now_ms)
 	}
 	s->state = SESSION_GREETING;
 	s->answers = 0;
-	s->next_ms = now_ms + GREET_MS;
+	s->next_ms = now_ms + SESSION_GREET_MS;
 	/* If that fails, the next event is the end of the connection. */
 	(void)wire_flush(s->wire);
 }

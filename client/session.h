@@ -24,6 +24,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A daemon that has not greeted by then is silent. */
+#define SESSION_GREET_MS 5000
+
 /*
  * The grace, in ms. It counts from when the daemon sees the cut, or from when it is there again after a
  * crash: so it need not be as long as the daemon is away. If the client itself is killed, the daemon keeps

@@ -413,6 +413,36 @@ plan_bind(struct plan *plan)
 	plan->redisson = plan->redsync = plan->rolls = false;
 }
 
+/* What clients ask for, and which daemons and masters they meet. */
+static void
+plan_locks(struct plan *plan, struct rng *rng, bool bound)
+{
+	plan->shared_percent = rng_percent(rng, 40) ? 0 : (int)rng_range(rng, 10, 90);
+	plan->permits = rng_percent(rng, 60) ? 0 : rng_range(rng, 1, 5);
+	plan->retain_ms = rng_percent(rng, 40) ? 0 : rng_range(rng, 1, 500);
+	plan->latches = (unsigned)rng_range(rng, 0, PLAN_LATCHES_MAX);
+	plan->twins = rng_percent(rng, 8) && plan->names > 1;
+	if (plan->twins)
+		plan->permits = 0;
+	plan->most_permits = plan->permits;
+	if (plan->permits > 0 && plan->names > 1 && rng_percent(rng, 25))
+		plan_crowd(plan, rng);
+	if (plan->masters > 1 && rng_percent(rng, 10) && !bound)
+		plan_lists(plan, rng);
+	plan->redisson = rng_percent(rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
+	plan->redsync = rng_percent(rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
+	plan->wait_ms = rng_percent(rng, 80) ? -1 : rng_range(rng, 1, 3 * plan->lease_ms);
+	plan->max_hold_ms = rng_percent(rng, 80) ? 0 : rng_range(rng, plan->lease_ms / 2, 3 * plan->lease_ms);
+	plan->limits = rng_percent(rng, 70) ? 1 : 2;
+	plan->mixed = rng_percent(rng, 30) && !plan->twins;
+	plan_limits(plan, rng);
+	/* Sessions of two copies have the same numbers: what both count down counts once. */
+	if (plan->fault[FAULT_CLONE])
+		plan->latches = 0;
+	if (plan->masters > 1 && plan->others == 0 && rng_percent(rng, 15))
+		plan_changes(plan, rng);
+}
+
 void
 plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 {
@@ -458,31 +488,7 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan->many_percent = (int)pick(&rng, manies, 4);
 	plan_possible(plan);
 	plan_clocks(plan);
-	plan->shared_percent = rng_percent(&rng, 40) ? 0 : (int)rng_range(&rng, 10, 90);
-	plan->permits = rng_percent(&rng, 60) ? 0 : rng_range(&rng, 1, 5);
-	plan->retain_ms = rng_percent(&rng, 40) ? 0 : rng_range(&rng, 1, 500);
-	plan->latches = (unsigned)rng_range(&rng, 0, PLAN_LATCHES_MAX);
-	plan->twins = rng_percent(&rng, 8) && plan->names > 1;
-	if (plan->twins)
-		plan->permits = 0;
-	plan->most_permits = plan->permits;
-	if (plan->permits > 0 && plan->names > 1 && rng_percent(&rng, 25))
-		plan_crowd(plan, &rng);
-	if (plan->masters > 1 && rng_percent(&rng, 10) && !bound)
-		plan_lists(plan, &rng);
-	plan->redisson = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && plan->masters == 1;
-	plan->redsync = rng_percent(&rng, 60) && plan->foreign && plan->names > 2 && !plan->redisson;
-	plan->wait_ms = rng_percent(&rng, 80) ? -1 : rng_range(&rng, 1, 3 * plan->lease_ms);
-	plan->max_hold_ms =
-		rng_percent(&rng, 80) ? 0 : rng_range(&rng, plan->lease_ms / 2, 3 * plan->lease_ms);
-	plan->limits = rng_percent(&rng, 70) ? 1 : 2;
-	plan->mixed = rng_percent(&rng, 30) && !plan->twins;
-	plan_limits(plan, &rng);
-	/* Sessions of two copies have the same numbers: what both count down counts once. */
-	if (plan->fault[FAULT_CLONE])
-		plan->latches = 0;
-	if (plan->masters > 1 && plan->others == 0 && rng_percent(&rng, 15))
-		plan_changes(plan, &rng);
+	plan_locks(plan, &rng, bound);
 	plan_flaps(plan);
 	plan_odd(plan);
 	plan_more(plan);

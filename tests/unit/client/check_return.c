@@ -262,8 +262,8 @@ START_TEST(a_daemon_that_says_nothing_is_left)
 
 	scene_open(&t, "secret");
 	now = scene_greeted(&t);
-	ck_assert_int_eq(session_next(&t.session), now + WIRE_ANSWER_MS);
-	ck_assert_int_eq(session_turn(&t.session, false, now + WIRE_ANSWER_MS), SESSION_NOTHING);
+	ck_assert_int_eq(session_next(&t.session), now + SESSION_GREET_MS);
+	ck_assert_int_eq(session_turn(&t.session, false, now + SESSION_GREET_MS), SESSION_NOTHING);
 	ck_assert_int_eq(t.session.state, SESSION_AWAY);
 	scene_close(&t);
 }

@@ -296,7 +296,8 @@ START_TEST(info_tells_each_master)
 	const char *info = rig_ask_bulk(fd, "INFO masters");
 	ck_assert_ptr_nonnull(strstr(info, "masters:1\r\nmasters_usable:1/1\r\nmasters_state:admitted\r\n"));
 	snprintf(expected, sizeof expected,
-		"master0_address:%s\r\nmaster0_state:admitted\r\nmaster0_reason:\r\nmaster0_guard_ms:0\r\n",
+		"master0_address:%s\r\nmaster0_user:\r\nmaster0_state:admitted\r\nmaster0_reason:\r\nmaster0_"
+		"guard_ms:0\r\n",
 		rig.redis.path);
 	ck_assert_ptr_nonnull(strstr(info, expected));
 	ck_assert_ptr_nonnull(strstr(info, "master0_links_up:1\r\nmaster0_down:0\r\n"));
