@@ -224,6 +224,8 @@ def test_process(place):
 
     before = number("process_open_fds")
     clients = [daemon.client() for _ in range(20)]
+    for client in clients:  # it has been accepted
+        expect(client("PING"), "PONG")
     expect(number("process_open_fds"), before + 20)
     # A client of its own asks for INFO.
     info = daemon.info()
