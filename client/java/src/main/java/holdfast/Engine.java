@@ -282,6 +282,9 @@ final class Engine implements Runnable {
         }
         long now = Clock.now();
         if (now >= core.wake()) {
+            if (pipe != null) {
+                receive(); // this process may have stood still: what the daemon has said meanwhile comes first
+            }
             core.tick(now);
         }
         if (attempt != null && now >= attempt.until) {
