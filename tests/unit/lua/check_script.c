@@ -1260,6 +1260,18 @@ ON_BOTH(an_rlock_of_ours_that_lives_too_long_is_cut_short)
 	ck_assert_int_gt(stage_ttl_ms(&stage, "a"), 90000000);
 }
 
+ON_BOTH(an_rlock_gets_tokens_above_its_counter_and_raises_it)
+{
+	struct call call = acquire_of("a", 1);
+	open_master();
+	call.interop = INTEROP_REDISSON;
+	stage_do(&stage, "return redis.call('SET', KEYS[1], '1770000000000000')", "redisson_lock_token:{a}");
+	struct vote v = run_call(DA, call);
+	ck_assert_int_eq(v.outcome, OUTCOME_YES);
+	ck_assert_int_gt(v.token_first, INT64_C(1770000000000000));
+	ck_assert_int_eq(strtoll(stage_get(&stage, "redisson_lock_token:{a}"), NULL, 10), v.token_last);
+}
+
 ON_BOTH(a_reclaim_brings_a_lease_back_and_beats_the_dead)
 {
 	open_master();
@@ -1526,6 +1538,7 @@ main(void)
 		foreign_locks_are_respected_and_never_cut_short,
 		a_lease_of_ours_that_lives_too_long_is_cut_short,
 		an_rlock_of_ours_that_lives_too_long_is_cut_short,
+		an_rlock_gets_tokens_above_its_counter_and_raises_it,
 		a_reclaim_brings_a_lease_back_and_beats_the_dead,
 		of_two_that_reclaim_the_newer_lease_stays_whoever_comes_first,
 		a_reclaim_does_not_take_a_foreign_lock, a_lease_can_be_released_while_the_master_is_guarded,
