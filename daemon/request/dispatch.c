@@ -99,7 +99,10 @@ handler_of(const struct context *context, const struct command *command)
 		return context->answers->fleet;
 	}
 	context_verb *handler = handshake_verbs[command->verb];
-	return handler ? handler : context->answers->verbs[command->verb];
+	if (!handler) {
+		handler = context->answers->verbs[command->verb];
+	}
+	return handler;
 }
 
 /* Answers the verbs that are not for the core. */
