@@ -56,6 +56,17 @@ dispatch_allows(struct connection *c, const struct command *command)
 	return true;
 }
 
+/* The holds that end in this command are noted with the client that breaks them. */
+static void
+dispatch_break(struct context *context, struct connection *c, const struct command *command)
+{
+	char who[AUDIT_WHO_MAX + 1];
+	audit_who(context, connection_identity(c), who, sizeof who);
+	context->answers->breaks(context, who);
+	context->hooks->command(context->arg, c, command);
+	context->answers->breaks(context, NULL);
+}
+
 /* The driver notes the time of the request, since it reads the clock anyway. */
 static void
 dispatch_core(struct context *context, struct connection *c, struct command *command)
@@ -84,12 +95,10 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 		command->wait_ms = 0;
 	}
 	if (command->verb == VERB_BREAK) {
-		char who[AUDIT_WHO_MAX + 1];
-		audit_who(context, connection_identity(c), who, sizeof who);
-		context->answers->breaks(context, who);
+		dispatch_break(context, c, command);
+	} else {
+		context->hooks->command(context->arg, c, command);
 	}
-	context->hooks->command(context->arg, c, command);
-	context->answers->breaks(context, NULL);
 }
 
 static context_verb *
