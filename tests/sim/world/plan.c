@@ -25,26 +25,25 @@ static const char *const assumption_word[ASSUMPTION_COUNT] = {
 #undef ASSUMPTION
 };
 
+/* The faults that break an assumption, and which. */
+static const struct {
+	enum fault fault;
+	enum assumption assumption;
+} breaking[] = {{FAULT_DELETE, ASSUMES_WRITES}, {FAULT_OVERWRITE, ASSUMES_WRITES},
+	{FAULT_KIND, ASSUMES_WRITES}, {FAULT_EVICT, ASSUMES_WRITES}, {FAULT_CLONE, ASSUMES_COPIES},
+	{FAULT_COPY, ASSUMES_COPIES}, {FAULT_LEAP, ASSUMES_CLOCKS}, {FAULT_FAST, ASSUMES_CLOCKS},
+	{FAULT_BACK, ASSUMES_CLOCKS}, {FAULT_STUN, ASSUMES_CLOCKS}, {FAULT_TOTAL, ASSUMES_MEMORY},
+	{FAULT_MESSAGES, ASSUMES_MESSAGES}};
+
 bool
 plan_breaks(const struct plan *plan, enum assumption assumption)
 {
-	const bool *fault = plan->fault;
-	switch (assumption) {
-	case ASSUMES_WRITES:
-		return fault[FAULT_DELETE] || fault[FAULT_OVERWRITE] || fault[FAULT_KIND] ||
-		       fault[FAULT_EVICT] || plan->redisson || plan->redsync;
-	case ASSUMES_COPIES:
-		return fault[FAULT_CLONE] || fault[FAULT_COPY];
-	case ASSUMES_CLOCKS:
-		return fault[FAULT_LEAP] || fault[FAULT_FAST] || fault[FAULT_BACK] || fault[FAULT_STUN] ||
-		       plan->wild;
-	case ASSUMES_MEMORY:
-		return fault[FAULT_TOTAL];
-	case ASSUMES_LISTS:
-		return plan->others > 0 || plan->rolls;
-	default:
-		return fault[FAULT_MESSAGES];
-	}
+	bool breaks = (assumption == ASSUMES_WRITES && (plan->redisson || plan->redsync)) ||
+		      (assumption == ASSUMES_CLOCKS && plan->wild) ||
+		      (assumption == ASSUMES_LISTS && (plan->others > 0 || plan->rolls));
+	for (size_t i = 0; i < sizeof(breaking) / sizeof(breaking[0]); i++)
+		breaks |= breaking[i].assumption == assumption && plan->fault[breaking[i].fault];
+	return breaks;
 }
 
 bool
@@ -406,10 +405,8 @@ plan_more(struct plan *plan)
 static void
 plan_bind(struct plan *plan)
 {
-	static const enum fault breaks[] = {FAULT_DELETE, FAULT_OVERWRITE, FAULT_KIND, FAULT_EVICT,
-		FAULT_CLONE, FAULT_COPY, FAULT_LEAP, FAULT_FAST, FAULT_BACK, FAULT_STUN, FAULT_TOTAL,
-		FAULT_MESSAGES};
-	plan_without(plan, breaks, sizeof(breaks) / sizeof(breaks[0]));
+	for (size_t i = 0; i < sizeof(breaking) / sizeof(breaking[0]); i++)
+		plan->fault[breaking[i].fault] = false;
 	plan->redisson = plan->redsync = plan->rolls = false;
 }
 
