@@ -70,7 +70,7 @@ struct holdfast_error {
 	int transient;  /* 1: the same call may succeed later, so a program may try again */
 	char code[16];  /* REFUSED: as NOMASTER; LOST: the reason, as expired or broken; else "" */
 	char text[488]; /* for people: what failed, where, and what to do; one line, without a line feed */
-	struct holdfast_holder holder; /* TIMEOUT: who has the lock */
+	struct holdfast_holder holder; /* TIMEOUT: the holder of the lock */
 };
 
 enum holdfast_event_kind {

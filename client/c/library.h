@@ -10,7 +10,7 @@
  * handle.c has the public functions of a handle, lock.c those of a lock. engine.c is the thread and the
  * connection, part.c the requests and answers about one name. Callers send, too: engine_step() does what is
  * due, in whatever thread. Only the thread of the handle connects and reads. queue.c has the parts that wait
- * for the same name, seen.c who is told of waits, holds and the connection.
+ * for the same name, seen.c the holder of a name, and events for the program.
  */
 #ifndef CLIENT_C_LIBRARY_H
 #define CLIENT_C_LIBRARY_H
@@ -56,11 +56,12 @@ struct part {
 	bool begun;         /* LOCK was sent */
 	bool repeated;      /* LOCK was sent more than once */
 	bool sure;          /* CHECK has told a deadline */
-	int64_t look_ms;    /* WAITS: when to ask who has the name */
+	int64_t look_ms;    /* WAITS: when to ask for the holder of the name */
 	bool looks;         /* that is under way */
 	int64_t base;       /* the position of its queue's front, as the daemon says */
-	int64_t late_ms;    /* WAITS: the wait was over then, and who has the name is asked; 0: it is not */
-	int64_t token;      /* 0: not granted yet */
+	int64_t late_ms; /* WAITS: when the wait timed out, and the daemon was asked for the holder; 0: it has
+			    not */
+	int64_t token;   /* 0: not granted yet */
 	int64_t granted_ms; /* the first CHECK was sent */
 	int64_t due_ms;     /* do not send LOCK before; CLOCK_BOOTTIME, as all times here */
 	int64_t trouble_ms; /* since when LOCK is refused for a moment; 0: it is not */
@@ -267,7 +268,7 @@ void part_timeout(struct part *part, const struct holdfast_holder *holder);
 /* The wait begins. */
 void seen_begin(struct part *part, int64_t now_ms);
 
-/* Asks who has the name, if that is due. */
+/* Asks the daemon for the holder of the name, if that is due. */
 void seen_step(struct part *part, int64_t now_ms);
 
 /* When seen_step() has to be called again; INT64_MAX: after an event. */
@@ -276,7 +277,7 @@ int64_t seen_next(const struct part *part);
 /* The answer to INSPECT, or to that of all daemons. */
 void seen_answer(struct part *part, enum asked what, const struct answer *answer, int64_t now_ms);
 
-/* Asks who has the name, as the wait is over. */
+/* Asks the daemon for the holder of the name: the wait has timed out. */
 void seen_late(struct part *part, int64_t now_ms);
 
 /* Something has happened to a part, or, with NULL, to the connection. */

@@ -1,10 +1,11 @@
 /*
- * seen: who has the name that is waited for, and who is told of it; see library.h.
+ * seen: the holder of a name that a program waits for, and the events that the program is notified of; see
+ * library.h.
  *
  *     wait ──1 s, then 5 s──▶ INSPECT ──nobody here──▶ INSPECT FLEET ──▶ on_wait, and the watcher of the
  * handle wait is over ─────────▶ the same ────────────────────────────────▶ the error
  *
- * One answer is for all parts that stand behind the one that has asked: a crowd asks once.
+ * One answer serves all parts in the queue behind the one that has asked: a crowd asks once.
  */
 #include "client/c/library.h"
 

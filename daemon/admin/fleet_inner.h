@@ -320,7 +320,8 @@ bool write_inspect(const struct fleet *fleet, const struct fleet_open *open, siz
 /* fleet_page.c. A request of fleet_ask_page() is over. */
 void seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms);
 void seen_done(struct fleet *fleet);
-/* fleet.c. Asks for a page of HTTP. The number of the request; 0: there is none, for now. */
+/* fleet.c. Asks for a page of HTTP. The number of the request; 0: too many wait, or
+ * there is no memory. */
 uint64_t fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_ms);
 
 /* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
