@@ -101,7 +101,7 @@ apply_push(struct apply *p, const struct action *action)
 	switch (push->type) {
 	case PUSH_GRANT:
 		connection_paid(c);
-		push_write_grant(out, push->id, push->token);
+		push_write_grant(out, push->id, push->token, push->ms);
 		break;
 	case PUSH_FAILED:
 		if (push->code != CODE_COUNT) {

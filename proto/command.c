@@ -224,11 +224,6 @@ check_permits(struct command *c, struct reply *error)
 static int
 check_together(struct command *c, struct reply *error)
 {
-	if (c->verb == VERB_LOCK && c->id.n > 0 && c->validity) {
-		reply_error(
-			error, CODE_ERR, "VALIDITY and ASYNC exclude each other; send CHECK after the grant");
-		return -1;
-	}
 	if (c->verb == VERB_LOCK && c->id.n > 0 && c->as.n > 0) {
 		reply_error(error, CODE_ERR,
 			"AS and ASYNC exclude each other: LOCK ... AS id is answered when its wait is over");

@@ -238,12 +238,14 @@ reply_write(struct buffer *b, int version, const struct reply *reply)
 }
 
 void
-push_write_grant(struct buffer *b, struct slice id, int64_t token)
+push_write_grant(struct buffer *b, struct slice id, int64_t token, int64_t ms)
 {
-	reply_write_push(b, 3);
+	reply_write_push(b, ms < 0 ? 3 : 4);
 	reply_write_text(b, "grant");
 	reply_write_bulk(b, id);
 	reply_write_int(b, token);
+	if (ms >= 0)
+		reply_write_int(b, ms);
 }
 
 void

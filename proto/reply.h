@@ -82,7 +82,8 @@ void reply_write_pair_bulk(struct buffer *b, const char *key, struct slice bytes
 void reply_write_pair_null(struct buffer *b, int version, const char *key);
 
 /* Pushes; for RESP3 connections only (PROTOCOL.md 3.10, 5.6). */
-void push_write_grant(struct buffer *b, struct slice id, int64_t token);
+/* ms: how long the hold is surely valid; < 0: it was not asked for */
+void push_write_grant(struct buffer *b, struct slice id, int64_t token, int64_t ms);
 /* code CODE_COUNT: not granted within WAIT; text may be NULL */
 void push_write_failed(struct buffer *b, struct slice id, enum code code, const char *text);
 void push_write_lost(

@@ -162,6 +162,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 	if (w->async) {
 		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
 
+		push.ms = w->validity ? grant_told_ms(core, g) : -1;
 		push.id = waiter_id(w);
 		push.name = resource_name(g->lease->resource);
 		emit_push(core, w->conn->id, &push);

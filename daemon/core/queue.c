@@ -315,9 +315,10 @@ queue_tell(struct core *core, const struct waiter *w, const struct reply *reply)
 		emit_reply(core, w->conn->id, reply);
 		return;
 	}
-	if (reply->type == REPLY_INT) {
+	if (reply->type == REPLY_INT || reply->type == REPLY_VALIDITY) {
 		push.type = PUSH_GRANT;
 		push.token = reply->n;
+		push.ms = reply->type == REPLY_VALIDITY ? reply->ms : -1;
 	}
 	push.code = reply->type == REPLY_ERROR ? reply->code : CODE_COUNT;
 	memcpy(push.text, reply->text, sizeof(push.text));

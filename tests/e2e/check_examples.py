@@ -58,6 +58,7 @@ BEFORE = {
     "SESSION KILL": ["2> SESSION ID", "2< :{7}", "2> LOCK a", "2< ..."],
     "CLIENT KILL": ["2> CLIENT ID", "2< :{12}"],
     "push: granted": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1", "1< +QUEUED", "2> UNLOCK a", "2< :0"],
+    "push: granted, with VALIDITY": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1 VALIDITY", "1< +QUEUED", "2> UNLOCK a", "2< :0"],
     "push: not granted within WAIT": ["2> LOCK a", "2< ...", "1> LOCK a ASYNC j1 WAIT 1", "1< +QUEUED"],
     "push: failed": ["1> LOCK a ASYNC j1 WAIT 1", "1< +QUEUED"],
     "push: lost": ["1> SESSION ONLOSS PUSH", "1< +OK", "1> LOCK a MAXHOLD 1", "1< ..."],

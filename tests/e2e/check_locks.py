@@ -351,6 +351,28 @@ def test_async(place):
     expect_between(holder("LOCK", "a", "WAIT", 0), 1, 2 ** 53)
 
 
+def test_async_validity(place):
+    """LOCK ASYNC VALIDITY pushes the ms with the token, after a wait too, and a re-entry answers both; an ASYNC without it none"""
+    _, daemon = pair(place)
+    holder, client = daemon.client(), daemon.client(3)
+    expect(client("LOCK", "a", "ASYNC", "one", "VALIDITY", "OWNER", "t"), "QUEUED")
+    kind, tag, token, valid_ms = client.push()
+    expect((kind, tag), ("grant", "one"))
+    expect_between(valid_ms, LEASE_MS // 2, LEASE_MS)
+    again, valid_ms = client("LOCK", "a", "ASYNC", "two", "VALIDITY", "OWNER", "t")
+    expect(again, token)
+    expect_between(valid_ms, LEASE_MS // 2, LEASE_MS)
+    holder("LOCK", "b")
+    expect(client("LOCK", "b", "ASYNC", "three", "VALIDITY"), "QUEUED")
+    expect(client("LOCK", "b", "ASYNC", "four", "OWNER", "t"), "QUEUED")
+    holder("UNLOCK", "b")
+    push = client.push()
+    expect(push[:2], ["grant", "three"])
+    expect_between(push[3], 1, LEASE_MS)
+    client("UNLOCK", "b")
+    expect(len(client.push()), 3)
+
+
 def test_joined(place):
     """a connection that joins a session speaks for it, and the session ends with the last one"""
     _, daemon = pair(place)

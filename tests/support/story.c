@@ -118,7 +118,12 @@ trace_push(struct story *w, conn_id conn, const struct push *push)
 	static const char *const words[] = {"grant", "failed", "lost"};
 	struct slice what = push->type == PUSH_LOST ? push->name : push->id;
 
-	trace_add(w, "c%llu push %s %.*s", (unsigned long long)conn, words[push->type], (int)what.n, what.p);
+	char ms[32] = "";
+
+	if (push->type == PUSH_GRANT && push->ms >= 0)
+		(void)snprintf(ms, sizeof(ms), " %lld ms", (long long)push->ms);
+	trace_add(w, "c%llu push %s %.*s%s", (unsigned long long)conn, words[push->type], (int)what.n, what.p,
+		ms);
 }
 
 static void

@@ -28,13 +28,15 @@ enum action_type {
 	ACTION_NOTE    /* note: for the log, the EVENTS stream and the counters */
 };
 
-/* What is pushed: `grant id token`, `failed id code text`, `lost name owner token reason`. */
+/* What is pushed: `grant id token`, with VALIDITY `grant id token ms`; `failed id code text`; `lost name
+ * owner token reason`. */
 enum push_type { PUSH_GRANT, PUSH_FAILED, PUSH_LOST };
 
 struct push {
 	enum push_type type;
 	enum code code; /* FAILED; CODE_COUNT: not granted within WAIT, `failed id null` */
 	int64_t token;  /* GRANT, LOST */
+	int64_t ms;     /* GRANT: how long the hold is surely valid; < 0: it was not asked for */
 	struct slice id;
 	struct slice name;
 	struct slice owner;

@@ -40,10 +40,9 @@ checker_done(struct world *w)
 
 /* The told deadline counts from when the question was sent, by the client's clock. */
 static int64_t
-told_us(const struct conn *c, int64_t ms)
+told_us(const struct conn *c, int64_t sent_us, int64_t ms)
 {
-	return c->current.sent_us +
-	       ms * INT64_C(1000000000) / (1000000 + (c->local ? c->host->ppm : c->client->ppm));
+	return sent_us + ms * INT64_C(1000000000) / (1000000 + (c->local ? c->host->ppm : c->client->ppm));
 }
 
 void
@@ -69,6 +68,16 @@ refused_holder(struct world *w, const struct conn *c, unsigned name, const char 
 		held_claimed(w, held);
 	if (held != NULL && code == CODE_UPGRADE && held_names(c, owner))
 		held_asked(c, held);
+}
+
+/* A grant tells a deadline, which counts from the LOCK and takes back none that was told before. */
+static void
+lock_told(struct world *w, const struct conn *c, struct hold *h, int64_t sent_us, int64_t ms)
+{
+	int64_t until_us = told_us(c, sent_us, ms);
+	answers_told(w, c, h, ms);
+	if (until_us > h->told_us)
+		h->told_us = until_us;
 }
 
 static void
@@ -114,9 +123,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		r->max_hold_ms, r->astray ? id_client_ttl_ms(c) : r->claim_ms, false, false, false};
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, reply->n);
 	if (reply->type == REPLY_VALIDITY)
-		answers_told(w, c, h, reply->ms);
-	if (reply->type == REPLY_VALIDITY && told_us(c, reply->ms) > h->told_us)
-		h->told_us = told_us(c, reply->ms);
+		lock_told(w, c, h, r->sent_us, reply->ms);
 }
 
 /* What its daemon is sure of no more is lost, and said to be, before anything else is answered (R3). */
@@ -191,7 +198,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		if (reply->n < 0 || reply->n > w->plan.lease_ms)
 			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
 		answers_told(w, c, h, reply->n);
-		h->told_us = told_us(c, reply->n);
+		h->told_us = told_us(c, c->current.sent_us, reply->n);
 	} else {
 		if (!h->leased)
 			world_fail(w, "terms: EXTEND of c%u is granted for %s, which has no LEASE",
@@ -199,7 +206,7 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 		/* EXTEND sets the end anew, sooner too: from its sending on the holder knows. */
 		grants_extended(h, r->extend_ms);
 		answers_told(w, c, h, reply->n);
-		h->told_us = told_us(c, reply->n);
+		h->told_us = told_us(c, c->current.sent_us, reply->n);
 	}
 }
 
@@ -269,7 +276,13 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		const struct hold *mine = held_by(w, c, v->name, v->owner);
 		if (mine == NULL || mine->token != push->token)
 			waits_check_order(w, v);
-		(void)grants_check(w, c, conn_session(c), &asked, push->token);
+		struct hold *h = grants_check(w, c, conn_session(c), &asked, push->token);
+		if (v->validity != (push->ms >= 0))
+			world_fail(w, "told: c%u is granted %s with %" PRId64 " ms, %s VALIDITY",
+				c->client->index, checker_name(v->name), push->ms,
+				v->validity ? "with" : "without");
+		else if (v->validity)
+			lock_told(w, c, h, v->sent_us, push->ms);
 	} else {
 		if (push->code != CODE_COUNT) {
 			refused_holder(w, c, v->name, v->owner, push->code);

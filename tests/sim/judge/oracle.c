@@ -136,12 +136,12 @@ of_lock(struct world *w, const struct conn *c, const struct hold *h, struct fore
 {
 	const struct request *r = &c->current;
 	bool async = r->id[0] != '\0';
-	f->replies &= ~(async ? ANSWER(NULL) | ANSWER(VALIDITY) : ANSWER(QUEUED));
+	f->replies &= ~(async ? ANSWER(NULL) : ANSWER(QUEUED));
 	f->replies &= ~(r->validity ? ANSWER(INT) : ANSWER(VALIDITY));
 	if (async || r->wait_ms == 0)
 		f->codes &= ~ALLOW(DEADLOCK);
 	if (async && h == NULL)
-		f->replies &= ~ANSWER(INT);
+		f->replies &= ~(ANSWER(INT) | ANSWER(VALIDITY));
 	if (plan_first(&w->plan, r->name) != r->name)
 		f->codes |= ALLOW(ERR);
 	/* Who waited already goes on waiting (3.5). */

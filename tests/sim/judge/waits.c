@@ -204,6 +204,8 @@ waits_begin(struct world *w, struct conn *c)
 	v->max_hold_ms = r->max_hold_ms;
 	v->claim_ms = r->claim_ms;
 	memcpy(v->id, r->id, sizeof(v->id));
+	v->sent_us = r->sent_us;
+	v->validity = r->validity;
 	v->tries = r->tries;
 	v->asking = v->had = false;
 	look_at_tries(v, true);

@@ -32,6 +32,8 @@ struct wait {
 	char id[24];      /* ASYNC; "": the connection waits */
 	int64_t until_ms; /* the host's clock; INT64_MAX: no limit */
 	int64_t since_us;
+	int64_t sent_us;  /* when its client sent its last request */
+	bool validity;    /* it asked how long its hold is good */
 	int64_t free_us;  /* since when the name was neither held nor wanted; 0: it was */
 	uint64_t touched; /* fault_free.h: requests for the name up to then */
 	int64_t wrong_us; /* when the only master refused a round for the kind, and the wait went on; 0: never

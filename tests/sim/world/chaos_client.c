@@ -66,10 +66,8 @@ chaos_client_lock(struct client *c, struct request *r)
 	request_choose_kind(c->world, r);
 	any_terms(c, r);
 	r->validity = rng_percent(rng, 30);
-	if (rng_percent(rng, 35)) {
+	if (rng_percent(rng, 35))
 		any_id(c, r);
-		r->validity = false;
-	}
 	c->lock = *r;
 	c->odd.waits = true;
 }
@@ -80,7 +78,7 @@ chaos_client_repeat(struct client *c, struct request *r)
 {
 	*r = c->lock;
 	r->lease_ms = r->max_hold_ms = r->claim_ms = r->tries = 0;
-	r->validity = r->id[0] == '\0' && rng_percent(&c->world->rng, 50);
+	r->validity = rng_percent(&c->world->rng, 50);
 	any_terms(c, r);
 	c->lock = *r;
 }

@@ -240,7 +240,6 @@ client_lock(struct client *c)
 	r->validity = rng_percent(rng, 30);
 	if (rng_percent(rng, 20) && !id_client_is(c->conn)) {
 		snprintf(r->id, sizeof(r->id), "%" PRIu64, ++w->serials);
-		r->validity = false;
 	}
 	id_client_strays(c->conn, r);
 	c->state = CLIENT_WAITING;

@@ -590,9 +590,10 @@ conn_push(struct host *h, conn_id id, const struct push *push)
 	struct world *w = h->world;
 	struct conn *c = conn_find(h, id);
 	static const char *const words[] = {"grant", "failed", "lost"};
-	trace_line(&w->trace, w->now_us, "d%u > c%u push %s %.*s %.*s %" PRId64, h->index, c->client->index,
-		words[push->type], (int)push->id.n, push->id.n > 0 ? push->id.p : "", (int)push->name.n,
-		push->name.n > 0 ? push->name.p : "", push->token);
+	trace_line(&w->trace, w->now_us, "d%u > c%u push %s %.*s %.*s %" PRId64 " %" PRId64, h->index,
+		c->client->index, words[push->type], (int)push->id.n, push->id.n > 0 ? push->id.p : "",
+		(int)push->name.n, push->name.n > 0 ? push->name.p : "", push->token,
+		push->type == PUSH_GRANT ? push->ms : -1);
 	if (!c->open)
 		world_fail(w, "d%u pushes to c%u, whose connection is gone", h->index, c->client->index);
 	checker_push(w, c, push);

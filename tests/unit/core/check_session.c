@@ -1376,6 +1376,27 @@ START_TEST(a_scan_of_sessions_in_parts_tells_once_of_each_that_stays)
 }
 END_TEST
 
+/* The ms are those of the grant: of a lease that was just acquired, and of one that has been held for a
+ * while. */
+START_TEST(a_push_of_a_grant_tells_how_long_it_is_good_to_who_asked)
+{
+	struct command wanted = {.verb = VERB_LOCK, .name = SLICE("a"), .id = SLICE("j1"), .validity = true};
+	struct story w;
+
+	story_ready(&w);
+	ck_assert_str_eq(run(&w, 1, wanted), "c1 +QUEUED | acquire a#1");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 push grant j1 977 ms");
+	ck_assert_str_eq(run(&w, 2, wanted), "c2 +QUEUED");
+	wanted.id = SLICE("j2");
+	wanted.validity = false;
+	ck_assert_str_eq(run(&w, 3, wanted), "c3 +QUEUED");
+	after(&w, 300);
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | c2 push grant j1 680 ms");
+	ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c3 push grant j2");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_and_nothing_is_withheld)
 {
 	const struct command wanted_a = {.verb = VERB_LOCK, .name = SLICE("fragile a"), .id = SLICE("j1")};
@@ -1442,7 +1463,7 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("session", NULL, NULL,
+	return SUITE_RUN("session", NULL, NULL, a_push_of_a_grant_tells_how_long_it_is_good_to_who_asked,
 		a_connection_that_cannot_be_pushed_to_is_closed_instead_of_granted_and_nothing_is_withheld,
 		a_connection_that_cannot_be_pushed_to_is_closed_instead_of_entering_a_hold_again,
 		a_connection_that_can_be_pushed_to_again_has_its_push,

@@ -468,8 +468,6 @@ START_TEST(an_option_that_is_wrong_names_itself)
 	bad("LOCK a WAIT 1 wait 2", "ERR WAIT is given twice");
 	bad("LOCK a OWNER \"\"", "ERR bad OWNER '': it is empty");
 	bad("LOCK a WHY \"\\x01\"", "ERR bad WHY '\\x01': it contains a control character");
-	bad("LOCK a ASYNC x VALIDITY",
-		"ERR VALIDITY and ASYNC exclude each other; send CHECK after the grant");
 	bad("UNLOCK a TOKEN 9007199254740993",
 		"ERR TOKEN must be a whole number from 1 to 9007199254740992, not '9007199254740993'");
 	bad("BREAK a", "ERR TOKEN n is missing");

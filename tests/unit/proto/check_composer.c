@@ -123,8 +123,10 @@ END_TEST
 
 START_TEST(pushes_are_resp3_pushes)
 {
-	push_write_grant(&out, SLICE("j1"), 7);
+	push_write_grant(&out, SLICE("j1"), 7, -1);
 	wrote(">3\r\n$5\r\ngrant\r\n$2\r\nj1\r\n:7\r\n");
+	push_write_grant(&out, SLICE("j1"), 7, 0);
+	wrote(">4\r\n$5\r\ngrant\r\n$2\r\nj1\r\n:7\r\n:0\r\n");
 	push_write_failed(&out, SLICE("j1"), CODE_COUNT, NULL);
 	wrote(">4\r\n$6\r\nfailed\r\n$2\r\nj1\r\n_\r\n$0\r\n\r\n");
 	push_write_failed(&out, SLICE("j1"), CODE_GUARD, "wait");
