@@ -12,7 +12,7 @@ import (
 	"holdfast"
 )
 
-// The functions up to the first Example are those of README.md; a test compares them.
+// README.md shows some of the functions up to the first Example; a test compares them.
 
 func serve(hf *holdfast.Client) error {
 	lock, err := hf.Lock(context.Background(), "leader")

@@ -6,7 +6,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 
-/** The functions of README.md as they are there. ReadmeTests compares and calls them. */
+/** The functions of README.md as they are there, and more. ReadmeTests compares and calls them. */
 final class Examples {
     private Examples() {
     }
