@@ -9,7 +9,6 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
@@ -122,7 +121,7 @@ former_end(struct core *core, struct lease *l)
 	if (former != NULL) {
 		round_held(l)->former = NULL;
 		freelist_retire(core, &former->freed);
-		ledger_lease(core, l);
+		lease_changed(core, l);
 	}
 }
 
@@ -141,7 +140,7 @@ seat_adopts(struct core *core, struct lease *l)
 	if (lease_former_asked(l))
 		return;
 	lease_former(l)->asked = true;
-	ledger_lease(core, l);
+	lease_changed(core, l);
 }
 
 void

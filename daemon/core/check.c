@@ -534,6 +534,7 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 {
 	struct core_counts seen = {0};
 
+	HOLDS(c, dirty_at_rest(&core->lease_changes));
 	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->kinds->mlocks));
 	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
 		r = names_next(&core->locks->names, r)) {

@@ -131,6 +131,7 @@ core_new(const struct core_settings *settings, struct now now)
 	timers_init(&core->timers, &core->reserve);
 	names_init(&core->locks->names, core->secret);
 	dirty_init(&core->dirty, &core->reserve);
+	dirty_init(&core->lease_changes, &core->reserve);
 	TAILQ_INIT(&core->locks->nobody.waiters);
 	TAILQ_INIT(&core->locks->queues);
 	timer_init(&core->locks->rescan_timer, TIMER_RESCAN);
@@ -190,6 +191,7 @@ core_free(struct core *core)
 	release_free_all(core);
 	freelist_done(core);
 	dirty_done(&core->dirty);
+	dirty_done(&core->lease_changes);
 	timers_done(&core->timers);
 	core_done_starts(core);
 	rules_done(&core->locks->rules);

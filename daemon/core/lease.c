@@ -79,8 +79,17 @@ lease_done(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_NONE && l->round == NULL && l->grants == NULL);
 	timer_cancel(&core->timers, &l->timer);
+	dirty_remove(&core->lease_changes, &l->changed);
 	slots_forget(core, l);
 	seats_free(l);
+}
+
+void
+lease_changed(struct core *core, struct lease *l)
+{
+	/* Without a hold there is no entry, and the lease may have ended when the step does. */
+	if (l->grants != NULL)
+		dirty_add(&core->lease_changes, &l->changed);
 }
 
 void

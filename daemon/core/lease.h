@@ -21,6 +21,7 @@
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
+#include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
 #include "proto/name.h"
 
@@ -174,10 +175,11 @@ struct lease {
 	uint8_t ours;    /* a bit for each seat: the master granted it, and has not revoked it */
 	uint8_t odd;     /* a bit for each seat: granted there, but permits that we do not keep */
 	enum lease_state state : 8;
-	uint8_t queue_master : 4; /* the master that keeps the queue of this name */
-	uint8_t seats : 4;        /* how many are within; 0: the masters have become more, and none is */
-	enum kind kind : 8;       /* what is asked for, and what we count the lease as from then on */
-	struct seat within[];     /* its seats, one for each master; see seat_of() */
+	uint8_t queue_master : 4;  /* the master that keeps the queue of this name */
+	uint8_t seats : 4;         /* how many are within; 0: the masters have become more, and none is */
+	enum kind kind : 8;        /* what is asked for, and what we count the lease as from then on */
+	struct dirty_item changed; /* in core.lease_changes */
+	struct seat within[];      /* its seats, one for each master; see seat_of() */
 };
 
 /* The data of its state; in another state there is none. Functions that only look have the lease as const, so
@@ -225,6 +227,9 @@ void lease_quiet(struct core *core, struct lease *l);
 
 /* NONE, and not used again: frees what belongs to it. */
 void lease_done(struct core *core, struct lease *l);
+
+/* HELD: what the ledger says of it has changed. */
+void lease_changed(struct core *core, struct lease *l);
 
 /* Only to a state that the picture allows. data: all that it has in that state. */
 void lease_move(struct core *core, struct lease *l, enum lease_state next, const union lease_data *data);

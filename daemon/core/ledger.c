@@ -8,6 +8,7 @@
 #include "daemon/core/attach.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
+#include "daemon/core/base/dirty.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/state_time.h"
@@ -308,16 +309,6 @@ write_terms(struct buffer *out, const struct core *core)
 	record_end(&r);
 }
 
-void
-ledger_drain(struct core *core)
-{
-	if ((core->changed & CHANGE_TERMS) != 0)
-		write_terms(core->ledger, core);
-	if ((core->changed & CHANGE_SET) != 0)
-		ledger_set_write(core->ledger, core);
-	core->changed = 0;
-}
-
 /* ---- sessions and what they have lost ---- */
 
 static bool
@@ -397,6 +388,14 @@ static bool
 hold_is_durable(const struct grant *g)
 {
 	return g->session != NULL && g->session->written && !g->untold && part_of(g) == NULL;
+}
+
+static void
+ledger_lease(struct core *core, const struct lease *l)
+{
+	assert(l->grants == NULL || l->state == LEASE_HELD);
+	if (lease_is_durable(l))
+		write_lease(core->ledger, core, l);
 }
 
 /* The durable ones come first on their lease. */
@@ -481,23 +480,62 @@ ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
 		write_hold(core->ledger, RECORD_HOLD_GONE, l, g);
 }
 
-void
-ledger_lease(struct core *core, const struct lease *l)
+/* ---- the whole ---- */
+
+/* All on the list have been written. Those that have changed found no room on it. */
+static void
+changes_find(struct core *core)
 {
-	assert(l->grants == NULL || l->state == LEASE_HELD);
-	if (lease_is_durable(l))
-		write_lease(core->ledger, core, l);
+	struct resource *r;
+	struct lease *l;
+
+	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
+			if (l->changed.dirty && !dirty_found(&core->lease_changes, &l->changed))
+				return;
+		}
+	}
 }
 
-/* ---- the whole ---- */
+/* The next lease that has changed; NULL: there is none left. */
+static const struct lease *
+changes_next(struct core *core)
+{
+	struct dirty *changes = &core->lease_changes;
+	struct dirty_item *item = dirty_next(changes);
+
+	if (item == NULL && dirty_missed(changes)) {
+		changes_find(core);
+		item = dirty_next(changes);
+	}
+	if (item != NULL)
+		return OWNER_OF(item, struct lease, changed);
+	dirty_rest(changes);
+	return NULL;
+}
+
+void
+ledger_drain(struct core *core)
+{
+	const struct lease *l;
+
+	if ((core->changed & CHANGE_TERMS) != 0)
+		write_terms(core->ledger, core);
+	if ((core->changed & CHANGE_SET) != 0)
+		ledger_set_write(core->ledger, core);
+	core->changed = 0;
+	while ((l = changes_next(core)) != NULL)
+		ledger_lease(core, l);
+}
 
 void
 core_keep_ledger(struct core *core, struct buffer *out)
 {
 	assert(core->actions == NULL);
 	assert(out == NULL || core->settings.daemon_id != NULL);
+	core->ledger = NULL;
+	ledger_drain(core); /* the caller begins a ledger with all that there is */
 	core->ledger = out;
-	core->changed = 0; /* the caller begins a ledger with all that there is */
 }
 
 void

@@ -30,8 +30,9 @@
  * each, whatever it holds besides.
  *
  * The driver writes the entries of a step before it carries out the actions of that step. So what a client
- * has been told is in the ledger; what is in the ledger may not have been told. An entry is written at once,
- * when its thing changes: the last one of a step counts.
+ * has been told is in the ledger; what is in the ledger may not have been told. The entry of a session, a
+ * loss or a hold is written at once, when it changes, and that of a lease at the end of the step: the last
+ * one of a step counts.
  *
  * The driver adds an entry, KEPT, for each connection that may outlive the process (net/connection.h), which
  * core_recover() skips. A connection is no part of a recovered core until EVENT_RETURN brings it back to its
@@ -93,10 +94,7 @@ void ledger_hold(struct core *core, struct grant *g);
 /* It has ended, and is on its lease no more. */
 void ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g);
 
-/* The lease is in the ledger, and has changed. */
-void ledger_lease(struct core *core, const struct lease *l);
-
-/* At the end of a step: what core_changed() was called for. */
+/* At the end of a step: what core_changed() and lease_changed() were called for. */
 void ledger_drain(struct core *core);
 
 /* A core has been loaded or recovered: marks what is durable. */

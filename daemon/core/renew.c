@@ -14,7 +14,6 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/leases.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
@@ -188,7 +187,7 @@ renew_shared(struct core *core, struct lease *l)
 	assert(l->kind == KIND_EXCLUSIVE && l->grants != NULL && !lease_written(l));
 	l->kind = KIND_SHARED;
 	lease_held(l)->wanted = false;
-	ledger_lease(core, l);
+	lease_changed(core, l);
 	renew_begin(core, l);
 }
 
@@ -362,7 +361,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
 		held->refresh_ms = core->now.ms;
 	if (held->valid_ms != valid_ms || round_newest(l) != newest)
-		ledger_lease(core, l);
+		lease_changed(core, l);
 	lease_arm(core, l);
 	lease_quiet(core, l);
 	dirty_add(&core->dirty, &l->resource->item);
@@ -383,7 +382,7 @@ renew_shortened(struct core *core, struct lease *l)
 	if (valid_ms <= core->now.ms)
 		renew_lost(core, l, LOSS_EXPIRED);
 	else {
-		ledger_lease(core, l);
+		lease_changed(core, l);
 		lease_arm(core, l);
 	}
 }

@@ -461,7 +461,7 @@ resource_forget(struct core *core, struct resource *r)
 	if (r->listens)
 		emit_listen(core, resource_name(r), false);
 	core->counts.resources--;
-	freelist_retire(core, &r->item.freed);
+	freelist_retire(core, &r->freed);
 }
 
 struct lease *

@@ -7,6 +7,7 @@
 #ifndef CORE_RESOURCE_H
 #define CORE_RESOURCE_H
 
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/lease.h"
@@ -24,6 +25,7 @@ struct rule;
 struct rule_set;
 
 struct resource {
+	struct freelist_link freed;
 	struct dirty_item item;
 	int16_t limit; /* permits of the semaphore; 0: the name is locked exclusive and shared */
 	uint16_t name_n : 10;

@@ -4,7 +4,7 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/ledger.h"
+#include "daemon/core/lease.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/resource.h"
 #include "proto/name.h"
@@ -142,13 +142,13 @@ rules_look(void *arg, struct resource *r)
 {
 	struct core *core = arg;
 	const struct rule *before = r->rule;
-	const struct lease *l = NULL;
+	struct lease *l = NULL;
 
 	assert(before != NULL);
 	r->rule = rules_find(&core->locks->rules, resource_name(r));
 	/* What the ledger says of holds beside the durable ones counts the delay. */
 	while (r->rule->crash_delay_ms != before->crash_delay_ms && (l = resource_next_lease(r, l)) != NULL)
-		ledger_lease(core, l);
+		lease_changed(core, l);
 	return true;
 }
 

@@ -47,7 +47,8 @@ struct core {
 	struct freelist_row freelist[FREELIST_ROWS];
 	uint64_t freelist_used; /* a bit for each row with dead items */
 	struct timers timers;
-	struct dirty dirty; /* names */
+	struct dirty dirty;         /* names */
+	struct dirty lease_changes; /* leases that have to outlive a crash, and have changed */
 	struct core_counts counts;
 	struct actions *actions; /* of the running step */
 	struct now now;          /* of the running step */

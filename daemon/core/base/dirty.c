@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KEPT  256
 #define AHEAD 4 /* turns by which memory is fetched */
@@ -59,6 +60,24 @@ dirty_add(struct dirty *t, struct dirty_item *item)
 	item->dirty = true;
 	if (!dirty_put(t, item))
 		t->missed = true;
+}
+
+void
+dirty_remove(struct dirty *t, struct dirty_item *item)
+{
+	struct dirty_item **at = t->end;
+
+	if (!item->dirty)
+		return;
+	item->dirty = false;
+	/* It became dirty in this step, and most likely a moment ago. */
+	while (at > t->first && at[-1] != item)
+		at--;
+	assert(at > t->first || t->missed);
+	if (at == t->first)
+		return;
+	memmove(at - 1, at, (size_t)((char *)t->end - (char *)at));
+	t->end--;
 }
 
 struct dirty_item *

@@ -1,6 +1,6 @@
 /*
- * dirty: the things that have to be scheduled before the step ends, in the order in which they became dirty:
- * names (scheduler.h).
+ * dirty: the things that have to be looked at before the step ends, in the order in which they became dirty:
+ * names, which are scheduled (scheduler.h); and leases, whose entries go into the ledger (ledger.h).
  *
  * A step has a few, but all names when a master comes back: memory for many is given back. A thing that finds
  * no room on the list has to be found by its owner, after those on the list have had their turn.
@@ -13,15 +13,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* First member of such a thing. */
+/* In such a thing. */
 struct dirty_item {
-	struct freelist_link freed;
-	bool dirty; /* something changed: it is scheduled before the step ends */
+	bool dirty; /* something changed: it is looked at before the step ends */
 };
 
 struct dirty {
 	struct dirty_item **list;
-	struct dirty_item **first; /* the next to be scheduled */
+	struct dirty_item **first; /* the next to be looked at */
 	struct dirty_item **end;   /* behind the last one */
 	struct dirty_item **room;  /* end of the memory of the list */
 	bool missed;               /* there are dirty things that are not on the list */
@@ -30,8 +29,11 @@ struct dirty {
 void dirty_init(struct dirty *t, struct reserve *reserve);
 void dirty_done(struct dirty *t);
 
-/* It has to be scheduled before the step ends. */
+/* It has to be looked at before the step ends. */
 void dirty_add(struct dirty *t, struct dirty_item *item);
+
+/* It ends: it is dirty no more. */
+void dirty_remove(struct dirty *t, struct dirty_item *item);
 
 /* Takes the next one, which is not dirty any more; NULL: none is on the list. */
 struct dirty_item *dirty_next(struct dirty *t);
