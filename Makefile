@@ -72,7 +72,7 @@ LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scrip
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: FORCE all check check-hardening test measure-house measure-acquire measure-acquire-run check-tour check-tour-run check-unit check-e2e check-layers check-go \
-	check-node check-java check-c soak-client told interop rivals counter outages soak replace nemesis \
+	check-node check-java check-c check-rust soak-client told interop rivals counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
 	image prove clean durations help
@@ -325,6 +325,9 @@ check-node: all ## test client/node, the package for Node programs, and its type
 
 check-java: all ## test client/java, the package for Java programs [T=testName]
 	@tests/run -v -j 1 "tests/interop/check-java $(T)"
+
+check-rust: all ## test client/rust, the crate for Rust programs [T=test_name]
+	@tests/run -v -j 1 "tests/interop/check-rust $(T)"
 
 check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
 	@tests/run -v -j 1 tests/e2e/check_library.py

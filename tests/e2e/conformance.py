@@ -1,6 +1,7 @@
 """The programs of tests/conformance, one for each package of client/: what they are told, and what they say."""
 
 import contextlib
+import copy
 import fcntl
 import os
 import re
@@ -63,11 +64,23 @@ def java():
     return ["java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Player"]
 
 
+def rust():
+    if not shutil.which("rustc"):
+        return None
+    folder = os.path.join(OUT, "rust")
+    source, player = os.path.join(CLIENT, "rust", "src"), os.path.join(HERE, "player.rs")
+    compiler = ["rustc", "--edition", "2021", "--out-dir", folder]
+    library = compiler + ["--crate-name", "holdfast", "--crate-type", "rlib", os.path.join(source, "lib.rs")]
+    build(os.path.join(folder, "player"), sources(source, ".rs") + [player], library,
+          compiler + ["-L", folder, "--extern", "holdfast", player])
+    return [os.path.join(folder, "player")]
+
+
 def c():
     return [os.path.join(harness.BUILD, "tests", "c", "player")]
 
 
-PACKAGES = {"c": c, "go": go, "java": java, "node": node, "python": python}
+PACKAGES = {"c": c, "go": go, "java": java, "node": node, "python": python, "rust": rust}
 
 
 class Player:
@@ -102,6 +115,12 @@ class Team:
             harness.comment("not here: " + ", ".join(missing))
         for player in self.players:
             player.output.wait("^- ready")
+
+    def without(self, *names):
+        """The others of the team."""
+        others = copy.copy(self)
+        others.players = [player for player in self.players if player.who not in names]
+        return others
 
     def tell(self, *words):
         for player in self.players:
