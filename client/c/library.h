@@ -52,17 +52,18 @@ struct part {
 	bool behind;        /* WAITS: not sent, because another part waits for the name at the daemon */
 	int64_t entered_ms; /* WAITS: since when */
 	int64_t asked_ms;   /* LOCK was sent first */
+	int64_t lock_ms;    /* and last: from then on counts the time that its grant tells */
 	bool sent;          /* over this connection: the request of its state */
 	bool begun;         /* LOCK was sent */
 	bool repeated;      /* LOCK was sent more than once */
-	bool sure;          /* CHECK has told a deadline */
+	bool sure;          /* the grant or CHECK has told a deadline */
 	int64_t look_ms;    /* WAITS: when to ask for the holder of the name */
 	bool looks;         /* that is under way */
 	int64_t base;       /* the position of its queue's front, as the daemon says */
 	int64_t late_ms; /* WAITS: when the wait timed out, and the daemon was asked for the holder; 0: it has
 			    not */
 	int64_t token;   /* 0: not granted yet */
-	int64_t granted_ms; /* the first CHECK was sent */
+	int64_t granted_ms; /* when that was known, with its deadline */
 	int64_t due_ms;     /* do not send LOCK before; CLOCK_BOOTTIME, as all times here */
 	int64_t trouble_ms; /* since when LOCK is refused for a moment; 0: it is not */
 	struct deadline deadline;
@@ -156,6 +157,7 @@ struct holdfast {
 	struct session session;
 	char secret[SECRET_BYTES_MAX + 1]; /* "": none */
 	bool ready;                        /* requests about locks may be sent */
+	bool untold;                       /* this daemon tells with a grant no time for which it is good */
 	bool came;                         /* a daemon has served this handle */
 	int64_t away_ms;                   /* since when there is none; 0: there is one */
 	int64_t retry_ms;                  /* NONE: when to try again */

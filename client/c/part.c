@@ -20,7 +20,12 @@
 #define SLACK_MS 2000 /* by which the daemon may answer a WAIT late: a hand-over, a busy host */
 #define RETRY_MS 50   /* until a LOCK is sent again to a daemon that ends */
 
+/* What an older daemon says, which pushes no time. */
+#define UNTOLD "VALIDITY and ASYNC exclude each other"
+
 #define LOOK_TIME_MS 500 /* for the daemon to say who has the name */
+
+#define FOREIGN "what answers there is not holdfastd: it told a number that no daemon tells"
 
 #define WORDS_MAX 20
 
@@ -119,6 +124,9 @@ part_lock(struct part *part, int64_t now_ms)
 		words[n++] = "WHY";
 		words[n++] = part->lock->why;
 	}
+	if (!part->lock->hf->untold) {
+		words[n++] = "VALIDITY";
+	}
 	if (part->lock->until_ms != INT64_MAX) {
 		words[n++] = "WAIT";
 		words[n++] = number_text(wait, left_ms > 0 ? left_ms : 0);
@@ -127,7 +135,25 @@ part_lock(struct part *part, int64_t now_ms)
 	part->repeated = part->begun;
 	part->begun = true;
 	part->sent = true;
+	part->lock_ms = now_ms;
 	engine_ask(part->lock->hf, part, ASKED_LOCK, n, words, now_ms);
+}
+
+static bool
+is_untold(struct slice text)
+{
+	return text.n > strlen(UNTOLD) && memcmp(text.p, UNTOLD, strlen(UNTOLD)) == 0;
+}
+
+/* An older daemon has refused it as it was. */
+static void
+part_lock_again(struct part *part, int64_t now_ms)
+{
+	bool repeated = part->repeated;
+
+	part->lock->hf->untold = true;
+	part_lock(part, now_ms);
+	part->repeated = repeated;
 }
 
 static void
@@ -383,22 +409,6 @@ part_cut(struct part *part, int64_t now_ms)
 	}
 }
 
-static void
-part_granted(struct part *part, int64_t token, int64_t now_ms)
-{
-	if (part->token != 0) {
-		return;
-	}
-	part->token = token;
-	if (part->state == PART_WAITS) {
-		queue_leave(part, false);
-		part->state = PART_HELD;
-		part->sent = false;
-		part->trouble_ms = 0;
-		part_step(part, now_ms);
-	}
-}
-
 /* Whether another lock of this handle has the name, and keeps this one from it. */
 static bool
 part_is_ours(const struct part *part)
@@ -572,9 +582,39 @@ part_told(struct part *part, int64_t sent_ms, int64_t valid_ms, int64_t now_ms)
 		return;
 	}
 	part->sure = true;
-	part->granted_ms = sent_ms;
+	part->granted_ms = now_ms;
 	deadline_start(&part->deadline, sent_ms, valid_ms, EARLY_MS);
 	lock_granted(part->lock);
+}
+
+/* told: the token, and the ms for which it is good from the sending of LOCK on; an older daemon tells the
+ * token alone. */
+static void
+part_granted(struct part *part, const struct answer *told, size_t count, int64_t now_ms)
+{
+	bool good = answer_is_token(&told[0]) && (count < 2 || answer_is_ms(&told[1]));
+	int64_t ms = good && count > 1 ? told[1].n : 0;
+
+	if (part->token != 0 || (!good && part->state != PART_WAITS)) {
+		return;
+	}
+	if (!good) {
+		part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE(FOREIGN));
+		return;
+	}
+	part->token = told[0].n;
+	if (part->state != PART_WAITS) {
+		return;
+	}
+	queue_leave(part, false);
+	part->state = PART_HELD;
+	part->sent = false;
+	part->trouble_ms = 0;
+	if (now_ms < part->lock_ms + ms / 3) {
+		part_told(part, part->lock_ms, ms, now_ms);
+	} else {
+		part_step(part, now_ms); /* the wait took too much of it, or all: the daemon is asked */
+	}
 }
 
 /* CHECK, EXTEND or UNLOCK is answered with an error or null. True: the hold is not there. */
@@ -593,8 +633,6 @@ part_gone(struct part *part, const struct answer *answer)
 	}
 	return true;
 }
-
-#define FOREIGN "what answers there is not holdfastd: it told a number that no daemon tells"
 
 /* Another end of the hold, for all that have it. */
 static void
@@ -684,15 +722,19 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 
 	switch (what) {
 	case ASKED_LOCK:
-		if (answer_is_token(answer)) {
-			part_granted(part, answer->n, now_ms);
-		} else if (answer->type == ANSWER_INT && part->state == PART_WAITS) {
-			part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE(FOREIGN));
+		if (answer->type == ANSWER_INT) {
+			part_granted(part, answer, 1, now_ms);
+		} else if (answer->type == ANSWER_ARRAY && answer->count == 2) {
+			part_granted(part, answer->items, 2, now_ms);
 		} else if (answer->type == ANSWER_NULL) {
 			part_refused(part, SLICE(""), SLICE(""), now_ms);
 		} else if (answer->type == ANSWER_ERROR) {
 			word = error_word(answer, &text);
-			part_refused(part, word, text, now_ms);
+			if (part->state == PART_WAITS && is_untold(text)) {
+				part_lock_again(part, now_ms);
+			} else {
+				part_refused(part, word, text, now_ms);
+			}
 		} else {
 			part->trouble_ms = 0; /* QUEUED: the wait is as good as before */
 		}
@@ -738,10 +780,8 @@ part_push(struct holdfast *hf, const struct answer *push, int64_t now_ms)
 
 	if (answer_is_push(push, "grant", 3)) {
 		part = part_find(hf, push->items[1].text);
-		if (part != NULL && answer_is_token(&push->items[2])) {
-			part_granted(part, push->items[2].n, now_ms);
-		} else if (part != NULL && part->state == PART_WAITS) {
-			part_fail(part, true, HOLDFAST_UNREACHABLE, "", SLICE(FOREIGN));
+		if (part != NULL) {
+			part_granted(part, &push->items[2], push->count - 2, now_ms);
 		}
 	} else if (answer_is_push(push, "failed", 4)) {
 		part = part_find(hf, push->items[1].text);

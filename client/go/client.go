@@ -379,8 +379,8 @@ func (c *Client) do(ctx context.Context, words ...string) (value, error) {
 	}
 }
 
-// push takes grant id token; failed id code text; lost name owner token reason.
-func (c *Client) push(v value) {
+// push takes grant id token ms; failed id code text; lost name owner token reason.
+func (c *Client) push(v push) {
 	if len(v.items) < 3 {
 		return
 	}

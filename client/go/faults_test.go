@@ -215,12 +215,13 @@ func TestConnectionCut(t *testing.T) {
 	})
 }
 
-// The answer to the first CHECK comes after the deadline that it tells, as to a process that stood still for a lease.
+// The grant comes after the deadline that it tells, and so does the answer to the first CHECK, as to a process that stood still for a
+// lease each time.
 func TestStoodStill(t *testing.T) {
 	s := start(t, brisk)
-	var checks atomic.Int32
+	var locks, checks atomic.Int32
 	c := s.open(t, s.proxy(t, func(request string) time.Duration {
-		if strings.Contains(request, "CHECK") && checks.Add(1) == 1 {
+		if strings.Contains(request, "VALIDITY") && locks.Add(1) == 1 || strings.Contains(request, "CHECK") && checks.Add(1) == 1 {
 			return 2100 * time.Millisecond
 		}
 		return 0

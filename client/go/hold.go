@@ -19,6 +19,7 @@ const (
 	checkMin   = 10 * time.Millisecond
 	checkMax   = 5 * time.Second
 	unlockTime = 2 * time.Second
+	untold     = "ERR VALIDITY and ASYNC exclude each other" // of an older daemon, which pushes no time
 )
 
 // hold is one name, waited for or held. Its tag is the OWNER and the ASYNC id of its requests, and no other hold has it:
@@ -27,11 +28,13 @@ type hold struct {
 	c         *Client
 	name, tag string
 	key       [2]string     // name and owner
-	outcome   chan value    // pushes grant and failed
+	outcome   chan push     // grant and failed
 	moved     chan struct{} // until was moved by EXTEND
 	doubt     chan struct{} // somebody wants to know whether it is held, and the deadline has passed
 	token     atomic.Int64  // 0: not held yet
 	turn      chan struct{} // out of the line, to ask
+	sent      time.Duration // boottime before LOCK was sent last
+	granted   time.Duration // from then on it is good for so long; 0: the grant did not tell
 
 	// Under c.mu:
 	ticket  uint64         // its place in the line
@@ -71,7 +74,7 @@ func (c *Client) take(ctx context.Context, l *Lock, name string, o *options, unt
 		return h, nil
 	}
 	c.serial++
-	h := &hold{c: c, name: name, tag: newTag(o.owner, c.serial), key: key, outcome: make(chan value, 8),
+	h := &hold{c: c, name: name, tag: newTag(o.owner, c.serial), key: key, outcome: make(chan push, 8),
 		moved: make(chan struct{}, 1), doubt: make(chan struct{}, 1), users: map[*Lock]bool{l: true}, over: make(chan struct{}),
 		turn: make(chan struct{}, 1)}
 	c.line.join(l, h)
@@ -82,11 +85,8 @@ func (c *Client) take(ctx context.Context, l *Lock, name string, o *options, unt
 	token, clean, err := h.waitInQueue(ctx, o, until)
 	stop()
 	if err == nil {
-		c.mu.Lock()
-		h.since = boottime()
-		c.mu.Unlock()
 		h.token.Store(token)
-		if err = h.check(ctx, answerTime); err == nil {
+		if err = h.begin(ctx); err == nil {
 			c.seeHold(name, token, time.Since(o.begun))
 			go h.keep()
 			c.mu.Lock()
@@ -111,6 +111,22 @@ func (c *Client) take(ctx context.Context, l *Lock, name string, o *options, unt
 		err = context.Cause(l.ctx)
 	}
 	return nil, err
+}
+
+// begin makes a hold that was granted one with a deadline. If the wait took too much of the time that the grant told, it asks.
+func (h *hold) begin(ctx context.Context) error {
+	h.c.mu.Lock()
+	h.since = boottime()
+	told := h.since < h.sent+h.granted/3
+	if told {
+		h.asked, h.until = h.sent, h.sent+h.granted
+	}
+	lost := h.lost
+	h.c.mu.Unlock()
+	if told || lost != nil {
+		return lost
+	}
+	return h.check(ctx, answerTime)
 }
 
 // wait sends LOCK, again over each new connection, where it has its old place in the queue. clean: nothing is left at
@@ -147,18 +163,12 @@ func (h *hold) wait(ctx context.Context, o *options, until time.Time, at *place)
 			}
 			continue
 		}
-		v, err := l.ask(bounded, nil, h.request(o, until)...)
+		v, err := h.lock(bounded, l, o, until)
 		if err == nil && v.kind == '+' {
 			h.taken()
-			select {
-			case v = <-h.outcome:
-			case <-l.down:
-				err = errCut
-			case <-bounded.Done():
-				if ctx.Err() != nil {
-					return 0, false, h.ended(ctx, o)
-				}
-				err = bounded.Err()
+			v, err = h.pushed(bounded, l)
+			if err != nil && err != errCut && ctx.Err() != nil {
+				return 0, false, h.ended(ctx, o)
 			}
 		}
 		if err == errCut {
@@ -213,23 +223,57 @@ func (h *hold) interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-func (h *hold) request(o *options, until time.Time) []string {
+// lock sends LOCK.
+func (h *hold) lock(ctx context.Context, l *link, o *options, until time.Time) (value, error) {
+	for {
+		h.sent = boottime()
+		v, err := l.ask(ctx, nil, h.request(l, o, until)...)
+		if err != nil || v.kind != '-' || !strings.HasPrefix(v.text, untold) {
+			return v, err
+		}
+		l.untold.Store(true)
+	}
+}
+
+// pushed is what ends the wait. A push over an earlier connection is no answer to the LOCK that was sent over this one, and tells no time
+// from then on.
+func (h *hold) pushed(ctx context.Context, l *link) (value, error) {
+	for {
+		select {
+		case p := <-h.outcome:
+			if p.over == l {
+				return p.value, nil
+			}
+		case <-l.down:
+			return value{}, errCut
+		case <-ctx.Done():
+			return value{}, ctx.Err()
+		}
+	}
+}
+
+func (h *hold) request(l *link, o *options, until time.Time) []string {
 	words := append([]string{"LOCK", h.name, "OWNER", h.tag, "ASYNC", h.tag}, o.words...)
+	if !l.untold.Load() {
+		words = append(words, "VALIDITY")
+	}
 	if o.bounded {
 		words = append(words, "WAIT", milliseconds(max(time.Until(until), 0)))
 	}
 	return words
 }
 
-// outcomeOf reads the last answer to LOCK: a token, an error, or one of the pushes.
+// outcomeOf reads the last answer to LOCK: a token, also with the ms for which it is good, an error, or one of the pushes.
 func (h *hold) outcomeOf(v value, o *options) (int64, error) {
 	switch {
 	case v.kind == ':':
 		return v.n, nil
+	case v.kind == '*' && len(v.items) == 2:
+		return h.tokenOf(v.items), nil
 	case v.kind == '-':
 		return 0, v.refused()
 	case v.kind == '>' && v.items[0].text == "grant":
-		return v.items[2].n, nil
+		return h.tokenOf(v.items[2:]), nil
 	case v.kind == '>' && len(v.items) > 3 && v.items[2].kind == '$':
 		return 0, &Refused{v.items[2].text, v.items[3].text}
 	case v.kind == '>' && o.tries():
@@ -238,6 +282,13 @@ func (h *hold) outcomeOf(v value, o *options) (int64, error) {
 		return 0, h.timedOut(o, nil)
 	}
 	return 0, fmt.Errorf("the daemon answered LOCK with %c%s", v.kind, v.text)
+}
+
+func (h *hold) tokenOf(items []value) int64 {
+	if len(items) > 1 {
+		h.granted = time.Duration(items[1].n) * time.Millisecond
+	}
+	return items[0].n
 }
 
 // timedOut: the wait is over. cause is that of the ctx that has ended it.

@@ -126,7 +126,7 @@ func (s *stage) startDaemon() (err error) {
 		return err
 	}
 	for end := time.Now().Add(hang); ; time.Sleep(5 * time.Millisecond) {
-		l, err := dial(context.Background(), address{network: "unix", place: s.socket}, func(value) {})
+		l, err := dial(context.Background(), address{network: "unix", place: s.socket}, func(push) {})
 		if err == nil {
 			v, _ := l.ask(context.Background(), nil, "LOCK", "admitted", "WAIT", "0")
 			_, _ = l.ask(context.Background(), nil, "QUIT")
@@ -230,7 +230,7 @@ func (s *stage) proxy(t *testing.T, delay func(request string) time.Duration) st
 // admin is a connection of the tests' own.
 func (s *stage) admin(t *testing.T) func(words ...string) value {
 	t.Helper()
-	l, err := dial(context.Background(), address{network: "unix", place: s.socket}, func(value) {})
+	l, err := dial(context.Background(), address{network: "unix", place: s.socket}, func(push) {})
 	must(t, err)
 	t.Cleanup(func() { l.end(ErrClosed) })
 	ask := func(words ...string) value {

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,10 +49,18 @@ type link struct {
 	down chan struct{} // closed when the connection has ended
 	once sync.Once
 	why  error // of the end; read it only when down is closed
+
+	untold atomic.Bool // the daemon does not tell with a grant for how long it is good
 }
 
-// dial connects, without a greeting. Each push goes to push, which must not block.
-func dial(ctx context.Context, a address, push func(value)) (*link, error) {
+// push is a push, and the connection that it came over.
+type push struct {
+	value
+	over *link
+}
+
+// dial connects, without a greeting. Each push goes to take, which must not block.
+func dial(ctx context.Context, a address, take func(push)) (*link, error) {
 	dialer := net.Dialer{Timeout: answerTime / 2, KeepAlive: pingTime}
 	conn, err := dialer.DialContext(ctx, a.network, a.place) // net opens all its sockets close-on-exec
 	if err != nil {
@@ -65,7 +74,7 @@ func dial(ctx context.Context, a address, push func(value)) (*link, error) {
 		}
 	}
 	l := &link{conn: conn, down: make(chan struct{})}
-	go l.read(push)
+	go l.read(take)
 	return l, nil
 }
 
@@ -140,7 +149,7 @@ func (l *link) send(answer chan value, file *os.File, words []string) error {
 	return err
 }
 
-func (l *link) read(push func(value)) {
+func (l *link) read(take func(push)) {
 	in := bufio.NewReader(l.conn)
 	for {
 		v, err := readValue(in)
@@ -149,7 +158,7 @@ func (l *link) read(push func(value)) {
 			return
 		}
 		if v.kind == '>' {
-			push(v)
+			take(push{v, l})
 			continue
 		}
 		l.mu.Lock()

@@ -7,6 +7,7 @@ import re
 import time
 
 import harness
+import proxy
 from clients import taken
 from conformance import Team
 from harness import BRISK, PATIENCE, boottime, expect, expect_between
@@ -31,6 +32,41 @@ def stand(daemon, teams, seconds):
         for team in teams:
             taken(daemon, team.players[0].who)
         time.sleep(0.2)
+
+
+class Older(proxy.Proxy):
+    """Before a daemon of today, one of before: it takes no VALIDITY with ASYNC."""
+
+    WORD = b"VALIDITX"  # as long as VALIDITY, and unknown
+    asked = 0
+
+    def passing(self, direction, data):
+        if direction == proxy.UP:
+            self.asked += len(re.findall(rb"\r\nVALIDITY\r\n", data))
+            return data.replace(b"\r\nVALIDITY\r\n", b"\r\n%s\r\n" % self.WORD)
+        return re.sub(rb"-ERR unknown option '%s'[^\r]*" % self.WORD,
+                      b"-ERR VALIDITY and ASYNC exclude each other; send CHECK after the grant", data)
+
+
+def test_older_daemon(place):
+    """a daemon that does not tell with a grant for how long it is good, as one of before: each asks it, once for each connection"""
+    daemon = place.daemon(master=place.redis(), config=BRISK, tcp=True).admitted()
+    older = Older(daemon.tcp)
+    place.ends.append(older.close)
+    team = Team(place, "%s:%d" % older.address)
+    other = daemon.client()
+    for player in team.players:
+        other("LOCK", "%s-b" % player.who)
+    team.ask("1", "lock", "{who}-a", "wait=%d" % PATIENCE, wanted=HELD)
+    team.tell("2", "lock", "{who}-b", "wait=%d" % PATIENCE)
+    for player in team.players:
+        daemon.queued("%s-b" % player.who)
+        other("UNLOCK", "%s-b" % player.who)
+    team.hear("2", "lock", HELD)
+    expect_between(min(map(int, team.ask("1", "valid", wanted=r"\d+").values())), 1, 1000 * LEASE)
+    for name in ("1", "2"):
+        team.ask(name, "unlock", wanted=OK)
+    expect(older.asked, len(team.players))
 
 
 # --- a process that stood still ----------------------------------------------------------------------------------------------

@@ -590,7 +590,8 @@ def test_stopped_at_the_grant(place):
     net = proxy.Proxy(daemon.tcp)
     place.ends.append(net.close)
     c = Puppet(place, "127.0.0.1:%d" % net.address[1])
-    net.stall(b"CHECK", 2.1)  # longer than a lease
+    net.stall(b"VALIDITY", 2.1)  # longer than a lease: the grant
+    net.stall(b"CHECK", 2.1)  # and the answer to the question that follows
     c.lock("1", "a")
     expect((c.valid("1") > 0, "lost" in c.output.text()), (True, False))
     expect(c.ask("unlock", "1")[0], OK)

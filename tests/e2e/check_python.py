@@ -53,7 +53,8 @@ def test_stopped_at_the_grant(place):
     daemon = place.daemon(master=place.redis(), config=BRISK, tcp=True).admitted()
     net = proxy.Proxy(daemon.tcp)
     place.ends.append(net.close)
-    net.stall(b"CHECK", 2.1)  # longer than a lease
+    net.stall(b"VALIDITY", 2.1)  # longer than a lease: the grant
+    net.stall(b"CHECK", 2.1)  # and the answer to the question that follows
     with holdfast.Client("127.0.0.1:%d" % net.address[1]).lock("a", wait=PATIENCE) as lock:
         expect((lock.held, lock.lost), (True, False))
     free(daemon, "a")

@@ -21,7 +21,7 @@ class Proxy:
         self.delay = 0.0
         self.pairs = set()
         self.slow = set()
-        self.stalls = None  # (bytes of a request, seconds)
+        self.stalls = []  # (bytes of a request, seconds), the next one first
         self.stalled = 0.0
         self.closed = False
         self.refusing = False
@@ -65,8 +65,8 @@ class Proxy:
             while True:
                 data = source.recv(1 << 16)
                 with self.changed:
-                    if direction == UP and self.stalls and self.stalls[0] in data:
-                        self.stalled, self.stalls = self.stalls[1], None
+                    if direction == UP and self.stalls and self.stalls[0][0] in data:
+                        self.stalled = self.stalls.pop(0)[1]
                     if direction == DOWN and self.stalled:
                         seconds, self.stalled = self.stalled, 0.0
                         self.changed.wait_for(lambda: pair not in self.pairs, seconds)
@@ -78,6 +78,7 @@ class Proxy:
                         self.changed.wait_for(lambda: pair not in self.pairs, self.delay)
                 if not data:
                     return
+                data = self.passing(direction, data)
                 if self.records:
                     with self.changed:
                         self.taken[pair, direction] = self.taken.get((pair, direction), b"") + data
@@ -111,8 +112,13 @@ class Proxy:
             return len(self.slow)
 
     def stall(self, request, seconds):
-        """What comes back behind the next request that has these bytes comes so much later: as to a client that stood still."""
-        self.stalls = request, seconds
+        """What comes back behind the next request that has these bytes comes so much later: as to a client that stood still. Behind
+        an earlier stall it counts when that is over."""
+        self.stalls.append((request, seconds))
+
+    def passing(self, direction, data):  # pylint: disable=unused-argument
+        """What is passed on in place of these bytes."""
+        return data
 
     def go(self):
         with self.changed:

@@ -278,14 +278,14 @@ class Engine {
   }
 
   /**
-   * grant id token; failed id code text; lost name owner token reason.
+   * grant id token ms; failed id code text; lost name owner token reason.
    * @param {unknown[]} items
    */
   #pushed(items) {
     const id = items[items[0] === 'lost' ? 2 : 1];
     const hold = typeof id === 'string' ? this.holds.get(id) : undefined;
     if (!hold) return;
-    if (items[0] === 'grant') hold.outcome(Number(items[2]));
+    if (items[0] === 'grant') hold.outcome(items.slice(2));
     else if (items[0] === 'failed') {
       hold.outcome(typeof items[2] === 'string' ? new LockRefusedError(items[2], String(items[3])) : null);
     } else if (items[0] === 'lost' && items[3] === hold.token)

@@ -17,6 +17,7 @@ const CHECK_MIN = 10;
 const CHECK_MAX = 5000;
 const RETRY = 200; // ms until a LOCK is sent again to a daemon that ends
 const GIVE_BACK = 5000; // ms for which unlock() waits for the daemon
+const UNTOLD = 'VALIDITY and ASYNC exclude each other'; // an older daemon, which pushes no time
 const NOTICE = 1000; // ms after which a wait lasts
 const NOTICES = 5000; // ms between later times at which it is told
 
@@ -46,6 +47,7 @@ class Hold {
   /** @type {Promise<void>} */
   settled; // granted, or over
   #settle = () => {};
+  #sent = 0; // when LOCK was sent last: the grant tells a time from then on
   #asked = 0; // when the request was sent that told the deadline
   #granted = 0;
   #checkAt = 0;
@@ -111,10 +113,15 @@ class Hold {
    */
   async #ask(until, signal, clean) {
     const value = await this.#inQueue(until, signal, clean);
-    if (typeof value === 'number') {
+    if (typeof value === 'number' || Array.isArray(value)) {
       clean.is = false;
-      this.token = value;
-      this.#granted = lately();
+      const [token, ms] = /** @type {number[]} */ (Array.isArray(value) ? value : [value]);
+      this.token = Number(token);
+      this.#granted = boottime();
+      if (ms !== undefined && this.#granted < this.#sent + ms / 3) {
+        this.told(this.#sent, ms, this.#granted);
+        return true;
+      }
       let sent, left, now;
       // Again, if this process stood still until the deadline that it was told.
       do {
@@ -244,9 +251,13 @@ class Hold {
       const wasClean = clean.is;
       clean.is = false;
       try {
-        let value = await race(link.ask(...this.#request(until)), signal);
+        let value = await race(link.ask(...this.#request(link, until)), signal);
         if (value === 'QUEUED') value = await race(outcome, signal);
         clean.is = wasClean;
+        if (value instanceof LockRefusedError && value.text.startsWith(UNTOLD)) {
+          link.tells = false;
+          continue;
+        }
         if (!this.#comesBack(value, wasClean) || boottime() >= patient) return value;
         await race(new Promise((resolve) => setTimeout(resolve, RETRY)), signal);
       } catch (error) {
@@ -270,9 +281,14 @@ class Hold {
     );
   }
 
-  /** @param {number} until */
-  #request(until) {
+  /**
+   * @param {import('./wire').Link} link
+   * @param {number} until
+   */
+  #request(link, until) {
     const words = ['LOCK', this.name, ...this.terms.words, 'OWNER', this.tag, 'ASYNC', this.tag];
+    if (link.tells) words.push('VALIDITY');
+    this.#sent = lately();
     return until === Infinity ? words : [...words, 'WAIT', String(Math.ceil(Math.max(until - lately(), 0)))];
   }
 

@@ -124,6 +124,7 @@ class Link {
   #rest = [];
   #silent = 0;
   #corked = false;
+  tells = true; // the daemon tells with a grant for how long it is good
   /** @type {Error | null} */
   why = null; // it has ended
   #push;

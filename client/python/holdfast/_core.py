@@ -33,6 +33,7 @@ SLACK = 2.0  # seconds by which the daemon may answer a WAIT late: a hand-over, 
 SILENCE = 5.0  # seconds without an answer after which the connection counts as lost
 STOOD = 0.1  # seconds after a deadline from which a look at it shows that this process stood still
 LATE = 1.0  # seconds for the daemon's answer if this process stood still until the deadline that it was told
+UNTOLD = "VALIDITY and ASYNC exclude each other"  # what an older daemon says, which pushes no time
 LOOK = 1.0  # seconds between looks at the event loops of claims
 NOTICE = 1.0  # seconds after which a wait lasts, and who waits is told
 NOTICES = 5.0  # seconds between later times at which it is told
@@ -133,6 +134,7 @@ class Hold:
         self.behind = False  # it stands in the queue
         self.refused = False  # by the daemon, for a reason that holds for all of the queue
         self.asked_at = 0.0
+        self.sent_at = 0.0  # its LOCK over this connection: the push of the grant tells a time from then on
         self.past = 0  # Core._past when its LOCK was sent
         self.token: Optional[int] = None
         self.granted_at = 0.0
@@ -173,6 +175,7 @@ class Core:
         self.cut_since = 0.0
         self.cut_why: HoldfastError = DaemonUnreachable("not connected yet")
         self.stalled = False  # the connection has to be closed: no answer comes
+        self._tells = True  # the daemon tells with a grant for how long it is good
         self._input = b""
         self._handlers: Deque[Tuple[Handler, float]] = deque()
         self._heard = 0.0
@@ -192,6 +195,7 @@ class Core:
         """The first bytes of a new connection, in two parts. If bind, the second begins with SESSION BIND, and is sent
         with a pidfd."""
         self.online, self.stalled, self._input, self._heard, self._mute = True, False, b"", now, 0.0
+        self._tells = True
         hello = ["HELLO", "3"] + (["AUTH", *self.login] if self.login else []) + ["SETNAME", self.title]
         self._send(now, hello, self._hello)
         if self._secret is not None:
@@ -542,15 +546,25 @@ class Core:
         """Sends LOCK for the first claim that waits; after a cut again with the same id, which keeps its place."""
         claim, asked = hold.waiting[0], hold.asked
         words = ["LOCK", hold.name, *claim.words, "OWNER", hold.owner, "ASYNC", asked]
+        if self._tells:
+            words.append("VALIDITY")
         if claim.until is not None:
             words += ["WAIT", _ms(max(0.0, claim.until - now))]
+        hold.sent_at = now
         self._send(now, words, lambda value, then: self._locked(hold, asked, value, then))
 
     def _locked(self, hold: Hold, asked: str, value: Any, now: float) -> None:
         if value is CUT or value == "QUEUED" or hold.asked != asked:
             return
         if isinstance(value, int):
-            self._granted(hold, value, now)
+            self._granted(hold, value, None, now)
+            return
+        if isinstance(value, list):
+            self._granted(hold, value[0], value[1], now)
+            return
+        if isinstance(value, Failure) and value[1].startswith(UNTOLD):
+            self._tells = False
+            self._lock(hold, now)
             return
         hold.asked = ""
         claim = hold.waiting[0]
@@ -605,9 +619,14 @@ class Core:
             hold.lined = False
             self._ask(hold, now)
 
-    def _granted(self, hold: Hold, token: int, now: float) -> None:
+    def _granted(self, hold: Hold, token: int, ms: Optional[int], now: float) -> None:
+        """ms: for which it is good from the sending of LOCK on. After a wait that took too much of them, the daemon is asked."""
         hold.asked, hold.token, hold.trouble, hold.granted_at, hold.late = "", token, None, now, 0.0
-        self._check(hold, now)
+        if ms is not None and now < hold.sent_at + ms / 3000:
+            self._told(hold, hold.sent_at, ms, now)
+            self._give(hold)
+        else:
+            self._check(hold, now)
         self._advance(now)
         self._step_aside(hold, now)
 
@@ -718,7 +737,7 @@ class Core:
             return
         for hold in [hold for hold in self.holds.values() if hold.asked == push[1]]:
             if push[0] == "grant":
-                self._granted(hold, push[2], now)
+                self._granted(hold, push[2], push[3] if len(push) > 3 else None, now)
             elif push[0] == "failed":
                 self._locked(hold, push[1], Failure((push[2], push[3])) if push[2] else None, now)
 

@@ -65,6 +65,8 @@ final class Core {
     private static final Object CUT = new Object();
     /** The error of a further name of a request that has to give back those that it has: see Line. */
     static final HoldfastException YIELD = new LockRefusedException("LIMIT", "waiters-per-session");
+    /** What an older daemon says, which pushes no time. */
+    private static final String UNTOLD = "VALIDITY and ASYNC exclude each other";
     private static final Handler IGNORE = (value, now) -> { };
 
     final Map<Hold.Key, Hold> holds = new HashMap<>();
@@ -73,6 +75,7 @@ final class Core {
     boolean online; // there is a connection
     boolean greeted; // and a daemon has answered there
     volatile boolean served; // a daemon has answered, over this connection or an earlier one
+    private boolean tells; // the daemon tells with a grant for how long it is good
     boolean stalled; // the connection has to be closed; cutWhy says why
     int failures; // connections in a row at which no daemon answered
     HoldfastException cutWhy;
@@ -114,6 +117,7 @@ final class Core {
     void connected(long now) {
         online = true;
         stalled = false;
+        tells = true;
         heard = now;
         input.clear();
         send(now, this::greeted, hello);
@@ -517,10 +521,14 @@ final class Core {
         List<String> words = new ArrayList<>(List.of("LOCK", claim.name));
         words.addAll(claim.words);
         words.addAll(List.of("OWNER", claim.owner, "ASYNC", id));
+        if (tells) {
+            words.add("VALIDITY");
+        }
         if (claim.bounded) {
             words.addAll(List.of("WAIT", ms(Math.max(0, claim.until - now))));
         }
         hold.known |= online;
+        hold.sentAt = now;
         send(now, (value, then) -> locked(hold, id, value, then), words);
     }
 
@@ -534,7 +542,16 @@ final class Core {
             return;
         }
         if (value instanceof Long token) {
-            granted(hold, token, now);
+            granted(hold, List.of(token), now);
+            return;
+        }
+        if (value instanceof List<?> told && isGrant(told)) {
+            granted(hold, told, now);
+            return;
+        }
+        if (value instanceof Failure failure && failure.text().startsWith(UNTOLD)) {
+            tells = false;
+            lock(hold, now);
             return;
         }
         asked(hold, "");
@@ -657,7 +674,17 @@ final class Core {
         return place[0];
     }
 
-    private void granted(Hold hold, long token, long now) {
+    private static boolean isGrant(List<?> told) {
+        return (told.size() == 1 || told.size() == 2) && told.stream().allMatch(Long.class::isInstance);
+    }
+
+    /**
+     * told: the token, and the ms for which it is good from the sending of LOCK on. If the wait took too much of them, or an
+     * older daemon told none, it is asked.
+     */
+    private void granted(Hold hold, List<?> told, long now) {
+        long token = (Long) told.get(0);
+        long ms = told.size() > 1 ? (Long) told.get(1) : 0;
         asked(hold, "");
         line.granted(hold, hold.waiting.get(0));
         moveUp(now);
@@ -665,7 +692,13 @@ final class Core {
         hold.doubted = false;
         hold.trouble = null;
         hold.grantedAt = now;
-        check(hold, now);
+        if (now < hold.sentAt + ms * MS / 3) {
+            told(hold, hold.sentAt, ms, now);
+            give(hold);
+            moveUp(now);
+        } else {
+            check(hold, now);
+        }
         stepAside(hold, now);
     }
 
@@ -828,8 +861,9 @@ final class Core {
             }
             case "grant": {
                 Hold hold = asking.get(push.text(1));
-                if (hold != null && push.items().size() > 2 && push.items().get(2) instanceof Long token) {
-                    granted(hold, token, now);
+                List<?> told = push.items().subList(Math.min(2, push.items().size()), push.items().size());
+                if (hold != null && isGrant(told)) {
+                    granted(hold, told, now);
                 }
                 break;
             }

@@ -21,6 +21,7 @@ final class Hold {
     boolean behind; // it stands in the queue
     boolean refused; // for a reason that holds for all of the queue
     long askedAt;
+    long sentAt; // its LOCK over this connection: from then on counts the time that the grant tells
     long ticket; // its place in the line
     boolean asks; // the daemon has its LOCK, or may have it
     boolean follows; // its request has other names already

@@ -328,6 +328,38 @@ final class UnitTests {
         equal(told.told(), "held");
     }
 
+    /** A grant tells for how long it is good, from the sending of LOCK on: after a wait that took a third of that it is asked. */
+    static void testToldByGrant() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false), 0);
+        told.sent();
+        told.hear("+QUEUED\r\n>4\r\n+grant\r\n+o.1\r\n:5\r\n:3000\r\n", S - 1);
+        equal(told.sent(), "");
+        equal(told.told(), "held");
+        told.core.tick(S);
+        equal(told.sent(), "CHECK");
+        told.core.acquire(new Claim("b", "p", List.of(), -1, S, told, new Line.Turn(), false), S);
+        told.sent();
+        told.hear(":3000\r\n+QUEUED\r\n>4\r\n+grant\r\n+p.2\r\n:5\r\n:3000\r\n", 2 * S);
+        equal(told.told(), "");
+        equal(told.sent(), "CHECK");
+    }
+
+    /** An older daemon does not tell that: the LOCK is sent without the question, and so are those after it. */
+    static void testOlderDaemon() throws Exception {
+        Told told = new Told();
+        told.connected(0);
+        told.core.acquire(new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false), 0);
+        told.sent();
+        told.hear("-ERR VALIDITY and ASYNC exclude each other; send CHECK after the grant\r\n", 0);
+        equal(told.sent(), "LOCK");
+        told.hear("+QUEUED\r\n>3\r\n+grant\r\n+o.1\r\n:5\r\n", 0);
+        equal(told.sent(), "CHECK");
+        told.hear(":3000\r\n", 0);
+        equal(told.told(), "held");
+    }
+
     /** A CHECK that is under way at the end of MAXHOLD does not hide why the lock ends. */
     static void testMaxHold() throws Exception {
         Told told = new Told();
