@@ -28,6 +28,7 @@ import genuine
 import missing
 import neighbours
 import others
+import packages
 import plots
 import quorum
 import scale
@@ -36,10 +37,10 @@ import table as tables
 import uncontended
 
 PARTS = {"contended": contended, "uncontended": uncontended, "quorum": quorum, "scale": scale, "semaphores": semaphores,
-         "neighbours": neighbours, "missing": missing, "others": others, "genuine": genuine, "curves": curves}
+         "neighbours": neighbours, "missing": missing, "others": others, "genuine": genuine, "packages": packages, "curves": curves}
 QUICK = ("contended", "uncontended", "scale")
 AGAIN = ("contended", "uncontended", "quorum")
-ALL = (*AGAIN, "scale", "semaphores", "neighbours", "missing", *AGAIN, "others", "genuine", "curves", *AGAIN)
+ALL = (*AGAIN, "scale", "semaphores", "neighbours", "missing", *AGAIN, "others", "genuine", "packages", "curves", *AGAIN)
 QUIET_PERCENT = 5  # more than this, and what is next to each other was not measured alike
 
 

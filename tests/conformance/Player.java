@@ -126,6 +126,16 @@ public final class Player {
         return count - errors.size() + " " + most + " " + (errors.isEmpty() ? "-" : errors.peek().getMessage());
     }
 
+    /** One lock after the other, for so long, each of a new name or all of one; tests/bench asks. */
+    private static String spin(long ms, boolean fresh) throws InterruptedException {
+        long begun = System.nanoTime();
+        int done = 0;
+        for (; System.nanoTime() - begun < ms * 1_000_000; done++) {
+            HF.lock(fresh ? "spin-" + begun + "-" + done : "spin").close();
+        }
+        return Integer.toString(done);
+    }
+
     private static String holder(Holder holder) {
         return holder == null ? "nobody" : "pid " + holder.pid() + " " + holder.token() + " " + holder.why();
     }
@@ -142,6 +152,7 @@ public final class Player {
         Call call = switch (words.get(1)) {
             case "lock" -> () -> lock(id, rest);
             case "crowd" -> () -> crowd(rest);
+            case "spin" -> () -> spin(Long.parseLong(rest.get(0)), rest.get(1).equals("new"));
             case "holder" -> () -> holder(HOLDERS.get(id));
             case "valid" -> () -> Long.toString(LOCKS.get(id).validFor().toMillis());
             case "check" -> () -> ok(LOCKS.get(id)::checkHeld);

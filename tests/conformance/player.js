@@ -66,6 +66,18 @@ async function crowd(count, name, wait) {
   return [count - errors.length, most, errors[0]?.message ?? '-'];
 }
 
+/** One lock after the other, for so long, each of a new name or all of one; tests/bench asks. */
+async function spin(time, names) {
+  const begun = performance.now();
+  let done = 0;
+  while (performance.now() < begun + Number(time)) {
+    const lock = await hf.lock(names === 'new' ? `spin-${begun}-${done}` : 'spin');
+    await lock.unlock();
+    done++;
+  }
+  return [done];
+}
+
 const verbs = {
   lock,
   holder: (name) => {
@@ -73,6 +85,7 @@ const verbs = {
     return holder ? ['pid', holder.pid, holder.token, holder.why] : ['nobody'];
   },
   crowd: (_name, words) => crowd(...words),
+  spin: (_name, words) => spin(...words),
   valid: async (name) => [locks.get(name).validFor()],
   check: (name) => locks.get(name).check(),
   extend: (name, [time]) => locks.get(name).extend(ms(time)),

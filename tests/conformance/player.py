@@ -4,6 +4,7 @@ import asyncio
 import math
 import sys
 import threading
+import time
 import urllib.parse
 
 import holdfast
@@ -91,12 +92,23 @@ async def crowd(count, name, wait):
     return int(count) - len(errors), most, errors[0] if errors else "-"
 
 
+def spin(ms, names):
+    """One lock after the other, for so long, each of a new name or all of one; tests/bench asks."""
+    begun, done = time.monotonic(), 0
+    while time.monotonic() < begun + int(ms) / 1000:
+        with holdfast.lock("spin-%f-%d" % (begun, done) if names == "new" else "spin"):
+            done += 1
+    return done
+
+
 def do(line):
     name, verb, *words = line.split()
     if verb == "lock":
         threading.Thread(target=lock, args=(name, words), daemon=True).start()
     elif verb == "crowd":
         say(name, verb, *asyncio.run(crowd(*words)))
+    elif verb == "spin":
+        say(name, verb, spin(*words))
     elif verb == "holder":
         holder = errors[name].holder
         say(name, verb, *(("pid", holder.pid, holder.token, holder.why) if holder else ("nobody",)))

@@ -151,6 +151,26 @@ func crowd(hf *holdfast.Client, id string, words []string) {
 	say(id, "crowd", count-len(failed), most.Load(), <-failed)
 }
 
+// spin takes one lock after the other, for so long, each of a new name or all of one; tests/bench asks.
+func spin(hf *holdfast.Client, ms, names string) (done int) {
+	begun := time.Now()
+	for time.Since(begun) < duration(ms)/1000 {
+		name := "spin"
+		if names == "new" {
+			name = fmt.Sprintf("spin-%d-%d", begun.UnixNano(), done)
+		}
+		lock, err := hf.Lock(context.Background(), name)
+		if err == nil {
+			err = lock.Unlock()
+		}
+		if err != nil {
+			panic(err)
+		}
+		done++
+	}
+	return done
+}
+
 func do(hf *holdfast.Client, id, verb string, words []string) {
 	mutex.Lock()
 	held := locks[id]
@@ -160,6 +180,8 @@ func do(hf *holdfast.Client, id, verb string, words []string) {
 		go lock(hf, id, words)
 	case "crowd":
 		go crowd(hf, id, words)
+	case "spin":
+		say(id, verb, spin(hf, words[0], words[1]))
 	case "holder":
 		var late *holdfast.TimedOut
 		mutex.Lock()

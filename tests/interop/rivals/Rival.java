@@ -61,6 +61,18 @@ class Rival {
 		say(contest.run(ms));
 	}
 
+	/** One lock after the other, for so long, each of a new name or all of one. */
+	private void spin(long ms, boolean fresh) throws Exception {
+		long begun = System.nanoTime();
+		int done = 0;
+		for (; System.nanoTime() - begun < ms * 1_000_000; done++) {
+			Locker lock = contender(fresh ? "spin-" + begun + "-" + done : "spin", 0, false);
+			lock.lock().perform();
+			lock.unlock().perform();
+		}
+		say("spun " + done);
+	}
+
 	private void perform(String[] words) throws Exception {
 		switch (words[0]) {
 		case "lock" -> {
@@ -74,6 +86,7 @@ class Rival {
 			say("unlocked " + before);
 		}
 		case "contend" -> contend(Integer.parseInt(words[1]), Long.parseLong(words[2]), words[3]);
+		case "spin" -> spin(Long.parseLong(words[1]), words[2].equals("new"));
 		default -> {
 			int overlaps = 0, rounds = Integer.parseInt(words[1]);
 			for (int i = 0; i < rounds; i++) {

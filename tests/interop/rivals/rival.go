@@ -111,7 +111,23 @@ func contend(count, ms int, form string, open func(name string, me int, own bool
 	fmt.Println("contended", sum.changes, "of", sum.acquisitions)
 }
 
-// perform obeys the lines; the line `contend` with the locks that contender gives, if it is there.
+// spin takes one lock after the other, for so many ms, each of a new name or all of one.
+func spin(ms int, names string, open func(name string, me int, own bool) locker) {
+	begun, done := time.Now(), 0
+	for time.Since(begun) < time.Duration(ms)*time.Millisecond {
+		name := "spin"
+		if names == "new" {
+			name = fmt.Sprintf("spin-%d-%d", begun.UnixNano(), done)
+		}
+		l := open(name, 0, false)
+		l.lock()
+		l.unlock()
+		done++
+	}
+	fmt.Println("spun", done)
+}
+
+// perform obeys the lines; the lines `contend` and `spin` with the locks that contender gives, if it is there.
 func perform(open func(expiry time.Duration) locker, contender func(name string, me int, own bool) locker) {
 	held, counted := open(3*time.Second), open(10*time.Second)
 	fmt.Println("ready")
@@ -128,6 +144,8 @@ func perform(open func(expiry time.Duration) locker, contender func(name string,
 			fmt.Println("unlocked", before)
 		case "contend":
 			contend(number(words[1]), number(words[2]), words[3], contender)
+		case "spin":
+			spin(number(words[1]), words[2], contender)
 		default:
 			count(counted, number(words[1]), os.Args[3])
 		}

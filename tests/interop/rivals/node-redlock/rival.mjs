@@ -42,13 +42,23 @@ const verbs = {
 		}
 		console.log(`counted ${rounds} overlaps ${overlaps}`);
 	},
+	async spin(ms, names) {
+		const begun = performance.now();
+		let done = 0;
+		while (performance.now() < begun + ms) {
+			const lock = await redlock.acquire([names === 'new' ? `spin-${begun}-${done}` : 'spin'], 10000);
+			await lock.release();
+			done++;
+		}
+		console.log(`spun ${done}`);
+	},
 };
 
 console.log('ready');
 let last = Promise.resolve();
 createInterface({ input: process.stdin })
 	.on('line', (line) => {
-		const [verb, rounds] = line.split(' ');
-		last = last.then(() => verbs[verb](Number(rounds)));
+		const [verb, rounds, names] = line.split(' ');
+		last = last.then(() => verbs[verb](Number(rounds), names));
 	})
 	.on('close', () => process.exit(0));

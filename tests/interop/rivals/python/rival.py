@@ -69,6 +69,15 @@ def count(rounds):
     say("counted", rounds, "overlaps", overlaps)
 
 
+def spin(milliseconds, names):
+    """Of redis-py, as its manual has it."""
+    begun, done = time.monotonic(), 0
+    while time.monotonic() < begun + milliseconds / 1000:
+        with client.lock("spin-%f-%d" % (begun, done) if names == "new" else "spin", timeout=10):
+            done += 1
+    say("spun", done)
+
+
 lock = None
 say("ready")
 for line in sys.stdin:
@@ -82,5 +91,7 @@ for line in sys.stdin:
         before = time.monotonic_ns()
         lock.release()
         say("unlocked", before)
+    elif words[0] == "spin":
+        spin(int(words[1]), words[2])
     else:
         count(int(words[1]))
