@@ -37,6 +37,7 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/release.h"
 #include "daemon/core/renew.h"
+#include "daemon/core/reseat.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
@@ -259,7 +260,7 @@ static void
 lease_timer(struct core *core, struct lease *l)
 {
 	if (l->state == LEASE_HELD)
-		renew_timer(core, l);
+		grants_lose(core, l, renew_timer(core, l));
 	else
 		acquire_timer(core, l);
 }
@@ -361,7 +362,7 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_heard(core, l, vote))
 		return;
 	if (state == LEASE_HELD)
-		renew_vote(core, l, vote);
+		grants_lose(core, l, renew_vote(core, l, vote));
 	else
 		acquire_vote(core, l, vote);
 }

@@ -19,6 +19,7 @@
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/user.h"
@@ -572,4 +573,54 @@ grant_timer(struct core *core, struct grant *g)
 		(void)grant_lose_withheld(core, g, LOSS_CLAIM);
 	else
 		grant_lose(core, g, LOSS_CLAIM);
+}
+
+/* Until when a holder relies on the lease. If the masters' clocks were wrong and not ours, a holder relies on
+ * what it was told until it hears of the loss; one that is cut off, to the end. */
+static int64_t
+lease_relied_ms(const struct lease *l)
+{
+	int64_t told_ms = l->round != NULL ? round_held(l)->told_ms : 0, until_ms = 0;
+
+	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
+		int64_t relied_ms = grant_relied_ms(g);
+
+		if (relied_ms > until_ms)
+			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
+	}
+	assert(until_ms <= told_ms);
+	return until_ms;
+}
+
+/* Those whose terms were over before have ended by them, however late this daemon looks. */
+static void
+grants_end(struct core *core, struct lease *l, enum loss_reason reason)
+{
+	int64_t valid_ms = lease_held(l)->valid_ms;
+
+	while (l->grants != NULL) {
+		struct grant *g = l->grants;
+
+		/* Nobody is left to tell. */
+		if (g->session == NULL && grant_relied_ms(g) > core->locks->lost_until_ms)
+			core->locks->lost_until_ms = grant_relied_ms(g);
+		if (grant_ends_ms(g) <= valid_ms && grant_ends_ms(g) <= core->now.ms)
+			grant_timer(core, g);
+		else
+			grant_lose(core, g, reason);
+	}
+}
+
+void
+grants_lose(struct core *core, struct lease *l, enum lease_loss why)
+{
+	static const enum loss_reason reasons[] = {
+		[LEASE_EXPIRED] = LOSS_EXPIRED, [LEASE_TAKEN] = LOSS_TAKEN, [LEASE_REFUSED] = LOSS_REFUSED};
+	int64_t from_ms;
+
+	if (why == LEASE_KEPT)
+		return;
+	from_ms = lease_relied_ms(l);
+	grants_end(core, l, reasons[why]);
+	lease_lose(core, l, from_ms);
 }

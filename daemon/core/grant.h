@@ -12,6 +12,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/lease.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -23,7 +24,6 @@
 struct command;
 struct conn;
 struct core;
-struct lease;
 struct part;
 struct reply;
 struct resource;
@@ -225,6 +225,10 @@ void grant_pass_on(struct core *core, struct grant *g);
 int64_t grant_break(struct core *core, struct grant *g);
 
 void grant_timer(struct core *core, struct grant *g);
+
+/* What renew.h has answered of this lease. If it is lost, it ends, and so does every hold that stands on
+ * it. */
+void grants_lose(struct core *core, struct lease *l, enum lease_loss why);
 
 /* For core_free(): frees its memory, no more. */
 void grant_free(struct grant *g);

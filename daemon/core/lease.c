@@ -170,6 +170,16 @@ lease_end(struct core *core, struct lease *l, enum lease_rest rest)
 	slots_forget(core, l);
 }
 
+void
+lease_lose(struct core *core, struct lease *l, int64_t from_ms)
+{
+	assert(l->state == LEASE_HELD);
+	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
+	release_seats_from(core, l, from_ms);
+	lease_end(core, l, REST_NONE);
+	dirty_add(&core->dirty, &l->resource->item);
+}
+
 bool
 lease_refused(const struct lease *l)
 {

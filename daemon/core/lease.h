@@ -228,6 +228,18 @@ void lease_quiet(struct core *core, struct lease *l);
 /* NONE, and not used again: frees what belongs to it. */
 void lease_done(struct core *core, struct lease *l);
 
+/* Whether a held lease is lost, and why. */
+enum lease_loss {
+	LEASE_KEPT,
+	LEASE_EXPIRED, /* its validity is over */
+	LEASE_TAKEN,   /* the masters no longer know it */
+	LEASE_REFUSED  /* a master that forgot gave the name to another daemon */
+};
+
+/* HELD, and lost: no hold stands on it any more. Holders may rely on it until from_ms; 0: none does. NONE
+ * afterwards. */
+void lease_lose(struct core *core, struct lease *l, int64_t from_ms);
+
 /* HELD: what the ledger says of it has changed. */
 void lease_changed(struct core *core, struct lease *l);
 

@@ -11,10 +11,8 @@
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/grant.h"
 #include "daemon/core/lease.h"
 #include "daemon/core/leases.h"
-#include "daemon/core/locks.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
@@ -183,8 +181,8 @@ renew_now(struct core *core, struct lease *l)
 void
 renew_shared(struct core *core, struct lease *l)
 {
-	/* A writer on it would not be alone any more. */
-	assert(l->kind == KIND_EXCLUSIVE && l->grants != NULL && !lease_written(l));
+	/* The caller sees to it that readers alone hold it: a writer would not be alone any more. */
+	assert(l->kind == KIND_EXCLUSIVE && l->grants != NULL);
 	l->kind = KIND_SHARED;
 	lease_held(l)->wanted = false;
 	lease_changed(core, l);
@@ -269,48 +267,6 @@ renew_hopeless(const struct core *core, const struct lease *l)
 	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
 }
 
-/* Until when a holder relies on the lease. If the masters' clocks were wrong and not ours, a holder relies on
- * what it was told until it hears of the loss; one that is cut off, to the end. */
-static int64_t
-renew_relied_ms(const struct lease *l)
-{
-	int64_t told_ms = l->round != NULL ? round_held(l)->told_ms : 0, until_ms = 0;
-
-	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
-		int64_t relied_ms = grant_relied_ms(g);
-
-		if (relied_ms > until_ms)
-			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
-	}
-	assert(until_ms <= told_ms);
-	return until_ms;
-}
-
-/* The lease is lost, and every hold that stands on it. Those whose terms were over before have ended by them,
- * however late this daemon looks. */
-static void
-renew_lost(struct core *core, struct lease *l, enum loss_reason reason)
-{
-	int64_t from_ms = renew_relied_ms(l), valid_ms = lease_held(l)->valid_ms;
-
-	assert(l->state == LEASE_HELD);
-	while (l->grants != NULL) {
-		struct grant *g = l->grants;
-
-		/* Nobody is left to tell. */
-		if (g->session == NULL && grant_relied_ms(g) > core->locks->lost_until_ms)
-			core->locks->lost_until_ms = grant_relied_ms(g);
-		if (grant_ends_ms(g) <= valid_ms && grant_ends_ms(g) <= core->now.ms)
-			grant_timer(core, g);
-		else
-			grant_lose(core, g, reason);
-	}
-	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
-	release_seats_from(core, l, from_ms);
-	lease_end(core, l, REST_NONE);
-	dirty_add(&core->dirty, &l->resource->item);
-}
-
 /* The lease is reclaimed at every renewal while the master is guarded: noted once. */
 static void
 renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote)
@@ -329,7 +285,7 @@ renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote
 	held->noted |= bit;
 }
 
-void
+enum lease_loss
 renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct lease_held *held = lease_held(l);
@@ -350,10 +306,8 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 		lease_want(core, l);
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - round_held(l)->heard_ms >= LEASE_WANT_MS)
 		held->wanted = false;
-	if (renew_hopeless(core, l)) {
-		renew_lost(core, l, vote->op == CALL_RECLAIM ? LOSS_REFUSED : LOSS_TAKEN);
-		return;
-	}
+	if (renew_hopeless(core, l))
+		return vote->op == CALL_RECLAIM ? LEASE_REFUSED : LEASE_TAKEN;
 	lease_take_tokens(core, l);
 	renew_settle_round(core, l, yes);
 	/* Given by an earlier memory, or other permits than the majority gave: asked for once more. */
@@ -365,40 +319,41 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	lease_arm(core, l);
 	lease_quiet(core, l);
 	dirty_add(&core->dirty, &l->resource->item);
+	return LEASE_KEPT;
 }
 
-void
+enum lease_loss
 renew_shortened(struct core *core, struct lease *l)
 {
 	int64_t valid_ms = seats_valid_ms(core, l);
 	struct lease_held *held = lease_held(l);
 
 	if (valid_ms >= held->valid_ms)
-		return;
+		return LEASE_KEPT;
 	(void)round_of(core, l);
 	round_held(l)->told_ms = lease_told_ms(l);
 	held->valid_ms = valid_ms;
 	assert(lease_told_ms(l) > valid_ms);
 	if (valid_ms <= core->now.ms)
-		renew_lost(core, l, LOSS_EXPIRED);
-	else {
-		lease_changed(core, l);
-		lease_arm(core, l);
-	}
+		return LEASE_EXPIRED;
+	lease_changed(core, l);
+	lease_arm(core, l);
+	return LEASE_KEPT;
 }
 
-void
+enum lease_loss
 renew_emptied(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 
-	if (seats_ours(core, l) == 0) {
-		renew_lost(core, l, LOSS_TAKEN);
-	} else if (held->renewal == RENEWAL_ASKING && seats_asking(core, l) == 0) {
+	if (seats_ours(core, l) == 0)
+		return LEASE_TAKEN;
+	if (held->renewal == RENEWAL_ASKING && seats_asking(core, l) == 0) {
 		held->renewal = RENEWAL_DONE;
 		held->refresh_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
 		lease_arm(core, l);
 	}
+	return LEASE_KEPT;
 }
 
 /* Whether a renewal is put off: it begins after all renewals that have a turn. If the daemon is slower than
@@ -432,7 +387,7 @@ renew_due(struct core *core, struct lease *l)
 		renew_begin(core, l);
 }
 
-void
+enum lease_loss
 renew_timer(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
@@ -447,8 +402,8 @@ renew_timer(struct core *core, struct lease *l)
 		dirty_add(&core->dirty, &l->resource->item);
 	}
 	if (core->now.ms >= held->valid_ms)
-		renew_lost(core, l, LOSS_EXPIRED);
-	else if (held->line != LINE_NONE && core->now.ms >= round_held(l)->line_ms)
+		return LEASE_EXPIRED;
+	if (held->line != LINE_NONE && core->now.ms >= round_held(l)->line_ms)
 		lease_line_up(core, l);
 	else if (core->now.ms < held->refresh_ms)
 		lease_arm(core, l);
@@ -456,4 +411,5 @@ renew_timer(struct core *core, struct lease *l)
 		renew_go_on(core, l);
 	else
 		renew_due(core, l);
+	return LEASE_KEPT;
 }

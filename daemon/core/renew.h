@@ -7,8 +7,9 @@
 #ifndef CORE_RENEW_H
 #define CORE_RENEW_H
 
+#include "daemon/core/lease.h"
+
 struct core;
-struct lease;
 struct vote;
 
 /* HELD, in all functions of renew.c. Asks for more time, and for tokens if they run short. Does nothing
@@ -29,19 +30,23 @@ void renew_catch_up(struct core *core, struct lease *l);
 /* This master forgot: asserts the lease there. */
 void renew_reclaim(struct core *core, struct lease *l, unsigned master);
 
+/* These answer whether the lease is lost, and why. If it is, the caller ends the holds that stand on it, and
+ * then the lease, by lease_lose(). */
+
 /* After seat_shorten(): the lease is valid for as long as a majority of its seats is, and lost after that. */
-void renew_shortened(struct core *core, struct lease *l);
+enum lease_loss renew_shortened(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 
 /* A seat was emptied. The lease is lost if it has no seat left, and asked for again if no answer is to
  * come. */
-void renew_emptied(struct core *core, struct lease *l);
+enum lease_loss renew_emptied(struct core *core, struct lease *l) __attribute__((warn_unused_result));
+
+/* An answer that lease_heard() has taken. */
+enum lease_loss renew_vote(struct core *core, struct lease *l, const struct vote *vote)
+	__attribute__((warn_unused_result));
+enum lease_loss renew_timer(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 
 /* Fetches the next block of tokens in time, so that a hand-off never waits for one. Does nothing if the
  * masters have just given none; the timer comes back. */
 void renew_tokens(struct core *core, struct lease *l);
-
-/* An answer that lease_heard() has taken. */
-void renew_vote(struct core *core, struct lease *l, const struct vote *vote);
-void renew_timer(struct core *core, struct lease *l);
 
 #endif

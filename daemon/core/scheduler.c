@@ -8,6 +8,7 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
@@ -114,7 +115,7 @@ rescan_shorten_one(void *arg, struct resource *r)
 		next = resource_next_lease(r, l);
 		seat_shorten(l, rescan->master->index, rescan->leap_ms);
 		if (l->state == LEASE_HELD)
-			renew_shortened(rescan->core, l);
+			grants_lose(rescan->core, l, renew_shortened(rescan->core, l));
 	}
 	return true;
 }

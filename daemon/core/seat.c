@@ -10,13 +10,10 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/latch.h"
 #include "daemon/core/lease.h"
-#include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/release.h"
 #include "daemon/core/renew.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/semaphore.h"
@@ -465,10 +462,9 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 	return false;
 }
 
-/* ---- other servers, or more masters ---- */
+/* ---- another server, or more masters ---- */
 
-/* The round goes on with the masters that are still asked, or is over. */
-static void
+enum lease_loss
 lease_leaves(struct core *core, struct lease *l, unsigned master)
 {
 	assert(master < core->quorum->seats);
@@ -476,36 +472,10 @@ lease_leaves(struct core *core, struct lease *l, unsigned master)
 	if (l->queue_master == master)
 		lease_forget_place(l);
 	if (l->state == LEASE_HELD)
-		renew_emptied(core, l);
-	else if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)
+		return renew_emptied(core, l);
+	if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)
 		timer_arm(&core->timers, &l->timer, core->now.ms + 1);
-}
-
-static void
-resource_leaves(struct core *core, struct resource *r, unsigned master)
-{
-	struct lease *l, *next;
-
-	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
-		next = resource_next_lease(r, l);
-		lease_leaves(core, l, master);
-	}
-}
-
-/* A newcomer that is not a member yet has no seats; one that has become a member has had none (seats). */
-static void
-reseat_moved(struct core *core, struct master *m, unsigned seats)
-{
-	struct resource *r;
-
-	if (m->index < seats) {
-		core->quorum->newcomers_until_ms = 0;
-		core_changed(core, CHANGE_SET);
-		for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
-			resource_leaves(core, r, m->index);
-		release_leave(core, m->index);
-	}
-	m->moved = false;
+	return LEASE_KEPT;
 }
 
 /* The process that crashed knew all masters, and this one begins with fewer: the lease may be at all. */
@@ -520,47 +490,11 @@ former_grow(struct lease *l, unsigned from, unsigned to)
 	}
 }
 
-static void
-resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
-{
-	struct lease *l;
-
-	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
-		seats_grow(core, l, from, to);
-		if (l->round != NULL)
-			round_grow(core, l, from, to);
-		former_grow(l, from, to);
-	}
-}
-
-static void
-reseat_grow(struct core *core)
-{
-	unsigned from = core->quorum->seats, to = core->settings.masters;
-	struct resource *r;
-
-	assert(from < to);
-	core->quorum->seats = to;
-	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
-		resource_grow(core, r, from, to);
-	if (from == 1)
-		latch_refuse_all(core);
-}
-
 void
-reseat(struct core *core)
+lease_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
-	unsigned seats = core->quorum->seats;
-
-	assert(core->quorum->reseat && core->quorum->seats <= core->settings.masters);
-	core->quorum->reseat = false;
-	/* First, because all that is done to a lease counts all masters. */
-	if (seats != core->settings.masters)
-		reseat_grow(core);
-	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		if (core->masters[i].moved)
-			reseat_moved(core, &core->masters[i], seats);
-	}
-	assert(core->quorum->seats == core->settings.masters);
-	core->retry = true;
+	seats_grow(core, l, from, to);
+	if (l->round != NULL)
+		round_grow(core, l, from, to);
+	former_grow(l, from, to);
 }

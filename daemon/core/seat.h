@@ -288,15 +288,12 @@ int64_t seats_valid_ms(const struct core *core, const struct lease *l);
  * once. */
 bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
 
-/*
- * reseat(): what follows for leases, releases and latches when a slot has become another server, or when
- * there are more masters (master_move(), masters_resize()).
- *
- * Every lease is looked at before anything else happens, some ten milliseconds for a hundred thousand. The
- * questions to newcomers follow bit by bit (scheduler.h).
- */
+/* That master is another server from now on, which has nothing of the lease. The round goes on with the
+ * masters that are still asked, or is over. Whether the lease is lost, as in renew.h. */
+enum lease_loss lease_leaves(struct core *core, struct lease *l, unsigned master)
+	__attribute__((warn_unused_result));
 
-/* core.reseat is set: the set of masters has changed. */
-void reseat(struct core *core);
+/* There are more masters: what seats_grow() and round_grow() do, if there is a round. */
+void lease_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
 
 #endif

@@ -15,6 +15,7 @@
 #include "daemon/core/masters/move.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/renew.h"
+#include "daemon/core/reseat.h"
 #include "daemon/core/resource.h"
 #include "daemon/core/seat.h"
 #include "daemon/core/view.h"

@@ -1,0 +1,85 @@
+/* reseat: see reseat.h. The step calls it as soon as the set of masters has changed. */
+#include "daemon/core/reseat.h"
+
+#include "daemon/core/base/base.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/lease.h"
+#include "daemon/core/locks.h"
+#include "daemon/core/masters/master.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/release.h"
+#include "daemon/core/resource.h"
+#include "daemon/core/seat.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+static void
+resource_leaves(struct core *core, struct resource *r, unsigned master)
+{
+	struct lease *l, *next;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
+		next = resource_next_lease(r, l);
+		grants_lose(core, l, lease_leaves(core, l, master));
+	}
+}
+
+/* A newcomer that is not a member yet has no seats; one that has become a member has had none (seats). */
+static void
+reseat_moved(struct core *core, struct master *m, unsigned seats)
+{
+	struct resource *r;
+
+	if (m->index < seats) {
+		core->quorum->newcomers_until_ms = 0;
+		core_changed(core, CHANGE_SET);
+		for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
+			resource_leaves(core, r, m->index);
+		release_leave(core, m->index);
+	}
+	m->moved = false;
+}
+
+static void
+resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
+{
+	struct lease *l;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+		lease_grow(core, l, from, to);
+}
+
+static void
+reseat_grow(struct core *core)
+{
+	unsigned from = core->quorum->seats, to = core->settings.masters;
+	struct resource *r;
+
+	assert(from < to);
+	core->quorum->seats = to;
+	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
+		resource_grow(core, r, from, to);
+	if (from == 1)
+		latch_refuse_all(core);
+}
+
+void
+reseat(struct core *core)
+{
+	unsigned seats = core->quorum->seats;
+
+	assert(core->quorum->reseat && core->quorum->seats <= core->settings.masters);
+	core->quorum->reseat = false;
+	/* First, because all that is done to a lease counts all masters. */
+	if (seats != core->settings.masters)
+		reseat_grow(core);
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
+		if (core->masters[i].moved)
+			reseat_moved(core, &core->masters[i], seats);
+	}
+	assert(core->quorum->seats == core->settings.masters);
+	core->retry = true;
+}
