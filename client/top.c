@@ -121,7 +121,7 @@ draw(const struct screen *s)
 	int below = message_line(t);
 
 	for (int i = 0; i < below; i++) {
-		top_head(t, (size_t)i, &line);
+		top_head(t, (size_t)i, screen_width(), &line);
 		draw_cut(i, line.bytes, i == 0 ? A_BOLD : A_NORMAL);
 	}
 	draw_cut(below, t->message, A_BOLD);

@@ -1,8 +1,9 @@
 /*
- * top: the verb top, a live screen of all daemons, or of one. Private to its four files.
+ * top: the verb top, a live screen of all daemons, or of one. Private to its five files.
  *
  *     top_data.c    asks the daemon: INFO, LOCKS, INSPECT, BREAK
  *     top_fleet.c   asks it for all daemons: TOP
+ *     top_hour.c    asks it for the latest hour: HOUR; and makes its line
  *     top_lines.c   makes lines of it, and prints them in batches
  *     top.c         draws them on a terminal, and does what the keys say
  */
@@ -57,6 +58,15 @@ struct top_host {
 	bool cut;      /* locks are missing, for want of room */
 };
 
+/* The latest hour (PROTOCOL.md 6.28), the oldest minute first. */
+#define TOP_MINUTES 60
+struct top_hour {
+	int64_t at_ms; /* asked: CLOCK_BOOTTIME; 0: not yet */
+	bool all;      /* of all daemons */
+	size_t n;      /* 0: unknown */
+	int64_t granted[TOP_MINUTES], lost[TOP_MINUTES], wait_us[TOP_MINUTES];
+};
+
 struct top {
 	const struct options *o;
 	const struct address *a;
@@ -72,6 +82,7 @@ struct top {
 	size_t host_count;
 	char silent[TOP_TEXT_MAX]; /* hosts whose daemons did not answer, with commas between */
 	size_t silent_count;
+	struct top_hour hour;
 	bool asked;           /* an answer has come: what was not whole then is not waited for again */
 	struct top_row *rows; /* sorted */
 	size_t count, room;
@@ -97,6 +108,9 @@ void top_rows_free(struct top *t);
 /* False: out of memory. */
 bool top_row_add(struct top *t, const struct answer *lock);
 
+/* top_hour.c. Asks for the hour, if that was long ago. False: there is no answer. */
+bool top_ask_hour(struct top *t, int64_t until_ms);
+
 /* Sorts again, after a change of t->sort. */
 void top_sort(struct top *t);
 /* Sends BREAK for this hold, and writes the result to t->message. */
@@ -117,7 +131,8 @@ void top_cell(struct top_line *line, const char *from, size_t wide);
 /* What is shown above the locks, line by line. */
 #define TOP_HEAD_MAX 6
 size_t top_head_count(const struct top *t);
-void top_head(const struct top *t, size_t i, struct top_line *line);
+void top_head(const struct top *t, size_t i, size_t width, struct top_line *line);
+void top_hour_line(const struct top *t, size_t width, struct top_line *line);
 /* The heads of the columns, and a row, for this width. */
 void top_heads(const struct top *t, size_t width, struct top_line *line);
 void top_row_line(const struct top *t, const struct top_row *row, size_t width, struct top_line *line);

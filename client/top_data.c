@@ -470,7 +470,7 @@ top_ask(struct top *t)
 
 	t->refused = 0;
 	if (top_connect(t, until_ms) && ask_info(t, until_ms) && ask_list(t, until_ms) &&
-		(t->detail[0] == '\0' || ask_detail(t, until_ms))) {
+		top_ask_hour(t, until_ms) && (t->detail[0] == '\0' || ask_detail(t, until_ms))) {
 		return true;
 	}
 	top_say(t, "%s", t->wire.ended || t->wire.fd < 0 ? t->wire.why : "the daemon does not answer");

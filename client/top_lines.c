@@ -83,7 +83,7 @@ shows_hosts(const struct top *t)
 size_t
 top_head_count(const struct top *t)
 {
-	return shows_hosts(t) ? 5 : 4;
+	return 4U + (t->hour.n > 0 ? 1U : 0U) + (shows_hosts(t) ? 1U : 0U);
 }
 
 /* "3 hosts: app-2 waits 40s, 12 waiting; app-1; no answer from app-3". Each with what has to be looked at. */
@@ -116,14 +116,14 @@ hosts_line(const struct top *t, struct top_line *line)
 }
 
 void
-top_head(const struct top *t, size_t i, struct top_line *line)
+top_head(const struct top *t, size_t i, size_t width, struct top_line *line)
 {
 	const struct top_info *now = &t->info, *before = &t->before;
 	int64_t ms = before->at_ms > 0 ? now->at_ms - before->at_ms : 0;
 	char up[DURATION_TEXT_MAX];
 
 	*line = (struct top_line){.n = 0};
-	switch (i) {
+	switch (i >= 3 && t->hour.n == 0 ? i + 1 : i) {
 	case 0:
 		text_print(line, "holdfastd %s at %s, up %s", now->version, t->a->text,
 			duration_text(up, now->up_s * 1000));
@@ -140,6 +140,9 @@ top_head(const struct top *t, size_t i, struct top_line *line)
 			rate(now->timed_out, before->timed_out, ms), rate(now->lost, before->lost, ms));
 		break;
 	case 3:
+		top_hour_line(t, width, line);
+		break;
+	case 4:
 		text_print(line, "masters %s", now->masters);
 		break;
 	default:
@@ -229,7 +232,7 @@ print_page(const struct top *t)
 	struct top_line line;
 
 	for (size_t i = 0; i < top_head_count(t); i++) {
-		top_head(t, i, &line);
+		top_head(t, i, WIDTH_BATCH, &line);
 		(void)puts(line.bytes);
 	}
 	(void)putchar('\n');

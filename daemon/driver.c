@@ -348,6 +348,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	bool hands_over = d->rests || d->arrives || d->returns;
 	driver_wake_by(&wake_at, driver_look_at_memory(d, now_ms));
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
+	driver_wake_by(&wake_at, d->hour.ends_ms);
 	driver_wake_by(&wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
 	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
@@ -379,6 +380,9 @@ driver_turn(struct driver *d)
 	int64_t begun_ns = clock_ns(), now_ms = begun_ns / 1000000;
 	d->now.wall_us = clock_wall_us(); /* no turn proposes tokens of the last one */
 	driver_look_out(d, now_ms);
+	if (now_ms >= d->hour.ends_ms) {
+		hour_look(&d->hour, d->stats, now_ms);
+	}
 	driver_drain_turn(d);
 	if (!driver_is_still(d, now_ms)) {
 		admission_turn(&d->admission);
@@ -561,6 +565,11 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		return -1;
 	}
 	driver_set_context(d, &settings->facts);
+	if (d->hour.known > 0) {
+		hour_go_on(&d->hour, d->stats);
+	} else {
+		hour_begin(&d->hour, d->stats, clock_ms(), clock_wall_us() / 1000);
+	}
 	d->context.fleet = fleet_new(&d->context);
 	d->context.health = health_new();
 	if (!d->context.fleet || !d->context.health) {

@@ -381,6 +381,7 @@ driver_set_context(struct driver *d, const struct context_facts *facts)
 		.access = d->context.access,
 		.passwords = d->context.passwords,
 		.events = d->context.events,
+		.hour = &d->hour,
 		.history = d->context.history,
 		.stats = d->stats,
 		.log = d->log,

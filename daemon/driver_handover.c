@@ -59,6 +59,26 @@ stat_fields(struct record *r, struct slice *name, int64_t *value)
 	record_number(r, value);
 }
 
+static void
+minute_fields(struct record *r, struct hour_minute *minute)
+{
+	minute->granted = record_range(r, minute->granted, 0, HOUR_COUNT_MAX);
+	minute->timed_out = record_range(r, minute->timed_out, 0, HOUR_COUNT_MAX);
+	minute->lost = record_range(r, minute->lost, 0, HOUR_COUNT_MAX);
+	for (size_t i = 0; i <= BUCKETS_BOUNDS; i++) {
+		minute->waits[i] = (uint64_t)record_range(r, (int64_t)minute->waits[i], 0, HOUR_COUNT_MAX);
+	}
+}
+
+/* buckets: of a minute; ends_ms: of the one that runs. */
+static void
+hour_fields(struct record *r, int64_t *buckets, int64_t *known, int64_t *ends_ms)
+{
+	*buckets = record_range(r, *buckets, 0, INT64_MAX);
+	*known = record_range(r, *known, 0, HOUR_MINUTES);
+	*ends_ms = record_range(r, *ends_ms, 0, INT64_MAX);
+}
+
 /* ---- saved ---- */
 
 static bool
@@ -99,6 +119,20 @@ save_stats(const struct stats *stats, struct record *r)
 	record_end(r);
 }
 
+/* The oldest minute first. */
+static void
+save_hour(const struct hour *hour, struct record *r)
+{
+	int64_t buckets = BUCKETS_BOUNDS, known = (int64_t)hour->known, ends_ms = hour->ends_ms;
+	record_begin(r, RECORD_HOUR);
+	hour_fields(r, &buckets, &known, &ends_ms);
+	for (size_t ago = hour->known; ago-- > 0;) {
+		struct hour_minute minute = *hour_minute(hour, ago);
+		minute_fields(r, &minute);
+	}
+	record_end(r);
+}
+
 struct handover_daemon
 driver_daemon(const struct driver *d)
 {
@@ -133,6 +167,8 @@ driver_save(struct driver *d, struct handover *h)
 	driver_save_ledger(d, r, &h->given);
 	h->child = d->save_master ? d->save_master(d->main_arg, r, &h->given) : 0;
 	save_stats(d->stats, r);
+	hour_look(&d->hour, d->stats, clock_ms());
+	save_hour(&d->hour, r);
 	record_begin(r, RECORD_END);
 	record_end(r);
 	return !r->failed && !h->given.failed;
@@ -362,6 +398,23 @@ load_stats(struct stats *stats, struct record *r)
 	}
 }
 
+/* Minutes with other buckets are forgotten. */
+static void
+load_hour(struct hour *hour, struct record *r)
+{
+	int64_t buckets = 0, known = 0;
+	*hour = (struct hour){0};
+	hour_fields(r, &buckets, &known, &hour->ends_ms);
+	if (buckets != BUCKETS_BOUNDS || known == 0) {
+		return;
+	}
+	hour->known = (size_t)known;
+	hour->at = hour->known - 1;
+	for (size_t i = 0; i < hour->known; i++) {
+		minute_fields(r, &hour->minutes[i]);
+	}
+}
+
 static void
 load_record(struct driver *d, struct handed *handed)
 {
@@ -401,6 +454,9 @@ load_record(struct driver *d, struct handed *handed)
 	case RECORD_STATS:
 		load_stats(d->stats, r);
 		break;
+	case RECORD_HOUR:
+		load_hour(&d->hour, r);
+		break;
 	default:
 		record_unknown(r);
 		break;
@@ -424,6 +480,7 @@ driver_forget(struct driver *d)
 	access_free(d->context.access);
 	admission_done(&d->admission);
 	stats_init(d->stats);
+	d->hour = (struct hour){0};
 	d->processes = NULL;
 	d->core = NULL;
 	d->context = (struct context){.audit = d->context.audit};

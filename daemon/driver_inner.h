@@ -6,6 +6,7 @@
 
 #include "daemon/apply.h"
 #include "daemon/base/fdstore.h"
+#include "daemon/base/hour.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/open_files.h"
 #include "daemon/base/random.h"
@@ -39,6 +40,7 @@ struct driver {
 	struct loop *loop;
 	struct log *log;
 	struct stats *stats;
+	struct hour hour;
 	const struct notify *notify;
 	struct core *core;
 	struct actions actions;

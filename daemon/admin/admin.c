@@ -4,6 +4,7 @@
 #include "daemon/admin/clients.h"
 #include "daemon/admin/events.h"
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/fleet_hour.h"
 #include "daemon/admin/fleet_top.h"
 #include "daemon/admin/history.h"
 #include "daemon/admin/info.h"
@@ -214,6 +215,7 @@ const struct context_answers admin_answers = {
 			[VERB_INFO] = info_verb,
 			[VERB_HISTORY] = history_verb,
 			[VERB_TOP] = top_verb,
+			[VERB_HOUR] = hour_verb,
 			[VERB_EVENTS] = events_verb,
 			[VERB_DRAIN] = admin_drain,
 			[VERB_RELOAD] = admin_reload,

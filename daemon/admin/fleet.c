@@ -186,8 +186,8 @@ part_read(struct fleet *fleet, struct fleet_part *part, const struct fleet_open 
 	if (part->tree && part->tree->type == ANSWER_ERROR) {
 		slice_text(part->why, sizeof part->why, part->tree->text);
 	}
-	if (open->command.verb == VERB_HISTORY || open->command.verb == VERB_TOP) {
-		part->tree = NULL; /* the bytes are read, one hold or lock after the other */
+	if (is_merged(&open->command)) {
+		part->tree = NULL; /* the bytes are read when the answer is written */
 		answer_done(&part->parser);
 	}
 	if (!part->told) {
@@ -324,8 +324,7 @@ open_turn(struct fleet *fleet, struct fleet_open *open, int64_t now_ms)
 static size_t
 open_ask_some(struct fleet *fleet, struct fleet_open *open, size_t most, int64_t until_ns, int64_t now_ms)
 {
-	bool all = open->command.verb == VERB_INSPECT || open->command.verb == VERB_HISTORY ||
-		   open->command.verb == VERB_TOP;
+	bool all = open->command.verb == VERB_INSPECT || is_merged(&open->command);
 	struct fleet_peer *peer;
 	size_t n = 0;
 	open->asking = false;
@@ -428,7 +427,7 @@ fleet_request(struct context *context, struct connection *c, const struct comman
 	}
 	fleet_know_self(fleet);
 	bool known = command->cursor != 0 || now_ms - fleet->peers.looked_ms < FLEET_FRESH_MS;
-	if (known && (is_list(command) || command->verb == VERB_HISTORY || command->verb == VERB_TOP)) {
+	if (known && (is_list(command) || is_merged(command))) {
 		open_ask(fleet, open, now_ms);
 	} else {
 		open_look(fleet, open, FLEET_FRESH_MS, now_ms);

@@ -105,9 +105,9 @@ struct fleet_versions {
  * that is long ago; the answer is seen the next time. */
 void fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out);
 
-/* For pages of HTTP: what TOP, INSPECT or HISTORY with FLEET answered last, in RESP3, and how long ago that
- * was; n == 0 and -1: nothing yet. Asks anew if that is a second or longer; the answer is seen the next time
- * (fleet_page.c). */
+/* For pages of HTTP: what TOP, HOUR, INSPECT or HISTORY with FLEET answered last, in RESP3, and how long ago
+ * that was; n == 0 and -1: nothing yet. Asks anew if that is a second or longer; the answer is seen the next
+ * time (fleet_page.c). */
 struct slice fleet_page(struct fleet *fleet, const struct command *command, int64_t now_ms, int64_t *age_ms);
 
 /* FLEET, and the verbs with the option FLEET (PROTOCOL.md 6.23). The connection waits for

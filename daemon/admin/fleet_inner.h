@@ -1,7 +1,7 @@
 /*
  * fleet_inner: what the files of the fleet share.
  *
- *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_top.c, fleet_refused.c
+ *     fleet.c ──▶ fleet_peers.c, fleet_write.c ──▶ fleet_merge.c, fleet_top.c, fleet_hour.c, fleet_refused.c
  *       ▲ └─────▶ fleet_serve.c, fleet_sign.c, fleet_share.c, fleet_page.c
  *       ▼
  *     fleet_look.c
@@ -314,6 +314,11 @@ bool part_is_top(const struct answer *tree);
  * alone are more; then part of it may be in out. */
 bool write_top(const struct fleet_open *open, size_t room, struct buffer *out, int protocol, int64_t now_ms)
 	__attribute__((warn_unused_result));
+/* fleet_hour.c. Whether this answers HOUR. */
+bool part_is_hour(const struct answer *tree);
+/* The answer to HOUR FLEET: the sums of those that have answered. */
+void write_hours(const struct fleet *fleet, const struct fleet_open *open, struct buffer *out, int protocol,
+	int64_t now_ms);
 /* fleet_write.c. The answer to INSPECT. False: no memory, and nothing was written. */
 bool write_inspect(const struct fleet *fleet, const struct fleet_open *open, size_t room, struct buffer *out,
 	int protocol, int64_t now_ms) __attribute__((warn_unused_result));
@@ -354,6 +359,13 @@ static inline bool
 is_list(const struct command *command)
 {
 	return command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS;
+}
+
+/* The answers of all daemons become one list. */
+static inline bool
+is_merged(const struct command *command)
+{
+	return command->verb == VERB_HISTORY || command->verb == VERB_TOP || command->verb == VERB_HOUR;
 }
 
 /* Bytes of an answer of one daemon to this request, about. */

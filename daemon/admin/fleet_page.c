@@ -1,6 +1,6 @@
 /*
- * fleet_page: what the pages of HTTP show of all daemons: TOP, INSPECT and HISTORY with FLEET. Called by the
- * pages, and by fleet.c when a request is over.
+ * fleet_page: what the pages of HTTP show of all daemons: TOP, HOUR, INSPECT and HISTORY with FLEET. Called
+ * by the pages, and by fleet.c when a request is over.
  *
  * A page does not wait for other daemons. It gets the answer that there is, which may be a second old or none
  * yet, and the daemons are asked anew for the next one. So they are asked once in a second at most, however
@@ -61,6 +61,9 @@ seen_write(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	switch (open->command.verb) {
 	case VERB_TOP:
 		return write_top(open, SEEN_BYTES, out, 3, now_ms);
+	case VERB_HOUR:
+		write_hours(fleet, open, out, 3, now_ms);
+		return true;
 	case VERB_INSPECT:
 		return write_inspect(fleet, open, SEEN_BYTES, out, 3, now_ms);
 	default:
@@ -92,7 +95,7 @@ seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms)
 struct slice
 fleet_page(struct fleet *fleet, const struct command *command, int64_t now_ms, int64_t *age_ms)
 {
-	assert(command->verb == VERB_TOP || command->verb == VERB_INSPECT || command->verb == VERB_HISTORY);
+	assert(is_merged(command) || command->verb == VERB_INSPECT);
 	struct fleet_seen *seen = seen_find(fleet, command, now_ms);
 	*age_ms = -1;
 	if (!seen) {

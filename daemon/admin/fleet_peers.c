@@ -301,6 +301,10 @@ write_request(const struct command *command, uint64_t cursor, struct buffer *b)
 		reply_write_text(b, "COUNT");
 		put_number(b, count);
 		return;
+	case VERB_HOUR:
+		reply_write_array(b, 1);
+		reply_write_text(b, "HOUR");
+		return;
 	case VERB_TOP:
 		reply_write_array(b, command->match.n > 0 ? 5 : 3);
 		reply_write_text(b, "TOP");

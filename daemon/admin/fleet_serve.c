@@ -3,6 +3,7 @@
  * Whoever may read the registrations can send such a message (fleet_sign.c), so it may ask for nothing that
  * costs more than a page, and requests wait in a short queue for their part of a turn.
  */
+#include "daemon/admin/fleet_hour.h"
 #include "daemon/admin/fleet_inner.h"
 
 #include "daemon/admin/fleet.h"
@@ -176,6 +177,9 @@ serve_command(struct fleet *fleet, const struct asker *asker, const struct comma
 		return;
 	case VERB_TOP:
 		top_asked(fleet, command, protocol, bytes, out);
+		return;
+	case VERB_HOUR:
+		hour_here(fleet->context, out, protocol);
 		return;
 	case VERB_HISTORY:
 		history_asked(fleet->context, command, protocol, bytes, out);

@@ -546,6 +546,8 @@ part_fits(const struct fleet_part *part, const struct fleet_open *open)
 		return part_is_history(tree);
 	case VERB_TOP:
 		return part_is_top(tree);
+	case VERB_HOUR:
+		return part_is_hour(tree);
 	case VERB_LOCKS:
 	case VERB_SESSIONS:
 		return part_page(part, open->cursor, &inner, &elements);
@@ -671,6 +673,9 @@ fleet_write(const struct fleet *fleet, const struct fleet_open *open, struct con
 	case VERB_TOP:
 		write_all(open, c, room, protocol, now_ms);
 		return;
+	case VERB_HOUR:
+		write_hours(fleet, open, out, protocol, now_ms);
+		break;
 	case VERB_BREAK:
 		write_break(open, c);
 		audit_request(fleet->context, c, &open->command);

@@ -4,7 +4,7 @@
  *
  *     metrics    /metrics
  *     lists      /locks.json and /sessions.json, and the rows of locks of the status page
- *     overview   /top.json and /lock.json, of all hosts
+ *     overview   /top.json, /hour.json and /lock.json, of all hosts
  *     status     / and /events, for people
  *     state      of these: the daemon and its masters at a glance
  *     recent     of these: what happened lately
@@ -56,11 +56,14 @@ typedef void lists_element(struct buffer *out, const struct answer *map, bool fi
 /* Writes the next elements of LOCKS, at most page->most in all. False: there are no more. */
 bool lists_each_lock(struct page *page, struct buffer *out, lists_element *element);
 
-/* ---- overview: what TOP, INSPECT and HISTORY answer, as JSON: of all hosts, if the viewer may see them ----
+/* ---- overview: what TOP, HOUR, INSPECT and HISTORY answer, as JSON: of all hosts, if the viewer may see
+ * them ----
  */
 
 /* The first locks, those first that are waited for longest, with what each daemon says of itself. */
 page_piece overview_top;
+/* HOUR. */
+page_piece overview_hour;
 /* One name: INSPECT, its first page, and the holds that have ended. */
 page_piece overview_lock;
 

@@ -4,6 +4,7 @@
 #include "daemon/http/contents.h"
 
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/fleet_hour.h"
 #include "daemon/admin/fleet_top.h"
 #include "daemon/admin/history.h"
 #include "daemon/admin/report.h"
@@ -129,6 +130,34 @@ overview_top(struct page *page, struct buffer *out)
 	json_put_key(out, "more", false);
 	put(out, viewer_sees_fleet(page->viewer) ? "true" : "false");
 	put_top(page, out, parse(&parser, bytes));
+	answer_done(&parser);
+	buffer_done(&text);
+	return false;
+}
+
+/* ---- /hour.json ---- */
+
+bool
+overview_hour(struct page *page, struct buffer *out)
+{
+	const struct context *context = page->context;
+	const struct command command = {.verb = VERB_HOUR, .fleet = true};
+	bool fleet = viewer_sees_fleet(page->viewer) && !page->here;
+	struct answer_parser parser = {0};
+	struct buffer text;
+	int64_t age_ms = 0;
+	struct slice bytes;
+	buffer_init(&text, PAGE_PIECE_BYTES);
+	if (fleet) {
+		bytes = fleet_page(context->fleet, &command, clock_ms(), &age_ms);
+	} else {
+		hour_here(context, &text, 3);
+		bytes = (struct slice){buffer_bytes(&text), buffer_length(&text)};
+	}
+	put(out, "{");
+	put_age(out, fleet, age_ms);
+	put_member(out, "hour", parse(&parser, bytes));
+	put(out, "}\n");
 	answer_done(&parser);
 	buffer_done(&text);
 	return false;

@@ -76,6 +76,7 @@ static const struct page_kind kinds[] = {
 	{"/events", TYPE_EVENTS, status_events, true, true, false},
 	{"/lock.json", TYPE_JSON, overview_lock, true, false, false},
 	{"/top.json", TYPE_JSON, overview_top, true, false, false},
+	{"/hour.json", TYPE_JSON, overview_hour, true, false, false},
 	{"/locks.json", TYPE_JSON, lists_locks, true, false, false},
 	{"/sessions.json", TYPE_JSON, lists_sessions, true, false, false},
 };

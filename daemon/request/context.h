@@ -29,6 +29,7 @@ struct fleet;
 struct glob;
 struct health;
 struct history;
+struct hour;
 struct masters;
 struct passwords;
 struct memory;
@@ -130,6 +131,7 @@ struct context {
 	struct access *access;
 	struct events *events;
 	struct history *history;
+	struct hour *hour;
 	struct fleet *fleet;
 	struct health *health;
 	struct stats *stats;

@@ -35,7 +35,7 @@ dispatch_allows(struct connection *c, const struct command *command)
 		return false;
 	}
 	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS ||
-					       command->verb == VERB_TOP);
+					       command->verb == VERB_TOP || command->verb == VERB_HOUR);
 	if (lists && !who->peer.admin && !dispatch_sees_all(c)) {
 		connection_error(c, CODE_NOPERM,
 			"this takes an administrator: root or the owner of the Unix socket, or a user "

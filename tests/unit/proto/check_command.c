@@ -332,6 +332,9 @@ START_TEST(lists_take_a_pattern_a_cursor_and_a_bound)
 	bad("EVENTS COUNT 4", "ERR unknown option 'COUNT'; usage: EVENTS [MATCH glob]");
 	good("TOP", VERB_TOP);
 	good("TOP COUNT 500 MATCH a* FLEET", VERB_TOP);
+	good("HOUR", VERB_HOUR);
+	good("HOUR FLEET", VERB_HOUR);
+	bad("HOUR COUNT 3", "ERR unknown option 'COUNT'; usage: HOUR [FLEET]");
 	bad("TOP CURSOR 0", "ERR unknown option 'CURSOR'; usage: TOP [MATCH glob] [COUNT n] [FLEET]");
 	bad("LOCKS MATCH [a", "ERR bad MATCH '[a': a '[' without its ']'");
 	bad("LOCKS MATCH a\\", "ERR bad MATCH 'a\\': a '\\' with nothing behind it");
