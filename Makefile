@@ -333,7 +333,7 @@ check-c: all $(LIBRARY_TESTS) ## test client/c, the library for C programs
 	@tests/run -v -j 1 tests/e2e/check_library.py
 
 # CLIENT has no default.
-soak-client: all $(LIBRARY_TESTS) $(HISTORY) ## let programs with client/CLIENT (c, go, java, node, python) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
+soak-client: all $(LIBRARY_TESTS) $(HISTORY) ## let programs with client/CLIENT (c, go, java, node, python, rust) lock at random through kills until OPERATIONS (1000000) locks were granted, for SECONDS (3600) at most, and judge their history; SEED= repeats the faults
 	@$(if $(SEED),SEED=$(SEED)) tests/run -v -j 1 -t 7200 "tests/interop/soak $(CLIENT) \
 		$(or $(if $(filter command environment,$(origin SECONDS)),$(SECONDS)),3600) $(or $(OPERATIONS),1000000)"
 

@@ -14,6 +14,7 @@ impl Core {
         self.output.clear();
         self.heard = now;
         self.mute = None;
+        self.validity = true;
         let mut hello = vec!["HELLO".to_owned(), "3".to_owned()];
         if let Some((user, password)) = self.manner.login.clone() {
             hello.extend(["AUTH".to_owned(), user, password]);

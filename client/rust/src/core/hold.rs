@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{is_crowded, ms, option, Call, ClaimId, Core, Hold, HoldId, Reader, Time, NOTICE, RETRY, SILENCE, UNLOCK};
+use super::{
+    grant, is_crowded, ms, option, Call, ClaimId, Core, Hold, HoldId, Reader, Time, NOTICE, RETRY, SILENCE, UNLOCK,
+};
 use crate::error::{Busy, Error, Lost};
 use crate::wire::Value;
 
@@ -243,10 +245,11 @@ impl Core {
 
     /// Sends LOCK for the first claim that waits; after a cut again with the same id, which keeps its place.
     pub(super) fn lock(&mut self, id: HoldId, now: Time) {
-        let hold = match self.holds.get(&id) {
+        let hold = match self.holds.get_mut(&id) {
             Some(hold) => hold,
             None => return,
         };
+        hold.sent_at = now;
         let claim = match hold.waiting.first().and_then(|claim| self.claims.get(claim)) {
             Some(claim) => claim,
             None => return,
@@ -254,7 +257,13 @@ impl Core {
         let asked = hold.asked;
         let mut words = vec!["LOCK".to_owned(), hold.name.clone()];
         words.extend(claim.words.iter().cloned());
-        words.extend(["OWNER".to_owned(), hold.owner.clone(), "ASYNC".to_owned(), self.id(asked)]);
+        words.extend(Some("VALIDITY".to_owned()).filter(|_| self.validity));
+        words.extend([
+            "OWNER".to_owned(),
+            hold.owner.clone(),
+            "ASYNC".to_owned(),
+            format!("{}-{}", self.manner.prefix, asked),
+        ]);
         if let Some(until) = claim.until {
             words.extend(["WAIT".to_owned(), ms(until.saturating_sub(now))]);
         }
@@ -272,9 +281,9 @@ impl Core {
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.asked = 0;
         }
-        match value {
-            Value::Number(token) => self.granted(id, u64::try_from(token).unwrap_or(0), now),
-            Value::Failure { code, text } => self.turned_away(id, &code, &text, now),
+        match (grant(&value), value) {
+            (Some((token, told)), _) => self.granted(id, token, told, now),
+            (_, Value::Failure { code, text }) => self.turned_away(id, &code, &text, now),
             _ => self.not_granted(id, now),
         }
     }
@@ -298,7 +307,10 @@ impl Core {
         let crowded = is_crowded(code, text) && !claim.tries();
         let before = claim.since < self.cut_since;
         let (past, trouble) = self.holds.get(&id).map_or((0, false), |hold| (hold.past, hold.trouble.is_some()));
-        if crowded && self.is_under_way() {
+        if code == "ERR" && self.validity && text.starts_with("VALIDITY and ASYNC exclude") {
+            self.validity = false; // an older daemon
+            self.ask(id, now);
+        } else if crowded && self.is_under_way() {
             self.line_up(id);
         } else if crowded && past != self.past || code == "LOST" {
             // A wait has ended while the refusal was under way; or it is an earlier loss, which the session had not been told.
@@ -357,14 +369,23 @@ impl Core {
 
     // --- the hold ---------------------------------------------------------------------------------------------------
 
-    fn granted(&mut self, id: HoldId, token: u64, now: Time) {
+    /// told: for how long it is good from when its LOCK was sent. If the wait took most of that, the daemon is asked.
+    fn granted(&mut self, id: HoldId, token: u64, told: Option<u64>, now: Time) {
+        let mut sent = now;
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.token = Some(token);
             hold.trouble = None;
             hold.granted_at = now;
             hold.late = None;
+            sent = hold.sent_at;
         }
-        self.check(id, now);
+        match told.filter(|told| now < sent + Duration::from_millis(told / 2)) {
+            Some(told) => {
+                self.told(id, sent, told, now);
+                self.give(id);
+            }
+            None => self.check(id, now),
+        }
         self.advance(now);
         self.step_aside(id, now);
     }

@@ -92,6 +92,8 @@ struct Hold {
     /// The number of the LOCK that is under way; 0: none is.
     asked: u64,
     asked_at: Time,
+    /// When its LOCK was sent last: the time that the grant tells counts from then.
+    sent_at: Time,
     /// `Core::past` when it was sent.
     past: u64,
     /// Its place in the line, and whether it stands there.
@@ -173,6 +175,8 @@ pub(crate) struct Core {
     mute: Option<Time>,
     secret: Option<String>,
     bound: bool,
+    /// The grants of the daemon tell how long they are good.
+    validity: bool,
     holds: BTreeMap<HoldId, Hold>,
     owned: HashMap<(String, String), HoldId>,
     asks: HashMap<u64, HoldId>,
@@ -207,6 +211,7 @@ impl Core {
             mute: None,
             secret: None,
             bound: false,
+            validity: true,
             holds: BTreeMap::new(),
             owned: HashMap::new(),
             asks: HashMap::new(),
@@ -281,9 +286,10 @@ impl Core {
                     self.lose(id, &lost, now);
                 }
             }
-            ("grant", Some(Value::Number(token)), _) => {
-                if let (Some((asked, hold)), Ok(token)) = (self.asked_as(word(1)), u64::try_from(*token)) {
-                    self.locked(hold, asked, Some(Value::Number(token as i64)), now);
+            ("grant", Some(token), told) => {
+                if let Some((asked, hold)) = self.asked_as(word(1)) {
+                    let grant = Value::Array(std::iter::once(token).chain(told).cloned().collect());
+                    self.locked(hold, asked, Some(grant), now);
                 }
             }
             ("failed", Some(code), text) => {
@@ -325,6 +331,15 @@ pub(crate) fn ms(time: Duration) -> String {
 fn option<'a>(words: &'a [String], option: &str) -> Option<&'a str> {
     let pairs = if words.first().map_or(false, |word| word == "SHARED") { &words[1..] } else { words };
     pairs.chunks_exact(2).find(|pair| pair[0] == option).map(|pair| pair[1].as_str())
+}
+
+/// The token of a grant, and for how long it is good from when its LOCK was sent, if that is told.
+fn grant(value: &Value) -> Option<(u64, Option<u64>)> {
+    let number = |value: &Value| value.number().and_then(|n| u64::try_from(n).ok());
+    match value {
+        Value::Array(items) => Some((number(items.first()?)?, items.get(1).and_then(number))),
+        value => Some((number(value)?, None)),
+    }
 }
 
 /// Whether the session waits as often as it may.

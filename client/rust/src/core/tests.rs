@@ -162,6 +162,49 @@ fn a_lock_is_had_checked_and_given_back() {
 }
 
 #[test]
+fn a_grant_that_tells_how_long_it_is_good_is_not_checked() {
+    let mut stage = online();
+    let id = stage.ask("a", None);
+    let lock = stage.sent();
+    assert!(lock[0].contains(" VALIDITY "), "{}", lock[0]);
+    stage.say("+QUEUED");
+    stage.pass(S);
+    stage.say(&format!(">4\r\n+grant\r\n+{}\r\n:7\r\n:3000", asked(&lock[0])));
+    assert!(stage.sent().is_empty());
+    assert_eq!(stage.told(), [format!("held {} 7", id)]);
+    assert_eq!(stage.core.deadline(id), Some(stage.now + 2 * S), "it counts from when the LOCK was sent");
+}
+
+#[test]
+fn a_grant_whose_wait_took_most_of_its_time_is_checked() {
+    let mut stage = online();
+    let id = stage.ask("a", None);
+    let lock = stage.sent();
+    stage.say("+QUEUED");
+    stage.pass(1500 * MS);
+    stage.say(&format!(">4\r\n+grant\r\n+{}\r\n:7\r\n:3000", asked(&lock[0])));
+    assert!(stage.told().is_empty() && stage.sent()[0].starts_with("CHECK a "));
+    stage.say(":3000");
+    assert_eq!(stage.told(), [format!("held {} 7", id)]);
+}
+
+#[test]
+fn an_older_daemon_is_asked_without_validity() {
+    let mut stage = online();
+    let id = stage.ask("a", None);
+    stage.sent();
+    stage.say("-ERR VALIDITY and ASYNC exclude each other: send CHECK after the grant");
+    let lock = stage.sent();
+    assert!(!lock[0].contains("VALIDITY"), "{}", lock[0]);
+    stage.say("+QUEUED");
+    stage.grant(&asked(&lock[0]), 7);
+    assert!(stage.sent()[0].starts_with("CHECK a "));
+    stage.say(":3000");
+    assert_eq!(stage.told(), [format!("held {} 7", id)]);
+    assert!(stage.core.is_used());
+}
+
+#[test]
 fn an_unlock_is_repeated_until_nothing_is_left() {
     let mut stage = online();
     let id = stage.hold("a", 7, 3000);
