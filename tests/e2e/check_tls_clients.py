@@ -755,6 +755,19 @@ def play_java(place, helped):
     helped(place, "java", "-XX:TieredStopAtLevel=1", "-cp", folder, "Example")
 
 
+def play_rust(place, helped):
+    need("cargo")
+    target = os.path.join(harness.BUILD, "rust")
+    cargo = dict(cwd=os.path.join(harness.ROOT, "client", "rust"), env=dict(os.environ, CARGO_TARGET_DIR=target),
+                 capture_output=True, text=True, check=False)
+    fetched = subprocess.run(("cargo", "fetch", "--locked"), **cargo)
+    if fetched.returncode:
+        raise harness.Skip("cargo cannot fetch rustls: %s" % fetched.stderr[-200:])
+    built = subprocess.run(("cargo", "build", "--locked", "--features", "tls", "--example", "hold"), **cargo)
+    expect(built.returncode, 0, built.stderr)
+    helped(place, os.path.join(target, "debug", "examples", "hold"))
+
+
 def test_python(place):
     """client/python by TLS keeps its lock over a hand-over, and trusts no other authority"""
     play_python(place, helper)
@@ -775,6 +788,11 @@ def test_java(place):
     play_java(place, helper)
 
 
+def test_rust(place):
+    """client/rust by TLS keeps its lock over a hand-over, and trusts no other authority"""
+    play_rust(place, helper)
+
+
 def test_python_behind_stunnel(place):
     """client/python behind stunnel keeps its lock over a kill -9 of the daemon"""
     play_python(place, helper_behind)
@@ -793,6 +811,11 @@ def test_node_behind_stunnel(place):
 def test_java_behind_stunnel(place):
     """client/java behind stunnel keeps its lock over a kill -9 of the daemon"""
     play_java(place, helper_behind)
+
+
+def test_rust_behind_stunnel(place):
+    """client/rust behind stunnel keeps its lock over a kill -9 of the daemon"""
+    play_rust(place, helper_behind)
 
 
 if __name__ == "__main__":

@@ -369,7 +369,7 @@ impl Core {
 
     // --- the hold ---------------------------------------------------------------------------------------------------
 
-    /// told: for how long it is good from when its LOCK was sent. If the wait took most of that, the daemon is asked.
+    /// told: for how long it is good from when its LOCK was sent. If the wait took a third of that, the daemon is asked.
     fn granted(&mut self, id: HoldId, token: u64, told: Option<u64>, now: Time) {
         let mut sent = now;
         if let Some(hold) = self.holds.get_mut(&id) {
@@ -379,7 +379,7 @@ impl Core {
             hold.late = None;
             sent = hold.sent_at;
         }
-        match told.filter(|told| now < sent + Duration::from_millis(told / 2)) {
+        match told.filter(|told| now < sent + Duration::from_millis(told / 3)) {
             Some(told) => {
                 self.told(id, sent, told, now);
                 self.give(id);
