@@ -130,10 +130,7 @@ func (l *link) ask(ctx context.Context, file *os.File, words ...string) (value, 
 }
 
 func (l *link) send(answer chan value, file *os.File, words []string) error {
-	request := append(make([]byte, 0, 256), fmt.Sprintf("*%d\r\n", len(words))...)
-	for _, w := range words {
-		request = append(request, fmt.Sprintf("$%d\r\n%s\r\n", len(w), w)...)
-	}
+	request := encode(make([]byte, 0, 256), words)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.left && words[0] == "LOCK" {
@@ -147,6 +144,16 @@ func (l *link) send(answer chan value, file *os.File, words []string) error {
 	}
 	_, err := l.conn.Write(request)
 	return err
+}
+
+// encode appends a request as a RESP array.
+func encode(to []byte, words []string) []byte {
+	to = append(strconv.AppendInt(append(to, '*'), int64(len(words)), 10), "\r\n"...)
+	for _, w := range words {
+		to = append(strconv.AppendInt(append(to, '$'), int64(len(w)), 10), "\r\n"...)
+		to = append(append(to, w...), "\r\n"...)
+	}
+	return to
 }
 
 func (l *link) read(take func(push)) {
