@@ -156,6 +156,8 @@ pub(crate) struct Core {
     pub(crate) output: Vec<u8>,
     pub(crate) calls: Vec<Call>,
     pub(crate) wake: Time,
+    /// What was due at the last tick waits for the next one, since this process stood still.
+    postponed: bool,
     /// There is a connection.
     pub(crate) online: bool,
     /// And a daemon has answered there.
@@ -198,6 +200,7 @@ impl Core {
             output: Vec::new(),
             calls: Vec::new(),
             wake: NEVER,
+            postponed: false,
             online: false,
             greeted: false,
             served: false,

@@ -349,6 +349,16 @@ fn a_process_that_stood_still_asks_before_it_counts_a_lock_as_lost() {
 }
 
 #[test]
+fn a_host_that_is_always_late_hears_of_a_loss_all_the_same() {
+    let mut stage = online();
+    let id = stage.hold("a", 7, 3000);
+    for _ in 0..6 {
+        stage.stand(2 * S);
+    }
+    assert_eq!(stage.told(), [format!("lost {} unreachable", id)]);
+}
+
+#[test]
 fn a_process_that_stood_still_while_it_waited_reads_its_grant_first() {
     let mut stage = online();
     let id = stage.ask("a", Some(S));

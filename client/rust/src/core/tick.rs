@@ -8,10 +8,11 @@ use crate::error::{Error, Lost};
 
 impl Core {
     /// Does what is due. `wake` says when it has to be called again. If this process stood still, what the daemon has said meanwhile is
-    /// read first: then it asks only.
+    /// read first: then it asks only, once.
     pub(crate) fn tick(&mut self, now: Time) {
-        let stood = self.wake != NEVER && now > self.wake + STOOD;
+        let stood = self.wake != NEVER && now > self.wake + STOOD && !self.postponed;
         self.wake = NEVER;
+        self.postponed = stood;
         if stood {
             self.tick_after_standstill(now);
             self.rouse(now + STOOD);
