@@ -19,18 +19,19 @@
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/release.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
@@ -62,7 +63,7 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 	size_t waiters = 0, once = 0, async = 0;
 	uint64_t ticket = 0;
 
-	TAILQ_FOREACH (w, &r->queue->waiters, in_resource) {
+	TAILQ_FOREACH (w, &queue_of(r)->waiters, in_resource) {
 		HOLDS(c, w->resource == r);
 		HOLDS(c, w->conn == NULL || w->conn->session == w->session);
 		HOLDS(c, w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
@@ -79,8 +80,10 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 		once += w->once;
 		async += w->async;
 	}
-	HOLDS(c, (r->queue == &core->locks->nobody) == (waiters == 0));
-	HOLDS(c, waiters == r->queue->count && once == r->queue->once && async == r->queue->async);
+	HOLDS(c, (queue_of(r) == &core->locks->nobody) == (waiters == 0));
+	w = TAILQ_FIRST(&queue_of(r)->waiters);
+	HOLDS(c, w == NULL || (r->demand->kind == w->kind && r->demand->permits == w->permits));
+	HOLDS(c, waiters == r->demand->count && once == r->demand->once && async == queue_of(r)->async);
 }
 
 static size_t
@@ -160,9 +163,9 @@ check_share(struct check *c, const struct core *core, const struct resource *r)
 	const struct lease *l = &r->lease;
 
 	HOLDS(c, l->kind != KIND_PERMITS && l->permits == 0);
-	HOLDS(c, r->queue->count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
+	HOLDS(c, r->demand->count == 0 || r->grant_count > 0 || l->state != LEASE_NONE ||
 			 !quorum_usable(core, r->link));
-	HOLDS(c, r->grant_count > 0 || r->queue->count > 0 || l->state != LEASE_NONE);
+	HOLDS(c, r->grant_count > 0 || r->demand->count > 0 || l->state != LEASE_NONE);
 }
 
 /* Each permit lease has at most one hold, as large as itself. Those without a hold come first; the one being
@@ -174,7 +177,7 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 	const struct permit_lease *s;
 	bool kept = false, held = false;
 
-	HOLDS(c, r->grant_count > 0 || r->queue->count > 0 || !TAILQ_EMPTY(&r->permit_leases.list));
+	HOLDS(c, r->grant_count > 0 || r->demand->count > 0 || !TAILQ_EMPTY(&r->permit_leases.list));
 	TAILQ_FOREACH (s, &r->permit_leases.list, in_resource) {
 		l = &s->lease;
 		HOLDS(c, l->kind == KIND_PERMITS && lease_grants(l) <= 1);
@@ -189,12 +192,12 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 		HOLDS(c, l->permits >= 1 && l->permits <= r->limit);
 		/* Without a waiter an idle one is retained, for a while, and only if no other daemon wants
 		 * it. */
-		HOLDS(c, l->grants != NULL || r->queue->count > 0 ||
+		HOLDS(c, l->grants != NULL || r->demand->count > 0 ||
 				 (lease_held(l)->idle_ms > now_ms && !lease_held(l)->wanted));
 		kept |= l->grants == NULL;
 	}
 	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));
-	HOLDS(c, r->queue->count == 0 || kept || acquiring != NULL || !quorum_usable(core, r->link));
+	HOLDS(c, r->demand->count == 0 || kept || acquiring != NULL || !quorum_usable(core, r->link));
 }
 
 static void
@@ -247,7 +250,7 @@ check_resource(struct check *c, const struct core *core, const struct resource *
 	size_t grants = 0;
 	int64_t taken = 0;
 
-	HOLDS(c, rules_have(&core->locks->rules, r->rule));
+	HOLDS(c, rules_have(&core->leases->rules, r->rule));
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 		HOLDS(c, l->resource == r);
 		check_lease(c, core, l, now_ms);
@@ -313,8 +316,8 @@ user_withheld(const struct core *core, const struct user *u)
 {
 	int64_t locks = 0;
 
-	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
-		r = names_next(&core->locks->names, r)) {
+	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
+		r = names_next(&core->leases->names, r)) {
 		const struct grant *g = NULL;
 
 		while ((g = resource_next_grant(r, g)) != NULL) {
@@ -522,8 +525,8 @@ check_queues(struct check *c, const struct core *core)
 
 	TAILQ_FOREACH (q, &core->locks->queues, in_core) {
 		HOLDS(c, TAILQ_FIRST(&q->waiters)->since_ms >= since_ms);
-		HOLDS(c, q->count > 0 && q->resource->queue == q);
-		waiters += q->count;
+		HOLDS(c, q->demand.count > 0 && queue_of(q->resource) == q);
+		waiters += q->demand.count;
 	}
 	HOLDS(c, waiters == core->counts.waiters);
 }
@@ -536,8 +539,8 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 
 	HOLDS(c, dirty_at_rest(&core->lease_changes));
 	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->kinds->mlocks));
-	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
-		r = names_next(&core->locks->names, r)) {
+	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
+		r = names_next(&core->leases->names, r)) {
 		check_waiters(c, core, r);
 		check_resource(c, core, r, now_ms, &seen);
 		seen.resources++;

@@ -1,7 +1,6 @@
 /* core: see core.h. Brings each event to its noun, timers first; it decides nothing about leases itself. */
 #include "daemon/core/core.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/attach.h"
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
@@ -19,8 +18,16 @@
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/acquire.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
@@ -35,14 +42,8 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/release.h"
-#include "daemon/core/renew.h"
 #include "daemon/core/reseat.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state_master.h"
 #include "daemon/core/user.h"
@@ -110,7 +111,7 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->streak >= 1);
 	if (!reserve_fill(&core->reserve) || !starts_init(&core->locks->hold_starts) ||
 		!starts_init(&core->locks->wait_starts) || !starts_init(&core->kinds->mlock_starts) ||
-		!rules_init(&core->locks->rules, settings->rules, settings->rule_count)) {
+		!rules_init(&core->leases->rules, settings->rules, settings->rule_count)) {
 		core_done_starts(core);
 		reserve_free(&core->reserve);
 		free(whole);
@@ -130,10 +131,11 @@ core_new(const struct core_settings *settings, struct now now)
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
 	timers_init(&core->timers, &core->reserve);
-	names_init(&core->locks->names, core->secret);
+	names_init(&core->leases->names, core->secret);
 	dirty_init(&core->dirty, &core->reserve);
 	dirty_init(&core->lease_changes, &core->reserve);
 	TAILQ_INIT(&core->locks->nobody.waiters);
+	core->leases->nobody = &core->locks->nobody.demand;
 	TAILQ_INIT(&core->locks->queues);
 	timer_init(&core->locks->rescan_timer, TIMER_RESCAN);
 	timer_init(&core->locks->ending_timer, TIMER_ENDING);
@@ -152,6 +154,10 @@ core_new(const struct core_settings *settings, struct now now)
 static void
 free_leases(struct core *core, struct resource *r)
 {
+	struct lease *l;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+		grants_free(l);
 	if (r->limit == 0)
 		lease_free(&r->lease);
 	else
@@ -164,17 +170,17 @@ free_resources(struct core *core)
 	struct resource *r, *next;
 
 	/* All waiters first: removing one needs the timers and the lists of other resources. */
-	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
-		while (!TAILQ_EMPTY(&r->queue->waiters))
-			queue_remove(core, TAILQ_FIRST(&r->queue->waiters));
+	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r)) {
+		while (!TAILQ_EMPTY(&queue_of(r)->waiters))
+			queue_remove(core, TAILQ_FIRST(&queue_of(r)->waiters));
 	}
-	for (r = names_first(&core->locks->names); r != NULL; r = next) {
-		next = names_next(&core->locks->names, r);
+	for (r = names_first(&core->leases->names); r != NULL; r = next) {
+		next = names_next(&core->leases->names, r);
 		free_leases(core, r);
-		names_remove(&core->locks->names, r);
+		names_remove(&core->leases->names, r);
 		free(r);
 	}
-	names_done(&core->locks->names);
+	names_done(&core->leases->names);
 }
 
 void
@@ -195,7 +201,7 @@ core_free(struct core *core)
 	dirty_done(&core->lease_changes);
 	timers_done(&core->timers);
 	core_done_starts(core);
-	rules_done(&core->locks->rules);
+	rules_done(&core->leases->rules);
 	reserve_free(&core->reserve);
 	free(OWNER_OF(core, struct whole, core));
 }
@@ -417,7 +423,7 @@ single_because(const struct core *core)
 {
 	if (latch_known(core))
 		return "latches are known here, and are kept by one master alone: wait until they are over";
-	if (rules_single(&core->locks->rules))
+	if (rules_single(&core->leases->rules))
 		return "a rule has interop: redisson or python-redis-lock, whose locks have a single master: "
 		       "no other can be added";
 	return NULL;
@@ -458,7 +464,7 @@ take_vote(struct core *core, const struct vote *vote)
 		latch_vote(core, vote);
 		return;
 	default:
-		r = names_find(&core->locks->names, vote->name);
+		r = names_find(&core->leases->names, vote->name);
 		l = r == NULL ? NULL : lease_of(core, r, vote->attempt);
 		if (l != NULL && is_outdated(core, l, vote)) {
 			believed = *vote;
@@ -501,7 +507,7 @@ name_called(struct core *core, struct resource *r, const struct event *event)
 	struct lease *l = r == NULL ? NULL : r->limit == 0 ? &r->lease : permit_lease_acquiring(r);
 
 	assert(event->type == EVENT_WAKE && event->master < core->settings.masters);
-	if (r == NULL || (r->queue->count == 0 && (l == NULL || l->state == LEASE_NONE)))
+	if (r == NULL || (r->demand->count == 0 && (l == NULL || l->state == LEASE_NONE)))
 		lease_leave_left(core, name_kept(core, event->name), event->master);
 	else if (l != NULL)
 		acquire_called(core, l, event->master);
@@ -510,7 +516,7 @@ name_called(struct core *core, struct resource *r, const struct event *event)
 static void
 take_inbox(struct core *core, const struct event *event)
 {
-	struct resource *r = names_find(&core->locks->names, event->name);
+	struct resource *r = names_find(&core->leases->names, event->name);
 
 	if (event->master >= core->settings.masters)
 		return; /* a hint of a server that has left the set */

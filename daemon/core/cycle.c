@@ -5,9 +5,9 @@
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/deadlock.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "proto/reply.h"
 

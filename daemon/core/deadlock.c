@@ -21,12 +21,14 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/cycle.h"
+#include "daemon/core/grant.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/session.h"
+#include "daemon/core/share.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -128,7 +130,7 @@ each_ahead(struct search *search, const struct waiter *w, on_keeper *tell)
 	const struct waiter *ahead = w;
 	bool apart = w->kind != KIND_SHARED;
 
-	if (w->resource->queue->async == 0)
+	if (queue_of(w->resource)->async == 0)
 		return false;
 	while ((ahead = TAILQ_PREV(ahead, waiter_queue, in_resource)) != NULL && search_look(search)) {
 		apart = apart || ahead->kind != KIND_SHARED;
@@ -146,7 +148,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 
 	if (w->kind != KIND_SHARED)
 		return true;
-	TAILQ_FOREACH (ahead, &w->resource->queue->waiters, in_resource) {
+	TAILQ_FOREACH (ahead, &queue_of(w->resource)->waiters, in_resource) {
 		if (!search_look(search) || !lease_open(search->core, &w->resource->lease, ahead))
 			return true;
 		if (ahead == w)
@@ -159,7 +161,7 @@ wait_is_shut(struct search *search, const struct waiter *w)
 static bool
 each_holder(struct search *search, const struct waiter *w, on_keeper *tell)
 {
-	struct queue *q = w->resource->queue;
+	struct queue *q = queue_of(w->resource);
 	const struct grant *g = NULL;
 
 	/* Not on the queue that all names without waiters share. */
@@ -236,7 +238,7 @@ keeper_is_stuck(struct search *search, struct session *keeper, const struct wait
 static bool
 holder_is_stuck(struct search *search, const struct resource *r)
 {
-	struct queue *q = r->queue;
+	struct queue *q = queue_of(r);
 
 	if (q->pass != search->pass)
 		return false;
@@ -274,9 +276,9 @@ permits_lack(struct search *search, const struct waiter *w)
 	const struct waiter *ahead;
 
 	assert(w->kind == KIND_PERMITS);
-	if (left == r->limit && r->queue->async == 0)
+	if (left == r->limit && queue_of(r)->async == 0)
 		return false;
-	TAILQ_FOREACH (ahead, &r->queue->waiters, in_resource) {
+	TAILQ_FOREACH (ahead, &queue_of(r)->waiters, in_resource) {
 		if (!search_look(search) || (!ahead->once && ahead->permits > left))
 			return true;
 		if (ahead == w)
@@ -402,7 +404,7 @@ each_who_waits(struct search *search, const struct session *s)
 	const struct waiter *w, *behind;
 
 	LIST_FOREACH (g, &s->grants, in_session) {
-		const struct queue *q = g->lease->resource->queue;
+		const struct queue *q = queue_of(g->lease->resource);
 
 		if (q->pass == search->pass || !search_look(search))
 			return false;
@@ -413,7 +415,7 @@ each_who_waits(struct search *search, const struct session *s)
 		}
 	}
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if (!search_look(search) || (w->async && w->resource->queue->pass == search->pass))
+		if (!search_look(search) || (w->async && queue_of(w->resource)->pass == search->pass))
 			return false;
 		for (behind = w; w->async && (behind = TAILQ_NEXT(behind, in_resource)) != NULL;) {
 			if (!search_look(search))
@@ -435,7 +437,7 @@ way_may_lead_back(struct search *search, struct session *s)
 		if (!search_look(search))
 			return true;
 		if (w->conn != NULL && !w->async && !w->once)
-			w->resource->queue->pass = search->pass;
+			queue_of(w->resource)->pass = search->pass;
 	}
 	search_put_once(search, s);
 	while ((s = search_take(search)) != NULL) {
@@ -545,7 +547,7 @@ search_end(struct search *search, struct core *core, struct session *s)
 static bool
 wait_has_keeper(const struct waiter *w)
 {
-	return w->resource->grant_count > 0 || w->resource->queue->async > 0;
+	return w->resource->grant_count > 0 || queue_of(w->resource)->async > 0;
 }
 
 bool

@@ -13,14 +13,16 @@
 #include "daemon/core/grant.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
@@ -105,7 +107,7 @@ core_id_digest(uint64_t number, uint64_t user, struct slice id)
 bool
 core_holds_by_digest(const struct core *core, struct slice name, uint64_t number, uint64_t digest)
 {
-	const struct resource *r = names_find(&core->locks->names, name);
+	const struct resource *r = names_find(&core->leases->names, name);
 	const struct grant *g = NULL;
 
 	while (r != NULL && (g = resource_next_grant(r, g)) != NULL) {
@@ -244,7 +246,7 @@ verb_makes(enum verb verb)
 static void
 answer_unknown(struct core *core, const struct conn *conn, const struct command *c)
 {
-	const struct resource *r = names_find(&core->locks->names, c->name);
+	const struct resource *r = names_find(&core->leases->names, c->name);
 	bool elsewhere = r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0;
 
 	if (c->verb == VERB_CHECK)
@@ -404,7 +406,7 @@ mlock_is_held(struct core *core, const struct conn *conn, const struct command *
 	assert(c->name_count <= COMMAND_NAMES_MAX);
 	for (size_t i = 0; i < c->name_count; i++) {
 		struct grant *g = grant_find(
-			core, names_find(&core->locks->names, c->names[i]), conn->session, c->owner);
+			core, names_find(&core->leases->names, c->names[i]), conn->session, c->owner);
 
 		if (g == NULL || g->untold || (g->kind == KIND_SHARED && c->kind != KIND_SHARED))
 			return false;

@@ -10,12 +10,14 @@
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
@@ -232,7 +234,7 @@ ending_timer(struct core *core)
 static void
 ending_yield_name(struct core *core, struct slice name)
 {
-	const struct resource *r = names_find(&core->locks->names, name);
+	const struct resource *r = names_find(&core->leases->names, name);
 	struct grant *g = r == NULL ? NULL : resource_next_grant(r, NULL), *next;
 
 	for (unsigned looks = 0; g != NULL && looks < END_LOOKS; looks++, g = next) {

@@ -11,16 +11,16 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/holds.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
@@ -117,6 +117,17 @@ grant_free(struct grant *g)
 	free(g);
 }
 
+void
+grants_free(struct lease *l)
+{
+	struct grant *g;
+
+	while ((g = l->grants) != NULL) {
+		DL_DELETE2(l->grants, g, before, after);
+		grant_free(g);
+	}
+}
+
 static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
@@ -211,7 +222,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	assert(l->kind == w->kind || (l->kind == KIND_EXCLUSIVE && w->kind == KIND_SHARED));
 	assert(l->grants == NULL || (w->kind == KIND_SHARED && l->grants->kind == KIND_SHARED));
 	/* In order of arrival, on a lease that is valid, and with a token that no other hold has. */
-	assert(w == TAILQ_FIRST(&l->resource->queue->waiters));
+	assert(w == TAILQ_FIRST(&queue_of(l->resource)->waiters));
 	assert(lease_held(l)->valid_ms > core->now.ms && token == lease_held(l)->token - 1);
 	if (queue_spare(core, w))
 		return;
@@ -236,6 +247,20 @@ struct grant *
 grant_any(const struct core *core, const struct resource *r, struct session *s, struct slice owner)
 {
 	return r == NULL ? NULL : holds_find(core, s, r, owner);
+}
+
+struct grant *
+resource_next_grant(const struct resource *r, const struct grant *g)
+{
+	const struct lease *l = g == NULL ? NULL : g->lease;
+	struct grant *next = g == NULL ? NULL : g->after;
+
+	assert(l == NULL || (l->resource == r && l->state == LEASE_HELD));
+	if (r->limit == 0)
+		return g == NULL ? r->lease.grants : next;
+	while (next == NULL && (l = resource_next_lease(r, l)) != NULL)
+		next = l->grants;
+	return next;
 }
 
 struct grant *

@@ -12,7 +12,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -141,6 +141,9 @@ struct grant *grant_any(
 struct grant *grant_find(
 	const struct core *core, const struct resource *r, struct session *s, struct slice owner);
 
+/* The hold of r after this one, in their order on each lease; NULL: the first one, or there is none. */
+struct grant *resource_next_grant(const struct resource *r, const struct grant *g);
+
 /* The hold with this token; NULL: none. */
 struct grant *grant_with(const struct resource *r, int64_t token);
 
@@ -230,7 +233,8 @@ void grant_timer(struct core *core, struct grant *g);
  * it. */
 void grants_lose(struct core *core, struct lease *l, enum lease_loss why);
 
-/* For core_free(): frees its memory, no more. */
+/* For core_free(): frees its memory, no more; and all that stand on a lease. */
 void grant_free(struct grant *g);
+void grants_free(struct lease *l);
 
 #endif

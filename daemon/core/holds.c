@@ -4,7 +4,7 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/session.h"
 #include "proto/slice.h"
 

@@ -16,12 +16,10 @@
 #include <stdint.h>
 
 struct latch_quota;
-struct permit_lease;
 
 struct kinds {
 	struct map ids; /* the detached sessions, by user and id */
 	struct detached_list detached;
-	struct permit_lease *permit_leases;
 	struct latch *latches;
 	struct latch_quota *latch_quotas;
 	uint64_t latch_quotas_memory;   /* the memory of the master in which they are */

@@ -13,14 +13,14 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/notes.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
 #include "proto/reply.h"
@@ -499,7 +499,7 @@ latch_begin(struct core *core, struct conn *conn, const struct command *c)
 	if (latch_makes(core, c) && user_latches_full(core, conn, latch_quota_cost(c->steps)))
 		return;
 	if (wait_ms == COMMAND_WAIT_RULE)
-		wait_ms = rules_find(&core->locks->rules, c->name)->wait_ms;
+		wait_ms = rules_find(&core->leases->rules, c->name)->wait_ms;
 	l = latch_get(core, c->name);
 	if (l == NULL || latch_request_add(core, l, conn, c, wait_ms) == NULL)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");

@@ -32,7 +32,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>

@@ -10,7 +10,7 @@
 #include "daemon/core/detached.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"

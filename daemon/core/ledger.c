@@ -4,7 +4,6 @@
  */
 #include "daemon/core/ledger.h"
 
-#include "daemon/core/adopt.h"
 #include "daemon/core/attach.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
@@ -16,15 +15,18 @@
 #include "daemon/core/core.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger_set.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/part.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/state_session.h"
@@ -489,7 +491,7 @@ changes_find(struct core *core)
 	struct resource *r;
 	struct lease *l;
 
-	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
+	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
 			if (l->changed.dirty && !dirty_found(&core->lease_changes, &l->changed))
 				return;
@@ -596,7 +598,7 @@ core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer
 	struct ledger_scan scan = {core, out};
 
 	assert(out != NULL && looks > 0);
-	return names_scan(&core->locks->names, (scan_cursor)cursor, looks, scan_name, &scan);
+	return names_scan(&core->leases->names, (scan_cursor)cursor, looks, scan_name, &scan);
 }
 
 /* Puts the durable holds first, and leaves the others in their order. */
@@ -633,8 +635,8 @@ ledger_mark(struct core *core)
 		TAILQ_FOREACH (conn, &s->conns, in_session)
 			conn->kept = conn->host == NULL && s->durable;
 	}
-	for (struct resource *r = names_first(&core->locks->names); r != NULL;
-		r = names_next(&core->locks->names, r)) {
+	for (struct resource *r = names_first(&core->leases->names); r != NULL;
+		r = names_next(&core->leases->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 			mark_lease(l);
 	}

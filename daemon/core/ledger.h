@@ -49,7 +49,7 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 #include "proto/command.h"
 #include "proto/name.h"
 

@@ -20,8 +20,6 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 
@@ -31,9 +29,7 @@
 struct user;
 
 struct locks {
-	struct rules rules;
-	struct names names; /* the resources */
-	struct map conns;   /* by their numbers */
+	struct map conns; /* by their numbers */
 	struct session *sessions;
 	struct session *bound; /* those bound to a process, by process */
 	struct user *users;

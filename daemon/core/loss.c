@@ -11,11 +11,13 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
 #include "proto/escape.h"
@@ -275,7 +277,7 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 static struct grant *
 loss_withheld(const struct core *core, const struct loss *loss)
 {
-	struct resource *r = names_find(&core->locks->names, loss_name(loss));
+	struct resource *r = names_find(&core->leases->names, loss_name(loss));
 	struct grant *g = r == NULL ? NULL : grant_with(r, loss->token);
 
 	return g != NULL && g->session == NULL ? g : NULL;

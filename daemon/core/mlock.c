@@ -14,19 +14,24 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/key.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/renew.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
 #include "proto/escape.h"
@@ -115,7 +120,7 @@ mlock_next(struct mlock *b)
 static bool
 part_is_shut(const struct core *core, const struct part *p)
 {
-	const struct resource *r = names_find(&core->locks->names, p->name);
+	const struct resource *r = names_find(&core->leases->names, p->name);
 
 	return r != NULL && refusal_hopeless(r, p->mlock->lock.kind);
 }
@@ -154,7 +159,7 @@ mlock_fail(struct core *core, struct mlock *b, const struct reply *reply)
 
 	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR);
 	if (reply->type == REPLY_NULL && next != NULL)
-		emit_note(core, NOTE_TIMEOUT, names_find(&core->locks->names, next->name), b->conn->session,
+		emit_note(core, NOTE_TIMEOUT, names_find(&core->leases->names, next->name), b->conn->session,
 			0, core->now.ms - b->since_ms, NULL);
 	emit_reply(core, b->conn->id, reply);
 	mlock_drop(core, b);
@@ -190,7 +195,7 @@ mlock_answer(struct core *core, struct mlock *b)
 static void
 mlock_refusal(const struct core *core, const struct part *p, struct reply *out)
 {
-	const struct resource *r = p == NULL ? NULL : names_find(&core->locks->names, p->name);
+	const struct resource *r = p == NULL ? NULL : names_find(&core->leases->names, p->name);
 
 	if (r != NULL)
 		refusal_name(core, r, out);
@@ -438,7 +443,7 @@ mlock_wait_ms(struct core *core, const struct command *c)
 	int64_t most = 0;
 
 	for (size_t i = 0; i < c->name_count; i++) {
-		int64_t ms = rules_find(&core->locks->rules, c->names[i])->wait_ms;
+		int64_t ms = rules_find(&core->leases->rules, c->names[i])->wait_ms;
 
 		if (ms < 0)
 			return ms;
@@ -451,7 +456,7 @@ mlock_wait_ms(struct core *core, const struct command *c)
 static bool
 name_refused(struct core *core, const struct conn *conn, const struct command *c, struct slice name)
 {
-	const struct resource *r = names_find(&core->locks->names, name);
+	const struct resource *r = names_find(&core->leases->names, name);
 	const struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct reply why;
 	char text[REPLY_TEXT_MAX / 2];
@@ -603,7 +608,7 @@ munlock_is_vague(struct core *core, const struct conn *conn, const struct comman
 	struct session *s = conn->session;
 
 	for (size_t i = 0; s->detached != NULL && c->tokens == NULL && i < c->name_count; i++) {
-		if (grant_find(core, names_find(&core->locks->names, c->names[i]), s, c->owner) == NULL)
+		if (grant_find(core, names_find(&core->leases->names, c->names[i]), s, c->owner) == NULL)
 			continue;
 		emit_error(
 			core, conn->id, CODE_ERR, EMIT_VAGUE "TOKENS token [token ...], one for each name");
@@ -617,7 +622,7 @@ static bool
 munlock_one(struct core *core, struct session *s, const struct command *c, size_t i)
 {
 	int64_t token = munlock_token(c, i);
-	struct grant *g = grant_find(core, names_find(&core->locks->names, c->names[i]), s, c->owner);
+	struct grant *g = grant_find(core, names_find(&core->leases->names, c->names[i]), s, c->owner);
 	struct loss *loss = loss_find(core, s, c->names[i], c->owner);
 	bool returned = loss != NULL && loss->reason == LOSS_RETURNED && (token == 0 || token == loss->token);
 

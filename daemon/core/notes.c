@@ -7,8 +7,8 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/masters/master.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "proto/slice.h"
 

@@ -5,8 +5,9 @@
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/user.h"
 #include "proto/reply.h"
 

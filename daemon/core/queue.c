@@ -13,13 +13,15 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/part.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/user.h"
@@ -174,7 +176,7 @@ queue_open(struct core *core, struct resource *r)
 {
 	struct queue *q;
 
-	if (r->queue != &core->locks->nobody)
+	if (queue_of(r) != &core->locks->nobody)
 		return true;
 	q = freelist_new(core, sizeof(*q));
 	if (q == NULL)
@@ -182,7 +184,7 @@ queue_open(struct core *core, struct resource *r)
 	TAILQ_INIT(&q->waiters);
 	q->resource = r;
 	TAILQ_INSERT_TAIL(&core->locks->queues, q, in_core);
-	r->queue = q;
+	r->demand = &q->demand;
 	return true;
 }
 
@@ -190,11 +192,21 @@ queue_open(struct core *core, struct resource *r)
 static void
 queue_close(struct core *core, struct resource *r)
 {
-	assert(r->queue != &core->locks->nobody && r->queue->resource == r);
-	assert(TAILQ_EMPTY(&r->queue->waiters) && r->queue->once == 0 && r->queue->async == 0);
-	TAILQ_REMOVE(&core->locks->queues, r->queue, in_core);
-	freelist_retire(core, &r->queue->freed);
-	r->queue = &core->locks->nobody;
+	assert(queue_of(r) != &core->locks->nobody && queue_of(r)->resource == r);
+	assert(TAILQ_EMPTY(&queue_of(r)->waiters) && r->demand->once == 0 && queue_of(r)->async == 0);
+	TAILQ_REMOVE(&core->locks->queues, queue_of(r), in_core);
+	freelist_retire(core, &queue_of(r)->freed);
+	r->demand = core->leases->nobody;
+}
+
+/* The first waiter may be another one. */
+static void
+queue_front(struct queue *q)
+{
+	const struct waiter *first = TAILQ_FIRST(&q->waiters);
+
+	q->demand.kind = first->kind;
+	q->demand.permits = (int16_t)first->permits;
 }
 
 bool
@@ -205,17 +217,18 @@ queue_join(struct core *core, struct waiter *w)
 
 	if (!queue_open(core, r))
 		return false;
-	q = r->queue;
+	q = queue_of(r);
 	/* In the order of arrival. */
 	assert(TAILQ_EMPTY(&q->waiters) || TAILQ_LAST(&q->waiters, waiter_queue)->ticket < w->ticket);
-	assert(q->once <= q->count && q->async <= q->count);
+	assert(q->demand.once <= q->demand.count && q->async <= q->demand.count);
 	TAILQ_INSERT_TAIL(&q->waiters, w, in_resource);
 	LIST_INSERT_HEAD(&w->session->waiters, w, in_session);
 	if (w->async)
 		asyncs_add(core, w);
-	q->count++;
-	q->once += w->once;
+	q->demand.count++;
+	q->demand.once += w->once;
 	q->async += w->async;
+	queue_front(q);
 	w->session->waiter_count++;
 	user_take(w->session, w->permits);
 	core->counts.waiters++;
@@ -282,10 +295,10 @@ void
 queue_remove(struct core *core, struct waiter *w)
 {
 	struct resource *r = w->resource;
-	struct queue *q = r->queue;
+	struct queue *q = queue_of(r);
 
-	assert(q->once >= w->once && q->async >= w->async);
-	assert(q->count > 0 && w->session->waiter_count > 0 && core->counts.waiters > 0);
+	assert(q->demand.once >= w->once && q->async >= w->async);
+	assert(q->demand.count > 0 && w->session->waiter_count > 0 && core->counts.waiters > 0);
 	timer_cancel(&core->timers, &w->timer);
 	TAILQ_REMOVE(&q->waiters, w, in_resource);
 	LIST_REMOVE(w, in_session);
@@ -293,10 +306,12 @@ queue_remove(struct core *core, struct waiter *w)
 		asyncs_remove(core, w);
 	if (w->conn != NULL && w->conn->blocked == w)
 		queue_unblock(core, w->conn);
-	q->once -= w->once;
+	q->demand.once -= w->once;
 	q->async -= w->async;
-	if (--q->count == 0)
+	if (--q->demand.count == 0)
 		queue_close(core, r);
+	else
+		queue_front(q);
 	w->session->waiter_count--;
 	user_give(w->session, w->permits);
 	core->counts.waiters--;
@@ -373,8 +388,8 @@ queue_make_once(struct core *core, struct waiter *w)
 	/* An orphaned waiter waits for its client, whatever it asked for. */
 	assert(w->conn != NULL);
 	w->once = true;
-	w->resource->queue->once++;
-	assert(w->resource->queue->once <= w->resource->queue->count);
+	w->resource->demand->once++;
+	assert(w->resource->demand->once <= w->resource->demand->count);
 	if (until_ms < w->until_ms)
 		w->until_ms = until_ms;
 	queue_arm(core, w);
@@ -394,7 +409,7 @@ queue_refused(struct core *core, struct resource *r, const struct reply *refusal
 	struct waiter *w, *next;
 
 	assert(refusal->type == REPLY_NULL || refusal->type == REPLY_ERROR);
-	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &queue_of(r)->waiters, in_resource, next) {
 		if (!w->once && w->retries == 0)
 			queue_answer(core, w, refusal);
 		else if (w->retries > 0)
@@ -465,7 +480,7 @@ queue_patiently(struct core *core, struct waiter *w)
 {
 	if (!w->once)
 		return;
-	w->resource->queue->once--;
+	w->resource->demand->once--;
 	w->once = w->halved = false;
 	dirty_add(&core->dirty, &w->resource->item);
 }
@@ -531,14 +546,7 @@ queue_adopt(struct core *core, struct waiter *w, struct conn *conn, const struct
 void
 queue_answer_all(struct core *core, struct resource *r, const struct reply *reply)
 {
-	while (!TAILQ_EMPTY(&r->queue->waiters))
-		queue_answer(core, TAILQ_FIRST(&r->queue->waiters), reply);
-	assert(r->queue == &core->locks->nobody);
-}
-
-bool
-queue_patient(const struct resource *r)
-{
-	assert(r->queue->once <= r->queue->count);
-	return r->queue->count > r->queue->once;
+	while (!TAILQ_EMPTY(&queue_of(r)->waiters))
+		queue_answer(core, TAILQ_FIRST(&queue_of(r)->waiters), reply);
+	assert(queue_of(r) == &core->locks->nobody);
 }

@@ -8,6 +8,7 @@
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/lease/resource.h"
 #include "proto/name.h"
 
 #include <bsd/sys/queue.h>
@@ -20,7 +21,6 @@ struct core;
 struct grant;
 struct part;
 struct reply;
-struct resource;
 struct session;
 
 LIST_HEAD(session_waiters, waiter);
@@ -83,13 +83,18 @@ struct queue {
 	TAILQ_ENTRY(queue) in_core;
 	struct resource *resource;
 	struct waiter_queue waiters; /* in arrival order */
-	uint32_t count;
-	uint32_t once;  /* of these: WAIT 0, or at the end of their WAIT */
+	struct demand demand;
 	uint32_t async; /* of these: ASYNC */
 	/* What a search for deadlocks writes here; meaningless outside of the search. */
 	uint64_t pass;             /* the search that has looked at the holds of this name */
 	const struct grant *stuck; /* the first hold, as far as was looked, whose session cannot go on */
 };
+
+static inline struct queue *
+queue_of(const struct resource *r)
+{
+	return OWNER_OF(r->demand, struct queue, demand);
+}
 
 /* Makes a waiter of a LOCK, at the tail. NULL: out of memory. until_ms: the end of WAIT, or TIMER_NEVER;
  * once: WAIT 0, or RETRIES 0. */
@@ -144,9 +149,6 @@ void queue_halve(struct core *core, struct waiter *w);
 
 /* Answers every waiter. */
 void queue_answer_all(struct core *core, struct resource *r, const struct reply *reply);
-
-/* A waiter waits for more than one refusal. */
-bool queue_patient(const struct resource *r);
 
 /*
  * The ASYNC waits of a session by their ids, for a session that has many.

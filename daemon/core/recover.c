@@ -6,7 +6,6 @@
  */
 #include "daemon/core/recover.h"
 
-#include "daemon/core/adopt.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
@@ -14,7 +13,13 @@
 #include "daemon/core/check.h"
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/ledger_set.h"
 #include "daemon/core/locks.h"
@@ -24,9 +29,6 @@
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/recover_read.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/state_hold.h"
@@ -135,7 +137,7 @@ load_loss(struct recovery *v, struct thing *t)
 static struct resource *
 lease_resource(struct recovery *v, const struct lease_entry *e)
 {
-	struct resource *r = names_find(&v->core->locks->names, e->name);
+	struct resource *r = names_find(&v->core->leases->names, e->name);
 
 	if (r != NULL && r->limit > 0 && r->limit == e->limit)
 		return r;

@@ -4,13 +4,14 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/release.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
 
 #include <assert.h>
 #include <stdbool.h>
@@ -36,7 +37,8 @@ reseat_moved(struct core *core, struct master *m, unsigned seats)
 	if (m->index < seats) {
 		core->quorum->newcomers_until_ms = 0;
 		core_changed(core, CHANGE_SET);
-		for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
+		for (r = names_first(&core->leases->names); r != NULL;
+			r = names_next(&core->leases->names, r))
 			resource_leaves(core, r, m->index);
 		release_leave(core, m->index);
 	}
@@ -60,7 +62,7 @@ reseat_grow(struct core *core)
 
 	assert(from < to);
 	core->quorum->seats = to;
-	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r))
+	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r))
 		resource_grow(core, r, from, to);
 	if (from == 1)
 		latch_refuse_all(core);

@@ -4,14 +4,20 @@
  */
 #include "daemon/core/scheduler.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/acquire.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
@@ -19,10 +25,6 @@
 #include "daemon/core/mlock.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/release.h"
-#include "daemon/core/renew.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/share.h"
 #include "daemon/core/verbs.h"
@@ -77,7 +79,7 @@ rescan_catch_up(void *arg, struct resource *r)
 	struct lease *l;
 
 	assert(rescan->core->locks->catches);
-	if (r->queue->count > 0)
+	if (r->demand->count > 0)
 		return true;
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 		rescan_lease(rescan->core, l);
@@ -96,7 +98,7 @@ rescan_reclaim(void *arg, struct resource *r)
 
 	assert(rescan->master->index < rescan->core->settings.masters);
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
-		if (l->state == LEASE_HELD && lease_held(l)->idle_ms != 0 && r->queue->count == 0)
+		if (l->state == LEASE_HELD && lease_held(l)->idle_ms != 0 && r->demand->count == 0)
 			lease_give_back(rescan->core, l);
 		else if (l->state == LEASE_HELD)
 			renew_reclaim(rescan->core, l, rescan->master->index);
@@ -126,7 +128,7 @@ rescan_shorten(struct core *core, struct master *m, int64_t ms)
 	struct rescan rescan = {.core = core, .master = m, .leap_ms = ms};
 
 	assert(m->index < core->settings.masters && ms > 0);
-	(void)names_scan(&core->locks->names, 0, SIZE_MAX, rescan_shorten_one, &rescan);
+	(void)names_scan(&core->leases->names, 0, SIZE_MAX, rescan_shorten_one, &rescan);
 }
 
 void
@@ -143,14 +145,14 @@ rescan_timer(struct core *core)
 		if (!m->reclaims || (m->state != MASTER_GUARDED && m->state != MASTER_ADMITTED))
 			continue;
 		rescan.master = m;
-		m->reclaiming =
-			names_scan(&core->locks->names, m->reclaiming, RESCAN_LOOKS, rescan_reclaim, &rescan);
+		m->reclaiming = names_scan(
+			&core->leases->names, m->reclaiming, RESCAN_LOOKS, rescan_reclaim, &rescan);
 		m->reclaims = m->reclaiming != 0;
 		more |= m->reclaims;
 	}
 	if (core->locks->catches) {
 		core->locks->catching = names_scan(
-			&core->locks->names, core->locks->catching, RESCAN_LOOKS, rescan_catch_up, &rescan);
+			&core->leases->names, core->locks->catching, RESCAN_LOOKS, rescan_catch_up, &rescan);
 		core->locks->catches = core->locks->catching != 0;
 	}
 	if (more || core->locks->catches)
@@ -209,7 +211,7 @@ schedule_find(struct core *core)
 {
 	struct resource *r;
 
-	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
+	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r)) {
 		if (r->item.dirty && !dirty_found(&core->dirty, &r->item))
 			return;
 	}
@@ -239,7 +241,7 @@ schedule_next(struct core *core)
 void
 schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
-	assert(w->resource->queue->count > 0);
+	assert(w->resource->demand->count > 0);
 	if (w->resource->limit == 0)
 		share_refusal(core, w, out);
 	else

@@ -3,23 +3,24 @@
  */
 #include "daemon/core/semaphore.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/kinds.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/acquire.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/retain.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/renew.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/retain.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/refusal.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 
@@ -30,265 +31,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- which slots ---- */
-
-bool
-slots_are_offered(const struct lease *l)
-{
-	return l->kind == KIND_PERMITS && permit_lease_of(l)->offer != NULL;
-}
-
-struct slots *
-slots_new(struct core *core, struct slice text)
-{
-	struct slots *slots = freelist_new(core, sizeof(*slots) + text.n);
-
-	assert(text.n > 0);
-	if (slots == NULL)
-		return NULL;
-	memcpy(slots->bytes, text.p, text.n);
-	slots->n = text.n;
-	slots->hash = hash_text(text);
-	return slots;
-}
-
-/* Calls of this step may point into it. */
-static void
-slots_end(struct core *core, struct slots **slots)
-{
-	if (*slots != NULL)
-		freelist_retire(core, &(*slots)->freed);
-	*slots = NULL;
-}
-
-void
-slots_forget_offer(struct core *core, struct lease *l)
-{
-	if (l->kind == KIND_PERMITS)
-		slots_end(core, &permit_lease_of(l)->offer);
-}
-
-void
-slots_forget(struct core *core, struct lease *l)
-{
-	if (l->kind != KIND_PERMITS)
-		return;
-	slots_end(core, &permit_lease_of(l)->slots);
-	slots_end(core, &permit_lease_of(l)->offer);
-}
-
-/* Masters that gave these count above any number that offered them. */
-static unsigned
-slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
-{
-	unsigned weight = 0;
-
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (l->round->questions[i].slots == hash)
-			weight += seat_is_ours(l, i) ? CORE_MASTERS_MAX + 1 : 1;
-	}
-	return weight;
-}
-
-void
-slots_offered(struct core *core, struct lease *l, struct slice text)
-{
-	struct permit_lease *s = permit_lease_of(l);
-	uint64_t hash = hash_text(text);
-
-	assert(l->state == LEASE_ACQUIRING && text.n > 0);
-	if (s->offer != NULL && (s->offer->hash == hash ||
-					slots_weight(core, l, s->offer->hash) >= slots_weight(core, l, hash)))
-		return;
-	slots_end(core, &s->offer);
-	s->offer = slots_new(core, text);
-}
-
-void
-slots_ask_offer(struct core *core, struct lease *l)
-{
-	struct permit_lease *s = permit_lease_of(l);
-
-	assert(l->state == LEASE_ACQUIRING);
-	slots_end(core, &s->slots);
-	s->slots = s->offer;
-	s->offer = NULL;
-}
-
-void
-slots_heard(struct lease *l, const struct vote *vote)
-{
-	if (l->kind == KIND_PERMITS && l->state == LEASE_HELD && vote->op == CALL_ACQUIRE &&
-		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != permit_lease_of(l)->slots->hash)
-		seat_set_odd(l, vote->master);
-}
-
-bool
-slots_won(struct core *core, struct lease *l)
-{
-	if (!slots_are_offered(l))
-		return false;
-	slots_ask_offer(core, l);
-	assert(permit_lease_of(l)->slots != NULL && permit_lease_of(l)->offer == NULL);
-	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (seat_is_ours(l, i) && l->round->questions[i].slots != permit_lease_of(l)->slots->hash)
-			seat_set_odd(l, i);
-	}
-	return true;
-}
-
-/* ---- the permit leases of a name ---- */
-
-static struct permit_lease *
-permit_lease_by_attempt(const struct core *core, uint64_t attempt)
-{
-	struct permit_lease *found;
-
-	HASH_FIND(hh, core->kinds->permit_leases, &attempt, sizeof(attempt), found);
-	return found;
-}
-
-bool
-permit_lease_add(struct core *core, struct permit_lease *permit_lease)
-{
-	assert(permit_lease->lease.attempt != 0);
-	HASH_ADD(hh, core->kinds->permit_leases, lease.attempt, sizeof(permit_lease->lease.attempt),
-		permit_lease);
-	return permit_lease->hh.tbl != NULL;
-}
-
-static void
-permit_lease_remove(struct core *core, struct permit_lease *permit_lease)
-{
-	HASH_DELETE(hh, core->kinds->permit_leases, permit_lease);
-}
-
-/* Without a hold, and used or acquired last. */
-static void
-permit_lease_first(struct permit_lease *s)
-{
-	struct permit_lease_list *list = &s->lease.resource->permit_leases.list;
-
-	assert(s->lease.grants == NULL);
-	TAILQ_REMOVE(list, s, in_resource);
-	TAILQ_INSERT_HEAD(list, s, in_resource);
-}
-
-void
-permit_leases_init(struct resource *r)
-{
-	assert(r->limit > 0);
-	/* What is loaded is looked at as a whole. */
-	r->permit_leases = (struct permit_leases){.acquiring = NULL, .changed = true};
-	TAILQ_INIT(&r->permit_leases.list);
-}
-
-struct lease *
-permit_lease_acquiring(const struct resource *r)
-{
-	return r->limit == 0 || r->permit_leases.acquiring == NULL ? NULL
-								   : &r->permit_leases.acquiring->lease;
-}
-
-struct permit_lease *
-permit_lease_new(struct core *core, struct resource *r)
-{
-	struct permit_lease *s =
-		freelist_new(core, sizeof(*s) + core->settings.masters * sizeof(struct seat));
-
-	assert(r->limit > 0);
-	if (s == NULL)
-		return NULL;
-	lease_init(&s->lease, r, core->settings.masters);
-	s->lease.kind = KIND_PERMITS;
-	TAILQ_INSERT_HEAD(&r->permit_leases.list, s, in_resource);
-	return s;
-}
-
-void
-permit_lease_end(struct core *core, struct permit_lease *s)
-{
-	struct permit_leases *all = &s->lease.resource->permit_leases;
-
-	lease_drop(core, &s->lease);
-	assert(s->lease.state == LEASE_NONE && s->lease.grants == NULL);
-	lease_done(core, &s->lease);
-	TAILQ_REMOVE(&all->list, s, in_resource);
-	if (s == all->acquiring)
-		all->acquiring = NULL;
-	else
-		permit_lease_remove(core, s);
-	freelist_retire(core, &s->freed);
-}
-
-void
-permit_lease_discard(struct core *core, struct permit_lease *s)
-{
-	assert(s != s->lease.resource->permit_leases.acquiring);
-	assert(s->lease.state == LEASE_NONE && s->lease.round == NULL);
-	lease_done(core, &s->lease);
-	TAILQ_REMOVE(&s->lease.resource->permit_leases.list, s, in_resource);
-	freelist_retire(core, &s->freed);
-}
-
-void
-permit_leases_drop(struct core *core, struct resource *r)
-{
-	assert(r->grant_count == 0 && r->permit_leases.taken == 0);
-	while (!TAILQ_EMPTY(&r->permit_leases.list))
-		permit_lease_end(core, TAILQ_FIRST(&r->permit_leases.list));
-}
-
-void
-permit_leases_free(struct core *core, struct resource *r)
-{
-	struct permit_lease *s, *next;
-
-	TAILQ_FOREACH_SAFE (s, &r->permit_leases.list, in_resource, next) {
-		lease_free(&s->lease);
-		free(s->slots);
-		free(s->offer);
-		if (s != r->permit_leases.acquiring)
-			permit_lease_remove(core, s);
-		free(s);
-	}
-}
-
-void
-permit_lease_changed(const struct lease *l)
-{
-	if (l->kind == KIND_PERMITS)
-		l->resource->permit_leases.changed = true;
-}
-
-void
-permit_lease_released(struct lease *l)
-{
-	struct permit_leases *all = &l->resource->permit_leases;
-	struct permit_lease *s = permit_lease_of(l);
-
-	assert(l->grants == NULL && all->taken >= l->permits);
-	/* A permit lease that was granted is acquired no more. */
-	assert(s != all->acquiring);
-	all->taken -= l->permits;
-	permit_lease_first(s);
-}
-
-struct lease *
-permit_lease_find(const struct core *core, const struct resource *r, uint64_t attempt)
-{
-	struct lease *acquiring = permit_lease_acquiring(r);
-	struct permit_lease *s;
-
-	assert(r->limit > 0);
-	if (acquiring != NULL && acquiring->attempt == attempt)
-		return acquiring;
-	s = permit_lease_by_attempt(core, attempt);
-	return s != NULL && s->lease.resource == r ? &s->lease : NULL;
-}
-
-/* ---- what becomes of each ---- */
 
 /* The lease that the first waiter may get. */
 static const struct lease *
@@ -306,7 +48,7 @@ permits_refusal(const struct core *core, const struct waiter *w, struct reply *o
 
 	assert(r->limit > 0);
 	/* A waiter behind others is kept back by them. */
-	if (w == TAILQ_FIRST(&r->queue->waiters) || !quorum_usable(core, r->link))
+	if (w == TAILQ_FIRST(&queue_of(r)->waiters) || !quorum_usable(core, r->link))
 		refusal_masters(core, r, permits_asked(r), out);
 	else
 		refusal_null(out);
@@ -378,10 +120,10 @@ permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 static struct waiter *
 permits_first(struct core *core, struct resource *r)
 {
-	struct waiter *w = TAILQ_FIRST(&r->queue->waiters);
+	struct waiter *w = TAILQ_FIRST(&queue_of(r)->waiters);
 
 	while (w != NULL && reenter_waiter(core, w))
-		w = TAILQ_FIRST(&r->queue->waiters);
+		w = TAILQ_FIRST(&queue_of(r)->waiters);
 	return w;
 }
 
@@ -392,7 +134,7 @@ permits_serve(struct core *core, struct resource *r, struct waiter *w, bool *kep
 {
 	struct permit_lease *s;
 
-	assert(w == TAILQ_FIRST(&r->queue->waiters));
+	assert(w == TAILQ_FIRST(&queue_of(r)->waiters));
 	*kept = false;
 	TAILQ_FOREACH (s, &r->permit_leases.list, in_resource) {
 		if (s->lease.grants != NULL)
@@ -461,12 +203,12 @@ permits_refuse_once(struct core *core, struct resource *r, bool usable)
 	struct reply refusal;
 	bool behind = !usable;
 
-	if (r->queue->once == 0)
+	if (r->demand->once == 0)
 		return;
 	/* Where a majority is usable, it was the acquire that was refused. */
 	assert(behind || acquiring != NULL);
 	refusal_masters(core, r, acquiring, &refusal);
-	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &queue_of(r)->waiters, in_resource, next) {
 		if (w->once && (behind || w->permits >= acquiring->permits))
 			queue_answer(core, w, &refusal);
 		else
@@ -480,14 +222,14 @@ static bool
 permits_acquire_was_other(const struct lease *l, const struct waiter *first)
 {
 	assert(l->state == LEASE_WAITING);
-	return l->permits != first->permits || (queue_patient(l->resource) && !round_patient(l));
+	return l->permits != first->permits || (resource_patient(l->resource) && !round_patient(l));
 }
 
 /* There is no permit lease for the first waiter: acquires one. */
 static void
 permits_acquire(struct core *core, struct resource *r, bool usable)
 {
-	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
+	const struct waiter *first = TAILQ_FIRST(&queue_of(r)->waiters);
 	struct permit_leases *all = &r->permit_leases;
 	struct lease *l = permit_lease_acquiring(r);
 	struct reply full;
@@ -539,7 +281,7 @@ permits_schedule(struct core *core, struct resource *r)
 		queue_refused(core, r, &refusal);
 		lease_waiting(l)->why = WAIT_COUNTED;
 	}
-	if (r->queue->count > 0)
+	if (r->demand->count > 0)
 		permits_acquire(core, r, usable);
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
 		permit_lease_end(core, r->permit_leases.acquiring);

@@ -3,17 +3,18 @@
  */
 #include "daemon/core/share.h"
 
-#include "daemon/core/acquire.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/acquire.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/retain.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/renew.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/retain.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/refusal.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -21,6 +22,31 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+bool
+lease_written(const struct lease *l)
+{
+	bool written = l->grants != NULL && l->grants->kind == KIND_EXCLUSIVE;
+
+	/* A writer is alone, and never on a lease that other daemons have, too. */
+	assert(!written || (l->grants->after == NULL && l->kind == KIND_EXCLUSIVE));
+	return written;
+}
+
+bool
+lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
+{
+	assert(l->kind != KIND_PERMITS && w->resource == l->resource);
+	/* A lease that readers hold and others want becomes shared in this very step. */
+	bool wanted = lease_held(l)->wanted;
+	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
+
+	if (shared)
+		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= round_held(l)->wanted_ms);
+	if (lease_must_yield(core, l))
+		return false;
+	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
+}
 
 /* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
  * long as there are waiters, its leases would keep it registered, and the old set with it. */
@@ -34,7 +60,7 @@ void
 share_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
-	bool first = w == TAILQ_FIRST(&r->queue->waiters);
+	bool first = w == TAILQ_FIRST(&queue_of(r)->waiters);
 
 	assert(r->limit == 0);
 	if (refusal_taken(core, r) && !(first && share_open(core, w)))
@@ -50,7 +76,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 	struct lease_held *held = lease_held(l);
 	int64_t token;
 
-	assert(w == TAILQ_FIRST(&l->resource->queue->waiters));
+	assert(w == TAILQ_FIRST(&queue_of(l->resource)->waiters));
 	if (reenter_waiter(core, w))
 		return true;
 	if (!lease_good(core, l)) {
@@ -89,10 +115,10 @@ share_answer_once(struct core *core, struct resource *r)
 	bool behind = false; /* a waiter in front stays, and lets none past */
 
 	assert(r->lease.state == LEASE_HELD);
-	if (r->queue->once == 0)
+	if (r->demand->once == 0)
 		return;
 	refusal_name(core, r, &refusal);
-	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &queue_of(r)->waiters, in_resource, next) {
 		bool shut = behind || !share_open(core, w);
 
 		if (shut && w->once)
@@ -109,7 +135,7 @@ static void
 share_line(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	const struct waiter *first = TAILQ_FIRST(&r->queue->waiters);
+	const struct waiter *first = TAILQ_FIRST(&queue_of(r)->waiters);
 	bool usable = masterset_usable(core);
 	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
 		     first->kind == KIND_EXCLUSIVE && !first->once;
@@ -127,14 +153,14 @@ static void
 share_held(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
-	struct waiter *w = TAILQ_FIRST(&r->queue->waiters);
+	struct waiter *w = TAILQ_FIRST(&queue_of(r)->waiters);
 	bool dirty = r->item.dirty;
 
 	share_turn(core, r);
 	r->item.dirty = true; /* what a grant changes is dealt with right here */
 	while (w != NULL && share_open(core, w) && share_grant(core, l, w)) {
 		share_turn(core, r);
-		w = TAILQ_FIRST(&r->queue->waiters);
+		w = TAILQ_FIRST(&queue_of(r)->waiters);
 	}
 	r->item.dirty = dirty;
 	share_line(core, r);
@@ -155,10 +181,10 @@ share_refuse_once(struct core *core, struct resource *r, bool usable)
 	bool behind = !usable || l->kind == KIND_SHARED;
 
 	assert(l->state != LEASE_HELD);
-	if (r->queue->once == 0)
+	if (r->demand->once == 0)
 		return;
 	refusal_masters(core, r, l, &refusal);
-	TAILQ_FOREACH_SAFE (w, &r->queue->waiters, in_resource, next) {
+	TAILQ_FOREACH_SAFE (w, &queue_of(r)->waiters, in_resource, next) {
 		if (w->once && (behind || w->kind == KIND_EXCLUSIVE))
 			queue_answer(core, w, &refusal);
 		else
@@ -173,8 +199,9 @@ share_acquire_was_other(const struct resource *r)
 {
 	const struct lease *l = &r->lease;
 
-	assert(r->queue->count > 0);
-	return l->kind != TAILQ_FIRST(&r->queue->waiters)->kind || (queue_patient(r) && !round_patient(l));
+	assert(r->demand->count > 0);
+	return l->kind != TAILQ_FIRST(&queue_of(r)->waiters)->kind ||
+	       (resource_patient(r) && !round_patient(l));
 }
 
 /* This daemon has nothing at the masters, or was refused there. */
@@ -200,7 +227,7 @@ share_without(struct core *core, struct resource *r)
 		queue_refused(core, r, &refusal);
 		lease_waiting(l)->why = WAIT_COUNTED;
 	}
-	if (r->queue->count == 0) {
+	if (r->demand->count == 0) {
 		if (l->state == LEASE_WAITING)
 			lease_leave(core, l);
 		return;

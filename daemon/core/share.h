@@ -13,7 +13,10 @@
 #ifndef CORE_SHARE_H
 #define CORE_SHARE_H
 
+#include <stdbool.h>
+
 struct core;
+struct lease;
 struct reply;
 struct resource;
 struct waiter;
@@ -23,5 +26,11 @@ void share_schedule(struct core *core, struct resource *r);
 
 /* The answer of a waiter whose WAIT is over. */
 void share_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+
+/* Whether a writer holds it here. */
+bool lease_written(const struct lease *l);
+
+/* HELD, and not of permits: neither a hold here nor a daemon that waits elsewhere is in this waiter's way. */
+bool lease_open(const struct core *core, const struct lease *l, const struct waiter *w);
 
 #endif

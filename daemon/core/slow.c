@@ -9,13 +9,13 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "proto/reply.h"
 
 #include <assert.h>
@@ -128,7 +128,7 @@ slow_tell_hold(struct core *core, struct grant *g)
 	/* A hold that is withheld has ended for its holder. */
 	assert(g->session != NULL);
 	t->long_ms = TIMER_NEVER;
-	(void)snprintf(waiting, sizeof(waiting), "%u wait here%s", g->lease->resource->queue->count,
+	(void)snprintf(waiting, sizeof(waiting), "%u wait here%s", g->lease->resource->demand->count,
 		lease_wanted(g->lease) ? ", and another daemon waits" : "");
 	emit_hold_note(core, NOTE_LONG_HOLD, g, core->now.ms - grant_since_ms(g), emit_words(core, waiting));
 }

@@ -12,13 +12,15 @@
 #include "daemon/core/check.h"
 #include "daemon/core/core.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
 #include "daemon/core/state_hold.h"
 #include "daemon/core/state_latch.h"
 #include "daemon/core/state_lease.h"
@@ -92,7 +94,7 @@ state_key(
 	*interop = (enum interop)record_range(r, *interop, INTEROP_NONE, INTEROP_PYTHON_REDIS_LOCK);
 	if (!record_loads(r) || r->failed)
 		return;
-	rule = rules_find(&core->locks->rules, name);
+	rule = rules_find(&core->leases->rules, name);
 	if (rule->interop != *interop ||
 		!slice_equal(template, rule->key != NULL ? slice_of(rule->key) : (struct slice){NULL, 0}))
 		record_fail(r, "%.*s has another key or interop by the configuration than it was locked by",
@@ -177,7 +179,7 @@ load_core(struct state_loader *l)
 	if (core->settings.masters % 2 == 0 || core->quorum->seats % 2 == 0 ||
 		core->quorum->seats > core->settings.masters)
 		record_fail(l->r, "its number of masters cannot be");
-	names_init(&core->locks->names, core->secret);
+	names_init(&core->leases->names, core->secret);
 }
 
 /* The records of the core. Those of a later part never come before those of an earlier one. */
@@ -261,8 +263,8 @@ attempts_differ(const struct core *core)
 	struct lease *l;
 	bool differ = true;
 
-	for (r = names_first(&core->locks->names); r != NULL && differ;
-		r = names_next(&core->locks->names, r)) {
+	for (r = names_first(&core->leases->names); r != NULL && differ;
+		r = names_next(&core->leases->names, r)) {
 		for (l = resource_next_lease(r, NULL); l != NULL && differ; l = resource_next_lease(r, l)) {
 			if (l->state != LEASE_NONE && l->attempt != 0)
 				differ = l->attempt <= core->attempts &&

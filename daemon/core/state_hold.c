@@ -12,11 +12,11 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/slow.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
@@ -296,7 +296,7 @@ static bool
 waiter_fits(const struct core *core, const struct waiter *w, const struct waiter_head *h)
 {
 	const struct resource *r = w->resource;
-	const struct waiter *last = TAILQ_LAST(&r->queue->waiters, waiter_queue);
+	const struct waiter *last = TAILQ_LAST(&queue_of(r)->waiters, waiter_queue);
 
 	assert(last == NULL || last->resource == r);
 	if (w->session == NULL || (h->conn != 0 && (w->conn == NULL || w->conn->session != w->session)))
@@ -369,6 +369,6 @@ state_save_waiters(struct core *core, struct record *r, struct resource *name)
 {
 	struct waiter *w;
 
-	TAILQ_FOREACH (w, &name->queue->waiters, in_resource)
+	TAILQ_FOREACH (w, &queue_of(name)->waiters, in_resource)
 		save_waiter(core, r, w);
 }

@@ -11,7 +11,7 @@
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"

@@ -4,19 +4,19 @@
  */
 #include "daemon/core/state_lease.h"
 
-#include "daemon/core/adopt.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
-#include "daemon/core/locks.h"
-#include "daemon/core/release.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/state.h"
 #include "daemon/core/state_hold.h"
 #include "proto/command.h"
@@ -374,7 +374,7 @@ state_load_resource(struct state_loader *l)
 	limit = record_range(r, 0, 0, COMMAND_LIMIT_MAX);
 	if (r->failed)
 		return;
-	if (names_find(&l->core->locks->names, name) != NULL) {
+	if (names_find(&l->core->leases->names, name) != NULL) {
 		record_fail(r, "it has a name twice");
 		return;
 	}
@@ -472,14 +472,14 @@ save_resource(struct core *core, struct record *r, struct resource *name)
 void
 state_save_resources(struct core *core, struct record *r)
 {
-	struct name_list names = {.list = calloc(core->locks->names.count + 1, sizeof(struct resource *))};
+	struct name_list names = {.list = calloc(core->leases->names.count + 1, sizeof(struct resource *))};
 
 	if (names.list == NULL) {
 		record_fail(r, "there is no memory to save it");
 		return;
 	}
-	(void)names_scan(&core->locks->names, 0, SIZE_MAX, name_listed, &names);
-	assert(names.n == core->locks->names.count);
+	(void)names_scan(&core->leases->names, 0, SIZE_MAX, name_listed, &names);
+	assert(names.n == core->leases->names.count);
 	names_sort(&names);
 	for (size_t i = 0; i < names.n; i++)
 		save_resource(core, r, names.list[i]);

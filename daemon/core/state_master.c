@@ -11,6 +11,9 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
@@ -19,7 +22,6 @@
 #include "daemon/core/masters/move.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/view.h"
@@ -384,8 +386,8 @@ state_resume(struct core *core)
 			master_tell_place(core, &core->masters[i]);
 	}
 	core->quorum->rerouted = 0;
-	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
-		r = names_next(&core->locks->names, r)) {
+	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
+		r = names_next(&core->leases->names, r)) {
 		if (r->listens)
 			emit_listen(core, resource_name(r), true);
 	}

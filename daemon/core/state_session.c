@@ -16,11 +16,13 @@
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/kinds.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/part.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"
@@ -409,7 +411,7 @@ waiter_of(const struct part *p, uint64_t ticket)
 static struct grant *
 grant_of(const struct core *core, const struct part *p, int64_t token)
 {
-	struct grant *g = grant_any(core, names_find(&core->locks->names, p->name), p->mlock->conn->session,
+	struct grant *g = grant_any(core, names_find(&core->leases->names, p->name), p->mlock->conn->session,
 		p->mlock->lock.owner);
 
 	assert(token != 0);

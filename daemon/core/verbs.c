@@ -16,19 +16,23 @@
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/key.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset_request.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/mlock.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
+#include "daemon/core/refusal.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
@@ -133,7 +137,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 static void
 verb_lock(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = names_find(&core->locks->names, c->name);
+	struct resource *r = names_find(&core->leases->names, c->name);
 	struct grant *g = grant_any(core, r, conn->session, c->owner);
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 	struct waiter *again;
@@ -229,7 +233,8 @@ unlock_is_repeated(const struct core *core, const struct conn *conn, const struc
 static struct grant *
 verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 {
-	struct grant *g = grant_find(core, names_find(&core->locks->names, c->name), conn->session, c->owner);
+	struct grant *g =
+		grant_find(core, names_find(&core->leases->names, c->name), conn->session, c->owner);
 
 	if (g != NULL && c->token == 0 && conn->session->detached != NULL)
 		grant_put_off(core, g, conn->session->heartbeat_ms);
@@ -349,7 +354,7 @@ verb_cancel(struct core *core, struct conn *conn, const struct command *c)
 static void
 verb_break(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct resource *r = names_find(&core->locks->names, c->name);
+	struct resource *r = names_find(&core->leases->names, c->name);
 	const struct grant *first = r == NULL ? NULL : resource_next_grant(r, NULL);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
@@ -369,7 +374,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 void
 break_event(struct core *core, const struct command *c)
 {
-	struct resource *r = names_find(&core->locks->names, c->name);
+	struct resource *r = names_find(&core->leases->names, c->name);
 	struct grant *g = r == NULL ? NULL : grant_with(r, c->token);
 
 	if (g != NULL)
@@ -514,7 +519,7 @@ drain_begin(struct core *core, const struct reply *refusal)
 	assert(core->drain == DRAIN_NONE && refusal->type == REPLY_ERROR);
 	core->drain = DRAIN_WAITS;
 	mlock_answer_all(core, refusal);
-	for (r = names_first(&core->locks->names); r != NULL; r = names_next(&core->locks->names, r)) {
+	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r)) {
 		queue_answer_all(core, r, refusal);
 		dirty_add(&core->dirty, &r->item);
 	}

@@ -16,7 +16,13 @@
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
@@ -25,10 +31,6 @@
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -149,7 +151,7 @@ core_view_service(const struct core *core, struct service_view *out)
 void
 core_view_key(const struct core *core, struct slice name, const char **key, enum interop *interop)
 {
-	const struct rule *rule = rules_find(&core->locks->rules, name);
+	const struct rule *rule = rules_find(&core->leases->rules, name);
 
 	*key = rule->key;
 	*interop = rule->interop;
@@ -236,8 +238,8 @@ core_relied_until(const struct core *core)
 {
 	int64_t until_ms = 0;
 
-	for (const struct resource *r = names_first(&core->locks->names); r != NULL;
-		r = names_next(&core->locks->names, r)) {
+	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
+		r = names_next(&core->leases->names, r)) {
 		for (const struct grant *g = resource_next_grant(r, NULL); g != NULL;
 			g = resource_next_grant(r, g)) {
 			if (grant_relied_ms(g) > until_ms)
@@ -277,7 +279,7 @@ view_kind(const struct resource *r)
 	assert((r->grant_count > 0) == (r->lease.grants != NULL));
 	if (r->grant_count > 0)
 		return r->lease.grants->kind;
-	return r->queue->count > 0 ? TAILQ_FIRST(&r->queue->waiters)->kind : r->lease.kind;
+	return r->demand->count > 0 ? TAILQ_FIRST(&queue_of(r)->waiters)->kind : r->lease.kind;
 }
 
 /* Of several permit leases, the most telling: that of the oldest hold, else the one being acquired, else the
@@ -320,9 +322,9 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->votes = seats_ours(core, l);
 	out->queue_master = acquire->queue_master;
 	out->wanted = lease_wanted(l);
-	out->waiters = r->queue->count;
+	out->waiters = r->demand->count;
 	if (out->waiters > 0)
-		out->longest_ms = now_ms - TAILQ_FIRST(&r->queue->waiters)->since_ms;
+		out->longest_ms = now_ms - TAILQ_FIRST(&queue_of(r)->waiters)->since_ms;
 	out->kind = view_kind(r);
 	out->holds = r->grant_count;
 	out->limit = r->limit;
@@ -335,7 +337,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 bool
 core_view_resource(const struct core *core, int64_t now_ms, struct slice name, struct resource_view *out)
 {
-	const struct resource *r = names_find(&core->locks->names, name);
+	const struct resource *r = names_find(&core->leases->names, name);
 
 	if (r == NULL)
 		return false;
@@ -390,14 +392,14 @@ core_scan_names(const struct core *core, int64_t now_ms, scan_cursor cursor, siz
 {
 	struct scan_view view = {core, now_ms, {each}, arg};
 
-	return names_scan(&core->locks->names, cursor, looks, scan_name, &view);
+	return names_scan(&core->leases->names, cursor, looks, scan_name, &view);
 }
 
 void
 core_each_hold(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct hold_view *view), void *arg)
 {
-	const struct resource *r = names_find(&core->locks->names, name);
+	const struct resource *r = names_find(&core->leases->names, name);
 	const struct grant *g = NULL;
 
 	if (r == NULL)
@@ -415,13 +417,13 @@ void
 core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg)
 {
-	const struct resource *r = names_find(&core->locks->names, name);
+	const struct resource *r = names_find(&core->leases->names, name);
 	const struct waiter *w;
 	int64_t position = 0;
 
 	if (r == NULL)
 		return;
-	TAILQ_FOREACH (w, &r->queue->waiters, in_resource) {
+	TAILQ_FOREACH (w, &queue_of(r)->waiters, in_resource) {
 		struct waiter_view view = {
 			.ticket = w->ticket,
 			.kind = w->kind,
@@ -435,7 +437,7 @@ core_each_waiter(const struct core *core, int64_t now_ms, struct slice name,
 			.left_ms = w->until_ms == TIMER_NEVER ? -1 : w->until_ms - now_ms,
 		};
 
-		assert(position <= r->queue->count);
+		assert(position <= r->demand->count);
 		if (!each(arg, &view))
 			return;
 	}

@@ -2,19 +2,20 @@
  * A lease that was recovered from a ledger: how its masters adopt it, and what becomes of it if they do not;
  * stories as in check_core.c. The lease is put into a core whose masters are away, as core_recover() does it.
  */
-#include "daemon/core/adopt.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/ledger_set.h"
-#include "daemon/core/locks.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/scheduler.h"
-#include "daemon/core/seat.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -46,7 +47,7 @@ past_of(const struct story *w)
 static struct lease *
 recovered_as(struct story *w, const char *name, const struct lease_past *past)
 {
-	struct resource *r = names_find(&w->core->locks->names, slice_of(name));
+	struct resource *r = names_find(&w->core->leases->names, slice_of(name));
 	struct lease *l;
 
 	ck_assert_ptr_nonnull(r);
@@ -760,7 +761,7 @@ START_TEST(former_owners_outlive_a_hand_over)
 	core_free(w.core);
 	w.core = load(&w, buffer_bytes(&state), buffer_length(&state));
 	ck_assert_ptr_nonnull(w.core);
-	l = &names_find(&w.core->locks->names, SLICE("a"))->lease;
+	l = &names_find(&w.core->leases->names, SLICE("a"))->lease;
 	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
 	ck_assert(seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
 	save(w.core, &again);
@@ -801,7 +802,7 @@ START_TEST(a_damaged_state_has_no_strange_former_owners)
 			core = load(&w, buffer_bytes(&state), n);
 			if (core != NULL) {
 				struct slice owners = lease_former_owners(
-					&names_find(&core->locks->names, SLICE("a"))->lease);
+					&names_find(&core->leases->names, SLICE("a"))->lease);
 
 				ck_assert(former_fits(owners));
 				core_check(core, w.now.ms);

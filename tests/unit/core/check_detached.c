@@ -5,8 +5,9 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/locks.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -27,7 +28,7 @@ token_of(const struct story *w, struct slice id, const char *name)
 	struct session *s = detached_find(w->core, 0, id);
 	const struct grant *g =
 		s == NULL ? NULL
-			  : grant_find(w->core, names_find(&w->core->locks->names, slice_of(name)), s,
+			  : grant_find(w->core, names_find(&w->core->leases->names, slice_of(name)), s,
 				    (struct slice){0});
 
 	return g == NULL ? 0 : g->token;

@@ -3,8 +3,9 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/locks.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -70,7 +71,7 @@ START_TEST(names_that_were_chosen_to_share_a_number_do_not)
 		ck_assert_uint_eq(
 			hash_key(chosen[i], strlen(chosen[i])), hash_key(chosen[0], strlen(chosen[0])));
 		lock(&w, (conn_id)i + 1, chosen[i]);
-		r[i] = names_find(&w.core->locks->names, slice_of(chosen[i]));
+		r[i] = names_find(&w.core->leases->names, slice_of(chosen[i]));
 		ck_assert_ptr_nonnull(r[i]);
 	}
 	ck_assert_uint_ne(r[0]->hash, r[1]->hash);

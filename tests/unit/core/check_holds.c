@@ -5,8 +5,9 @@
 #include "daemon/core/core.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
-#include "daemon/core/locks.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 
@@ -152,7 +153,7 @@ START_TEST(a_hold_is_entered_so_many_times_and_not_more)
 	story_ready(&w);
 	lock_as(&w, 1, "a", "t1");
 	granted(&w, "a", 1, 500);
-	g = names_find(&w.core->locks->names, SLICE("a"))->lease.grants;
+	g = names_find(&w.core->leases->names, SLICE("a"))->lease.grants;
 	g->count = UINT32_MAX - 1;
 	ck_assert_str_eq(lock_as(&w, 1, "a", "t1"), "c1 :500");
 	ck_assert_str_eq(lock_as(&w, 1, "a", "t1"), "c1 -LIMIT");

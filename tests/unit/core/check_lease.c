@@ -3,11 +3,12 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -248,8 +249,8 @@ ruled(const struct story *w, int64_t lease_ms)
 {
 	size_t n = 0;
 
-	for (const struct resource *r = names_first(&w->core->locks->names); r != NULL;
-		r = names_next(&w->core->locks->names, r))
+	for (const struct resource *r = names_first(&w->core->leases->names); r != NULL;
+		r = names_next(&w->core->leases->names, r))
 		n += r->rule->lease_ms == lease_ms;
 	return n;
 }

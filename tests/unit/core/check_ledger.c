@@ -3,16 +3,19 @@
  * says. Each client with a durable session finds what it had when it comes back. After every step of every
  * story the ledger says what the core says (tests/support/story.h).
  */
-#include "daemon/core/adopt.h"
 #include "daemon/core/attach.h"
 #include "daemon/core/base/base.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -788,7 +791,7 @@ START_TEST(a_delay_after_crashes_is_kept)
 	masters_back();
 	adopted("fragile", 1, 600);
 	ck_assert_int_eq(
-		grant_ends_ms(resource_next_grant(names_find(&w.core->locks->names, SLICE("fragile")), NULL)
+		grant_ends_ms(resource_next_grant(names_find(&w.core->leases->names, SLICE("fragile")), NULL)
 				      ->after),
 		w.now.ms + LEASE_MS - 12 + CRASH_DELAY_MS);
 }
@@ -809,7 +812,8 @@ static int64_t
 withheld_ms(void)
 {
 	struct core *next = recover(ledger(), NEXT);
-	const struct grant *g = resource_next_grant(names_find(&next->locks->names, SLICE("a")), NULL)->after;
+	const struct grant *g =
+		resource_next_grant(names_find(&next->leases->names, SLICE("a")), NULL)->after;
 	int64_t ms = g == NULL ? 0 : grant_ends_ms(g) - w.now.ms;
 
 	ck_assert_uint_eq(next->counts.withheld, g != NULL);
@@ -987,7 +991,7 @@ START_TEST(each_process_is_a_former_owner_until_all_masters_have_adopted)
 	hello(&w, true, MEMORY);
 	keep("adopting");
 	crashed_to(THIRD);
-	l = &names_find(&w.core->locks->names, SLICE("a"))->lease;
+	l = &names_find(&w.core->leases->names, SLICE("a"))->lease;
 	former = lease_former_owners(l);
 	ck_assert_uint_eq(former.n, 2 * (sizeof(THIRD) + 5) + 1);
 	ck_assert_int_eq(memcmp(former.p, NEXT ":", sizeof(NEXT)), 0);
@@ -1014,12 +1018,12 @@ START_TEST(a_process_that_asked_no_master_is_no_former_owner)
 	crashed_to(THIRD);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		crashed_to(ids[i]);
-	former = lease_former_owners(&names_find(&w.core->locks->names, SLICE("a"))->lease);
+	former = lease_former_owners(&names_find(&w.core->leases->names, SLICE("a"))->lease);
 	ck_assert_uint_eq(former.n, sizeof(THIRD) + 5);
 	ck_assert_int_eq(memcmp(former.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
 	ck_assert_str_eq(masters_back(), "adopt a#1");
 	crashed_to(NEXT);
-	former = lease_former_owners(&names_find(&w.core->locks->names, SLICE("a"))->lease);
+	former = lease_former_owners(&names_find(&w.core->leases->names, SLICE("a"))->lease);
 	ck_assert_uint_eq(former.n, 2 * (sizeof(THIRD) + 5) + 1);
 	ck_assert_int_eq(memcmp(former.p, ids[3], sizeof(THIRD) - 1), 0);
 }
@@ -1244,7 +1248,7 @@ terms_now(void)
 static struct lease *
 lease_of_a(void)
 {
-	return &names_find(&w.core->locks->names, SLICE("a"))->lease;
+	return &names_find(&w.core->leases->names, SLICE("a"))->lease;
 }
 
 /* Its client was told by the process before, under the longer lease. */
@@ -1338,8 +1342,8 @@ START_TEST(a_lock_whose_key_has_changed_is_lost)
 	open_as(11, 0);
 	resume(11, &secret);
 	ck_assert_str_eq(run(&w, 11, (struct command){.verb = VERB_CHECK, .name = SLICE("a")}), "c11 -LOST");
-	ck_assert_ptr_null(names_find(&w.core->locks->names, SLICE("a")));
-	ck_assert_ptr_nonnull(names_find(&w.core->locks->names, SLICE("b"))->lease.grants);
+	ck_assert_ptr_null(names_find(&w.core->leases->names, SLICE("a")));
+	ck_assert_ptr_nonnull(names_find(&w.core->leases->names, SLICE("b"))->lease.grants);
 }
 END_TEST
 
@@ -1392,8 +1396,8 @@ START_TEST(of_two_leases_that_cannot_be_at_once_both_are_lost_and_nothing_else)
 	core_check(core, w.now.ms);
 	ck_assert_str_eq(why, "two of its leases cannot be at once");
 	ck_assert_uint_eq(HASH_COUNT(core->locks->sessions->losses), 2);
-	ck_assert_ptr_null(names_find(&core->locks->names, SLICE("a")));
-	ck_assert_ptr_nonnull(names_find(&core->locks->names, SLICE("b"))->lease.grants);
+	ck_assert_ptr_null(names_find(&core->leases->names, SLICE("a")));
+	ck_assert_ptr_nonnull(names_find(&core->leases->names, SLICE("b"))->lease.grants);
 	core_free(core);
 }
 END_TEST

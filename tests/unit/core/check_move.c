@@ -6,18 +6,19 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/ledger.h"
-#include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/move.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/renew.h"
+#include "daemon/core/mode.h"
 #include "daemon/core/reseat.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -91,7 +92,7 @@ calls_to(const struct story *w, enum call_op op, unsigned master)
 static struct lease *
 lease_named(const struct story *w, const char *name)
 {
-	struct resource *r = names_find(&w->core->locks->names, slice_of(name));
+	struct resource *r = names_find(&w->core->leases->names, slice_of(name));
 
 	ck_assert_ptr_nonnull(r);
 	return &r->lease;

@@ -1,7 +1,8 @@
 /*
  * The table of names, against what it should have in it.
  */
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "tests/support/suite.h"
 
 #include <stdio.h>

@@ -4,17 +4,20 @@
  * says, of which clients must not notice more than an end of their connections. A ledger that was cut,
  * changed or forged is refused, or is one that a core can have; it never ends the process.
  */
-#include "daemon/core/adopt.h"
 #include "daemon/core/attach.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/detached.h"
+#include "daemon/core/grant.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/part.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/semaphore.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
@@ -211,7 +214,7 @@ any_hold_verb(void)
 	static const enum verb verbs[] = {
 		VERB_UNLOCK, VERB_UNLOCK, VERB_UNLOCK, VERB_CHECK, VERB_EXTEND, VERB_DOWNGRADE, VERB_BREAK};
 	struct command c = {.verb = verbs[any(7)], .name = slice_of(any_name()), .owner = any_tag()};
-	const struct resource *r = names_find(&w.core->locks->names, c.name);
+	const struct resource *r = names_find(&w.core->leases->names, c.name);
 	const struct grant *g = r == NULL ? NULL : resource_next_grant(r, NULL);
 
 	c.extend_ms = 1 + (int64_t)any(900);
@@ -456,7 +459,7 @@ recover(struct slice bytes, const char *daemon_id)
 static void
 ck_hold(struct core *core, struct session *s, const struct grant *before)
 {
-	const struct resource *r = names_find(&core->locks->names, resource_name(before->lease->resource));
+	const struct resource *r = names_find(&core->leases->names, resource_name(before->lease->resource));
 	const struct grant *g = grant_any(core, r, s, grant_owner(before));
 	bool over = lease_held(before->lease)->valid_ms <= w.now.ms;
 
@@ -516,7 +519,7 @@ static void
 ck_others(struct core *core, const struct grant *before)
 {
 	const struct lease *l = before->lease;
-	const struct resource *r = names_find(&core->locks->names, resource_name(l->resource));
+	const struct resource *r = names_find(&core->leases->names, resource_name(l->resource));
 	const struct grant *g = NULL;
 	int64_t until_ms = before->session == NULL ? grant_ends_ms(before) : grant_relied_ms(before);
 
@@ -544,8 +547,8 @@ crash(void)
 	core_check(core, w.now.ms);
 	for (const struct session *s = w.core->locks->sessions; s != NULL; s = s->hh.next)
 		ck_session(core, s);
-	for (const struct resource *r = names_first(&w.core->locks->names); r != NULL;
-		r = names_next(&w.core->locks->names, r)) {
+	for (const struct resource *r = names_first(&w.core->leases->names); r != NULL;
+		r = names_next(&w.core->leases->names, r)) {
 		for (const struct grant *g = NULL; (g = resource_next_grant(r, g)) != NULL;)
 			ck_others(core, g);
 	}

@@ -3,7 +3,7 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/ration.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/leases.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -6,12 +6,13 @@
 #include "daemon/core/attach.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/part.h"
-#include "daemon/core/resource.h"
 #include "daemon/core/state.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
@@ -1226,7 +1227,7 @@ START_TEST(a_part_of_an_mlock_that_has_an_end_is_refused)
 	granted(&w, "b", 1, 500);
 	mlock(2, names, 2);
 	granted(&w, "a", 2, 700);
-	g = resource_next_grant(names_find(&w.core->locks->names, names[0]), NULL);
+	g = resource_next_grant(names_find(&w.core->leases->names, names[0]), NULL);
 	ck_assert_ptr_nonnull(part_of(g));
 	g->terms->ends_ms = w.now.ms + 500;
 	timer_arm(&w.core->timers, &g->terms->timer, g->terms->ends_ms);

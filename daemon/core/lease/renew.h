@@ -7,7 +7,7 @@
 #ifndef CORE_RENEW_H
 #define CORE_RENEW_H
 
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 
 struct core;
 struct vote;

@@ -2,7 +2,7 @@
  * acquire: see lease.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
  * keeps a minority: seats of a round that was not won are released in the same step.
  */
-#include "daemon/core/acquire.h"
+#include "daemon/core/lease/acquire.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -10,17 +10,16 @@
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_note.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/notes.h"
-#include "daemon/core/queue.h"
-#include "daemon/core/release.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 
@@ -79,17 +78,17 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 static void
 acquire_terms(struct core *core, struct lease *l)
 {
-	const struct waiter *first = TAILQ_FIRST(&l->resource->queue->waiters);
+	const struct demand *first = l->resource->demand;
 
 	/* A lease is asked for only if somebody waits for it. */
-	assert(l->resource->queue->count > 0);
+	assert(first->count > 0);
 	assert((first->kind == KIND_PERMITS) == (l->resource->limit > 0));
 	assert(first->permits >= 0 && first->permits <= l->resource->limit);
 	if (l->permits != first->permits)
 		slots_forget(core, l);
 	slots_forget_offer(core, l);
 	l->kind = first->kind;
-	l->permits = (int16_t)first->permits;
+	l->permits = first->permits;
 	if (l->kind != KIND_PERMITS)
 		return;
 	/* Each daemon begins at another number: daemons should not all try for the same permits, nor look
@@ -117,7 +116,7 @@ acquire_begin(struct core *core, struct lease *l)
 	seats_clear(core, l);
 	acquire_terms(core, l);
 	l->queue_master = queue_master & LEASE_MASTERS;
-	round_acquiring(l)->patient = queue_patient(r);
+	round_acquiring(l)->patient = resource_patient(r);
 	l->attempt = core_attempt(core);
 	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
 	timer_arm(&core->timers, &l->timer,
@@ -197,7 +196,7 @@ acquire_refused(struct core *core, struct lease *l, enum lease_error error, int6
 static void
 acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64_t ms)
 {
-	bool open = l->round->questions[l->queue_master].asking && queue_patient(l->resource);
+	bool open = l->round->questions[l->queue_master].asking && resource_patient(l->resource);
 
 	assert(l->state == LEASE_ACQUIRING && ms > 0);
 	release_seats(core, l, open ? LEASE_PLACE_MS : 0);
@@ -240,8 +239,7 @@ acquire_won(struct core *core, struct lease *l)
 	*round_held(l) = (struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms};
 	lease_take_tokens(core, l);
 	lease_arm(core, l);
-	emit_note(core, NOTE_LEASED, l->resource, NULL, round_held(l)->spare_first,
-		held.valid_ms - core->now.ms, NULL);
+	emit_lease_note(core, NOTE_LEASED, l, round_held(l)->spare_first, held.valid_ms - core->now.ms, NULL);
 	dirty_add(&core->dirty, &l->resource->item);
 }
 
@@ -285,7 +283,7 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 	struct round_acquiring *rounds = round_acquiring(l);
 	int64_t ms = SPLIT_MS << rounds->split;
 	bool refused = taken || rounds->split == SPLIT_MOST;
-	bool ours = seat_is_ours(l, l->queue_master) && queue_patient(l->resource) &&
+	bool ours = seat_is_ours(l, l->queue_master) && resource_patient(l->resource) &&
 		    (taken || rounds->split < SPLIT_MOST);
 
 	if (ours)
@@ -541,7 +539,7 @@ acquire_look(struct core *core, struct lease *l)
 		lease_acquiring(l)->news = NEWS_CHANGE;
 	if (l->state != LEASE_WAITING || lease_waiting(l)->why == WAIT_FOREIGN)
 		return;
-	if (r->queue->count > 0 && quorum_usable(core, r->link))
+	if (r->demand->count > 0 && quorum_usable(core, r->link))
 		acquire_begin(core, l);
 	else
 		timer_arm(&core->timers, &l->timer, core->now.ms + WAIT_MOST_MS);

@@ -2,7 +2,7 @@
  * lease: see lease.h. acquire.c, renew.c and the schedulers of names call it; a lease changes its state only
  * by lease_move().
  */
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -10,30 +10,25 @@
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/grant.h"
-#include "daemon/core/leases.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/lease/lease_note.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/notes.h"
-#include "daemon/core/queue.h"
-#include "daemon/core/release.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "proto/name.h"
-#include "proto/reply.h"
 
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <utlist.h>
 
 #define LINE_MS 1000 /* how often the place for a writer that waits for readers here is refreshed */
 
@@ -241,7 +236,7 @@ lease_leave_at(struct core *core, const struct lease *l, unsigned master)
 void
 lease_leave_left(struct core *core, struct slice name, unsigned master)
 {
-	leave(core, master, name, rules_find(&core->locks->rules, name), core->attempts);
+	leave(core, master, name, rules_find(&core->leases->rules, name), core->attempts);
 }
 
 void
@@ -332,9 +327,9 @@ lease_give_back(struct core *core, struct lease *l)
 	enum lease_rest rest = lease_held(l)->wanted ? REST_YIELDED : REST_NONE;
 
 	assert(l->grants == NULL);
-	if (l->resource->rule->interop != INTEROP_NONE && l->resource->queue->count > 0)
+	if (l->resource->rule->interop != INTEROP_NONE && l->resource->demand->count > 0)
 		rest = REST_FOREIGN;
-	emit_note(core, NOTE_UNLEASED, l->resource, NULL, 0, -1, NULL);
+	emit_lease_note(core, NOTE_UNLEASED, l, 0, -1, NULL);
 	release_seats(core, l, 0);
 	lease_end(core, l, rest);
 	dirty_add(&core->dirty, &l->resource->item);
@@ -405,31 +400,6 @@ lease_must_yield(const struct core *core, const struct lease *l)
 		       core->now.ms - round_held(l)->wanted_ms >= core->settings.streak_ms);
 }
 
-bool
-lease_written(const struct lease *l)
-{
-	bool written = l->grants != NULL && l->grants->kind == KIND_EXCLUSIVE;
-
-	/* A writer is alone, and never on a lease that other daemons have, too. */
-	assert(!written || (l->grants->after == NULL && l->kind == KIND_EXCLUSIVE));
-	return written;
-}
-
-bool
-lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
-{
-	assert(l->kind != KIND_PERMITS && w->resource == l->resource);
-	/* A lease that readers hold and others want becomes shared in this very step. */
-	bool wanted = lease_held(l)->wanted;
-	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
-
-	if (shared)
-		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= round_held(l)->wanted_ms);
-	if (lease_must_yield(core, l))
-		return false;
-	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
-}
-
 int64_t
 lease_told_ms(const struct lease *l)
 {
@@ -461,116 +431,10 @@ lease_token(struct core *core, struct lease *l)
 void
 lease_free(struct lease *l)
 {
-	struct grant *g;
-
-	while ((g = l->grants) != NULL) {
-		DL_DELETE2(l->grants, g, before, after);
-		grant_free(g);
-	}
+	assert(l->grants == NULL);
 	if (round_is_acquiring(l))
 		round_no_foreign(l);
 	free(lease_former(l));
 	free(l->round);
 	seats_free(l);
-}
-
-/* ---- refusals: only find the answer, and change nothing ---- */
-
-void
-refusal_null(struct reply *out)
-{
-	const struct reply null = {.type = REPLY_NULL, .code = CODE_COUNT};
-
-	*out = null;
-}
-
-/* What stood in the way at a master. False: nothing. */
-static bool
-refusal_error(const struct core *core, const struct lease *l, struct reply *out)
-{
-	switch (round_error(l)) {
-	case LEASE_ERROR_NONE:
-		return false;
-	case LEASE_ERROR_ERROR:
-		reply_error(out, CODE_MASTERERR, "the master said: %s",
-			core->masters[round_acquiring(l)->error_at].error);
-		return true;
-	case LEASE_ERROR_SILENT:
-		reply_error(out, CODE_NOMASTER, "the master did not answer in time");
-		return true;
-	case LEASE_ERROR_KIND:
-		reply_error(out, CODE_WRONGKIND,
-			"the key of this name at the master holds something that is not a lock of this kind");
-		return true;
-	case LEASE_ERROR_LIMIT:
-		reply_error(out, CODE_LIMIT,
-			"it has LIMIT %lld at the master while it is in use: give that, or wait until nobody "
-			"holds it",
-			(long long)round_acquiring(l)->limit_there);
-		return true;
-	}
-	return false;
-}
-
-void
-refusal_masters(const struct core *core, const struct resource *r, const struct lease *l, struct reply *out)
-{
-	assert(l == NULL || l->resource == r);
-	refusal_null(out);
-	if (!quorum_usable(core, r->link)) {
-		quorum_refusal(core, r->link, out);
-		return;
-	}
-	if (l != NULL && refusal_error(core, l, out))
-		return;
-	/* No master has said that it is taken, and null would say just that. */
-	if (l != NULL && l->state == LEASE_HELD)
-		reply_error(out, CODE_NOMASTER, "the master has not renewed the lease, or given no tokens");
-	else if (l == NULL || !lease_refused(l))
-		reply_error(out, CODE_NOMASTER,
-			"the master has not said yet who has it: wait longer, or try again");
-}
-
-bool
-refusal_taken(const struct core *core, const struct resource *r)
-{
-	return r->grant_count > 0 ||
-	       (r->limit == 0 && r->lease.state == LEASE_HELD && quorum_usable(core, r->link));
-}
-
-void
-refusal_shut(const struct core *core, const struct resource *r, struct reply *out)
-{
-	if (masterset_usable(core))
-		refusal_null(out);
-	else
-		quorum_refusal(core, r->link, out);
-}
-
-void
-refusal_name(const struct core *core, const struct resource *r, struct reply *out)
-{
-	const struct lease *l = r->limit == 0 ? &r->lease : NULL;
-
-	if (refusal_taken(core, r))
-		refusal_shut(core, r, out);
-	else
-		refusal_masters(core, r, l, out);
-}
-
-bool
-refusal_may_pass(const struct reply *reply)
-{
-	if (reply->type != REPLY_ERROR)
-		return reply->type == REPLY_NULL;
-	return reply->code == CODE_NOMASTER || reply->code == CODE_GUARD || reply->code == CODE_MASTERERR;
-}
-
-bool
-refusal_hopeless(const struct resource *r, enum kind kind)
-{
-	if (r->limit > 0)
-		return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
-	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || lease_written(&r->lease))) ||
-	       (r->lease.state == LEASE_WAITING && lease_refused(&r->lease) && queue_patient(r));
 }

@@ -32,11 +32,9 @@
 struct core;
 struct former;
 struct grant;
-struct reply;
 struct resource;
 struct round;
 struct vote;
-struct waiter;
 
 /* LEASE_STATE(id, word in INSPECT) */
 #define LEASE_STATES(LEASE_STATE)                                                                            \
@@ -305,52 +303,13 @@ int64_t lease_told_ms(const struct lease *l);
 /* Another daemon waits, and has waited for the streak or for its time. */
 bool lease_must_yield(const struct core *core, const struct lease *l);
 
-/* Whether a writer holds it here. */
-bool lease_written(const struct lease *l);
-
-/* HELD, and not of permits: neither a hold here nor a daemon that waits elsewhere is in this waiter's way. */
-bool lease_open(const struct core *core, const struct lease *l, const struct waiter *w);
-
 /* Keeps a block of tokens that a majority agreed on, if there is one. */
 void lease_take_tokens(struct core *core, struct lease *l);
 
 /* The next fencing token; 0: none left, renew first. */
 int64_t lease_token(struct core *core, struct lease *l);
 
-/* For core_free(): frees its holds, and what else belongs to it. */
+/* For core_free(): frees what belongs to it. No hold stands on it. */
 void lease_free(struct lease *l);
-
-/*
- * Refusals: the answer of a client that cannot have a name now: null if others hold it or come before, else
- * the error that stands in the way. Null never means anything else.
- */
-
-/* Others have it. */
-void refusal_null(struct reply *out);
-
-/* No session here stands in the way: why the masters cannot be asked, or what they last said of this lease.
- * NULL: no lease has been asked for. */
-void refusal_masters(
-	const struct core *core, const struct resource *r, const struct lease *l, struct reply *out);
-
-/* A session here has it, or this daemon has the lease and a majority of the masters is usable. Without a
- * majority a lease that no session has does not count: what is wrong then is the missing masters. */
-bool refusal_taken(const struct core *core, const struct resource *r);
-
-/* The lease is ours, but not for this waiter: another session has it, or the masters refuse this daemon, and
- * no waiter gets it. */
-void refusal_shut(const struct core *core, const struct resource *r, struct reply *out);
-
-/* Of a LOCK without a waiter: as refusal_shut() if the name is held here, else what the masters said of
- * it. */
-void refusal_name(const struct core *core, const struct resource *r, struct reply *out);
-
-/* Whether a LOCK that tries once can be refused without the masters: a session here holds the name, or waits
- * for it without success. */
-bool refusal_hopeless(const struct resource *r, enum kind kind);
-
-/* Whether the name may be had later: others hold it, or masters are away. False: any other error, or no
- * refusal. */
-bool refusal_may_pass(const struct reply *reply);
 
 #endif

@@ -2,17 +2,17 @@
  * adopt: see lease.h. ledger.c recovers leases; seat.c and renew.c ask the masters to adopt them, and tell
  * this file what these have said.
  */
-#include "daemon/core/adopt.h"
+#include "daemon/core/lease/adopt.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/random.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/renew.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -1,16 +1,24 @@
 /*
- * leases: what is known of all leases together.
+ * leases: names, what the configuration says of them, and what is known of all their leases together.
  */
 #ifndef CORE_LEASES_H
 #define CORE_LEASES_H
 
 #include "daemon/core/base/ration.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/rules.h"
 
 #include <stddef.h>
 
+struct demand;
+struct permit_lease;
 struct release;
 
 struct leases {
+	struct rules rules;
+	struct names names;                 /* the resources */
+	struct demand *nobody;              /* of a name that no client here waits for */
+	struct permit_lease *permit_leases; /* by attempt */
 	struct release *releases;
 	struct ration retained; /* unused leases, by when they will be given back: the latest */
 	struct ration put_off;  /* likewise, of names that are not expected to be wanted again */

@@ -2,7 +2,7 @@
  * renew: see lease.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
  * and timers.
  */
-#include "daemon/core/renew.h"
+#include "daemon/core/lease/renew.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
@@ -11,18 +11,17 @@
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_note.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/retain.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/notes.h"
-#include "daemon/core/queue.h"
-#include "daemon/core/release.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/retain.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -280,7 +279,7 @@ renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote
 		return;
 	}
 	if ((held->noted & bit) == 0)
-		emit_note(core, NOTE_RECLAIMED, l->resource, NULL, held->token,
+		emit_lease_note(core, NOTE_RECLAIMED, l, held->token,
 			l->round->questions[vote->master].asked_ms - core->now.ms, NULL);
 	held->noted |= bit;
 }
@@ -299,7 +298,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if (yes)
 		renew_note_reclaimed(core, l, vote);
 	if (vote->outcome == OUTCOME_ERROR)
-		emit_note(core, NOTE_RENEW_FAILED, l->resource, NULL, 0, held->valid_ms - core->now.ms,
+		emit_lease_note(core, NOTE_RENEW_FAILED, l, 0, held->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* Another daemon waits; the message that said so may have been lost. */
 	if (yes && vote->position > (held->line != LINE_NONE && vote->master == l->queue_master))
@@ -393,7 +392,7 @@ renew_timer(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 
 	assert(!timer_is_armed(&l->timer));
-	if (l->resource->queue->count > 0)
+	if (l->resource->demand->count > 0)
 		held->idle_ms = 0;
 	/* The lease is given back before this step ends, unless a client that was waiting for something else
 	 * wants it by then: in that case it goes on. */

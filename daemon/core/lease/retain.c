@@ -2,19 +2,17 @@
  * retain: see lease.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
  * kept, and releases nothing.
  */
-#include "daemon/core/retain.h"
+#include "daemon/core/lease/retain.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
-#include "daemon/core/locks.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/rules.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/queue.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/rules.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -40,7 +38,7 @@
 static void
 experience_add(struct core *core, const struct lease *l, bool back)
 {
-	struct experience *e = rules_experience(&core->locks->rules, l->resource->rule);
+	struct experience *e = rules_experience(&core->leases->rules, l->resource->rule);
 
 	if (back)
 		e->back += (EXPERIENCE_ALL - e->back) / BACK_WEIGHT;
@@ -127,7 +125,7 @@ retain_begin(struct core *core, struct lease *l)
 	/* A semaphore is made to be used again. */
 	if (held->again || l->kind == KIND_PERMITS)
 		return retain_until(&core->leases->retained, l, until_ms);
-	e = rules_experience(&core->locks->rules, l->resource->rule);
+	e = rules_experience(&core->leases->rules, l->resource->rule);
 	few = e->back < BACK_LEAST;
 	if (few && ++e->passed < TRIAL_EVERY)
 		return retain_briefly(core, l);
@@ -143,7 +141,7 @@ lease_retain(struct core *core, struct lease *l)
 	/* If a permit came back here before others were won, those are there for the next waiter. */
 	bool used = held->served || l->kind == KIND_PERMITS;
 
-	assert(l->grants == NULL && l->resource->queue->count == 0);
+	assert(l->grants == NULL && l->resource->demand->count == 0);
 	if (!used || held->wanted || core->drain != DRAIN_NONE || core->settings.retain_ms == 0 ||
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))

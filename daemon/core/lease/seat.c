@@ -1,22 +1,22 @@
 /*
  * seat: see quorum.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
  */
-#include "daemon/core/seat.h"
+#include "daemon/core/lease/seat.h"
 
-#include "daemon/core/adopt.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/renew.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/semaphore.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 

@@ -1,12 +1,13 @@
 /* rules: see resource.h. */
-#include "daemon/core/rules.h"
+#include "daemon/core/lease/rules.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/locks.h"
-#include "daemon/core/resource.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 
@@ -145,7 +146,7 @@ rules_look(void *arg, struct resource *r)
 	struct lease *l = NULL;
 
 	assert(before != NULL);
-	r->rule = rules_find(&core->locks->rules, resource_name(r));
+	r->rule = rules_find(&core->leases->rules, resource_name(r));
 	/* What the ledger says of holds beside the durable ones counts the delay. */
 	while (r->rule->crash_delay_ms != before->crash_delay_ms && (l = resource_next_lease(r, l)) != NULL)
 		lease_changed(core, l);
@@ -155,11 +156,11 @@ rules_look(void *arg, struct resource *r)
 void
 rules_timer(struct core *core)
 {
-	struct rules *rules = &core->locks->rules;
+	struct rules *rules = &core->leases->rules;
 
 	/* The scan is over when no name follows an older rule. */
 	assert(rules->newest->next != NULL);
-	rules->cursor = names_scan(&core->locks->names, rules->cursor, TURN_LOOKS, rules_look, core);
+	rules->cursor = names_scan(&core->leases->names, rules->cursor, TURN_LOOKS, rules_look, core);
 	if (rules->cursor != 0) {
 		timer_arm(&core->timers, &rules->timer, core->now.ms + TURN_MS);
 		return;
@@ -171,7 +172,7 @@ rules_timer(struct core *core)
 bool
 rules_replace(struct core *core, const struct rule *first, size_t count)
 {
-	struct rules *rules = &core->locks->rules;
+	struct rules *rules = &core->leases->rules;
 	struct rule_set *set = set_new(first, count);
 
 	if (set == NULL)

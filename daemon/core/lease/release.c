@@ -2,24 +2,23 @@
  * release: see lease.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
  * releases go on.
  */
-#include "daemon/core/release.h"
+#include "daemon/core/lease/release.h"
 
-#include "daemon/core/adopt.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease.h"
-#include "daemon/core/leases.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/usable.h"
-#include "daemon/core/resource.h"
-#include "daemon/core/seat.h"
-#include "daemon/core/semaphore.h"
-#include "daemon/core/view.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -11,7 +11,7 @@
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/call.h"
-#include "daemon/core/lease.h"
+#include "daemon/core/lease/lease.h"
 #include "proto/name.h"
 
 #include <assert.h>
