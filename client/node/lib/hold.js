@@ -89,8 +89,8 @@ class Hold {
    */
   async acquire(until, signal) {
     const clean = { is: true };
-    const waits = new AbortController();
-    if (this.terms.onWait || heard('wait')) this.#notify(waits.signal);
+    const waits = this.terms.onWait || heard('wait') ? new AbortController() : null; // its end makes an error, which costs
+    if (waits) this.#notify(waits.signal);
     try {
       while (!(await this.#ask(until, signal, clean)));
     } catch (error) {
@@ -100,7 +100,7 @@ class Hold {
       else await this.#giveBack();
       throw error;
     } finally {
-      waits.abort();
+      waits?.abort();
       this.#settle();
     }
   }
