@@ -97,6 +97,7 @@ struct options {
 	bool batch;         /* TASK_TOP, as the next three */
 	int64_t iterations; /* 0: as many as it takes */
 	int64_t delay_ms;   /* 0: 2 s */
+	const char *by;     /* NULL: each lock by itself */
 	const char *sort;   /* NULL: top: by waiters; sessions: by their numbers */
 	bool json;
 	bool quiet;

@@ -166,7 +166,7 @@ task_ls(const struct options *o, const struct address *a)
 		.counts = o->name == NULL ? counts : NULL,
 	};
 
-	return listing_run(&listing, a, o->name == NULL ? 1 : 3, words);
+	return o->by != NULL ? ls_grouped(o, a) : listing_run(&listing, a, o->name == NULL ? 1 : 3, words);
 }
 
 /* The grace of the session, or the rest of it. */

@@ -850,6 +850,36 @@ def test_kill(place):
     expect(json.loads(tool.call(place, daemon, "kill", "--json", other("SESSION", "ID"))[1])["holds"], 1)
 
 
+def test_grouped(place):
+    """ls --by client and --by user sum up what the sessions of a client, or of a user, hold and wait for"""
+    daemon = world(place)
+    clients = [daemon.client() for _ in range(4)]
+    for at, name in enumerate(("nightly", "nightly", "web", "idle")):
+        expect(clients[at]("CLIENT", "SETNAME", name), "OK")
+    for name in ("a", "b", "c"):
+        expect(clients[0]("LOCK", name) > 0, True)
+    expect(clients[1]("LOCK", "d") > 0, True)
+    clients[2].send("LOCK", "a", "WAIT", 600000)
+    daemon.queued("a")
+
+    def listed(*words):
+        status, text = tool.call(place, daemon, "ls", "--by", *words, "--json")
+        expect(status, 0, text)
+        return json.loads(text)
+    found = {one["client"]: one for one in listed("client", "--here")}
+    expect([found["nightly"][key] for key in ("sessions", "holds", "waits", "user")], [2, 4, 0, "uid %d" % os.getuid()])
+    expect([found["web"][key] for key in ("sessions", "holds", "waits", "oldest_ms")], [1, 0, 1, 0])
+    expect(found["nightly"]["oldest_ms"] > 0, True)
+    sums = listed("user")[0]
+    expect(("client" in sums, sums["holds"], sums["waits"], sums["oldest_ms"] >= found["nightly"]["oldest_ms"]), (False, 4, 1, True))
+    status, text = tool.call(place, daemon, "ls", "--by", "client")
+    expect((status, text.splitlines()[0].split(), "nightly" in text.splitlines()[1]), (
+        0, ["USER", "CLIENT", "HOST", "SESSIONS", "HOLDS", "WAITS", "OLDEST", "REQ/S", "BUSY"], True), text)
+    for words, said in ((("host",), "client or user is allowed"), (("client", "a*"), "takes no glob")):
+        status, text = tool.call(place, daemon, "ls", "--by", *words)
+        expect((status, said in text), (64, True), text)
+
+
 def test_busy_client(place):
     """a client that keeps the daemon busy is the first of sessions --sort rate, and kill ends it"""
     daemon = world(place)
