@@ -252,8 +252,9 @@ overview_lock(struct page *page, struct buffer *out)
 	}
 	if (!viewer_sees_fleet(page->viewer)) {
 		return refuse(page, out, 403,
-			"{\"error\":\"all hosts are for administrators, and for addresses with fleet: "
-			"yes\"}\n");
+			"{\"error\":\"all hosts are for administrators, for users with see in may: and "
+			"without "
+			"names:, and for addresses with fleet: yes\"}\n");
 	}
 	return lock_everywhere(page, out, name);
 }

@@ -143,11 +143,13 @@ bool viewer_may(const struct viewer *viewer, unsigned rights);
 bool viewer_names(const struct viewer *viewer, struct slice name);
 /* Whether its rights are for all names: it also sees what belongs to no name, and what other users do. */
 bool viewer_names_all(const struct viewer *viewer);
-/* Whether a page may show it what other hosts have. */
+/* Whether it may see what other hosts have (PROTOCOL.md 6.24, 11.2): an administrator; a user with `see` for
+ * all names; and on a page whoever sees all names where its address says so. */
 static inline bool
 viewer_sees_fleet(const struct viewer *viewer)
 {
-	return viewer->admin || (viewer->fleet && viewer_names_all(viewer));
+	return viewer->admin ||
+	       ((viewer->user || viewer->fleet) && viewer_names_all(viewer) && viewer_may(viewer, RIGHT_SEE));
 }
 /* Whether it sees what this user (peer.user) has. */
 static inline bool

@@ -16,15 +16,6 @@ changes_masters(enum verb verb)
 	return verb == VERB_MASTERS_REPLACE || verb == VERB_MASTERS_ADD || verb == VERB_MASTERS_ABORT;
 }
 
-/* Whether the client is a user of the configuration that sees all names. Other daemons do not know what it
- * may see: they tell everything. */
-static bool
-dispatch_sees_all(const struct connection *c)
-{
-	const struct viewer viewer = connection_viewer(c);
-	return viewer.user && viewer_names_all(&viewer) && viewer_may(&viewer, RIGHT_SEE);
-}
-
 /* Whether the command may be carried out. If not, the refusal was sent. */
 static bool
 dispatch_allows(struct connection *c, const struct command *command)
@@ -36,7 +27,9 @@ dispatch_allows(struct connection *c, const struct command *command)
 	}
 	bool lists = command->fleet && (command->verb == VERB_LOCKS || command->verb == VERB_SESSIONS ||
 					       command->verb == VERB_TOP || command->verb == VERB_HOUR);
-	if (lists && !who->peer.admin && !dispatch_sees_all(c)) {
+	/* Other daemons do not know what the client may see: they tell everything. */
+	const struct viewer viewer = connection_viewer(c);
+	if (lists && !viewer_sees_fleet(&viewer)) {
 		connection_error(c, CODE_NOPERM,
 			"this takes an administrator: root or the owner of the Unix socket, or a user "
 			"with see in its may: and without names:");

@@ -635,6 +635,8 @@ def test_tls(place):
     # The certificate of a client says who it is.
     ops, app, nobody = [authority.issue(name) for name in ("ops", "app", "nobody")]
     expect(len(json.loads(https(logged, "/locks.json", ops)[2])), 3000)
+    # It may see, and all names: so all hosts, as with FLEET. Without a login that takes fleet: yes.
+    expect([json.loads(https(*to)[2])["more"] for to in ((logged, "/top.json", ops), (named, "/top.json"))], [True, False])
     for mine, text in ((app, "add see to its may:"), (nobody, "your certificate names no user")):
         status, _, said = https(logged, "/locks.json", mine)
         expect((status, text in said), (403, True), said)
@@ -642,7 +644,7 @@ def test_tls(place):
     audited = [(event, dict(re.findall(r"(\w+)=(\S+)", rest))) for event, rest in re.findall(
         r" (client\.login) (.*over=http.*)$", daemon.output.text(), re.M)]
     expect([(event, who["user"], who["with"], who["result"]) for event, who in audited],
-           [("client.login", name, "certificate", "ok") for name in ("ops", "app", "app")], repr(audited))
+           [("client.login", name, "certificate", "ok") for name in ("ops", "ops", "app", "app")], repr(audited))
     expect([who for _, who in audited if not re.match(r"127\.0\.0\.1:\d+$", who["address"])], [])
     for mine in (None, other.issue("ops")):
         try:
