@@ -656,6 +656,7 @@ learn_limit(struct doctor *d)
 	int64_t user = info_number(d, "locks_per_user", INT64_MAX);
 
 	d->locks_max = session < user ? session : user;
+	d->user_locks = user;
 	d->locks_key = session < user ? "limits.grants-per-session" : "limits.locks-per-user";
 }
 

@@ -31,6 +31,7 @@ struct doctor {
 	int64_t wait_ms;       /* how long the oldest wait has lasted at this daemon */
 	int64_t locks_max;     /* which a session may hold; INT64_MAX: not known */
 	const char *locks_key; /* of the configuration, which says so */
+	int64_t user_locks;    /* which a user may hold over all its sessions; INT64_MAX: not known */
 	json_t *json;          /* NULL: lines, or out of memory */
 };
 

@@ -165,10 +165,85 @@ tell_loud(struct doctor *d, const struct loud *loud, const char *part, const cha
 		run_print(run, "holdfast kill %" PRId64, loud->session));
 }
 
+/* ---- users ---- */
+
+#define USERS_MAX  64 /* that are counted: one that leaks has been there for long */
+#define USER_BYTES 129
+
+/* What the sessions of a user hold together. */
+struct user {
+	char name[USER_BYTES];
+	int64_t sessions, holds;
+	struct loud first; /* of its sessions the one that holds most */
+};
+
+struct users {
+	struct user list[USERS_MAX];
+	size_t n;
+};
+
+static void
+users_take(struct users *users, const struct answer *session, bool local)
+{
+	char name[USER_BYTES];
+	struct slice user = answer_get_text(session, "user");
+	size_t i = 0;
+
+	if (user.n > 0) {
+		(void)snprintf(name, sizeof(name), "%.*s", SLICE_ARG(user));
+	} else {
+		(void)snprintf(name, sizeof(name), "uid %" PRId64, answer_get_int(session, "uid", -1));
+	}
+	while (i < users->n && strcmp(users->list[i].name, name) != 0) {
+		i++;
+	}
+	if (i == USERS_MAX) {
+		return;
+	}
+	struct user *one = &users->list[i];
+
+	if (i == users->n) {
+		*one = (struct user){.sessions = 0};
+		memcpy(one->name, name, sizeof(name));
+		users->n++;
+	}
+	one->sessions++;
+	one->holds += answer_get_int(session, "grants", 0);
+	loud_take(&one->first, session, "grants", local);
+}
+
+/* One that holds nearly all that it may, over so many sessions that none of them stands out. */
+static void
+tell_users(struct doctor *d, const struct users *users)
+{
+	char what[DOCTOR_TEXT_MAX];
+
+	for (size_t i = 0; i < users->n; i++) {
+		const struct user *user = &users->list[i];
+
+		if (user->holds < NEARLY(d->user_locks) || user->first.amount >= NEARLY(d->locks_max)) {
+			continue;
+		}
+		text_print(what,
+			"the user %s holds %" PRId64 " of the %" PRId64
+			" locks that limits.locks-per-user allows, over %" PRId64
+			" sessions: most in %s, %" PRId64,
+			user->name, user->holds, d->user_locks, user->sessions, user->first.who,
+			user->first.amount);
+		tell_run(d, GRADE_WARNING, "load", what,
+			"past the limit each further LOCK of this user is refused with LIMIT",
+			"find the program that does not give back: its clients, the one with most locks "
+			"first, are "
+			"listed by this; holdfast kill SESSION ends one",
+			"holdfast ls --here --by client");
+	}
+}
+
 static void
 look_at_sessions(struct doctor *d, struct wire *w)
 {
 	struct loud busy = {.amount = BUSY_US - 1}, full = {.amount = NEARLY(d->locks_max)};
+	struct users users = {.n = 0};
 	struct pages pages;
 	const struct answer *session;
 	char what[DOCTOR_TEXT_MAX];
@@ -178,8 +253,10 @@ look_at_sessions(struct doctor *d, struct wire *w)
 		while ((session = pages_element(&pages)) != NULL) {
 			loud_take(&busy, session, "busy_us_s", w->local);
 			loud_take(&full, session, "grants", w->local);
+			users_take(&users, session, w->local);
 		}
 	}
+	tell_users(d, &users);
 	if (busy.session > 0) {
 		text_print(what,
 			"%s sends %" PRId64 " requests a second, and keeps the daemon busy for %" PRId64

@@ -17,6 +17,7 @@ is named. The other incidents, and where they are shown:
     a master that is slow, or loads      here: test_slow, test_loading
     a client that keeps the daemon busy  here: test_busy_client
     50,000 locks of one client           here: test_many_locks
+    locks of one user, in many sessions  here: test_leaking_user
     a clock that is off                  here: test_clock
     a fleet that is upgraded by half     here: test_half_upgraded
     a master that stands still           check_doctor.py: test_stands_still
@@ -347,6 +348,22 @@ def test_busy_client(place):
 
 
 MANY = 50000
+
+
+def test_leaking_user(place):
+    """a user that leaks locks over many sessions, of which none stands out: it is named, and the list that is printed names its client"""
+    daemon = served(place, master=place.redis(), times=CONFIG.replace("3s", "20s"), config="limits: { locks-per-user: 100 }\n").admitted()
+    on_call = OnCall(place, daemon)
+    clients = [daemon.client() for _ in range(20)]
+    for number, client in enumerate(clients):
+        client("CLIENT", "SETNAME", "importer")
+        for name in range(5):
+            expect_between(client("LOCK", "job/%d/%d" % (number, name)), 1, 2 ** 53)
+    expect_code(clients[0]("LOCK", "more", "WAIT", 0), "LIMIT")
+    finding = on_call.finds("holdfast doctor", "the user .* holds 100 of the 100 locks that limits.locks-per-user allows, over 2[0-9] sessions")
+    expect(finding["run"], "holdfast ls --here --by client")
+    status, text = on_call.type(finding["run"])
+    expect((status, re.search(" importer +.* 20 +100 ", text) is not None), (0, True), text)
 
 
 @harness.busy
