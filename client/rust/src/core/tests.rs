@@ -557,3 +557,19 @@ fn a_holder_that_waits_for_itself_hears_so() {
         other => panic!("{:?}", other),
     }
 }
+
+#[test]
+fn the_rule_for_a_name_bounds_the_waits_of_all_of_its_queue() {
+    let mut stage = online();
+    let front = stage.ask("a", None);
+    stage.ask("a", None);
+    let lock = stage.sent();
+    stage.say("+QUEUED");
+    stage.pass(3 * S);
+    stage.sent();
+    stage.fail(&asked(&lock[0])); // the request has no WAIT: it is the rule that ends it
+    let sent = stage.sent();
+    let next = sent.iter().find(|request| request.starts_with("LOCK a")).unwrap();
+    assert!(next.ends_with("WAIT 0"), "{}", next);
+    assert!(!next.contains(&format!("OWNER o{}", front)));
+}
