@@ -77,7 +77,7 @@ def measure(stage):
     for who in PACKAGES:
         if who not in PEERS:
             stage.table.title("the package for " + who)
-            stage.table.note("skipped: no Redis library of this language has a lock")
+            stage.table.note("skipped: no library is measured beside it")
             continue
         try:
             ours, peer = Ours(stage, who, daemon), Peer(stage, who)
