@@ -150,6 +150,8 @@ permit_lease_add(struct core *core, struct permit_lease *permit_lease)
 static void
 permit_lease_remove(struct core *core, struct permit_lease *permit_lease)
 {
+	/* It is in the table, which so is not empty. */
+	assert(core->leases->permit_leases != NULL);
 	HASH_DELETE(hh, core->leases->permit_leases, permit_lease);
 }
 
