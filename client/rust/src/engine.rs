@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::address::Address;
 use crate::clock::Clock;
 use crate::core::{Call, Claim, ClaimId, Core, Manner, Time, LATE, STOOD};
-use crate::error::Error;
+use crate::error::{Error, Lost};
 use crate::events::{self, Event};
 use crate::slot::Slot;
 use crate::socket::{Link, Raw};
@@ -224,6 +224,11 @@ impl Engine {
         };
         inner.doubts -= 1;
         left
+    }
+
+    /// The loss of a claim that was held and is not released. Its slot is told a moment later.
+    pub(crate) fn loss_of(&self, claim: ClaimId) -> Option<Lost> {
+        self.lock().core.loss_of(claim)
     }
 
     /// Has an event told to who wants to know of it.

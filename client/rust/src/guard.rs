@@ -66,7 +66,7 @@ impl Watched {
             return Lost::of(&self.name, self.token, "forked it belongs to the parent process");
         }
         let told = self.slot.lock().lost.clone();
-        told.unwrap_or_else(|| {
+        told.or_else(|| self.engine.loss_of(self.id)).unwrap_or_else(|| {
             Lost::of(&self.name, self.token, "unreachable the daemon did not answer before the told deadline")
         })
     }
@@ -92,16 +92,15 @@ impl Hold {
         Hold { watch: Watched { engine, id, slot, name, token, since }, over: false }
     }
 
-    /// Begins to give it back; its slot is told when the daemon has answered. Err: it is not known to be held.
+    /// Begins to give it back; its slot is told whether it was held until then. Err: it belongs to the parent process.
     fn begin_release(&mut self) -> Result<(), Lost> {
         self.over = true;
         let watch = &self.watch;
         if watch.engine.is_foreign() {
             return Err(watch.loss());
         }
-        let lost = watch.slot.lock().lost.clone();
         watch.engine.release(watch.id, Some(watch.slot.clone()));
-        lost.map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// It is given back, or turned out to be lost.
@@ -110,7 +109,9 @@ impl Hold {
         let held = watch.engine.clock.now().saturating_sub(watch.since);
         match &freed {
             Ok(()) => watch.engine.tell(Event::Release { name: watch.name.clone(), token: watch.token, held }),
-            Err(Error::Lost(lost)) => watch.engine.tell(Event::Loss { lost: lost.clone(), held }),
+            Err(Error::Lost(lost)) if watch.slot.lock().lost.is_none() => {
+                watch.engine.tell(Event::Loss { lost: lost.clone(), held });
+            }
             Err(_) => {}
         }
         freed

@@ -108,7 +108,10 @@ impl Core {
     pub(crate) fn release(&mut self, id: ClaimId, tells: bool, now: Time) {
         let claim = match self.claims.remove(&id) {
             Some(claim) => claim,
-            None => return self.freed(id, tells, Ok(())), // it was lost, which its caller has been told
+            None => {
+                let lost = self.losses.remove(&id);
+                return self.freed(id, tells, lost.map_or(Ok(()), |lost| Err(lost.into())));
+            }
         };
         let hold_id = claim.hold;
         let hold = match self.holds.get_mut(&hold_id) {
@@ -217,6 +220,11 @@ impl Core {
     pub(crate) fn deadline(&self, id: ClaimId) -> Option<Time> {
         let claim = self.claims.get(&id).filter(|claim| claim.held)?;
         self.holds.get(&claim.hold).map(|hold| hold.deadline)
+    }
+
+    /// The loss of a claim that was held and is not released.
+    pub(crate) fn loss_of(&self, id: ClaimId) -> Option<Lost> {
+        self.losses.get(&id).cloned()
     }
 
     /// The deadline of a held claim has passed, and its caller wants to know whether it is held: the daemon is asked.
@@ -480,6 +488,9 @@ impl Core {
                 true => Call::Lost { claim, lost: lost.clone(), held },
                 false => Call::Failed { claim, error: Error::Lost(lost.clone()) },
             });
+            if was_held {
+                self.losses.insert(claim, lost.clone());
+            }
             self.answer_commands(claim, lost);
         }
         self.settle(id, now);

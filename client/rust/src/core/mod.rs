@@ -184,6 +184,8 @@ pub(crate) struct Core {
     asks: HashMap<u64, HoldId>,
     claims: HashMap<ClaimId, Claim>,
     commands: BTreeMap<ClaimId, ClaimId>,
+    /// Of claims that were held, until they are released: a caller may release one before it is told.
+    losses: HashMap<ClaimId, Lost>,
     queues: HashMap<Place, Queue>,
     /// By turn.
     line: BTreeMap<u64, HoldId>,
@@ -220,6 +222,7 @@ impl Core {
             asks: HashMap::new(),
             claims: HashMap::new(),
             commands: BTreeMap::new(),
+            losses: HashMap::new(),
             queues: HashMap::new(),
             line: BTreeMap::new(),
             past: 0,

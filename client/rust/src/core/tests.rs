@@ -318,8 +318,10 @@ fn a_loss_is_told_and_given_up() {
     assert_eq!(stage.told(), [format!("lost {} broken", id)]);
     assert!(stage.sent()[0].starts_with("UNLOCK a"));
     assert_eq!(stage.core.deadline(id), None);
+    assert_eq!(stage.core.loss_of(id).unwrap().reason, "broken");
     stage.core.release(id, true, stage.now);
-    assert_eq!(stage.told(), [format!("freed {} ok", id)]);
+    assert_eq!(stage.told(), [format!("freed {} broken", id)]);
+    assert!(stage.core.loss_of(id).is_none());
 }
 
 #[test]
