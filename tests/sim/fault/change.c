@@ -349,7 +349,7 @@ change_finish(struct world *w)
 	while (!w->failed && change_nearer(w, some_host(w))) {
 		int64_t wait_us = w->now_us + 6000000;
 		if (w->now_us > until_us)
-			world_fail(w, "change: the masters cannot be changed when all is well");
+			world_fail(w, "set: the masters cannot be changed when all is well");
 		do
 			world_run_until(w, w->now_us + 100000);
 		while (!w->failed && !w->change_answered && w->now_us < wait_us);

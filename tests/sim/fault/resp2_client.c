@@ -36,7 +36,7 @@ resp2_client_turn(void *arg, uint64_t a, void *data)
 void
 resp2_client_watch(struct world *w)
 {
-	if (w->plan.deafens)
+	if (w->plan.resp2)
 		world_after(w, 0, resp2_client_turn, w, 0, NULL);
 }
 
@@ -59,7 +59,7 @@ bool
 resp2_client_push(struct conn *c, const struct push *push)
 {
 	if (c->deaf && push->type == PUSH_GRANT)
-		world_fail(c->world, "deaf: d%u gives c%u a lock by a push, and it takes none",
+		world_fail(c->world, "resp2: d%u gives c%u a lock by a push, and it takes none",
 			c->host->index, c->client->index);
 	if (c->deaf)
 		conn_close_by_host(c->host, c->id);

@@ -101,7 +101,7 @@ rollout_leased(struct host *h, unsigned name)
 		if (strcmp(of->layout, h->call_settings.layout) != 0 && held_until_us(of) > w->now_us &&
 			!of->tainted)
 			world_fail(w,
-				"roll: d%u has a lease of %s by its rules, and by other rules somebody "
+				"rollout: d%u has a lease of %s by its rules, and by other rules somebody "
 				"relies on %s for "
 				"%" PRId64 " us more",
 				h->index, checker_name(name), checker_name(of->name),

@@ -63,12 +63,12 @@ look_at(struct host *h, unsigned name)
 		return;
 	if (view.limit > 0 && backing_permits(w, name, h->call_settings.daemon_id, left_us) < held)
 		world_fail(w,
-			"belief: d%u is sure of %" PRId64 " permits of %s for %" PRId64
+			"validity: d%u is sure of %" PRId64 " permits of %s for %" PRId64
 			" ms, and no majority has the same ones",
 			h->index, held, checker_name(name), p.left_ms);
 	if (had + (int64_t)unknown * held < (int64_t)plan_majority(&w->plan) * held)
 		world_fail(w,
-			"belief: d%u is sure of %" PRId64 " of %s for %" PRId64 " ms, but has %" PRId64
+			"validity: d%u is sure of %" PRId64 " of %s for %" PRId64 " ms, but has %" PRId64
 			" at those of %u masters that remember",
 			h->index, held, checker_name(name), view.lease_ms, had, w->plan.masters);
 }

@@ -22,15 +22,17 @@ struct world;
 	EXCUSE(RIVAL_TOKEN, OFF(WRITES),                                                                     \
 		"tokens: a rival's beside those of an earlier memory of the master")                         \
 	EXCUSE(TOKEN_TAINTED, OFF(WRITES) | OFF(CLOCKS), "tokens: somebody wrote to the key of the lease")   \
-	EXCUSE(BELIEF_TAINTED, OFF(WRITES) | OFF(CLOCKS), "belief: somebody wrote to the key of the lease")  \
-	EXCUSE(BELIEF_FOREIGN, OFF(WRITES), "belief: a key of another program may be in the way of a lease") \
+	EXCUSE(BELIEF_TAINTED, OFF(WRITES) | OFF(CLOCKS),                                                    \
+		"validity: somebody wrote to the key of the lease")                                          \
+	EXCUSE(BELIEF_FOREIGN, OFF(WRITES),                                                                  \
+		"validity: a key of another program may be in the way of a lease")                           \
 	EXCUSE(LOSS_RIVAL, OFF(WRITES),                                                                      \
 		"loss: a rival locks, too, and a master forgot or leapt a lease ago")                        \
 	EXCUSE(LOSS_TAINTED, OFF(WRITES) | OFF(CLOCKS), "loss: somebody wrote to the key of the lease")      \
-	EXCUSE(REFUSAL_FOREIGN, OFF(WRITES), "honest: a key of another program was there a lease ago")       \
+	EXCUSE(REFUSAL_FOREIGN, OFF(WRITES), "refusal: a key of another program was there a lease ago")      \
 	EXCUSE(LOSS_FOREIGN, OFF(WRITES), "loss: a key of another program was there a lease ago")            \
 	EXCUSE(LINE_DELETED, OFF(WRITES) | OFF(MEMORY),                                                      \
-		"line: a key of the queue has just been deleted, or forgotten")                              \
+		"queue: a key of the queue has just been deleted, or forgotten")                             \
 	EXCUSE(REFUSAL_KIND, OFF(WRITES),                                                                    \
 		"refusal: another program has written to the key, of another kind")                          \
 	EXCUSE(OWNER_SPOILT, OFF(WRITES),                                                                    \
@@ -42,13 +44,13 @@ struct world;
 	EXCUSE(TOKEN_COPY, OFF(COPIES),                                                                      \
 		"tokens: another daemon has begun with a copy of the ledger, a lease ago")                   \
 	EXCUSE(BELIEF_COPY, OFF(COPIES),                                                                     \
-		"belief: another daemon has begun with a copy of the ledger, a lease ago")                   \
+		"validity: another daemon has begun with a copy of the ledger, a lease ago")                 \
 	EXCUSE(BACKING_COPY, OFF(COPIES),                                                                    \
 		"backing: another daemon has begun with a copy of the ledger, a lease ago")                  \
 	EXCUSE(RECOVERED_COPY, OFF(COPIES),                                                                  \
 		"loss: another daemon has begun with a copy of the ledger, a lease ago")                     \
 	EXCUSE(CLONED_LATE, OFF(COPIES), "cloned: a greeting ran that its daemon had given up")              \
-	EXCUSE(LINE_COPY, OFF(COPIES), "line: a copy of the daemon shares its place")                        \
+	EXCUSE(LINE_COPY, OFF(COPIES), "queue: a copy of the daemon shares its place")                       \
 	EXCUSE(ORPHAN_COPY, OFF(COPIES), "orphan: of a copy of its daemon, which lives or has ended")        \
 	EXCUSE(TOKEN_FORGOTTEN, OFF(CLOCKS) | OFF(MEMORY),                                                   \
 		"tokens: no master left knows those before, and clocks went back")                           \
@@ -64,7 +66,7 @@ struct world;
 		"leap: as long as the answer was on its way that showed that a host stood still")            \
 	EXCUSE(WITHHELD_EXTENDED, OFF(CLOCKS),                                                               \
 		"withheld: permits, extended after clocks had made their lease shorter")                     \
-	EXCUSE(LINE_LEAPT, OFF(CLOCKS), "line: a master's clock has just gone ahead, and ended the place")   \
+	EXCUSE(LINE_LEAPT, OFF(CLOCKS), "queue: a master's clock has just gone ahead, and ended the place")  \
 	EXCUSE(ORPHAN_BACK, OFF(CLOCKS), "orphan: a master's clock stepped back")                            \
 	EXCUSE(LATCH_BACK, OFF(CLOCKS), "latch: set beside one that was there until a clock stepped back")   \
 	EXCUSE(DRAIN_BACK, OFF(CLOCKS), "drain: a key is left, and a clock stepped back")                    \

@@ -30,7 +30,7 @@ check(struct host *h, const struct gradual_leaps *creep)
 			w->plan.margin_ms * 1000 + (w->now_us - at_us) / 45 + stretch_us / 100 + 8000;
 		if (at_us != 0 && w->now_us - at_us < guard_us && gained_us > fair_us)
 			world_fail(w,
-				"creep: d%u does not see that the clock of m%u went ahead by %" PRId64
+				"clock: d%u does not see that the clock of m%u went ahead by %" PRId64
 				" us within a guard",
 				h->index, s->index, gained_us);
 	}

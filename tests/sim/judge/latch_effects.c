@@ -205,7 +205,7 @@ check_told(struct server *s, const struct latch_effects *before, const char *me,
 				strcmp(herald->of[k].message + 6, name) == 0 &&
 				strstr(herald->of[k].channel, daemon) != NULL;
 		if (before->watchers[i].till_us > before->now_us && strcmp(daemon, me) != 0 && !told)
-			world_fail(s->world, "tally: m%u does not tell %.6s that the latch %s %s", s->index,
+			world_fail(s->world, "latch: m%u does not tell %.6s that the latch %s %s", s->index,
 				daemon, name, "is set or open");
 	}
 }
@@ -223,7 +223,7 @@ check_watched(struct server *s, const struct latch_effects *after, const struct 
 	if (i == TALLY_WATCHERS)
 		return;
 	if (i == after->watchers_n || after->watchers[i].till_us < after->now_us + c->watch_ms * 1000)
-		world_fail(s->world, "tally: m%u does not note that %.6s wants to hear of the latch %s",
+		world_fail(s->world, "latch: m%u does not note that %.6s wants to hear of the latch %s",
 			s->index, c->daemon, name);
 }
 
@@ -278,7 +278,7 @@ follow(struct latch_effects *t, struct server *s, const struct call *call, const
 		keep(t);
 	if (!is_answer(t, v, memory))
 		world_fail(s->world,
-			"tally: m%u answers %.32s about the latch %s by outcome %d, %" PRId64 " of %" PRId64
+			"latch: m%u answers %.32s about the latch %s by outcome %d, %" PRId64 " of %" PRId64
 			" left; it has %" PRId64 " of %" PRId64,
 			s->index, c->daemon, name, (int)v->outcome, v->latch.left, v->latch.set, left_of(t),
 			t->set);
@@ -313,7 +313,7 @@ latch_effects_check(struct latch_effects tallies[PLAN_LATCHES_MAX], struct serve
 		latch_effects_read(&after, s, i);
 		if (tallies[i].looked_at && after.looked_at && !is_like(&tallies[i], &after))
 			world_fail(s->world,
-				"tally: the latch %s at m%u is %s, %" PRId64 " of %" PRId64
+				"latch: the latch %s at m%u is %s, %" PRId64 " of %" PRId64
 				" steps done; it was to be %s, %" PRId64 " of %" PRId64,
 				latches_name(PLAN_NAMES_MAX + i), s->index, after.id, after.done, after.set,
 				tallies[i].id, tallies[i].done, tallies[i].set);

@@ -61,7 +61,7 @@ left_is(const struct look *l, const struct wait *v, int64_t left_ms)
 {
 	bool shown = v->until_ms == INT64_MAX ? left_ms == -1 : left_ms == v->until_ms - l->now_ms;
 	/* Between two lines a place is kept for as long as the daemon chooses. */
-	return v->once || v->stray || v->conn->persona.apart || shown;
+	return v->once || v->stray || v->conn->id_client.apart || shown;
 }
 
 /* The first of the model that it may be: a session can wait for a name more than once, and over a connection
@@ -111,11 +111,11 @@ look_at_waiter(void *arg, const struct waiter_view *view)
 	unsigned d = l->host->index;
 	l->position++;
 	if (view->position != l->position)
-		world_fail(l->w, "mirror: d%u shows the waiter %" PRId64 " for %s at position %" PRId64, d,
+		world_fail(l->w, "listing: d%u shows the waiter %" PRId64 " for %s at position %" PRId64, d,
 			l->position, name, view->position);
 	if (v == NULL && !is_part(l, view->session, view->kind, view->owner)) {
 		world_fail(l->w,
-			"mirror: d%u has a waiter for %s of session %" PRIu64 ", which does not wait", d,
+			"listing: d%u has a waiter for %s of session %" PRIu64 ", which does not wait", d,
 			name, view->session);
 		return false;
 	}
@@ -126,7 +126,7 @@ look_at_waiter(void *arg, const struct waiter_view *view)
 	if (!left_is(l, v, view->left_ms) && speaks(v->conn) &&
 		!is_part(l, view->session, view->kind, view->owner))
 		world_fail(l->w,
-			"mirror: d%u shows %" PRId64 " ms of the WAIT of c%u for %s, and %" PRId64
+			"listing: d%u shows %" PRId64 " ms of the WAIT of c%u for %s, and %" PRId64
 			" are left",
 			d, view->left_ms, v->conn->client->index, name, v->until_ms - l->now_ms);
 	return !l->w->failed;
@@ -138,7 +138,7 @@ look_at_waits(struct look *l)
 	core_each_waiter(l->host->core, l->now_ms, slice_of(checker_name(l->name)), look_at_waiter, l);
 	for (const struct wait *v = l->w->checker.waits; v != NULL && l->n < LOOKED_MOST; v = v->next)
 		if (is_here(l, v) && !v->stray && speaks(v->conn) && !is_seen(l, v))
-			world_fail(l->w, "mirror: c%u waits for %s and is in no queue of d%u",
+			world_fail(l->w, "listing: c%u waits for %s and is in no queue of d%u",
 				v->conn->client->index, checker_name(l->name), l->host->index);
 }
 
@@ -156,17 +156,17 @@ look_at_hold(void *arg, const struct hold_view *view)
 	if (h == NULL) {
 		if (!is_part(l, view->session, view->kind, view->owner))
 			world_fail(l->w,
-				"mirror: d%u has a hold of %s with token %" PRId64 " for session %" PRIu64
+				"listing: d%u has a hold of %s with token %" PRId64 " for session %" PRIu64
 				", which does not know",
 				d, name, view->token, view->session);
 		return !l->w->failed;
 	}
 	if (h->session != view->session || !owner_is(h->owner, view->owner))
-		world_fail(l->w, "mirror: d%u shows another holder of %s with token %" PRId64, d, name,
+		world_fail(l->w, "listing: d%u shows another holder of %s with token %" PRId64, d, name,
 			view->token);
 	if (!h->untold && h->count != view->count)
-		world_fail(l->w, "mirror: d%u shows that %s is held %" PRId64 " times, and it is %" PRId64, d,
-			name, view->count, h->count);
+		world_fail(l->w, "listing: d%u shows that %s is held %" PRId64 " times, and it is %" PRId64,
+			d, name, view->count, h->count);
 	return !l->w->failed;
 }
 
@@ -222,7 +222,7 @@ collect(const struct shown *s, session_id session, struct known *k)
 			continue;
 		if (k->connections > 0 && c->tag != tag)
 			world_fail(s->w,
-				"mirror: c%u speaks for session %" PRIu64 " of d%u, which it did not join",
+				"listing: c%u speaks for session %" PRIu64 " of d%u, which it did not join",
 				c->client->index, session, s->host->index);
 		tag = c->tag;
 		k->any = c;
@@ -247,22 +247,22 @@ check_terms(const struct shown *s, const struct session_view *view, const struct
 	unsigned d = s->host->index;
 	if (view->grace_ms != grace_ms)
 		world_fail(s->w,
-			"mirror: session %" PRIu64 " of d%u has a grace of %" PRId64
+			"listing: session %" PRIu64 " of d%u has a grace of %" PRId64
 			" ms, and asked for %" PRId64,
 			view->id, d, view->grace_ms, grace_ms);
 	if (view->heartbeat_ms != heartbeat_ms)
 		world_fail(s->w,
-			"mirror: session %" PRIu64 " of d%u has a heartbeat of %" PRId64
+			"listing: session %" PRIu64 " of d%u has a heartbeat of %" PRId64
 			" ms, and asked for %" PRId64,
 			view->id, d, view->heartbeat_ms, heartbeat_ms);
 	if (view->connections > 0 && view->left_ms != -1)
 		world_fail(s->w,
-			"mirror: session %" PRIu64 " of d%u has a connection, and %" PRId64
+			"listing: session %" PRIu64 " of d%u has a connection, and %" PRId64
 			" ms of its grace left",
 			view->id, d, view->left_ms);
 	if (k->connections > 0 && view->bound_pid != k->pid)
 		world_fail(s->w,
-			"mirror: session %" PRIu64 " of d%u is bound to process %" PRId64
+			"listing: session %" PRIu64 " of d%u is bound to process %" PRId64
 			", and asked for %" PRId64,
 			view->id, d, view->bound_pid, k->pid);
 }
@@ -277,10 +277,10 @@ look_at_session(void *arg, const struct session_view *view)
 	if (view->ends || k.unsure || k.any == NULL || id_client_is(k.any))
 		return !s->w->failed;
 	if (view->connections != k.connections)
-		world_fail(s->w, "mirror: session %" PRIu64 " of d%u has %zu connections, and not %zu",
+		world_fail(s->w, "listing: session %" PRIu64 " of d%u has %zu connections, and not %zu",
 			view->id, s->host->index, view->connections, k.connections);
 	if (view->connections == 0 && view->grace_ms == 0 && view->bound_pid == 0 && !view->ends)
-		world_fail(s->w, "mirror: session %" PRIu64 " of d%u is there, and nothing keeps it",
+		world_fail(s->w, "listing: session %" PRIu64 " of d%u is there, and nothing keeps it",
 			view->id, s->host->index);
 	check_terms(s, view, &k);
 	return !s->w->failed;

@@ -30,7 +30,7 @@ owed_releases_due(struct host *h, unsigned master, unsigned name, struct owed_re
 	core_view_counts(h->core, &n);
 	if ((d->owed || d->asking) && n.releasing == 0)
 		world_fail(h->world,
-			"debt: d%u has done with acquire %" PRIu64 " of %s and does not release it at m%u",
+			"release: d%u has done with acquire %" PRIu64 " of %s and does not release it at m%u",
 			h->index, d->attempt, checker_name(name), master);
 	*d = (struct owed_releases){.life = h->life};
 }

@@ -105,7 +105,7 @@ look_at_asking(struct world *w, unsigned host, unsigned name)
 		w->plan.redsync && plan_keyed(&w->plan, name) ? POLL_LEAST_MS : timer_ms(w, name) / 8;
 	if (w->phase != PHASE_FAULTS && a->rounds > ROUNDS_MOST + for_ms / (rounds_ms > 0 ? rounds_ms : 1))
 		world_fail(w,
-			"unrest: d%u has asked %u times for %s within %" PRId64 " ms, and nothing changed",
+			"polling: d%u has asked %u times for %s within %" PRId64 " ms, and nothing changed",
 			host, a->rounds, checker_name(name), for_ms);
 }
 
@@ -174,7 +174,7 @@ progress_called(struct host *h, unsigned name)
 		a->calls = a->reasons = 0;
 	}
 	if (++a->calls > CALLS_MOST + a->reasons * CALLS_EACH)
-		world_fail(h->world, "unrest: d%u has made %u calls for %s within a second", h->index,
+		world_fail(h->world, "polling: d%u has made %u calls for %s within a second", h->index,
 			a->calls, checker_name(name));
 }
 

@@ -68,7 +68,7 @@ void
 refusals_granted(struct host *h, const struct note *n)
 {
 	if (h->opinion.refused && opinion(h).refused)
-		world_fail(h->world, "honest: d%u grants %.*s, and the masters refuse its list of them",
+		world_fail(h->world, "refusal: d%u grants %.*s, and the masters refuse its list of them",
 			h->index, (int)n->name.n, n->name.p);
 }
 
@@ -171,7 +171,7 @@ check_guard_ms(struct world *w, const struct conn *c, const char *text)
 	int64_t before_ms = c->host->opinion.resume_ms, after_ms = resume_ms(c->host);
 	int64_t least_ms = before_ms < after_ms ? before_ms : after_ms;
 	if (at != NULL && strtoll(at + 10, NULL, 10) < least_ms - 1)
-		world_fail(w, "honest: c%u is told -GUARD %s, and a majority is guarded for %" PRId64 " ms",
+		world_fail(w, "refusal: c%u is told -GUARD %s, and a majority is guarded for %" PRId64 " ms",
 			c->client->index, text, least_ms);
 }
 
@@ -204,33 +204,33 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		check_guard_ms(w, c, text);
 	if (code == CODE_GUARD &&
 		((surely_can(h) && !is_unheard(h, text)) || h->opinion.guarded + opinion(h).guarded == 0))
-		world_fail(w, "honest: c%u is told that masters are guarded: %s", c->client->index, text);
+		world_fail(w, "refusal: c%u is told that masters are guarded: %s", c->client->index, text);
 	if (code == CODE_NOMASTER && surely_can(h) && !late && !other && !is_unheard(h, text))
-		world_fail(w, "honest: c%u is told that masters are missing: %s", c->client->index, text);
+		world_fail(w, "refusal: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
 		h->opinion.guarded + opinion(h).guarded == 2 && !leaps_withholds(h, 0))
 		world_fail(
-			w, "honest: c%u is not told that the master is guarded: %s", c->client->index, text);
+			w, "refusal: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))
-		world_fail(w, "honest: c%u is told -%s for what the master said: %s", c->client->index,
+		world_fail(w, "refusal: c%u is told -%s for what the master said: %s", c->client->index,
 			code_word(code), text);
 	/* What was answered while it stood still is there, unread. A WAIT that is over is told what was
 	 * before. */
 	if (v != NULL && v->until_ms > host_ms(h) && starts(text, "the master did not answer") && woke(h) &&
 		w->plan.replicas == 0 && all_are_up(h))
-		world_fail(w, "honest: c%u is told -%s %s by a daemon that has stood still until now",
+		world_fail(w, "refusal: c%u is told -%s %s by a daemon that has stood still until now",
 			c->client->index, code_word(code), text);
 	/* Who comes to a name that nobody has waits for what the master says. */
 	if (v != NULL && starts(text, "the master has not said") && v->since_us == w->now_us && surely_can(h))
-		world_fail(w, "honest: c%u is told -%s %s, and the master was not asked", c->client->index,
+		world_fail(w, "refusal: c%u is told -%s %s, and the master was not asked", c->client->index,
 			code_word(code), text);
 	if (!late && !other && enough_are_well(h))
-		world_fail(w, "honest: c%u is told -%s %s, and nothing is wrong", c->client->index,
+		world_fail(w, "refusal: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
 	/* The last that was said of it is that somebody has it. */
 	if (v != NULL && starts(text, "the master has not said") && fair_taken(w, v) && !woke(h))
-		world_fail(w, "honest: c%u is told -%s %s, and the master has said that somebody has %s",
+		world_fail(w, "refusal: c%u is told -%s %s, and the master has said that somebody has %s",
 			c->client->index, code_word(code), text, checker_name(v->name));
 }
 
@@ -308,23 +308,23 @@ refusals_refused(struct world *w, const struct wait *v, enum code code, const ch
 		world_fail(w, "handed over: c%u is told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (code == CODE_WRONGKIND && !may_be_other(w, v->name))
-		world_fail(w, "honest: c%u is told that %s is of another kind: %s", v->conn->client->index,
+		world_fail(w, "refusal: c%u is told that %s is of another kind: %s", v->conn->client->index,
 			checker_name(v->name), text);
 	if (code != CODE_COUNT || !world_alike(w))
 		return;
 	/* Who waits for permits is told of the masters also while others here have some. */
 	if (surely_cannot(h) && (v->kind == KIND_PERMITS || !is_had(h, v->name)) && !w->lost_here[h->index] &&
 		!w->released_here[h->index] && !withheld_ends(w, h, v->name) && !woke(h))
-		world_fail(w, "honest: c%u is not told that the masters for %s are missing",
+		world_fail(w, "refusal: c%u is not told that the masters for %s are missing",
 			v->conn->client->index, checker_name(v->name));
 	if (v->alone && v->here == w->well.here[h->index][v->name] && !fair_said(w, v))
-		world_fail(w, "honest: c%u is told that somebody has %s, and no master has said so",
+		world_fail(w, "refusal: c%u is told that somebody has %s, and no master has said so",
 			v->conn->client->index, checker_name(v->name));
 	if (v->once && v->kind == KIND_SHARED && is_read(h, v->name))
-		world_fail(w, "honest: c%u is refused a share of %s, which others read",
+		world_fail(w, "refusal: c%u is refused a share of %s, which others read",
 			v->conn->client->index, checker_name(v->name));
 	if (v->once && was_free(w, v) && enough_are_well(h))
-		world_fail(w, "honest: c%u is refused %s, which nobody has", v->conn->client->index,
+		world_fail(w, "refusal: c%u is refused %s, which nobody has", v->conn->client->index,
 			checker_name(v->name));
 }
 
@@ -334,7 +334,7 @@ refusals_closed(struct world *w, const struct conn *c)
 	/* The master may have gone behind the answer that tells so. */
 	if (c->host->answers == NULL && surely_cannot(c->host) && !woke(c->host))
 		world_fail(w,
-			"honest: c%u is told that a latch is closed, and not that the master is missing",
+			"refusal: c%u is told that a latch is closed, and not that the master is missing",
 			c->client->index);
 }
 
@@ -367,7 +367,7 @@ check_kind(struct world *w, const struct conn *c, const char *text)
 	for (unsigned i = 0; i < r->count; i++)
 		other |= may_be_other(w, r->names[i]);
 	if (!other)
-		world_fail(w, "honest: c%u is told that there is another kind of lock: %s", c->client->index,
+		world_fail(w, "refusal: c%u is told that there is another kind of lock: %s", c->client->index,
 			text);
 }
 
@@ -381,15 +381,17 @@ refusals_reply(struct world *w, struct conn *c, const struct reply *reply)
 	switch (reply->code) {
 	case CODE_DRAINING:
 		if (!c->host->refusing)
-			world_fail(w, "honest: c%u is told that d%u stops", c->client->index, c->host->index);
+			world_fail(
+				w, "refusal: c%u is told that d%u stops", c->client->index, c->host->index);
 		return;
 	case CODE_HELD:
 		if (h == NULL && !session_takes(w, c))
-			world_fail(w, "honest: c%u is told that it holds what it does not", c->client->index);
+			world_fail(
+				w, "refusal: c%u is told that it holds what it does not", c->client->index);
 		return;
 	case CODE_UPGRADE:
 		if (h == NULL || (h->kind != KIND_SHARED && h->permits >= r->permits))
-			world_fail(w, "honest: c%u is told that it has less of it", c->client->index);
+			world_fail(w, "refusal: c%u is told that it has less of it", c->client->index);
 		return;
 	case CODE_WRONGKIND:
 		if (r->verb != VERB_LOCK)
@@ -398,13 +400,13 @@ refusals_reply(struct world *w, struct conn *c, const struct reply *reply)
 	case CODE_NOTHELD:
 		if (r->verb != VERB_BREAK && h != NULL && held_surely(w, h) && h->ended_us >= w->now_us &&
 			(r->token == 0 || r->token == h->token))
-			world_fail(w, "honest: c%u is told that it does not hold %s", c->client->index,
+			world_fail(w, "refusal: c%u is told that it does not hold %s", c->client->index,
 				checker_name(r->name));
 		return;
 	case CODE_ERR:
 		if (r->verb == VERB_EXTEND && h != NULL && h->leased &&
 			(r->token == h->token || !id_client_is(c)))
-			world_fail(w, "honest: c%u is told that its hold has no LEASE", c->client->index);
+			world_fail(w, "refusal: c%u is told that its hold has no LEASE", c->client->index);
 		return;
 	case CODE_NOMASTER:
 	case CODE_GUARD:

@@ -55,7 +55,7 @@ check_heard(struct server *s, const struct set_notice *heard, int64_t wall_us)
 		text_of(master_store(s->master), slice_of(heard->of[i].daemon), text, sizeof(text));
 		if (strcmp(text, heard->of[i].text) == 0 && strtoll(text, NULL, 10) > wall_us + 100000)
 			world_fail(s->world,
-				"change: m%u takes up the next set, of which the daemon %.8s has not heard, "
+				"set: m%u takes up the next set, of which the daemon %.8s has not heard, "
 				"that is registered there",
 				s->index, heard->of[i].daemon + 2);
 	}

@@ -83,13 +83,13 @@ check(struct host *h, const struct masterset_view *view)
 		const struct set_takeover_of *of = &d->of[servers[i]];
 		if (of->since_us == 0 || of->generation != view->generation || of->again_us < all_us)
 			world_fail(h->world,
-				"decided: d%u takes set %" PRId64
+				"set: d%u takes set %" PRId64
 				", and m%u has not said %s that it has accepted it",
 				h->index, view->generation, servers[i],
 				of->since_us == 0 ? "to it" : "once more");
 		else if (of->guarded)
-			world_fail(h->world, "decided: d%u takes set %" PRId64 " while m%u is guarded",
-				h->index, view->generation, servers[i]);
+			world_fail(h->world, "set: d%u takes set %" PRId64 " while m%u is guarded", h->index,
+				view->generation, servers[i]);
 	}
 }
 

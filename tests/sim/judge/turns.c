@@ -86,6 +86,6 @@ turns_check(const struct turns *turns, struct server *s, const struct call *call
 	call_decode(reply, calls, n, votes);
 	for (size_t i = 0; i < n; i++)
 		if (votes[i].outcome == OUTCOME_YES && turns->of[i].daemon[0] != '\0')
-			world_fail(s->world, "turns: m%u gives %.*s past %.6s, who waits for longer",
+			world_fail(s->world, "queue: m%u gives %.*s past %.6s, who waits for longer",
 				s->index, (int)calls[i].name.n, calls[i].name.p, turns->of[i].daemon);
 }

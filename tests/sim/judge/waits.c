@@ -445,7 +445,7 @@ waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
 		v->wrongs = !says ? 0 : v->wrong_us > asking->leased_us ? v->wrongs + 1 : 1;
 		v->wrong_us = says ? w->now_us : 0;
 		if (v->wrongs > WRONGS_MOST)
-			world_fail(w, "honest: c%u is not told that %s is of another kind",
+			world_fail(w, "refusal: c%u is not told that %s is of another kind",
 				v->conn->client->index, checker_name(name));
 	}
 }

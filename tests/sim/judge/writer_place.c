@@ -144,7 +144,7 @@ look_at(struct host *h, unsigned name)
 	/* One that was left a moment ago is on its way again. */
 	if (w->now_us - l->gap_us > ways_us + 4 * EVERY_US)
 		world_fail(w,
-			"line: a writer has waited for readers of %s at d%u for %" PRId64
+			"queue: a writer has waited for readers of %s at d%u for %" PRId64
 			" ms, and has no place in the queue",
 			checker_name(name), h->index, (w->now_us - l->since_us) / 1000);
 }

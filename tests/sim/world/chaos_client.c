@@ -13,13 +13,13 @@ void
 chaos_client_begin(struct client *c)
 {
 	struct world *w = c->world;
-	int percent = w->plan.odd_percent;
-	c->odd = (struct chaos_client){.on = percent > 0 && rng_percent(&w->rng, percent)};
-	if (!c->odd.on)
+	int percent = w->plan.chaos_percent;
+	c->chaos = (struct chaos_client){.on = percent > 0 && rng_percent(&w->rng, percent)};
+	if (!c->chaos.on)
 		return;
 	c->many.on = false;
-	c->odd.alone = rng_percent(&w->rng, 40);
-	c->odd.until_us = w->now_us + rng_range(&w->rng, 0, w->plan.lease_ms * 3000);
+	c->chaos.alone = rng_percent(&w->rng, 40);
+	c->chaos.until_us = w->now_us + rng_range(&w->rng, 0, w->plan.lease_ms * 3000);
 }
 
 /* One begins with another, and each of the names "a" and "ab" with one of them makes the same text. */
@@ -49,7 +49,7 @@ any_terms(struct client *c, struct request *r)
 	r->wait_ms = rng_percent(rng, 40) ? 0 : rng_range(rng, 1, lease);
 	if (rng_percent(rng, 30))
 		r->lease_ms = rng_range(rng, 1, 2 * lease);
-	if (!c->odd.alone || client_shares(c) || rng_percent(rng, 30))
+	if (!c->chaos.alone || client_shares(c) || rng_percent(rng, 30))
 		r->max_hold_ms = rng_range(rng, 1, 2 * lease);
 	if (rng_percent(rng, 15))
 		r->claim_ms = rng_range(rng, 1, lease);
@@ -69,7 +69,7 @@ chaos_client_lock(struct client *c, struct request *r)
 	if (rng_percent(rng, 35))
 		any_id(c, r);
 	c->lock = *r;
-	c->odd.waits = true;
+	c->chaos.waits = true;
 }
 
 /* As it asked before its connection was lost, on other terms. */
@@ -160,7 +160,7 @@ chaos_client_speaks(struct client *c, struct request *r)
 	struct rng *rng = &c->world->rng;
 	static const enum onloss manners[] = {ONLOSS_PUSH, ONLOSS_NEXT, ONLOSS_CLOSE};
 	int64_t lease = c->world->plan.lease_ms;
-	int chance = (int)rng_range(rng, 0, c->odd.alone ? 39 : 99);
+	int chance = (int)rng_range(rng, 0, c->chaos.alone ? 39 : 99);
 	r->verb = VERB_SESSION_ID;
 	if (chance < 10) {
 		r->verb = VERB_SESSION_ONLOSS;
@@ -190,7 +190,7 @@ chaos_client_turn(struct client *c)
 	struct rng *rng = &w->rng;
 	struct request r = {.wait_ms = 0};
 	int chance = (int)rng_range(rng, 0, 99);
-	if (c->stopping || w->now_us >= c->odd.until_us) {
+	if (c->stopping || w->now_us >= c->chaos.until_us) {
 		client_leave(c, rng_percent(rng, 30));
 		return;
 	}
@@ -198,7 +198,7 @@ chaos_client_turn(struct client *c)
 		latch_client_turn(c);
 		return;
 	}
-	if (c->odd.waits && c->lost.secret[0] != '\0' && chance < 60)
+	if (c->chaos.waits && c->lost.secret[0] != '\0' && chance < 60)
 		chaos_client_repeat(c, &r);
 	else if (chance < 40)
 		chaos_client_lock(c, &r);
@@ -218,6 +218,6 @@ void
 chaos_client_answered(struct client *c, const struct request *r, const struct reply *reply)
 {
 	if (r->verb == VERB_LOCK && reply->type != REPLY_QUEUED)
-		c->odd.waits = false;
+		c->chaos.waits = false;
 	client_after(c, reply->type == REPLY_ERROR ? 20000 : c->world->plan.think_us);
 }

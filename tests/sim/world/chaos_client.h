@@ -1,6 +1,6 @@
 /*
  * chaos_client: a client without any order: it sends any request for any name in any state of its session,
- * with tags and ids that other odd clients also use. It releases names that it does not hold, uses ids that
+ * with tags and ids that other such clients also use. It releases names that it does not hold, uses ids that
  * are in use, joins, binds and resumes where it may not, and looks for sessions that are gone. oracle.h knows
  * the permitted answers.
  *

@@ -379,7 +379,7 @@ client_turn(void *arg, uint64_t turn, void *data)
 			client_connect(c);
 		return;
 	}
-	if (c->odd.on) {
+	if (c->chaos.on) {
 		chaos_client_turn(c);
 		return;
 	}
@@ -491,7 +491,7 @@ client_resumed(struct client *c, const struct reply *reply)
 	c->state = c->lost.state;
 	c->count = c->lost.count;
 	client_breaks_later(c);
-	if (c->odd.on) {
+	if (c->chaos.on) {
 		client_after(c, c->world->plan.think_us);
 		return;
 	}
@@ -538,7 +538,7 @@ client_finds_out(struct client *c, const struct reply *reply)
 static void
 client_told(struct client *c, const struct request *request, const struct reply *reply)
 {
-	if (c->odd.on) {
+	if (c->chaos.on) {
 		chaos_client_answered(c, request, reply);
 		return;
 	}
@@ -653,7 +653,7 @@ client_pushed(struct client *c, enum push_type type, unsigned name, const char *
 		names_client_lost(c, name, token);
 		return;
 	}
-	if (c->odd.on)
+	if (c->chaos.on)
 		return;
 	if (type == PUSH_LOST) {
 		if (c->state == CLIENT_HOLDING && c->token == token)

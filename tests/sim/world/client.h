@@ -41,7 +41,7 @@ struct client {
 		int count;
 	} lost;
 	struct names_client many;
-	struct chaos_client odd;
+	struct chaos_client chaos;
 	struct request lock; /* what it waits for or holds */
 	int64_t token;
 	int count;

@@ -96,7 +96,7 @@ host_accepts(void *arg, uint64_t a, void *data)
 	struct peer peer = {.pid = (int64_t)c->id, .uid = 1000, .admin = true};
 	snprintf(peer.address, sizeof(peer.address), "%s", c->local ? "unix" : "10.0.0.7:4711");
 	conns_open(&c->world->conns, c);
-	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = c->persona.line, .peer = &peer});
+	host_step(c->host, &(struct event){.type = EVENT_OPEN, .conn = c->id_client.line, .peer = &peer});
 	id_client_begins(c);
 }
 
@@ -112,7 +112,7 @@ conn_open(struct client *client, struct host *h, bool local)
 	c->host_life = h->life;
 	c->client = client;
 	c->client_life = client->life;
-	c->tag = c->persona.line = c->id;
+	c->tag = c->id_client.line = c->id;
 	c->local = local;
 	conns_add(&w->conns, c);
 	schedule_add(&w->schedule, later(w, &c->to_host_us), host_accepts, c, 0, NULL);
@@ -147,7 +147,7 @@ conn_command(struct conn *c, conn_id line, const struct request *r)
 {
 	struct command command = {
 		.verb = r->verb,
-		.as = text_or_none(id_client_names(r->verb) ? c->persona.as : ""),
+		.as = text_or_none(id_client_names(r->verb) ? c->id_client.as : ""),
 		.kind = r->kind,
 		.limit = r->limit,
 		.permits = r->permits,
@@ -197,7 +197,7 @@ conn_run(struct conn *c)
 	c->asked_as = conn_session(c);
 	c->asked_late = c->host->draining;
 	c->running = true;
-	conn_command(c, c->persona.line, r);
+	conn_command(c, c->id_client.line, r);
 	c->running = false;
 	if (!host_is_there(c)) {
 		w->demand = (struct demand){.conn = NULL};
@@ -303,7 +303,8 @@ host_closes(void *arg, uint64_t how, void *data)
 	w->closes_clean = end == END_CLEAN || end == END_GONE;
 	id_client_ends(c);
 	if (host_is_there(c))
-		host_step(c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->persona.line, .end = end});
+		host_step(
+			c->host, &(struct event){.type = EVENT_CLOSE, .conn = c->id_client.line, .end = end});
 	w->closes = NULL;
 	sessions_closed(w, c, end);
 	conns_close(&w->conns, c);
@@ -327,7 +328,7 @@ host_finishes(void *arg, uint64_t a, void *data)
 	waits_finish(c->world, c);
 	bundles_finished(c->world, c);
 	latches_finished(c->world, c);
-	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->persona.line});
+	host_step(c->host, &(struct event){.type = EVENT_FINISH, .conn = c->id_client.line});
 }
 
 void

@@ -40,7 +40,7 @@ struct request {
 	int64_t token;
 	int64_t steps;
 	bool validity;
-	bool astray; /* LOCK of a persona: its client does not heed the answer */
+	bool astray; /* LOCK of an id: its client does not heed the answer */
 	enum onloss onloss;
 	char secret[64];
 	uint64_t tag;    /* SESSION JOIN, RESUME: of the session with that secret */
@@ -71,15 +71,15 @@ struct conn {
 	bool open;    /* the core knows it */
 	bool closing; /* the core is told of its end in this step, and session was its session until then */
 	session_id session;
-	struct id_client persona; /* id_client.h */
-	session_id asked_as;      /* if running: its session when the request came */
-	bool asked_late;          /* its daemon had ended its sessions by then */
-	char secret[64];          /* of its session, as the client was told; "": never told */
-	bool ending;              /* the core wants it closed, or its daemon does */
-	bool left;                /* the client's end is closed */
-	bool graced;              /* its session outlives it */
-	bool ousted;              /* another connection has resumed its session */
-	bool over;                /* its session has ended properly: no client relies on a later grant */
+	struct id_client id_client; /* id_client.h */
+	session_id asked_as;        /* if running: its session when the request came */
+	bool asked_late;            /* its daemon had ended its sessions by then */
+	char secret[64];            /* of its session, as the client was told; "": never told */
+	bool ending;                /* the core wants it closed, or its daemon does */
+	bool left;                  /* the client's end is closed */
+	bool graced;                /* its session outlives it */
+	bool ousted;                /* another connection has resumed its session */
+	bool over;                  /* its session has ended properly: no client relies on a later grant */
 	int64_t to_host_us;
 	int64_t to_client_us;
 	struct request queue[CONN_REQUESTS_MAX];

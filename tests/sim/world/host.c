@@ -266,7 +266,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 		h->core = core_new(&settings, host_now(h));
 	fault_free_host_starts(w, h);
 	assert(h->core != NULL);
-	if (w->plan.vain)
+	if (w->plan.no_reuse)
 		no_reuse_begin(h->core);
 	if (of != NULL) {
 		memcpy(h->call_settings.daemon_id, of->call_settings.daemon_id, CALL_DAEMON_ID_SIZE);

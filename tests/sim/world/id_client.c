@@ -12,7 +12,7 @@
 bool
 id_client_is(const struct conn *c)
 {
-	return c->persona.as[0] != '\0';
+	return c->id_client.as[0] != '\0';
 }
 
 bool
@@ -30,7 +30,7 @@ id_client_elsewhere(struct world *w, const struct host *here)
 		if (i == here->index)
 			continue;
 		LIST_FOREACH (c, &w->conns.open[i], in_place)
-			if (id_client_is(c) && !(c->persona.hosts & 1U << here->index))
+			if (id_client_is(c) && !(c->id_client.hosts & 1U << here->index))
 				return c;
 	}
 	return NULL;
@@ -41,13 +41,13 @@ static void
 id_client_name(struct world *w, struct conn *c)
 {
 	struct conn *other = rng_percent(&w->rng, 40) ? id_client_elsewhere(w, c->host) : NULL;
-	snprintf(c->persona.as, sizeof(c->persona.as), "persona%016" PRIx64, ++w->serials);
-	c->persona.hosts = 1U << c->host->index;
+	snprintf(c->id_client.as, sizeof(c->id_client.as), "persona%016" PRIx64, ++w->serials);
+	c->id_client.hosts = 1U << c->host->index;
 	if (other == NULL)
 		return;
-	memcpy(c->persona.as, other->persona.as, sizeof(c->persona.as));
-	other->persona.hosts |= c->persona.hosts;
-	c->persona.hosts = UINT_MAX;
+	memcpy(c->id_client.as, other->id_client.as, sizeof(c->id_client.as));
+	other->id_client.hosts |= c->id_client.hosts;
+	c->id_client.hosts = UINT_MAX;
 }
 
 bool
@@ -55,9 +55,9 @@ id_client_begin(struct client *client)
 {
 	struct world *w = client->world;
 	struct request r = {.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT};
-	if (w->plan.persona_percent == 0 || !rng_percent(&w->rng, w->plan.persona_percent))
+	if (w->plan.id_percent == 0 || !rng_percent(&w->rng, w->plan.id_percent))
 		return false;
-	client->many.on = client->odd.on = false;
+	client->many.on = client->chaos.on = false;
 	client->words = 0;
 	id_client_name(w, client->conn);
 	client_send(client, &r);
@@ -67,7 +67,7 @@ id_client_begin(struct client *client)
 bool
 id_client_speaks(const struct conn *c, conn_id line)
 {
-	return line == c->persona.line || (c->persona.aside != 0 && line == c->persona.aside);
+	return line == c->id_client.line || (c->id_client.aside != 0 && line == c->id_client.aside);
 }
 
 /* Its daemon still is there, and knows it. */
@@ -107,15 +107,15 @@ static bool
 ask_aside(struct conn *c, const struct request *r)
 {
 	conn_id line = ++c->world->serials;
-	c->persona.aside = line;
-	c->persona.heard = false;
+	c->id_client.aside = line;
+	c->id_client.heard = false;
 	if (line_open(c, line)) {
 		conn_command(c, line, r);
 		if (is_there(c))
 			(void)line_close(c, line);
 	}
-	c->persona.aside = 0;
-	return c->persona.heard;
+	c->id_client.aside = 0;
+	return c->id_client.heard;
 }
 
 void
@@ -123,9 +123,10 @@ id_client_begins(struct conn *c)
 {
 	if (!id_client_is(c) || !is_there(c))
 		return;
-	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = PERSONA_TTL_MS}) &&
-		ask_aside(c, &(struct request){.verb = VERB_SESSION_ID}) && c->persona.said.type == REPLY_INT)
-		c->session = (session_id)c->persona.said.n;
+	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = ID_CLIENT_TTL_MS}) &&
+		ask_aside(c, &(struct request){.verb = VERB_SESSION_ID}) &&
+		c->id_client.said.type == REPLY_INT)
+		c->session = (session_id)c->id_client.said.n;
 }
 
 void
@@ -133,11 +134,10 @@ id_client_ends(struct conn *c)
 {
 	if (!id_client_is(c))
 		return;
-	c->persona.ends = true;
+	c->id_client.ends = true;
 	if (ask_aside(c, &(struct request){.verb = VERB_SESSION_END, .number = (int64_t)c->session}) &&
 		c->busy)
-		world_fail(c->world,
-			"persona: c%u ends its session, and its request that waits is not told so",
+		world_fail(c->world, "id: c%u ends its session, and its request that waits is not told so",
 			c->client->index);
 }
 
@@ -151,12 +151,12 @@ is_refusal(const struct reply *reply)
 bool
 id_client_takes(struct conn *c, conn_id line, const struct reply *reply)
 {
-	if (c->persona.aside != 0 && line == c->persona.aside) {
-		c->persona.heard = true;
-		c->persona.said = *reply;
+	if (c->id_client.aside != 0 && line == c->id_client.aside) {
+		c->id_client.heard = true;
+		c->id_client.said = *reply;
 		return true;
 	}
-	if (!c->persona.ends || !c->busy || !is_refusal(reply))
+	if (!c->id_client.ends || !c->busy || !is_refusal(reply))
 		return false;
 	c->busy = false;
 	return true;
@@ -185,7 +185,7 @@ id_client_strays(const struct conn *c, struct request *r)
 int64_t
 id_client_ttl_ms(const struct conn *c)
 {
-	return c->current.astray ? c->world->plan.lease_ms : PERSONA_TTL_MS;
+	return c->current.astray ? c->world->plan.lease_ms : ID_CLIENT_TTL_MS;
 }
 
 /* What it is granted is kept for the TTL of then. */
@@ -215,9 +215,9 @@ check_strayed(struct conn *c)
 	if (!ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = id_client_ttl_ms(c)}) ||
 		!ask_aside(c, &r))
 		return;
-	if (c->persona.said.type == REPLY_ERROR || c->persona.said.type == REPLY_NULL)
-		world_fail(c->world, "persona: c%u asks about what came late, and is answered %d %s",
-			c->client->index, c->persona.said.type, c->persona.said.text);
+	if (c->id_client.said.type == REPLY_ERROR || c->id_client.said.type == REPLY_NULL)
+		world_fail(c->world, "id: c%u asks about what came late, and is answered %d %s",
+			c->client->index, c->id_client.said.type, c->id_client.said.text);
 	held_put_off(h, id_client_ttl_ms(c));
 }
 
@@ -232,7 +232,7 @@ answer_strayed(void *arg, uint64_t serial, void *data)
 	if (can_ask(c))
 		check_strayed(c);
 	if (can_ask(c))
-		(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = PERSONA_TTL_MS});
+		(void)ask_aside(c, &(struct request){.verb = VERB_SESSION_TTL, .ms = ID_CLIENT_TTL_MS});
 	else
 		world_after(c->world, 1000, answer_strayed, c, serial, NULL);
 }
@@ -244,11 +244,11 @@ static void
 break_then_repeat(struct conn *c, const struct request *r)
 {
 	conn_id next = ++c->world->serials;
-	c->persona.apart = true;
-	bool there = line_close(c, c->persona.line);
-	c->persona.line = next;
+	c->id_client.apart = true;
+	bool there = line_close(c, c->id_client.line);
+	c->id_client.line = next;
 	there = there && line_open(c, next);
-	c->persona.apart = false;
+	c->id_client.apart = false;
 	if (there)
 		conn_command(c, next, r);
 }
@@ -260,17 +260,17 @@ repeat_then_break(struct conn *c, const struct request *r)
 	conn_id line = ++c->world->serials;
 	if (!line_open(c, line))
 		return;
-	c->persona.aside = c->persona.line;
-	c->persona.line = line;
-	c->persona.heard = false;
+	c->id_client.aside = c->id_client.line;
+	c->id_client.line = line;
+	c->id_client.heard = false;
 	conn_command(c, line, r);
 	if (!is_there(c))
 		return;
-	if (!c->persona.heard || !is_refusal(&c->persona.said))
-		world_fail(c->world, "persona: c%u repeats its LOCK, and the one before is not told so",
+	if (!c->id_client.heard || !is_refusal(&c->id_client.said))
+		world_fail(c->world, "id: c%u repeats its LOCK, and the one before is not told so",
 			c->client->index);
-	(void)line_close(c, c->persona.aside);
-	c->persona.aside = 0;
+	(void)line_close(c, c->id_client.aside);
+	c->id_client.aside = 0;
 }
 
 static void
@@ -352,17 +352,17 @@ answer_lost(void *arg, uint64_t serial, void *data)
 	trace_line(&w->trace, w->now_us, "c%u     repeats what was answered", c->client->index);
 	if (!ask_aside(c, r))
 		return;
-	const struct reply *said = &c->persona.said;
+	const struct reply *said = &c->id_client.said;
 	bool refused = said->type == REPLY_ERROR && said->code == CODE_DRAINING;
 	bool alike = lock ? (said->type == REPLY_INT || said->type == REPLY_VALIDITY) &&
-				     said->n == c->persona.token
+				     said->n == c->id_client.token
 			  : said->type == REPLY_INT && said->n == 0;
 	struct hold *h = lock && alike ? held_by(w, c, r->name, r->owner) : NULL;
 	if (h != NULL)
 		held_asked(c, h);
 	if (ends ? !refused : !alike)
-		world_fail(w, "persona: c%u repeats its %s and is answered %d :%" PRId64 " %s",
-			c->client->index, lock ? "LOCK" : "UNLOCK", said->type, said->n,
+		world_fail(w, "id: c%u repeats its %s and is answered %d :%" PRId64 " %s", c->client->index,
+			lock ? "LOCK" : "UNLOCK", said->type, said->n,
 			said->type == REPLY_ERROR ? said->text : "");
 }
 
@@ -388,13 +388,13 @@ late_copy(void *arg, uint64_t serial, void *data)
 {
 	struct conn *c = arg;
 	struct world *w = c->world;
-	struct hold *h = held_by(w, c, c->persona.past.name, c->persona.past.owner);
+	struct hold *h = held_by(w, c, c->id_client.past.name, c->id_client.past.owner);
 	(void)serial;
 	(void)data;
 	if (!can_ask(c) || c->busy || c->host->draining || h == NULL || !held_surely(w, h) ||
-		h->ended_us <= w->now_us || h->token == c->persona.past.token || !is_held_as(c, h))
+		h->ended_us <= w->now_us || h->token == c->id_client.past.token || !is_held_as(c, h))
 		return;
-	struct request r = late_request(&w->rng, &c->persona.past);
+	struct request r = late_request(&w->rng, &c->id_client.past);
 	/* One that names another session of the id ends none. */
 	bool other = r.verb == VERB_SESSION_END && c->session > 1 && rng_percent(&w->rng, 50);
 	if (other)
@@ -402,16 +402,16 @@ late_copy(void *arg, uint64_t serial, void *data)
 	trace_line(&w->trace, w->now_us, "c%u     a copy of verb %d comes late", c->client->index, r.verb);
 	if (!ask_aside(c, &r))
 		return;
-	const struct reply *said = &c->persona.said;
+	const struct reply *said = &c->id_client.said;
 	bool check = r.verb == VERB_CHECK;
 	if (other       ? said->type != REPLY_INT || said->n != 0
 		: check ? said->type != (r.token == 0 ? REPLY_INT : REPLY_NULL)
 			: said->type != REPLY_ERROR || (said->code != CODE_ERR && said->code != CODE_NOTHELD))
-		world_fail(w, "persona: a copy of c%u comes late, and is answered %d :%" PRId64 " %s",
+		world_fail(w, "id: a copy of c%u comes late, and is answered %d :%" PRId64 " %s",
 			c->client->index, said->type, said->n, said->type == REPLY_ERROR ? said->text : "");
 	else if (check ? r.token == 0
 		       : said->code == CODE_ERR && r.verb != VERB_SESSION_END && r.verb != VERB_MUNLOCK)
-		held_put_off(h, PERSONA_TTL_MS);
+		held_put_off(h, ID_CLIENT_TTL_MS);
 }
 
 /* The name is given back, or granted: copies that were sent before may come. */
@@ -420,7 +420,7 @@ late_copies(struct conn *c)
 {
 	struct world *w = c->world;
 	const struct request *r = &c->current;
-	struct past *past = &c->persona.past;
+	struct past *past = &c->id_client.past;
 	if (r->verb == VERB_UNLOCK) {
 		past->name = r->name;
 		memcpy(past->owner, r->owner, sizeof(past->owner));
@@ -445,7 +445,7 @@ id_client_answered(struct conn *c, const struct reply *reply)
 			w->settings.per_user.locks > 100;
 	if (!id_client_is(c) || (!granted && !released))
 		return;
-	c->persona.token = reply->n;
+	c->id_client.token = reply->n;
 	late_copies(c);
 	if (rng_percent(&w->rng, 40))
 		world_after(w, 0, answer_lost, c, c->current.serial, NULL);

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 /* So long may an id be silent, else; no simulated time is as long. */
-#define PERSONA_TTL_MS 3600000
+#define ID_CLIENT_TTL_MS 3600000
 
 struct client;
 struct conn;
@@ -30,7 +30,8 @@ struct request;
 
 struct id_client {
 	char as[24];       /* its id; "": the connection speaks for a session of its own */
-	unsigned hosts;    /* that have heard this id, a bit each; all: the id is another persona's, too */
+	unsigned hosts;    /* that have heard this id, a bit each; all: the id is that of another daemon's
+			      client, too */
 	conn_id line;      /* over which it speaks now */
 	conn_id aside;     /* another line, whose answer is not its client's; 0: none */
 	bool heard;        /* that has been answered */
@@ -48,7 +49,7 @@ struct id_client {
 bool id_client_is(const struct conn *conn);
 /* Its requests with this verb name its id: the verb takes AS. */
 bool id_client_names(enum verb verb);
-/* The new connection of this client is one of a persona. */
+/* The new connection of this client speaks with an id. */
 bool id_client_begin(struct client *client);
 
 /* The connection has this line. */

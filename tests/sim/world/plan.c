@@ -130,8 +130,8 @@ plan_text(const struct plan *plan, char *out, size_t size)
 		n += (size_t)snprintf(out + n, size - n, " ledgers");
 	if (plan->away && n < size)
 		n += (size_t)snprintf(out + n, size - n, " away");
-	if (plan->deafens && n < size)
-		n += (size_t)snprintf(out + n, size - n, " deafens");
+	if (plan->resp2 && n < size)
+		n += (size_t)snprintf(out + n, size - n, " resp2");
 	if (plan->forgets && n < size)
 		n += (size_t)snprintf(out + n, size - n, " forgets");
 	if (plan->reloads && n < size)
@@ -330,11 +330,11 @@ plan_storm(struct plan *plan)
 
 /* By a chance of its own, so that all else is as it was. */
 static void
-plan_odd(struct plan *plan)
+plan_chaos(struct plan *plan)
 {
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 11};
 	if (rng_percent(&rng, 25))
-		plan->odd_percent = rng_percent(&rng, 50) ? 100 : 50;
+		plan->chaos_percent = rng_percent(&rng, 50) ? 100 : 50;
 }
 
 /* With a chance of its own, so that other draws stay as they were. What ids were told under longer leases
@@ -343,18 +343,18 @@ static void
 plan_passes(struct plan *plan)
 {
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 31};
-	if (plan->fault[FAULT_HANDOVER] && plan->persona_percent > 0 && plan->hosts > 1 &&
-		plan->others == 0 && !plan->private)
+	if (plan->fault[FAULT_HANDOVER] && plan->id_percent > 0 && plan->hosts > 1 && plan->others == 0 &&
+		!plan->private)
 		plan->halves |= rng_percent(&rng, 50);
 }
 
 /* Likewise. A crash that a ledger outlives leaves the sessions of ids without a client. */
 static void
-plan_persona(struct plan *plan)
+plan_ids(struct plan *plan)
 {
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 23};
 	if (rng_percent(&rng, 25) && !plan->fault[FAULT_RECOVER])
-		plan->persona_percent = rng_percent(&rng, 50) ? 100 : 40;
+		plan->id_percent = rng_percent(&rng, 50) ? 100 : 40;
 	plan_passes(plan);
 }
 
@@ -384,11 +384,11 @@ plan_more(struct plan *plan)
 	plan->rolls = rng_percent(&rng, 8) && plan->hosts > 1 && plan->others == 0 && !plan->changes &&
 		      !plan->fault[FAULT_CLONE];
 	plan->halves = rng_percent(&rng, 12) && plan->hosts > 1 && plan->others == 0;
-	plan->deafens = rng_percent(&rng, 12);
+	plan->resp2 = rng_percent(&rng, 12);
 	if (rng_percent(&rng, 12) && plan->masters > 1 && plan->lease_ms <= 1000 && plan->others == 0 &&
 		!plan->changes)
 		plan_worst(plan);
-	plan->vain = plan->seed % 2 == 0;
+	plan->no_reuse = plan->seed % 2 == 0;
 	private_master_draw(plan, &rng);
 	if (plan->private)
 		plan_clocks(plan);
@@ -487,9 +487,9 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_clocks(plan);
 	plan_locks(plan, &rng, bound);
 	plan_flaps(plan);
-	plan_odd(plan);
+	plan_chaos(plan);
 	plan_more(plan);
-	plan_persona(plan);
+	plan_ids(plan);
 	/* A first set, or one that most masters have forgotten, takes effect when all have accepted it. */
 	plan->away = rng_percent(&chance, 25) && plan->masters > 1 && plan->trusted && plan->others == 0 &&
 		     !plan->changes && !plan->fault[FAULT_TOTAL];

@@ -119,7 +119,7 @@ struct plan {
 	int64_t streak;
 	int64_t streak_ms;
 	int64_t retain_ms;
-	bool vain;            /* daemons have seen that nobody comes back to a name (no_reuse.h) */
+	bool no_reuse;        /* daemons have seen that nobody comes back to a name (no_reuse.h) */
 	int shared_percent;   /* share of shared requests among those that may be */
 	int64_t permits;      /* of the second name, a semaphore; 0: not a semaphore */
 	int64_t most_permits; /* per request */
@@ -141,8 +141,8 @@ struct plan {
 	int64_t wall_apart_us; /* of the masters' clocks from true time at the beginning, in either direction,
 				  at most */
 	int many_percent;      /* share of clients' lives that take several names */
-	int persona_percent;   /* share of lives that speak with an id (id_client.h) */
-	int odd_percent;       /* share of lives without any order (chaos_client.h) */
+	int id_percent;        /* share of lives that speak with an id (id_client.h) */
+	int chaos_percent;     /* share of lives without any order (chaos_client.h) */
 	int64_t think_us;      /* a client's rest between locks */
 	int64_t hold_us;       /* longest hold */
 	int long_percent;      /* share of holds that last for more than two leases */
@@ -156,7 +156,7 @@ struct plan {
 	bool halves;       /* daemons restart with leases of half the length */
 	bool shortens;     /* all of them at once, and a master forgets (shorter_leases.h) */
 	bool flaps;        /* connections break again and again (reconnects.h) */
-	bool deafens;      /* clients go back to RESP2 while they wait with ASYNC (resp2_client.h) */
+	bool resp2;        /* clients go back to RESP2 while they wait with ASYNC (resp2_client.h) */
 	bool private;      /* the only host has a private master (private_master.h) */
 	bool ledgers;      /* daemons keep ledgers (ledgers.h) */
 	bool away;         /* one of several masters is away from the last fault until the clients leave */

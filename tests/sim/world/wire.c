@@ -300,7 +300,7 @@ wire_call(struct wire *wire, const struct call *call)
 	/* What this master has told goes with every call that may be answered by a memory that went back
 	 * (G4). */
 	if (call->mark < wire->way->told)
-		world_fail(h->world, "mark: d%u asks m%u with the mark %" PRId64 ", and was told %" PRId64,
+		world_fail(h->world, "set: d%u asks m%u with the mark %" PRId64 ", and was told %" PRId64,
 			h->index, wire->way->server->index, call->mark, wire->way->told);
 	order_made(&wire->order, call);
 	groups_add(&wire->open, call, group_send, wire);

@@ -276,7 +276,7 @@ longest_wait_us(const struct world *w)
 			  p->streak_ms * 1000 + 320000;
 	/* Whoever takes several names keeps some while it waits for another. */
 	int64_t turns =
-		(int64_t)p->clients * p->hosts * (p->many_percent + p->odd_percent > 0 ? p->names : 1);
+		(int64_t)p->clients * p->hosts * (p->many_percent + p->chaos_percent > 0 ? p->names : 1);
 	return 4000000 + 2 * lease_and_margin_us(w) + turns * turn_us;
 }
 
