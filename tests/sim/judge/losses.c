@@ -199,6 +199,17 @@ forget_oldest(struct world *w, const struct host *h)
 			l->old |= (most > 0 && all >= most) || lost_since(w, l, false) >= w->plan.lost_most;
 }
 
+/* With an id ONLOSS PUSH is for the line that asked, and counts as NEXT when that has ended (5.15). */
+static enum onloss
+onloss_now(const struct loss_manner *m)
+{
+	if (m == NULL)
+		return ONLOSS_CLOSE;
+	bool ended = m->onloss == ONLOSS_PUSH && id_client_is(m->conn) &&
+		     (m->conn->id_client.apart || m->line != m->conn->id_client.line);
+	return ended ? ONLOSS_NEXT : m->onloss;
+}
+
 static void
 lost(struct host *h, const struct note *n, unsigned name)
 {
@@ -211,7 +222,7 @@ lost(struct host *h, const struct note *n, unsigned name)
 	if (n->owner.n > 0)
 		memcpy(l->owner, n->owner.p, n->owner.n);
 	/* ONLOSS may come behind it, in the same step. */
-	l->onloss = m != NULL ? m->onloss : ONLOSS_CLOSE;
+	l->onloss = onloss_now(m);
 	l->conn = m != NULL ? m->conn : NULL;
 	l->unsure = l->old = m != NULL && m->unsure;
 	/* The end of a LEASE or CLAIM is what its holder asked for. */
@@ -220,7 +231,8 @@ lost(struct host *h, const struct note *n, unsigned name)
 	l->pushed = w->losses.pushed != NULL && w->losses.pushed_name == name &&
 		    w->losses.pushed->host == h && conn_session(w->losses.pushed) == n->session;
 	l->chosen = !l->due;
-	l->known = l->pushed || l->chosen;
+	/* That of an id is told until its client has given it up, whoever was told before. */
+	l->known = (l->pushed && !id_client_is(w->losses.pushed)) || l->chosen;
 	w->losses.pushed = NULL;
 	l->next = w->losses.told;
 	w->losses.told = l;
@@ -340,6 +352,7 @@ manner_set(struct world *w, const struct conn *c)
 	struct loss_manner *m = manner_make(w, c);
 	m->onloss = c->current.onloss;
 	m->conn = c;
+	m->line = c->id_client.line;
 	m->unsure = false;
 }
 

@@ -48,7 +48,8 @@ struct loss_manner {
 	uint64_t host_life;
 	session_id session;
 	enum onloss onloss;
-	const struct conn *conn; /* ONLOSS PUSH: to this connection */
+	const struct conn *conn; /* ONLOSS PUSH: to this connection, */
+	conn_id line;            /* which may go on over another line when this one has ended */
 	bool unsure;             /* a later choice may have been written before the daemon died */
 };
 

@@ -54,12 +54,13 @@ bool
 id_client_begin(struct client *client)
 {
 	struct world *w = client->world;
-	struct request r = {.verb = VERB_SESSION_ONLOSS, .onloss = ONLOSS_NEXT};
+	struct request r = {.verb = VERB_SESSION_ONLOSS};
 	if (w->plan.id_percent == 0 || !rng_percent(&w->rng, w->plan.id_percent))
 		return false;
 	client->many.on = client->chaos.on = false;
 	client->words = 0;
 	id_client_name(w, client->conn);
+	r.onloss = w->serials % 3 == 0 ? ONLOSS_PUSH : ONLOSS_NEXT;
 	client_send(client, &r);
 	return true;
 }
