@@ -109,6 +109,7 @@ core_new(const struct core_settings *settings, struct now now)
 	assert(settings->name_bytes <= NAME_BYTES_MAX);
 	assert(settings->lease_max_ms > 0 && settings->margin_ms >= 0 && settings->retain_ms >= 0);
 	assert(settings->streak >= 1);
+	core->reserve.bytes = settings->reserve_bytes;
 	if (!reserve_fill(&core->reserve) || !starts_init(&core->locks->hold_starts) ||
 		!starts_init(&core->locks->wait_starts) || !starts_init(&core->kinds->mlock_starts) ||
 		!rules_init(&core->leases->rules, settings->rules, settings->rule_count)) {

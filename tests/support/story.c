@@ -507,6 +507,8 @@ story_begin(struct story *w, unsigned masters, unsigned links, int64_t retain_ms
 		.retain_ms = retain_ms,
 		.masters = masters,
 		.links = links,
+		/* A sanitizer needs far longer for more. */
+		.reserve_bytes = 64 << 10,
 		.streak = 2,
 		.streak_ms = 50,
 		.grants_per_session = 3,

@@ -13,7 +13,7 @@ bool
 reserve_fill(struct reserve *reserve)
 {
 	if (reserve->memory == NULL)
-		reserve->memory = malloc(RESERVE_BYTES);
+		reserve->memory = malloc(reserve->bytes != 0 ? reserve->bytes : RESERVE_BYTES);
 	return reserve->memory != NULL;
 }
 

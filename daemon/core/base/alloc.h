@@ -23,6 +23,7 @@ struct freelist_item;
 
 struct reserve {
 	void *memory; /* never written to; NULL: there is none */
+	size_t bytes; /* so many; 0: RESERVE_BYTES */
 };
 
 /* Fills the reserve unless it is full. False: out of memory. */

@@ -302,6 +302,7 @@ story_of_many(struct story *w)
 	story_init(w);
 	w->settings.grants_per_session = NAMES;
 	w->settings.end_holds = 3 * NAMES;
+	w->settings.reserve_bytes = 0;
 	story_anew(w);
 	take_all(w, 1);
 }
@@ -402,7 +403,7 @@ END_TEST
 
 START_TEST(a_list_grows_by_a_few_when_it_cannot_double)
 {
-	struct reserve reserve = {NULL};
+	struct reserve reserve = {0};
 	size_t room = 0;
 	char *list;
 	bool filled = reserve_fill(&reserve), again;
