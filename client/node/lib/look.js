@@ -1,13 +1,14 @@
 'use strict';
 /* look: who has a name that is waited for, as the daemon's INSPECT says.
  *
- * A look is one question for all who want to know of a name at a time. It is about the daemon that was asked; if that knows no holder, a
- * second question goes to the fleet, about a name once in FRESH ms. A daemon that does not answer in time, or does not let this user see,
- * leaves it open. */
+ * A look is one question for all who want to know of a name at a time, and for NEAR ms after its answer. It is about the daemon that was
+ * asked; if that knows no holder, a second question goes to the fleet, about a name once in FRESH ms. A daemon that does not answer in time,
+ * or does not let this user see, leaves it open. */
 
 const { boottime, setTimeout } = require('./clock');
 
 const PATIENCE = 500; // ms for the answers of a look
+const NEAR = 50; // ms for which an answer counts for others, whose timers end a moment later
 const FRESH = 1000; // ms for which an answer of the fleet counts
 const WAITERS = 64; // places in the queue that a look sees
 
@@ -16,7 +17,7 @@ const WAITERS = 64; // places in the queue that a look sees
 
 class Looks {
   /** @type {Map<string, Promise<Seen>>} */
-  #underWay = new Map();
+  #looks = new Map();
   /** @type {Map<string, { at: number, holder: Holder | null }>} */
   #fleet = new Map(); // what it said, by name
 
@@ -31,7 +32,7 @@ class Looks {
    * @returns {Promise<Seen>}
    */
   see(name) {
-    const known = this.#underWay.get(name);
+    const known = this.#looks.get(name);
     if (known) return known;
     /** @type {Seen} */
     const seen = { holder: null, places: new Map() };
@@ -40,10 +41,10 @@ class Looks {
     const late = new Promise((resolve) => (timer = setTimeout(resolve, PATIENCE)));
     const look = Promise.race([this.#look(name, seen).catch(() => {}), late]).then(() => {
       clearTimeout(timer);
-      this.#underWay.delete(name);
+      setTimeout(() => this.#looks.delete(name), NEAR).unref();
       return { ...seen };
     });
-    this.#underWay.set(name, look);
+    this.#looks.set(name, look);
     return look;
   }
 
