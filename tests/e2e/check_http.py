@@ -948,12 +948,16 @@ def test_slow_readers(place):
             for page in ("/healthz", "/readyz"):
                 expect(get(place, page)[0], 200, page)
     expect(get(place, "/locks.json")[0], 503)
-    # None stops reading: each is slower than may be, and loses its place.
+    # None stops reading, but each takes 3 kB/s, which is less than it has to, and loses its place.
+    begun, taken = time.monotonic(), 0
 
     def room():
+        nonlocal taken
+        more = int((time.monotonic() - begun) * 3000) - taken
+        taken += more
         for client in slow:
             try:
-                client.recv(300)
+                client.recv(more or 1)
             except OSError:
                 pass
         expect(get(place, "/healthz")[0], 200)
