@@ -6,6 +6,7 @@
 
 import ctypes
 import glob
+import errno
 import os
 import resource
 import signal
@@ -252,8 +253,13 @@ class Remains:
     def __init__(self, process):
         call = ctypes.CDLL(None, use_errno=True).syscall
         names = os.listdir("/proc/%d/fd" % process.pid)
-        self.copies = [call(self.GETFD, process.pidfd, int(name), 0) for name in names]
-        expect_between(min(self.copies), 0, 2 ** 31, os.strerror(ctypes.get_errno()))
+        self.copies = []
+        for name in names:
+            copy = call(self.GETFD, process.pidfd, int(name), 0)
+            # The daemon has closed some since they were listed.
+            if copy >= 0 or ctypes.get_errno() != errno.EBADF:
+                expect_between(copy, 0, 2 ** 31, os.strerror(ctypes.get_errno()))
+                self.copies.append(copy)
 
     def close(self):
         for fd in self.copies:

@@ -758,8 +758,8 @@ def play_java(place, helped):
 def play_rust(place, helped):
     need("cargo")
     target = os.path.join(harness.BUILD, "rust")
-    cargo = dict(cwd=os.path.join(harness.ROOT, "client", "rust"), env=dict(os.environ, CARGO_TARGET_DIR=target, CARGO_BUILD_JOBS="1"),
-                 capture_output=True, text=True, check=False)
+    cargo = dict(cwd=os.path.join(harness.ROOT, "client", "rust"),
+                 env=dict(os.environ, CARGO_TARGET_DIR=target, CARGO_BUILD_JOBS="1"), capture_output=True, text=True, check=False)
     fetched = subprocess.run(("cargo", "fetch", "--locked"), **cargo)
     if fetched.returncode:
         raise harness.Skip("cargo cannot fetch rustls: %s" % fetched.stderr[-200:])
