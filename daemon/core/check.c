@@ -80,7 +80,7 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 		once += w->once;
 		async += w->async;
 	}
-	HOLDS(c, (queue_of(r) == &core->locks->nobody) == (waiters == 0));
+	HOLDS(c, (queue_of(r) == &core->locks->no_queue) == (waiters == 0));
 	w = TAILQ_FIRST(&queue_of(r)->waiters);
 	HOLDS(c, w == NULL || (r->demand->kind == w->kind && r->demand->permits == w->permits));
 	HOLDS(c, waiters == r->demand->count && once == r->demand->once && async == queue_of(r)->async);

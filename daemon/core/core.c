@@ -135,8 +135,8 @@ core_new(const struct core_settings *settings, struct now now)
 	names_init(&core->leases->names, core->secret);
 	dirty_init(&core->dirty, &core->reserve);
 	dirty_init(&core->lease_changes, &core->reserve);
-	TAILQ_INIT(&core->locks->nobody.waiters);
-	core->leases->nobody = &core->locks->nobody.demand;
+	TAILQ_INIT(&core->locks->no_queue.waiters);
+	core->leases->no_demand = &core->locks->no_queue.demand;
 	TAILQ_INIT(&core->locks->queues);
 	timer_init(&core->locks->rescan_timer, TIMER_RESCAN);
 	timer_init(&core->locks->ending_timer, TIMER_ENDING);

@@ -626,7 +626,7 @@ grants_end(struct core *core, struct lease *l, enum loss_reason reason)
 	while (l->grants != NULL) {
 		struct grant *g = l->grants;
 
-		/* Nobody is left to tell. */
+		/* Its session has ended, so no client is told of this loss. */
 		if (g->session == NULL && grant_relied_ms(g) > core->locks->lost_until_ms)
 			core->locks->lost_until_ms = grant_relied_ms(g);
 		if (grant_ends_ms(g) <= valid_ms && grant_ends_ms(g) <= core->now.ms)

@@ -35,7 +35,7 @@ struct locks {
 	struct user *users;
 	int64_t heartbeats;       /* sessions with a heartbeat */
 	struct queue_list queues; /* of all names with waiters */
-	struct queue nobody;      /* of all other names: empty */
+	struct queue no_queue;    /* of all other names: empty */
 	bool catches;             /* held names are being looked at, because a master's state changed */
 	scan_cursor catching;     /* how far that scan is */
 	struct timer rescan_timer;

@@ -176,7 +176,7 @@ queue_open(struct core *core, struct resource *r)
 {
 	struct queue *q;
 
-	if (queue_of(r) != &core->locks->nobody)
+	if (queue_of(r) != &core->locks->no_queue)
 		return true;
 	q = freelist_new(core, sizeof(*q));
 	if (q == NULL)
@@ -192,11 +192,11 @@ queue_open(struct core *core, struct resource *r)
 static void
 queue_close(struct core *core, struct resource *r)
 {
-	assert(queue_of(r) != &core->locks->nobody && queue_of(r)->resource == r);
+	assert(queue_of(r) != &core->locks->no_queue && queue_of(r)->resource == r);
 	assert(TAILQ_EMPTY(&queue_of(r)->waiters) && r->demand->once == 0 && queue_of(r)->async == 0);
 	TAILQ_REMOVE(&core->locks->queues, queue_of(r), in_core);
 	freelist_retire(core, &queue_of(r)->freed);
-	r->demand = core->leases->nobody;
+	r->demand = core->leases->no_demand;
 }
 
 /* The first waiter may be another one. */
@@ -548,5 +548,5 @@ queue_answer_all(struct core *core, struct resource *r, const struct reply *repl
 {
 	while (!TAILQ_EMPTY(&queue_of(r)->waiters))
 		queue_answer(core, TAILQ_FIRST(&queue_of(r)->waiters), reply);
-	assert(queue_of(r) == &core->locks->nobody);
+	assert(queue_of(r) == &core->locks->no_queue);
 }

@@ -11,7 +11,6 @@
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lease/lease_note.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
@@ -239,7 +238,7 @@ acquire_won(struct core *core, struct lease *l)
 	*round_held(l) = (struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms};
 	lease_take_tokens(core, l);
 	lease_arm(core, l);
-	emit_lease_note(core, NOTE_LEASED, l, round_held(l)->spare_first, held.valid_ms - core->now.ms, NULL);
+	lease_note(core, NOTE_LEASED, l, round_held(l)->spare_first, held.valid_ms - core->now.ms, NULL);
 	dirty_add(&core->dirty, &l->resource->item);
 }
 

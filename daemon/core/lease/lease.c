@@ -8,9 +8,9 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/dirty.h"
+#include "daemon/core/base/emit.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lease/lease_note.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
@@ -329,7 +329,7 @@ lease_give_back(struct core *core, struct lease *l)
 	assert(l->grants == NULL);
 	if (l->resource->rule->interop != INTEROP_NONE && l->resource->demand->count > 0)
 		rest = REST_FOREIGN;
-	emit_lease_note(core, NOTE_UNLEASED, l, 0, -1, NULL);
+	lease_note(core, NOTE_UNLEASED, l, 0, -1, NULL);
 	release_seats(core, l, 0);
 	lease_end(core, l, rest);
 	dirty_add(&core->dirty, &l->resource->item);
@@ -437,4 +437,11 @@ lease_free(struct lease *l)
 	free(lease_former(l));
 	free(l->round);
 	seats_free(l);
+}
+
+void
+lease_note(struct core *core, enum note_type type, const struct lease *l, int64_t token, int64_t ms,
+	const char *text)
+{
+	emit_note_of(core, type, token, ms, text)->name = resource_name(l->resource);
 }

@@ -21,6 +21,7 @@
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
 #include "proto/name.h"
@@ -308,6 +309,10 @@ void lease_take_tokens(struct core *core, struct lease *l);
 
 /* The next fencing token; 0: none left, renew first. */
 int64_t lease_token(struct core *core, struct lease *l);
+
+/* Tells the log, EVENTS and the counters of this lease. */
+void lease_note(struct core *core, enum note_type type, const struct lease *l, int64_t token, int64_t ms,
+	const char *text);
 
 /* For core_free(): frees what belongs to it. No hold stands on it. */
 void lease_free(struct lease *l);

@@ -17,7 +17,7 @@ struct release;
 struct leases {
 	struct rules rules;
 	struct names names;                 /* the resources */
-	struct demand *nobody;              /* of a name that no client here waits for */
+	struct demand *no_demand;           /* of a name that no client here waits for */
 	struct permit_lease *permit_leases; /* by attempt */
 	struct release *releases;
 	struct ration retained; /* unused leases, by when they will be given back: the latest */

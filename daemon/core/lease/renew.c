@@ -12,7 +12,6 @@
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lease/lease_note.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
@@ -279,7 +278,7 @@ renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote
 		return;
 	}
 	if ((held->noted & bit) == 0)
-		emit_lease_note(core, NOTE_RECLAIMED, l, held->token,
+		lease_note(core, NOTE_RECLAIMED, l, held->token,
 			l->round->questions[vote->master].asked_ms - core->now.ms, NULL);
 	held->noted |= bit;
 }
@@ -298,7 +297,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if (yes)
 		renew_note_reclaimed(core, l, vote);
 	if (vote->outcome == OUTCOME_ERROR)
-		emit_lease_note(core, NOTE_RENEW_FAILED, l, 0, held->valid_ms - core->now.ms,
+		lease_note(core, NOTE_RENEW_FAILED, l, 0, held->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* Another daemon waits; the message that said so may have been lost. */
 	if (yes && vote->position > (held->line != LINE_NONE && vote->master == l->queue_master))

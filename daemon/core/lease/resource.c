@@ -47,7 +47,7 @@ resource_new(struct core *core, struct slice name)
 		memcpy((char *)r + before, name.p, name.n);
 	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
 	assert(r->link < core->settings.links);
-	r->demand = core->leases->nobody;
+	r->demand = core->leases->no_demand;
 	lease_init(&r->lease, r, resource_seats(r));
 	r->rule = rules_find(&core->leases->rules, name);
 	names_add(&core->leases->names, r);
@@ -90,7 +90,7 @@ void
 resource_forget(struct core *core, struct resource *r)
 {
 	assert(resource_idle(r) && !r->item.dirty);
-	assert(r->demand == core->leases->nobody);
+	assert(r->demand == core->leases->no_demand);
 	if (r->limit == 0)
 		lease_done(core, &r->lease);
 	names_remove(&core->leases->names, r);
