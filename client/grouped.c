@@ -1,6 +1,6 @@
 /*
- * grouped: ls --by client and ls --by user: who holds and waits for how much. Two lists are read: SESSIONS
- * has the numbers, LOCKS how long the oldest hold of each session lasts.
+ * grouped: `ls --by client|user`: the holds and waits of each client or user. SESSIONS has the numbers,
+ * LOCKS how long the oldest hold of each session lasts.
  */
 #include "client/fleet.h"
 #include "client/list.h"

@@ -2,8 +2,8 @@
  * hour: what the counters have counted in each of the latest 60 minutes: grants, waits and losses. For HOUR
  * (PROTOCOL.md 6.28).
  *
- * Nothing is done for an event: at the end of a minute, and when somebody asks, what the counters have grown
- * by since the last look is added to the minute that runs.
+ * An event costs nothing here: at the end of a minute, and for each question, the growth of the counters
+ * since the last look is added to the minute that runs.
  *
  *     counters ──grown by──▶ ┌────┬────┬───┬─────────┐
  *                            │ -59│ -58│ … │ running │ ──▶ the next minute takes the place of the oldest

@@ -178,7 +178,7 @@ fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(why)
 }
 
-/// Nothing could be sent for now.
+/// The socket had no room, or no bytes, within its time-out: the connection goes on.
 pub(crate) fn is_later(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
