@@ -756,16 +756,11 @@ def play_java(place, helped):
 
 
 def play_rust(place, helped):
-    need("cargo")
-    target = os.path.join(harness.BUILD, "rust")
-    cargo = dict(cwd=os.path.join(harness.ROOT, "client", "rust"),
-                 env=dict(os.environ, CARGO_TARGET_DIR=target, CARGO_BUILD_JOBS="1"), capture_output=True, text=True, check=False)
-    fetched = subprocess.run(("cargo", "fetch", "--locked"), **cargo)
-    if fetched.returncode:
-        raise harness.Skip("cargo cannot fetch rustls: %s" % fetched.stderr[-200:])
-    built = subprocess.run(("cargo", "build", "--locked", "--features", "tls", "--example", "hold"), **cargo)
-    expect(built.returncode, 0, built.stderr)
-    helped(place, os.path.join(target, "debug", "examples", "hold"))
+    # Only with TLS the package depends on others, which are fetched, and compile for minutes: too long beside other scenes.
+    hold = os.path.join(harness.BUILD, "rust", "debug", "examples", "hold")
+    if not os.path.exists(hold):
+        raise harness.Skip("client/rust is not built with TLS: make check-rust builds it, and runs this")
+    helped(place, hold)
 
 
 def test_python(place):
