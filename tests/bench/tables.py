@@ -4,7 +4,8 @@
   tests/bench/tables.py FILE [DOCUMENT]     FILE: what bench.py wrote
 
 In a document a table stands between <!-- its curve --> and <!-- end -->. So do <!-- machine -->, which says on what machine
-the curves were measured, and <!-- ratios -->, all ratios of a whole run. What FILE does not have stays as it is in the document.
+the curves were measured, <!-- ratios -->, all ratios of a whole run, and <!-- goals -->, those of them that have a goal or compare
+a hand-off with other lock services. What FILE does not have stays as it is in the document.
 """
 
 import json
@@ -119,12 +120,12 @@ def goal(row):
     return (text if row["holds"] else "**" + text + "**").format(**row)
 
 
-def ratios(bench):
-    """All of them, since a ratio is what another machine can be asked for, too."""
+def ratios(bench, some):
+    """Since a ratio is what another machine can be asked for, too: all of them, or those that decide something."""
     lines = ["| measured | median | min..max | goal |", "|---|---:|---:|---|"]
     under = None
     for row in bench["rows"]:
-        if row["unit"] != "x":
+        if row["unit"] != "x" or (some and "goal" not in row and not row["figure"].startswith("holdfast : ")):
             continue
         if row["under"] != under:
             under = row["under"]
@@ -140,7 +141,8 @@ def blocks(bench):
         found["machine"] = machine(bench)
         found["costs"] = costs(bench)
     if bench["whole"]:
-        found["ratios"] = ratios(bench)
+        found["ratios"] = ratios(bench, False)
+        found["goals"] = ratios(bench, True)
     if any("renewals" == row["figure"] for row in bench["rows"]):
         found["renewals"] = renewals(bench)
     for curve, (what, columns) in TABLES.items():
@@ -160,6 +162,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as stream:
         found = blocks(json.load(stream))
     if len(sys.argv) < 3:
+        found.pop("goals", None)
         print("\n\n".join(found.values()))
         return
     with open(sys.argv[2], encoding="utf-8") as stream:
