@@ -17,7 +17,7 @@
 #define SPECIFICATION "proto/PROTOCOL.md"
 #define BYTES         "proto/BYTES.md"
 #define REPORTS       "proto/REPORTS.md"
-#define MANUAL        "packaging/man/holdfast-protocol.7"
+#define MANUAL        "man/holdfast-protocol.7" /* of the build */
 
 /* The file's text; the caller frees it. */
 static char *
@@ -312,23 +312,27 @@ END_TEST
 
 START_TEST(the_manual_has_every_verb_option_and_code)
 {
-	char *text = read_file(MANUAL);
-	char what[64];
+	const char *build = getenv("HOLDFAST_BUILD");
+	char path[4096], what[64];
+	char *text;
+
+	snprintf(path, sizeof(path), "%s/%s", build != NULL ? build : "build", MANUAL);
+	text = read_file(path);
 
 	for (int v = 0; v < VERB_COUNT; v++) {
 		const struct command_info *info = command_info((enum verb)v);
 
 		if (info->flags & COMMAND_CLOSE)
 			continue;
-		snprintf(what, sizeof(what), "%s%s%s%s", info->word.p,
+		snprintf(what, sizeof(what), "\n.It %s%s%s%s", info->word.p,
 			info->flags & COMMAND_NAMED ? " name" : "", info->sub.n > 0 ? " " : "", info->sub.p);
-		mentions(MANUAL, text, what);
+		mentions(path, text, what);
 	}
 	for (size_t i = 0; option_info(i) != NULL; i++)
-		mentions(MANUAL, text, option_info(i)->word.p);
+		mentions(path, text, option_info(i)->word.p);
 	for (int code = 0; code < CODE_COUNT; code++) {
 		snprintf(what, sizeof(what), "\n.It %s\n", code_word((enum code)code));
-		mentions(MANUAL, text, what);
+		mentions(path, text, what);
 	}
 	free(text);
 }
