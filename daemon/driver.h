@@ -96,9 +96,10 @@ struct driver_settings {
 };
 
 /* How long a daemon that is handed over waits for calls under way at its masters, and how long the next
- * process waits for its masters before it serves clients. */
+ * process waits for masters that neither answer nor refuse before it serves clients: less than clients have
+ * patience for, and more than a busy machine takes to connect. */
 #define DRIVER_REST_MS   500
-#define DRIVER_ARRIVE_MS 400
+#define DRIVER_ARRIVE_MS 2000
 
 /* log, stats and notify are kept by reference. NULL: errno says why. */
 struct driver *driver_new(struct log *log, struct stats *stats, const struct notify *notify)

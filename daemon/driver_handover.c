@@ -8,7 +8,7 @@
  * A daemon that rests serves no client and waits until no call is under way at its masters, so that no answer
  * is lost. It ends only after the next process has everything; if anything fails before, it goes on. A daemon
  * that arrives serves clients once a majority of its masters can be used again, so that no request finds them
- * missing.
+ * missing, or once it is known of each master whether it can be used.
  */
 #include "daemon/driver_inner.h"
 
@@ -321,7 +321,8 @@ driver_rest(struct driver *d, bool to_manager, conn_id asked_by)
 		log_text("way", to_manager ? "service manager" : "exec"),
 		log_number("connections", (int64_t)connections_count(d->connections)));
 	if (to_manager) {
-		notify_stopping(d->notify, "handing over", DRIVER_REST_MS + DRIVER_DRAIN_MS);
+		notify_stopping(
+			d->notify, "handing over", DRIVER_REST_MS + DRIVER_ARRIVE_MS + DRIVER_DRAIN_MS);
 	} else {
 		notify_reloading(d->notify);
 	}
@@ -538,13 +539,14 @@ driver_arrive(struct driver *d, int64_t now_ms)
 	}
 }
 
-/* Whether a majority of the masters can be used, or enough time has gone by. */
+/* Whether a majority of the masters can be used, or enough time has gone by. A daemon that arrives has asked
+ * none of them before, so what is known of all is an answer, a refusal or a timeout of now. */
 static bool
 driver_has_masters(const struct driver *d, int64_t now_ms)
 {
 	struct service_view view;
 	core_view_service(d->core, &view);
-	return view.available || now_ms >= d->rests_until_ms;
+	return view.available || (d->arrives && view.settled) || now_ms >= d->rests_until_ms;
 }
 
 /*

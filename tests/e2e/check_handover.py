@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 
+import errands
 import harness
 import resp
 from harness import expect, expect_between, expect_code
@@ -115,6 +116,35 @@ def test_masters_that_were_never_found(place):
         client.close()
         expect(daemon.info()["process_id"], pid, name)
         daemon.done()
+
+
+def test_master_that_is_slow_meanwhile(place):
+    """a LOCK with WAIT 0 is granted after a hand-over although the master has answered nobody for 0.6 s of it"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    admin, client = daemon.client(), daemon.client()
+    mark = daemon.output.mark()
+    redis.process.stop()
+    admin.send("RESTART")
+    daemon.output.wait("daemon.started", mark)
+    client.send("LOCK", "a", "WAIT", 0)
+    expect(client.silent(0.6), True)
+    redis.process.cont()
+    expect_between(client.reply(), 1, 2 ** 53)
+    expect(len(admin.reply()), 10)
+
+
+def test_masters_that_refuse_meanwhile(place):
+    """if each master refuses its daemon, that serves clients at once after a hand-over: it waits for none that has answered"""
+    redis = place.redis()
+    daemon = place.daemon(master=redis).admitted()
+    with daemon.client() as client:
+        redis.kill()
+        expect(len(client("RESTART")), 10)
+        expect_code(client("LOCK", "a", "WAIT", 0), "NOMASTER")
+    silent_ms = errands.silent_ms(daemon)
+    expect_between(silent_ms, 0, 1999)
+    harness.took(silent_ms / 1000, 0.4, "of silence")
 
 
 def test_status(place):
