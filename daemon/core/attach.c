@@ -7,11 +7,11 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
@@ -117,7 +117,7 @@ attach_show(struct core *core, struct session *s)
 	if (s->process.pid == 0 || s->unseen || s->conn_count > s->anchors || s->peer.pid == s->process.pid)
 		return;
 	s->peer.pid = s->process.pid;
-	ledger_session(core, s);
+	session_changed(core, s);
 }
 
 static void

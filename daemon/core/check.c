@@ -11,6 +11,7 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/core.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
@@ -538,6 +539,7 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	struct core_counts seen = {0};
 
 	HOLDS(c, dirty_at_rest(&core->lease_changes));
+	HOLDS(c, changes_at_rest(&core->locks->changes));
 	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->kinds->mlocks));
 	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
 		r = names_next(&core->leases->names, r)) {

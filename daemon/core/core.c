@@ -11,6 +11,7 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
@@ -200,6 +201,7 @@ core_free(struct core *core)
 	freelist_done(core);
 	dirty_done(&core->dirty);
 	dirty_done(&core->lease_changes);
+	changes_done(&core->locks->changes);
 	timers_done(&core->timers);
 	core_done_starts(core);
 	rules_done(&core->leases->rules);

@@ -1,5 +1,6 @@
 /* detached: see the header. verbs.c begins a request AS id; what a verb does is no different from here on. */
 #include "daemon/core/detached.h"
+#include "daemon/core/changes.h"
 
 #include "daemon/core/attach.h"
 #include "daemon/core/base/action.h"
@@ -17,7 +18,6 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
@@ -223,7 +223,7 @@ detached_new(struct core *core, const struct conn *conn, struct slice id)
 		s->heartbeat_ms = most_ms < DETACHED_TTL_MS ? most_ms : DETACHED_TTL_MS;
 		core->locks->heartbeats++;
 		heartbeat_begin(core, s);
-		ledger_session(core, s);
+		session_changed(core, s);
 		return s;
 	}
 	user_grace_leave(core, conn->session->user);

@@ -6,6 +6,7 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
@@ -13,7 +14,6 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
@@ -165,6 +165,7 @@ ending_hide(struct core *core, struct session *s)
 	timer_cancel(&core->timers, &s->grace_timer);
 	timer_cancel(&core->timers, &s->heartbeat_timer);
 	deadlock_forget(core, s);
+	session_changed(core, s);
 }
 
 static void
@@ -172,7 +173,7 @@ session_finish(struct core *core, struct session *s)
 {
 	assert(s->losses == NULL && s->loss_count == 0 && s->grant_count == 0);
 	ending_leave(core, s);
-	ledger_session_gone(core, s);
+	session_gone(core, s);
 	detached_leave(core, s);
 	user_quit(core, s);
 	assert(core->counts.sessions > 0 && core->locks->heartbeats >= 0);
@@ -191,8 +192,6 @@ session_end(struct core *core, struct session *s, enum end end)
 	ending_hide(core, s);
 	if (s->grant_count == 0)
 		session_finish(core, s);
-	else
-		ledger_session(core, s);
 }
 
 /* A part more of it; true: that was all. */

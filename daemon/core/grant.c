@@ -8,6 +8,7 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/holds.h"
@@ -15,7 +16,6 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/notes.h"
@@ -208,6 +208,7 @@ grant_join(struct core *core, struct grant *g)
 	user_take(s, l->permits);
 	core->counts.grants++;
 	starts_add(&core->locks->hold_starts, grant_since_ms(g));
+	grant_changed(core, g);
 }
 
 void
@@ -234,7 +235,6 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	}
 	grant_join(core, g);
 	grant_answer(core, w, g);
-	ledger_granted(core, g);
 	emit_hold_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
 		core->now.ms - w->since_ms;
 	queue_remove(core, w);
@@ -291,11 +291,11 @@ grant_claim(struct core *core, struct grant *g)
 	if (!g->untold && grant_claim_ms(g) == TIMER_NEVER)
 		return false;
 	g->untold = false;
+	grant_changed(core, g);
 	if (g->bounded) {
 		g->terms->claim_ms = TIMER_NEVER;
 		terms_arm(core, g->terms);
 	}
-	ledger_hold(core, g);
 	return true;
 }
 
@@ -313,7 +313,6 @@ grant_put_off(struct core *core, struct grant *g, int64_t ms)
 	if (t->claim_ms < core->now.ms + ms)
 		t->claim_ms = core->now.ms + ms;
 	terms_arm(core, t);
-	ledger_hold(core, g);
 }
 
 /* Until when the hold is surely good. */
@@ -356,8 +355,6 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 		t->ends_why = LOSS_SHORTENED;
 	t->ends_ms = earlier(wanted, t->ceiling_ms);
 	terms_arm(core, t);
-	if (lease_is_durable(g->lease))
-		ledger_hold(core, g);
 }
 
 void
@@ -366,8 +363,7 @@ grant_share(struct core *core, struct grant *g)
 	if (g->kind != KIND_EXCLUSIVE)
 		return;
 	g->kind = KIND_SHARED;
-	if (g->durable)
-		ledger_hold(core, g);
+	grant_changed(core, g);
 	dirty_add(&core->dirty, &g->lease->resource->item);
 }
 
@@ -431,13 +427,11 @@ grant_end(struct core *core, struct grant *g)
 	}
 	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
-	if (g->durable || lease_is_durable(l))
-		ledger_hold_gone(core, l, g);
 	r->grant_count--;
 	if (l->kind == KIND_PERMITS)
 		permit_lease_released(l);
 	dirty_add(&core->dirty, &r->item);
-	freelist_retire(core, &g->freed);
+	grant_gone(core, g);
 }
 
 void
@@ -446,8 +440,8 @@ grant_leave(struct core *core, struct grant *g)
 	assert(g->count > 0);
 	if (--g->count == 0)
 		grant_release(core, g);
-	else if (g->durable)
-		ledger_hold(core, g);
+	else
+		grant_changed(core, g);
 }
 
 void
@@ -531,8 +525,6 @@ grant_abandon(struct core *core, struct grant *g)
 	t->claim_ms = TIMER_NEVER;
 	t->long_ms = TIMER_NEVER;
 	terms_arm(core, t);
-	if (lease_is_durable(g->lease))
-		ledger_hold(core, g);
 	dirty_add(&core->dirty, &g->lease->resource->item);
 	assert(g->session == NULL && g->terms->ends_ms > core->now.ms);
 	return until_ms - core->now.ms;

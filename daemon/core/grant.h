@@ -59,15 +59,17 @@ struct last_holder {
 	struct peer peer;
 };
 
-#define GRANT_WHY_MAX ((1U << 11) - 1)
+#define GRANT_WHY_MAX ((1U << 9) - 1)
 
 struct grant {
 	struct freelist_link freed;
 	uint8_t owner_n;
-	uint16_t why_n : 11;
+	uint16_t why_n : 9;
 	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
 	bool bounded : 1;   /* it has terms */
 	bool durable : 1;   /* it is in the ledger (ledger.h) */
+	bool changed : 1;   /* it is on the list of changes (changes.h) */
+	bool gone : 1;      /* it has ended in this step */
 	enum kind kind : 2; /* PERMITS: as many as its lease has */
 	uint32_t count;     /* how often it was entered; >= 1 */
 	union {
@@ -76,6 +78,7 @@ struct grant {
 			struct user *left_by;     /* withheld: the user whose session had it */
 			struct last_holder *last; /* and its client; NULL: there was no memory */
 		};
+		uint64_t attempt; /* gone: of the lease that it stood on */
 	};
 	struct lease *lease;
 	struct grant *before;    /* the one before it on its lease; of the first one: the last one */
@@ -105,6 +108,13 @@ struct terms {
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE, or SHORTENED by EXTEND, or MAXHOLD, whichever ends first */
 };
+
+/* The lease is in the ledger, for its durable holds: they come first on it. */
+static inline bool
+lease_is_durable(const struct lease *l)
+{
+	return l->grants != NULL && l->grants->durable;
+}
 
 static inline struct slice
 grant_owner(const struct grant *g)

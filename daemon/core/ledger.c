@@ -4,7 +4,7 @@
  */
 #include "daemon/core/ledger.h"
 
-#include "daemon/core/attach.h"
+#include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/dirty.h"
@@ -12,6 +12,7 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/core.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
@@ -30,6 +31,7 @@
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/state_session.h"
+#include "proto/buffer.h"
 #include "proto/command.h"
 #include "proto/name.h"
 #include "proto/record.h"
@@ -185,17 +187,17 @@ write_session_gone(struct buffer *out, const struct session *s)
 }
 
 static void
-write_loss(struct buffer *out, enum record_type type, const struct session *s, const struct loss *loss)
+write_loss(struct buffer *out, enum record_type type, const struct loss *loss)
 {
 	struct record r = {.out = out};
-	struct loss_entry e = {.session = s->id,
+	struct loss_entry e = {.session = loss->session->id,
 		.name = loss_name(loss),
 		.owner = loss_owner(loss),
 		.reason = loss->reason,
 		.told = loss->told,
 		.token = loss->token};
 
-	assert(out == NULL || s->written);
+	assert(loss->session->written);
 	if (out == NULL)
 		return;
 	record_begin(&r, type);
@@ -254,12 +256,11 @@ write_lease(struct buffer *out, const struct core *core, const struct lease *l)
 }
 
 static void
-write_lease_gone(struct buffer *out, const struct lease *l)
+write_lease_gone(struct buffer *out, uint64_t attempt)
 {
 	struct record r = {.out = out};
-	uint64_t attempt = l->attempt;
 
-	assert(l->attempt != 0 && !lease_is_durable(l));
+	assert(attempt != 0);
 	if (out == NULL)
 		return;
 	record_begin(&r, RECORD_LEASE_GONE);
@@ -268,32 +269,43 @@ write_lease_gone(struct buffer *out, const struct lease *l)
 }
 
 static void
-write_hold(struct buffer *out, enum record_type type, const struct lease *l, const struct grant *g)
+write_hold(struct buffer *out, const struct lease *l, const struct grant *g)
 {
 	struct record r = {.out = out};
 	const struct terms *t = grant_terms(g);
 	bool ends = t != NULL && t->ends_ms != TIMER_NEVER;
 	struct hold_entry e;
 
-	assert(g->lease == l && l->state == LEASE_HELD);
+	assert(g->lease == l && l->state == LEASE_HELD && !g->gone);
 	if (out == NULL)
 		return;
-	e = (struct hold_entry){.attempt = l->attempt, .token = g->token};
-	if (type == RECORD_LEDGER_HOLD)
-		e = (struct hold_entry){.attempt = l->attempt,
-			.token = g->token,
-			.session = g->session->id,
-			.owner = grant_owner(g),
-			.why = grant_why(g),
-			.kind = (enum kind)g->kind,
-			.count = g->count,
-			.granted_ms = grant_since_ms(g),
-			.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
-			.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
-			.leased = ends && t->leased,
-			.ends_why = ends ? t->ends_why : LOSS_EXPIRED,
-			.claim_ms = grant_claim_ms(g)};
-	record_begin(&r, type);
+	e = (struct hold_entry){.attempt = l->attempt,
+		.token = g->token,
+		.session = g->session->id,
+		.owner = grant_owner(g),
+		.why = grant_why(g),
+		.kind = (enum kind)g->kind,
+		.count = g->count,
+		.granted_ms = grant_since_ms(g),
+		.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
+		.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
+		.leased = ends && t->leased,
+		.ends_why = ends ? t->ends_why : LOSS_EXPIRED,
+		.claim_ms = grant_claim_ms(g)};
+	record_begin(&r, RECORD_LEDGER_HOLD);
+	ledger_hold_fields(&r, &e);
+	record_end(&r);
+}
+
+static void
+write_hold_gone(struct buffer *out, uint64_t attempt, const struct grant *g)
+{
+	struct record r = {.out = out};
+	struct hold_entry e = {.attempt = attempt, .token = g->token};
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_HOLD_GONE);
 	ledger_hold_fields(&r, &e);
 	record_end(&r);
 }
@@ -314,74 +326,80 @@ write_terms(struct buffer *out, const struct core *core)
 /* ---- sessions and what they have lost ---- */
 
 static bool
-session_is_durable(const struct session *s)
-{
-	return s->grace_ms > 0 || session_is_kept(s);
-}
-
-static bool
 session_is_written(const struct core *core, const struct session *s)
 {
 	size_t many = core->settings.ledger_many;
 
+	if (s->gone)
+		return false;
 	return session_is_durable(s) || s->grant_count >= many ||
 	       (s->written && s->grant_count + HASH_COUNT(s->losses) >= many);
 }
 
-/* It enters the ledger, or leaves it, with all that it has. */
+/* It is in the ledger from now on, or no more, and with it all that it has. */
 static void
 session_passes(struct core *core, struct session *s)
 {
+	struct changes *changes = &core->locks->changes;
 	struct grant *g;
 
-	for (const struct loss *loss = s->losses; s->written && loss != NULL; loss = loss->hh.next)
-		write_loss(core->ledger, RECORD_LEDGER_LOSS, s, loss);
-	LIST_FOREACH (g, &s->grants, in_session)
-		ledger_hold(core, g);
-	if (!s->written)
-		write_session_gone(core->ledger, s);
+	for (struct loss *loss = s->losses; s->written && loss != NULL; loss = loss->hh.next)
+		loss_changed(core, loss);
+	LIST_FOREACH (g, &s->grants, in_session) {
+		if (!g->changed)
+			g->changed = changes_add(core, &changes->grants, g);
+	}
 }
 
-void
-ledger_session(struct core *core, struct session *s)
+/* Those that leave the ledger stay on the list. */
+static void
+drain_sessions(struct core *core)
 {
-	bool durable = s->durable, written = s->written;
-	struct conn *conn;
+	struct change_list *list = &core->locks->changes.sessions;
+	size_t leave = 0;
 
-	s->durable = session_is_durable(s);
-	s->written = session_is_written(core, s);
-	if (s->written)
-		write_session(core->ledger, s);
-	if (s->written != written)
-		session_passes(core, s);
-	if (s->durable == durable)
-		return;
-	TAILQ_FOREACH (conn, &s->conns, in_session)
-		attach_kept(core, conn);
+	for (size_t i = 0; i < list->n; i++) {
+		struct session *s = list->things[i];
+		bool written = s->written;
+
+		assert(s->changed);
+		s->changed = false;
+		s->written = session_is_written(core, s);
+		if (s->written)
+			write_session(core->ledger, s);
+		if (s->written != written && !s->gone)
+			session_passes(core, s);
+		if (written && !s->written)
+			list->things[leave++] = s;
+	}
+	list->n = leave;
 }
 
-void
-ledger_session_gone(struct core *core, struct session *s)
+static void
+drain_gone_sessions(struct core *core)
 {
-	assert(s->grant_count == 0 && s->losses == NULL);
-	if (s->written)
-		write_session_gone(core->ledger, s);
-	s->durable = s->written = false;
+	struct change_list *list = &core->locks->changes.sessions;
+
+	for (size_t i = 0; i < list->n; i++)
+		write_session_gone(core->ledger, list->things[i]);
+	list->n = 0;
 }
 
-void
-ledger_loss(struct core *core, const struct session *s, const struct loss *loss)
+/* The losses of a session that leaves go with it. */
+static void
+drain_losses(struct core *core)
 {
-	if (s->written)
-		write_loss(core->ledger, RECORD_LEDGER_LOSS, s, loss);
-}
+	struct change_list *list = &core->locks->changes.losses;
 
-void
-ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss)
-{
-	assert(s->losses != NULL);
-	if (s->written)
-		write_loss(core->ledger, RECORD_LOSS_GONE, s, loss);
+	for (size_t i = 0; i < list->n; i++) {
+		struct loss *loss = list->things[i];
+
+		assert(loss->changed);
+		loss->changed = false;
+		if (loss->session->written)
+			write_loss(core->ledger, loss->gone ? RECORD_LOSS_GONE : RECORD_LEDGER_LOSS, loss);
+	}
+	list->n = 0;
 }
 
 /* ---- holds and their leases ---- */
@@ -429,18 +447,21 @@ hold_leaves(struct grant *g)
 	assert(g->after == NULL);
 }
 
-/* A hold is durable no more, and is not the last that was. */
-static bool
-lease_stays(struct core *core, struct lease *l)
+/* It is durable no more. With the last one its lease goes. */
+static void
+write_leaves(struct core *core, const struct grant *g, uint64_t attempt)
 {
-	if (lease_is_durable(l))
-		return true;
-	write_lease_gone(core->ledger, l);
-	return false;
+	const struct lease *l = g->lease;
+
+	if (l->attempt == attempt && lease_is_durable(l))
+		write_hold_gone(core->ledger, attempt, g);
+	else
+		write_lease_gone(core->ledger, attempt);
 }
 
-void
-ledger_hold(struct core *core, struct grant *g)
+/* The holds beside the durable ones are other ones, or others of them end at another time. */
+static void
+hold_changes(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
 
@@ -449,44 +470,49 @@ ledger_hold(struct core *core, struct grant *g)
 
 		if (enters)
 			hold_enters(g);
-		write_hold(core->ledger, RECORD_LEDGER_HOLD, l, g);
+		write_hold(core->ledger, l, g);
 		if (!enters)
 			return;
 	} else if (g->durable) {
 		hold_leaves(g);
-		if (!lease_stays(core, l))
-			return;
-		write_hold(core->ledger, RECORD_HOLD_GONE, l, g);
+		write_leaves(core, g, l->attempt);
 	}
-	ledger_lease(core, l);
+	lease_changed(core, l);
 }
 
-void
-ledger_granted(struct core *core, struct grant *g)
+static void
+hold_goes(struct core *core, struct grant *g)
 {
-	struct session *s = g->session;
-
-	if (s->written || lease_is_durable(g->lease))
-		ledger_hold(core, g);
-	if (!s->written && s->grant_count >= core->settings.ledger_many)
-		ledger_session(core, s);
+	if (g->durable)
+		write_leaves(core, g, g->attempt);
+	else if (g->lease->attempt == g->attempt)
+		lease_changed(core, g->lease);
+	freelist_retire(core, &g->freed);
 }
 
-void
-ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g)
+static void
+drain_holds(struct core *core)
 {
-	assert(g->lease == l);
-	if (!g->durable)
-		ledger_lease(core, l);
-	else if (lease_stays(core, l))
-		write_hold(core->ledger, RECORD_HOLD_GONE, l, g);
+	struct change_list *list = &core->locks->changes.grants;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct grant *g = list->things[i];
+
+		assert(g->changed);
+		g->changed = false;
+		if (g->gone)
+			hold_goes(core, g);
+		else
+			hold_changes(core, g);
+	}
+	list->n = 0;
 }
 
 /* ---- the whole ---- */
 
 /* All on the list have been written. Those that have changed found no room on it. */
 static void
-changes_find(struct core *core)
+leases_find(struct core *core)
 {
 	struct resource *r;
 	struct lease *l;
@@ -501,13 +527,13 @@ changes_find(struct core *core)
 
 /* The next lease that has changed; NULL: there is none left. */
 static const struct lease *
-changes_next(struct core *core)
+leases_changed(struct core *core)
 {
 	struct dirty *changes = &core->lease_changes;
 	struct dirty_item *item = dirty_next(changes);
 
 	if (item == NULL && dirty_missed(changes)) {
-		changes_find(core);
+		leases_find(core);
 		item = dirty_next(changes);
 	}
 	if (item != NULL)
@@ -516,18 +542,44 @@ changes_next(struct core *core)
 	return NULL;
 }
 
-void
-ledger_drain(struct core *core)
+static void
+drain_leases(struct core *core)
 {
 	const struct lease *l;
 
+	while ((l = leases_changed(core)) != NULL)
+		ledger_lease(core, l);
+}
+
+/* Without memory to say what has changed, the ledger has to be begun anew. */
+static void
+drain_missed(struct core *core)
+{
+	struct changes *changes = &core->locks->changes;
+
+	if (!changes->missed)
+		return;
+	changes->missed = false;
+	ledger_mark(core);
+	if (core->ledger != NULL)
+		core->ledger->failed = true;
+}
+
+void
+ledger_drain(struct core *core)
+{
 	if ((core->changed & CHANGE_TERMS) != 0)
 		write_terms(core->ledger, core);
 	if ((core->changed & CHANGE_SET) != 0)
 		ledger_set_write(core->ledger, core);
 	core->changed = 0;
-	while ((l = changes_next(core)) != NULL)
-		ledger_lease(core, l);
+	drain_sessions(core);
+	drain_losses(core);
+	drain_holds(core);
+	drain_leases(core);
+	drain_gone_sessions(core);
+	drain_missed(core);
+	changes_rest(&core->locks->changes);
 }
 
 void
@@ -567,7 +619,7 @@ core_ledger_begin(struct core *core, struct buffer *out)
 			continue;
 		write_session(out, s);
 		for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next)
-			write_loss(out, RECORD_LEDGER_LOSS, s, loss);
+			write_loss(out, RECORD_LEDGER_LOSS, loss);
 	}
 }
 
@@ -586,7 +638,7 @@ scan_name(void *arg, struct resource *r)
 		if (!lease_is_durable(l))
 			continue;
 		for (const struct grant *g = l->grants; g != NULL && g->durable; g = g->after)
-			write_hold(scan->out, RECORD_LEDGER_HOLD, l, g);
+			write_hold(scan->out, l, g);
 		write_lease(scan->out, scan->core, l);
 	}
 	return true;
@@ -629,6 +681,7 @@ ledger_mark(struct core *core)
 	struct lease *l;
 	struct conn *conn;
 
+	changes_forget(&core->locks->changes);
 	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
 		s->durable = session_is_durable(s);
 		s->written |= s->durable;

@@ -29,10 +29,23 @@
  * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
  * each, whatever it holds besides.
  *
+ * Nobody but the step calls the ledger. Whoever changes something marks it (changes.h, lease_changed(),
+ * core_changed()), and ledger_drain() goes through the marks at the end of the step. So each thing has one
+ * entry a step at most, with what it is then.
+ *
  * The driver writes the entries of a step before it carries out the actions of that step. So what a client
- * has been told is in the ledger; what is in the ledger may not have been told. The entry of a session, a
- * loss or a hold is written at once, when it changes, and that of a lease at the end of the step: the last
- * one of a step counts.
+ * has been told is in the ledger; what is in the ledger may not have been told. A crash between two entries
+ * of a step leaves the first of them. Nobody has been told anything of that step, and no master was asked for
+ * it, so any mixture of before and after will do that recovery takes as sound. What stands on something comes
+ * after it, and goes before it:
+ *
+ *     terms, set ──▶ sessions ──▶ losses ──▶ holds, in the order in which they changed ──▶ leases
+ *                                                                        ──▶ sessions that are gone
+ *
+ * A hold without its session makes recovery refuse the ledger; one without its lease does not count yet. A
+ * hold that has ended comes before the one that took its place, because it had changed when the name was
+ * given again: at no entry are there two. A loss comes before the end of the hold, so that the session has
+ * one of them at any entry.
  *
  * The driver adds an entry, KEPT, for each connection that may outlive the process (net/connection.h), which
  * core_recover() skips. A connection is no part of a recovered core until EVENT_RETURN brings it back to its
@@ -66,35 +79,8 @@ struct session;
  * than other clients notice. */
 #define LEDGER_MANY 64
 
-/*
- * What is in the ledger is marked in the things themselves (session.written, grant.durable), whether a ledger
- * is kept or not. Something that is not durable only pays for a look at the mark.
- */
-
-/* The lease is in the ledger, for its durable holds: they come first on it. */
-static inline bool
-lease_is_durable(const struct lease *l)
-{
-	return l->grants != NULL && l->grants->durable;
-}
-
-/* Its grace or its process has changed, or something else in its entry. */
-void ledger_session(struct core *core, struct session *s);
-/* It ends, and has neither holds nor losses any more. */
-void ledger_session_gone(struct core *core, struct session *s);
-
-/* Of a session in the ledger: the loss is new, or has been told; or it is about to be forgotten. */
-void ledger_loss(struct core *core, const struct session *s, const struct loss *loss);
-void ledger_loss_gone(struct core *core, const struct session *s, const struct loss *loss);
-
-/* The hold is new: its session is told of it with this step, or holds more names than before. */
-void ledger_granted(struct core *core, struct grant *g);
-/* The hold has changed, or its session is told of it, or it is withheld from now on. */
-void ledger_hold(struct core *core, struct grant *g);
-/* It has ended, and is on its lease no more. */
-void ledger_hold_gone(struct core *core, struct lease *l, const struct grant *g);
-
-/* At the end of a step: what core_changed() and lease_changed() were called for. */
+/* At the end of a step: appends what has changed in it, and marks in the things themselves what is in the
+ * ledger (session.written, grant.durable), whether a ledger is kept or not. */
 void ledger_drain(struct core *core);
 
 /* A core has been loaded or recovered: marks what is durable. */

@@ -18,6 +18,7 @@
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/scheduler.h"
@@ -42,6 +43,7 @@ struct locks {
 	struct ending_list ending; /* sessions that give up what they hold, in turn */
 	struct timer ending_timer;
 	struct ration ended_holds; /* of sessions that end */
+	struct changes changes;    /* what the ledger has not heard of yet */
 	uint64_t tickets;          /* the last ticket given to a waiter */
 	session_id session_ids;    /* the last session id used */
 	/* When they began: the holds of sessions, and the waiters. */

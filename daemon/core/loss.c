@@ -9,12 +9,12 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/mode.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
@@ -132,7 +132,7 @@ void
 loss_forget(struct core *core, struct session *s, struct loss *loss)
 {
 	assert((loss->reason == LOSS_RETURNED ? s->returned_count : s->loss_count) > 0);
-	ledger_loss_gone(core, s, loss);
+	loss_gone(core, loss);
 	HASH_DELETE(hh, s->losses, loss);
 	user_remind(s, loss->reason == LOSS_RETURNED, -1);
 	freelist_retire(core, &loss->freed);
@@ -186,13 +186,14 @@ loss_put(struct core *core, struct session *s, struct slice name, struct slice o
 	loss->reason = reason;
 	loss->told = told;
 	loss->token = token;
+	loss->session = s;
 	HASH_ADD_KEYPTR_BYHASHVALUE(hh, s->losses, loss->bytes, key.n, key.hash, loss);
 	if (loss->hh.tbl == NULL) {
 		free(loss);
 		return false;
 	}
 	user_remind(s, reason == LOSS_RETURNED, 1);
-	ledger_loss(core, s, loss);
+	loss_changed(core, loss);
 	return true;
 }
 
@@ -236,6 +237,13 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 		emit_close(core, conn->id);
 }
 
+static void
+loss_set_told(struct core *core, struct loss *loss, bool told)
+{
+	loss->told = told;
+	loss_changed(core, loss);
+}
+
 void
 loss_tell(struct core *core, struct session *s, const struct conn *conn)
 {
@@ -250,8 +258,7 @@ loss_tell(struct core *core, struct session *s, const struct conn *conn)
 		if (loss->told)
 			continue;
 		loss_push(core, conn->id, loss_name(loss), loss_owner(loss), loss->reason, loss->token);
-		loss->told = true;
-		ledger_loss(core, s, loss);
+		loss_set_told(core, loss, true);
 	}
 }
 
@@ -269,8 +276,7 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 		detached && !loss->told ? "; UNLOCK with this TOKEN before you lock again" : "");
 	if (loss->told || detached)
 		return;
-	loss->told = true;
-	ledger_loss(core, conn->session, loss);
+	loss_set_told(core, loss, true);
 }
 
 /* The name is withheld because of it. NULL: no more. */
@@ -307,8 +313,7 @@ loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t t
 		grant_pass_on(core, g);
 	if (loss->told || s->detached == NULL)
 		return;
-	loss->told = true;
-	ledger_loss(core, s, loss);
+	loss_set_told(core, loss, true);
 }
 
 void
@@ -317,8 +322,7 @@ loss_doubt(struct core *core, struct session *s)
 	for (struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		if (!loss->told || loss->reason == LOSS_RETURNED || loss_is_chosen(loss->reason))
 			continue;
-		loss->told = false;
-		ledger_loss(core, s, loss);
+		loss_set_told(core, loss, false);
 	}
 }
 
@@ -365,8 +369,8 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 			(unsigned long)g->count);
 	} else {
 		g->count += !again;
-		if (g->durable && !again)
-			ledger_hold(core, g);
+		if (!again)
+			grant_changed(core, g);
 		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};
 		if (reentry->validity) {
 			out->type = REPLY_VALIDITY;

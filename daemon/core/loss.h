@@ -25,9 +25,12 @@ struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool told; /* by a push or an answer, for a detached session by UNLOCK of the hold; true for an end
-		      that the holder chose */
+	bool changed; /* it is on the list of changes (changes.h) */
+	bool gone;    /* it has been forgotten in this step */
+	bool told;    /* by a push or an answer, for a detached session by UNLOCK of the hold; true for an end
+			 that the holder chose */
 	int64_t token;
+	struct session *session;
 	char bytes[]; /* its key in the table: the length of the name, the name, the tag */
 };
 

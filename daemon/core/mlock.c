@@ -22,7 +22,6 @@
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/masters/masterset.h"
@@ -181,8 +180,6 @@ mlock_answer(struct core *core, struct mlock *b)
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms,
 			detached_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
-		if (g->session->written || lease_is_durable(g->lease))
-			ledger_hold(core, g);
 	}
 	emit_reply(core, b->conn->id, &reply);
 	assert(b->apart == 0);

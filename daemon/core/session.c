@@ -11,12 +11,12 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/ledger.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/notes.h"
@@ -81,7 +81,7 @@ session_bind(struct core *core, struct session *s, const struct process *process
 	s->orphaned = false;
 	HASH_ADD(hh_process, core->locks->bound, process, sizeof(s->process), s);
 	if (s->hh_process.tbl != NULL) {
-		ledger_session(core, s);
+		session_changed(core, s);
 		return true;
 	}
 	memset(&s->process, 0, sizeof(s->process));
@@ -146,7 +146,7 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 	if (!user_change(core, s))
 		s->peer.user = before.user;
 	assert(s->user->id == s->peer.user);
-	ledger_session(core, s);
+	session_changed(core, s);
 }
 
 bool
@@ -195,7 +195,7 @@ session_unbind(struct core *core, struct session *s)
 	session_remove_bound(core, s);
 	memset(&s->process, 0, sizeof(s->process));
 	s->unseen = false;
-	ledger_session(core, s);
+	session_changed(core, s);
 }
 
 void
@@ -209,7 +209,7 @@ session_secret(struct core *core, struct conn *conn)
 		s->secret[1] = core->now.random[1];
 		core->drew = 2;
 		s->has_secret = true;
-		ledger_session(core, s);
+		session_changed(core, s);
 	}
 	(void)snprintf(reply.text, sizeof(reply.text), "%016llx%016llx%016llx", (unsigned long long)s->id,
 		(unsigned long long)s->secret[0], (unsigned long long)s->secret[1]);
@@ -262,7 +262,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	}
 	s->onloss = onloss;
 	s->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
-	ledger_session(core, s);
+	session_changed(core, s);
 	attach_kept(core, conn);
 	if (before != NULL && before != conn)
 		attach_kept(core, before);
@@ -297,7 +297,7 @@ grace_set(struct core *core, struct conn *conn, int64_t ms)
 	}
 	if (ms > 0) {
 		s->grace_ms = ms;
-		ledger_session(core, s);
+		session_changed(core, s);
 	} else {
 		grace_drop(core, s);
 	}
@@ -316,7 +316,7 @@ grace_drop(struct core *core, struct session *s)
 	if (s->grace_ms > 0)
 		user_grace_leave(core, s->user);
 	s->grace_ms = 0;
-	ledger_session(core, s);
+	session_changed(core, s);
 }
 
 /* The client cannot be told more than it was told by now. */
@@ -460,7 +460,7 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 	s->heartbeat_ms = ms;
 	s->heartbeat_look_ms = 0;
 	heartbeat_arm(core, s);
-	ledger_session(core, s);
+	session_changed(core, s);
 	emit_ok(core, conn->id);
 }
 

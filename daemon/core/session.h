@@ -51,11 +51,14 @@ struct session {
 	bool has_secret;
 	bool deferred; /* a search for a deadlock is put off */
 	bool durable;  /* it outlives a crash (ledger.h) */
-	bool written;  /* it is in the ledger: it is durable, or holds many */
 	bool ends;     /* it gives up its holds (ending.c); no client finds it */
 	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */
 	enum onloss onloss;
 	enum end end; /* ends: how */
+	/* Read when it has ended, and so beyond what the freelist overwrites. */
+	bool written; /* it is in the ledger: it is durable, or holds many */
+	bool changed; /* it is on the list of changes (changes.h) */
+	bool gone;    /* it has ended in this step */
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
 	session_id id;
@@ -114,6 +117,13 @@ static inline bool
 session_is_kept(const struct session *s)
 {
 	return s->process.pid != 0 || (s->detached != NULL && !s->ends);
+}
+
+/* It has to outlive a crash. */
+static inline bool
+session_is_durable(const struct session *s)
+{
+	return s->grace_ms > 0 || session_is_kept(s);
 }
 
 /* It is counted as one with a grace. */

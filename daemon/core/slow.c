@@ -8,6 +8,7 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/permit_lease.h"
@@ -101,6 +102,7 @@ terms_arm(struct core *core, struct terms *t)
 {
 	assert(t->grant->bounded && t->grant->terms == t);
 	timer_arm(&core->timers, &t->timer, earlier(grant_ends_ms(t->grant), t->long_ms));
+	grant_changed(core, t->grant);
 }
 
 void

@@ -1402,6 +1402,45 @@ START_TEST(of_two_leases_that_cannot_be_at_once_both_are_lost_and_nothing_else)
 }
 END_TEST
 
+/* How many ledgers that end between the first and the last entry of the latest step can be recovered. */
+static unsigned
+cuts_recovered(size_t before)
+{
+	struct slice whole = ledger();
+	unsigned recovered = 0;
+
+	for (size_t n = before + 1; n < whole.n; n++) {
+		struct core *core = recover((struct slice){whole.p, n}, NEXT);
+
+		if (core == NULL)
+			continue;
+		core_check(core, w.now.ms);
+		core_free(core);
+		recovered++;
+	}
+	return recovered;
+}
+
+/* The process is killed while it writes the entries of a step. */
+START_TEST(a_step_that_was_not_written_to_the_end_can_be_recovered)
+{
+	size_t before;
+
+	grace(1, GRACE_MS);
+	grace(2, GRACE_MS);
+	lock_shared(&w, 1, "a");
+	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 :500");
+	ck_assert_str_eq(lock_shared(&w, 2, "a"), "c2 :501");
+	before = ledger().n;
+	/* The end of a hold on a lease that goes on, and the end of its session. */
+	(void)close_as(&w, 1, END_CLEAN);
+	ck_assert_uint_eq(cuts_recovered(before), 1);
+	before = ledger().n;
+	(void)close_as(&w, 2, END_CLEAN);
+	ck_assert_uint_eq(cuts_recovered(before), 1);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -1412,6 +1451,7 @@ main(void)
 		a_session_that_holds_many_becomes_durable_with_one_entry,
 		a_session_that_holds_many_and_is_not_durable_is_forgotten,
 		a_session_that_held_many_leaves_the_ledger,
+		a_step_that_was_not_written_to_the_end_can_be_recovered,
 		a_reader_that_holds_many_is_waited_for_until_its_own_end, tags_and_entries_are_counted_on,
 		a_loss_is_remembered_until_it_is_told, a_lease_whose_time_is_over_is_a_loss,
 		a_hold_ends_when_it_would_have_ended, a_claim_is_due_when_it_was,
