@@ -4,8 +4,8 @@
   tests/bench/tables.py FILE [DOCUMENT]     FILE: what bench.py wrote
 
 In a document a table stands between <!-- its curve --> and <!-- end -->. So do <!-- machine -->, which says on what machine
-the curves were measured, <!-- ratios -->, all ratios of a whole run, and <!-- goals -->, those of them that have a goal or compare
-a hand-off with other lock services. What FILE does not have stays as it is in the document.
+the curves were measured, <!-- ratios -->, all ratios of a whole run, and <!-- compared -->, how many times as many hand-offs and
+pairs holdfast has as others, and where a goal is missed. What FILE does not have stays as it is in the document.
 """
 
 import json
@@ -125,12 +125,13 @@ def ratios(bench, some):
     lines = ["| measured | median | min..max | goal |", "|---|---:|---:|---|"]
     under = None
     for row in bench["rows"]:
-        if row["unit"] != "x" or (some and "goal" not in row and not row["figure"].startswith("holdfast : ")):
+        if row["unit"] != "x" or (some and not row["figure"].startswith(("holdfast : ", "pairs, ")) and row.get("holds", True)):
             continue
-        if row["under"] != under:
+        if row["under"] != under and not some:
             under = row["under"]
             lines.append("| *%s* | | | |" % under)
-        lines.append("| %s | %.3g | %.3g..%.3g | %s |" % (row["figure"], row["median"], row["min"], row["max"], goal(row)))
+        what = "%s, %s" % (row["under"], row["figure"]) if some else row["figure"]
+        lines.append("| %s | %.3g | %.3g..%.3g | %s |" % (what, row["median"], row["min"], row["max"], goal(row)))
     return machine(bench) + "\n\n" + "\n".join(lines)
 
 
@@ -142,7 +143,7 @@ def blocks(bench):
         found["costs"] = costs(bench)
     if bench["whole"]:
         found["ratios"] = ratios(bench, False)
-        found["goals"] = ratios(bench, True)
+        found["compared"] = ratios(bench, True)
     if any("renewals" == row["figure"] for row in bench["rows"]):
         found["renewals"] = renewals(bench)
     for curve, (what, columns) in TABLES.items():
@@ -162,7 +163,7 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as stream:
         found = blocks(json.load(stream))
     if len(sys.argv) < 3:
-        found.pop("goals", None)
+        found.pop("compared", None)
         print("\n\n".join(found.values()))
         return
     with open(sys.argv[2], encoding="utf-8") as stream:
