@@ -43,7 +43,7 @@ struct progress {
 	uint64_t bound; /* of these are of class A (plan.h) */
 	uint64_t grants;
 	uint64_t answers;
-	struct excuses excuses;
+	struct promises promises;
 };
 
 /* What all of them share. */
@@ -132,7 +132,7 @@ run_share(const struct options *o, unsigned share, struct board *board)
 		progress->bound += plan_is_bound(&plan);
 		progress->grants += out.grants;
 		progress->answers += out.answers;
-		excuses_add(&progress->excuses, &out.excuses);
+		promises_add(&progress->promises, &out.promises);
 		if (o->verbose || !out.good)
 			printf("seed %" PRIu64 ": %s, hash %016" PRIx64 ", %" PRIu64 " grants, %" PRIu64
 			       " answers, slowest progress %" PRId64 " ms%s%s\n",
@@ -207,11 +207,11 @@ main(int argc, char **argv)
 		sum.bound += board->progress[i].bound;
 		sum.grants += board->progress[i].grants;
 		sum.answers += board->progress[i].answers;
-		excuses_add(&sum.excuses, &board->progress[i].excuses);
+		promises_add(&sum.promises, &board->progress[i].promises);
 	}
 	if (!good)
 		show_failure(&o, board->failed);
-	excuses_print(&sum.excuses);
+	promises_print(&sum.promises);
 	printf("sim: %" PRIu64 " seeds, %" PRIu64 " of class A, %" PRIu64 " grants, %" PRIu64
 	       " answers: %s\n",
 		sum.done, sum.bound, sum.grants, sum.answers, good ? "nothing found" : "FAILED");

@@ -21,7 +21,8 @@ evict(struct server *s)
 	struct world *w = s->world;
 	int gone = 0;
 	for (unsigned i = 0; i < w->plan.names; i++)
-		if (plan_first(&w->plan, i) == i && rng_percent(&w->rng, 70))
+		if (plan_first(&w->plan, i) == i && plan_breaks(&w->plan, ASSUMES_WRITES, i) &&
+			rng_percent(&w->rng, 70))
 			gone += foreign_writes_evict(s, i);
 	/* The other keys are nobody's, or are made again. */
 	master_health(s->master)->evicted += gone;

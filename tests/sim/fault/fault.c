@@ -582,7 +582,6 @@ fault_heal(struct world *w)
 	}
 	for (unsigned k = 0; k < plan_servers(&w->plan) && w->plan.others > 0; k++)
 		heal_set(w, &w->servers[k]);
-	grants_forget_left(w);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		if (!w->hosts[i].alive)
 			host_start(&w->hosts[i]);

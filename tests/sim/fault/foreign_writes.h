@@ -1,9 +1,8 @@
 /*
  * foreign_writes: simulates another program that writes to the keys of a name, at one master or at many.
  *
- * Exclusion assumes that no other program does this. With many masters, exclusion still holds if enough of
- * them keep a lease's key while its holder relies on it, so that no other daemon can get a majority.
- * Otherwise the name is tainted.
+ * Exclusion assumes that no other program does this. The plan says before the run which names it may happen
+ * to; what stands on that assumption is not judged for these (promise.h).
  */
 #ifndef SIM_FOREIGN_WRITES_H
 #define SIM_FOREIGN_WRITES_H
@@ -20,8 +19,5 @@ void meddle(struct world *world, enum fault fault);
 
 /* Evicts the key of this name's lease; false: there was no key. */
 bool foreign_writes_evict(struct server *server, unsigned name);
-
-/* Looks for such writes, which an old memory may bring back much later. */
-void foreign_writes_look(struct server *server);
 
 #endif

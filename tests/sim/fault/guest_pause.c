@@ -7,18 +7,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-/* What this daemon relies on is over sooner than it thinks. */
-static void
-taint(struct host *h, int64_t for_us)
-{
-	struct world *w = h->world;
-	for (unsigned i = 0; i < w->plan.names; i++)
-		held_taint_at(h, i);
-	for (struct hold *hold = w->checker.holds; hold != NULL; hold = hold->next)
-		if (hold->host == h && hold->host_life == h->life && hold->valid_us > w->now_us - for_us)
-			hold->valid_us += for_us;
-}
-
 /* Never earlier than before: the answers that wait until then must stay in order. */
 static void
 wire_late(struct wire *wire, int64_t until_us)
@@ -45,7 +33,6 @@ guest_pause_over(void *arg, uint64_t life, void *data)
 	struct host *h = arg;
 	int64_t *for_us = data;
 	if (h->alive && h->life == life) {
-		taint(h, *for_us);
 		/* In whole ms, and not before what it showed when this began. */
 		host_stand_still(h, *for_us * (1000000 + h->ppm) / INT64_C(1000000000));
 		h->stunned_us = h->world->now_us;
@@ -94,7 +81,6 @@ stun(struct host *h, int64_t for_us)
 	assert(copy != NULL);
 	*copy = for_us;
 	h->paused_until_us = w->now_us + for_us;
-	taint(h, 0);
 	if (w->plan.masters > 1 && rng_percent(&w->rng, 40))
 		masters_differ(h, for_us);
 	/* Before anything that waits for the end of it. */

@@ -96,10 +96,7 @@ recovery_begins(struct host *h, bool recovers, const struct host *of)
 			.torn_until_us = before.torn_until_us,
 			.drained = before.drained,
 			.generation = before.generation,
-			.strange = before.strange,
-			.copied_us = before.copied_us};
-	if (of != NULL)
-		r->copied_us = w->now_us;
+			.strange = before.strange};
 	lineage_add(w, h->call_settings.daemon_id, r->family);
 }
 
@@ -165,7 +162,7 @@ check_hold(struct host *h, const struct hold *hold, const struct inventory_hold 
 	bool cut = p != NULL && p->detached;
 	int64_t left_us = hold->valid_us - w->now_us;
 	if (!inventory_held(is)) {
-		if (left_us > SLACK_US && !hold->tainted)
+		if (left_us > SLACK_US && promised(w, PROMISE_HOLD, hold->name))
 			world_fail(w,
 				"recovered: d%u does not have %s with token %" PRId64
 				", of which its client was told",
@@ -180,7 +177,7 @@ check_hold(struct host *h, const struct hold *hold, const struct inventory_hold 
 			" times for session %" PRIu64 ", not %" PRId64 " for %" PRIu64,
 			h->index, checker_name(hold->name), hold->token, v->count, v->session, hold->count,
 			hold->session);
-	if (!cut && !hold->untold && !hold->tainted &&
+	if (!cut && !hold->untold && promised(w, PROMISE_HOLD, hold->name) &&
 		v->valid_ms * 1000 < left_us - left_us / 100 - SLACK_US)
 		world_fail(w,
 			"recovered: d%u is sure of %s with token %" PRId64 " for %" PRId64
@@ -264,8 +261,6 @@ carry_holds(struct host *h, const struct inventory *f, const struct durable *d)
 			hold->host_life = h->life;
 			memcpy(hold->daemon, h->call_settings.daemon_id, sizeof(hold->daemon));
 			hold->withheld_us = 0;
-			/* Who wrote to its key meanwhile is not known either. */
-			w->checker.tainted[hold->name][h->index] |= hold->tainted;
 			/* It counts as told for as long as its lease was good when the daemon died. */
 			if (hold->longest_ms < host_ms(h) + is->view.valid_ms)
 				hold->longest_ms = host_ms(h) + is->view.valid_ms;
@@ -396,24 +391,6 @@ recovery_done(struct host *h, const struct host *of)
 /* ---- afterwards ---- */
 
 bool
-recovery_excuses(const struct host *h)
-{
-	const struct plan *p = &h->world->plan;
-	int64_t copied_us = h->recovery.copied_us;
-	return copied_us != 0 && h->world->now_us - copied_us <= 2 * (p->lease_ms + p->margin_ms) * 1000;
-}
-
-bool
-recovery_is_copied(const struct host *h)
-{
-	const struct world *w = h->world;
-	bool copied = false;
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		copied |= w->hosts[i].recovery.family == h->recovery.family && recovery_excuses(&w->hosts[i]);
-	return copied;
-}
-
-bool
 recovery_ends_it(const struct hold *hold)
 {
 	const struct host *h = hold->host;
@@ -501,8 +478,7 @@ recovery_note(struct host *h, const struct note *n)
 	unsigned name = checker_name_of(n->name);
 	const struct hold *hold = held_with(w, h, name, n->token);
 	if (hold == NULL || hold->since_us >= h->recovery.at_us || hold->kind == KIND_PERMITS ||
-		hold->tainted || w->checker.tainted[name][h->index] || leaps_shorten_us(h) > 0 ||
-		excuse(w, EXCUSE_RECOVERED_COPY, recovery_excuses(h)))
+		!promised(w, PROMISE_LOSS, name))
 		return;
 	if (had(h, hold, n->text) >= majority(w))
 		world_fail(w, "recovered: d%u loses %s (%s), and %u masters had it, which it could use",
@@ -620,10 +596,8 @@ copy_begins(void *arg, uint64_t life, void *data)
 	struct copy *copy = data;
 	/* If that daemon began anew meanwhile, its clock is another one: the copy is of another boot. */
 	if (h->alive && h->life == life && copy->of->alive && copy->of->base_ms == copy->base_ms &&
-		h->world->phase == PHASE_FAULTS) {
-		copy->of->recovery.copied_us = h->world->now_us;
+		h->world->phase == PHASE_FAULTS)
 		host_copy(h, copy->of, (struct slice){copy->bytes, copy->n});
-	}
 	free(copy);
 }
 

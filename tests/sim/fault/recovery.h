@@ -45,7 +45,6 @@ struct recovery {
 	int64_t at_us;         /* when it recovered */
 	int64_t torn_until_us; /* until then what is withheld may be that of a step that nobody was told of */
 	session_id strange; /* its sessions up to this one came with a copy: no client knows them; 0: none */
-	int64_t copied_us;  /* when its ledger was last copied, or it began as a copy; 0: never */
 	int64_t generation; /* of the set of masters that was in force when it died (change.h) */
 	/* Leases that it had by its ledger: masters that kept them, as members of its family, at that time.
 	 */
@@ -85,10 +84,6 @@ void recovery_watches(struct host *host, const struct action *action);
 /* The process of this connection has ended: daemons that began with a copy see it, too. */
 void recovery_exited(const struct conn *conn);
 
-/* Whether another process may have taken over its leases, by a copy of its ledger. */
-bool recovery_excuses(const struct host *host);
-/* Whether another daemon has begun with a copy of the ledger of this one, as recently. */
-bool recovery_is_copied(const struct host *host);
 /* A hold is lost that its ledger had: not if a majority had it, and could be used. */
 void recovery_note(struct host *host, const struct note *note);
 /* Whether the next process of its daemon may find that it is over, and tell of the loss: the daemon is gone,

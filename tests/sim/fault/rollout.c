@@ -99,7 +99,7 @@ rollout_leased(struct host *h, unsigned name)
 	struct world *w = h->world;
 	for (const struct hold *of = w->checker.holds; of != NULL && w->plan.rolls; of = of->next)
 		if (strcmp(of->layout, h->call_settings.layout) != 0 && held_until_us(of) > w->now_us &&
-			!of->tainted)
+			promised(of->host->world, PROMISE_HOLD, of->name))
 			world_fail(w,
 				"rollout: d%u has a lease of %s by its rules, and by other rules somebody "
 				"relies on %s for "

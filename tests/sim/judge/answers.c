@@ -137,7 +137,7 @@ answers_break(struct world *w, const struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
 	const struct hold *h = held_with(w, c->host, r->name, r->token);
-	if (h == NULL || h->untold || h->tainted)
+	if (h == NULL || h->untold || !promised(w, PROMISE_HOLD, h->name))
 		return;
 	/* What clocks of masters leapt ends a lease earlier, also one of which nobody is left to tell. */
 	if (reply->type == REPLY_ERROR && held_surely(w, h) && h->ended_us > w->now_us &&

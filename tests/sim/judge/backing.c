@@ -25,13 +25,11 @@ given_up(const struct server *s, int64_t lease_us)
 
 /* What was confirmed before a master lost it is relied on for at most a lease. */
 bool
-backing_lacks(const struct server *s, unsigned name)
+backing_lacks(const struct server *s)
 {
 	const struct world *w = s->world;
-	int64_t spoilt_us = s->spoilt_us[plan_first(&w->plan, name)];
-	int64_t lost_us = later(s->forgot_us, spoilt_us);
 	int64_t lease_us = w->plan.lease_ms * 1010 + 10000;
-	if (w->now_us < s->lacks_until_us || (lost_us != 0 && w->now_us - lost_us <= lease_us))
+	if (w->now_us < s->lacks_until_us || (s->forgot_us != 0 && w->now_us - s->forgot_us <= lease_us))
 		return true;
 	return given_up(s, lease_us);
 }
@@ -106,7 +104,7 @@ backing_permits(const struct world *w, unsigned name, const char *daemon_id, int
 	unsigned unknown = 0;
 	int64_t n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (backing_lacks(&w->servers[i], name))
+		if (backing_lacks(&w->servers[i]))
 			unknown++;
 		else
 			count_slots(&w->servers[i], name, daemon_id, left_us, slots);
@@ -120,8 +118,7 @@ backing_permits(const struct world *w, unsigned name, const char *daemon_id, int
 static bool
 is_told(const struct world *w, const struct hold *h)
 {
-	return h->told_us > w->now_us && h->ended_us > w->now_us && !h->tainted && !h->untold &&
-	       !w->checker.tainted[h->name][h->host->index];
+	return h->told_us > w->now_us && h->ended_us > w->now_us && !h->untold;
 }
 
 /* How many permits the same daemon has told of for at least as long. */
@@ -141,8 +138,7 @@ look_at(struct world *w, const struct hold *h)
 {
 	int64_t need = h->kind == KIND_PERMITS ? told_with(w, h) : 1, had = 0;
 	if (h->kind == KIND_PERMITS &&
-		(had = backing_permits(w, h->name, h->daemon, h->told_us - w->now_us)) < need &&
-		!excuse(w, EXCUSE_BACKING_COPY, recovery_is_copied(h->host)))
+		(had = backing_permits(w, h->name, h->daemon, h->told_us - w->now_us)) < need)
 		world_fail(w,
 			"backing: d%u's token %" PRId64 " of %s is one of %" PRId64
 			" permits that were told to be good for %" PRId64
@@ -152,12 +148,11 @@ look_at(struct world *w, const struct hold *h)
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
-		had += backing_lacks(s, h->name)
+		had += backing_lacks(s)
 			       ? need
 			       : backing_seats(s, h->name, h->daemon, h->kind, h->told_us - w->now_us);
 	}
-	if (had < (int64_t)plan_majority(&w->plan) * need &&
-		!excuse(w, EXCUSE_BACKING_COPY, recovery_is_copied(h->host)))
+	if (had < (int64_t)plan_majority(&w->plan) * need)
 		world_fail(w,
 			"backing: d%u's token %" PRId64 " of %s was told to be good for %" PRId64
 			" us more, and %" PRId64 " of %u masters keep it so long",
@@ -169,6 +164,6 @@ void
 backing_look(struct world *w)
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (is_told(w, h))
+		if (is_told(w, h) && promised(w, PROMISE_VALIDITY, h->name))
 			look_at(w, h);
 }

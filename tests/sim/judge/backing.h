@@ -16,9 +16,9 @@
 struct server;
 struct world;
 
-/* Whether this master's keys of a name prove nothing, because less than a lease ago it lost its memory, its
- * clock leapt, or another program wrote to the key. Its guard replaces what it lacks. */
-bool backing_lacks(const struct server *server, unsigned name);
+/* Whether this master's keys prove nothing, because less than a lease ago it lost its memory, or its clock
+ * leapt. Its guard replaces what it lacks. */
+bool backing_lacks(const struct server *server);
 
 /* How much of a name this master keeps for a daemon until that time, whatever its clock may do: 1 for an
  * exclusive or shared lease, or the number of permits. */

@@ -47,20 +47,15 @@ look_at(struct host *h, unsigned name)
 	if (held == 0)
 		return;
 	left_us = (view.limit > 0 ? p.left_ms : view.lease_ms) * 1000;
-	/* What others wrote over, or took meanwhile, is known when it is renewed. */
-	if (excuse(w, EXCUSE_BELIEF_TAINTED, w->checker.tainted[name][h->index]))
+	if (!promised(w, PROMISE_VALIDITY, name))
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (backing_lacks(&w->servers[i], name))
+		if (backing_lacks(&w->servers[i]))
 			unknown++;
 		else
 			had += backing_seats(&w->servers[i], name, h->call_settings.daemon_id,
 				view.limit > 0 ? KIND_PERMITS : view.kind, left_us);
 	}
-	/* By a copy of a ledger it is sure of what the first daemon may have given back, until a master says
-	 * so. */
-	if (excuse(w, EXCUSE_BELIEF_COPY, recovery_excuses(h)))
-		return;
 	if (view.limit > 0 && backing_permits(w, name, h->call_settings.daemon_id, left_us) < held)
 		world_fail(w,
 			"validity: d%u is sure of %" PRId64 " permits of %s for %" PRId64
@@ -73,16 +68,6 @@ look_at(struct host *h, unsigned name)
 			h->index, held, checker_name(name), view.lease_ms, had, w->plan.masters);
 }
 
-/* A key of another program is in the way until it ends; the renewal that follows repairs that. */
-static bool
-in_the_way(const struct server *s, unsigned name)
-{
-	struct world *w = s->world;
-	int64_t foreign_us = s->foreign_us[plan_first(&w->plan, name)];
-	int64_t repaired_us = w->plan.lease_ms * 500 + 100000;
-	return excuse(w, EXCUSE_BELIEF_FOREIGN, foreign_us != 0 && w->now_us - foreign_us <= repaired_us);
-}
-
 /* A lease is given back to a master that missed it: after a while in which all is well it is at every one, or
  * others who wait for it are there each time that it is asked for. */
 static void
@@ -91,7 +76,7 @@ look_at_repair(struct host *h, unsigned name)
 	struct world *w = h->world;
 	int64_t since_us = fault_free_all_us(w, h), leased_us = w->progress.asking[h->index][name].leased_us;
 	struct resource_view view;
-	if (since_us == INT64_MAX || w->phase == PHASE_FAULTS)
+	if (since_us == INT64_MAX || w->phase == PHASE_FAULTS || !promised(w, PROMISE_RENEWAL, name))
 		return;
 	since_us = since_us > leased_us ? since_us : leased_us;
 	if (w->now_us - since_us < w->plan.lease_ms * 2500 ||
@@ -99,7 +84,7 @@ look_at_repair(struct host *h, unsigned name)
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		if (!backing_lacks(&w->servers[i], name) && !in_the_way(&w->servers[i], name) &&
+		if (!backing_lacks(&w->servers[i]) &&
 			!store_exists(master_store(w->servers[i].master), server_wall_us(&w->servers[i]),
 				server_lease_key(w, name)) &&
 			!fault_free_outbid(w, h, i, name))
@@ -130,10 +115,10 @@ can_renew(const struct host *h, unsigned name, enum kind kind, int64_t for_us)
 	for (unsigned i = 0; i < w->plan.masters; i++) {
 		const struct server *s = &w->servers[i];
 		int64_t since_us = w->well.since_us[h->index][i];
-		if (since_us == INT64_MAX || w->now_us - since_us < for_us || in_the_way(s, name))
+		if (since_us == INT64_MAX || w->now_us - since_us < for_us)
 			continue;
 		n++;
-		lacks += !votes(h, s) || backing_lacks(s, name) ||
+		lacks += !votes(h, s) || backing_lacks(s) ||
 			 backing_seats(s, name, h->call_settings.daemon_id, kind, 1) == 0;
 	}
 	unsigned need = plan_majority(&w->plan);
@@ -153,7 +138,7 @@ look_at_renewal(struct host *h, unsigned name)
 	bool short_of = w->now_us - a->leased_us >= most_us &&
 			core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			view.limit == 0 && strcmp(view.lease, "held") == 0 && view.lease_ms < lease_ms / 4;
-	if (!short_of || w->checker.tainted[name][h->index] || !can_renew(h, name, view.kind, most_us))
+	if (!short_of || !promised(w, PROMISE_RENEWAL, name) || !can_renew(h, name, view.kind, most_us))
 		a->renewed_us = w->now_us;
 	if (w->now_us - a->renewed_us > ways_us)
 		world_fail(w,

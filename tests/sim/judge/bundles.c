@@ -165,9 +165,7 @@ static void
 check_kept(struct world *w, const struct host *host, unsigned name)
 {
 	struct resource_view view;
-	/* Where somebody wrote to its key, the lease may be another's by now, and the daemon does not know
-	 * yet. */
-	if (w->checker.tainted[name][host->index])
+	if (!promised(w, PROMISE_HOLD, name))
 		return;
 	if (is_kept(w, host, name, &view) && !bundles_of(w, host, view.hold.session))
 		world_fail(w,
@@ -232,7 +230,7 @@ munlock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		if (h == NULL)
 			continue;
 		known++;
-		sure += !h->lost && !h->tainted && h->valid_us > w->now_us;
+		sure += !h->lost && promised(w, PROMISE_HOLD, h->name) && h->valid_us > w->now_us;
 		held_given_back(w, h);
 	}
 	if (reply->n < sure || reply->n > known)

@@ -130,7 +130,7 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 static void
 check_stale(struct world *w, const struct conn *c, const struct hold *h)
 {
-	if (h->valid_us <= w->now_us)
+	if (h->valid_us <= w->now_us && promised(w, PROMISE_HOLD, h->name))
 		world_fail(w, "stale: c%u is answered for %s as its holder, %" PRId64 " us after its end",
 			c->client->index, checker_name(h->name), w->now_us - h->valid_us);
 }
@@ -142,7 +142,8 @@ check_denied(struct world *w, const struct conn *c, const struct hold *h, const 
 	const struct request *r = &c->current;
 	bool denied =
 		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
-	bool sure = !h->lost && !h->tainted && !h->untold && held_until_us(h) > w->now_us;
+	bool sure =
+		!h->lost && promised(w, PROMISE_HOLD, h->name) && !h->untold && held_until_us(h) > w->now_us;
 	if (denied && sure && (r->token == 0 || r->token == h->token) &&
 		session_terms_of(w, h->host, h->session))
 		world_fail(w, "grace: c%u does not hold %s any more, and nobody told it", c->client->index,

@@ -31,11 +31,6 @@ struct checker {
 	struct bundle_wait *bundles;
 	int64_t token[PLAN_NAMES_MAX];     /* greatest token of all grants */
 	int64_t exclusive[PLAN_NAMES_MAX]; /* greatest token of exclusive grants */
-	int64_t known[PLAN_NAMES_MAX];     /* greatest token that was left when tokens were last forgotten */
-	int64_t forgot_us[PLAN_NAMES_MAX]; /* when tokens were last forgotten; 0: none since the last grant */
-	bool tainted[PLAN_NAMES_MAX][PLAN_HOSTS_MAX]; /* the lease of a name at a daemon (held.h) */
-	int64_t tainted_us[PLAN_NAMES_MAX];           /* when that last began */
-	int64_t written_us[PLAN_NAMES_MAX];           /* when another program wrote to it; 0: never */
 	/* The life of a daemon in which a master told it that a name has another kind or LIMIT. */
 	uint64_t refused[PLAN_NAMES_MAX][PLAN_HOSTS_MAX];
 	uint64_t grants;

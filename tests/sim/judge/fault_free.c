@@ -1,7 +1,6 @@
 /* fault_free: see fault_free.h. */
 #include "tests/sim/judge/fault_free.h"
 
-#include "tests/sim/fault/foreign_writes.h"
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
@@ -69,14 +68,6 @@ fault_free_all_us(const struct world *w, const struct host *h)
 	return nth(w, w->well.since_us[h->index], w->plan.masters);
 }
 
-/* A library that locks the same names has it there. */
-static bool
-rival_has(const struct server *s, unsigned name)
-{
-	struct slice owner;
-	return server_owner(s, name, &owner) && owner.n >= 6 && memcmp(owner.p, "rival:", 6) == 0;
-}
-
 void
 fault_free_voted(struct host *h, const struct vote *v)
 {
@@ -120,36 +111,13 @@ fault_free_outbid(const struct world *w, const struct host *h, unsigned master, 
 	       w->now_us - refused_us <= w->plan.lease_ms * 500 + 100000;
 }
 
-/* The lease of another one is there, which its clock keeps for longer than its term. */
-static bool
-outlives(const struct world *w, const struct host *h, unsigned master, unsigned name)
-{
-	return w->plan.masters > 1 && w->well.busy[h->index][master][name] &&
-	       w->now_us < w->servers[master].back_until_us;
-}
-
-/* A leap ended it there, and what is taken anew does not count yet. */
-static bool
-leapt_away(const struct world *w, const struct host *h, unsigned master, unsigned name)
-{
-	unsigned i = host_master_of(h, &w->servers[master]);
-	return w->plan.masters > 1 && w->well.gone[h->index][master][name] && i < CORE_SLOTS_MAX &&
-	       leaps_withholds(h, i);
-}
-
 bool
 fault_free_keeps(const struct world *w, const struct host *h, unsigned name, int64_t for_us)
 {
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++) {
-		int64_t foreign_us = w->servers[i].foreign_us[plan_first(&w->plan, name)];
 		int64_t since_us = w->well.kept_us[h->index][i];
-		n += since_us != INT64_MAX && w->now_us - since_us > for_us &&
-		     !excuse(w, EXCUSE_LOSS_FOREIGN,
-			     (foreign_us != 0 && w->now_us - foreign_us <= for_us) ||
-				     rival_has(&w->servers[i], name)) &&
-		     !others_bid(w, h, i, name) && !excuse(w, EXCUSE_LOSS_BACK, outlives(w, h, i, name)) &&
-		     !excuse(w, EXCUSE_LOSS_LEAPT, leapt_away(w, h, i, name));
+		n += since_us != INT64_MAX && w->now_us - since_us > for_us && !others_bid(w, h, i, name);
 	}
 	return n >= plan_majority(&w->plan);
 }
@@ -238,8 +206,6 @@ look(void *arg, uint64_t a, void *data)
 	}
 	for (unsigned i = 0; i < w->plan.hosts; i++)
 		fair_look(&w->hosts[i]);
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		foreign_writes_look(&w->servers[i]);
 	for (unsigned i = 0; i < w->plan.names; i++)
 		if (!fault_free_free(w, i))
 			w->well.free_us[i] = w->now_us;

@@ -47,9 +47,8 @@ void fault_free_watch_members(struct world *world);
 int64_t fault_free_majority_us(const struct world *world, const struct host *host);
 int64_t fault_free_all_us(const struct world *world, const struct host *host);
 /* Whether the daemon could keep its lease of a name for so long at a majority, or at the only master during a
- * guard: no key of another program prevented it. If a call takes long, the attempts of others at a master
- * that it lacks may prevent each of its own. So may a lease that is left behind there, if the clock stepped
- * back. If the clock leapt, and ended the lease there, nothing new counts for the length of a guard. */
+ * guard. If a call takes long, the attempts of others at a master that it lacks may prevent each of its own.
+ */
 bool fault_free_keeps(const struct world *world, const struct host *host, unsigned name, int64_t for_us);
 
 /* Whether the daemon has asked this master for its lease since the last renewal was due, and another one was

@@ -33,11 +33,11 @@ excludes(const struct hold *h, const struct asked *r, int64_t *taken)
 }
 
 static void
-check_exclusion(struct world *w, const struct conn *c, unsigned name, const struct asked *r, int64_t token,
-	bool tainted)
+check_exclusion(struct world *w, const struct conn *c, unsigned name, const struct asked *r, int64_t token)
 {
 	struct hold *h = w->checker.holds, *next;
 	int64_t taken = r->permits;
+	bool judged = promised(w, PROMISE_EXCLUSION, name);
 	for (; h != NULL; h = next) {
 		next = h->next;
 		if (!same_key(w, h->name, name))
@@ -45,13 +45,10 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 		/* What its holder has ended may still be answered by its daemon. */
 		if (held_good_us(h) <= w->now_us) {
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
-			if (!h->untold && !h->tainted && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
-				!(tainted && held_there(h)) && !recovery_ends_it(h))
+			if (!h->untold && judged && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
+				!recovery_ends_it(h))
 				held_remove(w, h);
-		} else if (held_until_us(h) > w->now_us &&
-			   !excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted || tainted) &&
-			   excludes(h, r, &taken) &&
-			   !excuse(w, EXCUSE_EXCLUSION_COPY, recovery_is_copied(h->host))) {
+		} else if (held_until_us(h) > w->now_us && judged && excludes(h, r, &taken)) {
 			world_fail(w,
 				"exclusion: %s is granted at d%u with token %" PRId64
 				" while d%u's token %" PRId64 " is good for %" PRId64 " us more",
@@ -62,11 +59,9 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 }
 
 static void
-check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token, bool tainted)
+check_rival(struct world *w, const struct conn *c, unsigned name, int64_t token)
 {
-	if (foreign_client_holds(w, name) && !excuse(w, EXCUSE_RIVAL_LIST, host_has_other_list(c->host)) &&
-		!excuse(w, EXCUSE_RIVAL_FORGOT, !foreign_client_is_sound(w)) &&
-		!excuse(w, EXCUSE_EXCLUSION_TAINTED, tainted))
+	if (promised(w, PROMISE_RIVALS, name) && foreign_client_holds(w, name))
 		world_fail(w,
 			"exclusion: %s is granted at d%u with token %" PRId64
 			" while somebody else's lock is good for %" PRId64 " us more",
@@ -77,11 +72,9 @@ void
 grants_rival(struct world *w, unsigned name, int64_t token)
 {
 	struct checker *k = &w->checker;
+	bool judged = promised(w, PROMISE_RIVALS, name);
 	for (const struct hold *h = k->holds; h != NULL; h = h->next)
-		if (h->name == name && held_until_us(h) > w->now_us &&
-			!excuse(w, EXCUSE_RIVAL_LIST, h->other_list) &&
-			!excuse(w, EXCUSE_RIVAL_FORGOT, !foreign_client_is_sound(w)) &&
-			!excuse(w, EXCUSE_EXCLUSION_TAINTED, h->tainted))
+		if (h->name == name && held_until_us(h) > w->now_us && judged)
 			world_fail(w,
 				"exclusion: somebody else locks %s while d%u's token %" PRId64
 				" is good for %" PRId64 " us more",
@@ -94,76 +87,10 @@ grants_rival(struct world *w, unsigned name, int64_t token)
 			"tokens: somebody else gets %" PRId64 " of %s after %" PRId64 " was given out there",
 			token, checker_name(name), w->servers[0].token[name]);
 	w->servers[0].token[name] = token;
-	if (excuse(w, EXCUSE_RIVAL_TOKEN, w->servers[0].forgot_us != 0))
-		return;
-	if (token <= k->token[name])
+	if (token <= k->token[name] && judged)
 		world_fail(w, "tokens: somebody else gets %" PRId64 " of %s after %" PRId64, token,
 			checker_name(name), k->token[name]);
 	k->token[name] = k->exclusive[name] = token;
-}
-
-/* The greatest token that the only master or a daemon other than this one knows. */
-static int64_t
-known_token(const struct world *w, const struct host *but)
-{
-	int64_t known = server_highest(master_store(w->servers[0].master));
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		const struct host *h = &w->hosts[i];
-		if (h != but && h->alive && h->ways[0].told > known)
-			known = h->ways[0].told;
-	}
-	return known;
-}
-
-static void
-forget_above(struct world *w, int64_t known)
-{
-	struct checker *k = &w->checker;
-	for (unsigned i = 0; i < w->plan.names; i++) {
-		if (known >= k->token[i])
-			continue;
-		k->known[i] = known;
-		k->forgot_us[i] = w->now_us;
-	}
-}
-
-void
-grants_forget(struct world *w, const struct host *ends)
-{
-	if (w->plan.masters == 1 && w->plan.replicas == 0 && w->plan.wild)
-		forget_above(w, known_token(w, ends));
-}
-
-/* Some of those that knew them may have left the set, and others forgot. */
-void
-grants_forget_left(struct world *w)
-{
-	int64_t known = 0;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		int64_t highest = server_highest(master_store(w->servers[i].master));
-		known = highest > known ? highest : known;
-	}
-	if (w->plan.others > 0 && w->plan.wild)
-		forget_above(w, known);
-}
-
-void
-grants_forget_unreached(struct world *w, int64_t known)
-{
-	if (w->plan.wild)
-		forget_above(w, known);
-}
-
-/* Tokens that nobody knows any more, and that the clock of the master is not past: what it gives begins at
- * that clock, above what is known. */
-static bool
-is_forgotten(const struct world *w, unsigned key, int64_t token, int64_t last)
-{
-	const struct checker *k = &w->checker;
-	int64_t since_us = k->forgot_us[key];
-	bool single = w->plan.masters == 1;
-	return token <= last && since_us != 0 && token > k->known[key] &&
-	       (!single || server_wall_us(&w->servers[0]) - (w->now_us - since_us) <= last);
 }
 
 #define TOKENS_AHEAD_US 500000
@@ -185,36 +112,19 @@ check_clock(struct world *w, unsigned name, int64_t token)
 			checker_name(name), token, token - most_us);
 }
 
-/* Its key was written to, or evicted, since this daemon has the lease. Another daemon may have had it
- * meanwhile and given it back, and the tokens of this one go on. */
-static bool
-lease_written(const struct world *w, const struct host *h, unsigned name)
-{
-	int64_t written_us = w->checker.written_us[name];
-	return written_us != 0 && w->progress.asking[h->index][name].leased_us <= written_us;
-}
-
 static void
-check_token(struct world *w, const struct host *h, unsigned name, const struct asked *r, int64_t token,
-	bool tainted)
+check_token(struct world *w, unsigned name, const struct asked *r, int64_t token)
 {
 	struct checker *k = &w->checker;
 	unsigned key = plan_first(&w->plan, name);
 	int64_t last = r->kind == KIND_EXCLUSIVE ? k->token[key] : k->exclusive[key];
-	(void)excuse(w, EXCUSE_TOKEN_TAINTED, tainted);
+	bool judged = promised(w, PROMISE_TOKENS, key);
 	check_clock(w, name, token);
-	if (excuse(w, EXCUSE_TOKEN_FORGOTTEN, is_forgotten(w, key, token, last)))
-		last = k->token[key] = k->exclusive[key] = token - 1;
-	/* A reader's token may be below forgotten ones that only a writer's is compared with. */
-	if (token > k->token[key])
-		k->forgot_us[key] = 0;
-	/* The original goes on with the tokens it had reserved, and the copy has reserved greater ones. */
-	bool copied = token > 0 && token <= last && excuse(w, EXCUSE_TOKEN_COPY, recovery_is_copied(h));
-	if (token <= 0 || (token <= last && !tainted && !copied))
+	if (token <= 0 || (token <= last && judged))
 		world_fail(w, "tokens: %s is granted with %" PRId64 " after %" PRId64, checker_name(name),
 			token, last);
-	for (const struct hold *other = k->holds; other != NULL; other = other->next)
-		if (same_key(w, other->name, name) && other->token == token && !tainted)
+	for (const struct hold *other = k->holds; other != NULL && judged; other = other->next)
+		if (same_key(w, other->name, name) && other->token == token)
 			world_fail(w, "tokens: %s is granted twice with %" PRId64, checker_name(name), token);
 	if (token > k->token[key])
 		k->token[key] = token;
@@ -314,7 +224,6 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		hold_entered(w, c, h, r);
 		return h;
 	}
-	bool tainted = w->checker.tainted[name][c->host->index];
 	losses_granted(w, c->host, session, name, owner);
 	waits_had(w, c->host, session, name, owner);
 	if (plan_first(&w->plan, name) != name)
@@ -325,9 +234,9 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	check_set(w, c, r);
 	if (!r->torn)
 		progress_granted(c->host, name, r->kind);
-	check_exclusion(w, c, name, r, token, tainted);
-	check_rival(w, c, name, token, tainted);
-	check_token(w, c->host, name, r, token, tainted || lease_written(w, c->host, name));
+	check_exclusion(w, c, name, r, token);
+	check_rival(w, c, name, token);
+	check_token(w, name, r, token);
 	if (r->kind != KIND_PERMITS)
 		check_validity(w, c->host, name);
 	h = calloc(1, sizeof(*h));
@@ -345,9 +254,7 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 		.count = 1,
 		.since_us = w->now_us,
 		.ended_us = INT64_MAX,
-		.tainted = tainted,
-		.layout = c->host->call_settings.layout,
-		.other_list = host_has_other_list(c->host)};
+		.layout = c->host->call_settings.layout};
 	memcpy(h->owner, owner, sizeof(h->owner));
 	memcpy(h->daemon, c->host->call_settings.daemon_id, sizeof(h->daemon));
 	hold_begins(h, r);

@@ -46,12 +46,4 @@ void grants_extended(struct hold *hold, int64_t extend_ms);
 /* A grant to a rival (foreign_client.h); token 0: its locks have no tokens. */
 void grants_rival(struct world *world, unsigned name, int64_t token);
 
-/* The only master forgets, or a daemon is about to end. Tokens that neither the master nor another daemon
- * knows cannot bound later tokens. */
-void grants_forget(struct world *world, const struct host *ends);
-/* All daemons are stopped, and then start with the right list of masters. */
-/* A master was admitted with this token by a daemon that reaches no master that knows greater ones. */
-void grants_forget_unreached(struct world *world, int64_t known);
-void grants_forget_left(struct world *world);
-
 #endif

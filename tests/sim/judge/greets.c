@@ -151,54 +151,25 @@ check_leave(const struct greets *g, struct server *s)
 {
 	struct world *w = s->world;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (strcmp(h->daemon, g->me) == 0 && held_until_us(h) > w->now_us && !h->tainted &&
-			!w->copied && !excuse(w, EXCUSE_LEAVE_COPY, recovery_is_copied(h->host)))
+		if (strcmp(h->daemon, g->me) == 0 && held_until_us(h) > w->now_us &&
+			promised(w, PROMISE_LEAVE, h->name))
 			world_fail(w,
 				"greets: %.6s leaves m%u, and told the holder of %s that it is good for "
 				"%" PRId64 " us more",
 				g->me, s->index, checker_name(h->name), held_until_us(h) - w->now_us);
 }
 
-/* Whether the daemon with this id has a link to the server. */
-static bool
-has_link(const struct world *w, const char *daemon_id, unsigned server)
-{
-	bool up = false;
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		const struct host *h = &w->hosts[i];
-		for (unsigned k = 0; k < w->plan.links && h->alive; k++)
-			up |= strcmp(h->call_settings.daemon_id, daemon_id) == 0 &&
-			      h->ways[server].wires[k].up;
-	}
-	return up;
-}
-
 /* How many of the other masters know the token that it lost, and knew it a lease ago: since then every daemon
- * has asked them. linked: of those to which the daemon with this id has a link; NULL: of all. */
+ * has asked them. */
 static unsigned
-others_know(const struct server *s, const char *linked)
+others_know(const struct server *s)
 {
 	struct world *w = s->world;
 	int64_t by_us = w->now_us - w->plan.lease_ms * 1000;
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		n += &w->servers[i] != s && w->servers[i].learnt_us[s->index] <= by_us &&
-		     (linked == NULL || has_link(w, linked, i));
+		n += &w->servers[i] != s && w->servers[i].learnt_us[s->index] <= by_us;
 	return n;
-}
-
-/* Tokens that other masters know. If the daemon reaches none of these, its wall clock has to do. */
-static void
-check_floor(const struct greets *g, const struct greets *now, struct server *s)
-{
-	struct world *w = s->world;
-	if (excuse(w, EXCUSE_ADMITTED_ALONE, others_know(s, g->me) + 1 < plan_majority(&w->plan)))
-		grants_forget_unreached(w, now->highest);
-	else
-		world_fail(w,
-			"greets: m%u is admitted with %" PRId64 ", and %" PRId64
-			" was granted before its loss, which others know",
-			s->index, now->highest, s->lost_token);
 }
 
 static void
@@ -214,8 +185,12 @@ check_admission(const struct greets *g, const struct greets *now, struct server 
 			"greets: m%u is admitted with %" PRId64 ", below %" PRId64 " and %" PRId64, s->index,
 			now->highest, g->highest, call->token);
 	else if (!g->admitted && p->masters > 1 && p->others == 0 && !p->changes &&
-		 now->highest < s->lost_token && others_know(s, NULL) + 1 >= plan_majority(p))
-		check_floor(g, now, s);
+		 now->highest < s->lost_token && others_know(s) + 1 >= plan_majority(p) &&
+		 promised(s->world, PROMISE_FLOOR, PLAN_ANY_NAME))
+		world_fail(s->world,
+			"greets: m%u is admitted with %" PRId64 ", and %" PRId64
+			" was granted before its loss, which others know",
+			s->index, now->highest, s->lost_token);
 }
 
 /* What it takes from now on, and what it tells the daemon. */

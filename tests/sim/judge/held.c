@@ -111,7 +111,7 @@ held_with(const struct world *w, const struct host *host, unsigned name, int64_t
 bool
 held_surely(const struct world *w, const struct hold *h)
 {
-	return !h->lost && !h->untold && !h->tainted && h->valid_us > w->now_us;
+	return !h->lost && !h->untold && promised(w, PROMISE_HOLD, h->name) && h->valid_us > w->now_us;
 }
 
 void
@@ -175,80 +175,6 @@ held_given_back(struct world *w, struct hold *h)
 		held_named(h);
 }
 
-/* Whether it has a lease, or may have had the answer that grants it one under way. */
-static bool
-lease_there(const struct host *host, unsigned name)
-{
-	struct resource_view view;
-	return host->alive &&
-	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(name)), &view) &&
-	       (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
-}
-
-/* What others have, or may have, broken is not judged: there is nothing of the kind in a world of class A. */
-static void
-taint_allowed(struct world *w, unsigned name)
-{
-	if (plan_is_bound(&w->plan))
-		world_fail(w, "judge: what is done to %s breaks an assumption, and the plan breaks none",
-			checker_name(name));
-}
-
-void
-held_taint(struct world *w, unsigned name)
-{
-	taint_allowed(w, name);
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		w->checker.tainted[name][i] = lease_there(&w->hosts[i], name);
-	foreign_client_taint(w, name);
-	w->checker.written_us[name] = w->now_us;
-	w->checker.tainted_us[name] = w->now_us;
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		h->tainted |= h->name == name;
-}
-
-void
-held_taint_at(struct host *host, unsigned name)
-{
-	struct world *w = host->world;
-	taint_allowed(w, name);
-	w->checker.tainted[name][host->index] |= lease_there(host, name);
-	w->checker.tainted_us[name] = w->now_us;
-	for (struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		h->tainted |= h->name == name && h->host == host && h->host_life == host->life;
-}
-
-/* What has been confirmed since then by a majority that has not forgotten is the daemon's own. */
-static bool
-taint_over(const struct world *w, unsigned name)
-{
-	int64_t since_us = w->checker.tainted_us[name], lease_us = w->plan.lease_ms * 1010 + 10000;
-	bool guarded = false;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		if (w->servers[i].forgot_us >= since_us || w->servers[i].lacks_until_us >= since_us)
-			return false;
-		guarded |= w->servers[i].ended_us >= since_us;
-	}
-	/* A master that was started again since then, or is found to have evicted keys, is guarded, and both
-	 * leases may be reclaimed there. */
-	return w->now_us - since_us > (guarded ? 3 : 1) * lease_us;
-}
-
-/* Their daemons learn of it when they renew. */
-static void
-taints_step(struct world *w, const struct host *host)
-{
-	for (unsigned i = 0; i < w->plan.names; i++) {
-		bool *tainted = &w->checker.tainted[i][host->index];
-		if (!*tainted)
-			continue;
-		*tainted = lease_there(host, i) && !taint_over(w, i);
-		for (struct hold *h = w->checker.holds; h != NULL && !*tainted && taint_over(w, i);
-			h = h->next)
-			h->tainted &= h->name != i || h->host != host;
-	}
-}
-
 void
 held_release_sent(struct world *w, struct conn *c, const struct request *r)
 {
@@ -285,8 +211,8 @@ static void
 check_kept(struct world *w, const struct hold *h, bool held)
 {
 	/* When its daemon ends nobody comes back; then it is withheld until what was told is over. */
-	if (!held && !h->lost && !h->tainted && !h->untold && h->ended_us > w->now_us &&
-		!(h->host->draining && held_until_us(h) <= w->now_us))
+	if (!held && !h->lost && promised(w, PROMISE_HOLD, h->name) && !h->untold &&
+		h->ended_us > w->now_us && !(h->host->draining && held_until_us(h) <= w->now_us))
 		world_fail(w,
 			"grace: d%u has given %s with token %" PRId64 " up, which session %" PRIu64
 			" may come back for",
@@ -380,7 +306,6 @@ held_exited(struct world *w, const struct conn *c)
 void
 held_step(struct world *w, struct host *host, int64_t now_ms)
 {
-	taints_step(w, host);
 	withheld_step(host, now_ms);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};

@@ -5,11 +5,6 @@
  * A hold is sure from its grant until the earlier of two times: when its holder sends the last UNLOCK or
  * leaves properly; and the later of the deadline that it was told (CHECK, VALIDITY) and the one that its
  * daemon was sure of at the last step.
- *
- * Exclusion assumes that only daemons write to the keys. If another program writes to a key at too many
- * masters (foreign_writes.h), the existing leases of the name are tainted from then on. Their daemons learn
- * of it at the next renewal. But if the masters lose their memory just before, a tainted lease may be
- * reclaimed and exist beside a newer one.
  */
 #ifndef SIM_HELD_H
 #define SIM_HELD_H
@@ -49,18 +44,16 @@ struct hold {
 	int64_t valid_us;      /* until when its daemon was sure of it at the last step, true time */
 	int64_t longest_ms;    /* the same by the host's clock, without later leaps: withheld.h */
 	int64_t ended_us;      /* when its holder ended it; INT64_MAX: not yet */
-	bool tainted;
-	const char *layout;  /* the keys by its daemon's rules */
-	bool other_list;     /* its daemon's list of masters was not the world's */
-	bool lost;           /* its daemon has told of the loss */
-	int64_t withhold_us; /* if withheld: at least until then */
-	int64_t withheld_us; /* withheld since then; 0: not withheld */
-	bool begun;          /* EVENTS has told of its grant */
-	bool over;           /* EVENTS has told of its end */
-	bool untold;         /* no client knows of it, because its session had no connection */
-	bool unsent;         /* untold: its daemon died before the answer left, and takes it as told */
-	bool torn;           /* its daemon died in the step that ended it */
-	bool copied;         /* by the copy of a ledger: no client will ever know of it */
+	const char *layout;    /* the keys by its daemon's rules */
+	bool lost;             /* its daemon has told of the loss */
+	int64_t withhold_us;   /* if withheld: at least until then */
+	int64_t withheld_us;   /* withheld since then; 0: not withheld */
+	bool begun;            /* EVENTS has told of its grant */
+	bool over;             /* EVENTS has told of its end */
+	bool untold;           /* no client knows of it, because its session had no connection */
+	bool unsent;           /* untold: its daemon died before the answer left, and takes it as told */
+	bool torn;             /* its daemon died in the step that ended it */
+	bool copied;           /* by the copy of a ledger: no client will ever know of it */
 };
 
 /* The hold of this session, or of this connection's session; NULL: none that a client knows of. */
@@ -109,12 +102,6 @@ void held_given_back(struct world *world, struct hold *hold);
 void held_remove(struct world *world, struct hold *hold);
 void held_lost(struct host *host, unsigned name, int64_t token);
 void held_step(struct world *world, struct host *host, int64_t now_ms);
-
-/* Another program wrote to the lease's key at too many masters. */
-void held_taint(struct world *world, unsigned name);
-
-/* The lease of this daemon ends sooner than the daemon knows. */
-void held_taint_at(struct host *host, unsigned name);
 
 void held_free(struct world *world);
 

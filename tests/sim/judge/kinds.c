@@ -183,20 +183,18 @@ all_hear(const struct world *w, const struct wait *v)
 	return hear;
 }
 
-/* Nobody has come for it since, and no other program has written to it. */
+/* Nobody has come for it since. */
 static bool
 is_untouched(const struct world *w, const struct wait *v)
 {
-	bool untouched = w->well.touched[v->name] == v->touched && kinds_inboxes(w, v->keepers) == v->inboxes;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		untouched = untouched && w->servers[i].foreign_us[v->name] < v->since_us;
-	return untouched;
+	return w->well.touched[v->name] == v->touched && kinds_inboxes(w, v->keepers) == v->inboxes;
 }
 
 static void
 check_kept(struct world *w, const struct wait *v, bool other)
 {
-	if (!other || v->keepers == 0 || !is_untouched(w, v) || !all_hear(w, v))
+	if (!other || v->keepers == 0 || !promised(w, PROMISE_REFUSAL, v->name) || !is_untouched(w, v) ||
+		!all_hear(w, v))
 		return;
 	world_fail(w, "kind: c%u is refused %s, which is kept for nobody", v->conn->client->index,
 		checker_name(v->name));
@@ -208,8 +206,7 @@ kinds_refused(struct world *w, const struct wait *v, enum code code, const char 
 	unsigned name = v->name, form = form_of(w, v->limit), other = 3 - form;
 	bool fair = true, limit = code == CODE_LIMIT && strncmp(text, "it has LIMIT", 12) == 0;
 	check_kept(w, v, limit || code == CODE_WRONGKIND);
-	if (plan_keyed(&w->plan, name) || w->plan.fault[FAULT_KIND] || w->plan.fault[FAULT_OVERWRITE] ||
-		w->plan.fault[FAULT_BACK])
+	if (plan_keyed(&w->plan, name) || !promised(w, PROMISE_REFUSAL, name) || w->plan.fault[FAULT_BACK])
 		return;
 	if (limit)
 		fair = form != 0 && was_so(w, name, other) && strtoll(text + 12, NULL, 10) != v->limit;

@@ -93,7 +93,7 @@ static bool
 still_there(const struct world *w, const struct latch_tale *t, const struct latch_word *word, int64_t wall_us)
 {
 	return t->id != 0 && t->memory == word->memory && wall_us < t->ends_us - 1000 &&
-	       !excuse(w, EXCUSE_LATCH_BACK, w->servers[word->server].back_until_us != 0);
+	       promised(w, PROMISE_LATCH, PLAN_ANY_NAME);
 }
 
 /* Another latch than before is there: it was set just now, and the one before did not count any more. */

@@ -99,8 +99,7 @@ check_unseen(const struct host *h, const struct vote *vote)
 	/* The clock may leap in the instant of the answer, and behind it. */
 	int64_t ahead_us = clock_error_ahead_us(&s->drift, h->answered_us - 1) - (w->now_us - h->answered_us);
 	int64_t fair_us = (w->plan.margin_ms + w->plan.lease_ms / 2) * 1000 + (w->now_us - m->at_us) / 50;
-	if (ahead_us - m->ahead_us > fair_us &&
-		!excuse(w, EXCUSE_LEAP_LATE, shows_less(w, m, ahead_us, fair_us)))
+	if (ahead_us - m->ahead_us > fair_us && !shows_less(w, m, ahead_us, fair_us))
 		world_fail(h->world,
 			"leap: d%u does not see that the clock of m%u went ahead by %" PRId64 " us", h->index,
 			s->index, ahead_us - m->ahead_us);
@@ -329,8 +328,7 @@ keep(const struct host *h, unsigned name, const struct resource_view *view, int6
 	struct world *w = h->world;
 	unsigned n = 0;
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		n += backing_lacks(&w->servers[i], name) || left_us <= 0 ||
-		     w->servers[i].back_until_us != 0 ||
+		n += backing_lacks(&w->servers[i]) || left_us <= 0 || w->servers[i].back_until_us != 0 ||
 		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, view->kind, left_us) > 0;
 	return n;
 }
@@ -354,15 +352,14 @@ look_at_lease(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	struct resource_view view;
-	int64_t written_us = w->checker.written_us[name], lease_us = w->plan.lease_ms * 1000;
-	if ((written_us != 0 && w->now_us - written_us < 4 * lease_us) ||
+	int64_t lease_us = w->plan.lease_ms * 1000;
+	if (plan_breaks(&w->plan, ASSUMES_WRITES, name) ||
 		!core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) ||
 		view.limit > 0 || strcmp(view.lease, "held") != 0 || view.lease_ms <= 0)
 		return;
 	int64_t left_us = (view.lease_ms - 3 * w->plan.margin_ms) * 1000 - lease_us / 50 - 5000;
 	unsigned had = keep(h, name, &view, left_us), need = plan_majority(&w->plan);
-	if (had < need &&
-		!excuse(w, EXCUSE_LEAP_HIDDEN, keep(h, name, &view, left_us - hidden_us(h)) >= need))
+	if (had < need && keep(h, name, &view, left_us - hidden_us(h)) < need)
 		world_fail(w,
 			"leap: d%u knows that its host stood still, and is sure of %s for %" PRId64
 			" ms, which %u masters keep so long",

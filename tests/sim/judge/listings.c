@@ -177,8 +177,7 @@ listings_step(struct world *w, const struct host *host, int64_t now_ms)
 		return;
 	for (unsigned i = 0; i < w->plan.names && !w->failed; i++) {
 		struct look look = {.w = w, .host = host, .now_ms = now_ms, .name = i};
-		/* Where somebody wrote to its key a lease may be another's by now. */
-		if (!w->checker.tainted[i][host->index])
+		if (promised(w, PROMISE_HOLD, i))
 			core_each_hold(host->core, now_ms, slice_of(checker_name(i)), look_at_hold, &look);
 		look_at_waits(&look);
 	}

@@ -117,8 +117,8 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 			h->index, checker_name(hold->name), why);
 	/* Clocks differ by a hundredth each from the true time, in which it is told here. */
 	int64_t slack_us = 1000 + w->plan.lease_ms * 20;
-	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold && !hold->tainted &&
-		!(bounds && now_ms >= hold->ends_ms) &&
+	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold &&
+		promised(w, PROMISE_HOLD, hold->name) && !(bounds && now_ms >= hold->ends_ms) &&
 		!(expired && hold->valid_us - w->now_us <= leaps_shorten_us(h) + slack_us))
 		world_fail(w, "loss: d%u calls its hold of %s %s, and was sure of it for %" PRId64 " us more",
 			h->index, checker_name(hold->name), why, hold->valid_us - w->now_us);
@@ -138,7 +138,8 @@ withheld(struct host *h, const struct note *n, const struct hold *hold)
 		world_fail(w, "session end: d%u withholds %s, which its holder has ended", h->index,
 			checker_name(hold->name));
 	/* Seen by two clocks. */
-	if (!hold->tainted && n->ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
+	if (promised(w, PROMISE_HOLD, hold->name) &&
+		n->ms < left_ms - 3 - (told_ms < 0 ? -told_ms : told_ms) / 200 - delay_ms / 200)
 		world_fail(w,
 			"told: d%u withholds %s for %" PRId64 " ms, and may not pass it on for %" PRId64,
 			h->index, checker_name(hold->name), n->ms, left_ms);
@@ -151,12 +152,7 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 {
 	int64_t most_us = w->plan.lease_ms * 1100 + 100000;
 	bool ended = strcmp(why, "expired") == 0 || strcmp(why, "taken") == 0 || strcmp(why, "refused") == 0;
-	if (!ended ||
-		excuse(w, EXCUSE_LOSS_RIVAL, foreign_client_locks(w, name) && !foreign_client_is_sound(w)) ||
-		(strcmp(why, "expired") == 0 && leaps_shorten_us(h) > 0) ||
-		excuse(w, EXCUSE_RECOVERED_COPY, recovery_excuses(h)) ||
-		excuse(w, EXCUSE_LOSS_TAINTED, w->checker.tainted[name][h->index]) ||
-		!fault_free_keeps(w, h, name, most_us))
+	if (!ended || !promised(w, PROMISE_LOSS, name) || !fault_free_keeps(w, h, name, most_us))
 		return;
 	world_fail(w, "loss: d%u loses %s (%s), and could use its masters for %" PRId64 " ms", h->index,
 		checker_name(name), why, most_us / 1000);

@@ -62,16 +62,6 @@ master_answers_lease_there(struct server *s, const char *daemon_id, const struct
 	return there;
 }
 
-/* Whether another program wrote to its key, at this master or at another. */
-static bool
-is_spoilt(const struct world *w, unsigned name)
-{
-	bool spoilt = false;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		spoilt |= w->servers[i].spoilt_us[name] != 0;
-	return spoilt;
-}
-
 /* Who is told that a lease is his has it. */
 static void
 check_owner(struct server *s, const char *daemon_id, const struct call *call, const struct vote *vote)
@@ -85,7 +75,7 @@ check_owner(struct server *s, const char *daemon_id, const struct call *call, co
 	/* Who has lost a slot to somebody who wrote there, and does not know yet, may reclaim it in the same
 	 * call as who has it by now. */
 	if (call->op == CALL_RECLAIM && call->kind == KIND_PERMITS &&
-		excuse(s->world, EXCUSE_OWNER_SPOILT, is_spoilt(s->world, checker_name_of(call->name))))
+		!promised(s->world, PROMISE_OWNER, checker_name_of(call->name)))
 		return;
 	call_owner(daemon_id, call->attempt, mine);
 	if (call->kind == KIND_EXCLUSIVE)

@@ -9,36 +9,10 @@
 
 #define EVERY_US 50000
 
-void
-orphan_copy_ran(struct server *s, const char *daemon_id, const struct call *call)
-{
-	struct world *w = s->world;
-	if (call->op != CALL_ACQUIRE && call->op != CALL_RENEW && call->op != CALL_RECLAIM &&
-		call->op != CALL_ADOPT)
-		return;
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		struct host *h = &w->hosts[i];
-		if (h->alive && strcmp(h->call_settings.daemon_id, daemon_id) == 0)
-			h->copy_ran_us[s->index] = w->now_us;
-	}
-}
-
-bool
-orphan_of_copy(const struct host *h, const struct server *s)
-{
-	const struct plan *p = &h->world->plan;
-	int64_t ran_us = h->copy_ran_us[s->index];
-	int64_t last_us = ran_us > h->copy_ended_us ? ran_us : h->copy_ended_us;
-	return last_us != 0 && h->world->now_us - last_us <= (p->lease_ms + p->margin_ms) * 1010 + 100000;
-}
-
-/* The daemon that owns this lease and knows nothing of it; NULL: there is none. Of a daemon and its copy it
- * is the one whose way there is sound last: either can be who has to give the lease back. What another
- * process with its daemon-id had, which has ended, ends by itself. */
+/* The daemon that owns this lease and knows nothing of it; NULL: there is none. */
 static const struct host *
-forgetful(const struct world *w, const struct orphans *o, unsigned name, struct slice owner)
+forgetful(const struct world *w, unsigned name, struct slice owner)
 {
-	const struct host *found = NULL;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		const struct host *h = &w->hosts[i];
 		struct resource_view view;
@@ -46,12 +20,9 @@ forgetful(const struct world *w, const struct orphans *o, unsigned name, struct 
 			continue;
 		bool knows = core_view_resource(h->core, host_ms(h), slice_of(checker_name(name)), &view) &&
 			     (strcmp(view.lease, "held") == 0 || strcmp(view.lease, "acquiring") == 0);
-		if (knows || excuse(w, EXCUSE_ORPHAN_COPY, orphan_of_copy(h, &w->servers[o - w->orphans])))
-			return NULL;
-		if (found == NULL || o->sound_us[h->index] > o->sound_us[found->index])
-			found = h;
+		return knows ? NULL : h;
 	}
-	return found;
+	return NULL;
 }
 
 void
@@ -61,7 +32,7 @@ orphan_back(struct server *s)
 	for (unsigned i = 0; i < s->world->plan.names; i++) {
 		struct slice owner;
 		o->back[i][0] = '\0';
-		if (server_owner(s, i, &owner) && forgetful(s->world, o, i, owner) != NULL)
+		if (server_owner(s, i, &owner) && forgetful(s->world, i, owner) != NULL)
 			snprintf(o->back[i], sizeof(o->back[i]), "%.*s", (int)owner.n, owner.p);
 	}
 }
@@ -83,7 +54,7 @@ look_at(struct server *s, unsigned name)
 	char text[64];
 	struct slice owner;
 	bool first = plan_first(&w->plan, name) == name;
-	const struct host *h = first && server_owner(s, name, &owner) ? forgetful(w, o, name, owner) : NULL;
+	const struct host *h = first && server_owner(s, name, &owner) ? forgetful(w, name, owner) : NULL;
 	if (h == NULL) {
 		o->since_us[name] = INT64_MAX;
 		return;
@@ -163,14 +134,14 @@ given_of(const struct world *w, unsigned name, const char *owner, const struct h
 	return NULL;
 }
 
-/* Old data bring back what was given back before; and whoever was copied shares its leases with the copy. */
+/* Old data bring back what was given back before. */
 static bool
 is_brought_back(const struct server *s, int64_t at_us)
 {
 	const struct world *w = s->world;
 	int64_t lost_us = s->forgot_us > s->ended_us ? s->forgot_us : s->ended_us;
 	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1000;
-	return (lost_us != 0 && lost_us + lives_us >= at_us) || excuse(w, EXCUSE_ORPHAN_COPY, w->copied);
+	return lost_us != 0 && lost_us + lives_us >= at_us;
 }
 
 /* No reader's share and no permit is left of what was given back. */
@@ -211,10 +182,7 @@ look(void *arg, uint64_t a, void *data)
 		bool sound = server_sound(s);
 		for (unsigned i = 0; i < w->plan.hosts; i++) {
 			const struct host *h = &w->hosts[i];
-			/* Where its clock steps back, a key may outlive the repeats of its release; then it
-			 * ends by itself. */
-			if (excuse(w, EXCUSE_ORPHAN_BACK, w->now_us < s->back_until_us) || !sound ||
-				!host_sound_at(h, s) || o->life[i] != h->life)
+			if (!sound || !host_sound_at(h, s) || o->life[i] != h->life)
 				o->sound_us[i] = w->now_us;
 			o->life[i] = h->life;
 		}
@@ -232,6 +200,8 @@ orphan_watch(struct world *w)
 	for (unsigned k = 0; k < w->plan.masters; k++)
 		for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 			w->orphans[k].since_us[i] = INT64_MAX;
-	if (w->plan.replicas == 0)
+	/* Where a clock steps back, a key may outlive the repeats of its release; and whoever was copied
+	 * shares its leases with the copy. */
+	if (w->plan.replicas == 0 && promised(w, PROMISE_RELEASE, PLAN_ANY_NAME))
 		world_after(w, EVERY_US, look, w, 0, NULL);
 }

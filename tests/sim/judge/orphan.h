@@ -54,11 +54,4 @@ void orphan_watch(struct world *world);
 /* The memory of this server has gone back while it ran. */
 void orphan_back(struct server *server);
 
-/* A call of an ended process with this daemon-id runs at this server, because the master stood still
- * meanwhile. It may renew a lease. */
-void orphan_copy_ran(struct server *server, const char *daemon_id, const struct call *call);
-
-/* Whether leases may remain there of another, ended process with the same daemon-id. */
-bool orphan_of_copy(const struct host *host, const struct server *server);
-
 #endif

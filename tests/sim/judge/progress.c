@@ -83,7 +83,7 @@ static void
 look_at_name(struct world *w, unsigned name)
 {
 	struct progress *p = &w->progress;
-	if (!world_calm(w, OFF(WRITES) | OFF(COPIES) | OFF(CLOCKS)) || !waits_alive(w, name) ||
+	if (!world_calm(w) || !promised(w, PROMISE_PROGRESS, name) || !waits_alive(w, name) ||
 		!is_free(w, name)) {
 		p->free_us[name] = w->now_us;
 		return;
@@ -113,8 +113,8 @@ look_at_asking(struct world *w, unsigned host, unsigned name)
 static void
 look_at_places(struct world *w, unsigned name)
 {
-	bool promised = w->away < 0 && world_calm(w, OFF(WRITES) | OFF(COPIES) | OFF(CLOCKS) | OFF(MESSAGES));
-	for (unsigned i = 0; i < w->plan.hosts && !promised; i++)
+	bool judged = w->away < 0 && world_calm(w) && promised(w, PROMISE_ORDER, name);
+	for (unsigned i = 0; i < w->plan.hosts && !judged; i++)
 		progress_queued(&w->hosts[i], name, false);
 }
 

@@ -3,7 +3,6 @@
 
 #include "tests/sim/judge/withheld.h"
 #include "tests/sim/world/id_client.h"
-#include "tests/sim/world/keys.h"
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
@@ -125,18 +124,6 @@ all_are_up(const struct host *h)
 	return up;
 }
 
-/* What one master refuses for it leaves the others to say why. */
-static bool
-foreign_was_there(const struct world *w, unsigned master, int64_t for_us)
-{
-	bool was = false;
-	for (unsigned i = 0; i < w->plan.names; i++) {
-		int64_t foreign_us = w->servers[master].foreign_us[i];
-		was |= foreign_us != 0 && w->now_us - foreign_us <= for_us;
-	}
-	return was;
-}
-
 /* Nothing has been wrong between it and this master for longer than any answer takes. What has happened since
  * somebody looked last shows in the step that runs: a master or a link that is down now, a memory that went
  * back or was lost, a clock that leapt. */
@@ -149,7 +136,7 @@ is_well(const struct host *h, unsigned master)
 	int64_t forgot_us = s->forgot_us > s->given_up_us ? s->forgot_us : s->given_up_us;
 	return since_us != INT64_MAX && w->now_us - since_us > most_us && !is_down(h, master) &&
 	       forgot_us < since_us && !leaps_withholds(h, master) &&
-	       !excuse(w, EXCUSE_REFUSAL_FOREIGN, foreign_was_there(w, master, most_us));
+	       promised(w, PROMISE_REFUSAL, PLAN_ANY_NAME);
 }
 
 /* So many masters are well for it that it can serve whatever it is asked. */
@@ -262,27 +249,12 @@ was_free(const struct world *w, const struct wait *v)
 	       w->well.touched[v->name] == v->touched;
 }
 
-/* Also if an old snapshot has brought it back. */
-static bool
-was_foreign(struct server *s, unsigned name)
-{
-	int64_t most_us = (s->world->plan.lease_ms + 4000) * 1000;
-	struct keys k;
-	keys_read(&k, s, name);
-	return (s->foreign_us[name] != 0 && s->world->now_us - s->foreign_us[name] <= most_us) ||
-	       k.lock == KEYS_STRANGE;
-}
-
-/* Whether it is a semaphore, has a key by its rule, or what another program wrote was there when the masters
- * were asked. */
+/* Whether it is a semaphore, has a key by its rule, or may be what another program wrote. */
 static bool
 may_be_other(struct world *w, unsigned name)
 {
-	bool spoilt = false;
-	for (unsigned i = 0; i < plan_servers(&w->plan); i++)
-		spoilt |= was_foreign(&w->servers[i], plan_first(&w->plan, name));
 	return (name == 1 && w->plan.permits > 0) || (name < 2 && w->plan.mixed) ||
-	       plan_keyed(&w->plan, name) || excuse(w, EXCUSE_REFUSAL_KIND, spoilt);
+	       plan_keyed(&w->plan, name) || !promised(w, PROMISE_REFUSAL, name);
 }
 
 /* Whether a link that the next process has made is lost again, or text tells of one that has fallen silent.

@@ -79,7 +79,8 @@ check_holds(struct world *w, const struct conn *c, int64_t n)
 		if (!is_of(h, c->host, conn_session(c)) || h->lost)
 			continue;
 		known++;
-		sure += !h->untold && !h->tainted && h->ended_us > w->now_us && h->valid_us > w->now_us;
+		sure += !h->untold && promised(w, PROMISE_HOLD, h->name) && h->ended_us > w->now_us &&
+			h->valid_us > w->now_us;
 	}
 	if (n < sure || (n > known && !bundles_of(w, c->host, conn_session(c))))
 		world_fail(w,

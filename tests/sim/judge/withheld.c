@@ -36,19 +36,6 @@ longest_ms(const struct hold *h, const struct host *host)
 	return lease_ms < h->ends_ms ? lease_ms : h->ends_ms;
 }
 
-/* Of a semaphore no view shows how long the lease of these permits was sure before clocks leapt: as long as
- * its LEASE ended sooner, only that was seen. Its daemon counts the later end with the lease of before. */
-static bool
-lease_unseen(const struct hold *h, const struct host *host, int64_t ttl_ms)
-{
-	int64_t until_ms = host_ms(host) + ttl_ms - host_rule(host, h->name)->crash_delay_ms, leapt_ms = 0;
-	for (unsigned i = 0; i < core_members(host->core); i++)
-		if (host->leaps[i].seen && host->leaps[i].seen_ms > leapt_ms)
-			leapt_ms = host->leaps[i].seen_ms;
-	return h->kind == KIND_PERMITS && h->extended && until_ms <= h->ends_ms &&
-	       until_ms <= leapt_ms + host->world->plan.lease_ms;
-}
-
 /* Until what could have been told is over: as of the last step, or of the moment when it was cut off (5.8),
  * and then for the crash-delay (4.5, 4.9). */
 static void
@@ -61,8 +48,9 @@ check_longest(struct world *w, const struct hold *h, const struct host *host, in
 		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
 	int64_t most_us = good_us - w->now_us + delay_us;
 	bool longer = ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US;
-	bool unseen = longer && lease_unseen(h, host, ttl_ms);
-	if (!h->untold && !is_kept_alone(w, h) && !excuse(w, EXCUSE_WITHHELD_EXTENDED, unseen) && longer)
+	/* Of a semaphore no view shows how long the lease of these permits was sure before clocks leapt. */
+	if (!h->untold && !is_kept_alone(w, h) && longer &&
+		(h->kind != KIND_PERMITS || promised(w, PROMISE_WITHHELD, h->name)))
 		world_fail(w,
 			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
 			" ms, and nobody can rely on it for more than %" PRId64 " us",
@@ -74,7 +62,8 @@ static void
 check_shortest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
 {
 	int64_t least_us = (h->told_us < h->ended_us ? h->told_us : h->ended_us) - w->now_us;
-	if (!h->untold && !h->tainted && !h->lost && ttl_ms * 1000 + SLACK_US + ttl_ms * 5 < least_us)
+	if (!h->untold && promised(w, PROMISE_HOLD, h->name) && !h->lost &&
+		ttl_ms * 1000 + SLACK_US + ttl_ms * 5 < least_us)
 		world_fail(w,
 			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
 			" ms, and its holder was told that it may rely on it for %" PRId64 " us more",
@@ -162,9 +151,9 @@ withheld_left(struct world *w, struct host *host, session_id session)
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct sought s = {.token = h->token};
 		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
-		if (!is_at(h, host) || h->session != session || h->lost || h->untold || h->tainted ||
-			lease_over(w, h) || h->ended_us <= w->now_us || w->lost_here[host->index] ||
-			host->draining || left_us - left_us / 100 < SLACK_US)
+		if (!is_at(h, host) || h->session != session || h->lost || h->untold ||
+			!promised(w, PROMISE_HOLD, h->name) || lease_over(w, h) || h->ended_us <= w->now_us ||
+			w->lost_here[host->index] || host->draining || left_us - left_us / 100 < SLACK_US)
 			continue;
 		core_each_hold(host->core, host_ms(host), slice_of(checker_name(h->name)), seek, &s);
 		if (!s.found)
@@ -190,8 +179,8 @@ void
 withheld_look(struct world *w, const struct hold *h, bool there)
 {
 	if (there || h->withheld_us == 0 || h->withhold_us <= w->now_us || h->ended_us <= w->now_us ||
-		h->tainted || h->kind == KIND_PERMITS || w->lost_here[h->host->index] || h->host->draining ||
-		!lease_kept(w, h))
+		!promised(w, PROMISE_HOLD, h->name) || h->kind == KIND_PERMITS ||
+		w->lost_here[h->host->index] || h->host->draining || !lease_kept(w, h))
 		return;
 	world_fail(w, "withheld: d%u has passed on %s with token %" PRId64 ", and may not for %" PRId64 " us",
 		h->host->index, checker_name(h->name), h->token, h->withhold_us - w->now_us);

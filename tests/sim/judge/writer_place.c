@@ -81,48 +81,6 @@ counts_nothing_new(const struct host *h)
 	return withholds;
 }
 
-/* Another program deleted the queue, or the master went back to what it was before: the place is there again
- * when it is renewed. */
-static bool
-is_unqueued(const struct world *w, unsigned name, int64_t most_us)
-{
-	bool unqueued = false;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		const struct server *s = &w->servers[i];
-		int64_t at_us = s->unqueued_us[plan_first(&w->plan, name)];
-		unqueued |= (at_us != 0 && w->now_us - at_us <= most_us) ||
-			    (s->forgot_us != 0 && w->now_us - s->forgot_us <= most_us);
-	}
-	return unqueued;
-}
-
-/* The clock of a master went ahead by what a place that is renewed in time has left at least: the place has
- * ended, and is there again when it is renewed. */
-static bool
-has_leapt(const struct world *w, int64_t most_us)
-{
-	bool leapt = false;
-	for (unsigned i = 0; i < w->plan.masters; i++)
-		leapt |= clock_error_gained_us(&w->servers[i].drift, w->now_us - most_us, w->now_us) >
-			 PLACE_US - most_us;
-	return leapt;
-}
-
-/* A copy of it has the same daemon-id, and so the same place: what the copy leaves is there again when it is
- * renewed. */
-static bool
-shares_place(const struct host *h, int64_t most_us)
-{
-	const struct world *w = h->world;
-	bool shares = h->copy_ended_us != 0 && w->now_us - h->copy_ended_us <= most_us;
-	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		const struct host *other = &w->hosts[i];
-		shares |= other != h && other->alive &&
-			  strcmp(other->call_settings.daemon_id, h->call_settings.daemon_id) == 0;
-	}
-	return shares;
-}
-
 static void
 look_at(struct host *h, unsigned name)
 {
@@ -137,9 +95,7 @@ look_at(struct host *h, unsigned name)
 		l->since_us = w->now_us;
 	bool due = l->since_us != INT64_MAX && well_us != INT64_MAX && w->now_us - l->since_us > most_us &&
 		   w->now_us - well_us > most_us;
-	if (!due || has_place(h, name) || excuse(w, EXCUSE_LINE_DELETED, is_unqueued(w, name, most_us)) ||
-		excuse(w, EXCUSE_LINE_LEAPT, has_leapt(w, most_us)) ||
-		excuse(w, EXCUSE_LINE_COPY, shares_place(h, most_us)))
+	if (!due || has_place(h, name) || !promised(w, PROMISE_PLACE, name))
 		l->gap_us = w->now_us;
 	/* One that was left a moment ago is on its way again. */
 	if (w->now_us - l->gap_us > ways_us + 4 * EVERY_US)

@@ -284,8 +284,6 @@ flight_run(struct flight *f)
 	greets_check(&greets, s, f->calls, f->reply);
 	set_notice_ran(s, f->calls);
 	const struct host *h = f->wire->way->host;
-	if (!h->alive || h->life != f->host_life)
-		orphan_copy_ran(s, daemon_id, &f->calls[0]);
 	if (h->life == f->host_life)
 		master_answers_check(s, daemon_id, f->calls, f->n, f->reply);
 	for (size_t i = 0; i < f->n && h->life == f->host_life; i++)
@@ -354,8 +352,6 @@ flight_arrive(void *arg, uint64_t a, void *data)
 				scripts[script_of(&f->calls[0])].name, f->names[0], wire->way->host->index);
 	}
 	if (!f->waited) {
-		f->wire->way->host->greeted_late |= !dead && !f->wait && f->calls[0].op == CALL_HELLO &&
-						    f->wire->way->host->life == f->host_life;
 		/* A place that was taken since goes with the one that was left. */
 		if (!dead && !f->wait && f->calls[0].op == CALL_LEAVE)
 			progress_queued(wire->way->host, checker_name_of(slice_of(f->names[0])), false);

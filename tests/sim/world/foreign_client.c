@@ -93,26 +93,6 @@ foreign_client_locks(const struct world *w, unsigned name)
 	return name == NAME && (w->plan.redisson || w->plan.redsync);
 }
 
-bool
-foreign_client_is_sound(const struct world *w)
-{
-	int64_t guard_us = (w->plan.lease_ms + w->plan.margin_ms) * 1100;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		const struct server *s = &w->servers[i];
-		if (w->now_us <= s->lacks_until_us ||
-			(s->forgot_us > 0 && w->now_us <= s->forgot_us + guard_us))
-			return false;
-	}
-	return true;
-}
-
-void
-foreign_client_taint(struct world *w, unsigned name)
-{
-	if (name == NAME)
-		w->rival.until_us = 0;
-}
-
 /* Also what a minority of the masters gave. */
 static void
 foreign_client_unlock(struct world *w)

@@ -28,11 +28,4 @@ bool foreign_client_holds(const struct world *world, unsigned name);
 /* Whether a rival locks this name. */
 bool foreign_client_locks(const struct world *world, unsigned name);
 
-/* Those libraries have no guard: after a master forgot, a daemon's earlier holder may overlap with a rival,
- * or lose the lock to it. Whether that time is over. */
-bool foreign_client_is_sound(const struct world *world);
-
-/* Another program writes to the key. */
-void foreign_client_taint(struct world *world, unsigned name);
-
 #endif

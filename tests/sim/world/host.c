@@ -175,15 +175,6 @@ host_configure(struct host *h)
 			h->masters, h->place[h->masters - 1]);
 }
 
-bool
-host_has_other_list(const struct host *h)
-{
-	bool other = h->masters != h->world->plan.masters;
-	for (unsigned i = 0; i < h->masters; i++)
-		other |= h->place[i] != i;
-	return other;
-}
-
 unsigned
 host_master_of(const struct host *h, const struct server *s)
 {
@@ -225,15 +216,11 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	memset(h->creeps, 0, sizeof(h->creeps));
 	h->decided = (struct set_takeover){0};
 	h->guarded_ms = 0;
-	h->greeted_late = false;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
 	h->refusing = h->draining = h->ending = h->handing = false;
 	h->unread_until_us = 0;
-	h->copy_ended_us = of != NULL ? of->copy_ended_us : 0;
-	for (unsigned i = 0; i < PLAN_MASTERS_MAX; i++)
-		h->copy_ran_us[i] = of != NULL ? of->copy_ran_us[i] : 0;
 	h->life++;
 	h->calls = 0;
 	if (ledger.n == 0) {
@@ -307,12 +294,6 @@ host_start(struct host *h)
 	recovery_begins(h, false, NULL);
 }
 
-static bool
-host_is_copy(const struct host *h, const struct host *of)
-{
-	return h->alive && strcmp(h->call_settings.daemon_id, of->call_settings.daemon_id) == 0;
-}
-
 static void
 host_end(struct host *h)
 {
@@ -321,11 +302,7 @@ host_end(struct host *h)
 			wire_forget(&h->ways[i].wires[k]);
 		inbox_forget(&h->ways[i].inbox);
 	}
-	for (unsigned i = 0; i < h->world->plan.hosts; i++)
-		if (&h->world->hosts[i] != h && host_is_copy(&h->world->hosts[i], h))
-			h->world->hosts[i].copy_ended_us = h->world->now_us;
 	recovery_ends(h);
-	grants_forget(h->world, h);
 	h->alive = false;
 	private_master_end(h);
 	h->timers++;
@@ -344,7 +321,6 @@ host_crash(struct host *h)
 void
 host_clone(struct host *h, const struct host *of)
 {
-	h->world->copied = true;
 	host_crash(h);
 	host_begin(h, of, (struct slice){NULL, 0});
 	recovery_begins(h, false, NULL);
@@ -485,8 +461,7 @@ perform_note(struct host *h, const struct note *n)
 	fair_note(h, n);
 	withheld_note(h, n);
 	events_note(h, n);
-	if (n->type == NOTE_CLONED && !h->world->copied &&
-		!excuse(h->world, EXCUSE_CLONED_LATE, h->greeted_late))
+	if (n->type == NOTE_CLONED && promised(h->world, PROMISE_CLONED, PLAN_ANY_NAME))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	recovery_note(h, n);
 	circle_note(h, n);

@@ -88,12 +88,9 @@ struct host {
 	struct core_settings settings; /* with which its core began */
 	struct ledgers ledgers;
 	struct recovery recovery;
-	bool leapt;            /* in the current step it has noted a leap of a clock */
-	int64_t stun_us;       /* it will stand still for so long when a master has renewed a lease; 0: no */
-	int64_t stunned_us;    /* when its host last continued after it stood still; 0: never */
-	int64_t copy_ended_us; /* when another process with its daemon-id ended; 0: none. Then, for each
-				  server: when a call for leases of an ended one last ran; 0: none */
-	int64_t copy_ran_us[PLAN_MASTERS_MAX];
+	bool leapt;         /* in the current step it has noted a leap of a clock */
+	int64_t stun_us;    /* it will stand still for so long when a master has renewed a lease; 0: no */
+	int64_t stunned_us; /* when its host last continued after it stood still; 0: never */
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	struct set_takeover decided;
 	struct gradual_leaps creeps[CORE_SLOTS_MAX][CORE_LINKS_MAX];
@@ -101,7 +98,6 @@ struct host {
 	 * been guarded since. */
 	int64_t shuns_us[CORE_SLOTS_MAX];
 	uint64_t shunned[CORE_SLOTS_MAX];
-	bool greeted_late;              /* a greeting of this life ran after it was given up */
 	unsigned masters;               /* number of masters that it knows */
 	unsigned place[CORE_SLOTS_MAX]; /* the world's server in each slot; PLAN_MASTERS_MAX: none */
 	unsigned moves[CORE_SLOTS_MAX]; /* the server that will be in the slot */
@@ -160,9 +156,6 @@ void host_aim(struct host *host, unsigned server, unsigned known);
  * acknowledgement. */
 void host_probe_later(struct host *host);
 int64_t host_wait_us(const struct host *host);
-
-/* Whether its list of masters is not the world's, which a rival uses. */
-bool host_has_other_list(const struct host *host);
 
 /* Its path to the n-th of its masters. */
 struct route *host_way(struct host *host, unsigned master);

@@ -31,34 +31,50 @@ static const struct {
 	enum assumption assumption;
 } breaking[] = {{FAULT_DELETE, ASSUMES_WRITES}, {FAULT_OVERWRITE, ASSUMES_WRITES},
 	{FAULT_KIND, ASSUMES_WRITES}, {FAULT_EVICT, ASSUMES_WRITES}, {FAULT_CLONE, ASSUMES_COPIES},
-	{FAULT_COPY, ASSUMES_COPIES}, {FAULT_LEAP, ASSUMES_CLOCKS}, {FAULT_FAST, ASSUMES_CLOCKS},
-	{FAULT_BACK, ASSUMES_CLOCKS}, {FAULT_STUN, ASSUMES_CLOCKS}, {FAULT_TOTAL, ASSUMES_MEMORY},
+	{FAULT_COPY, ASSUMES_LEDGERS}, {FAULT_LEAP, ASSUMES_LEAPS}, {FAULT_FAST, ASSUMES_LEAPS},
+	{FAULT_BACK, ASSUMES_BACK}, {FAULT_STUN, ASSUMES_STILL}, {FAULT_TOTAL, ASSUMES_MEMORY},
 	{FAULT_MESSAGES, ASSUMES_MESSAGES}};
 
-bool
-plan_breaks(const struct plan *plan, enum assumption assumption)
+/* A rival locks the last name only. */
+static bool
+has_rival(const struct plan *plan, unsigned name)
 {
-	bool breaks = (assumption == ASSUMES_WRITES && (plan->redisson || plan->redsync)) ||
-		      (assumption == ASSUMES_CLOCKS && plan->wild) ||
+	return (plan->redisson || plan->redsync) && (name == PLAN_NAMES_MAX - 1 || name == PLAN_ANY_NAME);
+}
+
+static bool
+is_written(const struct plan *plan, unsigned name)
+{
+	return name == PLAN_ANY_NAME || (plan->written & 1U << plan_first(plan, name)) != 0;
+}
+
+bool
+plan_breaks(const struct plan *plan, enum assumption assumption, unsigned name)
+{
+	bool breaks = (assumption == ASSUMES_RIVALS && has_rival(plan, name)) ||
+		      (assumption == ASSUMES_MEMORIES && has_rival(plan, name) && plan_loses(plan)) ||
+		      (assumption == ASSUMES_WILD && plan->wild) ||
+		      (assumption == ASSUMES_COUNTERS && plan->wild && plan_loses(plan)) ||
 		      (assumption == ASSUMES_LISTS && (plan->others > 0 || plan->rolls));
 	for (size_t i = 0; i < sizeof(breaking) / sizeof(breaking[0]); i++)
-		breaks |= breaking[i].assumption == assumption && plan->fault[breaking[i].fault];
+		breaks |= breaking[i].assumption == assumption && plan->fault[breaking[i].fault] &&
+			  (assumption != ASSUMES_WRITES || is_written(plan, name));
 	return breaks;
 }
 
 bool
-plan_breaks_any(const struct plan *plan, unsigned off)
+plan_breaks_any(const struct plan *plan, unsigned off, unsigned name)
 {
 	bool any = false;
 	for (enum assumption i = 0; i < ASSUMPTION_COUNT; i++)
-		any = any || ((off & 1U << i) && plan_breaks(plan, i));
+		any = any || ((off & 1U << i) && plan_breaks(plan, i, name));
 	return any;
 }
 
 bool
 plan_is_bound(const struct plan *plan)
 {
-	return !plan_breaks_any(plan, UINT_MAX);
+	return !plan_breaks_any(plan, UINT_MAX, PLAN_ANY_NAME);
 }
 
 bool
@@ -137,7 +153,7 @@ plan_text(const struct plan *plan, char *out, size_t size)
 	if (plan->reloads && n < size)
 		n += (size_t)snprintf(out + n, size - n, " reloads");
 	for (enum assumption i = 0; i < ASSUMPTION_COUNT && n < size; i++)
-		if (plan_breaks(plan, i))
+		if (plan_breaks(plan, i, PLAN_ANY_NAME))
 			n += (size_t)snprintf(out + n, size - n, " (breaks: %s)", assumption_word[i]);
 	for (unsigned i = 0; i < plan->first_n && n < size; i++)
 		n += (size_t)snprintf(
@@ -173,8 +189,7 @@ plan_clocks(struct plan *plan)
 	static const enum fault away[] = {FAULT_LINK, FAULT_PARTITION, FAULT_ONEWAY, FAULT_SPLIT, FAULT_SLOW,
 		FAULT_STOP, FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
 	/* Of an only master's tokens the daemons alone know, which have to greet it while it is guarded:
-	 * those that end are known to the checker (grants_forget()), who stands still looks as if it could
-	 * tell. */
+	 * who stands still looks as if it could tell. */
 	static const enum fault mute[] = {FAULT_PAUSE};
 	static const enum fault odd[] = {FAULT_LEAP, FAULT_FAST};
 	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
@@ -401,6 +416,31 @@ plan_more(struct plan *plan)
 	recovery_draw(plan);
 }
 
+/* Other programs write to the keys of one name, or of each. By a chance of its own, so that all else is as it
+ * was. */
+static void
+plan_writes(struct plan *plan)
+{
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 43};
+	unsigned one = (unsigned)rng_range(&rng, 0, plan->names - 1);
+	plan->written = rng_percent(&rng, 30) ? (1U << plan->names) - 1 : 1U << plan_first(plan, one);
+}
+
+/* A rival waits for no guard: in most worlds that have one nothing else is wrong with its name. By a chance
+ * of its own, so that all else is as it was. */
+static void
+plan_rivals(struct plan *plan)
+{
+	static const enum fault forgets[] = {
+		FAULT_EMPTY, FAULT_STALE, FAULT_FLUSH, FAULT_AMNESIA, FAULT_REVERT, FAULT_SWAP};
+	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 47};
+	if (!(plan->redisson || plan->redsync) || !rng_percent(&rng, 70))
+		return;
+	plan_without(plan, forgets, sizeof(forgets) / sizeof(forgets[0]));
+	for (size_t i = 0; i < sizeof(breaking) / sizeof(breaking[0]); i++)
+		plan->fault[breaking[i].fault] = false;
+}
+
 /* Takes from a world what breaks an assumption. */
 static void
 plan_bind(struct plan *plan)
@@ -490,6 +530,8 @@ plan_draw(struct plan *plan, uint64_t seed, unsigned masters)
 	plan_chaos(plan);
 	plan_more(plan);
 	plan_ids(plan);
+	plan_writes(plan);
+	plan_rivals(plan);
 	/* A first set, or one that most masters have forgotten, takes effect when all have accepted it. */
 	plan->away = rng_percent(&chance, 25) && plan->masters > 1 && plan->trusted && plan->others == 0 &&
 		     !plan->changes && !plan->fault[FAULT_TOTAL];

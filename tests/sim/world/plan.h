@@ -80,8 +80,15 @@ extern const char *const fault_word[FAULT_COUNT];
 /* ASSUMPTION(id, word): what GUARANTEES.md assumes, and a world may break. */
 #define ASSUMPTIONS(ASSUMPTION)                                                                              \
 	ASSUMPTION(WRITES, "writes")     /* only holdfast writes its keys */                                 \
-	ASSUMPTION(COPIES, "copies")     /* no daemon is a copy of another one, or begins with its ledger */ \
-	ASSUMPTION(CLOCKS, "clocks")     /* no clock leaps, steps back, stands still, or shows any time */   \
+	ASSUMPTION(RIVALS, "rivals")     /* only daemons lock the name */                                    \
+	ASSUMPTION(MEMORIES, "memories") /* no master forgets where a rival, who knows no guard, locks */    \
+	ASSUMPTION(COPIES, "copies")     /* no daemon is a copy of another one */                            \
+	ASSUMPTION(LEDGERS, "ledgers")   /* nor begins with a copy of its ledger */                          \
+	ASSUMPTION(LEAPS, "leaps")       /* no master's clock goes ahead by more than J in a lease */        \
+	ASSUMPTION(BACK, "back")         /* no master's clock steps back */                                  \
+	ASSUMPTION(STILL, "still")       /* no daemon's clock stands still */                                \
+	ASSUMPTION(WILD, "wild")         /* no clock shows just any time */                                  \
+	ASSUMPTION(COUNTERS, "counters") /* no master forgets its tokens where clocks are wild */            \
 	ASSUMPTION(MEMORY, "memory")     /* a minority of the masters loses its memory within a guard */     \
 	ASSUMPTION(LISTS, "lists")       /* all daemons have the same masters and the same rules */          \
 	ASSUMPTION(MESSAGES, "messages") /* messages arrive */
@@ -94,6 +101,7 @@ enum assumption {
 };
 
 #define OFF(assumption) (1U << ASSUMES_##assumption)
+#define OFF_CLOCKS      (OFF(LEAPS) | OFF(BACK) | OFF(STILL) | OFF(WILD))
 
 struct plan {
 	uint64_t seed;
@@ -149,6 +157,7 @@ struct plan {
 	int64_t faults_us;     /* duration of the faults */
 	int64_t fault_every_us; /* mean time between faults */
 	bool fault[FAULT_COUNT];
+	unsigned written;  /* other programs write to the keys of these names, a bit for each */
 	int64_t lost_most; /* limit of losses that a session is reminded of */
 	bool forgets;      /* a client that resumes may not repeat its LOCK */
 	bool reloads;      /* daemons reload other rules again and again (reload.h) */
@@ -186,11 +195,12 @@ void plan_storm(struct plan *plan);
 /* The number of processes that may be masters. */
 unsigned plan_servers(const struct plan *plan);
 
-/* Whether this world breaks that assumption. One that breaks none is of class A: every promise holds there.
- * One that does is of class B: what stands on that assumption is not promised in it. */
-bool plan_breaks(const struct plan *plan, enum assumption assumption);
+/* Whether this world breaks that assumption for a name, or for any. One that breaks none is of class A: every
+ * promise holds there. One that does is of class B: what stands on that assumption is not promised in it. */
+bool plan_breaks(const struct plan *plan, enum assumption assumption, unsigned name);
+#define PLAN_ANY_NAME PLAN_NAMES_MAX
 /* off: OFF() of several. */
-bool plan_breaks_any(const struct plan *plan, unsigned off);
+bool plan_breaks_any(const struct plan *plan, unsigned off, unsigned name);
 bool plan_is_bound(const struct plan *plan);
 
 /* Whether a master may lose its memory. */

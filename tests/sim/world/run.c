@@ -73,7 +73,7 @@ run_here(const struct plan *plan, struct outcome_of_run *out)
 	out->grants = w->checker.grants;
 	out->answers = w->checker.answers;
 	out->worst_us = w->progress.worst_us;
-	out->excuses = *w->excuses;
+	out->promises = *w->promises;
 	memcpy(out->why, w->why, sizeof(out->why));
 	world_close(w);
 	current = NULL;

@@ -4,7 +4,7 @@
 #ifndef SIM_RUN_H
 #define SIM_RUN_H
 
-#include "tests/sim/judge/excuse.h"
+#include "tests/sim/judge/promise.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct outcome_of_run {
 	uint64_t grants;
 	uint64_t answers;
 	int64_t worst_us; /* longest time that a waiter could be served and was not */
-	struct excuses excuses;
+	struct promises promises;
 	char why[400];
 };
 

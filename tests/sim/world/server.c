@@ -97,7 +97,6 @@ server_back(void *arg, uint64_t life, void *data)
 	if (s->life != life)
 		return;
 	s->up = true;
-	foreign_writes_look(s);
 	trace_line(&s->world->trace, s->world->now_us, "m%u     is up again", s->index);
 }
 
@@ -114,7 +113,6 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	memset(s->token, 0, sizeof(s->token));
 	greets_lost(s);
 	master_restart(s->master, rng_next(&w->rng), store);
-	grants_forget(w, NULL);
 	if (w->plan.replicas > 0)
 		replication_crashed(s);
 	for (unsigned i = 0; i < w->plan.hosts; i++)
@@ -138,7 +136,6 @@ server_flush(struct server *s)
 	s->forgot_us = s->world->now_us;
 	memset(s->token, 0, sizeof(s->token));
 	greets_lost(s);
-	grants_forget(s->world, NULL);
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		inbox_flushed(&s->world->hosts[i], s);
 }
@@ -196,9 +193,7 @@ server_turn_to(struct server *s, struct store *memory)
 	greets_lost(s);
 	s->forgot_us = s->world->now_us;
 	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
-	foreign_writes_look(s);
 	orphan_back(s);
-	grants_forget(s->world, NULL);
 }
 
 void

@@ -38,10 +38,7 @@ struct server {
 	int64_t given_up_us;      /* when a greeting gave up its memory; 0: never */
 	int64_t lacks_until_us; /* its clock leapt, or its memory went back: until then its leases are missing
 				 */
-	int64_t spoilt_us[PLAN_NAMES_MAX];   /* another program wrote to the lease's key; 0: never */
-	int64_t unqueued_us[PLAN_NAMES_MAX]; /* another program deleted a key of the queue; 0: never */
-	int64_t foreign_us[PLAN_NAMES_MAX];  /* when another program's value was last there; 0: never */
-	int64_t back_until_us; /* its clock stepped back: until then keys may outlive their time */
+	int64_t back_until_us;  /* its clock stepped back: until then keys may outlive their time */
 	bool leapt; /* its clock leapt for most daemons, because their hosts stood still: it was guarded once
 		     */
 	struct store *backup;                /* the data of a restart with old data */

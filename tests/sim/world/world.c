@@ -143,9 +143,10 @@ world_open(struct world *w, const struct plan *plan, bool keep_trace)
 	w->rng.state = plan->seed;
 	w->calm_us = INT64_MAX;
 	w->away = -1;
-	w->excuses = calloc(1, sizeof(*w->excuses));
-	if (w->excuses == NULL)
+	w->promises = calloc(1, sizeof(*w->promises));
+	if (w->promises == NULL)
 		abort();
+	promises_draw(w);
 	trace_init(&w->trace, keep_trace);
 	LIST_INIT(&w->flights);
 	conns_init(&w->conns);
@@ -195,7 +196,7 @@ world_close(struct world *w)
 		server_done(&w->servers[i]);
 	trace_done(&w->trace);
 	lineage_free(w);
-	free(w->excuses);
+	free(w->promises);
 }
 
 /* ---- the phases ---- */
@@ -218,9 +219,9 @@ keys_left(struct server *s, char *what, size_t size)
 			     (key.n >= 2 && memcmp(key.p + key.n - 2, ":l", 2) == 0) ||
 			     slice_equal(key, SLICE("hf:node")) ||
 			     slice_equal(key, SLICE(SERVER_TOKEN_COUNTER));
-		/* A clock that stepped back makes keys live longer that nobody looks at. */
-		stays |= excuse(s->world, EXCUSE_DRAIN_BACK, s->world->now_us < s->back_until_us) &&
-			 store_expires_ms(store, key) > 0;
+		/* Where clocks step back, keys live longer that nobody looks at. */
+		stays |= store_expires_ms(store, key) > 0 &&
+			 !promised(s->world, PROMISE_NOTHING_LEFT, PLAN_ANY_NAME);
 		if (stays)
 			continue;
 		snprintf(what, size, "drain: the key %.*s is left at m%u", (int)key.n, key.p, s->index);
@@ -348,9 +349,9 @@ live_drain(struct world *w)
 }
 
 bool
-world_calm(const struct world *w, unsigned off)
+world_calm(const struct world *w)
 {
-	return w->now_us >= w->calm_us && !plan_breaks_any(&w->plan, off);
+	return w->now_us >= w->calm_us;
 }
 
 bool

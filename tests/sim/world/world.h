@@ -15,7 +15,6 @@
 #include "tests/sim/judge/ballot.h"
 #include "tests/sim/judge/checker.h"
 #include "tests/sim/judge/events.h"
-#include "tests/sim/judge/excuse.h"
 #include "tests/sim/judge/fair.h"
 #include "tests/sim/judge/fault_free.h"
 #include "tests/sim/judge/kinds.h"
@@ -26,6 +25,7 @@
 #include "tests/sim/judge/orphan.h"
 #include "tests/sim/judge/owed_releases.h"
 #include "tests/sim/judge/progress.h"
+#include "tests/sim/judge/promise.h"
 #include "tests/sim/judge/refusals.h"
 #include "tests/sim/judge/set_notice.h"
 #include "tests/sim/judge/writer_place.h"
@@ -64,7 +64,7 @@ struct world {
 	struct kinds kinds;
 	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct fault_free well;
-	struct excuses *excuses;
+	struct promises *promises;
 	bool lost_here[PLAN_HOSTS_MAX];     /* in the current step a daemon lost a hold or a lease */
 	bool released_here[PLAN_HOSTS_MAX]; /* in the current step a hold was released there, perhaps a part
 					       of an MLOCK */
@@ -89,7 +89,6 @@ struct world {
 	int64_t calm_us; /* from then on all that was wrong is over; INT64_MAX: not known yet */
 	int away;        /* this master is away on purpose; -1: none */
 	struct demand demand;
-	bool copied; /* a running daemon was copied (clone.h) */
 	bool failed;
 	char why[400];
 };
@@ -107,9 +106,8 @@ void world_close(struct world *world);
 /* Whether all daemons have the same masters, and have had time to agree. Then liveness is checked, too. */
 bool world_alike(const struct world *world);
 
-/* Whether what was wrong is over, guards and the leases of the dead included, in a world that breaks none of
- * these assumptions (OFF()): then what stands on them is promised without exception. */
-bool world_calm(const struct world *world, unsigned off);
+/* Whether what was wrong is over, guards and the leases of the dead included. */
+bool world_calm(const struct world *world);
 
 /* The whole life: faults, calm, drain, and the checks between. */
 void world_live(struct world *world);
