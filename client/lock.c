@@ -373,25 +373,29 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 {
 	struct waiting waiting;
 	struct reached at;
-	bool came = false;
+	int64_t tried_ms;
+	bool came = false, greeted;
 
 	waiting_start(&waiting, t->o, t->a, clock_ms());
 	for (;;) {
 		*sent_ms = 0;
+		greeted = false;
+		tried_ms = clock_ms();
 		at = (struct reached){.what = "", .back = came && t->script};
 		if (wire_open(w, t->a)) {
 			wire_guard(w);
 			*sent_ms = clock_ms();
 			send_requests(w, t, g->secret, waiting_left_ms(&waiting));
+			waiting_greeting(&waiting, w);
 			if (read_preface(w, t, g, &at)) {
-				came = true;
+				greeted = came = true;
 				at.answer = waiting_answer(&waiting, w);
 				at.cycle = waiting.cycle;
 				read_grant(w, t->o, g, &at, *sent_ms);
 			}
 		}
 		if (at.granted || !take_away(w, at.answer, came) ||
-			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, *sent_ms)) {
+			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, tried_ms, greeted)) {
 			waiting_back(&waiting, at.granted || at.answer != NULL);
 			return at;
 		}

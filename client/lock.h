@@ -110,10 +110,16 @@ void waiting_start(struct waiting *w, const struct options *o, const struct addr
 /* The rest of the wait; -1: it has no end. */
 int64_t waiting_left_ms(const struct waiting *w);
 
-/* The daemon is absent for the reason in why; NULL: it is shutting down. sent_ms (CLOCK_BOOTTIME) is when the
- * request was sent; 0: it could not be sent. Blocks until it is time to ask again. False if the wait is given
- * up. */
-bool waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms) __attribute__((warn_unused_result));
+/* The requests were sent. Blocks until the daemon begins to answer, or the wait is given up, and tells people
+ * of a silent daemon. The requests are not sent again meanwhile: it may carry them out whenever it goes on.
+ */
+void waiting_greeting(struct waiting *w, struct wire *wire);
+
+/* The daemon is absent for the reason in why; NULL: it is shutting down. tried_ms (CLOCK_BOOTTIME) is when
+ * this attempt to reach it began; greeted: it was there then. Blocks until it is time to ask again. False if
+ * the wait is given up. */
+bool waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool greeted)
+	__attribute__((warn_unused_result));
 
 /* If a daemon serves this client: tells people that it is back, if they know that it was away. */
 void waiting_back(struct waiting *w, bool served);
@@ -122,6 +128,8 @@ void waiting_back(struct waiting *w, bool served);
  * or the wait is given up; wire->why says the reason: no master answers, the daemon does not, or (cycle) the
  * lock is held for an ancestor of this process and the wait has no end. */
 const struct answer *waiting_answer(struct waiting *w, struct wire *wire) __attribute__((warn_unused_result));
+
+#define LOSS_WORD_MAX 24 /* the reason of a loss, in one word, and a NUL */
 
 /*
  * Watches one or several held locks: asks for their validity in time, reads pushes about their loss, and

@@ -313,25 +313,26 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 {
 	const struct answer *answer;
 	struct waiting waiting;
-	int64_t sent_ms;
-	bool came = false;
+	int64_t tried_ms;
+	bool came = false, greeted;
 
 	waiting_start(&waiting, o, a, clock_ms());
 	for (;;) {
 		answer = NULL;
-		sent_ms = 0;
+		greeted = false;
+		tried_ms = clock_ms();
 		if (wire_open(w, a)) {
-			sent_ms = clock_ms();
 			wire_greet(w, a, "holdfast");
 			ask_await(w, o, waiting_left_ms(&waiting));
+			waiting_greeting(&waiting, w);
 			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
-				came = true;
+				greeted = came = true;
 				answer = waiting_answer(&waiting, w);
 			}
 		}
 		if (!take_away(w, answer, came) ||
-			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, sent_ms)) {
+			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, tried_ms, greeted)) {
 			waiting_back(&waiting, answer != NULL);
 			return answer;
 		}

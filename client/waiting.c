@@ -322,17 +322,50 @@ waiting_left_ms(const struct waiting *w)
 	return w->over_ms == INT64_MAX ? -1 : left > 0 ? left : 0;
 }
 
+/* When a daemon that does not greet is given up: -w allows for a slow one. */
+static int64_t
+greeting_over(const struct waiting *w, int64_t now)
+{
+	int64_t limit = w->o->master_wait_ms, over = w->over_ms;
+
+	over = over < now + SESSION_GREET_MS ? now + SESSION_GREET_MS : over;
+	if (limit > 0 && (w->away_ms > 0 ? w->away_ms : now) + limit < over) {
+		over = (w->away_ms > 0 ? w->away_ms : now) + limit;
+	}
+	return over;
+}
+
+void
+waiting_greeting(struct waiting *w, struct wire *wire)
+{
+	int64_t now = clock_ms(), over = greeting_over(w, now);
+
+	if (wire_arrived(wire, now + FIRST_MS < over ? now + FIRST_MS : over)) {
+		return;
+	}
+	if (over > now + FIRST_MS && !w->o->quiet && !w->told_away) {
+		message("the daemon does not answer; waiting for it");
+		w->told_away = true;
+	}
+	if (!wire_arrived(wire, over)) {
+		/* So that a daemon that goes on gives no lock to a program that does not listen. */
+		wire_ask(wire, "QUIT");
+		(void)wire_send(wire);
+		wire->answer_ms = 0;
+	}
+}
+
 bool
-waiting_daemon(struct waiting *w, const char *why, int64_t sent_ms)
+waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool greeted)
 {
 	int64_t now = clock_ms(), limit = w->o->master_wait_ms, until = w->over_ms;
 
 	/* The daemon was there meanwhile. */
-	if (sent_ms > 0 && now - sent_ms >= FIRST_MS) {
+	if (greeted && now - tried_ms >= FIRST_MS) {
 		w->away_ms = 0;
 	}
 	if (w->away_ms == 0) {
-		w->away_ms = now;
+		w->away_ms = greeted ? now : tried_ms;
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
 			message("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");

@@ -221,6 +221,7 @@ wire_init(struct wire *w)
 {
 	memset(w, 0, sizeof(*w));
 	w->fd = -1;
+	w->answer_ms = WIRE_ANSWER_MS;
 	buffer_init(&w->out, OUT_MAX);
 	buffer_init(&w->in, ANSWER_BYTES_MAX);
 }
@@ -545,6 +546,30 @@ wire_next(struct wire *w)
 	return used > 0 ? answer : NULL;
 }
 
+bool
+wire_arrived(struct wire *w, int64_t until_ms)
+{
+	struct pollfd p[3] = {
+		{w->fd, POLLIN, 0}, {wakeup_open(), POLLIN, 0}, {w->guarded ? w->signals : -1, POLLIN, 0}};
+	bool late = false;
+
+	(void)wakeup_set(p[1].fd, until_ms);
+	while (!late && !w->ended && buffer_length(&w->in) == 0) {
+		if (poll(p, 3, -1) < 0) {
+			continue;
+		}
+		if (p[2].revents != 0) {
+			leave(w);
+		}
+		if (p[0].revents != 0) {
+			(void)wire_fill(w);
+		}
+		late = p[0].revents == 0 && p[1].revents != 0;
+	}
+	(void)close(p[1].fd);
+	return !late;
+}
+
 const struct answer *
 wire_wait(struct wire *w, int64_t until_ms)
 {
@@ -586,7 +611,7 @@ wire_answer(struct wire *w)
 	const struct answer *answer;
 
 	(void)wire_flush(w);
-	answer = wire_wait(w, clock_ms() + WIRE_ANSWER_MS);
+	answer = wire_wait(w, clock_ms() + w->answer_ms);
 	if (answer == NULL && !w->ended) {
 		(void)wire_fail(w, "the daemon does not answer");
 	}

@@ -85,6 +85,7 @@ struct wire {
 	bool away;    /* ended because the daemon is absent or ends, or the connection was cut: come again */
 	bool denied;  /* ended because this user may not use the socket */
 	bool foreign; /* ended because the server is not holdfastd */
+	int64_t answer_ms; /* how long wire_answer() waits */
 	struct buffer out;
 	struct buffer in;
 	size_t used; /* bytes of the answer that wire_next() returned last */
@@ -183,14 +184,17 @@ bool wire_fill(struct wire *w);
  * connection. */
 const struct answer *wire_next(struct wire *w);
 
+/* Blocks until something has arrived, or the connection has ended. False: neither has until until_ms. */
+bool wire_arrived(struct wire *w, int64_t until_ms) __attribute__((warn_unused_result));
+
 /* Blocks until the next answer; pushes are dropped. NULL if the connection ended, or at until_ms
  * (CLOCK_BOOTTIME; INT64_MAX: never). */
 const struct answer *wire_wait(struct wire *w, int64_t until_ms);
 
-/* Time limit for requests that the daemon answers from memory. */
+/* answer_ms after wire_open(): a time limit for requests that the daemon answers from memory. */
 #define WIRE_ANSWER_MS 10000
 
-/* wire_flush() and wire_wait() for WIRE_ANSWER_MS, for requests that do not wait. NULL: see w->why. */
+/* wire_flush() and wire_wait() for answer_ms, for requests that do not wait. NULL: see w->why. */
 const struct answer *wire_answer(struct wire *w);
 
 #endif
