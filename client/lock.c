@@ -68,7 +68,7 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 	}
 	message("%s: %s%s%.*s", what, code == CODE_COUNT ? "" : code_word(code),
 		code == CODE_COUNT ? "" : ": ", (int)rest.n, rest.p);
-	return status_of_code(code);
+	return status_of_error(code, rest);
 }
 
 /* Number of attempts to greet. */

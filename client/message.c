@@ -105,3 +105,14 @@ status_of_code(enum code code)
 	/* A code that is not listed is new, or this client never causes it. */
 	return by_code[code] != 0 ? by_code[code] : STATUS_INTERNAL;
 }
+
+int
+status_of_error(enum code code, struct slice text)
+{
+	const struct slice bad = SLICE("bad name");
+
+	if (code == CODE_LIMIT && text.n >= bad.n && memcmp(text.p, bad.p, bad.n) == 0) {
+		return STATUS_USAGE;
+	}
+	return status_of_code(code);
+}

@@ -35,4 +35,8 @@ const struct status_entry *status_list(void);
 /* The exit code for an error reply. CODE_COUNT, an unknown code, is STATUS_INTERNAL. */
 int status_of_code(enum code code);
 
+/* The same for an error of the daemon: a name that is too long is a LIMIT for which it does not help to come
+ * again. */
+int status_of_error(enum code code, struct slice text);
+
 #endif

@@ -9,6 +9,9 @@
 #include "client/options.h"
 
 #include "client/message.h"
+#include "proto/command.h"
+#include "proto/escape.h"
+#include "proto/name.h"
 
 #include <assert.h>
 #include <signal.h>
@@ -76,6 +79,9 @@ unit_ms(const char *unit)
 	return 0;
 }
 
+/* What is longer counts as this, which is more than any option allows. */
+#define SECONDS_END_MS 9e15
+
 bool
 options_seconds(const char *text, int64_t *ms)
 {
@@ -85,10 +91,11 @@ options_seconds(const char *text, int64_t *ms)
 	double number = strtod(text, &end);
 
 	/* strtod() alone would also accept "inf", "0x10", "1e3" and leading blanks. */
-	if (digits == 0 || end != text + digits || unit == 0 || number * (double)unit > 9e15) {
+	if (digits == 0 || end != text + digits || unit == 0) {
 		return false;
 	}
-	*ms = (int64_t)(number * (double)unit + 0.5);
+	number *= (double)unit;
+	*ms = (int64_t)((number < SECONDS_END_MS ? number : SECONDS_END_MS) + 0.5);
 	/* A wait of 0.0001 is a short wait, not WAIT 0. */
 	if (*ms == 0 && number > 0) {
 		*ms = 1;
@@ -151,7 +158,7 @@ loss_parse(const char *text, struct loss *loss)
 static bool
 fail_range(struct reader *r, const struct option_entry *e, const char *value)
 {
-	if (e->kind == OPTION_SECONDS) {
+	if (e->kind == OPTION_SECONDS || e->kind == OPTION_WAIT) {
 		(void)snprintf(r->why, OPTIONS_TEXT_MAX,
 			"--%s %.64s: a time from %s to %lld seconds (or with a unit: 500ms, 10s, 5m, 2h, "
 			"1.5d) is "
@@ -196,9 +203,11 @@ option_set(struct reader *r, const struct option_entry *e, const char *value)
 		       reader_fail(
 			       r, "--%s %.64s: term, kill, warn or signal:NAME is allowed", e->word, value);
 	case OPTION_SECONDS:
-		if (!options_seconds(value, &n) || n < e->least || n > e->most) {
+	case OPTION_WAIT:
+		if (!options_seconds(value, &n) || n < e->least || (n > e->most && e->kind != OPTION_WAIT)) {
 			return fail_range(r, e, value);
 		}
+		n = n < e->most ? n : e->most;
 		break;
 	case OPTION_NUMBER:
 		if (!number_parse(slice_of(value), e->least, e->most, &n)) {
@@ -542,6 +551,45 @@ kill_complete(struct reader *r)
 		       o->name, "");
 }
 
+/* A text that no daemon takes is refused at once, even if no daemon is there. */
+static bool
+text_complete(struct reader *r, const char *what, const char *text, const char *fault)
+{
+	char shown[OPTIONS_TEXT_MAX / 2];
+
+	if (fault == NULL) {
+		return true;
+	}
+	(void)escape_text(shown, sizeof(shown), slice_of(text), ESCAPE_PLAIN);
+	(void)snprintf(r->why, OPTIONS_TEXT_MAX, "bad %s '%s': %s", what, shown, fault);
+	return false;
+}
+
+static bool
+name_complete(struct reader *r, const char *name)
+{
+	return text_complete(r, "name", name, name_check(slice_of(name), NAME_BYTES_MAX));
+}
+
+/* Checks the texts that go into the request for a lock or a latch. */
+static bool
+texts_complete(struct reader *r)
+{
+	const struct options *o = r->o;
+
+	if (((ASKERS >> o->task) & 1) == 0) {
+		return true;
+	}
+	for (size_t i = 0; i < o->also.count; i++) {
+		if (!name_complete(r, o->also.names[i])) {
+			return false;
+		}
+	}
+	return name_complete(r, o->name) &&
+	       (o->why == NULL ||
+		       text_complete(r, "--why", o->why, name_check_text(slice_of(o->why), WHY_BYTES_MAX)));
+}
+
 /* Checks arguments against each other. */
 static bool
 options_complete(struct reader *r)
@@ -585,7 +633,7 @@ options_complete(struct reader *r)
 	if (o->nonblock) {
 		o->wait_ms = 0;
 	}
-	return true;
+	return texts_complete(r);
 }
 
 bool

@@ -25,6 +25,8 @@ enum task {
 /* Sets of tasks, for options.def. */
 #define ON(task)   (1u << (TASK_##task))
 #define TAKERS     (ON(RUN) | ON(LOCK) | ON(HOLD))
+/* Their NAME goes into a request for a lock or a latch. */
+#define ASKERS     (TAKERS | ON(UNLOCK) | ON(CHECK) | ON(LATCH) | ON(AWAIT))
 #define EVERYWHERE ((1u << TASK_COUNT) - 1)
 
 #define OPTION_STEPS_MAX    1000000              /* of a latch */
@@ -109,7 +111,15 @@ struct options {
 
 #define OPTIONS_TEXT_MAX 256
 
-enum option_kind { OPTION_FLAG, OPTION_SECONDS, OPTION_NUMBER, OPTION_TEXT, OPTION_LOSS, OPTION_ALSO };
+enum option_kind {
+	OPTION_FLAG,
+	OPTION_SECONDS,
+	OPTION_WAIT,
+	OPTION_NUMBER,
+	OPTION_TEXT,
+	OPTION_LOSS,
+	OPTION_ALSO
+};
 
 /* A row of OPTION. */
 struct option_entry {

@@ -947,6 +947,31 @@ def test_names(place):
     daemon = world(place)
     status, text = tool.call(place, daemon, "run", "a b", "true")
     expect((status, "bad name" in text), (64, True), text)
+    for words in (("run", "a b", "true"), ("run", "--also", "}b", "a", "true"), ("lock", "a\nb"), ("hold", ""), ("check", "a b"),
+                  ("await", "a b"), ("hold", "--why", "a\nb", "a")):
+        status, text = tool.call(place, "unix://%s/none" % place.path, *words)
+        expect((status, "bad " in text), (64, True), "no daemon is looked for: " + text)
+
+
+def test_names_too_long(place):
+    """a name that this daemon finds too long is 64, too: no later call can succeed"""
+    daemon = place.daemon(master=place.redis(), config="limits: { name-bytes: 10 }\n").admitted()
+    status, text = tool.call(place, daemon, "run", "x" * 11, "true")
+    expect((status, "LIMIT: bad name" in text), (64, True), text)
+
+
+def test_silent_daemon(place):
+    """a daemon that accepts and does not greet counts as away: --master-wait ends the wait, and who is patient gets the lock"""
+    daemon = world(place)
+    daemon.process.stop()
+    impatient = tool.start(place, daemon, "run", "--master-wait", "1", "a", "true")
+    patient = tool.start(place, daemon, "run", "a", "--", "echo", "ran")
+    latch = tool.start(place, daemon, "await", "-w", "1", "steps")
+    expect((impatient.wait(), latch.wait()), (69, 69))
+    patient.output.wait("the daemon does not answer; waiting for it")
+    daemon.process.cont()
+    expect(patient.wait(), 0)
+    expect("ran" in patient.output.text(), True)
 
 
 def test_sessions_grace(place):

@@ -122,6 +122,9 @@ START_TEST(days_and_fractions_are_times)
 	ck_assert_int_eq(parsed("holdfast lock -w 1.5d a").wait_ms, 129600000);
 	ck_assert_int_eq(parsed("holdfast lock -w 0.5h a").wait_ms, 1800000);
 	ck_assert_int_eq(parsed("holdfast lock -w 365d a").wait_ms, OPTION_SECONDS_MAX);
+	/* As the packages count it. */
+	ck_assert_int_eq(parsed("holdfast lock -w 366d a").wait_ms, OPTION_SECONDS_MAX);
+	ck_assert_int_eq(parsed("holdfast lock -w 99999999999999999999d a").wait_ms, OPTION_SECONDS_MAX);
 }
 END_TEST
 
@@ -247,8 +250,8 @@ static const struct {
 	{"holdfast lock -w -1 a", "--timeout -1"},
 	{"holdfast lock -w inf a", "--timeout inf"},
 	{"holdfast lock -w 1y a", "--timeout 1y"},
-	{"holdfast lock -w 366d a", "--timeout 366d"},
-	{"holdfast lock -w 99999999999999999999999 a", "--timeout 999"},
+	{"holdfast lock -t 366d a", "--lease 366d"},
+	{"holdfast lock -t 99999999999999999999999 a", "--lease 999"},
 	{"holdfast lock -E 256 a", "--conflict-exit-code 256: a number from 0 to 255"},
 	{"holdfast lock -t 0 a", "--lease 0: a time from 0.001 to 31536000 seconds"},
 	{"holdfast run --max-run 0 a true", "--max-run 0: a time from 0.001 to 31536000 seconds"},
