@@ -100,7 +100,12 @@ static void
 holding_told(struct holding *h, struct slice told)
 {
 	char why[WIRE_TEXT_MAX];
+	const char *space = memchr(told.p, ' ', told.n);
 
+	if (!h->lost) {
+		(void)snprintf(h->word, sizeof(h->word), "%.*s",
+			(int)(space == NULL ? told.n : (size_t)(space - told.p)), told.p);
+	}
 	holding_lose(h, slice_of(take_loss(why, told)));
 }
 
@@ -277,6 +282,21 @@ lease_ends(const struct holding *h)
 {
 	return h->lease_ms > 0 &&
 	       h->grant->granted_ms + h->lease_ms - h->deadline.expire_ms <= LEASE_SLACK_MS;
+}
+
+const char *
+holding_reason(const struct holding *h)
+{
+	if (h->word[0] != '\0') {
+		return h->word;
+	}
+	if (h->lost || h->gone) {
+		return "session";
+	}
+	if (h->away || h->deadline.sent_ms > 0) {
+		return "unreachable";
+	}
+	return lease_ends(h) ? "lease" : "expired";
 }
 
 /* The hold is over, or nearly, and no answer is outstanding: the reason is not a silent daemon. */

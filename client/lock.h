@@ -150,6 +150,7 @@ struct holding {
 	bool away; /* the connection ended, and is not back; the deadline that was told last remains */
 	bool gone; /* the daemon does not know the session any more; the deadline remains */
 	bool told_away, told_gone; /* holding_tell() has said so */
+	char word[LOSS_WORD_MAX];  /* lost: the first word of why, if the daemon has said it */
 	char why[WIRE_TEXT_MAX];
 };
 
@@ -174,6 +175,9 @@ void holding_tell(struct holding *h);
 /* What is due now. DEADLINE_ASK is carried out here and never returned. While deadline_doubts() is true, it
  * is unknown whether the lock is still held. */
 enum deadline_step holding_step(struct holding *h);
+
+/* Why the lock is lost or its time over, in one word, as the packages report it (CLIENTS.md). */
+const char *holding_reason(const struct holding *h);
 
 /* When holding_step() is due. */
 int64_t holding_next(const struct holding *h);

@@ -494,8 +494,8 @@ record_json(const struct record *r)
 	bool exited = r->ended && WIFEXITED(r->child_status);
 	bool killed = r->ended && WIFSIGNALED(r->child_status);
 
-	return json_pack("{s:s, s:s, s:i, s:o, s:o, s:o, s:I, s:I}", "name", r->name, "outcome",
-		words[r->outcome], "exit", r->exit, "command_exit",
+	return json_pack("{s:s, s:s, s:s?, s:i, s:o, s:o, s:o, s:I, s:I}", "name", r->name, "outcome",
+		words[r->outcome], "reason", r->reason, "exit", r->exit, "command_exit",
 		number_or_null(exited, exited ? WEXITSTATUS(r->child_status) : 0), "command_signal",
 		number_or_null(killed, killed ? WTERMSIG(r->child_status) : 0), "token",
 		number_or_null(r->token != 0, r->token), "waited_ms", (json_int_t)r->waited_ms, "held_ms",

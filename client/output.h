@@ -89,8 +89,9 @@ struct record {
 	int exit;   /* ours */
 	bool ended; /* the command has ended, with child_status as waitpid(2) gives it */
 	int child_status;
-	int64_t token;     /* 0: never granted */
-	int64_t waited_ms; /* until the lock was granted, or the wait was given up */
+	const char *reason; /* of a loss, in one word; NULL: it was not lost */
+	int64_t token;      /* 0: never granted */
+	int64_t waited_ms;  /* until the lock was granted, or the wait was given up */
 	int64_t held_ms;
 };
 

@@ -55,9 +55,10 @@ struct run {
 	bool interrupted; /* a signal asked for the end: --min-hold does not apply */
 	bool timed_out;   /* --max-run is over */
 	enum stopping stopping;
-	int64_t kill_at_ms;    /* when to send KILL after a loss that was told; INT64_MAX: never */
-	int64_t mention_at_ms; /* when to mention processes that outlive the command; INT64_MAX: never */
-	int status;            /* our exit code; -1: the command's */
+	int64_t kill_at_ms;         /* when to send KILL after a loss that was told; INT64_MAX: never */
+	int64_t mention_at_ms;      /* when to mention processes that outlive the command; INT64_MAX: never */
+	int status;                 /* our exit code; -1: the command's */
+	char reason[LOSS_WORD_MAX]; /* of the loss */
 	struct pollfd fds[WATCH_COUNT];
 };
 
@@ -184,6 +185,7 @@ stop_ask(struct run *r)
 	struct loss loss = r->o->on_lost;
 
 	r->stopping = STOP_ASKED;
+	(void)snprintf(r->reason, sizeof(r->reason), "%s", holding_reason(&r->holding));
 	if (loss.way != LOSS_WARN && !r->timed_out) {
 		r->status = STATUS_LOST;
 	}
@@ -351,6 +353,7 @@ supervisor_killed(struct run *r)
 	message("the supervisor of the command was killed, and the lock is lost with it: killing the "
 		"command");
 	supervisor_kill_orphans(&r->plan, r->child, r->child_ended);
+	(void)snprintf(r->reason, sizeof(r->reason), "session");
 	r->status = STATUS_LOST;
 	r->gone = true;
 	r->child_ended = true;
@@ -488,6 +491,7 @@ run_command(struct run *r)
 	/* The supervisor waits for us, and the session is still bound to it. */
 	if (r->stopping == STOP_NOT && !give_back(r) && r->status < 0) {
 		message("the lock %s was lost while the command ran: %s", r->o->name, r->holding.why);
+		(void)snprintf(r->reason, sizeof(r->reason), "%s", holding_reason(&r->holding));
 		r->status = r->o->on_lost.way == LOSS_WARN ? -1 : STATUS_LOST;
 	}
 	supervisor_finish(&r->supervisor);
@@ -517,6 +521,7 @@ report(const struct run *r, int fd, int64_t began_ms, int status)
 	int64_t now = clock_ms();
 	const struct record record = {.name = r->o->name,
 		.outcome = outcome_of(r, status),
+		.reason = r->reason[0] != '\0' ? r->reason : NULL,
 		.exit = status,
 		.ended = r->child_ended,
 		.child_status = r->child_status,

@@ -98,7 +98,7 @@ def test_min_hold_lost(place):
 
 
 def test_record(place):
-    """--status-fd tells what came of it: ended, killed, busy, timed out, failed"""
+    """--status-fd tells what came of it: ended, killed, lost and why, busy, timed out, failed"""
     daemon = world(place)
     status, told = record(place, daemon, "holdfast run --status-fd 3 a -- sh -c 'exit 75'")
     expect((status, told["outcome"], told["exit"], told["command_exit"], told["command_signal"]),
@@ -107,7 +107,11 @@ def test_record(place):
     status, told = record(place, daemon, "holdfast run --status-fd 3 a -- sh -c 'kill -9 $$'")
     expect((status, told["outcome"], told["command_exit"], told["command_signal"]), (137, "ended", None, 9))
     status, told = record(place, daemon, "holdfast run --status-fd 3 --max-run 0.2 a -- sleep 1000")
-    expect((status, told["outcome"], told["command_signal"]), (124, "timed_out", 15))
+    expect((status, told["outcome"], told["reason"], told["command_signal"]), (124, "timed_out", None, 15))
+    status, told = record(place, daemon, "holdfast run --status-fd 3 -t 1 a -- sleep 1000")
+    expect((status, told["outcome"], told["reason"]), (76, "lost", "lease"))
+    status, told = record(place, daemon, "holdfast run --status-fd 3 a -- sh -c 'holdfast break a --token $HOLDFAST_TOKEN; sleep 1000'")
+    expect((status, told["outcome"], told["reason"]), (76, "lost", "broken"))
     holder = daemon.client()
     holder("LOCK", "a")
     status, told = record(place, daemon, "holdfast run --status-fd 3 -n --skip-ok a -- true")
