@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""One behaviour for all packages in client/. A scene is a row of the table: what the program does, what happens around it, and
-what it has to see. All packages play it side by side, each with names of its own. tests/conformance has the programs."""
+"""One behaviour for all packages in client/, the command line, and programs without a package. A scene is a row of the table: what the
+program does, what happens around it, and what it has to see. All play it side by side, each with names of its own. tests/conformance has
+the programs; LACKS in conformance.py says what one of them cannot have."""
 
 import os
 import re
@@ -14,13 +15,12 @@ from harness import BRISK, PATIENCE, boottime, expect, expect_between
 
 LEASE = 2.0  # seconds, of BRISK
 OK = "ok"
-ONE_PLACE = ("c", "go", "java", "node", "python", "rust")
 HELD = r"held \d+"
 
 
-def world(place, config=BRISK, but=(), **options):
+def world(place, config=BRISK, needs=(), **options):
     daemon = place.daemon(master=place.redis(), config=config, **options).admitted()
-    return daemon, Team(place, daemon.socket, but)
+    return daemon, Team(place, daemon.socket, *needs)
 
 
 def stand(daemon, teams, seconds):
@@ -53,7 +53,7 @@ def test_older_daemon(place):
     daemon = place.daemon(master=place.redis(), config=BRISK, tcp=True).admitted()
     older = Older(daemon.tcp)
     place.ends.append(older.close)
-    team = Team(place, "%s:%d" % older.address)
+    team = Team(place, "%s:%d" % older.address, "an older daemon")
     other = daemon.client()
     for player in team.players:
         other("LOCK", "%s-b" % player.who)
@@ -76,7 +76,7 @@ def test_older_daemon(place):
 def test_stood_still(place):
     """stands still for longer than a lease, while the daemon renews its lock, over a socket and over TCP: it has the lock"""
     daemon, team = world(place, tcp=True)
-    remote = Team(place, "%s:%d" % daemon.tcp)
+    remote = Team(place, "%s:%d" % daemon.tcp, "tcp")
     for one, suffix in ((team, ""), (remote, "-tcp")):
         one.ask("1", "lock", "{who}" + suffix, "wait=%d" % PATIENCE, wanted=HELD)
     stand(daemon, [team, remote], 6)  # longer than a daemon may be silent over TCP
@@ -103,7 +103,7 @@ def test_stood_still_and_lost(place):
     team.tell("1", "check")
     team.cont()
     team.hear("1", "check", "lost:broken 1")
-    team.hear("1", "told", "broken")
+    team.having("told").hear("1", "told", "broken")
     team.ask("1", "unlock", wanted="lost:broken 1")
 
 
@@ -128,12 +128,13 @@ def test_stood_still_with_a_question(place):
 @harness.alone
 def test_stood_still_and_cut(place):
     """stands still for longer than a lease, and its connection is cut meanwhile: it comes back, asks, and has the lock"""
-    daemon, team = world(place)
+    daemon, team = world(place, needs=["a way back"])
     team.ask("1", "lock", "{who}", wanted=HELD)
     team.stop()
     with daemon.client() as admin:
         lines = [line for line in admin("CLIENT", "LIST").splitlines() if re.search(r"name=(go|Player|player)", line)]
-        expect(len(lines), len(team.players))
+        kept = team.having("a kept connection").players
+        expect(len(lines), len(kept) + ("run" in [player.who for player in kept]))  # it has a second one, the tether
         for line in lines:
             admin("CLIENT", "KILL", "ID", re.search(r"\bid=(\d+)", line).group(1))
     stand(daemon, [], 1.5 * LEASE)
@@ -155,8 +156,9 @@ def test_stood_still_without_daemon(place):
     time.sleep(1.5 * LEASE)
     team.tell("1", "check")
     team.cont()
-    team.hear("1", "check", "lost:unreachable 1")
-    team.hear("1", "told", "unreachable")
+    team.having("a deadline of its own").hear("1", "check", "lost:unreachable 1")
+    team.having("a deadline of its own").hear("1", "told", "unreachable")
+    team.lacking("a deadline of its own").hear("1", "check", "unreachable 1 ")
 
 
 @harness.alone
@@ -228,15 +230,14 @@ WRONG = (  # what the program says of the lock, and what it is told; without the
 def test_wrong_arguments(place):
     """a wrong argument is refused in the same words, is no error to try again, and nothing is sent"""
     _, everybody = world(place)
+    checking = everybody.having("checks", "options of packages")
     for number, (words, text) in enumerate(WRONG):
-        # In Rust a time and a number of permits have no sign.
-        team = everybody.without("rust") if any("=-" in word for word in words) else everybody
+        team = checking.having("signs") if any("=-" in word for word in words) else checking
         # The library for C names its fields, which are in ms, and 0 is what is not set.
         unset = text.replace("a time from 1 ms", "a time from (1 ms|0)")
         team.ask(str(number), "lock", *words, wanted="(?i)invalid 0 (cannot lock: )?" + unset.replace(": ", "(_ms)?: ", 1)
                  if TIME in text or text.startswith("wait") else "invalid 0 (cannot lock: )?" + text)
-    unset = everybody.without("c").players  # there 0 is what is not set, and no NaN is a whole number
-    for player in unset:
+    for player in everybody.having("zero").players:
         player.tell("n", "lock", "a", "lease=0")
         expect(player.said("n", "lock").startswith("invalid 0 lease" + TIME), True, player.said("n", "lock"))
         player.tell("n", "lock", "a", "limit=0")
@@ -244,11 +245,38 @@ def test_wrong_arguments(place):
         player.tell("n", "lock", "a", "owner=a%20b")
         expect(player.said("n", "lock").startswith("invalid 0 owner: 1 to 96 bytes without spaces and control characters are needed"),
                True, player.said("n", "lock"))
-    for player in everybody.without("c", "go", "java", "rust").players:
+    for player in everybody.having("nan").players:
         for option, least in (("wait", "0"), ("lease", "1 ms")):
             player.tell("n", "lock", "a", option + "=nan")
             expect(player.said("n", "lock").startswith("invalid 0 %s: a time from %s to 365 days is needed, not " % (option, least)),
                    True, player.said("n", "lock"))
+
+
+BY_COMMAND = (  # the same for the command line, whose words are those of its options
+    (("%20",), "bad name ' ': it contains a space"),
+    (("x" * 513,), "bad name 'x+': it is too long"),
+    (("%7Da",), "bad name '}a': it begins with '}'"),
+    (("a", "wait=-5"), "--timeout -5: a time from 0 to 31536000 seconds "),
+    (("a", "wait=nan"), "--timeout nan: a time from 0 to 31536000 seconds "),
+    (("a", "lease=0"), "--lease 0: a time from 0.001 to 31536000 seconds "),
+    (("a", "lease=long"), "--lease 366d: a time from 0.001 to 31536000 seconds "),
+    (("a", "limit=0"), "--slots 0: a number from 1 to 10000 is allowed"),
+    (("a", "limit=10001"), "--slots 10001: a number from 1 to 10000 is allowed"),
+    (("a", "shared=1", "limit=3"), "--exclusive, --shared and --slots exclude each other"),
+    (("a", "why=" + "x" * 257), "bad --why 'x+': it is too long"),
+    (("a", "why=a%0Ab"), r"bad --why 'a\\nb': it contains a control character"),
+)
+
+
+def test_wrong_options(place):
+    """a wrong option is refused before a daemon is looked for; who sends the protocol hears it from the daemon"""
+    team = Team(place, place.path + "/nothing.sock").lacking("options of packages")
+    for number, (words, text) in enumerate(BY_COMMAND):
+        team.ask(str(number), "lock", *words, wanted="invalid 0 " + text)
+    _, everybody = world(place)
+    for number, (words, _) in enumerate(WRONG):
+        if "=forever" not in words[-1]:  # for which no number stands in the protocol
+            everybody.lacking("checks").ask(str(number), "lock", *words, wanted="refused:(ERR|LIMIT) 0 ")
 
 
 def test_forever(place):
@@ -256,8 +284,9 @@ def test_forever(place):
     _, team = world(place)
     for number, (name, wait) in enumerate((("{who}", "forever"), ("{who}", "long"), ("%C3%A4%E2%82%AC/{who}:*?[", "forever"),
                                            ("{who}" + "x" * 400, "31536000"))):
-        team.ask(str(number), "lock", name, "wait=" + wait, "why=LEASE", wanted=HELD)
-        team.ask(str(number), "unlock", wanted=OK)
+        part = team.having("a longer wait") if wait == "long" else team
+        part.ask(str(number), "lock", name, "wait=" + wait, "why=LEASE", wanted=HELD)
+        part.ask(str(number), "unlock", wanted=OK)
 
 
 # --- crowds ------------------------------------------------------------------------------------------------------------------
@@ -275,11 +304,12 @@ def test_crowd(place):
             daemon.queued(player.who)
         time.sleep(0.2)
         waiting = {player.who: len(other("INSPECT", player.who)["waiters"]) for player in team.players}
-        expect({who: count for who, count in waiting.items() if who in ONE_PLACE}, {who: 1 for who in waiting if who in ONE_PLACE})
+        one = [player.who for player in team.having("one place").players]
+        expect({who: waiting[who] for who in one}, dict.fromkeys(one, 1))
         for player in team.players:
             other("UNLOCK", player.who)
     team.hear("1", "crowd", "60 1 ")
-    team.ask("2", "crowd", 40, "{who}-a,{who}-b", 2 * PATIENCE, wanted="40 1 ")
+    team.having("several names").ask("2", "crowd", 40, "{who}-a,{who}-b", 2 * PATIENCE, wanted="40 1 ")
 
 
 # --- errors ------------------------------------------------------------------------------------------------------------------
@@ -304,10 +334,12 @@ def test_holder(place):
         tokens = {player.who: other("LOCK", player.who, "WHY", "import") for player in team.players}
         team.ask("1", "lock", "{who}", "wait=0.2", wanted="timeout 1 ")
         team.ask("2", "lock", "{who}", "wait=0", wanted="(busy|timeout) 1 ")
-        expect(team.ask("1", "holder", wanted="pid "), {who: "pid %d %d import" % (os.getpid(), token) for who, token in tokens.items()})
-        team.ask("2", "holder", wanted="nobody")
+        told = team.having("a token of others").ask("1", "holder", wanted="pid ")
+        expect(told, {who: "pid %d %d import" % (os.getpid(), tokens[who]) for who in told})
+        team.lacking("a token of others").ask("1", "holder", wanted="pid %d import$" % os.getpid())
+        team.having("a quiet try").ask("2", "holder", wanted="nobody")
         team.tell("3", "lock", "{who}", "wait=%d" % PATIENCE, "watch=3")
-        team.hear("3", "waits", r"%d 1 (99\d|\d{4,}) ?$" % os.getpid())
+        team.having("news of a wait").hear("3", "waits", r"%d 1 (99\d|\d{4,}) ?$" % os.getpid())
         for who in tokens:
             other("UNLOCK", who)
         team.hear("3", "lock", HELD)
@@ -322,8 +354,8 @@ def test_refused(place):
         team.ask("1", "lock", "x" * 101, wanted="refused:LIMIT 0 ")
         for name in "ab":
             team.ask(name, "lock", "{who}-" + name, wanted=HELD)
-        team.ask("1", "lock", "{who}-c", wanted="refused:LIMIT 1 ")
-        team.ask("a", "extend", 5, wanted="refused:ERR 0 ")
+        team.having("one session").ask("1", "lock", "{who}-c", wanted="refused:LIMIT 1 ")
+        team.having("extend").ask("a", "extend", 5, wanted="refused:ERR 0 ")
         other("DRAIN")
         team.ask("1", "lock", "{who}-d", "wait=0.5", wanted="(refused:DRAINING|timeout|unreachable) 1 ")
 
@@ -340,7 +372,7 @@ def test_no_master(place):
 def test_silent_daemon(place):
     """the daemon stands still: who waits, and who asks then, hears that it is unreachable, also without a bound of the wait"""
     daemon, team = world(place, "", tcp=True)
-    remote = Team(place, "%s:%d" % daemon.tcp)
+    remote = Team(place, "%s:%d" % daemon.tcp, "tcp")
     with daemon.client() as other:
         for one, name in ((team, "{who}"), (remote, "{who}-tcp")):
             for player in one.players:
@@ -352,12 +384,14 @@ def test_silent_daemon(place):
         for one in (team, remote):
             one.tell("2", "lock", "{who}-new")
         for one in (team, remote):
-            one.hear("1", "lock", "unreachable 1 ")
+            one.having("an endless wait that ends").hear("1", "lock", "unreachable 1 ")
             one.hear("2", "lock", "unreachable 1 ")
         daemon.process.cont()
         for one, name in ((team, "{who}"), (remote, "{who}-tcp")):
             for player in one.players:
                 other("UNLOCK", name.replace("{who}", player.who))
+            one.lacking("an endless wait that ends").hear("1", "lock", HELD)
+            one.lacking("an endless wait that ends").ask("1", "unlock", wanted=OK)
             one.ask("3", "lock", name, "wait=%d" % PATIENCE, wanted=HELD)  # what was given up is no waiter any more
             one.ask("3", "unlock", wanted=OK)
 

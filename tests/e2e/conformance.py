@@ -1,4 +1,5 @@
-"""The programs of tests/conformance, one for each package of client/: what they are told, and what they say."""
+"""The programs of tests/conformance: one for each package of client/, two that use the command line, and two that send the protocol
+over plain connections. What they are told, what they say, and what one of them cannot have."""
 
 import contextlib
 import copy
@@ -6,6 +7,7 @@ import fcntl
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -80,7 +82,63 @@ def c():
     return [os.path.join(harness.BUILD, "tests", "c", "player")]
 
 
+def shell(way):
+    return lambda: [os.path.join(HERE, "player.sh"), way] if shutil.which("bash") else None
+
+
+def plain(way):
+    return lambda: [sys.executable, os.path.join(HERE, "plain.py"), way]
+
+
 PACKAGES = {"c": c, "go": go, "java": java, "node": node, "python": python, "rust": rust}
+COMMANDS = {"run": shell("run"), "lock": shell("lock")}  # of the command line
+PLAIN = {"id": plain("id"), "connection": plain("connection")}  # the two ways of LIBRARIES.md
+PLAYERS = {**PACKAGES, **COMMANDS, **PLAIN}
+
+
+def all_of(players, reason):
+    return dict.fromkeys(players, reason)
+
+
+# What a player cannot have, and why. The others play it.
+LACKS = {
+    "an older daemon": {**all_of(COMMANDS, "sends no ASYNC, so a daemon of before answers the same"),
+                        **all_of(PLAIN, "sends neither VALIDITY nor ASYNC")},
+    "tcp": {"lock": "refuses: over TCP the daemon does not see when the script ends"},
+    "told": {"lock": "a script is not told; it asks with `check`", "id": "a loss is told with the next request about the lock"},
+    "a way back": {"connection": "without SESSION GRACE a session ends with its connection"},
+    "a kept connection": {"lock": "keeps no connection: the lock is the process's", "id": "keeps no connection"},
+    "a deadline of its own": {"lock": "no process keeps the time: `check` says 69 while there is no daemon",
+                              **all_of(PLAIN, "the program keeps the time; CHECK fails while there is no daemon")},
+    "checks": all_of(PLAIN, "the daemon checks the arguments, in its own words"),
+    "options of packages": all_of(COMMANDS, "the table of its options has its own words"),
+    "signs": {"rust": "a time and a number of permits have no sign"},
+    "zero": {"c": "0 is what is not set", **all_of(PLAIN, "the daemon checks the arguments, in its own words"),
+             **all_of(COMMANDS, "the table of its options has its own words")},
+    "nan": {"c": "no NaN is a whole number", "go": "no NaN is a Duration", "java": "no NaN is a Duration", "rust": "no NaN is a Duration",
+            **all_of(PLAIN, "no NaN is a whole number"), **all_of(COMMANDS, "the table of its options has its own words")},
+    "max_hold": all_of(COMMANDS, "has no such option; `run --max-run` stops the command"),
+    "permits": all_of(COMMANDS, "has no such option; --slots takes one permit"),
+    "owner": all_of(COMMANDS, "has no such option; a `run` inside of a `run` has its lock"),
+    "one place": {**all_of(COMMANDS, "each is a process of its own, with its place"),
+                  **all_of(PLAIN, "each lock has a session of its own, with its place")},
+    "several names": {"lock": "takes one name; `run --also` takes more"},
+    "a quiet try": all_of(COMMANDS, "says to people who has the lock, but with -q or --skip-ok"),
+    "a token of others": all_of(COMMANDS, "the line for people has no token; `show --json` has it"),
+    "news of a wait": all_of(PLAIN, "asks INSPECT when it wants to know"),
+    "one session": {"run": "each is a session of its own", **all_of(PLAIN, "each lock has a session of its own")},
+    "extend": all_of(COMMANDS, "has no such verb; without -t the daemon renews the lock"),
+    "a longer wait": all_of(PLAIN, "WAIT takes a year at most"),
+    "an endless wait that ends": all_of(PLAIN, "waits as long as the read of its library does"),
+}
+
+
+def lacking(names, needs):
+    """Those of the names that lack one of the needs; says why."""
+    out = [(who, need) for need in needs for who in LACKS[need] if who in names]
+    for who, need in out:
+        harness.comment("%s has not %s: %s" % (who, need, LACKS[need][who]))
+    return {who for who, _ in out}
 
 
 class Player:
@@ -88,8 +146,12 @@ class Player:
 
     def __init__(self, place, who, command, url):
         self.who = who
-        environment = {"HOLDFAST_URL": url, "PYTHONPATH": os.path.join(CLIENT, "python"), "PYTHONDONTWRITEBYTECODE": "1"}
-        self.process = place.run(*command, environment=environment, stdin=subprocess.PIPE)
+        environment = {"HOLDFAST_URL": url, "PYTHONPATH": os.path.join(CLIENT, "python"), "PYTHONDONTWRITEBYTECODE": "1",
+                       "HOLDFAST": harness.HOLDFAST, "TMPDIR": place.path}
+        # A script ends what it has started: its process group.
+        self.process = place.run(*command, environment=environment, stdin=subprocess.PIPE, start_new_session=who in COMMANDS)
+        if who in COMMANDS:
+            place.ends.append(self.end)
         self.output = self.process.output
         self.marks = {}
 
@@ -99,16 +161,46 @@ class Player:
         self.process.process.stdin.write((text + "\n").encode())
         self.process.process.stdin.flush()
 
+    def end(self):
+        self.cont()
+        self.process.process.stdin.close()
+        self.process.wait()
+
+    def tree(self):
+        """Its processes, each behind the one that has started it."""
+        pids = [self.process.pid]
+        for pid in pids:
+            with contextlib.suppress(FileNotFoundError), open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as stream:
+                pids += map(int, stream.read().split())
+        return pids
+
+    def stop(self):
+        """All its processes stand still. None starts another: each is stopped before those that it has started are looked for."""
+        self.process.stop()
+        stopped = set()
+        while stopped < set(self.tree()):
+            for pid in set(self.tree()) - stopped:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                stopped.add(pid)
+
+    def cont(self):
+        """What has started others goes on behind them, so that it sees none that stands still."""
+        for pid in reversed(self.tree()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        self.process.stopped = False
+
     def said(self, name, verb, timeout=PATIENCE):
         """What it said behind the last request of this kind."""
         return self.output.wait("^%s %s (.*)" % (name, verb), self.marks.get((name, verb), 0), timeout)[1].group(1)
 
 
 class Team:
-    """A program for each package whose language is here. `{who}` in a request is its name."""
+    """All players whose language is here, and that have what the scene needs. `{who}` in a request is its name."""
 
-    def __init__(self, place, url, but=()):
-        commands = {who: command() for who, command in PACKAGES.items() if who not in but}
+    def __init__(self, place, url, *needs):
+        commands = {who: command() for who, command in PLAYERS.items() if who not in lacking(PLAYERS, needs)}
         self.players = [Player(place, who, command, url) for who, command in commands.items() if command]
         missing = [who for who, command in commands.items() if not command]
         if missing:
@@ -116,11 +208,19 @@ class Team:
         for player in self.players:
             player.output.wait("^- ready")
 
-    def without(self, *names):
-        """The others of the team."""
-        others = copy.copy(self)
-        others.players = [player for player in self.players if player.who not in names]
-        return others
+    def having(self, *needs):
+        """Those of the team that have all of this."""
+        out = lacking([player.who for player in self.players], needs)
+        return self.only(player.who for player in self.players if player.who not in out)
+
+    def lacking(self, need):
+        """The others."""
+        return self.only(LACKS[need])
+
+    def only(self, names):
+        names, part = set(names), copy.copy(self)
+        part.players = [player for player in self.players if player.who in names]
+        return part
 
     def tell(self, *words):
         for player in self.players:
@@ -139,11 +239,11 @@ class Team:
 
     def stop(self):
         for player in self.players:
-            player.process.stop()
+            player.stop()
 
     def cont(self):
         for player in self.players:
-            player.process.cont()
+            player.cont()
 
     def silent(self, name, verb):
         """None of them has said this."""
