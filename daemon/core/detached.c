@@ -1,6 +1,5 @@
 /* detached: see the header. verbs.c begins a request AS id; what a verb does is no different from here on. */
 #include "daemon/core/detached.h"
-#include "daemon/core/changes.h"
 
 #include "daemon/core/attach.h"
 #include "daemon/core/base/action.h"
@@ -10,6 +9,7 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/changes.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/kinds.h"

@@ -18,7 +18,6 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
@@ -257,16 +256,16 @@ ending_yield_user(struct core *core, const struct user *u, size_t holds)
 		ending_give_up(core, LIST_FIRST(&s->grants), s->end);
 }
 
-void
+bool
 ending_yield(struct core *core, const struct conn *conn, const struct command *c)
 {
 	if (TAILQ_EMPTY(&core->locks->ending) || core->drain == DRAIN_ENDS ||
 		(c->verb != VERB_LOCK && c->verb != VERB_MLOCK))
-		return;
+		return false;
 	if (c->verb == VERB_LOCK)
 		ending_yield_name(core, c->name);
 	for (size_t i = 0; c->verb == VERB_MLOCK && i < c->name_count; i++)
 		ending_yield_name(core, c->names[i]);
 	ending_yield_user(core, conn->session->user, c->verb == VERB_LOCK ? 1 : c->name_count);
-	schedule(core);
+	return true;
 }

@@ -10,6 +10,8 @@
 
 #include "daemon/core/base/peer.h"
 
+#include <stdbool.h>
+
 struct command;
 struct conn;
 struct core;
@@ -28,7 +30,7 @@ void session_clear(struct core *core, struct session *s, enum end end);
 void ending_enter(struct core *core, struct session *s, enum end end);
 
 /* Before a request: what it asks for is given up first if its session ends. */
-void ending_yield(struct core *core, const struct conn *conn, const struct command *c);
+bool ending_yield(struct core *core, const struct conn *conn, const struct command *c);
 
 void ending_timer(struct core *core);
 

@@ -75,10 +75,6 @@ struct loss;
 struct record;
 struct session;
 
-/* From so many holds on, a session is in the ledger (core_settings.ledger_many): their entries take less time
- * than other clients notice. */
-#define LEDGER_MANY 64
-
 /* At the end of a step: appends what has changed in it, and marks in the things themselves what is in the
  * ledger (session.written, grant.durable), whether a ledger is kept or not. */
 void ledger_drain(struct core *core);

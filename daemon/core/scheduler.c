@@ -1,6 +1,5 @@
 /*
- * scheduler: see scheduler.h. Each noun whose change matters to a name calls dirty_add(); core.c calls
- * schedule(). semaphore.c and share.c know what follows for a name.
+ * scheduler: see scheduler.h. semaphore.c and share.c know what follows for a name.
  */
 #include "daemon/core/scheduler.h"
 
@@ -8,8 +7,6 @@
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/kinds.h"
-#include "daemon/core/latch.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
@@ -21,14 +18,10 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/masters/quorum.h"
-#include "daemon/core/mlock.h"
 #include "daemon/core/part.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/semaphore.h"
 #include "daemon/core/share.h"
-#include "daemon/core/verbs.h"
-#include "daemon/core/view.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>
@@ -160,10 +153,17 @@ rescan_timer(struct core *core)
 }
 
 void
-rescan_begin(struct core *core)
+rescan_retry(struct core *core)
 {
-	bool any = core->retry;
+	core->locks->catches = true;
+	core->locks->catching = 0;
+	rescan_waiting(core);
+	release_retry_all(core);
+}
 
+void
+rescan_begin(struct core *core, bool any)
+{
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
@@ -173,14 +173,6 @@ rescan_begin(struct core *core)
 		m->reclaims = true;
 		m->reclaiming = 0;
 		any = true;
-	}
-	if (core->retry) {
-		core->retry = false;
-		core->locks->catches = true;
-		core->locks->catching = 0;
-		rescan_waiting(core);
-		release_retry_all(core);
-		latch_retry_all(core);
 	}
 	if (any) {
 		timer_cancel(&core->timers, &core->locks->rescan_timer);
@@ -217,7 +209,7 @@ schedule_find(struct core *core)
 	}
 }
 
-static bool
+bool
 schedule_next(struct core *core)
 {
 	struct dirty_item *item = dirty_next(&core->dirty), *ahead;
@@ -246,17 +238,4 @@ schedule_refusal(const struct core *core, const struct waiter *w, struct reply *
 		share_refusal(core, w, out);
 	else
 		permits_refusal(core, w, out);
-}
-
-void
-schedule(struct core *core)
-{
-	do {
-		rescan_begin(core);
-		/* An MLOCK that waits for a name next has to do so before the name is given back. */
-		while ((!TAILQ_EMPTY(&core->kinds->mlocks) && mlock_schedule(core)) || schedule_next(core))
-			continue;
-		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
-		assert(TAILQ_EMPTY(&core->kinds->mlocks) && !core->quorum->reseat);
-	} while (drain_goes_on(core));
 }

@@ -1,12 +1,14 @@
 /*
  * scheduler: who waits for a name, and what follows from what has changed.
  *
- * schedule() is the one place that decides when the next waiter is granted, when the lease is acquired,
- * retained or given back, and when a name is forgotten. semaphore.h has what it does for a name.
+ * schedule_next() is the one place that decides when the next waiter is granted, when the lease is acquired,
+ * retained or given back, and when a name is forgotten. Each noun whose change matters to a name calls
+ * dirty_add(), and the step goes through the dirty names (turn.h).
  */
 #ifndef CORE_SCHEDULER_H
 #define CORE_SCHEDULER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct command;
@@ -20,8 +22,8 @@ struct resource;
 struct session;
 struct waiter;
 
-/* Before a step ends: schedules everything that is dirty. */
-void schedule(struct core *core);
+/* Schedules the next name that is dirty. False: there is none. */
+bool schedule_next(struct core *core);
 
 /* The answer of a waiter that cannot wait any longer. */
 void schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out);
@@ -41,8 +43,12 @@ void schedule_refusal(const struct core *core, const struct waiter *w, struct re
  * leases in one turn, however many there are: before it, a session could be told too late a deadline. */
 void rescan_shorten(struct core *core, struct master *m, int64_t ms);
 
-/* Before a step ends: begins the scans that were asked for. */
-void rescan_begin(struct core *core);
+/* Wake-ups may have been missed: those who wait try again at once, and held names are looked at from now on.
+ */
+void rescan_retry(struct core *core);
+
+/* Before a step ends: begins the scans of masters that ask for it; and, with any, goes on with all. */
+void rescan_begin(struct core *core, bool any);
 
 /* The timer: goes on. */
 void rescan_timer(struct core *core);

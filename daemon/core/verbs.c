@@ -34,6 +34,7 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/refusal.h"
 #include "daemon/core/session.h"
+#include "daemon/core/turn.h"
 #include "daemon/core/user.h"
 #include "daemon/core/view.h"
 #include "proto/command.h"
@@ -489,7 +490,8 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 	/* While a LOCK waits, the adapter holds back the later requests of its connection. */
 	assert(conn->blocked == NULL && conn->mlock == NULL && conn->latch_request == NULL &&
 		conn->guest == NULL);
-	ending_yield(core, conn, command);
+	if (ending_yield(core, conn, command))
+		schedule(core);
 	if (command->as.n == 0) {
 		verb_carry_out(core, conn, command);
 		return;

@@ -1,0 +1,40 @@
+/* turn: see turn.h. */
+#include "daemon/core/turn.h"
+
+#include "daemon/core/base/base.h"
+#include "daemon/core/kinds.h"
+#include "daemon/core/latch.h"
+#include "daemon/core/masters/quorum.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/scheduler.h"
+#include "daemon/core/verbs.h"
+
+#include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+
+static void
+turn_rescan(struct core *core)
+{
+	bool retry = core->retry;
+
+	core->retry = false;
+	if (retry) {
+		rescan_retry(core);
+		latch_retry_all(core);
+	}
+	rescan_begin(core, retry);
+}
+
+void
+schedule(struct core *core)
+{
+	do {
+		turn_rescan(core);
+		/* An MLOCK that waits for a name next has to do so before the name is given back. */
+		while ((!TAILQ_EMPTY(&core->kinds->mlocks) && mlock_schedule(core)) || schedule_next(core))
+			continue;
+		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
+		assert(TAILQ_EMPTY(&core->kinds->mlocks) && !core->quorum->reseat);
+	} while (drain_goes_on(core));
+}
