@@ -1,7 +1,6 @@
 /* attach: see session.h. core.c and verbs.c call it; it must never leave a connection without a session. */
 #include "daemon/core/attach.h"
 
-#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
@@ -9,13 +8,11 @@
 #include "daemon/core/base/peer.h"
 #include "daemon/core/changes.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
-#include "daemon/core/notes.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
 #include "proto/command.h"
@@ -135,8 +132,7 @@ attach_leave(struct conn *conn)
 		s->onloss = ONLOSS_CLOSE;
 }
 
-/* Ends a session whose connections may still be open: they are closed. */
-static void
+void
 attach_end(struct core *core, struct session *s, enum end end)
 {
 	struct conn *conn;
@@ -293,24 +289,6 @@ attach_exit(struct core *core, const struct process *process)
 	}
 	s->orphaned = true;
 	session_unbind(core, s);
-}
-
-void
-attach_kill(struct core *core, struct conn *conn, int64_t number)
-{
-	struct session *s = session_find(core, (session_id)number);
-
-	if (s == NULL || s->ends) {
-		emit_error(core, conn->id, CODE_ERR, "this daemon has no session %lld: SESSIONS lists them",
-			(long long)number);
-		return;
-	}
-	emit_int(core, conn->id, (int64_t)s->grant_count);
-	emit_note(core, NOTE_KILLED, NULL, s, 0, -1, NULL);
-	if (s->detached != NULL)
-		detached_kill(core, s);
-	else
-		attach_end(core, s, END_ABANDONED);
 }
 
 void

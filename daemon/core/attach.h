@@ -48,9 +48,8 @@ void attach_anchor(struct core *core, struct conn *conn);
 /* This process has ended, and with it the session bound to it, unless an anchor is open. */
 void attach_exit(struct core *core, const struct process *process);
 
-/* SESSION KILL: an administrator ends the session with this number: what it holds is abandoned, its
- * connections are closed, and it has no grace. */
-void attach_kill(struct core *core, struct conn *conn, int64_t number);
+/* Ends a session whose connections may still be open: they are closed. */
+void attach_end(struct core *core, struct session *s, enum end end);
 /* Whether this process has ended will not be known. */
 void attach_unseen(struct core *core, const struct process *process);
 

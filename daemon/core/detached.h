@@ -5,7 +5,7 @@
  *       └─────────────────────────────▶ its own session
  *
  * A guest is a second struct conn with the number of its connection. It speaks for the detached session while
- * a request AS id is under way, and ends with the answer. So a verb finds its session as always, in
+ * a request AS id is under way (guest.h), and ends with the answer. So a verb finds its session as always, in
  * conn->session, and a wait belongs to its connection. A connection has one guest at most: further requests
  * wait for the answer.
  *
@@ -31,7 +31,7 @@
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/view.h"
+#include "proto/slice.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@
 struct conn;
 struct core;
 struct session;
-struct user;
+struct reply;
 
 /* A client connects again and repeats its request within so long, or the TTL if that is shorter. Others wait
  * for so long for a client that does not. */
@@ -61,19 +61,11 @@ struct detached {
 	char id[];
 };
 
-/* The connection as it speaks for the session of command->as, which may be new. NULL: conn has its answer. */
-struct conn *guest_begin(struct core *core, struct conn *conn, const struct command *command);
-/* The request of its connection has been carried out: unless it waits, the guest ends. made: the session, if
- * it was made for this request, ends too if nothing has come of it. */
-void guest_carried_out(struct core *core, struct conn *conn, bool made);
+/* The guest of a connection ends. Its memory stays until the next step. */
+void guest_end(struct core *core, struct conn *guest);
 /* A request of this connection or guest has been answered after a wait. A guest ends, but can be read until
  * the next step. If the daemon ends, the session of the guest ends with its last one. */
 void conn_answered(struct core *core, struct conn *conn);
-/* A connection that was loaded gets the guest for this session that it had. False: out of memory. */
-bool guest_load(struct core *core, struct conn *conn, struct session *s) __attribute__((warn_unused_result));
-/* The connection with this number as it speaks in a request that waits: its guest, if it has one. NULL: there
- * is no such connection. */
-struct conn *conn_speaking(const struct core *core, conn_id id);
 
 /* The session with this id of the user with this number; NULL: none. */
 struct session *detached_find(const struct core *core, uint64_t user, struct slice id);
@@ -86,10 +78,10 @@ void detached_hide(struct core *core, struct session *s);
 /* It has ended: it has no id any more. */
 void detached_leave(struct core *core, struct session *s);
 
+/* It holds nothing and waits for nothing, and no request of it is under way. */
+bool detached_is_idle(const struct session *s);
+
 struct slice detached_id(const struct session *s);
-/* A few digits that tell sessions apart and say nothing about the id. "": the session has none, or is NULL.
- */
-void detached_hash(const struct core *core, const struct session *s, char out[VIEW_AS]);
 
 /* The CLAIM of a hold that its LOCK asks for with these, ms; 0: none. */
 int64_t detached_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms);
@@ -99,20 +91,6 @@ int64_t detached_claim_until(const struct core *core, const struct session *s);
 
 /* Its TTL is over, and no connection waits for it. */
 void detached_silent(struct core *core, struct session *s);
-
-/* An MLOCK of a detached session. Ends the one that it repeats, if that waits over another connection. True:
- * conn has its answer, since all names are held or its client has half-closed. */
-bool detached_mlock(struct core *core, const struct conn *conn, const struct command *c);
-
-/* EVENT_ELSEWHERE: each LOCK and MLOCK of the id that waits for the name is answered with the text. */
-void detached_elsewhere(struct core *core, const struct whose *whose, struct slice text);
-
-/* SESSION TTL, SESSION END. */
-void detached_ttl(struct core *core, struct conn *conn, int64_t ms);
-void detached_end(struct core *core, struct conn *conn, int64_t number);
-
-/* SESSION KILL: its requests that wait are answered, and what it holds is abandoned. */
-void detached_kill(struct core *core, struct session *s);
 
 /* The answer of a request that is repeated over another connection, and of one whose session was ended. */
 void detached_refusal(struct reply *out, bool ended);

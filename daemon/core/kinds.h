@@ -1,14 +1,11 @@
 /*
- * kinds: what the core remembers of the other kinds of locks: permits, several names at once, latches; and of
- * sessions of an id.
+ * kinds: what the core remembers of the other kinds of locks: permits, several names at once, latches.
  */
 #ifndef CORE_KINDS_H
 #define CORE_KINDS_H
 
-#include "daemon/core/base/map.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/deadlock.h"
-#include "daemon/core/detached.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/mlock.h"
 
@@ -18,8 +15,6 @@
 struct latch_quota;
 
 struct kinds {
-	struct map ids; /* the detached sessions, by user and id */
-	struct detached_list detached;
 	struct latch *latches;
 	struct latch_quota *latch_quotas;
 	uint64_t latch_quotas_memory;   /* the memory of the master in which they are */

@@ -19,6 +19,7 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/changes.h"
+#include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/scheduler.h"
@@ -32,6 +33,8 @@ struct user;
 struct locks {
 	struct map conns; /* by their numbers */
 	struct session *sessions;
+	struct map ids; /* the sessions of an id, by user and id */
+	struct detached_list detached;
 	struct session *bound; /* those bound to a process, by process */
 	struct user *users;
 	int64_t heartbeats;       /* sessions with a heartbeat */

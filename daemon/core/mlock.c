@@ -4,7 +4,6 @@
  */
 #include "daemon/core/mlock.h"
 
-#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/dirty.h"
@@ -14,6 +13,7 @@
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/guest.h"
 #include "daemon/core/key.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/lease/lease.h"

@@ -4,7 +4,6 @@
 #include "daemon/core/session.h"
 
 #include "daemon/core/attach.h"
-#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
@@ -16,7 +15,6 @@
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
-#include "daemon/core/kinds.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
 #include "daemon/core/notes.h"
@@ -184,7 +182,7 @@ session_free_all(struct core *core)
 		free(s);
 	}
 	map_done(&core->locks->conns);
-	map_done(&core->kinds->ids);
+	map_done(&core->locks->ids);
 }
 
 void

@@ -4,10 +4,9 @@
 #include "daemon/core/state_latch.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/base/peer.h"
 #include "daemon/core/base/state_time.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/detached.h"
+#include "daemon/core/guest.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/latch.h"
 #include "daemon/core/latch_request.h"

@@ -15,6 +15,7 @@
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/guest.h"
 #include "daemon/core/kinds.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"

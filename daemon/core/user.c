@@ -8,7 +8,6 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/lease/lease.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/session.h"
 #include "proto/reply.h"

@@ -9,16 +9,15 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/emit.h"
-#include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/core.h"
 #include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/guest.h"
 #include "daemon/core/key.h"
 #include "daemon/core/latch.h"
-#include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
@@ -425,7 +424,7 @@ verb_session(struct core *core, struct conn *conn, const struct command *command
 		detached_end(core, conn, command->session);
 		return;
 	case VERB_SESSION_KILL:
-		attach_kill(core, conn, command->session);
+		session_kill(core, conn, command->session);
 		return;
 	case VERB_SESSION_ONLOSS:
 		session_onloss(core, conn, command->onloss);
