@@ -7,12 +7,10 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/changes.h"
-#include "daemon/core/deadlock.h"
 #include "daemon/core/ending.h"
-#include "daemon/core/latch.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
 #include "proto/command.h"
@@ -83,9 +81,7 @@ attach_drop_waits(struct core *core, struct conn *conn, bool keep)
 {
 	struct waiter *w, *next;
 
-	latch_close(core, conn);
-	if (conn->mlock != NULL)
-		mlock_drop(core, conn->mlock);
+	kinds_close(core, conn);
 	LIST_FOREACH_SAFE (w, &conn->session->waiters, in_session, next) {
 		if (w->conn != conn)
 			continue;
@@ -169,7 +165,7 @@ attach_detach(struct core *core, struct conn *conn, enum end end)
 	}
 	if (!last) {
 		attach_show(core, s);
-		deadlock_look(core, s);
+		core->locks->watch->look(core, s);
 		return;
 	}
 	if (kept)
@@ -259,13 +255,11 @@ attach_finish(struct core *core, struct conn *conn)
 
 	if (conn->guest != NULL)
 		attach_finish(core, conn->guest);
-	if (conn->mlock != NULL)
-		mlock_make_once(core, conn->mlock);
+	kinds_finish(core, conn);
 	LIST_FOREACH (w, &conn->session->waiters, in_session) {
 		if (w->conn == conn)
 			queue_halve(core, w);
 	}
-	latch_finish(core, conn);
 }
 
 void

@@ -57,12 +57,6 @@
 
 #define STALL_MS 500 /* a turn as late as this is a stall; or as a tenth of a lease, if that is less */
 
-int64_t
-core_wake_at(const struct core *core)
-{
-	return core->ended ? TIMER_NEVER : timers_first(&core->timers);
-}
-
 void
 core_unread(struct core *core, int64_t until_ms)
 {

@@ -25,7 +25,7 @@
 #include "daemon/core/kinds.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/part.h"
+#include "daemon/core/parts.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
 #include "daemon/core/share.h"
@@ -493,7 +493,7 @@ deadlock_defer(struct core *core, struct session *s)
 		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
 }
 
-void
+static void
 deadlock_forget(struct core *core, struct session *s)
 {
 	assert(!s->deferred || !TAILQ_EMPTY(&core->kinds->deferred.sessions));
@@ -566,7 +566,7 @@ deadlock_closes(struct core *core, const struct waiter *w, struct reply *out)
 
 /* One search for all waits of the session: there may be one for each connection, and this runs for each
  * connection that goes. */
-void
+static void
 deadlock_look(struct core *core, struct session *s)
 {
 	struct waiter *w = NULL;
@@ -603,3 +603,5 @@ deadlock_timer(struct core *core)
 	if (!TAILQ_EMPTY(&d->sessions))
 		timer_arm(&core->timers, &d->timer, core->now.ms + LATER_MS);
 }
+
+const struct wait_watch deadlock_watch = {.look = deadlock_look, .forget = deadlock_forget};

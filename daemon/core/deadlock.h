@@ -16,6 +16,8 @@
 #define CORE_DEADLOCK_H
 
 #include "daemon/core/base/timers.h"
+#include "daemon/core/kind.h"
+#include "daemon/core/mark.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>
@@ -26,23 +28,6 @@ struct core;
 struct reply;
 struct session;
 struct waiter;
-
-/* One step of a cycle of waits: a session waits, and another one keeps it from its answer, by a hold or by an
- * ASYNC wait ahead of it. */
-struct edge {
-	struct session *from;
-	const struct waiter *wait;
-	bool ahead;
-};
-
-/* What a search for deadlocks writes on each session that it meets; meaningless outside of the search. */
-struct mark {
-	uint64_t search;
-	struct session *met;  /* the session met before this one */
-	struct session *next; /* the next session to be looked at, or the next in the cycle */
-	struct edge edge;     /* the edge that led to this session */
-	bool free;            /* the session can go on */
-};
 
 TAILQ_HEAD(session_list, session);
 
@@ -61,15 +46,12 @@ struct deferred_checks {
 /* Whether this wait, which has just begun, closes a cycle. True: *out is the DEADLOCK that names it. */
 bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *out);
 
-/* A cycle may have been closed without a new wait: the session has one connection less, or was granted
- * something while it is blocked. If so, refuses one of its waits. */
-void deadlock_look(struct core *core, struct session *s);
+/* deadlock_look(): if a cycle has been closed, one of the waits of the session is refused. */
+extern const struct wait_watch deadlock_watch;
 
 /* A search for this session is put off. */
 void deadlock_defer(struct core *core, struct session *s);
 /* Runs searches that were put off. */
 void deadlock_timer(struct core *core);
-/* The session ends. */
-void deadlock_forget(struct core *core, struct session *s);
 
 #endif

@@ -17,7 +17,6 @@
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
-#include "daemon/core/view.h"
 #include "proto/command.h"
 #include "proto/name.h"
 #include "proto/reply.h"

@@ -7,16 +7,15 @@
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/changes.h"
-#include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/loss.h"
-#include "daemon/core/mlock.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/session.h"
 #include "daemon/core/user.h"
@@ -127,10 +126,8 @@ session_clear(struct core *core, struct session *s, enum end end)
 {
 	struct conn *conn;
 
-	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (conn->mlock != NULL)
-			mlock_drop(core, conn->mlock);
-	}
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		kinds_clear(core, conn);
 	while (!LIST_EMPTY(&s->waiters))
 		queue_remove(core, LIST_FIRST(&s->waiters));
 	if (s->ends)
@@ -163,7 +160,7 @@ ending_hide(struct core *core, struct session *s)
 	s->orphaned = false;
 	timer_cancel(&core->timers, &s->grace_timer);
 	timer_cancel(&core->timers, &s->heartbeat_timer);
-	deadlock_forget(core, s);
+	core->locks->watch->forget(core, s);
 	session_changed(core, s);
 }
 

@@ -9,9 +9,9 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/changes.h"
-#include "daemon/core/deadlock.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/holds.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
@@ -160,7 +160,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 {
 	assert(g->session == w->session);
 	if (w->part != NULL) {
-		part_granted(core, w, g);
+		kind_of_parts(core)->won(core, w, g);
 		return;
 	}
 	if (w->conn == NULL) {
@@ -240,7 +240,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	queue_remove(core, w);
 	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
 	if (async || kept)
-		deadlock_look(core, s);
+		core->locks->watch->look(core, s);
 }
 
 struct grant *
@@ -414,7 +414,7 @@ grant_end(struct core *core, struct grant *g)
 
 	assert(l->state == LEASE_HELD && r->grant_count > 0);
 	if (part_of(g) != NULL)
-		part_lost(core, part_of(g));
+		kind_of_parts(core)->lost(core, part_of(g));
 	if (g->session != NULL) {
 		user_give(g->session, l->permits);
 		grant_leave_session(core, g);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct core;
 struct latch_quota;
 
 struct kinds {
@@ -26,5 +27,8 @@ struct kinds {
 	uint64_t searches;               /* the last search for deadlocks */
 	struct deferred_checks deferred; /* the searches put off */
 };
+
+/* Empty, and each kind known to the locks (kind.h). */
+void kinds_init(struct core *core);
 
 #endif

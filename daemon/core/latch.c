@@ -20,7 +20,6 @@
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/notes.h"
 #include "daemon/core/user.h"
 #include "proto/command.h"
 #include "proto/reply.h"
@@ -40,6 +39,17 @@
 /* Latches remembered without a request; the oldest are forgotten first. After that a DOWN needs a look before
  * it, and what would be LOST is "no such latch". */
 #define IDLE_MOST    1000
+
+static void
+emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session, int64_t ms,
+	const char *text)
+{
+	struct note *note = emit_note_of(core, type, 0, ms, text);
+
+	assert(type == NOTE_LATCH_SET || type == NOTE_LATCH_OPENED || type == NOTE_LATCH_LOST);
+	note->name = l->name;
+	note->session = session;
+}
 
 static unsigned
 latch_hash(const struct core *core, struct slice name)
@@ -509,7 +519,8 @@ latch_begin(struct core *core, struct conn *conn, const struct command *c)
 		latch_schedule(core, l);
 }
 
-void
+/* Its AWAIT becomes WAIT 0. */
+static void
 latch_finish(struct core *core, struct conn *conn)
 {
 	if (conn->latch_request == NULL)
@@ -611,3 +622,5 @@ latch_request_timer(struct core *core, struct latch_request *a)
 	latch_request_answer(core, a, &why);
 	latch_schedule(core, l);
 }
+
+const struct lock_kind latches_kind = {.finish = latch_finish, .close = latch_close};

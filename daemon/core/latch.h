@@ -32,6 +32,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/lease/lease.h"
 
 #include <bsd/sys/queue.h>
@@ -125,8 +126,6 @@ void latch_idle(struct core *core, struct latch *l);
 /* LATCH SET, DOWN, AWAIT, COUNT: answers now or later. */
 void latch_begin(struct core *core, struct conn *conn, const struct command *command);
 
-/* No more requests of this connection will come: its AWAIT becomes WAIT 0. */
-void latch_finish(struct core *core, struct conn *conn);
 /* The connection is gone: its request gets no answer. */
 void latch_close(struct core *core, struct conn *conn);
 
@@ -146,5 +145,7 @@ void latch_request_timer(struct core *core, struct latch_request *a);
 
 /* For core_free(). */
 void latch_free_all(struct core *core);
+
+extern const struct lock_kind latches_kind;
 
 #endif

@@ -21,6 +21,7 @@
 #include "daemon/core/changes.h"
 #include "daemon/core/detached.h"
 #include "daemon/core/ending.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/session.h"
@@ -46,9 +47,11 @@ struct locks {
 	struct ending_list ending; /* sessions that give up what they hold, in turn */
 	struct timer ending_timer;
 	struct ration ended_holds; /* of sessions that end */
-	struct changes changes;    /* what the ledger has not heard of yet */
-	uint64_t tickets;          /* the last ticket given to a waiter */
-	session_id session_ids;    /* the last session id used */
+	const struct lock_kind *kinds[LOCK_KINDS];
+	const struct wait_watch *watch;
+	struct changes changes; /* what the ledger has not heard of yet */
+	uint64_t tickets;       /* the last ticket given to a waiter */
+	session_id session_ids; /* the last session id used */
 	/* When they began: the holds of sessions, and the waiters. */
 	struct starts hold_starts, wait_starts;
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:

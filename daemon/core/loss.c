@@ -7,7 +7,6 @@
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/changes.h"
 #include "daemon/core/detached.h"

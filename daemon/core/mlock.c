@@ -28,7 +28,7 @@
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/mode.h"
 #include "daemon/core/notes.h"
-#include "daemon/core/part.h"
+#include "daemon/core/parts.h"
 #include "daemon/core/queue.h"
 #include "daemon/core/refusal.h"
 #include "daemon/core/user.h"
@@ -142,7 +142,7 @@ mlock_end(struct core *core, struct mlock *b)
 	freelist_retire(core, &b->freed);
 }
 
-void
+static void
 mlock_drop(struct core *core, struct mlock *b)
 {
 	for (size_t i = 0; i < b->count; i++)
@@ -337,7 +337,7 @@ mlock_timer(struct core *core, struct mlock *b)
 		mlock_fail(core, b, &refusal);
 }
 
-void
+static void
 mlock_make_once(struct core *core, struct mlock *b)
 {
 	int64_t until_ms = queue_once_until(core);
@@ -349,6 +349,20 @@ mlock_make_once(struct core *core, struct mlock *b)
 		if (b->parts[i].waiter != NULL)
 			queue_make_once(core, b->parts[i].waiter);
 	}
+}
+
+void
+mlock_conn_finish(struct core *core, struct conn *conn)
+{
+	if (conn->mlock != NULL)
+		mlock_make_once(core, conn->mlock);
+}
+
+void
+mlock_conn_close(struct core *core, struct conn *conn)
+{
+	if (conn->mlock != NULL)
+		mlock_drop(core, conn->mlock);
 }
 
 void

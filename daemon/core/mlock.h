@@ -18,6 +18,7 @@
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/part.h"
 #include "proto/command.h"
 #include "proto/reply.h"
 #include "proto/slice.h"
@@ -32,15 +33,6 @@ struct core;
 struct grant;
 struct resource;
 struct waiter;
-
-/* One name of an MLOCK: tried or waited for, then held until all are held. */
-struct part {
-	struct mlock *mlock;
-	struct slice name;
-	struct waiter *waiter; /* NULL: none */
-	struct grant *grant;   /* NULL: none */
-	size_t place;          /* its index in the request */
-};
 
 TAILQ_HEAD(mlock_list, mlock);
 
@@ -75,11 +67,11 @@ struct mlock *mlock_new(struct core *core, struct conn *conn, const struct comma
 /* Before a step ends: decides what follows for the dirty ones. False: none was dirty. */
 bool mlock_schedule(struct core *core);
 
-/* mlock_timer(): WAIT is over. mlock_make_once(): no more requests will come, so what it waits for is tried
- * once. mlock_drop(): its connection is gone. */
+/* mlock_timer(): WAIT is over. mlock_conn_finish(): no more requests will come on the connection, so what it
+ * waits for is tried once. mlock_conn_close(): the connection is gone, or its session is. */
 void mlock_timer(struct core *core, struct mlock *b);
-void mlock_make_once(struct core *core, struct mlock *b);
-void mlock_drop(struct core *core, struct mlock *b);
+void mlock_conn_finish(struct core *core, struct conn *conn);
+void mlock_conn_close(struct core *core, struct conn *conn);
 
 /* Gives back what it holds, and answers. */
 void mlock_fail(struct core *core, struct mlock *b, const struct reply *reply);

@@ -6,9 +6,7 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/grant.h"
-#include "daemon/core/latch.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/masters/master.h"
 #include "daemon/core/session.h"
 #include "proto/slice.h"
 
@@ -73,15 +71,4 @@ emit_hold_note(struct core *core, enum note_type type, const struct grant *g, in
 	note->why = grant_why(g);
 	note->span_ms = core->now.ms - grant_since_ms(g);
 	return note;
-}
-
-void
-emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session, int64_t ms,
-	const char *text)
-{
-	struct note *note = emit_note_of(core, type, 0, ms, text);
-
-	assert(type == NOTE_LATCH_SET || type == NOTE_LATCH_OPENED || type == NOTE_LATCH_LOST);
-	note->name = l->name;
-	note->session = session;
 }

@@ -36,8 +36,4 @@ void emit_tag_note(struct core *core, enum note_type type, const struct resource
 struct note *emit_hold_note(
 	struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text);
 
-/* About a latch. */
-void emit_latch_note(struct core *core, enum note_type type, const struct latch *l, session_id session,
-	int64_t ms, const char *text);
-
 #endif

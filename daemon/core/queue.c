@@ -13,14 +13,13 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/detached.h"
-#include "daemon/core/lease/lease.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/notes.h"
-#include "daemon/core/part.h"
 #include "daemon/core/refusal.h"
 #include "daemon/core/scheduler.h"
 #include "daemon/core/slow.h"
@@ -346,7 +345,7 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 	assert(reply->type == REPLY_NULL || reply->type == REPLY_ERROR || reply->type == REPLY_INT ||
 		reply->type == REPLY_VALIDITY);
 	if (w->part != NULL) {
-		part_refused(core, w->part, reply);
+		kind_of_parts(core)->refused(core, w->part, reply);
 		queue_remove(core, w);
 		return;
 	}

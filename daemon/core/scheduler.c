@@ -7,6 +7,7 @@
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
@@ -18,10 +19,7 @@
 #include "daemon/core/locks.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
-#include "daemon/core/part.h"
 #include "daemon/core/queue.h"
-#include "daemon/core/semaphore.h"
-#include "daemon/core/share.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>
@@ -188,11 +186,8 @@ schedule_one(struct core *core, struct resource *r)
 	assert(!r->item.dirty);
 	assert(r->limit == 0 || !r->parts);
 	if (r->parts)
-		parts_look(core, r);
-	if (r->limit == 0)
-		share_schedule(core, r);
-	else
-		permits_schedule(core, r);
+		kind_of_parts(core)->look(core, r);
+	kind_of_name(core, r)->schedule(core, r);
 	if (!r->item.dirty && resource_idle(r))
 		resource_forget(core, r);
 }
@@ -234,8 +229,5 @@ void
 schedule_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	assert(w->resource->demand->count > 0);
-	if (w->resource->limit == 0)
-		share_refusal(core, w, out);
-	else
-		permits_refusal(core, w, out);
+	kind_of_name(core, w->resource)->refusal(core, w, out);
 }

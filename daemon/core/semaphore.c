@@ -3,11 +3,9 @@
  */
 #include "daemon/core/semaphore.h"
 
-#include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/base/settings.h"
 #include "daemon/core/grant.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
@@ -41,7 +39,7 @@ permits_asked(const struct resource *r)
 	return acquiring == NULL && first != NULL && first->grants == NULL ? first : acquiring;
 }
 
-void
+static void
 permits_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
@@ -254,7 +252,7 @@ permits_acquire(struct core *core, struct resource *r, bool usable)
 		acquire_begin(core, l);
 }
 
-void
+static void
 permits_schedule(struct core *core, struct resource *r)
 {
 	bool usable = quorum_usable(core, r->link);
@@ -286,3 +284,5 @@ permits_schedule(struct core *core, struct resource *r)
 	else if (l != NULL && l->state != LEASE_ACQUIRING)
 		permit_lease_end(core, r->permit_leases.acquiring);
 }
+
+const struct lock_kind permits_kind = {.schedule = permits_schedule, .refusal = permits_refusal};

@@ -22,16 +22,8 @@
 #ifndef CORE_SEMAPHORE_H
 #define CORE_SEMAPHORE_H
 
-struct core;
-struct reply;
-struct resource;
-struct waiter;
+#include "daemon/core/kind.h"
 
-/* Before a step ends: grants the waiters that it can, acquires what the first waiter wants, and gives back
- * what is not needed. */
-void permits_schedule(struct core *core, struct resource *r);
-
-/* The answer of a waiter whose WAIT is over. */
-void permits_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+extern const struct lock_kind permits_kind;
 
 #endif

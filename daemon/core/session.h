@@ -11,8 +11,8 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/deadlock.h"
 #include "daemon/core/grant.h"
+#include "daemon/core/mark.h"
 #include "daemon/core/queue.h"
 #include "proto/command.h"
 

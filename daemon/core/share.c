@@ -56,7 +56,7 @@ share_open(const struct core *core, const struct waiter *w)
 	return masterset_usable(core) && lease_open(core, &w->resource->lease, w);
 }
 
-void
+static void
 share_refusal(const struct core *core, const struct waiter *w, struct reply *out)
 {
 	const struct resource *r = w->resource;
@@ -242,7 +242,7 @@ share_without(struct core *core, struct resource *r)
 		acquire_begin(core, l);
 }
 
-void
+static void
 share_schedule(struct core *core, struct resource *r)
 {
 	assert(r->limit == 0 && r->lease.resource == r);
@@ -251,3 +251,5 @@ share_schedule(struct core *core, struct resource *r)
 	else if (r->lease.state != LEASE_ACQUIRING)
 		share_without(core, r);
 }
+
+const struct lock_kind share_kind = {.schedule = share_schedule, .refusal = share_refusal};

@@ -13,6 +13,8 @@
 #ifndef CORE_SHARE_H
 #define CORE_SHARE_H
 
+#include "daemon/core/kind.h"
+
 #include <stdbool.h>
 
 struct core;
@@ -21,11 +23,7 @@ struct reply;
 struct resource;
 struct waiter;
 
-/* Before a step ends: grants the waiters that it can, and acquires, retains or gives back the lease. */
-void share_schedule(struct core *core, struct resource *r);
-
-/* The answer of a waiter whose WAIT is over. */
-void share_refusal(const struct core *core, const struct waiter *w, struct reply *out);
+extern const struct lock_kind share_kind;
 
 /* Whether a writer holds it here. */
 bool lease_written(const struct lease *l);

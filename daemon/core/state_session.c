@@ -24,6 +24,7 @@
 #include "daemon/core/loss.h"
 #include "daemon/core/mlock.h"
 #include "daemon/core/part.h"
+#include "daemon/core/parts.h"
 #include "daemon/core/session.h"
 #include "daemon/core/state.h"
 #include "daemon/core/user.h"

@@ -7,7 +7,6 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
-#include "daemon/core/kinds.h"
 #include "daemon/core/locks.h"
 #include "daemon/core/session.h"
 #include "proto/reply.h"
@@ -297,7 +296,7 @@ user_free_all(struct core *core)
 	struct user *user, *next;
 
 	/* These point to users. */
-	assert(core->locks->sessions == NULL && core->kinds->latch_quotas == NULL);
+	assert(core->locks->sessions == NULL);
 	HASH_ITER (hh, core->locks->users, user, next) {
 		user_remove(core, user);
 		free(user);

@@ -125,10 +125,7 @@ core_new(const struct core_settings *settings, struct now now)
 	timer_init(&core->locks->ending_timer, TIMER_ENDING);
 	TAILQ_INIT(&core->locks->ending);
 	TAILQ_INIT(&core->locks->detached);
-	TAILQ_INIT(&core->kinds->idle);
-	TAILQ_INIT(&core->kinds->mlocks);
-	TAILQ_INIT(&core->kinds->deferred.sessions);
-	timer_init(&core->kinds->deferred.timer, TIMER_DEFERRED_CHECKS);
+	kinds_init(core);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
 		master_init(core, &core->masters[i], i);
@@ -178,6 +175,8 @@ core_free(struct core *core)
 	latch_free_all(core);
 	latch_quota_free_all(core);
 	session_free_all(core);
+	/* Users are counted for what latches they have. */
+	assert(core->kinds->latch_quotas == NULL);
 	user_free_all(core);
 	release_free_all(core);
 	freelist_done(core);
@@ -195,4 +194,10 @@ bool
 core_rests(const struct core *core)
 {
 	return core->calls == 0 && core->acquires == 0;
+}
+
+int64_t
+core_wake_at(const struct core *core)
+{
+	return core->ended ? TIMER_NEVER : timers_first(&core->timers);
 }

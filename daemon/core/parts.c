@@ -1,12 +1,12 @@
-/*
- * part: see mlock.h. It only notes; mlock.c decides.
- */
-#include "daemon/core/part.h"
+/* parts: see the header. They only note; mlock.c decides. */
+#include "daemon/core/parts.h"
 
 #include "daemon/core/base/base.h"
+#include "daemon/core/kind.h"
 #include "daemon/core/kinds.h"
-#include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/mlock.h"
+#include "daemon/core/part.h"
 #include "daemon/core/refusal.h"
 #include "daemon/core/user.h"
 #include "proto/reply.h"
@@ -54,7 +54,7 @@ part_hold(struct part *p, struct grant *g)
 	g->lease->resource->parts = true;
 }
 
-void
+static void
 part_granted(struct core *core, struct waiter *w, struct grant *g)
 {
 	struct part *p = w->part;
@@ -67,7 +67,7 @@ part_granted(struct core *core, struct waiter *w, struct grant *g)
 	part_set_dirty(core, p);
 }
 
-void
+static void
 part_refused(struct core *core, struct part *p, const struct reply *reply)
 {
 	struct mlock *b = p->mlock;
@@ -90,7 +90,7 @@ part_let_go(struct part *p)
 	p->grant = NULL;
 }
 
-void
+static void
 part_lost(struct core *core, struct part *p)
 {
 	assert(p->waiter == NULL && p->grant != NULL);
@@ -99,7 +99,7 @@ part_lost(struct core *core, struct part *p)
 	part_set_dirty(core, p);
 }
 
-void
+static void
 parts_look(struct core *core, struct resource *r)
 {
 	const struct grant *g;
@@ -124,3 +124,13 @@ part_waited(const struct mlock *b)
 	}
 	return NULL;
 }
+
+const struct lock_kind parts_kind = {
+	.look = parts_look,
+	.won = part_granted,
+	.refused = part_refused,
+	.lost = part_lost,
+	.finish = mlock_conn_finish,
+	.close = mlock_conn_close,
+	.clear = mlock_conn_close,
+};

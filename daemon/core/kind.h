@@ -1,0 +1,71 @@
+/*
+ * kind: what waiters, holds and connections ask of the kind of lock that they belong to.
+ *
+ *     scheduler, queue, grant, attach, ending ──▶ struct lock_kind ◀── share, semaphore, parts, latch
+ *
+ * A name is locked exclusive and shared, or has permits. Any of its waiters and holds may be a part of a
+ * request for several names, which notes what becomes of its parts. And a connection may wait in a request of
+ * whatever kind. The kinds enter their functions when a core is made (kinds_init()): so this room needs none
+ * of them, and one more kind needs no change here. A function that a kind has no use for is NULL.
+ */
+#ifndef CORE_KIND_H
+#define CORE_KIND_H
+
+struct conn;
+struct core;
+struct grant;
+struct part;
+struct reply;
+struct resource;
+struct session;
+struct waiter;
+
+enum lock_kinds {
+	LOCK_SHARE,   /* a name that is locked exclusive and shared */
+	LOCK_PERMITS, /* a name with permits */
+	LOCK_LATCHES, /* requests about latches, which are no locks */
+	LOCK_PARTS,   /* requests for several names, and their parts */
+	LOCK_KINDS
+};
+
+struct lock_kind {
+	/* Of a name that is dirty: grants the waiters that it can, and acquires, retains or gives back what
+	 * the name needs. */
+	void (*schedule)(struct core *core, struct resource *r);
+	/* Of a name: the answer of a waiter that cannot wait any longer. */
+	void (*refusal)(const struct core *core, const struct waiter *w, struct reply *out);
+
+	/* Of parts: the lease of a name has changed, and its holds may be parts. */
+	void (*look)(struct core *core, struct resource *r);
+	/* The waiter of a part was granted this hold; the waiter is refused; the hold is about to end. */
+	void (*won)(struct core *core, struct waiter *w, struct grant *g);
+	void (*refused)(struct core *core, struct part *p, const struct reply *reply);
+	void (*lost)(struct core *core, struct part *p);
+
+	/* Of a connection that may wait in a request of this kind: no more requests will come on it; it is
+	 * gone; its session gives up what it has. */
+	void (*finish)(struct core *core, struct conn *conn);
+	void (*close)(struct core *core, struct conn *conn);
+	void (*clear)(struct core *core, struct conn *conn);
+};
+
+/* Who looks for cycles of waits. */
+struct wait_watch {
+	/* A cycle may have been closed without a new wait: the session has one connection less, or was
+	 * granted something while it is blocked. */
+	void (*look)(struct core *core, struct session *s);
+	/* The session ends. */
+	void (*forget)(struct core *core, struct session *s);
+};
+
+/* The kind of this name. */
+const struct lock_kind *kind_of_name(const struct core *core, const struct resource *r);
+/* Of what is part of a request for several names. */
+const struct lock_kind *kind_of_parts(const struct core *core);
+
+/* In each kind. */
+void kinds_finish(struct core *core, struct conn *conn);
+void kinds_close(struct core *core, struct conn *conn);
+void kinds_clear(struct core *core, struct conn *conn);
+
+#endif
