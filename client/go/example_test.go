@@ -68,6 +68,9 @@ func observe(hf *holdfast.Client, waits, holds func(name string, seconds float64
 	})
 }
 
+// README.md shows them, and no example calls them.
+var _, _ = patient, observe
+
 func save(hf *holdfast.Client, order string) (err error) {
 	lock, err := hf.Lock(context.Background(), "orders", holdfast.Wait(5*time.Second))
 	if err != nil {

@@ -9,6 +9,7 @@ import queue
 import re
 import signal
 import socket
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -774,6 +775,15 @@ def test_types(_place):
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", os.devnull, os.path.join(PACKAGE, "holdfast")]
     if subprocess.run([sys.executable, "-c", "import mypy"], stderr=subprocess.DEVNULL, check=False).returncode:
         raise harness.Skip("mypy is not here: python3 -m pip install mypy")
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    expect(done.returncode, 0, done.stdout.decode())
+
+
+def test_types_by_pyright(_place):
+    """pyright finds no fault"""
+    if shutil.which("pyright") is None:
+        raise harness.Skip("pyright is not here: npm install -g pyright")
+    command = ["pyright", "--pythonpath", sys.executable, os.path.join(PACKAGE, "holdfast")]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     expect(done.returncode, 0, done.stdout.decode())
 

@@ -124,10 +124,13 @@ def _parse_tcp(text: str) -> Address:
 
 
 def _parse_tls(text: str) -> Tls:
-    options = dict(option.partition("=")[::2] for option in text.split("&") if option)
+    options = {}
+    for option in filter(None, text.split("&")):
+        key, _, value = option.partition("=")
+        options[key] = unquote(value)
     if not set(options) <= set(Tls._fields):
         raise ValueError("after the ? only ca=, certificate=, key= and name= are known, with & between them")
-    tls = Tls(**{key: unquote(value) for key, value in options.items()})
+    tls = Tls(**options)
     if bool(tls.certificate) != bool(tls.key):
         raise ValueError("certificate= and key= are needed together")
     return tls

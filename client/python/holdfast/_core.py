@@ -129,7 +129,7 @@ class Hold:
         self.asked = ""  # the id of the LOCK that is under way
         self.turn = 0  # its place in the line
         self.lined = False  # it stands in the line
-        self.place = (name, "")  # the key of its queue
+        self.place: Tuple[str, str] = (name, "")  # the key of its queue
         self.front = False  # of the queue: it waits at the daemon, or will
         self.behind = False  # it stands in the queue
         self.refused = False  # by the daemon, for a reason that holds for all of the queue

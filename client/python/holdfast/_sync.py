@@ -101,7 +101,7 @@ class Lock(Handle, ContextDecorator):
             raise RuntimeError("interrupt=True is for the main thread")
         settled = threading.Event()
         self._interrupted = False
-        itself = weakref.ref(self)
+        itself: "weakref.ref[Lock]" = weakref.ref(self)
         if self._interrupt:
             _interrupts.begin(self)
         asked = now()

@@ -73,7 +73,7 @@ class Lock(Handle):
         self._check_unused()
         loop = asyncio.get_running_loop()
         settled: "asyncio.Future[None]" = loop.create_future()
-        itself = weakref.ref(self)
+        itself: "weakref.ref[Lock]" = weakref.ref(self)
         hears = self._hears()
         lasts = hears and _in_loop(loop, hears)
         asked = now()
