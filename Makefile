@@ -54,10 +54,10 @@ LUA_LIBS    := $(if $(LUA),$(shell pkg-config --libs $(LUA)))
 
 # One library for each part of the programs, so that a test links what it tests and no list of files is needed.
 CORE_SRC   := $(sort $(wildcard daemon/core/*.c daemon/core/*/*.c))
-PROTO_SRC  := $(filter-out proto/manual.c,$(sort $(wildcard proto/*.c)))
+PROTO_SRC  := $(sort $(wildcard proto/*.c))
 BASE_SRC   := $(sort $(wildcard daemon/base/*.c))
 DAEMON_SRC := $(filter-out daemon/main.c,$(sort $(wildcard daemon/*.c daemon/net/*.c daemon/redis/*.c daemon/request/*.c daemon/admin/*.c daemon/http/*.c conf/*.c)))
-CLIENT_SRC := $(filter-out client/main.c,$(sort $(wildcard client/*.c)))
+CLIENT_SRC := $(filter-out client/main.c client/manual.c,$(sort $(wildcard client/*.c)))
 SUPPORT_SRC := $(sort $(wildcard tests/support/*.c))
 MODEL_SRC  := $(sort $(wildcard tests/model/*.c))
 HISTORY_SRC := $(filter-out tests/history/main.c,$(sort $(wildcard tests/history/*.c)))
@@ -79,8 +79,9 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 .SECONDARY:
 
 COMPLETIONS := $(addprefix $(O)/completions/,holdfast.bash _holdfast holdfast.fish)
+MADE_MANUALS := $(patsubst packaging/man/%.in,$(O)/man/%,$(sort $(wildcard packaging/man/*.in)))
 
-all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS) $(O)/man/holdfast-protocol.7
+all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS) $(MADE_MANUALS)
 
 # Objects are made anew when the flags change: a build never mixes two kinds.
 FLAGS = $(WARN) $(HARDEN) $(FORTIFY) $(CFLAGS) $(SAN_FLAGS) $(LTO_FLAGS)
@@ -105,10 +106,10 @@ $(COMPLETIONS): $(O)/holdfast
 	@mkdir -p $(@D)
 	$(Q)$(abspath $<) completion $(SHELL_OF) >$@.new && mv $@.new $@
 
-# The manual of the protocol lists what the tables of proto/ have.
-$(O)/print-manual: $(O)/obj/proto/manual.o $(O)/libbase.a
+# Manuals list what the tables of proto/ and client/ have.
+$(O)/print-manual: $(O)/obj/client/manual.o $(O)/libclient.a $(O)/libbase.a
 	$(call say,LD)
-	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
 
 $(O)/man/%: packaging/man/%.in $(O)/print-manual
 	@mkdir -p $(@D)
@@ -191,7 +192,7 @@ $(LIBRARY_TESTS): $(O)/tests/c/%: client/c/test/%.c client/c/holdfast.h $(O)/lib
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -pthread $(ALL_LDFLAGS) -o $@ $< -L$(O) -lholdfast -Wl,-rpath,$(abspath $(O))
 
-$(O)/tests/check_protocol: | $(O)/man/holdfast-protocol.7
+$(O)/tests/check_protocol $(O)/tests/check_client: | $(MADE_MANUALS)
 
 # For tests that let allocations fail.
 $(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step
@@ -435,7 +436,7 @@ ROOMS   := proto conf daemon client tests
 C_FILES := $(sort $(shell find $(ROOMS) -name '*.c'))
 HEADERS := $(sort $(shell find $(ROOMS) -name '*.h' -o -name '*.def'))
 SHELLS  := $(sort $(shell grep -rlE --exclude-dir=man '^\#!(/usr/bin/env |/bin/)(ba|da)?sh' .ci packaging systemd tests lua))
-MANUALS := $(sort $(wildcard packaging/man/*.[1-9])) $(O)/man/holdfast-protocol.7
+MANUALS := $(sort $(wildcard packaging/man/*.[1-9])) $(MADE_MANUALS)
 FORMAT  := clang-format-14
 TIDY    := $(if $(shell command -v clang-tidy-14),clang-tidy-14,clang-tidy)
 
@@ -529,7 +530,7 @@ install: ## install under DESTDIR and prefix (default /usr)
 	chmod 644 $(DESTDIR)$(unitdir)/holdfastd.service
 	install -D -m 644 systemd/holdfast.sysusers $(DESTDIR)$(prefix)/lib/sysusers.d/holdfast.conf
 	install -D -m 644 systemd/holdfast.tmpfiles $(DESTDIR)$(prefix)/lib/tmpfiles.d/holdfast.conf
-	for page in $(filter-out $(O)/%,$(MANUALS)) $(RELEASE)/man/holdfast-protocol.7; do \
+	for page in $(filter-out $(O)/%,$(MANUALS)) $(patsubst $(O)/%,$(RELEASE)/%,$(MADE_MANUALS)); do \
 		install -D -m 644 $$page $(DESTDIR)$(prefix)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	install -D -m 644 $(RELEASE)/completions/holdfast.bash $(DESTDIR)$(prefix)/share/bash-completion/completions/holdfast
 	install -D -m 644 $(RELEASE)/completions/_holdfast $(DESTDIR)$(prefix)/share/zsh/vendor-completions/_holdfast

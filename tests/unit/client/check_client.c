@@ -549,9 +549,14 @@ manual_word(char *out, size_t room, const char *word)
 
 START_TEST(the_manual_knows_every_verb_option_and_exit_code)
 {
-	char *text = file_text("packaging/man/holdfast.1");
+	const char *build = getenv("HOLDFAST_BUILD");
+	char path[4096];
+	char *text;
 	char word[128];
 	char line[160];
+
+	(void)snprintf(path, sizeof(path), "%s/man/holdfast.1", build != NULL ? build : "build");
+	text = file_text(path);
 
 	for (unsigned i = 0; i < TASK_COUNT; i++) {
 		(void)snprintf(line, sizeof(line), ".It Cm %s", options_task((enum task)i)->word);

@@ -1,0 +1,144 @@
+/*
+ * manual: fills in what holdfast(1) and holdfast-protocol(7) list, from the tables that the parsers are made
+ * from. It is a program of the build, not a part of holdfast:
+ *
+ *   print-manual <packaging/man/holdfast.1.in >holdfast.1
+ *
+ * A line of the template that is one of the marks below becomes the items of a list.
+ */
+#include "client/message.h"
+#include "client/options.h"
+
+#include "proto/command.h"
+#include "proto/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* As mdoc wants it: each sentence begins a line, and ends with a full stop. */
+static void
+print_sentences(const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (text[0] == '.' && text[1] == ' ') {
+			puts(".");
+			text++;
+		} else if (text[0] != '.' || text[1] != '\0') {
+			putchar(*text);
+		}
+	}
+	puts(".");
+}
+
+static void
+print_verbs(void)
+{
+	for (int v = 0; v < VERB_COUNT; v++) {
+		const struct command_info *info = command_info((enum verb)v);
+		char usage[COMMAND_USAGE_MAX];
+
+		if (info->flags & COMMAND_CLOSE)
+			continue;
+		command_usage((enum verb)v, usage);
+		printf(".It %s\n", usage);
+		print_sentences(info->summary);
+		if (info->flags & COMMAND_BREAKS)
+			puts("For users with the right break.");
+		else if (info->flags & COMMAND_ADMIN)
+			puts("For administrators.");
+	}
+}
+
+static void
+print_options(void)
+{
+	const struct option_info *option;
+
+	for (size_t i = 0; (option = option_info(i)) != NULL; i++) {
+		printf(".It %s%s%s\n", option->word.p, option->syntax[0] != '\0' ? " " : "", option->syntax);
+		print_sentences(option->summary);
+	}
+}
+
+static void
+print_codes(void)
+{
+	for (int code = 0; code < CODE_COUNT; code++) {
+		printf(".It %s\n", code_word((enum code)code));
+		print_sentences(code_meaning((enum code)code));
+	}
+}
+
+/* The verbs that take the option, unless all or nearly all do. */
+static void
+print_takers(unsigned tasks)
+{
+	const char *before = "";
+
+	if (__builtin_popcount(tasks) > TASK_COUNT / 2)
+		return;
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		if (tasks & 1u << i) {
+			printf("%s%s", before, options_task((enum task)i)->word);
+			before = ", ";
+		}
+	}
+	puts(":");
+}
+
+static void
+print_client_options(void)
+{
+	for (const struct option_entry *option = options_list(); option->word != NULL; option++) {
+		const char *argument = option->argument;
+
+		fputs(".It ", stdout);
+		if (option->letter != 0)
+			printf("Fl %c%s%s , ", option->letter, argument != NULL ? " Ar " : "",
+				argument != NULL ? argument : "");
+		fputs("Fl \\-", stdout);
+		for (const char *at = option->word; *at != '\0'; at++)
+			printf("%s%c", *at == '-' ? "\\" : "", *at);
+		printf("%s%s\n", argument != NULL ? " Ar " : "", argument != NULL ? argument : "");
+		print_takers(option->tasks);
+		print_sentences(option->help);
+	}
+}
+
+static void
+print_statuses(void)
+{
+	for (const struct status_entry *status = status_list(); status->meaning != NULL; status++) {
+		printf(".It %d\n", status->number);
+		print_sentences(status->meaning);
+	}
+}
+
+static const struct {
+	const char *mark;
+	void (*print)(void);
+} marks[] = {
+	{"@VERBS@\n", print_verbs},
+	{"@OPTIONS@\n", print_options},
+	{"@CODES@\n", print_codes},
+	{"@CLIENT-OPTIONS@\n", print_client_options},
+	{"@STATUSES@\n", print_statuses},
+};
+
+int
+main(void)
+{
+	char line[512];
+
+	while (fgets(line, sizeof(line), stdin) != NULL) {
+		size_t i = 0;
+
+		while (i < sizeof(marks) / sizeof(marks[0]) && strcmp(line, marks[i].mark) != 0)
+			i++;
+		if (i < sizeof(marks) / sizeof(marks[0]))
+			marks[i].print();
+		else
+			fputs(line, stdout);
+	}
+	return ferror(stdin) || fflush(stdout) != 0;
+}
