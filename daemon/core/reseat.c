@@ -2,14 +2,14 @@
 #include "daemon/core/reseat.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/grant.h"
-#include "daemon/core/latch.h"
+#include "daemon/core/kinds/latch.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
+#include "daemon/core/lock/grant.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 

@@ -2,11 +2,11 @@
 #include "daemon/core/turn.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/kinds.h"
-#include "daemon/core/latch.h"
+#include "daemon/core/kinds/kinds.h"
+#include "daemon/core/kinds/latch.h"
+#include "daemon/core/kinds/mlock.h"
+#include "daemon/core/lock/scheduler.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/mlock.h"
-#include "daemon/core/scheduler.h"
 #include "daemon/core/verbs.h"
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /*
- * replay: what a ledger says in the end (daemon/core/ledger.h), from its bytes alone.
+ * replay: what a ledger says in the end (daemon/core/persist/ledger.h), from its bytes alone.
  *
  *     replay(all entries so far) == replay(core_ledger_begin() and a whole core_ledger_scan())
  *

@@ -1,5 +1,5 @@
 /*
- * ledgers: the ledger that a daemon keeps (daemon/core/ledger.h). Its bytes outlive the daemon.
+ * ledgers: the ledger that a daemon keeps (daemon/core/persist/ledger.h). Its bytes outlive the daemon.
  *
  *     core_step() ──▶ entries of the step ──▶ bytes ──crash──▶ core_recover()   (recovery.h)
  *                                       └──▶ next bytes, while it is being compacted

@@ -3,7 +3,7 @@
  */
 #include "daemon/admin/events.h"
 #include "daemon/base/stats.h"
-#include "daemon/core/grant.h"
+#include "daemon/core/lock/grant.h"
 #include "tests/support/suite.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/deadlock.h"
-#include "daemon/core/kinds.h"
+#include "daemon/core/kinds/deadlock.h"
+#include "daemon/core/kinds/kinds.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

@@ -3,11 +3,11 @@
  * repeated. Each test is a short story (tests/support/story.h).
  */
 #include "daemon/core/base/base.h"
-#include "daemon/core/detached.h"
-#include "daemon/core/grant.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/detached.h"
+#include "daemon/core/lock/grant.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -3,11 +3,11 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
-#include "daemon/core/grant.h"
-#include "daemon/core/holds.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/holds.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,7 @@
  * A master's state changes while many names are held; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
-#include "daemon/core/scheduler.h"
+#include "daemon/core/lock/scheduler.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

@@ -3,17 +3,17 @@
  * on. Each client gets what it would have got. The state that was saved, cut or changed anywhere, is refused
  * or is one that a core can have; it never ends the process.
  */
-#include "daemon/core/attach.h"
 #include "daemon/core/base/base.h"
-#include "daemon/core/grant.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/part.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
-#include "daemon/core/part.h"
-#include "daemon/core/state.h"
+#include "daemon/core/persist/state.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -1,0 +1,65 @@
+/*
+ * attach: connections, and the sessions they speak for.
+ *
+ * A connection begins with a session of its own. A session ends with its last connection, unless a process
+ * that it is bound to keeps it, or its grace does.
+ */
+#ifndef CORE_ATTACH_H
+#define CORE_ATTACH_H
+
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/lock/session.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* NULL: there is none. */
+struct conn *conn_find(const struct core *core, conn_id id);
+/* One that speaks for no session yet, with a number that no connection has. NULL: out of memory. */
+struct conn *conn_new(struct core *core, conn_id id) __attribute__((warn_unused_result));
+
+void attach_open(struct core *core, conn_id id, const struct peer *peer);
+void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
+
+/*
+ * A connection may outlive a crash, if its client has no reason to notice: its session is durable, and no
+ * request of it waits (keep_view in view.h, ACTION_KEEP, EVENT_RETURN). attach_kept() tells if that has
+ * changed. attach_return(): it is back, and speaks for this session as after RESUME, but that its client has
+ * not asked: losses that the session has not been told are told as ONLOSS says. It is closed if the session
+ * is not there any more.
+ */
+void attach_kept(struct core *core, struct conn *conn);
+void attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool no_push);
+
+/* No more requests will come: the connection's waits get the next answer that is possible, as with WAIT 0. */
+void attach_finish(struct core *core, struct conn *conn);
+void attach_close(struct core *core, struct conn *conn, enum end end);
+
+/* SESSION BIND, SESSION JOIN, SESSION RESUME: choose the session for which the connection speaks. */
+void attach_bind(struct core *core, struct conn *conn, const struct process *process);
+void attach_join(struct core *core, struct conn *conn, struct slice secret);
+void attach_resume(struct core *core, struct conn *conn, struct slice secret);
+/* SESSION ANCHOR: while this connection is open, the end of the bound process does not end the session. */
+void attach_anchor(struct core *core, struct conn *conn);
+
+/* This process has ended, and with it the session bound to it, unless an anchor is open. */
+void attach_exit(struct core *core, const struct process *process);
+
+/* Ends a session whose connections may still be open: they are closed. */
+void attach_end(struct core *core, struct session *s, enum end end);
+/* Whether this process has ended will not be known. */
+void attach_unseen(struct core *core, const struct process *process);
+
+/* A request came on this connection, or the answer was given that kept further ones from coming: see
+ * session.h. */
+static inline void
+conn_heard(const struct core *core, struct conn *conn)
+{
+	assert(conn->session != NULL);
+	conn->session->heard_ms = core->now.ms;
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* detached: see the header. What a session of an id is, and what follows from its silence; guest.c has its
+ * requests. */
+#include "daemon/core/lock/detached.h"
+
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/ending.h"
+#include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/notes.h"
+#include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/session.h"
+#include "daemon/core/lock/user.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/reply.h"
+#include "proto/slice.h"
+
+#include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- ids ---- */
+
+struct id_key {
+	uint64_t user;
+	struct slice id;
+};
+
+static uint64_t
+id_hash(const struct core *core, const struct id_key *key)
+{
+	uint64_t hash = hash_secretly(core->secret, key->id) + hash_key(&key->user, sizeof(key->user));
+
+	return hash != 0 ? hash : 1;
+}
+
+struct slice
+detached_id(const struct session *s)
+{
+	const struct detached *d = s->detached;
+
+	return d == NULL ? (struct slice){NULL, 0} : (struct slice){d->id, d->id_n};
+}
+
+static bool
+id_is_of(const void *thing, const void *what)
+{
+	const struct session *s = thing;
+	const struct id_key *key = what;
+
+	return s->user->id == key->user && slice_equal(detached_id(s), key->id);
+}
+
+struct session *
+detached_find(const struct core *core, uint64_t user, struct slice id)
+{
+	const struct id_key key = {user, id};
+
+	return map_search(&core->locks->ids, id_hash(core, &key), id_is_of, &key);
+}
+
+bool
+detached_give(struct core *core, struct session *s, struct slice id)
+{
+	const struct id_key key = {s->user->id, id};
+	struct detached *d;
+
+	assert(s->detached == NULL);
+	assert(id.n > 0 && id.n <= AS_BYTES_MAX);
+	assert(s->ends || detached_find(core, key.user, id) == NULL);
+	d = freelist_new(core, sizeof(*d) + id.n);
+	if (d == NULL)
+		return false;
+	if (!s->ends && map_add(&core->locks->ids, id_hash(core, &key), s) != 0) {
+		free(d);
+		return false;
+	}
+	d->session = s;
+	d->hidden = s->ends;
+	d->id_n = (uint8_t)id.n;
+	memcpy(d->id, id.p, id.n);
+	s->detached = d;
+	if (!s->ends)
+		TAILQ_INSERT_TAIL(&core->locks->detached, d, in_core);
+	return true;
+}
+
+bool
+detached_is_found(const struct session *s)
+{
+	return s->detached != NULL && !s->detached->hidden;
+}
+
+void
+detached_hide(struct core *core, struct session *s)
+{
+	struct detached *d = s->detached;
+	struct id_key key;
+
+	if (!detached_is_found(s))
+		return;
+	assert(d->session == s);
+	key = (struct id_key){s->user->id, detached_id(s)};
+	map_remove(&core->locks->ids, id_hash(core, &key), s);
+	TAILQ_REMOVE(&core->locks->detached, d, in_core);
+	d->hidden = true;
+}
+
+void
+detached_leave(struct core *core, struct session *s)
+{
+	struct detached *d = s->detached;
+
+	detached_hide(core, s);
+	s->detached = NULL;
+	if (d != NULL)
+		freelist_retire(core, &d->freed);
+}
+
+bool
+detached_is_idle(const struct session *s)
+{
+	return s->grant_count == 0 && s->waiter_count == 0 && s->conn_count == 0;
+}
+
+/* ---- answers ---- */
+
+void
+guest_end(struct core *core, struct conn *guest)
+{
+	struct session *s = guest->session;
+
+	assert(guest->host->guest == guest && s->conn_count > 0);
+	assert(guest->id == guest->host->id);
+	guest->host->guest = NULL;
+	TAILQ_REMOVE(&s->conns, guest, in_session);
+	s->conn_count--;
+	freelist_retire(core, &guest->freed);
+}
+
+void
+conn_answered(struct core *core, struct conn *conn)
+{
+	struct session *s = conn->session;
+
+	conn_heard(core, conn);
+	if (conn->host == NULL)
+		return;
+	conn_heard(core, conn->host);
+	guest_end(core, conn);
+	if (core->drain == DRAIN_ENDS && s->conn_count == 0)
+		session_end(core, s, END_ABANDONED);
+}
+
+void
+detached_refusal(struct reply *out, bool ended)
+{
+	reply_error(out, CODE_ERR, "%s",
+		ended ? "the session of this id was ended by SESSION END over another connection"
+		      : "the same request came again with this id, over another connection, and waits there");
+}
+
+/* ---- time ---- */
+
+int64_t
+detached_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms)
+{
+	assert(lease_ms >= 0 && claim_ms >= 0);
+	if (s->detached == NULL || claim_ms > 0 || lease_ms > 0)
+		return claim_ms;
+	assert(s->heartbeat_ms > 0);
+	return s->heartbeat_ms;
+}
+
+int64_t
+detached_claim_until(const struct core *core, const struct session *s)
+{
+	assert(s->detached != NULL && s->heartbeat_ms > 0);
+	return core->now.ms + (s->heartbeat_ms < DETACHED_CLAIM_MS ? s->heartbeat_ms : DETACHED_CLAIM_MS);
+}
+
+/* What a client was told, it was told in an answer: of a lease that was no longer than any is. */
+static void
+detached_abandon(struct core *core, struct session *s, struct grant *g)
+{
+	int64_t told_ms = s->heard_ms + core->settings.lease_max_ms;
+
+	assert(g->session == s);
+	grant_tell_no_more(core, g);
+	if (told_ms < g->terms->told_until_ms)
+		g->terms->told_until_ms = told_ms;
+	(void)grant_abandon(core, g);
+}
+
+void
+detached_silent(struct core *core, struct session *s)
+{
+	struct grant *g, *next;
+	int64_t last_ms = core->now.ms;
+
+	assert(s->conn_count == 0);
+	assert(s->detached != NULL);
+	if (s->grant_count > 0)
+		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
+	while (!LIST_EMPTY(&s->waiters))
+		queue_remove(core, LIST_FIRST(&s->waiters));
+	LIST_FOREACH_SAFE (g, &s->grants, in_session, next) {
+		const struct terms *t = grant_terms(g);
+
+		if (g->untold || t == NULL || !t->leased)
+			detached_abandon(core, s, g);
+		else if (t->ends_ms > last_ms)
+			last_ms = t->ends_ms;
+	}
+	if (s->grant_count == 0)
+		session_end(core, s, END_ABANDONED);
+	else
+		timer_arm(&core->timers, &s->heartbeat_timer, last_ms);
+}

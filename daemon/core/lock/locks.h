@@ -1,0 +1,62 @@
+/*
+ * locks: what the core remembers of names and clients, in one picture.
+ *
+ *     conn ──▶ session ──▶ grant ──▶ lease ◀──▶ resource      (the hold, its lease, and the name)
+ *                    └───▶ waiter ◀──────────────┘      release: a lease given up, until the master confirms
+ *
+ * A conn is a connection, and its session is the client that it speaks for. A resource is a name that a
+ * session here holds or waits for, or of which this daemon has a lease. There may be millions that are only
+ * held, so what these need is kept small. A latch is here while a request asks about it (latch_request), and
+ * for some time afterwards. An object that ends goes to the freelist and is not freed at once: actions may
+ * point into it until the next step.
+ */
+#ifndef CORE_LOCKS_H
+#define CORE_LOCKS_H
+
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/ration.h"
+#include "daemon/core/base/starts.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/detached.h"
+#include "daemon/core/lock/ending.h"
+#include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/scheduler.h"
+#include "daemon/core/lock/session.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct user;
+
+struct locks {
+	struct map conns; /* by their numbers */
+	struct session *sessions;
+	struct map ids; /* the sessions of an id, by user and id */
+	struct detached_list detached;
+	struct session *bound; /* those bound to a process, by process */
+	struct user *users;
+	int64_t heartbeats;       /* sessions with a heartbeat */
+	struct queue_list queues; /* of all names with waiters */
+	struct queue no_queue;    /* of all other names: empty */
+	bool catches;             /* held names are being looked at, because a master's state changed */
+	scan_cursor catching;     /* how far that scan is */
+	struct timer rescan_timer;
+	struct ending_list ending; /* sessions that give up what they hold, in turn */
+	struct timer ending_timer;
+	struct ration ended_holds; /* of sessions that end */
+	const struct lock_kind *kinds[LOCK_KINDS];
+	const struct wait_watch *watch;
+	struct changes changes; /* what the ledger has not heard of yet */
+	uint64_t tickets;       /* the last ticket given to a waiter */
+	session_id session_ids; /* the last session id used */
+	/* When they began: the holds of sessions, and the waiters. */
+	struct starts hold_starts, wait_starts;
+	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:
+	 * a daemon that hands over does not end. */
+	int64_t lost_until_ms;
+};
+
+#endif

@@ -1,0 +1,255 @@
+/*
+ * share: see semaphore.h. scheduler.c calls it for names without a LIMIT, semaphore.c serves the others.
+ */
+#include "daemon/core/lock/share.h"
+
+#include "daemon/core/lease/acquire.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/renew.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/retain.h"
+#include "daemon/core/lease/seat.h"
+#include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/refusal.h"
+#include "daemon/core/masters/masterset.h"
+#include "daemon/core/masters/quorum.h"
+#include "proto/name.h"
+
+#include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+bool
+lease_written(const struct lease *l)
+{
+	bool written = l->grants != NULL && l->grants->kind == KIND_EXCLUSIVE;
+
+	/* A writer is alone, and never on a lease that other daemons have, too. */
+	assert(!written || (l->grants->after == NULL && l->kind == KIND_EXCLUSIVE));
+	return written;
+}
+
+bool
+lease_open(const struct core *core, const struct lease *l, const struct waiter *w)
+{
+	assert(l->kind != KIND_PERMITS && w->resource == l->resource);
+	/* A lease that readers hold and others want becomes shared in this very step. */
+	bool wanted = lease_held(l)->wanted;
+	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
+
+	if (shared)
+		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= round_held(l)->wanted_ms);
+	if (lease_must_yield(core, l))
+		return false;
+	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));
+}
+
+/* The lease is ours, and this waiter's turn has come. While the masters refuse this daemon no turn comes: as
+ * long as there are waiters, its leases would keep it registered, and the old set with it. */
+static bool
+share_open(const struct core *core, const struct waiter *w)
+{
+	return masterset_usable(core) && lease_open(core, &w->resource->lease, w);
+}
+
+static void
+share_refusal(const struct core *core, const struct waiter *w, struct reply *out)
+{
+	const struct resource *r = w->resource;
+	bool first = w == TAILQ_FIRST(&queue_of(r)->waiters);
+
+	assert(r->limit == 0);
+	if (refusal_taken(core, r) && !(first && share_open(core, w)))
+		refusal_shut(core, r, out);
+	else
+		refusal_masters(core, r, &r->lease, out);
+}
+
+/* False: not yet, the lease has to be refreshed first. */
+static bool
+share_grant(struct core *core, struct lease *l, struct waiter *w)
+{
+	struct lease_held *held = lease_held(l);
+	int64_t token;
+
+	assert(w == TAILQ_FIRST(&queue_of(l->resource)->waiters));
+	if (reenter_waiter(core, w))
+		return true;
+	if (!lease_good(core, l)) {
+		renew_now(core, l);
+		return false;
+	}
+	token = lease_token(core, l);
+	if (token == 0) {
+		renew_tokens(core, l);
+		return false;
+	}
+	lease_serve(core, l);
+	if (held->wanted)
+		round_held(l)->streak++;
+	grant_give(core, l, w, token);
+	renew_tokens(core, l);
+	return true;
+}
+
+/* Readers elsewhere need not wait for readers here. */
+static void
+share_turn(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+
+	if (l->kind == KIND_EXCLUSIVE && lease_held(l)->wanted && l->grants != NULL && !lease_written(l))
+		renew_shared(core, l);
+}
+
+/* A waiter that tries once and finds another one in the way has its answer. */
+static void
+share_answer_once(struct core *core, struct resource *r)
+{
+	struct waiter *w, *next;
+	struct reply refusal;
+	bool behind = false; /* a waiter in front stays, and lets none past */
+
+	assert(r->lease.state == LEASE_HELD);
+	if (r->demand->once == 0)
+		return;
+	refusal_name(core, r, &refusal);
+	TAILQ_FOREACH_SAFE (w, &queue_of(r)->waiters, in_resource, next) {
+		bool shut = behind || !share_open(core, w);
+
+		if (shut && w->once)
+			queue_answer(core, w, &refusal);
+		else
+			behind |= shut;
+	}
+}
+
+/* A writer that waits here for readers has a place in the queue of the masters meanwhile, so that later
+ * readers elsewhere come after it. While the masters refuse this daemon, it cannot take its turn and has no
+ * place. */
+static void
+share_line(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	const struct waiter *first = TAILQ_FIRST(&queue_of(r)->waiters);
+	bool usable = masterset_usable(core);
+	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
+		     first->kind == KIND_EXCLUSIVE && !first->once;
+
+	assert(l->kind != KIND_PERMITS && l->resource == r);
+	if (lines && lease_held(l)->line == LINE_NONE)
+		lease_line_up(core, l);
+	else if (!lines && lease_held(l)->line != LINE_NONE &&
+		 (!usable || first == NULL || first->kind == KIND_SHARED))
+		lease_line_off(core, l);
+}
+
+/* The lease is ours. */
+static void
+share_held(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	struct waiter *w = TAILQ_FIRST(&queue_of(r)->waiters);
+	bool dirty = r->item.dirty;
+
+	share_turn(core, r);
+	r->item.dirty = true; /* what a grant changes is dealt with right here */
+	while (w != NULL && share_open(core, w) && share_grant(core, l, w)) {
+		share_turn(core, r);
+		w = TAILQ_FIRST(&queue_of(r)->waiters);
+	}
+	r->item.dirty = dirty;
+	share_line(core, r);
+	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !share_open(core, w)))
+		lease_give_back(core, l);
+	else
+		share_answer_once(core, r);
+}
+
+/* Refused, or the masters cannot be asked: the answer of all waiters that try once, except for a reader whose
+ * turn it may be when the writers have had theirs. */
+static void
+share_refuse_once(struct core *core, struct resource *r, bool usable)
+{
+	const struct lease *l = &r->lease;
+	struct waiter *w, *next;
+	struct reply refusal;
+	bool behind = !usable || l->kind == KIND_SHARED;
+
+	assert(l->state != LEASE_HELD);
+	if (r->demand->once == 0)
+		return;
+	refusal_masters(core, r, l, &refusal);
+	TAILQ_FOREACH_SAFE (w, &queue_of(r)->waiters, in_resource, next) {
+		if (w->once && (behind || w->kind == KIND_EXCLUSIVE))
+			queue_answer(core, w, &refusal);
+		else
+			behind |= w->kind == KIND_EXCLUSIVE;
+	}
+}
+
+/* The last acquire was for readers and now a writer is first, or the reverse; or it was a single try and took
+ * no place in the queue, which the waiters now need. */
+static bool
+share_acquire_was_other(const struct resource *r)
+{
+	const struct lease *l = &r->lease;
+
+	assert(r->demand->count > 0);
+	return l->kind != TAILQ_FIRST(&queue_of(r)->waiters)->kind ||
+	       (resource_patient(r) && !round_patient(l));
+}
+
+/* This daemon has nothing at the masters, or was refused there. */
+static void
+share_without(struct core *core, struct resource *r)
+{
+	struct lease *l = &r->lease;
+	bool usable = quorum_usable(core, r->link);
+	struct reply refusal;
+
+	/* No hold stands on a lease that this daemon has not. */
+	assert(r->grant_count == 0);
+	/* Without a majority it may be a single master that says so: the waiters go on waiting. */
+	if (usable && l->state == LEASE_WAITING && round_error(l) == LEASE_ERROR_KIND) {
+		refusal_masters(core, r, l, &refusal);
+		queue_answer_all(core, r, &refusal);
+	}
+	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
+	if (lease_refused(l) || (!usable && !quorum_near(core, r->link)))
+		share_refuse_once(core, r, usable);
+	if (l->state == LEASE_WAITING && lease_waiting(l)->why == WAIT_REFUSED) {
+		refusal_masters(core, r, l, &refusal);
+		queue_refused(core, r, &refusal);
+		lease_waiting(l)->why = WAIT_COUNTED;
+	}
+	if (r->demand->count == 0) {
+		if (l->state == LEASE_WAITING)
+			lease_leave(core, l);
+		return;
+	}
+	/* Other daemons should not wait for a daemon that cannot take its turn. */
+	if (!usable)
+		acquire_step_back(core, l);
+	else if (l->state == LEASE_NONE && lease_none(l)->rest == REST_FOREIGN)
+		acquire_rest(core, l);
+	else if (l->state == LEASE_NONE ||
+		 (lease_waiting(l)->why != WAIT_FOREIGN && share_acquire_was_other(r)))
+		acquire_begin(core, l);
+}
+
+static void
+share_schedule(struct core *core, struct resource *r)
+{
+	assert(r->limit == 0 && r->lease.resource == r);
+	if (r->lease.state == LEASE_HELD)
+		share_held(core, r);
+	else if (r->lease.state != LEASE_ACQUIRING)
+		share_without(core, r);
+}
+
+const struct lock_kind share_kind = {.schedule = share_schedule, .refusal = share_refusal};

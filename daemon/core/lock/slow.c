@@ -1,0 +1,136 @@
+/*
+ * slow: tells of waits and holds that have reached the threshold of their rule, slow-wait and long-hold,
+ * while they go on. See scheduler.h and grant.h. It only notes what it finds: no wait and no hold ends here.
+ */
+#include "daemon/core/lock/slow.h"
+
+#include "daemon/core/base/action.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/emit.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
+#include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/notes.h"
+#include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/scheduler.h"
+#include "proto/reply.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define WHY_MAX   65 /* bytes of a WHY in the text, NUL included */
+#define OWNER_MAX 81 /* bytes of another daemon's owner text, likewise */
+
+int64_t
+slow_wait_at(const struct waiter *w)
+{
+	int64_t slow_ms = w->resource->rule->slow_wait_ms;
+
+	return w->slow || slow_ms == 0 ? TIMER_NEVER : w->since_ms + slow_ms;
+}
+
+/* "held by session 7 (deploy) for 61000 ms: release 42" */
+static void
+write_hold(struct core *core, const struct grant *g, char *out, size_t room)
+{
+	char who[EMIT_WHO_MAX], why[WHY_MAX];
+	long long held_ms = core->now.ms - grant_since_ms(g);
+	bool says = g->why_n > 0;
+
+	assert(held_ms >= 0);
+	emit_text(why, sizeof(why), grant_why(g));
+	if (g->session == NULL)
+		(void)snprintf(out, room, "withheld after its holder has gone: free in %lld ms at the latest",
+			(long long)(grant_ends_ms(g) - core->now.ms));
+	else
+		(void)snprintf(out, room, "held by %s for %lld ms%s%s", emit_who(who, g->session), held_ms,
+			says ? ": " : "", says ? why : "");
+}
+
+/* Why the wait has not ended. */
+static void
+write_reason(struct core *core, const struct waiter *w, char *out, size_t room)
+{
+	const struct resource *r = w->resource;
+	const struct grant *g = resource_next_grant(r, NULL);
+	const struct lease *l = r->limit == 0 ? &r->lease : permit_lease_acquiring(r);
+	struct slice foreign = l == NULL ? (struct slice){NULL, 0} : round_foreign(l);
+	char owner[OWNER_MAX];
+	struct reply refusal;
+
+	if (g != NULL) {
+		write_hold(core, g, out, room);
+		return;
+	}
+	schedule_refusal(core, w, &refusal);
+	if (refusal.type == REPLY_ERROR)
+		(void)snprintf(out, room, "%s: %.190s", code_word(refusal.code), refusal.text);
+	else if (foreign.n > 0)
+		(void)snprintf(out, room, "held through another daemon: %s",
+			emit_text(owner, sizeof(owner), foreign));
+	else
+		(void)snprintf(out, room, "a master has refused it: another daemon holds it or is first");
+}
+
+void
+slow_tell_wait(struct core *core, struct waiter *w)
+{
+	char reason[REPLY_TEXT_MAX];
+
+	assert(!w->slow && core->now.ms >= slow_wait_at(w));
+	w->slow = true;
+	write_reason(core, w, reason, sizeof(reason));
+	emit_tag_note(core, NOTE_SLOW_WAIT, w->resource, w->session, waiter_owner(w), 0,
+		core->now.ms - w->since_ms, emit_words(core, reason));
+}
+
+static int64_t
+earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+void
+terms_arm(struct core *core, struct terms *t)
+{
+	assert(t->grant->bounded && t->grant->terms == t);
+	timer_arm(&core->timers, &t->timer, earlier(grant_ends_ms(t->grant), t->long_ms));
+	grant_changed(core, t->grant);
+}
+
+void
+grant_watch(struct core *core, struct grant *g)
+{
+	int64_t long_ms = g->lease->resource->rule->long_hold_ms;
+
+	if (long_ms == 0)
+		return;
+	long_ms += grant_since_ms(g);
+	/* A name of an MLOCK may have been held for long when the MLOCK is answered. */
+	grant_bound(core, g)->long_ms = long_ms > core->now.ms ? long_ms : core->now.ms + 1;
+	terms_arm(core, g->terms);
+}
+
+void
+slow_tell_hold(struct core *core, struct grant *g)
+{
+	struct terms *t = grant_terms(g);
+	char waiting[REPLY_TEXT_MAX];
+
+	assert(t != NULL);
+	if (core->now.ms < t->long_ms)
+		return;
+	/* A hold that is withheld has ended for its holder. */
+	assert(g->session != NULL);
+	t->long_ms = TIMER_NEVER;
+	(void)snprintf(waiting, sizeof(waiting), "%u wait here%s", g->lease->resource->demand->count,
+		lease_wanted(g->lease) ? ", and another daemon waits" : "");
+	emit_hold_note(core, NOTE_LONG_HOLD, g, core->now.ms - grant_since_ms(g), emit_words(core, waiting));
+}

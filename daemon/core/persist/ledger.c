@@ -1,0 +1,696 @@
+/*
+ * ledger: see ledger.h. Writes the entries; recover.c reads them. Nothing here decides anything about
+ * sessions or leases.
+ */
+#include "daemon/core/persist/ledger.h"
+
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/dirty.h"
+#include "daemon/core/base/map.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/base/state_time.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/core.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
+#include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/detached.h"
+#include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/part.h"
+#include "daemon/core/lock/session.h"
+#include "daemon/core/masters/binding.h"
+#include "daemon/core/persist/ledger_set.h"
+#include "daemon/core/persist/state.h"
+#include "daemon/core/persist/state_session.h"
+#include "proto/buffer.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <utlist.h>
+
+/* ---- entries, in both directions: what identifies a thing comes first ---- */
+
+void
+ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id)
+{
+	record_bytes(r, namespace_, UINT16_MAX);
+	record_bytes(r, daemon_id, CALL_DAEMON_ID_SIZE - 1);
+}
+
+void
+ledger_session_fields(struct record *r, struct session_entry *e)
+{
+	record_unsigned(r, &e->id);
+	peer_fields(r, &e->peer);
+	record_flag(r, &e->has_secret);
+	record_unsigned(r, &e->secret[0]);
+	record_unsigned(r, &e->secret[1]);
+	e->onloss = (enum onloss)record_range(r, e->onloss, ONLOSS_CLOSE, ONLOSS_NEXT);
+	e->opened_ms = state_time(r, e->opened_ms);
+	e->grace_ms = record_range(r, e->grace_ms, 0, COMMAND_MS_MAX);
+	e->heartbeat_ms = record_range(r, e->heartbeat_ms, 0, COMMAND_MS_MAX);
+	record_number(r, &e->process.pid);
+	record_unsigned(r, &e->process.started);
+	state_as(r, &e->as);
+	record_unsigned(r, &e->process.space);
+	record_flag(r, &e->orphaned);
+}
+
+void
+ledger_loss_fields(struct record *r, struct loss_entry *e)
+{
+	record_unsigned(r, &e->session);
+	state_name(r, &e->name);
+	state_tag(r, &e->owner);
+	if (r->type == RECORD_LOSS_GONE)
+		return;
+	e->reason = (enum loss_reason)record_range(r, e->reason, 0, LOSS_COUNT - 1);
+	record_flag(r, &e->told);
+	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
+}
+
+void
+ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e)
+{
+	record_unsigned(r, &e->attempt);
+	state_name(r, &e->name);
+	e->limit = record_range(r, e->limit, 0, COMMAND_LIMIT_MAX);
+	e->kind = (enum kind)record_range(r, e->kind, 0, KIND_COUNT - 1);
+	e->permits = record_range(r, e->permits, 0, COMMAND_LIMIT_MAX);
+	record_bytes(r, &e->slots, STATE_SLOTS_MAX);
+	state_key(r, core, e->name, &e->key, &e->interop);
+	e->valid_ms = state_time(r, e->valid_ms);
+	e->told_ms = state_time(r, e->told_ms);
+	e->newest = record_range(r, e->newest, 0, STATE_TOKEN_MAX);
+	record_bytes(r, &e->former, FORMER_MAX * CALL_OWNER_SIZE);
+	record_flag(r, &e->asked);
+	e->others_ms = state_time(r, e->others_ms);
+}
+
+void
+ledger_hold_fields(struct record *r, struct hold_entry *e)
+{
+	record_unsigned(r, &e->attempt);
+	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
+	if (r->type == RECORD_HOLD_GONE)
+		return;
+	record_unsigned(r, &e->session);
+	state_tag(r, &e->owner);
+	state_why(r, &e->why);
+	e->kind = (enum kind)record_range(r, e->kind, 0, KIND_COUNT - 1);
+	e->count = record_range(r, e->count, 1, UINT32_MAX);
+	e->granted_ms = state_time(r, e->granted_ms);
+	e->ends_ms = state_time(r, e->ends_ms);
+	e->ceiling_ms = state_time(r, e->ceiling_ms);
+	record_flag(r, &e->leased);
+	e->ends_why = (enum loss_reason)record_range(r, e->ends_why, 0, LOSS_COUNT - 1);
+	e->claim_ms = state_time(r, e->claim_ms);
+}
+
+bool
+ledger_lease_fits(const struct core *core, const struct lease_entry *e)
+{
+	bool permits = e->kind == KIND_PERMITS;
+
+	if (permits != (e->limit > 0) || permits != (e->permits > 0) || permits != (e->slots.n > 0) ||
+		e->permits > e->limit)
+		return false;
+	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
+	       former_fits(e->former) && (e->asked || e->former.n > 0) && e->told_ms >= e->valid_ms &&
+	       e->told_ms != TIMER_NEVER && e->told_ms - core->now.ms < INT32_MAX / 2;
+}
+
+bool
+ledger_hold_fits(const struct hold_entry *e)
+{
+	if (e->token == 0 || e->ceiling_ms < e->ends_ms)
+		return false;
+	return e->ends_ms == TIMER_NEVER ? !e->leased
+					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD ||
+						   e->ends_why == LOSS_SHORTENED;
+}
+
+/* ---- writing: nothing if there is no `out` ---- */
+
+static void
+write_session(struct buffer *out, const struct session *s)
+{
+	struct record r = {.out = out};
+	struct session_entry e = {.id = s->id,
+		.peer = s->peer,
+		.has_secret = s->has_secret,
+		.secret = {s->secret[0], s->secret[1]},
+		.onloss = s->onloss != ONLOSS_PUSH ? s->onloss
+			  : s->detached != NULL    ? ONLOSS_NEXT
+						   : ONLOSS_CLOSE,
+		.opened_ms = s->opened_ms,
+		.grace_ms = s->grace_ms,
+		.heartbeat_ms = s->heartbeat_ms,
+		.process = s->process,
+		.as = detached_id(s),
+		.orphaned = s->orphaned};
+
+	assert(out == NULL || s->written);
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_LEDGER_SESSION);
+	ledger_session_fields(&r, &e);
+	record_end(&r);
+}
+
+static void
+write_session_gone(struct buffer *out, const struct session *s)
+{
+	struct record r = {.out = out};
+	session_id id = s->id;
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_SESSION_GONE);
+	record_unsigned(&r, &id);
+	record_end(&r);
+}
+
+static void
+write_loss(struct buffer *out, enum record_type type, const struct loss *loss)
+{
+	struct record r = {.out = out};
+	struct loss_entry e = {.session = loss->session->id,
+		.name = loss_name(loss),
+		.owner = loss_owner(loss),
+		.reason = loss->reason,
+		.told = loss->told,
+		.token = loss->token};
+
+	assert(loss->session->written);
+	if (out == NULL)
+		return;
+	record_begin(&r, type);
+	ledger_loss_fields(&r, &e);
+	record_end(&r);
+}
+
+/* Holds that are not durable come last on their lease. There may be thousands, and so many are looked at. */
+#define OTHERS_LOOKS 16
+
+static int64_t
+others_ms(const struct lease *l)
+{
+	const struct grant *last = l->grants == NULL ? NULL : l->grants->before, *g = last;
+	int64_t all_ms = lease_told_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
+
+	for (unsigned looks = 0; g != NULL && !g->durable; looks++) {
+		int64_t ends_ms = g->session == NULL ? grant_ends_ms(g) : grant_withheld_ms(g);
+
+		if (looks == OTHERS_LOOKS || (g->session != NULL && ends_ms == all_ms))
+			return TIMER_NEVER;
+		if (ends_ms > until_ms)
+			until_ms = ends_ms;
+		g = g == l->grants ? NULL : g->before;
+	}
+	return until_ms;
+}
+
+static void
+write_lease(struct buffer *out, const struct core *core, const struct lease *l)
+{
+	const struct resource *name = l->resource;
+	struct record r = {.out = out};
+	struct lease_entry e;
+
+	assert(l->attempt != 0 && l->grants != NULL);
+	if (out == NULL)
+		return;
+	e = (struct lease_entry){.attempt = l->attempt,
+		.name = resource_name(name),
+		.limit = name->limit,
+		.kind = (enum kind)l->kind,
+		.permits = l->permits,
+		.slots = permit_lease_slots(l),
+		.key = name->rule->key,
+		.interop = name->rule->interop,
+		.valid_ms = lease_held(l)->valid_ms,
+		.told_ms = lease_told_ms(l),
+		.newest = round_newest(l),
+		.former = lease_former_owners(l),
+		.asked = lease_former_asked(l),
+		.others_ms = others_ms(l)};
+	record_begin(&r, RECORD_LEDGER_LEASE);
+	ledger_lease_fields(&r, core, &e);
+	record_end(&r);
+}
+
+static void
+write_lease_gone(struct buffer *out, uint64_t attempt)
+{
+	struct record r = {.out = out};
+
+	assert(attempt != 0);
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_LEASE_GONE);
+	record_unsigned(&r, &attempt);
+	record_end(&r);
+}
+
+static void
+write_hold(struct buffer *out, const struct lease *l, const struct grant *g)
+{
+	struct record r = {.out = out};
+	const struct terms *t = grant_terms(g);
+	bool ends = t != NULL && t->ends_ms != TIMER_NEVER;
+	struct hold_entry e;
+
+	assert(g->lease == l && l->state == LEASE_HELD && !g->gone);
+	if (out == NULL)
+		return;
+	e = (struct hold_entry){.attempt = l->attempt,
+		.token = g->token,
+		.session = g->session->id,
+		.owner = grant_owner(g),
+		.why = grant_why(g),
+		.kind = (enum kind)g->kind,
+		.count = g->count,
+		.granted_ms = grant_since_ms(g),
+		.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
+		.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
+		.leased = ends && t->leased,
+		.ends_why = ends ? t->ends_why : LOSS_EXPIRED,
+		.claim_ms = grant_claim_ms(g)};
+	record_begin(&r, RECORD_LEDGER_HOLD);
+	ledger_hold_fields(&r, &e);
+	record_end(&r);
+}
+
+static void
+write_hold_gone(struct buffer *out, uint64_t attempt, const struct grant *g)
+{
+	struct record r = {.out = out};
+	struct hold_entry e = {.attempt = attempt, .token = g->token};
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_HOLD_GONE);
+	ledger_hold_fields(&r, &e);
+	record_end(&r);
+}
+
+static void
+write_terms(struct buffer *out, const struct core *core)
+{
+	struct record r = {.out = out};
+	struct binding_entry e = binding_entry(core);
+
+	if (out == NULL)
+		return;
+	record_begin(&r, RECORD_LEDGER_TERMS);
+	binding_fields(&r, &e);
+	record_end(&r);
+}
+
+/* ---- sessions and what they have lost ---- */
+
+static bool
+session_is_written(const struct core *core, const struct session *s)
+{
+	size_t many = core->settings.ledger_many;
+
+	if (s->gone)
+		return false;
+	return session_is_durable(s) || s->grant_count >= many ||
+	       (s->written && s->grant_count + HASH_COUNT(s->losses) >= many);
+}
+
+/* It is in the ledger from now on, or no more, and with it all that it has. */
+static void
+session_passes(struct core *core, struct session *s)
+{
+	struct changes *changes = &core->locks->changes;
+	struct grant *g;
+
+	for (struct loss *loss = s->losses; s->written && loss != NULL; loss = loss->hh.next)
+		loss_changed(core, loss);
+	LIST_FOREACH (g, &s->grants, in_session) {
+		if (!g->changed)
+			g->changed = changes_add(core, &changes->grants, g);
+	}
+}
+
+/* Those that leave the ledger stay on the list. */
+static void
+drain_sessions(struct core *core)
+{
+	struct change_list *list = &core->locks->changes.sessions;
+	size_t leave = 0;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct session *s = list->things[i];
+		bool written = s->written;
+
+		assert(s->changed);
+		s->changed = false;
+		s->written = session_is_written(core, s);
+		if (s->written)
+			write_session(core->ledger, s);
+		if (s->written != written && !s->gone)
+			session_passes(core, s);
+		if (written && !s->written)
+			list->things[leave++] = s;
+	}
+	list->n = leave;
+}
+
+static void
+drain_gone_sessions(struct core *core)
+{
+	struct change_list *list = &core->locks->changes.sessions;
+
+	for (size_t i = 0; i < list->n; i++)
+		write_session_gone(core->ledger, list->things[i]);
+	list->n = 0;
+}
+
+/* The losses of a session that leaves go with it. */
+static void
+drain_losses(struct core *core)
+{
+	struct change_list *list = &core->locks->changes.losses;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct loss *loss = list->things[i];
+
+		assert(loss->changed);
+		loss->changed = false;
+		if (loss->session->written)
+			write_loss(core->ledger, loss->gone ? RECORD_LOSS_GONE : RECORD_LEDGER_LOSS, loss);
+	}
+	list->n = 0;
+}
+
+/* ---- holds and their leases ---- */
+
+static bool
+hold_is_durable(const struct grant *g)
+{
+	return g->session != NULL && g->session->written && !g->untold && part_of(g) == NULL;
+}
+
+static void
+ledger_lease(struct core *core, const struct lease *l)
+{
+	assert(l->grants == NULL || l->state == LEASE_HELD);
+	if (lease_is_durable(l))
+		write_lease(core->ledger, core, l);
+}
+
+/* The durable ones come first on their lease. */
+static void
+hold_enters(struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	assert(!g->durable && g->session != NULL);
+	g->durable = true;
+	if (g == l->grants || g->before->durable)
+		return;
+	DL_DELETE2(l->grants, g, before, after);
+	DL_PREPEND2(l->grants, g, before, after);
+	assert(l->grants == g);
+}
+
+static void
+hold_leaves(struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	assert(g->durable);
+	g->durable = false;
+	if (g->after == NULL || !g->after->durable)
+		return;
+	DL_DELETE2(l->grants, g, before, after);
+	DL_APPEND2(l->grants, g, before, after);
+	assert(g->after == NULL);
+}
+
+/* It is durable no more. With the last one its lease goes. */
+static void
+write_leaves(struct core *core, const struct grant *g, uint64_t attempt)
+{
+	const struct lease *l = g->lease;
+
+	if (l->attempt == attempt && lease_is_durable(l))
+		write_hold_gone(core->ledger, attempt, g);
+	else
+		write_lease_gone(core->ledger, attempt);
+}
+
+/* The holds beside the durable ones are other ones, or others of them end at another time. */
+static void
+hold_changes(struct core *core, struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	if (hold_is_durable(g)) {
+		bool enters = !g->durable;
+
+		if (enters)
+			hold_enters(g);
+		write_hold(core->ledger, l, g);
+		if (!enters)
+			return;
+	} else if (g->durable) {
+		hold_leaves(g);
+		write_leaves(core, g, l->attempt);
+	}
+	lease_changed(core, l);
+}
+
+static void
+hold_goes(struct core *core, struct grant *g)
+{
+	if (g->durable)
+		write_leaves(core, g, g->attempt);
+	else if (g->lease->attempt == g->attempt)
+		lease_changed(core, g->lease);
+	freelist_retire(core, &g->freed);
+}
+
+static void
+drain_holds(struct core *core)
+{
+	struct change_list *list = &core->locks->changes.grants;
+
+	for (size_t i = 0; i < list->n; i++) {
+		struct grant *g = list->things[i];
+
+		assert(g->changed);
+		g->changed = false;
+		if (g->gone)
+			hold_goes(core, g);
+		else
+			hold_changes(core, g);
+	}
+	list->n = 0;
+}
+
+/* ---- the whole ---- */
+
+/* All on the list have been written. Those that have changed found no room on it. */
+static void
+leases_find(struct core *core)
+{
+	struct resource *r;
+	struct lease *l;
+
+	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
+			if (l->changed.dirty && !dirty_found(&core->lease_changes, &l->changed))
+				return;
+		}
+	}
+}
+
+/* The next lease that has changed; NULL: there is none left. */
+static const struct lease *
+leases_changed(struct core *core)
+{
+	struct dirty *changes = &core->lease_changes;
+	struct dirty_item *item = dirty_next(changes);
+
+	if (item == NULL && dirty_missed(changes)) {
+		leases_find(core);
+		item = dirty_next(changes);
+	}
+	if (item != NULL)
+		return OWNER_OF(item, struct lease, changed);
+	dirty_rest(changes);
+	return NULL;
+}
+
+static void
+drain_leases(struct core *core)
+{
+	const struct lease *l;
+
+	while ((l = leases_changed(core)) != NULL)
+		ledger_lease(core, l);
+}
+
+/* Without memory to say what has changed, the ledger has to be begun anew. */
+static void
+drain_missed(struct core *core)
+{
+	struct changes *changes = &core->locks->changes;
+
+	if (!changes->missed)
+		return;
+	changes->missed = false;
+	ledger_mark(core);
+	if (core->ledger != NULL)
+		core->ledger->failed = true;
+}
+
+void
+ledger_drain(struct core *core)
+{
+	if ((core->changed & CHANGE_TERMS) != 0)
+		write_terms(core->ledger, core);
+	if ((core->changed & CHANGE_SET) != 0)
+		ledger_set_write(core->ledger, core);
+	core->changed = 0;
+	drain_sessions(core);
+	drain_losses(core);
+	drain_holds(core);
+	drain_leases(core);
+	drain_gone_sessions(core);
+	drain_missed(core);
+	changes_rest(&core->locks->changes);
+}
+
+void
+core_keep_ledger(struct core *core, struct buffer *out)
+{
+	assert(core->actions == NULL);
+	assert(out == NULL || core->settings.daemon_id != NULL);
+	core->ledger = NULL;
+	ledger_drain(core); /* the caller begins a ledger with all that there is */
+	core->ledger = out;
+}
+
+void
+core_pass_ledger(struct core *core, struct buffer *out)
+{
+	core_keep_ledger(core, out);
+	write_terms(out, core);
+	ledger_set_write(out, core);
+}
+
+void
+core_ledger_begin(struct core *core, struct buffer *out)
+{
+	struct slice namespace_ = slice_of(core->settings.namespace_);
+	struct slice daemon_id = slice_of(core->settings.daemon_id);
+	struct record r;
+
+	assert(out != NULL && core->settings.daemon_id != NULL);
+	record_save(&r, out);
+	record_begin(&r, RECORD_LEDGER);
+	ledger_head_fields(&r, &namespace_, &daemon_id);
+	record_end(&r);
+	write_terms(out, core);
+	ledger_set_write(out, core);
+	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+		if (!s->written)
+			continue;
+		write_session(out, s);
+		for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next)
+			write_loss(out, RECORD_LEDGER_LOSS, loss);
+	}
+}
+
+struct ledger_scan {
+	const struct core *core;
+	struct buffer *out;
+};
+
+static bool
+scan_name(void *arg, struct resource *r)
+{
+	const struct ledger_scan *scan = arg;
+	const struct lease *l;
+
+	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
+		if (!lease_is_durable(l))
+			continue;
+		for (const struct grant *g = l->grants; g != NULL && g->durable; g = g->after)
+			write_hold(scan->out, l, g);
+		write_lease(scan->out, scan->core, l);
+	}
+	return true;
+}
+
+uint64_t
+core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, struct buffer *out)
+{
+	struct ledger_scan scan = {core, out};
+
+	assert(out != NULL && looks > 0);
+	return names_scan(&core->leases->names, (scan_cursor)cursor, looks, scan_name, &scan);
+}
+
+/* Puts the durable holds first, and leaves the others in their order. */
+static void
+mark_lease(struct lease *l)
+{
+	struct grant *g = l->grants, *next, *last = NULL;
+
+	for (; g != NULL; g = next) {
+		next = g->after;
+		g->durable = hold_is_durable(g);
+		if (!g->durable)
+			continue;
+		if (last != g->before && g != l->grants) {
+			DL_DELETE2(l->grants, g, before, after);
+			if (last == NULL)
+				DL_PREPEND2(l->grants, g, before, after);
+			else
+				DL_APPEND_ELEM2(l->grants, last, g, before, after);
+		}
+		last = g;
+	}
+}
+
+void
+ledger_mark(struct core *core)
+{
+	struct lease *l;
+	struct conn *conn;
+
+	changes_forget(&core->locks->changes);
+	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+		s->durable = session_is_durable(s);
+		s->written |= s->durable;
+		TAILQ_FOREACH (conn, &s->conns, in_session)
+			conn->kept = conn->host == NULL && s->durable;
+	}
+	for (struct resource *r = names_first(&core->leases->names); r != NULL;
+		r = names_next(&core->leases->names, r)) {
+		for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
+			mark_lease(l);
+	}
+}

@@ -1,0 +1,156 @@
+/*
+ * ledger: what has to outlive a crash of the daemon, as records (proto/record.h), written as it changes.
+ *
+ *     core_step() ──▶ entries ──driver──▶ the file ──crash──▶ core_recover() ──▶ core of the next process
+ *
+ * A session is durable if it has a grace, is bound to a process or belongs to an id. In the ledger are
+ * durable sessions, what they have lost, the holds that they have been told of, and the leases on which these
+ * stand. Nothing else is: not a wait, not an MLOCK without an answer, not a hold that its client does not
+ * know.
+ *
+ * An entry says all of one thing and replaces the entry before it about the same, or it says that the thing
+ * is gone. So the ledger is the last entry about each. Its first record says whose it is.
+ *
+ *     LEDGER namespace daemon-id
+ *     LEDGER_SESSION id …                      SESSION_GONE id                   and its losses
+ *     LEDGER_LOSS session name tag …           LOSS_GONE session name tag
+ *     LEDGER_LEASE attempt name …              LEASE_GONE attempt                and its holds
+ *     LEDGER_HOLD attempt token session …      HOLD_GONE attempt token
+ *     LEDGER_TERMS …                           what its settings bind (binding.h)
+ *     LEDGER_SET …                             its set of masters (ledger_set.c)
+ *
+ * A session that is not durable is written all the same once it holds many locks (ledger_many): becoming
+ * durable, and ceasing to be, then costs one entry however many they are, and no client waits for the entries
+ * of another one's thousands. It leaves the ledger when it ends, or when it has little and something else
+ * changes. Recovery skips such a session, its losses and its holds; on a lease that durable holds keep, it
+ * withholds for them as for others. A hold is marked durable if it is written.
+ *
+ * On a lease with durable holds there may be others: of sessions that are not durable, or withheld. Of them
+ * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
+ * each, whatever it holds besides.
+ *
+ * Nobody but the step calls the ledger. Whoever changes something marks it (changes.h, lease_changed(),
+ * core_changed()), and ledger_drain() goes through the marks at the end of the step. So each thing has one
+ * entry a step at most, with what it is then.
+ *
+ * The driver writes the entries of a step before it carries out the actions of that step. So what a client
+ * has been told is in the ledger; what is in the ledger may not have been told. A crash between two entries
+ * of a step leaves the first of them. Nobody has been told anything of that step, and no master was asked for
+ * it, so any mixture of before and after will do that recovery takes as sound. What stands on something comes
+ * after it, and goes before it:
+ *
+ *     terms, set ──▶ sessions ──▶ losses ──▶ holds, in the order in which they changed ──▶ leases
+ *                                                                        ──▶ sessions that are gone
+ *
+ * A hold without its session makes recovery refuse the ledger; one without its lease does not count yet. A
+ * hold that has ended comes before the one that took its place, because it had changed when the name was
+ * given again: at no entry are there two. A loss comes before the end of the hold, so that the session has
+ * one of them at any entry.
+ *
+ * The driver adds an entry, KEPT, for each connection that may outlive the process (net/connection.h), which
+ * core_recover() skips. A connection is no part of a recovered core until EVENT_RETURN brings it back to its
+ * session.
+ *
+ * The process that recovers has another daemon-id. Its leases are held until the deadline that the ledger
+ * says, at all masters under the owner before (adopt.c); CALL_ADOPT replaces exactly that owner by the new
+ * one. What a majority does not adopt is lost as any lease that cannot be renewed. So of two processes with
+ * the same ledger at most one keeps a lease, and the other is told.
+ */
+#ifndef CORE_LEDGER_H
+#define CORE_LEDGER_H
+
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/peer.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lock/grant.h"
+#include "proto/command.h"
+#include "proto/name.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct core;
+struct loss;
+struct record;
+struct session;
+
+/* At the end of a step: appends what has changed in it, and marks in the things themselves what is in the
+ * ledger (session.written, grant.durable), whether a ledger is kept or not. */
+void ledger_drain(struct core *core);
+
+/* A core has been loaded or recovered: marks what is durable. */
+void ledger_mark(struct core *core);
+
+/* ---- entries, in both directions ---- */
+
+struct session_entry {
+	session_id id;
+	struct peer peer;
+	bool has_secret;
+	uint64_t secret[2];
+	enum onloss onloss; /* PUSH comes back with the connection that gets the pushes, and is CLOSE here */
+	int64_t opened_ms;
+	int64_t grace_ms;
+	int64_t heartbeat_ms;
+	struct process process;
+	struct slice as; /* the id of a detached session; n == 0: it is none */
+	bool orphaned;
+};
+
+struct loss_entry {
+	session_id session;
+	struct slice name;
+	struct slice owner;
+	enum loss_reason reason;
+	bool told;
+	int64_t token;
+};
+
+struct lease_entry {
+	uint64_t attempt;
+	struct slice name;
+	int64_t limit; /* of the name */
+	enum kind kind;
+	int64_t permits;
+	struct slice slots;
+	const char *key;
+	enum interop interop;
+	int64_t valid_ms;    /* surely held until then */
+	int64_t told_ms;     /* a holder may have been told so; >= valid_ms */
+	int64_t newest;      /* the newest of its tokens */
+	struct slice former; /* its former owners */
+	bool asked;          /* false: no master has been asked to put the lease under the name of its
+				attempt: it has former owners, which still have it */
+	int64_t others_ms;   /* the holds that are not in the ledger are withheld until then, or, with
+				TIMER_NEVER, until told_ms and for the crash-delay; 0: there are none, or
+				no client knows of one */
+};
+
+struct hold_entry {
+	uint64_t attempt;
+	int64_t token;
+	session_id session;
+	struct slice owner;
+	struct slice why;
+	enum kind kind;
+	int64_t count;
+	int64_t granted_ms;
+	int64_t ends_ms;    /* by LEASE or MAXHOLD; or TIMER_NEVER */
+	int64_t ceiling_ms; /* by MAXHOLD; or TIMER_NEVER */
+	bool leased;
+	enum loss_reason ends_why; /* ends_ms: LEASE or MAXHOLD */
+	int64_t claim_ms;          /* by CLAIM; or TIMER_NEVER */
+};
+
+void ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id);
+void ledger_session_fields(struct record *r, struct session_entry *e);
+void ledger_loss_fields(struct record *r, struct loss_entry *e);
+void ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e);
+void ledger_hold_fields(struct record *r, struct hold_entry *e);
+
+/* Whether it can be, by itself. */
+bool ledger_lease_fits(const struct core *core, const struct lease_entry *e);
+bool ledger_hold_fits(const struct hold_entry *e);
+
+#endif

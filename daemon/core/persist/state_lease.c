@@ -1,0 +1,578 @@
+/*
+ * state_lease: see state.h. Names in the order of their hashes, so that a state does not show in which order
+ * they came; and releases. A lease is at rest: nothing is asked of the masters about it.
+ */
+#include "daemon/core/persist/state_lease.h"
+
+#include "daemon/core/base/alloc.h"
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/call.h"
+#include "daemon/core/base/state_time.h"
+#include "daemon/core/base/timers.h"
+#include "daemon/core/lease/adopt.h"
+#include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
+#include "daemon/core/lease/permit_lease.h"
+#include "daemon/core/lease/release.h"
+#include "daemon/core/lease/resource.h"
+#include "daemon/core/lease/seat.h"
+#include "daemon/core/persist/state.h"
+#include "daemon/core/persist/state_hold.h"
+#include "proto/command.h"
+#include "proto/name.h"
+#include "proto/record.h"
+#include "proto/slice.h"
+
+#include <assert.h>
+#include <bsd/sys/queue.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+static int64_t
+token_field(struct record *r, int64_t token)
+{
+	return record_range(r, token, 0, STATE_TOKEN_MAX);
+}
+
+/* ---- a round ---- */
+
+static void
+question_fields(struct record *r, struct question *q)
+{
+	assert(record_loads(r) || !q->asking);
+	record_unsigned(r, &q->incarnation);
+	q->unsure_us = state_us(r, q->unsure_us);
+	record_unsigned(r, &q->holder);
+	record_unsigned(r, &q->slots);
+	q->token_first = token_field(r, q->token_first);
+	q->token_last = record_range(r, q->token_last, q->token_first, STATE_TOKEN_MAX);
+}
+
+static void
+round_held_fields(struct record *r, struct round_held *t)
+{
+	t->spare_first = token_field(r, t->spare_first);
+	t->spare_last = record_range(r, t->spare_last, t->spare_first, STATE_TOKEN_MAX);
+	t->wanted_ms = state_time(r, t->wanted_ms);
+	t->heard_ms = state_time(r, t->heard_ms);
+	t->streak = record_range(r, t->streak, 0, STATE_TOKEN_MAX);
+	t->line_ms = state_time(r, t->line_ms);
+	t->told_ms = state_time(r, t->told_ms);
+}
+
+static void
+foreign_field(struct record *r, struct round_acquiring *t)
+{
+	struct slice text = t->foreign == NULL ? (struct slice){NULL, 0} : slice_of(t->foreign);
+
+	assert(record_loads(r) || text.n <= FOREIGN_MAX);
+	record_bytes(r, &text, FOREIGN_MAX);
+	if (!record_loads(r) || text.n == 0)
+		return;
+	/* Without memory it is not shown. */
+	t->foreign = calloc(1, text.n + 1);
+	if (t->foreign != NULL)
+		memcpy(t->foreign, text.p, text.n);
+}
+
+/* What a round that ended says for the next one. Its seats and questions are cleared when that begins. */
+static void
+round_acquiring_fields(const struct core *core, struct record *r, struct round_acquiring *t)
+{
+	int64_t position = t->position > 0 ? t->position : 0;
+	bool doubted = t->doubts > 0;
+
+	t->split = (unsigned char)record_range(r, t->split, 0, SPLIT_MOST);
+	t->deferred = (unsigned char)record_range(r, t->deferred, 0, DEFER_MOST);
+	record_flag(r, &doubted);
+	if (record_loads(r))
+		t->doubts = doubted ? DOUBTS_MOST : 0;
+	t->error_at = (uint8_t)record_range(r, t->error_at, 0, core->settings.masters - 1);
+	t->error = (enum lease_error)record_range(r, t->error, 0, LEASE_ERROR_LIMIT);
+	record_number(r, &t->limit_there);
+	record_number(r, &position);
+	if (record_loads(r))
+		t->position = position;
+	foreign_field(r, t);
+}
+
+static void
+round_fields(struct core *core, struct record *r, struct lease *l)
+{
+	bool any = l->round != NULL;
+	struct round *t;
+
+	assert(!any || l->state == LEASE_WAITING || l->state == LEASE_HELD);
+	record_flag(r, &any);
+	if (r->failed || !any)
+		return;
+	t = round_of(core, l);
+	t->asked = (enum kind)record_range(r, t->asked, 0, KIND_COUNT - 1);
+	t->sent_ms = state_time(r, t->sent_ms);
+	t->proposal = token_field(r, t->proposal);
+	t->asked_block = token_field(r, t->asked_block);
+	t->reached = token_field(r, t->reached);
+	if (l->state == LEASE_WAITING) {
+		round_acquiring_fields(core, r, round_acquiring(l));
+		return;
+	}
+	round_held_fields(r, round_held(l));
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		question_fields(r, &t->questions[i]);
+}
+
+/* ---- a lease ---- */
+
+static void
+held_fields(struct record *r, struct lease_held *held)
+{
+	bool served = held->served, wanted = held->wanted, lines = held->line != LINE_NONE;
+
+	/* An answer ends it, and each call has its answer. */
+	assert(record_loads(r) || held->renewal != RENEWAL_ASKING);
+	held->valid_ms = state_time(r, held->valid_ms);
+	held->refresh_ms = state_time(r, held->refresh_ms);
+	held->idle_ms = state_time(r, held->idle_ms);
+	held->token = token_field(r, held->token);
+	held->token_last = token_field(r, held->token_last);
+	held->block = (int32_t)record_range(r, held->block, 0, INT32_MAX);
+	held->vain = (uint8_t)record_range(r, held->vain, 0, UINT8_MAX);
+	held->noted = (uint8_t)record_range(r, held->noted, 0, UINT8_MAX);
+	held->renewal = record_range(r, held->renewal == RENEWAL_DRY, 0, 1) != 0 ? RENEWAL_DRY : RENEWAL_DONE;
+	record_flag(r, &served);
+	record_flag(r, &wanted);
+	record_flag(r, &lines);
+	held->served = served;
+	held->wanted = wanted;
+	if (record_loads(r))
+		held->line = lines ? LINE_DUE : LINE_NONE;
+	held->told = (enum kind)record_range(r, held->told, 0, KIND_COUNT - 1);
+}
+
+static void
+seats_fields(const struct core *core, struct record *r, struct lease *l)
+{
+	uint8_t all = (uint8_t)((1U << core->settings.masters) - 1);
+
+	assert(l->state == LEASE_HELD);
+	l->ours = (uint8_t)record_range(r, l->ours & all, 0, all);
+	l->odd = (uint8_t)record_range(r, l->odd & all, 0, all);
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		seat_of(l, i)->valid_ms = state_time(r, seat_of(l, i)->valid_ms);
+}
+
+/* The data of its state. A state that is loaded begins with none. */
+static void
+lease_data_fields(struct core *core, struct record *r, struct lease *l)
+{
+	switch (l->state) {
+	case LEASE_NONE:
+		lease_none(l)->rest = (enum lease_rest)record_range(r, lease_none(l)->rest, 0, REST_FOREIGN);
+		return;
+	case LEASE_WAITING:
+		lease_waiting(l)->why =
+			(enum lease_wait)record_range(r, lease_waiting(l)->why, 0, WAIT_COUNTED);
+		round_fields(core, r, l);
+		return;
+	case LEASE_HELD:
+		held_fields(r, lease_held(l));
+		seats_fields(core, r, l);
+		round_fields(core, r, l);
+		return;
+	default:
+		record_fail(r, "a lease of it is being acquired");
+	}
+}
+
+/* A recovered lease that not all masters have adopted. */
+static void
+former_fields(struct core *core, struct record *r, struct lease *l)
+{
+	struct slice owners = lease_former_owners(l);
+	bool any = owners.n > 0, asked = lease_former_asked(l);
+	int64_t seats;
+
+	record_flag(r, &any);
+	if (r->failed || !any)
+		return;
+	record_bytes(r, &owners, (size_t)FORMER_MAX * CALL_OWNER_SIZE);
+	seats = record_range(r, record_loads(r) ? 0 : lease_former(l)->seats, 0, UINT8_MAX);
+	record_flag(r, &asked);
+	if (!record_loads(r) || r->failed)
+		return;
+	if (l->state != LEASE_HELD || l->round == NULL || (seats & ~l->ours) != 0 || seats == 0 ||
+		owners.n == 0 || !former_fits(owners)) {
+		record_fail(r, "a lease of it cannot have these former owners");
+		return;
+	}
+	round_held(l)->former = former_new(core, owners, (uint8_t)seats);
+	if (round_held(l)->former == NULL)
+		record_no_memory(r);
+	else
+		round_held(l)->former->asked = asked;
+}
+
+/* Its place in the queue, where its state has one. */
+static void
+load_place(struct lease *l, bool queued, bool patient)
+{
+	if (l->state == LEASE_HELD && lease_held(l)->line != LINE_NONE) {
+		lease_held(l)->line = queued ? LINE_KEPT : LINE_DUE;
+	} else if (round_is_acquiring(l)) {
+		struct round_acquiring *rounds = round_acquiring(l);
+
+		rounds->patient = patient;
+		if (!queued)
+			rounds->position = 0;
+		else if (rounds->position <= 0)
+			rounds->position = POSITION_ASKED;
+	}
+}
+
+static void
+lease_fields(struct core *core, struct record *r, struct lease *l)
+{
+	bool queued = lease_queued(l), patient = round_patient(l);
+
+	assert(l->state != LEASE_ACQUIRING);
+	l->state = (enum lease_state)record_range(r, l->state, 0, LEASE_STATE_COUNT - 1);
+	l->kind = (enum kind)record_range(r, l->kind, 0, KIND_COUNT - 1);
+	record_unsigned(r, &l->attempt);
+	l->term_ms = (int32_t)record_range(r, l->term_ms, 0, INT32_MAX);
+	l->permits = (int16_t)record_range(r, l->permits, 0, COMMAND_LIMIT_MAX);
+	l->queue_master =
+		(unsigned)record_range(r, l->queue_master, 0, core->settings.masters - 1) & LEASE_MASTERS;
+	record_flag(r, &queued);
+	record_flag(r, &patient);
+	if (record_loads(r))
+		l->data = (union lease_data){0};
+	lease_data_fields(core, r, l);
+	if (record_loads(r))
+		load_place(l, queued, patient);
+	state_timer(r, core, &l->timer);
+	if (record_loads(r) && l->state == LEASE_HELD)
+		core->counts.leases++;
+	former_fields(core, r, l);
+}
+
+/* ---- a name ---- */
+
+/* By its hash: so a state does not show in which order the names came, nor how the table has grown. */
+struct name_list {
+	struct resource **list;
+	size_t n;
+};
+
+static bool
+name_listed(void *arg, struct resource *r)
+{
+	struct name_list *names = arg;
+
+	assert(r->name_n > 0 && !r->item.dirty);
+	names->list[names->n++] = r;
+	return true;
+}
+
+static uint32_t
+bits_reversed(uint32_t n)
+{
+	n = (n >> 1 & 0x55555555) | (n & 0x55555555) << 1;
+	n = (n >> 2 & 0x33333333) | (n & 0x33333333) << 2;
+	n = (n >> 4 & 0x0f0f0f0f) | (n & 0x0f0f0f0f) << 4;
+	return __builtin_bswap32(n);
+}
+
+static bool
+name_before(const struct resource *a, const struct resource *b)
+{
+	uint32_t a_bits = bits_reversed(a->hash), b_bits = bits_reversed(b->hash);
+	size_t least = a->name_n < b->name_n ? a->name_n : b->name_n;
+	int order;
+
+	assert(a != b);
+	if (a_bits != b_bits)
+		return a_bits < b_bits;
+	order = memcmp(resource_name(a).p, resource_name(b).p, least);
+	return order < 0 || (order == 0 && a->name_n < b->name_n);
+}
+
+/* A scan goes through the chains in this order already: only names of one chain change places. */
+static void
+names_sort(struct name_list *names)
+{
+	for (size_t i = 1; i < names->n; i++) {
+		struct resource *r = names->list[i];
+		size_t k = i;
+
+		for (; k > 0 && name_before(r, names->list[k - 1]); k--)
+			names->list[k] = names->list[k - 1];
+		names->list[k] = r;
+	}
+}
+
+static void
+slots_field(struct core *core, struct record *r, struct slots **slots)
+{
+	struct slice text =
+		*slots == NULL ? (struct slice){NULL, 0} : (struct slice){(*slots)->bytes, (*slots)->n};
+
+	assert(*slots == NULL || (*slots)->n > 0);
+	record_bytes(r, &text, STATE_SLOTS_MAX);
+	if (!record_loads(r) || text.n == 0)
+		return;
+	*slots = slots_new(core, text);
+	if (*slots == NULL)
+		record_no_memory(r);
+}
+
+static void
+permit_lease_fields(struct core *core, struct record *r, struct permit_lease *s)
+{
+	slots_field(core, r, &s->slots);
+	slots_field(core, r, &s->offer);
+	s->hint = record_range(r, s->hint, 0, COMMAND_LIMIT_MAX);
+	lease_fields(core, r, &s->lease);
+	if (s->lease.kind != KIND_PERMITS || s->lease.permits > s->lease.resource->limit)
+		record_fail(r, "a lease of permits of it has none");
+}
+
+/* What it is locked as, and by which key; its lease if it has just one. */
+static void
+resource_fields(struct core *core, struct record *r, struct resource *name)
+{
+	bool listens = name->listens, parts = name->parts;
+	const char *key = name->rule->key;
+	enum interop interop = name->rule->interop;
+
+	state_key(r, core, resource_name(name), &key, &interop);
+	record_flag(r, &listens);
+	record_flag(r, &parts);
+	name->listens = listens;
+	name->parts = parts;
+	if (name->limit > 0)
+		return;
+	lease_fields(core, r, &name->lease);
+	if (name->lease.kind == KIND_PERMITS || name->lease.permits > 0)
+		record_fail(r, "a lease of it has permits of no semaphore");
+}
+
+void
+state_load_resource(struct state_loader *l)
+{
+	struct slice name = {NULL, 0};
+	struct record *r = l->r;
+	int64_t limit;
+
+	l->resource = NULL;
+	l->lease = NULL;
+	state_name(r, &name);
+	limit = record_range(r, 0, 0, COMMAND_LIMIT_MAX);
+	if (r->failed)
+		return;
+	if (names_find(&l->core->leases->names, name) != NULL) {
+		record_fail(r, "it has a name twice");
+		return;
+	}
+	l->resource = resource_new(l->core, name);
+	if (l->resource == NULL) {
+		record_no_memory(r);
+		return;
+	}
+	l->resource->limit = (int16_t)limit;
+	if (limit > 0)
+		permit_leases_init(l->resource);
+	else
+		l->lease = &l->resource->lease;
+	resource_fields(l->core, r, l->resource);
+}
+
+/* Two permit leases of one attempt cannot be: then the second is not found by its attempt. */
+static bool
+permit_lease_joins(struct core *core, struct permit_lease *s, bool acquiring)
+{
+	struct permit_leases *all = &s->lease.resource->permit_leases;
+
+	assert(s->lease.kind == KIND_PERMITS);
+	if (acquiring ? all->acquiring != NULL : !permit_lease_add(core, s))
+		return false;
+	if (acquiring)
+		all->acquiring = s;
+	TAILQ_INSERT_TAIL(&all->list, s, in_resource);
+	return true;
+}
+
+void
+state_load_permit_lease(struct state_loader *l)
+{
+	struct permit_lease *s;
+	bool acquiring = false;
+
+	record_flag(l->r, &acquiring);
+	l->lease = NULL;
+	if (l->resource == NULL || l->resource->limit == 0 ||
+		(s = permit_lease_new(l->core, l->resource)) == NULL) {
+		record_fail(l->r, "a lease of permits of it cannot be, or there is no memory for it");
+		return;
+	}
+	TAILQ_REMOVE(&l->resource->permit_leases.list, s, in_resource);
+	permit_lease_fields(l->core, l->r, s);
+	if (l->r->failed || !permit_lease_joins(l->core, s, acquiring)) {
+		record_fail(l->r, "a lease of permits of it cannot be, or there is no memory for it");
+		lease_free(&s->lease);
+		free(s->slots);
+		free(s->offer);
+		free(s);
+		return;
+	}
+	l->lease = &s->lease;
+}
+
+/* ---- all names ---- */
+
+static void
+save_permit_leases(struct core *core, struct record *r, struct resource *name)
+{
+	struct permit_leases *all = &name->permit_leases;
+	struct permit_lease *s;
+
+	assert(name->limit > 0);
+	TAILQ_FOREACH (s, &all->list, in_resource) {
+		bool acquiring = s == all->acquiring;
+
+		record_begin(r, RECORD_PERMIT_LEASE);
+		record_flag(r, &acquiring);
+		permit_lease_fields(core, r, s);
+		record_end(r);
+		state_save_grants(core, r, &s->lease);
+	}
+}
+
+static void
+save_resource(struct core *core, struct record *r, struct resource *name)
+{
+	struct slice text = resource_name(name);
+
+	record_begin(r, RECORD_RESOURCE);
+	state_name(r, &text);
+	(void)record_range(r, name->limit, 0, COMMAND_LIMIT_MAX);
+	resource_fields(core, r, name);
+	record_end(r);
+	if (name->limit > 0)
+		save_permit_leases(core, r, name);
+	else
+		state_save_grants(core, r, &name->lease);
+	state_save_waiters(core, r, name);
+}
+
+void
+state_save_resources(struct core *core, struct record *r)
+{
+	struct name_list names = {.list = calloc(core->leases->names.count + 1, sizeof(struct resource *))};
+
+	if (names.list == NULL) {
+		record_fail(r, "there is no memory to save it");
+		return;
+	}
+	(void)names_scan(&core->leases->names, 0, SIZE_MAX, name_listed, &names);
+	assert(names.n == core->leases->names.count);
+	names_sort(&names);
+	for (size_t i = 0; i < names.n; i++)
+		save_resource(core, r, names.list[i]);
+	free(names.list);
+}
+
+/* ---- releases ---- */
+
+static void
+release_fields(struct core *core, struct record *r, struct release *u)
+{
+	u->after_us = state_us(r, u->after_us);
+	u->from_ms = state_time(r, u->from_ms);
+	u->give_up_ms = state_time(r, u->give_up_ms);
+	record_flag(r, &u->confirmed);
+	u->kind = (enum kind)record_range(r, u->kind, 0, KIND_COUNT - 1);
+	u->limit = record_range(r, u->limit, 0, COMMAND_LIMIT_MAX);
+	u->permits = record_range(r, u->permits, 0, u->limit);
+	state_key(r, core, u->name, &u->key, &u->interop);
+	state_timer(r, core, &u->timer);
+}
+
+struct release_head {
+	struct release_key of;
+	struct slice name;
+	struct slice slots;
+};
+
+static void
+release_head_fields(const struct core *core, struct record *r, struct release_head *h)
+{
+	record_unsigned(r, &h->of.attempt);
+	h->of.master = (uint64_t)record_range(r, (int64_t)h->of.master, 0, core->settings.masters - 1);
+	state_name(r, &h->name);
+	record_bytes(r, &h->slots, STATE_SLOTS_MAX);
+}
+
+static struct release *
+release_load(struct state_loader *l, const struct release_head *h)
+{
+	struct release *u = freelist_new(l->core, sizeof(*u) + h->name.n + h->slots.n);
+
+	if (u == NULL)
+		return NULL;
+	memcpy(u->bytes, h->name.p, h->name.n);
+	if (h->slots.n > 0)
+		memcpy(u->bytes + h->name.n, h->slots.p, h->slots.n);
+	u->name = (struct slice){u->bytes, h->name.n};
+	u->slots = (struct slice){u->bytes + h->name.n, h->slots.n};
+	u->of.attempt = h->of.attempt;
+	u->of.master = h->of.master;
+	u->link = resource_link_of(l->core, u->name);
+	timer_init(&u->timer, TIMER_RELEASE);
+	release_fields(l->core, l->r, u);
+	return u;
+}
+
+void
+state_load_release(struct state_loader *l)
+{
+	struct release_head head;
+	struct release *u = NULL;
+
+	memset(&head, 0, sizeof(head));
+	release_head_fields(l->core, l->r, &head);
+	if (!l->r->failed)
+		u = release_load(l, &head);
+	if (u == NULL || l->r->failed || (u->kind == KIND_PERMITS) != (u->limit > 0) ||
+		!release_add(l->core, u)) {
+		record_fail(l->r, "a release of it cannot be, or there is no memory for it");
+		if (u != NULL)
+			timer_cancel(&l->core->timers, &u->timer);
+		free(u);
+		return;
+	}
+	l->core->counts.releasing++;
+}
+
+void
+state_save_releases(struct core *core, struct record *r)
+{
+	for (struct release *u = core->leases->releases; u != NULL; u = u->hh.next) {
+		struct release_head head;
+
+		assert(!u->sent && u->of.master < core->settings.masters);
+		assert(u->of.attempt != 0 && timer_is_armed(&u->timer));
+		memset(&head, 0, sizeof(head));
+		head.of = u->of;
+		head.name = u->name;
+		head.slots = u->slots;
+		record_begin(r, RECORD_RELEASE);
+		release_head_fields(core, r, &head);
+		release_fields(core, r, u);
+		record_end(r);
+	}
+}
