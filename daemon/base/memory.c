@@ -145,8 +145,7 @@ memory_tell(struct memory *memory, int64_t now_ms, bool used_up)
 		log_text("text", "no new clients, locks and latches; what is there goes on"));
 }
 
-/* Whether the load has fallen by enough to return free memory. What is left after a trim amid a fall may be
- * less than a large fall, and must be returned, too. */
+/* Whether the load has fallen by enough to return free memory. */
 static bool
 memory_has_fallen(struct memory *memory, size_t load)
 {
@@ -155,6 +154,24 @@ memory_has_fallen(struct memory *memory, size_t load)
 	}
 	size_t fall = memory->load_most - load;
 	return fall >= MEMORY_TRIM_LESS || (fall >= MEMORY_TRIM_HALF && fall > load);
+}
+
+/* Returns free memory after a fall, and a second later once more, until the load falls no further: a fall is
+ * noticed amid it, and its objects leave the load before they are freed. Returns when it is due. */
+static int64_t
+memory_return(struct memory *memory, int64_t now_ms, size_t load)
+{
+	bool fallen = memory_has_fallen(memory, load);
+	if ((fallen || memory->trim_again) && now_ms >= memory->trim_at_ms) {
+		fallen |= memory->trim_again && load + MEMORY_TRIM_HALF <= memory->load_trimmed;
+		memory->trim_again = fallen;
+		memory->trim_at_ms = now_ms + MEMORY_TRIM_MS;
+		memory->load_most = memory->load_trimmed = load;
+		memory->look_at_ms = 0;
+		heap_trim();
+		fallen = false;
+	}
+	return fallen || memory->trim_again ? memory->trim_at_ms : INT64_MAX;
 }
 
 static void
@@ -170,19 +187,9 @@ memory_look(struct memory *memory, int64_t now_ms, size_t rise)
 int64_t
 memory_turn(struct memory *memory, int64_t now_ms, size_t load, size_t rise)
 {
-	bool fallen = memory_has_fallen(memory, load);
-	if (fallen && now_ms >= memory->trim_at_ms) {
-		memory->trim_at_ms = now_ms + MEMORY_TRIM_MS;
-		memory->load_most = load;
-		memory->look_at_ms = 0;
-		heap_trim();
-		fallen = false;
-	}
+	int64_t trim_at_ms = memory_return(memory, now_ms, load);
 	if (now_ms >= memory->look_at_ms) {
 		memory_look(memory, now_ms, rise);
 	}
-	if (memory->full) {
-		return now_ms + MEMORY_HEAP_MS;
-	}
-	return fallen ? memory->trim_at_ms : INT64_MAX;
+	return memory->full ? now_ms + MEMORY_HEAP_MS : trim_at_ms;
 }

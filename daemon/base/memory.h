@@ -22,20 +22,22 @@ struct log;
 #define MEMORY_TELL_MS   10000              /* between two log lines that say that memory is short */
 #define MEMORY_AHEAD     ((size_t)8 << 20)  /* must be free beyond the rise, else memory is short */
 #define MEMORY_TRIM_LESS ((size_t)16 << 20) /* a fall of the load that returns free memory */
-#define MEMORY_TRIM_HALF ((size_t)2 << 20)  /* the same for a load that is halved: the rest of a slow fall */
+#define MEMORY_TRIM_HALF ((size_t)2 << 20)  /* the same for a load that is halved */
 
 struct memory {
 	struct log *log;
-	int fd;           /* /proc/self/statm; -1: it cannot be read */
-	size_t limit;     /* bytes; 0: no limit */
-	size_t resident;  /* bytes, at the last look */
-	size_t load_most; /* the highest load since the last trim, bytes */
+	int fd;              /* /proc/self/statm; -1: it cannot be read */
+	size_t limit;        /* bytes; 0: no limit */
+	size_t resident;     /* bytes, at the last look */
+	size_t load_most;    /* the highest load since the last trim, bytes */
+	size_t load_trimmed; /* the load at the last trim, bytes */
 	int64_t look_at_ms;
 	int64_t heap_at_ms;
 	int64_t trim_at_ms;
 	int64_t tell_at_ms;
-	bool heap_full; /* at the last look at the heap */
-	bool full;      /* memory suffices for what exists, and for nothing new */
+	bool trim_again; /* at trim_at_ms */
+	bool heap_full;  /* at the last look at the heap */
+	bool full;       /* memory suffices for what exists, and for nothing new */
 };
 
 /* log is kept by reference. From now on freed big blocks go back to the system. */
