@@ -275,10 +275,6 @@ fault_back(struct server *s, int64_t step_us)
 		(fault_lacks(s) || leaps_unseen(s)))
 		return;
 	server_step_clock(s, -step_us);
-	/* Keys and places live for so much longer, unless a script looks at them. */
-	int64_t lives_us = (w->plan.lease_ms + w->plan.margin_ms) * 1050 + 5000000;
-	/* One step more makes all of it later. */
-	s->back_until_us = later(s->back_until_us, w->now_us + lives_us) + step_us;
 }
 
 bool

@@ -181,7 +181,6 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "re-entry: c%u has %" PRId64 " holds of %s left, not %" PRId64,
 				c->client->index, h->count - 1, checker_name(r->name), reply->n);
 		h->count = reply->n;
-		fair_freed(c->host, r->name);
 		/* Somebody of its session has entered once more than who thought that this was its end. */
 		if (!c->over)
 			h->ended_us = INT64_MAX;
@@ -194,7 +193,6 @@ held_answered(struct world *w, struct conn *c, const struct reply *reply)
 			world_fail(w, "downgrade: c%u is told token %" PRId64 " of %s, not %" PRId64,
 				c->client->index, reply->n, checker_name(h->name), h->token);
 		h->kind = KIND_SHARED;
-		fair_freed(c->host, r->name);
 	} else if (r->verb == VERB_CHECK) {
 		if (reply->n < 0 || reply->n > w->plan.lease_ms)
 			world_fail(w, "told: CHECK answers %" PRId64 " ms", reply->n);
@@ -304,12 +302,10 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	events_step(w, host);
 	losses_step(w, host);
 	sessions_step(w, host, now_ms);
-	fair_step(host, now_ms);
 	limits_stepped(w, host, now_ms);
 	bundles_step(w, host, now_ms);
 	circle_step(w, host);
 	listings_step(w, host, now_ms);
-	leaps_step(host);
 }
 
 /* Whether a greeting that could not be run is the last one on some link to the first master. */

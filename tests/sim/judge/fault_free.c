@@ -204,8 +204,6 @@ look(void *arg, uint64_t a, void *data)
 		for (unsigned k = 0; k < w->plan.names; k++)
 			look_at_unused(w, &w->hosts[i], k);
 	}
-	for (unsigned i = 0; i < w->plan.hosts; i++)
-		fair_look(&w->hosts[i]);
 	for (unsigned i = 0; i < w->plan.names; i++)
 		if (!fault_free_free(w, i))
 			w->well.free_us[i] = w->now_us;

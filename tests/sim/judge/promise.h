@@ -32,8 +32,6 @@ struct world;
 		"progress: a free name is granted in the calm")                                              \
 	PROMISE(ORDER, OFF(WRITES) | OFF(RIVALS) | OFF(COPIES) | OFF(LEDGERS) | OFF(MESSAGES) | OFF_CLOCKS,  \
 		"order: each daemon has its turn in the calm")                                               \
-	PROMISE(PLACE, OFF(WRITES) | OFF(COPIES) | OFF(LEAPS) | OFF(MEMORY),                                 \
-		"queue: a writer behind readers has a place")                                                \
 	PROMISE(RELEASE, OFF(COPIES) | OFF(BACK), "release: no master keeps a lease that was given back")    \
 	PROMISE(NOTHING_LEFT, OFF(BACK), "drain: no key is left")                                            \
 	PROMISE(LATCH, OFF(BACK), "latch: none is made beside another one")                                  \

@@ -158,8 +158,6 @@ flight_deliver(struct host *h, const struct vote *v)
 	host_step(h, &event);
 	if (h->alive && h->life == life)
 		leaps_greeted(h, &kept);
-	if (h->alive && h->life == life)
-		gradual_leaps_answered(h, &kept);
 	greets_told(h, &kept);
 	if (h->alive && h->life == life)
 		ballot_heard(h, &kept);

@@ -213,7 +213,6 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	struct core_settings settings = w->settings;
 	h->alive = true;
 	leaps_start(h);
-	memset(h->creeps, 0, sizeof(h->creeps));
 	h->decided = (struct set_takeover){0};
 	h->guarded_ms = 0;
 	memset(h->shuns_us, 0, sizeof(h->shuns_us));
@@ -433,7 +432,6 @@ perform_call(struct host *h, const struct call *call)
 	latch_effects_called(h, call);
 	awaits_called(h, call);
 	rule_lease_call(h, call);
-	fair_call(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);
 		return;
@@ -455,7 +453,6 @@ perform_note(struct host *h, const struct note *n)
 #undef NOTE
 	};
 	leaps_note(h, n);
-	gradual_leaps_note(h, n);
 	losses_note(h, n);
 	guard_note(h, n);
 	fair_note(h, n);

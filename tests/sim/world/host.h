@@ -13,7 +13,6 @@
 #include "tests/sim/fault/clock_error.h"
 #include "tests/sim/fault/recovery.h"
 #include "tests/sim/fault/rollout.h"
-#include "tests/sim/judge/gradual_leaps.h"
 #include "tests/sim/judge/leaps.h"
 #include "tests/sim/judge/set_takeover.h"
 #include "tests/sim/world/conn.h"
@@ -88,12 +87,10 @@ struct host {
 	struct core_settings settings; /* with which its core began */
 	struct ledgers ledgers;
 	struct recovery recovery;
-	bool leapt;         /* in the current step it has noted a leap of a clock */
 	int64_t stun_us;    /* it will stand still for so long when a master has renewed a lease; 0: no */
 	int64_t stunned_us; /* when its host last continued after it stood still; 0: never */
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	struct set_takeover decided;
-	struct gradual_leaps creeps[CORE_SLOTS_MAX][CORE_LINKS_MAX];
 	/* When the clock of a master leapt, and the memory that it had then; 0: never, or another memory has
 	 * been guarded since. */
 	int64_t shuns_us[CORE_SLOTS_MAX];

@@ -38,7 +38,6 @@ struct server {
 	int64_t given_up_us;      /* when a greeting gave up its memory; 0: never */
 	int64_t lacks_until_us; /* its clock leapt, or its memory went back: until then its leases are missing
 				 */
-	int64_t back_until_us;  /* its clock stepped back: until then keys may outlive their time */
 	bool leapt; /* its clock leapt for most daemons, because their hosts stood still: it was guarded once
 		     */
 	struct store *backup;                /* the data of a restart with old data */

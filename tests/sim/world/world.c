@@ -368,7 +368,6 @@ watch(struct world *w)
 	progress_watch(w);
 	belief_watch(w);
 	fault_free_watch(w);
-	writer_place_watch(w);
 }
 
 void

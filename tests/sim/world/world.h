@@ -28,7 +28,6 @@
 #include "tests/sim/judge/promise.h"
 #include "tests/sim/judge/refusals.h"
 #include "tests/sim/judge/set_notice.h"
-#include "tests/sim/judge/writer_place.h"
 #include "tests/sim/world/client.h"
 #include "tests/sim/world/conns.h"
 #include "tests/sim/world/foreign_client.h"
@@ -75,7 +74,6 @@ struct world {
 	struct progress progress;
 	struct foreign_client rival;
 	struct events events[PLAN_HOSTS_MAX];
-	struct writer_place lines[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct ballot ballots[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct owed_releases debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
 	struct rule rules[WORLD_RULES];     /* the rules of a daemon that starts now */
