@@ -447,13 +447,11 @@ hold_leaves(struct grant *g)
 	assert(g->after == NULL);
 }
 
-/* It is durable no more. With the last one its lease goes. */
+/* It is durable no more. With the last one its lease goes. l: NULL: it has ended. */
 static void
-write_leaves(struct core *core, const struct grant *g, uint64_t attempt)
+write_leaves(struct core *core, const struct grant *g, const struct lease *l, uint64_t attempt)
 {
-	const struct lease *l = g->lease;
-
-	if (l->attempt == attempt && lease_is_durable(l))
+	if (l != NULL && lease_is_durable(l))
 		write_hold_gone(core->ledger, attempt, g);
 	else
 		write_lease_gone(core->ledger, attempt);
@@ -475,18 +473,33 @@ hold_changes(struct core *core, struct grant *g)
 			return;
 	} else if (g->durable) {
 		hold_leaves(g);
-		write_leaves(core, g, l->attempt);
+		write_leaves(core, g, l, l->attempt);
 	}
 	lease_changed(core, l);
+}
+
+/* The lease that the hold stood on, if it is still the same. By now its memory may be that of the next one,
+ * or its name may have permits instead, which lie where the lease was. */
+static struct lease *
+lease_before(const struct grant *g)
+{
+	struct lease *l = g->lease;
+
+	assert(g->gone);
+	if (g->kind != KIND_PERMITS && l->resource != OWNER_OF(l, struct resource, lease))
+		return NULL;
+	return l->attempt == g->attempt ? l : NULL;
 }
 
 static void
 hold_goes(struct core *core, struct grant *g)
 {
+	struct lease *l = lease_before(g);
+
 	if (g->durable)
-		write_leaves(core, g, g->attempt);
-	else if (g->lease->attempt == g->attempt)
-		lease_changed(core, g->lease);
+		write_leaves(core, g, l, g->attempt);
+	else if (l != NULL)
+		lease_changed(core, l);
 	freelist_retire(core, &g->freed);
 }
 
