@@ -81,7 +81,7 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 COMPLETIONS := $(addprefix $(O)/completions/,holdfast.bash _holdfast holdfast.fish)
 MADE_MANUALS := $(patsubst packaging/man/%.in,$(O)/man/%,$(sort $(wildcard packaging/man/*.in)))
 
-all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS) $(MADE_MANUALS)
+all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS) $(MADE_MANUALS) $(O)/doc/REPORTS.md
 
 # Objects are made anew when the flags change: a build never mixes two kinds.
 FLAGS = $(WARN) $(HARDEN) $(FORTIFY) $(CFLAGS) $(SAN_FLAGS) $(LTO_FLAGS)
@@ -114,6 +114,11 @@ $(O)/print-manual: $(O)/obj/client/manual.o $(O)/libclient.a $(O)/libbase.a
 $(O)/man/%: packaging/man/%.in $(O)/print-manual
 	@mkdir -p $(@D)
 	$(Q)$(abspath $(O)/print-manual) <$< >$@.new && mv $@.new $@
+
+# The document of what a daemon reports has all counters.
+$(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-counters daemon/base/stats.def
+	@mkdir -p $(@D)
+	$(Q)daemon/base/print-counters daemon/base/stats.def <$< >$@.new && mv $@.new $@
 
 # The same with OpenSSL, which holdfast becomes for an address with TLS: OpenSSL takes longer to load than all the rest.
 $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libclient.a $(O)/libbase.a
@@ -192,7 +197,7 @@ $(LIBRARY_TESTS): $(O)/tests/c/%: client/c/test/%.c client/c/holdfast.h $(O)/lib
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -pthread $(ALL_LDFLAGS) -o $@ $< -L$(O) -lholdfast -Wl,-rpath,$(abspath $(O))
 
-$(O)/tests/check_protocol $(O)/tests/check_client: | $(MADE_MANUALS)
+$(O)/tests/check_protocol $(O)/tests/check_client: | $(MADE_MANUALS) $(O)/doc/REPORTS.md
 
 # For tests that let allocations fail.
 $(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step

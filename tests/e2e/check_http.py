@@ -271,7 +271,7 @@ def test_metrics_and_info(place):
     client = daemon.client()
     text = client("INFO", "stats")
     found = samples(body(place, "/metrics")[1])
-    reports = open(os.path.join(ROOT, "proto", "REPORTS.md"), encoding="utf-8").read()
+    reports = open(os.path.join(harness.BUILD, "doc", "REPORTS.md"), encoding="utf-8").read()
     rows = re.findall(r"^\| `(\w+)` \| (counter|gauge) \| (.*) \|$", reports, re.M)
     names = [line.split(":")[0] for line in text.splitlines() if ":" in line]
     expect(sorted(name for name, _, _ in rows), sorted(names))

@@ -17,7 +17,9 @@
 #define SPECIFICATION "proto/PROTOCOL.md"
 #define BYTES         "proto/BYTES.md"
 #define REPORTS       "proto/REPORTS.md"
-#define MANUAL        "man/holdfast-protocol.7" /* of the build */
+/* Of the build, which makes them from tables. */
+#define MANUAL        "man/holdfast-protocol.7"
+#define COUNTERS      "doc/REPORTS.md"
 
 /* The file's text; the caller frees it. */
 static char *
@@ -30,6 +32,16 @@ read_file(const char *path)
 	ck_assert_uint_gt(fread(text, 1, (1 << 20) - 1, file), 1000);
 	fclose(file);
 	return text;
+}
+
+/* The same of a file of the build; path gets where it is. */
+static char *
+read_made(const char *name, char *path, size_t room)
+{
+	const char *build = getenv("HOLDFAST_BUILD");
+
+	snprintf(path, room, "%s/%s", build != NULL ? build : "build", name);
+	return read_file(path);
 }
 
 static void
@@ -115,7 +127,8 @@ END_TEST
 
 START_TEST(the_reports_have_every_counter)
 {
-	char *text = read_file(REPORTS);
+	char path[4096];
+	char *text = read_made(COUNTERS, path, sizeof(path));
 
 	for (size_t i = 0; i < stats_count(); i++) {
 		const struct stat_info *info = stats_info(i);
@@ -123,7 +136,7 @@ START_TEST(the_reports_have_every_counter)
 
 		(void)snprintf(row, sizeof(row), "| `%s` | %s | %s |", info->name,
 			info->kind == STAT_COUNTER ? "counter" : "gauge", info->help);
-		mentions(REPORTS, text, row);
+		mentions(path, text, row);
 	}
 	free(text);
 }
@@ -312,12 +325,8 @@ END_TEST
 
 START_TEST(the_manual_has_every_verb_option_and_code)
 {
-	const char *build = getenv("HOLDFAST_BUILD");
 	char path[4096], what[64];
-	char *text;
-
-	snprintf(path, sizeof(path), "%s/%s", build != NULL ? build : "build", MANUAL);
-	text = read_file(path);
+	char *text = read_made(MANUAL, path, sizeof(path));
 
 	for (int v = 0; v < VERB_COUNT; v++) {
 		const struct command_info *info = command_info((enum verb)v);
