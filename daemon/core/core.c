@@ -17,7 +17,6 @@
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
-#include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
@@ -238,12 +237,6 @@ is_outdated(const struct core *core, const struct lease *l, const struct vote *v
 		       m->state == MASTER_REFUSED);
 }
 
-static struct lease *
-lease_of(const struct core *core, struct resource *r, uint64_t attempt)
-{
-	return r->limit == 0 ? &r->lease : permit_lease_find(core, r, attempt);
-}
-
 /* The clock of a master has leapt: leases end earlier than was counted, if those of a majority have. */
 static void
 take_leap(struct core *core)
@@ -304,7 +297,7 @@ take_vote(struct core *core, const struct vote *vote)
 		return;
 	default:
 		r = names_find(&core->leases->names, vote->name);
-		l = r == NULL ? NULL : lease_of(core, r, vote->attempt);
+		l = r == NULL ? NULL : resource_lease(core, r, vote->attempt);
 		if (l != NULL && is_outdated(core, l, vote)) {
 			believed = *vote;
 			believed.outcome = OUTCOME_UNKNOWN;
@@ -343,7 +336,7 @@ name_kept(struct core *core, struct slice name)
 static void
 name_called(struct core *core, struct resource *r, const struct event *event)
 {
-	struct lease *l = r == NULL ? NULL : r->limit == 0 ? &r->lease : permit_lease_acquiring(r);
+	struct lease *l = r == NULL ? NULL : resource_asking(r);
 
 	assert(event->type == EVENT_WAKE && event->master < core->settings.masters);
 	if (r == NULL || (r->demand->count == 0 && (l == NULL || l->state == LEASE_NONE)))

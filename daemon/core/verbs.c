@@ -17,12 +17,12 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
+#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/mode.h"
@@ -113,7 +113,7 @@ lock_wait(struct core *core, struct conn *conn, struct resource *r, struct waite
 
 	/* A wait is taken over from a connection that is gone. */
 	assert(again == NULL || (again->conn == NULL && again->session == conn->session));
-	if (w == NULL && once && c->id.n == 0 && refusal_hopeless(r, c->kind)) {
+	if (w == NULL && once && c->id.n == 0 && kind_of_name(core, r)->hopeless(r, c->kind)) {
 		refusal_name(core, r, &refusal);
 		emit_reply(core, conn->id, &refusal);
 		return;
@@ -366,7 +366,7 @@ verb_break(struct core *core, struct conn *conn, const struct command *c)
 			(long long)c->token);
 	else
 		emit_error(core, conn->id, CODE_NOTHELD, "nobody holds it through this daemon%s",
-			r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0
+			r != NULL && resource_foreign(r).n > 0
 				? ": with FLEET it is broken wherever it is held"
 				: "");
 }

@@ -11,7 +11,6 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/detached.h"
@@ -143,7 +142,7 @@ static void
 answer_unknown(struct core *core, const struct conn *conn, const struct command *c)
 {
 	const struct resource *r = names_find(&core->leases->names, c->name);
-	bool elsewhere = r != NULL && r->limit == 0 && round_foreign(&r->lease).n > 0;
+	bool elsewhere = r != NULL && resource_foreign(r).n > 0;
 
 	if (c->verb == VERB_CHECK)
 		emit_null(core, conn->id);

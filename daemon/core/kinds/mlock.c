@@ -23,6 +23,7 @@
 #include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
+#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/mode.h"
@@ -121,7 +122,7 @@ part_is_shut(const struct core *core, const struct part *p)
 {
 	const struct resource *r = names_find(&core->leases->names, p->name);
 
-	return r != NULL && refusal_hopeless(r, p->mlock->lock.kind);
+	return r != NULL && kind_of_name(core, r)->hopeless(r, p->mlock->lock.kind);
 }
 
 /* ---- its end ---- */
@@ -539,7 +540,7 @@ mlock_may_begin(struct core *core, struct mlock *b, struct reply *out)
 		dirty_add(&core->dirty, &r->item);
 		if (mode_refuses(r, &b->lock, out))
 			return false;
-		if (!b->once || !refusal_hopeless(r, b->lock.kind))
+		if (!b->once || !kind_of_name(core, r)->hopeless(r, b->lock.kind))
 			continue;
 		shut = true;
 		refusal_name(core, r, out);

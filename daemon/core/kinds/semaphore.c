@@ -285,4 +285,26 @@ permits_schedule(struct core *core, struct resource *r)
 		permit_lease_end(core, r->permit_leases.acquiring);
 }
 
-const struct lock_kind permits_kind = {.schedule = permits_schedule, .refusal = permits_refusal};
+static void
+permits_begin(struct core *core, struct resource *r)
+{
+	(void)core;
+	permit_leases_init(r);
+}
+
+static bool
+permits_hopeless(const struct resource *r, enum kind kind)
+{
+	return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
+}
+
+const struct lock_kind permits_kind = {
+	.begin = permits_begin,
+	.end = permit_leases_drop,
+	.free = permit_leases_free,
+	.schedule = permits_schedule,
+	.refusal = permits_refusal,
+	.hopeless = permits_hopeless,
+	.held = permit_lease_held,
+	.released = permit_lease_released,
+};

@@ -253,6 +253,12 @@ permit_lease_changed(const struct lease *l)
 }
 
 void
+permit_lease_held(struct lease *l)
+{
+	l->resource->permit_leases.taken += l->permits;
+}
+
+void
 permit_lease_released(struct lease *l)
 {
 	struct permit_leases *all = &l->resource->permit_leases;

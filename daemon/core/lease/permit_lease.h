@@ -88,6 +88,8 @@ void permit_lease_discard(struct core *core, struct permit_lease *s);
 /* Without a hold, and used or acquired last. */
 void permit_lease_first(struct permit_lease *s);
 
+/* A hold stands on it from now on: its permits are taken. */
+void permit_lease_held(struct lease *l);
 /* The hold on it has ended. */
 void permit_lease_released(struct lease *l);
 

@@ -101,6 +101,24 @@ resource_forget(struct core *core, struct resource *r)
 }
 
 struct lease *
+resource_asking(const struct resource *r)
+{
+	return r->limit == 0 ? (struct lease *)(uintptr_t)&r->lease : permit_lease_acquiring(r);
+}
+
+struct lease *
+resource_lease(const struct core *core, const struct resource *r, uint64_t attempt)
+{
+	return r->limit == 0 ? (struct lease *)(uintptr_t)&r->lease : permit_lease_find(core, r, attempt);
+}
+
+struct slice
+resource_foreign(const struct resource *r)
+{
+	return r->limit == 0 ? round_foreign(&r->lease) : (struct slice){NULL, 0};
+}
+
+struct lease *
 resource_next_lease(const struct resource *r, const struct lease *l)
 {
 	const struct lease *only = &r->lease;

@@ -103,6 +103,15 @@ bool resource_idle(const struct resource *r);
 /* Forgets it if it is idle and not dirty. */
 void resource_forget(struct core *core, struct resource *r);
 
+/* The lease for which the masters are asked next, or are being asked. NULL: there is none. */
+struct lease *resource_asking(const struct resource *r);
+
+/* The lease that an answer about this attempt is about. NULL: there is none any more. */
+struct lease *resource_lease(const struct core *core, const struct resource *r, uint64_t attempt);
+
+/* The owner elsewhere that the masters name. n == 0: they name none. */
+struct slice resource_foreign(const struct resource *r);
+
 /* The lease of r after this one; NULL: the first one, or there is none. A name has one lease, with permits
  * any number. */
 struct lease *resource_next_lease(const struct resource *r, const struct lease *l);

@@ -9,7 +9,6 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/changes.h"
@@ -191,13 +190,14 @@ grant_join(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
 	struct session *s = g->session;
+	const struct lock_kind *kind = kind_of_name(core, l->resource);
 
 	assert(l->state == LEASE_HELD);
 	assert(g->count > 0 && g->token > 0);
 	DL_APPEND2(l->grants, g, before, after);
 	l->resource->grant_count++;
-	if (l->kind == KIND_PERMITS)
-		l->resource->permit_leases.taken += l->permits;
+	if (kind->held != NULL)
+		kind->held(l);
 	if (s == NULL) {
 		core->counts.withheld++;
 		return;
@@ -256,8 +256,6 @@ resource_next_grant(const struct resource *r, const struct grant *g)
 	struct grant *next = g == NULL ? NULL : g->after;
 
 	assert(l == NULL || (l->resource == r && l->state == LEASE_HELD));
-	if (r->limit == 0)
-		return g == NULL ? r->lease.grants : next;
 	while (next == NULL && (l = resource_next_lease(r, l)) != NULL)
 		next = l->grants;
 	return next;
@@ -411,6 +409,7 @@ grant_end(struct core *core, struct grant *g)
 {
 	struct lease *l = g->lease;
 	struct resource *r = l->resource;
+	const struct lock_kind *kind = kind_of_name(core, r);
 
 	assert(l->state == LEASE_HELD && r->grant_count > 0);
 	if (part_of(g) != NULL)
@@ -428,8 +427,8 @@ grant_end(struct core *core, struct grant *g)
 	terms_end(core, grant_terms(g));
 	DL_DELETE2(l->grants, g, before, after);
 	r->grant_count--;
-	if (l->kind == KIND_PERMITS)
-		permit_lease_released(l);
+	if (kind->released != NULL)
+		kind->released(l);
 	dirty_add(&core->dirty, &r->item);
 	grant_gone(core, g);
 }

@@ -11,9 +11,14 @@
 #ifndef CORE_KIND_H
 #define CORE_KIND_H
 
+#include "proto/name.h"
+
+#include <stdbool.h>
+
 struct conn;
 struct core;
 struct grant;
+struct lease;
 struct part;
 struct reply;
 struct resource;
@@ -29,11 +34,22 @@ enum lock_kinds {
 };
 
 struct lock_kind {
+	/* Of a name: it is locked in this way from now on, and nothing is known of it; it is no more, and
+	 * gives back what leases it has. No session holds it or waits for it. For core_free(): frees them. */
+	void (*begin)(struct core *core, struct resource *r);
+	void (*end)(struct core *core, struct resource *r);
+	void (*free)(struct core *core, struct resource *r);
 	/* Of a name that is dirty: grants the waiters that it can, and acquires, retains or gives back what
 	 * the name needs. */
 	void (*schedule)(struct core *core, struct resource *r);
 	/* Of a name: the answer of a waiter that cannot wait any longer. */
 	void (*refusal)(const struct core *core, const struct waiter *w, struct reply *out);
+	/* Of a name: whether a LOCK that tries once can be refused without the masters, because a session
+	 * here holds it, or waits for it without success. */
+	bool (*hopeless)(const struct resource *r, enum kind kind);
+	/* Of a lease: one more hold stands on it; one has ended. */
+	void (*held)(struct lease *l);
+	void (*released)(struct lease *l);
 
 	/* Of parts: the lease of a name has changed, and its holds may be parts. */
 	void (*look)(struct core *core, struct resource *r);

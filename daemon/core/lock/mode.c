@@ -2,11 +2,8 @@
 #include "daemon/core/lock/mode.h"
 
 #include "daemon/core/base/base.h"
-#include "daemon/core/base/settings.h"
-#include "daemon/core/lease/lease.h"
-#include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
+#include "daemon/core/lock/kind.h"
 #include "proto/command.h"
 #include "proto/name.h"
 #include "proto/reply.h"
@@ -15,7 +12,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 bool
 mode_refuses(const struct resource *r, const struct command *c, struct reply *why)
@@ -52,12 +48,7 @@ mode_end(struct core *core, struct resource *r)
 {
 	assert(r->grant_count == 0 && r->demand->count == 0);
 	r->parts = false;
-	if (r->limit > 0) {
-		permit_leases_drop(core, r);
-	} else {
-		lease_drop(core, &r->lease);
-		lease_done(core, &r->lease);
-	}
+	kind_of_name(core, r)->end(core, r);
 }
 
 void
@@ -70,14 +61,5 @@ mode_join(struct core *core, struct resource *r, const struct command *c)
 	assert(limit >= 0 && limit <= COMMAND_LIMIT_MAX);
 	mode_end(core, r);
 	r->limit = (int16_t)limit;
-	if (limit > 0) {
-		permit_leases_init(r);
-	} else {
-		/* The lease and its seats end where the name begins. */
-		memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
-		lease_init(&r->lease, r, resource_seats(r));
-		assert(resource_seats(r) <= core->settings.masters);
-		if (resource_seats(r) < core->settings.masters)
-			seats_grow(core, &r->lease, 0, core->settings.masters);
-	}
+	kind_of_name(core, r)->begin(core, r);
 }

@@ -5,7 +5,6 @@
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
-#include "daemon/core/lock/share.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
@@ -104,13 +103,4 @@ refusal_may_pass(const struct reply *reply)
 	if (reply->type != REPLY_ERROR)
 		return reply->type == REPLY_NULL;
 	return reply->code == CODE_NOMASTER || reply->code == CODE_GUARD || reply->code == CODE_MASTERERR;
-}
-
-bool
-refusal_hopeless(const struct resource *r, enum kind kind)
-{
-	if (r->limit > 0)
-		return r->grant_count > 0 && kind == KIND_EXCLUSIVE;
-	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || lease_written(&r->lease))) ||
-	       (r->lease.state == LEASE_WAITING && lease_refused(&r->lease) && resource_patient(r));
 }

@@ -34,10 +34,6 @@ void refusal_shut(const struct core *core, const struct resource *r, struct repl
  * it. */
 void refusal_name(const struct core *core, const struct resource *r, struct reply *out);
 
-/* Whether a LOCK that tries once can be refused without the masters: a session here holds the name, or waits
- * for it without success. */
-bool refusal_hopeless(const struct resource *r, enum kind kind);
-
 /* Whether the name may be had later: others hold it, or masters are away. False: any other error, or no
  * refusal. */
 bool refusal_may_pass(const struct reply *reply);

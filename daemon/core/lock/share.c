@@ -3,6 +3,8 @@
  */
 #include "daemon/core/lock/share.h"
 
+#include "daemon/core/base/base.h"
+#include "daemon/core/base/settings.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/renew.h"
@@ -22,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 bool
 lease_written(const struct lease *l)
@@ -252,4 +255,44 @@ share_schedule(struct core *core, struct resource *r)
 		share_without(core, r);
 }
 
-const struct lock_kind share_kind = {.schedule = share_schedule, .refusal = share_refusal};
+static void
+share_begin(struct core *core, struct resource *r)
+{
+	assert(r->limit == 0);
+	/* The lease and its seats end where the name begins. */
+	memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
+	lease_init(&r->lease, r, resource_seats(r));
+	assert(resource_seats(r) <= core->settings.masters);
+	if (resource_seats(r) < core->settings.masters)
+		seats_grow(core, &r->lease, 0, core->settings.masters);
+}
+
+static void
+share_end(struct core *core, struct resource *r)
+{
+	lease_drop(core, &r->lease);
+	lease_done(core, &r->lease);
+}
+
+static void
+share_free(struct core *core, struct resource *r)
+{
+	(void)core;
+	lease_free(&r->lease);
+}
+
+static bool
+share_hopeless(const struct resource *r, enum kind kind)
+{
+	return (r->grant_count > 0 && (kind == KIND_EXCLUSIVE || lease_written(&r->lease))) ||
+	       (r->lease.state == LEASE_WAITING && lease_refused(&r->lease) && resource_patient(r));
+}
+
+const struct lock_kind share_kind = {
+	.begin = share_begin,
+	.end = share_end,
+	.free = share_free,
+	.schedule = share_schedule,
+	.refusal = share_refusal,
+	.hopeless = share_hopeless,
+};

@@ -4,12 +4,10 @@
  */
 #include "daemon/core/lock/slow.h"
 
-#include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/changes.h"
@@ -60,7 +58,7 @@ write_reason(struct core *core, const struct waiter *w, char *out, size_t room)
 {
 	const struct resource *r = w->resource;
 	const struct grant *g = resource_next_grant(r, NULL);
-	const struct lease *l = r->limit == 0 ? &r->lease : permit_lease_acquiring(r);
+	const struct lease *l = resource_asking(r);
 	struct slice foreign = l == NULL ? (struct slice){NULL, 0} : round_foreign(l);
 	char owner[OWNER_MAX];
 	struct reply refusal;

@@ -16,13 +16,13 @@
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
-#include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
@@ -139,10 +139,7 @@ free_leases(struct core *core, struct resource *r)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l))
 		grants_free(l);
-	if (r->limit == 0)
-		lease_free(&r->lease);
-	else
-		permit_leases_free(core, r);
+	kind_of_name(core, r)->free(core, r);
 }
 
 static void
