@@ -199,7 +199,10 @@ refused(struct top *t, const struct answer *answer, bool *alone)
 	enum code code = answer_code(answer, &rest);
 
 	if (code == CODE_NOPERM || (code == CODE_ERR && t->hosts == NULL && t->filter[0] == '\0')) {
+		struct top_info here = t->info;
+
 		top_switch(t, true);
+		t->info = here; /* INFO told it of this daemon */
 		*alone = true;
 		if (code == CODE_NOPERM) {
 			top_say(t, "only the locks of this daemon: %.*s", SLICE_ARG(answer->text));

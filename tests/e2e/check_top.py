@@ -271,6 +271,8 @@ def test_one_user(place):
     status, output = tool.call(place, "redis://u:x@127.0.0.1:%d" % daemon.port, "top", "-b", "-n", 1)
     expect((status, "holdfast: only the locks of this daemon: NOPERM " in output, re.findall(r"^(\w+) +held", output, re.M)),
            (0, True, ["a"]), output)
+    expect(re.search(r"^holdfastd [0-9.]+ at .*\nclients 2 +sessions 2 +held 1 ", output, re.M) is not None, True, output)
+    expect(re.search(r"^masters 1/1 of 1 needed: ", output, re.M) is not None, True, output)
 
 
 def test_batch(place):
