@@ -17,11 +17,12 @@
 /* As the unit has it. */
 #define DESCRIPTORS_MORE DESCRIPTORS_RUN "65536"
 
-#define MASTERS   16
-#define SLOW_US   50000 /* of a command at a master: a renewal has a third of a lease */
-#define CLOCK_MS  1000  /* unless the daemon tells its clock-margin */
-#define PLACE_MAX 320
-#define NO_MASTER UINT_MAX
+#define MASTERS    16
+#define SLOW_US    50000 /* of a command at a master: a renewal has a third of a lease */
+#define CLOCK_MS   1000  /* unless the daemon tells its clock-margin */
+#define PLACE_MAX  320
+#define CLIENT_MAX 640 /* a PLACE_MAX, and the files of TLS if there is room */
+#define NO_MASTER  UINT_MAX
 
 /* A field of one master. */
 static struct slice
@@ -214,10 +215,48 @@ static const struct cure {
 		NULL},
 };
 
-/* "redis-cli -h 10.0.0.1 -p 6379" */
-static const char *
-master_client(char out[PLACE_MAX], struct slice address)
+/* Appends an option of redis-cli with the file that this field of the master names. False: no room, or no
+ * word. */
+static bool
+client_file(const struct doctor *d, unsigned i, char out[CLIENT_MAX], size_t *n, const char *option,
+	const char *field)
 {
+	struct slice file = master_text(d, i, field);
+	char word[DOCTOR_TEXT_MAX];
+
+	if (file.n == 0) {
+		return true;
+	}
+	if (*shell_word(word, file) != '\0') {
+		*n += (size_t)snprintf(out + *n, CLIENT_MAX - *n, " %s %s", option, word);
+		return *n < CLIENT_MAX;
+	}
+	return false;
+}
+
+/* Appends how redis-cli reaches a master that speaks TLS, as the daemon does. */
+static void
+client_tls(const struct doctor *d, unsigned i, char out[CLIENT_MAX])
+{
+	size_t n = strlen(out), begin;
+
+	if (master_number(d, i, "tls") == 0) {
+		return;
+	}
+	n += (size_t)snprintf(out + n, CLIENT_MAX - n, " --tls");
+	begin = n;
+	if (!client_file(d, i, out, &n, "--cacert", "tls_ca") ||
+		!client_file(d, i, out, &n, "--cert", "tls_certificate") ||
+		!client_file(d, i, out, &n, "--key", "tls_key")) {
+		out[begin] = '\0';
+	}
+}
+
+/* "redis-cli -h 10.0.0.1 -p 6379"; of NO_MASTER "redis-cli". */
+static const char *
+master_client(const struct doctor *d, unsigned i, char out[CLIENT_MAX])
+{
+	struct slice address = i != NO_MASTER ? master_text(d, i, "address") : SLICE("");
 	const char *blank = address.n > 0 ? memrchr(address.p, ' ', address.n) : NULL;
 	struct slice host, port;
 
@@ -231,6 +270,9 @@ master_client(char out[PLACE_MAX], struct slice address)
 		(void)snprintf(out, PLACE_MAX, "redis-cli -h %.*s -p %.*s", SLICE_ARG(host), SLICE_ARG(port));
 	} else {
 		(void)snprintf(out, PLACE_MAX, "redis-cli");
+	}
+	if (i != NO_MASTER) {
+		client_tls(d, i, out);
 	}
 	return out;
 }
@@ -247,7 +289,7 @@ reason_key(struct slice reason)
 
 /* What a text about a master is made with. */
 struct words {
-	char client[PLACE_MAX]; /* redis-cli that reaches it; "": none is known */
+	char client[CLIENT_MAX]; /* redis-cli that reaches it; "": none is known */
 	char login[DOCTOR_TEXT_MAX];
 	char prefix[PLACE_MAX];
 	struct slice key;
@@ -291,7 +333,7 @@ words_make(struct words *words, const struct doctor *d, unsigned i, struct slice
 {
 	struct slice login = i != NO_MASTER ? master_text(d, i, "user") : SLICE("");
 
-	(void)master_client(words->client, i != NO_MASTER ? master_text(d, i, "address") : SLICE(""));
+	(void)master_client(d, i, words->client);
 	(void)shell_word(words->login, login.n > 0 ? login : SLICE("default"));
 	(void)master_prefix(d, i != NO_MASTER ? i : 0, words->prefix);
 	words->key = reason_key(reason);
@@ -446,9 +488,9 @@ look_at_health(struct doctor *d, unsigned i, struct slice address)
 {
 	int64_t us = master_number(d, i, "round_trip_us"), clock_ms = master_number(d, i, "clock_ms");
 	int64_t margin_ms = info_number(d, "clock_margin_ms", CLOCK_MS);
-	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX], client[PLACE_MAX];
+	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX], client[CLIENT_MAX];
 
-	(void)master_client(client, address);
+	(void)master_client(d, i, client);
 	if (us > SLOW_US) {
 		text_print(what, "%.*s takes %" PRId64 " ms for a command", SLICE_ARG(address), us / 1000);
 		text_print(mend,

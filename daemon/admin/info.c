@@ -171,6 +171,17 @@ info_found(struct buffer *text, unsigned i, const struct finder_view *finder)
 }
 
 static void
+info_tls(struct buffer *text, unsigned i, const struct tls_settings *tls)
+{
+	info_line(text, "master%u_tls:%d", i, tls->on);
+	if (tls->on) {
+		info_line(text, "master%u_tls_ca:%s", i, tls->ca ? tls->ca : "");
+		info_line(text, "master%u_tls_certificate:%s", i, tls->certificate ? tls->certificate : "");
+		info_line(text, "master%u_tls_key:%s", i, tls->key ? tls->key : "");
+	}
+}
+
+static void
 info_master(const struct context *context, struct buffer *text, unsigned i)
 {
 	struct master_view master;
@@ -192,6 +203,7 @@ info_master(const struct context *context, struct buffer *text, unsigned i)
 	info_line(text, "master%u_clock_ms:%" PRId64, i, pool.clock_ms);
 	info_line(text, "master%u_inbox:%d", i, pool.inbox);
 	info_line(text, "master%u_inbox_reason:%s", i, pool.inbox_why);
+	info_tls(text, i, pool.tls);
 	if (pool.finder.name) {
 		info_found(text, i, &pool.finder);
 		info_line(text, "master%u_replicas:%u", i, pool.replicas);

@@ -371,6 +371,23 @@ pool_tenth_ms(const struct pool_settings *s, int64_t least_ms, int64_t most_ms)
 	return tenth_ms > least_ms ? tenth_ms : least_ms;
 }
 
+static bool
+text_copy(const char **out, const char *text)
+{
+	*out = text ? strdup(text) : NULL;
+	return !text || *out;
+}
+
+/* False: out of memory. */
+static bool
+pool_copy_tls(struct pool *pool, const struct tls_settings *tls)
+{
+	pool->tls.on = tls->on;
+	return !tls->on ||
+	       (text_copy(&pool->tls.ca, tls->ca) && text_copy(&pool->tls.certificate, tls->certificate) &&
+		       text_copy(&pool->tls.key, tls->key));
+}
+
 /* False: out of memory. */
 static bool
 pool_copy_settings(struct pool *pool, const struct pool_settings *s)
@@ -381,7 +398,7 @@ pool_copy_settings(struct pool *pool, const struct pool_settings *s)
 	pool->strings = malloc(n + m);
 	pool->about = strdup(s->about ? s->about : "");
 	pool->user = strdup(s->user ? s->user : "");
-	if (!pool->strings || !pool->about || !pool->user)
+	if (!pool->strings || !pool->about || !pool->user || !pool_copy_tls(pool, &s->tls))
 		return false;
 	snprintf(pool->strings, n, "%s%s%s", open, s->namespace, close);
 	memcpy(pool->strings + n, s->layout, m);
@@ -470,6 +487,7 @@ pool_see(const struct pool *pool, struct pool_view *out)
 {
 	*out = (struct pool_view){
 		.user = pool->user,
+		.tls = &pool->tls,
 		.replicas = pool->replicas.known,
 		.needed = pool->replicas.needed,
 		.replicated = !pool->replicas.missing,
@@ -562,6 +580,9 @@ pool_free(struct pool *pool)
 	free(pool->node_key);
 	free(pool->about);
 	free(pool->user);
+	free((char *)pool->tls.ca);
+	free((char *)pool->tls.certificate);
+	free((char *)pool->tls.key);
 	free(pool->where);
 	free(pool);
 }

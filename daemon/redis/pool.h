@@ -115,6 +115,7 @@ const char *pool_where(const struct pool *pool);
 /* What reports show of a pool. */
 struct pool_view {
 	const char *user;                 /* of its login there; "": Redis's default user */
+	const struct tls_settings *tls;   /* of its connections to the master; a text that is absent: NULL */
 	struct finder_view finder;        /* its name is NULL: the master has a fixed address */
 	unsigned replicas;                /* replicas of this master, absent ones included */
 	unsigned needed;                  /* of them, for an acknowledgement; 0: none */

@@ -52,9 +52,10 @@ struct pool {
 	void *arg;
 	struct log *log;
 	struct stats *stats;
-	char *strings; /* the texts that call_settings points to: namespace, layout */
-	char *about;   /* and about */
-	char *user;    /* of the login; "": Redis's default user */
+	char *strings;           /* the texts that call_settings points to: namespace, layout */
+	char *about;             /* and about */
+	char *user;              /* of the login; "": Redis's default user */
+	struct tls_settings tls; /* for reports: on, and copies of the names of its files */
 	char *where;
 	struct call_settings call_settings;
 	bool unguarded; /* trust never ends */

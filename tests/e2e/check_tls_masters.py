@@ -8,6 +8,7 @@ import harness
 from certificates import Authority
 from check_sentinel import Sentinel
 from harness import BRISK, Skip, expect, expect_between, until
+from oncall import OnCall
 
 TOKEN_MAX = 2 ** 53
 
@@ -123,6 +124,22 @@ def test_client_certificate(place):
     daemon.kill()
     files = authority.issue("app07")
     granted(place.daemon("d2", config=config_of(redis, authority.ca, ", certificate: %s, key: %s" % files)))
+
+
+def test_full(place):
+    """a master by TLS that is full: what doctor prints reaches it with the authority, the certificate and the key of the daemon"""
+    authority = Authority(place)
+    redis = SecureRedis(place, "redis", authority.issue("master"), authority.ca, clients="yes")
+    files = authority.issue("app07")
+    daemon = place.daemon(config=config_of(redis, authority.ca, ", certificate: %s, key: %s" % files))
+    granted(daemon)
+    on_call = OnCall(place, daemon, watched=False)
+    expect(redis("CONFIG", "SET", "maxmemory", "100000"), "OK")
+    finding = on_call.finds("holdfast doctor", "OOM")
+    expect(finding["run"], "redis-cli -h 127.0.0.1 -p %d --tls --cacert %s --cert %s --key %s CONFIG SET maxmemory 0"
+           % (redis.port, authority.ca, *files))
+    expect(on_call.runs(finding), "OK\n")
+    until("it is mended", on_call.quiet)
 
 
 def test_files_change(place):
