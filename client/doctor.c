@@ -508,19 +508,36 @@ look_at_silence(struct doctor *d, const char *who, struct slice host)
 		"its locks may stay held without a client, and show and ls do not have them", mend);
 }
 
+/* "lease, retain" of "lease,retain". */
+static const char *
+keys_text(char out[SETTINGS_TEXT_MAX], struct slice keys)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < keys.n && n + 3 < SETTINGS_TEXT_MAX; i++) {
+		out[n++] = keys.p[i];
+		if (keys.p[i] == ',') {
+			out[n++] = ' ';
+		}
+	}
+	out[n] = '\0';
+	return out;
+}
+
 static void
 look_at_settings(struct doctor *d, const char *who, const struct answer *other, struct slice ours)
 {
 	struct slice host = answer_get_text(other, "host"), differs = answer_get_text(other, "differs");
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], values[SETTINGS_TEXT_MAX];
+	char keys[SETTINGS_TEXT_MAX];
 
 	text_print(
 		what, "%s has other settings than this host's: %s", who, settings_text(values, other, ours));
 	text_print(mend,
-		"compare holdfastd --print-config of both hosts, make %.*s in holdfast.yml the same on %.*s, "
+		"compare holdfastd --print-config of both hosts, make %s in holdfast.yml the same on %.*s, "
 		"then "
 		"there: holdfast restart",
-		SLICE_ARG(differs), SLICE_ARG(host));
+		keys_text(keys, differs), SLICE_ARG(host));
 	tell(d, GRADE_WARNING, "fleet", what,
 		"a lock behaves otherwise on that host, and guards may be too short", mend);
 }
@@ -614,9 +631,11 @@ look_at_fleet(struct doctor *d, const struct answer *answer)
 	}
 	if (unknown) {
 		tell(d, GRADE_WARNING, "fleet",
-			"which other daemons share the masters is not known: no master tells",
+			"which other daemons share the masters is not known: no master has answered",
 			"show, ls and break may leave out what other hosts hold",
-			"mend the masters first, and look again");
+			d->masters ? "mend the masters first, and look again"
+				   : "look again; if this stays, a master is slow: holdfast info masters has "
+				     "masterN_round_trip_us");
 	}
 	if (!d->seen) {
 		tell(d, GRADE_OK, "fleet",

@@ -63,7 +63,8 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 /* A login with all keys and channels takes no further patterns: each of these adds what one refusal names. */
 #define RIGHTS_WHY "the login of the daemon may not do what leases need"
 #define RIGHTS_MEND                                                                                          \
-	"give it that, and keep it in the users.acl or redis.conf of the server; holdfastd(8) has all of it"
+	"give it that, and look again, since more may be missing; keep it in the users.acl or redis.conf "   \
+	"of the server; holdfastd(8) has all of it"
 
 /* The reasons for which a master is not used, or grants nothing, by their words: one of them in each line. In
  * mend and run, @ is the redis-cli that reaches the master, and in run % the key that the reason names, ^ the
@@ -191,7 +192,7 @@ static const struct cure {
 	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long", NULL},
 	{"other limits", "daemons that disagree would not exclude each other",
 		"make clock-margin, restart-guard and the rules with keys agree on all hosts, or upgrade the "
-		"older ones",
+		"older ones; where they were changed, then: holdfast restart",
 		NULL},
 	{"no node knows", "no lease can be had until the owner of the slot is found",
 		"see what the nodes say: redis-cli -h HOST -p PORT CLUSTER NODES", NULL},
@@ -402,6 +403,11 @@ limit_mend(struct slice error, const char **run)
 			RELOAD_RUN},
 		{"too many logins", "wait, and see which client sends wrong passwords",
 			"journalctl -u holdfastd -g client.wrongpass"},
+		{"locks-per-user",
+			"find the program of this user that does not give back: its clients, the one with "
+			"most locks first, are listed by this; a user that needs so many wants a higher "
+			"limits.locks-per-user, or locks: of its own under `users:`",
+			"holdfast ls --here --by client"},
 		{"sessions", "raise limits.bound-sessions or limits.sessions-per-user, and have it read",
 			RELOAD_RUN},
 	};

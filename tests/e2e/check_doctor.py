@@ -397,7 +397,7 @@ def test_settings(place):
                              (other, daemon, r"lease 1m \(here 20s\), retain 100ms \(here 50ms\)")):
         finding = finds(place, one, r"^the daemon of \S+ \(unix, pid %d\) has other settings than this host's: %s$"
                         % (far.process.pid, values), 1)
-        expect(re.search(r" make lease,retain in holdfast\.yml the same on %s, then there: holdfast restart$"
+        expect(re.search(r" make lease, retain in holdfast\.yml the same on %s, then there: holdfast restart$"
                          % re.escape(os.uname().nodename), finding["do"]) is not None, True, finding["do"])
     other.configure("")
     expect(tool.call(place, other, "restart")[0], 0)
@@ -453,7 +453,7 @@ def test_away(place):
     expect(finding["do"].startswith("start the server, "), True, finding["do"])
     found = cures(place, daemon, 2)
     expect((found["lock"]["do"], found["fleet"]["what"]),
-           ("do what is said of the master above", "which other daemons share the masters is not known: no master tells"))
+           ("do what is said of the master above", "which other daemons share the masters is not known: no master has answered"))
     redis.start()
     mended(place, daemon)
 

@@ -360,6 +360,8 @@ def test_leaking_user(place):
         for name in range(5):
             expect_between(client("LOCK", "job/%d/%d" % (number, name)), 1, 2 ** 53)
     expect_code(clients[0]("LOCK", "more", "WAIT", 0), "LIMIT")
+    # Health asks as the same user.
+    expect(on_call.finds("holdfast doctor", "LIMIT locks-per-user")["run"], "holdfast ls --here --by client")
     finding = on_call.finds("holdfast doctor", "the user .* holds 100 of the 100 locks that limits.locks-per-user allows, over 2[0-9] sessions")
     expect(finding["run"], "holdfast ls --here --by client")
     status, text = on_call.type(finding["run"])
