@@ -5,9 +5,10 @@
  * a new connection, and a grant whose answer was lost can be given back. */
 
 const { randomBytes } = require('node:crypto');
-const { boottime, lately, race, setTimeout } = require('./clock');
+const { boottime, boottimeAt, lately, monotonic, race, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
 const { heard, tell } = require('./events');
+const { Stop } = require('./stop');
 const { Cut } = require('./wire');
 
 const EARLY = 20; // ms before the told deadline at which a holder that cannot ask has lost the lock
@@ -83,16 +84,16 @@ class Hold {
   // --- waiting ---
 
   /**
-   * Waits for the lock until `until` (boottime), or until the signal is aborted. Afterwards it is held, or nothing is left.
+   * Waits for the lock until `until` (boottime), or until the stop is aborted. Afterwards it is held, or nothing is left.
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    */
-  async acquire(until, signal) {
+  async acquire(until, stop) {
     const clean = { is: true };
-    const waits = this.terms.onWait || heard('wait') ? new AbortController() : null; // its end makes an error, which costs
-    if (waits) this.#notify(waits.signal);
+    const waits = this.terms.onWait || heard('wait') ? new Stop() : null;
+    if (waits) this.#notify(waits);
     try {
-      while (!(await this.#ask(until, signal, clean)));
+      while (!(await this.#ask(until, stop, clean)));
     } catch (error) {
       this.#finish();
       if (clean.is) this.engine.forget(this);
@@ -100,7 +101,7 @@ class Hold {
       else await this.#giveBack();
       throw error;
     } finally {
-      waits?.abort();
+      waits?.abort(null);
       this.#settle();
     }
   }
@@ -108,11 +109,11 @@ class Hold {
   /**
    * Asks for the lock once, again if the connection is cut. False: it was granted, and lost before it was known.
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    * @param {{ is: boolean }} clean whether nothing is left at the daemon
    */
-  async #ask(until, signal, clean) {
-    const value = await this.#inQueue(until, signal, clean);
+  async #ask(until, stop, clean) {
+    const value = await this.#inQueue(until, stop, clean);
     if (typeof value === 'number' || Array.isArray(value)) {
       clean.is = false;
       const [token, ms] = /** @type {number[]} */ (Array.isArray(value) ? value : [value]);
@@ -126,7 +127,7 @@ class Hold {
       // Again, if this process stood still until the deadline that it was told.
       do {
         sent = lately();
-        left = await race(this.engine.do('CHECK', this.name, 'OWNER', this.tag), signal);
+        left = await race(this.engine.do('CHECK', this.name, 'OWNER', this.tag), stop);
         now = boottime();
       } while (typeof left === 'number' && now >= sent + left);
       if (typeof left !== 'number') {
@@ -150,41 +151,41 @@ class Hold {
   }
 
   /**
-   * Tells who waits that the wait lasts, until the signal is aborted.
-   * @param {AbortSignal} signal
+   * Tells who waits that the wait lasts, until the stop is aborted.
+   * @param {import('./stop').Stop} stop
    */
-  #notify(signal) {
+  #notify(stop) {
     const notice = async () => {
       timer = setTimeout(notice, NOTICES);
       const { holder, places } = await this.engine.looks.see(this.name);
-      if (signal.aborted) return;
+      if (stop.aborted) return;
       const position = this.engine.queue.place(this.#place, this, places);
       const info = { name: this.name, holder, position, waited: Math.round(boottime() - this.#since) };
       tell('wait', info);
       this.terms.onWait?.(info);
     };
     let timer = setTimeout(notice, NOTICE);
-    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+    stop.on(() => clearTimeout(timer));
   }
 
   /**
    * Sends LOCK when it is the front of those that wait for the name. A hold with an owner of the caller's own stands for itself: the
    * daemon sees whether it would wait for itself.
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    * @param {{ is: boolean }} clean
    * @returns {Promise<import('./wire').Value>}
    */
-  async #inQueue(until, signal, clean) {
+  async #inQueue(until, stop, clean) {
     const { queue } = this.engine;
     const { wait, owner } = this.terms;
     const key = this.#place;
-    const end = await queue.enter(key, this, wait !== 0 && owner === undefined, until, signal);
+    const end = await queue.enter(key, this, wait !== 0 && owner === undefined, until, stop);
     const asked = lately();
     /** @type {unknown} */
     let outcome;
     try {
-      const value = await this.#inTurn(end, signal, clean);
+      const value = await this.#inTurn(end, stop, clean);
       if (value === null && end === Infinity) queue.bound(key, lately() - asked);
       outcome = value;
       return value;
@@ -200,20 +201,20 @@ class Hold {
    * Sends LOCK when it is its turn: a session waits a limited number of times. What is refused for that stands in the line,
    * and so does each later LOCK that may wait; when a wait ends, the first in the line is sent.
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    * @param {{ is: boolean }} clean
    * @returns {Promise<import('./wire').Value>}
    */
-  async #inTurn(until, signal, clean) {
+  async #inTurn(until, stop, clean) {
     const { line } = this.engine;
     const waits = this.terms.wait !== 0;
-    if (waits && line.busy && !(await line.stand(this.#turn, until, signal))) return null;
+    if (waits && line.busy && !(await line.stand(this.#turn, until, stop))) return null;
     for (;;) {
       const { past } = line;
       let value;
       line.underWay++;
       try {
-        value = await this.#lock(until, signal, clean);
+        value = await this.#lock(until, stop, clean);
       } catch (error) {
         line.ended();
         throw error;
@@ -226,22 +227,22 @@ class Hold {
       }
       line.underWay--;
       if (last) continue; // a wait has ended while the refusal was under way
-      if (!(await line.stand(this.#turn, until, signal))) return null;
+      if (!(await line.stand(this.#turn, until, stop))) return null;
     }
   }
 
   /**
    * Sends LOCK, again over each new connection, where it has its old place in the queue, and again to a daemon that ends.
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    * @param {{ is: boolean }} clean
    * @returns {Promise<import('./wire').Value>}
    */
-  async #lock(until, signal, clean) {
+  async #lock(until, stop, clean) {
     // Who has looked for the daemon behind another one has done so as long.
     let patient = Math.min(until, (this.engine.link ? lately() : this.#since) + this.terms.patience);
     for (;;) {
-      const link = await race(this.engine.connected(patient), signal);
+      const link = (!stop.aborted && this.engine.link) || (await race(this.engine.connected(patient), stop));
       /** @type {Promise<import('./wire').Value>} */
       const outcome = new Promise((resolve, reject) => {
         this.#resolve = resolve;
@@ -251,15 +252,15 @@ class Hold {
       const wasClean = clean.is;
       clean.is = false;
       try {
-        let value = await race(link.ask(...this.#request(link, until)), signal);
-        if (value === 'QUEUED') value = await race(outcome, signal);
+        let value = await race(link.ask(...this.#request(link, until)), stop);
+        if (value === 'QUEUED') value = await race(outcome, stop);
         clean.is = wasClean;
         if (value instanceof LockRefusedError && value.text.startsWith(UNTOLD)) {
           link.tells = false;
           continue;
         }
         if (!this.#comesBack(value, wasClean) || boottime() >= patient) return value;
-        await race(new Promise((resolve) => setTimeout(resolve, RETRY)), signal);
+        await race(new Promise((resolve) => setTimeout(resolve, RETRY)), stop);
       } catch (error) {
         if (!(error instanceof Cut)) throw error;
         patient = Math.min(until, boottime() + this.terms.patience);
@@ -471,7 +472,8 @@ class Hold {
    * @param {User} user
    */
   async drop(user) {
-    const sure = this.left(user) > 0;
+    const used = !this.over && this.users.has(user);
+    const begun = monotonic();
     this.users.delete(user);
     if (this.users.size > 0) {
       if (this.lost) throw this.lost;
@@ -484,7 +486,7 @@ class Hold {
     this.#finish();
     const loss = await this.#giveBack();
     if (loss) throw loss;
-    if (loss === undefined && !sure)
+    if (loss === undefined && !(used && boottimeAt(begun) < this.until))
       throw this.#loss('unreachable', 'the daemon did not answer before the told deadline');
   }
 

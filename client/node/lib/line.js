@@ -17,26 +17,26 @@ class Line {
   }
 
   /**
-   * Waits until it is this turn: true. False: `until` (boottime) has come before. Rejected with the reason of the signal.
+   * Waits until it is this turn: true. False: `until` (boottime) has come before. Rejected with the reason of the stop.
    * @param {number} turn
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    * @returns {Promise<boolean>}
    */
-  stand(turn, until, signal) {
-    if (signal.aborted) return Promise.reject(signal.reason);
+  stand(turn, until, stop) {
+    if (stop.aborted) return Promise.reject(stop.reason);
     return new Promise((resolve, reject) => {
       const place = { turn, go: (/** @type {boolean} */ sent) => leave(() => resolve(sent)) };
       const leave = (/** @type {() => void} */ settle) => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
+        stop.off(abort);
         this.#places = this.#places.filter((other) => other !== place);
         settle();
       };
-      const abort = () => leave(() => reject(signal.reason));
+      const abort = () => leave(() => reject(stop.reason));
       const left = Math.max(until - boottime(), 0);
       const timer = left > LONGEST ? undefined : setTimeout(() => place.go(false), left);
-      signal.addEventListener('abort', abort, { once: true });
+      stop.on(abort);
       const behind = this.#places.findIndex((other) => other.turn > turn);
       this.#places.splice(behind < 0 ? this.#places.length : behind, 0, place);
     });

@@ -5,6 +5,7 @@ const { boottime, lately, race, setTimeout } = require('./clock');
 const { inspect } = require('node:util');
 const { DaemonUnreachableError, LockBusyError, LockLostError, LockRefusedError, LockTimeoutError } = require('./errors');
 const { tell } = require('./events');
+const { Stop } = require('./stop');
 const { whole } = require('./terms');
 const { Hold, LATE, STALL } = require('./hold');
 
@@ -21,13 +22,16 @@ const dispose = /** @type {typeof Symbol.dispose} */ (Symbol.dispose ?? Symbol.f
 class Lock {
   /** @type {Hold[]} */
   #holds = []; // in the order of the names
-  #controller = new AbortController();
+  #stop = new Stop(); // by a loss
+  /** @type {AbortController | null} */
+  #controller = null; // for a caller who asks for its signal
   /** @type {Promise<void> | null} */
   #unlocked = null;
   /** @type {import('./hold').User} */
   #user = {
     lose: (loss, hold) => {
-      this.#controller.abort(loss);
+      this.#stop.abort(loss);
+      this.#controller?.abort(loss);
       this.#tellLoss(loss, hold);
     },
   };
@@ -43,20 +47,20 @@ class Lock {
   static async take(engine, names, terms, signal) {
     const lock = new Lock();
     const until = terms.wait === undefined ? Infinity : boottime() + terms.wait;
-    const stop = cancelledBy(engine, [signal, lock.signal], until);
+    const { stop, done } = cancelledBy(engine, signal, lock.#stop, until);
     try {
       // In the order of their bytes, as MLOCK does: so no two lockers wait for each other.
       for (const name of [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))) {
-        lock.#holds[names.indexOf(name)] = await lock.#take(engine, name, terms, until, stop.signal);
+        lock.#holds[names.indexOf(name)] = await lock.#take(engine, name, terms, until, stop);
       }
-      stop.signal.throwIfAborted();
+      stop.throwIfAborted();
     } catch (error) {
       await lock.unlock().catch(() => {});
       // The connection has made these errors: their stack is to name who wanted the lock.
       if (error instanceof DaemonUnreachableError || error instanceof LockRefusedError) Error.captureStackTrace(error);
       throw error;
     } finally {
-      stop.done();
+      done();
     }
     return lock;
   }
@@ -66,12 +70,12 @@ class Lock {
    * @param {string} name
    * @param {import('./hold').Terms} terms
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {Stop} stop
    */
-  async #take(engine, name, terms, until, signal) {
+  async #take(engine, name, terms, until, stop) {
     const asked = lately();
     try {
-      const hold = await takeOne(engine, name, this.#user, terms, until, signal);
+      const hold = await takeOne(engine, name, this.#user, terms, until, stop);
       const now = lately();
       this.#since.set(hold, now);
       tell('hold', { name, token: hold.token, waited: now - asked });
@@ -130,6 +134,10 @@ class Lock {
   }
 
   get signal() {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#stop.aborted) this.#controller.abort(this.#stop.reason);
+    }
     return this.#controller.signal;
   }
 
@@ -142,7 +150,7 @@ class Lock {
   }
 
   throwIfLost() {
-    this.signal.throwIfAborted();
+    this.#stop.throwIfAborted();
   }
 
   async check() {
@@ -168,7 +176,7 @@ class Lock {
       this.throwIfLost();
       if (this.#unlocked) throw new TypeError(`the lock ${hold.name} is given back`);
       const sent = boottime();
-      const value = await race(hold.engine.do(verb, hold.name, ...words, 'OWNER', hold.tag, 'TOKEN', String(hold.token)), this.signal);
+      const value = await race(hold.engine.do(verb, hold.name, ...words, 'OWNER', hold.tag, 'TOKEN', String(hold.token)), this.#stop);
       if (verb === 'EXTEND' || typeof value !== 'number') hold.told(sent, value);
       this.throwIfLost();
       if (value instanceof Error) throw value;
@@ -205,27 +213,31 @@ class Lock {
 }
 
 /**
- * One signal for all that ends a wait: the signals, and a daemon that says nothing until the end of the wait.
+ * One stop for all that ends a wait: the signal, a loss, and a daemon that says nothing until the end of the wait.
  * @param {import('./engine').Engine} engine
- * @param {(AbortSignal | undefined)[]} signals
+ * @param {AbortSignal | undefined} signal
+ * @param {Stop} loss
  * @param {number} until boottime
  */
-function cancelledBy(engine, signals, until) {
-  const controller = new AbortController();
+function cancelledBy(engine, signal, loss, until) {
+  const stop = new Stop();
   const left = until - lately() + SLACK;
   const late = () => {
     // If this process stood still until then, the answer is there, and only has to be read.
     if (boottime() >= until + SLACK + STALL) timer = setTimeout(silent, LATE);
     else silent();
   };
-  const silent = () => controller.abort(engine.unreachable(new Error('the daemon does not answer')));
+  const silent = () => stop.abort(engine.unreachable(new Error('the daemon does not answer')));
   let timer = left > TIMER_MAX ? undefined : setTimeout(late, left);
-  const undo = signals.map((signal) => signal && onAbort(signal, () => controller.abort(signal.reason)));
+  const lost = () => stop.abort(loss.reason);
+  const undo = signal && onAbort(signal, () => stop.abort(signal.reason));
+  loss.on(lost);
   const done = () => {
     clearTimeout(timer);
-    for (const one of undo) one?.();
+    loss.off(lost);
+    undo?.();
   };
-  return { signal: controller.signal, done };
+  return { stop, done };
 }
 
 /** @type {WeakMap<AbortSignal, Set<() => void>>} */
@@ -255,13 +267,13 @@ function onAbort(signal, abort) {
  * @param {import('./hold').User} user
  * @param {import('./hold').Terms} terms
  * @param {number} until
- * @param {AbortSignal} signal
+ * @param {Stop} stop
  */
-async function takeOne(engine, name, user, terms, until, signal) {
-  signal.throwIfAborted();
+async function takeOne(engine, name, user, terms, until, stop) {
+  stop.throwIfAborted();
   const key = terms.owner === undefined ? null : JSON.stringify([name, terms.owner]);
   for (let same; key !== null && (same = engine.owned.get(key));) {
-    if (!same.granted && !(await before(until, race(same.settled, signal)))) {
+    if (!same.granted && !(await before(until, race(same.settled, stop)))) {
       const { holder } = terms.wait === 0 ? { holder: null } : await engine.looks.see(name);
       throw terms.wait ? new LockTimeoutError(name, terms.wait, holder) : new LockBusyError(name, holder);
     }
@@ -270,7 +282,7 @@ async function takeOne(engine, name, user, terms, until, signal) {
     return same;
   }
   const hold = new Hold(engine, name, terms);
-  await hold.acquire(until, signal);
+  await hold.acquire(until, stop);
   hold.users.add(user);
   if (hold.lost) await hold.drop(user);
   return hold;

@@ -18,22 +18,22 @@ class Queue {
 
   /**
    * Waits until it is the front. If `until` (boottime) comes before, it is one, too, and tries once: the daemon knows why it was not
-   * its turn. Rejected with the reason of the signal; then it is not in the queue.
+   * its turn. Rejected with the reason of the stop; then it is not in the queue.
    * @param {string} key of the name
    * @param {Who} who
    * @param {boolean} stands else it is a front at once
    * @param {number} until
-   * @param {AbortSignal} signal
+   * @param {import('./stop').Stop} stop
    * @returns {Promise<number>} until, which may be earlier: see bound()
    */
-  async enter(key, who, stands, until, signal) {
+  async enter(key, who, stands, until, stop) {
     const name = this.#names.get(key) ?? { fronts: new Set(), behind: new Set() };
     this.#names.set(key, name);
     if (!stands || name.fronts.size === 0) {
       name.fronts.add(who);
       return until;
     }
-    if (signal.aborted) throw signal.reason;
+    if (stop.aborted) throw stop.reason;
     return await new Promise((resolve, reject) => {
       /** @type {NodeJS.Timeout | undefined} */
       let timer;
@@ -55,14 +55,14 @@ class Queue {
       };
       const leave = () => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', abort);
+        stop.off(abort);
         name.behind.delete(place);
       };
       const abort = () => {
         leave();
-        reject(signal.reason);
+        reject(stop.reason);
       };
-      signal.addEventListener('abort', abort, { once: true });
+      stop.on(abort);
       name.behind.add(place);
       place.watch();
     });
