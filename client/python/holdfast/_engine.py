@@ -189,12 +189,8 @@ class Engine:
             self._wait(until - moment)
 
     def _take(self) -> None:
-        while True:
-            try:
-                action = self._inbox.get_nowait()
-            except queue.Empty:
-                return
-            action()
+        while not self._inbox.empty():  # this thread alone takes from it
+            self._inbox.get_nowait()()
 
     def _tell(self) -> None:
         while self.core.calls:

@@ -56,6 +56,27 @@ class Interrupts:
 _interrupts = Interrupts()
 
 
+class _Gate:
+    """Is opened once, by any thread, and one thread waits for it once. A threading.Event costs ten times as much, and each lock needs
+    two."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def open(self) -> None:
+        try:
+            self._lock.release()
+        except RuntimeError:
+            pass  # it was open
+
+    def wait(self, timeout: float = -1) -> bool:
+        """False: the time was over."""
+        return self._lock.acquire(timeout=timeout)
+
+
 class Lock(Handle, ContextDecorator):
     """A lock for a thread; made by `holdfast.lock()` or `Client.lock()`. `with` acquires and releases it."""
 
@@ -99,14 +120,14 @@ class Lock(Handle, ContextDecorator):
         self._check_unused()
         if self._interrupt and threading.current_thread() is not threading.main_thread():
             raise RuntimeError("interrupt=True is for the main thread")
-        settled = threading.Event()
+        settled = _Gate()
         self._interrupted = False
         itself: "weakref.ref[Lock]" = weakref.ref(self)
         if self._interrupt:
             _interrupts.begin(self)
         asked = now()
         try:
-            _, claim = self._begin(settled.set, lambda: _tell(itself), wait, self._hears())
+            _, claim = self._begin(settled.open, lambda: _tell(itself), wait, self._hears())
             settled.wait()
             if claim.error is not None:
                 raise claim.error
@@ -127,9 +148,9 @@ class Lock(Handle, ContextDecorator):
         self._deafen()
         if claim is None or self._engine is None:
             return
-        freed = threading.Event()
+        freed = _Gate()
         if claim.state == "held":
-            self._engine.release(claim, freed.set)
+            self._engine.release(claim, freed.open)
             if freed.wait(self.place.connect_timeout) or claim.error is not None:
                 loss = None  # the deadline had passed before, and the answer says whether the lock was held even so
         else:
