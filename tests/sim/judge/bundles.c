@@ -24,8 +24,6 @@ static void
 wait_remove(struct bundle_wait **at)
 {
 	struct bundle_wait *v = *at;
-	for (unsigned i = 0; i < v->conn->current.count; i++)
-		kinds_touched(v->conn->world, v->conn->current.names[i], 0);
 	*at = v->next;
 	free(v);
 }
@@ -79,7 +77,6 @@ bundles_command(struct world *w, struct conn *c)
 		v->until_ms = host_ms(c->host) + ONCE_MS;
 	w->checker.bundles = v;
 	for (unsigned i = 0; i < r->count; i++) {
-		kinds_touched(w, r->names[i], 0);
 		progress_told(c->host, r->names[i]);
 		fault_free_touched(c->host, r->names[i]);
 	}

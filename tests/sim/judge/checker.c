@@ -95,7 +95,6 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		circle_verify(w, c, reply);
 	if (reply->type == REPLY_ERROR) {
 		refused_holder(w, c, r->name, r->owner, reply->code);
-		kinds_refused(w, v, reply->code, reply->text);
 	}
 	if (reply->type != REPLY_INT && reply->type != REPLY_VALIDITY) {
 		answers_refused(w, v, reply->type == REPLY_NULL ? CODE_COUNT : reply->code);
@@ -283,10 +282,8 @@ checker_push(struct world *w, struct conn *c, const struct push *push)
 		else if (v->validity)
 			lock_told(w, c, h, v->sent_us, push->ms);
 	} else {
-		if (push->code != CODE_COUNT) {
+		if (push->code != CODE_COUNT)
 			refused_holder(w, c, v->name, v->owner, push->code);
-			kinds_refused(w, v, push->code, push->text);
-		}
 		answers_refused(w, v, push->code);
 		refusals_refused(w, v, push->code, push->text);
 	}

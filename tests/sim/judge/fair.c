@@ -33,17 +33,6 @@ name_in(const struct host *h, const struct event *event)
 	return about ? v->name : (struct slice){NULL, 0};
 }
 
-/* The answer to a round that it gave up unanswered says nothing of whether it can be had in the next. */
-static void
-answered(struct host *h, struct fair *f, const struct vote *v)
-{
-	const struct asking *a = &h->world->progress.asking[h->index][checker_name_of(v->name)];
-	bool taken = (v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO) && v->attempt == a->attempt &&
-		     !orphan_is_given(h, v->attempt);
-	f->taken_us = taken ? h->world->now_us : 0;
-	f->began = a->began;
-}
-
 void
 fair_before(struct host *h, const struct event *event)
 {
@@ -57,9 +46,6 @@ fair_before(struct host *h, const struct event *event)
 	if (event->type == EVENT_VOTE && v->op == CALL_ACQUIRE &&
 		(v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_NO))
 		f->said_us = h->world->now_us;
-	if (event->type == EVENT_VOTE && v->op == CALL_ACQUIRE && h->world->plan.masters == 1 &&
-		h->world->plan.replicas == 0)
-		answered(h, f, v);
 }
 
 void
@@ -71,10 +57,6 @@ fair_after(struct host *h, const struct event *event)
 	struct fair *f = fair_of(h, name);
 	struct resource_view view;
 	f->hears = false;
-	/* A daemon that wakes may give the round up before it hears the answer. */
-	if (event->type == EVENT_VOTE && f->taken_us == h->world->now_us &&
-		orphan_is_given(h, event->vote->attempt))
-		f->taken_us = 0;
 	if (!core_view_resource(h->core, host_ms(h), name, &view))
 		return;
 	if (!f->wanted && view.wanted)
@@ -84,8 +66,6 @@ fair_after(struct host *h, const struct event *event)
 void
 fair_note(struct host *h, const struct note *n)
 {
-	if (n->type == NOTE_UNLEASED || n->type == NOTE_LEASED)
-		fair_of(h, n->name)->taken_us = 0;
 	if (n->type == NOTE_LEASED)
 		fair_of(h, n->name)->leased_us = fair_of(h, n->name)->wanted_us = h->world->now_us;
 }
@@ -107,18 +87,6 @@ fair_granted(struct world *w, const struct wait *v)
 			"order: c%u reads %s, and came %" PRId64
 			" us after d%u was told that a writer waits elsewhere",
 			v->conn->client->index, checker_name(v->name), v->since_us - wanted_us, h->index);
-}
-
-bool
-fair_taken(const struct world *w, const struct wait *v)
-{
-	unsigned host = v->conn->host->index;
-	const struct fair *f = &w->fair[host][v->name];
-	const struct asking *a = &w->progress.asking[host][v->name];
-	/* A round since then that came to nothing leaves no word. */
-	bool stands = a->began == f->began ||
-		      (a->began == f->began + 1 && !orphan_is_given(v->conn->host, a->attempt));
-	return f->taken_us > v->since_us && f->taken_us < w->now_us && stands;
 }
 
 bool

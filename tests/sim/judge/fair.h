@@ -21,9 +21,6 @@ struct fair {
 	bool wanted;       /* before the step another daemon wanted the lease */
 	int64_t wanted_us; /* since when another daemon wants the lease */
 	int64_t leased_us; /* when the daemon last got the lease */
-	int64_t taken_us;  /* when the only master said that the lock is taken; 0: it has since said otherwise
-			    */
-	uint64_t began;    /* rounds begun up to taken_us */
 	int64_t said_us;   /* when any master said that the lock is taken, or that another daemon is ahead */
 };
 
@@ -35,10 +32,6 @@ void fair_note(struct host *host, const struct note *note);
 
 /* This LOCK is granted. */
 void fair_granted(struct world *world, const struct wait *v);
-
-/* Whether all that the daemon knows about the name is that it is taken, and it was told so during this wait.
- */
-bool fair_taken(const struct world *world, const struct wait *wait);
 
 /* Whether any master has said during this wait that the name is taken. */
 bool fair_said(const struct world *world, const struct wait *wait);

@@ -41,33 +41,6 @@ look_at_way(struct world *w, const struct host *h, const struct server *s)
 		*since = w->now_us;
 }
 
-/* The n-th oldest. */
-static int64_t
-nth(const struct world *w, const int64_t *since_us, unsigned n)
-{
-	int64_t least = INT64_MAX;
-	for (unsigned i = 0; i < w->plan.masters; i++) {
-		unsigned older = 0;
-		for (unsigned k = 0; k < w->plan.masters; k++)
-			older += since_us[k] <= since_us[i];
-		if (older >= n && since_us[i] < least)
-			least = since_us[i];
-	}
-	return least;
-}
-
-int64_t
-fault_free_majority_us(const struct world *w, const struct host *h)
-{
-	return nth(w, w->well.since_us[h->index], plan_majority(&w->plan));
-}
-
-int64_t
-fault_free_all_us(const struct world *w, const struct host *h)
-{
-	return nth(w, w->well.since_us[h->index], w->plan.masters);
-}
-
 void
 fault_free_voted(struct host *h, const struct vote *v)
 {
@@ -77,16 +50,10 @@ fault_free_voted(struct host *h, const struct vote *v)
 		(v->op != CALL_ACQUIRE && v->op != CALL_RENEW && v->op != CALL_ADOPT))
 		return;
 	unsigned name = checker_name_of(v->name);
-	if (v->outcome == OUTCOME_YES) {
-		well->busy[h->index][place][name] = well->gone[h->index][place][name] = false;
-		well->refused_us[h->index][place][name] = 0;
-	} else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY)
+	if (v->outcome == OUTCOME_YES)
+		well->busy[h->index][place][name] = false;
+	else if (v->op == CALL_ACQUIRE && v->outcome == OUTCOME_BUSY)
 		well->busy[h->index][place][name] = true;
-	else if (v->op != CALL_ACQUIRE && v->outcome == OUTCOME_NO)
-		well->gone[h->index][place][name] = true;
-	if (v->op == CALL_ACQUIRE && (v->outcome == OUTCOME_BUSY || v->outcome == OUTCOME_WRONGKIND ||
-					     v->outcome == OUTCOME_LIMIT))
-		well->refused_us[h->index][place][name] = h->world->now_us;
 }
 
 /* A question and its answer take more than a hundredth of a lease. */
@@ -101,14 +68,6 @@ static bool
 others_bid(const struct world *w, const struct host *h, unsigned master, unsigned name)
 {
 	return w->plan.masters > 1 && w->well.busy[h->index][master][name] && slow_ways(w);
-}
-
-bool
-fault_free_outbid(const struct world *w, const struct host *h, unsigned master, unsigned name)
-{
-	int64_t refused_us = w->well.refused_us[h->index][master][name];
-	return w->plan.masters > 1 && slow_ways(w) && refused_us != 0 &&
-	       w->now_us - refused_us <= w->plan.lease_ms * 500 + 100000;
 }
 
 bool

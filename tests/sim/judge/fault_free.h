@@ -24,12 +24,7 @@ struct fault_free {
 			 [PLAN_MASTERS_MAX]; /* where the set is changed: since when it can renew at that
 						server, as a member of its set; INT64_MAX: it cannot */
 	bool busy[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
-		 [PLAN_NAMES_MAX]; /* when the master last answered that another daemon has the lease */
-	int64_t refused_us[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
-			  [PLAN_NAMES_MAX]; /* when the master last answered that another lease is there, of
-					       any kind; 0: never, or it has granted or renewed it since */
-	bool gone[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX]
-		 [PLAN_NAMES_MAX];       /* when it last answered a renewal that the lease is not there */
+		 [PLAN_NAMES_MAX];       /* when the master last answered that another daemon has the lease */
 	int64_t free_us[PLAN_NAMES_MAX]; /* since when it is neither held, wanted nor queued for */
 	int64_t unused_us[PLAN_HOSTS_MAX][PLAN_NAMES_MAX]; /* since when a lease is kept without holders;
 							      INT64_MAX: none is */
@@ -42,18 +37,10 @@ void fault_free_watch(struct world *world);
 /* Only looks at the members of the sets of daemons, in a world where the set is changed. */
 void fault_free_watch_members(struct world *world);
 
-/* Since when, by true time, the daemon can use a majority of the masters without a break; all: every master;
- * INT64_MAX: it cannot. */
-int64_t fault_free_majority_us(const struct world *world, const struct host *host);
-int64_t fault_free_all_us(const struct world *world, const struct host *host);
 /* Whether the daemon could keep its lease of a name for so long at a majority, or at the only master during a
  * guard. If a call takes long, the attempts of others at a master that it lacks may prevent each of its own.
  */
 bool fault_free_keeps(const struct world *world, const struct host *host, unsigned name, int64_t for_us);
-
-/* Whether the daemon has asked this master for its lease since the last renewal was due, and another one was
- * there. If a call takes long, the attempts of others may prevent each of its own. */
-bool fault_free_outbid(const struct world *world, const struct host *host, unsigned master, unsigned name);
 
 /* Whether it is now neither held nor wanted. */
 bool fault_free_free(const struct world *world, unsigned name);

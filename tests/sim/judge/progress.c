@@ -7,33 +7,17 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVERY_US      25000
-#define LOOK_MOST_US  1300000
-#define ROUNDS_MOST   40   /* in a row, at first: contention costs some */
-#define CALLS_MOST    1500 /* in a second, for one name at all masters, */
-#define CALLS_EACH    60   /* and more for each message, LOCK and grant */
-#define POLL_LEAST_MS 20
-#define SPLITS_MOST   6 /* in a row a daemon keeps its turn that it can make nothing of */
-#define PASSED_MOST   4 /* by one daemon: its turn, one begun before, and what a claim window may cost */
-
-static int64_t
-smaller(int64_t a, int64_t b)
-{
-	return a < b ? a : b;
-}
+#define EVERY_US     25000
+#define LOOK_MOST_US 1300000
+#define CALLS_MOST   1500 /* in a second, for one name at all masters, */
+#define CALLS_EACH   60   /* and more for each message, LOCK and grant */
+#define SPLITS_MOST  6    /* in a row a daemon keeps its turn that it can make nothing of */
+#define PASSED_MOST  4    /* by one daemon: its turn, one begun before, and what a claim window may cost */
 
 static int64_t
 later(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
-}
-
-/* At most so long until who waits looks again. */
-static int64_t
-timer_ms(const struct world *w, unsigned name)
-{
-	int64_t lease_ms = w->plan.foreign && name == 2 ? w->plan.lease_ms / 2 : w->plan.lease_ms;
-	return smaller(lease_ms / 3, 1000);
 }
 
 /* A session whose process keeps it came back from a crash with a hold that its client was not told of, or has
@@ -95,20 +79,6 @@ look_at_name(struct world *w, unsigned name)
 			checker_name(name), for_us / 1000);
 }
 
-static void
-look_at_asking(struct world *w, unsigned host, unsigned name)
-{
-	const struct asking *a = &w->progress.asking[host][name];
-	int64_t for_ms = (w->now_us - a->since_us) / 1000;
-	/* Who has a string tells nobody of its end: it is looked for every few hundredths of a second. */
-	int64_t rounds_ms =
-		w->plan.redsync && plan_keyed(&w->plan, name) ? POLL_LEAST_MS : timer_ms(w, name) / 8;
-	if (w->phase != PHASE_FAULTS && a->rounds > ROUNDS_MOST + for_ms / (rounds_ms > 0 ? rounds_ms : 1))
-		world_fail(w,
-			"polling: d%u has asked %u times for %s within %" PRId64 " ms, and nothing changed",
-			host, a->rounds, checker_name(name), for_ms);
-}
-
 /* Order is promised among daemons that see the same masters, which answer, and hear their messages. */
 static void
 look_at_places(struct world *w, unsigned name)
@@ -127,8 +97,6 @@ look(void *arg, uint64_t a, void *data)
 	for (unsigned i = 0; i < w->plan.names; i++) {
 		look_at_name(w, i);
 		look_at_places(w, i);
-		for (unsigned k = 0; k < w->plan.hosts; k++)
-			look_at_asking(w, k, i);
 	}
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
@@ -149,19 +117,6 @@ progress_told(struct host *h, unsigned name)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];
 	a->reasons++;
-	a->rounds = 0;
-	a->since_us = h->world->now_us;
-}
-
-void
-progress_linked(struct host *h)
-{
-	for (unsigned i = 0; i < h->world->plan.names; i++) {
-		struct asking *a = &h->world->progress.asking[h->index][i];
-		a->rounds = 0;
-		a->newest = 0;
-		a->since_us = h->world->now_us;
-	}
 }
 
 /* Whatever goes wrong, and whoever has the lease. */
@@ -288,8 +243,6 @@ void
 progress_asked(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];
-	a->rounds += attempt > a->newest;
-	a->newest = attempt > a->newest ? attempt : a->newest;
 	a->began += attempt != a->attempt;
 	a->splits += attempt != a->attempt;
 	a->asked_us = h->world->now_us;

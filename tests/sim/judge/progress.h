@@ -32,19 +32,14 @@ struct progress {
 		int64_t asked_us; /* when a master was last asked in it */
 		uint64_t left;    /* the round after which it left the queue */
 		uint64_t ended;   /* the round that it gave up or released */
-		unsigned rounds;  /* rounds since then */
-		uint64_t newest;  /* the last one that counts: that a permit lease is asked for again does not
-				   */
 		uint64_t began;   /* rounds in all */
-		int64_t since_us;
-		bool queued;     /* it has a place in the queue, as a master said */
-		unsigned home;   /* that master */
-		unsigned splits; /* rounds in a row without the lease in which home did not name the owner */
+		bool queued;      /* it has a place in the queue, as a master said */
+		unsigned home;    /* that master */
+		unsigned splits;  /* rounds in a row without the lease in which home did not name the owner */
 		int64_t queued_us;          /* since when */
 		int passed[PLAN_HOSTS_MAX]; /* leases that each daemon got since then */
 		int64_t leased_us;          /* when it got the lease */
-		int64_t renewed_us; /* when it last had much of the lease left, or could not renew it */
-		int64_t streak;     /* grants in a row on its lease while it knew that another daemon waits */
+		int64_t streak; /* grants in a row on its lease while it knew that another daemon waits */
 	} asking[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 };
 
@@ -78,7 +73,5 @@ void progress_ended(struct host *host, unsigned name, uint64_t attempt);
 /* A daemon asks for a lease, or gets news that are a reason to ask. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);
 void progress_told(struct host *host, unsigned name);
-/* A link of this daemon is up again: it may ask for every name that it waits for. */
-void progress_linked(struct host *host);
 
 #endif

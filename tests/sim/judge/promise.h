@@ -23,8 +23,6 @@ struct world;
 	PROMISE(HOLD, OFF(WRITES) | OFF(STILL), "hold: it is as its holder was told")                        \
 	PROMISE(VALIDITY, OFF(WRITES) | OFF(LEDGERS) | OFF(STILL),                                           \
 		"validity: a majority keeps what a daemon is sure of, or has told")                          \
-	PROMISE(RENEWAL, OFF(WRITES) | OFF(RIVALS) | OFF(STILL),                                             \
-		"renewal: a lease is renewed in time, and repaired")                                         \
 	PROMISE(LOSS, OFF(WRITES) | OFF(RIVALS) | OFF(LEDGERS) | OFF(LEAPS) | OFF(BACK) | OFF(STILL),        \
 		"loss: a lease that can be renewed is not lost")                                             \
 	PROMISE(REFUSAL, OFF(WRITES) | OFF(RIVALS), "refusal: it has a reason")                              \

@@ -11,35 +11,13 @@
 
 #define WAKING_US 1000 /* all that came while it stood still has been seen by then */
 
-/* In so many ms so many guards are over that there may be a majority, if all other masters may be usable. */
-static int64_t
-resume_ms(const struct host *h)
-{
-	unsigned need = plan_majority(&h->world->plan), n = 0;
-	int64_t left_ms[CORE_SLOTS_MAX] = {0};
-	for (unsigned i = 0; i < core_members(h->core); i++) {
-		struct master_view view;
-		core_view_master(h->core, host_ms(h), i, &view);
-		unsigned k = n;
-		if (view.guard_ms <= 0)
-			continue;
-		for (; k > 0 && left_ms[k - 1] > view.guard_ms; k--)
-			left_ms[k] = left_ms[k - 1];
-		left_ms[k] = view.guard_ms;
-		n++;
-	}
-	unsigned others = h->world->plan.masters - n, missing = others < need ? need - others : 0;
-	return missing > 0 ? left_ms[missing - 1] : 0;
-}
-
 /* What a daemon thinks of its masters. */
 static struct opinion
 opinion(const struct host *h)
 {
 	struct masterset_view set;
 	core_view_masterset(h->core, &set);
-	struct opinion o = {
-		.admitted = 0, .refused = strcmp(set.word, "refused") == 0, .resume_ms = resume_ms(h)};
+	struct opinion o = {.refused = strcmp(set.word, "refused") == 0};
 	for (unsigned i = 0; i < h->masters; i++) {
 		struct master_view view;
 		core_view_master(h->core, host_ms(h), i, &view);
@@ -149,19 +127,6 @@ enough_are_well(const struct host *h)
 	return n >= plan_majority(&h->world->plan);
 }
 
-/* It is told to come back no earlier than that. A WAIT that is over when a daemon wakes is told what was
- * before. */
-static void
-check_guard_ms(struct world *w, const struct conn *c, const char *text)
-{
-	const char *at = strstr(text, "resume in ");
-	int64_t before_ms = c->host->opinion.resume_ms, after_ms = resume_ms(c->host);
-	int64_t least_ms = before_ms < after_ms ? before_ms : after_ms;
-	if (at != NULL && strtoll(at + 10, NULL, 10) < least_ms - 1)
-		world_fail(w, "refusal: c%u is told -GUARD %s, and a majority is guarded for %" PRId64 " ms",
-			c->client->index, text, least_ms);
-}
-
 /* Whether one of its masters has another set of masters: it went back to where it had accepted one. */
 static bool
 has_other_set(const struct host *h)
@@ -187,8 +152,6 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
 	bool said = starts(text, "the master said");
 	bool other = starts(text, "belongs to another set") && has_other_set(h);
-	if (code == CODE_GUARD && !w->plan.changes)
-		check_guard_ms(w, c, text);
 	if (code == CODE_GUARD &&
 		((surely_can(h) && !is_unheard(h, text)) || h->opinion.guarded + opinion(h).guarded == 0))
 		world_fail(w, "refusal: c%u is told that masters are guarded: %s", c->client->index, text);
@@ -208,17 +171,9 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		w->plan.replicas == 0 && all_are_up(h))
 		world_fail(w, "refusal: c%u is told -%s %s by a daemon that has stood still until now",
 			c->client->index, code_word(code), text);
-	/* Who comes to a name that nobody has waits for what the master says. */
-	if (v != NULL && starts(text, "the master has not said") && v->since_us == w->now_us && surely_can(h))
-		world_fail(w, "refusal: c%u is told -%s %s, and the master was not asked", c->client->index,
-			code_word(code), text);
 	if (!late && !other && enough_are_well(h))
 		world_fail(w, "refusal: c%u is told -%s %s, and nothing is wrong", c->client->index,
 			code_word(code), text);
-	/* The last that was said of it is that somebody has it. */
-	if (v != NULL && starts(text, "the master has not said") && fair_taken(w, v) && !woke(h))
-		world_fail(w, "refusal: c%u is told -%s %s, and the master has said that somebody has %s",
-			c->client->index, code_word(code), text, checker_name(v->name));
 }
 
 /* Somebody has it here. A lease that nobody has is no reason while the masters are missing. */

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WRONGS_MOST 2 /* it says so of what it finds at the third look (3.26) */
-
 #define ONCE_MS 4001 /* WAIT 0 takes as long as a master takes, and no longer */
 
 static bool
@@ -77,7 +75,6 @@ waits_end(struct world *w, struct wait *wait)
 	while (*at != wait)
 		at = &(*at)->next;
 	*at = wait->next;
-	kinds_touched(w, wait->name, wait->limit);
 	free(wait->was);
 	free(wait);
 }
@@ -90,7 +87,6 @@ waits_answered(struct world *w, struct wait *wait)
 		waits_end(w, wait);
 		return;
 	}
-	kinds_touched(w, wait->name, wait->limit);
 	*wait = *was;
 	wait->next = next;
 	wait->loose = true;
@@ -178,7 +174,6 @@ waits_begin(struct world *w, struct conn *c)
 	struct wait *v = find_repeated(w, c);
 	int64_t wait_ms = r->wait_ms == COMMAND_WAIT_RULE ? host_rule(c->host, r->name)->wait_ms : r->wait_ms;
 	bool free = wait_ms == 0 && v == NULL && fault_free_free(w, r->name);
-	unsigned keepers = v == NULL ? kinds_keepers(w, c->host, r->name) : 0;
 	if (v == NULL) {
 		v = add(w);
 	} else {
@@ -189,9 +184,6 @@ waits_begin(struct world *w, struct conn *c)
 	v->free_us = free ? w->well.free_us[r->name] : 0;
 	v->touched = w->well.touched[r->name];
 	v->here = w->well.here[c->host->index][r->name];
-	v->wrong_us = 0;
-	v->keepers = keepers;
-	v->inboxes = kinds_inboxes(w, keepers);
 	v->conn = c;
 	v->serial = r->serial;
 	v->stray = false;
@@ -216,7 +208,6 @@ waits_begin(struct world *w, struct conn *c)
 		v->until_ms = host_ms(c->host) + wait_ms;
 	if (v->once && v->until_ms > host_ms(c->host) + ONCE_MS)
 		v->until_ms = host_ms(c->host) + ONCE_MS;
-	kinds_touched(w, r->name, r->limit);
 }
 
 /* Whether nobody behind it may be served before it. */
@@ -422,30 +413,4 @@ waits_free(struct world *w)
 {
 	while (w->checker.waits != NULL)
 		waits_end(w, w->checker.waits);
-}
-
-void
-waits_check_refused(struct host *h, unsigned name, uint64_t attempt)
-{
-	struct world *w = h->world;
-	const struct asking *asking = &w->progress.asking[h->index][name];
-	struct master_view master;
-	/* One that finds in that answer that it was copied ends, and tells nobody. */
-	if (!h->alive || h->ending)
-		return;
-	/* To whom it leaps with that very answer, or who has to greet it anew, it says nothing; after that
-	 * the daemon looks again as often. */
-	core_view_master(h->core, host_ms(h), 0, &master);
-	bool says = master.state == MASTER_ADMITTED && !master.down && master.guard_ms == 0;
-	if (plan_counts(&w->plan, name) || asking->attempt != attempt || asking->ended == attempt)
-		return;
-	for (struct wait *v = w->checker.waits; v != NULL; v = v->next) {
-		if (v->name != name || !is_at(v, h) || v->stray || v->conn->closing || v->conn->ending)
-			continue;
-		v->wrongs = !says ? 0 : v->wrong_us > asking->leased_us ? v->wrongs + 1 : 1;
-		v->wrong_us = says ? w->now_us : 0;
-		if (v->wrongs > WRONGS_MOST)
-			world_fail(w, "refusal: c%u is not told that %s is of another kind",
-				v->conn->client->index, checker_name(name));
-	}
 }

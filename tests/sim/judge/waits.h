@@ -32,32 +32,24 @@ struct wait {
 	char id[24];      /* ASYNC; "": the connection waits */
 	int64_t until_ms; /* the host's clock; INT64_MAX: no limit */
 	int64_t since_us;
-	int64_t sent_us;  /* when its client sent its last request */
-	bool validity;    /* it asked how long its hold is good */
-	int64_t free_us;  /* since when the name was neither held nor wanted; 0: it was */
-	uint64_t touched; /* fault_free.h: requests for the name up to then */
-	int64_t wrong_us; /* when the only master refused a round for the kind, and the wait went on; 0: never
-			   */
-	unsigned wrongs;  /* so often in a row */
-	unsigned keepers; /* daemons that kept leases of the name without holders when it came */
-	uint64_t inboxes; /* the connections over which these listened: kinds.h */
-	bool alone;       /* the name was neither held nor requested at its daemon when it came */
-	uint64_t here;    /* fault_free.h: requests for the name at its daemon up to then */
-	uint64_t began;   /* rounds that its daemon had begun by then */
-	int64_t tries;    /* RETRIES plus the first round; 0: no limit */
-	bool asking;      /* a round was under way when it came */
-	bool had;         /* its daemon has had a hold of the name since */
-	bool once;        /* WAIT 0, or no more requests will come */
-	bool loose;       /* it may have lost its place */
-	bool stray;       /* its connection is lost */
+	int64_t sent_us;    /* when its client sent its last request */
+	bool validity;      /* it asked how long its hold is good */
+	int64_t free_us;    /* since when the name was neither held nor wanted; 0: it was */
+	uint64_t touched;   /* fault_free.h: requests for the name up to then */
+	bool alone;         /* the name was neither held nor requested at its daemon when it came */
+	uint64_t here;      /* fault_free.h: requests for the name at its daemon up to then */
+	uint64_t began;     /* rounds that its daemon had begun by then */
+	int64_t tries;      /* RETRIES plus the first round; 0: no limit */
+	bool asking;        /* a round was under way when it came */
+	bool had;           /* its daemon has had a hold of the name since */
+	bool once;          /* WAIT 0, or no more requests will come */
+	bool loose;         /* it may have lost its place */
+	bool stray;         /* its connection is lost */
 	session_id session; /* the session that may resume it */
 	int64_t kept_ms;    /* until when its place is kept, the host's clock */
 	struct wait *was;   /* the stray that it resumed, as it was; NULL: none */
 };
 
-/* The only master refused this attempt because the name cannot be had: all waiters of the daemon are told so,
- * at the latest the second time since their daemon had the lease. */
-void waits_check_refused(struct host *host, unsigned name, uint64_t attempt);
 /* A daemon accepts a LOCK: it waits, or resumes a stray. */
 void waits_begin(struct world *world, struct conn *conn);
 /* The unanswered wait with this id; NULL: none. */

@@ -164,8 +164,6 @@ flight_deliver(struct host *h, const struct vote *v)
 	if (h->alive && h->life == life)
 		told(h, &kept);
 	fair_after(h, &(struct event){.type = EVENT_VOTE, .vote = &kept});
-	if (kept.op == CALL_ACQUIRE && kept.outcome == OUTCOME_WRONGKIND && h->world->plan.masters == 1)
-		waits_check_refused(h, checker_name_of(kept.name), kept.attempt);
 }
 
 void

@@ -14,7 +14,6 @@
 #include "tests/sim/judge/guard.h"
 #include "tests/sim/judge/latch_effects.h"
 #include "tests/sim/judge/owed_releases.h"
-#include "tests/sim/judge/rule_lease.h"
 #include "tests/sim/judge/withheld.h"
 #include "tests/sim/world/clone.h"
 #include "tests/sim/world/private_master.h"
@@ -234,7 +233,6 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	host_configure(h);
 	memcpy(h->rules, w->rules, sizeof(h->rules));
 	rollout_begin(h, of, ledger.n > 0, &settings);
-	h->reload_us = 0;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		h->least_lease_ms[i] = rollout_least_ms(h, host_lease_ms(h, i));
 	settings.rules = h->rules;
@@ -390,7 +388,6 @@ void
 host_ruled(struct host *h)
 {
 	h->settings.lease_max_ms = rollout_longest_ms(h);
-	h->reload_us = h->world->now_us;
 	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
 		if (rollout_least_ms(h, host_lease_ms(h, i)) < h->least_lease_ms[i])
 			h->least_lease_ms[i] = rollout_least_ms(h, host_lease_ms(h, i));
@@ -431,7 +428,6 @@ perform_call(struct host *h, const struct call *call)
 	greets_asked(h, call);
 	latch_effects_called(h, call);
 	awaits_called(h, call);
-	rule_lease_call(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);
 		return;

@@ -33,10 +33,8 @@ struct opinion {
 	unsigned admitted;
 	unsigned usable; /* admitted, greeted on all links, and not silent */
 	unsigned guarded;
-	bool changed;      /* the opinion of a master changed in the current step */
-	bool refused;      /* the masters refuse its list of masters */
-	int64_t resume_ms; /* guards are over then, of so many that there may be a majority; 0: there may be
-			    */
+	bool changed; /* the opinion of a master changed in the current step */
+	bool refused; /* the masters refuse its list of masters */
 };
 
 struct host {
@@ -63,7 +61,6 @@ struct host {
 	int64_t relied_us; /* private: the record says so at present, and said so when the daemon started */
 	int64_t begun_us;
 	int64_t greeted_us; /* when its master first told it a memory; INT64_MAX: not yet */
-	int64_t reload_us;  /* when it last read changed rules */
 	int64_t guarded_ms; /* the lease that its guards wait for, by its greetings and their answers
 			       (greets.h) */
 

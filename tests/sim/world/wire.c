@@ -423,7 +423,6 @@ wire_connected(void *arg, uint64_t life, void *data)
 	wire->arrives_us = wire->answers_us = w->now_us;
 	master_load_scripts(s->master);
 	trace_line(&w->trace, w->now_us, "d%u     link %u to m%u is up", h->index, wire->index, s->index);
-	progress_linked(h);
 	host_step(h, &(struct event){
 			     .type = EVENT_LINK_UP, .master = route_master(wire->way), .link = wire->index});
 }

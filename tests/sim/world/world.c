@@ -388,7 +388,6 @@ world_live(struct world *w)
 		watch(w);
 	sentinels_watch(w);
 	latches_watch(w);
-	kinds_watch(w);
 	foreign_client_watch(w);
 	world_run_until(w, p->faults_us);
 	fault_heal(w);

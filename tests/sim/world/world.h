@@ -17,7 +17,6 @@
 #include "tests/sim/judge/events.h"
 #include "tests/sim/judge/fair.h"
 #include "tests/sim/judge/fault_free.h"
-#include "tests/sim/judge/kinds.h"
 #include "tests/sim/judge/latches.h"
 #include "tests/sim/judge/limits.h"
 #include "tests/sim/judge/lineage.h"
@@ -60,7 +59,6 @@ struct world {
 	struct checker checker;
 	struct latches latches;
 	struct losses losses;
-	struct kinds kinds;
 	struct fair fair[PLAN_HOSTS_MAX][PLAN_NAMES_MAX];
 	struct fault_free well;
 	struct promises *promises;
