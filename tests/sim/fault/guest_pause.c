@@ -35,7 +35,6 @@ guest_pause_over(void *arg, uint64_t life, void *data)
 	if (h->alive && h->life == life) {
 		/* In whole ms, and not before what it showed when this began. */
 		host_stand_still(h, *for_us * (1000000 + h->ppm) / INT64_C(1000000000));
-		h->stunned_us = h->world->now_us;
 		answers_come_late(h);
 	}
 	free(data);

@@ -85,11 +85,9 @@ ballot_vote(struct host *h, const struct call *call, const struct vote *v)
 	if (b->attempt != call->attempt)
 		*b = (struct ballot){.life = h->life, .attempt = call->attempt};
 	note_owner(b, v);
-	b->master = v->master;
 	b->yes &= ~(1U << v->master);
 	core_view_master(h->core, host_ms(h), v->master, &master);
-	if (v->outcome == OUTCOME_YES && master.incarnation == call->incarnation &&
-		!guard_shuns(h, v->master))
+	if (v->outcome == OUTCOME_YES && master.incarnation == call->incarnation)
 		b->yes |= 1U << v->master;
 }
 
@@ -100,9 +98,6 @@ ballot_leased(struct host *h, unsigned name)
 	unsigned yes = b->yes, n = 0;
 	if (!is_judged(h, name))
 		return;
-	/* That its clock leapt may show by this very answer. */
-	if (h->shuns_us[b->master] == h->world->now_us)
-		yes &= ~(1U << b->master);
 	for (; yes != 0; yes &= yes - 1)
 		n++;
 	if (n < h->masters / 2 + 1)

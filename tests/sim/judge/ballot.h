@@ -1,8 +1,8 @@
 /*
  * ballot: the checker's part about majorities. A daemon has a lease if a majority of its masters has granted
- * this attempt. A vote counts if the call was meant for the memory that the daemon now knows at that master,
- * and the daemon has not seen that master's clock leap (G1, G4). The daemon gives the lease up, and tells its
- * holders, as soon as a majority of its masters has named the same other owner (G5).
+ * this attempt. A vote counts if the call was meant for the memory that the daemon now knows at that master
+ * (G1, G4). The daemon gives the lease up, and tells its holders, as soon as a majority of its masters has
+ * named the same other owner (G5).
  */
 #ifndef SIM_BALLOT_H
 #define SIM_BALLOT_H
@@ -20,8 +20,7 @@ struct host;
 struct ballot {
 	uint64_t life; /* of the daemon */
 	uint64_t attempt;
-	unsigned yes;    /* masters whose grant counts, one bit each */
-	unsigned master; /* the last one that granted */
+	unsigned yes; /* masters whose grant counts, one bit each */
 	char owner[PLAN_MASTERS_MAX]
 		  [BALLOT_OWNER]; /* the owner that each master named in its last answer; "": none */
 };

@@ -368,7 +368,6 @@ grants_extended(struct hold *h, int64_t extend_ms)
 {
 	h->lease_ends_ms = host_ms(h->host) + extend_ms;
 	held_named(h);
-	h->extended |= leaps_shorten_us(h->host) > 0;
 }
 
 /* ---- that no client was told of, as its daemon died in the step ---- */

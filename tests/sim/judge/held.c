@@ -306,7 +306,6 @@ held_exited(struct world *w, const struct conn *c)
 void
 held_step(struct world *w, struct host *host, int64_t now_ms)
 {
-	withheld_step(host, now_ms);
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct looked looked = {.hold = h, .host = host, .now_ms = now_ms};
 		if (h->host != host || h->host_life != host->life)

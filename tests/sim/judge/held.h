@@ -39,7 +39,6 @@ struct hold {
 	int64_t ends_ms;       /* LEASE, MAXHOLD or CLAIM; INT64_MAX: none of them */
 	int64_t ceiling_ms;    /* MAXHOLD alone */
 	int64_t claim_ends_ms; /* CLAIM alone; INT64_MAX: claimed */
-	bool extended;         /* by EXTEND, after clocks leapt */
 	int64_t told_us;       /* true time */
 	int64_t valid_us;      /* until when its daemon was sure of it at the last step, true time */
 	int64_t longest_ms;    /* the same by the host's clock, without later leaps: withheld.h */

@@ -7,6 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define GUARDS 3 /* of the memory that leapt, and of those that may come after it */
+
 static int64_t
 guard_ms(const struct world *w)
 {
@@ -17,7 +19,7 @@ void
 leaps_start(struct host *h)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
-		h->leaps[i] = (struct leaps){.greeted_us = h->world->now_us};
+		h->leaps[i] = (struct leaps){.seen = false};
 }
 
 /* Whether the daemon measured the clock by this greeting: by one of its set, once it has agreed on that. What
@@ -37,34 +39,10 @@ is_measured(const struct host *h, const struct vote *vote)
 }
 
 void
-leaps_call(struct host *h, const struct call *call)
-{
-	struct leaps *l = &h->leaps[call->master];
-	if (call->op == CALL_HELLO && call->doubted != 0 && l->doubted && l->doubts == 0)
-		l->doubts = call->attempt;
-}
-
-/* The memory that this tells of may have leapt after its guard: a guard begins with it once more. */
-static void
-answer_doubts(const struct host *h, struct leaps *l, const struct vote *vote)
-{
-	bool other = vote->incarnation != l->memory;
-	l->memory = vote->incarnation;
-	if (!l->doubted || !(other || (l->doubts != 0 && vote->attempt >= l->doubts)))
-		return;
-	l->doubted = false;
-	if (vote->admitted)
-		l->seen_ms = l->counts_ms = host_ms(h);
-}
-
-void
 leaps_greeted(struct host *h, const struct vote *vote)
 {
-	struct leaps *l = &h->leaps[vote->master];
-	if (!is_measured(h, vote))
-		return;
-	answer_doubts(h, l, vote);
-	l->greeted_us = l->known_us = h->asked_us;
+	if (is_measured(h, vote))
+		h->leaps[vote->master].known_us = h->asked_us;
 }
 
 static bool
@@ -113,10 +91,7 @@ leaps_note(struct host *h, const struct note *n)
 	struct leaps *l = &h->leaps[n->master];
 	/* Sentinels may have named another one since it answered. */
 	const struct server *s = h->answers;
-	/* The greeting that tells of an earlier leap may be under way: its answer comes after this, too. */
-	if (!l->doubted)
-		l->doubts = 0;
-	l->seen = l->doubted = true;
+	l->seen = true;
 	l->seen_ms = l->counts_ms = host_ms(h);
 	count_on(h);
 	l->gained_us = gained_us(h, s);
@@ -130,7 +105,7 @@ bool
 leaps_withholds(const struct host *h, unsigned master)
 {
 	const struct leaps *l = &h->leaps[master];
-	return l->seen && host_ms(h) - l->seen_ms <= guard_ms(h->world);
+	return l->seen && host_ms(h) - l->seen_ms <= GUARDS * guard_ms(h->world);
 }
 
 bool

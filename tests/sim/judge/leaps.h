@@ -12,32 +12,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct call;
 struct host;
 struct note;
 struct server;
 struct vote;
 
 struct leaps {
-	int64_t greeted_us; /* when the last greeting left that measured the clock; at first: when it began */
-	uint64_t memory;    /* the memory in that greeting's answer */
-	bool seen;          /* this life of the daemon has noted a leap of the clock */
-	int64_t seen_ms;    /* its last leap, by the daemon's own clock, which the guard uses */
-	int64_t counts_ms;  /* when it was last counted to shorten leases by the gain of most clocks */
-	int64_t gained_us;  /* how far the clock went ahead at most */
-	bool doubted;     /* since the leap no answered greeting asked about it, or told of another memory */
-	uint64_t doubts;  /* number of the first greeting that asks about it; 0: none yet */
-	int64_t known_us; /* as greeted_us; 0: none has */
+	int64_t known_us;  /* when the last greeting left that measured the clock; 0: none has */
+	bool seen;         /* this life of the daemon has noted a leap of the clock */
+	int64_t seen_ms;   /* its last leap, by the daemon's own clock, which the guard uses */
+	int64_t counts_ms; /* when it was last counted to shorten leases by the gain of most clocks */
+	int64_t gained_us; /* how far the clock went ahead at most */
 };
 
 /* Actions of daemons. */
 void leaps_start(struct host *host);
-void leaps_call(struct host *host, const struct call *call);
 /* After the daemon got this answer. */
 void leaps_greeted(struct host *host, const struct vote *vote);
 void leaps_note(struct host *host, const struct note *note);
 
-/* Whether the daemon counts no new grants of this master, the n-th that it knows, because of a leap. */
+/* Whether the daemon may count no new grants of this master, the n-th that it knows, because of a leap. */
 bool leaps_withholds(const struct host *host, unsigned master);
 
 /*

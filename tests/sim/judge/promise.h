@@ -34,7 +34,8 @@ struct world;
 	PROMISE(NOTHING_LEFT, OFF(BACK), "drain: no key is left")                                            \
 	PROMISE(LATCH, OFF(BACK), "latch: none is made beside another one")                                  \
 	PROMISE(WITHHELD, OFF(WRITES) | OFF(LEAPS) | OFF(STILL),                                             \
-		"withheld: permits are not withheld for longer than anybody was told")                       \
+		"withheld: a hold passes on when what was told of it is over, and not before")               \
+	PROMISE(GUARD, OFF_CLOCKS, "guard: no master is guarded without a reason")                           \
 	PROMISE(OWNER, OFF(WRITES), "owner: who is told that permits are his has them")                      \
 	PROMISE(FLOOR, OFF(COUNTERS), "tokens: a master is admitted above all that others know")             \
 	PROMISE(CLONED, OFF(COPIES), "cloned: no daemon takes itself for a copy")                            \

@@ -48,9 +48,7 @@ check_longest(struct world *w, const struct hold *h, const struct host *host, in
 		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
 	int64_t most_us = good_us - w->now_us + delay_us;
 	bool longer = ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US;
-	/* Of a semaphore no view shows how long the lease of these permits was sure before clocks leapt. */
-	if (!h->untold && !is_kept_alone(w, h) && longer &&
-		(h->kind != KIND_PERMITS || promised(w, PROMISE_WITHHELD, h->name)))
+	if (!h->untold && !is_kept_alone(w, h) && promised(w, PROMISE_WITHHELD, h->name) && longer)
 		world_fail(w,
 			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
 			" ms, and nobody can rely on it for more than %" PRId64 " us",
@@ -86,37 +84,12 @@ withheld_note(struct host *host, const struct note *n)
 }
 
 void
-withheld_step(struct host *host, int64_t now_ms)
-{
-	struct resource_view view;
-	bool leapt = leaps_shorten_us(host) > 0;
-	for (unsigned i = 0; i < host->world->plan.names; i++) {
-		int64_t *longest_ms = &host->longest_ms[i], ms = 0;
-		if (core_view_resource(host->core, now_ms, slice_of(checker_name(i)), &view) &&
-			strcmp(view.lease, "held") == 0)
-			ms = now_ms + view.lease_ms;
-		if (ms == 0 || ms > *longest_ms || !leapt)
-			*longest_ms = ms;
-	}
-}
-
-/* What a leap takes off leases, off those that a process before this one told of, too, it takes off nothing
- * that was told. A daemon has several leases of a semaphore, and its permits are of one of them each: only
- * for a hold that began after the leap it is not known how long its own one was sure. */
-void
 withheld_valid(struct hold *h, int64_t valid_us, int64_t valid_ms)
 {
-	int64_t *longest_ms = &h->host->longest_ms[h->name];
-	int64_t lease_ms = *longest_ms < h->ends_ms ? *longest_ms : h->ends_ms;
-	bool leapt = leaps_shorten_us(h->host) > 0, began = h->longest_ms == 0;
-	bool recovered = h->since_us < h->host->recovery.at_us;
+	bool leapt = leaps_shorten_us(h->host) > 0, recovered = h->since_us < h->host->recovery.at_us;
 	h->valid_us = valid_us;
 	if (valid_ms > h->longest_ms || !(leapt || recovered))
 		h->longest_ms = valid_ms;
-	if (leapt && (began || h->kind != KIND_PERMITS) && lease_ms > h->longest_ms)
-		h->longest_ms = lease_ms;
-	if (valid_ms > *longest_ms)
-		*longest_ms = valid_ms;
 }
 
 struct sought {
@@ -132,19 +105,6 @@ seek(void *arg, const struct hold_view *view)
 	return !s->found;
 }
 
-/* Its lease is over in this step, and the delay with it (4.9). What was told of it may be over for long: of a
- * session with a grace that counts as of its cut. */
-static bool
-lease_over(const struct world *w, const struct hold *h)
-{
-	const struct host *host = h->host;
-	int64_t lease_us = host_true_us(host, host->longest_ms[h->name]);
-	bool told = h->valid_us > w->now_us;
-	bool kept = h->kind != KIND_PERMITS && leaps_shorten_us(host) == 0 && h->ends_ms > host_ms(host) &&
-		    lease_us > w->now_us + SLACK_US;
-	return !told && !kept;
-}
-
 void
 withheld_left(struct world *w, struct host *host, session_id session)
 {
@@ -152,8 +112,9 @@ withheld_left(struct world *w, struct host *host, session_id session)
 		struct sought s = {.token = h->token};
 		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
 		if (!is_at(h, host) || h->session != session || h->lost || h->untold ||
-			!promised(w, PROMISE_HOLD, h->name) || lease_over(w, h) || h->ended_us <= w->now_us ||
-			w->lost_here[host->index] || host->draining || left_us - left_us / 100 < SLACK_US)
+			!promised(w, PROMISE_WITHHELD, h->name) || h->valid_us <= w->now_us ||
+			h->ended_us <= w->now_us || w->lost_here[host->index] || host->draining ||
+			left_us - left_us / 100 < SLACK_US)
 			continue;
 		core_each_hold(host->core, host_ms(host), slice_of(checker_name(h->name)), seek, &s);
 		if (!s.found)

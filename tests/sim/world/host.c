@@ -214,7 +214,6 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	leaps_start(h);
 	h->decided = (struct set_takeover){0};
 	h->guarded_ms = 0;
-	memset(h->shuns_us, 0, sizeof(h->shuns_us));
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
 	h->refusing = h->draining = h->ending = h->handing = false;
@@ -424,7 +423,6 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	owed_releases_call(h, call);
-	leaps_call(h, call);
 	greets_asked(h, call);
 	latch_effects_called(h, call);
 	awaits_called(h, call);
@@ -468,7 +466,6 @@ perform_note(struct host *h, const struct note *n)
 		fault_free_touched(h, checker_name_of(n->name));
 	if (n->type == NOTE_LEASED) {
 		progress_leased(h, checker_name_of(n->name));
-		guard_leased(h, checker_name_of(n->name), n->ms);
 		rollout_leased(h, checker_name_of(n->name));
 		ballot_leased(h, checker_name_of(n->name));
 	}

@@ -68,10 +68,7 @@ struct host {
 	int64_t born_us; /* true time of the process' start */
 	int64_t base_ms; /* CLOCK_BOOTTIME at that time */
 	int64_t wall_offset_us;
-	struct clock_error still;           /* by how much its clock is behind because the host stood still */
-	int64_t longest_ms[PLAN_NAMES_MAX]; /* by this clock, until when its lease of each name was sure
-					       before clocks leapt; 0: no lease */
-
+	struct clock_error still; /* by how much its clock is behind because the host stood still */
 	int64_t paused_until_us;
 	bool handing;            /* it hands over: it makes no new links, and reads no client (handover.h) */
 	int64_t gives_up_us;     /* handing: calls that are not answered by then are given up */
@@ -84,14 +81,9 @@ struct host {
 	struct core_settings settings; /* with which its core began */
 	struct ledgers ledgers;
 	struct recovery recovery;
-	int64_t stun_us;    /* it will stand still for so long when a master has renewed a lease; 0: no */
-	int64_t stunned_us; /* when its host last continued after it stood still; 0: never */
+	int64_t stun_us; /* it will stand still for so long when a master has renewed a lease; 0: no */
 	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	struct set_takeover decided;
-	/* When the clock of a master leapt, and the memory that it had then; 0: never, or another memory has
-	 * been guarded since. */
-	int64_t shuns_us[CORE_SLOTS_MAX];
-	uint64_t shunned[CORE_SLOTS_MAX];
 	unsigned masters;               /* number of masters that it knows */
 	unsigned place[CORE_SLOTS_MAX]; /* the world's server in each slot; PLAN_MASTERS_MAX: none */
 	unsigned moves[CORE_SLOTS_MAX]; /* the server that will be in the slot */

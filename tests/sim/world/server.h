@@ -38,10 +38,8 @@ struct server {
 	int64_t given_up_us;      /* when a greeting gave up its memory; 0: never */
 	int64_t lacks_until_us; /* its clock leapt, or its memory went back: until then its leases are missing
 				 */
-	bool leapt; /* its clock leapt for most daemons, because their hosts stood still: it was guarded once
-		     */
-	struct store *backup;                /* the data of a restart with old data */
-	struct store *other;                 /* the data of its other database */
+	struct store *backup;   /* the data of a restart with old data */
+	struct store *other;    /* the data of its other database */
 	struct replication replication;      /* with sentinels */
 	struct herald herald;                /* the messages that the current command has published */
 	int64_t peak_us;                     /* the latest time that its clock has shown to a command */
