@@ -42,6 +42,7 @@ struct top_info {
 	int64_t at_ms; /* CLOCK_BOOTTIME; 0: not asked yet */
 	int64_t requests, granted, timed_out, lost;
 	int64_t clients, sessions, held, withheld, waiters, up_s;
+	int64_t busiest_session, busiest_requests_s, busiest_busy_us_s; /* of this daemon */
 	char version[32];
 	char masters[TOP_TEXT_MAX];
 };
@@ -129,7 +130,6 @@ struct top_line {
 void top_cell(struct top_line *line, const char *from, size_t wide);
 
 /* What is shown above the locks, line by line. */
-#define TOP_HEAD_MAX 6
 size_t top_head_count(const struct top *t);
 void top_head(const struct top *t, size_t i, size_t width, struct top_line *line);
 void top_hour_line(const struct top *t, size_t width, struct top_line *line);

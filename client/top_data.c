@@ -106,6 +106,9 @@ ask_info(struct top *t, int64_t until_ms)
 		.withheld = info_number(info, "withheld"),
 		.waiters = info_number(info, "waiters"),
 		.up_s = info_number(info, "uptime_in_seconds"),
+		.busiest_session = info_number(info, "busiest_session"),
+		.busiest_requests_s = info_number(info, "busiest_requests_s"),
+		.busiest_busy_us_s = info_number(info, "busiest_busy_us_s"),
 	};
 	slice_text(t->info.version, sizeof(t->info.version), answer_info(info, "holdfast_version"));
 	masters_text(info, t->info.masters);

@@ -12,8 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WIDTH_BATCH 160 /* of a page that is printed */
-#define WIDTH_WHY   99  /* from this width on there is room for WHY */
+#define BUSIEST_LEAST_S 1000 /* requests a second of a client that is shown */
+#define WIDTH_BATCH     160  /* of a page that is printed */
+#define WIDTH_WHY       99   /* from this width on there is room for WHY */
 
 /* Columns of fixed width, in characters. */
 #define STATE_WIDTH   9
@@ -80,10 +81,44 @@ shows_hosts(const struct top *t)
 	return t->host_count + t->silent_count > 1;
 }
 
+enum head { HEAD_DAEMON, HEAD_COUNTS, HEAD_RATES, HEAD_BUSIEST, HEAD_HOUR, HEAD_MASTERS, HEAD_HOSTS, HEADS };
+
+static bool
+head_is_shown(const struct top *t, enum head head)
+{
+	switch (head) {
+	case HEAD_BUSIEST:
+		return t->info.busiest_requests_s >= BUSIEST_LEAST_S;
+	case HEAD_HOUR:
+		return t->hour.n > 0;
+	case HEAD_HOSTS:
+		return shows_hosts(t);
+	default:
+		return true;
+	}
+}
+
 size_t
 top_head_count(const struct top *t)
 {
-	return 4U + (t->hour.n > 0 ? 1U : 0U) + (shows_hosts(t) ? 1U : 0U);
+	size_t n = 0;
+
+	for (int head = 0; head < HEADS; head++) {
+		n += head_is_shown(t, (enum head)head) ? 1 : 0;
+	}
+	return n;
+}
+
+/* The one that is shown as line i. */
+static enum head
+head_at(const struct top *t, size_t i)
+{
+	int head = 0;
+
+	while (head + 1 < HEADS && (!head_is_shown(t, (enum head)head) || i-- > 0)) {
+		head++;
+	}
+	return (enum head)head;
 }
 
 /* "3 hosts: app-2 waits 40s, 12 waiting; app-1; no answer from app-3". Each with what has to be looked at. */
@@ -123,26 +158,36 @@ top_head(const struct top *t, size_t i, size_t width, struct top_line *line)
 	char up[DURATION_TEXT_MAX];
 
 	*line = (struct top_line){.n = 0};
-	switch (i >= 3 && t->hour.n == 0 ? i + 1 : i) {
-	case 0:
+	switch (head_at(t, i)) {
+	case HEAD_DAEMON:
 		text_print(line, "holdfastd %s at %s, up %s", now->version, t->a->text,
 			duration_text(up, now->up_s * 1000));
 		break;
-	case 1:
+	case HEAD_COUNTS:
 		text_print(line,
 			"clients %" PRId64 "  sessions %" PRId64 "  held %" PRId64 "  withheld %" PRId64
 			"  waiting %" PRId64,
 			now->clients, now->sessions, now->held, now->withheld, now->waiters);
 		break;
-	case 2:
+	case HEAD_RATES:
+		if (ms == 0) {
+			text_print(line, "%s", "per second: known from the second page on");
+			break;
+		}
 		text_print(line, "per second: %.1f requests, %.1f grants, %.1f time-outs, %.1f losses",
 			rate(now->requests, before->requests, ms), rate(now->granted, before->granted, ms),
 			rate(now->timed_out, before->timed_out, ms), rate(now->lost, before->lost, ms));
 		break;
-	case 3:
+	case HEAD_BUSIEST:
+		text_print(line,
+			"busiest here: session %" PRId64 ", %" PRId64 " requests/s, %" PRId64
+			" %% of the time of the daemon",
+			now->busiest_session, now->busiest_requests_s, now->busiest_busy_us_s / 10000);
+		break;
+	case HEAD_HOUR:
 		top_hour_line(t, width, line);
 		break;
-	case 4:
+	case HEAD_MASTERS:
 		text_print(line, "masters %s", now->masters);
 		break;
 	default:

@@ -1,5 +1,6 @@
 /*
- * clients: CLIENT INFO and CLIENT LIST: a line for each connection (PROTOCOL.md 8).
+ * clients: CLIENT INFO and CLIENT LIST, a line for each connection; and which client sends most. See
+ * clients.h.
  */
 #include "daemon/admin/clients.h"
 
@@ -112,4 +113,36 @@ clients_list(struct context *context, struct connection *c, const struct command
 		buffer_put(&lines.text, text, line.n + 1);
 	}
 	lines_send(&lines, c);
+}
+
+struct busiest_scan {
+	int64_t now_ns;
+	conn_id id; /* 0: none yet */
+	struct usage_sum most;
+};
+
+static bool
+busiest_compare(void *arg, struct connection *c)
+{
+	struct busiest_scan *scan = arg;
+	struct identity *who = connection_identity(c);
+	struct usage_sum rates = {0};
+	usage_add_rates(&who->usage, scan->now_ns, &rates);
+	if (rates.requests > scan->most.requests) {
+		scan->id = who->id;
+		scan->most = rates;
+	}
+	return true;
+}
+
+void
+clients_busiest(const struct context *context, struct busiest *out)
+{
+	struct busiest_scan scan = {.now_ns = clock_ns()};
+	connections_each(context->connections, busiest_compare, &scan);
+	*out = (struct busiest){
+		.session = scan.id != 0 ? (int64_t)core_session_of(context->core, scan.id) : 0,
+		.requests_s = scan.most.requests,
+		.busy_us_s = scan.most.busy_ns / 1000,
+	};
 }

@@ -3,6 +3,7 @@
  */
 #include "daemon/admin/info.h"
 
+#include "daemon/admin/clients.h"
 #include "daemon/admin/events.h"
 #include "daemon/admin/health.h"
 #include "daemon/base/clock.h"
@@ -118,12 +119,17 @@ static void
 info_clients(const struct context *context, struct buffer *text)
 {
 	struct core_counts counts;
+	struct busiest busiest;
 	core_view_counts(context->core, &counts);
+	clients_busiest(context, &busiest);
 	info_line(text, "connected_clients:%zu", connections_count(context->connections));
 	info_line(text, "maxclients:%zu", context->facts.clients_max);
 	info_line(text, "unauthenticated_clients:%zu", context->admission->unauthenticated_count);
 	info_line(text, "blocked_clients:%zu", counts.waiters);
 	info_line(text, "event_streams:%zu", events_streams(context->events));
+	info_line(text, "busiest_session:%" PRId64, busiest.session);
+	info_line(text, "busiest_requests_s:%" PRId64, busiest.requests_s);
+	info_line(text, "busiest_busy_us_s:%" PRId64, busiest.busy_us_s);
 }
 
 static void

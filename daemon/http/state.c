@@ -3,6 +3,7 @@
  */
 #include "daemon/http/contents.h"
 
+#include "daemon/admin/clients.h"
 #include "daemon/admin/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
@@ -11,6 +12,7 @@
 #include "daemon/redis/masters.h"
 #include "daemon/request/context.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +24,9 @@ struct number {
 	int64_t value;
 };
 
-#define NUMBERS         10
-#define REASON_TEXT_MAX 768
+#define NUMBERS          10
+#define REASON_TEXT_MAX  768
+#define BUSIEST_TEXT_MAX 160
 
 static void
 numbers_see(const struct context *context, struct number out[NUMBERS])
@@ -66,6 +69,22 @@ available_word(const struct context *context, bool available)
 		return "limits.memory is reached: no new locks";
 	}
 	return available ? "serving" : "no new locks";
+}
+
+/* The client that sends most, if that is much; else "". The page is for all who see anything: no names. */
+static const char *
+busiest_see(const struct context *context, char out[BUSIEST_TEXT_MAX])
+{
+	struct busiest busiest;
+	clients_busiest(context, &busiest);
+	out[0] = '\0';
+	if (busiest.requests_s >= BUSIEST_LEAST_S) {
+		snprintf(out, BUSIEST_TEXT_MAX,
+			"busiest client: session %" PRId64 ", %" PRId64 " requests a second, %" PRId64
+			" %% of the time of the daemon",
+			busiest.session, busiest.requests_s, busiest.busy_us_s / 10000);
+	}
+	return out;
 }
 
 static void
@@ -126,7 +145,7 @@ state_put_json(const struct context *context, struct buffer *out)
 	struct number numbers[NUMBERS];
 	char health[HEALTH_TEXT_MAX];
 	bool available = available_see(context, health);
-	char host[HOST_NAME_MAX + 1];
+	char host[HOST_NAME_MAX + 1], busiest[BUSIEST_TEXT_MAX];
 	numbers_see(context, numbers);
 	buffer_put(out, "{", 1);
 	json_put_key(out, "available", true);
@@ -136,6 +155,7 @@ state_put_json(const struct context *context, struct buffer *out)
 	put_member(out, "host", host_name(host));
 	put_member(out, "version", context->facts.version);
 	put_member(out, "namespace", context->facts.namespace);
+	put_member(out, "busiest", busiest_see(context, busiest));
 	for (size_t i = 0; i < NUMBERS; i++) {
 		json_put_key(out, numbers[i].key, false);
 		json_put_number(out, numbers[i].value);
@@ -173,7 +193,7 @@ state_put_html(const struct context *context, struct buffer *out)
 	struct number numbers[NUMBERS];
 	char health[HEALTH_TEXT_MAX];
 	bool available = available_see(context, health);
-	char host[HOST_NAME_MAX + 1];
+	char host[HOST_NAME_MAX + 1], busiest[BUSIEST_TEXT_MAX];
 	numbers_see(context, numbers);
 	html_put(out, "<span id=\"about\">");
 	html_put_text(out, slice_of(host_name(host)));
@@ -196,8 +216,10 @@ state_put_html(const struct context *context, struct buffer *out)
 		html_put(out, numbers[i].label);
 		html_put(out, "</li>\n");
 	}
+	html_put(out, "</ul>\n<p id=\"busiest\">");
+	html_put(out, busiest_see(context, busiest));
 	html_put(out,
-		"</ul>\n<h2>Masters</h2>\n<table><thead><tr><th>master<th>state<th>why<th>guard s<th>calls"
+		"</p>\n<h2>Masters</h2>\n<table><thead><tr><th>master<th>state<th>why<th>guard s<th>calls"
 		"</tr></thead>\n<tbody id=\"masters\">\n");
 	for (unsigned i = 0; i < core_masters(context->core); i++) {
 		put_master_row(context, out, i);

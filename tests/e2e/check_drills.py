@@ -333,6 +333,9 @@ def test_busy_client(place):
     try:
         finding = on_call.finds("holdfast doctor", "session %d of crawler .* requests a second" % number)
         on_call.names("^ *%d .*crawler" % number, "sessions --here --sort rate")
+        on_call.names("busiest here: session %d, [0-9]{4,} requests/s" % number, "top -b -n 1")
+        on_call.names("busiest client: session %d, [0-9]{4,} requests a second" % number, "/")
+        on_call.names("busiest_session:%d" % number, "info clients")
         now, during = on_call.scrape()
         began, before = on_call.before
         share = (float(during["process_cpu_seconds_total"]) - float(before["process_cpu_seconds_total"])) / (now - began)
