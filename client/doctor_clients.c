@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BUSY_US       500000 /* of the processor's time in a second, for one session */
-#define ASK_MS        5000   /* for all pages of a list */
+#define BUSY_US 500000 /* of the processor's time in a second, for one session */
+#define FAST                                                                                                 \
+	100000 /* requests of one session in a second: the host may not give the daemon half a processor */
+#define ASK_MS        5000 /* for all pages of a list */
 #define NAME_TEXT_MAX (NAME_BYTES_MAX + 1)
 
 static void
@@ -242,7 +244,8 @@ tell_users(struct doctor *d, const struct users *users)
 static void
 look_at_sessions(struct doctor *d, struct wire *w)
 {
-	struct loud busy = {.amount = BUSY_US - 1}, full = {.amount = NEARLY(d->locks_max)};
+	struct loud busy = {.amount = BUSY_US - 1}, fast = {.amount = FAST - 1},
+		    full = {.amount = NEARLY(d->locks_max)};
 	struct users users = {.n = 0};
 	struct pages pages;
 	const struct answer *session;
@@ -252,6 +255,7 @@ look_at_sessions(struct doctor *d, struct wire *w)
 	while (pages_next(&pages) != NULL) {
 		while ((session = pages_element(&pages)) != NULL) {
 			loud_take(&busy, session, "busy_us_s", w->local);
+			loud_take(&fast, session, "requests_s", w->local);
 			loud_take(&full, session, "grants", w->local);
 			users_take(&users, session, w->local);
 		}
@@ -263,6 +267,12 @@ look_at_sessions(struct doctor *d, struct wire *w)
 			" %% of the time",
 			busy.who, busy.rate, busy.amount / 10000);
 		tell_loud(d, &busy, "load", what, "the daemon serves all other clients late");
+	} else if (fast.session > 0) {
+		text_print(what, "%s sends %" PRId64 " requests a second", fast.who, fast.rate);
+		tell_loud(d, &fast, "load", what,
+			"no program needs so many, and where the daemon gets little of a processor, others "
+			"are "
+			"served late");
 	}
 	if (full.session > 0) {
 		text_print(what, "%s holds %" PRId64 " of the %" PRId64 " locks that %s allows", full.who,
