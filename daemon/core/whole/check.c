@@ -387,8 +387,12 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 			HOLDS(c, grant_since_ms(g) >= held_ms);
 			HOLDS(c, s->holds == NULL ||
 					 holds_find(core, s, g->lease->resource, grant_owner(g)) == g);
-			/* While a session has a connection, it may have been told more since. */
-			HOLDS(c, s->conn_count == 0 || !g->bounded || g->terms->told_until_ms == TIMER_NEVER);
+			/* While a session has a connection, it may have been told more since, unless it ends.
+			 */
+			HOLDS(c, s->conn_count == 0 || s->ends || !g->bounded ||
+					 g->terms->told_until_ms == TIMER_NEVER);
+			HOLDS(c, !s->ends || s->end != END_ABANDONED ||
+					 (g->bounded && g->terms->told_until_ms != TIMER_NEVER));
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session) {

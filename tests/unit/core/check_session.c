@@ -815,6 +815,25 @@ START_TEST(what_a_cut_client_holds_is_withheld_in_parts)
 }
 END_TEST
 
+/* Its connection is still there while it is being closed. */
+START_TEST(what_a_silent_client_holds_is_withheld_in_parts)
+{
+	struct story w;
+
+	hold_six(&w);
+	heartbeat(&w, 1, 200);
+	after(&w, 200);
+	ck_assert_str_eq(after(&w, 26), "c1 close");
+	ck_assert_uint_eq(w.core->counts.withheld, 2);
+	after(&w, 1);
+	after(&w, 1);
+	ck_assert_uint_eq(w.core->counts.withheld, 6);
+	close_as(&w, 1, END_ABANDONED);
+	ck_assert_uint_eq(w.core->counts.grants, 0);
+	story_done(&w);
+}
+END_TEST
+
 /* The lease of a is renewed before its turn comes. */
 START_TEST(what_is_renewed_meanwhile_is_withheld_for_no_longer)
 {
@@ -1497,7 +1516,7 @@ main(void)
 		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
 		a_session_with_many_holds_gives_them_up_in_parts,
 		what_a_session_still_holds_at_its_end_is_had_like_any_free_lock,
-		what_a_cut_client_holds_is_withheld_in_parts,
+		what_a_cut_client_holds_is_withheld_in_parts, what_a_silent_client_holds_is_withheld_in_parts,
 		what_is_renewed_meanwhile_is_withheld_for_no_longer,
 		a_session_that_gives_up_its_holds_is_found_by_nobody, a_daemon_that_ends_gives_up_all_at_once,
 		draining_keeps_nothing_for_anybody_to_come_back_for,
