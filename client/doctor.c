@@ -579,7 +579,7 @@ look_at_exclusion(struct doctor *d, const char *who, const struct answer *other)
 	}
 	tell(d, GRADE_WARNING, "fleet", what,
 		answers ? "it goes on without them, as long as the others are a majority"
-			: "clients of that host get no lock",
+			: "clients of that host get no lock; one that has ended is listed for 30 s more",
 		mend);
 }
 

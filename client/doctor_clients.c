@@ -235,8 +235,8 @@ tell_users(struct doctor *d, const struct users *users)
 		tell_run(d, GRADE_WARNING, "load", what,
 			"past the limit each further LOCK of this user is refused with LIMIT",
 			"find the program that does not give back: its clients, the one with most locks "
-			"first, are "
-			"listed by this; holdfast kill SESSION ends one",
+			"first, are listed by this; end its process, or with holdfast kill SESSION one "
+			"session after the other",
 			"holdfast ls --here --by client");
 	}
 }

@@ -13,7 +13,8 @@
 
 #define DESCRIPTORS_MEND                                                                                     \
 	"systemctl edit holdfastd, with a larger LimitNOFILE= under [Service], for the next start, and for " \
-	"now this; what uses them: holdfast sessions, and ls -l /proc/$(pidof holdfastd)/fd"
+	"now this, which a container may refuse; what uses them: ls -l /proc/$(pidof holdfastd)/fd, and, "   \
+	"once there is room, holdfast sessions"
 /* As the unit has it. */
 #define DESCRIPTORS_MORE DESCRIPTORS_RUN "65536"
 
