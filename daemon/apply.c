@@ -11,6 +11,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/http/http.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
 #include "proto/reply.h"
 

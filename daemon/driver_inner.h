@@ -14,6 +14,7 @@
 #include "daemon/handover.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/listener.h"
+#include "daemon/net/listeners.h"
 #include "daemon/net/process.h"
 
 struct closer;

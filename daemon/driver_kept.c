@@ -17,6 +17,9 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/ledger_file.h"
+#include "daemon/net/connection_kept.h"
+#include "daemon/net/connection_state.h"
+#include "daemon/net/connections.h"
 
 #include <stdlib.h>
 

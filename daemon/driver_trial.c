@@ -9,6 +9,7 @@
 
 #include "daemon/base/child.h"
 #include "daemon/base/loop.h"
+#include "daemon/net/connections.h"
 #include "daemon/request/context.h"
 
 #include <assert.h>

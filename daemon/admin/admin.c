@@ -12,6 +12,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
 #include "proto/escape.h"
 #include "proto/reply.h"

@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
+#include "daemon/net/connections.h"
 #include "daemon/request/context.h"
 #include "proto/escape.h"
 #include "proto/reply.h"

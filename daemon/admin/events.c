@@ -6,6 +6,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/connections.h"
 #include "daemon/request/context.h"
 #include "proto/name.h"
 #include "proto/record.h"

@@ -9,6 +9,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 #include "daemon/request/audit.h"
 #include "proto/request.h"
 

@@ -5,6 +5,7 @@
 #include "daemon/admin/fleet_inner.h"
 
 #include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/call.h"
 #include "daemon/redis/masters.h"
 #include "daemon/request/audit.h"

@@ -23,6 +23,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
 
 #include <assert.h>

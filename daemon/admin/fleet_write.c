@@ -7,6 +7,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/call.h"
 #include "daemon/request/audit.h"
 

@@ -6,6 +6,7 @@
 #include "daemon/admin/history.h"
 
 #include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 #include "daemon/request/context.h"
 #include "proto/name.h"
 #include "proto/record.h"

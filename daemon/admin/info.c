@@ -15,6 +15,7 @@
 #include "daemon/base/tls.h"
 #include "daemon/core/view.h"
 #include "daemon/net/admission.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
 #include "daemon/request/context.h"
 #include "proto/reply.h"

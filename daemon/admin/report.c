@@ -12,6 +12,7 @@
 
 #include "daemon/admin/longest.h"
 #include "daemon/base/clock.h"
+#include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
 #include "proto/name.h"
 #include "proto/reply.h"

@@ -4,6 +4,7 @@
  */
 #include "daemon/admin/report_inner.h"
 
+#include "daemon/net/connections.h"
 #include "daemon/net/process.h"
 #include "proto/reply.h"
 

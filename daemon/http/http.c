@@ -7,6 +7,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
 #include "daemon/http/contents.h"
+#include "daemon/net/listeners.h"
 #include "daemon/request/context.h"
 
 #include <assert.h>

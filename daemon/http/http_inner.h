@@ -15,6 +15,7 @@
 #include "daemon/http/named.h"
 #include "daemon/http/page.h"
 #include "daemon/net/access.h"
+#include "daemon/net/listeners.h"
 #include "daemon/net/passing.h"
 #include "proto/buffer.h"
 

@@ -7,6 +7,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/connection_tls.h"
+#include "daemon/net/connections.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -6,6 +6,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/connection_tls.h"
+#include "daemon/net/connections.h"
 #include "daemon/net/socket.h"
 #include "proto/reply.h"
 

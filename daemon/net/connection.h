@@ -1,5 +1,6 @@
 /*
- * connection: the bytes of one client, in and out, which client speaks on it, and the set of all connections.
+ * connection: the bytes of one client, in and out, and which client speaks on it. connections.h is the set of
+ * all, connection_kept.h and connection_state.h are those that outlive the process.
  *
  *     socket ──read──▶ in ──request_parse()──▶ hooks.request ──▶ (dispatch, core)
  *     socket ◀─write── out ◀── connection_out(), connection_reply()
@@ -149,12 +150,8 @@ void connection_error(struct connection *connection, enum code code, const char 
 void connections_flush(struct connections *set);
 size_t connection_unread_bytes(const struct connection *connection);
 
-/* The request is answered later: no other request is served before connection_answered(). */
-void connection_wait(struct connection *connection);
 void connection_answered(struct connection *connection);
 bool connection_waits(const struct connection *connection);
-/* The request that waits is served again, in a later turn, before what has come after it. */
-void connection_ask_again(struct connection *connection, struct slice request);
 /* A push is due (LOCK ... ASYNC): a half-closed client gets it before the connection ends. */
 void connection_owe(struct connection *connection);
 /* A push that was due has been written, or is not due any more. */
@@ -170,144 +167,8 @@ void connection_close(struct connection *connection, enum end end, const char *w
 /* Closes without writing. */
 void connection_cut(struct connection *connection, enum end end, const char *why) __attribute__((cold));
 
-/* What the connection may do and see. */
-struct viewer connection_viewer(const struct connection *connection);
-/* Unless the client has logged in: sets the user that it is on a Unix socket, and whether it is an
- * administrator (peer.admin). */
-void connection_recognise(struct connection *connection, const struct access *access);
-
-/* Of the text of the password by which the client has logged in, or of its hash: the ledger and the state
- * have this instead. A user who can read them can read the configuration, too. */
-uint64_t connection_password_mark(const struct identity *who, const char *text);
-/* Whether the user, as it is now, still has the password by which the client has logged in as it; true if it
- * has logged in by none. */
-bool connection_login_stands(const struct identity *who, const struct access_user *user);
-
-/* The connection belongs to this user from now on (peer.user), and waits in that user's line. */
-void connection_belongs(struct connection *connection, uint64_t user);
-
-/* Gives the connection another number; -1: out of memory, it keeps the old one. */
-int connection_renumber(struct connection *connection) __attribute__((warn_unused_result));
-
 /* The descriptor that was passed with the latest request; the caller owns it from now on. Negative: none, see
  * passing.h. */
 int connection_take_fd(struct connection *connection);
-
-/*
- * The set of all connections, and the end of a turn.
- *
- * Admission adds connections, the driver turns the set, and the handler of a request finds its connection
- * here. Hooks are called only from the event loop, connections_serve() and connections_turn().
- */
-
-/* NULL: out of memory. hooks and stats are kept by reference. */
-struct connections *connections_new(struct event_base *base, const struct connections_limits *limits,
-	const struct connections_hooks *hooks, void *arg, struct stats *stats)
-	__attribute__((warn_unused_result));
-/* What clients pass, and sockets in which something is unread, are closed by this closer (closer.h), which
- * lives as long as the set. NULL: at once. */
-void connections_close_by(struct connections *set, struct closer *closer);
-/* A connection was accepted. */
-void connections_saw(struct connections *set, int fd);
-/* Closes all connections without calling a hook. */
-void connections_free(struct connections *set);
-void connections_set_limits(struct connections *set, const struct connections_limits *limits);
-const struct connections_limits *connections_limits(const struct connections *set);
-
-/* The set owns fd from now on, also on failure. NULL: out of memory. */
-struct connection *connections_add(struct connections *set, int fd, const struct peer *peer, bool local,
-	bool release) __attribute__((warn_unused_result));
-/* The client of this new connection speaks TLS; connection_tls.c. certificate_logs_in: see
- * connection_certificate(). False: out of memory. */
-bool connection_begin_tls(struct connection *connection, struct tls_context *context,
-	bool certificate_logs_in) __attribute__((warn_unused_result));
-/* The name in the client's certificate, if the listener takes it for a login. False: there is none. */
-bool connection_certificate(const struct connection *connection, char out[TLS_NAME_MAX]);
-/* NULL: the connection is gone, or is ending. */
-struct connection *connections_find(const struct connections *set, conn_id id);
-/* Connections that are ending do not count. */
-size_t connections_count(const struct connections *set);
-/* Bytes kept for input and output that wait, of all connections. */
-size_t connections_kept(const struct connections *set);
-/* In the order in which they came, until each() returns false. */
-void connections_each(
-	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);
-
-/* Serves each connection once that was left over from the turn before or of which something has arrived,
- * until the time until_ns (clock_ns()). The rest is for the next turn. */
-void connections_serve(struct connections *set, int64_t until_ns);
-/* The end of a turn: writes answers, then tells and frees ended connections until the time until_ns. */
-void connections_turn(struct connections *set, int64_t until_ns);
-/* The connections of which something has arrived since connections_serve(). */
-size_t connections_arrived(const struct connections *set);
-/* Reads some of the connections again whose request waits, in their turn. A reset that came together with
- * such a request raises no event of its own, and no answer is written that would find it; so no request pays
- * for the look. Returns when to call it again, CLOCK_BOOTTIME; INT64_MAX: once a request waits. */
-int64_t connections_probe(struct connections *set, int64_t now_ms);
-/* There is more to do: the next turn must not wait. */
-bool connections_busy(const struct connections *set);
-/* The request that is served now takes far longer than its words and its answer show, as a walk through a
- * list or a step of a handshake does: the clock is read before the next request. */
-void connections_strained(struct connections *set);
-/* Some output is not yet written. */
-bool connections_unwritten(const struct connections *set);
-/* Some connections have ended, and closed() has not been called for them. */
-bool connections_ending(const struct connections *set);
-/* How many of those are connections of this user (peer.user). */
-size_t connections_ended_of(const struct connections *set, uint64_t user);
-
-/*
- * Connections that may outlive a crash (connection_kept.c): the service manager has the socket of each at a
- * place (fdstore.h), and memory that outlives the process has a mark for each place. It is set before the
- * daemon reads from the connection, before it writes to it, and before the ledger says what the client has to
- * be told; it is cleared in the end of a turn if nothing of the connection is under way then. If the process
- * is killed while the mark is set, the connection ends: its requests may have been carried out, and its
- * answers written, or not. A mark costs no system call, and other connections pay for a look at their place.
- */
-
-#define CONNECTIONS_BUSY_BYTES (16384 / 8) /* a bit for each place */
-
-/* The sockets go to this store, which lives as long as the set. Without it no connection is kept. */
-void connections_keep_in(struct connections *set, struct fdstore *store);
-/* The marks are in this memory from now on, of CONNECTIONS_BUSY_BYTES; what is marked now is marked there.
- * NULL: in memory of the set. */
-void connections_mark_in(struct connections *set, uint8_t *busy);
-bool connections_busy_at(const uint8_t *busy, int place);
-
-/* Gives its socket to the service manager, unless it is there. The connection is marked as busy. False: it is
- * not kept, and ends with the process. */
-bool connection_keep(struct connection *connection);
-/* The service manager forgets it. What the ledger says of it counts no more: its place stays marked. */
-void connection_unkeep(struct connection *connection);
-bool connection_is_kept(const struct connection *connection);
-/* Marks it as busy if it is kept: its client is about to be told something. */
-void connection_touch(struct connection *connection);
-
-/*
- * Connections as records (connection_state.c), for the next process of this daemon. Between two turns, and
- * when none is ending. They are saved in the order of connections_each(), and keep their numbers.
- */
-
-/* The record of one connection; its descriptor is added to given. */
-void connection_save(struct connection *connection, struct record *r, struct descriptors *given);
-/* The connection of the current record. Without its descriptor it is over, and closed() is called as for
- * others. access has the users of the state; admission counts the connection (admission_restore()). NULL: r
- * has failed. */
-struct connection *connection_load(struct connections *set, struct record *r, struct descriptors *given,
-	const struct access *access) __attribute__((warn_unused_result));
-/* What the ledger says of a connection that is kept: where its socket is, who its client is, and the session
- * that it speaks for. */
-void connection_enter(struct connection *connection, struct record *r, struct keep_view *keep);
-/* Where the socket of the current record is, and the number of the connection. */
-int connection_entry_place(struct record *r, conn_id *id);
-/* The connection of the current record, which has outlived the process before, with what the process after it
- * has to know of its session. access has the users of the configuration. NULL: it cannot go on, and has ended
- * as far as this process has it. */
-struct connection *connection_return(struct connections *set, struct record *r, const struct access *access,
-	struct keep_view *keep) __attribute__((warn_unused_result));
-/* The greatest number that was ever given. */
-conn_id connections_last_id(const struct connections *set);
-/* New connections get greater numbers than this one. */
-void connections_go_on_from(struct connections *set, conn_id last);
 
 #endif

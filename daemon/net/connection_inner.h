@@ -1,7 +1,7 @@
 /*
  * connection_inner: what connection.c (one connection), connections.c (all connections) and
  * connection_state.c (saved ones) share; no other file includes it. connections.c calls what connection.c has
- * here, never the other way round; connection_state.c calls both.
+ * here; connection_state.c calls both.
  *
  * Work for later is noted on one of these lists, and done in this turn or a following one:
  *
@@ -21,6 +21,7 @@
 #include "daemon/base/fdstore.h"
 #include "daemon/core/base/map.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/connection_kept.h"
 #include "daemon/net/fair_queue.h"
 #include "daemon/net/passing.h"
 
@@ -128,25 +129,13 @@ connection_at(struct fair_queue_place *place)
 void connection_keeps(struct connection *c, size_t kept);
 /* Watches the events that the state asks for. */
 void connection_arm(struct connection *c);
-/* connection_tls.c: reads as recv() does, with errno; says what may be read without a new event. */
-ssize_t connection_receive_tls(struct connection *c);
 /* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds
  * of one turn. */
 void connection_serve(struct connection *c);
 /* Puts the connection into the line of the ready. */
 void connection_line_up(struct connection *c);
-/* Whether the turn has used up its time. */
-bool connections_late(struct connections *set);
 /* Writes pending output, and notes what that makes possible. */
 void connection_flush(struct connection *c);
-/* connection_kept.c: the next process must not go on with this connection, until connections_settle(). */
-void connection_mark_busy(struct connection *c);
-/* Its socket is at this place already, or, FDSTORE_NONE, nowhere. It is marked as busy. */
-void connection_kept_from(struct connection *c, int place);
-/* The end of a turn: those that were touched in it, and have nothing under way, may go on in the next
- * process.
- */
-void connections_settle(struct connections *set);
 
 static inline void
 connection_touched(struct connection *c)
@@ -163,9 +152,5 @@ void connection_settle_fd(struct connection *c);
 void connection_out_of_numbers(struct connection *c);
 /* How a connection ends whose client has vanished. */
 enum end connection_hangup_end(const struct connection *c);
-
-/* Adds a connection of this identity, whose texts the caller sets. The set owns fd, also on failure. fd -1:
- * the caller cuts it. NULL: out of memory. */
-struct connection *connections_put(struct connections *set, int fd, const struct identity *who);
 
 #endif

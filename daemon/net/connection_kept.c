@@ -1,10 +1,11 @@
 /*
- * connection_kept: connections that may outlive a crash of the daemon; see connection.h. The driver calls it,
- * and connection.c in each turn of such a connection.
+ * connection_kept: connections that may outlive a crash of the daemon; see connection_kept.h. The driver
+ * calls it, and connection.c in each turn of such a connection.
  */
-#include "daemon/net/connection_inner.h"
+#include "daemon/net/connection_kept.h"
 
 #include "daemon/base/stats.h"
+#include "daemon/net/connection_inner.h"
 #include "daemon/net/socket.h"
 
 #include <assert.h>

@@ -1,16 +1,14 @@
 /*
- * connection_state: connections as records, for the next process of this daemon; see connection.h.
- *
- * A connection is saved between two turns: what the client has sent and the daemon has not served, what the
- * daemon has answered and the client has not taken, and who the client is. The bytes of an incomplete request
- * are parsed again from their beginning.
+ * connection_state: connections as records, for the next process of this daemon; see connection_state.h.
  */
-#include "daemon/net/connection_inner.h"
+#include "daemon/net/connection_state.h"
 
 #include "daemon/base/descriptors.h"
 #include "daemon/base/fdstore.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
+#include "daemon/net/connection_inner.h"
+#include "daemon/net/connections.h"
 #include "daemon/net/process.h"
 #include "daemon/net/socket.h"
 #include "proto/record.h"

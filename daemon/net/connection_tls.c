@@ -1,13 +1,11 @@
 /*
- * connection_tls: a connection whose client speaks TLS; see connection.h. connection.c reads such a
- * connection here, and writes it by tls_write().
- *
- * Until the handshake is complete no request is read, and admission counts the client as one that has to log
- * in. Such a connection is never kept or handed over: the next process has no keys for it.
+ * connection_tls: a connection whose client speaks TLS; see connection_tls.h.
  */
-#include "daemon/net/connection_inner.h"
+#include "daemon/net/connection_tls.h"
 
 #include "daemon/base/stats.h"
+#include "daemon/net/connection_inner.h"
+#include "daemon/net/connections.h"
 
 #include <errno.h>
 

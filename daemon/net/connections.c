@@ -1,12 +1,13 @@
 /*
- * connections: the set of all connections; see connection.h. connection.c is one of them.
+ * connections: the set of all connections; see connections.h. connection.c is one of them.
  */
-#include "daemon/net/connection.h"
+#include "daemon/net/connections.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/closer.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
+#include "daemon/net/connection.h"
 #include "daemon/net/connection_inner.h"
 #include "daemon/net/socket.h"
 

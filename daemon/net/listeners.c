@@ -1,9 +1,10 @@
 /*
- * listeners: all listeners of the daemon; see listener.h. listener.c is one of them.
+ * listeners: all listeners of the daemon; see listeners.h. listener.c is one of them.
  */
-#include "daemon/net/listener_inner.h"
+#include "daemon/net/listeners.h"
 
 #include "daemon/base/descriptors.h"
+#include "daemon/net/listener_inner.h"
 
 #include <stdio.h>
 #include <string.h>

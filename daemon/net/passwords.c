@@ -5,6 +5,7 @@
 #include "daemon/net/passwords.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/net/connections.h"
 #include "proto/reply.h"
 
 #include <bsd/sys/queue.h>

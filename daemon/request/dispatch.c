@@ -3,6 +3,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/connections.h"
 #include "daemon/request/audit.h"
 #include "daemon/request/handshake.h"
 #include "daemon/request/permit.h"

@@ -7,6 +7,8 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/admission.h"
+#include "daemon/net/connection_tls.h"
+#include "daemon/net/connections.h"
 #include "daemon/net/guesses.h"
 #include "daemon/net/passwords.h"
 #include "daemon/request/audit.h"

@@ -2,6 +2,7 @@
 #include "daemon/request/permit.h"
 
 #include "daemon/net/access.h"
+#include "daemon/net/connections.h"
 
 #include <stdio.h>
 #include <string.h>

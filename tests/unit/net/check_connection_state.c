@@ -6,6 +6,8 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/connection.h"
+#include "daemon/net/connection_state.h"
+#include "daemon/net/connections.h"
 #include "proto/record.h"
 #include "proto/reply.h"
 #include "tests/support/suite.h"

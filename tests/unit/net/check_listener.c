@@ -4,6 +4,7 @@
  */
 #include "daemon/base/clock.h"
 #include "daemon/net/listener.h"
+#include "daemon/net/listeners.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
 #include "tests/support/tempdir.h"

@@ -1,0 +1,48 @@
+/*
+ * connection_kept: connections that may outlive a crash of the daemon. The driver calls it, and connection.c
+ * in each turn of such a connection.
+ *
+ * The service manager has the socket of each at a place (fdstore.h), and memory that outlives the process has
+ * a mark for each place. It is set before the daemon reads from the connection, before it writes to it, and
+ * before the ledger says what the client has to be told; it is cleared in the end of a turn if nothing of the
+ * connection is under way then. If the process is killed while the mark is set, the connection ends: its
+ * requests may have been carried out, and its answers written, or not. A mark costs no system call, and other
+ * connections pay for a look at their place.
+ */
+#ifndef NET_CONNECTION_KEPT_H
+#define NET_CONNECTION_KEPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CONNECTIONS_BUSY_BYTES (16384 / 8) /* a bit for each place */
+
+struct connection;
+struct connections;
+struct fdstore;
+
+/* The sockets go to this store, which lives as long as the set. Without it no connection is kept. */
+void connections_keep_in(struct connections *set, struct fdstore *store);
+/* The marks are in this memory from now on, of CONNECTIONS_BUSY_BYTES; what is marked now is marked there.
+ * NULL: in memory of the set. */
+void connections_mark_in(struct connections *set, uint8_t *busy);
+bool connections_busy_at(const uint8_t *busy, int place);
+
+/* Gives its socket to the service manager, unless it is there. The connection is marked as busy. False: it is
+ * not kept, and ends with the process. */
+bool connection_keep(struct connection *connection);
+/* The service manager forgets it. What the ledger says of it counts no more: its place stays marked. */
+void connection_unkeep(struct connection *connection);
+bool connection_is_kept(const struct connection *connection);
+/* Marks it as busy if it is kept: its client is about to be told something. */
+void connection_touch(struct connection *connection);
+
+/* The next process must not go on with this connection, until connections_settle(). */
+void connection_mark_busy(struct connection *c);
+/* Its socket is at this place already, or, FDSTORE_NONE, nowhere. It is marked as busy. */
+void connection_kept_from(struct connection *c, int place);
+/* The end of a turn: those that were touched in it, and have nothing under way, may go on in the next
+ * process. */
+void connections_settle(struct connections *set);
+
+#endif
