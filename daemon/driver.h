@@ -109,32 +109,9 @@ void driver_free(struct driver *driver);
 /* The loop, for parts that have to be ready before driver_start(). */
 struct event_base *driver_base(struct driver *driver);
 
-/*
- * Goes on with what the process before has handed over, before driver_adopt(), driver_listen() and
- * driver_start(), which takes the same settings. False: the state cannot be used, and handed->record.why says
- * why; or out of memory. Then nothing of it is left, and the driver is as new.
- */
-bool driver_take_over(struct driver *driver, const struct driver_settings *settings, struct handed *handed)
-	__attribute__((warn_unused_result));
-
-/*
- * The ledger of this daemon is at this path, which the caller keeps; NULL: none is kept. Takes what a process
- * that crashed has left there, unless this daemon was handed over; driver_start() goes on from it, and until
- * then it stays as it is. As long as another process keeps it, waits until until_ms. Call it before
- * driver_adopt() and driver_listen().
- */
-void driver_take_ledger(struct driver *driver, const char *path, int64_t until_ms);
-
-/* Takes the descriptors of connections out of those that the service manager has passed. Call it first. */
-void driver_take_descriptors(struct driver *driver, struct notify_fd *fds, size_t *count);
-
 /* The only master that this daemon uses if it is not this one of the configuration; NULL: it is, or there are
  * several, or only is empty. */
 const char *driver_other_master(const struct driver *driver, const struct master_place *only);
-
-/* After driver_start() and driver_set_users(): connections that a crash has left go on. What else the service
- * manager has kept of them ends. */
-void driver_return(struct driver *driver);
 
 /* Connects to the masters, and accepts clients at the open sockets. -1: out of memory. */
 int driver_start(struct driver *driver, const struct driver_settings *settings)
@@ -153,48 +130,14 @@ int driver_adopt(struct driver *driver, int fd, char *error, size_t error_room)
 int driver_listen(struct driver *driver, const struct socket_settings *settings, size_t count, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
 
-/* Serves HTTP at these addresses and no others; as driver_listen(). */
-int driver_listen_http(struct driver *driver, const struct http_settings *settings, size_t count, char *error,
-	size_t error_room) __attribute__((warn_unused_result));
-
-/* Which names the metrics count one by one; see named.h. False: out of memory, nothing has changed. */
-bool driver_count_names(struct driver *driver, const struct named_rule *rules, size_t count)
-	__attribute__((warn_unused_result));
-
 /* Why a client may have known an earlier daemon at the same addresses; NULL: no client can have. Call it
  * after driver_adopt() and driver_listen(). */
 const char *driver_known_before(const struct driver *driver);
 
-/* The limits count from now on. */
-void driver_set_limits(struct driver *driver, const struct driver_limits *limits);
-/* False: out of memory, nothing has changed. */
-bool driver_set_rules(struct driver *driver, const struct rule *rules, size_t count)
-	__attribute__((warn_unused_result));
-/* Logins, and what administrators do, are logged there from now on; kept by reference. */
-void driver_set_audit(struct driver *driver, struct log *audit);
-/* Clients that are logged in as a user that is gone are cut off. -1: out of memory, nothing has changed. */
-int driver_set_users(struct driver *driver, const struct access_user *users, size_t count)
-	__attribute__((warn_unused_result));
-
 /* Runs until SIGTERM, SIGINT or DRAIN has been carried out. 0, or -1: the daemon had to end by itself, and
  * has logged why. */
 int driver_run(struct driver *driver);
-/* As child_known, for the children that the driver has started. */
-bool driver_reaped(struct driver *driver, pid_t pid, int status);
-/* Whether it ended because the service manager has everything: the process must end without closing anything.
- */
-bool driver_is_handed_over(const struct driver *driver);
 /* One turn; for tests. */
 void driver_turn(struct driver *driver);
-
-/* True if no lock is held or withheld, no lease is left, and the master was in full use: no client relies on
- * the memory of the master. */
-bool driver_is_clean(const struct driver *driver);
-
-/* The daemon has ended, and its clients have been told: nothing is left for a next process. */
-void driver_end_ledger(struct driver *driver);
-
-/* Until when clients may rely on locks, by the times they were told (CLOCK_BOOTTIME, ms). */
-int64_t driver_relied_until(const struct driver *driver);
 
 #endif

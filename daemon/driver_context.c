@@ -2,7 +2,7 @@
  * driver_context: the hooks by which the handlers of verbs call the driver (admin.h), and what main sets and
  * sees while the daemon runs. A part of driver.c.
  */
-#include "daemon/driver_inner.h"
+#include "daemon/driver_context.h"
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
@@ -11,6 +11,8 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/core/view.h"
+#include "daemon/driver_inner.h"
+#include "daemon/driver_trial.h"
 #include "daemon/http/http.h"
 #include "daemon/net/connection_kept.h"
 #include "daemon/net/connections.h"

@@ -10,7 +10,7 @@
  * that arrives serves clients once a majority of its masters can be used again, so that no request finds them
  * missing, or once it is known of each master whether it can be used.
  */
-#include "daemon/driver_inner.h"
+#include "daemon/driver_handover.h"
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/events.h"
@@ -23,6 +23,10 @@
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/driver_context.h"
+#include "daemon/driver_inner.h"
+#include "daemon/driver_ledger.h"
+#include "daemon/driver_trial.h"
 #include "daemon/http/http.h"
 #include "daemon/net/connection_state.h"
 #include "daemon/net/connections.h"

@@ -9,13 +9,15 @@
  * are not marked; it ends the others, and their clients come back by SESSION RESUME. So no request is carried
  * out twice, and no answer is sent twice.
  */
-#include "daemon/driver_inner.h"
+#include "daemon/driver_kept.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/driver_inner.h"
+#include "daemon/driver_ledger.h"
 #include "daemon/ledger_file.h"
 #include "daemon/net/connection_kept.h"
 #include "daemon/net/connection_state.h"

@@ -9,13 +9,15 @@
  * is whole; until then entries go to both. If there is no room, durable sessions are what all others are: the
  * log says so, and a ledger is tried again from time to time.
  */
-#include "daemon/driver_inner.h"
+#include "daemon/driver_ledger.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/descriptors.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/driver_inner.h"
+#include "daemon/driver_kept.h"
 #include "daemon/ledger_file.h"
 #include "daemon/net/process.h"
 

@@ -5,10 +5,12 @@
  *
  * Clients are served meanwhile. A program that would not start must not cost them anything.
  */
-#include "daemon/driver_inner.h"
+#include "daemon/driver_trial.h"
 
 #include "daemon/base/child.h"
 #include "daemon/base/loop.h"
+#include "daemon/driver_handover.h"
+#include "daemon/driver_inner.h"
 #include "daemon/net/connections.h"
 #include "daemon/request/context.h"
 

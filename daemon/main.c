@@ -8,6 +8,11 @@
 #include "daemon/base/child.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/driver_context.h"
+#include "daemon/driver_handover.h"
+#include "daemon/driver_kept.h"
+#include "daemon/driver_ledger.h"
+#include "daemon/driver_trial.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -2,6 +2,7 @@
  * main_listen: the sockets of the configuration, for lock clients and for HTTP. A part of main_settings.c.
  */
 #include "daemon/base/secrets.h"
+#include "daemon/driver_context.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"
 #include "daemon/main_settings.h"

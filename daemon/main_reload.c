@@ -5,6 +5,7 @@
 #include "daemon/main_inner.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/driver_context.h"
 
 #include <errno.h>
 #include <fcntl.h>

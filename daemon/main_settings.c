@@ -5,6 +5,7 @@
 
 #include "conf/value.h"
 #include "daemon/core/masters/members.h"
+#include "daemon/driver_context.h"
 #include "daemon/http/http.h"
 
 #include <stdio.h>

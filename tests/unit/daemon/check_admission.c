@@ -2,6 +2,7 @@
  * Tests of who gets in and how many: limits, logins, unauthenticated clients, bound sessions; with the whole
  * daemon but main.
  */
+#include "daemon/driver_context.h"
 #include "daemon/driver_inner.h"
 #include "daemon/net/admission.h"
 #include "tests/support/rig.h"

@@ -2,6 +2,8 @@
  * Tests of the whole daemon but main: what each verb answers, byte for byte where proto/BYTES.md says so.
  */
 #include "daemon/base/clock.h"
+#include "daemon/driver_context.h"
+#include "daemon/driver_ledger.h"
 #include "daemon/handover.h"
 #include "tests/support/rig.h"
 #include "tests/support/suite.h"

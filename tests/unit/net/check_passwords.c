@@ -2,6 +2,7 @@
  * Tests of passwords that are hashed, with the whole daemon but main: they are compared beside the loop, a
  * right one is known from then on, and a wrong one tells nothing.
  */
+#include "daemon/driver_context.h"
 #include "daemon/net/access.h"
 #include "tests/support/rig.h"
 #include "tests/support/suite.h"
