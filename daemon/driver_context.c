@@ -6,6 +6,7 @@
 
 #include "daemon/admin/admin.h"
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/fleet_look.h"
 #include "daemon/admin/history.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"

@@ -6,6 +6,13 @@
  */
 #include "daemon/admin/fleet_inner.h"
 
+#include "daemon/admin/fleet_look.h"
+#include "daemon/admin/fleet_page.h"
+#include "daemon/admin/fleet_peers.h"
+#include "daemon/admin/fleet_serve.h"
+#include "daemon/admin/fleet_share.h"
+#include "daemon/admin/fleet_sign.h"
+#include "daemon/admin/fleet_write.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/connection.h"

@@ -82,8 +82,6 @@ struct whose;
 struct fleet *fleet_new(struct context *context) __attribute__((warn_unused_result));
 void fleet_free(struct fleet *fleet);
 
-/* See masters_hooks. */
-void fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct master_look *look);
 void fleet_asked(struct fleet *fleet, unsigned master, bool answer, struct slice text);
 
 /* Asks the daemons that have the name whether it is held there for the id. If one says so,
@@ -101,14 +99,6 @@ struct fleet_versions {
 		size_t daemons;
 	} list[FLEET_VERSIONS_MAX];
 };
-/* As the masters last said, this daemon included; none: they have not, or not for long. Asks them again if
- * that is long ago; the answer is seen the next time. */
-void fleet_see(struct fleet *fleet, int64_t now_ms, struct fleet_versions *out);
-
-/* For pages of HTTP: what TOP, HOUR, INSPECT or HISTORY with FLEET answered last, in RESP3, and how long ago
- * that was; n == 0 and -1: nothing yet. Asks anew if that is a second or longer; the answer is seen the next
- * time (fleet_page.c). */
-struct slice fleet_page(struct fleet *fleet, const struct command *command, int64_t now_ms, int64_t *age_ms);
 
 /* FLEET, and the verbs with the option FLEET (PROTOCOL.md 6.23). The connection waits for
  * other daemons. */
@@ -116,8 +106,6 @@ context_verb fleet_request;
 /* A request for the session of an id (PROTOCOL.md 5.11) that this daemon does not know: whether the daemons
  * that have the name are asked first. Then the request is answered or passed on to the core later. */
 bool fleet_asks_owners(struct context *context, struct connection *connection, const struct command *command);
-/* Whether this daemon has the hold of this BREAK, with that token; else the others are asked. */
-bool fleet_holds(const struct context *context, const struct command *command);
 
 /* Whether requests of other daemons wait to be served. */
 bool fleet_busy(const struct fleet *fleet);

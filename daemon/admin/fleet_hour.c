@@ -8,6 +8,7 @@
 #include "daemon/admin/fleet_hour.h"
 
 #include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_write.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/hour.h"
 #include "daemon/net/connection.h"

@@ -67,48 +67,8 @@ struct fleet_refusals {
 	size_t n;
 };
 
-/* fleet_refused.c. Takes over those that a master names; others of it are forgotten. */
-void refusals_take(
-	struct fleet_refusals *refusals, unsigned master, const struct master_look *look, int64_t now_ms);
-/* NULL: it was not refused lately. */
-const struct fleet_refusal *refusals_find(
-	const struct fleet_refusals *refusals, const char *id, int64_t now_ms);
-
-/* Takes over the daemons that a master has. sure: the master remembers all that it was told; otherwise a
- * daemon that it does not list stays known until its registration is over. */
-void peers_take(struct fleet_peers *peers, unsigned master, const struct master_look *look, bool sure,
-	int64_t now_ms);
-/* A new one, out of order. NULL: out of memory, or there are too many. */
-struct fleet_peer *peers_add(struct fleet_peers *peers, struct slice id);
-/* NULL: unknown. */
-struct fleet_peer *peers_find(const struct fleet_peers *peers, struct slice id);
-/* The first daemon whose id is above this one; "": the first of all. NULL: there is none. */
-struct fleet_peer *peers_after(const struct fleet_peers *peers, const char *id);
-/* The first daemon whose id is not below these leading digits; NULL: there is none. */
-struct fleet_peer *peers_from(const struct fleet_peers *peers, uint64_t digits);
 /* Its leading digits, as many as a cursor has room for. */
 #define PEER_DIGITS 7
-uint64_t peer_digits(const char *id);
-/* Whether it is asked now; otherwise it is silent, and was asked a moment ago. */
-bool peer_is_asked(const struct fleet_peer *peer, enum verb verb, int64_t now_ms);
-/* When an ask of now counts as not answered. */
-int64_t peer_until_ms(const struct fleet_peer *peer, int64_t now_ms);
-/* The words that a daemon tells its masters of itself (main_about.c); _public: without its secret. */
-void peer_describe(struct fleet_peer *peer, struct slice *about);
-void peer_describe_public(struct fleet_peer *peer, struct slice *about);
-/* Its greeting at a master, by the clock there: now that is time_ms. 0: unknown. */
-void peer_greeted(struct fleet_peer *peer, int64_t greeted_ms, int64_t time_ms, int64_t now_ms);
-/* It has answered what it was asked at asked_ms; 0: that is unknown. */
-void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
-
-/* A line of what a master says: words separated by one space. False: that was all. */
-bool look_line(struct slice *text, struct slice *line);
-struct slice look_word(struct slice *line);
-/* 0: the word is no number. */
-int64_t look_number(struct slice *line);
-bool is_daemon_id(struct slice id);
-/* The daemon of a line of holders. */
-struct slice look_daemon(struct slice line);
 
 /* What a daemon was asked for, and has said. */
 struct fleet_part {
@@ -240,40 +200,9 @@ struct fleet {
 	struct fleet_seen seen[SEEN_MAX];
 };
 
-/* fleet_share.c. Whether this client may ask for something now; then that counts. */
-bool fleet_allows(struct fleet *fleet, const struct peer *peer, int64_t now_ms);
-
-/* fleet_sign.c. A number for a request: above all that this daemon has used, also in the process before a
- * hand-over. The last digits are random. */
-uint64_t fleet_number(struct fleet *fleet);
-/* Begins a message in an empty buffer, with room for its code. */
-void message_begin(struct buffer *b, const char *purpose);
-/* The message is complete: adds its code. False: no memory. */
-bool message_seal(struct buffer *b, const char *purpose, const char *secret)
-	__attribute__((warn_unused_result));
-/* Takes the code off the head of what follows the first word. False: it is not by this secret; "": of no
- * daemon. */
-bool message_open(struct slice *text, const char *purpose, const char *secret)
-	__attribute__((warn_unused_result));
-/* Whether the number comes from this daemon for the first time; of a number that is far behind the largest it
- * is not sure, and says no. */
-bool senders_take(struct fleet_senders *senders, struct slice id, uint64_t number)
-	__attribute__((warn_unused_result));
-void senders_done(struct fleet_senders *senders);
-
-/* fleet_look.c. Asks the masters; also which daemons there are, unless that was asked less than fresh_ms ago.
- */
-void open_look(struct fleet *fleet, struct fleet_open *open, int64_t fresh_ms, int64_t now_ms);
-/* NULL: there is none. */
-struct fleet_open *open_find(const struct fleet *fleet, uint64_t id);
-
 /* fleet.c. The masters have answered, or their time is over. It may end the request. */
 void open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms);
 
-/* fleet_serve.c. Queues what another daemon asks for. */
-void serve_queue(struct fleet *fleet, unsigned master, struct slice text);
-/* Serves what is queued until the time is over (clock_ns()). */
-void serve_turn(struct fleet *fleet, int64_t until_ns);
 /* The daemon that asks, and its client. */
 struct asker {
 	const char *daemon; /* its id */
@@ -284,69 +213,15 @@ struct asker {
  * alone. */
 #define FLEET_PONG "PONG "
 
-/* Answers a request as another daemon does, for the part of this one. */
-void serve_command(struct fleet *fleet, const struct asker *asker, const struct command *command,
-	int protocol, size_t bytes, struct buffer *out);
-/* Reads 16 hexadecimal digits. False: it has others. */
-bool message_digits(struct slice digits, uint64_t *out);
-/* Takes words and a number in hexadecimal digits off the head of a message. False: it is malformed. */
-bool message_head(struct slice *text, struct slice *from, uint64_t *number);
-
-/* fleet_write.c. Writes the answer to the client; all parts and sights are as they are. */
-void fleet_write(
-	const struct fleet *fleet, const struct fleet_open *open, struct connection *c, int64_t now_ms);
-
-/* The daemons that have not answered, as an array. */
-void write_silent(const struct fleet_open *open, struct buffer *out, int protocol, int64_t now_ms);
-
-/* fleet_merge.c. Whether this answers HISTORY: an array of maps that say when the hold ended. */
-bool part_is_history(const struct answer *tree);
-/* The answer to HISTORY. False: no memory, and nothing was written. */
-bool write_history(const struct fleet_open *open, size_t room, struct buffer *out, int protocol,
-	int64_t now_ms) __attribute__((warn_unused_result));
-
-/* fleet_top.c. Answers TOP of another daemon. */
-void top_asked(
-	struct fleet *fleet, const struct command *command, int protocol, size_t bytes, struct buffer *out);
-/* Whether this answers such a question. */
-bool part_is_top(const struct answer *tree);
-/* The answer to TOP FLEET, of at most so many bytes, and the silent daemons. False: no memory, or the daemons
- * alone are more; then part of it may be in out. */
-bool write_top(const struct fleet_open *open, size_t room, struct buffer *out, int protocol, int64_t now_ms)
-	__attribute__((warn_unused_result));
-/* fleet_hour.c. Whether this answers HOUR. */
-bool part_is_hour(const struct answer *tree);
-/* The answer to HOUR FLEET: the sums of those that have answered. */
-void write_hours(const struct fleet *fleet, const struct fleet_open *open, struct buffer *out, int protocol,
-	int64_t now_ms);
-/* fleet_write.c. The answer to INSPECT. False: no memory, and nothing was written. */
-bool write_inspect(const struct fleet *fleet, const struct fleet_open *open, size_t room, struct buffer *out,
-	int protocol, int64_t now_ms) __attribute__((warn_unused_result));
-/* fleet_page.c. A request of fleet_ask_page() is over. */
-void seen_take(struct fleet *fleet, const struct fleet_open *open, int64_t now_ms);
-void seen_done(struct fleet *fleet);
 /* fleet.c. Asks for a page of HTTP. The number of the request; 0: too many wait, or
  * there is no memory. */
 uint64_t fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_ms);
 
-/* Time until the master can be believed that a name has no lease, ms. 0: now; -1: it is not in use. */
-int64_t fleet_guard_ms(const struct fleet *fleet, unsigned master, int64_t now_ms);
-
-/* The part of the daemon with this id; NULL: it was not asked. */
-const struct fleet_part *part_of(const struct fleet_open *open, struct slice id);
-
 /* The part of a daemon that holds the name for the id; NULL: none says so. */
 const struct fleet_part *part_holding(const struct fleet_open *open);
-/* What the client is told of it. */
-void part_describe(const struct fleet_part *holding, char out[CONTEXT_TEXT_MAX]);
-
-/* Whether the bytes of the part, well-formed RESP, answer what was asked. An error does not, apart from
- * NOTHELD for BREAK. */
-bool part_fits(const struct fleet_part *part, const struct fleet_open *open);
 
 /* Cursors of lists: the leading digits of a daemon, and the cursor there. */
 #define FLEET_CURSOR_BITS 34
-uint64_t fleet_cursor(uint64_t digits, uint64_t inner);
 
 /* A request for the session of an id. Its command has all that the core needs for it. */
 static inline bool
@@ -367,13 +242,5 @@ is_merged(const struct command *command)
 {
 	return command->verb == VERB_HISTORY || command->verb == VERB_TOP || command->verb == VERB_HOUR;
 }
-
-/* Bytes of an answer of one daemon to this request, about. */
-size_t peer_answer_bytes(const struct fleet *fleet, const struct command *command);
-
-/* Sends the request by every master: any of them may be cut off from that daemon. False: no master that
- * answers has it. */
-bool peer_ask(struct fleet *fleet, struct fleet_peer *peer, const struct fleet_open *open,
-	const struct command *command, int64_t now_ms);
 
 #endif

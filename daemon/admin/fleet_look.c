@@ -5,8 +5,12 @@
  * A master reads its whole registry to say which daemons there are. So that is asked once in FLEET_FRESH_MS,
  * however many requests there are.
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_look.h"
 
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_peers.h"
+#include "daemon/admin/fleet_refused.h"
+#include "daemon/admin/fleet_write.h"
 #include "daemon/base/clock.h"
 #include "daemon/redis/call.h"
 #include "daemon/redis/masters.h"

@@ -9,7 +9,10 @@
  * A daemon whose list was cut for want of room has older holds. So the merged list ends there: in a list that
  * goes on, some of them would be missing in between.
  */
+#include "daemon/admin/fleet_merge.h"
+
 #include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_write.h"
 
 #include <stdlib.h>
 #include <string.h>

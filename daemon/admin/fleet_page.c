@@ -6,7 +6,14 @@
  * yet, and the daemons are asked anew for the next one. So they are asked once in a second at most, however
  * many browsers look at the same thing, and not at all when nobody does.
  */
+#include "daemon/admin/fleet_page.h"
+
+#include "daemon/admin/fleet_hour.h"
 #include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_look.h"
+#include "daemon/admin/fleet_merge.h"
+#include "daemon/admin/fleet_top.h"
+#include "daemon/admin/fleet_write.h"
 
 #include <assert.h>
 #include <string.h>

@@ -2,8 +2,10 @@
  * fleet_peers: the daemons that the masters name, and how one of them is asked. Called by fleet.c. What a
  * master says is taken apart word by word; a line that makes no sense is left out.
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_peers.h"
 
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_sign.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/connections.h"
 #include "daemon/redis/call.h"

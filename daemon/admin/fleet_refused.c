@@ -4,8 +4,10 @@
  * waits for them. What a record says is what such a daemon wrote, so it is taken apart as that of any
  * stranger.
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_refused.h"
 
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_peers.h"
 #include "daemon/redis/call.h"
 
 #include <assert.h>

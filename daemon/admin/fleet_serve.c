@@ -3,10 +3,14 @@
  * Whoever may read the registrations can send such a message (fleet_sign.c), so it may ask for nothing that
  * costs more than a page, and requests wait in a short queue for their part of a turn.
  */
-#include "daemon/admin/fleet_hour.h"
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_serve.h"
 
 #include "daemon/admin/fleet.h"
+#include "daemon/admin/fleet_hour.h"
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_peers.h"
+#include "daemon/admin/fleet_sign.h"
+#include "daemon/admin/fleet_top.h"
 #include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"

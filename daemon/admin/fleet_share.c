@@ -2,6 +2,8 @@
  * fleet_share: how much of the fleet each user may ask for. Called by fleet.c before it begins a request. An
  * administrator may ask at any time; each other user has a share.
  */
+#include "daemon/admin/fleet_share.h"
+
 #include "daemon/admin/fleet_inner.h"
 
 /* The share of the user; a new one takes the place of one that is whole again. NULL: there is none. */

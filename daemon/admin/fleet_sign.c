@@ -7,8 +7,9 @@
  * has seen it is refused by its number: numbers of one sender grow, and the last ones of each sender are
  * kept.
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_sign.h"
 
+#include "daemon/admin/fleet_inner.h"
 #include "daemon/base/clock.h"
 
 #include <assert.h>

@@ -13,8 +13,10 @@
  * neighbouring version may have other keys in its rows: they are put in the order of the first list, and what
  * it lacks is empty.
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_top.h"
 
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_write.h"
 #include "daemon/admin/health.h"
 #include "daemon/admin/longest.h"
 #include "daemon/admin/report.h"

@@ -3,8 +3,14 @@
  * their time is over. Bytes of other daemons are passed on as they came; they are one well-formed RESP value
  * each.
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_write.h"
 
+#include "daemon/admin/fleet_hour.h"
+#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_merge.h"
+#include "daemon/admin/fleet_peers.h"
+#include "daemon/admin/fleet_refused.h"
+#include "daemon/admin/fleet_top.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/connections.h"

@@ -11,6 +11,7 @@
 #include "daemon/admin/report_inner.h"
 
 #include "daemon/admin/longest.h"
+#include "daemon/admin/report_write.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"

@@ -2,8 +2,9 @@
  * report_write: the elements that INSPECT, LOCKS and SESSIONS have in common; see report_inner.h. Called by
  * report.c.
  */
-#include "daemon/admin/report_inner.h"
+#include "daemon/admin/report_write.h"
 
+#include "daemon/admin/report_inner.h"
 #include "daemon/net/connections.h"
 #include "daemon/net/process.h"
 #include "proto/reply.h"

@@ -5,6 +5,7 @@
 
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/fleet_hour.h"
+#include "daemon/admin/fleet_page.h"
 #include "daemon/admin/fleet_top.h"
 #include "daemon/admin/history.h"
 #include "daemon/admin/report.h"

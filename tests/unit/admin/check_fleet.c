@@ -3,6 +3,11 @@
  * word by word, and what makes no sense is left out.
  */
 #include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet_peers.h"
+#include "daemon/admin/fleet_refused.h"
+#include "daemon/admin/fleet_serve.h"
+#include "daemon/admin/fleet_sign.h"
+#include "daemon/admin/fleet_top.h"
 #include "daemon/redis/call.h"
 #include "tests/support/suite.h"
 
