@@ -9,8 +9,13 @@
  * to this process on a Unix socket (BIND), and has a grace. So a restart or a crash of the daemon ends
  * nothing, and the end of the process ends all.
  */
-#include "client/c/library.h"
+#include "client/c/engine.h"
 
+#include "client/c/handle.h"
+#include "client/c/library.h"
+#include "client/c/lock.h"
+#include "client/c/part.h"
+#include "client/c/seen.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

@@ -1,8 +1,12 @@
 /*
  * handle: the functions of holdfast.h that open and close a handle, and what errors say; see library.h.
  */
-#include "client/c/library.h"
+#include "client/c/handle.h"
 
+#include "client/c/library.h"
+#include "client/c/lock.h"
+#include "client/c/queue.h"
+#include "client/c/seen.h"
 #include "client/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"

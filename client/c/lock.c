@@ -2,8 +2,13 @@
  * lock: the functions of holdfast.h that take, watch and give back a lock; see library.h. They change the
  * lock under the mutex of its handle, send what is due, and wait for what the thread reads.
  */
-#include "client/c/library.h"
+#include "client/c/lock.h"
 
+#include "client/c/engine.h"
+#include "client/c/handle.h"
+#include "client/c/library.h"
+#include "client/c/part.h"
+#include "client/c/seen.h"
 #include "client/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/name.h"

@@ -8,8 +8,14 @@
  * tells whether the hold is still there, UNLOCK gives it back. A LOCK that was answered twice counts twice,
  * so UNLOCK is repeated until nothing is left.
  */
-#include "client/c/library.h"
+#include "client/c/part.h"
 
+#include "client/c/engine.h"
+#include "client/c/handle.h"
+#include "client/c/library.h"
+#include "client/c/lock.h"
+#include "client/c/queue.h"
+#include "client/c/seen.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

@@ -7,6 +7,8 @@
  * name waits at the daemon. A part whose time is over behind the front tries once: the daemon knows why it
  * was not its turn. If the daemon refuses the front, all are sent, as each has to hear that.
  */
+#include "client/c/queue.h"
+
 #include "client/c/library.h"
 
 #include <stdlib.h>

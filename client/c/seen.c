@@ -7,8 +7,13 @@
  *
  * One answer serves all parts in the queue behind the one that has asked: a crowd asks once.
  */
-#include "client/c/library.h"
+#include "client/c/seen.h"
 
+#include "client/c/engine.h"
+#include "client/c/handle.h"
+#include "client/c/library.h"
+#include "client/c/part.h"
+#include "client/c/queue.h"
 #include "client/descriptor.h"
 #include "daemon/base/clock.h"
 #include "proto/slice.h"
