@@ -531,6 +531,10 @@ look_at_settings(struct doctor *d, const char *who, const struct answer *other, 
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], values[SETTINGS_TEXT_MAX];
 	char keys[SETTINGS_TEXT_MAX];
 
+	/* Where the masters refuse this daemon, it is the one that differs from those that they serve. */
+	if (says(answer_info(d->info, "masters_missing"), "other limits")) {
+		host = SLICE("this host");
+	}
 	text_print(
 		what, "%s has other settings than this host's: %s", who, settings_text(values, other, ours));
 	text_print(mend,

@@ -513,6 +513,8 @@ def test_refused(place):
     expect("make clock-margin," in found["lock"]["do"], True, repr(found["lock"]))
     expect(re.search(r" has other settings than this host's: clock-margin 1s \(here 2s\)$", found["fleet"]["what"]) is not None,
            True, found["fleet"]["what"])
+    expect(found["fleet"]["do"].endswith(" make clock-margin in holdfast.yml the same on this host, then there: holdfast restart"),
+           True, found["fleet"]["do"])
     other.configure("")
     expect(tool.call(place, other, "restart")[0], 0)
     mended(place, other)
