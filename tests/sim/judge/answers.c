@@ -1,7 +1,6 @@
 /* answers: see answers.h. */
 #include "tests/sim/judge/answers.h"
 
-#include "tests/sim/judge/leaps.h"
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
@@ -139,9 +138,8 @@ answers_break(struct world *w, const struct conn *c, const struct reply *reply)
 	const struct hold *h = held_with(w, c->host, r->name, r->token);
 	if (h == NULL || h->untold || !promised(w, PROMISE_HOLD, h->name))
 		return;
-	/* What clocks of masters leapt ends a lease earlier, also one of which nobody is left to tell. */
 	if (reply->type == REPLY_ERROR && held_surely(w, h) && h->ended_us > w->now_us &&
-		h->valid_us - w->now_us > leaps_shorten_us(c->host))
+		!leaps_noted(c->host))
 		world_fail(w, "break: the hold of %s with token %" PRId64 " is there and is not found",
 			checker_name(r->name), r->token);
 	if (reply->type != REPLY_INT)
@@ -149,9 +147,8 @@ answers_break(struct world *w, const struct conn *c, const struct reply *reply)
 	if (!h->lost && held_surely(w, h) && h->withheld_us == 0)
 		world_fail(w, "break: the hold of %s with token %" PRId64 " goes on", checker_name(r->name),
 			r->token);
-	/* Leases are shorter by what the clocks of masters leapt. */
-	if (h->ended_us > w->now_us &&
-		reply->n * 1000 + 5000 + reply->n * 5 < h->told_us - w->now_us - leaps_shorten_us(c->host))
+	if (h->ended_us > w->now_us && !leaps_noted(c->host) &&
+		reply->n * 1000 + 5000 + reply->n * 5 < h->told_us - w->now_us)
 		world_fail(w,
 			"break: %s is withheld for %" PRId64 " ms, and was told for %" PRId64 " us more",
 			checker_name(r->name), reply->n, h->told_us - w->now_us);

@@ -21,7 +21,7 @@ awaits_voted(struct host *h, const struct vote *vote)
 			v->conn->current.verb != VERB_LATCH_AWAIT ||
 			!slice_equal(vote->name, slice_of(latches_name(v->name))))
 			continue;
-		v->gone |= v->first != 0 && (none || vote->latch.id != v->first) && !leaps_withholds(h, 0);
+		v->gone |= v->first != 0 && (none || vote->latch.id != v->first);
 		if (there && v->first == 0)
 			v->first = vote->latch.id;
 	}
@@ -31,11 +31,9 @@ void
 awaits_step(struct world *w, const struct host *host)
 {
 	for (struct latch_wait *v = w->latches.waits; v != NULL; v = v->next) {
-		/* The answer itself may show a leap of the clock: then it is not believed. */
-		if (v->gone && v->conn->host == host && leaps_withholds(host, 0))
-			v->gone = false;
-		if (v->gone && v->conn->host == host && v->conn->host_life == host->life && v->conn->open &&
-			!v->conn->ending && !v->conn->closing)
+		if (v->gone && !leaps_noted(host) && v->conn->host == host &&
+			v->conn->host_life == host->life && v->conn->open && !v->conn->ending &&
+			!v->conn->closing)
 			world_fail(w, "latch: c%u waits on for %s, and the latch that it found has ended",
 				v->conn->client->index, latches_name(v->name));
 	}

@@ -323,10 +323,10 @@ checker_subscribed(struct world *w, const struct host *host)
 	struct master_view master;
 	struct resource_view view;
 	core_view_master(host->core, host_ms(host), 0, &master);
-	/* A master whose clock leapt for this daemon is asked for nothing until guard_ms is over. That a
-	 * script is missing tells the core nothing: a link it doubts stays so until the next greeting. */
+	/* That a script is missing tells the core nothing: a link it doubts stays so until the next greeting.
+	 */
 	if (master.state != MASTER_ADMITTED || master.down || master.links_up < w->plan.links ||
-		(master.guard_ms > 0 && leaps_withholds(host, 0)) || is_bare(host))
+		master.guard_ms > 0 || is_bare(host))
 		return;
 	/* Who rests for a rival, so that he can have his turn, comes back a moment later. */
 	for (unsigned i = 0; i < w->plan.names; i++)

@@ -71,18 +71,6 @@ held_longest_us(const struct world *w, unsigned name)
 	return good_us;
 }
 
-bool
-held_relied_on(const struct host *h, unsigned name)
-{
-	const struct world *w = h->world;
-	for (const struct hold *of = w->checker.holds; of != NULL; of = of->next)
-		if (of->lost && of->host == h && of->host_life == h->life &&
-			plan_first(&w->plan, of->name) == name &&
-			(host_true_us(h, of->longest_ms) > w->now_us || held_until_us(of) > w->now_us))
-			return true;
-	return false;
-}
-
 int64_t
 held_token(const struct world *w, unsigned name)
 {

@@ -73,9 +73,6 @@ bool held_there(const struct hold *hold);
 
 /* Until when a hold of this name may be relied on; 0: there is none. */
 int64_t held_longest_us(const struct world *world, unsigned name);
-/* Whether a leap has ended the lease of this daemon, which keeps it until the deadline that its holder was
- * told before (G3). */
-bool held_relied_on(const struct host *host, unsigned name);
 /* The token of the newest hold; 0: there is none. */
 int64_t held_token(const struct world *world, unsigned name);
 

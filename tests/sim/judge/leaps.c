@@ -9,17 +9,11 @@
 
 #define GUARDS 3 /* of the memory that leapt, and of those that may come after it */
 
-static int64_t
-guard_ms(const struct world *w)
-{
-	return w->plan.lease_ms + w->plan.lease_ms / 100 + 2 + w->plan.margin_ms;
-}
-
 void
 leaps_start(struct host *h)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
-		h->leaps[i] = (struct leaps){.seen = false};
+		h->leaps[i] = (struct leaps){.known_us = 0};
 }
 
 /* Whether the daemon measured the clock by this greeting: by one of its set, once it has agreed on that. What
@@ -43,25 +37,6 @@ leaps_greeted(struct host *h, const struct vote *vote)
 {
 	if (is_measured(h, vote))
 		h->leaps[vote->master].known_us = h->asked_us;
-}
-
-static bool
-counts(const struct host *h, unsigned master)
-{
-	const struct leaps *l = &h->leaps[master];
-	return l->seen && host_ms(h) - l->counts_ms <= guard_ms(h->world);
-}
-
-/* What was taken off for a leap is remembered for as long as more is. */
-static void
-count_on(struct host *h)
-{
-	unsigned n = 0, members = core_members(h->core);
-	for (unsigned i = 0; i < members; i++)
-		n += counts(h, i);
-	for (unsigned i = 0; i < members && n > members / 2; i++)
-		if (counts(h, i))
-			h->leaps[i].counts_ms = host_ms(h);
 }
 
 /* How far the clock of a server has gone ahead since the world began, or is ahead of another one, which
@@ -88,24 +63,26 @@ leaps_note(struct host *h, const struct note *n)
 	if (n->type != NOTE_MASTER_LEAPT)
 		return;
 	assert(h->answers != NULL);
-	struct leaps *l = &h->leaps[n->master];
 	/* Sentinels may have named another one since it answered. */
 	const struct server *s = h->answers;
-	l->seen = true;
-	l->seen_ms = l->counts_ms = host_ms(h);
-	count_on(h);
-	l->gained_us = gained_us(h, s);
-	if (l->gained_us < w->plan.margin_ms * 1000)
+	h->leaps[n->master].seen = true;
+	h->leaps[n->master].seen_ms = host_ms(h);
+	int64_t ahead_us = gained_us(h, s);
+	if (ahead_us < w->plan.margin_ms * 1000)
 		world_fail(w,
 			"leap: d%u says that the clock of m%u leapt, which went ahead by %" PRId64 " us",
-			h->index, s->index, l->gained_us);
+			h->index, s->index, ahead_us);
 }
 
 bool
-leaps_withholds(const struct host *h, unsigned master)
+leaps_noted(const struct host *h)
 {
-	const struct leaps *l = &h->leaps[master];
-	return l->seen && host_ms(h) - l->seen_ms <= GUARDS * guard_ms(h->world);
+	const struct plan *p = &h->world->plan;
+	int64_t guards_ms = GUARDS * (p->lease_ms + p->lease_ms / 100 + 2 + p->margin_ms);
+	bool noted = false;
+	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
+		noted |= h->leaps[i].seen && host_ms(h) - h->leaps[i].seen_ms <= guards_ms;
+	return noted;
 }
 
 bool
@@ -133,18 +110,4 @@ leaps_unseen(const struct server *s)
 		unseen |= w->hosts[i].alive && since_us != 0 && gained_us > w->plan.margin_ms * 1000;
 	}
 	return unseen;
-}
-
-int64_t
-leaps_shorten_us(const struct host *h)
-{
-	int64_t most_us = 0;
-	unsigned leapt = 0, members = h->alive ? core_members(h->core) : 0;
-	for (unsigned i = 0; i < members; i++) {
-		if (!counts(h, i))
-			continue;
-		leapt++;
-		most_us = h->leaps[i].gained_us > most_us ? h->leaps[i].gained_us : most_us;
-	}
-	return leapt > members / 2 ? most_us : 0;
 }

@@ -65,7 +65,7 @@ look_at(struct server *s, unsigned name)
 		o->since_us[name] = INT64_MAX;
 		return;
 	}
-	if (o->since_us[name] == INT64_MAX || strcmp(text, o->owner[name]) != 0 || held_relied_on(h, name)) {
+	if (o->since_us[name] == INT64_MAX || strcmp(text, o->owner[name]) != 0) {
 		o->since_us[name] = w->now_us;
 		memcpy(o->owner[name], text, sizeof(text));
 	}

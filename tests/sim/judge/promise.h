@@ -30,7 +30,8 @@ struct world;
 		"progress: a free name is granted in the calm")                                              \
 	PROMISE(ORDER, OFF(WRITES) | OFF(RIVALS) | OFF(COPIES) | OFF(LEDGERS) | OFF(MESSAGES) | OFF_CLOCKS,  \
 		"order: each daemon has its turn in the calm")                                               \
-	PROMISE(RELEASE, OFF(COPIES) | OFF(BACK), "release: no master keeps a lease that was given back")    \
+	PROMISE(RELEASE, OFF(COPIES) | OFF(LEAPS) | OFF(BACK) | OFF(STILL),                                  \
+		"release: no master keeps a lease that was given back")                                      \
 	PROMISE(NOTHING_LEFT, OFF(BACK), "drain: no key is left")                                            \
 	PROMISE(LATCH, OFF(BACK), "latch: none is made beside another one")                                  \
 	PROMISE(WITHHELD, OFF(WRITES) | OFF(LEAPS) | OFF(STILL),                                             \

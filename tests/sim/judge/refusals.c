@@ -113,8 +113,7 @@ is_well(const struct host *h, unsigned master)
 	int64_t since_us = w->well.since_us[h->index][master], most_us = (w->plan.lease_ms + 4000) * 1000;
 	int64_t forgot_us = s->forgot_us > s->given_up_us ? s->forgot_us : s->given_up_us;
 	return since_us != INT64_MAX && w->now_us - since_us > most_us && !is_down(h, master) &&
-	       forgot_us < since_us && !leaps_withholds(h, master) &&
-	       promised(w, PROMISE_REFUSAL, PLAN_ANY_NAME);
+	       forgot_us < since_us && !leaps_noted(h) && promised(w, PROMISE_REFUSAL, PLAN_ANY_NAME);
 }
 
 /* So many masters are well for it that it can serve whatever it is asked. */
@@ -159,7 +158,7 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		world_fail(w, "refusal: c%u is told that masters are missing: %s", c->client->index, text);
 	/* One whose clock leapt is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
-		h->opinion.guarded + opinion(h).guarded == 2 && !leaps_withholds(h, 0))
+		h->opinion.guarded + opinion(h).guarded == 2 && !leaps_noted(h))
 		world_fail(
 			w, "refusal: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))

@@ -86,9 +86,9 @@ withheld_note(struct host *host, const struct note *n)
 void
 withheld_valid(struct hold *h, int64_t valid_us, int64_t valid_ms)
 {
-	bool leapt = leaps_shorten_us(h->host) > 0, recovered = h->since_us < h->host->recovery.at_us;
+	bool recovered = h->since_us < h->host->recovery.at_us;
 	h->valid_us = valid_us;
-	if (valid_ms > h->longest_ms || !(leapt || recovered))
+	if (valid_ms > h->longest_ms || !recovered)
 		h->longest_ms = valid_ms;
 }
 
