@@ -1,4 +1,4 @@
-/* cycle: see deadlock.h. A cycle of waits as text for a refusal. It only reads the marks, but for the order
+/* cycle: see cycle.h. A cycle of waits as text for a refusal. It only reads the marks, but for the order
  * in which it links the sessions. */
 #include "daemon/core/kinds/cycle.h"
 

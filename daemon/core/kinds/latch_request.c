@@ -1,4 +1,4 @@
-/* latch_request: see latch.h. Only latch.c calls it, with what the master said. */
+/* latch_request: see latch_request.h. Only latch.c calls it, with what the master said. */
 #include "daemon/core/kinds/latch_request.h"
 
 #include "daemon/core/base/alloc.h"

@@ -1,5 +1,5 @@
 /*
- * acquire: see lease.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
+ * acquire: see acquire.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
  * keeps a minority: seats of a round that was not won are released in the same step.
  */
 #include "daemon/core/lease/acquire.h"

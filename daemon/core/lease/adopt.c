@@ -1,5 +1,5 @@
 /*
- * adopt: see lease.h. ledger.c recovers leases; seat.c and renew.c ask the masters to adopt them, and tell
+ * adopt: see adopt.h. ledger.c recovers leases; seat.c and renew.c ask the masters to adopt them, and tell
  * this file what these have said.
  */
 #include "daemon/core/lease/adopt.h"

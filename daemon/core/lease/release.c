@@ -1,5 +1,5 @@
 /*
- * release: see lease.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
+ * release: see release.h. What gives up a lease calls it; the lease itself is forgotten by then, and only its
  * releases go on.
  */
 #include "daemon/core/lease/release.h"

@@ -1,5 +1,5 @@
 /*
- * renew: see lease.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
+ * renew: see renew.h. acquire.c brings a lease to HELD, this file keeps it there; core.c brings it answers
  * and timers.
  */
 #include "daemon/core/lease/renew.h"

@@ -1,5 +1,5 @@
 /*
- * retain: see lease.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
+ * retain: see retain.h. share.c, semaphore.c and renew.c call it. It only says how long an unused lease is
  * kept, and releases nothing.
  */
 #include "daemon/core/lease/retain.h"

@@ -1,4 +1,4 @@
-/* rules: see resource.h. */
+/* rules: see rules.h. */
 #include "daemon/core/lease/rules.h"
 
 #include "daemon/core/base/base.h"

@@ -1,5 +1,5 @@
 /*
- * seat: see quorum.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
+ * seat: see seat.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
  */
 #include "daemon/core/lease/seat.h"
 

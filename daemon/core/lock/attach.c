@@ -1,4 +1,4 @@
-/* attach: see session.h. core.c and verbs.c call it; it must never leave a connection without a session. */
+/* attach: see attach.h. core.c and verbs.c call it; it must never leave a connection without a session. */
 #include "daemon/core/lock/attach.h"
 
 #include "daemon/core/base/alloc.h"

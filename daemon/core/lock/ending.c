@@ -1,4 +1,4 @@
-/* ending: see session.h. The end of a session, which gives up what it holds in parts. */
+/* ending: see ending.h. The end of a session, which gives up what it holds in parts. */
 #include "daemon/core/lock/ending.h"
 
 #include "daemon/core/base/alloc.h"

@@ -525,7 +525,7 @@ grant_abandon(struct core *core, struct grant *g)
 	t->long_ms = TIMER_NEVER;
 	terms_arm(core, t);
 	dirty_add(&core->dirty, &g->lease->resource->item);
-	assert(g->session == NULL && g->terms->ends_ms > core->now.ms);
+	assert(g->session == NULL && g->terms->ends_ms == until_ms);
 	return until_ms - core->now.ms;
 }
 

@@ -6,7 +6,7 @@
  * A name is locked exclusive and shared, or has permits. Any of its waiters and holds may be a part of a
  * request for several names, which notes what becomes of its parts. And a connection may wait in a request of
  * whatever kind. The kinds enter their functions when a core is made (kinds_init()): so this room needs none
- * of them, and one more kind needs no change here. A function that a kind has no use for is NULL.
+ * of them. A function that a kind has no use for is NULL. CONTRIBUTING.md says what one more kind needs.
  */
 #ifndef CORE_KIND_H
 #define CORE_KIND_H

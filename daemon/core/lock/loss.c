@@ -1,4 +1,4 @@
-/* loss: see grant.h. A hold that was lost, and a LOCK of a name that is held already. */
+/* loss: see loss.h. A hold that was lost, and a LOCK of a name that is held already. */
 #include "daemon/core/lock/loss.h"
 
 #include "daemon/core/base/action.h"

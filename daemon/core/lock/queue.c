@@ -1,5 +1,5 @@
 /*
- * queue: see scheduler.h. It only keeps the waiters; semaphore.c, share.c and mlock.c decide whose turn it
+ * queue: see queue.h. It only keeps the waiters; semaphore.c, share.c and mlock.c decide whose turn it
  * is.
  */
 #include "daemon/core/lock/queue.h"

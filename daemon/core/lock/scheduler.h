@@ -1,9 +1,10 @@
 /*
- * scheduler: who waits for a name, and what follows from what has changed.
+ * scheduler: what follows for a name from what has changed.
  *
- * schedule_next() is the one place that decides when the next waiter is granted, when the lease is acquired,
- * retained or given back, and when a name is forgotten. Each noun whose change matters to a name calls
- * dirty_add(), and the step goes through the dirty names (turn.h).
+ * schedule_next() asks the kind of each dirty name to decide, and nothing else does: when the next waiter is
+ * granted, and when the lease is acquired, retained or given back (share.c; semaphore.c for permits). It
+ * forgets names that nobody needs. Each noun whose change matters to a name calls dirty_add(), and the step
+ * goes through the dirty names (turn.h).
  */
 #ifndef CORE_SCHEDULER_H
 #define CORE_SCHEDULER_H

@@ -1,5 +1,5 @@
 /*
- * share: see semaphore.h. scheduler.c calls it for names without a LIMIT, semaphore.c serves the others.
+ * share: see share.h. scheduler.c calls it for names without a LIMIT, semaphore.c serves the others.
  */
 #include "daemon/core/lock/share.h"
 

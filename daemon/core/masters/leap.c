@@ -1,5 +1,5 @@
 /*
- * leap: see master.h. It knows nothing of single leases; scheduler.c finds them.
+ * leap: see leap.h. It knows nothing of single leases; scheduler.c finds them.
  */
 #include "daemon/core/masters/leap.h"
 

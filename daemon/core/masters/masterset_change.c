@@ -1,4 +1,4 @@
-/* masterset_change: see masterset.h. masterset.c calls it with what members tell. */
+/* masterset_change: see masterset_change.h. masterset.c calls it with what members tell. */
 #include "daemon/core/masters/masterset_change.h"
 
 #include "daemon/core/base/action.h"

@@ -1,5 +1,5 @@
 /*
- * members: see masterset.h. A set as text knows no master and no state; slots know both.
+ * members: see members.h. A set as text knows no master and no state; slots know both.
  */
 #include "daemon/core/masters/members.h"
 

@@ -1,5 +1,5 @@
 /*
- * move: see masterset.h. members.c and masterset_request.c call it when the set changes; leases follow in
+ * move: see move.h. members.c and masterset_request.c call it when the set changes; leases follow in
  * seat.c.
  */
 #include "daemon/core/masters/move.h"

@@ -1,5 +1,5 @@
 /*
- * usable: see master.h. What can be asked of a master, and how far its clock and its leases can be relied on.
+ * usable: see usable.h. What can be asked of a master, and how far its clock and its leases can be relied on.
  */
 #include "daemon/core/masters/usable.h"
 

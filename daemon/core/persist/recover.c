@@ -1,5 +1,5 @@
 /*
- * recover: see ledger.h and recover.h. A core from the ledger of a process that crashed.
+ * recover: see recover.h. A core from the ledger of a process that crashed.
  *
  * A ledger comes from a process of the same user, but it may be damaged: what cannot be right makes
  * core_recover() fail as a whole, as with a state (state.h). A lease that cannot be costs only its holds.

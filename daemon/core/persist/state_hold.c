@@ -1,5 +1,5 @@
 /*
- * state_hold: see state.h. The holds on a lease, oldest first, and the waits for a name, in their order.
+ * state_hold: see state_hold.h. The holds on a lease, oldest first, and the waits for a name, in their order.
  */
 #include "daemon/core/persist/state_hold.h"
 

@@ -1,5 +1,5 @@
 /*
- * state_latch: see state.h. Latches with the requests about them, and what they count for users.
+ * state_latch: see state_latch.h. Latches with the requests about them, and what they count for users.
  */
 #include "daemon/core/persist/state_latch.h"
 
