@@ -2,8 +2,9 @@
  * address: parses $HOLDFAST_URL. It makes no look-ups and no connections; it only checks whether a default
  * socket exists, and who could have put it there.
  */
-#include "client/wire.h"
+#include "client/address.h"
 
+#include "client/wire.h"
 #include "proto/slice.h"
 
 #include <stdarg.h>

@@ -1,9 +1,10 @@
 /*
  * completion: writes completion scripts. The files in packaging/completions are this output.
  */
-#include "client/options.h"
+#include "client/completion.h"
 
 #include "client/message.h"
+#include "client/options.h"
 
 #include <string.h>
 

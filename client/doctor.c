@@ -8,7 +8,10 @@
  */
 #include "client/doctor.h"
 
+#include "client/doctor_clients.h"
+#include "client/doctor_masters.h"
 #include "client/fleet.h"
+#include "client/greeting.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"

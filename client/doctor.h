@@ -61,25 +61,10 @@ int64_t info_number(const struct doctor *d, const char *key, int64_t absent);
 /* Whether the text has these words. */
 bool says(struct slice text, const char *words);
 
-/* What mends the error that a LOCK was answered with, printed into out or run; the latter becomes the command
- * of it, or "". */
-const char *lock_mend(
-	const struct doctor *d, struct slice error, char out[DOCTOR_TEXT_MAX], char run[DOCTOR_TEXT_MAX]);
-
-/* What mends a -LIMIT of the daemon, and *run the command of it, or "". */
-const char *limit_mend(struct slice error, const char **run);
-
 /* Has the daemon read its configuration again. */
 #define RELOAD_RUN "systemctl reload holdfastd"
 
 /* More descriptors for the daemon, at once. */
 #define DESCRIPTORS_RUN "prlimit --pid $(systemctl show -p MainPID --value holdfastd) --nofile="
-
-/* Looks at each master that INFO names. */
-void look_at_masters(struct doctor *d);
-
-/* Looks at the clients of this host, with further requests: at one that waits for long, at one that keeps the
- * daemon busy, and at one that has nearly all locks that its user may have. */
-void look_at_clients(struct doctor *d, struct wire *w);
 
 #endif

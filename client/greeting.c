@@ -1,6 +1,8 @@
 /*
  * greeting: what a client says first on a connection, and whether holdfastd answers it.
  */
+#include "client/greeting.h"
+
 #include "client/wire.h"
 
 #include <stdio.h>

@@ -2,6 +2,8 @@
  * grouped: `ls --by client|user`: the holds and waits of each client or user. SESSIONS has the numbers,
  * LOCKS how long the oldest hold of each session lasts.
  */
+#include "client/grouped.h"
+
 #include "client/fleet.h"
 #include "client/list.h"
 #include "client/lock.h"

@@ -2,9 +2,10 @@
  * help: prints the usage of holdfast and of its verbs from options.def, and finds the known word that is
  * nearest to a misspelled one.
  */
-#include "client/options.h"
+#include "client/help.h"
 
 #include "client/message.h"
+#include "client/options.h"
 
 #include <string.h>
 

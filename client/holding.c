@@ -2,9 +2,11 @@
  * holding: sends CHECK, reads its answers and the push `lost name owner token reason`, and comes back to the
  * session; and holdfast hold, which holds a lock until a signal.
  */
-#include "client/lock.h"
+#include "client/holding.h"
 
 #include "client/deadline.h"
+#include "client/greeting.h"
+#include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/process.h"

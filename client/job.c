@@ -2,7 +2,10 @@
  * job: stops and continues the command with this process, and lends it the terminal. It uses /dev/tty, and
  * sends this process the signal that the terminal sent its command.
  */
+#include "client/job.h"
+
 #include "client/run.h"
+#include "client/supervisor.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -95,8 +95,6 @@ int list_print_table(struct list *list, const char *const *heads, unsigned flexi
 
 struct address;
 struct options;
-/* grouped.c. ls --by: an exit code. */
-int ls_grouped(const struct options *o, const struct address *a) __attribute__((warn_unused_result));
 
 /* The sum of these fields of INFO locks, an upper bound for the elements of a list; keys ends with NULL. -1:
  * unknown. */

@@ -12,10 +12,12 @@
 #include "client/lock.h"
 
 #include "client/fleet.h"
+#include "client/greeting.h"
 #include "client/list.h"
 #include "client/message.h"
 #include "client/output.h"
 #include "client/session.h"
+#include "client/waiting.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

@@ -66,24 +66,6 @@ const char *take_loss(char out[WIRE_TEXT_MAX], struct slice told);
 int take_report(const struct options *o, const struct grant *g) __attribute__((warn_unused_result));
 
 /*
- * A run inside a run of the same name would wait for itself forever, so it joins the session of the outer
- * run. The hold of the outer run covers it, because the outer run does not end before all its processes have
- * ended.
- */
-
-/* Puts name, token, kind, session and address of a hold into the environment of the command. */
-void nest_export(const struct options *o, const struct address *a, const struct grant *g);
-
-/* Whether an outer run holds one of several names. Then they cannot be taken all together. */
-bool nest_overlaps(const struct options *o);
-
-/*
- * Whether an outer run (see nest_export()) holds the name now, and its hold covers the wanted one. Then *w
- * has joined its session, and *g is its hold. False: *w is closed. Prints nothing.
- */
-bool nest_join(struct wire *w, const struct taking *t, struct grant *g) __attribute__((warn_unused_result));
-
-/*
  * A long wait for a lock: it tells people who holds the lock, gives up a wait without a master
  * (--master-wait), and repeats a wait that a restart of the daemon has ended. It uses a connection of its
  * own, since a connection that waits answers no other request.
@@ -104,30 +86,6 @@ struct waiting {
 	int64_t told_place; /* place in the queue, or steps left of a latch, in the last message; -1: no
 			       message yet */
 };
-
-void waiting_start(struct waiting *w, const struct options *o, const struct address *a, int64_t now_ms);
-
-/* The rest of the wait; -1: it has no end. */
-int64_t waiting_left_ms(const struct waiting *w);
-
-/* The requests were sent. Blocks until the daemon begins to answer, or the wait is given up, and tells people
- * of a silent daemon. The requests are not sent again meanwhile: it may carry them out whenever it goes on.
- */
-void waiting_greeting(struct waiting *w, struct wire *wire);
-
-/* The daemon is absent for the reason in why; NULL: it is shutting down. tried_ms (CLOCK_BOOTTIME) is when
- * this attempt to reach it began; greeted: it was there then. Blocks until it is time to ask again. False if
- * the wait is given up. */
-bool waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool greeted)
-	__attribute__((warn_unused_result));
-
-/* If a daemon serves this client: tells people that it is back, if they know that it was away. */
-void waiting_back(struct waiting *w, bool served);
-
-/* Blocks until LOCK or LATCH AWAIT is answered on wire, and keeps people informed meanwhile. NULL: no answer,
- * or the wait is given up; wire->why says the reason: no master answers, the daemon does not, or (cycle) the
- * lock is held for an ancestor of this process and the wait has no end. */
-const struct answer *waiting_answer(struct waiting *w, struct wire *wire) __attribute__((warn_unused_result));
 
 #define LOSS_WORD_MAX 24 /* the reason of a loss, in one word, and a NUL */
 
@@ -153,37 +111,5 @@ struct holding {
 	char word[LOSS_WORD_MAX];  /* lost: the first word of why, if the daemon has said it */
 	char why[WIRE_TEXT_MAX];
 };
-
-/* t and g are kept by reference. grace_ms is the time from the order to stop to the end of the hold. With
- * --lease it is at most a twentieth of the lease, since the user asked for that end. */
-void holding_start(struct holding *h, struct wire *wire, const struct taking *t, const struct grant *g,
-	int64_t grace_ms);
-
-/* Binds the session to a process. Blocks, and comes back to the session if need be, for as long as the hold
- * is good. NULL: wire->why. */
-const struct answer *holding_bind(struct holding *h, int pidfd) __attribute__((warn_unused_result));
-
-/* What to poll for the daemon. */
-void holding_watch(const struct holding *h, struct pollfd *p);
-
-/* holding_watch() has an event. */
-void holding_read(struct holding *h);
-
-/* Tells people when the daemon is away and until when the lock is good, and when it is back. */
-void holding_tell(struct holding *h);
-
-/* What is due now. DEADLINE_ASK is carried out here and never returned. While deadline_doubts() is true, it
- * is unknown whether the lock is still held. */
-enum deadline_step holding_step(struct holding *h);
-
-/* Why the lock is lost or its time over, in one word, as the packages report it (CLIENTS.md). */
-const char *holding_reason(const struct holding *h);
-
-/* When holding_step() is due. */
-int64_t holding_next(const struct holding *h);
-
-/* Releases the lock, and waits a short time for the answer. False: the lock had been lost before; h->why says
- * how. */
-bool holding_release(struct holding *h) __attribute__((warn_unused_result));
 
 #endif

@@ -2,8 +2,10 @@
  * nest: a run inside a run of the same name: it joins the session of the outer run instead of taking the
  * lock, see lock.h.
  */
-#include "client/lock.h"
+#include "client/nest.h"
 
+#include "client/greeting.h"
+#include "client/lock.h"
 #include "client/options.h"
 #include "daemon/base/clock.h"
 

@@ -8,6 +8,7 @@
  */
 #include "client/options.h"
 
+#include "client/help.h"
 #include "client/message.h"
 #include "proto/command.h"
 #include "proto/escape.h"

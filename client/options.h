@@ -172,15 +172,4 @@ struct guess {
 	const char *meant; /* our word for what other programs call by this text; NULL: none */
 };
 
-struct guess guess_begin(struct slice text);
-
-/* Words of more than WORD_BYTES_MAX bytes are never chosen. Of equally near words the first is chosen. */
-void guess_try(struct guess *g, const char *word);
-
-/* Prints the help of one task; TASK_COUNT: of holdfast itself. */
-void help_print(FILE *out, enum task task);
-
-/* Prints the completion script for a shell. False if the shell is none of the three. */
-bool completion_print(FILE *out, const char *shell) __attribute__((warn_unused_result));
-
 #endif

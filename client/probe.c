@@ -3,6 +3,7 @@
  */
 #include "client/probe.h"
 
+#include "client/greeting.h"
 #include "client/message.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"

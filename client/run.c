@@ -10,11 +10,17 @@
  */
 #include "client/run.h"
 #include "client/deadline.h"
+#include "client/greeting.h"
+#include "client/holding.h"
+#include "client/job.h"
 #include "client/lock.h"
 #include "client/message.h"
+#include "client/nest.h"
 #include "client/options.h"
 #include "client/output.h"
 #include "client/process.h"
+#include "client/supervisor.h"
+#include "client/tether.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

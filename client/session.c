@@ -4,6 +4,8 @@
 #include "client/session.h"
 
 #include "client/deadline.h"
+#include "client/greeting.h"
+#include "client/wire_tls.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

@@ -2,6 +2,7 @@
  * show: the verbs ls, sessions and show. Holders and waiters of a name come in pages.
  */
 #include "client/fleet.h"
+#include "client/grouped.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"

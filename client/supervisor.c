@@ -6,11 +6,13 @@
  * to the wrapper's group do not end it. It communicates only with the wrapper, and has neither the daemon's
  * socket nor the terminal.
  */
-#include "client/run.h"
+#include "client/supervisor.h"
 
 #include "client/deadline.h"
 #include "client/message.h"
 #include "client/process.h"
+#include "client/run.h"
+#include "client/tether.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

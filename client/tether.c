@@ -2,12 +2,14 @@
  * tether: see run.h. run.c makes one before it starts the supervisor, which watches it; process.c finds the
  * processes that have it.
  */
-#include "client/lock.h"
-#include "client/run.h"
+#include "client/tether.h"
 
+#include "client/greeting.h"
+#include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/process.h"
+#include "client/run.h"
 #include "daemon/base/clock.h"
 
 #include <errno.h>

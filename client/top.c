@@ -7,6 +7,9 @@
 #include "client/top.h"
 
 #include "client/message.h"
+#include "client/top_data.h"
+#include "client/top_fleet.h"
+#include "client/top_lines.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

@@ -94,30 +94,6 @@ struct top {
 	int refused; /* the exit code of the error with which the latest request was answered; 0: none */
 };
 
-/* Connects if it has to, and asks for everything that the screen shows. False: message says why not. */
-bool top_ask(struct top *t);
-/* top_fleet.c. Asks for all daemons. False: there is no answer. One that refuses it sets *alone: this daemon
- * alone can be shown, and the message says why if it is not for its version. */
-bool top_ask_fleet(struct top *t, int64_t until_ms, bool *alone);
-/* Shows this daemon alone, or all: what was counted until now is not of the same ones. */
-void top_switch(struct top *t, bool here);
-
-/* top_data.c, for top_fleet.c. */
-__attribute__((format(printf, 2, 3))) void top_say(struct top *t, const char *format, ...);
-void top_refuse(struct top *t, const struct answer *answer);
-void top_rows_free(struct top *t);
-/* False: out of memory. */
-bool top_row_add(struct top *t, const struct answer *lock);
-
-/* top_hour.c. Asks for the hour, if that was long ago. False: there is no answer. */
-bool top_ask_hour(struct top *t, int64_t until_ms);
-
-/* Sorts again, after a change of t->sort. */
-void top_sort(struct top *t);
-/* Sends BREAK for this hold, and writes the result to t->message. */
-void top_break(struct top *t, const char *name, int64_t token);
-void top_done(struct top *t);
-
 /* A line under construction: characters, not bytes, count for its width. */
 #define TOP_LINE_BYTES 4096
 struct top_line {
@@ -125,19 +101,5 @@ struct top_line {
 	size_t n;
 	size_t width; /* of what is in it */
 };
-
-/* Adds a text, escaped, and cut or filled up to so many characters; wide 0: as it is. */
-void top_cell(struct top_line *line, const char *from, size_t wide);
-
-/* What is shown above the locks, line by line. */
-size_t top_head_count(const struct top *t);
-void top_head(const struct top *t, size_t i, size_t width, struct top_line *line);
-void top_hour_line(const struct top *t, size_t width, struct top_line *line);
-/* The heads of the columns, and a row, for this width. */
-void top_heads(const struct top *t, size_t width, struct top_line *line);
-void top_row_line(const struct top *t, const struct top_row *row, size_t width, struct top_line *line);
-
-/* Prints pages; iterations 0: without end. An exit code. */
-int top_batch(struct top *t, int64_t delay_ms, int64_t iterations) __attribute__((warn_unused_result));
 
 #endif

@@ -1,12 +1,16 @@
 /*
  * top_data: asks the daemon what the screen of top shows. See top.h.
  */
-#include "client/top.h"
+#include "client/top_data.h"
 
 #include "client/fleet.h"
+#include "client/greeting.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
+#include "client/top.h"
+#include "client/top_fleet.h"
+#include "client/top_hour.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

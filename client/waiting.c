@@ -2,10 +2,12 @@
  * waiting: sends INSPECT for the awaited lock from time to time. INSPECT names the holders, SESSIONS the
  * processes that they are bound to, and /proc our ancestors: so a process that waits for itself is detected.
  */
-#include "client/lock.h"
+#include "client/waiting.h"
 
 #include "client/fleet.h"
+#include "client/greeting.h"
 #include "client/list.h"
+#include "client/lock.h"
 #include "client/message.h"
 #include "client/process.h"
 #include "client/wire.h"

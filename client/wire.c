@@ -5,6 +5,7 @@
 
 #include "client/deadline.h"
 #include "client/descriptor.h"
+#include "client/wire_tls.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
 

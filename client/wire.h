@@ -66,15 +66,6 @@ struct address {
 	char text[ADDRESS_TEXT_MAX]; /* without user and password, for messages and for HOLDFAST_URL */
 };
 
-/* False if url has none of these forms. why has room for ADDRESS_TEXT_MAX bytes and contains no secrets. */
-bool address_parse(struct address *a, const char *url, char *why) __attribute__((warn_unused_result));
-
-/* Chooses socket (--socket; may be NULL), else url ($HOLDFAST_URL; may be NULL), else the first default place
- * that exists. runtime_dir is $XDG_RUNTIME_DIR or NULL; its socket counts only if root or this user put it
- * there. */
-bool address_choose(struct address *a, const char *socket, const char *url, const char *runtime_dir,
-	char *why) __attribute__((warn_unused_result));
-
 #define WIRE_TEXT_MAX 512
 
 struct wire {
@@ -114,8 +105,6 @@ void wire_close(struct wire *w);
  */
 enum wire_progress { WIRE_FAILED, WIRE_OPENING, WIRE_OPEN };
 bool wire_reopen(struct wire *w) __attribute__((warn_unused_result));
-enum wire_progress wire_reopened(struct wire *w) __attribute__((warn_unused_result));
-short wire_events(const struct wire *w);
 
 /* QUIT, and wire_close(). So no grace begins, and the session ends at once, also if a LOCK waits. Waits for
  * the daemon for a short time. */
@@ -134,14 +123,6 @@ bool wire_listens(const char *path);
 
 #define WIRE_CONNECT_MS 5000
 
-/* wire_tls.c. Whether this program was linked with base/tls.c; without it no address with TLS may be opened.
- */
-bool wire_can_tls(void);
-/* For wire.c: makes the open connection one with TLS, blocking. False: w->why. */
-bool wire_secure(struct wire *w, const struct address *a) __attribute__((warn_unused_result));
-/* The same step by step: begins the handshake, and goes on with it. */
-bool wire_begin_tls(struct wire *w) __attribute__((warn_unused_result));
-enum wire_progress wire_greet_tls(struct wire *w) __attribute__((warn_unused_result));
 /* The wire has ended, for this reason; false. */
 bool wire_fail(struct wire *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -155,17 +136,6 @@ void wire_ask_words(struct wire *w, size_t n, const char *const *words);
 
 /* "command@host", with only the characters that a connection's name may have. */
 #define WIRE_LABEL_MAX (LABEL_BYTES_MAX + 1)
-void wire_label(char label[WIRE_LABEL_MAX], const char *command);
-
-/* HELLO 3 with the login of the address; its answer is a map. label names the connection: printable ASCII
- * without spaces. */
-void wire_greet(struct wire *w, const struct address *a, const char *label);
-
-/* The answer to HELLO, as wire_answer(). NULL also if the server is not holdfastd. */
-const struct answer *wire_welcome(struct wire *w, const struct address *a);
-
-/* The same check for an answer to HELLO that the caller has read; answer may be NULL. */
-const struct answer *wire_welcomed(struct wire *w, const struct address *a, const struct answer *answer);
 
 /* Sends the appended requests. False if the connection broke; earlier answers can still be read. */
 bool wire_flush(struct wire *w);

@@ -4,6 +4,7 @@
  */
 #include "client/session.h"
 
+#include "client/address.h"
 #include "tests/support/suite.h"
 #include "tests/support/tempdir.h"
 
