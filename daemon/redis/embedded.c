@@ -10,7 +10,9 @@
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
+#include "daemon/redis/embedded_directory.h"
 #include "daemon/redis/embedded_inner.h"
+#include "daemon/redis/embedded_presence.h"
 #include "proto/record.h"
 
 #include <errno.h>

@@ -1,10 +1,12 @@
 /*
  * embedded_directory: the directory of a private master: who owns it, and what it records of its last daemon.
  */
-#include "daemon/redis/embedded_inner.h"
+#include "daemon/redis/embedded_directory.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
+#include "daemon/redis/embedded_inner.h"
+#include "daemon/redis/embedded_presence.h"
 
 #include <errno.h>
 #include <fcntl.h>

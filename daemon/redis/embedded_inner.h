@@ -83,41 +83,6 @@ struct embedded {
 	char last[LINE_MAX_BYTES + 1]; /* its last whole line, for the reason of its end */
 };
 
-/* Writes why something failed. Returns false. */
-bool embedded_explain(char why[EMBEDDED_WHY_MAX], const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* Opens the directory, which must belong to this user and be closed to others. */
-bool embedded_open_directory(struct embedded *e, char *why);
-/* Takes the directory for this daemon, and reads how the last daemon ended. */
-bool embedded_claim_directory(struct embedded *e, const struct embedded_settings *settings, char *why);
-/* The server runs: from now on there can be locks. Replaces the record by one of this daemon, which survives
- * a power cut, too. */
-bool embedded_claim_memory(struct embedded *e, const struct embedded_settings *settings, char *why);
-
-/* embedded_presence.c. Shows later daemons of this directory that this one runs, also if the directory is
- * removed. False: errno. */
-bool embedded_show_presence(struct embedded *e) __attribute__((warn_unused_result));
-/* Whether no process of this user shows that, as far as can be seen. */
-bool embedded_is_alone(const struct embedded *e);
-
 #define MARKS "/dev/shm"
-
-/* The path of the mark of the record in this directory. */
-void ending_mark_path(const char *directory, char out[ENDING_MARK_MAX]);
-
-/* Goes on with a record of this daemon that says until_ms. False with errno: there is no record. */
-bool ending_go_on(struct ending *ending, const char *directory, int directory_fd, int64_t until_ms);
-
-/* Clients may rely on locks until until_ms; an earlier deadline changes nothing. Cheap if the record says so
- * already. False with errno: it cannot be written, and there is no record any more. */
-bool ending_extend(struct ending *ending, int directory_fd, int64_t until_ms);
-
-/* Closes what it has open. */
-void ending_close(struct ending *ending);
-
-/* The daemon ends; see embedded_free(). A record that cannot be written makes the next start slower, but no
- * less safe. */
-void embedded_leave_record(struct embedded *e, bool clean, int64_t until_ms);
 
 #endif

@@ -8,6 +8,8 @@
  * Whoever takes the directory looks at what the processes of its own user have open. A daemon of another
  * container has a directory of its own under the same name, and is not looked at.
  */
+#include "daemon/redis/embedded_presence.h"
+
 #include "daemon/redis/embedded_inner.h"
 
 #include <dirent.h>

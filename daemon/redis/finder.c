@@ -8,6 +8,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
+#include "daemon/redis/finder_cluster.h"
 #include "daemon/redis/finder_inner.h"
 #include "daemon/redis/link.h"
 

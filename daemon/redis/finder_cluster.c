@@ -8,6 +8,8 @@
  * Every Redis and Valkey with a cluster has both. CLUSTER SLOTS and CLUSTER SHARDS have no epoch, by which
  * nodes that disagree are told apart, and no number of replicas that counts those that are down.
  */
+#include "daemon/redis/finder_cluster.h"
+
 #include "daemon/redis/finder_inner.h"
 #include "proto/slice.h"
 

@@ -73,9 +73,6 @@ struct finder_source {
 
 extern const struct finder_source finder_sentinel, finder_cluster;
 
-/* finder_cluster.c: CRC16 of the key, or of what its first braces contain. */
-unsigned slot_of(const char *key);
-
 /* finder.c. Why an answer without sense is no opinion: the error that it is, or that role does not say such
  * things. Returns false. */
 bool answer_refuse(const struct redisReply *reply, const char *role, char *why);

@@ -8,6 +8,7 @@
 #include "daemon/redis/finder.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/link.h"
+#include "daemon/redis/pool_look.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -11,6 +11,8 @@
 #include "daemon/redis/finder.h"
 #include "daemon/redis/inbox.h"
 #include "daemon/redis/pool_inner.h"
+#include "daemon/redis/pool_link.h"
+#include "daemon/redis/vote.h"
 
 #include <assert.h>
 #include <stdio.h>

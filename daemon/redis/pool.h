@@ -134,17 +134,6 @@ void pool_see(const struct pool *pool, struct pool_view *out);
 void pool_call(struct pool *pool, const struct call *call);
 /* Sets whether wake() reports the ends of Redisson's locks of this name. */
 void pool_listen(struct pool *pool, struct slice name, bool on);
-/*
- * For people who look at all daemons (admin/fleet.h). pool_look() asks the master for its registered daemons
- * and for the holders of a name, or for one of both (call_encode_look()); looked() follows once, with this
- * id. pool_publish() sends a text to the inbox of another daemon; nothing tells whether it has arrived.
- * False: no link, or too much is under way, and nothing was sent. Both are sent with pool_flush().
- */
-#define POOL_LOOKS_MAX 64
-bool pool_look(struct pool *pool, uint64_t id, const struct call *about, bool daemons)
-	__attribute__((warn_unused_result));
-bool pool_publish(struct pool *pool, const char *daemon_id, struct slice text)
-	__attribute__((warn_unused_result));
 
 /* An operator declares a member of the master's group gone: see replicas_forget(). */
 const char *pool_forget(struct pool *pool, struct slice member);

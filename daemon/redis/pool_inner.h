@@ -20,6 +20,8 @@
 
 #define POOL_WAITS_MAX 2
 
+#define POOL_LOOKS_MAX 64
+
 /* The looks under way on a link, in the order of their answers. */
 struct looks {
 	size_t first;
@@ -82,22 +84,8 @@ struct pool {
 	struct pool_link links[POOL_LINKS_MAX];
 };
 
-/* pool_link.c. False: out of memory. */
-bool pool_link_open(struct pool_link *l, struct pool *pool, struct event_base *base,
-	const struct link_settings *settings) __attribute__((warn_unused_result));
-void pool_link_close(struct pool_link *l);
-/* See pool_end(). */
-void pool_link_end(struct pool_link *l, const char *why);
-void pool_link_call(struct pool_link *l, const struct call *call);
-/* The calls so far are sent now. */
-void pool_link_flush(struct pool_link *l);
-/* Asks the replicas for an acknowledgement although no call needs one. False: not possible now. */
-bool pool_link_probe(struct pool_link *l);
-
 /* pool_look.c. The context of an answer: one to a look, one that nobody waits for (of pool_link.c, too). */
 extern const char pool_look_context, pool_publish_context;
-/* The answer to the oldest look of the link. reply NULL: there will be none. */
-void pool_link_looked(struct pool_link *l, const struct redisReply *reply);
 
 /* pool.c. The batch is answered in the next turn. */
 void pool_put_unsent(struct pool *pool, struct batch *batch);

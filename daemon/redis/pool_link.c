@@ -8,11 +8,14 @@
  * of what it covers are told when it is answered. A second round may be behind the first; more would only
  * split what the next one can cover together.
  */
-#include "daemon/redis/pool_inner.h"
+#include "daemon/redis/pool_link.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
+#include "daemon/redis/pool_inner.h"
+#include "daemon/redis/pool_look.h"
+#include "daemon/redis/vote.h"
 
 #include <assert.h>
 #include <hiredis/hiredis.h>

@@ -3,6 +3,8 @@
  * the holders of a name, and messages to inboxes. A part of pool.c. Nothing here is a call of the core, and
  * no lock depends on it.
  */
+#include "daemon/redis/pool_look.h"
+
 #include "daemon/redis/pool_inner.h"
 
 #include <hiredis/hiredis.h>

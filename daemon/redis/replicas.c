@@ -4,6 +4,7 @@
 #include "daemon/redis/replicas.h"
 
 #include "daemon/redis/call.h"
+#include "daemon/redis/vote.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>

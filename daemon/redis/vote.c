@@ -4,6 +4,8 @@
  * The pool and the simulator use it. It must never trust a reply: the master may be broken or hostile, or
  * another program may listen at its port.
  */
+#include "daemon/redis/vote.h"
+
 #include "daemon/redis/call.h"
 
 #include <hiredis/hiredis.h>

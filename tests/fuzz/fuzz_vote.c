@@ -7,6 +7,7 @@
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/members.h"
 #include "daemon/redis/call.h"
+#include "daemon/redis/vote.h"
 #include "tests/sim/world/answer.h"
 
 #include <assert.h>

@@ -1,6 +1,7 @@
 /* effects: see effects.h. */
 #include "tests/sim/judge/effects.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* greets: see greets.h. */
 #include "tests/sim/judge/greets.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* latch_effects: see latch_effects.h. */
 #include "tests/sim/judge/latch_effects.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* latches: see latches.h. */
 #include "tests/sim/judge/latches.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/fault/handover.h"
 #include "tests/sim/judge/awaits.h"
 #include "tests/sim/world/world.h"

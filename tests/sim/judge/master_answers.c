@@ -1,6 +1,7 @@
 /* master_answers: see master_answers.h. */
 #include "tests/sim/judge/master_answers.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/fault/evict.h"
 #include "tests/sim/judge/guard.h"
 #include "tests/sim/world/world.h"

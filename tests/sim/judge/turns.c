@@ -1,6 +1,7 @@
 /* turns: see turns.h. */
 #include "tests/sim/judge/turns.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/judge/master_answers.h"
 #include "tests/sim/world/world.h"
 

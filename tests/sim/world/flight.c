@@ -1,6 +1,7 @@
 /* flight: see flight.h. */
 #include "tests/sim/world/flight.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/fault/change.h"
 #include "tests/sim/fault/guest_pause.h"
 #include "tests/sim/judge/effects.h"

@@ -1,6 +1,8 @@
 /* stage: see stage.h. */
 #include "tests/sim/world/stage.h"
 
+#include "daemon/redis/vote.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>

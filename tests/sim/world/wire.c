@@ -1,6 +1,7 @@
 /* wire: see wire.h. */
 #include "tests/sim/world/wire.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/world/replica_poll.h"
 #include "tests/sim/world/world.h"
 

@@ -4,6 +4,7 @@
  */
 #include "daemon/redis/call.h"
 
+#include "daemon/redis/vote.h"
 #include "tests/sim/world/answer.h"
 #include "tests/support/suite.h"
 

@@ -7,6 +7,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/stats.h"
 #include "daemon/redis/embedded.h"
+#include "daemon/redis/embedded_directory.h"
 #include "daemon/redis/embedded_inner.h"
 #include "proto/record.h"
 #include "tests/support/await.h"

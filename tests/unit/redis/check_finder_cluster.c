@@ -2,6 +2,7 @@
  * Tests of daemon/redis/finder_cluster: what the answers of a cluster's nodes say of the owner of a slot, and
  * that answers without sense say nothing.
  */
+#include "daemon/redis/finder_cluster.h"
 #include "daemon/redis/finder_inner.h"
 #include "tests/support/suite.h"
 

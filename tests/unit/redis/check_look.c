@@ -3,6 +3,7 @@
  * daemons and of a name; and of what is decoded from it.
  */
 #include "daemon/redis/call.h"
+#include "daemon/redis/pool_look.h"
 #include "tests/support/redis.h"
 #include "tests/support/suite.h"
 
