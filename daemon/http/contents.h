@@ -26,25 +26,6 @@ struct context;
 struct named;
 struct viewer;
 
-/* ---- html: every text of a client or a master goes through html_put_text() ---- */
-
-/* As it is: for literals of the daemon. */
-void html_put(struct buffer *out, const char *html);
-/* Any bytes: printable ones are escaped for HTML, others are shown as \xHH. */
-void html_put_text(struct buffer *out, struct slice text);
-void html_put_number(struct buffer *out, int64_t n);
-/* A cell of a table; label: the head of its column, for narrow screens. */
-void html_put_cell(struct buffer *out, const char *label, struct slice text);
-void html_put_cell_number(struct buffer *out, const char *label, int64_t n);
-
-/* ---- metrics: in the format of OpenMetrics, or in the older text format of Prometheus ---- */
-
-/* What stats.def lists is written from there; the rest is a view of the core, of the masters, and of the
- * process. The number of lines depends on the number of masters and on the names that are counted one by one
- * (named.h), and not on the number of locks or clients. */
-void metrics_write(
-	const struct context *context, const struct named *named, struct buffer *out, bool openmetrics);
-
 /* ---- lists: what LOCKS, SESSIONS and INSPECT answer, as JSON ---- */
 
 page_piece lists_locks;
@@ -52,9 +33,6 @@ page_piece lists_sessions;
 
 /* A function that writes one element; map: as LOCKS has it. */
 typedef void lists_element(struct buffer *out, const struct answer *map, bool first);
-
-/* Writes the next elements of LOCKS, at most page->most in all. False: there are no more. */
-bool lists_each_lock(struct page *page, struct buffer *out, lists_element *element);
 
 /* ---- overview: what TOP, HOUR, INSPECT and HISTORY answer, as JSON: of all hosts, if the viewer may see
  * them ----
@@ -84,23 +62,6 @@ struct recent {
 	size_t so_far;  /* and how many there were in it */
 };
 
-/* Keeps the note; its line (events.h) is valid until the next call. n == 0: it is not kept. where: as
- * events_tell(). */
-struct slice recent_add(struct recent *recent, const struct note *note, const char *where);
-/* Whether the viewer may see the note of this line. */
-bool recent_is_for(struct slice line, const struct viewer *viewer);
-/* index < recent->count; 0 is the latest */
-const char *recent_line(const struct recent *recent, size_t index);
-void recent_done(struct recent *recent);
-
-/* ---- state ---- */
-
-/* One object: whether locks can be had and why not, numbers, and the masters. */
-void state_put_json(const struct context *context, struct buffer *out);
-/* The same for readers without scripts: the rest of the header and two elements for the body of a page. The
- * script of the page fills them anew. */
-void state_put_html(const struct context *context, struct buffer *out);
-
 /* ---- status ---- */
 
 /* The page is status.html, with the state of the daemon and the first locks filled in, so that it can be read
@@ -119,9 +80,5 @@ page_piece status_events;
 
 /* No event is longer: a line with every byte escaped, or the state with all masters. */
 #define STATUS_EVENT_MAX 65536
-
-/* Append an event: the state; and a note, by its line. Without memory out fails. */
-void status_put_state(const struct context *context, struct buffer *out);
-void status_put_note(struct buffer *out, struct slice line);
 
 #endif

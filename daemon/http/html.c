@@ -1,8 +1,9 @@
 /*
  * html: see contents.h.
  */
-#include "daemon/http/contents.h"
+#include "daemon/http/html.h"
 
+#include "daemon/http/contents.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>

@@ -7,6 +7,9 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/loop.h"
 #include "daemon/http/contents.h"
+#include "daemon/http/http_client.h"
+#include "daemon/http/recent.h"
+#include "daemon/http/status.h"
 #include "daemon/net/listeners.h"
 #include "daemon/request/context.h"
 

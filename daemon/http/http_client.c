@@ -2,11 +2,13 @@
  * http_client: one connection: its request, its answer piece by piece, and its events. A part of http.c.
  * Events of the descriptor only note that it is ready; client_serve() does the work, in a turn of the driver.
  */
-#include "daemon/http/http_inner.h"
+#include "daemon/http/http_client.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/closer.h"
 #include "daemon/base/stats.h"
+#include "daemon/http/http_inner.h"
+#include "daemon/http/pages.h"
 #include "daemon/request/context.h"
 
 #include <assert.h>

@@ -83,18 +83,4 @@ struct http {
 	bool fleets[HTTP_LISTENERS_MAX];
 };
 
-/* http_client.c. Owns fd, also on failure. local: of a Unix socket. secure: NULL: plain. NULL: out of memory.
- */
-struct client *client_new(struct http *http, int fd, bool local, struct tls_context *secure)
-	__attribute__((warn_unused_result));
-void client_free(struct client *c);
-/* Puts it into http->ready. */
-void client_is_ready(struct client *c);
-/* The work of one turn. False: the client has to be freed. */
-bool client_serve(struct client *c);
-/* Sets the user that the client is, on a Unix socket or by its certificate. */
-void client_recognise(struct client *c, const struct access *access);
-/* For CLIENT_STREAMING. A client that has too much unread fails, and is freed by the next turn. */
-void client_tell(struct client *c, const char *text, size_t n);
-
 #endif

@@ -3,11 +3,12 @@
  * answers, and what is true for the pages of those is true here: a lock that is there all the time is in the
  * list exactly once.
  */
-#include "daemon/http/contents.h"
+#include "daemon/http/lists.h"
 
 #include "daemon/admin/ranked.h"
 #include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
+#include "daemon/http/contents.h"
 #include "daemon/net/access.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
  * The formats differ in the name that type and help are given for: of a counter, OpenMetrics has it without
  * _total, and the text format with it. Only OpenMetrics has units, the type info, and an end.
  */
-#include "daemon/http/contents.h"
+#include "daemon/http/metrics.h"
 
 #include "daemon/admin/fleet.h"
 #include "daemon/admin/fleet_look.h"
@@ -15,6 +15,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
 #include "daemon/core/view.h"
+#include "daemon/http/contents.h"
 #include "daemon/http/named.h"
 #include "daemon/net/admission.h"
 #include "daemon/redis/masters.h"

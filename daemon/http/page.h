@@ -95,7 +95,4 @@ const char *page_begin(struct page *page, const struct page_kind *kind, const st
 	const struct http_request *request) __attribute__((warn_unused_result));
 void page_done(struct page *page);
 
-/* The kind of page at this path, which has no query. NULL: there is none. */
-const struct page_kind *pages_find(struct slice path);
-
 #endif

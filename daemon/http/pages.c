@@ -1,13 +1,15 @@
 /*
  * pages: see page.h. One table lists them.
  */
-#include "daemon/http/page.h"
+#include "daemon/http/pages.h"
 
 #include "daemon/admin/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/core/view.h"
 #include "daemon/http/contents.h"
+#include "daemon/http/metrics.h"
+#include "daemon/http/page.h"
 
 #include <string.h>
 

@@ -1,10 +1,11 @@
 /*
  * recent: see contents.h.
  */
-#include "daemon/http/contents.h"
+#include "daemon/http/recent.h"
 
 #include "daemon/admin/events.h"
 #include "daemon/base/clock.h"
+#include "daemon/http/contents.h"
 #include "daemon/net/access.h"
 #include "proto/escape.h"
 

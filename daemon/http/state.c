@@ -1,7 +1,7 @@
 /*
  * state: see contents.h. One table has the numbers; the ids of elements in the page are their keys.
  */
-#include "daemon/http/contents.h"
+#include "daemon/http/state.h"
 
 #include "daemon/admin/clients.h"
 #include "daemon/admin/health.h"
@@ -9,6 +9,8 @@
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
+#include "daemon/http/contents.h"
+#include "daemon/http/html.h"
 #include "daemon/redis/masters.h"
 #include "daemon/request/context.h"
 

@@ -1,9 +1,14 @@
 /*
  * status: see contents.h.
  */
-#include "daemon/http/contents.h"
+#include "daemon/http/status.h"
 
 #include "daemon/admin/ranked.h"
+#include "daemon/http/contents.h"
+#include "daemon/http/html.h"
+#include "daemon/http/lists.h"
+#include "daemon/http/recent.h"
+#include "daemon/http/state.h"
 #include "daemon/request/context.h"
 
 #include <string.h>
