@@ -8,6 +8,7 @@
 #include "client/output.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
+#include "proto/json.h"
 
 #include <assert.h>
 #include <inttypes.h>

@@ -8,6 +8,7 @@
  */
 #include "client/message.h"
 #include "client/options.h"
+#include "proto/option.h"
 
 #include "proto/command.h"
 #include "proto/reply.h"

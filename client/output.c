@@ -7,6 +7,7 @@
 #include "client/message.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
+#include "proto/json.h"
 
 #include <assert.h>
 #include <errno.h>

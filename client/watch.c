@@ -7,6 +7,8 @@
 #include "client/output.h"
 #include "client/wire.h"
 #include "proto/escape.h"
+#include "proto/glob.h"
+#include "proto/json.h"
 
 #include <inttypes.h>
 #include <poll.h>

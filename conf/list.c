@@ -4,6 +4,7 @@
  */
 #include "conf/value_inner.h"
 
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <assert.h>

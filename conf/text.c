@@ -3,6 +3,7 @@
  */
 #include "conf/value_inner.h"
 
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <stdlib.h>

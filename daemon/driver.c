@@ -30,6 +30,7 @@
 #include "daemon/request/context.h"
 #include "daemon/request/dispatch.h"
 #include "daemon/request/handshake.h"
+#include "proto/catalog.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,8 +2,10 @@
  * catalog: writes the tables for client libraries and people. The form follows Redis 7, because libraries
  * parse it: redis-cli builds its help and completion from COMMAND DOCS, and cluster clients read COMMAND.
  */
-#include "proto/command.h"
+#include "proto/catalog.h"
 
+#include "proto/command.h"
+#include "proto/option.h"
 #include "proto/reply.h"
 
 #include <assert.h>

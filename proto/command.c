@@ -8,6 +8,7 @@
 #include "proto/command.h"
 
 #include "proto/escape.h"
+#include "proto/option.h"
 #include "proto/request.h"
 
 #include <assert.h>

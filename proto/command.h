@@ -130,27 +130,6 @@ enum field_id {
 	FIELD_COUNT_OF
 };
 
-/* Reads one positional value from the first of n >= 1 arguments. Returns how many arguments it used, or -1
- * and *error. */
-ptrdiff_t option_read(enum field_id id, const struct slice *args, size_t n, struct command *out,
-	struct reply *error) __attribute__((warn_unused_result));
-
-/* Whether the verb has any option. */
-bool option_known(enum verb verb);
-
-/* Writes the options of the verb as a usage text: " [WAIT ms] [OWNER tag]". Returns its length. */
-size_t option_usage(enum verb verb, char *out, size_t room);
-
-/* Whether the verb has an option of this name. */
-bool option_is(enum verb verb, struct slice word);
-
-/* The verb takes no AS id. */
-void option_refuse_as(enum verb verb, struct reply *error);
-
-/* Reads all n arguments as options of out->verb. 0, or -1 and *error. */
-int option_parse(const struct slice *args, size_t n, struct command *out, struct reply *error)
-	__attribute__((warn_unused_result));
-
 struct option_info {
 	struct slice word;
 	uint64_t verbs;    /* bit 1 << verb */
@@ -166,12 +145,6 @@ verbs_have(uint64_t set, enum verb verb)
 	return (unsigned)verb < 64 && (set >> (unsigned)verb & 1);
 }
 
-/* The i-th option; NULL after the last one. */
-const struct option_info *option_info(size_t i);
-
-/* Compares words without regard to case. */
-bool option_word_is(struct slice word, struct slice given);
-
 /* The catalog: the answers to COMMAND and to the HELP subcommands. */
 #define CATALOG_VERSIONS 2 /* RESP2 and RESP3 */
 
@@ -179,11 +152,5 @@ bool option_word_is(struct slice word, struct slice given);
 struct catalog {
 	struct buffer made[CATALOG_VERSIONS][VERB_COUNT];
 };
-
-void catalog_done(struct catalog *catalog);
-
-/* Writes the answer to VERB_COMMAND, VERB_COMMAND_COUNT, _DOCS, _INFO, _LIST, _HELP, VERB_SESSION_HELP,
- * VERB_CLIENT_HELP or VERB_CONFIG_HELP. version: 2 or 3. */
-void catalog_write(struct catalog *catalog, struct buffer *b, int version, const struct command *command);
 
 #endif

@@ -15,9 +15,10 @@
  * is the one before it, but for the elements with an edge between the two. So a pattern costs about as much
  * as its rows have bytes: clients may send a long one with each LOCKS.
  */
-#include "proto/name.h"
+#include "proto/glob.h"
 
 #include "proto/escape.h"
+#include "proto/name.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,9 @@
 /*
  * json: see answer.h. The daemon's pages and the client call it; it does no I/O.
  */
-#include "proto/answer.h"
+#include "proto/json.h"
 
+#include "proto/answer.h"
 #include "proto/escape.h"
 
 #include <inttypes.h>

@@ -2,9 +2,11 @@
  * option: one reader for each kind of value, one row for each value, and one row for each option
  * (option.def). A new option needs only a row; a new kind of value needs code.
  */
-#include "proto/command.h"
+#include "proto/option.h"
 
+#include "proto/command.h"
 #include "proto/escape.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -8,6 +8,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/net/connections.h"
 #include "daemon/request/context.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 #include "proto/record.h"
 #include "proto/reply.h"

@@ -7,6 +7,7 @@
 #include "daemon/core/view.h"
 #include "daemon/net/access.h"
 #include "daemon/request/context.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -15,6 +15,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 #include "proto/reply.h"
 

@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/http/contents.h"
 #include "daemon/net/access.h"
+#include "proto/json.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
  */
 #include "daemon/http/named.h"
 
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <stdlib.h>

@@ -11,6 +11,7 @@
 #include "daemon/admin/report.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/access.h"
+#include "proto/json.h"
 
 #include <string.h>
 

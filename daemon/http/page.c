@@ -6,6 +6,7 @@
 #include "daemon/admin/ranked.h"
 #include "daemon/base/clock.h"
 #include "daemon/request/context.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <string.h>

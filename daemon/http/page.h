@@ -9,6 +9,7 @@
 #define HTTP_PAGE_H
 
 #include "proto/buffer.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 

@@ -13,6 +13,7 @@
 #include "daemon/http/html.h"
 #include "daemon/redis/masters.h"
 #include "daemon/request/context.h"
+#include "proto/json.h"
 
 #include <inttypes.h>
 #include <limits.h>

@@ -10,6 +10,7 @@
 #include "daemon/http/recent.h"
 #include "daemon/http/state.h"
 #include "daemon/request/context.h"
+#include "proto/json.h"
 
 #include <string.h>
 #include <time.h>

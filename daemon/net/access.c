@@ -6,6 +6,7 @@
 #include "daemon/base/random.h"
 #include "daemon/core/base/map.h"
 #include "daemon/net/socket.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 
 #include <inttypes.h>

@@ -12,6 +12,7 @@
 #include "daemon/net/guesses.h"
 #include "daemon/net/passwords.h"
 #include "daemon/request/audit.h"
+#include "proto/catalog.h"
 #include "proto/command.h"
 #include "proto/reply.h"
 

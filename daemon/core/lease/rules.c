@@ -8,6 +8,7 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
+#include "proto/glob.h"
 #include "proto/name.h"
 #include "proto/slice.h"
 

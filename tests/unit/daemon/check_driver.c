@@ -5,6 +5,7 @@
 #include "daemon/driver_context.h"
 #include "daemon/driver_ledger.h"
 #include "daemon/handover.h"
+#include "proto/glob.h"
 #include "tests/support/rig.h"
 #include "tests/support/suite.h"
 

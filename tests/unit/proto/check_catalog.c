@@ -2,7 +2,9 @@
  * check_catalog: what COMMAND and HELP answer, read with the client's own parser.
  */
 #include "proto/answer.h"
+#include "proto/catalog.h"
 #include "proto/command.h"
+#include "proto/option.h"
 
 #include "tests/support/suite.h"
 

@@ -3,6 +3,7 @@
  */
 #include "proto/name.h"
 
+#include "proto/glob.h"
 #include "tests/support/suite.h"
 
 #include <stdlib.h>

@@ -2,6 +2,7 @@
  * Tests of proto/json: the JSON of texts, answers and events.
  */
 #include "proto/answer.h"
+#include "proto/json.h"
 #include "tests/support/suite.h"
 
 #include <jansson.h>

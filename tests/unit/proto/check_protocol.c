@@ -6,6 +6,7 @@
 #include "daemon/core/base/action.h"
 #include "proto/answer.h"
 #include "proto/command.h"
+#include "proto/option.h"
 #include "proto/request.h"
 
 #include "tests/support/suite.h"
