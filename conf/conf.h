@@ -135,43 +135,6 @@ struct conf_errors {
 	char text[CONF_ERRORS_MAX][CONF_ERROR_TEXT_MAX];
 };
 
-/*
- * Each of these returns NULL on failure, with at least one error in *errors; otherwise a conf for
- * conf_free(). conf_load() reads the file, which must exist only if `needed`. If its name ends in .yml,
- * conf_load() also reads each *.yml in the directory with .d in place of .yml, in the order of their names: a
- * later value replaces an earlier one, and items of a list are appended. conf_parse() parses a text, and file
- * is its name in errors. conf_default() parses an empty file. All three also read password files and the
- * environment.
- */
-struct conf *conf_load(const char *file, bool needed, struct conf_errors *errors)
-	__attribute__((warn_unused_result));
-struct conf *conf_parse(const char *file, const char *text, size_t n, struct conf_errors *errors)
-	__attribute__((warn_unused_result));
-struct conf *conf_default(struct conf_errors *errors) __attribute__((warn_unused_result));
-
-/* Wipes the secrets; NULL is allowed. */
-void conf_free(struct conf *conf);
-
-/* Whether a file has any key of this mapping, which asks for TLS. */
-bool conf_tls_on(const struct conf_tls *tls);
-
-/* The longest lease of any name, in ms. A guard has to be longer. */
-int64_t conf_longest_lease_ms(const struct conf *conf);
-
-/* The template of the key at the master; "": NAMESPACE:{NAME}. An interop has one that its library
- * prescribes. */
-const char *conf_rule_key(const struct conf_rule *rule);
-
-/* The number of rules, from the first on, that determine the keys of a name at the master: up to the last
- * rule with a key or an interop of its own. A reload must not change these. */
-size_t conf_layout_rules(const struct conf *conf);
-
-/*
- * Prints the effective values as YAML with every key and its help. The output loads to the same values,
- * except for passwords, which are never printed. -1 and errno if writing failed.
- */
-int conf_print(const struct conf *conf, FILE *to) __attribute__((warn_unused_result));
-
 /* One key whose effective value differs. The texts are valid during the callback. */
 struct conf_change {
 	const char *path; /* "limits.clients", "rules[0].lease" */
@@ -179,14 +142,5 @@ struct conf_change {
 	const char *to;
 	bool restart; /* a running daemon cannot adopt it */
 };
-
-/*
- * Calls each for every difference, in the order of schema.def. For keys that a running daemon can adopt, it
- * compares from (the values now) with to; for the others, boot (the values at the start) with to. Returns how
- * many differences need a restart; -1: out of memory, and each was not called.
- */
-int conf_diff(const struct conf *boot, const struct conf *from, const struct conf *to,
-	void (*each)(void *arg, const struct conf_change *change), void *arg)
-	__attribute__((warn_unused_result));
 
 #endif

@@ -3,10 +3,11 @@
  *
  * Called by the loader's verify. What is always the same is in schema.def.
  */
-#include "conf/value.h"
+#include "conf/defaults.h"
 
 #include "conf/schema.h"
 #include "conf/source.h"
+#include "conf/value.h"
 #include "proto/slice.h"
 
 #include <stdio.h>

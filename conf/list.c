@@ -2,8 +2,11 @@
  * list: the values that are lists: sets of words, texts, and the places of sentinels and nodes. A part of
  * value.c.
  */
-#include "conf/value_inner.h"
+#include "conf/list.h"
 
+#include "conf/text.h"
+#include "conf/url.h"
+#include "conf/value_inner.h"
 #include "proto/glob.h"
 #include "proto/name.h"
 

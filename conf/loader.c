@@ -4,10 +4,13 @@
  * Called by daemon/main.c at start and at a reload. It reads every value and reports every error that it can
  * find before it fails. It never prints, and never returns half a configuration.
  */
+#include "conf/loader.h"
+
 #include "conf/conf.h"
 #include "conf/schema.h"
 #include "conf/source.h"
 #include "conf/value.h"
+#include "conf/verify.h"
 
 #include <assert.h>
 #include <stdlib.h>

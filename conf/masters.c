@@ -1,9 +1,13 @@
 /*
  * masters: checks the items of `masters`, and compares them. A part of verify.c.
  */
-#include "conf/value_inner.h"
+#include "conf/masters.h"
 
 #include "conf/schema.h"
+#include "conf/tls.h"
+#include "conf/url.h"
+#include "conf/value_inner.h"
+#include "conf/verify.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,13 @@
  * Called by daemon/main.c. What is printed loads to the same values. Passwords are compared, and never
  * printed or told.
  */
-#include "conf/conf.h"
+#include "conf/printer.h"
 
+#include "conf/conf.h"
+#include "conf/loader.h"
 #include "conf/schema.h"
 #include "conf/value.h"
+#include "conf/verify.h"
 
 #include <stdlib.h>
 #include <string.h>

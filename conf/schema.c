@@ -6,6 +6,7 @@
  */
 #include "conf/schema.h"
 
+#include "conf/url.h"
 #include "conf/value.h"
 #include "proto/slice.h"
 

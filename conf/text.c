@@ -1,8 +1,9 @@
 /*
  * text: which texts the keys of each type take, and how a text is written. A part of value.c.
  */
-#include "conf/value_inner.h"
+#include "conf/text.h"
 
+#include "conf/value_inner.h"
 #include "proto/glob.h"
 #include "proto/name.h"
 

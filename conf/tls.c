@@ -4,10 +4,11 @@
  * Called by verify.c for an item whose values are valid. It reads no certificate: the daemon does, at its
  * start, at a reload and with -t.
  */
-#include "conf/value.h"
+#include "conf/tls.h"
 
 #include "conf/schema.h"
 #include "conf/source.h"
+#include "conf/value.h"
 
 #include <string.h>
 

@@ -4,8 +4,9 @@
  * Called by the value parsers, the printer and verify.c. It must never put a password, or a possible password
  * of a URL, into a message, and never block: a password in a FIFO is refused.
  */
-#include "conf/value.h"
+#include "conf/url.h"
 
+#include "conf/value.h"
 #include "proto/slice.h"
 
 #include <arpa/inet.h>

@@ -1,8 +1,11 @@
 /*
  * user: checks an item of users: how its clients are known, and what they may do. A part of verify.c.
  */
-#include "conf/value_inner.h"
+#include "conf/user.h"
 
+#include "conf/url.h"
+#include "conf/value_inner.h"
+#include "conf/verify.h"
 #include "proto/slice.h"
 
 #include <crypt.h>

@@ -5,6 +5,9 @@
  */
 #include "conf/value_inner.h"
 
+#include "conf/list.h"
+#include "conf/text.h"
+#include "conf/url.h"
 #include "proto/name.h"
 
 #include <assert.h>

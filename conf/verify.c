@@ -4,9 +4,16 @@
  * Called by the loader if the single values are valid. Reads the environment, password files and the names of
  * groups.
  */
-#include "conf/value_inner.h"
+#include "conf/verify.h"
 
+#include "conf/defaults.h"
+#include "conf/loader.h"
+#include "conf/masters.h"
 #include "conf/schema.h"
+#include "conf/tls.h"
+#include "conf/url.h"
+#include "conf/user.h"
+#include "conf/value_inner.h"
 #include "proto/slice.h"
 
 #include <grp.h>

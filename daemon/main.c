@@ -5,6 +5,8 @@
  */
 #include "daemon/main_inner.h"
 
+#include "conf/loader.h"
+#include "conf/printer.h"
 #include "daemon/base/child.h"
 #include "daemon/base/clock.h"
 #include "daemon/core/base/timers.h"

@@ -6,6 +6,7 @@
  * The settings are those that all daemons of a namespace should share. A short value is written as it is, any
  * other as a hash, so that two daemons can be compared key by key.
  */
+#include "conf/printer.h"
 #include "daemon/base/clock.h"
 #include "daemon/main_inner.h"
 #include "proto/slice.h"

@@ -1,6 +1,7 @@
 /*
  * main_listen: the sockets of the configuration, for lock clients and for HTTP. A part of main_settings.c.
  */
+#include "conf/tls.h"
 #include "daemon/base/secrets.h"
 #include "daemon/driver_context.h"
 #include "daemon/http/http.h"

@@ -4,6 +4,8 @@
  */
 #include "daemon/main_inner.h"
 
+#include "conf/loader.h"
+#include "conf/printer.h"
 #include "daemon/base/clock.h"
 #include "daemon/driver_context.h"
 

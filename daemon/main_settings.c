@@ -3,6 +3,9 @@
  */
 #include "daemon/main_settings.h"
 
+#include "conf/loader.h"
+#include "conf/tls.h"
+#include "conf/url.h"
 #include "conf/value.h"
 #include "daemon/core/masters/members.h"
 #include "daemon/driver_context.h"

@@ -4,6 +4,9 @@
  */
 #include "conf/conf.h"
 
+#include "conf/loader.h"
+#include "conf/printer.h"
+
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,6 +3,9 @@
  */
 #include "conf/conf.h"
 
+#include "conf/loader.h"
+#include "conf/tls.h"
+
 #include <check.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -2,6 +2,8 @@
  * check_conf_print: what is printed loads back, what changed is told, and no key is missing from a document.
  */
 #include "conf/conf.h"
+#include "conf/loader.h"
+#include "conf/printer.h"
 #include "conf/schema.h"
 
 #include <check.h>

@@ -4,6 +4,8 @@
  */
 #include "conf/conf.h"
 
+#include "conf/loader.h"
+
 #include <check.h>
 #include <ftw.h>
 #include <stdlib.h>

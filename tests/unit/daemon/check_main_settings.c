@@ -1,6 +1,7 @@
 /*
  * Tests of daemon/main_settings: what the configuration says reaches the rooms as it is meant.
  */
+#include "conf/loader.h"
 #include "daemon/main_settings.h"
 #include "tests/support/suite.h"
 

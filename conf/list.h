@@ -1,0 +1,33 @@
+/*
+ * list: the values that are lists: sets of words, texts, and the places of sentinels and nodes. A part of
+ * value.c.
+ */
+#ifndef CONF_LIST_H
+#define CONF_LIST_H
+
+#include "conf/schema.h"
+#include "conf/value.h"
+
+#include <stdbool.h>
+
+struct conf_places;
+struct conf_texts;
+
+/* Adds the bit of this word. False: as value_parse(). */
+bool set_add(const struct schema_key *key, const char *text, unsigned *out, char why[VALUE_WHY_MAX])
+	__attribute__((warn_unused_result));
+/* Adds the bits of a list in the form of a file, [lock, see]. */
+bool set_read(const struct schema_key *key, const char *text, unsigned *out, char why[VALUE_WHY_MAX])
+	__attribute__((warn_unused_result));
+void set_format(char out[VALUE_TEXT_MAX], enum value_type type, unsigned set);
+
+/* Append one. False: as value_parse(). */
+bool text_add(const struct schema_key *key, const char *text, struct conf_texts *out, char why[VALUE_WHY_MAX])
+	__attribute__((warn_unused_result));
+bool place_add(const struct schema_key *key, const char *text, struct conf_places *out,
+	char why[VALUE_WHY_MAX]) __attribute__((warn_unused_result));
+void texts_free(struct conf_texts *texts);
+void texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts);
+void places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places);
+
+#endif
