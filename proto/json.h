@@ -1,5 +1,5 @@
 /*
- * json: see answer.h. The daemon's pages and the client call it; it does no I/O.
+ * json: texts, answers and events as JSON. The daemon's pages and the client call it; it does no I/O.
  */
 #ifndef PROTO_JSON_H
 #define PROTO_JSON_H

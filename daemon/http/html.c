@@ -1,5 +1,5 @@
 /*
- * html: see contents.h.
+ * html: writes HTML, with every text escaped.
  */
 #include "daemon/http/html.h"
 

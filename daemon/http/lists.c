@@ -1,7 +1,7 @@
 /*
- * lists: see contents.h. A piece is a page of LOCKS or SESSIONS: so the lists have the fields of these
- * answers, and what is true for the pages of those is true here: a lock that is there all the time is in the
- * list exactly once.
+ * lists: what LOCKS and SESSIONS answer, as JSON. A piece is a page of LOCKS or SESSIONS: so the lists have
+ * the fields of these answers, and what is true for the pages of those is true here: a lock that is there all
+ * the time is in the list exactly once.
  */
 #include "daemon/http/lists.h"
 

@@ -1,6 +1,6 @@
 /*
- * metrics: see contents.h. Each family of metrics is written as a whole: its type, its unit, its help, its
- * samples.
+ * metrics: the numbers, in the format of OpenMetrics, or in the older text format of Prometheus. Each family
+ * of metrics is written as a whole: its type, its unit, its help, its samples.
  *
  * The formats differ in the name that type and help are given for: of a counter, OpenMetrics has it without
  * _total, and the text format with it. Only OpenMetrics has units, the type info, and an end.

@@ -1,5 +1,5 @@
 /*
- * pages: see page.h. One table lists them.
+ * pages: which page is at a path. One table lists them.
  */
 #include "daemon/http/pages.h"
 

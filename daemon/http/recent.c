@@ -1,5 +1,5 @@
 /*
- * recent: see contents.h.
+ * recent: what happened lately.
  */
 #include "daemon/http/recent.h"
 

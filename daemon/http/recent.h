@@ -1,5 +1,5 @@
 /*
- * recent: see contents.h.
+ * recent: what happened lately.
  */
 #ifndef HTTP_RECENT_H
 #define HTTP_RECENT_H

@@ -1,5 +1,6 @@
 /*
- * state: see contents.h. One table has the numbers; the ids of elements in the page are their keys.
+ * state: the state of the daemon and its masters at a glance. One table has the numbers; the ids of elements
+ * in the page are their keys.
  */
 #include "daemon/http/state.h"
 

@@ -1,5 +1,5 @@
 /*
- * status: see contents.h.
+ * status: the status page, and the events that renew it.
  */
 #ifndef HTTP_STATUS_H
 #define HTTP_STATUS_H
