@@ -9,12 +9,18 @@
 #include "conf/printer.h"
 #include "daemon/base/child.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/driver_context.h"
 #include "daemon/driver_handover.h"
 #include "daemon/driver_kept.h"
 #include "daemon/driver_ledger.h"
 #include "daemon/driver_trial.h"
+#include "daemon/main_about.h"
+#include "daemon/main_listen.h"
+#include "daemon/main_options.h"
+#include "daemon/main_password.h"
+#include "daemon/main_reload.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -6,9 +6,13 @@
  * The settings are those that all daemons of a namespace should share. A short value is written as it is, any
  * other as a hash, so that two daemons can be compared key by key.
  */
+#include "daemon/main_about.h"
+
 #include "conf/printer.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/main_inner.h"
+#include "daemon/main_listen.h"
 #include "proto/slice.h"
 
 #include <stdio.h>

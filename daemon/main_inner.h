@@ -63,33 +63,4 @@ struct main {
 	bool started;
 };
 
-/* Whether the only master of the configuration is not the one that the daemon uses; if so, logs it. */
-bool only_master_tell(struct main *m);
-
-/* Makes host and about, by the latest configuration. */
-void about_make(struct main *m);
-
-/* Makes dates, by the latest configuration, and logs which certificates are not valid now. */
-void dates_make(struct main *m);
-
-/* Makes secrets, by the latest configuration, and logs which of them others may read. */
-void secrets_make(struct main *m);
-
-/* The configuration of the options. NULL: errors says why. */
-struct conf *config_load(const struct options *options, struct conf_errors *errors);
-
-/* --hash-password: reads a password from standard input, and prints its hash. The exit status. */
-int password_hash(void);
-
-/* Opens the log, again at each reload, so that files can be rotated. If the disk has no room for the file,
- * locks are served all the same. */
-int log_set(struct main *m, const struct conf *conf, char *error);
-/* Where logins and what administrators do are logged, after log_set(). */
-struct log *audit_of(struct main *m);
-
-/* SIGHUP and RELOAD; arg is the struct main. See driver_settings. */
-int main_reload(void *arg, char *text, size_t room);
-/* Takes up the configuration as a reload does, and sees whether the next process can go on with it. */
-bool main_prepare(void *arg, char *why, size_t room);
-
 #endif

@@ -1,8 +1,11 @@
 /*
  * main_listen: the sockets of the configuration, for lock clients and for HTTP. A part of main_settings.c.
  */
+#include "daemon/main_listen.h"
+
 #include "conf/tls.h"
 #include "daemon/base/secrets.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/driver_context.h"
 #include "daemon/http/http.h"
 #include "daemon/http/named.h"

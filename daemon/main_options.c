@@ -1,6 +1,8 @@
 /*
  * main_options: the command line of holdfastd; see main_settings.h. main.c calls it first.
  */
+#include "daemon/main_options.h"
+
 #include "daemon/main_settings.h"
 
 #include <getopt.h>

@@ -2,8 +2,9 @@
  * main_password: holdfastd --hash-password: reads a password, and prints its hash for the configuration. A
  * part of main.c; no daemon runs then.
  */
-#include "daemon/main_inner.h"
+#include "daemon/main_password.h"
 
+#include "daemon/main_inner.h"
 #include "daemon/net/access.h"
 
 #include <crypt.h>

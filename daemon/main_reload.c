@@ -2,12 +2,15 @@
  * main_reload: reads the configuration, opens the log, and applies a changed configuration to a daemon that
  * runs. A part of main.c.
  */
-#include "daemon/main_inner.h"
+#include "daemon/main_reload.h"
 
 #include "conf/loader.h"
 #include "conf/printer.h"
 #include "daemon/base/clock.h"
 #include "daemon/driver_context.h"
+#include "daemon/main_about.h"
+#include "daemon/main_inner.h"
+#include "daemon/main_listen.h"
 
 #include <errno.h>
 #include <fcntl.h>

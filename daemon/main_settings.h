@@ -25,10 +25,6 @@ struct options {
 	bool help;
 };
 
-/* -1: invalid; an error was written to stderr. Texts point into argv. */
-int options_parse(struct options *options, int argc, char **argv) __attribute__((warn_unused_result));
-void options_help(FILE *to);
-
 #define SETTINGS_WHERE_MAX (CONF_HOST_MAX + 16)
 #define SETTINGS_ERROR_MAX 512
 
@@ -64,22 +60,6 @@ void settings_pass(const struct conf *conf, int64_t descriptors, struct driver_s
 
 /* -1: out of memory, and nothing has changed. */
 int settings_users(struct driver *driver, const struct conf *conf) __attribute__((warn_unused_result));
-
-/* main_listen.c. See driver_listen_http() and driver_count_names(). */
-int settings_http(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
-	__attribute__((warn_unused_result));
-/* main_listen.c. Whether the files of TLS can be used, of listeners, masters and sentinels, for holdfastd -t.
- */
-bool settings_check_tls(const struct conf *conf, char error[SETTINGS_ERROR_MAX])
-	__attribute__((warn_unused_result));
-/* main_listen.c. Reads the dates of the certificates of the same. */
-void settings_tls_dates(const struct conf *conf, struct tls_dates *dates);
-/* main_listen.c. Finds the files with secrets that others may read: passwords, keys, and the configuration if
- * the URL of a master has a password. */
-void settings_secrets(const struct conf *conf, struct secrets *secrets);
-/* main_listen.c. See driver_listen(). */
-int settings_listen(struct driver *driver, const struct conf *conf, char error[SETTINGS_ERROR_MAX])
-	__attribute__((warn_unused_result));
 
 /* The number of masters, the embedded one included. */
 unsigned settings_masters(const struct conf *conf);

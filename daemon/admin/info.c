@@ -13,6 +13,7 @@
 #include "daemon/base/secrets.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/core/view.h"
 #include "daemon/net/admission.h"
 #include "daemon/net/connections.h"

@@ -1,4 +1,6 @@
 /* tls_dates: the dates of certificates; see tls.h. main.c, info.c and the doctor ask for them. */
+#include "daemon/base/tls_dates.h"
+
 #include "daemon/base/tls.h"
 
 #include <openssl/err.h>

@@ -14,6 +14,7 @@
 #include "daemon/base/open_files.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
+#include "daemon/base/tls_dates.h"
 #include "daemon/core/view.h"
 #include "daemon/http/contents.h"
 #include "daemon/http/named.h"

@@ -3,6 +3,7 @@
  */
 #include "daemon/base/tls.h"
 
+#include "daemon/base/tls_dates.h"
 #include "tests/support/suite.h"
 
 #include <errno.h>
