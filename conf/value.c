@@ -3,11 +3,12 @@
  *
  * Called by the loader (parse), the printer and the comparison (format). It must never print a password.
  */
-#include "conf/value_inner.h"
+#include "conf/value.h"
 
 #include "conf/list.h"
 #include "conf/text.h"
 #include "conf/url.h"
+#include "conf/value_inner.h"
 #include "proto/name.h"
 
 #include <assert.h>

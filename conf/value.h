@@ -43,6 +43,7 @@ bool value_is_absent(const struct schema_key *key, const void *field);
 enum secret_lines { SECRET_ONE, SECRET_ONE_OR_TWO };
 
 struct node;
+struct schema_key;
 
 /* The context of every check: the error list, and the source of the values. */
 struct verify {
@@ -50,5 +51,10 @@ struct verify {
 	struct conf_errors *errors;
 	struct node *roots; /* of each file, in the order they were read */
 };
+
+/* The words of a CHOICE or SET, NULL behind the last; NULL: the type has none. */
+const char *const *value_words(enum value_type type);
+/* Writes "TEXT WRONG; allowed: ..." to why. Returns false. */
+bool value_refuse(char why[VALUE_WHY_MAX], const struct schema_key *key, const char *text, const char *wrong);
 
 #endif

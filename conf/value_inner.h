@@ -13,11 +13,6 @@
 #include "conf/source.h"
 #include "conf/value.h"
 
-/* The words of a CHOICE or SET, NULL behind the last; NULL: the type has none. */
-const char *const *value_words(enum value_type type);
-/* Writes "TEXT WRONG; allowed: ..." to why. Returns false. */
-bool value_refuse(char why[VALUE_WHY_MAX], const struct schema_key *key, const char *text, const char *wrong);
-
 /* Where an item has its password: in a file, or in a variable; "" is neither. */
 struct secret_source {
 	const char *list; /* of the item: "users" */

@@ -4,8 +4,9 @@
  *
  *     request ──▶ LOOKS ──▶ ASKS ──▶ answer        LOOKS is left out if the daemons are known well enough
  */
-#include "daemon/admin/fleet_inner.h"
+#include "daemon/admin/fleet.h"
 
+#include "daemon/admin/fleet_inner.h"
 #include "daemon/admin/fleet_look.h"
 #include "daemon/admin/fleet_page.h"
 #include "daemon/admin/fleet_peers.h"

@@ -36,6 +36,8 @@
 struct command;
 struct context;
 struct fleet;
+struct fleet_open;
+struct fleet_part;
 struct master_look;
 struct whose;
 
@@ -114,5 +116,17 @@ bool fleet_busy(const struct fleet *fleet);
 int64_t fleet_turn(struct fleet *fleet, int64_t now_ms);
 /* Before a hand-over: answers all open requests with what there is. */
 void fleet_rest(struct fleet *fleet);
+
+/* ---- for the other files of the fleet ---- */
+
+/* The masters have answered, or their time is over. It may end the request. */
+void open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms);
+
+/* Asks for a page of HTTP. The number of the request; 0: too many wait, or
+ * there is no memory. */
+uint64_t fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_ms);
+
+/* The part of a daemon that holds the name for the id; NULL: none says so. */
+const struct fleet_part *part_holding(const struct fleet_open *open);
 
 #endif

@@ -200,9 +200,6 @@ struct fleet {
 	struct fleet_seen seen[SEEN_MAX];
 };
 
-/* fleet.c. The masters have answered, or their time is over. It may end the request. */
-void open_ask(struct fleet *fleet, struct fleet_open *open, int64_t now_ms);
-
 /* The daemon that asks, and its client. */
 struct asker {
 	const char *daemon; /* its id */
@@ -212,13 +209,6 @@ struct asker {
 /* The answer to PING: this, and the wall clock in ms since 1970. A neighbouring version answers the word
  * alone. */
 #define FLEET_PONG "PONG "
-
-/* fleet.c. Asks for a page of HTTP. The number of the request; 0: too many wait, or
- * there is no memory. */
-uint64_t fleet_ask_page(struct fleet *fleet, const struct command *command, int64_t now_ms);
-
-/* The part of a daemon that holds the name for the id; NULL: none says so. */
-const struct fleet_part *part_holding(const struct fleet_open *open);
 
 /* Cursors of lists: the leading digits of a daemon, and the cursor there. */
 #define FLEET_CURSOR_BITS 34

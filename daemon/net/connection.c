@@ -2,10 +2,11 @@
  * connection: see connection.h. The driver and the handlers of verbs call it. A function that a hook may call
  * must never call a hook, and none may wait for a client.
  */
-#include "daemon/net/connection_inner.h"
+#include "daemon/net/connection.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
+#include "daemon/net/connection_inner.h"
 #include "daemon/net/connection_tls.h"
 #include "daemon/net/connections.h"
 #include "daemon/net/socket.h"

@@ -171,4 +171,27 @@ void connection_cut(struct connection *connection, enum end end, const char *why
  * passing.h. */
 int connection_take_fd(struct connection *connection);
 
+/* ---- for connections.c, connection_state.c, connection_tls.c and connection_kept.c ---- */
+
+/* Counts what it keeps in memory for input and output that wait. */
+void connection_keeps(struct connection *c, size_t kept);
+/* Watches the events that the state asks for. */
+void connection_arm(struct connection *c);
+/* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds
+ * of one turn. */
+void connection_serve(struct connection *c);
+/* Puts the connection into the line of the ready. */
+void connection_line_up(struct connection *c);
+/* Writes pending output, and notes what that makes possible. */
+void connection_flush(struct connection *c);
+
+/* Closes the descriptor that was passed, if there is one. */
+void connection_drop_fd(struct connection *c);
+/* Keeps it if its bytes are still to be served. */
+void connection_settle_fd(struct connection *c);
+/* Ends a connection which has passed descriptors that there are no numbers for. */
+void connection_out_of_numbers(struct connection *c);
+/* How a connection ends whose client has vanished. */
+enum end connection_hangup_end(const struct connection *c);
+
 #endif

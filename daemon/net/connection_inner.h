@@ -125,32 +125,11 @@ connection_at(struct fair_queue_place *place)
 	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
 }
 
-/* Counts what it keeps in memory for input and output that wait. */
-void connection_keeps(struct connection *c, size_t kept);
-/* Watches the events that the state asks for. */
-void connection_arm(struct connection *c);
-/* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds
- * of one turn. */
-void connection_serve(struct connection *c);
-/* Puts the connection into the line of the ready. */
-void connection_line_up(struct connection *c);
-/* Writes pending output, and notes what that makes possible. */
-void connection_flush(struct connection *c);
-
 static inline void
 connection_touched(struct connection *c)
 {
 	if (c->kept_at != FDSTORE_NONE)
 		connection_mark_busy(c);
 }
-
-/* Closes the descriptor that was passed, if there is one. */
-void connection_drop_fd(struct connection *c);
-/* Keeps it if its bytes are still to be served. */
-void connection_settle_fd(struct connection *c);
-/* Ends a connection which has passed descriptors that there are no numbers for. */
-void connection_out_of_numbers(struct connection *c);
-/* How a connection ends whose client has vanished. */
-enum end connection_hangup_end(const struct connection *c);
 
 #endif

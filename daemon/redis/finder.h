@@ -23,6 +23,7 @@
 struct event_base;
 struct finder;
 struct log;
+struct redisReply;
 
 #define FINDER_PLACES_MAX     16
 #define FINDER_ASK_MS         5000 /* time between two questions to a place, besides what it publishes */
@@ -86,5 +87,13 @@ struct finder_view {
 	const char *cause; /* why it is this one, and not the one before; "": not found yet */
 };
 void finder_see(const struct finder *finder, struct finder_view *out);
+
+/* Why an answer without sense is no opinion: the error that it is, or that role does not say such
+ * things. Returns false. */
+bool answer_refuse(const struct redisReply *reply, const char *role, char *why);
+#define FINDER_HOST_MAX 256
+/* Copies a host of n bytes. It is neither printed nor resolved unless it looks like an address or a name.
+ * False: it does not. */
+bool host_copy(char out[FINDER_HOST_MAX], const char *host, size_t n);
 
 #endif

@@ -18,7 +18,6 @@
 
 struct redisReply;
 
-#define FINDER_HOST_MAX      256
 #define FINDER_NODE_MAX      41 /* the id of a node, with its NUL */
 #define FINDER_CAUSE_MAX     128
 #define FINDER_WHY_MAX       256
@@ -72,12 +71,5 @@ struct finder_source {
 };
 
 extern const struct finder_source finder_sentinel, finder_cluster;
-
-/* finder.c. Why an answer without sense is no opinion: the error that it is, or that role does not say such
- * things. Returns false. */
-bool answer_refuse(const struct redisReply *reply, const char *role, char *why);
-/* Copies a host of n bytes. It is neither printed nor resolved unless it looks like an address or a name.
- * False: it does not. */
-bool host_copy(char out[FINDER_HOST_MAX], const char *host, size_t n);
 
 #endif

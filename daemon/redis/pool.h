@@ -14,18 +14,24 @@
 #include "daemon/base/tls.h"
 #include "daemon/core/base/call.h"
 #include "daemon/redis/finder.h"
+#include "daemon/redis/replicas.h"
 #include "proto/slice.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+struct batch;
 struct event_base;
 struct buckets;
 struct log;
 struct master_look;
 struct pool;
+struct redisReply;
+struct replicas_change;
+struct replicas_round;
 struct stats;
+struct vote;
 
 #define POOL_LINKS_MAX      8
 /* A link is written to after this many commands: daemon and master then work at the same time. */
@@ -140,5 +146,22 @@ const char *pool_forget(struct pool *pool, struct slice member);
 
 /* The end of a turn of the loop: the calls so far are sent now. */
 void pool_flush(struct pool *pool);
+
+/* ---- for pool_link.c and pool_look.c ---- */
+
+/* The batch is answered in the next turn. */
+void pool_put_unsent(struct pool *pool, struct batch *batch);
+/* Answers the batches that are unsent now; calls that follow from their votes wait for their own turn. */
+void pool_tell_unsent(struct pool *pool);
+/* Gives the vote to the driver. */
+void pool_tell(struct pool *pool, const struct vote *vote);
+/* Sentinels and nodes learn of a failover sooner or later than the daemon loses its connections: so they are
+ * asked more often while something is wrong. */
+void pool_watch(struct pool *pool);
+/* The answer that ends a round of replicas.h; NULL: there is none. */
+enum replicas_worth pool_judge(struct pool *pool, const struct replicas_round *round, unsigned asked,
+	const struct redisReply *reply);
+/* The group was changed as replicas.change says. */
+void pool_joined(struct pool *pool, const struct replicas_change *change);
 
 #endif

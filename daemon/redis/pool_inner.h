@@ -87,19 +87,4 @@ struct pool {
 /* pool_look.c. The context of an answer: one to a look, one that nobody waits for (of pool_link.c, too). */
 extern const char pool_look_context, pool_publish_context;
 
-/* pool.c. The batch is answered in the next turn. */
-void pool_put_unsent(struct pool *pool, struct batch *batch);
-/* Answers the batches that are unsent now; calls that follow from their votes wait for their own turn. */
-void pool_tell_unsent(struct pool *pool);
-/* Gives the vote to the driver. */
-void pool_tell(struct pool *pool, const struct vote *vote);
-/* Sentinels and nodes learn of a failover sooner or later than the daemon loses its connections: so they are
- * asked more often while something is wrong. */
-void pool_watch(struct pool *pool);
-/* The answer that ends a round of replicas.h; NULL: there is none. */
-enum replicas_worth pool_judge(struct pool *pool, const struct replicas_round *round, unsigned asked,
-	const struct redisReply *reply);
-/* The group was changed as replicas.change says. */
-void pool_joined(struct pool *pool, const struct replicas_change *change);
-
 #endif
