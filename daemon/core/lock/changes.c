@@ -132,18 +132,6 @@ grant_gone(struct core *core, struct grant *g)
 
 /* ---- the lists ---- */
 
-void
-changes_forget(struct changes *changes)
-{
-	for (size_t i = 0; i < changes->sessions.n; i++)
-		((struct session *)changes->sessions.things[i])->changed = false;
-	for (size_t i = 0; i < changes->losses.n; i++)
-		((struct loss *)changes->losses.things[i])->changed = false;
-	for (size_t i = 0; i < changes->grants.n; i++)
-		((struct grant *)changes->grants.things[i])->changed = false;
-	changes->sessions.n = changes->losses.n = changes->grants.n = 0;
-}
-
 static void
 list_rest(struct change_list *list)
 {
@@ -166,6 +154,20 @@ changes_rest(struct changes *changes)
 	list_rest(&changes->losses);
 	list_rest(&changes->grants);
 	assert(!changes->missed);
+}
+
+void
+changes_forget(struct changes *changes)
+{
+	for (size_t i = 0; i < changes->sessions.n; i++)
+		((struct session *)changes->sessions.things[i])->changed = false;
+	for (size_t i = 0; i < changes->losses.n; i++)
+		((struct loss *)changes->losses.things[i])->changed = false;
+	for (size_t i = 0; i < changes->grants.n; i++)
+		((struct grant *)changes->grants.things[i])->changed = false;
+	changes->sessions.n = changes->losses.n = changes->grants.n = 0;
+	changes->missed = false;
+	changes_rest(changes);
 }
 
 static bool

@@ -52,7 +52,7 @@ void grant_gone(struct core *core, struct grant *g);
 /* Appends to a list. False: out of memory, and changes.missed is set. */
 bool changes_add(struct core *core, struct change_list *list, void *thing);
 
-/* A core has been loaded: nothing has changed. */
+/* Nothing has changed: a core has been loaded, or its ledger is begun anew. */
 void changes_forget(struct changes *changes);
 
 /* All lists are empty: gives back the memory for many. */

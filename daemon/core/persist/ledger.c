@@ -572,7 +572,6 @@ drain_missed(struct core *core)
 
 	if (!changes->missed)
 		return;
-	changes->missed = false;
 	ledger_mark(core);
 	if (core->ledger != NULL)
 		core->ledger->failed = true;

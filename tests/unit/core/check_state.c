@@ -8,6 +8,7 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/masters/master.h"
@@ -639,6 +640,20 @@ START_TEST(a_detached_session_is_resumed_with_what_it_holds_and_waits_for)
 END_TEST
 
 /* What each of its requests waits for, over a connection of its own, with the place of one that is lost. */
+/* A core that is loaded marks all that it gets. */
+START_TEST(many_marks_of_a_core_that_was_loaded_are_forgotten)
+{
+	struct changes *changes = &w.core->locks->changes;
+
+	for (unsigned i = 0; i < 1000; i++)
+		ck_assert(changes_add(w.core, &changes->sessions, conn_find(w.core, 1)->session));
+	ck_assert(!changes_at_rest(changes));
+	changes_forget(changes);
+	ck_assert(changes_at_rest(changes));
+	handed_over();
+}
+END_TEST
+
 START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
 {
 	const struct slice id = SLICE("6f1c0d8e5b7a4e9f"), other = SLICE("0a9b8c7d6e5f4a3b");
@@ -1353,6 +1368,7 @@ main(void)
 		an_abandoned_hold_is_withheld_to_its_deadline, a_lease_that_ended_meanwhile_is_lost,
 		a_release_without_an_answer_is_sent_again, an_unused_lease_is_kept_for_its_time,
 		a_detached_session_is_resumed_with_what_it_holds_and_waits_for,
+		many_marks_of_a_core_that_was_loaded_are_forgotten,
 		the_session_of_an_id_goes_on_in_each_of_its_requests,
 		the_place_of_an_id_whose_client_is_cut_off_is_kept,
 		the_place_of_an_id_is_kept_if_its_client_is_cut_off_while_masters_are_asked,
