@@ -10,6 +10,7 @@
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
