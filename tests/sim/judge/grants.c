@@ -213,7 +213,9 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	struct hold *h = held_find(w, c, session, name, owner);
 	w->checker.grants++;
 	fault_free_touched(c->host, name);
-	if (h != NULL && h->token == token && (h->untold || held_good_us(h) > w->now_us)) {
+	/* Where clocks stand still its daemon may have it for longer than it was good. */
+	if (h != NULL && h->token == token &&
+		(h->untold || held_good_us(h) > w->now_us || !promised(w, PROMISE_HOLD, name))) {
 		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
 		if (h->untold && r->part) {
 			h->kind = r->kind;
