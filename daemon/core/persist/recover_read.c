@@ -1,4 +1,5 @@
-/* recover_read: see recover_read.h. It knows which entries are about one thing, and not what they say of it. */
+/* recover_read: see recover_read.h. It knows which entries are about one thing, and not what they say of it.
+ */
 #include "daemon/core/persist/recover_read.h"
 
 #include "daemon/core/base/base.h"

@@ -1,6 +1,6 @@
 /*
- * state_lease: see state_lease.h. Names in the order of their hashes, so that a state does not show in which order
- * they came; and releases. A lease is at rest: nothing is asked of the masters about it.
+ * state_lease: see state_lease.h. Names in the order of their hashes, so that a state does not show in which
+ * order they came; and releases. A lease is at rest: nothing is asked of the masters about it.
  */
 #include "daemon/core/persist/state_lease.h"
 

@@ -1,6 +1,7 @@
 /*
- * state_master: see state_master.h. Every master is as after a loss of all its links, or was not reached yet. What
- * was measured and told before still counts: the servers, their clocks and this host's clock have gone on.
+ * state_master: see state_master.h. Every master is as after a loss of all its links, or was not reached yet.
+ * What was measured and told before still counts: the servers, their clocks and this host's clock have gone
+ * on.
  */
 #include "daemon/core/persist/state_master.h"
 

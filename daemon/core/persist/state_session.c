@@ -1,6 +1,6 @@
 /*
- * state_session: see state_session.h. Sessions with what they have lost and the connections that speak for them, and
- * MLOCKs without an answer.
+ * state_session: see state_session.h. Sessions with what they have lost and the connections that speak for
+ * them, and MLOCKs without an answer.
  */
 #include "daemon/core/persist/state_session.h"
 
