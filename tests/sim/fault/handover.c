@@ -49,11 +49,29 @@ state_load(struct host *h, struct now now, const struct buffer *in)
 	return core;
 }
 
+/* Names the first record that is not the same: proto/record.def has the file that describes it. */
+static void
+state_differs(const struct host *h, struct slice before, struct slice after)
+{
+	struct record was, is;
+	bool both = record_load(&was, before) && record_load(&is, after);
+	assert(both);
+	while (record_next(&was) == record_next(&is) && was.type != RECORD_END && was.body.n == is.body.n &&
+		memcmp(was.body.p, is.body.p, was.body.n) == 0)
+		continue;
+	size_t at = 0, n = was.body.n < is.body.n ? was.body.n : is.body.n;
+	while (at < n && was.body.p[at] == is.body.p[at])
+		at++;
+	world_fail(h->world,
+		"handed over: what d%u loads is not what it saved: from byte %zu on, record %u of %zu "
+		"bytes is now record %u of %zu (proto/record.def)",
+		h->index, at, was.type, was.body.n, is.type, is.body.n);
+}
+
 /* What is loaded is what was saved: then it is saved as the same bytes. */
 static void
 state_pass(struct host *h)
 {
-	struct world *w = h->world;
 	struct now now = host_now(h);
 	struct buffer before, after;
 	struct core *core;
@@ -65,7 +83,8 @@ state_pass(struct host *h)
 		state_save(core, &after);
 		if (buffer_length(&before) != buffer_length(&after) ||
 			memcmp(buffer_bytes(&before), buffer_bytes(&after), buffer_length(&before)) != 0)
-			world_fail(w, "handed over: d%u is another daemon by its state", h->index);
+			state_differs(h, (struct slice){buffer_bytes(&before), buffer_length(&before)},
+				(struct slice){buffer_bytes(&after), buffer_length(&after)});
 		buffer_done(&after);
 		core_free(core);
 	}

@@ -6,6 +6,7 @@
 #include "tests/sim/world/world.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #define ALLOW(code)  (1U << CODE_##code)
@@ -377,16 +378,38 @@ forecast(struct world *w, struct conn *c, const struct reply *reply)
 	return f;
 }
 
+static void
+forecast_text(const struct forecast *f, char *out, size_t size)
+{
+	static const char *const words[] = {[REPLY_INT] = "a number",
+		[REPLY_NULL] = "null",
+		[REPLY_OK] = "OK",
+		[REPLY_QUEUED] = "QUEUED",
+		[REPLY_TEXT] = "a text",
+		[REPLY_VALIDITY] = "a token with its ms",
+		[REPLY_TOKENS] = "tokens",
+		[REPLY_ERROR] = "an error:"};
+	size_t at = 0;
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if ((f->replies & 1U << i) && at < size)
+			at += (size_t)snprintf(out + at, size - at, " %s", words[i]);
+	for (enum code code = 0; code < CODE_COUNT; code++)
+		if ((f->replies & 1U << REPLY_ERROR) && (f->codes & 1U << code) && at < size)
+			at += (size_t)snprintf(out + at, size - at, " %s", code_word(code));
+}
+
 void
 oracle_reply(struct world *w, struct conn *c, const struct reply *reply)
 {
 	struct forecast f = forecast(w, c, reply);
 	bool good = (f.replies & 1U << reply->type) &&
 		    (reply->type != REPLY_ERROR || (f.codes & 1U << reply->code));
-	char asked[160];
+	char asked[160], answer[300], allowed[160];
 	if (good)
 		return;
 	request_text(&c->current, asked, sizeof(asked));
-	world_fail(w, "reply: c%u asks %s and is answered %d %s %s", c->client->index, asked, reply->type,
-		reply->type == REPLY_ERROR ? code_word(reply->code) : "", reply->text);
+	conn_reply_text(reply, answer, sizeof(answer));
+	forecast_text(&f, allowed, sizeof(allowed));
+	world_fail(w, "reply: c%u asks %s and is answered %s; right would be%s", c->client->index, asked,
+		answer, allowed);
 }

@@ -450,8 +450,8 @@ client_receives(void *arg, uint64_t a, void *data)
 	free(p);
 }
 
-static void
-reply_text(const struct reply *r, char *out, size_t size)
+void
+conn_reply_text(const struct reply *r, char *out, size_t size)
 {
 	switch (r->type) {
 	case REPLY_INT:
@@ -489,7 +489,7 @@ trace_reply(const struct conn *c, const struct reply *r)
 	if (!w->trace.keep)
 		return;
 	char text[300];
-	reply_text(r, text, sizeof(text));
+	conn_reply_text(r, text, sizeof(text));
 	trace_kept(&w->trace, w->now_us, "d%u > c%u %s", c->host->index, c->client->index, text);
 }
 

@@ -112,6 +112,8 @@ void conn_command(struct conn *conn, conn_id line, const struct request *request
 
 /* The host's side. */
 void conn_reply(struct host *host, conn_id id, const struct reply *reply);
+/* As a trace has it. */
+void conn_reply_text(const struct reply *reply, char *out, size_t size);
 void conn_push(struct host *host, conn_id id, const struct push *push);
 void conn_close_by_host(struct host *host, conn_id id);
 void conn_host_gone(struct host *host);
