@@ -108,9 +108,11 @@ def test_holder(place):
         expect(status, TIMEOUT)
         expect(bool(re.search(r"; the holder is deploy:1 \(pid %d, uid %d\), for \d+\.\ds$" % (os.getpid(), os.getuid()), text)), True, text)
         other("UNLOCK", "a", "OWNER", "me")
-        for number in range(3):
-            c.output.wait("^held %d" % number)
-            expect(c.ask("unlock", number)[0], OK)
+        at = marks[0]
+        for _ in range(3):
+            said, line = c.output.wait("^held ([0-2])", at)[1:]
+            at = line + 1
+            expect(c.ask("unlock", said.group(1))[0], OK)
     c.end()
 
 
