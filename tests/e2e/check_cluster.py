@@ -95,21 +95,25 @@ def judged(cluster, change, why):
 @harness.busy
 def test_asked_failover(place):
     """an operator's CLUSTER FAILOVER under load"""
-    cluster = Cluster(place)
+    timeout = 5
+    cluster = Cluster(place, timeout_ms=timeout * 1000)
 
     def change():
         replica = cluster.replica_of(cluster.nodes[0])
-        asked = -PATIENCE
+        asked, answers = -PATIENCE, []
 
         def taken_over():
-            # A busy node gives it up after five seconds, and has to be asked again.
+            # If a vote is late the replica gives it up after five seconds, and nobody votes again before twice the timeout.
             nonlocal asked
-            if boottime() - asked > 8:
-                replica("CLUSTER", "FAILOVER")
+            if boottime() - asked > 2 * timeout + 1:
+                answers.append(replica("CLUSTER", "FAILOVER"))
                 asked = boottime()
             return cluster.owner(replica) is replica
 
-        until("the replica is the master", taken_over)
+        try:
+            until("the replica is the master", taken_over, 2 * PATIENCE)
+        except AssertionError as error:
+            raise AssertionError("%s: %s\n%s" % (error, answers, replica.redis.process.output.tail())) from error
         return replica
 
     judged(cluster, change, "failover: the node before is a replica now|the node before has lost all its slots")

@@ -193,7 +193,16 @@ class Player:
 
     def said(self, name, verb, timeout=PATIENCE):
         """What it said behind the last request of this kind."""
-        return self.output.wait("^%s %s (.*)" % (name, verb), self.marks.get((name, verb), 0), timeout)[1].group(1)
+        try:
+            return self.output.wait("^%s %s (.*)" % (name, verb), self.marks.get((name, verb), 0), timeout)[1].group(1)
+        except AssertionError as error:
+            raise AssertionError("%s: %s\nits processes: %s" % (self.who, error, ", ".join(self.states()))) from error
+
+    def states(self):
+        """Of each of its processes the number, the program and the state, as ps(1) has it."""
+        for pid in self.tree():
+            with contextlib.suppress(FileNotFoundError), open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stream:
+                yield " ".join(stream.read().split()[:3])
 
 
 class Team:
