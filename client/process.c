@@ -20,16 +20,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Limit on the ancestors of a process; more means a cycle, made of reused pids. */
 #define ANCESTORS_MAX 4096
+/* A member that is in the kernel for longer, as on a file system that does not answer, is not waited for. */
+#define STILL_TRIES   100
 
 struct member {
 	pid_t pid;
 	pid_t parent;
 	pid_t group;
 	bool dead;
+	bool stopped;
 };
 
 struct snapshot {
@@ -76,6 +80,7 @@ member_read(struct member *m, const char *name)
 	}
 	/* A leader that ended while its other threads run looks like a zombie, but is alive. */
 	m->dead = (state == 'Z' || state == 'X') && threads <= 1;
+	m->stopped = state == 'T' || state == 't';
 	return true;
 }
 
@@ -252,6 +257,32 @@ descendants_signal(const struct descendants *d, int signal)
 	}
 	free(s.list);
 	return any;
+}
+
+/* Whether each living member is stopped. */
+static bool
+descendants_still(const struct descendants *d)
+{
+	bool broken = false, still = true;
+	struct snapshot s;
+
+	(void)snapshot_take(&s);
+	for (size_t i = 0; i < s.n && still; i++) {
+		still = s.list[i].stopped || !belongs(d, &s, &s.list[i], &broken);
+	}
+	free(s.list);
+	return still;
+}
+
+void
+descendants_continue(const struct descendants *d)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+
+	for (int i = 0; i < STILL_TRIES && !descendants_still(d); i++) {
+		(void)nanosleep(&moment, NULL);
+	}
+	(void)descendants_signal(d, SIGCONT);
 }
 
 enum descendants_rest

@@ -34,6 +34,13 @@ struct descendants {
  * none. */
 bool descendants_signal(const struct descendants *d, int signal);
 
+/*
+ * Sends CONT after a STOP, when all members have come to a stop, for which it waits 100 ms at most. A member
+ * that gets both while it forks leaves a child that is stopped and that no CONT reaches any more (seen with
+ * Linux 6.18).
+ */
+void descendants_continue(const struct descendants *d);
+
 enum descendants_rest {
 	DESCENDANTS_GONE,  /* no member is alive */
 	DESCENDANTS_LIVES, /* *pidfd becomes readable when a member ends; the caller closes it */

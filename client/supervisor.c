@@ -284,8 +284,11 @@ order_follow(struct supervision *s, const struct order *order)
 		wrapper_continued(s);
 	} else if (order->signal == SIGKILL) {
 		kill_now(s);
+	} else if (order->signal == SIGCONT && s->paused) {
+		s->paused = false;
+		descendants_continue(&s->descendants);
 	} else {
-		s->paused = order->signal == SIGSTOP || (s->paused && order->signal != SIGCONT);
+		s->paused = s->paused || order->signal == SIGSTOP;
 		(void)descendants_signal(&s->descendants, order->signal);
 	}
 }

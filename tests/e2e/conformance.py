@@ -154,6 +154,7 @@ class Player:
             place.ends.append(self.end)
         self.output = self.process.output
         self.marks = {}
+        self.stopped = []  # its processes that stand still, each behind the one that has started it
 
     def tell(self, name, verb, *words):
         self.marks[name, verb] = self.output.mark()
@@ -177,18 +178,19 @@ class Player:
     def stop(self):
         """All its processes stand still. None starts another: each is stopped before those that it has started are looked for."""
         self.process.stop()
-        stopped = set()
-        while stopped < set(self.tree()):
-            for pid in set(self.tree()) - stopped:
+        more = True
+        while more:
+            more = [pid for pid in self.tree() if pid not in self.stopped]
+            for pid in more:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGSTOP)
-                stopped.add(pid)
+            self.stopped += more
 
     def cont(self):
-        """What has started others goes on behind them, so that it sees none that stands still."""
-        for pid in reversed(self.tree()):
+        """What was stopped goes on, and what has started others behind them, so that it sees none that stands still."""
+        while self.stopped:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+                os.kill(self.stopped.pop(), signal.SIGCONT)
         self.process.stopped = False
 
     def said(self, name, verb, timeout=PATIENCE):
