@@ -1,7 +1,7 @@
 /*
  * changes: the sessions, losses and holds that have changed in this step, for what has to outlive a crash
- * (ledger.h). Whoever changes one marks it, and knows nothing of entries; at the end of the step the ledger
- * goes through the lists. A thing is on its list once, however often it changes.
+ * (ledger.h). The code that changes one marks it, and knows nothing of entries; at the end of the step the
+ * ledger goes through the lists. A thing is on its list once, however often it changes.
  *
  * A thing that ends stays on its list as it was: its memory is used again after the step at the earliest
  * (alloc.h), so its last entry can be written. Of a hold the attempt of its lease is kept, because the lease

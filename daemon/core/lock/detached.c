@@ -1,5 +1,5 @@
-/* detached: see the header. What a session of an id is, and what follows from its silence; guest.c has its
- * requests. */
+/* detached: see detached.h. This file has the sessions of ids and what follows from their silence; guest.c
+ * has their requests. */
 #include "daemon/core/lock/detached.h"
 
 #include "daemon/core/base/alloc.h"

@@ -29,13 +29,13 @@
  * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
  * each, whatever it holds besides.
  *
- * Nobody but the step calls the ledger. Whoever changes something marks it (changes.h, lease_changed(),
+ * Only the step calls the ledger. The code that changes something marks it (changes.h, lease_changed(),
  * core_changed()), and ledger_drain() goes through the marks at the end of the step. So each thing has one
  * entry a step at most, with what it is then.
  *
  * The driver writes the entries of a step before it carries out the actions of that step. So what a client
  * has been told is in the ledger; what is in the ledger may not have been told. A crash between two entries
- * of a step leaves the first of them. Nobody has been told anything of that step, and no master was asked for
+ * of a step leaves the first of them. No client has an answer of that step yet, and no master was asked for
  * it, so any mixture of before and after will do that recovery takes as sound. What stands on something comes
  * after it, and goes before it:
  *
