@@ -15,30 +15,35 @@
 #include <string.h>
 #include <time.h>
 
+/* A number of what may be missing: then the cell is empty. */
+static void
+put_cell_if(struct buffer *out, const char *label, bool there, int64_t n)
+{
+	if (there) {
+		html_put_cell_number(out, label, n);
+	} else {
+		html_put_cell(out, label, SLICE(""));
+	}
+}
+
 /* Names of columns are as the script has them. */
 static void
 lock_row(struct buffer *out, const struct answer *map, bool first)
 {
+	int64_t pid = answer_get_int(map, "pid", 0), longest_ms = answer_get_int(map, "longest_wait_ms", 0);
 	(void)first;
 	html_put(out, "<tr>");
 	html_put_cell(out, "name", answer_get_text(map, "name"));
 	html_put(out, "<td class=\"host\"></td>");
 	html_put_cell(out, "state", answer_get_text(map, "state"));
 	html_put_cell(out, "kind", answer_get_text(map, "kind"));
-	if (answer_get_int(map, "token", 0) != 0) {
-		html_put_cell_number(out, "held s", answer_get_int(map, "held_ms", 0) / 1000);
-	} else {
-		html_put_cell(out, "held s", SLICE(""));
-	}
+	put_cell_if(out, "held s", answer_get_int(map, "token", 0) != 0,
+		answer_get_int(map, "held_ms", 0) / 1000);
 	html_put_cell(out, "client", answer_get_text(map, "client"));
-	html_put_cell_number(out, "pid", answer_get_int(map, "pid", 0));
+	put_cell_if(out, "pid", pid > 0, pid);
 	html_put_cell(out, "address", answer_get_text(map, "address"));
 	html_put_cell_number(out, "waiting", answer_get_int(map, "waiters", 0));
-	if (answer_get_int(map, "longest_wait_ms", 0) > 0) {
-		html_put_cell_number(out, "longest s", answer_get_int(map, "longest_wait_ms", 0) / 1000);
-	} else {
-		html_put_cell(out, "longest s", SLICE(""));
-	}
+	put_cell_if(out, "longest s", longest_ms > 0, longest_ms / 1000);
 	html_put_cell(out, "why", answer_get_text(map, "why"));
 	html_put(out, "</tr>\n");
 }
