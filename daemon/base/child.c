@@ -3,6 +3,7 @@
  */
 #include "daemon/base/child.h"
 
+#include "daemon/base/fd_copy.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 
@@ -245,6 +246,7 @@ child_spawn(struct child *child, const char *path, char *const argv[], int said,
 static bool
 child_begin(struct child *child, struct event_base *base, const char *path, char *const argv[], int given)
 {
+	struct fd_copy copy;
 	int ends[2], failed;
 
 	child->limit = timeout_new(base, child_is_late, child);
@@ -252,7 +254,10 @@ child_begin(struct child *child, struct event_base *base, const char *path, char
 		return false;
 	child->said = ends[0];
 	(void)fcntl(child->said, F_SETFL, O_NONBLOCK);
+	/* The child closes its descriptors, and this thread waits until then. */
+	fd_copy_keep(&copy);
 	failed = child_spawn(child, path, argv, ends[1], given);
+	fd_copy_end(&copy);
 	close(ends[1]);
 	if (failed) {
 		errno = failed;

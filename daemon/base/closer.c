@@ -4,10 +4,10 @@
  */
 #include "daemon/base/closer.h"
 
-#include <limits.h>
+#include "daemon/base/fd_copy.h"
+#include "daemon/base/thread.h"
+
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -36,69 +36,15 @@ struct batch {
 
 /* ---- threads ---- */
 
-/* Signals are for the loop. */
-static bool
-thread_begin(pthread_t *thread, bool joined, void *(*work)(void *), void *arg)
-{
-	sigset_t all, before;
-	pthread_attr_t attr;
-	bool begun;
-
-	if (pthread_attr_init(&attr) != 0)
-		return false;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	begun = pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES) == 0 &&
-		pthread_attr_setdetachstate(
-			&attr, joined ? PTHREAD_CREATE_JOINABLE : PTHREAD_CREATE_DETACHED) == 0 &&
-		pthread_create(thread, &attr, work, arg) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return begun;
-}
-
-/* A thread with a copy of the table of descriptors. */
-struct copy {
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
-	bool made; /* or it cannot be made, as some filters of system calls forbid it */
-	bool ends;
-};
-
-static void *
-copy_keep(void *arg)
-{
-	struct copy *copy = arg;
-
-	(void)unshare(CLONE_FILES);
-	pthread_mutex_lock(&copy->mutex);
-	copy->made = true;
-	pthread_cond_broadcast(&copy->changed);
-	while (!copy->ends)
-		pthread_cond_wait(&copy->changed, &copy->mutex);
-	pthread_mutex_unlock(&copy->mutex);
-	return NULL;
-}
-
 static void
 batch_close(const struct batch *batch)
 {
-	struct copy copy = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-	pthread_t thread;
-	bool copied = thread_begin(&thread, true, copy_keep, &copy);
+	struct fd_copy copy;
 
-	pthread_mutex_lock(&copy.mutex);
-	while (copied && !copy.made)
-		pthread_cond_wait(&copy.changed, &copy.mutex);
-	pthread_mutex_unlock(&copy.mutex);
+	fd_copy_keep(&copy);
 	for (size_t i = 0; i < batch->count; i++)
 		close(batch->fds[i]);
-	pthread_mutex_lock(&copy.mutex);
-	copy.ends = true;
-	pthread_cond_broadcast(&copy.changed);
-	pthread_mutex_unlock(&copy.mutex);
-	if (copied)
-		pthread_join(thread, NULL);
+	fd_copy_end(&copy);
 }
 
 static void
@@ -204,7 +150,7 @@ closer_put(struct closer *closer, int fd)
 		/* A thread takes what comes while it closes, unless it has to wait. So with one batch under
 		 * way the next one begins its own thread. */
 		if (queued && closer->count == 1 && closer->threads < CLOSER_THREADS &&
-			thread_begin(&thread, false, closer_work, closer))
+			thread_begin(&thread, THREAD_STACK_BYTES, THREAD_DETACHED, closer_work, closer))
 			closer->threads++;
 		if (queued && closer->threads == 0) {
 			closer->count--;

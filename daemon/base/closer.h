@@ -7,11 +7,10 @@
  * the same as that of all descriptors which are still unread in it, and of a listening socket that of all
  * clients in its backlog.
  *
- *     the daemon ──closer_put()──▶ queue ──▶ a thread that closes ◀──has a copy── a thread that only ends
+ *     the daemon ──closer_put()──▶ queue ──▶ a thread that closes ◀──fd_copy.h── a thread that only ends
  *
- * The kernel does not linger in a thread that ends. So the thread that closes first lets another one copy the
- * table of descriptors; then no close() is the last one, and the copies end with the second thread. What
- * waits even so, as a file of FUSE, holds one thread, and the next batch begins another, up to
+ * The thread that closes lets another one keep a copy of all descriptors meanwhile, so no close() of a socket
+ * waits. What waits even so, as a file of FUSE, holds one thread, and the next batch begins another, up to
  * CLOSER_THREADS.
  */
 #ifndef BASE_CLOSER_H

@@ -5,6 +5,7 @@
 #include "daemon/net/passwords.h"
 
 #include "daemon/base/clock.h"
+#include "daemon/base/thread.h"
 #include "daemon/net/connections.h"
 #include "proto/reply.h"
 
@@ -12,7 +13,6 @@
 #include <crypt.h>
 #include <event2/event.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -78,23 +78,11 @@ question_work(void *arg)
 	return NULL;
 }
 
-/* Signals are for the loop. */
 static bool
 question_begin(struct passwords *p, struct question *q)
 {
-	sigset_t all, before;
-	pthread_attr_t attr;
-	if (pthread_attr_init(&attr) != 0) {
-		return false;
-	}
 	q->done = p->done;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool begun = pthread_attr_setstacksize(&attr, THREAD_STACK_BYTES) == 0 &&
-		     pthread_create(&p->thread, &attr, question_work, q) == 0;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return begun;
+	return thread_begin(&p->thread, THREAD_STACK_BYTES, THREAD_JOINED, question_work, q);
 }
 
 /* ---- questions ---- */

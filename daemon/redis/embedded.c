@@ -7,6 +7,7 @@
 #include "daemon/base/child.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/descriptors.h"
+#include "daemon/base/fd_copy.h"
 #include "daemon/base/log.h"
 #include "daemon/base/loop.h"
 #include "daemon/base/stats.h"
@@ -31,6 +32,7 @@
 
 #define RETRY_MIN_MS 100 /* before the second restart; doubles from there, the first is at once */
 #define RETRY_MAX_MS 5000
+#define CLOSED_MS    1000  /* for a child to close what it has inherited */
 #define STABLE_MS    10000 /* after this time without a death the next one counts as the first */
 #define READY        "eady to accept connections" /* "The server is now ready ...", "Ready ..." */
 
@@ -95,8 +97,9 @@ embedded_has_program(const char *program, char why[EMBEDDED_WHY_MAX])
 	return find_program(&e, program, why);
 }
 
+/* closed: ends when all that this process has inherited is closed. */
 static void
-child_exec(const struct embedded *e, int out, pid_t parent)
+child_exec(const struct embedded *e, int out, int closed, pid_t parent)
 {
 	const char *const argv[] = {e->called, "--port", "0", "--unixsocket", e->path, "--unixsocketperm",
 		"700", "--dir", e->directory, "--save", "", "--appendonly", "no", "--maxmemory", "0",
@@ -106,7 +109,7 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 	int null;
 
 	/* First of all: if the daemon is killed now, the next one needs its sockets and locks. */
-	if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
+	if (dup2(out, 1) < 0 || dup2(out, 2) < 0 || dup2(closed, 0) < 0)
 		_exit(127);
 	(void)syscall(SYS_close_range, 3, ~0U, 0); /* musl has no function for this call */
 	/* Signals of the terminal are for the daemon, which needs its master until it has ended. */
@@ -126,24 +129,47 @@ child_exec(const struct embedded *e, int out, pid_t parent)
 
 static void on_said(evutil_socket_t fd, short what, void *arg);
 
+/*
+ * As fork(). A child has a copy of all descriptors, and its close of one may be the last if this process
+ * closes the same one meanwhile. So another copy is kept until the child has closed its own (fd_copy.h).
+ */
+static pid_t
+child_fork(const struct embedded *e, int out)
+{
+	struct pollfd poller = {.events = POLLIN};
+	struct fd_copy copy;
+	pid_t parent = getpid(), pid = -1;
+	int closed[2];
+
+	fd_copy_keep(&copy);
+	/* Not in the copy, so that it ends with the child's. */
+	if (pipe2(closed, O_CLOEXEC) == 0) {
+		pid = fork();
+		if (pid == 0)
+			child_exec(e, out, closed[1], parent);
+		close(closed[1]);
+		poller.fd = closed[0];
+		(void)poll(&poller, pid > 0, CLOSED_MS);
+		close(closed[0]);
+	}
+	fd_copy_end(&copy);
+	return pid;
+}
+
 /* False, with errno. */
 static bool
 child_start(struct embedded *e)
 {
-	pid_t parent = getpid();
 	int ends[2];
 
 	e->n = 0;
 	e->last[0] = 0;
 	e->ready = e->reaped = false;
-	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+	if (pipe2(ends, O_CLOEXEC) != 0)
 		return false;
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	e->readable = event_new(e->base, ends[0], EV_READ | EV_PERSIST, on_said, e);
-	e->pid = e->readable && event_add(e->readable, NULL) == 0 ? fork() : -1;
-	if (e->pid == 0) {
-		fcntl(ends[1], F_SETFL, 0);
-		child_exec(e, ends[1], parent);
-	}
+	e->pid = e->readable && event_add(e->readable, NULL) == 0 ? child_fork(e, ends[1]) : -1;
 	close(ends[1]);
 	if (e->pid < 0) {
 		e->pid = 0;

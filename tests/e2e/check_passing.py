@@ -171,5 +171,25 @@ def test_hand_over(place):
     bomb.done()
 
 
+def test_restart_at_once(place):
+    """a restart that is asked for in the moment in which descriptors came"""
+    daemon, bomb = daemon_of(place), Bomb()
+    holder = holder_of(daemon)
+    clients = [local(daemon.socket) for _ in range(20)]
+    admin = daemon.client()
+    for client in clients:
+        client.sendall(b"PING\r\n")
+        expect(client.recv(100), b"+PONG\r\n")
+    daemon.process.stop()
+    for client in clients:
+        bomb.throw(client, b"PING\r\n")
+    admin.send("RESTART")
+    daemon.process.cont()
+    expect(admin.reply()[0], "version")
+    healthy(daemon, holder, "handed over")
+    expect("daemon.stalled" in daemon.output.text(), False)
+    bomb.done()
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -11,13 +11,17 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -344,6 +348,80 @@ START_TEST(it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of)
 }
 END_TEST
 
+/* Closes it as soon as this process has a child. */
+static void *
+close_beside_a_child(void *arg)
+{
+	const int *fd = arg;
+	char path[64], pids[16];
+	FILE *children;
+	bool found = false;
+
+	snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+	while (!found) {
+		children = fopen(path, "re");
+		ck_assert_ptr_nonnull(children);
+		found = fgets(pids, sizeof pids, children) != NULL;
+		fclose(children);
+	}
+	close(*fd);
+	return NULL;
+}
+
+/* A TCP socket whose last close waits: somebody has to take what it has sent. */
+static int
+lingering_socket(int *listening)
+{
+	const struct linger linger = {.l_onoff = 1, .l_linger = 600};
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	static const char block[1 << 16];
+
+	*listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(*listening, (struct sockaddr *)&address, n), 0);
+	ck_assert_int_eq(listen(*listening, 1), 0);
+	ck_assert_int_eq(getsockname(*listening, (struct sockaddr *)&address, &n), 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, n), 0);
+	while (send(fd, block, sizeof block, MSG_DONTWAIT) > 0)
+		;
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger), 0);
+	return fd;
+}
+
+/* The child is slow to close what it has inherited: there are many descriptors below that one. */
+START_TEST(a_close_that_waits_is_not_left_to_the_child)
+{
+	struct rlimit most;
+	struct run run;
+	pthread_t thread;
+	int listening, lingering, last;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &most), 0);
+	most.rlim_cur = most.rlim_max < 200000 ? most.rlim_max : 200000;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &most), 0);
+	run_init(&run);
+	lingering = lingering_socket(&listening);
+	while (dup3(run.given, (int)most.rlim_cur - 1, O_CLOEXEC) < 0 && errno == EINTR)
+		;
+	last = fcntl(lingering, F_DUPFD_CLOEXEC, (int)most.rlim_cur - 2);
+	ck_assert_int_ge(last, 0);
+	close(lingering);
+	while (fcntl(run.given, F_DUPFD_CLOEXEC, 0) >= 0)
+		;
+	ck_assert_int_eq(errno, EMFILE);
+	for (int fd = 100; fd < 200; fd++)
+		close(fd); /* what the test itself opens */
+	ck_assert_int_eq(pthread_create(&thread, NULL, close_beside_a_child, &last), 0);
+	run_begin(&run, "exit 0");
+	pthread_join(thread, NULL);
+	ck_assert(await(run.base, has_ended, &run));
+	ck_assert_str_eq(run.failed, "");
+	close(listening);
+	run_done(&run);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -353,5 +431,6 @@ main(void)
 		signals_that_this_process_ignores_or_blocks_are_as_usual,
 		one_that_is_freed_ends_with_all_that_it_has_started, one_that_has_left_its_group_is_ended_too,
 		one_that_a_debugger_keeps_is_not_waited_for, one_that_does_not_end_in_time_is_ended,
-		it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of);
+		it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of,
+		a_close_that_waits_is_not_left_to_the_child);
 }
