@@ -106,7 +106,7 @@ $(COMPLETIONS): $(O)/holdfast
 	@mkdir -p $(@D)
 	$(Q)$(abspath $<) completion $(SHELL_OF) >$@.new && mv $@.new $@
 
-# Manuals list what the tables of proto/ and client/ have.
+# Manuals list what the tables of proto/, client/ and conf/ have.
 $(O)/print-manual: $(O)/obj/client/manual.o $(O)/libclient.a $(O)/libbase.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
@@ -114,6 +114,10 @@ $(O)/print-manual: $(O)/obj/client/manual.o $(O)/libclient.a $(O)/libbase.a
 $(O)/man/%: packaging/man/%.in $(O)/print-manual
 	@mkdir -p $(@D)
 	$(Q)$(abspath $(O)/print-manual) <$< >$@.new && mv $@.new $@
+
+$(O)/man/holdfast.yml.5: packaging/man/holdfast.yml.5.in conf/print-keys conf/schema.def conf/holdfast.yml
+	@mkdir -p $(@D)
+	$(Q)conf/print-keys conf/schema.def conf/holdfast.yml <$< >$@.new && mv $@.new $@
 
 # The document of what a daemon reports has all counters.
 $(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-counters daemon/base/stats.def
@@ -197,7 +201,7 @@ $(LIBRARY_TESTS): $(O)/tests/c/%: client/c/test/%.c client/c/holdfast.h $(O)/lib
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -pthread $(ALL_LDFLAGS) -o $@ $< -L$(O) -lholdfast -Wl,-rpath,$(abspath $(O))
 
-$(O)/tests/check_protocol $(O)/tests/check_client: | $(MADE_MANUALS) $(O)/doc/REPORTS.md
+$(O)/tests/check_protocol $(O)/tests/check_client $(O)/tests/check_conf_print: | $(MADE_MANUALS) $(O)/doc/REPORTS.md
 
 # For tests that let allocations fail.
 $(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step

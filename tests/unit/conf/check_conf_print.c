@@ -321,7 +321,8 @@ mapping_restarts(const char *text, const struct schema_key *mapping)
 	return mapping_restarts(text, key_around(mapping->scope));
 }
 
-/* Whether an item of the manual has the key's default, and says truly whether a reload takes it up. */
+/* The manual is made from holdfast.yml: whether an item of it has the key's default, and says truly whether a
+ * reload takes it up. */
 static bool
 manual_says(const char *text, const struct schema_key *key)
 {
@@ -338,7 +339,12 @@ manual_says(const char *text, const struct schema_key *key)
 
 START_TEST(every_key_is_in_the_manual)
 {
-	char *text = file_text("packaging/man/holdfast.yml.5");
+	const char *build = getenv("HOLDFAST_BUILD");
+	char path[4096];
+	char *text;
+
+	(void)snprintf(path, sizeof(path), "%s/man/holdfast.yml.5", build != NULL ? build : "build");
+	text = file_text(path);
 
 	for (size_t i = 0; i < schema_key_count; i++) {
 		if (schema_keys[i].type != TYPE_LIST && schema_keys[i].type != TYPE_MAP)
