@@ -4,8 +4,8 @@
   tests/bench/tables.py FILE [DOCUMENT]     FILE: what bench.py wrote
 
 In a document a table stands between <!-- its curve --> and <!-- end -->. So do <!-- machine -->, which says on what machine
-the curves were measured, <!-- ratios -->, all ratios of a whole run, and <!-- compared -->, how many times as many hand-offs and
-pairs holdfast has as others, and where a goal is missed. What FILE does not have stays as it is in the document.
+the curves were measured, <!-- ratios -->, all ratios of a whole run, and <!-- compared -->, the medians of how many times as many
+hand-offs and pairs holdfast has as others, and where a goal is missed. What FILE does not have stays as it is in the document.
 """
 
 import json
@@ -120,19 +120,50 @@ def goal(row):
     return (text if row["holds"] else "**" + text + "**").format(**row)
 
 
-def ratios(bench, some):
-    """Since a ratio is what another machine can be asked for, too: all of them, or those that decide something."""
+def ratios(bench):
+    """Since a ratio is what another machine can be asked for, too: all of them."""
     lines = ["| measured | median | min..max | goal |", "|---|---:|---:|---|"]
     under = None
     for row in bench["rows"]:
-        if row["unit"] != "x" or (some and not row["figure"].startswith(("holdfast : ", "pairs, ")) and row.get("holds", True)):
+        if row["unit"] != "x":
             continue
-        if row["under"] != under and not some:
+        if row["under"] != under:
             under = row["under"]
             lines.append("| *%s* | | | |" % under)
-        what = "%s, %s" % (row["under"], row["figure"]) if some else row["figure"]
-        lines.append("| %s | %.3g | %.3g..%.3g | %s |" % (what, row["median"], row["min"], row["max"], goal(row)))
+        lines.append("| %s | %.3g | %.3g..%.3g | %s |" % (row["figure"], row["median"], row["min"], row["max"], goal(row)))
     return machine(bench) + "\n\n" + "\n".join(lines)
+
+
+def median(row):
+    """The median, beside the goal where that is missed."""
+    return "%.3g" % row["median"] + (", %s" % goal(row) if not row.get("holds", True) else "")
+
+
+def grid(head, cells):
+    """A table of cells by (row, column), each in the order in which it comes."""
+    rows, columns = list(dict.fromkeys(row for row, _ in cells)), list(dict.fromkeys(column for _, column in cells))
+    lines = ["| %s | %s |" % (head, " | ".join(columns)), "|---" + "|---:" * len(columns) + "|"]
+    for row in rows:
+        lines.append("| %s | %s |" % (row, " | ".join(cells.get((row, column), "") for column in columns)))
+    return "\n".join(lines)
+
+
+def compared(bench):
+    """The ratios that a reader asks for: to clients of Redis itself, to other lock servers, and of hand-offs."""
+    direct, others, passed = {}, {}, {}
+    for row in bench["rows"]:
+        if row["unit"] != "x":
+            continue
+        own = re.match(r"(.*): (\d+ clients?), (Unix|TCP)$", row["under"])
+        other = re.match(r"(.*), 64 clients, (one lock|a lock each), (?:Unix|TCP)$", row["under"])
+        if own and row["figure"] == "pairs, holdfast : direct":
+            direct["%s, %s" % own.group(1, 3), own.group(2)] = median(row)
+        elif other and row["figure"].startswith("holdfast : "):
+            others[other.groups()] = median(row)
+        elif row["figure"] in ("holdfast : bare loop", "holdfast : redisson", "holdfast : redsync"):
+            passed[row["under"], row["figure"][len("holdfast : "):]] = median(row)
+    return "\n\n".join([grid("pairs, beside `SET NX PX` and a script", direct), grid("64 clients, beside", others),
+                        grid("hand-offs, beside", passed)])
 
 
 def blocks(bench):
@@ -142,8 +173,8 @@ def blocks(bench):
         found["machine"] = machine(bench)
         found["costs"] = costs(bench)
     if bench["whole"]:
-        found["ratios"] = ratios(bench, False)
-        found["compared"] = ratios(bench, True)
+        found["ratios"] = ratios(bench)
+        found["compared"] = compared(bench)
     if any("renewals" == row["figure"] for row in bench["rows"]):
         found["renewals"] = renewals(bench)
     for curve, (what, columns) in TABLES.items():
