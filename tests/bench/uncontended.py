@@ -15,7 +15,7 @@ QUICK_CLIENTS = {"names in use": (64,), "new names": (1, 64)}
 LOADS = {"names in use": ("lock", "direct"), "new names": ("first", "direct-first")}
 # Least pairs per second, as a multiple of the direct ones, on two processors. A new name costs two wake-ups more than a
 # direct one, and nine system calls of the daemon, which are the least for three messages in and three out (PROFILES.md,
-# *Redis, and the limit of the design*). So one client that shares its processor with Redis has about half of the direct
+# *The limit of the design*). So one client that shares its processor with Redis has about half of the direct
 # pairs, and 1.1 to 1.4 times as many where Redis has a processor of its own; the kernel chooses. With 8 and 64 clients the
 # direct way has two processes on two processors, and holdfast three: 0.64 and 0.96 were seen over Unix sockets, 0.57 and
 # 0.93 over TCP, where each hop costs more; on a virtual machine whose idle processors sleep 0.83 and 0.77 with 64. With
