@@ -106,7 +106,7 @@ $(COMPLETIONS): $(O)/holdfast
 	@mkdir -p $(@D)
 	$(Q)$(abspath $<) completion $(SHELL_OF) >$@.new && mv $@.new $@
 
-# Manuals list what the tables of proto/, client/ and conf/ have.
+# Manuals list what the tables of proto/, client/ and conf/ and the header of the library have.
 $(O)/print-manual: $(O)/obj/client/manual.o $(O)/libclient.a $(O)/libbase.a
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $(CLIENT_LIBS)
@@ -114,6 +114,10 @@ $(O)/print-manual: $(O)/obj/client/manual.o $(O)/libclient.a $(O)/libbase.a
 $(O)/man/%: packaging/man/%.in $(O)/print-manual
 	@mkdir -p $(@D)
 	$(Q)$(abspath $(O)/print-manual) <$< >$@.new && mv $@.new $@
+
+$(O)/man/holdfast.3: packaging/man/holdfast.3.in client/c/print-manual client/c/holdfast.h client/c/README.md
+	@mkdir -p $(@D)
+	$(Q)client/c/print-manual client/c/holdfast.h client/c/README.md <$< >$@.new && mv $@.new $@
 
 $(O)/man/holdfast.yml.5: packaging/man/holdfast.yml.5.in conf/print-keys conf/schema.def conf/holdfast.yml
 	@mkdir -p $(@D)

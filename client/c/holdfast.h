@@ -2,12 +2,16 @@
  * holdfast.h: locks of holdfastd, the lock coordinator of this host, for C and C++.
  *
  *     struct holdfast *hf = holdfast_open(NULL, &error);
- *     struct holdfast_lock *lock = holdfast_lock(hf, "deploy", &(struct holdfast_options){.wait_ms = 5000},
- * &error); if (lock != NULL) work(lock); holdfast_unlock(lock, NULL); holdfast_close(hf);
+ *     struct holdfast_lock *lock = holdfast_lock(hf, "deploy", NULL, &error);
+ *
+ *     if (lock != NULL)
+ *         work(lock);
+ *     holdfast_unlock(lock, NULL);
+ *     holdfast_close(hf);
  *
  * A lock is held until holdfast_unlock(), or until the process ends. The daemon renews it. If the lock is
  * lost while it is held, holdfast_fd() becomes readable. If the connection to the daemon is lost, the library
- * connects again and goes on with the same session: locks and places in queues are kept.
+ * connects again and goes on with the same session: locks and positions in queues are kept.
  *
  * Threads: each function may be called by any thread at any time. There are two exceptions.
  * holdfast_unlock() ends a lock and holdfast_close() ends a handle with all its locks: no other call may use
@@ -15,7 +19,8 @@
  * its own: two threads of one process exclude each other as two processes do.
  *
  * A handle has one connection and one thread, which serves it. The thread blocks all signals, and begins
- * with the first lock. The library has no global variables and handles no signals.
+ * with the first lock. The library has no global variables, handles no signal,
+ * and raises no SIGPIPE.
  *
  * A forked child has none of its parent's locks. There each function answers HOLDFAST_FORKED, and sends
  * nothing; holdfast_open() makes a handle of the child's own. holdfast_close() of the parent's handle closes
@@ -44,7 +49,7 @@ enum holdfast_status {
 	HOLDFAST_LOST = 4,        /* it was held, and is not any more */
 	HOLDFAST_REFUSED = 5,     /* the daemon answered an error; code is its first word */
 	HOLDFAST_UNREACHABLE = 6, /* no daemon answers */
-	HOLDFAST_INVALID = 7,     /* an argument is wrong */
+	HOLDFAST_INVALID = 7,     /* an argument is wrong, and nothing was sent */
 	HOLDFAST_FORKED = 8,      /* the handle belongs to the parent process */
 	HOLDFAST_SYSTEM = 9       /* no memory, descriptor or thread could be had */
 };
