@@ -340,7 +340,7 @@ name_called(struct core *core, struct resource *r, const struct event *event)
 
 	assert(event->type == EVENT_WAKE && event->master < core->settings.masters);
 	if (r == NULL || (r->demand->count == 0 && (l == NULL || l->state == LEASE_NONE)))
-		lease_leave_left(core, name_kept(core, event->name), event->master);
+		lease_leave_stale_queue(core, name_kept(core, event->name), event->master);
 	else if (l != NULL)
 		acquire_called(core, l, event->master);
 }

@@ -24,7 +24,7 @@ resource_leaves(struct core *core, struct resource *r, unsigned master)
 
 	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
 		next = resource_next_lease(r, l);
-		grants_lose(core, l, lease_leaves(core, l, master));
+		grants_lose(core, l, lease_master_replaced(core, l, master));
 	}
 }
 
@@ -40,7 +40,7 @@ reseat_moved(struct core *core, struct master *m, unsigned seats)
 		for (r = names_first(&core->leases->names); r != NULL;
 			r = names_next(&core->leases->names, r))
 			resource_leaves(core, r, m->index);
-		release_leave(core, m->index);
+		release_master_replaced(core, m->index);
 	}
 	m->moved = false;
 }

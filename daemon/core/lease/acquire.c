@@ -114,7 +114,7 @@ acquire_begin(struct core *core, struct lease *l)
 	lease_move(core, l, LEASE_ACQUIRING, &(union lease_data){.acquiring = acquiring});
 	seats_clear(core, l);
 	acquire_terms(core, l);
-	l->queue_master = queue_master & LEASE_MASTERS;
+	l->queue_master = queue_master & LEASE_MASTER_BITS;
 	round_acquiring(l)->patient = resource_patient(r);
 	l->attempt = core_attempt(core);
 	lease_round(core, l, terms_lease_ms(core, r->rule), tokens_first());
@@ -453,7 +453,7 @@ acquire_count(struct core *core, struct lease *l, bool patient)
 /* If the lease cannot be had, we keep no place at the queue master: it would be called, and others would wait
  * for it. */
 static void
-acquire_main_error(struct core *core, struct lease *l, unsigned master, enum lease_error error)
+acquire_note_error(struct core *core, struct lease *l, unsigned master, enum lease_error error)
 {
 	assert(l->state == LEASE_ACQUIRING && error != LEASE_ERROR_NONE);
 	if (master == l->queue_master && (error == LEASE_ERROR_KIND || error == LEASE_ERROR_LIMIT))
@@ -504,17 +504,17 @@ acquire_vote(struct core *core, struct lease *l, const struct vote *vote)
 		acquire_late(core, l, vote->master);
 		break;
 	case OUTCOME_WRONGKIND:
-		acquire_main_error(core, l, vote->master, LEASE_ERROR_KIND);
+		acquire_note_error(core, l, vote->master, LEASE_ERROR_KIND);
 		break;
 	case OUTCOME_LIMIT:
-		acquire_main_error(core, l, vote->master, LEASE_ERROR_LIMIT);
+		acquire_note_error(core, l, vote->master, LEASE_ERROR_LIMIT);
 		rounds->limit_there = vote->limit;
 		break;
 	case OUTCOME_ERROR:
-		acquire_main_error(core, l, vote->master, LEASE_ERROR_ERROR);
+		acquire_note_error(core, l, vote->master, LEASE_ERROR_ERROR);
 		break;
 	case OUTCOME_UNKNOWN:
-		acquire_main_error(
+		acquire_note_error(
 			core, l, vote->master, vote->spoken ? LEASE_ERROR_ERROR : LEASE_ERROR_SILENT);
 		break;
 	default: /* FORGOTTEN, DEMOTED, UNSENT: nothing was done, no refusal */
@@ -551,7 +551,7 @@ acquire_called(struct core *core, struct lease *l, unsigned master)
 	/* A place from when that master was the queue master: it is not our turn, and daemons there wait for
 	 * us. */
 	if (core->settings.masters > 1 && master != l->queue_master) {
-		lease_leave_at(core, l, master);
+		lease_leave_queue_at(core, l, master);
 		return;
 	}
 	if (l->state == LEASE_ACQUIRING)
@@ -574,7 +574,7 @@ acquire_patience_over(struct core *core, struct lease *l)
 		if (!t->questions[i].asking || core->now.ms < since_ms + acquire_patience_ms(core, l))
 			continue;
 		master_suspect(core, &core->masters[i], l->resource->link);
-		acquire_main_error(core, l, i, LEASE_ERROR_SILENT);
+		acquire_note_error(core, l, i, LEASE_ERROR_SILENT);
 	}
 	acquire_count(core, l, false);
 	assert(l->state != LEASE_ACQUIRING);
@@ -587,7 +587,7 @@ acquire_step_back(struct core *core, struct lease *l)
 		return;
 	/* The other kind or limit may be gone by the next round, so nothing of it is remembered. */
 	if (round_error(l) == LEASE_ERROR_KIND || round_error(l) == LEASE_ERROR_LIMIT)
-		lease_leave(core, l);
+		lease_stop_waiting(core, l);
 	else if (core->settings.masters > 1)
 		lease_leave_queue(core, l);
 }

@@ -30,7 +30,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#define LINE_MS 1000 /* how often the place for a writer that waits for readers here is refreshed */
+#define ENQUEUE_MS 1000 /* how often the place for a writer that waits for readers here is refreshed */
 
 #define TO(state) (1U << (state))
 
@@ -47,7 +47,7 @@ lease_init(struct lease *l, struct resource *r, unsigned seats)
 	assert(l->state == LEASE_NONE && lease_none(l)->rest == REST_NONE && l->attempt == 0);
 	assert(seats >= 1 && seats <= CORE_MASTERS_MAX);
 	l->resource = r;
-	l->seats = seats & LEASE_MASTERS;
+	l->seats = seats & LEASE_MASTER_BITS;
 	timer_init(&l->timer, TIMER_LEASE);
 }
 
@@ -59,7 +59,7 @@ lease_quiet(struct core *core, struct lease *l)
 	const struct round *t = l->round;
 
 	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
-		held->line != LINE_NONE)
+		held->writer != WRITER_NONE)
 		return;
 	if (lease_told_ms(l) > held->valid_ms || lease_former(l) != NULL)
 		return;
@@ -135,7 +135,7 @@ lease_arm(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 	int64_t at = held->valid_ms;
 
-	assert(held->line == LINE_NONE || l->kind == KIND_SHARED);
+	assert(held->writer == WRITER_NONE || l->kind == KIND_SHARED);
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && held->wanted) {
 		int64_t doubt = round_held(l)->heard_ms + LEASE_WANT_MS;
@@ -149,8 +149,8 @@ lease_arm(struct core *core, struct lease *l)
 		at = held->refresh_ms > core->now.ms ? held->refresh_ms : core->now.ms + 1;
 	if (held->idle_ms > core->now.ms && held->idle_ms < at)
 		at = held->idle_ms;
-	if (held->line != LINE_NONE && round_held(l)->line_ms < at)
-		at = round_held(l)->line_ms;
+	if (held->writer != WRITER_NONE && round_held(l)->enqueue_at_ms < at)
+		at = round_held(l)->enqueue_at_ms;
 	timer_arm(&core->timers, &l->timer, at);
 }
 
@@ -228,13 +228,13 @@ leave(struct core *core, unsigned master, struct slice name, const struct rule *
 }
 
 void
-lease_leave_at(struct core *core, const struct lease *l, unsigned master)
+lease_leave_queue_at(struct core *core, const struct lease *l, unsigned master)
 {
 	leave(core, master, resource_name(l->resource), l->resource->rule, l->attempt);
 }
 
 void
-lease_leave_left(struct core *core, struct slice name, unsigned master)
+lease_leave_stale_queue(struct core *core, struct slice name, unsigned master)
 {
 	leave(core, master, name, rules_find(&core->leases->rules, name), core->attempts);
 }
@@ -243,22 +243,22 @@ void
 lease_leave_queue(struct core *core, struct lease *l)
 {
 	if (lease_queued(l))
-		lease_leave_at(core, l, l->queue_master);
+		lease_leave_queue_at(core, l, l->queue_master);
 	lease_forget_place(l);
 }
 
 void
-lease_line_up(struct core *core, struct lease *l)
+lease_enqueue_writer(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 	const struct master *m = &core->masters[l->queue_master];
 	struct lease_held *held = lease_held(l);
 
 	assert(l->kind == KIND_SHARED);
-	if (held->line == LINE_NONE)
-		held->line = LINE_DUE;
+	if (held->writer == WRITER_NONE)
+		held->writer = WRITER_DUE;
 	if (master_usable(m, r->link)) {
-		held->line = LINE_KEPT;
+		held->writer = WRITER_QUEUED;
 		master_call(core, &(struct call){.op = CALL_ENTER,
 					  .master = m->index,
 					  .link = r->link,
@@ -269,20 +269,20 @@ lease_line_up(struct core *core, struct lease *l)
 					  .queue_ms = LEASE_PLACE_MS});
 	}
 	(void)round_of(core, l);
-	round_held(l)->line_ms = core->now.ms + LINE_MS;
+	round_held(l)->enqueue_at_ms = core->now.ms + ENQUEUE_MS;
 	lease_arm(core, l);
 }
 
 void
-lease_line_off(struct core *core, struct lease *l)
+lease_dequeue_writer(struct core *core, struct lease *l)
 {
-	assert(lease_held(l)->line != LINE_NONE);
+	assert(lease_held(l)->writer != WRITER_NONE);
 	lease_leave_queue(core, l);
-	lease_held(l)->line = LINE_NONE;
+	lease_held(l)->writer = WRITER_NONE;
 }
 
 void
-lease_leave(struct core *core, struct lease *l)
+lease_stop_waiting(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_WAITING);
 	lease_leave_queue(core, l);
@@ -296,7 +296,7 @@ lease_drop(struct core *core, struct lease *l)
 	if (l->state == LEASE_HELD) {
 		lease_give_back(core, l);
 	} else if (l->state == LEASE_WAITING) {
-		lease_leave(core, l);
+		lease_stop_waiting(core, l);
 	} else if (l->state == LEASE_ACQUIRING) {
 		release_seats(core, l, 0);
 		lease_leave_queue(core, l);

@@ -72,8 +72,8 @@ struct seat {
 	};
 };
 
-/* Masters that a lease can tell apart. */
-#define LEASE_MASTERS 15
+/* A lease keeps the index of a master, and how many there are, in four bits. */
+#define LEASE_MASTER_BITS 15
 
 /* NONE: what the next acquire has to heed. */
 enum lease_rest {
@@ -121,11 +121,11 @@ struct lease_waiting {
 	enum lease_wait why;
 };
 
-/* Shared: the place in the queue that is kept for a writer that waits here. */
-enum lease_line {
-	LINE_NONE, /* no writer waits */
-	LINE_DUE,  /* the queue master has not been asked for one yet */
-	LINE_KEPT
+/* Shared: whether a writer that waits here has a position in the queue of the masters. */
+enum writer_position {
+	WRITER_NONE, /* no writer waits */
+	WRITER_DUE,  /* the queue master has not been asked for one yet */
+	WRITER_QUEUED
 };
 
 /* What has become of the last round of a held lease. */
@@ -145,7 +145,7 @@ struct lease_held {
 	uint8_t vain;  /* rounds in a row that brought no tokens though few were left */
 	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
 	enum lease_renewal renewal : 2;
-	enum lease_line line : 2;
+	enum writer_position writer : 2;
 	bool served : 1;    /* a client was granted the lock on this lease */
 	bool again : 1;     /* and then one more: the name is in use. Not saved */
 	bool on_trial : 1;  /* kept to see whether a client comes back. Not saved */
@@ -272,24 +272,24 @@ void lease_arm(struct core *core, struct lease *l);
 
 /* HELD: releases it at the masters. WAITING: leaves the queue there. NONE afterwards. */
 void lease_give_back(struct core *core, struct lease *l);
-void lease_leave(struct core *core, struct lease *l);
+void lease_stop_waiting(struct core *core, struct lease *l);
 
 /* In any state, without holders: gives up all of it. */
 void lease_drop(struct core *core, struct lease *l);
 
 /* Gives up our place in the queue, if there is one; or that at a master that was the queue master before. */
 void lease_leave_queue(struct core *core, struct lease *l);
-void lease_leave_at(struct core *core, const struct lease *l, unsigned master);
+void lease_leave_queue_at(struct core *core, const struct lease *l, unsigned master);
 
 /* That master calls us as the head of the queue of a name that no client here waits for: gives up a place
  * that was left there, because the link was down when the last waiter left. Otherwise every client elsewhere
  * would wait for us again and again until the place ends. The name lives until the next step. */
-void lease_leave_left(struct core *core, struct slice name, unsigned master);
+void lease_leave_stale_queue(struct core *core, struct slice name, unsigned master);
 
 /* HELD and shared: keeps a place in the queue for a writer that waits here, until the lease is given back, so
  * that no more readers join elsewhere; and stops doing so. */
-void lease_line_up(struct core *core, struct lease *l);
-void lease_line_off(struct core *core, struct lease *l);
+void lease_enqueue_writer(struct core *core, struct lease *l);
+void lease_dequeue_writer(struct core *core, struct lease *l);
 
 /* Another daemon has said that it waits for it. */
 void lease_want(struct core *core, struct lease *l);

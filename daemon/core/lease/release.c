@@ -291,7 +291,7 @@ release_timer(struct core *core, struct release *u)
 }
 
 void
-release_leave(struct core *core, unsigned master)
+release_master_replaced(struct core *core, unsigned master)
 {
 	struct release *u, *next;
 

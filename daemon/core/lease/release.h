@@ -69,7 +69,7 @@ struct release *release_find(const struct core *core, uint64_t attempt, unsigned
 
 void release_vote(struct core *core, const struct vote *vote);
 /* The slot is another server from now on, which has no lease of ours. */
-void release_leave(struct core *core, unsigned master);
+void release_master_replaced(struct core *core, unsigned master);
 void release_timer(struct core *core, struct release *u);
 
 /* A master is in use again: sends the releases that no answer has confirmed, and those that came due

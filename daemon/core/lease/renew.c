@@ -89,7 +89,8 @@ renew_seat_until_ms(const struct lease *l, unsigned i)
 	int64_t valid_ms = seat_of(l, i)->valid_ms;
 
 	assert(lease_held(l)->renewal != RENEWAL_ASKING);
-	return asked != NULL && asked->asking && asked->asked_ms > valid_ms ? asked->asked_ms : valid_ms;
+	return asked != NULL && asked->asking && asked->yes_until_ms > valid_ms ? asked->yes_until_ms
+										: valid_ms;
 }
 
 /* What the rule says now, but no less than what the lease is valid for already, which its holders may have
@@ -279,7 +280,7 @@ renew_note_reclaimed(struct core *core, struct lease *l, const struct vote *vote
 	}
 	if ((held->noted & bit) == 0)
 		lease_note(core, NOTE_RECLAIMED, l, held->token,
-			l->round->questions[vote->master].asked_ms - core->now.ms, NULL);
+			l->round->questions[vote->master].yes_until_ms - core->now.ms, NULL);
 	held->noted |= bit;
 }
 
@@ -300,7 +301,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 		lease_note(core, NOTE_RENEW_FAILED, l, 0, held->valid_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* Another daemon waits; the message that said so may have been lost. */
-	if (yes && vote->position > (held->line != LINE_NONE && vote->master == l->queue_master))
+	if (yes && vote->position > (held->writer != WRITER_NONE && vote->master == l->queue_master))
 		lease_want(core, l);
 	else if (yes && l->kind == KIND_SHARED && core->now.ms - round_held(l)->heard_ms >= LEASE_WANT_MS)
 		held->wanted = false;
@@ -401,8 +402,8 @@ renew_timer(struct core *core, struct lease *l)
 	}
 	if (core->now.ms >= held->valid_ms)
 		return LEASE_EXPIRED;
-	if (held->line != LINE_NONE && core->now.ms >= round_held(l)->line_ms)
-		lease_line_up(core, l);
+	if (held->writer != WRITER_NONE && core->now.ms >= round_held(l)->enqueue_at_ms)
+		lease_enqueue_writer(core, l);
 	else if (core->now.ms < held->refresh_ms)
 		lease_arm(core, l);
 	else if (held->renewal == RENEWAL_ASKING)

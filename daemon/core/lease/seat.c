@@ -71,7 +71,7 @@ void
 lease_forget_place(struct lease *l)
 {
 	if (l->state == LEASE_HELD && lease_queued(l))
-		lease_held(l)->line = LINE_DUE;
+		lease_held(l)->writer = WRITER_DUE;
 	else if (round_is_acquiring(l))
 		round_acquiring(l)->position = 0;
 	assert(!lease_queued(l));
@@ -255,7 +255,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	if (asked->incarnation != m->incarnation)
 		asked->token_first = 0;
 	asked->incarnation = m->incarnation;
-	asked->asked_ms = core->now.ms + term_ms - drift_ms(term_ms);
+	asked->yes_until_ms = core->now.ms + term_ms - drift_ms(term_ms);
 	asked->deadline_us = op == CALL_RENEW ? 0 : master_time_us(core, m, patience_ms);
 	call.ttl_ms = term_ms + core->settings.margin_ms;
 	call.deadline_us = asked->deadline_us;
@@ -274,7 +274,7 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 	assert(ms > 0);
 	seat->valid_ms = seat->valid_ms > ms ? seat->valid_ms - ms : 0;
 	if (l->round != NULL)
-		l->round->questions[i].asked_ms -= ms;
+		l->round->questions[i].yes_until_ms -= ms;
 }
 
 /*
@@ -317,8 +317,8 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 			seat_adopted(core, l, vote->master);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
-		if (seat_prolongs(core, vote->master, vote->op) && asked->asked_ms > seat->valid_ms)
-			seat->valid_ms = asked->asked_ms;
+		if (seat_prolongs(core, vote->master, vote->op) && asked->yes_until_ms > seat->valid_ms)
+			seat->valid_ms = asked->yes_until_ms;
 		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
 		asked->token_last = vote->token_last;
 		break;
@@ -465,7 +465,7 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 /* ---- another server, or more masters ---- */
 
 enum lease_loss
-lease_leaves(struct core *core, struct lease *l, unsigned master)
+lease_master_replaced(struct core *core, struct lease *l, unsigned master)
 {
 	assert(master < core->quorum->seats);
 	seat_empty(core, l, master);

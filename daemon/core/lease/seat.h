@@ -24,7 +24,7 @@ struct core;
 /* What one master is being asked, and what it said last. */
 struct question {
 	uint64_t incarnation; /* of the master's memory, when it was asked last */
-	int64_t asked_ms;     /* the seat's valid_ms, if the answer under way is a yes */
+	int64_t yes_until_ms; /* the seat's valid_ms, if the answer under way is a yes */
 	int64_t deadline_us;  /* asking: the master's time after which the question refuses itself; 0: the
 				 question cannot create a lease */
 	int64_t unsure_us;    /* an unanswered question may create the lease until then; 0: none */
@@ -73,7 +73,7 @@ struct round_held {
 	int64_t wanted_ms;     /* wanted: since when */
 	int64_t heard_ms;      /* wanted: when a waiting daemon was heard last */
 	int64_t streak;        /* local grants since wanted_ms */
-	int64_t line_ms;       /* lines: when to refresh the place in the queue */
+	int64_t enqueue_at_ms; /* not WRITER_NONE: when to refresh its position in the queue */
 	int64_t told_ms;       /* deadline told before clocks shortened the validity; 0: no later one */
 	struct former *former; /* NULL: each master has adopted the lease, or said that it has none */
 };
@@ -138,7 +138,7 @@ static inline bool
 lease_queued(const struct lease *l)
 {
 	if (l->state == LEASE_HELD)
-		return lease_held(l)->line == LINE_KEPT;
+		return lease_held(l)->writer == WRITER_QUEUED;
 	return round_is_acquiring(l) && round_acquiring(l)->position != 0;
 }
 
@@ -290,7 +290,7 @@ bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int6
 
 /* That master is another server from now on, which has nothing of the lease. The round goes on with the
  * masters that are still asked, or is over. Whether the lease is lost, as in renew.h. */
-enum lease_loss lease_leaves(struct core *core, struct lease *l, unsigned master)
+enum lease_loss lease_master_replaced(struct core *core, struct lease *l, unsigned master)
 	__attribute__((warn_unused_result));
 
 /* There are more masters: what seats_grow() and round_grow() do, if there is a round. */

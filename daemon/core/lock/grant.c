@@ -225,7 +225,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	/* In order of arrival, on a lease that is valid, and with a token that no other hold has. */
 	assert(w == TAILQ_FIRST(&queue_of(l->resource)->waiters));
 	assert(lease_held(l)->valid_ms > core->now.ms && token == lease_held(l)->token - 1);
-	if (queue_spare(core, w))
+	if (queue_end_unpushable(core, w))
 		return;
 	g = grant_new(core, l, w, token);
 	if (g == NULL) {
@@ -421,7 +421,7 @@ grant_end(struct core *core, struct grant *g)
 		if (g->last != NULL)
 			freelist_retire(core, &g->last->freed);
 		assert(core->counts.withheld > 0 && g->bounded);
-		user_pass_on(core, g);
+		user_end_withheld(core, g);
 		core->counts.withheld--;
 	}
 	terms_end(core, grant_terms(g));
@@ -513,7 +513,7 @@ grant_abandon(struct core *core, struct grant *g)
 	}
 	emit_hold_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
-	user_leave_behind(g, s);
+	user_withhold(g, s);
 	g->last = freelist_new(core, sizeof(*g->last));
 	if (g->last != NULL)
 		g->last->peer = s->peer;
@@ -530,7 +530,7 @@ grant_abandon(struct core *core, struct grant *g)
 }
 
 void
-grant_pass_on(struct core *core, struct grant *g)
+grant_end_withheld(struct core *core, struct grant *g)
 {
 	assert(g->session == NULL);
 	if (g->lease->resource->rule->crash_delay_ms == 0)

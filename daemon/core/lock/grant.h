@@ -129,7 +129,7 @@ grant_why(const struct grant *g)
 }
 
 /* Turns a waiter into a holder on this lease, which is good, with this token, and answers the waiter.
- * If queue_spare() ends the wait, there is no hold. */
+ * If queue_end_unpushable() ends the wait, there is no hold. */
 void grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token);
 
 /* Puts a new hold on its lease, as the latest, and into its session; a withheld one has none. Its user is
@@ -232,7 +232,7 @@ int64_t grant_abandon(struct core *core, struct grant *g);
 
 /* A withheld hold whose client relies on it no more ends, unless a rule withholds it for longer
  * (crash-delay). */
-void grant_pass_on(struct core *core, struct grant *g);
+void grant_end_withheld(struct core *core, struct grant *g);
 
 /* BREAK: its session loses it, and the name stays withheld. Returns for how long, ms. */
 int64_t grant_break(struct core *core, struct grant *g);

@@ -295,7 +295,7 @@ loss_pass_on(struct core *core, const struct session *s)
 		struct grant *g = loss_withheld(core, loss);
 
 		if (g != NULL)
-			grant_pass_on(core, g);
+			grant_end_withheld(core, g);
 	}
 }
 
@@ -309,7 +309,7 @@ loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t t
 	g = loss_withheld(core, loss);
 	/* Who has entered more often may use it still. */
 	if (g != NULL && g->count == 1)
-		grant_pass_on(core, g);
+		grant_end_withheld(core, g);
 	if (loss->told || s->detached == NULL)
 		return;
 	loss_set_told(core, loss, true);
@@ -419,7 +419,7 @@ reenter_waiter(struct core *core, struct waiter *w)
 		queue_remove(core, w);
 		return true;
 	}
-	if (queue_spare(core, w))
+	if (queue_end_unpushable(core, w))
 		return true;
 	if (part_of(g) != NULL || w->part != NULL) {
 		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");

@@ -106,7 +106,7 @@ void grant_repeated(struct core *core, struct grant *g, int64_t claim_ms);
 void reenter_lock(struct core *core, struct grant *g, const struct command *c, struct reply *out);
 
 /* It is a waiter's turn, but meanwhile another connection of its session was granted what it asks for. True:
- * its wait has ended with an answer, or by queue_spare(). */
+ * its wait has ended with an answer, or by queue_end_unpushable(). */
 bool reenter_waiter(struct core *core, struct waiter *w);
 
 #endif

@@ -361,7 +361,7 @@ queue_answer(struct core *core, struct waiter *w, const struct reply *reply)
 }
 
 bool
-queue_spare(struct core *core, struct waiter *w)
+queue_end_unpushable(struct core *core, struct waiter *w)
 {
 	if (!w->async || w->conn == NULL || !w->conn->no_push)
 		return false;
@@ -436,7 +436,7 @@ queue_ask_whose(struct core *core, struct waiter *w, bool held)
 }
 
 static bool
-queue_looks(struct core *core, struct waiter *w)
+queue_keeps_waiting(struct core *core, struct waiter *w)
 {
 	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
 
@@ -466,7 +466,7 @@ queue_timer(struct core *core, struct waiter *w)
 {
 	struct reply refusal;
 
-	if (queue_looks(core, w))
+	if (queue_keeps_waiting(core, w))
 		return;
 	schedule_refusal(core, w, &refusal);
 	if (!quorum_puts_off(core, &w->timer, &refusal))

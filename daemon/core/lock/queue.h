@@ -114,7 +114,7 @@ void queue_remove(struct core *core, struct waiter *w);
 /* Its turn has come. True: its answer would be a push, which its connection takes no more (conn.no_push). The
  * connection is closed, and the wait ends without a hold: no client would know of one, and it would be kept
  * from all others. */
-bool queue_spare(struct core *core, struct waiter *w);
+bool queue_end_unpushable(struct core *core, struct waiter *w);
 
 /* Its connection is lost, and its session may come back for it: it keeps its place, as an orphaned
  * waiter. */

@@ -101,7 +101,7 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 
 /* Readers elsewhere need not wait for readers here. */
 static void
-share_turn(struct core *core, struct resource *r)
+share_downgrade(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 
@@ -135,20 +135,20 @@ share_answer_once(struct core *core, struct resource *r)
  * readers elsewhere come after it. While the masters refuse this daemon, it cannot take its turn and has no
  * place. */
 static void
-share_line(struct core *core, struct resource *r)
+share_queue_writer(struct core *core, struct resource *r)
 {
 	struct lease *l = &r->lease;
 	const struct waiter *first = TAILQ_FIRST(&queue_of(r)->waiters);
 	bool usable = masterset_usable(core);
-	bool lines = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
-		     first->kind == KIND_EXCLUSIVE && !first->once;
+	bool queues = usable && l->kind == KIND_SHARED && l->grants != NULL && first != NULL &&
+		      first->kind == KIND_EXCLUSIVE && !first->once;
 
 	assert(l->kind != KIND_PERMITS && l->resource == r);
-	if (lines && lease_held(l)->line == LINE_NONE)
-		lease_line_up(core, l);
-	else if (!lines && lease_held(l)->line != LINE_NONE &&
+	if (queues && lease_held(l)->writer == WRITER_NONE)
+		lease_enqueue_writer(core, l);
+	else if (!queues && lease_held(l)->writer != WRITER_NONE &&
 		 (!usable || first == NULL || first->kind == KIND_SHARED))
-		lease_line_off(core, l);
+		lease_dequeue_writer(core, l);
 }
 
 /* The lease is ours. */
@@ -159,14 +159,14 @@ share_held(struct core *core, struct resource *r)
 	struct waiter *w = TAILQ_FIRST(&queue_of(r)->waiters);
 	bool dirty = r->item.dirty;
 
-	share_turn(core, r);
+	share_downgrade(core, r);
 	r->item.dirty = true; /* what a grant changes is dealt with right here */
 	while (w != NULL && share_open(core, w) && share_grant(core, l, w)) {
-		share_turn(core, r);
+		share_downgrade(core, r);
 		w = TAILQ_FIRST(&queue_of(r)->waiters);
 	}
 	r->item.dirty = dirty;
-	share_line(core, r);
+	share_queue_writer(core, r);
 	if (l->grants == NULL && (w == NULL ? !lease_retain(core, l) : !share_open(core, w)))
 		lease_give_back(core, l);
 	else
@@ -232,7 +232,7 @@ share_without(struct core *core, struct resource *r)
 	}
 	if (r->demand->count == 0) {
 		if (l->state == LEASE_WAITING)
-			lease_leave(core, l);
+			lease_stop_waiting(core, l);
 		return;
 	}
 	/* Other daemons should not wait for a daemon that cannot take its turn. */

@@ -233,7 +233,7 @@ user_full(struct core *core, const struct conn *conn, int64_t locks)
 }
 
 void
-user_leave_behind(struct grant *g, struct session *s)
+user_withhold(struct grant *g, struct session *s)
 {
 	int64_t locks = user_locks(g->lease->permits);
 
@@ -245,7 +245,7 @@ user_leave_behind(struct grant *g, struct session *s)
 }
 
 void
-user_pass_on(struct core *core, struct grant *g)
+user_end_withheld(struct core *core, struct grant *g)
 {
 	int64_t locks = user_locks(g->lease->permits);
 	struct user *u = g->left_by;

@@ -96,8 +96,8 @@ user_remind(struct session *s, bool returned, int64_t losses)
 bool user_full(struct core *core, const struct conn *conn, int64_t locks);
 
 /* A hold is cut from its session and withheld; a withheld hold passes on. */
-void user_leave_behind(struct grant *g, struct session *s);
-void user_pass_on(struct core *core, struct grant *g);
+void user_withhold(struct grant *g, struct session *s);
+void user_end_withheld(struct core *core, struct grant *g);
 
 /* A latch more, which counts for cost; one less. */
 void user_latch_enter(struct user *u, int64_t cost);

@@ -61,7 +61,7 @@ round_held_fields(struct record *r, struct round_held *t)
 	t->wanted_ms = state_time(r, t->wanted_ms);
 	t->heard_ms = state_time(r, t->heard_ms);
 	t->streak = record_range(r, t->streak, 0, STATE_TOKEN_MAX);
-	t->line_ms = state_time(r, t->line_ms);
+	t->enqueue_at_ms = state_time(r, t->enqueue_at_ms);
 	t->told_ms = state_time(r, t->told_ms);
 }
 
@@ -131,7 +131,7 @@ round_fields(struct core *core, struct record *r, struct lease *l)
 static void
 held_fields(struct record *r, struct lease_held *held)
 {
-	bool served = held->served, wanted = held->wanted, lines = held->line != LINE_NONE;
+	bool served = held->served, wanted = held->wanted, queues = held->writer != WRITER_NONE;
 
 	/* An answer ends it, and each call has its answer. */
 	assert(record_loads(r) || held->renewal != RENEWAL_ASKING);
@@ -146,11 +146,11 @@ held_fields(struct record *r, struct lease_held *held)
 	held->renewal = record_range(r, held->renewal == RENEWAL_DRY, 0, 1) != 0 ? RENEWAL_DRY : RENEWAL_DONE;
 	record_flag(r, &served);
 	record_flag(r, &wanted);
-	record_flag(r, &lines);
+	record_flag(r, &queues);
 	held->served = served;
 	held->wanted = wanted;
 	if (record_loads(r))
-		held->line = lines ? LINE_DUE : LINE_NONE;
+		held->writer = queues ? WRITER_DUE : WRITER_NONE;
 	held->told = (enum kind)record_range(r, held->told, 0, KIND_COUNT - 1);
 }
 
@@ -221,8 +221,8 @@ former_fields(struct core *core, struct record *r, struct lease *l)
 static void
 load_place(struct lease *l, bool queued, bool patient)
 {
-	if (l->state == LEASE_HELD && lease_held(l)->line != LINE_NONE) {
-		lease_held(l)->line = queued ? LINE_KEPT : LINE_DUE;
+	if (l->state == LEASE_HELD && lease_held(l)->writer != WRITER_NONE) {
+		lease_held(l)->writer = queued ? WRITER_QUEUED : WRITER_DUE;
 	} else if (round_is_acquiring(l)) {
 		struct round_acquiring *rounds = round_acquiring(l);
 
@@ -246,7 +246,7 @@ lease_fields(struct core *core, struct record *r, struct lease *l)
 	l->term_ms = (int32_t)record_range(r, l->term_ms, 0, INT32_MAX);
 	l->permits = (int16_t)record_range(r, l->permits, 0, COMMAND_LIMIT_MAX);
 	l->queue_master =
-		(unsigned)record_range(r, l->queue_master, 0, core->settings.masters - 1) & LEASE_MASTERS;
+		(unsigned)record_range(r, l->queue_master, 0, core->settings.masters - 1) & LEASE_MASTER_BITS;
 	record_flag(r, &queued);
 	record_flag(r, &patient);
 	if (record_loads(r))

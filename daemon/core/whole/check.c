@@ -114,8 +114,10 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	HOLDS(c, held->token >= 1 && held->token <= held->token_last + 1);
 	HOLDS(c, t == NULL || t->spare_first == 0 || t->spare_first > held->token_last);
 	/* A lease with work under way has a round. */
-	HOLDS(c, t != NULL || (held->renewal != RENEWAL_ASKING && !held->wanted && held->line == LINE_NONE));
-	HOLDS(c, held->line == LINE_NONE || (l->kind == KIND_SHARED && t != NULL && at_ms <= t->line_ms));
+	HOLDS(c, t != NULL ||
+			 (held->renewal != RENEWAL_ASKING && !held->wanted && held->writer == WRITER_NONE));
+	HOLDS(c, held->writer == WRITER_NONE ||
+			 (l->kind == KIND_SHARED && t != NULL && at_ms <= t->enqueue_at_ms));
 	/* A held lease can only change to shared: the masters may be told later, never before. */
 	HOLDS(c, held->told == l->kind || l->kind == KIND_SHARED);
 	/* Only a name that was granted once is on trial. */
