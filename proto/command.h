@@ -39,7 +39,7 @@ enum verb {
 #define NAME_BYTES_MAX       512 /* of a resource; a configuration may lower it */
 #define OWNER_BYTES_MAX      128 /* of an OWNER tag and an ASYNC id */
 #define WHY_BYTES_MAX        256 /* of a WHY text */
-#define AS_BYTES_MIN         16  /* of the id of a detached session */
+#define AS_BYTES_MIN         16  /* of the id of a named session */
 #define AS_BYTES_MAX         128
 #define SECRET_BYTES_MAX     64    /* of the secret of SESSION JOIN */
 #define LABEL_BYTES_MAX      128   /* of a connection's name, a library's name and version */

@@ -430,7 +430,7 @@ take_event(struct core *core, const struct event *event)
 		return;
 	case EVENT_ELSEWHERE:
 		assert(event->whose != NULL);
-		detached_elsewhere(core, event->whose, event->text);
+		named_session_elsewhere(core, event->whose, event->text);
 		return;
 	case EVENT_EXIT:
 		attach_exit(core, &event->process);

@@ -18,7 +18,6 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
@@ -26,6 +25,7 @@
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/mode.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
@@ -160,7 +160,7 @@ verb_lock(struct core *core, struct conn *conn, const struct command *c)
 	}
 	again = grace_find(conn->session, c);
 	if (again != NULL && again->conn != NULL && c->last) {
-		detached_refusal(&refusal, false);
+		named_session_refusal(&refusal, false);
 		emit_reply(core, conn->id, &refusal);
 		return;
 	}
@@ -205,7 +205,7 @@ answer_not_held(struct core *core, const struct conn *conn, const struct command
 			c->owner.n > 0 ? " with this OWNER" : "");
 }
 
-/* Answers with the loss, if there was one, and forgets the loss. A detached session remembers it: the request
+/* Answers with the loss, if there was one, and forgets the loss. A named session remembers it: the request
  * may be repeated. */
 static void
 answer_released(struct core *core, const struct conn *conn, const struct command *c)
@@ -215,7 +215,7 @@ answer_released(struct core *core, const struct conn *conn, const struct command
 	if (loss != NULL && c->verb == VERB_UNLOCK)
 		loss_renounce(core, conn->session, loss, c->token);
 	answer_not_held(core, conn, c, loss);
-	if (loss != NULL && conn->session->detached == NULL)
+	if (loss != NULL && conn->session->named == NULL)
 		loss_forget(core, conn->session, loss);
 }
 
@@ -236,7 +236,7 @@ verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 	struct grant *g =
 		grant_find(core, names_find(&core->leases->names, c->name), conn->session, c->owner);
 
-	if (g != NULL && c->token == 0 && conn->session->detached != NULL)
+	if (g != NULL && c->token == 0 && conn->session->named != NULL)
 		grant_put_off(core, g, conn->session->heartbeat_ms);
 	else if (g != NULL && (c->token == 0 || c->token == g->token))
 		(void)grant_claim(core, g);
@@ -254,7 +254,7 @@ hold_is_another(struct core *core, const struct conn *conn, const struct command
 	if (c->token != 0)
 		emit_error(core, conn->id, CODE_NOTHELD, "this session holds it with token %lld, not %lld",
 			(long long)g->token, (long long)c->token);
-	else if (conn->session->detached != NULL)
+	else if (conn->session->named != NULL)
 		emit_error(core, conn->id, CODE_ERR, EMIT_VAGUE "TOKEN n, as LOCK answers it");
 	else
 		return false;
@@ -418,10 +418,10 @@ verb_session(struct core *core, struct conn *conn, const struct command *command
 		heartbeat_set(core, conn, command->heartbeat_ms);
 		return;
 	case VERB_SESSION_TTL:
-		detached_ttl(core, conn, command->ttl_ms);
+		named_session_ttl(core, conn, command->ttl_ms);
 		return;
 	case VERB_SESSION_END:
-		detached_end(core, conn, command->session);
+		named_session_end(core, conn, command->session);
 		return;
 	case VERB_SESSION_KILL:
 		session_kill(core, conn, command->session);

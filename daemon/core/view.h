@@ -125,7 +125,7 @@ struct latch_view {
 
 struct session_view {
 	session_id id;
-	char as[VIEW_AS]; /* a hash of the id of a detached session; "": it is none */
+	char as[VIEW_AS]; /* a hash of the id of a named session; "": it is none */
 	const struct peer *peer;
 	size_t connections;
 	bool ends; /* it gives up what it holds (session.h) */
@@ -195,7 +195,7 @@ bool core_view_latch(const struct core *core, int64_t now_ms, struct slice name,
 void core_each_latch_waiter(const struct core *core, int64_t now_ms, struct slice name,
 	bool (*each)(void *arg, const struct waiter_view *view), void *arg);
 
-/* Ids of sessions (PROTOCOL.md 5.11); detached.c has these three. */
+/* Ids of sessions (PROTOCOL.md 5.11); named_session.c has these three. */
 /* Whether the user (peer.user) has a session of this id here. */
 bool core_knows_id(const struct core *core, uint64_t user, struct slice id);
 /* A hash that stands for the id in one question to other daemons. The question has this number, which is

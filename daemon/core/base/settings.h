@@ -27,12 +27,12 @@ struct rule {
 	int64_t long_hold_ms;   /* and a hold when it has; 0: it is not */
 };
 
-/* Limits of sessions that outlive their connections: of grace (SESSION GRACE) and of detached sessions. */
+/* Limits of sessions that outlive their connections: of grace (SESSION GRACE) and of named sessions. */
 struct core_grace {
 	int64_t sessions; /* sessions with a grace at the same time */
 	int64_t per_user; /* of these, of one user */
 	int64_t most_ms;  /* the longest grace */
-	int64_t ttl_ms;   /* the longest that a detached session (detached.h) may be silent */
+	int64_t ttl_ms;   /* the longest that a named session (named_session.h) may be silent */
 };
 
 /* Limits for all sessions of one user together. */

@@ -105,7 +105,7 @@ session_stands(struct search *search, const struct session *s)
 	const struct conn *conn;
 
 	/* Any connection can speak for it. */
-	if (s->detached != NULL)
+	if (s->named != NULL)
 		return false;
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
 		if (!search_look(search) || conn_wait(conn) == NULL)
@@ -307,7 +307,7 @@ session_goes_on(struct search *search, const struct session *s)
 {
 	const struct conn *conn;
 
-	assert(s->conn_count > 0 && s->detached == NULL);
+	assert(s->conn_count > 0 && s->named == NULL);
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
 		if (!wait_is_stuck(search, conn_wait(conn)))
 			return true;

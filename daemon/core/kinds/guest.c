@@ -13,11 +13,11 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
@@ -42,17 +42,18 @@
 /* ---- ids, as others see them ---- */
 
 void
-detached_hash(const struct core *core, const struct session *s, char out[VIEW_AS])
+named_session_hash(const struct core *core, const struct session *s, char out[VIEW_AS])
 {
 	out[0] = '\0';
-	if (s != NULL && s->detached != NULL)
-		(void)snprintf(out, VIEW_AS, "%08x", (unsigned)hash_secretly(core->secret, detached_id(s)));
+	if (s != NULL && s->named != NULL)
+		(void)snprintf(
+			out, VIEW_AS, "%08x", (unsigned)hash_secretly(core->secret, named_session_id(s)));
 }
 
 bool
 core_knows_id(const struct core *core, uint64_t user, struct slice id)
 {
-	return detached_find(core, user, id) != NULL;
+	return named_session_find(core, user, id) != NULL;
 }
 
 uint64_t
@@ -72,8 +73,8 @@ core_holds_by_digest(const struct core *core, struct slice name, uint64_t number
 	while (r != NULL && (g = resource_next_grant(r, g)) != NULL) {
 		const struct session *s = g->session;
 
-		if (s != NULL && detached_is_found(s) && !g->untold &&
-			core_id_digest(number, s->user->id, detached_id(s)) == digest)
+		if (s != NULL && named_session_is_found(s) && !g->untold &&
+			core_id_digest(number, s->user->id, named_session_id(s)) == digest)
 			return true;
 	}
 	return false;
@@ -83,39 +84,39 @@ core_holds_by_digest(const struct core *core, struct slice name, uint64_t number
 
 /* Forgets a session that holds nothing, if there is no room for one more of this user. */
 static void
-detached_make_room(struct core *core, const struct user *u)
+named_session_make_room(struct core *core, const struct user *u)
 {
-	struct detached *d;
+	struct named_session *d;
 
 	for (unsigned looks = 0; looks < ROOM_LOOKS && user_grace_full(core, u); looks++) {
-		d = TAILQ_FIRST(&core->locks->detached);
+		d = TAILQ_FIRST(&core->locks->named_sessions);
 		if (d == NULL)
 			return;
-		if (d->session->user == u && detached_is_idle(d->session)) {
+		if (d->session->user == u && named_session_is_idle(d->session)) {
 			session_end(core, d->session, END_CLEAN);
 			continue;
 		}
 		/* The next one looks at others. */
-		TAILQ_REMOVE(&core->locks->detached, d, in_core);
-		TAILQ_INSERT_TAIL(&core->locks->detached, d, in_core);
+		TAILQ_REMOVE(&core->locks->named_sessions, d, in_core);
+		TAILQ_INSERT_TAIL(&core->locks->named_sessions, d, in_core);
 	}
 }
 
 /* NULL: conn has its answer. */
 static struct session *
-detached_new(struct core *core, const struct conn *conn, struct slice id)
+named_session_new(struct core *core, const struct conn *conn, struct slice id)
 {
 	int64_t most_ms = core->settings.grace.ttl_ms;
 	struct session *s;
 
 	assert(core->drain != DRAIN_ENDS);
-	detached_make_room(core, conn->session->user);
+	named_session_make_room(core, conn->session->user);
 	if (user_full(core, conn, 0) || !user_grace_enter(core, conn))
 		return NULL;
 	s = session_new(core, &conn->session->peer);
-	if (s != NULL && detached_give(core, s, id)) {
+	if (s != NULL && named_session_give(core, s, id)) {
 		s->onloss = ONLOSS_NEXT;
-		s->heartbeat_ms = most_ms < DETACHED_TTL_MS ? most_ms : DETACHED_TTL_MS;
+		s->heartbeat_ms = most_ms < NAMED_SESSION_TTL_MS ? most_ms : NAMED_SESSION_TTL_MS;
 		core->locks->heartbeats++;
 		heartbeat_begin(core, s);
 		session_changed(core, s);
@@ -163,7 +164,7 @@ guest_new(struct core *core, struct conn *host, struct session *s)
 	struct conn *guest = freelist_new(core, sizeof(*guest));
 
 	assert(host->guest == NULL && host->host == NULL);
-	assert(s->detached != NULL && host->session != s);
+	assert(s->named != NULL && host->session != s);
 	if (guest == NULL)
 		return NULL;
 	guest->id = host->id;
@@ -192,7 +193,7 @@ conn_speaking(const struct core *core, conn_id id)
 struct conn *
 guest_begin(struct core *core, struct conn *conn, const struct command *c)
 {
-	struct session *s = detached_find(core, conn->session->user->id, c->as);
+	struct session *s = named_session_find(core, conn->session->user->id, c->as);
 	struct conn *guest;
 
 	assert(c->as.n > 0);
@@ -206,7 +207,7 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 		return NULL;
 	}
 	if (s == NULL)
-		s = detached_new(core, conn, c->as);
+		s = named_session_new(core, conn, c->as);
 	if (s == NULL)
 		return NULL;
 	guest = guest_new(core, conn, s);
@@ -215,8 +216,8 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 		return NULL;
 	}
 	s->heard_ms = core->now.ms;
-	TAILQ_REMOVE(&core->locks->detached, s->detached, in_core);
-	TAILQ_INSERT_TAIL(&core->locks->detached, s->detached, in_core);
+	TAILQ_REMOVE(&core->locks->named_sessions, s->named, in_core);
+	TAILQ_INSERT_TAIL(&core->locks->named_sessions, s->named, in_core);
 	return guest;
 }
 
@@ -230,8 +231,8 @@ guest_carried_out(struct core *core, struct conn *conn, bool made)
 		return;
 	s = guest->session;
 	guest_end(core, guest);
-	assert(s->detached != NULL);
-	if (made && s->losses == NULL && detached_is_idle(s))
+	assert(s->named != NULL);
+	if (made && s->losses == NULL && named_session_is_idle(s))
 		session_end(core, s, END_CLEAN);
 }
 
@@ -306,7 +307,7 @@ mlock_supersede(struct core *core, const struct conn *conn, const struct command
 	struct conn *other, *next;
 	struct reply refusal;
 
-	detached_refusal(&refusal, false);
+	named_session_refusal(&refusal, false);
 	TAILQ_FOREACH_SAFE (other, &conn->session->conns, in_session, next) {
 		if (other->mlock == NULL || !mlock_overlaps(other->mlock, c))
 			continue;
@@ -320,7 +321,7 @@ mlock_supersede(struct core *core, const struct conn *conn, const struct command
 }
 
 bool
-detached_mlock(struct core *core, const struct conn *conn, const struct command *c)
+named_session_mlock(struct core *core, const struct conn *conn, const struct command *c)
 {
 	assert(conn->host != NULL && conn->mlock == NULL);
 	return mlock_is_held(core, conn, c) || mlock_supersede(core, conn, c);
@@ -329,9 +330,9 @@ detached_mlock(struct core *core, const struct conn *conn, const struct command 
 /* ---- an id that holds the name at another daemon ---- */
 
 void
-detached_elsewhere(struct core *core, const struct whose *whose, struct slice text)
+named_session_elsewhere(struct core *core, const struct whose *whose, struct slice text)
 {
-	struct session *s = detached_find(core, whose->user, whose->as);
+	struct session *s = named_session_find(core, whose->user, whose->as);
 	struct waiter *w, *next;
 	struct reply refusal;
 
@@ -351,14 +352,14 @@ detached_elsewhere(struct core *core, const struct whose *whose, struct slice te
 		next = LIST_FIRST(&s->waiters);
 	}
 	/* An UNLOCK that comes here finds no session, so that other daemons are asked what the id holds. */
-	if (s->losses == NULL && detached_is_idle(s))
+	if (s->losses == NULL && named_session_is_idle(s))
 		session_end(core, s, END_CLEAN);
 }
 
 /* ---- verbs ---- */
 
 void
-detached_ttl(struct core *core, struct conn *conn, int64_t ms)
+named_session_ttl(struct core *core, struct conn *conn, int64_t ms)
 {
 	int64_t most_ms = core->settings.grace.ttl_ms;
 
@@ -367,7 +368,8 @@ detached_ttl(struct core *core, struct conn *conn, int64_t ms)
 		heartbeat_set(core, conn, ms);
 	else
 		emit_error(core, conn->id, CODE_LIMIT,
-			"detached-ttl: a session of an id is silent for at most %lld ms", (long long)most_ms);
+			"named-session-ttl: a session of an id is silent for at most %lld ms",
+			(long long)most_ms);
 }
 
 /* It may be a copy that was sent for an earlier session of the id. True: answered. */
@@ -393,7 +395,7 @@ end_is_late(struct core *core, const struct conn *conn, int64_t number)
 
 /* The session ends: its requests that wait are answered. */
 static void
-detached_answer_all(struct core *core, struct session *s, const struct reply *refusal)
+named_session_answer_all(struct core *core, struct session *s, const struct reply *refusal)
 {
 	struct conn *other, *next;
 
@@ -411,12 +413,12 @@ detached_answer_all(struct core *core, struct session *s, const struct reply *re
 
 /* Its requests that wait are answered, and what it holds is abandoned. */
 static void
-detached_kill(struct core *core, struct session *s)
+named_session_kill(struct core *core, struct session *s)
 {
 	struct reply refusal;
 
 	reply_error(&refusal, CODE_ERR, "an administrator has ended the session of this id");
-	detached_answer_all(core, s, &refusal);
+	named_session_answer_all(core, s, &refusal);
 	session_end(core, s, END_ABANDONED);
 }
 
@@ -432,24 +434,24 @@ session_kill(struct core *core, struct conn *conn, int64_t number)
 	}
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 	emit_note(core, NOTE_KILLED, NULL, s, 0, -1, NULL);
-	if (s->detached != NULL)
-		detached_kill(core, s);
+	if (s->named != NULL)
+		named_session_kill(core, s);
 	else
 		attach_end(core, s, END_ABANDONED);
 }
 
 void
-detached_end(struct core *core, struct conn *conn, int64_t number)
+named_session_end(struct core *core, struct conn *conn, int64_t number)
 {
 	struct session *s = conn->session;
 	struct reply refusal;
 
-	assert(conn->host != NULL && s->detached != NULL);
+	assert(conn->host != NULL && s->named != NULL);
 	if (end_is_late(core, conn, number))
 		return;
 	emit_int(core, conn->id, (int64_t)s->grant_count);
 	guest_end(core, conn);
-	detached_refusal(&refusal, true);
-	detached_answer_all(core, s, &refusal);
+	named_session_refusal(&refusal, true);
+	named_session_answer_all(core, s, &refusal);
 	session_end(core, s, END_CLEAN);
 }

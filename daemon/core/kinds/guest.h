@@ -1,5 +1,6 @@
 /*
- * guest: requests that are sent AS id, which speak for the session of that id. detached.h has the picture.
+ * guest: requests that are sent AS id, which speak for the session of that id. named_session.h has the
+ * picture.
  */
 #ifndef CORE_GUEST_H
 #define CORE_GUEST_H
@@ -30,18 +31,18 @@ struct conn *conn_speaking(const struct core *core, conn_id id);
 
 /* A few digits that tell sessions apart and say nothing about the id. "": the session has none, or is NULL.
  */
-void detached_hash(const struct core *core, const struct session *s, char out[VIEW_AS]);
+void named_session_hash(const struct core *core, const struct session *s, char out[VIEW_AS]);
 
-/* An MLOCK of a detached session. Ends the one that it repeats, if that waits over another connection. True:
+/* An MLOCK of a named session. Ends the one that it repeats, if that waits over another connection. True:
  * conn has its answer, since all names are held or its client has half-closed. */
-bool detached_mlock(struct core *core, const struct conn *conn, const struct command *c);
+bool named_session_mlock(struct core *core, const struct conn *conn, const struct command *c);
 
 /* EVENT_ELSEWHERE: each LOCK and MLOCK of the id that waits for the name is answered with the text. */
-void detached_elsewhere(struct core *core, const struct whose *whose, struct slice text);
+void named_session_elsewhere(struct core *core, const struct whose *whose, struct slice text);
 
 /* SESSION TTL, SESSION END. */
-void detached_ttl(struct core *core, struct conn *conn, int64_t ms);
-void detached_end(struct core *core, struct conn *conn, int64_t number);
+void named_session_ttl(struct core *core, struct conn *conn, int64_t ms);
+void named_session_end(struct core *core, struct conn *conn, int64_t number);
 
 /* SESSION KILL: an administrator ends the session with this number: what it holds is abandoned, its
  * connections are closed, and it has no grace. */

@@ -10,7 +10,7 @@
 #include "daemon/core/kinds/kinds.h"
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lock/detached.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"

@@ -20,13 +20,13 @@
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/mode.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
@@ -180,7 +180,7 @@ mlock_answer(struct core *core, struct mlock *b)
 		b->tokens[p->place] = g->token;
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms,
-			detached_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
+			named_session_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
 	}
 	emit_reply(core, b->conn->id, &reply);
 	assert(b->apart == 0);
@@ -574,7 +574,7 @@ mlock_begin(struct core *core, struct conn *conn, const struct command *c)
 	int64_t until_ms;
 
 	assert(c->kind != KIND_PERMITS && c->id.n == 0);
-	if (s->detached != NULL && detached_mlock(core, conn, c))
+	if (s->named != NULL && named_session_mlock(core, conn, c))
 		return;
 	if (mlock_reminds(core, conn, c) || mlock_denied(core, conn, c))
 		return;
@@ -619,7 +619,7 @@ munlock_is_vague(struct core *core, const struct conn *conn, const struct comman
 {
 	struct session *s = conn->session;
 
-	for (size_t i = 0; s->detached != NULL && c->tokens == NULL && i < c->name_count; i++) {
+	for (size_t i = 0; s->named != NULL && c->tokens == NULL && i < c->name_count; i++) {
 		if (grant_find(core, names_find(&core->leases->names, c->names[i]), s, c->owner) == NULL)
 			continue;
 		emit_error(
@@ -640,7 +640,7 @@ munlock_one(struct core *core, struct session *s, const struct command *c, size_
 
 	if (loss != NULL)
 		loss_renounce(core, s, loss, token);
-	if (loss != NULL && s->detached == NULL)
+	if (loss != NULL && s->named == NULL)
 		loss_forget(core, s, loss);
 	if (g == NULL || (token != 0 && token != g->token))
 		return returned;

@@ -10,12 +10,12 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
@@ -138,7 +138,7 @@ session_clear(struct core *core, struct session *s, enum end end)
 		return;
 	}
 	/* The client of an id may go on: it has not ended the session. */
-	if (end != END_ABANDONED && s->detached == NULL)
+	if (end != END_ABANDONED && s->named == NULL)
 		loss_pass_on(core, s);
 	loss_forget_all(core, s);
 	/* What it waited for and held was counted for it alone. */
@@ -151,10 +151,10 @@ ending_hide(struct core *core, struct session *s)
 {
 	assert(s->conn_count == 0);
 	session_unbind(core, s);
-	if (s->grace_ms > 0 || detached_is_found(s))
+	if (s->grace_ms > 0 || named_session_is_found(s))
 		user_grace_leave(core, s->user);
 	s->grace_ms = 0;
-	detached_hide(core, s);
+	named_session_hide(core, s);
 	core->locks->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = 0;
 	s->orphaned = false;
@@ -170,7 +170,7 @@ session_finish(struct core *core, struct session *s)
 	assert(s->losses == NULL && s->loss_count == 0 && s->grant_count == 0);
 	ending_leave(core, s);
 	session_gone(core, s);
-	detached_leave(core, s);
+	named_session_leave(core, s);
 	user_quit(core, s);
 	assert(core->counts.sessions > 0 && core->locks->heartbeats >= 0);
 	session_remove(core, s);

@@ -12,11 +12,11 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
@@ -131,7 +131,7 @@ static struct grant *
 grant_new(struct core *core, struct lease *l, const struct waiter *w, int64_t token)
 {
 	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + w->owner_n + w->why_n);
-	int64_t claim_ms = detached_offer_ms(w->session, w->lease_ms, w->claim_ms);
+	int64_t claim_ms = named_session_offer_ms(w->session, w->lease_ms, w->claim_ms);
 	bool bounded = w->part != NULL || w->lease_ms > 0 || w->max_hold_ms > 0 || claim_ms > 0 ||
 		       l->resource->rule->max_hold_ms > 0 || l->resource->rule->long_hold_ms > 0;
 
@@ -164,7 +164,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 	}
 	if (w->conn == NULL) {
 		g->untold = true;
-		if (g->session->detached == NULL)
+		if (g->session->named == NULL)
 			return;
 		grant_bound(core, g)->claim_ms = earlier(w->until_ms, grant_claim_ms(g));
 		terms_arm(core, g->terms);
@@ -340,14 +340,14 @@ grant_extend(struct core *core, struct grant *g, int64_t ms)
 {
 	int64_t wanted = core->now.ms + ms, relied_ms = grant_relied_ms(g);
 	struct terms *t = grant_terms(g);
-	bool detached = g->session->detached != NULL;
+	bool named = g->session->named != NULL;
 
 	assert(t != NULL && t->leased && wanted > core->now.ms);
-	if (detached && wanted < relied_ms)
+	if (named && wanted < relied_ms)
 		wanted = relied_ms;
 	if (wanted > t->ceiling_ms)
 		t->ends_why = LOSS_MAXHOLD;
-	else if (!detached || wanted > t->ends_ms)
+	else if (!named || wanted > t->ends_ms)
 		t->ends_why = LOSS_LEASE;
 	else if (wanted < t->ends_ms)
 		t->ends_why = LOSS_SHORTENED;
@@ -453,7 +453,7 @@ grant_give_back(struct core *core, struct grant *g)
 
 	/* The name and the hold can be read until the next step. */
 	grant_leave(core, g);
-	if (last && s->detached != NULL)
+	if (last && s->named != NULL)
 		loss_remember(core, s, name, owner, LOSS_RETURNED, true, token);
 }
 
@@ -585,7 +585,7 @@ grant_timer(struct core *core, struct grant *g)
 		grant_lose(core, g, t->ends_why);
 	else if (g->untold)
 		grant_release(core, g);
-	else if (g->session->detached != NULL && grant_withheld_ms(g) > core->now.ms)
+	else if (g->session->named != NULL && grant_withheld_ms(g) > core->now.ms)
 		(void)grant_lose_withheld(core, g, LOSS_CLAIM);
 	else
 		grant_lose(core, g, LOSS_CLAIM);

@@ -102,8 +102,8 @@ struct terms {
 	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
 	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
 	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
-	int64_t claim_ms;      /* end by CLAIM, which a detached session has without asking for it
-				  (detached.h), unless a request names the hold before; or TIMER_NEVER */
+	int64_t claim_ms;      /* end by CLAIM, which a named session has without asking for it
+				  (named_session.h), unless a request names the hold before; or TIMER_NEVER */
 	int64_t long_ms;       /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE, or SHORTENED by EXTEND, or MAXHOLD, whichever ends first */
@@ -205,7 +205,7 @@ int64_t grant_valid_ms(const struct core *core, const struct grant *g);
 /* The same as its holder is told it: less the possible drift of the client's clock, rounded down. >= 0. */
 int64_t grant_told_ms(const struct core *core, const struct grant *g);
 
-/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. That of a detached session ends no sooner than its
+/* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. That of a named session ends no sooner than its
  * client was told: the EXTEND may be a copy that comes late. */
 void grant_extend(struct core *core, struct grant *g, int64_t ms);
 
@@ -221,7 +221,7 @@ void grant_share(struct core *core, struct grant *g);
 /* UNLOCK: it was entered once less; the last time, it is released. */
 void grant_leave(struct core *core, struct grant *g);
 
-/* UNLOCK and MUNLOCK: as grant_leave(); a detached session remembers that it was given back. */
+/* UNLOCK and MUNLOCK: as grant_leave(); a named session remembers that it was given back. */
 void grant_give_back(struct core *core, struct grant *g);
 
 void grant_release(struct core *core, struct grant *g);

@@ -19,9 +19,9 @@
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
 #include "daemon/core/lock/session.h"
@@ -35,7 +35,7 @@ struct locks {
 	struct map conns; /* by their numbers */
 	struct session *sessions;
 	struct map ids; /* the sessions of an id, by user and id */
-	struct detached_list detached;
+	struct named_session_list named_sessions;
 	struct session *bound; /* those bound to a process, by process */
 	struct user *users;
 	int64_t heartbeats;       /* sessions with a heartbeat */

@@ -12,9 +12,9 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/mode.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/user.h"
@@ -221,7 +221,7 @@ void
 loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_reason reason, bool tell)
 {
 	bool push = tell && s->onloss == ONLOSS_PUSH && conn_find(core, s->push_conn) != NULL;
-	bool told = !tell || (push && s->detached == NULL);
+	bool told = !tell || (push && s->named == NULL);
 	struct conn *conn;
 
 	assert(g->session == s);
@@ -265,15 +265,15 @@ void
 loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struct slice name)
 {
 	char of[2 * NAME_BYTES_MAX] = "";
-	bool detached = conn->session->detached != NULL;
+	bool named = conn->session->named != NULL;
 
 	assert(conn->session->loss_count > 0);
 	if (name.n > 0)
 		(void)escape_text(of, sizeof(of), name, ESCAPE_PLAIN);
 	emit_error(core, conn->id, CODE_LOST, "%s %s, token %lld%s%s%s", loss_word(loss->reason),
 		loss_text(loss->reason), (long long)loss->token, name.n > 0 ? " of " : "", of,
-		detached && !loss->told ? "; UNLOCK with this TOKEN before you lock again" : "");
-	if (loss->told || detached)
+		named && !loss->told ? "; UNLOCK with this TOKEN before you lock again" : "");
+	if (loss->told || named)
 		return;
 	loss_set_told(core, loss, true);
 }
@@ -310,7 +310,7 @@ loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t t
 	/* Who has entered more often may use it still. */
 	if (g != NULL && g->count == 1)
 		grant_end_withheld(core, g);
-	if (loss->told || s->detached == NULL)
+	if (loss->told || s->named == NULL)
 		return;
 	loss_set_told(core, loss, true);
 }
@@ -341,12 +341,12 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 {
 	assert(g->session != NULL && g->count > 0);
 	assert(part_of(g) == NULL);
-	bool detached = g->session->detached != NULL;
+	bool named = g->session->named != NULL;
 	/* If its client was not told of the grant, or has not claimed it, this LOCK is not another entry. */
-	bool repeated = !detached && (g->untold || reentry->claims) && grant_claim(core, g) &&
+	bool repeated = !named && (g->untold || reentry->claims) && grant_claim(core, g) &&
 			g->kind == reentry->kind && g->lease->permits == reentry->permits;
-	/* Nor is a LOCK of a detached session, which may be repeated because its answer was lost. */
-	bool again = repeated || detached;
+	/* Nor is a LOCK of a named session, which may be repeated because its answer was lost. */
+	bool again = repeated || named;
 	long long token = g->token;
 
 	if (g->kind == KIND_SHARED && reentry->kind == KIND_EXCLUSIVE) {
@@ -382,9 +382,9 @@ void
 grant_repeated(struct core *core, struct grant *g, int64_t claim_ms)
 {
 	const struct terms *t = grant_terms(g);
-	int64_t offer_ms = detached_offer_ms(g->session, t != NULL && t->leased ? 1 : 0, claim_ms);
+	int64_t offer_ms = named_session_offer_ms(g->session, t != NULL && t->leased ? 1 : 0, claim_ms);
 
-	assert(g->session->detached != NULL);
+	assert(g->session->named != NULL);
 	if (offer_ms > 0)
 		grant_put_off(core, g, offer_ms);
 	else
@@ -400,7 +400,7 @@ reenter_lock(struct core *core, struct grant *g, const struct command *c, struct
 
 	if (mode_refuses(g->lease->resource, c, out))
 		return;
-	if (g->session->detached != NULL)
+	if (g->session->named != NULL)
 		grant_repeated(core, g, c->claim_ms);
 	reenter(core, g, &reentry, out);
 }
@@ -424,7 +424,7 @@ reenter_waiter(struct core *core, struct waiter *w)
 	if (part_of(g) != NULL || w->part != NULL) {
 		reply_error(&reply, CODE_HELD, "this session holds it already, or is taking it by an MLOCK");
 	} else {
-		if (w->session->detached != NULL)
+		if (w->session->named != NULL)
 			grant_repeated(core, g, w->claim_ms);
 		reenter(core, g, &reentry, &reply);
 	}

@@ -27,7 +27,7 @@ struct loss {
 	enum loss_reason reason;
 	bool changed; /* it is on the list of changes (changes.h) */
 	bool gone;    /* it has been forgotten in this step */
-	bool told;    /* by a push or an answer, for a detached session by UNLOCK of the hold; true for an end
+	bool told;    /* by a push or an answer, for a named session by UNLOCK of the hold; true for an end
 			 that the holder chose */
 	int64_t token;
 	struct session *session;
@@ -98,7 +98,7 @@ const char *loss_text(enum loss_reason reason);
  * wait for more would wait for each other.
  */
 
-/* A LOCK or MLOCK of a detached session, with this CLAIM, finds its hold, which counts nothing: its client
+/* A LOCK or MLOCK of a named session, with this CLAIM, finds its hold, which counts nothing: its client
  * asks once more, or a copy comes late. So it puts the end of the CLAIM off. */
 void grant_repeated(struct core *core, struct grant *g, int64_t claim_ms);
 

@@ -14,9 +14,9 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/refusal.h"
 #include "daemon/core/lock/scheduler.h"
@@ -147,7 +147,7 @@ queue_look_ms(const struct waiter *w)
 static bool
 queue_may_ask_whose(const struct waiter *w)
 {
-	return w->session->detached != NULL && w->conn != NULL && !w->once;
+	return w->session->named != NULL && w->conn != NULL && !w->once;
 }
 
 /* Arms the timer for the end of its WAIT, for its next look, for the next question whose the name is, or for
@@ -398,7 +398,7 @@ queue_make_once(struct core *core, struct waiter *w)
 void
 queue_halve(struct core *core, struct waiter *w)
 {
-	w->halved |= !w->once && w->session->detached != NULL && w->part == NULL;
+	w->halved |= !w->once && w->session->named != NULL && w->part == NULL;
 	queue_make_once(core, w);
 }
 
@@ -431,7 +431,8 @@ queue_ask_whose(struct core *core, struct waiter *w, bool held)
 		return false;
 	w->whose_ms = core->now.ms + (core->now.ms - w->since_ms);
 	if (!held)
-		emit_whose(core, &(struct whose){s->user->id, resource_name(w->resource), detached_id(s)});
+		emit_whose(
+			core, &(struct whose){s->user->id, resource_name(w->resource), named_session_id(s)});
 	return true;
 }
 
@@ -493,10 +494,10 @@ queue_orphan(struct core *core, struct waiter *w)
 		queue_unblock(core, w->conn);
 	w->conn = NULL;
 	queue_patiently(core, w);
-	if (w->session->detached == NULL)
+	if (w->session->named == NULL)
 		return;
 	w->retries = COMMAND_RETRIES_ANY;
-	w->until_ms = detached_claim_until(core, w->session);
+	w->until_ms = named_session_claim_until(core, w->session);
 	queue_arm(core, w);
 }
 
@@ -506,7 +507,7 @@ queue_supersede(struct core *core, struct waiter *w)
 	struct reply refusal;
 
 	assert(w->conn != NULL && w->part == NULL && !w->async);
-	detached_refusal(&refusal, false);
+	named_session_refusal(&refusal, false);
 	emit_reply(core, w->conn->id, &refusal);
 	queue_unblock(core, w->conn);
 	w->conn = NULL;

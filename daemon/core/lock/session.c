@@ -11,12 +11,12 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/user.h"
@@ -173,7 +173,7 @@ session_free_all(struct core *core)
 		session_remove(core, s);
 		holds_done(s);
 		asyncs_done(s);
-		free(s->detached);
+		free(s->named);
 		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
 			TAILQ_REMOVE(&s->conns, c, in_session);
 			free(c->mlock);
@@ -253,7 +253,7 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	struct conn *before = s->onloss == ONLOSS_PUSH ? conn_find(core, s->push_conn) : NULL;
 
 	assert(onloss >= ONLOSS_CLOSE && onloss <= ONLOSS_NEXT);
-	if (onloss == ONLOSS_CLOSE && s->detached != NULL) {
+	if (onloss == ONLOSS_CLOSE && s->named != NULL) {
 		emit_error(core, conn->id, CODE_ERR,
 			"the session of an id has no connection to close: use ONLOSS NEXT or PUSH");
 		return;
@@ -377,11 +377,11 @@ grace_find(const struct session *s, const struct command *c)
 	struct waiter *w, *found = NULL;
 
 	/* Orphaned waiters of other sessions exist only as long as this timer runs. */
-	if (s->detached == NULL && !timer_is_armed(&s->grace_timer))
+	if (s->named == NULL && !timer_is_armed(&s->grace_timer))
 		return NULL;
 	/* The latest is first in the list. */
 	LIST_FOREACH (w, &s->waiters, in_session) {
-		if ((w->conn == NULL || s->detached != NULL) && queue_is_repeated(w, c))
+		if ((w->conn == NULL || s->named != NULL) && queue_is_repeated(w, c))
 			found = w;
 	}
 	return found;
@@ -488,8 +488,8 @@ heartbeat_missed(struct core *core, struct session *s)
 {
 	struct conn *conn;
 
-	if (s->detached != NULL) {
-		detached_silent(core, s);
+	if (s->named != NULL) {
+		named_session_silent(core, s);
 		return;
 	}
 	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 struct core;
-struct detached;
+struct named_session;
 struct latch_request;
 struct loss;
 struct mlock;
@@ -41,7 +41,7 @@ struct conn {
 	struct latch_request *latch_request; /* the LATCH request that it waits in; NULL: none */
 	struct mlock *mlock;                 /* the MLOCK that it waits in; NULL: none */
 	bool drains;                         /* it waits for the end of a drain */
-	struct conn *guest; /* it, as it speaks for a detached session (detached.h); NULL: it does not */
+	struct conn *guest; /* it, as it speaks for a named session (named_session.h); NULL: it does not */
 	struct conn *host;  /* of a guest: its connection; NULL: it is no guest */
 	TAILQ_ENTRY(conn) in_session;
 };
@@ -92,8 +92,8 @@ struct session {
 	int64_t grace_look_ms;    /* grace over: one look more (session_looks_again()); 0: not */
 	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
 	struct timer heartbeat_timer;
-	int64_t heartbeat_look_ms; /* as grace_look_ms */
-	struct detached *detached; /* its id (detached.h); NULL: it belongs to its connections */
+	int64_t heartbeat_look_ms;   /* as grace_look_ms */
+	struct named_session *named; /* its id (named_session.h); NULL: it belongs to its connections */
 	struct mark mark;
 	TAILQ_ENTRY(session) in_deferred;
 	TAILQ_ENTRY(session) in_ending;
@@ -116,7 +116,7 @@ void session_peer(struct core *core, struct session *s, const struct peer *peer)
 static inline bool
 session_is_kept(const struct session *s)
 {
-	return s->process.pid != 0 || (s->detached != NULL && !s->ends);
+	return s->process.pid != 0 || (s->named != NULL && !s->ends);
 }
 
 /* It has to outlive a crash. */
@@ -130,7 +130,7 @@ session_is_durable(const struct session *s)
 static inline bool
 session_has_grace(const struct session *s)
 {
-	return s->grace_ms > 0 || (s->detached != NULL && !s->ends);
+	return s->grace_ms > 0 || (s->named != NULL && !s->ends);
 }
 
 /* Takes it out of the sessions. */
@@ -224,7 +224,7 @@ void grace_attach(struct core *core, struct session *s);
 /* All connections but the latest are about to be closed; their waits become orphaned waiters. */
 void grace_take_over(struct core *core, struct session *s);
 
-/* The orphaned waiter that a LOCK repeats, the oldest if several; of a detached session, any waiter. NULL:
+/* The orphaned waiter that a LOCK repeats, the oldest if several; of a named session, any waiter. NULL:
  * none. */
 struct waiter *grace_find(const struct session *s, const struct command *c);
 

@@ -21,10 +21,10 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
 #include "daemon/core/masters/binding.h"
@@ -156,13 +156,13 @@ write_session(struct buffer *out, const struct session *s)
 		.has_secret = s->has_secret,
 		.secret = {s->secret[0], s->secret[1]},
 		.onloss = s->onloss != ONLOSS_PUSH ? s->onloss
-			  : s->detached != NULL    ? ONLOSS_NEXT
+			  : s->named != NULL       ? ONLOSS_NEXT
 						   : ONLOSS_CLOSE,
 		.opened_ms = s->opened_ms,
 		.grace_ms = s->grace_ms,
 		.heartbeat_ms = s->heartbeat_ms,
 		.process = s->process,
-		.as = detached_id(s),
+		.as = named_session_id(s),
 		.orphaned = s->orphaned};
 
 	assert(out == NULL || s->written);

@@ -94,7 +94,7 @@ struct session_entry {
 	int64_t grace_ms;
 	int64_t heartbeat_ms;
 	struct process process;
-	struct slice as; /* the id of a detached session; n == 0: it is none */
+	struct slice as; /* the id of a named session; n == 0: it is none */
 	bool orphaned;
 };
 

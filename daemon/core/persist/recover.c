@@ -109,7 +109,7 @@ load_session(struct recovery *v, struct thing *t)
 	s->grace_ms = e.grace_ms;
 	s->heartbeat_ms = e.heartbeat_ms;
 	s->orphaned = e.orphaned && e.process.pid == 0;
-	state_detach(core, &v->r, s, e.as);
+	state_name_session(core, &v->r, s, e.as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
 	core->locks->heartbeats += s->heartbeat_ms > 0;

@@ -19,11 +19,11 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
@@ -99,7 +99,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	struct process process = s->process;
 	struct loss *loss;
 	struct conn *conn;
-	struct slice as = detached_id(s);
+	struct slice as = named_session_id(s);
 	session_id id = s->id;
 	bool deferred = s->deferred, ends = s->ends;
 	enum end end = s->end;
@@ -194,14 +194,14 @@ session_bonds(struct state_loader *l, struct session *s, struct slice *as)
 }
 
 void
-state_detach(struct core *core, struct record *r, struct session *s, struct slice as)
+state_name_session(struct core *core, struct record *r, struct session *s, struct slice as)
 {
 	if (r->failed || as.n == 0)
 		return;
 	if ((s->heartbeat_ms == 0 && !s->ends) || s->grace_ms > 0 || s->process.pid != 0 ||
-		s->onloss == ONLOSS_CLOSE || (!s->ends && detached_find(core, s->user->id, as) != NULL))
+		s->onloss == ONLOSS_CLOSE || (!s->ends && named_session_find(core, s->user->id, as) != NULL))
 		record_fail(r, "a session of an id of it cannot be");
-	else if (!detached_give(core, s, as))
+	else if (!named_session_give(core, s, as))
 		record_no_memory(r);
 }
 
@@ -239,7 +239,7 @@ state_load_session(struct state_loader *l)
 		record_fail(l->r, "a session that ends is kept");
 	else if (ends)
 		ending_enter(core, s, end);
-	state_detach(core, l->r, s, as);
+	state_name_session(core, l->r, s, as);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
 	core->locks->heartbeats += s->heartbeat_ms > 0;
@@ -296,7 +296,7 @@ state_load_guest(struct state_loader *l)
 	record_unsigned(l->r, &session);
 	conn = conn_find(l->core, id);
 	s = map_find(&l->sessions, session);
-	if (conn == NULL || conn->guest != NULL || s == NULL || s->detached == NULL)
+	if (conn == NULL || conn->guest != NULL || s == NULL || s->named == NULL)
 		record_fail(l->r, "a connection speaks for a session of no id");
 	else if (!guest_load(l->core, conn, s))
 		record_no_memory(l->r);

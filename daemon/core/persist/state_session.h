@@ -10,10 +10,10 @@ struct session;
 struct slice;
 struct state_loader;
 
-/* The id of a detached session; n == 0: it is none. state_detach(): the session belongs to it, and is whole
- * otherwise. */
+/* The id of a named session; n == 0: it is none. state_name_session(): the session belongs to it, and is
+ * whole otherwise. */
 void state_as(struct record *r, struct slice *as);
-void state_detach(struct core *core, struct record *r, struct session *s, struct slice as);
+void state_name_session(struct core *core, struct record *r, struct session *s, struct slice as);
 
 void state_save_sessions(struct core *core, struct record *r);
 void state_load_session(struct state_loader *l);

@@ -24,12 +24,12 @@
 #include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
@@ -68,11 +68,11 @@ check_waiters(struct check *c, const struct core *core, const struct resource *r
 		HOLDS(c, w->resource == r);
 		HOLDS(c, w->conn == NULL || w->conn->session == w->session);
 		HOLDS(c, w->conn == NULL || w->async || w->part != NULL || w->conn->blocked == w);
-		HOLDS(c, !w->halved || (w->once && w->session->detached != NULL && w->part == NULL));
+		HOLDS(c, !w->halved || (w->once && w->session->named != NULL && w->part == NULL));
 		HOLDS(c, w->part == NULL || w->part->waiter == w);
 		HOLDS(c, w->part == NULL || (w->conn != NULL && w->part->mlock == w->conn->mlock));
 		/* An orphaned waiter exists only while the client may come back for it. */
-		HOLDS(c, w->conn != NULL || (!w->once && (w->session->detached != NULL ||
+		HOLDS(c, w->conn != NULL || (!w->once && (w->session->named != NULL ||
 								 timer_is_armed(&w->session->grace_timer))));
 		HOLDS(c, (w->kind == KIND_PERMITS) == (r->limit > 0) && w->permits <= r->limit);
 		waiters++;
@@ -217,7 +217,7 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	/* An untold hold exists only while the client may come back for it. */
 	HOLDS(c, !g->untold || (g->session != NULL &&
 				       (g->session->ends ||
-					       (g->session->detached != NULL
+					       (g->session->named != NULL
 							       ? g->bounded && g->terms->claim_ms > now_ms
 							       : timer_is_armed(&g->session->grace_timer)))));
 	/* Only a hold of a session can be claimed. A part of an MLOCK is none before its answer. */
@@ -308,8 +308,7 @@ session_losses(struct check *c, const struct session *s)
 
 	for (loss = s->losses; loss != NULL; loss = loss->hh.next)
 		losses++;
-	HOLDS(c, losses == s->loss_count + s->returned_count &&
-			 (s->returned_count == 0 || s->detached != NULL));
+	HOLDS(c, losses == s->loss_count + s->returned_count && (s->returned_count == 0 || s->named != NULL));
 	return losses;
 }
 
@@ -404,19 +403,18 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		HOLDS(c, grants == s->grant_count && waiters == s->waiter_count);
 		HOLDS(c, s->durable == (s->grace_ms > 0 || session_is_kept(s)));
 		HOLDS(c, s->written || !s->durable);
-		HOLDS(c, s->onloss != ONLOSS_PUSH || s->detached != NULL ||
-				 conn_speaks(core, s->push_conn, s));
-		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->detached == NULL);
+		HOLDS(c, s->onloss != ONLOSS_PUSH || s->named != NULL || conn_speaks(core, s->push_conn, s));
+		HOLDS(c, s->onloss != ONLOSS_CLOSE || s->named == NULL);
 		HOLDS(c, !s->unseen || (s->process.pid != 0 && s->conn_count > 0));
 		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || s->ends ||
 				 timer_is_armed(&s->grace_timer));
 		HOLDS(c, !s->ends || (s->waiter_count == 0 && s->grace_ms == 0 && s->process.pid == 0 &&
 					     timer_is_armed(&core->locks->ending_timer)));
 		HOLDS(c, !s->orphaned || s->process.pid == 0);
-		HOLDS(c, s->detached == NULL || s->ends ||
+		HOLDS(c, s->named == NULL || s->ends ||
 				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));
-		HOLDS(c, s->detached == NULL || s->ends ||
-				 detached_find(core, s->user->id, detached_id(s)) == s);
+		HOLDS(c, s->named == NULL || s->ends ||
+				 named_session_find(core, s->user->id, named_session_id(s)) == s);
 		seen->graces += session_has_grace(s);
 		heartbeats += s->heartbeat_ms > 0;
 		seen->sessions++;
@@ -504,7 +502,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 			const struct conn *found = conn_find(core, conn->id);
 
 			HOLDS(c, conn->session == s && found == (conn->host != NULL ? conn->host : conn));
-			HOLDS(c, conn->host == NULL || (s->detached != NULL && conn->host->guest == conn &&
+			HOLDS(c, conn->host == NULL || (s->named != NULL && conn->host->guest == conn &&
 							       guest_waits(conn)));
 			HOLDS(c, conn->guest == NULL || (conn->guest->host == conn && !guest_waits(conn)));
 			HOLDS(c, conn->kept == (conn->host == NULL && s->durable));

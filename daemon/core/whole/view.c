@@ -255,7 +255,7 @@ view_hold(const struct core *core, int64_t now_ms, const struct grant *g, struct
 	out->kind = g->kind;
 	out->permits = g->lease->permits;
 	out->session = g->session == NULL ? 0 : g->session->id;
-	detached_hash(core, g->session, out->as);
+	named_session_hash(core, g->session, out->as);
 	if (g->session != NULL)
 		out->peer = &g->session->peer;
 	else
@@ -472,7 +472,7 @@ scan_session(const struct scan_view *scan, const void *element)
 		.heartbeat_ms = s->heartbeat_ms,
 	};
 
-	detached_hash(scan->core, s, view.as);
+	named_session_hash(scan->core, s, view.as);
 	return scan->each_session(scan->arg, &view);
 }
 

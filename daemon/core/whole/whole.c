@@ -124,7 +124,7 @@ core_new(const struct core_settings *settings, struct now now)
 	timer_init(&core->locks->rescan_timer, TIMER_RESCAN);
 	timer_init(&core->locks->ending_timer, TIMER_ENDING);
 	TAILQ_INIT(&core->locks->ending);
-	TAILQ_INIT(&core->locks->detached);
+	TAILQ_INIT(&core->locks->named_sessions);
 	kinds_init(core);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)

@@ -63,7 +63,7 @@ static const struct row {
 	{"LIMITS.bound-sessions", NEXT, "sessions stay"},
 	{"LIMITS.grace-sessions", NEXT, "sessions stay"},
 	{"LIMITS.grace-time", NEXT, "a session has its grace"},
-	{"LIMITS.detached-ttl", NEXT, "a session has its TTL"},
+	{"LIMITS.named-session-ttl", NEXT, "a session has its TTL"},
 	{"LIMITS.locks-per-user", NEXT, "holds stay; losses above it are forgotten, the oldest first"},
 	{"LIMITS.latches-per-user", NEXT, "latches are at the master"},
 	{"LIMITS.grants-per-session", NEXT, "holds stay"},

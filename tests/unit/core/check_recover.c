@@ -11,10 +11,10 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
@@ -496,11 +496,11 @@ ck_session(struct core *core, const struct session *before)
 		return;
 	ck_assert(s->secret[0] == before->secret[0] && s->secret[1] == before->secret[1]);
 	ck_assert(s->has_secret == before->has_secret && s->user->id == before->user->id);
-	ck_assert(slice_equal(detached_id(s), detached_id(before)));
+	ck_assert(slice_equal(named_session_id(s), named_session_id(before)));
 	if (before->onloss != ONLOSS_PUSH)
 		ck_assert_int_eq(s->onloss, before->onloss);
 	else
-		ck_assert_int_eq(s->onloss, s->detached != NULL ? ONLOSS_NEXT : ONLOSS_CLOSE);
+		ck_assert_int_eq(s->onloss, s->named != NULL ? ONLOSS_NEXT : ONLOSS_CLOSE);
 	ck_assert(s->grace_ms == before->grace_ms && s->heartbeat_ms == before->heartbeat_ms);
 	ck_assert(s->process.pid == before->process.pid && s->opened_ms == before->opened_ms);
 	for (const struct loss *loss = before->losses; loss != NULL; loss = loss->hh.next)

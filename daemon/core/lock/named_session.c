@@ -1,6 +1,6 @@
-/* detached: see detached.h. This file has the sessions of ids and what follows from their silence; guest.c
- * has their requests. */
-#include "daemon/core/lock/detached.h"
+/* named_session: see named_session.h. This file has the sessions of ids and what follows from their silence;
+ * guest.c has their requests. */
+#include "daemon/core/lock/named_session.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
@@ -47,9 +47,9 @@ id_hash(const struct core *core, const struct id_key *key)
 }
 
 struct slice
-detached_id(const struct session *s)
+named_session_id(const struct session *s)
 {
-	const struct detached *d = s->detached;
+	const struct named_session *d = s->named;
 
 	return d == NULL ? (struct slice){NULL, 0} : (struct slice){d->id, d->id_n};
 }
@@ -60,11 +60,11 @@ id_is_of(const void *thing, const void *what)
 	const struct session *s = thing;
 	const struct id_key *key = what;
 
-	return s->user->id == key->user && slice_equal(detached_id(s), key->id);
+	return s->user->id == key->user && slice_equal(named_session_id(s), key->id);
 }
 
 struct session *
-detached_find(const struct core *core, uint64_t user, struct slice id)
+named_session_find(const struct core *core, uint64_t user, struct slice id)
 {
 	const struct id_key key = {user, id};
 
@@ -72,14 +72,14 @@ detached_find(const struct core *core, uint64_t user, struct slice id)
 }
 
 bool
-detached_give(struct core *core, struct session *s, struct slice id)
+named_session_give(struct core *core, struct session *s, struct slice id)
 {
 	const struct id_key key = {s->user->id, id};
-	struct detached *d;
+	struct named_session *d;
 
-	assert(s->detached == NULL);
+	assert(s->named == NULL);
 	assert(id.n > 0 && id.n <= AS_BYTES_MAX);
-	assert(s->ends || detached_find(core, key.user, id) == NULL);
+	assert(s->ends || named_session_find(core, key.user, id) == NULL);
 	d = freelist_new(core, sizeof(*d) + id.n);
 	if (d == NULL)
 		return false;
@@ -91,46 +91,46 @@ detached_give(struct core *core, struct session *s, struct slice id)
 	d->hidden = s->ends;
 	d->id_n = (uint8_t)id.n;
 	memcpy(d->id, id.p, id.n);
-	s->detached = d;
+	s->named = d;
 	if (!s->ends)
-		TAILQ_INSERT_TAIL(&core->locks->detached, d, in_core);
+		TAILQ_INSERT_TAIL(&core->locks->named_sessions, d, in_core);
 	return true;
 }
 
 bool
-detached_is_found(const struct session *s)
+named_session_is_found(const struct session *s)
 {
-	return s->detached != NULL && !s->detached->hidden;
+	return s->named != NULL && !s->named->hidden;
 }
 
 void
-detached_hide(struct core *core, struct session *s)
+named_session_hide(struct core *core, struct session *s)
 {
-	struct detached *d = s->detached;
+	struct named_session *d = s->named;
 	struct id_key key;
 
-	if (!detached_is_found(s))
+	if (!named_session_is_found(s))
 		return;
 	assert(d->session == s);
-	key = (struct id_key){s->user->id, detached_id(s)};
+	key = (struct id_key){s->user->id, named_session_id(s)};
 	map_remove(&core->locks->ids, id_hash(core, &key), s);
-	TAILQ_REMOVE(&core->locks->detached, d, in_core);
+	TAILQ_REMOVE(&core->locks->named_sessions, d, in_core);
 	d->hidden = true;
 }
 
 void
-detached_leave(struct core *core, struct session *s)
+named_session_leave(struct core *core, struct session *s)
 {
-	struct detached *d = s->detached;
+	struct named_session *d = s->named;
 
-	detached_hide(core, s);
-	s->detached = NULL;
+	named_session_hide(core, s);
+	s->named = NULL;
 	if (d != NULL)
 		freelist_retire(core, &d->freed);
 }
 
 bool
-detached_is_idle(const struct session *s)
+named_session_is_idle(const struct session *s)
 {
 	return s->grant_count == 0 && s->waiter_count == 0 && s->conn_count == 0;
 }
@@ -165,7 +165,7 @@ conn_answered(struct core *core, struct conn *conn)
 }
 
 void
-detached_refusal(struct reply *out, bool ended)
+named_session_refusal(struct reply *out, bool ended)
 {
 	reply_error(out, CODE_ERR, "%s",
 		ended ? "the session of this id was ended by SESSION END over another connection"
@@ -175,25 +175,26 @@ detached_refusal(struct reply *out, bool ended)
 /* ---- time ---- */
 
 int64_t
-detached_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms)
+named_session_offer_ms(const struct session *s, int64_t lease_ms, int64_t claim_ms)
 {
 	assert(lease_ms >= 0 && claim_ms >= 0);
-	if (s->detached == NULL || claim_ms > 0 || lease_ms > 0)
+	if (s->named == NULL || claim_ms > 0 || lease_ms > 0)
 		return claim_ms;
 	assert(s->heartbeat_ms > 0);
 	return s->heartbeat_ms;
 }
 
 int64_t
-detached_claim_until(const struct core *core, const struct session *s)
+named_session_claim_until(const struct core *core, const struct session *s)
 {
-	assert(s->detached != NULL && s->heartbeat_ms > 0);
-	return core->now.ms + (s->heartbeat_ms < DETACHED_CLAIM_MS ? s->heartbeat_ms : DETACHED_CLAIM_MS);
+	assert(s->named != NULL && s->heartbeat_ms > 0);
+	return core->now.ms +
+	       (s->heartbeat_ms < NAMED_SESSION_CLAIM_MS ? s->heartbeat_ms : NAMED_SESSION_CLAIM_MS);
 }
 
 /* What a client was told, it was told in an answer: of a lease that was no longer than any is. */
 static void
-detached_abandon(struct core *core, struct session *s, struct grant *g)
+named_session_abandon(struct core *core, struct session *s, struct grant *g)
 {
 	int64_t told_ms = s->heard_ms + core->settings.lease_max_ms;
 
@@ -205,13 +206,13 @@ detached_abandon(struct core *core, struct session *s, struct grant *g)
 }
 
 void
-detached_silent(struct core *core, struct session *s)
+named_session_silent(struct core *core, struct session *s)
 {
 	struct grant *g, *next;
 	int64_t last_ms = core->now.ms;
 
 	assert(s->conn_count == 0);
-	assert(s->detached != NULL);
+	assert(s->named != NULL);
 	if (s->grant_count > 0)
 		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
 	while (!LIST_EMPTY(&s->waiters))
@@ -220,7 +221,7 @@ detached_silent(struct core *core, struct session *s)
 		const struct terms *t = grant_terms(g);
 
 		if (g->untold || t == NULL || !t->leased)
-			detached_abandon(core, s, g);
+			named_session_abandon(core, s, g);
 		else if (t->ends_ms > last_ms)
 			last_ms = t->ends_ms;
 	}

@@ -6,8 +6,8 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/detached.h"
 #include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/named_session.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -25,7 +25,7 @@
 static int64_t
 token_of(const struct story *w, struct slice id, const char *name)
 {
-	struct session *s = detached_find(w->core, 0, id);
+	struct session *s = named_session_find(w->core, 0, id);
 	const struct grant *g =
 		s == NULL ? NULL
 			  : grant_find(w->core, names_find(&w->core->leases->names, slice_of(name)), s,
@@ -410,16 +410,16 @@ START_TEST(a_place_is_kept_for_a_moment_for_the_same_id)
 
 	hold_and_wait(&w);
 	ck_assert_str_eq(close_as(&w, 2, END_GONE), "");
-	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_CLAIM_MS - 1), "");
 	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "");
-	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_CLAIM_MS), "");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c4 :501");
 	ck_assert_str_eq(ask_other(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :502");
 	story_done(&w);
 
 	hold_and_wait(&w);
 	close_as(&w, 2, END_GONE);
-	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_CLAIM_MS), "");
 	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
 	story_done(&w);
@@ -434,7 +434,7 @@ START_TEST(a_place_outlasts_the_answer_to_a_client_that_half_closed)
 	hold_and_wait(&w);
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2}), "c2 null");
 	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
-	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_CLAIM_MS - 1), "");
 	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c4 :501");
 	story_done(&w);
@@ -443,7 +443,7 @@ START_TEST(a_place_outlasts_the_answer_to_a_client_that_half_closed)
 	hold_and_wait(&w);
 	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_FINISH, .conn = 2}), "c2 null");
 	ck_assert_str_eq(close_as(&w, 2, END_ABANDONED), "");
-	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_CLAIM_MS), "");
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
 	story_done(&w);
 
@@ -474,7 +474,7 @@ START_TEST(a_grant_that_no_request_asks_for_is_given_back)
 	close_as(&w, 2, END_ABANDONED);
 	keep(&w, 1000);
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0");
-	ck_assert_str_eq(keep(&w, DETACHED_CLAIM_MS - 1001), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_CLAIM_MS - 1001), "");
 	ck_assert_str_eq(keep(&w, 1), "c3 :502;");
 	ck_assert_str_eq(ask_other(&w, 4, VERB_CHECK, "a"), "c4 null");
 	story_done(&w);
@@ -484,7 +484,7 @@ START_TEST(a_grant_that_no_request_asks_for_is_given_back)
 	close_as(&w, 2, END_ABANDONED);
 	ask(&w, 1, VERB_UNLOCK, "a");
 	ck_assert_str_eq(ask_other(&w, 4, VERB_LOCK, "a"), "c4 :501");
-	ck_assert_str_eq(keep(&w, 2 * DETACHED_CLAIM_MS), "");
+	ck_assert_str_eq(keep(&w, 2 * NAMED_SESSION_CLAIM_MS), "");
 	ck_assert_str_eq(ask_other(&w, 1, VERB_CHECK, "a"), "c1 :897");
 	story_done(&w);
 }
@@ -669,7 +669,7 @@ START_TEST(a_lock_that_comes_late_is_given_back_while_its_id_is_used)
 	hold(&w);
 	ck_assert_str_eq(lock(&w, 3, "a"), "");
 	for (int i = 0; i < 3; i++) {
-		ck_assert_str_eq(keep(&w, DETACHED_TTL_MS / 3 - 1), "");
+		ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS / 3 - 1), "");
 		ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "b"), "c1 null");
 	}
 	ck_assert_str_eq(keep(&w, 2), "");
@@ -682,14 +682,14 @@ START_TEST(a_lock_that_comes_late_is_given_back_while_its_id_is_used)
 	/* Its token claims it for good; what may be late as well puts the end off. */
 	hold(&w);
 	lock(&w, 3, "a");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_str_eq(ask(&w, 2, VERB_LOCK, "a"), "c2 :500");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_ptr_nonnull(strstr(ask(&w, 2, VERB_CHECK, "a"), "c2 :"));
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_ptr_nonnull(strstr(name_it(&w, 2, "a"), "c2 :"));
 	for (int i = 0; i < 3; i++) {
-		ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+		ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 		ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "b"), "c1 null");
 	}
 	ck_assert_str_eq(ask(&w, 1, VERB_UNLOCK, "a"), "c1 :0 | c3 :501");
@@ -698,9 +698,9 @@ START_TEST(a_lock_that_comes_late_is_given_back_while_its_id_is_used)
 	/* A CHECK without it may be late, too. */
 	hold(&w);
 	lock(&w, 3, "a");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_ptr_nonnull(strstr(ask(&w, 2, VERB_CHECK, "a"), "c2 :"));
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "b"), "c1 null");
 	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
 	story_done(&w);
@@ -710,7 +710,7 @@ START_TEST(a_lock_that_comes_late_is_given_back_while_its_id_is_used)
 	ask(&w, 1, VERB_LOCK, "fragile");
 	granted(&w, "fragile", 1, 500);
 	lock(&w, 3, "fragile");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS + CRASH_DELAY_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS + CRASH_DELAY_MS - 1), "");
 	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
 	story_done(&w);
 }
@@ -723,9 +723,9 @@ START_TEST(a_silent_id_abandons_its_holds)
 	hold(&w);
 	lock(&w, 3, "a");
 	name_it(&w, 1, "a");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_str_eq(ask(&w, 2, VERB_CHECK, "other"), "c2 null");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS + SLACK_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS + SLACK_MS - 1), "");
 	/* What was told is long over. */
 	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
 	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "a"), "c2 -NOTHELD");
@@ -757,9 +757,9 @@ START_TEST(a_request_that_waits_is_a_sign_of_life)
 	granted(&w, "b", 2, 700);
 	name_it(&w, 1, "a");
 	ck_assert_str_eq(ask(&w, 1, VERB_LOCK, "b"), "");
-	ck_assert_str_eq(keep(&w, 3 * DETACHED_TTL_MS), "");
+	ck_assert_str_eq(keep(&w, 3 * NAMED_SESSION_TTL_MS), "");
 	ck_assert_str_eq(unlock(&w, 3, "b"), "c3 :0 | c1 :701");
-	ck_assert_str_eq(keep(&w, DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_str_eq(ask(&w, 2, VERB_UNLOCK, "b"), "c2 :0 | release b#2");
 	story_done(&w);
 }
@@ -774,12 +774,12 @@ START_TEST(a_hold_with_a_lease_lasts_as_long_as_that)
 				 (struct command){.verb = VERB_LOCK,
 					 .name = SLICE("a"),
 					 .wait_ms = COMMAND_WAIT_RULE,
-					 .lease_ms = 2 * DETACHED_TTL_MS,
+					 .lease_ms = 2 * NAMED_SESSION_TTL_MS,
 					 .as = ID}),
 		"acquire a#1");
 	granted(&w, "a", 1, 500);
 	lock(&w, 3, "a");
-	ck_assert_str_eq(keep(&w, 2 * DETACHED_TTL_MS - 1), "");
+	ck_assert_str_eq(keep(&w, 2 * NAMED_SESSION_TTL_MS - 1), "");
 	ck_assert_str_eq(keep(&w, 1), "c3 :501;");
 	ck_assert_str_eq(keep(&w, 2 * SLACK_MS), "");
 	ck_assert_uint_eq(sessions(&w), 4);
@@ -897,8 +897,8 @@ START_TEST(ids_are_limited_and_the_idle_make_room)
 	ck_assert_uint_eq(sessions(&w), 7);
 	/* The one silent for longest went, not the one that holds. */
 	ck_assert_str_eq(ask(&w, 1, VERB_CHECK, "a"), "c1 :977");
-	ck_assert_ptr_null(detached_find(w.core, 0, OTHER_ID));
-	ck_assert_ptr_nonnull(detached_find(w.core, 0, THIRD_ID));
+	ck_assert_ptr_null(named_session_find(w.core, 0, OTHER_ID));
+	ck_assert_ptr_nonnull(named_session_find(w.core, 0, THIRD_ID));
 	run(&w, 2, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 1000});
 	ck_assert_uint_eq(sessions(&w), 7);
 	story_done(&w);
@@ -1041,7 +1041,7 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("detached", NULL, NULL, a_hold_belongs_to_its_id_over_any_connection,
+	return SUITE_RUN("named_session", NULL, NULL, a_hold_belongs_to_its_id_over_any_connection,
 		each_user_has_ids_of_its_own, an_id_of_another_daemon_is_told_where_to_ask,
 		an_id_that_waits_for_itself_is_told_where_it_holds_the_name,
 		an_id_that_waits_over_another_connection_is_told_there,
