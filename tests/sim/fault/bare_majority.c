@@ -27,9 +27,7 @@ shuffle(uint64_t chance, unsigned n, unsigned *order)
 static void
 cut(struct world *w, unsigned host, unsigned master, int64_t us)
 {
-	struct route *way = &w->hosts[host].ways[master];
-	way->cut_there_until_us = later(way->cut_there_until_us, w->now_us + us);
-	way->cut_back_until_us = later(way->cut_back_until_us, w->now_us + us);
+	route_cut(&w->hosts[host].ways[master], true, true, w->now_us + us);
 }
 
 static void
@@ -213,7 +211,6 @@ bare_majority_leap(struct world *w)
 	}
 	shuffle(chance, w->plan.masters, order);
 	way = &w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)].ways[order[0]];
-	way->cut_there_until_us = later(way->cut_there_until_us, w->now_us + away_us + 1000000);
-	way->cut_back_until_us = later(way->cut_back_until_us, w->now_us + away_us + 1000000);
+	route_cut(way, true, true, w->now_us + away_us + 1000000);
 	world_after(w, away_us, leap_begins, w, chance, NULL);
 }

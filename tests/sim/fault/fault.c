@@ -85,6 +85,8 @@ fault_host(struct world *w, enum fault fault)
 	switch (fault) {
 	case FAULT_PAUSE:
 		prolong(w, &h->paused_until_us);
+		trace_kept(&w->trace, w->now_us, "d%u     is paused until %" PRId64 " ms", h->index,
+			h->paused_until_us / 1000);
 		return;
 	case FAULT_STUN:
 		if (rng_percent(&w->rng, 50))
@@ -109,6 +111,8 @@ fault_host(struct world *w, enum fault fault)
 		return;
 	default:
 		h->wall_offset_us = rng_range(&w->rng, -w->plan.wall_behind_us, w->plan.wall_ahead_us);
+		trace_kept(&w->trace, w->now_us, "d%u     its wall clock is %" PRId64 " us ahead", h->index,
+			h->wall_offset_us);
 		return;
 	}
 }
@@ -127,11 +131,7 @@ fault_clone(struct world *w)
 static void
 way_cut(struct world *w, struct route *way, bool there, bool back)
 {
-	int64_t until_us = w->now_us + fault_time_us(w);
-	if (there)
-		way->cut_there_until_us = later(way->cut_there_until_us, until_us);
-	if (back)
-		way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+	route_cut(way, there, back, w->now_us + fault_time_us(w));
 }
 
 static void
@@ -142,9 +142,7 @@ slow_turns_dead(void *arg, uint64_t a, void *data)
 	(void)a;
 	(void)data;
 	int64_t lease_us = w->plan.lease_ms * 1000;
-	int64_t until_us = w->now_us + rng_range(&w->rng, lease_us, lease_us * 5 / 2);
-	way->cut_there_until_us = later(way->cut_there_until_us, until_us);
-	way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+	route_cut(way, true, true, w->now_us + rng_range(&w->rng, lease_us, lease_us * 5 / 2));
 }
 
 /* A network that gets slow often gets worse: the last answers are late ones. */
@@ -153,6 +151,8 @@ way_slow(struct world *w, struct route *way)
 {
 	prolong(w, &way->slow_until_us);
 	way->slow_there = rng_percent(&w->rng, 50);
+	trace_kept(&w->trace, w->now_us, "d%u - m%u slow%s until %" PRId64 " ms", way->host->index,
+		way->server->index, way->slow_there ? "" : " in answering", way->slow_until_us / 1000);
 	if (rng_percent(&w->rng, 50))
 		schedule_add(&w->schedule, way->slow_until_us - 1, slow_turns_dead, way, 0, NULL);
 }
@@ -161,11 +161,17 @@ static void
 fault_way(struct world *w, struct route *way, enum fault fault)
 {
 	bool there = rng_percent(&w->rng, 50);
+	int64_t link;
 	switch (fault) {
 	case FAULT_LINK:
-		way->wires[rng_range(&w->rng, 0, w->plan.links - 1)].doomed = true;
+		link = rng_range(&w->rng, 0, w->plan.links - 1);
+		way->wires[link].doomed = true;
+		trace_kept(&w->trace, w->now_us, "d%u     link %" PRId64 " to m%u will break",
+			way->host->index, link, way->server->index);
 		return;
 	case FAULT_INBOX:
+		trace_kept(&w->trace, w->now_us, "d%u     the connection for messages of m%u breaks",
+			way->host->index, way->server->index);
 		inbox_break(&way->inbox);
 		return;
 	case FAULT_PARTITION:
@@ -202,11 +208,8 @@ fault_split(struct world *w)
 	int64_t until_us = w->now_us + fault_time_us(w);
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
 		for (unsigned k = 0; k < w->plan.masters; k++) {
-			struct route *way = &w->hosts[i].ways[k];
-			if ((side >> i & 1) == (side >> (32 + k) & 1))
-				continue;
-			way->cut_there_until_us = later(way->cut_there_until_us, until_us);
-			way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+			if ((side >> i & 1) != (side >> (32 + k) & 1))
+				route_cut(&w->hosts[i].ways[k], true, true, until_us);
 		}
 	}
 }
@@ -375,9 +378,13 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 	switch (fault) {
 	case FAULT_MESSAGES:
 		prolong(w, &s->deaf_until_us);
+		trace_kept(&w->trace, w->now_us, "m%u     its messages are lost until %" PRId64 " ms", s->index,
+			s->deaf_until_us / 1000);
 		return;
 	case FAULT_STOP:
 		prolong(w, &s->stopped_until_us);
+		trace_kept(&w->trace, w->now_us, "m%u     stands still until %" PRId64 " ms", s->index,
+			s->stopped_until_us / 1000);
 		return;
 	case FAULT_SCRIPTS:
 		master_forget_scripts(s->master);

@@ -5,6 +5,7 @@
 #include "tests/sim/world/world.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 /* Never earlier than before: the answers that wait until then must stay in order. */
@@ -47,9 +48,8 @@ masters_differ(struct host *h, int64_t for_us)
 {
 	struct world *w = h->world;
 	unsigned one = (unsigned)rng_range(&w->rng, 0, w->plan.masters - 1);
-	struct route *way = &h->ways[one];
-	int64_t until_us = w->now_us + for_us + rng_range(&w->rng, 0, w->plan.lease_ms * 1000);
-	way->cut_back_until_us = way->cut_back_until_us > until_us ? way->cut_back_until_us : until_us;
+	route_cut(&h->ways[one], false, true,
+		w->now_us + for_us + rng_range(&w->rng, 0, w->plan.lease_ms * 1000));
 	if (w->plan.fault[FAULT_BACK])
 		fault_back(
 			&w->servers[(one + 1) % w->plan.masters], rng_range(&w->rng, for_us / 4, for_us / 2));
@@ -80,6 +80,8 @@ stun(struct host *h, int64_t for_us)
 	assert(copy != NULL);
 	*copy = for_us;
 	h->paused_until_us = w->now_us + for_us;
+	trace_kept(&w->trace, w->now_us, "d%u     stands still, and its clock, for %" PRId64 " ms", h->index,
+		for_us / 1000);
 	if (w->plan.masters > 1 && rng_percent(&w->rng, 40))
 		masters_differ(h, for_us);
 	/* Before anything that waits for the end of it. */

@@ -503,6 +503,24 @@ conn_grace(struct conn *c, bool graced)
 			other->graced = graced;
 }
 
+/* The session and who else speaks for it: nothing else in a history shows that clients share one. */
+static void
+trace_session(const struct conn *c)
+{
+	struct world *w = c->world;
+	const struct conn *other;
+	char others[160] = "";
+	size_t n = 0;
+	if (!w->trace.keep)
+		return;
+	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag)
+		if (other != c && other->tag == c->tag && other->open && n < sizeof(others))
+			n += (size_t)snprintf(
+				others + n, sizeof(others) - n, " and c%u", other->client->index);
+	trace_kept(&w->trace, w->now_us, "c%u%s speak%s for session %" PRIu64 " of d%u", c->client->index,
+		others, n > 0 ? "" : "s", conn_session(c), c->host->index);
+}
+
 static void
 conn_speaks_for(struct conn *c, uint64_t tag)
 {
@@ -525,6 +543,7 @@ conn_speaks_for(struct conn *c, uint64_t tag)
 		c->unbound |= other->unbound;
 		c->pid = other->pid != 0 ? other->pid : c->pid;
 	}
+	trace_session(c);
 }
 
 /* To its process, or to the session of another connection that is bound to it. */

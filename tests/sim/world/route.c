@@ -3,6 +3,8 @@
 
 #include "tests/sim/world/world.h"
 
+#include <inttypes.h>
+
 static int64_t
 later(int64_t a, int64_t b)
 {
@@ -51,6 +53,27 @@ route_opens(const struct route *way)
 	return way->server->up && now_us >= way->server->stopped_until_us &&
 	       now_us >= way->cut_there_until_us && now_us >= way->cut_back_until_us &&
 	       now_us >= way->host->paused_until_us;
+}
+
+void
+route_cut(struct route *way, bool there, bool back, int64_t until_us)
+{
+	struct world *w = way->host->world;
+	unsigned daemon = way->host->index, master = way->server->index;
+	int64_t for_ms = (until_us - w->now_us) / 1000;
+	if (there)
+		way->cut_there_until_us = later(way->cut_there_until_us, until_us);
+	if (back)
+		way->cut_back_until_us = later(way->cut_back_until_us, until_us);
+	if (there && back)
+		trace_kept(
+			&w->trace, w->now_us, "d%u | m%u cut off for %" PRId64 " ms", daemon, master, for_ms);
+	else if (there)
+		trace_kept(&w->trace, w->now_us, "d%u > m%u nothing arrives for %" PRId64 " ms", daemon,
+			master, for_ms);
+	else if (back)
+		trace_kept(&w->trace, w->now_us, "m%u > d%u nothing arrives for %" PRId64 " ms", master,
+			daemon, for_ms);
 }
 
 bool

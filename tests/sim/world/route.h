@@ -44,6 +44,10 @@ int64_t route_delay(struct route *way, bool there);
 /* Whether a connection can be made now. */
 bool route_opens(const struct route *way);
 
+/* Nothing reaches the master (there), or comes from it (back), until then; or until later, as it was before.
+ */
+void route_cut(struct route *way, bool there, bool back, int64_t until_us);
+
 /* Whether it is without fault: all links are up, and no message is late. */
 bool route_sound(const struct route *way);
 

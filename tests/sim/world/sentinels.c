@@ -242,8 +242,7 @@ cut_host(struct host *h, bool with, const bool *off, const int64_t *until_us, in
 		int64_t cut_us = off[i] ? until_us[i] : most_us;
 		if (off[i] == with)
 			continue;
-		later(&h->ways[i].cut_there_until_us, cut_us);
-		later(&h->ways[i].cut_back_until_us, cut_us);
+		route_cut(&h->ways[i], true, true, cut_us);
 	}
 }
 
