@@ -378,8 +378,8 @@ fault_server(struct world *w, struct server *s, enum fault fault)
 	switch (fault) {
 	case FAULT_MESSAGES:
 		prolong(w, &s->deaf_until_us);
-		trace_kept(&w->trace, w->now_us, "m%u     its messages are lost until %" PRId64 " ms", s->index,
-			s->deaf_until_us / 1000);
+		trace_kept(&w->trace, w->now_us, "m%u     its messages are lost until %" PRId64 " ms",
+			s->index, s->deaf_until_us / 1000);
 		return;
 	case FAULT_STOP:
 		prolong(w, &s->stopped_until_us);
@@ -531,14 +531,6 @@ heal_lists(struct world *w)
 }
 
 static bool
-field_is(const struct server *s, const char *field, const char *value)
-{
-	struct slice text;
-	return store_field(master_store(s->master), SLICE("hf:node"), slice_of(field), &text) &&
-	       slice_equal(text, slice_of(value));
-}
-
-static bool
 daemon_lives(const struct server *s)
 {
 	struct slice field, value;
@@ -560,8 +552,8 @@ heal_set(struct world *w, const struct server *s)
 	bool written = false, agreed = false;
 	const struct store_env env = {.wall_us = server_wall_us(s), .written = &written};
 	for (unsigned k = 0; k < w->plan.masters; k++)
-		agreed |= field_is(&w->servers[k], "agreement", "3");
-	if (agreed && field_is(s, "agreement", "2") && !daemon_lives(s))
+		agreed |= server_agreed(&w->servers[k]);
+	if (agreed && server_field_is(s, "agreement", "2") && !daemon_lives(s))
 		freeReplyObject(
 			store_run(master_store(s->master), &env, sizeof(words) / sizeof(*words), words));
 }

@@ -226,6 +226,20 @@ server_admitted(const struct server *s)
 	return s->up && master_admitted(s->master);
 }
 
+bool
+server_field_is(const struct server *s, const char *field, const char *text)
+{
+	struct slice found;
+	return store_field(master_store(s->master), SLICE("hf:node"), slice_of(field), &found) &&
+	       slice_equal(found, slice_of(text));
+}
+
+bool
+server_agreed(const struct server *s)
+{
+	return server_field_is(s, "agreement", "3");
+}
+
 struct slice
 server_lease_key(const struct world *w, unsigned name)
 {

@@ -89,6 +89,12 @@ bool server_sound(const struct server *server);
 /* Whether a daemon has admitted it since it last may have forgotten something. */
 bool server_admitted(const struct server *server);
 
+/* Whether it has this text in that field of what it knows of itself ("hf:node"). */
+bool server_field_is(const struct server *server, const char *field, const char *text);
+
+/* Whether it knows that its set of masters is agreed on (masterset.h). */
+bool server_agreed(const struct server *server);
+
 /* The key of a name's lease, the key of its queue, and whether the lease has an owner now. owner: valid until
  * the next command. */
 struct slice server_lease_key(const struct world *world, unsigned name);

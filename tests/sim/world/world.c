@@ -295,15 +295,21 @@ live_calm(struct world *w)
 				      bundles_since(w, since_us + 1000000)));
 }
 
-/* A master of several stays away while the others serve, and comes back with its data. */
+/* A master of several stays away while the others serve, and comes back with its data. A set that no daemon
+ * has lived to agree on takes effect only when all have accepted it: then all stay. */
 static void
 master_leaves(struct world *w)
 {
+	bool agreed = false;
 	if (!w->plan.away)
 		return;
-	w->away = (int)rng_range(&w->rng, 0, w->plan.masters - 1);
-	struct server *s = &w->servers[w->away];
-	server_crash(s, master_store(s->master), AWAY_US);
+	unsigned away = (unsigned)rng_range(&w->rng, 0, w->plan.masters - 1);
+	for (unsigned i = 0; i < w->plan.masters; i++)
+		agreed |= i != away && server_agreed(&w->servers[i]);
+	if (!agreed)
+		return;
+	w->away = (int)away;
+	server_crash(&w->servers[away], master_store(w->servers[away].master), AWAY_US);
 }
 
 static void
