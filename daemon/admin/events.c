@@ -24,9 +24,8 @@ static const struct {
 	enum log_level level;
 	const char *ms; /* the name of its duration; "": it has none */
 } note_rows[NOTE_COUNT] = {
-#define NOTE(id, name, level, ms) [NOTE_##id] = {name, LOG_##level##_LEVEL, ms},
-	NOTES(NOTE)
-#undef NOTE
+#define NOTE(id, name, level, ms, help) [NOTE_##id] = {name, LOG_##level##_LEVEL, ms},
+#include "daemon/core/base/note.def"
 };
 
 enum log_level

@@ -43,48 +43,11 @@ struct push {
 	char text[REPLY_TEXT_MAX]; /* LOST: reason; FAILED: the error's text; else empty */
 };
 
-/* What happened: NOTE(id, event name in logs and EVENTS, level, name of the duration in ms or "") */
-#define NOTES(NOTE)                                                                                          \
-	NOTE(GRANTED, "lock.granted", DEBUG, "valid_ms")     /* a session holds the lock */                  \
-	NOTE(RELEASED, "lock.released", DEBUG, "")           /* its holder ended the hold */                 \
-	NOTE(LOST, "lock.lost", WARNING, "")                 /* the hold ended otherwise; text: reason */    \
-	NOTE(WITHHELD, "lock.withheld", INFO, "withheld_ms") /* abandoned: not granted again for so long */  \
-	NOTE(TIMEOUT, "lock.timeout", DEBUG, "waited_ms")    /* WAIT ended */                                \
-	NOTE(DEADLOCK, "lock.deadlock", INFO, "")            /* a wait was refused; text: the cycle */       \
-	NOTE(SLOW_WAIT, "lock.slow_wait", WARNING, "waited_ms") /* it goes on; text: why it has not ended */ \
-	NOTE(LONG_HOLD, "lock.long_hold", WARNING, "held_ms")   /* it goes on; text: how many wait */        \
-	NOTE(LEASED, "lease.acquired", DEBUG, "valid_ms")    /* the daemon has the lease at the masters */   \
-	NOTE(UNLEASED, "lease.released", DEBUG, "")          /* the daemon released the lease */             \
-	NOTE(RECLAIMED, "lease.reclaimed", INFO, "valid_ms") /* re-asserted at a restarted master */         \
-	NOTE(LATCH_SET, "latch.set", DEBUG, "ttl_ms") /* a session made it; it lives so long without use */  \
-	NOTE(LATCH_OPENED, "latch.opened", DEBUG, "") /* this daemon knows that it is open */                \
-	NOTE(LATCH_LOST, "latch.lost", WARNING, "")   /* the master may have forgotten part of it */         \
-	NOTE(RENEW_FAILED, "lease.renew_failed", WARNING, "valid_ms") /* text: why; retried while valid */   \
-	NOTE(DETACHED, "session.detached", INFO, "grace_ms") /* lost its last connection; kept so long */    \
-	NOTE(RESUMED, "session.resumed", INFO, "left_ms")    /* has a connection again; left of its grace */ \
-	NOTE(EXPIRED, "session.expired", INFO, "")           /* its grace ended without a connection */      \
-	NOTE(KILLED, "session.killed", WARNING, "")          /* an administrator ended it */                 \
-	NOTE(SILENT, "session.silent", WARNING, "silent_ms") /* no request for so long: closed */            \
-	NOTE(MASTER_AWAY, "master.away", WARNING, "")        /* text: why */                                 \
-	NOTE(MASTER_SILENT, "master.silent", WARNING, "silent_ms")  /* no answer; once for a stretch */      \
-	NOTE(MASTER_GUARDED, "master.guarded", WARNING, "guard_ms") /* forgot leases, or may have */         \
-	NOTE(MASTER_ADMITTED, "master.admitted", INFO, "")          /* in full use */                        \
-	NOTE(MASTERS_AGREED, "masters.agreed", INFO, "")            /* text: the set of masters */           \
-	NOTE(MASTERS_CHANGE, "masters.change_begun", INFO, "") /* another set is to follow; text: the set */ \
-	NOTE(MASTERS_DROPPED, "masters.change_dropped", WARNING, "") /* it is given up; text: the set */     \
-	NOTE(MASTER_LEAPT, "master.leapt", WARNING, "leap_ms")       /* its clock went forward by so much */ \
-	NOTE(MASTER_FLOOR, "master.floor", WARNING, "")   /* its tokens go on above a guess; text: why */    \
-	NOTE(MASTER_REFUSED, "master.refused", ERROR, "") /* cannot be used; text: why and what to change */ \
-	NOTE(MASTER_ERROR, "master.error", WARNING, "")   /* text: its words; once for a stretch */          \
-	NOTE(CLONED, "daemon.cloned", ERROR, "")          /* a copy of this process runs: this one ends */   \
-	NOTE(STALLED, "daemon.stalled", WARNING, "late_ms")   /* a turn came so late; leases first */        \
-	NOTE(HANDED_OVER, "handover.done", INFO, "silent_ms") /* the driver's: a new process serves */
-
+/* What happened. */
 enum note_type {
-#define NOTE(id, name, level, ms) NOTE_##id,
-	NOTES(NOTE)
-#undef NOTE
-		NOTE_COUNT
+#define NOTE(id, name, level, ms, help) NOTE_##id,
+#include "daemon/core/base/note.def"
+	NOTE_COUNT
 };
 
 struct note {

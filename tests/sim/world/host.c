@@ -442,9 +442,8 @@ static void
 perform_note(struct host *h, const struct note *n)
 {
 	static const char *const names[] = {
-#define NOTE(id, name, level, ms) name,
-		NOTES(NOTE)
-#undef NOTE
+#define NOTE(id, name, level, ms, help) name,
+#include "daemon/core/base/note.def"
 	};
 	leaps_note(h, n);
 	losses_note(h, n);
