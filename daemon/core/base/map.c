@@ -6,7 +6,7 @@
 
 #define MAP_ROOM_LEAST 64
 
-struct map_place {
+struct map_slot {
 	uint64_t key; /* 0: free */
 	void *entry;
 };
@@ -14,11 +14,11 @@ struct map_place {
 void
 map_done(struct map *map)
 {
-	free(map->places);
+	free(map->slots);
 	*map = (struct map){0};
 }
 
-/* The place of this number, unless another one has it. */
+/* The slot of this number, unless another one has it. */
 static size_t
 map_own(const struct map *map, uint64_t key)
 {
@@ -31,16 +31,16 @@ map_next(const struct map *map, size_t at)
 	return (at + 1) & (map->room - 1);
 }
 
-/* There is always a free place. */
+/* There is always a free slot. */
 static void
-map_put(struct map *map, struct map_place place)
+map_put(struct map *map, struct map_slot slot)
 {
-	size_t at = map_own(map, place.key);
+	size_t at = map_own(map, slot.key);
 
-	assert(place.key != 0 && map->count < map->room);
-	while (map->places[at].key != 0)
+	assert(slot.key != 0 && map->count < map->room);
+	while (map->slots[at].key != 0)
 		at = map_next(map, at);
-	map->places[at] = place;
+	map->slots[at] = slot;
 }
 
 static int
@@ -48,16 +48,16 @@ map_grow(struct map *map)
 {
 	struct map wider = {.room = map->room > 0 ? map->room * 2 : MAP_ROOM_LEAST, .count = map->count};
 
-	/* The place of a number is found by a mask. */
+	/* The slot of a number is found by a mask. */
 	assert((wider.room & (wider.room - 1)) == 0);
-	wider.places = calloc(wider.room, sizeof(*wider.places));
-	if (wider.places == NULL)
+	wider.slots = calloc(wider.room, sizeof(*wider.slots));
+	if (wider.slots == NULL)
 		return -1;
 	for (size_t i = 0; i < map->room; i++) {
-		if (map->places[i].key != 0)
-			map_put(&wider, map->places[i]);
+		if (map->slots[i].key != 0)
+			map_put(&wider, map->slots[i]);
 	}
-	free(map->places);
+	free(map->slots);
 	*map = wider;
 	return 0;
 }
@@ -70,29 +70,29 @@ map_add(struct map *map, uint64_t key, void *entry)
 	assert(entry != NULL);
 	if ((map->count + 1) * 4 > map->room * 3 && map_grow(map) != 0)
 		return -1;
-	map_put(map, (struct map_place){key, entry});
+	map_put(map, (struct map_slot){key, entry});
 	map->count++;
 	assert(map->count * 4 <= map->room * 3);
 	return 0;
 }
 
-/* Closes a hole: an entry that is further from its own place than the hole moves into it, and leaves the next
- * hole. Between its own place and the hole it could no longer be found behind the hole. */
+/* Closes a hole: an entry that is further from its own slot than the hole moves into it, and leaves the next
+ * hole. Between its own slot and the hole it could no longer be found behind the hole. */
 static void
 map_close(struct map *map, size_t hole)
 {
 	size_t mask = map->room - 1;
 
-	assert(map->places[hole].key != 0);
-	for (size_t at = map_next(map, hole); map->places[at].key != 0; at = map_next(map, at)) {
-		size_t own = map_own(map, map->places[at].key);
+	assert(map->slots[hole].key != 0);
+	for (size_t at = map_next(map, hole); map->slots[at].key != 0; at = map_next(map, at)) {
+		size_t own = map_own(map, map->slots[at].key);
 
 		if (((at - own) & mask) < ((at - hole) & mask))
 			continue;
-		map->places[hole] = map->places[at];
+		map->slots[hole] = map->slots[at];
 		hole = at;
 	}
-	map->places[hole] = (struct map_place){0};
+	map->slots[hole] = (struct map_slot){0};
 }
 
 void
@@ -102,9 +102,9 @@ map_remove(struct map *map, uint64_t key, const void *entry)
 
 	assert(map->count > 0);
 	assert(map->room > 0);
-	for (at = map_own(map, key); map->places[at].key != key || map->places[at].entry != entry;
+	for (at = map_own(map, key); map->slots[at].key != key || map->slots[at].entry != entry;
 		at = map_next(map, at))
-		assert(map->places[at].key != 0);
+		assert(map->slots[at].key != 0);
 	map_close(map, at);
 	map->count--;
 }
@@ -114,9 +114,9 @@ map_find(const struct map *map, uint64_t key)
 {
 	if (map->room == 0)
 		return NULL;
-	for (size_t at = map_own(map, key); map->places[at].key != 0; at = map_next(map, at)) {
-		if (map->places[at].key == key)
-			return map->places[at].entry;
+	for (size_t at = map_own(map, key); map->slots[at].key != 0; at = map_next(map, at)) {
+		if (map->slots[at].key == key)
+			return map->slots[at].entry;
 	}
 	return NULL;
 }
@@ -126,9 +126,9 @@ map_search(const struct map *map, uint64_t key, map_same *same, const void *what
 {
 	if (map->room == 0)
 		return NULL;
-	for (size_t at = map_own(map, key); map->places[at].key != 0; at = map_next(map, at)) {
-		if (map->places[at].key == key && same(map->places[at].entry, what))
-			return map->places[at].entry;
+	for (size_t at = map_own(map, key); map->slots[at].key != 0; at = map_next(map, at)) {
+		if (map->slots[at].key == key && same(map->slots[at].entry, what))
+			return map->slots[at].entry;
 	}
 	return NULL;
 }

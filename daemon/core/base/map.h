@@ -180,25 +180,25 @@ scan_pass(struct scan *scan, unsigned bits)
  * A map finds what its owner keeps by a number: for a connection by its number, or for one of many holds or
  * waits of a session by a hash of bytes that clients chose. It owns nothing of what it points to.
  *
- * Open addressing with linear probing: an entry is at the place of its number, or at the next place that was
+ * Open addressing with linear probing: an entry is at the slot of its number, or at the next slot that was
  * free. Removal moves later entries up, so there are no tombstones. Numbers of connections are handed out in
  * order and never twice: so they have next to no collisions, and cost 21 to 43 bytes each. With thousands of
  * connections in turn, nothing of one is in a cache any more: finding it takes one look here and one at the
  * thing itself.
  */
 
-struct map_place;
+struct map_slot;
 
 /* All zero at first. */
 struct map {
-	struct map_place *places;
+	struct map_slot *slots;
 	size_t room; /* a power of two, or 0 */
 	size_t count;
 };
 
 typedef bool map_same(const void *entry, const void *what);
 
-/* Frees its places. */
+/* Frees its slots. */
 void map_done(struct map *map);
 
 /* -1: out of memory, and nothing has changed. key: not 0. */

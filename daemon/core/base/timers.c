@@ -13,21 +13,21 @@
 #define FAN          4 /* children of each: a flat heap touches fewer timers than a deep one */
 
 static void
-heap_put(struct timers *t, size_t at, const struct timer_place *place)
+heap_put(struct timers *t, size_t at, const struct timer_entry *entry)
 {
 	assert(at < t->n);
-	t->heap[at] = *place;
-	place->timer->place = (uint32_t)(at + 1) & TIMER_PLACES;
+	t->heap[at] = *entry;
+	entry->timer->index = (uint32_t)(at + 1) & TIMER_INDEX_MASK;
 }
 
 /* Moves it up until one is before it. */
 static size_t
-heap_rise(struct timers *t, size_t at, const struct timer_place *place)
+heap_rise(struct timers *t, size_t at, const struct timer_entry *entry)
 {
 	while (at > 0) {
 		size_t above = (at - 1) / FAN;
 
-		if (t->heap[above].key <= place->key)
+		if (t->heap[above].key <= entry->key)
 			break;
 		heap_put(t, at, &t->heap[above]);
 		at = above;
@@ -50,12 +50,12 @@ heap_first_below(const struct timers *t, size_t at)
 
 /* Moves it down until it is before all below. */
 static size_t
-heap_sink(struct timers *t, size_t at, const struct timer_place *place)
+heap_sink(struct timers *t, size_t at, const struct timer_entry *entry)
 {
 	while (at * FAN + 1 < t->n) {
 		size_t below = heap_first_below(t, at);
 
-		if (place->key <= t->heap[below].key)
+		if (entry->key <= t->heap[below].key)
 			break;
 		heap_put(t, at, &t->heap[below]);
 		at = below;
@@ -65,14 +65,14 @@ heap_sink(struct timers *t, size_t at, const struct timer_place *place)
 
 /* Puts it where it belongs; at is free, and all else is in order. */
 static void
-heap_schedule(struct timers *t, size_t at, struct timer_place place)
+heap_schedule(struct timers *t, size_t at, struct timer_entry entry)
 {
 	assert(at < t->n);
-	at = heap_sink(t, at, &place);
-	heap_put(t, heap_rise(t, at, &place), &place);
-	at = place.timer->place - 1U;
-	assert(at == 0 || t->heap[(at - 1) / FAN].key <= place.key);
-	assert(at * FAN + 1 >= t->n || place.key <= t->heap[at * FAN + 1].key);
+	at = heap_sink(t, at, &entry);
+	heap_put(t, heap_rise(t, at, &entry), &entry);
+	at = entry.timer->index - 1U;
+	assert(at == 0 || t->heap[(at - 1) / FAN].key <= entry.key);
+	assert(at * FAN + 1 >= t->n || entry.key <= t->heap[at * FAN + 1].key);
 }
 
 void
@@ -92,7 +92,7 @@ void
 timer_init(struct timer *timer, enum timer_kind kind)
 {
 	/* The heap would keep the address of one that is armed. */
-	assert(timer->place == 0);
+	assert(timer->index == 0);
 	assert(kind != TIMER_NONE);
 	*timer = (struct timer){.kind = kind};
 }
@@ -102,7 +102,7 @@ static void
 heap_shrink(struct timers *t)
 {
 	size_t room = t->room / 2;
-	struct timer_place *heap;
+	struct timer_entry *heap;
 
 	if (t->n > t->room / 4 || room < TIMERS_FIRST)
 		return;
@@ -117,13 +117,13 @@ heap_shrink(struct timers *t)
 void
 timer_cancel(struct timers *t, struct timer *timer)
 {
-	size_t at = timer->place;
+	size_t at = timer->index;
 
 	if (at-- == 0)
 		return;
 	assert(at < t->n);
 	assert(t->heap[at].timer == timer);
-	timer->place = 0;
+	timer->index = 0;
 	if (at < --t->n)
 		heap_schedule(t, at, t->heap[t->n]);
 	heap_shrink(t);
@@ -136,7 +136,7 @@ heap_make_room(struct timers *t)
 		return;
 	t->heap = reserve_grow(t->reserve, t->heap, &t->room, sizeof(*t->heap), TIMERS_FIRST);
 	assert(t->n < t->room);
-	assert(t->n < TIMER_PLACES);
+	assert(t->n < TIMER_INDEX_MASK);
 }
 
 void
@@ -149,14 +149,14 @@ timer_arm(struct timers *t, struct timer *timer, int64_t at_ms)
 		timer_cancel(t, timer);
 		return;
 	}
-	if (timer->place == 0) {
+	if (timer->index == 0) {
 		heap_make_room(t);
-		timer->place = (uint32_t)++t->n & TIMER_PLACES;
+		timer->index = (uint32_t)++t->n & TIMER_INDEX_MASK;
 	}
 	assert(at_ms > -TIMER_FAR_MS && at_ms < TIMER_FAR_MS);
 	t->serial = (t->serial + 1) & ((1U << TIMER_SERIAL_BITS) - 1);
-	heap_schedule(t, timer->place - 1U,
-		(struct timer_place){at_ms * (INT64_C(1) << TIMER_SERIAL_BITS) + t->serial, timer});
+	heap_schedule(t, timer->index - 1U,
+		(struct timer_entry){at_ms * (INT64_C(1) << TIMER_SERIAL_BITS) + t->serial, timer});
 }
 
 struct timer *

@@ -38,21 +38,21 @@ enum timer_kind {
 	TIMER_MASTERS          /* newcomers to the set of masters were checked for long enough */
 };
 
-#define TIMER_PLACES ((1U << 27) - 1)
+#define TIMER_INDEX_MASK ((1U << 27) - 1)
 
 struct timer {
-	uint32_t place : 27; /* in the heap, counted from 1; 0: not armed */
+	uint32_t index : 27; /* in the heap, counted from 1; 0: not armed */
 	enum timer_kind kind : 5;
 };
 
-/* What is compared is here and not in the timer: places lie side by side, and timers anywhere. The key is
+/* What is compared is here and not in the timer: entries lie side by side, and timers anywhere. The key is
  * when the timer is due, CLOCK_BOOTTIME, and in the low bits a number that counts the armings and wraps. So
  * ties are broken in the order of arming, unless a million armings lie between, and the same way in every
  * replay. */
 #define TIMER_SERIAL_BITS 20
 #define TIMER_FAR_MS      (INT64_C(1) << (62 - TIMER_SERIAL_BITS)) /* nothing is due so late, or before -then */
 
-struct timer_place {
+struct timer_entry {
 	int64_t key;
 	struct timer *timer;
 };
@@ -60,7 +60,7 @@ struct timer_place {
 /* All armed timers: each is before those below it, the first is on top. */
 struct timers {
 	struct reserve *reserve;
-	struct timer_place *heap;
+	struct timer_entry *heap;
 	size_t n;
 	size_t room;
 	uint32_t serial;
@@ -78,13 +78,13 @@ void timer_cancel(struct timers *t, struct timer *timer);
 static inline bool
 timer_is_armed(const struct timer *timer)
 {
-	return timer->place > 0;
+	return timer->index > 0;
 }
 
 static inline int64_t
-timer_place_at(const struct timer_place *place)
+timer_entry_at(const struct timer_entry *entry)
 {
-	return place->key >> TIMER_SERIAL_BITS;
+	return entry->key >> TIMER_SERIAL_BITS;
 }
 
 /* When it is due; TIMER_NEVER: it is not armed. */
@@ -93,15 +93,15 @@ timer_at(const struct timers *t, const struct timer *timer)
 {
 	if (!timer_is_armed(timer))
 		return TIMER_NEVER;
-	assert(timer->place <= t->n && t->heap[timer->place - 1].timer == timer);
-	return timer_place_at(&t->heap[timer->place - 1]);
+	assert(timer->index <= t->n && t->heap[timer->index - 1].timer == timer);
+	return timer_entry_at(&t->heap[timer->index - 1]);
 }
 
 /* When the first one is due; TIMER_NEVER: none is armed. */
 static inline int64_t
 timers_first(const struct timers *t)
 {
-	return t->n > 0 ? timer_place_at(&t->heap[0]) : TIMER_NEVER;
+	return t->n > 0 ? timer_entry_at(&t->heap[0]) : TIMER_NEVER;
 }
 
 /* Takes out the first timer that is due; NULL: none is. */

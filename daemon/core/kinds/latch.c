@@ -147,8 +147,8 @@ latch_new(struct core *core, struct slice name)
 	memcpy(l->bytes, name.p, name.n);
 	l->name = (struct slice){l->bytes, name.n};
 	l->link = resource_link_of(core, name);
-	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++)
-		TAILQ_INIT(&l->requests[place]);
+	for (int stage = 0; stage < LATCH_REQUEST_STAGE_COUNT; stage++)
+		TAILQ_INIT(&l->requests[stage]);
 	timer_init(&l->timer, TIMER_LATCH);
 	if (!latch_add(core, l)) {
 		free(l);
@@ -257,7 +257,7 @@ latch_send(struct core *core, struct latch *l)
 	bool look = l->stale && !TAILQ_EMPTY(&l->requests[LATCH_REQUEST_WAITS]);
 	struct latch_request *a, *next;
 
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
 		if (a->kind == LATCH_REQUEST_SET)
 			call_set(core, l, a);
 		else if (a->kind == LATCH_REQUEST_DOWN && (a->unsure || known))
@@ -452,7 +452,7 @@ latch_request_vote(struct core *core, struct latch_request *a, const struct vote
 	struct latch *l = a->latch;
 	bool orphan = a->conn == NULL;
 
-	assert(a->attempt == vote->attempt && a->place == LATCH_REQUEST_DUE);
+	assert(a->attempt == vote->attempt && a->stage == LATCH_REQUEST_DUE);
 	a->unsure |= vote->outcome == OUTCOME_UNKNOWN;
 	if (!latch_error(core, l, vote->outcome)) {
 		if (vote->outcome == OUTCOME_YES)

@@ -55,22 +55,22 @@ TAILQ_HEAD(latch_request_list, latch_request);
 enum latch_request_kind { LATCH_REQUEST_SET, LATCH_REQUEST_DOWN, LATCH_REQUEST_AWAIT, LATCH_REQUEST_COUNT };
 
 /* How far a request has come. */
-enum latch_request_place {
+enum latch_request_stage {
 	LATCH_REQUEST_DUE,   /* the master has to be asked, or a look is under way */
 	LATCH_REQUEST_SENT,  /* SET, DOWN: a call of its own is under way */
 	LATCH_REQUEST_WAITS, /* AWAIT: not open yet, by what the master has said */
-	LATCH_REQUEST_PLACE_COUNT
+	LATCH_REQUEST_STAGE_COUNT
 };
 
 /* A LATCH request that is not answered yet. */
 struct latch_request {
 	struct freelist_link freed;
 	UT_hash_handle hh; /* SENT: by attempt */
-	TAILQ_ENTRY(latch_request) in_place;
+	TAILQ_ENTRY(latch_request) in_stage;
 	struct latch *latch;
 	struct conn *conn; /* NULL: gone, no answer is given; SENT: only the vote is waited for */
 	enum latch_request_kind kind;
-	enum latch_request_place place;
+	enum latch_request_stage stage;
 	struct timer timer; /* answered then at the latest */
 	bool once;          /* the master's next answer is its answer; false: an AWAIT that waits */
 	bool unsure;        /* SET, DOWN: it may have been carried out: the answer was lost */
@@ -98,7 +98,7 @@ struct latch {
 	bool idle; /* no request is about it */
 	unsigned link;
 	struct timer timer;                                            /* ask again, or forget it */
-	struct latch_request_list requests[LATCH_REQUEST_PLACE_COUNT]; /* each in order of arrival */
+	struct latch_request_list requests[LATCH_REQUEST_STAGE_COUNT]; /* each in order of arrival */
 	size_t patient;  /* how many of these are AWAITs that wait */
 	uint64_t id;     /* 0: not known, or there is none */
 	uint64_t memory; /* the master's memory that said so */

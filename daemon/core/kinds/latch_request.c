@@ -234,13 +234,13 @@ latch_request_put(struct core *core, struct latch *l, struct conn *conn, const s
 
 	assert(conn->latch_request == NULL && conn->blocked == NULL && conn->mlock == NULL);
 	/* A call of a request that is put anew would have no attempt. */
-	assert(what->place != LATCH_REQUEST_SENT);
+	assert(what->stage != LATCH_REQUEST_SENT);
 	if (a == NULL)
 		return NULL;
 	a->latch = l;
 	a->conn = conn;
 	a->kind = what->kind;
-	a->place = what->place;
+	a->stage = what->stage;
 	a->once = what->once;
 	a->unsure = what->unsure;
 	a->since = what->since;
@@ -254,7 +254,7 @@ latch_request_put(struct core *core, struct latch *l, struct conn *conn, const s
 		memcpy(a->bytes, what->tag.p, what->tag.n);
 	a->tag = (struct slice){a->bytes, what->tag.n};
 	timer_init(&a->timer, TIMER_LATCH_REQUEST);
-	TAILQ_INSERT_TAIL(&l->requests[a->place], a, in_place);
+	TAILQ_INSERT_TAIL(&l->requests[a->stage], a, in_stage);
 	l->patient += is_patient(a);
 	core->counts.requests++;
 	conn->latch_request = a;
@@ -268,7 +268,7 @@ latch_request_add(
 	enum latch_request_kind kind = kind_of(c->verb);
 	struct latch_request *a,
 		what = {.kind = kind,
-			.place = LATCH_REQUEST_DUE,
+			.stage = LATCH_REQUEST_DUE,
 			.once = kind != LATCH_REQUEST_AWAIT || wait_ms == 0,
 			.since = core->attempts,
 			.id = kind == LATCH_REQUEST_SET ? core_random(core) | 1 : 0,
@@ -290,19 +290,19 @@ latch_request_add(
 }
 
 static void
-latch_request_move(struct latch_request *a, enum latch_request_place place)
+latch_request_move(struct latch_request *a, enum latch_request_stage stage)
 {
-	assert(place < LATCH_REQUEST_PLACE_COUNT);
-	TAILQ_REMOVE(&a->latch->requests[a->place], a, in_place);
-	a->place = place;
-	TAILQ_INSERT_TAIL(&a->latch->requests[place], a, in_place);
+	assert(stage < LATCH_REQUEST_STAGE_COUNT);
+	TAILQ_REMOVE(&a->latch->requests[a->stage], a, in_stage);
+	a->stage = stage;
+	TAILQ_INSERT_TAIL(&a->latch->requests[stage], a, in_stage);
 }
 
 static void
 latch_request_end(struct core *core, struct latch_request *a)
 {
 	assert(a->conn == NULL && !timer_is_armed(&a->timer));
-	TAILQ_REMOVE(&a->latch->requests[a->place], a, in_place);
+	TAILQ_REMOVE(&a->latch->requests[a->stage], a, in_stage);
 	freelist_retire(core, &a->freed);
 }
 
@@ -324,7 +324,7 @@ latch_request_leave(struct core *core, struct latch_request *a)
 	conn_answered(core, a->conn);
 	a->conn = NULL;
 	core->counts.requests--;
-	if (a->place == LATCH_REQUEST_SENT)
+	if (a->stage == LATCH_REQUEST_SENT)
 		return;
 	latch_request_forgo(core, a);
 	latch_request_end(core, a);
@@ -369,7 +369,7 @@ latch_request_deadline(
 bool
 latch_request_send(struct core *core, struct latch_request *a, uint64_t memory)
 {
-	assert(a->place == LATCH_REQUEST_DUE && a->conn != NULL);
+	assert(a->stage == LATCH_REQUEST_DUE && a->conn != NULL);
 	assert(a->kind == LATCH_REQUEST_SET || a->kind == LATCH_REQUEST_DOWN);
 	a->attempt = core_attempt(core);
 	a->memory = memory;
@@ -386,7 +386,7 @@ latch_request_take(struct core *core, uint64_t attempt)
 
 	if (a == NULL)
 		return NULL;
-	assert(a->place == LATCH_REQUEST_SENT);
+	assert(a->stage == LATCH_REQUEST_SENT);
 	latch_request_remove(core, a);
 	latch_request_move(a, LATCH_REQUEST_DUE);
 	if (a->conn == NULL)
@@ -407,10 +407,10 @@ latch_requests_free(struct core *core, struct latch *l)
 {
 	struct latch_request *a;
 
-	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++) {
-		while ((a = TAILQ_FIRST(&l->requests[place])) != NULL) {
-			TAILQ_REMOVE(&l->requests[place], a, in_place);
-			if (place == LATCH_REQUEST_SENT)
+	for (int stage = 0; stage < LATCH_REQUEST_STAGE_COUNT; stage++) {
+		while ((a = TAILQ_FIRST(&l->requests[stage])) != NULL) {
+			TAILQ_REMOVE(&l->requests[stage], a, in_stage);
+			if (stage == LATCH_REQUEST_SENT)
 				latch_request_remove(core, a);
 			free(a);
 		}
@@ -476,9 +476,9 @@ latch_request_refusal(const struct core *core, const struct latch_request *a, st
 		quorum_refusal(core, l->link, why);
 	else if (l->error == LEASE_ERROR_ERROR)
 		reply_error(why, CODE_MASTERERR, "the master said: %s", core->masters[0].error);
-	else if (a->place == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE)
+	else if (a->stage == LATCH_REQUEST_WAITS && l->error == LEASE_ERROR_NONE)
 		*why = (struct reply){.type = REPLY_NULL, .code = CODE_COUNT};
-	else if (a->place == LATCH_REQUEST_SENT || a->unsure)
+	else if (a->stage == LATCH_REQUEST_SENT || a->unsure)
 		reply_error(why, CODE_NOMASTER,
 			"the master did not answer in time: it may have been done, and may be said again");
 	else
@@ -511,7 +511,7 @@ await_hear(struct core *core, struct latch_request *a)
 	} else {
 		a->id = l->id;
 		a->memory = l->memory;
-		if (a->place != LATCH_REQUEST_WAITS)
+		if (a->stage != LATCH_REQUEST_WAITS)
 			latch_request_move(a, LATCH_REQUEST_WAITS);
 	}
 }
@@ -522,12 +522,12 @@ latch_requests_hear(struct core *core, struct latch *l, uint64_t attempt, bool n
 	struct latch_request *a, *next;
 
 	/* Waiting requests first: due ones join them below. */
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_stage, next) {
 		if (!news)
 			break;
 		await_hear(core, a);
 	}
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
 		if (a->since >= attempt)
 			continue;
 		if (a->kind == LATCH_REQUEST_AWAIT)
@@ -542,7 +542,7 @@ latch_request_hear_none(struct core *core, struct latch_request *a, bool forgott
 {
 	bool lost = forgotten || (a->id != 0 && (a->kind == LATCH_REQUEST_AWAIT || a->unsure));
 
-	assert(a->place == LATCH_REQUEST_DUE);
+	assert(a->stage == LATCH_REQUEST_DUE);
 	if (a->kind == LATCH_REQUEST_SET)
 		return;
 	if (lost)
@@ -560,11 +560,11 @@ latch_requests_hear_none(struct core *core, struct latch *l, uint64_t attempt, b
 {
 	struct latch_request *a, *next;
 
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
 		if (a->since < attempt)
 			latch_request_hear_none(core, a, forgotten);
 	}
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_WAITS], in_stage, next) {
 		if (forgotten || a->id != 0)
 			latch_request_answer_lost(core, a, forgotten);
 	}
@@ -585,7 +585,7 @@ latch_requests_refuse(struct core *core, struct latch *l)
 {
 	struct latch_request *a, *next;
 
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
 		if (a->once && !a->unsure)
 			latch_request_answer_refusal(core, a);
 	}
@@ -597,7 +597,7 @@ latch_requests_answer_all(struct core *core, struct latch *l, const struct reply
 	struct latch_request *a, *next;
 
 	assert(reply->type == REPLY_ERROR);
-	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_place, next) {
+	TAILQ_FOREACH_SAFE (a, &l->requests[LATCH_REQUEST_DUE], in_stage, next) {
 		if (unsure || !a->unsure)
 			latch_request_answer(core, a, reply);
 	}

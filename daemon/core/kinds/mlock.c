@@ -176,8 +176,8 @@ mlock_answer(struct core *core, struct mlock *b)
 		struct part *p = &b->parts[i];
 		struct grant *g = p->grant;
 
-		assert(p->place < b->count && g->session == b->conn->session);
-		b->tokens[p->place] = g->token;
+		assert(p->index < b->count && g->session == b->conn->session);
+		b->tokens[p->index] = g->token;
 		part_let_go(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms,
 			named_session_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
@@ -400,7 +400,7 @@ name_order(struct slice a, struct slice b)
 
 /* Sorts by the bytes of the names, an order that all daemons share. */
 static void
-mlock_put(struct mlock *b, struct slice name, size_t place)
+mlock_put(struct mlock *b, struct slice name, size_t index)
 {
 	size_t i = b->count++;
 
@@ -408,7 +408,7 @@ mlock_put(struct mlock *b, struct slice name, size_t place)
 		b->parts[i] = b->parts[i - 1];
 	/* Two that are equal would wait for each other. */
 	assert(i == 0 || name_order(b->parts[i - 1].name, name) < 0);
-	b->parts[i] = (struct part){.mlock = b, .name = name, .place = place};
+	b->parts[i] = (struct part){.mlock = b, .name = name, .index = index};
 }
 
 struct mlock *

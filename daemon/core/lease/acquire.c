@@ -66,7 +66,7 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 	/* Redisson does not know our queue: a daemon that waits there would not be called when a Redisson
 	 * lock ends. */
 	if (i == l->queue_master && l->resource->rule->interop != INTEROP_REDISSON)
-		queue_ms = round_acquiring(l)->patient ? LEASE_PLACE_MS : 0;
+		queue_ms = round_acquiring(l)->patient ? LEASE_QUEUE_MS : 0;
 	/* Set before the answer: it may come too late, and then we have a place there. */
 	if (queue_ms > 0 && !lease_queued(l))
 		round_acquiring(l)->position = POSITION_ASKED;
@@ -198,7 +198,7 @@ acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64
 	bool open = l->round->questions[l->queue_master].asking && resource_patient(l->resource);
 
 	assert(l->state == LEASE_ACQUIRING && ms > 0);
-	release_seats(core, l, open ? LEASE_PLACE_MS : 0);
+	release_seats(core, l, open ? LEASE_QUEUE_MS : 0);
 	acquire_refused(core, l, error, ms);
 }
 
@@ -288,7 +288,7 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 	if (ours)
 		rounds->position = 1;
 	assert(rounds->split <= SPLIT_MOST);
-	release_seats(core, l, ours ? LEASE_PLACE_MS : 0);
+	release_seats(core, l, ours ? LEASE_QUEUE_MS : 0);
 	rounds->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, refused ? WAIT_REFUSED : WAIT_OPEN,
 		core_jitter(core, rounds->split == SPLIT_MOST ? ms / 2 : 1, ms));

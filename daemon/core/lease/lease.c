@@ -244,7 +244,7 @@ lease_leave_queue(struct core *core, struct lease *l)
 {
 	if (lease_queued(l))
 		lease_leave_queue_at(core, l, l->queue_master);
-	lease_forget_place(l);
+	lease_forget_position(l);
 }
 
 void
@@ -266,7 +266,7 @@ lease_enqueue_writer(struct core *core, struct lease *l)
 					  .incarnation = m->incarnation,
 					  .name = resource_name(r),
 					  .kind = l->kind,
-					  .queue_ms = LEASE_PLACE_MS});
+					  .queue_ms = LEASE_QUEUE_MS});
 	}
 	(void)round_of(core, l);
 	round_held(l)->enqueue_at_ms = core->now.ms + ENQUEUE_MS;

@@ -222,7 +222,7 @@ void lease_quiet(struct core *core, struct lease *l);
 /* A waiting daemon repeats that it waits; if it is not heard for so long, it may be gone. */
 #define LEASE_WANT_MS  3000
 /* Lifetime of our place in the queue; each retry refreshes it. */
-#define LEASE_PLACE_MS 3000
+#define LEASE_QUEUE_MS 3000
 
 /* NONE, and not used again: frees what belongs to it. */
 void lease_done(struct core *core, struct lease *l);

@@ -113,12 +113,12 @@ release_adopt(struct core *core, const struct release *u)
 }
 
 static void
-release_send(struct core *core, struct release *u, int64_t place_ms)
+release_send(struct core *core, struct release *u, int64_t queue_ms)
 {
 	const struct master *m = &core->masters[u->of.master];
 	struct call call;
 
-	assert(u->of.master < core->settings.masters && place_ms >= 0);
+	assert(u->of.master < core->settings.masters && queue_ms >= 0);
 	if (u->sent)
 		return;
 	if (core->now.ms < u->from_ms) {
@@ -130,7 +130,7 @@ release_send(struct core *core, struct release *u, int64_t place_ms)
 		release_adopt(core, u);
 		call = release_call(core, u, CALL_RELEASE);
 		call.deadline_us = u->after_us;
-		call.queue_ms = place_ms;
+		call.queue_ms = queue_ms;
 		master_call(core, &call);
 	} else {
 		/* If a release is due, it is sent when the link is up again, whatever was confirmed
@@ -168,7 +168,7 @@ struct release_when {
 	int64_t after_us; /* when the last call that may still create it refuses itself, by that master's
 			     time; 0: no such call */
 	int64_t from_ms;
-	int64_t place_ms;
+	int64_t queue_ms;
 };
 
 static void
@@ -215,15 +215,15 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	}
 	core->counts.releasing++;
 	/* The place is asked for once: at a repetition the daemon may long have left the queue. */
-	release_send(core, u, when.place_ms);
+	release_send(core, u, when.queue_ms);
 }
 
 static void
-release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t place_ms)
+release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t queue_ms)
 {
 	assert(l->state != LEASE_NONE && l->grants == NULL);
 	/* A held lease was won: its daemon needs no turn. */
-	assert(l->state != LEASE_HELD || place_ms == 0);
+	assert(l->state != LEASE_HELD || queue_ms == 0);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct question *asked = l->round == NULL ? NULL : &l->round->questions[i];
 		bool asking = asked != NULL && asked->asking;
@@ -234,14 +234,14 @@ release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t p
 		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
 			release_start(core, l, i,
 				(struct release_when){
-					after_us, from_ms, i == l->queue_master ? place_ms : 0});
+					after_us, from_ms, i == l->queue_master ? queue_ms : 0});
 	}
 }
 
 void
-release_seats(struct core *core, const struct lease *l, int64_t place_ms)
+release_seats(struct core *core, const struct lease *l, int64_t queue_ms)
 {
-	release_all(core, l, 0, place_ms);
+	release_all(core, l, 0, queue_ms);
 }
 
 void

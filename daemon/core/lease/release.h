@@ -54,9 +54,9 @@ struct release {
 	char bytes[];
 };
 
-/* Releases this lease as it is now: every seat that is ours or may be. place_ms: how long the daemon keeps a
+/* Releases this lease as it is now: every seat that is ours or may be. queue_ms: how long the daemon keeps a
  * place at the head of the queue at the queue master; 0: it takes none. */
-void release_seats(struct core *core, const struct lease *l, int64_t place_ms);
+void release_seats(struct core *core, const struct lease *l, int64_t queue_ms);
 
 /* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
 void release_seats_from(struct core *core, const struct lease *l, int64_t from_ms);

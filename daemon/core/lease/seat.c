@@ -68,7 +68,7 @@ round_no_foreign(struct lease *l)
 }
 
 void
-lease_forget_place(struct lease *l)
+lease_forget_position(struct lease *l)
 {
 	if (l->state == LEASE_HELD && lease_queued(l))
 		lease_held(l)->writer = WRITER_DUE;
@@ -470,7 +470,7 @@ lease_master_replaced(struct core *core, struct lease *l, unsigned master)
 	assert(master < core->quorum->seats);
 	seat_empty(core, l, master);
 	if (l->queue_master == master)
-		lease_forget_place(l);
+		lease_forget_position(l);
 	if (l->state == LEASE_HELD)
 		return renew_emptied(core, l);
 	if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)

@@ -143,7 +143,7 @@ lease_queued(const struct lease *l)
 }
 
 /* And has none any more: it has left, or the queue master is another server from now on. */
-void lease_forget_place(struct lease *l);
+void lease_forget_position(struct lease *l);
 
 /* Why the last acquire failed, if not by contention. */
 static inline enum lease_error

@@ -20,7 +20,7 @@ struct part {
 	struct slice name;
 	struct waiter *waiter; /* NULL: none */
 	struct grant *grant;   /* NULL: none */
-	size_t place;          /* its index in the request */
+	size_t index;          /* in the names of the request */
 };
 
 /* The part that a hold is; NULL: none. */

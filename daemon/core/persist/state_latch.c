@@ -43,7 +43,7 @@ static void
 request_fields(struct record *r, struct latch_request *a)
 {
 	a->kind = (enum latch_request_kind)record_range(r, a->kind, 0, LATCH_REQUEST_COUNT);
-	a->place = (enum latch_request_place)record_range(r, a->place, 0, LATCH_REQUEST_PLACE_COUNT - 1);
+	a->stage = (enum latch_request_stage)record_range(r, a->stage, 0, LATCH_REQUEST_STAGE_COUNT - 1);
 	record_flag(r, &a->once);
 	record_flag(r, &a->unsure);
 	record_unsigned(r, &a->since);
@@ -78,8 +78,8 @@ save_latch(struct core *core, struct record *r, struct latch *l)
 	record_flag(r, &l->idle);
 	latch_fields(r, core, l);
 	record_end(r);
-	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++) {
-		TAILQ_FOREACH (a, &l->requests[place], in_place) {
+	for (int stage = 0; stage < LATCH_REQUEST_STAGE_COUNT; stage++) {
+		TAILQ_FOREACH (a, &l->requests[stage], in_stage) {
 			assert(a->conn != NULL && a->latch == l);
 			record_begin(r, RECORD_LATCH_REQUEST);
 			record_unsigned(r, &a->conn->id);
@@ -157,7 +157,7 @@ state_load_latch_request(struct state_loader *l)
 	if (l->latch == NULL || conn == NULL || conn->blocked != NULL || conn->mlock != NULL ||
 		conn->latch_request != NULL)
 		record_fail(l->r, "a request about a latch has no latch, or no connection of its own");
-	if (what.place == LATCH_REQUEST_SENT || (!what.once && what.kind != LATCH_REQUEST_AWAIT))
+	if (what.stage == LATCH_REQUEST_SENT || (!what.once && what.kind != LATCH_REQUEST_AWAIT))
 		record_fail(l->r, "a request about a latch waits for what does not come");
 	if (l->r->failed)
 		return;

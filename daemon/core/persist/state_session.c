@@ -342,11 +342,11 @@ progress_fields(struct record *r, uint64_t *ticket, int64_t *token)
 
 /* Its names come in the order of the request: that of the parts follows from them. */
 static const struct part *
-part_at(const struct mlock *b, size_t place)
+part_at(const struct mlock *b, size_t index)
 {
 	const struct part *p = b->parts;
 
-	while (p->place != place) {
+	while (p->index != index) {
 		p++;
 		assert(p < b->parts + b->count);
 	}

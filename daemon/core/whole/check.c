@@ -424,23 +424,23 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 	HOLDS(c, heartbeats == core->locks->heartbeats);
 }
 
-/* The requests of one place; each must be of a kind that belongs there. */
+/* The requests of one stage; each must be of a kind that belongs there. */
 static void
 check_latch_requests(struct check *c, const struct core *core, const struct latch *l,
-	enum latch_request_place place, struct core_counts *seen, size_t *patient)
+	enum latch_request_stage stage, struct core_counts *seen, size_t *patient)
 {
 	const struct latch_request *a;
 
-	TAILQ_FOREACH (a, &l->requests[place], in_place) {
-		HOLDS(c, a->latch == l && a->place == place && l->name.n > 0);
-		HOLDS(c, place == LATCH_REQUEST_SENT || a->conn != NULL);
+	TAILQ_FOREACH (a, &l->requests[stage], in_stage) {
+		HOLDS(c, a->latch == l && a->stage == stage && l->name.n > 0);
+		HOLDS(c, stage == LATCH_REQUEST_SENT || a->conn != NULL);
 		HOLDS(c, a->conn == NULL || (a->conn->latch_request == a && a->conn->blocked == NULL));
 		/* A request that does not wait for ever has a timer. */
 		HOLDS(c, a->conn == NULL || timer_is_armed(&a->timer) || a->kind == LATCH_REQUEST_AWAIT);
-		HOLDS(c, place != LATCH_REQUEST_SENT || a->kind == LATCH_REQUEST_SET ||
+		HOLDS(c, stage != LATCH_REQUEST_SENT || a->kind == LATCH_REQUEST_SET ||
 				 a->kind == LATCH_REQUEST_DOWN);
-		HOLDS(c, place != LATCH_REQUEST_SENT || latch_request_find(core, a->attempt) == a);
-		HOLDS(c, place != LATCH_REQUEST_WAITS || (a->kind == LATCH_REQUEST_AWAIT && !a->once));
+		HOLDS(c, stage != LATCH_REQUEST_SENT || latch_request_find(core, a->attempt) == a);
+		HOLDS(c, stage != LATCH_REQUEST_WAITS || (a->kind == LATCH_REQUEST_AWAIT && !a->once));
 		*patient += a->conn != NULL && !a->once;
 		seen->requests += a->conn != NULL;
 	}
@@ -451,8 +451,8 @@ check_latch(struct check *c, const struct core *core, const struct latch *l, str
 {
 	size_t patient = 0;
 
-	for (int place = 0; place < LATCH_REQUEST_PLACE_COUNT; place++)
-		check_latch_requests(c, core, l, (enum latch_request_place)place, seen, &patient);
+	for (int stage = 0; stage < LATCH_REQUEST_STAGE_COUNT; stage++)
+		check_latch_requests(c, core, l, (enum latch_request_stage)stage, seen, &patient);
 	HOLDS(c, patient == l->patient);
 	HOLDS(c, l->id == 0 || l->lost || (l->set > 0 && l->left >= 0 && l->left <= l->set));
 	HOLDS(c, l->idle == latch_requests_none(l));

@@ -616,7 +616,7 @@ each_await(const struct core *core, const struct latch_request_list *asks, int64
 {
 	const struct latch_request *a;
 
-	TAILQ_FOREACH (a, asks, in_place) {
+	TAILQ_FOREACH (a, asks, in_stage) {
 		struct waiter_view view = {
 			.ticket = a->conn->id, /* the connection asks for nothing else meanwhile */
 			.session = a->session,
@@ -626,7 +626,7 @@ each_await(const struct core *core, const struct latch_request_list *asks, int64
 				timer_is_armed(&a->timer) ? timer_at(&core->timers, &a->timer) - now_ms : -1,
 		};
 
-		assert(a->place != LATCH_REQUEST_SENT && a->conn->latch_request == a);
+		assert(a->stage != LATCH_REQUEST_SENT && a->conn->latch_request == a);
 		if (a->kind == LATCH_REQUEST_AWAIT && !each(arg, &view))
 			return false;
 	}

@@ -45,9 +45,9 @@ START_TEST(all_are_found_until_they_are_removed)
 }
 END_TEST
 
-/* Numbers that share a place push each other on, around the end of the table, too: whoever goes, the others
+/* Numbers that share a slot push each other on, around the end of the table, too: whoever goes, the others
  * are found. */
-START_TEST(those_that_share_a_place_are_all_found)
+START_TEST(those_that_share_a_slot_are_all_found)
 {
 	const uint64_t stride = 64; /* of the smallest table */
 	uint64_t ids[16];
@@ -113,6 +113,6 @@ int
 main(void)
 {
 	return SUITE_RUN("map", NULL, NULL, an_empty_map_has_nothing, all_are_found_until_they_are_removed,
-		those_that_share_a_place_are_all_found, numbers_may_go_on_for_ever,
+		those_that_share_a_slot_are_all_found, numbers_may_go_on_for_ever,
 		entries_of_one_number_are_told_apart);
 }

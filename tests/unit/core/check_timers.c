@@ -95,14 +95,14 @@ END_TEST
 static struct timer *
 first_of_all(void)
 {
-	struct timer_place *first = NULL;
+	struct timer_entry *first = NULL;
 
 	for (int i = 0; i < MANY; i++) {
-		struct timer_place *at;
+		struct timer_entry *at;
 
 		if (!timer_is_armed(&all[i]))
 			continue;
-		at = timers.heap + all[i].place - 1;
+		at = timers.heap + all[i].index - 1;
 		if (first == NULL || at->key < first->key)
 			first = at;
 	}
