@@ -562,6 +562,7 @@ void
 fault_heal(struct world *w)
 {
 	heal_lists(w);
+	recovery_heal(w);
 	w->phase = PHASE_CALM;
 	while (over_us(w) > w->now_us && !w->failed)
 		world_run_until(w, over_us(w));

@@ -581,6 +581,13 @@ recovery_strike(struct host *h)
 		h->recovery.dies = rng_percent(&w->rng, 50) ? DIES_WRITTEN : DIES_UNWRITTEN;
 }
 
+void
+recovery_heal(struct world *w)
+{
+	for (unsigned i = 0; i < w->plan.hosts; i++)
+		w->hosts[i].recovery.dies = DIES_NOT;
+}
+
 /* What was copied, before the daemon wrote on. */
 struct copy {
 	struct host *of;

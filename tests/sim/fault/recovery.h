@@ -62,6 +62,8 @@ void recovery_strike(struct host *host);
 /* The set of masters has just changed: daemons with something to lose die, in a world that has this fault.
  */
 void recovery_changed(struct world *world);
+/* The faults are over: a daemon that was to die in a later step goes on. */
+void recovery_heal(struct world *world);
 /* Another host begins with a copy of its ledger. */
 void recovery_copy(struct world *world);
 
