@@ -1105,6 +1105,21 @@ START_TEST(three_masters_are_found_as_they_were)
 }
 END_TEST
 
+/* The third of three masters has not answered, and may still give the lease. */
+START_TEST(what_may_still_create_a_lease_is_given_back_by_the_next_process)
+{
+	story_done(&w);
+	story_among(&w, 3);
+	lock(&w, 1, "a");
+	for (w.at = 0; w.at < 2; w.at++)
+		granted(&w, "a", 1, 500);
+	answer(&w, CALL_ACQUIRE, OUTCOME_UNKNOWN, "a", 1);
+	w.at = 0;
+	handed_over_as("unsure");
+	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1@1 | release a#1@2 | release a#1@3");
+}
+END_TEST
+
 /* Three masters, and connection 1 holds a at the first and the third. */
 static void
 begin_held_at_two(void)
@@ -1384,7 +1399,9 @@ main(void)
 		a_claim_is_due_when_it_was, who_awaits_a_latch_is_told_when_it_opens,
 		a_latch_that_may_have_been_counted_is_counted_for_the_same_one,
 		latches_count_on_for_their_users, a_guard_ends_when_it_would_have_ended,
-		three_masters_are_found_as_they_were, a_leap_that_one_master_has_shown_counts_on,
+		three_masters_are_found_as_they_were,
+		what_may_still_create_a_lease_is_given_back_by_the_next_process,
+		a_leap_that_one_master_has_shown_counts_on,
 		time_that_the_host_stood_still_is_not_taken_off_once_more,
 		a_name_with_another_key_refuses_the_state_and_is_told,
 		a_name_with_another_interop_refuses_the_state_and_is_told,
