@@ -41,7 +41,7 @@ key_length(unsigned type, const char *body, size_t n)
 	bool alone = type == RECORD_LEDGER || type == RECORD_LEDGER_TERMS || type == RECORD_LEDGER_SET;
 	size_t at = alone ? 0 : type == RECORD_LEDGER_HOLD ? 16 : 8;
 
-	for (int texts = type == RECORD_LEDGER_LOSS ? 2 : 0; texts > 0 && at + 4 <= n; texts--)
+	for (int texts = type == RECORD_LOSS ? 2 : 0; texts > 0 && at + 4 <= n; texts--)
 		at += 4 + number_at(body + at, 4);
 	return at <= n ? at : SIZE_MAX;
 }
@@ -61,7 +61,7 @@ gone_of(unsigned type)
 	case RECORD_SESSION_GONE:
 		return RECORD_LEDGER_SESSION;
 	case RECORD_LOSS_GONE:
-		return RECORD_LEDGER_LOSS;
+		return RECORD_LOSS;
 	case RECORD_LEASE_GONE:
 		return RECORD_LEDGER_LEASE;
 	case RECORD_HOLD_GONE:
@@ -144,7 +144,7 @@ put(struct replay *replay, unsigned type, size_t key_n, const char *record, size
 static void
 take_gone(struct replay *replay, unsigned type, const char *key, size_t key_n)
 {
-	unsigned child = type == RECORD_LEDGER_SESSION ? RECORD_LEDGER_LOSS
+	unsigned child = type == RECORD_LEDGER_SESSION ? RECORD_LOSS
 			 : type == RECORD_LEDGER_LEASE ? RECORD_LEDGER_HOLD
 						       : 0;
 	size_t at = place(replay, type, key, key_n);

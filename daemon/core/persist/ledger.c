@@ -28,9 +28,9 @@
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
 #include "daemon/core/masters/binding.h"
+#include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/ledger_set.h"
 #include "daemon/core/persist/state.h"
-#include "daemon/core/persist/state_session.h"
 #include "proto/buffer.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -53,38 +53,6 @@ ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *dae
 }
 
 void
-ledger_session_fields(struct record *r, struct session_entry *e)
-{
-	record_unsigned(r, &e->id);
-	peer_fields(r, &e->peer);
-	record_flag(r, &e->has_secret);
-	record_unsigned(r, &e->secret[0]);
-	record_unsigned(r, &e->secret[1]);
-	e->onloss = (enum onloss)record_range(r, e->onloss, ONLOSS_CLOSE, ONLOSS_NEXT);
-	e->opened_ms = state_time(r, e->opened_ms);
-	e->grace_ms = record_range(r, e->grace_ms, 0, COMMAND_MS_MAX);
-	e->heartbeat_ms = record_range(r, e->heartbeat_ms, 0, COMMAND_MS_MAX);
-	record_number(r, &e->process.pid);
-	record_unsigned(r, &e->process.started);
-	state_as(r, &e->as);
-	record_unsigned(r, &e->process.space);
-	record_flag(r, &e->orphaned);
-}
-
-void
-ledger_loss_fields(struct record *r, struct loss_entry *e)
-{
-	record_unsigned(r, &e->session);
-	state_name(r, &e->name);
-	state_tag(r, &e->owner);
-	if (r->type == RECORD_LOSS_GONE)
-		return;
-	e->reason = (enum loss_reason)record_range(r, e->reason, 0, LOSS_COUNT - 1);
-	record_flag(r, &e->told);
-	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
-}
-
-void
 ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e)
 {
 	record_unsigned(r, &e->attempt);
@@ -100,26 +68,6 @@ ledger_lease_fields(struct record *r, const struct core *core, struct lease_entr
 	record_bytes(r, &e->former, FORMER_MAX * CALL_OWNER_SIZE);
 	record_flag(r, &e->asked);
 	e->others_ms = state_time(r, e->others_ms);
-}
-
-void
-ledger_hold_fields(struct record *r, struct hold_entry *e)
-{
-	record_unsigned(r, &e->attempt);
-	e->token = record_range(r, e->token, 0, COMMAND_TOKEN_MAX);
-	if (r->type == RECORD_HOLD_GONE)
-		return;
-	record_unsigned(r, &e->session);
-	state_tag(r, &e->owner);
-	state_why(r, &e->why);
-	e->kind = (enum kind)record_range(r, e->kind, 0, KIND_COUNT - 1);
-	e->count = record_range(r, e->count, 1, UINT32_MAX);
-	e->granted_ms = state_time(r, e->granted_ms);
-	e->ends_ms = state_time(r, e->ends_ms);
-	e->ceiling_ms = state_time(r, e->ceiling_ms);
-	record_flag(r, &e->leased);
-	e->ends_why = (enum loss_reason)record_range(r, e->ends_why, 0, LOSS_COUNT - 1);
-	e->claim_ms = state_time(r, e->claim_ms);
 }
 
 bool
@@ -151,25 +99,16 @@ static void
 write_session(struct buffer *out, const struct session *s)
 {
 	struct record r = {.out = out};
-	struct session_entry e = {.id = s->id,
-		.peer = s->peer,
-		.has_secret = s->has_secret,
-		.secret = {s->secret[0], s->secret[1]},
-		.onloss = s->onloss != ONLOSS_PUSH ? s->onloss
-			  : s->named != NULL       ? ONLOSS_NEXT
-						   : ONLOSS_CLOSE,
-		.opened_ms = s->opened_ms,
-		.grace_ms = s->grace_ms,
-		.heartbeat_ms = s->heartbeat_ms,
-		.process = s->process,
-		.as = named_session_id(s),
-		.orphaned = s->orphaned};
+	struct session_entry e = durable_session(s);
 
 	assert(out == NULL || s->written);
 	if (out == NULL)
 		return;
+	/* The connection that gets the pushes brings PUSH back. */
+	if (e.onloss == ONLOSS_PUSH)
+		e.onloss = s->named != NULL ? ONLOSS_NEXT : ONLOSS_CLOSE;
 	record_begin(&r, RECORD_LEDGER_SESSION);
-	ledger_session_fields(&r, &e);
+	durable_session_fields(&r, &e);
 	record_end(&r);
 }
 
@@ -190,18 +129,13 @@ static void
 write_loss(struct buffer *out, enum record_type type, const struct loss *loss)
 {
 	struct record r = {.out = out};
-	struct loss_entry e = {.session = loss->session->id,
-		.name = loss_name(loss),
-		.owner = loss_owner(loss),
-		.reason = loss->reason,
-		.told = loss->told,
-		.token = loss->token};
+	struct loss_entry e = durable_loss(loss);
 
 	assert(loss->session->written);
 	if (out == NULL)
 		return;
 	record_begin(&r, type);
-	ledger_loss_fields(&r, &e);
+	durable_loss_fields(&r, &e);
 	record_end(&r);
 }
 
@@ -272,28 +206,14 @@ static void
 write_hold(struct buffer *out, const struct lease *l, const struct grant *g)
 {
 	struct record r = {.out = out};
-	const struct terms *t = grant_terms(g);
-	bool ends = t != NULL && t->ends_ms != TIMER_NEVER;
 	struct hold_entry e;
 
 	assert(g->lease == l && l->state == LEASE_HELD && !g->gone);
 	if (out == NULL)
 		return;
-	e = (struct hold_entry){.attempt = l->attempt,
-		.token = g->token,
-		.session = g->session->id,
-		.owner = grant_owner(g),
-		.why = grant_why(g),
-		.kind = (enum kind)g->kind,
-		.count = g->count,
-		.granted_ms = grant_since_ms(g),
-		.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
-		.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
-		.leased = ends && t->leased,
-		.ends_why = ends ? t->ends_why : LOSS_EXPIRED,
-		.claim_ms = grant_claim_ms(g)};
+	e = durable_hold(g);
 	record_begin(&r, RECORD_LEDGER_HOLD);
-	ledger_hold_fields(&r, &e);
+	durable_hold_fields(&r, &e);
 	record_end(&r);
 }
 
@@ -306,7 +226,7 @@ write_hold_gone(struct buffer *out, uint64_t attempt, const struct grant *g)
 	if (out == NULL)
 		return;
 	record_begin(&r, RECORD_HOLD_GONE);
-	ledger_hold_fields(&r, &e);
+	durable_hold_fields(&r, &e);
 	record_end(&r);
 }
 
@@ -397,7 +317,7 @@ drain_losses(struct core *core)
 		assert(loss->changed);
 		loss->changed = false;
 		if (loss->session->written)
-			write_loss(core->ledger, loss->gone ? RECORD_LOSS_GONE : RECORD_LEDGER_LOSS, loss);
+			write_loss(core->ledger, loss->gone ? RECORD_LOSS_GONE : RECORD_LOSS, loss);
 	}
 	list->n = 0;
 }
@@ -631,7 +551,7 @@ core_ledger_begin(struct core *core, struct buffer *out)
 			continue;
 		write_session(out, s);
 		for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next)
-			write_loss(out, RECORD_LEDGER_LOSS, loss);
+			write_loss(out, RECORD_LOSS, loss);
 	}
 }
 

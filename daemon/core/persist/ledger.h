@@ -13,7 +13,7 @@
  *
  *     LEDGER namespace daemon-id
  *     LEDGER_SESSION id …                      SESSION_GONE id                   and its losses
- *     LEDGER_LOSS session name tag …           LOSS_GONE session name tag
+ *     LOSS session name tag …           LOSS_GONE session name tag
  *     LEDGER_LEASE attempt name …              LEASE_GONE attempt                and its holds
  *     LEDGER_HOLD attempt token session …      HOLD_GONE attempt token
  *     LEDGER_TERMS …                           what its settings bind (binding.h)
@@ -60,9 +60,7 @@
 #define CORE_LEDGER_H
 
 #include "daemon/core/base/call.h"
-#include "daemon/core/base/peer.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lock/grant.h"
 #include "proto/command.h"
 #include "proto/name.h"
 
@@ -71,9 +69,8 @@
 #include <stdint.h>
 
 struct core;
-struct loss;
+struct hold_entry;
 struct record;
-struct session;
 
 /* At the end of a step: appends what has changed in it, and marks in the things themselves what is in the
  * ledger (session.written, grant.durable), whether a ledger is kept or not. */
@@ -82,30 +79,7 @@ void ledger_drain(struct core *core);
 /* A core has been loaded or recovered: marks what is durable. */
 void ledger_mark(struct core *core);
 
-/* ---- entries, in both directions ---- */
-
-struct session_entry {
-	session_id id;
-	struct peer peer;
-	bool has_secret;
-	uint64_t secret[2];
-	enum onloss onloss; /* PUSH comes back with the connection that gets the pushes, and is CLOSE here */
-	int64_t opened_ms;
-	int64_t grace_ms;
-	int64_t heartbeat_ms;
-	struct process process;
-	struct slice as; /* the id of a named session; n == 0: it is none */
-	bool orphaned;
-};
-
-struct loss_entry {
-	session_id session;
-	struct slice name;
-	struct slice owner;
-	enum loss_reason reason;
-	bool told;
-	int64_t token;
-};
+/* ---- entries, in both directions; the others: durable.h ---- */
 
 struct lease_entry {
 	uint64_t attempt;
@@ -127,27 +101,8 @@ struct lease_entry {
 				no client knows of one */
 };
 
-struct hold_entry {
-	uint64_t attempt;
-	int64_t token;
-	session_id session;
-	struct slice owner;
-	struct slice why;
-	enum kind kind;
-	int64_t count;
-	int64_t granted_ms;
-	int64_t ends_ms;    /* by LEASE or MAXHOLD; or TIMER_NEVER */
-	int64_t ceiling_ms; /* by MAXHOLD; or TIMER_NEVER */
-	bool leased;
-	enum loss_reason ends_why; /* ends_ms: LEASE or MAXHOLD */
-	int64_t claim_ms;          /* by CLAIM; or TIMER_NEVER */
-};
-
 void ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id);
-void ledger_session_fields(struct record *r, struct session_entry *e);
-void ledger_loss_fields(struct record *r, struct loss_entry *e);
 void ledger_lease_fields(struct record *r, const struct core *core, struct lease_entry *e);
-void ledger_hold_fields(struct record *r, struct hold_entry *e);
 
 /* Whether it can be, by itself. */
 bool ledger_lease_fits(const struct core *core, const struct lease_entry *e);

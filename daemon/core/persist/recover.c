@@ -28,11 +28,11 @@
 #include "daemon/core/masters/move.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/ledger.h"
 #include "daemon/core/persist/ledger_set.h"
 #include "daemon/core/persist/recover_read.h"
 #include "daemon/core/persist/state_hold.h"
-#include "daemon/core/persist/state_session.h"
 #include "daemon/core/whole/check.h"
 #include "proto/name.h"
 #include "proto/record.h"
@@ -85,50 +85,26 @@ load_session(struct recovery *v, struct thing *t)
 	struct session *s;
 
 	assert(t->type == RECORD_LEDGER_SESSION && t->whose == NULL);
-	ledger_session_fields(&v->r, &e);
-	if (!v->r.failed && e.id == 0)
-		record_fail(&v->r, "a session of it has no number");
-	if (e.process.pid != 0 && session_bound(core, &e.process) != NULL)
-		record_fail(&v->r, "two of its sessions are bound to one process");
+	durable_session_fields(&v->r, &e);
 	if (v->r.failed)
 		return;
 	if (core->locks->session_ids < e.id)
 		core->locks->session_ids = e.id;
 	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0;
-	if (t->skipped)
-		return;
-	s = session_make(core, e.id, &e.peer);
-	if (s == NULL || (e.process.pid != 0 && !session_bind(core, s, &e.process))) {
-		record_no_memory(&v->r);
-		return;
-	}
-	s->has_secret = e.has_secret;
-	memcpy(s->secret, e.secret, sizeof(s->secret));
-	s->onloss = e.onloss;
-	s->opened_ms = e.opened_ms;
-	s->grace_ms = e.grace_ms;
-	s->heartbeat_ms = e.heartbeat_ms;
-	s->orphaned = e.orphaned && e.process.pid == 0;
-	state_name_session(core, &v->r, s, e.as);
-	core->counts.graces += session_has_grace(s);
-	s->user->graces += session_has_grace(s);
-	core->locks->heartbeats += s->heartbeat_ms > 0;
+	s = t->skipped ? NULL : durable_session_make(core, &v->r, &e);
+	if (s != NULL)
+		durable_session_settle(core, &v->r, s, e.as);
 }
 
 static void
 load_loss(struct recovery *v, struct thing *t)
 {
 	struct loss_entry e = {0};
-	struct session *s;
 
 	if (t->whose == NULL || t->whose->skipped)
 		return;
-	ledger_loss_fields(&v->r, &e);
-	s = session_find(v->core, e.session);
-	if (s == NULL || e.name.n == 0)
-		record_fail(&v->r, "a loss of it has no session, or no name");
-	else if (!v->r.failed && !loss_put(v->core, s, e.name, e.owner, e.reason, e.told, e.token))
-		record_no_memory(&v->r);
+	durable_loss_fields(&v->r, &e);
+	durable_loss_make(v->core, &v->r, session_find(v->core, e.session), &e);
 }
 
 /* ---- leases ---- */
@@ -308,26 +284,6 @@ load_lease(struct recovery *v, struct thing *t)
 /* ---- holds ---- */
 
 static void
-hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
-{
-	struct terms *t;
-
-	assert(!g->bounded);
-	g->granted_ms = e->granted_ms;
-	if (core->now.ms < e->granted_ms + g->lease->resource->rule->long_hold_ms)
-		grant_watch(core, g); /* else it was noted before the crash */
-	if (e->ends_ms == TIMER_NEVER && e->claim_ms == TIMER_NEVER)
-		return;
-	t = grant_bound(core, g);
-	t->leased = e->leased;
-	t->ceiling_ms = e->ceiling_ms;
-	t->ends_ms = e->ends_ms;
-	t->ends_why = e->ends_why;
-	t->claim_ms = e->claim_ms;
-	terms_arm(core, t);
-}
-
-static void
 hold_put(struct recovery *v, struct lease *l, struct session *s, const struct hold_entry *e)
 {
 	struct core *core = v->core;
@@ -335,21 +291,20 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 
 	assert(l->state == LEASE_HELD && s != NULL);
 	if (grant_any(core, l->resource, s, e->owner) == NULL)
-		g = state_grant_make(core, l, e->owner, e->why);
+		g = durable_hold_make(core, l, s, e);
 	if (g == NULL) {
 		record_fail(&v->r, "a session of it holds a name twice, or there is no memory for it");
 		return;
 	}
-	g->session = s;
-	g->kind = e->kind;
-	g->token = e->token;
-	g->count = (uint32_t)e->count;
 	if (e->token > round_newest(l) || !state_grant_fits(g)) {
 		record_fail(&v->r, "a hold of it cannot be");
 		grant_free(g);
 		return;
 	}
-	hold_terms(core, g, e);
+	if (g->bounded)
+		terms_arm(core, g->terms);
+	if (core->now.ms < e->granted_ms + l->resource->rule->long_hold_ms)
+		grant_watch(core, g); /* else it was noted before the crash */
 	grant_join(core, g);
 	if (l->kind == KIND_PERMITS) {
 		struct permit_lease_list *all = &l->resource->permit_leases.list;
@@ -403,7 +358,7 @@ load_hold(struct recovery *v, struct thing *t)
 	/* Without its lease: its step was not written to the end. */
 	if (of == NULL)
 		return;
-	ledger_hold_fields(&v->r, &e);
+	durable_hold_fields(&v->r, &e);
 	if (!v->r.failed && hold_skipped(v, t)) {
 		skip_hold(of, &e);
 		return;
@@ -462,34 +417,33 @@ static void
 load_others(struct recovery *v, struct thing *t)
 {
 	struct core *core = v->core;
+	struct hold_entry other = {.kind = KIND_SHARED,
+		.count = 1,
+		.granted_ms = core->now.ms,
+		.ceiling_ms = TIMER_NEVER,
+		.claim_ms = TIMER_NEVER};
 	struct lease_entry e;
 	struct grant *g;
-	struct terms *terms;
-	int64_t until_ms;
 
 	if (t->lease == NULL)
 		return;
 	e = read_lease(v, t);
-	until_ms = others_until_ms(t, &e);
-	if (until_ms <= core->now.ms)
+	other.token = token_unused(t->lease);
+	other.ends_ms = others_until_ms(t, &e);
+	if (other.ends_ms <= core->now.ms)
 		return;
-	g = state_grant_make(core, t->lease, (struct slice){NULL, 0}, (struct slice){NULL, 0});
+	g = durable_hold_make(core, t->lease, NULL, &other);
 	if (g == NULL) {
 		record_no_memory(&v->r);
 		return;
 	}
-	g->kind = KIND_SHARED;
-	g->token = token_unused(t->lease);
-	g->granted_ms = core->now.ms;
-	terms = grant_bound(core, g);
-	terms->told_until_ms = e.told_ms < until_ms ? e.told_ms : until_ms;
-	terms->ends_ms = until_ms;
+	g->terms->told_until_ms = e.told_ms < other.ends_ms ? e.told_ms : other.ends_ms;
 	if (!state_grant_fits(g) || !state_grant_left(core, g, 0)) {
 		record_fail(&v->r, "a lease of it is shared and is not, or there is no memory for it");
 		grant_free(g);
 		return;
 	}
-	timer_arm(&core->timers, &terms->timer, until_ms);
+	terms_arm(core, g->terms);
 	grant_join(core, g);
 }
 

@@ -21,7 +21,7 @@
 /* ---- the last entry of each ---- */
 
 const enum record_type recover_kinds[RECOVER_KINDS] = {
-	RECORD_LEDGER_SESSION, RECORD_LEDGER_LOSS, RECORD_LEDGER_HOLD, RECORD_LEDGER_LEASE};
+	RECORD_LEDGER_SESSION, RECORD_LOSS, RECORD_LEDGER_HOLD, RECORD_LEDGER_LEASE};
 
 /* The entries that say that a thing of these kinds is gone. */
 static const enum record_type gone_kinds[RECOVER_KINDS] = {
@@ -87,12 +87,12 @@ read_key(struct record *r, enum record_type type)
 	uint64_t number = 0;
 	struct slice text;
 
-	if (n < (type == RECORD_LEDGER_HOLD || type == RECORD_LEDGER_LOSS ? 2 : 1) * sizeof(number))
+	if (n < (type == RECORD_LEDGER_HOLD || type == RECORD_LOSS ? 2 : 1) * sizeof(number))
 		record_fail(r, "its record of type %u does not say what it is about", r->type);
 	record_unsigned(r, &number);
 	if (type == RECORD_LEDGER_HOLD)
 		record_unsigned(r, &number);
-	for (int i = 0; type == RECORD_LEDGER_LOSS && i < 2; i++)
+	for (int i = 0; type == RECORD_LOSS && i < 2; i++)
 		record_bytes(r, &text, i == 0 ? NAME_BYTES_MAX : OWNER_BYTES_MAX);
 	return (struct slice){from, r->failed ? 0 : (size_t)(r->body.p - from)};
 }
@@ -180,7 +180,7 @@ link_things(struct recovery *v)
 {
 	for (size_t i = 0; i < v->count; i++) {
 		struct thing *t = &v->things[i];
-		bool loss = t->type == RECORD_LEDGER_LOSS;
+		bool loss = t->type == RECORD_LOSS;
 
 		if (!t->live || (!loss && t->type != RECORD_LEDGER_HOLD))
 			continue;

@@ -19,6 +19,7 @@
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/slow.h"
 #include "daemon/core/lock/user.h"
+#include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/state.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -69,22 +70,6 @@ left_fields(struct core *core, struct record *r, struct grant *g)
 		peer_fields(r, &g->last->peer);
 }
 
-static void
-terms_fields(struct core *core, struct record *r, struct grant *g)
-{
-	struct terms *t = grant_bound(core, g);
-
-	assert(t->grant == g);
-	t->granted_ms = state_time(r, t->granted_ms);
-	t->ends_ms = state_time(r, t->ends_ms);
-	t->ceiling_ms = state_time(r, t->ceiling_ms);
-	t->told_until_ms = state_time(r, t->told_until_ms);
-	record_flag(r, &t->leased);
-	t->ends_why = (enum loss_reason)record_range(r, t->ends_why, 0, LOSS_COUNT - 1);
-	/* Once its timer, which follows from the others now. */
-	(void)state_time(r, grant_ends_ms(g));
-}
-
 /* The last field. The timer is armed only here, when the hold is one of the core's: a hold that does not fit
  * is freed without its timer. */
 static void
@@ -99,34 +84,17 @@ long_field(struct core *core, struct record *r, struct grant *g)
 		terms_arm(core, g->terms);
 }
 
+/* What only a restart keeps of it: whether its client knows of it, and how long that relies on it. */
 static void
-grant_fields(struct core *core, struct record *r, struct grant *g)
+told_fields(struct core *core, struct record *r, struct grant *g)
 {
 	bool untold = g->untold, bounded = g->bounded;
 
-	assert(!g->untold || g->session != NULL);
-	g->kind = (enum kind)record_range(r, g->kind, 0, KIND_COUNT - 1);
-	g->token = record_range(r, g->token, 0, COMMAND_TOKEN_MAX);
-	g->count = (uint32_t)record_range(r, g->count, 1, UINT32_MAX);
 	record_flag(r, &untold);
 	g->untold = untold;
 	record_flag(r, &bounded);
 	if (bounded)
-		terms_fields(core, r, g);
-	else
-		g->granted_ms = state_time(r, g->granted_ms);
-	/* A hold of a session is not withheld: left_fields() do not follow. */
-	if (bounded && g->session != NULL)
-		g->terms->claim_ms = state_time(r, g->terms->claim_ms);
-}
-
-/* What goes before its other fields: whose it is, and its texts. */
-static void
-grant_head(struct record *r, uint64_t *session, struct slice *owner, struct slice *why)
-{
-	record_unsigned(r, session);
-	state_tag(r, owner);
-	state_why(r, why);
+		grant_bound(core, g)->told_until_ms = state_time(r, grant_bound(core, g)->told_until_ms);
 }
 
 bool
@@ -144,49 +112,30 @@ state_grant_fits(const struct grant *g)
 	       (g->kind == KIND_EXCLUSIVE && l->kind == KIND_EXCLUSIVE && l->grants == NULL);
 }
 
-struct grant *
-state_grant_make(struct core *core, struct lease *l, struct slice owner, struct slice why)
-{
-	struct grant *g = freelist_new(core, offsetof(struct grant, bytes) + owner.n + why.n);
-
-	assert(owner.n <= OWNER_BYTES_MAX && why.n <= WHY_BYTES_MAX);
-	if (g == NULL)
-		return NULL;
-	if (owner.n > 0)
-		memcpy(g->bytes, owner.p, owner.n);
-	if (why.n > 0)
-		memcpy(g->bytes + owner.n, why.p, why.n);
-	g->owner_n = (uint8_t)owner.n;
-	g->why_n = why.n & GRANT_WHY_MAX;
-	g->lease = l;
-	g->count = 1;
-	return g;
-}
-
+/* NULL: it cannot be, or there is no memory for it. */
 static struct grant *
-grant_load(struct state_loader *l, struct session *session, struct slice owner, struct slice why)
+grant_load(struct state_loader *l)
 {
-	struct grant *g = state_grant_make(l->core, l->lease, owner, why);
+	struct hold_entry e = {.count = 1};
+	struct session *session;
+	struct grant *g;
 
-	if (g == NULL)
+	durable_hold_fields(l->r, &e);
+	session = e.session == 0 ? NULL : map_find(&l->sessions, e.session);
+	if (l->r->failed || l->lease == NULL || l->lease->attempt != e.attempt ||
+		(e.session != 0 && session == NULL))
 		return NULL;
-	g->session = session;
-	grant_fields(l->core, l->r, g);
+	g = durable_hold_make(l->core, l->lease, session, &e);
+	if (g != NULL)
+		told_fields(l->core, l->r, g);
 	return g;
 }
 
 void
 state_load_grant(struct state_loader *l)
 {
-	struct slice owner = {NULL, 0}, why = {NULL, 0};
-	uint64_t id = 0;
-	struct session *session;
-	struct grant *g = NULL;
+	struct grant *g = grant_load(l);
 
-	grant_head(l->r, &id, &owner, &why);
-	session = id == 0 ? NULL : map_find(&l->sessions, id);
-	if (!l->r->failed && l->lease != NULL && (id == 0 || session != NULL))
-		g = grant_load(l, session, owner, why);
 	if (g == NULL || l->r->failed || !state_grant_fits(g)) {
 		record_fail(l->r, "a hold of it cannot be, or there is no memory for it");
 		if (g != NULL)
@@ -202,13 +151,12 @@ state_load_grant(struct state_loader *l)
 static void
 save_grant(struct core *core, struct record *r, struct grant *g)
 {
-	struct slice owner = grant_owner(g), why = grant_why(g);
-	uint64_t session = g->session == NULL ? 0 : g->session->id;
+	struct hold_entry e = durable_hold(g);
 
 	assert(g->lease->state == LEASE_HELD);
 	record_begin(r, RECORD_GRANT);
-	grant_head(r, &session, &owner, &why);
-	grant_fields(core, r, g);
+	durable_hold_fields(r, &e);
+	told_fields(core, r, g);
 	if (g->session == NULL)
 		left_fields(core, r, g);
 	long_field(core, r, g);

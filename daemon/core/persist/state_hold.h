@@ -12,16 +12,11 @@ struct grant;
 struct lease;
 struct record;
 struct resource;
-struct slice;
 struct state_loader;
 
 void state_save_grants(struct core *core, struct record *r, struct lease *l);
 void state_save_waiters(struct core *core, struct record *r, struct resource *name);
 void state_load_grant(struct state_loader *l);
-
-/* A hold with these texts that is on no lease's list yet; NULL: out of memory. */
-struct grant *state_grant_make(struct core *core, struct lease *l, struct slice owner, struct slice why)
-	__attribute__((warn_unused_result));
 
 /* Whether its lease can have it beside those that it has: check.c asserts the same of the whole. */
 bool state_grant_fits(const struct grant *g);

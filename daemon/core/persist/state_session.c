@@ -27,6 +27,7 @@
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
+#include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/state.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -41,49 +42,27 @@
 
 /* ---- sessions ---- */
 
+/* What only a restart keeps of it. */
+struct session_now {
+	bool deferred; /* a search for a deadlock is put off */
+	bool ends;     /* it gives up its holds, and how */
+	enum end end;
+};
+
 static void
-session_fields(struct record *r, struct core *core, struct session *s)
+now_fields(struct record *r, struct core *core, struct session *s, struct session_now *now)
 {
-	record_flag(r, &s->has_secret);
-	record_unsigned(r, &s->secret[0]);
-	record_unsigned(r, &s->secret[1]);
-	s->onloss = (enum onloss)record_range(r, s->onloss, ONLOSS_CLOSE, ONLOSS_NEXT);
 	record_unsigned(r, &s->push_conn);
-	s->opened_ms = state_time(r, s->opened_ms);
 	s->heard_ms = state_time(r, s->heard_ms);
-	s->grace_ms = record_range(r, s->grace_ms, 0, COMMAND_MS_MAX);
 	state_timer(r, core, &s->grace_timer);
 	s->grace_look_ms = state_time(r, s->grace_look_ms);
-	s->heartbeat_ms = record_range(r, s->heartbeat_ms, 0, COMMAND_MS_MAX);
 	state_timer(r, core, &s->heartbeat_timer);
 	s->heartbeat_look_ms = state_time(r, s->heartbeat_look_ms);
-}
-
-/* The process that it is bound to, and whether a search for a deadlock is put off. */
-static void
-bond_fields(struct record *r, struct process *process, bool *deferred)
-{
-	record_number(r, &process->pid);
-	record_unsigned(r, &process->started);
-	record_flag(r, deferred);
-}
-
-/* It gives up its holds, and how. */
-static void
-end_fields(struct record *r, bool *ends, enum end *end)
-{
-	record_flag(r, ends);
-	*end = (enum end)record_range(r, *end, END_CLEAN, END_ABANDONED);
-}
-
-static void
-loss_fields(struct record *r, struct slice *name, struct slice *owner, struct loss *loss)
-{
-	state_name(r, name);
-	state_tag(r, owner);
-	loss->reason = (enum loss_reason)record_range(r, loss->reason, 0, LOSS_COUNT - 1);
-	record_flag(r, &loss->told);
-	loss->token = record_range(r, loss->token, 0, COMMAND_TOKEN_MAX);
+	record_flag(r, &now->deferred);
+	record_flag(r, &s->unseen);
+	record_flag(r, &s->written);
+	record_flag(r, &now->ends);
+	now->end = (enum end)record_range(r, now->end, END_CLEAN, END_ABANDONED);
 }
 
 static void
@@ -96,32 +75,20 @@ conn_fields(struct record *r, struct conn *conn)
 static void
 save_session(struct core *core, struct record *r, struct session *s)
 {
-	struct process process = s->process;
-	struct loss *loss;
+	struct session_entry e = durable_session(s);
+	struct session_now now = {s->deferred, s->ends, s->end};
 	struct conn *conn;
-	struct slice as = named_session_id(s);
-	session_id id = s->id;
-	bool deferred = s->deferred, ends = s->ends;
-	enum end end = s->end;
 
 	assert(s->id != 0 && s->id <= core->locks->session_ids);
 	record_begin(r, RECORD_SESSION);
-	record_unsigned(r, &id);
-	peer_fields(r, &s->peer);
-	session_fields(r, core, s);
-	bond_fields(r, &process, &deferred);
-	state_as(r, &as);
-	record_unsigned(r, &process.space);
-	record_flag(r, &s->unseen);
-	record_flag(r, &s->orphaned);
-	record_flag(r, &s->written);
-	end_fields(r, &ends, &end);
+	durable_session_fields(r, &e);
+	now_fields(r, core, s, &now);
 	record_end(r);
-	for (loss = s->losses; loss != NULL; loss = loss->hh.next) {
-		struct slice name = loss_name(loss), owner = loss_owner(loss);
+	for (const struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
+		struct loss_entry lost = durable_loss(loss);
 
 		record_begin(r, RECORD_LOSS);
-		loss_fields(r, &name, &owner, loss);
+		durable_loss_fields(r, &lost);
 		record_end(r);
 	}
 	TAILQ_FOREACH (conn, &s->conns, in_session) {
@@ -162,102 +129,43 @@ state_save_sessions(struct core *core, struct record *r)
 }
 
 void
-state_as(struct record *r, struct slice *as)
-{
-	record_bytes(r, as, AS_BYTES_MAX);
-	if (record_loads(r) && as->n > 0 &&
-		(as->n < AS_BYTES_MIN || name_check_tag(*as, AS_BYTES_MAX) != NULL))
-		record_fail(r, "the id of a session cannot be");
-}
-
-static void
-session_bonds(struct state_loader *l, struct session *s, struct slice *as)
-{
-	struct process process = {0};
-	bool deferred = false;
-
-	assert(s->process.pid == 0);
-	bond_fields(l->r, &process, &deferred);
-	state_as(l->r, as);
-	record_unsigned(l->r, &process.space);
-	record_flag(l->r, &s->unseen);
-	if (s->unseen && process.pid == 0)
-		record_fail(l->r, "a session of it is bound to no process, which cannot be seen");
-	if (l->r->failed)
-		return;
-	if (process.pid != 0 && session_bound(l->core, &process) != NULL)
-		record_fail(l->r, "two of its sessions are bound to one process");
-	else if (process.pid != 0 && !session_bind(l->core, s, &process))
-		record_no_memory(l->r);
-	if (deferred)
-		deadlock_defer(l->core, s);
-}
-
-void
-state_name_session(struct core *core, struct record *r, struct session *s, struct slice as)
-{
-	if (r->failed || as.n == 0)
-		return;
-	if ((s->heartbeat_ms == 0 && !s->ends) || s->grace_ms > 0 || s->process.pid != 0 ||
-		s->onloss == ONLOSS_CLOSE || (!s->ends && named_session_find(core, s->user->id, as) != NULL))
-		record_fail(r, "a session of an id of it cannot be");
-	else if (!named_session_give(core, s, as))
-		record_no_memory(r);
-}
-
-void
 state_load_session(struct state_loader *l)
 {
 	struct core *core = l->core;
-	struct peer peer = {.uid = -1};
-	struct slice as = {NULL, 0};
+	struct session_entry e = {.peer = {.uid = -1}};
+	struct session_now now = {0};
 	struct session *s;
-	session_id id = 0;
-	bool ends = false;
-	enum end end = END_CLEAN;
 
-	record_unsigned(l->r, &id);
-	peer_fields(l->r, &peer);
-	if (id == 0 || id > core->locks->session_ids || map_find(&l->sessions, id) != NULL)
+	durable_session_fields(l->r, &e);
+	if (e.id > core->locks->session_ids || map_find(&l->sessions, e.id) != NULL)
 		record_fail(l->r, "the number of a session cannot be");
+	s = durable_session_make(core, l->r, &e);
+	if (s == NULL)
+		return;
+	l->session = s;
+	if (map_add(&l->sessions, e.id, s) != 0)
+		record_no_memory(l->r);
+	now_fields(l->r, core, s, &now);
+	if (s->unseen && s->process.pid == 0)
+		record_fail(l->r, "a session of it is bound to no process, which cannot be seen");
+	if (now.ends && (s->grace_ms > 0 || s->process.pid != 0 || s->orphaned))
+		record_fail(l->r, "a session that ends is kept");
 	if (l->r->failed)
 		return;
-	s = session_make(core, id, &peer);
-	if (s == NULL || map_add(&l->sessions, id, s) != 0) {
-		record_no_memory(l->r);
-		return;
-	}
-	l->session = s;
-	session_fields(l->r, core, s);
-	session_bonds(l, s, &as);
-	record_flag(l->r, &s->orphaned);
-	if (s->orphaned && s->process.pid != 0)
-		record_fail(l->r, "a session of it outlives a process that has not ended");
-	record_flag(l->r, &s->written);
-	end_fields(l->r, &ends, &end);
-	if (ends && (s->grace_ms > 0 || s->process.pid != 0 || s->orphaned))
-		record_fail(l->r, "a session that ends is kept");
-	else if (ends)
-		ending_enter(core, s, end);
-	state_name_session(core, l->r, s, as);
-	core->counts.graces += session_has_grace(s);
-	s->user->graces += session_has_grace(s);
-	core->locks->heartbeats += s->heartbeat_ms > 0;
+	if (now.deferred)
+		deadlock_defer(core, s);
+	if (now.ends)
+		ending_enter(core, s, now.end);
+	durable_session_settle(core, l->r, s, e.as);
 }
 
 void
 state_load_loss(struct state_loader *l)
 {
-	struct slice name = {0}, owner = {0};
-	struct loss loss = {0};
+	struct loss_entry e = {0};
 
-	loss_fields(l->r, &name, &owner, &loss);
-	if (l->session == NULL || name.n == 0)
-		record_fail(l->r, "a loss has no session, or no name");
-	if (l->r->failed)
-		return;
-	if (!loss_put(l->core, l->session, name, owner, loss.reason, loss.told, loss.token))
-		record_no_memory(l->r);
+	durable_loss_fields(l->r, &e);
+	durable_loss_make(l->core, l->r, l->session, &e);
 }
 
 void

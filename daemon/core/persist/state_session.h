@@ -6,14 +6,7 @@
 
 struct core;
 struct record;
-struct session;
-struct slice;
 struct state_loader;
-
-/* The id of a named session; n == 0: it is none. state_name_session(): the session belongs to it, and is
- * whole otherwise. */
-void state_as(struct record *r, struct slice *as);
-void state_name_session(struct core *core, struct record *r, struct session *s, struct slice as);
 
 void state_save_sessions(struct core *core, struct record *r);
 void state_load_session(struct state_loader *l);

@@ -15,6 +15,7 @@
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
+#include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/ledger.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
@@ -1374,7 +1375,7 @@ ledger_with_another_lease(void)
 	buffer_init(&bytes, SIZE_MAX / 2);
 	buffer_put(&bytes, ledger().p, ledger().n);
 	record_begin(&r, RECORD_LEDGER_HOLD);
-	ledger_hold_fields(&r, &hold);
+	durable_hold_fields(&r, &hold);
 	record_end(&r);
 	record_begin(&r, RECORD_LEDGER_LEASE);
 	ledger_lease_fields(&r, w.core, &lease);

@@ -119,7 +119,7 @@ END_TEST
 /* The format on paper: other versions rely on it. */
 START_TEST(the_bytes_are_those_of_the_header)
 {
-	static const char bytes[] = "holdfast state 1\n\x06\0\x19\0\0\0"
+	static const char bytes[] = "holdfast state 1\n\x13\0\x19\0\0\0"
 				    "\xf9\xff\xff\xff\xff\xff\xff\xff"
 				    "\x02\x01\0\0\0\0\0\0"
 				    "\x01"
@@ -233,7 +233,7 @@ START_TEST(a_record_longer_than_the_stream_fails)
 	memset(buffer_end(&out) - 4, 0xff, 4);
 	load();
 	ck_assert_uint_eq(record_next(&r), 0);
-	ck_assert_str_eq(r.why, "its record of type 6 ends in the middle");
+	ck_assert_str_eq(r.why, "its record of type 19 ends in the middle");
 }
 END_TEST
 
@@ -314,20 +314,20 @@ read_text(void)
 START_TEST(a_field_that_cannot_be_fails)
 {
 	ck_field_fails(
-		FIELD("\1\2\3\4\5\6\7"), read_number, "a field of its record of type 6 ends behind it");
-	ck_field_fails(FIELD("\2"), read_flag, "a yes or no of its record of type 6 is neither");
+		FIELD("\1\2\3\4\5\6\7"), read_number, "a field of its record of type 19 ends behind it");
+	ck_field_fails(FIELD("\2"), read_flag, "a yes or no of its record of type 19 is neither");
 	ck_field_fails(FIELD("\2\0\0\0\0\0\0\0"), read_range,
-		"a number of its record of type 6 is out of its range");
+		"a number of its record of type 19 is out of its range");
 	ck_field_fails(FIELD("\6\0\0\0\0\0\0\0"), read_range,
-		"a number of its record of type 6 is out of its range");
-	ck_field_fails(FIELD("\0\0\0"), read_bytes, "a field of its record of type 6 ends behind it");
+		"a number of its record of type 19 is out of its range");
+	ck_field_fails(FIELD("\0\0\0"), read_bytes, "a field of its record of type 19 ends behind it");
 	ck_field_fails(FIELD("\xff\xff\xff\xff"
 			     "abcd"),
-		read_bytes, "bytes of its record of type 6 are too many");
-	ck_field_fails(FIELD("\5\0\0\0abcde"), read_bytes, "bytes of its record of type 6 are too many");
-	ck_field_fails(FIELD("\4\0\0\0abc"), read_bytes, "bytes of its record of type 6 are too many");
-	ck_field_fails(FIELD("\4\0\0\0abcd"), read_text, "bytes of its record of type 6 are too many");
-	ck_field_fails(FIELD("\2\0\0\0a\0"), read_text, "a text of its record of type 6 has a NUL");
+		read_bytes, "bytes of its record of type 19 are too many");
+	ck_field_fails(FIELD("\5\0\0\0abcde"), read_bytes, "bytes of its record of type 19 are too many");
+	ck_field_fails(FIELD("\4\0\0\0abc"), read_bytes, "bytes of its record of type 19 are too many");
+	ck_field_fails(FIELD("\4\0\0\0abcd"), read_text, "bytes of its record of type 19 are too many");
+	ck_field_fails(FIELD("\2\0\0\0a\0"), read_text, "a text of its record of type 19 has a NUL");
 }
 END_TEST
 
