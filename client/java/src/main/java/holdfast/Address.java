@@ -6,25 +6,80 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
  * Where a daemon is: the path of a Unix socket, or host and port with user and password.
- *
- * @param path     "" for TCP
- * @param password "": no login
- * @param tls      null: plain
- * @param own      null: the program or $HOLDFAST_URL names the address. Else it is the standard address: the socket of this
- *                 user's own daemon if that is there, else path. "": $XDG_RUNTIME_DIR is not set
  */
-record Address(String path, String host, int port, String user, String password, Secure tls, String own) {
+final class Address {
     static final String DEFAULT_SOCKET = "/run/holdfast/holdfast.sock";
     static final int DEFAULT_PORT = 5625;
 
+    private final String path; // "" for TCP
+    private final String host;
+    private final int port;
+    private final String user;
+    private final String password; // "": no login
+    private final Secure tls; // null: plain
+    /**
+     * Null: the program or $HOLDFAST_URL names the address. Else it is the standard address: the socket of this user's own daemon
+     * if that is there, else path. "": $XDG_RUNTIME_DIR is not set.
+     */
+    private final String own;
+
+    Address(String path, String host, int port, String user, String password, Secure tls, String own) {
+        this.path = path;
+        this.host = host;
+        this.port = port;
+        this.user = user;
+        this.password = password;
+        this.tls = tls;
+        this.own = own;
+    }
+
     Address(String path, String host, int port, String user, String password, Secure tls) {
         this(path, host, port, user, password, tls, null);
+    }
+
+    String path() {
+        return path;
+    }
+
+    String host() {
+        return host;
+    }
+
+    int port() {
+        return port;
+    }
+
+    String user() {
+        return user;
+    }
+
+    String password() {
+        return password;
+    }
+
+    Secure tls() {
+        return tls;
+    }
+
+    private List<Object> fields() {
+        return Arrays.asList(path, host, port, user, password, tls, own);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Address && fields().equals(((Address) other).fields());
+    }
+
+    @Override
+    public int hashCode() {
+        return fields().hashCode();
     }
 
     boolean standard() {

@@ -55,10 +55,24 @@ final class Core {
         void answered(Object value, long now);
     }
 
-    private record Sent(Handler handler, long at) {
+    private static final class Sent {
+        final Handler handler;
+        final long at;
+
+        Sent(Handler handler, long at) {
+            this.handler = handler;
+            this.at = at;
+        }
     }
 
-    private record Due(long at, Hold hold) {
+    private static final class Due {
+        final long at;
+        final Hold hold;
+
+        Due(long at, Hold hold) {
+            this.at = at;
+            this.hold = hold;
+        }
     }
 
     /** Stands for an answer that did not come because the connection was lost. */
@@ -183,8 +197,8 @@ final class Core {
         heard = now;
         input.add(bytes, length);
         while (!stalled && input.next(read)) {
-            if (read[0] instanceof Push push) {
-                pushed(push, now);
+            if (read[0] instanceof Push) {
+                pushed((Push) read[0], now);
             } else if (sent.isEmpty()) {
                 stall(refusal(read[0])); // the daemon says why it closes the connection
             } else {
@@ -193,9 +207,16 @@ final class Core {
         }
     }
 
+    private static boolean hasCode(Object value, String code) {
+        return value instanceof Failure && ((Failure) value).code().equals(code);
+    }
+
     private HoldfastException refusal(Object value) {
-        return value instanceof Failure failure ? new LockRefusedException(failure.code(), failure.text())
-                : unreachable("it answered what it was not asked");
+        if (!(value instanceof Failure)) {
+            return unreachable("it answered what it was not asked");
+        }
+        Failure failure = (Failure) value;
+        return new LockRefusedException(failure.code(), failure.text());
     }
 
     private void stall(HoldfastException why) {
@@ -216,7 +237,7 @@ final class Core {
         if (value == CUT) {
             return;
         }
-        greeted = value instanceof List<?> items && items.size() > 1 && "holdfast".equals(items.get(1));
+        greeted = value instanceof List && ((List<?>) value).size() > 1 && "holdfast".equals(((List<?>) value).get(1));
         if (greeted) {
             String text = "connected to holdfastd at " + place + (served ? " again" : "");
             Level level = served ? Level.INFO : Level.DEBUG;
@@ -224,10 +245,10 @@ final class Core {
             served = true;
             return;
         }
-        boolean refused = value instanceof Failure failure && !failure.text().startsWith("unknown command");
+        boolean refused = value instanceof Failure && !((Failure) value).text().startsWith("unknown command");
         stall(refused ? refusal(value) : unreachable("what answers there is not holdfastd, but perhaps Redis: a Redis "
                 + "belongs under masters: in holdfast.yml").lasting());
-        if (value instanceof Failure failure && (failure.code().equals("DRAINING") || failure.code().equals("LIMIT"))) {
+        if (hasCode(value, "DRAINING") || hasCode(value, "LIMIT")) {
             return; // that may pass
         }
         for (Hold hold : List.copyOf(holds.values())) {
@@ -251,7 +272,7 @@ final class Core {
 
     private void graced(Object value, long now) {
         if (value != CUT) {
-            secret = value instanceof String text ? text : ""; // else the daemon allows no grace: a cut is a loss
+            secret = value instanceof String ? (String) value : ""; // else the daemon allows no grace: a cut is a loss
         }
     }
 
@@ -349,14 +370,14 @@ final class Core {
             HoldfastException error = null;
             if (value == CUT) {
                 error = unreachable("the connection was lost before the answer to " + verb);
-            } else if (value instanceof Failure failure) {
-                boolean lost = failure.code().equals("LOST") || failure.code().equals("NOTHELD");
+            } else if (value instanceof Failure) {
+                boolean lost = hasCode(value, "LOST") || hasCode(value, "NOTHELD");
                 error = lost ? loss(claim, value) : refusal(value);
                 if (lost && hold.token == token) {
                     lose(hold, (LockLostException) error, then);
                 }
-            } else if (value instanceof Long ms && hold.token == token && verb.equals("EXTEND")) {
-                told(hold, now, ms, then);
+            } else if (value instanceof Long && hold.token == token && verb.equals("EXTEND")) {
+                told(hold, now, (Long) value, then);
             }
             HoldfastException told = error;
             calls.add(() -> answered.accept(told));
@@ -541,15 +562,15 @@ final class Core {
             moveUp(now);
             return;
         }
-        if (value instanceof Long token) {
-            granted(hold, List.of(token), now);
+        if (value instanceof Long) {
+            granted(hold, List.of(value), now);
             return;
         }
-        if (value instanceof List<?> told && isGrant(told)) {
-            granted(hold, told, now);
+        if (value instanceof List && isGrant((List<?>) value)) {
+            granted(hold, (List<?>) value, now);
             return;
         }
-        if (value instanceof Failure failure && failure.text().startsWith(UNTOLD)) {
+        if (value instanceof Failure && ((Failure) value).text().startsWith(UNTOLD)) {
             tells = false;
             lock(hold, now);
             return;
@@ -566,22 +587,22 @@ final class Core {
             return;
         }
         line.end(hold);
-        if (!(value instanceof Failure failure)) {
+        if (!(value instanceof Failure)) {
             if (!claim.bounded) {
                 bound(hold, now);
             }
             timedOut(claim, now);
-        } else if (failure.code().equals("LOST")) {
+        } else if (hasCode(value, "LOST")) {
             ask(hold, now); // an earlier loss, which the session had not been told
-        } else if (failure.code().equals("DRAINING")
-                || failure.code().equals("ERR") && hold.trouble == null && claim.since < cutSince) {
+        } else if (hasCode(value, "DRAINING")
+                || hasCode(value, "ERR") && hold.trouble == null && claim.since < cutSince) {
             // The daemon ends, and another begins; or it has not noticed yet that the old connection is gone, whose LOCK has
             // this id.
             hold.troubleSince = hold.trouble == null ? now : hold.troubleSince;
-            hold.trouble = new LockRefusedException(failure.code(), failure.text());
+            hold.trouble = refusal(value);
             rouse(hold, now + RETRY);
         } else {
-            fail(claim, refusal(failure), now);
+            fail(claim, refusal(value), now);
         }
         moveUp(now);
     }
@@ -714,8 +735,8 @@ final class Core {
             return;
         }
         hold.checking = false;
-        if (value instanceof Long ms) {
-            told(hold, asked, ms, now);
+        if (value instanceof Long) {
+            told(hold, asked, (Long) value, now);
             if (!hold.waiting.isEmpty() && now >= hold.deadline) {
                 check(hold, now); // this process stood still until the deadline that it was told
             } else {
@@ -761,8 +782,8 @@ final class Core {
     private static LockLostException loss(Claim claim, Object value) {
         Hold hold = claim.hold;
         long token = hold == null ? claim.token : hold.token;
-        if (value instanceof Failure failure && failure.code().equals("LOST")) {
-            return lossOf(claim.name, token, failure.text());
+        if (hasCode(value, "LOST")) {
+            return lossOf(claim.name, token, ((Failure) value).text());
         }
         return new LockLostException(claim.name, token, "session",
                 "the daemon does not know of it any more: it was stopped, it lost its state, or the connection was cut for "
@@ -825,8 +846,8 @@ final class Core {
 
     private void ended(Hold hold, Object value, long now) {
         for (Claim claim : hold.freed) {
-            if (value instanceof Failure failure && failure.code().equals("LOST") && claim.error == null && claim.token != 0) {
-                claim.error = lossOf(claim.name, claim.token, failure.text());
+            if (hasCode(value, "LOST") && claim.error == null && claim.token != 0) {
+                claim.error = lossOf(claim.name, claim.token, ((Failure) value).text());
             }
             freed(claim);
         }
@@ -835,7 +856,7 @@ final class Core {
         if (value == CUT || hold.used() || hold.ending > 0) {
             return; // after a cut it is sent again over the next connection
         }
-        if (value instanceof Long left && left > 0) {
+        if (value instanceof Long && (Long) value > 0) {
             end(hold, now);
         } else {
             forget(hold);
@@ -853,9 +874,8 @@ final class Core {
         switch (push.text(0)) {
             case "lost": {
                 Hold hold = holds.get(new Hold.Key(push.text(1), push.text(2)));
-                if (hold != null && hold.used() && push.items().size() > 4 && push.items().get(3) instanceof Long token
-                        && hold.token == token) {
-                    lose(hold, lossOf(hold.key.name(), token, push.text(4)), now);
+                if (hold != null && hold.used() && push.items().size() > 4 && Long.valueOf(hold.token).equals(push.items().get(3))) {
+                    lose(hold, lossOf(hold.key.name(), hold.token, push.text(4)), now);
                 }
                 break;
             }

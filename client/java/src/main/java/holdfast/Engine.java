@@ -6,10 +6,8 @@ import java.lang.System.Logger.Level;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.SocketAddress;
-import java.net.StandardProtocolFamily;
 import java.net.StandardSocketOptions;
 import java.net.UnknownHostException;
-import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.Selector;
@@ -95,7 +93,7 @@ final class Engine implements Runnable {
         private List<SocketAddress> places() throws IOException {
             List<SocketAddress> places = new ArrayList<>();
             if (at.unix()) {
-                places.add(UnixDomainSocketAddress.of(at.path()));
+                places.add(UnixSocket.address(at.path()));
             } else {
                 for (InetAddress host : InetAddress.getAllByName(at.host())) {
                     places.add(new InetSocketAddress(host, at.port()));
@@ -105,7 +103,7 @@ final class Engine implements Runnable {
         }
 
         private Pipe connect(SocketAddress place) throws IOException {
-            SocketChannel made = at.unix() ? SocketChannel.open(StandardProtocolFamily.UNIX) : SocketChannel.open();
+            SocketChannel made = at.unix() ? UnixSocket.open() : SocketChannel.open();
             try {
                 begin(made);
                 made.connect(place);
@@ -121,7 +119,7 @@ final class Engine implements Runnable {
                 return opened;
             } catch (IOException | RuntimeException failed) {
                 made.close();
-                throw failed instanceof IOException io ? io : new IOException(failed);
+                throw failed instanceof IOException ? (IOException) failed : new IOException(failed);
             }
         }
 
@@ -408,7 +406,7 @@ final class Engine implements Runnable {
         boolean denied = why.contains("Permission denied");
         DaemonUnreachableException told = core.unreachable(why + (missing || why.contains("refused") ? hint
                 : denied ? ": members of the group that owns the socket may use it" : ""));
-        return denied ? told.lasting() : told;
+        return denied || why.equals(UnixSocket.MISSING) ? told.lasting() : told;
     }
 
     private void drop(HoldfastException why, boolean failed) {

@@ -5,7 +5,32 @@ import java.util.List;
 
 /** A name and owner at the daemon. The core alone uses it; the deadline is for all threads. */
 final class Hold {
-    record Key(String name, String owner) {
+    static final class Key {
+        private final String name;
+        private final String owner;
+
+        Key(String name, String owner) {
+            this.name = name;
+            this.owner = owner;
+        }
+
+        String name() {
+            return name;
+        }
+
+        String owner() {
+            return owner;
+        }
+
+        @Override
+        public boolean equals(Object other) {
+            return other instanceof Key && name.equals(((Key) other).name) && owner.equals(((Key) other).owner);
+        }
+
+        @Override
+        public int hashCode() {
+            return 31 * name.hashCode() + owner.hashCode();
+        }
     }
 
     final Key key;
@@ -35,7 +60,7 @@ final class Hold {
     long late;
     int ending; // UNLOCKs that are not answered yet
     long troubleSince; // since when the daemon refuses for a moment, and how
-    LockRefusedException trouble; // null: it does not
+    HoldfastException trouble; // null: it does not
     long due = Long.MAX_VALUE; // when the core has to look at it
 
     Hold(Key key) {

@@ -26,8 +26,11 @@ final class Line {
 
     /** A request that waits was refused because there is no room. */
     static boolean isFull(Object value, Claim claim) {
-        return value instanceof Wire.Failure failure && failure.code().equals("LIMIT")
-                && failure.text().startsWith("waiters-per-session") && !claim.tries();
+        if (!(value instanceof Wire.Failure) || claim.tries()) {
+            return false;
+        }
+        Wire.Failure failure = (Wire.Failure) value;
+        return failure.code().equals("LIMIT") && failure.text().startsWith("waiters-per-session");
     }
 
     /** The claim begins, as the first of its hold or not. */

@@ -6,7 +6,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -16,6 +15,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Consumer;
+import java.util.stream.Collectors;
 
 /** A lock that is held, or several that were taken together. */
 public final class Lock implements AutoCloseable {
@@ -23,7 +23,7 @@ public final class Lock implements AutoCloseable {
     static final long ANSWER = 2 * Core.SECOND;
 
     // Sessions are those of processes, and several copies of this package may be in one: so tags differ at random.
-    private static final String PREFIX = HexFormat.of().toHexDigits(new SecureRandom().nextLong(), 12) + "-";
+    private static final String PREFIX = String.format("%012x-", new SecureRandom().nextLong() >>> 16);
     private static final AtomicLong SERIAL = new AtomicLong();
 
     private final Holdfast client;
@@ -106,7 +106,7 @@ public final class Lock implements AutoCloseable {
 
     /** The tokens of all names, in the order in which the names were given. */
     public List<Long> tokens() {
-        return Arrays.stream(claims).map(claim -> claim.token).toList();
+        return Arrays.stream(claims).map(claim -> claim.token).collect(Collectors.toUnmodifiableList());
     }
 
     /** The names that were locked. */
@@ -151,8 +151,8 @@ public final class Lock implements AutoCloseable {
         }
         if (!isHeld()) {
             for (Claim claim : claims) { // the news of a loss may be on their way to `loss`
-                if (claim.error instanceof LockLostException known) {
-                    throw known.here();
+                if (claim.error instanceof LockLostException) {
+                    throw ((LockLostException) claim.error).here();
                 }
             }
             throw new LockLostException(names.get(0), token(), "unreachable",
@@ -228,7 +228,7 @@ public final class Lock implements AutoCloseable {
         awaitFreed(Clock.now() + ANSWER);
         LockLostException lost = loss;
         for (Claim claim : claims) {
-            lost = lost == null && claim.error instanceof LockLostException late ? late : lost;
+            lost = lost == null && claim.error instanceof LockLostException ? (LockLostException) claim.error : lost;
         }
         if (lost != null) {
             throw lost.here();

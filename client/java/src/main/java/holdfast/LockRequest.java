@@ -141,8 +141,8 @@ public final class LockRequest {
             throw interrupted;
         } catch (ExecutionException failed) {
             Throwable why = failed.getCause();
-            if (why instanceof HoldfastException ours) {
-                throw ours.here();
+            if (why instanceof HoldfastException) {
+                throw ((HoldfastException) why).here();
             }
             throw new IllegalStateException(why.getMessage(), why);
         }

@@ -34,16 +34,20 @@ final class Pipe implements Closeable {
         tls.beginHandshake();
         while (true) {
             switch (tls.getHandshakeStatus()) {
-            case NEED_WRAP -> wrap(ByteBuffer.allocate(0));
-            case NEED_TASK -> tasks();
-            case NEED_UNWRAP, NEED_UNWRAP_AGAIN -> {
+            case NEED_WRAP:
+                wrap(ByteBuffer.allocate(0));
+                break;
+            case NEED_TASK:
+                tasks();
+                break;
+            case NEED_UNWRAP:
+            case NEED_UNWRAP_AGAIN:
                 if (unwrap(nothing).getStatus() == SSLEngineResult.Status.BUFFER_UNDERFLOW && fill() < 0) {
                     throw new IOException("the daemon closed the connection during the TLS handshake");
                 }
-            }
-            default -> {
+                break;
+            default:
                 return;
-            }
             }
         }
     }

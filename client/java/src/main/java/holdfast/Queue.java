@@ -14,18 +14,16 @@ import java.util.Set;
  * more. The core alone uses it.
  */
 final class Queue {
-    private record Key(String name, String limit) {
-    }
-
     private static final class Name {
         int fronts;
         final Set<Hold> behind = new LinkedHashSet<>(); // in the order in which they came
     }
 
-    private final Map<Key, Name> names = new HashMap<>();
+    private final Map<List<String>, Name> names = new HashMap<>();
 
-    private static Key key(Hold hold) {
-        return new Key(hold.key.name(), hold.limit);
+    /** The name, and the limit if it is a semaphore. */
+    private static List<String> key(Hold hold) {
+        return hold.limit == null ? List.of(hold.key.name()) : List.of(hold.key.name(), hold.limit);
     }
 
     /**

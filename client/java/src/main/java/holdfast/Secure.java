@@ -14,6 +14,7 @@ import java.security.cert.CertificateFactory;
 import java.security.spec.InvalidKeySpecException;
 import java.security.spec.PKCS8EncodedKeySpec;
 import java.util.Base64;
+import java.util.List;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
@@ -26,8 +27,34 @@ import javax.net.ssl.TrustManagerFactory;
  * What tls:// and rediss:// have after the question mark: files with PEM, and the name that the daemon's certificate must
  * have. All may be "": without ca the authorities that Java trusts count, without name the host of the address.
  */
-record Secure(String ca, String certificate, String key, String name) {
+final class Secure {
     private static final String[] ALGORITHMS = {"EC", "RSA", "Ed25519"};
+
+    private final String ca;
+    private final String certificate;
+    private final String key;
+    private final String name;
+
+    Secure(String ca, String certificate, String key, String name) {
+        this.ca = ca;
+        this.certificate = certificate;
+        this.key = key;
+        this.name = name;
+    }
+
+    private List<String> fields() {
+        return List.of(ca, certificate, key, name);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Secure && fields().equals(((Secure) other).fields());
+    }
+
+    @Override
+    public int hashCode() {
+        return fields().hashCode();
+    }
 
     /** For a new connection: the files are read anew, as they may have been replaced. */
     SSLEngine engine(String host, int port) throws IOException {

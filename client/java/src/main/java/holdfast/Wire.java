@@ -14,7 +14,23 @@ final class Wire {
     private static final int DEPTH_MAX = 8;
 
     /** An error answer. */
-    record Failure(String code, String text) {
+    static final class Failure {
+        private final String code;
+        private final String text;
+
+        Failure(String code, String text) {
+            this.code = code;
+            this.text = text;
+        }
+
+        String code() {
+            return code;
+        }
+
+        String text() {
+            return text;
+        }
+
         static Failure of(String line) {
             int space = line.indexOf(' ');
             return space < 0 ? new Failure(line, "") : new Failure(line.substring(0, space), line.substring(space + 1));
@@ -22,9 +38,19 @@ final class Wire {
     }
 
     /** What the daemon tells unasked. */
-    record Push(List<Object> items) {
+    static final class Push {
+        private final List<Object> items;
+
+        Push(List<Object> items) {
+            this.items = items;
+        }
+
+        List<Object> items() {
+            return items;
+        }
+
         String text(int at) {
-            return at < items.size() && items.get(at) instanceof String text ? text : "";
+            return at < items.size() && items.get(at) instanceof String ? (String) items.get(at) : "";
         }
     }
 

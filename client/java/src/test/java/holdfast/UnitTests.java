@@ -186,7 +186,8 @@ final class UnitTests {
             byte[] piece = Arrays.copyOfRange(bytes, at, Math.min(at + step, bytes.length));
             wire.add(piece, piece.length);
             while (wire.next(out)) {
-                found.add(out[0]);
+                found.add(out[0] instanceof Wire.Failure failure ? List.of("error", failure.code(), failure.text())
+                        : out[0] instanceof Wire.Push push ? List.of("push", push.items()) : out[0]);
             }
         }
         return found;
@@ -195,8 +196,8 @@ final class UnitTests {
     static void testWire() throws Exception {
         String text = "+OK\r\n-NOMASTER it is\r\n:42\r\n$5\r\na\r\nbc\r\n$-1\r\n_\r\n*2\r\n:1\r\n*1\r\n+x\r\n%1\r\n+k\r\n:2\r\n"
                 + ">3\r\n$4\r\nlost\r\n$1\r\nä\r\n:7\r\n".replace("$1\r\nä", "$2\r\nä");
-        List<Object> wanted = Arrays.asList("OK", new Wire.Failure("NOMASTER", "it is"), 42L, "a\r\nbc", null, null,
-                List.of(1L, List.of("x")), List.of("k", 2L), new Wire.Push(List.of("lost", "ä", 7L)));
+        List<Object> wanted = Arrays.asList("OK", List.of("error", "NOMASTER", "it is"), 42L, "a\r\nbc", null, null,
+                List.of(1L, List.of("x")), List.of("k", 2L), List.of("push", List.of("lost", "ä", 7L)));
         for (int step : new int[] {1, 3, 1000}) {
             equal(parsed(text, step), wanted);
         }
