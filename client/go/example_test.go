@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"holdfast"
+	"holdfast.example/holdfast"
 )
 
 // README.md shows some of the functions up to the first Example; a test compares them.

@@ -1,3 +1,3 @@
-module holdfast
+module holdfast.example/holdfast
 
 go 1.21

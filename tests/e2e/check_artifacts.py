@@ -8,12 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+import zipfile
 
 import harness
 from harness import expect
 
 CLIENT = os.path.join(harness.ROOT, "client")
 LICENSE = os.path.join(harness.ROOT, "LICENSE")
+GO_MODULE = "holdfast.example/holdfast"
 USE_PYTHON = """
 import holdfast, importlib.metadata
 with holdfast.lock("artifact", wait=5) as lock:
@@ -26,6 +28,38 @@ hf.withLock('artifact', { wait: 5000 }, async (lock) => console.log(lock.token >
 USE_MODULE = """
 import * as hf from 'holdfast';
 await hf.withLock('artifact', { wait: 5000 }, async (lock) => console.log(lock.token > 0));
+"""
+
+# A program, and a library between it and the package.
+USE_GO = """package main
+
+import "library.example/library"
+
+func main() { library.Work() }
+"""
+USE_GO_LIBRARY = """package library
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"holdfast.example/holdfast"
+)
+
+func Work() {
+	client, err := holdfast.Open("")
+	if err == nil {
+		var lock *holdfast.Lock
+		if lock, err = client.Lock(context.Background(), "artifact", holdfast.Wait(5*time.Second)); err == nil {
+			fmt.Println(lock.Token() > 0)
+			err = lock.Unlock()
+		}
+	}
+	if err != nil {
+		panic(err)
+	}
+}
 """
 
 
@@ -90,6 +124,67 @@ def test_python(place):
     python = os.path.join(venv, "bin", "python")
     run((python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", os.path.join(wheels, wheel)), place.path)
     expect(run((python, "-I", "-c", USE_PYTHON), place.path, HOLDFAST_URL=daemon.socket), "True 0.1.0 MIT\n")
+
+
+def publish(proxy, module, version, files):
+    """The module at a proxy of Go, as its protocol names the files."""
+    folder = os.path.join(proxy, module, "@v")
+    os.makedirs(folder)
+    with zipfile.ZipFile(os.path.join(folder, version + ".zip"), "w") as archive:
+        for name, text in files.items():
+            archive.writestr("%s@%s/%s" % (module, version, name), text)
+    for name, text in ((".mod", files["go.mod"]), (".info", json.dumps({"Version": version}))):
+        with open(os.path.join(folder, version + name), "w", encoding="utf-8") as stream:
+            stream.write(text)
+
+
+def test_go(place):
+    """the module for Go comes from a module proxy into an empty GOPATH, by way of a library that uses it, and locks"""
+    if not shutil.which("go"):
+        raise harness.Skip("go is not here: packaging/install-deps does not install it")
+    daemon = place.daemon(master=place.redis()).admitted()
+    proxy, where = os.path.join(place.path, "proxy"), os.path.join(place.path, "project")
+    package = {name: text_of("go", name) for name in os.listdir(os.path.join(CLIENT, "go"))}
+    expect("LICENSE" in package, True)
+    publish(proxy, GO_MODULE, "v0.1.0", package)
+    publish(proxy, "library.example/library", "v1.0.0", {
+        "go.mod": "module library.example/library\n\ngo 1.21\n\nrequire %s v0.1.0\n" % GO_MODULE, "library.go": USE_GO_LIBRARY})
+    os.mkdir(where)
+    with open(os.path.join(where, "main.go"), "w", encoding="utf-8") as stream:
+        stream.write(USE_GO)
+    own = {"GOPROXY": "file://" + proxy, "GOSUMDB": "off", "GOPATH": os.path.join(place.path, "gopath"), "GOTOOLCHAIN": "local",
+           "GOFLAGS": "-modcacherw", "GOCACHE": os.path.join(harness.BUILD, "interop", "go-build"), "GOWORK": "off"}
+    run(("go", "mod", "init", "deploy"), where, **own)
+    run(("go", "get", "library.example/library@v1.0.0"), where, **own)
+    expect(run(("go", "list", "-m", "all"), where, **own).split("\n")[1:-1],
+           [GO_MODULE + " v0.1.0", "library.example/library v1.0.0"])
+    expect(run(("go", "run", "."), where, HOLDFAST_URL=daemon.socket, **own), "true\n")
+
+
+def test_java(place):
+    """the jar for Java is made for Java 11, and locks with each of $HOLDFAST_JAVAS, by TCP where Java has no Unix sockets"""
+    if not shutil.which("javac"):
+        raise harness.Skip("javac is not here: packaging/install-deps java")
+    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    source = os.path.join(CLIENT, "java", "src", "main", "java")
+    files = [os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names]
+    program = re.search(r"^```java\n(import.*?)```", text_of("java", "README.md"), re.M | re.S).group(1)
+    with open(os.path.join(place.path, "Deploy.java"), "w", encoding="utf-8") as stream:
+        stream.write(program)
+    run(("javac", "--release", "11", "-d", "classes", *files), place.path)
+    run(("jar", "-c", "-f", "holdfast.jar", "-C", "classes", "."), place.path)
+    run(("javac", "--release", "11", "-cp", "holdfast.jar", "-d", ".", "Deploy.java"), place.path)
+    for java in os.environ.get("HOLDFAST_JAVAS", "java").split(":"):
+        version = int(re.search(r'version "(\d+)', run((java, "-version"), place.path)).group(1))
+        harness.comment("Java %d" % version)
+        use = (java, "-cp", "holdfast.jar:.", "Deploy")
+        expect(run(use, place.path, HOLDFAST_URL="127.0.0.1:%d" % daemon.port), "one at a time\n", "Java %d" % version)
+        if version >= 16:
+            expect(run(use, place.path, HOLDFAST_URL=daemon.socket), "one at a time\n", "Java %d" % version)
+        else:
+            failed = subprocess.run(use, cwd=place.path, env={**os.environ, "HOLDFAST_URL": daemon.socket}, check=False,
+                                    stderr=subprocess.PIPE, text=True)
+            expect((failed.returncode, "before Java 16 there are no Unix sockets" in failed.stderr), (1, True), failed.stderr)
 
 
 if __name__ == "__main__":

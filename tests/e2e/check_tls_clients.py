@@ -458,7 +458,7 @@ import (
 	"fmt"
 	"os"
 
-	"holdfast"
+	"holdfast.example/holdfast"
 )
 
 func main() {
@@ -727,8 +727,8 @@ def play_go(place, helped):
     need("go")
     folder = os.path.join(place.path, "go")
     os.mkdir(folder)
-    for name, text in (("main.go", GO), ("go.mod", "module example\n\ngo 1.21\n\nrequire holdfast v0.0.0\n\n"
-                                         "replace holdfast => %s/client/go\n" % harness.ROOT)):
+    for name, text in (("main.go", GO), ("go.mod", "module example\n\ngo 1.21\n\nrequire holdfast.example/holdfast v0.0.0\n\n"
+                                         "replace holdfast.example/holdfast => %s/client/go\n" % harness.ROOT)):
         with open(os.path.join(folder, name), "w", encoding="ascii") as stream:
             stream.write(text)
     built = subprocess.run(("go", "build", "-o", "example", "."), cwd=folder, capture_output=True, text=True, check=False)

@@ -22,8 +22,8 @@ def make_go(what):
     libraries.need("go")
     folder = libraries.room(what + "-go")
     with open(os.path.join(folder, "go.mod"), "w", encoding="utf-8") as stream:
-        stream.write("module %s\n\ngo 1.21\n\nrequire holdfast v0.0.0\n\n"
-                     "replace holdfast => %s\n" % (what, os.path.join(CLIENT, "go")))
+        stream.write("module %s\n\ngo 1.21\n\nrequire holdfast.example/holdfast v0.0.0\n\n"
+                     "replace holdfast.example/holdfast => %s\n" % (what, os.path.join(CLIENT, "go")))
     libraries.build("cp", source(what, "main.go"), folder)
     libraries.build("go", "build", "-o", what, ".", folder=folder, environment={
         "GOCACHE": libraries.room("go-build"), "GOTOOLCHAIN": "local", "GOFLAGS": "-buildvcs=false"})

@@ -2,6 +2,6 @@ module player
 
 go 1.21
 
-require holdfast v0.0.0
+require holdfast.example/holdfast v0.0.0
 
-replace holdfast => ../../../client/go
+replace holdfast.example/holdfast => ../../../client/go

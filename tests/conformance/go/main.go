@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"holdfast"
+	"holdfast.example/holdfast"
 )
 
 var (

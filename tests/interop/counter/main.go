@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"holdfast"
+	"holdfast.example/holdfast"
 )
 
 func must[T any](value T, err error) T {

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"holdfast"
+	"holdfast.example/holdfast"
 )
 
 func main() {
