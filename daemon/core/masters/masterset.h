@@ -16,6 +16,15 @@
  * Every call carries a tag of the set beside the incarnation, and the same comparison refuses a call for
  * another set. If a master belongs to another set, or is no member of ours, this daemon's configuration is
  * wrong: it takes no new lease anywhere. Its clients keep what they hold; other leases are given back.
+ *
+ * A member without its memory gets its id and the set back from a daemon that knew it as a member, or that
+ * finds it at the address which the set names, if the master told the daemon a set within a lease, and the
+ * daemon knows of no next set; or N - majority + 1 others, asked after the loss was seen, tell the same set;
+ * or all others answer, and none tells another. Any other server without a memory is a stranger.
+ *
+ * A daemon leaves its set if it has no lease, is told of another set, and learns that its own is over, or
+ * that a later one was accepted; or finds that most servers of its list belong to a later set, or that its
+ * only master forgot and has a set of other daemons; or has another list in its configuration by now.
  */
 #ifndef CORE_MASTERSET_H
 #define CORE_MASTERSET_H
