@@ -139,6 +139,13 @@ progress_passed(struct world *w, unsigned name)
 	w->progress.free_us[name] = w->now_us;
 }
 
+void
+progress_begins(struct host *h)
+{
+	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+		h->world->progress.asking[h->index][i].streak = 0;
+}
+
 /* It may have heard of the other one within the step in which it granted. */
 static void
 look_at_streak(struct host *h, unsigned name, enum kind kind)

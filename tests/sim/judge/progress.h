@@ -46,6 +46,10 @@ struct progress {
 /* Checks periodically from now on. */
 void progress_watch(struct world *world);
 
+/* A daemon begins, with an id of its own: what the process before granted in a row was another daemon's
+ * streak. */
+void progress_begins(struct host *host);
+
 /* A daemon granted a hold of this name: the times of its waiters start again. */
 void progress_granted(struct host *host, unsigned name, enum kind kind);
 

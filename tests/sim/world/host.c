@@ -215,6 +215,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	h->decided = (struct set_takeover){0};
 	h->guarded_ms = 0;
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
+	progress_begins(h);
 	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
 	h->refusing = h->draining = h->ending = h->handing = false;
 	h->unread_until_us = 0;
