@@ -47,12 +47,12 @@ struct identity {
 	int64_t last_ms; /* when its latest request came */
 	uint64_t requests;
 	struct usage usage;
-	enum verb last;       /* the latest verb; VERB_COUNT: none yet */
-	int protocol;         /* 2 or 3 */
-	bool local;           /* connected to a Unix socket */
-	bool streams;         /* receives EVENTS */
-	bool unauthenticated; /* has to log in, and has not; set by admission */
-	enum code answered;   /* its latest request was answered with this error; CODE_COUNT: with none yet */
+	enum verb last : 16;     /* the latest verb; VERB_COUNT: none yet */
+	enum code answered : 16; /* the error that its latest request was answered with; CODE_COUNT: none */
+	int protocol;            /* 2 or 3 */
+	bool local;              /* connected to a Unix socket */
+	bool streams;            /* receives EVENTS */
+	bool unauthenticated;    /* has to log in, and has not; set by admission */
 
 	bool greets;    /* its TLS handshake is not complete; admission ends it */
 	bool certified; /* its certificate may log it in */
@@ -60,13 +60,13 @@ struct identity {
 	bool extra;        /* an administrator beyond the limits; set by admission */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
 	bool native_admin; /* peer.admin as the kernel reports it, without a login */
+	bool local_user;   /* user follows from the uid or the groups, not from a login */
+	unsigned failures; /* failed logins */
 	struct peer peer;
 	const struct access_user *user; /* of the configuration; NULL: none */
-	bool local_user;                /* user follows from the uid or the groups, not from a login */
 	struct quota_user *counted;     /* NULL: not counted for any user */
 	TAILQ_ENTRY(identity) unauthenticated_entry;
 	int64_t unauthenticated_ms; /* since when */
-	unsigned failures;          /* failed logins */
 	uint64_t compared;          /* the mark of a password that was just compared (access.h); 0: none */
 	uint64_t login;             /* the mark of the password by which it logged in; 0: by none */
 	char *label;                /* CLIENT SETNAME; NULL: none */

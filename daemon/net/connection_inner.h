@@ -46,13 +46,14 @@ struct connection {
 	size_t kept; /* of its memory, counted in set->kept_bytes */
 	size_t owed; /* pushes that are due */
 	int fd;
-	struct tls *tls; /* NULL: plain */
 	int passed_fd;   /* negative: none, see passing.h */
+	struct tls *tls; /* NULL: plain */
 	short armed;     /* what event waits for */
 	short events;    /* what event has reported since the connection last had its turn */
 	short stalls;    /* seconds in which no byte was taken, while output or a push was due */
 	int16_t kept_at; /* where the service manager keeps its socket (fdstore.h); FDSTORE_NONE: nowhere */
-	enum connection_state state;
+	enum connection_state state : 8;
+	enum end end : 8;
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
 	bool is_written;
 	bool is_touched;
@@ -64,7 +65,6 @@ struct connection {
 	bool blocked;  /* the socket takes no more output */
 	bool finished; /* the client has half-closed; some of its bytes may still be unread */
 	bool eof;      /* the client has half-closed, and all its bytes were read */
-	enum end end;
 	struct identity identity;
 
 	struct connections *set; /* near event: noting an arrival touches nothing else */

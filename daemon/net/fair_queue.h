@@ -32,9 +32,9 @@ struct fair_queue_place {
 	TAILQ_ENTRY(fair_queue_place) entry;
 	struct fair_queue_user *user;
 	enum fair_queue_line line; /* the line it waits in */
+	int large;                 /* the list of the large that it is in; -1: none */
 	TAILQ_ENTRY(fair_queue_place) large_entry;
 	size_t kept; /* what it keeps, in bytes */
-	int large;   /* the list that it is in; -1: none */
 };
 
 TAILQ_HEAD(fair_queue_places, fair_queue_place);

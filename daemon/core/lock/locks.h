@@ -36,7 +36,7 @@ struct locks {
 	struct session *sessions;
 	struct map ids; /* the sessions of an id, by user and id */
 	struct named_session_list named_sessions;
-	struct session *bound; /* those bound to a process, by process */
+	struct map bound; /* those bound to a process, by process */
 	struct user *users;
 	int64_t heartbeats;       /* sessions with a heartbeat */
 	struct queue_list queues; /* of all names with waiters */

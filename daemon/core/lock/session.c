@@ -61,13 +61,24 @@ session_remove(struct core *core, struct session *session)
 	HASH_DELETE(hh, core->locks->sessions, session);
 }
 
+static uint64_t
+process_key(const struct process *process)
+{
+	return hash_text((struct slice){(const char *)process, sizeof(*process)});
+}
+
+static bool
+session_is_bound_to(const void *entry, const void *process)
+{
+	const struct session *s = entry;
+
+	return memcmp(&s->process, process, sizeof(s->process)) == 0;
+}
+
 struct session *
 session_bound(const struct core *core, const struct process *process)
 {
-	struct session *found;
-
-	HASH_FIND(hh_process, core->locks->bound, process, sizeof(*process), found);
-	return found;
+	return map_search(&core->locks->bound, process_key(process), session_is_bound_to, process);
 }
 
 bool
@@ -75,22 +86,19 @@ session_bind(struct core *core, struct session *s, const struct process *process
 {
 	assert(session_bound(core, process) == NULL);
 	assert(s->process.pid == 0 && process->pid != 0);
-	s->process = *process;
 	s->orphaned = false;
-	HASH_ADD(hh_process, core->locks->bound, process, sizeof(s->process), s);
-	if (s->hh_process.tbl != NULL) {
-		session_changed(core, s);
-		return true;
-	}
-	memset(&s->process, 0, sizeof(s->process));
-	return false;
+	if (map_add(&core->locks->bound, process_key(process), s) != 0)
+		return false;
+	s->process = *process;
+	session_changed(core, s);
+	return true;
 }
 
 static void
 session_remove_bound(struct core *core, struct session *session)
 {
 	assert(session->process.pid != 0);
-	HASH_DELETE(hh_process, core->locks->bound, session);
+	map_remove(&core->locks->bound, process_key(&session->process), session);
 }
 
 struct session *
@@ -183,6 +191,7 @@ session_free_all(struct core *core)
 	}
 	map_done(&core->locks->conns);
 	map_done(&core->locks->ids);
+	map_done(&core->locks->bound);
 }
 
 void

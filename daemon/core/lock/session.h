@@ -53,12 +53,15 @@ struct session {
 	bool durable;  /* it outlives a crash (ledger.h) */
 	bool ends;     /* it gives up its holds (ending.c); no client finds it */
 	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */
-	enum onloss onloss;
-	enum end end; /* ends: how */
+	bool unseen;   /* process cannot be watched: the session ends with its last connection, which does not
+			  end what it holds */
+	enum onloss onloss : 8;
 	/* Read when it has ended, and so beyond what the freelist overwrites. */
-	bool written; /* it is in the ledger: it is durable, or holds many */
-	bool changed; /* it is on the list of changes (changes.h) */
-	bool gone;    /* it has ended in this step */
+	bool written;             /* it is in the ledger: it is durable, or holds many */
+	bool changed;             /* it is on the list of changes (changes.h) */
+	bool gone;                /* it has ended in this step */
+	enum end end : 8;         /* ends: how */
+	struct timer grace_timer; /* runs from the loss of its last connection */
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
 	session_id id;
@@ -76,7 +79,6 @@ struct session {
 	int64_t returned_count;
 
 	UT_hash_handle hh;
-	UT_hash_handle hh_process;
 	struct conn_list conns;
 	size_t conn_count;
 	size_t anchors; /* of these connections */
@@ -84,15 +86,12 @@ struct session {
 	conn_id push_conn; /* ONLOSS PUSH: the connection that gets the pushes */
 	uint64_t secret[2];
 	struct process process; /* pid 0: the session ends with its last connection */
-	bool unseen; /* process cannot be watched: the session ends with its last connection, which does not
-			end what it holds */
 	int64_t opened_ms;
-	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
-	struct timer grace_timer; /* runs from that loss */
-	int64_t grace_look_ms;    /* grace over: one look more (session_looks_again()); 0: not */
-	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
+	int64_t grace_ms;          /* how long it survives the loss of its last connection; 0: it does not */
+	int64_t grace_look_ms;     /* grace over: one look more (session_looks_again()); 0: not */
+	int64_t heartbeat_ms;      /* a request has to come within this time; 0: no heartbeat */
+	int64_t heartbeat_look_ms; /* as grace_look_ms */
 	struct timer heartbeat_timer;
-	int64_t heartbeat_look_ms;   /* as grace_look_ms */
 	struct named_session *named; /* its id (named_session.h); NULL: it belongs to its connections */
 	struct mark mark;
 	TAILQ_ENTRY(session) in_deferred;

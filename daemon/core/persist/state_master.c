@@ -392,8 +392,8 @@ state_resume(struct core *core)
 		if (r->listens)
 			emit_listen(core, resource_name(r), true);
 	}
-	for (const struct session *s = core->locks->bound; s != NULL; s = s->hh_process.next) {
-		if (!s->unseen)
+	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+		if (s->process.pid != 0 && !s->unseen)
 			emit_watch(core, &s->process);
 	}
 }
