@@ -78,7 +78,7 @@ def over_locks(stage):
         daemon = stage.daemon("held%d" % locks, "lease: 1h\n")
         holders = min(1000, locks // 10)
         began = time.monotonic()
-        holder, each, redis_each = holding(stage, daemon, locks, holders)
+        holder, (each, ledger_each, redis_each) = holding(stage, daemon, locks, holders)
         took = time.monotonic() - began
         runs = middle({
             "again": lambda s, d=daemon: stage.measured("lock", 64, s, [d.socket], [d]),
@@ -87,8 +87,8 @@ def over_locks(stage):
         show(stage, "locks held, new names", locks, runs["new"])
         idle = cpu(daemon.process)
         time.sleep(1)
-        point.update(bytes_each=each, redis_bytes_each=redis_each, rss=memory(daemon.process), took_s=took,
-                     idle_percent=100 * (cpu(daemon.process) - idle), redis_rss=redis_bytes(stage.redis))
+        point.update(bytes_each=each, ledger_bytes_each=ledger_each, redis_bytes_each=redis_each, rss=memory(daemon.process),
+                     took_s=took, idle_percent=100 * (cpu(daemon.process) - idle), redis_rss=redis_bytes(stage.redis))
         show(stage, "locks held", locks, point)
         daemon.kill()
         holder.done()

@@ -15,13 +15,21 @@ RENEW_PERIOD_S = 10 / 3  # of a lease of 10 s
 
 
 def holding(stage, daemon, locks, holders=HOLDERS):
-    """Connections of the daemon that hold so many locks, and what one costs in bytes: of the daemon, and of Redis."""
+    """Connections of the daemon that hold so many locks, and what one costs in bytes: of the daemon, of its ledger, of Redis."""
     holder = Holder(stage.place, holders, daemon.socket)
     holder("lock", 1)
-    before = memory(daemon.process), int(redis_bytes(stage.redis))
+
+    def used():
+        return memory(daemon.process), int(daemon.info()["ledger_bytes"]), redis_bytes(stage.redis)
+    before = used()
     holder("lock", locks // holders - 1)
     more = (locks // holders - 1) * holders
-    return holder, (memory(daemon.process) - before[0]) / more, (redis_bytes(stage.redis) - before[1]) / more
+    return holder, [(now - then) / more for now, then in zip(used(), before)]
+
+
+def costs(stage, each, what, goal=None):
+    for name, number in zip(("memory of the daemon", "ledger of the daemon", "memory of Redis"), each):
+        stage.table.add("%s for %s" % (name, what), "bytes", [number], goal if name == "memory of the daemon" else None)
 
 
 def redis_bytes(redis):
@@ -45,7 +53,7 @@ def renewals(stage):
     """What keeping 100,000 leases costs; and a bound of memory, since they are held at the moment."""
     daemon = stage.daemon("keeper")
     alone = single_renewals(stage)
-    _, bytes_each, redis_each = holding(stage, daemon, RENEWED)
+    _, each = holding(stage, daemon, RENEWED)
 
     def renewed(seconds):
         calls, at_redis, began = int(daemon.info()["master_calls"]), cpu(stage.redis.process), time.monotonic()
@@ -71,8 +79,7 @@ def renewals(stage):
         Goal("the daemon's CPU for renewals", most=0.6))
     add("CPU of Redis : that of single renewals", "x", [cost / one for one in singly],
         Goal("Redis' CPU for renewals", most=0.5))
-    add("memory of the daemon for a held lock", "bytes", [bytes_each], Goal("memory of a held lock", most=300))
-    add("memory of Redis for a held lock", "bytes", [redis_each])
+    costs(stage, each, "a held lock", Goal("memory of a held lock", most=300))
     daemon.kill()
     stage.redis("FLUSHALL")
 
@@ -158,13 +165,12 @@ def flat_locks(stage, locks):
     few, many = stage.daemon("less", "lease: 1h\n"), stage.daemon("more", "lease: 1h\n")
     holding(stage, few, 100, 50)
     began = time.monotonic()
-    _, bytes_each, redis_each = holding(stage, many, locks)
+    _, each = holding(stage, many, locks)
     took = time.monotonic() - began
     flat_pair(stage, "64 clients beside 100 held locks, and beside {:,}".format(locks), pairs(stage, few, 64),
               pairs(stage, many, 64), "cost beside %d held locks" % locks)
     stage.table.add("taking them", "s", [took])
-    stage.table.add("memory of the daemon for one", "bytes", [bytes_each])
-    stage.table.add("memory of Redis for one", "bytes", [redis_each])
+    costs(stage, each, "one")
     for daemon in (few, many):
         daemon.kill()
     stage.redis("FLUSHALL")

@@ -68,9 +68,9 @@ def cpu(process):
 
 
 def memory(process):
-    """Its resident bytes."""
+    """The resident bytes that are its own. Pages of files are not among them: a ledger has its own figure."""
     with open("/proc/%d/status" % process.pid, encoding="ascii") as stream:
-        return int(re.search(r"VmRSS:\s+(\d+)", stream.read()).group(1)) * 1024
+        return int(re.search(r"RssAnon:\s+(\d+)", stream.read()).group(1)) * 1024
 
 
 def descriptors(process):
