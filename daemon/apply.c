@@ -9,6 +9,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
+#include "daemon/core/base/call.h"
 #include "daemon/http/http.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/connections.h"
@@ -73,6 +74,8 @@ apply_reply(struct apply *p, const struct action *action)
 		count_refusal(p->stats, reply->code);
 	}
 	connection_answered(c);
+	/* Alone, it could wake its client for nothing. */
+	p->queued = reply->type == REPLY_QUEUED && connection_unread_bytes(c) == 0 ? action->conn : 0;
 	if (reply_is_for(reply, c)) {
 		connection_reply(c, reply);
 		return;
@@ -118,6 +121,25 @@ apply_push(struct apply *p, const struct action *action)
 	connection_written(c);
 }
 
+/*
+ * A LOCK ASYNC of a name without a lease has led to this call. Its +QUEUED is held back, since the push of
+ * the grant comes with the answer of a near master: the client is woken once for both, and one segment is
+ * sent. A wait for which no master is asked has its +QUEUED at once.
+ */
+static void
+apply_call(struct apply *p, const struct call *call)
+{
+	struct connection *c = p->queued != 0 && call->op == CALL_ACQUIRE
+				       ? connections_find(p->connections, p->queued)
+				       : NULL;
+	if (c) {
+		connection_hold_back(c);
+		p->queued = 0;
+	}
+	p->calls_out++;
+	masters_call(p->masters, call);
+}
+
 static void
 apply_close(struct apply *p, const struct action *action)
 {
@@ -153,8 +175,7 @@ apply_action(struct apply *p, const struct action *action)
 		apply_close(p, action);
 		break;
 	case ACTION_CALL:
-		p->calls_out++;
-		masters_call(p->masters, &action->u.call);
+		apply_call(p, &action->u.call);
 		break;
 	case ACTION_LISTEN:
 		masters_listen(p->masters, action->u.listen.name, action->u.listen.on);
@@ -180,6 +201,7 @@ apply_action(struct apply *p, const struct action *action)
 void
 apply_actions(struct apply *p, struct actions *actions)
 {
+	p->queued = 0;
 	for (size_t i = 0; i < actions->n; i++) {
 		apply_action(p, &actions->list[i]);
 	}

@@ -33,11 +33,12 @@ struct apply {
 	struct log *log;
 	struct stats *stats;
 	struct http *http;
-	struct note_gates gates;               /* all zero at first */
-	int64_t wall_ms;                       /* of the step whose actions these are */
-	size_t calls_out;                      /* calls without a vote yet; the driver counts the votes */
-	bool watch_wanted;                     /* an ACTION_WATCH came; the driver clears it */
-	void (*keep)(void *arg, conn_id conn); /* ACTION_KEEP */
+	struct note_gates gates; /* all zero at first */
+	int64_t wall_ms;         /* of the step whose actions these are */
+	size_t calls_out;        /* calls without a vote yet; the driver counts the votes */
+	conn_id queued;    /* the connection that got +QUEUED in this step, and nothing before it; 0: none */
+	bool watch_wanted; /* an ACTION_WATCH came; the driver clears it */
+	void (*keep)(void *arg, conn_id conn);               /* ACTION_KEEP */
 	void (*whose)(void *arg, const struct whose *whose); /* ACTION_WHOSE */
 	void *arg;
 };

@@ -357,6 +357,7 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	bool hands_over = d->rests || d->arrives || d->returns;
 	driver_wake_by(&wake_at, driver_look_at_memory(d, now_ms));
 	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
+	driver_wake_by(&wake_at, connections_held_until(d->connections));
 	driver_wake_by(&wake_at, d->hour.ends_ms);
 	driver_wake_by(&wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
 	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));

@@ -221,12 +221,52 @@ connection_unread_bytes(const struct connection *c)
 }
 
 void
+connection_drop_held(struct connection *c)
+{
+	if (c->is_held) {
+		TAILQ_REMOVE(&c->set->held, c, written);
+		c->set->held_count--;
+		c->is_held = false;
+	}
+}
+
+void
+connection_hold_back(struct connection *c)
+{
+	struct connections *set = c->set;
+	if (!c->is_written || set->held_count >= CONNECTION_HELD_MOST) {
+		return;
+	}
+	TAILQ_REMOVE(&set->written, c, written);
+	set->written_count--;
+	c->is_written = false;
+	if (set->held_count == 0) {
+		set->held_until_ms = set->served_ns / 1000000 + CONNECTION_HELD_MS;
+	}
+	TAILQ_INSERT_TAIL(&set->held, c, written);
+	set->held_count++;
+	c->is_held = true;
+}
+
+void
+connections_release_held(struct connections *set)
+{
+	struct connection *c;
+	while ((c = TAILQ_FIRST(&set->held))) {
+		connection_drop_held(c);
+		connection_touched(c);
+		connection_flush(c);
+	}
+}
+
+void
 connection_written(struct connection *c)
 {
 	struct connections *set = c->set;
 	if (c->state == CONNECTION_ENDED) {
 		return;
 	}
+	connection_drop_held(c);
 	if (c->out.failed) {
 		set->stats->client_output_closed++;
 		connection_cut(c, END_ABANDONED, "output limit");

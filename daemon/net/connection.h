@@ -107,6 +107,9 @@ struct identity {
 #define CONNECTION_PROBES      256
 /* Answers are written when this many connections have some, so that clients work while others are served. */
 #define CONNECTION_WRITE_COUNT 8
+/* An answer that is held back waits so long at most, for so many connections at a time. */
+#define CONNECTION_HELD_MS     2
+#define CONNECTION_HELD_MOST   64
 
 /* What one connection may keep in memory even if all connections together are over buffer_bytes. */
 #define CONNECTION_SHARE_BYTES 16384
@@ -146,6 +149,9 @@ void connection_reply(struct connection *connection, const struct reply *reply);
 /* The same with an error: reply_error() says how. */
 void connection_error(struct connection *connection, enum code code, const char *format, ...)
 	__attribute__((cold, format(printf, 3, 4)));
+/* What was just written to an empty buffer may be sent together with what follows on this connection, if that
+ * comes within CONNECTION_HELD_MS. */
+void connection_hold_back(struct connection *connection);
 /* Writes the pending answers of all connections now. Calls no hook. */
 void connections_flush(struct connections *set);
 size_t connection_unread_bytes(const struct connection *connection);
@@ -180,6 +186,10 @@ void connection_arm(struct connection *c);
 /* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds
  * of one turn. */
 void connection_serve(struct connection *c);
+/* It is not among those whose answers are held back. */
+void connection_drop_held(struct connection *c);
+/* Writes all that is held back. */
+void connections_release_held(struct connections *set);
 /* Puts the connection into the line of the ready. */
 void connection_line_up(struct connection *c);
 /* Writes pending output, and notes what that makes possible. */

@@ -8,6 +8,7 @@
  *     arrived                something happened to its socket since the last turn
  *     fair_queue, the ready  something has to be read, written or served
  *     written                it has answers that are not yet written
+ *     held                   it has an answer that may wait for the next one (connection_hold_back())
  *     touched                it may outlive a crash; the end of the turn looks whether it may now
  *     unsure                 a request waits, or has waited; its client may have vanished unnoticed
  *     fair_queue, the ended  it is over: tell, then free
@@ -39,7 +40,7 @@ enum connection_state {
 
 struct connection {
 	/* What each request needs is kept together: with thousands of connections none is in a cache. */
-	TAILQ_ENTRY(connection) written;
+	TAILQ_ENTRY(connection) written; /* on the list of the written, or of the held */
 	struct request_parser parser;
 	struct buffer in;
 	struct buffer out;
@@ -56,6 +57,7 @@ struct connection {
 	enum end end : 8;
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
 	bool is_written;
+	bool is_held;
 	bool is_touched;
 	bool is_unsure;
 	bool readable; /* its socket may have something to be read */
@@ -86,6 +88,7 @@ struct arrival {
 struct connections {
 	struct connection_list all;
 	struct connection_list written;
+	struct connection_list held;
 	struct connection_list touched; /* of those that may outlive a crash; see connection_kept.c */
 	struct connection_list unsure;  /* a request has waited since they were probed */
 	int64_t probed_ms;              /* the last time when some were, CLOCK_BOOTTIME */
@@ -107,6 +110,8 @@ struct connections {
 	bool late;         /* it was past at the last look at the clock */
 	size_t spent;      /* since the last look at the clock, in words */
 	size_t written_count;
+	size_t held_count;
+	int64_t held_until_ms; /* held_count > 0: when all of them are written, CLOCK_BOOTTIME */
 	size_t kept_fds;
 	size_t kept_bytes; /* memory of buffers with something in them */
 	size_t out_bytes;  /* a connection with this much unread output is not served */

@@ -59,6 +59,7 @@ connections_new(struct event_base *base, const struct connections_limits *limits
 	}
 	TAILQ_INIT(&set->all);
 	TAILQ_INIT(&set->written);
+	TAILQ_INIT(&set->held);
 	TAILQ_INIT(&set->touched);
 	TAILQ_INIT(&set->unsure);
 	set->busy = set->own_busy;
@@ -150,6 +151,7 @@ connection_free(struct connection *c)
 		TAILQ_REMOVE(&set->written, c, written);
 		set->written_count--;
 	}
+	connection_drop_held(c);
 	if (c->is_unsure) {
 		TAILQ_REMOVE(&set->unsure, c, unsure);
 	}
@@ -498,6 +500,9 @@ void
 connections_turn(struct connections *set, int64_t until_ns)
 {
 	connections_flush(set);
+	if (set->held_count > 0 && clock_ms() >= set->held_until_ms) {
+		connections_release_held(set);
+	}
 	/* The store has more buffers than can wait to be written at a time, so a refusal still finds one if
 	 * memory is short. */
 	if (set->store.n < CONNECTION_WRITE_COUNT) {
@@ -508,6 +513,12 @@ connections_turn(struct connections *set, int64_t until_ns)
 		connections_flush(set);
 	}
 	connections_settle(set);
+}
+
+int64_t
+connections_held_until(const struct connections *set)
+{
+	return set->held_count > 0 ? set->held_until_ms : INT64_MAX;
 }
 
 size_t

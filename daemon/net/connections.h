@@ -81,6 +81,9 @@ void connections_each(
 void connections_serve(struct connections *set, int64_t until_ns);
 /* The end of a turn: writes answers, then tells and frees ended connections until the time until_ns. */
 void connections_turn(struct connections *set, int64_t until_ns);
+/* When it has to be called at the latest, CLOCK_BOOTTIME: an answer is held back until then. INT64_MAX: none
+ * is. */
+int64_t connections_held_until(const struct connections *set);
 /* The connections of which something has arrived since connections_serve(). */
 size_t connections_arrived(const struct connections *set);
 /* Reads some of the connections again whose request waits, in their turn. A reset that came together with

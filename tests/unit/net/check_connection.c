@@ -2,6 +2,7 @@
  * Tests of daemon/connection over real sockets and a real loop: whatever a client sends, or does not read,
  * each request is served once and in order, its end is noticed, and nobody else suffers.
  */
+#include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/base/tls.h"
 #include "daemon/net/connection.h"
@@ -54,7 +55,7 @@ struct probe {
 static struct probe probe;
 
 /* PING is answered; WAIT is not, until somebody does; OWE is, by a push; BIG n is answered with n bytes; FD
- * takes the descriptor; WALK takes long. */
+ * takes the descriptor; WALK takes long; HOLD is answered, and that is held back. */
 static void
 on_request(void *arg, struct connection *c, const struct request *request)
 {
@@ -100,6 +101,9 @@ on_request(void *arg, struct connection *c, const struct request *request)
 		reply_write_simple(connection_out(c), "PONG");
 	}
 	connection_written(c);
+	if (slice_equal(verb, SLICE("HOLD"))) {
+		connection_hold_back(c);
+	}
 }
 
 static void
@@ -655,6 +659,58 @@ START_TEST(an_end_of_file_waits_for_a_push_that_is_due)
 	}
 	ck_assert(hears_the_end(fd));
 	ck_assert_uint_eq(probe.closed, 1);
+	close(fd);
+}
+END_TEST
+
+/* What the client sends is served, and no turn ends meanwhile. */
+static int
+client_held_back(void)
+{
+	int fd = client_tcp(true);
+	message(fd, "HOLD\r\n");
+	while (probe.served == 0) {
+		event_base_loop(probe.base, EVLOOP_ONCE);
+		connections_serve(probe.set, INT64_MAX);
+	}
+	connections_flush(probe.set);
+	ck_assert_int_lt(connections_held_until(probe.set), INT64_MAX);
+	ck_assert_str_eq(hear(fd), "");
+	return fd;
+}
+
+START_TEST(an_answer_that_is_held_back_comes_with_what_follows)
+{
+	int fd = client_held_back();
+	reply_write_simple(connection_out(probe.last), "pushed");
+	connection_written(probe.last);
+	ck_assert_int_eq(connections_held_until(probe.set), INT64_MAX);
+	connections_flush(probe.set);
+	ck_assert_str_eq(hear(fd), "+PONG\r\n+pushed\r\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(an_answer_that_is_held_back_comes_alone_if_nothing_follows)
+{
+	int fd = client_held_back();
+	int64_t until_ms = connections_held_until(probe.set);
+	while (connections_held_until(probe.set) < INT64_MAX) {
+		turn();
+	}
+	ck_assert_int_ge(clock_ms(), until_ms);
+	ck_assert_str_eq(hear(fd), "+PONG\r\n");
+	close(fd);
+}
+END_TEST
+
+START_TEST(a_connection_whose_answer_is_held_back_can_end)
+{
+	int fd = client_held_back();
+	connection_cut(probe.last, END_GONE, "cut");
+	schedule();
+	ck_assert_uint_eq(probe.closed, 1);
+	ck_assert_int_eq(connections_held_until(probe.set), INT64_MAX);
 	close(fd);
 }
 END_TEST
@@ -1376,7 +1432,10 @@ main(void)
 		an_end_of_file_is_known_before_what_came_with_it_is_served,
 		an_end_behind_a_part_of_a_tls_record_is_noticed,
 		a_reset_behind_bytes_that_need_no_answer_is_noticed,
-		an_end_of_file_waits_for_a_push_that_is_due, who_does_not_wait_for_his_push_is_noticed,
+		an_end_of_file_waits_for_a_push_that_is_due,
+		an_answer_that_is_held_back_comes_with_what_follows,
+		an_answer_that_is_held_back_comes_alone_if_nothing_follows,
+		a_connection_whose_answer_is_held_back_can_end, who_does_not_wait_for_his_push_is_noticed,
 		a_local_client_that_dies_while_it_waits_ends_at_once,
 		a_reset_that_came_with_a_request_that_waits_is_found_by_a_probe,
 		few_connections_are_probed_at_a_time,
