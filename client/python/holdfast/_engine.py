@@ -55,10 +55,18 @@ def _ready(reads: List[socket.socket], writes: List[socket.socket], seconds: flo
     seconds = min(seconds, LONG)
     if not hasattr(select, "poll"):  # Windows has none
         return [one for ready in select.select(reads, writes, [], seconds) for one in ready]
+    return _polled(_poller(reads, writes), reads, seconds)
+
+
+def _poller(reads: List[socket.socket], writes: List[socket.socket]) -> Any:
     poll = select.poll()  # select() knows 1024 descriptors only
     for one in reads:
         poll.register(one, select.POLLIN | (select.POLLOUT if one in writes else 0))
-    events = dict(poll.poll(math.ceil(seconds * 1000)))
+    return poll
+
+
+def _polled(poll: Any, reads: List[socket.socket], seconds: float) -> List[socket.socket]:
+    events = dict(poll.poll(math.ceil(min(seconds, LONG) * 1000)))
     return [one for one in reads if one.fileno() in events]
 
 
@@ -93,6 +101,9 @@ class Engine:
             self._wake_read, self._wake_write = socket.socketpair()  # Windows can wait for no pipe
         self._wake_read.setblocking(False)
         self._wake_write.setblocking(False)
+        self._poll: Any = None  # made anew when what it waits for is something else
+        self._polls: Tuple[Any, ...] = ()
+        self.foreign = False  # this process is a forked child of the one that the engine belongs to
 
     def serves(self, address: Address) -> bool:
         """Whether a daemon has answered there, where `address` leads, too."""
@@ -121,11 +132,6 @@ class Engine:
             if threading.current_thread() is self._thread:
                 return  # it is in a callback, and cannot ask now
             time.sleep(0.005)
-
-    @property
-    def foreign(self) -> bool:
-        """Whether this process is a forked child of the one that the engine belongs to."""
-        return self.pid != os.getpid()
 
     def _do(self, action: Callable[[], None]) -> None:
         if self.foreign:
@@ -170,10 +176,11 @@ class Engine:
                 self._drop(self.core.cut_why)
             if self.core.greeted != self._told_up:
                 self._tell_connection()
-            if self.core.calls:
-                self._tell()
-                continue
             until = self.core.wake
+            if self.core.calls:
+                # Who is told wants the interpreter next: nothing but the wait is left to be done here.
+                self._tell()
+                moment = now()
             if self.core.holds:
                 idle_at = math.inf
                 if self._socket is None and moment >= retry_at:
@@ -210,7 +217,7 @@ class Engine:
         connection = self._socket
         reads = [self._wake_read] + ([connection] if connection is not None else [])
         writes = [connection] if connection is not None and self.core.output else []
-        ready = _ready(reads, writes, max(0.0, seconds))
+        ready = self._ready(reads, writes, max(0.0, seconds))
         if self._wake_read in ready:
             try:
                 self._wake_read.recv(4096)
@@ -218,6 +225,15 @@ class Engine:
                 pass
         if connection is not None and connection in ready:
             self._receive(connection)
+
+    def _ready(self, reads: List[socket.socket], writes: List[socket.socket], seconds: float) -> List[socket.socket]:
+        """As _ready() of the module, but the object of poll() is kept, which costs as much to make as to use."""
+        if not hasattr(select, "poll"):
+            return _ready(reads, writes, seconds)
+        polls = (select.poll, reads, writes)
+        if polls != self._polls:
+            self._poll, self._polls = _poller(reads, writes), polls
+        return _polled(self._poll, reads, seconds)
 
     def _receive(self, connection: socket.socket) -> None:
         try:
@@ -370,6 +386,7 @@ class Engine:
 
     def forked(self) -> None:
         """In the child: lets go of the parent's descriptors, without a word to the daemon."""
+        self.foreign = True
         if self._socket is not None:
             self._socket.close()
         self._wake_read.close()

@@ -1,6 +1,7 @@
 """handle: what a sync and an asyncio lock have in common."""
 
 import inspect
+import itertools
 import logging
 import os
 import warnings
@@ -22,6 +23,8 @@ _SameMulti = TypeVar("_SameMulti", bound="MultiHandle")
 
 # Part of each owner: another copy of the package in this process has the same session, and counts its own holds.
 _COPY = os.urandom(4).hex()
+# Of holds without an owner of the caller's own, which has a # in any case.
+_unnamed = itertools.count(1)
 
 
 def check_text(value: object, what: str) -> None:
@@ -223,7 +226,7 @@ class Handle:
         """Sends the request."""
         self._engine = self.place.engine()
         self._held_since, self._loss_told = now(), False
-        owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else os.urandom(8).hex()
+        owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else "%s-%d" % (_COPY, next(_unnamed))
         self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive,
                             self.owner is not None, lasts)
         self._engine.acquire(self._claim)
