@@ -72,7 +72,7 @@ LIB_OBJ  := $(BASE_OBJ) $(call obj,$(CORE_SRC) $(DAEMON_SRC)) $(O)/obj/gen/scrip
 $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 
 .PHONY: FORCE all check check-hardening test measure-house measure-acquire measure-acquire-run check-tour check-tour-run check-unit check-e2e check-layers check-go \
-	check-node check-java check-c check-rust soak-client told interop rivals counter outages soak replace nemesis \
+	check-node check-java check-c check-rust soak-client told interop rivals recipes counter outages soak replace nemesis \
 	sim model mutants fuzz corpus fuzz-run bench bench-quick bench-run cover asan format need-format need-clang \
 	lint lint-format lint-tidy lint-cppcheck lint-musl lint-shell lint-manuals install install-library deb rpm \
 	image prove clean durations help
@@ -375,6 +375,9 @@ interop: all $(HISTORY) ## test the daemon with unmodified Redis client librarie
 
 rivals: all ## test that locks of Redisson, redsync, Spring and others exclude ours, and ours theirs (ROUNDS=n)
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
+
+recipes: all ## test the adapters of doc/FRAMEWORKS.md with the real frameworks, and the package for Node with Deno and Bun; missing ones are fetched, or skipped
+	@tests/run -v -j 1 -t 3600 tests/interop/recipes/run
 
 counter: all $(HISTORY) ## count in all languages at once: 1,000 clients, two daemons, three masters, for SECONDS (5)
 	@$(if $(filter command environment,$(origin SECONDS)),SECONDS=$(SECONDS)) tests/run -v -j 1 -t 7200 tests/interop/check-counter
