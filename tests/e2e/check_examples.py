@@ -77,14 +77,14 @@ def document(path=DOCUMENT):
 
 
 def rows():
-    """(title, request, RESP2, RESP3), each None where the cell is empty."""
+    """(title, request, RESP2, RESP3); request and RESP2 are None where the cell is empty, RESP3 is as RESP2."""
     table = document(BYTES).split("| request, outcome | inline", 1)[1].split("\n")[2:]
     for line in table:
         if not line.startswith("|"):
             return
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         expect(len(cells), 4, line)
-        yield tuple(cells[:1] + [cell or None for cell in cells[1:]])
+        yield tuple(cells[:1] + [cell or None for cell in cells[1:3]] + [cells[3] or cells[2]])
 
 
 def cell_bytes(cell):
