@@ -303,13 +303,11 @@ static void
 driver_listen_up(struct driver *d)
 {
 	bool still = d->rests || d->arrives || d->returns;
-	driver_ledger_rest(d);
 	loop_turn(d->loop, !still && (connections_busy(d->connections) || http_busy(d->http) ||
 					     fleet_busy(d->context.fleet)));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
 	int64_t until_ns = noted >= LOOP_EVENTS_MIN ? clock_ns() + DRIVER_LISTEN_NS : 0;
 	while (noted >= before + LOOP_EVENTS_MIN && clock_ns() < until_ns) {
-		driver_ledger_rest(d);
 		loop_turn(d->loop, true);
 		before = noted;
 		noted = connections_arrived(d->connections);

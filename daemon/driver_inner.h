@@ -31,7 +31,6 @@ struct ledger_keeper {
 	struct ledger_file *past; /* was replaced, and is kept to become the next one; NULL: none */
 	bool shrinks;             /* past has more memory than is kept */
 	bool ours;                /* this daemon writes file; else it has only been taken */
-	bool looked;              /* whether they are whole, since something has come */
 	uint64_t cursor;          /* of the scan for next */
 	int64_t again_ms;         /* the next one is not begun before */
 	bool told;                /* the log has said what is wrong since the latest one was whole */

@@ -111,32 +111,10 @@ ledger_stays(struct driver *d, const char *why)
 
 #define LEDGER_CUT "another program has cut the file"
 
-static void
-keeper_trust(const struct ledger_keeper *k, bool trusted)
-{
-	struct ledger_file *const files[] = {k->file, k->next, k->past};
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-		if (files[i]) {
-			ledger_file_trust(files[i], trusted);
-		}
-	}
-}
-
-void
-driver_ledger_rest(struct driver *d)
-{
-	keeper_trust(&d->ledger, false);
-	d->ledger.looked = false;
-}
-
 void
 driver_ledger_look(struct driver *d)
 {
 	struct ledger_keeper *k = &d->ledger;
-	if (k->looked) {
-		return;
-	}
-	k->looked = true;
 	if (k->past && !ledger_file_whole(k->past)) {
 		ledger_file_close(k->past);
 		k->past = NULL;
@@ -147,7 +125,6 @@ driver_ledger_look(struct driver *d)
 	if (k->file && !ledger_file_whole(k->file)) {
 		ledger_lost(d, LEDGER_CUT);
 	}
-	keeper_trust(k, true);
 }
 
 static const char *
@@ -162,7 +139,6 @@ static void
 ledger_append(struct driver *d, const void *entries, size_t n)
 {
 	struct ledger_keeper *k = &d->ledger;
-	driver_ledger_look(d);
 	if (k->next && !ledger_file_append(k->next, entries, n)) {
 		ledger_stays(d, append_error());
 	}

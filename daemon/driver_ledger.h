@@ -37,11 +37,8 @@ void driver_keep_ledger(struct driver *driver);
 void driver_rely(struct driver *driver);
 /* After each step, before its actions are carried out. */
 void driver_write_ledger(struct driver *driver);
-/* Whether another program has cut the ledger: looks once after driver_ledger_rest(), before anything of it is
- * used. */
+/* Once in a turn, before anything of it is used: whether another program has cut the ledger. */
 void driver_ledger_look(struct driver *driver);
-/* Before the loop waits for what comes next: it has to be looked at again. */
-void driver_ledger_rest(struct driver *driver);
 /* Once in a turn: writes a part of a new ledger, if the old one has grown too much or there is none. */
 void driver_ledger_turn(struct driver *driver, int64_t now_ms);
 /* When it has to be called again at the latest. */

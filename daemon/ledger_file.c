@@ -61,7 +61,6 @@ struct ledger_file {
 	bool published;
 	bool nameless; /* it was replaced, and its name is gone */
 	bool cut;      /* by another program: its memory is not that of the file any more */
-	bool trusted;  /* not to be cut: the caller has looked */
 	char path[PATH_MAX];
 };
 
@@ -404,16 +403,10 @@ ledger_file_whole(struct ledger_file *f)
 	return !f->cut;
 }
 
-void
-ledger_file_trust(struct ledger_file *f, bool trusted)
-{
-	f->trusted = trusted;
-}
-
 bool
 ledger_file_append(struct ledger_file *f, const void *entries, size_t n)
 {
-	if (f->cut || (!f->trusted && !ledger_file_whole(f))) {
+	if (!ledger_file_whole(f)) {
 		errno = EIO;
 		return false;
 	}

@@ -62,10 +62,6 @@ struct ledger_file *ledger_file_new(const char *path, char why[LEDGER_WHY_MAX])
  */
 bool ledger_file_whole(struct ledger_file *file);
 
-/* The caller has just looked, and what it does until it says false needs no look of its own:
- * ledger_file_append() makes none. */
-void ledger_file_trust(struct ledger_file *file, bool trusted);
-
 /* Appends these entries, all or none. False, with errno: there is no room; EIO: the file is not whole. */
 bool ledger_file_append(struct ledger_file *file, const void *entries, size_t n)
 	__attribute__((warn_unused_result));
