@@ -28,15 +28,6 @@ wait_remove(struct bundle_wait **at)
 	free(v);
 }
 
-const struct bundle_wait *
-bundles_find(const struct world *w, const struct conn *c)
-{
-	const struct bundle_wait *v = w->checker.bundles;
-	while (v != NULL && v->conn != c)
-		v = v->next;
-	return v;
-}
-
 void
 bundles_free(struct world *w)
 {
@@ -208,8 +199,6 @@ mlock_answered(struct world *w, struct conn *c, const struct reply *reply)
 		world_fail(w, "one answer: c%u is answered twice", c->client->index);
 		return;
 	}
-	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
-		circle_verify(w, c, reply);
 	check_early(w, *at, reply);
 	wait_remove(at);
 	if (reply->type == REPLY_TOKENS)

@@ -32,9 +32,6 @@ void bundles_finished(struct world *world, const struct conn *conn);
 void bundles_closed(struct world *world, const struct conn *conn);
 void bundles_step(struct world *world, const struct host *host, int64_t now_ms);
 
-/* The MLOCK that this connection waits for; NULL: none. */
-const struct bundle_wait *bundles_find(const struct world *world, const struct conn *conn);
-
 /* Whether this session waits for an MLOCK. */
 bool bundles_of(const struct world *world, const struct host *host, session_id session);
 

@@ -91,8 +91,6 @@ lock_answered(struct world *w, struct conn *c, const struct reply *reply)
 	}
 	if (reply->type == REPLY_QUEUED)
 		return;
-	if (reply->type == REPLY_ERROR && reply->code == CODE_DEADLOCK)
-		circle_verify(w, c, reply);
 	if (reply->type == REPLY_ERROR) {
 		refused_holder(w, c, r->name, r->owner, reply->code);
 	}
@@ -301,7 +299,6 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	sessions_step(w, host, now_ms);
 	limits_stepped(w, host, now_ms);
 	bundles_step(w, host, now_ms);
-	circle_step(w, host);
 	listings_step(w, host, now_ms);
 }
 

@@ -10,7 +10,6 @@
 #include "daemon/core/base/action.h"
 #include "daemon/redis/call.h"
 #include "tests/sim/judge/bundles.h"
-#include "tests/sim/judge/circle.h"
 #include "tests/sim/judge/grants.h"
 #include "tests/sim/judge/held.h"
 #include "tests/sim/judge/session_terms.h"

@@ -87,7 +87,6 @@ struct conn {
 	bool busy;
 	bool running;     /* the core is told of the request in this step */
 	bool queued;      /* it will be answered by a push */
-	uint64_t circled; /* serial of its MLOCK that its daemon found in a circle (circle.h); 0: none */
 	bool deaf;        /* it has gone back to RESP2, and takes no pushes */
 	struct request current;
 };

@@ -8,7 +8,6 @@
 #include "tests/sim/fault/recovery.h"
 #include "tests/sim/fault/rollout.h"
 #include "tests/sim/judge/awaits.h"
-#include "tests/sim/judge/circle.h"
 #include "tests/sim/judge/events.h"
 #include "tests/sim/judge/greets.h"
 #include "tests/sim/judge/guard.h"
@@ -455,7 +454,6 @@ perform_note(struct host *h, const struct note *n)
 	if (n->type == NOTE_CLONED && promised(h->world, PROMISE_CLONED, PLAN_ANY_NAME))
 		world_fail(h->world, "cloned: d%u takes itself for a copy, and nobody copied it", h->index);
 	recovery_note(h, n);
-	circle_note(h, n);
 	session_terms_note(h, n);
 	handover_note(h, n);
 	if (n->type == NOTE_GRANTED) {
