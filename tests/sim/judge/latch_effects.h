@@ -44,10 +44,6 @@ struct latch_effects {
 	} watchers[TALLY_WATCHERS];
 };
 
-/* A daemon's calls about latches, and their votes. */
-void latch_effects_called(struct host *host, const struct call *call);
-void latch_effects_voted(struct host *host, const struct vote *vote);
-
 void latch_effects_before(
 	struct latch_effects tallies[PLAN_LATCHES_MAX], struct server *server, const struct call *calls);
 void latch_effects_check(struct latch_effects tallies[PLAN_LATCHES_MAX], struct server *server,

@@ -3,7 +3,6 @@
 
 #include "daemon/redis/vote.h"
 #include "tests/sim/fault/handover.h"
-#include "tests/sim/judge/awaits.h"
 #include "tests/sim/world/world.h"
 
 #include <assert.h>
@@ -42,127 +41,20 @@ tale_of(struct server *s, struct slice name)
 	return &s->world->latches.of[s->index][i];
 }
 
-/* Which of the names it is about. */
-static size_t
-tale_index(const struct world *w, const struct latch_tale *t)
-{
-	return (size_t)(t - &w->latches.of[0][0]) % PLAN_LATCHES_MAX;
-}
-
-static void
-marks_free(struct latch_tale *t)
-{
-	struct latch_mark *mark;
-	while ((mark = t->marks) != NULL) {
-		t->marks = mark->next;
-		free(mark);
-	}
-}
-
 void
 latches_done(struct world *w)
 {
 	struct latches *l = &w->latches;
-	for (unsigned i = 0; i < PLAN_MASTERS_MAX * PLAN_LATCHES_MAX; i++) {
-		struct latch_tale *t = &l->of[i / PLAN_LATCHES_MAX][i % PLAN_LATCHES_MAX];
-		marks_free(t);
-		free(t->words);
-	}
-	for (struct latch_said *s = l->said, *next; s != NULL; s = next) {
-		next = s->next;
-		free(s);
-	}
+	for (unsigned i = 0; i < PLAN_MASTERS_MAX * PLAN_LATCHES_MAX; i++)
+		free(l->of[i / PLAN_LATCHES_MAX][i % PLAN_LATCHES_MAX].words);
 	for (struct latch_wait *v = l->waits, *next; v != NULL; v = next) {
 		next = v->next;
 		free(v);
 	}
-	*l = (struct latches){.said = NULL};
+	*l = (struct latches){.waits = NULL};
 }
 
 /* ---- what the master says ---- */
-
-/* The name in the trace and in failures. */
-static const char *
-tale_name(const struct world *w, const struct latch_tale *t)
-{
-	return names[tale_index(w, t)];
-}
-
-/* Whether the one that was there last has time left. A key's is counted in whole ms; one that ended is not
- * there again when the clock steps back. */
-static bool
-still_there(const struct world *w, const struct latch_tale *t, const struct latch_word *word, int64_t wall_us)
-{
-	return t->id != 0 && t->memory == word->memory && wall_us < t->ends_us - 1000 &&
-	       promised(w, PROMISE_LATCH, PLAN_ANY_NAME);
-}
-
-/* Another latch than before is there: it was set just now, and the one before did not count any more. */
-static void
-check_set(struct world *w, struct latch_tale *t, const struct latch_word *word, int64_t wall_us)
-{
-	const char *name = tale_name(w, t);
-	if (word->op != LATCH_OP_SET || word->meant != word->state.id || word->state.set != word->steps ||
-		word->state.left != word->steps)
-		world_fail(w, "latch: %s is there, and was not set so", name);
-	if (wall_us > word->deadline_us)
-		world_fail(w, "late: %s is set %" PRId64 " us after the deadline", name,
-			wall_us - word->deadline_us);
-	if (still_there(w, t, word, wall_us))
-		world_fail(w, "latch: %s is set although there is one for %" PRId64 " us more", name,
-			t->ends_us - wall_us);
-	for (size_t i = 0; i < t->n; i++)
-		if (t->words[i].there && t->words[i].state.id == word->state.id)
-			world_fail(w, "latch: %s is there again", name);
-	marks_free(t);
-	t->id = word->state.id;
-	t->since_us = w->now_us;
-	t->memory = word->memory;
-	t->leased = word->lease_ms > 0;
-	t->ends_us = wall_us + word->lease_ms * 1000;
-}
-
-/* As it was said to be last. */
-static const struct latch_word *
-last_state(const struct latch_tale *t)
-{
-	for (size_t i = t->n; i > 0; i--)
-		if (t->words[i - 1].there)
-			return &t->words[i - 1];
-	return NULL;
-}
-
-static void
-check_word(struct server *s, struct latch_tale *t, const struct latch_word *word)
-{
-	struct world *w = s->world;
-	int64_t wall_us = server_wall_us(s);
-	const struct latch_word *last = last_state(t);
-	if (!word->there && still_there(w, t, word, wall_us))
-		world_fail(w, "latch: %s is gone %" PRId64 " us before its time", tale_name(w, t),
-			t->ends_us - wall_us);
-	if (!word->there)
-		return;
-	if (word->state.id != t->id)
-		check_set(w, t, word, wall_us);
-	else if (word->memory != t->memory)
-		world_fail(w, "latch: %s counts, and was set before the master's memory changed",
-			tale_name(w, t));
-	else if (wall_us > t->ends_us + 1000)
-		world_fail(w, "latch: %s is there %" PRId64 " us after its time", tale_name(w, t),
-			wall_us - t->ends_us);
-	else if (last->state.set != word->state.set || last->state.left < word->state.left)
-		world_fail(w, "latch: %s counts up, from %" PRId64 " to %" PRId64, tale_name(w, t),
-			last->state.left, word->state.left);
-	/* However it is used (3.40); where the clock is set back a key's time is counted anew. */
-	if (t->leased && !w->plan.fault[FAULT_BACK] &&
-		wall_us + word->state.ttl_ms * 1000 > t->ends_us + 2000)
-		world_fail(w,
-			"latch: %s is said to last for %" PRId64 " ms, and its LEASE is over in %" PRId64
-			" us",
-			tale_name(w, t), word->state.ttl_ms, t->ends_us - wall_us);
-	t->ends_us = wall_us + word->state.ttl_ms * 1000;
-}
 
 static void
 word_add(struct latch_tale *t, const struct latch_word *word)
@@ -190,99 +82,8 @@ word_make(struct latch_word *word, const struct call *call, const struct vote *v
 	word->op = call->latch_op;
 	word->steps = call->steps;
 	word->meant = call->latch;
-	word->lease_ms = call->latch_op == LATCH_OP_SET ? call->ttl_ms : 0;
-	word->deadline_us = call->deadline_us;
-	word->memory = call->incarnation;
 	word->there = vote->outcome == OUTCOME_YES;
 	word->state = vote->latch;
-}
-
-/* ---- who has counted down ---- */
-
-static const struct latch_mark *
-mark_find(const struct latch_tale *t, const char *by)
-{
-	const struct latch_mark *mark = t->marks;
-	while (mark != NULL && strcmp(mark->by, by) != 0)
-		mark = mark->next;
-	return mark;
-}
-
-/* Somebody has said so much while this latch was there; it counts in this one alone. */
-static bool
-was_said(struct world *w, const struct latch_tale *t, const char *by, int64_t steps)
-{
-	struct latch_said *s = w->latches.said;
-	unsigned name = PLAN_NAMES_MAX + (unsigned)tale_index(w, t);
-	while (s != NULL && !(s->name == name && s->steps == steps && s->over_us >= t->since_us &&
-				    (s->counted == 0 || s->counted == t->id) && strcmp(s->by, by) == 0))
-		s = s->next;
-	if (s != NULL)
-		s->counted = t->id;
-	return s != NULL;
-}
-
-static void
-mark_add(
-	struct world *w, struct latch_tale *t, struct latch_mark **marks, struct slice by, struct slice steps)
-{
-	struct latch_mark *mark = calloc(1, sizeof(*mark));
-	assert(mark != NULL && by.n < sizeof(mark->by));
-	memcpy(mark->by, by.p, by.n);
-	mark->steps = strtoll(steps.p, NULL, 10);
-	mark->next = *marks;
-	*marks = mark;
-	const struct latch_mark *before = mark_find(t, mark->by);
-	if (before != NULL && before->steps == mark->steps)
-		return;
-	if (before != NULL && before->steps > mark->steps)
-		world_fail(w, "latch: what %s has done of %s becomes less", mark->by, tale_name(w, t));
-	if (!was_said(w, t, mark->by, mark->steps))
-		world_fail(w, "latch: %s has done %" PRId64 " steps of %s, and has not said so of this one",
-			mark->by, mark->steps, tale_name(w, t));
-}
-
-/* What the master keeps of it: nothing that nobody said, everything that was there before. */
-static void
-check_marks(struct server *s, struct latch_tale *t)
-{
-	struct world *w = s->world;
-	struct store *store = master_store(s->master);
-	struct latch_mark *marks = NULL;
-	struct slice field, value;
-	char key[32];
-	int64_t sum = 0;
-	snprintf(key, sizeof(key), "hf:{%s}:l", tale_name(w, t));
-	for (size_t i = 0; store_pair(store, server_wall_us(s), slice_of(key), i, &field, &value); i++)
-		if (field.n > 3 && memcmp(field.p, "by:", 3) == 0)
-			mark_add(w, t, &marks, (struct slice){field.p + 3, field.n - 3}, value);
-	for (const struct latch_mark *mark = marks; mark != NULL; mark = mark->next)
-		sum += mark->steps;
-	for (const struct latch_mark *mark = t->marks; mark != NULL; mark = mark->next) {
-		const struct latch_tale now = {.marks = marks};
-		if (mark_find(&now, mark->by) == NULL)
-			world_fail(
-				w, "latch: what %s has done of %s is forgotten", mark->by, tale_name(w, t));
-	}
-	marks_free(t);
-	t->marks = marks;
-	const struct latch_state *last = &last_state(t)->state;
-	if (last->left != (sum < last->set ? last->set - sum : 0))
-		world_fail(w, "latch: %s has %" PRId64 " of %" PRId64 " steps left, after %" PRId64,
-			tale_name(w, t), last->left, last->set, sum);
-}
-
-/* Who is told that his steps count finds them counted. */
-static void
-check_done(struct world *w, const struct latch_tale *t, const struct latch_word *word)
-{
-	const struct latch_mark *mark = mark_find(t, word->by);
-	if (word->op != LATCH_OP_DOWN || !word->there || word->meant != word->state.id ||
-		word->state.id != t->id || word->state.left == 0)
-		return;
-	if (mark == NULL || mark->steps < word->steps)
-		world_fail(w, "latch: %s is told that it has done %" PRId64 " steps of %s", word->by,
-			word->steps, tale_name(w, t));
 }
 
 void
@@ -302,22 +103,12 @@ latches_ran(struct server *s, const struct flight *b)
 			.host_life = b->host_life,
 			.server = s->index,
 			.reach = b->reach};
-		struct latch_tale *t = tale_of(s, calls[i].name);
 		if (votes[i].outcome != OUTCOME_YES && votes[i].outcome != OUTCOME_NO)
 			continue;
 		word_make(&word, &calls[i], &votes[i]);
 		if (calls[i].latch_op == LATCH_OP_DOWN)
 			word_by(&word, &b->command, n, i);
-		check_word(s, t, &word);
-		word_add(t, &word);
-	}
-	for (unsigned i = 0; i < PLAN_LATCHES_MAX; i++) {
-		struct latch_tale *t = &w->latches.of[s->index][i];
-		if (t->n > 0 && t->words[t->n - 1].at_us == w->now_us && t->words[t->n - 1].there) {
-			check_marks(s, t);
-			for (size_t k = t->n; k > 0 && t->words[k - 1].at_us == w->now_us; k--)
-				check_done(w, t, &t->words[k - 1]);
-		}
+		word_add(tale_of(s, calls[i].name), &word);
 	}
 }
 
@@ -329,20 +120,6 @@ by_of(const struct conn *c, char *by)
 	const struct request *r = &c->current;
 	snprintf(by, LATCH_BY_BYTES, "%s:%" PRIu64 "%s%s", c->host->call_settings.daemon_id, conn_session(c),
 		r->owner[0] != '\0' ? ":" : "", r->owner);
-}
-
-static struct latch_said *
-said_add(struct world *w, const struct conn *c)
-{
-	struct latch_said *s = calloc(1, sizeof(*s));
-	assert(s != NULL);
-	s->name = c->current.name;
-	s->steps = c->current.steps > 0 ? c->current.steps : 1;
-	s->over_us = INT64_MAX;
-	by_of(c, s->by);
-	s->next = w->latches.said;
-	w->latches.said = s;
-	return s;
 }
 
 void
@@ -359,8 +136,7 @@ latches_command(struct world *w, struct conn *c)
 		.after = w->latches.asked[c->host->index],
 		.open_us = INT64_MAX,
 		.until_ms = host_ms(c->host) + (waits ? r->wait_ms : 4001)};
-	if (r->verb == VERB_LATCH_DOWN)
-		v->said = said_add(w, c);
+	by_of(c, v->by);
 	w->latches.waits = v;
 }
 
@@ -374,11 +150,9 @@ wait_at(struct world *w, const struct conn *c)
 }
 
 static void
-wait_remove(struct world *w, struct latch_wait **at)
+wait_remove(struct latch_wait **at)
 {
 	struct latch_wait *v = *at;
-	if (v->said != NULL)
-		v->said->over_us = w->now_us;
 	*at = v->next;
 	free(v);
 }
@@ -400,7 +174,29 @@ latches_closed(struct world *w, const struct conn *c)
 {
 	struct latch_wait **at = wait_at(w, c);
 	if (*at != NULL)
-		wait_remove(w, at);
+		wait_remove(at);
+}
+
+void
+latches_called(struct host *h, const struct call *call)
+{
+	if (call->op == CALL_LATCH)
+		h->world->latches.asked[h->index] = call->attempt;
+}
+
+void
+latches_voted(struct host *h, const struct vote *vote)
+{
+	if (vote->op != CALL_LATCH || vote->outcome != OUTCOME_YES)
+		return;
+	for (struct latch_wait *v = h->world->latches.waits; v != NULL; v = v->next) {
+		if (v->conn->host != h || v->conn->host_life != h->life || vote->attempt <= v->after ||
+			v->conn->current.verb != VERB_LATCH_AWAIT ||
+			!slice_equal(vote->name, slice_of(latches_name(v->name))))
+			continue;
+		if (v->first == 0)
+			v->first = vote->latch.id;
+	}
 }
 
 /* Whether what the master said is what this request is answered by. */
@@ -410,6 +206,7 @@ word_answers(const struct latch_word *word, const struct latch_wait *v, const st
 	const struct conn *c = v->conn;
 	bool own = word->host == c->host && word->host_life == c->host_life;
 	bool open = word->there && word->state.left == 0;
+	int64_t steps = c->current.steps > 0 ? c->current.steps : 1;
 	switch (c->current.verb) {
 	case VERB_LATCH_SET:
 		return own && word->op == LATCH_OP_SET && word->there && word->steps == c->current.steps &&
@@ -419,7 +216,7 @@ word_answers(const struct latch_word *word, const struct latch_wait *v, const st
 			       ? !word->there
 			       : own && word->op == LATCH_OP_DOWN && word->there &&
 					 word->meant == word->state.id && word->state.left == reply->n &&
-					 word->steps == v->said->steps && strcmp(word->by, v->said->by) == 0;
+					 word->steps == steps && strcmp(word->by, v->by) == 0;
 	case VERB_LATCH_AWAIT:
 		return reply->type == REPLY_NULL ? !open
 						 : open && (v->first == 0 || word->state.id == v->first);
@@ -503,13 +300,12 @@ latches_reply(struct world *w, struct conn *c, const struct reply *reply)
 	if (!fine)
 		world_fail(w, "latch: c%u is answered what the master has not said since it asked for %s",
 			c->client->index, latches_name(v->name));
-	wait_remove(w, at);
+	wait_remove(at);
 }
 
 void
 latches_step(struct world *w, const struct host *host, int64_t now_ms)
 {
-	awaits_step(w, host);
 	for (const struct latch_wait *v = w->latches.waits; v != NULL; v = v->next)
 		if (v->conn->host == host && v->conn->host_life == host->life && v->until_ms <= now_ms &&
 			!handover_excuses(host))

@@ -33,7 +33,6 @@ struct world;
 	PROMISE(RELEASE, OFF(COPIES) | OFF(LEAPS) | OFF(BACK) | OFF(STILL),                                  \
 		"release: no master keeps a lease that was given back")                                      \
 	PROMISE(NOTHING_LEFT, OFF(BACK), "drain: no key is left")                                            \
-	PROMISE(LATCH, OFF(BACK), "latch: none is made beside another one")                                  \
 	PROMISE(WITHHELD, OFF(WRITES) | OFF(LEAPS) | OFF(STILL),                                             \
 		"withheld: a hold passes on when what was told of it is over, and not before")               \
 	PROMISE(GUARD, OFF_CLOCKS, "guard: no master is guarded without a reason")                           \

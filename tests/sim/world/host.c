@@ -7,7 +7,6 @@
 #include "tests/sim/fault/no_reuse.h"
 #include "tests/sim/fault/recovery.h"
 #include "tests/sim/fault/rollout.h"
-#include "tests/sim/judge/awaits.h"
 #include "tests/sim/judge/events.h"
 #include "tests/sim/judge/greets.h"
 #include "tests/sim/judge/guard.h"
@@ -424,8 +423,7 @@ perform_call(struct host *h, const struct call *call)
 {
 	owed_releases_call(h, call);
 	greets_asked(h, call);
-	latch_effects_called(h, call);
-	awaits_called(h, call);
+	latches_called(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);
 		return;
@@ -555,8 +553,7 @@ host_step(struct host *h, struct event *event)
 	set_takeover_step(h);
 	if (event->type == EVENT_VOTE) {
 		owed_releases_vote(h, event->vote);
-		latch_effects_voted(h, event->vote);
-		awaits_voted(h, event->vote);
+		latches_voted(h, event->vote);
 		forgotten_voted(h, event->vote);
 		fault_free_voted(h, event->vote);
 	}
