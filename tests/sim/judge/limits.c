@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define SESSIONS_MOST 64
+#define LIMIT_NONE    100 /* no session comes to so many */
 
 /* What the daemon has in its tables. */
 struct count {
@@ -69,7 +70,7 @@ limits_stepped(struct world *w, const struct host *h, int64_t now_ms)
 	const struct plan *p = &w->plan;
 	struct count count;
 	int64_t waits = h->settings.waiters_per_session;
-	if (p->user_locks == 0 && waits >= LIMITS_HOLDS)
+	if (p->user_locks == 0 && waits >= LIMIT_NONE)
 		return;
 	count_all(w, h, now_ms, &count);
 	if (p->user_locks > 0 && count.locks > p->user_locks)
@@ -109,7 +110,7 @@ limits_refused(struct world *w, const struct conn *c, const char *text)
 	int64_t asked = r->verb == VERB_MLOCK ? r->count : r->permits > 0 ? r->permits : 1;
 	int64_t names = r->verb == VERB_MLOCK ? r->count : 1;
 	/* What it has waited for before counts already. */
-	bool fair = false, back = w->demand.back == c;
+	bool fair = false, back = w->comes_back == c;
 	count_all(w, h, host_ms(h), &count);
 	size_t i = session_at(&count, conn_session(c));
 	if (starts(text, "it has LIMIT"))
@@ -127,92 +128,17 @@ limits_refused(struct world *w, const struct conn *c, const char *text)
 			text, count.locks);
 }
 
-/* The holds of a session, of one name after the other. */
-struct census {
-	session_id session;
-	unsigned name;
-	struct demand *into;
-};
-
-static bool
-note_hold(void *arg, const struct hold_view *view)
-{
-	struct census *census = arg;
-	struct demand *a = census->into;
-	if (view->session != census->session || a->n == LIMITS_HOLDS)
-		return true;
-	struct held_before *of = &a->held[a->n++];
-	*of = (struct held_before){.name = census->name, .token = view->token};
-	snprintf(of->owner, sizeof(of->owner), "%.*s", (int)view->owner.n, view->owner.p);
-	return true;
-}
-
-static void
-note_holds(const struct conn *c, struct demand *into)
-{
-	struct census census = {.session = conn_session(c), .into = into};
-	into->n = 0;
-	for (; census.name < c->world->plan.names; census.name++)
-		core_each_hold(c->host->core, host_ms(c->host), slice_of(checker_name(census.name)),
-			note_hold, &census);
-}
-
-static bool
-is_among(const struct demand *a, const struct held_before *of)
-{
-	for (unsigned i = 0; i < a->n; i++)
-		if (a->held[i].name == of->name && a->held[i].token == of->token &&
-			strcmp(a->held[i].owner, of->owner) == 0)
-			return true;
-	return false;
-}
-
-/* Whether it asks for more than its session may hold, and neither comes back to a wait nor enters once more.
- * What ends in this very step, as its time is over by the daemon's clock, does not count any more. */
-static bool
-asks_too_much(const struct world *w, const struct conn *c)
-{
-	const struct request *r = &c->current;
-	int64_t kept = r->verb == VERB_MLOCK ? r->count : 1;
-	struct demand now;
-	if (w->demand.conn != c)
-		return false;
-	note_holds(c, &now);
-	for (unsigned i = 0; i < w->demand.n; i++)
-		kept += is_among(&now, &w->demand.held[i]);
-	return kept > c->host->settings.grants_per_session;
-}
-
 void
-limits_before(struct world *w, struct conn *c)
+limits_before(struct world *w, const struct conn *c)
 {
-	const struct request *r = &c->current;
-	w->demand.conn = NULL;
-	w->demand.back = r->verb == VERB_LOCK && waits_has_place(w, c) ? c : NULL;
-	if (c->host->settings.grants_per_session >= LIMITS_HOLDS ||
-		(r->verb != VERB_LOCK && r->verb != VERB_MLOCK) ||
-		(r->verb == VERB_LOCK && (waits_repeats(w, c) || held_by(w, c, r->name, r->owner) != NULL)))
-		return;
-	w->demand.conn = c;
-	note_holds(c, &w->demand);
-}
-
-void
-limits_after(struct world *w, const struct conn *c)
-{
-	if (c->host->alive && c->busy && c->open && !c->ending && asks_too_much(w, c))
-		world_fail(w, "limit: c%u waits, and its session holds as much as it may", c->client->index);
-	w->demand.conn = w->demand.back = NULL;
+	w->comes_back = c->current.verb == VERB_LOCK && waits_has_place(w, c) ? c : NULL;
 }
 
 void
 limits_reply(struct world *w, const struct conn *c, const struct reply *reply)
 {
 	enum verb verb = c->current.verb;
-	bool refused = reply->type == REPLY_ERROR;
-	if (!refused && asks_too_much(w, c))
-		world_fail(
-			w, "limit: c%u is served, and its session holds as much as it may", c->client->index);
-	if (refused && reply->code == CODE_LIMIT && (verb == VERB_LOCK || verb == VERB_MLOCK))
+	if (reply->type == REPLY_ERROR && reply->code == CODE_LIMIT &&
+		(verb == VERB_LOCK || verb == VERB_MLOCK))
 		limits_refused(w, c, reply->text);
 }

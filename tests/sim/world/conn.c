@@ -186,10 +186,8 @@ conn_run(struct conn *c)
 {
 	struct world *w = c->world;
 	const struct request *r = &c->current;
-	if (!id_client_asks(c)) {
-		w->demand = (struct demand){.conn = NULL};
+	if (!id_client_asks(c))
 		return;
-	}
 	trace_request(c, r);
 	resp2_client_before(c);
 	limits_before(w, c);
@@ -199,14 +197,12 @@ conn_run(struct conn *c)
 	c->running = true;
 	conn_command(c, c->id_client.line, r);
 	c->running = false;
-	if (!host_is_there(c)) {
-		w->demand = (struct demand){.conn = NULL};
+	w->comes_back = NULL;
+	if (!host_is_there(c))
 		return;
-	}
 	losses_command(w, c);
 	session_terms_heard(w, c);
 	answers_command(w, c);
-	limits_after(w, c);
 	if (r->verb >= VERB_SESSION_ID)
 		listings_sessions(w, c->host, host_ms(c->host));
 	id_client_asked(c);

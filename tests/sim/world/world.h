@@ -84,7 +84,8 @@ struct world {
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
 	int64_t calm_us; /* from then on all that was wrong is over; INT64_MAX: not known yet */
 	int away;        /* this master is away on purpose; -1: none */
-	struct demand demand;
+	const struct conn
+		*comes_back; /* its LOCK resumes a wait of its session in this step; NULL: none does */
 	bool failed;
 	char why[400];
 };
