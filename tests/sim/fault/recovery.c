@@ -41,6 +41,15 @@ recovery_draw(struct plan *plan)
 
 /* ---- from one process to the next ---- */
 
+/* A process that recovers may have read other rules than the one that died, which has written until when a
+ * reader is waited for. */
+static int64_t
+delay_ms(const struct host *h, unsigned name)
+{
+	int64_t before_ms = h->recovery.delay_ms[name], ms = host_rule(h, name)->crash_delay_ms;
+	return ms > before_ms ? ms : before_ms;
+}
+
 void
 recovery_ends(struct host *h)
 {
@@ -52,6 +61,8 @@ recovery_ends(struct host *h)
 	(void)change_members(h->world, &h->recovery.generation);
 	if (!h->world->plan.ledgers)
 		return;
+	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+		h->recovery.delay_ms[i] = delay_ms(h, i);
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
 		c->session = conn_session(c);
 	/* A session may have ended since its connection was closed, and its process did not. */
@@ -97,6 +108,8 @@ recovery_begins(struct host *h, bool recovers, const struct host *of)
 			.drained = before.drained,
 			.generation = before.generation,
 			.strange = before.strange};
+	if (recovers && of == NULL)
+		memcpy(r->delay_ms, before.delay_ms, sizeof(r->delay_ms));
 	lineage_add(w, h->call_settings.daemon_id, r->family);
 }
 
@@ -191,8 +204,8 @@ static void
 check_withheld(struct host *h, const struct inventory_hold *is)
 {
 	struct world *w = h->world;
-	int64_t delay_ms = host_rule(h, is->name)->crash_delay_ms;
-	int64_t until_us = host_true_us(h, host_ms(h) + is->view.valid_ms - delay_ms), most_us = w->now_us;
+	int64_t relied_ms = host_ms(h) + is->view.valid_ms - delay_ms(h, is->name);
+	int64_t until_us = host_true_us(h, relied_ms), most_us = w->now_us;
 	/* What was given in the last step of a process nobody was told of, also if the next one crashes, too.
 	 */
 	if (w->now_us < h->recovery.torn_until_us)

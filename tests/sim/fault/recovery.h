@@ -49,6 +49,7 @@ struct recovery {
 	/* Leases that it had by its ledger: masters that kept them, as members of its family, at that time.
 	 */
 	unsigned kept[PLAN_NAMES_MAX];
+	int64_t delay_ms[PLAN_NAMES_MAX]; /* the longest crash-delay that its processes died with */
 };
 
 /* Whether the world has ledgers, and these faults: by a chance of their own, so that all else is as it was.
