@@ -300,6 +300,11 @@ func (c *Client) connect(ctx context.Context) (*link, error) {
 // watch looks after a connection until it has ended.
 func (c *Client) watch(l *link, at address) {
 	l.ping()
+	c.mu.Lock()
+	for _, h := range c.holds {
+		h.rouse()
+	}
+	c.mu.Unlock()
 	if c.life.Err() == nil {
 		c.tell(slog.LevelWarn, "the connection to holdfastd is lost", "address", at.text, "error", l.why)
 	}

@@ -46,6 +46,8 @@ type hold struct {
 	since   time.Duration  // boottime of the grant
 	asked   time.Duration  // when the request was sent that told it
 	users   map[*Lock]bool // several if the lock was taken again by its owner
+	first   *time.Timer    // begins keep when it has to ask; nil: it is not held yet
+	granter *link          // the connection when it was granted
 	lost    error
 	over    chan struct{} // closed when lost, or given back
 }
@@ -88,9 +90,9 @@ func (c *Client) take(ctx context.Context, l *Lock, name string, o *options, unt
 		h.token.Store(token)
 		if err = h.begin(ctx); err == nil {
 			c.seeHold(name, token, time.Since(o.begun))
-			go h.keep()
 			c.mu.Lock()
 			defer c.mu.Unlock()
+			h.keepLater()
 			if o.owner != "" && h.lost == nil && c.owned[key] == nil {
 				c.owned[key] = h
 			}
@@ -343,6 +345,7 @@ func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 			case h.moved <- struct{}{}:
 			default:
 			}
+			h.rouse()
 		}
 	case v.kind == '_' || v.refused().Code == "NOTHELD":
 		h.lose("session the daemon does not know of it any more: it lost its state, or the connection was cut for too long")
@@ -401,6 +404,9 @@ func (h *hold) decide() {
 		case h.doubt <- struct{}{}:
 		default:
 		}
+		h.c.mu.Lock()
+		h.rouse()
+		h.c.mu.Unlock()
 		select {
 		case <-h.over:
 			return
@@ -409,37 +415,78 @@ func (h *hold) decide() {
 	}
 }
 
+// keepLater has keep begin when the deadline has to be asked for; c.mu is locked. Most locks are given back before, and a goroutine for
+// each would wake a thread.
+func (h *hold) keepLater() {
+	if h.lost != nil {
+		return
+	}
+	h.granter = h.c.link.Load()
+	h.first = time.AfterFunc(h.pause(), func() {
+		if h.prolong() == nil {
+			h.keep(h.c.link.Load())
+		}
+	})
+	if h.granter.ended() {
+		h.rouse()
+	}
+}
+
+// rouse has keep begin now: something has come that it looks after; c.mu is locked.
+func (h *hold) rouse() {
+	if h.first != nil && h.first.Stop() {
+		go h.keep(h.granter)
+	}
+}
+
+// pause is how long the deadline need not be asked for; c.mu is locked.
+func (h *hold) pause() time.Duration {
+	return min(max((h.until-boottime())/3, checkMin), checkMax)
+}
+
 // keep asks for the deadline again and again, and at once over each new connection, until the hold is over.
-func (h *hold) keep() {
+func (h *hold) keep(l *link) {
+	for h.rest(l) && h.prolong() == nil {
+		l = h.c.link.Load()
+	}
+}
+
+// rest waits until the deadline has to be asked for. False: the hold is over.
+func (h *hold) rest(l *link) bool {
 	for {
-		l := h.c.link.Load()
 		h.c.mu.Lock()
-		left := h.until - boottime()
+		pause := time.NewTimer(h.pause())
 		h.c.mu.Unlock()
-		pause := time.NewTimer(min(max(left/3, checkMin), checkMax))
+		asks := true
 		select {
 		case <-pause.C:
 		case <-l.down:
 		case <-h.doubt:
-			if !h.isStale() {
-				pause.Stop()
-				continue
-			}
+			asks = h.isStale()
 		case <-h.moved:
-			pause.Stop()
-			continue
+			asks = false
 		case <-h.over:
 			pause.Stop()
-			return
+			return false
 		}
 		pause.Stop()
-		h.c.mu.Lock()
-		left = h.until - boottime()
-		h.c.mu.Unlock()
-		if h.check(h.c.life, max(left-min(early, left/10), late)) != nil {
-			return
+		if asks {
+			return true
 		}
 	}
+}
+
+// prolong asks for the deadline. An error: the hold is over.
+func (h *hold) prolong() error {
+	select {
+	case <-h.over:
+		return ErrLost
+	default:
+	}
+	h.c.mu.Lock()
+	left := h.until - boottime()
+	h.c.mu.Unlock()
+	return h.check(h.c.life, max(left-min(early, left/10), late))
 }
 
 // newLost reads the daemon's text: a word, and an explanation.
@@ -460,7 +507,7 @@ func (h *hold) lose(reason string) {
 	}
 	lost := newLost(h.name, reason)
 	h.lost = lost
-	close(h.over)
+	h.finish()
 	if h.token.Load() != 0 {
 		go h.c.seeLoss(lost, h.token.Load(), boottime()-h.since)
 	}
@@ -469,6 +516,14 @@ func (h *hold) lose(reason string) {
 	}
 	if h.c.owned[h.key] == h {
 		delete(h.c.owned, h.key)
+	}
+}
+
+// finish: it is lost, or given back; c.mu is locked.
+func (h *hold) finish() {
+	close(h.over)
+	if h.first != nil {
+		h.first.Stop()
 	}
 }
 
@@ -489,7 +544,7 @@ func (h *hold) drop(l *Lock) error {
 	delete(h.users, l)
 	lost, last, held := h.lost, len(h.users) == 0, boottime()-h.since
 	if last && lost == nil {
-		close(h.over)
+		h.finish()
 	}
 	if last && c.owned[h.key] == h {
 		delete(c.owned, h.key)
@@ -509,17 +564,19 @@ func (h *hold) drop(l *Lock) error {
 
 // giveBack ends the wait or the hold at the daemon. If that takes longer than unlockTime, it goes on by itself.
 func (h *hold) giveBack() error {
-	done := make(chan error, 1)
-	go func() {
-		ask := func(words ...string) (value, error) { return h.c.do(h.c.life, words...) }
-		err := h.end(ask)
-		for errors.Is(err, ErrUnreachable) {
-			time.Sleep(retryMax)
-			err = h.end(ask)
+	if l := h.c.link.Load(); l != nil && h.token.Load() != 0 {
+		// Nearly always this is all, and another goroutine would wake a thread for it.
+		ask := func(words ...string) (value, error) { return l.askWithin(h.c.life, unlockTime, nil, words...) }
+		if err := h.unlock(ask); !isUnanswered(err) {
+			h.forget()
+			return err
+		} else if errors.Is(err, errLate) {
+			go h.giveBackLater(nil)
+			return h.c.unreachable(errSilent)
 		}
-		h.forget()
-		done <- err
-	}()
+	}
+	done := make(chan error, 1)
+	go h.giveBackLater(done)
 	timer := time.NewTimer(unlockTime)
 	defer timer.Stop()
 	select {
@@ -527,6 +584,25 @@ func (h *hold) giveBack() error {
 		return err
 	case <-timer.C:
 		return h.c.unreachable(errSilent)
+	}
+}
+
+// isUnanswered: the daemon has not answered, and it is asked again.
+func isUnanswered(err error) bool {
+	return err == errCut || errors.Is(err, errLate) || errors.Is(err, context.Canceled)
+}
+
+// giveBackLater ends the hold over as many connections as it takes.
+func (h *hold) giveBackLater(done chan<- error) {
+	ask := func(words ...string) (value, error) { return h.c.do(h.c.life, words...) }
+	err := h.end(ask)
+	for errors.Is(err, ErrUnreachable) {
+		time.Sleep(retryMax)
+		err = h.end(ask)
+	}
+	h.forget()
+	if done != nil {
+		done <- err
 	}
 }
 

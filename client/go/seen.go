@@ -204,16 +204,9 @@ func (h *hold) watchWait(ctx context.Context, o *options) (stop func()) {
 	if o.told == nil && len(hooks) == 0 && !logs || o.tries() {
 		return func() {}
 	}
-	ctx, stop = context.WithCancel(ctx)
-	go func() {
-		for pause := lookFirst; ; pause = lookEvery {
-			timer := time.NewTimer(pause)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				timer.Stop()
-				return
-			}
+	ctx, cancel := context.WithCancel(ctx)
+	first := time.AfterFunc(lookFirst, func() {
+		for {
 			w := h.look(ctx, o)
 			if ctx.Err() != nil {
 				return
@@ -222,9 +215,19 @@ func (h *hold) watchWait(ctx context.Context, o *options) (stop func()) {
 				o.told(w)
 			}
 			h.c.seeWait(w)
+			timer := time.NewTimer(lookEvery)
+			select {
+			case <-timer.C:
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			}
 		}
-	}()
-	return stop
+	})
+	return func() {
+		first.Stop()
+		cancel()
+	}
 }
 
 // look asks the daemon who has the lock that h waits for. A crowd that waits for one name asks once a second.

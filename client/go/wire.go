@@ -25,6 +25,7 @@ const (
 var (
 	errCut    = errors.New("the connection is lost")
 	errSilent = errors.New("the daemon does not answer")
+	errLate   = errors.New("there is no answer yet")
 )
 
 // value is an answer or a push of RESP3.
@@ -104,12 +105,22 @@ func (l *link) leave() {
 // ask sends a request and waits for its answer. errCut: the connection ended before the answer came, and the request
 // may have been carried out. file, if not nil, goes along.
 func (l *link) ask(ctx context.Context, file *os.File, words ...string) (value, error) {
+	v, err := l.askWithin(ctx, answerTime, file, words...)
+	if err == errLate {
+		l.end(errSilent)
+		err = errCut
+	}
+	return v, err
+}
+
+// askWithin is ask, but for the time: errLate: no answer came within it, and the connection goes on.
+func (l *link) askWithin(ctx context.Context, within time.Duration, file *os.File, words ...string) (value, error) {
 	answer := make(chan value, 1)
 	if err := l.send(answer, file, words); err != nil {
 		l.end(err)
 		return value{}, errCut
 	}
-	timer := time.NewTimer(answerTime)
+	timer := time.NewTimer(within)
 	defer timer.Stop()
 	select {
 	case v := <-answer:
@@ -122,8 +133,7 @@ func (l *link) ask(ctx context.Context, file *os.File, words ...string) (value, 
 			return value{}, errCut
 		}
 	case <-timer.C:
-		l.end(errSilent)
-		return value{}, errCut
+		return value{}, errLate
 	case <-ctx.Done():
 		return value{}, ctx.Err()
 	}
