@@ -79,12 +79,23 @@ function boottimeAt(then) {
  * @returns {Promise<T>}
  */
 function race(promise, stop) {
-  promise.catch(() => {}); // nobody may look at it any more when it is rejected
-  if (stop.aborted) return Promise.reject(stop.reason);
+  if (stop.aborted) {
+    promise.catch(() => {}); // nobody looks at it any more when it is rejected
+    return Promise.reject(stop.reason);
+  }
   return new Promise((resolve, reject) => {
     const abort = () => reject(stop.reason);
     stop.on(abort);
-    promise.then(resolve, reject).finally(() => stop.off(abort));
+    promise.then(
+      (value) => {
+        stop.off(abort);
+        resolve(value);
+      },
+      (why) => {
+        stop.off(abort);
+        reject(why);
+      },
+    );
   });
 }
 

@@ -9,7 +9,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { isMainThread } = require('node:worker_threads');
 const { originOf } = require('./address');
-const { boottime, setTimeout } = require('./clock');
+const { boottime, monotonic, setTimeout } = require('./clock');
 const { DaemonUnreachableError, LockRefusedError } = require('./errors');
 const { tell } = require('./events');
 const { Line } = require('./line');
@@ -104,6 +104,7 @@ class Engine {
   #kept = new WeakMap(); // handles that keep the process alive, or do not
   /** @type {NodeJS.Timeout | null} */
   #idle = null;
+  #idleSince = 0; // monotonic
 
   /** @param {import('./address').Address} address */
   constructor(address) {
@@ -301,12 +302,25 @@ class Engine {
       if (busy) handle.ref();
       else handle.unref();
     }
-    if (this.#idle) clearTimeout(this.#idle);
-    this.#idle = null;
-    if (this.link && this.holds.size === 0) {
-      this.#idle = setTimeout(() => this.#leave(), IDLE);
-      this.#idle.unref();
-    }
+    if (!this.link || this.holds.size > 0) return;
+    this.#idleSince = monotonic();
+    if (!this.#idle) this.#leaveIn(IDLE);
+  }
+
+  /**
+   * A lock that comes meanwhile lets the timer go on, which looks for how long nothing is held: a program that takes one lock after the
+   * other would make and clear two for each.
+   * @param {number} ms
+   */
+  #leaveIn(ms) {
+    this.#idle = setTimeout(() => {
+      this.#idle = null;
+      const left = this.#idleSince + IDLE - monotonic();
+      if (!this.link || this.holds.size > 0) return; // the next refresh() sees
+      if (left > 0) this.#leaveIn(Math.ceil(left));
+      else this.#leave();
+    }, ms);
+    this.#idle.unref();
   }
 
   #leave() {

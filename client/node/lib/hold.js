@@ -496,13 +496,14 @@ class Hold {
    */
   #giveBack() {
     /** @type {Promise<LockLostError | null | undefined>} */
-    const done = this.#untilGiven();
-    /** @type {Promise<undefined>} */
-    const late = new Promise((resolve) => {
+    const given = new Promise((resolve, reject) => {
       const timer = setTimeout(resolve, GIVE_BACK, undefined);
-      void done.finally(() => clearTimeout(timer));
+      this.#untilGiven().then((loss) => {
+        clearTimeout(timer);
+        resolve(loss);
+      }, reject);
     });
-    return Promise.race([done, late]);
+    return given;
   }
 
   async #untilGiven() {
