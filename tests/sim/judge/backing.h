@@ -1,9 +1,7 @@
 /*
- * backing: the checker's part about the keys behind a promise. A daemon is sure of a lease, or a holder was
- * told to rely on a hold, until a deadline. Until then the keys must exist at a majority of the masters, by
- * the masters' clocks: also if one of these clocks steps forward by the clock margin now (G1), and also after
- * the daemon died, drained or passed the name on (G3, G15). So an overlap of two holders is detected before
- * another daemon asks.
+ * backing: the keys behind a lease that a daemon is sure of. Until its deadline they must exist at a majority
+ * of the masters, by the masters' clocks: also if one of these clocks steps forward by the clock margin now
+ * (G1). So an overlap of two holders is detected before another daemon asks (belief.h).
  */
 #ifndef SIM_BACKING_H
 #define SIM_BACKING_H
@@ -29,8 +27,5 @@ int64_t backing_seats(
  * at each: a permit that only a minority gave does not count (3.24). A master that lacks something counts as
  * if it kept all. INT64_MAX: too many masters lack something. */
 int64_t backing_permits(const struct world *world, unsigned name, const char *daemon_id, int64_t left_us);
-
-/* Checks all holds that a client was told of. */
-void backing_look(struct world *world);
 
 #endif

@@ -78,7 +78,6 @@ look(void *arg, uint64_t a, void *data)
 		for (unsigned k = 0; k < w->plan.names && w->hosts[i].alive; k++) {
 			look_at(&w->hosts[i], k);
 		}
-	backing_look(w);
 	world_after(w, EVERY_US, look, w, 0, NULL);
 }
 
