@@ -303,7 +303,6 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 			h->withheld_us = w->now_us;
 		if (looked.held)
 			check_over(w, h, &looked);
-		withheld_look(w, h, looked.held);
 		events_look(w, h, looked.held);
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);

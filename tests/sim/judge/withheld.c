@@ -55,19 +55,6 @@ check_longest(struct world *w, const struct hold *h, const struct host *host, in
 			host->index, checker_name(h->name), h->token, ttl_ms, most_us);
 }
 
-/* And not for less than its holder was told, whatever its daemon has learnt of the clocks since (4.5). */
-static void
-check_shortest(struct world *w, const struct hold *h, const struct host *host, int64_t ttl_ms)
-{
-	int64_t least_us = (h->told_us < h->ended_us ? h->told_us : h->ended_us) - w->now_us;
-	if (!h->untold && promised(w, PROMISE_HOLD, h->name) && !h->lost &&
-		ttl_ms * 1000 + SLACK_US + ttl_ms * 5 < least_us)
-		world_fail(w,
-			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
-			" ms, and its holder was told that it may rely on it for %" PRId64 " us more",
-			host->index, checker_name(h->name), h->token, ttl_ms, least_us);
-}
-
 void
 withheld_note(struct host *host, const struct note *n)
 {
@@ -78,7 +65,6 @@ withheld_note(struct host *host, const struct note *n)
 		if (!is_at(h, host) || h->token != n->token || h->name != checker_name_of(n->name))
 			continue;
 		check_longest(w, h, host, n->ms);
-		check_shortest(w, h, host, n->ms);
 		h->withhold_us = w->now_us + n->ms * 995 - SLACK_US;
 	}
 }
@@ -123,28 +109,6 @@ withheld_left(struct world *w, struct host *host, session_id session)
 				", which its session left behind, and may not for %" PRId64 " us",
 				host->index, checker_name(h->name), h->token, left_us);
 	}
-}
-
-/* The lease that it stood on is there still. */
-static bool
-lease_kept(const struct world *w, const struct hold *h)
-{
-	struct resource_view view;
-	const struct host *host = h->host;
-	return host->alive && w->fair[host->index][h->name].leased_us < h->withheld_us &&
-	       core_view_resource(host->core, host_ms(host), slice_of(checker_name(h->name)), &view) &&
-	       strcmp(view.lease, "held") == 0;
-}
-
-void
-withheld_look(struct world *w, const struct hold *h, bool there)
-{
-	if (there || h->withheld_us == 0 || h->withhold_us <= w->now_us || h->ended_us <= w->now_us ||
-		!promised(w, PROMISE_HOLD, h->name) || h->kind == KIND_PERMITS ||
-		w->lost_here[h->host->index] || h->host->draining || !lease_kept(w, h))
-		return;
-	world_fail(w, "withheld: d%u has passed on %s with token %" PRId64 ", and may not for %" PRId64 " us",
-		h->host->index, checker_name(h->name), h->token, h->withhold_us - w->now_us);
 }
 
 bool

@@ -1,8 +1,8 @@
 /*
  * withheld: the checker's part about withheld names (4.5, 4.9). If a session does not end properly, its holds
- * are withheld until the deadline that could have been told is over, and for the crash-delay of their rule.
- * While its daemon keeps the lease, no other session gets the name before, unless the client
- * has ended, or gave up the hold that BREAK took from it.
+ * are withheld until the deadline that could have been told is over, and for the crash-delay of their rule:
+ * this looks that they are at once, and not for longer. That nobody gets the name before is exclusion, and
+ * for how long at least the daemon says that it withholds it is judged in losses.
  */
 #ifndef SIM_WITHHELD_H
 #define SIM_WITHHELD_H
@@ -22,9 +22,8 @@ void withheld_note(struct host *host, const struct note *note);
 void withheld_left(struct world *world, struct host *host, session_id session);
 
 /* After each step of a daemon: until when this hold of a connected session is sure, in true time and by the
- * daemon's clock; and whether the daemon still has the hold. */
+ * daemon's clock. */
 void withheld_valid(struct hold *hold, int64_t valid_us, int64_t valid_ms);
-void withheld_look(struct world *world, const struct hold *hold, bool there);
 
 /* Whether a withheld hold of this name has just ended, or is about to end. */
 bool withheld_ends(const struct world *world, const struct host *host, unsigned name);
