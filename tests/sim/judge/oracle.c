@@ -169,54 +169,6 @@ of_mlock(struct world *w, struct conn *c, struct forecast *f)
 
 /* ---- sessions (5.3, 5.4, 5.8, 5.9) ---- */
 
-/* What is known of a session: that it has something to lose, or nothing; that it is there, or gone. */
-struct standing {
-	bool busy;
-	bool idle;
-	bool there;
-	bool gone;
-};
-
-static void
-stands_by_holds(const struct world *w, const struct conn *c, uint64_t tag, struct standing *s)
-{
-	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
-		if (h->tag != tag || h->host != c->host || h->host_life != c->host_life || h->lost ||
-			h->withheld_us != 0)
-			continue;
-		s->idle = false;
-		s->busy |= held_surely(w, h) && h->ended_us > w->now_us;
-	}
-	for (const struct wait *v = w->checker.waits; v != NULL; v = v->next) {
-		if (v->conn->tag != tag)
-			continue;
-		s->idle = false;
-		s->busy |= !v->stray && v->conn->open && !v->conn->closing && !v->conn->ending;
-	}
-	for (const struct bundle_wait *v = w->checker.bundles; v != NULL; v = v->next)
-		s->idle &= v->conn->tag != tag;
-}
-
-static struct standing
-standing_of(const struct world *w, const struct conn *c, uint64_t tag)
-{
-	struct standing s = {.idle = true, .gone = true};
-	const struct conn *other;
-	stands_by_holds(w, c, tag, &s);
-	LIST_FOREACH (other, conns_tagged(&w->conns, tag), in_tag) {
-		if (other->tag != tag || other->host != c->host || other->host_life != c->host_life)
-			continue;
-		bool speaks = other->open && !other->ousted;
-		s.gone &= !speaks && other->pid == 0;
-		s.there |= speaks && !other->closing && !other->ending;
-		s.busy |= other->bound && !other->unbound;
-		s.idle &= other->pid == 0;
-	}
-	const struct session_terms *p = session_terms_tagged(w, tag);
-	s.gone &= p == NULL || p->host != c->host || p->over || p->host_life != c->host_life;
-	return s;
-}
-
 /* Its daemon ends, and no connection speaks for its session any more: its process keeps nothing. */
 static bool
 is_left_behind(const struct world *w, const struct conn *c)
@@ -237,53 +189,6 @@ oracle_bound(const struct world *w, const struct conn *c, int64_t pid)
 			other->host_life == c->host_life && !is_left_behind(w, other))
 			return other;
 	return NULL;
-}
-
-/* Its session may have lost a lock without having been told, or surely has. */
-static void
-stands_by_losses(const struct world *w, const struct conn *c, struct standing *s)
-{
-	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
-		if (l->host != c->host || l->host_life != c->host_life || l->session != c->asked_as ||
-			l->known)
-			continue;
-		s->idle = false;
-		s->busy |= l->onloss == ONLOSS_NEXT && !l->asked && !l->old;
-	}
-}
-
-/* It is to speak for the session with that tag; 0: for none that there is. */
-static void
-of_move(const struct world *w, const struct conn *c, uint64_t tag, struct forecast *f)
-{
-	struct standing own = standing_of(w, c, c->tag), to = standing_of(w, c, tag);
-	stands_by_losses(w, c, &own);
-	if (tag == c->tag)
-		only(f, ANSWER(INT), 0);
-	else if (tag == 0 || to.gone || own.busy)
-		only(f, error.replies, ~0U);
-	else if (to.there && own.idle)
-		only(f, ANSWER(INT), 0);
-}
-
-static void
-of_bind(const struct world *w, const struct conn *c, struct forecast *f)
-{
-	const struct conn *other = oracle_bound(w, c, c->current.pid);
-	bool bound = false, may_be = false;
-	if (other != NULL) {
-		of_move(w, c, other->tag, f);
-		return;
-	}
-	LIST_FOREACH (other, conns_tagged(&w->conns, c->tag), in_tag) {
-		bool ours = other->tag == c->tag && other->host == c->host;
-		bound |= ours && other->bound && !other->unbound;
-		may_be |= ours && other != c && other->pid != 0;
-	}
-	if (bound)
-		only(f, error.replies, ~0U);
-	else if (!may_be)
-		only(f, ANSWER(INT), 0);
 }
 
 /* A session has one secret, and it alone. */
@@ -309,14 +214,6 @@ of_session(struct world *w, struct conn *c, const struct reply *reply, struct fo
 	case VERB_SESSION_RESUME:
 		if (c->host->draining)
 			only(f, error.replies, ALLOW(DRAINING));
-		else
-			of_move(w, c, r->tag, f);
-		return;
-	case VERB_SESSION_JOIN:
-		of_move(w, c, r->tag, f);
-		return;
-	case VERB_SESSION_BIND:
-		of_bind(w, c, f);
 		return;
 	case VERB_SESSION_GRACE:
 		if (r->ms > w->settings.grace.most_ms)
