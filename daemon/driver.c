@@ -290,7 +290,7 @@ driver_look_out(struct driver *d, int64_t now_ms)
 	if (d->lingers && !driver_is_clean(d)) {
 		struct terms_view terms;
 		core_view_terms(d->core, &terms);
-		d->linger_until_ms = clock_ms() + terms.wanted_ms;
+		d->linger_until_ms = clock_ms() + terms.wanted_lease_ms;
 	}
 	driver_drain(d, NULL, 0);
 }

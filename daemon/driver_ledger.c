@@ -163,7 +163,7 @@ driver_rely(struct driver *d)
 	core_view_counts(d->core, &counts);
 	if (counts.grants + counts.withheld > 0) {
 		core_view_terms(d->core, &terms);
-		d->relied_on(d->main_arg, clock_ms() + terms.wanted_ms);
+		d->relied_on(d->main_arg, clock_ms() + terms.wanted_lease_ms);
 	}
 }
 

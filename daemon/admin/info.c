@@ -157,9 +157,9 @@ info_locks(const struct context *context, struct buffer *text)
 	info_line(text, "grants_per_session:%" PRId64, context->facts.grants_per_session);
 	info_line(text, "latches:%zu", counts.latches);
 	info_line(text, "latch_requests:%zu", counts.requests);
-	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_ms);
+	info_line(text, "lease_max_ms:%" PRId64, terms.wanted_lease_ms);
 	info_line(text, "lease_limit_ms:%" PRId64, terms.longest_ms);
-	info_line(text, "lease_guarded_ms:%" PRId64, terms.guarded_ms);
+	info_line(text, "lease_guarded_ms:%" PRId64, terms.guarded_lease_ms);
 	info_line(text, "clock_margin_ms:%" PRId64, context->facts.margin_ms);
 	info_line(text, "namespace:%s", context->facts.namespace);
 }

@@ -92,7 +92,7 @@ struct loop {
 	void *arg;
 	int timer;
 	int64_t armed_ms; /* the time the timer is set to; INT64_MAX: not set */
-	int64_t wanted_ms;
+	int64_t wanted_at_ms;
 	struct event alarm;
 	struct timeout *timeout; /* NULL: no tick */
 	int64_t tick_ms;
@@ -119,7 +119,7 @@ timer_set(struct loop *loop, int64_t at_ms)
 void
 loop_alarm_at(struct loop *loop, int64_t at_ms)
 {
-	loop->wanted_ms = at_ms;
+	loop->wanted_at_ms = at_ms;
 	if (at_ms < loop->armed_ms) {
 		timer_set(loop, at_ms);
 	}
@@ -133,11 +133,11 @@ loop_rang(int fd, short what, void *arg)
 	(void)what;
 	struct loop *loop = arg;
 	loop->armed_ms = INT64_MAX;
-	if (clock_ms() >= loop->wanted_ms) {
-		loop->wanted_ms = INT64_MAX;
+	if (clock_ms() >= loop->wanted_at_ms) {
+		loop->wanted_at_ms = INT64_MAX;
 		loop->hooks->alarm(loop->arg);
-	} else if (loop->wanted_ms < INT64_MAX) {
-		timer_set(loop, loop->wanted_ms);
+	} else if (loop->wanted_at_ms < INT64_MAX) {
+		timer_set(loop, loop->wanted_at_ms);
 	}
 }
 
@@ -202,7 +202,7 @@ loop_new(const struct loop_hooks *hooks, void *arg, int64_t tick_ms)
 	loop->hooks = hooks;
 	loop->arg = arg;
 	loop->armed_ms = INT64_MAX;
-	loop->wanted_ms = INT64_MAX;
+	loop->wanted_at_ms = INT64_MAX;
 	loop->timer = timerfd_create(CLOCK_BOOTTIME, TFD_NONBLOCK | TFD_CLOEXEC);
 	loop->base = loop->timer < 0 ? NULL : event_base_new();
 	if (!loop->base || loop_watch(loop, tick_ms) != 0) {

@@ -187,7 +187,7 @@ run_timers(struct core *core, int64_t late_ms)
 	if (timers_first(&core->timers) > core->now.ms)
 		return;
 	if (stalled)
-		core->awake_ms = core->now.ms;
+		core->awake_since_ms = core->now.ms;
 	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
 		run_timer(core, t);
 		if (core->quorum->reseat)
@@ -500,7 +500,7 @@ end_all(struct core *core)
 void
 core_step(struct core *core, struct now now, const struct event *event, struct actions *actions)
 {
-	int64_t due_ms = core->due_ms;
+	int64_t due_at_ms = core->due_at_ms;
 
 	/* Not reentrant. */
 	assert(core->actions == NULL);
@@ -515,7 +515,7 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	core->actions = actions;
 	if (core->resumes)
 		state_resume(core);
-	run_timers(core, now.ms - due_ms);
+	run_timers(core, now.ms - due_at_ms);
 	take_event(core, event);
 	if (core->quorum->reseat)
 		reseat(core);
@@ -527,5 +527,5 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 	ledger_drain(core);
 	core->actions = NULL;
 	/* A timer that was armed for a time in the past is not late. */
-	core->due_ms = timers_first(&core->timers) > now.ms ? timers_first(&core->timers) : now.ms;
+	core->due_at_ms = timers_first(&core->timers) > now.ms ? timers_first(&core->timers) : now.ms;
 }

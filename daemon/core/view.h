@@ -142,9 +142,9 @@ struct session_view {
 
 /* How long leases may be: see master.h. */
 struct terms_view {
-	int64_t wanted_ms;  /* by the rules of this daemon */
-	int64_t longest_ms; /* that its masters take now */
-	int64_t guarded_ms; /* that its guards wait for */
+	int64_t wanted_lease_ms;  /* by the rules of this daemon */
+	int64_t longest_ms;       /* that its masters take now */
+	int64_t guarded_lease_ms; /* that its guards wait for */
 };
 
 void core_view_terms(const struct core *core, struct terms_view *out);

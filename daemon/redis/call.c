@@ -351,9 +351,9 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 	case 'F':
 		return CALL_FORMAT;
 	case 'L':
-		return call->wanted_ms;
+		return call->wanted_lease_ms;
 	case 'g':
-		return call->guarded_ms;
+		return call->guarded_lease_ms;
 	case 'J':
 		return settings->margin_ms;
 	case 'R':
@@ -361,7 +361,7 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 			return 0;
 		/* A lease that is requested up to two thirds of a lease after the greeting ends before the
 		 * registration does (master.h). */
-		return call->wanted_ms + call->wanted_ms * 2 / 3 + settings->margin_ms;
+		return call->wanted_lease_ms + call->wanted_lease_ms * 2 / 3 + settings->margin_ms;
 	default:
 		assert(false && "a letter of a shape that means nothing");
 		return 0;

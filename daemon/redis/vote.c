@@ -243,7 +243,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		if (!element_number(reply, 5, &vote->highest))
 			return false;
 		if (!element_number(reply, 15, &vote->longest_ms) ||
-			!element_number(reply, 16, &vote->guarded_ms))
+			!element_number(reply, 16, &vote->guarded_lease_ms))
 			return false;
 		if (vote->greeting == GREETING_OTHERSET)
 			return decode_masterset(reply, vote) && vote->masterset.n > 0;

@@ -423,8 +423,8 @@ terms(const struct story *w, struct vote *vote)
 	struct terms_view terms;
 
 	core_view_terms(w->core, &terms);
-	vote->longest_ms = terms.wanted_ms;
-	vote->guarded_ms = terms.guarded_ms;
+	vote->longest_ms = terms.wanted_lease_ms;
+	vote->guarded_lease_ms = terms.guarded_lease_ms;
 }
 
 const char *

@@ -55,8 +55,8 @@ struct core {
 	uint64_t random;         /* jitter of the running step */
 	unsigned drew;           /* random numbers that the step has drawn */
 	uint64_t attempts;       /* the last attempt number used */
-	int64_t due_ms;          /* when the next step was due, as the last one left it */
-	int64_t awake_ms;        /* when it went on after a standstill; 0: there was none */
+	int64_t due_at_ms;       /* when the next step was due, as the last one left it */
+	int64_t awake_since_ms;  /* when it went on after a standstill; 0: there was none */
 	int64_t unread_until_ms; /* until then no client is read; 0: all are (core_unread()) */
 	size_t calls;            /* without a vote yet */
 	size_t acquires;         /* leases being acquired */

@@ -161,9 +161,11 @@ struct call {
 						space, those of greetings before it */
 			bool leaves; /* this daemon ends, and no client relies on a lease of it: HELLO then
 					only ends its registration */
-			uint64_t doubted;   /* the memory whose clock has leapt, as seen here; 0: none */
-			int64_t wanted_ms;  /* the longest lease that this daemon would take (master.h) */
-			int64_t guarded_ms; /* the longest lease that its guards wait for, >= wanted_ms */
+			uint64_t doubted;        /* the memory whose clock has leapt, as seen here; 0: none */
+			int64_t wanted_lease_ms; /* the longest lease that this daemon would take (master.h)
+						  */
+			int64_t guarded_lease_ms; /* the longest lease that its guards wait for, >=
+						     wanted_lease_ms */
 		};
 		/* Calls about a lease: see call_about_lease(). */
 		struct {
@@ -276,7 +278,8 @@ struct vote {
 			enum greeting greeting;
 			bool admitted;      /* false: guarded; it takes reclaims and grants nothing new */
 			int64_t longest_ms; /* GOOD: the longest lease that may be asked for, >= 0 */
-			int64_t guarded_ms; /* GOOD, MISMATCH: the longest that a guard has to wait for */
+			int64_t guarded_lease_ms; /* GOOD, MISMATCH: the longest that a guard has to wait for
+						   */
 
 			/* GOOD or OTHERSET: as the master stores it (masterset.h) */
 			enum agreement agreement;

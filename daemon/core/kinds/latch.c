@@ -282,7 +282,7 @@ latch_error(struct core *core, struct latch *l, enum outcome outcome)
 		l->error = LEASE_ERROR_ERROR;
 	else if (outcome == OUTCOME_UNKNOWN)
 		l->error = LEASE_ERROR_SILENT;
-	l->again_ms = core->now.ms + core_jitter(core, ms / 2, ms);
+	l->again_at_ms = core->now.ms + core_jitter(core, ms / 2, ms);
 	return true;
 }
 
@@ -297,8 +297,8 @@ latch_arm(struct core *core, struct latch *l, bool usable)
 	/* The return of the master is told, and so is the answer to a look. */
 	if (!usable || l->look != 0)
 		timer_cancel(&core->timers, &l->timer);
-	else if (core->now.ms < l->again_ms)
-		timer_arm(&core->timers, &l->timer, l->again_ms);
+	else if (core->now.ms < l->again_at_ms)
+		timer_arm(&core->timers, &l->timer, l->again_at_ms);
 	else if (l->patient > 0 && !timer_is_armed(&l->timer))
 		timer_arm(&core->timers, &l->timer, core->now.ms + core_jitter(core, most - most / 4, most));
 }
@@ -335,7 +335,7 @@ latch_schedule(struct core *core, struct latch *l)
 		latch_end(core, l);
 		return;
 	}
-	if (usable && core->now.ms >= l->again_ms)
+	if (usable && core->now.ms >= l->again_at_ms)
 		latch_send(core, l);
 	else if (!usable && !quorum_near(core, l->link))
 		latch_requests_refuse(core, l);
@@ -575,7 +575,7 @@ latch_retry_all(struct core *core)
 	if (m->known)
 		latch_quota_remember(core, m->incarnation);
 	HASH_ITER (hh, core->kinds->latches, l, next) {
-		l->again_ms = 0;
+		l->again_at_ms = 0;
 		l->stale = true;
 		latch_schedule(core, l);
 	}

@@ -109,7 +109,7 @@ struct latch {
 	bool stale;             /* AWAITs have to be brought up to date */
 	uint64_t look;          /* attempt of the look under way; 0: none */
 	uint64_t look_memory;   /* the memory for which the look is meant */
-	int64_t again_ms;       /* nothing is sent before then */
+	int64_t again_at_ms;    /* nothing is sent before then */
 	enum lease_error error; /* the last error */
 	struct slice name;
 	char bytes[];

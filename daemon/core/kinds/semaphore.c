@@ -164,7 +164,7 @@ permits_settle(struct core *core, struct resource *r, bool waits, bool kept)
 			continue;
 		/* All but the one that is acquired are held, or were lost in this step. */
 		assert(l->state == LEASE_HELD || l->state == LEASE_NONE);
-		kept_before = l->state == LEASE_HELD && lease_held(l)->idle_ms != 0;
+		kept_before = l->state == LEASE_HELD && lease_held(l)->idle_until_ms != 0;
 		if (waits)
 			stays = kept && permits_open(core, l);
 		else

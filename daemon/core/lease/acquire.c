@@ -221,24 +221,26 @@ acquire_won(struct core *core, struct lease *l)
 	bool known = l->kind != KIND_PERMITS || slots_won(core, l);
 	bool foreign = l->resource->rule->interop != INTEROP_NONE;
 	struct round *t = l->round;
-	struct lease_held held = {.valid_ms = seats_valid_ms(core, l), .token = 1, .told = t->asked};
+	struct lease_held held = {
+		.valid_until_ms = seats_valid_until_ms(core, l), .token = 1, .told = t->asked};
 
-	if (!known || held.valid_ms <= core->now.ms) {
+	if (!known || held.valid_until_ms <= core->now.ms) {
 		acquire_missed(core, l, LEASE_ERROR_SILENT, RETRY_MS);
 		return;
 	}
 	assert(seats_ours(core, l) >= quorum_majority(core));
 	held.wanted = foreign || lease_acquiring(l)->wanted;
-	held.refresh_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
+	held.refresh_at_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
 	/* The queue master did not grant it, so it still has our place. */
 	if (!seat_is_ours(l, l->queue_master))
 		lease_leave_queue(core, l);
 	round_no_foreign(l);
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
-	*round_held(l) = (struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms};
+	*round_held(l) = (struct round_held){.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms};
 	lease_take_tokens(core, l);
 	lease_arm(core, l);
-	lease_note(core, NOTE_LEASED, l, round_held(l)->spare_first, held.valid_ms - core->now.ms, NULL);
+	lease_note(
+		core, NOTE_LEASED, l, round_held(l)->spare_first, held.valid_until_ms - core->now.ms, NULL);
 	dirty_add(&core->dirty, &l->resource->item);
 }
 
@@ -568,7 +570,7 @@ acquire_patience_over(struct core *core, struct lease *l)
 {
 	const struct round *t = l->round;
 	/* While this daemon stood still, the masters were not silent: answers may have come, unread. */
-	int64_t since_ms = t->sent_ms > core->awake_ms ? t->sent_ms : core->awake_ms;
+	int64_t since_ms = t->sent_ms > core->awake_since_ms ? t->sent_ms : core->awake_since_ms;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (!t->questions[i].asking || core->now.ms < since_ms + acquire_patience_ms(core, l))

@@ -189,8 +189,8 @@ past_lease(struct core *core, struct resource *r, const struct lease_past *past)
 static void
 past_hold(struct core *core, struct lease *l, const struct lease_past *past, struct former *former)
 {
-	struct lease_held held = {.valid_ms = past->valid_ms,
-		.refresh_ms = past->valid_ms,
+	struct lease_held held = {.valid_until_ms = past->valid_until_ms,
+		.refresh_at_ms = past->valid_until_ms,
 		.token = past->token + 1,
 		.token_last = past->token,
 		.served = true,
@@ -206,10 +206,10 @@ past_hold(struct core *core, struct lease *l, const struct lease_past *past, str
 	l->round->reached = past->token;
 	l->ours = former->seats;
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		seat_of(l, i)->valid_ms = past->valid_ms;
+		seat_of(l, i)->valid_until_ms = past->valid_until_ms;
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
-	*round_held(l) =
-		(struct round_held){.wanted_ms = core->now.ms, .heard_ms = core->now.ms, .former = former};
+	*round_held(l) = (struct round_held){
+		.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms, .former = former};
 	renew_begin(core, l);
 }
 
@@ -223,7 +223,7 @@ lease_recover(struct core *core, struct resource *r, const struct lease_past *pa
 
 	assert(past->asked || past->former.n > 0);
 	assert(former_fits(past->former) && past->token > 0 && past->term_ms > 0);
-	assert(past->valid_ms > core->now.ms && past->valid_ms <= core->now.ms + past->term_ms);
+	assert(past->valid_until_ms > core->now.ms && past->valid_until_ms <= core->now.ms + past->term_ms);
 	assert((past->kind == KIND_PERMITS) == (r->limit > 0) && past->permits <= r->limit);
 	if (l == NULL)
 		return NULL;

@@ -31,15 +31,15 @@ struct resource;
 
 struct lease_past {
 	enum kind kind;
-	int16_t permits;       /* PERMITS: how many */
-	struct slice slots;    /* PERMITS: which, as the masters name them */
-	int64_t valid_ms;      /* now < valid_ms <= now + term_ms */
-	int32_t term_ms;       /* > 0 */
-	int64_t token;         /* the newest of its tokens (round_newest()), > 0 */
-	const char *daemon_id; /* of that process, 32 hexadecimal digits */
-	uint64_t attempt;      /* the lease's, there */
-	struct slice former;   /* the lease's former owners, there (former_fits()); n == 0: none */
-	bool asked;            /* false: it had former owners, and no master has been asked to adopt it */
+	int16_t permits;        /* PERMITS: how many */
+	struct slice slots;     /* PERMITS: which, as the masters name them */
+	int64_t valid_until_ms; /* now < valid_until_ms <= now + term_ms */
+	int32_t term_ms;        /* > 0 */
+	int64_t token;          /* the newest of its tokens (round_newest()), > 0 */
+	const char *daemon_id;  /* of that process, 32 hexadecimal digits */
+	uint64_t attempt;       /* the lease's, there */
+	struct slice former;    /* the lease's former owners, there (former_fits()); n == 0: none */
+	bool asked;             /* false: it had former owners, and no master has been asked to adopt it */
 };
 
 /* Whether the text can be former owners, at most FORMER_MAX; n == 0: none. */

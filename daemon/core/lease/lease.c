@@ -61,7 +61,7 @@ lease_quiet(struct core *core, struct lease *l)
 	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
 		held->writer != WRITER_NONE)
 		return;
-	if (lease_told_ms(l) > held->valid_ms || lease_former(l) != NULL)
+	if (lease_told_until_ms(l) > held->valid_until_ms || lease_former(l) != NULL)
 		return;
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || round_spare(l) > 0 ||
 		t->reached > held->token_last)
@@ -95,7 +95,7 @@ lease_move(struct core *core, struct lease *l, enum lease_state next, const unio
 	assert(l->grants == NULL);
 	assert(next != LEASE_NONE || l->round == NULL);
 	assert((next != LEASE_ACQUIRING && next != LEASE_HELD) || l->round != NULL);
-	assert(next != LEASE_HELD || data->held.valid_ms > core->now.ms);
+	assert(next != LEASE_HELD || data->held.valid_until_ms > core->now.ms);
 	assert(next != LEASE_HELD || data->held.told == l->kind);
 	/* A daemon without a round behind it waits only for a foreign client. */
 	assert(next != LEASE_WAITING || l->round != NULL || data->waiting.why == WAIT_FOREIGN);
@@ -133,22 +133,22 @@ void
 lease_arm(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
-	int64_t at = held->valid_ms;
+	int64_t at = held->valid_until_ms;
 
 	assert(held->writer == WRITER_NONE || l->kind == KIND_SHARED);
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && held->wanted) {
 		int64_t doubt = round_held(l)->heard_ms + LEASE_WANT_MS;
 
-		if (doubt > core->now.ms && doubt < held->refresh_ms)
-			held->refresh_ms = doubt;
+		if (doubt > core->now.ms && doubt < held->refresh_at_ms)
+			held->refresh_at_ms = doubt;
 	}
 	/* If an answer took longer than a third of the lease, the next question follows at once, but not in
 	 * the same turn. */
-	if (held->refresh_ms < at)
-		at = held->refresh_ms > core->now.ms ? held->refresh_ms : core->now.ms + 1;
-	if (held->idle_ms > core->now.ms && held->idle_ms < at)
-		at = held->idle_ms;
+	if (held->refresh_at_ms < at)
+		at = held->refresh_at_ms > core->now.ms ? held->refresh_at_ms : core->now.ms + 1;
+	if (held->idle_until_ms > core->now.ms && held->idle_until_ms < at)
+		at = held->idle_until_ms;
 	if (held->writer != WRITER_NONE && round_held(l)->enqueue_at_ms < at)
 		at = round_held(l)->enqueue_at_ms;
 	timer_arm(&core->timers, &l->timer, at);
@@ -376,7 +376,7 @@ lease_want(struct core *core, struct lease *l)
 	if (held->wanted)
 		return;
 	held->wanted = true;
-	t->wanted_ms = core->now.ms;
+	t->wanted_since_ms = core->now.ms;
 	t->streak = 0;
 	lease_arm(core, l);
 	permit_lease_changed(l);
@@ -387,7 +387,7 @@ bool
 lease_good(const struct core *core, const struct lease *l)
 {
 	return l->state == LEASE_HELD && seats_ours(core, l) >= quorum_majority(core) &&
-	       lease_held(l)->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 2;
+	       lease_held(l)->valid_until_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 2;
 }
 
 bool
@@ -397,16 +397,16 @@ lease_must_yield(const struct core *core, const struct lease *l)
 
 	return held->wanted && held->served &&
 	       (round_held(l)->streak >= core->settings.streak ||
-		       core->now.ms - round_held(l)->wanted_ms >= core->settings.streak_ms);
+		       core->now.ms - round_held(l)->wanted_since_ms >= core->settings.streak_ms);
 }
 
 int64_t
-lease_told_ms(const struct lease *l)
+lease_told_until_ms(const struct lease *l)
 {
-	int64_t valid_ms = lease_held(l)->valid_ms;
-	int64_t told_ms = l->round != NULL ? round_held(l)->told_ms : 0;
+	int64_t valid_until_ms = lease_held(l)->valid_until_ms;
+	int64_t told_until_ms = l->round != NULL ? round_held(l)->told_until_ms : 0;
 
-	return told_ms > valid_ms ? told_ms : valid_ms;
+	return told_until_ms > valid_until_ms ? told_until_ms : valid_until_ms;
 }
 
 int64_t

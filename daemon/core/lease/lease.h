@@ -42,7 +42,7 @@ struct vote;
 	LEASE_STATE(NONE, "none")           /* nothing at the masters */                                     \
 	LEASE_STATE(ACQUIRING, "acquiring") /* an acquire is under way */                                    \
 	LEASE_STATE(WAITING, "waiting")     /* refused; a wake-up or the timer begins the next acquire */    \
-	LEASE_STATE(HELD, "held")           /* ours until valid_ms */
+	LEASE_STATE(HELD, "held")           /* ours until valid_until_ms */
 
 enum lease_state {
 #define LEASE_STATE(id, word) LEASE_##id,
@@ -67,8 +67,8 @@ enum lease_error {
  */
 struct seat {
 	union {
-		int64_t valid_ms;   /* confirmed until then; 0: not confirmed */
-		struct seat *grown; /* lease.seats == 0, the first seat within: where all of them are */
+		int64_t valid_until_ms; /* confirmed until then; 0: not confirmed */
+		struct seat *grown;     /* lease.seats == 0, the first seat within: where all of them are */
 	};
 };
 
@@ -136,10 +136,10 @@ enum lease_renewal {
 };
 
 struct lease_held {
-	int64_t valid_ms;   /* surely ours until then */
-	int64_t refresh_ms; /* when to renew */
-	int64_t idle_ms;    /* unused, released then unless a client wants the name again; 0: in use */
-	int64_t token;      /* next fencing token; token > token_last: none left */
+	int64_t valid_until_ms; /* surely ours until then */
+	int64_t refresh_at_ms;  /* when to renew */
+	int64_t idle_until_ms;  /* unused, released then unless a client wants the name again; 0: in use */
+	int64_t token;          /* next fencing token; token > token_last: none left */
 	int64_t token_last;
 	int32_t block; /* how many tokens the block had */
 	uint8_t vain;  /* rounds in a row that brought no tokens though few were left */
@@ -267,7 +267,7 @@ bool lease_heard(struct core *core, struct lease *l, const struct vote *vote);
 int64_t lease_valid_from(const struct lease *l, int64_t sent_ms);
 int64_t lease_refresh_at(const struct lease *l, int64_t sent_ms);
 
-/* HELD: the timer for its end, or for refresh_ms if that is earlier. */
+/* HELD: the timer for its end, or for refresh_at_ms if that is earlier. */
 void lease_arm(struct core *core, struct lease *l);
 
 /* HELD: releases it at the masters. WAITING: leaves the queue there. NONE afterwards. */
@@ -299,7 +299,7 @@ bool lease_good(const struct core *core, const struct lease *l);
 
 /* HELD: until when its holders may rely on it, by what they were told: its validity, or the later one from
  * before clocks shortened it. */
-int64_t lease_told_ms(const struct lease *l);
+int64_t lease_told_until_ms(const struct lease *l);
 
 /* Another daemon waits, and has waited for the streak or for its time. */
 bool lease_must_yield(const struct core *core, const struct lease *l);

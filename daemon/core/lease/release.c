@@ -63,7 +63,7 @@ release_remove(struct core *core, struct release *release)
 static void
 release_arm(struct core *core, struct release *u, int64_t at_ms)
 {
-	timer_arm(&core->timers, &u->timer, at_ms < u->give_up_ms ? at_ms : u->give_up_ms);
+	timer_arm(&core->timers, &u->timer, at_ms < u->give_up_at_ms ? at_ms : u->give_up_at_ms);
 }
 
 /* Whether the master can be asked now. A guarded one adopts nothing, and it grants the name to no daemon. */
@@ -137,7 +137,7 @@ release_send(struct core *core, struct release *u, int64_t queue_ms)
 		 * before. */
 		u->confirmed = false;
 	}
-	timer_arm(&core->timers, &u->timer, u->give_up_ms);
+	timer_arm(&core->timers, &u->timer, u->give_up_at_ms);
 }
 
 static void
@@ -204,7 +204,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	u->key = r->rule->key;
 	assert((u->kind == KIND_PERMITS) == (u->limit > 0) && u->permits <= u->limit);
 	/* Counted from now and not from the last renewal: possibly later than needed, never too early. */
-	u->give_up_ms = core->now.ms + l->term_ms + binding_margin_ms(core) + master_patience_ms(core);
+	u->give_up_at_ms = core->now.ms + l->term_ms + binding_margin_ms(core) + master_patience_ms(core);
 	timer_init(&u->timer, TIMER_RELEASE);
 	same = release_find(core, l->attempt, master);
 	assert(same == NULL); /* an attempt is given up once at a master */
@@ -284,7 +284,7 @@ void
 release_timer(struct core *core, struct release *u)
 {
 	assert(!timer_is_armed(&u->timer));
-	if (core->now.ms >= u->give_up_ms)
+	if (core->now.ms >= u->give_up_at_ms)
 		release_end(core, u);
 	else
 		release_send(core, u, 0);

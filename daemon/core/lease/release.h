@@ -37,11 +37,11 @@ struct release {
 	UT_hash_handle hh;
 	struct timer timer;
 	struct release_key of;
-	int64_t after_us;   /* a confirmation of this master's time or later is final: the acquire is dead */
-	int64_t from_ms;    /* not sent earlier: a holder may rely on the lease until then */
-	int64_t give_up_ms; /* the key has expired by then */
-	bool sent;          /* a release is on its way */
-	bool confirmed;     /* the lease is not there: released once more when the acquire refuses itself */
+	int64_t after_us; /* a confirmation of this master's time or later is final: the acquire is dead */
+	int64_t from_ms;  /* not sent earlier: a holder may rely on the lease until then */
+	int64_t give_up_at_ms; /* the key has expired by then */
+	bool sent;             /* a release is on its way */
+	bool confirmed; /* the lease is not there: released once more when the acquire refuses itself */
 	enum kind kind;
 	enum interop interop;
 	unsigned link;

@@ -48,7 +48,7 @@ renew_soon_ms(const struct lease *l)
 static int64_t
 renew_again_ms(const struct core *core, const struct lease *l)
 {
-	int64_t soon = renew_soon_ms(l), patient = (lease_held(l)->valid_ms - core->now.ms) / 8;
+	int64_t soon = renew_soon_ms(l), patient = (lease_held(l)->valid_until_ms - core->now.ms) / 8;
 	bool waits = patient > soon && (seats_asking(core, l) > 0 || !seats_can_prolong(core, l));
 
 	return waits ? patient : soon;
@@ -74,9 +74,9 @@ renew_tokens(struct core *core, struct lease *l)
 		return;
 	if (held->renewal != RENEWAL_DRY) {
 		renew_begin(core, l);
-	} else if (held->token > held->token_last && held->refresh_ms > soon_ms) {
+	} else if (held->token > held->token_last && held->refresh_at_ms > soon_ms) {
 		/* The last round brought none, and now none is left. */
-		held->refresh_ms = soon_ms;
+		held->refresh_at_ms = soon_ms;
 		lease_arm(core, l);
 	}
 }
@@ -86,11 +86,11 @@ static int64_t
 renew_seat_until_ms(const struct lease *l, unsigned i)
 {
 	const struct question *asked = l->round != NULL ? &l->round->questions[i] : NULL;
-	int64_t valid_ms = seat_of(l, i)->valid_ms;
+	int64_t valid_until_ms = seat_of(l, i)->valid_until_ms;
 
 	assert(lease_held(l)->renewal != RENEWAL_ASKING);
-	return asked != NULL && asked->asking && asked->yes_until_ms > valid_ms ? asked->yes_until_ms
-										: valid_ms;
+	return asked != NULL && asked->asking && asked->yes_until_ms > valid_until_ms ? asked->yes_until_ms
+										      : valid_until_ms;
 }
 
 /* What the rule says now, but no less than what the lease is valid for already, which its holders may have
@@ -99,7 +99,8 @@ renew_seat_until_ms(const struct lease *l, unsigned i)
 static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
-	int64_t ruled = terms_lease_ms(core, l->resource->rule), kept, left = lease_told_ms(l) - core->now.ms;
+	int64_t ruled = terms_lease_ms(core, l->resource->rule);
+	int64_t kept, left = lease_told_until_ms(l) - core->now.ms;
 
 	/* A lease that is over is lost before anything is asked for it (R3). */
 	assert(left > 0);
@@ -122,8 +123,9 @@ renew_ask(struct core *core, struct lease *l, bool all)
 
 	assert(l->round->sent_ms <= core->now.ms);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if ((all || seat_of(l, i)->valid_ms < kept_ms) && seat_question(core, l, i, &op))
-			seat_ask(core, l, i, op, lease_held(l)->valid_ms - core->now.ms, CALL_QUEUELESS);
+		if ((all || seat_of(l, i)->valid_until_ms < kept_ms) && seat_question(core, l, i, &op))
+			seat_ask(
+				core, l, i, op, lease_held(l)->valid_until_ms - core->now.ms, CALL_QUEUELESS);
 	}
 }
 
@@ -137,10 +139,10 @@ renew_begin(struct core *core, struct lease *l)
 	lease_round(core, l, renew_next_term_ms(core, l), renew_short_of_tokens(l) ? tokens_block(core) : 0);
 	renew_ask(core, l, true);
 	held->renewal = seats_asking(core, l) > 0 ? RENEWAL_ASKING : RENEWAL_DONE;
-	held->refresh_ms =
-		held->renewal == RENEWAL_ASKING ? held->valid_ms : core->now.ms + renew_again_ms(core, l);
+	held->refresh_at_ms = held->renewal == RENEWAL_ASKING ? held->valid_until_ms
+							      : core->now.ms + renew_again_ms(core, l);
 	/* Otherwise the timer would come back in this very turn. */
-	assert(held->refresh_ms > core->now.ms);
+	assert(held->refresh_at_ms > core->now.ms);
 	lease_arm(core, l);
 }
 
@@ -150,7 +152,7 @@ renew_go_on(struct core *core, struct lease *l)
 {
 	assert(lease_held(l)->renewal == RENEWAL_ASKING);
 	renew_ask(core, l, false);
-	lease_held(l)->refresh_ms = core->now.ms + renew_again_ms(core, l);
+	lease_held(l)->refresh_at_ms = core->now.ms + renew_again_ms(core, l);
 	lease_arm(core, l);
 }
 
@@ -166,14 +168,14 @@ renew_reclaim(struct core *core, struct lease *l, unsigned master)
 	if (core->settings.masters == 1)
 		renew_begin(core, l);
 	else if (seat_question(core, l, master, &op))
-		seat_ask(core, l, master, op, held->valid_ms - core->now.ms, CALL_QUEUELESS);
+		seat_ask(core, l, master, op, held->valid_until_ms - core->now.ms, CALL_QUEUELESS);
 }
 
 void
 renew_now(struct core *core, struct lease *l)
 {
 	/* If a round has just failed, the timer tries again; sooner would not help. */
-	if (lease_held(l)->refresh_ms > core->now.ms + renew_again_ms(core, l))
+	if (lease_held(l)->refresh_at_ms > core->now.ms + renew_again_ms(core, l))
 		renew_begin(core, l);
 }
 
@@ -207,7 +209,7 @@ renew_catch_up(struct core *core, struct lease *l)
 
 	/* A recovered lease is adopted at once: meanwhile other daemons tell the former owner that they wait,
 	 * and the name has no tokens for the next hold. */
-	if (held->valid_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2 &&
+	if (held->valid_until_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2 &&
 		!renew_can_adopt(core, l))
 		return;
 	if (held->renewal == RENEWAL_ASKING)
@@ -220,27 +222,27 @@ renew_catch_up(struct core *core, struct lease *l)
 static void
 renew_settle_round(struct core *core, struct lease *l, bool yes)
 {
-	int64_t valid_ms = seats_valid_ms(core, l), soon = renew_again_ms(core, l);
+	int64_t valid_until_ms = seats_valid_until_ms(core, l), soon = renew_again_ms(core, l);
 	struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
 	bool asking = false;
 
 	assert(seats_ours(core, l) > 0);
-	if (valid_ms > held->valid_ms)
-		held->valid_ms = valid_ms;
-	assert(held->valid_ms > core->now.ms);
+	if (valid_until_ms > held->valid_until_ms)
+		held->valid_until_ms = valid_until_ms;
+	assert(held->valid_until_ms > core->now.ms);
 	if (held->renewal != RENEWAL_ASKING)
 		return;
 	if (seats_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
 		held->told = t->asked;
-		held->refresh_ms = held->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
+		held->refresh_at_ms = held->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
 	} else {
 		asking = seats_asking(core, l) > 0;
 		if (!yes || !asking)
-			held->refresh_ms = core->now.ms + core_jitter(core, soon / 2, soon);
+			held->refresh_at_ms = core->now.ms + core_jitter(core, soon / 2, soon);
 		/* A master that was asked may stay silent, while another one is back. */
-		else if (held->refresh_ms > core->now.ms + soon)
-			held->refresh_ms = core->now.ms + soon;
+		else if (held->refresh_at_ms > core->now.ms + soon)
+			held->refresh_at_ms = core->now.ms + soon;
 	}
 	if (asking)
 		return;
@@ -252,8 +254,8 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 	held->renewal = RENEWAL_DRY;
 	if (held->vain < UINT8_MAX)
 		held->vain++;
-	if (held->token > held->token_last && held->refresh_ms > core->now.ms + soon)
-		held->refresh_ms = core->now.ms + soon;
+	if (held->token > held->token_last && held->refresh_at_ms > core->now.ms + soon)
+		held->refresh_at_ms = core->now.ms + soon;
 }
 
 /*
@@ -289,7 +291,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
-	int64_t valid_ms = held->valid_ms, newest = round_newest(l);
+	int64_t valid_until_ms = held->valid_until_ms, newest = round_newest(l);
 	bool yes = vote->outcome == OUTCOME_YES;
 
 	assert(vote->op == CALL_RENEW || vote->op == CALL_RECLAIM || vote->op == CALL_ACQUIRE ||
@@ -298,7 +300,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	if (yes)
 		renew_note_reclaimed(core, l, vote);
 	if (vote->outcome == OUTCOME_ERROR)
-		lease_note(core, NOTE_RENEW_FAILED, l, 0, held->valid_ms - core->now.ms,
+		lease_note(core, NOTE_RENEW_FAILED, l, 0, held->valid_until_ms - core->now.ms,
 			core->masters[vote->master].error);
 	/* Another daemon waits; the message that said so may have been lost. */
 	if (yes && vote->position > (held->writer != WRITER_NONE && vote->master == l->queue_master))
@@ -312,8 +314,8 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* Given by an earlier memory, or other permits than the majority gave: asked for once more. */
 	if (yes && (!seat_is_ours(l, vote->master) ||
 			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
-		held->refresh_ms = core->now.ms;
-	if (held->valid_ms != valid_ms || round_newest(l) != newest)
+		held->refresh_at_ms = core->now.ms;
+	if (held->valid_until_ms != valid_until_ms || round_newest(l) != newest)
 		lease_changed(core, l);
 	lease_arm(core, l);
 	lease_quiet(core, l);
@@ -324,16 +326,16 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 enum lease_loss
 renew_shortened(struct core *core, struct lease *l)
 {
-	int64_t valid_ms = seats_valid_ms(core, l);
+	int64_t valid_until_ms = seats_valid_until_ms(core, l);
 	struct lease_held *held = lease_held(l);
 
-	if (valid_ms >= held->valid_ms)
+	if (valid_until_ms >= held->valid_until_ms)
 		return LEASE_KEPT;
 	(void)round_of(core, l);
-	round_held(l)->told_ms = lease_told_ms(l);
-	held->valid_ms = valid_ms;
-	assert(lease_told_ms(l) > valid_ms);
-	if (valid_ms <= core->now.ms)
+	round_held(l)->told_until_ms = lease_told_until_ms(l);
+	held->valid_until_ms = valid_until_ms;
+	assert(lease_told_until_ms(l) > valid_until_ms);
+	if (valid_until_ms <= core->now.ms)
 		return LEASE_EXPIRED;
 	lease_changed(core, l);
 	lease_arm(core, l);
@@ -349,7 +351,7 @@ renew_emptied(struct core *core, struct lease *l)
 		return LEASE_TAKEN;
 	if (held->renewal == RENEWAL_ASKING && seats_asking(core, l) == 0) {
 		held->renewal = RENEWAL_DONE;
-		held->refresh_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
+		held->refresh_at_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
 		lease_arm(core, l);
 	}
 	return LEASE_KEPT;
@@ -364,7 +366,7 @@ static bool
 renew_put_off(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
-	int64_t next_ms = core->now.ms + 1, latest_ms = next_ms + (held->valid_ms - core->now.ms) / 4;
+	int64_t next_ms = core->now.ms + 1, latest_ms = next_ms + (held->valid_until_ms - core->now.ms) / 4;
 	struct ration turns = core->leases->turns;
 	int64_t turn_ms = ration_turn(&turns, next_ms, RENEW_TOGETHER, resource_work(l->resource));
 
@@ -372,7 +374,7 @@ renew_put_off(struct core *core, struct lease *l)
 	if (turn_ms > latest_ms)
 		return false;
 	core->leases->turns = turns;
-	held->refresh_ms = turn_ms;
+	held->refresh_at_ms = turn_ms;
 	lease_arm(core, l);
 	return true;
 }
@@ -393,18 +395,18 @@ renew_timer(struct core *core, struct lease *l)
 
 	assert(!timer_is_armed(&l->timer));
 	if (l->resource->demand->count > 0)
-		held->idle_ms = 0;
+		held->idle_until_ms = 0;
 	/* The lease is given back before this step ends, unless a client that was waiting for something else
 	 * wants it by then: in that case it goes on. */
-	if (held->idle_ms != 0 && core->now.ms >= held->idle_ms && lease_let_go(core, l)) {
+	if (held->idle_until_ms != 0 && core->now.ms >= held->idle_until_ms && lease_let_go(core, l)) {
 		permit_lease_changed(l);
 		dirty_add(&core->dirty, &l->resource->item);
 	}
-	if (core->now.ms >= held->valid_ms)
+	if (core->now.ms >= held->valid_until_ms)
 		return LEASE_EXPIRED;
 	if (held->writer != WRITER_NONE && core->now.ms >= round_held(l)->enqueue_at_ms)
 		lease_enqueue_writer(core, l);
-	else if (core->now.ms < held->refresh_ms)
+	else if (core->now.ms < held->refresh_at_ms)
 		lease_arm(core, l);
 	else if (held->renewal == RENEWAL_ASKING)
 		renew_go_on(core, l);

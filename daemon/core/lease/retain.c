@@ -57,7 +57,7 @@ lease_serve(struct core *core, struct lease *l)
 	held->on_trial = false;
 	held->again = held->served;
 	held->served = true;
-	held->idle_ms = 0;
+	held->idle_until_ms = 0;
 }
 
 /* ---- how long ---- */
@@ -76,9 +76,9 @@ lease_let_go(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 
-	assert(held->idle_ms != 0);
+	assert(held->idle_until_ms != 0);
 	if (ration_take(&core->leases->let_go, core->now.ms, resource_work(l->resource)) >= RETAIN_TOGETHER) {
-		held->idle_ms =
+		held->idle_until_ms =
 			retain_until(&core->leases->retained, l, core->now.ms + core->settings.retain_ms);
 		return false;
 	}
@@ -146,11 +146,11 @@ lease_retain(struct core *core, struct lease *l)
 		l->resource->rule->key != NULL || l->resource->rule->interop != INTEROP_NONE ||
 		!masterset_usable(core))
 		return false;
-	if (held->idle_ms == 0) {
-		held->idle_ms = retain_begin(core, l);
+	if (held->idle_until_ms == 0) {
+		held->idle_until_ms = retain_begin(core, l);
 		/* A timer that comes too early costs less than one that is set at every UNLOCK. */
-		if (held->idle_ms != 0 && held->idle_ms < timer_at(&core->timers, &l->timer))
+		if (held->idle_until_ms != 0 && held->idle_until_ms < timer_at(&core->timers, &l->timer))
 			lease_arm(core, l);
 	}
-	return core->now.ms < held->idle_ms;
+	return core->now.ms < held->idle_until_ms;
 }

@@ -115,7 +115,7 @@ seat_set_odd(struct lease *l, unsigned i)
 	assert(l->kind == KIND_PERMITS);
 	seat_set_ours(l, i, false);
 	l->odd = (uint8_t)(l->odd | 1U << i);
-	seat_of(l, i)->valid_ms = 0;
+	seat_of(l, i)->valid_until_ms = 0;
 }
 
 /* The first seat has room for the pointer to the grown ones. */
@@ -132,7 +132,8 @@ seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 		if (i < from)
 			seats[i] = *seat_of(l, i);
 		else
-			seats[i] = (struct seat){{l->state == LEASE_HELD ? lease_held(l)->valid_ms - 1 : 0}};
+			seats[i] = (struct seat){
+				{l->state == LEASE_HELD ? lease_held(l)->valid_until_ms - 1 : 0}};
 	}
 	seats_free(l);
 	l->within[0].grown = seats;
@@ -154,11 +155,11 @@ seat_empty(struct core *core, struct lease *l, unsigned i)
 	static const struct question unasked;
 	struct seat *seat = seat_of(l, i);
 	uint8_t others = (uint8_t) ~(1U << i);
-	int64_t most_ms = l->state == LEASE_HELD ? lease_held(l)->valid_ms - 1 : 0;
+	int64_t most_ms = l->state == LEASE_HELD ? lease_held(l)->valid_until_ms - 1 : 0;
 
 	assert(i < CORE_MASTERS_MAX);
-	if (seat->valid_ms > most_ms)
-		seat->valid_ms = most_ms;
+	if (seat->valid_until_ms > most_ms)
+		seat->valid_until_ms = most_ms;
 	l->ours &= others;
 	l->odd &= others;
 	if (l->state == LEASE_HELD)
@@ -183,7 +184,7 @@ seats_clear(const struct core *core, struct lease *l)
 	/* The seats of a held lease are its validity. */
 	assert(l->state != LEASE_HELD);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		seat_of(l, i)->valid_ms = 0;
+		seat_of(l, i)->valid_until_ms = 0;
 		if (l->round != NULL)
 			l->round->questions[i] = unasked;
 	}
@@ -272,7 +273,7 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
 	struct seat *seat = seat_of(l, i);
 
 	assert(ms > 0);
-	seat->valid_ms = seat->valid_ms > ms ? seat->valid_ms - ms : 0;
+	seat->valid_until_ms = seat->valid_until_ms > ms ? seat->valid_until_ms - ms : 0;
 	if (l->round != NULL)
 		l->round->questions[i].yes_until_ms -= ms;
 }
@@ -317,8 +318,8 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 			seat_adopted(core, l, vote->master);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
-		if (seat_prolongs(core, vote->master, vote->op) && asked->yes_until_ms > seat->valid_ms)
-			seat->valid_ms = asked->yes_until_ms;
+		if (seat_prolongs(core, vote->master, vote->op) && asked->yes_until_ms > seat->valid_until_ms)
+			seat->valid_until_ms = asked->yes_until_ms;
 		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
 		asked->token_last = vote->token_last;
 		break;
@@ -332,7 +333,7 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_LIMIT:
 		seat_set_ours(l, vote->master, false);
 		seat_adopted(core, l, vote->master);
-		seat->valid_ms = 0;
+		seat->valid_until_ms = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
 		/* The holder of one slot is not in the way if others are free. */
 		asked->holder = vote->holder.n > 0 && asked->slots == 0 ? hash_text(vote->holder) : 0;
@@ -391,7 +392,7 @@ seats_until(const struct core *core, const struct lease *l, int64_t ms)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += seat_of(l, i)->valid_ms >= ms;
+		n += seat_of(l, i)->valid_until_ms >= ms;
 	return n;
 }
 
@@ -412,17 +413,17 @@ seats_holder(const struct core *core, const struct lease *l)
 }
 
 int64_t
-seats_valid_ms(const struct core *core, const struct lease *l)
+seats_valid_until_ms(const struct core *core, const struct lease *l)
 {
-	int64_t valid_ms = 0;
+	int64_t valid_until_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = seat_of(l, i)->valid_ms;
+		int64_t ms = seat_of(l, i)->valid_until_ms;
 
-		if (ms > valid_ms && seats_until(core, l, ms) >= quorum_majority(core))
-			valid_ms = ms;
+		if (ms > valid_until_ms && seats_until(core, l, ms) >= quorum_majority(core))
+			valid_until_ms = ms;
 	}
-	return valid_ms;
+	return valid_until_ms;
 }
 
 /* A majority that was raised to a token keeps all later tokens above it, unless one of these masters forgot

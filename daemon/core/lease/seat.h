@@ -24,7 +24,7 @@ struct core;
 /* What one master is being asked, and what it said last. */
 struct question {
 	uint64_t incarnation; /* of the master's memory, when it was asked last */
-	int64_t yes_until_ms; /* the seat's valid_ms, if the answer under way is a yes */
+	int64_t yes_until_ms; /* the seat's valid_until_ms, if the answer under way is a yes */
 	int64_t deadline_us;  /* asking: the master's time after which the question refuses itself; 0: the
 				 question cannot create a lease */
 	int64_t unsure_us;    /* an unanswered question may create the lease until then; 0: none */
@@ -70,12 +70,12 @@ struct former {
 struct round_held {
 	int64_t spare_first; /* first token of a block fetched ahead; 0: none */
 	int64_t spare_last;
-	int64_t wanted_ms;     /* wanted: since when */
-	int64_t heard_ms;      /* wanted: when a waiting daemon was heard last */
-	int64_t streak;        /* local grants since wanted_ms */
-	int64_t enqueue_at_ms; /* not WRITER_NONE: when to refresh its position in the queue */
-	int64_t told_ms;       /* deadline told before clocks shortened the validity; 0: no later one */
-	struct former *former; /* NULL: each master has adopted the lease, or said that it has none */
+	int64_t wanted_since_ms; /* wanted: since when */
+	int64_t heard_ms;        /* wanted: when a waiting daemon was heard last */
+	int64_t streak;          /* local grants since wanted_since_ms */
+	int64_t enqueue_at_ms;   /* not WRITER_NONE: when to refresh its position in the queue */
+	int64_t told_until_ms;   /* deadline told before clocks shortened the validity; 0: no later one */
+	struct former *former;   /* NULL: each master has adopted the lease, or said that it has none */
 };
 
 /*
@@ -282,7 +282,7 @@ unsigned seats_holder(const struct core *core, const struct lease *l);
 bool seats_can_prolong(const struct core *core, const struct lease *l);
 
 /* Until when a majority of the seats is valid. */
-int64_t seats_valid_ms(const struct core *core, const struct lease *l);
+int64_t seats_valid_until_ms(const struct core *core, const struct lease *l);
 
 /* Tokens to which a majority was strictly raised in this round. False: there are none. They are taken
  * once. */

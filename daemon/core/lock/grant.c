@@ -61,9 +61,9 @@ terms_new(struct core *core, struct grant *g)
 	t->grant = g;
 	t->granted_ms = g->granted_ms;
 	t->ends_ms = TIMER_NEVER;
-	t->ceiling_ms = TIMER_NEVER;
-	t->claim_ms = TIMER_NEVER;
-	t->long_ms = TIMER_NEVER;
+	t->ceiling_at_ms = TIMER_NEVER;
+	t->claim_ends_ms = TIMER_NEVER;
+	t->long_at_ms = TIMER_NEVER;
 	t->told_until_ms = TIMER_NEVER;
 	g->terms = t;
 	g->bounded = true;
@@ -98,11 +98,11 @@ grant_begin(struct core *core, struct grant *g, int64_t lease_ms, int64_t max_ho
 	t = grant_bound(core, g);
 	t->leased = lease_ms > 0;
 	t->ends_why = lease_end <= ceiling && t->leased ? LOSS_LEASE : LOSS_MAXHOLD;
-	t->ceiling_ms = ceiling;
+	t->ceiling_at_ms = ceiling;
 	t->ends_ms = earlier(lease_end, ceiling);
 	assert(t->ends_ms > now);
-	assert(t->ends_ms <= t->ceiling_ms);
-	t->claim_ms = after(now, claim_ms);
+	assert(t->ends_ms <= t->ceiling_at_ms);
+	t->claim_ends_ms = after(now, claim_ms);
 	terms_arm(core, t);
 	grant_watch(core, g);
 }
@@ -166,7 +166,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		g->untold = true;
 		if (g->session->named == NULL)
 			return;
-		grant_bound(core, g)->claim_ms = earlier(w->until_ms, grant_claim_ms(g));
+		grant_bound(core, g)->claim_ends_ms = earlier(w->until_ms, grant_claim_ends_ms(g));
 		terms_arm(core, g->terms);
 		return;
 	}
@@ -224,7 +224,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	assert(l->grants == NULL || (w->kind == KIND_SHARED && l->grants->kind == KIND_SHARED));
 	/* In order of arrival, on a lease that is valid, and with a token that no other hold has. */
 	assert(w == TAILQ_FIRST(&queue_of(l->resource)->waiters));
-	assert(lease_held(l)->valid_ms > core->now.ms && token == lease_held(l)->token - 1);
+	assert(lease_held(l)->valid_until_ms > core->now.ms && token == lease_held(l)->token - 1);
 	if (queue_end_unpushable(core, w))
 		return;
 	g = grant_new(core, l, w, token);
@@ -286,12 +286,12 @@ grant_claim(struct core *core, struct grant *g)
 {
 	/* A withheld hold belongs to no session that could show anything. */
 	assert(g->session != NULL);
-	if (!g->untold && grant_claim_ms(g) == TIMER_NEVER)
+	if (!g->untold && grant_claim_ends_ms(g) == TIMER_NEVER)
 		return false;
 	g->untold = false;
 	grant_changed(core, g);
 	if (g->bounded) {
-		g->terms->claim_ms = TIMER_NEVER;
+		g->terms->claim_ends_ms = TIMER_NEVER;
 		terms_arm(core, g->terms);
 	}
 	return true;
@@ -303,13 +303,13 @@ grant_put_off(struct core *core, struct grant *g, int64_t ms)
 	struct terms *t = grant_terms(g);
 
 	assert(g->session != NULL && ms > 0);
-	if (t == NULL || t->claim_ms == TIMER_NEVER) {
+	if (t == NULL || t->claim_ends_ms == TIMER_NEVER) {
 		(void)grant_claim(core, g);
 		return;
 	}
 	g->untold = false;
-	if (t->claim_ms < core->now.ms + ms)
-		t->claim_ms = core->now.ms + ms;
+	if (t->claim_ends_ms < core->now.ms + ms)
+		t->claim_ends_ms = core->now.ms + ms;
 	terms_arm(core, t);
 }
 
@@ -317,7 +317,7 @@ grant_put_off(struct core *core, struct grant *g, int64_t ms)
 static int64_t
 grant_until_ms(const struct grant *g)
 {
-	return earlier(lease_held(g->lease)->valid_ms, grant_ends_ms(g));
+	return earlier(lease_held(g->lease)->valid_until_ms, grant_ends_ms(g));
 }
 
 int64_t
@@ -338,20 +338,20 @@ grant_told_ms(const struct core *core, const struct grant *g)
 void
 grant_extend(struct core *core, struct grant *g, int64_t ms)
 {
-	int64_t wanted = core->now.ms + ms, relied_ms = grant_relied_ms(g);
+	int64_t wanted = core->now.ms + ms, relied_ms = grant_relied_until_ms(g);
 	struct terms *t = grant_terms(g);
 	bool named = g->session->named != NULL;
 
 	assert(t != NULL && t->leased && wanted > core->now.ms);
 	if (named && wanted < relied_ms)
 		wanted = relied_ms;
-	if (wanted > t->ceiling_ms)
+	if (wanted > t->ceiling_at_ms)
 		t->ends_why = LOSS_MAXHOLD;
 	else if (!named || wanted > t->ends_ms)
 		t->ends_why = LOSS_LEASE;
 	else if (wanted < t->ends_ms)
 		t->ends_why = LOSS_SHORTENED;
-	t->ends_ms = earlier(wanted, t->ceiling_ms);
+	t->ends_ms = earlier(wanted, t->ceiling_at_ms);
 	terms_arm(core, t);
 }
 
@@ -366,13 +366,13 @@ grant_share(struct core *core, struct grant *g)
 }
 
 int64_t
-grant_relied_ms(const struct grant *g)
+grant_relied_until_ms(const struct grant *g)
 {
 	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;
 
 	if (g->untold || part_of(g) != NULL)
 		return 0;
-	return earlier(earlier(lease_told_ms(g->lease), grant_ends_ms(g)), before_ms);
+	return earlier(earlier(lease_told_until_ms(g->lease), grant_ends_ms(g)), before_ms);
 }
 
 void
@@ -380,8 +380,8 @@ grant_tell_no_more(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
 	/* A holder that was cut off earlier has been told nothing since then. */
-	grant_bound(core, g)->told_until_ms = grant_relied_ms(g);
-	assert(g->terms->told_until_ms <= lease_told_ms(g->lease));
+	grant_bound(core, g)->told_until_ms = grant_relied_until_ms(g);
+	assert(g->terms->told_until_ms <= lease_told_until_ms(g->lease));
 }
 
 void
@@ -471,7 +471,7 @@ static void
 note_loss(struct core *core, const struct grant *g, enum loss_reason reason)
 {
 	struct note *lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
-	int64_t late_ms = core->now.ms - grant_relied_ms(g);
+	int64_t late_ms = core->now.ms - grant_relied_until_ms(g);
 
 	if (late_ms > 0) {
 		lost->late_ms = late_ms;
@@ -492,21 +492,21 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 }
 
 int64_t
-grant_withheld_ms(const struct grant *g)
+grant_withheld_until_ms(const struct grant *g)
 {
 	return g->untold || part_of(g) != NULL
 		       ? 0
-		       : grant_relied_ms(g) + g->lease->resource->rule->crash_delay_ms;
+		       : grant_relied_until_ms(g) + g->lease->resource->rule->crash_delay_ms;
 }
 
 int64_t
 grant_abandon(struct core *core, struct grant *g)
 {
-	int64_t told_ms = grant_relied_ms(g), until_ms = grant_withheld_ms(g);
+	int64_t told_ms = grant_relied_until_ms(g), until_ms = grant_withheld_until_ms(g);
 	struct session *s = g->session;
 	struct terms *t;
 
-	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_told_ms(g->lease));
+	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_told_until_ms(g->lease));
 	if (until_ms <= core->now.ms) {
 		grant_release(core, g);
 		return 0;
@@ -521,8 +521,8 @@ grant_abandon(struct core *core, struct grant *g)
 	t = grant_bound(core, g);
 	t->told_until_ms = told_ms;
 	t->ends_ms = until_ms;
-	t->claim_ms = TIMER_NEVER;
-	t->long_ms = TIMER_NEVER;
+	t->claim_ends_ms = TIMER_NEVER;
+	t->long_at_ms = TIMER_NEVER;
 	terms_arm(core, t);
 	dirty_add(&core->dirty, &g->lease->resource->item);
 	assert(g->session == NULL && g->terms->ends_ms == until_ms);
@@ -546,7 +546,7 @@ grant_lose_withheld(struct core *core, struct grant *g, enum loss_reason reason)
 	if (!g->untold)
 		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
 	lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
-	if (grant_withheld_ms(g) > core->now.ms) {
+	if (grant_withheld_until_ms(g) > core->now.ms) {
 		lost->span_ms = -1; /* WITHHELD tells it */
 		return grant_abandon(core, g);
 	}
@@ -581,11 +581,11 @@ grant_timer(struct core *core, struct grant *g)
 	}
 	if (g->session == NULL)
 		grant_end(core, g);
-	else if (t->claim_ms >= t->ends_ms)
+	else if (t->claim_ends_ms >= t->ends_ms)
 		grant_lose(core, g, t->ends_why);
 	else if (g->untold)
 		grant_release(core, g);
-	else if (g->session->named != NULL && grant_withheld_ms(g) > core->now.ms)
+	else if (g->session->named != NULL && grant_withheld_until_ms(g) > core->now.ms)
 		(void)grant_lose_withheld(core, g, LOSS_CLAIM);
 	else
 		grant_lose(core, g, LOSS_CLAIM);
@@ -596,10 +596,10 @@ grant_timer(struct core *core, struct grant *g)
 static int64_t
 lease_relied_ms(const struct lease *l)
 {
-	int64_t told_ms = l->round != NULL ? round_held(l)->told_ms : 0, until_ms = 0;
+	int64_t told_ms = l->round != NULL ? round_held(l)->told_until_ms : 0, until_ms = 0;
 
 	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
-		int64_t relied_ms = grant_relied_ms(g);
+		int64_t relied_ms = grant_relied_until_ms(g);
 
 		if (relied_ms > until_ms)
 			until_ms = relied_ms < told_ms ? relied_ms : told_ms;
@@ -612,15 +612,15 @@ lease_relied_ms(const struct lease *l)
 static void
 grants_end(struct core *core, struct lease *l, enum loss_reason reason)
 {
-	int64_t valid_ms = lease_held(l)->valid_ms;
+	int64_t valid_until_ms = lease_held(l)->valid_until_ms;
 
 	while (l->grants != NULL) {
 		struct grant *g = l->grants;
 
 		/* Its session has ended, so no client is told of this loss. */
-		if (g->session == NULL && grant_relied_ms(g) > core->locks->lost_until_ms)
-			core->locks->lost_until_ms = grant_relied_ms(g);
-		if (grant_ends_ms(g) <= valid_ms && grant_ends_ms(g) <= core->now.ms)
+		if (g->session == NULL && grant_relied_until_ms(g) > core->locks->lost_until_ms)
+			core->locks->lost_until_ms = grant_relied_until_ms(g);
+		if (grant_ends_ms(g) <= valid_until_ms && grant_ends_ms(g) <= core->now.ms)
 			grant_timer(core, g);
 		else
 			grant_lose(core, g, reason);

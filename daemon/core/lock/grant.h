@@ -100,11 +100,11 @@ struct terms {
 	int64_t granted_ms;
 	struct part *part;     /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
 	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
-	int64_t ceiling_ms;    /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
+	int64_t ceiling_at_ms; /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
 	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
-	int64_t claim_ms;      /* end by CLAIM, which a named session has without asking for it
-				  (named_session.h), unless a request names the hold before; or TIMER_NEVER */
-	int64_t long_ms;       /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
+	int64_t claim_ends_ms; /* end by CLAIM, which a named session has without asking for it
+			     (named_session.h), unless a request names the hold before; or TIMER_NEVER */
+	int64_t long_at_ms;    /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
 	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE, or SHORTENED by EXTEND, or MAXHOLD, whichever ends first */
 };
@@ -181,18 +181,18 @@ grant_since_ms(const struct grant *g)
 
 /* When it ends unless a request claims it; TIMER_NEVER: it is claimed. */
 static inline int64_t
-grant_claim_ms(const struct grant *g)
+grant_claim_ends_ms(const struct grant *g)
 {
-	return g->bounded ? g->terms->claim_ms : TIMER_NEVER;
+	return g->bounded ? g->terms->claim_ends_ms : TIMER_NEVER;
 }
 
 /* When its terms end it; TIMER_NEVER: never. */
 static inline int64_t
 grant_ends_ms(const struct grant *g)
 {
-	int64_t claim_ms = grant_claim_ms(g);
+	int64_t claim_ends_ms = grant_claim_ends_ms(g);
 
-	return g->bounded && g->terms->ends_ms < claim_ms ? g->terms->ends_ms : claim_ms;
+	return g->bounded && g->terms->ends_ms < claim_ends_ms ? g->terms->ends_ms : claim_ends_ms;
 }
 
 /* Its session has lost its last connection; and has a connection again. */
@@ -210,10 +210,10 @@ int64_t grant_told_ms(const struct core *core, const struct grant *g);
 void grant_extend(struct core *core, struct grant *g, int64_t ms);
 
 /* Until when its holder may rely on it, by what the holder has been told; 0: it has not been told. */
-int64_t grant_relied_ms(const struct grant *g);
+int64_t grant_relied_until_ms(const struct grant *g);
 
 /* Until when it is withheld if it is abandoned now; 0: its client does not know of it. */
-int64_t grant_withheld_ms(const struct grant *g);
+int64_t grant_withheld_until_ms(const struct grant *g);
 
 /* DOWNGRADE: readers may join from now on. */
 void grant_share(struct core *core, struct grant *g);

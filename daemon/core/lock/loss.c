@@ -357,7 +357,7 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 	} else if (!reentry->tagged && !again) {
 		reply_error(out, CODE_HELD,
 			"this session holds it already, token %lld: use OWNER tags to re-enter%s", token,
-			grant_claim_ms(g) != TIMER_NEVER ? "; CHECK claims it" : "");
+			grant_claim_ends_ms(g) != TIMER_NEVER ? "; CHECK claims it" : "");
 	} else if (reentry->permits > g->lease->permits) {
 		reply_error(out, CODE_UPGRADE,
 			"this OWNER holds %lld permits and asks for %lld: UNLOCK first, or take another "

@@ -161,8 +161,8 @@ queue_arm(struct core *core, struct waiter *w)
 	if (w->once || w->retries < 0 || w->until_ms < look_ms)
 		look_ms = w->until_ms;
 	/* With RETRIES it is asked at a look. */
-	if (w->retries < 0 && queue_may_ask_whose(w) && w->whose_ms < look_ms)
-		look_ms = w->whose_ms > core->now.ms ? w->whose_ms : core->now.ms + 1;
+	if (w->retries < 0 && queue_may_ask_whose(w) && w->whose_at_ms < look_ms)
+		look_ms = w->whose_at_ms > core->now.ms ? w->whose_at_ms : core->now.ms + 1;
 	/* By another rule it may have been reached before. */
 	if (slow_ms < look_ms)
 		look_ms = slow_ms > core->now.ms ? slow_ms : core->now.ms + 1;
@@ -259,7 +259,7 @@ queue_add(struct core *core, struct resource *r, struct conn *conn, const struct
 	w->retries = command->retries;
 	w->until_ms = until_ms;
 	w->since_ms = core->now.ms;
-	w->whose_ms = core->now.ms + queue_look_ms(w);
+	w->whose_at_ms = core->now.ms + queue_look_ms(w);
 	w->ticket = ++core->locks->tickets;
 	w->lease_ms = command->lease_ms;
 	w->max_hold_ms = command->max_hold_ms;
@@ -427,9 +427,9 @@ queue_ask_whose(struct core *core, struct waiter *w, bool held)
 {
 	struct session *s = w->session;
 
-	if (!queue_may_ask_whose(w) || core->now.ms < w->whose_ms)
+	if (!queue_may_ask_whose(w) || core->now.ms < w->whose_at_ms)
 		return false;
-	w->whose_ms = core->now.ms + (core->now.ms - w->since_ms);
+	w->whose_at_ms = core->now.ms + (core->now.ms - w->since_ms);
 	if (!held)
 		emit_whose(
 			core, &(struct whose){s->user->id, resource_name(w->resource), named_session_id(s)});

@@ -89,7 +89,7 @@ rescan_reclaim(void *arg, struct resource *r)
 
 	assert(rescan->master->index < rescan->core->settings.masters);
 	for (l = resource_next_lease(r, NULL); l != NULL; l = resource_next_lease(r, l)) {
-		if (l->state == LEASE_HELD && lease_held(l)->idle_ms != 0 && r->demand->count == 0)
+		if (l->state == LEASE_HELD && lease_held(l)->idle_until_ms != 0 && r->demand->count == 0)
 			lease_give_back(rescan->core, l);
 		else if (l->state == LEASE_HELD)
 			renew_reclaim(rescan->core, l, rescan->master->index);

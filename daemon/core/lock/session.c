@@ -156,15 +156,15 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 }
 
 bool
-session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, int64_t ms)
+session_looks_again(struct core *core, struct timer *timer, int64_t *look_at_ms, int64_t ms)
 {
 	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
 
 	assert(ms >= 0 && !timer_is_armed(timer));
-	if (*look_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_ms + slack)
+	if (*look_at_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_at_ms + slack)
 		return false;
-	*look_ms = core->now.ms + slack;
-	timer_arm(&core->timers, timer, *look_ms);
+	*look_at_ms = core->now.ms + slack;
+	timer_arm(&core->timers, timer, *look_at_ms);
 	return true;
 }
 
@@ -282,7 +282,7 @@ static void
 grace_arm(struct core *core, struct session *s)
 {
 	assert(s->grace_ms > 0);
-	s->grace_look_ms = 0;
+	s->grace_look_at_ms = 0;
 	timer_arm(&core->timers, &s->grace_timer, core->now.ms + s->grace_ms);
 }
 
@@ -439,7 +439,7 @@ grace_drain(struct core *core)
 void
 grace_timer(struct core *core, struct session *s)
 {
-	if (session_looks_again(core, &s->grace_timer, &s->grace_look_ms, s->grace_ms))
+	if (session_looks_again(core, &s->grace_timer, &s->grace_look_at_ms, s->grace_ms))
 		return;
 	if (s->conn_count == 0 && s->process.pid == 0)
 		grace_end(core, s);
@@ -465,7 +465,7 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 	core->locks->heartbeats += ms > 0;
 	core->locks->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = ms;
-	s->heartbeat_look_ms = 0;
+	s->heartbeat_look_at_ms = 0;
 	heartbeat_arm(core, s);
 	session_changed(core, s);
 	emit_ok(core, conn->id);
@@ -475,7 +475,7 @@ void
 heartbeat_begin(struct core *core, struct session *s)
 {
 	s->heard_ms = core->now.ms;
-	s->heartbeat_look_ms = 0;
+	s->heartbeat_look_at_ms = 0;
 	heartbeat_arm(core, s);
 }
 
@@ -524,9 +524,10 @@ heartbeat_timer(struct core *core, struct session *s)
 	if (heartbeat_blocked(s))
 		s->heard_ms = core->now.ms;
 	if (s->heard_ms + s->heartbeat_ms > core->now.ms) {
-		s->heartbeat_look_ms = 0;
+		s->heartbeat_look_at_ms = 0;
 		heartbeat_arm(core, s);
-	} else if (!session_looks_again(core, &s->heartbeat_timer, &s->heartbeat_look_ms, s->heartbeat_ms)) {
+	} else if (!session_looks_again(
+			   core, &s->heartbeat_timer, &s->heartbeat_look_at_ms, s->heartbeat_ms)) {
 		heartbeat_missed(core, s);
 	}
 }

@@ -87,10 +87,10 @@ struct session {
 	uint64_t secret[2];
 	struct process process; /* pid 0: the session ends with its last connection */
 	int64_t opened_ms;
-	int64_t grace_ms;          /* how long it survives the loss of its last connection; 0: it does not */
-	int64_t grace_look_ms;     /* grace over: one look more (session_looks_again()); 0: not */
-	int64_t heartbeat_ms;      /* a request has to come within this time; 0: no heartbeat */
-	int64_t heartbeat_look_ms; /* as grace_look_ms */
+	int64_t grace_ms;         /* how long it survives the loss of its last connection; 0: it does not */
+	int64_t grace_look_at_ms; /* grace over: one look more (session_looks_again()); 0: not */
+	int64_t heartbeat_ms;     /* a request has to come within this time; 0: no heartbeat */
+	int64_t heartbeat_look_at_ms; /* as grace_look_at_ms */
 	struct timer heartbeat_timer;
 	struct named_session *named; /* its id (named_session.h); NULL: it belongs to its connections */
 	struct mark mark;
@@ -138,9 +138,9 @@ void session_remove(struct core *core, struct session *s);
 /*
  * A time limit of a session is over, which was ms long. If this daemon was late itself, what came before the
  * limit may still be unread. True: the timer is armed for one look more, an eighth of ms later, a second at
- * most; and again if that look is late. *look_ms is state between the calls, 0 at first.
+ * most; and again if that look is late. *look_at_ms is state between the calls, 0 at first.
  */
-bool session_looks_again(struct core *core, struct timer *timer, int64_t *look_ms, int64_t ms);
+bool session_looks_again(struct core *core, struct timer *timer, int64_t *look_at_ms, int64_t ms);
 
 /* It comes from a ledger, with its holds: its connections are lost as of now, and it was heard. */
 void session_recover(struct core *core, struct session *s);

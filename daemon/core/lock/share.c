@@ -45,7 +45,7 @@ lease_open(const struct core *core, const struct lease *l, const struct waiter *
 	bool shared = l->kind == KIND_SHARED || (wanted && l->grants != NULL && !lease_written(l));
 
 	if (shared)
-		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= round_held(l)->wanted_ms);
+		return w->kind == KIND_SHARED && (!wanted || w->since_ms <= round_held(l)->wanted_since_ms);
 	if (lease_must_yield(core, l))
 		return false;
 	return l->grants == NULL || (w->kind == KIND_SHARED && !lease_written(l));

@@ -99,20 +99,20 @@ void
 terms_arm(struct core *core, struct terms *t)
 {
 	assert(t->grant->bounded && t->grant->terms == t);
-	timer_arm(&core->timers, &t->timer, earlier(grant_ends_ms(t->grant), t->long_ms));
+	timer_arm(&core->timers, &t->timer, earlier(grant_ends_ms(t->grant), t->long_at_ms));
 	grant_changed(core, t->grant);
 }
 
 void
 grant_watch(struct core *core, struct grant *g)
 {
-	int64_t long_ms = g->lease->resource->rule->long_hold_ms;
+	int64_t long_at_ms = g->lease->resource->rule->long_hold_ms;
 
-	if (long_ms == 0)
+	if (long_at_ms == 0)
 		return;
-	long_ms += grant_since_ms(g);
+	long_at_ms += grant_since_ms(g);
 	/* A name of an MLOCK may have been held for long when the MLOCK is answered. */
-	grant_bound(core, g)->long_ms = long_ms > core->now.ms ? long_ms : core->now.ms + 1;
+	grant_bound(core, g)->long_at_ms = long_at_ms > core->now.ms ? long_at_ms : core->now.ms + 1;
 	terms_arm(core, g->terms);
 }
 
@@ -123,11 +123,11 @@ slow_tell_hold(struct core *core, struct grant *g)
 	char waiting[REPLY_TEXT_MAX];
 
 	assert(t != NULL);
-	if (core->now.ms < t->long_ms)
+	if (core->now.ms < t->long_at_ms)
 		return;
 	/* A hold that is withheld has ended for its holder. */
 	assert(g->session != NULL);
-	t->long_ms = TIMER_NEVER;
+	t->long_at_ms = TIMER_NEVER;
 	(void)snprintf(waiting, sizeof(waiting), "%u wait here%s", g->lease->resource->demand->count,
 		lease_wanted(g->lease) ? ", and another daemon waits" : "");
 	emit_hold_note(core, NOTE_LONG_HOLD, g, core->now.ms - grant_since_ms(g), emit_words(core, waiting));

@@ -23,7 +23,7 @@ binding_init(struct core *core)
 {
 	const struct core_settings *set = &core->settings;
 
-	core->quorum->binding = (struct binding){.ruled_ms = set->lease_max_ms,
+	core->quorum->binding = (struct binding){.ruled_lease_ms = set->lease_max_ms,
 		.margin_least_ms = set->margin_ms,
 		.margin_most_ms = set->margin_ms};
 }
@@ -33,7 +33,7 @@ binding_margin_ms(const struct core *core)
 {
 	const struct binding *b = &core->quorum->binding;
 
-	return core->now.ms < b->margin_over_ms ? b->margin_most_ms : core->settings.margin_ms;
+	return core->now.ms < b->margin_over_at_ms ? b->margin_most_ms : core->settings.margin_ms;
 }
 
 int64_t
@@ -41,16 +41,16 @@ binding_step_ms(const struct core *core)
 {
 	const struct binding *b = &core->quorum->binding;
 
-	return core->now.ms < b->margin_over_ms ? b->margin_least_ms : core->settings.margin_ms;
+	return core->now.ms < b->margin_over_at_ms ? b->margin_least_ms : core->settings.margin_ms;
 }
 
 int64_t
 binding_guard_ms(const struct core *core)
 {
 	const struct binding *b = &core->quorum->binding;
-	bool counts = core->now.ms < b->guard_over_ms && b->guard_ms > core->quorum->guarded_ms;
+	bool counts = core->now.ms < b->guard_over_at_ms && b->guard_ms > core->quorum->guarded_lease_ms;
 
-	return counts ? b->guard_ms : core->quorum->guarded_ms;
+	return counts ? b->guard_ms : core->quorum->guarded_lease_ms;
 }
 
 /* From then on nobody relies on what a lease of this length was told by now. */
@@ -64,14 +64,15 @@ void
 binding_ruled(struct core *core, int64_t longest_ms)
 {
 	struct binding *b = &core->quorum->binding;
-	int64_t before_ms = b->ruled_ms;
+	int64_t before_ms = b->ruled_lease_ms;
 
 	assert(longest_ms > 0 && longest_ms <= core->settings.lease_max_ms);
 	if (longest_ms == before_ms)
 		return;
-	b->ruled_ms = longest_ms;
+	b->ruled_lease_ms = longest_ms;
 	if (longest_ms < before_ms)
-		b->lease_over_ms = later(b->lease_over_ms, over_at(core, before_ms, binding_margin_ms(core)));
+		b->lease_over_at_ms =
+			later(b->lease_over_at_ms, over_at(core, before_ms, binding_margin_ms(core)));
 	core_changed(core, CHANGE_TERMS);
 }
 
@@ -80,8 +81,8 @@ binding_settle(struct core *core)
 {
 	struct binding *b = &core->quorum->binding;
 
-	if (core->now.ms >= b->lease_over_ms)
-		core->settings.lease_max_ms = b->ruled_ms;
+	if (core->now.ms >= b->lease_over_at_ms)
+		core->settings.lease_max_ms = b->ruled_lease_ms;
 }
 
 /* ---- from one process to the next ---- */
@@ -90,7 +91,7 @@ struct binding_entry
 binding_entry(const struct core *core)
 {
 	return (struct binding_entry){.lease_ms = core->settings.lease_max_ms,
-		.guarded_ms = core->quorum->guarded_ms,
+		.guarded_lease_ms = core->quorum->guarded_lease_ms,
 		.margin_ms = core->settings.margin_ms,
 		.binding = core->quorum->binding};
 }
@@ -101,16 +102,16 @@ binding_fields(struct record *r, struct binding_entry *e)
 	struct binding *b = &e->binding;
 
 	e->lease_ms = record_range(r, e->lease_ms, 1, COMMAND_MS_MAX);
-	e->guarded_ms = record_range(r, e->guarded_ms, 1, STATE_TIME_MAX);
+	e->guarded_lease_ms = record_range(r, e->guarded_lease_ms, 1, STATE_TIME_MAX);
 	e->margin_ms = record_range(r, e->margin_ms, 0, COMMAND_MS_MAX);
-	b->ruled_ms = record_range(r, b->ruled_ms, 1, COMMAND_MS_MAX);
-	b->lease_over_ms = state_time(r, b->lease_over_ms);
+	b->ruled_lease_ms = record_range(r, b->ruled_lease_ms, 1, COMMAND_MS_MAX);
+	b->lease_over_at_ms = state_time(r, b->lease_over_at_ms);
 	b->guard_ms = record_range(r, b->guard_ms, 0, STATE_TIME_MAX);
-	b->guard_over_ms = state_time(r, b->guard_over_ms);
+	b->guard_over_at_ms = state_time(r, b->guard_over_at_ms);
 	b->margin_least_ms = record_range(r, b->margin_least_ms, 0, COMMAND_MS_MAX);
 	b->margin_most_ms = record_range(r, b->margin_most_ms, 0, COMMAND_MS_MAX);
-	b->margin_over_ms = state_time(r, b->margin_over_ms);
-	if (b->ruled_ms > e->lease_ms || b->margin_least_ms > b->margin_most_ms)
+	b->margin_over_at_ms = state_time(r, b->margin_over_at_ms);
+	if (b->ruled_lease_ms > e->lease_ms || b->margin_least_ms > b->margin_most_ms)
 		record_fail(r, "the settings of its process cannot be");
 }
 
@@ -123,12 +124,12 @@ inherit_lease(struct core *core, const struct binding_entry *e)
 	struct binding *b = &core->quorum->binding;
 	int64_t ours_ms = core->settings.lease_max_ms;
 
-	b->ruled_ms = ours_ms;
-	b->lease_over_ms = past->lease_over_ms;
-	if (past->ruled_ms > ours_ms) {
-		core->settings.lease_max_ms = past->ruled_ms;
-		b->lease_over_ms =
-			later(b->lease_over_ms, over_at(core, past->ruled_ms, binding_margin_ms(core)));
+	b->ruled_lease_ms = ours_ms;
+	b->lease_over_at_ms = past->lease_over_at_ms;
+	if (past->ruled_lease_ms > ours_ms) {
+		core->settings.lease_max_ms = past->ruled_lease_ms;
+		b->lease_over_at_ms = later(
+			b->lease_over_at_ms, over_at(core, past->ruled_lease_ms, binding_margin_ms(core)));
 	}
 	if (e->lease_ms > core->settings.lease_max_ms)
 		core->settings.lease_max_ms = e->lease_ms;
@@ -143,15 +144,15 @@ inherit_margin(struct core *core, const struct binding_entry *e)
 
 	b->margin_least_ms = past->margin_least_ms;
 	b->margin_most_ms = past->margin_most_ms;
-	b->margin_over_ms = past->margin_over_ms;
+	b->margin_over_at_ms = past->margin_over_at_ms;
 	if (e->margin_ms == ours_ms)
 		return;
-	if (core->now.ms >= past->margin_over_ms)
+	if (core->now.ms >= past->margin_over_at_ms)
 		b->margin_least_ms = b->margin_most_ms = e->margin_ms;
 	b->margin_least_ms = b->margin_least_ms < ours_ms ? b->margin_least_ms : ours_ms;
 	b->margin_most_ms = later(b->margin_most_ms, ours_ms);
-	b->margin_over_ms =
-		later(b->margin_over_ms, over_at(core, later(e->lease_ms, e->guarded_ms), b->margin_most_ms));
+	b->margin_over_at_ms = later(b->margin_over_at_ms,
+		over_at(core, later(e->lease_ms, e->guarded_lease_ms), b->margin_most_ms));
 }
 
 /* Daemons that this process has not heard of yet may have leases as long as guards waited for before: until
@@ -163,12 +164,13 @@ inherit_guard(struct core *core, const struct binding_entry *e)
 	struct binding *b = &core->quorum->binding;
 
 	b->guard_ms = past->guard_ms;
-	b->guard_over_ms = past->guard_over_ms;
-	if (e->guarded_ms <= core->quorum->guarded_ms)
+	b->guard_over_at_ms = past->guard_over_at_ms;
+	if (e->guarded_lease_ms <= core->quorum->guarded_lease_ms)
 		return;
-	if (core->now.ms >= past->guard_over_ms || b->guard_ms < e->guarded_ms)
-		b->guard_ms = e->guarded_ms;
-	b->guard_over_ms = later(b->guard_over_ms, over_at(core, e->guarded_ms, binding_margin_ms(core)));
+	if (core->now.ms >= past->guard_over_at_ms || b->guard_ms < e->guarded_lease_ms)
+		b->guard_ms = e->guarded_lease_ms;
+	b->guard_over_at_ms =
+		later(b->guard_over_at_ms, over_at(core, e->guarded_lease_ms, binding_margin_ms(core)));
 }
 
 void
@@ -176,8 +178,8 @@ binding_inherit(struct core *core, const struct binding_entry *e)
 {
 	inherit_margin(core, e);
 	inherit_lease(core, e);
-	if (core->quorum->guarded_ms < core->settings.lease_max_ms)
-		core->quorum->guarded_ms = core->settings.lease_max_ms;
+	if (core->quorum->guarded_lease_ms < core->settings.lease_max_ms)
+		core->quorum->guarded_lease_ms = core->settings.lease_max_ms;
 	inherit_guard(core, e);
 }
 
@@ -190,7 +192,7 @@ binding_load(struct core *core, struct record *r)
 	if (r->failed)
 		return;
 	/* A state says how it was when it was saved, a ledger when it changed last. */
-	if (core->now.ms >= e.binding.lease_over_ms)
-		e.lease_ms = e.binding.ruled_ms;
+	if (core->now.ms >= e.binding.lease_over_at_ms)
+		e.lease_ms = e.binding.ruled_lease_ms;
 	binding_inherit(core, &e);
 }

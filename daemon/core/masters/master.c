@@ -63,10 +63,10 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 static void
 master_arm(struct core *core, struct master *m)
 {
-	int64_t at = m->greet_ms;
+	int64_t at = m->greet_at_ms;
 
-	if (m->state == MASTER_GUARDED && !m->admitting && m->admit_ms < at)
-		at = m->admit_ms;
+	if (m->state == MASTER_GUARDED && !m->admitting && m->admit_at_ms < at)
+		at = m->admit_at_ms;
 	if (m->withheld_until_ms != 0 && m->withheld_until_ms < at)
 		at = m->withheld_until_ms;
 	if (m->registered && master_registered_until(core, m) < at)
@@ -94,7 +94,7 @@ master_call(struct core *core, const struct call *call)
 	assert(!core->ended);
 	assert(call->master < CORE_SLOTS_MAX && call->link < core->settings.links);
 	if (l->due++ == 0) {
-		l->quiet_ms = core->now.ms;
+		l->quiet_since_ms = core->now.ms;
 		/* The timer runs at the latest when this silence becomes a doubt; usually it finds nothing
 		 * then. */
 		if (timer_at(&core->timers, &m->timer) > link_doubt_ms(core, l))
@@ -105,8 +105,8 @@ master_call(struct core *core, const struct call *call)
 	told.set = core->masterset->tag;
 	told.fenced = core->settings.masters > 1;
 	if (call->op == CALL_HELLO || call->op == CALL_ADMIT) {
-		told.wanted_ms = core->settings.lease_max_ms;
-		told.guarded_ms = core->quorum->guarded_ms;
+		told.wanted_lease_ms = core->settings.lease_max_ms;
+		told.guarded_lease_ms = core->quorum->guarded_lease_ms;
 	}
 	emit_call(core, &told);
 }
@@ -125,7 +125,7 @@ master_greet(struct core *core, struct master *m, unsigned link)
 	l->doubts = m->doubted != 0;
 	l->overtaken = false;
 	l->informed = true;
-	l->greeting_ms = core->now.ms;
+	l->greeting_sent_ms = core->now.ms;
 	master_draw_nonce(core, m);
 	l->greeting_nonce = m->nonces_drawn;
 	m->hello_serial = ++m->serial;
@@ -146,7 +146,7 @@ master_greet_all(struct core *core, struct master *m)
 {
 	for (unsigned i = 0; i < core->settings.links; i++)
 		master_greet(core, m, i);
-	m->greet_ms = core->now.ms + master_greet_every_ms(core);
+	m->greet_at_ms = core->now.ms + master_greet_every_ms(core);
 	master_arm(core, m);
 }
 
@@ -154,7 +154,7 @@ void
 masters_greet(struct core *core)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		core->masters[i].greet_ms = core->now.ms;
+		core->masters[i].greet_at_ms = core->now.ms;
 		master_arm(core, &core->masters[i]);
 	}
 }
@@ -190,8 +190,8 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 	}
 	m->links[link] = (struct master_link){.up = true, .offset = known};
 	/* Another link may be due for a greeting sooner, after an answer that did not count. */
-	if (m->state == MASTER_AWAY || m->greet_ms > core->now.ms + master_greet_every_ms(core))
-		m->greet_ms = core->now.ms + master_greet_every_ms(core);
+	if (m->state == MASTER_AWAY || m->greet_at_ms > core->now.ms + master_greet_every_ms(core))
+		m->greet_at_ms = core->now.ms + master_greet_every_ms(core);
 	if (m->state == MASTER_AWAY)
 		master_turn(core, m, MASTER_GREETING);
 	master_greet(core, m, link);
@@ -247,7 +247,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 		master_turn(core, m, MASTER_REFUSED);
 	if (news)
 		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
-	m->greet_ms = core->now.ms + master_greet_again_ms(core);
+	m->greet_at_ms = core->now.ms + master_greet_again_ms(core);
 	master_arm(core, m);
 }
 
@@ -293,8 +293,8 @@ master_measured(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct master_link *l = &m->links[vote->link];
 
-	assert(!l->overtaken && l->greeting_ms == m->highest_ms);
-	offset_greeted(&l->offset, master_offset_over_ms(core), l->greeting_ms, vote->time_us);
+	assert(!l->overtaken && l->greeting_sent_ms == m->highest_sent_ms);
+	offset_greeted(&l->offset, master_offset_over_ms(core), l->greeting_sent_ms, vote->time_us);
 	if (l->informed)
 		leap_caught_up(m);
 	else if (m->off_ms > 0)
@@ -330,8 +330,8 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		tokens_forgotten(core);
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
-	m->highest_ms = m->links[vote->link].greeting_ms;
-	m->registered_ms = m->highest_ms;
+	m->highest_sent_ms = m->links[vote->link].greeting_sent_ms;
+	m->registered_ms = m->highest_sent_ms;
 	master_measured(core, m, vote);
 	core->retry |= !m->registered;
 	m->registered = core->now.ms < master_registered_until(core, m);
@@ -351,7 +351,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	m->links[vote->link].greeted = true;
 	if (changed || !m->guarding) {
 		m->guard_until_ms = terms_guard_until(core, first);
-		m->admit_ms = m->guard_until_ms;
+		m->admit_at_ms = m->guard_until_ms;
 	}
 	m->guarding = true;
 	if (changed || m->state != MASTER_GUARDED)
@@ -368,7 +368,7 @@ master_spread(struct core *core)
 		if (m->state == MASTER_AWAY || m->id == 0 ||
 			(m->enrolled && !masterset_changes(core) && !masterset_unsure(core)))
 			continue;
-		m->greet_ms = core->now.ms;
+		m->greet_at_ms = core->now.ms;
 		master_arm(core, m);
 	}
 }
@@ -378,9 +378,9 @@ master_greet_soon(struct core *core, struct master *m)
 {
 	int64_t at_ms = core->now.ms + master_greet_again_ms(core);
 
-	if (at_ms >= m->greet_ms)
+	if (at_ms >= m->greet_at_ms)
 		return;
-	m->greet_ms = at_ms;
+	m->greet_at_ms = at_ms;
 	master_arm(core, m);
 }
 
@@ -560,7 +560,7 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, "answers with an error", vote->text);
 	else {
 		m->failing |= vote_is_error(vote);
-		m->greet_ms = core->now.ms + master_greet_again_ms(core);
+		m->greet_at_ms = core->now.ms + master_greet_again_ms(core);
 		master_arm(core, m);
 	}
 }
@@ -577,7 +577,7 @@ master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 		m->highest = vote->highest;
 		/* From now on it takes an offer. */
 		if (!core->masterset->agreed)
-			m->greet_ms = core->now.ms;
+			m->greet_at_ms = core->now.ms;
 		master_admitted(core, m);
 		return;
 	}
@@ -636,7 +636,7 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 
 	l->due -= l->due > 0;
 	if (answered)
-		l->quiet_ms = core->now.ms;
+		l->quiet_since_ms = core->now.ms;
 	if (answered && l->suspect) {
 		l->suspect = false;
 		core->retry = true;
@@ -687,7 +687,7 @@ master_admit_later(struct core *core, struct master *m, int64_t ms)
 
 	assert(ms >= 0);
 	/* The guard may have grown since it was asked for. */
-	m->admit_ms = at > m->guard_until_ms ? at : m->guard_until_ms;
+	m->admit_at_ms = at > m->guard_until_ms ? at : m->guard_until_ms;
 	master_arm(core, m);
 }
 
@@ -706,7 +706,7 @@ master_timer(struct core *core, struct master *m)
 		m->registered = false;
 		core->retry = true;
 	}
-	if (core->now.ms >= m->greet_ms)
+	if (core->now.ms >= m->greet_at_ms)
 		master_greet_all(core, m);
 	master_arm(core, m);
 }
@@ -720,5 +720,5 @@ master_suspect(struct core *core, struct master *m, unsigned link)
 	m->links[link].suspect = true;
 	core->retry = true;
 	emit_master_stretch(core, NOTE_MASTER_SILENT, m, &m->silences, false,
-		core->now.ms - m->links[link].quiet_ms, "it was asked and does not answer");
+		core->now.ms - m->links[link].quiet_since_ms, "it was asked and does not answer");
 }

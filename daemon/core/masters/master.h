@@ -39,12 +39,12 @@ struct core;
 
 struct master_link {
 	bool up;
-	bool greeting;           /* a HELLO is under way */
-	int64_t greeting_ms;     /* when it left */
-	uint64_t greeting_nonce; /* the number of its nonce */
-	bool doubts;             /* it says that the master's clock leapt */
-	bool overtaken;          /* another link has shown a leap since: it may have been read before that */
-	bool informed;           /* it left after all leaps that any master has shown */
+	bool greeting;            /* a HELLO is under way */
+	int64_t greeting_sent_ms; /* when it left */
+	uint64_t greeting_nonce;  /* the number of its nonce */
+	bool doubts;              /* it says that the master's clock leapt */
+	bool overtaken;           /* another link has shown a leap since: it may have been read before that */
+	bool informed;            /* it left after all leaps that any master has shown */
 	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
 	bool greeted;  /* it reaches the master we know */
 	bool suspect;  /* it has been silent; the next answer clears this */
@@ -55,7 +55,7 @@ struct master_link {
 	uint64_t run_first;       /* the master's serial when that was told first, */
 	uint64_t run_heard;       /* and last, */
 	uint64_t run_sent;        /* and that of the HELLO that was answered last with it */
-	int64_t quiet_ms;         /* due > 0: silent since then */
+	int64_t quiet_since_ms;   /* due > 0: silent since then */
 	struct offset
 		offset; /* of the master's clock from ours: answers on one link do not overtake each other */
 };
@@ -103,8 +103,8 @@ struct master {
 	struct master_link links[CORE_LINKS_MAX];
 	uint64_t incarnation;
 	int64_t guard_until_ms;
-	int64_t admit_ms; /* GUARDED: when to ask for the admission, at the earliest */
-	int64_t greet_ms;
+	int64_t admit_at_ms; /* GUARDED: when to ask for the admission, at the earliest */
+	int64_t greet_at_ms;
 	int64_t longest_ms;      /* the longest lease that it takes, as it told last; 0: not told yet */
 	bool moved;              /* the slot reaches another server: no lease has been told yet (quorum.h) */
 	bool admitting;          /* an ADMIT is under way */
@@ -124,13 +124,13 @@ struct master {
 	struct leap leaps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one
 					      caught up (leap.c) */
 	int64_t off_ms;                    /* how much of that has been taken off the leases at this master */
-	int64_t mark;          /* the greatest token it has told, in any memory: see lua/node.inc */
-	int64_t highest;       /* highest token its last greeting told */
-	int64_t highest_ms;    /* when that greeting was sent; 0: none in this memory */
-	int64_t registered_ms; /* when the last greeting that was answered GOOD was sent */
-	uint64_t serial;       /* of the latest HELLO or ADMIT */
-	uint64_t hello_serial; /* of the latest HELLO */
-	uint64_t nonces_drawn; /* how many nonces were sent with HELLO */
+	int64_t mark;            /* the greatest token it has told, in any memory: see lua/node.inc */
+	int64_t highest;         /* highest token its last greeting told */
+	int64_t highest_sent_ms; /* when that greeting was sent; 0: none in this memory */
+	int64_t registered_ms;   /* when the last greeting that was answered GOOD was sent */
+	uint64_t serial;         /* of the latest HELLO or ADMIT */
+	uint64_t hello_serial;   /* of the latest HELLO */
+	uint64_t nonces_drawn;   /* how many nonces were sent with HELLO */
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* the latest nonces, newest first */
 	uint64_t nonce_heard;     /* the number of the newest nonce that was answered GOOD */
 	uint64_t admit_serial;    /* of the ADMIT under way */

@@ -47,8 +47,8 @@ master_init(struct core *core, struct master *m, unsigned index)
 	master_place(core, m);
 	/* The first connect is under way: a LOCK that comes meanwhile waits for its outcome. */
 	m->state = m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY;
-	m->greet_ms = TIMER_NEVER;
-	m->admit_ms = TIMER_NEVER;
+	m->greet_at_ms = TIMER_NEVER;
+	m->admit_at_ms = TIMER_NEVER;
 	timer_init(&m->timer, TIMER_MASTER);
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
 }
@@ -264,8 +264,8 @@ master_renew(struct core *core, struct master *m, struct slice place, struct sli
 {
 	struct master fresh = {.state = MASTER_AWAY,
 		.index = m->index,
-		.greet_ms = TIMER_NEVER,
-		.admit_ms = TIMER_NEVER,
+		.greet_at_ms = TIMER_NEVER,
+		.admit_at_ms = TIMER_NEVER,
 		.serial = m->serial,
 		.hello_serial = m->serial};
 
@@ -320,16 +320,16 @@ unadmitted_until(const struct core *core)
 	int64_t step_ms = binding_step_ms(core), guard_ms = core->masters[0].longest_ms + step_ms;
 	int64_t until_ms = only->told_ms == 0 ? 0 : only->told_ms + guard_ms - drift_ms(guard_ms);
 	int64_t leased_ms =
-		core->quorum->alone_ms + step_ms - drift_ms(core->settings.lease_max_ms + step_ms);
+		core->quorum->alone_until_ms + step_ms - drift_ms(core->settings.lease_max_ms + step_ms);
 
-	return core->quorum->alone_ms != 0 && leased_ms > until_ms ? leased_ms : until_ms;
+	return core->quorum->alone_until_ms != 0 && leased_ms > until_ms ? leased_ms : until_ms;
 }
 
 void
-masters_were_one(struct core *core, int64_t valid_ms)
+masters_were_one(struct core *core, int64_t valid_until_ms)
 {
-	assert(valid_ms > 0);
-	core->quorum->alone_ms = valid_ms;
+	assert(valid_until_ms > 0);
+	core->quorum->alone_until_ms = valid_until_ms;
 	if (core->settings.masters > 1)
 		core->quorum->newcomers_until_ms = unadmitted_until(core);
 }
@@ -353,7 +353,7 @@ masters_resize(struct core *core, unsigned masters)
 	for (unsigned i = core->settings.masters; i < masters; i++)
 		assert(core->masters[i].place[0] != '\0');
 	core->quorum->newcomers_until_ms = core->settings.masters == 1 ? unadmitted_until(core) : 0;
-	core->quorum->alone_ms = 0;
+	core->quorum->alone_until_ms = 0;
 	core->settings.masters = masters;
 	core_changed(core, CHANGE_SET);
 	core->quorum->reseat = true;

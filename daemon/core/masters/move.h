@@ -38,7 +38,7 @@ void master_begin_at(struct core *core, struct master *m, struct slice place, st
 
 /* Likewise: leases that were recovered, the last of them valid until then, had been given by a single master,
  * which is in the first slot. */
-void masters_were_one(struct core *core, int64_t valid_ms);
+void masters_were_one(struct core *core, int64_t valid_until_ms);
 
 /*
  * From now on the slot is the server at this place, reached in this way, as a set names them;

@@ -228,7 +228,7 @@ witness(const struct core *core, const struct master *m, const struct master *ot
 
 	/* Who forgot is no witness of what it forgot. */
 	assert(m != other);
-	if (other->state == MASTER_ADMITTED && other->highest_ms >= m->guard_until_ms)
+	if (other->state == MASTER_ADMITTED && other->highest_sent_ms >= m->guard_until_ms)
 		return WITNESS_SAID;
 	/* It remembers, and tells the daemons with other limits, which then admit m. */
 	if (other->state == MASTER_REFUSED && other->mismatch)

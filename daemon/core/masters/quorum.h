@@ -27,12 +27,12 @@ struct quorum {
 	unsigned seats;    /* seats that each lease has by now */
 	/* One master has become three: before this time no newcomer can have been admitted by any daemon. */
 	int64_t newcomers_until_ms;
-	int64_t alone_ms;   /* until then recovered leases are valid that a single master gave; 0: there are
-			       none */
-	int64_t highest;    /* highest token seen anywhere */
-	int64_t past;       /* highest token seen before a master's memory last changed */
-	int64_t guarded_ms; /* the longest lease that guards wait for (master.h) */
-	struct binding binding; /* what settings before these have bound */
+	int64_t alone_until_ms;   /* until then recovered leases are valid that a single master gave; 0: there
+			       are   none */
+	int64_t highest;          /* highest token seen anywhere */
+	int64_t past;             /* highest token seen before a master's memory last changed */
+	int64_t guarded_lease_ms; /* the longest lease that guards wait for (master.h) */
+	struct binding binding;   /* what settings before these have bound */
 };
 
 /* How many masters make a majority of all. */

@@ -91,8 +91,8 @@ terms_ruled(struct core *core, int64_t lease_ms)
 	if (lease_ms <= core->settings.lease_max_ms)
 		return false;
 	core->settings.lease_max_ms = lease_ms;
-	if (lease_ms > core->quorum->guarded_ms)
-		core->quorum->guarded_ms = lease_ms;
+	if (lease_ms > core->quorum->guarded_lease_ms)
+		core->quorum->guarded_lease_ms = lease_ms;
 	return true;
 }
 
@@ -102,8 +102,8 @@ guard_longer(struct master *m, int64_t ms)
 	assert(ms > 0);
 	m->guard_until_ms += ms;
 	/* Also if it is away or has to be greeted anew: it may be guarded until then when it is back. */
-	if (m->admit_ms < m->guard_until_ms)
-		m->admit_ms = m->guard_until_ms;
+	if (m->admit_at_ms < m->guard_until_ms)
+		m->admit_at_ms = m->guard_until_ms;
 	if (m->withheld_until_ms != 0)
 		m->withheld_until_ms += ms;
 }
@@ -116,9 +116,9 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 	assert(vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES);
 	if (vote->greeting == GREETING_GOOD)
 		m->longest_ms = vote->longest_ms;
-	if (vote->guarded_ms <= core->quorum->guarded_ms)
+	if (vote->guarded_lease_ms <= core->quorum->guarded_lease_ms)
 		return false;
-	core->quorum->guarded_ms = vote->guarded_ms;
+	core->quorum->guarded_lease_ms = vote->guarded_lease_ms;
 	core_changed(core, CHANGE_TERMS);
 	/* Guards that this process has inherited may be longer still. */
 	for (unsigned i = 0; i < CORE_SLOTS_MAX && terms_guard_ms(core) > before_ms; i++)
@@ -274,9 +274,9 @@ bool
 master_vague(const struct core *core, struct master *m, unsigned link)
 {
 	struct master_link *l = &m->links[link];
-	bool took_long = core->now.ms - l->greeting_ms > binding_step_ms(core);
+	bool took_long = core->now.ms - l->greeting_sent_ms > binding_step_ms(core);
 
-	assert(link < core->settings.links && l->greeting_ms <= core->now.ms);
+	assert(link < core->settings.links && l->greeting_sent_ms <= core->now.ms);
 	l->repeated = took_long && !l->repeated && offset_latest_ms(&l->offset) == 0;
 	return l->repeated;
 }
@@ -329,7 +329,8 @@ master_time_us(const struct core *core, const struct master *m, int64_t ms)
 int64_t
 link_doubt_ms(const struct core *core, const struct master_link *l)
 {
-	int64_t since_ms = l->quiet_ms > core->awake_ms ? l->quiet_ms : core->awake_ms;
+	int64_t since_ms =
+		l->quiet_since_ms > core->awake_since_ms ? l->quiet_since_ms : core->awake_since_ms;
 
 	return l->due > 0 && !l->suspect ? since_ms + master_patience_ms(core) : TIMER_NEVER;
 }
@@ -337,5 +338,5 @@ link_doubt_ms(const struct core *core, const struct master_link *l)
 bool
 master_guard_over(const struct core *core, const struct master *m)
 {
-	return m->state == MASTER_GUARDED && !m->admitting && core->now.ms >= m->admit_ms;
+	return m->state == MASTER_GUARDED && !m->admitting && core->now.ms >= m->admit_at_ms;
 }

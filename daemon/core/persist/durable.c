@@ -169,10 +169,10 @@ durable_hold_fields(struct record *r, struct hold_entry *e)
 	e->count = record_range(r, e->count, 1, UINT32_MAX);
 	e->granted_ms = state_time(r, e->granted_ms);
 	e->ends_ms = state_time(r, e->ends_ms);
-	e->ceiling_ms = state_time(r, e->ceiling_ms);
+	e->ceiling_at_ms = state_time(r, e->ceiling_at_ms);
 	record_flag(r, &e->leased);
 	e->ends_why = (enum loss_reason)record_range(r, e->ends_why, 0, LOSS_COUNT - 1);
-	e->claim_ms = state_time(r, e->claim_ms);
+	e->claim_ends_ms = state_time(r, e->claim_ends_ms);
 }
 
 struct hold_entry
@@ -190,10 +190,10 @@ durable_hold(const struct grant *g)
 		.count = g->count,
 		.granted_ms = grant_since_ms(g),
 		.ends_ms = ends ? t->ends_ms : TIMER_NEVER,
-		.ceiling_ms = ends ? t->ceiling_ms : TIMER_NEVER,
+		.ceiling_at_ms = ends ? t->ceiling_at_ms : TIMER_NEVER,
 		.leased = ends && t->leased,
 		.ends_why = ends ? t->ends_why : LOSS_EXPIRED,
-		.claim_ms = grant_claim_ms(g)};
+		.claim_ends_ms = grant_claim_ends_ms(g)};
 }
 
 static void
@@ -201,14 +201,14 @@ hold_terms(struct core *core, struct grant *g, const struct hold_entry *e)
 {
 	struct terms *t;
 
-	if (e->ends_ms == TIMER_NEVER && e->claim_ms == TIMER_NEVER)
+	if (e->ends_ms == TIMER_NEVER && e->claim_ends_ms == TIMER_NEVER)
 		return;
 	t = grant_bound(core, g);
 	t->leased = e->leased;
-	t->ceiling_ms = e->ceiling_ms;
+	t->ceiling_at_ms = e->ceiling_at_ms;
 	t->ends_ms = e->ends_ms;
 	t->ends_why = e->ends_why;
-	t->claim_ms = e->claim_ms;
+	t->claim_ends_ms = e->claim_ends_ms;
 }
 
 struct grant *

@@ -62,11 +62,11 @@ struct hold_entry {
 	enum kind kind;
 	int64_t count;
 	int64_t granted_ms;
-	int64_t ends_ms;    /* by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
-	int64_t ceiling_ms; /* by MAXHOLD; or TIMER_NEVER */
+	int64_t ends_ms;       /* by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
+	int64_t ceiling_at_ms; /* by MAXHOLD; or TIMER_NEVER */
 	bool leased;
 	enum loss_reason ends_why; /* ends_ms: LEASE or MAXHOLD */
-	int64_t claim_ms;          /* by CLAIM; or TIMER_NEVER */
+	int64_t claim_ends_ms;     /* by CLAIM; or TIMER_NEVER */
 };
 
 /* Those of a thing that is gone are only what identifies it. */

@@ -62,12 +62,12 @@ ledger_lease_fields(struct record *r, const struct core *core, struct lease_entr
 	e->permits = record_range(r, e->permits, 0, COMMAND_LIMIT_MAX);
 	record_bytes(r, &e->slots, STATE_SLOTS_MAX);
 	state_key(r, core, e->name, &e->key, &e->interop);
-	e->valid_ms = state_time(r, e->valid_ms);
-	e->told_ms = state_time(r, e->told_ms);
+	e->valid_until_ms = state_time(r, e->valid_until_ms);
+	e->told_until_ms = state_time(r, e->told_until_ms);
 	e->newest = record_range(r, e->newest, 0, STATE_TOKEN_MAX);
 	record_bytes(r, &e->former, FORMER_MAX * CALL_OWNER_SIZE);
 	record_flag(r, &e->asked);
-	e->others_ms = state_time(r, e->others_ms);
+	e->others_until_ms = state_time(r, e->others_until_ms);
 }
 
 bool
@@ -79,14 +79,15 @@ ledger_lease_fits(const struct core *core, const struct lease_entry *e)
 		e->permits > e->limit)
 		return false;
 	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
-	       former_fits(e->former) && (e->asked || e->former.n > 0) && e->told_ms >= e->valid_ms &&
-	       e->told_ms != TIMER_NEVER && e->told_ms - core->now.ms < INT32_MAX / 2;
+	       former_fits(e->former) && (e->asked || e->former.n > 0) &&
+	       e->told_until_ms >= e->valid_until_ms && e->told_until_ms != TIMER_NEVER &&
+	       e->told_until_ms - core->now.ms < INT32_MAX / 2;
 }
 
 bool
 ledger_hold_fits(const struct hold_entry *e)
 {
-	if (e->token == 0 || e->ceiling_ms < e->ends_ms)
+	if (e->token == 0 || e->ceiling_at_ms < e->ends_ms)
 		return false;
 	return e->ends_ms == TIMER_NEVER ? !e->leased
 					 : e->ends_why == LOSS_LEASE || e->ends_why == LOSS_MAXHOLD ||
@@ -143,13 +144,13 @@ write_loss(struct buffer *out, enum record_type type, const struct loss *loss)
 #define OTHERS_LOOKS 16
 
 static int64_t
-others_ms(const struct lease *l)
+others_until_ms(const struct lease *l)
 {
 	const struct grant *last = l->grants == NULL ? NULL : l->grants->before, *g = last;
-	int64_t all_ms = lease_told_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
+	int64_t all_ms = lease_told_until_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
 
 	for (unsigned looks = 0; g != NULL && !g->durable; looks++) {
-		int64_t ends_ms = g->session == NULL ? grant_ends_ms(g) : grant_withheld_ms(g);
+		int64_t ends_ms = g->session == NULL ? grant_ends_ms(g) : grant_withheld_until_ms(g);
 
 		if (looks == OTHERS_LOOKS || (g->session != NULL && ends_ms == all_ms))
 			return TIMER_NEVER;
@@ -178,12 +179,12 @@ write_lease(struct buffer *out, const struct core *core, const struct lease *l)
 		.slots = permit_lease_slots(l),
 		.key = name->rule->key,
 		.interop = name->rule->interop,
-		.valid_ms = lease_held(l)->valid_ms,
-		.told_ms = lease_told_ms(l),
+		.valid_until_ms = lease_held(l)->valid_until_ms,
+		.told_until_ms = lease_told_until_ms(l),
 		.newest = round_newest(l),
 		.former = lease_former_owners(l),
 		.asked = lease_former_asked(l),
-		.others_ms = others_ms(l)};
+		.others_until_ms = others_until_ms(l)};
 	record_begin(&r, RECORD_LEDGER_LEASE);
 	ledger_lease_fields(&r, core, &e);
 	record_end(&r);

@@ -26,8 +26,8 @@
  * withholds for them as for others. A hold is marked durable if it is written.
  *
  * On a lease with durable holds there may be others: of sessions that are not durable, or withheld. Of them
- * the lease only says until when a client may rely on one (others_ms). So a crowd of readers costs an entry
- * each, whatever it holds besides.
+ * the lease only says until when a client may rely on one (others_until_ms). So a crowd of readers costs an
+ * entry each, whatever it holds besides.
  *
  * Only the step calls the ledger. The code that changes something marks it (changes.h, lease_changed(),
  * core_changed()), and ledger_drain() goes through the marks at the end of the step. So each thing has one
@@ -90,15 +90,15 @@ struct lease_entry {
 	struct slice slots;
 	const char *key;
 	enum interop interop;
-	int64_t valid_ms;    /* surely held until then */
-	int64_t told_ms;     /* a holder may have been told so; >= valid_ms */
-	int64_t newest;      /* the newest of its tokens */
-	struct slice former; /* its former owners */
-	bool asked;          /* false: no master has been asked to put the lease under the name of its
-				attempt: it has former owners, which still have it */
-	int64_t others_ms;   /* the holds that are not in the ledger are withheld until then, or, with
-				TIMER_NEVER, until told_ms and for the crash-delay; 0: there are none, or
-				no client knows of one */
+	int64_t valid_until_ms;  /* surely held until then */
+	int64_t told_until_ms;   /* a holder may have been told so; >= valid_until_ms */
+	int64_t newest;          /* the newest of its tokens */
+	struct slice former;     /* its former owners */
+	bool asked;              /* false: no master has been asked to put the lease under the name of its
+				    attempt: it has former owners, which still have it */
+	int64_t others_until_ms; /* the holds that are not in the ledger are withheld until then, or, with
+			      TIMER_NEVER, until told_until_ms and for the crash-delay; 0: there are none, or
+			      no client knows of one */
 };
 
 void ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id);

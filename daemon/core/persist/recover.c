@@ -134,9 +134,9 @@ lease_resource(struct recovery *v, const struct lease_entry *e)
 static int32_t
 lease_term(const struct core *core, const struct resource *r, const struct lease_entry *e)
 {
-	int64_t ruled = terms_lease_ms(core, r->rule), left = e->told_ms - core->now.ms;
+	int64_t ruled = terms_lease_ms(core, r->rule), left = e->told_until_ms - core->now.ms;
 
-	assert(e->told_ms > core->now.ms);
+	assert(e->told_until_ms > core->now.ms);
 	left += drift_ms(left);
 	return (int32_t)(left > ruled ? left : ruled);
 }
@@ -249,7 +249,7 @@ look_at_lease(struct recovery *v, struct thing *t)
 	if (v->r.failed)
 		return;
 	t->name = e.name;
-	t->over = e.valid_ms <= v->core->now.ms;
+	t->over = e.valid_until_ms <= v->core->now.ms;
 	tokens_saw(v->core, e.newest);
 }
 
@@ -266,7 +266,7 @@ load_lease(struct recovery *v, struct thing *t)
 		&(struct lease_past){.kind = e.kind,
 			.permits = (int16_t)e.permits,
 			.slots = e.slots,
-			.valid_ms = e.valid_ms,
+			.valid_until_ms = e.valid_until_ms,
 			.term_ms = lease_term(v->core, name, &e),
 			.token = e.newest,
 			.daemon_id = v->daemon_id,
@@ -275,10 +275,10 @@ load_lease(struct recovery *v, struct thing *t)
 			.asked = e.asked});
 	if (t->lease == NULL)
 		record_no_memory(&v->r);
-	else if (e.told_ms > e.valid_ms)
-		round_held(t->lease)->told_ms = e.told_ms;
-	if (v->valid_ms < e.valid_ms)
-		v->valid_ms = e.valid_ms;
+	else if (e.told_until_ms > e.valid_until_ms)
+		round_held(t->lease)->told_until_ms = e.told_until_ms;
+	if (v->valid_until_ms < e.valid_until_ms)
+		v->valid_until_ms = e.valid_until_ms;
 }
 
 /* ---- holds ---- */
@@ -318,7 +318,7 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 static enum loss_reason
 hold_over(const struct core *core, const struct hold_entry *e, const struct thing *lease)
 {
-	if (e->claim_ms <= core->now.ms && e->claim_ms < e->ends_ms)
+	if (e->claim_ends_ms <= core->now.ms && e->claim_ends_ms < e->ends_ms)
 		return LOSS_CLAIM;
 	if (e->ends_ms <= core->now.ms)
 		return e->ends_why;
@@ -340,17 +340,17 @@ hold_skipped(const struct recovery *v, const struct thing *t)
 static void
 skip_hold(struct thing *lease, const struct hold_entry *e)
 {
-	int64_t ends_ms = e->ends_ms < e->claim_ms ? e->ends_ms : e->claim_ms;
+	int64_t ends_ms = e->ends_ms < e->claim_ends_ms ? e->ends_ms : e->claim_ends_ms;
 
-	if (lease->others_ms < ends_ms)
-		lease->others_ms = ends_ms;
+	if (lease->others_until_ms < ends_ms)
+		lease->others_until_ms = ends_ms;
 }
 
 static void
 load_hold(struct recovery *v, struct thing *t)
 {
 	struct core *core = v->core;
-	struct hold_entry e = {.count = 1, .claim_ms = TIMER_NEVER};
+	struct hold_entry e = {.count = 1, .claim_ends_ms = TIMER_NEVER};
 	struct thing *of = t->whose;
 	struct session *s;
 	enum loss_reason over;
@@ -404,10 +404,11 @@ static int64_t
 others_until_ms(const struct thing *t, const struct lease_entry *e)
 {
 	int64_t delay_ms = t->lease->resource->rule->crash_delay_ms;
-	int64_t until_ms = e->others_ms != TIMER_NEVER ? e->others_ms : e->told_ms + delay_ms;
-	int64_t relied_ms = t->others_ms < e->told_ms ? t->others_ms : e->told_ms;
+	int64_t until_ms =
+		e->others_until_ms != TIMER_NEVER ? e->others_until_ms : e->told_until_ms + delay_ms;
+	int64_t relied_ms = t->others_until_ms < e->told_until_ms ? t->others_until_ms : e->told_until_ms;
 
-	if (t->others_ms == 0 || relied_ms + delay_ms < until_ms)
+	if (t->others_until_ms == 0 || relied_ms + delay_ms < until_ms)
 		return until_ms;
 	return relied_ms + delay_ms;
 }
@@ -420,8 +421,8 @@ load_others(struct recovery *v, struct thing *t)
 	struct hold_entry other = {.kind = KIND_SHARED,
 		.count = 1,
 		.granted_ms = core->now.ms,
-		.ceiling_ms = TIMER_NEVER,
-		.claim_ms = TIMER_NEVER};
+		.ceiling_at_ms = TIMER_NEVER,
+		.claim_ends_ms = TIMER_NEVER};
 	struct lease_entry e;
 	struct grant *g;
 
@@ -437,7 +438,7 @@ load_others(struct recovery *v, struct thing *t)
 		record_no_memory(&v->r);
 		return;
 	}
-	g->terms->told_until_ms = e.told_ms < other.ends_ms ? e.told_ms : other.ends_ms;
+	g->terms->told_until_ms = e.told_until_ms < other.ends_ms ? e.told_until_ms : other.ends_ms;
 	if (!state_grant_fits(g) || !state_grant_left(core, g, 0)) {
 		record_fail(&v->r, "a lease of it is shared and is not, or there is no memory for it");
 		grant_free(g);
@@ -498,8 +499,8 @@ recover(struct recovery *v)
 	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
 		session_recover(core, s);
 	ledger_mark(core);
-	if (v->one && v->valid_ms > 0)
-		masters_were_one(core, v->valid_ms);
+	if (v->one && v->valid_until_ms > 0)
+		masters_were_one(core, v->valid_until_ms);
 	core->resumes = true;
 	core->retry = true;
 	wrong = core_wrong(core, core->now.ms);

@@ -31,11 +31,11 @@ struct thing {
 	struct thing *whose;   /* of a loss: its session; of a hold: its lease; NULL: none that is live */
 	bool skipped;          /* of a session: it was not durable */
 	/* Of a lease. */
-	int64_t others_ms;   /* holds on it that are skipped end until then; 0: there are none */
-	struct slice name;   /* n == 0: it has not been looked at */
-	bool over;           /* its time is */
-	bool refused;        /* it cannot be: its holds are lost */
-	struct lease *lease; /* NULL: no hold has come that needs it */
+	int64_t others_until_ms; /* holds on it that are skipped end until then; 0: there are none */
+	struct slice name;       /* n == 0: it has not been looked at */
+	bool over;               /* its time is */
+	bool refused;            /* it cannot be: its holds are lost */
+	struct lease *lease;     /* NULL: no hold has come that needs it */
 };
 
 struct recovery {
@@ -50,7 +50,7 @@ struct recovery {
 	struct map by_key;
 	char doubt[RECORD_WHY_MAX]; /* why the first lease was refused that cannot be; "": none was */
 	bool one;                   /* all leases were given by the master in the first slot */
-	int64_t valid_ms;           /* the last of them until then; 0: there is none */
+	int64_t valid_until_ms;     /* the last of them until then; 0: there is none */
 };
 
 #endif

@@ -112,18 +112,18 @@ core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 	record_unsigned(r, &core->locks->session_ids);
 	record_number(r, &core->quorum->highest);
 	record_number(r, &core->quorum->past);
-	core->awake_ms = state_time(r, core->awake_ms);
+	core->awake_since_ms = state_time(r, core->awake_since_ms);
 	core->quorum->newcomers_until_ms = state_time(r, core->quorum->newcomers_until_ms);
-	core->quorum->guarded_ms = record_range(r, core->quorum->guarded_ms, 1, STATE_TIME_MAX);
+	core->quorum->guarded_lease_ms = record_range(r, core->quorum->guarded_lease_ms, 1, STATE_TIME_MAX);
 	record_unsigned(r, &core->kinds->latch_quotas_memory);
 	core->quorum->seats = (unsigned)record_range(r, core->quorum->seats, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
 	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);
 	core->unread_until_ms = state_time(r, core->unread_until_ms);
-	core->quorum->alone_ms = state_time(r, core->quorum->alone_ms);
+	core->quorum->alone_until_ms = state_time(r, core->quorum->alone_until_ms);
 	if (record_loads(r)) {
 		*binding = binding_entry(core);
-		binding->binding.ruled_ms = binding->lease_ms;
+		binding->binding.ruled_lease_ms = binding->lease_ms;
 	}
 	binding_fields(r, binding);
 }

@@ -77,9 +77,9 @@ long_field(struct core *core, struct record *r, struct grant *g)
 {
 	if (!g->bounded)
 		return;
-	g->terms->long_ms = state_time(r, g->terms->long_ms);
+	g->terms->long_at_ms = state_time(r, g->terms->long_at_ms);
 	if (record_loads(r) && g->session == NULL)
-		g->terms->long_ms = TIMER_NEVER;
+		g->terms->long_at_ms = TIMER_NEVER;
 	if (record_loads(r))
 		terms_arm(core, g->terms);
 }

@@ -35,7 +35,7 @@ latch_fields(struct record *r, struct core *core, struct latch *l)
 	l->ends_ms = state_time(r, l->ends_ms);
 	record_flag(r, &l->lost);
 	record_flag(r, &l->stale);
-	l->again_ms = state_time(r, l->again_ms);
+	l->again_at_ms = state_time(r, l->again_at_ms);
 	l->error = (enum lease_error)record_range(r, l->error, LEASE_ERROR_NONE, LEASE_ERROR_LIMIT);
 }
 

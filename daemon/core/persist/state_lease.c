@@ -58,11 +58,11 @@ round_held_fields(struct record *r, struct round_held *t)
 {
 	t->spare_first = token_field(r, t->spare_first);
 	t->spare_last = record_range(r, t->spare_last, t->spare_first, STATE_TOKEN_MAX);
-	t->wanted_ms = state_time(r, t->wanted_ms);
+	t->wanted_since_ms = state_time(r, t->wanted_since_ms);
 	t->heard_ms = state_time(r, t->heard_ms);
 	t->streak = record_range(r, t->streak, 0, STATE_TOKEN_MAX);
 	t->enqueue_at_ms = state_time(r, t->enqueue_at_ms);
-	t->told_ms = state_time(r, t->told_ms);
+	t->told_until_ms = state_time(r, t->told_until_ms);
 }
 
 static void
@@ -135,9 +135,9 @@ held_fields(struct record *r, struct lease_held *held)
 
 	/* An answer ends it, and each call has its answer. */
 	assert(record_loads(r) || held->renewal != RENEWAL_ASKING);
-	held->valid_ms = state_time(r, held->valid_ms);
-	held->refresh_ms = state_time(r, held->refresh_ms);
-	held->idle_ms = state_time(r, held->idle_ms);
+	held->valid_until_ms = state_time(r, held->valid_until_ms);
+	held->refresh_at_ms = state_time(r, held->refresh_at_ms);
+	held->idle_until_ms = state_time(r, held->idle_until_ms);
 	held->token = token_field(r, held->token);
 	held->token_last = token_field(r, held->token_last);
 	held->block = (int32_t)record_range(r, held->block, 0, INT32_MAX);
@@ -163,7 +163,7 @@ seats_fields(const struct core *core, struct record *r, struct lease *l)
 	l->ours = (uint8_t)record_range(r, l->ours & all, 0, all);
 	l->odd = (uint8_t)record_range(r, l->odd & all, 0, all);
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		seat_of(l, i)->valid_ms = state_time(r, seat_of(l, i)->valid_ms);
+		seat_of(l, i)->valid_until_ms = state_time(r, seat_of(l, i)->valid_until_ms);
 }
 
 /* The data of its state. A state that is loaded begins with none. */
@@ -493,7 +493,7 @@ release_fields(struct core *core, struct record *r, struct release *u)
 {
 	u->after_us = state_us(r, u->after_us);
 	u->from_ms = state_time(r, u->from_ms);
-	u->give_up_ms = state_time(r, u->give_up_ms);
+	u->give_up_at_ms = state_time(r, u->give_up_at_ms);
 	record_flag(r, &u->confirmed);
 	u->kind = (enum kind)record_range(r, u->kind, 0, KIND_COUNT - 1);
 	u->limit = record_range(r, u->limit, 0, COMMAND_LIMIT_MAX);

@@ -204,7 +204,7 @@ static void
 guard_fields(struct record *r, struct master *m)
 {
 	m->guard_until_ms = state_time(r, m->guard_until_ms);
-	m->admit_ms = state_time(r, m->admit_ms);
+	m->admit_at_ms = state_time(r, m->admit_at_ms);
 	record_flag(r, &m->guarding);
 	m->time_us = state_us(r, m->time_us);
 	m->time_seen_ms = state_time(r, m->time_seen_ms);
@@ -236,7 +236,7 @@ told_fields(struct record *r, struct master *m)
 	m->registered_ms = state_time(r, m->registered_ms);
 	m->mark = state_us(r, m->mark);
 	m->highest = state_us(r, m->highest);
-	m->highest_ms = state_time(r, m->highest_ms);
+	m->highest_sent_ms = state_time(r, m->highest_sent_ms);
 	record_unsigned(r, &m->serial);
 	record_unsigned(r, &m->hello_serial);
 	record_unsigned(r, &m->admit_serial);
@@ -274,7 +274,7 @@ master_blank(struct core *core, struct master *m)
 	assert(m == &core->masters[index]);
 	timer_cancel(&core->timers, &m->timer);
 	*m = (struct master){
-		.state = MASTER_AWAY, .index = index, .greet_ms = TIMER_NEVER, .admit_ms = TIMER_NEVER};
+		.state = MASTER_AWAY, .index = index, .greet_at_ms = TIMER_NEVER, .admit_at_ms = TIMER_NEVER};
 	timer_init(&m->timer, TIMER_MASTER);
 }
 

@@ -55,9 +55,9 @@ now_fields(struct record *r, struct core *core, struct session *s, struct sessio
 	record_unsigned(r, &s->push_conn);
 	s->heard_ms = state_time(r, s->heard_ms);
 	state_timer(r, core, &s->grace_timer);
-	s->grace_look_ms = state_time(r, s->grace_look_ms);
+	s->grace_look_at_ms = state_time(r, s->grace_look_at_ms);
 	state_timer(r, core, &s->heartbeat_timer);
-	s->heartbeat_look_ms = state_time(r, s->heartbeat_look_ms);
+	s->heartbeat_look_at_ms = state_time(r, s->heartbeat_look_at_ms);
 	record_flag(r, &now->deferred);
 	record_flag(r, &s->unseen);
 	record_flag(r, &s->written);

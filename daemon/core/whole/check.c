@@ -105,9 +105,9 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	const struct round_held *t = l->round != NULL ? round_held(l) : NULL;
 	int64_t at_ms = timer_at(&core->timers, &l->timer);
 
-	HOLDS(c, held->valid_ms > now_ms && at_ms <= held->valid_ms);
+	HOLDS(c, held->valid_until_ms > now_ms && at_ms <= held->valid_until_ms);
 	/* A validity is no longer than what can have been asked for, and tokens only grow. */
-	HOLDS(c, held->valid_ms <= now_ms + l->term_ms && l->term_ms > 0);
+	HOLDS(c, held->valid_until_ms <= now_ms + l->term_ms && l->term_ms > 0);
 	HOLDS(c, seats_ours(core, l) > 0);
 	HOLDS(c, lease_former(l) == NULL ||
 			 (lease_former(l)->seats != 0 && (lease_former(l)->seats & ~l->ours) == 0));
@@ -196,7 +196,7 @@ check_permit_leases(struct check *c, const struct core *core, const struct resou
 		/* Without a waiter an idle one is retained, for a while, and only if no other daemon wants
 		 * it. */
 		HOLDS(c, l->grants != NULL || r->demand->count > 0 ||
-				 (lease_held(l)->idle_ms > now_ms && !lease_held(l)->wanted));
+				 (lease_held(l)->idle_until_ms > now_ms && !lease_held(l)->wanted));
 		kept |= l->grants == NULL;
 	}
 	HOLDS(c, acquiring == NULL || acquiring->state != LEASE_NONE || !quorum_usable(core, r->link));
@@ -213,16 +213,18 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	HOLDS(c, grant_terms(g) == NULL || g->terms->grant == g);
 	HOLDS(c, grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
-	HOLDS(c, g->session != NULL || (g->bounded && g->terms->told_until_ms <= lease_told_ms(g->lease)));
+	HOLDS(c, g->session != NULL ||
+			 (g->bounded && g->terms->told_until_ms <= lease_told_until_ms(g->lease)));
 	/* An untold hold exists only while the client may come back for it. */
-	HOLDS(c, !g->untold || (g->session != NULL &&
-				       (g->session->ends ||
-					       (g->session->named != NULL
-							       ? g->bounded && g->terms->claim_ms > now_ms
-							       : timer_is_armed(&g->session->grace_timer)))));
+	HOLDS(c,
+		!g->untold || (g->session != NULL &&
+				      (g->session->ends ||
+					      (g->session->named != NULL
+							      ? g->bounded && g->terms->claim_ends_ms > now_ms
+							      : timer_is_armed(&g->session->grace_timer)))));
 	/* Only a hold of a session can be claimed. A part of an MLOCK is none before its answer. */
-	HOLDS(c, grant_claim_ms(g) == TIMER_NEVER || (s != NULL && part_of(g) == NULL));
-	HOLDS(c, !g->bounded || g->terms->long_ms == TIMER_NEVER || g->session != NULL);
+	HOLDS(c, grant_claim_ends_ms(g) == TIMER_NEVER || (s != NULL && part_of(g) == NULL));
+	HOLDS(c, !g->bounded || g->terms->long_at_ms == TIMER_NEVER || g->session != NULL);
 }
 
 static void
@@ -555,7 +557,8 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	check_sessions(c, core, &seen);
 	check_conns(c, core, &seen);
 	for (const struct release *u = core->leases->releases; u != NULL; u = u->hh.next) {
-		HOLDS(c, timer_at(&core->timers, &u->timer) <= u->give_up_ms && u->give_up_ms != TIMER_NEVER);
+		HOLDS(c, timer_at(&core->timers, &u->timer) <= u->give_up_at_ms &&
+				 u->give_up_at_ms != TIMER_NEVER);
 		seen.releasing++;
 	}
 	for (const struct latch *l = core->kinds->latches; l != NULL; l = l->hh.next)

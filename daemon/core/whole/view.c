@@ -203,10 +203,10 @@ core_masters(const struct core *core)
 void
 core_view_terms(const struct core *core, struct terms_view *out)
 {
-	*out = (struct terms_view){.wanted_ms = core->settings.lease_max_ms,
+	*out = (struct terms_view){.wanted_lease_ms = core->settings.lease_max_ms,
 		.longest_ms = terms_least_ms(core, core->settings.lease_max_ms),
-		.guarded_ms = core->quorum->guarded_ms};
-	assert(out->longest_ms <= out->wanted_ms);
+		.guarded_lease_ms = core->quorum->guarded_lease_ms};
+	assert(out->longest_ms <= out->wanted_lease_ms);
 }
 
 void
@@ -241,8 +241,8 @@ core_relied_until(const struct core *core)
 		r = names_next(&core->leases->names, r)) {
 		for (const struct grant *g = resource_next_grant(r, NULL); g != NULL;
 			g = resource_next_grant(r, g)) {
-			if (grant_relied_ms(g) > until_ms)
-				until_ms = grant_relied_ms(g);
+			if (grant_relied_until_ms(g) > until_ms)
+				until_ms = grant_relied_until_ms(g);
 		}
 	}
 	return until_ms;
@@ -311,7 +311,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	out->name = resource_name(r);
 	out->lease = lease_words[l->state];
 	if (l->state == LEASE_HELD) {
-		out->lease_ms = lease_held(l)->valid_ms - now_ms;
+		out->lease_ms = lease_held(l)->valid_until_ms - now_ms;
 		out->renewing = lease_held(l)->renewal == RENEWAL_ASKING;
 		out->tokens_left = lease_held(l)->token_last - lease_held(l)->token + 1;
 		assert(out->tokens_left >= 0);

@@ -108,10 +108,10 @@ core_new(const struct core_settings *settings, struct now now)
 		core->settings.end_holds = END_HOLDS;
 	core->quorum->seats = settings->masters;
 	core->settings.rules = NULL; /* the caller's rules need not live on */
-	core->quorum->guarded_ms = settings->lease_max_ms;
+	core->quorum->guarded_lease_ms = settings->lease_max_ms;
 	binding_init(core);
 	core->now = now;
-	core->due_ms = now.ms;
+	core->due_at_ms = now.ms;
 	core->secret[0] = now.random[0];
 	core->secret[1] = now.random[1];
 	timers_init(&core->timers, &core->reserve);

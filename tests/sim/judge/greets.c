@@ -21,12 +21,12 @@ text_read(struct store *store, const char *field, char *out, size_t size)
 static void
 terms_read(struct greets *g, struct slice registration)
 {
-	long long wanted_ms = 0, guarded_ms = 0;
+	long long wanted_lease_ms = 0, guarded_lease_ms = 0;
 	char text[64];
 	snprintf(text, sizeof(text), "%.*s", (int)registration.n, registration.p);
-	(void)sscanf(text, "%*d %lld %lld", &wanted_ms, &guarded_ms);
-	g->wanted_ms = wanted_ms > g->wanted_ms ? wanted_ms : g->wanted_ms;
-	g->guarded_ms = guarded_ms < g->guarded_ms ? guarded_ms : g->guarded_ms;
+	(void)sscanf(text, "%*d %lld %lld", &wanted_lease_ms, &guarded_lease_ms);
+	g->wanted_lease_ms = wanted_lease_ms > g->wanted_lease_ms ? wanted_lease_ms : g->wanted_lease_ms;
+	g->guarded_lease_ms = guarded_lease_ms < g->guarded_lease_ms ? guarded_lease_ms : g->guarded_lease_ms;
 }
 
 /* Which other daemons are registered and live, by the clock of the master, and which say that it leapt. */
@@ -35,7 +35,7 @@ others_read(struct greets *g, struct server *s, const char *me)
 {
 	struct slice field, value;
 	int64_t now_us = server_wall_us(s);
-	g->guarded_ms = INT64_MAX;
+	g->guarded_lease_ms = INT64_MAX;
 	for (size_t i = 0; store_pair(master_store(s->master), now_us, SLICE("hf:node"), i, &field, &value);
 		i++) {
 		if (field.n < 2 || field.p[1] != ':' ||
@@ -105,20 +105,20 @@ greets_asked(struct host *h, const struct call *call)
 {
 	if (call->op != CALL_HELLO && call->op != CALL_ADMIT)
 		return;
-	if (call->guarded_ms < h->guarded_ms)
+	if (call->guarded_lease_ms < h->guarded_lease_ms)
 		world_fail(h->world,
 			"greets: the guards of d%u wait for %" PRId64
 			" ms, and it knows of leases of %" PRId64,
-			h->index, call->guarded_ms, h->guarded_ms);
-	h->guarded_ms = call->guarded_ms;
+			h->index, call->guarded_lease_ms, h->guarded_lease_ms);
+	h->guarded_lease_ms = call->guarded_lease_ms;
 }
 
 void
 greets_told(struct host *h, const struct vote *vote)
 {
 	bool told = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
-	if (told && vote->guarded_ms > h->guarded_ms)
-		h->guarded_ms = vote->guarded_ms;
+	if (told && vote->guarded_lease_ms > h->guarded_lease_ms)
+		h->guarded_lease_ms = vote->guarded_lease_ms;
 }
 
 void
@@ -200,21 +200,23 @@ check_terms(const struct greets *g, const struct greets *now, struct server *s, 
 	const struct vote *v)
 {
 	struct world *w = s->world;
-	int64_t guarded_ms = g->guarded_ms < call->guarded_ms ? g->guarded_ms : call->guarded_ms;
-	int64_t wanted_ms = g->wanted_ms > call->wanted_ms ? g->wanted_ms : call->wanted_ms;
+	int64_t guarded_lease_ms =
+		g->guarded_lease_ms < call->guarded_lease_ms ? g->guarded_lease_ms : call->guarded_lease_ms;
+	int64_t wanted_lease_ms =
+		g->wanted_lease_ms > call->wanted_lease_ms ? g->wanted_lease_ms : call->wanted_lease_ms;
 	if (now->longest_ms != v->longest_ms + w->plan.margin_ms)
 		world_fail(w, "greets: m%u tells a longest lease of %" PRId64 " ms, and takes %" PRId64,
 			s->index, v->longest_ms, now->longest_ms - w->plan.margin_ms);
-	else if (now->longest_ms > g->longest_ms && v->longest_ms > guarded_ms)
+	else if (now->longest_ms > g->longest_ms && v->longest_ms > guarded_lease_ms)
 		world_fail(w, "greets: m%u takes leases of %" PRId64 " ms, and a guard waits for %" PRId64,
-			s->index, v->longest_ms, guarded_ms);
-	else if (v->longest_ms > wanted_ms)
+			s->index, v->longest_ms, guarded_lease_ms);
+	else if (v->longest_ms > wanted_lease_ms)
 		world_fail(w, "greets: m%u takes leases of %" PRId64 " ms, which nobody wants", s->index,
 			v->longest_ms);
-	else if (v->guarded_ms < wanted_ms)
+	else if (v->guarded_lease_ms < wanted_lease_ms)
 		world_fail(w,
 			"greets: m%u tells to guard %" PRId64 " ms, and some daemon would take %" PRId64,
-			s->index, v->guarded_ms, wanted_ms);
+			s->index, v->guarded_lease_ms, wanted_lease_ms);
 }
 
 static void

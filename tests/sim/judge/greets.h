@@ -25,14 +25,15 @@ struct greets {
 	char memory[17]; /* "": none */
 	bool admitted;
 	int64_t highest;
-	char run[48];       /* of the process that had it, */
-	char replid[48];    /* and of its data */
-	char evicted[24];   /* so many keys had been evicted */
-	unsigned living;    /* other daemons that are registered and live, */
-	unsigned leapt;     /* of which so many say that its clock leapt; */
-	int64_t wanted_ms;  /* the longest lease that any of them would take, */
-	int64_t guarded_ms; /* and the shortest that the guards of any wait for; INT64_MAX: there is none */
-	int64_t longest_ms; /* a lease and its margin may be so long */
+	char run[48];             /* of the process that had it, */
+	char replid[48];          /* and of its data */
+	char evicted[24];         /* so many keys had been evicted */
+	unsigned living;          /* other daemons that are registered and live, */
+	unsigned leapt;           /* of which so many say that its clock leapt; */
+	int64_t wanted_lease_ms;  /* the longest lease that any of them would take, */
+	int64_t guarded_lease_ms; /* and the shortest that the guards of any wait for; INT64_MAX: there is
+				     none */
+	int64_t longest_ms;       /* a lease and its margin may be so long */
 	struct keys keys[PLAN_NAMES_MAX];
 };
 

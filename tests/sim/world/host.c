@@ -211,7 +211,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	h->alive = true;
 	leaps_start(h);
 	h->decided = (struct set_takeover){0};
-	h->guarded_ms = 0;
+	h->guarded_lease_ms = 0;
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	progress_begins(h);
 	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));

@@ -60,8 +60,8 @@ struct host {
 	enum roll_length length; /* with which it starts next */
 	int64_t relied_us; /* private: the record says so at present, and said so when the daemon started */
 	int64_t begun_us;
-	int64_t greeted_us; /* when its master first told it a memory; INT64_MAX: not yet */
-	int64_t guarded_ms; /* the lease that its guards wait for, by its greetings and their answers
+	int64_t greeted_us;       /* when its master first told it a memory; INT64_MAX: not yet */
+	int64_t guarded_lease_ms; /* the lease that its guards wait for, by its greetings and their answers
 			       (greets.h) */
 
 	int64_t ppm;     /* how fast its clock runs */

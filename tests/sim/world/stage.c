@@ -130,8 +130,9 @@ stage_calls(struct stage *s, const struct call_settings *daemon, const struct ca
 	/* Each master has an id, and a longest lease, and most stories are not about them. */
 	if (hello.op == CALL_HELLO || hello.op == CALL_ADMIT) {
 		hello.id = hello.id == 0 && hello.op == CALL_HELLO ? STAGE_ID : hello.id;
-		hello.wanted_ms = hello.wanted_ms == 0 ? STAGE_LEASE_MS : hello.wanted_ms;
-		hello.guarded_ms = hello.guarded_ms == 0 ? hello.wanted_ms : hello.guarded_ms;
+		hello.wanted_lease_ms = hello.wanted_lease_ms == 0 ? STAGE_LEASE_MS : hello.wanted_lease_ms;
+		hello.guarded_lease_ms =
+			hello.guarded_lease_ms == 0 ? hello.wanted_lease_ms : hello.guarded_lease_ms;
 		calls = &hello;
 	}
 	call_command_init(&command);

@@ -106,8 +106,8 @@ admit_before(struct server *s)
 		.master = s->index,
 		.incarnation = 1,
 		.id = master_id(s->index),
-		.wanted_ms = p->lease_ms,
-		.guarded_ms = p->lease_ms};
+		.wanted_lease_ms = p->lease_ms,
+		.guarded_lease_ms = p->lease_ms};
 	struct call_command command;
 	size_t n = (size_t)snprintf(set, sizeof(set), "1"), placed = 0;
 	for (unsigned i = 0, first = 1; i < p->masters + p->spare; i++) {

@@ -34,7 +34,7 @@ static struct lease_past
 past_of(const struct story *w)
 {
 	return (struct lease_past){.kind = KIND_EXCLUSIVE,
-		.valid_ms = w->now.ms + LEASE_MS / 10 * 9,
+		.valid_until_ms = w->now.ms + LEASE_MS / 10 * 9,
 		.term_ms = LEASE_MS,
 		.token = 500,
 		.daemon_id = P1,
@@ -542,9 +542,9 @@ START_TEST(a_majority_adopts_and_the_third_master_when_it_is_back)
 	ck_assert_ptr_nonnull(strstr(back(&w, 1), "adopt a#1@"));
 	after(&w, 20);
 	adopted_at(&w, 0, OUTCOME_YES);
-	ck_assert_int_lt(lease_held(l)->valid_ms, w.now.ms + LEASE_MS / 10 * 9);
+	ck_assert_int_lt(lease_held(l)->valid_until_ms, w.now.ms + LEASE_MS / 10 * 9);
 	adopted_at(&w, 1, OUTCOME_YES);
-	ck_assert_int_gt(lease_held(l)->valid_ms, w.now.ms + LEASE_MS / 10 * 9);
+	ck_assert_int_gt(lease_held(l)->valid_until_ms, w.now.ms + LEASE_MS / 10 * 9);
 	ck_assert(!seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
 	ck_assert_ptr_nonnull(strstr(back(&w, 2), "adopt a#1@3"));
 	adopted_at(&w, 2, OUTCOME_YES);
@@ -572,11 +572,11 @@ START_TEST(a_lease_is_asked_for_as_long_as_answers_may_make_it)
 	back(&w, 0);
 	ck_assert_ptr_nonnull(strstr(back(&w, 1), "adopt a#1@"));
 	after(&w, LEASE_MS / 10);
-	ck_assert_int_gt(l->round->sent_ms, past.valid_ms - LEASE_MS / 10 * 9);
+	ck_assert_int_gt(l->round->sent_ms, past.valid_until_ms - LEASE_MS / 10 * 9);
 	adopted_at(&w, 0, OUTCOME_YES);
 	adopted_at(&w, 1, OUTCOME_YES);
-	ck_assert_int_gt(lease_held(l)->valid_ms, past.valid_ms);
-	ck_assert_int_le(lease_held(l)->valid_ms, w.now.ms + l->term_ms);
+	ck_assert_int_gt(lease_held(l)->valid_until_ms, past.valid_until_ms);
+	ck_assert_int_le(lease_held(l)->valid_until_ms, w.now.ms + l->term_ms);
 	story_done(&w);
 }
 END_TEST
@@ -599,7 +599,7 @@ START_TEST(what_a_minority_adopts_ends_when_it_was_to_end)
 {
 	struct story w;
 	struct lease *l = story_asked(&w);
-	int64_t valid_ms = lease_held(l)->valid_ms;
+	int64_t valid_until_ms = lease_held(l)->valid_until_ms;
 
 	adopted_at(&w, 0, OUTCOME_YES);
 	adopted_at(&w, 1, OUTCOME_UNKNOWN);
@@ -608,9 +608,9 @@ START_TEST(what_a_minority_adopts_ends_when_it_was_to_end)
 	link_down(&w, "gone");
 	w.at = 2;
 	link_down(&w, "gone");
-	ck_assert_int_eq(lease_held(l)->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(l)->valid_until_ms, valid_until_ms);
 	w.refused = true;
-	ck_assert_ptr_null(strstr(after(&w, valid_ms - w.now.ms - 1), "close"));
+	ck_assert_ptr_null(strstr(after(&w, valid_until_ms - w.now.ms - 1), "close"));
 	ck_assert_ptr_nonnull(strstr(after(&w, 1), "c1 close"));
 	story_done(&w);
 }
@@ -662,7 +662,7 @@ START_TEST(a_reclaim_among_several_masters_adopts_and_prolongs_nothing)
 {
 	struct story w;
 	struct lease *l = story_recovered(&w, 3);
-	int64_t valid_ms = lease_held(l)->valid_ms;
+	int64_t valid_until_ms = lease_held(l)->valid_until_ms;
 
 	for (unsigned i = 0; i < 3; i++) {
 		w.at = i;
@@ -674,7 +674,7 @@ START_TEST(a_reclaim_among_several_masters_adopts_and_prolongs_nothing)
 		answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
 		ck_assert(!seat_is_unadopted(l, i));
 	}
-	ck_assert_int_eq(lease_held(l)->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(l)->valid_until_ms, valid_until_ms);
 	story_done(&w);
 }
 END_TEST

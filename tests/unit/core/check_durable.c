@@ -196,9 +196,9 @@ START_TEST(a_hold_comes_back)
 	e.count = 3;
 	e.granted_ms = NOW_MS - 3;
 	e.ends_ms = NOW_MS + 100;
-	e.ceiling_ms = NOW_MS + 200;
+	e.ceiling_at_ms = NOW_MS + 200;
 	e.ends_why = LOSS_SHORTENED;
-	e.claim_ms = NOW_MS + 50;
+	e.claim_ends_ms = NOW_MS + 50;
 	SAVE(&first, RECORD_LEDGER_HOLD, durable_hold_fields, &e);
 	r = loading();
 	durable_hold_fields(&r, &read);

@@ -50,7 +50,7 @@ take_longer(struct story *w)
 {
 	core_set_rules(w->core, longer, 2);
 	after(w, 1);
-	ck_assert_int_eq(master_asked(w)->wanted_ms, 4 * LEASE_MS);
+	ck_assert_int_eq(master_asked(w)->wanted_lease_ms, 4 * LEASE_MS);
 	hello(w, true, MEMORY);
 }
 
@@ -108,8 +108,8 @@ START_TEST(a_lease_is_as_long_as_its_master_takes)
 	story_ready(&w);
 	core_set_rules(w.core, longer, 2);
 	after(&w, 1);
-	ck_assert_int_eq(master_asked(&w)->wanted_ms, 4 * LEASE_MS);
-	ck_assert_int_eq(master_asked(&w)->guarded_ms, 4 * LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->wanted_lease_ms, 4 * LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->guarded_lease_ms, 4 * LEASE_MS);
 	vote(&w, brief);
 	lock(&w, 1, "a");
 	ck_assert_int_eq(last_call(&w)->ttl_ms, LEASE_MS + MARGIN_MS);
@@ -132,20 +132,20 @@ START_TEST(a_guard_grows_with_the_lease_that_it_waits_for)
 	vote(&w, (struct vote){.op = CALL_HELLO,
 			 .incarnation = MEMORY + 1,
 			 .longest_ms = LEASE_MS,
-			 .guarded_ms = LEASE_MS});
+			 .guarded_lease_ms = LEASE_MS});
 	after(&w, LEASE_MS / 2);
 	/* A daemon that would take longer ones is there, and may have had one before. */
 	vote(&w, (struct vote){.op = CALL_HELLO,
 			 .incarnation = MEMORY + 1,
 			 .longest_ms = LEASE_MS,
-			 .guarded_ms = 2 * LEASE_MS});
+			 .guarded_lease_ms = 2 * LEASE_MS});
 	after(&w, 1);
-	ck_assert_int_eq(master_asked(&w)->wanted_ms, LEASE_MS);
-	ck_assert_int_eq(master_asked(&w)->guarded_ms, 2 * LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->wanted_lease_ms, LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->guarded_lease_ms, 2 * LEASE_MS);
 	for (int64_t ms = LEASE_MS / 2 + 1; ms < 2 * LEASE_MS + MARGIN_MS; ms += 10)
 		ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
 	ck_assert_ptr_nonnull(strstr(after(&w, 2 * LEASE_MS / 100 + 12), "admit"));
-	ck_assert_int_eq(master_asked(&w)->guarded_ms, 2 * LEASE_MS);
+	ck_assert_int_eq(master_asked(&w)->guarded_lease_ms, 2 * LEASE_MS);
 	story_done(&w);
 }
 END_TEST
@@ -154,8 +154,10 @@ END_TEST
  * before it is guarded again. */
 START_TEST(a_guard_grows_while_its_master_has_to_be_greeted_anew)
 {
-	struct vote guarded = {
-		.op = CALL_HELLO, .incarnation = MEMORY + 1, .longest_ms = LEASE_MS, .guarded_ms = LEASE_MS};
+	struct vote guarded = {.op = CALL_HELLO,
+		.incarnation = MEMORY + 1,
+		.longest_ms = LEASE_MS,
+		.guarded_lease_ms = LEASE_MS};
 	struct story w;
 
 	story_ready(&w);
@@ -164,7 +166,7 @@ START_TEST(a_guard_grows_while_its_master_has_to_be_greeted_anew)
 	vote(&w, (struct vote){.op = CALL_ADMIT,
 			 .outcome = OUTCOME_FORGOTTEN,
 			 .attempt = master_asked(&w)->attempt});
-	guarded.guarded_ms = 2 * LEASE_MS;
+	guarded.guarded_lease_ms = 2 * LEASE_MS;
 	vote(&w, guarded);
 	for (int64_t ms = 0; ms < LEASE_MS; ms += 10)
 		ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
@@ -555,7 +557,7 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 	struct core *core = calloc(1, sizeof(*core));
 	struct lease *l = calloc(1, sizeof(*l) + 3 * sizeof(l->within[0]));
 	struct round *t = calloc(1, sizeof(*t) + 3 * sizeof(t->questions[0]));
-	struct quorum quorum = {.guarded_ms = LEASE_MS};
+	struct quorum quorum = {.guarded_lease_ms = LEASE_MS};
 	struct master *masters = calloc(3, sizeof(*masters));
 	int64_t first, last;
 

@@ -1265,7 +1265,7 @@ START_TEST(a_silent_id_is_waited_for_until_what_it_was_told_under_a_longer_lease
 	ck_assert_str_eq(crashed_to_shorter_leases(MARGIN_MS), "");
 	pass(100);
 	ck_assert_ptr_null(lease_of_a()->grants->session);
-	ck_assert_int_gt(grant_withheld_ms(lease_of_a()->grants) - w.now.ms, LEASE_MS / 10 * 8);
+	ck_assert_int_gt(grant_withheld_until_ms(lease_of_a()->grants) - w.now.ms, LEASE_MS / 10 * 8);
 }
 END_TEST
 
@@ -1276,15 +1276,15 @@ START_TEST(the_longest_lease_of_before_counts_until_it_is_over)
 
 	(void)grace(1, 60000);
 	ck_assert_str_eq(crashed_to_shorter_leases(MARGIN_MS), "");
-	ck_assert_int_eq(terms_now().wanted_ms, LEASE_MS);
+	ck_assert_int_eq(terms_now().wanted_lease_ms, LEASE_MS);
 	ck_assert_int_eq(terms_guard_ms(w.core), over_ms);
 	/* So does the next one after that, and no longer than the first. */
 	after(&w, over_ms - 10);
 	ck_assert_str_eq(crashed_to(THIRD), "");
-	ck_assert_int_eq(terms_now().wanted_ms, LEASE_MS);
+	ck_assert_int_eq(terms_now().wanted_lease_ms, LEASE_MS);
 	after(&w, 20);
 	ck_assert_str_eq(crashed_to(FOURTH), "");
-	ck_assert_int_eq(terms_now().wanted_ms, shorter_rule.lease_ms);
+	ck_assert_int_eq(terms_now().wanted_lease_ms, shorter_rule.lease_ms);
 }
 END_TEST
 
@@ -1295,10 +1295,10 @@ START_TEST(a_longer_lease_of_before_a_reload_counts_after_a_crash)
 	ck_assert(core_set_rules(w.core, &shorter_rule, 1));
 	after(&w, 1);
 	ck_assert_str_eq(crashed_to_shorter_leases(MARGIN_MS), "");
-	ck_assert_int_eq(terms_now().wanted_ms, LEASE_MS);
+	ck_assert_int_eq(terms_now().wanted_lease_ms, LEASE_MS);
 	after(&w, LEASE_MS + drift_ms(LEASE_MS) + MARGIN_MS);
 	ck_assert_str_eq(crashed_to(THIRD), "");
-	ck_assert_int_eq(terms_now().wanted_ms, shorter_rule.lease_ms);
+	ck_assert_int_eq(terms_now().wanted_lease_ms, shorter_rule.lease_ms);
 }
 END_TEST
 
@@ -1356,8 +1356,8 @@ ledger_with_another_lease(void)
 	struct record r = {.out = &bytes};
 	struct lease_entry lease = {.attempt = 77,
 		.name = SLICE("a"),
-		.valid_ms = w.now.ms + LEASE_MS / 2,
-		.told_ms = w.now.ms + LEASE_MS / 2,
+		.valid_until_ms = w.now.ms + LEASE_MS / 2,
+		.told_until_ms = w.now.ms + LEASE_MS / 2,
 		.newest = 900,
 		.asked = true};
 	struct hold_entry hold = {.attempt = 77,
@@ -1367,9 +1367,9 @@ ledger_with_another_lease(void)
 		.count = 1,
 		.granted_ms = w.now.ms,
 		.ends_ms = TIMER_NEVER,
-		.ceiling_ms = TIMER_NEVER,
+		.ceiling_at_ms = TIMER_NEVER,
 		.ends_why = LOSS_EXPIRED,
-		.claim_ms = TIMER_NEVER};
+		.claim_ends_ms = TIMER_NEVER};
 
 	buffer_done(&bytes);
 	buffer_init(&bytes, SIZE_MAX / 2);

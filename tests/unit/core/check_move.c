@@ -113,7 +113,7 @@ held(struct story *w)
 static int64_t
 left_ms(const struct story *w, const char *name)
 {
-	return lease_held(lease_named(w, name))->valid_ms - w->now.ms;
+	return lease_held(lease_named(w, name))->valid_until_ms - w->now.ms;
 }
 
 START_TEST(a_slot_that_moves_is_away_and_says_where_it_is_reached)
@@ -156,18 +156,18 @@ END_TEST
 START_TEST(what_the_former_server_said_prolongs_nothing)
 {
 	struct story w;
-	int64_t valid_ms;
+	int64_t valid_until_ms;
 
 	held(&w);
 	w.core->masters[1].state = MASTER_AWAY;
-	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
-	seat_of(lease_named(&w, "a"), 1)->valid_ms = 0;
+	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
+	seat_of(lease_named(&w, "a"), 1)->valid_until_ms = 0;
 	/* It alone has confirmed the lease for longer: that was no majority. */
-	seat_of(lease_named(&w, "a"), 2)->valid_ms = valid_ms + 500;
+	seat_of(lease_named(&w, "a"), 2)->valid_until_ms = valid_until_ms + 500;
 	move(&w, 2, "master-9");
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_until_ms, valid_until_ms);
 	story_done(&w);
 }
 END_TEST
@@ -312,7 +312,7 @@ START_TEST(a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours)
 	move(&w, 1, "master-2");
 	(void)AT(&w, 1, link_up(&w));
 	w.core->masters[1].state = MASTER_GUARDED;
-	w.core->masters[1].admit_ms = w.now.ms;
+	w.core->masters[1].admit_at_ms = w.now.ms;
 	w.core->masters[1].links[0].greeted = true;
 	timer_arm(&w.core->timers, &w.core->masters[1].timer, w.now.ms + 5);
 	ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
@@ -339,19 +339,19 @@ grown(struct story *w)
 START_TEST(a_hold_of_one_master_goes_on_among_three)
 {
 	struct story w;
-	int64_t valid_ms;
+	int64_t valid_until_ms;
 
 	grown(&w);
-	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
+	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
 	ck_assert_uint_eq(quorum_majority(w.core), 2);
 	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 1);
-	ck_assert_int_eq(seats_valid_ms(w.core, lease_named(&w, "a")), valid_ms - 1);
+	ck_assert_int_eq(seats_valid_until_ms(w.core, lease_named(&w, "a")), valid_until_ms - 1);
 	/* Its own token counter is at the name from here on. */
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
 	ck_assert(last_call(&w)->fenced);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	/* One of three prolongs nothing. */
-	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_until_ms, valid_until_ms);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
 	story_done(&w);
 }
@@ -414,17 +414,17 @@ END_TEST
 START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 {
 	struct story w;
-	int64_t valid_ms;
+	int64_t valid_until_ms;
 
 	reclaimed(&w);
-	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
+	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
 	w.core->quorum->newcomers_until_ms = w.now.ms;
 	core_changed(w.core, CHANGE_SET);
 	ledger_drain(w.core);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	for (unsigned i = 1; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
-	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_ms, valid_ms);
+	ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_until_ms, valid_until_ms);
 	story_done(&w);
 }
 END_TEST
@@ -459,15 +459,15 @@ END_TEST
 START_TEST(the_single_master_itself_is_no_newcomer)
 {
 	struct story w;
-	int64_t valid_ms;
+	int64_t valid_until_ms;
 
 	reclaimed(&w);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_FORGOTTEN, "a", 1));
-	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
+	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
 	(void)hello(&w, false, 777);
 	ck_assert_uint_eq(calls_to(&w, CALL_RECLAIM, 0), 1);
 	(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
-	ck_assert_int_le(seat_of(lease_named(&w, "a"), 0)->valid_ms, valid_ms);
+	ck_assert_int_le(seat_of(lease_named(&w, "a"), 0)->valid_until_ms, valid_until_ms);
 	story_done(&w);
 }
 END_TEST
@@ -496,12 +496,12 @@ END_TEST
 START_TEST(three_become_five)
 {
 	struct story w;
-	int64_t valid_ms;
+	int64_t valid_until_ms;
 
 	held(&w);
-	valid_ms = lease_held(lease_named(&w, "a"))->valid_ms;
+	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
 	grow(&w, 5);
-	ck_assert_int_eq(seats_valid_ms(w.core, lease_named(&w, "a")), valid_ms);
+	ck_assert_int_eq(seats_valid_until_ms(w.core, lease_named(&w, "a")), valid_until_ms);
 	(void)after(&w, LEASE_MS / 3);
 	for (unsigned i = 0; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -549,11 +549,11 @@ START_TEST(a_name_that_was_one_of_permits_has_room_for_its_seats)
 	mode_join(w.core, r, &permits);
 	grow(&w, 3);
 	mode_join(w.core, r, &plain);
-	seat_of(&r->lease, 2)->valid_ms = 7;
+	seat_of(&r->lease, 2)->valid_until_ms = 7;
 	ck_assert(slice_equal(resource_name(r), SLICE("q")));
 	mode_join(w.core, r, &permits);
 	mode_join(w.core, r, &plain);
-	ck_assert_int_eq(seat_of(&r->lease, 2)->valid_ms, 0);
+	ck_assert_int_eq(seat_of(&r->lease, 2)->valid_until_ms, 0);
 	story_done(&w);
 }
 END_TEST

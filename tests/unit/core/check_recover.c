@@ -461,7 +461,7 @@ ck_hold(struct core *core, struct session *s, const struct grant *before)
 {
 	const struct resource *r = names_find(&core->leases->names, resource_name(before->lease->resource));
 	const struct grant *g = grant_any(core, r, s, grant_owner(before));
-	bool over = lease_held(before->lease)->valid_ms <= w.now.ms;
+	bool over = lease_held(before->lease)->valid_until_ms <= w.now.ms;
 
 	if (over || grant_ends_ms(before) <= w.now.ms) {
 		h.lost++;
@@ -478,8 +478,8 @@ ck_hold(struct core *core, struct session *s, const struct grant *before)
 	ck_assert_int_eq(grant_ends_ms(g), grant_ends_ms(before));
 	ck_assert(g->lease->kind == before->lease->kind && g->lease->permits == before->lease->permits);
 	ck_assert(slice_equal(permit_lease_slots(g->lease), permit_lease_slots(before->lease)));
-	ck_assert_int_eq(lease_held(g->lease)->valid_ms, lease_held(before->lease)->valid_ms);
-	ck_assert_int_eq(lease_told_ms(g->lease), lease_told_ms(before->lease));
+	ck_assert_int_eq(lease_held(g->lease)->valid_until_ms, lease_held(before->lease)->valid_until_ms);
+	ck_assert_int_eq(lease_told_until_ms(g->lease), lease_told_until_ms(before->lease));
 	ck_assert_int_ge(lease_held(g->lease)->token, before->token + 1);
 	ck_assert_uint_gt(lease_former_owners(g->lease).n, 0);
 }
@@ -509,7 +509,7 @@ ck_session(struct core *core, const struct session *before)
 		if (g->untold || part_of(g) != NULL)
 			continue;
 		ck_hold(core, s, g);
-		holds += lease_held(g->lease)->valid_ms > w.now.ms && grant_ends_ms(g) > w.now.ms;
+		holds += lease_held(g->lease)->valid_until_ms > w.now.ms && grant_ends_ms(g) > w.now.ms;
 	}
 	ck_assert_uint_eq(s->grant_count, holds);
 }
@@ -521,7 +521,7 @@ ck_others(struct core *core, const struct grant *before)
 	const struct lease *l = before->lease;
 	const struct resource *r = names_find(&core->leases->names, resource_name(l->resource));
 	const struct grant *g = NULL;
-	int64_t until_ms = before->session == NULL ? grant_ends_ms(before) : grant_relied_ms(before);
+	int64_t until_ms = before->session == NULL ? grant_ends_ms(before) : grant_relied_until_ms(before);
 
 	if (!lease_is_durable(l) || before->durable || until_ms <= w.now.ms || r == NULL)
 		return;

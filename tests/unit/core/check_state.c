@@ -200,7 +200,7 @@ ck_newer(const struct buffer *state)
 	ck_assert_msg(core != NULL, "%s", why);
 	save(core, &again);
 	ck_assert_ptr_nonnull(buffer_bytes(&again));
-	if (w.settings.lease_max_ms == w.core->quorum->binding.ruled_ms)
+	if (w.settings.lease_max_ms == w.core->quorum->binding.ruled_lease_ms)
 		ck_assert(slice_equal((struct slice){buffer_bytes(state), buffer_length(state)},
 			(struct slice){buffer_bytes(&again), buffer_length(&again)}));
 	core_free(core);
@@ -276,7 +276,7 @@ taken_over(bool thorough, const char *name)
 	ck_assert_msg(core != NULL, "%s", why);
 	core_check(core, w.now.ms);
 	save(core, &second);
-	if (w.settings.lease_max_ms == w.core->quorum->binding.ruled_ms)
+	if (w.settings.lease_max_ms == w.core->quorum->binding.ruled_lease_ms)
 		ck_assert(slice_equal((struct slice){buffer_bytes(&first), buffer_length(&first)},
 			(struct slice){buffer_bytes(&second), buffer_length(&second)}));
 	keep(&first, name);
@@ -1354,19 +1354,19 @@ START_TEST(the_next_process_may_have_longer_leases_and_shorter_ones)
 	w.settings.lease_max_ms = 3 * LEASE_MS;
 	handed_over();
 	core_view_terms(w.core, &terms);
-	ck_assert_int_eq(terms.wanted_ms, 3 * LEASE_MS);
-	ck_assert_int_eq(terms.guarded_ms, 3 * LEASE_MS);
+	ck_assert_int_eq(terms.wanted_lease_ms, 3 * LEASE_MS);
+	ck_assert_int_eq(terms.guarded_lease_ms, 3 * LEASE_MS);
 	w.settings = before;
 	handed_over();
 	core_view_terms(w.core, &terms);
-	ck_assert_int_eq(terms.guarded_ms, 3 * LEASE_MS);
+	ck_assert_int_eq(terms.guarded_lease_ms, 3 * LEASE_MS);
 	/* What was told under the longer ones is relied on until it is over. */
-	ck_assert_int_eq(terms.wanted_ms, 3 * LEASE_MS);
+	ck_assert_int_eq(terms.wanted_lease_ms, 3 * LEASE_MS);
 	link_down(&w, "cut off");
 	after(&w, 3 * LEASE_MS + drift_ms(3 * LEASE_MS) + MARGIN_MS);
 	handed_over();
 	core_view_terms(w.core, &terms);
-	ck_assert_int_eq(terms.wanted_ms, LEASE_MS);
+	ck_assert_int_eq(terms.wanted_lease_ms, LEASE_MS);
 }
 END_TEST
 

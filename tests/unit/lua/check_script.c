@@ -356,10 +356,12 @@ ON_BOTH(daemons_of_another_format_are_refused_while_one_of_them_lives)
 
 /* Greets with this longest lease, and guards, and says what is to be asked for, and guarded. */
 static struct vote
-tells_terms(int daemon, int64_t wanted_ms, int64_t guarded_ms)
+tells_terms(int daemon, int64_t wanted_lease_ms, int64_t guarded_lease_ms)
 {
-	struct call call = {
-		.op = CALL_HELLO, .incarnation = 5, .wanted_ms = wanted_ms, .guarded_ms = guarded_ms};
+	struct call call = {.op = CALL_HELLO,
+		.incarnation = 5,
+		.wanted_lease_ms = wanted_lease_ms,
+		.guarded_lease_ms = guarded_lease_ms};
 	struct vote v;
 	stage_calls(&stage, &daemons[daemon], &call, 1, &v);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
@@ -370,7 +372,7 @@ tells_terms(int daemon, int64_t wanted_ms, int64_t guarded_ms)
 	do {                                                                                                 \
 		struct vote told_ = (of);                                                                    \
 		ck_assert_int_eq(told_.longest_ms, longest);                                                 \
-		ck_assert_int_eq(told_.guarded_ms, guarded);                                                 \
+		ck_assert_int_eq(told_.guarded_lease_ms, guarded);                                           \
 	} while (0)
 
 ON_BOTH(a_longer_lease_is_taken_when_all_guards_wait_for_it)
@@ -417,14 +419,15 @@ ON_BOTH(the_longest_lease_is_that_of_the_living)
 
 ON_BOTH(a_guard_waits_for_the_longest_lease_that_any_daemon_knows_of)
 {
-	struct call admit = {.op = CALL_ADMIT, .incarnation = 5, .wanted_ms = 10000, .guarded_ms = 10000};
+	struct call admit = {
+		.op = CALL_ADMIT, .incarnation = 5, .wanted_lease_ms = 10000, .guarded_lease_ms = 10000};
 	struct vote v;
 	ck_assert_terms(tells_terms(DA, 10000, 20000), 10000, 20000);
 	/* While it may have forgotten the daemon whose lease that is. */
 	ck_assert_terms(tells_terms(DB, 10000, 10000), 10000, 20000);
 	stage_calls(&stage, &daemons[DB], &admit, 1, &v);
 	ck_assert_int_eq(v.outcome, OUTCOME_FORGOTTEN);
-	admit.guarded_ms = 20000;
+	admit.guarded_lease_ms = 20000;
 	stage_calls(&stage, &daemons[DB], &admit, 1, &v);
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_terms(tells_terms(DB, 10000, 20000), 10000, 10000);
@@ -433,19 +436,19 @@ ON_BOTH(a_guard_waits_for_the_longest_lease_that_any_daemon_knows_of)
 ON_BOTH(a_refused_daemon_is_told_for_which_lease_to_wait)
 {
 	struct call_settings other = daemons[DB];
-	struct call call = {.op = CALL_HELLO, .incarnation = 5, .wanted_ms = 10000};
+	struct call call = {.op = CALL_HELLO, .incarnation = 5, .wanted_lease_ms = 10000};
 	struct vote v;
 	other.margin_ms = 10;
 	ck_assert_terms(tells_terms(DA, 20000, 20000), 20000, 20000);
 	stage_calls(&stage, &other, &call, 1, &v);
 	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
-	ck_assert_int_eq(v.guarded_ms, 20000);
+	ck_assert_int_eq(v.guarded_lease_ms, 20000);
 }
 
 ON_BOTH(who_slept_through_a_change_of_limits_is_not_listened_to)
 {
 	struct call_settings other = daemons[DB], old = daemons[DA];
-	struct call call = {.op = CALL_HELLO, .incarnation = 5, .wanted_ms = 20};
+	struct call call = {.op = CALL_HELLO, .incarnation = 5, .wanted_lease_ms = 20};
 	struct call asks = {.op = CALL_ACQUIRE,
 		.incarnation = 5,
 		.name = SLICE("a"),

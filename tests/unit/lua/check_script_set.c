@@ -50,7 +50,7 @@ messages_of(int daemon, const char *set, const char *places, enum agreement agre
 	struct call_settings brief = cast[daemon];
 	struct call call = {.op = CALL_HELLO,
 		.incarnation = CAST_INCARNATION,
-		.wanted_ms = 20,
+		.wanted_lease_ms = 20,
 		.set = tag,
 		.id = STAGE_ID,
 		.masterset = slice_of(set),
@@ -71,7 +71,7 @@ gives(int daemon, const char *set, const char *next, enum next_step step)
 	struct call_settings brief = cast[daemon];
 	struct call call = {.op = CALL_HELLO,
 		.incarnation = CAST_INCARNATION + 1,
-		.wanted_ms = 20,
+		.wanted_lease_ms = 20,
 		.set = 7,
 		.id = STAGE_ID,
 		.masterset = slice_of(set),

@@ -238,8 +238,8 @@ START_TEST(a_greeting_carries_the_limits_of_this_daemon)
 		.next = {.set = SLICE("next"), .places = SLICE("nowhere"), .step = NEXT_OFFERED, .tag = 10}};
 	call.mark = INT64_C(1) << 52;
 	call.nonces = SLICE("n2 n1 ");
-	call.wanted_ms = 10000;
-	call.guarded_ms = 20000;
+	call.wanted_lease_ms = 10000;
+	call.guarded_lease_ms = 20000;
 	ck_assert_str_eq(encoded(&call, 1),
 		"2 hf:node hf:reclaimed ffffffffffffffff00000000 4503599627370496 " DAEMON
 		" 9 10000 1000 l1 17666 0 00000000000000bb n2 n1  00000000000000cc set places 2 next nowhere "
@@ -298,7 +298,7 @@ START_TEST(every_operation_has_its_keys)
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 " DAEMON
 		" hf:inbox: 3000 " DAEMON ":7");
 	call = (struct call){.op = CALL_ADMIT, .incarnation = 1, .set = 7, .token = 12};
-	call.guarded_ms = 20000;
+	call.guarded_lease_ms = 20000;
 	ck_assert_str_eq(encoded(&call, 1),
 		"2 hf:node hf:reclaimed 000000000000000100000007 0000000000000000 12 20000");
 }
@@ -913,7 +913,7 @@ START_TEST(a_greeting_is_taken_apart)
 		texts("ok", "5", "good", "00000000000000ff", "1", "77", "abc", "00000000000000ee", "1 x", "p",
 			"2", "2 x", "q", "1", "0badcafe", "20000", "30000", "OOM no", "2", "who", NULL));
 	ck_assert_int_eq(v.longest_ms, 20000);
-	ck_assert_int_eq(v.guarded_ms, 30000);
+	ck_assert_int_eq(v.guarded_lease_ms, 30000);
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
 	ck_assert_int_eq(v.greeting, GREETING_GOOD);
 	ck_assert(v.admitted);

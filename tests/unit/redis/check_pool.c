@@ -262,7 +262,7 @@ greet(struct probe *probe)
 	struct call hello = call_of(probe, CALL_HELLO, NULL);
 
 	hello.id = 1;
-	hello.wanted_ms = hello.guarded_ms = 10000;
+	hello.wanted_lease_ms = hello.guarded_lease_ms = 10000;
 	hello.incarnation = 0xabc0000000000000u + probe->attempt;
 	probe_call(probe, &hello);
 	flush(probe);

@@ -131,7 +131,7 @@ call(struct probe *p, enum call_op op, const char *name, uint64_t attempt)
 
 	if (op == CALL_HELLO) {
 		one.id = 1;
-		one.wanted_ms = one.guarded_ms = 10000;
+		one.wanted_lease_ms = one.guarded_lease_ms = 10000;
 	} else {
 		one.block = 10;
 	}

@@ -138,8 +138,8 @@ greet(struct probe *p)
 		.attempt = 1,
 		.incarnation = 0xabc,
 		.id = 1,
-		.wanted_ms = 10000,
-		.guarded_ms = 10000};
+		.wanted_lease_ms = 10000,
+		.guarded_lease_ms = 10000};
 
 	p->votes = 0;
 	pool_call(p->pool, &hello);
