@@ -192,7 +192,11 @@ $(foreach source,$(CHECK_SRC),$(eval $(O)/tests/$(basename $(notdir $(source))):
 FUZZERS := $(patsubst tests/%.c,$(O)/tests/%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 $(FUZZERS): $(O)/tests/%: $(O)/obj/tests/%.o
 
-$(CHECKS) $(FUZZERS): $(O)/libsupport.a $(O)/libclient.a $(O)/libholdfastd.a
+# The same targets, with each byte of the images in tests/fuzz/corpus changed.
+EACH_BYTE := $(addprefix $(O)/tests/each-byte-,state ledger)
+$(EACH_BYTE): $(O)/tests/each-byte-%: $(O)/obj/tests/fuzz/each_byte.o $(O)/obj/tests/fuzz/fuzz_%.o
+
+$(CHECKS) $(FUZZERS) $(EACH_BYTE): $(O)/libsupport.a $(O)/libclient.a $(O)/libholdfastd.a
 	@mkdir -p $(@D)
 	$(call say,LD)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(TEST_LIBS) $(DAEMON_LIBS) $(CLIENT_LIBS) $(LUA_LIBS)
@@ -283,8 +287,10 @@ WORLDS := $(foreach n,1..250 251..500 501..750 751..1000,"$(SIM) --masters 1 --s
 	$(foreach n,1..170 171..340 341..500,"$(SIM) --masters 3 --seeds $(n)") "$(SIM) --masters 5 --seeds 1..100" \
 	$(foreach n,1..130 131..260 261..400,"$(SIM) --masters sentinel --seeds $(n)")
 
-check: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) $(SIM) ## run every test; the last line has the totals
-	@$(RUN) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(MODEL) $(WORLDS) $(E2E)
+IMAGES := $(foreach noun,state ledger,"$(O)/tests/each-byte-$(noun) tests/fuzz/corpus/$(noun)")
+
+check: all $(LIBRARY_TESTS) $(SHIM) $(HISTORY) $(BENCH) $(CHECKS) $(PLAIN) $(MODEL) $(SIM) $(EACH_BYTE) ## run every test; the last line has the totals
+	@$(RUN) -t 900 -s $(O)/tests/sum $(HOUSE) $(HARDENED) $(CHECKS) $(IMAGES) $(MODEL) $(WORLDS) $(E2E)
 
 check-unit: $(CHECKS) ## run only the Check suites
 	@tests/run -j $(JOBS) $(CHECKS)

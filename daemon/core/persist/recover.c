@@ -170,8 +170,8 @@ refuse(struct recovery *v, struct thing *t, struct slice name, const char *why)
 		(void)snprintf(v->doubt, sizeof(v->doubt), "%s", why);
 }
 
-/* What it says of itself. A lease without a name is left to the load, which fails: its holds cannot be told.
- */
+/* What it says of itself. A lease without a name, or with one that cannot be, is left to the load, which
+ * fails: its holds cannot be told. */
 static void
 claim_read(struct recovery *v, struct thing *t, struct claim *claim)
 {
@@ -182,6 +182,8 @@ claim_read(struct recovery *v, struct thing *t, struct claim *claim)
 
 	memcpy(why, v->r.why, sizeof(why));
 	v->r = before;
+	if (name_check(e.name, NAME_BYTES_MAX) != NULL)
+		e.name = (struct slice){NULL, 0};
 	*claim = (struct claim){.name = e.name, .limit = e.limit, .lease = t};
 	if (e.name.n > 0 && !read)
 		refuse(v, t, e.name, why);

@@ -391,14 +391,14 @@ state_load_resource(struct state_loader *l)
 	resource_fields(l->core, r, l->resource);
 }
 
-/* Two permit leases of one attempt cannot be: then the second is not found by its attempt. */
+/* A permit lease is found by its attempt, and two of one attempt cannot be. */
 static bool
 permit_lease_joins(struct core *core, struct permit_lease *s, bool acquiring)
 {
 	struct permit_leases *all = &s->lease.resource->permit_leases;
 
 	assert(s->lease.kind == KIND_PERMITS);
-	if (acquiring ? all->acquiring != NULL : !permit_lease_add(core, s))
+	if (acquiring ? all->acquiring != NULL : s->lease.attempt == 0 || !permit_lease_add(core, s))
 		return false;
 	if (acquiring)
 		all->acquiring = s;
