@@ -1,7 +1,7 @@
 /*
- * each-byte-NOUN FOLDER: changes each byte of the images in this folder in five ways, cuts them before it, and
- * gives each to the fuzz target of the noun. Whatever the target asserts has to hold; else the last line names
- * the image, the byte and the way.
+ * each-byte-NOUN FOLDER: changes each byte of the images in this folder in five ways, cuts them before it,
+ * and gives each to the fuzz target of the noun. Whatever the target asserts has to hold; else the last line
+ * names the image, the byte and the way.
  */
 #include <dirent.h>
 #include <limits.h>
