@@ -17,9 +17,10 @@ CLIENT = os.path.join(harness.ROOT, "client")
 LICENSE = os.path.join(harness.ROOT, "LICENSE")
 GO_MODULE = "holdfast.example/holdfast"
 USE_PYTHON = """
-import holdfast, importlib.metadata
+import holdfast
+from importlib.metadata import metadata, version
 with holdfast.lock("artifact", wait=5) as lock:
-    print(lock.token > 0, importlib.metadata.version("holdfast"), importlib.metadata.metadata("holdfast")["License-Expression"])
+    print(lock.token > 0, version("holdfast-client"), metadata("holdfast-client")["License-Expression"])
 """
 USE_COMMONJS = """
 const hf = require('holdfast');
@@ -77,7 +78,7 @@ def run(command, where, **environment):
 
 def test_licenses(_place):
     """each package has the license of the tree, and names it as registries do; all have one version"""
-    for language in ("python", "node", "go", "java"):
+    for language in ("python", "node", "go", "java", "rust"):
         expect(filecmp.cmp(LICENSE, os.path.join(CLIENT, language, "LICENSE"), shallow=False), True, language)
     node = json.loads(text_of("node", "package.json"))
     expect((node["license"], node["type"]), ("MIT", "commonjs"))
@@ -119,7 +120,7 @@ def test_python(place):
     if build.returncode:
         raise harness.Skip("no pip, or no registry for setuptools 77: %s" % build.stdout.strip().splitlines()[-1])
     wheel, = os.listdir(wheels)
-    expect(wheel, "holdfast-0.1.0-py3-none-any.whl")
+    expect(wheel, "holdfast_client-0.1.0-py3-none-any.whl")
     run((sys.executable, "-m", "venv", venv), place.path)
     python = os.path.join(venv, "bin", "python")
     run((python, "-m", "pip", "install", "-q", "--no-index", "--no-deps", os.path.join(wheels, wheel)), place.path)
@@ -185,6 +186,27 @@ def test_java(place):
             failed = subprocess.run(use, cwd=place.path, env={**os.environ, "HOLDFAST_URL": daemon.socket}, check=False,
                                     stderr=subprocess.PIPE, text=True)
             expect((failed.returncode, "before Java 16 there are no Unix sockets" in failed.stderr), (1, True), failed.stderr)
+
+
+def test_rust(place):
+    """what the crate for Rust has in it is compiled by itself, and locks with the program of its README"""
+    if not shutil.which("rustc"):
+        raise harness.Skip("rustc is not here: packaging/install-deps does not install it")
+    daemon = place.daemon(master=place.redis()).admitted()
+    crate = os.path.join(place.path, "crate")
+    os.mkdir(crate)
+    # cargo would have to fetch the index of a registry to list these.
+    for name in json.loads(re.search(r"^include = (.*)$", text_of("rust", "Cargo.toml"), re.M).group(1)):
+        copy = shutil.copytree if name == "src" else shutil.copy
+        copy(os.path.join(CLIENT, "rust", name), os.path.join(crate, name))
+    expect(sorted(os.listdir(crate)), ["LICENSE", "README.md", "src"])
+    with open(os.path.join(place.path, "deploy.rs"), "w", encoding="utf-8") as stream:
+        stream.write(re.search(r"^```rust,no_run\n(use .*?)```", text_of("rust", "README.md"), re.M | re.S).group(1))
+    compiler = ("rustc", "--edition", "2021")
+    run((*compiler, "--crate-type", "rlib", "--crate-name", "holdfast", os.path.join(crate, "src", "lib.rs")), place.path)
+    run((*compiler, "--extern", "holdfast=libholdfast.rlib", "deploy.rs"), place.path)
+    said = run(("./deploy",), place.path, HOLDFAST_URL=daemon.socket)
+    expect(said.startswith("one at a time, with the token "), True, said)
 
 
 if __name__ == "__main__":
