@@ -85,9 +85,9 @@ struct conn {
 	struct request queue[CONN_REQUESTS_MAX];
 	unsigned n;
 	bool busy;
-	bool running;     /* the core is told of the request in this step */
-	bool queued;      /* it will be answered by a push */
-	bool deaf;        /* it has gone back to RESP2, and takes no pushes */
+	bool running; /* the core is told of the request in this step */
+	bool queued;  /* it will be answered by a push */
+	bool deaf;    /* it has gone back to RESP2, and takes no pushes */
 	struct request current;
 };
 

@@ -52,7 +52,8 @@ bool
 plan_breaks(const struct plan *plan, enum assumption assumption, unsigned name)
 {
 	bool breaks = (assumption == ASSUMES_RIVALS && has_rival(plan, name)) ||
-		      (assumption == ASSUMES_MEMORIES && has_rival(plan, name) && plan_loses(plan)) ||
+		      (assumption == ASSUMES_MEMORIES && has_rival(plan, name) &&
+			      (plan_loses(plan) || plan->shortens)) ||
 		      (assumption == ASSUMES_WILD && plan->wild) ||
 		      (assumption == ASSUMES_COUNTERS && plan->wild && plan_loses(plan)) ||
 		      (assumption == ASSUMES_LISTS && (plan->others > 0 || plan->rolls));
