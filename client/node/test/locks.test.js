@@ -652,7 +652,9 @@ test('the clock does not run ahead if the process stands still between the two c
 
 test('the clock asks the system where /proc/uptime cannot be read any more', (t) => {
   const { uptime } = os;
-  t.mock.method(fs, 'readSync', () => {
+  const { readSync } = fs;
+  t.mock.method(fs, 'readSync', (...words) => {
+    if (words[4] !== 0) return readSync(...words); // Node 18 reads a module by it, and names no position
     throw new Error('EBADF');
   });
   t.mock.method(os, 'uptime', () => uptime() + 1000);
