@@ -226,6 +226,7 @@ service_start(struct service *s, const struct notify *notify, const struct core 
 		.core = core,
 		.ready_by_ms = now_ms + SERVICE_READY_MS,
 		.look_at_ms = now_ms,
+		.ready = !notify || notify->fd < 0,
 		.remark = ""};
 }
 

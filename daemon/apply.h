@@ -66,7 +66,7 @@ struct service {
 	const struct core *core;
 	int64_t ready_by_ms;
 	int64_t look_at_ms;
-	bool ready;
+	bool ready;         /* READY=1 was sent, or there is nobody to tell */
 	const char *remark; /* text appended after "; ", or "" */
 	char text[SERVICE_TEXT_MAX];
 };
@@ -75,7 +75,14 @@ struct service {
 void service_start(
 	struct service *service, const struct notify *notify, const struct core *core, int64_t now_ms);
 
-/* The end of a turn: reports what has changed. Returns when it has to be called again at the latest. */
+/* Whether READY=1 is due as soon as locks can be had: then each turn has to report. */
+static inline bool
+service_starts(const struct service *service)
+{
+	return !service->ready;
+}
+
+/* Reports what has changed. Returns when it has to be called again at the latest. */
 int64_t service_turn(struct service *service, int64_t now_ms);
 
 /* A reload has ended: READY=1 follows the RELOADING=1 of before. */

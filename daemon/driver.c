@@ -83,14 +83,17 @@ driver_step(struct driver *d, struct now now, const struct event *event)
 	d->apply.wall_ms = now.wall_us / 1000;
 	core_step(d->core, now, event, &d->actions);
 	driver_draw(d, core_drew(d->core));
+	bool ended = core_ended(d->core);
 	/* A process that goes on from the ledger tells of what it has: the guard has to wait for that. */
-	if (buffer_length(&d->ledger.entries) > 0) {
+	if (ledger_has_entries(&d->ledger)) {
 		driver_rely(d);
 		driver_touch_told(d);
 	}
-	driver_write_ledger(d);
+	if (ledger_has_entries(&d->ledger) || ended) {
+		driver_write_ledger(d);
+	}
 	apply_actions(&d->apply, &d->actions);
-	if (core_ended(d->core) && !d->failed) {
+	if (ended && !d->failed) {
 		driver_fail(d);
 	}
 	if (event->type != EVENT_VOTE) {
@@ -302,7 +305,7 @@ driver_look_out(struct driver *d, int64_t now_ms)
 static void
 driver_listen_up(struct driver *d)
 {
-	bool still = d->rests || d->arrives || d->returns;
+	bool still = driver_hands_over(d);
 	loop_turn(d->loop, !still && (connections_busy(d->connections) || http_busy(d->http) ||
 					     fleet_busy(d->context.fleet)));
 	size_t before = 0, noted = still ? 0 : connections_arrived(d->connections);
@@ -321,64 +324,114 @@ driver_listen_up(struct driver *d)
 #define RISE_BYTES   4096
 #define RISE_MOST    ((size_t)64 << 20)
 
-/* Returns when it has to be called again at the latest. It looks once in a millisecond: a client that sends
- * one request after the other makes 50 turns in that time. */
+/* What changes slowly is looked at in the first turn after so long, and by then at the latest if there is no
+ * other turn. */
+#define LOOK_MS        10
+#define LOOK_LATEST_MS 100
+
+/* Returns when it has to be called again even if nothing happens. */
 static int64_t
 driver_look_at_memory(struct driver *d, int64_t now_ms)
 {
 	struct core_counts counts;
-	if (now_ms == d->memory_looked_ms) {
-		int64_t soon_ms = now_ms + MEMORY_TRIM_MS;
-		return d->memory_wake_ms < soon_ms ? d->memory_wake_ms : soon_ms;
-	}
 	core_view_counts(d->core, &counts);
 	size_t many = counts.leases + counts.waiters + counts.releasing;
 	size_t rise = many * RISE_BYTES < RISE_MOST ? many * RISE_BYTES : RISE_MOST;
 	size_t load = many * LEASE_BYTES + connections_kept(d->connections) +
 		      connections_count(d->connections) * CLIENT_BYTES;
-	d->memory_looked_ms = now_ms;
-	d->memory_wake_ms = memory_turn(&d->memory, now_ms, load, rise);
+	int64_t again_ms = memory_turn(&d->memory, now_ms, load, rise);
 	admission_set_short_of_memory(&d->admission, d->memory.full);
-	return d->memory_wake_ms;
+	return again_ms;
 }
 
-static void
-driver_wake_by(int64_t *wake_at, int64_t ms)
+static int64_t
+earlier(int64_t one_ms, int64_t other_ms)
 {
-	*wake_at = ms < *wake_at ? ms : *wake_at;
+	return one_ms < other_ms ? one_ms : other_ms;
 }
 
-/* The time of the next turn if nothing happens before. */
+/* Returns when it has to be called again even if nothing happens. */
+static int64_t
+driver_look_around(struct driver *d, int64_t now_ms)
+{
+	int64_t again_ms = driver_look_at_memory(d, now_ms);
+	driver_ledger_look(d);
+	/* The links that a hand-over takes down for a moment are no news for people, nor for the service
+	 * manager. */
+	if (driver_hands_over(d)) {
+		return again_ms;
+	}
+	health_look(&d->context, now_ms);
+	return d->draining ? again_ms : earlier(again_ms, service_turn(&d->service, now_ms));
+}
+
+/* The end of a turn. What changes slowly is looked at a moment later, once for all turns until then: a client
+ * that sends one request after the other makes 500 turns in that time. If nothing happened since the last
+ * look, none is due. */
+static void
+driver_look_later(struct driver *d, int64_t now_ms)
+{
+	if (now_ms >= d->look_at_ms || now_ms >= d->look_by_ms || service_starts(&d->service)) {
+		d->look_by_ms = driver_look_around(d, now_ms);
+		d->look_at_ms = INT64_MAX;
+	} else if (d->look_at_ms == INT64_MAX) {
+		d->look_at_ms = now_ms + LOOK_MS;
+		d->look_by_ms = earlier(d->look_by_ms, now_ms + LOOK_LATEST_MS);
+	}
+}
+
+/* The time of the next turn if nothing happens before. A part that has nothing to do is not asked. */
 static int64_t
 driver_wake_at(struct driver *d, int64_t now_ms)
 {
 	int64_t wake_at = core_wake_at(d->core);
-	/* The links that a hand-over takes down for a moment are no news for the service manager. */
-	bool hands_over = d->rests || d->arrives || d->returns;
-	driver_wake_by(&wake_at, driver_look_at_memory(d, now_ms));
-	driver_wake_by(&wake_at, admission_wake_at(&d->admission));
-	driver_wake_by(&wake_at, connections_held_until(d->connections));
-	driver_wake_by(&wake_at, d->hour.ends_ms);
-	driver_wake_by(&wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
-	driver_wake_by(&wake_at, d->draining || hands_over ? INT64_MAX : service_turn(&d->service, now_ms));
-	driver_wake_by(&wake_at, d->draining || d->failed ? driver_end_ms(d) : INT64_MAX);
-	driver_wake_by(&wake_at, hands_over ? INT64_MAX : d->fleet_wake_ms);
-	driver_wake_by(&wake_at, hands_over ? INT64_MAX : connections_probe(d->connections, now_ms));
-	driver_wake_by(&wake_at, driver_kept_turn(d, now_ms));
-	driver_wake_by(&wake_at, hands_over ? now_ms + 1 : driver_ledger_wake_at(d, now_ms));
+	wake_at = d->look_by_ms < wake_at ? d->look_by_ms : wake_at;
+	wake_at = d->hour.ends_ms < wake_at ? d->hour.ends_ms : wake_at;
+	wake_at = earlier(wake_at, connections_held_until(d->connections));
+	if (driver_hands_over(d)) {
+		wake_at = earlier(wake_at, now_ms + 1);
+	} else {
+		int64_t probe_at = connections_probe(d->connections, now_ms);
+		wake_at = d->fleet_wake_ms < wake_at ? d->fleet_wake_ms : wake_at;
+		wake_at = probe_at < wake_at ? probe_at : wake_at;
+	}
+	if (admission_waits(&d->admission)) {
+		wake_at = earlier(wake_at, admission_wake_at(&d->admission));
+	}
+	if (d->apply.gates.left_out) {
+		wake_at = earlier(wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
+	}
+	if (driver_keeps(d)) {
+		wake_at = earlier(wake_at, driver_kept_turn(d, now_ms));
+	}
+	if (ledger_works(&d->ledger) && !driver_hands_over(d)) {
+		wake_at = earlier(wake_at, driver_ledger_wake_at(d, now_ms));
+	}
+	if (d->draining || d->failed) {
+		wake_at = earlier(wake_at, driver_end_ms(d));
+	}
 	/* A connection that ended may have had the last hold. */
 	if (d->waits) {
-		driver_wake_by(&wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);
+		wake_at = earlier(wake_at, core_drained(d->core) ? now_ms : d->waits_until_ms);
 	}
 	return wake_at;
 }
 
-/* Most turns have no HTTP client to serve. */
+/* Serves clients, and what else asks for something. */
 static void
-driver_serve_http(struct driver *d)
+driver_serve(struct driver *d, int64_t begun_ns)
 {
+	if (admission_waits(&d->admission)) {
+		admission_turn(&d->admission);
+	}
+	connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
 	if (http_busy(d->http)) {
 		http_turn(d->http, clock_ns() + DRIVER_HTTP_NS);
+	}
+	if (d->rests) {
+		fleet_rest(d->context.fleet); /* requests that came behind a RESTART in this turn */
+	} else {
+		d->fleet_wake_ms = fleet_turn(d->context.fleet, begun_ns / 1000000);
 	}
 }
 
@@ -386,32 +439,35 @@ void
 driver_turn(struct driver *d)
 {
 	driver_listen_up(d);
-	driver_ledger_look(d);
+	if (d->stats->clients_kept > 0) {
+		driver_ledger_look(d); /* the marks of these are written without another look */
+	}
 	int64_t begun_ns = clock_ns(), now_ms = begun_ns / 1000000;
 	d->now.wall_us = clock_wall_us(); /* no turn proposes tokens of the last one */
-	driver_look_out(d, now_ms);
+	if (listeners_due(&d->listeners, now_ms)) {
+		driver_look_out(d, now_ms);
+	}
 	if (now_ms >= d->hour.ends_ms) {
 		hour_look(&d->hour, d->stats, now_ms);
 	}
-	driver_drain_turn(d);
+	if (d->waits) {
+		driver_drain_turn(d);
+	}
 	if (!driver_is_still(d, now_ms)) {
-		admission_turn(&d->admission);
-		connections_serve(d->connections, begun_ns + DRIVER_TURN_NS);
-		driver_serve_http(d);
-		if (d->rests) {
-			fleet_rest(d->context.fleet); /* requests that came behind a RESTART in this turn */
-		} else {
-			d->fleet_wake_ms = fleet_turn(d->context.fleet, now_ms);
-		}
-		health_look(&d->context, now_ms);
+		driver_serve(d, begun_ns);
 	} else if (d->handed_over) {
 		return; /* what is written now would be written twice */
 	}
-	driver_rely(d);
+	if (d->relied_on) {
+		driver_rely(d);
+	}
 	masters_flush(d->masters); /* before the answers: the masters work while these are written */
 	connections_turn(d->connections, begun_ns + DRIVER_TURN_NS + DRIVER_ENDS_NS);
 	masters_flush(d->masters); /* calls that follow from the ends of connections */
-	driver_ledger_turn(d, now_ms);
+	if (ledger_works(&d->ledger)) {
+		driver_ledger_turn(d, now_ms);
+	}
+	driver_look_later(d, now_ms);
 	loop_alarm_at(d->loop, driver_wake_at(d, now_ms));
 	d->stats->turns++;
 }
@@ -606,6 +662,7 @@ driver_start(struct driver *d, const struct driver_settings *settings)
 		driver_timer(d, driver_now(d)); /* the core tells which masters it has, and what is over */
 	}
 	service_start(&d->service, d->notify, d->core, clock_ms());
+	d->look_at_ms = d->look_by_ms = clock_ms();
 	return listeners_start(&d->listeners) == 0 && http_start(d->http) == 0 ? 0 : -1;
 }
 

@@ -73,7 +73,7 @@ void driver_on_exit(void *arg, struct process process, enum process_sight sight)
 void driver_set_context(struct driver *driver, const struct context_facts *facts);
 /* For the verb DRAIN, with the driver as arg, and for signals. */
 void driver_drain(void *arg, struct connection *c, int64_t wait_ms);
-/* Ends the wait of a drain if no lock is held any more, or if the time is over. */
+/* As long as a drain waits: ends the wait if no lock is held any more, or if the time is over. */
 void driver_drain_turn(struct driver *driver);
 int driver_reload(void *arg, char *text, size_t room);
 /* The connection of this number ends, or leaves its session. A session that is bound to a process goes on

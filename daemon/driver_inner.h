@@ -30,12 +30,27 @@ struct ledger_keeper {
 	struct ledger_file *next; /* is being written, to take its place; NULL: none */
 	struct ledger_file *past; /* was replaced, and is kept to become the next one; NULL: none */
 	bool shrinks;             /* past has more memory than is kept */
+	bool grew;                /* file, in this turn */
 	bool ours;                /* this daemon writes file; else it has only been taken */
 	uint64_t cursor;          /* of the scan for next */
 	int64_t again_ms;         /* the next one is not begun before */
 	bool told;                /* the log has said what is wrong since the latest one was whole */
 	bool recovered;           /* this daemon goes on from one */
 };
+
+/* Whether there is something to write. */
+static inline bool
+ledger_has_entries(const struct ledger_keeper *k)
+{
+	return buffer_length(&k->entries) > 0 || k->entries.failed;
+}
+
+/* Whether a turn has something to do for the ledger. */
+static inline bool
+ledger_works(const struct ledger_keeper *k)
+{
+	return ledger_has_entries(k) || k->next || k->shrinks || k->grew || (k->path && !k->ours);
+}
 
 struct driver {
 	struct loop *loop;
@@ -65,8 +80,10 @@ struct driver {
 	int64_t kept_pause_ms;   /* after so long; 0: it listens */
 	struct buffer returning; /* records of those that a crash has left, until driver_return() */
 	int64_t fleet_wake_ms;   /* requests for the fleet need a turn then */
-	int64_t memory_looked_ms;
-	int64_t memory_wake_ms; /* it must be looked at again then */
+	/* Memory, masters and the word to the service manager are looked at in the first turn at or after
+	 * look_at_ms (INT64_MAX: nothing has happened since the last look), and by look_by_ms without one. */
+	int64_t look_at_ms;
+	int64_t look_by_ms;
 	int (*reload)(void *arg, char *text, size_t room);
 	bool (*prepare)(void *arg, char *why, size_t room);
 	void (*relied_on)(void *arg, int64_t until_ms);
@@ -100,6 +117,20 @@ struct driver {
 	bool failed;   /* the daemon ends by itself, with an error */
 	bool stepping; /* core_step() or its actions are being carried out */
 };
+
+/* Whether a hand-over is under way, in either process: no client is served. */
+static inline bool
+driver_hands_over(const struct driver *d)
+{
+	return d->rests || d->arrives || d->returns;
+}
+
+/* Whether the service manager has to be told of a descriptor, or was too busy to be told. */
+static inline bool
+driver_keeps(const struct driver *d)
+{
+	return d->fdstore.leaving > 0 || d->fdstore.behind || d->kept_pause_ms > 0;
+}
 
 /* Time and random numbers for the next event; driver_draw() replaces the first n numbers once they were used.
  */

@@ -36,7 +36,7 @@ void driver_enter_kept(struct driver *driver);
 void driver_keep_all(struct driver *driver);
 /* The marks are in this ledger from now on; NULL: there is none. */
 void driver_mark_in(struct driver *driver, const struct ledger_file *file);
-/* Once in a turn. Returns when it has to be called again at the latest. */
+/* Once in a turn if driver_keeps(). Returns when it has to be called again at the latest. */
 int64_t driver_kept_turn(struct driver *driver, int64_t now_ms);
 /* Notes which connections the ledger of the process before leaves to this one. */
 void driver_find_kept(struct driver *driver);

@@ -148,6 +148,7 @@ ledger_append(struct driver *d, const void *entries, size_t n)
 	if (k->ours) {
 		d->stats->ledger_bytes = (int64_t)ledger_file_bytes(k->file);
 		d->stats->ledger_writes++;
+		k->grew = true;
 	}
 }
 
@@ -283,6 +284,10 @@ next_is_due(const struct ledger_keeper *k, int64_t now_ms)
 	if (!k->ours) {
 		return true;
 	}
+	/* A file that an entry was just written to is whole, and its header can be read. */
+	if (!k->grew) {
+		return false;
+	}
 	size_t bytes = ledger_file_bytes(k->file);
 	return bytes > LEDGER_LEAST && bytes / 2 > ledger_file_begun(k->file);
 }
@@ -298,7 +303,9 @@ driver_ledger_turn(struct driver *d, int64_t now_ms)
 		return;
 	}
 	driver_write_ledger(d); /* a part of a scan goes to the next one only */
-	if (!k->next && next_is_due(k, now_ms)) {
+	bool due = !k->next && next_is_due(k, now_ms);
+	k->grew = false;
+	if (due) {
 		next_begin(d);
 	} else if (k->next) {
 		next_go_on(d, clock_ns() + LEDGER_TURN_NS);

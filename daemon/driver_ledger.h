@@ -37,11 +37,14 @@ void driver_keep_ledger(struct driver *driver);
 void driver_rely(struct driver *driver);
 /* After each step, before its actions are carried out. */
 void driver_write_ledger(struct driver *driver);
-/* Once in a turn, before anything of it is used: whether another program has cut the ledger. */
+/* Whether another program has cut the ledger. Each entry looks before it is written; the marks of connections
+ * that may outlive a crash do not: so call it in each turn as long as there are such connections, before any
+ * is served, and now and then otherwise. */
 void driver_ledger_look(struct driver *driver);
-/* Once in a turn: writes a part of a new ledger, if the old one has grown too much or there is none. */
+/* Once in a turn if ledger_works(): writes a part of a new ledger, if the old one has grown too much or there
+ * is none. */
 void driver_ledger_turn(struct driver *driver, int64_t now_ms);
-/* When it has to be called again at the latest. */
+/* When it has to be called again at the latest, if ledger_works(). */
 int64_t driver_ledger_wake_at(const struct driver *driver, int64_t now_ms);
 void driver_save_ledger(struct driver *driver, struct record *r, struct descriptors *given);
 void driver_load_ledger(struct driver *driver, struct record *r, struct descriptors *given);

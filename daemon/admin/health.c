@@ -2,7 +2,7 @@
  * health: says which masters cannot be used, since when and why, for people: INFO, /readyz, /healthz and the
  * status page.
  *
- *     driver ── health_look(), once in a millisecond ──▶ health: since when each master is as it is
+ *     driver ── health_look(), a moment after a turn ──▶ health: since when each master is as it is
  *
  * The core knows the state of a master, and not since when: no decision needs that. A hand-over begins the
  * times anew.
@@ -37,7 +37,7 @@ health_new(void)
 }
 
 void
-health_look(struct context *context, int64_t now_ms)
+health_look(const struct context *context, int64_t now_ms)
 {
 	struct health *health = context->health;
 	struct master_view master;
@@ -103,6 +103,7 @@ health_text(const struct context *context, int64_t now_ms, char out[HEALTH_TEXT_
 	struct service_view service;
 	char list[HEALTH_TEXT_MAX] = "";
 	size_t n = 0;
+	health_look(context, now_ms);
 	core_view_service(context->core, &service);
 	for (unsigned i = 0; i < members && !core_draining(context->core); i++) {
 		char one[HEALTH_TEXT_MAX];

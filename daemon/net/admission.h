@@ -91,6 +91,13 @@ void admission_restore(struct admission *admission, struct connection *connectio
 /* No client has been read for so long, in ms: that does not count for those that have to log in. */
 void admission_unread(struct admission *admission, int64_t ms);
 
+/* Whether anyone has to log in: admission_turn() has something to do, now or later. */
+static inline bool
+admission_waits(const struct admission *admission)
+{
+	return admission->unauthenticated_count > 0;
+}
+
 /* Closes unauthenticated clients that took longer than login_ms. */
 void admission_turn(struct admission *admission);
 /* When admission_turn() has something to do, CLOCK_BOOTTIME; INT64_MAX: never. */

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 /* inotify does not report everything that hides a socket, such as a mount over it. */
-#define LISTENERS_LOOK_MS 1000
 
 static void
 listeners_drop(struct listeners *set, size_t i)
@@ -73,7 +72,7 @@ listeners_moved(const struct listeners *set, const struct listener *listener)
 const struct listener *
 listeners_lost(struct listeners *set, int64_t now_ms, const char **why)
 {
-	if (!set->look && now_ms < set->looked_ms + LISTENERS_LOOK_MS) {
+	if (!listeners_due(set, now_ms)) {
 		return NULL;
 	}
 	set->look = false;

@@ -42,11 +42,18 @@ struct listeners {
  * out of memory. */
 int listeners_start(struct listeners *set) __attribute__((warn_unused_result));
 
-/*
- * The first socket that was removed or replaced by another, so that clients do not reach it, and why. NULL:
- * none; or the last check was less than a second ago and nothing has happened since. To be called in each
- * turn of the loop, which wakes when a directory with a socket changes.
- */
+#define LISTENERS_LOOK_MS 1000 /* between two checks, if nothing happens in a directory with a socket */
+
+/* Whether the sockets have to be checked: to be asked in each turn of the loop, which wakes when a directory
+ * with a socket changes. */
+static inline bool
+listeners_due(const struct listeners *set, int64_t now_ms)
+{
+	return set->look || now_ms >= set->looked_ms + LISTENERS_LOOK_MS;
+}
+
+/* The first socket that was removed or replaced by another, so that clients do not reach it, and why. NULL:
+ * none, or the sockets need not be checked. */
 const struct listener *listeners_lost(struct listeners *set, int64_t now_ms, const char **why);
 
 /* Why clients may have known these sockets before this process had them; NULL: no client can have. */
