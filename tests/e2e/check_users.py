@@ -30,10 +30,33 @@ TABLE = (
     ("CLIENT ID", "aaaaa"),
     ("CLIENT INFO", "aaaaa"),
     ("CLIENT SETNAME x", "aaaaa"),
+    ("CLIENT GETNAME", "aaaaa"),
+    ("CLIENT SETINFO LIB-NAME x", "aaaaa"),
+    ("CLIENT TRACKING ON", "aaaaa"),
+    ("CLIENT HELP", "aaaaa"),
+    ("ECHO x", "aaaaa"),
+    ("SELECT 0", "aaaaa"),
     ("INFO", "aaaaa"),
+    ("COMMAND", "aaaaa"),
     ("COMMAND COUNT", "aaaaa"),
+    ("COMMAND DOCS LOCK", "aaaaa"),
+    ("COMMAND INFO LOCK", "aaaaa"),
+    ("COMMAND LIST", "aaaaa"),
+    ("COMMAND HELP", "aaaaa"),
     ("CONFIG GET x", "aaaaa"),
+    ("CONFIG HELP", "aaaaa"),
     ("SESSION ID", "aaaaa"),
+    ("SESSION SECRET", "aaaaa"),
+    ("SESSION JOIN 0123", "aaaaa"),
+    ("SESSION BIND", "aaaaa"),
+    ("SESSION ANCHOR", "aaaaa"),
+    ("SESSION ONLOSS NEXT", "aaaaa"),
+    ("SESSION GRACE 1000", "aaaaa"),
+    ("SESSION RESUME 0123", "aaaaa"),
+    ("SESSION HEARTBEAT 0", "aaaaa"),
+    ("SESSION TTL 60000 AS {id}", "aaaaa"),
+    ("SESSION END AS {id}", "aaaaa"),
+    ("SESSION HELP", "aaaaa"),
     ("LOCK deploy/a WAIT 0", "amamm"),
     ("LOCK cron/a WAIT 0", "amamm"),
     ("LOCK data/a WAIT 0", "amnmm"),
@@ -56,8 +79,13 @@ TABLE = (
     ("LATCH deploy/l DOWN", "amamm"),
     ("LATCH deploy/l COUNT", "amanm"),
     ("LATCH data/l AWAIT WAIT 0", "amnam"),
+    ("LATCH HELP", "aaaaa"),
     ("INSPECT deploy/a", "aaamm"),
     ("INSPECT cron/a", "anamm"),
+    ("HISTORY deploy/a", "aaamm"),
+    ("HISTORY cron/a", "anamm"),
+    ("TOP", "aaamm"),
+    ("HOUR", "aaamm"),
     ("LOCKS", "aaamm"),
     ("SESSIONS", "aaamm"),
     ("EVENTS", "aaamm"),
@@ -68,6 +96,13 @@ TABLE = (
     ("CLIENT KILL ID 999999", "ammmm"),
     ("SESSION KILL 999999", "ammmm"),
     ("MASTERS", "ammmm"),
+    ("MASTERS REPLACE old new", "ammmm"),
+    ("MASTERS ADD new newer", "ammmm"),
+    ("MASTERS ABORT", "ammmm"),
+    ("MASTERS FORGET gone", "ammmm"),
+    ("MASTERS HELP", "aaaaa"),
+    ("LOG LEVEL", "ammmm"),
+    ("LOG HELP", "aaaaa"),
     ("RELOAD", "ammmm"),
     ("RESTART", "ammmm"),
     ("DRAIN", "ammmm"),
@@ -107,6 +142,62 @@ def test_table(place):
             if line != "DRAIN":
                 client("RESET")
     expect(daemon.process.wait(), 0)
+
+
+def verbs():
+    """Of each verb of proto/command.def that takes a login: its word, its subcommand or "", and its flags."""
+    with open(os.path.join(harness.ROOT, "proto", "command.def"), encoding="utf-8") as stream:
+        rows = re.findall(r'^COMMAND\(\w+, "([^"]+)", "([^"]*)", [^,]+, [^,]+, ([^,]+),', stream.read(), re.M)
+    found = [(word, sub, set(flags.split(" | "))) for word, sub, flags in rows]
+    return [verb for verb in found if "COMMAND_OPEN" not in verb[2]]
+
+
+def is_of(line, verb):
+    word, sub, flags = verb
+    words = line.split() + ["", ""]
+    at = 2 if "COMMAND_NAMED" in flags else 1
+    known = {other[1] for other in verbs() if other[0] == word and other[1]}
+    return words[0] == word and (words[at] == sub if sub else words[1] not in known)
+
+
+def marks_of(line, flags):
+    """What the flags of its verb say of a request, if names are left aside."""
+    if "COMMAND_BREAKS" in flags:
+        return "aammm"
+    if "COMMAND_ADMIN" in flags:
+        return "ammmm"
+    if "COMMAND_SEES" in flags:
+        return "aaamm"
+    if "COMMAND_SHARES" in flags or ("COMMAND_TAKES" in flags and " SHARED" in line):
+        return "amaam"
+    return "amamm" if "COMMAND_TAKES" in flags else "aaaaa"
+
+
+def test_table_is_whole(place):
+    """each verb that takes a login is in the table of rights, with the right that its row of command.def gives it"""
+    del place
+    lines = {line: marks for line, marks in TABLE}
+    for verb in verbs():
+        own = [line for line in lines if is_of(line, verb)]
+        expect(bool(own), True, "%s %s has no row: what may each user do with it?" % verb[:2])
+        for line in own:
+            expect(lines[line].replace("n", "a"), marks_of(line, verb[2]), line)
+            del lines[line]
+    expect(lines, {}, "rows of no verb")
+
+
+def test_rights_are_documented(place):
+    """the table of rights in PROTOCOL.md 6.8 has each verb in the row of its right"""
+    del place
+    with open(os.path.join(harness.ROOT, "proto", "PROTOCOL.md"), encoding="utf-8") as stream:
+        rows = dict(re.findall(r"^\| `(lock|shared|see|break|admin)` \| (.*) \|$", stream.read(), re.M))
+    rights = {"amamm": "lock", "amaam": "shared", "aaamm": "see", "aammm": "break", "ammmm": "admin"}
+    for word, sub, flags in verbs():
+        right = rights.get(marks_of("", flags))
+        if right:
+            # MASTERS stands for its subcommands as well.
+            missing = set((word + " " + sub).split()) - set(re.findall(r"\w+", rows[right]))
+            expect(missing - {sub if word == "MASTERS" else ""}, set(), "%s %s takes %s" % (word, sub, right))
 
 
 def seen_by(client):
