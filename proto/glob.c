@@ -1,9 +1,10 @@
 /*
  * glob: two matchers.
  *
- * glob_match() backtracks to one point only: if a character does not match, the latest '*' takes one more. An
- * earlier '*' never needs another attempt, since the latest one can take the same characters. So the cost is
- * pattern times name, while the usual recursion is exponential in the number of stars.
+ * glob_match() compares the plain beginning byte by byte. Then it backtracks to one point only: if a
+ * character does not match, the latest '*' takes one more. An earlier '*' never needs another attempt, since
+ * the latest one can take the same characters. So the cost is pattern times name, while the usual recursion
+ * is exponential in the number of stars.
  *
  * glob_takes() follows all paths through the pattern at once, with one bit each: bit i says that the
  * characters read so far match the elements before element i. A character moves a bit past its element if the
@@ -164,6 +165,13 @@ glob_check(struct slice pattern)
 	return NULL;
 }
 
+/* Whether this byte of a pattern, outside a set, is a character that takes itself. */
+static bool
+is_plain(char byte)
+{
+	return (unsigned char)byte < 0x80 && byte != '*' && byte != '?' && byte != '[' && byte != '\\';
+}
+
 bool
 glob_match(struct slice pattern, struct slice name)
 {
@@ -172,7 +180,17 @@ glob_match(struct slice pattern, struct slice name)
 	size_t star = SIZE_MAX; /* directly after the latest '*'; SIZE_MAX: none yet */
 	size_t taken = 0;       /* how far into the name the latest '*' reaches */
 
-	if (glob_check(pattern) != NULL)
+	/* Most patterns that do not match differ here already. So does one that is malformed further behind,
+	 * and it matches nothing anyway. */
+	while (at < pattern.n && seen < name.n && is_plain(pattern.p[at])) {
+		if (pattern.p[at++] != name.p[seen++])
+			return false;
+	}
+	if (at == pattern.n)
+		return seen == name.n;
+	if (pattern.p[at] == '*' && at + 1 == pattern.n)
+		return true;
+	if (glob_check((struct slice){pattern.p + at, pattern.n - at}) != NULL)
 		return false;
 	while (seen < name.n || at < pattern.n) {
 		if (at < pattern.n && pattern.p[at] == '*') {
