@@ -296,7 +296,9 @@ take_vote(struct core *core, const struct vote *vote)
 		latch_vote(core, vote);
 		return;
 	default:
-		r = names_find(&core->leases->names, vote->name);
+		r = names_find_hashed(&core->leases->names, vote->name, vote->hash);
+		/* No adapter may forget the hash: the answer would be lost. */
+		assert(r != NULL || names_find(&core->leases->names, vote->name) == NULL);
 		l = r == NULL ? NULL : resource_lease(core, r, vote->attempt);
 		if (l != NULL && is_outdated(core, l, vote)) {
 			believed = *vote;

@@ -110,7 +110,8 @@ on_vote(void *arg, const struct vote *vote)
 		.master = vote->master,
 		.link = vote->link,
 		.attempt = vote->attempt,
-		.name = vote->name};
+		.name = vote->name,
+		.hash = vote->hash};
 	assert(vote->master == m->index && m->calls > 0);
 	m->calls--;
 	member_tell(m, (struct event){.type = EVENT_VOTE, .vote = m->moves ? &unknown : vote});

@@ -48,6 +48,7 @@ call_fail(const struct call *call, enum outcome outcome, const char *why, struct
 	vote->link = call->link;
 	vote->attempt = call->attempt;
 	vote->name = call->name;
+	vote->hash = call->hash;
 	if (why != NULL)
 		vote->text = slice_of(why);
 }

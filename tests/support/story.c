@@ -4,6 +4,8 @@
 #include "tests/support/story.h"
 
 #include "daemon/core/base/base.h"
+#include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/view.h"
 
@@ -160,6 +162,8 @@ story_step(struct story *w, const struct event *event)
 		vote = *event->vote;
 		if (vote.op != CALL_HELLO && vote.op != CALL_ADMIT)
 			vote.attempt = attempt_of(w, vote.attempt);
+		if (vote.name.n > 0)
+			vote.hash = names_hash(&w->core->leases->names, vote.name);
 		named.vote = &vote;
 	}
 	core_step(w->core, w->now, &named, &w->actions);

@@ -130,6 +130,8 @@ struct call {
 	uint64_t incarnation; /* the master's memory for which this call is meant; HELLO: a fresh candidate */
 	int64_t mark;         /* the greatest token that this master has told this daemon (lua/node.inc) */
 	struct slice name;    /* the resource; absent for HELLO and ADMIT. Valid until the next core_step() */
+	uint32_t hash; /* ACQUIRE, RENEW, RECLAIM, ADOPT: by which the core finds the name again; returned
+			  in the vote */
 	enum interop interop; /* the foreign library that locks it as well */
 	const char *key;      /* key template with one '%' for the name; NULL: NAMESPACE:{%} */
 	int64_t ttl_ms;       /* ACQUIRE, RENEW, RECLAIM, ADOPT: lifetime of the key, L + J, > 0 */
@@ -262,6 +264,7 @@ struct vote {
 	unsigned link;     /* of the call */
 	uint64_t attempt;  /* of the call */
 	struct slice name; /* of the call */
+	uint32_t hash;     /* of the call */
 	int64_t time_us; /* the master's TIME when the script ran; 0: no script answered, or it had no need to
 			    tell */
 	int64_t token_first; /* ACQUIRE, RENEW, ADOPT: YES with a new block: first..last are ours; else 0 */

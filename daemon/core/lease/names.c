@@ -53,10 +53,21 @@ names_done(struct names *names)
 		free(names->pieces[i]);
 }
 
+uint32_t
+names_hash(const struct names *names, struct slice name)
+{
+	return (uint32_t)hash_secretly(names->secret, name);
+}
+
 struct resource *
 names_find(const struct names *names, struct slice name)
 {
-	uint32_t hash = (uint32_t)hash_secretly(names->secret, name);
+	return names_find_hashed(names, name, names_hash(names, name));
+}
+
+struct resource *
+names_find_hashed(const struct names *names, struct slice name, uint32_t hash)
+{
 	struct resource *r = *chain_at(names, chain_of(names, hash));
 
 	while (r != NULL && (r->hash != hash || !slice_equal(resource_name(r), name)))
@@ -151,7 +162,7 @@ names_add(struct names *names, struct resource *r)
 	struct slice name = resource_name(r);
 	struct resource **chain;
 
-	r->hash = (uint32_t)hash_secretly(names->secret, name);
+	r->hash = names_hash(names, name);
 	names_fit(names);
 	chain = chain_at(names, chain_of(names, r->hash));
 	r->next = *chain;

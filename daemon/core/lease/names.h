@@ -43,8 +43,11 @@ void names_init(struct names *names, const uint64_t secret[2]);
 /* Frees the chains. There must be no names any more. */
 void names_done(struct names *names);
 
-/* NULL: no such name. */
+uint32_t names_hash(const struct names *names, struct slice name);
+
+/* NULL: no such name. The second one is for a name whose hash is known already. */
 struct resource *names_find(const struct names *names, struct slice name);
+struct resource *names_find_hashed(const struct names *names, struct slice name, uint32_t hash);
 
 /* The name must not be there yet. */
 void names_add(struct names *names, struct resource *r);

@@ -13,6 +13,7 @@
 #include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/leases.h"
+#include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/seat.h"
@@ -106,6 +107,7 @@ release_adopt(struct core *core, const struct release *u)
 	if (u->former.n == 0)
 		return;
 	call.former = u->former;
+	call.hash = names_hash(&core->leases->names, u->name);
 	call.ttl_ms = 1;
 	call.deadline_us = master_time_us(core, &core->masters[u->of.master], master_patience_ms(core));
 	call.queue_ms = CALL_QUEUELESS;

@@ -229,6 +229,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 		.attempt = l->attempt,
 		.incarnation = m->incarnation,
 		.name = resource_name(r),
+		.hash = r->hash,
 		.kind = l->kind,
 		.interop = r->rule->interop,
 		.limit = r->limit,

@@ -226,7 +226,8 @@ change_deafens(struct host *h, const struct vote *v)
 		.master = v->master,
 		.link = v->link,
 		.attempt = v->attempt,
-		.name = v->name};
+		.name = v->name,
+		.hash = v->hash};
 	flight_deliver(h, &unknown);
 }
 
