@@ -104,19 +104,26 @@ group_add(struct reserve *reserve, struct group *group, const struct call *call,
 	group_settle(group);
 }
 
-const struct call *
-group_calls(struct group *group)
+/* Lets the calls of the group, or a copy of them, point to its texts, or to a copy of these. */
+static void
+group_point(const struct group *group, struct call *calls, const char *bytes)
 {
 	struct slice *texts[CALL_TEXTS_MAX];
 
 	for (size_t i = 0; i < group->n; i++) {
-		size_t at = group->offsets[i], n = call_texts(&group->calls[i], texts);
+		size_t at = group->offsets[i], n = call_texts(&calls[i], texts);
 
 		for (size_t t = 0; t < n; t++) {
-			texts[t]->p = texts[t]->n > 0 ? group->texts + at : NULL;
+			texts[t]->p = texts[t]->n > 0 ? bytes + at : NULL;
 			at += texts[t]->n;
 		}
 	}
+}
+
+const struct call *
+group_calls(struct group *group)
+{
+	group_point(group, group->calls, group->texts);
 	return group->calls;
 }
 
@@ -262,21 +269,14 @@ text_copy(struct slice *text, char **room)
 	*room += text->n;
 }
 
-/* Copies calls and their texts, which have this many bytes, in one piece. */
+/* With copies of these calls, whose texts are not copied yet, and room for so many bytes behind them. */
 static struct batch *
 batch_new(struct reserve *reserve, const struct call *calls, size_t n, size_t bytes)
 {
-	struct slice *texts[CALL_TEXTS_MAX];
 	struct batch *batch = reserve_resize(reserve, NULL, sizeof *batch + n * sizeof *calls + bytes);
-	char *room = (char *)(batch->calls + n);
 
 	*batch = (struct batch){.n = n};
 	memcpy(batch->calls, calls, n * sizeof *calls);
-	for (size_t i = 0; i < n; i++) {
-		for (size_t t = 0, count = call_texts(&batch->calls[i], texts); t < count; t++)
-			text_copy(texts[t], &room);
-		batch->calls[i].key = NULL;
-	}
 	return batch;
 }
 
@@ -285,17 +285,38 @@ batch_of(struct reserve *reserve, const struct call *call)
 {
 	struct slice *texts[CALL_TEXTS_MAX];
 	struct call copy = *call;
-	size_t bytes = 0;
+	struct batch *batch;
+	size_t bytes = 0, n = call_texts(&copy, texts);
+	char *room;
 
-	for (size_t n = call_texts(&copy, texts); n > 0; n--)
-		bytes += texts[n - 1]->n;
-	return batch_new(reserve, call, 1, bytes);
+	for (size_t t = 0; t < n; t++)
+		bytes += texts[t]->n;
+	batch = batch_new(reserve, call, 1, bytes);
+	room = (char *)(batch->calls + 1);
+	n = call_texts(batch->calls, texts);
+	for (size_t t = 0; t < n; t++)
+		text_copy(texts[t], &room);
+	batch_forget_keys(batch);
+	return batch;
 }
 
 struct batch *
-batch_of_group(struct reserve *reserve, struct group *group)
+batch_of_group(struct reserve *reserve, const struct group *group)
 {
-	return batch_new(reserve, group_calls(group), group->n, group->used);
+	struct batch *batch = batch_new(reserve, group->calls, group->n, group->used);
+	char *texts = (char *)(batch->calls + group->n);
+
+	if (group->used > 0)
+		memcpy(texts, group->texts, group->used);
+	group_point(group, batch->calls, texts);
+	return batch;
+}
+
+void
+batch_forget_keys(struct batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++)
+		batch->calls[i].key = NULL;
 }
 
 void

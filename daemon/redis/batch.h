@@ -68,12 +68,14 @@ struct batch {
 	struct call calls[];
 };
 
-/* A batch of one call. */
+/* A batch of one call, without its key. */
 struct batch *batch_of(struct reserve *reserve, const struct call *call)
 	__attribute__((returns_nonnull, warn_unused_result));
-/* A copy of a group in one piece, without the keys, which a reload may free. */
-struct batch *batch_of_group(struct reserve *reserve, struct group *group)
+/* A copy of a group in one piece; its calls have their keys until batch_forget_keys(). */
+struct batch *batch_of_group(struct reserve *reserve, const struct group *group)
 	__attribute__((returns_nonnull, warn_unused_result));
+/* The batch waits from now on, and a reload may free the keys. */
+void batch_forget_keys(struct batch *batch);
 
 void batch_free(struct batch *batch);
 

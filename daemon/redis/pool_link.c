@@ -65,12 +65,12 @@ pool_link_count(struct pool_link *l, size_t n)
 
 /* False: it did not become one. */
 static bool
-pool_link_command(struct pool_link *l, struct batch *batch, const struct call *calls)
+pool_link_command(struct pool_link *l, struct batch *batch)
 {
 	struct pool *pool = l->pool;
 	const struct call_command *command = &pool->command;
 
-	return call_encode(&pool->command, &pool->call_settings, calls, batch->n) &&
+	return call_encode(&pool->command, &pool->call_settings, batch->calls, batch->n) &&
 	       link_send(l->link, command->argc, command->argv, command->argvlen, batch);
 }
 
@@ -80,18 +80,18 @@ pool_link_send_group(void *arg, struct group *group)
 {
 	struct pool_link *l = arg;
 	struct pool *pool = l->pool;
-	const struct call *calls = group_calls(group);
 	size_t n = group->n;
-	enum call_op op = calls[0].op;
+	enum call_op op = group->calls[0].op;
 	const char *refused = replicas_refuse(&pool->replicas, op);
 	struct batch *batch = batch_of_group(&l->groups.reserve, group);
-	bool sent = l->up && !refused && pool_link_command(l, batch, calls);
+	bool sent = l->up && !refused && pool_link_command(l, batch);
 
 	/* For want of memory, perhaps. */
 	if (!sent && l->up && !refused && l->groups.reserve.memory) {
 		reserve_free(&l->groups.reserve);
-		sent = pool_link_command(l, batch, calls);
+		sent = pool_link_command(l, batch);
 	}
+	batch_forget_keys(batch);
 	group_clear(group);
 	batch->acked = replicas_matter(&pool->replicas, op);
 	batch->refused = l->up ? refused : NULL;
