@@ -95,16 +95,9 @@ permits_grant(struct core *core, struct permit_lease *s, struct waiter *w)
 	int64_t token;
 
 	assert(l->grants == NULL && l->permits == w->permits);
-	if (!lease_good(core, l)) {
-		renew_now(core, l);
+	token = lease_take(core, l);
+	if (token == 0)
 		return false;
-	}
-	token = lease_token(core, l);
-	if (token == 0) {
-		renew_tokens(core, l);
-		return false;
-	}
-	lease_serve(core, l);
 	grant_give(core, l, w, token);
 	if (l->grants != NULL) {
 		TAILQ_REMOVE(all, s, in_resource);

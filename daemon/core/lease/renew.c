@@ -414,3 +414,20 @@ renew_timer(struct core *core, struct lease *l)
 		renew_due(core, l);
 	return LEASE_KEPT;
 }
+
+int64_t
+lease_take(struct core *core, struct lease *l)
+{
+	int64_t token;
+
+	if (!lease_good(core, l)) {
+		renew_now(core, l);
+		return 0;
+	}
+	token = lease_token(core, l);
+	if (token == 0)
+		renew_tokens(core, l);
+	else
+		lease_serve(core, l);
+	return token;
+}

@@ -49,4 +49,8 @@ enum lease_loss renew_timer(struct core *core, struct lease *l) __attribute__((w
  * masters have just given none; the timer comes back. */
 void renew_tokens(struct core *core, struct lease *l);
 
+/* A waiter is granted the lock now: the token of its hold. The lease counts as used from now on, and
+ * renew_tokens() has to follow the grant. 0: not yet; the lease is being refreshed, or its tokens are. */
+int64_t lease_take(struct core *core, struct lease *l) __attribute__((warn_unused_result));
+
 #endif

@@ -82,16 +82,9 @@ share_grant(struct core *core, struct lease *l, struct waiter *w)
 	assert(w == TAILQ_FIRST(&queue_of(l->resource)->waiters));
 	if (reenter_waiter(core, w))
 		return true;
-	if (!lease_good(core, l)) {
-		renew_now(core, l);
+	token = lease_take(core, l);
+	if (token == 0)
 		return false;
-	}
-	token = lease_token(core, l);
-	if (token == 0) {
-		renew_tokens(core, l);
-		return false;
-	}
-	lease_serve(core, l);
 	if (held->wanted)
 		round_held(l)->streak++;
 	grant_give(core, l, w, token);
