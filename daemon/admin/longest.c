@@ -35,6 +35,7 @@ struct search {
 
 struct longest {
 	struct search searches[LONGEST_SEARCHES];
+	bool known;  /* there may be one */
 	size_t turn; /* whose slice is next */
 	int64_t slice_ms;
 };
@@ -192,6 +193,7 @@ longest_ask(struct longest *longest, const struct context *context, struct slice
 		return false;
 	}
 	s->used_ms = now_ms;
+	longest->known = true;
 	if (search_is_due(s, now_ms)) {
 		search_begin(s, now_ms);
 		if (!s->next) {
@@ -211,11 +213,16 @@ int64_t
 longest_turn(struct longest *longest, const struct context *context, int64_t now_ms)
 {
 	bool works = false;
+	if (!longest->known) {
+		return INT64_MAX;
+	}
+	longest->known = false;
 	for (size_t i = 0; i < LONGEST_SEARCHES; i++) {
 		struct search *s = &longest->searches[i];
 		if (s->used_ms > 0 && now_ms - s->used_ms >= LONGEST_IDLE_MS) {
 			search_done(s);
 		}
+		longest->known |= s->used_ms > 0;
 		works |= s->next != NULL;
 	}
 	if (!works) {
