@@ -2,18 +2,19 @@
  * session: how a client keeps its session when its connection ends without a goodbye: the daemon crashed or
  * was started anew, or the connection was cut.
  *
- *     THERE ──the connection ends──▶ AWAY ──time to try──▶ CONNECTING ──writable──▶ GREETING ──answered──▶
- * THERE ▲                        │                        │
- *                                     └────────────────────────┴────────────────────────┘ no daemon, or cut
- * again
+ *     ┌──────────────────────────────── answered ─────────────────────────────────┐
+ *     ▼                                                                           │
+ *     THERE ──connection ends──▶ AWAY ──time to try──▶ CONNECTING ──writable──▶ GREETING
+ *                                 ▲                         │                      │
+ *                                 └──── no daemon, or the connection ends again ───┘
  *
  * The client asks for SESSION GRACE before it locks (PROTOCOL.md 5.8). A holder comes back with SESSION JOIN:
  * RESUME would close the connections of the runs inside of its command, and those of a command that uses
  * HOLDFAST_SESSION. A client that waits (lock.c) comes back with RESUME, which gives it its place. So does a
  * session that is `alone`.
  *
- * Nothing here blocks but session_wait(): a holder has to stop its command in time also
- * if no daemon answers. Nothing is printed here.
+ * Nothing here blocks but session_wait(): a holder has to stop its command in time even if no daemon answers.
+ * Nothing is printed here.
  */
 #ifndef CLIENT_SESSION_H
 #define CLIENT_SESSION_H

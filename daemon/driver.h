@@ -1,12 +1,13 @@
 /*
- * driver: turns the loop, and is the only caller of the core.
+ * driver: turns the loop, and is the only caller of core_step().
  *
  *     connections ──┐                          ┌──▶ connections, events, log
  *     masters ──────┼──event──▶ core ──action──┼──▶ masters
  *     alarm, pidfd ─┘                          └──▶ processes
  *
  * It owns all parts of the daemon. main makes it, gives it the settings of the configuration, and runs it.
- * Nothing below the driver calls the core, and nothing that carries out an action calls the driver back.
+ * Other parts only read the core (core/view.h). What carries out an action may ask the driver something, as
+ * how to reach a master, but it never begins a step: no step begins while another one is carried out.
  */
 #ifndef DAEMON_DRIVER_H
 #define DAEMON_DRIVER_H

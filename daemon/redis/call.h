@@ -104,7 +104,7 @@ struct call_settings {
 
 /*
  * One Redis command, for redisAsyncCommandArgv(). The arguments stay valid until the next call_encode() or
- * call_command_done() of it. Zero-initialize with call_command_init().
+ * call_encode_look() into it, or call_command_done(). call_command_init() comes first.
  */
 struct call_command {
 	int argc;

@@ -1,13 +1,13 @@
 /*
  * retain: how long a lease is kept that no client here uses.
  *
- * A name that was granted more than once is in use, as is a semaphore, and is kept for settings.retain_ms.
- * Whether a client comes back to a name that was granted once, the daemon cannot know: it goes by its
- * experience with such names of the same rule. If clients came back to few of them, the daemon gives the
- * lease back. It does so at once if many leases have been asked for since this one was: many clients are at
- * work then, and the release leaves with those of others. Otherwise the release waits a moment, so that the
- * releases of a few clients are one call, and compete with few of their acquires. The daemon retains one such
- * lease in many all the same, to see whether its experience is still right.
+ * The lease of a semaphore, and of a name that was granted more than once, is retained for
+ * settings.retain_ms. Whether a client comes back to a name that was granted once, the daemon estimates: it
+ * counts how often clients came back to such names of the same rule (struct reuse). If they rarely did, the
+ * daemon gives the lease back. It does so at once if it has asked for many leases since it asked for this
+ * one: then many clients are at work, and the release leaves with those of others. Otherwise the release
+ * waits a moment, so that the releases of a few clients are one call, and compete with few of their acquires.
+ * One such lease in many is retained all the same, as a sample, so that the estimate follows a change.
  */
 #ifndef CORE_RETAIN_H
 #define CORE_RETAIN_H
