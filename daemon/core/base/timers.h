@@ -31,7 +31,7 @@ enum timer_kind {
 	TIMER_GRACE,           /* a session without connection has waited long enough */
 	TIMER_HEARTBEAT,       /* a session has to be heard of */
 	TIMER_LATCH_QUOTA,     /* a latch that is counted for a user is over */
-	TIMER_DEFERRED_CHECKS, /* a search for a deadlock was put off */
+	TIMER_DEFERRED_CHECKS, /* a search for a deadlock was deferred */
 	TIMER_RULES,           /* more names have to be looked at for other rules, */
 	TIMER_RESCAN,          /* or because a master's state has changed */
 	TIMER_ENDING,          /* sessions that end have more to give up */

@@ -10,7 +10,7 @@
  * for.
  *
  * All searches together have a number of looks per time. Otherwise a thousand LOCKs of a name with thousands
- * of readers would make one turn of a second. Searches beyond that are put off: they run later, one at a
+ * of readers would make one turn of a second. Searches beyond that are deferred: they run later, one at a
  * time, and refuse the wait then.
  *
  * Grants go in the order of the queue, so a wait is served unless a hold stays held. Of the waits ahead, only
@@ -38,13 +38,13 @@
 #include <stdint.h>
 
 #define LOOKS_FEW 64 /* before a search, to see whether one is needed */
-#define LATER_MS  10 /* until a search that was put off runs, and between two such searches */
+#define LATER_MS  10 /* until a search that was deferred runs, and between two such searches */
 
 struct search {
 	const struct core *core;
 	uint64_t id;          /* marks sessions */
 	uint64_t pass;        /* marks names whose holds have been passed */
-	size_t looks;         /* left; 0: given up, or put off */
+	size_t looks;         /* left; 0: given up, or deferred */
 	size_t most;          /* looks at the beginning */
 	struct session *met;  /* blocked sessions, the last one met first */
 	struct session *next; /* the first session to look at */
@@ -532,7 +532,7 @@ search_closes(struct search *search, struct core *core, const struct waiter *w, 
 	return true;
 }
 
-/* A search that ran out of looks, and began with fewer than all, has said nothing yet: it is put off. */
+/* A search that ran out of looks, and began with fewer than all, has said nothing yet: it is deferred. */
 static void
 search_end(struct search *search, struct core *core, struct session *s)
 {

@@ -9,8 +9,8 @@
  * Not considered, because they end by themselves: waits that are tried once, holds that an abandoned session
  * still withholds, and whatever happens at other daemons. Each cycle found is a real one. In a crowd too
  * large to search in reasonable time a cycle may be missed; it lasts until the WAIT of one of its sessions is
- * over. If many searches of crowds come at the same time, some are put off, and a wait that closes a cycle is
- * refused a little later.
+ * over. If many searches of crowds come at the same time, some are deferred, and a wait that closes a cycle
+ * is refused a little later.
  */
 #ifndef CORE_DEADLOCK_H
 #define CORE_DEADLOCK_H
@@ -31,7 +31,7 @@ struct waiter;
 
 TAILQ_HEAD(session_list, session);
 
-/* The looks that searches for deadlocks may still take, and the sessions whose search is put off. */
+/* The looks that searches for deadlocks may still take, and the sessions whose search is deferred. */
 struct deferred_checks {
 	struct session_list sessions;
 	struct timer timer;
@@ -49,9 +49,9 @@ bool deadlock_closes(struct core *core, const struct waiter *w, struct reply *ou
 /* deadlock_look(): if a cycle has been closed, one of the waits of the session is refused. */
 extern const struct wait_watch deadlock_watch;
 
-/* A search for this session is put off. */
+/* A search for this session is deferred. */
 void deadlock_defer(struct core *core, struct session *s);
-/* Runs searches that were put off. */
+/* Runs searches that were deferred. */
 void deadlock_timer(struct core *core);
 
 #endif

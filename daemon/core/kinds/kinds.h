@@ -25,7 +25,7 @@ struct kinds {
 	struct mlock_list mlocks;        /* the dirty ones */
 	struct starts mlock_starts;      /* when the MLOCKs that wait began, each as a whole */
 	uint64_t searches;               /* the last search for deadlocks */
-	struct deferred_checks deferred; /* the searches put off */
+	struct deferred_checks deferred; /* the deferred searches */
 };
 
 /* Empty, and each kind known to the locks (kind.h). */

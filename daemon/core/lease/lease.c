@@ -195,14 +195,14 @@ void
 lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t block)
 {
 	struct round *t = round_of(core, l);
-	unsigned vain = l->state == LEASE_HELD ? lease_held(l)->vain : 0;
+	unsigned dry_rounds = l->state == LEASE_HELD ? lease_held(l)->dry_rounds : 0;
 
 	assert(l->state == LEASE_ACQUIRING || l->state == LEASE_HELD);
 	assert(term_ms > 0 && term_ms <= INT32_MAX && block >= 0);
 	l->term_ms = (int32_t)term_ms;
 	t->asked = (enum kind)l->kind;
 	t->sent_ms = core->now.ms;
-	t->proposal = tokens_propose(core, t->reached, vain);
+	t->proposal = tokens_propose(core, t->reached, dry_rounds);
 	t->asked_block = block;
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		t->questions[i].token_first = 0;
@@ -349,7 +349,7 @@ lease_take_tokens(struct core *core, struct lease *l)
 	t->spare_last = last;
 	if (held->renewal == RENEWAL_DRY)
 		held->renewal = RENEWAL_DONE;
-	held->vain = 0;
+	held->dry_rounds = 0;
 }
 
 void

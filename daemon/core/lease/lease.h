@@ -141,14 +141,14 @@ struct lease_held {
 	int64_t idle_until_ms;  /* unused, released then unless a client wants the name again; 0: in use */
 	int64_t token;          /* next fencing token; token > token_last: none left */
 	int64_t token_last;
-	int32_t block; /* how many tokens the block had */
-	uint8_t vain;  /* rounds in a row that brought no tokens though few were left */
+	int32_t block;      /* how many tokens the block had */
+	uint8_t dry_rounds; /* rounds in a row that brought no tokens though few were left */
 	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
 	enum lease_renewal renewal : 2;
 	enum writer_position writer : 2;
 	bool served : 1;    /* a client was granted the lock on this lease */
 	bool again : 1;     /* and then one more: the name is in use. Not saved */
-	bool on_trial : 1;  /* kept to see whether a client comes back. Not saved */
+	bool sampled : 1;   /* kept to see whether a client comes back. Not saved */
 	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unheard */
 	enum kind told : 8; /* what a majority of the seats has been told */
 };

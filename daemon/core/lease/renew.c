@@ -252,8 +252,8 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 	/* No tokens came: a guarded master has none, a full one has no room for the counter, or several
 	 * disagree. They are asked again after a while. */
 	held->renewal = RENEWAL_DRY;
-	if (held->vain < UINT8_MAX)
-		held->vain++;
+	if (held->dry_rounds < UINT8_MAX)
+		held->dry_rounds++;
 	if (held->token > held->token_last && held->refresh_at_ms > core->now.ms + soon)
 		held->refresh_at_ms = core->now.ms + soon;
 }
@@ -357,13 +357,13 @@ renew_emptied(struct core *core, struct lease *l)
 	return LEASE_KEPT;
 }
 
-/* Whether a renewal is put off: it begins after all renewals that have a turn. If the daemon is slower than
+/* Whether a renewal is deferred: it begins after all renewals that have a turn. If the daemon is slower than
  * the turns, a lease that finds too many again goes to the end of the line: with a turn in the next
- * millisecond, which all such leases would share, most of them would be put off in every step. The line may
+ * millisecond, which all such leases would share, most of them would be deferred in every step. The line may
  * last several times as long as its turns say. So a lease does not wait if the line would cost it more than a
  * quarter of the time that it has left: clients wait for its renewal, rather than lose it. */
 static bool
-renew_put_off(struct core *core, struct lease *l)
+renew_defer(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 	int64_t next_ms = core->now.ms + 1, latest_ms = next_ms + (held->valid_until_ms - core->now.ms) / 4;
@@ -384,7 +384,7 @@ static void
 renew_due(struct core *core, struct lease *l)
 {
 	if (ration_take(&core->leases->renewals, core->now.ms, resource_work(l->resource)) < RENEW_TOGETHER ||
-		!renew_put_off(core, l))
+		!renew_defer(core, l))
 		renew_begin(core, l);
 }
 
@@ -398,7 +398,7 @@ renew_timer(struct core *core, struct lease *l)
 		held->idle_until_ms = 0;
 	/* The lease is given back before this step ends, unless a client that was waiting for something else
 	 * wants it by then: in that case it goes on. */
-	if (held->idle_until_ms != 0 && core->now.ms >= held->idle_until_ms && lease_let_go(core, l)) {
+	if (held->idle_until_ms != 0 && core->now.ms >= held->idle_until_ms && lease_idle_over(core, l)) {
 		permit_lease_changed(l);
 		dirty_add(&core->dirty, &l->resource->item);
 	}

@@ -24,27 +24,28 @@
 	256 /* leases of short names that may be released in one millisecond: about half a millisecond of    \
 	       work */
 
-#define PUT_OFF_MS 4  /* the longest that a lease waits to be given back with others */
-#define MANY_SINCE 12 /* leases asked for since it was: so many clients that its release shares a call */
+#define GIVE_BACK_STEP_MS 4 /* the longest that a lease waits to be given back with others */
+#define MANY_SINCE        12 /* leases asked for since it was: so many clients that its release shares a call */
 
-#define BACK_LEAST  (EXPERIENCE_ALL / 8) /* a lease kept in vain costs an eighth of what one in use saves */
-#define BACK_WEIGHT 16                   /* of so many the last ones count */
+#define REUSE_LEAST  (REUSE_ALL / 8) /* a lease retained for nobody costs an eighth of what one in use saves \
+				      */
+#define REUSE_WEIGHT 16              /* of so many the last ones count */
 
 /* One of so many is kept all the same. It is a prime, so that no rhythm of names escapes it. */
-#define TRIAL_EVERY 61
+#define SAMPLE_EVERY 61
 
-/* ---- experience ---- */
+/* ---- how often clients come back ---- */
 
 static void
-experience_add(struct core *core, const struct lease *l, bool back)
+reuse_add(struct core *core, const struct lease *l, bool back)
 {
-	struct experience *e = rules_experience(&core->leases->rules, l->resource->rule);
+	struct reuse *e = rules_reuse(&core->leases->rules, l->resource->rule);
 
 	if (back)
-		e->back += (EXPERIENCE_ALL - e->back) / BACK_WEIGHT;
+		e->back += (REUSE_ALL - e->back) / REUSE_WEIGHT;
 	else
-		e->back -= e->back / BACK_WEIGHT;
-	assert(e->back <= EXPERIENCE_ALL);
+		e->back -= e->back / REUSE_WEIGHT;
+	assert(e->back <= REUSE_ALL);
 }
 
 void
@@ -52,9 +53,9 @@ lease_serve(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 
-	if (held->on_trial)
-		experience_add(core, l, true);
-	held->on_trial = false;
+	if (held->sampled)
+		reuse_add(core, l, true);
+	held->sampled = false;
 	held->again = held->served;
 	held->served = true;
 	held->idle_until_ms = 0;
@@ -72,43 +73,44 @@ retain_until(struct ration *r, const struct lease *l, int64_t until_ms)
 }
 
 bool
-lease_let_go(struct core *core, struct lease *l)
+lease_idle_over(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 
 	assert(held->idle_until_ms != 0);
-	if (ration_take(&core->leases->let_go, core->now.ms, resource_work(l->resource)) >= RETAIN_TOGETHER) {
+	if (ration_take(&core->leases->given_back, core->now.ms, resource_work(l->resource)) >=
+		RETAIN_TOGETHER) {
 		held->idle_until_ms =
 			retain_until(&core->leases->retained, l, core->now.ms + core->settings.retain_ms);
 		return false;
 	}
-	if (held->on_trial)
-		experience_add(core, l, false);
-	held->on_trial = false;
+	if (held->sampled)
+		reuse_add(core, l, false);
+	held->sampled = false;
 	return true;
 }
 
-/* The next time at which leases that were put off are given back. */
+/* The next time at which leases that were deferred are given back. */
 static int64_t
 retain_step(int64_t ms)
 {
-	return ms + PUT_OFF_MS - ms % PUT_OFF_MS;
+	return ms + GIVE_BACK_STEP_MS - ms % GIVE_BACK_STEP_MS;
 }
 
-/* Clients are not expected to come back to the name. Until when its lease is put off, to be given back with
+/* Clients are not expected to come back to the name. Until when its lease is deferred, to be given back with
  * others; 0: the lease is given back at once, because many clients are at work. */
 static int64_t
 retain_briefly(struct core *core, const struct lease *l)
 {
-	struct ration *let_go = &core->leases->let_go;
+	struct ration *given_back = &core->leases->given_back;
 	int64_t step_ms = retain_step(core->now.ms), until_ms = core->now.ms + core->settings.retain_ms;
 	uint64_t since = (core->attempts >> ATTEMPT_RANDOM_BITS) - (l->attempt >> ATTEMPT_RANDOM_BITS);
 
 	assert(l->attempt <= core->attempts);
 	if (since >= MANY_SINCE &&
-		ration_take(let_go, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
+		ration_take(given_back, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
 		return 0;
-	return retain_until(&core->leases->put_off, l, step_ms < until_ms ? step_ms : until_ms);
+	return retain_until(&core->leases->deferred, l, step_ms < until_ms ? step_ms : until_ms);
 }
 
 /* The lease has fallen out of use. Until when it is kept; 0: not at all. */
@@ -117,19 +119,19 @@ retain_begin(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 	int64_t until_ms = core->now.ms + core->settings.retain_ms;
-	struct experience *e;
+	struct reuse *e;
 	bool few;
 
 	assert((held->served || l->kind == KIND_PERMITS) && until_ms > core->now.ms);
-	held->on_trial = false;
+	held->sampled = false;
 	/* A semaphore is made to be used again. */
 	if (held->again || l->kind == KIND_PERMITS)
 		return retain_until(&core->leases->retained, l, until_ms);
-	e = rules_experience(&core->leases->rules, l->resource->rule);
-	few = e->back < BACK_LEAST;
-	if (few && ++e->passed < TRIAL_EVERY)
+	e = rules_reuse(&core->leases->rules, l->resource->rule);
+	few = e->back < REUSE_LEAST;
+	if (few && ++e->passed < SAMPLE_EVERY)
 		return retain_briefly(core, l);
-	held->on_trial = true;
+	held->sampled = true;
 	e->passed = 0;
 	return retain_until(&core->leases->retained, l, few ? retain_step(until_ms) : until_ms);
 }

@@ -25,6 +25,6 @@ void lease_serve(struct core *core, struct lease *l);
 bool lease_retain(struct core *core, struct lease *l);
 /* Its time is over: whether it is given back in this step. False: it is kept a little longer, because enough
  * others are given back; this happens after this process had been kept from running. */
-bool lease_let_go(struct core *core, struct lease *l);
+bool lease_idle_over(struct core *core, struct lease *l);
 
 #endif

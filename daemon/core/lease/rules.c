@@ -24,15 +24,15 @@
 struct rule_set {
 	struct rule_set *next; /* the set before; NULL: none */
 	size_t count;
-	struct experience *experience; /* of each rule */
-	struct rule rules[];           /* their experience follows, and then their globs */
+	struct reuse *reuse; /* of each rule */
+	struct rule rules[]; /* their struct reuse follow, and then their globs */
 };
 
 /* NULL: out of memory. */
 static struct rule_set *
 set_new(const struct rule *first, size_t count)
 {
-	size_t bytes = count * sizeof(struct experience);
+	size_t bytes = count * sizeof(struct reuse);
 	struct rule_set *set;
 	char *at;
 
@@ -44,12 +44,12 @@ set_new(const struct rule *first, size_t count)
 		return NULL;
 	set->next = NULL;
 	set->count = count;
-	set->experience = (struct experience *)(set->rules + count);
-	at = (char *)(set->experience + count);
+	set->reuse = (struct reuse *)(set->rules + count);
+	at = (char *)(set->reuse + count);
 	for (size_t i = 0; i < count; i++) {
 		size_t n = strlen(first[i].match) + 1;
 
-		set->experience[i] = (struct experience){.back = EXPERIENCE_ALL};
+		set->reuse[i] = (struct reuse){.back = REUSE_ALL};
 		set->rules[i] = first[i];
 		set->rules[i].match = memcpy(at, first[i].match, n);
 		at += n;
@@ -130,13 +130,13 @@ rules_have(const struct rules *rules, const struct rule *rule)
 	return set_of(rules, rule) != NULL;
 }
 
-struct experience *
-rules_experience(const struct rules *rules, const struct rule *rule)
+struct reuse *
+rules_reuse(const struct rules *rules, const struct rule *rule)
 {
 	const struct rule_set *set = set_of(rules, rule);
 
 	assert(set != NULL);
-	return &set->experience[rule - set->rules];
+	return &set->reuse[rule - set->rules];
 }
 
 static bool

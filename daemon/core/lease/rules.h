@@ -24,12 +24,12 @@ struct rule;
 struct rule_set;
 
 /* Whether clients come back to names that they have locked once (retain.c). It begins anew with new rules. */
-struct experience {
-	unsigned back;   /* how many of those that were kept for long came back, of EXPERIENCE_ALL */
+struct reuse {
+	unsigned back;   /* how many of those that were kept for long came back, of REUSE_ALL */
 	unsigned passed; /* how many were not kept since one was */
 };
 
-#define EXPERIENCE_ALL 1024
+#define REUSE_ALL 1024
 
 /* What the configuration says of names, and what it said before. */
 struct rules {
@@ -60,7 +60,7 @@ bool rules_single(const struct rules *rules);
 /* Whether this is a rule that has not been forgotten. */
 bool rules_have(const struct rules *rules, const struct rule *rule);
 
-/* The experience with the names of this rule, which has not been forgotten. */
-struct experience *rules_experience(const struct rules *rules, const struct rule *rule);
+/* The struct reuse of the names of this rule, which has not been forgotten. */
+struct reuse *rules_reuse(const struct rules *rules, const struct rule *rule);
 
 #endif

@@ -49,7 +49,7 @@ struct conn {
 struct session {
 	struct freelist_link freed;
 	bool has_secret;
-	bool deferred; /* a search for a deadlock is put off */
+	bool deferred; /* a search for a deadlock is deferred */
 	bool durable;  /* it outlives a crash (ledger.h) */
 	bool ends;     /* it gives up its holds (ending.c); no client finds it */
 	bool orphaned; /* its process has ended, and anchors keep it: it ends with the last of them */

@@ -52,13 +52,13 @@ token_clock_us(const struct core *core)
 }
 
 int64_t
-tokens_propose(const struct core *core, int64_t reached, unsigned vain)
+tokens_propose(const struct core *core, int64_t reached, unsigned dry_rounds)
 {
-	unsigned doublings = vain < DOUBLINGS_MOST ? vain : DOUBLINGS_MOST;
+	unsigned doublings = dry_rounds < DOUBLINGS_MOST ? dry_rounds : DOUBLINGS_MOST;
 	int64_t known = reached > core->quorum->past ? reached : core->quorum->past;
 
 	assert(reached >= 0 && core->quorum->past <= core->quorum->highest);
-	return token_above(core, vain > 0 ? known + (TOKEN_FEW << doublings) : known);
+	return token_above(core, dry_rounds > 0 ? known + (TOKEN_FEW << doublings) : known);
 }
 
 int64_t

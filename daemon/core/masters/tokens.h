@@ -22,9 +22,10 @@ void tokens_saw(struct core *core, int64_t token);
 void tokens_forgotten(struct core *core);
 
 /* The token to begin a round with: above reached and all that may be forgotten; with several masters above
- * the wall clock, too. After rounds in vain it lies further above each time: meanwhile other daemons take
- * tokens of the same name, one master is ahead of another, and a lower proposal would leave that so. */
-int64_t tokens_propose(const struct core *core, int64_t reached, unsigned vain);
+ * the wall clock, too. After rounds that brought none it lies further above each time: meanwhile other
+ * daemons take tokens of the same name, one master is ahead of another, and a lower proposal would leave that
+ * so. */
+int64_t tokens_propose(const struct core *core, int64_t reached, unsigned dry_rounds);
 
 /* Above everything known: a floor. */
 int64_t tokens_floor(const struct core *core);

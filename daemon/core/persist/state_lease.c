@@ -141,7 +141,7 @@ held_fields(struct record *r, struct lease_held *held)
 	held->token = token_field(r, held->token);
 	held->token_last = token_field(r, held->token_last);
 	held->block = (int32_t)record_range(r, held->block, 0, INT32_MAX);
-	held->vain = (uint8_t)record_range(r, held->vain, 0, UINT8_MAX);
+	held->dry_rounds = (uint8_t)record_range(r, held->dry_rounds, 0, UINT8_MAX);
 	held->noted = (uint8_t)record_range(r, held->noted, 0, UINT8_MAX);
 	held->renewal = record_range(r, held->renewal == RENEWAL_DRY, 0, 1) != 0 ? RENEWAL_DRY : RENEWAL_DONE;
 	record_flag(r, &served);

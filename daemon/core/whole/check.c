@@ -121,8 +121,8 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	/* A held lease can only change to shared: the masters may be told later, never before. */
 	HOLDS(c, held->told == l->kind || l->kind == KIND_SHARED);
 	/* Only a name that was granted once is on trial. */
-	HOLDS(c, (!held->again && !held->on_trial) || held->served);
-	HOLDS(c, !held->again || !held->on_trial);
+	HOLDS(c, (!held->again && !held->sampled) || held->served);
+	HOLDS(c, !held->again || !held->sampled);
 }
 
 /* An attempt is given up once at a master. */

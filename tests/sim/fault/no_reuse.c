@@ -13,5 +13,5 @@ no_reuse_begin(struct core *core)
 	const struct rule *first = rules_first(&core->leases->rules);
 
 	for (size_t i = 0; i < core->settings.rule_count; i++)
-		rules_experience(&core->leases->rules, first + i)->back = 0;
+		rules_reuse(&core->leases->rules, first + i)->back = 0;
 }

@@ -666,7 +666,7 @@ START_TEST(leases_that_are_due_together_are_renewed_one_after_the_other)
 		if (n > 0 && first == 0)
 			first = (size_t)ms;
 		ck_assert_uint_le((size_t)ms, LEASE_MS / 2);
-		/* Each is put off once. */
+		/* Each is deferred once. */
 		ck_assert(first == 0 || (size_t)ms < first + MANY / 500);
 	}
 	story_done(&w);
