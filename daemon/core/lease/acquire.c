@@ -35,7 +35,7 @@
 #define AGAIN_MS             40   /* after a call that did not leave, or found no scripts */
 #define LATER_MS             160  /* ... of a daemon that may have to release what it keeps, and is slow */
 #define POLL_MS              40   /* for a foreign lock whose end is not told */
-#define REST_MS              30 /* after the lease was released for a foreign client, which has no place in our queue */
+#define PAUSE_MS             30 /* after the lease was released for a foreign client, which has no place in our queue */
 #define SPLIT_MS             4 /* after a round without a winner: first at most so long, then twice as long, ... */
 #define QUEUE_MASTER_MOST_MS 500 /* for the answer of the queue master alone */
 
@@ -101,7 +101,7 @@ acquire_begin(struct core *core, struct lease *l)
 	const struct resource *r = l->resource;
 	int64_t patience = acquire_patience_ms(core, l);
 	unsigned queue_master = quorum_queue_master(core, resource_name(r), r->link);
-	bool yielded = l->state == LEASE_NONE && lease_none(l)->rest == REST_YIELDED;
+	bool yielded = l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_YIELDED;
 	struct lease_acquiring acquiring = {.refused = lease_refused(l)};
 
 	assert(quorum_usable(core, r->link));
@@ -167,12 +167,12 @@ acquire_wait(struct core *core, struct lease *l, enum lease_wait why, int64_t ms
 }
 
 void
-acquire_rest(struct core *core, struct lease *l)
+acquire_pause(struct core *core, struct lease *l)
 {
 	bool told = l->resource->rule->interop == INTEROP_REDISSON;
 
-	assert(lease_none(l)->rest == REST_FOREIGN);
-	acquire_wait(core, l, WAIT_FOREIGN, told ? REST_MS / 6 : REST_MS);
+	assert(lease_none(l)->pause == PAUSE_FOREIGN);
+	acquire_wait(core, l, WAIT_FOREIGN, told ? PAUSE_MS / 6 : PAUSE_MS);
 }
 
 /* The round ended with a refusal. It is the final answer for a WAIT 0 waiter. */
@@ -389,11 +389,11 @@ acquire_not_won(struct core *core, struct lease *l)
 	if (l->kind == KIND_PERMITS)
 		slots_ask_offer(core, l);
 	/* The head of the queue was called meanwhile, whatever the queue master had said before. */
-	if (acquiring->news == NEWS_CALL && rounds->position > 1)
+	if (acquiring->hint == HINT_CALL && rounds->position > 1)
 		rounds->position = 1;
 	if (acquiring->change_ms > 0) {
 		acquire_missed(
-			core, l, LEASE_ERROR_NONE, acquiring->news == NEWS_NONE ? acquiring->change_ms : 1);
+			core, l, LEASE_ERROR_NONE, acquiring->hint == HINT_NONE ? acquiring->change_ms : 1);
 	} else if (taken && seat_is_ours(l, l->queue_master)) {
 		acquire_split(core, l, true);
 	} else if (taken) {
@@ -536,8 +536,8 @@ acquire_look(struct core *core, struct lease *l)
 {
 	const struct resource *r = l->resource;
 
-	if (l->state == LEASE_ACQUIRING && lease_acquiring(l)->news == NEWS_NONE)
-		lease_acquiring(l)->news = NEWS_CHANGE;
+	if (l->state == LEASE_ACQUIRING && lease_acquiring(l)->hint == HINT_NONE)
+		lease_acquiring(l)->hint = HINT_CHANGE;
 	if (l->state != LEASE_WAITING || lease_waiting(l)->why == WAIT_FOREIGN)
 		return;
 	if (r->demand->count > 0 && quorum_usable(core, r->link))
@@ -557,7 +557,7 @@ acquire_called(struct core *core, struct lease *l, unsigned master)
 		return;
 	}
 	if (l->state == LEASE_ACQUIRING)
-		lease_acquiring(l)->news = NEWS_CALL;
+		lease_acquiring(l)->hint = HINT_CALL;
 	if (round_position(l) > 1)
 		round_acquiring(l)->position = 1;
 	acquire_look(core, l);

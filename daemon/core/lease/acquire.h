@@ -22,9 +22,9 @@ struct vote;
  * (quorum_usable). */
 void acquire_begin(struct core *core, struct lease *l);
 
-/* NONE, with REST_FOREIGN: leaves time for a foreign client, which has no place in our queue, and then asks
+/* NONE, with PAUSE_FOREIGN: leaves time for a foreign client, which has no place in our queue, and then asks
  * again. */
-void acquire_rest(struct core *core, struct lease *l);
+void acquire_pause(struct core *core, struct lease *l);
 
 /* ACQUIRING: handles an answer that lease_heard() has accepted. */
 void acquire_vote(struct core *core, struct lease *l, const struct vote *vote);

@@ -44,7 +44,7 @@ static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 void
 lease_init(struct lease *l, struct resource *r, unsigned seats)
 {
-	assert(l->state == LEASE_NONE && lease_none(l)->rest == REST_NONE && l->attempt == 0);
+	assert(l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_NONE && l->attempt == 0);
 	assert(seats >= 1 && seats <= CORE_MASTERS_MAX);
 	l->resource = r;
 	l->seats = seats & LEASE_MASTER_BITS;
@@ -155,12 +155,12 @@ lease_arm(struct core *core, struct lease *l)
 }
 
 void
-lease_end(struct core *core, struct lease *l, enum lease_rest rest)
+lease_end(struct core *core, struct lease *l, enum lease_pause pause)
 {
 	assert(l->grants == NULL);
 	timer_cancel(&core->timers, &l->timer);
 	round_end(core, l);
-	lease_move(core, l, LEASE_NONE, &(union lease_data){.none = {rest}});
+	lease_move(core, l, LEASE_NONE, &(union lease_data){.none = {pause}});
 	seats_clear(core, l);
 	slots_forget(core, l);
 }
@@ -171,7 +171,7 @@ lease_lose(struct core *core, struct lease *l, int64_t from_ms)
 	assert(l->state == LEASE_HELD);
 	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
 	release_seats_from(core, l, from_ms);
-	lease_end(core, l, REST_NONE);
+	lease_end(core, l, PAUSE_NONE);
 	dirty_add(&core->dirty, &l->resource->item);
 }
 
@@ -286,7 +286,7 @@ lease_stop_waiting(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_WAITING);
 	lease_leave_queue(core, l);
-	lease_end(core, l, REST_NONE);
+	lease_end(core, l, PAUSE_NONE);
 	dirty_add(&core->dirty, &l->resource->item);
 }
 
@@ -300,7 +300,7 @@ lease_drop(struct core *core, struct lease *l)
 	} else if (l->state == LEASE_ACQUIRING) {
 		release_seats(core, l, 0);
 		lease_leave_queue(core, l);
-		lease_end(core, l, REST_NONE);
+		lease_end(core, l, PAUSE_NONE);
 	}
 }
 
@@ -324,14 +324,14 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 void
 lease_give_back(struct core *core, struct lease *l)
 {
-	enum lease_rest rest = lease_held(l)->wanted ? REST_YIELDED : REST_NONE;
+	enum lease_pause pause = lease_held(l)->wanted ? PAUSE_YIELDED : PAUSE_NONE;
 
 	assert(l->grants == NULL);
 	if (l->resource->rule->interop != INTEROP_NONE && l->resource->demand->count > 0)
-		rest = REST_FOREIGN;
+		pause = PAUSE_FOREIGN;
 	lease_note(core, NOTE_UNLEASED, l, 0, -1, NULL);
 	release_seats(core, l, 0);
-	lease_end(core, l, rest);
+	lease_end(core, l, pause);
 	dirty_add(&core->dirty, &l->resource->item);
 }
 

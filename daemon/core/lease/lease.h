@@ -7,7 +7,7 @@
  *     ▲ │                 │    ▲                  └─ released, lost, expired ──▶ NONE
  *     │ │              not won │retry
  *     │ │                 ▼    │
- *     │ └─rest──────────▶ WAITING      rest: it was released to a foreign client, which has to notice first
+ *     │ └─pause─────────▶ WAITING      pause: it was released to a foreign client, which has to notice first
  *     └───no waiters─────────┘
  *
  * Each state has data of its own, struct lease_none and so on, which is reached by a function that asserts
@@ -76,14 +76,14 @@ struct seat {
 #define LEASE_MASTER_BITS 15
 
 /* NONE: what the next acquire has to heed. */
-enum lease_rest {
-	REST_NONE,
-	REST_YIELDED, /* it was released while another daemon waits, which goes first */
-	REST_FOREIGN  /* it was released to a foreign client, which has to notice first */
+enum lease_pause {
+	PAUSE_NONE,
+	PAUSE_YIELDED, /* it was released while another daemon waits, which goes first */
+	PAUSE_FOREIGN  /* it was released to a foreign client, which has to notice first */
 };
 
 struct lease_none {
-	enum lease_rest rest;
+	enum lease_pause pause;
 };
 
 /* Which masters have been asked so far. */
@@ -93,16 +93,16 @@ enum acquire_scope {
 };
 
 /* What has come since the round began. */
-enum acquire_news {
-	NEWS_NONE,
-	NEWS_CHANGE, /* a wake-up or a master: a refusal is out of date */
-	NEWS_CALL    /* the queue master has called us */
+enum acquire_hint {
+	HINT_NONE,
+	HINT_CHANGE, /* a wake-up or a master: a refusal is out of date */
+	HINT_CALL    /* the queue master has called us */
 };
 
 struct lease_acquiring {
 	int64_t change_ms; /* ms until something can change, says the queue master; 0: not said */
 	enum acquire_scope scope : 8;
-	enum acquire_news news : 8;
+	enum acquire_hint hint : 8;
 	bool refused;   /* the round before this one ended with a refusal */
 	bool wanted;    /* another daemon waits for what this round may have been granted */
 	bool contended; /* another daemon has the lease at some master */
@@ -247,7 +247,7 @@ void lease_move(struct core *core, struct lease *l, enum lease_state next, const
 
 /* NONE from now on. Forgets all that belonged to the last lease; what it has at the masters has been released
  * before. */
-void lease_end(struct core *core, struct lease *l, enum lease_rest rest);
+void lease_end(struct core *core, struct lease *l, enum lease_pause pause);
 
 /* Whether the last round ended with a refusal, as far as is known: while the next one is under way, it still
  * counts. */

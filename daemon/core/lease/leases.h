@@ -20,11 +20,11 @@ struct leases {
 	struct demand *no_demand;           /* of a name that no client here waits for */
 	struct permit_lease *permit_leases; /* by attempt */
 	struct release *releases;
-	struct ration retained;   /* unused leases, by when they will be given back: the latest */
-	struct ration deferred;   /* likewise, of names that are not expected to be wanted again */
-	struct ration given_back; /* unused leases that are given back */
-	struct ration renewals;   /* that begin, or would have */
-	struct ration turns;      /* renewals that were deferred, by when they will begin: the latest */
+	struct ration retained; /* unused leases, by when they will be given back: the latest */
+	struct ration deferred; /* likewise, of names that are not expected to be wanted again */
+	struct ration ended;    /* unused leases that are given back */
+	struct ration renewals; /* that begin, or would have */
+	struct ration turns;    /* renewals that were deferred, by when they will begin: the latest */
 };
 
 #endif

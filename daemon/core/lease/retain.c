@@ -27,9 +27,10 @@
 #define GIVE_BACK_STEP_MS 4 /* the longest that a lease waits to be given back with others */
 #define MANY_SINCE        12 /* leases asked for since it was: so many clients that its release shares a call */
 
-#define REUSE_LEAST  (REUSE_ALL / 8) /* a lease retained for nobody costs an eighth of what one in use saves \
-				      */
-#define REUSE_WEIGHT 16              /* of so many the last ones count */
+#define REUSE_LEAST                                                                                          \
+	(REUSE_ALL / 8) /* a lease retained for nobody costs an eighth of what one in use saves              \
+			 */
+#define REUSE_WEIGHT 16 /* of so many the last ones count */
 
 /* One of so many is kept all the same. It is a prime, so that no rhythm of names escapes it. */
 #define SAMPLE_EVERY 61
@@ -78,8 +79,7 @@ lease_idle_over(struct core *core, struct lease *l)
 	struct lease_held *held = lease_held(l);
 
 	assert(held->idle_until_ms != 0);
-	if (ration_take(&core->leases->given_back, core->now.ms, resource_work(l->resource)) >=
-		RETAIN_TOGETHER) {
+	if (ration_take(&core->leases->ended, core->now.ms, resource_work(l->resource)) >= RETAIN_TOGETHER) {
 		held->idle_until_ms =
 			retain_until(&core->leases->retained, l, core->now.ms + core->settings.retain_ms);
 		return false;
@@ -102,13 +102,13 @@ retain_step(int64_t ms)
 static int64_t
 retain_briefly(struct core *core, const struct lease *l)
 {
-	struct ration *given_back = &core->leases->given_back;
+	struct ration *ended = &core->leases->ended;
 	int64_t step_ms = retain_step(core->now.ms), until_ms = core->now.ms + core->settings.retain_ms;
 	uint64_t since = (core->attempts >> ATTEMPT_RANDOM_BITS) - (l->attempt >> ATTEMPT_RANDOM_BITS);
 
 	assert(l->attempt <= core->attempts);
 	if (since >= MANY_SINCE &&
-		ration_take(given_back, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
+		ration_take(ended, core->now.ms, resource_work(l->resource)) < RETAIN_TOGETHER)
 		return 0;
 	return retain_until(&core->leases->deferred, l, step_ms < until_ms ? step_ms : until_ms);
 }

@@ -231,8 +231,8 @@ share_without(struct core *core, struct resource *r)
 	/* Other daemons should not wait for a daemon that cannot take its turn. */
 	if (!usable)
 		acquire_step_back(core, l);
-	else if (l->state == LEASE_NONE && lease_none(l)->rest == REST_FOREIGN)
-		acquire_rest(core, l);
+	else if (l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_FOREIGN)
+		acquire_pause(core, l);
 	else if (l->state == LEASE_NONE ||
 		 (lease_waiting(l)->why != WAIT_FOREIGN && share_acquire_was_other(r)))
 		acquire_begin(core, l);

@@ -172,7 +172,8 @@ lease_data_fields(struct core *core, struct record *r, struct lease *l)
 {
 	switch (l->state) {
 	case LEASE_NONE:
-		lease_none(l)->rest = (enum lease_rest)record_range(r, lease_none(l)->rest, 0, REST_FOREIGN);
+		lease_none(l)->pause =
+			(enum lease_pause)record_range(r, lease_none(l)->pause, 0, PAUSE_FOREIGN);
 		return;
 	case LEASE_WAITING:
 		lease_waiting(l)->why =
