@@ -245,10 +245,8 @@ checker_reply(struct world *w, struct conn *c, const struct reply *reply)
 				checker_name(c->current.name));
 		return;
 	default:
-		if (latches_verb(c->current.verb)) {
-			forgotten_reply(c, reply);
+		if (latches_verb(c->current.verb))
 			latches_reply(w, c, reply);
-		}
 	}
 }
 

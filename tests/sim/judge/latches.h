@@ -11,7 +11,6 @@
 
 #include "daemon/redis/call.h"
 #include "proto/command.h"
-#include "tests/sim/judge/forgotten.h"
 #include "tests/sim/world/plan.h"
 #include "tests/sim/world/replication.h"
 
@@ -73,7 +72,6 @@ struct latches {
 	struct latch_tale of[PLAN_MASTERS_MAX][PLAN_LATCHES_MAX];
 	struct latch_wait *waits;
 	uint64_t asked[PLAN_HOSTS_MAX]; /* number of the last question of a daemon */
-	struct forgotten forgotten[PLAN_HOSTS_MAX][PLAN_LATCHES_MAX];
 };
 
 /* Requests name latches from PLAN_NAMES_MAX on. */

@@ -214,7 +214,6 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	h->guarded_lease_ms = 0;
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
 	progress_begins(h);
-	memset(w->latches.forgotten[h->index], 0, sizeof(w->latches.forgotten[h->index]));
 	h->refusing = h->draining = h->ending = h->handing = false;
 	h->unread_until_us = 0;
 	h->life++;
@@ -554,7 +553,6 @@ host_step(struct host *h, struct event *event)
 	if (event->type == EVENT_VOTE) {
 		owed_releases_vote(h, event->vote);
 		latches_voted(h, event->vote);
-		forgotten_voted(h, event->vote);
 		fault_free_voted(h, event->vote);
 	}
 	if (core_ended(h->core) && !h->ending) {
