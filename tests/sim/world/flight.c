@@ -279,7 +279,6 @@ flight_run(struct flight *f)
 	effects_check(&effects, s, daemon_id, f->calls, f->n, f->reply);
 	latch_effects_check(tallies, s, f->calls, f->n, &f->command, f->reply);
 	greets_check(&greets, s, f->calls, f->reply);
-	set_notice_ran(s, f->calls);
 	const struct host *h = f->wire->way->host;
 	if (h->life == f->host_life)
 		master_answers_check(s, daemon_id, f->calls, f->n, f->reply);

@@ -26,7 +26,6 @@
 #include "tests/sim/judge/progress.h"
 #include "tests/sim/judge/promise.h"
 #include "tests/sim/judge/refusals.h"
-#include "tests/sim/judge/set_notice.h"
 #include "tests/sim/world/client.h"
 #include "tests/sim/world/conns.h"
 #include "tests/sim/world/foreign_client.h"
@@ -76,9 +75,8 @@ struct world {
 	struct owed_releases debts[PLAN_HOSTS_MAX][PLAN_MASTERS_MAX][PLAN_NAMES_MAX];
 	struct rule rules[WORLD_RULES];     /* the rules of a daemon that starts now */
 	bool change_left[PLAN_MASTERS_MAX]; /* it was not a member for a time */
-	struct set_notice heard[PLAN_MASTERS_MAX];
-	bool change_done;     /* the set consists of the first servers */
-	bool change_answered; /* the operators' last request was answered */
+	bool change_done;                   /* the set consists of the first servers */
+	bool change_answered;               /* the operators' last request was answered */
 	struct kins kins;
 	struct core_settings settings;
 	enum phase { PHASE_FAULTS, PHASE_CALM, PHASE_DRAIN } phase;
