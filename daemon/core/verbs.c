@@ -237,7 +237,7 @@ verb_hold(struct core *core, const struct conn *conn, const struct command *c)
 		grant_find(core, names_find(&core->leases->names, c->name), conn->session, c->owner);
 
 	if (g != NULL && c->token == 0 && conn->session->named != NULL)
-		grant_put_off(core, g, conn->session->heartbeat_ms);
+		grant_defer_claim(core, g, conn->session->heartbeat_ms);
 	else if (g != NULL && (c->token == 0 || c->token == g->token))
 		(void)grant_claim(core, g);
 	assert(g == NULL || g->session == conn->session);

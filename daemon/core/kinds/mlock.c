@@ -72,7 +72,7 @@ part_give_back(struct core *core, struct part *p)
 	}
 	if (g == NULL)
 		return;
-	part_let_go(p);
+	part_release(p);
 	part_join(p);
 	grant_release(core, g);
 }
@@ -178,7 +178,7 @@ mlock_answer(struct core *core, struct mlock *b)
 
 		assert(p->index < b->count && g->session == b->conn->session);
 		b->tokens[p->index] = g->token;
-		part_let_go(p);
+		part_release(p);
 		grant_begin(core, g, b->lock.lease_ms, b->lock.max_hold_ms,
 			named_session_offer_ms(g->session, b->lock.lease_ms, b->lock.claim_ms));
 	}

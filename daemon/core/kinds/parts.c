@@ -83,7 +83,7 @@ part_refused(struct core *core, struct part *p, const struct reply *reply)
 }
 
 void
-part_let_go(struct part *p)
+part_release(struct part *p)
 {
 	assert(p->grant->terms->part == p);
 	p->grant->terms->part = NULL;
@@ -94,7 +94,7 @@ static void
 part_lost(struct core *core, struct part *p)
 {
 	assert(p->waiter == NULL && p->grant != NULL);
-	part_let_go(p);
+	part_release(p);
 	part_join(p);
 	part_set_dirty(core, p);
 }

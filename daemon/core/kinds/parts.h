@@ -25,7 +25,7 @@ void part_leave(struct part *p);
 void part_hold(struct part *p, struct grant *g);
 
 /* Its hold becomes an ordinary one of the session: the client has been told, or the hold ends. */
-void part_let_go(struct part *p);
+void part_release(struct part *p);
 
 /* The waiter of the part that its MLOCK waits for without limit; NULL: the MLOCK tries all at once. */
 const struct waiter *part_waited(const struct mlock *b);

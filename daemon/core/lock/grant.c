@@ -298,7 +298,7 @@ grant_claim(struct core *core, struct grant *g)
 }
 
 void
-grant_put_off(struct core *core, struct grant *g, int64_t ms)
+grant_defer_claim(struct core *core, struct grant *g, int64_t ms)
 {
 	struct terms *t = grant_terms(g);
 

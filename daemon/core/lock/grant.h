@@ -163,7 +163,7 @@ bool grant_claim(struct core *core, struct grant *g);
 
 /* The session of an id shows that it knows of the hold, by a request that may be a late copy of one about an
  * earlier hold. So that claims nothing, but its CLAIM ends no sooner than ms from now. */
-void grant_put_off(struct core *core, struct grant *g, int64_t ms);
+void grant_defer_claim(struct core *core, struct grant *g, int64_t ms);
 
 /* The bounds of the hold; NULL: none. */
 static inline struct terms *

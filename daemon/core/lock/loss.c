@@ -386,7 +386,7 @@ grant_repeated(struct core *core, struct grant *g, int64_t claim_ms)
 
 	assert(g->session->named != NULL);
 	if (offer_ms > 0)
-		grant_put_off(core, g, offer_ms);
+		grant_defer_claim(core, g, offer_ms);
 	else
 		(void)grant_claim(core, g);
 }
