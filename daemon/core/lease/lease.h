@@ -281,13 +281,13 @@ void lease_drop(struct core *core, struct lease *l);
 void lease_leave_queue(struct core *core, struct lease *l);
 void lease_leave_queue_at(struct core *core, const struct lease *l, unsigned master);
 
-/* That master calls us as the head of the queue of a name that no client here waits for: gives up a place
- * that was left there, because the link was down when the last waiter left. Otherwise every client elsewhere
- * would wait for us again and again until the place ends. The name lives until the next step. */
+/* The master calls us as the head of the queue of a name for which no client here waits: our LEAVE did not
+ * reach it when the last waiter left. Leaves the queue, so that no client elsewhere waits for us until our
+ * place expires. The name lives until the next step. */
 void lease_leave_stale_queue(struct core *core, struct slice name, unsigned master);
 
-/* HELD and shared: keeps a place in the queue for a writer that waits here, until the lease is given back, so
- * that no more readers join elsewhere; and stops doing so. */
+/* HELD and shared: enters the queue of the masters for a writer that waits here, and stays in it until the
+ * lease is given back, so that no more readers join elsewhere; leaves it. */
 void lease_enqueue_writer(struct core *core, struct lease *l);
 void lease_dequeue_writer(struct core *core, struct lease *l);
 

@@ -1,8 +1,9 @@
 /*
  * renew: a lease that is held, kept while it is needed.
  *
- * At L/3 a round asks every seat: ours are renewed, missing ones are acquired again, and those at a guarded
- * master are reclaimed. A majority keeps the lease. What failed is tried again while the lease lasts.
+ * At L/3 a round asks every master: seats that are ours are renewed, missing ones are acquired again, and
+ * those at a guarded master are reclaimed. The lease lives on if a majority answers yes. A round that failed
+ * is repeated while the lease is valid.
  */
 #ifndef CORE_RENEW_H
 #define CORE_RENEW_H

@@ -64,9 +64,9 @@ lease_serve(struct core *core, struct lease *l)
 
 /* ---- how long ---- */
 
-/* The first time from this one on at which another lease can be given back. Leases that fall out of use
- * together, as when a session with thousands of locks ends, are released at different times, few enough at
- * once that no client waits. */
+/* The earliest time, until_ms or later, at which there is room to give one more lease back. Leases that fall
+ * out of use together, as when a session with thousands of locks ends, are released at different times, few
+ * enough at once that no client waits. */
 static int64_t
 retain_until(struct ration *r, const struct lease *l, int64_t until_ms)
 {

@@ -7,9 +7,9 @@
  * (alloc.h), so its last entry can be written. Of a hold the attempt of its lease is kept, because the lease
  * may have begun another one by then.
  *
- * Something that is in no ledger only pays for a look at the marks of the ledger (session.written,
- * grant.durable). These are as the last step left them. A session that enters the ledger in this step takes
- * all its holds and losses along, whether they are on their list or not.
+ * A thing that is in no ledger costs no more than a check of session.written or grant.durable, which are as
+ * the last step left them. When a session enters the ledger, all its holds and losses enter with it, whether
+ * they are on their list or not.
  */
 #ifndef CORE_CHANGES_H
 #define CORE_CHANGES_H

@@ -1,9 +1,10 @@
 /*
- * ending: what a session holds is given up in parts, a few hundred holds in a millisecond, so that the end
- * of one with thousands of locks keeps no other client waiting. Its waits end with the first part. Meanwhile
- * it is a session that no client finds, and the holds that are left are its own: they are saved, renewed and
- * counted as before, and no other client gets the lock. A LOCK of such a name sees no difference: its hold
- * is given up first. If the daemon crashes meanwhile, they are left to the told deadlines.
+ * ending: a session that ends gives up its holds in parts, a few hundred in a millisecond, so that the end of
+ * a session with thousands of locks keeps no other client waiting. Its waits end with the first part. Until
+ * the last part no client finds the session, and it still owns the holds that are left: they are saved,
+ * renewed and counted, and no other client gets their locks. A LOCK of one of these names sees no difference,
+ * because the hold of that name is given up first. If the daemon crashes before the last part, the remaining
+ * holds end at the deadlines that their clients were told.
  */
 #ifndef CORE_ENDING_H
 #define CORE_ENDING_H

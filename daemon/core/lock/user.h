@@ -76,7 +76,8 @@ user_give(struct session *s, int64_t permits)
 	assert(s->locks >= 0 && s->user->locks >= s->locks);
 }
 
-/* Its session is reminded of so many losses more; negative: fewer. returned: they are none. */
+/* Adds to the losses that its session remembers, or takes off if negative. returned: to the holds that it has
+ * given back and may give back again. */
 static inline void
 user_remind(struct session *s, bool returned, int64_t losses)
 {

@@ -1,17 +1,17 @@
 /*
  * binding: what settings before these have bound, and still count.
  *
- * Leases are told, guarded and registered by settings: the longest lease, the clock margin. A process that
- * goes on from a state (state.h) or a ledger (ledger.h) may have others, and so may this one after a reload.
- * What was told under the settings before is relied on until it is over. Until then this daemon
+ * The settings say how long the longest lease and the clock margin are. A process that goes on from a state
+ * (state.h) or a ledger (ledger.h) may have other settings than the one before, and so may this one after a
+ * reload. Clients and masters go by the settings before until what was promised under them is over. Until
+ * then this daemon
  *
- *     takes leases for as long as the longest of both: what a silent id was told ends no sooner, and the
- * masters have it registered with that (settings.lease_max_ms); guards for as long as the process before
- * would have; allows the clock of a master no step that either margin does not absorb, and guards with the
- * greater one.
+ *   - registers with the longer lease of the two: so long may the client of a silent id rely on its holds;
+ *   - guards a master for as long as the process before would have;
+ *   - absorbs steps of a master's clock up to the smaller margin, and guards by the greater one.
  *
- * Each of them has the time when it is over. By then all leases that were asked for under the settings before
- * have ended, or have been renewed under these.
+ * Each of these has a time from which it no longer counts. By then all leases that were asked for under the
+ * settings before have ended, or have been renewed under the present ones.
  */
 #ifndef CORE_BINDING_H
 #define CORE_BINDING_H
