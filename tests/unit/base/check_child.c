@@ -4,6 +4,7 @@
  */
 #include "daemon/base/child.h"
 
+#include "daemon/base/closer.h"
 #include "daemon/base/log.h"
 #include "tests/support/await.h"
 #include "tests/support/suite.h"
@@ -348,11 +349,16 @@ START_TEST(it_learns_how_a_program_ended_that_the_reaper_has_taken_leave_of)
 }
 END_TEST
 
+struct closing {
+	struct closer *closer;
+	int fd;
+};
+
 /* Closes it as soon as this process has a child. */
 static void *
 close_beside_a_child(void *arg)
 {
-	const int *fd = arg;
+	const struct closing *closing = arg;
 	char path[64], pids[16];
 	FILE *children;
 	bool found = false;
@@ -364,7 +370,7 @@ close_beside_a_child(void *arg)
 		found = fgets(pids, sizeof pids, children) != NULL;
 		fclose(children);
 	}
-	close(*fd);
+	closer_put(closing->closer, closing->fd);
 	return NULL;
 }
 
@@ -394,8 +400,9 @@ START_TEST(a_close_that_waits_is_not_left_to_the_child)
 {
 	struct rlimit most;
 	struct run run;
+	struct closing closing = {.closer = closer_new()};
 	pthread_t thread;
-	int listening, lingering, last;
+	int listening, lingering;
 
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &most), 0);
 	most.rlim_cur = most.rlim_max < 200000 ? most.rlim_max : 200000;
@@ -404,19 +411,21 @@ START_TEST(a_close_that_waits_is_not_left_to_the_child)
 	lingering = lingering_socket(&listening);
 	while (dup3(run.given, (int)most.rlim_cur - 1, O_CLOEXEC) < 0 && errno == EINTR)
 		;
-	last = fcntl(lingering, F_DUPFD_CLOEXEC, (int)most.rlim_cur - 2);
-	ck_assert_int_ge(last, 0);
+	closing.fd = fcntl(lingering, F_DUPFD_CLOEXEC, (int)most.rlim_cur - 2);
+	ck_assert_int_ge(closing.fd, 0);
 	close(lingering);
 	while (fcntl(run.given, F_DUPFD_CLOEXEC, 0) >= 0)
 		;
 	ck_assert_int_eq(errno, EMFILE);
 	for (int fd = 100; fd < 200; fd++)
 		close(fd); /* what the test itself opens */
-	ck_assert_int_eq(pthread_create(&thread, NULL, close_beside_a_child, &last), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, close_beside_a_child, &closing), 0);
 	run_begin(&run, "exit 0");
 	pthread_join(thread, NULL);
 	ck_assert(await(run.base, has_ended, &run));
 	ck_assert_str_eq(run.failed, "");
+	ck_assert(closer_settle(closing.closer, HOUR_MS));
+	closer_free(closing.closer);
 	close(listening);
 	run_done(&run);
 }
