@@ -42,7 +42,7 @@ as_field(struct record *r, struct slice *as)
 void
 durable_session_fields(struct record *r, struct session_entry *e)
 {
-	record_unsigned(r, &e->id);
+	state_count(r, &e->id);
 	peer_fields(r, &e->peer);
 	record_flag(r, &e->has_secret);
 	record_unsigned(r, &e->secret[0]);

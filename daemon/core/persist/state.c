@@ -45,6 +45,14 @@ state_us(struct record *r, int64_t us)
 }
 
 void
+state_count(struct record *r, uint64_t *n)
+{
+	record_unsigned(r, n);
+	if (*n > UINT64_MAX / 2)
+		record_fail(r, "a count in its record of type %u cannot be", r->type);
+}
+
+void
 state_timer(struct record *r, struct core *core, struct timer *timer)
 {
 	int64_t at_ms = state_time(r, timer_at(&core->timers, timer));
@@ -107,9 +115,9 @@ core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 {
 	record_unsigned(r, &core->secret[0]);
 	record_unsigned(r, &core->secret[1]);
-	record_unsigned(r, &core->attempts);
-	record_unsigned(r, &core->locks->tickets);
-	record_unsigned(r, &core->locks->session_ids);
+	state_count(r, &core->attempts);
+	state_count(r, &core->locks->tickets);
+	state_count(r, &core->locks->session_ids);
 	record_number(r, &core->quorum->highest);
 	record_number(r, &core->quorum->past);
 	core->awake_since_ms = state_time(r, core->awake_since_ms);

@@ -70,6 +70,8 @@ struct state_loader {
 
 /* A time by a master's clock, or a difference of clocks, us. Far from overflow. */
 int64_t state_us(struct record *r, int64_t us);
+/* A number that only grows, from a small one: the core may count on from it. */
+void state_count(struct record *r, uint64_t *n);
 /* When the timer is due; loading arms it. */
 void state_timer(struct record *r, struct core *core, struct timer *timer);
 /* A name of a lock or a latch; an OWNER tag or an ASYNC id, which may be empty; a WHY, likewise. Loading:

@@ -62,11 +62,11 @@ masterset_fields(struct core *core, struct record *r)
 	set->over = record_range(r, set->over, 0, MEMBERS_GENERATION_MAX);
 	record_text(r, set->next.text, sizeof(set->next.text));
 	record_text(r, set->next.places, sizeof(set->next.places));
-	record_unsigned(r, &set->next.serial);
+	state_count(r, &set->next.serial);
 	record_text(r, set->dropped, sizeof(set->dropped));
 	record_flag(r, &set->agreed);
-	record_unsigned(r, &set->serial);
-	record_unsigned(r, &set->told);
+	state_count(r, &set->serial);
+	state_count(r, &set->told);
 	record_text(r, set->why, sizeof(set->why));
 	request_fields(core, r, &set->request);
 }
@@ -143,8 +143,8 @@ nonces_fields(
 	size_t n;
 
 	assert(record_loads(r) || *heard <= *drawn);
-	record_unsigned(r, drawn);
-	record_unsigned(r, heard);
+	state_count(r, drawn);
+	state_count(r, heard);
 	n = (*drawn < MASTER_NONCES ? *drawn : MASTER_NONCES) * MASTER_NONCE_SIZE;
 	sent = record_loads(r) ? (struct slice){NULL, 0} : (struct slice){nonces, n};
 	record_bytes(r, &sent, MASTER_NONCES * MASTER_NONCE_SIZE);
@@ -169,10 +169,10 @@ memory_fields(struct record *r, struct memory *memory)
 	record_unsigned(r, &memory->incarnation);
 	memory->told_ms = state_time(r, memory->told_ms);
 	memory->heard_ms = state_time(r, memory->heard_ms);
-	record_unsigned(r, &memory->heard);
-	record_unsigned(r, &memory->enrolled);
-	record_unsigned(r, &memory->blank);
-	record_unsigned(r, &memory->accepted);
+	state_count(r, &memory->heard);
+	state_count(r, &memory->enrolled);
+	state_count(r, &memory->blank);
+	state_count(r, &memory->accepted);
 	record_flag(r, &memory->earlier);
 }
 
@@ -237,9 +237,9 @@ told_fields(struct record *r, struct master *m)
 	m->mark = state_us(r, m->mark);
 	m->highest = state_us(r, m->highest);
 	m->highest_sent_ms = state_time(r, m->highest_sent_ms);
-	record_unsigned(r, &m->serial);
-	record_unsigned(r, &m->hello_serial);
-	record_unsigned(r, &m->admit_serial);
+	state_count(r, &m->serial);
+	state_count(r, &m->hello_serial);
+	state_count(r, &m->admit_serial);
 	nonces_fields(r, m->nonces, &m->nonces_drawn, &m->nonce_heard);
 	record_text(r, m->run, sizeof(m->run));
 	record_text(r, m->error, sizeof(m->error));

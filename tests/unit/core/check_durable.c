@@ -224,6 +224,26 @@ START_TEST(what_is_gone_is_only_identified)
 }
 END_TEST
 
+/* The next session gets the next number. */
+START_TEST(a_session_with_the_last_of_all_numbers_is_refused)
+{
+	struct session_entry e = session_entry(), read = {.peer = {.uid = -1}};
+	struct record r;
+	char bytes[BYTES_MAX];
+	size_t n;
+
+	SAVE(&first, RECORD_LEDGER_SESSION, durable_session_fields, &e);
+	n = buffer_length(&first);
+	memcpy(bytes, buffer_bytes(&first), n);
+	memset(bytes + strlen("holdfast state 1\n") + 6, 0xff, sizeof(e.id));
+	ck_assert(record_load(&r, (struct slice){bytes, n}));
+	ck_assert_uint_eq(record_next(&r), RECORD_LEDGER_SESSION);
+	durable_session_fields(&r, &read);
+	ck_assert(r.failed);
+	ck_assert_str_eq(r.why, "a count in its record of type 33 cannot be");
+}
+END_TEST
+
 START_TEST(a_session_that_cannot_be_is_refused)
 {
 	struct session_entry nameless = session_entry(), outlives = session_entry();
@@ -250,5 +270,6 @@ main(void)
 {
 	return SUITE_RUN("durable", setup, teardown, a_session_that_is_bound_to_a_process_comes_back,
 		a_session_of_an_id_comes_back, a_loss_comes_back, a_hold_comes_back,
-		what_is_gone_is_only_identified, a_session_that_cannot_be_is_refused);
+		what_is_gone_is_only_identified, a_session_with_the_last_of_all_numbers_is_refused,
+		a_session_that_cannot_be_is_refused);
 }
