@@ -245,8 +245,10 @@ service_turn(struct service *s, int64_t now_ms)
 	core_view_service(s->core, &view);
 	service_text(s, &view, text);
 	if (!s->ready && (view.available || view.settled || now_ms >= s->ready_by_ms)) {
-		s->ready = true;
-		notify_ready(s->notify, text);
+		s->ready = notify_ready(s->notify, text);
+		if (!s->ready) {
+			return now_ms + SERVICE_LOOK_MS; /* the manager is behind */
+		}
 	} else if (strcmp(text, s->text) != 0) {
 		notify_status(s->notify, text);
 	}

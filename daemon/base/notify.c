@@ -108,27 +108,28 @@ notify_done(struct notify *notify)
 	notify->fd = -1;
 }
 
-static void
+/* False: the manager is behind, and another try may do. */
+static bool
 notify_send(const struct notify *notify, const char *state, const char *status)
 {
 	char message[512];
 	int n;
 
 	if (notify->fd < 0)
-		return;
+		return true;
 	n = snprintf(message, sizeof message, "%s%s%s", state, status ? "STATUS=" : "", status ? status : "");
 	assert(n >= 0);
 	if ((size_t)n >= sizeof message)
 		n = sizeof message - 1;
-	/* Lost if the manager is behind; the next message has the same contents. */
-	if (send(notify->fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-		return;
+	/* Lost if the manager is behind. */
+	return send(notify->fd, message, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 ||
+	       (errno != EAGAIN && errno != ENOBUFS);
 }
 
-void
+bool
 notify_ready(const struct notify *notify, const char *status)
 {
-	notify_send(notify, "READY=1\n", status);
+	return notify_send(notify, "READY=1\n", status);
 }
 
 void
