@@ -272,6 +272,5 @@ service_reloaded(struct service *s, bool refused)
 	s->remark = refused ? REMARK_REFUSED : "";
 	core_view_service(s->core, &view);
 	service_text(s, &view, s->text);
-	s->ready = true;
-	notify_ready(s->notify, s->text);
+	s->ready = notify_ready(s->notify, s->text); /* else service_turn() tells it */
 }
