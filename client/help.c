@@ -71,6 +71,29 @@ help_option(FILE *out, const struct option_entry *e, enum task task)
 	(void)fprintf(out, "%*s%s\n", OPTION_COLUMN - n, "", e->help);
 }
 
+#define TEXT_COLUMNS 80
+
+/* A paragraph with its last full stop. */
+static void
+help_about(FILE *out, const char *text)
+{
+	size_t column = 0;
+
+	while (*text != '\0') {
+		size_t n = strcspn(text, " ");
+
+		if (column > 0) {
+			column += n + 1 < TEXT_COLUMNS - column ? 1 : TEXT_COLUMNS;
+			(void)fputc(column >= TEXT_COLUMNS ? '\n' : ' ', out);
+			column = column >= TEXT_COLUMNS ? 0 : column;
+		}
+		column += n;
+		(void)fprintf(out, "%.*s", (int)n, text);
+		text += n + (text[n] == ' ');
+	}
+	(void)fprintf(out, ".\n\n");
+}
+
 static void
 help_task(FILE *out, enum task task)
 {
@@ -78,6 +101,9 @@ help_task(FILE *out, enum task task)
 
 	(void)fprintf(out, "usage: holdfast %s [OPTION...]%s%s\n\n%c%s.\n\n", t->word,
 		t->arguments[0] != '\0' ? " " : "", t->arguments, t->summary[0] - 'a' + 'A', t->summary + 1);
+	if (t->about[0] != '\0') {
+		help_about(out, t->about);
+	}
 	for (const struct option_entry *e = options_list(); e->word != NULL; e++) {
 		if (e->tasks & (1u << task)) {
 			help_option(out, e, task);

@@ -77,7 +77,7 @@ static int
 perform(const struct options *o, char **argv)
 {
 	static int (*const tasks[TASK_COUNT])(const struct options *o, const struct address *a) = {
-#define TASK(id, word, arguments, summary) [TASK_##id] = task_##word,
+#define TASK(id, word, arguments, summary, about) [TASK_##id] = task_##word,
 #include "client/options.def"
 #undef TASK
 	};

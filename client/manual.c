@@ -4,7 +4,8 @@
  *
  *   print-manual <packaging/man/holdfast.1.in >holdfast.1
  *
- * A line of the template that is one of the marks below becomes the items of a list.
+ * A line of the template that is one of the marks below, or "@VERBS run to await@", becomes the items of a
+ * list.
  */
 #include "client/message.h"
 #include "client/options.h"
@@ -13,22 +14,61 @@
 #include "proto/command.h"
 #include "proto/reply.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-/* As mdoc wants it: each sentence begins a line, and ends with a full stop. */
+/* Hyphens are written \- in a manual. */
+static void
+print_hyphenated(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		printf("%s%c", text[i] == '-' ? "\\" : "", text[i]);
+}
+
+/* As mdoc wants it: each sentence begins a line, and ends with a full stop. Options are bold. */
 static void
 print_sentences(const char *text)
 {
-	for (; *text != '\0'; text++) {
+	for (char before = ' '; *text != '\0'; before = *text++) {
 		if (text[0] == '.' && text[1] == ' ') {
 			puts(".");
 			text++;
+		} else if (text[0] == '-' && before == ' ') {
+			size_t n = 1 + strspn(text + 1, "abcdefghijklmnopqrstuvwxyz-");
+
+			fputs("\\fB", stdout);
+			print_hyphenated(text, n);
+			fputs("\\fP", stdout);
+			text += n - 1;
 		} else if (text[0] != '.' || text[1] != '\0') {
 			putchar(*text);
 		}
 	}
 	puts(".");
+}
+
+/* Of two words: the verbs from the one to the other, in the order of options.def. */
+static void
+print_tasks(const char *from, const char *to)
+{
+	bool on = false;
+
+	for (unsigned i = 0; i < TASK_COUNT; i++) {
+		const struct task_entry *task = options_task((enum task)i);
+
+		on = on || strcmp(task->word, from) == 0;
+		if (!on)
+			continue;
+		printf(".It Cm %s%s", task->word, task->arguments[0] != '\0' ? " Ar " : "");
+		print_hyphenated(task->arguments, strlen(task->arguments));
+		printf("\n%c", task->summary[0] - 'a' + 'A');
+		print_sentences(task->summary + 1);
+		if (task->about[0] != '\0')
+			print_sentences(task->about);
+		if (strcmp(task->word, to) == 0)
+			break;
+	}
 }
 
 static void
@@ -98,8 +138,7 @@ print_client_options(void)
 			printf("Fl %c%s%s , ", option->letter, argument != NULL ? " Ar " : "",
 				argument != NULL ? argument : "");
 		fputs("Fl \\-", stdout);
-		for (const char *at = option->word; *at != '\0'; at++)
-			printf("%s%c", *at == '-' ? "\\" : "", *at);
+		print_hyphenated(option->word, strlen(option->word));
 		printf("%s%s\n", argument != NULL ? " Ar " : "", argument != NULL ? argument : "");
 		print_takers(option->tasks);
 		print_sentences(option->help);
@@ -129,11 +168,15 @@ static const struct {
 int
 main(void)
 {
-	char line[512];
+	char line[512], from[32], to[32];
 
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		size_t i = 0;
 
+		if (sscanf(line, "@VERBS %31s to %31[a-z]@", from, to) == 2) {
+			print_tasks(from, to);
+			continue;
+		}
 		while (i < sizeof(marks) / sizeof(marks[0]) && strcmp(line, marks[i].mark) != 0)
 			i++;
 		if (i < sizeof(marks) / sizeof(marks[0]))

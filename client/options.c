@@ -54,7 +54,7 @@ const struct task_entry *
 options_task(enum task task)
 {
 	static const struct task_entry list[TASK_COUNT] = {
-#define TASK(id, word, arguments, summary) {#word, arguments, summary},
+#define TASK(id, word, arguments, summary, about) {#word, arguments, summary, about},
 #include "client/options.def"
 #undef TASK
 	};

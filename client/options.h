@@ -16,7 +16,7 @@
 #include <stdio.h>
 
 enum task {
-#define TASK(id, word, arguments, summary) TASK_##id,
+#define TASK(id, word, arguments, summary, about) TASK_##id,
 #include "client/options.def"
 #undef TASK
 	TASK_COUNT
@@ -138,6 +138,7 @@ struct task_entry {
 	const char *word;
 	const char *arguments;
 	const char *summary;
+	const char *about; /* more sentences; "": none */
 };
 
 /* All options; the last one has word NULL. */
@@ -160,7 +161,8 @@ bool options_seconds(const char *text, int64_t *ms) __attribute__((warn_unused_r
 
 /* The verbs. Each returns an exit code. */
 struct address;
-#define TASK(id, word, arguments, summary) int task_##word(const struct options *o, const struct address *a);
+#define TASK(id, word, arguments, summary, about)                                                            \
+	int task_##word(const struct options *o, const struct address *a);
 #include "client/options.def"
 #undef TASK
 

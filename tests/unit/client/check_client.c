@@ -495,6 +495,18 @@ START_TEST(help_lists_every_verb_and_exit_code)
 }
 END_TEST
 
+START_TEST(help_of_a_verb_says_all_that_the_table_does)
+{
+	enum task task = (enum task)_i;
+	char *text = printed(print_help, &task);
+
+	for (char *at = strchr(text, '\n'); at != NULL; at = strchr(at, '\n'))
+		*at = ' ';
+	ck_assert_ptr_nonnull(strstr(text, options_task(task)->about));
+	free(text);
+}
+END_TEST
+
 START_TEST(help_of_a_verb_lists_its_options_and_no_others)
 {
 	enum task task = (enum task)_i;
@@ -645,6 +657,7 @@ texts_case(void)
 	TCase *tc = tcase_create("texts");
 
 	tcase_add_test(tc, help_lists_every_verb_and_exit_code);
+	tcase_add_loop_test(tc, help_of_a_verb_says_all_that_the_table_does, 0, TASK_COUNT);
 	tcase_add_loop_test(tc, help_of_a_verb_lists_its_options_and_no_others, 0, TASK_COUNT);
 	tcase_add_loop_test(tc, a_completion_has_each_verb_and_option, 0, 3);
 	tcase_add_test(tc, there_is_no_completion_for_other_shells);
