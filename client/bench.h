@@ -23,7 +23,7 @@ struct checker {
 	int64_t exclusive_token; /* greatest token of an exclusive hold */
 	int64_t token;           /* greatest token of any hold */
 	uint64_t changes;        /* exclusive grants to another client than the one before */
-	const void *former;
+	const void *previous;
 };
 
 /* holder: a pointer that identifies the holder. NULL, or the promise that was broken. */

@@ -26,8 +26,8 @@ checker_grant(struct checker *c, const void *holder, bool shared, int64_t token)
 	}
 	c->exclusive = true;
 	c->exclusive_token = token;
-	c->changes += c->former != holder;
-	c->former = holder;
+	c->changes += c->previous != holder;
+	c->previous = holder;
 	return NULL;
 }
 

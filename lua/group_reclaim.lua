@@ -3,9 +3,9 @@
 -- KEYS  1: node; 2: reclaimed (see reclaim.lua); then the lease of each name
 -- ARGV  1: incarnation; then the owner of each name; then the form of each (see form.inc), permits by their
 --       numbers; then the ttl (ms) of each; then the deadline (µs of this master's TIME) of each; then the highest
---       token known to each; then the newest token of each share; then the former owners of each (see former.inc)
+--       token known to each; then the newest token of each share; then the previous owners of each (see previous.inc)
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
---       1         the share exists for ttl from now, and neither the owner nor a former owner has another
+--       1         the share exists for ttl from now, and neither the owner nor a previous owner has another
 --       {'no'}    another owner reclaimed a newer lease of it, exclusive or shared, or one of its permits; or a
 --                 lock of a foreign program is there
 --       {'late'}  executed after its deadline
@@ -26,7 +26,7 @@ end
 -- include: number
 -- include: answer
 -- include: owner
--- include: former
+-- include: previous
 -- include: group
 -- include: form
 
@@ -51,7 +51,7 @@ local function beaten(lease, form, ours, newest, other)
 	return false
 end
 
--- Drops our members that are not named now: those of a former owner, or this master first gave others than most masters
+-- Drops our members that are not named now: those of a previous owner, or this master first gave others than most masters
 -- did.
 local function others_drop(lease, form, ours)
 	local named = {}
@@ -76,7 +76,7 @@ local function reclaim(i)
 	local lease, owner = KEYS[i + 2], ARGV[i + 1]
 	local form = form_read(ARGV[n + i + 1], owner)
 	local terms, refusal = reclaim_terms(i, 2 * n + 1)
-	local ours = formers_read(ARGV[6 * n + i + 1])
+	local ours = previous_owners_read(ARGV[6 * n + i + 1])
 	if refusal or not (form and form.members and ours) then
 		return refusal or { 'error', 'ERR malformed call' }
 	end

@@ -4,7 +4,7 @@
 --       lease of each name
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
 --       master's TIME) of each; then the highest token known to each; then the newest token of each lease; then the
---       former owners of each (see former.inc)
+--       previous owners of each (see previous.inc)
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
 --       1         the lease exists for ttl from now
 --       {'no'}    another owner reclaimed a newer lease of it, or a lock of a foreign program is there
@@ -16,8 +16,8 @@
 -- at most one daemon has a lease that is still valid. Two daemons have one only if a foreign program wrote to the key. Then
 -- the newer lease counts, whichever is reclaimed first: a resource that saw its token refuses the older token. Tokens:
 -- nothing is granted before admit, which raises the floor above the highest token; so reclaim need only raise that.
--- What a former owner has reclaimed is ours. Repeating is harmless: the same owner gets the same lease, and only before the
--- deadline.
+-- What a previous owner has reclaimed is ours. Repeating is harmless: the same owner gets the same lease, and only before
+-- the deadline.
 -- include: clock
 -- include: node
 
@@ -28,7 +28,7 @@ end
 -- include: number
 -- include: answer
 -- include: owner
--- include: former
+-- include: previous
 -- include: group
 
 local n = (#ARGV - 1) / 6
@@ -37,7 +37,7 @@ local n = (#ARGV - 1) / 6
 local function reclaim(i)
 	local lease, owner = KEYS[i + 2], ARGV[i + 1]
 	local terms, refusal = reclaim_terms(i, n + 1)
-	local ours = formers_read(ARGV[5 * n + i + 1])
+	local ours = previous_owners_read(ARGV[5 * n + i + 1])
 	if refusal or not ours then
 		return refusal or { 'error', 'ERR malformed call' }
 	end

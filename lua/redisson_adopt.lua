@@ -1,13 +1,13 @@
--- redisson_adopt: take over the RLock of each name from exactly its former owner, perhaps with a new block of tokens; or
+-- redisson_adopt: take over the RLock of each name from exactly its previous owner, perhaps with a new block of tokens; or
 -- renew it if it has been taken over already. Never creates one.
 --
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; 2: token proposal; then the owner of each name; then the ttl (ms) of each; then the block
---       (tokens; 0: none) of each; then the former owners of each (see former.inc); then the deadline (µs of this
+--       (tokens; 0: none) of each; then the previous owners of each (see previous.inc); then the deadline (µs of this
 --       master's TIME) of each
 -- Reply {'forgotten', time} or {'ok', time, one answer per name}:
 --       {'yes', first, last, 0}  the owner's for ttl from now; first 0: there are no tokens
---       {'no'}                   neither a former owner's nor the owner's
+--       {'no'}                   neither a previous owner's nor the owner's
 --       {'late'}                 executed after its deadline
 --       {'wrongkind'} or {'error', text}
 --       {'forgotten'} a lease of this length is not allowed here (any more); nothing was done
@@ -25,7 +25,7 @@ end
 -- include: tokens
 -- include: block
 -- include: owner
--- include: former
+-- include: previous
 -- include: redisson
 -- include: extend
 
@@ -35,8 +35,8 @@ local proposal = number(ARGV[2])
 local function adopt(i)
 	local lease, owner = KEYS[i + 1], ARGV[i + 2]
 	local ttl, block = number(ARGV[n + i + 2]), number(ARGV[2 * n + i + 2])
-	local formers, deadline = formers_read(ARGV[3 * n + i + 2]), number(ARGV[4 * n + i + 2])
-	if not (proposal and ttl and block and formers and deadline) or ttl < 1 or block > BLOCK_MAX then
+	local previous, deadline = previous_owners_read(ARGV[3 * n + i + 2]), number(ARGV[4 * n + i + 2])
+	if not (proposal and ttl and block and previous and deadline) or ttl < 1 or block > BLOCK_MAX then
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
@@ -46,7 +46,7 @@ local function adopt(i)
 		return { 'late' }
 	end
 	local holder = redis.call('HKEYS', lease)[1]
-	if not holder or holder ~= owner and not formers[holder] then
+	if not holder or holder ~= owner and not previous[holder] then
 		return { 'no' }
 	end
 	redis.call('PERSIST', KEYS[1]) -- after a first write that needs no memory a full master takes the others, too

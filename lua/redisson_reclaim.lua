@@ -2,11 +2,11 @@
 --
 -- KEYS  1: node; then the lease of each name, which is the name
 -- ARGV  1: incarnation; then the owner of each name; then the ttl (ms) of each; then the deadline (µs of this
---       master's TIME) of each; then the highest token known to each; then the former owners of each (see
---       former.inc)
+--       master's TIME) of each; then the highest token known to each; then the previous owners of each (see
+--       previous.inc)
 -- Reply {'forgotten', time} (other memory, or admitted already) or {'ok', time, one answer per name}:
 --       1         the lease exists for ttl from now
---       {'no'}    another owner has it, and no former one: Redisson does not wait for a guard, and its RLocks are never
+--       {'no'}    another owner has it, and no previous one: Redisson does not wait for a guard, and its RLocks are never
 --                 replaced
 --       {'late'}  executed after its deadline
 --       {'wrongkind'} or {'error', text}
@@ -23,7 +23,7 @@ end
 -- include: number
 -- include: answer
 -- include: owner
--- include: former
+-- include: previous
 
 local n = (#ARGV - 1) / 5
 local reached = highest
@@ -31,8 +31,8 @@ local reached = highest
 local function reclaim(i)
 	local lease, owner, ttl = KEYS[i + 1], ARGV[i + 1], number(ARGV[n + i + 1])
 	local deadline, token = number(ARGV[2 * n + i + 1]), number(ARGV[3 * n + i + 1])
-	local formers = formers_read(ARGV[4 * n + i + 1])
-	if not (deadline and token and ttl and formers and token <= TOKEN_MAX * 2) or ttl < 1 then
+	local previous = previous_owners_read(ARGV[4 * n + i + 1])
+	if not (deadline and token and ttl and previous and token <= TOKEN_MAX * 2) or ttl < 1 then
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
@@ -42,7 +42,7 @@ local function reclaim(i)
 		return { 'late' }
 	end
 	local holder = redis.call('HKEYS', lease)[1]
-	if holder and holder ~= owner and not formers[holder] then
+	if holder and holder ~= owner and not previous[holder] then
 		return { 'no' }
 	end
 	reached = math.max(reached, token)

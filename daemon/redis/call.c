@@ -383,7 +383,7 @@ text_of(const struct call *call, char what)
 	case 'G':
 		return call->next.places;
 	default:
-		return call->former;
+		return call->previous;
 	}
 }
 
@@ -486,7 +486,7 @@ bytes_needed(const struct call_settings *settings, const struct call *calls, siz
 		bytes += 3 * (shared + 3 * call->name.n) + template + call->name.n;
 		bytes += CALL_DAEMON_ID_SIZE + 12 * NUMBER_TEXT_MAX;
 		if (call_about_lease(call->op))
-			bytes += call->slots.n + call->former.n;
+			bytes += call->slots.n + call->previous.n;
 		else if (call->op == CALL_LATCH)
 			bytes += call->tag.n;
 		else

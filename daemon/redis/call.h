@@ -133,7 +133,7 @@ call_texts(struct call *call, struct slice *texts[CALL_TEXTS_MAX])
 	texts[n++] = &call->name;
 	if (call_about_lease(call->op)) {
 		texts[n++] = &call->slots;
-		texts[n++] = &call->former;
+		texts[n++] = &call->previous;
 	}
 	if (call->op != CALL_HELLO)
 		return n;

@@ -297,7 +297,7 @@ finder_gather(const struct finder *f, const struct opinion *best, struct replica
 			roster_append(&out->named, roster_at(&o->named, k));
 			roster_append(&out->places, roster_at(&o->places, k));
 		}
-		roster_add_all(&out->former, &o->former);
+		roster_add_all(&out->previous, &o->previous);
 	}
 	gather_gone(f, best, false, &out->gone);
 	gather_gone(f, best, true, &out->gone);
@@ -309,7 +309,7 @@ static bool
 same_replicas(const struct replicas_found *a, const struct replicas_found *b)
 {
 	return a->count == b->count && strcmp(a->self, b->self) == 0 && roster_same(&a->named, &b->named) &&
-	       roster_same(&a->places, &b->places) && roster_same(&a->former, &b->former) &&
+	       roster_same(&a->places, &b->places) && roster_same(&a->previous, &b->previous) &&
 	       roster_same(&a->gone, &b->gone);
 }
 

@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLOTS       16384
-#define FORMERS_MAX 64 /* masters without slots; more are not looked at */
-#define ROW_FIELDS  8
+#define SLOTS        16384
+#define SLOTLESS_MAX 64 /* masters without slots; more are not looked at */
+#define ROW_FIELDS   8
 
 enum { ASK_NODES, ASK_KEY };
 
@@ -138,30 +138,30 @@ table_find(struct slice table, struct slice id, unsigned slot, struct row *row)
 }
 
 /* Masters without slots, and the one that was believed before. */
-struct formers {
+struct slotless {
 	size_t n;
-	struct slice ids[FORMERS_MAX];
+	struct slice ids[SLOTLESS_MAX];
 };
 
 static bool
-formers_have(const struct formers *formers, struct slice id)
+slotless_have(const struct slotless *slotless, struct slice id)
 {
-	for (size_t i = 0; i < formers->n; i++)
-		if (slice_equal(formers->ids[i], id))
+	for (size_t i = 0; i < slotless->n; i++)
+		if (slice_equal(slotless->ids[i], id))
 			return true;
 	return false;
 }
 
 static void
-table_formers(struct slice table, const struct opinion *before, struct formers *out)
+table_slotless(struct slice table, const struct opinion *before, struct slotless *out)
 {
 	struct row row;
 
 	out->n = 0;
 	if (before)
 		out->ids[out->n++] = slice_of(before->node);
-	while (out->n < FORMERS_MAX && row_next(&table, &row))
-		if (row.slots.n == 0 && row_has(&row, SLICE("master")) && !formers_have(out, row.id))
+	while (out->n < SLOTLESS_MAX && row_next(&table, &row))
+		if (row.slots.n == 0 && row_has(&row, SLICE("master")) && !slotless_have(out, row.id))
 			out->ids[out->n++] = row.id;
 }
 
@@ -173,10 +173,10 @@ table_formers(struct slice table, const struct opinion *before, struct formers *
 static void
 table_replicas(struct slice table, const struct inquiry *inquiry, struct slice owner, struct opinion *out)
 {
-	struct formers formers;
+	struct slotless slotless;
 	struct row row;
 
-	table_formers(table, inquiry->believed, &formers);
+	table_slotless(table, inquiry->believed, &slotless);
 	while (row_next(&table, &row)) {
 		struct slice place = row.address;
 
@@ -186,8 +186,8 @@ table_replicas(struct slice table, const struct inquiry *inquiry, struct slice o
 			place = text_cut(&place, '@');
 			roster_append(&out->named, row.id);
 			roster_append(&out->places, place.n > 0 ? place : SLICE("?"));
-		} else if (formers_have(&formers, row.master)) {
-			roster_add(&out->former, row.id);
+		} else if (slotless_have(&slotless, row.master)) {
+			roster_add(&out->previous, row.id);
 		}
 	}
 	out->replicas = (unsigned)out->named.n;

@@ -39,7 +39,7 @@ struct opinion {
 	unsigned replicas;            /* that it counts */
 	struct roster named;          /* their names, as far as they are told; see replicas.h */
 	struct roster places;         /* CLUSTER: of these, in that order */
-	struct roster former;         /* CLUSTER: replicas that may follow the master before */
+	struct roster previous;       /* CLUSTER: replicas that may follow the master before */
 	int64_t epoch;                /* of its configuration: a failover makes it greater */
 	char node[FINDER_NODE_MAX];   /* CLUSTER: the id of the master */
 	bool myself;                  /* CLUSTER: the node that says so is the master */

@@ -74,7 +74,7 @@ static void
 quota_in_view(const struct replicas *r, struct quota *q)
 {
 	group_in_view(r, q);
-	roster_add_all(&q->group, &r->found.former);
+	roster_add_all(&q->group, &r->found.previous);
 	roster_drop_all(&q->group, &r->found.gone);
 }
 

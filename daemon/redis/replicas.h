@@ -51,7 +51,7 @@ struct replicas_found {
 	unsigned count;             /* replicas that they count; more than are named if names are not told */
 	struct roster named;        /* replicas, also those that are down */
 	struct roster places;       /* of named, in that order, as INFO tells them; empty: names are places */
-	struct roster former;       /* may follow the master before; they count while no group is stored */
+	struct roster previous;     /* may follow the master before; they count while no group is stored */
 	struct roster gone;         /* these say themselves that they serve this master's keys no more */
 };
 

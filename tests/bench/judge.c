@@ -26,8 +26,8 @@ judge_grant(struct judge *judge, struct party *party, uint64_t token)
 		return "granted with a token that does not grow";
 	judge->token = token;
 	judge->holder = party;
-	judge->changes += judge->former != party;
-	judge->former = party;
+	judge->changes += judge->previous != party;
+	judge->previous = party;
 	judge->overtaken += TAILQ_FIRST(&judge->waiting) != party;
 	TAILQ_REMOVE(&judge->waiting, party, entry);
 	party->grants++;

@@ -2,7 +2,7 @@
  * judge: sees every request and every grant of one program's clients, and knows nothing of who grants.
  *
  * A client holds from the grant it read until it sends the release. All clients are in one process, so one
- * that reads a grant reads it after the former holder's release was sent: two holders at once are two in
+ * that reads a grant reads it after the previous holder's release was sent: two holders at once are two in
  * here.
  */
 #ifndef BENCH_JUDGE_H
@@ -23,7 +23,7 @@ TAILQ_HEAD(party_queue, party);
 struct judge {
 	struct party_queue waiting; /* in the order in which they asked */
 	const struct party *holder; /* NULL: nobody */
-	const struct party *former;
+	const struct party *previous;
 	uint64_t token;     /* of the latest grant */
 	uint64_t changes;   /* grants to another than before */
 	uint64_t overtaken; /* grants to another than the one who had waited longest */

@@ -54,7 +54,7 @@
 struct board {
 	atomic_bool over;
 	atomic_uint holder; /* 0: nobody */
-	atomic_uint former;
+	atomic_uint previous;
 	atomic_uint_fast64_t token;
 	atomic_uint_fast64_t changes;
 	atomic_uint_fast64_t grants[]; /* by client; at 0 of all together */
@@ -251,8 +251,8 @@ client_hold(struct client *client)
 	if (fenced && token <= board->token)
 		errx(1, "granted with a token that does not grow");
 	board->token = token;
-	board->changes += board->former != client->number;
-	board->former = client->number;
+	board->changes += board->previous != client->number;
+	board->previous = client->number;
 	board->grants[client->number]++;
 	board->grants[0]++;
 	if (client->subscribed)

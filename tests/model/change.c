@@ -179,7 +179,7 @@ move_ask(struct turn *t, unsigned m, unsigned d)
 		return;
 	server->owner = (uint8_t)(d + 1);
 	server->seat[d].left = LEASE;
-	server->seat[d].former = 0;
+	server->seat[d].previous = 0;
 	if (change_size(r, daemon->set) == 1)
 		daemon->young = LEASE;
 	OFFER(t, "%c of set %u %s at m%u", 'A' + d, daemon->set, reclaims ? "reclaims" : "has a yes", m + 1);
@@ -257,7 +257,7 @@ move_tick(struct turn *t)
 			struct seat *seat = &server->seat[d];
 			if (seat->left == 0 || --seat->left > 0)
 				continue;
-			seat->former = 0;
+			seat->previous = 0;
 			server->owner = server->owner == d + 1 ? 0 : server->owner;
 		}
 	}

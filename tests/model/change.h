@@ -57,13 +57,13 @@ struct change_rules {
 
 /* What a daemon has at a master. */
 struct seat {
-	uint8_t left;   /* ticks that its vote is good */
-	uint8_t former; /* it counts no more, only its key is there */
-	uint8_t told;   /* how far the next set is there; once it is taken up: 1 stored, 2 confirmed */
-	uint8_t word;   /* 0: nothing told since a member was seen blank; else 1 + the next set accepted */
-	uint8_t blank;  /* it is a member that was seen without memory */
-	uint8_t flight; /* a greeting is on its way: the set it gives, 0 none, */
-	uint8_t next;   /* the next one, with its step in the upper bits */
+	uint8_t left;     /* ticks that its vote is good */
+	uint8_t previous; /* it counts no more, only its key is there */
+	uint8_t told;     /* how far the next set is there; once it is taken up: 1 stored, 2 confirmed */
+	uint8_t word;     /* 0: nothing told since a member was seen blank; else 1 + the next set accepted */
+	uint8_t blank;    /* it is a member that was seen without memory */
+	uint8_t flight;   /* a greeting is on its way: the set it gives, 0 none, */
+	uint8_t next;     /* the next one, with its step in the upper bits */
 };
 
 struct server {

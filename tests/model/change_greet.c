@@ -46,7 +46,7 @@ change_voted(const struct change_rules *r, const struct change_state *s, unsigne
 	for (; ticks > 0; ticks--) {
 		unsigned count = 0;
 		for (unsigned m = 0; m < r->servers; m++)
-			count += change_member(r, set, m) && !s->server[m].seat[d].former &&
+			count += change_member(r, set, m) && !s->server[m].seat[d].previous &&
 				 s->server[m].seat[d].left >= ticks;
 		if (count >= majority(r, set))
 			break;
@@ -104,7 +104,7 @@ adopt(const struct change_rules *r, struct change_state *s, unsigned d, unsigned
 		struct server *server = &s->server[m];
 		if (!change_newcomer(r, set, m) || r->seats_stay)
 			continue;
-		server->seat[d].former = server->seat[d].left > 0;
+		server->seat[d].previous = server->seat[d].left > 0;
 		if (r->released && server->owner == d + 1)
 			server->owner = 0;
 	}

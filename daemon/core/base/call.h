@@ -30,7 +30,7 @@
 	CALL_OP(ACQUIRE, acquire) /* take the lease, or a place in the queue */                              \
 	CALL_OP(RENEW, renew)     /* renew the lease, perhaps with a new block of tokens */                  \
 	CALL_OP(RECLAIM, reclaim) /* re-assert a valid lease while the master is guarded */                  \
-	CALL_OP(ADOPT, adopt)     /* renew the lease that one of exactly these former owners has */          \
+	CALL_OP(ADOPT, adopt)     /* renew the lease that one of exactly these previous owners has */        \
 	CALL_OP(RELEASE, release) /* end the lease of this attempt, wake the head of the queue */            \
 	CALL_OP(LEAVE, leave)     /* give up this daemon's place in the queue */                             \
 	CALL_OP(LATCH, latch)     /* set a latch, count it down, or look at it */                            \
@@ -89,16 +89,16 @@ struct next_set {
  * lower-case hexadecimal digits). Each acquire has an attempt number of its own, never used again.
  *
  * A lease that was recovered from a ledger (ledger.h) has a new attempt number, and at the masters it has
- * former owners: the processes before that had it, each with the attempt number of its own.
+ * previous owners: the processes before that had it, each with the attempt number of its own.
  */
 #define CALL_DAEMON_ID_SIZE 33 /* 32 hexadecimal digits and NUL */
 
 /* An owner: a daemon-id, a colon, an attempt in base 32, and NUL. */
 #define CALL_OWNER_SIZE (CALL_DAEMON_ID_SIZE + 1 + 13)
 
-/* Former owners of one lease: processes that crashed one after the other before all masters had adopted it.
+/* Previous owners of one lease: processes that crashed one after the other before all masters had adopted it.
  */
-#define FORMER_MAX 4
+#define PREVIOUS_OWNERS_MAX 4
 
 /* Writes an owner as text, and returns its length. The attempt is in base 32, so that the first 2^33 attempts
  * of a daemon make owners of at most 44 bytes: Redis keeps a value of that length in one piece with its
@@ -179,11 +179,11 @@ struct call {
 			int64_t permits; /* PERMITS: how many of them are wanted, 1 .. limit */
 			int64_t hint;    /* PERMITS, ACQUIRE: look for free ones from this number on, modulo
 					    limit */
-			struct slice slots;  /* PERMITS: exactly these; n == 0 (ACQUIRE only): any. Valid as
-						long as the name is */
-			struct slice former; /* ADOPT, RECLAIM: at most FORMER_MAX owners, a blank between
-						them: what one of them has is ours. RECLAIM: n == 0: none.
-						Likewise */
+			struct slice slots;    /* PERMITS: exactly these; n == 0 (ACQUIRE only): any. Valid as
+						  long as the name is */
+			struct slice previous; /* ADOPT, RECLAIM: at most PREVIOUS_OWNERS_MAX owners, a blank
+						between them: what one of them has is ours. RECLAIM: n == 0:
+						none. Likewise */
 		};
 		/* LATCH. ttl_ms: SET: how long it lives, 0: a day, and one more with each use; deadline_us:
 		 * SET. */

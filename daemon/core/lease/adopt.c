@@ -57,11 +57,11 @@ owner_cut(struct slice *owners)
 }
 
 bool
-former_fits(struct slice owners)
+previous_owners_fit(struct slice owners)
 {
 	if (owners.n > 0 && owners.p[owners.n - 1] == ' ')
 		return false;
-	for (unsigned i = 0; i < FORMER_MAX && owners.n > 0; i++) {
+	for (unsigned i = 0; i < PREVIOUS_OWNERS_MAX && owners.n > 0; i++) {
 		if (!owner_fits(owner_cut(&owners)))
 			return false;
 	}
@@ -69,14 +69,14 @@ former_fits(struct slice owners)
 }
 
 /*
- * The owner in the ledger, and then its former owners. Of too many the oldest are dropped: what belongs to
+ * The owner in the ledger, and then its previous owners. Of too many the oldest are dropped: what belongs to
  * them runs out by itself. A process that died before it asked any master left nothing under its name; if it
  * counted, a daemon that dies again and again while it starts would forget who has the lease.
  */
 static size_t
-former_write(const struct lease_past *past, char out[FORMER_MAX * CALL_OWNER_SIZE])
+previous_owners_write(const struct lease_past *past, char out[PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE])
 {
-	struct slice owners = past->former;
+	struct slice owners = past->previous;
 	size_t n;
 
 	if (!past->asked) {
@@ -84,85 +84,85 @@ former_write(const struct lease_past *past, char out[FORMER_MAX * CALL_OWNER_SIZ
 		return owners.n;
 	}
 	n = call_owner(past->daemon_id, past->attempt, out);
-	for (unsigned i = 1; i < FORMER_MAX && owners.n > 0; i++) {
+	for (unsigned i = 1; i < PREVIOUS_OWNERS_MAX && owners.n > 0; i++) {
 		struct slice owner = owner_cut(&owners);
 
 		out[n++] = ' ';
 		memcpy(out + n, owner.p, owner.n);
 		n += owner.n;
 	}
-	assert(n <= FORMER_MAX * CALL_OWNER_SIZE);
+	assert(n <= PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE);
 	return n;
 }
 
-struct former *
-former_new(struct core *core, struct slice owners, uint8_t seats)
+struct previous_owners *
+previous_owners_new(struct core *core, struct slice owners, uint8_t seats)
 {
-	struct former *former = freelist_new(core, sizeof(*former) + owners.n);
+	struct previous_owners *previous = freelist_new(core, sizeof(*previous) + owners.n);
 
 	assert(owners.n > 0 && seats != 0);
-	if (former == NULL)
+	if (previous == NULL)
 		return NULL;
-	memcpy(former->bytes, owners.p, owners.n);
-	former->owners = (struct slice){former->bytes, owners.n};
-	former->seats = seats;
-	former->asked = false;
-	return former;
+	memcpy(previous->bytes, owners.p, owners.n);
+	previous->owners = (struct slice){previous->bytes, owners.n};
+	previous->seats = seats;
+	previous->asked = false;
+	return previous;
 }
 
 /* ---- what the masters say ---- */
 
 void
-former_end(struct core *core, struct lease *l)
+previous_owners_end(struct core *core, struct lease *l)
 {
-	struct former *former = lease_former(l);
+	struct previous_owners *previous = lease_previous(l);
 
 	/* Calls of this step may point into it. */
-	if (former != NULL) {
-		round_held(l)->former = NULL;
-		freelist_retire(core, &former->freed);
+	if (previous != NULL) {
+		round_held(l)->previous = NULL;
+		freelist_retire(core, &previous->freed);
 		lease_changed(core, l);
 	}
 }
 
 bool
-lease_former_asked(const struct lease *l)
+lease_previous_asked(const struct lease *l)
 {
-	const struct former *former = lease_former(l);
+	const struct previous_owners *previous = lease_previous(l);
 
-	return former == NULL || former->asked;
+	return previous == NULL || previous->asked;
 }
 
 void
 seat_adopts(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_HELD);
-	if (lease_former_asked(l))
+	if (lease_previous_asked(l))
 		return;
-	lease_former(l)->asked = true;
+	lease_previous(l)->asked = true;
 	lease_changed(core, l);
 }
 
 void
 seat_adopted(struct core *core, struct lease *l, unsigned master)
 {
-	struct former *former = lease_former(l);
+	struct previous_owners *previous = lease_previous(l);
 
-	if (former == NULL)
+	if (previous == NULL)
 		return;
-	former->seats &= (uint8_t) ~(1U << master);
-	/* A seat that a former owner may have counts as ours. */
-	assert((former->seats & ~l->ours) == 0);
-	if (former->seats == 0)
-		former_end(core, l);
+	previous->seats &= (uint8_t) ~(1U << master);
+	/* A seat that a previous owner may have counts as ours. */
+	assert((previous->seats & ~l->ours) == 0);
+	if (previous->seats == 0)
+		previous_owners_end(core, l);
 }
 
 struct slice
-lease_former_owners(const struct lease *l)
+lease_previous_owners(const struct lease *l)
 {
-	const struct former *former = lease_former(l);
+	const struct previous_owners *previous = lease_previous(l);
 
-	return former == NULL ? (struct slice){NULL, 0} : former->owners;
+	return previous == NULL ? (struct slice){NULL, 0} : previous->owners;
 }
 
 /* ---- recovery ---- */
@@ -187,7 +187,7 @@ past_lease(struct core *core, struct resource *r, const struct lease_past *past)
 
 /* All masters count as having given it, until the deadline that the ledger says. */
 static void
-past_hold(struct core *core, struct lease *l, const struct lease_past *past, struct former *former)
+past_hold(struct core *core, struct lease *l, const struct lease_past *past, struct previous_owners *previous)
 {
 	struct lease_held held = {.valid_until_ms = past->valid_until_ms,
 		.refresh_at_ms = past->valid_until_ms,
@@ -197,46 +197,47 @@ past_hold(struct core *core, struct lease *l, const struct lease_past *past, str
 		.wanted = l->resource->rule->interop != INTEROP_NONE,
 		.told = past->kind};
 
-	assert(l->attempt != 0 && former->seats != 0);
+	assert(l->attempt != 0 && previous->seats != 0);
 	l->kind = past->kind;
 	l->permits = past->permits;
 	l->term_ms = past->term_ms;
 	(void)round_new(core, l);
 	l->round->asked = past->kind;
 	l->round->reached = past->token;
-	l->ours = former->seats;
+	l->ours = previous->seats;
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		seat_of(l, i)->valid_until_ms = past->valid_until_ms;
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
 	*round_held(l) = (struct round_held){
-		.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms, .former = former};
+		.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms, .previous = previous};
 	renew_begin(core, l);
 }
 
 struct lease *
 lease_recover(struct core *core, struct resource *r, const struct lease_past *past)
 {
-	char owners[FORMER_MAX * CALL_OWNER_SIZE];
+	char owners[PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE];
 	uint8_t all = (uint8_t)((1U << core->settings.masters) - 1);
 	struct lease *l = past_lease(core, r, past);
-	struct former *former;
+	struct previous_owners *previous;
 
-	assert(past->asked || past->former.n > 0);
-	assert(former_fits(past->former) && past->token > 0 && past->term_ms > 0);
+	assert(past->asked || past->previous.n > 0);
+	assert(previous_owners_fit(past->previous) && past->token > 0 && past->term_ms > 0);
 	assert(past->valid_until_ms > core->now.ms && past->valid_until_ms <= core->now.ms + past->term_ms);
 	assert((past->kind == KIND_PERMITS) == (r->limit > 0) && past->permits <= r->limit);
 	if (l == NULL)
 		return NULL;
 	assert(l->state == LEASE_NONE && l->round == NULL);
-	former = former_new(core, (struct slice){owners, former_write(past, owners)}, all);
+	previous =
+		previous_owners_new(core, (struct slice){owners, previous_owners_write(past, owners)}, all);
 	l->attempt = core_attempt(core);
-	if (former == NULL || (r->limit > 0 && !permit_lease_add(core, permit_lease_of(l)))) {
-		if (former != NULL)
-			freelist_retire(core, &former->freed);
+	if (previous == NULL || (r->limit > 0 && !permit_lease_add(core, permit_lease_of(l)))) {
+		if (previous != NULL)
+			freelist_retire(core, &previous->freed);
 		if (r->limit > 0)
 			permit_lease_discard(core, permit_lease_of(l));
 		return NULL;
 	}
-	past_hold(core, l, past, former);
+	past_hold(core, l, past, previous);
 	return l;
 }

@@ -1,20 +1,20 @@
 /*
  * adopt: a lease that an earlier process of this daemon had, by its ledger (ledger.h).
  *
- * It is HELD at once, until the deadline that its holders were told. Its key belongs to the former owner at
+ * It is HELD at once, until the deadline that its holders were told. Its key belongs to the previous owner at
  * each master, and the lease has an attempt number of its own: so a master that has not adopted it is asked
  * ADOPT in place of RENEW. A yes makes the seat ours as any other. After a no the seat is missing, and is
  * acquired as any other (R6). No answer leaves it open: then it is asked again.
  *
- * All seats count until that deadline, which a majority gave to the former owner: nothing is told that was
+ * All seats count until that deadline, which a majority gave to the previous owner: nothing is told that was
  * not told before. Only a majority of yes adds to it. A crash in the middle leaves some masters with one
  * owner and some with the other: the next process names both. A guarded master is asked RECLAIM, which names
  * them, too: what an earlier process has reclaimed in the same guard is no newer lease of another daemon.
  *
  * An adoption changes to whom a key belongs, so what holds for an acquire holds for it. It refuses itself
  * when the lease is over, it is released when the lease is given up, and if it was not answered, it is
- * released again after its deadline (R2). What the former owner still had under way names the former owner.
- * It renews and releases nothing after the adoption; before it, it did what its process wanted then.
+ * released again after its deadline (R2). What the previous owner still had under way names the previous
+ * owner. It renews and releases nothing after the adoption; before it, it did what its process wanted then.
  */
 #ifndef CORE_ADOPT_H
 #define CORE_ADOPT_H
@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 struct core;
-struct former;
+struct previous_owners;
 struct lease;
 struct resource;
 
@@ -38,12 +38,12 @@ struct lease_past {
 	int64_t token;          /* the newest of its tokens (round_newest()), > 0 */
 	const char *daemon_id;  /* of that process, 32 hexadecimal digits */
 	uint64_t attempt;       /* the lease's, there */
-	struct slice former;    /* the lease's former owners, there (former_fits()); n == 0: none */
-	bool asked;             /* false: it had former owners, and no master has been asked to adopt it */
+	struct slice previous;  /* the lease's previous owners, there (previous_owners_fit()); n == 0: none */
+	bool asked;             /* false: it had previous owners, and no master has been asked to adopt it */
 };
 
-/* Whether the text can be former owners, at most FORMER_MAX; n == 0: none. */
-bool former_fits(struct slice owners);
+/* Whether the text can be previous owners, at most PREVIOUS_OWNERS_MAX; n == 0: none. */
+bool previous_owners_fit(struct slice owners);
 
 /*
  * The lease is HELD from now on, as if all masters had given it; it has no hold yet. A name without LIMIT has
@@ -53,22 +53,22 @@ bool former_fits(struct slice owners);
 struct lease *lease_recover(struct core *core, struct resource *r, const struct lease_past *past)
 	__attribute__((warn_unused_result));
 
-/* The text of its former owners, for its entry in the ledger; n == 0: all masters have adopted it. */
-struct slice lease_former_owners(const struct lease *l);
+/* The text of its previous owners, for its entry in the ledger; n == 0: all masters have adopted it. */
+struct slice lease_previous_owners(const struct lease *l);
 
-/* False: it has former owners, and no master has been asked to adopt it; likewise for the ledger. */
-bool lease_former_asked(const struct lease *l);
+/* False: it has previous owners, and no master has been asked to adopt it; likewise for the ledger. */
+bool lease_previous_asked(const struct lease *l);
 
 /* A master is asked to adopt it now. */
 void seat_adopts(struct core *core, struct lease *l);
 /* This master has adopted it, or not. */
 void seat_adopted(struct core *core, struct lease *l, unsigned master);
 
-/* The former owners of a lease, in these seats. NULL: out of memory. */
-struct former *former_new(struct core *core, struct slice owners, uint8_t seats)
+/* The previous owners of a lease, in these seats. NULL: out of memory. */
+struct previous_owners *previous_owners_new(struct core *core, struct slice owners, uint8_t seats)
 	__attribute__((warn_unused_result));
 
 /* For round_end(). */
-void former_end(struct core *core, struct lease *l);
+void previous_owners_end(struct core *core, struct lease *l);
 
 #endif

@@ -61,7 +61,7 @@ lease_quiet(struct core *core, struct lease *l)
 	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
 		held->writer != WRITER_NONE)
 		return;
-	if (lease_told_until_ms(l) > held->valid_until_ms || lease_former(l) != NULL)
+	if (lease_told_until_ms(l) > held->valid_until_ms || lease_previous(l) != NULL)
 		return;
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || round_spare(l) > 0 ||
 		t->reached > held->token_last)
@@ -434,7 +434,7 @@ lease_free(struct lease *l)
 	assert(l->grants == NULL);
 	if (round_is_acquiring(l))
 		round_no_foreign(l);
-	free(lease_former(l));
+	free(lease_previous(l));
 	free(l->round);
 	seats_free(l);
 }

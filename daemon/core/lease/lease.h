@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 struct core;
-struct former;
+struct previous_owners;
 struct grant;
 struct resource;
 struct round;

@@ -73,7 +73,7 @@ release_can_leave(const struct master *m, const struct release *u)
 {
 	assert(m->index == u->of.master);
 	return master_releases(m, u->link) &&
-	       (u->former.n == 0 || (m->state == MASTER_ADMITTED && m->enrolled));
+	       (u->previous.n == 0 || (m->state == MASTER_ADMITTED && m->enrolled));
 }
 
 /* The lease of the release, at its master. */
@@ -97,16 +97,16 @@ release_call(const struct core *core, const struct release *u, enum call_op op)
 		.key = u->key};
 }
 
-/* Makes the lease of a former owner ours, for the release that follows on the same link. */
+/* Makes the lease of a previous owner ours, for the release that follows on the same link. */
 static void
 release_adopt(struct core *core, const struct release *u)
 {
 	struct call call = release_call(core, u, CALL_ADOPT);
 
 	assert(u->sent);
-	if (u->former.n == 0)
+	if (u->previous.n == 0)
 		return;
-	call.former = u->former;
+	call.previous = u->previous;
 	call.hash = names_hash(&core->leases->names, u->name);
 	call.ttl_ms = 1;
 	call.deadline_us = master_time_us(core, &core->masters[u->of.master], master_patience_ms(core));
@@ -178,8 +178,9 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 {
 	const struct resource *r = l->resource;
 	struct slice name = resource_name(r), slots = release_slots(l, master);
-	struct slice former = seat_is_unadopted(l, master) ? lease_former_owners(l) : (struct slice){NULL, 0};
-	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n + former.n);
+	struct slice previous =
+		seat_is_unadopted(l, master) ? lease_previous_owners(l) : (struct slice){NULL, 0};
+	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n + previous.n);
 	const struct release *same;
 
 	assert(l->attempt != 0 && l->term_ms > 0);
@@ -195,9 +196,9 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	if (slots.n > 0)
 		memcpy(u->bytes + name.n, slots.p, slots.n);
 	u->slots = (struct slice){u->bytes + name.n, slots.n};
-	if (former.n > 0)
-		memcpy(u->bytes + name.n + slots.n, former.p, former.n);
-	u->former = (struct slice){u->bytes + name.n + slots.n, former.n};
+	if (previous.n > 0)
+		memcpy(u->bytes + name.n + slots.n, previous.p, previous.n);
+	u->previous = (struct slice){u->bytes + name.n + slots.n, previous.n};
 	u->kind = l->kind;
 	u->limit = r->limit;
 	u->permits = l->permits;
@@ -265,7 +266,7 @@ release_vote(struct core *core, const struct vote *vote)
 	u->sent = false;
 	if (vote->outcome == OUTCOME_YES || vote->outcome == OUTCOME_NO ||
 		vote->outcome == OUTCOME_WRONGKIND) {
-		u->former.n = 0;
+		u->previous.n = 0;
 		if (u->after_us == 0 || vote->time_us > u->after_us) {
 			release_end(core, u);
 			return;

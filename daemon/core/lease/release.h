@@ -5,9 +5,9 @@
  * and again until a confirmation carries a master's time later than the acquire's own deadline: from then on
  * the acquire refuses itself. The expiry of the key is the last resort.
  *
- * What a master has not adopted is a former owner's there, and no release ends it. So the release follows an
- * ADOPT on the same link, which asks for no more time than is left: if it comes late, it only gives the key
- * another name until it expires. Otherwise a client that comes back after a crash, and unlocks before the
+ * What a master has not adopted is a previous owner's there, and no release ends it. So the release follows
+ * an ADOPT on the same link, which asks for no more time than is left: if it comes late, it only gives the
+ * key another name until it expires. Otherwise a client that comes back after a crash, and unlocks before the
  * masters are back, would leave its names locked for a lease.
  */
 #ifndef CORE_RELEASE_H
@@ -49,8 +49,8 @@ struct release {
 	struct slice name;
 	int64_t limit;
 	int64_t permits;
-	struct slice slots;  /* n == 0: all that are ours */
-	struct slice former; /* as in a call, of what was not adopted; n == 0: it is ours. Is not saved */
+	struct slice slots;    /* n == 0: all that are ours */
+	struct slice previous; /* as in a call, of what was not adopted; n == 0: it is ours. Is not saved */
 	char bytes[];
 };
 

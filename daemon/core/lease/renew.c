@@ -197,7 +197,7 @@ renew_can_adopt(const struct core *core, const struct lease *l)
 	enum call_op op;
 	bool any = false;
 
-	for (unsigned i = 0; i < core->settings.masters && lease_former(l) != NULL; i++)
+	for (unsigned i = 0; i < core->settings.masters && lease_previous(l) != NULL; i++)
 		any |= seat_is_unadopted(l, i) && seat_question(core, l, i, &op);
 	return any;
 }
@@ -207,8 +207,8 @@ renew_catch_up(struct core *core, struct lease *l)
 {
 	const struct lease_held *held = lease_held(l);
 
-	/* A recovered lease is adopted at once: meanwhile other daemons tell the former owner that they wait,
-	 * and the name has no tokens for the next hold. */
+	/* A recovered lease is adopted at once: meanwhile other daemons tell the previous owner that they
+	 * wait, and the name has no tokens for the next hold. */
 	if (held->valid_until_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 3 * 2 &&
 		!renew_can_adopt(core, l))
 		return;

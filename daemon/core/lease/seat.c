@@ -84,7 +84,7 @@ round_end(struct core *core, struct lease *l)
 		return;
 	if (round_is_acquiring(l))
 		round_no_foreign(l);
-	former_end(core, l);
+	previous_owners_end(core, l);
 	freelist_retire(core, &l->round->freed);
 	l->round = NULL;
 }
@@ -164,7 +164,7 @@ seat_empty(struct core *core, struct lease *l, unsigned i)
 	l->odd &= others;
 	if (l->state == LEASE_HELD)
 		lease_held(l)->noted &= others;
-	/* Another server has no key of a former owner: what is missing there is acquired, or reclaimed. */
+	/* Another server has no key of a previous owner: what is missing there is acquired, or reclaimed. */
 	seat_adopted(core, l, i);
 	if (l->round != NULL)
 		l->round->questions[i] = unasked;
@@ -206,7 +206,7 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 		return master_usable(m, l->resource->link);
 	}
 	/* Before the master knows our set of masters it would answer FORGOTTEN. A master whose clock leapt
-	 * adopts as it renews: what is still the former owner's has been ours all the time. */
+	 * adopts as it renews: what is still the previous owner's has been ours all the time. */
 	if (*op == CALL_RENEW && seat_is_unadopted(l, i)) {
 		*op = CALL_ADOPT;
 		return m->enrolled;
@@ -249,7 +249,7 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	assert(queue_ms == CALL_QUEUELESS || (op == CALL_ACQUIRE && queue_ms >= 0));
 	if (seat_is_unadopted(l, i)) {
 		seat_adopts(core, l);
-		call.former = lease_former(l)->owners;
+		call.previous = lease_previous(l)->owners;
 	}
 	assert(!asked->asking);
 	asked->asking = true;
@@ -482,12 +482,12 @@ lease_master_replaced(struct core *core, struct lease *l, unsigned master)
 
 /* The process that crashed knew all masters, and this one begins with fewer: the lease may be at all. */
 static void
-former_grow(struct lease *l, unsigned from, unsigned to)
+previous_owners_grow(struct lease *l, unsigned from, unsigned to)
 {
-	struct former *former = lease_former(l);
+	struct previous_owners *previous = lease_previous(l);
 
-	for (unsigned i = from; i < to && former != NULL; i++) {
-		former->seats |= (uint8_t)(1U << i);
+	for (unsigned i = from; i < to && previous != NULL; i++) {
+		previous->seats |= (uint8_t)(1U << i);
 		seat_set_ours(l, i, true);
 	}
 }
@@ -498,5 +498,5 @@ lease_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 	seats_grow(core, l, from, to);
 	if (l->round != NULL)
 		round_grow(core, l, from, to);
-	former_grow(l, from, to);
+	previous_owners_grow(l, from, to);
 }

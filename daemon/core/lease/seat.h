@@ -3,7 +3,7 @@
  *
  * A seat is asked one question at a time and gets one answer for it: ACQUIRE takes the seat, or takes it
  * again where it was missed; RENEW keeps it; RECLAIM asserts it where the master is guarded; ADOPT keeps the
- * seat of a recovered lease, where the key may still be a former owner's (adopt.c). The validity of
+ * seat of a recovered lease, where the key may still be a previous owner's (adopt.c). The validity of
  * a seat counts from before the question left. The lease is valid for as long as a majority of its seats is.
  */
 #ifndef CORE_SEAT_H
@@ -58,7 +58,7 @@ struct round_acquiring {
 };
 
 /* A recovered lease: the owners that it may have at masters that have not adopted it. */
-struct former {
+struct previous_owners {
 	struct freelist_link freed;
 	uint8_t seats;       /* a bit for each such master; not 0 */
 	bool asked;          /* a master has been asked: the lease may be under our own name there */
@@ -75,7 +75,8 @@ struct round_held {
 	int64_t streak;          /* local grants since wanted_since_ms */
 	int64_t enqueue_at_ms;   /* not WRITER_NONE: when to refresh its position in the queue */
 	int64_t told_until_ms;   /* deadline told before clocks shortened the validity; 0: no later one */
-	struct former *former;   /* NULL: each master has adopted the lease, or said that it has none */
+	struct previous_owners
+		*previous; /* NULL: each master has adopted the lease, or said that it has none */
 };
 
 /*
@@ -184,11 +185,11 @@ round_spare(const struct lease *l)
 	return t->spare_last;
 }
 
-/* HELD or not: the former owners of a lease that not all masters have adopted; NULL: none. */
-static inline struct former *
-lease_former(const struct lease *l)
+/* HELD or not: the previous owners of a lease that not all masters have adopted; NULL: none. */
+static inline struct previous_owners *
+lease_previous(const struct lease *l)
 {
-	return l->state == LEASE_HELD && l->round != NULL ? round_held(l)->former : NULL;
+	return l->state == LEASE_HELD && l->round != NULL ? round_held(l)->previous : NULL;
 }
 
 /* The last of its tokens, also of those fetched ahead; 0: it has none. */
@@ -221,9 +222,9 @@ seat_is_ours(const struct lease *l, unsigned i)
 static inline bool
 seat_is_unadopted(const struct lease *l, unsigned i)
 {
-	const struct former *former = lease_former(l);
+	const struct previous_owners *previous = lease_previous(l);
 
-	return former != NULL && (former->seats >> i & 1) != 0;
+	return previous != NULL && (previous->seats >> i & 1) != 0;
 }
 
 static inline bool

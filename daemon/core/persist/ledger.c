@@ -65,7 +65,7 @@ ledger_lease_fields(struct record *r, const struct core *core, struct lease_entr
 	e->valid_until_ms = state_time(r, e->valid_until_ms);
 	e->told_until_ms = state_time(r, e->told_until_ms);
 	e->newest = record_range(r, e->newest, 0, STATE_TOKEN_MAX);
-	record_bytes(r, &e->former, FORMER_MAX * CALL_OWNER_SIZE);
+	record_bytes(r, &e->previous, PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE);
 	record_flag(r, &e->asked);
 	e->others_until_ms = state_time(r, e->others_until_ms);
 }
@@ -79,7 +79,7 @@ ledger_lease_fits(const struct core *core, const struct lease_entry *e)
 		e->permits > e->limit)
 		return false;
 	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
-	       former_fits(e->former) && (e->asked || e->former.n > 0) &&
+	       previous_owners_fit(e->previous) && (e->asked || e->previous.n > 0) &&
 	       e->told_until_ms >= e->valid_until_ms && e->told_until_ms != TIMER_NEVER &&
 	       e->told_until_ms - core->now.ms < INT32_MAX / 2;
 }
@@ -182,8 +182,8 @@ write_lease(struct buffer *out, const struct core *core, const struct lease *l)
 		.valid_until_ms = lease_held(l)->valid_until_ms,
 		.told_until_ms = lease_told_until_ms(l),
 		.newest = round_newest(l),
-		.former = lease_former_owners(l),
-		.asked = lease_former_asked(l),
+		.previous = lease_previous_owners(l),
+		.asked = lease_previous_asked(l),
 		.others_until_ms = others_until_ms(l)};
 	record_begin(&r, RECORD_LEDGER_LEASE);
 	ledger_lease_fields(&r, core, &e);

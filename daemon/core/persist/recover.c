@@ -273,7 +273,7 @@ load_lease(struct recovery *v, struct thing *t)
 			.token = e.newest,
 			.daemon_id = v->daemon_id,
 			.attempt = e.attempt,
-			.former = e.former,
+			.previous = e.previous,
 			.asked = e.asked});
 	if (t->lease == NULL)
 		record_no_memory(&v->r);

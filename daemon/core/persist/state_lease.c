@@ -192,30 +192,30 @@ lease_data_fields(struct core *core, struct record *r, struct lease *l)
 
 /* A recovered lease that not all masters have adopted. */
 static void
-former_fields(struct core *core, struct record *r, struct lease *l)
+previous_owners_fields(struct core *core, struct record *r, struct lease *l)
 {
-	struct slice owners = lease_former_owners(l);
-	bool any = owners.n > 0, asked = lease_former_asked(l);
+	struct slice owners = lease_previous_owners(l);
+	bool any = owners.n > 0, asked = lease_previous_asked(l);
 	int64_t seats;
 
 	record_flag(r, &any);
 	if (r->failed || !any)
 		return;
-	record_bytes(r, &owners, (size_t)FORMER_MAX * CALL_OWNER_SIZE);
-	seats = record_range(r, record_loads(r) ? 0 : lease_former(l)->seats, 0, UINT8_MAX);
+	record_bytes(r, &owners, (size_t)PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE);
+	seats = record_range(r, record_loads(r) ? 0 : lease_previous(l)->seats, 0, UINT8_MAX);
 	record_flag(r, &asked);
 	if (!record_loads(r) || r->failed)
 		return;
 	if (l->state != LEASE_HELD || l->round == NULL || (seats & ~l->ours) != 0 || seats == 0 ||
-		owners.n == 0 || !former_fits(owners)) {
-		record_fail(r, "a lease of it cannot have these former owners");
+		owners.n == 0 || !previous_owners_fit(owners)) {
+		record_fail(r, "a lease of it cannot have these previous owners");
 		return;
 	}
-	round_held(l)->former = former_new(core, owners, (uint8_t)seats);
-	if (round_held(l)->former == NULL)
+	round_held(l)->previous = previous_owners_new(core, owners, (uint8_t)seats);
+	if (round_held(l)->previous == NULL)
 		record_no_memory(r);
 	else
-		round_held(l)->former->asked = asked;
+		round_held(l)->previous->asked = asked;
 }
 
 /* Its place in the queue, where its state has one. */
@@ -258,7 +258,7 @@ lease_fields(struct core *core, struct record *r, struct lease *l)
 	state_timer(r, core, &l->timer);
 	if (record_loads(r) && l->state == LEASE_HELD)
 		core->counts.leases++;
-	former_fields(core, r, l);
+	previous_owners_fields(core, r, l);
 }
 
 /* ---- a name ---- */

@@ -109,8 +109,8 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	/* A validity is no longer than what can have been asked for, and tokens only grow. */
 	HOLDS(c, held->valid_until_ms <= now_ms + l->term_ms && l->term_ms > 0);
 	HOLDS(c, seats_ours(core, l) > 0);
-	HOLDS(c, lease_former(l) == NULL ||
-			 (lease_former(l)->seats != 0 && (lease_former(l)->seats & ~l->ours) == 0));
+	HOLDS(c, lease_previous(l) == NULL ||
+			 (lease_previous(l)->seats != 0 && (lease_previous(l)->seats & ~l->ours) == 0));
 	HOLDS(c, held->token >= 1 && held->token <= held->token_last + 1);
 	HOLDS(c, t == NULL || t->spare_first == 0 || t->spare_first > held->token_last);
 	/* A lease with work under way has a round. */

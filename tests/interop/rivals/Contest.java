@@ -4,7 +4,7 @@ import java.util.concurrent.CountDownLatch;
 final class Contest {
 	/** What the holders of one lock have seen. */
 	private static final class Tally {
-		private int former = -1;
+		private int previous = -1;
 		private long changes, acquisitions;
 	}
 
@@ -39,9 +39,9 @@ final class Contest {
 		locker.lock().perform();
 		if (counts) {
 			tally.acquisitions++;
-			tally.changes += tally.former == me ? 0 : 1;
+			tally.changes += tally.previous == me ? 0 : 1;
 		}
-		tally.former = me;
+		tally.previous = me;
 		locker.unlock().perform();
 	}
 

@@ -63,16 +63,16 @@ func count(l locker, rounds int, counter string) {
 }
 
 // What the holders of one lock have seen.
-type tally struct{ former, changes, acquisitions int }
+type tally struct{ previous, changes, acquisitions int }
 
 func (t *tally) enter(me int, counts bool) {
 	if counts {
 		t.acquisitions++
-		if t.former != me {
+		if t.previous != me {
 			t.changes++
 		}
 	}
-	t.former = me
+	t.previous = me
 }
 
 // contend lets so many goroutines want nothing but a lock for so many ms, behind as many that warm them up. open gives

@@ -64,16 +64,16 @@ member_find(const struct keys *k, const struct keys_member *like)
 	return NULL;
 }
 
-/* Whether this is one of the former owners of the call. */
+/* Whether this is one of the previous owners of the call. */
 static bool
-is_former(const struct call *call, const char *owner)
+is_previous(const struct call *call, const char *owner)
 {
 	bool takes = call->op == CALL_ADOPT || call->op == CALL_RECLAIM;
 	size_t n = strlen(owner);
-	for (size_t at = 0; takes && at + n <= call->former.n; at++)
-		if (memcmp(call->former.p + at, owner, n) == 0 &&
-			(at == 0 || call->former.p[at - 1] == ' ') &&
-			(at + n == call->former.n || call->former.p[at + n] == ' '))
+	for (size_t at = 0; takes && at + n <= call->previous.n; at++)
+		if (memcmp(call->previous.p + at, owner, n) == 0 &&
+			(at == 0 || call->previous.p[at - 1] == ' ') &&
+			(at + n == call->previous.n || call->previous.p[at + n] == ' '))
 			return true;
 	return false;
 }
@@ -128,7 +128,7 @@ check_others(const struct effect *e)
 	for (unsigned i = 0; i < before->n; i++)
 		if (keys_lives(before, &before->members[i]) &&
 			strcmp(before->members[i].owner, e->mine) != 0 &&
-			!(adopts && is_former(e->call, before->members[i].owner)))
+			!(adopts && is_previous(e->call, before->members[i].owner)))
 			check_other(e, &before->members[i]);
 }
 
@@ -167,7 +167,7 @@ check_kept(const struct effect *e, int64_t had, int64_t had_us)
 		fail(e, "lasts for %" PRId64 " us, longer than any lease", till_us - e->after->now_us);
 }
 
-/* What it or one of its former owners had is its own, and that of none else. */
+/* What it or one of its previous owners had is its own, and that of none else. */
 static void
 check_adopted(const struct effect *e)
 {
@@ -179,7 +179,7 @@ check_adopted(const struct effect *e)
 		later |= keys_lives(before, m) && strcmp(m->owner, e->mine) != 0 &&
 			 strncmp(m->owner, e->daemon_id, 32) == 0;
 		if (!keys_lives(before, m) ||
-			(strcmp(m->owner, e->mine) != 0 && !is_former(e->call, m->owner)))
+			(strcmp(m->owner, e->mine) != 0 && !is_previous(e->call, m->owner)))
 			continue;
 		had++;
 		had_us = m->till_us > had_us ? m->till_us : had_us;
@@ -530,7 +530,7 @@ is_newer(const struct effects *effects, struct server *s, const char *mine, cons
 		if (blank != NULL && (size_t)(blank - value.p) < sizeof(owner))
 			memcpy(owner, value.p, (size_t)(blank - value.p));
 		if (whose && blank != NULL && strtoll(blank, NULL, 10) >= call->newest &&
-			strcmp(owner, mine) != 0 && !is_former(call, owner))
+			strcmp(owner, mine) != 0 && !is_previous(call, owner))
 			return true;
 	}
 	return false;

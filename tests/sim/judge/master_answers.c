@@ -51,13 +51,13 @@ members_owner(struct server *s, const char *daemon_id, const struct call *call, 
 bool
 master_answers_lease_there(struct server *s, const char *daemon_id, const struct call *call)
 {
-	struct slice owner, former = call->op == CALL_ADOPT ? call->former : (struct slice){NULL, 0};
+	struct slice owner, previous = call->op == CALL_ADOPT ? call->previous : (struct slice){NULL, 0};
 	bool there = server_owner(s, checker_name_of(call->name), &owner) ||
 		     (call->kind != KIND_EXCLUSIVE && members_owner(s, daemon_id, call, call->slots, &owner));
-	for (size_t at = 0; !there && at + CALL_DAEMON_ID_SIZE < former.n; at++) {
+	for (size_t at = 0; !there && at + CALL_DAEMON_ID_SIZE < previous.n; at++) {
 		char id[CALL_DAEMON_ID_SIZE] = "";
-		memcpy(id, former.p + at, sizeof(id) - 1);
-		there = (at == 0 || former.p[at - 1] == ' ') &&
+		memcpy(id, previous.p + at, sizeof(id) - 1);
+		there = (at == 0 || previous.p[at - 1] == ' ') &&
 			members_owner(s, id, call, call->slots, &owner);
 	}
 	return there;

@@ -23,12 +23,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define P1     "11111111111111111111111111111111"
-#define P2     "22222222222222222222222222222222"
-#define P3     "33333333333333333333333333333333"
-#define P4     "44444444444444444444444444444444"
-#define P5     "55555555555555555555555555555555"
-#define FORMER P1 ":5"
+#define P1       "11111111111111111111111111111111"
+#define P2       "22222222222222222222222222222222"
+#define P3       "33333333333333333333333333333333"
+#define P4       "44444444444444444444444444444444"
+#define P5       "55555555555555555555555555555555"
+#define PREVIOUS P1 ":5"
 
 static struct lease_past
 past_of(const struct story *w)
@@ -115,9 +115,9 @@ adopted(struct story *w, enum outcome outcome)
 			       .token_last = outcome == OUTCOME_YES ? 699 : 0});
 }
 
-/* ---- the text of former owners ---- */
+/* ---- the text of previous owners ---- */
 
-START_TEST(only_owners_are_former_owners)
+START_TEST(only_owners_are_previous_owners)
 {
 	static const char *const good[] = {
 		"", P1 ":1", P1 ":0123456789abc", P1 ":v " P2 ":1", P1 ":1 " P2 ":1 " P3 ":1 " P4 ":1"};
@@ -127,14 +127,14 @@ START_TEST(only_owners_are_former_owners)
 		P1 ":1 " P2 ":1 " P3 ":1 " P4 ":1 " P5 ":1", P1 ":1 " P2};
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		ck_assert_msg(former_fits(slice_of(good[i])), "'%s'", good[i]);
+		ck_assert_msg(previous_owners_fit(slice_of(good[i])), "'%s'", good[i]);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ck_assert_msg(!former_fits(slice_of(bad[i])), "'%s'", bad[i]);
-	ck_assert(!former_fits((struct slice){P1 ":1\0", 35}));
+		ck_assert_msg(!previous_owners_fit(slice_of(bad[i])), "'%s'", bad[i]);
+	ck_assert(!previous_owners_fit((struct slice){P1 ":1\0", 35}));
 }
 END_TEST
 
-START_TEST(the_oldest_of_too_many_former_owners_is_dropped)
+START_TEST(the_oldest_of_too_many_previous_owners_is_dropped)
 {
 	struct story w;
 	struct lease_past past;
@@ -142,12 +142,12 @@ START_TEST(the_oldest_of_too_many_former_owners_is_dropped)
 
 	story_init(&w);
 	past = past_of(&w);
-	past.former = SLICE(P2 ":2 " P3 ":3 " P4 ":4 " P5 ":v");
+	past.previous = SLICE(P2 ":2 " P3 ":3 " P4 ":4 " P5 ":v");
 	lock(&w, 1, "a");
 	l = recovered_as(&w, "a", &past);
-	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER " " P2 ":2 " P3 ":3 " P4 ":4")));
+	ck_assert(slice_equal(lease_previous_owners(l), SLICE(PREVIOUS " " P2 ":2 " P3 ":3 " P4 ":4")));
 	ck_assert_str_eq(back(&w, 0), "adopt a#1");
-	ck_assert(slice_equal(last_call(&w)->former, lease_former_owners(l)));
+	ck_assert(slice_equal(last_call(&w)->previous, lease_previous_owners(l)));
 	story_done(&w);
 }
 END_TEST
@@ -164,13 +164,13 @@ START_TEST(a_recovered_lease_is_held_at_once_and_adopted_when_its_master_is_back
 	after(&w, 10);
 	ck_assert_str_eq(back(&w, 0), "adopt a#1");
 	call = last_call(&w);
-	ck_assert(slice_equal(call->former, SLICE(FORMER)));
+	ck_assert(slice_equal(call->previous, SLICE(PREVIOUS)));
 	ck_assert_int_eq(call->ttl_ms, LEASE_MS + MARGIN_MS);
 	ck_assert_int_gt(call->block, 0);
 	/* A late one must not prolong what nobody counts on any more. */
 	ck_assert_int_eq(deadline_in(&w), LEASE_MS / 10 * 9 - 10);
 	ck_assert_str_eq(adopted(&w, OUTCOME_YES), "");
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	/* From now on it is as any other. */
 	ck_assert_str_eq(after(&w, LEASE_MS / 3), "renew a#1");
@@ -233,7 +233,7 @@ START_TEST(it_is_adopted_again_until_the_master_has_said_so)
 
 		back(&w, 0);
 		adopted(&w, outcomes[i]);
-		ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
+		ck_assert(slice_equal(lease_previous_owners(l), SLICE(PREVIOUS)));
 		ck_assert_str_eq(after(&w, 60), "adopt a#1");
 		adopted(&w, OUTCOME_YES);
 		ck_assert_str_eq(after(&w, LEASE_MS / 3), "renew a#1");
@@ -262,7 +262,7 @@ END_TEST
 
 /* ---- given up before it is adopted ---- */
 
-START_TEST(what_is_given_up_while_the_master_is_away_is_released_under_its_former_name)
+START_TEST(what_is_given_up_while_the_master_is_away_is_released_under_its_previous_name)
 {
 	const struct call *call;
 	struct story w;
@@ -271,7 +271,7 @@ START_TEST(what_is_given_up_while_the_master_is_away_is_released_under_its_forme
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0");
 	ck_assert_str_eq(back(&w, 0), "adopt a#1 | release a#1");
 	call = call_of(&w, CALL_ADOPT);
-	ck_assert(slice_equal(call->former, SLICE(FORMER)));
+	ck_assert(slice_equal(call->previous, SLICE(PREVIOUS)));
 	ck_assert_int_eq(call->ttl_ms, 1);
 	/* It is nobody's. */
 	ck_assert_str_eq(adopted(&w, OUTCOME_YES), "");
@@ -352,22 +352,22 @@ END_TEST
 
 /* ---- a master that forgot ---- */
 
-START_TEST(a_guarded_master_takes_it_by_a_reclaim_that_names_its_former_owners)
+START_TEST(a_guarded_master_takes_it_by_a_reclaim_that_names_its_previous_owners)
 {
 	struct story w;
 	struct lease *l = story_recovered(&w, 1);
 
 	link_up(&w);
 	ck_assert_str_eq(hello(&w, false, MEMORY), "reclaim a#1");
-	ck_assert(slice_equal(last_call(&w)->former, SLICE(FORMER)));
+	ck_assert(slice_equal(last_call(&w)->previous, SLICE(PREVIOUS)));
 	ck_assert_int_eq(last_call(&w)->newest, 501);
 	answer(&w, CALL_RECLAIM, OUTCOME_UNKNOWN, "a", 1);
-	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
+	ck_assert(slice_equal(lease_previous_owners(l), SLICE(PREVIOUS)));
 	ck_assert_str_eq(after(&w, 60), "reclaim a#1");
 	answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	ck_assert_str_eq(after(&w, LEASE_MS / 3), "reclaim a#1");
-	ck_assert_uint_eq(last_call(&w)->former.n, 0);
+	ck_assert_uint_eq(last_call(&w)->previous.n, 0);
 	answer(&w, CALL_RECLAIM, OUTCOME_FORGOTTEN, "a", 1);
 	ck_assert_str_eq(hello(&w, true, MEMORY), "renew a#1");
 	story_done(&w);
@@ -395,7 +395,7 @@ START_TEST(a_master_that_forgets_meanwhile_is_asked_to_reclaim)
 	back(&w, 0);
 	ck_assert_str_eq(adopted(&w, OUTCOME_FORGOTTEN), "hello");
 	ck_assert_str_eq(hello(&w, false, MEMORY + 9), "reclaim a#1");
-	ck_assert(slice_equal(last_call(&w)->former, SLICE(FORMER)));
+	ck_assert(slice_equal(last_call(&w)->previous, SLICE(PREVIOUS)));
 	/* The reclaim was not answered, and the master is admitted: the key may be either owner's. */
 	answer(&w, CALL_RECLAIM, OUTCOME_UNKNOWN, "a", 1);
 	ck_assert_str_eq(hello(&w, true, MEMORY + 9), "adopt a#1");
@@ -403,7 +403,7 @@ START_TEST(a_master_that_forgets_meanwhile_is_asked_to_reclaim)
 }
 END_TEST
 
-/* Its key may be a former owner's again, by a snapshot. */
+/* Its key may be a previous owner's again, by a snapshot. */
 START_TEST(a_memory_that_adopted_it_and_is_another_by_now_has_not)
 {
 	struct story w;
@@ -412,9 +412,9 @@ START_TEST(a_memory_that_adopted_it_and_is_another_by_now_has_not)
 	back(&w, 0);
 	hello(&w, false, MEMORY + 9);
 	adopted(&w, OUTCOME_YES);
-	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
+	ck_assert(slice_equal(lease_previous_owners(l), SLICE(PREVIOUS)));
 	ck_assert_str_eq(after(&w, 1), "reclaim a#1");
-	ck_assert(slice_equal(last_call(&w)->former, SLICE(FORMER)));
+	ck_assert(slice_equal(last_call(&w)->previous, SLICE(PREVIOUS)));
 	story_done(&w);
 }
 END_TEST
@@ -548,7 +548,7 @@ START_TEST(a_majority_adopts_and_the_third_master_when_it_is_back)
 	ck_assert(!seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
 	ck_assert_ptr_nonnull(strstr(back(&w, 2), "adopt a#1@3"));
 	adopted_at(&w, 2, OUTCOME_YES);
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	story_done(&w);
 }
 END_TEST
@@ -631,7 +631,7 @@ START_TEST(what_another_process_has_adopted_at_a_majority_is_lost)
 	adopted_at(&w, 1, OUTCOME_NO);
 	adopted_at(&w, 2, OUTCOME_NO);
 	ck_assert(!seat_is_ours(l, 1) && !seat_is_ours(l, 2));
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	/* What is missing is acquired with a deadline of its own. */
 	ck_assert_str_eq(after(&w, LEASE_MS / 8), "renew a#1@1 | acquire a#1@2 | acquire a#1@3");
 	w.at = 1;
@@ -653,7 +653,7 @@ START_TEST(a_seat_that_it_never_had_is_acquired)
 	adopted_at(&w, 1, OUTCOME_YES);
 	adopted_at(&w, 2, OUTCOME_NO);
 	ck_assert_str_eq(after(&w, LEASE_MS / 3), "renew a#1@1 | renew a#1@2 | acquire a#1@3");
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	story_done(&w);
 }
 END_TEST
@@ -743,7 +743,7 @@ rest(struct story *w)
 	link_down(w, "handed over");
 }
 
-START_TEST(former_owners_outlive_a_hand_over)
+START_TEST(previous_owners_outlive_a_hand_over)
 {
 	struct story w;
 	struct lease *l;
@@ -762,7 +762,7 @@ START_TEST(former_owners_outlive_a_hand_over)
 	w.core = load(&w, buffer_bytes(&state), buffer_length(&state));
 	ck_assert_ptr_nonnull(w.core);
 	l = &names_find(&w.core->leases->names, SLICE("a"))->lease;
-	ck_assert(slice_equal(lease_former_owners(l), SLICE(FORMER)));
+	ck_assert(slice_equal(lease_previous_owners(l), SLICE(PREVIOUS)));
 	ck_assert(seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
 	save(w.core, &again);
 	ck_assert_mem_eq(buffer_bytes(&state), buffer_bytes(&again), buffer_length(&state));
@@ -770,7 +770,7 @@ START_TEST(former_owners_outlive_a_hand_over)
 		back(&w, i);
 	for (unsigned i = 0; i < 3; i++)
 		adopted_at(&w, i, OUTCOME_YES);
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	buffer_done(&state);
 	buffer_done(&again);
 	story_done(&w);
@@ -778,7 +778,7 @@ START_TEST(former_owners_outlive_a_hand_over)
 END_TEST
 
 /* Each byte of the owners, and of the seats before them, is damaged. What is taken is a core that goes on. */
-START_TEST(a_damaged_state_has_no_strange_former_owners)
+START_TEST(a_damaged_state_has_no_strange_previous_owners)
 {
 	struct story w;
 	struct buffer state;
@@ -789,9 +789,9 @@ START_TEST(a_damaged_state_has_no_strange_former_owners)
 	rest(&w);
 	save(w.core, &state);
 	n = buffer_length(&state);
-	at = memmem(buffer_bytes(&state), n, FORMER, sizeof(FORMER) - 1);
+	at = memmem(buffer_bytes(&state), n, PREVIOUS, sizeof(PREVIOUS) - 1);
 	ck_assert_ptr_nonnull(at);
-	for (char *p = at - 5; p < at + sizeof(FORMER) - 1 + 8; p++) {
+	for (char *p = at - 5; p < at + sizeof(PREVIOUS) - 1 + 8; p++) {
 		static const char damages[] = {'\0', ' ', ':', '*', 'z', '\xff', 1};
 		char kept = *p;
 
@@ -801,10 +801,10 @@ START_TEST(a_damaged_state_has_no_strange_former_owners)
 			*p = damages[i];
 			core = load(&w, buffer_bytes(&state), n);
 			if (core != NULL) {
-				struct slice owners = lease_former_owners(
+				struct slice owners = lease_previous_owners(
 					&names_find(&core->leases->names, SLICE("a"))->lease);
 
-				ck_assert(former_fits(owners));
+				ck_assert(previous_owners_fit(owners));
 				core_check(core, w.now.ms);
 			}
 			core_free(core);
@@ -819,19 +819,19 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("adopt", NULL, NULL, only_owners_are_former_owners,
-		the_oldest_of_too_many_former_owners_is_dropped,
+	return SUITE_RUN("adopt", NULL, NULL, only_owners_are_previous_owners,
+		the_oldest_of_too_many_previous_owners_is_dropped,
 		a_recovered_lease_is_held_at_once_and_adopted_when_its_master_is_back,
 		the_next_holder_gets_tokens_above_those_of_before, what_a_master_does_not_adopt_is_lost,
 		what_is_never_adopted_is_lost_when_its_time_is_over,
 		it_is_adopted_again_until_the_master_has_said_so,
 		a_daemon_that_waits_is_heard_by_the_adoption,
-		what_is_given_up_while_the_master_is_away_is_released_under_its_former_name,
+		what_is_given_up_while_the_master_is_away_is_released_under_its_previous_name,
 		a_release_of_what_was_not_adopted_is_repeated_with_its_adoption,
 		what_was_given_up_is_released_when_the_guard_is_over,
 		a_late_adoption_is_released_as_a_late_acquire_is,
 		an_adoption_without_an_answer_is_released_though_it_is_lost,
-		a_guarded_master_takes_it_by_a_reclaim_that_names_its_former_owners,
+		a_guarded_master_takes_it_by_a_reclaim_that_names_its_previous_owners,
 		a_reclaim_that_is_refused_loses_it, a_memory_that_adopted_it_and_is_another_by_now_has_not,
 		a_master_that_forgets_meanwhile_is_asked_to_reclaim,
 		a_master_whose_clock_leapt_is_not_believed_that_it_has_none, readers_are_adopted_as_readers,
@@ -843,5 +843,5 @@ main(void)
 		what_another_process_has_adopted_at_a_majority_is_lost, a_seat_that_it_never_had_is_acquired,
 		a_reclaim_among_several_masters_adopts_and_prolongs_nothing,
 		another_server_has_nothing_to_adopt, what_is_adopted_at_one_of_three_is_released_at_all,
-		former_owners_outlive_a_hand_over, a_damaged_state_has_no_strange_former_owners);
+		previous_owners_outlive_a_hand_over, a_damaged_state_has_no_strange_previous_owners);
 }

@@ -965,8 +965,8 @@ START_TEST(a_foreign_key_is_adopted_too)
 			continue;
 		ck_assert_int_eq(call->interop, call->name.p[0] == 's' ? INTEROP_STRING : INTEROP_REDISSON);
 		ck_assert(call->name.p[0] == 's' ? strcmp(call->key, "%") == 0 : call->key == NULL);
-		ck_assert_uint_gt(call->former.n, sizeof(STORY_DAEMON));
-		ck_assert_int_eq(memcmp(call->former.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
+		ck_assert_uint_gt(call->previous.n, sizeof(STORY_DAEMON));
+		ck_assert_int_eq(memcmp(call->previous.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
 		adopts++;
 	}
 	ck_assert_uint_eq(adopts, 2);
@@ -975,10 +975,10 @@ END_TEST
 
 /* ---- several crashes ---- */
 
-START_TEST(each_process_is_a_former_owner_until_all_masters_have_adopted)
+START_TEST(each_process_is_a_previous_owner_until_all_masters_have_adopted)
 {
 	const struct lease *l;
-	struct slice former;
+	struct slice previous;
 
 	story_done(&w);
 	story_among(&w, 3);
@@ -993,25 +993,25 @@ START_TEST(each_process_is_a_former_owner_until_all_masters_have_adopted)
 	keep("adopting");
 	crashed_to(THIRD);
 	l = &names_find(&w.core->leases->names, SLICE("a"))->lease;
-	former = lease_former_owners(l);
-	ck_assert_uint_eq(former.n, 2 * (sizeof(THIRD) + 5) + 1);
-	ck_assert_int_eq(memcmp(former.p, NEXT ":", sizeof(NEXT)), 0);
-	ck_assert_ptr_nonnull(memmem(former.p, former.n, " " STORY_DAEMON ":", sizeof(STORY_DAEMON) + 1));
+	previous = lease_previous_owners(l);
+	ck_assert_uint_eq(previous.n, 2 * (sizeof(THIRD) + 5) + 1);
+	ck_assert_int_eq(memcmp(previous.p, NEXT ":", sizeof(NEXT)), 0);
+	ck_assert_ptr_nonnull(memmem(previous.p, previous.n, " " STORY_DAEMON ":", sizeof(STORY_DAEMON) + 1));
 	masters_back();
 	for (w.at = 0; w.at < 3; w.at++) {
-		ck_assert_uint_gt(lease_former_owners(l).n, 0);
+		ck_assert_uint_gt(lease_previous_owners(l).n, 0);
 		adopted("a", 1, 2000);
 	}
-	ck_assert_uint_eq(lease_former_owners(l).n, 0);
+	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 }
 END_TEST
 
-START_TEST(a_process_that_asked_no_master_is_no_former_owner)
+START_TEST(a_process_that_asked_no_master_is_no_previous_owner)
 {
 	static const char *const ids[] = {"00000000000000000000000000000004",
 		"00000000000000000000000000000005", "00000000000000000000000000000006",
 		"00000000000000000000000000000007"};
-	struct slice former;
+	struct slice previous;
 
 	grace(1, GRACE_MS);
 	holds(1, "a", 1, 500);
@@ -1019,14 +1019,14 @@ START_TEST(a_process_that_asked_no_master_is_no_former_owner)
 	crashed_to(THIRD);
 	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
 		crashed_to(ids[i]);
-	former = lease_former_owners(&names_find(&w.core->leases->names, SLICE("a"))->lease);
-	ck_assert_uint_eq(former.n, sizeof(THIRD) + 5);
-	ck_assert_int_eq(memcmp(former.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
+	previous = lease_previous_owners(&names_find(&w.core->leases->names, SLICE("a"))->lease);
+	ck_assert_uint_eq(previous.n, sizeof(THIRD) + 5);
+	ck_assert_int_eq(memcmp(previous.p, STORY_DAEMON ":", sizeof(STORY_DAEMON)), 0);
 	ck_assert_str_eq(masters_back(), "adopt a#1");
 	crashed_to(NEXT);
-	former = lease_former_owners(&names_find(&w.core->leases->names, SLICE("a"))->lease);
-	ck_assert_uint_eq(former.n, 2 * (sizeof(THIRD) + 5) + 1);
-	ck_assert_int_eq(memcmp(former.p, ids[3], sizeof(THIRD) - 1), 0);
+	previous = lease_previous_owners(&names_find(&w.core->leases->names, SLICE("a"))->lease);
+	ck_assert_uint_eq(previous.n, 2 * (sizeof(THIRD) + 5) + 1);
+	ck_assert_int_eq(memcmp(previous.p, ids[3], sizeof(THIRD) - 1), 0);
 }
 END_TEST
 
@@ -1466,8 +1466,8 @@ main(void)
 		a_reader_that_is_gone_is_waited_for_by_the_newest_rule,
 		a_reader_that_does_not_know_of_its_hold_is_not_waited_for,
 		the_last_durable_reader_takes_the_others_along, a_writer_that_reads_now_lets_readers_join,
-		a_foreign_key_is_adopted_too, each_process_is_a_former_owner_until_all_masters_have_adopted,
-		a_process_that_asked_no_master_is_no_former_owner, users_are_counted_on,
+		a_foreign_key_is_adopted_too, each_process_is_a_previous_owner_until_all_masters_have_adopted,
+		a_process_that_asked_no_master_is_no_previous_owner, users_are_counted_on,
 		numbers_of_sessions_go_on, connections_of_durable_sessions_can_outlive_a_crash,
 		an_anchor_outlives_a_crash_before_and_after_the_end_of_its_process,
 		a_connection_waits_while_a_request_of_it_does,

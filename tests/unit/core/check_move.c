@@ -152,8 +152,8 @@ START_TEST(a_hold_goes_on_with_the_seats_that_it_has_left)
 END_TEST
 
 /* Two of three have it: the third forgot, and one of the two is replaced. What was told holds; but what the
- * former server said does not count together with what others say from now on. */
-START_TEST(what_the_former_server_said_prolongs_nothing)
+ * previous server said does not count together with what others say from now on. */
+START_TEST(what_the_previous_server_said_prolongs_nothing)
 {
 	struct story w;
 	int64_t valid_until_ms;
@@ -172,7 +172,7 @@ START_TEST(what_the_former_server_said_prolongs_nothing)
 }
 END_TEST
 
-START_TEST(an_answer_of_the_former_server_counts_no_more)
+START_TEST(an_answer_of_the_previous_server_counts_no_more)
 {
 	struct story w;
 
@@ -816,8 +816,9 @@ int
 main(void)
 {
 	return SUITE_RUN("move", NULL, NULL, a_slot_that_moves_is_away_and_says_where_it_is_reached,
-		a_hold_goes_on_with_the_seats_that_it_has_left, what_the_former_server_said_prolongs_nothing,
-		an_answer_of_the_former_server_counts_no_more,
+		a_hold_goes_on_with_the_seats_that_it_has_left,
+		what_the_previous_server_said_prolongs_nothing,
+		an_answer_of_the_previous_server_counts_no_more,
 		a_round_that_nobody_is_left_to_answer_is_begun_anew,
 		an_acquire_whose_master_has_moved_is_decided_by_the_others,
 		nothing_is_released_at_a_server_that_was_never_asked,

@@ -481,7 +481,7 @@ ck_hold(struct core *core, struct session *s, const struct grant *before)
 	ck_assert_int_eq(lease_held(g->lease)->valid_until_ms, lease_held(before->lease)->valid_until_ms);
 	ck_assert_int_eq(lease_told_until_ms(g->lease), lease_told_until_ms(before->lease));
 	ck_assert_int_ge(lease_held(g->lease)->token, before->token + 1);
-	ck_assert_uint_gt(lease_former_owners(g->lease).n, 0);
+	ck_assert_uint_gt(lease_previous_owners(g->lease).n, 0);
 }
 
 static void

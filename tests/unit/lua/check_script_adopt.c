@@ -1,6 +1,6 @@
 /*
  * Tests of the scripts of lua/ by which a lease changes its owner after a crash: adopt, group_adopt,
- * redisson_adopt, and what the reclaims know of former owners; on a real server and, to the letter, on the
+ * redisson_adopt, and what the reclaims know of previous owners; on a real server and, to the letter, on the
  * simulated one.
  */
 #include "tests/sim/world/callers.h"
@@ -19,13 +19,13 @@ is(struct vote v, enum outcome outcome)
 		v.text.n > 0 ? v.text.p : "");
 }
 
-/* What this daemon says with attempt 2 of a lease that former owners had. */
+/* What this daemon says with attempt 2 of a lease that previous owners had. */
 static struct call
-adopt_of(const char *former)
+adopt_of(const char *previous)
 {
 	struct call call = callers_call(CALL_ADOPT, "a", 2);
 
-	call.former = slice_of(former);
+	call.previous = slice_of(previous);
 	return call;
 }
 
@@ -92,7 +92,7 @@ group(struct stage *stage)
 
 /* ---- alone ---- */
 
-ON_BOTH(exactly_the_former_owner_is_replaced)
+ON_BOTH(exactly_the_previous_owner_is_replaced)
 {
 	int64_t last = writes(stage, DA).token_last;
 	struct call call = adopt_of(A ":1");
@@ -150,7 +150,7 @@ ON_BOTH(nobody_elses_lease_is_adopted)
 	}
 }
 
-ON_BOTH(any_of_four_former_owners_is_replaced_and_five_are_too_many)
+ON_BOTH(any_of_four_previous_owners_is_replaced_and_five_are_too_many)
 {
 	char text[512];
 
@@ -172,7 +172,7 @@ ON_BOTH(any_of_four_former_owners_is_replaced_and_five_are_too_many)
 
 /* They come from a file that may be damaged: the adapter sends what the core has checked, and the script
  * relies on nothing. */
-ON_BOTH(hostile_former_owners_are_refused)
+ON_BOTH(hostile_previous_owners_are_refused)
 {
 	static const char *const texts[] = {"*", "%x+:%w+", A ":1*", A ":1\n", "\xff\xfe", A ":1 x",
 		"x " A ":1", A ":1 " A, ":1", A "0:1", "false", "nil", "1", "kind", A ":1 " A ":"};
@@ -289,7 +289,7 @@ ON_BOTH(a_full_master_adopts)
 	stage_full(stage, false);
 }
 
-/* Whoever waits has told the former owner, which is gone. */
+/* Whoever waits has told the previous owner, which is gone. */
 ON_BOTH(an_adoption_tells_that_others_wait)
 {
 	writes(stage, DA);
@@ -315,7 +315,7 @@ ON_BOTH(names_of_one_command_are_adopted_each_for_itself)
 			is(callers_say(stage, i == 2 ? DC : DA, call), OUTCOME_YES);
 		calls[i] = callers_call(CALL_ADOPT, names[i], 10);
 		calls[i].incarnation = CAST_INCARNATION;
-		calls[i].former = slice_of(i == 3 ? D ":1 " A ":4" : i == 1 ? A ":2" : A ":1");
+		calls[i].previous = slice_of(i == 3 ? D ":1 " A ":4" : i == 1 ? A ":2" : A ":1");
 		calls[i].block = i == 1 ? 7 : 0;
 	}
 	calls[0].deadline_us = 1;
@@ -421,7 +421,7 @@ ON_BOTH(only_a_living_reader_that_was_ours_is_adopted)
 }
 
 /* The process before had begun to share it when it crashed, and this master had not heard of it. */
-ON_BOTH(what_a_former_owner_had_alone_is_shared_without_a_gap)
+ON_BOTH(what_a_previous_owner_had_alone_is_shared_without_a_gap)
 {
 	int64_t last = writes(stage, DA).token_last;
 	struct call call = shared(adopt_of(A ":1"));
@@ -443,9 +443,9 @@ ON_BOTH(what_a_former_owner_had_alone_is_shared_without_a_gap)
 /* ---- permits ---- */
 
 static struct call
-permits(const char *former, int64_t k, const char *slots)
+permits(const char *previous, int64_t k, const char *slots)
 {
-	return callers_permits(adopt_of(former), 4, k, slots);
+	return callers_permits(adopt_of(previous), 4, k, slots);
 }
 
 static void
@@ -476,7 +476,7 @@ ON_BOTH(permits_are_adopted_all_or_none)
 }
 
 /* A crash in the middle: some permits were acquired again by the second process. */
-ON_BOTH(permits_of_several_former_owners_become_one_lease)
+ON_BOTH(permits_of_several_previous_owners_become_one_lease)
 {
 	takes_permits(stage, DA, 2, "0,1");
 	takes_permits(stage, DC, 1, "2");
@@ -534,18 +534,18 @@ ON_BOTH(an_rlock_is_adopted_and_stays_one)
 /* ---- a master that forgot ---- */
 
 static struct call
-reclaim_of(struct call call, const char *former)
+reclaim_of(struct call call, const char *previous)
 {
 	call.op = CALL_RECLAIM;
 	call.incarnation = 0xdef;
 	call.newest = 10;
-	call.former = slice_of(former);
+	call.previous = slice_of(previous);
 	return call;
 }
 
 /* A crash in the middle of a guard: what the process before has reclaimed there is ours, and no newer lease
  * of another daemon. */
-ON_BOTH(what_a_former_owner_has_reclaimed_is_reclaimed_again)
+ON_BOTH(what_a_previous_owner_has_reclaimed_is_reclaimed_again)
 {
 	struct call calls[3] = {callers_call(CALL_RECLAIM, "a", 1),
 		shared(callers_call(CALL_RECLAIM, "a", 1)),
@@ -572,7 +572,7 @@ ON_BOTH(what_a_former_owner_has_reclaimed_is_reclaimed_again)
 }
 
 /* An RLock is never replaced: it is taken over if it was ours. */
-ON_BOTH(an_rlock_of_a_former_owner_is_reclaimed)
+ON_BOTH(an_rlock_of_a_previous_owner_is_reclaimed)
 {
 	struct call call = redisson(callers_call(CALL_RECLAIM, "a", 1));
 
@@ -591,18 +591,18 @@ ON_BOTH(an_rlock_of_a_former_owner_is_reclaimed)
 int
 main(void)
 {
-	return SUITE_RUN("script_adopt", NULL, NULL, exactly_the_former_owner_is_replaced,
+	return SUITE_RUN("script_adopt", NULL, NULL, exactly_the_previous_owner_is_replaced,
 		what_is_adopted_is_adopted_again_without_harm, nobody_elses_lease_is_adopted,
-		any_of_four_former_owners_is_replaced_and_five_are_too_many,
-		hostile_former_owners_are_refused, an_adopted_lease_never_ends_sooner,
+		any_of_four_previous_owners_is_replaced_and_five_are_too_many,
+		hostile_previous_owners_are_refused, an_adopted_lease_never_ends_sooner,
 		a_late_adoption_does_nothing, terms_out_of_range_are_refused,
 		a_master_that_forgot_or_went_back_adopts_nothing, a_full_master_adopts,
 		an_adoption_tells_that_others_wait, names_of_one_command_are_adopted_each_for_itself,
 		a_fenced_name_goes_on_above_its_own_tokens,
 		a_key_of_another_program_is_adopted_as_it_was_taken,
 		every_reader_that_was_ours_becomes_one_reader, only_a_living_reader_that_was_ours_is_adopted,
-		what_a_former_owner_had_alone_is_shared_without_a_gap, permits_are_adopted_all_or_none,
-		permits_of_several_former_owners_become_one_lease, an_rlock_is_adopted_and_stays_one,
-		what_a_former_owner_has_reclaimed_is_reclaimed_again,
-		an_rlock_of_a_former_owner_is_reclaimed);
+		what_a_previous_owner_had_alone_is_shared_without_a_gap, permits_are_adopted_all_or_none,
+		permits_of_several_previous_owners_become_one_lease, an_rlock_is_adopted_and_stays_one,
+		what_a_previous_owner_has_reclaimed_is_reclaimed_again,
+		an_rlock_of_a_previous_owner_is_reclaimed);
 }

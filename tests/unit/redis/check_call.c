@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define DAEMON "0123456789abcdef0123456789abcdef"
-#define FORMER                                                                                               \
+#define PREVIOUS                                                                                             \
 	"f"                                                                                                  \
 	"123456789abcdef0123456789abcdef:3 " DAEMON ":2"
 
@@ -200,16 +200,16 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
 		":7 permits 10 2 4 3,7 0 0 0 5 ");
 	call.op = CALL_ADOPT;
-	call.former = SLICE(FORMER);
+	call.previous = SLICE(PREVIOUS);
 	call.deadline_us = 9;
 	call.token = 6;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 hf:inbox: "
-		"6 " DAEMON ":7 permits 10 2 4 3,7 " FORMER " 9 0 0");
+		"6 " DAEMON ":7 permits 10 2 4 3,7 " PREVIOUS " 9 0 0");
 	call.fenced = true;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 "
-		"0000000000000042 hf:inbox:  " DAEMON ":7 permits 10 2 4 3,7 " FORMER " 9 0 0 6");
+		"0000000000000042 hf:inbox:  " DAEMON ":7 permits 10 2 4 3,7 " PREVIOUS " 9 0 0 6");
 	call = permits_of(CALL_RELEASE, "");
 	ck_assert_str_eq(encoded(&call, 1), "3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 "
 					    "0000000000000042 hf:inbox: " DAEMON ":7 permits 10 2 4 ");
@@ -259,23 +259,24 @@ START_TEST(every_operation_has_its_keys)
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
 		":7 1 0 0 5 ");
-	call.former = SLICE(FORMER);
+	call.previous = SLICE(PREVIOUS);
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:reclaimed hf:{deploy} 00000000000000ab00000000 0000000000000042 " DAEMON
-		":7 1 0 0 5 " FORMER);
+		":7 1 0 0 5 " PREVIOUS);
 	call.op = CALL_ADOPT;
 	call.deadline_us = 9;
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 0000000000000042 0 " DAEMON
-		":7 " FORMER " 9 1 0");
+		":7 " PREVIOUS " 9 1 0");
 	call.fenced = true;
 	ck_assert_str_eq(encoded(&call, 1),
 		"4 hf:node hf:{deploy} hf:{deploy}:q hf:{deploy}:f 00000000000000ab00000000 "
-		"0000000000000042  " DAEMON ":7 " FORMER " 9 1 0 0");
+		"0000000000000042  " DAEMON ":7 " PREVIOUS " 9 1 0 0");
 	call.fenced = false;
 	call.interop = INTEROP_REDISSON;
 	ck_assert_str_eq(encoded(&call, 1),
-		"2 hf:node deploy 00000000000000ab00000000 0000000000000042 0 " DAEMON ":7 1 0 " FORMER " 9");
+		"2 hf:node deploy 00000000000000ab00000000 0000000000000042 0 " DAEMON ":7 1 0 " PREVIOUS
+		" 9");
 	call = call_of(CALL_RELEASE);
 	ck_assert_str_eq(encoded(&call, 1),
 		"3 hf:node hf:{deploy} hf:{deploy}:q 00000000000000ab00000000 " DAEMON ":7");
@@ -394,7 +395,7 @@ START_TEST(the_most_and_longest_calls_fit)
 	for (size_t i = 0; i < CALL_GROUP_MAX; i++) {
 		calls[i].op = CALL_ADOPT;
 		calls[i].kind = KIND_SHARED;
-		calls[i].former = SLICE(FORMER);
+		calls[i].previous = SLICE(PREVIOUS);
 	}
 	ck_assert(call_encode(&command, &settings, calls, CALL_GROUP_MAX));
 	ck_assert_int_eq(command.argc, 3 + 1 + 3 * CALL_GROUP_MAX + 3 + 8 * CALL_GROUP_MAX - 1);

@@ -237,7 +237,7 @@ START_TEST(replicas_that_may_follow_the_master_before_are_told)
 		ck_assert(slice_equal(
 			roster_text(&q.opinion.named), SLICE("ffffffffffffffffffffffffffffffffffffffff")));
 		ck_assert(slice_equal(roster_text(&q.opinion.places), SLICE("10.0.0.6:7006")));
-		ck_assert_uint_eq(q.opinion.former.n, 1);
+		ck_assert_uint_eq(q.opinion.previous.n, 1);
 		ck_assert_str_eq(q.opinion.asked, ID_C);
 		ck_assert_str_eq(q.opinion.leader, "");
 	}
@@ -250,7 +250,7 @@ START_TEST(replicas_that_may_follow_the_master_before_are_told)
 			     "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee 10.0.0.5:1@1 myself,slave " ID_B
 			     " 0 1 9 connected\n",
 		"-MOVED " SLOT " 10.0.0.3:7003\r\n"));
-	ck_assert_uint_eq(q.opinion.former.n, 1);
+	ck_assert_uint_eq(q.opinion.previous.n, 1);
 	ck_assert_str_eq(q.opinion.leader, ID_B);
 }
 END_TEST
