@@ -33,9 +33,10 @@ struct core;
 #define MASTER_REFUSED_MAX 512
 #define MASTER_RUN_MAX     48
 #define MASTER_NONCES                                                                                        \
-	64 /* greetings of some minutes: one whose link broke may run at the master after many later ones */
-#define MASTER_NONCE_SIZE    17  /* 16 hexadecimal digits and a space */
-#define MASTERSET_LIVING_MAX 160 /* of the text that names some daemons */
+	64 /* a minute at least: a HELLO whose link broke may run at the master after many later ones */
+#define MASTER_NONCE_MS      1000 /* a nonce is sent with each HELLO for so long */
+#define MASTER_NONCE_SIZE    17   /* 16 hexadecimal digits and a space */
+#define MASTERSET_LIVING_MAX 160  /* of the text that names some daemons */
 
 struct master_link {
 	bool up;
@@ -132,10 +133,12 @@ struct master {
 	uint64_t hello_serial;   /* of the latest HELLO */
 	uint64_t nonces_drawn;   /* how many nonces were sent with HELLO */
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* the latest nonces, newest first */
-	uint64_t nonce_heard;     /* the number of the newest nonce that was answered GOOD */
-	uint64_t admit_serial;    /* of the ADMIT under way */
-	uint64_t id;              /* its permanent id, as it told; 0: not told yet */
-	uint64_t member;          /* its id as a member of the set that is agreed on; 0: not yet */
+	uint64_t nonce_heard;   /* the number of the newest nonce that was answered GOOD */
+	int64_t nonce_until_ms; /* until then the newest nonce is sent again; a loaded core draws one at once
+				 */
+	uint64_t admit_serial;  /* of the ADMIT under way */
+	uint64_t id;            /* its permanent id, as it told; 0: not told yet */
+	uint64_t member;        /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement; /* how far our set has come there (masterset.h) */
 	bool enrolled;            /* it says that our agreed set is agreed on */
 	bool blank;               /* it stores no set */

@@ -61,9 +61,12 @@ master_draw_nonce(struct core *core, struct master *m)
 	char text[MASTER_NONCE_SIZE + 1];
 
 	assert(m->nonce_heard <= m->nonces_drawn);
+	if (m->nonces_drawn > 0 && core->now.ms < m->nonce_until_ms)
+		return;
 	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
 		return;
 	m->nonces_drawn++;
+	m->nonce_until_ms = core->now.ms + MASTER_NONCE_MS;
 	(void)snprintf(text, sizeof(text), "%016" PRIx64 " ", core_random(core));
 	memmove(m->nonces + MASTER_NONCE_SIZE, m->nonces, sizeof(m->nonces) - MASTER_NONCE_SIZE);
 	memcpy(m->nonces, text, MASTER_NONCE_SIZE);

@@ -15,10 +15,12 @@ struct master;
 struct slice;
 
 /*
- * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran, which can be any
- * HELLO since the last answered one. So the nonces of these are kept; if there is no room for one more, the
- * newest is sent again. A copy of this process draws different nonces: if the stored nonce was never sent
- * here, a copy sent it (move.c).
+ * A nonce for the next HELLO. The master stores the nonce of the last HELLO that it ran. That can be any
+ * HELLO since the last answered one, so their nonces are kept; if there is no room for one more, the newest
+ * is sent again. It can also be an earlier HELLO, whose connection broke and whose bytes arrived late. So all
+ * HELLOs within a second carry the same nonce: a link that breaks after each HELLO does not push out those of
+ * the minute before. A copy of this process draws different nonces after a second at most: if the stored
+ * nonce was never sent here, a copy sent it (move.c).
  */
 void master_draw_nonce(struct core *core, struct master *m);
 

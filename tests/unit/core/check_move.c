@@ -651,6 +651,7 @@ START_TEST(a_master_that_is_reached_in_another_way_knows_what_the_newcomer_sent)
 	w.core->actions = NULL;
 	move(&w, 1, "");
 	(void)AT(&w, 0, link_down(&w, "the way to it is another"));
+	w.core->masters[0].nonce_until_ms = w.now.ms;
 	(void)link_up(&w);
 	ck_assert_uint_eq(w.core->masters[0].nonces_drawn, 3);
 	knows(&w.core->masters[0], nonces[0], 2);
@@ -693,6 +694,18 @@ START_TEST(a_greeting_through_a_newcomers_slot_is_no_copy)
 }
 END_TEST
 
+/* The next HELLO to this master has a nonce of its own. */
+static void
+draw_nonce(struct story *w, struct master *m)
+{
+	uint64_t drawn = m->nonces_drawn;
+
+	w->now.ms += MASTER_NONCE_MS;
+	w->core->now.ms = w->now.ms;
+	master_draw_nonce(w->core, m);
+	ck_assert_uint_le(m->nonces_drawn, drawn + 1);
+}
+
 /* Long lists: the newest of both stay, all that may be stored among them, and the next greeting can be told
  * apart. */
 START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
@@ -705,9 +718,9 @@ START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
 	m = &w.core->masters[0];
 	o = &w.core->masters[1];
 	for (unsigned i = 0; i < 3 * MASTER_NONCES; i++) {
-		master_draw_nonce(w.core, m);
+		draw_nonce(&w, m);
 		m->nonce_heard = m->nonces_drawn;
-		master_draw_nonce(w.core, o);
+		draw_nonce(&w, o);
 		o->nonce_heard = o->nonces_drawn - 1;
 	}
 	by_hand(&w);
@@ -715,7 +728,7 @@ START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
 	w.core->actions = NULL;
 	ck_assert_uint_le(m->nonce_heard, m->nonces_drawn);
 	for (unsigned i = 0; i < 2 * MASTER_NONCES; i++)
-		master_draw_nonce(w.core, m);
+		draw_nonce(&w, m);
 	knows(m, o->nonces, 2);
 	story_done(&w);
 }
@@ -732,9 +745,9 @@ START_TEST(open_nonces_of_a_full_list_push_out_those_that_are_not)
 	m = &w.core->masters[0];
 	o = &w.core->masters[1];
 	for (unsigned i = 0; i < 2 * MASTER_NONCES; i++) {
-		master_draw_nonce(w.core, m);
+		draw_nonce(&w, m);
 		m->nonce_heard = m->nonces_drawn;
-		master_draw_nonce(w.core, o);
+		draw_nonce(&w, o);
 		if (i < 2 * MASTER_NONCES - 40)
 			o->nonce_heard = o->nonces_drawn;
 	}
@@ -758,8 +771,8 @@ START_TEST(too_many_open_nonces_keep_the_oldest_and_the_latest)
 	m = &w.core->masters[0];
 	o = &w.core->masters[1];
 	for (unsigned i = 0; i < MASTER_NONCES - 1; i++) {
-		master_draw_nonce(w.core, m);
-		master_draw_nonce(w.core, o);
+		draw_nonce(&w, m);
+		draw_nonce(&w, o);
 		if (i == 0)
 			m->nonce_heard = o->nonce_heard = 1;
 	}
