@@ -66,7 +66,7 @@ struct service {
 	const struct core *core;
 	int64_t ready_by_ms;
 	int64_t look_at_ms;
-	bool ready;         /* READY=1 was sent, or there is nobody to tell */
+	bool ready;         /* READY=1 was sent, or no service manager is there to read it */
 	const char *remark; /* text appended after "; ", or "" */
 	char text[SERVICE_TEXT_MAX];
 };

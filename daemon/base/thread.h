@@ -11,7 +11,7 @@
 
 enum thread_end {
 	THREAD_JOINED,  /* the caller calls pthread_join() */
-	THREAD_DETACHED /* nobody does */
+	THREAD_DETACHED /* the thread frees itself when it ends */
 };
 
 /* stack: bytes. False: there is no memory, or no thread is allowed any more. */

@@ -119,7 +119,8 @@ struct context_answers {
 	 * daemons that have the name are asked first. Then it is answered, or passed on to the core later. */
 	bool (*asks_owners)(
 		struct context *context, struct connection *connection, const struct command *command);
-	/* Who breaks the holds that end from now on, for people; NULL: nobody does. */
+	/* Names, for people, who breaks the holds that end from now on; NULL: holds end by themselves again.
+	 */
 	void (*breaks)(struct context *context, const char *who);
 };
 

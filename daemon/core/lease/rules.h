@@ -25,11 +25,11 @@ struct rule_set;
 
 /* Whether clients come back to names that they have locked once (retain.c). It begins anew with new rules. */
 struct reuse {
-	unsigned back;   /* how many of those that were kept for long came back, of REUSE_ALL */
-	unsigned passed; /* how many were not kept since one was */
+	unsigned back;   /* the share of retained names that were locked again, in parts of REUSE_ALL */
+	unsigned passed; /* how many names were not retained since the last one that was */
 };
 
-#define REUSE_ALL 1024
+#define REUSE_ALL 1024 /* back, if every retained name was locked again */
 
 /* What the configuration says of names, and what it said before. */
 struct rules {

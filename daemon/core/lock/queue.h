@@ -46,8 +46,8 @@ struct waiter {
 	int64_t retries;  /* further refusals before one is its answer; -1: not counted */
 	int64_t until_ms; /* end of WAIT; or TIMER_NEVER */
 	int64_t since_ms;
-	int64_t whose_at_ms; /* of an id: when other daemons are asked whether they hold the name for it; not
-			     saved */
+	int64_t whose_at_ms; /* of a named session: when the daemon next asks the others whether one of them
+			     holds the name for the same id; not saved */
 	uint64_t ticket;     /* greater than that of every earlier waiter */
 	int64_t lease_ms;
 	int64_t max_hold_ms;

@@ -110,7 +110,7 @@ durable_session_settle(struct core *core, struct record *r, struct session *s, s
 	if (as.n > 0 && ((s->heartbeat_ms == 0 && !s->ends) || s->grace_ms > 0 || s->process.pid != 0 ||
 				s->onloss == ONLOSS_CLOSE ||
 				(!s->ends && named_session_find(core, s->user->id, as) != NULL)))
-		record_fail(r, "a session of an id of it cannot be");
+		record_fail(r, "these fields cannot belong to a named session");
 	else if (as.n > 0 && !named_session_give(core, s, as))
 		record_no_memory(r);
 	core->counts.graces += session_has_grace(s);
