@@ -382,7 +382,7 @@ interop: all $(HISTORY) ## test the daemon with unmodified Redis client librarie
 rivals: all ## test that locks of Redisson, redsync, Spring and others exclude ours, and ours theirs (ROUNDS=n)
 	@$(if $(ROUNDS),ROUNDS=$(ROUNDS)) tests/interop/rivals/run
 
-recipes: all ## test the adapters of doc/FRAMEWORKS.md with the real frameworks, and the package for Node with Deno and Bun; missing ones are fetched, or skipped
+recipes: all ## test the adapters of doc/frameworks with the real frameworks, and the package for Node with Deno and Bun; missing ones are fetched, or skipped
 	@tests/run -v -j 1 -t 3600 tests/interop/recipes/run
 
 counter: all $(HISTORY) ## count in all languages at once: 1,000 clients, two daemons, three masters, for SECONDS (5)
@@ -562,6 +562,8 @@ install: ## install under DESTDIR and prefix (default /usr)
 	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(docdir)/holdfast.yml
 	for file in alerts.yml dashboard.json; do \
 		install -D -m 644 packaging/monitoring/$$file $(DESTDIR)$(docdir)/monitoring/$$file || exit 1; done
+	for file in doc/frameworks/*; do \
+		install -D -m 644 $$file $(DESTDIR)$(docdir)/frameworks/$${file##*/} || exit 1; done
 
 # What a package is built from.
 SOURCES := .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua doc packaging systemd

@@ -23,7 +23,7 @@ import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.LockingTaskExecutor;
 import net.javacrumbs.shedlock.core.LockingTaskExecutor.TaskResult;
 
-/** Uses the adapters for Java of doc/FRAMEWORKS.md as their frameworks do, and prints what the test wants to see. */
+/** Uses the adapters for Java of doc/frameworks as their frameworks do, and prints what the test wants to see. */
 final class Main {
 	private Main() {
 	}

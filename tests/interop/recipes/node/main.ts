@@ -1,4 +1,4 @@
-/* Uses the interceptor of doc/FRAMEWORKS.md in an application of NestJS, and prints what the test wants to see. */
+/* Uses the interceptor of doc/frameworks in an application of NestJS, and prints what the test wants to see. */
 import 'reflect-metadata';
 import { Controller, Module, Param, Post, UseInterceptors } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';

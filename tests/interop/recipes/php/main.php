@@ -1,5 +1,5 @@
 <?php
-/* Uses the adapters for PHP of doc/FRAMEWORKS.md as their frameworks do, and prints what the test wants to see. */
+/* Uses the adapters for PHP of doc/frameworks as their frameworks do, and prints what the test wants to see. */
 set_error_handler(static function (int $level, string $text, string $file) {
     return str_starts_with($file, '/usr/share/php/'); // what this PHP deprecates in the frameworks
 });

@@ -1,4 +1,4 @@
-# Uses the module of doc/FRAMEWORKS.md around transactions of ActiveRecord where it is, and prints what the test wants to see.
+# Uses the module of doc/frameworks around transactions of ActiveRecord where it is, and prints what the test wants to see.
 require ARGV[0]
 require "active_support"
 
