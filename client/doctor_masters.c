@@ -52,11 +52,11 @@ master_number(const struct doctor *d, unsigned i, const char *field)
 		"journalctl -u holdfastd -g 'master\\.'"
 
 /* A guard for a clock. */
-#define LEAPT                                                                                                \
+#define CLOCK_JUMPED                                                                                         \
 	"leases may have ended at the master before their time, so that two clients could hold one lock",    \
 		"wait: nothing shortens it; let NTP slew the clock of the host of the master, not step it "  \
 		"(there: chronyc tracking), and look for what set it; if this host was suspended or "        \
-		"moved, that is the leap; when: journalctl -u holdfastd -g master.leapt"
+		"moved, that is the jump; when: journalctl -u holdfastd -g master.clock_jump"
 
 #define REPLICA_MEND                                                                                         \
 	"name its master (@ INFO replication shows it) under `masters:` on all hosts, stop all "             \
@@ -188,7 +188,7 @@ static const struct cure {
 		"name under `masters:`, and restart the daemon",
 		NULL},
 	{"DRAINING", "the daemon is ending", "do what is said of the daemon above", NULL},
-	{"its clock leapt\nclock that leapt", LEAPT, NULL},
+	{"its clock jumped\nclock that jumped", CLOCK_JUMPED, NULL},
 	{"new leases resume", GUARDED, NULL},
 	{"grants nothing new", GUARDED, NULL},
 	{"LOADING", "the master still reads its data", "wait; @ INFO persistence shows how long", NULL},
@@ -483,9 +483,9 @@ tell_refused(struct doctor *d, unsigned i, struct slice state, struct slice reas
 }
 
 static void
-tell_leap(struct doctor *d, const char *what)
+tell_jump(struct doctor *d, const char *what)
 {
-	static const char *const texts[] = {LEAPT};
+	static const char *const texts[] = {CLOCK_JUMPED};
 
 	tell(d, GRADE_WARNING, "master", what, texts[0], texts[1]);
 }
@@ -583,9 +583,9 @@ look_at_master(struct doctor *d, unsigned i)
 	}
 	if (guard_ms > 0 && slice_equal(state, SLICE("admitted"))) {
 		text_print(what,
-			"%.*s grants nothing new for %s: its clock leapt, or that of this host stood still",
+			"%.*s grants nothing new for %s: its clock jumped, or that of this host stood still",
 			SLICE_ARG(address), duration_text(left, guard_ms));
-		tell_leap(d, what);
+		tell_jump(d, what);
 	} else if (guard_ms > 0) {
 		text_print(what, "%.*s grants nothing new for %s: it may have forgotten leases",
 			SLICE_ARG(address), duration_text(left, guard_ms));

@@ -5,7 +5,7 @@
 -- ARGV  1: the incarnation to use if this is another memory, with the tag of the set of masters in 12, and the mark
 --       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease that the daemon would take (ms);
 --       5: clock margin (ms); 6: layout (hash of key templates); 7: how long the registration lives (ms), 0: it ends
---       now; 8: '1' trusts this master without a guard; 9: an incarnation whose clock leapt, as this daemon sees it;
+--       now; 8: '1' trusts this master without a guard; 9: an incarnation whose clock jumped, as this daemon sees it;
 --       10: the nonce of this greeting, 16 hexadecimal digits, and those of earlier greetings, each after a space;
 --       11: the id for this master if it has none, or has lost it; 12: the set of masters as this daemon knows it,
 --       '<generation> <id>:<way> <id>:<way>...', with '+' in place of ':' for a member that came with this generation,
@@ -36,7 +36,7 @@
 --
 -- A master may have forgotten leases, or remember dead ones, if its run id or replication id is not the admitted one; but
 -- a replication id may be new though the server was no replica since. It gets a new incarnation in the same instant, which
--- refuses every script for the old one, and is not admitted. The same happens to a master whose clock has leapt, as more
+-- refuses every script for the old one, and is not admitted. The same happens to a master whose clock has jumped, as more
 -- than half of the living daemons say: leases ended there before their time. It happens if the highest token is below the
 -- mark: the master went back to a snapshot, or another database took its place. And it happens if the master has evicted
 -- keys since the last greeting, under a policy that was set for a while. A daemon whose greeting is 'mismatch' triggers
@@ -186,7 +186,7 @@ if live_ms == 0 then
 	return greet('left', '', '0', 0, '')
 end
 
-local live, dead, records, stale, leapt = {}, {}, {}, {}, 0
+local live, dead, records, stale, jumped = {}, {}, {}, {}, 0
 local flat = redis.call('HGETALL', KEYS[1])
 for i = 1, #flat, 2 do
 	node[flat[i]] = flat[i + 1]
@@ -211,7 +211,7 @@ for field, value in pairs(node) do
 	if daemon and daemon ~= ARGV[2] then
 		local alive = deadline and deadline > now
 		if alive and deadline > latest then
-			-- This clock went back. The daemon may live, or its report of a leap may hold; but not for that long.
+			-- This clock went back. The daemon may live, or its report of a jump may hold; but not for that long.
 			table.insert(shortened, field)
 			table.insert(shortened, decimal(latest) .. rest)
 		end
@@ -219,7 +219,7 @@ for field, value in pairs(node) do
 		if not alive and what == 'd' then
 			table.insert(dead, 'h:' .. daemon)
 		end
-		leapt = leapt + (alive and what == 'l' and 1 or 0)
+		jumped = jumped + (alive and what == 'l' and 1 or 0)
 	elseif string.find(field, '^r:') then
 		local ends = number(string.match(value, '^%d+'))
 		local alive = ends and ends > now and ends <= now + RECORD_US
@@ -244,7 +244,7 @@ local renamed = received ~= '' and node.received == received and
 local doubted = incarnation == ARGV[9]
 local lost = not incarnation or node.run ~= run or node.replid ~= replid and not renamed or
 	highest < mark or node.evicted and node.evicted ~= evicted
-local changed = lost or doubted and 2 * (leapt + 1) > #live + 1
+local changed = lost or doubted and 2 * (jumped + 1) > #live + 1
 
 -- A registration with another incarnation is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ %d+ %d+ (%x+) (%x+)')

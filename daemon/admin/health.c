@@ -83,7 +83,7 @@ master_describe(const struct context *context, unsigned i, int64_t now_ms, char 
 			where, s, seconds(master.guard_ms));
 	} else if (master.guard_ms > 0) {
 		snprintf(out, room,
-			"the master %s grants nothing new for %" PRId64 " s more: its clock leapt", where,
+			"the master %s grants nothing new for %" PRId64 " s more: its clock jumped", where,
 			seconds(master.guard_ms));
 	} else if (master.state == MASTER_ADMITTED && !master.down) {
 		return false;

@@ -33,7 +33,7 @@
 #include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"
-#include "daemon/core/masters/leap.h"
+#include "daemon/core/masters/clock_jump.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset_request.h"
 #include "daemon/core/masters/quorum.h"
@@ -211,10 +211,11 @@ lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 		acquire_vote(core, l, vote);
 }
 
-/* A grant of a master whose clock leapt is released. If a lease is missing there, the leap may have ended it.
- * Until a greeting tells the master of the leap, its memory may be given up for one that takes reclaims. */
+/* A grant of a master whose clock jumped is released. If a lease is missing there, the jump may have ended
+ * it. Until a greeting tells the master of the jump, its memory may be given up for one that takes reclaims.
+ */
 static enum outcome
-leapt_outcome(const struct vote *vote, bool doubted)
+clock_jump_outcome(const struct vote *vote, bool doubted)
 {
 	if (vote->op == CALL_ACQUIRE && vote->outcome == OUTCOME_YES)
 		return OUTCOME_UNKNOWN;
@@ -225,8 +226,8 @@ leapt_outcome(const struct vote *vote, bool doubted)
 }
 
 /* Whether this is a grant by a memory that has changed since, or by a master that cannot be used, as it told
- * us since: its clock may have leapt, or it may evict keys. Then leases of others may have ended there before
- * their time. Such a grant is released. */
+ * us since: its clock may have jumped, or it may evict keys. Then leases of others may have ended there
+ * before their time. Such a grant is released. */
 static bool
 is_outdated(const struct core *core, const struct lease *l, const struct vote *vote)
 {
@@ -237,12 +238,12 @@ is_outdated(const struct core *core, const struct lease *l, const struct vote *v
 		       m->state == MASTER_REFUSED);
 }
 
-/* The clock of a master has leapt: leases end earlier than was counted, if those of a majority have. */
+/* The clock of a master has jumped: leases end earlier than was counted, if those of a majority have. */
 static void
-take_leap(struct core *core)
+take_jump(struct core *core)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = leap_take_off(core, &core->masters[i]);
+		int64_t ms = clock_jump_take_off(core, &core->masters[i]);
 
 		if (ms > 0)
 			rescan_shorten(core, &core->masters[i], ms);
@@ -272,11 +273,11 @@ take_vote(struct core *core, const struct vote *vote)
 	assert(vote->link < core->settings.links && vote->op < CALL_OP_COUNT);
 	assert(vote->master < CORE_SLOTS_MAX);
 	core->calls -= core->calls > 0;
-	if (master_leapt(core, m, vote))
-		take_leap(core);
+	if (master_clock_jumped(core, m, vote))
+		take_jump(core);
 	if (m->doubted != 0 || master_withheld(m)) {
 		believed = *vote;
-		believed.outcome = leapt_outcome(vote, m->doubted != 0);
+		believed.outcome = clock_jump_outcome(vote, m->doubted != 0);
 		vote = &believed;
 	}
 	master_heard(core, m, vote);

@@ -19,7 +19,7 @@ struct master_view {
 	const char *word;      /* of the state */
 	const char *condition; /* for people: word, or "silent" or "failing" */
 	const char *reason;    /* why it is away, refused or failing; "" otherwise */
-	int64_t guard_ms;      /* GUARDED, or its clock leapt: time left until new leases */
+	int64_t guard_ms;      /* GUARDED, or its clock jumped: time left until new leases */
 	uint64_t incarnation;
 	unsigned links_up; /* greeted and in use */
 	bool down;         /* silent, or without a good greeting, for too long: not waited for */

@@ -521,17 +521,17 @@ def test_refused(place):
     mended(place, daemon)
 
 
-def test_leap(place):
-    """a master whose clock leapt: not that it forgot, and what to look for"""
+def test_jump(place):
+    """a master whose clock jumped: not that it forgot, and what to look for"""
     clock = clockshim.Clock(place, "redis")
     redis = place.redis(environment=clock.environment)
     daemon = place.daemon(master=redis).admitted()
     expect(isinstance(daemon.client()("LOCK", "a", "WAIT", 0), int), True)
     clock.step(30)
-    finding = finds(place, daemon, "^%s grants nothing new for .*: its clock leapt, or that of this host stood still$"
+    finding = finds(place, daemon, "^%s grants nothing new for .*: its clock jumped, or that of this host stood still$"
                     % re.escape(redis.socket), 2)
-    expect("NTP slew" in finding["do"] and "master.leapt" in finding["do"], True, finding["do"])
-    finding = finds(place, daemon, "^no lock can be had: .*its clock leapt", 2, lock=True)
+    expect("NTP slew" in finding["do"] and "master.clock_jump" in finding["do"], True, finding["do"])
+    finding = finds(place, daemon, "^no lock can be had: .*its clock jumped", 2, lock=True)
     expect("NTP slew" in finding["do"], True, finding["do"])
 
 

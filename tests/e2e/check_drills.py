@@ -21,7 +21,7 @@ is named. The other incidents, and where they are shown:
     a clock that is off                  here: test_clock
     a fleet that is upgraded by half     here: test_half_upgraded
     a master that stands still           check_doctor.py: test_stands_still
-    a guard, a clock that leapt          check_doctor.py: test_guard, test_leap
+    a guard, a clock that jumped          check_doctor.py: test_guard, test_jump
     settings that differ                 check_doctor.py: test_settings, test_refused
     a certificate, a secret              check_doctor.py: test_certificate, test_secrets
 """

@@ -421,7 +421,7 @@ def test_fast_for_a_lease(place):
 
 def stunned(place, masters):
     """
-    The clock of one host stands still for a while, so that all masters seem to have leapt. It takes off what its
+    The clock of one host stands still for a while, so that all masters seem to have jumped. It takes off what its
     leases have and asks for nothing new; the other one does not notice.
     """
     field = Field(place, masters, lease=6.0)
@@ -499,18 +499,18 @@ def test_hour_on_one_by_one(place):
     expect_between(len(field.holder("SESSION", "GRACE", 60000)), 1, 100)
     field.cut(0, 1)
     field.clocks[1].step(HOUR)
-    # To the first daemon it leaps much later than it did.
+    # To the first daemon it jumps much later than it did.
     field.await_state(field.daemons[1], 1, "guarded")
     field.await_state(field.daemons[1], 1, "admitted")
     field.lock()
     mark = field.daemons[0].output.mark()
     field.mend(0, 1)
-    field.daemons[0].output.wait("master.leapt", mark)
+    field.daemons[0].output.wait("master.clock_jump", mark)
     deadline = field.told_deadline()
     field.holder.close()
     mark = field.daemons[0].output.mark()
     field.clocks[2].step(HOUR)
-    field.daemons[0].output.wait("master.leapt", mark)
+    field.daemons[0].output.wait("master.clock_jump", mark)
     expect_between(field.waiter.reply(60), 1, 2 ** 53)
     expect_not_before(boottime(), deadline, "the waiter's grant", WHOLE_MS)
 

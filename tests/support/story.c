@@ -439,7 +439,7 @@ vote(struct story *w, struct vote vote)
 	if (vote.op == CALL_HELLO && vote.longest_ms == 0)
 		terms(w, &vote);
 	vote.master = w->at;
-	vote.time_us = (w->now.ms + w->leap_ms) * 1000 + 5000000;
+	vote.time_us = (w->now.ms + w->jump_ms) * 1000 + 5000000;
 	return step(w, &(struct event){.type = EVENT_VOTE, .vote = &vote});
 }
 

@@ -40,7 +40,7 @@ struct story {
 	struct now now;
 	struct core_settings settings;
 	unsigned at;     /* the master that answers, counted from 0 */
-	int64_t leap_ms; /* how far the clock of that master is ahead */
+	int64_t jump_ms; /* how far the clock of that master is ahead */
 	bool refused; /* a greeting by a timer is refused; otherwise it is admitted, and not part of the text
 		       */
 	bool timer;   /* the step is a timer's: its periodic greetings are not part of the text */

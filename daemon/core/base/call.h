@@ -163,9 +163,9 @@ struct call {
 						space, those of greetings before it */
 			bool leaves; /* this daemon ends, and no client relies on a lease of it: HELLO then
 					only ends its registration */
-			uint64_t doubted;        /* the memory whose clock has leapt, as seen here; 0: none */
-			int64_t wanted_lease_ms; /* the longest lease that this daemon would take (master.h)
-						  */
+			uint64_t doubted; /* the memory whose clock has jumped, as seen here; 0: none */
+			int64_t wanted_lease_ms;  /* the longest lease that this daemon would take (master.h)
+						   */
 			int64_t guarded_lease_ms; /* the longest lease that its guards wait for, >=
 						     wanted_lease_ms */
 		};

@@ -205,7 +205,7 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 		*op = CALL_ACQUIRE;
 		return master_usable(m, l->resource->link);
 	}
-	/* Before the master knows our set of masters it would answer FORGOTTEN. A master whose clock leapt
+	/* Before the master knows our set of masters it would answer FORGOTTEN. A master whose clock jumped
 	 * adopts as it renews: what is still the previous owner's has been ours all the time. */
 	if (*op == CALL_RENEW && seat_is_unadopted(l, i)) {
 		*op = CALL_ADOPT;

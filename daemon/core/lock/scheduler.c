@@ -33,8 +33,8 @@
 
 struct rescan {
 	struct core *core;
-	struct master *master; /* that forgot, or whose clock leapt; NULL: one is back */
-	int64_t leap_ms;       /* how far it leapt */
+	struct master *master; /* that forgot, or whose clock jumped; NULL: one is back */
+	int64_t jump_ms;       /* how far it jumped */
 };
 
 static void
@@ -103,10 +103,10 @@ rescan_shorten_one(void *arg, struct resource *r)
 	struct rescan *rescan = arg;
 	struct lease *l, *next;
 
-	assert(rescan->master != NULL && rescan->leap_ms > 0);
+	assert(rescan->master != NULL && rescan->jump_ms > 0);
 	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
 		next = resource_next_lease(r, l);
-		seat_shorten(l, rescan->master->index, rescan->leap_ms);
+		seat_shorten(l, rescan->master->index, rescan->jump_ms);
 		if (l->state == LEASE_HELD)
 			grants_lose(rescan->core, l, renew_shortened(rescan->core, l));
 	}
@@ -116,7 +116,7 @@ rescan_shorten_one(void *arg, struct resource *r)
 void
 rescan_shorten(struct core *core, struct master *m, int64_t ms)
 {
-	struct rescan rescan = {.core = core, .master = m, .leap_ms = ms};
+	struct rescan rescan = {.core = core, .master = m, .jump_ms = ms};
 
 	assert(m->index < core->settings.masters && ms > 0);
 	(void)names_scan(&core->leases->names, 0, SIZE_MAX, rescan_shorten_one, &rescan);

@@ -12,7 +12,7 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/masters/binding.h"
-#include "daemon/core/masters/leap.h"
+#include "daemon/core/masters/clock_jump.h"
 #include "daemon/core/masters/master_note.h"
 #include "daemon/core/masters/master_state.h"
 #include "daemon/core/masters/masterset.h"
@@ -287,7 +287,7 @@ master_repeat(struct core *core, struct master *m, const struct vote *vote)
 	master_greet(core, m, vote->link);
 }
 
-/* What this greeting shows of the clock, beside a leap. */
+/* What this greeting shows of the clock, beside a jump. */
 static void
 master_measured(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -296,7 +296,7 @@ master_measured(struct core *core, struct master *m, const struct vote *vote)
 	assert(!l->overtaken && l->greeting_sent_ms == m->highest_sent_ms);
 	offset_greeted(&l->offset, master_offset_over_ms(core), l->greeting_sent_ms, vote->time_us);
 	if (l->informed)
-		leap_caught_up(m);
+		clock_jump_caught_up(m);
 	else if (m->off_ms > 0)
 		master_greet(core, m, vote->link); /* so that it catches up soon */
 }
@@ -308,8 +308,8 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 
 	assert(vote->greeting == GREETING_GOOD);
 	assert(m->links[vote->link].up && m->state != MASTER_AWAY);
-	/* This greeting left before the leap was seen, or may hide a leap. Or it was read before a leap that
-	 * the older samples have on them: as a sample it would show that leap again. */
+	/* This greeting left before the jump was seen, or may hide a jump. Or it was read before a jump that
+	 * the older samples have on them: as a sample it would show that jump again. */
 	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) || m->links[vote->link].overtaken ||
 		master_vague(core, m, vote->link)) {
 		master_repeat(core, m, vote);
@@ -317,7 +317,7 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 	}
 	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
 		m->nonce_heard = m->links[vote->link].greeting_nonce;
-	/* Its clock may have leapt after the guard of another memory. */
+	/* Its clock may have jumped after the guard of another memory. */
 	if (m->doubted != 0 && vote->admitted)
 		m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
 	else if (changed)
@@ -594,23 +594,23 @@ master_vote(struct core *core, struct master *m, const struct vote *vote)
 }
 
 bool
-master_leapt(struct core *core, struct master *m, const struct vote *vote)
+master_clock_jumped(struct core *core, struct master *m, const struct vote *vote)
 {
-	int64_t leap_ms;
+	int64_t jump_ms;
 
 	/* The same time as before says nothing new: all votes of one reply have it. */
 	if (vote->time_us == 0 || vote->time_us == m->time_us)
 		return false;
-	leap_ms = offset_leap_ms(&m->links[vote->link].offset, master_offset_over_ms(core),
+	jump_ms = offset_jump_ms(&m->links[vote->link].offset, master_offset_over_ms(core),
 		binding_step_ms(core), core->now.ms, vote->time_us);
-	if (leap_ms == 0)
+	if (jump_ms == 0)
 		return false;
-	assert(leap_ms > binding_step_ms(core));
-	emit_master_note(
-		core, NOTE_MASTER_LEAPT, m, 0, leap_ms, "its clock went ahead, or this host's stood still");
+	assert(jump_ms > binding_step_ms(core));
+	emit_master_note(core, NOTE_MASTER_CLOCK_JUMP, m, 0, jump_ms,
+		"its clock went ahead, or this host's stood still");
 	m->doubted = m->incarnation;
 	m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
-	leap_seen(core, m, vote->link, leap_ms);
+	clock_jump_seen(core, m, vote->link, jump_ms);
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)

@@ -43,9 +43,9 @@ struct master_link {
 	bool greeting;            /* a HELLO is under way */
 	int64_t greeting_sent_ms; /* when it left */
 	uint64_t greeting_nonce;  /* the number of its nonce */
-	bool doubts;              /* it says that the master's clock leapt */
-	bool overtaken;           /* another link has shown a leap since: it may have been read before that */
-	bool informed;            /* it left after all leaps that any master has shown */
+	bool doubts;              /* it says that the master's clock jumped */
+	bool overtaken;           /* another link has shown a jump since: it may have been read before that */
+	bool informed;            /* it left after all jumps that any master has shown */
 	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
 	bool greeted;  /* it reaches the master we know */
 	bool suspect;  /* it has been silent; the next answer clears this */
@@ -119,12 +119,12 @@ struct master {
 	scan_cursor reclaiming;  /* how far it has come */
 	int64_t time_us;         /* its TIME when last seen */
 	int64_t time_seen_ms;    /* when time_us was seen */
-	uint64_t doubted; /* the memory whose clock leapt, until a greeting has told the master; 0: none */
-	int64_t withheld_until_ms; /* its clock leapt, or ours stood still: nothing it grants counts until
+	uint64_t doubted; /* the memory whose clock jumped, until a greeting has told the master; 0: none */
+	int64_t withheld_until_ms; /* its clock jumped, or ours stood still: nothing it grants counts until
 				      then; 0: it counts */
-	struct leap leaps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one
-					      caught up (leap.c) */
-	int64_t off_ms;                    /* how much of that has been taken off the leases at this master */
+	struct clock_jump jumps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one
+					      caught up (clock_jump.c) */
+	int64_t off_ms;          /* how much of that has been taken off the leases at this master */
 	int64_t mark;            /* the greatest token it has told, in any memory: see lua/node.inc */
 	int64_t highest;         /* highest token its last greeting told */
 	int64_t highest_sent_ms; /* when that greeting was sent; 0: none in this memory */
@@ -160,7 +160,7 @@ struct master {
 	bool failing; /* its last greeting was answered with `error`, or told it: it takes no leases now */
 };
 
-/* Its clock leapt, or ours stood still: it is connected, but nothing that it grants counts. */
+/* Its clock jumped, or ours stood still: it is connected, but nothing that it grants counts. */
 static inline bool
 master_withheld(const struct master *m)
 {
@@ -187,10 +187,10 @@ void master_heard(struct core *core, struct master *m, const struct vote *vote);
  * lease. Either leases ended there before their time, and another daemon may still rely on a lease that the
  * master now grants again; or our clock stood still, and our leases end earlier than we count. Nothing that
  * the master grants counts for the length of a guard. All masters are greeted: this one, to be told of the
- * leap; the others, because their clocks show which of the two it was (leap). To be called with every answer,
+ * jump; the others, because their clocks show which of the two it was (jump). To be called with every answer,
  * before master_heard().
  */
-bool master_leapt(struct core *core, struct master *m, const struct vote *vote);
+bool master_clock_jumped(struct core *core, struct master *m, const struct vote *vote);
 
 /* A call was not answered in time: nothing new is asked on this link until it answers again. */
 void master_suspect(struct core *core, struct master *m, unsigned link);

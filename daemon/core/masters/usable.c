@@ -53,7 +53,7 @@ offset_latest_ms(const struct offset *offset)
 }
 
 int64_t
-offset_leap_ms(
+offset_jump_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us)
 {
 	assert(allowed_ms >= 0);
@@ -75,7 +75,7 @@ offset_leap_ms(
 }
 
 void
-offset_leapt(struct offset *offset, int64_t ms)
+offset_jumped(struct offset *offset, int64_t ms)
 {
 	assert(ms > 0);
 	for (unsigned i = 0; i < OFFSET_SAMPLES; i++)
@@ -199,7 +199,7 @@ master_why_not(const struct core *core, const struct master *m, unsigned link, c
 	assert(room > 0 && !master_usable(m, link));
 	if (master_withheld(m))
 		(void)snprintf(out, room,
-			"has a clock that leapt, or this host's stood still: new leases resume in %lld ms",
+			"has a clock that jumped, or this host's stood still: new leases resume in %lld ms",
 			left > 0 ? left : 0);
 	else if (m->state == MASTER_GUARDED)
 		(void)snprintf(

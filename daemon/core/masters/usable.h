@@ -17,12 +17,12 @@ struct master_link;
 struct rule;
 
 /*
- * The offset: how far a master's clock is ahead of ours, as its greetings show, and whether it has leapt
+ * The offset: how far a master's clock is ahead of ours, as its greetings show, and whether it has jumped
  * since.
  *
  * The time in an answer was read after the question left and before the answer came. Compared with the moment
  * the question left, it shows the most that the clock can be ahead; compared with the moment the answer came,
- * the least. If the least is now above the most of an earlier greeting, the clock has leapt, in one step or
+ * the least. If the least is now above the most of an earlier greeting, the clock has jumped, in one step or
  * little by little. Greetings of more than a lease are kept: a clock that runs fast may stay within the
  * margin in each third of a lease, and not in all of it.
  */
@@ -40,8 +40,8 @@ struct offset {
 	unsigned newest;
 };
 
-/* How far a clock leapt, or ours stood still, in steps that are less than a guard apart. */
-struct leap {
+/* How far a clock jumped, or ours stood still, in steps that are less than a guard apart. */
+struct clock_jump {
 	int64_t at_ms; /* when that was last seen, or taken off leases; 0: never */
 	int64_t ms;
 };
@@ -56,11 +56,11 @@ int64_t offset_latest_ms(const struct offset *offset);
 /* An answer with time_us comes at now_ms: how far the clock went ahead since a greeting of the last over_ms,
  * or since the last greeting, in ms, rounded up. 0: not more than allowed_ms and the difference of the rates.
  * Some greetings that are up to a fifth older are compared, too. */
-int64_t offset_leap_ms(
+int64_t offset_jump_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
 
-/* A leap by ms is known: from now on only what goes beyond it is reported. */
-void offset_leapt(struct offset *offset, int64_t ms);
+/* A jump by ms is known: from now on only what goes beyond it is reported. */
+void offset_jumped(struct offset *offset, int64_t ms);
 
 /* New leases may be asked for on this link. master_why_not(): why not, as a clause that follows the master's
  * name. */
@@ -84,7 +84,7 @@ bool master_unheard(const struct core *core, const struct master *m);
 bool master_greets(const struct core *core, const struct master *m);
 
 /* The first greeting that was to measure its clock was answered on this link, but took longer than the clock
- * margin: a leap of that size would not show against it. False for the greeting after that. */
+ * margin: a jump of that size would not show against it. False for the greeting after that. */
 bool master_vague(const struct core *core, struct master *m, unsigned link);
 
 /* Its TIME ms from now, by the last one seen; 0 ms: now. */

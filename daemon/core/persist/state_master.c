@@ -193,10 +193,10 @@ member_fields(struct record *r, struct master *m)
 }
 
 static void
-leap_fields(struct record *r, struct leap *leap)
+clock_jump_fields(struct record *r, struct clock_jump *jump)
 {
-	leap->at_ms = state_time(r, leap->at_ms);
-	leap->ms = record_range(r, leap->ms, 0, STATE_TIME_MAX);
+	jump->at_ms = state_time(r, jump->at_ms);
+	jump->ms = record_range(r, jump->ms, 0, STATE_TIME_MAX);
 }
 
 /* Its guard, its clock, and what was withheld for it. */
@@ -210,20 +210,20 @@ guard_fields(struct record *r, struct master *m)
 	m->time_seen_ms = state_time(r, m->time_seen_ms);
 	record_unsigned(r, &m->doubted);
 	m->withheld_until_ms = state_time(r, m->withheld_until_ms);
-	leap_fields(r, &m->leaps[m->index]);
+	clock_jump_fields(r, &m->jumps[m->index]);
 	/* An older version reads it here, and does not tell what it was taken off for. */
 	(void)state_time(r, m->off_ms);
 }
 
 /* At the end of the record. */
 static void
-leaps_fields(struct record *r, struct master *m)
+jumps_fields(struct record *r, struct master *m)
 {
 	m->off_ms = record_range(r, m->off_ms, 0, STATE_TIME_MAX);
 	int64_t slots = record_range(r, CORE_SLOTS_MAX, 0, CORE_SLOTS_MAX);
 
 	for (unsigned i = 0; i < slots; i++)
-		leap_fields(r, &m->leaps[i]);
+		clock_jump_fields(r, &m->jumps[i]);
 }
 
 static void
@@ -262,7 +262,7 @@ master_fields(const struct core *core, struct record *r, struct master *m)
 	if (record_loads(r))
 		m->reclaim = reclaims;
 	offsets_fields(core, r, m);
-	leaps_fields(r, m);
+	jumps_fields(r, m);
 }
 
 /* Nothing of it is known, and no link is up. */

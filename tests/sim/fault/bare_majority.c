@@ -170,16 +170,16 @@ bare_majority_amnesia(struct world *w)
 
 /* Its leases have run out for it, or some of them nearly, and it does not know. It is never put right. */
 static void
-leap_strikes(void *arg, uint64_t a, void *data)
+jump_strikes(void *arg, uint64_t a, void *data)
 {
 	struct server *s = arg;
 	struct world *w = s->world;
 	int64_t lease_us = w->plan.lease_ms * 1000;
 	(void)a;
 	(void)data;
-	if (w->phase != PHASE_FAULTS || !fault_may_leap(s))
+	if (w->phase != PHASE_FAULTS || !fault_may_jump(s))
 		return;
-	trace_line(&w->trace, w->now_us, "m%u     leaps", s->index);
+	trace_line(&w->trace, w->now_us, "m%u     jumps", s->index);
 	server_step_clock(s, rng_percent(&w->rng, 40) ? rng_range(&w->rng, lease_us * 2 / 5, lease_us * 4 / 5)
 						      : rng_range(&w->rng, lease_us * 2, HOUR_US));
 	s->lacks_until_us = w->now_us + (w->plan.lease_ms + w->plan.margin_ms) * 2200;
@@ -187,30 +187,30 @@ leap_strikes(void *arg, uint64_t a, void *data)
 
 /* It shows where a lease is kept by no more than a majority. */
 static void
-leap_begins(void *arg, uint64_t chance, void *data)
+jump_begins(void *arg, uint64_t chance, void *data)
 {
 	struct world *w = arg;
 	unsigned order[PLAN_MASTERS_MAX] = {0};
 	(void)data;
 	shuffle(chance, w->plan.masters, order);
-	world_after(w, leave_a_majority(w, order), leap_strikes, &w->servers[order[0]], 0, NULL);
+	world_after(w, leave_a_majority(w, order), jump_strikes, &w->servers[order[0]], 0, NULL);
 }
 
 /* Sometimes a daemon that has heard nothing of that master for longer than greetings are compared comes back
  * to it just then. */
 void
-bare_majority_leap(struct world *w)
+bare_majority_jump(struct world *w)
 {
 	uint64_t chance = rng_next(&w->rng);
 	unsigned order[PLAN_MASTERS_MAX] = {0};
 	struct route *way;
 	int64_t away_us = (w->plan.lease_ms * 3 / 2 + w->plan.margin_ms + 100) * 1100;
 	if (rng_percent(&w->rng, 50)) {
-		leap_begins(w, chance, NULL);
+		jump_begins(w, chance, NULL);
 		return;
 	}
 	shuffle(chance, w->plan.masters, order);
 	way = &w->hosts[rng_range(&w->rng, 0, w->plan.hosts - 1)].ways[order[0]];
 	route_cut(way, true, true, w->now_us + away_us + 1000000);
-	world_after(w, away_us, leap_begins, w, chance, NULL);
+	world_after(w, away_us, jump_begins, w, chance, NULL);
 }

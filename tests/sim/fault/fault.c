@@ -274,8 +274,8 @@ fault_back(struct server *s, int64_t step_us)
 		server_wall_us(s) - step_us <= most_us)
 		return;
 	/* It would hide that the clock went ahead. */
-	if (w->plan.masters == 1 && (w->plan.fault[FAULT_LEAP] || w->plan.fault[FAULT_FAST]) &&
-		(fault_lacks(s) || leaps_unseen(s)))
+	if (w->plan.masters == 1 && (w->plan.fault[FAULT_JUMP] || w->plan.fault[FAULT_FAST]) &&
+		(fault_lacks(s) || clock_jumps_unseen(s)))
 		return;
 	server_step_clock(s, -step_us);
 }
@@ -315,9 +315,9 @@ fault_may_lose(const struct server *s)
 }
 
 bool
-fault_may_leap(const struct server *s)
+fault_may_jump(const struct server *s)
 {
-	return fault_may_lose(s) && (s->world->plan.masters > 1 || leaps_show(s));
+	return fault_may_lose(s) && (s->world->plan.masters > 1 || clock_jumps_show(s));
 }
 
 static void
@@ -354,7 +354,7 @@ fault_loss(struct world *w, struct server *s, enum fault fault)
 		server_crash(s, master_store(s->master), fault_time_us(w) / 4);
 		return;
 	case FAULT_FAST:
-		if (fault_may_leap(s))
+		if (fault_may_jump(s))
 			server_run_fast(s, fault_time_us(w), rng_range(&w->rng, 5, 60));
 		return;
 	case FAULT_REVERT:
@@ -465,8 +465,8 @@ fault_strike(struct world *w, enum fault fault)
 	case FAULT_AMNESIA:
 		bare_majority_amnesia(w);
 		return;
-	case FAULT_LEAP:
-		bare_majority_leap(w);
+	case FAULT_JUMP:
+		bare_majority_jump(w);
 		return;
 	default:
 		fault_server(w, any_server(w), fault);

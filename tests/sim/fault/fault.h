@@ -21,8 +21,8 @@ void fault_crash_for(struct host *host, int64_t away_us);
 bool fault_lacks(const struct server *server);
 bool fault_may_lose(const struct server *server);
 
-/* Whether its clock may leap: that of an only master if all daemons see it (GUARANTEES, Clocks that leap). */
-bool fault_may_leap(const struct server *server);
+/* Whether its clock may jump: that of an only master if all daemons see it (GUARANTEES, Clocks that jump). */
+bool fault_may_jump(const struct server *server);
 
 /* The clock of a master steps back, unless tokens would go back with it. */
 void fault_back(struct server *server, int64_t step_us);

@@ -22,9 +22,9 @@
 void
 recovery_draw(struct plan *plan)
 {
-	/* What it has not seen of a clock before it leapt, or of a memory before it went back, a daemon
+	/* What it has not seen of a clock before it jumped, or of a memory before it went back, a daemon
 	 * cannot know; and of a daemon and its copy with the same id either may have a lease. */
-	static const enum fault known[] = {FAULT_LEAP, FAULT_FAST, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE};
+	static const enum fault known[] = {FAULT_JUMP, FAULT_FAST, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE};
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 29};
 	bool fits = true;
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)

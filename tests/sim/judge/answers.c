@@ -139,7 +139,7 @@ answers_break(struct world *w, const struct conn *c, const struct reply *reply)
 	if (h == NULL || h->untold || !promised(w, PROMISE_HOLD, h->name))
 		return;
 	if (reply->type == REPLY_ERROR && held_surely(w, h) && h->ended_us > w->now_us &&
-		!leaps_noted(c->host))
+		!clock_jumps_noted(c->host))
 		world_fail(w, "break: the hold of %s with token %" PRId64 " is there and is not found",
 			checker_name(r->name), r->token);
 	if (reply->type != REPLY_INT)
@@ -147,7 +147,7 @@ answers_break(struct world *w, const struct conn *c, const struct reply *reply)
 	if (!h->lost && held_surely(w, h) && h->withheld_us == 0)
 		world_fail(w, "break: the hold of %s with token %" PRId64 " goes on", checker_name(r->name),
 			r->token);
-	if (h->ended_us > w->now_us && !leaps_noted(c->host) &&
+	if (h->ended_us > w->now_us && !clock_jumps_noted(c->host) &&
 		reply->n * 1000 + 5000 + reply->n * 5 < h->told_us - w->now_us)
 		world_fail(w,
 			"break: %s is withheld for %" PRId64 " ms, and was told for %" PRId64 " us more",

@@ -13,7 +13,7 @@ later(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* If most daemons say that its clock leapt, its memory is given up though it is there: its guard keeps what
+/* If most daemons say that its clock jumped, its memory is given up though it is there: its guard keeps what
  * has not been reclaimed yet. */
 static bool
 given_up(const struct server *s, int64_t lease_us)

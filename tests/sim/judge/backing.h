@@ -15,7 +15,7 @@ struct server;
 struct world;
 
 /* Whether this master's keys prove nothing, because less than a lease ago it lost its memory, or its clock
- * leapt. Its guard replaces what it lacks. */
+ * jumped. Its guard replaces what it lacks. */
 bool backing_lacks(const struct server *server);
 
 /* How much of a name this master keeps for a daemon until that time, whatever its clock may do: 1 for an

@@ -29,7 +29,7 @@ terms_read(struct greets *g, struct slice registration)
 	g->guarded_lease_ms = guarded_lease_ms < g->guarded_lease_ms ? guarded_lease_ms : g->guarded_lease_ms;
 }
 
-/* Which other daemons are registered and live, by the clock of the master, and which say that it leapt. */
+/* Which other daemons are registered and live, by the clock of the master, and which say that it jumped. */
 static void
 others_read(struct greets *g, struct server *s, const char *me)
 {
@@ -45,7 +45,7 @@ others_read(struct greets *g, struct server *s, const char *me)
 		g->living += field.p[0] == 'd';
 		if (field.p[0] == 'd')
 			terms_read(g, value);
-		g->leapt += field.p[0] == 'l';
+		g->jumped += field.p[0] == 'l';
 	}
 }
 
@@ -84,7 +84,7 @@ greets_before(struct greets *g, struct server *s, const struct call *call, const
 }
 
 /* Nothing but clocks can have made it give up its memory: more than half of the living daemons say that they
- * leapt, this one among them. */
+ * jumped, this one among them. */
 static void
 check_given_up(const struct greets *g, const struct greets *now, struct server *s, const struct call *call)
 {
@@ -94,10 +94,10 @@ check_given_up(const struct greets *g, const struct greets *now, struct server *
 	if (call->op != CALL_HELLO || p->changes || p->others > 0 || p->rolls || !same ||
 		g->highest < call->mark)
 		return;
-	if (call->doubted == 0 || 2 * (g->leapt + 1) <= g->living + 1)
+	if (call->doubted == 0 || 2 * (g->jumped + 1) <= g->living + 1)
 		world_fail(s->world,
-			"greets: m%u gives its memory up, and %u of %u other daemons say that it leapt",
-			s->index, g->leapt, g->living);
+			"greets: m%u gives its memory up, and %u of %u other daemons say that it jumped",
+			s->index, g->jumped, g->living);
 }
 
 void

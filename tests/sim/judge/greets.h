@@ -29,7 +29,7 @@ struct greets {
 	char replid[48];          /* and of its data */
 	char evicted[24];         /* so many keys had been evicted */
 	unsigned living;          /* other daemons that are registered and live, */
-	unsigned leapt;           /* of which so many say that its clock leapt; */
+	unsigned jumped;          /* of which so many say that its clock jumped; */
 	int64_t wanted_lease_ms;  /* the longest lease that any of them would take, */
 	int64_t guarded_lease_ms; /* and the shortest that the guards of any wait for; INT64_MAX: there is
 				     none */

@@ -41,7 +41,7 @@ struct hold {
 	int64_t claim_ends_ms; /* CLAIM alone; INT64_MAX: claimed */
 	int64_t told_us;       /* true time */
 	int64_t valid_us;      /* until when its daemon was sure of it at the last step, true time */
-	int64_t longest_ms;    /* the same by the host's clock, without later leaps: withheld.h */
+	int64_t longest_ms;    /* the same by the host's clock, without later jumps: withheld.h */
 	int64_t ended_us;      /* when its holder ended it; INT64_MAX: not yet */
 	const char *layout;    /* the keys by its daemon's rules */
 	bool lost;             /* its daemon has told of the loss */

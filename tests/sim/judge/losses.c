@@ -119,7 +119,7 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 	int64_t slack_us = 1000 + w->plan.lease_ms * 20;
 	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold &&
 		promised(w, PROMISE_HOLD, hold->name) && !(bounds && now_ms >= hold->ends_ms) &&
-		!(expired && (leaps_noted(h) || hold->valid_us - w->now_us <= slack_us)))
+		!(expired && (clock_jumps_noted(h) || hold->valid_us - w->now_us <= slack_us)))
 		world_fail(w, "loss: d%u calls its hold of %s %s, and was sure of it for %" PRId64 " us more",
 			h->index, checker_name(hold->name), why, hold->valid_us - w->now_us);
 }

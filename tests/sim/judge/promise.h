@@ -17,23 +17,23 @@ struct world;
 /* PROMISE(id, the assumptions that it stands on, what is promised) */
 #define PROMISES(PROMISE)                                                                                    \
 	PROMISE(EXCLUSION, OFF(WRITES) | OFF(LEDGERS) | OFF(STILL), "exclusion: two holders never overlap")  \
-	PROMISE(RIVALS, OFF(WRITES) | OFF(MEMORIES) | OFF(LEDGERS) | OFF(LEAPS) | OFF(STILL) | OFF(LISTS),   \
+	PROMISE(RIVALS, OFF(WRITES) | OFF(MEMORIES) | OFF(LEDGERS) | OFF(JUMPS) | OFF(STILL) | OFF(LISTS),   \
 		"exclusion: nor do a holder and another program, nor do their tokens go back")               \
 	PROMISE(TOKENS, OFF(WRITES) | OFF(LEDGERS) | OFF(STILL) | OFF(COUNTERS), "tokens: they grow")        \
 	PROMISE(HOLD, OFF(WRITES) | OFF(STILL), "hold: it is as its holder was told")                        \
 	PROMISE(VALIDITY, OFF(WRITES) | OFF(LEDGERS) | OFF(STILL),                                           \
 		"validity: a majority keeps what a daemon is sure of, or has told")                          \
-	PROMISE(LOSS, OFF(WRITES) | OFF(RIVALS) | OFF(LEDGERS) | OFF(LEAPS) | OFF(BACK) | OFF(STILL),        \
+	PROMISE(LOSS, OFF(WRITES) | OFF(RIVALS) | OFF(LEDGERS) | OFF(JUMPS) | OFF(BACK) | OFF(STILL),        \
 		"loss: a lease that can be renewed is not lost")                                             \
 	PROMISE(REFUSAL, OFF(WRITES) | OFF(RIVALS), "refusal: it has a reason")                              \
 	PROMISE(PROGRESS, OFF(WRITES) | OFF(RIVALS) | OFF(COPIES) | OFF(LEDGERS) | OFF_CLOCKS,               \
 		"progress: a free name is granted in the calm")                                              \
 	PROMISE(ORDER, OFF(WRITES) | OFF(RIVALS) | OFF(COPIES) | OFF(LEDGERS) | OFF(MESSAGES) | OFF_CLOCKS,  \
 		"order: each daemon has its turn in the calm")                                               \
-	PROMISE(RELEASE, OFF(COPIES) | OFF(LEAPS) | OFF(BACK) | OFF(STILL),                                  \
+	PROMISE(RELEASE, OFF(COPIES) | OFF(JUMPS) | OFF(BACK) | OFF(STILL),                                  \
 		"release: no master keeps a lease that was given back")                                      \
 	PROMISE(NOTHING_LEFT, OFF(BACK), "drain: no key is left")                                            \
-	PROMISE(WITHHELD, OFF(WRITES) | OFF(LEAPS) | OFF(STILL),                                             \
+	PROMISE(WITHHELD, OFF(WRITES) | OFF(JUMPS) | OFF(STILL),                                             \
 		"withheld: a hold passes on when what was told of it is over, and not before")               \
 	PROMISE(GUARD, OFF_CLOCKS, "guard: no master is guarded without a reason")                           \
 	PROMISE(OWNER, OFF(WRITES), "owner: who is told that permits are his has them")                      \

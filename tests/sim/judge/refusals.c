@@ -104,7 +104,7 @@ all_are_up(const struct host *h)
 
 /* Nothing has been wrong between it and this master for longer than any answer takes. What has happened since
  * somebody looked last shows in the step that runs: a master or a link that is down now, a memory that went
- * back or was lost, a clock that leapt. */
+ * back or was lost, a clock that jumped. */
 static bool
 is_well(const struct host *h, unsigned master)
 {
@@ -113,7 +113,7 @@ is_well(const struct host *h, unsigned master)
 	int64_t since_us = w->well.since_us[h->index][master], most_us = (w->plan.lease_ms + 4000) * 1000;
 	int64_t forgot_us = s->forgot_us > s->given_up_us ? s->forgot_us : s->given_up_us;
 	return since_us != INT64_MAX && w->now_us - since_us > most_us && !is_down(h, master) &&
-	       forgot_us < since_us && !leaps_noted(h) && promised(w, PROMISE_REFUSAL, PLAN_ANY_NAME);
+	       forgot_us < since_us && !clock_jumps_noted(h) && promised(w, PROMISE_REFUSAL, PLAN_ANY_NAME);
 }
 
 /* So many masters are well for it that it can serve whatever it is asked. */
@@ -156,9 +156,9 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		world_fail(w, "refusal: c%u is told that masters are guarded: %s", c->client->index, text);
 	if (code == CODE_NOMASTER && surely_can(h) && !late && !other && !is_unheard(h, text))
 		world_fail(w, "refusal: c%u is told that masters are missing: %s", c->client->index, text);
-	/* One whose clock leapt is greeted anew. */
+	/* One whose clock jumped is greeted anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
-		h->opinion.guarded + opinion(h).guarded == 2 && !leaps_noted(h))
+		h->opinion.guarded + opinion(h).guarded == 2 && !clock_jumps_noted(h))
 		world_fail(
 			w, "refusal: c%u is not told that the master is guarded: %s", c->client->index, text);
 	if (said != (code == CODE_MASTERERR))

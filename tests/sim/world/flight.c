@@ -158,7 +158,7 @@ flight_deliver(struct host *h, const struct vote *v)
 	fair_before(h, &event);
 	host_step(h, &event);
 	if (h->alive && h->life == life)
-		leaps_greeted(h, &kept);
+		clock_jumps_greeted(h, &kept);
 	greets_told(h, &kept);
 	if (h->alive && h->life == life)
 		ballot_heard(h, &kept);

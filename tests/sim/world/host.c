@@ -209,7 +209,7 @@ host_begin(struct host *h, const struct host *of, struct slice ledger)
 	struct world *w = h->world;
 	struct core_settings settings = w->settings;
 	h->alive = true;
-	leaps_start(h);
+	clock_jumps_start(h);
 	h->decided = (struct set_takeover){0};
 	h->guarded_lease_ms = 0;
 	memset(w->fair[h->index], 0, sizeof(w->fair[h->index]));
@@ -442,7 +442,7 @@ perform_note(struct host *h, const struct note *n)
 #define NOTE(id, name, level, ms, help) name,
 #include "daemon/core/base/note.def"
 	};
-	leaps_note(h, n);
+	clock_jumps_note(h, n);
 	losses_note(h, n);
 	guard_note(h, n);
 	fair_note(h, n);

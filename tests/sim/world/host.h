@@ -13,7 +13,7 @@
 #include "tests/sim/fault/clock_error.h"
 #include "tests/sim/fault/recovery.h"
 #include "tests/sim/fault/rollout.h"
-#include "tests/sim/judge/leaps.h"
+#include "tests/sim/judge/clock_jumps.h"
 #include "tests/sim/judge/set_takeover.h"
 #include "tests/sim/world/conn.h"
 #include "tests/sim/world/ledgers.h"
@@ -82,7 +82,7 @@ struct host {
 	struct ledgers ledgers;
 	struct recovery recovery;
 	int64_t stun_us; /* it will stand still for so long when a master has renewed a lease; 0: no */
-	struct leaps leaps[CORE_SLOTS_MAX]; /* of its masters' clocks */
+	struct clock_jumps jumps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	struct set_takeover decided;
 	unsigned masters;               /* number of masters that it knows */
 	unsigned place[CORE_SLOTS_MAX]; /* the world's server in each slot; PLAN_MASTERS_MAX: none */

@@ -31,7 +31,7 @@ static const struct {
 	enum assumption assumption;
 } breaking[] = {{FAULT_DELETE, ASSUMES_WRITES}, {FAULT_OVERWRITE, ASSUMES_WRITES},
 	{FAULT_KIND, ASSUMES_WRITES}, {FAULT_EVICT, ASSUMES_WRITES}, {FAULT_CLONE, ASSUMES_COPIES},
-	{FAULT_COPY, ASSUMES_LEDGERS}, {FAULT_LEAP, ASSUMES_LEAPS}, {FAULT_FAST, ASSUMES_LEAPS},
+	{FAULT_COPY, ASSUMES_LEDGERS}, {FAULT_JUMP, ASSUMES_JUMPS}, {FAULT_FAST, ASSUMES_JUMPS},
 	{FAULT_BACK, ASSUMES_BACK}, {FAULT_STUN, ASSUMES_STILL}, {FAULT_TOTAL, ASSUMES_MEMORY},
 	{FAULT_MESSAGES, ASSUMES_MESSAGES}};
 
@@ -192,7 +192,7 @@ plan_clocks(struct plan *plan)
 	/* Of an only master's tokens the daemons alone know, which have to greet it while it is guarded:
 	 * who stands still looks as if it could tell. */
 	static const enum fault mute[] = {FAULT_PAUSE};
-	static const enum fault odd[] = {FAULT_LEAP, FAULT_FAST};
+	static const enum fault odd[] = {FAULT_JUMP, FAULT_FAST};
 	int64_t guard_us = (plan->lease_ms + plan->margin_ms) * 1000;
 	plan->wall_behind_us = plan->wall_ahead_us = plan->wall_apart_us = HOUR_US;
 	if (!plan_loses(plan))
@@ -219,7 +219,7 @@ static void
 plan_possible(struct plan *plan)
 {
 	static const enum fault many[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA};
-	/* Who has not known a clock before it leapt cannot see that it did, nor that a memory went back. */
+	/* Who has not known a clock before it jumped cannot see that it did, nor that a memory went back. */
 	static const enum fault fresh[] = {FAULT_CRASH, FAULT_DRAIN, FAULT_CLONE, FAULT_AMNESIA};
 	static const enum fault step[] = {FAULT_FORWARD};
 	static const enum fault worst = FAULT_AMNESIA;
@@ -227,7 +227,7 @@ plan_possible(struct plan *plan)
 		plan_without(plan, many, sizeof(many) / sizeof(many[0]));
 		plan->wild = plan->wild && plan->seed % 3 == 0;
 	}
-	if (plan->fault[FAULT_LEAP] || plan->fault[FAULT_FAST] || plan->fault[FAULT_REVERT] ||
+	if (plan->fault[FAULT_JUMP] || plan->fault[FAULT_FAST] || plan->fault[FAULT_REVERT] ||
 		plan->fault[FAULT_SWAP])
 		plan_without(plan, fresh, sizeof(fresh) / sizeof(fresh[0]));
 	if (plan->margin_ms == 0)
@@ -261,7 +261,7 @@ plan_crowd(struct plan *plan, struct rng *rng)
 static void
 plan_lists(struct plan *plan, struct rng *rng)
 {
-	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP, FAULT_DELETE,
+	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_JUMP, FAULT_DELETE,
 		FAULT_OVERWRITE, FAULT_KIND, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE};
 	bool fewer = plan->masters == PLAN_MASTERS_MAX || rng_percent(rng, 30);
 	plan_without(plan, more, sizeof(more) / sizeof(more[0]));
@@ -284,7 +284,7 @@ plan_lists(struct plan *plan, struct rng *rng)
 static void
 plan_changes(struct plan *plan, struct rng *rng)
 {
-	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_LEAP, FAULT_DELETE,
+	static const enum fault more[] = {FAULT_TOTAL, FAULT_AMNESIA, FAULT_JUMP, FAULT_DELETE,
 		FAULT_OVERWRITE, FAULT_KIND, FAULT_REVERT, FAULT_SWAP, FAULT_CLONE, FAULT_FAST, FAULT_EVICT,
 		FAULT_STUN};
 	bool grows = plan->masters == PLAN_MASTERS_MAX || rng_percent(rng, 35);
@@ -391,7 +391,7 @@ static void
 plan_more(struct plan *plan)
 {
 	/* A daemon that starts in the middle cannot see them: see plan_possible(). */
-	static const enum fault known[] = {FAULT_LEAP, FAULT_FAST, FAULT_REVERT, FAULT_SWAP};
+	static const enum fault known[] = {FAULT_JUMP, FAULT_FAST, FAULT_REVERT, FAULT_SWAP};
 	struct rng rng = {plan->seed * UINT64_C(0xd6e8feb86659fd93) + 17};
 
 	plan->forgets = rng_percent(&rng, 20);
@@ -545,7 +545,7 @@ plan_sentinel(struct plan *plan)
 {
 	/* What happens to one master alone, or to several that are independent. */
 	static const enum fault others[] = {FAULT_SPLIT, FAULT_TOTAL, FAULT_AMNESIA, FAULT_FLUSH, FAULT_FULL,
-		FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF, FAULT_BACK, FAULT_LEAP, FAULT_DELETE,
+		FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF, FAULT_BACK, FAULT_JUMP, FAULT_DELETE,
 		FAULT_OVERWRITE, FAULT_KIND, FAULT_CLONE, FAULT_REVERT, FAULT_SWAP, FAULT_EVICT};
 	static const int64_t counts[] = {2, 2, 3, 3, 4};
 	struct rng rng = {plan->seed * UINT64_C(0x9fb21c651e98df25) + 3};

@@ -50,7 +50,7 @@
 	FAULT(MISCONF, "misconf")     /* cannot write its disk */                                            \
 	FAULT(FORWARD, "forward")     /* its clock steps forward, at most J a lease */                       \
 	FAULT(BACK, "back")           /* or back */                                                          \
-	FAULT(LEAP, "leap")           /* that of one, or of a few of many, leaps by up to an hour */         \
+	FAULT(JUMP, "jump")           /* that of one, or of a few of many, jumps by up to an hour */         \
 	FAULT(FAST, "fast")           /* it runs fast for a while, by more than J a lease */                 \
 	FAULT(DELETE, "delete")       /* a program deletes a lease's key */                                  \
 	FAULT(OVERWRITE, "overwrite") /* or writes over it */                                                \
@@ -84,7 +84,7 @@ extern const char *const fault_word[FAULT_COUNT];
 	ASSUMPTION(MEMORIES, "memories") /* no master forgets where a rival, who knows no guard, locks */    \
 	ASSUMPTION(COPIES, "copies")     /* no daemon is a copy of another one */                            \
 	ASSUMPTION(LEDGERS, "ledgers")   /* nor begins with a copy of its ledger */                          \
-	ASSUMPTION(LEAPS, "leaps")       /* no master's clock goes ahead by more than J in a lease */        \
+	ASSUMPTION(JUMPS, "jumps")       /* no master's clock goes ahead by more than J in a lease */        \
 	ASSUMPTION(BACK, "back")         /* no master's clock steps back */                                  \
 	ASSUMPTION(STILL, "still")       /* no daemon's clock stands still */                                \
 	ASSUMPTION(WILD, "wild")         /* no clock shows just any time */                                  \
@@ -101,7 +101,7 @@ enum assumption {
 };
 
 #define OFF(assumption) (1U << ASSUMES_##assumption)
-#define OFF_CLOCKS      (OFF(LEAPS) | OFF(BACK) | OFF(STILL) | OFF(WILD))
+#define OFF_CLOCKS      (OFF(JUMPS) | OFF(BACK) | OFF(STILL) | OFF(WILD))
 
 struct plan {
 	uint64_t seed;

@@ -15,8 +15,8 @@ private_master_draw(struct plan *plan, struct rng *rng)
 		plan->fault[none[i]] = false;
 	plan->hosts = 1;
 	plan->rolls = plan->halves = plan->redisson = plan->redsync = false;
-	/* A daemon that has just started cannot see that a clock leapt: see plan_possible(). */
-	if (plan->fault[FAULT_LEAP] || plan->fault[FAULT_FAST])
+	/* A daemon that has just started cannot see that a clock jumped: see plan_possible(). */
+	if (plan->fault[FAULT_JUMP] || plan->fault[FAULT_FAST])
 		return;
 	plan->fault[FAULT_CRASH] = plan->fault[FAULT_EMPTY] = true;
 	plan->fault[FAULT_DRAIN] |= rng_percent(rng, 50);

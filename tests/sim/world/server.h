@@ -36,10 +36,11 @@ struct server {
 	int64_t evicted_us;       /* when it evicted keys, until the next greeting; 0: no */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
 	int64_t given_up_us;      /* when a greeting gave up its memory; 0: never */
-	int64_t lacks_until_us; /* its clock leapt, or its memory went back: until then its leases are missing
-				 */
-	struct store *backup;   /* the data of a restart with old data */
-	struct store *other;    /* the data of its other database */
+	int64_t lacks_until_us;   /* its clock jumped, or its memory went back: until then its leases are
+				   * missing
+				   */
+	struct store *backup;     /* the data of a restart with old data */
+	struct store *other;      /* the data of its other database */
 	struct replication replication;      /* with sentinels */
 	struct herald herald;                /* the messages that the current command has published */
 	int64_t peak_us;                     /* the latest time that its clock has shown to a command */

@@ -420,13 +420,13 @@ START_TEST(a_memory_that_adopted_it_and_is_another_by_now_has_not)
 END_TEST
 
 /* Its clock may have ended the key too early: then its memory is given up, and takes a reclaim. */
-START_TEST(a_master_whose_clock_leapt_is_not_believed_that_it_has_none)
+START_TEST(a_master_whose_clock_jumped_is_not_believed_that_it_has_none)
 {
 	struct story w;
 
 	story_recovered(&w, 1);
 	back(&w, 0);
-	w.leap_ms = 2 * MARGIN_MS;
+	w.jump_ms = 2 * MARGIN_MS;
 	ck_assert_str_eq(adopted(&w, OUTCOME_NO), "hello");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :691");
 	hello(&w, false, MEMORY + 9);
@@ -834,7 +834,7 @@ main(void)
 		a_guarded_master_takes_it_by_a_reclaim_that_names_its_previous_owners,
 		a_reclaim_that_is_refused_loses_it, a_memory_that_adopted_it_and_is_another_by_now_has_not,
 		a_master_that_forgets_meanwhile_is_asked_to_reclaim,
-		a_master_whose_clock_leapt_is_not_believed_that_it_has_none, readers_are_adopted_as_readers,
+		a_master_whose_clock_jumped_is_not_believed_that_it_has_none, readers_are_adopted_as_readers,
 		a_lease_that_is_shared_before_it_is_adopted_is_adopted_as_shared,
 		a_lease_that_is_shared_while_it_is_adopted_is_renewed_as_shared,
 		permits_are_adopted_by_their_numbers, a_majority_adopts_and_the_third_master_when_it_is_back,

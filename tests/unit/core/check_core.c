@@ -1215,9 +1215,9 @@ START_TEST(silences_of_a_master_are_noted_once_for_a_stretch)
 END_TEST
 
 static const char *
-greets(struct story *w, unsigned link, int64_t leap_ms)
+greets(struct story *w, unsigned link, int64_t jump_ms)
 {
-	w->leap_ms = leap_ms;
+	w->jump_ms = jump_ms;
 	return vote(
 		w, (struct vote){.op = CALL_HELLO, .link = link, .admitted = true, .incarnation = MEMORY});
 }
@@ -1233,7 +1233,7 @@ story_two_links(struct story *w)
 }
 
 /* The clock steps back between two greetings, of which the first is answered last, on either link. */
-START_TEST(an_answer_that_another_link_overtook_shows_no_leap)
+START_TEST(an_answer_that_another_link_overtook_shows_no_jump)
 {
 	for (unsigned late = 0; late < 2; late++) {
 		struct story w;
@@ -1242,43 +1242,43 @@ START_TEST(an_answer_that_another_link_overtook_shows_no_leap)
 		after(&w, LEASE_MS / 3);
 		greets(&w, 1 - late, -4 * MARGIN_MS);
 		greets(&w, late, 0);
-		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 		after(&w, LEASE_MS / 3);
 		greets(&w, late, -4 * MARGIN_MS);
-		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 		greets(&w, 1 - late, 0);
-		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 		story_done(&w);
 	}
 }
 END_TEST
 
-/* The clock leaps once more between the two greetings that tell of the first leap. The one that was read
+/* The clock jumps once more between the two greetings that tell of the first jump. The one that was read
  * before is answered last. */
-START_TEST(a_greeting_from_before_a_leap_does_not_show_it_again)
+START_TEST(a_greeting_from_before_a_jump_does_not_show_it_again)
 {
 	struct story w;
 
 	story_two_links(&w);
 	after(&w, LEASE_MS / 3);
 	greets(&w, 1, 2 * MARGIN_MS);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	greets(&w, 0, 2 * MARGIN_MS);
 	greets(&w, 1, 4 * MARGIN_MS);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	greets(&w, 0, 2 * MARGIN_MS);
 	greets(&w, 0, 4 * MARGIN_MS);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 	after(&w, LEASE_MS / 3);
 	for (unsigned link = 0; link < 2; link++) {
 		greets(&w, link, 4 * MARGIN_MS);
-		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 	}
 	story_done(&w);
 }
 END_TEST
 
-START_TEST(a_clock_that_leaps_while_a_link_is_lost_has_leapt)
+START_TEST(a_clock_that_jumps_while_a_link_is_lost_has_jumped)
 {
 	struct story w;
 
@@ -1288,12 +1288,12 @@ START_TEST(a_clock_that_leaps_while_a_link_is_lost_has_leapt)
 	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 0, .text = SLICE("reset")});
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
 	greets(&w, 0, 2 * MARGIN_MS);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
 END_TEST
 
-START_TEST(a_clock_that_leaps_while_nothing_is_heard_has_leapt)
+START_TEST(a_clock_that_jumps_while_nothing_is_heard_has_jumped)
 {
 	struct story w;
 
@@ -1303,14 +1303,14 @@ START_TEST(a_clock_that_leaps_while_nothing_is_heard_has_leapt)
 	after(&w, 4 * LEASE_MS);
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
 	greets(&w, 0, LEASE_MS);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
 END_TEST
 
 /* Other daemons have given its memory up, and its guard is over: they may have been granted leases since,
- * which a later leap ended before their time. */
-START_TEST(a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_leapt)
+ * which a later jump ended before their time. */
+START_TEST(a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_jumped)
 {
 	struct story w;
 
@@ -1319,9 +1319,9 @@ START_TEST(a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_cloc
 		step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = i, .text = SLICE("reset")});
 	after(&w, 4 * LEASE_MS);
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
-	w.leap_ms = LEASE_MS;
+	w.jump_ms = LEASE_MS;
 	vote(&w, (struct vote){.op = CALL_HELLO, .admitted = true, .incarnation = MEMORY + 1});
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	ck_assert_ptr_null(strstr(lock(&w, 1, "a"), "acquire"));
 	ck_assert_ptr_null(strstr(after(&w, LEASE_MS), "acquire"));
 	ck_assert_ptr_nonnull(strstr(after(&w, LEASE_MS / 100 + 2 + MARGIN_MS), "acquire"));
@@ -1345,7 +1345,7 @@ START_TEST(a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it)
 	for (int ms = 0; ms < 50 && strstr(w.trace, "acquire a#2") == NULL; ms++)
 		after(&w, 1);
 	greets(&w, 0, LEASE_MS);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 2), "leave a#2");
 	after(&w, 2 * LEASE_MS);
 	ck_assert_ptr_null(strstr(w.trace, "-WRONGKIND"));
@@ -1355,7 +1355,7 @@ START_TEST(a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it)
 END_TEST
 
 /* An answer ends the round about a lease of the only master; what its holder was told stays known. */
-START_TEST(what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over)
+START_TEST(what_a_jump_shortened_is_not_given_back_before_what_was_told_is_over)
 {
 	struct story w;
 
@@ -1375,7 +1375,7 @@ END_TEST
 
 /* The master reads the first greeting late: against that one its clock seems to be ahead by as much, and the
  * host stands still for no longer. */
-START_TEST(a_first_greeting_that_took_long_hides_no_leap)
+START_TEST(a_first_greeting_that_took_long_hides_no_jump)
 {
 	struct story w;
 	const int64_t late_ms = LEASE_MS * 3 / 10;
@@ -1388,29 +1388,29 @@ START_TEST(a_first_greeting_that_took_long_hides_no_leap)
 	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 :500");
 	greets(&w, 0, late_ms);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
 END_TEST
 
 /* Each is within the margin, and no lease lives through both. */
-START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap)
+START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_jump)
 {
 	const int64_t step_ms = 3 * MARGIN_MS / 4, third = LEASE_MS / 3;
 	struct story w;
-	int64_t leap_ms = 0;
+	int64_t jump_ms = 0;
 
 	story_two_links(&w);
 	for (int i = 0; i < 20; i++) {
-		leap_ms += i % 6 == 5 ? step_ms : 0;
+		jump_ms += i % 6 == 5 ? step_ms : 0;
 		after(&w, third);
-		greets(&w, 0, leap_ms);
-		ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 0);
+		greets(&w, 0, jump_ms);
+		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 	}
 	after(&w, third);
 	/* The last one was three thirds of a lease ago. */
-	greets(&w, 0, leap_ms + step_ms);
-	ck_assert_uint_eq(notes(&w, NOTE_MASTER_LEAPT), 1);
+	greets(&w, 0, jump_ms + step_ms);
+	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
 END_TEST
@@ -1495,13 +1495,13 @@ main(void)
 		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,
 		a_daemon_that_is_called_and_wants_nothing_leaves_the_queue,
 		a_daemon_that_stood_still_blames_no_master_for_that_time,
-		an_answer_that_another_link_overtook_shows_no_leap,
-		a_greeting_from_before_a_leap_does_not_show_it_again,
-		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_leap,
-		a_clock_that_leaps_while_a_link_is_lost_has_leapt,
-		a_first_greeting_that_took_long_hides_no_leap,
-		a_clock_that_leaps_while_nothing_is_heard_has_leapt,
-		what_a_leap_shortened_is_not_given_back_before_what_was_told_is_over,
+		an_answer_that_another_link_overtook_shows_no_jump,
+		a_greeting_from_before_a_jump_does_not_show_it_again,
+		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_jump,
+		a_clock_that_jumps_while_a_link_is_lost_has_jumped,
+		a_first_greeting_that_took_long_hides_no_jump,
+		a_clock_that_jumps_while_nothing_is_heard_has_jumped,
+		what_a_jump_shortened_is_not_given_back_before_what_was_told_is_over,
 		a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it,
-		a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_leapt);
+		a_memory_that_is_heard_of_after_its_guard_is_not_believed_if_the_clock_jumped);
 }

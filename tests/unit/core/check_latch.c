@@ -409,7 +409,7 @@ START_TEST(a_lease_that_is_over_by_the_clock_of_the_master_is_not_set_again)
 	deadline_us = last_call(&w)->deadline_us;
 	fails(&w, 2, OUTCOME_UNKNOWN);
 	/* The clock of the master was set forward, and the answer to another request shows it. */
-	w.leap_ms = 10;
+	w.jump_ms = 10;
 	is_none(&w, 1);
 	ck_assert_str_eq(after(&w, 50), "set a#3");
 	ck_assert_int_eq(last_call(&w)->ttl_ms, 150);

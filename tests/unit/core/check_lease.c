@@ -408,7 +408,7 @@ START_TEST(what_a_memory_granted_that_was_given_up_meanwhile_is_given_back)
 		vote(&w, (struct vote){.op = CALL_HELLO, .link = i, .admitted = true, .incarnation = MEMORY});
 	}
 	lock(&w, 1, "b");
-	/* Its clock may have leapt, and have ended the lease of another daemon before this one was granted.
+	/* Its clock may have jumped, and have ended the lease of another daemon before this one was granted.
 	 */
 	hello(&w, false, MEMORY + 1);
 	ck_assert_str_eq(vote(&w, (struct vote){.op = CALL_ACQUIRE,

@@ -317,7 +317,7 @@ START_TEST(a_wait_in_a_guard_that_ends_before_the_master_is_asked_is_not_null)
 
 	brief.wait_ms = LEASE_MS;
 	story_ready(&w);
-	w.leap_ms = LEASE_MS;
+	w.jump_ms = LEASE_MS;
 	hello(&w, true, MEMORY);
 	ck_assert_str_eq(run(&w, 1, brief), "");
 	ck_assert_str_eq(after(&w, 2 * LEASE_MS), "c1 -NOMASTER");
@@ -336,7 +336,7 @@ START_TEST(another_limit_from_before_a_guard_is_no_reason_after_it)
 	story_ready(&w);
 	ck_assert_str_eq(run(&w, 1, command), "acquire a#1 1 of 2");
 	ck_assert_str_eq(permits(&w, 2, 2, 1), "");
-	w.leap_ms = LEASE_MS;
+	w.jump_ms = LEASE_MS;
 	hello(&w, true, MEMORY);
 	ck_assert_str_eq(limited(&w, 1, 5), "leave a#1");
 	after(&w, 2 * LEASE_MS);

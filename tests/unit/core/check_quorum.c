@@ -1058,7 +1058,7 @@ START_TEST(a_failover_is_no_name_of_several_servers)
 }
 END_TEST
 
-START_TEST(a_master_whose_clock_leapt_is_not_believed)
+START_TEST(a_master_whose_clock_jumped_is_not_believed)
 {
 	struct story w;
 	struct seats s = story_asked(&w);
@@ -1068,18 +1068,18 @@ START_TEST(a_master_whose_clock_leapt_is_not_believed)
 		.token_first = 500,
 		.token_last = 1499};
 
-	w.leap_ms = 3600000;
+	w.jump_ms = 3600000;
 	HEARD(&w, s.one, vote(&w, yes));
 	/* The others are looked at, too, and this one is told. */
 	ck_assert_uint_eq(calls_of(&w, CALL_HELLO), 3);
 	ck_assert(w.actions.list[w.actions.n - 1].u.call.doubted == MEMORY + s.one);
-	w.leap_ms = 0;
+	w.jump_ms = 0;
 	/* Its yes is none: the others decide, and it is given back. */
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(w.trace, "");
 	HEARD(&w, s.two, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(w.trace, "c1 :500");
-	w.leap_ms = 3600000;
+	w.jump_ms = 3600000;
 	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
 	ck_assert_ptr_nonnull(strstr(w.trace, "reclaim a#1"));
 	story_done(&w);
@@ -1087,12 +1087,12 @@ START_TEST(a_master_whose_clock_leapt_is_not_believed)
 END_TEST
 
 /* Others had doubted that memory, too, so it is given up with this greeting. */
-START_TEST(a_leap_counts_also_if_the_memory_was_given_up_for_it)
+START_TEST(a_jump_counts_also_if_the_memory_was_given_up_for_it)
 {
 	struct story w;
 	struct seats s = story_held(&w);
 
-	w.leap_ms = LEASE_MS;
+	w.jump_ms = LEASE_MS;
 	ck_assert_ptr_nonnull(strstr(HEARD(&w, s.one, hello(&w, false, MEMORY + 100)), "reclaim a#1"));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	/* Our own clock stood still. */
@@ -1108,9 +1108,9 @@ START_TEST(a_host_that_stood_still_twice_lost_both_times)
 	struct story w;
 	struct seats s = story_held(&w);
 
-	w.leap_ms = LEASE_MS * 6 / 10;
+	w.jump_ms = LEASE_MS * 6 / 10;
 	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
-	w.leap_ms += LEASE_MS * 6 / 10;
+	w.jump_ms += LEASE_MS * 6 / 10;
 	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
@@ -1126,11 +1126,11 @@ START_TEST(a_host_that_stands_still_again_before_it_is_greeted_lost_both_times)
 	struct story w;
 	struct seats s = story_held(&w);
 
-	w.leap_ms = LEASE_MS * 3 / 10;
+	w.jump_ms = LEASE_MS * 3 / 10;
 	HEARD(&w, s.one, answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9));
 	HEARD(&w, s.two, answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
-	w.leap_ms += LEASE_MS * 3 / 10;
+	w.jump_ms += LEASE_MS * 3 / 10;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :383");
@@ -1138,24 +1138,24 @@ START_TEST(a_host_that_stands_still_again_before_it_is_greeted_lost_both_times)
 }
 END_TEST
 
-/* The clocks of both others have leapt: theirs, or our own stood still. */
+/* The clocks of both others have jumped: theirs, or our own stood still. */
 static void
-others_leap(struct story *w, struct seats s, int64_t leap_ms)
+others_jump(struct story *w, struct seats s, int64_t jump_ms)
 {
-	w->leap_ms = leap_ms;
+	w->jump_ms = jump_ms;
 	HEARD(w, s.one, hello(w, false, MEMORY + 100));
 	HEARD(w, s.two, hello(w, false, MEMORY + 200));
-	w->leap_ms = 0;
+	w->jump_ms = 0;
 }
 
 /* A holder that is cut off cannot be told of the loss. */
-START_TEST(what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over)
+START_TEST(what_jumps_of_most_clocks_end_is_given_back_when_what_was_told_is_over)
 {
 	struct story w;
 	struct seats s = story_held(&w);
 
 	close_as(&w, 1, END_ABANDONED);
-	others_leap(&w, s, 3600000);
+	others_jump(&w, s, 3600000);
 	ck_assert_ptr_null(strstr(w.trace, "release"));
 	/* A master that is back is told of nothing earlier. */
 	HEARD(&w, s.home, link_down(&w, "reset"));
@@ -1180,12 +1180,12 @@ released_in(struct story *w)
 }
 
 /* It has not been told yet when its connection is lost. */
-START_TEST(a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told)
+START_TEST(a_hold_that_jumps_shortened_is_withheld_for_as_long_as_was_told)
 {
 	struct story w;
 	struct seats s = story_held(&w);
 
-	others_leap(&w, s, LEASE_MS / 2);
+	others_jump(&w, s, LEASE_MS / 2);
 	close_as(&w, 1, END_ABANDONED);
 	ck_assert_int_eq(released_in(&w), 988);
 	story_done(&w);
@@ -1193,7 +1193,7 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told)
 END_TEST
 
 /* While its connection is lost a holder is told nothing, and the lease is renewed. */
-START_TEST(what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over)
+START_TEST(what_jumps_end_is_given_back_when_what_was_told_before_a_cut_is_over)
 {
 	struct story w;
 	struct seats s = story_held(&w);
@@ -1203,7 +1203,7 @@ START_TEST(what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over)
 	after(&w, LEASE_MS / 3);
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	HEARD(&w, s.two, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	others_leap(&w, s, 3600000);
+	others_jump(&w, s, 3600000);
 	ck_assert_ptr_null(strstr(w.trace, "release"));
 	ck_assert_int_eq(released_in(&w), 988 - LEASE_MS / 3);
 	story_done(&w);
@@ -1211,12 +1211,12 @@ START_TEST(what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over)
 END_TEST
 
 /* The masters still have the lease, and renew it. */
-START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
+START_TEST(a_hold_that_jumps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 {
 	struct story w;
 	struct seats s = story_held(&w);
 
-	w.leap_ms = LEASE_MS / 2;
+	w.jump_ms = LEASE_MS / 2;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
 	close_as(&w, 1, END_ABANDONED);
@@ -1229,7 +1229,7 @@ START_TEST(a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 END_TEST
 
 /* Nobody has been told of this part of an MLOCK: b is missing. */
-START_TEST(what_leaps_end_of_an_mlock_before_its_answer_is_given_back_at_once)
+START_TEST(what_jumps_end_of_an_mlock_before_its_answer_is_given_back_at_once)
 {
 	const struct slice names[] = {SLICE("a"), SLICE("b")};
 	const struct seats s = {.home = 0, .one = 1, .two = 2};
@@ -1241,14 +1241,14 @@ START_TEST(what_leaps_end_of_an_mlock_before_its_answer_is_given_back_at_once)
 			.verb = VERB_MLOCK, .wait_ms = COMMAND_WAIT_RULE, .names = names, .name_count = 2});
 	for (unsigned i = 0; i < 3; i++)
 		HEARD(&w, i, granted(&w, "a", 1, 500));
-	others_leap(&w, s, 3600000);
+	others_jump(&w, s, 3600000);
 	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
 	story_done(&w);
 }
 END_TEST
 
 /* Its session had no connection when it was granted. */
-START_TEST(what_leaps_end_that_nobody_was_told_of_is_given_back_at_once)
+START_TEST(what_jumps_end_that_nobody_was_told_of_is_given_back_at_once)
 {
 	struct story w;
 	struct seats s;
@@ -1260,7 +1260,7 @@ START_TEST(what_leaps_end_that_nobody_was_told_of_is_given_back_at_once)
 	close_as(&w, 1, END_ABANDONED);
 	for (unsigned i = 0; i < 3; i++)
 		HEARD(&w, i, granted(&w, "a", 1, 500));
-	others_leap(&w, s, 3600000);
+	others_jump(&w, s, 3600000);
 	ck_assert_ptr_nonnull(strstr(w.trace, "release a#1"));
 	story_done(&w);
 }
@@ -1276,7 +1276,7 @@ START_TEST(time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_sile
 	after(&w, LEASE_MS / 3);
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :647");
-	w.leap_ms = stood_ms;
+	w.jump_ms = stood_ms;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :350");
@@ -1295,10 +1295,10 @@ START_TEST(where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_o
 	int64_t stood_ms = LEASE_MS * 3 / 10;
 
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
-	w.leap_ms = stood_ms;
+	w.jump_ms = stood_ms;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
-	w.leap_ms = stood_ms * 2 / 3;
+	w.jump_ms = stood_ms * 2 / 3;
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
 	story_done(&w);
@@ -1312,7 +1312,7 @@ START_TEST(a_standstill_is_taken_off_also_what_was_asked_for_before_it)
 	struct seats s = story_held(&w);
 
 	after(&w, LEASE_MS / 3);
-	w.leap_ms = LEASE_MS * 3 / 10;
+	w.jump_ms = LEASE_MS * 3 / 10;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -1324,17 +1324,17 @@ END_TEST
 
 /* Any answer of this master, whose clock is ahead by so much. */
 static const char *
-shows(struct story *w, unsigned at, int64_t leap_ms)
+shows(struct story *w, unsigned at, int64_t jump_ms)
 {
-	w->leap_ms = leap_ms;
+	w->jump_ms = jump_ms;
 	return HEARD(w, at, answer(w, CALL_LEAVE, OUTCOME_NO, "b", 9));
 }
 
-/* The answers to the greeting that was under way, and to the one that leaves after all leaps. */
+/* The answers to the greeting that was under way, and to the one that leaves after all jumps. */
 static void
-catches_up(struct story *w, unsigned at, int64_t leap_ms)
+catches_up(struct story *w, unsigned at, int64_t jump_ms)
 {
-	w->leap_ms = leap_ms;
+	w->jump_ms = jump_ms;
 	HEARD(w, at, hello(w, true, MEMORY + at));
 	ck_assert_uint_eq(calls_of(w, CALL_HELLO), 1);
 	HEARD(w, at, hello(w, true, MEMORY + at));
@@ -1355,7 +1355,7 @@ START_TEST(a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show)
 	catches_up(&w, s.one, first_ms);
 	catches_up(&w, s.home, first_ms);
 	catches_up(&w, s.two, 0);
-	w.leap_ms = first_ms;
+	w.jump_ms = first_ms;
 	after(&w, LEASE_MS / 3);
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -1383,13 +1383,13 @@ START_TEST(a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhil
 	after(&w, LEASE_MS / 3);
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	HEARD(&w, s.home, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	w.leap_ms = stood_ms / 2;
+	w.jump_ms = stood_ms / 2;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
-	w.leap_ms = stood_ms;
+	w.jump_ms = stood_ms;
 	HEARD(&w, s.two, hello(&w, true, MEMORY + s.two));
-	w.leap_ms = 0;
+	w.jump_ms = 0;
 	HEARD(&w, s.home, hello(&w, true, MEMORY + s.home));
-	w.leap_ms = stood_ms;
+	w.jump_ms = stood_ms;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.home, hello(&w, true, MEMORY + s.home));
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :680");
@@ -1397,7 +1397,7 @@ START_TEST(a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhil
 }
 END_TEST
 
-/* The first one is told of the leap before another one shows it. */
+/* The first one is told of the jump before another one shows it. */
 START_TEST(a_standstill_that_one_master_has_shown_counts_until_most_have)
 {
 	struct story w;
@@ -1406,7 +1406,7 @@ START_TEST(a_standstill_that_one_master_has_shown_counts_until_most_have)
 
 	after(&w, LEASE_MS / 3);
 	HEARD(&w, s.one, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	w.leap_ms = stood_ms;
+	w.jump_ms = stood_ms;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
@@ -1422,7 +1422,7 @@ START_TEST(a_step_within_the_margin_is_nothing)
 	struct story w;
 	struct seats s = story_asked(&w);
 
-	w.leap_ms = MARGIN_MS / 2;
+	w.jump_ms = MARGIN_MS / 2;
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(w.trace, "c1 :500");
@@ -1509,8 +1509,8 @@ main(void)
 		a_guard_waits_for_the_masters_whose_links_a_hand_over_took_down,
 		a_daemon_with_other_limits_admits_nobody, the_same_server_twice_is_one,
 		a_name_of_several_servers_is_refused, a_failover_is_no_name_of_several_servers,
-		a_master_whose_clock_leapt_is_not_believed,
-		a_leap_counts_also_if_the_memory_was_given_up_for_it,
+		a_master_whose_clock_jumped_is_not_believed,
+		a_jump_counts_also_if_the_memory_was_given_up_for_it,
 		a_host_that_stood_still_twice_lost_both_times,
 		a_host_that_stands_still_again_before_it_is_greeted_lost_both_times,
 		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
@@ -1519,12 +1519,12 @@ main(void)
 		a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show,
 		a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhile,
 		a_standstill_that_one_master_has_shown_counts_until_most_have,
-		what_leaps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
-		a_hold_that_leaps_shortened_is_withheld_for_as_long_as_was_told,
-		what_leaps_end_is_given_back_when_what_was_told_before_a_cut_is_over,
-		a_hold_that_leaps_shortened_is_withheld_also_on_a_lease_that_goes_on,
-		what_leaps_end_of_an_mlock_before_its_answer_is_given_back_at_once,
-		what_leaps_end_that_nobody_was_told_of_is_given_back_at_once,
+		what_jumps_of_most_clocks_end_is_given_back_when_what_was_told_is_over,
+		a_hold_that_jumps_shortened_is_withheld_for_as_long_as_was_told,
+		what_jumps_end_is_given_back_when_what_was_told_before_a_cut_is_over,
+		a_hold_that_jumps_shortened_is_withheld_also_on_a_lease_that_goes_on,
+		what_jumps_end_of_an_mlock_before_its_answer_is_given_back_at_once,
+		what_jumps_end_that_nobody_was_told_of_is_given_back_at_once,
 		a_step_within_the_margin_is_nothing,
 		what_is_given_back_is_released_at_every_master_that_may_have_it);
 }

@@ -367,7 +367,7 @@ any_master_event(void)
 		link_down(&w, "away");
 		break;
 	case 1:
-		w.leap_ms += any(20) == 0 ? 200 : 0;
+		w.jump_ms += any(20) == 0 ? 200 : 0;
 		break;
 	case 2:
 		wanted(&w, any_name());

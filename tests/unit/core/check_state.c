@@ -1135,9 +1135,9 @@ begin_held_at_two(void)
 }
 
 static void
-shows_leap(unsigned master, int64_t leap_ms)
+shows_jump(unsigned master, int64_t jump_ms)
 {
-	w.leap_ms = leap_ms;
+	w.jump_ms = jump_ms;
 	w.at = master;
 	hello(&w, true, MEMORY + master);
 }
@@ -1149,18 +1149,18 @@ let_calls_end(void)
 		answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9);
 }
 
-START_TEST(a_leap_that_one_master_has_shown_counts_on)
+START_TEST(a_jump_that_one_master_has_shown_counts_on)
 {
 	begin_held_at_two();
-	shows_leap(0, LEASE_MS / 2);
+	shows_jump(0, LEASE_MS / 2);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
 	/* The greetings of the others were read before. */
-	shows_leap(1, 0);
-	shows_leap(2, 0);
+	shows_jump(1, 0);
+	shows_jump(2, 0);
 	let_calls_end();
 	handed_over();
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
-	shows_leap(1, LEASE_MS / 2);
+	shows_jump(1, LEASE_MS / 2);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :482");
 }
 END_TEST
@@ -1168,12 +1168,12 @@ END_TEST
 START_TEST(time_that_the_host_stood_still_is_not_taken_off_once_more)
 {
 	begin_held_at_two();
-	shows_leap(0, LEASE_MS / 4);
-	shows_leap(1, LEASE_MS / 4);
+	shows_jump(0, LEASE_MS / 4);
+	shows_jump(1, LEASE_MS / 4);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :729");
 	/* The third shows it to the next process. */
 	let_calls_end();
-	handed_over_as("leapt");
+	handed_over_as("jumped");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :729");
 }
 END_TEST
@@ -1401,7 +1401,7 @@ main(void)
 		latches_count_on_for_their_users, a_guard_ends_when_it_would_have_ended,
 		three_masters_are_found_as_they_were,
 		what_may_still_create_a_lease_is_given_back_by_the_next_process,
-		a_leap_that_one_master_has_shown_counts_on,
+		a_jump_that_one_master_has_shown_counts_on,
 		time_that_the_host_stood_still_is_not_taken_off_once_more,
 		a_name_with_another_key_refuses_the_state_and_is_told,
 		a_name_with_another_interop_refuses_the_state_and_is_told,

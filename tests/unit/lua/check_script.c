@@ -226,7 +226,7 @@ hello_doubting(int daemon, uint64_t candidate)
 		daemon, (struct call){.op = CALL_HELLO, .incarnation = candidate, .doubted = INCARNATION});
 }
 
-ON_BOTH(a_clock_has_leapt_when_most_daemons_say_so)
+ON_BOTH(a_clock_has_jumped_when_most_daemons_say_so)
 {
 	open_master();
 	struct vote v = hello_doubting(DA, 0xdef);
@@ -245,7 +245,7 @@ ON_BOTH(a_clock_has_leapt_when_most_daemons_say_so)
 	ck_assert_str_eq(stage_get(&stage, "said"), "0");
 }
 
-ON_BOTH(the_only_daemon_is_believed_that_a_clock_leapt)
+ON_BOTH(the_only_daemon_is_believed_that_a_clock_jumped)
 {
 	hello(DA, INCARNATION);
 	admit(DA, INCARNATION, 100);
@@ -1504,9 +1504,9 @@ main(void)
 		a_flushed_master_refuses_all_scripts_of_before, a_restarted_master_is_another_one,
 		a_changed_identity_opens_a_guard_and_keeps_the_tokens,
 		a_memory_that_went_back_takes_no_call_of_who_knows_better,
-		a_memory_that_went_back_is_guarded_as_another_one, a_clock_has_leapt_when_most_daemons_say_so,
-		the_only_daemon_is_believed_that_a_clock_leapt, a_trusted_master_is_admitted_at_once,
-		who_says_that_it_ends_is_registered_no_longer,
+		a_memory_that_went_back_is_guarded_as_another_one,
+		a_clock_has_jumped_when_most_daemons_say_so, the_only_daemon_is_believed_that_a_clock_jumped,
+		a_trusted_master_is_admitted_at_once, who_says_that_it_ends_is_registered_no_longer,
 		daemons_of_another_format_are_refused_while_one_of_them_lives,
 		other_limits_are_refused_while_somebody_lives_by_them,
 		a_refused_daemon_that_was_told_more_shows_that_the_memory_went_back,

@@ -369,7 +369,7 @@ START_TEST(nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_
 }
 END_TEST
 
-START_TEST(a_lease_on_two_masters_survives_that_the_clock_of_one_leaps)
+START_TEST(a_lease_on_two_masters_survives_that_the_clock_of_one_jumps)
 {
 	begin_with(2, 3);
 	connect_to(0, 0);
@@ -488,7 +488,7 @@ main(void)
 		votes_that_are_split_are_given_back_and_asked_for_again,
 		a_master_that_goes_on_too_late_refuses_what_it_was_asked,
 		nobody_is_granted_anything_before_the_guard_is_over_when_all_masters_forgot,
-		a_lease_on_two_masters_survives_that_the_clock_of_one_leaps, the_same_seed_gives_the_same_run,
+		a_lease_on_two_masters_survives_that_the_clock_of_one_jumps, the_same_seed_gives_the_same_run,
 		two_daemons_that_take_the_same_names_in_opposite_orders_both_get_them,
 		a_hundred_seeds_break_no_promise);
 }

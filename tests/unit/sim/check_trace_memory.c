@@ -163,7 +163,7 @@ START_TEST(a_master_that_runs_fast_for_a_whole_lease_is_found_out)
 	/* By 93 ms in a third of a lease, which is less than J. */
 	server_run_fast(&w->servers[0], 1500000, 28);
 	scenario_pass_ms(&play, 1400);
-	ck_assert_msg(is_guarded(1, 0), "%s", "the leap is not seen");
+	ck_assert_msg(is_guarded(1, 0), "%s", "the jump is not seen");
 	scenario_pass_ms(&play, 1500);
 	MESSAGES(scenario_story(&play), "d1 > c1 :T\n");
 	scenario_end(&play);
@@ -225,7 +225,7 @@ START_TEST(a_host_that_stood_still_tells_what_it_lost_with_the_first_answer)
 }
 END_TEST
 
-START_TEST(a_master_whose_clock_most_daemons_saw_leap_is_guarded_and_takes_reclaims)
+START_TEST(a_master_whose_clock_most_daemons_saw_jump_is_guarded_and_takes_reclaims)
 {
 	begin_daemons(2, 1);
 	ask(0, VERB_LOCK, -1);
@@ -252,6 +252,6 @@ main(void)
 		the_clock_of_one_host_stands_still_and_the_others_go_on,
 		the_clock_of_one_host_stands_still_and_the_others_go_on_with_three_masters,
 		a_host_that_stood_still_tells_what_it_lost_with_the_first_answer,
-		a_master_whose_clock_most_daemons_saw_leap_is_guarded_and_takes_reclaims,
+		a_master_whose_clock_most_daemons_saw_jump_is_guarded_and_takes_reclaims,
 		tokens_grow_when_the_only_master_and_a_daemon_whose_clock_is_ahead_go_down_together);
 }

@@ -1,7 +1,7 @@
 /*
- * leap: see leap.h. It knows nothing of single leases; scheduler.c finds them.
+ * clock_jump: see clock_jump.h. It knows nothing of single leases; scheduler.c finds them.
  */
-#include "daemon/core/masters/leap.h"
+#include "daemon/core/masters/clock_jump.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/settings.h"
@@ -14,60 +14,60 @@
 #include <string.h>
 
 static int64_t
-leap_ms(const struct core *core, const struct leap *leap)
+jump_ms(const struct core *core, const struct clock_jump *jump)
 {
-	bool counts = leap->at_ms != 0 && core->now.ms - leap->at_ms < terms_guard_ms(core);
+	bool counts = jump->at_ms != 0 && core->now.ms - jump->at_ms < terms_guard_ms(core);
 
-	assert(leap->ms >= 0);
-	return counts ? leap->ms : 0;
+	assert(jump->ms >= 0);
+	return counts ? jump->ms : 0;
 }
 
 /* Nothing has been seen or taken off for a guard. */
 static bool
-leaps_are_over(const struct core *core, const struct master *m)
+jumps_are_over(const struct core *core, const struct master *m)
 {
 	bool over = true;
 
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
-		over &= leap_ms(core, &m->leaps[i]) == 0;
+		over &= jump_ms(core, &m->jumps[i]) == 0;
 	return over;
 }
 
 static void
-leaps_forget(struct master *m)
+jumps_forget(struct master *m)
 {
 	assert(m->off_ms >= 0);
-	memset(m->leaps, 0, sizeof(m->leaps));
+	memset(m->jumps, 0, sizeof(m->jumps));
 	m->off_ms = 0;
 }
 
-/* If a later answer shows more than this, it is another leap, even if the master has not been told of this
+/* If a later answer shows more than this, it is another jump, even if the master has not been told of this
  * one. */
 static void
 greetings_see(const struct core *core, struct master *of, unsigned link, int64_t ms)
 {
 	assert(link < core->settings.links);
 	for (unsigned i = 0; i < core->settings.links; i++) {
-		offset_leapt(&of->links[i].offset, ms);
+		offset_jumped(&of->links[i].offset, ms);
 		of->links[i].overtaken |= i != link;
 	}
 }
 
 void
-leap_seen(struct core *core, struct master *of, unsigned link, int64_t ms)
+clock_jump_seen(struct core *core, struct master *of, unsigned link, int64_t ms)
 {
 	assert(ms > 0 && of->index < CORE_SLOTS_MAX);
 	greetings_see(core, of, link, ms);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct master *m = &core->masters[i];
-		struct leap *leap = &m->leaps[of->index];
+		struct clock_jump *jump = &m->jumps[of->index];
 
 		for (unsigned k = 0; k < CORE_LINKS_MAX; k++)
 			m->links[k].informed = false;
-		if (leaps_are_over(core, m))
-			leaps_forget(m);
-		leap->ms = leap_ms(core, leap) + ms;
-		leap->at_ms = core->now.ms;
+		if (jumps_are_over(core, m))
+			jumps_forget(m);
+		jump->ms = jump_ms(core, jump) + ms;
+		jump->at_ms = core->now.ms;
 	}
 }
 
@@ -78,14 +78,14 @@ leap_seen(struct core *core, struct master *of, unsigned link, int64_t ms)
 static int64_t
 lost_ms(const struct core *core, const struct master *m)
 {
-	int64_t own_ms = leap_ms(core, &m->leaps[m->index]), stood_ms = 0, most_ms = 0;
+	int64_t own_ms = jump_ms(core, &m->jumps[m->index]), stood_ms = 0, most_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = leap_ms(core, &m->leaps[i]);
+		int64_t ms = jump_ms(core, &m->jumps[i]);
 		unsigned as_much = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			as_much += leap_ms(core, &m->leaps[k]) >= ms;
+			as_much += jump_ms(core, &m->jumps[k]) >= ms;
 		if (as_much >= quorum_majority(core) && ms > stood_ms)
 			stood_ms = ms;
 		if (ms > most_ms)
@@ -101,23 +101,23 @@ lost_ms(const struct core *core, const struct master *m)
 
 /* What has been taken off and what it was taken off for count equally long. */
 static void
-leaps_last(struct core *core, struct master *m)
+jumps_last(struct core *core, struct master *m)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
-		if (leap_ms(core, &m->leaps[i]) > 0)
-			m->leaps[i].at_ms = core->now.ms;
+		if (jump_ms(core, &m->jumps[i]) > 0)
+			m->jumps[i].at_ms = core->now.ms;
 }
 
-/* A master whose memory has been given up for its leap tells as much about our clock as the others. */
+/* A master whose memory has been given up for its jump tells as much about our clock as the others. */
 int64_t
-leap_take_off(struct core *core, struct master *m)
+clock_jump_take_off(struct core *core, struct master *m)
 {
 	int64_t all_ms = lost_ms(core, m), more_ms = all_ms - m->off_ms;
 
 	assert(m->index < core->settings.masters);
 	if (all_ms == 0)
 		return 0;
-	leaps_last(core, m);
+	jumps_last(core, m);
 	if (more_ms <= 0)
 		return 0;
 	m->off_ms = all_ms;
@@ -125,10 +125,10 @@ leap_take_off(struct core *core, struct master *m)
 }
 
 void
-leap_caught_up(struct master *m)
+clock_jump_caught_up(struct master *m)
 {
 	/* What only a minority has shown may yet be shown by others. */
 	if (m->off_ms == 0)
 		return;
-	leaps_forget(m);
+	jumps_forget(m);
 }

@@ -1,5 +1,5 @@
-/* leaps: see leaps.h. */
-#include "tests/sim/judge/leaps.h"
+/* clock_jumps: see clock_jumps.h. */
+#include "tests/sim/judge/clock_jumps.h"
 
 #include "tests/sim/world/world.h"
 
@@ -7,13 +7,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define GUARDS 3 /* of the memory that leapt, and of those that may come after it */
+#define GUARDS 3 /* of the memory that jumped, and of those that may come after it */
 
 void
-leaps_start(struct host *h)
+clock_jumps_start(struct host *h)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
-		h->leaps[i] = (struct leaps){.known_us = 0};
+		h->jumps[i] = (struct clock_jumps){.known_us = 0};
 }
 
 /* Whether the daemon measured the clock by this greeting: by one of its set, once it has agreed on that. What
@@ -33,10 +33,10 @@ is_measured(const struct host *h, const struct vote *vote)
 }
 
 void
-leaps_greeted(struct host *h, const struct vote *vote)
+clock_jumps_greeted(struct host *h, const struct vote *vote)
 {
 	if (is_measured(h, vote))
-		h->leaps[vote->master].known_us = h->asked_us;
+		h->jumps[vote->master].known_us = h->asked_us;
 }
 
 /* How far the clock of a server has gone ahead since the world began, or is ahead of another one, which
@@ -57,41 +57,41 @@ gained_us(const struct host *h, const struct server *s)
 }
 
 void
-leaps_note(struct host *h, const struct note *n)
+clock_jumps_note(struct host *h, const struct note *n)
 {
 	struct world *w = h->world;
-	if (n->type != NOTE_MASTER_LEAPT)
+	if (n->type != NOTE_MASTER_CLOCK_JUMP)
 		return;
 	assert(h->answers != NULL);
 	/* Sentinels may have named another one since it answered. */
 	const struct server *s = h->answers;
-	h->leaps[n->master].seen = true;
-	h->leaps[n->master].seen_ms = host_ms(h);
+	h->jumps[n->master].seen = true;
+	h->jumps[n->master].seen_ms = host_ms(h);
 	int64_t ahead_us = gained_us(h, s);
 	if (ahead_us < w->plan.margin_ms * 1000)
 		world_fail(w,
-			"leap: d%u says that the clock of m%u leapt, which went ahead by %" PRId64 " us",
+			"jump: d%u says that the clock of m%u jumped, which went ahead by %" PRId64 " us",
 			h->index, s->index, ahead_us);
 }
 
 bool
-leaps_noted(const struct host *h)
+clock_jumps_noted(const struct host *h)
 {
 	const struct plan *p = &h->world->plan;
 	int64_t guards_ms = GUARDS * (p->lease_ms + p->lease_ms / 100 + 2 + p->margin_ms);
 	bool noted = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
-		noted |= h->leaps[i].seen && host_ms(h) - h->leaps[i].seen_ms <= guards_ms;
+		noted |= h->jumps[i].seen && host_ms(h) - h->jumps[i].seen_ms <= guards_ms;
 	return noted;
 }
 
 bool
-leaps_show(const struct server *s)
+clock_jumps_show(const struct server *s)
 {
 	const struct world *w = s->world;
 	bool show = true;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		int64_t since_us = w->hosts[i].leaps[0].known_us;
+		int64_t since_us = w->hosts[i].jumps[0].known_us;
 		int64_t lost_us = clock_error_ahead_us(&s->drift, since_us) -
 				  clock_error_least_us(&s->drift, since_us, w->now_us);
 		show &= !w->hosts[i].alive || (since_us != 0 && lost_us <= w->plan.margin_ms * 1000);
@@ -100,12 +100,12 @@ leaps_show(const struct server *s)
 }
 
 bool
-leaps_unseen(const struct server *s)
+clock_jumps_unseen(const struct server *s)
 {
 	const struct world *w = s->world;
 	bool unseen = false;
 	for (unsigned i = 0; i < w->plan.hosts; i++) {
-		int64_t since_us = w->hosts[i].leaps[0].known_us;
+		int64_t since_us = w->hosts[i].jumps[0].known_us;
 		int64_t gained_us = clock_error_gained_us(&s->drift, since_us, w->now_us);
 		unseen |= w->hosts[i].alive && since_us != 0 && gained_us > w->plan.margin_ms * 1000;
 	}
