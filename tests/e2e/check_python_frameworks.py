@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""The programs of client/python/FRAMEWORKS.md, each with the real framework where that is installed, and gevent and eventlet."""
+"""The programs of client/python/frameworks, each with the real framework where that is installed, and gevent and eventlet."""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -12,13 +11,12 @@ from package import PACKAGE, nothing_left, program, world
 
 
 def run(place, title, *modules):
-    """Runs the program under this title."""
+    """Runs the program of this framework."""
     if subprocess.run([sys.executable, "-c", "import " + ", ".join(modules)], stderr=subprocess.DEVNULL, check=False).returncode:
         raise harness.Skip("%s is not here: python3 -m pip install %s" % (title, " ".join(modules).lower()))
-    with open(os.path.join(PACKAGE, "FRAMEWORKS.md"), encoding="utf-8") as stream:
-        section = re.search(r"^## %s\n(.*?)(?=^## |\Z)" % title, stream.read(), re.M | re.S).group(1)
+    with open(os.path.join(PACKAGE, "frameworks", "with_%s.py" % title.lower()), encoding="utf-8") as stream:
+        text = stream.read()
     daemon = world(place)
-    (text,) = re.findall(r"```python\n(.*?)```", section, re.S)
     process = program(place, text)
     expect(process.wait(), 0, process.output.text())
     nothing_left(daemon)
