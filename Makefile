@@ -123,10 +123,10 @@ $(O)/man/holdfast.yml.5: packaging/man/holdfast.yml.5.in conf/print-keys conf/sc
 	@mkdir -p $(@D)
 	$(Q)conf/print-keys conf/schema.def conf/holdfast.yml <$< >$@.new && mv $@.new $@
 
-# The document of what a daemon reports has all counters and events.
-$(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-counters daemon/base/stats.def daemon/core/base/note.def
+# The document of what a daemon reports has all counters, events, keys of maps and lines of INFO.
+$(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-reports daemon/base/stats.def daemon/core/base/note.def daemon/admin/shown.def
 	@mkdir -p $(@D)
-	$(Q)daemon/base/print-counters $(filter %.def,$^) <$< >$@.new && mv $@.new $@
+	$(Q)daemon/base/print-reports $(filter %.def,$^) <$< >$@.new && mv $@.new $@
 
 # The same with OpenSSL, which holdfast becomes for an address with TLS: OpenSSL takes longer to load than all the rest.
 $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libclient.a $(O)/libbase.a

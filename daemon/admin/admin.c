@@ -10,6 +10,7 @@
 #include "daemon/admin/history.h"
 #include "daemon/admin/info.h"
 #include "daemon/admin/report.h"
+#include "daemon/admin/shown.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
@@ -131,7 +132,7 @@ write_master(struct buffer *out, int protocol, const struct master_view *master)
 	if (master->id != 0) {
 		snprintf(id, sizeof id, "%016" PRIx64, master->id);
 	}
-	reply_write_map(out, protocol, 9);
+	reply_write_map(out, protocol, shown_keys(SHOWN_MASTER));
 	reply_write_pair_text(out, "place", master->place);
 	reply_write_pair_text(out, "way", master->way);
 	reply_write_pair_text(out, "id", id);
@@ -158,7 +159,7 @@ admin_masters(struct context *context, struct connection *c, const struct comman
 		core_view_master(context->core, now_ms, i, &shown[i]);
 	}
 	core_view_masterset(context->core, &set);
-	reply_write_map(out, protocol, 6);
+	reply_write_map(out, protocol, shown_keys(SHOWN_SET));
 	reply_write_pair_int(out, "generation", set.generation);
 	reply_write_pair_text(out, "agreement", set.word);
 	reply_write_pair_text(out, "change", set.change);

@@ -20,6 +20,7 @@
 #include "daemon/admin/health.h"
 #include "daemon/admin/longest.h"
 #include "daemon/admin/report.h"
+#include "daemon/admin/shown.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/base/stats.h"
@@ -53,7 +54,7 @@ write_host(const struct context *context, struct buffer *out, int protocol, bool
 	masters_see(context->core, now_ms, &masters);
 	health_text(context, now_ms, health);
 	bool available = service.available && !core_draining(context->core) && !context->memory->full;
-	reply_write_map(out, protocol, 21);
+	reply_write_map(out, protocol, shown_keys(SHOWN_DAEMON));
 	reply_write_pair_text(out, "host", context->facts.host);
 	reply_write_pair_text(out, "daemon", context->facts.daemon_id);
 	reply_write_pair_text(out, "version", context->facts.version);

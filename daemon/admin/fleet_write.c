@@ -11,6 +11,7 @@
 #include "daemon/admin/fleet_peers.h"
 #include "daemon/admin/fleet_refused.h"
 #include "daemon/admin/fleet_top.h"
+#include "daemon/admin/shown.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/connection.h"
 #include "daemon/net/connections.h"
@@ -137,7 +138,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	const struct fleet_refusal *refusal = refusals_find(&fleet->refusals, peer->id, now_ms);
 	bool told = peer == self || (part && part->told);
 	int64_t up_ms = clock_wall_us() / 1000 - peer->begun_s * 1000;
-	reply_write_map(out, protocol, 15);
+	reply_write_map(out, protocol, shown_keys(SHOWN_PEER));
 	reply_write_pair_text(out, "host", peer->host);
 	reply_write_pair_text(out, "daemon", peer->id);
 	reply_write_pair_text(out, "address", peer->address);
@@ -469,7 +470,7 @@ write_inspect(const struct fleet *fleet, const struct fleet_open *open, size_t r
 	if (!picture_make(&picture, fleet, open)) {
 		return false;
 	}
-	reply_write_map(out, protocol, 15);
+	reply_write_map(out, protocol, shown_keys(SHOWN_LOCK_OF_FLEET));
 	write_daemon(fleet, out, slice_of(fleet->context->facts.daemon_id));
 	write_name(open, out, &picture);
 	reply_write_pair_bulk(out, "state", state_of(open, &picture));

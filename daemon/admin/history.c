@@ -4,6 +4,7 @@
  * ring.
  */
 #include "daemon/admin/history.h"
+#include "daemon/admin/shown.h"
 
 #include "daemon/net/connection.h"
 #include "daemon/net/connections.h"
@@ -384,7 +385,7 @@ page_add(void *arg, const struct past_hold *hold)
 {
 	struct history_page *page = arg;
 	struct buffer *b = &page->text;
-	reply_write_map(b, page->protocol, page->where ? 15 : 13);
+	reply_write_map(b, page->protocol, shown_keys(SHOWN_PAST_HOLD) + (page->where ? 2 : 0));
 	if (page->where) {
 		reply_write_pair_text(b, "host", page->where->host);
 		reply_write_pair_text(b, "daemon", page->where->daemon_id);

@@ -12,6 +12,7 @@
 
 #include "daemon/admin/longest.h"
 #include "daemon/admin/report_write.h"
+#include "daemon/admin/shown.h"
 #include "daemon/base/clock.h"
 #include "daemon/net/connections.h"
 #include "daemon/redis/masters.h"
@@ -284,7 +285,7 @@ inspect_lock(struct report *report, struct buffer *out, uint64_t cursor, const s
 	if (report->text.failed) {
 		return false;
 	}
-	write_map(report, out, 20);
+	write_map(report, out, shown_keys(SHOWN_LOCK));
 	reply_write_pair_bulk(out, "name", view->name);
 	reply_write_pair_text(out, "kind", kind_word(view->kind));
 	reply_write_pair_int(out, "limit", view->limit);
@@ -328,7 +329,7 @@ write_lock(const struct report *report, struct buffer *b, const void *arg)
 	static const struct hold_view nobody = {0};
 	const struct resource_view *view = arg;
 	const struct hold_view *hold = view->held ? &view->hold : &nobody;
-	write_map(report, b, 20);
+	write_map(report, b, shown_keys(SHOWN_NAME));
 	write_bulk(report, b, "name", view->name);
 	write_text(report, b, "kind", kind_word(view->kind));
 	write_int(report, b, "limit", view->limit);
@@ -457,7 +458,7 @@ write_session(const struct report *report, struct buffer *b, const void *arg)
 {
 	const struct session_view *view = arg;
 	struct usage_sum rates = session_rates(report, view);
-	write_map(report, b, 18);
+	write_map(report, b, shown_keys(SHOWN_SESSION));
 	write_who(report, b, view->id, view->peer);
 	write_int(report, b, "connections", (int64_t)view->connections);
 	write_int(report, b, "grants", (int64_t)view->grants);
