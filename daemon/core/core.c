@@ -15,13 +15,13 @@
 #include "daemon/core/kinds/mlock.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
@@ -40,7 +40,7 @@
 #include "daemon/core/masters/usable.h"
 #include "daemon/core/persist/ledger.h"
 #include "daemon/core/persist/state_master.h"
-#include "daemon/core/reseat.h"
+#include "daemon/core/reconfigure.h"
 #include "daemon/core/turn.h"
 #include "daemon/core/verbs.h"
 #include "daemon/core/view.h"
@@ -190,8 +190,8 @@ run_timers(struct core *core, int64_t late_ms)
 		core->awake_since_ms = core->now.ms;
 	while ((t = timers_due(&core->timers, core->now.ms)) != NULL) {
 		run_timer(core, t);
-		if (core->quorum->reseat)
-			reseat(core);
+		if (core->quorum->reconfigured)
+			reconfigure(core);
 	}
 	schedule(core);
 	if (stalled)
@@ -199,7 +199,7 @@ run_timers(struct core *core, int64_t late_ms)
 }
 
 static void
-lease_vote(struct core *core, struct lease *l, const struct vote *vote)
+take_lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	enum lease_state state = l->state;
 
@@ -307,7 +307,7 @@ take_vote(struct core *core, const struct vote *vote)
 			vote = &believed;
 		}
 		if (l != NULL)
-			lease_vote(core, l, vote);
+			take_lease_vote(core, l, vote);
 	}
 }
 
@@ -520,8 +520,8 @@ core_step(struct core *core, struct now now, const struct event *event, struct a
 		state_resume(core);
 	run_timers(core, now.ms - due_at_ms);
 	take_event(core, event);
-	if (core->quorum->reseat)
-		reseat(core);
+	if (core->quorum->reconfigured)
+		reconfigure(core);
 	if (core->ended)
 		end_all(core);
 	else

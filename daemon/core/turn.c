@@ -35,6 +35,6 @@ schedule(struct core *core)
 		while ((!TAILQ_EMPTY(&core->kinds->mlocks) && mlock_schedule(core)) || schedule_next(core))
 			continue;
 		assert(core->dirty.first == core->dirty.end && !core->dirty.missed);
-		assert(TAILQ_EMPTY(&core->kinds->mlocks) && !core->quorum->reseat);
+		assert(TAILQ_EMPTY(&core->kinds->mlocks) && !core->quorum->reconfigured);
 	} while (drain_goes_on(core));
 }

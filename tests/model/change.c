@@ -13,7 +13,7 @@
  * that has lost its memory. So it gives no vote before all that the old set has promised is over.
  *
  * A daemon that meets a later set takes it up. What it was promised by a majority of the old set is good to
- * its end; its seats at kept members count on, those at newcomers do not.
+ * its end; its votes at kept members count on, those at newcomers do not.
  *
  * A member that lost its memory is given the set by a daemon that was told, after it saw that the member is
  * blank, by N - majority + 1 others that they store this set; if one of these has accepted a next set, so has
@@ -83,20 +83,20 @@ static void
 move_send(struct turn *t, unsigned m, unsigned d)
 {
 	const struct change_rules *r = t->rules;
-	struct seat *seat = &t->next.server[m].seat[d];
+	struct peer *peer = &t->next.server[m].peer[d];
 	struct hello hello = change_compose(r, t->from, d, m);
 	for (unsigned other = 0; other < r->servers; other++) {
 		for (unsigned daemon = 0; daemon < DAEMONS; daemon++) {
-			if (t->from->server[other].seat[daemon].flight)
+			if (t->from->server[other].peer[daemon].flight)
 				return;
 		}
 	}
 	bool known = change_member(r, hello.set, m) || (hello.next != 0 && change_member(r, hello.next, m));
 	if (!known || (!hello.next && t->from->server[m].set == hello.set))
 		return;
-	seat->flight = (uint8_t)(hello.set | (hello.restores ? FLIGHT_RESTORES : 0) |
+	peer->flight = (uint8_t)(hello.set | (hello.restores ? FLIGHT_RESTORES : 0) |
 				 (hello.enlists ? FLIGHT_ENLISTS : 0) | (hello.insists ? FLIGHT_INSISTS : 0));
-	seat->next = (uint8_t)(hello.next | hello.step << 2 | hello.accepted << 4);
+	peer->next = (uint8_t)(hello.next | hello.step << 2 | hello.accepted << 4);
 	OFFER(t, "%c sends m%u a greeting: set %u, next %u, step %u", 'A' + d, m + 1, hello.set, hello.next,
 		hello.step);
 }
@@ -104,17 +104,17 @@ move_send(struct turn *t, unsigned m, unsigned d)
 static void
 move_arrive(struct turn *t, unsigned m, unsigned d)
 {
-	struct seat *seat = &t->next.server[m].seat[d];
-	struct hello hello = {.set = seat->flight & 7,
-		.restores = seat->flight & FLIGHT_RESTORES,
-		.enlists = seat->flight & FLIGHT_ENLISTS,
-		.insists = seat->flight & FLIGHT_INSISTS,
-		.next = seat->next & 3,
-		.step = seat->next >> 2 & 3,
-		.accepted = seat->next >> 4};
-	if (seat->flight == 0)
+	struct peer *peer = &t->next.server[m].peer[d];
+	struct hello hello = {.set = peer->flight & 7,
+		.restores = peer->flight & FLIGHT_RESTORES,
+		.enlists = peer->flight & FLIGHT_ENLISTS,
+		.insists = peer->flight & FLIGHT_INSISTS,
+		.next = peer->next & 3,
+		.step = peer->next >> 2 & 3,
+		.accepted = peer->next >> 4};
+	if (peer->flight == 0)
 		return;
-	seat->flight = seat->next = 0;
+	peer->flight = peer->next = 0;
 	change_greeted(t->rules, &t->next, m, &hello);
 	OFFER(t, "the late greeting of %c reaches m%u: set %u, next %u at step %u", 'A' + d, m + 1,
 		t->next.server[m].set, t->next.server[m].next, t->next.server[m].step);
@@ -178,8 +178,8 @@ move_ask(struct turn *t, unsigned m, unsigned d)
 	if (reclaims && !(change_holds(r, t->from, d) && reclaim_counts(r, t->from, m, d)))
 		return;
 	server->owner = (uint8_t)(d + 1);
-	server->seat[d].left = LEASE;
-	server->seat[d].previous = 0;
+	server->peer[d].left = LEASE;
+	server->peer[d].previous = 0;
 	if (change_size(r, daemon->set) == 1)
 		daemon->young = LEASE;
 	OFFER(t, "%c of set %u %s at m%u", 'A' + d, daemon->set, reclaims ? "reclaims" : "has a yes", m + 1);
@@ -196,7 +196,7 @@ move_restart(struct turn *t, unsigned d)
 		struct server *server = &t->next.server[m];
 		if (server->owner == d + 1)
 			server->owner = 0;
-		server->seat[d] = (struct seat){0};
+		server->peer[d] = (struct peer){0};
 	}
 	t->next.daemon[d] = (struct daemon){.set = 1};
 	for (unsigned m = 0; m < r->servers; m++) {
@@ -235,12 +235,12 @@ move_forget(struct turn *t, unsigned m)
 	server->lost = 1;
 	t->next.forgets++;
 	for (unsigned d = 0; d < DAEMONS; d++) {
-		struct seat *seat = &server->seat[d];
-		seat->told = seat->told != 0 ? seat->told | STALE : 0;
+		struct peer *peer = &server->peer[d];
+		peer->told = peer->told != 0 ? peer->told | STALE : 0;
 		/* What is meant for the memory before this one counts no more. */
-		seat->blank = 0;
-		seat->flight = seat->flight & FLIGHT_RESTORES ? 0 : seat->flight;
-		seat->next = seat->flight ? seat->next : 0;
+		peer->blank = 0;
+		peer->flight = peer->flight & FLIGHT_RESTORES ? 0 : peer->flight;
+		peer->next = peer->flight ? peer->next : 0;
 	}
 	OFFER(t, "m%u loses its memory", m + 1);
 }
@@ -254,10 +254,10 @@ move_tick(struct turn *t)
 		server->guard = (uint8_t)(server->guard - (server->guard > 0));
 		server->lost = server->lost && (server->guard > 0 || server->set == 0);
 		for (unsigned d = 0; d < DAEMONS; d++) {
-			struct seat *seat = &server->seat[d];
-			if (seat->left == 0 || --seat->left > 0)
+			struct peer *peer = &server->peer[d];
+			if (peer->left == 0 || --peer->left > 0)
 				continue;
-			seat->previous = 0;
+			peer->previous = 0;
 			server->owner = server->owner == d + 1 ? 0 : server->owner;
 		}
 	}
@@ -354,8 +354,8 @@ change_normalize(const void *rules, void *state)
 	for (unsigned m = 0; m < SERVERS_MAX; m++) {
 		struct server *server = &other.server[m];
 		server->owner = server->owner == 0 ? 0 : (uint8_t)(3 - server->owner);
-		server->seat[0] = least->server[m].seat[1];
-		server->seat[1] = least->server[m].seat[0];
+		server->peer[0] = least->server[m].peer[1];
+		server->peer[1] = least->server[m].peer[0];
 	}
 	other.daemon[0] = least->daemon[1];
 	other.daemon[1] = least->daemon[0];
@@ -391,7 +391,7 @@ change_landmark(const void *rules, const void *state)
 		met |= daemon->set == 3 ? LANDMARK_THIRD : 0;
 		for (unsigned m = 0; m < r->servers; m++) {
 			const struct server *server = &s->server[m];
-			bool came = change_newcomer(r, daemon->set, m) && server->seat[d].left > 0;
+			bool came = change_newcomer(r, daemon->set, m) && server->peer[d].left > 0;
 			met |= came && server->guard == 0 ? LANDMARK_NEWCOMER : 0;
 			met |= came && server->guard > 0 ? LANDMARK_RECLAIM : 0;
 			met |= server->lost && server->set > 0 && daemon->set > 1 ? LANDMARK_RESTORED : 0;

@@ -47,7 +47,7 @@ struct change_rules {
 	bool jumps;        /* a member that has another offer accepts */
 	bool some_accept;  /* one that has accepted is enough */
 	bool gives_way;    /* what is accepted gives way */
-	bool seats_stay;   /* seats at newcomers count on */
+	bool votes_stay;   /* votes at newcomers count on */
 	bool released;     /* the keys of those that do not are released */
 	bool no_words;     /* any daemon restores a member */
 	bool old_words;    /* by what others told before */
@@ -56,7 +56,7 @@ struct change_rules {
 };
 
 /* What a daemon has at a master. */
-struct seat {
+struct peer {
 	uint8_t left;     /* ticks that its vote is good */
 	uint8_t previous; /* it counts no more, only its key is there */
 	uint8_t told;     /* how far the next set is there; once it is taken up: 1 stored, 2 confirmed */
@@ -73,7 +73,7 @@ struct server {
 	uint8_t guard; /* ticks */
 	uint8_t lost;  /* it is one that forgot, and not yet admitted */
 	uint8_t owner; /* of the key: the daemon + 1 */
-	struct seat seat[DAEMONS];
+	struct peer peer[DAEMONS];
 };
 
 struct daemon {

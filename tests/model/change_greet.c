@@ -46,8 +46,8 @@ change_voted(const struct change_rules *r, const struct change_state *s, unsigne
 	for (; ticks > 0; ticks--) {
 		unsigned count = 0;
 		for (unsigned m = 0; m < r->servers; m++)
-			count += change_member(r, set, m) && !s->server[m].seat[d].previous &&
-				 s->server[m].seat[d].left >= ticks;
+			count += change_member(r, set, m) && !s->server[m].peer[d].previous &&
+				 s->server[m].peer[d].left >= ticks;
 		if (count >= majority(r, set))
 			break;
 	}
@@ -70,7 +70,7 @@ told(const struct change_rules *r, const struct change_state *s, unsigned d, uns
 		if (!change_kept(r, set, m))
 			continue;
 		all++;
-		count += (s->server[m].seat[d].told & 3u) >= least;
+		count += (s->server[m].peer[d].told & 3u) >= least;
 	}
 	return count >= (of_majority ? majority(r, r->follows[set]) : all);
 }
@@ -79,14 +79,14 @@ void
 change_untell(struct change_state *s, unsigned d)
 {
 	for (unsigned m = 0; m < SERVERS_MAX; m++)
-		s->server[m].seat[d].told = 0;
+		s->server[m].peer[d].told = 0;
 }
 
 static void
 words_end(struct change_state *s, unsigned d)
 {
 	for (unsigned m = 0; m < SERVERS_MAX; m++)
-		s->server[m].seat[d].word = s->server[m].seat[d].blank = 0;
+		s->server[m].peer[d].word = s->server[m].peer[d].blank = 0;
 }
 
 /* It takes up a later set. */
@@ -102,9 +102,9 @@ adopt(const struct change_rules *r, struct change_state *s, unsigned d, unsigned
 	words_end(s, d);
 	for (unsigned m = 0; m < r->servers; m++) {
 		struct server *server = &s->server[m];
-		if (!change_newcomer(r, set, m) || r->seats_stay)
+		if (!change_newcomer(r, set, m) || r->votes_stay)
 			continue;
-		server->seat[d].previous = server->seat[d].left > 0;
+		server->peer[d].previous = server->peer[d].left > 0;
 		if (r->released && server->owner == d + 1)
 			server->owner = 0;
 	}
@@ -117,7 +117,7 @@ take_up(struct change_state *s, unsigned d, unsigned next, unsigned step)
 	uint8_t *ours = &s->daemon[d].next;
 	bool accepted = false;
 	for (unsigned m = 0; m < SERVERS_MAX; m++)
-		accepted |= (s->server[m].seat[d].told & 3u) >= ACCEPTED;
+		accepted |= (s->server[m].peer[d].told & 3u) >= ACCEPTED;
 	if (next == 0 || next == *ours || (step < ACCEPTED && *ours != 0 && (accepted || next < *ours)))
 		return;
 	*ours = (uint8_t)next;
@@ -136,7 +136,7 @@ words_suffice(
 	unsigned need = change_size(r, set) - majority(r, set) + 1 - r->few_words;
 	*next = 0;
 	for (unsigned other = 0; other < r->servers; other++) {
-		unsigned word = s->server[other].seat[d].word;
+		unsigned word = s->server[other].peer[d].word;
 		if (other == m || !change_member(r, set, other) || word == 0)
 			continue;
 		words++;
@@ -147,7 +147,7 @@ words_suffice(
 		*next = 0;
 	if (r->no_words || change_size(r, set) == 1)
 		return true;
-	return s->server[m].seat[d].blank && words >= need && *next != DIFFERENT;
+	return s->server[m].peer[d].blank && words >= need && *next != DIFFERENT;
 }
 
 struct hello
@@ -161,7 +161,7 @@ change_compose(const struct change_rules *r, const struct change_state *s, unsig
 	if (r->one_step && hello.next != 0)
 		hello.step = ACCEPTED;
 	for (unsigned other = 0; hello.next != 0 && other < r->servers; other++)
-		hello.insists |= (s->server[other].seat[d].told & 3u) >= ACCEPTED;
+		hello.insists |= (s->server[other].peer[d].told & 3u) >= ACCEPTED;
 	hello.restores = change_member(r, hello.set, m) && words_suffice(r, s, d, m, &accepted);
 	hello.accepted = hello.restores ? accepted : 0;
 	if (change_newcomer(r, hello.set, m)) {
@@ -169,7 +169,7 @@ change_compose(const struct change_rules *r, const struct change_state *s, unsig
 		hello.enlists = r->given_early || told(r, s, d, hello.set, least, true);
 		for (unsigned other = 0; r->minority && other < r->servers; other++)
 			hello.enlists |=
-				change_kept(r, hello.set, other) && s->server[other].seat[d].told > 0;
+				change_kept(r, hello.set, other) && s->server[other].peer[d].told > 0;
 		hello.restores &= hello.enlists || s->server[m].set != 0;
 	}
 	return hello;
@@ -221,37 +221,37 @@ answered_same(const struct change_rules *r, struct change_state *s, unsigned d, 
 {
 	const struct server *server = &s->server[m];
 	struct daemon *daemon = &s->daemon[d];
-	struct seat *seat = &s->server[m].seat[d];
-	bool stale = seat->told & STALE;
+	struct peer *peer = &s->server[m].peer[d];
+	bool stale = peer->told & STALE;
 	unsigned now, before;
 	bool seen = false;
 	for (unsigned other = 0; other < r->servers; other++)
-		seen |= s->server[other].seat[d].blank;
-	seat->blank = 0;
+		seen |= s->server[other].peer[d].blank;
+	peer->blank = 0;
 	if (seen || r->old_words)
-		seat->word = (uint8_t)(1 + (server->step == ACCEPTED ? server->next : 0));
+		peer->word = (uint8_t)(1 + (server->step == ACCEPTED ? server->next : 0));
 	if (change_size(r, daemon->set) == 1)
 		daemon->young = LEASE;
 	take_up(s, d, server->next, server->step);
-	before = seat->told & 3u;
+	before = peer->told & 3u;
 	if (daemon->next == 0) {
 		/* Of the set that it has taken up. */
 		now = stale || before == 0 ? 1 : before;
-		seat->told = (uint8_t)now;
+		peer->told = (uint8_t)now;
 		if (daemon->set > 1 && !stale && told(r, s, d, daemon->set, 1, true))
-			seat->told = 2;
+			peer->told = 2;
 		if (daemon->set == 1)
-			seat->told = 0;
+			peer->told = 0;
 	} else {
 		now = server->next == daemon->next ? server->step : 0;
-		seat->told = (uint8_t)now;
+		peer->told = (uint8_t)now;
 		if (now == ACCEPTED && before >= ACCEPTED && !stale &&
 			told(r, s, d, daemon->next, ACCEPTED, false))
-			seat->told = CONFIRMED;
+			peer->told = CONFIRMED;
 	}
 	/* What was confirmed with the memory that it lost is not. */
 	for (unsigned other = 0; stale && other < r->servers; other++) {
-		uint8_t *its = &s->server[other].seat[d].told;
+		uint8_t *its = &s->server[other].peer[d].told;
 		if (daemon->next == 0 && (*its & 3u) > 1)
 			*its = (uint8_t)((*its & 4u) | 1);
 		if (daemon->next != 0 && (*its & 3u) > ACCEPTED)
@@ -264,19 +264,19 @@ change_answered(const struct change_rules *r, struct change_state *s, unsigned d
 {
 	const struct server *server = &s->server[m];
 	struct daemon *daemon = &s->daemon[d];
-	struct seat *seat = &s->server[m].seat[d];
+	struct peer *peer = &s->server[m].peer[d];
 	if (server->set == daemon->set) {
 		answered_same(r, s, d, m);
 	} else if (server->set > daemon->set) {
 		adopt(r, s, d, server->set);
-		seat->told = 1;
+		peer->told = 1;
 	} else if (server->set == 0 && server->lost && change_member(r, daemon->set, m)) {
-		if (!seat->blank && !r->old_words)
+		if (!peer->blank && !r->old_words)
 			words_end(s, d);
-		seat->told = 0;
-		seat->blank = 1;
+		peer->told = 0;
+		peer->blank = 1;
 	} else {
-		seat->told = 0;
+		peer->told = 0;
 	}
 	bool once = r->once || r->one_step;
 	if (daemon->next != 0 &&

@@ -2,8 +2,8 @@
  * leases: exclusion of one name, with clocks that are not the same everywhere.
  *
  * A daemon asks every master for the key; each that is free, or the asker's own, becomes its own for TTL = L
- * + J. What a master confirmed is a seat that counts for L - D from before the asking, and the daemon holds
- * the lease as long as a majority of its seats count. In other words the lease is valid until L - D after the
+ * + J. What a master confirmed is a vote that counts for L - D from before the asking, and the daemon holds
+ * the lease as long as a majority of its votes count. In other words the lease is valid until L - D after the
  * k-th latest of the masters' last confirmed sendings, k being a majority. It may ask again at any time: of a
  * lease that it holds that is a renewal where the key is there, and a repair where it is not.
  *
@@ -14,7 +14,7 @@
  *
  * A master may restart, a minority at a time, and remember nothing, or somebody's key of old. It is guarded
  * then for L + J: it grants nothing, but who holds the lease may reclaim the key; the first to do so keeps
- * it. That is a vote with one master only: with several, somebody may still count a seat of the lost memory,
+ * it. That is a vote with one master only: with several, somebody may still count a vote of the lost memory,
  * and with that and another one have a majority beside the reclaimer's.
  *
  * Where leases are retained there are users: one is granted the lock on a lease, and when it has given it
@@ -39,8 +39,8 @@ enum validity {
 	VALIDITY_KTH = 0,
 	VALIDITY_LARGEST,     /* until L - D after the latest confirmed sending, once a majority granted */
 	VALIDITY_MEAN,        /* after the mean of a majority's */
-	VALIDITY_KEPT,        /* a seat whose master forgets counts on until that master says otherwise */
-	VALIDITY_FROM_ANSWER, /* each seat counts from its answer */
+	VALIDITY_KEPT,        /* a vote whose master forgets counts on until that master says otherwise */
+	VALIDITY_FROM_ANSWER, /* each vote counts from its answer */
 };
 
 enum release {
@@ -84,7 +84,7 @@ enum call {
 };
 
 /* What a daemon has at a master. */
-struct seat {
+struct vote {
 	uint8_t call;    /* what is under way between them */
 	uint8_t left;    /* ticks that its confirmation would still count */
 	uint8_t counts;  /* ticks that the last confirmation still counts */
@@ -97,7 +97,7 @@ struct master {
 	uint8_t stepped; /* its clock stepped while this key lived */
 	uint8_t guard;   /* ticks left; 0: admitted */
 	uint8_t reclaimer;
-	struct seat seat[DAEMONS_MAX];
+	struct vote vote[DAEMONS_MAX];
 };
 
 struct lease_state {
@@ -128,14 +128,14 @@ validity_full(const struct lease_rules *rules)
 	return (uint8_t)(rules->lease - rules->drift + rules->rate);
 }
 
-/* Whether what the seats say makes a lease, or keeps one. */
+/* Whether what the votes say makes a lease, or keeps one. */
 static bool
 lease_good(const struct lease_rules *rules, const struct lease_state *s, unsigned d)
 {
 	unsigned counting = 0, sum = 0;
 	for (unsigned m = 0; m < rules->masters; m++) {
-		counting += s->master[m].seat[d].counts > 0;
-		sum += s->master[m].seat[d].counts;
+		counting += s->master[m].vote[d].counts > 0;
+		sum += s->master[m].vote[d].counts;
 	}
 	if (s->holds[d] && rules->validity == VALIDITY_LARGEST)
 		return sum > 0;
@@ -150,9 +150,9 @@ attempt_end(const struct lease_rules *rules, struct lease_state *s, unsigned d)
 {
 	for (unsigned m = 0; m < rules->masters; m++) {
 		struct master *master = &s->master[m];
-		struct seat *seat = &master->seat[d];
-		bool release = seat->release || master->owner == d + 1 || seat->call != CALL_NONE;
-		*seat = (struct seat){.release = release && rules->release != RELEASE_OWN};
+		struct vote *vote = &master->vote[d];
+		bool release = vote->release || master->owner == d + 1 || vote->call != CALL_NONE;
+		*vote = (struct vote){.release = release && rules->release != RELEASE_OWN};
 		if (master->owner == d + 1)
 			master->owner = master->ttl = master->stepped = 0;
 	}
@@ -168,7 +168,7 @@ lease_run_out(const struct lease_rules *rules, struct lease_state *s, unsigned d
 	s->idle[d] = unnoticed;
 }
 
-/* Completes the step: who has enough seats holds the lease, who has no longer, does not. */
+/* Completes the step: who has enough votes holds the lease, who has no longer, does not. */
 static const char *
 leases_settle(struct turn *t)
 {
@@ -197,15 +197,15 @@ key_set(struct turn *t, unsigned m, unsigned d)
 
 /* The master's yes, which may take its time. */
 static void
-seat_confirm(struct turn *t, struct seat *seat)
+vote_confirm(struct turn *t, struct vote *vote)
 {
 	if (t->rules->travels) {
-		seat->call = CALL_ANSWER;
+		vote->call = CALL_ANSWER;
 		return;
 	}
-	seat->counts = seat->left > seat->counts ? seat->left : seat->counts;
-	seat->call = CALL_NONE;
-	seat->left = 0;
+	vote->counts = vote->left > vote->counts ? vote->left : vote->counts;
+	vote->call = CALL_NONE;
+	vote->left = 0;
 }
 
 /* --- what daemons do --------------------------------------------------------------------------------------
@@ -217,7 +217,7 @@ calls_count(const struct turn *t)
 	unsigned count = 0;
 	for (unsigned m = 0; m < t->rules->masters; m++) {
 		for (unsigned d = 0; d < t->rules->daemons; d++)
-			count += t->from->master[m].seat[d].call != CALL_NONE;
+			count += t->from->master[m].vote[d].call != CALL_NONE;
 	}
 	return count;
 }
@@ -225,14 +225,14 @@ calls_count(const struct turn *t)
 static void
 move_send(struct turn *t, unsigned m, unsigned d)
 {
-	struct seat *seat = &t->next.master[m].seat[d];
+	struct vote *vote = &t->next.master[m].vote[d];
 	if (calls_count(t) >= t->calls_max)
 		return;
-	*seat = (struct seat){CALL_ASK, validity_full(t->rules), seat->counts, seat->release};
+	*vote = (struct vote){CALL_ASK, validity_full(t->rules), vote->counts, vote->release};
 	OFFER(t, "%c asks m%u", 'A' + d, m + 1);
 	if (t->from->master[m].guard == 0 || !t->from->holds[d])
 		return;
-	*seat = (struct seat){CALL_RECLAIM, validity_full(t->rules), seat->counts, seat->release};
+	*vote = (struct vote){CALL_RECLAIM, validity_full(t->rules), vote->counts, vote->release};
 	OFFER(t, "%c reclaims at m%u", 'A' + d, m + 1);
 }
 
@@ -242,8 +242,8 @@ move_end(struct turn *t, unsigned d)
 	bool begun = t->from->holds[d];
 	for (unsigned m = 0; m < t->rules->masters; m++) {
 		const struct master *master = &t->from->master[m];
-		begun |= master->owner == d + 1 || master->seat[d].call != CALL_NONE ||
-			 master->seat[d].counts > 0;
+		begun |= master->owner == d + 1 || master->vote[d].call != CALL_NONE ||
+			 master->vote[d].counts > 0;
 	}
 	if (!begun)
 		return;
@@ -275,12 +275,12 @@ move_retain(struct turn *t, unsigned d)
 static void
 move_answer(struct turn *t, unsigned m, unsigned d)
 {
-	struct seat *seat = &t->next.master[m].seat[d];
+	struct vote *vote = &t->next.master[m].vote[d];
 	bool from_answer = t->rules->validity == VALIDITY_FROM_ANSWER;
-	uint8_t counts = from_answer ? validity_full(t->rules) : seat->left;
-	seat->counts = counts > seat->counts ? counts : seat->counts;
-	seat->call = CALL_NONE;
-	seat->left = 0;
+	uint8_t counts = from_answer ? validity_full(t->rules) : vote->left;
+	vote->counts = counts > vote->counts ? counts : vote->counts;
+	vote->call = CALL_NONE;
+	vote->left = 0;
 	const char *change = leases_settle(t);
 	OFFER(t, "m%u's yes reaches %c%s", m + 1, 'A' + d, change);
 }
@@ -296,7 +296,7 @@ move_ask(struct turn *t, unsigned m, unsigned d)
 	if ((was->guard > 0 && !renews) || (was->owner != 0 && was->owner != d + 1))
 		return;
 	key_set(t, m, d);
-	seat_confirm(t, &t->next.master[m].seat[d]);
+	vote_confirm(t, &t->next.master[m].vote[d]);
 	const char *change = leases_settle(t);
 	OFFER(t, "m%u gives %c the key%s", m + 1, 'A' + d, change);
 }
@@ -305,15 +305,15 @@ static void
 move_reclaim(struct turn *t, unsigned m, unsigned d)
 {
 	const struct master *was = &t->from->master[m];
-	struct seat *seat = &t->next.master[m].seat[d];
+	struct vote *vote = &t->next.master[m].vote[d];
 	if ((was->guard == 0 && !t->rules->reclaim_late) || (was->reclaimer != 0 && was->reclaimer != d + 1))
 		return;
 	key_set(t, m, d);
 	t->next.master[m].reclaimer = was->guard > 0 ? (uint8_t)(d + 1) : 0;
 	if (t->rules->masters == 1 || t->rules->reclaim_votes)
-		seat_confirm(t, seat);
+		vote_confirm(t, vote);
 	else
-		seat->call = seat->left = 0;
+		vote->call = vote->left = 0;
 	const char *change = leases_settle(t);
 	OFFER(t, "m%u lets %c have the key back%s", m + 1, 'A' + d, change);
 }
@@ -322,7 +322,7 @@ static void
 move_release(struct turn *t, unsigned m, unsigned d)
 {
 	struct master *master = &t->next.master[m];
-	master->seat[d].release = 0;
+	master->vote[d].release = 0;
 	if (t->rules->release == RELEASE_ANY || master->owner == d + 1)
 		master->owner = master->ttl = master->stepped = 0;
 	OFFER(t, "a release of %c reaches m%u late", 'A' + d, m + 1);
@@ -352,7 +352,7 @@ may_restart(const struct turn *t, unsigned m)
 }
 
 /* What was under way may still arrive (its incarnation refuses that; here it need not), and the daemons count
- * their seats as before. */
+ * their votes as before. */
 static void
 move_restart(struct turn *t, unsigned m)
 {
@@ -389,9 +389,9 @@ move_tick(struct turn *t)
 		if (master->guard == 0)
 			master->reclaimer = 0;
 		for (unsigned d = 0; d < t->rules->daemons; d++) {
-			count_down(&master->seat[d].left);
+			count_down(&master->vote[d].left);
 			if (!kept)
-				count_down(&master->seat[d].counts);
+				count_down(&master->vote[d].counts);
 		}
 	}
 	const char *change = leases_settle(t);
@@ -399,10 +399,10 @@ move_tick(struct turn *t)
 }
 
 static void
-seat_moves(struct turn *t, unsigned m, unsigned d)
+vote_moves(struct turn *t, unsigned m, unsigned d)
 {
-	const struct seat *seat = &t->from->master[m].seat[d];
-	switch ((enum call)seat->call) {
+	const struct vote *vote = &t->from->master[m].vote[d];
+	switch ((enum call)vote->call) {
 	case CALL_NONE:
 		move_send(t, m, d);
 		break;
@@ -416,7 +416,7 @@ seat_moves(struct turn *t, unsigned m, unsigned d)
 		move_answer(t, m, d);
 		break;
 	}
-	if (seat->release)
+	if (vote->release)
 		move_release(t, m, d);
 }
 
@@ -439,7 +439,7 @@ leases_moves(const void *rules, unsigned depth, const void *state, struct explor
 	move_tick(&t);
 	for (unsigned m = 0; m < r->masters; m++) {
 		for (unsigned d = 0; d < r->daemons; d++)
-			seat_moves(&t, m, d);
+			vote_moves(&t, m, d);
 		move_step(&t, m);
 		if (may_restart(&t, m))
 			move_restart(&t, m);
@@ -475,7 +475,7 @@ leases_relabel(const struct lease_rules *rules, const struct lease_state *from, 
 		to->uses[d] = from->uses[order[d]];
 		to->idle[d] = from->idle[order[d]];
 		for (unsigned m = 0; m < rules->masters; m++) {
-			to->master[m].seat[d] = from->master[m].seat[order[d]];
+			to->master[m].vote[d] = from->master[m].vote[order[d]];
 			if (from->master[m].owner == order[d] + 1)
 				to->master[m].owner = (uint8_t)(d + 1);
 			if (from->master[m].reclaimer == order[d] + 1)
@@ -523,7 +523,7 @@ leases_landmark(const void *rules, const void *state)
 			const struct master *master = &s->master[m];
 			bool rival = s->holds[d] && master->owner != 0 && master->owner != d + 1;
 			met |= rival ? LANDMARK_RIVAL : 0;
-			met |= master->seat[d].call == CALL_ASK && master->seat[d].left == 0 ? LANDMARK_LATE
+			met |= master->vote[d].call == CALL_ASK && master->vote[d].left == 0 ? LANDMARK_LATE
 											     : 0;
 			met |= s->holds[d] && master->reclaimer == d + 1 ? LANDMARK_RECLAIM : 0;
 		}

@@ -51,7 +51,7 @@ struct making_rules {
 };
 
 /* What a daemon has at a master. */
-struct seat {
+struct peer {
 	uint8_t told;       /* how far its own set is there, as last told; 0: not at all */
 	uint8_t barred;     /* it told of another one that is agreed on */
 	uint8_t heard;      /* it has been greeted with the memory that it has now */
@@ -64,7 +64,7 @@ struct server {
 	uint8_t agreement;
 	uint8_t guard; /* ticks; 0: admitted */
 	uint8_t owner; /* of the key: the daemon + 1 */
-	struct seat seat[DAEMONS];
+	struct peer peer[DAEMONS];
 };
 
 struct making_state {
@@ -103,7 +103,7 @@ holds(const struct making_rules *r, const struct making_state *s, unsigned d)
 {
 	unsigned count = 0;
 	for (unsigned m = 0; m < r->servers; m++)
-		count += member(r, d, m) && s->server[m].seat[d].left > 0;
+		count += member(r, d, m) && s->server[m].peer[d].left > 0;
 	return count > size(r, d) / 2;
 }
 
@@ -113,8 +113,8 @@ told_least(const struct making_rules *r, const struct making_state *s, unsigned 
 {
 	unsigned least = AGREED;
 	for (unsigned m = 0; m < r->servers; m++) {
-		if (member(r, d, m) && s->server[m].seat[d].told < least)
-			least = s->server[m].seat[d].told;
+		if (member(r, d, m) && s->server[m].peer[d].told < least)
+			least = s->server[m].peer[d].told;
 	}
 	return least;
 }
@@ -124,7 +124,7 @@ agreed(const struct making_rules *r, const struct making_state *s, unsigned d)
 {
 	unsigned accepted = 0;
 	for (unsigned m = 0; m < r->servers; m++)
-		accepted += member(r, d, m) && s->server[m].seat[d].told >= ACCEPTED;
+		accepted += member(r, d, m) && s->server[m].peer[d].told >= ACCEPTED;
 	if (s->agreed[d] || (r->majority_counts && accepted > size(r, d) / 2))
 		return true;
 	return told_least(r, s, d) >= (r->offered_counts ? OFFERED : ACCEPTED);
@@ -135,7 +135,7 @@ static bool
 usable(const struct making_rules *r, const struct making_state *s, unsigned d)
 {
 	for (unsigned m = 0; m < r->servers; m++) {
-		if (member(r, d, m) && s->server[m].seat[d].barred)
+		if (member(r, d, m) && s->server[m].peer[d].barred)
 			return false;
 	}
 	return agreed(r, s, d);
@@ -158,7 +158,7 @@ static bool
 gives_way(const struct making_rules *r, const struct server *server, unsigned d, unsigned set, unsigned step)
 {
 	unsigned older = server->stored / 2 < set / 2;
-	bool living = server->seat[1 - d].registered > 0 && !r->lapse_early;
+	bool living = server->peer[1 - d].registered > 0 && !r->lapse_early;
 	if (server->stored == 0)
 		return step == AGREED || (step == OFFERED && server->guard == 0);
 	if (step == AGREED)
@@ -174,15 +174,15 @@ static void
 answered(struct turn *t, unsigned m, unsigned d)
 {
 	const struct server *server = &t->next.server[m];
-	struct seat *seat = &t->next.server[m].seat[d];
+	struct peer *peer = &t->next.server[m].peer[d];
 	uint8_t set = set_of(&t->next, d);
 	bool counts = server->stored == set && (server->guard == 0 || server->agreement == AGREED);
-	seat->told = counts ? server->agreement : 0;
-	seat->barred =
+	peer->told = counts ? server->agreement : 0;
+	peer->barred =
 		(server->stored != set && server->agreement == AGREED && server->stored / 2 >= set / 2) ||
 		(t->next.agreed[d] && server->stored != set && server->stored != 0);
-	seat->heard = 1;
-	if (seat->told == AGREED)
+	peer->heard = 1;
+	if (peer->told == AGREED)
 		t->next.agreed[d] = 1;
 }
 
@@ -202,7 +202,7 @@ move_greet(struct turn *t, unsigned m, unsigned d)
 		server->agreement = (uint8_t)step;
 	}
 	if (server->stored == set)
-		server->seat[d].registered = REGISTERED;
+		server->peer[d].registered = REGISTERED;
 	struct making_state lost = t->next;
 	answered(t, m, d);
 	uint8_t agreement = server->agreement;
@@ -225,7 +225,7 @@ move_later(struct turn *t, unsigned d)
 		if (!member(r, d, m) || server->stored == set_of(t->from, d))
 			continue;
 		seen = server->stored / 2u > seen ? server->stored / 2u : seen;
-		barred |= server->seat[d].barred;
+		barred |= server->peer[d].barred;
 	}
 	if (seen < t->from->generation[d] || seen >= r->generations || holds(r, t->from, d))
 		return;
@@ -234,10 +234,10 @@ move_later(struct turn *t, unsigned d)
 	t->next.generation[d] = (uint8_t)(seen + 1);
 	t->next.agreed[d] = 0;
 	for (unsigned m = 0; m < r->servers; m++) {
-		struct seat *seat = &t->next.server[m].seat[d];
+		struct peer *peer = &t->next.server[m].peer[d];
 		if (t->next.server[m].owner == d + 1)
 			t->next.server[m].owner = 0;
-		seat->told = seat->barred = seat->left = 0;
+		peer->told = peer->barred = peer->left = 0;
 	}
 	OFFER(t, "%c sees another set, and is to offer its own as generation %u", 'A' + d, seen + 1);
 }
@@ -250,11 +250,11 @@ move_restart(struct turn *t, unsigned d)
 	if (!r->restarts || holds(r, t->from, d))
 		return;
 	for (unsigned m = 0; m < r->servers; m++) {
-		struct seat *seat = &t->next.server[m].seat[d];
+		struct peer *peer = &t->next.server[m].peer[d];
 		if (t->next.server[m].owner == d + 1)
 			t->next.server[m].owner = 0;
-		fresh &= !seat->heard;
-		*seat = (struct seat){.registered = seat->registered};
+		fresh &= !peer->heard;
+		*peer = (struct peer){.registered = peer->registered};
 	}
 	t->next.generation[d] = 1;
 	t->next.agreed[d] = 0;
@@ -272,19 +272,19 @@ move_ask(struct turn *t, unsigned m, unsigned d)
 {
 	const struct making_rules *r = t->rules;
 	struct server *server = &t->next.server[m];
-	struct seat *seat = &server->seat[d];
+	struct peer *peer = &server->peer[d];
 	bool fits = server->stored == set_of(t->from, d) && server->agreement == AGREED;
 	if (r->no_tag || (r->late_tag && server->agreement < AGREED))
 		fits = true;
-	if (!fits || !seat->heard || server->guard > 0 ||
-		(seat->registered < LEASE && server->stored == set_of(t->from, d)))
+	if (!fits || !peer->heard || server->guard > 0 ||
+		(peer->registered < LEASE && server->stored == set_of(t->from, d)))
 		return;
 	if (!usable(r, t->from, d) && !holds(r, t->from, d))
 		return;
 	if (server->owner != 0 && server->owner != d + 1)
 		return;
 	server->owner = (uint8_t)(d + 1);
-	seat->left = LEASE;
+	peer->left = LEASE;
 	OFFER(t, "m%u gives %c the key", m + 1, 'A' + d);
 }
 
@@ -313,8 +313,8 @@ move_forget(struct turn *t, unsigned m)
 	server->stored = server->agreement = server->owner = 0;
 	server->guard = LEASE;
 	for (unsigned d = 0; d < DAEMONS; d++) {
-		server->seat[d].registered = 0;
-		server->seat[d].heard = 0;
+		server->peer[d].registered = 0;
+		server->peer[d].heard = 0;
 	}
 	OFFER(t, "m%u loses its memory", m + 1);
 }
@@ -326,9 +326,9 @@ move_tick(struct turn *t)
 		struct server *server = &t->next.server[m];
 		server->guard = (uint8_t)(server->guard - (server->guard > 0));
 		for (unsigned d = 0; d < DAEMONS; d++) {
-			struct seat *seat = &server->seat[d];
-			seat->registered = (uint8_t)(seat->registered - (seat->registered > 0));
-			if (seat->left == 0 || --seat->left > 0)
+			struct peer *peer = &server->peer[d];
+			peer->registered = (uint8_t)(peer->registered - (peer->registered > 0));
+			if (peer->left == 0 || --peer->left > 0)
 				continue;
 			server->owner = server->owner == d + 1 ? 0 : server->owner;
 		}
@@ -415,7 +415,7 @@ making_landmark(const void *rules, const void *state)
 		met |= held && d == 1 ? LANDMARK_SECOND : 0;
 		met |= held && s->generation[d] > 1 ? LANDMARK_LAPSED : 0;
 		for (unsigned m = 0; m < r->servers; m++)
-			met |= held && s->server[m].seat[1 - d].barred ? LANDMARK_BARRED : 0;
+			met |= held && s->server[m].peer[1 - d].barred ? LANDMARK_BARRED : 0;
 	}
 	return met;
 }

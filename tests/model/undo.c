@@ -11,7 +11,7 @@
  * itself. The master's clock and the daemon's run as they like.
  *
  * A holder that releases may have a call under way as well: a renewal, which creates nothing, or the repair
- * of a seat, which is an acquire with its own deadline and is undone like one.
+ * of a vote, which is an acquire with its own deadline and is undone like one.
  *
  * Promised: when the daemon is done with a lease, its key is not there and does not come back (BACK). The key
  * does not run out here; in truth it does, after TTL at the latest.

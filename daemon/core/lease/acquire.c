@@ -1,6 +1,6 @@
 /*
  * acquire: see acquire.h. core.c brings answers and timers; share.c and semaphore.c begin a round. It never
- * keeps a minority: seats of a round that was not won are released in the same step.
+ * keeps a minority: votes of a round that was not won are released in the same step.
  */
 #include "daemon/core/lease/acquire.h"
 
@@ -11,10 +11,10 @@
 #include "daemon/core/base/random.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
@@ -70,7 +70,7 @@ acquire_ask(struct core *core, struct lease *l, unsigned i, int64_t patience_ms)
 	/* Set before the answer: it may come too late, and then we have a place there. */
 	if (queue_ms > 0 && !lease_queued(l))
 		round_acquiring(l)->position = POSITION_ASKED;
-	seat_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
+	lease_vote_ask(core, l, i, CALL_ACQUIRE, patience_ms, queue_ms);
 }
 
 /* Asks for what the first waiter wants; all others come after it. */
@@ -112,7 +112,7 @@ acquire_begin(struct core *core, struct lease *l)
 		acquiring.scope = ACQUIRE_QUEUE_MASTER;
 	(void)round_of(core, l);
 	lease_move(core, l, LEASE_ACQUIRING, &(union lease_data){.acquiring = acquiring});
-	seats_clear(core, l);
+	lease_votes_clear(core, l);
 	acquire_terms(core, l);
 	l->queue_master = queue_master & LEASE_MASTER_BITS;
 	round_acquiring(l)->patient = resource_patient(r);
@@ -198,18 +198,19 @@ acquire_missed(struct core *core, struct lease *l, enum lease_error error, int64
 	bool open = l->round->questions[l->queue_master].asking && resource_patient(l->resource);
 
 	assert(l->state == LEASE_ACQUIRING && ms > 0);
-	release_seats(core, l, open ? LEASE_QUEUE_MS : 0);
+	release_lease(core, l, open ? LEASE_QUEUE_MS : 0);
 	acquire_refused(core, l, error, ms);
 }
 
-/* Whether a seat has to be asked again at once: a memory that has changed since granted it, and the new one
+/* Whether a master has to be asked again at once: a memory that has changed since granted it, and the new one
  * has to know it; or other permits were granted there, and it has to be asked for the same as elsewhere. */
 static bool
 acquire_is_patchy(const struct core *core, const struct lease *l)
 {
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (seat_is_odd(l, i) || (seat_is_ours(l, i) && l->round->questions[i].incarnation !=
-									core->masters[i].incarnation))
+		if (lease_vote_is_odd(l, i) ||
+			(lease_vote_is_ours(l, i) &&
+				l->round->questions[i].incarnation != core->masters[i].incarnation))
 			return true;
 	}
 	return false;
@@ -222,17 +223,17 @@ acquire_won(struct core *core, struct lease *l)
 	bool foreign = l->resource->rule->interop != INTEROP_NONE;
 	struct round *t = l->round;
 	struct lease_held held = {
-		.valid_until_ms = seats_valid_until_ms(core, l), .token = 1, .told = t->asked};
+		.valid_until_ms = lease_votes_valid_until_ms(core, l), .token = 1, .told = t->asked};
 
 	if (!known || held.valid_until_ms <= core->now.ms) {
 		acquire_missed(core, l, LEASE_ERROR_SILENT, RETRY_MS);
 		return;
 	}
-	assert(seats_ours(core, l) >= quorum_majority(core));
+	assert(lease_votes_ours(core, l) >= quorum_majority(core));
 	held.wanted = foreign || lease_acquiring(l)->wanted;
 	held.refresh_at_ms = acquire_is_patchy(core, l) ? core->now.ms : lease_refresh_at(l, t->sent_ms);
 	/* The queue master did not grant it, so it still has our place. */
-	if (!seat_is_ours(l, l->queue_master))
+	if (!lease_vote_is_ours(l, l->queue_master))
 		lease_leave_queue(core, l);
 	round_no_foreign(l);
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
@@ -284,13 +285,13 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 	struct round_acquiring *rounds = round_acquiring(l);
 	int64_t ms = SPLIT_MS << rounds->split;
 	bool refused = taken || rounds->split == SPLIT_MOST;
-	bool ours = seat_is_ours(l, l->queue_master) && resource_patient(l->resource) &&
+	bool ours = lease_vote_is_ours(l, l->queue_master) && resource_patient(l->resource) &&
 		    (taken || rounds->split < SPLIT_MOST);
 
 	if (ours)
 		rounds->position = 1;
 	assert(rounds->split <= SPLIT_MOST);
-	release_seats(core, l, ours ? LEASE_QUEUE_MS : 0);
+	release_lease(core, l, ours ? LEASE_QUEUE_MS : 0);
 	rounds->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, refused ? WAIT_REFUSED : WAIT_OPEN,
 		core_jitter(core, rounds->split == SPLIT_MOST ? ms / 2 : 1, ms));
@@ -300,7 +301,7 @@ acquire_split(struct core *core, struct lease *l, bool taken)
 
 /*
  * The queue master has granted the lease to another daemon, and the other masters to us. It is that daemon's
- * turn, and once we release our seats it can have them. So we come back after the time that this takes. If
+ * turn, and once we release our votes it can have them. So we come back after the time that this takes. If
  * this goes on, or the queue master names the same attempt again, that daemon is gone and the queue master
  * still remembers it.
  */
@@ -320,7 +321,7 @@ acquire_defer(struct core *core, struct lease *l)
 	int64_t took_ms = core->now.ms - l->round->sent_ms + SPLIT_MS;
 
 	assert(took_ms >= SPLIT_MS && round_acquiring(l)->deferred < DEFER_MOST);
-	release_seats(core, l, 0);
+	release_lease(core, l, 0);
 	round_acquiring(l)->deferred++;
 	round_acquiring(l)->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, WAIT_OPEN, core_jitter(core, took_ms, 2 * took_ms));
@@ -356,7 +357,7 @@ acquire_wrong(struct core *core, struct lease *l, enum lease_error error)
 		acquire_missed(core, l, error, WAIT_MOST_MS);
 		return;
 	}
-	release_seats(core, l, 0);
+	release_lease(core, l, 0);
 	rounds->error = LEASE_ERROR_NONE;
 	acquire_wait(core, l, WAIT_OPEN, rounds->doubts++ == 0 ? AGAIN_MS : LATER_MS);
 }
@@ -378,7 +379,7 @@ static void
 acquire_not_won(struct core *core, struct lease *l)
 {
 	const struct lease_acquiring *acquiring = lease_acquiring(l);
-	bool taken = seats_holder(core, l) >= quorum_majority(core);
+	bool taken = lease_votes_holder(core, l) >= quorum_majority(core);
 	struct round_acquiring *rounds = round_acquiring(l);
 	bool contended = acquiring->contended ||
 			 (slots_are_offered(l) && acquire_open(core, l) >= quorum_majority(core));
@@ -394,7 +395,7 @@ acquire_not_won(struct core *core, struct lease *l)
 	if (acquiring->change_ms > 0) {
 		acquire_missed(
 			core, l, LEASE_ERROR_NONE, acquiring->hint == HINT_NONE ? acquiring->change_ms : 1);
-	} else if (taken && seat_is_ours(l, l->queue_master)) {
+	} else if (taken && lease_vote_is_ours(l, l->queue_master)) {
 		acquire_split(core, l, true);
 	} else if (taken) {
 		acquire_missed(core, l, LEASE_ERROR_NONE, RETRY_MS);
@@ -405,12 +406,12 @@ acquire_not_won(struct core *core, struct lease *l)
 	} else if (error != LEASE_ERROR_NONE) {
 		acquire_missed(core, l, error, RETRY_MS);
 	} else { /* nothing was done, and nothing was refused */
-		release_seats(core, l, 0);
+		release_lease(core, l, 0);
 		acquire_wait(core, l, WAIT_OPEN, AGAIN_MS);
 	}
 }
 
-/* Only the answer of the queue master is missing; or the seats that we have got keep other contenders
+/* Only the answer of the queue master is missing; or the votes that we have got keep other contenders
  * waiting. */
 static void
 acquire_hurry(struct core *core, struct lease *l)
@@ -427,7 +428,7 @@ static void
 acquire_count(struct core *core, struct lease *l, bool patient)
 {
 	const struct lease_acquiring *acquiring = lease_acquiring(l);
-	unsigned ours = seats_ours(core, l), asking = patient ? seats_asking(core, l) : 0;
+	unsigned ours = lease_votes_ours(core, l), asking = patient ? lease_votes_asking(core, l) : 0;
 	bool queue_master_open = patient && l->round->questions[l->queue_master].asking;
 	/* An error at one master may be contention at the others, and then contention is the refusal; but no
 	 * waiter should wait for it. */

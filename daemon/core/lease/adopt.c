@@ -1,6 +1,6 @@
 /*
- * adopt: see adopt.h. ledger.c recovers leases; seat.c and renew.c ask the masters to adopt them, and tell
- * this file what these have said.
+ * adopt: see adopt.h. ledger.c recovers leases; lease_vote.c and renew.c ask the masters to adopt them, and
+ * tell this file what these have said.
  */
 #include "daemon/core/lease/adopt.h"
 
@@ -9,10 +9,10 @@
 #include "daemon/core/base/call.h"
 #include "daemon/core/base/random.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -96,16 +96,16 @@ previous_owners_write(const struct lease_past *past, char out[PREVIOUS_OWNERS_MA
 }
 
 struct previous_owners *
-previous_owners_new(struct core *core, struct slice owners, uint8_t seats)
+previous_owners_new(struct core *core, struct slice owners, uint8_t masters)
 {
 	struct previous_owners *previous = freelist_new(core, sizeof(*previous) + owners.n);
 
-	assert(owners.n > 0 && seats != 0);
+	assert(owners.n > 0 && masters != 0);
 	if (previous == NULL)
 		return NULL;
 	memcpy(previous->bytes, owners.p, owners.n);
 	previous->owners = (struct slice){previous->bytes, owners.n};
-	previous->seats = seats;
+	previous->masters = masters;
 	previous->asked = false;
 	return previous;
 }
@@ -134,7 +134,7 @@ lease_previous_asked(const struct lease *l)
 }
 
 void
-seat_adopts(struct core *core, struct lease *l)
+lease_vote_adopts(struct core *core, struct lease *l)
 {
 	assert(l->state == LEASE_HELD);
 	if (lease_previous_asked(l))
@@ -144,16 +144,16 @@ seat_adopts(struct core *core, struct lease *l)
 }
 
 void
-seat_adopted(struct core *core, struct lease *l, unsigned master)
+lease_vote_adopted(struct core *core, struct lease *l, unsigned master)
 {
 	struct previous_owners *previous = lease_previous(l);
 
 	if (previous == NULL)
 		return;
-	previous->seats &= (uint8_t) ~(1U << master);
-	/* A seat that a previous owner may have counts as ours. */
-	assert((previous->seats & ~l->ours) == 0);
-	if (previous->seats == 0)
+	previous->masters &= (uint8_t) ~(1U << master);
+	/* A vote that a previous owner may have counts as ours. */
+	assert((previous->masters & ~l->ours) == 0);
+	if (previous->masters == 0)
 		previous_owners_end(core, l);
 }
 
@@ -197,16 +197,16 @@ past_hold(struct core *core, struct lease *l, const struct lease_past *past, str
 		.wanted = l->resource->rule->interop != INTEROP_NONE,
 		.told = past->kind};
 
-	assert(l->attempt != 0 && previous->seats != 0);
+	assert(l->attempt != 0 && previous->masters != 0);
 	l->kind = past->kind;
 	l->permits = past->permits;
 	l->term_ms = past->term_ms;
 	(void)round_new(core, l);
 	l->round->asked = past->kind;
 	l->round->reached = past->token;
-	l->ours = previous->seats;
+	l->ours = previous->masters;
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		seat_of(l, i)->valid_until_ms = past->valid_until_ms;
+		lease_vote_of(l, i)->valid_until_ms = past->valid_until_ms;
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
 	*round_held(l) = (struct round_held){
 		.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms, .previous = previous};

@@ -3,10 +3,10 @@
  *
  * It is HELD at once, until the deadline that its holders were told. Its key belongs to the previous owner at
  * each master, and the lease has an attempt number of its own: so a master that has not adopted it is asked
- * ADOPT in place of RENEW. A yes makes the seat ours as any other. After a no the seat is missing, and is
+ * ADOPT in place of RENEW. A yes makes the vote ours as any other. After a no the vote is missing, and is
  * acquired as any other (R6). No answer leaves it open: then it is asked again.
  *
- * All seats count until that deadline, which a majority gave to the previous owner: nothing is told that was
+ * All votes count until that deadline, which a majority gave to the previous owner: nothing is told that was
  * not told before. Only a majority of yes adds to it. A crash in the middle leaves some masters with one
  * owner and some with the other: the next process names both. A guarded master is asked RECLAIM, which names
  * them, too: what an earlier process has reclaimed in the same guard is no newer lease of another daemon.
@@ -60,12 +60,12 @@ struct slice lease_previous_owners(const struct lease *l);
 bool lease_previous_asked(const struct lease *l);
 
 /* A master is asked to adopt it now. */
-void seat_adopts(struct core *core, struct lease *l);
+void lease_vote_adopts(struct core *core, struct lease *l);
 /* This master has adopted it, or not. */
-void seat_adopted(struct core *core, struct lease *l, unsigned master);
+void lease_vote_adopted(struct core *core, struct lease *l, unsigned master);
 
-/* The previous owners of a lease, in these seats. NULL: out of memory. */
-struct previous_owners *previous_owners_new(struct core *core, struct slice owners, uint8_t seats)
+/* The previous owners of a lease, at these masters. NULL: out of memory. */
+struct previous_owners *previous_owners_new(struct core *core, struct slice owners, uint8_t masters)
 	__attribute__((warn_unused_result));
 
 /* For round_end(). */

@@ -11,12 +11,12 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/base/timers.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
@@ -42,12 +42,12 @@ static const unsigned lease_allowed[LEASE_STATE_COUNT] = {
 };
 
 void
-lease_init(struct lease *l, struct resource *r, unsigned seats)
+lease_init(struct lease *l, struct resource *r, unsigned votes)
 {
 	assert(l->state == LEASE_NONE && lease_none(l)->pause == PAUSE_NONE && l->attempt == 0);
-	assert(seats >= 1 && seats <= CORE_MASTERS_MAX);
+	assert(votes >= 1 && votes <= CORE_MASTERS_MAX);
 	l->resource = r;
-	l->seats = seats & LEASE_MASTER_BITS;
+	l->votes = votes & LEASE_MASTER_BITS;
 	timer_init(&l->timer, TIMER_LEASE);
 }
 
@@ -76,7 +76,7 @@ lease_done(struct core *core, struct lease *l)
 	timer_cancel(&core->timers, &l->timer);
 	dirty_remove(&core->lease_changes, &l->changed);
 	slots_forget(core, l);
-	seats_free(l);
+	lease_votes_free(l);
 }
 
 void
@@ -161,7 +161,7 @@ lease_end(struct core *core, struct lease *l, enum lease_pause pause)
 	timer_cancel(&core->timers, &l->timer);
 	round_end(core, l);
 	lease_move(core, l, LEASE_NONE, &(union lease_data){.none = {pause}});
-	seats_clear(core, l);
+	lease_votes_clear(core, l);
 	slots_forget(core, l);
 }
 
@@ -170,7 +170,7 @@ lease_lose(struct core *core, struct lease *l, int64_t from_ms)
 {
 	assert(l->state == LEASE_HELD);
 	/* Our keys may outlive our certainty of them: no daemon should have to wait for their expiry. */
-	release_seats_from(core, l, from_ms);
+	release_lease_from(core, l, from_ms);
 	lease_end(core, l, PAUSE_NONE);
 	dirty_add(&core->dirty, &l->resource->item);
 }
@@ -298,7 +298,7 @@ lease_drop(struct core *core, struct lease *l)
 	} else if (l->state == LEASE_WAITING) {
 		lease_stop_waiting(core, l);
 	} else if (l->state == LEASE_ACQUIRING) {
-		release_seats(core, l, 0);
+		release_lease(core, l, 0);
 		lease_leave_queue(core, l);
 		lease_end(core, l, PAUSE_NONE);
 	}
@@ -314,7 +314,7 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 	tokens_saw(core, vote->token_last);
 	if (l->attempt != vote->attempt || t == NULL || !t->questions[vote->master].asking)
 		return false;
-	seat_heard(core, l, vote);
+	lease_vote_take(core, l, vote);
 	slots_heard(l, vote);
 	if (vote->token_last > t->reached)
 		t->reached = vote->token_last;
@@ -330,7 +330,7 @@ lease_give_back(struct core *core, struct lease *l)
 	if (l->resource->rule->interop != INTEROP_NONE && l->resource->demand->count > 0)
 		pause = PAUSE_FOREIGN;
 	lease_note(core, NOTE_UNLEASED, l, 0, -1, NULL);
-	release_seats(core, l, 0);
+	release_lease(core, l, 0);
 	lease_end(core, l, pause);
 	dirty_add(&core->dirty, &l->resource->item);
 }
@@ -342,7 +342,7 @@ lease_take_tokens(struct core *core, struct lease *l)
 	struct round_held *t = round_held(l);
 	int64_t first, last;
 
-	if (t->spare_first != 0 || !seats_tokens(core, l, &first, &last) || first <= held->token_last)
+	if (t->spare_first != 0 || !lease_votes_tokens(core, l, &first, &last) || first <= held->token_last)
 		return;
 	assert(first > 0 && last >= first);
 	t->spare_first = first;
@@ -386,7 +386,7 @@ lease_want(struct core *core, struct lease *l)
 bool
 lease_good(const struct core *core, const struct lease *l)
 {
-	return l->state == LEASE_HELD && seats_ours(core, l) >= quorum_majority(core) &&
+	return l->state == LEASE_HELD && lease_votes_ours(core, l) >= quorum_majority(core) &&
 	       lease_held(l)->valid_until_ms - core->now.ms >= terms_lease_ms(core, l->resource->rule) / 2;
 }
 
@@ -436,7 +436,7 @@ lease_free(struct lease *l)
 		round_no_foreign(l);
 	free(lease_previous(l));
 	free(l->round);
-	seats_free(l);
+	lease_votes_free(l);
 }
 
 void

@@ -62,13 +62,13 @@ enum lease_error {
 };
 
 /*
- * The lease at one master. A lease is ours while a majority of its seats is. Each seat has a validity of its
- * own, which counts from before its last confirmed question left.
+ * What one master has granted of a lease. A lease is ours while a majority of its votes is. Each vote has a
+ * validity of its own, which counts from before its last confirmed question left.
  */
-struct seat {
+struct lease_vote {
 	union {
-		int64_t valid_until_ms; /* confirmed until then; 0: not confirmed */
-		struct seat *grown;     /* lease.seats == 0, the first seat within: where all of them are */
+		int64_t valid_until_ms;   /* confirmed until then; 0: not confirmed */
+		struct lease_vote *grown; /* lease.votes == 0, the first vote within: where all of them are */
 	};
 };
 
@@ -143,14 +143,14 @@ struct lease_held {
 	int64_t token_last;
 	int32_t block;      /* how many tokens the block had */
 	uint8_t dry_rounds; /* rounds in a row that brought no tokens though few were left */
-	uint8_t noted; /* a bit for each seat: a reclaim has been noted, and the guard is not over for it */
+	uint8_t noted; /* a bit for each vote: a reclaim has been noted, and the guard is not over for it */
 	enum lease_renewal renewal : 2;
 	enum writer_position writer : 2;
 	bool served : 1;    /* a client was granted the lock on this lease */
 	bool again : 1;     /* and then one more: the name is in use. Not saved */
 	bool sampled : 1;   /* kept to see whether a client comes back. Not saved */
 	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unheard */
-	enum kind told : 8; /* what a majority of the seats has been told */
+	enum kind told : 8; /* what a majority of the masters has been told */
 };
 
 /* The data of a lease in its state. */
@@ -171,14 +171,14 @@ struct lease {
 	int32_t term_ms;       /* the term that the last round asked for; the rule may have changed since */
 	struct timer timer;
 	int16_t permits; /* PERMITS: how many */
-	uint8_t ours;    /* a bit for each seat: the master granted it, and has not revoked it */
-	uint8_t odd;     /* a bit for each seat: granted there, but permits that we do not keep */
+	uint8_t ours;    /* a bit for each vote: the master granted it, and has not revoked it */
+	uint8_t odd;     /* a bit for each vote: granted there, but permits that we do not keep */
 	enum lease_state state : 8;
-	uint8_t queue_master : 4;  /* the master that keeps the queue of this name */
-	uint8_t seats : 4;         /* how many are within; 0: the masters have become more, and none is */
-	enum kind kind : 8;        /* what is asked for, and what we count the lease as from then on */
-	struct dirty_item changed; /* in core.lease_changes */
-	struct seat within[];      /* its seats, one for each master; see seat_of() */
+	uint8_t queue_master : 4;   /* the master that keeps the queue of this name */
+	uint8_t votes : 4;          /* how many are within; 0: the masters have become more, and none is */
+	enum kind kind : 8;         /* what is asked for, and what we count the lease as from then on */
+	struct dirty_item changed;  /* in core.lease_changes */
+	struct lease_vote within[]; /* its votes, one for each master; see lease_vote_of() */
 };
 
 /* The data of its state; in another state there is none. Functions that only look have the lease as const, so
@@ -213,8 +213,8 @@ lease_held(const struct lease *l)
 
 /* ---- its states, and what all of them share ---- */
 
-/* NONE, of this name, with so many seats within; its memory is all zero. */
-void lease_init(struct lease *l, struct resource *r, unsigned seats);
+/* NONE, of this name, with so many votes within; its memory is all zero. */
+void lease_init(struct lease *l, struct resource *r, unsigned votes);
 
 /* HELD: ends the round if nothing in it is needed any more. */
 void lease_quiet(struct core *core, struct lease *l);

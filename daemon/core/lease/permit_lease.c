@@ -7,9 +7,9 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -75,7 +75,7 @@ slots_weight(const struct core *core, const struct lease *l, uint64_t hash)
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		if (l->round->questions[i].slots == hash)
-			weight += seat_is_ours(l, i) ? CORE_MASTERS_MAX + 1 : 1;
+			weight += lease_vote_is_ours(l, i) ? CORE_MASTERS_MAX + 1 : 1;
 	}
 	return weight;
 }
@@ -110,7 +110,7 @@ slots_heard(struct lease *l, const struct vote *vote)
 {
 	if (l->kind == KIND_PERMITS && l->state == LEASE_HELD && vote->op == CALL_ACQUIRE &&
 		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != permit_lease_of(l)->slots->hash)
-		seat_set_odd(l, vote->master);
+		lease_vote_set_odd(l, vote->master);
 }
 
 bool
@@ -121,8 +121,9 @@ slots_won(struct core *core, struct lease *l)
 	slots_ask_offer(core, l);
 	assert(permit_lease_of(l)->slots != NULL && permit_lease_of(l)->offer == NULL);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if (seat_is_ours(l, i) && l->round->questions[i].slots != permit_lease_of(l)->slots->hash)
-			seat_set_odd(l, i);
+		if (lease_vote_is_ours(l, i) &&
+			l->round->questions[i].slots != permit_lease_of(l)->slots->hash)
+			lease_vote_set_odd(l, i);
 	}
 	return true;
 }
@@ -185,7 +186,7 @@ struct permit_lease *
 permit_lease_new(struct core *core, struct resource *r)
 {
 	struct permit_lease *s =
-		freelist_new(core, sizeof(*s) + core->settings.masters * sizeof(struct seat));
+		freelist_new(core, sizeof(*s) + core->settings.masters * sizeof(struct lease_vote));
 
 	assert(r->limit > 0);
 	if (s == NULL)

@@ -126,17 +126,18 @@ bool slots_are_offered(const struct lease *l);
 void slots_forget(struct core *core, struct lease *l);
 void slots_forget_offer(struct core *core, struct lease *l);
 
-/* A master gave slots, or could give them, and seat_heard() has noted it. Keeps what most have in common. */
+/* A master gave slots, or could give them, and lease_vote_take() has noted it. Keeps what most have in
+ * common. */
 void slots_offered(struct core *core, struct lease *l, struct slice text);
 
-/* A master gave these slots after the round was won, and seat_heard() has noted it. If they are not those of
- * the permit lease, the seat is not ours, and they have to be given back there. */
+/* A master gave these slots after the round was won, and lease_vote_take() has noted it. If they are not
+ * those of the permit lease, the vote is not ours, and they have to be given back there. */
 void slots_heard(struct lease *l, const struct vote *vote);
 
 /* The round is lost: the next one asks for the offer, or for any slots if there is none. */
 void slots_ask_offer(struct core *core, struct lease *l);
 
-/* The round is won: what a majority gave is the permit lease. Seats that gave other slots are not ours, and
+/* The round is won: what a majority gave is the permit lease. Votes that gave other slots are not ours, and
  * have something to be released. False: out of memory, and it is unknown what was given. */
 bool slots_won(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 

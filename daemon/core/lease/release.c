@@ -12,11 +12,11 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/usable.h"
@@ -161,9 +161,10 @@ release_slots(const struct lease *l, unsigned master)
 {
 	const struct question *asked = l->round == NULL ? NULL : &l->round->questions[master];
 	bool quiet = asked == NULL || (!asked->asking && asked->unsure_us == 0);
-	bool all = l->state == LEASE_HELD && seat_is_ours(l, master) && !seat_is_odd(l, master) && quiet;
+	bool all = l->state == LEASE_HELD && lease_vote_is_ours(l, master) && !lease_vote_is_odd(l, master) &&
+		   quiet;
 
-	return all || seat_is_unadopted(l, master) ? permit_lease_slots(l) : (struct slice){NULL, 0};
+	return all || lease_vote_is_unadopted(l, master) ? permit_lease_slots(l) : (struct slice){NULL, 0};
 }
 
 struct release_when {
@@ -179,7 +180,7 @@ release_start(struct core *core, const struct lease *l, unsigned master, struct 
 	const struct resource *r = l->resource;
 	struct slice name = resource_name(r), slots = release_slots(l, master);
 	struct slice previous =
-		seat_is_unadopted(l, master) ? lease_previous_owners(l) : (struct slice){NULL, 0};
+		lease_vote_is_unadopted(l, master) ? lease_previous_owners(l) : (struct slice){NULL, 0};
 	struct release *u = freelist_new(core, sizeof(*u) + name.n + slots.n + previous.n);
 	const struct release *same;
 
@@ -234,7 +235,7 @@ release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t q
 
 		if (asked != NULL && asked->unsure_us > after_us)
 			after_us = asked->unsure_us;
-		if (seat_is_ours(l, i) || seat_is_odd(l, i) || asking || after_us > 0)
+		if (lease_vote_is_ours(l, i) || lease_vote_is_odd(l, i) || asking || after_us > 0)
 			release_start(core, l, i,
 				(struct release_when){
 					after_us, from_ms, i == l->queue_master ? queue_ms : 0});
@@ -242,13 +243,13 @@ release_all(struct core *core, const struct lease *l, int64_t from_ms, int64_t q
 }
 
 void
-release_seats(struct core *core, const struct lease *l, int64_t queue_ms)
+release_lease(struct core *core, const struct lease *l, int64_t queue_ms)
 {
 	release_all(core, l, 0, queue_ms);
 }
 
 void
-release_seats_from(struct core *core, const struct lease *l, int64_t from_ms)
+release_lease_from(struct core *core, const struct lease *l, int64_t from_ms)
 {
 	release_all(core, l, from_ms, 0);
 }

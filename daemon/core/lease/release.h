@@ -54,12 +54,12 @@ struct release {
 	char bytes[];
 };
 
-/* Releases this lease as it is now: every seat that is ours or may be. queue_ms: how long the daemon keeps a
+/* Releases this lease as it is now: every vote that is ours or may be. queue_ms: how long the daemon keeps a
  * place at the head of the queue at the queue master; 0: it takes none. */
-void release_seats(struct core *core, const struct lease *l, int64_t queue_ms);
+void release_lease(struct core *core, const struct lease *l, int64_t queue_ms);
 
 /* The same, but no release leaves before from_ms: holders of this lease may rely on it until then. */
-void release_seats_from(struct core *core, const struct lease *l, int64_t from_ms);
+void release_lease_from(struct core *core, const struct lease *l, int64_t from_ms);
 
 /* From now on it is found by its attempt and its master. False: out of memory, or there is one. */
 bool release_add(struct core *core, struct release *release) __attribute__((warn_unused_result));

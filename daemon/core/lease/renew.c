@@ -12,12 +12,12 @@
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/retain.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/tokens.h"
 #include "daemon/core/masters/usable.h"
@@ -42,14 +42,14 @@ renew_soon_ms(const struct lease *l)
 	return soon < SOON_MS ? soon : SOON_MS;
 }
 
-/* As above; but less often while answers are to come, or while no majority of the seats can prolong the
+/* As above; but less often while answers are to come, or while no majority of the votes can prolong the
  * lease: a master that comes back is reported (renew_catch_up()). Otherwise all leases together would keep
  * daemon and masters busy for nothing. */
 static int64_t
 renew_again_ms(const struct core *core, const struct lease *l)
 {
 	int64_t soon = renew_soon_ms(l), patient = (lease_held(l)->valid_until_ms - core->now.ms) / 8;
-	bool waits = patient > soon && (seats_asking(core, l) > 0 || !seats_can_prolong(core, l));
+	bool waits = patient > soon && (lease_votes_asking(core, l) > 0 || !lease_votes_can_prolong(core, l));
 
 	return waits ? patient : soon;
 }
@@ -81,12 +81,12 @@ renew_tokens(struct core *core, struct lease *l)
 	}
 }
 
-/* Until when a seat may be valid: as its last answer says, or as one that is under way may say. */
+/* Until when a vote may be valid: as its last answer says, or as one that is under way may say. */
 static int64_t
-renew_seat_until_ms(const struct lease *l, unsigned i)
+renew_vote_until_ms(const struct lease *l, unsigned i)
 {
 	const struct question *asked = l->round != NULL ? &l->round->questions[i] : NULL;
-	int64_t valid_until_ms = seat_of(l, i)->valid_until_ms;
+	int64_t valid_until_ms = lease_vote_of(l, i)->valid_until_ms;
 
 	assert(lease_held(l)->renewal != RENEWAL_ASKING);
 	return asked != NULL && asked->asking && asked->yes_until_ms > valid_until_ms ? asked->yes_until_ms
@@ -94,8 +94,8 @@ renew_seat_until_ms(const struct lease *l, unsigned i)
 }
 
 /* What the rule says now, but no less than what the lease is valid for already, which its holders may have
- * been told; and no less than any seat is, or will be by an answer that is under way: its key must not end
- * sooner, as another seat may later make a majority with it. */
+ * been told; and no less than any vote is, or will be by an answer that is under way: its key must not end
+ * sooner, as another vote may later make a majority with it. */
 static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
@@ -105,16 +105,16 @@ renew_next_term_ms(const struct core *core, const struct lease *l)
 	/* A lease that is over is lost before anything is asked for it (R3). */
 	assert(left > 0);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t seat_ms = renew_seat_until_ms(l, i) - core->now.ms;
+		int64_t vote_ms = renew_vote_until_ms(l, i) - core->now.ms;
 
-		if (seat_ms > left)
-			left = seat_ms;
+		if (vote_ms > left)
+			left = vote_ms;
 	}
 	kept = left + drift_ms(left);
 	return kept > ruled ? kept : ruled;
 }
 
-/* Asks the seats of a held lease: all, or those that this round has not renewed yet. */
+/* Asks for the votes of a held lease: all, or those that this round has not renewed yet. */
 static void
 renew_ask(struct core *core, struct lease *l, bool all)
 {
@@ -123,8 +123,9 @@ renew_ask(struct core *core, struct lease *l, bool all)
 
 	assert(l->round->sent_ms <= core->now.ms);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		if ((all || seat_of(l, i)->valid_until_ms < kept_ms) && seat_question(core, l, i, &op))
-			seat_ask(
+		if ((all || lease_vote_of(l, i)->valid_until_ms < kept_ms) &&
+			lease_vote_question(core, l, i, &op))
+			lease_vote_ask(
 				core, l, i, op, lease_held(l)->valid_until_ms - core->now.ms, CALL_QUEUELESS);
 	}
 }
@@ -138,7 +139,7 @@ renew_begin(struct core *core, struct lease *l)
 		return;
 	lease_round(core, l, renew_next_term_ms(core, l), renew_short_of_tokens(l) ? tokens_block(core) : 0);
 	renew_ask(core, l, true);
-	held->renewal = seats_asking(core, l) > 0 ? RENEWAL_ASKING : RENEWAL_DONE;
+	held->renewal = lease_votes_asking(core, l) > 0 ? RENEWAL_ASKING : RENEWAL_DONE;
 	held->refresh_at_ms = held->renewal == RENEWAL_ASKING ? held->valid_until_ms
 							      : core->now.ms + renew_again_ms(core, l);
 	/* Otherwise the timer would come back in this very turn. */
@@ -146,7 +147,7 @@ renew_begin(struct core *core, struct lease *l)
 	lease_arm(core, l);
 }
 
-/* A round is under way and lacks some seats: asks them again where that is possible by now. */
+/* A round is under way and lacks some votes: asks for them again where that is possible by now. */
 static void
 renew_go_on(struct core *core, struct lease *l)
 {
@@ -164,11 +165,11 @@ renew_reclaim(struct core *core, struct lease *l, unsigned master)
 
 	assert(master < core->settings.masters);
 	held->noted &= (uint8_t) ~(1U << master);
-	/* A single master decides about the lease, one of several about its seat only. */
+	/* A single master decides about the lease, one of several about its vote only. */
 	if (core->settings.masters == 1)
 		renew_begin(core, l);
-	else if (seat_question(core, l, master, &op))
-		seat_ask(core, l, master, op, held->valid_until_ms - core->now.ms, CALL_QUEUELESS);
+	else if (lease_vote_question(core, l, master, &op))
+		lease_vote_ask(core, l, master, op, held->valid_until_ms - core->now.ms, CALL_QUEUELESS);
 }
 
 void
@@ -198,7 +199,7 @@ renew_can_adopt(const struct core *core, const struct lease *l)
 	bool any = false;
 
 	for (unsigned i = 0; i < core->settings.masters && lease_previous(l) != NULL; i++)
-		any |= seat_is_unadopted(l, i) && seat_question(core, l, i, &op);
+		any |= lease_vote_is_unadopted(l, i) && lease_vote_question(core, l, i, &op);
 	return any;
 }
 
@@ -222,22 +223,22 @@ renew_catch_up(struct core *core, struct lease *l)
 static void
 renew_settle_round(struct core *core, struct lease *l, bool yes)
 {
-	int64_t valid_until_ms = seats_valid_until_ms(core, l), soon = renew_again_ms(core, l);
+	int64_t valid_until_ms = lease_votes_valid_until_ms(core, l), soon = renew_again_ms(core, l);
 	struct lease_held *held = lease_held(l);
 	const struct round *t = l->round;
 	bool asking = false;
 
-	assert(seats_ours(core, l) > 0);
+	assert(lease_votes_ours(core, l) > 0);
 	if (valid_until_ms > held->valid_until_ms)
 		held->valid_until_ms = valid_until_ms;
 	assert(held->valid_until_ms > core->now.ms);
 	if (held->renewal != RENEWAL_ASKING)
 		return;
-	if (seats_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
+	if (lease_votes_until(core, l, lease_valid_from(l, t->sent_ms)) >= quorum_majority(core)) {
 		held->told = t->asked;
 		held->refresh_at_ms = held->told == l->kind ? lease_refresh_at(l, t->sent_ms) : core->now.ms;
 	} else {
-		asking = seats_asking(core, l) > 0;
+		asking = lease_votes_asking(core, l) > 0;
 		if (!yes || !asking)
 			held->refresh_at_ms = core->now.ms + core_jitter(core, soon / 2, soon);
 		/* A master that was asked may stay silent, while another one is back. */
@@ -259,13 +260,13 @@ renew_settle_round(struct core *core, struct lease *l, bool yes)
 }
 
 /*
- * Another daemon has a majority, or no seat is left. As long as some seats are ours, they keep others from a
+ * Another daemon has a majority, or no vote is left. As long as some votes are ours, they keep others from a
  * majority and what the holder was told holds: the missing ones are acquired again.
  */
 static bool
 renew_hopeless(const struct core *core, const struct lease *l)
 {
-	return seats_ours(core, l) == 0 || seats_holder(core, l) >= quorum_majority(core);
+	return lease_votes_ours(core, l) == 0 || lease_votes_holder(core, l) >= quorum_majority(core);
 }
 
 /* The lease is reclaimed at every renewal while the master is guarded: noted once. */
@@ -312,7 +313,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	lease_take_tokens(core, l);
 	renew_settle_round(core, l, yes);
 	/* Given by an earlier memory, or other permits than the majority gave: asked for once more. */
-	if (yes && (!seat_is_ours(l, vote->master) ||
+	if (yes && (!lease_vote_is_ours(l, vote->master) ||
 			   t->questions[vote->master].incarnation != core->masters[vote->master].incarnation))
 		held->refresh_at_ms = core->now.ms;
 	if (held->valid_until_ms != valid_until_ms || round_newest(l) != newest)
@@ -326,7 +327,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 enum lease_loss
 renew_shortened(struct core *core, struct lease *l)
 {
-	int64_t valid_until_ms = seats_valid_until_ms(core, l);
+	int64_t valid_until_ms = lease_votes_valid_until_ms(core, l);
 	struct lease_held *held = lease_held(l);
 
 	if (valid_until_ms >= held->valid_until_ms)
@@ -343,13 +344,13 @@ renew_shortened(struct core *core, struct lease *l)
 }
 
 enum lease_loss
-renew_emptied(struct core *core, struct lease *l)
+renew_dropped(struct core *core, struct lease *l)
 {
 	struct lease_held *held = lease_held(l);
 
-	if (seats_ours(core, l) == 0)
+	if (lease_votes_ours(core, l) == 0)
 		return LEASE_TAKEN;
-	if (held->renewal == RENEWAL_ASKING && seats_asking(core, l) == 0) {
+	if (held->renewal == RENEWAL_ASKING && lease_votes_asking(core, l) == 0) {
 		held->renewal = RENEWAL_DONE;
 		held->refresh_at_ms = core->now.ms + core_jitter(core, 1, renew_soon_ms(l));
 		lease_arm(core, l);

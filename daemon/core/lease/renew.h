@@ -1,7 +1,7 @@
 /*
  * renew: a lease that is held, kept while it is needed.
  *
- * At L/3 a round asks every master: seats that are ours are renewed, missing ones are acquired again, and
+ * At L/3 a round asks every master: votes that are ours are renewed, missing ones are acquired again, and
  * those at a guarded master are reclaimed. The lease lives on if a majority answers yes. A round that failed
  * is repeated while the lease is valid.
  */
@@ -34,12 +34,13 @@ void renew_reclaim(struct core *core, struct lease *l, unsigned master);
 /* These answer whether the lease is lost, and why. If it is, the caller ends the holds that stand on it, and
  * then the lease, by lease_lose(). */
 
-/* After seat_shorten(): the lease is valid for as long as a majority of its seats is, and lost after that. */
+/* After lease_vote_shorten(): the lease is valid for as long as a majority of its votes is, and lost after
+ * that. */
 enum lease_loss renew_shortened(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 
-/* A seat was emptied. The lease is lost if it has no seat left, and asked for again if no answer is to
+/* A vote was dropped. The lease is lost if it has no vote left, and asked for again if no answer is to
  * come. */
-enum lease_loss renew_emptied(struct core *core, struct lease *l) __attribute__((warn_unused_result));
+enum lease_loss renew_dropped(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 
 /* An answer that lease_heard() has taken. */
 enum lease_loss renew_vote(struct core *core, struct lease *l, const struct vote *vote)

@@ -6,11 +6,11 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lease/seat.h"
 #include "proto/name.h"
 
 #include <assert.h>
@@ -35,7 +35,7 @@ struct resource *
 resource_new(struct core *core, struct slice name)
 {
 	size_t before =
-		offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct seat);
+		offsetof(struct resource, lease.within) + core->settings.masters * sizeof(struct lease_vote);
 	struct resource *r = freelist_new(core, before + name.n);
 
 	assert(name.n <= NAME_BYTES_MAX && before <= UINT16_MAX);
@@ -48,7 +48,7 @@ resource_new(struct core *core, struct slice name)
 	r->link = resource_link_of(core, name) & (CORE_LINKS_MAX - 1);
 	assert(r->link < core->settings.links);
 	r->demand = core->leases->no_demand;
-	lease_init(&r->lease, r, resource_seats(r));
+	lease_init(&r->lease, r, resource_votes(r));
 	r->rule = rules_find(&core->leases->rules, name);
 	names_add(&core->leases->names, r);
 	core->counts.resources++;
@@ -64,9 +64,9 @@ resource_get(struct core *core, struct slice name)
 }
 
 unsigned
-resource_seats(const struct resource *r)
+resource_votes(const struct resource *r)
 {
-	return (unsigned)((r->name_at - offsetof(struct resource, lease.within)) / sizeof(struct seat));
+	return (unsigned)((r->name_at - offsetof(struct resource, lease.within)) / sizeof(struct lease_vote));
 }
 
 bool

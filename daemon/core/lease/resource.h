@@ -46,7 +46,7 @@ struct resource {
 	struct demand *demand; /* in the queue of its waiters, if there are any (queue.h) */
 	union {
 		struct permit_leases permit_leases; /* limit > 0 */
-		struct lease lease;                 /* limit == 0; its seats follow */
+		struct lease lease;                 /* limit == 0; its votes follow */
 	};
 	/* then the bytes of the name */
 };
@@ -94,8 +94,8 @@ struct resource *resource_get(struct core *core, struct slice name) __attribute_
 /* Asks the masters to tell when locks of other daemons on this name end, until the name is forgotten. */
 void resource_listen(struct core *core, struct resource *r);
 
-/* Seats of its lease within the struct: as many as there were masters when it was made. */
-unsigned resource_seats(const struct resource *r);
+/* Votes of its lease within the struct: as many as there were masters when it was made. */
+unsigned resource_votes(const struct resource *r);
 
 /* There is nothing left to remember of it. */
 bool resource_idle(const struct resource *r);

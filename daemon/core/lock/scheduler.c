@@ -8,12 +8,12 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
@@ -106,7 +106,7 @@ rescan_shorten_one(void *arg, struct resource *r)
 	assert(rescan->master != NULL && rescan->jump_ms > 0);
 	for (l = resource_next_lease(r, NULL); l != NULL; l = next) {
 		next = resource_next_lease(r, l);
-		seat_shorten(l, rescan->master->index, rescan->jump_ms);
+		lease_vote_shorten(l, rescan->master->index, rescan->jump_ms);
 		if (l->state == LEASE_HELD)
 			grants_lose(rescan->core, l, renew_shortened(rescan->core, l));
 	}

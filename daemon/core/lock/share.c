@@ -7,10 +7,10 @@
 #include "daemon/core/base/settings.h"
 #include "daemon/core/lease/acquire.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/retain.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
@@ -252,12 +252,12 @@ static void
 share_begin(struct core *core, struct resource *r)
 {
 	assert(r->limit == 0);
-	/* The lease and its seats end where the name begins. */
+	/* The lease and its votes end where the name begins. */
 	memset(&r->lease, 0, r->name_at - offsetof(struct resource, lease));
-	lease_init(&r->lease, r, resource_seats(r));
-	assert(resource_seats(r) <= core->settings.masters);
-	if (resource_seats(r) < core->settings.masters)
-		seats_grow(core, &r->lease, 0, core->settings.masters);
+	lease_init(&r->lease, r, resource_votes(r));
+	assert(resource_votes(r) <= core->settings.masters);
+	if (resource_votes(r) < core->settings.masters)
+		lease_votes_grow(core, &r->lease, 0, core->settings.masters);
 }
 
 static void

@@ -362,77 +362,79 @@ slot_of_member(struct core *core, uint64_t id)
 }
 
 /* Which members have a slot, and which slots are in use. */
-struct seating {
-	bool seated[MEMBERS_MAX];
+struct assignment {
+	bool members[MEMBERS_MAX];
 	bool taken[CORE_SLOTS_MAX];
 	bool told[CORE_SLOTS_MAX]; /* slot of a server that has left, to be told so */
 };
 
 static void
-seat_at(struct core *core, struct seating *seating, const struct members *list, int at, struct master *m)
+assign_at(
+	struct core *core, struct assignment *assigned, const struct members *list, int at, struct master *m)
 {
-	if (at < 0 || seating->seated[at] || seating->taken[m->index])
+	if (at < 0 || assigned->members[at] || assigned->taken[m->index])
 		return;
 	assert((unsigned)at < list->n);
-	seating->seated[at] = true;
-	seating->taken[m->index] = true;
+	assigned->members[at] = true;
+	assigned->taken[m->index] = true;
 	if (m->index >= core->settings.masters)
 		return;
 	if (!slice_equal(list->ways[at], slice_of(m->way)))
 		master_reroute(core, m, list->places[at], list->ways[at]);
 	/* It was a member before, left, and comes back: what it granted before counts no more. */
 	m->moved |= list->came[at];
-	core->quorum->reseat |= list->came[at];
+	core->quorum->reconfigured |= list->came[at];
 }
 
 /* Members that have a slot keep it: by id, else by place. */
 static void
-seat_known(struct core *core, struct seating *seating, const struct members *list)
+assign_known(struct core *core, struct assignment *assigned, const struct members *list)
 {
 	unsigned n = core->settings.masters;
 
 	for (unsigned i = 0; i < n; i++)
-		seat_at(core, seating, list, members_find(list, core->masters[i].id), &core->masters[i]);
+		assign_at(core, assigned, list, members_find(list, core->masters[i].id), &core->masters[i]);
 	for (unsigned i = 0; i < n; i++) {
 		struct master *m = &core->masters[i];
 
 		if (members_find(list, m->id) < 0 && members_find(list, m->member) >= 0)
-			seat_at(core, seating, list, members_find(list, m->member), m);
+			assign_at(core, assigned, list, members_find(list, m->member), m);
 	}
 	for (unsigned i = 0; i < list->n || i < n; i++)
-		seat_at(core, seating, list, slot_blank(list, &core->masters[i]), &core->masters[i]);
+		assign_at(core, assigned, list, slot_blank(list, &core->masters[i]), &core->masters[i]);
 }
 
 /* The server in this slot has left the set: it gets a slot behind the members, if one is free. */
 static void
-seat_left(struct core *core, struct seating *seating, const struct members *list, const struct master *m)
+assign_left(
+	struct core *core, struct assignment *assigned, const struct members *list, const struct master *m)
 {
 	for (unsigned i = list->n; i < CORE_SLOTS_MAX; i++) {
 		struct master *behind = &core->masters[i];
 
 		if (behind->place[0] != '\0')
 			continue;
-		assert(behind->index == i && !seating->told[i]);
+		assert(behind->index == i && !assigned->told[i]);
 		master_move(core, behind, slice_of(m->place), slice_of(m->way));
 		behind->left = true;
-		seating->told[i] = true;
+		assigned->told[i] = true;
 		return;
 	}
 }
 
 static void
-seat_new(struct core *core, struct seating *seating, const struct members *list, unsigned at)
+assign_new(struct core *core, struct assignment *assigned, const struct members *list, unsigned at)
 {
-	assert(!seating->seated[at]);
+	assert(!assigned->members[at]);
 	for (unsigned i = 0; i < list->n; i++) {
 		struct master *m = &core->masters[i];
 
-		if (seating->taken[i])
+		if (assigned->taken[i])
 			continue;
 		if (i < core->settings.masters)
-			seat_left(core, seating, list, m);
+			assign_left(core, assigned, list, m);
 		master_move(core, m, list->places[at], list->ways[at]);
-		seating->taken[i] = seating->seated[at] = true;
+		assigned->taken[i] = assigned->members[at] = true;
 		return;
 	}
 	assert(false && "a member without a slot");
@@ -441,22 +443,22 @@ seat_new(struct core *core, struct seating *seating, const struct members *list,
 void
 slots_take(struct core *core, const struct members *list)
 {
-	struct seating seating = {0};
+	struct assignment assigned = {0};
 
 	assert(list->n >= core->settings.masters && list->n <= CORE_MASTERS_MAX);
 	for (unsigned i = core->settings.masters; i < CORE_SLOTS_MAX; i++) {
 		if (core->masters[i].left)
 			master_move(core, &core->masters[i], slice_of(""), slice_of(""));
 	}
-	seat_known(core, &seating, list);
+	assign_known(core, &assigned, list);
 	for (unsigned at = 0; at < list->n; at++) {
-		if (!seating.seated[at])
-			seat_new(core, &seating, list, at);
+		if (!assigned.members[at])
+			assign_new(core, &assigned, list, at);
 	}
 	if (list->n > core->settings.masters)
 		masters_resize(core, list->n);
 	for (unsigned i = list->n; i < CORE_SLOTS_MAX; i++) {
-		if (core->masters[i].place[0] != '\0' && !seating.told[i])
+		if (core->masters[i].place[0] != '\0' && !assigned.told[i])
 			master_move(core, &core->masters[i], slice_of(""), slice_of(""));
 	}
 	assert(core->settings.masters == list->n);

@@ -1,6 +1,6 @@
 /*
  * move: see move.h. members.c and masterset_request.c call it when the set changes; leases follow in
- * seat.c.
+ * lease_vote.c.
  */
 #include "daemon/core/masters/move.h"
 
@@ -295,7 +295,7 @@ master_move(struct core *core, struct master *m, struct slice place, struct slic
 	assert(m == &core->masters[m->index]);
 	master_renew(core, m, place, way);
 	m->moved = true;
-	core->quorum->reseat = true;
+	core->quorum->reconfigured = true;
 	core_changed(core, CHANGE_SET);
 	master_tell_place(core, m);
 }
@@ -359,7 +359,7 @@ masters_resize(struct core *core, unsigned masters)
 	core->quorum->alone_until_ms = 0;
 	core->settings.masters = masters;
 	core_changed(core, CHANGE_SET);
-	core->quorum->reseat = true;
-	/* Leases follow before anything else happens (reseat()). */
-	assert(core->quorum->seats < core->settings.masters);
+	core->quorum->reconfigured = true;
+	/* Leases follow before anything else happens (reconfigure()). */
+	assert(core->quorum->votes < core->settings.masters);
 }

@@ -44,8 +44,8 @@ void masters_were_one(struct core *core, int64_t valid_until_ms);
 
 /*
  * From now on the slot is the server at this place, reached in this way, as a set names them;
- * place.n == 0: the slot is closed. What the server before had is gone: its seat in every lease is empty, and
- * answers under way no longer count. The slot is AWAY until a link is up. Emits ACTION_MASTER.
+ * place.n == 0: the slot is closed. What the server before had is gone: its vote for every lease is dropped,
+ * and answers under way no longer count. The slot is AWAY until a link is up. Emits ACTION_MASTER.
  */
 void master_move(struct core *core, struct master *m, struct slice place, struct slice way);
 
@@ -58,7 +58,7 @@ void master_tell_place(struct core *core, const struct master *m);
 
 /*
  * From now on so many masters are members, more than before: settings.masters. The newcomers are in their
- * slots already. Leases keep their seats and get empty ones. With more than one master there are no latches
+ * slots already. Leases keep their votes and get empty ones. With more than one master there are no latches
  * any more: requests about them are refused (latch_known()).
  */
 void masters_resize(struct core *core, unsigned masters);

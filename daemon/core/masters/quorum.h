@@ -20,11 +20,12 @@ struct reply;
 /* What is known of the masters together. */
 struct quorum {
 	struct parted parted[PARTED_MAX]; /* servers that slots have been; each once, the latest first */
-	bool reseat; /* the masters have changed: leases have to follow before anything else (quorum.h) */
-	bool left;   /* the daemon ends, and greets its masters no more */
+	bool reconfigured; /* the masters have changed: leases have to follow before anything else (quorum.h)
+			    */
+	bool left;         /* the daemon ends, and greets its masters no more */
 	uint16_t rerouted; /* core.resumes: a bit for each slot that is not what the configuration names there
 			    */
-	unsigned seats;    /* seats that each lease has by now */
+	unsigned votes;    /* votes that each lease has by now */
 	/* One master has become three: before this time no newcomer can have been admitted by any daemon. */
 	int64_t newcomers_until_ms;
 	int64_t alone_until_ms;   /* until then recovered leases are valid that a single master gave; 0: there

@@ -8,7 +8,7 @@
  *     both           LOSS
  *
  * So a field that both keep is added here, to the entry, its fields, and the two functions below them. What
- * a lease is to a restart and to a crash has less in common: the one knows its seats at the masters and goes
+ * a lease is to a restart and to a crash has less in common: the one knows its votes at the masters and goes
  * on, the other knows a deadline and asks all masters to adopt it (ledger.h).
  *
  * What identifies a thing comes first in its fields.

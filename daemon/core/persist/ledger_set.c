@@ -139,10 +139,10 @@ set_follows(const struct core *core, const struct set_entry *e)
 static void
 set_begin(struct core *core, const struct set_entry *e)
 {
-	assert(e->n >= core->settings.masters && core->quorum->seats == core->settings.masters);
+	assert(e->n >= core->settings.masters && core->quorum->votes == core->settings.masters);
 	for (unsigned i = 0; i < e->n; i++)
 		master_begin_at(core, &core->masters[i], e->places[i], e->ways[i]);
-	core->settings.masters = core->quorum->seats = e->n;
+	core->settings.masters = core->quorum->votes = e->n;
 	core->quorum->newcomers_until_ms = e->newcomers_until_ms;
 }
 

@@ -124,7 +124,7 @@ core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 	core->quorum->newcomers_until_ms = state_time(r, core->quorum->newcomers_until_ms);
 	core->quorum->guarded_lease_ms = record_range(r, core->quorum->guarded_lease_ms, 1, STATE_TIME_MAX);
 	record_unsigned(r, &core->kinds->latch_quotas_memory);
-	core->quorum->seats = (unsigned)record_range(r, core->quorum->seats, 1, CORE_MASTERS_MAX);
+	core->quorum->votes = (unsigned)record_range(r, core->quorum->votes, 1, CORE_MASTERS_MAX);
 	core->settings.masters = (unsigned)record_range(r, core->settings.masters, 1, CORE_MASTERS_MAX);
 	core->settings.lease_max_ms = record_range(r, core->settings.lease_max_ms, 1, COMMAND_MS_MAX);
 	core->unread_until_ms = state_time(r, core->unread_until_ms);
@@ -184,8 +184,8 @@ load_core(struct state_loader *l)
 	if (l->saved_ms > core->now.ms)
 		record_fail(l->r, "it was saved at a time that this host has not reached since it booted");
 	core_fields(l->r, core, &l->binding);
-	if (core->settings.masters % 2 == 0 || core->quorum->seats % 2 == 0 ||
-		core->quorum->seats > core->settings.masters)
+	if (core->settings.masters % 2 == 0 || core->quorum->votes % 2 == 0 ||
+		core->quorum->votes > core->settings.masters)
 		record_fail(l->r, "its number of masters cannot be");
 	names_init(&core->leases->names, core->secret);
 }

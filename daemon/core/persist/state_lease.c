@@ -11,12 +11,12 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/persist/state.h"
 #include "daemon/core/persist/state_hold.h"
 #include "proto/command.h"
@@ -80,7 +80,7 @@ foreign_field(struct record *r, struct round_acquiring *t)
 		memcpy(t->foreign, text.p, text.n);
 }
 
-/* What a round that ended says for the next one. Its seats and questions are cleared when that begins. */
+/* What a round that ended says for the next one. Its votes and questions are cleared when that begins. */
 static void
 round_acquiring_fields(const struct core *core, struct record *r, struct round_acquiring *t)
 {
@@ -155,7 +155,7 @@ held_fields(struct record *r, struct lease_held *held)
 }
 
 static void
-seats_fields(const struct core *core, struct record *r, struct lease *l)
+lease_votes_fields(const struct core *core, struct record *r, struct lease *l)
 {
 	uint8_t all = (uint8_t)((1U << core->settings.masters) - 1);
 
@@ -163,7 +163,7 @@ seats_fields(const struct core *core, struct record *r, struct lease *l)
 	l->ours = (uint8_t)record_range(r, l->ours & all, 0, all);
 	l->odd = (uint8_t)record_range(r, l->odd & all, 0, all);
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		seat_of(l, i)->valid_until_ms = state_time(r, seat_of(l, i)->valid_until_ms);
+		lease_vote_of(l, i)->valid_until_ms = state_time(r, lease_vote_of(l, i)->valid_until_ms);
 }
 
 /* The data of its state. A state that is loaded begins with none. */
@@ -182,7 +182,7 @@ lease_data_fields(struct core *core, struct record *r, struct lease *l)
 		return;
 	case LEASE_HELD:
 		held_fields(r, lease_held(l));
-		seats_fields(core, r, l);
+		lease_votes_fields(core, r, l);
 		round_fields(core, r, l);
 		return;
 	default:
@@ -196,22 +196,22 @@ previous_owners_fields(struct core *core, struct record *r, struct lease *l)
 {
 	struct slice owners = lease_previous_owners(l);
 	bool any = owners.n > 0, asked = lease_previous_asked(l);
-	int64_t seats;
+	int64_t masters;
 
 	record_flag(r, &any);
 	if (r->failed || !any)
 		return;
 	record_bytes(r, &owners, (size_t)PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE);
-	seats = record_range(r, record_loads(r) ? 0 : lease_previous(l)->seats, 0, UINT8_MAX);
+	masters = record_range(r, record_loads(r) ? 0 : lease_previous(l)->masters, 0, UINT8_MAX);
 	record_flag(r, &asked);
 	if (!record_loads(r) || r->failed)
 		return;
-	if (l->state != LEASE_HELD || l->round == NULL || (seats & ~l->ours) != 0 || seats == 0 ||
+	if (l->state != LEASE_HELD || l->round == NULL || (masters & ~l->ours) != 0 || masters == 0 ||
 		owners.n == 0 || !previous_owners_fit(owners)) {
 		record_fail(r, "a lease of it cannot have these previous owners");
 		return;
 	}
-	round_held(l)->previous = previous_owners_new(core, owners, (uint8_t)seats);
+	round_held(l)->previous = previous_owners_new(core, owners, (uint8_t)masters);
 	if (round_held(l)->previous == NULL)
 		record_no_memory(r);
 	else

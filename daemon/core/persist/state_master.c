@@ -94,7 +94,7 @@ state_load_masterset(struct state_loader *l)
 {
 	struct masterset *set = l->core->masterset;
 
-	if (l->masters > 0 || set->serial != 1 || l->core->quorum->seats != l->core->settings.masters) {
+	if (l->masters > 0 || set->serial != 1 || l->core->quorum->votes != l->core->settings.masters) {
 		record_fail(l->r, "its set of masters is not where it belongs");
 		return;
 	}

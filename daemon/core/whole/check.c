@@ -15,13 +15,13 @@
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/kinds/latch_request.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/ending.h"
@@ -108,9 +108,9 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	HOLDS(c, held->valid_until_ms > now_ms && at_ms <= held->valid_until_ms);
 	/* A validity is no longer than what can have been asked for, and tokens only grow. */
 	HOLDS(c, held->valid_until_ms <= now_ms + l->term_ms && l->term_ms > 0);
-	HOLDS(c, seats_ours(core, l) > 0);
+	HOLDS(c, lease_votes_ours(core, l) > 0);
 	HOLDS(c, lease_previous(l) == NULL ||
-			 (lease_previous(l)->seats != 0 && (lease_previous(l)->seats & ~l->ours) == 0));
+			 (lease_previous(l)->masters != 0 && (lease_previous(l)->masters & ~l->ours) == 0));
 	HOLDS(c, held->token >= 1 && held->token <= held->token_last + 1);
 	HOLDS(c, t == NULL || t->spare_first == 0 || t->spare_first > held->token_last);
 	/* A lease with work under way has a round. */
@@ -132,7 +132,7 @@ check_unreleased(struct check *c, const struct core *core, const struct lease *l
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		bool unsure = l->round != NULL && l->round->questions[i].unsure_us > 0;
 
-		if (seat_is_ours(l, i) || seat_is_odd(l, i) || unsure)
+		if (lease_vote_is_ours(l, i) || lease_vote_is_odd(l, i) || unsure)
 			HOLDS(c, release_find(core, l->attempt, i) == NULL);
 	}
 }

@@ -14,12 +14,12 @@
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/kinds/latch_request.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
@@ -318,7 +318,7 @@ view_resource(const struct core *core, int64_t now_ms, const struct resource *r,
 	}
 	out->foreign = round_foreign(acquire);
 	out->position = round_position(acquire);
-	out->votes = seats_ours(core, l);
+	out->votes = lease_votes_ours(core, l);
 	out->queue_master = acquire->queue_master;
 	out->wanted = lease_wanted(l);
 	out->waiters = r->demand->count;

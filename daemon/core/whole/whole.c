@@ -106,7 +106,7 @@ core_new(const struct core_settings *settings, struct now now)
 		core->settings.ledger_many = LEDGER_MANY;
 	if (core->settings.end_holds == 0)
 		core->settings.end_holds = END_HOLDS;
-	core->quorum->seats = settings->masters;
+	core->quorum->votes = settings->masters;
 	core->settings.rules = NULL; /* the caller's rules need not live on */
 	core->quorum->guarded_lease_ms = settings->lease_max_ms;
 	binding_init(core);

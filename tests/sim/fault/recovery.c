@@ -358,7 +358,7 @@ note_kept(struct host *h)
 		h->recovery.kept[i] = 0;
 		for (unsigned k = 0; k < w->plan.masters + w->plan.spare; k++)
 			for (int kind = KIND_EXCLUSIVE; kind <= KIND_SHARED; kind++)
-				if (backing_seats(&w->servers[k], i, h->call_settings.daemon_id,
+				if (backing_votes(&w->servers[k], i, h->call_settings.daemon_id,
 					    (enum kind)kind, 1) > 0)
 					h->recovery.kept[i] |= 1U << k;
 	}
@@ -459,7 +459,7 @@ has_still(const struct host *h, unsigned name, enum kind kind)
 	unsigned n = 0;
 	for (unsigned i = 0; i < plan_servers(&w->plan) && w->plan.replicas == 0 && w->plan.others == 0; i++)
 		n += (had_there(h, name) >> i & 1) &&
-		     backing_seats(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
+		     backing_votes(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
 	return n;
 }
 

@@ -44,7 +44,7 @@ needed_us(const struct server *s, int64_t left_us)
 }
 
 int64_t
-backing_seats(const struct server *s, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us)
+backing_votes(const struct server *s, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us)
 {
 	struct slice owner, field, value, key = server_lease_key(s->world, name);
 	struct store *store = master_store(s->master);

@@ -20,7 +20,7 @@ bool backing_lacks(const struct server *server);
 
 /* How much of a name this master keeps for a daemon until that time, whatever its clock may do: 1 for an
  * exclusive or shared lease, or the number of permits. */
-int64_t backing_seats(
+int64_t backing_votes(
 	const struct server *server, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us);
 
 /* How many permits of a name a majority of the masters keeps for a daemon until that time, the same permits

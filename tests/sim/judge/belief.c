@@ -53,7 +53,7 @@ look_at(struct host *h, unsigned name)
 		if (backing_lacks(&w->servers[i]))
 			unknown++;
 		else
-			had += backing_seats(&w->servers[i], name, h->call_settings.daemon_id,
+			had += backing_votes(&w->servers[i], name, h->call_settings.daemon_id,
 				view.limit > 0 ? KIND_PERMITS : view.kind, left_us);
 	}
 	if (view.limit > 0 && backing_permits(w, name, h->call_settings.daemon_id, left_us) < held)

@@ -6,10 +6,10 @@
 #include "daemon/core/core.h"
 #include "daemon/core/lease/adopt.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/scheduler.h"
 #include "daemon/core/masters/masterset.h"
@@ -53,7 +53,7 @@ recovered_as(struct story *w, const char *name, const struct lease_past *past)
 	ck_assert_ptr_nonnull(r);
 	l = lease_recover(w->core, r, past);
 	ck_assert_ptr_nonnull(l);
-	ck_assert(seat_is_unadopted(l, 0));
+	ck_assert(lease_vote_is_unadopted(l, 0));
 	lease_held(l)->token_last++;
 	dirty_add(&w->core->dirty, &r->item);
 	w->core->masterset->agreed = w->core->masterset->usable = true;
@@ -545,7 +545,8 @@ START_TEST(a_majority_adopts_and_the_third_master_when_it_is_back)
 	ck_assert_int_lt(lease_held(l)->valid_until_ms, w.now.ms + LEASE_MS / 10 * 9);
 	adopted_at(&w, 1, OUTCOME_YES);
 	ck_assert_int_gt(lease_held(l)->valid_until_ms, w.now.ms + LEASE_MS / 10 * 9);
-	ck_assert(!seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
+	ck_assert(!lease_vote_is_unadopted(l, 0) && !lease_vote_is_unadopted(l, 1) &&
+		  lease_vote_is_unadopted(l, 2));
 	ck_assert_ptr_nonnull(strstr(back(&w, 2), "adopt a#1@3"));
 	adopted_at(&w, 2, OUTCOME_YES);
 	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
@@ -630,7 +631,7 @@ START_TEST(what_another_process_has_adopted_at_a_majority_is_lost)
 	adopted_at(&w, 0, OUTCOME_YES);
 	adopted_at(&w, 1, OUTCOME_NO);
 	adopted_at(&w, 2, OUTCOME_NO);
-	ck_assert(!seat_is_ours(l, 1) && !seat_is_ours(l, 2));
+	ck_assert(!lease_vote_is_ours(l, 1) && !lease_vote_is_ours(l, 2));
 	ck_assert_uint_eq(lease_previous_owners(l).n, 0);
 	/* What is missing is acquired with a deadline of its own. */
 	ck_assert_str_eq(after(&w, LEASE_MS / 8), "renew a#1@1 | acquire a#1@2 | acquire a#1@3");
@@ -644,7 +645,7 @@ START_TEST(what_another_process_has_adopted_at_a_majority_is_lost)
 END_TEST
 
 /* What the process before had not at all masters, is acquired at the others. */
-START_TEST(a_seat_that_it_never_had_is_acquired)
+START_TEST(a_vote_that_it_never_had_is_acquired)
 {
 	struct story w;
 	struct lease *l = story_asked(&w);
@@ -672,7 +673,7 @@ START_TEST(a_reclaim_among_several_masters_adopts_and_prolongs_nothing)
 	for (unsigned i = 1; i < 3; i++) {
 		w.at = i;
 		answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
-		ck_assert(!seat_is_unadopted(l, i));
+		ck_assert(!lease_vote_is_unadopted(l, i));
 	}
 	ck_assert_int_eq(lease_held(l)->valid_until_ms, valid_until_ms);
 	story_done(&w);
@@ -685,12 +686,13 @@ START_TEST(another_server_has_nothing_to_adopt)
 	struct lease *l = story_recovered(&w, 3);
 
 	w.core->masters[2].moved = true;
-	w.core->quorum->reseat = true;
+	w.core->quorum->reconfigured = true;
 	after(&w, 1);
-	ck_assert(!seat_is_ours(l, 2) && !seat_is_unadopted(l, 2) && seat_is_unadopted(l, 1));
+	ck_assert(
+		!lease_vote_is_ours(l, 2) && !lease_vote_is_unadopted(l, 2) && lease_vote_is_unadopted(l, 1));
 	for (unsigned i = 0; i < 2; i++) {
 		w.core->masters[i].moved = true;
-		w.core->quorum->reseat = true;
+		w.core->quorum->reconfigured = true;
 	}
 	ck_assert_ptr_nonnull(strstr(after(&w, 1), "c1 close"));
 	story_done(&w);
@@ -763,7 +765,8 @@ START_TEST(previous_owners_outlive_a_hand_over)
 	ck_assert_ptr_nonnull(w.core);
 	l = &names_find(&w.core->leases->names, SLICE("a"))->lease;
 	ck_assert(slice_equal(lease_previous_owners(l), SLICE(PREVIOUS)));
-	ck_assert(seat_is_unadopted(l, 0) && !seat_is_unadopted(l, 1) && seat_is_unadopted(l, 2));
+	ck_assert(lease_vote_is_unadopted(l, 0) && !lease_vote_is_unadopted(l, 1) &&
+		  lease_vote_is_unadopted(l, 2));
 	save(w.core, &again);
 	ck_assert_mem_eq(buffer_bytes(&state), buffer_bytes(&again), buffer_length(&state));
 	for (unsigned i = 0; i < 3; i++)
@@ -777,7 +780,7 @@ START_TEST(previous_owners_outlive_a_hand_over)
 }
 END_TEST
 
-/* Each byte of the owners, and of the seats before them, is damaged. What is taken is a core that goes on. */
+/* Each byte of the owners, and of the votes before them, is damaged. What is taken is a core that goes on. */
 START_TEST(a_damaged_state_has_no_strange_previous_owners)
 {
 	struct story w;
@@ -840,7 +843,7 @@ main(void)
 		permits_are_adopted_by_their_numbers, a_majority_adopts_and_the_third_master_when_it_is_back,
 		a_lease_is_asked_for_as_long_as_answers_may_make_it,
 		what_a_minority_adopts_ends_when_it_was_to_end,
-		what_another_process_has_adopted_at_a_majority_is_lost, a_seat_that_it_never_had_is_acquired,
+		what_another_process_has_adopted_at_a_majority_is_lost, a_vote_that_it_never_had_is_acquired,
 		a_reclaim_among_several_masters_adopts_and_prolongs_nothing,
 		another_server_has_nothing_to_adopt, what_is_adopted_at_one_of_three_is_released_at_all,
 		previous_owners_outlive_a_hand_over, a_damaged_state_has_no_strange_previous_owners);

@@ -3,10 +3,10 @@
  */
 #include "daemon/core/base/base.h"
 #include "daemon/core/core.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/view.h"
@@ -571,9 +571,9 @@ START_TEST(tokens_of_a_round_that_is_older_than_a_guard_do_not_count)
 	for (unsigned i = 0; i < 2; i++)
 		t->questions[i] = (struct question){.token_first = 600, .token_last = 631};
 	core->now.ms = t->sent_ms + terms_guard_ms(core);
-	ck_assert(!seats_tokens(core, l, &first, &last));
+	ck_assert(!lease_votes_tokens(core, l, &first, &last));
 	core->now.ms--;
-	ck_assert(seats_tokens(core, l, &first, &last));
+	ck_assert(lease_votes_tokens(core, l, &first, &last));
 	ck_assert_int_eq(first, 600);
 	ck_assert_int_eq(last, 631);
 	free(t);

@@ -7,18 +7,18 @@
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/kinds/latch_request.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/mode.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/move.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/persist/ledger.h"
-#include "daemon/core/reseat.h"
+#include "daemon/core/reconfigure.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
@@ -44,7 +44,7 @@ move(struct story *w, unsigned slot, const char *place)
 	by_hand(w);
 	master_move(
 		w->core, &w->core->masters[slot], slice_of(place), slice_of(place[0] != '\0' ? "url" : ""));
-	reseat(w->core);
+	reconfigure(w->core);
 	w->core->actions = NULL;
 }
 
@@ -71,7 +71,7 @@ grow(struct story *w, unsigned masters)
 		move(w, i, places[i]);
 	by_hand(w);
 	masters_resize(w->core, masters);
-	reseat(w->core);
+	reconfigure(w->core);
 	w->core->actions = NULL;
 	set_is(w, masters);
 }
@@ -135,13 +135,13 @@ START_TEST(a_slot_that_moves_is_away_and_says_where_it_is_reached)
 }
 END_TEST
 
-START_TEST(a_hold_goes_on_with_the_seats_that_it_has_left)
+START_TEST(a_hold_goes_on_with_the_votes_that_it_has_left)
 {
 	struct story w;
 
 	held(&w);
 	move(&w, 2, "master-9");
-	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 2);
+	ck_assert_uint_eq(lease_votes_ours(w.core, lease_named(&w, "a")), 2);
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1 | renew a#1@2") != NULL);
 	ck_assert_uint_eq(calls_to(&w, CALL_RENEW, 2), 0);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -161,9 +161,9 @@ START_TEST(what_the_previous_server_said_prolongs_nothing)
 	held(&w);
 	w.core->masters[1].state = MASTER_AWAY;
 	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
-	seat_of(lease_named(&w, "a"), 1)->valid_until_ms = 0;
+	lease_vote_of(lease_named(&w, "a"), 1)->valid_until_ms = 0;
 	/* It alone has confirmed the lease for longer: that was no majority. */
-	seat_of(lease_named(&w, "a"), 2)->valid_until_ms = valid_until_ms + 500;
+	lease_vote_of(lease_named(&w, "a"), 2)->valid_until_ms = valid_until_ms + 500;
 	move(&w, 2, "master-9");
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -180,7 +180,7 @@ START_TEST(an_answer_of_the_previous_server_counts_no_more)
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@3") != NULL);
 	move(&w, 2, "master-9");
 	(void)AT(&w, 2, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
-	ck_assert(!seat_is_ours(lease_named(&w, "a"), 2));
+	ck_assert(!lease_vote_is_ours(lease_named(&w, "a"), 2));
 	(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
 	ck_assert_int_lt(left_ms(&w, "a"), LEASE_MS * 9 / 10);
 	(void)AT(&w, 1, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -344,8 +344,8 @@ START_TEST(a_hold_of_one_master_goes_on_among_three)
 	grown(&w);
 	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
 	ck_assert_uint_eq(quorum_majority(w.core), 2);
-	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 1);
-	ck_assert_int_eq(seats_valid_until_ms(w.core, lease_named(&w, "a")), valid_until_ms - 1);
+	ck_assert_uint_eq(lease_votes_ours(w.core, lease_named(&w, "a")), 1);
+	ck_assert_int_eq(lease_votes_valid_until_ms(w.core, lease_named(&w, "a")), valid_until_ms - 1);
 	/* Its own token counter is at the name from here on. */
 	ck_assert(strstr(after(&w, LEASE_MS / 3), "renew a#1@1") != NULL);
 	ck_assert(last_call(&w)->fenced);
@@ -367,7 +367,7 @@ START_TEST(newcomers_are_asked_to_reclaim_and_then_to_renew)
 		ck_assert(strstr(hello(&w, false, 100 + i), "reclaim a#1") != NULL);
 		(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
 	}
-	ck_assert_uint_eq(seats_ours(w.core, lease_named(&w, "a")), 3);
+	ck_assert_uint_eq(lease_votes_ours(w.core, lease_named(&w, "a")), 3);
 	for (unsigned i = 1; i < 3; i++)
 		(void)AT(&w, i, hello(&w, true, 100 + i));
 	(void)after(&w, LEASE_MS / 3);
@@ -467,7 +467,7 @@ START_TEST(the_single_master_itself_is_no_newcomer)
 	(void)hello(&w, false, 777);
 	ck_assert_uint_eq(calls_to(&w, CALL_RECLAIM, 0), 1);
 	(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
-	ck_assert_int_le(seat_of(lease_named(&w, "a"), 0)->valid_until_ms, valid_until_ms);
+	ck_assert_int_le(lease_vote_of(lease_named(&w, "a"), 0)->valid_until_ms, valid_until_ms);
 	story_done(&w);
 }
 END_TEST
@@ -501,7 +501,7 @@ START_TEST(three_become_five)
 	held(&w);
 	valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
 	grow(&w, 5);
-	ck_assert_int_eq(seats_valid_until_ms(w.core, lease_named(&w, "a")), valid_until_ms);
+	ck_assert_int_eq(lease_votes_valid_until_ms(w.core, lease_named(&w, "a")), valid_until_ms);
 	(void)after(&w, LEASE_MS / 3);
 	for (unsigned i = 0; i < 3; i++)
 		(void)AT(&w, i, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
@@ -535,8 +535,8 @@ START_TEST(permits_go_on_too)
 }
 END_TEST
 
-/* The memory of a name is made for the seats of its day, and used for other kinds of locks in between. */
-START_TEST(a_name_that_was_one_of_permits_has_room_for_its_seats)
+/* The memory of a name is made for the votes of its day, and used for other kinds of locks in between. */
+START_TEST(a_name_that_was_one_of_permits_has_room_for_its_votes)
 {
 	struct story w;
 	struct command permits = {.kind = KIND_PERMITS, .limit = 3, .permits = 1},
@@ -549,11 +549,11 @@ START_TEST(a_name_that_was_one_of_permits_has_room_for_its_seats)
 	mode_join(w.core, r, &permits);
 	grow(&w, 3);
 	mode_join(w.core, r, &plain);
-	seat_of(&r->lease, 2)->valid_until_ms = 7;
+	lease_vote_of(&r->lease, 2)->valid_until_ms = 7;
 	ck_assert(slice_equal(resource_name(r), SLICE("q")));
 	mode_join(w.core, r, &permits);
 	mode_join(w.core, r, &plain);
-	ck_assert_int_eq(seat_of(&r->lease, 2)->valid_until_ms, 0);
+	ck_assert_int_eq(lease_vote_of(&r->lease, 2)->valid_until_ms, 0);
 	story_done(&w);
 }
 END_TEST
@@ -579,7 +579,7 @@ START_TEST(latches_end_with_the_single_master)
 		move(&w, i, i == 1 ? "master-2" : "master-3");
 	by_hand(&w);
 	masters_resize(w.core, 3);
-	reseat(w.core);
+	reconfigure(w.core);
 	w.core->actions = NULL;
 	ck_assert_uint_eq(w.actions.n, 1);
 	ck_assert_int_eq(w.actions.list[0].type, ACTION_REPLY);
@@ -600,7 +600,7 @@ START_TEST(latches_end_with_the_single_master)
 }
 END_TEST
 
-START_TEST(the_same_server_in_another_way_keeps_its_seats)
+START_TEST(the_same_server_in_another_way_keeps_its_votes)
 {
 	struct story w;
 
@@ -612,7 +612,7 @@ START_TEST(the_same_server_in_another_way_keeps_its_seats)
 	w.core->actions = NULL;
 	ck_assert_uint_eq(w.actions.n, 1);
 	ck_assert_int_eq(w.actions.list[0].type, ACTION_MASTER);
-	ck_assert(seat_is_ours(lease_named(&w, "a"), 0));
+	ck_assert(lease_vote_is_ours(lease_named(&w, "a"), 0));
 	ck_assert_str_eq(link_down(&w, "the way to it is another"), "");
 	ck_assert_str_eq(link_up(&w), "hello");
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
@@ -813,14 +813,14 @@ START_TEST(a_hundred_thousand_holds_grow_in_one_turn)
 	by_hand(&w);
 	began_us = cpu_us();
 	masters_resize(w.core, 3);
-	reseat(w.core);
+	reconfigure(w.core);
 	grown_us = cpu_us();
 	w.core->actions = NULL;
 	move(&w, 2, "master-9");
 	moved_us = cpu_us();
 	(void)printf("grown in %lld us, moved in %lld us\n", (long long)(grown_us - began_us),
 		(long long)(moved_us - grown_us));
-	ck_assert_uint_eq(lease_named(&w, "n77777")->seats, 0);
+	ck_assert_uint_eq(lease_named(&w, "n77777")->votes, 0);
 	story_done(&w);
 }
 END_TEST
@@ -829,7 +829,7 @@ int
 main(void)
 {
 	return SUITE_RUN("move", NULL, NULL, a_slot_that_moves_is_away_and_says_where_it_is_reached,
-		a_hold_goes_on_with_the_seats_that_it_has_left,
+		a_hold_goes_on_with_the_votes_that_it_has_left,
 		what_the_previous_server_said_prolongs_nothing,
 		an_answer_of_the_previous_server_counts_no_more,
 		a_round_that_nobody_is_left_to_answer_is_begun_anew,
@@ -849,6 +849,6 @@ main(void)
 		a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours,
 		a_hold_of_one_master_goes_on_among_three, newcomers_are_asked_to_reclaim_and_then_to_renew,
 		a_new_lease_takes_two_of_the_three, three_become_five, permits_go_on_too,
-		a_name_that_was_one_of_permits_has_room_for_its_seats, latches_end_with_the_single_master,
-		the_same_server_in_another_way_keeps_its_seats, a_hundred_thousand_holds_grow_in_one_turn);
+		a_name_that_was_one_of_permits_has_room_for_its_votes, latches_end_with_the_single_master,
+		the_same_server_in_another_way_keeps_its_votes, a_hundred_thousand_holds_grow_in_one_turn);
 }

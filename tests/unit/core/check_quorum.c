@@ -15,17 +15,17 @@
 #define HOME_MS             (LEASE_MS / 6) /* so long the word of home is waited for */
 
 /* The masters in the order of this story: home, and the two others. */
-struct seats {
+struct trio {
 	unsigned home;
 	unsigned one;
 	unsigned two;
 };
 
 /* Of the acquires just made. */
-static struct seats
-seats_of(const struct story *w)
+static struct trio
+trio_of(const struct story *w)
 {
-	struct seats s = {.home = 9};
+	struct trio s = {.home = 9};
 
 	for (size_t i = 0; i < w->actions.n; i++) {
 		const struct action *a = &w->actions.list[i];
@@ -51,19 +51,19 @@ calls_of(const struct story *w, enum call_op op)
 }
 
 /* Three masters, and connection 1 asks for a. */
-static struct seats
+static struct trio
 story_asked(struct story *w)
 {
 	story_among(w, 3);
 	ck_assert_str_eq(lock(w, 1, "a"), "acquire a#1@1 | acquire a#1@2 | acquire a#1@3");
-	return seats_of(w);
+	return trio_of(w);
 }
 
 /* ... and all three give it. */
-static struct seats
+static struct trio
 story_held(struct story *w)
 {
-	struct seats s = story_asked(w);
+	struct trio s = story_asked(w);
 
 	ck_assert_str_eq(HEARD(w, s.home, granted(w, "a", 1, 500)), "");
 	ck_assert_str_eq(HEARD(w, s.one, granted(w, "a", 1, 500)), "c1 :500");
@@ -74,7 +74,7 @@ story_held(struct story *w)
 START_TEST(one_of_three_is_not_enough_and_two_are)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	ck_assert_str_eq(HEARD(&w, s.home, granted(&w, "a", 1, 500)), "");
 	ck_assert_str_eq(HEARD(&w, s.one, granted(&w, "a", 1, 500)), "c1 :500");
@@ -86,7 +86,7 @@ END_TEST
 START_TEST(two_votes_wait_for_the_word_of_home)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(HEARD(&w, s.two, granted(&w, "a", 1, 500)), "");
@@ -98,7 +98,7 @@ END_TEST
 
 /* The two others grant it, and home names this attempt of another daemon. */
 static void
-home_names(struct story *w, struct seats s, uint64_t attempt, const char *holder)
+home_names(struct story *w, struct trio s, uint64_t attempt, const char *holder)
 {
 	HEARD(w, s.one, granted(w, "a", attempt, 500));
 	HEARD(w, s.two, granted(w, "a", attempt, 500));
@@ -117,7 +117,7 @@ START_TEST(two_votes_are_left_to_whom_home_gave_it_twice_while_he_tries)
 	static const char *const holders[] = {
 		"0123456789abcdef0123456789abcdef:9", "0123456789abcdef0123456789abcdef:a"};
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	for (uint64_t attempt = 1; attempt < 3; attempt++) {
 		home_names(&w, s, attempt, holders[attempt - 1]);
@@ -138,7 +138,7 @@ START_TEST(two_votes_are_left_once_to_whom_home_gave_it_and_who_is_gone)
 {
 	const char *gone = "0123456789abcdef0123456789abcdef:9";
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	home_names(&w, s, 1, gone);
 	ck_assert_uint_eq(calls_of(&w, CALL_RELEASE), 2);
@@ -152,7 +152,7 @@ END_TEST
 START_TEST(not_our_turn_at_home_counts_whatever_the_others_say)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	struct vote not_yet = {.op = CALL_ACQUIRE,
 		.outcome = OUTCOME_BUSY,
 		.name = slice_of("a"),
@@ -172,7 +172,7 @@ END_TEST
 START_TEST(a_round_that_nobody_won_is_given_back_and_tried_again_soon)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, busy(&w, "a", 1));
@@ -196,7 +196,7 @@ END_TEST
 START_TEST(who_has_the_word_of_home_and_no_majority_comes_back_soon_and_leaves_when_it_has_enough)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, busy(&w, "a", 1));
@@ -218,7 +218,7 @@ END_TEST
 
 /* Home gives it, each of the others has given it to somebody else. */
 static void
-nobody_wins(struct story *w, struct seats s, uint64_t attempt)
+nobody_wins(struct story *w, struct trio s, uint64_t attempt)
 {
 	HEARD(w, s.home, granted(w, "a", attempt, 500));
 	HEARD(w, s.one, busy(w, "a", attempt));
@@ -241,7 +241,7 @@ until_it_asks(struct story *w)
 START_TEST(a_turn_that_cannot_be_used_is_given_up_and_the_next_one_is_kept_again)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	uint64_t attempt = 1;
 
 	nobody_wins(&w, s, attempt);
@@ -271,7 +271,7 @@ START_TEST(a_turn_after_rounds_that_nobody_won_is_no_reason_to_ask_more_often)
 		.position = 2,
 		.change_ms = 1};
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	uint64_t attempt = 1;
 	int64_t lost_ms;
 
@@ -293,7 +293,7 @@ END_TEST
 START_TEST(where_others_contend_a_silent_master_is_not_waited_for_with_a_minority_in_hand)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, busy(&w, "a", 1));
@@ -308,11 +308,11 @@ END_TEST
 START_TEST(a_majority_that_names_one_holder_is_a_verdict_whatever_home_says)
 {
 	struct story w;
-	struct seats s;
+	struct trio s;
 
 	story_among(&w, 3);
 	lock_once(&w, 1, "a");
-	s = seats_of(&w);
+	s = trio_of(&w);
 	HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1));
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
@@ -324,7 +324,7 @@ END_TEST
 START_TEST(tokens_count_only_where_a_majority_was_raised_alike)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	/* The lease is ours, but no token is: it is raised again above all that was answered. */
@@ -351,7 +351,7 @@ renewed(struct story *w, int64_t token)
 START_TEST(tokens_that_were_asked_for_in_vain_are_asked_for_further_ahead)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	int64_t token = INT64_C(4000000000000000), highest = token + 999, ahead = 0;
 
 	HEARD(&w, s.two, answer(&w, CALL_ACQUIRE, OUTCOME_ERROR, "a", 1));
@@ -381,10 +381,10 @@ END_TEST
 
 /* The lease was given back, since another daemon waits, and is wanted again by connection 2: home is asked.
  */
-static struct seats
+static struct trio
 story_yielded(struct story *w)
 {
-	struct seats s = story_held(w);
+	struct trio s = story_held(w);
 
 	lock(w, 2, "a");
 	step(w, &(struct event){.type = EVENT_WANT, .name = SLICE("a")});
@@ -399,7 +399,7 @@ story_yielded(struct story *w)
 START_TEST(who_yields_takes_no_master_from_the_other_daemon)
 {
 	struct story w;
-	struct seats s = story_yielded(&w);
+	struct trio s = story_yielded(&w);
 
 	HEARD(&w, s.home, busy(&w, "a", 2));
 	ck_assert_ptr_null(last_call(&w));
@@ -412,7 +412,7 @@ END_TEST
 START_TEST(who_yields_to_nobody_goes_on_to_the_others)
 {
 	struct story w;
-	struct seats s = story_yielded(&w);
+	struct trio s = story_yielded(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 2, 1500));
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
@@ -425,7 +425,7 @@ END_TEST
 START_TEST(who_yields_does_not_wait_for_a_silent_home)
 {
 	struct story w;
-	struct seats s = story_yielded(&w);
+	struct trio s = story_yielded(&w);
 
 	after(&w, HOME_MS);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 2);
@@ -456,7 +456,7 @@ busy_behind(struct story *w, uint64_t attempt, const char *holder, int64_t posit
 START_TEST(who_stands_behind_others_asks_home_until_it_is_called)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
@@ -474,7 +474,7 @@ END_TEST
 START_TEST(a_master_that_comes_and_goes_does_not_call_who_stands_behind_others)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
@@ -498,7 +498,7 @@ static void
 story_asks_on(const char *holder, int64_t position)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
@@ -525,7 +525,7 @@ END_TEST
 START_TEST(a_master_that_is_not_home_any_more_calls_nobody)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
@@ -541,7 +541,7 @@ END_TEST
 START_TEST(the_head_of_the_queue_asks_all)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.one, busy(&w, "a", 1));
 	HEARD(&w, s.two, busy(&w, "a", 1));
@@ -580,7 +580,7 @@ hand_over(struct story *w, conn_id holder)
 
 /* Tokens run short, and two masters disagree about the next ones. Who holds the lock. */
 static conn_id
-story_short_of_tokens(struct story *w, struct seats *s)
+story_short_of_tokens(struct story *w, struct trio *s)
 {
 	conn_id holder;
 
@@ -597,7 +597,7 @@ story_short_of_tokens(struct story *w, struct seats *s)
 START_TEST(tokens_that_the_last_answer_settles_are_followed_by_more_in_time)
 {
 	struct story w;
-	struct seats s;
+	struct trio s;
 	conn_id holder = story_short_of_tokens(&w, &s);
 
 	HEARD(&w, s.two, given(&w, CALL_RENEW, 600, 631));
@@ -610,7 +610,7 @@ END_TEST
 START_TEST(tokens_of_a_memory_that_is_gone_do_not_count)
 {
 	struct story w;
-	struct seats s;
+	struct trio s;
 	conn_id holder = story_short_of_tokens(&w, &s);
 	unsigned grants = 0;
 
@@ -631,7 +631,7 @@ END_TEST
 START_TEST(tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed)
 {
 	struct story w;
-	struct seats s;
+	struct trio s;
 	conn_id holder = story_short_of_tokens(&w, &s);
 
 	HEARD(&w, s.two, given(&w, CALL_RENEW, 700, 731));
@@ -652,7 +652,7 @@ END_TEST
 START_TEST(a_round_asks_a_master_that_is_back_also_while_another_is_silent)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	conn_id holder = 1;
 
 	HEARD(&w, s.home, given(&w, CALL_ACQUIRE, 500, 509));
@@ -679,7 +679,7 @@ END_TEST
 START_TEST(a_lease_lasts_as_long_as_the_older_half_of_its_majority)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 	struct resource_view view;
 
 	after(&w, 333);
@@ -695,10 +695,10 @@ START_TEST(a_lease_lasts_as_long_as_the_older_half_of_its_majority)
 }
 END_TEST
 
-START_TEST(a_seat_that_was_missed_is_acquired_and_not_renewed)
+START_TEST(a_vote_that_was_missed_is_acquired_and_not_renewed)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
@@ -724,11 +724,11 @@ START_TEST(a_seat_that_was_missed_is_acquired_and_not_renewed)
 }
 END_TEST
 
-START_TEST(a_shorter_rule_shortens_no_key_below_what_was_told_when_most_seats_are_lost)
+START_TEST(a_shorter_rule_shortens_no_key_below_what_was_told_when_most_votes_are_lost)
 {
 	static const struct rule shorter = {.match = "*", .lease_ms = LEASE_MS / 4, .wait_ms = -1};
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
@@ -756,12 +756,12 @@ END_TEST
 START_TEST(a_minority_may_be_gone)
 {
 	struct story w;
-	struct seats s;
+	struct trio s;
 
 	story_among(&w, 3);
 	HEARD(&w, 2, link_down(&w, "Connection refused"));
 	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1@1 | acquire a#1@2");
-	s = seats_of(&w);
+	s = trio_of(&w);
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, 1 - s.home, granted(&w, "a", 1, 500));
 	ck_assert_str_eq(w.trace, "c1 :500");
@@ -796,11 +796,11 @@ START_TEST(what_stands_in_the_way_is_what_most_masters_say)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct story w;
-		struct seats s;
+		struct trio s;
 
 		story_among(&w, 3);
 		lock_once(&w, 1, "a");
-		s = seats_of(&w);
+		s = trio_of(&w);
 		/* What is of another kind may be kept for nobody, and is asked for again. */
 		for (uint64_t attempt = 1; attempt == 1 || strstr(w.trace, "acquire a#") != NULL; attempt++) {
 			HEARD(&w, s.home, answer(&w, CALL_ACQUIRE, cases[i].home, "a", attempt));
@@ -820,7 +820,7 @@ END_TEST
 START_TEST(a_silent_master_is_waited_for_once)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	struct master_view view;
 
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
@@ -840,7 +840,7 @@ END_TEST
 START_TEST(a_master_that_forgot_is_told_and_its_word_is_no_vote)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	after(&w, 333);
 	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 3);
@@ -1061,7 +1061,7 @@ END_TEST
 START_TEST(a_master_whose_clock_jumped_is_not_believed)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 	struct vote yes = {.op = CALL_ACQUIRE,
 		.name = slice_of("a"),
 		.attempt = 1,
@@ -1090,7 +1090,7 @@ END_TEST
 START_TEST(a_jump_counts_also_if_the_memory_was_given_up_for_it)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	w.jump_ms = LEASE_MS;
 	ck_assert_ptr_nonnull(strstr(HEARD(&w, s.one, hello(&w, false, MEMORY + 100)), "reclaim a#1"));
@@ -1106,7 +1106,7 @@ END_TEST
 START_TEST(a_host_that_stood_still_twice_lost_both_times)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	w.jump_ms = LEASE_MS * 6 / 10;
 	HEARD(&w, s.one, hello(&w, false, MEMORY + 100));
@@ -1124,7 +1124,7 @@ END_TEST
 START_TEST(a_host_that_stands_still_again_before_it_is_greeted_lost_both_times)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	w.jump_ms = LEASE_MS * 3 / 10;
 	HEARD(&w, s.one, answer(&w, CALL_LEAVE, OUTCOME_NO, "b", 9));
@@ -1140,7 +1140,7 @@ END_TEST
 
 /* The clocks of both others have jumped: theirs, or our own stood still. */
 static void
-others_jump(struct story *w, struct seats s, int64_t jump_ms)
+others_jump(struct story *w, struct trio s, int64_t jump_ms)
 {
 	w->jump_ms = jump_ms;
 	HEARD(w, s.one, hello(w, false, MEMORY + 100));
@@ -1152,7 +1152,7 @@ others_jump(struct story *w, struct seats s, int64_t jump_ms)
 START_TEST(what_jumps_of_most_clocks_end_is_given_back_when_what_was_told_is_over)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	close_as(&w, 1, END_ABANDONED);
 	others_jump(&w, s, 3600000);
@@ -1183,7 +1183,7 @@ released_in(struct story *w)
 START_TEST(a_hold_that_jumps_shortened_is_withheld_for_as_long_as_was_told)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	others_jump(&w, s, LEASE_MS / 2);
 	close_as(&w, 1, END_ABANDONED);
@@ -1196,7 +1196,7 @@ END_TEST
 START_TEST(what_jumps_end_is_given_back_when_what_was_told_before_a_cut_is_over)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 4 * LEASE_MS});
 	close_as(&w, 1, END_ABANDONED);
@@ -1214,7 +1214,7 @@ END_TEST
 START_TEST(a_hold_that_jumps_shortened_is_withheld_also_on_a_lease_that_goes_on)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	w.jump_ms = LEASE_MS / 2;
 	HEARD(&w, s.one, hello(&w, true, MEMORY + s.one));
@@ -1232,7 +1232,7 @@ END_TEST
 START_TEST(what_jumps_end_of_an_mlock_before_its_answer_is_given_back_at_once)
 {
 	const struct slice names[] = {SLICE("a"), SLICE("b")};
-	const struct seats s = {.home = 0, .one = 1, .two = 2};
+	const struct trio s = {.home = 0, .one = 1, .two = 2};
 	struct story w;
 
 	story_among(&w, 3);
@@ -1251,12 +1251,12 @@ END_TEST
 START_TEST(what_jumps_end_that_nobody_was_told_of_is_given_back_at_once)
 {
 	struct story w;
-	struct seats s;
+	struct trio s;
 
 	story_among(&w, 3);
 	run(&w, 1, (struct command){.verb = VERB_SESSION_GRACE, .grace_ms = 4 * LEASE_MS});
 	lock(&w, 1, "a");
-	s = seats_of(&w);
+	s = trio_of(&w);
 	close_as(&w, 1, END_ABANDONED);
 	for (unsigned i = 0; i < 3; i++)
 		HEARD(&w, i, granted(&w, "a", 1, 500));
@@ -1266,11 +1266,11 @@ START_TEST(what_jumps_end_that_nobody_was_told_of_is_given_back_at_once)
 }
 END_TEST
 
-/* Home was asked before the others, and answers nothing: its seat ends first, and earlier than we counted. */
+/* Home was asked before the others, and answers nothing: its vote ends first, and earlier than we counted. */
 START_TEST(time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 	int64_t stood_ms = LEASE_MS * 3 / 10;
 
 	after(&w, LEASE_MS / 3);
@@ -1291,7 +1291,7 @@ END_TEST
 START_TEST(where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 	int64_t stood_ms = LEASE_MS * 3 / 10;
 
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
@@ -1309,7 +1309,7 @@ END_TEST
 START_TEST(a_standstill_is_taken_off_also_what_was_asked_for_before_it)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 
 	after(&w, LEASE_MS / 3);
 	w.jump_ms = LEASE_MS * 3 / 10;
@@ -1346,7 +1346,7 @@ catches_up(struct story *w, unsigned at, int64_t jump_ms)
 START_TEST(a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 	int64_t first_ms = LEASE_MS * 2 / 10, second_ms = LEASE_MS * 3 / 10;
 
 	shows(&w, s.one, first_ms);
@@ -1377,7 +1377,7 @@ END_TEST
 START_TEST(a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhile)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 	int64_t stood_ms = LEASE_MS * 3 / 10;
 
 	after(&w, LEASE_MS / 3);
@@ -1401,7 +1401,7 @@ END_TEST
 START_TEST(a_standstill_that_one_master_has_shown_counts_until_most_have)
 {
 	struct story w;
-	struct seats s = story_held(&w);
+	struct trio s = story_held(&w);
 	int64_t stood_ms = LEASE_MS * 3 / 10;
 
 	after(&w, LEASE_MS / 3);
@@ -1420,7 +1420,7 @@ END_TEST
 START_TEST(a_step_within_the_margin_is_nothing)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	w.jump_ms = MARGIN_MS / 2;
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
@@ -1433,7 +1433,7 @@ END_TEST
 START_TEST(what_is_given_back_is_released_at_every_master_that_may_have_it)
 {
 	struct story w;
-	struct seats s = story_asked(&w);
+	struct trio s = story_asked(&w);
 
 	HEARD(&w, s.home, granted(&w, "a", 1, 500));
 	HEARD(&w, s.one, granted(&w, "a", 1, 500));
@@ -1499,8 +1499,8 @@ main(void)
 		tokens_that_run_out_are_asked_for_again_before_the_lease_is_renewed,
 		a_round_asks_a_master_that_is_back_also_while_another_is_silent,
 		a_lease_lasts_as_long_as_the_older_half_of_its_majority,
-		a_seat_that_was_missed_is_acquired_and_not_renewed,
-		a_shorter_rule_shortens_no_key_below_what_was_told_when_most_seats_are_lost,
+		a_vote_that_was_missed_is_acquired_and_not_renewed,
+		a_shorter_rule_shortens_no_key_below_what_was_told_when_most_votes_are_lost,
 		a_minority_may_be_gone, without_a_majority_the_answer_names_who_is_missing_and_why,
 		what_stands_in_the_way_is_what_most_masters_say, a_silent_master_is_waited_for_once,
 		a_master_that_forgot_is_told_and_its_word_is_no_vote,

@@ -482,7 +482,7 @@ START_TEST(a_reader_is_broken_alone)
 }
 END_TEST
 
-START_TEST(among_masters_every_seat_is_told_that_the_lease_is_shared)
+START_TEST(among_masters_each_one_is_told_that_the_lease_is_shared)
 {
 	struct story w;
 
@@ -540,6 +540,6 @@ main(void)
 		who_waits_for_another_kind_than_was_refused_asks_at_once,
 		a_shared_lease_that_no_reader_waits_for_any_more_is_given_back,
 		all_readers_lose_a_lease_that_is_lost, an_abandoned_reader_keeps_writers_away_and_not_readers,
-		a_reader_is_broken_alone, among_masters_every_seat_is_told_that_the_lease_is_shared,
+		a_reader_is_broken_alone, among_masters_each_one_is_told_that_the_lease_is_shared,
 		a_name_that_other_programs_lock_is_not_shared);
 }

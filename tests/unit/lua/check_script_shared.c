@@ -520,7 +520,7 @@ ON_BOTH(a_lease_that_is_to_be_shared_ends_as_it_is)
 	ck_assert_str_eq(stage_get(stage, "hf:{a}"), "");
 }
 
-ON_BOTH(a_seat_that_is_repaired_becomes_shared_too)
+ON_BOTH(a_vote_that_is_repaired_becomes_shared_too)
 {
 	writes(stage, DA, 1);
 	writes(stage, DB, 1);
@@ -869,7 +869,7 @@ main(void)
 		what_another_attempt_of_ours_has_stays, who_has_it_alone_may_share_it_without_a_gap,
 		a_lease_that_is_to_be_shared_ends_as_it_is,
 		a_reader_that_had_its_turn_for_nothing_has_it_again,
-		a_seat_that_is_repaired_becomes_shared_too, a_key_of_another_kind_is_not_touched,
+		a_vote_that_is_repaired_becomes_shared_too, a_key_of_another_kind_is_not_touched,
 		permits_and_readers_are_not_of_one_family, who_waits_for_the_wrong_kind_leaves_the_queue,
 		what_outlives_the_longest_lease_is_cut_short,
 		a_full_master_keeps_and_releases_shares_but_grants_none,

@@ -1,14 +1,14 @@
-/* reseat: see reseat.h. The step calls it as soon as the set of masters has changed. */
-#include "daemon/core/reseat.h"
+/* reconfigure: see reconfigure.h. The step calls it as soon as the set of masters has changed. */
+#include "daemon/core/reconfigure.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lease/seat.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/quorum.h"
@@ -28,13 +28,13 @@ resource_leaves(struct core *core, struct resource *r, unsigned master)
 	}
 }
 
-/* A newcomer that is not a member yet has no seats; one that has become a member has had none (seats). */
+/* A newcomer that is not a member yet has no votes; one that has become a member has had none (votes). */
 static void
-reseat_moved(struct core *core, struct master *m, unsigned seats)
+reconfigure_moved(struct core *core, struct master *m, unsigned votes)
 {
 	struct resource *r;
 
-	if (m->index < seats) {
+	if (m->index < votes) {
 		core->quorum->newcomers_until_ms = 0;
 		core_changed(core, CHANGE_SET);
 		for (r = names_first(&core->leases->names); r != NULL;
@@ -55,13 +55,13 @@ resource_grow(struct core *core, struct resource *r, unsigned from, unsigned to)
 }
 
 static void
-reseat_grow(struct core *core)
+reconfigure_grow(struct core *core)
 {
-	unsigned from = core->quorum->seats, to = core->settings.masters;
+	unsigned from = core->quorum->votes, to = core->settings.masters;
 	struct resource *r;
 
 	assert(from < to);
-	core->quorum->seats = to;
+	core->quorum->votes = to;
 	for (r = names_first(&core->leases->names); r != NULL; r = names_next(&core->leases->names, r))
 		resource_grow(core, r, from, to);
 	if (from == 1)
@@ -69,19 +69,19 @@ reseat_grow(struct core *core)
 }
 
 void
-reseat(struct core *core)
+reconfigure(struct core *core)
 {
-	unsigned seats = core->quorum->seats;
+	unsigned votes = core->quorum->votes;
 
-	assert(core->quorum->reseat && core->quorum->seats <= core->settings.masters);
-	core->quorum->reseat = false;
+	assert(core->quorum->reconfigured && core->quorum->votes <= core->settings.masters);
+	core->quorum->reconfigured = false;
 	/* First, because all that is done to a lease counts all masters. */
-	if (seats != core->settings.masters)
-		reseat_grow(core);
+	if (votes != core->settings.masters)
+		reconfigure_grow(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		if (core->masters[i].moved)
-			reseat_moved(core, &core->masters[i], seats);
+			reconfigure_moved(core, &core->masters[i], votes);
 	}
-	assert(core->quorum->seats == core->settings.masters);
+	assert(core->quorum->votes == core->settings.masters);
 	core->retry = true;
 }

@@ -1,13 +1,13 @@
 /*
- * seat: what one master is to the lease of one name.
+ * lease_vote: the vote of one master for the lease of one name.
  *
- * A seat is asked one question at a time and gets one answer for it: ACQUIRE takes the seat, or takes it
+ * A master is asked one question at a time and gives one answer to it: ACQUIRE takes its vote, or takes it
  * again where it was missed; RENEW keeps it; RECLAIM asserts it where the master is guarded; ADOPT keeps the
- * seat of a recovered lease, where the key may still be a previous owner's (adopt.c). The validity of
- * a seat counts from before the question left. The lease is valid for as long as a majority of its seats is.
+ * vote for a recovered lease, where the key may still be a previous owner's (adopt.c). The validity of a vote
+ * counts from before the question left. The lease is valid for as long as a majority of its votes is.
  */
-#ifndef CORE_SEAT_H
-#define CORE_SEAT_H
+#ifndef CORE_LEASE_VOTE_H
+#define CORE_LEASE_VOTE_H
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/call.h"
@@ -24,7 +24,7 @@ struct core;
 /* What one master is being asked, and what it said last. */
 struct question {
 	uint64_t incarnation; /* of the master's memory, when it was asked last */
-	int64_t yes_until_ms; /* the seat's valid_until_ms, if the answer under way is a yes */
+	int64_t yes_until_ms; /* the vote's valid_until_ms, if the answer under way is a yes */
 	int64_t deadline_us;  /* asking: the master's time after which the question refuses itself; 0: the
 				 question cannot create a lease */
 	int64_t unsure_us;    /* an unanswered question may create the lease until then; 0: none */
@@ -60,7 +60,7 @@ struct round_acquiring {
 /* A recovered lease: the owners that it may have at masters that have not adopted it. */
 struct previous_owners {
 	struct freelist_link freed;
-	uint8_t seats;       /* a bit for each such master; not 0 */
+	uint8_t masters;     /* a bit for each such master; not 0 */
 	bool asked;          /* a master has been asked: the lease may be under our own name there */
 	struct slice owners; /* as in a call, the latest first; in bytes */
 	char bytes[];
@@ -201,100 +201,100 @@ round_newest(const struct lease *l)
 	return round_spare(l) > 0 ? round_spare(l) : lease_held(l)->token_last;
 }
 
-/* The seat at this master. */
-static inline struct seat *
-seat_of(const struct lease *l, unsigned master)
+/* The vote at this master. */
+static inline struct lease_vote *
+lease_vote_of(const struct lease *l, unsigned master)
 {
-	const struct seat *seats = l->seats == 0 ? l->within[0].grown : l->within;
+	const struct lease_vote *votes = l->votes == 0 ? l->within[0].grown : l->within;
 
-	assert(l->seats == 0 || master < l->seats);
-	return (struct seat *)(uintptr_t)&seats[master];
+	assert(l->votes == 0 || master < l->votes);
+	return (struct lease_vote *)(uintptr_t)&votes[master];
 }
 
 static inline bool
-seat_is_ours(const struct lease *l, unsigned i)
+lease_vote_is_ours(const struct lease *l, unsigned i)
 {
 	assert(i < 8 * sizeof(l->ours));
 	return (l->ours >> i & 1) != 0;
 }
 
-/* A seat of a recovered lease: it counts as ours, and its master has neither adopted nor refused it yet. */
+/* A vote of a recovered lease: it counts as ours, and its master has neither adopted nor refused it yet. */
 static inline bool
-seat_is_unadopted(const struct lease *l, unsigned i)
+lease_vote_is_unadopted(const struct lease *l, unsigned i)
 {
 	const struct previous_owners *previous = lease_previous(l);
 
-	return previous != NULL && (previous->seats >> i & 1) != 0;
+	return previous != NULL && (previous->masters >> i & 1) != 0;
 }
 
 static inline bool
-seat_is_odd(const struct lease *l, unsigned i)
+lease_vote_is_odd(const struct lease *l, unsigned i)
 {
 	assert(i < 8 * sizeof(l->ours));
 	return (l->odd >> i & 1) != 0;
 }
 
 /*
- * seats_grow(): there are more masters than when the lease was made, and it gets a seat at each of them.
- * seat_empty(): its master is another server from now on. What the server before it said counts no more, nor
- * any answer of it that is still to come.
+ * lease_votes_grow(): there are more masters than when the lease was made, and it gets a vote at each of
+ * them. lease_vote_drop(): its master is another server from now on. What the server before it said counts no
+ * more, nor any answer of it that is still to come.
  *
- * Such a seat is valid for as long as the lease already is, less a millisecond. So it keeps what was promised
+ * Such a vote is valid for as long as the lease already is, less a millisecond. So it keeps what was promised
  * under the set before, adds nothing to it, and counts for no coming round. A newcomer gives nothing to
  * others for that long. Without memory the process ends (R7).
  */
-void seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
-void seat_empty(struct core *core, struct lease *l, unsigned i);
+void lease_votes_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
+void lease_vote_drop(struct core *core, struct lease *l, unsigned i);
 
-void seats_free(struct lease *l);
+void lease_votes_free(struct lease *l);
 
 /* The master gave slots that are not those of the permit lease. */
-void seat_set_odd(struct lease *l, unsigned i);
+void lease_vote_set_odd(struct lease *l, unsigned i);
 
 /* Nothing of an earlier attempt counts any more. */
-void seats_clear(const struct core *core, struct lease *l);
+void lease_votes_clear(const struct core *core, struct lease *l);
 
-/* The call by which a seat of a held lease can be kept or taken (again) now. False: a question is under way,
+/* The call by which a vote of a held lease can be kept or taken (again) now. False: a question is under way,
  * or the master can be asked for neither. */
-bool seat_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op);
+bool lease_vote_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op);
 
 /* Asks the master. patience_ms: how long from now an ACQUIRE or RECLAIM may take to arrive; queue_ms as in a
  * call. */
-void seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
+void lease_vote_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
 	int64_t queue_ms);
 
-/* The seat ends ms earlier than was counted; so does what a yes to a question under way makes of it. */
-void seat_shorten(struct lease *l, unsigned i, int64_t ms);
+/* The vote ends ms earlier than was counted; so does what a yes to a question under way makes of it. */
+void lease_vote_shorten(struct lease *l, unsigned i, int64_t ms);
 
 /* An answer to its question. */
-void seat_heard(struct core *core, struct lease *l, const struct vote *vote);
+void lease_vote_take(struct core *core, struct lease *l, const struct vote *vote);
 
-/* How many seats are ours. A permit lease that is being acquired: how many gave the same slots. */
-unsigned seats_ours(const struct core *core, const struct lease *l);
-unsigned seats_asking(const struct core *core, const struct lease *l);
+/* How many votes are ours. A permit lease that is being acquired: how many gave the same slots. */
+unsigned lease_votes_ours(const struct core *core, const struct lease *l);
+unsigned lease_votes_asking(const struct core *core, const struct lease *l);
 
-/* How many seats are valid until then. */
-unsigned seats_until(const struct core *core, const struct lease *l, int64_t ms);
+/* How many votes are valid until then. */
+unsigned lease_votes_until(const struct core *core, const struct lease *l, int64_t ms);
 
 /* How many refusals name the same holder, for the holder that most of them name. */
-unsigned seats_holder(const struct core *core, const struct lease *l);
+unsigned lease_votes_holder(const struct core *core, const struct lease *l);
 
 /* Whether a yes of every master that can be asked now would prolong the lease. */
-bool seats_can_prolong(const struct core *core, const struct lease *l);
+bool lease_votes_can_prolong(const struct core *core, const struct lease *l);
 
-/* Until when a majority of the seats is valid. */
-int64_t seats_valid_until_ms(const struct core *core, const struct lease *l);
+/* Until when a majority of the votes is valid. */
+int64_t lease_votes_valid_until_ms(const struct core *core, const struct lease *l);
 
 /* Tokens to which a majority was strictly raised in this round. False: there are none. They are taken
  * once. */
-bool seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
+bool lease_votes_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last);
 
 /* That master is another server from now on, which has nothing of the lease. The round goes on with the
  * masters that are still asked, or is over. Whether the lease is lost, as in renew.h. */
 enum lease_loss lease_master_replaced(struct core *core, struct lease *l, unsigned master)
 	__attribute__((warn_unused_result));
 
-/* There are more masters: what seats_grow() and round_grow() do, if there is a round. */
+/* There are more masters: what lease_votes_grow() and round_grow() do, if there is a round. */
 void lease_grow(struct core *core, struct lease *l, unsigned from, unsigned to);
 
 #endif

@@ -1,7 +1,8 @@
 /*
- * seat: see seat.h. acquire.c and renew.c decide what to ask; this file asks, and counts the answers.
+ * lease_vote: see lease_vote.h. acquire.c and renew.c decide what to ask; this file asks, and counts the
+ * answers.
  */
-#include "daemon/core/lease/seat.h"
+#include "daemon/core/lease/lease_vote.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
@@ -35,8 +36,8 @@ round_new(struct core *core, struct lease *l)
 	struct round *t = freelist_must(core, sizeof(*t) + core->settings.masters * sizeof(*t->questions));
 
 	assert(l->round == NULL);
-	/* reseat() comes before any round with more masters. */
-	assert(core->quorum->seats == core->settings.masters);
+	/* reconfigure() comes before any round with more masters. */
+	assert(core->quorum->votes == core->settings.masters);
 	t->reached = l->state == LEASE_HELD ? lease_held(l)->token_last : 0;
 	l->round = t;
 	return t;
@@ -97,94 +98,94 @@ round_foreign(const struct lease *l)
 	return text == NULL ? (struct slice){NULL, 0} : slice_of(text);
 }
 
-/* ---- seats ---- */
+/* ---- votes ---- */
 
-_Static_assert(CORE_MASTERS_MAX <= 8, "a lease has a bit for each seat");
+_Static_assert(CORE_MASTERS_MAX <= 8, "a lease has a bit for each vote");
 
 static void
-seat_set_ours(struct lease *l, unsigned i, bool ours)
+lease_vote_set_ours(struct lease *l, unsigned i, bool ours)
 {
 	assert(i < CORE_MASTERS_MAX);
 	l->ours = (uint8_t)((l->ours & ~(1U << i)) | (unsigned)ours << i);
 }
 
 void
-seat_set_odd(struct lease *l, unsigned i)
+lease_vote_set_odd(struct lease *l, unsigned i)
 {
 	/* Permits that are not those of the lease are given back there. */
 	assert(l->kind == KIND_PERMITS);
-	seat_set_ours(l, i, false);
+	lease_vote_set_ours(l, i, false);
 	l->odd = (uint8_t)(l->odd | 1U << i);
-	seat_of(l, i)->valid_until_ms = 0;
+	lease_vote_of(l, i)->valid_until_ms = 0;
 }
 
-/* The first seat has room for the pointer to the grown ones. */
-_Static_assert(sizeof(struct seat) >= sizeof(struct seat *), "a seat has room for a pointer");
+/* The first vote has room for the pointer to the grown ones. */
+_Static_assert(sizeof(struct lease_vote) >= sizeof(struct lease_vote *), "a vote has room for a pointer");
 
 void
-seats_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
+lease_votes_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
-	struct seat *seats = reserve_resize(&core->reserve, NULL, to * sizeof(*seats));
+	struct lease_vote *votes = reserve_resize(&core->reserve, NULL, to * sizeof(*votes));
 
-	assert(core->quorum->seats == to && to <= CORE_MASTERS_MAX);
+	assert(core->quorum->votes == to && to <= CORE_MASTERS_MAX);
 	assert(from < to);
 	for (unsigned i = 0; i < to; i++) {
 		if (i < from)
-			seats[i] = *seat_of(l, i);
+			votes[i] = *lease_vote_of(l, i);
 		else
-			seats[i] = (struct seat){
+			votes[i] = (struct lease_vote){
 				{l->state == LEASE_HELD ? lease_held(l)->valid_until_ms - 1 : 0}};
 	}
-	seats_free(l);
-	l->within[0].grown = seats;
-	l->seats = 0;
+	lease_votes_free(l);
+	l->within[0].grown = votes;
+	l->votes = 0;
 }
 
 void
-seats_free(struct lease *l)
+lease_votes_free(struct lease *l)
 {
-	if (l->seats > 0)
+	if (l->votes > 0)
 		return;
 	free(l->within[0].grown);
 	l->within[0].grown = NULL;
 }
 
 void
-seat_empty(struct core *core, struct lease *l, unsigned i)
+lease_vote_drop(struct core *core, struct lease *l, unsigned i)
 {
 	static const struct question unasked;
-	struct seat *seat = seat_of(l, i);
+	struct lease_vote *given = lease_vote_of(l, i);
 	uint8_t others = (uint8_t) ~(1U << i);
 	int64_t most_ms = l->state == LEASE_HELD ? lease_held(l)->valid_until_ms - 1 : 0;
 
 	assert(i < CORE_MASTERS_MAX);
-	if (seat->valid_until_ms > most_ms)
-		seat->valid_until_ms = most_ms;
+	if (given->valid_until_ms > most_ms)
+		given->valid_until_ms = most_ms;
 	l->ours &= others;
 	l->odd &= others;
 	if (l->state == LEASE_HELD)
 		lease_held(l)->noted &= others;
 	/* Another server has no key of a previous owner: what is missing there is acquired, or reclaimed. */
-	seat_adopted(core, l, i);
+	lease_vote_adopted(core, l, i);
 	if (l->round != NULL)
 		l->round->questions[i] = unasked;
 }
 
 static bool
-seat_is_asking(const struct lease *l, unsigned i)
+lease_vote_is_asking(const struct lease *l, unsigned i)
 {
 	return l->round != NULL && l->round->questions[i].asking;
 }
 
 void
-seats_clear(const struct core *core, struct lease *l)
+lease_votes_clear(const struct core *core, struct lease *l)
 {
 	static const struct question unasked;
 
-	/* The seats of a held lease are its validity. */
+	/* The votes of a held lease are its validity. */
 	assert(l->state != LEASE_HELD);
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		seat_of(l, i)->valid_until_ms = 0;
+		lease_vote_of(l, i)->valid_until_ms = 0;
 		if (l->round != NULL)
 			l->round->questions[i] = unasked;
 	}
@@ -193,21 +194,21 @@ seats_clear(const struct core *core, struct lease *l)
 }
 
 bool
-seat_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op)
+lease_vote_question(const struct core *core, const struct lease *l, unsigned i, enum call_op *op)
 {
 	const struct master *m = &core->masters[i];
 
 	assert(l->state == LEASE_HELD && i < core->settings.masters);
-	if (seat_is_asking(l, i) || !master_keeps(m, l->resource->link, op))
+	if (lease_vote_is_asking(l, i) || !master_keeps(m, l->resource->link, op))
 		return false;
-	/* A renewal never re-creates a seat: a missing one is acquired, with a deadline of its own (R6). */
-	if (*op == CALL_RENEW && !seat_is_ours(l, i)) {
+	/* A renewal never re-creates a vote: a missing one is acquired, with a deadline of its own (R6). */
+	if (*op == CALL_RENEW && !lease_vote_is_ours(l, i)) {
 		*op = CALL_ACQUIRE;
 		return master_usable(m, l->resource->link);
 	}
 	/* Before the master knows our set of masters it would answer FORGOTTEN. A master whose clock jumped
 	 * adopts as it renews: what is still the previous owner's has been ours all the time. */
-	if (*op == CALL_RENEW && seat_is_unadopted(l, i)) {
+	if (*op == CALL_RENEW && lease_vote_is_unadopted(l, i)) {
 		*op = CALL_ADOPT;
 		return m->enrolled;
 	}
@@ -215,7 +216,7 @@ seat_question(const struct core *core, const struct lease *l, unsigned i, enum c
 }
 
 void
-seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
+lease_vote_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_t patience_ms,
 	int64_t queue_ms)
 {
 	const struct master *m = &core->masters[i];
@@ -242,13 +243,13 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 	}
 	assert(l->state == LEASE_HELD || (l->state == LEASE_ACQUIRING && op == CALL_ACQUIRE));
 	assert(i < core->settings.masters && l->attempt != 0 && term_ms > 0);
-	/* Only a seat that is ours can be renewed (R6), and only under our name. */
-	assert(op != CALL_RENEW || (seat_is_ours(l, i) && !seat_is_unadopted(l, i)));
-	assert(op != CALL_ADOPT || seat_is_unadopted(l, i));
+	/* Only a vote that is ours can be renewed (R6), and only under our name. */
+	assert(op != CALL_RENEW || (lease_vote_is_ours(l, i) && !lease_vote_is_unadopted(l, i)));
+	assert(op != CALL_ADOPT || lease_vote_is_unadopted(l, i));
 	/* Only a lease that is not held yet waits in the queue. */
 	assert(queue_ms == CALL_QUEUELESS || (op == CALL_ACQUIRE && queue_ms >= 0));
-	if (seat_is_unadopted(l, i)) {
-		seat_adopts(core, l);
+	if (lease_vote_is_unadopted(l, i)) {
+		lease_vote_adopts(core, l);
 		call.previous = lease_previous(l)->owners;
 	}
 	assert(!asked->asking);
@@ -269,12 +270,12 @@ seat_ask(struct core *core, struct lease *l, unsigned i, enum call_op op, int64_
 }
 
 void
-seat_shorten(struct lease *l, unsigned i, int64_t ms)
+lease_vote_shorten(struct lease *l, unsigned i, int64_t ms)
 {
-	struct seat *seat = seat_of(l, i);
+	struct lease_vote *given = lease_vote_of(l, i);
 
 	assert(ms > 0);
-	seat->valid_until_ms = seat->valid_until_ms > ms ? seat->valid_until_ms - ms : 0;
+	given->valid_until_ms = given->valid_until_ms > ms ? given->valid_until_ms - ms : 0;
 	if (l->round != NULL)
 		l->round->questions[i].yes_until_ms -= ms;
 }
@@ -285,7 +286,7 @@ seat_shorten(struct lease *l, unsigned i, int64_t ms)
  * master gave us the lease, so no other daemon had its vote, and none can have had a newcomer's.
  */
 static bool
-seat_prolongs(const struct core *core, unsigned i, enum call_op op)
+lease_vote_prolongs(const struct core *core, unsigned i, enum call_op op)
 {
 	if (op != CALL_RECLAIM || core->settings.masters == 1)
 		return true;
@@ -293,34 +294,36 @@ seat_prolongs(const struct core *core, unsigned i, enum call_op op)
 }
 
 bool
-seats_can_prolong(const struct core *core, const struct lease *l)
+lease_votes_can_prolong(const struct core *core, const struct lease *l)
 {
 	enum call_op op;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += master_keeps(&core->masters[i], l->resource->link, &op) && seat_prolongs(core, i, op);
+		n += master_keeps(&core->masters[i], l->resource->link, &op) &&
+		     lease_vote_prolongs(core, i, op);
 	return n >= quorum_majority(core);
 }
 
 void
-seat_heard(struct core *core, struct lease *l, const struct vote *vote)
+lease_vote_take(struct core *core, struct lease *l, const struct vote *vote)
 {
-	struct seat *seat = seat_of(l, vote->master);
+	struct lease_vote *given = lease_vote_of(l, vote->master);
 	struct question *asked = &l->round->questions[vote->master];
 
 	assert(asked->asking && (l->state == LEASE_ACQUIRING || l->state == LEASE_HELD));
 	asked->asking = false;
 	switch (vote->outcome) {
 	case OUTCOME_YES:
-		seat_set_ours(l, vote->master, true);
+		lease_vote_set_ours(l, vote->master, true);
 		/* The master's memory has changed since: what the old one said holds no more. */
 		if (asked->incarnation == core->masters[vote->master].incarnation)
-			seat_adopted(core, l, vote->master);
+			lease_vote_adopted(core, l, vote->master);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
-		if (seat_prolongs(core, vote->master, vote->op) && asked->yes_until_ms > seat->valid_until_ms)
-			seat->valid_until_ms = asked->yes_until_ms;
+		if (lease_vote_prolongs(core, vote->master, vote->op) &&
+			asked->yes_until_ms > given->valid_until_ms)
+			given->valid_until_ms = asked->yes_until_ms;
 		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;
 		asked->token_last = vote->token_last;
 		break;
@@ -332,9 +335,9 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_BUSY:
 	case OUTCOME_WRONGKIND:
 	case OUTCOME_LIMIT:
-		seat_set_ours(l, vote->master, false);
-		seat_adopted(core, l, vote->master);
-		seat->valid_until_ms = 0;
+		lease_vote_set_ours(l, vote->master, false);
+		lease_vote_adopted(core, l, vote->master);
+		given->valid_until_ms = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
 		/* The holder of one slot is not in the way if others are free. */
 		asked->holder = vote->holder.n > 0 && asked->slots == 0 ? hash_text(vote->holder) : 0;
@@ -349,7 +352,7 @@ seat_heard(struct core *core, struct lease *l, const struct vote *vote)
 
 /* How many masters gave the same slots, for the slots that most gave. */
 static unsigned
-seats_alike(const struct core *core, const struct lease *l)
+lease_votes_alike(const struct core *core, const struct lease *l)
 {
 	const struct question *asked = l->round->questions;
 	unsigned most = 0;
@@ -358,47 +361,48 @@ seats_alike(const struct core *core, const struct lease *l)
 		unsigned same = 0;
 
 		for (unsigned k = 0; k < core->settings.masters; k++)
-			same += seat_is_ours(l, i) && seat_is_ours(l, k) && asked[k].slots == asked[i].slots;
+			same += lease_vote_is_ours(l, i) && lease_vote_is_ours(l, k) &&
+				asked[k].slots == asked[i].slots;
 		most = same > most ? same : most;
 	}
 	return most;
 }
 
 unsigned
-seats_ours(const struct core *core, const struct lease *l)
+lease_votes_ours(const struct core *core, const struct lease *l)
 {
 	unsigned n = 0;
 
 	assert(l->ours >> core->settings.masters == 0);
 	if (l->kind == KIND_PERMITS && l->state != LEASE_HELD)
-		return l->round == NULL ? 0 : seats_alike(core, l);
+		return l->round == NULL ? 0 : lease_votes_alike(core, l);
 	for (unsigned bits = l->ours; bits != 0; bits &= bits - 1)
 		n++;
 	return n;
 }
 
 unsigned
-seats_asking(const struct core *core, const struct lease *l)
+lease_votes_asking(const struct core *core, const struct lease *l)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += seat_is_asking(l, i);
+		n += lease_vote_is_asking(l, i);
 	return n;
 }
 
 unsigned
-seats_until(const struct core *core, const struct lease *l, int64_t ms)
+lease_votes_until(const struct core *core, const struct lease *l, int64_t ms)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += seat_of(l, i)->valid_until_ms >= ms;
+		n += lease_vote_of(l, i)->valid_until_ms >= ms;
 	return n;
 }
 
 unsigned
-seats_holder(const struct core *core, const struct lease *l)
+lease_votes_holder(const struct core *core, const struct lease *l)
 {
 	const struct question *asked = l->round->questions;
 	unsigned most = 0;
@@ -414,14 +418,14 @@ seats_holder(const struct core *core, const struct lease *l)
 }
 
 int64_t
-seats_valid_until_ms(const struct core *core, const struct lease *l)
+lease_votes_valid_until_ms(const struct core *core, const struct lease *l)
 {
 	int64_t valid_until_ms = 0;
 
 	for (unsigned i = 0; i < core->settings.masters; i++) {
-		int64_t ms = seat_of(l, i)->valid_until_ms;
+		int64_t ms = lease_vote_of(l, i)->valid_until_ms;
 
-		if (ms > valid_until_ms && seats_until(core, l, ms) >= quorum_majority(core))
+		if (ms > valid_until_ms && lease_votes_until(core, l, ms) >= quorum_majority(core))
 			valid_until_ms = ms;
 	}
 	return valid_until_ms;
@@ -442,7 +446,7 @@ token_counts(const struct core *core, const struct lease *l, unsigned i)
 }
 
 bool
-seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last)
+lease_votes_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *last)
 {
 	struct question *asked = l->round->questions;
 
@@ -469,13 +473,13 @@ seats_tokens(const struct core *core, struct lease *l, int64_t *first, int64_t *
 enum lease_loss
 lease_master_replaced(struct core *core, struct lease *l, unsigned master)
 {
-	assert(master < core->quorum->seats);
-	seat_empty(core, l, master);
+	assert(master < core->quorum->votes);
+	lease_vote_drop(core, l, master);
 	if (l->queue_master == master)
 		lease_forget_position(l);
 	if (l->state == LEASE_HELD)
-		return renew_emptied(core, l);
-	if (l->state == LEASE_ACQUIRING && seats_asking(core, l) == 0)
+		return renew_dropped(core, l);
+	if (l->state == LEASE_ACQUIRING && lease_votes_asking(core, l) == 0)
 		timer_arm(&core->timers, &l->timer, core->now.ms + 1);
 	return LEASE_KEPT;
 }
@@ -487,15 +491,15 @@ previous_owners_grow(struct lease *l, unsigned from, unsigned to)
 	struct previous_owners *previous = lease_previous(l);
 
 	for (unsigned i = from; i < to && previous != NULL; i++) {
-		previous->seats |= (uint8_t)(1U << i);
-		seat_set_ours(l, i, true);
+		previous->masters |= (uint8_t)(1U << i);
+		lease_vote_set_ours(l, i, true);
 	}
 }
 
 void
 lease_grow(struct core *core, struct lease *l, unsigned from, unsigned to)
 {
-	seats_grow(core, l, from, to);
+	lease_votes_grow(core, l, from, to);
 	if (l->round != NULL)
 		round_grow(core, l, from, to);
 	previous_owners_grow(l, from, to);
