@@ -124,9 +124,10 @@ $(O)/man/holdfast.yml.5: packaging/man/holdfast.yml.5.in conf/print-keys conf/sc
 	$(Q)conf/print-keys conf/schema.def conf/holdfast.yml <$< >$@.new && mv $@.new $@
 
 # The document of what a daemon reports has all counters, events, keys of maps and lines of INFO.
-$(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-reports daemon/base/stats.def daemon/core/base/note.def daemon/admin/shown.def
+$(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-reports daemon/base/stats.def daemon/core/base/note.def daemon/admin/shown.def \
+		daemon/http/metrics.c
 	@mkdir -p $(@D)
-	$(Q)daemon/base/print-reports $(filter %.def,$^) <$< >$@.new && mv $@.new $@
+	$(Q)daemon/base/print-reports $(filter %.def %.c,$^) <$< >$@.new && mv $@.new $@
 
 # The same with OpenSSL, which holdfast becomes for an address with TLS: OpenSSL takes longer to load than all the rest.
 $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libclient.a $(O)/libbase.a

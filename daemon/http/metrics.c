@@ -471,7 +471,7 @@ write_named(const struct metrics *m, const struct named *named)
 		}
 	}
 	begin(m, "holdfast_names_uncounted", "counter",
-		"grants, ends and waits of names with metrics: yes for which there was no place");
+		"grants, ends and waits of names with metrics: yes for which there was no room");
 	put(m, "holdfast_names_uncounted_total %" PRId64 "\n", named->uncounted);
 }
 

@@ -334,7 +334,7 @@ def test_formats(place):
     expect(families["holdfast_build"], "info")
     expect(families["holdfast_hold_seconds"], "histogram")
     expect("# UNIT holdfast_ledger_bytes bytes\n" in new, True)
-    reports = open(os.path.join(ROOT, "proto", "REPORTS.md"), encoding="utf-8").read().split("## Metrics")[1]
+    reports = open(os.path.join(harness.BUILD, "doc", "REPORTS.md"), encoding="utf-8").read().split("## Metrics")[1]
     table = set(re.findall(r"`((?:holdfast|process)_[a-z_]+)`", reports))
     rows = {name for name, kind in families.items()}
     listed = {"holdfast_" + re.sub("_ms$", "_seconds", line.split(":")[0])
