@@ -259,6 +259,14 @@ def answer(view):
 answer(pay)
 %s
 """
+VIEW = """
+from django.http import HttpResponse
+
+def pay(request):
+    lock = request.lock("account/1", wait=5)
+    lock.raise_if_lost()
+    return HttpResponse("paid")
+"""
 INSIDE = """
 import holdfast
 from django.http import HttpResponse
@@ -281,11 +289,13 @@ def django(place):
 
 
 def test_release_after_the_commit(place):
-    """with the views of RECIPES.md the lock is held when Django commits or rolls back, and free afterwards; within a view it is free before"""
+    """with the view of RECIPES.md and the middleware for Django the lock is held when Django commits or rolls back, and free afterwards; within a view it is free before"""
     daemon = place.daemon(master=place.redis()).admitted()
     modules = django(place)
     recipes = dict(sections(os.path.join(FOLDER, "RECIPES.md"), "python"))
-    outside, middleware = recipes["Release after the commit"]
+    (outside,) = recipes["Release after the commit"]
+    with open(os.path.join(PYTHON, "frameworks", "django_locks.py"), encoding="utf-8") as stream:
+        middleware = stream.read() + VIEW
 
     def run(views, around, more=""):
         process = place.run(sys.executable, "-c", views + REQUEST % ("pay", around, more), environment={
