@@ -458,7 +458,7 @@ cover: ## run every test and show the line coverage of each source
 ROOMS   := proto conf daemon client tests
 C_FILES := $(sort $(shell find $(ROOMS) -name '*.c'))
 HEADERS := $(sort $(shell find $(ROOMS) -name '*.h' -o -name '*.def'))
-SHELLS  := $(sort $(shell grep -rlE --exclude-dir=man '^\#!(/usr/bin/env |/bin/)(ba|da)?sh' .ci packaging systemd tests lua))
+SHELLS  := $(sort $(shell grep -rlE --exclude-dir=man '^\#!(/usr/bin/env |/bin/)(ba|da)?sh' .ci doc packaging systemd tests lua))
 MANUALS := $(sort $(wildcard packaging/man/*.[1-9])) $(MADE_MANUALS)
 FORMAT  := clang-format-14
 TIDY    := $(if $(shell command -v clang-tidy-14),clang-tidy-14,clang-tidy)
@@ -563,8 +563,8 @@ install: ## install under DESTDIR and prefix (default /usr)
 	install -D -m 644 conf/holdfast.yml $(DESTDIR)$(docdir)/holdfast.yml
 	for file in alerts.yml dashboard.json; do \
 		install -D -m 644 packaging/monitoring/$$file $(DESTDIR)$(docdir)/monitoring/$$file || exit 1; done
-	for file in doc/frameworks/*; do \
-		install -D -m 644 $$file $(DESTDIR)$(docdir)/frameworks/$${file##*/} || exit 1; done
+	for file in doc/frameworks/* doc/stores/*; do \
+		install -D -m 644 $$file $(DESTDIR)$(docdir)/$${file#doc/} || exit 1; done
 
 # What a package is built from.
 SOURCES := .clang-format .clang-tidy LICENSE Makefile README.md $(ROOMS) lua doc packaging systemd

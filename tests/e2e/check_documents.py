@@ -137,10 +137,12 @@ class Terminal:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def play(place, daemon, number, blocks, stands_for, environment):
-    """stands_for: what the document shows, and what is typed and awaited in its place."""
+def play(place, daemon, number, blocks, stands_for, environment, files):
+    """stands_for: what the document shows, and what is typed and awaited in its place. files: what is in the directory."""
     folder = os.path.join(place.path, "home%d" % number)
     os.mkdir(folder)
+    for path in files:
+        shutil.copy(path, folder)
     terminals = {}
     typed = 0
     for words, real in stands_for:
@@ -173,10 +175,10 @@ def program(place, name, text):
     os.chmod(path, 0o755)
 
 
-def document(place, name, daemon=None, stands_for=(), environment=None):
+def document(place, name, daemon=None, stands_for=(), environment=None, files=()):
     program(place, "sleep", SLEEP)
     daemon = daemon or place.daemon(config="lease: 20s\nrestart-guard: auto\n").admitted()
-    typed = sum(play(place, daemon, number, blocks, stands_for, environment or {})
+    typed = sum(play(place, daemon, number, blocks, stands_for, environment or {}, files)
                 for number, (_, blocks) in enumerate(sections(os.path.join(FOLDER, name), "console")))
     expect(typed > 0, True)
     harness.comment("%d commands" % typed)
@@ -369,7 +371,8 @@ def test_stores(place):
         thread.start()
         try:
             url = "http://127.0.0.1:%d/bucket" % server.server_port
-            document(place, "STORES.md", environment={"S3_URL": url, "S3_REGION": "r", "S3_KEY": "k", "S3_SECRET": "s"})
+            document(place, "STORES.md", environment={"S3_URL": url, "S3_REGION": "r", "S3_KEY": "k", "S3_SECRET": "s"},
+                     files=glob.glob(os.path.join(FOLDER, "stores", "*")))
         finally:
             server.shutdown()
             thread.join()
