@@ -617,10 +617,14 @@ func (h *hold) end(ask asker) error {
 	return h.unlock(ask)
 }
 
-// unlock: a LOCK that was answered twice counts twice.
+// unlock: a LOCK that was answered twice counts twice. With its token the name of a broken lock passes on at once.
 func (h *hold) unlock(ask asker) error {
+	words := []string{"UNLOCK", h.name, "OWNER", h.tag}
+	if token := h.token.Load(); token != 0 {
+		words = append(words, "TOKEN", strconv.FormatInt(token, 10))
+	}
 	for {
-		v, err := ask("UNLOCK", h.name, "OWNER", h.tag)
+		v, err := ask(words...)
 		switch {
 		case err != nil:
 			return err

@@ -69,6 +69,24 @@ def test_older_daemon(place):
     expect(older.asked, len(team.players))
 
 
+# --- a break -----------------------------------------------------------------------------------------------------------------
+
+
+def test_broken(place):
+    """an administrator breaks its lock: it hears of the loss, and nobody has the name until it gives the lock up, and then at once"""
+    daemon, team = world(place, "lease: 120s\n")
+    held = team.ask("1", "lock", "{who}", wanted=HELD)
+    with daemon.client() as admin:
+        for who, said in held.items():
+            admin("BREAK", who, "TOKEN", said.split()[1])
+        team.having("told").hear("1", "told", "broken")
+        for player in team.having("work after a loss").players:
+            expect(admin("LOCK", player.who, "WAIT", 0), None, "%s may work still" % player.who)
+        team.ask("1", "unlock", wanted="lost:broken 1")
+        for player in team.having("a broken lock given up").players:
+            expect(isinstance(admin("LOCK", player.who, "WAIT", int(1000 * PATIENCE)), int), True, player.who)
+
+
 # --- a process that stood still ----------------------------------------------------------------------------------------------
 
 

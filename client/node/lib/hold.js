@@ -527,9 +527,10 @@ class Hold {
    */
   async #giveBackOver(link, repeated) {
     if (this.token === 0) await link.ask('CANCEL', this.tag);
-    // A LOCK whose answer was lost, and that was sent again, counts twice.
+    // A LOCK whose answer was lost, and that was sent again, counts twice. With its token the name of a broken lock passes on at once.
+    const which = this.token === 0 ? [] : ['TOKEN', String(this.token)];
     for (let first = true; ; first = false) {
-      const value = await link.ask('UNLOCK', this.name, 'OWNER', this.tag);
+      const value = await link.ask('UNLOCK', this.name, 'OWNER', this.tag, ...which);
       if (typeof value === 'number' && value > 0) continue;
       if (typeof value === 'number' || this.token === 0) return null;
       const forgotten = value instanceof LockRefusedError && value.code === 'NOTHELD';
