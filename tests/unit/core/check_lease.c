@@ -526,6 +526,21 @@ START_TEST(null_means_that_somebody_has_it)
 }
 END_TEST
 
+/* Also while the master is asked again, and has not said yet that it is still so. */
+START_TEST(null_means_that_somebody_had_it_when_the_master_said_last)
+{
+	struct story w;
+
+	story_ready(&w);
+	run(&w, 1, (struct command){.verb = VERB_LOCK, .name = SLICE("a"), .wait_ms = 5});
+	ck_assert_str_eq(busy(&w, "a", 1), "");
+	ck_assert_str_eq(step(&w, &(struct event){.type = EVENT_WAKE, .name = SLICE("a")}), "acquire a#2");
+	ck_assert_str_eq(after(&w, 5), "c1 null");
+	ck_assert_str_eq(busy(&w, "a", 2), "leave a#2");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_single_try_does_not_wait_for_a_master_without_tokens)
 {
 	struct story w;
@@ -601,6 +616,7 @@ main(void)
 		null_is_not_said_of_a_lease_that_ends_and_nobody_had,
 		a_master_without_tokens_is_not_asked_for_them_without_a_pause, tokens_do_not_outrun_the_clock,
 		a_wait_that_became_a_single_try_still_ends_in_time, null_means_that_somebody_has_it,
+		null_means_that_somebody_had_it_when_the_master_said_last,
 		a_single_try_does_not_wait_for_a_master_without_tokens,
 		tokens_of_a_forgotten_memory_are_not_proposed_again,
 		tokens_of_a_round_that_is_older_than_a_guard_do_not_count);

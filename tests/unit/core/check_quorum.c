@@ -893,6 +893,36 @@ START_TEST(a_guarded_master_is_admitted_above_what_the_others_remember)
 }
 END_TEST
 
+/* So long takes what a refusal of c1 says; -1: it says nothing of it. */
+static long
+resumes_in_ms(struct story *w)
+{
+	long ms = -1;
+
+	ck_assert_str_eq(lock_once(w, 1, "a"), "c1 -GUARD");
+	(void)sscanf(w->actions.list[0].u.reply.text, "new leases resume in %ld ms", &ms);
+	return ms;
+}
+
+/* Whichever of three masters forgets first: two are needed, or one beside one that can be used. */
+START_TEST(a_refusal_names_the_end_of_the_guard_that_makes_a_majority)
+{
+	for (unsigned first = 0; first < 3; first++) {
+		struct story w;
+
+		story_among(&w, 3);
+		for (unsigned i = 0; i < 3; i++) {
+			HEARD(&w, (first + i) % 3, hello(&w, false, MEMORY + 100 + i));
+			if (i == 1)
+				ck_assert_int_eq(resumes_in_ms(&w), GUARD_MS - 100);
+			after(&w, 100);
+		}
+		ck_assert_int_eq(resumes_in_ms(&w), GUARD_MS - 200);
+		story_done(&w);
+	}
+}
+END_TEST
+
 START_TEST(too_few_who_remember_are_not_waited_for_beyond_their_guards)
 {
 	struct story w;
@@ -1505,6 +1535,7 @@ main(void)
 		what_stands_in_the_way_is_what_most_masters_say, a_silent_master_is_waited_for_once,
 		a_master_that_forgot_is_told_and_its_word_is_no_vote,
 		a_guarded_master_is_admitted_above_what_the_others_remember,
+		a_refusal_names_the_end_of_the_guard_that_makes_a_majority,
 		too_few_who_remember_are_not_waited_for_beyond_their_guards,
 		a_guard_waits_for_the_masters_whose_links_a_hand_over_took_down,
 		a_daemon_with_other_limits_admits_nobody, the_same_server_twice_is_one,

@@ -204,6 +204,38 @@ START_TEST(a_place_in_the_queue_is_taken_over)
 }
 END_TEST
 
+/* The LOCK that comes back has its place, and the LEASE that it names now: longer, shorter or none. */
+START_TEST(a_lock_that_comes_back_has_the_lease_that_it_names_now)
+{
+	static const int64_t leases_ms[][2] = {{50, 200}, {200, 50}, {50, 0}, {0, 50}};
+
+	for (size_t i = 0; i < sizeof(leases_ms) / sizeof(*leases_ms); i++) {
+		int64_t first_ms = leases_ms[i][0], now_ms = leases_ms[i][1];
+		struct command wanted = {.verb = VERB_LOCK, .name = SLICE("a"), .lease_ms = first_ms};
+		struct secret secret;
+		struct story w;
+
+		story_ready(&w);
+		secret = ask_grace(&w, 1, GRACE_MS);
+		lock(&w, 2, "a");
+		granted(&w, "a", 1, 500);
+		run(&w, 1, wanted);
+		close_as(&w, 1, END_ABANDONED);
+		resume(&w, 4, secret.text);
+		wanted.lease_ms = now_ms;
+		ck_assert_str_eq(run(&w, 4, wanted), "");
+		ck_assert_str_eq(unlock(&w, 2, "a"), "c2 :0 | c4 :501");
+		after(&w, now_ms > 0 ? now_ms - 1 : 300);
+		ck_assert_str_ne(check(&w, 4, "a"), "c4 -LOST");
+		if (now_ms > 0) {
+			ck_assert_str_eq(after(&w, 1), "release a#1");
+			ck_assert_str_eq(check(&w, 4, "a"), "c4 -LOST");
+		}
+		story_done(&w);
+	}
+}
+END_TEST
+
 START_TEST(a_lock_granted_meanwhile_is_answered_when_it_is_repeated)
 {
 	struct story w;
@@ -1495,6 +1527,7 @@ main(void)
 		without_anybody_who_comes_back_it_ends_with_its_grace,
 		what_was_told_before_the_cut_outlasts_a_short_grace,
 		a_goodbye_ends_it_and_an_end_of_file_does_not, a_place_in_the_queue_is_taken_over,
+		a_lock_that_comes_back_has_the_lease_that_it_names_now,
 		a_lock_granted_meanwhile_is_answered_when_it_is_repeated,
 		a_repeated_lock_with_a_tag_counts_once,
 		a_wait_that_was_kept_closes_a_circle_when_it_is_granted,
