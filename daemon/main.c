@@ -313,7 +313,7 @@ hand_over_take(struct main *m, struct notify_fd *fds, size_t *n)
 	}
 	if (why[0] != '\0') {
 		LOG_EVENT(&m->log, LOG_ERROR_LEVEL, "handover.refused", log_text("why", why),
-			log_text("text", "this daemon begins without the sessions of the one before"));
+			log_text("text", "this daemon begins as after a crash"));
 	}
 }
 

@@ -595,7 +595,7 @@ def test_state_is_refused(place):
     daemon.inherit = (reader,)
     daemon.environment = {"HOLDFAST_HANDOVER": str(reader)}
     daemon.start()
-    daemon.output.wait("handover.refused")
+    daemon.output.wait("handover.refused .*this daemon begins as after a crash")
     expect(recovered(daemon), (1, 1))
     holder.resume(daemon)
     holder.check()
