@@ -178,7 +178,7 @@ recover(struct slice bytes, const char *daemon_id)
 	return core_recover(&settings, w.now, bytes, why);
 }
 
-/* For the corpus of tests/fuzz/fuzz_ledger.c: `make corpus`. */
+/* For the corpus of tests/fuzz/fuzz_ledger.c: `make corpus`. Each ledger has a name of its own. */
 static void
 keep(const char *name)
 {
@@ -189,7 +189,7 @@ keep(const char *name)
 	if (folder == NULL)
 		return;
 	ck_assert_uint_lt((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name), sizeof(path));
-	to = fopen(path, "w");
+	to = fopen(path, "wx");
 	ck_assert_ptr_nonnull(to);
 	ck_assert_uint_eq(fwrite(ledger().p, 1, ledger().n, to), ledger().n);
 	ck_assert_int_eq(fclose(to), 0);

@@ -227,7 +227,7 @@ ck_older(const struct buffer *state)
 	ck_assert_uint_gt(loaded, 0);
 }
 
-/* For the corpus of tests/fuzz/fuzz_state.c: `make corpus`. */
+/* For the corpus of tests/fuzz/fuzz_state.c: `make corpus`. Each state has a name of its own. */
 static void
 keep(const struct buffer *state, const char *name)
 {
@@ -238,7 +238,7 @@ keep(const struct buffer *state, const char *name)
 	if (name == NULL || folder == NULL)
 		return;
 	ck_assert_uint_lt((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name), sizeof(path));
-	to = fopen(path, "w");
+	to = fopen(path, "wx");
 	ck_assert_ptr_nonnull(to);
 	ck_assert_uint_eq(fwrite(buffer_bytes(state), 1, buffer_length(state), to), buffer_length(state));
 	ck_assert_int_eq(fclose(to), 0);
@@ -1115,7 +1115,7 @@ START_TEST(what_may_still_create_a_lease_is_given_back_by_the_next_process)
 		granted(&w, "a", 1, 500);
 	answer(&w, CALL_ACQUIRE, OUTCOME_UNKNOWN, "a", 1);
 	w.at = 0;
-	handed_over_as("unsure");
+	handed_over_as("may create");
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1@1 | release a#1@2 | release a#1@3");
 }
 END_TEST
