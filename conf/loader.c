@@ -54,7 +54,11 @@ unknown_key(struct loader *l, enum schema_scope scope, const struct node *key)
 		near = schema_nearest(SCOPE_ROOT, key->text);
 	if (other != NULL) {
 		schema_path(path, other, -1);
-		snprintf(hint, sizeof(hint), "; did you mean \"%s\"?", path);
+		snprintf(hint, sizeof(hint),
+			other->scope == SCOPE_ROOT && scope != SCOPE_ROOT
+				? "; \"%s\" is a key of the top level"
+				: "; did you mean \"%s\"?",
+			path);
 	} else if (near != NULL) {
 		schema_path(path, near, -1);
 		snprintf(hint, sizeof(hint), "; did you mean \"%s\"?", path);

@@ -298,7 +298,8 @@ START_TEST(the_nearest_key_is_suggested)
 	bad("limits: { Clients: 3 }\n",
 		"f.yml:1:11: limits: unknown key \"Clients\"; did you mean \"limits.clients\"?");
 	bad("streak: 3\n", "f.yml:1:1: unknown key \"streak\"; did you mean \"handoff.streak\"?");
-	bad("log: { lease: 3s }\n", "f.yml:1:8: log: unknown key \"lease\"; did you mean \"lease\"?");
+	bad("log: { lease: 3s }\n",
+		"f.yml:1:8: log: unknown key \"lease\"; \"lease\" is a key of the top level");
 	bad("zzzzzzzzzzzzzz: 3s\n", "f.yml:1:1: unknown key \"zzzzzzzzzzzzzz\"");
 	ck_assert_ptr_null(strstr(errors.text[0], "did you mean"));
 }
