@@ -138,7 +138,7 @@ static void
 loud_take(struct loud *loud, const struct answer *session, const char *key, bool local)
 {
 	int64_t amount = answer_get_int(session, key, 0);
-	char name[PEER_TEXT_MAX], place[PEER_TEXT_MAX];
+	char name[PEER_TEXT_MAX], origin[PEER_TEXT_MAX];
 
 	if (amount <= loud->amount) {
 		return;
@@ -147,9 +147,8 @@ loud_take(struct loud *loud, const struct answer *session, const char *key, bool
 	loud->amount = amount;
 	loud->rate = answer_get_int(session, "requests_s", 0);
 	loud->pid = answer_get_int(session, "pid", 0);
-	(void)snprintf(loud->who, sizeof(loud->who), "session %" PRId64 " of %s (%s, uid %" PRId64 ")",
-		loud->session, peer_name(name, session, local), peer_place(place, session),
-		answer_get_int(session, "uid", -1));
+	(void)snprintf(loud->who, sizeof(loud->who), "session %" PRId64 " of %s (%s)", loud->session,
+		peer_name(name, session, local), peer_origin(origin, session, ""));
 }
 
 static void
@@ -190,12 +189,15 @@ users_take(struct users *users, const struct answer *session, bool local)
 {
 	char name[USER_BYTES];
 	struct slice user = answer_get_text(session, "user");
+	int64_t uid = answer_get_int(session, "uid", -1);
 	size_t i = 0;
 
 	if (user.n > 0) {
 		(void)snprintf(name, sizeof(name), "%.*s", SLICE_ARG(user));
+	} else if (uid >= 0) {
+		(void)snprintf(name, sizeof(name), "uid %" PRId64, uid);
 	} else {
-		(void)snprintf(name, sizeof(name), "uid %" PRId64, answer_get_int(session, "uid", -1));
+		(void)snprintf(name, sizeof(name), "of all TCP clients without a login");
 	}
 	while (i < users->n && strcmp(users->list[i].name, name) != 0) {
 		i++;

@@ -67,26 +67,24 @@ holder_describe(char *out, size_t room, const struct answer *inspect, const char
 {
 	const struct answer *holder = answer_get(inspect, "holder");
 	int64_t more = answer_get_int(inspect, "holder_count", 1) - 1;
-	char others[32] = "", held[DURATION_TEXT_MAX], name[PEER_TEXT_MAX], place[PEER_TEXT_MAX];
+	char others[32] = "", held[DURATION_TEXT_MAX], name[PEER_TEXT_MAX], origin[PEER_TEXT_MAX];
 	struct slice why = answer_get_text(holder, "why");
 	const char *at = on[0] != '\0' ? " on " : "";
 
 	(void)peer_name(name, holder, local);
-	(void)peer_place(place, holder);
+	(void)peer_origin(origin, holder, "");
 	if (answer_get_int(holder, "withheld", 0) != 0) {
 		(void)snprintf(out, room,
-			"withheld%s%s for %s more, as its last holder may still be working: %s (%s, uid "
-			"%" PRId64 ")",
-			at, on, duration_text(held, answer_get_int(holder, "valid_ms", 0)), name, place,
-			answer_get_int(holder, "uid", -1));
+			"withheld%s%s for %s more, as its last holder may still be working: %s (%s)", at, on,
+			duration_text(held, answer_get_int(holder, "valid_ms", 0)), name, origin);
 		return;
 	}
 	if (more > 0) {
 		(void)snprintf(others, sizeof(others), " and %" PRId64 " more", more);
 	}
-	(void)snprintf(out, room, "held%s%s for %s by %s (%s, uid %" PRId64 ")%s%s%.*s", at, on,
-		duration_text(held, answer_get_int(holder, "held_ms", 0)), name, place,
-		answer_get_int(holder, "uid", -1), others, why.n > 0 ? ": " : "", SLICE_ARG(why));
+	(void)snprintf(out, room, "held%s%s for %s by %s (%s)%s%s%.*s", at, on,
+		duration_text(held, answer_get_int(holder, "held_ms", 0)), name, origin, others,
+		why.n > 0 ? ": " : "", SLICE_ARG(why));
 }
 
 bool

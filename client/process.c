@@ -425,3 +425,20 @@ peer_place(char out[PEER_TEXT_MAX], const struct answer *map)
 	}
 	return out;
 }
+
+const char *
+peer_origin(char out[PEER_TEXT_MAX], const struct answer *map, const char *host)
+{
+	char place[PEER_TEXT_MAX], who[160] = "";
+	struct slice user = answer_get_text(map, "user");
+	int64_t uid = answer_get_int(map, "uid", -1);
+
+	if (uid >= 0) {
+		(void)snprintf(who, sizeof(who), ", uid %" PRId64, uid);
+	} else if (user.n > 0) {
+		(void)snprintf(who, sizeof(who), ", user %.*s", SLICE_ARG(user));
+	}
+	(void)snprintf(out, PEER_TEXT_MAX, "%.200s%s%.60s%s", peer_place(place, map),
+		host[0] != '\0' ? " on " : "", host, who);
+	return out;
+}

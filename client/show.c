@@ -292,11 +292,10 @@ show_holder(const struct answer *holder, const char *on, bool local)
 	char held[DURATION_TEXT_MAX];
 	char valid[DURATION_TEXT_MAX];
 	char name[PEER_TEXT_MAX];
-	char place[PEER_TEXT_MAX];
+	char origin[PEER_TEXT_MAX];
 
-	show_line("holder", "%s (%s%s%s, uid %" PRId64 ", session %" PRId64 ")",
-		peer_name(name, holder, local), peer_place(place, holder), on[0] != '\0' ? " on " : "", on,
-		answer_get_int(holder, "uid", -1), answer_get_int(holder, "session", 0));
+	show_line("holder", "%s (%s, session %" PRId64 ")", peer_name(name, holder, local),
+		peer_origin(origin, holder, on), answer_get_int(holder, "session", 0));
 	show_line("for", "%s; surely good for %s more",
 		duration_text(held, answer_get_int(holder, "held_ms", 0)),
 		duration_text(valid, answer_get_int(holder, "valid_ms", 0)));

@@ -326,16 +326,15 @@ line_add(struct top *t, const char *format, ...)
 static void
 add_holders(struct top *t, const struct answer *holders, bool near)
 {
-	char peer[PEER_TEXT_MAX], place[PEER_TEXT_MAX], held[DURATION_TEXT_MAX], valid[DURATION_TEXT_MAX];
+	char peer[PEER_TEXT_MAX], origin[PEER_TEXT_MAX], held[DURATION_TEXT_MAX], valid[DURATION_TEXT_MAX];
 
 	for (size_t i = 0; holders != NULL && i < holders->count; i++) {
 		const struct answer *h = &holders->items[i];
 		struct slice why = answer_get_text(h, "why");
 
-		line_add(t, "holder    %s (%s, uid %" PRId64 ", session %" PRId64 ") for %s, token %" PRId64,
-			peer_name(peer, h, near), peer_place(place, h), answer_get_int(h, "uid", -1),
-			answer_get_int(h, "session", 0), duration_text(held, answer_get_int(h, "held_ms", 0)),
-			answer_get_int(h, "token", 0));
+		line_add(t, "holder    %s (%s, session %" PRId64 ") for %s, token %" PRId64,
+			peer_name(peer, h, near), peer_origin(origin, h, ""), answer_get_int(h, "session", 0),
+			duration_text(held, answer_get_int(h, "held_ms", 0)), answer_get_int(h, "token", 0));
 		line_add(t, "          surely good for %s more%s%.*s",
 			duration_text(valid, answer_get_int(h, "valid_ms", 0)), why.n > 0 ? "; " : "",
 			SLICE_ARG(why));

@@ -204,6 +204,9 @@ message_holder(struct waiting *w, struct wire *wire, const struct answer *inspec
 	int64_t place = my_place(inspect);
 	char line[LINE_MAX_BYTES];
 
+	if (place == 0) {
+		return false; /* the wait is over, and the answer is on its way */
+	}
 	if (token > 0) {
 		holder_describe(line, sizeof(line), inspect, "", !w->a->tcp);
 	} else if (!slice_equal(master, SLICE("admitted"))) {

@@ -13,6 +13,7 @@ import subprocess
 import threading
 
 import harness
+import proxy
 import resp
 import tool
 from harness import BRISK, WHOLE_MS, boottime, expect, expect_between, expect_not_before
@@ -972,6 +973,38 @@ def test_silent_daemon(place):
     daemon.process.cont()
     expect(patient.wait(), 0)
     expect("ran" in patient.output.text(), True)
+
+
+def test_granted_meanwhile(place):
+    """who asks for its place in line just when it is granted the lock prints none: it does not wait any more"""
+    daemon = world(place, tcp=True)
+    holder = daemon.client()
+    holder("LOCK", "x")
+    net = proxy.Proxy(daemon.tcp, records=True)
+    place.ends.append(net.close)
+    waiter = tool.start(place, "%s:%d" % net.address, "run", "x", "--", "echo", "ran")
+    daemon.queued("x")
+    with net.changed:
+        net.slow.update(pair for (pair, way), taken in net.taken.items() if way == proxy.UP and b"LOCK" in taken)
+    expect(len(net.slow), 1)
+    holder("UNLOCK", "x")
+    held = b"holder_count\r\n:1"
+    harness.until("it has asked", lambda: any(
+        re.search(b"waiters\r\n.0\r\n", taken) and held in taken for taken in list(net.taken.values())))
+    net.go()
+    expect(waiter.wait(), 0)
+    expect("number 0" in waiter.output.text(), False, waiter.output.text())
+
+
+def test_holder_over_tcp(place):
+    """a holder over TCP is named by its address, and by no uid"""
+    daemon = world(place, tcp=True)
+    with resp.Client(daemon.tcp) as holder:
+        holder("LOCK", "x", "WHY", "release 42")
+        _, output = tool.call(place, daemon, "run", "-n", "x", "true")
+        expect(bool(re.search(r"held for [\d.]+s by \S+ \(127\.0\.0\.1:\d+\): release 42", output)), True, output)
+        _, output = tool.call(place, daemon, "show", "x")
+        expect(bool(re.search(r"holder .*\(127\.0\.0\.1:\d+, session \d+\)", output)), True, output)
 
 
 def test_sessions_grace(place):

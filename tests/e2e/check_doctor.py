@@ -179,6 +179,26 @@ def test_secrets(place):
     expect(said(file), [])
 
 
+def test_full_user_over_tcp(place):
+    """a user that holds all that it may is named by its login; clients without a login are one user over TCP, and have no uid"""
+    secret = os.path.join(place.path, "secret")
+    with open(secret, "w", encoding="ascii") as stream:
+        stream.write("pass\n")
+    os.chmod(secret, 0o600)
+    limits = "limits: { locks-per-user: 20 }\n"
+    login = "users: [ { name: billing, password-file: %s } ]\n" % secret
+    for name, who, config in (("open", "of all TCP clients without a login", ""), ("closed", "billing", login)):
+        daemon = place.daemon(name, master=place.redis("redis-" + name), tcp=True, config=limits + config).admitted()
+        for one in range(2):
+            client = daemon.client(tcp=True)
+            if config:
+                expect(client("AUTH", "billing", "pass"), "OK")
+            for lock in range(10):
+                expect(isinstance(client("LOCK", "job/%d/%d" % (one, lock)), int), True)
+        origin = r"127\.0\.0\.1:\d+" + (", user billing" if config else "")
+        finds(place, daemon, r"the user %s holds 20 of the 20 .*: most in session \d+ of \S+ \(%s\), 10$" % (who, origin), 1)
+
+
 def test_many_secrets(place):
     """of more than 16 files with secrets that all may read 16 are kept, the others after a reload when those are mended"""
     os.chmod(place.path, 0o711)

@@ -123,6 +123,7 @@ class Proxy:
     def go(self):
         with self.changed:
             self.held.clear()
+            self.slow.clear()
             self.changed.notify_all()
 
     def reset(self):
