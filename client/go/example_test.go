@@ -108,6 +108,26 @@ func read(hf *holdfast.Client) error {
 	return report(lock.Context())
 }
 
+func kinds(hf *holdfast.Client) error {
+	ctx := context.Background()
+	two, err := hf.Lock(ctx, "transcode", holdfast.Limit(3), holdfast.Permits(2)) // two of three permits
+	if err != nil {
+		return err
+	}
+	defer two.Unlock()
+	reader, err := hf.Lock(ctx, "data", holdfast.Shared()) // beside other readers
+	if err != nil {
+		return err
+	}
+	defer reader.Unlock()
+	writer, err := hf.Lock(ctx, "index") // alone
+	if err != nil {
+		return err
+	}
+	defer writer.Unlock()
+	return writer.Downgrade() // a reader from now on, without a moment in between
+}
+
 func move(hf *holdfast.Client, from, to string) error {
 	lock, err := hf.LockAll(context.Background(), []string{from, to}, holdfast.Wait(time.Minute))
 	if err != nil {

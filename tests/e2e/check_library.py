@@ -869,12 +869,13 @@ PRELUDE = """
 static inline void report(void) {}
 static inline int serve_one(int jobs) { return jobs < 0; }
 int serve(struct holdfast *hf, int jobs);
+struct holdfast *open_and_log(void);
 int report_once(struct holdfast *hf); void kinds(struct holdfast *hf); struct holdfast_lock *lock_until_interrupted(struct holdfast *hf, struct holdfast_error *error);
 """
 EPILOGUE = """
 int main(void)
 {
-    struct holdfast *hf = holdfast_open(NULL, NULL);
+    struct holdfast *hf = open_and_log();
     struct holdfast_lock *lock = lock_until_interrupted(hf, NULL);
     int bad = lock == NULL || serve(hf, 0) != 0 || report_once(hf) != 0;
     kinds(hf);
@@ -959,6 +960,7 @@ def test_readme(place):
         process = place.run(program, environment={"HOLDFAST_URL": daemon.socket})
         expect((process.wait(), "others" in program or "one at a time" in process.output.text()), (0, True),
                process.output.text())
+        expect("others.c." not in program or "deploy waited " in process.output.text(), True, process.output.text())
     manual = re.search(r"\.Bd -literal\n(#include.*?)\.Ed", built_manual(), re.S).group(1)
     plain = re.sub(r"/\*.*?\*/", "", first)
     expect(manual.replace("\\en", "\\n").split(), plain.split(), "the example of holdfast(3)")

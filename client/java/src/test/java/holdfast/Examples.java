@@ -96,7 +96,7 @@ final class Examples {
     }
 
     static void kinds(Holdfast hf) throws InterruptedException {
-        try (Lock one = hf.request("transcode").limit(3).lock()) { // at most 3 at a time
+        try (Lock two = hf.request("transcode").limit(3).permits(2).lock()) { // two of three permits
             report();
         }
         try (Lock reader = hf.request("data").shared().lock()) { // beside other readers
