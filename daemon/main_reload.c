@@ -31,7 +31,7 @@ struct change_list {
 	char restart[CONTEXT_TEXT_MAX / 2];
 };
 
-#define MASTERS_TEXT "; masters are found by the new list from now on, MASTERS changes the set that they are"
+#define MASTERS_TEXT "; the new addresses of masters are in effect, MASTERS REPLACE or ADD changes the set"
 #define ONLY_TEXT                                                                                            \
 	"; masters is not in effect: the only master stays the server before, also after a hand-over: if "   \
 	"that has another address, MASTERS REPLACE; for another server stop all daemons, then start them"

@@ -93,8 +93,8 @@ uint64_t core_ledger_scan(struct core *core, uint64_t cursor, size_t looks, stru
  * daemon-id (settings.daemon_id). Its sessions have no connection, and their grace begins now; EVENT_RETURN
  * brings connections back that have outlived that process. The first step emits ACTION_WATCH for each process
  * that a session is bound to. No ledger is kept yet, and no link is up. NULL: the ledger cannot be used, and
- * why says why; or out of memory. Otherwise why says which leases of it cannot be, if there are some: their
- * holds are lost. "": none.
+ * why says why; or out of memory. Otherwise why says which of its leases are invalid, if there are some:
+ * their holds are lost. "": none.
  */
 struct core *core_recover(const struct core_settings *settings, struct now now, struct slice ledger,
 	char why[RECORD_WHY_MAX]) __attribute__((warn_unused_result));

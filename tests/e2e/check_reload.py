@@ -305,7 +305,7 @@ def test_only_master_at_another_address(place):
     daemon.configure(config)
     answer = str(holder("RELOAD"))
     harness.expect("masters is not in effect: the only master stays the server before" in answer, True, answer)
-    harness.expect("found by the new list" in answer, False, answer)
+    harness.expect("new addresses of masters" in answer, False, answer)
     harness.expect(daemon.info()["master0_address"], redis.socket)
     harness.expect(daemon.info()["masters_aside"], "127.0.0.1:%d" % port)
     aside(place, daemon, redis.socket, "127.0.0.1:%d" % port)

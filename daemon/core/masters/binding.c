@@ -112,7 +112,7 @@ binding_fields(struct record *r, struct binding_entry *e)
 	b->margin_most_ms = record_range(r, b->margin_most_ms, 0, COMMAND_MS_MAX);
 	b->margin_over_at_ms = state_time(r, b->margin_over_at_ms);
 	if (b->ruled_lease_ms > e->lease_ms || b->margin_least_ms > b->margin_most_ms)
-		record_fail(r, "the settings of its process cannot be");
+		record_fail(r, "the settings of its process are invalid");
 }
 
 /* The longest lease of both. What the rules of before had may have been told until now, what was longer still

@@ -36,7 +36,7 @@ as_field(struct record *r, struct slice *as)
 	record_bytes(r, as, AS_BYTES_MAX);
 	if (record_loads(r) && as->n > 0 &&
 		(as->n < AS_BYTES_MIN || name_check_tag(*as, AS_BYTES_MAX) != NULL))
-		record_fail(r, "the id of a session cannot be");
+		record_fail(r, "the id of a session in it is invalid");
 }
 
 void

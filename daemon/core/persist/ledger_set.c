@@ -154,7 +154,7 @@ ledger_set_load(struct core *core, struct record *r)
 
 	set_fields(r, &e);
 	if (!r->failed && !set_fits(&e))
-		record_fail(r, "its set of masters cannot be");
+		record_fail(r, "its set of masters is invalid");
 	if (r->failed || e.n == 0)
 		return false;
 	one = e.n == 1 && slice_equal(e.places[0], slice_of(core->masters[0].place)) &&

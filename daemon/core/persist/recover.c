@@ -188,7 +188,7 @@ claim_read(struct recovery *v, struct thing *t, struct claim *claim)
 	if (e.name.n > 0 && !read)
 		refuse(v, t, e.name, why);
 	else if (e.name.n > 0 && !ledger_lease_fits(v->core, &e))
-		refuse(v, t, e.name, "a lease of it cannot be");
+		refuse(v, t, e.name, "a lease in it is invalid");
 }
 
 static int
@@ -247,7 +247,7 @@ look_at_lease(struct recovery *v, struct thing *t)
 	struct lease_entry e = read_lease(v, t);
 
 	if (!v->r.failed && !ledger_lease_fits(v->core, &e))
-		record_fail(&v->r, "a lease of it cannot be");
+		record_fail(&v->r, "a lease in it is invalid");
 	if (v->r.failed)
 		return;
 	t->name = e.name;
@@ -299,7 +299,7 @@ hold_put(struct recovery *v, struct lease *l, struct session *s, const struct ho
 		return;
 	}
 	if (e->token > round_newest(l) || !state_grant_fits(g)) {
-		record_fail(&v->r, "a hold of it cannot be");
+		record_fail(&v->r, "a hold in it is invalid");
 		grant_free(g);
 		return;
 	}
@@ -367,7 +367,7 @@ load_hold(struct recovery *v, struct thing *t)
 	}
 	s = session_find(core, e.session);
 	if (!v->r.failed && (s == NULL || !ledger_hold_fits(&e)))
-		record_fail(&v->r, "a hold of it cannot be, or has no session");
+		record_fail(&v->r, "a hold in it is invalid, or has no session");
 	if (!v->r.failed && of->refused) {
 		loss_remember(core, s, of->name, e.owner, LOSS_EXPIRED, false, e.token);
 		return;

@@ -49,7 +49,7 @@ state_count(struct record *r, uint64_t *n)
 {
 	record_unsigned(r, n);
 	if (*n > UINT64_MAX / 2)
-		record_fail(r, "a count in its record of type %u cannot be", r->type);
+		record_fail(r, "a count in its record of type %u is invalid", r->type);
 }
 
 void
@@ -186,7 +186,7 @@ load_core(struct state_loader *l)
 	core_fields(l->r, core, &l->binding);
 	if (core->settings.masters % 2 == 0 || core->quorum->votes % 2 == 0 ||
 		core->quorum->votes > core->settings.masters)
-		record_fail(l->r, "its number of masters cannot be");
+		record_fail(l->r, "its number of masters is invalid");
 	names_init(&core->leases->names, core->secret);
 }
 

@@ -137,7 +137,7 @@ state_load_grant(struct state_loader *l)
 	struct grant *g = grant_load(l);
 
 	if (g == NULL || l->r->failed || !state_grant_fits(g)) {
-		record_fail(l->r, "a hold of it cannot be, or there is no memory for it");
+		record_fail(l->r, "a hold in it is invalid, or there is no memory for it");
 		if (g != NULL)
 			grant_free(g);
 		return;
@@ -283,7 +283,7 @@ state_load_waiter(struct state_loader *l)
 	if (!l->r->failed && l->resource != NULL)
 		w = waiter_load(l, &head);
 	if (w == NULL || l->r->failed || !waiter_fits(l->core, w, &head) || !queue_join(l->core, w)) {
-		record_fail(l->r, "a wait of it cannot be, or there is no memory for it");
+		record_fail(l->r, "a wait in it is invalid, or there is no memory for it");
 		if (w != NULL)
 			timer_cancel(&l->core->timers, &w->timer);
 		free(w);

@@ -339,7 +339,7 @@ permit_lease_fields(struct core *core, struct record *r, struct permit_lease *s)
 	s->hint = record_range(r, s->hint, 0, COMMAND_LIMIT_MAX);
 	lease_fields(core, r, &s->lease);
 	if (s->lease.kind != KIND_PERMITS || s->lease.permits > s->lease.resource->limit)
-		record_fail(r, "a lease of permits of it has none");
+		record_fail(r, "a lease of permits in it has none");
 }
 
 /* What it is locked as, and by which key; its lease if it has just one. */
@@ -417,13 +417,13 @@ state_load_permit_lease(struct state_loader *l)
 	l->lease = NULL;
 	if (l->resource == NULL || l->resource->limit == 0 ||
 		(s = permit_lease_new(l->core, l->resource)) == NULL) {
-		record_fail(l->r, "a lease of permits of it cannot be, or there is no memory for it");
+		record_fail(l->r, "a lease of permits in it is invalid, or there is no memory for it");
 		return;
 	}
 	TAILQ_REMOVE(&l->resource->permit_leases.list, s, in_resource);
 	permit_lease_fields(l->core, l->r, s);
 	if (l->r->failed || !permit_lease_joins(l->core, s, acquiring)) {
-		record_fail(l->r, "a lease of permits of it cannot be, or there is no memory for it");
+		record_fail(l->r, "a lease of permits in it is invalid, or there is no memory for it");
 		lease_free(&s->lease);
 		free(s->slots);
 		free(s->offer);
@@ -550,7 +550,7 @@ state_load_release(struct state_loader *l)
 		u = release_load(l, &head);
 	if (u == NULL || l->r->failed || (u->kind == KIND_PERMITS) != (u->limit > 0) ||
 		!release_add(l->core, u)) {
-		record_fail(l->r, "a release of it cannot be, or there is no memory for it");
+		record_fail(l->r, "a release in it is invalid, or there is no memory for it");
 		if (u != NULL)
 			timer_cancel(&l->core->timers, &u->timer);
 		free(u);

@@ -149,7 +149,7 @@ nonces_fields(
 	sent = record_loads(r) ? (struct slice){NULL, 0} : (struct slice){nonces, n};
 	record_bytes(r, &sent, MASTER_NONCES * MASTER_NONCE_SIZE);
 	if (sent.n != n || *heard > *drawn)
-		record_fail(r, "greetings of a master of it cannot be");
+		record_fail(r, "the greetings of a master in it are invalid");
 	else if (record_loads(r) && n > 0)
 		memcpy(nonces, sent.p, n);
 }

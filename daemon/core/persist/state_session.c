@@ -138,7 +138,7 @@ state_load_session(struct state_loader *l)
 
 	durable_session_fields(l->r, &e);
 	if (e.id > core->locks->session_ids || map_find(&l->sessions, e.id) != NULL)
-		record_fail(l->r, "the number of a session cannot be");
+		record_fail(l->r, "the number of a session in it is invalid");
 	s = durable_session_make(core, l->r, &e);
 	if (s == NULL)
 		return;
@@ -177,7 +177,7 @@ state_load_conn(struct state_loader *l)
 
 	record_unsigned(l->r, &id);
 	if (s == NULL || id == 0 || conn_find(l->core, id) != NULL)
-		record_fail(l->r, "a connection has no session, or a number that cannot be");
+		record_fail(l->r, "a connection in it has no session, or an invalid number");
 	if (l->r->failed)
 		return;
 	conn = conn_new(l->core, id);

@@ -240,7 +240,7 @@ START_TEST(a_session_with_the_last_of_all_numbers_is_refused)
 	ck_assert_uint_eq(record_next(&r), RECORD_LEDGER_SESSION);
 	durable_session_fields(&r, &read);
 	ck_assert(r.failed);
-	ck_assert_str_eq(r.why, "a count in its record of type 33 cannot be");
+	ck_assert_str_eq(r.why, "a count in its record of type 33 is invalid");
 }
 END_TEST
 
