@@ -1178,6 +1178,17 @@ START_TEST(time_that_the_host_stood_still_is_not_taken_off_once_more)
 }
 END_TEST
 
+/* The masters' clocks jump between the last greeting of one process and the first of the next. */
+START_TEST(a_jump_during_a_hand_over_is_seen_by_the_next_process)
+{
+	begin_held_at_two();
+	let_calls_end();
+	w.jump_ms = LEASE_MS / 2;
+	handed_over();
+	ck_assert_str_eq(check(&w, 1, "a"), "c1 :482");
+}
+END_TEST
+
 /* ---- what is refused ---- */
 
 static const char *
@@ -1402,6 +1413,7 @@ main(void)
 		three_masters_are_found_as_they_were,
 		what_may_still_create_a_lease_is_given_back_by_the_next_process,
 		a_jump_that_one_master_has_shown_counts_on,
+		a_jump_during_a_hand_over_is_seen_by_the_next_process,
 		time_that_the_host_stood_still_is_not_taken_off_once_more,
 		a_name_with_another_key_refuses_the_state_and_is_told,
 		a_name_with_another_interop_refuses_the_state_and_is_told,
