@@ -318,7 +318,7 @@ func (h *hold) ofOurs() string {
 			h.c.mu.Lock()
 			held := boottime() - other.since
 			h.c.mu.Unlock()
-			return fmt.Sprintf("; this process holds it itself, since %.1fs: is an Unlock missing?", held.Seconds())
+			return fmt.Sprintf("; this process holds it itself, for %.1fs: is an Unlock missing?", held.Seconds())
 		}
 	}
 	return ""

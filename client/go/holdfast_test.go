@@ -32,7 +32,7 @@ func TestLock(t *testing.T) {
 		wants(t, err, ErrBusy)
 		_, err = c.Lock(background, "a", Wait(5*time.Millisecond))
 		wants(t, err, ErrTimeout)
-		if !regexp.MustCompile(`: a; this process holds it itself, since \d+\.\ds: is an Unlock missing\?$`).MatchString(err.Error()) {
+		if !regexp.MustCompile(`: a; this process holds it itself, for \d+\.\ds: is an Unlock missing\?$`).MatchString(err.Error()) {
 			t.Error("not said who has it: ", err)
 		}
 		must(t, lock.Unlock())

@@ -363,6 +363,14 @@ def test_holder(place):
         team.hear("3", "lock", HELD)
 
 
+def test_itself(place):
+    """waits for a lock that the program itself has: the error says so"""
+    _, team = world(place, needs=["one program"])
+    team.ask("1", "lock", "{who}", wanted=HELD)
+    team.ask("2", "lock", "{who}", "wait=0.2", wanted="timeout 1 .*(this process holds it itself, for|another lock of this process had it)")
+    team.ask("1", "unlock", wanted=OK)
+
+
 def test_refused(place):
     """the daemon refuses: what passes is worth another try, what only the program or an administrator can change is not"""
     daemon, team = world(place, BRISK + "limits: { name-bytes: 100, grants-per-session: 2 }\n")

@@ -129,6 +129,7 @@ LACKS = {
     "a token of others": all_of(COMMANDS, "the line for people has no token; `show --json` has it"),
     "news of a wait": all_of(PLAIN, "asks INSPECT when it wants to know"),
     "one session": {"run": "each is a session of its own", **all_of(PLAIN, "each lock has a session of its own")},
+    "one program": all_of((*COMMANDS, *PLAIN), "each lock is that of another process, or of a session of its own"),
     "extend": all_of(COMMANDS, "has no such verb; without -t the daemon renews the lock"),
     "a longer wait": all_of(PLAIN, "WAIT takes a year at most"),
     "an endless wait that ends": all_of(PLAIN, "waits as long as the read of its library does"),

@@ -126,6 +126,15 @@ class Engine {
     this.#refresh();
   }
 
+  /**
+   * For how many ms this process has the name itself, so that the program may wait for itself; null: it has not.
+   * @param {string} name
+   */
+  ours(name) {
+    for (const hold of this.holds.values()) if (hold.name === name && hold.age !== null) return hold.age;
+    return null;
+  }
+
   /** @param {import('./hold').Hold} hold */
   forget(hold) {
     this.holds.delete(hold.tag);

@@ -27,11 +27,13 @@ class LockBusyError extends HoldfastError {
   /**
    * @param {string} name
    * @param {import('../index').Holder | null} [holder]
+   * @param {number | null} [ours] ms for which this process has the name itself
    * @param {string} [what]
    * @param {string} [code]
    */
-  constructor(name, holder = null, what = 'is taken', code = 'BUSY') {
-    super(code, `the lock ${name} ${what}: ${holder ? sentence(holder) : 'another locker has it'}`);
+  constructor(name, holder = null, ours = null, what = 'is taken', code = 'BUSY') {
+    const itself = ours === null ? '' : `; this process holds it itself, for ${(ours / 1000).toFixed(1)}s: is an unlock missing?`;
+    super(code, `the lock ${name} ${what}${itself || `: ${holder ? sentence(holder) : 'another locker has it'}`}`);
     this.lock = name;
     this.holder = holder;
   }
@@ -43,9 +45,10 @@ class LockTimeoutError extends LockBusyError {
    * @param {string} name
    * @param {number} wait ms
    * @param {import('../index').Holder | null} [holder]
+   * @param {number | null} [ours] ms for which this process has the name itself
    */
-  constructor(name, wait, holder = null) {
-    super(name, holder, `was not granted within ${wait} ms`, 'TIMEOUT');
+  constructor(name, wait, holder = null, ours = null) {
+    super(name, holder, ours, `was not granted within ${wait} ms`, 'TIMEOUT');
   }
 }
 

@@ -139,9 +139,15 @@ class Hold {
     }
     if (value instanceof LockRefusedError) throw value;
     const { wait } = this.terms;
-    if (wait === 0) throw new LockBusyError(this.name);
+    const ours = this.engine.ours(this.name);
+    if (wait === 0) throw new LockBusyError(this.name, null, ours);
     const { holder } = await this.engine.looks.see(this.name);
-    throw wait ? new LockTimeoutError(this.name, wait, holder) : new LockBusyError(this.name, holder);
+    throw wait ? new LockTimeoutError(this.name, wait, holder, ours) : new LockBusyError(this.name, holder, ours);
+  }
+
+  /** For how many ms it is held; null: it is not. */
+  get age() {
+    return this.over || this.users.size === 0 || this.#granted === 0 ? null : boottime() - this.#granted;
   }
 
   /** The key of its queue. */

@@ -148,7 +148,7 @@ function sentence({ client, host, address, pid, token, why, heldFor, withheld })
   if (why) facts.push(`"${why}"`);
   const who = `${client || (pid ? `pid ${pid}` : 'somebody')}${facts.length > 0 ? ` (${facts.join(', ')})` : ''}`;
   if (withheld) return `${who} had it, and is gone`;
-  return token ? `${who} has had it for ${Math.round(heldFor / 1000)} s` : `${who} has it`;
+  return token ? `${who} has had it for ${(heldFor / 1000).toFixed(1)}s` : `${who} has it`;
 }
 
 module.exports = { Looks, sentence };

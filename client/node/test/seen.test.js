@@ -36,7 +36,7 @@ both('the error of a wait that is over names who has the lock, and a try names n
   const { pid, uid, why, host, withheld, heldFor } = error.holder;
   assert.deepEqual({ pid, uid, why, host, withheld }, { pid: program.pid, uid: process.getuid(), why: 'the nightly import', host: '', withheld: false });
   assert.ok(heldFor >= 50 && heldFor < HANG);
-  assert.match(error.message, /^the lock a was not granted within 100 ms: .* \(pid \d+, "the nightly import"\) has had it for \d+ s$/);
+  assert.match(error.message, /^the lock a was not granted within 100 ms: .* \(pid \d+, "the nightly import"\) has had it for \d+\.\ds$/);
   const both = await client.lockAll(['b', 'a'], { wait: 50 }).catch((why) => why);
   assert.deepEqual([both.lock, both.holder.pid], ['a', program.pid]);
   const busy = await client.lock('a', { wait: 0 }).catch((why) => why);

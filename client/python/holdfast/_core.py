@@ -669,14 +669,21 @@ class Core:
             claim.hold.refused = isinstance(error, LockRefused)
         if isinstance(error, LockBusy) and claim.wait != 0:
             busy = error
-            self._look(claim.name, now, lambda seen: self._busy(claim, busy, seen))
+            ours = self._ours(claim, now)
+            self._look(claim.name, now, lambda seen: self._busy(claim, busy, seen, ours))
         else:
+            if isinstance(error, LockBusy):
+                error.found(None, self._ours(claim, now))
             self.calls.append(claim.settled)
         self.release(claim, now)
 
-    def _busy(self, claim: Claim, error: LockBusy, seen: Seen) -> None:
-        error.found(seen.holder)
+    def _busy(self, claim: Claim, error: LockBusy, seen: Seen, ours: Optional[float]) -> None:
+        error.found(seen.holder, ours)
         self.calls.append(claim.settled)
+
+    def _ours(self, claim: Claim, now: float) -> Optional[float]:
+        """For how long this process itself has the name, so that the program may wait for itself; None: it has not."""
+        return next((now - hold.granted_at for hold in self.holds.values() if hold.users and hold.name == claim.name), None)
 
     def _loss(self, claim: Claim, value: Any) -> LockLost:
         hold = claim.hold

@@ -38,10 +38,12 @@ class LockBusy(HoldfastError):
         self.name = name
         self.holder: Optional[Holder] = None
 
-    def found(self, holder: Optional[Holder]) -> None:
-        """Adds who has the lock."""
+    def found(self, holder: Optional[Holder], ours: Optional[float]) -> None:
+        """Adds who has the lock. ours: this process, for so many seconds."""
         self.holder = holder
-        if holder is not None:
+        if ours is not None:
+            self.args = ("%s; this process holds it itself, for %.1fs: is a release missing?" % (self.args[0], ours),)
+        elif holder is not None:
             self.args = ("%s: %s" % (self.args[0], holder.sentence()),)
 
 

@@ -37,7 +37,7 @@ class Holder(NamedTuple):
         """What it has to do with the lock, for people."""
         if self.withheld:
             return str(self) + " had it, and is gone"
-        return str(self) + (" has had it for %.0f s" % self.held_for if self.token else " has it")
+        return str(self) + (" has had it for %.1fs" % self.held_for if self.token else " has it")
 
 
 class Waiting(NamedTuple):

@@ -104,7 +104,7 @@ impl fmt::Display for Busy {
         f.write_str(&self.name)?;
         match (self.ours, &self.holder) {
             (Some(held), _) => {
-                write!(f, "; this process holds it itself, since {:.1}s: is a guard not dropped?", held.as_secs_f64())
+                write!(f, "; this process holds it itself, for {:.1}s: is a guard not dropped?", held.as_secs_f64())
             }
             (None, Some(holder)) => write!(f, "; the holder is {}", holder),
             (None, None) => Ok(()),
@@ -204,7 +204,7 @@ mod tests {
         let text = Error::Timeout(busy).to_string();
         assert_eq!(
             text,
-            "the lock was not granted in time: a; this process holds it itself, since 1.2s: is a guard not dropped?"
+            "the lock was not granted in time: a; this process holds it itself, for 1.2s: is a guard not dropped?"
         );
     }
 }

@@ -631,7 +631,7 @@ final class Core {
                 + (claim.wait == 0 ? "" : ", and kept it for " + claim.wait / MS + " ms");
         Hold ours = ours(claim);
         if (ours != null) {
-            text += String.format("; this process holds it itself, since %.1fs: is a close missing?", (Clock.now() - ours.grantedAt) / 1e9);
+            text += String.format("; this process holds it itself, for %.1fs: is a close missing?", (Clock.now() - ours.grantedAt) / 1e9);
         } else if (holder != null) {
             text += "; the holder is " + holder;
         }
