@@ -89,13 +89,18 @@ def test_licenses(_place):
     expect(len(versions), 1, versions)
 
 
-def test_node(place):
-    """the tarball for Node is installed in an empty project, with nothing from elsewhere, and locks by require and by import"""
-    if not shutil.which("npm"):
-        raise harness.Skip("npm is not here")
-    daemon = place.daemon(master=place.redis()).admitted()
+def begun(place, program, how, **options):
+    """A daemon, and an empty folder, for what needs this program; how it comes here if it is missing."""
+    if not shutil.which(program):
+        raise harness.Skip("%s is not here%s" % (program, how))
     where = os.path.join(place.path, "project")
     os.mkdir(where)
+    return place.daemon(master=place.redis(), **options).admitted(), where
+
+
+def test_node(place):
+    """the tarball for Node is installed in an empty project, with nothing from elsewhere, and locks by require and by import"""
+    daemon, where = begun(place, "npm", "")
     own = {"HOME": place.path, "npm_config_offline": "true", "npm_config_update_notifier": "false", "HOLDFAST_URL": daemon.socket}
     packed = json.loads(run(("npm", "pack", "--json", "--pack-destination", place.path, os.path.join(CLIENT, "node")), where, **own))
     names = {file["path"] for file in packed[0]["files"]}
@@ -141,16 +146,13 @@ def publish(proxy, module, version, files):
 
 def test_go(place):
     """the module for Go comes from a module proxy into an empty GOPATH, by way of a library that uses it, and locks"""
-    if not shutil.which("go"):
-        raise harness.Skip("go is not here: packaging/install-deps does not install it")
-    daemon = place.daemon(master=place.redis()).admitted()
-    proxy, where = os.path.join(place.path, "proxy"), os.path.join(place.path, "project")
+    daemon, where = begun(place, "go", ": packaging/install-deps does not install it")
+    proxy = os.path.join(place.path, "proxy")
     package = {name: text_of("go", name) for name in os.listdir(os.path.join(CLIENT, "go"))}
     expect("LICENSE" in package, True)
     publish(proxy, GO_MODULE, "v0.1.0", package)
     publish(proxy, "library.example/library", "v1.0.0", {
         "go.mod": "module library.example/library\n\ngo 1.21\n\nrequire %s v0.1.0\n" % GO_MODULE, "library.go": USE_GO_LIBRARY})
-    os.mkdir(where)
     with open(os.path.join(where, "main.go"), "w", encoding="utf-8") as stream:
         stream.write(USE_GO)
     own = {"GOPROXY": "file://" + proxy, "GOSUMDB": "off", "GOPATH": os.path.join(place.path, "gopath"), "GOTOOLCHAIN": "local",
@@ -164,37 +166,31 @@ def test_go(place):
 
 def test_java(place):
     """the jar for Java is made for Java 11, and locks with each of $HOLDFAST_JAVAS, by TCP where Java has no Unix sockets"""
-    if not shutil.which("javac"):
-        raise harness.Skip("javac is not here: packaging/install-deps java")
-    daemon = place.daemon(master=place.redis(), tcp=True).admitted()
+    daemon, where = begun(place, "javac", ": packaging/install-deps java", tcp=True)
     source = os.path.join(CLIENT, "java", "src", "main", "java")
     files = [os.path.join(folder, name) for folder, _, names in os.walk(source) for name in names]
     program = re.search(r"^```java\n(import.*?)```", text_of("java", "README.md"), re.M | re.S).group(1)
-    with open(os.path.join(place.path, "Deploy.java"), "w", encoding="utf-8") as stream:
+    with open(os.path.join(where, "Deploy.java"), "w", encoding="utf-8") as stream:
         stream.write(program)
-    run(("javac", "--release", "11", "-d", "classes", *files), place.path)
-    run(("jar", "-c", "-f", "holdfast.jar", "-C", "classes", "."), place.path)
-    run(("javac", "--release", "11", "-cp", "holdfast.jar", "-d", ".", "Deploy.java"), place.path)
+    run(("javac", "--release", "11", "-d", "classes", *files), where)
+    run(("jar", "-c", "-f", "holdfast.jar", "-C", "classes", "."), where)
+    run(("javac", "--release", "11", "-cp", "holdfast.jar", "-d", ".", "Deploy.java"), where)
     for java in os.environ.get("HOLDFAST_JAVAS", "java").split(":"):
-        version = int(re.search(r'version "(\d+)', run((java, "-version"), place.path)).group(1))
+        version = int(re.search(r'version "(\d+)', run((java, "-version"), where)).group(1))
         harness.comment("Java %d" % version)
         use = (java, "-cp", "holdfast.jar:.", "Deploy")
-        expect(run(use, place.path, HOLDFAST_URL="127.0.0.1:%d" % daemon.port), "one at a time\n", "Java %d" % version)
+        expect(run(use, where, HOLDFAST_URL="127.0.0.1:%d" % daemon.port), "one at a time\n", "Java %d" % version)
         if version >= 16:
-            expect(run(use, place.path, HOLDFAST_URL=daemon.socket), "one at a time\n", "Java %d" % version)
+            expect(run(use, where, HOLDFAST_URL=daemon.socket), "one at a time\n", "Java %d" % version)
         else:
-            failed = subprocess.run(use, cwd=place.path, env={**os.environ, "HOLDFAST_URL": daemon.socket}, check=False,
+            failed = subprocess.run(use, cwd=where, env={**os.environ, "HOLDFAST_URL": daemon.socket}, check=False,
                                     stderr=subprocess.PIPE, text=True)
             expect((failed.returncode, "before Java 16 there are no Unix sockets" in failed.stderr), (1, True), failed.stderr)
 
 
 def test_rust(place):
     """what the crate for Rust has in it is compiled by itself, and locks with the program of its README"""
-    if not shutil.which("rustc"):
-        raise harness.Skip("rustc is not here: packaging/install-deps does not install it")
-    daemon = place.daemon(master=place.redis()).admitted()
-    crate = os.path.join(place.path, "crate")
-    os.mkdir(crate)
+    daemon, crate = begun(place, "rustc", ": packaging/install-deps does not install it")
     # cargo would have to fetch the index of a registry to list these.
     for name in json.loads(re.search(r"^include = (.*)$", text_of("rust", "Cargo.toml"), re.M).group(1)):
         copy = shutil.copytree if name == "src" else shutil.copy

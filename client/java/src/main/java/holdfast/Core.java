@@ -55,23 +55,14 @@ final class Core {
         void answered(Object value, long now);
     }
 
-    private static final class Sent {
-        final Handler handler;
+    /** Something, and when it was sent or is due. */
+    private static final class Timed<T> {
+        final T it;
         final long at;
 
-        Sent(Handler handler, long at) {
-            this.handler = handler;
+        Timed(T it, long at) {
+            this.it = it;
             this.at = at;
-        }
-    }
-
-    private static final class Due {
-        final long at;
-        final Hold hold;
-
-        Due(long at, Hold hold) {
-            this.at = at;
-            this.hold = hold;
         }
     }
 
@@ -100,9 +91,9 @@ final class Core {
     private final boolean tcp;
     private final Wire input = new Wire();
     private final Object[] read = new Object[1];
-    private final Deque<Sent> sent = new ArrayDeque<>();
+    private final Deque<Timed<Handler>> sent = new ArrayDeque<>();
     private final Map<String, Hold> asking = new HashMap<>(); // by id
-    private final PriorityQueue<Due> due = new PriorityQueue<>((a, b) -> Long.compare(a.at, b.at));
+    private final PriorityQueue<Timed<Hold>> due = new PriorityQueue<>((a, b) -> Long.compare(a.at, b.at));
     private final Line line = new Line();
     private final Queue queue = new Queue();
     private final Looks looks = new Looks();
@@ -170,10 +161,10 @@ final class Core {
         online = greeted = stalled = false;
         cutWhy = why;
         output.reset();
-        List<Sent> unanswered = List.copyOf(sent);
+        List<Timed<Handler>> unanswered = List.copyOf(sent);
         sent.clear();
-        for (Sent one : unanswered) {
-            one.handler.answered(CUT, now);
+        for (Timed<Handler> one : unanswered) {
+            one.it.answered(CUT, now);
         }
         for (Hold hold : List.copyOf(holds.values())) {
             for (Claim claim : List.copyOf(hold.waiting)) {
@@ -202,7 +193,7 @@ final class Core {
             } else if (sent.isEmpty()) {
                 stall(refusal(read[0])); // the daemon says why it closes the connection
             } else {
-                sent.poll().handler.answered(read[0], now);
+                sent.poll().it.answered(read[0], now);
             }
         }
     }
@@ -227,7 +218,7 @@ final class Core {
     private void send(long now, Handler handler, List<String> words) {
         if (online) {
             output.writeBytes(Wire.encode(words));
-            sent.add(new Sent(handler, now));
+            sent.add(new Timed<>(handler, now));
         } else {
             handler.answered(CUT, now);
         }
@@ -398,14 +389,15 @@ final class Core {
     /** Does what is due. */
     void tick(long now) {
         while (!due.isEmpty() && due.peek().at <= now) {
-            Due first = due.poll();
-            if (first.hold.due == first.at) {
-                first.hold.due = Long.MAX_VALUE;
-                for (Claim claim : List.copyOf(first.hold.waiting)) {
-                    tickWaiting(first.hold, claim, now);
+            Timed<Hold> first = due.poll();
+            Hold hold = first.it;
+            if (hold.due == first.at) {
+                hold.due = Long.MAX_VALUE;
+                for (Claim claim : List.copyOf(hold.waiting)) {
+                    tickWaiting(hold, claim, now);
                 }
-                if (!first.hold.users.isEmpty()) {
-                    tickHeld(first.hold, now);
+                if (!hold.users.isEmpty()) {
+                    tickHeld(hold, now);
                 }
             }
         }
@@ -902,7 +894,7 @@ final class Core {
     private void rouse(Hold hold, long at) {
         if (at < hold.due) {
             hold.due = at;
-            due.add(new Due(at, hold));
+            due.add(new Timed<>(hold, at));
         }
     }
 
