@@ -79,9 +79,11 @@ $(LIB_OBJ) $(O)/obj/daemon/main.o: ALL_CFLAGS += $(LTO_FLAGS)
 .SECONDARY:
 
 COMPLETIONS := $(addprefix $(O)/completions/,holdfast.bash _holdfast holdfast.fish)
+MADE_DOCUMENTS := $(O)/doc/PROTOCOL.md $(O)/doc/REPORTS.md
 MADE_MANUALS := $(patsubst packaging/man/%.in,$(O)/man/%,$(sort $(wildcard packaging/man/*.in)))
 
-all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS) $(MADE_MANUALS) $(O)/doc/REPORTS.md
+all: $(O)/holdfastd $(O)/holdfast $(O)/holdfast-tls $(O)/libholdfast.so $(O)/libholdfast.a $(COMPLETIONS) $(MADE_MANUALS) \
+	$(MADE_DOCUMENTS)
 
 # Objects are made anew when the flags change: a build never mixes two kinds.
 FLAGS = $(WARN) $(HARDEN) $(FORTIFY) $(CFLAGS) $(SAN_FLAGS) $(LTO_FLAGS)
@@ -122,6 +124,10 @@ $(O)/man/holdfast.3: packaging/man/holdfast.3.in client/c/print-manual client/c/
 $(O)/man/holdfast.yml.5: packaging/man/holdfast.yml.5.in conf/print-keys conf/schema.def conf/holdfast.yml
 	@mkdir -p $(@D)
 	$(Q)conf/print-keys conf/schema.def conf/holdfast.yml <$< >$@.new && mv $@.new $@
+
+$(O)/doc/PROTOCOL.md: proto/PROTOCOL.md $(O)/print-manual
+	@mkdir -p $(@D)
+	$(Q)$(abspath $(O)/print-manual) <$< >$@.new && mv $@.new $@
 
 # The document of what a daemon reports has all counters, events, keys of maps and lines of INFO.
 $(O)/doc/REPORTS.md: proto/REPORTS.md daemon/base/print-reports daemon/base/stats.def daemon/core/base/note.def daemon/admin/shown.def \
@@ -210,7 +216,7 @@ $(LIBRARY_TESTS): $(O)/tests/c/%: client/c/test/%.c client/c/holdfast.h $(O)/lib
 	$(call say,LD)
 	$(Q)$(CC) $(CPPFLAGS) $(ALL_CFLAGS) -pthread $(ALL_LDFLAGS) -o $@ $< -L$(O) -lholdfast -Wl,-rpath,$(abspath $(O))
 
-$(O)/tests/check_protocol $(O)/tests/check_client $(O)/tests/check_conf_print: | $(MADE_MANUALS) $(O)/doc/REPORTS.md
+$(O)/tests/check_protocol $(O)/tests/check_client $(O)/tests/check_conf_print: | $(MADE_MANUALS) $(MADE_DOCUMENTS)
 
 # For tests that let allocations fail.
 $(O)/tests/check_reserve: LDFLAGS += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=core_step

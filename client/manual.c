@@ -1,6 +1,6 @@
 /*
- * manual: fills in what holdfast(1) and holdfast-protocol(7) list, from the tables that the parsers are made
- * from. It is a program of the build, not a part of holdfast:
+ * manual: fills in what holdfast(1), holdfast-protocol(7) and PROTOCOL.md list, from the tables that the
+ * parsers are made from. It is a program of the build, not a part of holdfast:
  *
  *   print-manual <packaging/man/holdfast.1.in >holdfast.1
  *
@@ -26,14 +26,20 @@ print_hyphenated(const char *text, size_t n)
 		printf("%s%c", text[i] == '-' ? "\\" : "", text[i]);
 }
 
-/* As mdoc wants it: each sentence begins a line, and ends with a full stop. Options are bold. */
+/* As mdoc wants it: each sentence begins a line, and ends with a full stop. Options are bold, and what stands
+ * between backquotes. */
 static void
 print_sentences(const char *text)
 {
+	bool bold = false;
+
 	for (char before = ' '; *text != '\0'; before = *text++) {
 		if (text[0] == '.' && text[1] == ' ') {
 			puts(".");
 			text++;
+		} else if (text[0] == '`') {
+			bold = !bold;
+			fputs(bold ? "\\fB" : "\\fP", stdout);
 		} else if (text[0] == '-' && before == ' ') {
 			size_t n = 1 + strspn(text + 1, "abcdefghijklmnopqrstuvwxyz-");
 
@@ -106,7 +112,8 @@ print_codes(void)
 {
 	for (int code = 0; code < CODE_COUNT; code++) {
 		printf(".It %s\n", code_word((enum code)code));
-		print_sentences(code_meaning((enum code)code));
+		print_sentences(code_cause((enum code)code));
+		print_sentences(code_cure((enum code)code));
 	}
 }
 
@@ -125,6 +132,15 @@ print_takers(unsigned tasks)
 		}
 	}
 	puts(":");
+}
+
+static void
+print_code_table(void)
+{
+	puts("| code | cause | cure |\n|---|---|---|");
+	for (int code = 0; code < CODE_COUNT; code++)
+		printf("| `%s` | %s | %s |\n", code_word((enum code)code), code_cause((enum code)code),
+			code_cure((enum code)code));
 }
 
 static void
@@ -161,6 +177,8 @@ static const struct {
 	{"@VERBS@\n", print_verbs},
 	{"@OPTIONS@\n", print_options},
 	{"@CODES@\n", print_codes},
+	{"The causes and cures are in [code.def](code.def), of which the build makes a table here.\n",
+		print_code_table},
 	{"@CLIENT-OPTIONS@\n", print_client_options},
 	{"@STATUSES@\n", print_statuses},
 };

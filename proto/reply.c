@@ -13,7 +13,7 @@ const char *
 code_word(enum code code)
 {
 	static const char *const words[] = {
-#define CODE(name, meaning) #name,
+#define CODE(name, cause, cure) #name,
 #include "proto/code.def"
 #undef CODE
 	};
@@ -23,16 +23,29 @@ code_word(enum code code)
 }
 
 const char *
-code_meaning(enum code code)
+code_cause(enum code code)
 {
-	static const char *const meanings[] = {
-#define CODE(name, meaning) meaning,
+	static const char *const causes[] = {
+#define CODE(name, cause, cure) cause,
 #include "proto/code.def"
 #undef CODE
 	};
 
 	assert((unsigned)code < CODE_COUNT);
-	return meanings[code];
+	return causes[code];
+}
+
+const char *
+code_cure(enum code code)
+{
+	static const char *const cures[] = {
+#define CODE(name, cause, cure) cure,
+#include "proto/code.def"
+#undef CODE
+	};
+
+	assert((unsigned)code < CODE_COUNT);
+	return cures[code];
 }
 
 void

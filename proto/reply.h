@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 enum code {
-#define CODE(name, meaning) CODE_##name,
+#define CODE(name, cause, cure) CODE_##name,
 #include "proto/code.def"
 #undef CODE
 	CODE_COUNT
@@ -46,9 +46,10 @@ struct reply {
 	char text[REPLY_TEXT_MAX]; /* NUL-terminated, without CR, LF or other control bytes */
 };
 
-/* The word on the wire, e.g. "NOTHELD", and its meaning, for people. */
+/* The word on the wire, e.g. "NOTHELD"; for people, why it is answered, and what helps. */
 const char *code_word(enum code code);
-const char *code_meaning(enum code code);
+const char *code_cause(enum code code);
+const char *code_cure(enum code code);
 
 /* Makes *reply an error. The text may contain any bytes: control bytes and broken UTF-8 are escaped as \xHH,
  * and text that does not fit is cut. */
