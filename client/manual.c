@@ -113,6 +113,7 @@ print_codes(void)
 	for (int code = 0; code < CODE_COUNT; code++) {
 		printf(".It %s\n", code_word((enum code)code));
 		print_sentences(code_cause((enum code)code));
+		puts("What helps:");
 		print_sentences(code_cure((enum code)code));
 	}
 }
