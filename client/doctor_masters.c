@@ -103,6 +103,12 @@ static const struct cure {
 		"make `masters:` the same on all hosts; or, if the data of this server was copied from "
 		"another master, run this",
 		"@ DEL %"},
+	{"lost its memory",
+		"while it had none, the others may have agreed on a set without it: more of them have to say "
+		"that they did not",
+		"start the masters that are away; if one is gone for good, start an empty server at its "
+		"address",
+		NULL},
 	{"has a clock", "tokens and leases begin at the clock of the master",
 		"set the clock of its host, there with this; it is guarded then", "timedatectl set-ntp true"},
 	{"cluster mode", "the owner of a slot moves, and a URL does not follow it",

@@ -17,6 +17,7 @@ import tool
 from certificates import Authority
 from check_tls_masters import SecureRedis, masters
 from harness import expect
+from scene import pause
 
 def look(place, daemon, **options):
     """(exit status, what is wrong)"""
@@ -491,6 +492,21 @@ def test_minority_away(place):
     finding = finds(place, daemon, "^%s is away: " % re.escape(masters_[1].socket), 2)
     expect(finding["grade"], "error")
     expect(cures(place, daemon, 2)["lock"]["do"], "do what is said of the master above")
+
+
+def test_empty_beside_one_away(place):
+    """of three masters one is away and another comes back empty: why it is refused, and an empty server for the one away mends it"""
+    masters_ = [place.redis("r%d" % number) for number in range(3)]
+    daemon = place.daemon(master=masters_, config="lease: 1s\n").admitted()
+    for master in masters_[1:]:
+        master.kill()
+    harness.until("both are away", lambda: [daemon.info()["master%d_state" % n] for n in (1, 2)] == ["away"] * 2)
+    pause(1.5)  # what a master told last counts for a lease
+    masters_[1].restart()
+    finding = finds(place, daemon, "^%s is refused: lost its memory" % re.escape(masters_[1].socket), 2)
+    expect("start an empty server at its address" in finding["do"], True, finding["do"])
+    masters_[2].restart()
+    mended(place, daemon)
 
 
 def test_stands_still(place):

@@ -398,6 +398,11 @@ master_of_set(struct core *core, struct master *m, const struct vote *vote)
 		master_refuse(core, m, masterset_why(core), (struct slice){NULL, 0});
 	else if (membership == MEMBERSHIP_AGAIN)
 		master_repeat(core, m, vote);
+	else if (membership == MEMBERSHIP_APART && memory_lacks_others(core, m))
+		master_refuse(core, m,
+			"lost its memory, and too few of the other masters are there to confirm the set: "
+			"it counts again when they are back",
+			(struct slice){NULL, 0});
 	if (masterset_waits(core, m))
 		master_greet_soon(core, m);
 	if (masterset_news(core))

@@ -198,6 +198,26 @@ masterset_unsure(const struct core *core)
 	return false;
 }
 
+bool
+memory_lacks_others(const struct core *core, const struct master *m)
+{
+	bool lacks = false;
+
+	if (!core->masterset->agreed || m->memory.blank == 0)
+		return false;
+	for (unsigned i = 0; i < core->settings.masters; i++) {
+		const struct master *other = &core->masters[i];
+
+		if (other == m || (other->memory.heard >= m->memory.blank &&
+					  within_lease(core, other->memory.heard_ms)))
+			continue;
+		if (other->state != MASTER_AWAY && other->state != MASTER_REFUSED)
+			return false; /* its answer is to come */
+		lacks = true;
+	}
+	return lacks;
+}
+
 unsigned
 memory_waiting(const struct core *core)
 {

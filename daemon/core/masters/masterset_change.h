@@ -91,6 +91,10 @@ bool memory_fresh(const struct core *core, const struct master *m);
 bool memory_may_have(
 	const struct core *core, const struct members *ours, const struct master *m, unsigned at);
 
+/* Whether this member has no memory, and only others that cannot be asked now could tell that it may have our
+ * set: those that answer have told what they know. */
+bool memory_lacks_others(const struct core *core, const struct master *m);
+
 /* How many members have no set, or not ours yet, and may not be given it. */
 unsigned memory_waiting(const struct core *core);
 

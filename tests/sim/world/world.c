@@ -295,18 +295,19 @@ live_calm(struct world *w)
 				      bundles_since(w, since_us + 1000000)));
 }
 
-/* A master of several stays away while the others serve, and comes back with its data. A set that no daemon
- * has lived to agree on takes effect only when all have accepted it: then all stay. */
+/* A master of several stays away while the others serve, and comes back with its data. All stay if too few of
+ * the others have agreed on the set: one that is yet to be agreed on takes effect when all have accepted it,
+ * and a member without its memory gets it back from so many that each majority has one of them. */
 static void
 master_leaves(struct world *w)
 {
-	bool agreed = false;
+	unsigned agreed = 0;
 	if (!w->plan.away)
 		return;
 	unsigned away = (unsigned)rng_range(&w->rng, 0, w->plan.masters - 1);
 	for (unsigned i = 0; i < w->plan.masters; i++)
-		agreed |= i != away && server_agreed(&w->servers[i]);
-	if (!agreed)
+		agreed += i != away && server_agreed(&w->servers[i]);
+	if (agreed < w->plan.masters - plan_majority(&w->plan) + 1)
 		return;
 	w->away = (int)away;
 	server_crash(&w->servers[away], master_store(w->servers[away].master), AWAY_US);

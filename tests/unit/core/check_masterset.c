@@ -739,6 +739,49 @@ master_is(unsigned n, const char *word, const char *named)
 	ck_assert_msg(strstr(view.reason, named) != NULL, "%s", view.reason);
 }
 
+/* Two of three were away for a lease. One comes back without its memory: the third one may have been in
+ * another set with it since. */
+START_TEST(a_member_that_forgot_is_refused_until_enough_others_confirm_the_set)
+{
+	struct vote empty = {.op = CALL_HELLO, .incarnation = MEMORY + 11, .id = ID(1)};
+
+	begin(3);
+	all_tell(S123, AGREEMENT_AGREED);
+	for (w.at = 1; w.at < 3; w.at++)
+		link_down(&w, "reset");
+	for (int64_t ms = 0; ms <= 3 * LEASE_MS; ms += LEASE_MS / 3) {
+		after(&w, LEASE_MS / 3);
+		collect();
+		tells(0, S123, AGREEMENT_AGREED);
+	}
+	w.at = 1;
+	link_up(&w);
+	collect();
+	for (int turns = 0; turns < 2; turns++) {
+		message(1, empty);
+		tells(0, S123, AGREEMENT_AGREED);
+		after(&w, LEASE_MS / 3);
+		collect();
+	}
+	message(1, empty);
+	master_is(1, "refused", "lost its memory, and too few of the other masters are there");
+	w.at = 2;
+	link_up(&w);
+	collect();
+	tells(2, S123, AGREEMENT_AGREED);
+	message(1, empty);
+	ck_assert_int_eq(greeting(1).agreement, AGREEMENT_AGREED);
+	message(1, (struct vote){.op = CALL_HELLO,
+			   .incarnation = MEMORY + 11,
+			   .id = ID(1),
+			   .masterset = slice_of(S123),
+			   .places = slice_of(places),
+			   .agreement = AGREEMENT_AGREED});
+	master_is(1, "guarded", "");
+	story_done(&w);
+}
+END_TEST
+
 START_TEST(a_copy_of_another_member_is_refused_alone)
 {
 	begin(3);
@@ -904,6 +947,7 @@ main(void)
 		a_set_is_offered_anew_where_the_only_master_has_only_accepted_another,
 		a_set_with_bytes_that_no_way_has_is_not_taken_up,
 		a_member_that_forgot_is_given_its_id_and_the_set,
+		a_member_that_forgot_is_refused_until_enough_others_confirm_the_set,
 		a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_taken_up,
 		a_master_that_is_away_may_be_any_member, what_we_offer_follows_all_that_was_agreed_on,
 		a_set_that_cannot_be_read_is_not_ours);
