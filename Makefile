@@ -142,7 +142,7 @@ $(O)/holdfast-tls: $(O)/obj/client/main.o $(O)/obj/daemon/base/tls.o $(O)/libcli
 
 # The library for C programs has the parts of the client that speak to the daemon. Its objects are independent of the place
 # where they are loaded, and of its many names a program sees only those of holdfast.h.
-LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c deadline.c descriptor.c greeting.c session.c wire.c wire_tls.c) \
+LIBRARY_SRC := $(sort $(wildcard client/c/*.c)) $(addprefix client/,address.c deadline.c descriptor.c hello.c session.c wire.c wire_tls.c) \
 	daemon/base/tls.c $(addprefix proto/,answer.c buffer.c escape.c name.c reply.c slice.c)
 LIBRARY_OBJ := $(patsubst %.c,$(O)/pic/%.o,$(LIBRARY_SRC))
 LIBRARY_ABI := 0

@@ -21,7 +21,7 @@ task_break(const struct options *o, const struct address *a)
 	char token[NUMBER_TEXT_MAX];
 	char what[NAME_BYTES_MAX + 32];
 	char duration[DURATION_TEXT_MAX];
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		wire_ask_words(&wire, o->here ? 4 : 5,
@@ -50,7 +50,7 @@ task_kill(const struct options *o, const struct address *a)
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
 	char number[NUMBER_TEXT_MAX];
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		wire_ask(&wire, "SESSION", "KILL", number_text(number, o->token));
@@ -205,10 +205,10 @@ task_drain(const struct options *o, const struct address *a)
 		.told = -1};
 	struct wire wire = {.fd = -1};
 	struct wire look = {.fd = -1};
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE && (d.people || o->begin)) {
-		status = take_greeting(&look, a, "holdfast");
+		status = take_hello(&look, a, "holdfast");
 	}
 	if (status == STATUS_DONE) {
 		status = drain_run(&d, &wire, &look);
@@ -277,7 +277,7 @@ task_restart(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
 	const struct answer *answer = NULL;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		wire_ask(&wire, "RESTART");
@@ -298,7 +298,7 @@ task_loglevel(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		wire_ask_words(
@@ -509,7 +509,7 @@ is_settling(const struct answer *set)
 		const struct answer *m = &masters->items[i];
 
 		if (text_is(m, "role", "member") &&
-			(text_is(m, "state", "away") || text_is(m, "state", "greeting"))) {
+			(text_is(m, "state", "away") || text_is(m, "state", "registering"))) {
 			return true;
 		}
 	}
@@ -542,7 +542,7 @@ masters_change(const struct options *o, const struct address *a, struct wire *w,
 	const char *words[] = {"MASTERS", o->name, o->words[0], o->words[1]};
 	char what[128];
 	const struct answer *answer;
-	int status = take_greeting(look, a, "holdfast");
+	int status = take_hello(look, a, "holdfast");
 
 	if (status != STATUS_DONE) {
 		return status;
@@ -583,7 +583,7 @@ task_masters(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
 	struct wire look = {.fd = -1};
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		status = o->name == NULL || strcmp(o->name, "status") == 0 ? masters_show(o, &wire)

@@ -351,7 +351,7 @@ static int
 client_join(struct load *load, struct client *p)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
-	int status = take_greeting(&p->wire, load->a, "holdfast-bench");
+	int status = take_hello(&p->wire, load->a, "holdfast-bench");
 
 	if (status == STATUS_DONE && epoll_ctl(load->poll, EPOLL_CTL_ADD, p->wire.fd, &event) != 0) {
 		message("cannot watch a connection: %s", strerror(errno));

@@ -11,7 +11,7 @@
 #include "client/doctor_clients.h"
 #include "client/doctor_masters.h"
 #include "client/fleet.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
@@ -662,7 +662,7 @@ ask(struct doctor *d, struct wire *w, const struct address *a)
 	struct wire other = {.fd = -1};
 	const struct answer *answer;
 
-	wire_greet(w, a, "holdfast-doctor");
+	wire_hello(w, a, "holdfast-doctor");
 	(void)wire_flush(w);
 	answer = wire_welcomed(w, a, wire_answer(w));
 	if (answer == NULL || answer->type == ANSWER_ERROR) {

@@ -460,7 +460,7 @@ static void
 tell_refused(struct doctor *d, unsigned i, struct slice state, struct slice reason)
 {
 	const struct cure *cure = cure_of(reason);
-	bool greeting = slice_equal(state, SLICE("greeting"));
+	bool registering = slice_equal(state, SLICE("registering"));
 	bool answered = slice_equal(state, SLICE("refused")) || slice_equal(state, SLICE("failing"));
 	char what[DOCTOR_TEXT_MAX], mend[DOCTOR_TEXT_MAX], run[DOCTOR_TEXT_MAX];
 	struct slice address = master_text(d, i, "address");
@@ -476,9 +476,9 @@ tell_refused(struct doctor *d, unsigned i, struct slice state, struct slice reas
 		: answered
 			? "see what is there: @ INFO server; doc/MASTERS.md says which servers and proxies "
 			  "work, and what they need"
-		: greeting ? "look again in a moment; the first start needs all masters at once: start "
-			     "those that are missing"
-			   : "start the server, and see whether it answers from this host: @ PING",
+		: registering ? "look again in a moment; the first start needs all masters at once: start "
+				"those that are missing"
+			      : "start the server, and see whether it answers from this host: @ PING",
 		&words, false);
 	/* With the others a majority grants: no program suffers yet, as health says. */
 	tell_run(d, granted ? GRADE_WARNING : GRADE_ERROR, "master", what,

@@ -255,7 +255,7 @@ task_fleet(const struct options *o, const struct address *a)
 	const struct answer *daemons;
 	bool silent = false, missing = false;
 	unsigned refused = 0;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		wire_ask(&wire, "FLEET");

@@ -258,7 +258,7 @@ ls_grouped(const struct options *o, const struct address *a)
 		message("--by %s counts all locks of each: it takes no glob", o->by);
 		return STATUS_USAGE;
 	}
-	status = take_greeting(&wire, a, "holdfast");
+	status = take_hello(&wire, a, "holdfast");
 	host_text(parties.host);
 	if (status == STATUS_DONE) {
 		bool whole = read_all(&pages, &wire, "SESSIONS", o, &parties, parties_add);

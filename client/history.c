@@ -160,7 +160,7 @@ task_history(const struct options *o, const struct address *a)
 	struct history history = {.o = o};
 	const struct answer *answer;
 	struct slice rest;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	host_text(history.host);
 	if (status == STATUS_DONE) {

@@ -5,7 +5,7 @@
 #include "client/holding.h"
 
 #include "client/deadline.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"

@@ -12,7 +12,7 @@
 #include "client/lock.h"
 
 #include "client/fleet.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/list.h"
 #include "client/message.h"
 #include "client/output.h"
@@ -73,22 +73,22 @@ take_refusal(const struct wire *w, const struct answer *answer, const char *what
 	return status_of_error(code, rest);
 }
 
-/* Number of attempts to greet. */
-#define GREETINGS 3
+/* How often HELLO is tried. */
+#define HELLO_TRIES 3
 
 /* A daemon that ends closes connections that it has accepted and not answered. No request was sent yet, and
  * the next daemon may listen already. */
 int
-take_greeting(struct wire *w, const struct address *a, const char *label)
+take_hello(struct wire *w, const struct address *a, const char *label)
 {
 	const struct answer *answer = NULL;
 
-	for (int left = GREETINGS; left > 0; left--) {
+	for (int left = HELLO_TRIES; left > 0; left--) {
 		if (!wire_open(w, a)) {
 			message("%s", w->why);
 			return no_answer(w);
 		}
-		wire_greet(w, a, label);
+		wire_hello(w, a, label);
 		answer = wire_welcome(w, a);
 		if (answer != NULL || !w->away || left == 1) {
 			break;
@@ -96,7 +96,7 @@ take_greeting(struct wire *w, const struct address *a, const char *label)
 		wire_close(w);
 	}
 	if (answer == NULL || answer->type == ANSWER_ERROR) {
-		return take_refusal(w, answer, "cannot greet the daemon");
+		return take_refusal(w, answer, "the daemon did not answer HELLO");
 	}
 	return STATUS_DONE;
 }
@@ -186,7 +186,7 @@ read_preface(struct wire *w, const struct taking *t, struct grant *g, struct rea
 {
 	bool done;
 
-	at->what = "cannot greet the daemon";
+	at->what = "the daemon did not answer HELLO";
 	at->answer = wire_welcome(w, t->a);
 	if (at->answer == NULL || at->answer->type == ANSWER_ERROR) {
 		return false;
@@ -211,7 +211,7 @@ read_preface(struct wire *w, const struct taking *t, struct grant *g, struct rea
 static void
 send_requests(struct wire *w, const struct taking *t, const char *secret, int64_t wait_ms)
 {
-	wire_greet(w, t->a, t->label);
+	wire_hello(w, t->a, t->label);
 	if (secret[0] != '\0') {
 		wire_ask(w, "SESSION", "RESUME", secret);
 	}
@@ -376,28 +376,28 @@ ask(struct wire *w, const struct taking *t, struct grant *g, int64_t *sent_ms)
 	struct waiting waiting;
 	struct reached at;
 	int64_t tried_ms;
-	bool came = false, greeted;
+	bool came = false, answered;
 
 	waiting_start(&waiting, t->o, t->a, clock_ms());
 	for (;;) {
 		*sent_ms = 0;
-		greeted = false;
+		answered = false;
 		tried_ms = clock_ms();
 		at = (struct reached){.what = "", .back = came && t->script};
 		if (wire_open(w, t->a)) {
 			wire_guard(w);
 			*sent_ms = clock_ms();
 			send_requests(w, t, g->secret, waiting_left_ms(&waiting));
-			waiting_greeting(&waiting, w);
+			waiting_hello(&waiting, w);
 			if (read_preface(w, t, g, &at)) {
-				greeted = came = true;
+				answered = came = true;
 				at.answer = waiting_answer(&waiting, w);
 				at.cycle = waiting.cycle;
 				read_grant(w, t->o, g, &at, *sent_ms);
 			}
 		}
 		if (at.granted || !take_away(w, at.answer, came) ||
-			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, tried_ms, greeted)) {
+			!waiting_daemon(&waiting, at.answer == NULL ? w->why : NULL, tried_ms, answered)) {
 			waiting_back(&waiting, at.granted || at.answer != NULL);
 			return at;
 		}

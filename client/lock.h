@@ -43,8 +43,9 @@ struct taking {
 bool take_lock(struct wire *w, const struct taking *t, struct grant *g, int *status)
 	__attribute__((warn_unused_result));
 
-/* Opens *w and greets. If the daemon ends meanwhile, it greets the next one. STATUS_DONE or an exit code. */
-int take_greeting(struct wire *w, const struct address *a, const char *label)
+/* Opens *w and says HELLO. If the daemon ends meanwhile, it tries the next one. STATUS_DONE or an exit code.
+ */
+int take_hello(struct wire *w, const struct address *a, const char *label)
 	__attribute__((warn_unused_result));
 
 /* Whether this answer (NULL: none) means that the daemon is absent or about to end, or that the connection

@@ -4,7 +4,7 @@
  */
 #include "client/nest.h"
 
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/lock.h"
 #include "client/options.h"
 #include "daemon/base/clock.h"
@@ -19,7 +19,7 @@ nest_check(struct wire *w, const struct taking *t, const char *secret, const cha
 	const struct answer *answer;
 	int64_t sent_ms = clock_ms();
 
-	wire_greet(w, t->a, t->label);
+	wire_hello(w, t->a, t->label);
 	wire_ask(w, "SESSION", "JOIN", secret);
 	wire_ask(w, "CHECK", t->o->name, "TOKEN", token);
 	for (int i = 0; i < 2; i++) {

@@ -3,7 +3,7 @@
  */
 #include "client/probe.h"
 
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/message.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
@@ -98,7 +98,7 @@ probe_look(struct probe *f, struct wire *w, const struct address *a, int64_t wai
 		found_nothing(f, w);
 		return;
 	}
-	wire_greet(w, a, "holdfast-health");
+	wire_hello(w, a, "holdfast-health");
 	wire_ask(w, "LOCK", name, "WAIT", "0");
 	wire_ask(w, "UNLOCK", name);
 	wire_ask(w, "INFO", "masters");

@@ -10,7 +10,7 @@
  */
 #include "client/run.h"
 #include "client/deadline.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/holding.h"
 #include "client/job.h"
 #include "client/lock.h"

@@ -6,7 +6,7 @@
  */
 #include "client/lock.h"
 
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/message.h"
 #include "client/options.h"
 #include "client/output.h"
@@ -117,7 +117,7 @@ session_join(struct wire *w, const struct options *o, const struct address *a, b
 	if (a->tcp && !around) {
 		return refuse_tcp(o, a);
 	}
-	status = take_greeting(w, a, "holdfast");
+	status = take_hello(w, a, "holdfast");
 	if (status != STATUS_DONE) {
 		return status;
 	}
@@ -276,7 +276,7 @@ task_latch(const struct options *o, const struct address *a)
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
 	char what[NAME_BYTES_MAX + 32];
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		if (o->words[0] == NULL) {
@@ -316,25 +316,25 @@ await_open(struct wire *w, const struct options *o, const struct address *a)
 	const struct answer *answer;
 	struct waiting waiting;
 	int64_t tried_ms;
-	bool came = false, greeted;
+	bool came = false, answered;
 
 	waiting_start(&waiting, o, a, clock_ms());
 	for (;;) {
 		answer = NULL;
-		greeted = false;
+		answered = false;
 		tried_ms = clock_ms();
 		if (wire_open(w, a)) {
-			wire_greet(w, a, "holdfast");
+			wire_hello(w, a, "holdfast");
 			ask_await(w, o, waiting_left_ms(&waiting));
-			waiting_greeting(&waiting, w);
+			waiting_hello(&waiting, w);
 			answer = wire_welcome(w, a);
 			if (answer != NULL && answer->type != ANSWER_ERROR) {
-				greeted = came = true;
+				answered = came = true;
 				answer = waiting_answer(&waiting, w);
 			}
 		}
 		if (!take_away(w, answer, came) ||
-			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, tried_ms, greeted)) {
+			!waiting_daemon(&waiting, answer == NULL ? w->why : NULL, tried_ms, answered)) {
 			waiting_back(&waiting, answer != NULL);
 			return answer;
 		}

@@ -4,7 +4,7 @@
 #include "client/session.h"
 
 #include "client/deadline.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/wire_tls.h"
 #include "daemon/base/clock.h"
 #include "proto/reply.h"
@@ -81,23 +81,23 @@ session_connect(struct session *s, int64_t now_ms)
 }
 
 static void
-session_greet(struct session *s, int64_t now_ms)
+session_hello(struct session *s, int64_t now_ms)
 {
-	wire_greet(s->wire, s->a, s->label);
+	wire_hello(s->wire, s->a, s->label);
 	if (s->secret[0] != '\0') {
 		wire_ask(s->wire, "SESSION", s->alone ? "RESUME" : "JOIN", s->secret);
 	}
 	if (s->pushes) {
 		wire_ask(s->wire, "SESSION", "ONLOSS", "PUSH");
 	}
-	s->state = SESSION_GREETING;
+	s->state = SESSION_HELLO;
 	s->answers = 0;
-	s->next_ms = now_ms + SESSION_GREET_MS;
+	s->next_ms = now_ms + SESSION_HELLO_MS;
 	/* If that fails, the next event is the end of the connection. */
 	(void)wire_flush(s->wire);
 }
 
-/* An answer to session_greet(): false if the daemon does not serve this client now. */
+/* An answer to session_hello(): false if the daemon does not serve this client now. */
 static bool
 answer_take(struct session *s, const struct answer *answer, bool *known)
 {
@@ -152,13 +152,13 @@ session_turn(struct session *s, bool ready, int64_t now_ms)
 		enum wire_progress progress = wire_reopened(s->wire);
 
 		if (progress == WIRE_OPEN) {
-			session_greet(s, now_ms);
+			session_hello(s, now_ms);
 		} else if (progress == WIRE_FAILED) {
 			session_cut(s, now_ms);
 		}
 		return SESSION_NOTHING;
 	}
-	if (s->state == SESSION_GREETING && ready) {
+	if (s->state == SESSION_HELLO && ready) {
 		return session_read(s, now_ms);
 	}
 	if (now_ms >= s->next_ms) {

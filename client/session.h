@@ -4,7 +4,7 @@
  *
  *     ┌──────────────────────────────── answered ─────────────────────────────────┐
  *     ▼                                                                           │
- *     THERE ──connection ends──▶ AWAY ──time to try──▶ CONNECTING ──writable──▶ GREETING
+ *     THERE ──connection ends──▶ AWAY ──time to try──▶ CONNECTING ──writable──▶ REGISTERING
  *                                 ▲                         │                      │
  *                                 └──── no daemon, or the connection ends again ───┘
  *
@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A daemon that has not greeted by then is silent. */
-#define SESSION_GREET_MS 5000
+/* A daemon that has not answered HELLO by then is silent. */
+#define SESSION_HELLO_MS 5000
 
 /*
  * The grace, in ms. It counts from when the daemon sees the cut, or from when it is there again after a
@@ -46,12 +46,12 @@ int64_t session_pause_after(int64_t pause_ms);
 /* Asks for the grace. Its answer is the secret, or an error: then the session ends with its connection. */
 void session_ask_grace(struct wire *w);
 
-enum session_state { SESSION_THERE, SESSION_AWAY, SESSION_CONNECTING, SESSION_GREETING };
+enum session_state { SESSION_THERE, SESSION_AWAY, SESSION_CONNECTING, SESSION_HELLO };
 
 enum session_news {
 	SESSION_NOTHING,
 	SESSION_BACK,   /* the connection speaks for the session again */
-	SESSION_UNKNOWN /* a daemon answers that does not know the session; the connection is greeted */
+	SESSION_UNKNOWN /* a daemon answers that does not know the session; HELLO is answered */
 };
 
 struct session {
@@ -64,16 +64,16 @@ struct session {
 	enum code refused; /* why the daemon refused HELLO last, in wire->why its words; CODE_COUNT: it did
 			      not */
 	enum session_state state;
-	unsigned answers; /* GREETING: how many have come */
+	unsigned answers; /* HELLO: how many have come */
 	int64_t pause_ms;
 	int64_t next_ms; /* CLOCK_BOOTTIME: the next attempt, or the end of this one */
 };
 
-/* All are kept by reference. The wire is connected, and has greeted. */
+/* All are kept by reference. The wire is connected, and HELLO is answered. */
 void session_start(struct session *s, struct wire *w, const struct address *a, const char *label,
 	const char *secret, bool pushes);
 
-/* The wire is connected, and has not greeted: session_turn() does that, without blocking. */
+/* The wire is connected, and has not said HELLO: session_turn() does that, without blocking. */
 void session_open(struct session *s, int64_t now_ms);
 
 /* The connection has ended, or is of no use any more. */

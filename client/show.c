@@ -87,7 +87,7 @@ listing_run(struct listing *listing, const struct address *a, size_t n, const ch
 	struct list list = {.rows = NULL};
 	struct pages pages;
 	const struct answer *element;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	host_text(listing->host);
 	if (status == STATUS_DONE) {
@@ -576,10 +576,10 @@ task_show(const struct options *o, const struct address *a)
 	struct pages pages;
 	const struct answer *lock;
 	bool printed = true, first = true;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE && !o->here) {
-		status = take_greeting(&look, a, "holdfast");
+		status = take_hello(&look, a, "holdfast");
 	}
 	if (status == STATUS_DONE && !o->here) {
 		showing.fleet = fleet_inspect(&look, o->name, clock_ms() + WIRE_ANSWER_MS);

@@ -20,7 +20,7 @@ task_ping(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 	int64_t sent_us;
 	double ms;
 
@@ -132,7 +132,7 @@ task_info(const struct options *o, const struct address *a)
 {
 	struct wire wire = {.fd = -1};
 	const struct answer *answer;
-	int status = take_greeting(&wire, a, "holdfast");
+	int status = take_hello(&wire, a, "holdfast");
 
 	if (status == STATUS_DONE) {
 		wire_ask_words(&wire, o->name == NULL ? 1 : 2, (const char *const[]){"INFO", o->name});

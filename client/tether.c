@@ -4,7 +4,7 @@
  */
 #include "client/tether.h"
 
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/lock.h"
 #include "client/message.h"
 #include "client/options.h"
@@ -73,7 +73,7 @@ anchor_ask(struct wire *w, const struct taking *t, const char *secret)
 {
 	const struct answer *answer;
 
-	wire_greet(w, t->a, t->label);
+	wire_hello(w, t->a, t->label);
 	wire_ask(w, "SESSION", "JOIN", secret);
 	wire_ask(w, "SESSION", "ANCHOR");
 	answer = wire_welcome(w, t->a);

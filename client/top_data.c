@@ -4,7 +4,7 @@
 #include "client/top_data.h"
 
 #include "client/fleet.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
@@ -446,7 +446,7 @@ top_connect(struct top *t, int64_t until_ms)
 	if (!wire_open(&t->wire, t->a)) {
 		return false;
 	}
-	wire_greet(&t->wire, t->a, "holdfast-top");
+	wire_hello(&t->wire, t->a, "holdfast-top");
 	(void)wire_flush(&t->wire);
 	answer = wire_welcomed(&t->wire, t->a, wire_wait(&t->wire, until_ms));
 	if (answer != NULL && answer->type == ANSWER_ERROR) {

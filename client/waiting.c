@@ -5,7 +5,7 @@
 #include "client/waiting.h"
 
 #include "client/fleet.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "client/list.h"
 #include "client/lock.h"
 #include "client/message.h"
@@ -110,7 +110,7 @@ cycle_find(const struct address *a, const struct options *o, const char **name)
 	if (!wire_open(&wire, a)) {
 		return 0;
 	}
-	wire_greet(&wire, a, "holdfast");
+	wire_hello(&wire, a, "holdfast");
 	(void)wire_flush(&wire);
 	(void)wire_wait(&wire, until_ms);
 	for (size_t i = 0; session == 0 && i <= o->also.count; i++) {
@@ -279,7 +279,7 @@ look(struct waiting *w)
 	bool there = false, served;
 
 	if (wire_open(&wire, w->a)) {
-		wire_greet(&wire, w->a, "holdfast");
+		wire_hello(&wire, w->a, "holdfast");
 		if (w->tells) {
 			wire_ask(&wire, "INSPECT", w->o->name);
 		} else {
@@ -327,13 +327,13 @@ waiting_left_ms(const struct waiting *w)
 	return w->over_ms == INT64_MAX ? -1 : left > 0 ? left : 0;
 }
 
-/* When a daemon that does not greet is given up: -w allows for a slow one. */
+/* When a daemon that does not answer HELLO is given up: -w allows for a slow one. */
 static int64_t
-greeting_over(const struct waiting *w, int64_t now)
+hello_over(const struct waiting *w, int64_t now)
 {
 	int64_t limit = w->o->master_wait_ms, over = w->over_ms;
 
-	over = over < now + SESSION_GREET_MS ? now + SESSION_GREET_MS : over;
+	over = over < now + SESSION_HELLO_MS ? now + SESSION_HELLO_MS : over;
 	if (limit > 0 && (w->away_ms > 0 ? w->away_ms : now) + limit < over) {
 		over = (w->away_ms > 0 ? w->away_ms : now) + limit;
 	}
@@ -341,9 +341,9 @@ greeting_over(const struct waiting *w, int64_t now)
 }
 
 void
-waiting_greeting(struct waiting *w, struct wire *wire)
+waiting_hello(struct waiting *w, struct wire *wire)
 {
-	int64_t now = clock_ms(), over = greeting_over(w, now);
+	int64_t now = clock_ms(), over = hello_over(w, now);
 
 	if (wire_arrived(wire, now + FIRST_MS < over ? now + FIRST_MS : over)) {
 		return;
@@ -361,16 +361,16 @@ waiting_greeting(struct waiting *w, struct wire *wire)
 }
 
 bool
-waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool greeted)
+waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answered)
 {
 	int64_t now = clock_ms(), limit = w->o->master_wait_ms, until = w->over_ms;
 
 	/* The daemon was there meanwhile. */
-	if (greeted && now - tried_ms >= FIRST_MS) {
+	if (answered && now - tried_ms >= FIRST_MS) {
 		w->away_ms = 0;
 	}
 	if (w->away_ms == 0) {
-		w->away_ms = greeted ? now : tried_ms;
+		w->away_ms = answered ? now : tried_ms;
 		w->pause_ms = 0;
 		if (until > now && !w->o->quiet) {
 			message("%s; waiting for it", why != NULL ? why : "the daemon is shutting down");

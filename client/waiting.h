@@ -22,12 +22,12 @@ int64_t waiting_left_ms(const struct waiting *w);
 /* The requests were sent. Blocks until the daemon begins to answer, or the wait is given up, and tells people
  * of a silent daemon. The requests are not sent again meanwhile: it may carry them out whenever it goes on.
  */
-void waiting_greeting(struct waiting *w, struct wire *wire);
+void waiting_hello(struct waiting *w, struct wire *wire);
 
 /* The daemon is absent for the reason in why; NULL: it is shutting down. tried_ms (CLOCK_BOOTTIME) is when
- * this attempt to reach it began; greeted: it was there then. Blocks until it is time to ask again. False if
+ * this attempt to reach it began; answered: it was there then. Blocks until it is time to ask again. False if
  * the wait is given up. */
-bool waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool greeted)
+bool waiting_daemon(struct waiting *w, const char *why, int64_t tried_ms, bool answered)
 	__attribute__((warn_unused_result));
 
 /* If a daemon serves this client: tells people that it is back, if they know that it was away. */

@@ -151,7 +151,7 @@ watch(const struct watching *watching, const struct address *a)
 	struct wire wire = {.fd = -1};
 	struct pollfd p = {-1, POLLIN, 0};
 	const char *names = watching->o->name;
-	int status = take_greeting(&wire, a, "holdfast-watch");
+	int status = take_hello(&wire, a, "holdfast-watch");
 
 	if (status == STATUS_DONE) {
 		wire_ask_words(&wire, names == NULL ? 1 : 3, (const char *const[]){"EVENTS", "MATCH", names});

@@ -45,7 +45,7 @@ wire_begin_tls(struct wire *w)
 }
 
 enum wire_progress
-wire_greet_tls(struct wire *w)
+wire_handshake_tls(struct wire *w)
 {
 	if (tls_handshake(w->tls) == 0) {
 		return WIRE_OPEN;
@@ -65,7 +65,7 @@ wire_reopened(struct wire *w)
 	int error = 0;
 
 	if (w->tls != NULL) {
-		return wire_greet_tls(w);
+		return wire_handshake_tls(w);
 	}
 	if (getsockopt(w->fd, SOL_SOCKET, SO_ERROR, &error, &n) != 0) {
 		error = errno;
@@ -77,7 +77,7 @@ wire_reopened(struct wire *w)
 	if (w->context == NULL) {
 		return WIRE_OPEN;
 	}
-	return wire_begin_tls(w) ? wire_greet_tls(w) : WIRE_FAILED;
+	return wire_begin_tls(w) ? wire_handshake_tls(w) : WIRE_FAILED;
 }
 
 bool
@@ -96,7 +96,7 @@ wire_secure(struct wire *w, const struct address *a)
 		progress = WIRE_FAILED;
 	}
 	while (progress == WIRE_OPENING && p[1].revents == 0) {
-		progress = wire_greet_tls(w);
+		progress = wire_handshake_tls(w);
 		p[0].events = wire_events(w);
 		if (progress == WIRE_OPENING) {
 			(void)poll(p, 2, -1);

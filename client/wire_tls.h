@@ -19,6 +19,6 @@ bool wire_can_tls(void);
 bool wire_secure(struct wire *w, const struct address *a) __attribute__((warn_unused_result));
 /* The same step by step: begins the handshake, and goes on with it. */
 bool wire_begin_tls(struct wire *w) __attribute__((warn_unused_result));
-enum wire_progress wire_greet_tls(struct wire *w) __attribute__((warn_unused_result));
+enum wire_progress wire_handshake_tls(struct wire *w) __attribute__((warn_unused_result));
 
 #endif

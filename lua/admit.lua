@@ -7,7 +7,7 @@
 --
 -- Compare-and-set on the incarnation: a daemon that watched another memory cannot admit this one. The floor is raised
 -- before anything new is granted: a later raise, or none, would give out tokens twice. If the guards of another living
--- daemon wait for a longer lease than this guard did, nothing is admitted; this daemon learns of that lease when it greets
+-- daemon wait for a longer lease than this guard did, nothing is admitted; this daemon learns of that lease with its next HELLO to
 -- this master. Repeating is harmless: once admitted, the answer is the same floor. Even then something is written, so that
 -- replicas acknowledge the admission, also one by another daemon.
 -- include: clock

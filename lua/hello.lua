@@ -1,4 +1,4 @@
--- hello: greet a master: what is its memory, and does it remember the daemons? Registers the daemon, and opens a guard if
+-- hello: what a daemon asks a master first: what is its memory, and does it remember the daemons? Registers the daemon, and opens a guard if
 -- memory may be lost.
 --
 -- KEYS  1: node; 2: reclaimed
@@ -6,7 +6,7 @@
 --       (node.inc); 2: daemon-id; 3: highest token known; 4: longest lease that the daemon would take (ms);
 --       5: clock margin (ms); 6: layout (hash of key templates); 7: how long the registration lives (ms), 0: it ends
 --       now; 8: '1' trusts this master without a guard; 9: an incarnation whose clock jumped, as this daemon sees it;
---       10: the nonce of this greeting, 16 hexadecimal digits, and those of earlier greetings, each after a space;
+--       10: the nonce of this HELLO, 16 hexadecimal digits, and those of earlier HELLOs, each after a space;
 --       11: the id for this master if it has none, or has lost it; 12: the set of masters as this daemon knows it,
 --       '<generation> <id>:<way> <id>:<way>...', with '+' in place of ':' for a member that came with this generation,
 --       '' if it knows none yet; 13: the places of its members and, after '|', of servers that have left, for people;
@@ -16,10 +16,10 @@
 --       in 12; 18: the tag of the next set; 19: the format of scripts, keys and owners; 20: what people are told of the
 --       daemon: host, version, pid, start (s since 1970), settings and address, with one space between, and the secret of
 --       its messages; 21: the longest lease that its guards wait for (ms), not less than 4
--- Reply {'error', time, text} or {'ok', time, greeting, incarnation, admitted, highest, text, id, set, places,
+-- Reply {'error', time, text} or {'ok', time, hello, incarnation, admitted, highest, text, id, set, places,
 --       agreement, next, next places, next step, unacknowledged, longest lease, guarded lease, lacks, refused count,
 --       refused}
---       greeting: good | replica | clock | cluster | evicting | mismatch | otherset | cloned | left; incarnation is ''
+--       hello: good | replica | clock | cluster | evicting | mismatch | otherset | cloned | left; incarnation is ''
 --       unless good. clock: time is 0
 --       text: clock: what it says; good, cloned: the run id of the server; mismatch: in what this daemon differs, and
 --       the registered daemons; otherset: the first few of the other daemons that are registered here: of each the first
@@ -39,14 +39,14 @@
 -- refuses every script for the old one, and is not admitted. The same happens to a master whose clock has jumped, as more
 -- than half of the living daemons say: leases ended there before their time. It happens if the highest token is below the
 -- mark: the master went back to a snapshot, or another database took its place. And it happens if the master has evicted
--- keys since the last greeting, under a policy that was set for a while. A daemon whose greeting is 'mismatch' triggers
+-- keys since the last HELLO, under a policy that was set for a while. A daemon whose hello is 'mismatch' triggers
 -- this as any other does: daemons that agree with the master may hold what was forgotten. A clock out of range, at which
 -- keys may have expired, leaves no incarnation. Floor and highest token are kept if they exist. The highest token grows
--- with each greeting, so that a snapshot from before the greeting is below the daemon's mark. The highest token of a new
+-- with each HELLO, so that a snapshot from before the HELLO is below the daemon's mark. The highest token of a new
 -- incarnation is not below this master's clock, and so above the marks of the other daemons, unless tokens ran ahead of
 -- the clock.
--- A registration has the nonce of the greeting that made it. If this daemon has not sent that nonce, another process has
--- the same daemon-id: a copy that was made while it ran. The second copy to greet is told 'cloned'.
+-- A registration has the nonce of the HELLO that made it. If this daemon has not sent that nonce, another process has
+-- the same daemon-id: a copy that was made while it ran. The second copy to say HELLO is told 'cloned'.
 -- A daemon may ask for leases as long as the longest that was accepted here before, if the daemon that takes such leases
 -- lives; for longer ones only if the guards of all living daemons wait for them. So every daemon is told the longest lease
 -- that a living daemon would take. While this master may have forgotten such daemons, it tells the longest lease that any
@@ -112,8 +112,8 @@ end
 
 local node = {}
 
-local function greet(greeting, incarnation, admitted, highest, text)
-	return { 'ok', decimal(now), greeting, incarnation, admitted, decimal(highest), text, node.id or '',
+local function answer(hello, incarnation, admitted, highest, text)
+	return { 'ok', decimal(now), hello, incarnation, admitted, decimal(highest), text, node.id or '',
 		node.set or '', node.places or '', node.agreement or '0', node.next or '', node.nextplaces or '',
 		node.nextstep or '0', node.unacknowledged or '', node.longest or '0', node.guarded or '0', node.lacks or '',
 		node.refusedcount or '0', node.refused or '' }
@@ -121,7 +121,7 @@ end
 
 -- What the scripts run at keys of the namespace, each with its least arguments.
 local KEY = KEYS[1]
-local GREETING_RUNS = { { 'TIME' }, { 'INFO', 'server' }, { 'HGETALL', KEY }, { 'HSET', KEY, 'f', '1' }, { 'HDEL', KEY, 'f' },
+local HELLO_RUNS = { { 'TIME' }, { 'INFO', 'server' }, { 'HGETALL', KEY }, { 'HSET', KEY, 'f', '1' }, { 'HDEL', KEY, 'f' },
 	{ 'PERSIST', KEY }, { 'DEL', KEY } }
 local OTHERS_RUN = { { 'EXISTS', KEY }, { 'GET', KEY }, { 'HEXISTS', KEY, 'f' }, { 'HGET', KEY, 'f' },
 	{ 'HINCRBY', KEY, 'f', '1' }, { 'HKEYS', KEY }, { 'HLEN', KEY }, { 'HMGET', KEY, 'f' }, { 'HSCAN', KEY, '0' },
@@ -155,7 +155,7 @@ if not (mark and token and wanted and margin and live_ms and step and next_step 
 end
 
 local missing = {}
-local vital = lacking(GREETING_RUNS, missing)
+local vital = lacking(HELLO_RUNS, missing)
 if lacking(OTHERS_RUN, missing) then
 	node.lacks = refusal(missing)
 end
@@ -164,26 +164,26 @@ if vital then
 end
 local replication = redis.call('INFO', 'replication')
 if field_of(replication, 'role') ~= 'master' then
-	return greet('replica', '', '0', 0, '')
+	return answer('replica', '', '0', 0, '')
 end
 -- Tokens begin at the clock. What this one says could not be told as a token, nor as a time.
 if now > TOKEN_MAX or now <= 0 then
 	redis.call('HDEL', KEYS[1], 'incarnation')
 	local year = 1970 + math.floor(now / 31556952000000)
 	now = 0
-	return greet('clock', '', '0', 0, 'the year ' .. decimal(year))
+	return answer('clock', '', '0', 0, 'the year ' .. decimal(year))
 end
 -- With a hash tag in the namespace all keys are in one slot.
 if info('cluster', 'cluster_enabled') == '1' and string.sub(KEYS[1], 1, 1) ~= '{' then
-	return greet('cluster', '', '0', 0, '')
+	return answer('cluster', '', '0', 0, '')
 end
 if info('memory', 'maxmemory_policy') ~= 'noeviction' then
-	return greet('evicting', '', '0', 0, '')
+	return answer('evicting', '', '0', 0, '')
 end
 
 if live_ms == 0 then
 	redis.call('HDEL', KEYS[1], 'd:' .. ARGV[2], 'h:' .. ARGV[2], 'l:' .. ARGV[2], 'r:' .. ARGV[2])
-	return greet('left', '', '0', 0, '')
+	return answer('left', '', '0', 0, '')
 end
 
 local live, dead, records, stale, jumped = {}, {}, {}, {}, 0
@@ -249,7 +249,7 @@ local changed = lost or doubted and 2 * (jumped + 1) > #live + 1
 -- A registration with another incarnation is out of date.
 local of, nonce = string.match(node['d:' .. ARGV[2]] or '', '^%d+ %d+ %d+ (%x+) (%x+)')
 if not changed and of == incarnation and not string.find(ARGV[10], nonce, 1, true) then
-	return greet('cloned', '', '0', 0, run)
+	return answer('cloned', '', '0', 0, run)
 end
 
 -- A word that a daemon told, for people: cut, and without bytes that are none of a word.
@@ -376,7 +376,7 @@ if refused then
 		difference('format', ARGV[19], node.format, '') .. difference('rules and guard', layout, node.layout, '')
 	node.guarded = node.lease_max
 	leave_record(string.sub(why, 1, -3))
-	return greet('mismatch', '', '0', highest, why .. 'alive there: ' .. named(live))
+	return answer('mismatch', '', '0', highest, why .. 'alive there: ' .. named(live))
 end
 local trusts = not admitted and ARGV[8] == '1'
 
@@ -523,7 +523,7 @@ if set ~= '' and set ~= node.set then
 		end
 		-- Its own list may not be whole yet.
 		leave_record('masters another list, the others ' .. (string.gsub(node.places or '?', '[^ -~]', '?')))
-		return greet('otherset', '', '0', 0, named(live))
+		return answer('otherset', '', '0', 0, named(live))
 	end
 elseif set ~= '' then
 	agreement = math.max(agreement, step)
@@ -575,4 +575,4 @@ node.longest, node.guarded = decimal(lease_max), decimal(guarded)
 redis.call('HSET', KEYS[1], 'format', ARGV[19], 'lease_max', node.longest, 'margin', ARGV[5], 'layout', layout,
 	'ttl_max', decimal(lease_max + margin), 'highest', decimal(highest))
 register(decimal(now + live_ms * 1000))
-return greet('good', incarnation, admitted and '1' or '0', highest, run)
+return answer('good', incarnation, admitted and '1' or '0', highest, run)

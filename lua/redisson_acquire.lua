@@ -39,7 +39,7 @@ local function acquire(i)
 		return { 'error', 'ERR token proposal above 2^52, or the counter at its end' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
+		return { 'forgotten' } -- longer leases were allowed at the caller's last HELLO
 	end
 	if now > deadline then
 		return { 'late' }

@@ -40,7 +40,7 @@ local function adopt(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
+		return { 'forgotten' } -- longer leases were allowed at the caller's last HELLO
 	end
 	if now > deadline then
 		return { 'late' }

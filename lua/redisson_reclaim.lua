@@ -36,7 +36,7 @@ local function reclaim(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
+		return { 'forgotten' } -- longer leases were allowed at the caller's last HELLO
 	end
 	if now > deadline then
 		return { 'late' }

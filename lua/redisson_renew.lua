@@ -35,7 +35,7 @@ local function renew(i)
 		return { 'error', 'ERR malformed call' }
 	end
 	if ttl > ttl_max then
-		return { 'forgotten' } -- longer leases were allowed at the caller's last greeting
+		return { 'forgotten' } -- longer leases were allowed at the caller's last HELLO
 	end
 	if redis.call('HEXISTS', lease, owner) == 0 then
 		return { 'no' }

@@ -213,10 +213,10 @@ engine_open(struct holdfast *hf)
 	}
 }
 
-/* The daemon has greeted. Now the connection speaks for the session: for that of the secret, or else, as the
- * answer to GRACE may have been lost, for that of this process, or a new one. */
+/* The daemon has answered HELLO. Now the connection speaks for the session: for that of the secret, or else,
+ * as the answer to GRACE may have been lost, for that of this process, or a new one. */
 static void
-engine_greeted(struct holdfast *hf, int64_t now_ms)
+engine_hello(struct holdfast *hf, int64_t now_ms)
 {
 	struct holdfast_lock *lock;
 	bool unknown = hf->secret[0] == '\0';
@@ -265,7 +265,7 @@ engine_return(struct holdfast *hf, bool event, int64_t now_ms)
 	}
 	switch (session_turn(&hf->session, event, now_ms)) {
 	case SESSION_BACK:
-		engine_greeted(hf, now_ms);
+		engine_hello(hf, now_ms);
 		return;
 	case SESSION_UNKNOWN:
 		hf->secret[0] = '\0';

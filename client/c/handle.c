@@ -9,7 +9,7 @@
 #include "client/c/queue.h"
 #include "client/c/seen.h"
 #include "client/descriptor.h"
-#include "client/greeting.h"
+#include "client/hello.h"
 #include "daemon/base/clock.h"
 #include "proto/escape.h"
 

@@ -273,7 +273,7 @@ func (c *Client) connect(ctx context.Context) (*link, error) {
 	defer cancel()
 	l, err := dial(limited, at, c.push)
 	if err == nil {
-		err = c.greet(limited, l)
+		err = c.hello(limited, l)
 	}
 	if err != nil && l != nil {
 		l.end(err)
@@ -310,7 +310,7 @@ func (c *Client) watch(l *link, at address) {
 	}
 }
 
-func (c *Client) greet(ctx context.Context, l *link) error {
+func (c *Client) hello(ctx context.Context, l *link) error {
 	hello := []string{"HELLO", "3"}
 	if c.at.password != "" {
 		user := c.at.user

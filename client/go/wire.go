@@ -60,7 +60,7 @@ type push struct {
 	over *link
 }
 
-// dial connects, without a greeting. Each push goes to take, which must not block.
+// dial connects, without HELLO. Each push goes to take, which must not block.
 func dial(ctx context.Context, a address, take func(push)) (*link, error) {
 	dialer := net.Dialer{Timeout: answerTime / 2, KeepAlive: pingTime}
 	conn, err := dialer.DialContext(ctx, a.network, a.place) // net opens all its sockets close-on-exec

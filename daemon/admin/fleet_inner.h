@@ -39,7 +39,7 @@ struct fleet_peer {
 	char secret[MAC_SECRET_SIZE]; /* of its messages; "": unknown, so it cannot be asked */
 	int64_t pid;
 	int64_t begun_s;    /* since 1970; 0: unknown */
-	int64_t seen_ms;    /* CLOCK_BOOTTIME: its last greeting */
+	int64_t seen_ms;    /* CLOCK_BOOTTIME: its last HELLO */
 	unsigned listed;    /* the masters that had it the last time, as bits */
 	int64_t expires_ms; /* CLOCK_BOOTTIME: the end of its registration */
 	int64_t asked_ms;   /* the first ask since its last answer; 0: it has answered all */
@@ -74,7 +74,7 @@ struct fleet_refusals {
 struct fleet_part {
 	char id[DAEMON_ID_MAX];
 	char host[65];
-	int64_t seen_ms;  /* when it last greeted a master, CLOCK_BOOTTIME */
+	int64_t seen_ms;  /* when it last sent a master HELLO, CLOCK_BOOTTIME */
 	int64_t until_ms; /* it is waited for until then */
 	int64_t asked_ms;
 	int64_t answered_ms; /* 0: it has not */

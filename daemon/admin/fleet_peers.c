@@ -162,9 +162,9 @@ peer_describe(struct fleet_peer *peer, struct slice *about)
 }
 
 void
-peer_greeted(struct fleet_peer *peer, int64_t greeted_ms, int64_t time_ms, int64_t now_ms)
+peer_seen(struct fleet_peer *peer, int64_t hello_ms, int64_t time_ms, int64_t now_ms)
 {
-	int64_t ago_ms = greeted_ms > 0 && greeted_ms < time_ms ? time_ms - greeted_ms : 0;
+	int64_t ago_ms = hello_ms > 0 && hello_ms < time_ms ? time_ms - hello_ms : 0;
 	if (now_ms - ago_ms > peer->seen_ms) {
 		peer->seen_ms = now_ms - ago_ms;
 	}
@@ -175,7 +175,7 @@ static void
 peer_registered(struct fleet_peer *peer, struct slice line, int64_t time_ms, int64_t now_ms)
 {
 	peer_describe(peer, &line);
-	peer_greeted(peer, look_number(&line), time_ms, now_ms);
+	peer_seen(peer, look_number(&line), time_ms, now_ms);
 }
 
 /* Of those that no master has any more, nothing is kept. */

@@ -38,8 +38,8 @@ int64_t peer_until_ms(const struct fleet_peer *peer, int64_t now_ms);
 /* The words that a daemon tells its masters of itself (main_about.c); _public: without its secret. */
 void peer_describe(struct fleet_peer *peer, struct slice *about);
 void peer_describe_public(struct fleet_peer *peer, struct slice *about);
-/* Its greeting at a master, by the clock there: now that is time_ms. 0: unknown. */
-void peer_greeted(struct fleet_peer *peer, int64_t greeted_ms, int64_t time_ms, int64_t now_ms);
+/* Its HELLO at a master, by the clock there: now that is time_ms. 0: unknown. */
+void peer_seen(struct fleet_peer *peer, int64_t hello_ms, int64_t time_ms, int64_t now_ms);
 /* It has answered what it was asked at asked_ms; 0: that is unknown. */
 void peer_answered(struct fleet_peer *peer, int64_t asked_ms, int64_t now_ms);
 

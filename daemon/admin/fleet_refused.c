@@ -85,7 +85,7 @@ refusals_take(
 		one->who.listed |= bit;
 		one->who.expires_ms = now_ms + (left_ms < FLEET_REFUSED_MS ? left_ms : FLEET_REFUSED_MS);
 		peer_describe_public(&one->who, &line);
-		peer_greeted(&one->who, look_number(&line), look->time_us / 1000, now_ms);
+		peer_seen(&one->who, look_number(&line), look->time_us / 1000, now_ms);
 		slice_text(one->why, sizeof one->why, line);
 	}
 }

@@ -84,7 +84,7 @@ core_set_rules(struct core *core, const struct rule *rules, size_t count)
 		return false;
 	for (size_t i = 0; i < count; i++) {
 		if (terms_ruled(core, rules[i].lease_ms))
-			masters_greet(core);
+			masters_hello(core);
 		if (rules[i].lease_ms > longest_ms)
 			longest_ms = rules[i].lease_ms;
 	}
@@ -212,7 +212,7 @@ take_lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 }
 
 /* A grant of a master whose clock jumped is released. If a lease is missing there, the jump may have ended
- * it. Until a greeting tells the master of the jump, its memory may be given up for one that takes reclaims.
+ * it. Until a HELLO tells the master of the jump, its memory may be given up for one that takes reclaims.
  */
 static enum outcome
 clock_jump_outcome(const struct vote *vote, bool doubted)

@@ -599,7 +599,7 @@ drain_leave(struct core *core)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		struct master *m = &core->masters[i];
 
-		/* On every link, behind all calls there: a greeting would register the daemon anew. */
+		/* On every link, behind all calls there: a HELLO would register the daemon anew. */
 		for (unsigned k = 0; k < core->settings.links; k++) {
 			if (m->links[k].up && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED))
 				master_call(core, &(struct call){.op = CALL_HELLO,

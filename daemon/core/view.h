@@ -21,10 +21,10 @@ struct master_view {
 	const char *reason;    /* why it is away, refused or failing; "" otherwise */
 	int64_t guard_ms;      /* GUARDED, or its clock jumped: time left until new leases */
 	uint64_t incarnation;
-	unsigned links_up; /* greeted and in use */
-	bool down;         /* silent, or without a good greeting, for too long: not waited for */
+	unsigned links_up; /* identified and in use */
+	bool down;         /* silent, or without a good HELLO, for too long: not waited for */
 	bool silent;       /* down, and not because of errors that it answers */
-	bool failing;      /* it answers its greetings, and with an error: it takes no leases now */
+	bool failing;      /* it answers its HELLOs, and with an error: it takes no leases now */
 	unsigned step;     /* how far the next set has come there: 0 not, 1 offered, 2 accepted */
 	/* Daemons there that have not acknowledged the next set: first digits of their ids. */
 	const char *unacknowledged;
@@ -41,7 +41,7 @@ struct masterset_view {
 	const char *places; /* of its members */
 	bool agreed;        /* all masters have accepted it at some time */
 	int64_t generation; /* of the set; 0: not known yet */
-	/* Of its change: "none", "checking" (newcomers are being greeted), "offered", "accepted". */
+	/* Of its change: "none", "checking" (newcomers are being sent HELLO), "offered", "accepted". */
 	const char *change;
 	int64_t next_generation; /* offered, accepted: of the next set; else 0 */
 	const char *next;        /* offered, accepted: the next set; else "" */

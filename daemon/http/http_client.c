@@ -122,7 +122,7 @@ client_new(struct http *http, int fd, bool local, struct tls_context *secure)
 	}
 	c->http = http;
 	c->tls = tls;
-	c->greets = tls != NULL;
+	c->handshaking = tls != NULL;
 	c->fd = fd;
 	c->local = local;
 	if (local) {
@@ -145,7 +145,7 @@ client_recognise(struct client *c, const struct access *access)
 	char name[TLS_NAME_MAX];
 	if (c->local) {
 		c->viewer.user = access_of_socket(access, c->fd, c->peer.uid);
-	} else if (c->logs_in && !c->greets) {
+	} else if (c->logs_in && !c->handshaking) {
 		c->viewer.user = tls_peer_name(c->tls, name) ? access_find(access, slice_of(name)) : NULL;
 	} else {
 		return;
@@ -296,11 +296,11 @@ client_answer(struct client *c)
 
 /* A step of the handshake may be the last one, or fail. */
 static void
-client_greet(struct client *c, bool failed)
+client_handshake(struct client *c, bool failed)
 {
 	struct stats *stats = c->http->context->stats;
 	if (tls_is_up(c->tls)) {
-		c->greets = false;
+		c->handshaking = false;
 		stats->tls_handshakes++;
 		client_recognise(c, c->http->context->access);
 		if (c->viewer.user) {
@@ -329,8 +329,8 @@ client_receive(struct client *c, char *to, size_t room)
 	ssize_t n = tls_read(c->tls, to, room);
 	int error = errno;
 	bool waits = n < 0 && error == EAGAIN;
-	if (c->greets) {
-		client_greet(c, n <= 0 && !waits);
+	if (c->handshaking) {
+		client_handshake(c, n <= 0 && !waits);
 	}
 	c->more = n > 0 && tls_may_have_more(c->tls);
 	c->blocked = waits && tls_wants_write(c->tls);

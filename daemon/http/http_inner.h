@@ -38,11 +38,11 @@ struct client {
 	struct event readable;
 	struct event writable;
 	int fd;
-	struct tls *tls; /* NULL: plain */
-	bool greets;     /* its TLS handshake is not complete */
-	bool logs_in;    /* its certificate names its user */
-	bool more;       /* TLS may have more to read without an event */
-	bool blocked;    /* TLS waits until the socket takes more */
+	struct tls *tls;  /* NULL: plain */
+	bool handshaking; /* its TLS handshake is not complete */
+	bool logs_in;     /* its certificate names its user */
+	bool more;        /* TLS may have more to read without an event */
+	bool blocked;     /* TLS waits until the socket takes more */
 	enum client_state state;
 	bool ready; /* in http->ready */
 	bool local; /* by a Unix socket */

@@ -343,7 +343,7 @@ write_master_links(const struct metrics *m)
 		put(m, "holdfast_master_queue{%s} %zu\n", m->labels[i], m->pools[i].calls);
 	}
 	begin(m, "holdfast_master_clock_offset_seconds", "gauge",
-		"how far its clock was ahead of that of this host at the latest greeting");
+		"how far its clock was ahead of that of this host at the latest HELLO");
 	for (unsigned i = 0; i < m->count; i++) {
 		put_seconds(
 			m, "holdfast_master_clock_offset_seconds", m->labels[i], m->pools[i].clock_ms * 1000);

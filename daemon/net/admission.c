@@ -124,7 +124,7 @@ unauthenticated_evict(struct admission *admission)
 	}
 	struct connection *c = connections_find(admission->connections, who->id);
 	unauthenticated_leave(admission, who);
-	if (c && who->greets) {
+	if (c && who->handshaking) {
 		admission_tell(admission, "too many TLS handshakes");
 		connection_cut(c, END_ABANDONED, "made way");
 	} else if (c) {
@@ -152,7 +152,7 @@ admission_sort(void *arg, struct connection *c)
 {
 	struct admission *admission = arg;
 	struct identity *who = connection_identity(c);
-	bool unauthenticated = (admission->guarded && !who->local && !who->user) || who->greets;
+	bool unauthenticated = (admission->guarded && !who->local && !who->user) || who->handshaking;
 	if (unauthenticated && !who->unauthenticated) {
 		unauthenticated_enter(admission, who);
 	} else if (!unauthenticated) {
@@ -164,7 +164,7 @@ admission_sort(void *arg, struct connection *c)
 void
 admission_secured(struct admission *admission, struct connection *c)
 {
-	connection_identity(c)->greets = false;
+	connection_identity(c)->handshaking = false;
 	(void)admission_sort(admission, c);
 }
 
@@ -198,7 +198,7 @@ admission_turn(struct admission *admission)
 		struct identity *who = TAILQ_FIRST(&admission->unauthenticated);
 		struct connection *c = connections_find(admission->connections, who->id);
 		unauthenticated_leave(admission, who);
-		if (c && who->greets) {
+		if (c && who->handshaking) {
 			admission_tell(admission, "no TLS handshake within limits.login-time");
 			connection_cut(c, END_ABANDONED, "no TLS handshake");
 		} else if (c) {

@@ -54,8 +54,8 @@ struct identity {
 	bool streams;            /* receives EVENTS */
 	bool unauthenticated;    /* has to log in, and has not; set by admission */
 
-	bool greets;    /* its TLS handshake is not complete; admission ends it */
-	bool certified; /* its certificate may log it in */
+	bool handshaking; /* its TLS handshake is not complete; admission ends it */
+	bool certified;   /* its certificate may log it in */
 
 	bool extra;        /* an administrator beyond the limits; set by admission */
 	bool release;      /* a clean close ends holds; on a Unix socket any close */
@@ -128,7 +128,7 @@ struct connections_hooks {
 	/* The connection of this number will be read after that many others, 2 and then 1: its memory can be
 	 * prefetched meanwhile. */
 	void (*expect)(void *arg, conn_id id, unsigned ahead);
-	/* The TLS handshake is complete: identity.greets has to become false. */
+	/* The TLS handshake is complete: identity.handshaking has to become false. */
 	void (*secured)(void *arg, struct connection *connection);
 	/* The client has half-closed: nothing may wait for long now. */
 	void (*finished)(void *arg, struct connection *connection);

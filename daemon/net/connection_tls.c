@@ -13,7 +13,7 @@ bool
 connection_begin_tls(struct connection *c, struct tls_context *context, bool certificate_logs_in)
 {
 	c->tls = tls_new(context, c->fd, NULL);
-	c->identity.greets = true;
+	c->identity.handshaking = true;
 	c->identity.certified = certificate_logs_in;
 	return c->tls != NULL;
 }
@@ -42,7 +42,7 @@ connection_receive_tls(struct connection *c)
 	struct connections *set = c->set;
 	ssize_t n = tls_read(c->tls, set->scratch, sizeof set->scratch);
 	int error = errno;
-	if (c->identity.greets) {
+	if (c->identity.handshaking) {
 		connections_strained(set);
 		if (tls_is_up(c->tls)) {
 			connection_secured(c);

@@ -359,7 +359,7 @@ number_of(const struct call_settings *settings, const struct call *call, char wh
 	case 'R':
 		if (call->leaves)
 			return 0;
-		/* A lease that is requested up to two thirds of a lease after the greeting ends before the
+		/* A lease that is requested up to two thirds of a lease after the HELLO ends before the
 		 * registration does (master.h). */
 		return call->wanted_lease_ms + call->wanted_lease_ms * 2 / 3 + settings->margin_ms;
 	default:

@@ -298,7 +298,7 @@ on_reply(void *arg, void *context, enum link_fate fate, const struct redisReply 
 		inbox_joined(inbox, reply);
 	if (context == &step_listen || context == &step_leave)
 		return;
-	/* An old server, or an ACL: a flush is then seen at the next greeting. */
+	/* An old server, or an ACL: a flush is then seen at the next HELLO. */
 	if (reply->type == REDIS_REPLY_ERROR)
 		LOG_EVENT(inbox->log, LOG_DEBUG_LEVEL, "inbox.untracked",
 			log_text("master", link_where(inbox->link)), log_text("why", reply->str));

@@ -446,7 +446,7 @@ on_timeout(void *arg)
 	case CONNECTING:
 	case LOGIN:
 		what = link->state == LOGIN ? "connected, but no answer"
-		       : link->stream && stream_greets(link->stream)
+		       : link->stream && stream_is_handshaking(link->stream)
 			       ? "connected, but the server does not answer in TLS"
 			       : "no connection";
 		snprintf(why, sizeof why, "%s within %lld ms", what, (long long)link->settings.connect_ms);

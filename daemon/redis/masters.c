@@ -508,7 +508,7 @@ view_rank(const struct master_view *view, bool alone)
 	static const unsigned ranks[MASTER_STATE_COUNT] = {
 		[MASTER_AWAY] = 0,
 		[MASTER_REFUSED] = 1,
-		[MASTER_GREETING] = 2,
+		[MASTER_REGISTERING] = 2,
 		[MASTER_GUARDED] = 3,
 		[MASTER_ADMITTED] = 4,
 	};

@@ -25,14 +25,14 @@
 static void
 pool_see_vote(struct pool *pool, const struct vote *vote)
 {
-	bool greeted = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
+	bool answered = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES;
 
-	/* The first greeting has admitted the memory of the master: from now on trust would be about another
+	/* The first HELLO has admitted the memory of the master: from now on trust would be about another
 	 * memory. */
-	if (greeted && vote->greeting == GREETING_GOOD && vote->admitted)
+	if (answered && vote->hello == HELLO_GOOD && vote->admitted)
 		pool->call_settings.trusted = pool->unguarded;
-	if (greeted)
-		pool->doubted = vote->greeting == GREETING_REPLICA;
+	if (answered)
+		pool->doubted = vote->hello == HELLO_REPLICA;
 	else if (vote->outcome == OUTCOME_DEMOTED)
 		pool->doubted = true;
 	pool_watch(pool);

@@ -60,7 +60,7 @@ struct pool_settings {
 	const char *about;     /* of this daemon, for people, as main_about.c writes it; NULL: unknown */
 	int64_t lease_max_ms;  /* the longest lease that a daemon of this namespace uses */
 	int64_t margin_ms;     /* J */
-	/* The master has certainly forgotten nothing that matters: its first greeting admits it without a
+	/* The master has certainly forgotten nothing that matters: its first HELLO admits it without a
 	 * guard. After that admission the pool trusts no other memory. */
 	bool trusted;
 	/* Every memory is trusted, always. Unsafe, but may be configured. */
@@ -130,7 +130,7 @@ struct pool_view {
 	size_t calls;                     /* without a vote yet; masters.h counts them */
 	const struct buckets *round_trip; /* of commands, to their answers; valid until the loop turns */
 	int64_t round_trip_us;            /* the latest ones, averaged; 0: none yet */
-	int64_t clock_ms; /* how far its wall clock was ahead of this host's at the latest greeting */
+	int64_t clock_ms; /* how far its wall clock was ahead of this host's at the latest HELLO */
 	bool inbox;       /* messages of other daemons arrive through this master */
 	char inbox_why[POOL_WHY_MAX]; /* !inbox: why not; "": not known yet */
 };

@@ -16,20 +16,20 @@ static bool
 vote_rests_on_replicas(const struct vote *vote)
 {
 	if (vote->op == CALL_HELLO)
-		return vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
+		return vote->outcome == OUTCOME_YES && vote->hello == HELLO_GOOD;
 	return vote->outcome == OUTCOME_YES || (vote->op == CALL_LATCH && vote->outcome == OUTCOME_NO);
 }
 
 bool
 replicas_disbelieve(const struct replicas *r, const struct call *call, struct vote *vote)
 {
-	bool greeting = call->op == CALL_HELLO && r->missing;
+	bool asks = call->op == CALL_HELLO && r->missing;
 	int64_t time_us = vote->time_us;
 
 	if (!vote_rests_on_replicas(vote))
 		return false;
-	call_fail(call, greeting ? OUTCOME_ERROR : OUTCOME_UNKNOWN,
-		greeting ? r->why : "too few replicas acknowledged it", vote);
+	call_fail(call, asks ? OUTCOME_ERROR : OUTCOME_UNKNOWN,
+		asks ? r->why : "too few replicas acknowledged it", vote);
 	vote->time_us = time_us;
 	return true;
 }

@@ -115,7 +115,7 @@ replicas_refuse(const struct replicas *r, enum call_op op)
 }
 
 /* Turns a vote that was not acknowledged into what it is worth. True: it has changed. What a master grants,
- * or says of its memory or of a latch, may be lost in a failover: a greeting becomes an error, other votes
+ * or says of its memory or of a latch, may be lost in a failover: a HELLO becomes an error, other votes
  * have an unknown outcome. That a master cannot be used, or does not grant, is believed. */
 bool replicas_disbelieve(const struct replicas *replicas, const struct call *call, struct vote *vote);
 

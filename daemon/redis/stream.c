@@ -50,7 +50,7 @@ struct stream {
 	uint64_t sent;
 	size_t unfinished; /* bytes since the last whole reply */
 	int64_t heard_ms;
-	bool greets; /* the TLS handshake is not complete */
+	bool handshaking; /* the TLS handshake is not complete */
 	bool mute;   /* a write failed and why is set; what the master said before it closed is read first */
 	bool behind; /* replies may be left that were read and not told; `again` is due */
 	bool broken; /* why is set; end() follows */
@@ -179,7 +179,7 @@ stream_read(struct stream *stream)
 
 /* Goes on with the handshake; may end the stream, which is gone then. */
 static void
-stream_greet(struct stream *stream)
+stream_handshake(struct stream *stream)
 {
 	bool done = tls_handshake(stream->tls) == 0;
 
@@ -188,7 +188,7 @@ stream_greet(struct stream *stream)
 			event_add(stream->writable, NULL);
 		return;
 	}
-	stream->greets = false;
+	stream->handshaking = false;
 	if (done) {
 		stream->hooks->connected(stream->arg);
 	} else {
@@ -205,8 +205,8 @@ on_readable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (stream->greets && !stream->broken) {
-		stream_greet(stream);
+	if (stream->handshaking && !stream->broken) {
+		stream_handshake(stream);
 		return;
 	}
 	if (!stream->behind && !stream->broken)
@@ -236,8 +236,8 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (stream->redis->c.flags & REDIS_CONNECTED && stream->greets) {
-		stream_greet(stream);
+	if (stream->redis->c.flags & REDIS_CONNECTED && stream->handshaking) {
+		stream_handshake(stream);
 		return;
 	}
 	if (stream->redis->c.flags & REDIS_CONNECTED) {
@@ -249,8 +249,8 @@ on_writable(evutil_socket_t fd, short what, void *arg)
 		stream->hooks->end(stream->arg, stream->why);
 	else if (!(stream->redis->c.flags & REDIS_CONNECTED) || event_add(stream->readable, NULL) != 0)
 		event_add(stream->writable, NULL);
-	else if (stream->greets)
-		stream_greet(stream);
+	else if (stream->handshaking)
+		stream_handshake(stream);
 	else
 		stream->hooks->connected(stream->arg);
 }
@@ -385,7 +385,7 @@ stream_new(struct event_base *base, redisAsyncContext *redis, struct tls *tls,
 	stream->stats = stats;
 	stream->redis = redis;
 	stream->tls = tls;
-	stream->greets = tls != NULL;
+	stream->handshaking = tls != NULL;
 	stream->heard_ms = clock_ms();
 	stream->functions = *reader->fn;
 	stream->create_array = stream->functions.createArray;
@@ -427,9 +427,9 @@ stream_free(struct stream *stream)
 }
 
 bool
-stream_greets(const struct stream *stream)
+stream_is_handshaking(const struct stream *stream)
 {
-	return stream->greets && stream->redis && stream->redis->c.flags & REDIS_CONNECTED;
+	return stream->handshaking && stream->redis && stream->redis->c.flags & REDIS_CONNECTED;
 }
 
 uint64_t

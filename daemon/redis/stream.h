@@ -58,7 +58,7 @@ void stream_acknowledge(struct stream *stream);
 void stream_break(struct stream *stream, const char *why);
 
 /* Whether the TLS handshake has begun and is not complete. */
-bool stream_greets(const struct stream *stream);
+bool stream_is_handshaking(const struct stream *stream);
 
 /* Positions in the output, counted from the first byte: a command that ends beyond `sent` never left whole,
  * so it never ran. */

@@ -134,7 +134,7 @@ text_starts(struct slice text, const char *word)
 	return text.n >= n && memcmp(text.p, word, n) == 0 && (text.n == n || text.p[n] == ' ');
 }
 
-/* Errors after which the master must not be used until it is greeted again. */
+/* Errors after which the master must not be used until it answers HELLO again. */
 static bool
 error_demotes(struct slice text)
 {
@@ -171,7 +171,7 @@ decode_error(const redisReply *reply, const struct call *call, struct vote *vote
 	struct slice text = {reply->str, reply->str != NULL ? (size_t)reply->len : 0};
 	if (call->op == CALL_HELLO && error_clustered(text)) {
 		vote->outcome = OUTCOME_YES;
-		vote->greeting = GREETING_CLUSTER;
+		vote->hello = HELLO_CLUSTER;
 		return;
 	}
 	if (error_demotes(text))
@@ -196,7 +196,7 @@ decode_masterset(const redisReply *reply, struct vote *vote)
 	return (vote->masterset.n > 0) == (agreement > 0);
 }
 
-/* The next set that it stores, and the daemons that have not acknowledged the next set of this greeting. */
+/* The next set that it stores, and the daemons that have not acknowledged the next set of this HELLO. */
 static bool
 decode_next(const redisReply *reply, struct vote *vote)
 {
@@ -213,32 +213,32 @@ decode_next(const redisReply *reply, struct vote *vote)
 }
 
 static bool
-decode_greeting(const redisReply *reply, struct vote *vote)
+decode_hello(const redisReply *reply, struct vote *vote)
 {
 	static const struct {
 		const char *word;
-		enum greeting greeting;
+		enum hello_result hello;
 	} words[] = {
-		{"good", GREETING_GOOD},
-		{"replica", GREETING_REPLICA},
-		{"clock", GREETING_CLOCK},
-		{"cluster", GREETING_CLUSTER},
-		{"evicting", GREETING_EVICTING},
-		{"mismatch", GREETING_MISMATCH},
-		{"otherset", GREETING_OTHERSET},
-		{"cloned", GREETING_CLONED},
-		{"left", GREETING_LEFT},
+		{"good", HELLO_GOOD},
+		{"replica", HELLO_REPLICA},
+		{"clock", HELLO_CLOCK},
+		{"cluster", HELLO_CLUSTER},
+		{"evicting", HELLO_EVICTING},
+		{"mismatch", HELLO_MISMATCH},
+		{"otherset", HELLO_OTHERSET},
+		{"cloned", HELLO_CLONED},
+		{"left", HELLO_LEFT},
 	};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (!element_is(reply, 2, words[i].word))
 			continue;
-		vote->greeting = words[i].greeting;
-		if (vote->greeting == GREETING_GOOD)
+		vote->hello = words[i].hello;
+		if (vote->hello == HELLO_GOOD)
 			vote->run = element_text(reply, 6);
 		else
 			vote->text = element_text(reply, 6);
 		/* Two servers without a run id could not be told apart. */
-		if (vote->greeting == GREETING_GOOD && vote->run.n == 0)
+		if (vote->hello == HELLO_GOOD && vote->run.n == 0)
 			return false;
 		vote->admitted = element_is(reply, 4, "1");
 		if (!element_number(reply, 5, &vote->highest))
@@ -246,9 +246,9 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 		if (!element_number(reply, 15, &vote->longest_ms) ||
 			!element_number(reply, 16, &vote->guarded_lease_ms))
 			return false;
-		if (vote->greeting == GREETING_OTHERSET)
+		if (vote->hello == HELLO_OTHERSET)
 			return decode_masterset(reply, vote) && vote->masterset.n > 0;
-		return vote->greeting != GREETING_GOOD ||
+		return vote->hello != HELLO_GOOD ||
 		       (element_incarnation(reply, 3, &vote->incarnation) && decode_masterset(reply, vote) &&
 			       decode_next(reply, vote));
 	}
@@ -259,7 +259,7 @@ decode_greeting(const redisReply *reply, struct vote *vote)
 static bool
 decode_whole(const redisReply *reply, struct vote *vote)
 {
-	bool good = vote->op == CALL_HELLO ? reply->elements == 20 && decode_greeting(reply, vote)
+	bool good = vote->op == CALL_HELLO ? reply->elements == 20 && decode_hello(reply, vote)
 					   : reply->elements == 3 && element_number(reply, 2, &vote->highest);
 	if (good)
 		vote->outcome = OUTCOME_YES;

@@ -188,7 +188,8 @@ void
 handshake_ended(struct context *context, struct connection *c, const char *why)
 {
 	const struct identity *who = connection_identity(c);
-	if (who->greets && log_gate(context->log, &context->tls_failed, LOG_WARNING_LEVEL, "client.no_tls")) {
+	if (who->handshaking &&
+		log_gate(context->log, &context->tls_failed, LOG_WARNING_LEVEL, "client.no_tls")) {
 		LOG_EVENT(context->log, LOG_WARNING_LEVEL, "client.no_tls",
 			log_number("connection", (int64_t)who->id), log_text("address", who->peer.address),
 			log_text("why", why));
@@ -230,7 +231,7 @@ handshake_auth(struct context *context, struct connection *c, const struct comma
 }
 
 static void
-handshake_greet(struct context *context, struct connection *c)
+handshake_banner(struct context *context, struct connection *c)
 {
 	const struct identity *who = connection_identity(c);
 	struct buffer *out = connection_out(c);
@@ -278,7 +279,7 @@ handshake_hello(struct context *context, struct connection *c, const struct comm
 	if (command->protocol != 0 && command->protocol != who->protocol) {
 		handshake_speak(context, c, (int)command->protocol);
 	}
-	handshake_greet(context, c);
+	handshake_banner(context, c);
 }
 
 static void

@@ -56,7 +56,7 @@ class ById:
 
     def ask(self, *words, wait=0):
         until = time.monotonic() + wait + PATIENCE
-        away = None  # no daemon has greeted since then
+        away = None  # no daemon has answered since then
         while True:
             away = away or time.monotonic()
             try:

@@ -72,7 +72,7 @@ def test_too_few_replicas(place):
     """a master that takes no writes for want of replicas, longer than a registration lives"""
     redis, daemon = started(place)
     redis("CONFIG", "SET", "min-replicas-to-write", "1")
-    harness.until("the registration is over", lambda: "no greeting well" in str(daemon.client()("LOCK", "a", "WAIT", 0)))
+    harness.until("the registration is over", lambda: "no HELLO well" in str(daemon.client()("LOCK", "a", "WAIT", 0)))
     told_everywhere(place, daemon, "NOREPLICAS", "min-replicas-to-write", code="NOMASTER")
     redis("CONFIG", "SET", "min-replicas-to-write", "0")
     ready_again(place)
@@ -123,7 +123,7 @@ def test_dangerous_taken(place):
     redis, daemon = logged_in(place, "+@all")
     ready_again(place)
     redis("ACL", "SETUSER", "app", "-@dangerous")
-    harness.until("the registration is over", lambda: "no greeting well" in str(daemon.client()("LOCK", "a", "WAIT", 0)))
+    harness.until("the registration is over", lambda: "no HELLO well" in str(daemon.client()("LOCK", "a", "WAIT", 0)))
     told_everywhere(place, daemon, "may not run INFO", "ACL SETUSER", code="NOMASTER")
     redis("ACL", "SETUSER", "app", "+@all")
     ready_again(place)

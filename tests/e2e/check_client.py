@@ -962,7 +962,7 @@ def test_names_too_long(place):
 
 
 def test_silent_daemon(place):
-    """a daemon that accepts and does not greet counts as away: --master-wait ends the wait, and who is patient gets the lock"""
+    """a daemon that accepts and does not answer HELLO counts as away: --master-wait ends the wait, and who is patient gets the lock"""
     daemon = world(place)
     daemon.process.stop()
     impatient = tool.start(place, daemon, "run", "--master-wait", "1", "a", "true")

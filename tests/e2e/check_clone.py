@@ -27,7 +27,7 @@ def identity(daemon):
 
 
 def test_second_is_told(place):
-    """of two copies of a daemon the second to greet the master ends, and the first keeps its locks"""
+    """of two copies of a daemon the second to say HELLO to the master ends, and the first keeps its locks"""
     redis = place.redis()
     first = place.daemon("d1", master=redis, environment=alike()).admitted()
     holder = first.client()
@@ -63,7 +63,7 @@ def test_holders_are_told(place):
     expect(listener("SESSION", "ONLOSS", "PUSH"), "OK")
     listener("LOCK", "report")
     before = redis("GET", "holdfast:{deploy}")
-    # The copy has greeted the master since: its nonce is there in the place of ours.
+    # The copy has sent the master HELLO since: its nonce is there in the place of ours.
     field = "d:" + identity(first)
     until, longest, guards, memory, _ = redis("HGET", "holdfast:node", field).split()
     redis("HSET", "holdfast:node", field, " ".join((until, longest, guards, memory, "0123456789abcdef")))

@@ -151,7 +151,7 @@ def test_registry(place):
             expect(one["differs"], "rules" if daemon is third else "", one["settings"])
         with third.client(3) as other:
             expect(sorted(one["differs"] for one in other("FLEET")), ["", "rules", "rules"])
-        # A reload is in the next greeting.
+        # A reload is in the next HELLO.
         third.configure(QUIET)
         expect(isinstance(third.client()("RELOAD"), str), True)
         redis("CLIENT", "KILL", "TYPE", "normal")
@@ -552,7 +552,7 @@ def test_refused_daemons(place):
     status, text = tool.call(place, first, "doctor")
     expect((status, "is refused by the masters: clock-margin 2000 ms, the others 1000 ms" in text,
             "in holdfast.yml on %s" % other.host in text), (1, True, True), text)
-    harness.until("a greeting tells", lambda: second.info()["master0_refused_daemons"] == "1")
+    harness.until("a HELLO tells", lambda: second.info()["master0_refused_daemons"] == "1")
     expect("on %s " % other.host in second.info()["master0_refused"], True)
     # It knows of itself why, and of the others.
     with other.client(3) as client:
@@ -565,7 +565,7 @@ def test_refused_daemons(place):
     everybody(first, 3)
     with first.client(3) as client:
         expect(refused_one(client), [])
-    harness.until("no greeting tells", lambda: second.info()["master0_refused_daemons"] == "0")
+    harness.until("no HELLO tells", lambda: second.info()["master0_refused_daemons"] == "0")
 
 
 def test_refused_set(place):
@@ -602,7 +602,7 @@ def test_refused_hostile(place):
             expect(len(one["settings"]) + len(one["address"]) + len(one["refused"]) < 1000, True)
     status, text = tool.call(place, daemon, "fleet")
     expect((status, "\x1b" in text, "\x07" in text), (1, False, False))
-    harness.until("a greeting tells", lambda: int(daemon.info()["master0_refused_daemons"]) > 0)
+    harness.until("a HELLO tells", lambda: int(daemon.info()["master0_refused_daemons"]) > 0)
     expect(len(daemon.info()["master0_refused"]) < 512, True)
     with daemon.client(3) as client:
         expect_between(client("LOCK", "a"), 1, 2 ** 52)
@@ -775,7 +775,7 @@ def test_publisher(place):
     mark = first.output.mark()
     first.process.signal(signal.SIGUSR2)
     first.output.wait(r"handover\.done", mark)
-    harness.until("it has greeted", lambda: secret_of(redis, one) != before)
+    harness.until("it has sent HELLO", lambda: secret_of(redis, one) != before)
     everybody(second, 2)
 
 

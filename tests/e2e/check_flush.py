@@ -8,7 +8,7 @@ import harness
 import resp
 from harness import BRISK, boottime, expect, expect_between, expect_code, took
 
-# Renewals and greetings come every 2 s: what is done much sooner is not due to them.
+# Renewals and HELLOs come every 2 s: what is done much sooner is not due to them.
 CONFIG = "lease: 6s\nclock-margin: 100ms\nrestart-guard: auto\n"
 AT_ONCE = 0.1
 
@@ -51,7 +51,7 @@ def forgotten(place, flush):
 
 
 def test_flushall(place):
-    """FLUSHALL: the daemon greets at once, the holder keeps its lock, nobody else gets one"""
+    """FLUSHALL: the daemon sends HELLO at once, the holder keeps its lock, nobody else gets one"""
     took(forgotten(place, lambda redis: expect(redis("FLUSHALL"), "OK")), AT_ONCE, "until the reclaim")
 
 

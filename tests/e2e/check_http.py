@@ -216,7 +216,7 @@ def test_process(place):
     """what an operator would find out too late: descriptors, a configuration that was refused, a standstill, the clock of a master"""
     clock = clockshim.Clock(place, "redis")
     clock.step(-5)
-    # It greets its master every 0.7 s, and a turn that comes 0.2 s late is a stall.
+    # It sends its master HELLO every 0.7 s, and a turn that comes 0.2 s late is a stall.
     daemon = served(place, master=place.redis(environment=clock.environment), config="lease: 2s\n").admitted()
 
     def number(name, labels=""):
@@ -406,7 +406,7 @@ def test_refused_daemon(place):
     other = place.daemon("d2", master=redis, config="clock-margin: 2s\n")
     other.output.wait("master.refused")
     why = "refuses 1 other daemon: %s on " % other.info()["run_id"][:8]
-    text = harness.until("a greeting tells", lambda: [found for found in [body(place, "/")[1]] if why in found])[0]
+    text = harness.until("a HELLO tells", lambda: [found for found in [body(place, "/")[1]] if why in found])[0]
     for words in (": clock-margin 2000 ms, the others 1000 ms: make these settings agree", "holdfast fleet"):
         expect(words in text, True, text)
     expect([value for key, value in samples(body(place, "/metrics")[1]).items() if key.startswith("holdfast_master_refused_daemons{")], ["1"])
@@ -436,7 +436,7 @@ def test_guard(place):
     """while a master is guarded, readyz says for how long, and the metric says the same"""
     redis = place.redis()
     served(place, master=redis, config="lease: 30s\nrestart-guard: auto\n")
-    text = harness.until("the master was greeted", lambda: [
+    text = harness.until("the master was sent HELLO", lambda: [
         found for found in [get(place, "/readyz")[2]] if "grants nothing new" in found])[0]
     expect(re.match(r"no new locks: the master %s has been guarded for \d+ s, and grants nothing new for \d+ s more: it "
                     r"restarted or is new, and may have forgotten leases\n$" % re.escape(redis.socket), text) is not None, True,

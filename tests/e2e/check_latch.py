@@ -9,7 +9,7 @@ import tool
 from harness import BRISK, boottime, expect, expect_between, expect_code, expect_not_before, took, until
 
 DAY_MS = 86400000
-# Renewals and greetings come seldom: what is done sooner is not due to them.
+# Renewals and HELLOs come seldom: what is done sooner is not due to them.
 GUARDED = "lease: 2s\nclock-margin: 100ms\nrestart-guard: auto\n"
 
 

@@ -76,7 +76,7 @@ def test_judge(place):
     expect((status, "granted while another holds it" in output), (1, True), output)
 
 
-def test_greeting(place):
+def test_hello(place):
     """a load asks for nothing before each of its clients was answered once"""
     seen, tokens = [], itertools.count(1)
 

@@ -175,7 +175,7 @@ def test_left_behind_server_brings_no_set_back(place):
     expect(masters[2]("HGET", "holdfast:node", "set").split(" ")[0], "1", "the generation at the server left behind")
     one.process.cont()
     refused(one)
-    # Each greeting of the server left behind tells of the earlier set: the master counts them.
+    # Each HELLO of the server left behind tells of the earlier set: the master counts them.
     mark = masters[2].script_calls()
     harness.until("it was told again", lambda: masters[2].script_calls() >= mark + 3)
     expect(one.output.text().count("masters.agreed"), 1, "how often a set was taken up")

@@ -8,7 +8,7 @@ from harness import BRISK, boottime, expect, expect_between, expect_code, expect
 KEPT = "retain: 10s\n"
 KEY = "holdfast:{a}"
 PAIRS = 1000
-FEW = 20  # script calls: greetings and renewals go on meanwhile
+FEW = 20  # script calls: HELLOs and renewals go on meanwhile
 TOKEN_MAX = 2 ** 53
 
 

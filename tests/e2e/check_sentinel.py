@@ -244,7 +244,7 @@ def test_kept(place):
 
 
 def expect_unreplicated(answer):
-    """The master's own error at first; once no greeting has been acknowledged for too long, it is asked no more."""
+    """The master's own error at first; once no HELLO has been acknowledged for too long, it is asked no more."""
     expect(isinstance(answer, resp.Error) and answer.split()[0] in ("MASTERERR", "NOMASTER"), True, repr(answer))
     expect("NOREPLICAS" in answer, True, answer)
 

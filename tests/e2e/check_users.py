@@ -115,8 +115,8 @@ def daemon_of(place, config=USERS, **options):
 
 def login(daemon, name):
     client = daemon.client(form=2, tcp=True)
-    greeting = client("HELLO", 3, "AUTH", name, SECRETS[name.upper()])
-    expect(isinstance(greeting, dict), True, repr(greeting))
+    hello = client("HELLO", 3, "AUTH", name, SECRETS[name.upper()])
+    expect(isinstance(hello, dict), True, repr(hello))
     return client
 
 

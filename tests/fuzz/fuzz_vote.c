@@ -135,11 +135,11 @@ static void
 check_masterset(const struct vote *v)
 {
 	struct members members;
-	assert(v->greeting < GREETING_COUNT);
+	assert(v->hello < HELLO_COUNT);
 	assert((v->masterset.n > 0) == (v->agreement > AGREEMENT_NONE) && v->agreement <= AGREEMENT_AGREED);
 	assert(v->op == CALL_HELLO || v->id == 0);
 	assert(v->outcome != OUTCOME_YES || v->op != CALL_HELLO || v->id != 0 ||
-		(v->greeting != GREETING_GOOD && v->greeting != GREETING_OTHERSET));
+		(v->hello != HELLO_GOOD && v->hello != HELLO_OTHERSET));
 	check_text(v->masterset);
 	check_text(v->places);
 	if (!members_read(v->masterset, v->places, &members))

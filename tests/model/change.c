@@ -22,7 +22,7 @@
  * A guarded newcomer's yes to a reclaim is a vote only if the set before had one member, and while that set
  * was in force less than a guard ago.
  *
- * Daemons may start again, with the list of the first set; or do nothing for as long as they like. Greetings
+ * Daemons may start again, with the list of the first set; or do nothing for as long as they like. HELLOs
  * may arrive late, and their answers may be lost. Who left keeps what it stored.
  *
  * Time goes by in ticks; clocks are right here, and calls take no time (leases.c has both).
@@ -47,11 +47,11 @@ struct turn {
 	struct explorer *ex;
 };
 
-/* --- greetings --------------------------------------------------------------------------------------------
+/* --- HELLOs --------------------------------------------------------------------------------------------
  */
 
 static void
-move_greet(struct turn *t, unsigned m, unsigned d)
+move_hello(struct turn *t, unsigned m, unsigned d)
 {
 	const struct change_rules *r = t->rules;
 	const struct daemon *was = &t->from->daemon[d];
@@ -60,16 +60,18 @@ move_greet(struct turn *t, unsigned m, unsigned d)
 	bool known = change_member(r, was->set, m) || (was->next != 0 && change_member(r, was->next, m));
 	if (!known)
 		return;
-	change_greeted(r, &t->next, m, &hello);
+	change_hello(r, &t->next, m, &hello);
 	struct change_state lost = t->next;
 	change_answered(r, &t->next, d, m);
 	uint8_t set = server->set, next = server->next, step = server->step;
 	uint8_t taken = t->next.daemon[d].set;
-	OFFER(t, "%c of set %u greets m%u, which has set %u, next %u at step %u%s", 'A' + d, was->set, m + 1,
-		set, next, step, taken != was->set ? ": takes up the later set" : "");
+	OFFER(t, "%c of set %u sends HELLO to m%u, which has set %u, next %u at step %u%s", 'A' + d, was->set,
+		m + 1, set, next, step, taken != was->set ? ": takes up the later set" : "");
 	t->next = lost;
 	if (memcmp(&lost, t->from, sizeof lost) != 0)
-		OFFER(t, "%c of set %u greets m%u, which has set %u, next %u at step %u; the answer is lost",
+		OFFER(t,
+			"%c of set %u sends HELLO to m%u, which has set %u, next %u at step %u; the answer "
+			"is lost",
 			'A' + d, was->set, m + 1, set, next, step);
 	t->next = *t->from;
 }
@@ -78,7 +80,7 @@ move_greet(struct turn *t, unsigned m, unsigned d)
 #define FLIGHT_ENLISTS  16
 #define FLIGHT_INSISTS  32
 
-/* A greeting that changes something arrives late. One at a time. */
+/* A HELLO that changes something arrives late. One at a time. */
 static void
 move_send(struct turn *t, unsigned m, unsigned d)
 {
@@ -97,7 +99,7 @@ move_send(struct turn *t, unsigned m, unsigned d)
 	peer->flight = (uint8_t)(hello.set | (hello.restores ? FLIGHT_RESTORES : 0) |
 				 (hello.enlists ? FLIGHT_ENLISTS : 0) | (hello.insists ? FLIGHT_INSISTS : 0));
 	peer->next = (uint8_t)(hello.next | hello.step << 2 | hello.accepted << 4);
-	OFFER(t, "%c sends m%u a greeting: set %u, next %u, step %u", 'A' + d, m + 1, hello.set, hello.next,
+	OFFER(t, "%c sends m%u a HELLO: set %u, next %u, step %u", 'A' + d, m + 1, hello.set, hello.next,
 		hello.step);
 }
 
@@ -115,8 +117,8 @@ move_arrive(struct turn *t, unsigned m, unsigned d)
 	if (peer->flight == 0)
 		return;
 	peer->flight = peer->next = 0;
-	change_greeted(t->rules, &t->next, m, &hello);
-	OFFER(t, "the late greeting of %c reaches m%u: set %u, next %u at step %u", 'A' + d, m + 1,
+	change_hello(t->rules, &t->next, m, &hello);
+	OFFER(t, "the late HELLO of %c reaches m%u: set %u, next %u at step %u", 'A' + d, m + 1,
 		t->next.server[m].set, t->next.server[m].next, t->next.server[m].step);
 }
 
@@ -295,7 +297,7 @@ change_moves(const void *rules, unsigned depth, const void *state, struct explor
 	for (unsigned m = 0; m < r->servers; m++) {
 		for (unsigned d = 0; d < DAEMONS; d++) {
 			move_ask(&t, m, d);
-			move_greet(&t, m, d);
+			move_hello(&t, m, d);
 			if (r->late)
 				move_send(&t, m, d);
 			move_arrive(&t, m, d);

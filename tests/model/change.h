@@ -1,5 +1,5 @@
 /*
- * change: what is shared by change.c, where the model is described, and change_greet.c.
+ * change: what is shared by change.c, where the model is described, and change_hello.c.
  */
 #ifndef MODEL_CHANGE_H
 #define MODEL_CHANGE_H
@@ -34,7 +34,7 @@ struct change_rules {
 	uint8_t follows[SETS + 1]; /* which set it follows: 1 or 2; 0: there is no such set */
 	uint8_t forgets;           /* how often in all members lose their memory, one at a time */
 	bool restarts;
-	bool late; /* greetings */
+	bool late; /* HELLOs */
 	enum reclaim reclaim;
 	bool lone_forgets; /* the only member, too */
 	bool once;         /* the next set is taken up when all have told step 2 once */
@@ -62,7 +62,7 @@ struct peer {
 	uint8_t told;     /* how far the next set is there; once it is taken up: 1 stored, 2 confirmed */
 	uint8_t word;     /* 0: nothing told since a member was seen blank; else 1 + the next set accepted */
 	uint8_t blank;    /* it is a member that was seen without memory */
-	uint8_t flight;   /* a greeting is on its way: the set it gives, 0 none, */
+	uint8_t flight;   /* a HELLO is on its way: the set it gives, 0 none, */
 	uint8_t next;     /* the next one, with its step in the upper bits */
 };
 
@@ -89,7 +89,7 @@ struct change_state {
 	uint8_t forgets;
 };
 
-/* A greeting. */
+/* A HELLO. */
 struct hello {
 	uint8_t set, next, step;
 	bool restores, enlists;
@@ -114,8 +114,8 @@ void change_untell(struct change_state *s, unsigned d);
 struct hello change_compose(
 	const struct change_rules *r, const struct change_state *s, unsigned d, unsigned m);
 
-/* The greeting at the server, and its answer at the daemon. */
-void change_greeted(
+/* The HELLO at the server, and its answer at the daemon. */
+void change_hello(
 	const struct change_rules *r, struct change_state *s, unsigned m, const struct hello *hello);
 void change_answered(const struct change_rules *r, struct change_state *s, unsigned d, unsigned m);
 

@@ -1,10 +1,11 @@
 /*
  * making: how daemons whose configurations name different masters agree on one set, or on none.
  *
- * Each daemon greets the masters that it is configured with. Each of these stores a set, its generation, and
- * how far that is agreed on: 1 offered, 2 accepted, 3 agreed. A daemon takes each step at all its masters
- * before the next one: it sends the least that they have told it and one more, or 3 as soon as one of them
- * says 3. It takes leases once all have accepted, or one has agreed, and none of them says otherwise.
+ * Each daemon sends HELLO to the masters that it is configured with. Each of these stores a set, its
+ * generation, and how far that is agreed on: 1 offered, 2 accepted, 3 agreed. A daemon takes each step at all
+ * its masters before the next one: it sends the least that they have told it and one more, or 3 as soon as
+ * one of them says 3. It takes leases once all have accepted, or one has agreed, and none of them says
+ * otherwise.
  *
  * A master takes an offer where nothing is stored, and 3 as well; 3 takes the place of an offer of another
  * set and of any older generation. A set that nobody uses lapses: a later generation may be offered where the
@@ -12,10 +13,10 @@
  * set. A call names the set, and is refused where that is not stored as agreed.
  *
  * A master may lose its memory; it is guarded then for L + J. Registrations outlast what a daemon may have
- * been promised by a call: no daemon calls a master that it has not greeted for a third of a lease.
+ * been promised by a call: no daemon calls a master that has not answered its HELLO for a third of a lease.
  *
  * Time goes by in ticks; clocks are right here, and calls take no time (leases.c has both), but any answer to
- * a greeting may be lost.
+ * a HELLO may be lost.
  *
  * Promised: two daemons never hold the lease at the same time (OVERLAP).
  */
@@ -28,7 +29,7 @@
 #define SERVERS_MAX 4
 #define DAEMONS     2
 #define LEASE       2 /* ticks */
-#define REGISTERED  3 /* ticks: a lease, the time between two greetings, and what clocks step */
+#define REGISTERED  3 /* ticks: a lease, the time between two HELLOs, and what clocks step */
 
 #define OFFERED  1
 #define ACCEPTED 2
@@ -54,7 +55,7 @@ struct making_rules {
 struct peer {
 	uint8_t told;       /* how far its own set is there, as last told; 0: not at all */
 	uint8_t barred;     /* it told of another one that is agreed on */
-	uint8_t heard;      /* it has been greeted with the memory that it has now */
+	uint8_t heard;      /* it has answered HELLO with the memory that it has now */
 	uint8_t registered; /* ticks */
 	uint8_t left;       /* ticks that the last yes counts */
 };
@@ -141,7 +142,7 @@ usable(const struct making_rules *r, const struct making_state *s, unsigned d)
 	return agreed(r, s, d);
 }
 
-/* --- greetings --------------------------------------------------------------------------------------------
+/* --- HELLOs --------------------------------------------------------------------------------------------
  */
 
 /* A majority of the set stored there is asked by this daemon, and so can lapse for it. */
@@ -187,7 +188,7 @@ answered(struct turn *t, unsigned m, unsigned d)
 }
 
 static void
-move_greet(struct turn *t, unsigned m, unsigned d)
+move_hello(struct turn *t, unsigned m, unsigned d)
 {
 	const struct making_rules *r = t->rules;
 	struct server *server = &t->next.server[m];
@@ -207,10 +208,10 @@ move_greet(struct turn *t, unsigned m, unsigned d)
 	answered(t, m, d);
 	uint8_t agreement = server->agreement;
 	bool other = server->stored != set;
-	OFFER(t, "%c greets m%u with step %u%s: step %u", 'A' + d, m + 1, step,
+	OFFER(t, "%c sends HELLO to m%u with step %u%s: step %u", 'A' + d, m + 1, step,
 		other ? ", which has another set" : "", agreement);
 	t->next = lost;
-	OFFER(t, "%c greets m%u with step %u, and the answer is lost", 'A' + d, m + 1, step);
+	OFFER(t, "%c sends HELLO to m%u with step %u, and the answer is lost", 'A' + d, m + 1, step);
 }
 
 /* Another set is stored there: that of a later generation may be offered. */
@@ -360,7 +361,7 @@ making_moves(const void *rules, unsigned depth, const void *state, struct explor
 		for (unsigned d = 0; d < DAEMONS; d++) {
 			if (!member(r, d, m))
 				continue;
-			move_greet(&t, m, d);
+			move_hello(&t, m, d);
 			move_ask(&t, m, d);
 			t.next = *t.from;
 		}

@@ -322,7 +322,7 @@ story_text(const struct story *w)
 	return w->actions.list[i].u.reply.text;
 }
 
-/* Registers the daemon, by an answer to the last greeting that is not in the story. */
+/* Registers the daemon, by an answer to the last HELLO that is not in the story. */
 static void
 registered(struct story *w)
 {

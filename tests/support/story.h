@@ -41,9 +41,9 @@ struct story {
 	struct core_settings settings;
 	unsigned at;     /* the master that answers, counted from 0 */
 	int64_t jump_ms; /* how far the clock of that master is ahead */
-	bool refused; /* a greeting by a timer is refused; otherwise it is admitted, and not part of the text
-		       */
-	bool timer;   /* the step is a timer's: its periodic greetings are not part of the text */
+	bool refused;    /* a HELLO by a timer is refused; otherwise it is admitted, and not part of the text
+			  */
+	bool timer;      /* the step is a timer's: its periodic HELLOs are not part of the text */
 	uint64_t *attempts; /* attempts so far, in the order of their first use */
 	size_t attempts_room;
 	char set[512]; /* of masters, as a master answers it */
@@ -100,7 +100,7 @@ const char *granted(struct story *w, const char *name, uint64_t attempt, int64_t
 const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
 	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
-/* Puts the set of masters into a greeting: all masters of the story have agreed on it before. */
+/* Puts the set of masters into a HELLO: all masters of the story have agreed on it before. */
 void agree(struct story *w, struct vote *vote);
 const char *hello(struct story *w, bool admitted, uint64_t incarnation);
 

@@ -20,7 +20,7 @@ const { Cut, FOREIGN, Link } = require('./wire');
 const RETRY_MIN = 5; // ms between attempts to connect
 const RETRY_MAX = 250;
 const RETRY_REFUSED = 1000; // the daemon counts wrong passwords for all clients of this host
-const GREETING = 5000; // ms for the greeting
+const HELLO_TIMEOUT = 5000; // ms for the answer to HELLO
 const IDLE = 30000;
 
 /** @type {Map<string, Engine>} */
@@ -229,9 +229,9 @@ class Engine {
       (items) => this.#pushed(items),
       (ended) => this.#ended(ended),
     );
-    const timer = setTimeout(() => link.end(new Error('the daemon does not answer')), GREETING);
+    const timer = setTimeout(() => link.end(new Error('the daemon does not answer')), HELLO_TIMEOUT);
     try {
-      await this.#greet(link);
+      await this.#hello(link);
     } catch (error) {
       link.end(/** @type {Error} */ (error));
     }
@@ -248,7 +248,7 @@ class Engine {
   }
 
   /** @param {Link} link */
-  async #greet(link) {
+  async #hello(link) {
     const { user, password } = this.#address;
     const login = password ? ['AUTH', user || 'default', password] : [];
     const welcome = await link.ask('HELLO', '3', ...login, 'SETNAME', this.label);

@@ -169,7 +169,7 @@ class Core:
         self.calls: List[Callable[[], None]] = []
         self.wake = math.inf
         self.online = False  # there is a connection
-        self.greeted = False  # and a daemon has answered there
+        self.answered = False  # and a daemon has answered there
         self.served = False  # a daemon has answered, over this connection or an earlier one
         self.failures = 0  # connections in a row at which no daemon answered, or it refused
         self.cut_since = 0.0
@@ -223,10 +223,10 @@ class Core:
 
     def cut(self, now: float, why: HoldfastError, failed: bool = False) -> None:
         """The connection is lost, or failed: it could not be made."""
-        if self.greeted:
+        if self.answered:
             self.cut_since = now
-        self.failures = 0 if self.greeted else self.failures + 1
-        self.online, self.greeted, self.stalled, self.cut_why = False, False, False, why
+        self.failures = 0 if self.answered else self.failures + 1
+        self.online, self.answered, self.stalled, self.cut_why = False, False, False, why
         self.output.clear()
         handlers, self._handlers = self._handlers, deque()
         for handler, _ in handlers:
@@ -238,7 +238,7 @@ class Core:
 
     def ended(self) -> None:
         """The session was ended by a QUIT: the next connection begins another one."""
-        self.online, self.greeted, self._secret, self._bound = False, False, None, False
+        self.online, self.answered, self._secret, self._bound = False, False, None, False
         self.output.clear()
         self._handlers.clear()
 
@@ -295,8 +295,8 @@ class Core:
     def _hello(self, value: Any, now: float) -> None:
         if isinstance(value, list) and "holdfast" not in value:
             raise lasting(DaemonUnreachable("what answers is a Redis, not holdfastd: give the daemon's socket"))
-        self.greeted = not isinstance(value, (Failure, Cut))
-        self.served = self.served or self.greeted
+        self.answered = not isinstance(value, (Failure, Cut))
+        self.served = self.served or self.answered
         if isinstance(value, Failure):
             self.stalled = True
             self.cut_why = LockRefused(*value)
@@ -332,7 +332,7 @@ class Core:
                 queue.behind[hold] = None
             else:
                 self._step_out(hold, now)
-        self._rouse(now + (LOOK if claim.alive or not self.greeted else SILENCE))
+        self._rouse(now + (LOOK if claim.alive or not self.answered else SILENCE))
         if claim.until is not None:
             self._rouse(claim.until)
         if claim.lasts is not None:
@@ -434,7 +434,7 @@ class Core:
     def _tick_waiting(self, hold: Hold, claim: Claim, now: float) -> None:
         end = math.inf if claim.until is None else claim.until + SLACK
         why: HoldfastError = DaemonUnreachable("the daemon does not answer") if self.online else self.cut_why
-        if not self.greeted:
+        if not self.answered:
             end = min(end, max(self.cut_since, claim.since) + claim.patience)
         elif hold.trouble is not None:
             why = hold.trouble[1]
@@ -511,7 +511,7 @@ class Core:
         longest = _option(words, "MAXHOLD")
         if longest and now - hold.granted_at > 0.9 * int(longest) / 1000:
             return "maxhold", "its max_hold is over"
-        if not self.greeted:
+        if not self.answered:
             return "unreachable", "the daemon was away until the told deadline (%s)" % self.cut_why
         if hold.checking:
             return "unreachable", "the daemon did not answer until the told deadline"

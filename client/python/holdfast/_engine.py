@@ -174,7 +174,7 @@ class Engine:
             self._flush()
             if self.core.stalled:
                 self._drop(self.core.cut_why)
-            if self.core.greeted != self._told_up:
+            if self.core.answered != self._told_up:
                 self._tell_connection()
             until = self.core.wake
             if self.core.calls:
@@ -204,7 +204,7 @@ class Engine:
             self.core.calls.pop(0)()
 
     def _tell_connection(self) -> None:
-        self._told_up, address = self.core.greeted, str(self.address)
+        self._told_up, address = self.core.answered, str(self.address)
         if self._told_up:
             tell(Event("resume" if self._told_cut else "connect", address=address), logging.INFO)
         else:
@@ -281,7 +281,7 @@ class Engine:
                 why = error
                 continue
             try:
-                self._greet(self._socket)
+                self._say_hello(self._socket)
             except (OSError, ValueError) as error:
                 self._drop(self._unreachable(error))
             return
@@ -308,7 +308,7 @@ class Engine:
         found = socket.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
         return [(family, place) for family, _, _, _, place in found]
 
-    def _greet(self, connection: socket.socket) -> None:
+    def _say_hello(self, connection: socket.socket) -> None:
         connection.settimeout(CONNECT)
         if not self.address.path:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

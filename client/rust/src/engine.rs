@@ -276,10 +276,10 @@ impl Engine {
     }
 
     fn tell_connection(&self, inner: &mut Inner) {
-        if inner.core.greeted == inner.told_up {
+        if inner.core.answered == inner.told_up {
             return;
         }
-        inner.told_up = inner.core.greeted;
+        inner.told_up = inner.core.answered;
         let address = inner.address.to_string();
         let event = if inner.told_up {
             Event::Connect { address, again: inner.told_cut }
@@ -532,10 +532,10 @@ impl Inner {
         }
         self.clogged = false;
         let refused = matches!(why, Error::Refused(_));
-        let greeted = self.core.greeted;
+        let answered = self.core.answered;
         self.core.cut(now, why, failed);
         self.retry_at = now
-            + match (refused, greeted) {
+            + match (refused, answered) {
                 (true, _) => REFUSED,
                 (false, true) => Duration::ZERO,
                 (false, false) => BACKOFF.1.min(BACKOFF.0 * (1 << self.core.failures.min(10))),

@@ -159,8 +159,8 @@ struct call {
 			struct slice places;
 			struct next_set next; /* the set that is to follow it */
 			enum agreement agreement;
-			struct slice nonces; /* of this greeting, 16 hexadecimal digits; then, each after a
-						space, those of greetings before it */
+			struct slice nonces; /* of this HELLO, 16 hexadecimal digits; then, each after a
+						space, those of HELLOs before it */
 			bool leaves; /* this daemon ends, and no client relies on a lease of it: HELLO then
 					only ends its registration */
 			uint64_t doubted; /* the memory whose clock has jumped, as seen here; 0: none */
@@ -209,7 +209,7 @@ call_about_lease(enum call_op op)
 #define CALL_QUEUELESS (-1)
 
 enum outcome {
-	OUTCOME_YES,  /* done as asked: granted, renewed, reclaimed, greeted, ...; LATCH: see vote.latch */
+	OUTCOME_YES,  /* done as asked: granted, renewed, reclaimed, registered, ...; LATCH: see vote.latch */
 	OUTCOME_BUSY, /* ACQUIRE: another daemon has the lease, or is ahead in the queue */
 	OUTCOME_NO,   /* RENEW, ADOPT, RELEASE: not ours, or no longer; RECLAIM: another daemon reclaimed a
 			 newer one;   LATCH: there is none, or, with vote.latch.id, none that counts: it was set
@@ -217,36 +217,37 @@ enum outcome {
 	OUTCOME_LATE, /* executed after deadline_us; nothing was done */
 	OUTCOME_FORGOTTEN, /* the incarnation is not the one meant, or the master is not admitted (ACQUIRE,
 			      RENEW, ADOPT), or is admitted (RECLAIM), or takes no lease as long, or knows of
-			      a longer one to guard (ADMIT); nothing was done: greet it again */
+			      a longer one to guard (ADMIT); nothing was done: send HELLO again */
 	OUTCOME_WRONGKIND, /* the key holds something that is not our kind of lock; nothing was touched */
 	OUTCOME_LIMIT,     /* PERMITS: the name has another LIMIT while permits are taken, see vote.limit */
-	OUTCOME_DEMOTED,   /* READONLY, LOADING, MASTERDOWN, ...: not a master now; greet it again */
+	OUTCOME_DEMOTED,   /* READONLY, LOADING, MASTERDOWN, ...: not a master now; send HELLO again */
 	OUTCOME_ERROR,     /* another error of the master, quoted in text; nothing was done for this name */
 	OUTCOME_UNKNOWN,   /* the call may have left, and its answer was lost */
 	OUTCOME_UNSENT     /* the call never left: the link was not up, or the output was full */
 };
 
-/* Why a master that answered HELLO cannot be used: GREETING(name, text for people). What the master says of
- * it, with the values, comes before the colon: a short text may have no room for the cure. */
-#define GREETINGS(GREETING)                                                                                  \
-	GREETING(GOOD, "good")                                                                               \
-	GREETING(REPLICA, "is a replica: name its master instead")                                           \
-	GREETING(CLOCK,                                                                                      \
+/* Why a master that answered HELLO cannot be used: HELLO_RESULT(name, text for people). What the master says
+ * of it, with the values, comes before the colon: a short text may have no room for the cure. */
+#define HELLO_RESULTS(HELLO_RESULT)                                                                          \
+	HELLO_RESULT(GOOD, "good")                                                                           \
+	HELLO_RESULT(REPLICA, "is a replica: name its master instead")                                       \
+	HELLO_RESULT(CLOCK,                                                                                  \
 		"has a clock that is after 2112 or before 1970, at which no token can begin: set it, "       \
 		"as with `timedatectl set-ntp true`")                                                        \
-	GREETING(CLUSTER, "runs in cluster mode: name its nodes under `cluster:`")                           \
-	GREETING(EVICTING, "may evict keys: set maxmemory-policy noeviction")                                \
-	GREETING(MISMATCH, "is used by daemons of another format or with other limits: upgrade the older "   \
-			   "hosts, or make clock-margin, restart-guard and the rules with keys agree")       \
-	GREETING(OTHERSET, "belongs to another set of masters")                                              \
-	GREETING(CLONED, "knows another process with this daemon-id: a copy that was made while it ran")     \
-	GREETING(LEFT, "has heard that this daemon ends")
+	HELLO_RESULT(CLUSTER, "runs in cluster mode: name its nodes under `cluster:`")                       \
+	HELLO_RESULT(EVICTING, "may evict keys: set maxmemory-policy noeviction")                            \
+	HELLO_RESULT(MISMATCH,                                                                               \
+		"is used by daemons of another format or with other limits: upgrade the older "              \
+		"hosts, or make clock-margin, restart-guard and the rules with keys agree")                  \
+	HELLO_RESULT(OTHERSET, "belongs to another set of masters")                                          \
+	HELLO_RESULT(CLONED, "knows another process with this daemon-id: a copy that was made while it ran") \
+	HELLO_RESULT(LEFT, "has heard that this daemon ends")
 
-enum greeting {
-#define GREETING(name, text) GREETING_##name,
-	GREETINGS(GREETING)
-#undef GREETING
-		GREETING_COUNT
+enum hello_result {
+#define HELLO_RESULT(name, text) HELLO_##name,
+	HELLO_RESULTS(HELLO_RESULT)
+#undef HELLO_RESULT
+		HELLO_COUNT
 };
 
 /* What a master says of a latch. */
@@ -278,7 +279,7 @@ struct vote {
 		struct {
 			struct slice run;     /* the server process: two with the same one are one master */
 			uint64_t incarnation; /* the master's memory from now on */
-			enum greeting greeting;
+			enum hello_result hello;
 			bool admitted;      /* false: guarded; it takes reclaims and grants nothing new */
 			int64_t longest_ms; /* GOOD: the longest lease that may be asked for, >= 0 */
 			int64_t guarded_lease_ms; /* GOOD, MISMATCH: the longest that a guard has to wait for

@@ -135,7 +135,7 @@ void
 emit_call(struct core *core, const struct call *call)
 {
 	assert(call->link < core->settings.links);
-	/* A greeting is about the server, every other call about one name. */
+	/* A HELLO is about the server, every other call about one name. */
 	assert((call->name.n > 0) == (call->op != CALL_HELLO && call->op != CALL_ADMIT));
 	/* Only members of the set are asked about names. */
 	assert(call->name.n == 0 || call->master < core->settings.masters);

@@ -35,26 +35,26 @@ struct masters_change {
 };
 
 enum event_type {
-	EVENT_OPEN,       /* conn, peer: a connection is open, and with it a session */
-	EVENT_RETURN,     /* conn, keep, no_push: a connection that has outlived the process before
-			     (core_recover()) speaks for its session again */
-	EVENT_PEER,       /* conn, peer: it logged in or was named: the peer's data changed */
-	EVENT_NO_PUSH,    /* conn, no_push: it left RESP3, and takes no pushes; or came back to it */
-	EVENT_FINISH,     /* conn: no more requests will come: its wait becomes WAIT 0 */
-	EVENT_CLOSE,      /* conn, end: the connection is gone */
-	EVENT_COMMAND,    /* conn, command: one of the verbs that command.def marks for the core */
-	EVENT_HEARD,      /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
-	EVENT_BREAK,      /* command: a BREAK that another daemon asks for; nothing is answered */
-	EVENT_ELSEWHERE,  /* whose, text: another daemon holds the name for the id. The text is told to its
-			     client */
-	EVENT_BIND,       /* conn, process: SESSION BIND; answered like a command */
-	EVENT_MASTERS,    /* conn, masters: the set of masters is to change; answered like a command */
-	EVENT_EXIT,       /* process: it ended, and with it the session bound to it */
-	EVENT_UNSEEN,     /* process: its end cannot be seen here; the session goes on without it */
-	EVENT_LINK_UP,    /* master, link: connected and logged in; it has to be greeted before it is used */
-	EVENT_LINK_DOWN,  /* master, link, text: why. The votes for its calls come first */
+	EVENT_OPEN,      /* conn, peer: a connection is open, and with it a session */
+	EVENT_RETURN,    /* conn, keep, no_push: a connection that has outlived the process before
+			    (core_recover()) speaks for its session again */
+	EVENT_PEER,      /* conn, peer: it logged in or was named: the peer's data changed */
+	EVENT_NO_PUSH,   /* conn, no_push: it left RESP3, and takes no pushes; or came back to it */
+	EVENT_FINISH,    /* conn: no more requests will come: its wait becomes WAIT 0 */
+	EVENT_CLOSE,     /* conn, end: the connection is gone */
+	EVENT_COMMAND,   /* conn, command: one of the verbs that command.def marks for the core */
+	EVENT_HEARD,     /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
+	EVENT_BREAK,     /* command: a BREAK that another daemon asks for; nothing is answered */
+	EVENT_ELSEWHERE, /* whose, text: another daemon holds the name for the id. The text is told to its
+			    client */
+	EVENT_BIND,      /* conn, process: SESSION BIND; answered like a command */
+	EVENT_MASTERS,   /* conn, masters: the set of masters is to change; answered like a command */
+	EVENT_EXIT,      /* process: it ended, and with it the session bound to it */
+	EVENT_UNSEEN,    /* process: its end cannot be seen here; the session goes on without it */
+	EVENT_LINK_UP,   /* master, link: connected and logged in; it has to answer HELLO before it is used */
+	EVENT_LINK_DOWN, /* master, link, text: why. The votes for its calls come first */
 	EVENT_SUBSCRIBED, /* master: its inbox listens (again): wake-ups may have been missed before */
-	EVENT_FLUSHED,    /* master: it says that its data was flushed; it has to be greeted again */
+	EVENT_FLUSHED,    /* master: it says that its data was flushed; it has to answer HELLO again */
 	EVENT_VOTE,       /* vote */
 	EVENT_WAKE,       /* name: we are the head of the queue: acquire now */
 	EVENT_WANT,       /* name: another daemon waits for a lease of ours */

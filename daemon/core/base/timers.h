@@ -27,7 +27,7 @@ enum timer_kind {
 	TIMER_RELEASE,         /* a release has to be repeated */
 	TIMER_LATCH,           /* a latch has to be looked at, or forgotten */
 	TIMER_LATCH_REQUEST,   /* the time of a LATCH request is over */
-	TIMER_MASTER,          /* greet, or end the guard */
+	TIMER_MASTER,          /* HELLO, or end the guard */
 	TIMER_GRACE,           /* a session without connection has waited long enough */
 	TIMER_HEARTBEAT,       /* a session has to be heard of */
 	TIMER_LATCH_QUOTA,     /* a latch that is counted for a user is over */

@@ -264,7 +264,7 @@ permits_schedule(struct core *core, struct resource *r)
 		refusal_masters(core, r, l, &refusal);
 		queue_answer_all(core, r, &refusal);
 	}
-	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
+	/* If a master has yet to answer HELLO, it may be usable in a moment: no refusal yet. */
 	if (refused || (!usable && !quorum_near(core, r->link)))
 		permits_refuse_once(core, r, usable);
 	if (refused && lease_waiting(l)->why == WAIT_REFUSED) {

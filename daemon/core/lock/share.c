@@ -215,7 +215,7 @@ share_without(struct core *core, struct resource *r)
 		refusal_masters(core, r, l, &refusal);
 		queue_answer_all(core, r, &refusal);
 	}
-	/* If a master is being greeted, it may be usable in a moment: no refusal yet. */
+	/* If a master has yet to answer HELLO, it may be usable in a moment: no refusal yet. */
 	if (lease_refused(l) || (!usable && !quorum_near(core, r->link)))
 		share_refuse_once(core, r, usable);
 	if (l->state == LEASE_WAITING && lease_waiting(l)->why == WAIT_REFUSED) {

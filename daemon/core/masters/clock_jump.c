@@ -44,7 +44,7 @@ jumps_forget(struct master *m)
 /* If a later answer shows more than this, it is another jump, even if the master has not been told of this
  * one. */
 static void
-greetings_see(const struct core *core, struct master *of, unsigned link, int64_t ms)
+hellos_see(const struct core *core, struct master *of, unsigned link, int64_t ms)
 {
 	assert(link < core->settings.links);
 	for (unsigned i = 0; i < core->settings.links; i++) {
@@ -57,7 +57,7 @@ void
 clock_jump_seen(struct core *core, struct master *of, unsigned link, int64_t ms)
 {
 	assert(ms > 0 && of->index < CORE_SLOTS_MAX);
-	greetings_see(core, of, link, ms);
+	hellos_see(core, of, link, ms);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct master *m = &core->masters[i];
 		struct clock_jump *jump = &m->jumps[of->index];

@@ -1,5 +1,5 @@
 /*
- * master: see master.h. core.c brings the events; quorum.c decides on admission. A master is greeted again
+ * master: see master.h. core.c brings the events; quorum.c decides on admission. A master is sent HELLO again
  * whenever its memory is in doubt, and not used before it has answered.
  */
 #include "daemon/core/masters/master.h"
@@ -36,18 +36,21 @@
 
 /* The moves between the states; master.h has the picture. */
 static const unsigned master_allowed[MASTER_STATE_COUNT] = {
-	[MASTER_AWAY] = TO(MASTER_GREETING),
-	[MASTER_GREETING] = TO(MASTER_AWAY) | TO(MASTER_GUARDED) | TO(MASTER_ADMITTED) | TO(MASTER_REFUSED),
-	[MASTER_GUARDED] = TO(MASTER_AWAY) | TO(MASTER_GREETING) | TO(MASTER_ADMITTED) | TO(MASTER_GUARDED) |
-			   TO(MASTER_REFUSED),
-	[MASTER_ADMITTED] = TO(MASTER_AWAY) | TO(MASTER_GREETING) | TO(MASTER_GUARDED) | TO(MASTER_REFUSED),
-	[MASTER_REFUSED] = TO(MASTER_AWAY) | TO(MASTER_GREETING) | TO(MASTER_GUARDED) | TO(MASTER_ADMITTED),
+	[MASTER_AWAY] = TO(MASTER_REGISTERING),
+	[MASTER_REGISTERING] =
+		TO(MASTER_AWAY) | TO(MASTER_GUARDED) | TO(MASTER_ADMITTED) | TO(MASTER_REFUSED),
+	[MASTER_GUARDED] = TO(MASTER_AWAY) | TO(MASTER_REGISTERING) | TO(MASTER_ADMITTED) |
+			   TO(MASTER_GUARDED) | TO(MASTER_REFUSED),
+	[MASTER_ADMITTED] =
+		TO(MASTER_AWAY) | TO(MASTER_REGISTERING) | TO(MASTER_GUARDED) | TO(MASTER_REFUSED),
+	[MASTER_REFUSED] =
+		TO(MASTER_AWAY) | TO(MASTER_REGISTERING) | TO(MASTER_GUARDED) | TO(MASTER_ADMITTED),
 };
 
-static const char *const greeting_text[] = {
-#define GREETING(name, text) text,
-	GREETINGS(GREETING)
-#undef GREETING
+static const char *const hello_text[] = {
+#define HELLO_RESULT(name, text) text,
+	HELLO_RESULTS(HELLO_RESULT)
+#undef HELLO_RESULT
 };
 
 static void
@@ -63,7 +66,7 @@ master_turn(struct core *core, struct master *m, enum master_state next)
 static void
 master_arm(struct core *core, struct master *m)
 {
-	int64_t at = m->greet_at_ms;
+	int64_t at = m->hello_at_ms;
 
 	if (m->state == MASTER_GUARDED && !m->admitting && m->admit_at_ms < at)
 		at = m->admit_at_ms;
@@ -113,21 +116,21 @@ master_call(struct core *core, const struct call *call)
 
 /* HELLO on one link: which server is this, and does it remember us? */
 static void
-master_greet(struct core *core, struct master *m, unsigned link)
+master_hello(struct core *core, struct master *m, unsigned link)
 {
 	struct master_link *l = &m->links[link];
 	struct call hello;
 
 	assert(link < core->settings.links);
-	if (!l->up || l->greeting || core->quorum->left)
+	if (!l->up || l->hello_under_way || core->quorum->left)
 		return;
-	l->greeting = true;
+	l->hello_under_way = true;
 	l->doubts = m->doubted != 0;
 	l->overtaken = false;
 	l->informed = true;
-	l->greeting_sent_ms = core->now.ms;
+	l->hello_sent_ms = core->now.ms;
 	master_draw_nonce(core, m);
-	l->greeting_nonce = m->nonces_drawn;
+	l->hello_nonce = m->nonces_drawn;
 	m->hello_serial = ++m->serial;
 	hello = (struct call){.op = CALL_HELLO,
 		.master = m->index,
@@ -142,32 +145,32 @@ master_greet(struct core *core, struct master *m, unsigned link)
 }
 
 void
-master_greet_all(struct core *core, struct master *m)
+master_hello_all(struct core *core, struct master *m)
 {
 	for (unsigned i = 0; i < core->settings.links; i++)
-		master_greet(core, m, i);
-	m->greet_at_ms = core->now.ms + master_greet_every_ms(core);
+		master_hello(core, m, i);
+	m->hello_at_ms = core->now.ms + master_hello_every_ms(core);
 	master_arm(core, m);
 }
 
 void
-masters_greet(struct core *core)
+masters_hello(struct core *core)
 {
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
-		core->masters[i].greet_at_ms = core->now.ms;
+		core->masters[i].hello_at_ms = core->now.ms;
 		master_arm(core, &core->masters[i]);
 	}
 }
 
-/* The master may not be the one we knew: it is asked for nothing new until it has been greeted. */
+/* The master may not be the one we knew: it is asked for nothing new until it has answered HELLO. */
 static void
 master_doubt(struct core *core, struct master *m)
 {
 	if (m->state == MASTER_AWAY)
 		return;
 	if (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED)
-		master_turn(core, m, MASTER_GREETING);
-	master_greet_all(core, m);
+		master_turn(core, m, MASTER_REGISTERING);
+	master_hello_all(core, m);
 }
 
 void
@@ -189,12 +192,12 @@ master_link_up(struct core *core, struct master *m, unsigned link)
 			known = m->links[i].offset;
 	}
 	m->links[link] = (struct master_link){.up = true, .offset = known};
-	/* Another link may be due for a greeting sooner, after an answer that did not count. */
-	if (m->state == MASTER_AWAY || m->greet_at_ms > core->now.ms + master_greet_every_ms(core))
-		m->greet_at_ms = core->now.ms + master_greet_every_ms(core);
+	/* Another link may be due for a HELLO sooner, after an answer that did not count. */
+	if (m->state == MASTER_AWAY || m->hello_at_ms > core->now.ms + master_hello_every_ms(core))
+		m->hello_at_ms = core->now.ms + master_hello_every_ms(core);
 	if (m->state == MASTER_AWAY)
-		master_turn(core, m, MASTER_GREETING);
-	master_greet(core, m, link);
+		master_turn(core, m, MASTER_REGISTERING);
+	master_hello(core, m, link);
 	master_arm(core, m);
 }
 
@@ -238,7 +241,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 
 	assert(m->state != MASTER_AWAY);
 	m->failing = false;
-	m->mismatch = what == greeting_text[GREETING_MISMATCH];
+	m->mismatch = what == hello_text[HELLO_MISMATCH];
 	(void)snprintf(m->reason, sizeof(m->reason), "%.*s%s%.*s%s", (int)cause, what,
 		detail.n > 0 ? ": " : "",
 		(int)(detail.n < MASTER_REASON_MAX / 2 ? detail.n : MASTER_REASON_MAX / 2),
@@ -247,7 +250,7 @@ master_refuse(struct core *core, struct master *m, const char *what, struct slic
 		master_turn(core, m, MASTER_REFUSED);
 	if (news)
 		emit_master_note(core, NOTE_MASTER_REFUSED, m, 0, -1, m->reason);
-	m->greet_at_ms = core->now.ms + master_greet_again_ms(core);
+	m->hello_at_ms = core->now.ms + master_hello_again_ms(core);
 	master_arm(core, m);
 }
 
@@ -278,45 +281,45 @@ master_admitted(struct core *core, struct master *m)
 	master_arm(core, m);
 }
 
-/* Greets the master once more before it is used. Its tokens count from now on: with this answer it may have
- * been the last member to accept the set, which is then agreed on above the tokens of all members. */
+/* Sends the master HELLO once more before it is used. Its tokens count from now on: with this answer it may
+ * have been the last member to accept the set, which is then agreed on above the tokens of all members. */
 static void
 master_repeat(struct core *core, struct master *m, const struct vote *vote)
 {
 	tokens_saw(core, vote->highest);
-	master_greet(core, m, vote->link);
+	master_hello(core, m, vote->link);
 }
 
-/* What this greeting shows of the clock, beside a jump. */
+/* What this HELLO shows of the clock, beside a jump. */
 static void
 master_measured(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct master_link *l = &m->links[vote->link];
 
-	assert(!l->overtaken && l->greeting_sent_ms == m->highest_sent_ms);
-	offset_greeted(&l->offset, master_offset_over_ms(core), l->greeting_sent_ms, vote->time_us);
+	assert(!l->overtaken && l->hello_sent_ms == m->highest_sent_ms);
+	offset_sample(&l->offset, master_offset_over_ms(core), l->hello_sent_ms, vote->time_us);
 	if (l->informed)
 		clock_jump_caught_up(m);
 	else if (m->off_ms > 0)
-		master_greet(core, m, vote->link); /* so that it catches up soon */
+		master_hello(core, m, vote->link); /* so that it catches up soon */
 }
 
 static void
-master_greeted(struct core *core, struct master *m, const struct vote *vote)
+master_hello_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool first = !m->known, changed = first || vote->incarnation != m->incarnation;
 
-	assert(vote->greeting == GREETING_GOOD);
+	assert(vote->hello == HELLO_GOOD);
 	assert(m->links[vote->link].up && m->state != MASTER_AWAY);
-	/* This greeting left before the jump was seen, or may hide a jump. Or it was read before a jump that
+	/* This HELLO left before the jump was seen, or may hide a jump. Or it was read before a jump that
 	 * the older samples have on them: as a sample it would show that jump again. */
 	if ((m->doubted != 0 && !changed && !m->links[vote->link].doubts) || m->links[vote->link].overtaken ||
 		master_vague(core, m, vote->link)) {
 		master_repeat(core, m, vote);
 		return;
 	}
-	if (m->links[vote->link].greeting_nonce > m->nonce_heard)
-		m->nonce_heard = m->links[vote->link].greeting_nonce;
+	if (m->links[vote->link].hello_nonce > m->nonce_heard)
+		m->nonce_heard = m->links[vote->link].hello_nonce;
 	/* Its clock may have jumped after the guard of another memory. */
 	if (m->doubted != 0 && vote->admitted)
 		m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
@@ -330,25 +333,25 @@ master_greeted(struct core *core, struct master *m, const struct vote *vote)
 		tokens_forgotten(core);
 	tokens_saw(core, vote->highest);
 	m->highest = vote->highest;
-	m->highest_sent_ms = m->links[vote->link].greeting_sent_ms;
+	m->highest_sent_ms = m->links[vote->link].hello_sent_ms;
 	m->registered_ms = m->highest_sent_ms;
 	master_measured(core, m, vote);
 	core->retry |= !m->registered;
 	m->registered = core->now.ms < master_registered_until(core, m);
 	if (!m->registered)
-		master_greet(core, m, vote->link); /* that answer took too long to count */
+		master_hello(core, m, vote->link); /* that answer took too long to count */
 	if (vote->admitted) {
 		/* Admitted after a change that we did not see: our leases may be missing there. */
 		m->reclaim |= changed;
-		if (m->state != MASTER_ADMITTED || changed || !m->links[vote->link].greeted) {
-			m->links[vote->link].greeted = true;
+		if (m->state != MASTER_ADMITTED || changed || !m->links[vote->link].identified) {
+			m->links[vote->link].identified = true;
 			master_admitted(core, m);
 		}
 		return;
 	}
 	/* Calls that waited for this link need not wait for the end of the guard. */
-	core->retry |= !m->links[vote->link].greeted;
-	m->links[vote->link].greeted = true;
+	core->retry |= !m->links[vote->link].identified;
+	m->links[vote->link].identified = true;
 	if (changed || !m->guarding) {
 		m->guard_until_ms = terms_guard_until(core, first);
 		m->admit_at_ms = m->guard_until_ms;
@@ -368,23 +371,23 @@ master_spread(struct core *core)
 		if (m->state == MASTER_AWAY || m->id == 0 ||
 			(m->enrolled && !masterset_changes(core) && !masterset_unsure(core)))
 			continue;
-		m->greet_at_ms = core->now.ms;
+		m->hello_at_ms = core->now.ms;
 		master_arm(core, m);
 	}
 }
 
 static void
-master_greet_soon(struct core *core, struct master *m)
+master_hello_soon(struct core *core, struct master *m)
 {
-	int64_t at_ms = core->now.ms + master_greet_again_ms(core);
+	int64_t at_ms = core->now.ms + master_hello_again_ms(core);
 
-	if (at_ms >= m->greet_at_ms)
+	if (at_ms >= m->hello_at_ms)
 		return;
-	m->greet_at_ms = at_ms;
+	m->hello_at_ms = at_ms;
 	master_arm(core, m);
 }
 
-/* False: the master belongs to another set, is not to be used now, or is greeted again. */
+/* False: the master belongs to another set, is not to be used now, or is sent HELLO again. */
 static bool
 master_of_set(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -404,7 +407,7 @@ master_of_set(struct core *core, struct master *m, const struct vote *vote)
 			"it counts again when they are back",
 			(struct slice){NULL, 0});
 	if (masterset_waits(core, m))
-		master_greet_soon(core, m);
+		master_hello_soon(core, m);
 	if (masterset_news(core))
 		master_spread(core);
 	return membership == MEMBERSHIP_FINE;
@@ -445,7 +448,7 @@ served_differ(const struct master_link *a, const struct master_link *b)
 /* Which server each link reaches. A failover, or a restart, leads links to another server one after the
  * other, and the server before is gone. So only one order of answers shows that a name leads to several
  * servers in turn: one link reaches A, then another link reaches B, then the first one reaches A again. Each
- * greeting has to leave after the answer before it came, as answers of a server that has ended may still be
+ * HELLO has to leave after the answer before it came, as answers of a server that has ended may still be
  * on their way. Until all links reach the same one, leases asked for on different links exclude nobody. */
 static bool
 master_several(struct master *m, const struct vote *vote)
@@ -454,7 +457,7 @@ master_several(struct master *m, const struct vote *vote)
 	char run[MASTER_RUN_MAX];
 	bool differ = false, shown = m->several;
 
-	assert(l->up && vote->greeting == GREETING_GOOD);
+	assert(l->up && vote->hello == HELLO_GOOD);
 	slice_text(run, sizeof(run), vote->run);
 	if (strcmp(run, l->run) != 0) {
 		memcpy(l->run, run, sizeof(run));
@@ -474,7 +477,7 @@ master_several(struct master *m, const struct vote *vote)
 	return m->several;
 }
 
-/* A greeting writes to the node, and so shows whether the master takes leases now. */
+/* A HELLO writes to the node, and so shows whether the master takes leases now. */
 static void
 master_works(struct core *core, struct master *m, const struct vote *vote)
 {
@@ -487,7 +490,7 @@ master_works(struct core *core, struct master *m, const struct vote *vote)
 static void
 master_refuses(struct master *m, const struct vote *vote)
 {
-	assert(vote->greeting == GREETING_GOOD);
+	assert(vote->hello == HELLO_GOOD);
 	m->refused_count = vote->refused_count < UINT16_MAX ? (unsigned)vote->refused_count : UINT16_MAX;
 	slice_text(m->refused, sizeof(m->refused), vote->refused);
 }
@@ -507,32 +510,32 @@ master_good(struct core *core, struct master *m, const struct vote *vote)
 	}
 	if (!masterset_known_twin(core, m) && !master_twin_refused(core, m, false) &&
 		master_of_set(core, m, vote))
-		master_greeted(core, m, vote);
+		master_hello_answered(core, m, vote);
 }
 
 /* The stored nonce may be that of a later HELLO of ours, sent on another link, through another slot or to
- * another address of the same server. Then the master is greeted once more: at once, or soon if a later HELLO
- * is under way. */
+ * another address of the same server. Then the master is sent HELLO once more: at once, or soon if a later
+ * HELLO is under way. */
 static void
 master_cloned(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool again;
 
-	assert(vote->greeting == GREETING_CLONED);
+	assert(vote->hello == HELLO_CLONED);
 	slice_text(m->run, sizeof(m->run), vote->text);
 	if (masterset_known_twin(core, m) || master_twin_refused(core, m, true))
 		return;
 	if (m->index >= core->settings.masters) { /* no member: the reason may be told later */
-		master_refuse(core, m, greeting_text[GREETING_CLONED], (struct slice){NULL, 0});
+		master_refuse(core, m, hello_text[HELLO_CLONED], (struct slice){NULL, 0});
 		return;
 	}
 	again = master_recall(core, m) || vote->attempt != m->hello_serial;
-	if (again && !master_greets(core, m)) {
-		master_greet(core, m, vote->link);
+	if (again && !master_hello_under_way(core, m)) {
+		master_hello(core, m, vote->link);
 	} else if (again || master_unheard(core, m)) {
-		master_greet_soon(core, m);
+		master_hello_soon(core, m);
 	} else {
-		emit_master_note(core, NOTE_CLONED, m, 0, -1, greeting_text[GREETING_CLONED]);
+		emit_master_note(core, NOTE_CLONED, m, 0, -1, hello_text[HELLO_CLONED]);
 		core->ended = true;
 	}
 }
@@ -541,31 +544,31 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 static bool
 master_is_unused(const struct master *m)
 {
-	return m->state == MASTER_GREETING || m->state == MASTER_REFUSED;
+	return m->state == MASTER_REGISTERING || m->state == MASTER_REFUSED;
 }
 
 static void
 master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 {
 	assert(vote->op == CALL_HELLO);
-	m->links[vote->link].greeting = false;
+	m->links[vote->link].hello_under_way = false;
 	if (!m->links[vote->link].up)
 		return;
 	if (vote->outcome == OUTCOME_YES && terms_heard(core, m, vote))
-		masters_greet(core);
-	if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD)
+		masters_hello(core);
+	if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_GOOD)
 		master_good(core, m, vote);
-	else if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_CLONED)
+	else if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_CLONED)
 		master_cloned(core, m, vote);
-	else if (vote->outcome == OUTCOME_YES && vote->greeting == GREETING_OTHERSET)
+	else if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_OTHERSET)
 		(void)master_of_set(core, m, vote);
 	else if (vote->outcome == OUTCOME_YES)
-		master_refuse(core, m, greeting_text[vote->greeting], vote->text);
+		master_refuse(core, m, hello_text[vote->hello], vote->text);
 	else if (vote->outcome == OUTCOME_DEMOTED || (vote_is_error(vote) && master_is_unused(m)))
 		master_refuse(core, m, "answers with an error", vote->text);
 	else {
 		m->failing |= vote_is_error(vote);
-		m->greet_at_ms = core->now.ms + master_greet_again_ms(core);
+		m->hello_at_ms = core->now.ms + master_hello_again_ms(core);
 		master_arm(core, m);
 	}
 }
@@ -582,11 +585,11 @@ master_admit_vote(struct core *core, struct master *m, const struct vote *vote)
 		m->highest = vote->highest;
 		/* From now on it takes an offer. */
 		if (!core->masterset->agreed)
-			m->greet_at_ms = core->now.ms;
+			m->hello_at_ms = core->now.ms;
 		master_admitted(core, m);
 		return;
 	}
-	master_admit_later(core, m, master_greet_again_ms(core));
+	master_admit_later(core, m, master_hello_again_ms(core));
 }
 
 void
@@ -619,7 +622,7 @@ master_clock_jumped(struct core *core, struct master *m, const struct vote *vote
 	/* The clocks of the other masters show whether ours stood still. */
 	for (unsigned i = 0; i < core->settings.masters; i++)
 		if (&core->masters[i] != m)
-			master_greet_all(core, &core->masters[i]);
+			master_hello_all(core, &core->masters[i]);
 	master_doubt(core, m);
 	return true;
 }
@@ -656,7 +659,7 @@ master_heard(struct core *core, struct master *m, const struct vote *vote)
 		master_complains(core, m, vote->text);
 	/* Is it the server, or this name alone? */
 	if (vote_is_error(vote) && vote->op != CALL_HELLO && !m->failing && m->state != MASTER_AWAY)
-		master_greet_soon(core, m);
+		master_hello_soon(core, m);
 	if (vote->op != CALL_HELLO &&
 		(vote->outcome == OUTCOME_FORGOTTEN || vote->outcome == OUTCOME_DEMOTED))
 		master_doubt(core, m);
@@ -669,7 +672,7 @@ master_admit(struct core *core, struct master *m, int64_t floor)
 	/* Tokens after the guard are above all that were seen before it. */
 	assert(floor > core->quorum->highest);
 	for (unsigned i = 0; i < core->settings.links; i++) {
-		if (!m->links[i].greeted)
+		if (!m->links[i].identified)
 			continue;
 		m->admitting = true;
 		m->admit_serial = ++m->serial;
@@ -682,7 +685,7 @@ master_admit(struct core *core, struct master *m, int64_t floor)
 		master_arm(core, m);
 		return;
 	}
-	master_admit_later(core, m, master_greet_again_ms(core));
+	master_admit_later(core, m, master_hello_again_ms(core));
 }
 
 void
@@ -711,8 +714,8 @@ master_timer(struct core *core, struct master *m)
 		m->registered = false;
 		core->retry = true;
 	}
-	if (core->now.ms >= m->greet_at_ms)
-		master_greet_all(core, m);
+	if (core->now.ms >= m->hello_at_ms)
+		master_hello_all(core, m);
 	master_arm(core, m);
 }
 

@@ -1,7 +1,7 @@
 /*
  * master: what this daemon knows of one Redis master, and whether leases may be asked for there.
  *
- *     AWAY ──link up──▶ GREETING ──hello──┬─ remembers ───────▶ ADMITTED
+ *     AWAY ──link up──▶ REGISTERING ──hello──┬─ remembers ───────▶ ADMITTED
  *      ▲                   ▲              ├─ may have forgotten ▶ GUARDED ──guard over, admit──▶ ADMITTED
  *      │                   │              └─ replica, cluster, … ▶ REFUSED ──asked again──▶ …
  *      └── all links down  └── forgotten, demoted, identity to be checked
@@ -40,15 +40,15 @@ struct core;
 
 struct master_link {
 	bool up;
-	bool greeting;            /* a HELLO is under way */
-	int64_t greeting_sent_ms; /* when it left */
-	uint64_t greeting_nonce;  /* the number of its nonce */
-	bool doubts;              /* it says that the master's clock jumped */
-	bool overtaken;           /* another link has shown a jump since: it may have been read before that */
-	bool informed;            /* it left after all jumps that any master has shown */
-	bool repeated; /* sent once more, because the HELLO before it took too long to measure the clock */
-	bool greeted;  /* it reaches the master we know */
-	bool suspect;  /* it has been silent; the next answer clears this */
+	bool hello_under_way;  /* a HELLO is under way */
+	int64_t hello_sent_ms; /* when it left */
+	uint64_t hello_nonce;  /* the number of its nonce */
+	bool doubts;           /* it says that the master's clock jumped */
+	bool overtaken;        /* another link has shown a jump since: it may have been read before that */
+	bool informed;         /* it left after all jumps that any master has shown */
+	bool repeated;   /* sent once more, because the HELLO before it took too long to measure the clock */
+	bool identified; /* it reaches the master we know */
+	bool suspect;    /* it has been silent; the next answer clears this */
 	uint64_t set_serial;      /* the masterset's serial when that HELLO left */
 	enum agreement set_step;  /* how far that HELLO could take the set at the master */
 	size_t due;               /* calls without an answer */
@@ -62,7 +62,7 @@ struct master_link {
 };
 
 /* What a master has told of sets in its present memory (masterset.h). A serial is the masterset's:
- * what a greeting that left at it or later tells was so after all that had been told before. */
+ * what a HELLO that left at it or later tells was so after all that had been told before. */
 struct memory {
 	uint64_t incarnation;
 	int64_t told_ms; /* the last time when it was asked and told our set or an earlier one of ours, in any
@@ -105,7 +105,7 @@ struct master {
 	uint64_t incarnation;
 	int64_t guard_until_ms;
 	int64_t admit_at_ms; /* GUARDED: when to ask for the admission, at the earliest */
-	int64_t greet_at_ms;
+	int64_t hello_at_ms;
 	int64_t longest_ms;      /* the longest lease that it takes, as it told last; 0: not told yet */
 	bool moved;              /* the slot reaches another server: no lease has been told yet (quorum.h) */
 	bool admitting;          /* an ADMIT is under way */
@@ -119,16 +119,16 @@ struct master {
 	scan_cursor reclaiming;  /* how far it has come */
 	int64_t time_us;         /* its TIME when last seen */
 	int64_t time_seen_ms;    /* when time_us was seen */
-	uint64_t doubted; /* the memory whose clock jumped, until a greeting has told the master; 0: none */
+	uint64_t doubted; /* the memory whose clock jumped, until a HELLO has told the master; 0: none */
 	int64_t withheld_until_ms; /* its clock jumped, or ours stood still: nothing it grants counts until
 				      then; 0: it counts */
 	struct clock_jump jumps[CORE_SLOTS_MAX]; /* of the clock of each master, in any memory, since this one
 					      caught up (clock_jump.c) */
 	int64_t off_ms;          /* how much of that has been taken off the leases at this master */
 	int64_t mark;            /* the greatest token it has told, in any memory: see lua/node.inc */
-	int64_t highest;         /* highest token its last greeting told */
-	int64_t highest_sent_ms; /* when that greeting was sent; 0: none in this memory */
-	int64_t registered_ms;   /* when the last greeting that was answered GOOD was sent */
+	int64_t highest;         /* highest token its last HELLO told */
+	int64_t highest_sent_ms; /* when that HELLO was sent; 0: none in this memory */
+	int64_t registered_ms;   /* when the last HELLO that was answered GOOD was sent */
 	uint64_t serial;         /* of the latest HELLO or ADMIT */
 	uint64_t hello_serial;   /* of the latest HELLO */
 	uint64_t nonces_drawn;   /* how many nonces were sent with HELLO */
@@ -157,14 +157,14 @@ struct master {
 	char error[MASTER_REASON_MAX];             /* its last error, for MASTERERR */
 	unsigned refused_count;                    /* other daemons that it refused lately */
 	char refused[MASTER_REFUSED_MAX];          /* which, and why */
-	bool failing; /* its last greeting was answered with `error`, or told it: it takes no leases now */
+	bool failing; /* its last HELLO was answered with `error`, or told it: it takes no leases now */
 };
 
 /* Its clock jumped, or ours stood still: it is connected, but nothing that it grants counts. */
 static inline bool
 master_withheld(const struct master *m)
 {
-	return m->withheld_until_ms != 0 && (m->state == MASTER_ADMITTED || m->state == MASTER_GREETING);
+	return m->withheld_until_ms != 0 && (m->state == MASTER_ADMITTED || m->state == MASTER_REGISTERING);
 }
 
 void master_link_up(struct core *core, struct master *m, unsigned link);
@@ -178,15 +178,15 @@ void master_timer(struct core *core, struct master *m);
 /* Sends a call to a master, and notes from when on its link is silent. */
 void master_call(struct core *core, const struct call *call);
 
-/* To be called with every answer, of any call: takes its TIME, its tokens and its error, and greets the
- * master again if it forgot. */
+/* To be called with every answer, of any call: takes its TIME, its tokens and its error, and sends it
+ * HELLO again if it forgot. */
 void master_heard(struct core *core, struct master *m, const struct vote *vote);
 
 /*
  * Whether this answer shows that the master's clock went ahead of ours by more than the clock margin within a
  * lease. Either leases ended there before their time, and another daemon may still rely on a lease that the
  * master now grants again; or our clock stood still, and our leases end earlier than we count. Nothing that
- * the master grants counts for the length of a guard. All masters are greeted: this one, to be told of the
+ * the master grants counts for the length of a guard. All masters are sent HELLO: this one, to be told of the
  * jump; the others, because their clocks show which of the two it was (jump). To be called with every answer,
  * before master_heard().
  */
@@ -196,9 +196,9 @@ bool master_clock_jumped(struct core *core, struct master *m, const struct vote 
 void master_suspect(struct core *core, struct master *m, unsigned link);
 
 /* Asks on every link who the master is and which tokens it has seen. */
-void master_greet_all(struct core *core, struct master *m);
+void master_hello_all(struct core *core, struct master *m);
 /* The same for all masters, in the next turn. */
-void masters_greet(struct core *core);
+void masters_hello(struct core *core);
 
 /* Its guard is over (master_guard_over()): asks to admit it with this floor; or looks again after ms. */
 void master_admit(struct core *core, struct master *m, int64_t floor);

@@ -1,5 +1,5 @@
 /*
- * masterset: see masterset.h. master.c calls it with each greeting; the other files masterset_*.c are parts
+ * masterset: see masterset.h. master.c calls it with each HELLO; the other files masterset_*.c are parts
  * of it. A lease is never taken on a set that is not agreed on.
  */
 #include "daemon/core/masters/masterset.h"
@@ -240,13 +240,13 @@ masterset_take(struct core *core, struct slice text, struct slice places)
 }
 
 /* The master has our set, or none. After a refusal this daemon is not registered there, and its registration
- * under our set could lapse while our leases last: the master is greeted again first. */
+ * under our set could lapse while our leases last: the master is sent HELLO again first. */
 static enum membership
 set_ours(struct core *core, struct master *m, const struct vote *vote)
 {
 	m->other = false;
 	set_usable(core);
-	return vote->greeting == GREETING_GOOD ? MEMBERSHIP_FINE : MEMBERSHIP_AGAIN;
+	return vote->hello == HELLO_GOOD ? MEMBERSHIP_FINE : MEMBERSHIP_AGAIN;
 }
 
 /* A master tells that this set is agreed on, and our masters are its members, or were. */
@@ -261,7 +261,7 @@ set_adopt(struct core *core, struct master *from, const struct vote *vote)
 	if (from->id != id)
 		return MEMBERSHIP_APART; /* it has left: another server is in its slot */
 	from->member = id;
-	from->enrolled = vote->greeting == GREETING_GOOD;
+	from->enrolled = vote->hello == HELLO_GOOD;
 	memory_told(core, from, vote);
 	return set_ours(core, from, vote);
 }
@@ -274,7 +274,7 @@ set_later(const struct members *ours, const struct members *theirs, const struct
 {
 	unsigned both = 0;
 
-	if (vote->agreement == AGREEMENT_OFFERED && vote->greeting == GREETING_OTHERSET &&
+	if (vote->agreement == AGREEMENT_OFFERED && vote->hello == HELLO_OTHERSET &&
 		m->links[vote->link].set_step == AGREEMENT_AGREED)
 		return ours->generation + 1;
 	for (unsigned i = 0; i < theirs->n; i++)
@@ -389,7 +389,7 @@ set_other(struct core *core, struct master *m, const struct members *theirs, con
 	struct slice places, const char *what)
 {
 	struct masterset *set = core->masterset;
-	struct slice alive = vote->greeting == GREETING_OTHERSET ? vote->text : SLICE("");
+	struct slice alive = vote->hello == HELLO_OTHERSET ? vote->text : SLICE("");
 	size_t cause = strcspn(what, ":");
 	char ours[MASTERSET_WHY_MAX], here[LIST_MAX], there[LIST_MAX];
 
@@ -503,7 +503,7 @@ told_enrolled(struct core *core, struct master *m, const struct vote *vote)
 
 	assert(core->masterset->agreed);
 	m->member = m->id;
-	if (vote->agreement != AGREEMENT_AGREED || vote->greeting != GREETING_GOOD) {
+	if (vote->agreement != AGREEMENT_AGREED || vote->hello != HELLO_GOOD) {
 		(void)set_ours(core, m, vote);
 		return vote->agreement == AGREEMENT_AGREED || at < 0 ||
 				       memory_may_have(core, &ours, m, (unsigned)at)

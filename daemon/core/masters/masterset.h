@@ -54,7 +54,7 @@ struct masterset_next {
 	char text[MASTERSET_TEXT_MAX]; /* "": none */
 	char places[MASTERSET_PLACES_MAX];
 	uint32_t tag;
-	uint64_t serial; /* greetings that left with this serial or a later one carried it */
+	uint64_t serial; /* HELLOs that left with this serial or a later one carried it */
 };
 
 /* A change of the masters that an administrator asked for here, until it is answered. */
@@ -81,16 +81,16 @@ struct masterset {
 	uint32_t tag;                /* of the set, in every call; 0: none is agreed on */
 	bool agreed;                 /* all masters have accepted it at some time */
 	bool usable;                 /* and no master of ours belongs to another set */
-	uint64_t serial;             /* grows when greetings have something new to say */
+	uint64_t serial;             /* grows when HELLOs have something new to say */
 	uint64_t told;               /* the serial when masterset_news() said so */
 	char why[MASTERSET_WHY_MAX]; /* of the last refusal: both sets, and what to do */
 };
 
-/* The result of a greeting. */
+/* The result of a HELLO. */
 enum membership {
 	MEMBERSHIP_FINE,  /* it is one of ours, or says nothing to the contrary yet */
 	MEMBERSHIP_APART, /* not to be used now: it has left, is no member yet, or may not have the set yet */
-	MEMBERSHIP_AGAIN, /* what we tell has changed since it was greeted: greet it again */
+	MEMBERSHIP_AGAIN, /* what we tell has changed since its HELLO: send it again */
 	MEMBERSHIP_COPY,  /* it has the data of another one of ours: masterset_why_copied() */
 	MEMBERSHIP_OTHER  /* it is not one of ours: masterset_why() */
 };
@@ -115,10 +115,10 @@ bool masterset_agreed(const struct core *core);
 /* A master of ours belongs to another set, as masterset_why() says. */
 bool masterset_refused(const struct core *core);
 
-/* What this daemon tells in a greeting has changed: all masters have to hear it. True once. */
+/* What this daemon tells in a HELLO has changed: all masters have to hear it. True once. */
 bool masterset_news(struct core *core);
 
-/* MEMBERSHIP_OTHER: both sets, and what to do. Valid until the next greeting is answered. */
+/* MEMBERSHIP_OTHER: both sets, and what to do. Valid until the next HELLO is answered. */
 const char *masterset_why(const struct core *core);
 
 /* In place of a set: no master stores it, and a master that stores any set does not register a daemon that

@@ -58,9 +58,9 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 	struct memory *memory = &m->memory;
 
 	assert(m->index < core->settings.masters);
-	if (vote->greeting == GREETING_GOOD && vote->incarnation != memory->incarnation)
+	if (vote->hello == HELLO_GOOD && vote->incarnation != memory->incarnation)
 		*memory = (struct memory){.incarnation = vote->incarnation, .told_ms = memory->told_ms};
-	memory->heard_ms = l->greeting_sent_ms;
+	memory->heard_ms = l->hello_sent_ms;
 	memory->heard = l->set_serial;
 	memory->earlier = false;
 	/* If the set there is not agreed on, it does not count as a memory of the set agreed on here. */
@@ -78,8 +78,8 @@ memory_told(struct core *core, struct master *m, const struct vote *vote)
 	struct memory *memory = &m->memory;
 
 	/* memory_heard() comes first. */
-	assert(memory->heard_ms == m->links[vote->link].greeting_sent_ms);
-	memory->told_ms = m->links[vote->link].greeting_sent_ms;
+	assert(memory->heard_ms == m->links[vote->link].hello_sent_ms);
+	memory->told_ms = m->links[vote->link].hello_sent_ms;
 	if (!m->enrolled)
 		memory->enrolled = 0;
 	else if (memory->enrolled == 0)

@@ -39,7 +39,7 @@ bool masterset_accepted(const struct core *core);
 /* What the server in this slot is to the set: "member", "leaving", "joining" or "left". */
 const char *masterset_role(const struct core *core, const struct master *m);
 
-/* Whether to greet it again soon: a next set waits for it, or for daemons that it knows. */
+/* Whether to send HELLO again soon: a next set waits for it, or for daemons that it knows. */
 bool masterset_waits(const struct core *core, const struct master *m);
 
 /* The tag of a set in calls; never 0. */
@@ -78,7 +78,7 @@ void masterset_changed(struct core *core);
  * to say so once more after all of them had said so: one may have forgotten it before the last one said so.
  */
 
-/* The master has answered a greeting. To be called before anything else of the answer is looked at. */
+/* The master has answered a HELLO. To be called before anything else of the answer is looked at. */
 void memory_heard(struct core *core, struct master *m, const struct vote *vote);
 
 /* The master told our set or an earlier one; m->enrolled: ours, as agreed on. */

@@ -84,7 +84,7 @@ masterset_copied(struct core *core, struct master *m, const struct vote *vote, c
 		return true;
 	}
 	copy_refuse(other, vote->id);
-	master_flushed(core, other); /* its next greeting is judged anew */
+	master_flushed(core, other); /* its next HELLO is judged anew */
 	return false;
 }
 

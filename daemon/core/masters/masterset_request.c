@@ -263,7 +263,7 @@ newcomer_told(struct core *core, struct master *m, const struct vote *vote)
 		request_fails(core, CODE_ERR, "%s stores a set of masters that cannot be read", m->place);
 		return MEMBERSHIP_APART;
 	}
-	if (vote->greeting == GREETING_OTHERSET && vote->text.n > 0 &&
+	if (vote->hello == HELLO_OTHERSET && vote->text.n > 0 &&
 		!slice_equal(vote->masterset, slice_of(set->text))) {
 		request_fails(core, CODE_ERR,
 			"%s belongs to another set of masters, whose daemons live (%.*s): %.*s", m->place,
@@ -370,8 +370,7 @@ asked_late(struct core *core, conn_id conn)
 			"a change of the masters to %.*s is under way: MASTERS shows how far it is",
 			members_shown(set->next.places), set->next.places);
 	else if (set->request.open)
-		emit_error(
-			core, conn, CODE_ERR, "a change of the masters is under way: newcomers are greeted");
+		emit_error(core, conn, CODE_ERR, "a change of the masters is under way: newcomers are asked");
 	else
 		return false;
 	return true;

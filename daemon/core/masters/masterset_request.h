@@ -13,7 +13,7 @@ struct conn;
 struct core;
 struct master;
 
-/* A greeting found that it is the server of another slot. False: the slot is no newcomer's. */
+/* A HELLO found that it is the server of another slot. False: the slot is no newcomer's. */
 bool masterset_known_twin(struct core *core, struct master *m);
 
 /* TIMER_MASTERS. */

@@ -46,8 +46,8 @@ master_init(struct core *core, struct master *m, unsigned index)
 	m->index = index;
 	master_place(core, m);
 	/* The first connect is under way: a LOCK that comes meanwhile waits for its outcome. */
-	m->state = m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY;
-	m->greet_at_ms = TIMER_NEVER;
+	m->state = m->place[0] != '\0' ? MASTER_REGISTERING : MASTER_AWAY;
+	m->hello_at_ms = TIMER_NEVER;
 	m->admit_at_ms = TIMER_NEVER;
 	timer_init(&m->timer, TIMER_MASTER);
 	timer_arm(&core->timers, &m->timer, TIMER_NEVER);
@@ -142,7 +142,7 @@ nonces_have(struct slice nonces, const char *nonce)
 }
 
 /* Of so many open nonces there is room for fewer. The server stores one of the latest, whose answer did not
- * come; or the last one that it answered with GOOD, or one soon after it, if all greetings since were
+ * come; or the last one that it answered with GOOD, or one soon after it, if all HELLOs since were
  * refused. */
 static void
 nonces_thin(char *nonces, size_t open, size_t room)
@@ -171,7 +171,7 @@ nonces_share(size_t first, size_t first_open, size_t second, size_t second_open)
 }
 
 /* The server in the slot may store a nonce of another list of this daemon, too. The slot's own come first.
- * True: a nonce was new, and all fit; so a greeting that is repeated after each `cloned` is not repeated for
+ * True: a nonce was new, and all fit; so a HELLO that is repeated after each `cloned` is not repeated for
  * ever. */
 static bool
 master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard, int64_t mark)
@@ -205,9 +205,9 @@ master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard,
 	}
 	last = open > 0 ? had + open : mine;
 	memcpy(m->nonces + had * MASTER_NONCE_SIZE, added, n * MASTER_NONCE_SIZE);
-	/* An answer to a greeting before is about one list only. */
+	/* An answer to a HELLO before is about one list only. */
 	for (unsigned i = 0; i < CORE_LINKS_MAX; i++)
-		m->links[i].greeting_nonce = 0;
+		m->links[i].hello_nonce = 0;
 	m->nonces_drawn += n;
 	m->nonce_heard = last > 0 ? m->nonces_drawn + 1 - last : m->nonces_drawn;
 	return fits;
@@ -251,7 +251,7 @@ master_recall(const struct core *core, struct master *m)
 		if (o != m && may)
 			recalled |= master_meet_slot(m, o);
 	}
-	/* The last greetings through slots that were closed: what they reached may not have been told. */
+	/* The last HELLOs through slots that were closed: what they reached may not have been told. */
 	for (unsigned i = 0; i < PARTED_MAX; i++) {
 		const struct parted *p = &core->quorum->parted[i];
 		size_t open = nonces_open(p->nonces_drawn, p->nonce_heard);
@@ -267,7 +267,7 @@ master_renew(struct core *core, struct master *m, struct slice place, struct sli
 {
 	struct master fresh = {.state = MASTER_AWAY,
 		.index = m->index,
-		.greet_at_ms = TIMER_NEVER,
+		.hello_at_ms = TIMER_NEVER,
 		.admit_at_ms = TIMER_NEVER,
 		.serial = m->serial,
 		.hello_serial = m->serial};
@@ -306,15 +306,15 @@ master_reroute(struct core *core, struct master *m, struct slice place, struct s
 	assert(place.n > 0 && m->index < core->settings.masters);
 	slice_text(m->place, sizeof(m->place), place);
 	slice_text(m->way, sizeof(m->way), way);
-	/* A newcomer's slot may have greeted there. */
+	/* A newcomer's slot may have sent HELLO there. */
 	master_recognise(core, m);
 	core_changed(core, CHANGE_SET);
 	master_tell_place(core, m);
 }
 
 /* The single master has refused calls of the set before since it stored the next one, which was after the
- * last greeting in which it told the set before. Guards of newcomers began later, and may be counted by
- * another clock. After a crash no greeting may tell: but the master has renewed leases of the set before, the
+ * last HELLO in which it told the set before. Guards of newcomers began later, and may be counted by
+ * another clock. After a crash no HELLO may tell: but the master has renewed leases of the set before, the
  * last one no more than its time before it ends; and guards are longer than that time by the margin. */
 static int64_t
 unadmitted_until(const struct core *core)
@@ -340,12 +340,12 @@ masters_were_one(struct core *core, int64_t valid_until_ms)
 void
 master_begin_at(struct core *core, struct master *m, struct slice place, struct slice way)
 {
-	assert(place.n > 0 && m->state == (m->place[0] != '\0' ? MASTER_GREETING : MASTER_AWAY));
+	assert(place.n > 0 && m->state == (m->place[0] != '\0' ? MASTER_REGISTERING : MASTER_AWAY));
 	if (slice_equal(place, slice_of(m->place)) && slice_equal(way, slice_of(m->way)))
 		return;
 	slice_text(m->place, sizeof(m->place), place);
 	slice_text(m->way, sizeof(m->way), way);
-	m->state = MASTER_GREETING;
+	m->state = MASTER_REGISTERING;
 	core->quorum->rerouted |= (uint16_t)(1U << m->index);
 }
 

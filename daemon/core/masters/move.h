@@ -27,7 +27,8 @@ void master_draw_nonce(struct core *core, struct master *m);
 /* As a HELLO carries them: the newest first. */
 struct slice master_nonces(const struct master *m);
 
-/* Takes over the nonces of slots that may have greeted this server; whether there were any that it had not.
+/* Takes over the nonces of slots that may have sent this server HELLO; whether there were any that it had
+ * not.
  */
 bool master_recall(const struct core *core, struct master *m);
 

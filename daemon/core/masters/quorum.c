@@ -70,7 +70,7 @@ quorum_near(const struct core *core, unsigned link)
 	if (masterset_refused(core))
 		return false;
 	for (unsigned i = 0; i < core->settings.masters; i++)
-		n += core->masters[i].state == MASTER_GREETING ||
+		n += core->masters[i].state == MASTER_REGISTERING ||
 		     (core->masters[i].state == MASTER_ADMITTED && !core->masters[i].enrolled);
 	/* All masters are needed to form a set; once one is agreed on, a majority is enough. */
 	return n >= (masterset_agreed(core) ? quorum_majority(core) : core->settings.masters);
@@ -259,7 +259,7 @@ quorum_admit(struct core *core, struct master *m)
 		said += w == WITNESS_SAID;
 		open += w == WITNESS_OPEN;
 		if (w == WITNESS_OPEN && other->state == MASTER_ADMITTED)
-			master_greet_all(core, other);
+			master_hello_all(core, other);
 	}
 	assert(said + open < core->settings.masters);
 	if ((said < need && open > 0)) {

@@ -22,7 +22,7 @@ struct quorum {
 	struct parted parted[PARTED_MAX]; /* servers that slots have been; each once, the latest first */
 	bool reconfigured; /* the masters have changed: leases have to follow before anything else (quorum.h)
 			    */
-	bool left;         /* the daemon ends, and greets its masters no more */
+	bool left;         /* the daemon ends, and sends its masters no HELLO any more */
 	uint16_t rerouted; /* core.resumes: a bit for each slot that is not what the configuration names there
 			    */
 	unsigned votes;    /* votes that each lease has by now */
@@ -42,10 +42,10 @@ unsigned quorum_majority(const struct core *core);
 /* A majority can be asked for new leases on this link. */
 bool quorum_usable(const struct core *core, unsigned link);
 
-/* And a majority takes leases, as it answered its last greetings. */
+/* And a majority takes leases, as it answered its last HELLOs. */
 bool quorum_works(const struct core *core, unsigned link);
 
-/* No majority is usable now, but one may be in a moment: the answer to a greeting is under way. */
+/* No majority is usable now, but one may be in a moment: the answer to a HELLO is under way. */
 bool quorum_near(const struct core *core, unsigned link);
 
 /* Why no majority is usable, as the answer of a LOCK. */

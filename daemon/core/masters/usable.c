@@ -30,7 +30,7 @@ stretch_ms(int64_t over_ms)
 }
 
 void
-offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us)
+offset_sample(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us)
 {
 	struct offset_sample *newest = &offset->samples[offset->newest];
 	int64_t ahead_us = time_us - sent_ms * 1000;
@@ -101,7 +101,7 @@ guard_longer(struct master *m, int64_t ms)
 {
 	assert(ms > 0);
 	m->guard_until_ms += ms;
-	/* Also if it is away or has to be greeted anew: it may be guarded until then when it is back. */
+	/* Also if it is away or has to answer HELLO anew: it may be guarded until then when it is back. */
 	if (m->admit_at_ms < m->guard_until_ms)
 		m->admit_at_ms = m->guard_until_ms;
 	if (m->withheld_until_ms != 0)
@@ -114,7 +114,7 @@ terms_heard(struct core *core, struct master *m, const struct vote *vote)
 	int64_t before_ms = terms_guard_ms(core);
 
 	assert(vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES);
-	if (vote->greeting == GREETING_GOOD)
+	if (vote->hello == HELLO_GOOD)
 		m->longest_ms = vote->longest_ms;
 	if (vote->guarded_lease_ms <= core->quorum->guarded_lease_ms)
 		return false;
@@ -177,8 +177,8 @@ terms_guard_until(const struct core *core, bool first)
 /* ---- what a master can be asked for ---- */
 
 #define PATIENCE_MS    2000 /* most that an acquire may go unanswered */
-#define GREET_MOST_MS  5000 /* a changed identity is seen this soon at the latest, even with long leases */
-#define GREET_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until the next greeting */
+#define HELLO_MOST_MS  5000 /* a changed identity is seen this soon at the latest, even with long leases */
+#define HELLO_RETRY_MS 500  /* LOADING, replica, wrong limits: at most until the next HELLO */
 
 bool
 master_usable(const struct master *m, unsigned link)
@@ -186,7 +186,7 @@ master_usable(const struct master *m, unsigned link)
 	const struct master_link *l = &m->links[link];
 
 	assert(link < CORE_LINKS_MAX);
-	return m->state == MASTER_ADMITTED && m->enrolled && m->registered && l->greeted && !l->suspect &&
+	return m->state == MASTER_ADMITTED && m->enrolled && m->registered && l->identified && !l->suspect &&
 	       !master_withheld(m);
 }
 
@@ -206,12 +206,12 @@ master_why_not(const struct core *core, const struct master *m, unsigned link, c
 			out, room, "restarted or is new: new leases resume in %lld ms", left > 0 ? left : 0);
 	else if (m->state == MASTER_REFUSED)
 		(void)snprintf(out, room, "%s", m->reason);
-	else if (m->state == MASTER_GREETING)
-		(void)snprintf(out, room, "is being greeted: try again in a moment");
+	else if (m->state == MASTER_REGISTERING)
+		(void)snprintf(out, room, "has not answered HELLO yet: try again in a moment");
 	else if (m->state == MASTER_ADMITTED && !m->enrolled)
 		(void)snprintf(out, room, "has not agreed on the set of masters yet");
-	else if (m->state == MASTER_ADMITTED && m->links[link].greeted && !m->registered)
-		(void)snprintf(out, room, "has answered no greeting well for too long%s%s",
+	else if (m->state == MASTER_ADMITTED && m->links[link].identified && !m->registered)
+		(void)snprintf(out, room, "has answered no HELLO well for too long%s%s",
 			m->error[0] ? ": " : "", m->error);
 	else if (m->links[link].suspect)
 		(void)snprintf(out, room, "does not answer");
@@ -230,7 +230,7 @@ bool
 master_releases(const struct master *m, unsigned link)
 {
 	assert(link < CORE_LINKS_MAX);
-	return m->links[link].greeted && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
+	return m->links[link].identified && (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED);
 }
 
 const struct master *
@@ -254,29 +254,29 @@ master_unheard(const struct core *core, const struct master *m)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *other = &core->masters[i];
 
-		if (other != m && other->state == MASTER_GREETING && other->run[0] == '\0')
+		if (other != m && other->state == MASTER_REGISTERING && other->run[0] == '\0')
 			return true;
 	}
 	return false;
 }
 
 bool
-master_greets(const struct core *core, const struct master *m)
+master_hello_under_way(const struct core *core, const struct master *m)
 {
-	bool greets = false;
+	bool any = false;
 
 	for (unsigned i = 0; i < core->settings.links; i++)
-		greets |= m->links[i].greeting;
-	return greets;
+		any |= m->links[i].hello_under_way;
+	return any;
 }
 
 bool
 master_vague(const struct core *core, struct master *m, unsigned link)
 {
 	struct master_link *l = &m->links[link];
-	bool took_long = core->now.ms - l->greeting_sent_ms > binding_step_ms(core);
+	bool took_long = core->now.ms - l->hello_sent_ms > binding_step_ms(core);
 
-	assert(link < core->settings.links && l->greeting_sent_ms <= core->now.ms);
+	assert(link < core->settings.links && l->hello_sent_ms <= core->now.ms);
 	l->repeated = took_long && !l->repeated && offset_latest_ms(&l->offset) == 0;
 	return l->repeated;
 }
@@ -298,18 +298,18 @@ master_registered_until(const struct core *core, const struct master *m)
 }
 
 int64_t
-master_greet_every_ms(const struct core *core)
+master_hello_every_ms(const struct core *core)
 {
 	int64_t third = core->settings.lease_max_ms / 3;
 
-	return third < GREET_MOST_MS ? third : GREET_MOST_MS;
+	return third < HELLO_MOST_MS ? third : HELLO_MOST_MS;
 }
 
 int64_t
-master_greet_again_ms(struct core *core)
+master_hello_again_ms(struct core *core)
 {
 	int64_t tenth = core->settings.lease_max_ms / 10;
-	int64_t most = tenth < GREET_RETRY_MS ? tenth : GREET_RETRY_MS;
+	int64_t most = tenth < HELLO_RETRY_MS ? tenth : HELLO_RETRY_MS;
 
 	return core_jitter(core, most / 2, most);
 }
@@ -317,7 +317,7 @@ master_greet_again_ms(struct core *core)
 int64_t
 master_offset_over_ms(const struct core *core)
 {
-	return terms_guard_ms(core) + master_greet_every_ms(core);
+	return terms_guard_ms(core) + master_hello_every_ms(core);
 }
 
 int64_t

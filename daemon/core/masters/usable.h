@@ -17,21 +17,21 @@ struct master_link;
 struct rule;
 
 /*
- * The offset: how far a master's clock is ahead of ours, as its greetings show, and whether it has jumped
+ * The offset: how far a master's clock is ahead of ours, as its HELLOs show, and whether it has jumped
  * since.
  *
  * The time in an answer was read after the question left and before the answer came. Compared with the moment
  * the question left, it shows the most that the clock can be ahead; compared with the moment the answer came,
- * the least. If the least is now above the most of an earlier greeting, the clock has jumped, in one step or
- * little by little. Greetings of more than a lease are kept: a clock that runs fast may stay within the
+ * the least. If the least is now above the most of an earlier HELLO, the clock has jumped, in one step or
+ * little by little. HELLOs of more than a lease are kept: a clock that runs fast may stay within the
  * margin in each third of a lease, and not in all of it.
  */
 
 #define OFFSET_SAMPLES 8
 
 struct offset_sample {
-	int64_t from_ms;  /* when its first greeting left; 0: no sample */
-	int64_t at_ms;    /* when the greeting left that showed the least */
+	int64_t from_ms;  /* when its first HELLO left; 0: no sample */
+	int64_t at_ms;    /* when the HELLO left that showed the least */
 	int64_t ahead_us; /* by which the clock is ahead of ours at most */
 };
 
@@ -46,16 +46,16 @@ struct clock_jump {
 	int64_t ms;
 };
 
-/* A greeting that left at sent_ms was answered with time_us. The times of one offset come in the order in
+/* A HELLO that left at sent_ms was answered with time_us. The times of one offset come in the order in
  * which the master read them. Samples of over_ms, the same in all calls, are kept at least. */
-void offset_greeted(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us);
+void offset_sample(struct offset *offset, int64_t over_ms, int64_t sent_ms, int64_t time_us);
 
-/* When the last kept greeting left; 0: there is none. */
+/* When the last kept HELLO left; 0: there is none. */
 int64_t offset_latest_ms(const struct offset *offset);
 
-/* An answer with time_us comes at now_ms: how far the clock went ahead since a greeting of the last over_ms,
- * or since the last greeting, in ms, rounded up. 0: not more than allowed_ms and the difference of the rates.
- * Some greetings that are up to a fifth older are compared, too. */
+/* An answer with time_us comes at now_ms: how far the clock went ahead since a HELLO of the last over_ms,
+ * or since the last HELLO, in ms, rounded up. 0: not more than allowed_ms and the difference of the rates.
+ * Some HELLOs that are up to a fifth older are compared, too. */
 int64_t offset_jump_ms(
 	const struct offset *offset, int64_t over_ms, int64_t allowed_ms, int64_t now_ms, int64_t time_us);
 
@@ -80,11 +80,11 @@ const struct master *master_twin(const struct core *core, const struct master *m
  * no longer takes us for registered. */
 bool master_unheard(const struct core *core, const struct master *m);
 
-/* A greeting is under way on some link. */
-bool master_greets(const struct core *core, const struct master *m);
+/* A HELLO is under way on some link. */
+bool master_hello_under_way(const struct core *core, const struct master *m);
 
-/* The first greeting that was to measure its clock was answered on this link, but took longer than the clock
- * margin: a jump of that size would not show against it. False for the greeting after that. */
+/* The first HELLO that was to measure its clock was answered on this link, but took longer than the clock
+ * margin: a jump of that size would not show against it. False for the HELLO after that. */
 bool master_vague(const struct core *core, struct master *m, unsigned link);
 
 /* Its TIME ms from now, by the last one seen; 0 ms: now. */
@@ -100,16 +100,16 @@ int64_t link_doubt_ms(const struct core *core, const struct master_link *l);
 /* GUARDED, and the guard is over. */
 bool master_guard_over(const struct core *core, const struct master *m);
 
-/* Until when this daemon is registered there by its last greeting. Whatever lease it asks for until then ends
+/* Until when this daemon is registered there by its last HELLO. Whatever lease it asks for until then ends
  * before that registration does: daemons with other limits, or of another format, wait for the end of the
  * registration. Later it asks for nothing. */
 int64_t master_registered_until(const struct core *core, const struct master *m);
 
-/* How often it is greeted; how soon again after a greeting failed, since leases have to survive a short
- * absence; for how long a greeting counts as a sample of its clock: at the end of a lease the last one before
+/* How often HELLO is sent; how soon again after a HELLO failed, since leases have to survive a short
+ * absence; for how long a HELLO counts as a sample of its clock: at the end of a lease the last one before
  * the lease has to be among them. ms. */
-int64_t master_greet_every_ms(const struct core *core);
-int64_t master_greet_again_ms(struct core *core);
+int64_t master_hello_every_ms(const struct core *core);
+int64_t master_hello_again_ms(struct core *core);
 int64_t master_offset_over_ms(const struct core *core);
 
 /*
@@ -128,7 +128,7 @@ int64_t master_offset_over_ms(const struct core *core);
 /* The rules have a lease as long as this. True: the masters have to be told. */
 bool terms_ruled(struct core *core, int64_t lease_ms);
 
-/* A greeting told of the longest lease, and which one to guard: guards under way grow with it. True: the
+/* A HELLO told of the longest lease, and which one to guard: guards under way grow with it. True: the
  * masters have to be told. */
 bool terms_heard(struct core *core, struct master *m, const struct vote *vote);
 

@@ -300,7 +300,7 @@ load_rest(struct state_loader *l, int64_t lease_max_ms)
 	wrong = core_wrong(core, l->saved_ms);
 	if (wrong != NULL)
 		record_fail(l->r, "it contradicts itself: %s", wrong);
-	/* The rules and the margin may be other ones by now; the masters are greeted anyway. */
+	/* The rules and the margin may be other ones by now; the masters are sent HELLO anyway. */
 	core->settings.lease_max_ms = lease_max_ms;
 	binding_inherit(core, &l->binding);
 	core->retry = true;

@@ -5,7 +5,7 @@
  *     core_load():   settings and records ──▶ core
  *
  * A core is saved at rest: all links to the masters are down, and no call is under way. So nothing of a round
- * or of a greeting has to be saved, and the next process goes on as after a loss of all links. What can be
+ * or of a HELLO has to be saved, and the next process goes on as after a loss of all links. What can be
  * counted again is not saved: the users, the tables and the counts come from what is loaded.
  *
  * Each noun has one function that describes its fields for both directions. Times are CLOCK_BOOTTIME, so a

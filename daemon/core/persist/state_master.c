@@ -149,7 +149,7 @@ nonces_fields(
 	sent = record_loads(r) ? (struct slice){NULL, 0} : (struct slice){nonces, n};
 	record_bytes(r, &sent, MASTER_NONCES * MASTER_NONCE_SIZE);
 	if (sent.n != n || *heard > *drawn)
-		record_fail(r, "the greetings of a master in it are invalid");
+		record_fail(r, "the HELLOs of a master in it are invalid");
 	else if (record_loads(r) && n > 0)
 		memcpy(nonces, sent.p, n);
 }
@@ -274,7 +274,7 @@ master_blank(struct core *core, struct master *m)
 	assert(m == &core->masters[index]);
 	timer_cancel(&core->timers, &m->timer);
 	*m = (struct master){
-		.state = MASTER_AWAY, .index = index, .greet_at_ms = TIMER_NEVER, .admit_at_ms = TIMER_NEVER};
+		.state = MASTER_AWAY, .index = index, .hello_at_ms = TIMER_NEVER, .admit_at_ms = TIMER_NEVER};
 	timer_init(&m->timer, TIMER_MASTER);
 }
 
@@ -325,7 +325,7 @@ state_load_parted(struct state_loader *l)
 
 /* ---- all of it ---- */
 
-/* A master that no link has reached yet is being greeted from the start (master_init()): nothing ends that
+/* A master that no link has reached yet is in a HELLO from the start (master_init()): nothing ends that
  * as long as the adapter looks for it. */
 static bool
 master_rests(const struct core *core, const struct master *m)
@@ -335,7 +335,7 @@ master_rests(const struct core *core, const struct master *m)
 	assert(core->settings.links <= CORE_LINKS_MAX);
 	for (unsigned i = 0; i < core->settings.links; i++)
 		up |= m->links[i].up;
-	return !up && (m->state == MASTER_AWAY || m->state == MASTER_GREETING);
+	return !up && (m->state == MASTER_AWAY || m->state == MASTER_REGISTERING);
 }
 
 void

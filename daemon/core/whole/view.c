@@ -84,7 +84,7 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->step = m->next_step;
 	out->unacknowledged = m->unacknowledged;
 	/* Until it has heard of the set it is not in use. */
-	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_GREETING : m->state;
+	out->state = m->state == MASTER_ADMITTED && !m->enrolled ? MASTER_REGISTERING : m->state;
 	out->word = master_words[out->state];
 	out->failing = m->failing;
 	out->reason = m->failing                                              ? m->error
@@ -103,7 +103,7 @@ core_view_master(const struct core *core, int64_t now_ms, unsigned master, struc
 	out->down = (m->state == MASTER_ADMITTED || m->state == MASTER_GUARDED) && !m->registered;
 	out->silent = out->down && !m->failing;
 	for (unsigned i = 0; i < core->settings.links; i++) {
-		out->links_up += m->links[i].greeted;
+		out->links_up += m->links[i].identified;
 		out->down |= m->links[i].suspect;
 		out->silent |= m->links[i].suspect;
 	}
@@ -125,7 +125,7 @@ core_view_service(const struct core *core, struct service_view *out)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
-		out->settled &= m->state != MASTER_GREETING &&
+		out->settled &= m->state != MASTER_REGISTERING &&
 				(m->state != MASTER_AWAY || m->reason[0] != '\0') &&
 				(m->state != MASTER_ADMITTED || m->enrolled);
 	}

@@ -196,7 +196,7 @@ jump_begins(void *arg, uint64_t chance, void *data)
 	world_after(w, leave_a_majority(w, order), jump_strikes, &w->servers[order[0]], 0, NULL);
 }
 
-/* Sometimes a daemon that has heard nothing of that master for longer than greetings are compared comes back
+/* Sometimes a daemon that has heard nothing of that master for longer than HELLOs are compared comes back
  * to it just then. */
 void
 bare_majority_jump(struct world *w)

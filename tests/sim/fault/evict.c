@@ -33,10 +33,10 @@ evict(struct server *s)
 }
 
 void
-evict_greeted(struct server *s, const struct vote *vote)
+evict_hello(struct server *s, const struct vote *vote)
 {
 	struct world *w = s->world;
-	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->greeting != GREETING_GOOD ||
+	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->hello != HELLO_GOOD ||
 		s->evicted_us == 0)
 		return;
 	if (vote->admitted)

@@ -300,7 +300,7 @@ checker_step(struct world *w, struct host *host, int64_t now_ms)
 	listings_step(w, host, now_ms);
 }
 
-/* Whether a greeting that could not be run is the last one on some link to the first master. */
+/* Whether a HELLO that could not be run is the last one on some link to the first master. */
 static bool
 is_bare(const struct host *host)
 {
@@ -318,7 +318,7 @@ checker_subscribed(struct world *w, const struct host *host)
 	struct master_view master;
 	struct resource_view view;
 	core_view_master(host->core, host_ms(host), 0, &master);
-	/* That a script is missing tells the core nothing: a link it doubts stays so until the next greeting.
+	/* That a script is missing tells the core nothing: a link it doubts stays so until the next HELLO.
 	 */
 	if (master.state != MASTER_ADMITTED || master.down || master.links_up < w->plan.links ||
 		master.guard_ms > 0 || is_bare(host))

@@ -16,14 +16,14 @@ clock_jumps_start(struct host *h)
 		h->jumps[i] = (struct clock_jumps){.known_us = 0};
 }
 
-/* Whether the daemon measured the clock by this greeting: by one of its set, once it has agreed on that. What
+/* Whether the daemon measured the clock by this HELLO: by one of its set, once it has agreed on that. What
  * it is told before that is about the set alone. */
 static bool
 is_measured(const struct host *h, const struct vote *vote)
 {
 	struct masterset_view set;
 	struct master_view view;
-	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->greeting != GREETING_GOOD ||
+	if (vote->op != CALL_HELLO || vote->outcome != OUTCOME_YES || vote->hello != HELLO_GOOD ||
 		vote->agreement != AGREEMENT_AGREED || vote->master >= core_members(h->core))
 		return false;
 	core_view_masterset(h->core, &set);
@@ -33,7 +33,7 @@ is_measured(const struct host *h, const struct vote *vote)
 }
 
 void
-clock_jumps_greeted(struct host *h, const struct vote *vote)
+clock_jumps_hello(struct host *h, const struct vote *vote)
 {
 	if (is_measured(h, vote))
 		h->jumps[vote->master].known_us = h->asked_us;

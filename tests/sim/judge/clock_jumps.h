@@ -17,7 +17,7 @@ struct server;
 struct vote;
 
 struct clock_jumps {
-	int64_t known_us; /* when the last greeting left that measured the clock; 0: none has */
+	int64_t known_us; /* when the last HELLO left that measured the clock; 0: none has */
 	bool seen;        /* this life of the daemon has noted a jump of the clock */
 	int64_t seen_ms;  /* the last one, by its own clock */
 };
@@ -25,7 +25,7 @@ struct clock_jumps {
 /* Actions of daemons. */
 void clock_jumps_start(struct host *host);
 /* After the daemon got this answer. */
-void clock_jumps_greeted(struct host *host, const struct vote *vote);
+void clock_jumps_hello(struct host *host, const struct vote *vote);
 void clock_jumps_note(struct host *host, const struct note *note);
 
 /* Whether the daemon has noted a jump of a master lately: its leases may be shorter than it was sure of, and

@@ -12,7 +12,7 @@ rests_on_replicas(const struct vote *vote)
 		return false;
 	return vote->op == CALL_ACQUIRE || vote->op == CALL_RENEW || vote->op == CALL_ADOPT ||
 	       vote->op == CALL_RECLAIM || vote->op == CALL_ADMIT ||
-	       (vote->op == CALL_HELLO && vote->greeting == GREETING_GOOD);
+	       (vote->op == CALL_HELLO && vote->hello == HELLO_GOOD);
 }
 
 void

@@ -49,7 +49,7 @@ void
 guard_note(struct host *h, const struct note *n)
 {
 	if (n->type == NOTE_MASTER_GUARDED || n->type == NOTE_MASTER_ADMITTED)
-		private_master_greeted(h);
+		private_master_hello(h);
 	if (n->type == NOTE_MASTER_GUARDED)
 		check_cause(h, (unsigned)n->master);
 }

@@ -195,7 +195,7 @@ master_answers_check(
 			guard_taken(s, &calls[i]);
 		}
 		check_released(s, daemon_id, &calls[i], &votes[i]);
-		evict_greeted(s, &votes[i]);
+		evict_hello(s, &votes[i]);
 		if (votes[i].token_first > 0)
 			check_block(s, &votes[i]);
 	}

@@ -77,11 +77,11 @@ woke(const struct host *h)
 	return h->paused_until_us > 0 && h->world->now_us - h->paused_until_us <= WAKING_US;
 }
 
-/* It is told of a master that has answered no greeting for too long, as its daemon stood still. */
+/* It is told of a master that has answered no HELLO for too long, as its daemon stood still. */
 static bool
 is_unheard(const struct host *h, const char *text)
 {
-	return strstr(text, "has answered no greeting") != NULL && woke(h);
+	return strstr(text, "has answered no HELLO") != NULL && woke(h);
 }
 
 static bool
@@ -156,7 +156,7 @@ check_masters(struct world *w, const struct conn *c, const struct wait *v, enum 
 		world_fail(w, "refusal: c%u is told that masters are guarded: %s", c->client->index, text);
 	if (code == CODE_NOMASTER && surely_can(h) && !late && !other && !is_unheard(h, text))
 		world_fail(w, "refusal: c%u is told that masters are missing: %s", c->client->index, text);
-	/* One whose clock jumped is greeted anew. */
+	/* One whose clock jumped is sent HELLO anew. */
 	if (code == CODE_NOMASTER && w->plan.masters == 1 && !late && !h->opinion.changed &&
 		h->opinion.guarded + opinion(h).guarded == 2 && !clock_jumps_noted(h))
 		world_fail(

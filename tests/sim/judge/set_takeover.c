@@ -43,9 +43,9 @@ set_takeover_vote(struct host *h, const struct vote *vote)
 	bool latest = h->answered_us >= of->answered_us;
 	if (latest)
 		of->answered_us = h->answered_us;
-	if (latest && (vote->op == CALL_ADMIT || vote->greeting == GREETING_GOOD))
+	if (latest && (vote->op == CALL_ADMIT || vote->hello == HELLO_GOOD))
 		of->guarded = vote->op == CALL_HELLO && !vote->admitted;
-	if (vote->op == CALL_ADMIT || vote->greeting != GREETING_GOOD)
+	if (vote->op == CALL_ADMIT || vote->hello != HELLO_GOOD)
 		return;
 	if (vote->next.step == NEXT_ACCEPTED)
 		accepted(h, of, generation_of(vote->next.set));

@@ -18,7 +18,7 @@ struct vote;
 struct set_takeover_of {
 	int64_t generation;  /* which one it has accepted */
 	int64_t since_us;    /* when the daemon first heard that; 0: it has not */
-	int64_t again_us;    /* when the last greeting left that was answered so */
+	int64_t again_us;    /* when the last HELLO left that was answered so */
 	int64_t answered_us; /* when it gave the latest answer that the daemon has heard */
 	bool guarded;
 };

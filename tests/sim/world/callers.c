@@ -28,7 +28,7 @@ callers_hello(struct stage *stage, uint64_t incarnation)
 	struct vote v = callers_say(
 		stage, DA, (struct call){.op = CALL_HELLO, .incarnation = incarnation, .token = 1});
 
-	assert(v.outcome == OUTCOME_YES && v.greeting == GREETING_GOOD);
+	assert(v.outcome == OUTCOME_YES && v.hello == HELLO_GOOD);
 }
 
 void

@@ -39,7 +39,7 @@ extern const struct call_settings cast[CAST_SIZE];
 	END_TEST                                                                                             \
 	static void name##_on(struct stage *stage)
 
-/* Greets the master without admitting it. */
+/* Sends the master HELLO without admitting it. */
 void callers_hello(struct stage *stage, uint64_t incarnation);
 void callers_open(struct stage *stage, uint64_t incarnation);
 

@@ -6,7 +6,7 @@
 #include "tests/sim/fault/guest_pause.h"
 #include "tests/sim/judge/effects.h"
 #include "tests/sim/judge/following.h"
-#include "tests/sim/judge/greets.h"
+#include "tests/sim/judge/hellos.h"
 #include "tests/sim/judge/latch_effects.h"
 #include "tests/sim/judge/master_answers.h"
 #include "tests/sim/judge/turns.h"
@@ -80,11 +80,11 @@ trace_latch_vote(struct host *h, const struct vote *v)
 }
 
 static void
-trace_greeting(struct host *h, const struct vote *v)
+trace_hello(struct host *h, const struct vote *v)
 {
 	struct world *w = h->world;
 	trace_line(&w->trace, w->now_us, "m%u > d%u hello #%" PRIu64 ": %s, %s set %d %.*s", v->master,
-		h->index, v->attempt, v->greeting == GREETING_GOOD ? "good" : "refused",
+		h->index, v->attempt, v->hello == HELLO_GOOD ? "good" : "refused",
 		v->admitted ? "admitted" : "guarded", (int)v->agreement, (int)v->masterset.n,
 		v->masterset.n > 0 ? v->masterset.p : "");
 }
@@ -149,7 +149,7 @@ flight_deliver(struct host *h, const struct vote *v)
 	if (v->op == CALL_LATCH)
 		trace_latch_vote(h, v);
 	else if (v->op == CALL_HELLO && v->outcome == OUTCOME_YES)
-		trace_greeting(h, v);
+		trace_hello(h, v);
 	else
 		trace_vote(h, v);
 	struct vote kept = *v;
@@ -158,8 +158,8 @@ flight_deliver(struct host *h, const struct vote *v)
 	fair_before(h, &event);
 	host_step(h, &event);
 	if (h->alive && h->life == life)
-		clock_jumps_greeted(h, &kept);
-	greets_told(h, &kept);
+		clock_jumps_hello(h, &kept);
+	hellos_told(h, &kept);
 	if (h->alive && h->life == life)
 		ballot_heard(h, &kept);
 	if (h->alive && h->life == life)
@@ -261,8 +261,8 @@ flight_run(struct flight *f)
 	effects_before(&effects, s, daemon_id, f->calls, f->n);
 	struct latch_effects tallies[PLAN_LATCHES_MAX];
 	latch_effects_before(tallies, s, f->calls);
-	struct greets greets;
-	greets_before(&greets, s, f->calls, daemon_id);
+	struct hellos hellos;
+	hellos_before(&hellos, s, f->calls, daemon_id);
 	int64_t before = s->replication.stream.offset;
 	f->arrived = true;
 	f->ran_us = s->world->now_us;
@@ -278,7 +278,7 @@ flight_run(struct flight *f)
 	turns_check(&turns, s, f->calls, f->n, f->reply);
 	effects_check(&effects, s, daemon_id, f->calls, f->n, f->reply);
 	latch_effects_check(tallies, s, f->calls, f->n, &f->command, f->reply);
-	greets_check(&greets, s, f->calls, f->reply);
+	hellos_check(&hellos, s, f->calls, f->reply);
 	const struct host *h = f->wire->way->host;
 	if (h->life == f->host_life)
 		master_answers_check(s, daemon_id, f->calls, f->n, f->reply);

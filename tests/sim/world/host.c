@@ -8,8 +8,8 @@
 #include "tests/sim/fault/recovery.h"
 #include "tests/sim/fault/rollout.h"
 #include "tests/sim/judge/events.h"
-#include "tests/sim/judge/greets.h"
 #include "tests/sim/judge/guard.h"
+#include "tests/sim/judge/hellos.h"
 #include "tests/sim/judge/latch_effects.h"
 #include "tests/sim/judge/owed_releases.h"
 #include "tests/sim/judge/withheld.h"
@@ -421,7 +421,7 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	owed_releases_call(h, call);
-	greets_asked(h, call);
+	hellos_asked(h, call);
 	latches_called(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
 		wire_unsent(h, call);

@@ -31,7 +31,7 @@ struct world;
 /* How many masters are in these states, by a daemon's own knowledge. */
 struct opinion {
 	unsigned admitted;
-	unsigned usable; /* admitted, greeted on all links, and not silent */
+	unsigned usable; /* admitted, identified on all links, and not silent */
 	unsigned guarded;
 	bool changed; /* the opinion of a master changed in the current step */
 	bool refused; /* the masters refuse its list of masters */
@@ -60,9 +60,9 @@ struct host {
 	enum roll_length length; /* with which it starts next */
 	int64_t relied_us; /* private: the record says so at present, and said so when the daemon started */
 	int64_t begun_us;
-	int64_t greeted_us;       /* when its master first told it a memory; INT64_MAX: not yet */
-	int64_t guarded_lease_ms; /* the lease that its guards wait for, by its greetings and their answers
-			       (greets.h) */
+	int64_t hello_us;         /* when its master first told it a memory; INT64_MAX: not yet */
+	int64_t guarded_lease_ms; /* the lease that its guards wait for, by its HELLOs and their answers
+			       (hellos.h) */
 
 	int64_t ppm;     /* how fast its clock runs */
 	int64_t born_us; /* true time of the process' start */

@@ -189,7 +189,7 @@ plan_clocks(struct plan *plan)
 {
 	static const enum fault away[] = {FAULT_LINK, FAULT_PARTITION, FAULT_ONEWAY, FAULT_SPLIT, FAULT_SLOW,
 		FAULT_STOP, FAULT_TOTAL, FAULT_READONLY, FAULT_LOADING, FAULT_MISCONF};
-	/* Of an only master's tokens the daemons alone know, which have to greet it while it is guarded:
+	/* Of an only master's tokens the daemons alone know, which have to send it HELLO while it is guarded:
 	 * who stands still looks as if it could tell. */
 	static const enum fault mute[] = {FAULT_PAUSE};
 	static const enum fault odd[] = {FAULT_JUMP, FAULT_FAST};

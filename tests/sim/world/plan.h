@@ -136,7 +136,7 @@ struct plan {
 	int64_t session_waits;
 	int64_t limits;     /* number of different LIMITs requested: `permits` and the next greater ones */
 	bool mixed;         /* the first two names are requested in all kinds */
-	bool trusted;       /* the first greeting admits, without a guard */
+	bool trusted;       /* the first HELLO admits, without a guard */
 	bool foreign;       /* the last name has a key template and half the lease */
 	bool redisson;      /* the last name is a bare one, and a rival has RLocks of it (foreign_client.h) */
 	bool redsync;       /* a rival has strings at the key of its template */

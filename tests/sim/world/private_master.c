@@ -28,7 +28,7 @@ private_master_begin(struct host *h, struct core_settings *settings)
 {
 	int64_t left_us = h->relied_us - h->world->now_us;
 	int64_t until_ms = host_ms(h) + left_us * (1000000 + h->ppm) / INT64_C(1000000000) + 1;
-	h->greeted_us = INT64_MAX;
+	h->hello_us = INT64_MAX;
 	h->begun_us = h->relied_us;
 	/* The first daemon knows of no earlier one. */
 	if (h->world->plan.private && h->life > 1)
@@ -64,10 +64,10 @@ private_master_end(struct host *h)
 }
 
 void
-private_master_greeted(struct host *h)
+private_master_hello(struct host *h)
 {
-	if (h->greeted_us == INT64_MAX)
-		h->greeted_us = h->world->now_us;
+	if (h->hello_us == INT64_MAX)
+		h->hello_us = h->world->now_us;
 }
 
 bool
@@ -75,6 +75,6 @@ private_master_guarded(const struct server *s)
 {
 	const struct world *w = s->world;
 	const struct host *h = &w->hosts[0];
-	return w->plan.private && h->life > 1 && s->ended_us <= h->greeted_us &&
-	       s->forgot_us <= h->greeted_us && w->now_us >= h->begun_us - 2000;
+	return w->plan.private && h->life > 1 && s->ended_us <= h->hello_us && s->forgot_us <= h->hello_us &&
+	       w->now_us >= h->begun_us - 2000;
 }

@@ -25,7 +25,7 @@ void private_master_step(struct host *host);
 void private_master_end(struct host *host);
 
 /* The daemon has learnt what its master is. */
-void private_master_greeted(struct host *host);
+void private_master_hello(struct host *host);
 
 /* Whether this memory is the first one of its daemon, and what clients of earlier daemons relied on is over.
  */

@@ -29,7 +29,7 @@ void scenario_connect(struct scenario *play, unsigned c, unsigned d);
 /* Sends the request, and runs everything that follows. */
 void scenario_ask(struct scenario *play, unsigned c, const struct request *request);
 
-/* The messages since the last call, without times and greetings; T is a token, D the daemon-id of a lease.
+/* The messages since the last call, without times and HELLOs; T is a token, D the daemon-id of a lease.
  * Valid until the next call. */
 const char *scenario_story(struct scenario *play);
 

@@ -2,7 +2,7 @@
 #include "tests/sim/world/server.h"
 
 #include "tests/sim/fault/foreign_writes.h"
-#include "tests/sim/judge/greets.h"
+#include "tests/sim/judge/hellos.h"
 #include "tests/sim/world/world.h"
 
 #include <stdio.h>
@@ -74,7 +74,7 @@ server_run(struct server *s, int argc, const char *const *argv, const size_t *ar
 		s->peak_us = wall_us;
 	redisReply *reply = master_run(s->master, wall_us, argc, argv, argvlen);
 	replication_commit(s);
-	greets_ran(s);
+	hellos_ran(s);
 	return reply;
 }
 
@@ -111,7 +111,7 @@ server_crash(struct server *s, struct store *store, int64_t down_us)
 	s->forgot_us = store == master_store(s->master) ? s->forgot_us : w->now_us;
 	s->stopped_until_us = 0;
 	memset(s->token, 0, sizeof(s->token));
-	greets_lost(s);
+	hellos_lost(s);
 	master_restart(s->master, rng_next(&w->rng), store);
 	if (w->plan.replicas > 0)
 		replication_crashed(s);
@@ -135,7 +135,7 @@ server_flush(struct server *s)
 	store_flush(master_store(s->master));
 	s->forgot_us = s->world->now_us;
 	memset(s->token, 0, sizeof(s->token));
-	greets_lost(s);
+	hellos_lost(s);
 	for (unsigned i = 0; i < s->world->plan.hosts; i++)
 		inbox_flushed(&s->world->hosts[i], s);
 }
@@ -190,7 +190,7 @@ server_turn_to(struct server *s, struct store *memory)
 	const struct plan *plan = &s->world->plan;
 	s->other = master_exchange(s->master, memory);
 	memset(s->token, 0, sizeof(s->token));
-	greets_lost(s);
+	hellos_lost(s);
 	s->forgot_us = s->world->now_us;
 	s->lacks_until_us = s->world->now_us + (plan->lease_ms + plan->margin_ms) * 2200;
 	orphan_back(s);

@@ -33,9 +33,9 @@ struct server {
 	int64_t ppm;
 	int64_t forward_until_us; /* no further forward step before: at most J in the life of a lease */
 	int64_t ended_us;         /* when its process ended, or it became the master; 0: never */
-	int64_t evicted_us;       /* when it evicted keys, until the next greeting; 0: no */
+	int64_t evicted_us;       /* when it evicted keys, until the next HELLO; 0: no */
 	int64_t forgot_us;        /* when it last may have forgotten something; 0: never */
-	int64_t given_up_us;      /* when a greeting gave up its memory; 0: never */
+	int64_t given_up_us;      /* when a HELLO gave up its memory; 0: never */
 	int64_t lacks_until_us;   /* its clock jumped, or its memory went back: until then its leases are
 				   * missing
 				   */

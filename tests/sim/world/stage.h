@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define STAGE_ID       0x1001U /* of a master, if a greeting names none */
-#define STAGE_LEASE_MS 10000   /* wanted lease if a greeting has none; guarded, if it has less */
+#define STAGE_ID       0x1001U /* of a master, if a HELLO names none */
+#define STAGE_LEASE_MS 10000   /* wanted lease if a HELLO has none; guarded, if it has less */
 
 struct stage {
 	bool real;

@@ -24,7 +24,7 @@ struct wire {
 	uint64_t server_life;
 	int64_t arrives_us; /* order is kept in both directions */
 	int64_t answers_us;
-	bool bare;   /* its last greeting met a master without scripts */
+	bool bare;   /* its last HELLO met a master without scripts */
 	bool doomed; /* breaks while the next command is under way */
 	bool watched;
 	int64_t late_until_us;  /* answers on it do not come before */

@@ -99,9 +99,9 @@ scene_open(struct scene *t, const char *secret)
 	session_cut(&t->session, NOW);
 }
 
-/* Until the next connection has been greeted; returns the time. */
+/* Until the next connection has answered HELLO; returns the time. */
 static int64_t
-scene_greeted(struct scene *t)
+scene_hello(struct scene *t)
 {
 	int64_t now = session_next(&t->session);
 
@@ -110,7 +110,7 @@ scene_greeted(struct scene *t)
 	ck_assert_int_eq(t->session.state, SESSION_CONNECTING);
 	daemon_accept(t);
 	ck_assert_int_eq(session_turn(&t->session, true, now), SESSION_NOTHING);
-	ck_assert_int_eq(t->session.state, SESSION_GREETING);
+	ck_assert_int_eq(t->session.state, SESSION_HELLO);
 	return now;
 }
 
@@ -151,7 +151,7 @@ START_TEST(a_session_that_is_known_is_joined)
 	int64_t now;
 
 	scene_open(&t, "secret");
-	now = scene_greeted(&t);
+	now = scene_hello(&t);
 	session_watch(&t.session, &p);
 	ck_assert_int_eq(p.fd, t.wire.fd);
 	ck_assert_int_eq(p.events, POLLIN);
@@ -176,7 +176,7 @@ START_TEST(a_session_of_one_connection_is_resumed)
 
 	scene_open(&t, "secret");
 	t.session.alone = true;
-	(void)scene_greeted(&t);
+	(void)scene_hello(&t);
 	daemon_hears(&t, "RESUME\r\n$6\r\nsecret");
 	scene_close(&t);
 }
@@ -189,7 +189,7 @@ START_TEST(a_daemon_that_refuses_is_quoted)
 
 	scene_open(&t, "secret");
 	ck_assert_int_eq(t.session.refused, CODE_COUNT);
-	now = scene_greeted(&t);
+	now = scene_hello(&t);
 	daemon_say(&t, "-WRONGPASS user or password is wrong\r\n");
 	ck_assert_int_eq(session_turn(&t.session, true, now), SESSION_NOTHING);
 	ck_assert_int_eq(t.session.refused, CODE_WRONGPASS);
@@ -210,7 +210,7 @@ START_TEST(a_session_that_is_unknown_is_told_apart)
 	int64_t now;
 
 	scene_open(&t, "secret");
-	now = scene_greeted(&t);
+	now = scene_hello(&t);
 	daemon_say(&t, WELCOME "-ERR no session has this secret: it may have ended\r\n+OK\r\n");
 	ck_assert_int_eq(session_turn(&t.session, true, now), SESSION_UNKNOWN);
 	scene_close(&t);
@@ -224,7 +224,7 @@ START_TEST(without_a_secret_a_session_of_its_own_will_do)
 
 	scene_open(&t, "");
 	t.session.pushes = false;
-	now = scene_greeted(&t);
+	now = scene_hello(&t);
 	daemon_say(&t, WELCOME);
 	ck_assert_int_eq(session_turn(&t.session, true, now), SESSION_BACK);
 	scene_close(&t);
@@ -241,10 +241,10 @@ START_TEST(a_daemon_that_does_not_serve_is_tried_again)
 		int64_t now;
 
 		scene_open(&t, "secret");
-		now = scene_greeted(&t);
+		now = scene_hello(&t);
 		daemon_say(&t, answers[i]);
 		(void)close(t.daemon);
-		while (t.session.state == SESSION_GREETING) {
+		while (t.session.state == SESSION_HELLO) {
 			ck_assert_int_eq(session_turn(&t.session, true, now), SESSION_NOTHING);
 		}
 		ck_assert_int_eq(t.session.state, SESSION_AWAY);
@@ -262,9 +262,9 @@ START_TEST(a_daemon_that_says_nothing_is_left)
 	int64_t now;
 
 	scene_open(&t, "secret");
-	now = scene_greeted(&t);
-	ck_assert_int_eq(session_next(&t.session), now + SESSION_GREET_MS);
-	ck_assert_int_eq(session_turn(&t.session, false, now + SESSION_GREET_MS), SESSION_NOTHING);
+	now = scene_hello(&t);
+	ck_assert_int_eq(session_next(&t.session), now + SESSION_HELLO_MS);
+	ck_assert_int_eq(session_turn(&t.session, false, now + SESSION_HELLO_MS), SESSION_NOTHING);
 	ck_assert_int_eq(t.session.state, SESSION_AWAY);
 	scene_close(&t);
 }
@@ -276,7 +276,7 @@ START_TEST(goodbye_is_said_and_waited_for)
 	char byte;
 
 	scene_open(&t, "");
-	(void)scene_greeted(&t);
+	(void)scene_hello(&t);
 	daemon_hears(&t, "HELLO");
 	daemon_say(&t, "+OK\r\n");
 	wire_goodbye(&t.wire);
@@ -294,7 +294,7 @@ START_TEST(a_signal_says_goodbye_and_ends_the_process)
 	pid_t pid;
 
 	scene_open(&t, "");
-	(void)scene_greeted(&t);
+	(void)scene_hello(&t);
 	daemon_hears(&t, "HELLO");
 	pid = fork();
 	ck_assert(pid >= 0);
@@ -328,7 +328,7 @@ START_TEST(a_guard_leaves_the_mask_as_it_was)
 	(void)sigaddset(&other, SIGUSR1);
 	(void)sigprocmask(SIG_SETMASK, &other, NULL);
 	scene_open(&t, "");
-	(void)scene_greeted(&t);
+	(void)scene_hello(&t);
 	(void)sigprocmask(SIG_BLOCK, NULL, &before);
 	wire_guard(&t.wire);
 	(void)sigprocmask(SIG_BLOCK, NULL, &after);

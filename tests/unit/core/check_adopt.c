@@ -736,7 +736,7 @@ load(const struct story *w, const char *bytes, size_t n)
 	return record_load(&r, (struct slice){bytes, n}) ? core_load(&w->settings, w->now, &r) : NULL;
 }
 
-/* The master has been greeted once, and its link is down. */
+/* The master has answered HELLO once, and its link is down. */
 static void
 rest(struct story *w)
 {

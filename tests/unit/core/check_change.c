@@ -96,7 +96,7 @@ moved(const struct move *move)
 		link_event(slot, true);
 }
 
-/* What this step wants; greetings are kept until greeted(). */
+/* What this step wants; HELLOs are kept until answer_hello(). */
 static void
 happens(const struct event *event)
 {
@@ -173,7 +173,7 @@ server_hears(struct server *s, unsigned slot)
 }
 
 static void
-greeted(unsigned slot)
+answer_hello(unsigned slot)
 {
 	struct call call = asked[slot];
 	struct server *s = &servers[slots[slot]];
@@ -190,7 +190,7 @@ greeted(unsigned slot)
 	v.places = slice_of(s->places);
 	v.agreement = s->agreement;
 	if (strcmp(asked_set[slot], s->set) != 0 && asked_set[slot][0] != '\0' && s->set[0] != '\0') {
-		v.greeting = GREETING_OTHERSET;
+		v.hello = HELLO_OTHERSET;
 		v.text = slice_of(s->living);
 	} else {
 		v.admitted = s->admitted;
@@ -217,7 +217,7 @@ admission(unsigned slot)
 	happens(&(struct event){.type = EVENT_VOTE, .vote = &v});
 }
 
-/* The greetings that are under way are answered, and those that follow from that. */
+/* The HELLOs that are under way are answered, and those that follow from that. */
 static void
 answers(void)
 {
@@ -227,7 +227,7 @@ answers(void)
 		happens(&(struct event){.type = EVENT_TIMER});
 		for (unsigned slot = 0; slot < CORE_SLOTS_MAX; slot++) {
 			if (asked[slot].attempt > 0 && slots[slot] >= 0 && servers[slots[slot]].up)
-				greeted(slot);
+				answer_hello(slot);
 			if (admits[slot].attempt > 0 && slots[slot] >= 0 && servers[slots[slot]].up)
 				admission(slot);
 		}
@@ -349,7 +349,7 @@ START_TEST(a_member_is_replaced)
 	begin(3, false);
 	replace("master-3", "master-4", "url");
 	ck_assert_str_eq(view().change, "checking");
-	greeted(3);
+	answer_hello(3);
 	ck_assert_str_eq(view().change, "offered");
 	ck_assert_str_eq(view().next, REPLACED);
 	ck_assert_str_eq(view().next_places, "master-1 master-2 master-4 | master-3");
@@ -474,7 +474,7 @@ START_TEST(each_step_is_taken_at_all_that_stay_before_the_next)
 	ck_assert_str_eq(view().change, "offered");
 	ck_assert_int_eq(servers[0].step, NEXT_OFFERED);
 	servers[1].up = true;
-	greeted(1);
+	answer_hello(1);
 	ck_assert_int_eq(servers[1].step, NEXT_OFFERED);
 	/* What it told has to be told to the others first. */
 	ck_assert_str_eq(view().set, SET3);
@@ -509,7 +509,7 @@ until_in_force(void)
 		unsigned slot = (unsigned)i % CORE_SLOTS_MAX;
 
 		if (asked[slot].attempt > 0 && slots[slot] >= 0)
-			greeted(slot);
+			answer_hello(slot);
 		w.now.ms++;
 		happens(&(struct event){.type = EVENT_TIMER});
 	}
@@ -528,7 +528,7 @@ START_TEST(a_newcomer_gets_the_set_when_a_majority_says_it_once_more)
 	ck_assert_str_eq(servers[3].set, "");
 	servers[1].up = true;
 	for (int i = 0; i < 3 && strcmp(servers[1].set, REPLACED) != 0; i++)
-		greeted(1);
+		answer_hello(1);
 	ck_assert_str_eq(servers[1].set, REPLACED);
 	/* What the newcomer is told now left before anything was told again. */
 	servers[0].up = servers[1].up = false;

@@ -714,7 +714,7 @@ START_TEST(a_break_during_a_drain_takes_the_last_hold)
 END_TEST
 
 /* A registration that has ended keeps nobody with other limits away. */
-START_TEST(a_master_that_refuses_all_greetings_is_asked_for_nothing)
+START_TEST(a_master_that_refuses_all_hellos_is_asked_for_nothing)
 {
 	struct story w;
 
@@ -732,7 +732,7 @@ START_TEST(a_master_that_refuses_all_greetings_is_asked_for_nothing)
 	lock(&w, 2, "b");
 	ck_assert_str_eq(w.trace, "");
 	vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_ERROR, .text = SLICE("MISCONF")});
-	/* What is held is given back all the same, and the next good greeting goes on. */
+	/* What is held is given back all the same, and the next good HELLO goes on. */
 	ck_assert_str_eq(unlock(&w, 1, "a"), "c1 :0 | release a#1");
 	after(&w, 100);
 	hello(&w, true, MEMORY);
@@ -780,20 +780,20 @@ END_TEST
 
 /* The HELLO that just left. */
 static uint64_t
-greeting_serial(const struct story *w)
+hello_serial(const struct story *w)
 {
 	for (size_t i = 0; i < w->actions.n; i++) {
 		if (w->actions.list[i].type == ACTION_CALL && w->actions.list[i].u.call.op == CALL_HELLO)
 			return w->actions.list[i].u.call.attempt;
 	}
-	ck_abort_msg("no greeting");
+	ck_abort_msg("no HELLO");
 	return 0;
 }
 
 START_TEST(a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master)
 {
 	struct story w;
-	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	struct vote told = {.op = CALL_HELLO, .hello = HELLO_CLONED};
 	uint64_t serial;
 
 	story_ready(&w);
@@ -802,12 +802,12 @@ START_TEST(a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master
 	lock(&w, 2, "a");
 	lock(&w, 3, "b");
 	(void)after(&w, LEASE_MS / 3);
-	serial = greeting_serial(&w);
+	serial = hello_serial(&w);
 	/* Of one that was sent before: what came between may be ours. */
 	told.attempt = serial - 1;
 	ck_assert_ptr_nonnull(strstr(vote(&w, told), "hello"));
 	ck_assert(!core_ended(w.core));
-	told.attempt = greeting_serial(&w);
+	told.attempt = hello_serial(&w);
 	w.now.ms += LEASE_MS / 3; /* there is more to be asked of the master by now */
 	ck_assert_str_eq(vote(&w, told), "c1 close");
 	ck_assert(core_ended(w.core));
@@ -819,11 +819,11 @@ START_TEST(a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master
 }
 END_TEST
 
-/* Otherwise its links greet by turns, none ever with the latest one, and it never ends. */
+/* Otherwise its links send HELLO by turns, none ever with the latest one, and it never ends. */
 START_TEST(a_copy_whose_two_links_are_told_so_ends)
 {
 	struct story w;
-	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	struct vote told = {.op = CALL_HELLO, .hello = HELLO_CLONED};
 	uint64_t serials[2] = {0};
 	size_t n = 0;
 
@@ -851,31 +851,31 @@ START_TEST(a_copy_whose_two_links_are_told_so_ends)
 }
 END_TEST
 
-/* Two links come up together, and the master runs the greeting of the second one first. */
-START_TEST(a_link_whose_greeting_was_overtaken_is_greeted_again_soon)
+/* Two links come up together, and the master runs the HELLO of the second one first. */
+START_TEST(a_link_whose_hello_was_overtaken_is_asked_again_soon)
 {
 	struct story w;
-	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	struct vote told = {.op = CALL_HELLO, .hello = HELLO_CLONED};
 	struct vote good = {.op = CALL_HELLO, .link = 1, .admitted = true, .incarnation = MEMORY};
 
 	story_linked(&w, 2);
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
-	told.attempt = greeting_serial(&w);
+	told.attempt = hello_serial(&w);
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 1});
-	good.attempt = greeting_serial(&w);
+	good.attempt = hello_serial(&w);
 	ck_assert_str_eq(vote(&w, told), "");
 	vote(&w, good);
 	(void)after(&w, LEASE_MS / 10);
-	ck_assert_uint_gt(greeting_serial(&w), good.attempt);
+	ck_assert_uint_gt(hello_serial(&w), good.attempt);
 	ck_assert(!core_ended(w.core));
 	story_done(&w);
 }
 END_TEST
 
-START_TEST(a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once)
+START_TEST(a_copy_waits_for_a_silent_master_without_hello_the_others_at_once)
 {
 	struct story w;
-	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	struct vote told = {.op = CALL_HELLO, .hello = HELLO_CLONED};
 
 	story_init(&w);
 	core_free(w.core);
@@ -886,11 +886,11 @@ START_TEST(a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once)
 	(void)link_up(&w);
 	w.at = 1;
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .master = 1});
-	told.attempt = greeting_serial(&w);
+	told.attempt = hello_serial(&w);
 	ck_assert_ptr_null(strstr(vote(&w, told), "hello"));
 	ck_assert(!core_ended(w.core));
 	(void)after(&w, LEASE_MS / 10);
-	told.attempt = greeting_serial(&w);
+	told.attempt = hello_serial(&w);
 	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("reset")});
 	(void)vote(&w, told);
 	ck_assert(core_ended(w.core));
@@ -902,7 +902,7 @@ END_TEST
 START_TEST(a_copy_that_is_registered_no_longer_waits_for_no_silent_master)
 {
 	struct story w;
-	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED};
+	struct vote told = {.op = CALL_HELLO, .hello = HELLO_CLONED};
 	int64_t ran_ms = 0;
 
 	story_init(&w);
@@ -944,7 +944,7 @@ START_TEST(two_copies_of_a_daemon_have_other_attempts_and_nonces)
 		story_ready(&w[i]);
 		w[i].now.random[0] += (uint64_t)i; /* all in which they differ */
 		/* For a second they may still send the same nonce. */
-		for (int greetings = 0; greetings < 3; greetings++) {
+		for (int hellos = 0; hellos < 3; hellos++) {
 			(void)after(&w[i], LEASE_MS / 3);
 			(void)hello(&w[i], true, MEMORY);
 		}
@@ -978,7 +978,7 @@ START_TEST(no_nonce_is_dropped_that_the_master_may_have_seen_last)
 	for (int i = 0; i < 100; i++) {
 		(void)step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("gone")});
 		(void)link_up(&w);
-		(void)greeting_serial(&w);
+		(void)hello_serial(&w);
 		nonces = w.actions.list[0].u.call.nonces;
 		(void)snprintf(text, sizeof(text), "%.*s", (int)nonces.n, nonces.p);
 		if (i == 0)
@@ -1131,7 +1131,7 @@ START_TEST(a_master_that_answers_with_errors_is_failing_and_not_silent)
 
 	story_ready(&w);
 	ck_assert(available(&w, ""));
-	/* An error for one name is no proof: the master is greeted soon, and that decides. */
+	/* An error for one name is no proof: the master is sent HELLO soon, and that decides. */
 	lock(&w, 1, "a");
 	vote(&w, (struct vote){.op = CALL_ACQUIRE,
 			 .outcome = OUTCOME_UNKNOWN,
@@ -1143,7 +1143,7 @@ START_TEST(a_master_that_answers_with_errors_is_failing_and_not_silent)
 	vote(&w, (struct vote){
 			 .op = CALL_HELLO, .outcome = OUTCOME_ERROR, .text = SLICE("BUSY a script runs")});
 	ck_assert(!available(&w, "the master answers with an error: BUSY a script runs"));
-	/* Also when no greeting has been answered well for so long that nothing is asked any more. */
+	/* Also when no HELLO has been answered well for so long that nothing is asked any more. */
 	w.refused = true;
 	after(&w, 1000);
 	vote(&w, (struct vote){
@@ -1215,7 +1215,7 @@ START_TEST(silences_of_a_master_are_noted_once_for_a_stretch)
 END_TEST
 
 static const char *
-greets(struct story *w, unsigned link, int64_t jump_ms)
+say_hello(struct story *w, unsigned link, int64_t jump_ms)
 {
 	w->jump_ms = jump_ms;
 	return vote(
@@ -1228,11 +1228,11 @@ story_two_links(struct story *w)
 	story_linked(w, 2);
 	for (unsigned link = 0; link < 2; link++) {
 		step(w, &(struct event){.type = EVENT_LINK_UP, .link = link});
-		greets(w, link, 0);
+		say_hello(w, link, 0);
 	}
 }
 
-/* The clock steps back between two greetings, of which the first is answered last, on either link. */
+/* The clock steps back between two HELLOs, of which the first is answered last, on either link. */
 START_TEST(an_answer_that_another_link_overtook_shows_no_jump)
 {
 	for (unsigned late = 0; late < 2; late++) {
@@ -1240,38 +1240,38 @@ START_TEST(an_answer_that_another_link_overtook_shows_no_jump)
 
 		story_two_links(&w);
 		after(&w, LEASE_MS / 3);
-		greets(&w, 1 - late, -4 * MARGIN_MS);
-		greets(&w, late, 0);
+		say_hello(&w, 1 - late, -4 * MARGIN_MS);
+		say_hello(&w, late, 0);
 		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 		after(&w, LEASE_MS / 3);
-		greets(&w, late, -4 * MARGIN_MS);
+		say_hello(&w, late, -4 * MARGIN_MS);
 		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
-		greets(&w, 1 - late, 0);
+		say_hello(&w, 1 - late, 0);
 		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 		story_done(&w);
 	}
 }
 END_TEST
 
-/* The clock jumps once more between the two greetings that tell of the first jump. The one that was read
+/* The clock jumps once more between the two HELLOs that tell of the first jump. The one that was read
  * before is answered last. */
-START_TEST(a_greeting_from_before_a_jump_does_not_show_it_again)
+START_TEST(a_hello_from_before_a_jump_does_not_show_it_again)
 {
 	struct story w;
 
 	story_two_links(&w);
 	after(&w, LEASE_MS / 3);
-	greets(&w, 1, 2 * MARGIN_MS);
+	say_hello(&w, 1, 2 * MARGIN_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
-	greets(&w, 0, 2 * MARGIN_MS);
-	greets(&w, 1, 4 * MARGIN_MS);
+	say_hello(&w, 0, 2 * MARGIN_MS);
+	say_hello(&w, 1, 4 * MARGIN_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
-	greets(&w, 0, 2 * MARGIN_MS);
-	greets(&w, 0, 4 * MARGIN_MS);
+	say_hello(&w, 0, 2 * MARGIN_MS);
+	say_hello(&w, 0, 4 * MARGIN_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 	after(&w, LEASE_MS / 3);
 	for (unsigned link = 0; link < 2; link++) {
-		greets(&w, link, 4 * MARGIN_MS);
+		say_hello(&w, link, 4 * MARGIN_MS);
 		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 	}
 	story_done(&w);
@@ -1284,10 +1284,10 @@ START_TEST(a_clock_that_jumps_while_a_link_is_lost_has_jumped)
 
 	story_two_links(&w);
 	after(&w, LEASE_MS / 3);
-	greets(&w, 1, 0);
+	say_hello(&w, 1, 0);
 	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 0, .text = SLICE("reset")});
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
-	greets(&w, 0, 2 * MARGIN_MS);
+	say_hello(&w, 0, 2 * MARGIN_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
@@ -1302,7 +1302,7 @@ START_TEST(a_clock_that_jumps_while_nothing_is_heard_has_jumped)
 		step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = i, .text = SLICE("reset")});
 	after(&w, 4 * LEASE_MS);
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 0});
-	greets(&w, 0, LEASE_MS);
+	say_hello(&w, 0, LEASE_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
@@ -1344,7 +1344,7 @@ START_TEST(a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it)
 	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 1), "leave a#1");
 	for (int ms = 0; ms < 50 && strstr(w.trace, "acquire a#2") == NULL; ms++)
 		after(&w, 1);
-	greets(&w, 0, LEASE_MS);
+	say_hello(&w, 0, LEASE_MS);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	ck_assert_str_eq(answer(&w, CALL_ACQUIRE, OUTCOME_WRONGKIND, "a", 2), "leave a#2");
 	after(&w, 2 * LEASE_MS);
@@ -1362,7 +1362,7 @@ START_TEST(what_a_jump_shortened_is_not_given_back_before_what_was_told_is_over)
 	story_two_links(&w);
 	lock(&w, 1, "a");
 	granted(&w, "a", 1, 500);
-	greets(&w, 0, LEASE_MS / 2);
+	say_hello(&w, 0, LEASE_MS / 2);
 	close_as(&w, 1, END_ABANDONED);
 	after(&w, LEASE_MS / 3);
 	answer(&w, CALL_RENEW, OUTCOME_ERROR, "a", 1);
@@ -1373,9 +1373,9 @@ START_TEST(what_a_jump_shortened_is_not_given_back_before_what_was_told_is_over)
 }
 END_TEST
 
-/* The master reads the first greeting late: against that one its clock seems to be ahead by as much, and the
+/* The master reads the first HELLO late: against that one its clock seems to be ahead by as much, and the
  * host stands still for no longer. */
-START_TEST(a_first_greeting_that_took_long_hides_no_jump)
+START_TEST(a_first_hello_that_took_long_hides_no_jump)
 {
 	struct story w;
 	const int64_t late_ms = LEASE_MS * 3 / 10;
@@ -1383,11 +1383,11 @@ START_TEST(a_first_greeting_that_took_long_hides_no_jump)
 	story_linked(&w, 2);
 	step(&w, &(struct event){.type = EVENT_LINK_UP});
 	after(&w, late_ms);
-	ck_assert_str_eq(greets(&w, 0, 0), "hello");
-	ck_assert_str_eq(greets(&w, 0, 0), "");
+	ck_assert_str_eq(say_hello(&w, 0, 0), "hello");
+	ck_assert_str_eq(say_hello(&w, 0, 0), "");
 	ck_assert_str_eq(lock(&w, 1, "a"), "acquire a#1");
 	ck_assert_str_eq(granted(&w, "a", 1, 500), "c1 :500");
-	greets(&w, 0, late_ms);
+	say_hello(&w, 0, late_ms);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
@@ -1404,12 +1404,12 @@ START_TEST(steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_jump)
 	for (int i = 0; i < 20; i++) {
 		jump_ms += i % 6 == 5 ? step_ms : 0;
 		after(&w, third);
-		greets(&w, 0, jump_ms);
+		say_hello(&w, 0, jump_ms);
 		ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 0);
 	}
 	after(&w, third);
 	/* The last one was three thirds of a lease ago. */
-	greets(&w, 0, jump_ms + step_ms);
+	say_hello(&w, 0, jump_ms + step_ms);
 	ck_assert_uint_eq(notes(&w, NOTE_MASTER_CLOCK_JUMP), 1);
 	story_done(&w);
 }
@@ -1417,7 +1417,7 @@ END_TEST
 
 /* It may run at the master when the daemon has long been answered on other connections, each of which broke
  * soon after. */
-START_TEST(a_greeting_that_was_cut_off_is_known_after_many_that_were_answered)
+START_TEST(a_hello_that_was_cut_off_is_known_after_many_that_were_answered)
 {
 	struct story w;
 	struct slice nonces;
@@ -1428,7 +1428,7 @@ START_TEST(a_greeting_that_was_cut_off_is_known_after_many_that_were_answered)
 		w.now.ms += 30;
 		(void)step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("gone")});
 		(void)link_up(&w);
-		(void)greeting_serial(&w);
+		(void)hello_serial(&w);
 		nonces = w.actions.list[0].u.call.nonces;
 		(void)snprintf(text, sizeof(text), "%.*s", (int)nonces.n, nonces.p);
 		if (i == 0)
@@ -1482,24 +1482,23 @@ main(void)
 		a_broken_hold_is_withheld_no_more_when_its_client_has_ended,
 		a_broken_hold_stays_withheld_if_its_client_has_entered_it_more_often,
 		a_broken_hold_stays_withheld_if_its_connection_is_lost,
-		a_master_that_refuses_all_greetings_is_asked_for_nothing,
+		a_master_that_refuses_all_hellos_is_asked_for_nothing,
 		a_daemon_that_ends_leaves_no_master_while_a_client_that_is_gone_relies_on_a_lost_lease,
 		a_daemon_that_ends_leaves_its_masters_when_nobody_relies_on_it,
 		a_daemon_with_a_copy_tells_its_holders_and_asks_nothing_of_the_master,
-		a_copy_whose_two_links_are_told_so_ends,
-		a_link_whose_greeting_was_overtaken_is_greeted_again_soon,
-		a_copy_waits_for_a_silent_master_without_greeting_the_others_at_once,
+		a_copy_whose_two_links_are_told_so_ends, a_link_whose_hello_was_overtaken_is_asked_again_soon,
+		a_copy_waits_for_a_silent_master_without_hello_the_others_at_once,
 		a_copy_that_is_registered_no_longer_waits_for_no_silent_master,
 		two_copies_of_a_daemon_have_other_attempts_and_nonces,
 		no_nonce_is_dropped_that_the_master_may_have_seen_last,
-		a_greeting_that_was_cut_off_is_known_after_many_that_were_answered,
+		a_hello_that_was_cut_off_is_known_after_many_that_were_answered,
 		a_daemon_that_is_called_and_wants_nothing_leaves_the_queue,
 		a_daemon_that_stood_still_blames_no_master_for_that_time,
 		an_answer_that_another_link_overtook_shows_no_jump,
-		a_greeting_from_before_a_jump_does_not_show_it_again,
+		a_hello_from_before_a_jump_does_not_show_it_again,
 		steps_of_a_clock_that_are_more_than_a_guard_apart_are_no_jump,
 		a_clock_that_jumps_while_a_link_is_lost_has_jumped,
-		a_first_greeting_that_took_long_hides_no_jump,
+		a_first_hello_that_took_long_hides_no_jump,
 		a_clock_that_jumps_while_nothing_is_heard_has_jumped,
 		what_a_jump_shortened_is_not_given_back_before_what_was_told_is_over,
 		a_key_of_another_kind_from_before_a_guard_is_no_reason_after_it,

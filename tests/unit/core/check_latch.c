@@ -808,7 +808,7 @@ make(struct story *w, const char *name, uint64_t attempt, int64_t ttl_ms)
 	return make_by(w, 1, name, attempt, ttl_ms);
 }
 
-/* The master has been greeted anew meanwhile, and has forgotten nothing. */
+/* The master has answered HELLO anew meanwhile, and has forgotten nothing. */
 static void
 later(struct story *w, int64_t ms)
 {

@@ -150,9 +150,9 @@ START_TEST(a_guard_grows_with_the_lease_that_it_waits_for)
 }
 END_TEST
 
-/* The master has to be greeted anew when it was asked to admit, and its greeting tells of the longer lease
+/* The master has to answer HELLO anew when it was asked to admit, and its HELLO tells of the longer lease
  * before it is guarded again. */
-START_TEST(a_guard_grows_while_its_master_has_to_be_greeted_anew)
+START_TEST(a_guard_grows_while_its_master_has_to_answer_a_hello_anew)
 {
 	struct vote guarded = {.op = CALL_HELLO,
 		.incarnation = MEMORY + 1,
@@ -433,7 +433,7 @@ START_TEST(what_a_master_granted_that_is_refused_by_now_is_given_back)
 	}
 	lock(&w, 1, "b");
 	/* It may have evicted the lease of another daemon before this one was granted. */
-	vote(&w, (struct vote){.op = CALL_HELLO, .greeting = GREETING_EVICTING});
+	vote(&w, (struct vote){.op = CALL_HELLO, .hello = HELLO_EVICTING});
 	ck_assert_str_eq(vote(&w, (struct vote){.op = CALL_ACQUIRE,
 					  .link = 1,
 					  .name = SLICE("b"),
@@ -606,7 +606,7 @@ main(void)
 		the_first_guard_ends_when_nobody_relies_on_the_daemon_before,
 		the_first_guard_is_no_longer_than_others, a_lease_is_as_long_as_its_master_takes,
 		a_guard_grows_with_the_lease_that_it_waits_for,
-		a_guard_grows_while_its_master_has_to_be_greeted_anew,
+		a_guard_grows_while_its_master_has_to_answer_a_hello_anew,
 		a_longer_rule_does_not_put_off_the_renewal_of_a_short_lease,
 		a_shorter_rule_never_shortens_the_key_below_what_the_holder_was_told,
 		other_rules_reach_many_names_in_as_many_turns_as_it_takes,

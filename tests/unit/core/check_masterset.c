@@ -12,7 +12,7 @@
 #define ID(n) ((uint64_t)STORY_ID + (n))
 
 static struct story w;
-static struct call last[CORE_MASTERS_MAX]; /* greeting of each master */
+static struct call last[CORE_MASTERS_MAX]; /* HELLO of each master */
 static const char *const *ways;
 static int64_t retain_ms;
 
@@ -32,7 +32,7 @@ collect(void)
 	}
 }
 
-/* A story whose masters have not been greeted yet. */
+/* A story whose masters have not answered HELLO yet. */
 static void
 begin(unsigned masters)
 {
@@ -93,7 +93,7 @@ static const char *
 tells_other(unsigned n, const char *set, enum agreement agreement)
 {
 	struct vote v = {.op = CALL_HELLO,
-		.greeting = GREETING_OTHERSET,
+		.hello = HELLO_OTHERSET,
 		.text = slice_of("0badcafe"),
 		.id = ID(n),
 		.masterset = slice_of(set),
@@ -104,14 +104,14 @@ tells_other(unsigned n, const char *set, enum agreement agreement)
 	return message(n, v);
 }
 
-/* The greeting that left for master n last. */
+/* The HELLO that left for master n last. */
 static struct call
-greeting(unsigned n)
+hello_of(unsigned n)
 {
 	collect();
 	after(&w, 2);
 	collect();
-	ck_assert_msg(last[n].op == CALL_HELLO && last[n].attempt > 0, "master %u is not greeted", n);
+	ck_assert_msg(last[n].op == CALL_HELLO && last[n].attempt > 0, "master %u is not sent HELLO", n);
 	return last[n];
 }
 
@@ -148,7 +148,8 @@ all_tell(const char *set, enum agreement agreement)
 		tells(n, set, agreement);
 }
 
-/* Its answer was slow, so that it is greeted once more before it is used. The others are told of its tokens.
+/* Its answer was slow, so that it is sent HELLO once more before it is used. The others are told of its
+ * tokens.
  */
 START_TEST(a_set_is_agreed_on_above_the_tokens_of_who_answers_slowly)
 {
@@ -169,14 +170,14 @@ START_TEST(a_set_is_agreed_on_above_the_tokens_of_who_answers_slowly)
 	tells(0, S123, AGREEMENT_OFFERED);
 	tells(2, S123, AGREEMENT_ACCEPTED);
 	after(&w, 1000);
-	slow.attempt = greeting(1).attempt;
+	slow.attempt = hello_of(1).attempt;
 	after(&w, w.settings.margin_ms + 1);
 	w.at = 1;
 	ck_assert_str_eq(vote(&w, slow), "hello@2");
 	tells(0, S123, AGREEMENT_ACCEPTED);
 	ck_assert_str_eq(state(), "agreed");
-	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_AGREED);
-	ck_assert_int_ge(greeting(0).token, 90000);
+	ck_assert_int_eq(hello_of(0).agreement, AGREEMENT_AGREED);
+	ck_assert_int_ge(hello_of(0).token, 90000);
 	story_done(&w);
 }
 END_TEST
@@ -191,21 +192,21 @@ START_TEST(each_step_is_taken_at_all_before_the_next)
 	ck_assert_str_eq(set_text(), "");
 	tells(2, "", AGREEMENT_NONE);
 	ck_assert_str_eq(set_text(), S123);
-	hello = greeting(0);
+	hello = hello_of(0);
 	ck_assert_int_eq(hello.agreement, AGREEMENT_OFFERED);
 	ck_assert(slice_equal(hello.masterset, slice_of(S123)));
 	tells(0, S123, AGREEMENT_OFFERED);
 	tells(1, S123, AGREEMENT_OFFERED);
-	ck_assert_int_eq(greeting(2).agreement, AGREEMENT_OFFERED);
+	ck_assert_int_eq(hello_of(2).agreement, AGREEMENT_OFFERED);
 	tells(2, S123, AGREEMENT_OFFERED);
-	ck_assert_int_eq(greeting(1).agreement, AGREEMENT_ACCEPTED);
+	ck_assert_int_eq(hello_of(1).agreement, AGREEMENT_ACCEPTED);
 	tells(0, S123, AGREEMENT_ACCEPTED);
 	tells(1, S123, AGREEMENT_ACCEPTED);
 	ck_assert_str_eq(state(), "forming");
 	ck_assert_str_eq(lock_once(&w, 1, "a"), ""); /* it is about to be agreed on */
 	tells(2, S123, AGREEMENT_ACCEPTED);
 	ck_assert_str_eq(state(), "agreed");
-	hello = greeting(2);
+	hello = hello_of(2);
 	ck_assert_int_eq(hello.agreement, AGREEMENT_AGREED);
 	ck_assert_uint_ne(hello.set, 0);
 	/* Not before a majority of them knows: calls would be forgotten. */
@@ -316,7 +317,7 @@ START_TEST(a_stranger_among_ours_stops_them_too)
 	collect();
 	tells(2, "", AGREEMENT_NONE);
 	ck_assert_str_eq(state(), "refused");
-	ck_assert_int_lt(greeting(2).agreement, AGREEMENT_AGREED);
+	ck_assert_int_lt(hello_of(2).agreement, AGREEMENT_AGREED);
 	story_done(&w);
 	places = THREE;
 }
@@ -453,10 +454,10 @@ START_TEST(a_refused_daemon_gives_back_what_a_bundle_waits_with)
 END_TEST
 
 /* Who was refused is not registered there: the set could lapse under its leases. */
-START_TEST(a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it)
+START_TEST(a_set_learnt_by_a_refusal_is_not_used_there_before_a_hello_under_it)
 {
 	struct vote v = {.op = CALL_HELLO,
-		.greeting = GREETING_OTHERSET,
+		.hello = HELLO_OTHERSET,
 		.id = ID(0),
 		.masterset = SLICE(S123),
 		.places = SLICE(THREE),
@@ -476,14 +477,14 @@ START_TEST(a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_i
 }
 END_TEST
 
-START_TEST(a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it)
+START_TEST(a_refusal_by_a_set_that_is_ours_by_now_is_no_hello_under_it)
 {
 	begin(3);
 	all_tell("", AGREEMENT_NONE);
 	tells(1, S123, AGREEMENT_AGREED);
 	w.at = 0;
 	vote(&w, (struct vote){.op = CALL_HELLO,
-			 .greeting = GREETING_OTHERSET,
+			 .hello = HELLO_OTHERSET,
 			 .id = ID(0),
 			 .masterset = SLICE(S123),
 			 .places = SLICE(THREE),
@@ -519,7 +520,7 @@ START_TEST(a_stranger_costs_nobody_its_set)
 	begin(3);
 	all_tell(S123, AGREEMENT_AGREED);
 	message(2, (struct vote){.op = CALL_HELLO,
-			   .greeting = GREETING_OTHERSET,
+			   .hello = HELLO_OTHERSET,
 			   .id = 0xfe,
 			   .masterset = SLICE("2 00000000000000fe:url"),
 			   .places = SLICE("elsewhere"),
@@ -538,7 +539,7 @@ static void
 only_master_tells(const char *place, enum agreement agreement)
 {
 	message(0, (struct vote){.op = CALL_HELLO,
-			   .greeting = GREETING_OTHERSET,
+			   .hello = HELLO_OTHERSET,
 			   .id = 0xfe,
 			   .masterset = SLICE("1 00000000000000fe:url"),
 			   .places = slice_of(place),
@@ -590,7 +591,7 @@ static const char *
 tells_later(unsigned n, uint64_t id)
 {
 	return message(n, (struct vote){.op = CALL_HELLO,
-				  .greeting = GREETING_OTHERSET,
+				  .hello = HELLO_OTHERSET,
 				  .id = id,
 				  .masterset = SLICE(S2YX),
 				  .places = SLICE("master-1 master-4 master-2"),
@@ -611,7 +612,7 @@ START_TEST(a_set_is_left_if_most_of_its_servers_belong_to_a_later_one)
 	tells_other(2, S123, AGREEMENT_AGREED);
 	ck_assert_str_eq(set_text(), SY23_LATER);
 	after(&w, GUARD_MS);
-	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
+	ck_assert_int_eq(hello_of(0).agreement, AGREEMENT_OFFERED);
 	ck_assert(slice_equal(last[0].masterset, slice_of(SY23_LATER)));
 	story_done(&w);
 }
@@ -709,7 +710,7 @@ START_TEST(a_member_that_forgot_is_given_its_id_and_the_set)
 	w.at = 1;
 	link_down(&w, "reset");
 	link_up(&w);
-	hello = greeting(1);
+	hello = hello_of(1);
 	ck_assert_uint_eq(hello.id, ID(1));
 	ck_assert_int_eq(hello.agreement, AGREEMENT_AGREED);
 	story_done(&w);
@@ -770,7 +771,7 @@ START_TEST(a_member_that_forgot_is_refused_until_enough_others_confirm_the_set)
 	collect();
 	tells(2, S123, AGREEMENT_AGREED);
 	message(1, empty);
-	ck_assert_int_eq(greeting(1).agreement, AGREEMENT_AGREED);
+	ck_assert_int_eq(hello_of(1).agreement, AGREEMENT_AGREED);
 	message(1, (struct vote){.op = CALL_HELLO,
 			   .incarnation = MEMORY + 11,
 			   .id = ID(1),
@@ -801,8 +802,8 @@ START_TEST(a_copy_of_another_member_is_refused_alone)
 		ck_assert_ptr_null(strstr(tells_copied(2, ID(1)), "agreed"));
 	/* What was copied is deleted: it gets its own id, not the one that it told. */
 	message(2, (struct vote){.op = CALL_HELLO, .incarnation = MEMORY + 20, .id = ID(2)});
-	ck_assert_uint_eq(greeting(2).id, ID(2));
-	ck_assert_int_eq(greeting(2).agreement, AGREEMENT_AGREED);
+	ck_assert_uint_eq(hello_of(2).id, ID(2));
+	ck_assert_int_eq(hello_of(2).agreement, AGREEMENT_AGREED);
 	story_done(&w);
 }
 END_TEST
@@ -852,8 +853,8 @@ START_TEST(two_copies_are_mended_one_after_the_other)
 		after(&w, 500);
 		collect();
 	}
-	ck_assert_uint_eq(greeting(2).id, ID(2));
-	ck_assert_int_eq(greeting(2).agreement, AGREEMENT_AGREED);
+	ck_assert_uint_eq(hello_of(2).id, ID(2));
+	ck_assert_int_eq(hello_of(2).agreement, AGREEMENT_AGREED);
 	story_done(&w);
 }
 END_TEST
@@ -868,7 +869,7 @@ START_TEST(a_set_without_the_place_of_a_master_that_is_not_heard_yet_is_not_take
 	ck_assert_str_eq(state(), "refused");
 	ck_assert_str_eq(lock_once(&w, 1, "a"), "c1 -NOMASTER");
 	tells(2, "", AGREEMENT_NONE);
-	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
+	ck_assert_int_eq(hello_of(0).agreement, AGREEMENT_OFFERED);
 	ck_assert_str_eq(set_text(), S123_LATER);
 	story_done(&w);
 	places = THREE;
@@ -898,7 +899,7 @@ START_TEST(what_we_offer_follows_all_that_was_agreed_on)
 	tells(0, S12X, AGREEMENT_AGREED);
 	tells(1, S12X, AGREEMENT_AGREED);
 	ck_assert_str_eq(state(), "refused");
-	ck_assert_int_eq(greeting(0).agreement, AGREEMENT_OFFERED);
+	ck_assert_int_eq(hello_of(0).agreement, AGREEMENT_OFFERED);
 	ck_assert_str_eq(set_text(), S123_LATER);
 	story_done(&w);
 	places = THREE;
@@ -935,8 +936,8 @@ main(void)
 		a_copy_of_another_member_is_refused_alone, a_copy_that_is_heard_first_is_found_out,
 		a_copy_is_told_by_what_it_was_where_the_set_has_other_places,
 		two_copies_are_mended_one_after_the_other,
-		a_set_learnt_by_a_refusal_is_not_used_there_before_a_greeting_under_it,
-		a_refusal_by_a_set_that_is_ours_by_now_is_no_greeting_under_it,
+		a_set_learnt_by_a_refusal_is_not_used_there_before_a_hello_under_it,
+		a_refusal_by_a_set_that_is_ours_by_now_is_no_hello_under_it,
 		a_stranger_that_is_gone_refuses_nobody, a_stranger_costs_nobody_its_set,
 		a_set_that_is_over_is_not_taken_up_again,
 		a_set_is_offered_anew_where_a_later_one_was_accepted,

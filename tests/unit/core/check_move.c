@@ -313,7 +313,7 @@ START_TEST(a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours)
 	(void)AT(&w, 1, link_up(&w));
 	w.core->masters[1].state = MASTER_GUARDED;
 	w.core->masters[1].admit_at_ms = w.now.ms;
-	w.core->masters[1].links[0].greeted = true;
+	w.core->masters[1].links[0].identified = true;
 	timer_arm(&w.core->timers, &w.core->masters[1].timer, w.now.ms + 5);
 	ck_assert_ptr_null(strstr(after(&w, 10), "admit"));
 	ck_assert_str_eq(AT(&w, 0, lock(&w, 1, "a")), "acquire a#1");
@@ -429,17 +429,17 @@ START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 }
 END_TEST
 
-START_TEST(how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_before)
+START_TEST(how_long_newcomers_cannot_have_been_admitted_counts_from_a_hello_before)
 {
 	struct story w;
-	int64_t greeted_ms;
+	int64_t hello_ms;
 
 	story_among(&w, 1);
-	greeted_ms = w.now.ms;
+	hello_ms = w.now.ms;
 	(void)after(&w, 100);
 	grow(&w, 3);
 	ck_assert_int_eq(w.core->quorum->newcomers_until_ms,
-		greeted_ms + LEASE_MS + MARGIN_MS - drift_ms(LEASE_MS + MARGIN_MS));
+		hello_ms + LEASE_MS + MARGIN_MS - drift_ms(LEASE_MS + MARGIN_MS));
 	/* Any other change of the set ends it: it was not the single master alone any more. */
 	move(&w, 1, "master-9");
 	ck_assert_int_eq(w.core->quorum->newcomers_until_ms, 0);
@@ -448,7 +448,7 @@ START_TEST(how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_b
 	grow(&w, 5);
 	ck_assert_int_eq(w.core->quorum->newcomers_until_ms, 0);
 	story_done(&w);
-	/* It was never greeted well. */
+	/* It has never answered HELLO well. */
 	story_init(&w);
 	grow(&w, 3);
 	ck_assert_int_eq(w.core->quorum->newcomers_until_ms, 0);
@@ -620,7 +620,7 @@ START_TEST(the_same_server_in_another_way_keeps_its_votes)
 }
 END_TEST
 
-/* Whether the greetings of the slot name each nonce of the other list as their own. */
+/* Whether the HELLOs of the slot name each nonce of the other list as their own. */
 static void
 knows(const struct master *m, const char *nonces, size_t n)
 {
@@ -635,7 +635,8 @@ knows(const struct master *m, const char *nonces, size_t n)
 	}
 }
 
-/* The name leads to a server that has greeted the newcomer's slot: after a failover it stores that nonce. */
+/* The name leads to a server that has sent the newcomer's slot HELLO: after a failover it stores that nonce.
+ */
 START_TEST(a_master_that_is_reached_in_another_way_knows_what_the_newcomer_sent)
 {
 	struct story w;
@@ -662,18 +663,18 @@ END_TEST
 static bool
 told_cloned(struct story *w)
 {
-	struct vote told = {.op = CALL_HELLO, .greeting = GREETING_CLONED, .text = SLICE("run-1")};
+	struct vote told = {.op = CALL_HELLO, .hello = HELLO_CLONED, .text = SLICE("run-1")};
 
 	told.attempt = w->core->masters[0].hello_serial;
-	w->core->masters[0].links[0].greeting = true;
+	w->core->masters[0].links[0].hello_under_way = true;
 	(void)vote(w, told);
 	return core_ended(w->core);
 }
 
-/* The newcomer is the member by another name, and its greeting registered first in a new memory. It may have
+/* The newcomer is the member by another name, and its HELLO registered first in a new memory. It may have
  * been closed before it was answered. A copy's nonce is in no slot: then the second answer ends the daemon.
  */
-START_TEST(a_greeting_through_a_newcomers_slot_is_no_copy)
+START_TEST(a_hello_through_a_newcomers_slot_is_no_copy)
 {
 	for (unsigned closed = 0; closed < 2; closed++) {
 		struct story w;
@@ -706,7 +707,7 @@ draw_nonce(struct story *w, struct master *m)
 	ck_assert_uint_le(m->nonces_drawn, drawn + 1);
 }
 
-/* Long lists: the newest of both stay, all that may be stored among them, and the next greeting can be told
+/* Long lists: the newest of both stay, all that may be stored among them, and the next HELLO can be told
  * apart. */
 START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
 {
@@ -734,7 +735,7 @@ START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
 }
 END_TEST
 
-/* The other slot has had no GOOD for 40 greetings: the server may store the nonce of any of them. */
+/* The other slot has had no GOOD for 40 HELLOs: the server may store the nonce of any of them. */
 START_TEST(open_nonces_of_a_full_list_push_out_those_that_are_not)
 {
 	struct story w;
@@ -838,13 +839,12 @@ main(void)
 		the_nonces_that_a_server_has_heard_go_along,
 		the_nonces_of_a_server_that_comes_back_are_remembered,
 		a_master_that_is_reached_in_another_way_knows_what_the_newcomer_sent,
-		a_greeting_through_a_newcomers_slot_is_no_copy,
-		two_full_lists_of_nonces_keep_the_newest_of_both,
+		a_hello_through_a_newcomers_slot_is_no_copy, two_full_lists_of_nonces_keep_the_newest_of_both,
 		open_nonces_of_a_full_list_push_out_those_that_are_not,
 		too_many_open_nonces_keep_the_oldest_and_the_latest,
 		the_first_newcomers_beside_a_single_master_prolong_what_it_gave,
 		newcomers_prolong_nothing_once_they_can_have_been_admitted,
-		how_long_newcomers_cannot_have_been_admitted_counts_from_a_greeting_before,
+		how_long_newcomers_cannot_have_been_admitted_counts_from_a_hello_before,
 		the_single_master_itself_is_no_newcomer, slots_that_are_closed_are_not_shown,
 		a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours,
 		a_hold_of_one_master_goes_on_among_three, newcomers_are_asked_to_reclaim_and_then_to_renew,

@@ -947,8 +947,7 @@ START_TEST(a_daemon_with_other_limits_admits_nobody)
 	HEARD(&w, 2, hello(&w, false, MEMORY + 100));
 	/* Two masters remember, and tell daemons with their limits. */
 	for (w.at = 0; w.at < 2; w.at++)
-		vote(&w, (struct vote){
-				 .op = CALL_HELLO, .greeting = GREETING_MISMATCH, .text = SLICE("theirs")});
+		vote(&w, (struct vote){.op = CALL_HELLO, .hello = HELLO_MISMATCH, .text = SLICE("theirs")});
 	for (int64_t ms = 0; ms < 3 * GUARD_MS; ms += 60) {
 		after(&w, 60);
 		ck_assert_int_eq(admitted_with(&w), 0);
@@ -978,12 +977,12 @@ START_TEST(the_same_server_twice_is_one)
 END_TEST
 
 /* The HELLOs under way on the two links of a master. */
-struct greetings {
+struct hellos {
 	uint64_t attempt[2];
 };
 
 static void
-greetings_see(const struct story *w, struct greetings *g)
+hellos_see(const struct story *w, struct hellos *g)
 {
 	for (size_t i = 0; i < w->actions.n; i++) {
 		const struct call *call = &w->actions.list[i].u.call;
@@ -994,30 +993,30 @@ greetings_see(const struct story *w, struct greetings *g)
 }
 
 static void
-greetings_begin(struct story *w, struct greetings *g)
+hellos_begin(struct story *w, struct hellos *g)
 {
-	*g = (struct greetings){{0}};
+	*g = (struct hellos){{0}};
 	story_linked(w, 2);
 	for (unsigned link = 0; link < 2; link++) {
 		step(w, &(struct event){.type = EVENT_LINK_UP, .link = link});
-		greetings_see(w, g);
+		hellos_see(w, g);
 	}
 }
 
 /* Until a HELLO is under way on this link again. */
 static void
-greetings_wait(struct story *w, struct greetings *g, unsigned link)
+hellos_wait(struct story *w, struct hellos *g, unsigned link)
 {
 	for (int i = 0; i < 1000 && g->attempt[link] == 0; i++) {
 		after(w, 10);
-		greetings_see(w, g);
+		hellos_see(w, g);
 	}
 	ck_assert_uint_ne(g->attempt[link], 0);
 }
 
 /* A server answers it: "a" and "b" have memories of their own. False: the master is refused. */
 static bool
-greetings_hear(struct story *w, struct greetings *g, unsigned link, const char *run)
+hellos_hear(struct story *w, struct hellos *g, unsigned link, const char *run)
 {
 	struct vote heard = {.op = CALL_HELLO, .link = link, .attempt = g->attempt[link]};
 	struct master_view view;
@@ -1027,7 +1026,7 @@ greetings_hear(struct story *w, struct greetings *g, unsigned link, const char *
 	heard.run = slice_of(run);
 	heard.incarnation = MEMORY + (run[0] == 'b');
 	vote(w, heard);
-	greetings_see(w, g);
+	hellos_see(w, g);
 	core_view_master(w->core, w->now.ms, 0, &view);
 	if (view.state == MASTER_REFUSED)
 		ck_assert_ptr_nonnull(strstr(view.reason, "several servers in turn"));
@@ -1037,24 +1036,24 @@ greetings_hear(struct story *w, struct greetings *g, unsigned link, const char *
 START_TEST(a_name_of_several_servers_is_refused)
 {
 	struct story w;
-	struct greetings g;
+	struct hellos g;
 
-	greetings_begin(&w, &g);
-	ck_assert(greetings_hear(&w, &g, 0, "a"));
-	ck_assert(greetings_hear(&w, &g, 1, "b"));
+	hellos_begin(&w, &g);
+	ck_assert(hellos_hear(&w, &g, 0, "a"));
+	ck_assert(hellos_hear(&w, &g, 1, "b"));
 	for (int i = 0; i < 3; i++) {
-		greetings_wait(&w, &g, 0);
-		(void)greetings_hear(&w, &g, 0, "a");
-		greetings_wait(&w, &g, 1);
-		(void)greetings_hear(&w, &g, 1, "b");
+		hellos_wait(&w, &g, 0);
+		(void)hellos_hear(&w, &g, 0, "a");
+		hellos_wait(&w, &g, 1);
+		(void)hellos_hear(&w, &g, 1, "b");
 	}
-	greetings_wait(&w, &g, 0);
-	ck_assert(!greetings_hear(&w, &g, 0, "a"));
+	hellos_wait(&w, &g, 0);
+	ck_assert(!hellos_hear(&w, &g, 0, "a"));
 	/* They reach the same one. */
 	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 1, .text = SLICE("reset")});
 	g.attempt[1] = 0;
-	greetings_wait(&w, &g, 0);
-	ck_assert(greetings_hear(&w, &g, 0, "a"));
+	hellos_wait(&w, &g, 0);
+	ck_assert(hellos_hear(&w, &g, 0, "a"));
 	story_done(&w);
 }
 END_TEST
@@ -1063,26 +1062,26 @@ END_TEST
 START_TEST(a_failover_is_no_name_of_several_servers)
 {
 	struct story w;
-	struct greetings g;
+	struct hellos g;
 
-	greetings_begin(&w, &g);
-	ck_assert(greetings_hear(&w, &g, 0, "a"));
-	ck_assert(greetings_hear(&w, &g, 1, "a"));
-	greetings_wait(&w, &g, 0);
-	greetings_wait(&w, &g, 1);
+	hellos_begin(&w, &g);
+	ck_assert(hellos_hear(&w, &g, 0, "a"));
+	ck_assert(hellos_hear(&w, &g, 1, "a"));
+	hellos_wait(&w, &g, 0);
+	hellos_wait(&w, &g, 1);
 	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .link = 1, .text = SLICE("reset")});
 	step(&w, &(struct event){.type = EVENT_LINK_UP, .link = 1});
-	greetings_see(&w, &g);
-	ck_assert(greetings_hear(&w, &g, 1, "b"));
-	ck_assert(greetings_hear(&w, &g, 0, "a"));
+	hellos_see(&w, &g);
+	ck_assert(hellos_hear(&w, &g, 1, "b"));
+	ck_assert(hellos_hear(&w, &g, 0, "a"));
 	step(&w, &(struct event){.type = EVENT_LINK_DOWN, .text = SLICE("reset")});
 	step(&w, &(struct event){.type = EVENT_LINK_UP});
-	greetings_see(&w, &g);
+	hellos_see(&w, &g);
 	for (int i = 0; i < 3; i++) {
-		greetings_wait(&w, &g, 0);
-		ck_assert(greetings_hear(&w, &g, 0, "b"));
-		greetings_wait(&w, &g, 1);
-		ck_assert(greetings_hear(&w, &g, 1, "b"));
+		hellos_wait(&w, &g, 0);
+		ck_assert(hellos_hear(&w, &g, 0, "b"));
+		hellos_wait(&w, &g, 1);
+		ck_assert(hellos_hear(&w, &g, 1, "b"));
 	}
 	story_done(&w);
 }
@@ -1116,7 +1115,7 @@ START_TEST(a_master_whose_clock_jumped_is_not_believed)
 }
 END_TEST
 
-/* Others had doubted that memory, too, so it is given up with this greeting. */
+/* Others had doubted that memory, too, so it is given up with this HELLO. */
 START_TEST(a_jump_counts_also_if_the_memory_was_given_up_for_it)
 {
 	struct story w;
@@ -1149,9 +1148,9 @@ START_TEST(a_host_that_stood_still_twice_lost_both_times)
 }
 END_TEST
 
-/* The greetings that tell of the first time are under way when the host stands still again: the masters read
+/* The HELLOs that tell of the first time are under way when the host stands still again: the masters read
  * them after that. */
-START_TEST(a_host_that_stands_still_again_before_it_is_greeted_lost_both_times)
+START_TEST(a_host_that_stands_still_again_before_it_answers_a_hello_lost_both_times)
 {
 	struct story w;
 	struct trio s = story_held(&w);
@@ -1335,7 +1334,7 @@ START_TEST(where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_o
 }
 END_TEST
 
-/* They renewed it before our host stood still, and we read that after the greetings that show it. */
+/* They renewed it before our host stood still, and we read that after the HELLOs that show it. */
 START_TEST(a_standstill_is_taken_off_also_what_was_asked_for_before_it)
 {
 	struct story w;
@@ -1360,7 +1359,7 @@ shows(struct story *w, unsigned at, int64_t jump_ms)
 	return HEARD(w, at, answer(w, CALL_LEAVE, OUTCOME_NO, "b", 9));
 }
 
-/* The answers to the greeting that was under way, and to the one that leaves after all jumps. */
+/* The answers to the HELLO that was under way, and to the one that leaves after all jumps. */
 static void
 catches_up(struct story *w, unsigned at, int64_t jump_ms)
 {
@@ -1402,8 +1401,8 @@ START_TEST(a_standstill_is_taken_off_in_full_where_an_earlier_one_did_not_show)
 }
 END_TEST
 
-/* Home is greeted when the first of the others shows it, and has read that before the end of it. The answer
- * of the first was given in the midst of it. */
+/* Home reads a HELLO when the first of the others shows it, and has read that before the end of it. The
+ * answer of the first was given in the midst of it. */
 START_TEST(a_standstill_is_taken_off_once_whatever_earlier_answers_come_meanwhile)
 {
 	struct story w;
@@ -1543,7 +1542,7 @@ main(void)
 		a_master_whose_clock_jumped_is_not_believed,
 		a_jump_counts_also_if_the_memory_was_given_up_for_it,
 		a_host_that_stood_still_twice_lost_both_times,
-		a_host_that_stands_still_again_before_it_is_greeted_lost_both_times,
+		a_host_that_stands_still_again_before_it_answers_a_hello_lost_both_times,
 		time_that_a_host_stood_still_is_taken_off_also_where_a_master_is_silent,
 		where_a_master_is_silent_the_longest_standstill_that_shows_is_taken_off,
 		a_standstill_is_taken_off_also_what_was_asked_for_before_it,

@@ -66,7 +66,7 @@ calls_of(const struct story *w, enum call_op op)
 }
 
 static void
-greet(struct story *w, bool admitted, uint64_t incarnation)
+say_hello(struct story *w, bool admitted, uint64_t incarnation)
 {
 	struct vote hello = {.op = CALL_HELLO,
 		.admitted = admitted,
@@ -103,7 +103,7 @@ START_TEST(many_leases_are_reclaimed_in_as_many_turns_as_it_takes)
 	size_t some;
 
 	story_held(&w);
-	greet(&w, false, MEMORY + 1);
+	say_hello(&w, false, MEMORY + 1);
 	some = calls_of(&w, CALL_RECLAIM);
 	ck_assert(some > 0 && some <= RESCAN_LOOKS);
 	/* Others are served between. */
@@ -120,7 +120,7 @@ START_TEST(what_was_not_reclaimed_before_the_master_went_again_is_when_it_is_bac
 	size_t some;
 
 	story_held(&w);
-	greet(&w, false, MEMORY + 1);
+	say_hello(&w, false, MEMORY + 1);
 	some = calls_of(&w, CALL_RECLAIM);
 	link_down(&w, "reset");
 	w.now.ms++;
@@ -128,7 +128,7 @@ START_TEST(what_was_not_reclaimed_before_the_master_went_again_is_when_it_is_bac
 	ck_assert_uint_eq(calls_of(&w, CALL_RECLAIM), 0);
 	link_up(&w);
 	/* It has been admitted meanwhile, by another daemon: nothing else would soon look there for them. */
-	greet(&w, true, MEMORY + 1);
+	say_hello(&w, true, MEMORY + 1);
 	some += calls_of(&w, CALL_RENEW);
 	ck_assert_uint_lt(some, NAMES);
 	ck_assert_uint_eq(rescan_rest(&w, CALL_RENEW, some), NAMES);
@@ -142,7 +142,7 @@ START_TEST(who_waits_is_asked_for_at_once_however_much_is_held)
 	struct story w;
 
 	story_held(&w);
-	greet(&w, true, MEMORY);
+	say_hello(&w, true, MEMORY);
 	ck_assert_uint_eq(calls_of(&w, CALL_ACQUIRE), 1);
 	ck_assert_uint_eq(calls_of(&w, CALL_RENEW), 0);
 	story_done(&w);
@@ -157,7 +157,7 @@ START_TEST(what_is_held_catches_up_by_and_by)
 
 	story_held(&w);
 	w.now.ms += 340;
-	greet(&w, true, MEMORY);
+	say_hello(&w, true, MEMORY);
 	some = calls_of(&w, CALL_RENEW);
 	ck_assert(some > 0 && some <= RESCAN_LOOKS);
 	ck_assert_uint_eq(rescan_rest(&w, CALL_RENEW, some), NAMES);

@@ -251,7 +251,7 @@ links_go_down(void)
 	for (w.at = 0; w.at < w.settings.masters; w.at++) {
 		if (!w.core->masters[w.at].links[0].up)
 			continue;
-		if (w.core->masters[w.at].links[0].greeting)
+		if (w.core->masters[w.at].links[0].hello_under_way)
 			vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_UNKNOWN});
 		link_down(&w, "handed over");
 	}
@@ -1154,7 +1154,7 @@ START_TEST(a_jump_that_one_master_has_shown_counts_on)
 	begin_held_at_two();
 	shows_jump(0, LEASE_MS / 2);
 	ck_assert_str_eq(check(&w, 1, "a"), "c1 :977");
-	/* The greetings of the others were read before. */
+	/* The HELLOs of the others were read before. */
 	shows_jump(1, 0);
 	shows_jump(2, 0);
 	let_calls_end();
@@ -1178,7 +1178,7 @@ START_TEST(time_that_the_host_stood_still_is_not_taken_off_once_more)
 }
 END_TEST
 
-/* The masters' clocks jump between the last greeting of one process and the first of the next. */
+/* The masters' clocks jump between the last HELLO of one process and the first of the next. */
 START_TEST(a_jump_during_a_hand_over_is_seen_by_the_next_process)
 {
 	begin_held_at_two();
@@ -1281,7 +1281,7 @@ END_TEST
 static void
 never_reached(void)
 {
-	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_GREETING);
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_REGISTERING);
 }
 
 static void
@@ -1292,17 +1292,17 @@ refused_a_link(void)
 }
 
 static void
-greeted_without_an_answer(void)
+hello_without_an_answer(void)
 {
 	link_up(&w);
-	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_GREETING);
+	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_REGISTERING);
 }
 
 static void
 is_a_replica(void)
 {
 	link_up(&w);
-	vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_YES, .greeting = GREETING_REPLICA});
+	vote(&w, (struct vote){.op = CALL_HELLO, .outcome = OUTCOME_YES, .hello = HELLO_REPLICA});
 	ck_assert_int_eq(w.core->masters[w.at].state, MASTER_REFUSED);
 }
 
@@ -1332,7 +1332,7 @@ was_lost(void)
 /* Also one of each: a majority is missing, there, or not known yet. */
 START_TEST(a_daemon_is_handed_over_whatever_state_its_masters_are_in)
 {
-	static void (*const states[])(void) = {never_reached, refused_a_link, greeted_without_an_answer,
+	static void (*const states[])(void) = {never_reached, refused_a_link, hello_without_an_answer,
 		is_a_replica, is_guarded, is_admitted, was_lost};
 	const size_t n = sizeof(states) / sizeof(states[0]);
 

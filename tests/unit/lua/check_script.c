@@ -112,7 +112,7 @@ ON_BOTH(a_new_master_is_guarded_until_it_is_admitted)
 {
 	struct vote v = hello(DA, INCARNATION);
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	ck_assert_uint_eq(v.incarnation, INCARNATION);
 	ck_assert(!v.admitted);
 	ck_assert_int_eq(acquire(DA, 1).outcome, OUTCOME_FORGOTTEN);
@@ -206,7 +206,7 @@ ON_BOTH(a_memory_that_went_back_is_guarded_as_another_one)
 	struct vote v = run_call(DA, (struct call){.op = CALL_HELLO, .incarnation = 0xdef, .mark = mark});
 	ck_assert_uint_eq(v.incarnation, INCARNATION);
 	ck_assert(v.admitted);
-	/* A greeting is enough to tell it from what it was before. */
+	/* A HELLO is enough to tell it from what it was before. */
 	ck_assert_int_gt(v.highest, mark);
 	mark = v.highest;
 	stage_do(&stage, "return redis.call('HINCRBY', KEYS[1], 'highest', -1)", "hf:node");
@@ -271,16 +271,16 @@ ON_BOTH(other_limits_are_refused_while_somebody_lives_by_them)
 	struct vote v;
 	other.margin_ms = 10;
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 	ck_assert(text_is(v.text, "clock-margin 1000 ms, the others 10 ms; alive there: b1234567"));
 	/* Its registration ends. */
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'd:" B "', '1 10000 10000 0 0')", "hf:node");
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 }
 
 ON_BOTH(a_refused_daemon_that_was_told_more_shows_that_the_memory_went_back)
@@ -294,16 +294,16 @@ ON_BOTH(a_refused_daemon_that_was_told_more_shows_that_the_memory_went_back)
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'admitted', '1')", "hf:node");
 	/* A refusal tells the mark, too. */
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 	mark = v.highest;
 	call.incarnation = 6;
 	call.mark = mark + 1;
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 	ck_assert_int_gt(v.highest, mark);
 	call = (struct call){.op = CALL_HELLO, .incarnation = 7};
 	stage_calls(&stage, &daemons[DC], &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	ck_assert(!v.admitted && v.incarnation == 6);
 }
 
@@ -318,13 +318,13 @@ ON_BOTH(who_says_that_it_ends_is_registered_no_longer)
 	for (int i = 0; i < 2; i++) { /* once more is harmless */
 		stage_calls(&stage, &daemons[DA], &leaves, 1, &v);
 		ck_assert_int_eq(v.outcome, OUTCOME_YES);
-		ck_assert_int_eq(v.greeting, GREETING_LEFT);
+		ck_assert_int_eq(v.hello, HELLO_LEFT);
 	}
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 	stage_calls(&stage, &daemons[DC], &leaves, 1, &v);
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 }
 
 ON_BOTH(daemons_of_another_format_are_refused_while_one_of_them_lives)
@@ -334,17 +334,17 @@ ON_BOTH(daemons_of_another_format_are_refused_while_one_of_them_lives)
 	struct vote v;
 	other.about = "app-07 0.2.0 4711 1760000000 lease=10s 10.0.0.7:5625";
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	/* As a later release writes it. */
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'format', '2')", "hf:node");
 	call.incarnation = 6;
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 	ck_assert(text_is(v.text, "format 1, the others 2; alive there: b1234567 on app-07 0.2.0"));
 	/* When the last of them is gone the format is ours, and scripts of theirs are refused. */
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'd:" B "', '1 10000 10000 0 0')", "hf:node");
 	stage_calls(&stage, &daemons[DA], &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	ck_assert_uint_eq(v.incarnation, 6);
 	stage_do(&stage,
 		"return redis.call('SET', 'said', redis.call('HGET', KEYS[1], 'format') .. "
@@ -354,7 +354,7 @@ ON_BOTH(daemons_of_another_format_are_refused_while_one_of_them_lives)
 	ck_assert_str_eq(stage_get(&stage, "said"), "101 ");
 }
 
-/* Greets with this longest lease, and guards, and says what is to be asked for, and guarded. */
+/* HELLO with this longest lease, and guards, and says what is to be asked for, and guarded. */
 static struct vote
 tells_terms(int daemon, int64_t wanted_lease_ms, int64_t guarded_lease_ms)
 {
@@ -364,7 +364,7 @@ tells_terms(int daemon, int64_t wanted_lease_ms, int64_t guarded_lease_ms)
 		.guarded_lease_ms = guarded_lease_ms};
 	struct vote v;
 	stage_calls(&stage, &daemons[daemon], &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	return v;
 }
 
@@ -441,7 +441,7 @@ ON_BOTH(a_refused_daemon_is_told_for_which_lease_to_wait)
 	other.margin_ms = 10;
 	ck_assert_terms(tells_terms(DA, 20000, 20000), 20000, 20000);
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(v.hello, HELLO_MISMATCH);
 	ck_assert_int_eq(v.guarded_lease_ms, 20000);
 }
 
@@ -469,7 +469,7 @@ ON_BOTH(who_slept_through_a_change_of_limits_is_not_listened_to)
 	other.layout = "a=lock:%";
 	call.incarnation = 6;
 	stage_calls(&stage, &other, &call, 1, &v);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	/* Nothing is forgotten, so nothing is guarded. */
 	ck_assert(v.admitted && v.incarnation == 6);
 	asks.attempt = 2;
@@ -532,21 +532,21 @@ hello_with(int daemon, const char *nonces)
 
 ON_BOTH(of_two_copies_of_a_daemon_the_second_is_told)
 {
-	ck_assert_int_eq(hello_with(DA, N1).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DA, N1).hello, HELLO_GOOD);
 	/* An answer that was lost, and the same once more. */
-	ck_assert_int_eq(hello_with(DA, N3 N2 N1).greeting, GREETING_GOOD);
-	ck_assert_int_eq(hello_with(DA, N3 N2 N1).greeting, GREETING_GOOD);
-	ck_assert_int_eq(hello_with(DB, NX).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DA, N3 N2 N1).hello, HELLO_GOOD);
+	ck_assert_int_eq(hello_with(DA, N3 N2 N1).hello, HELLO_GOOD);
+	ck_assert_int_eq(hello_with(DB, NX).hello, HELLO_GOOD);
 	/* One that came before it, from another link, changes nothing. */
-	ck_assert_int_eq(hello_with(DA, N2 N1).greeting, GREETING_CLONED);
-	ck_assert_int_eq(hello_with(DA, NX N2 N1).greeting, GREETING_CLONED);
-	ck_assert_int_eq(hello_with(DA, NX N3 N2).greeting, GREETING_GOOD);
-	ck_assert_int_eq(hello_with(DA, N1 N3 N2).greeting, GREETING_CLONED);
+	ck_assert_int_eq(hello_with(DA, N2 N1).hello, HELLO_CLONED);
+	ck_assert_int_eq(hello_with(DA, NX N2 N1).hello, HELLO_CLONED);
+	ck_assert_int_eq(hello_with(DA, NX N3 N2).hello, HELLO_GOOD);
+	ck_assert_int_eq(hello_with(DA, N1 N3 N2).hello, HELLO_CLONED);
 	/* What another memory says of us does not count. */
 	stage_restart(&stage);
-	ck_assert_int_eq(hello_with(DA, N1).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DA, N1).hello, HELLO_GOOD);
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
-	ck_assert_int_eq(hello_with(DA, N2).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello_with(DA, N2).hello, HELLO_GOOD);
 }
 
 START_TEST(a_master_that_has_evicted_keys_is_one_that_forgot)
@@ -904,7 +904,7 @@ ON_BOTH(a_lease_that_would_outlive_all_terms_is_cut_short_when_it_is_renewed)
 
 ON_BOTH(lifetimes_out_of_range_are_refused)
 {
-	/* What is too long here alone is not malformed: it may have been taken when it was greeted. */
+	/* What is too long here alone is not malformed: it may have been taken at the last HELLO. */
 	static const int64_t bad[] = {0, -1, TTL_MS + 1, INT64_MAX};
 	open_master();
 	acquire(DA, 1);
@@ -1412,13 +1412,13 @@ START_TEST(a_server_that_cannot_be_used_is_named_and_not_touched)
 {
 	stage_init(&stage, true);
 	redis_run(&stage.redis, "CONFIG SET maxmemory-policy volatile-lru");
-	ck_assert_int_eq(hello(DA, 1).greeting, GREETING_EVICTING);
+	ck_assert_int_eq(hello(DA, 1).hello, HELLO_EVICTING);
 	redis_run(&stage.redis, "CONFIG SET maxmemory-policy noeviction");
 	redis_run(&stage.redis, "REPLICAOF 127.0.0.1 1");
-	ck_assert_int_eq(hello(DA, 1).greeting, GREETING_REPLICA);
+	ck_assert_int_eq(hello(DA, 1).hello, HELLO_REPLICA);
 	ck_assert_int_eq(redis_integer(&stage.redis, "DBSIZE"), 0);
 	redis_run(&stage.redis, "REPLICAOF NO ONE");
-	ck_assert_int_eq(hello(DA, 1).greeting, GREETING_GOOD);
+	ck_assert_int_eq(hello(DA, 1).hello, HELLO_GOOD);
 	ck_assert_int_eq(admit(DA, 1, 1).outcome, OUTCOME_YES);
 	redis_run(&stage.redis, "REPLICAOF 127.0.0.1 1");
 	struct call call = acquire_of("a", 1);
@@ -1469,13 +1469,13 @@ ON_BOTH(a_clock_out_of_range_is_refused_and_leaves_no_memory)
 		stage.wall_us = wrong[i];
 		struct vote v = hello(DA, 0xbad);
 		ck_assert_int_eq(v.outcome, OUTCOME_YES);
-		ck_assert_int_eq(v.greeting, GREETING_CLOCK);
+		ck_assert_int_eq(v.hello, HELLO_CLOCK);
 		ck_assert_int_eq(v.highest, 0);
 		ck_assert_int_eq(v.time_us, 0);
 		/* Keys may have run out by that clock. */
 		stage.wall_us = wall_us += 1000000;
 		v = hello(DA, 0xdef + i);
-		ck_assert_int_eq(v.greeting, GREETING_GOOD);
+		ck_assert_int_eq(v.hello, HELLO_GOOD);
 		ck_assert_uint_eq(v.incarnation, 0xdef + i);
 		ck_assert(!v.admitted);
 		ck_assert_int_lt(v.highest, INT64_C(1) << 52);

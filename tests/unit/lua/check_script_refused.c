@@ -16,9 +16,9 @@
 	"local n = 0 for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do"                                \
 	" n = n + (string.find(field, '^r:') and 1 or 0) end return tostring(n)"
 
-/* A greeting of a daemon with another clock margin. */
+/* A HELLO of a daemon with another clock margin. */
 static struct vote
-greets(struct stage *stage, const char *id, const char *about, int64_t margin_ms)
+say_hello(struct stage *stage, const char *id, const char *about, int64_t margin_ms)
 {
 	struct call_settings daemon = {
 		.namespace_ = "hf", .margin_ms = margin_ms, .layout = "x", .about = about};
@@ -34,16 +34,16 @@ greets(struct stage *stage, const char *id, const char *about, int64_t margin_ms
 static void
 refused(struct stage *stage, const char *id, const char *about)
 {
-	ck_assert_int_eq(greets(stage, id, about, 2000).greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(say_hello(stage, id, about, 2000).hello, HELLO_MISMATCH);
 }
 
 /* What a daemon that the master takes is told of the others. */
 static void
 tells(struct stage *stage, int64_t count, const char *text)
 {
-	struct vote vote = greets(stage, A, "app-01 0.1.0 1 2 x unix", 1000);
+	struct vote vote = say_hello(stage, A, "app-01 0.1.0 1 2 x unix", 1000);
 
-	ck_assert_int_eq(vote.greeting, GREETING_GOOD);
+	ck_assert_int_eq(vote.hello, HELLO_GOOD);
 	ck_assert_int_eq(vote.refused_count, count);
 	ck_assert_msg(slice_equal(vote.refused, slice_of(text)), "%.*s", (int)vote.refused.n, vote.refused.p);
 }
@@ -54,7 +54,7 @@ ON_BOTH(a_daemon_that_is_taken_hears_of_one_that_is_refused)
 	refused(stage, B, ABOUT);
 	tells(stage, 1, "b1234567 on app-07 0.2.0: clock-margin 2000 ms, the others 1000 ms");
 	/* One that is refused is told nothing of others. */
-	ck_assert_int_eq(greets(stage, C, ABOUT, 3000).refused_count, 0);
+	ck_assert_int_eq(say_hello(stage, C, ABOUT, 3000).refused_count, 0);
 	tells(stage, 2,
 		"b1234567 on app-07 0.2.0: clock-margin 2000 ms, the others 1000 ms | "
 		"c1234567 on app-07 0.2.0: clock-margin 3000 ms, the others 1000 ms");
@@ -69,7 +69,7 @@ ON_BOTH(a_daemon_that_is_taken_hears_of_one_that_is_refused)
 ON_BOTH(a_record_ends_when_its_daemon_is_taken_or_leaves_or_comes_no_more)
 {
 	refused(stage, B, ABOUT);
-	ck_assert_int_eq(greets(stage, B, ABOUT, 1000).greeting, GREETING_GOOD);
+	ck_assert_int_eq(say_hello(stage, B, ABOUT, 1000).hello, HELLO_GOOD);
 	tells(stage, 0, "");
 	ck_assert_str_eq(callers_ask(stage, FIELD(B), "hf:node"), "");
 	refused(stage, C, ABOUT);
@@ -184,7 +184,7 @@ ON_BOTH(of_long_rules_those_are_told_that_differ)
 	daemon.layout = ours;
 	snprintf(daemon.daemon_id, sizeof daemon.daemon_id, "%s", B);
 	stage_calls(stage, &daemon, &call, 1, &vote);
-	ck_assert_int_eq(vote.greeting, GREETING_MISMATCH);
+	ck_assert_int_eq(vote.hello, HELLO_MISMATCH);
 	ck_assert_msg(
 		slice_equal(vote.text, SLICE("rules and guard z=b, the others z=a; alive there: a1234567")),
 		"%.*s", (int)vote.text.n, vote.text.p);

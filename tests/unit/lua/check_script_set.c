@@ -109,9 +109,9 @@ admitted(int daemon)
 }
 
 static void
-ends(struct vote vote, enum greeting greeting, const char *set, enum agreement agreement)
+ends(struct vote vote, enum hello_result hello, const char *set, enum agreement agreement)
 {
-	ck_assert_int_eq(vote.greeting, greeting);
+	ck_assert_int_eq(vote.hello, hello);
 	ck_assert_msg(
 		slice_equal(vote.masterset, slice_of(set)), "%.*s", (int)vote.masterset.n, vote.masterset.p);
 	ck_assert_int_eq(vote.agreement, agreement);
@@ -121,7 +121,7 @@ ends(struct vote vote, enum greeting greeting, const char *set, enum agreement a
 static void
 stands(struct vote vote, const char *next, enum next_step step, const char *unacknowledged)
 {
-	ck_assert_int_eq(vote.greeting, GREETING_GOOD);
+	ck_assert_int_eq(vote.hello, HELLO_GOOD);
 	ck_assert_msg(
 		slice_equal(vote.next.set, slice_of(next)), "%.*s", (int)vote.next.set.n, vote.next.set.p);
 	ck_assert_int_eq(vote.next.step, step);
@@ -141,12 +141,12 @@ admits(uint32_t tag)
 ON_BOTH(a_set_goes_its_steps_and_never_back)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_OFFERED, 7), GREETING_GOOD, S, AGREEMENT_OFFERED);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 7), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
-	ends(says(DB, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DA, S, AGREEMENT_OFFERED, 7), HELLO_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 7), HELLO_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_ACCEPTED);
 	ck_assert(admits(0) && !admits(7));
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
-	ends(says(DB, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_AGREED);
 	/* From here on who does not say which set it is meant for is forgotten. */
 	ck_assert(admits(7) && !admits(0) && !admits(8));
 }
@@ -154,11 +154,11 @@ ON_BOTH(a_set_goes_its_steps_and_never_back)
 ON_BOTH(an_offer_is_not_taken_while_memory_may_be_lost)
 {
 	(void)says(DA, "", AGREEMENT_NONE, 0);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), HELLO_GOOD, "", AGREEMENT_NONE);
 	/* Who knows that it is agreed brings it back at once. */
-	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
-	ends(says(DA, T, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, T, AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_AGREED);
 }
 
 /* As if the master's clock had gone back by a day since DA registered. */
@@ -167,77 +167,77 @@ ON_BOTH(a_set_does_not_give_way_because_the_clock_of_its_master_goes_back)
 	admitted(DA);
 	(void)says(DA, S, AGREEMENT_OFFERED, 0);
 	(void)says(DA, S, AGREEMENT_ACCEPTED, 0);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	stage_do(&stage,
 		"for _, k in ipairs(redis.call('HKEYS', KEYS[1])) do if string.sub(k, 1, 2) == 'd:' then "
 		"local ms, rest = string.match(redis.call('HGET', KEYS[1], k), '^(%d+)(.*)$') "
 		"redis.call('HSET', KEYS[1], k, string.format('%.0f', ms + 86400000000) .. rest) end end "
 		"return 1",
 		"hf:node");
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_AGREED);
 	/* But it does not live until tomorrow. */
 	stage_wait_ms(&stage, 120);
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_GOOD, T2, AGREEMENT_OFFERED);
 }
 
 ON_BOTH(a_set_that_an_operator_deletes_leaves_no_step_behind)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	stage_do(&stage, "return redis.call('HDEL', KEYS[1], 'id', 'set')", "hf:node");
-	ends(says(DA, "", AGREEMENT_NONE, 0), GREETING_GOOD, "", AGREEMENT_NONE);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, "", AGREEMENT_NONE, 0), HELLO_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_OFFERED);
 }
 
 ON_BOTH(an_acceptance_needs_an_offer)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), HELLO_GOOD, "", AGREEMENT_NONE);
 }
 
 ON_BOTH(an_offer_gives_way_to_what_is_agreed_and_to_nothing_else_while_its_daemons_live)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
-	ends(says(DB, T, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_OFFERED);
-	ends(says(DB, T, AGREEMENT_ACCEPTED, 0), GREETING_OTHERSET, S, AGREEMENT_OFFERED);
-	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_GOOD, T, AGREEMENT_AGREED);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_OTHERSET, T, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_ACCEPTED, 0), HELLO_OTHERSET, S, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_AGREED, 9), HELLO_GOOD, T, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_OTHERSET, T, AGREEMENT_AGREED);
 	ck_assert(admits(9) && !admits(7));
 }
 
 ON_BOTH(an_acceptance_gives_way_only_to_a_later_generation_while_its_daemons_live)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
-	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
-	ends(says(DB, T2, AGREEMENT_AGREED, 9), GREETING_GOOD, T2, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), HELLO_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T, AGREEMENT_AGREED, 9), HELLO_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T2, AGREEMENT_AGREED, 9), HELLO_GOOD, T2, AGREEMENT_AGREED);
 }
 
 ON_BOTH(what_is_agreed_gives_way_to_an_offer_once_no_daemon_lives)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_AGREED);
 	stage_wait_ms(&stage, 60);
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_GOOD, T2, AGREEMENT_OFFERED);
 	/* Nobody may go on under the old one unnoticed; its daemons may still bring it back. */
 	ck_assert(!admits(7) && admits(0));
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 }
 
 /* Daemons of the set that gave way to the offer may live, cut off, and those of an earlier one, too. */
 ON_BOTH(behind_an_offer_no_earlier_set_is_agreed_on_again)
 {
 	admitted(DA);
-	ends(says(DA, S2, AGREEMENT_AGREED, 7), GREETING_GOOD, S2, AGREEMENT_AGREED);
+	ends(says(DA, S2, AGREEMENT_AGREED, 7), HELLO_GOOD, S2, AGREEMENT_AGREED);
 	stage_wait_ms(&stage, 60);
-	ends(says(DB, T3, AGREEMENT_OFFERED, 0), GREETING_GOOD, T3, AGREEMENT_OFFERED);
-	ends(says(DB, T, AGREEMENT_AGREED, 9), GREETING_OTHERSET, T3, AGREEMENT_OFFERED);
+	ends(says(DB, T3, AGREEMENT_OFFERED, 0), HELLO_GOOD, T3, AGREEMENT_OFFERED);
+	ends(says(DB, T, AGREEMENT_AGREED, 9), HELLO_OTHERSET, T3, AGREEMENT_OFFERED);
 	ck_assert(!admits(9));
-	ends(says(DA, S2, AGREEMENT_AGREED, 7), GREETING_GOOD, S2, AGREEMENT_AGREED);
+	ends(says(DA, S2, AGREEMENT_AGREED, 7), HELLO_GOOD, S2, AGREEMENT_AGREED);
 }
 
 /* A snapshot may have brought the master back to where it had accepted a set that others gave up. */
@@ -245,47 +245,47 @@ ON_BOTH(what_is_accepted_gives_way_to_an_agreed_set_of_its_generation)
 {
 	admitted(DA);
 	(void)says(DA, S, AGREEMENT_OFFERED, 0);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), HELLO_GOOD, S, AGREEMENT_ACCEPTED);
 	/* As long as its daemons may live it may be agreed on. */
-	ends(says(DB, T, AGREEMENT_AGREED, 7), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T, AGREEMENT_AGREED, 7), HELLO_OTHERSET, S, AGREEMENT_ACCEPTED);
 	stage_wait_ms(&stage, 60);
-	ends(says(DB, FEW1, AGREEMENT_AGREED, 7), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
-	ends(says(DB, T, AGREEMENT_ACCEPTED, 0), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, FEW1, AGREEMENT_AGREED, 7), HELLO_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T, AGREEMENT_ACCEPTED, 0), HELLO_OTHERSET, S, AGREEMENT_ACCEPTED);
 	/* So may its daemons have lived that the master has forgotten. */
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
-	ends(says(DB, T, AGREEMENT_AGREED, 7), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(says(DB, T, AGREEMENT_AGREED, 7), HELLO_OTHERSET, S, AGREEMENT_ACCEPTED);
 	stage_wait_ms(&stage, 60);
-	ends(says(DB, T, AGREEMENT_AGREED, 7), GREETING_GOOD, T, AGREEMENT_AGREED);
+	ends(says(DB, T, AGREEMENT_AGREED, 7), HELLO_GOOD, T, AGREEMENT_AGREED);
 }
 
 ON_BOTH(what_is_agreed_gives_way_only_with_a_majority_of_its_members)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	stage_wait_ms(&stage, 60);
-	ends(says(DB, FEW, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	ends(says(DB, FEW, AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_GOOD, T2, AGREEMENT_OFFERED);
 	stage_wait_ms(&stage, 60);
 	/* Of an offer none needs to be there. */
-	ends(says(DC, FEW, AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
+	ends(says(DC, FEW, AGREEMENT_OFFERED, 0), HELLO_GOOD, FEW, AGREEMENT_OFFERED);
 }
 
 ON_BOTH(members_that_have_other_ids_since_they_forgot_count_by_their_places)
 {
 	admitted(DA);
 	(void)says(DA, S, AGREEMENT_OFFERED, 0);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), HELLO_GOOD, S, AGREEMENT_ACCEPTED);
 	stage_wait_ms(&stage, 60);
-	ends(messages_of(DA, FEW, "a b", AGREEMENT_OFFERED, 0), GREETING_GOOD, FEW, AGREEMENT_OFFERED);
+	ends(messages_of(DA, FEW, "a b", AGREEMENT_OFFERED, 0), HELLO_GOOD, FEW, AGREEMENT_OFFERED);
 }
 
 ON_BOTH(a_place_counts_as_a_whole)
 {
 	admitted(DA);
 	(void)says(DA, S, AGREEMENT_OFFERED, 0);
-	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), GREETING_GOOD, S, AGREEMENT_ACCEPTED);
+	ends(says(DA, S, AGREEMENT_ACCEPTED, 0), HELLO_GOOD, S, AGREEMENT_ACCEPTED);
 	stage_wait_ms(&stage, 60);
-	ends(messages_of(DA, FEW, "a bb cc", AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_ACCEPTED);
+	ends(messages_of(DA, FEW, "a bb cc", AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_ACCEPTED);
 }
 
 ON_BOTH(the_tokens_of_a_new_set_go_on_above_all_that_its_members_told)
@@ -308,10 +308,10 @@ ON_BOTH(the_tokens_of_a_new_set_go_on_above_all_that_its_members_told)
 ON_BOTH(who_was_refused_is_not_registered)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	stage_wait_ms(&stage, 60);
-	ends(says(DC, T, AGREEMENT_NONE, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	ends(says(DC, T, AGREEMENT_NONE, 0), HELLO_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_GOOD, T2, AGREEMENT_OFFERED);
 }
 
 ON_BOTH(who_is_refused_is_told_which_daemons_live_under_the_other_set)
@@ -319,8 +319,8 @@ ON_BOTH(who_is_refused_is_told_which_daemons_live_under_the_other_set)
 	struct vote vote;
 	char ids[64];
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
-	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	vote = says(DC, T2, AGREEMENT_OFFERED, 0);
 	snprintf(ids, sizeof(ids), "%.8s, %.8s", cast[DA].daemon_id, cast[DB].daemon_id);
 	ck_assert_msg(slice_equal(vote.text, slice_of(ids)), "%.*s", (int)vote.text.n, vote.text.p);
@@ -329,28 +329,28 @@ ON_BOTH(who_is_refused_is_told_which_daemons_live_under_the_other_set)
 ON_BOTH(a_set_without_this_master_is_not_stored)
 {
 	admitted(DA);
-	ends(says(DA, ABROAD, AGREEMENT_OFFERED, 0), GREETING_GOOD, "", AGREEMENT_NONE);
-	ends(says(DA, ABROAD, AGREEMENT_AGREED, 7), GREETING_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, ABROAD, AGREEMENT_OFFERED, 0), HELLO_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, ABROAD, AGREEMENT_AGREED, 7), HELLO_GOOD, "", AGREEMENT_NONE);
 }
 
 ON_BOTH(a_changed_identity_keeps_the_set_and_takes_no_offer)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DA, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	stage_wait_ms(&stage, 60);
 	stage_do(&stage, "return redis.call('HSET', KEYS[1], 'run', 'another')", "hf:node");
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_OTHERSET, S, AGREEMENT_AGREED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_OTHERSET, S, AGREEMENT_AGREED);
 	/* Its guard began with that. */
 	ck_assert(!says(DA, "", AGREEMENT_NONE, 0).admitted);
 	stage_wait_ms(&stage, 60);
-	ends(says(DB, T2, AGREEMENT_OFFERED, 0), GREETING_GOOD, T2, AGREEMENT_OFFERED);
+	ends(says(DB, T2, AGREEMENT_OFFERED, 0), HELLO_GOOD, T2, AGREEMENT_OFFERED);
 }
 
 static void
 agreed(int daemon)
 {
 	admitted(daemon);
-	ends(says(daemon, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(daemon, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 }
 
 static const char *
@@ -370,7 +370,7 @@ ON_BOTH(a_next_set_stands_beside_the_one_that_is_agreed_on)
 	/* Step by step. */
 	stands(gives(DA, S, R, NEXT_ACCEPTED), R, NEXT_OFFERED, "");
 	vote = gives(DA, S, R, NEXT_OFFERED);
-	ends(vote, GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(vote, HELLO_GOOD, S, AGREEMENT_AGREED);
 	stands(vote, R, NEXT_OFFERED, "");
 	ck_assert(slice_equal(vote.next.places, slice_of("b c d | a")));
 	/* The calls are those of the set that is agreed on. */
@@ -383,9 +383,9 @@ ON_BOTH(a_next_set_stands_beside_the_one_that_is_agreed_on)
 ON_BOTH(a_next_set_is_taken_from_daemons_of_the_set_that_is_stored_alone)
 {
 	admitted(DA);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_OFFERED);
 	agreed(DA);
-	ck_assert_int_eq(gives(DB, T, R, NEXT_OFFERED).greeting, GREETING_OTHERSET);
+	ck_assert_int_eq(gives(DB, T, R, NEXT_OFFERED).hello, HELLO_OTHERSET);
 	stands(gives(DA, S, "1 " ID ":url", NEXT_OFFERED), "", NEXT_NONE, "");
 	stands(gives(DA, S, "x", NEXT_OFFERED), "", NEXT_NONE, "");
 }
@@ -417,14 +417,14 @@ ON_BOTH(a_next_set_is_acknowledged_by_the_daemons_that_gave_it)
 	char unacknowledged[9];
 
 	agreed(DA);
-	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DB));
 	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_OFFERED, unacknowledged);
 	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DA));
 	stands(gives(DB, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, unacknowledged);
 	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
 	/* Until it is registered without it, or its registration is over. */
-	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_GOOD, S, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), HELLO_GOOD, S, AGREEMENT_AGREED);
 	snprintf(unacknowledged, sizeof(unacknowledged), "%s", first_digits(DB));
 	stands(gives(DA, S, R3, NEXT_OFFERED), R3, NEXT_OFFERED, unacknowledged);
 	stage_wait_ms(&stage, 60);
@@ -446,7 +446,7 @@ ON_BOTH(a_next_set_ends_with_a_set_of_its_generation)
 {
 	agreed(DA);
 	stands(gives(DA, S, R, NEXT_OFFERED), R, NEXT_OFFERED, "");
-	ends(says(DA, T2, AGREEMENT_AGREED, 9), GREETING_GOOD, T2, AGREEMENT_AGREED);
+	ends(says(DA, T2, AGREEMENT_AGREED, 9), HELLO_GOOD, T2, AGREEMENT_AGREED);
 	stands(gives(DA, T2, "", NEXT_NONE), "", NEXT_NONE, "");
 	stands(gives(DA, T2, R, NEXT_OFFERED), "", NEXT_NONE, "");
 	stands(gives(DA, T2, R3, NEXT_OFFERED), R3, NEXT_OFFERED, "");
@@ -459,7 +459,7 @@ ON_BOTH(a_newcomer_has_no_memory_of_the_set_that_it_comes_to)
 	agreed(DA);
 	stage_do(&stage, "return redis.call('SET', KEYS[1], 'x')", "hf:reclaimed");
 	vote = gives(DA, RN, "", NEXT_NONE);
-	ends(vote, GREETING_GOOD, RN, AGREEMENT_AGREED);
+	ends(vote, HELLO_GOOD, RN, AGREEMENT_AGREED);
 	ck_assert(!vote.admitted);
 	ck_assert_uint_eq(vote.incarnation, CAST_INCARNATION + 1);
 	ck_assert_str_eq(
@@ -474,18 +474,18 @@ ON_BOTH(a_newcomer_has_no_memory_of_the_set_that_it_comes_to)
 ON_BOTH(a_server_that_has_left_stores_the_set_without_it)
 {
 	agreed(DA);
-	ck_assert_int_eq(gives(DA, R, "", NEXT_NONE).greeting, GREETING_OTHERSET);
-	ends(gives(DA, R, "", NEXT_LEFT), GREETING_GOOD, R, AGREEMENT_AGREED);
+	ck_assert_int_eq(gives(DA, R, "", NEXT_NONE).hello, HELLO_OTHERSET);
+	ends(gives(DA, R, "", NEXT_LEFT), HELLO_GOOD, R, AGREEMENT_AGREED);
 	/* A daemon of the set before is told so, and that set is over. */
-	ends(says(DB, S, AGREEMENT_AGREED, 7), GREETING_OTHERSET, R, AGREEMENT_AGREED);
+	ends(says(DB, S, AGREEMENT_AGREED, 7), HELLO_OTHERSET, R, AGREEMENT_AGREED);
 }
 
 ON_BOTH(a_server_that_was_no_member_has_not_left)
 {
 	admitted(DA);
-	ends(gives(DA, R, "", NEXT_LEFT), GREETING_GOOD, "", AGREEMENT_NONE);
-	ends(says(DA, S, AGREEMENT_OFFERED, 0), GREETING_GOOD, S, AGREEMENT_OFFERED);
-	ck_assert_int_eq(gives(DA, R, "", NEXT_LEFT).greeting, GREETING_OTHERSET);
+	ends(gives(DA, R, "", NEXT_LEFT), HELLO_GOOD, "", AGREEMENT_NONE);
+	ends(says(DA, S, AGREEMENT_OFFERED, 0), HELLO_GOOD, S, AGREEMENT_OFFERED);
+	ck_assert_int_eq(gives(DA, R, "", NEXT_LEFT).hello, HELLO_OTHERSET);
 }
 
 int

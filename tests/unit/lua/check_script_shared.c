@@ -190,7 +190,7 @@ ON_BOTH(lifetimes_and_forms_out_of_range_are_refused)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct call call = shared(callers_call(CALL_ACQUIRE, "b", 2));
 		call.ttl_ms = bad[i];
-		/* What is too long here alone is not malformed: it may have been taken when it was greeted.
+		/* What is too long here alone is not malformed: it may have been taken at the last HELLO.
 		 */
 		enum outcome outcome = bad[i] > CAST_TTL_MS ? OUTCOME_FORGOTTEN : OUTCOME_ERROR;
 		is(callers_say(stage, DA, call), outcome);

@@ -225,7 +225,7 @@ START_TEST(shares_have_scripts_of_their_own_and_say_their_form)
 }
 END_TEST
 
-START_TEST(a_greeting_carries_the_limits_of_this_daemon)
+START_TEST(a_hello_carries_the_limits_of_this_daemon)
 {
 	struct call call = {.op = CALL_HELLO,
 		.incarnation = UINT64_MAX,
@@ -907,7 +907,7 @@ START_TEST(a_master_that_forgot_says_so_for_all)
 }
 END_TEST
 
-START_TEST(a_greeting_is_taken_apart)
+START_TEST(a_hello_is_taken_apart)
 {
 	struct call call = {.op = CALL_HELLO};
 	struct vote v = decoded(&call,
@@ -916,7 +916,7 @@ START_TEST(a_greeting_is_taken_apart)
 	ck_assert_int_eq(v.longest_ms, 20000);
 	ck_assert_int_eq(v.guarded_lease_ms, 30000);
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
-	ck_assert_int_eq(v.greeting, GREETING_GOOD);
+	ck_assert_int_eq(v.hello, HELLO_GOOD);
 	ck_assert(v.admitted);
 	ck_assert_uint_eq(v.incarnation, 255);
 	ck_assert_int_eq(v.highest, 77);
@@ -935,7 +935,7 @@ START_TEST(a_greeting_is_taken_apart)
 	v = decoded(&call, texts("ok", "5", "replica", "", "0", "0", "", "", "", "", "0", "", "", "0", "",
 				   "0", "0", "", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
-	ck_assert_int_eq(v.greeting, GREETING_REPLICA);
+	ck_assert_int_eq(v.hello, HELLO_REPLICA);
 	v = decoded(&call, texts("ok", "5", "good", "00000000000000fg", "1", "77", "", "00000000000000ee", "",
 				   "", "0", "", "", "0", "", "1", "1", "", "0", "", NULL));
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
@@ -953,15 +953,15 @@ START_TEST(a_greeting_is_taken_apart)
 	ck_assert_int_eq(v.outcome, OUTCOME_UNKNOWN);
 	v = decoded(&call, answer_error("CLUSTERDOWN Hash slot not served"));
 	ck_assert_int_eq(v.outcome, OUTCOME_YES);
-	ck_assert_int_eq(v.greeting, GREETING_CLUSTER);
+	ck_assert_int_eq(v.hello, HELLO_CLUSTER);
 }
 END_TEST
 
-START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
+START_TEST(a_hello_tells_the_set_of_masters_or_nothing_is_believed)
 {
 	struct call call = {.op = CALL_HELLO};
 	static const struct {
-		const char *greeting, *id, *set, *agreement;
+		const char *hello, *id, *set, *agreement;
 		const char *next, *step;
 		enum outcome outcome;
 	} rows[] = {
@@ -982,10 +982,10 @@ START_TEST(a_greeting_tells_the_set_of_masters_or_nothing_is_believed)
 		{"otherset", "00000000000000ee", "", "0", "", "0", OUTCOME_UNKNOWN},
 	};
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct vote v = decoded(
-			&call, texts("ok", "5", rows[i].greeting, "00000000000000ff", "1", "77", "abc",
-				       rows[i].id, rows[i].set, "q", rows[i].agreement, rows[i].next, "r",
-				       rows[i].step, "", "1", "1", "", "0", "", NULL));
+		struct vote v =
+			decoded(&call, texts("ok", "5", rows[i].hello, "00000000000000ff", "1", "77", "abc",
+					       rows[i].id, rows[i].set, "q", rows[i].agreement, rows[i].next,
+					       "r", rows[i].step, "", "1", "1", "", "0", "", NULL));
 		ck_assert_msg(v.outcome == rows[i].outcome, "row %zu", i);
 	}
 }
@@ -1130,14 +1130,14 @@ main(void)
 		one_answer_may_give_the_same_token_to_each_fenced_name, one_answer_may_be_for_all_names,
 		a_text_may_be_the_answer_for_all_names,
 		a_release_of_all_names_tells_the_time_only_where_it_has_to,
-		what_is_done_for_all_names_needs_no_number, a_greeting_carries_the_limits_of_this_daemon,
+		what_is_done_for_all_names_needs_no_number, a_hello_carries_the_limits_of_this_daemon,
 		every_operation_has_its_keys, a_latch_has_a_key_of_its_own_and_each_its_arguments,
 		a_template_makes_the_lease_key_and_only_that, a_name_cannot_leave_its_braces, names_are_bytes,
 		the_most_and_longest_calls_fit, only_calls_of_one_kind_and_link_and_memory_share_a_command,
 		a_grant_brings_its_tokens_and_the_length_of_the_queue, busy_says_who_and_where_and_when,
 		with_the_time_there_may_be_the_highest_token, a_latch_is_told_as_it_is_or_not_at_all,
 		words_become_outcomes, each_name_has_its_own_answer, a_master_that_forgot_says_so_for_all,
-		a_greeting_is_taken_apart, a_greeting_tells_the_set_of_masters_or_nothing_is_believed,
+		a_hello_is_taken_apart, a_hello_tells_the_set_of_masters_or_nothing_is_believed,
 		an_admission_answers_the_floor,
 		an_error_of_the_whole_command_is_unknown_unless_it_says_that_nothing_ran,
 		a_forgotten_script_is_told_apart, a_node_without_the_slot_is_told_apart,

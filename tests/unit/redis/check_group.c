@@ -293,13 +293,13 @@ START_TEST(random_calls_of_a_name_keep_their_order)
 }
 END_TEST
 
-START_TEST(a_greeting_that_waits_keeps_all_that_it_told)
+START_TEST(a_hello_that_waits_keeps_all_that_it_told)
 {
 	static const char *const told[] = {
 		"text", "run", "set", "places", "next", "next places", "unacknowledged", "lacks", "refused"};
 	enum { TOLD = sizeof told / sizeof *told };
 	const struct call call = {.op = CALL_HELLO};
-	struct vote vote = {.op = CALL_HELLO, .outcome = OUTCOME_YES, .greeting = GREETING_GOOD};
+	struct vote vote = {.op = CALL_HELLO, .outcome = OUTCOME_YES, .hello = HELLO_GOOD};
 	struct slice *const from[TOLD] = {&vote.text, &vote.run, &vote.masterset, &vote.places,
 		&vote.next.set, &vote.next.places, &vote.unacknowledged, &vote.lacks, &vote.refused};
 	struct reserve reserve = {NULL};
@@ -335,5 +335,5 @@ main(void)
 		another_memory_of_the_master_needs_another_command,
 		readers_and_permits_travel_together_and_apart_from_exclusive_leases,
 		calls_about_a_name_keep_their_order_whatever_their_kind, slots_are_copied_with_the_names,
-		random_calls_of_a_name_keep_their_order, a_greeting_that_waits_keeps_all_that_it_told);
+		random_calls_of_a_name_keep_their_order, a_hello_that_waits_keeps_all_that_it_told);
 }

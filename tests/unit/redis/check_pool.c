@@ -43,7 +43,7 @@ struct probe {
 	size_t due[POOL_LINKS_MAX]; /* calls without a vote, of each link */
 	bool endless;               /* the votes of a loss lead to calls for ever */
 	struct told told[VOTES_MAX];
-	struct vote greeting; /* the last answer to HELLO */
+	struct vote hello; /* the last answer to HELLO */
 	uint64_t incarnation;
 	uint64_t attempt;
 	unsigned repeat; /* so many UNSENT are called again at once */
@@ -144,7 +144,7 @@ on_vote(void *arg, const struct vote *vote)
 	snprintf(told->name, sizeof told->name, "%.*s", (int)vote->name.n, vote->name.p);
 	snprintf(told->text, sizeof told->text, "%.*s", (int)vote->text.n, vote->text.p);
 	if (vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES) {
-		probe->greeting = *vote;
+		probe->hello = *vote;
 		probe->incarnation = vote->incarnation;
 	}
 	if (vote->outcome == OUTCOME_UNSENT && probe->repeat > 0) {
@@ -257,7 +257,7 @@ call_of(struct probe *probe, enum call_op op, const char *name)
 }
 
 static void
-greet(struct probe *probe)
+say_hello(struct probe *probe)
 {
 	struct call hello = call_of(probe, CALL_HELLO, NULL);
 
@@ -278,9 +278,9 @@ start(struct probe *probe, struct redis_server *server, unsigned links)
 	probe->settings.links = links;
 	probe_begin(probe);
 	probe_await(probe, all_up);
-	greet(probe);
+	say_hello(probe);
 	ck_assert_int_eq(probe->told[0].outcome, OUTCOME_YES);
-	ck_assert(probe->greeting.admitted);
+	ck_assert(probe->hello.admitted);
 	probe->called = probe->votes = 0;
 	memset(probe->told, 0, sizeof probe->told);
 }
@@ -320,9 +320,9 @@ START_TEST(trust_is_over_with_the_first_admission)
 
 	start(&probe, &server, 1);
 	redis_run(&server, "FLUSHALL");
-	greet(&probe);
+	say_hello(&probe);
 	ck_assert_int_eq(probe.told[0].outcome, OUTCOME_YES);
-	ck_assert(!probe.greeting.admitted);
+	ck_assert(!probe.hello.admitted);
 	stop(&probe, &server);
 }
 END_TEST

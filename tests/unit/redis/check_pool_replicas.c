@@ -230,7 +230,7 @@ begin(struct probe *p, unsigned named)
 	ck_assert(await(p->base, is_up, p));
 }
 
-/* A pool that a greeting has shown the master to, and its one replica has acknowledged it. */
+/* A pool that a HELLO has shown the master to, and its one replica has acknowledged it. */
 static void
 start_with(struct probe *p, unsigned named)
 {
@@ -406,7 +406,7 @@ START_TEST(without_the_replica_nothing_is_granted_until_it_is_back)
 }
 END_TEST
 
-START_TEST(a_greeting_counts_when_the_replica_has_it)
+START_TEST(a_hello_counts_when_the_replica_has_it)
 {
 	struct probe p;
 	const struct told *told;
@@ -656,7 +656,7 @@ main(void)
 {
 	return SUITE_RUN("pool_replicas", NULL, NULL, a_grant_is_told_when_the_replica_has_it,
 		one_wait_covers_a_turn_and_votes_of_a_name_keep_their_order, many_turns_share_the_waits,
-		releases_wait_for_nobody, a_greeting_counts_when_the_replica_has_it,
+		releases_wait_for_nobody, a_hello_counts_when_the_replica_has_it,
 		an_admission_that_another_made_counts_when_the_replica_has_it,
 		an_admission_that_is_there_already_is_written_again,
 		what_is_said_of_a_latch_counts_when_the_replica_has_it,

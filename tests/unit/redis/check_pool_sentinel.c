@@ -29,7 +29,7 @@ struct probe {
 	unsigned downs, subscribed, votes;
 	char why[300];
 	char run[64];
-	enum greeting greeting;
+	enum hello_result hello;
 };
 
 static void
@@ -60,7 +60,7 @@ on_vote(void *arg, const struct vote *vote)
 	struct probe *p = arg;
 
 	p->votes++;
-	p->greeting = vote->greeting;
+	p->hello = vote->hello;
 	snprintf(p->run, sizeof p->run, "%.*s", (int)vote->run.n, vote->run.p);
 }
 
@@ -132,7 +132,7 @@ has_voted(void *arg)
 }
 
 static void
-greet(struct probe *p)
+say_hello(struct probe *p)
 {
 	const struct call hello = {.op = CALL_HELLO,
 		.attempt = 1,
@@ -173,7 +173,7 @@ START_TEST(it_connects_where_the_master_is_found)
 	ck_assert_str_eq(pool_where(p.pool), "mymaster");
 	ck_assert(await(p.base, is_up, &p));
 	ck_assert_uint_eq(p.downs, 0);
-	greet(&p);
+	say_hello(&p);
 	is_at(&p, &server);
 	pool_see(p.pool, &view);
 	ck_assert_str_eq(view.finder.name, "mymaster");
@@ -205,7 +205,7 @@ START_TEST(it_follows_a_failover)
 	ck_assert(await(p.base, is_down, &p));
 	ck_assert_ptr_nonnull(strstr(p.why, "the master is at 127.0.0.1 port"));
 	ck_assert(await(p.base, is_up, &p));
-	greet(&p);
+	say_hello(&p);
 	is_at(&p, &second);
 	ck_assert_int_eq(redis_integer(&first, "CLIENT KILL TYPE pubsub"), 0); /* the inbox went too */
 	probe_done(&p);
@@ -233,7 +233,7 @@ START_TEST(a_master_that_dies_makes_it_ask_again_and_again)
 	ck_assert(await(p.base, is_asked_thrice, &p));
 	p.fake.master_port = second.port;
 	ck_assert(await(p.base, is_up, &p));
-	greet(&p);
+	say_hello(&p);
 	is_at(&p, &second);
 	probe_done(&p);
 	redis_done(&first);
@@ -257,12 +257,12 @@ START_TEST(a_replica_in_its_place_makes_it_ask)
 	p.fake.asked = 0;
 	await_ms(p.base, 2 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_eq(p.fake.asked, 0);
-	greet(&p);
-	ck_assert_int_eq(p.greeting, GREETING_REPLICA);
+	say_hello(&p);
+	ck_assert_int_eq(p.hello, HELLO_REPLICA);
 	ck_assert(await(p.base, is_asked_thrice, &p));
 	redis_run(&server, "REPLICAOF NO ONE");
-	greet(&p);
-	ck_assert_int_eq(p.greeting, GREETING_GOOD);
+	say_hello(&p);
+	ck_assert_int_eq(p.hello, HELLO_GOOD);
 	p.fake.asked = 0;
 	await_ms(p.base, 2 * FINDER_ASK_CLOSE_MS);
 	ck_assert_uint_le(p.fake.asked, 1);
@@ -300,7 +300,7 @@ START_TEST(a_sentinel_that_dies_costs_no_connection)
 	fake_sentinel_close(&p.fake);
 	await_ms(p.base, 300);
 	ck_assert_uint_eq(p.downs, 0);
-	greet(&p);
+	say_hello(&p);
 	is_at(&p, &server);
 	probe_done(&p);
 	redis_done(&server);

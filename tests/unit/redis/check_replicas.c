@@ -464,10 +464,10 @@ START_TEST(releases_need_no_acknowledgement)
 END_TEST
 
 static bool
-disbelieved(const struct replicas *r, enum call_op op, enum outcome outcome, enum greeting greeting)
+disbelieved(const struct replicas *r, enum call_op op, enum outcome outcome, enum hello_result hello)
 {
 	const struct call call = {.op = op, .master = 2, .attempt = 7};
-	struct vote vote = {.op = op, .outcome = outcome, .greeting = greeting, .time_us = 12345};
+	struct vote vote = {.op = op, .outcome = outcome, .hello = hello, .time_us = 12345};
 	bool less = replicas_disbelieve(r, &call, &vote);
 
 	ck_assert_int_eq(vote.time_us, 12345); /* by which standstills are noticed */
@@ -484,19 +484,19 @@ START_TEST(what_may_be_lost_is_not_believed)
 	ck_assert(disbelieved(&r, CALL_RENEW, OUTCOME_YES, 0));
 	ck_assert(disbelieved(&r, CALL_LATCH, OUTCOME_YES, 0));
 	ck_assert(disbelieved(&r, CALL_LATCH, OUTCOME_NO, 0));
-	ck_assert(disbelieved(&r, CALL_HELLO, OUTCOME_YES, GREETING_GOOD));
+	ck_assert(disbelieved(&r, CALL_HELLO, OUTCOME_YES, HELLO_GOOD));
 	/* What refuses. */
 	ck_assert(!disbelieved(&r, CALL_ACQUIRE, OUTCOME_BUSY, 0));
 	ck_assert(!disbelieved(&r, CALL_RENEW, OUTCOME_NO, 0));
-	ck_assert(!disbelieved(&r, CALL_HELLO, OUTCOME_YES, GREETING_REPLICA));
+	ck_assert(!disbelieved(&r, CALL_HELLO, OUTCOME_YES, HELLO_REPLICA));
 	ck_assert(!disbelieved(&r, CALL_HELLO, OUTCOME_ERROR, 0));
 }
 END_TEST
 
-START_TEST(a_greeting_that_is_not_acknowledged_is_an_error)
+START_TEST(a_hello_that_is_not_acknowledged_is_an_error)
 {
 	const struct call call = {.op = CALL_HELLO};
-	struct vote vote = {.op = CALL_HELLO, .outcome = OUTCOME_YES, .greeting = GREETING_GOOD};
+	struct vote vote = {.op = CALL_HELLO, .outcome = OUTCOME_YES, .hello = HELLO_GOOD};
 	struct stage s;
 
 	begin(&s, "a:1", 2, "b:1 c:1");
@@ -559,6 +559,6 @@ main(void)
 		after_a_move_of_the_slot_the_nodes_before_vouch_for_it_themselves,
 		wait_counts_on_those_that_do_not_count, more_is_asked_while_enough_are_connected,
 		a_round_without_sense_is_no_acknowledgement, releases_need_no_acknowledgement,
-		what_may_be_lost_is_not_believed, a_greeting_that_is_not_acknowledged_is_an_error,
+		what_may_be_lost_is_not_believed, a_hello_that_is_not_acknowledged_is_an_error,
 		nothing_new_is_begun_while_too_few_acknowledge, a_list_of_names_is_read_with_care);
 }

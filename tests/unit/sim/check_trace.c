@@ -1,6 +1,6 @@
 /*
  * The main schedules as stories: daemons, clients and a master of the simulator, without chance, and what
- * they say to each other. Times, tokens and greetings are left out of the lines; T is a token, D the
+ * they say to each other. Times, tokens and HELLOs are left out of the lines; T is a token, D the
  * daemon-id of a lease.
  */
 #include "tests/sim/world/scenario.h"

@@ -105,10 +105,10 @@ START_TEST(one_of_three_masters_goes_back_and_its_vote_does_not_count)
 }
 END_TEST
 
-START_TEST(who_is_refused_knows_what_was_granted_since_it_last_greeted)
+START_TEST(who_is_refused_knows_what_was_granted_since_its_last_hello)
 {
 	begin(1);
-	/* Now the copy is younger than each daemon's last greeting. */
+	/* Now the copy is younger than each daemon's last HELLO. */
 	server_backup(&w->servers[0]);
 	ask(0, VERB_LOCK, -1);
 	ask(1, VERB_LOCK, 0);
@@ -246,7 +246,7 @@ main(void)
 	return SUITE_RUN("trace_memory", NULL, NULL,
 		a_master_that_goes_back_to_a_snapshot_is_guarded_and_the_holder_reclaims,
 		one_of_three_masters_goes_back_and_its_vote_does_not_count,
-		who_is_refused_knows_what_was_granted_since_it_last_greeted,
+		who_is_refused_knows_what_was_granted_since_its_last_hello,
 		a_database_that_is_swapped_and_comes_back_is_guarded,
 		a_master_that_runs_fast_for_a_whole_lease_is_found_out,
 		the_clock_of_one_host_stands_still_and_the_others_go_on,

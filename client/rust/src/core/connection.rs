@@ -61,14 +61,14 @@ impl Core {
 
     /// The connection is lost, or failed: it could not be made.
     pub(crate) fn cut(&mut self, now: Time, why: Error, failed: bool) {
-        if self.greeted {
+        if self.answered {
             self.cut_since = now;
             self.failures = 0;
         } else {
             self.failures = self.failures.saturating_add(1);
         }
         self.online = false;
-        self.greeted = false;
+        self.answered = false;
         self.stalled = false;
         self.cut_why = why;
         self.output.clear();
@@ -92,7 +92,7 @@ impl Core {
     /// The session was ended by a QUIT: the next connection begins another one.
     pub(crate) fn quit(&mut self) {
         self.online = false;
-        self.greeted = false;
+        self.answered = false;
         self.secret = None;
         self.bound = false;
         self.output.clear();
@@ -127,8 +127,8 @@ impl Core {
     }
 
     pub(super) fn hello(&mut self, value: Option<Value>, now: Time) {
-        self.greeted = matches!(value, Some(Value::Map(_)));
-        self.served |= self.greeted;
+        self.answered = matches!(value, Some(Value::Map(_)));
+        self.served |= self.answered;
         if let Some(Value::Failure { code, text }) = value {
             self.stalled = true;
             self.cut_why = Error::refused(&code, &text);

@@ -161,7 +161,7 @@ pub(crate) struct Core {
     /// There is a connection.
     pub(crate) online: bool,
     /// And a daemon has answered there.
-    pub(crate) greeted: bool,
+    pub(crate) answered: bool,
     /// A daemon has answered, over this connection or an earlier one.
     pub(crate) served: bool,
     /// Connections in a row at which no daemon answered, or it refused.
@@ -204,7 +204,7 @@ impl Core {
             wake: NEVER,
             postponed: false,
             online: false,
-            greeted: false,
+            answered: false,
             served: false,
             failures: 0,
             cut_why: Error::unreachable("cannot reach holdfastd: not connected yet"),

@@ -58,7 +58,7 @@ impl Core {
             true => Error::unreachable("cannot reach holdfastd: it does not answer"),
             false => self.cut_why.clone(),
         };
-        if !self.greeted {
+        if !self.answered {
             end = end.min(self.cut_since.max(since) + self.manner.patience);
         } else if let Some((at, trouble)) = hold.trouble.clone() {
             why = trouble;
@@ -161,7 +161,7 @@ impl Core {
             "lease its lease is over".to_owned()
         } else if longest.map_or(false, |longest| now.saturating_sub(granted_at) > longest.mul_f64(0.9)) {
             "maxhold its max_hold is over".to_owned()
-        } else if !self.greeted {
+        } else if !self.answered {
             format!("unreachable the daemon was away until the told deadline ({})", self.cut_why)
         } else if checking {
             "unreachable the daemon did not answer until the told deadline".to_owned()

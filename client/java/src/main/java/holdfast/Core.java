@@ -78,7 +78,7 @@ final class Core {
     List<Runnable> calls = new ArrayList<>();
     ByteArrayOutputStream output = new ByteArrayOutputStream();
     boolean online; // there is a connection
-    boolean greeted; // and a daemon has answered there
+    boolean answered; // and a daemon has answered there
     volatile boolean served; // a daemon has answered, over this connection or an earlier one
     private boolean tells; // the daemon tells with a grant for how long it is good
     boolean stalled; // the connection has to be closed; cutWhy says why
@@ -125,7 +125,7 @@ final class Core {
         tells = true;
         heard = now;
         input.clear();
-        send(now, this::greeted, hello);
+        send(now, this::helloAnswered, hello);
         if (!secret.isEmpty()) {
             // Other connections of the process may be in a bound session: RESUME would close them.
             send(now, this::resumed, List.of("SESSION", bound ? "JOIN" : "RESUME", secret));
@@ -154,11 +154,11 @@ final class Core {
 
     /** The connection is lost. failed: it could not be made. */
     void cut(long now, HoldfastException why, boolean failed) {
-        if (greeted) {
+        if (answered) {
             cutSince = now;
         }
-        failures = greeted ? 0 : failures + 1;
-        online = greeted = stalled = false;
+        failures = answered ? 0 : failures + 1;
+        online = answered = stalled = false;
         cutWhy = why;
         output.reset();
         List<Timed<Handler>> unanswered = List.copyOf(sent);
@@ -224,12 +224,12 @@ final class Core {
         }
     }
 
-    private void greeted(Object value, long now) {
+    private void helloAnswered(Object value, long now) {
         if (value == CUT) {
             return;
         }
-        greeted = value instanceof List && ((List<?>) value).size() > 1 && "holdfast".equals(((List<?>) value).get(1));
-        if (greeted) {
+        answered = value instanceof List && ((List<?>) value).size() > 1 && "holdfast".equals(((List<?>) value).get(1));
+        if (answered) {
             String text = "connected to holdfastd at " + place + (served ? " again" : "");
             Level level = served ? Level.INFO : Level.DEBUG;
             calls.add(() -> Seen.LOG.log(level, text));
@@ -284,7 +284,7 @@ final class Core {
         } else if (hold.token == 0 && hold.asked.isEmpty() && !hold.behind && (hold.front || queue.enter(hold, claim))) {
             ask(hold, now);
         }
-        rouse(hold, greeted ? claim.until : now);
+        rouse(hold, answered ? claim.until : now);
         moveUp(now);
     }
 
@@ -422,14 +422,14 @@ final class Core {
         look(hold, claim, now);
         long end = claim.bounded ? claim.until + SLACK : Long.MAX_VALUE;
         HoldfastException why = online ? unreachable("it does not answer") : cutWhy;
-        if (greeted && hold.behind && now >= claim.until) {
+        if (answered && hold.behind && now >= claim.until) {
             queue.stepOut(hold); // it tries once: the daemon knows why it was not its turn
             ask(hold, now);
         }
-        boolean stands = greeted && line.has(hold);
+        boolean stands = answered && line.has(hold);
         if (stands) {
             end = claim.until;
-        } else if (!greeted) {
+        } else if (!answered) {
             end = Math.min(end, Math.max(cutSince, claim.since) + PATIENCE);
         } else if (hold.behind) {
             end = claim.until;
@@ -494,7 +494,7 @@ final class Core {
         if (bound != null && now - hold.grantedAt > Long.parseLong(bound) * MS * 9 / 10) {
             return new LockLostException(hold.key.name(), hold.token, "maxhold", "its longest time is over");
         }
-        if (!greeted) {
+        if (!answered) {
             return new LockLostException(hold.key.name(), hold.token, "unreachable",
                     "the daemon was away until the told deadline (" + cutWhy.getMessage() + ")");
         }
@@ -661,7 +661,7 @@ final class Core {
 
     /** Asks who has the name, if that is due, and tells the caller. */
     private void look(Hold hold, Claim claim, long now) {
-        if (now >= claim.lookAt && greeted) {
+        if (now >= claim.lookAt && answered) {
             claim.lookAt = now + Looks.EVERY;
             looks.ask(claim.name, now, this::ask, () -> {
                 if (claim.state == Claim.State.WAITING && claim.late == 0) {
@@ -671,7 +671,7 @@ final class Core {
                 }
             });
         }
-        rouse(hold, greeted || now < claim.lookAt ? claim.lookAt : now + Looks.FIRST);
+        rouse(hold, answered || now < claim.lookAt ? claim.lookAt : now + Looks.FIRST);
     }
 
     /** Among those that wait at the daemon, and behind the front that this process has there; 0: not known. */

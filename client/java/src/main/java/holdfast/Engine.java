@@ -410,7 +410,7 @@ final class Engine implements Runnable {
     }
 
     private void drop(HoldfastException why, boolean failed) {
-        if (core.greeted && !ends) {
+        if (core.answered && !ends) {
             Seen.LOG.log(Level.WARNING, "the connection to holdfastd at " + core.place + " is lost: " + why.getMessage());
         }
         quietly(pipe);

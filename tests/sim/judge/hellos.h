@@ -1,13 +1,13 @@
 /*
- * greets: what a greeting and an admission may do to a master's memory of itself (G2, G4). A memory that is
- * given up is not admitted by the greeting that opens the next one; a memory goes on only as it was; each
- * greeting is a mark; neither touches a lease; and who is admitted among several masters gives no token of
+ * hellos: what a HELLO and an admission may do to a master's memory of itself (G2, G4). A memory that is
+ * given up is not admitted by the HELLO that opens the next one; a memory goes on only as it was; each
+ * HELLO is a mark; neither touches a lease; and who is admitted among several masters gives no token of
  * before its loss once more, as long as enough of the others know that one. A longer lease than before is
  * taken only when the guards of all daemons that are registered wait for it; each is told of the longest that
  * any of them would take, and goes on with guards as long as it ever said or was told.
  */
-#ifndef SIM_GREETS_H
-#define SIM_GREETS_H
+#ifndef SIM_HELLOS_H
+#define SIM_HELLOS_H
 
 #include "tests/sim/world/keys.h"
 
@@ -18,8 +18,8 @@
 struct host;
 struct server;
 
-/* Before a greeting or an admission is run. */
-struct greets {
+/* Before a HELLO or an admission is run. */
+struct hellos {
 	bool looked_at;
 	char me[33];     /* the daemon that asks */
 	char memory[17]; /* "": none */
@@ -38,17 +38,17 @@ struct greets {
 };
 
 /* me: the daemon that asks. */
-void greets_before(struct greets *greets, struct server *server, const struct call *call, const char *me);
-void greets_check(
-	const struct greets *greets, struct server *server, const struct call *call, const redisReply *reply);
+void hellos_before(struct hellos *before, struct server *server, const struct call *call, const char *me);
+void hellos_check(
+	const struct hellos *before, struct server *server, const struct call *call, const redisReply *reply);
 
-/* A daemon greets a master or admits it, and was told of the longest lease to guard. */
-void greets_asked(struct host *host, const struct call *call);
-void greets_told(struct host *host, const struct vote *vote);
+/* A daemon sends a master HELLO or admits it, and was told of the longest lease to guard. */
+void hellos_asked(struct host *host, const struct call *call);
+void hellos_told(struct host *host, const struct vote *vote);
 
 /* The master loses what it knew, or a part of it: these tokens had been granted by then. */
-void greets_lost(struct server *server);
+void hellos_lost(struct server *server);
 /* A command has run there. */
-void greets_ran(struct server *server);
+void hellos_ran(struct server *server);
 
 #endif

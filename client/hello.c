@@ -1,7 +1,7 @@
 /*
- * greeting: what a client says first on a connection, and whether holdfastd answers it.
+ * hello: what a client says first on a connection, and whether holdfastd answers it.
  */
-#include "client/greeting.h"
+#include "client/hello.h"
 
 #include "client/wire.h"
 
@@ -26,7 +26,7 @@ wire_label(char label[WIRE_LABEL_MAX], const char *command)
 }
 
 void
-wire_greet(struct wire *w, const struct address *a, const char *label)
+wire_hello(struct wire *w, const struct address *a, const char *label)
 {
 	const char *user = a->user[0] != '\0' ? a->user : "default";
 

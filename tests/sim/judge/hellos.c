@@ -1,5 +1,5 @@
-/* greets: see greets.h. */
-#include "tests/sim/judge/greets.h"
+/* hellos: see hellos.h. */
+#include "tests/sim/judge/hellos.h"
 
 #include "daemon/redis/vote.h"
 #include "tests/sim/world/world.h"
@@ -19,7 +19,7 @@ text_read(struct store *store, const char *field, char *out, size_t size)
 
 /* "<deadline> <longest lease> <guarded lease> ..." */
 static void
-terms_read(struct greets *g, struct slice registration)
+terms_read(struct hellos *g, struct slice registration)
 {
 	long long wanted_lease_ms = 0, guarded_lease_ms = 0;
 	char text[64];
@@ -31,7 +31,7 @@ terms_read(struct greets *g, struct slice registration)
 
 /* Which other daemons are registered and live, by the clock of the master, and which say that it jumped. */
 static void
-others_read(struct greets *g, struct server *s, const char *me)
+others_read(struct hellos *g, struct server *s, const char *me)
 {
 	struct slice field, value;
 	int64_t now_us = server_wall_us(s);
@@ -50,7 +50,7 @@ others_read(struct greets *g, struct server *s, const char *me)
 }
 
 static void
-node_read(struct greets *g, struct server *s)
+node_read(struct hellos *g, struct server *s)
 {
 	struct store *store = master_store(s->master);
 	struct slice text;
@@ -69,7 +69,7 @@ node_read(struct greets *g, struct server *s)
 }
 
 void
-greets_before(struct greets *g, struct server *s, const struct call *call, const char *me)
+hellos_before(struct hellos *g, struct server *s, const struct call *call, const char *me)
 {
 	const struct master_health *health = master_health(s->master);
 	g->looked_at = false;
@@ -86,7 +86,7 @@ greets_before(struct greets *g, struct server *s, const struct call *call, const
 /* Nothing but clocks can have made it give up its memory: more than half of the living daemons say that they
  * jumped, this one among them. */
 static void
-check_given_up(const struct greets *g, const struct greets *now, struct server *s, const struct call *call)
+check_given_up(const struct hellos *g, const struct hellos *now, struct server *s, const struct call *call)
 {
 	const struct plan *p = &s->world->plan;
 	bool same = strcmp(g->run, now->run) == 0 && strcmp(g->replid, now->replid) == 0 &&
@@ -96,33 +96,33 @@ check_given_up(const struct greets *g, const struct greets *now, struct server *
 		return;
 	if (call->doubted == 0 || 2 * (g->jumped + 1) <= g->living + 1)
 		world_fail(s->world,
-			"greets: m%u gives its memory up, and %u of %u other daemons say that it jumped",
+			"hellos: m%u gives its memory up, and %u of %u other daemons say that it jumped",
 			s->index, g->jumped, g->living);
 }
 
 void
-greets_asked(struct host *h, const struct call *call)
+hellos_asked(struct host *h, const struct call *call)
 {
 	if (call->op != CALL_HELLO && call->op != CALL_ADMIT)
 		return;
 	if (call->guarded_lease_ms < h->guarded_lease_ms)
 		world_fail(h->world,
-			"greets: the guards of d%u wait for %" PRId64
+			"hellos: the guards of d%u wait for %" PRId64
 			" ms, and it knows of leases of %" PRId64,
 			h->index, call->guarded_lease_ms, h->guarded_lease_ms);
 	h->guarded_lease_ms = call->guarded_lease_ms;
 }
 
 void
-greets_told(struct host *h, const struct vote *vote)
+hellos_told(struct host *h, const struct vote *vote)
 {
-	bool told = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->greeting == GREETING_GOOD;
+	bool told = vote->op == CALL_HELLO && vote->outcome == OUTCOME_YES && vote->hello == HELLO_GOOD;
 	if (told && vote->guarded_lease_ms > h->guarded_lease_ms)
 		h->guarded_lease_ms = vote->guarded_lease_ms;
 }
 
 void
-greets_lost(struct server *s)
+hellos_lost(struct server *s)
 {
 	struct world *w = s->world;
 	for (unsigned i = 0; i < w->plan.names; i++)
@@ -137,7 +137,7 @@ greets_lost(struct server *s)
 }
 
 void
-greets_ran(struct server *s)
+hellos_ran(struct server *s)
 {
 	const struct world *w = s->world;
 	for (unsigned i = 0; i < w->plan.masters; i++)
@@ -148,14 +148,14 @@ greets_ran(struct server *s)
 
 /* A daemon that ends is registered until nobody relies on its leases, so that those of other limits wait. */
 static void
-check_leave(const struct greets *g, struct server *s)
+check_leave(const struct hellos *g, struct server *s)
 {
 	struct world *w = s->world;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
 		if (strcmp(h->daemon, g->me) == 0 && held_until_us(h) > w->now_us &&
 			promised(w, PROMISE_LEAVE, h->name))
 			world_fail(w,
-				"greets: %.6s leaves m%u, and told the holder of %s that it is good for "
+				"hellos: %.6s leaves m%u, and told the holder of %s that it is good for "
 				"%" PRId64 " us more",
 				g->me, s->index, checker_name(h->name), held_until_us(h) - w->now_us);
 }
@@ -174,29 +174,29 @@ others_know(const struct server *s)
 }
 
 static void
-check_admission(const struct greets *g, const struct greets *now, struct server *s, const struct call *call)
+check_admission(const struct hellos *g, const struct hellos *now, struct server *s, const struct call *call)
 {
 	const struct plan *p = &s->world->plan;
 	if (!now->admitted || strcmp(g->memory, now->memory) != 0)
-		world_fail(s->world, "greets: m%u says that it is admitted, and is not", s->index);
+		world_fail(s->world, "hellos: m%u says that it is admitted, and is not", s->index);
 	else if (g->admitted && now->highest != g->highest)
-		world_fail(s->world, "greets: an admission raises m%u, which is admitted", s->index);
+		world_fail(s->world, "hellos: an admission raises m%u, which is admitted", s->index);
 	else if (!g->admitted && (now->highest < g->highest || now->highest < call->token))
 		world_fail(s->world,
-			"greets: m%u is admitted with %" PRId64 ", below %" PRId64 " and %" PRId64, s->index,
+			"hellos: m%u is admitted with %" PRId64 ", below %" PRId64 " and %" PRId64, s->index,
 			now->highest, g->highest, call->token);
 	else if (!g->admitted && p->masters > 1 && p->others == 0 && !p->changes &&
 		 now->highest < s->lost_token && others_know(s) + 1 >= plan_majority(p) &&
 		 promised(s->world, PROMISE_FLOOR, PLAN_ANY_NAME))
 		world_fail(s->world,
-			"greets: m%u is admitted with %" PRId64 ", and %" PRId64
+			"hellos: m%u is admitted with %" PRId64 ", and %" PRId64
 			" was granted before its loss, which others know",
 			s->index, now->highest, s->lost_token);
 }
 
 /* What it takes from now on, and what it tells the daemon. */
 static void
-check_terms(const struct greets *g, const struct greets *now, struct server *s, const struct call *call,
+check_terms(const struct hellos *g, const struct hellos *now, struct server *s, const struct call *call,
 	const struct vote *v)
 {
 	struct world *w = s->world;
@@ -205,52 +205,52 @@ check_terms(const struct greets *g, const struct greets *now, struct server *s, 
 	int64_t wanted_lease_ms =
 		g->wanted_lease_ms > call->wanted_lease_ms ? g->wanted_lease_ms : call->wanted_lease_ms;
 	if (now->longest_ms != v->longest_ms + w->plan.margin_ms)
-		world_fail(w, "greets: m%u tells a longest lease of %" PRId64 " ms, and takes %" PRId64,
+		world_fail(w, "hellos: m%u tells a longest lease of %" PRId64 " ms, and takes %" PRId64,
 			s->index, v->longest_ms, now->longest_ms - w->plan.margin_ms);
 	else if (now->longest_ms > g->longest_ms && v->longest_ms > guarded_lease_ms)
-		world_fail(w, "greets: m%u takes leases of %" PRId64 " ms, and a guard waits for %" PRId64,
+		world_fail(w, "hellos: m%u takes leases of %" PRId64 " ms, and a guard waits for %" PRId64,
 			s->index, v->longest_ms, guarded_lease_ms);
 	else if (v->longest_ms > wanted_lease_ms)
-		world_fail(w, "greets: m%u takes leases of %" PRId64 " ms, which nobody wants", s->index,
+		world_fail(w, "hellos: m%u takes leases of %" PRId64 " ms, which nobody wants", s->index,
 			v->longest_ms);
 	else if (v->guarded_lease_ms < wanted_lease_ms)
 		world_fail(w,
-			"greets: m%u tells to guard %" PRId64 " ms, and some daemon would take %" PRId64,
+			"hellos: m%u tells to guard %" PRId64 " ms, and some daemon would take %" PRId64,
 			s->index, v->guarded_lease_ms, wanted_lease_ms);
 }
 
 static void
-check_greeting(const struct greets *g, const struct greets *now, struct server *s, const struct call *call,
+check_hello(const struct hellos *g, const struct hellos *now, struct server *s, const struct call *call,
 	const struct vote *v)
 {
 	struct world *w = s->world;
 	bool same = strcmp(g->memory, now->memory) == 0;
-	if (v->greeting != GREETING_GOOD)
+	if (v->hello != HELLO_GOOD)
 		return;
 	if (now->highest <= g->highest)
-		world_fail(w, "greets: a greeting leaves no mark at m%u", s->index);
+		world_fail(w, "hellos: a HELLO leaves no mark at m%u", s->index);
 	else if (v->highest != now->highest)
-		world_fail(w, "greets: m%u tells the mark %" PRId64 ", and it is %" PRId64, s->index,
+		world_fail(w, "hellos: m%u tells the mark %" PRId64 ", and it is %" PRId64, s->index,
 			v->highest, now->highest);
 	else if (v->admitted != now->admitted || (v->admitted && !master_admitted(s->master)))
-		world_fail(w, "greets: m%u says that it is %sadmitted, and by its process it is not so",
+		world_fail(w, "hellos: m%u says that it is %sadmitted, and by its process it is not so",
 			s->index, v->admitted ? "" : "not ");
 	else if (g->memory[0] != '\0' && !same && v->admitted && !w->plan.rolls)
-		world_fail(w, "greets: m%u gives its memory up, and is admitted at once", s->index);
+		world_fail(w, "hellos: m%u gives its memory up, and is admitted at once", s->index);
 	else if (same && g->admitted != now->admitted)
-		world_fail(w, "greets: a greeting %s m%u", now->admitted ? "admits" : "gives up", s->index);
+		world_fail(w, "hellos: a HELLO %s m%u", now->admitted ? "admits" : "gives up", s->index);
 	else if (same && call->mark > g->highest)
 		world_fail(w,
-			"greets: m%u goes on with a memory that knows %" PRId64 ", and it told %" PRId64,
+			"hellos: m%u goes on with a memory that knows %" PRId64 ", and it told %" PRId64,
 			s->index, g->highest, call->mark);
 	else
 		check_terms(g, now, s, call, v);
 }
 
 void
-greets_check(const struct greets *g, struct server *s, const struct call *call, const redisReply *reply)
+hellos_check(const struct hellos *g, struct server *s, const struct call *call, const redisReply *reply)
 {
-	struct greets now;
+	struct hellos now;
 	struct vote v;
 	if (!g->looked_at || call_noscript(reply))
 		return;
@@ -267,10 +267,10 @@ greets_check(const struct greets *g, struct server *s, const struct call *call, 
 	else if (call->leaves)
 		check_leave(g, s);
 	else
-		check_greeting(g, &now, s, call, &v);
+		check_hello(g, &now, s, call, &v);
 	/* A newcomer to the set forgets what it had. */
 	for (unsigned i = 0; i < s->world->plan.names && !s->world->plan.changes; i++)
 		if (!keys_equal(&g->keys[i], &now.keys[i]))
-			world_fail(s->world, "greets: %s of m%u changes a lease or a queue of %s",
+			world_fail(s->world, "hellos: %s of m%u changes a lease or a queue of %s",
 				scripts[script_of(call)].name, s->index, checker_name(i));
 }

@@ -1,4 +1,4 @@
-/* change_greet: what servers and daemons of the model `change` say to each other; see change.c. */
+/* change_hello: what servers and daemons of the model `change` say to each other; see change.c. */
 #include "tests/model/change.h"
 
 #include <string.h>
@@ -124,7 +124,7 @@ take_up(struct change_state *s, unsigned d, unsigned next, unsigned step)
 	change_untell(s, d);
 }
 
-/* --- greetings --------------------------------------------------------------------------------------------
+/* --- HELLOs --------------------------------------------------------------------------------------------
  */
 
 /* How the member may be restored: enough others were heard since it was seen blank. */
@@ -286,7 +286,7 @@ change_answered(const struct change_rules *r, struct change_state *s, unsigned d
 }
 
 void
-change_greeted(const struct change_rules *r, struct change_state *s, unsigned m, const struct hello *hello)
+change_hello(const struct change_rules *r, struct change_state *s, unsigned m, const struct hello *hello)
 {
 	store(r, &s->server[m], m, hello);
 	advance(r, &s->server[m], m, hello);
