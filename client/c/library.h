@@ -34,6 +34,7 @@ enum part_state {
 	PART_NEW,   /* nothing: its turn has not come */
 	PART_WAITS, /* LOCK is under way, or due */
 	PART_HELD,  /* granted */
+	PART_LOST,  /* the program has been told, and may work under it still */
 	PART_ENDS,  /* to be given back, whether it waits or is held */
 	PART_DONE   /* nothing more */
 };

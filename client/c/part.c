@@ -1,12 +1,15 @@
 /*
  * part: the requests and answers about one name of a lock; see library.h.
  *
- *     NEW ──its turn──▶ WAITS ──granted──▶ HELD ──lost, or given back──▶ ENDS ──UNLOCK is answered──▶ DONE
- *                         └──────────────── failed, or given up ──────────▲
+ *                                          LOST ──given back────────────┐
+ *                                           ▲                           ▼
+ *     NEW ──its turn──▶ WAITS ──granted──▶ HELD ──given back─────────▶ ENDS ──UNLOCK is answered──▶ DONE
+ *                         └────────────── failed, or given up ──────────▲
  *
  * After a lost connection the request of the state is sent again: LOCK has its old place in the queue, CHECK
  * tells whether the hold is still there, UNLOCK gives it back. A LOCK that was answered twice counts twice,
- * so UNLOCK is repeated until nothing is left.
+ * so UNLOCK is repeated until nothing is left. For a broken lock it has the token, and so lets the name pass
+ * on at once: it must not come before the program has ended its work.
  */
 #include "client/c/part.h"
 
@@ -35,18 +38,17 @@
 
 #define WORDS_MAX 20
 
-/* Another part of this handle that holds the same, with the same tag; NULL: there is none. */
+/* Another part of this handle that is in this state with the same tag; NULL: there is none. */
 static struct part *
-part_beside(const struct part *part)
+part_beside(const struct part *part, enum part_state state)
 {
 	struct holdfast_lock *lock;
 
 	TAILQ_FOREACH (lock, &part->lock->hf->locks, next) {
-		for (size_t i = 0; i < lock->count && lock->owner != NULL; i++) {
+		for (size_t i = 0; i < lock->count && lock->owner != NULL && part->lock->owner != NULL; i++) {
 			struct part *other = &lock->parts[i];
 
-			if (other != part && other->state == PART_HELD &&
-				strcmp(other->tag, part->tag) == 0) {
+			if (other != part && other->state == state && strcmp(other->tag, part->tag) == 0) {
 				return other;
 			}
 		}
@@ -177,13 +179,17 @@ part_check(struct part *part, int64_t now_ms)
 static void
 part_unlock(struct part *part, int64_t now_ms)
 {
+	char token[NUMBER_TEXT_MAX];
+
 	part->sent = true;
 	if (part->token == 0) {
 		engine_ask(part->lock->hf, part, ASKED_CANCEL, 2, (const char *const[]){"CANCEL", part->tag},
 			now_ms);
 	}
-	engine_ask(part->lock->hf, part, ASKED_UNLOCK, 4,
-		(const char *const[]){"UNLOCK", part->name, "OWNER", part->tag}, now_ms);
+	engine_ask(part->lock->hf, part, ASKED_UNLOCK, part->token == 0 ? 4 : 6,
+		(const char *const[]){
+			"UNLOCK", part->name, "OWNER", part->tag, "TOKEN", number_text(token, part->token)},
+		now_ms);
 }
 
 void
@@ -193,8 +199,10 @@ part_end(struct part *part)
 		return;
 	}
 	/* What another part has, too, is given back with that. */
-	part->state = part->begun && (part->lock->owner == NULL || part_beside(part) == NULL) ? PART_ENDS
-											      : PART_DONE;
+	part->state =
+		part->begun && part_beside(part, PART_HELD) == NULL && part_beside(part, PART_LOST) == NULL
+			? PART_ENDS
+			: PART_DONE;
 	part->sent = false;
 	queue_leave(part, false);
 }
@@ -220,7 +228,11 @@ part_lose_one(struct part *part, struct slice reason)
 	if (part->lock->state == LOCK_HELD) {
 		seen_tell(part->lock->hf, part, HOLDFAST_LOSS, clock_ms() - part->granted_ms, error.text);
 	}
-	part_end(part);
+	if (part->lock->state != LOCK_WAITS && part->state == PART_HELD) {
+		part->state = PART_LOST;
+	} else {
+		part_end(part);
+	}
 	lock_over(part->lock, &error);
 }
 
@@ -231,7 +243,7 @@ part_lose(struct part *part, struct slice reason)
 	struct part *other;
 
 	part_lose_one(part, reason);
-	while (part->lock->owner != NULL && (other = part_beside(part)) != NULL) {
+	while ((other = part_beside(part, PART_HELD)) != NULL) {
 		part_lose_one(other, reason);
 	}
 }

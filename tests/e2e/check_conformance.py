@@ -83,8 +83,8 @@ def test_broken(place):
         for player in team.having("work after a loss").players:
             expect(admin("LOCK", player.who, "WAIT", 0), None, "%s may work still" % player.who)
         team.ask("1", "unlock", wanted="lost:broken 1")
-        for player in team.having("a broken lock given up").players:
-            expect(isinstance(admin("LOCK", player.who, "WAIT", int(1000 * PATIENCE)), int), True, player.who)
+        for who in held:
+            expect(isinstance(admin("LOCK", who, "WAIT", int(1000 * PATIENCE)), int), True, who)
 
 
 # --- a process that stood still ----------------------------------------------------------------------------------------------

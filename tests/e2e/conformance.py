@@ -108,7 +108,6 @@ LACKS = {
     "told": {"lock": "a script is not told; it asks with `check`", "id": "a loss is told with the next request about the lock"},
     "a way back": {"connection": "without SESSION GRACE a session ends with its connection"},
     "a kept connection": {"lock": "keeps no connection: the lock is the process's", "id": "keeps no connection"},
-    "a broken lock given up": all_of(("c", "java", "python", "rust"), "the name is withheld until the deadline that it was told"),
     "work after a loss": {"run": "stops the command, and gives the lock up"},
     "a deadline of its own": {"lock": "no process keeps the time: `check` says 69 while there is no daemon",
                               **all_of(PLAIN, "the program keeps the time; CHECK fails while there is no daemon")},

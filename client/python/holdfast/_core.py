@@ -147,6 +147,10 @@ class Hold:
         # Since when the daemon refuses for a moment, and how.
         self.trouble: Optional[Tuple[float, HoldfastError]] = None
         self.freed: List[Claim] = []
+        # Claims that had it when it was lost, and may work under it still, with its token and the deadline that they were told.
+        self.lost: List[Claim] = []
+        self.lost_token: Optional[int] = None
+        self.lost_until = 0.0
 
 
 class Queue:
@@ -216,7 +220,7 @@ class Core:
                 self._lock(hold, now)
             elif hold.waiting and not hold.lined and not hold.behind:
                 self._ask(hold, now)
-            elif not hold.waiting:
+            elif not hold.waiting and not hold.lost:
                 self._end(hold, now)
         second, self.output = bytes(self.output), bytearray()
         return first, second
@@ -257,7 +261,7 @@ class Core:
                 claim.state = "over"
             for claim in hold.freed:
                 self._freed(claim)
-            hold.users, hold.waiting, hold.freed = [], [], []
+            hold.users, hold.waiting, hold.freed, hold.lost, hold.lost_token = [], [], [], [], None
             hold.cancelled += [hold.asked] if hold.asked else []
             hold.asked, hold.token, hold.checking, hold.ending, hold.lined = "", None, False, 0, False
             hold.front = hold.behind = False
@@ -322,6 +326,7 @@ class Core:
         hold = self.holds.setdefault((claim.name, claim.owner), Hold(claim.name, claim.owner))
         claim.hold = hold
         hold.waiting.append(claim)
+        hold.lost, hold.lost_token = [], None
         if hold.users:
             self._give(hold)
         elif hold.token is None and not hold.asked and not hold.lined:
@@ -368,6 +373,9 @@ class Core:
         hold, was = claim.hold, claim.state
         claim.state = "over"
         if hold is None or was == "over":
+            if hold is not None and claim in hold.lost:
+                hold.lost.remove(claim)
+                self._settle(hold, now)
             self._freed(claim)
             return
         if was == "held":
@@ -426,6 +434,9 @@ class Core:
                 self._tick_waiting(hold, claim, now)
             if hold.users:
                 self._tick_held(hold, now)
+            elif hold.lost:
+                hold.lost = hold.lost if now < hold.lost_until else []
+                self._settle(hold, now)
         waits = any(hold.waiting for hold in self.holds.values())
         if self.online and (waits or (self.tcp and (self.holds or self._handlers))):
             self._tick_silence(now)
@@ -695,6 +706,8 @@ class Core:
 
     def _lose(self, hold: Hold, error: LockLost, now: float) -> None:
         claims = hold.users + hold.waiting
+        if now < hold.deadline:
+            hold.lost, hold.lost_token, hold.lost_until = hold.users, hold.token, hold.deadline
         for claim in claims:
             self.calls.append(claim.lost if claim.state == "held" else claim.settled)
             claim.state, claim.error = "over", error
@@ -707,14 +720,18 @@ class Core:
             if hold.lined:
                 hold.lined = False
                 self._line.remove((hold.turn, hold))
-            self._end(hold, now)
+            if hold.lost:
+                self._rouse(hold.lost_until)
+            else:
+                self._end(hold, now)
             self._step_aside(hold, now)
 
     def _end(self, hold: Hold, now: float) -> None:
         """Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so this is repeated
-        until none is left."""
+        until none is left. What was lost is given up with its token: then another locker may have a broken lock at once."""
         hold.ending += 1
-        self._send(now, ["UNLOCK", hold.name, "OWNER", hold.owner], lambda value, then: self._ended(hold, value, then))
+        which = [] if hold.lost_token is None else ["TOKEN", str(hold.lost_token)]
+        self._send(now, ["UNLOCK", hold.name, "OWNER", hold.owner, *which], lambda value, then: self._ended(hold, value, then))
 
     def _ended(self, hold: Hold, value: Any, now: float) -> None:
         for claim in hold.freed:
@@ -723,7 +740,7 @@ class Core:
             self._freed(claim)
         hold.freed = []
         hold.ending -= 1
-        if value is CUT or hold.users or hold.waiting or hold.ending:
+        if value is CUT or hold.users or hold.waiting or hold.lost or hold.ending:
             return  # after a cut it is sent again over the next connection
         if isinstance(value, int) and value > 0:
             self._end(hold, now)

@@ -154,6 +154,7 @@ class Lock(Handle, ContextDecorator):
             if freed.wait(self.place.connect_timeout) or claim.error is not None:
                 loss = None  # the deadline had passed before, and the answer says whether the lock was held even so
         else:
+            self._engine.release(claim)  # who had a lost lock works under it no more
             loss = None
         self._tell_end(claim, claim.error if isinstance(claim.error, LockLost) else loss)
 
@@ -223,7 +224,8 @@ class Lock(Handle, ContextDecorator):
 
     def lost_early(self) -> LockLost:
         """Ends the lock, which is lost before its with statement has begun."""
-        loss, self._claim = self._loss(), None
+        loss = self._loss()
+        self._give_up()
         _interrupts.end(self)
         return loss
 

@@ -104,6 +104,7 @@ class Lock(Handle):
             if freed.done() or claim.error is not None:
                 loss = None  # see holdfast.Lock.release
         else:
+            self._engine.release(claim)  # who had a lost lock works under it no more
             loss = None
         self._tell_end(claim, claim.error if isinstance(claim.error, LockLost) else loss)
 

@@ -38,12 +38,13 @@ impl Core {
 
     /// Goes on with a hold over a new connection.
     fn ask_again(&mut self, id: HoldId, now: Time) {
-        let (cancelled, held, asked, rests, idle) = match self.holds.get_mut(&id) {
+        let (cancelled, held, asked, idle, waits) = match self.holds.get_mut(&id) {
             None => return,
             Some(hold) => {
                 hold.checking = false;
                 let rests = hold.lined || hold.behind;
-                (hold.cancelled.clone(), hold.token.is_some(), hold.asked != 0, rests, hold.waiting.is_empty())
+                let waits = !rests && !hold.waiting.is_empty();
+                (hold.cancelled.clone(), hold.token.is_some(), hold.asked != 0, hold.is_idle(), waits)
             }
         };
         for asked in cancelled {
@@ -54,7 +55,7 @@ impl Core {
             (true, _, _) => self.check(id, now),
             (_, true, _) => self.lock(id, now),
             (_, _, true) => self.end(id, now),
-            _ if !rests => self.ask(id, now),
+            _ if waits => self.ask(id, now),
             _ => {}
         }
     }

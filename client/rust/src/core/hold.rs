@@ -82,6 +82,8 @@ impl Core {
             None => return,
         };
         hold.waiting.push(id);
+        hold.lost.clear();
+        hold.lost_token = None;
         if !hold.users.is_empty() {
             self.give(hold_id);
         } else if hold.token.is_none() && hold.asked == 0 && !hold.lined && !hold.behind {
@@ -109,8 +111,11 @@ impl Core {
         let claim = match self.claims.remove(&id) {
             Some(claim) => claim,
             None => {
-                let lost = self.losses.remove(&id);
-                return self.freed(id, tells, lost.map_or(Ok(()), |lost| Err(lost.into())));
+                let loss = self.losses.remove(&id);
+                if let Some((hold, _)) = loss {
+                    self.give_up(hold, id, now);
+                }
+                return self.freed(id, tells, loss.map_or(Ok(()), |(_, lost)| Err(lost.into())));
             }
         };
         let hold_id = claim.hold;
@@ -136,6 +141,14 @@ impl Core {
         }
         if !self.line.is_empty() && !self.is_under_way() {
             self.advance(now);
+        }
+    }
+
+    /// The claim had the hold when it was lost, and works under it no more.
+    fn give_up(&mut self, id: HoldId, claim: ClaimId, now: Time) {
+        if let Some(hold) = self.holds.get_mut(&id).filter(|hold| hold.lost.contains(&claim)) {
+            hold.lost.retain(|user| *user != claim);
+            self.settle(id, now);
         }
     }
 
@@ -224,7 +237,7 @@ impl Core {
 
     /// The loss of a claim that was held and is not released.
     pub(crate) fn loss_of(&self, id: ClaimId) -> Option<Lost> {
-        self.losses.get(&id).cloned()
+        self.losses.get(&id).map(|(_, lost)| lost.clone())
     }
 
     /// The deadline of a held claim has passed, and its caller wants to know whether it is held: the daemon is asked.
@@ -479,6 +492,11 @@ impl Core {
         let (claims, held): (Vec<ClaimId>, _) = match self.holds.get_mut(&id) {
             None => return,
             Some(hold) => {
+                if now < hold.deadline {
+                    hold.lost = hold.users.clone();
+                    hold.lost_token = hold.token;
+                    hold.lost_until = hold.deadline;
+                }
                 (hold.users.drain(..).chain(hold.waiting.drain(..)).collect(), now.saturating_sub(hold.granted_at))
             }
         };
@@ -489,7 +507,7 @@ impl Core {
                 false => Call::Failed { claim, error: Error::Lost(lost.clone()) },
             });
             if was_held {
-                self.losses.insert(claim, lost.clone());
+                self.losses.insert(claim, (id, lost.clone()));
             }
             self.answer_commands(claim, lost);
         }
@@ -515,20 +533,27 @@ impl Core {
         hold.token = None;
         hold.trouble = None;
         let asked = std::mem::take(&mut hold.asked);
+        let kept = if hold.lost.is_empty() { None } else { Some(hold.lost_until) };
         if std::mem::take(&mut hold.lined) {
             self.line.remove(&hold.turn);
         }
         self.asks.remove(&asked);
-        self.end(id, now);
+        match kept {
+            Some(until) => self.rouse(until),
+            None => self.end(id, now),
+        }
         self.step_aside(id, now);
     }
 
     /// Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so this is repeated until none is
-    /// left.
+    /// left. What was lost is given up with its token: then another locker may have a broken lock at once.
     pub(super) fn end(&mut self, id: HoldId, now: Time) {
         if let Some(hold) = self.holds.get_mut(&id) {
             hold.ending += 1;
-            let words = ["UNLOCK".to_owned(), hold.name.clone(), "OWNER".to_owned(), hold.owner.clone()];
+            let mut words = vec!["UNLOCK".to_owned(), hold.name.clone(), "OWNER".to_owned(), hold.owner.clone()];
+            if let Some(token) = hold.lost_token {
+                words.extend(["TOKEN".to_owned(), token.to_string()]);
+            }
             self.send(now, &words, Reader::End { hold: id });
         }
     }
@@ -539,7 +564,7 @@ impl Core {
             None => return,
         };
         hold.ending = hold.ending.saturating_sub(1);
-        let (name, idle) = (hold.name.clone(), hold.users.is_empty() && hold.waiting.is_empty() && hold.ending == 0);
+        let (name, idle) = (hold.name.clone(), hold.is_idle() && hold.ending == 0);
         let freed = if value.is_some() { std::mem::take(&mut hold.freed) } else { Vec::new() };
         for (claim, token, _) in freed {
             let result = match &value {

@@ -121,6 +121,17 @@ struct Hold {
     trouble: Option<(Time, Error)>,
     /// Who has given it up and wants to be told, and until when.
     freed: Vec<(ClaimId, u64, Time)>,
+    /// Claims that had it when it was lost, and may work under it still, with its token and the deadline that they were told.
+    lost: Vec<ClaimId>,
+    lost_token: Option<u64>,
+    lost_until: Time,
+}
+
+impl Hold {
+    /// Nobody has it, waits for it, or may work under it still.
+    fn is_idle(&self) -> bool {
+        self.users.is_empty() && self.waiting.is_empty() && self.lost.is_empty()
+    }
 }
 
 /// A name, and of a semaphore the number of its permits.
@@ -185,7 +196,7 @@ pub(crate) struct Core {
     claims: HashMap<ClaimId, Claim>,
     commands: BTreeMap<ClaimId, ClaimId>,
     /// Of claims that were held, until they are released: a caller may release one before it is told.
-    losses: HashMap<ClaimId, Lost>,
+    losses: HashMap<ClaimId, (HoldId, Lost)>,
     queues: HashMap<Place, Queue>,
     /// By turn.
     line: BTreeMap<u64, HoldId>,

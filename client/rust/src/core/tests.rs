@@ -309,19 +309,31 @@ fn a_lock_that_is_granted_and_dropped_before_it_is_checked_is_given_back() {
 }
 
 #[test]
-fn a_loss_is_told_and_given_up() {
+fn a_loss_is_told_and_given_up_when_its_user_gives_it_up() {
     let mut stage = online();
     let id = stage.hold("a", 7, 3000);
     stage.say(&format!(">5\r\n+lost\r\n+a\r\n+o{}\r\n:6\r\n+taken of an earlier hold", id));
     assert!(stage.told().is_empty());
     stage.say(&format!(">5\r\n+lost\r\n+a\r\n+o{}\r\n:7\r\n+broken an administrator broke it", id));
     assert_eq!(stage.told(), [format!("lost {} broken", id)]);
-    assert!(stage.sent()[0].starts_with("UNLOCK a"));
+    assert!(stage.sent().is_empty());
     assert_eq!(stage.core.deadline(id), None);
     assert_eq!(stage.core.loss_of(id).unwrap().reason, "broken");
     stage.core.release(id, true, stage.now);
     assert_eq!(stage.told(), [format!("freed {} broken", id)]);
+    assert_eq!(stage.sent(), [format!("UNLOCK a OWNER o{} TOKEN 7", id)]);
     assert!(stage.core.loss_of(id).is_none());
+}
+
+#[test]
+fn a_loss_whose_user_says_nothing_is_given_up_at_the_told_deadline() {
+    let mut stage = online();
+    let id = stage.hold("a", 7, 3000);
+    stage.say(&format!(">5\r\n+lost\r\n+a\r\n+o{}\r\n:7\r\n+broken an administrator broke it", id));
+    stage.pass(3 * S);
+    assert_eq!(stage.sent(), [format!("UNLOCK a OWNER o{} TOKEN 7", id)]);
+    stage.say("-LOST broken an administrator broke it");
+    assert!(!stage.core.is_busy());
 }
 
 #[test]

@@ -29,6 +29,7 @@ impl Core {
             if held {
                 self.tick_held(id, now);
             }
+            self.tick_lost(id, now);
             self.tick_freed(id, now);
         }
         let waits = self.holds.values().any(|hold| !hold.waiting.is_empty());
@@ -144,6 +145,16 @@ impl Core {
             self.rouse(late.unwrap_or(NEVER));
         } else {
             self.rouse(late.unwrap_or(NEVER).min(if asks { check_at } else { NEVER }));
+        }
+    }
+
+    /// What was lost is given up at the latest when the time is over that its users were told.
+    fn tick_lost(&mut self, id: HoldId, now: Time) {
+        if let Some(hold) = self.holds.get_mut(&id).filter(|hold| !hold.lost.is_empty()) {
+            if now >= hold.lost_until {
+                hold.lost.clear();
+            }
+            self.settle(id, now);
         }
     }
 

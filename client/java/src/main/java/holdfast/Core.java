@@ -144,9 +144,9 @@ final class Core {
                 check(hold, now);
             } else if (!hold.asked.isEmpty()) {
                 lock(hold, now);
-            } else if (hold.waiting.isEmpty()) {
+            } else if (hold.waiting.isEmpty() && hold.lost.isEmpty()) {
                 end(hold, now);
-            } else if (!hold.behind) {
+            } else if (!hold.waiting.isEmpty() && !hold.behind) {
                 ask(hold, now);
             }
         }
@@ -273,6 +273,8 @@ final class Core {
     void acquire(Claim claim, long now) {
         Hold hold = holds.computeIfAbsent(new Hold.Key(claim.name, claim.owner), Hold::new);
         claim.hold = hold;
+        hold.lost.clear();
+        hold.lostToken = 0;
         line.join(claim, hold, !hold.used() && hold.asked.isEmpty());
         hold.waiting.add(claim);
         if (claim.tells && !claim.tries()) {
@@ -311,6 +313,9 @@ final class Core {
         line.end(claim);
         claim.state = Claim.State.OVER;
         if (hold == null || was == Claim.State.OVER) {
+            if (hold != null && hold.lost.remove(claim)) {
+                settle(hold, now);
+            }
             freed(claim);
             return;
         }
@@ -398,6 +403,8 @@ final class Core {
                 }
                 if (!hold.users.isEmpty()) {
                     tickHeld(hold, now);
+                } else if (!hold.lost.isEmpty()) {
+                    tickLost(hold, now);
                 }
             }
         }
@@ -408,6 +415,14 @@ final class Core {
                 send(now, IGNORE, List.of("PING"));
             }
         }
+    }
+
+    /** What was lost is given up at the latest when the time is over that its users were told. */
+    private void tickLost(Hold hold, long now) {
+        if (now >= hold.lostUntil) {
+            hold.lost.clear();
+        }
+        settle(hold, now);
     }
 
     private void tickWaiting(Hold hold, Claim claim, long now) {
@@ -789,6 +804,11 @@ final class Core {
 
     /** All that have it, or wait for its first CHECK, are told. */
     private void lose(Hold hold, LockLostException error, long now) {
+        if (now < hold.deadline - hold.early) {
+            hold.lost.addAll(hold.users);
+            hold.lostToken = hold.token;
+            hold.lostUntil = hold.deadline - hold.early;
+        }
         for (Claim claim : hold.users) {
             claim.error = error;
             claim.state = Claim.State.OVER;
@@ -812,7 +832,9 @@ final class Core {
             hold.token = 0;
             asked(hold, "");
             line.end(hold);
-            if (hold.known) {
+            if (!hold.lost.isEmpty()) {
+                rouse(hold, hold.lostUntil);
+            } else if (hold.known) {
                 end(hold, now);
             } else {
                 forget(hold);
@@ -829,11 +851,15 @@ final class Core {
 
     /**
      * Makes the daemon forget the hold. It may have counted a LOCK twice whose answer was cut off: so this is repeated until
-     * none is left.
+     * none is left. What was lost is given up with its token: then another locker may have a broken lock at once.
      */
     private void end(Hold hold, long now) {
         hold.ending++;
-        send(now, (value, then) -> ended(hold, value, then), List.of("UNLOCK", hold.key.name(), "OWNER", hold.key.owner()));
+        List<String> request = new ArrayList<>(List.of("UNLOCK", hold.key.name(), "OWNER", hold.key.owner()));
+        if (hold.lostToken != 0) {
+            request.addAll(List.of("TOKEN", Long.toString(hold.lostToken)));
+        }
+        send(now, (value, then) -> ended(hold, value, then), request);
     }
 
     private void ended(Hold hold, Object value, long now) {
@@ -845,7 +871,7 @@ final class Core {
         }
         hold.freed.clear();
         hold.ending--;
-        if (value == CUT || hold.used() || hold.ending > 0) {
+        if (value == CUT || hold.used() || !hold.lost.isEmpty() || hold.ending > 0) {
             return; // after a cut it is sent again over the next connection
         }
         if (value instanceof Long && (Long) value > 0) {

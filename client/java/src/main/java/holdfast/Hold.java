@@ -37,6 +37,9 @@ final class Hold {
     final List<Claim> users = new ArrayList<>(1);
     final List<Claim> waiting = new ArrayList<>(1);
     final List<Claim> freed = new ArrayList<>(1); // their release is not answered yet
+    final List<Claim> lost = new ArrayList<>(0); // had it when it was lost, and may work under it still
+    long lostToken; // of that; 0: none
+    long lostUntil; // the deadline that they were told
     final List<String> cancelled = new ArrayList<>(0); // ids of LOCKs given up; the UNLOCK behind is not answered yet
     boolean known; // a LOCK was sent: the daemon may know of it
     String asked = ""; // the id of the LOCK that is under way

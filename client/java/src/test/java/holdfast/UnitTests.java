@@ -390,6 +390,31 @@ final class UnitTests {
         check(told.core.holds.isEmpty(), "not forgotten");
     }
 
+    /** A broken lock is given up when its user gives it up, or at the deadline that it was told. */
+    static void testBroken() throws Exception {
+        for (boolean gives : List.of(true, false)) {
+            Told told = new Told();
+            told.connected(0);
+            Claim claim = new Claim("a", "o", List.of(), -1, 0, told, new Line.Turn(), false);
+            told.core.acquire(claim, 0);
+            told.hear("+QUEUED\r\n>4\r\n+grant\r\n+o.1\r\n:5\r\n:3000\r\n", 0);
+            equal(told.told(), "held");
+            told.hear(">5\r\n+lost\r\n+a\r\n+o\r\n:5\r\n+broken by hand\r\n", S);
+            equal(told.told(), "lost broken");
+            told.sent();
+            told.core.tick(2 * S);
+            equal(told.sent(), "");
+            if (gives) {
+                told.core.release(claim, 2 * S);
+            } else {
+                told.core.tick(3 * S);
+            }
+            equal(told.sent(), "UNLOCK");
+            told.hear("-LOST broken\r\n", 3 * S);
+            check(told.core.holds.isEmpty(), "not forgotten");
+        }
+    }
+
     /** A wait that is given up behind its grant gives the grant back. */
     static void testGrantMeetsCancel() throws Exception {
         Told told = new Told();
