@@ -70,7 +70,7 @@ deadline_asked(struct deadline *d, int64_t now_ms)
 }
 
 void
-deadline_told(struct deadline *d, int64_t valid_ms)
+deadline_announced(struct deadline *d, int64_t valid_ms)
 {
 	assert(d->sent_ms > 0);
 	deadline_set(d, d->sent_ms, valid_ms);

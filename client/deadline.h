@@ -10,7 +10,7 @@
  *      sent          1/3 of valid     2/3              expire - grace     sent + valid
  *
  * Each answer to CHECK moves the whole line forward. If answers stop, the command is stopped in time, even if
- * the daemon is gone (GUARANTEES: told deadline).
+ * the daemon is gone (GUARANTEES: announced deadline).
  */
 #ifndef CLIENT_DEADLINE_H
 #define CLIENT_DEADLINE_H
@@ -52,7 +52,7 @@ void deadline_start(struct deadline *d, int64_t sent_ms, int64_t valid_ms, int64
 void deadline_asked(struct deadline *d, int64_t now_ms);
 
 /* The outstanding CHECK was answered: the hold is valid for valid_ms from the time CHECK was sent. */
-void deadline_told(struct deadline *d, int64_t valid_ms);
+void deadline_announced(struct deadline *d, int64_t valid_ms);
 
 /* The connection is gone. The deadline that was told last remains, also after a late CHECK. */
 void deadline_silence(struct deadline *d);

@@ -151,9 +151,9 @@ check_read(struct holding *h, const struct answer *answer)
 	}
 	h->due--;
 	if (answer_is_ms(answer)) {
-		h->told_ms = answer->n < h->told_ms ? answer->n : h->told_ms;
+		h->announced_ms = answer->n < h->announced_ms ? answer->n : h->announced_ms;
 		if (h->due == 0 && h->deadline.sent_ms > 0) {
-			deadline_told(&h->deadline, h->told_ms);
+			deadline_announced(&h->deadline, h->announced_ms);
 			h->away = false;
 			h->why[0] = '\0';
 		}
@@ -271,7 +271,7 @@ holding_ask(struct holding *h)
 
 	ask_each(h, "CHECK");
 	h->due = h->also->count + 1;
-	h->told_ms = INT64_MAX;
+	h->announced_ms = INT64_MAX;
 	deadline_asked(&h->deadline, now);
 	if (!wire_flush(h->wire)) {
 		holding_cut(h);

@@ -101,9 +101,9 @@ struct holding {
 	const char *name;
 	const struct also *also; /* more names; the shortest validity of all counts */
 	const struct grant *grant;
-	int64_t lease_ms; /* of --lease; 0: the hold is renewed */
-	size_t due;       /* outstanding answers to CHECK */
-	int64_t told_ms;  /* the shortest validity among the answers so far */
+	int64_t lease_ms;     /* of --lease; 0: the hold is renewed */
+	size_t due;           /* outstanding answers to CHECK */
+	int64_t announced_ms; /* the shortest validity among the answers so far */
 	struct deadline deadline;
 	bool lost; /* the daemon has told of a loss */
 	bool away; /* the connection ended, and is not back; the deadline that was told last remains */

@@ -219,7 +219,7 @@ stop_kill(struct run *r)
 /* The daemon told of the loss. The deadline that was told before remains valid, but there is no reason to use
  * it up. */
 static void
-loss_told(struct run *r)
+loss_report(struct run *r)
 {
 	int64_t kill_at = clock_ms() + (r->o->on_lost.way == LOSS_KILL ? 0 : r->o->kill_after_ms);
 
@@ -264,7 +264,7 @@ look_at_lock(struct run *r)
 		return;
 	}
 	if (r->holding.lost && r->stopping == STOP_NOT) {
-		loss_told(r);
+		loss_report(r);
 	}
 	if (step == DEADLINE_STOP && r->stopping == STOP_NOT) {
 		if (r->o->on_lost.way != LOSS_KILL) {

@@ -135,7 +135,7 @@ driver_on_exit(void *arg, struct process process, enum process_sight sight)
 		LOG_EVENT(d->log, LOG_WARNING_LEVEL, "process.unseen", log_number("pid", process.pid),
 			log_text("text",
 				"it is of another PID namespace, or /proc hides it: what it holds is left to "
-				"its told deadline"));
+				"its announced deadline"));
 	}
 	const enum event_type type = sight == PROCESS_UNSEEN ? EVENT_UNSEEN : EVENT_EXIT;
 	driver_event(d, &(struct event){.type = type, .process = process});

@@ -161,10 +161,10 @@ log_set(struct main *m, const struct conf *conf, char *error)
 		return -1;
 	}
 	int before = m->log_fd;
-	uint64_t untold = m->log.dropped_untold;
+	uint64_t unreported = m->log.dropped_unreported;
 	m->log_fd = full ? STDERR_FILENO : fd;
 	log_init(&m->log, m->log_fd, log_level_of(m, conf), MAIN_LOG_PER_SECOND);
-	m->log.dropped_untold = untold;
+	m->log.dropped_unreported = unreported;
 	if (before > STDERR_FILENO) {
 		close(before);
 	}

@@ -243,7 +243,7 @@ engine_hello(struct holdfast *hf, int64_t now_ms)
 	}
 	engine_ask(hf, NULL, ASKED_PUSH, 3, (const char *const[]){"SESSION", "ONLOSS", "PUSH"}, now_ms);
 	hf->ready = true;
-	hf->untold = false;
+	hf->unannounced = false;
 	TAILQ_FOREACH (lock, &hf->locks, next) {
 		for (size_t i = 0; i < lock->count; i++) {
 			if (lock->parts[i].state == PART_HELD && lock->parts[i].sure) {

@@ -158,7 +158,7 @@ struct holdfast {
 	struct session session;
 	char secret[SECRET_BYTES_MAX + 1]; /* "": none */
 	bool ready;                        /* requests about locks may be sent */
-	bool untold;                       /* this daemon tells with a grant no time for which it is good */
+	bool unannounced;                  /* this daemon tells with a grant no time for which it is good */
 	bool came;                         /* a daemon has served this handle */
 	int64_t away_ms;                   /* since when there is none; 0: there is one */
 	int64_t retry_ms;                  /* NONE: when to try again */

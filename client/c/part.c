@@ -25,7 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EARLY_MS 20   /* so much before the told deadline a hold that cannot be confirmed is lost */
+#define EARLY_MS 20   /* so much before the announced deadline a hold that cannot be confirmed is lost */
 #define SLACK_MS 2000 /* by which the daemon may answer a WAIT late: a hand-over, a busy host */
 #define RETRY_MS 50   /* until a LOCK is sent again to a daemon that ends */
 
@@ -132,7 +132,7 @@ part_lock(struct part *part, int64_t now_ms)
 		words[n++] = "WHY";
 		words[n++] = part->lock->why;
 	}
-	if (!part->lock->hf->untold) {
+	if (!part->lock->hf->unannounced) {
 		words[n++] = "VALIDITY";
 	}
 	if (part->lock->until_ms != INT64_MAX) {
@@ -148,7 +148,7 @@ part_lock(struct part *part, int64_t now_ms)
 }
 
 static bool
-is_untold(struct slice text)
+is_unannounced(struct slice text)
 {
 	return text.n > strlen(UNTOLD) && memcmp(text.p, UNTOLD, strlen(UNTOLD)) == 0;
 }
@@ -159,7 +159,7 @@ part_lock_again(struct part *part, int64_t now_ms)
 {
 	bool repeated = part->repeated;
 
-	part->lock->hf->untold = true;
+	part->lock->hf->unannounced = true;
 	part_lock(part, now_ms);
 	part->repeated = repeated;
 }
@@ -346,7 +346,8 @@ part_wait(struct part *part, int64_t now_ms)
 	}
 }
 
-/* Why the told deadline has passed. It is a little earlier than the daemon's own, which says why later. */
+/* Why the announced deadline has passed. It is a little earlier than the daemon's own, which says why later.
+ */
 static struct slice
 part_overdue(const struct part *part, int64_t now_ms)
 {
@@ -591,7 +592,7 @@ part_told(struct part *part, int64_t sent_ms, int64_t valid_ms, int64_t now_ms)
 	if (part->sure) {
 		/* EXTEND may have been answered after CHECK was sent. */
 		if (part->deadline.sent_ms > 0) {
-			deadline_told(&part->deadline, valid_ms);
+			deadline_announced(&part->deadline, valid_ms);
 		}
 		return;
 	}
@@ -748,7 +749,7 @@ part_answer(struct part *part, enum asked what, int64_t sent_ms, const struct an
 			part_refused(part, SLICE(""), SLICE(""), now_ms);
 		} else if (answer->type == ANSWER_ERROR) {
 			word = error_word(answer, &text);
-			if (part->state == PART_WAITS && is_untold(text)) {
+			if (part->state == PART_WAITS && is_unannounced(text)) {
 				part_lock_again(part, now_ms);
 			} else {
 				part_refused(part, word, text, now_ms);

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	early      = 20 * time.Millisecond  // so much before the told deadline a holder that cannot ask has lost the lock
+	early      = 20 * time.Millisecond  // so much before the announced deadline a holder that cannot ask has lost the lock
 	late       = time.Second            // for an answer if this process itself stood still until the deadline
 	stood      = 100 * time.Millisecond // so long after the end of a wait for an answer, it is sure that this process stood still
 	checkMin   = 10 * time.Millisecond
 	checkMax   = 5 * time.Second
 	unlockTime = 2 * time.Second
-	untold     = "ERR VALIDITY and ASYNC exclude each other" // of an older daemon, which pushes no time
+	unannounced     = "ERR VALIDITY and ASYNC exclude each other" // of an older daemon, which pushes no time
 )
 
 // hold is one name, waited for or held. Its tag is the OWNER and the ASYNC id of its requests, and no other hold has it:
@@ -42,7 +42,7 @@ type hold struct {
 	follows bool           // its Lock has other names already
 	yields  bool           // it stands in the line before it asks
 	seen    uint64         // waits that had ended when it asked
-	until   time.Duration  // told deadline, boottime
+	until   time.Duration  // announced deadline, boottime
 	since   time.Duration  // boottime of the grant
 	asked   time.Duration  // when the request was sent that told it
 	users   map[*Lock]bool // several if the lock was taken again by its owner
@@ -230,10 +230,10 @@ func (h *hold) lock(ctx context.Context, l *link, o *options, until time.Time) (
 	for {
 		h.sent = boottime()
 		v, err := l.ask(ctx, nil, h.request(l, o, until)...)
-		if err != nil || v.kind != '-' || !strings.HasPrefix(v.text, untold) {
+		if err != nil || v.kind != '-' || !strings.HasPrefix(v.text, unannounced) {
 			return v, err
 		}
-		l.untold.Store(true)
+		l.unannounced.Store(true)
 	}
 }
 
@@ -256,7 +256,7 @@ func (h *hold) pushed(ctx context.Context, l *link) (value, error) {
 
 func (h *hold) request(l *link, o *options, until time.Time) []string {
 	words := append([]string{"LOCK", h.name, "OWNER", h.tag, "ASYNC", h.tag}, o.words...)
-	if !l.untold.Load() {
+	if !l.unannounced.Load() {
 		words = append(words, "VALIDITY")
 	}
 	if o.bounded {
@@ -357,7 +357,7 @@ func (h *hold) ask(ctx context.Context, verb string, words ...string) error {
 	return h.lost
 }
 
-// isStale says that the told deadline has passed.
+// isStale says that the announced deadline has passed.
 func (h *hold) isStale() bool {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
@@ -390,14 +390,14 @@ func (h *hold) askWithin(ctx context.Context, within time.Duration) error {
 	return err
 }
 
-// doubted says that the told deadline has passed, and that nobody knows yet what has become of the hold.
+// doubted says that the announced deadline has passed, and that nobody knows yet what has become of the hold.
 func (h *hold) doubted(l *Lock) bool {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	return h.lost == nil && h.users[l] && h.until <= boottime()
 }
 
-// decide waits until it is known whether a hold whose told deadline has passed is lost: this process may have stood still.
+// decide waits until it is known whether a hold whose announced deadline has passed is lost: this process may have stood still.
 func (h *hold) decide() {
 	for until := boottime() + late + stood; h.isStale() && boottime() < until; {
 		select {

@@ -306,7 +306,7 @@ func (l *Lock) Check() error {
 	if cause := context.Cause(l.ctx); cause != nil {
 		return cause
 	}
-	return &Lost{l.holds[0].name, "unreachable", "the daemon did not answer before the told deadline"}
+	return &Lost{l.holds[0].name, "unreachable", "the daemon did not answer before the announced deadline"}
 }
 
 // Extend lets a lock that was taken with Lease end d from now, sooner or later than before. The error is ErrLost,

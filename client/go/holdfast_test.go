@@ -194,7 +194,7 @@ func TestMasterGone(t *testing.T) {
 	}
 }
 
-// The daemon is gone, or does not answer, and does not come back: the lock is lost when the told deadline is over, and
+// The daemon is gone, or does not answer, and does not come back: the lock is lost when the announced deadline is over, and
 // not earlier.
 func TestDaemonGone(t *testing.T) {
 	for what, signal := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {

@@ -51,7 +51,7 @@ type link struct {
 	once sync.Once
 	why  error // of the end; read it only when down is closed
 
-	untold atomic.Bool // the daemon does not tell with a grant for how long it is good
+	unannounced atomic.Bool // the daemon does not tell with a grant for how long it is good
 }
 
 // push is a push, and the connection that it came over.

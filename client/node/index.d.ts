@@ -197,7 +197,7 @@ export class LockLostError extends HoldfastError {
   readonly token: number;
   /**
    * One word: `expired`, `taken`, `refused`, `lease`, `maxhold`, `broken` or `cloned`, as the daemon says; `unreachable`: the
-   * daemon could not be asked before the told deadline; `session`: the daemon does not know this process any more.
+   * daemon could not be asked before the announced deadline; `session`: the daemon does not know this process any more.
    */
   readonly reason: string;
 }

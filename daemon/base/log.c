@@ -202,7 +202,7 @@ log_count(struct log *log, bool out)
 		log->written++;
 	} else {
 		log->dropped++;
-		log->dropped_untold++;
+		log->dropped_unreported++;
 	}
 }
 
@@ -228,10 +228,10 @@ log_tell_dropped(struct log *log)
 	struct line line;
 
 	line_begin(&line, log, LOG_WARNING_LEVEL, "log.dropped");
-	line_print(&line, " lines=%llu", (unsigned long long)log->dropped_untold);
+	line_print(&line, " lines=%llu", (unsigned long long)log->dropped_unreported);
 	line_end(&line);
 	if (log_offer(log, &line))
-		log->dropped_untold = 0;
+		log->dropped_unreported = 0;
 }
 
 void
@@ -247,7 +247,7 @@ log_event(struct log *log, enum log_level level, const char *event, const struct
 		log_count(log, false);
 		return;
 	}
-	if (log->dropped_untold > 0)
+	if (log->dropped_unreported > 0)
 		log_tell_dropped(log);
 	line_begin(&line, log, level, event);
 	for (i = 0; i < count; i++) {

@@ -50,9 +50,9 @@ struct log {
 	int64_t per_second; /* lines below LOG_ERROR_LEVEL per second; 0: no limit */
 	int64_t window_ms;  /* start of the second that is counted */
 	int64_t window_lines;
-	uint64_t written;        /* lines written */
-	uint64_t dropped;        /* lines dropped, since the start */
-	uint64_t dropped_untold; /* lines dropped and not yet reported in the log */
+	uint64_t written;            /* lines written */
+	uint64_t dropped;            /* lines dropped, since the start */
+	uint64_t dropped_unreported; /* lines dropped and not yet reported in the log */
 };
 
 /* The caller keeps fd, which is not changed. The journal is recognised by JOURNAL_STREAM. */

@@ -315,7 +315,7 @@ verb_check(struct core *core, struct conn *conn, const struct command *c)
 	struct loss *loss = loss_find(core, conn->session, c->name, c->owner);
 
 	if (g != NULL && (c->token == 0 || c->token == g->token))
-		emit_int(core, conn->id, grant_told_ms(core, g));
+		emit_int(core, conn->id, grant_announced_ms(core, g));
 	else if (g == NULL && loss != NULL && loss->reason != LOSS_RETURNED)
 		answer_not_held(core, conn, c, loss);
 	else
@@ -336,7 +336,7 @@ verb_extend(struct core *core, struct conn *conn, const struct command *c)
 			"this hold has no LEASE: it is kept until UNLOCK, there is nothing to extend");
 	else {
 		grant_extend(core, g, c->extend_ms);
-		emit_int(core, conn->id, grant_told_ms(core, g));
+		emit_int(core, conn->id, grant_announced_ms(core, g));
 	}
 }
 

@@ -268,7 +268,7 @@ write_counts(const struct metrics *m)
 	gauge(m, "holdfast_names", "names with a holder, a waiter or a lease here", (int64_t)c.resources);
 	gauge(m, "holdfast_leases", "leases at the masters", (int64_t)c.leases);
 	gauge(m, "holdfast_locks_held", "holds of sessions", (int64_t)c.grants);
-	gauge(m, "holdfast_locks_withheld", "abandoned holds that wait for their told deadline",
+	gauge(m, "holdfast_locks_withheld", "abandoned holds that wait for their announced deadline",
 		(int64_t)c.withheld);
 	gauge(m, "holdfast_waiters", "waits for a lock", (int64_t)c.waiters);
 	gauge_ms(m, "holdfast_longest_wait_seconds",

@@ -99,7 +99,7 @@ def freed(stage):
 
 
 def plain(stage, tcp=False):
-    """Without a grace: the end of the connection tells the loss; the name is free at the told deadline, and not before."""
+    """Without a grace: the end of the connection tells the loss; the name is free at the announced deadline, and not before."""
     more = True
     while more:
         client, name = stage.plain(tcp=tcp), stage.name("plain")

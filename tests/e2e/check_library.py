@@ -578,7 +578,7 @@ def test_stopped_process(place):
     over = boottime() + c.valid("3") / 1000
     c.process.stop()
     daemon.process.stop()
-    harness.until("the told deadline has passed", lambda: boottime() > over)
+    harness.until("the announced deadline has passed", lambda: boottime() > over)
     mark = c.say("check", "3")
     c.process.cont()
     expect(c.output.wait("^check 3 (\\d) (\\S+)", mark)[1].groups(), (str(LOST), "unreachable"))

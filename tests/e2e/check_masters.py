@@ -65,7 +65,7 @@ class Field:
                 pause(0.002)
         return token
 
-    def told_deadline(self):
+    def announced_deadline(self):
         asked = boottime()
         valid_ms = self.holder("CHECK", "a")
         expect_between(valid_ms, 1, LEASE * 1000)
@@ -103,7 +103,7 @@ class Field:
 def one_away(place, fault, heal):
     field = Field(place, 3, lease=3.0, margin=0.3)
     token = field.lock()
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     fault(field)
     field.outlive(deadline)
     here, there = [daemon.client() for daemon in field.daemons]
@@ -226,7 +226,7 @@ def test_all_flushed(place):
     """three masters are flushed at once, more than a minority: the holder is told, and then the waiter has the lock"""
     field = Field(place, 3)
     token = field.lock()
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     for master in field.masters:
         expect(master("FLUSHALL"), "OK")
     expect(field.holder.closed(), True, "the holder is told")
@@ -345,7 +345,7 @@ def test_overwritten(place):
     field.await_state(field.daemons[0], 2, "away")
     expect(field.holder("SESSION", "ONLOSS", "NEXT"), "OK")
     token = field.lock()
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     expect(field.masters[1]("SET", "holdfast:{a}", "stranger", "PX", 60000), "OK")
     expect_between(field.waiter.reply(60), token + 1, 2 ** 53)
     expect_between(boottime(), deadline, deadline + 60, "the time of the next grant")
@@ -356,13 +356,13 @@ def test_overwritten(place):
 def step_while_cut_off(place, masters, seconds, guard="auto"):
     """
     A holder that cannot renew relies on what it was told; the clocks of all masters jump meanwhile. Seconds from the
-    told deadline until the waiter has the lock; less than none: two holders.
+    announced deadline until the waiter has the lock; less than none: two holders.
     """
     field = Field(place, masters, guard)
     field.lock()
     for number in range(masters):
         field.cut(0, number)
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     for clock in field.clocks:
         clock.step(seconds)
     expect_between(field.waiter.reply(60), 1, 2 ** 53)
@@ -394,7 +394,7 @@ def test_half_margin_unnoticed(place):
     field = Field(place, 1)
     token = field.lock()
     marks = [daemon.output.mark() for daemon in field.daemons]
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     field.clocks[0].step(MARGIN / 2)
     field.outlive(deadline)
     for daemon, mark in zip(field.daemons, marks):
@@ -409,10 +409,10 @@ def test_fast_for_a_lease(place):
     pause(LEASE + 1)
     field.lock()
     field.cut(0, 0)
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     last = boottime()
     while last < deadline + 1:
-        expect(field.waiter.silent(0.02) or last > deadline, True, "the waiter waits until the told deadline")
+        expect(field.waiter.silent(0.02) or last > deadline, True, "the waiter waits until the announced deadline")
         now = boottime()
         field.clocks[0].step(0.28 * (now - last))
         last = now
@@ -461,10 +461,10 @@ def hour_on_minority(place, seconds):
     """One of three masters jumps, in which it may lose what it had; twice the length of what was told passes."""
     field = Field(place, 3, lease=2.0)
     token = field.lock()
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     field.clocks[1].step(seconds)
     field.outlive(deadline)
-    field.outlive(field.told_deadline())
+    field.outlive(field.announced_deadline())
     field.await_owner(1)
     with field.daemons[1].client() as other:
         expect_between(other("LOCK", "b", "WAIT", 30000), 1, 2 ** 53, "another lock")
@@ -487,7 +487,7 @@ def test_hour_on_cut_off(place):
     field.lock()
     for number in range(3):
         field.cut(0, number)
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     field.clocks[0].step(HOUR)
     expect_between(field.waiter.reply(60), 1, 2 ** 53)
     expect_between(boottime() - deadline, 0, harness.PATIENCE)
@@ -506,7 +506,7 @@ def test_hour_on_one_by_one(place):
     mark = field.daemons[0].output.mark()
     field.mend(0, 1)
     field.daemons[0].output.wait("master.clock_jump", mark)
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     field.holder.close()
     mark = field.daemons[0].output.mark()
     field.clocks[2].step(HOUR)
@@ -540,7 +540,7 @@ def wall_of_daemons(place, masters):
     field = Field(place, masters)
     token = field.lock()
     marks = [daemon.output.mark() for daemon in field.daemons]
-    deadline = field.told_deadline()
+    deadline = field.announced_deadline()
     field.walls[0].step(HOUR)
     field.walls[1].step(-HOUR)
     field.outlive(deadline)

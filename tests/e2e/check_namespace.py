@@ -63,7 +63,7 @@ class Worker:
         resp.socket.send_fds(client.socket, [b"SESSION BIND\r\n"], [self.process.pidfd])
 
     def passes_on_as_told(self, daemon):
-        """It lives, and the next holder comes at the told deadline: not before, and not when it ends."""
+        """It lives, and the next holder comes at the announced deadline: not before, and not when it ends."""
         token = granted(daemon.client()("LOCK", "job", "WAIT", 45000))
         expect_not_before(boottime(), self.told, "the next holder")
         expect_between(token, self.token + 1, 2 ** 53)
@@ -71,7 +71,7 @@ class Worker:
 
 
 def test_crash(place):
-    """what it holds is left to its told deadline after a crash: in a namespace of its own, with the /proc of another one, and without /proc"""
+    """what it holds is left to its announced deadline after a crash: in a namespace of its own, with the /proc of another one, and without /proc"""
     needs_namespaces()
     redis = place.redis()
     for name, way in WAYS.items():

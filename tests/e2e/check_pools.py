@@ -184,7 +184,7 @@ def test_late_copies(place):
     told = asked + client("CHECK", "a", "TOKEN", token, "AS", me) / 1000
     expect_between(late("EXTEND", "a", 1, "TOKEN", token, "AS", me), 1, 60000)
     expect_between(other("LOCK", "a", "WAIT", WAIT_MS), token + 1, 2 ** 53)
-    harness.expect_not_before(harness.boottime(), told, "the told deadline", grain=0.01)
+    harness.expect_not_before(harness.boottime(), told, "the announced deadline", grain=0.01)
     answer = client("LOCK", "a", "WAIT", 0, "AS", me)
     expect_code(answer, "LOST")
     expect("shortened" in str(answer), True, str(answer))

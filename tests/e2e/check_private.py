@@ -39,7 +39,7 @@ def lose_state(daemon):
     shutil.rmtree(os.path.join(daemon.folder, "redis"))
 
 
-def told_deadline(client, name):
+def announced_deadline(client, name):
     asked = boottime()
     return asked + client("CHECK", name) / 1000
 
@@ -61,7 +61,7 @@ def test_new_host_is_trusted(place):
 
 
 def test_tcp_is_guarded(place):
-    """a client that came by TCP keeps its lock until its told deadline when the daemon has a new disk"""
+    """a client that came by TCP keeps its lock until its announced deadline when the daemon has a new disk"""
     daemon = place.idle_daemon(tcp=True)
     daemon.socket = os.path.join(daemon.folder, "new", "s")
     listening(place, daemon, "  - unix: %s\n  - tcp: 127.0.0.1:%d\n" % (daemon.socket, daemon.port))
@@ -69,7 +69,7 @@ def test_tcp_is_guarded(place):
     daemon.admitted()
     client = daemon.client(tcp=True)
     client("LOCK", "deploy")
-    deadline = told_deadline(client, "deploy")
+    deadline = announced_deadline(client, "deploy")
     lose_state(daemon)
     shutil.rmtree(os.path.dirname(daemon.socket))
     expect(begin(daemon)[0], "guarded")
@@ -82,7 +82,7 @@ def test_shared_mount_is_guarded(place):
     expect(begin(daemon), ("guarded", "the directory of the socket was there before"))
     client = daemon.admitted().client()
     client("LOCK", "deploy")
-    deadline = told_deadline(client, "deploy")
+    deadline = announced_deadline(client, "deploy")
     lose_state(daemon)
     expect(begin(daemon)[0], "guarded")
     waits_out(place, daemon, daemon.socket, "deploy", deadline)
@@ -128,7 +128,7 @@ def test_image(place):
         daemon.start().admitted()
         client = place.keep(resp.Client(daemon.tcp))
         expect_between(client("LOCK", "a"), 1, 2 ** 53)
-        deadline = told_deadline(client, "a")
+        deadline = announced_deadline(client, "a")
         daemon.kill()
         renew()
         expect(begin(daemon)[0], "guarded")
@@ -155,7 +155,7 @@ def test_restart_with_a_short_lock(place):
     expect(begin(daemon), ("trusted", ""))
     client = daemon.client(tcp=True)
     expect_between(client("LOCK", "deploy", "LEASE", 5000), 1, 2 ** 53)
-    deadline = told_deadline(client, "deploy")
+    deadline = announced_deadline(client, "deploy")
     expect(daemon.terminate(), 0)
     expect(begin(daemon), ("guarded", "clients may rely on locks of the last daemon here"))
     expect_between(guard_ms(daemon), 0, 5000)
@@ -169,7 +169,7 @@ def test_killed(place):
     begin(daemon)
     client = daemon.admitted().client(tcp=True)
     client("LOCK", "deploy")
-    deadline = told_deadline(client, "deploy")
+    deadline = announced_deadline(client, "deploy")
     daemon.kill()
     expect(begin(daemon), ("guarded", "clients may rely on locks of the last daemon here"))
     # Killed within the guard, it has told nobody of anything; but the one before has.
@@ -220,7 +220,7 @@ def test_removed_directory(place):
     expect(begin(first)[0], "trusted")
     holder, listener = first.client(), first.client(form=3)
     holder("LOCK", "deploy")
-    deadline = told_deadline(holder, "deploy")
+    deadline = announced_deadline(holder, "deploy")
     shutil.rmtree(os.path.dirname(first.socket))
     first.output.wait(r"daemon\.displaced .*holdfast\.sock .*was removed")
     expect(holder.closed(), True)

@@ -698,7 +698,7 @@ def test_interrupt(place):
 
 
 def test_daemon_gone(place):
-    """if the daemon is killed and does not come back, holders are told when the told deadline has passed, and not before"""
+    """if the daemon is killed and does not come back, holders are told when the announced deadline has passed, and not before"""
     daemon = world(place, BRISK)
     told = []
     event = threading.Event()
@@ -718,7 +718,7 @@ def test_daemon_gone(place):
     expect(told[0][1].reason, "unreachable")
     deadline = lock._claim.hold.deadline
     expect_not_before(told[0][0], deadline, "told of the loss")
-    harness.took(told[0][0] - deadline, 0.020, "from the told deadline to the holder")
+    harness.took(told[0][0] - deadline, 0.020, "from the announced deadline to the holder")
     raises(holdfast.LockLost, lock.release)
 
 
@@ -746,7 +746,7 @@ def test_time_is_over(place):
         if still:
             daemon.process.stop()
         expect_not_before(told.get(timeout=PATIENCE), hold.deadline, "the loss")
-        expect_between(hold.deadline, 0, granted + 1, "the told deadline")
+        expect_between(hold.deadline, 0, granted + 1, "the announced deadline")
         if still:
             daemon.process.cont()
         loss = raises(holdfast.LockLost, lock.release)

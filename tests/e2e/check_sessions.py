@@ -241,7 +241,7 @@ def test_killed_client(place):
 
 
 def test_killed_session(place):
-    """SESSION KILL ends a session with a grace for good, closes all its connections, and leaves its holds to the told deadline"""
+    """SESSION KILL ends a session with a grace for good, closes all its connections, and leaves its holds to the announced deadline"""
     world = World(place, BRISK)
     holder, joined, other, admin = (world.client() for _ in range(4))
     secret = with_grace(holder)

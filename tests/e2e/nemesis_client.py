@@ -17,7 +17,7 @@ from talker import RETRY, Talker
 TCP_REPAIR = 19
 # By the daemons' rules.
 MAX_HOLD_MS = {"bound0": 700}
-# Of the told deadline that is left when a careful holder asks again.
+# Of the announced deadline that is left when a careful holder asks again.
 SPARE_NS = 100 * MS
 
 

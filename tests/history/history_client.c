@@ -1,7 +1,7 @@
 /*
  * history_client: follows one client, line by line. Each question has one answer, in time, of a kind that it
  * can have; each grant becomes a hold, which ends by an UNLOCK that is sent, by a loss that is told, or by
- * the told deadline.
+ * the announced deadline.
  */
 #include "tests/history/history.h"
 
@@ -711,7 +711,7 @@ on_end(struct client *c, const struct event *e)
 		return;
 	end_waits(c);
 	/* A peer that closes says by it that holds are lost. Of our own ends, that of a Unix socket ends the
-	 * hold at once; a TCP client may still be working, and so its told deadline stands. */
+	 * hold at once; a TCP client may still be working, and so its announced deadline stands. */
 	finish_all(c, peer || c->unix_socket ? e->at : HISTORY_NEVER, e);
 }
 

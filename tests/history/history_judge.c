@@ -201,7 +201,7 @@ judge_tokens(struct history *h, struct hold **holds, size_t n)
 /* --- losses, arrival
  * ----------------------------------------------------------------------------------------- */
 
-/* A hold whose told deadline is over may pass on. From then on its UNLOCK says that it was lost. */
+/* A hold whose announced deadline is over may pass on. From then on its UNLOCK says that it was lost. */
 static void
 judge_losses(struct history *h, struct hold **holds, size_t n)
 {

@@ -11,7 +11,7 @@ const { heard, tell } = require('./events');
 const { Stop } = require('./stop');
 const { Cut } = require('./wire');
 
-const EARLY = 20; // ms before the told deadline at which a holder that cannot ask has lost the lock
+const EARLY = 20; // ms before the announced deadline at which a holder that cannot ask has lost the lock
 const LATE = 1000; // ms for an answer, if this process itself stood still until the deadline
 const STALL = 100; // ms by which a timer is late if the process stood still
 const CHECK_MIN = 10;
@@ -39,7 +39,7 @@ let turns = 0;
 
 class Hold {
   token = 0; // 0: not granted
-  until = 0; // told deadline, boottime
+  until = 0; // announced deadline, boottime
   /** @type {LockLostError | null} */
   lost = null;
   over = false; // lost, or given back, or never granted
@@ -423,7 +423,7 @@ class Hold {
   }
 
   /**
-   * Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own.
+   * Why the announced deadline has passed, as far as it is known here: it is a little earlier than the daemon's own.
    * @param {number} now
    */
   #overdue(now) {
@@ -431,8 +431,8 @@ class Hold {
     if (lease !== undefined) return this.#loss('lease', 'its lease is over');
     if (maxHold !== undefined && now - this.#granted > 0.9 * maxHold)
       return this.#loss('maxhold', 'its maxHold is over');
-    if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the told deadline');
-    if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the told deadline');
+    if (!this.engine.link) return this.#loss('unreachable', 'the daemon was away until the announced deadline');
+    if (this.#checking) return this.#loss('unreachable', 'the daemon did not answer until the announced deadline');
     return this.#loss('expired', 'the daemon could not renew it in time');
   }
 
@@ -459,7 +459,7 @@ class Hold {
   }
 
   /**
-   * Settles when it is known whether a hold whose told deadline has passed is lost: this process may have stood still, and the
+   * Settles when it is known whether a hold whose announced deadline has passed is lost: this process may have stood still, and the
    * daemon is asked then.
    * @param {User} user
    */
@@ -493,7 +493,7 @@ class Hold {
     const loss = await this.#giveBack();
     if (loss) throw loss;
     if (loss === undefined && !(used && boottimeAt(begun) < this.until))
-      throw this.#loss('unreachable', 'the daemon did not answer before the told deadline');
+      throw this.#loss('unreachable', 'the daemon did not answer before the announced deadline');
   }
 
   /**

@@ -158,7 +158,7 @@ class Lock {
     this.throwIfLost();
     if (this.held) return;
     if (this.#unlocked) throw new TypeError(`the lock ${this.name} is given back`);
-    throw new LockLostError(this.name, this.token, 'unreachable', 'the daemon did not answer before the told deadline');
+    throw new LockLostError(this.name, this.token, 'unreachable', 'the daemon did not answer before the announced deadline');
   }
 
   /** @param {number} ms */

@@ -323,7 +323,7 @@ scene('a lock that is broken is told while it works', CALM, async (stage, ask, t
   const client = new hf.Client(stage.socket);
   const took = [];
   for (let i = 0; i < 200; i++) {
-    const lock = await client.lock(`a${i}`); // a broken lock is withheld until the told deadline
+    const lock = await client.lock(`a${i}`); // a broken lock is withheld until the announced deadline
     const begun = performance.now();
     const told = once(lock.signal, 'abort');
     await ask('BREAK', lock.name, 'TOKEN', lock.token);

@@ -500,7 +500,7 @@ class Core:
         self._rouse(hold.deadline if hold.checking or not self.online else min(hold.check_at, hold.deadline))
 
     def _tick_overdue(self, hold: Hold, now: float) -> None:
-        """The told deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
+        """The announced deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
         process that stood still has not asked, and the daemon may have renewed the lock: it is asked now."""
         asks = self.online and not hold.checking
         renewed = _option(hold.users[0].words, "LEASE") is None  # by the daemon, which may know a later deadline
@@ -515,7 +515,7 @@ class Core:
         self._rouse(min(hold.late, hold.check_at) if asks else hold.late)
 
     def _overdue(self, hold: Hold, now: float) -> Tuple[str, str]:
-        """Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own."""
+        """Why the announced deadline has passed, as far as it is known here: it is a little earlier than the daemon's own."""
         words = hold.users[0].words
         if _option(words, "LEASE"):
             return "lease", "its lease is over"
@@ -523,9 +523,9 @@ class Core:
         if longest and now - hold.granted_at > 0.9 * int(longest) / 1000:
             return "maxhold", "its max_hold is over"
         if not self.answered:
-            return "unreachable", "the daemon was away until the told deadline (%s)" % self.cut_why
+            return "unreachable", "the daemon was away until the announced deadline (%s)" % self.cut_why
         if hold.checking:
-            return "unreachable", "the daemon did not answer until the told deadline"
+            return "unreachable", "the daemon did not answer until the announced deadline"
         return "expired", "the daemon could not renew it in time"
 
     def _tick_silence(self, now: float) -> None:

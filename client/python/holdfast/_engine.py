@@ -125,7 +125,7 @@ class Engine:
         self._do(lambda: self.core.command(claim, words, now(), answered))
 
     def decide(self, claim: Claim) -> None:
-        """Waits until it is known whether a held claim whose told deadline has passed is lost: if this process stood still, the
+        """Waits until it is known whether a held claim whose announced deadline has passed is lost: if this process stood still, the
         thread asks the daemon first."""
         until = now() + LATE + 0.05
         while claim.state == "held" and claim.hold is not None and claim.hold.deadline <= now() < until:

@@ -55,7 +55,7 @@ class LockLost(HoldfastError):
     """The lock was held and is not any more: stop using what it protects.
 
     `reason` is one word: `expired`, `taken`, `refused`, `lease`, `maxhold`, `broken` or `cloned`, as the daemon says;
-    `unreachable`: the daemon could not be asked before the told deadline; `session`: the daemon no longer knows
+    `unreachable`: the daemon could not be asked before the announced deadline; `session`: the daemon no longer knows
     this process; `forked`: the lock belongs to the parent process; `failed`: a fault of this package. `token` is the
     fencing token of the lost hold.
     """

@@ -154,7 +154,7 @@ class Handle:
             self.words += ["WHY", why]
         self._engine: Optional[Engine] = None
         self._claim: Optional[Claim] = None
-        self._held_since, self._loss_told = 0.0, False
+        self._held_since, self._loss_reported = 0.0, False
 
     @property
     def token(self) -> int:
@@ -210,7 +210,7 @@ class Handle:
         token = claim.token if claim else None
         if self._foreign():
             return LockLost(self.name, token, "forked", "it belongs to the parent process")
-        return LockLost(self.name, token, "unreachable", "the daemon did not answer before the told deadline")
+        return LockLost(self.name, token, "unreachable", "the daemon did not answer before the announced deadline")
 
     def _foreign(self) -> bool:
         return self._engine is not None and self._engine.foreign
@@ -225,7 +225,7 @@ class Handle:
                lasts: Optional[Callable[[Waiting], None]], alive: Optional[Callable[[], bool]] = None) -> "tuple[Engine, Claim]":
         """Sends the request."""
         self._engine = self.place.engine()
-        self._held_since, self._loss_told = now(), False
+        self._held_since, self._loss_reported = now(), False
         owner = "%s#%s" % (self.owner, _COPY) if self.owner is not None else "%s-%d" % (_COPY, next(_unnamed))
         self._claim = Claim(self.name, owner, self.words, wait, self.place.connect_timeout, now(), settled, lost, alive,
                             self.owner is not None, lasts)
@@ -261,7 +261,7 @@ class Handle:
         if loss is None:
             tell(Event("release", self.name, claim.token, held=now() - self._held_since))
             return
-        told, self._loss_told = self._loss_told, True
+        told, self._loss_reported = self._loss_reported, True
         if not told:
             self._tell_loss(loss)
         raise loss

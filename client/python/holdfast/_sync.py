@@ -193,7 +193,7 @@ class Lock(Handle, ContextDecorator):
             if self._interrupt and main is not None:
                 self._interrupted = self.due = True
                 signal.pthread_kill(main, signal.SIGINT)
-            told, self._loss_told = self._loss_told, True
+            told, self._loss_reported = self._loss_reported, True
         if self.on_lost is not None:
             try:
                 self.on_lost(loss)

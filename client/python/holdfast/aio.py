@@ -141,7 +141,7 @@ class Lock(Handle):
                 self.on_lost(loss)
             except Exception:
                 log.exception("on_lost of the lock %r", self.name)
-        told, self._loss_told = self._loss_told, True
+        told, self._loss_reported = self._loss_reported, True
         if not told:
             self._tell_loss(loss)
 

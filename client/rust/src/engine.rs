@@ -200,7 +200,7 @@ impl Engine {
         })
     }
 
-    /// For how long a claim is surely held. If its told deadline has passed, this process stood still, perhaps: it waits until it is
+    /// For how long a claim is surely held. If its announced deadline has passed, this process stood still, perhaps: it waits until it is
     /// known whether it is held.
     pub(crate) fn valid_for(self: &Arc<Engine>, claim: ClaimId) -> Duration {
         let now = self.clock.now();

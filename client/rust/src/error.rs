@@ -121,7 +121,7 @@ pub struct Lost {
     /// Its fencing token.
     pub token: u64,
     /// One word: `expired`, `taken`, `refused`, `lease`, `maxhold`, `broken` or `cloned`, as the daemon says (4.6 of PROTOCOL.md);
-    /// `unreachable`: the daemon could not be asked before the told deadline; `session`: the daemon does not know this process any
+    /// `unreachable`: the daemon could not be asked before the announced deadline; `session`: the daemon does not know this process any
     /// more; `forked`: the lock belongs to the parent process.
     pub reason: String,
     /// The explanation, for people.

@@ -67,7 +67,7 @@ impl Watched {
         }
         let told = self.slot.lock().lost.clone();
         told.or_else(|| self.engine.loss_of(self.id)).unwrap_or_else(|| {
-            Lost::of(&self.name, self.token, "unreachable the daemon did not answer before the told deadline")
+            Lost::of(&self.name, self.token, "unreachable the daemon did not answer before the announced deadline")
         })
     }
 

@@ -13,7 +13,7 @@ struct core_counts {
 	size_t resources; /* names with a holder, a waiter or a lease */
 	size_t leases;    /* held at the master */
 	size_t grants;    /* held by sessions */
-	size_t withheld;  /* abandoned; waiting for their told deadline */
+	size_t withheld;  /* abandoned; waiting for their announced deadline */
 	size_t waiters;
 	size_t mlocks;    /* MLOCKs not answered yet; their names count as held or waited for */
 	size_t releasing; /* leases given up, not yet confirmed by the master */

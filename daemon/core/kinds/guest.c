@@ -73,7 +73,7 @@ core_holds_by_digest(const struct core *core, struct slice name, uint64_t number
 	while (r != NULL && (g = resource_next_grant(r, g)) != NULL) {
 		const struct session *s = g->session;
 
-		if (s != NULL && named_session_is_found(s) && !g->untold &&
+		if (s != NULL && named_session_is_found(s) && !g->unannounced &&
 			core_id_digest(number, s->user->id, named_session_id(s)) == digest)
 			return true;
 	}
@@ -276,7 +276,7 @@ mlock_is_held(struct core *core, const struct conn *conn, const struct command *
 		struct grant *g = grant_find(
 			core, names_find(&core->leases->names, c->names[i]), conn->session, c->owner);
 
-		if (g == NULL || g->untold || (g->kind == KIND_SHARED && c->kind != KIND_SHARED))
+		if (g == NULL || g->unannounced || (g->kind == KIND_SHARED && c->kind != KIND_SHARED))
 			return false;
 		holds[i] = g;
 	}

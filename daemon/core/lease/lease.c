@@ -61,7 +61,7 @@ lease_quiet(struct core *core, struct lease *l)
 	if (t == NULL || core->settings.masters > 1 || held->renewal == RENEWAL_ASKING || held->wanted ||
 		held->writer != WRITER_NONE)
 		return;
-	if (lease_told_until_ms(l) > held->valid_until_ms || lease_previous(l) != NULL)
+	if (lease_announced_until_ms(l) > held->valid_until_ms || lease_previous(l) != NULL)
 		return;
 	if (t->questions[0].asking || t->questions[0].unsure_us > 0 || round_spare(l) > 0 ||
 		t->reached > held->token_last)
@@ -401,12 +401,12 @@ lease_must_yield(const struct core *core, const struct lease *l)
 }
 
 int64_t
-lease_told_until_ms(const struct lease *l)
+lease_announced_until_ms(const struct lease *l)
 {
 	int64_t valid_until_ms = lease_held(l)->valid_until_ms;
-	int64_t told_until_ms = l->round != NULL ? round_held(l)->told_until_ms : 0;
+	int64_t announced_until_ms = l->round != NULL ? round_held(l)->announced_until_ms : 0;
 
-	return told_until_ms > valid_until_ms ? told_until_ms : valid_until_ms;
+	return announced_until_ms > valid_until_ms ? announced_until_ms : valid_until_ms;
 }
 
 int64_t

@@ -299,7 +299,7 @@ bool lease_good(const struct core *core, const struct lease *l);
 
 /* HELD: until when its holders may rely on it, by what they were told: its validity, or the later one from
  * before clocks shortened it. */
-int64_t lease_told_until_ms(const struct lease *l);
+int64_t lease_announced_until_ms(const struct lease *l);
 
 /* Another daemon waits, and has waited for the streak or for its time. */
 bool lease_must_yield(const struct core *core, const struct lease *l);

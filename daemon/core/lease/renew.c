@@ -100,7 +100,7 @@ static int64_t
 renew_next_term_ms(const struct core *core, const struct lease *l)
 {
 	int64_t ruled = terms_lease_ms(core, l->resource->rule);
-	int64_t kept, left = lease_told_until_ms(l) - core->now.ms;
+	int64_t kept, left = lease_announced_until_ms(l) - core->now.ms;
 
 	/* A lease that is over is lost before anything is asked for it (R3). */
 	assert(left > 0);
@@ -333,9 +333,9 @@ renew_shortened(struct core *core, struct lease *l)
 	if (valid_until_ms >= held->valid_until_ms)
 		return LEASE_KEPT;
 	(void)round_of(core, l);
-	round_held(l)->told_until_ms = lease_told_until_ms(l);
+	round_held(l)->announced_until_ms = lease_announced_until_ms(l);
 	held->valid_until_ms = valid_until_ms;
-	assert(lease_told_until_ms(l) > valid_until_ms);
+	assert(lease_announced_until_ms(l) > valid_until_ms);
 	if (valid_until_ms <= core->now.ms)
 		return LEASE_EXPIRED;
 	lease_changed(core, l);

@@ -299,7 +299,8 @@ attach_anchor(struct core *core, struct conn *conn)
 }
 
 /* Nobody will tell when it ends, and it may be working. So it keeps the session no longer; and whatever its
- * connections do, what it holds is left to the told deadlines when the last one and the grace are over. */
+ * connections do, what it holds is left to the announced deadlines when the last one and the grace are over.
+ */
 void
 attach_unseen(struct core *core, const struct process *process)
 {
@@ -324,7 +325,7 @@ static bool
 attach_move(struct core *core, struct conn *conn, struct session *s)
 {
 	const struct session *own = conn->session;
-	const struct loss *untold;
+	const struct loss *unreported;
 
 	if (own == s)
 		return true;
@@ -334,11 +335,11 @@ attach_move(struct core *core, struct conn *conn, struct session *s)
 			"connection, or do this first");
 		return false;
 	}
-	untold = loss_untold(own);
-	if (untold != NULL) {
+	unreported = loss_unreported(own);
+	if (unreported != NULL) {
 		char name[2 * NAME_BYTES_MAX];
 
-		(void)escape_text(name, sizeof(name), loss_name(untold), ESCAPE_PLAIN);
+		(void)escape_text(name, sizeof(name), loss_name(unreported), ESCAPE_PLAIN);
 		emit_error(core, conn->id, CODE_ERR,
 			"this connection has a session of its own that lost %s and has not been told: CHECK "
 			"%s first, or use another connection",

@@ -64,7 +64,7 @@ terms_new(struct core *core, struct grant *g)
 	t->ceiling_at_ms = TIMER_NEVER;
 	t->claim_ends_ms = TIMER_NEVER;
 	t->long_at_ms = TIMER_NEVER;
-	t->told_until_ms = TIMER_NEVER;
+	t->announced_until_ms = TIMER_NEVER;
 	g->terms = t;
 	g->bounded = true;
 	return t;
@@ -163,7 +163,7 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 		return;
 	}
 	if (w->conn == NULL) {
-		g->untold = true;
+		g->unannounced = true;
 		if (g->session->named == NULL)
 			return;
 		grant_bound(core, g)->claim_ends_ms = earlier(w->until_ms, grant_claim_ends_ms(g));
@@ -173,14 +173,14 @@ grant_answer(struct core *core, struct waiter *w, struct grant *g)
 	if (w->async) {
 		struct push push = {.type = PUSH_GRANT, .code = CODE_COUNT, .token = g->token};
 
-		push.ms = w->validity ? grant_told_ms(core, g) : -1;
+		push.ms = w->validity ? grant_announced_ms(core, g) : -1;
 		push.id = waiter_id(w);
 		push.name = resource_name(g->lease->resource);
 		emit_push(core, w->conn->id, &push);
 		return;
 	}
 	if (w->validity)
-		emit_validity(core, w->conn->id, g->token, grant_told_ms(core, g));
+		emit_validity(core, w->conn->id, g->token, grant_announced_ms(core, g));
 	else
 		emit_int(core, w->conn->id, g->token);
 }
@@ -286,9 +286,9 @@ grant_claim(struct core *core, struct grant *g)
 {
 	/* A withheld hold belongs to no session that could show anything. */
 	assert(g->session != NULL);
-	if (!g->untold && grant_claim_ends_ms(g) == TIMER_NEVER)
+	if (!g->unannounced && grant_claim_ends_ms(g) == TIMER_NEVER)
 		return false;
-	g->untold = false;
+	g->unannounced = false;
 	grant_changed(core, g);
 	if (g->bounded) {
 		g->terms->claim_ends_ms = TIMER_NEVER;
@@ -307,7 +307,7 @@ grant_defer_claim(struct core *core, struct grant *g, int64_t ms)
 		(void)grant_claim(core, g);
 		return;
 	}
-	g->untold = false;
+	g->unannounced = false;
 	if (t->claim_ends_ms < core->now.ms + ms)
 		t->claim_ends_ms = core->now.ms + ms;
 	terms_arm(core, t);
@@ -327,7 +327,7 @@ grant_valid_ms(const struct core *core, const struct grant *g)
 }
 
 int64_t
-grant_told_ms(const struct core *core, const struct grant *g)
+grant_announced_ms(const struct core *core, const struct grant *g)
 {
 	int64_t left = grant_valid_ms(core, g);
 	int64_t told = left - drift_ms(left);
@@ -368,11 +368,11 @@ grant_share(struct core *core, struct grant *g)
 int64_t
 grant_relied_until_ms(const struct grant *g)
 {
-	int64_t before_ms = g->bounded ? g->terms->told_until_ms : TIMER_NEVER;
+	int64_t before_ms = g->bounded ? g->terms->announced_until_ms : TIMER_NEVER;
 
-	if (g->untold || part_of(g) != NULL)
+	if (g->unannounced || part_of(g) != NULL)
 		return 0;
-	return earlier(earlier(lease_told_until_ms(g->lease), grant_ends_ms(g)), before_ms);
+	return earlier(earlier(lease_announced_until_ms(g->lease), grant_ends_ms(g)), before_ms);
 }
 
 void
@@ -380,8 +380,8 @@ grant_tell_no_more(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
 	/* A holder that was cut off earlier has been told nothing since then. */
-	grant_bound(core, g)->told_until_ms = grant_relied_until_ms(g);
-	assert(g->terms->told_until_ms <= lease_told_until_ms(g->lease));
+	grant_bound(core, g)->announced_until_ms = grant_relied_until_ms(g);
+	assert(g->terms->announced_until_ms <= lease_announced_until_ms(g->lease));
 }
 
 void
@@ -389,7 +389,7 @@ grant_tell_on(struct grant *g)
 {
 	assert(g->session != NULL);
 	if (g->bounded)
-		g->terms->told_until_ms = TIMER_NEVER;
+		g->terms->announced_until_ms = TIMER_NEVER;
 }
 
 static void
@@ -483,7 +483,7 @@ void
 grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 {
 	assert(reason < LOSS_COUNT);
-	if (g->session != NULL && !g->untold && part_of(g) == NULL) {
+	if (g->session != NULL && !g->unannounced && part_of(g) == NULL) {
 		/* The holder asked for the end of a LEASE or CLAIM: that does not close its connection. */
 		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
 		note_loss(core, g, reason);
@@ -494,7 +494,7 @@ grant_lose(struct core *core, struct grant *g, enum loss_reason reason)
 int64_t
 grant_withheld_until_ms(const struct grant *g)
 {
-	return g->untold || part_of(g) != NULL
+	return g->unannounced || part_of(g) != NULL
 		       ? 0
 		       : grant_relied_until_ms(g) + g->lease->resource->rule->crash_delay_ms;
 }
@@ -506,7 +506,7 @@ grant_abandon(struct core *core, struct grant *g)
 	struct session *s = g->session;
 	struct terms *t;
 
-	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_told_until_ms(g->lease));
+	assert(s != NULL && part_of(g) == NULL && told_ms <= lease_announced_until_ms(g->lease));
 	if (until_ms <= core->now.ms) {
 		grant_release(core, g);
 		return 0;
@@ -519,7 +519,7 @@ grant_abandon(struct core *core, struct grant *g)
 		g->last->peer = s->peer;
 	core->counts.withheld++;
 	t = grant_bound(core, g);
-	t->told_until_ms = told_ms;
+	t->announced_until_ms = told_ms;
 	t->ends_ms = until_ms;
 	t->claim_ends_ms = TIMER_NEVER;
 	t->long_at_ms = TIMER_NEVER;
@@ -543,7 +543,7 @@ grant_lose_withheld(struct core *core, struct grant *g, enum loss_reason reason)
 {
 	struct note *lost;
 
-	if (!g->untold)
+	if (!g->unannounced)
 		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
 	lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	if (grant_withheld_until_ms(g) > core->now.ms) {
@@ -583,7 +583,7 @@ grant_timer(struct core *core, struct grant *g)
 		grant_end(core, g);
 	else if (t->claim_ends_ms >= t->ends_ms)
 		grant_lose(core, g, t->ends_why);
-	else if (g->untold)
+	else if (g->unannounced)
 		grant_release(core, g);
 	else if (g->session->named != NULL && grant_withheld_until_ms(g) > core->now.ms)
 		(void)grant_lose_withheld(core, g, LOSS_CLAIM);
@@ -596,7 +596,7 @@ grant_timer(struct core *core, struct grant *g)
 static int64_t
 lease_relied_ms(const struct lease *l)
 {
-	int64_t told_ms = l->round != NULL ? round_held(l)->told_until_ms : 0, until_ms = 0;
+	int64_t told_ms = l->round != NULL ? round_held(l)->announced_until_ms : 0, until_ms = 0;
 
 	for (const struct grant *g = l->grants; g != NULL && until_ms < told_ms; g = g->after) {
 		int64_t relied_ms = grant_relied_until_ms(g);

@@ -65,13 +65,13 @@ struct grant {
 	struct freelist_link freed;
 	uint8_t owner_n;
 	uint16_t why_n : 9;
-	bool untold : 1;    /* its LOCK lost its connection: the client does not know that it is held */
-	bool bounded : 1;   /* it has terms */
-	bool durable : 1;   /* it is in the ledger (ledger.h) */
-	bool changed : 1;   /* it is on the list of changes (changes.h) */
-	bool gone : 1;      /* it has ended in this step */
-	enum kind kind : 2; /* PERMITS: as many as its lease has */
-	uint32_t count;     /* how often it was entered; >= 1 */
+	bool unannounced : 1; /* its LOCK lost its connection: the client does not know that it is held */
+	bool bounded : 1;     /* it has terms */
+	bool durable : 1;     /* it is in the ledger (ledger.h) */
+	bool changed : 1;     /* it is on the list of changes (changes.h) */
+	bool gone : 1;        /* it has ended in this step */
+	enum kind kind : 2;   /* PERMITS: as many as its lease has */
+	uint32_t count;       /* how often it was entered; >= 1 */
 	union {
 		LIST_ENTRY(grant) in_session;
 		struct {
@@ -98,14 +98,15 @@ struct terms {
 	struct timer timer;
 	struct grant *grant;
 	int64_t granted_ms;
-	struct part *part;     /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
-	int64_t ends_ms;       /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
-	int64_t ceiling_at_ms; /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
-	int64_t told_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any */
-	int64_t claim_ends_ms; /* end by CLAIM, which a named session has without asking for it
-			     (named_session.h), unless a request names the hold before; or TIMER_NEVER */
-	int64_t long_at_ms;    /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
-	bool leased;           /* LEASE was given: the hold is not renewed, but can be extended */
+	struct part *part;          /* of an unanswered MLOCK: its client knows nothing of it; NULL: none */
+	int64_t ends_ms;            /* end by LEASE or MAXHOLD, or of its withholding; or TIMER_NEVER */
+	int64_t ceiling_at_ms;      /* end by MAXHOLD, which EXTEND cannot pass; or TIMER_NEVER */
+	int64_t announced_until_ms; /* the latest deadline that a client can have been told; TIMER_NEVER: any
+				     */
+	int64_t claim_ends_ms;      /* end by CLAIM, which a named session has without asking for it
+				  (named_session.h), unless a request names the hold before; or TIMER_NEVER */
+	int64_t long_at_ms; /* the rule's long-hold is reached then; TIMER_NEVER: not, or that is noted */
+	bool leased;        /* LEASE was given: the hold is not renewed, but can be extended */
 	enum loss_reason ends_why; /* LEASE, or SHORTENED by EXTEND, or MAXHOLD, whichever ends first */
 };
 
@@ -203,7 +204,7 @@ void grant_tell_on(struct grant *g);
 int64_t grant_valid_ms(const struct core *core, const struct grant *g);
 
 /* The same as its holder is told it: less the possible drift of the client's clock, rounded down. >= 0. */
-int64_t grant_told_ms(const struct core *core, const struct grant *g);
+int64_t grant_announced_ms(const struct core *core, const struct grant *g);
 
 /* EXTEND: its LEASE ends ms from now, MAXHOLD permitting. That of a named session ends no sooner than its
  * client was told: the EXTEND may be a copy that comes late. */

@@ -99,7 +99,7 @@ loss_find(const struct core *core, const struct session *s, struct slice name, s
 }
 
 const struct loss *
-loss_untold(const struct session *s)
+loss_unreported(const struct session *s)
 {
 	const struct loss *loss = s->losses;
 
@@ -237,7 +237,7 @@ loss_add(struct core *core, struct session *s, const struct grant *g, enum loss_
 }
 
 static void
-loss_set_told(struct core *core, struct loss *loss, bool told)
+loss_set_reported(struct core *core, struct loss *loss, bool told)
 {
 	loss->told = told;
 	loss_changed(core, loss);
@@ -247,7 +247,7 @@ void
 loss_tell(struct core *core, struct session *s, const struct conn *conn)
 {
 	assert(conn->session == s);
-	if (loss_untold(s) == NULL)
+	if (loss_unreported(s) == NULL)
 		return;
 	if (s->onloss == ONLOSS_CLOSE)
 		emit_close(core, conn->id);
@@ -257,7 +257,7 @@ loss_tell(struct core *core, struct session *s, const struct conn *conn)
 		if (loss->told)
 			continue;
 		loss_push(core, conn->id, loss_name(loss), loss_owner(loss), loss->reason, loss->token);
-		loss_set_told(core, loss, true);
+		loss_set_reported(core, loss, true);
 	}
 }
 
@@ -275,7 +275,7 @@ loss_answer(struct core *core, const struct conn *conn, struct loss *loss, struc
 		named && !loss->told ? "; UNLOCK with this TOKEN before you lock again" : "");
 	if (loss->told || named)
 		return;
-	loss_set_told(core, loss, true);
+	loss_set_reported(core, loss, true);
 }
 
 /* The name is withheld because of it. NULL: no more. */
@@ -312,7 +312,7 @@ loss_renounce(struct core *core, struct session *s, struct loss *loss, int64_t t
 		grant_end_withheld(core, g);
 	if (loss->told || s->named == NULL)
 		return;
-	loss_set_told(core, loss, true);
+	loss_set_reported(core, loss, true);
 }
 
 void
@@ -321,7 +321,7 @@ loss_doubt(struct core *core, struct session *s)
 	for (struct loss *loss = s->losses; loss != NULL; loss = loss->hh.next) {
 		if (!loss->told || loss->reason == LOSS_RETURNED || loss_is_chosen(loss->reason))
 			continue;
-		loss_set_told(core, loss, false);
+		loss_set_reported(core, loss, false);
 	}
 }
 
@@ -343,7 +343,7 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 	assert(part_of(g) == NULL);
 	bool named = g->session->named != NULL;
 	/* If its client was not told of the grant, or has not claimed it, this LOCK is not another entry. */
-	bool repeated = !named && (g->untold || reentry->claims) && grant_claim(core, g) &&
+	bool repeated = !named && (g->unannounced || reentry->claims) && grant_claim(core, g) &&
 			g->kind == reentry->kind && g->lease->permits == reentry->permits;
 	/* Nor is a LOCK of a named session, which may be repeated because its answer was lost. */
 	bool again = repeated || named;
@@ -373,7 +373,7 @@ reenter(struct core *core, struct grant *g, const struct reentry *reentry, struc
 		*out = (struct reply){.type = REPLY_INT, .code = CODE_COUNT, .n = token};
 		if (reentry->validity) {
 			out->type = REPLY_VALIDITY;
-			out->ms = grant_told_ms(core, g);
+			out->ms = grant_announced_ms(core, g);
 		}
 	}
 }

@@ -47,7 +47,7 @@ struct loss *loss_find(
 	const struct core *core, const struct session *s, struct slice name, struct slice owner);
 
 /* One that the session has not been told of; NULL: none. */
-const struct loss *loss_untold(const struct session *s);
+const struct loss *loss_unreported(const struct session *s);
 
 /* The name of the lock that was lost, and the tag of its hold. */
 struct slice loss_name(const struct loss *loss);

@@ -200,8 +200,8 @@ named_session_abandon(struct core *core, struct session *s, struct grant *g)
 
 	assert(g->session == s);
 	grant_tell_no_more(core, g);
-	if (told_ms < g->terms->told_until_ms)
-		g->terms->told_until_ms = told_ms;
+	if (told_ms < g->terms->announced_until_ms)
+		g->terms->announced_until_ms = told_ms;
 	(void)grant_abandon(core, g);
 }
 
@@ -220,7 +220,7 @@ named_session_silent(struct core *core, struct session *s)
 	LIST_FOREACH_SAFE (g, &s->grants, in_session, next) {
 		const struct terms *t = grant_terms(g);
 
-		if (g->untold || t == NULL || !t->leased)
+		if (g->unannounced || t == NULL || !t->leased)
 			named_session_abandon(core, s, g);
 		else if (t->ends_ms > last_ms)
 			last_ms = t->ends_ms;

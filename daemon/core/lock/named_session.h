@@ -21,8 +21,8 @@
  *   waits takes over the wait, unless its client has half-closed: that may be an older copy of the request
  *   that waits. An UNLOCK is remembered as a loss of the reason RETURNED (grant.h).
  * - A lost connection: a waiter becomes an orphaned waiter for NAMED_SESSION_CLAIM_MS. A grant to it is
- * untold, and is given back when that time is over. Over TCP a closed connection looks half-closed until the
- * daemon writes to it. So a waiter whose client has half-closed is answered as with WAIT 0, and then is
+ * unannounced, and is given back when that time is over. Over TCP a closed connection looks half-closed until
+ * the daemon writes to it. So a waiter whose client has half-closed is answered as with WAIT 0, and then is
  * orphaned.
  *
  * Named sessions are durable, and are counted as sessions with a grace.

@@ -408,7 +408,7 @@ grace_drop_orphans(struct core *core, struct session *s)
 			queue_remove(core, w);
 	}
 	LIST_FOREACH_SAFE (g, &s->grants, in_session, g_next) {
-		if (g->untold)
+		if (g->unannounced)
 			grant_release(core, g);
 	}
 }

@@ -196,7 +196,7 @@ void session_onloss(struct core *core, struct conn *conn, enum onloss onloss);
  *                       it became a hold that the client has not been told of: LOCK answers its token and
  *                       counts nothing, and every other verb finds it held. What is not asked for when the
  *                       grace, counted from the loss, is over is given up: orphaned waiters leave the queue,
- *                       untold holds are released.
+ *                       unannounced holds are released.
  *
  * The end of the grace  Holds are withheld until the deadline that their holder can have been told at most,
  *                       which is from before the loss, and crash-delay. Usually that is over: they pass on.

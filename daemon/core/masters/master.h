@@ -92,7 +92,7 @@ struct parted {
 struct stretch {
 	int64_t last_ms;
 	int64_t noted_ms;
-	bool untold; /* there was news since noted_ms */
+	bool unreported; /* there was news since noted_ms */
 };
 
 struct master {

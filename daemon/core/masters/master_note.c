@@ -19,8 +19,8 @@ emit_master_stretch(struct core *core, enum note_type type, const struct master 
 	bool paused = stretch->last_ms == 0 || core->now.ms - stretch->last_ms >= NOTE_PAUSE_MS;
 
 	stretch->last_ms = core->now.ms;
-	stretch->untold |= news;
-	if (!paused && (!stretch->untold || core->now.ms - stretch->noted_ms < NOTE_NEWS_MS))
+	stretch->unreported |= news;
+	if (!paused && (!stretch->unreported || core->now.ms - stretch->noted_ms < NOTE_NEWS_MS))
 		return;
 	*stretch = (struct stretch){.last_ms = core->now.ms, .noted_ms = core->now.ms};
 	emit_master_note(core, type, m, 0, ms, text);

@@ -63,7 +63,7 @@ ledger_lease_fields(struct record *r, const struct core *core, struct lease_entr
 	record_bytes(r, &e->slots, STATE_SLOTS_MAX);
 	state_key(r, core, e->name, &e->key, &e->interop);
 	e->valid_until_ms = state_time(r, e->valid_until_ms);
-	e->told_until_ms = state_time(r, e->told_until_ms);
+	e->announced_until_ms = state_time(r, e->announced_until_ms);
 	e->newest = record_range(r, e->newest, 0, STATE_TOKEN_MAX);
 	record_bytes(r, &e->previous, PREVIOUS_OWNERS_MAX * CALL_OWNER_SIZE);
 	record_flag(r, &e->asked);
@@ -80,8 +80,8 @@ ledger_lease_fits(const struct core *core, const struct lease_entry *e)
 		return false;
 	return e->attempt != 0 && e->name.n > 0 && e->newest > 0 && e->newest <= COMMAND_TOKEN_MAX &&
 	       previous_owners_fit(e->previous) && (e->asked || e->previous.n > 0) &&
-	       e->told_until_ms >= e->valid_until_ms && e->told_until_ms != TIMER_NEVER &&
-	       e->told_until_ms - core->now.ms < INT32_MAX / 2;
+	       e->announced_until_ms >= e->valid_until_ms && e->announced_until_ms != TIMER_NEVER &&
+	       e->announced_until_ms - core->now.ms < INT32_MAX / 2;
 }
 
 bool
@@ -147,7 +147,7 @@ static int64_t
 others_until_ms(const struct lease *l)
 {
 	const struct grant *last = l->grants == NULL ? NULL : l->grants->before, *g = last;
-	int64_t all_ms = lease_told_until_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
+	int64_t all_ms = lease_announced_until_ms(l) + l->resource->rule->crash_delay_ms, until_ms = 0;
 
 	for (unsigned looks = 0; g != NULL && !g->durable; looks++) {
 		int64_t ends_ms = g->session == NULL ? grant_ends_ms(g) : grant_withheld_until_ms(g);
@@ -180,7 +180,7 @@ write_lease(struct buffer *out, const struct core *core, const struct lease *l)
 		.key = name->rule->key,
 		.interop = name->rule->interop,
 		.valid_until_ms = lease_held(l)->valid_until_ms,
-		.told_until_ms = lease_told_until_ms(l),
+		.announced_until_ms = lease_announced_until_ms(l),
 		.newest = round_newest(l),
 		.previous = lease_previous_owners(l),
 		.asked = lease_previous_asked(l),
@@ -328,7 +328,7 @@ drain_losses(struct core *core)
 static bool
 hold_is_durable(const struct grant *g)
 {
-	return g->session != NULL && g->session->written && !g->untold && part_of(g) == NULL;
+	return g->session != NULL && g->session->written && !g->unannounced && part_of(g) == NULL;
 }
 
 static void

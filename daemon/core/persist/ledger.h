@@ -90,15 +90,15 @@ struct lease_entry {
 	struct slice slots;
 	const char *key;
 	enum interop interop;
-	int64_t valid_until_ms;  /* surely held until then */
-	int64_t told_until_ms;   /* a holder may have been told so; >= valid_until_ms */
-	int64_t newest;          /* the newest of its tokens */
-	struct slice previous;   /* its previous owners */
-	bool asked;              /* false: no master has been asked to put the lease under the name of its
-				    attempt: it has previous owners, which still have it */
-	int64_t others_until_ms; /* the holds that are not in the ledger are withheld until then, or, with
-			      TIMER_NEVER, until told_until_ms and for the crash-delay; 0: there are none, or
-			      no client knows of one */
+	int64_t valid_until_ms;     /* surely held until then */
+	int64_t announced_until_ms; /* a holder may have been told so; >= valid_until_ms */
+	int64_t newest;             /* the newest of its tokens */
+	struct slice previous;      /* its previous owners */
+	bool asked;                 /* false: no master has been asked to put the lease under the name of its
+				       attempt: it has previous owners, which still have it */
+	int64_t others_until_ms;    /* the holds that are not in the ledger are withheld until then, or, with
+				 TIMER_NEVER, until announced_until_ms and for the crash-delay; 0: there are
+				 none, or    no client knows of one */
 };
 
 void ledger_head_fields(struct record *r, struct slice *namespace_, struct slice *daemon_id);

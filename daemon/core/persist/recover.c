@@ -134,9 +134,9 @@ lease_resource(struct recovery *v, const struct lease_entry *e)
 static int32_t
 lease_term(const struct core *core, const struct resource *r, const struct lease_entry *e)
 {
-	int64_t ruled = terms_lease_ms(core, r->rule), left = e->told_until_ms - core->now.ms;
+	int64_t ruled = terms_lease_ms(core, r->rule), left = e->announced_until_ms - core->now.ms;
 
-	assert(e->told_until_ms > core->now.ms);
+	assert(e->announced_until_ms > core->now.ms);
 	left += drift_ms(left);
 	return (int32_t)(left > ruled ? left : ruled);
 }
@@ -277,8 +277,8 @@ load_lease(struct recovery *v, struct thing *t)
 			.asked = e.asked});
 	if (t->lease == NULL)
 		record_no_memory(&v->r);
-	else if (e.told_until_ms > e.valid_until_ms)
-		round_held(t->lease)->told_until_ms = e.told_until_ms;
+	else if (e.announced_until_ms > e.valid_until_ms)
+		round_held(t->lease)->announced_until_ms = e.announced_until_ms;
 	if (v->valid_until_ms < e.valid_until_ms)
 		v->valid_until_ms = e.valid_until_ms;
 }
@@ -407,8 +407,9 @@ others_until_ms(const struct thing *t, const struct lease_entry *e)
 {
 	int64_t delay_ms = t->lease->resource->rule->crash_delay_ms;
 	int64_t until_ms =
-		e->others_until_ms != TIMER_NEVER ? e->others_until_ms : e->told_until_ms + delay_ms;
-	int64_t relied_ms = t->others_until_ms < e->told_until_ms ? t->others_until_ms : e->told_until_ms;
+		e->others_until_ms != TIMER_NEVER ? e->others_until_ms : e->announced_until_ms + delay_ms;
+	int64_t relied_ms =
+		t->others_until_ms < e->announced_until_ms ? t->others_until_ms : e->announced_until_ms;
 
 	if (t->others_until_ms == 0 || relied_ms + delay_ms < until_ms)
 		return until_ms;
@@ -440,7 +441,8 @@ load_others(struct recovery *v, struct thing *t)
 		record_no_memory(&v->r);
 		return;
 	}
-	g->terms->told_until_ms = e.told_until_ms < other.ends_ms ? e.told_until_ms : other.ends_ms;
+	g->terms->announced_until_ms =
+		e.announced_until_ms < other.ends_ms ? e.announced_until_ms : other.ends_ms;
 	if (!state_grant_fits(g) || !state_grant_left(core, g, 0)) {
 		record_fail(&v->r, "a lease of it is shared and is not, or there is no memory for it");
 		grant_free(g);

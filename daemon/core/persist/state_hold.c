@@ -86,15 +86,18 @@ long_field(struct core *core, struct record *r, struct grant *g)
 
 /* What only a restart keeps of it: whether its client knows of it, and how long that relies on it. */
 static void
-told_fields(struct core *core, struct record *r, struct grant *g)
+announced_fields(struct core *core, struct record *r, struct grant *g)
 {
-	bool untold = g->untold, bounded = g->bounded;
+	bool unannounced = g->unannounced, bounded = g->bounded;
 
-	record_flag(r, &untold);
-	g->untold = untold;
+	record_flag(r, &unannounced);
+	g->unannounced = unannounced;
 	record_flag(r, &bounded);
-	if (bounded)
-		grant_bound(core, g)->told_until_ms = state_time(r, grant_bound(core, g)->told_until_ms);
+	if (bounded) {
+		int64_t *until_ms = &grant_bound(core, g)->announced_until_ms;
+
+		*until_ms = state_time(r, *until_ms);
+	}
 }
 
 bool
@@ -104,7 +107,7 @@ state_grant_fits(const struct grant *g)
 
 	if (l->state != LEASE_HELD || (l->grants != NULL && l->grants->kind != KIND_SHARED) || g->token == 0)
 		return false;
-	if (g->session == NULL && (!g->bounded || g->untold))
+	if (g->session == NULL && (!g->bounded || g->unannounced))
 		return false;
 	if (l->kind == KIND_PERMITS)
 		return g->kind == KIND_PERMITS && l->permits > 0;
@@ -127,7 +130,7 @@ grant_load(struct state_loader *l)
 		return NULL;
 	g = durable_hold_make(l->core, l->lease, session, &e);
 	if (g != NULL)
-		told_fields(l->core, l->r, g);
+		announced_fields(l->core, l->r, g);
 	return g;
 }
 
@@ -156,7 +159,7 @@ save_grant(struct core *core, struct record *r, struct grant *g)
 	assert(g->lease->state == LEASE_HELD);
 	record_begin(r, RECORD_GRANT);
 	durable_hold_fields(r, &e);
-	told_fields(core, r, g);
+	announced_fields(core, r, g);
 	if (g->session == NULL)
 		left_fields(core, r, g);
 	long_field(core, r, g);

@@ -62,7 +62,7 @@ round_held_fields(struct record *r, struct round_held *t)
 	t->heard_ms = state_time(r, t->heard_ms);
 	t->streak = record_range(r, t->streak, 0, STATE_TOKEN_MAX);
 	t->enqueue_at_ms = state_time(r, t->enqueue_at_ms);
-	t->told_until_ms = state_time(r, t->told_until_ms);
+	t->announced_until_ms = state_time(r, t->announced_until_ms);
 }
 
 static void

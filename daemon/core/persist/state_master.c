@@ -159,7 +159,7 @@ stretch_fields(struct record *r, struct stretch *s)
 {
 	s->last_ms = state_time(r, s->last_ms);
 	s->noted_ms = state_time(r, s->noted_ms);
-	record_flag(r, &s->untold);
+	record_flag(r, &s->unreported);
 }
 
 /* What it has told of sets. */

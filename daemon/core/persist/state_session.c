@@ -326,7 +326,7 @@ grant_of(const struct core *core, const struct part *p, int64_t token)
 
 	assert(token != 0);
 	return g != NULL && g->token == token && g->bounded && g->terms->part == NULL &&
-			       !timer_is_armed(&g->terms->timer) && !g->untold
+			       !timer_is_armed(&g->terms->timer) && !g->unannounced
 		       ? g
 		       : NULL;
 }

@@ -209,19 +209,19 @@ check_grant(struct check *c, const struct grant *g, int64_t now_ms)
 	const struct session *s = g->session;
 
 	HOLDS(c, g->count >= 1 && g->token > 0);
-	HOLDS(c, g->durable == (s != NULL && s->written && !g->untold && part_of(g) == NULL));
+	HOLDS(c, g->durable == (s != NULL && s->written && !g->unannounced && part_of(g) == NULL));
 	HOLDS(c, grant_terms(g) == NULL || g->terms->grant == g);
 	HOLDS(c, grant_ends_ms(g) > now_ms && (g->session != NULL || grant_ends_ms(g) != TIMER_NEVER));
 	/* A renewed lease may last beyond a withheld hold; what was told must not go beyond the lease. */
 	HOLDS(c, g->session != NULL ||
-			 (g->bounded && g->terms->told_until_ms <= lease_told_until_ms(g->lease)));
-	/* An untold hold exists only while the client may come back for it. */
-	HOLDS(c,
-		!g->untold || (g->session != NULL &&
-				      (g->session->ends ||
-					      (g->session->named != NULL
-							      ? g->bounded && g->terms->claim_ends_ms > now_ms
-							      : timer_is_armed(&g->session->grace_timer)))));
+			 (g->bounded && g->terms->announced_until_ms <= lease_announced_until_ms(g->lease)));
+	/* An unannounced hold exists only while the client may come back for it. */
+	HOLDS(c, !g->unannounced ||
+			 (g->session != NULL &&
+				 (g->session->ends ||
+					 (g->session->named != NULL
+							 ? g->bounded && g->terms->claim_ends_ms > now_ms
+							 : timer_is_armed(&g->session->grace_timer)))));
 	/* Only a hold of a session can be claimed. A part of an MLOCK is none before its answer. */
 	HOLDS(c, grant_claim_ends_ms(g) == TIMER_NEVER || (s != NULL && part_of(g) == NULL));
 	HOLDS(c, !g->bounded || g->terms->long_at_ms == TIMER_NEVER || g->session != NULL);
@@ -393,9 +393,9 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 			/* While a session has a connection, it may have been told more since, unless it ends.
 			 */
 			HOLDS(c, s->conn_count == 0 || s->ends || !g->bounded ||
-					 g->terms->told_until_ms == TIMER_NEVER);
+					 g->terms->announced_until_ms == TIMER_NEVER);
 			HOLDS(c, !s->ends || s->end != END_ABANDONED ||
-					 (g->bounded && g->terms->told_until_ms != TIMER_NEVER));
+					 (g->bounded && g->terms->announced_until_ms != TIMER_NEVER));
 			grants++;
 		}
 		LIST_FOREACH (w, &s->waiters, in_session) {

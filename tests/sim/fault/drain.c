@@ -36,7 +36,7 @@ check_told(struct world *w, const struct host *host)
 {
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		const struct conn *c;
-		if (h->host != host || h->host_life != host->life || h->lost || h->untold ||
+		if (h->host != host || h->host_life != host->life || h->lost || h->unannounced ||
 			h->valid_us <= w->now_us)
 			continue;
 		LIST_FOREACH (c, &w->conns.open[host->index], in_place)

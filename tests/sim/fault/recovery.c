@@ -184,13 +184,13 @@ check_hold(struct host *h, const struct hold *hold, const struct inventory_hold 
 	}
 	const struct hold_view *v = &is->view;
 	if (v->session != hold->session || strcmp(is->owner, hold->owner) != 0 || v->kind != hold->kind ||
-		v->permits != hold->permits || (!hold->untold && v->count != hold->count))
+		v->permits != hold->permits || (!hold->unannounced && v->count != hold->count))
 		world_fail(w,
 			"recovered: d%u has %s with token %" PRId64 " in another way: %" PRId64
 			" times for session %" PRIu64 ", not %" PRId64 " for %" PRIu64,
 			h->index, checker_name(hold->name), hold->token, v->count, v->session, hold->count,
 			hold->session);
-	if (!cut && !hold->untold && promised(w, PROMISE_HOLD, hold->name) &&
+	if (!cut && !hold->unannounced && promised(w, PROMISE_HOLD, hold->name) &&
 		v->valid_ms * 1000 < left_us - left_us / 100 - SLACK_US)
 		world_fail(w,
 			"recovered: d%u is sure of %s with token %" PRId64 " for %" PRId64
@@ -226,8 +226,9 @@ check_holds(struct host *h, const struct inventory *f, const struct durable *d)
 {
 	struct world *w = h->world;
 	for (const struct hold *hold = w->checker.holds; hold != NULL; hold = hold->next)
-		if (hold->host == h && hold->host_life == h->recovery.life && !hold->lost && !hold->untold &&
-			!hold->torn && hold->withheld_us == 0 && durable_is(d, hold->tag))
+		if (hold->host == h && hold->host_life == h->recovery.life && !hold->lost &&
+			!hold->unannounced && !hold->torn && hold->withheld_us == 0 &&
+			durable_is(d, hold->tag))
 			check_hold(h, hold, inventory_hold(f, hold->name, hold->token));
 	for (size_t i = 0; i < f->holds_n; i++) {
 		const struct inventory_hold *is = &f->holds[i];
@@ -277,7 +278,7 @@ carry_holds(struct host *h, const struct inventory *f, const struct durable *d)
 			/* It counts as told for as long as its lease was good when the daemon died. */
 			if (hold->longest_ms < host_ms(h) + is->view.valid_ms)
 				hold->longest_ms = host_ms(h) + is->view.valid_ms;
-		} else if (hold->untold) {
+		} else if (hold->unannounced) {
 			if (hold->unsent && durable_is(d, hold->tag))
 				losses_torn(h, hold);
 			held_remove(w, hold);
@@ -341,7 +342,7 @@ copy_holds(struct host *h, const struct inventory *f)
 			.ended_us = INT64_MAX,
 			.layout = h->call_settings.layout,
 			.begun = true,
-			.untold = true,
+			.unannounced = true,
 			.copied = true};
 		memcpy(hold->owner, is->owner, sizeof(hold->owner));
 		memcpy(hold->daemon, h->call_settings.daemon_id, sizeof(hold->daemon));
@@ -407,8 +408,8 @@ bool
 recovery_ends_it(const struct hold *hold)
 {
 	const struct host *h = hold->host;
-	bool untold = h->alive && h->life == hold->host_life && !hold->lost && h->paused_until_us != 0;
-	return recovery_awaited(h, hold->host_life) || (h->world->plan.fault[FAULT_RECOVER] && untold);
+	bool unannounced = h->alive && h->life == hold->host_life && !hold->lost && h->paused_until_us != 0;
+	return recovery_awaited(h, hold->host_life) || (h->world->plan.fault[FAULT_RECOVER] && unannounced);
 }
 
 bool
@@ -648,7 +649,7 @@ victim(struct world *w)
 	if (rng_percent(&w->rng, 30))
 		return h;
 	while (hold != NULL &&
-		(hold->untold || hold->lost || hold->host_life != hold->host->life ||
+		(hold->unannounced || hold->lost || hold->host_life != hold->host->life ||
 			session_terms_of(w, hold->host, hold->session) == NULL || rng_percent(&w->rng, 30)))
 		hold = hold->next;
 	return hold != NULL ? hold->host : h;

@@ -35,7 +35,7 @@ is_relied_on(const struct world *w)
 {
 	int64_t since_us = w->now_us + w->plan.lease_ms * 700 + w->plan.margin_ms * 1000;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (held_until_us(h) > since_us && !h->untold && promised(w, PROMISE_HOLD, h->name) &&
+		if (held_until_us(h) > since_us && !h->unannounced && promised(w, PROMISE_HOLD, h->name) &&
 			session_terms_of(w, h->host, h->session) == NULL)
 			return true;
 	return false;

@@ -81,7 +81,7 @@ tear_hold(struct host *h, struct hold *hold, const struct inventory_hold *is)
 		return;
 	}
 	hold->kind = is->view.kind;
-	if (!hold->untold)
+	if (!hold->unannounced)
 		hold->count = is->view.count;
 	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
 		if (c->running && conn_session(c) == hold->session && tear_names(c, hold))
@@ -132,7 +132,7 @@ torn(struct host *h)
 	tear_sessions(h, &f, &before);
 	durable_list(&after, h, h->life);
 	for (struct hold *hold = w->checker.holds; hold != NULL; hold = hold->next)
-		if (hold->host == h && hold->host_life == h->life && !hold->lost && !hold->untold &&
+		if (hold->host == h && hold->host_life == h->life && !hold->lost && !hold->unannounced &&
 			durable_is(&after, hold->tag))
 			tear_hold(h, hold, inventory_hold(&f, hold->name, hold->token));
 	tear_downgrades(h);

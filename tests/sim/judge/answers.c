@@ -136,7 +136,7 @@ answers_break(struct world *w, const struct conn *c, const struct reply *reply)
 {
 	const struct request *r = &c->current;
 	const struct hold *h = held_with(w, c->host, r->name, r->token);
-	if (h == NULL || h->untold || !promised(w, PROMISE_HOLD, h->name))
+	if (h == NULL || h->unannounced || !promised(w, PROMISE_HOLD, h->name))
 		return;
 	if (reply->type == REPLY_ERROR && held_surely(w, h) && h->ended_us > w->now_us &&
 		!clock_jumps_noted(c->host))

@@ -38,7 +38,7 @@ checker_done(struct world *w)
 	session_terms_free(w);
 }
 
-/* The told deadline counts from when the question was sent, by the client's clock. */
+/* The announced deadline counts from when the question was sent, by the client's clock. */
 static int64_t
 told_us(const struct conn *c, int64_t sent_us, int64_t ms)
 {
@@ -139,8 +139,8 @@ check_denied(struct world *w, const struct conn *c, const struct hold *h, const 
 	const struct request *r = &c->current;
 	bool denied =
 		reply->type == REPLY_NULL || (reply->type == REPLY_ERROR && reply->code == CODE_NOTHELD);
-	bool sure =
-		!h->lost && promised(w, PROMISE_HOLD, h->name) && !h->untold && held_until_us(h) > w->now_us;
+	bool sure = !h->lost && promised(w, PROMISE_HOLD, h->name) && !h->unannounced &&
+		    held_until_us(h) > w->now_us;
 	if (denied && sure && (r->token == 0 || r->token == h->token) &&
 		session_terms_of(w, h->host, h->session))
 		world_fail(w, "grace: c%u does not hold %s any more, and nobody told it", c->client->index,

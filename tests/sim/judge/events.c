@@ -45,7 +45,7 @@ events_look(struct world *w, const struct hold *h, bool there)
 	if (!h->begun)
 		world_fail(w, "events: d%u does not tell that it grants %s with token %" PRId64,
 			h->host->index, checker_name(h->name), h->token);
-	if (!there && !h->over && !h->untold && !h->lost)
+	if (!there && !h->over && !h->unannounced && !h->lost)
 		world_fail(w, "events: d%u does not tell the end of %s with token %" PRId64, h->host->index,
 			checker_name(h->name), h->token);
 }

@@ -45,7 +45,7 @@ check_exclusion(struct world *w, const struct conn *c, unsigned name, const stru
 		/* What its holder has ended may still be answered by its daemon. */
 		if (held_good_us(h) <= w->now_us) {
 			/* Nobody relies on what nobody knows of, but its daemon may have it still. */
-			if (!h->untold && judged && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
+			if (!h->unannounced && judged && (h->kind == KIND_EXCLUSIVE || h->kind != r->kind) &&
 				!recovery_ends_it(h))
 				held_remove(w, h);
 		} else if (held_until_us(h) > w->now_us && judged && excludes(h, r, &taken)) {
@@ -132,7 +132,7 @@ check_token(struct world *w, unsigned name, const struct asked *r, int64_t token
 		k->exclusive[key] = token;
 }
 
-/* Every grant has half the lease left when it is given (guarantees.md, told deadline). */
+/* Every grant has half the lease left when it is given (guarantees.md, announced deadline). */
 static void
 check_validity(struct world *w, const struct host *host, unsigned name)
 {
@@ -154,7 +154,7 @@ hold_entered(const struct world *w, const struct conn *c, struct hold *h, const 
 	/* What its client does not know of, or has not claimed, is not entered once more. */
 	bool names = held_names(c, r->owner) && !r->waited;
 	bool repeats = h->kind == r->kind && h->permits == r->permits &&
-		       ((h->untold && !h->unsent) || (names && h->claim_ends_ms != INT64_MAX));
+		       ((h->unannounced && !h->unsent) || (names && h->claim_ends_ms != INT64_MAX));
 	if (!id_client_is(c) && !repeats)
 		h->count++;
 	held_claimed(w, h);
@@ -172,7 +172,7 @@ check_entered(struct world *w, const struct conn *c, const struct hold *h, const
 	if (r->permits > h->permits)
 		world_fail(w, "upgrade: c%u has %" PRId64 " permits of %s, and is told that it has %" PRId64,
 			c->client->index, h->permits, checker_name(h->name), r->permits);
-	if (r->owner[0] == '\0' && !id_client_is(c) && !h->untold && !h->lost && !r->part)
+	if (r->owner[0] == '\0' && !id_client_is(c) && !h->unannounced && !h->lost && !r->part)
 		world_fail(w, "re-entry: c%u enters %s once more without an OWNER", c->client->index,
 			checker_name(h->name));
 }
@@ -215,9 +215,9 @@ grants_check(struct world *w, const struct conn *c, session_id session, const st
 	fault_free_touched(c->host, name);
 	/* Where clocks stand still its daemon may have it for longer than it was good. */
 	if (h != NULL && h->token == token &&
-		(h->untold || held_good_us(h) > w->now_us || !promised(w, PROMISE_HOLD, name))) {
+		(h->unannounced || held_good_us(h) > w->now_us || !promised(w, PROMISE_HOLD, name))) {
 		/* It was a part of an MLOCK, which waited beside what a lost connection left. */
-		if (h->untold && r->part) {
+		if (h->unannounced && r->part) {
 			h->kind = r->kind;
 			h->limit = h->permits = 0;
 			hold_begins(h, r);
@@ -277,7 +277,7 @@ grants_part(struct world *w, struct conn *c, unsigned name, const char *owner, i
 		name, owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms, r->claim_ms, true, false, false};
 	const struct hold *before = held_with(w, c->host, name, token);
 	/* It was taken for a grant to a stray LOCK of the session, until this answer showed whose it is. */
-	bool guessed = before != NULL && before->untold && before->since_us == w->now_us;
+	bool guessed = before != NULL && before->unannounced && before->since_us == w->now_us;
 	struct hold *h = grants_check(w, c, conn_session(c), &asked, token);
 	if (guessed)
 		hold_begins(h, &asked);
@@ -360,7 +360,7 @@ grants_stray(struct host *host, const struct note *n)
 	const struct asked asked = {name, v->owner, v->kind, v->limit, v->permits, v->lease_ms,
 		v->max_hold_ms, v->claim_ms, false, false, v->since_us < w->now_us};
 	struct hold *h = grants_check(w, v->conn, n->session, &asked, n->token);
-	h->untold = h->begun = true;
+	h->unannounced = h->begun = true;
 	h->valid_us = 0;
 	waits_end(w, v);
 }
@@ -450,6 +450,6 @@ grants_torn(struct host *host, unsigned name, const struct hold_view *view)
 		return;
 	}
 	struct hold *h = grants_check(host->world, t.conn, view->session, &t.asked, view->token);
-	h->untold = h->unsent = h->begun = true;
+	h->unannounced = h->unsent = h->begun = true;
 	h->valid_us = 0;
 }

@@ -99,18 +99,18 @@ held_with(const struct world *w, const struct host *host, unsigned name, int64_t
 bool
 held_surely(const struct world *w, const struct hold *h)
 {
-	return !h->lost && !h->untold && promised(w, PROMISE_HOLD, h->name) && h->valid_us > w->now_us;
+	return !h->lost && !h->unannounced && promised(w, PROMISE_HOLD, h->name) && h->valid_us > w->now_us;
 }
 
 void
 held_claimed(const struct world *w, struct hold *h)
 {
-	if (h->untold)
+	if (h->unannounced)
 		h->valid_us = w->now_us + 1;
 	/* To its daemon the session showed that it knows of the hold only if it had not been told. */
-	if (h->untold && !h->unsent)
+	if (h->unannounced && !h->unsent)
 		held_named(h);
-	h->untold = h->unsent = false;
+	h->unannounced = h->unsent = false;
 }
 
 static void
@@ -199,7 +199,7 @@ static void
 check_kept(struct world *w, const struct hold *h, bool held)
 {
 	/* When its daemon ends nobody comes back; then it is withheld until what was told is over. */
-	if (!held && !h->lost && promised(w, PROMISE_HOLD, h->name) && !h->untold &&
+	if (!held && !h->lost && promised(w, PROMISE_HOLD, h->name) && !h->unannounced &&
 		h->ended_us > w->now_us && !(h->host->draining && held_until_us(h) <= w->now_us))
 		world_fail(w,
 			"grace: d%u has given %s with token %" PRId64 " up, which session %" PRIu64
@@ -246,13 +246,14 @@ check_over(struct world *w, const struct hold *h, const struct looked *looked)
 			"stale: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
 			" ms after its end",
 			h->host->index, checker_name(h->name), h->token, -looked->left_ms);
-	if (!looked->withheld && !h->untold && (looked->kind != h->kind || looked->permits != h->permits))
+	if (!looked->withheld && !h->unannounced &&
+		(looked->kind != h->kind || looked->permits != h->permits))
 		world_fail(w,
 			"kind: d%u has the hold of %s with token %" PRId64
 			" as another kind than was asked for",
 			h->host->index, checker_name(h->name), h->token);
 	/* What nobody was told of may be a part of an MLOCK: that has none before its answer. */
-	if (!looked->withheld && !h->untold && looked->now_ms >= h->ends_ms)
+	if (!looked->withheld && !h->unannounced && looked->now_ms >= h->ends_ms)
 		world_fail(w,
 			"terms: d%u still has the hold of %s with token %" PRId64 ", %" PRId64
 			" ms after the end of its LEASE, MAXHOLD or CLAIM",
@@ -306,7 +307,7 @@ held_step(struct world *w, struct host *host, int64_t now_ms)
 		events_look(w, h, looked.held);
 		if (is_detached(w, h))
 			check_kept(w, h, looked.held);
-		else if (looked.held && !looked.ends && !h->untold)
+		else if (looked.held && !looked.ends && !h->unannounced)
 			withheld_valid(h, looked.valid_us, now_ms + looked.left_ms);
 	}
 }

@@ -49,8 +49,8 @@ struct hold {
 	int64_t withheld_us;   /* withheld since then; 0: not withheld */
 	bool begun;            /* EVENTS has told of its grant */
 	bool over;             /* EVENTS has told of its end */
-	bool untold;           /* no client knows of it, because its session had no connection */
-	bool unsent;           /* untold: its daemon died before the answer left, and takes it as told */
+	bool unannounced;      /* no client knows of it, because its session had no connection */
+	bool unsent;           /* unannounced: its daemon died before the answer left, and takes it as told */
 	bool torn;             /* its daemon died in the step that ended it */
 	bool copied;           /* by the copy of a ledger: no client will ever know of it */
 };

@@ -164,7 +164,7 @@ look_at_hold(void *arg, const struct hold_view *view)
 	if (h->session != view->session || !owner_is(h->owner, view->owner))
 		world_fail(l->w, "listing: d%u shows another holder of %s with token %" PRId64, d, name,
 			view->token);
-	if (!h->untold && h->count != view->count)
+	if (!h->unannounced && h->count != view->count)
 		world_fail(l->w, "listing: d%u shows that %s is held %" PRId64 " times, and it is %" PRId64,
 			d, name, view->count, h->count);
 	return !l->w->failed;

@@ -10,15 +10,15 @@
 #include <string.h>
 
 static bool
-is_of(const struct loss_told *l, const struct host *h, session_id session)
+is_of(const struct loss_report *l, const struct host *h, session_id session)
 {
 	return l->host == h && l->host_life == h->life && l->session == session;
 }
 
-static struct loss_told **
+static struct loss_report **
 find(struct world *w, const struct host *h, session_id session, unsigned name, const char *owner)
 {
-	struct loss_told **at = &w->losses.told;
+	struct loss_report **at = &w->losses.told;
 	while (*at != NULL &&
 		!(is_of(*at, h, session) && (*at)->name == name && strcmp((*at)->owner, owner) == 0))
 		at = &(*at)->next;
@@ -26,9 +26,9 @@ find(struct world *w, const struct host *h, session_id session, unsigned name, c
 }
 
 static void
-forget(struct loss_told **at)
+forget(struct loss_report **at)
 {
-	struct loss_told *l = *at;
+	struct loss_report *l = *at;
 	if (l == NULL)
 		return;
 	*at = l->next;
@@ -38,7 +38,7 @@ forget(struct loss_told **at)
 static void
 asked(struct world *w, const struct conn *c, unsigned name, const char *owner)
 {
-	struct loss_told *l = *find(w, c->host, conn_session(c), name, owner);
+	struct loss_report *l = *find(w, c->host, conn_session(c), name, owner);
 	const struct hold *h = held_by(w, (struct conn *)c, name, owner);
 	/* What its session has again by now is not asked for, but given back by MUNLOCK; nor is what is
 	 * answered by the loss. */
@@ -51,7 +51,7 @@ asked(struct world *w, const struct conn *c, unsigned name, const char *owner)
 void
 losses_done(struct world *w)
 {
-	for (struct loss_told *l = w->losses.told, *next; l != NULL; l = next) {
+	for (struct loss_report *l = w->losses.told, *next; l != NULL; l = next) {
 		next = l->next;
 		free(l);
 	}
@@ -74,7 +74,7 @@ manner_of(struct world *w, const struct host *h, session_id session)
 void
 losses_granted(struct world *w, const struct host *h, session_id session, unsigned name, const char *owner)
 {
-	struct loss_told *l = *find(w, h, session, name, owner);
+	struct loss_report *l = *find(w, h, session, name, owner);
 	/* A LOCK that waited already when it was lost leaves it to be told; so does one that was refused
 	 * since. */
 	if (l != NULL)
@@ -117,7 +117,7 @@ check_reason(struct world *w, const struct host *h, const struct hold *hold, con
 			h->index, checker_name(hold->name), why);
 	/* Clocks differ by a hundredth each from the true time, in which it is told here. */
 	int64_t slack_us = 1000 + w->plan.lease_ms * 20;
-	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->untold &&
+	if ((bounds || expired) && hold->valid_us > w->now_us + 1000 && !hold->unannounced &&
 		promised(w, PROMISE_HOLD, hold->name) && !(bounds && now_ms >= hold->ends_ms) &&
 		!(expired && (clock_jumps_noted(h) || hold->valid_us - w->now_us <= slack_us)))
 		world_fail(w, "loss: d%u calls its hold of %s %s, and was sure of it for %" PRId64 " us more",
@@ -160,18 +160,18 @@ check_cause(struct world *w, const struct host *h, unsigned name, const char *wh
 
 /* Both were lost while no daemon was there: the model does not know which is the later one. */
 static bool
-together(const struct loss_told *one, const struct loss_told *other)
+together(const struct loss_report *one, const struct loss_report *other)
 {
 	return one->over_us != 0 && one->over_us == other->over_us;
 }
 
 /* How many its session has, or may have, lost since; surely: has, and is surely reminded of still. */
 static int64_t
-lost_since(const struct world *w, const struct loss_told *of, bool surely)
+lost_since(const struct world *w, const struct loss_report *of, bool surely)
 {
 	int64_t n = 0;
 	bool later = true;
-	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+	for (const struct loss_report *l = w->losses.told; l != NULL; l = l->next) {
 		later &= l != of;
 		if (l == of || !is_of(l, of->host, of->session))
 			continue;
@@ -188,9 +188,9 @@ static void
 forget_oldest(struct world *w, const struct host *h)
 {
 	int64_t all = 0, most = w->plan.user_locks;
-	for (const struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+	for (const struct loss_report *l = w->losses.told; l != NULL; l = l->next)
 		all += l->host == h && l->host_life == h->life;
-	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+	for (struct loss_report *l = w->losses.told; l != NULL; l = l->next)
 		if (l->host == h && l->host_life == h->life)
 			l->old |= (most > 0 && all >= most) || lost_since(w, l, false) >= w->plan.lost_most;
 }
@@ -211,9 +211,9 @@ lost(struct host *h, const struct note *n, unsigned name)
 {
 	struct world *w = h->world;
 	const struct loss_manner *m = manner_of(w, h, n->session);
-	struct loss_told *l = calloc(1, sizeof(*l));
+	struct loss_report *l = calloc(1, sizeof(*l));
 	assert(l != NULL && n->owner.n < sizeof(l->owner));
-	*l = (struct loss_told){
+	*l = (struct loss_report){
 		.host = h, .host_life = h->life, .session = n->session, .name = name, .token = n->token};
 	if (n->owner.n > 0)
 		memcpy(l->owner, n->owner.p, n->owner.n);
@@ -282,7 +282,7 @@ comes(const struct conn *c)
 }
 
 static void
-check_told(struct world *w, const struct host *h, const struct loss_told *l)
+check_told(struct world *w, const struct host *h, const struct loss_report *l)
 {
 	const struct conn *c;
 	bool push = l->onloss == ONLOSS_PUSH && speaks_for(l->conn, h, l->session);
@@ -304,7 +304,7 @@ check_told(struct world *w, const struct host *h, const struct loss_told *l)
 void
 losses_step(struct world *w, const struct host *h)
 {
-	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next) {
+	for (struct loss_report *l = w->losses.told; l != NULL; l = l->next) {
 		if (!l->due || l->host != h || l->host_life != h->life)
 			continue;
 		check_told(w, h, l);
@@ -364,13 +364,13 @@ is_named(const struct reply *reply, unsigned name)
 
 /* The loss that a request for new locks is answered by: one that its holder has not been told of (4.7). Of
  * several names, the one that the answer names. told: NULL if it tells of none. */
-static struct loss_told *
-untold(struct world *w, const struct conn *c, const struct reply *told)
+static struct loss_report *
+unannounced(struct world *w, const struct conn *c, const struct reply *told)
 {
 	const struct request *r = &c->current;
 	for (unsigned i = 0; i < (r->verb == VERB_LOCK ? 1 : r->count); i++) {
 		unsigned name = r->verb == VERB_LOCK ? r->name : r->names[i];
-		struct loss_told *l = *find(w, c->host, conn_session(c), name, r->owner);
+		struct loss_report *l = *find(w, c->host, conn_session(c), name, r->owner);
 		if (l != NULL && !l->known && (told == NULL || r->verb == VERB_LOCK || is_named(told, name)))
 			return l;
 	}
@@ -400,7 +400,7 @@ check_reminded(struct world *w, const struct conn *c, const struct reply *reply)
 		reply != NULL && reply->type == REPLY_ERROR &&
 		(reply->code == CODE_HELD || reply->code == CODE_ERR ||
 			(reply->code == CODE_DRAINING && id_client_is(c) && core_drained(c->host->core)));
-	struct loss_told *l = untold(w, c, told ? reply : NULL);
+	struct loss_report *l = unannounced(w, c, told ? reply : NULL);
 	if (told && l == NULL)
 		world_fail(w,
 			"loss: c%u is told in answer to a LOCK that it has lost what it has not, or twice",
@@ -419,7 +419,7 @@ check_reminded(struct world *w, const struct conn *c, const struct reply *reply)
 static void
 doubt(struct world *w, const struct conn *c)
 {
-	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+	for (struct loss_report *l = w->losses.told; l != NULL; l = l->next)
 		if (is_of(l, c->host, conn_session(c)) && !l->chosen)
 			l->known = false;
 }
@@ -440,7 +440,7 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 	if (r->verb != VERB_UNLOCK && r->verb != VERB_CHECK && r->verb != VERB_EXTEND &&
 		r->verb != VERB_DOWNGRADE)
 		return;
-	struct loss_told **at = find(w, c->host, conn_session(c), r->name, r->owner);
+	struct loss_report **at = find(w, c->host, conn_session(c), r->name, r->owner);
 	/* It may have waited for the name before it lost it, and hold it again. */
 	const struct hold *hold = held_by(w, c, r->name, r->owner);
 	if (told && (*at == NULL || ((*at)->again && hold != NULL && held_surely(w, hold) && r->token == 0)))
@@ -461,15 +461,15 @@ losses_reply(struct world *w, const struct conn *c, const struct reply *reply)
 
 /* ---- from one process to the next ---- */
 
-static struct loss_told *
+static struct loss_report *
 add(struct host *h, const struct hold *hold)
 {
 	struct world *w = h->world;
 	const struct loss_manner *m = manner_of(w, h, hold->session);
-	struct loss_told *l = calloc(1, sizeof(*l));
+	struct loss_report *l = calloc(1, sizeof(*l));
 	assert(l != NULL);
 	forget(find(w, h, hold->session, hold->name, hold->owner));
-	*l = (struct loss_told){.next = w->losses.told,
+	*l = (struct loss_report){.next = w->losses.told,
 		.host = h,
 		.host_life = h->life,
 		.session = hold->session,
@@ -487,7 +487,7 @@ add(struct host *h, const struct hold *hold)
 void
 losses_torn(struct host *h, const struct hold *hold)
 {
-	struct loss_told *l = add(h, hold);
+	struct loss_report *l = add(h, hold);
 	l->old = true;
 	l->over_us = h->world->now_us;
 	forget_oldest(h->world, h);
@@ -502,7 +502,7 @@ losses_torn_choice(struct world *w, const struct conn *c)
 void
 losses_over(struct host *h, const struct hold *hold)
 {
-	struct loss_told *l = add(h, hold);
+	struct loss_report *l = add(h, hold);
 	l->known = l->chosen = hold->ends_ms <= host_ms(h) && is_chosen(end_of(hold));
 	l->over_us = h->world->now_us;
 	forget_oldest(h->world, h);
@@ -511,14 +511,14 @@ losses_over(struct host *h, const struct hold *hold)
 void
 losses_forgettable(struct host *h)
 {
-	for (struct loss_told *l = h->world->losses.told; l != NULL; l = l->next)
+	for (struct loss_report *l = h->world->losses.told; l != NULL; l = l->next)
 		l->old |= l->host == h && l->host_life == h->life;
 }
 
 void
 losses_end(struct world *w, const struct host *h, session_id session)
 {
-	for (struct loss_told **at = &w->losses.told; *at != NULL;)
+	for (struct loss_report **at = &w->losses.told; *at != NULL;)
 		if (is_of(*at, h, session))
 			forget(at);
 		else
@@ -529,7 +529,7 @@ void
 losses_carry(struct host *h, uint64_t life, session_id session)
 {
 	struct world *w = h->world;
-	for (struct loss_told *l = w->losses.told; l != NULL; l = l->next)
+	for (struct loss_report *l = w->losses.told; l != NULL; l = l->next)
 		if (l->host == h && l->host_life == life && l->session == session)
 			l->host_life = h->life;
 	for (struct loss_manner *m = w->losses.manners; m != NULL; m = m->next)

@@ -18,8 +18,8 @@ struct host;
 struct world;
 
 /* A lost hold whose session was told, or is about to be told. */
-struct loss_told {
-	struct loss_told *next;
+struct loss_report {
+	struct loss_report *next;
 	const struct host *host;
 	uint64_t host_life;
 	session_id session;
@@ -54,7 +54,7 @@ struct loss_manner {
 };
 
 struct losses {
-	struct loss_told *told;
+	struct loss_report *told;
 	struct loss_manner *manners;
 	const struct conn *pushed; /* the last push, which comes directly before its note; NULL: none */
 	unsigned pushed_name;

@@ -79,7 +79,7 @@ check_holds(struct world *w, const struct conn *c, int64_t n)
 		if (!is_of(h, c->host, conn_session(c)) || h->lost)
 			continue;
 		known++;
-		sure += !h->untold && promised(w, PROMISE_HOLD, h->name) && h->ended_us > w->now_us &&
+		sure += !h->unannounced && promised(w, PROMISE_HOLD, h->name) && h->ended_us > w->now_us &&
 			h->valid_us > w->now_us;
 	}
 	if (n < sure || (n > known && !bundles_of(w, c->host, conn_session(c))))
@@ -152,7 +152,7 @@ look_at_heartbeat(struct world *w, struct session_terms *p, int64_t now_ms)
 }
 
 static void
-look_at_untold(struct world *w, const struct session_terms *p, int64_t now_ms)
+look_at_unannounced(struct world *w, const struct session_terms *p, int64_t now_ms)
 {
 	int64_t slack = slack_ms(p->most_ms);
 	/* What an MLOCK is taking may be taken for what its session waited for before. */
@@ -160,7 +160,7 @@ look_at_untold(struct world *w, const struct session_terms *p, int64_t now_ms)
 		now_ms <= p->cut_ms + p->cut_grace_ms + slack + 2 || stood_still(p->host, slack))
 		return;
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next)
-		if (is_of(h, p->host, p->session) && h->untold && !h->unsent && is_there(p->host, h))
+		if (is_of(h, p->host, p->session) && h->unannounced && !h->unsent && is_there(p->host, h))
 			world_fail(w,
 				"grace: d%u keeps %s with token %" PRId64
 				", of which nobody was told in time",
@@ -173,6 +173,6 @@ sessions_step(struct world *w, const struct host *host, int64_t now_ms)
 	for (struct session_terms *p = session_terms_living(w, host); p != NULL && !host->draining;
 		p = p->next_living) {
 		look_at_heartbeat(w, p, now_ms);
-		look_at_untold(w, p, now_ms);
+		look_at_unannounced(w, p, now_ms);
 	}
 }

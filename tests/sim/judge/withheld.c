@@ -48,7 +48,7 @@ check_longest(struct world *w, const struct hold *h, const struct host *host, in
 		host_true_us(host, host_rule(host, h->name)->crash_delay_ms) - host_true_us(host, 0);
 	int64_t most_us = good_us - w->now_us + delay_us;
 	bool longer = ttl_ms * 1000 > most_us + (most_us > 0 ? most_us / 100 : 0) + SLACK_US;
-	if (!h->untold && !is_kept_alone(w, h) && promised(w, PROMISE_WITHHELD, h->name) && longer)
+	if (!h->unannounced && !is_kept_alone(w, h) && promised(w, PROMISE_WITHHELD, h->name) && longer)
 		world_fail(w,
 			"withheld: d%u withholds %s with token %" PRId64 " for %" PRId64
 			" ms, and nobody can rely on it for more than %" PRId64 " us",
@@ -97,7 +97,7 @@ withheld_left(struct world *w, struct host *host, session_id session)
 	for (const struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		struct sought s = {.token = h->token};
 		int64_t left_us = h->valid_us - w->now_us + host_rule(host, h->name)->crash_delay_ms * 1000;
-		if (!is_at(h, host) || h->session != session || h->lost || h->untold ||
+		if (!is_at(h, host) || h->session != session || h->lost || h->unannounced ||
 			!promised(w, PROMISE_WITHHELD, h->name) || h->valid_us <= w->now_us ||
 			h->ended_us <= w->now_us || w->lost_here[host->index] || host->draining ||
 			left_us - left_us / 100 < SLACK_US)

@@ -220,7 +220,7 @@ START_TEST(a_reader_that_stops_costs_lines_and_no_time)
 	ck_assert_ptr_nonnull(strstr(sink_read(&sink), "warning log.dropped lines="));
 	second = strchr(sink.text, '\n') + 1;
 	ck_assert_ptr_nonnull(strstr(second, "info after n=1\n"));
-	ck_assert_uint_eq(sink.log.dropped_untold, 0);
+	ck_assert_uint_eq(sink.log.dropped_unreported, 0);
 	sink_done(&sink);
 }
 END_TEST
@@ -269,7 +269,7 @@ START_TEST(a_full_disk_costs_lines_and_nothing_else)
 	LOG_EVENT(&log, LOG_INFO_LEVEL, "e", log_number("n", 1));
 	LOG_EVENT(&log, LOG_INFO_LEVEL, "e", log_number("n", 2));
 	ck_assert_uint_eq(log.dropped, 2);
-	ck_assert_uint_eq(log.dropped_untold, 2);
+	ck_assert_uint_eq(log.dropped_unreported, 2);
 	close(fd);
 }
 END_TEST

@@ -29,7 +29,7 @@ START_TEST(an_answer_counts_from_when_the_question_left)
 
 	deadline_start(&d, 1000, 9000, 2000);
 	deadline_asked(&d, 4000);
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert_int_eq(d.expire_ms, 13000);
 	ck_assert_int_eq(deadline_step(&d, 6999), DEADLINE_WAIT);
 	ck_assert_int_eq(deadline_step(&d, 7000), DEADLINE_ASK);
@@ -60,7 +60,7 @@ START_TEST(a_twentieth_is_set_aside_for_stopping_and_at_least_half_a_second)
 	deadline_start(&d, 1000, 10000, deadline_reserve_ms(10000, 5000));
 	ck_assert_int_eq(deadline_step(&d, 4333), DEADLINE_ASK);
 	deadline_asked(&d, 4333);
-	deadline_told(&d, 6667);
+	deadline_announced(&d, 6667);
 	deadline_silence(&d);
 	ck_assert_int_eq(deadline_step(&d, 4333 + 6000), DEADLINE_WAIT);
 	ck_assert_int_eq(deadline_step(&d, 4333 + 6167), DEADLINE_STOP);
@@ -73,9 +73,9 @@ START_TEST(a_hold_that_is_not_renewed_keeps_its_whole_grace)
 
 	deadline_start(&d, 1000, 9000, 2000);
 	deadline_asked(&d, 4000);
-	deadline_told(&d, 6000);
+	deadline_announced(&d, 6000);
 	deadline_asked(&d, 6000);
-	deadline_told(&d, 4000);
+	deadline_announced(&d, 4000);
 	ck_assert_int_eq(d.expire_ms, 10000);
 	ck_assert_int_eq(d.stop_ms, 8000);
 }
@@ -104,7 +104,7 @@ START_TEST(a_holder_that_slept_asks_before_it_stops_while_its_deadline_lies_ahea
 	ck_assert_int_eq(deadline_step(&d, 8500), DEADLINE_WAIT);
 	ck_assert_int_eq(deadline_next(&d, 8500), 8500 + DEADLINE_LATE_MS);
 	ck_assert_int_eq(deadline_step(&d, 8500 + DEADLINE_LATE_MS), DEADLINE_STOP);
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert_int_eq(deadline_step(&d, 8501), DEADLINE_WAIT);
 	ck_assert_int_eq(d.expire_ms, 17500);
 }
@@ -121,7 +121,7 @@ START_TEST(a_holder_that_slept_past_its_deadline_is_in_doubt_until_it_is_answere
 	ck_assert(deadline_doubts(&d, 60000));
 	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_WAIT);
 	ck_assert_int_eq(deadline_next(&d, 60001), 60000 + DEADLINE_DOUBT_MS);
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert(!deadline_doubts(&d, 60001));
 	ck_assert_int_eq(deadline_step(&d, 60001), DEADLINE_WAIT);
 	ck_assert_int_eq(d.expire_ms, 69000);
@@ -141,10 +141,10 @@ START_TEST(a_question_that_was_under_way_when_the_process_stood_still_leaves_a_d
 	ck_assert_int_eq(deadline_step(&d, 60000), DEADLINE_WAIT);
 	deadline_stood(&d, 60100);
 	ck_assert_int_eq(deadline_next(&d, 60100), 60000 + DEADLINE_DOUBT_MS);
-	deadline_told(&d, 9000); /* the answer of before */
+	deadline_announced(&d, 9000); /* the answer of before */
 	ck_assert_int_eq(deadline_step(&d, 60100), DEADLINE_ASK);
 	deadline_asked(&d, 60100);
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert_int_eq(deadline_step(&d, 60200), DEADLINE_WAIT);
 	ck_assert_int_eq(d.expire_ms, 69100);
 }
@@ -201,7 +201,7 @@ START_TEST(a_connection_that_is_cut_and_back_is_asked_at_once)
 	deadline_back(&d, 5000);
 	ck_assert_int_eq(deadline_step(&d, 5000), DEADLINE_ASK);
 	deadline_asked(&d, 5000);
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert_int_eq(d.expire_ms, 14000);
 	ck_assert_int_eq(d.stop_ms, 12000);
 }
@@ -236,7 +236,7 @@ START_TEST(a_holder_that_slept_and_finds_itself_cut_is_in_doubt_until_it_is_back
 	ck_assert_int_eq(deadline_step(&d, 60000 + DEADLINE_DOUBT_MS), DEADLINE_EXPIRE);
 	deadline_back(&d, 60600);
 	deadline_asked(&d, 60600);
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert(!deadline_doubts(&d, 60700));
 	ck_assert_int_eq(d.expire_ms, 69600);
 }
@@ -252,7 +252,7 @@ START_TEST(a_holder_that_asked_in_time_expires_without_a_doubt)
 	ck_assert_int_eq(deadline_next(&d, 9999), 10000);
 	ck_assert_int_eq(deadline_step(&d, 10000), DEADLINE_EXPIRE);
 	ck_assert(!deadline_doubts(&d, 10000));
-	deadline_told(&d, 9000);
+	deadline_announced(&d, 9000);
 	ck_assert_int_eq(deadline_step(&d, 10001), DEADLINE_WAIT);
 }
 END_TEST
@@ -290,7 +290,7 @@ START_TEST(a_time_that_no_daemon_tells_is_bounded)
 		deadline_start(&d, 1000, strange[i], 2000);
 		ck_assert_int_eq(d.expire_ms, most);
 		deadline_asked(&d, 1000);
-		deadline_told(&d, strange[i]);
+		deadline_announced(&d, strange[i]);
 		ck_assert_int_eq(d.expire_ms, most);
 		ck_assert_int_ge(d.stop_ms, 0);
 	}

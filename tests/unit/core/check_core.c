@@ -286,7 +286,7 @@ START_TEST(a_new_master_is_guarded_and_says_so)
 }
 END_TEST
 
-START_TEST(who_relies_on_a_hold_does_so_until_its_told_deadline)
+START_TEST(who_relies_on_a_hold_does_so_until_its_announced_deadline)
 {
 	struct story w;
 
@@ -1462,7 +1462,7 @@ main(void)
 		a_master_that_answers_with_errors_is_failing_and_not_silent,
 		errors_of_a_master_are_noted_once_for_a_stretch,
 		silences_of_a_master_are_noted_once_for_a_stretch, a_new_master_is_guarded_and_says_so,
-		who_relies_on_a_hold_does_so_until_its_told_deadline,
+		who_relies_on_a_hold_does_so_until_its_announced_deadline,
 		a_holder_reclaims_from_a_master_that_forgot,
 		a_reclaim_is_told_once_in_a_guard_and_again_in_the_next, a_reclaim_that_is_refused_is_a_loss,
 		who_locks_again_is_not_told_of_the_end_of_its_lease,

@@ -1357,7 +1357,7 @@ ledger_with_another_lease(void)
 	struct lease_entry lease = {.attempt = 77,
 		.name = SLICE("a"),
 		.valid_until_ms = w.now.ms + LEASE_MS / 2,
-		.told_until_ms = w.now.ms + LEASE_MS / 2,
+		.announced_until_ms = w.now.ms + LEASE_MS / 2,
 		.newest = 900,
 		.asked = true};
 	struct hold_entry hold = {.attempt = 77,

@@ -787,7 +787,7 @@ START_TEST(a_hold_with_a_lease_lasts_as_long_as_that)
 }
 END_TEST
 
-START_TEST(an_id_that_is_killed_leaves_its_holds_to_the_told_deadlines)
+START_TEST(an_id_that_is_killed_leaves_its_holds_to_the_announced_deadlines)
 {
 	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
 	struct slice names[] = {SLICE("b"), SLICE("c")};
@@ -1061,7 +1061,7 @@ main(void)
 		a_lock_that_comes_late_is_given_back_while_its_id_is_used, a_silent_id_abandons_its_holds,
 		what_was_told_outlasts_a_short_ttl, a_request_that_waits_is_a_sign_of_life,
 		a_hold_with_a_lease_lasts_as_long_as_that, a_session_is_ended_with_all_that_it_has,
-		an_id_that_is_killed_leaves_its_holds_to_the_told_deadlines,
+		an_id_that_is_killed_leaves_its_holds_to_the_announced_deadlines,
 		an_id_that_comes_to_nothing_leaves_no_session, ids_are_limited_and_the_idle_make_room,
 		losses_are_pushed_to_the_connection_that_asked, an_id_is_no_part_of_a_circle,
 		a_drain_ends_what_waits_and_withholds_what_is_held, a_daemon_that_ends_speaks_for_no_id,

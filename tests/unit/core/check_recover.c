@@ -473,13 +473,13 @@ ck_hold(struct core *core, struct session *s, const struct grant *before)
 	h.kept++;
 	ck_assert_ptr_nonnull(g);
 	ck_assert(g->token == before->token && g->count == before->count && g->kind == before->kind);
-	ck_assert(slice_equal(grant_why(g), grant_why(before)) && !g->untold);
+	ck_assert(slice_equal(grant_why(g), grant_why(before)) && !g->unannounced);
 	ck_assert_int_eq(grant_since_ms(g), grant_since_ms(before));
 	ck_assert_int_eq(grant_ends_ms(g), grant_ends_ms(before));
 	ck_assert(g->lease->kind == before->lease->kind && g->lease->permits == before->lease->permits);
 	ck_assert(slice_equal(permit_lease_slots(g->lease), permit_lease_slots(before->lease)));
 	ck_assert_int_eq(lease_held(g->lease)->valid_until_ms, lease_held(before->lease)->valid_until_ms);
-	ck_assert_int_eq(lease_told_until_ms(g->lease), lease_told_until_ms(before->lease));
+	ck_assert_int_eq(lease_announced_until_ms(g->lease), lease_announced_until_ms(before->lease));
 	ck_assert_int_ge(lease_held(g->lease)->token, before->token + 1);
 	ck_assert_uint_gt(lease_previous_owners(g->lease).n, 0);
 }
@@ -506,7 +506,7 @@ ck_session(struct core *core, const struct session *before)
 	for (const struct loss *loss = before->losses; loss != NULL; loss = loss->hh.next)
 		ck_assert_ptr_nonnull(loss_find(core, s, loss_name(loss), loss_owner(loss)));
 	LIST_FOREACH (g, &before->grants, in_session) {
-		if (g->untold || part_of(g) != NULL)
+		if (g->unannounced || part_of(g) != NULL)
 			continue;
 		ck_hold(core, s, g);
 		holds += lease_held(g->lease)->valid_until_ms > w.now.ms && grant_ends_ms(g) > w.now.ms;

@@ -291,7 +291,7 @@ START_TEST(a_wait_that_was_kept_closes_a_circle_when_it_is_granted)
 }
 END_TEST
 
-START_TEST(any_use_of_an_untold_hold_shows_that_it_is_known)
+START_TEST(any_use_of_an_unannounced_hold_shows_that_it_is_known)
 {
 	struct story w;
 	struct secret secret = cut_waiter(&w);
@@ -306,7 +306,7 @@ START_TEST(any_use_of_an_untold_hold_shows_that_it_is_known)
 END_TEST
 
 /* Its client knows nothing of the hold, and is told nothing of its end. */
-START_TEST(the_break_of_an_untold_hold_is_one_event_and_passes_the_name_on)
+START_TEST(the_break_of_an_unannounced_hold_is_one_event_and_passes_the_name_on)
 {
 	struct story w;
 	struct secret secret = cut_waiter(&w);
@@ -607,9 +607,9 @@ START_TEST(a_process_keeps_its_session_beyond_the_grace_and_ends_it_within)
 }
 END_TEST
 
-/* It may be working: the name does not pass on before the told deadline, at which nothing has to be given
- * back. */
-START_TEST(what_a_process_holds_that_cannot_be_seen_any_more_is_left_to_its_told_deadline)
+/* It may be working: the name does not pass on before the announced deadline, at which nothing has to be
+ * given back. */
+START_TEST(what_a_process_holds_that_cannot_be_seen_any_more_is_left_to_its_announced_deadline)
 {
 	const struct process process = {4711, 1, 9};
 	struct story w;
@@ -1052,7 +1052,7 @@ session_kill_by(struct story *w, conn_id conn, int64_t number)
 	return run(w, conn, (struct command){.verb = VERB_SESSION_KILL, .session = number});
 }
 
-START_TEST(who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_told_deadlines)
+START_TEST(who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_announced_deadlines)
 {
 	struct story w;
 	struct secret secret;
@@ -1531,8 +1531,8 @@ main(void)
 		a_lock_granted_meanwhile_is_answered_when_it_is_repeated,
 		a_repeated_lock_with_a_tag_counts_once,
 		a_wait_that_was_kept_closes_a_circle_when_it_is_granted,
-		any_use_of_an_untold_hold_shows_that_it_is_known,
-		the_break_of_an_untold_hold_is_one_event_and_passes_the_name_on,
+		any_use_of_an_unannounced_hold_shows_that_it_is_known,
+		the_break_of_an_unannounced_hold_is_one_event_and_passes_the_name_on,
 		what_nobody_comes_back_for_is_given_up_with_the_grace, a_wait_runs_on_without_its_connection,
 		a_repeated_lock_waits_as_long_as_it_says_now,
 		an_async_wait_is_taken_over_by_its_id_and_can_be_cancelled,
@@ -1543,7 +1543,7 @@ main(void)
 		a_loss_while_nobody_is_there_is_told_on_the_next_use,
 		pushes_of_losses_have_to_be_asked_for_again,
 		a_process_keeps_its_session_beyond_the_grace_and_ends_it_within,
-		what_a_process_holds_that_cannot_be_seen_any_more_is_left_to_its_told_deadline,
+		what_a_process_holds_that_cannot_be_seen_any_more_is_left_to_its_announced_deadline,
 		a_session_goes_on_without_the_process_that_cannot_be_seen,
 		who_takes_leave_of_a_session_does_not_end_what_a_process_holds_that_cannot_be_seen,
 		what_a_session_was_told_after_its_grace_counts_when_its_hold_is_broken,
@@ -1556,7 +1556,7 @@ main(void)
 		a_drain_that_waits_keeps_the_grace_of_holders_and_gives_them_nothing_new,
 		a_drain_that_waits_waits_for_a_bound_process, draining_abandons_what_a_process_keeps,
 		a_session_that_is_silent_for_too_long_is_closed_and_abandoned,
-		who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_told_deadlines,
+		who_is_killed_loses_its_connections_its_places_and_what_it_holds_to_the_announced_deadlines,
 		neither_a_grace_nor_a_process_keeps_a_session_that_is_killed,
 		whatever_a_killed_session_waits_for_ends_with_it, an_administrator_may_kill_its_own_session,
 		a_session_whose_lock_waits_cannot_be_heard_of, a_heartbeat_can_be_changed_and_given_back,

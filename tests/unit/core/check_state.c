@@ -694,7 +694,7 @@ START_TEST(the_session_of_an_id_goes_on_in_each_of_its_requests)
 	c.name = SLICE("b");
 	c.token = 701;
 	ck_assert_str_eq(run(&w, 3, c), "c3 :0");
-	/* The orphaned waiter has it now, untold; its time goes on. */
+	/* The orphaned waiter has it now, unannounced; its time goes on. */
 	handed_over_as("id untold");
 	ck_assert_str_eq(after(&w, 199), "");
 	ck_assert_str_eq(after(&w, 1), "release b#2");

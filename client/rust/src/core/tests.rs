@@ -326,7 +326,7 @@ fn a_loss_is_told_and_given_up_when_its_user_gives_it_up() {
 }
 
 #[test]
-fn a_loss_whose_user_says_nothing_is_given_up_at_the_told_deadline() {
+fn a_loss_whose_user_says_nothing_is_given_up_at_the_announced_deadline() {
     let mut stage = online();
     let id = stage.hold("a", 7, 3000);
     stage.say(&format!(">5\r\n+lost\r\n+a\r\n+o{}\r\n:7\r\n+broken an administrator broke it", id));
@@ -337,7 +337,7 @@ fn a_loss_whose_user_says_nothing_is_given_up_at_the_told_deadline() {
 }
 
 #[test]
-fn a_daemon_that_does_not_answer_is_a_loss_at_the_told_deadline() {
+fn a_daemon_that_does_not_answer_is_a_loss_at_the_announced_deadline() {
     let mut stage = online();
     let id = stage.hold("a", 7, 3000);
     stage.pass(3 * S - MS);

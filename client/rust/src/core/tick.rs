@@ -119,7 +119,7 @@ impl Core {
         }
     }
 
-    /// The told deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A process
+    /// The announced deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A process
     /// that stood still has not asked, and the daemon may have renewed the lock: it is asked now.
     fn tick_overdue(&mut self, id: HoldId, now: Time) {
         let leased = self.words_of(id).map_or(false, |words| option(words, "LEASE").is_some());
@@ -163,7 +163,7 @@ impl Core {
         self.claims.get(user).map(|claim| claim.words.as_slice())
     }
 
-    /// Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own.
+    /// Why the announced deadline has passed, as far as it is known here: it is a little earlier than the daemon's own.
     fn overdue(&self, id: HoldId, now: Time) -> String {
         let words = self.words_of(id).unwrap_or(&[]);
         let (granted_at, checking) = self.holds.get(&id).map_or((now, false), |hold| (hold.granted_at, hold.checking));
@@ -173,9 +173,9 @@ impl Core {
         } else if longest.map_or(false, |longest| now.saturating_sub(granted_at) > longest.mul_f64(0.9)) {
             "maxhold its max_hold is over".to_owned()
         } else if !self.answered {
-            format!("unreachable the daemon was away until the told deadline ({})", self.cut_why)
+            format!("unreachable the daemon was away until the announced deadline ({})", self.cut_why)
         } else if checking {
-            "unreachable the daemon did not answer until the told deadline".to_owned()
+            "unreachable the daemon did not answer until the announced deadline".to_owned()
         } else {
             "expired the daemon could not renew it in time".to_owned()
         }

@@ -43,7 +43,7 @@ final class Core {
     static final long SILENCE = 5 * SECOND;
     private static final long RETRY = 200 * MS; // until a LOCK is sent again to a daemon that ends
     private static final long CHECK_MIN = 20 * MS;
-    /** By so much before the told deadline a holder that cannot ask is told. */
+    /** By so much before the announced deadline a holder that cannot ask is told. */
     private static final long EARLY = 20 * MS;
 
     /** So long after a deadline, a look at it shows that this process stood still. */
@@ -479,7 +479,7 @@ final class Core {
     }
 
     /**
-     * The told deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
+     * The announced deadline has passed. That is a loss if the daemon was asked for a later one, or could not be, all the time. A
      * process that stood still has not asked, and the daemon may have renewed the lock: it is asked now.
      */
     private void tickOverdue(Hold hold, long now) {
@@ -499,7 +499,7 @@ final class Core {
         rouse(hold, asks ? Math.min(hold.late, hold.checkAt) : hold.late);
     }
 
-    /** Why the told deadline has passed, as far as it is known here: it is a little earlier than the daemon's own. */
+    /** Why the announced deadline has passed, as far as it is known here: it is a little earlier than the daemon's own. */
     private LockLostException overdue(Hold hold, long now) {
         List<String> words = hold.users.get(0).words;
         String bound = Terms.valueOf(words, "MAXHOLD");
@@ -511,11 +511,11 @@ final class Core {
         }
         if (!answered) {
             return new LockLostException(hold.key.name(), hold.token, "unreachable",
-                    "the daemon was away until the told deadline (" + cutWhy.getMessage() + ")");
+                    "the daemon was away until the announced deadline (" + cutWhy.getMessage() + ")");
         }
         if (hold.checking) {
             return new LockLostException(hold.key.name(), hold.token, "unreachable",
-                    "the daemon did not answer until the told deadline");
+                    "the daemon did not answer until the announced deadline");
         }
         return new LockLostException(hold.key.name(), hold.token, "expired", "the daemon could not renew it in time");
     }

@@ -196,7 +196,7 @@ final class Engine implements Runnable {
     }
 
     /**
-     * Waits until it is known whether a held claim whose told deadline has passed is lost: if this process stood still, the thread
+     * Waits until it is known whether a held claim whose announced deadline has passed is lost: if this process stood still, the thread
      * asks the daemon first.
      */
     void decide(Claim claim) {

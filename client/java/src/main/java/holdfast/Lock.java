@@ -156,7 +156,7 @@ public final class Lock implements AutoCloseable {
                 }
             }
             throw new LockLostException(names.get(0), token(), "unreachable",
-                    "the daemon did not answer until the told deadline");
+                    "the daemon did not answer until the announced deadline");
         }
     }
 

@@ -348,7 +348,7 @@ final class FaultTests {
     }
 
     /**
-     * The daemon is gone, or does not answer, and does not come back: the lock is lost when the told deadline is over, and not
+     * The daemon is gone, or does not answer, and does not come back: the lock is lost when the announced deadline is over, and not
      * earlier.
      */
     static void testDaemonGone() throws Exception {
