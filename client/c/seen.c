@@ -2,9 +2,10 @@
  * seen: the holder of a name that a program waits for, and the events that the program is notified of; see
  * library.h.
  *
- *     wait ──1 s, then 5 s──▶ INSPECT ──nobody here──▶ INSPECT FLEET ──▶ on_wait, and the watcher of the
- * handle wait is over ─────────▶ the same ────────────────────────────────▶ the error
+ *     1 s, then each 5 s ──▶ INSPECT ──nobody here──▶ INSPECT FLEET ──▶ on_wait, and the handle's watcher
+ *     wait is over ────────▶ the same ────────────────────────────────▶ the error
  *
+ * Without a daemon on_wait and the watcher are told that nothing is known.
  * One answer serves all parts in the queue behind the one that has asked: a crowd asks once.
  */
 #include "client/c/seen.h"
@@ -44,7 +45,7 @@ seen_next(const struct part *part)
 {
 	bool waits = part->state == PART_WAITS && part->late_ms == 0 && !part->looks;
 
-	return waits && part->lock->hf->ready && seen_is_wanted(part) ? part->look_ms : INT64_MAX;
+	return waits && seen_is_wanted(part) ? part->look_ms : INT64_MAX;
 }
 
 static void
@@ -53,14 +54,6 @@ seen_ask(struct part *part, int64_t now_ms)
 	part->looks = true;
 	engine_ask(part->lock->hf, part, ASKED_INSPECT, 4,
 		(const char *const[]){"INSPECT", part->name, "COUNT", WAITERS}, now_ms);
-}
-
-void
-seen_step(struct part *part, int64_t now_ms)
-{
-	if (now_ms >= seen_next(part)) {
-		seen_ask(part, now_ms);
-	}
 }
 
 void
@@ -149,6 +142,21 @@ seen_waits(struct part *part, const struct holdfast_holder *holder, int64_t posi
 	if (lock->watched && lock->options.on_wait != NULL) {
 		lock->news = true;
 		(void)wakeup_set(lock->fd, 1);
+	}
+}
+
+void
+seen_step(struct part *part, int64_t now_ms)
+{
+	static const struct holdfast_holder nobody = {.uid = -1};
+
+	if (now_ms < seen_next(part)) {
+		return;
+	}
+	if (part->lock->hf->ready) {
+		seen_ask(part, now_ms);
+	} else {
+		seen_waits(part, &nobody, 0, now_ms);
 	}
 }
 

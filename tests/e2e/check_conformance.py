@@ -10,7 +10,7 @@ import time
 import harness
 import proxy
 from clients import taken
-from conformance import Team
+from conformance import PACKAGES, Team
 from harness import BRISK, PATIENCE, boottime, expect, expect_between
 
 LEASE = 2.0  # seconds, of BRISK
@@ -423,9 +423,14 @@ def test_silent_daemon(place):
 
 
 def test_no_daemon(place):
-    """no daemon: unreachable, and worth another try; something else answers there: unreachable, and not worth one"""
+    """no daemon: unreachable, and worth another try, and a wait that lasts is told so; something else answers there: unreachable, and
+    not worth one"""
     team = Team(place, place.path + "/nothing.sock")
     team.ask("1", "lock", "a", "wait=0.5", wanted="unreachable 1 ")
+    told = team.only(PACKAGES)
+    told.tell("2", "lock", "a", "wait=1.5", "watch=3")
+    told.hear("3", "waits", r"[-0]1? [-0] (99\d|\d{4,}) ?$")
+    told.hear("2", "lock", "unreachable 1 ")
     foreign = Team(place, place.redis().socket)
     foreign.ask("1", "lock", "a", "wait=0.5", wanted="unreachable 0 ")
 

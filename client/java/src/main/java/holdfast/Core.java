@@ -676,17 +676,22 @@ final class Core {
 
     /** Asks who has the name, if that is due, and tells the caller. */
     private void look(Hold hold, Claim claim, long now) {
-        if (now >= claim.lookAt && answered) {
+        if (now >= claim.lookAt) {
             claim.lookAt = now + Looks.EVERY;
-            looks.ask(claim.name, now, this::ask, () -> {
-                if (claim.state == Claim.State.WAITING && claim.late == 0) {
-                    Waiting told = new Waiting(claim.name, looks.holder(claim.name), position(hold),
-                            Duration.ofNanos(Math.max(0, Clock.now() - claim.since)));
-                    calls.add(() -> claim.caller.waits(claim, told));
-                }
-            });
+            if (answered) {
+                looks.ask(claim.name, now, this::ask, () -> waits(claim, looks.holder(claim.name), position(hold)));
+            } else {
+                waits(claim, null, 0);
+            }
         }
-        rouse(hold, answered || now < claim.lookAt ? claim.lookAt : now + Looks.FIRST);
+        rouse(hold, claim.lookAt);
+    }
+
+    private void waits(Claim claim, Holder holder, long position) {
+        if (claim.state == Claim.State.WAITING && claim.late == 0) {
+            Waiting told = new Waiting(claim.name, holder, position, Duration.ofNanos(Math.max(0, Clock.now() - claim.since)));
+            calls.add(() -> claim.caller.waits(claim, told));
+        }
     }
 
     /** Among those that wait at the daemon, and behind the front that this process has there; 0: not known. */
