@@ -187,12 +187,12 @@ driver_on_elsewhere(void *arg, const struct whose *whose, struct slice text)
 }
 
 static void
-driver_on_heard(void *arg, struct connection *c)
+driver_on_alive(void *arg, struct connection *c)
 {
 	struct driver *d = arg;
 	conn_id id = connection_identity(c)->id;
 	if (core_wants_heartbeat(d->core, id)) {
-		driver_event(d, &(struct event){.type = EVENT_HEARD, .conn = id});
+		driver_event(d, &(struct event){.type = EVENT_ALIVE, .conn = id});
 	}
 }
 
@@ -368,7 +368,7 @@ const struct context_hooks driver_context_hooks = {
 	.masters = driver_on_masters,
 	.broken = driver_on_broken,
 	.elsewhere = driver_on_elsewhere,
-	.heard = driver_on_heard,
+	.alive = driver_on_alive,
 	.peer = driver_on_peer,
 	.no_push = driver_on_no_push,
 	.reset = driver_on_reset,

@@ -111,7 +111,7 @@ struct fleet_open {
 	int64_t until_ms;       /* LOOKS: for so long */
 	struct command command; /* its texts are in text */
 	char *text;
-	bool heard;                /* a master has answered */
+	bool answered;             /* a master has answered */
 	bool again;                /* the masters are asked a second time: an owner was not known */
 	bool asking;               /* ASKS: not all daemons have been asked */
 	char asked[DAEMON_ID_MAX]; /* the last of them that was; "": none */

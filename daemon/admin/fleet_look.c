@@ -122,7 +122,7 @@ fleet_looked(struct fleet *fleet, unsigned master, uint64_t id, const struct mas
 		return;
 	}
 	open->sights[master].asked = false;
-	open->heard |= look != NULL;
+	open->answered |= look != NULL;
 	if (!look) {
 		/* It may have been asked which daemons there are. */
 		fleet->peers.asked_ms = min_ms(fleet->peers.asked_ms, now_ms - FLEET_FRESH_MS + FLEET_NEW_MS);

@@ -146,7 +146,7 @@ write_peer(const struct fleet *fleet, const struct fleet_open *open, struct buff
 	reply_write_pair_text(out, "version", peer->version);
 	reply_write_pair_int(out, "uptime_ms", peer->begun_s == 0 ? -1 : up_ms > 0 ? up_ms : 0);
 	reply_write_pair_int(out, "seen_ms", peer->seen_ms > 0 ? now_ms - peer->seen_ms : -1);
-	reply_write_pair_int(out, "asked", peer == self ? open->heard : part && part->asked);
+	reply_write_pair_int(out, "asked", peer == self ? open->answered : part && part->asked);
 	reply_write_pair_int(out, "answers", told);
 	reply_write_pair_int(out, "answer_ms",
 		part && told ? part->answered_ms - part->asked_ms

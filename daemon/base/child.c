@@ -49,8 +49,8 @@ files_close_rest(posix_spawn_file_actions_t *files, int from)
 #define LEFT_MS 1000
 
 struct child {
-	struct event ends;  /* of pidfd, which becomes readable when the program has ended */
-	struct event heard; /* of said */
+	struct event ends;   /* of pidfd, which becomes readable when the program has ended */
+	struct event output; /* of said */
 	struct timeout *limit;
 	int64_t most_ms;
 	pid_t pid;
@@ -124,7 +124,7 @@ child_hear(struct child *child)
 	if (n > 0 && room > 0)
 		child->first_n += (size_t)n;
 	else if (n == 0)
-		event_del(&child->heard);
+		event_del(&child->output);
 }
 
 static void
@@ -267,8 +267,8 @@ child_begin(struct child *child, struct event_base *base, const char *path, char
 	if (child->pidfd < 0)
 		return false;
 	event_assign(&child->ends, base, child->pidfd, EV_READ, child_came, child);
-	event_assign(&child->heard, base, child->said, EV_READ | EV_PERSIST, child_said, child);
-	if (event_add(&child->ends, NULL) != 0 || event_add(&child->heard, NULL) != 0) {
+	event_assign(&child->output, base, child->said, EV_READ | EV_PERSIST, child_said, child);
+	if (event_add(&child->ends, NULL) != 0 || event_add(&child->output, NULL) != 0) {
 		errno = ENOMEM;
 		return false;
 	}
@@ -314,7 +314,7 @@ child_free(struct child *child)
 		return;
 	if (event_initialized(&child->ends)) {
 		event_del(&child->ends);
-		event_del(&child->heard);
+		event_del(&child->output);
 	}
 	timeout_free(child->limit);
 	child_kill(child);
@@ -352,7 +352,7 @@ reaper_reap(struct reaper *reaper)
 }
 
 static void
-reaper_heard(evutil_socket_t fd, short what, void *arg)
+reaper_on_signal(evutil_socket_t fd, short what, void *arg)
 {
 	(void)fd;
 	(void)what;
@@ -369,7 +369,7 @@ reaper_new(struct event_base *base, child_known *known, void *arg, struct log *l
 	reaper->known = known;
 	reaper->arg = arg;
 	reaper->log = log;
-	reaper->ended = evsignal_new(base, SIGCHLD, reaper_heard, reaper);
+	reaper->ended = evsignal_new(base, SIGCHLD, reaper_on_signal, reaper);
 	if (!reaper->ended || event_add(reaper->ended, NULL) != 0) {
 		reaper_free(reaper);
 		return NULL;

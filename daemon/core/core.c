@@ -203,7 +203,7 @@ take_lease_vote(struct core *core, struct lease *l, const struct vote *vote)
 {
 	enum lease_state state = l->state;
 
-	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_heard(core, l, vote))
+	if ((state != LEASE_ACQUIRING && state != LEASE_HELD) || !lease_answered(core, l, vote))
 		return;
 	if (state == LEASE_HELD)
 		grants_lose(core, l, renew_vote(core, l, vote));
@@ -280,7 +280,7 @@ take_vote(struct core *core, const struct vote *vote)
 		believed.outcome = clock_jump_outcome(vote, m->doubted != 0);
 		vote = &believed;
 	}
-	master_heard(core, m, vote);
+	master_answered(core, m, vote);
 	switch (vote->op) {
 	case CALL_HELLO:
 	case CALL_ADMIT:
@@ -383,22 +383,22 @@ take_conn(struct core *core, const struct event *event)
 	case EVENT_CLOSE:
 		attach_close(core, conn, event->end);
 		return;
-	case EVENT_HEARD:
-		conn_heard(core, conn);
+	case EVENT_ALIVE:
+		conn_alive(core, conn);
 		return;
 	case EVENT_BIND:
 		assert(event->process.pid != 0);
-		conn_heard(core, conn);
+		conn_alive(core, conn);
 		attach_bind(core, conn, &event->process);
 		return;
 	case EVENT_MASTERS:
 		assert(event->masters != NULL);
-		conn_heard(core, conn);
+		conn_alive(core, conn);
 		masterset_asked(core, conn->id, event->masters, single_because(core));
 		return;
 	default:
 		assert(event->type == EVENT_COMMAND && event->command != NULL);
-		conn_heard(core, conn);
+		conn_alive(core, conn);
 		verb_run(core, conn, event->command);
 	}
 }
@@ -421,7 +421,7 @@ take_event(struct core *core, const struct event *event)
 	case EVENT_NO_PUSH:
 	case EVENT_FINISH:
 	case EVENT_CLOSE:
-	case EVENT_HEARD:
+	case EVENT_ALIVE:
 	case EVENT_BIND:
 	case EVENT_MASTERS:
 	case EVENT_COMMAND:

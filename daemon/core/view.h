@@ -204,7 +204,7 @@ uint64_t core_id_digest(uint64_t number, uint64_t user, struct slice id);
 /* Whether a session of an id with this digest holds the name. */
 bool core_holds_by_digest(const struct core *core, struct slice name, uint64_t number, uint64_t digest);
 
-/* Whether EVENT_HEARD is wanted of this connection: its session has a heartbeat. Cheap if no session has
+/* Whether EVENT_ALIVE is wanted of this connection: its session has a heartbeat. Cheap if no session has
  * one. */
 bool core_wants_heartbeat(const struct core *core, conn_id conn);
 

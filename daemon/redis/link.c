@@ -394,9 +394,9 @@ on_connection(void *arg, struct redisAsyncContext *redis, struct tls *tls, const
 static void
 link_look(struct link *link)
 {
-	int64_t now_ms = clock_ms(), heard_ms = stream_heard_ms(link->stream);
+	int64_t now_ms = clock_ms(), received_ms = stream_received_ms(link->stream);
 	int64_t limit_ms = link->settings.reply_ms;
-	int64_t silent_ms = now_ms - (link->due_ms > heard_ms ? link->due_ms : heard_ms);
+	int64_t silent_ms = now_ms - (link->due_ms > received_ms ? link->due_ms : received_ms);
 	char why[WHY_MAX];
 
 	if (link->flaps && now_ms - link->since_ms >= STABLE_MS) {
@@ -410,7 +410,7 @@ link_look(struct link *link)
 	}
 	/* This process may be the one that was stopped: the answers may lie in the socket, unread. */
 	link->suspect = link->count > 0 && silent_ms >= limit_ms;
-	if (link->count == 0 && now_ms - heard_ms >= limit_ms) {
+	if (link->count == 0 && now_ms - received_ms >= limit_ms) {
 		if (!link_say(link, KIND_PING, 1, (const char *[]){"PING"}))
 			stream_break(link->stream, "out of memory");
 		stream_flush(link->stream);

@@ -49,7 +49,7 @@ struct stream {
 	uint64_t written;
 	uint64_t sent;
 	size_t unfinished; /* bytes since the last whole reply */
-	int64_t heard_ms;
+	int64_t received_ms;
 	bool handshaking; /* the TLS handshake is not complete */
 	bool mute;   /* a write failed and why is set; what the master said before it closed is read first */
 	bool behind; /* replies may be left that were read and not told; `again` is due */
@@ -171,7 +171,7 @@ stream_read(struct stream *stream)
 	if (n > 0) {
 		stream->stats->master_input_bytes += (int64_t)n;
 		stream->unfinished += n;
-		stream->heard_ms = clock_ms();
+		stream->received_ms = clock_ms();
 	} else if (stream->mute) {
 		stream->broken = true;
 	}
@@ -386,7 +386,7 @@ stream_new(struct event_base *base, redisAsyncContext *redis, struct tls *tls,
 	stream->redis = redis;
 	stream->tls = tls;
 	stream->handshaking = tls != NULL;
-	stream->heard_ms = clock_ms();
+	stream->received_ms = clock_ms();
 	stream->functions = *reader->fn;
 	stream->create_array = stream->functions.createArray;
 	stream->functions.createArray = create_bounded_array;
@@ -445,7 +445,7 @@ stream_sent(const struct stream *stream)
 }
 
 int64_t
-stream_heard_ms(const struct stream *stream)
+stream_received_ms(const struct stream *stream)
 {
-	return stream->heard_ms;
+	return stream->received_ms;
 }

@@ -65,6 +65,6 @@ bool stream_is_handshaking(const struct stream *stream);
 uint64_t stream_written(const struct stream *stream);
 uint64_t stream_sent(const struct stream *stream);
 /* CLOCK_BOOTTIME ms of the last byte that came in; at first, of its birth. */
-int64_t stream_heard_ms(const struct stream *stream);
+int64_t stream_received_ms(const struct stream *stream);
 
 #endif

@@ -86,7 +86,7 @@ struct context_hooks {
 	/* Another daemon holds the name for the id; see EVENT_ELSEWHERE. */
 	void (*elsewhere)(void *arg, const struct whose *whose, struct slice text);
 	/* Any other request, also one that was refused: it shows that the client lives. */
-	void (*heard)(void *arg, struct connection *connection);
+	void (*alive)(void *arg, struct connection *connection);
 	/* identity.peer has changed. */
 	void (*peer)(void *arg, struct connection *connection);
 	/* The connection has left RESP3 (no_push) or entered it. */

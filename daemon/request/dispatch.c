@@ -80,7 +80,7 @@ dispatch_core(struct context *context, struct connection *c, struct command *com
 	}
 	if (command->as.n > 0 && context->answers->asks_owners(context, c, command)) {
 		connection_identity(c)->last_ms = clock_ms();
-		context->hooks->heard(context->arg, c);
+		context->hooks->alive(context->arg, c);
 		return;
 	}
 	/* A half-closed client wants an answer without a wait (PROTOCOL.md 1). */
@@ -112,7 +112,7 @@ handler_of(const struct context *context, const struct command *command)
 static void
 dispatch_here(struct context *context, struct connection *c, const struct command *command)
 {
-	context->hooks->heard(context->arg, c);
+	context->hooks->alive(context->arg, c);
 	if (command_info(command->verb)->flags & COMMAND_CLOSE) {
 		connection_cut(c, END_ABANDONED, "speaks HTTP");
 	} else if (dispatch_allows(c, command)) {
@@ -142,7 +142,7 @@ dispatch_request(struct context *context, struct connection *c, const struct req
 		return;
 	}
 	if (bad) {
-		context->hooks->heard(context->arg, c);
+		context->hooks->alive(context->arg, c);
 		connection_reply(c, &error);
 		return;
 	}
@@ -155,7 +155,7 @@ dispatch_request(struct context *context, struct connection *c, const struct req
 		dispatch_core(context, c, &command);
 	} else {
 		who->last_ms = clock_ms();
-		context->hooks->heard(context->arg, c);
+		context->hooks->alive(context->arg, c);
 	}
 	if (audit_wants(&command)) {
 		audit_request(context, c, &command);

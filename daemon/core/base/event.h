@@ -43,7 +43,7 @@ enum event_type {
 	EVENT_FINISH,    /* conn: no more requests will come: its wait becomes WAIT 0 */
 	EVENT_CLOSE,     /* conn, end: the connection is gone */
 	EVENT_COMMAND,   /* conn, command: one of the verbs that command.def marks for the core */
-	EVENT_HEARD,     /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
+	EVENT_ALIVE,     /* conn: it sent a request that the core does not answer (core_wants_heartbeat()) */
 	EVENT_BREAK,     /* command: a BREAK that another daemon asks for; nothing is answered */
 	EVENT_ELSEWHERE, /* whose, text: another daemon holds the name for the id. The text is told to its
 			    client */

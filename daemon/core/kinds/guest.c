@@ -215,7 +215,7 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 		emit_error(core, conn->id, CODE_LIMIT, "out of memory: try again later");
 		return NULL;
 	}
-	s->heard_ms = core->now.ms;
+	s->alive_ms = core->now.ms;
 	TAILQ_REMOVE(&core->locks->named_sessions, s->named, in_core);
 	TAILQ_INSERT_TAIL(&core->locks->named_sessions, s->named, in_core);
 	return guest;

@@ -237,7 +237,7 @@ acquire_won(struct core *core, struct lease *l)
 		lease_leave_queue(core, l);
 	round_no_foreign(l);
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
-	*round_held(l) = (struct round_held){.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms};
+	*round_held(l) = (struct round_held){.wanted_since_ms = core->now.ms, .contended_ms = core->now.ms};
 	lease_take_tokens(core, l);
 	lease_arm(core, l);
 	lease_note(

@@ -26,7 +26,7 @@ void acquire_begin(struct core *core, struct lease *l);
  * again. */
 void acquire_pause(struct core *core, struct lease *l);
 
-/* ACQUIRING: handles an answer that lease_heard() has accepted. */
+/* ACQUIRING: handles an answer that lease_answered() has accepted. */
 void acquire_vote(struct core *core, struct lease *l, const struct vote *vote);
 
 /* ACQUIRING: the answers take too long. WAITING: time to ask again. */

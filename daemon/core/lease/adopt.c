@@ -209,7 +209,7 @@ past_hold(struct core *core, struct lease *l, const struct lease_past *past, str
 		lease_vote_of(l, i)->valid_until_ms = past->valid_until_ms;
 	lease_move(core, l, LEASE_HELD, &(union lease_data){.held = held});
 	*round_held(l) = (struct round_held){
-		.wanted_since_ms = core->now.ms, .heard_ms = core->now.ms, .previous = previous};
+		.wanted_since_ms = core->now.ms, .contended_ms = core->now.ms, .previous = previous};
 	renew_begin(core, l);
 }
 

@@ -138,7 +138,7 @@ lease_arm(struct core *core, struct lease *l)
 	assert(held->writer == WRITER_NONE || l->kind == KIND_SHARED);
 	/* While a writer elsewhere waits, no new readers join here. A renewal tells whether it still does. */
 	if (l->kind == KIND_SHARED && held->wanted) {
-		int64_t doubt = round_held(l)->heard_ms + LEASE_WANT_MS;
+		int64_t doubt = round_held(l)->contended_ms + LEASE_WANT_MS;
 
 		if (doubt > core->now.ms && doubt < held->refresh_at_ms)
 			held->refresh_at_ms = doubt;
@@ -305,7 +305,7 @@ lease_drop(struct core *core, struct lease *l)
 }
 
 bool
-lease_heard(struct core *core, struct lease *l, const struct vote *vote)
+lease_answered(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct round *t = l->round;
 
@@ -315,7 +315,7 @@ lease_heard(struct core *core, struct lease *l, const struct vote *vote)
 	if (l->attempt != vote->attempt || t == NULL || !t->questions[vote->master].asking)
 		return false;
 	lease_vote_take(core, l, vote);
-	slots_heard(l, vote);
+	slots_answered(l, vote);
 	if (vote->token_last > t->reached)
 		t->reached = vote->token_last;
 	return true;
@@ -372,7 +372,7 @@ lease_want(struct core *core, struct lease *l)
 		return;
 	(void)round_of(core, l);
 	t = round_held(l);
-	t->heard_ms = core->now.ms;
+	t->contended_ms = core->now.ms;
 	if (held->wanted)
 		return;
 	held->wanted = true;

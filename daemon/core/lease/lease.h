@@ -149,7 +149,7 @@ struct lease_held {
 	bool served : 1;    /* a client was granted the lock on this lease */
 	bool again : 1;     /* and then one more: the name is in use. Not saved */
 	bool sampled : 1;   /* kept to see whether a client comes back. Not saved */
-	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unheard */
+	bool wanted : 1;    /* another daemon waits, or a foreign client may wait unseen */
 	enum kind told : 8; /* what a majority of the masters has been told */
 };
 
@@ -261,7 +261,7 @@ void lease_round(struct core *core, struct lease *l, int64_t term_ms, int64_t bl
 
 /* Accepts an answer to one of its questions. False: the answer is about an attempt that was given up; a
  * release is under way. */
-bool lease_heard(struct core *core, struct lease *l, const struct vote *vote);
+bool lease_answered(struct core *core, struct lease *l, const struct vote *vote);
 
 /* Until when a lease asked for at sent_ms is valid; and when to renew it. */
 int64_t lease_valid_from(const struct lease *l, int64_t sent_ms);

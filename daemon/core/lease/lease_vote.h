@@ -71,7 +71,7 @@ struct round_held {
 	int64_t spare_first; /* first token of a block fetched ahead; 0: none */
 	int64_t spare_last;
 	int64_t wanted_since_ms;    /* wanted: since when */
-	int64_t heard_ms;           /* wanted: when a waiting daemon was heard last */
+	int64_t contended_ms;       /* wanted: when a waiting daemon asked last */
 	int64_t streak;             /* local grants since wanted_since_ms */
 	int64_t enqueue_at_ms;      /* not WRITER_NONE: when to refresh its position in the queue */
 	int64_t announced_until_ms; /* deadline told before clocks shortened the validity; 0: no later one */

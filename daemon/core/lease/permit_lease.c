@@ -106,7 +106,7 @@ slots_ask_offer(struct core *core, struct lease *l)
 }
 
 void
-slots_heard(struct lease *l, const struct vote *vote)
+slots_answered(struct lease *l, const struct vote *vote)
 {
 	if (l->kind == KIND_PERMITS && l->state == LEASE_HELD && vote->op == CALL_ACQUIRE &&
 		vote->outcome == OUTCOME_YES && hash_text(vote->slots) != permit_lease_of(l)->slots->hash)

@@ -132,7 +132,7 @@ void slots_offered(struct core *core, struct lease *l, struct slice text);
 
 /* A master gave these slots after the round was won, and lease_vote_take() has noted it. If they are not
  * those of the permit lease, the vote is not ours, and they have to be given back there. */
-void slots_heard(struct lease *l, const struct vote *vote);
+void slots_answered(struct lease *l, const struct vote *vote);
 
 /* The round is lost: the next one asks for the offer, or for any slots if there is none. */
 void slots_ask_offer(struct core *core, struct lease *l);

@@ -306,7 +306,7 @@ renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	/* Another daemon waits; the message that said so may have been lost. */
 	if (yes && vote->position > (held->writer != WRITER_NONE && vote->master == l->queue_master))
 		lease_want(core, l);
-	else if (yes && l->kind == KIND_SHARED && core->now.ms - round_held(l)->heard_ms >= LEASE_WANT_MS)
+	else if (yes && l->kind == KIND_SHARED && core->now.ms - round_held(l)->contended_ms >= LEASE_WANT_MS)
 		held->wanted = false;
 	if (renew_hopeless(core, l))
 		return vote->op == CALL_RECLAIM ? LEASE_REFUSED : LEASE_TAKEN;

@@ -42,7 +42,7 @@ enum lease_loss renew_shortened(struct core *core, struct lease *l) __attribute_
  * come. */
 enum lease_loss renew_dropped(struct core *core, struct lease *l) __attribute__((warn_unused_result));
 
-/* An answer that lease_heard() has taken. */
+/* An answer that lease_answered() has taken. */
 enum lease_loss renew_vote(struct core *core, struct lease *l, const struct vote *vote)
 	__attribute__((warn_unused_result));
 enum lease_loss renew_timer(struct core *core, struct lease *l) __attribute__((warn_unused_result));

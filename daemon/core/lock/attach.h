@@ -56,10 +56,10 @@ void attach_unseen(struct core *core, const struct process *process);
 /* A request came on this connection, or the answer was given that kept further ones from coming: see
  * session.h. */
 static inline void
-conn_heard(const struct core *core, struct conn *conn)
+conn_alive(const struct core *core, struct conn *conn)
 {
 	assert(conn->session != NULL);
-	conn->session->heard_ms = core->now.ms;
+	conn->session->alive_ms = core->now.ms;
 }
 
 #endif

@@ -155,10 +155,10 @@ conn_answered(struct core *core, struct conn *conn)
 {
 	struct session *s = conn->session;
 
-	conn_heard(core, conn);
+	conn_alive(core, conn);
 	if (conn->host == NULL)
 		return;
-	conn_heard(core, conn->host);
+	conn_alive(core, conn->host);
 	guest_end(core, conn);
 	if (core->drain == DRAIN_ENDS && s->conn_count == 0)
 		session_end(core, s, END_ABANDONED);
@@ -196,7 +196,7 @@ named_session_claim_until(const struct core *core, const struct session *s)
 static void
 named_session_abandon(struct core *core, struct session *s, struct grant *g)
 {
-	int64_t told_ms = s->heard_ms + core->settings.lease_max_ms;
+	int64_t told_ms = s->alive_ms + core->settings.lease_max_ms;
 
 	assert(g->session == s);
 	grant_tell_no_more(core, g);
@@ -214,7 +214,7 @@ named_session_silent(struct core *core, struct session *s)
 	assert(s->conn_count == 0);
 	assert(s->named != NULL);
 	if (s->grant_count > 0)
-		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
+		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->alive_ms, NULL);
 	while (!LIST_EMPTY(&s->waiters))
 		queue_remove(core, LIST_FIRST(&s->waiters));
 	LIST_FOREACH_SAFE (g, &s->grants, in_session, next) {

@@ -112,7 +112,7 @@ session_make(struct core *core, session_id id, const struct peer *peer)
 	s->id = id;
 	s->peer = *peer;
 	s->opened_ms = core->now.ms;
-	s->heard_ms = core->now.ms;
+	s->alive_ms = core->now.ms;
 	s->onloss = ONLOSS_CLOSE;
 	TAILQ_INIT(&s->conns);
 	LIST_INIT(&s->grants);
@@ -453,7 +453,7 @@ static void
 heartbeat_arm(struct core *core, struct session *s)
 {
 	timer_arm(&core->timers, &s->heartbeat_timer,
-		s->heartbeat_ms > 0 ? s->heard_ms + s->heartbeat_ms : TIMER_NEVER);
+		s->heartbeat_ms > 0 ? s->alive_ms + s->heartbeat_ms : TIMER_NEVER);
 }
 
 void
@@ -474,7 +474,7 @@ heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
 void
 heartbeat_begin(struct core *core, struct session *s)
 {
-	s->heard_ms = core->now.ms;
+	s->alive_ms = core->now.ms;
 	s->heartbeat_look_at_ms = 0;
 	heartbeat_arm(core, s);
 }
@@ -501,7 +501,7 @@ heartbeat_missed(struct core *core, struct session *s)
 		named_session_silent(core, s);
 		return;
 	}
-	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->heard_ms, NULL);
+	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->alive_ms, NULL);
 	session_unbind(core, s);
 	if (!grace_keeps(core, s))
 		session_clear(core, s, END_ABANDONED);
@@ -522,8 +522,8 @@ heartbeat_timer(struct core *core, struct session *s)
 	if (s->conn_count == 0 && !session_is_kept(s))
 		return;
 	if (heartbeat_blocked(s))
-		s->heard_ms = core->now.ms;
-	if (s->heard_ms + s->heartbeat_ms > core->now.ms) {
+		s->alive_ms = core->now.ms;
+	if (s->alive_ms + s->heartbeat_ms > core->now.ms) {
 		s->heartbeat_look_at_ms = 0;
 		heartbeat_arm(core, s);
 	} else if (!session_looks_again(

@@ -65,7 +65,7 @@ struct session {
 	/* What each request reads lies side by side: with thousands of sessions, none of them is in a
 	 * cache. */
 	session_id id;
-	int64_t heard_ms;  /* when its last request came */
+	int64_t alive_ms;  /* when its last request came */
 	struct user *user; /* the user for whom it is counted */
 	int64_t locks;     /* held and waited for; a semaphore counts each permit */
 	struct grant_list grants;
@@ -245,7 +245,7 @@ void grace_timer(struct core *core, struct session *s);
  *                       yet. So a session that is due is looked at once more (session_looks_again()).
  *
  * A request costs one store: the timer looks when it is due, not before. Requests that the core does not see
- * come as EVENT_HEARD, for sessions with a heartbeat (core_wants_heartbeat()).
+ * come as EVENT_ALIVE, for sessions with a heartbeat (core_wants_heartbeat()).
  */
 
 void heartbeat_set(struct core *core, struct conn *conn, int64_t ms);

@@ -318,8 +318,8 @@ master_hello_answered(struct core *core, struct master *m, const struct vote *vo
 		master_repeat(core, m, vote);
 		return;
 	}
-	if (m->links[vote->link].hello_nonce > m->nonce_heard)
-		m->nonce_heard = m->links[vote->link].hello_nonce;
+	if (m->links[vote->link].hello_nonce > m->nonce_answered)
+		m->nonce_answered = m->links[vote->link].hello_nonce;
 	/* Its clock may have jumped after the guard of another memory. */
 	if (m->doubted != 0 && vote->admitted)
 		m->withheld_until_ms = core->now.ms + terms_guard_ms(core);
@@ -469,10 +469,10 @@ master_several(struct master *m, const struct vote *vote)
 		if (!served_differ(l, other))
 			continue;
 		differ = true;
-		shown |= other->run_sent > l->run_first && vote->attempt > other->run_heard;
+		shown |= other->run_sent > l->run_first && vote->attempt > other->run_last;
 	}
 	l->run_sent = vote->attempt;
-	l->run_heard = m->serial;
+	l->run_last = m->serial;
 	m->several = differ && shown;
 	return m->several;
 }
@@ -532,7 +532,7 @@ master_cloned(struct core *core, struct master *m, const struct vote *vote)
 	again = master_recall(core, m) || vote->attempt != m->hello_serial;
 	if (again && !master_hello_under_way(core, m)) {
 		master_hello(core, m, vote->link);
-	} else if (again || master_unheard(core, m)) {
+	} else if (again || master_unanswered(core, m)) {
 		master_hello_soon(core, m);
 	} else {
 		emit_master_note(core, NOTE_CLONED, m, 0, -1, hello_text[HELLO_CLONED]);
@@ -554,7 +554,7 @@ master_hello_vote(struct core *core, struct master *m, const struct vote *vote)
 	m->links[vote->link].hello_under_way = false;
 	if (!m->links[vote->link].up)
 		return;
-	if (vote->outcome == OUTCOME_YES && terms_heard(core, m, vote))
+	if (vote->outcome == OUTCOME_YES && terms_answered(core, m, vote))
 		masters_hello(core);
 	if (vote->outcome == OUTCOME_YES && vote->hello == HELLO_GOOD)
 		master_good(core, m, vote);
@@ -636,7 +636,7 @@ master_told(struct master *m, int64_t token)
 }
 
 void
-master_heard(struct core *core, struct master *m, const struct vote *vote)
+master_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	bool answered =
 		(vote->outcome != OUTCOME_UNKNOWN && vote->outcome != OUTCOME_UNSENT) || vote_is_error(vote);

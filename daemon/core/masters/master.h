@@ -54,7 +54,7 @@ struct master_link {
 	size_t due;               /* calls without an answer */
 	char run[MASTER_RUN_MAX]; /* the server process that it reaches; "": not told on this connection */
 	uint64_t run_first;       /* the master's serial when that was told first, */
-	uint64_t run_heard;       /* and last, */
+	uint64_t run_last;        /* and last, */
 	uint64_t run_sent;        /* and that of the HELLO that was answered last with it */
 	int64_t quiet_since_ms;   /* due > 0: silent since then */
 	struct offset
@@ -67,8 +67,8 @@ struct memory {
 	uint64_t incarnation;
 	int64_t told_ms; /* the last time when it was asked and told our set or an earlier one of ours, in any
 			    memory */
-	int64_t heard_ms;  /* when it was asked last */
-	uint64_t heard;    /* the serial at heard_ms */
+	int64_t asked_ms;  /* when it was asked last */
+	uint64_t asked;    /* the serial at asked_ms */
 	uint64_t enrolled; /* the serial when it first had told our set as agreed; 0: it has not */
 	uint64_t blank;    /* the serial when it had told that it has no agreed set; 0: it has not */
 	uint64_t accepted; /* the serial when it had told that it has accepted our next set; 0: it has not */
@@ -81,7 +81,7 @@ struct parted {
 	char way[MASTERSET_WAY_MAX];
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE];
 	uint64_t nonces_drawn;
-	uint64_t nonce_heard;
+	uint64_t nonce_answered;
 	int64_t mark;
 };
 
@@ -133,12 +133,12 @@ struct master {
 	uint64_t hello_serial;   /* of the latest HELLO */
 	uint64_t nonces_drawn;   /* how many nonces were sent with HELLO */
 	char nonces[MASTER_NONCES * MASTER_NONCE_SIZE]; /* the latest nonces, newest first */
-	uint64_t nonce_heard;   /* the number of the newest nonce that was answered GOOD */
-	int64_t nonce_until_ms; /* until then the newest nonce is sent again; a loaded core draws one at once
-				 */
-	uint64_t admit_serial;  /* of the ADMIT under way */
-	uint64_t id;            /* its permanent id, as it told; 0: not told yet */
-	uint64_t member;        /* its id as a member of the set that is agreed on; 0: not yet */
+	uint64_t nonce_answered; /* the number of the newest nonce that was answered GOOD */
+	int64_t nonce_until_ms;  /* until then the newest nonce is sent again; a loaded core draws one at once
+				  */
+	uint64_t admit_serial;   /* of the ADMIT under way */
+	uint64_t id;             /* its permanent id, as it told; 0: not told yet */
+	uint64_t member;         /* its id as a member of the set that is agreed on; 0: not yet */
 	enum agreement agreement; /* how far our set has come there (masterset.h) */
 	bool enrolled;            /* it says that our agreed set is agreed on */
 	bool blank;               /* it stores no set */
@@ -180,7 +180,7 @@ void master_call(struct core *core, const struct call *call);
 
 /* To be called with every answer, of any call: takes its TIME, its tokens and its error, and sends it
  * HELLO again if it forgot. */
-void master_heard(struct core *core, struct master *m, const struct vote *vote);
+void master_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /*
  * Whether this answer shows that the master's clock went ahead of ours by more than the clock margin within a
@@ -188,7 +188,7 @@ void master_heard(struct core *core, struct master *m, const struct vote *vote);
  * master now grants again; or our clock stood still, and our leases end earlier than we count. Nothing that
  * the master grants counts for the length of a guard. All masters are sent HELLO: this one, to be told of the
  * jump; the others, because their clocks show which of the two it was (jump). To be called with every answer,
- * before master_heard().
+ * before master_answered().
  */
 bool master_clock_jumped(struct core *core, struct master *m, const struct vote *vote);
 

@@ -603,7 +603,7 @@ masterset_told(struct core *core, struct master *m, const struct vote *vote)
 	if (m->index >= core->settings.masters)
 		return masterset_told_behind(core, m, vote);
 	m->enrolled = false;
-	memory_heard(core, m, vote);
+	memory_answered(core, m, vote);
 	waiting = memory_waiting(core);
 	membership = set_told(core, m, vote);
 	/* What this master told allows another one to have the set. */

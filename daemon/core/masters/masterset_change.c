@@ -52,7 +52,7 @@ within_lease(const struct core *core, int64_t ms)
 }
 
 void
-memory_heard(struct core *core, struct master *m, const struct vote *vote)
+memory_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	const struct master_link *l = &m->links[vote->link];
 	struct memory *memory = &m->memory;
@@ -60,8 +60,8 @@ memory_heard(struct core *core, struct master *m, const struct vote *vote)
 	assert(m->index < core->settings.masters);
 	if (vote->hello == HELLO_GOOD && vote->incarnation != memory->incarnation)
 		*memory = (struct memory){.incarnation = vote->incarnation, .told_ms = memory->told_ms};
-	memory->heard_ms = l->hello_sent_ms;
-	memory->heard = l->set_serial;
+	memory->asked_ms = l->hello_sent_ms;
+	memory->asked = l->set_serial;
 	memory->earlier = false;
 	/* If the set there is not agreed on, it does not count as a memory of the set agreed on here. */
 	if (vote->agreement == AGREEMENT_AGREED)
@@ -77,8 +77,8 @@ memory_told(struct core *core, struct master *m, const struct vote *vote)
 {
 	struct memory *memory = &m->memory;
 
-	/* memory_heard() comes first. */
-	assert(memory->heard_ms == m->links[vote->link].hello_sent_ms);
+	/* memory_answered() comes first. */
+	assert(memory->asked_ms == m->links[vote->link].hello_sent_ms);
 	memory->told_ms = m->links[vote->link].hello_sent_ms;
 	if (!m->enrolled)
 		memory->enrolled = 0;
@@ -89,7 +89,7 @@ memory_told(struct core *core, struct master *m, const struct vote *vote)
 bool
 memory_fresh(const struct core *core, const struct master *m)
 {
-	return m->memory.enrolled != 0 && within_lease(core, m->memory.heard_ms);
+	return m->memory.enrolled != 0 && within_lease(core, m->memory.asked_ms);
 }
 
 /* So many that each majority of all masters has one of them. */
@@ -108,7 +108,7 @@ memory_others(const struct core *core, const struct master *m)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *other = &core->masters[i];
 
-		if (other == m || !memory_fresh(core, other) || other->memory.heard < m->memory.blank)
+		if (other == m || !memory_fresh(core, other) || other->memory.asked < m->memory.blank)
 			continue;
 		if (other->next_rival)
 			return false;
@@ -129,8 +129,8 @@ others_silent(const struct core *core, const struct master *m)
 		if (other == m)
 			continue;
 		if ((memory->enrolled == 0 && memory->blank == 0 && !memory->earlier && !other->copied) ||
-			other->next_rival || !within_lease(core, memory->heard_ms) ||
-			memory->heard < m->memory.blank)
+			other->next_rival || !within_lease(core, memory->asked_ms) ||
+			memory->asked < m->memory.blank)
 			return false;
 	}
 	return true;
@@ -147,7 +147,7 @@ majority_since(const struct core *core, const struct members *ours, uint64_t sin
 		int at = members_find(ours, m->id);
 
 		enrolled += at >= 0 && !ours->came[at] && memory_fresh(core, m) &&
-			    m->memory.enrolled <= since && m->memory.heard >= since;
+			    m->memory.enrolled <= since && m->memory.asked >= since;
 	}
 	return enrolled >= before / 2 + 1;
 }
@@ -208,8 +208,8 @@ memory_lacks_others(const struct core *core, const struct master *m)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *other = &core->masters[i];
 
-		if (other == m || (other->memory.heard >= m->memory.blank &&
-					  within_lease(core, other->memory.heard_ms)))
+		if (other == m || (other->memory.asked >= m->memory.blank &&
+					  within_lease(core, other->memory.asked_ms)))
 			continue;
 		if (other->state != MASTER_AWAY && other->state != MASTER_REFUSED)
 			return false; /* its answer is to come */
@@ -432,7 +432,7 @@ next_decided(struct core *core, const struct members *next)
 	for (unsigned i = 0; i < core->settings.masters; i++) {
 		const struct master *m = &core->masters[i];
 
-		if (stays(next, m) && m->memory.heard < since)
+		if (stays(next, m) && m->memory.asked < since)
 			return false;
 	}
 	return true;

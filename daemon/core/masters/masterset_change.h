@@ -79,7 +79,7 @@ void masterset_changed(struct core *core);
  */
 
 /* The master has answered a HELLO. To be called before anything else of the answer is looked at. */
-void memory_heard(struct core *core, struct master *m, const struct vote *vote);
+void memory_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /* The master told our set or an earlier one; m->enrolled: ours, as agreed on. */
 void memory_told(struct core *core, struct master *m, const struct vote *vote);

@@ -60,10 +60,10 @@ master_draw_nonce(struct core *core, struct master *m)
 {
 	char text[MASTER_NONCE_SIZE + 1];
 
-	assert(m->nonce_heard <= m->nonces_drawn);
+	assert(m->nonce_answered <= m->nonces_drawn);
 	if (m->nonces_drawn > 0 && core->now.ms < m->nonce_until_ms)
 		return;
-	if (m->nonces_drawn >= m->nonce_heard + MASTER_NONCES - 1)
+	if (m->nonces_drawn >= m->nonce_answered + MASTER_NONCES - 1)
 		return;
 	m->nonces_drawn++;
 	m->nonce_until_ms = core->now.ms + MASTER_NONCE_MS;
@@ -118,15 +118,15 @@ master_part(struct core *core, const struct master *m)
 	memcpy(first->way, m->way, sizeof(m->way));
 	memcpy(first->nonces, m->nonces, sizeof(m->nonces));
 	first->nonces_drawn = m->nonces_drawn;
-	first->nonce_heard = m->nonce_heard;
+	first->nonce_answered = m->nonce_answered;
 	first->mark = m->mark;
 }
 
 /* How many of the nonces that are kept the server may store: those since the last answered one, and that. */
 static size_t
-nonces_open(uint64_t drawn, uint64_t heard)
+nonces_open(uint64_t drawn, uint64_t answered)
 {
-	uint64_t n = drawn - heard + (heard > 0);
+	uint64_t n = drawn - answered + (answered > 0);
 
 	return n < MASTER_NONCES ? (size_t)n : MASTER_NONCES;
 }
@@ -174,14 +174,14 @@ nonces_share(size_t first, size_t first_open, size_t second, size_t second_open)
  * True: a nonce was new, and all fit; so a HELLO that is repeated after each `cloned` is not repeated for
  * ever. */
 static bool
-master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard, int64_t mark)
+master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t answered, int64_t mark)
 {
 	char added[MASTER_NONCES * MASTER_NONCE_SIZE];
 	size_t had = master_nonces(m).n / MASTER_NONCE_SIZE, n = 0, open = 0, last;
-	size_t mine = nonces_open(m->nonces_drawn, m->nonce_heard);
+	size_t mine = nonces_open(m->nonces_drawn, m->nonce_answered);
 	bool fits;
 
-	assert(heard <= drawn && sent.n <= sizeof(added));
+	assert(answered <= drawn && sent.n <= sizeof(added));
 	if (mark > m->mark)
 		m->mark = mark;
 	for (size_t i = 0; i < sent.n / MASTER_NONCE_SIZE; i++) {
@@ -190,7 +190,7 @@ master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard,
 		if (nonces_have(master_nonces(m), nonce))
 			continue;
 		memcpy(added + n++ * MASTER_NONCE_SIZE, nonce, MASTER_NONCE_SIZE);
-		open += i < nonces_open(drawn, heard);
+		open += i < nonces_open(drawn, answered);
 	}
 	if (n == 0)
 		return false;
@@ -209,14 +209,14 @@ master_meet(struct master *m, struct slice sent, uint64_t drawn, uint64_t heard,
 	for (unsigned i = 0; i < CORE_LINKS_MAX; i++)
 		m->links[i].hello_nonce = 0;
 	m->nonces_drawn += n;
-	m->nonce_heard = last > 0 ? m->nonces_drawn + 1 - last : m->nonces_drawn;
+	m->nonce_answered = last > 0 ? m->nonces_drawn + 1 - last : m->nonces_drawn;
 	return fits;
 }
 
 static bool
 master_meet_slot(struct master *m, const struct master *other)
 {
-	return master_meet(m, master_nonces(other), other->nonces_drawn, other->nonce_heard, 0);
+	return master_meet(m, master_nonces(other), other->nonces_drawn, other->nonce_answered, 0);
 }
 
 /* Takes over what this daemon and the server have told each other, through another slot or one that it has
@@ -236,7 +236,7 @@ master_recognise(const struct core *core, struct master *m)
 	}
 	if (stands(p->place, p->way, m))
 		(void)master_meet(m, nonces_slice(p->nonces, p->nonces_drawn), p->nonces_drawn,
-			p->nonce_heard, p->mark);
+			p->nonce_answered, p->mark);
 }
 
 bool
@@ -254,9 +254,10 @@ master_recall(const struct core *core, struct master *m)
 	/* The last HELLOs through slots that were closed: what they reached may not have been told. */
 	for (unsigned i = 0; i < PARTED_MAX; i++) {
 		const struct parted *p = &core->quorum->parted[i];
-		size_t open = nonces_open(p->nonces_drawn, p->nonce_heard);
+		size_t open = nonces_open(p->nonces_drawn, p->nonce_answered);
 
-		recalled |= master_meet(m, nonces_slice(p->nonces, open), p->nonces_drawn, p->nonce_heard, 0);
+		recalled |=
+			master_meet(m, nonces_slice(p->nonces, open), p->nonces_drawn, p->nonce_answered, 0);
 	}
 	return recalled;
 }

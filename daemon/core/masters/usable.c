@@ -109,7 +109,7 @@ guard_longer(struct master *m, int64_t ms)
 }
 
 bool
-terms_heard(struct core *core, struct master *m, const struct vote *vote)
+terms_answered(struct core *core, struct master *m, const struct vote *vote)
 {
 	int64_t before_ms = terms_guard_ms(core);
 
@@ -247,7 +247,7 @@ master_twin(const struct core *core, const struct master *m, bool idle)
 }
 
 bool
-master_unheard(const struct core *core, const struct master *m)
+master_unanswered(const struct core *core, const struct master *m)
 {
 	if (m->registered_ms != 0 && !m->registered)
 		return false;

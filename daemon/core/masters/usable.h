@@ -78,7 +78,7 @@ bool master_releases(const struct master *m, unsigned link);
 const struct master *master_twin(const struct core *core, const struct master *m, bool idle);
 /* Another of our masters has not yet said which server it is, and may be this one. Not waited for if this one
  * no longer takes us for registered. */
-bool master_unheard(const struct core *core, const struct master *m);
+bool master_unanswered(const struct core *core, const struct master *m);
 
 /* A HELLO is under way on some link. */
 bool master_hello_under_way(const struct core *core, const struct master *m);
@@ -130,7 +130,7 @@ bool terms_ruled(struct core *core, int64_t lease_ms);
 
 /* A HELLO told of the longest lease, and which one to guard: guards under way grow with it. True: the
  * masters have to be told. */
-bool terms_heard(struct core *core, struct master *m, const struct vote *vote);
+bool terms_answered(struct core *core, struct master *m, const struct vote *vote);
 
 /* How much of this lease: this master takes; every connected master takes. How much of the lease of this rule
  * every connected master takes. */

@@ -59,7 +59,7 @@ round_held_fields(struct record *r, struct round_held *t)
 	t->spare_first = token_field(r, t->spare_first);
 	t->spare_last = record_range(r, t->spare_last, t->spare_first, STATE_TOKEN_MAX);
 	t->wanted_since_ms = state_time(r, t->wanted_since_ms);
-	t->heard_ms = state_time(r, t->heard_ms);
+	t->contended_ms = state_time(r, t->contended_ms);
 	t->streak = record_range(r, t->streak, 0, STATE_TOKEN_MAX);
 	t->enqueue_at_ms = state_time(r, t->enqueue_at_ms);
 	t->announced_until_ms = state_time(r, t->announced_until_ms);

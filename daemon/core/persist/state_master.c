@@ -137,18 +137,18 @@ offsets_fields(const struct core *core, struct record *r, struct master *m)
 /* The nonces that were sent, so that a HELLO that runs at the master only now is known to be ours. */
 static void
 nonces_fields(
-	struct record *r, char nonces[MASTER_NONCES * MASTER_NONCE_SIZE], uint64_t *drawn, uint64_t *heard)
+	struct record *r, char nonces[MASTER_NONCES * MASTER_NONCE_SIZE], uint64_t *drawn, uint64_t *answered)
 {
 	struct slice sent;
 	size_t n;
 
-	assert(record_loads(r) || *heard <= *drawn);
+	assert(record_loads(r) || *answered <= *drawn);
 	state_count(r, drawn);
-	state_count(r, heard);
+	state_count(r, answered);
 	n = (*drawn < MASTER_NONCES ? *drawn : MASTER_NONCES) * MASTER_NONCE_SIZE;
 	sent = record_loads(r) ? (struct slice){NULL, 0} : (struct slice){nonces, n};
 	record_bytes(r, &sent, MASTER_NONCES * MASTER_NONCE_SIZE);
-	if (sent.n != n || *heard > *drawn)
+	if (sent.n != n || *answered > *drawn)
 		record_fail(r, "the HELLOs of a master in it are invalid");
 	else if (record_loads(r) && n > 0)
 		memcpy(nonces, sent.p, n);
@@ -168,8 +168,8 @@ memory_fields(struct record *r, struct memory *memory)
 {
 	record_unsigned(r, &memory->incarnation);
 	memory->told_ms = state_time(r, memory->told_ms);
-	memory->heard_ms = state_time(r, memory->heard_ms);
-	state_count(r, &memory->heard);
+	memory->asked_ms = state_time(r, memory->asked_ms);
+	state_count(r, &memory->asked);
 	state_count(r, &memory->enrolled);
 	state_count(r, &memory->blank);
 	state_count(r, &memory->accepted);
@@ -240,7 +240,7 @@ told_fields(struct record *r, struct master *m)
 	state_count(r, &m->serial);
 	state_count(r, &m->hello_serial);
 	state_count(r, &m->admit_serial);
-	nonces_fields(r, m->nonces, &m->nonces_drawn, &m->nonce_heard);
+	nonces_fields(r, m->nonces, &m->nonces_drawn, &m->nonce_answered);
 	record_text(r, m->run, sizeof(m->run));
 	record_text(r, m->error, sizeof(m->error));
 	stretch_fields(r, &m->errors);
@@ -309,7 +309,7 @@ parted_fields(struct record *r, struct parted *p)
 {
 	record_text(r, p->place, sizeof(p->place));
 	record_text(r, p->way, sizeof(p->way));
-	nonces_fields(r, p->nonces, &p->nonces_drawn, &p->nonce_heard);
+	nonces_fields(r, p->nonces, &p->nonces_drawn, &p->nonce_answered);
 	p->mark = state_us(r, p->mark);
 }
 

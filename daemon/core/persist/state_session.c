@@ -53,7 +53,7 @@ static void
 now_fields(struct record *r, struct core *core, struct session *s, struct session_now *now)
 {
 	record_unsigned(r, &s->push_conn);
-	s->heard_ms = state_time(r, s->heard_ms);
+	s->alive_ms = state_time(r, s->alive_ms);
 	state_timer(r, core, &s->grace_timer);
 	s->grace_look_at_ms = state_time(r, s->grace_look_at_ms);
 	state_timer(r, core, &s->heartbeat_timer);

@@ -16,7 +16,7 @@ clone_make(struct core *copy, const struct core *of)
 
 		memcpy(m->nonces, like->nonces, sizeof(m->nonces));
 		m->nonces_drawn = like->nonces_drawn;
-		m->nonce_heard = like->nonce_heard;
+		m->nonce_answered = like->nonce_answered;
 		m->nonce_until_ms = like->nonce_until_ms;
 	}
 }

@@ -720,14 +720,14 @@ START_TEST(two_full_lists_of_nonces_keep_the_newest_of_both)
 	o = &w.core->masters[1];
 	for (unsigned i = 0; i < 3 * MASTER_NONCES; i++) {
 		draw_nonce(&w, m);
-		m->nonce_heard = m->nonces_drawn;
+		m->nonce_answered = m->nonces_drawn;
 		draw_nonce(&w, o);
-		o->nonce_heard = o->nonces_drawn - 1;
+		o->nonce_answered = o->nonces_drawn - 1;
 	}
 	by_hand(&w);
 	master_reroute(w.core, m, SLICE("mymaster"), SLICE("url"));
 	w.core->actions = NULL;
-	ck_assert_uint_le(m->nonce_heard, m->nonces_drawn);
+	ck_assert_uint_le(m->nonce_answered, m->nonces_drawn);
 	for (unsigned i = 0; i < 2 * MASTER_NONCES; i++)
 		draw_nonce(&w, m);
 	knows(m, o->nonces, 2);
@@ -747,10 +747,10 @@ START_TEST(open_nonces_of_a_full_list_push_out_those_that_are_not)
 	o = &w.core->masters[1];
 	for (unsigned i = 0; i < 2 * MASTER_NONCES; i++) {
 		draw_nonce(&w, m);
-		m->nonce_heard = m->nonces_drawn;
+		m->nonce_answered = m->nonces_drawn;
 		draw_nonce(&w, o);
 		if (i < 2 * MASTER_NONCES - 40)
-			o->nonce_heard = o->nonces_drawn;
+			o->nonce_answered = o->nonces_drawn;
 	}
 	by_hand(&w);
 	master_reroute(w.core, m, SLICE("mymaster"), SLICE("url"));
@@ -775,7 +775,7 @@ START_TEST(too_many_open_nonces_keep_the_oldest_and_the_latest)
 		draw_nonce(&w, m);
 		draw_nonce(&w, o);
 		if (i == 0)
-			m->nonce_heard = o->nonce_heard = 1;
+			m->nonce_answered = o->nonce_answered = 1;
 	}
 	by_hand(&w);
 	master_reroute(w.core, m, SLICE("mymaster"), SLICE("url"));

@@ -52,7 +52,7 @@ static const char *
 heard(struct story *w, conn_id conn)
 {
 	ck_assert(core_wants_heartbeat(w->core, conn));
-	return step(w, &(struct event){.type = EVENT_HEARD, .conn = conn});
+	return step(w, &(struct event){.type = EVENT_ALIVE, .conn = conn});
 }
 
 static void
