@@ -471,11 +471,12 @@ load_record(struct driver *d, struct handed *handed)
 	}
 }
 
-/* Nothing is left of a state that cannot be used. */
+/* Nothing is left of a state that cannot be used, but the sockets that the service manager passed. */
 static void
 driver_forget(struct driver *d)
 {
-	listeners_close(&d->listeners);
+	char error[SOCKET_ADDRESS_MAX];
+	(void)!listeners_set(&d->listeners, NULL, 0, error, sizeof error);
 	http_drain(d->http);
 	connections_free(d->connections);
 	d->connections = NULL;
@@ -519,6 +520,12 @@ driver_take_over(struct driver *d, const struct driver_settings *settings, struc
 	core_unread(d->core, clock_ms() + DRIVER_UNREAD_MS);
 	d->stats->handovers++;
 	return true;
+}
+
+void
+driver_rescue_sockets(struct driver *d, struct record *r, struct handed *handed)
+{
+	listeners_rescue(&d->listeners, r, &handed->given);
 }
 
 /* ---- turns ---- */

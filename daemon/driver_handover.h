@@ -24,10 +24,14 @@ struct refusal {
 /*
  * Goes on with what the process before has handed over, before driver_adopt(), driver_listen() and
  * driver_start(), which takes the same settings. False: the state cannot be used, and handed->record.why says
- * why; or out of memory. Then nothing of it is left, and the driver is as new.
+ * why; or out of memory. Then nothing of it is left but the sockets that the service manager passed, which
+ * the driver listens at, and otherwise the driver is as new.
  */
 bool driver_take_over(struct driver *driver, const struct driver_settings *settings, struct handed *handed)
 	__attribute__((warn_unused_result));
+/* After a state was refused: takes over those of these sockets that were not loaded yet. r: reads the state
+ * from its beginning. */
+void driver_rescue_sockets(struct driver *driver, struct record *r, struct handed *handed);
 
 /* Whether it ended because the service manager has everything: the process must end without closing anything.
  */

@@ -299,6 +299,7 @@ hand_over_take(struct main *m, struct notify_fd *fds, size_t *n)
 		memcpy(fresh, m->daemon_id, sizeof fresh);
 		memcpy(m->daemon_id, m->handed.daemon.id, sizeof fresh);
 		driver_settings_make(m);
+		struct record from = m->handed.record;
 		if (m->handed.daemon.private_master != (m->boot->master_count == 0)) {
 			record_fail(&m->handed.record, "masters: was added to the configuration, or removed");
 		} else if (driver_take_over(m->driver, &m->settings, &m->handed)) {
@@ -309,6 +310,7 @@ hand_over_take(struct main *m, struct notify_fd *fds, size_t *n)
 		embedded_free(m->embedded, false, INT64_MAX);
 		m->handed.child = m->embedded ? 0 : m->handed.child;
 		m->embedded = NULL;
+		driver_rescue_sockets(m->driver, &from, &m->handed);
 		handed_refuse(&m->handed);
 	}
 	if (why[0] != '\0') {

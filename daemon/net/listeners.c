@@ -314,3 +314,21 @@ listeners_load(struct listeners *set, struct record *r, struct descriptors *give
 	listener->release = saved.release;
 	set->list[set->count - 1].inherited = saved.inherited;
 }
+
+void
+listeners_rescue(struct listeners *set, struct record *r, struct descriptors *given)
+{
+	while (record_next(r) != 0 && r->type != RECORD_END) {
+		struct saved_listener saved = {0};
+		char error[SOCKET_ADDRESS_MAX];
+		if (r->type != RECORD_LISTENER) {
+			continue;
+		}
+		saved_fields(r, &saved);
+		int fd = r->failed || !saved.inherited ? -1 : descriptors_take(given, saved.socket);
+		/* Without it the daemon fails to start, and says why. */
+		if (fd >= 0 && listeners_adopt(set, fd, error, sizeof error) != 0) {
+			return;
+		}
+	}
+}

@@ -74,6 +74,9 @@ void listeners_save(const struct listeners *set, struct record *r, enum record_t
 /* Takes over the socket of the current record; before listeners_start(). Without its descriptor it is left
  * out. */
 void listeners_load(struct listeners *set, struct record *r, struct descriptors *given);
+/* The state is refused: of the sockets that it has from the current record on, takes over those that the
+ * service manager passed, since it passes them to no process of the same start again. */
+void listeners_rescue(struct listeners *set, struct record *r, struct descriptors *given);
 
 /* Takes over an inherited socket that listens. The set owns fd, also on failure. 0, or an enum socket_failure
  * with *error. */

@@ -16,6 +16,9 @@ from harness import expect, expect_between, expect_code
 from manager import Manager
 
 TIMES = 50
+# Gives the record after that of the daemon a number that no version knows.
+UNKNOWN_RECORD = ("all = os.pread(state, 1 << 24, 0); at = all.index(b'holdfast state 1') + 17; "
+                  "os.pwrite(state, b'\\x7d', at + 6 + int.from_bytes(all[at + 2:at + 6], 'little'))")
 USERS = "users:\n  - { name: user, password-file: %s }\n  - { name: boss, password-file: %s, admin: yes }\n"
 # The program that the daemon is replaced by: it does something to the state first, and then becomes the daemon.
 STEP_BETWEEN = """#!%s
@@ -320,6 +323,33 @@ def test_state_is_damaged_with_a_private_master(place):
     harness.expect_not_before(harness.boottime(), told, "the next holder", 0.01)
     after, = tool.children(daemon.process.pid)
     expect(after != before, True)
+
+
+def test_state_is_damaged_with_an_inherited_socket(place):
+    """if the state is refused, the new daemon listens at the socket that the service manager passed to the one before"""
+    daemon = place.idle_daemon(master=place.redis())
+    path = errands.copy_of_daemon(place)
+    manager = place.keep(resp.socket.socket(resp.socket.AF_UNIX))
+    manager.bind(daemon.socket)
+    manager.listen(16)
+    daemon.wrap = ["sh", "-c", "shift; exec 3<&%d; LISTEN_PID=$$ LISTEN_FDS=1 exec %s \"$@\"" % (manager.fileno(), path), "sh"]
+    daemon.inherit = (manager.fileno(),)
+    daemon.start().admitted()
+    pid = daemon.info()["process_id"]
+    os.rename(path, path + ".real")
+    for damage in ("os.ftruncate(state, os.fstat(state).st_size - 1)", UNKNOWN_RECORD):
+        replace(path, STEP_BETWEEN % (sys.executable, damage, path + ".real"))
+        mark = daemon.output.mark()
+        client = daemon.client()
+        daemon.process.signal(signal.SIGUSR2)
+        expect(client.closed(), True, damage)
+        _, _, refused = daemon.output.wait("handover.refused why=", mark)
+        daemon.output.wait("daemon.started", refused)
+        daemon.admitted()
+        expect(daemon.info()["process_id"], pid, damage)
+    expect(daemon.terminate(), 0)
+    expect(os.path.exists(daemon.socket), True, "the manager's socket")
+    os.unlink(daemon.socket)
 
 
 def test_wrong_configuration(place):
