@@ -84,7 +84,7 @@ quota_set(const struct replicas *r, const struct roster *group, struct quota *q)
 	struct slice owner = roster_at(group, 0);
 
 	*q = (struct quota){.group = *group};
-	if (group->n > 1 && !slice_equal(owner, self_of(r))) {
+	if (!r->remembered && group->n > 1 && !slice_equal(owner, self_of(r))) {
 		struct roster before = {0};
 
 		roster_add(&before, owner);
@@ -93,8 +93,8 @@ quota_set(const struct replicas *r, const struct roster *group, struct quota *q)
 	}
 }
 
-/* The quotas of the group, 1 to QUOTAS_MAX. What is in view counts while no group is known, and beside one of
- * which some are gone: as many as these need not acknowledge any more. */
+/* The quotas of the group, 1 to QUOTAS_MAX. What is in view counts while no group is known, and beside one
+ * that is remembered only, or of which some are gone: as many as these need not acknowledge any more. */
 static size_t
 quotas_of(const struct replicas *r, struct quota quotas[QUOTAS_MAX])
 {
@@ -104,7 +104,7 @@ quotas_of(const struct replicas *r, struct quota quotas[QUOTAS_MAX])
 		quota_set(r, &r->members, &quotas[n++]);
 	if (r->joining.n > 0)
 		quota_set(r, &r->joining, &quotas[n++]);
-	if (n == 0 || roster_common(&r->members, &r->found.gone) > 0)
+	if (n == 0 || r->remembered || roster_common(&r->members, &r->found.gone) > 0)
 		quota_in_view(r, &quotas[n++]);
 	return n;
 }
@@ -490,6 +490,11 @@ change_decide(struct replicas *r, const struct replicas_round *round, const stru
 		.joining = round->joining,
 		.next_members = r->members,
 		.next_joining = r->joining};
+	if (r->remembered) {
+		group_lead(r, &c->next_members);
+		if (c->next_joining.n > 0)
+			group_lead(r, &c->next_joining);
+	}
 	if (r->forgotten.n > 0)
 		change_forgets(r, c);
 	else if (!r->missing && round->stored)
@@ -511,6 +516,7 @@ settle(struct replicas *r, const struct replicas_round *round)
 		r->settled = round->target;
 		memcpy(r->settled_replid, round->replid, sizeof r->settled_replid);
 	}
+	r->remembered = !round->stored && r->members.n > 0;
 	if (round->stored) {
 		r->members = round->members;
 		r->joining = round->joining;

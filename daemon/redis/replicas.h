@@ -12,6 +12,11 @@
  *
  * It changes by two steps: joining is stored; and when all members of both have that, it replaces members.
  * Whoever is promoted meanwhile has the one text or the other, and any two of these want a server in common.
+ *
+ * A master that has lost its data stores no group. It gets the one that a daemon remembers, with this master
+ * first: the daemon may have missed that another had become the first, so only a majority of all members will
+ * do, and of what is in view. That has a server in common with all that any order of the members wants.
+ *
  * A change begins when all members, old and new, follow. So a new replica counts when those before follow, or
  * when an operator has declared the others gone: replicas_forget().
  *
@@ -68,6 +73,7 @@ struct replicas {
 	bool watched; /* false: nothing has to be acknowledged */
 	struct replicas_found found;
 	struct roster members, joining; /* as they were stored last; empty: not known */
+	bool remembered;                /* only here: the master has lost its data, and stores none */
 	struct roster attached;         /* that were connected to the master, when it was asked last, */
 	unsigned strangers;             /* and so many that nobody names */
 	struct roster forgotten;        /* an operator has declared them gone, and they are stored still */

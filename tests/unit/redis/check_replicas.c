@@ -261,6 +261,38 @@ START_TEST(what_a_master_has_forgotten_its_daemons_remember)
 }
 END_TEST
 
+/* Its daemon may have missed that c had become the first: then a and d, where that is stored, do without c
+ * and b.
+ */
+START_TEST(a_group_that_is_only_remembered_wants_a_majority_of_all)
+{
+	struct replicas_found found = {.count = 4};
+	struct stage s;
+
+	begin(&s, "c:1", 0, "");
+	snprintf(s.members, sizeof s.members, "a:1 b:1 c:1 d:1");
+	ck_assert_int_eq(judge(&s, "b;"), REPLICAS_ENOUGH);
+	s.members[0] = '\0';
+	s.replid = "bbbb";
+	ck_assert_int_ne(judge(&s, "b;"), REPLICAS_ENOUGH);
+	ck_assert_str_eq(s.members, "");
+	ck_assert_int_eq(judge(&s, "b;d;"), REPLICAS_ENOUGH);
+	ck_assert_str_eq(s.members, "c:1 a:1 b:1 d:1");
+	ck_assert_int_ne(judge(&s, "b;"), REPLICAS_ENOUGH);
+	/* So is what the sentinels name by now. */
+	begin(&s, "a:1", 0, "");
+	snprintf(s.members, sizeof s.members, "a:1 b:1 c:1");
+	judge(&s, "b;");
+	roster_read(&found.named, SLICE("b:1 c:1 d:1 e:1"));
+	snprintf(found.self, sizeof found.self, "a:1");
+	replicas_find(&s.r, &found, false);
+	s.members[0] = '\0';
+	s.replid = "bbbb";
+	ck_assert_int_ne(judge(&s, "b;"), REPLICAS_ENOUGH);
+	ck_assert_int_eq(judge(&s, "b;d;"), REPLICAS_ENOUGH);
+}
+END_TEST
+
 START_TEST(who_is_declared_gone_counts_no_more)
 {
 	struct stage s;
@@ -553,7 +585,8 @@ main(void)
 	return SUITE_RUN("replicas", NULL, NULL, a_majority_of_the_group_is_the_master_and_so_many_more,
 		the_stored_group_says_who_counts, the_first_group_is_what_is_in_view,
 		a_group_changes_when_all_of_it_follow, what_another_stream_had_settles_nothing,
-		what_a_master_has_forgotten_its_daemons_remember, who_is_declared_gone_counts_no_more,
+		what_a_master_has_forgotten_its_daemons_remember,
+		a_group_that_is_only_remembered_wants_a_majority_of_all, who_is_declared_gone_counts_no_more,
 		nodes_are_known_by_their_ids, of_nodes_that_cannot_be_told_apart_the_worst_is_assumed,
 		a_new_master_is_the_first_of_the_group_when_all_follow,
 		after_a_move_of_the_slot_the_nodes_before_vouch_for_it_themselves,
