@@ -327,7 +327,7 @@ def test_state_is_damaged_with_a_private_master(place):
 
 def test_state_is_damaged_with_an_inherited_socket(place):
     """if the state is refused, the new daemon listens at the socket that the service manager passed to the one before"""
-    daemon = place.idle_daemon(master=place.redis())
+    daemon = place.idle_daemon(master=place.redis(), config=BRISK)
     path = errands.copy_of_daemon(place)
     manager = place.keep(resp.socket.socket(resp.socket.AF_UNIX))
     manager.bind(daemon.socket)
