@@ -608,3 +608,19 @@ last_call(const struct story *w)
 	}
 	return NULL;
 }
+
+size_t
+story_renewals(const struct story *w, struct call *calls, size_t most)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < w->actions.n; i++) {
+		const struct action *a = &w->actions.list[i];
+
+		if (a->type != ACTION_CALL || a->u.call.op != CALL_RENEW)
+			continue;
+		ck_assert_uint_lt(n, most);
+		calls[n++] = a->u.call;
+	}
+	return n;
+}

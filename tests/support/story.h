@@ -100,6 +100,9 @@ const char *granted(struct story *w, const char *name, uint64_t attempt, int64_t
 const char *busy(struct story *w, const char *name, uint64_t attempt);
 const char *answer(
 	struct story *w, enum call_op op, enum outcome outcome, const char *name, uint64_t attempt);
+/* The renewals that the last step asked for, at most so many; how many there are. */
+size_t story_renewals(const struct story *w, struct call *calls, size_t most);
+
 /* Puts the set of masters into a HELLO: all masters of the story have agreed on it before. */
 void agree(struct story *w, struct vote *vote);
 const char *hello(struct story *w, bool admitted, uint64_t incarnation);

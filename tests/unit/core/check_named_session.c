@@ -83,16 +83,10 @@ keep(struct story *w, int64_t ms)
 	all[0] = '\0';
 	for (int64_t passed = 0; passed < ms; passed++) {
 		struct call calls[8];
-		size_t n = 0;
+		size_t n;
 
 		after(w, 1);
-		for (size_t i = 0; i < w->actions.n; i++) {
-			const struct action *a = &w->actions.list[i];
-
-			if (a->type == ACTION_CALL && a->u.call.op == CALL_RENEW)
-				calls[n++] = a->u.call;
-			ck_assert_uint_lt(n, 8);
-		}
+		n = story_renewals(w, calls, 8);
 		if (n == 0 && w->trace[0] != '\0') {
 			ck_assert_uint_lt(strlen(all) + strlen(w->trace) + 1, sizeof(all));
 			strcat(all, w->trace);
@@ -787,23 +781,32 @@ START_TEST(a_hold_with_a_lease_lasts_as_long_as_that)
 }
 END_TEST
 
-START_TEST(an_id_that_is_killed_leaves_its_holds_to_the_announced_deadlines)
+/* Connection 3 has b, and the session that holds a waits for it: over connection 1, and for b and c over 2.
+ */
+static void
+hold_and_wait_twice(struct story *w)
 {
-	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
 	struct slice names[] = {SLICE("b"), SLICE("c")};
-	struct resource_view view;
-	struct story w;
 
-	hold(&w);
-	lock(&w, 3, "b");
-	granted(&w, "b", 2, 700);
-	ask(&w, 1, VERB_LOCK, "b");
-	run(&w, 2,
+	hold(w);
+	lock(w, 3, "b");
+	granted(w, "b", 2, 700);
+	ask(w, 1, VERB_LOCK, "b");
+	run(w, 2,
 		(struct command){.verb = VERB_MLOCK,
 			.names = names,
 			.name_count = 2,
 			.wait_ms = COMMAND_WAIT_RULE,
 			.as = ID});
+}
+
+START_TEST(an_id_that_is_killed_leaves_its_holds_to_the_announced_deadlines)
+{
+	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
+	struct resource_view view;
+	struct story w;
+
+	hold_and_wait_twice(&w);
 	ck_assert_str_eq(run(&w, 4, (struct command){.verb = VERB_SESSION_KILL, .session = 5}),
 		"c4 :1 | c1 -ERR | c2 -ERR");
 	ck_assert_uint_eq(sessions(&w), 4);
@@ -827,19 +830,9 @@ START_TEST(a_session_is_ended_with_all_that_it_has)
 {
 	const struct command down = {.verb = VERB_LATCH_DOWN, .name = SLICE("d"), .steps = 1, .as = ID};
 	struct command end = {.verb = VERB_SESSION_END, .as = ID};
-	struct slice names[] = {SLICE("b"), SLICE("c")};
 	struct story w;
 
-	hold(&w);
-	lock(&w, 3, "b");
-	granted(&w, "b", 2, 700);
-	ask(&w, 1, VERB_LOCK, "b");
-	run(&w, 2,
-		(struct command){.verb = VERB_MLOCK,
-			.names = names,
-			.name_count = 2,
-			.wait_ms = COMMAND_WAIT_RULE,
-			.as = ID});
+	hold_and_wait_twice(&w);
 	/* It may come late, and mean an earlier session. */
 	ck_assert_str_eq(run(&w, 4, end), "c4 -ERR");
 	end.session = 4;

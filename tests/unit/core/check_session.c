@@ -72,16 +72,10 @@ keep(struct story *w, int64_t ms)
 
 	all[0] = '\0';
 	for (int64_t passed = 0; passed < ms; passed++) {
-		size_t n = 0;
+		size_t n;
 
 		after(w, 1);
-		for (size_t i = 0; i < w->actions.n; i++) {
-			const struct action *a = &w->actions.list[i];
-
-			if (a->type == ACTION_CALL && a->u.call.op == CALL_RENEW)
-				calls[n++] = a->u.call;
-			ck_assert_uint_le(n, 8);
-		}
+		n = story_renewals(w, calls, 8);
 		if (strncmp(w->trace, "renew", 5) != 0)
 			strcat(all, w->trace);
 		for (size_t i = 0; i < n; i++) {
