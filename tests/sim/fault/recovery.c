@@ -214,7 +214,13 @@ check_withheld(struct host *h, const struct inventory_hold *is)
 		if ((hold->host != h && h->recovery.strange == 0) || hold->name != is->name)
 			continue;
 		most_us = held_good_us(hold) > most_us ? held_good_us(hold) : most_us;
-		most_us = hold->withhold_us > most_us ? hold->withhold_us : most_us;
+	}
+	for (unsigned i = 0; i < w->plan.hosts; i++) {
+		const struct host *other = &w->hosts[i];
+		if (other != h && h->recovery.strange == 0)
+			continue;
+		if (other->withheld_until_us[is->name] > most_us)
+			most_us = other->withheld_until_us[is->name];
 	}
 	if (until_us > most_us + (most_us - w->now_us) / 100 + SLACK_US)
 		world_fail(w, "recovered: d%u withholds %s for %" PRId64 " us longer than anybody was told",

@@ -59,8 +59,14 @@ void
 withheld_note(struct host *host, const struct note *n)
 {
 	struct world *w = host->world;
+	int64_t until_us = w->now_us + n->ms * 1010 + SLACK_US;
+	unsigned name;
 	if (n->type != NOTE_WITHHELD)
 		return;
+	/* Also if its session ends it later without naming it: then only its daemon knows. */
+	name = checker_name_of(n->name);
+	if (name < PLAN_NAMES_MAX && until_us > host->withheld_until_us[name])
+		host->withheld_until_us[name] = until_us;
 	for (struct hold *h = w->checker.holds; h != NULL; h = h->next) {
 		if (!is_at(h, host) || h->token != n->token || h->name != checker_name_of(n->name))
 			continue;
