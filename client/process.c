@@ -438,7 +438,7 @@ peer_origin(char out[PEER_TEXT_MAX], const struct answer *map, const char *host)
 	} else if (user.n > 0) {
 		(void)snprintf(who, sizeof(who), ", user %.*s", SLICE_ARG(user));
 	}
-	(void)snprintf(out, PEER_TEXT_MAX, "%.200s%s%.60s%s", peer_place(place, map),
+	(void)snprintf(out, PEER_TEXT_MAX, "%.160s%s%.60s%.90s", peer_place(place, map),
 		host[0] != '\0' ? " on " : "", host, who);
 	return out;
 }

@@ -37,10 +37,9 @@ struct hellos {
 	struct keys keys[PLAN_NAMES_MAX];
 };
 
-/* me: the daemon that asks. */
-void hellos_before(struct hellos *before, struct server *server, const struct call *call, const char *me);
-void hellos_check(
-	const struct hellos *before, struct server *server, const struct call *call, const redisReply *reply);
+/* g: what the server knew before the call; me: the daemon that asks. */
+void hellos_before(struct hellos *g, struct server *s, const struct call *call, const char *me);
+void hellos_check(const struct hellos *g, struct server *s, const struct call *call, const redisReply *reply);
 
 /* A daemon sends a master HELLO or admits it, and was told of the longest lease to guard. */
 void hellos_asked(struct host *host, const struct call *call);
