@@ -186,6 +186,9 @@ def test_killed_holder(place):
 
 
 FORKED = """
+def say(*words):
+    os.write(1, (" ".join(map(str, words)) + "\\n").encode())  # a line at once: parent and child share the pipe
+
 lock = holdfast.lock("a", wait=60)
 with lock:
     child = os.fork()
@@ -200,13 +203,13 @@ with lock:
             assert own.held
             %s
     else:
-        print("child", child, flush=True)
+        say("child", child)
         os.waitpid(child, 0) if %r else time.sleep(600)
         lock.raise_if_lost()
         assert lock.held
-        print("held", lock.token, flush=True)
+        say("held", lock.token)
         sys.stdin.readline()
-print("left", os.getpid(), flush=True)
+say("left", os.getpid())
 """
 
 
@@ -227,7 +230,7 @@ def test_fork_outlives_parent(place):
     """a child that lives on does not keep the lock of its parent, on a Unix socket and over TCP"""
     daemon = world(place, with_login(place, "lease: 5s\n"), tcp=True)
     for url in (daemon.socket, "redis://app:pass%%20word@127.0.0.1:%d" % daemon.port):
-        parent = program(place, FORKED % ("print('child works', flush=True); time.sleep(600)", False),
+        parent = program(place, FORKED % ("say('child works'); time.sleep(600)", False),
                          environment={"HOLDFAST_URL": url})
         child = int(parent.output.wait(r"^child (\d+)")[1].group(1))
         parent.output.wait("^child works")
