@@ -389,7 +389,7 @@ int
 list_report_error(const struct pages *pages, size_t told, int64_t missing)
 {
 	struct slice why = pages_why(pages);
-	char text[64] = "nobody knows how many are missing";
+	char text[64] = "how many are missing is not known";
 
 	if (missing >= 0) {
 		(void)snprintf(text, sizeof(text), "at most %" PRId64 " are missing", missing);

@@ -2,7 +2,7 @@
  * seen: the holder of a name that a program waits for, and the events that the program is notified of; see
  * library.h.
  *
- *     1 s, then each 5 s ──▶ INSPECT ──nobody here──▶ INSPECT FLEET ──▶ on_wait, and the handle's watcher
+ *     1 s, then each 5 s ──▶ INSPECT ──not held here─▶ INSPECT FLEET ──▶ on_wait, and the handle's watcher
  *     wait is over ────────▶ the same ────────────────────────────────▶ the error
  *
  * Without a daemon on_wait and the watcher are told that nothing is known.
@@ -148,7 +148,7 @@ seen_waits(struct part *part, const struct holdfast_holder *holder, int64_t posi
 void
 seen_step(struct part *part, int64_t now_ms)
 {
-	static const struct holdfast_holder nobody = {.uid = -1};
+	static const struct holdfast_holder unknown = {.uid = -1};
 
 	if (now_ms < seen_next(part)) {
 		return;
@@ -156,7 +156,7 @@ seen_step(struct part *part, int64_t now_ms)
 	if (part->lock->hf->ready) {
 		seen_ask(part, now_ms);
 	} else {
-		seen_waits(part, &nobody, 0, now_ms);
+		seen_waits(part, &unknown, 0, now_ms);
 	}
 }
 

@@ -161,7 +161,7 @@ def test_early_ends(place):
         daemon = Short(place, error)
         for words, told, missing in ((("ls", "--here"), 2, 40), (("sessions", "--here"), 2, 38), (("ls",), 2, None),
                                      (("ls", "--here", "g*"), 2, None), (("show", "a"), 1, 7)):
-            short = "at most %s are missing" % missing if missing is not None else "nobody knows how many are missing"
+            short = "at most %s are missing" % missing if missing is not None else "how many are missing is not known"
             for form in ((), ("-q",), ("--json",)):
                 status, output = tool.call(place, daemon, *words, *form)
                 said = "the list ends early, after %d: %s; " % (told, short)

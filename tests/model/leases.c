@@ -14,8 +14,8 @@
  *
  * A master may restart, a minority at a time, and remember nothing, or somebody's key of old. It is guarded
  * then for L + J: it grants nothing, but who holds the lease may reclaim the key; the first to do so keeps
- * it. That is a vote with one master only: with several, somebody may still count a vote of the lost memory,
- * and with that and another one have a majority beside the reclaimer's.
+ * it. That is a vote with one master only: with several, another daemon may still count a vote of the lost
+ * memory, and with that and another one have a majority beside the reclaimer's.
  *
  * Where leases are retained there are users: one is granted the lock on a lease, and when it has given it
  * back the lease stays for the next one, who is granted it without a word to the masters.
