@@ -439,7 +439,7 @@ queue_ask_whose(struct core *core, struct waiter *w, bool held)
 static bool
 queue_keeps_waiting(struct core *core, struct waiter *w)
 {
-	bool held = w->resource->grant_count > 0 && w->resource->limit == 0;
+	bool held = w->resource->grant_count > 0 && w->resource->limit == 0, attempt;
 
 	assert(!timer_is_armed(&w->timer));
 	if (core->now.ms >= slow_wait_at(w)) {
@@ -454,10 +454,12 @@ queue_keeps_waiting(struct core *core, struct waiter *w)
 		queue_arm(core, w);
 		return true;
 	}
-	/* The LOCK itself was the first attempt. */
-	if (core->now.ms >= w->until_ms || (held && w->retries <= 1))
+	/* Without RETRIES only the end of its WAIT ends it, whatever its timer was armed for. The LOCK itself
+	 * was the first attempt. */
+	attempt = held && w->retries >= 0;
+	if (core->now.ms >= w->until_ms || (attempt && w->retries <= 1))
 		return false;
-	w->retries -= held;
+	w->retries -= attempt;
 	queue_arm(core, w);
 	return true;
 }

@@ -290,6 +290,30 @@ START_TEST(thresholds_move_no_end)
 }
 END_TEST
 
+/* A reload takes the threshold away for which the timer of a wait is armed: only the end of its WAIT ends it.
+ */
+START_TEST(a_reload_of_the_thresholds_ends_no_wait)
+{
+	static const struct rule plain[] = {{.match = "*", .lease_ms = LEASE_MS, .wait_ms = -1}};
+	struct story w;
+
+	story_ready(&w);
+	lock(&w, 1, "watched");
+	granted(&w, "watched", 1, 500);
+	lock(&w, 2, "watched");
+	run(&w, 3, (struct command){.verb = VERB_LOCK, .name = SLICE("watched"), .wait_ms = 300});
+	after(&w, 100);
+	ck_assert(core_set_rules(w.core, plain, 1));
+	for (int i = 0; i < 19; i++) {
+		ck_assert_str_eq(after(&w, 10), "");
+		ck_assert_ptr_null(noted(&w, NOTE_SLOW_WAIT));
+	}
+	ck_assert_str_eq(after(&w, 10), "c3 null");
+	ck_assert_str_eq(unlock(&w, 1, "watched"), "c1 :0 | c2 :501");
+	story_done(&w);
+}
+END_TEST
+
 int
 main(void)
 {
@@ -298,5 +322,6 @@ main(void)
 		a_hold_is_entered_so_many_times_and_not_more,
 		each_hold_says_once_how_long_it_was_waited_for_and_held,
 		a_long_hold_and_a_slow_wait_are_noted_once_while_they_go_on,
-		a_slow_wait_says_what_it_waits_for, thresholds_move_no_end);
+		a_slow_wait_says_what_it_waits_for, thresholds_move_no_end,
+		a_reload_of_the_thresholds_ends_no_wait);
 }
