@@ -11,7 +11,7 @@
  *                                 │ ▲                                      │
  *               given back ◀──────┘ └────────── the hold has ended ────────┘
  *
- * An idle permit lease is retained (lease.h) for the next waiter that wants as many, so that a daemon soon
+ * An idle permit lease is retained (retain.h) for the next waiter that wants as many, so that a daemon soon
  * has as many permits ahead as its clients use at a time. It is given back when its time is over, when a
  * waiter here lacks permits, or when another daemon wants some.
  *

@@ -16,7 +16,7 @@
  * Validity counts from before a call left: a slow master costs the holder time, never the next holder safety.
  * A lease that is given up is released at the masters (release.c), whatever became of its calls. acquire.c
  * brings a lease from NONE to HELD, renew.c keeps it there; both build on lease.c, and core.c brings them
- * their answers and timers. quorum.h has its votes.
+ * their answers and timers. lease_vote.h has its votes.
  */
 #ifndef CORE_LEASE_H
 #define CORE_LEASE_H

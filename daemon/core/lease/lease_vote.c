@@ -109,14 +109,21 @@ lease_vote_set_ours(struct lease *l, unsigned i, bool ours)
 	l->ours = (uint8_t)((l->ours & ~(1U << i)) | (unsigned)ours << i);
 }
 
+/* What the master confirmed before counts no more. */
+static void
+lease_vote_lost(struct lease *l, unsigned i)
+{
+	lease_vote_set_ours(l, i, false);
+	lease_vote_of(l, i)->valid_until_ms = 0;
+}
+
 void
 lease_vote_set_odd(struct lease *l, unsigned i)
 {
 	/* Permits that are not those of the lease are given back there. */
 	assert(l->kind == KIND_PERMITS);
-	lease_vote_set_ours(l, i, false);
+	lease_vote_lost(l, i);
 	l->odd = (uint8_t)(l->odd | 1U << i);
-	lease_vote_of(l, i)->valid_until_ms = 0;
 }
 
 /* The first vote has room for the pointer to the grown ones. */
@@ -335,9 +342,8 @@ lease_vote_take(struct core *core, struct lease *l, const struct vote *vote)
 	case OUTCOME_BUSY:
 	case OUTCOME_WRONGKIND:
 	case OUTCOME_LIMIT:
-		lease_vote_set_ours(l, vote->master, false);
+		lease_vote_lost(l, vote->master);
 		lease_vote_adopted(core, l, vote->master);
-		given->valid_until_ms = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : 0;
 		/* The holder of one slot is not in the way if others are free. */
 		asked->holder = vote->holder.n > 0 && asked->slots == 0 ? hash_text(vote->holder) : 0;

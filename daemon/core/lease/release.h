@@ -37,7 +37,8 @@ struct release {
 	UT_hash_handle hh;
 	struct timer timer;
 	struct release_key of;
-	int64_t after_us; /* a confirmation of this master's time or later is final: the acquire is dead */
+	int64_t after_us; /* a confirmation later than this, by the master's clock, is final: the acquire is
+			     dead */
 	int64_t from_ms;  /* not sent earlier: a holder may rely on the lease until then */
 	int64_t give_up_at_ms; /* the key has expired by then */
 	bool sent;             /* a release is on its way */

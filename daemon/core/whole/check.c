@@ -109,6 +109,10 @@ check_held(struct check *c, const struct core *core, const struct lease *l, int6
 	/* A validity is no longer than what can have been asked for, and tokens only grow. */
 	HOLDS(c, held->valid_until_ms <= now_ms + l->term_ms && l->term_ms > 0);
 	HOLDS(c, lease_votes_ours(core, l) > 0);
+	/* A vote that the master has taken back keeps the lease no longer than it is good without. */
+	for (unsigned i = 0; i < core->settings.masters; i++)
+		HOLDS(c, lease_vote_is_ours(l, i) ||
+				 lease_vote_of(l, i)->valid_until_ms < held->valid_until_ms);
 	HOLDS(c, lease_previous(l) == NULL ||
 			 (lease_previous(l)->masters != 0 && (lease_previous(l)->masters & ~l->ours) == 0));
 	HOLDS(c, held->token >= 1 && held->token <= held->token_last + 1);
