@@ -186,9 +186,11 @@ check_hold(struct host *h, const struct hold *hold, const struct inventory_hold 
 	if (v->session != hold->session || strcmp(is->owner, hold->owner) != 0 || v->kind != hold->kind ||
 		v->permits != hold->permits || (!hold->unannounced && v->count != hold->count))
 		world_fail(w,
-			"recovered: d%u has %s with token %" PRId64 " in another way: %" PRId64
-			" times for session %" PRIu64 ", not %" PRId64 " for %" PRIu64,
-			h->index, checker_name(hold->name), hold->token, v->count, v->session, hold->count,
+			"recovered: d%u has %s with token %" PRId64 " in another way: kind %d, %" PRId64
+			" permits, %" PRId64 " times for '%s' of session %" PRIu64 ", not kind %d, %" PRId64
+			" permits, %" PRId64 " times for '%s' of %" PRIu64,
+			h->index, checker_name(hold->name), hold->token, (int)v->kind, v->permits, v->count,
+			is->owner, v->session, (int)hold->kind, hold->permits, hold->count, hold->owner,
 			hold->session);
 	if (!cut && !hold->unannounced && promised(w, PROMISE_HOLD, hold->name) &&
 		v->valid_ms * 1000 < left_us - left_us / 100 - SLACK_US)

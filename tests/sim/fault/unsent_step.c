@@ -93,7 +93,8 @@ tear_hold(struct host *h, struct hold *hold, const struct inventory_hold *is)
 			tear_extended(h, hold, c->current.extend_ms);
 }
 
-/* Whoever asks for a DOWNGRADE counts on a shared hold at most, whether or not it is answered. */
+/* Whoever asks for a DOWNGRADE of what he has alone counts on a shared hold at most, whether or not it is
+ * answered. */
 static void
 tear_downgrades(struct host *h)
 {
@@ -102,7 +103,7 @@ tear_downgrades(struct host *h)
 		struct hold *hold = c->running && c->current.verb == VERB_DOWNGRADE
 					    ? held_by(h->world, c, c->current.name, c->current.owner)
 					    : NULL;
-		if (hold != NULL)
+		if (hold != NULL && hold->kind == KIND_EXCLUSIVE)
 			hold->kind = KIND_SHARED;
 	}
 }
@@ -131,11 +132,11 @@ torn(struct host *h)
 	durable_list(&before, h, h->life);
 	tear_sessions(h, &f, &before);
 	durable_list(&after, h, h->life);
+	tear_downgrades(h);
 	for (struct hold *hold = w->checker.holds; hold != NULL; hold = hold->next)
 		if (hold->host == h && hold->host_life == h->life && !hold->lost && !hold->unannounced &&
 			durable_is(&after, hold->tag))
 			tear_hold(h, hold, inventory_hold(&f, hold->name, hold->token));
-	tear_downgrades(h);
 	for (size_t i = 0; i < f.holds_n; i++)
 		if (inventory_held(&f.holds[i]) &&
 			held_with(w, h, f.holds[i].name, f.holds[i].view.token) == NULL)
