@@ -429,7 +429,8 @@ torn_bundles(struct unsent_step *t, unsigned name)
 		for (unsigned i = 0; i < r->count; i++)
 			part |= r->names[i] == name;
 		if (v->conn->host == host && v->conn->host_life == host->life && part &&
-			conn_session(v->conn) == t->view->session && owner_is(r->owner, t->view->owner))
+			r->kind == t->view->kind && conn_session(v->conn) == t->view->session &&
+			owner_is(r->owner, t->view->owner))
 			torn_take(t, v->conn,
 				&(struct asked){name, r->owner, r->kind, 0, 0, r->lease_ms, r->max_hold_ms,
 					r->claim_ms, true, true, false});
