@@ -287,6 +287,9 @@ held_exited(struct world *w, const struct conn *c)
 		if (looked.held && !looked.ends && !before)
 			world_fail(w, "session end: d%u keeps %s after the end of the process that had it",
 				host->index, checker_name(h->name));
+		/* A session gives up what it holds in parts, and a crash may come between them. */
+		if (looked.held && looked.ends && !before)
+			withheld_ended(h);
 		if ((!looked.held || looked.ends) && !before)
 			held_remove(w, h);
 	}

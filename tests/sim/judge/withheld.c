@@ -76,6 +76,13 @@ withheld_note(struct host *host, const struct note *n)
 }
 
 void
+withheld_ended(const struct hold *h)
+{
+	int64_t *until_us = &h->host->withheld_until_us[h->name];
+	*until_us = held_good_us(h) > *until_us ? held_good_us(h) : *until_us;
+}
+
+void
 withheld_valid(struct hold *h, int64_t valid_us, int64_t valid_ms)
 {
 	bool recovered = h->since_us < h->host->recovery.at_us;

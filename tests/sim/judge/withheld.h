@@ -21,6 +21,10 @@ void withheld_note(struct host *host, const struct note *note);
 /* A session has ended, but not properly: its holds are withheld now. */
 void withheld_left(struct world *world, struct host *host, session_id session);
 
+/* A hold has ended, and its daemon has yet to give it up: if that crashes before, the hold is withheld until
+ * what was told of it is over. */
+void withheld_ended(const struct hold *hold);
+
 /* After each step of a daemon: until when this hold of a connected session is sure, in true time and by the
  * daemon's clock. */
 void withheld_valid(struct hold *hold, int64_t valid_us, int64_t valid_ms);

@@ -81,7 +81,8 @@ struct host {
 	struct core_settings settings; /* with which its core began */
 	struct ledgers ledgers;
 	struct recovery recovery;
-	int64_t withheld_until_us[PLAN_NAMES_MAX]; /* as it has said, in any life */
+	int64_t withheld_until_us[PLAN_NAMES_MAX]; /* as it has said, in any life, or was told of what it has
+						      not given up */
 	int64_t stun_us; /* it will stand still for so long when a master has renewed a lease; 0: no */
 	struct clock_jumps jumps[CORE_SLOTS_MAX]; /* of its masters' clocks */
 	struct set_takeover decided;
