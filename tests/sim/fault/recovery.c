@@ -110,6 +110,8 @@ recovery_begins(struct host *h, bool recovers, const struct host *of)
 			.strange = before.strange};
 	if (recovers && of == NULL)
 		memcpy(r->delay_ms, before.delay_ms, sizeof(r->delay_ms));
+	if (recovers)
+		memcpy(r->owners, of != NULL ? of->recovery.owners : before.owners, sizeof(r->owners));
 	lineage_add(w, h->call_settings.daemon_id, r->family);
 }
 
@@ -358,18 +360,43 @@ copy_holds(struct host *h, const struct inventory *f)
 	}
 }
 
-/* Which masters keep a lease of its family. */
+/* An acquire begins another lease, unless it asks for a lost vote of the same. */
+void
+recovery_called(struct host *h, const struct call *call)
+{
+	char owner[CALL_OWNER_SIZE];
+	if (!h->world->plan.ledgers || call->kind == KIND_PERMITS ||
+		(call->op != CALL_ACQUIRE && call->op != CALL_ADOPT && call->op != CALL_RECLAIM))
+		return;
+	char(*owners)[CALL_OWNER_SIZE] = h->recovery.owners[checker_name_of(call->name)];
+	call_owner(h->call_settings.daemon_id, call->attempt, owner);
+	if (strcmp(owners[0], owner) == 0)
+		return;
+	if (call->op == CALL_ACQUIRE)
+		memset(owners, 0, RECOVERY_OWNERS * CALL_OWNER_SIZE);
+	memmove(owners[1], owners[0], (RECOVERY_OWNERS - 1) * CALL_OWNER_SIZE);
+	memcpy(owners[0], owner, sizeof(owner));
+}
+
+/* Whether this server has its lease. */
+static bool
+has_lease(const struct host *h, unsigned server, unsigned name)
+{
+	bool has = false;
+	for (unsigned i = 0; i < RECOVERY_OWNERS; i++)
+		has |= h->recovery.owners[name][i][0] != '\0' &&
+		       backing_owned(&h->world->servers[server], name, h->recovery.owners[name][i]);
+	return has;
+}
+
 static void
 note_kept(struct host *h)
 {
-	struct world *w = h->world;
-	for (unsigned i = 0; i < w->plan.names; i++) {
+	const struct plan *p = &h->world->plan;
+	for (unsigned i = 0; i < p->names; i++) {
 		h->recovery.kept[i] = 0;
-		for (unsigned k = 0; k < w->plan.masters + w->plan.spare; k++)
-			for (int kind = KIND_EXCLUSIVE; kind <= KIND_SHARED; kind++)
-				if (backing_votes(&w->servers[k], i, h->call_settings.daemon_id,
-					    (enum kind)kind, 1) > 0)
-					h->recovery.kept[i] |= 1U << k;
+		for (unsigned k = 0; k < p->masters + p->spare; k++)
+			h->recovery.kept[i] |= has_lease(h, k, i) ? 1U << k : 0;
 	}
 }
 
@@ -462,13 +489,12 @@ could_adopt(const struct host *h, unsigned name)
 
 /* Masters that had it, and have it still; 0: others may be asked, after a failover or by another list. */
 static unsigned
-has_still(const struct host *h, unsigned name, enum kind kind)
+has_still(const struct host *h, unsigned name)
 {
 	const struct world *w = h->world;
 	unsigned n = 0;
 	for (unsigned i = 0; i < plan_servers(&w->plan) && w->plan.replicas == 0 && w->plan.others == 0; i++)
-		n += (had_there(h, name) >> i & 1) &&
-		     backing_votes(&w->servers[i], name, h->call_settings.daemon_id, kind, 1) > 0;
+		n += (had_there(h, name) >> i & 1) && has_lease(h, i, name);
 	return n;
 }
 
@@ -478,7 +504,7 @@ had(const struct host *h, const struct hold *hold, const char *why)
 {
 	unsigned could = could_adopt(h, hold->name), has = 0;
 	if (strcmp(why, "expired") != 0)
-		has = has_still(h, hold->name, hold->kind);
+		has = has_still(h, hold->name);
 	return could > has ? could : has;
 }
 

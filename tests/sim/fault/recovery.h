@@ -19,12 +19,14 @@
 #define SIM_RECOVERY_H
 
 #include "daemon/core/core.h"
+#include "daemon/redis/call.h"
 #include "tests/sim/world/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct action;
+struct call;
 struct conn;
 struct event;
 struct hold;
@@ -36,6 +38,8 @@ struct world;
 /* Whether it is about to die in the next step that writes to its ledger. */
 enum dies { DIES_NOT, DIES_WRITTEN, DIES_UNWRITTEN };
 
+#define RECOVERY_OWNERS 4 /* so many processes in a row may be killed */
+
 struct recovery {
 	enum dies dies;
 	bool torn;             /* it died in a step whose entries are in its ledger */
@@ -46,9 +50,10 @@ struct recovery {
 	int64_t torn_until_us; /* until then what is withheld may be that of a step that nobody was told of */
 	session_id strange; /* its sessions up to this one came with a copy: no client knows them; 0: none */
 	int64_t generation; /* of the set of masters that was in force when it died (change.h) */
-	/* Leases that it had by its ledger: masters that kept them, as members of its family, at that time.
-	 */
-	unsigned kept[PLAN_NAMES_MAX];
+	/* By which owners its lease may be at a master: the one that it asked for last, and those of the
+	 * processes before that had it; newest first, "" for none. Not of permits. */
+	char owners[PLAN_NAMES_MAX][RECOVERY_OWNERS][CALL_OWNER_SIZE];
+	unsigned kept[PLAN_NAMES_MAX];    /* masters where a lease of these was when it recovered */
 	int64_t delay_ms[PLAN_NAMES_MAX]; /* the longest crash-delay that its processes died with */
 };
 
@@ -81,6 +86,8 @@ void recovery_begins(struct host *host, bool recovers, const struct host *of);
 struct core *recovery_core(struct host *host, const struct core_settings *settings, struct slice ledger);
 /* It has recovered, and has made no step: the model passes on to it. */
 void recovery_done(struct host *host, const struct host *of);
+/* It sends a call to a master. */
+void recovery_called(struct host *host, const struct call *call);
 /* It wants to know when the process ends that a session is bound to. */
 void recovery_watches(struct host *host, const struct action *action);
 

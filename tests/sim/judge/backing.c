@@ -64,6 +64,18 @@ backing_votes(const struct server *s, unsigned name, const char *daemon_id, enum
 	return kind == KIND_SHARED && n > 1 ? 1 : n;
 }
 
+bool
+backing_owned(struct server *s, unsigned name, const char *owner)
+{
+	static struct keys keys;
+	keys_read(&keys, s, name);
+	for (unsigned i = 0; i < keys.n; i++)
+		if (strcmp(keys.members[i].owner, owner) == 0 && keys_lives(&keys, &keys.members[i]) &&
+			keys.members[i].till_us >= needed_us(s, 1))
+			return true;
+	return false;
+}
+
 #define SLOTS_MOST 512 /* of a semaphore, in these worlds */
 
 /* The number of a permit; -1: the member is a reader. */

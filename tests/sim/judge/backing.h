@@ -23,6 +23,9 @@ bool backing_lacks(const struct server *server);
 int64_t backing_votes(
 	const struct server *server, unsigned name, const char *daemon_id, enum kind kind, int64_t left_us);
 
+/* Whether it keeps this very lease, whatever its clock may do: "<daemon-id>:<attempt>". Not of permits. */
+bool backing_owned(struct server *server, unsigned name, const char *owner);
+
 /* How many permits of a name a majority of the masters keeps for a daemon until that time, the same permits
  * at each: a permit that only a minority gave does not count (3.24). A master that lacks something counts as
  * if it kept all. INT64_MAX: too many masters lack something. */

@@ -421,6 +421,7 @@ static void
 perform_call(struct host *h, const struct call *call)
 {
 	owed_releases_call(h, call);
+	recovery_called(h, call);
 	hellos_asked(h, call);
 	latches_called(h, call);
 	if (h->moving[call->master] || h->place[call->master] == PLAN_MASTERS_MAX) {
