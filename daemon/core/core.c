@@ -23,14 +23,17 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/ending.h"
+#include "daemon/core/lock/grace.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/heartbeat.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/clock_jump.h"
@@ -494,7 +497,7 @@ end_all(struct core *core)
 
 	assert(core->ended && core->actions != NULL);
 	drop_calls(core->actions);
-	HASH_ITER (hh, core->locks->sessions, s, next) {
+	HASH_ITER (hh, core->sessions->all, s, next) {
 		LIST_FOREACH (g, &s->grants, in_session)
 			loss_add(core, s, g, LOSS_CLONED, true);
 	}

@@ -18,8 +18,11 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/ending.h"
+#include "daemon/core/lock/grace.h"
 #include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/heartbeat.h"
 #include "daemon/core/lock/key.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
@@ -30,6 +33,7 @@
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset_request.h"
@@ -482,7 +486,7 @@ verb_carry_out(struct core *core, struct conn *conn, const struct command *comma
 void
 verb_run(struct core *core, struct conn *conn, const struct command *command)
 {
-	session_id before = core->locks->session_ids;
+	session_id before = core->sessions->last_id;
 	bool locks = command->verb == VERB_LOCK || command->verb == VERB_MLOCK;
 	struct conn *guest;
 
@@ -499,7 +503,7 @@ verb_run(struct core *core, struct conn *conn, const struct command *command)
 	if (guest == NULL)
 		return;
 	verb_carry_out(core, guest, command);
-	guest_carried_out(core, conn, locks && core->locks->session_ids != before);
+	guest_carried_out(core, conn, locks && core->sessions->last_id != before);
 }
 
 /* ---- the daemon stops ---- */
@@ -543,7 +547,7 @@ drain_end(struct core *core)
 	grace_drain(core);
 	latch_drain(core, &refusal);
 	masterset_drain(core, &refusal);
-	HASH_ITER (hh, core->locks->sessions, s, s_next) {
+	HASH_ITER (hh, core->sessions->all, s, s_next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			if (conn->drains)
 				emit_int(core, conn->id, left);

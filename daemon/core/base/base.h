@@ -22,10 +22,12 @@ struct actions;
 struct buffer;
 struct kinds;
 struct leases;
+struct liveness;
 struct locks;
 struct master;
 struct masterset;
 struct quorum;
+struct sessions;
 
 /* Whether the daemon is stopping. */
 enum drain {
@@ -68,7 +70,9 @@ struct core {
 	struct masterset *masterset;
 	struct quorum *quorum;
 	struct leases *leases;
+	struct sessions *sessions;
 	struct locks *locks;
+	struct liveness *liveness;
 	struct kinds *kinds;
 	unsigned changed;      /* of enum change */
 	struct buffer *ledger; /* its entries go here; NULL: none is kept (ledger.h) */

@@ -25,6 +25,7 @@
 #include "daemon/core/kinds/parts.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"

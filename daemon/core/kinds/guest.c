@@ -12,15 +12,17 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/attach.h"
-#include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/heartbeat.h"
+#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/view.h"
 #include "proto/command.h"
@@ -89,7 +91,7 @@ named_session_make_room(struct core *core, const struct user *u)
 	struct named_session *d;
 
 	for (unsigned looks = 0; looks < ROOM_LOOKS && user_grace_full(core, u); looks++) {
-		d = TAILQ_FIRST(&core->locks->named_sessions);
+		d = TAILQ_FIRST(&core->sessions->named);
 		if (d == NULL)
 			return;
 		if (d->session->user == u && named_session_is_idle(d->session)) {
@@ -97,8 +99,8 @@ named_session_make_room(struct core *core, const struct user *u)
 			continue;
 		}
 		/* The next one looks at others. */
-		TAILQ_REMOVE(&core->locks->named_sessions, d, in_core);
-		TAILQ_INSERT_TAIL(&core->locks->named_sessions, d, in_core);
+		TAILQ_REMOVE(&core->sessions->named, d, in_core);
+		TAILQ_INSERT_TAIL(&core->sessions->named, d, in_core);
 	}
 }
 
@@ -117,7 +119,7 @@ named_session_new(struct core *core, const struct conn *conn, struct slice id)
 	if (s != NULL && named_session_give(core, s, id)) {
 		s->onloss = ONLOSS_NEXT;
 		s->heartbeat_ms = most_ms < NAMED_SESSION_TTL_MS ? most_ms : NAMED_SESSION_TTL_MS;
-		core->locks->heartbeats++;
+		core->liveness->heartbeats++;
 		heartbeat_begin(core, s);
 		session_changed(core, s);
 		return s;
@@ -216,8 +218,8 @@ guest_begin(struct core *core, struct conn *conn, const struct command *c)
 		return NULL;
 	}
 	s->alive_ms = core->now.ms;
-	TAILQ_REMOVE(&core->locks->named_sessions, s->named, in_core);
-	TAILQ_INSERT_TAIL(&core->locks->named_sessions, s->named, in_core);
+	TAILQ_REMOVE(&core->sessions->named, s->named, in_core);
+	TAILQ_INSERT_TAIL(&core->sessions->named, s->named, in_core);
 	return guest;
 }
 

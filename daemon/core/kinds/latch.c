@@ -17,6 +17,8 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
+#include "daemon/core/lock/conn.h"
+#include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"

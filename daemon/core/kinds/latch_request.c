@@ -10,8 +10,11 @@
 #include "daemon/core/kinds/kinds.h"
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/session.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
@@ -321,7 +324,7 @@ latch_request_leave(struct core *core, struct latch_request *a)
 	timer_cancel(&core->timers, &a->timer);
 	a->latch->patient -= is_patient(a);
 	a->conn->latch_request = NULL;
-	conn_answered(core, a->conn);
+	attach_answered(core, a->conn);
 	a->conn = NULL;
 	core->counts.requests--;
 	if (a->stage == LATCH_REQUEST_SENT)

@@ -20,6 +20,8 @@
 #include "daemon/core/lease/renew.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
+#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/key.h"
 #include "daemon/core/lock/kind.h"
@@ -30,6 +32,8 @@
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
+#include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
@@ -135,7 +139,7 @@ mlock_end(struct core *core, struct mlock *b)
 	if (b->dirty)
 		TAILQ_REMOVE(&core->kinds->mlocks, b, in_dirty);
 	b->conn->mlock = NULL;
-	conn_answered(core, b->conn);
+	attach_answered(core, b->conn);
 	if (b->apart > 0)
 		user_give(b->conn->session, (int64_t)b->apart);
 	core->counts.mlocks--;
@@ -371,7 +375,7 @@ mlock_answer_all(struct core *core, const struct reply *reply)
 {
 	struct conn *conn, *next;
 
-	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
+	for (const struct session *s = core->sessions->all; s != NULL; s = s->hh.next)
 		TAILQ_FOREACH_SAFE (conn, &s->conns, in_session, next)
 			if (conn->mlock != NULL)
 				mlock_fail(core, conn->mlock, reply);

@@ -6,8 +6,10 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/ending.h"
+#include "daemon/core/lock/grace.h"
+#include "daemon/core/lock/heartbeat.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
@@ -24,43 +26,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-struct conn *
-conn_find(const struct core *core, conn_id id)
-{
-	return map_find(&core->locks->conns, id);
-}
-
-struct conn *
-conn_new(struct core *core, conn_id id)
-{
-	struct conn *conn = freelist_new(core, sizeof(*conn));
-
-	assert(id != 0 && conn_find(core, id) == NULL);
-	if (conn == NULL)
-		return NULL;
-	conn->id = id;
-	if (map_add(&core->locks->conns, id, conn) == 0)
-		return conn;
-	free(conn);
-	return NULL;
-}
-
-static void
-conn_remove(struct core *core, struct conn *conn)
-{
-	map_remove(&core->locks->conns, conn->id, conn);
-}
-
-void
-attach_kept(struct core *core, struct conn *conn)
-{
-	bool before = conn->kept;
-
-	conn->kept = conn->host == NULL && conn->session->durable;
-	if (conn->kept || before)
-		emit_keep(core, conn->id);
-}
-
 static void
 attach_attach(struct core *core, struct conn *conn, struct session *s)
 {
@@ -71,7 +36,7 @@ attach_attach(struct core *core, struct conn *conn, struct session *s)
 	s->anchors += conn->anchor;
 	grace_attach(core, s);
 	heartbeat_begin(core, s);
-	attach_kept(core, conn);
+	conn_kept(core, conn);
 }
 
 /* Ends the connection's waits; with keep, they go on without it. MLOCK and LATCH end with their connection in
@@ -143,6 +108,17 @@ attach_end(struct core *core, struct session *s, enum end end)
 	grace_drop(core, s);
 	TAILQ_FOREACH (conn, &s->conns, in_session)
 		emit_close(core, conn->id);
+}
+
+void
+attach_answered(struct core *core, struct conn *conn)
+{
+	struct session *s = conn->session;
+	bool guest = conn->host != NULL;
+
+	conn_answered(core, conn);
+	if (guest && core->drain == DRAIN_ENDS && s->conn_count == 0)
+		session_end(core, s, END_ABANDONED);
 }
 
 /* Takes a connection from its session, which ends with its last connection unless something keeps it; one

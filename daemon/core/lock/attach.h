@@ -7,31 +7,24 @@
 #ifndef CORE_ATTACH_H
 #define CORE_ATTACH_H
 
-#include "daemon/core/base/base.h"
+#include "daemon/core/base/event.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/lock/session.h"
+#include "proto/slice.h"
 
-#include <assert.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
-/* NULL: there is none. */
-struct conn *conn_find(const struct core *core, conn_id id);
-/* One that speaks for no session yet, with a number that no connection has. NULL: out of memory. */
-struct conn *conn_new(struct core *core, conn_id id) __attribute__((warn_unused_result));
+struct conn;
+struct core;
+struct session;
 
 void attach_open(struct core *core, conn_id id, const struct peer *peer);
 void attach_peer(struct core *core, struct conn *conn, const struct peer *peer);
 
 /*
- * A connection may outlive a crash, if its client has no reason to notice: its session is durable, and no
- * request of it waits (keep_view in view.h, ACTION_KEEP, EVENT_RETURN). attach_kept() tells if that has
- * changed. attach_return(): it is back, and speaks for this session as after RESUME, but that its client has
- * not asked: losses that the session has not been told are told as ONLOSS says. It is closed if the session
- * is not there any more.
+ * A connection has outlived a crash (conn.h): it is back, and speaks for this session as after RESUME, but
+ * that its client has not asked: losses that the session has not been told are told as ONLOSS says. It is
+ * closed if the session is not there any more.
  */
-void attach_kept(struct core *core, struct conn *conn);
 void attach_return(struct core *core, conn_id id, const struct keep_view *keep, bool no_push);
 
 /* No more requests will come: the connection's waits get the next answer that is possible, as with WAIT 0. */
@@ -50,16 +43,9 @@ void attach_exit(struct core *core, const struct process *process);
 
 /* Ends a session whose connections may still be open: they are closed. */
 void attach_end(struct core *core, struct session *s, enum end end);
+/* As conn_answered(). If the daemon ends, the session of a guest ends with its last one. */
+void attach_answered(struct core *core, struct conn *conn);
 /* Whether this process has ended will not be known. */
 void attach_unseen(struct core *core, const struct process *process);
-
-/* A request came on this connection, or the answer was given that kept further ones from coming: see
- * session.h. */
-static inline void
-conn_alive(const struct core *core, struct conn *conn)
-{
-	assert(conn->session != NULL);
-	conn->session->alive_ms = core->now.ms;
-}
 
 #endif

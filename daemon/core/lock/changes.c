@@ -3,81 +3,18 @@
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
+#include "daemon/core/base/change_list.h"
 #include "daemon/core/base/settings.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 
 #include <assert.h>
-#include <bsd/sys/queue.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#define KEPT 256
-
-static bool
-list_grow(struct change_list *list)
-{
-	size_t room = list->room == 0 ? KEPT : 2 * list->room;
-	void **things = realloc(list->things, room * sizeof(*things));
-
-	if (things == NULL)
-		return false;
-	list->things = things;
-	list->room = room;
-	return true;
-}
-
-bool
-changes_add(struct core *core, struct change_list *list, void *thing)
-{
-	if (list->n == list->room && !list_grow(list)) {
-		core->locks->changes.missed = true;
-		return false;
-	}
-	assert(list->n < list->room);
-	list->things[list->n++] = thing;
-	return true;
-}
-
-/* ---- sessions ---- */
-
-static void
-session_list(struct core *core, struct session *s)
-{
-	if (!s->changed)
-		s->changed = changes_add(core, &core->locks->changes.sessions, s);
-}
-
-void
-session_changed(struct core *core, struct session *s)
-{
-	bool durable = s->durable;
-	struct conn *conn;
-
-	assert(!s->gone);
-	session_list(core, s);
-	s->durable = session_is_durable(s);
-	if (s->durable == durable)
-		return;
-	TAILQ_FOREACH (conn, &s->conns, in_session)
-		attach_kept(core, conn);
-}
-
-void
-session_gone(struct core *core, struct session *s)
-{
-	assert(s->grant_count == 0 && s->losses == NULL);
-	s->gone = true;
-	s->durable = false;
-	if (s->written)
-		session_list(core, s);
-}
 
 /* ---- losses ---- */
 
@@ -85,7 +22,7 @@ void
 loss_changed(struct core *core, struct loss *loss)
 {
 	if (loss->session->written && !loss->changed)
-		loss->changed = changes_add(core, &core->locks->changes.losses, loss);
+		loss->changed = change_list_add(&core->locks->changed_losses, loss);
 }
 
 void
@@ -102,7 +39,7 @@ static void
 grant_list(struct core *core, struct grant *g)
 {
 	if (!g->changed)
-		g->changed = changes_add(core, &core->locks->changes.grants, g);
+		g->changed = change_list_add(&core->locks->changed_grants, g);
 }
 
 void
@@ -132,61 +69,58 @@ grant_gone(struct core *core, struct grant *g)
 
 /* ---- the lists ---- */
 
+bool
+changes_missed(const struct core *core)
+{
+	return core->sessions->changed.missed || core->locks->changed_losses.missed ||
+	       core->locks->changed_grants.missed;
+}
+
+void
+changes_rest(struct core *core)
+{
+	change_list_rest(&core->sessions->changed);
+	change_list_rest(&core->locks->changed_losses);
+	change_list_rest(&core->locks->changed_grants);
+}
+
 static void
-list_rest(struct change_list *list)
+list_clear(struct change_list *list)
 {
-	void **things;
-
-	assert(list->n == 0);
-	if (list->room <= KEPT)
-		return;
-	things = realloc(list->things, KEPT * sizeof(*things));
-	if (things == NULL)
-		return;
-	list->things = things;
-	list->room = KEPT;
+	list->n = 0;
+	list->missed = false;
 }
 
 void
-changes_rest(struct changes *changes)
+changes_forget(struct core *core)
 {
-	list_rest(&changes->sessions);
-	list_rest(&changes->losses);
-	list_rest(&changes->grants);
-	assert(!changes->missed);
-}
+	struct change_list *sessions = &core->sessions->changed, *losses = &core->locks->changed_losses,
+			   *grants = &core->locks->changed_grants;
 
-void
-changes_forget(struct changes *changes)
-{
-	for (size_t i = 0; i < changes->sessions.n; i++)
-		((struct session *)changes->sessions.things[i])->changed = false;
-	for (size_t i = 0; i < changes->losses.n; i++)
-		((struct loss *)changes->losses.things[i])->changed = false;
-	for (size_t i = 0; i < changes->grants.n; i++)
-		((struct grant *)changes->grants.things[i])->changed = false;
-	changes->sessions.n = changes->losses.n = changes->grants.n = 0;
-	changes->missed = false;
-	changes_rest(changes);
-}
-
-static bool
-list_at_rest(const struct change_list *list)
-{
-	return list->n == 0 && list->room <= KEPT;
+	for (size_t i = 0; i < sessions->n; i++)
+		((struct session *)sessions->things[i])->changed = false;
+	for (size_t i = 0; i < losses->n; i++)
+		((struct loss *)losses->things[i])->changed = false;
+	for (size_t i = 0; i < grants->n; i++)
+		((struct grant *)grants->things[i])->changed = false;
+	list_clear(sessions);
+	list_clear(losses);
+	list_clear(grants);
+	changes_rest(core);
 }
 
 bool
-changes_at_rest(const struct changes *changes)
+changes_at_rest(const struct core *core)
 {
-	return list_at_rest(&changes->sessions) && list_at_rest(&changes->losses) &&
-	       list_at_rest(&changes->grants) && !changes->missed;
+	return change_list_at_rest(&core->sessions->changed) &&
+	       change_list_at_rest(&core->locks->changed_losses) &&
+	       change_list_at_rest(&core->locks->changed_grants);
 }
 
 void
-changes_done(struct changes *changes)
+changes_done(struct core *core)
 {
-	free(changes->sessions.things);
-	free(changes->losses.things);
-	free(changes->grants.things);
+	change_list_done(&core->sessions->changed);
+	change_list_done(&core->locks->changed_losses);
+	change_list_done(&core->locks->changed_grants);
 }

@@ -9,10 +9,11 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/named_session.h"
@@ -35,13 +36,13 @@
 static size_t
 ending_given_up(const struct core *core)
 {
-	return core->locks->ended_holds.ms == core->now.ms ? core->locks->ended_holds.count : 0;
+	return core->liveness->ended_holds.ms == core->now.ms ? core->liveness->ended_holds.count : 0;
 }
 
 static void
 ending_give_up(struct core *core, struct grant *g, enum end end)
 {
-	(void)ration_take(&core->locks->ended_holds, core->now.ms, 1);
+	(void)ration_take(&core->liveness->ended_holds, core->now.ms, 1);
 	if (end == END_ABANDONED)
 		(void)grant_abandon(core, g);
 	else
@@ -91,8 +92,8 @@ ending_part(struct core *core, struct session *s, enum end end)
 static void
 ending_arm(struct core *core)
 {
-	if (!timer_is_armed(&core->locks->ending_timer) && !TAILQ_EMPTY(&core->locks->ending))
-		timer_arm(&core->timers, &core->locks->ending_timer, core->now.ms + END_TICK_MS);
+	if (!timer_is_armed(&core->liveness->ending_timer) && !TAILQ_EMPTY(&core->liveness->ending))
+		timer_arm(&core->timers, &core->liveness->ending_timer, core->now.ms + END_TICK_MS);
 }
 
 void
@@ -108,7 +109,7 @@ ending_enter(struct core *core, struct session *s, enum end end)
 		LIST_FOREACH (g, &s->grants, in_session)
 			grant_tell_no_more(core, g);
 	}
-	TAILQ_INSERT_TAIL(&core->locks->ending, s, in_ending);
+	TAILQ_INSERT_TAIL(&core->liveness->ending, s, in_ending);
 	ending_arm(core);
 }
 
@@ -118,7 +119,7 @@ ending_leave(struct core *core, struct session *s)
 	if (!s->ends)
 		return;
 	s->ends = false;
-	TAILQ_REMOVE(&core->locks->ending, s, in_ending);
+	TAILQ_REMOVE(&core->liveness->ending, s, in_ending);
 }
 
 void
@@ -155,7 +156,7 @@ ending_hide(struct core *core, struct session *s)
 		user_grace_leave(core, s->user);
 	s->grace_ms = 0;
 	named_session_hide(core, s);
-	core->locks->heartbeats -= s->heartbeat_ms > 0;
+	core->liveness->heartbeats -= s->heartbeat_ms > 0;
 	s->heartbeat_ms = 0;
 	s->orphaned = false;
 	timer_cancel(&core->timers, &s->grace_timer);
@@ -172,7 +173,7 @@ session_finish(struct core *core, struct session *s)
 	session_gone(core, s);
 	named_session_leave(core, s);
 	user_quit(core, s);
-	assert(core->counts.sessions > 0 && core->locks->heartbeats >= 0);
+	assert(core->counts.sessions > 0 && core->liveness->heartbeats >= 0);
 	session_remove(core, s);
 	core->counts.sessions--;
 	holds_done(s);
@@ -207,19 +208,19 @@ ending_go_on(struct core *core, struct session *s)
 void
 ending_timer(struct core *core)
 {
-	const struct session *last = TAILQ_LAST(&core->locks->ending, ending_list);
+	const struct session *last = TAILQ_LAST(&core->liveness->ending, ending_list);
 	struct session *s;
 	bool round;
 
 	/* The first one has its part in any case; the next time, the one behind it is the first. */
 	do {
-		s = TAILQ_FIRST(&core->locks->ending);
+		s = TAILQ_FIRST(&core->liveness->ending);
 		if (s == NULL)
 			return;
 		round = s == last;
 		if (!ending_go_on(core, s)) {
-			TAILQ_REMOVE(&core->locks->ending, s, in_ending);
-			TAILQ_INSERT_TAIL(&core->locks->ending, s, in_ending);
+			TAILQ_REMOVE(&core->liveness->ending, s, in_ending);
+			TAILQ_INSERT_TAIL(&core->liveness->ending, s, in_ending);
 		}
 	} while (!round && ending_given_up(core) < core->settings.end_holds);
 	ending_arm(core);
@@ -243,7 +244,7 @@ ending_yield_name(struct core *core, struct slice name)
 static void
 ending_yield_user(struct core *core, const struct user *u, size_t holds)
 {
-	struct session *s = TAILQ_FIRST(&core->locks->ending);
+	struct session *s = TAILQ_FIRST(&core->liveness->ending);
 
 	for (unsigned looks = 0; s != NULL && s->user != u; s = TAILQ_NEXT(s, in_ending)) {
 		if (++looks == END_LOOKS)
@@ -256,7 +257,7 @@ ending_yield_user(struct core *core, const struct user *u, size_t holds)
 bool
 ending_yield(struct core *core, const struct conn *conn, const struct command *c)
 {
-	if (TAILQ_EMPTY(&core->locks->ending) || core->drain == DRAIN_ENDS ||
+	if (TAILQ_EMPTY(&core->liveness->ending) || core->drain == DRAIN_ENDS ||
 		(c->verb != VERB_LOCK && c->verb != VERB_MLOCK))
 		return false;
 	if (c->verb == VERB_LOCK)

@@ -11,12 +11,15 @@
 
 #include "daemon/core/base/peer.h"
 
+#include <bsd/sys/queue.h>
 #include <stdbool.h>
 
 struct command;
 struct conn;
 struct core;
 struct session;
+
+TAILQ_HEAD(ending_list, session);
 
 /* So many in one millisecond (core_settings.end_holds), which takes a fifth of it at most. */
 #define END_HOLDS 256

@@ -12,6 +12,7 @@
 #include "daemon/core/lease/lease_vote.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
@@ -20,6 +21,7 @@
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/session.h"
 #include "daemon/core/lock/slow.h"
 #include "daemon/core/lock/user.h"
 #include "proto/command.h"
@@ -235,7 +237,7 @@ grant_give(struct core *core, struct lease *l, struct waiter *w, int64_t token)
 	}
 	grant_join(core, g);
 	grant_answer(core, w, g);
-	emit_hold_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
+	grant_note(core, NOTE_GRANTED, g, grant_valid_ms(core, g), NULL)->span_ms =
 		core->now.ms - w->since_ms;
 	queue_remove(core, w);
 	/* Waits of any session may depend on this hold; a blocked session does not give it back. */
@@ -421,7 +423,7 @@ grant_end(struct core *core, struct grant *g)
 		if (g->last != NULL)
 			freelist_retire(core, &g->last->freed);
 		assert(core->counts.withheld > 0 && g->bounded);
-		user_end_withheld(core, g);
+		user_end_withheld(core, g->left_by, l->permits);
 		core->counts.withheld--;
 	}
 	terms_end(core, grant_terms(g));
@@ -457,11 +459,23 @@ grant_give_back(struct core *core, struct grant *g)
 		loss_remember(core, s, name, owner, LOSS_RETURNED, true, token);
 }
 
+struct note *
+grant_note(struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text)
+{
+	struct note *note = emit_note(core, type, g->lease->resource, g->session, g->token, ms, text);
+
+	note->owner = grant_owner(g);
+	note->kind = g->kind;
+	note->why = grant_why(g);
+	note->span_ms = core->now.ms - grant_since_ms(g);
+	return note;
+}
+
 void
 grant_release(struct core *core, struct grant *g)
 {
 	assert(g->session != NULL);
-	emit_hold_note(core, NOTE_RELEASED, g, -1, NULL);
+	grant_note(core, NOTE_RELEASED, g, -1, NULL);
 	grant_end(core, g);
 }
 
@@ -470,7 +484,7 @@ grant_release(struct core *core, struct grant *g)
 static void
 note_loss(struct core *core, const struct grant *g, enum loss_reason reason)
 {
-	struct note *lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
+	struct note *lost = grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	int64_t late_ms = core->now.ms - grant_relied_until_ms(g);
 
 	if (late_ms > 0) {
@@ -511,9 +525,11 @@ grant_abandon(struct core *core, struct grant *g)
 		grant_release(core, g);
 		return 0;
 	}
-	emit_hold_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
+	grant_note(core, NOTE_WITHHELD, g, until_ms - core->now.ms, NULL);
 	grant_leave_session(core, g);
-	user_withhold(g, s);
+	/* Its user is where the list of the session was. */
+	user_withhold(s, g->lease->permits);
+	g->left_by = s->user;
 	g->last = freelist_new(core, sizeof(*g->last));
 	if (g->last != NULL)
 		g->last->peer = s->peer;
@@ -545,7 +561,7 @@ grant_lose_withheld(struct core *core, struct grant *g, enum loss_reason reason)
 
 	if (!g->unannounced)
 		loss_add(core, g->session, g, reason, !loss_is_chosen(reason));
-	lost = emit_hold_note(core, NOTE_LOST, g, -1, loss_word(reason));
+	lost = grant_note(core, NOTE_LOST, g, -1, loss_word(reason));
 	if (grant_withheld_until_ms(g) > core->now.ms) {
 		lost->span_ms = -1; /* WITHHELD tells it */
 		return grant_abandon(core, g);

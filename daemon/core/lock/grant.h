@@ -9,6 +9,7 @@
 #ifndef CORE_GRANT_H
 #define CORE_GRANT_H
 
+#include "daemon/core/base/action.h"
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
@@ -51,8 +52,6 @@ enum loss_reason {
 		LOSS_COUNT
 };
 
-LIST_HEAD(grant_list, grant);
-
 /* The client that had a hold which is withheld. */
 struct last_holder {
 	struct freelist_link freed;
@@ -68,7 +67,7 @@ struct grant {
 	bool unannounced : 1; /* its LOCK lost its connection: the client does not know that it is held */
 	bool bounded : 1;     /* it has terms */
 	bool durable : 1;     /* it is in the ledger (ledger.h) */
-	bool changed : 1;     /* it is on the list of changes (changes.h) */
+	bool changed : 1;     /* it is on the list of changes (change_list.h) */
 	bool gone : 1;        /* it has ended in this step */
 	enum kind kind : 2;   /* PERMITS: as many as its lease has */
 	uint32_t count;       /* how often it was entered; >= 1 */
@@ -243,6 +242,12 @@ void grant_timer(struct core *core, struct grant *g);
 /* What renew.h has answered of this lease. If it is lost, it ends, and so does every hold that stands on
  * it. */
 void grants_lose(struct core *core, struct lease *l, enum lease_loss why);
+
+/* A note about it, with its kind, its WHY and how long it has been held. Returns the note, until the next
+ * one.
+ */
+struct note *grant_note(
+	struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text);
 
 /* For core_free(): frees its memory, no more; and all that stand on a lease. */
 void grant_free(struct grant *g);

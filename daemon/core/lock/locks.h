@@ -13,45 +13,27 @@
 #ifndef CORE_LOCKS_H
 #define CORE_LOCKS_H
 
+#include "daemon/core/base/change_list.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/base/peer.h"
-#include "daemon/core/base/ration.h"
 #include "daemon/core/base/starts.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/kind.h"
-#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/scheduler.h"
-#include "daemon/core/lock/session.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-struct user;
-
 struct locks {
-	struct map conns; /* by their numbers */
-	struct session *sessions;
-	struct map ids; /* the sessions of an id, by user and id */
-	struct named_session_list named_sessions;
-	struct map bound; /* those bound to a process, by process */
-	struct user *users;
-	int64_t heartbeats;       /* sessions with a heartbeat */
 	struct queue_list queues; /* of all names with waiters */
 	struct queue no_queue;    /* of all other names: empty */
 	bool catches;             /* held names are being looked at, because a master's state changed */
 	scan_cursor catching;     /* how far that scan is */
 	struct timer rescan_timer;
-	struct ending_list ending; /* sessions that give up what they hold, in turn */
-	struct timer ending_timer;
-	struct ration ended_holds; /* of sessions that end */
 	const struct lock_kind *kinds[LOCK_KINDS];
 	const struct wait_watch *watch;
-	struct changes changes; /* what the ledger has not heard of yet */
-	uint64_t tickets;       /* the last ticket given to a waiter */
-	session_id session_ids; /* the last session id used */
+	/* What the ledger has not heard of yet. */
+	struct change_list changed_losses, changed_grants;
+	uint64_t tickets; /* the last ticket given to a waiter */
 	/* When they began: the holds of sessions, and the waiters. */
 	struct starts hold_starts, wait_starts;
 	/* Clients that are gone may rely until then on withheld holds whose leases are lost. It is not saved:

@@ -25,7 +25,7 @@ struct loss {
 	struct freelist_link freed;
 	UT_hash_handle hh;
 	enum loss_reason reason;
-	bool changed; /* it is on the list of changes (changes.h) */
+	bool changed; /* it is on the list of changes (change_list.h) */
 	bool gone;    /* it has been forgotten in this step */
 	bool told;    /* by a push or an answer, for a named session by UNLOCK of the hold; true for an end
 			 that the holder chose */

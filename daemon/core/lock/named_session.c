@@ -9,13 +9,10 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/attach.h"
-#include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
-#include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "proto/command.h"
 #include "proto/name.h"
@@ -68,7 +65,7 @@ named_session_find(const struct core *core, uint64_t user, struct slice id)
 {
 	const struct id_key key = {user, id};
 
-	return map_search(&core->locks->ids, id_hash(core, &key), id_is_of, &key);
+	return map_search(&core->sessions->ids, id_hash(core, &key), id_is_of, &key);
 }
 
 bool
@@ -83,7 +80,7 @@ named_session_give(struct core *core, struct session *s, struct slice id)
 	d = freelist_new(core, sizeof(*d) + id.n);
 	if (d == NULL)
 		return false;
-	if (!s->ends && map_add(&core->locks->ids, id_hash(core, &key), s) != 0) {
+	if (!s->ends && map_add(&core->sessions->ids, id_hash(core, &key), s) != 0) {
 		free(d);
 		return false;
 	}
@@ -93,7 +90,7 @@ named_session_give(struct core *core, struct session *s, struct slice id)
 	memcpy(d->id, id.p, id.n);
 	s->named = d;
 	if (!s->ends)
-		TAILQ_INSERT_TAIL(&core->locks->named_sessions, d, in_core);
+		TAILQ_INSERT_TAIL(&core->sessions->named, d, in_core);
 	return true;
 }
 
@@ -113,8 +110,8 @@ named_session_hide(struct core *core, struct session *s)
 		return;
 	assert(d->session == s);
 	key = (struct id_key){s->user->id, named_session_id(s)};
-	map_remove(&core->locks->ids, id_hash(core, &key), s);
-	TAILQ_REMOVE(&core->locks->named_sessions, d, in_core);
+	map_remove(&core->sessions->ids, id_hash(core, &key), s);
+	TAILQ_REMOVE(&core->sessions->named, d, in_core);
 	d->hidden = true;
 }
 
@@ -136,33 +133,6 @@ named_session_is_idle(const struct session *s)
 }
 
 /* ---- answers ---- */
-
-void
-guest_end(struct core *core, struct conn *guest)
-{
-	struct session *s = guest->session;
-
-	assert(guest->host->guest == guest && s->conn_count > 0);
-	assert(guest->id == guest->host->id);
-	guest->host->guest = NULL;
-	TAILQ_REMOVE(&s->conns, guest, in_session);
-	s->conn_count--;
-	freelist_retire(core, &guest->freed);
-}
-
-void
-conn_answered(struct core *core, struct conn *conn)
-{
-	struct session *s = conn->session;
-
-	conn_alive(core, conn);
-	if (conn->host == NULL)
-		return;
-	conn_alive(core, conn->host);
-	guest_end(core, conn);
-	if (core->drain == DRAIN_ENDS && s->conn_count == 0)
-		session_end(core, s, END_ABANDONED);
-}
 
 void
 named_session_refusal(struct reply *out, bool ended)
@@ -190,43 +160,4 @@ named_session_claim_until(const struct core *core, const struct session *s)
 	assert(s->named != NULL && s->heartbeat_ms > 0);
 	return core->now.ms +
 	       (s->heartbeat_ms < NAMED_SESSION_CLAIM_MS ? s->heartbeat_ms : NAMED_SESSION_CLAIM_MS);
-}
-
-/* What a client was told, it was told in an answer: of a lease that was no longer than any is. */
-static void
-named_session_abandon(struct core *core, struct session *s, struct grant *g)
-{
-	int64_t told_ms = s->alive_ms + core->settings.lease_max_ms;
-
-	assert(g->session == s);
-	grant_tell_no_more(core, g);
-	if (told_ms < g->terms->announced_until_ms)
-		g->terms->announced_until_ms = told_ms;
-	(void)grant_abandon(core, g);
-}
-
-void
-named_session_silent(struct core *core, struct session *s)
-{
-	struct grant *g, *next;
-	int64_t last_ms = core->now.ms;
-
-	assert(s->conn_count == 0);
-	assert(s->named != NULL);
-	if (s->grant_count > 0)
-		emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->alive_ms, NULL);
-	while (!LIST_EMPTY(&s->waiters))
-		queue_remove(core, LIST_FIRST(&s->waiters));
-	LIST_FOREACH_SAFE (g, &s->grants, in_session, next) {
-		const struct terms *t = grant_terms(g);
-
-		if (g->unannounced || t == NULL || !t->leased)
-			named_session_abandon(core, s, g);
-		else if (t->ends_ms > last_ms)
-			last_ms = t->ends_ms;
-	}
-	if (s->grant_count == 0)
-		session_end(core, s, END_ABANDONED);
-	else
-		timer_arm(&core->timers, &s->heartbeat_timer, last_ms);
 }

@@ -62,12 +62,6 @@ struct named_session {
 	char id[];
 };
 
-/* The guest of a connection ends. Its memory stays until the next step. */
-void guest_end(struct core *core, struct conn *guest);
-/* A request of this connection or guest has been answered after a wait. A guest ends, but can be read until
- * the next step. If the daemon ends, the session of the guest ends with its last one. */
-void conn_answered(struct core *core, struct conn *conn);
-
 /* The session with this id of the user with this number; NULL: none. */
 struct session *named_session_find(const struct core *core, uint64_t user, struct slice id);
 /* It belongs to this id, which no session of its user has. False: out of memory. */
@@ -90,9 +84,6 @@ int64_t named_session_offer_ms(const struct session *s, int64_t lease_ms, int64_
 
 /* Until when an orphaned waiter of the session keeps its place. */
 int64_t named_session_claim_until(const struct core *core, const struct session *s);
-
-/* Its TTL is over, and no connection waits for it. */
-void named_session_silent(struct core *core, struct session *s);
 
 /* The answer of a request that is repeated over another connection, and of one whose session was ended. */
 void named_session_refusal(struct reply *out, bool ended);

@@ -2,11 +2,9 @@
 #include "daemon/core/lock/notes.h"
 
 #include "daemon/core/base/action.h"
-#include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/session.h"
 #include "proto/slice.h"
 
@@ -30,8 +28,8 @@ emit_who(char out[EMIT_WHO_MAX], const struct session *s)
 	return out;
 }
 
-static struct note *
-note_of(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
+struct note *
+emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	int64_t token, int64_t ms, const char *text)
 {
 	struct note *note = emit_note_of(core, type, token, ms, text);
@@ -46,29 +44,10 @@ note_of(struct core *core, enum note_type type, const struct resource *r, const 
 }
 
 void
-emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
-	int64_t token, int64_t ms, const char *text)
-{
-	(void)note_of(core, type, r, s, token, ms, text);
-}
-
-void
 emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	struct slice owner, int64_t token, int64_t ms, const char *text)
 {
 	/* A tag is of a session, and so is what it tells. */
 	assert(s != NULL);
-	note_of(core, type, r, s, token, ms, text)->owner = owner;
-}
-
-struct note *
-emit_hold_note(struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text)
-{
-	struct note *note = note_of(core, type, g->lease->resource, g->session, g->token, ms, text);
-
-	note->owner = grant_owner(g);
-	note->kind = g->kind;
-	note->why = grant_why(g);
-	note->span_ms = core->now.ms - grant_since_ms(g);
-	return note;
+	emit_note(core, type, r, s, token, ms, text)->owner = owner;
 }

@@ -1,5 +1,5 @@
 /*
- * notes: what the core tells of a session, a name, a hold or a master, for the log, EVENTS and the counters.
+ * notes: what the core tells of a session and of a name, for the log, EVENTS and the counters.
  */
 #ifndef CORE_NOTES_H
 #define CORE_NOTES_H
@@ -11,29 +11,20 @@
 #include <stdint.h>
 
 struct core;
-struct grant;
-struct latch;
-struct master;
 struct resource;
 struct session;
-struct stretch;
 
 /* "session 7 (deploy)", the latter with the session's client name cut to a few characters. Returns out. */
 #define EMIT_LABEL_MAX 17 /* bytes of that name, NUL included */
 #define EMIT_WHO_MAX   (EMIT_LABEL_MAX + 32)
 const char *emit_who(char out[EMIT_WHO_MAX], const struct session *s);
 
-/* NULL-safe: r and s may be absent. ms -1 and token 0 are left out. */
-void emit_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
-	int64_t token, int64_t ms, const char *text);
+/* NULL-safe: r and s may be absent. ms -1 and token 0 are left out. Returns the note, until the next one. */
+struct note *emit_note(struct core *core, enum note_type type, const struct resource *r,
+	const struct session *s, int64_t token, int64_t ms, const char *text);
 
 /* The same, for a hold or a wait that has an owner tag. */
 void emit_tag_note(struct core *core, enum note_type type, const struct resource *r, const struct session *s,
 	struct slice owner, int64_t token, int64_t ms, const char *text);
-
-/* About a hold, with its kind, its WHY and how long it has been held. Returns the note, until the next one.
- */
-struct note *emit_hold_note(
-	struct core *core, enum note_type type, const struct grant *g, int64_t ms, const char *text);
 
 #endif

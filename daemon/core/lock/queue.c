@@ -14,12 +14,14 @@
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/refusal.h"
 #include "daemon/core/lock/scheduler.h"
+#include "daemon/core/lock/session.h"
 #include "daemon/core/lock/slow.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/quorum.h"
@@ -286,6 +288,8 @@ static void
 queue_unblock(struct core *core, struct conn *conn)
 {
 	assert(conn->blocked != NULL);
+	/* Each wait has its answer before a drain ends, so no session of a guest ends with this one. */
+	assert(core->drain != DRAIN_ENDS);
 	conn->blocked = NULL;
 	conn_answered(core, conn);
 }

@@ -23,7 +23,6 @@ struct part;
 struct reply;
 struct session;
 
-LIST_HEAD(session_waiters, waiter);
 TAILQ_HEAD(waiter_queue, waiter);
 TAILQ_HEAD(queue_list, queue);
 

@@ -1,24 +1,15 @@
-/*
- * session: see session.h. Connections and verbs change it; attach.c ends it.
- */
+/* session: see session.h. Connections and verbs change it; ending.c ends it. */
 #include "daemon/core/lock/session.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
+#include "daemon/core/base/change_list.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/attach.h"
-#include "daemon/core/lock/changes.h"
-#include "daemon/core/lock/ending.h"
-#include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/holds.h"
-#include "daemon/core/lock/locks.h"
-#include "daemon/core/lock/loss.h"
-#include "daemon/core/lock/named_session.h"
-#include "daemon/core/lock/notes.h"
-#include "daemon/core/lock/queue.h"
+#include "daemon/core/lock/conn.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "proto/command.h"
 #include "proto/reply.h"
@@ -37,28 +28,26 @@
 #define SECRET_WORDS 3
 #define SECRET_BYTES ((size_t)SECRET_WORDS * 16)
 
-#define SLACK_MOST_MS 1000
-
 struct session *
 session_find(const struct core *core, session_id id)
 {
 	struct session *found;
 
-	HASH_FIND(hh, core->locks->sessions, &id, sizeof(id), found);
+	HASH_FIND(hh, core->sessions->all, &id, sizeof(id), found);
 	return found;
 }
 
 static bool
 session_add(struct core *core, struct session *session)
 {
-	HASH_ADD(hh, core->locks->sessions, id, sizeof(session->id), session);
+	HASH_ADD(hh, core->sessions->all, id, sizeof(session->id), session);
 	return session->hh.tbl != NULL;
 }
 
 void
 session_remove(struct core *core, struct session *session)
 {
-	HASH_DELETE(hh, core->locks->sessions, session);
+	HASH_DELETE(hh, core->sessions->all, session);
 }
 
 static uint64_t
@@ -78,7 +67,7 @@ session_is_bound_to(const void *entry, const void *process)
 struct session *
 session_bound(const struct core *core, const struct process *process)
 {
-	return map_search(&core->locks->bound, process_key(process), session_is_bound_to, process);
+	return map_search(&core->sessions->bound, process_key(process), session_is_bound_to, process);
 }
 
 bool
@@ -87,7 +76,7 @@ session_bind(struct core *core, struct session *s, const struct process *process
 	assert(session_bound(core, process) == NULL);
 	assert(s->process.pid == 0 && process->pid != 0);
 	s->orphaned = false;
-	if (map_add(&core->locks->bound, process_key(process), s) != 0)
+	if (map_add(&core->sessions->bound, process_key(process), s) != 0)
 		return false;
 	s->process = *process;
 	session_changed(core, s);
@@ -98,7 +87,7 @@ static void
 session_remove_bound(struct core *core, struct session *session)
 {
 	assert(session->process.pid != 0);
-	map_remove(&core->locks->bound, process_key(&session->process), session);
+	map_remove(&core->sessions->bound, process_key(&session->process), session);
 }
 
 struct session *
@@ -135,11 +124,43 @@ session_make(struct core *core, session_id id, const struct peer *peer)
 struct session *
 session_new(struct core *core, const struct peer *peer)
 {
-	struct session *s = session_make(core, core->locks->session_ids + 1, peer);
+	struct session *s = session_make(core, core->sessions->last_id + 1, peer);
 
 	if (s != NULL)
-		core->locks->session_ids++;
+		core->sessions->last_id++;
 	return s;
+}
+
+static void
+session_list(struct core *core, struct session *s)
+{
+	if (!s->changed)
+		s->changed = change_list_add(&core->sessions->changed, s);
+}
+
+void
+session_changed(struct core *core, struct session *s)
+{
+	bool durable = s->durable;
+	struct conn *conn;
+
+	assert(!s->gone);
+	session_list(core, s);
+	s->durable = session_is_durable(s);
+	if (s->durable == durable)
+		return;
+	TAILQ_FOREACH (conn, &s->conns, in_session)
+		conn_kept(core, conn);
+}
+
+void
+session_gone(struct core *core, struct session *s)
+{
+	assert(s->grant_count == 0 && s->losses == NULL);
+	s->gone = true;
+	s->durable = false;
+	if (s->written)
+		session_list(core, s);
 }
 
 void
@@ -155,32 +176,17 @@ session_peer(struct core *core, struct session *s, const struct peer *peer)
 	session_changed(core, s);
 }
 
-bool
-session_looks_again(struct core *core, struct timer *timer, int64_t *look_at_ms, int64_t ms)
-{
-	int64_t slack = ms / 8 + 1 < SLACK_MOST_MS ? ms / 8 + 1 : SLACK_MOST_MS;
-
-	assert(ms >= 0 && !timer_is_armed(timer));
-	if (*look_at_ms != 0 && core->now.ms > core->unread_until_ms && core->now.ms <= *look_at_ms + slack)
-		return false;
-	*look_at_ms = core->now.ms + slack;
-	timer_arm(&core->timers, timer, *look_at_ms);
-	return true;
-}
-
 void
 session_free_all(struct core *core)
 {
 	struct session *s, *next;
 	struct conn *c;
 
-	HASH_ITER (hh, core->locks->sessions, s, next) {
-		loss_forget_all(core, s);
+	HASH_ITER (hh, core->sessions->all, s, next) {
+		assert(s->losses == NULL && s->holds == NULL && s->asyncs == NULL);
 		if (s->process.pid != 0)
 			session_remove_bound(core, s);
 		session_remove(core, s);
-		holds_done(s);
-		asyncs_done(s);
 		free(s->named);
 		while ((c = TAILQ_FIRST(&s->conns)) != NULL) {
 			TAILQ_REMOVE(&s->conns, c, in_session);
@@ -189,9 +195,9 @@ session_free_all(struct core *core)
 		}
 		free(s);
 	}
-	map_done(&core->locks->conns);
-	map_done(&core->locks->ids);
-	map_done(&core->locks->bound);
+	map_done(&core->sessions->conns);
+	map_done(&core->sessions->ids);
+	map_done(&core->sessions->bound);
 }
 
 void
@@ -270,264 +276,8 @@ session_onloss(struct core *core, struct conn *conn, enum onloss onloss)
 	s->onloss = onloss;
 	s->push_conn = onloss == ONLOSS_PUSH ? conn->id : 0;
 	session_changed(core, s);
-	attach_kept(core, conn);
+	conn_kept(core, conn);
 	if (before != NULL && before != conn)
-		attach_kept(core, before);
+		conn_kept(core, before);
 	emit_ok(core, conn->id);
-}
-
-/* ---- grace ---- */
-
-static void
-grace_arm(struct core *core, struct session *s)
-{
-	assert(s->grace_ms > 0);
-	s->grace_look_at_ms = 0;
-	timer_arm(&core->timers, &s->grace_timer, core->now.ms + s->grace_ms);
-}
-
-void
-grace_set(struct core *core, struct conn *conn, int64_t ms)
-{
-	struct session *s = conn->session;
-	int64_t most_ms = core->settings.grace.most_ms;
-
-	assert(ms >= 0);
-	if (ms > most_ms) {
-		emit_error(core, conn->id, CODE_LIMIT, "grace-time: a session survives at most %lld ms",
-			(long long)most_ms);
-		return;
-	}
-	if (ms > 0 && s->grace_ms == 0) {
-		if (!user_grace_enter(core, conn))
-			return;
-	}
-	if (ms > 0) {
-		s->grace_ms = ms;
-		session_changed(core, s);
-	} else {
-		grace_drop(core, s);
-	}
-	session_secret(core, conn);
-}
-
-bool
-grace_keeps(const struct core *core, const struct session *s)
-{
-	return s->grace_ms > 0 && core->drain != DRAIN_ENDS;
-}
-
-void
-grace_drop(struct core *core, struct session *s)
-{
-	if (s->grace_ms > 0)
-		user_grace_leave(core, s->user);
-	s->grace_ms = 0;
-	session_changed(core, s);
-}
-
-/* The client cannot be told more than it was told by now. */
-static void
-grace_detach(struct core *core, struct session *s)
-{
-	struct grant *g;
-
-	assert(s->conn_count == 0 && s->grace_ms > 0);
-	LIST_FOREACH (g, &s->grants, in_session)
-		grant_tell_no_more(core, g);
-	grace_arm(core, s);
-}
-
-void
-grace_begin(struct core *core, struct session *s)
-{
-	grace_detach(core, s);
-	emit_note(core, NOTE_DETACHED, NULL, s, 0, s->grace_ms, NULL);
-}
-
-void
-session_recover(struct core *core, struct session *s)
-{
-	assert(s->conn_count == 0 && session_find(core, s->id) == s);
-	if (s->grace_ms > 0)
-		grace_detach(core, s);
-	heartbeat_begin(core, s);
-}
-
-void
-grace_attach(struct core *core, struct session *s)
-{
-	struct grant *g;
-
-	assert(s->conn_count > 0);
-	if (s->conn_count > 1 || s->grace_ms == 0)
-		return;
-	/* Also if no grace runs: the process may have kept the session for longer. */
-	LIST_FOREACH (g, &s->grants, in_session)
-		grant_tell_on(g);
-	if (!timer_is_armed(&s->grace_timer))
-		return;
-	emit_note(core, NOTE_RESUMED, NULL, s, 0, timer_at(&core->timers, &s->grace_timer) - core->now.ms,
-		NULL);
-}
-
-void
-grace_take_over(struct core *core, struct session *s)
-{
-	assert(s->conn_count > 1);
-	emit_note(core, NOTE_RESUMED, NULL, s, 0, s->grace_ms, NULL);
-	if (s->grace_ms > 0)
-		grace_arm(core, s);
-}
-
-struct waiter *
-grace_find(const struct session *s, const struct command *c)
-{
-	struct waiter *w, *found = NULL;
-
-	/* Orphaned waiters of other sessions exist only as long as this timer runs. */
-	if (s->named == NULL && !timer_is_armed(&s->grace_timer))
-		return NULL;
-	/* The latest is first in the list. */
-	LIST_FOREACH (w, &s->waiters, in_session) {
-		if ((w->conn == NULL || s->named != NULL) && queue_is_repeated(w, c))
-			found = w;
-	}
-	return found;
-}
-
-/* The client did not ask for these in time. */
-static void
-grace_drop_orphans(struct core *core, struct session *s)
-{
-	struct waiter *w, *w_next;
-	struct grant *g, *g_next;
-
-	LIST_FOREACH_SAFE (w, &s->waiters, in_session, w_next) {
-		if (w->conn == NULL)
-			queue_remove(core, w);
-	}
-	LIST_FOREACH_SAFE (g, &s->grants, in_session, g_next) {
-		if (g->unannounced)
-			grant_release(core, g);
-	}
-}
-
-static void
-grace_end(struct core *core, struct session *s)
-{
-	assert(s->conn_count == 0 && s->process.pid == 0);
-	emit_note(core, NOTE_EXPIRED, NULL, s, 0, -1, NULL);
-	grace_drop_orphans(core, s);
-	session_end(core, s, END_ABANDONED);
-}
-
-void
-grace_drain(struct core *core)
-{
-	struct session *s, *next;
-
-	assert(core->drain == DRAIN_ENDS);
-	HASH_ITER (hh, core->locks->sessions, s, next) {
-		if (s->conn_count == 0 && !session_is_kept(s) && !s->ends)
-			grace_end(core, s);
-		else if (s->conn_count == 0)
-			session_end(core, s, END_ABANDONED);
-	}
-}
-
-void
-grace_timer(struct core *core, struct session *s)
-{
-	if (session_looks_again(core, &s->grace_timer, &s->grace_look_at_ms, s->grace_ms))
-		return;
-	if (s->conn_count == 0 && s->process.pid == 0)
-		grace_end(core, s);
-	else
-		grace_drop_orphans(core, s);
-}
-
-/* ---- heartbeat ---- */
-
-static void
-heartbeat_arm(struct core *core, struct session *s)
-{
-	timer_arm(&core->timers, &s->heartbeat_timer,
-		s->heartbeat_ms > 0 ? s->alive_ms + s->heartbeat_ms : TIMER_NEVER);
-}
-
-void
-heartbeat_set(struct core *core, struct conn *conn, int64_t ms)
-{
-	struct session *s = conn->session;
-
-	assert(ms >= 0);
-	core->locks->heartbeats += ms > 0;
-	core->locks->heartbeats -= s->heartbeat_ms > 0;
-	s->heartbeat_ms = ms;
-	s->heartbeat_look_at_ms = 0;
-	heartbeat_arm(core, s);
-	session_changed(core, s);
-	emit_ok(core, conn->id);
-}
-
-void
-heartbeat_begin(struct core *core, struct session *s)
-{
-	s->alive_ms = core->now.ms;
-	s->heartbeat_look_at_ms = 0;
-	heartbeat_arm(core, s);
-}
-
-static bool
-heartbeat_blocked(const struct session *s)
-{
-	const struct conn *conn;
-
-	TAILQ_FOREACH (conn, &s->conns, in_session) {
-		if (conn->blocked != NULL || conn->mlock != NULL || conn->latch_request != NULL ||
-			conn->drains || conn->guest != NULL)
-			return true;
-	}
-	return false;
-}
-
-static void
-heartbeat_missed(struct core *core, struct session *s)
-{
-	struct conn *conn;
-
-	if (s->named != NULL) {
-		named_session_silent(core, s);
-		return;
-	}
-	emit_note(core, NOTE_SILENT, NULL, s, 0, core->now.ms - s->alive_ms, NULL);
-	session_unbind(core, s);
-	if (!grace_keeps(core, s))
-		session_clear(core, s, END_ABANDONED);
-	TAILQ_FOREACH (conn, &s->conns, in_session)
-		emit_close(core, conn->id);
-	if (s->conn_count > 0)
-		return;
-	if (grace_keeps(core, s))
-		grace_begin(core, s);
-	else
-		session_end(core, s, END_ABANDONED);
-}
-
-void
-heartbeat_timer(struct core *core, struct session *s)
-{
-	/* The session is detached: its grace runs instead. */
-	if (s->conn_count == 0 && !session_is_kept(s))
-		return;
-	if (heartbeat_blocked(s))
-		s->alive_ms = core->now.ms;
-	if (s->alive_ms + s->heartbeat_ms > core->now.ms) {
-		s->heartbeat_look_at_ms = 0;
-		heartbeat_arm(core, s);
-	} else if (!session_looks_again(
-			   core, &s->heartbeat_timer, &s->heartbeat_look_at_ms, s->heartbeat_ms)) {
-		heartbeat_missed(core, s);
-	}
 }

@@ -130,5 +130,5 @@ slow_tell_hold(struct core *core, struct grant *g)
 	t->long_at_ms = TIMER_NEVER;
 	(void)snprintf(waiting, sizeof(waiting), "%u wait here%s", g->lease->resource->demand->count,
 		lease_wanted(g->lease) ? ", and another daemon waits" : "");
-	emit_hold_note(core, NOTE_LONG_HOLD, g, core->now.ms - grant_since_ms(g), emit_words(core, waiting));
+	grant_note(core, NOTE_LONG_HOLD, g, core->now.ms - grant_since_ms(g), emit_words(core, waiting));
 }

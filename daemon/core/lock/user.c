@@ -7,8 +7,9 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
-#include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "proto/reply.h"
 
 #include <assert.h>
@@ -22,21 +23,21 @@ user_find(const struct core *core, uint64_t id)
 {
 	struct user *found;
 
-	HASH_FIND(hh, core->locks->users, &id, sizeof(id), found);
+	HASH_FIND(hh, core->sessions->users, &id, sizeof(id), found);
 	return found;
 }
 
 static bool
 user_add(struct core *core, struct user *user)
 {
-	HASH_ADD(hh, core->locks->users, id, sizeof(user->id), user);
+	HASH_ADD(hh, core->sessions->users, id, sizeof(user->id), user);
 	return user->hh.tbl != NULL;
 }
 
 static void
 user_remove(struct core *core, struct user *user)
 {
-	HASH_DELETE(hh, core->locks->users, user);
+	HASH_DELETE(hh, core->sessions->users, user);
 }
 
 struct user *
@@ -233,24 +234,20 @@ user_full(struct core *core, const struct conn *conn, int64_t locks)
 }
 
 void
-user_withhold(struct grant *g, struct session *s)
+user_withhold(struct session *s, int64_t permits)
 {
-	int64_t locks = user_locks(g->lease->permits);
+	int64_t locks = user_locks(permits);
 
-	/* Of a withheld hold, the user is where the list of the session was. */
-	assert(g->session == NULL && s->locks >= locks);
-	g->left_by = s->user;
+	assert(s->locks >= locks);
 	s->locks -= locks;
 	s->user->withheld += locks;
 }
 
 void
-user_end_withheld(struct core *core, struct grant *g)
+user_end_withheld(struct core *core, struct user *u, int64_t permits)
 {
-	int64_t locks = user_locks(g->lease->permits);
-	struct user *u = g->left_by;
+	int64_t locks = user_locks(permits);
 
-	assert(g->session == NULL);
 	assert(u->withheld >= locks && u->locks >= u->withheld);
 	u->locks -= locks;
 	u->withheld -= locks;
@@ -296,8 +293,8 @@ user_free_all(struct core *core)
 	struct user *user, *next;
 
 	/* These point to users. */
-	assert(core->locks->sessions == NULL);
-	HASH_ITER (hh, core->locks->users, user, next) {
+	assert(core->sessions->all == NULL);
+	HASH_ITER (hh, core->sessions->users, user, next) {
 		user_remove(core, user);
 		free(user);
 	}

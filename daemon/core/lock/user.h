@@ -96,9 +96,10 @@ user_remind(struct session *s, bool returned, int64_t losses)
  * looked at. True: conn has its answer. */
 bool user_full(struct core *core, const struct conn *conn, int64_t locks);
 
-/* A hold is cut from its session and withheld; a withheld hold passes on. */
-void user_withhold(struct grant *g, struct session *s);
-void user_end_withheld(struct core *core, struct grant *g);
+/* A hold of so many permits is cut from its session and withheld; what a session of the user has left behind
+ * passes on. */
+void user_withhold(struct session *s, int64_t permits);
+void user_end_withheld(struct core *core, struct user *u, int64_t permits);
 
 /* A latch more, which counts for cost; one less. */
 void user_latch_enter(struct user *u, int64_t cost);

@@ -11,7 +11,7 @@
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/session.h"
@@ -115,7 +115,7 @@ durable_session_settle(struct core *core, struct record *r, struct session *s, s
 		record_no_memory(r);
 	core->counts.graces += session_has_grace(s);
 	s->user->graces += session_has_grace(s);
-	core->locks->heartbeats += s->heartbeat_ms > 0;
+	core->liveness->heartbeats += s->heartbeat_ms > 0;
 }
 
 /* ---- losses ---- */

@@ -7,6 +7,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/call.h"
+#include "daemon/core/base/change_list.h"
 #include "daemon/core/base/dirty.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
@@ -21,12 +22,14 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/ledger_set.h"
@@ -261,14 +264,13 @@ session_is_written(const struct core *core, const struct session *s)
 static void
 session_passes(struct core *core, struct session *s)
 {
-	struct changes *changes = &core->locks->changes;
 	struct grant *g;
 
 	for (struct loss *loss = s->losses; s->written && loss != NULL; loss = loss->hh.next)
 		loss_changed(core, loss);
 	LIST_FOREACH (g, &s->grants, in_session) {
 		if (!g->changed)
-			g->changed = changes_add(core, &changes->grants, g);
+			g->changed = change_list_add(&core->locks->changed_grants, g);
 	}
 }
 
@@ -276,7 +278,7 @@ session_passes(struct core *core, struct session *s)
 static void
 drain_sessions(struct core *core)
 {
-	struct change_list *list = &core->locks->changes.sessions;
+	struct change_list *list = &core->sessions->changed;
 	size_t leave = 0;
 
 	for (size_t i = 0; i < list->n; i++) {
@@ -299,7 +301,7 @@ drain_sessions(struct core *core)
 static void
 drain_gone_sessions(struct core *core)
 {
-	struct change_list *list = &core->locks->changes.sessions;
+	struct change_list *list = &core->sessions->changed;
 
 	for (size_t i = 0; i < list->n; i++)
 		write_session_gone(core->ledger, list->things[i]);
@@ -310,7 +312,7 @@ drain_gone_sessions(struct core *core)
 static void
 drain_losses(struct core *core)
 {
-	struct change_list *list = &core->locks->changes.losses;
+	struct change_list *list = &core->locks->changed_losses;
 
 	for (size_t i = 0; i < list->n; i++) {
 		struct loss *loss = list->things[i];
@@ -427,7 +429,7 @@ hold_goes(struct core *core, struct grant *g)
 static void
 drain_holds(struct core *core)
 {
-	struct change_list *list = &core->locks->changes.grants;
+	struct change_list *list = &core->locks->changed_grants;
 
 	for (size_t i = 0; i < list->n; i++) {
 		struct grant *g = list->things[i];
@@ -489,9 +491,7 @@ drain_leases(struct core *core)
 static void
 drain_missed(struct core *core)
 {
-	struct changes *changes = &core->locks->changes;
-
-	if (!changes->missed)
+	if (!changes_missed(core))
 		return;
 	ledger_mark(core);
 	if (core->ledger != NULL)
@@ -512,7 +512,7 @@ ledger_drain(struct core *core)
 	drain_leases(core);
 	drain_gone_sessions(core);
 	drain_missed(core);
-	changes_rest(&core->locks->changes);
+	changes_rest(core);
 }
 
 void
@@ -547,7 +547,7 @@ core_ledger_begin(struct core *core, struct buffer *out)
 	record_end(&r);
 	write_terms(out, core);
 	ledger_set_write(out, core);
-	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+	for (const struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
 		if (!s->written)
 			continue;
 		write_session(out, s);
@@ -614,8 +614,8 @@ ledger_mark(struct core *core)
 	struct lease *l;
 	struct conn *conn;
 
-	changes_forget(&core->locks->changes);
-	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+	changes_forget(core);
+	for (struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
 		s->durable = session_is_durable(s);
 		s->written |= s->durable;
 		TAILQ_FOREACH (conn, &s->conns, in_session)

@@ -29,7 +29,7 @@
  * the lease only says until when a client may rely on one (others_until_ms). So a crowd of readers costs an
  * entry each, whatever it holds besides.
  *
- * Only the step calls the ledger. The code that changes something marks it (changes.h, lease_changed(),
+ * Only the step calls the ledger. The code that changes something marks it (change_list.h, lease_changed(),
  * core_changed()), and ledger_drain() goes through the marks at the end of the step. So each thing has one
  * entry a step at most, with what it is then.
  *

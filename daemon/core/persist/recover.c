@@ -18,10 +18,11 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
+#include "daemon/core/lock/grace.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/slow.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"
@@ -88,8 +89,8 @@ load_session(struct recovery *v, struct thing *t)
 	durable_session_fields(&v->r, &e);
 	if (v->r.failed)
 		return;
-	if (core->locks->session_ids < e.id)
-		core->locks->session_ids = e.id;
+	if (core->sessions->last_id < e.id)
+		core->sessions->last_id = e.id;
 	t->skipped = e.grace_ms == 0 && e.process.pid == 0 && e.as.n == 0;
 	s = t->skipped ? NULL : durable_session_make(core, &v->r, &e);
 	if (s != NULL)
@@ -492,7 +493,7 @@ recover(struct recovery *v)
 	const char *wrong;
 
 	/* What is recovered is not written again before all of it is. */
-	assert(core->ledger == NULL && core->locks->sessions == NULL);
+	assert(core->ledger == NULL && core->sessions->all == NULL);
 	recover_read(v);
 	if (v->r.failed)
 		return;
@@ -500,7 +501,7 @@ recover(struct recovery *v)
 	load_live(v);
 	if (v->r.failed)
 		return;
-	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
+	for (struct session *s = core->sessions->all; s != NULL; s = s->hh.next)
 		session_recover(core, s);
 	ledger_mark(core);
 	if (v->one && v->valid_until_ms > 0)

@@ -17,6 +17,7 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
 #include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/persist/ledger.h"
@@ -117,7 +118,7 @@ core_fields(struct record *r, struct core *core, struct binding_entry *binding)
 	record_unsigned(r, &core->secret[1]);
 	state_count(r, &core->attempts);
 	state_count(r, &core->locks->tickets);
-	state_count(r, &core->locks->session_ids);
+	state_count(r, &core->sessions->last_id);
 	record_number(r, &core->quorum->highest);
 	record_number(r, &core->quorum->past);
 	core->awake_since_ms = state_time(r, core->awake_since_ms);

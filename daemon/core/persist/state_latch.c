@@ -11,6 +11,7 @@
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/kinds/latch_request.h"
 #include "daemon/core/lease/lease.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/persist/state.h"
 #include "proto/command.h"

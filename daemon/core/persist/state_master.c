@@ -15,8 +15,8 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/masterset_change.h"
@@ -392,7 +392,7 @@ state_resume(struct core *core)
 		if (r->listens)
 			emit_listen(core, resource_name(r), true);
 	}
-	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+	for (const struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
 		if (s->process.pid != 0 && !s->unseen)
 			emit_watch(core, &s->process);
 	}

@@ -18,7 +18,7 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
@@ -26,6 +26,7 @@
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/persist/durable.h"
 #include "daemon/core/persist/state.h"
@@ -79,7 +80,7 @@ save_session(struct core *core, struct record *r, struct session *s)
 	struct session_now now = {s->deferred, s->ends, s->end};
 	struct conn *conn;
 
-	assert(s->id != 0 && s->id <= core->locks->session_ids);
+	assert(s->id != 0 && s->id <= core->sessions->last_id);
 	record_begin(r, RECORD_SESSION);
 	durable_session_fields(r, &e);
 	now_fields(r, core, s, &now);
@@ -122,9 +123,9 @@ save_guests(struct record *r, const struct session *s)
 void
 state_save_sessions(struct core *core, struct record *r)
 {
-	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
+	for (struct session *s = core->sessions->all; s != NULL; s = s->hh.next)
 		save_session(core, r, s);
-	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next)
+	for (const struct session *s = core->sessions->all; s != NULL; s = s->hh.next)
 		save_guests(r, s);
 }
 
@@ -137,7 +138,7 @@ state_load_session(struct state_loader *l)
 	struct session *s;
 
 	durable_session_fields(l->r, &e);
-	if (e.id > core->locks->session_ids || map_find(&l->sessions, e.id) != NULL)
+	if (e.id > core->sessions->last_id || map_find(&l->sessions, e.id) != NULL)
 		record_fail(l->r, "the number of a session in it is invalid");
 	s = durable_session_make(core, l->r, &e);
 	if (s == NULL)
@@ -294,7 +295,7 @@ state_save_mlocks(struct core *core, struct record *r)
 {
 	const struct conn *conn;
 
-	for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+	for (const struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			if (conn->mlock != NULL)
 				save_mlock(core, r, conn->mlock);

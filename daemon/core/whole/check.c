@@ -22,17 +22,19 @@
 #include "daemon/core/lease/release.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
+#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/quorum.h"
 #include "proto/command.h"
@@ -351,10 +353,10 @@ user_latches(struct check *c, const struct core *core, const struct user *u)
 static void
 check_users(struct check *c, const struct core *core)
 {
-	for (const struct user *u = core->locks->users; u != NULL; u = u->hh.next) {
+	for (const struct user *u = core->sessions->users; u != NULL; u = u->hh.next) {
 		int64_t sessions = 0, graces = 0, locks = 0, losses = 0;
 
-		for (const struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+		for (const struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
 			if (s->user != u)
 				continue;
 			HOLDS(c, s->peer.user == u->id && s->locks == session_locks(c, s));
@@ -384,7 +386,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 {
 	int64_t heartbeats = 0, held_ms = starts_oldest(&core->locks->hold_starts);
 
-	for (struct session *s = core->locks->sessions; s != NULL; s = s->hh.next) {
+	for (struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
 		const struct grant *g;
 		const struct waiter *w;
 		size_t grants = 0, waiters = 0;
@@ -415,7 +417,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		HOLDS(c, s->conn_count > 0 || session_is_kept(s) || s->ends ||
 				 timer_is_armed(&s->grace_timer));
 		HOLDS(c, !s->ends || (s->waiter_count == 0 && s->grace_ms == 0 && s->process.pid == 0 &&
-					     timer_is_armed(&core->locks->ending_timer)));
+					     timer_is_armed(&core->liveness->ending_timer)));
 		HOLDS(c, !s->orphaned || s->process.pid == 0);
 		HOLDS(c, s->named == NULL || s->ends ||
 				 (s->heartbeat_ms > 0 && s->grace_ms == 0 && s->process.pid == 0));
@@ -427,7 +429,7 @@ check_sessions(struct check *c, const struct core *core, struct core_counts *see
 		seen->grants += grants;
 		seen->waiters += waiters;
 	}
-	HOLDS(c, heartbeats == core->locks->heartbeats);
+	HOLDS(c, heartbeats == core->liveness->heartbeats);
 }
 
 /* The requests of one stage; each must be of a kind that belongs there. */
@@ -502,7 +504,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 	const struct conn *conn;
 	size_t count = 0, anchors;
 
-	HASH_ITER (hh, core->locks->sessions, s, next) {
+	HASH_ITER (hh, core->sessions->all, s, next) {
 		anchors = 0;
 		TAILQ_FOREACH (conn, &s->conns, in_session) {
 			const struct conn *found = conn_find(core, conn->id);
@@ -523,7 +525,7 @@ check_conns(struct check *c, const struct core *core, struct core_counts *seen)
 		}
 		HOLDS(c, anchors == s->anchors);
 	}
-	HOLDS(c, count == core->locks->conns.count);
+	HOLDS(c, count == core->sessions->conns.count);
 }
 
 /* Every waiter is in one of these queues, as check_waiters() has seen. */
@@ -549,7 +551,7 @@ check_core(struct check *c, const struct core *core, int64_t now_ms)
 	struct core_counts seen = {0};
 
 	HOLDS(c, dirty_at_rest(&core->lease_changes));
-	HOLDS(c, changes_at_rest(&core->locks->changes));
+	HOLDS(c, changes_at_rest(core));
 	HOLDS(c, dirty_at_rest(&core->dirty) && TAILQ_EMPTY(&core->kinds->mlocks));
 	for (const struct resource *r = names_first(&core->leases->names); r != NULL;
 		r = names_next(&core->leases->names, r)) {

@@ -20,11 +20,13 @@
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lease/rules.h"
-#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/masterset_change.h"
@@ -481,7 +483,7 @@ core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, 
 	bool (*each)(void *arg, const struct session_view *view), void *arg)
 {
 	const struct scan_view view = {core, now_ms, {.each_session = each}, arg};
-	const struct session *first = core->locks->sessions;
+	const struct session *first = core->sessions->all;
 
 	return scan_table(first == NULL ? NULL : first->hh.tbl, cursor, looks, scan_session, &view);
 }
@@ -489,7 +491,7 @@ core_scan_sessions(const struct core *core, int64_t now_ms, scan_cursor cursor, 
 bool
 core_wants_heartbeat(const struct core *core, conn_id conn)
 {
-	const struct conn *c = core->locks->heartbeats > 0 ? conn_find(core, conn) : NULL;
+	const struct conn *c = core->liveness->heartbeats > 0 ? conn_find(core, conn) : NULL;
 
 	return c != NULL && c->session->heartbeat_ms > 0;
 }

@@ -22,11 +22,15 @@
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/ending.h"
 #include "daemon/core/lock/grant.h"
+#include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/kind.h"
+#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/locks.h"
+#include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/master.h"
@@ -51,7 +55,9 @@ struct whole {
 	struct masterset masterset;
 	struct quorum quorum;
 	struct leases leases;
+	struct sessions sessions;
 	struct locks locks;
+	struct liveness liveness;
 	struct kinds kinds;
 };
 
@@ -64,7 +70,9 @@ whole_core(struct whole *whole)
 	core->masterset = &whole->masterset;
 	core->quorum = &whole->quorum;
 	core->leases = &whole->leases;
+	core->sessions = &whole->sessions;
 	core->locks = &whole->locks;
+	core->liveness = &whole->liveness;
 	core->kinds = &whole->kinds;
 	return core;
 }
@@ -122,9 +130,9 @@ core_new(const struct core_settings *settings, struct now now)
 	core->leases->no_demand = &core->locks->no_queue.demand;
 	TAILQ_INIT(&core->locks->queues);
 	timer_init(&core->locks->rescan_timer, TIMER_RESCAN);
-	timer_init(&core->locks->ending_timer, TIMER_ENDING);
-	TAILQ_INIT(&core->locks->ending);
-	TAILQ_INIT(&core->locks->named_sessions);
+	timer_init(&core->liveness->ending_timer, TIMER_ENDING);
+	TAILQ_INIT(&core->liveness->ending);
+	TAILQ_INIT(&core->sessions->named);
 	kinds_init(core);
 	masterset_init(core);
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++)
@@ -161,6 +169,17 @@ free_resources(struct core *core)
 	names_done(&core->leases->names);
 }
 
+static void
+free_sessions(struct core *core)
+{
+	for (struct session *s = core->sessions->all; s != NULL; s = s->hh.next) {
+		loss_forget_all(core, s);
+		holds_done(s);
+		asyncs_done(s);
+	}
+	session_free_all(core);
+}
+
 void
 core_free(struct core *core)
 {
@@ -171,7 +190,7 @@ core_free(struct core *core)
 	free_resources(core);
 	latch_free_all(core);
 	latch_quota_free_all(core);
-	session_free_all(core);
+	free_sessions(core);
 	/* Users are counted for what latches they have. */
 	assert(core->kinds->latch_quotas == NULL);
 	user_free_all(core);
@@ -179,7 +198,7 @@ core_free(struct core *core)
 	freelist_done(core);
 	dirty_done(&core->dirty);
 	dirty_done(&core->lease_changes);
-	changes_done(&core->locks->changes);
+	changes_done(core);
 	timers_done(&core->timers);
 	core_done_starts(core);
 	rules_done(&core->leases->rules);

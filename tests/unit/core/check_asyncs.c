@@ -2,7 +2,7 @@
  * Many ASYNC waits of one session, told apart by their ids; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
-#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/scheduler.h"
 #include "daemon/core/lock/session.h"
 #include "tests/support/story.h"

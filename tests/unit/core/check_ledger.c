@@ -8,10 +8,11 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
+#include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/masters/binding.h"
 #include "daemon/core/masters/quorum.h"
 #include "daemon/core/masters/usable.h"
@@ -1396,7 +1397,7 @@ START_TEST(of_two_leases_that_cannot_be_at_once_both_are_lost_and_nothing_else)
 	ck_assert_msg(core != NULL, "%s", why);
 	core_check(core, w.now.ms);
 	ck_assert_str_eq(why, "two of its leases cannot be at once");
-	ck_assert_uint_eq(HASH_COUNT(core->locks->sessions->losses), 2);
+	ck_assert_uint_eq(HASH_COUNT(core->sessions->all->losses), 2);
 	ck_assert_ptr_null(names_find(&core->leases->names, SLICE("a")));
 	ck_assert_ptr_nonnull(names_find(&core->leases->names, SLICE("b"))->lease.grants);
 	core_free(core);

@@ -10,13 +10,13 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/permit_lease.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/attach.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
 #include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/lock/user.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/persist/ledger.h"
@@ -545,7 +545,7 @@ crash(void)
 	core = recover((struct slice){buffer_bytes(&w.log), buffer_length(&w.log)}, id);
 	ck_assert_msg(core != NULL, "%s", why);
 	core_check(core, w.now.ms);
-	for (const struct session *s = w.core->locks->sessions; s != NULL; s = s->hh.next)
+	for (const struct session *s = w.core->sessions->all; s != NULL; s = s->hh.next)
 		ck_session(core, s);
 	for (const struct resource *r = names_first(&w.core->leases->names); r != NULL;
 		r = names_next(&w.core->leases->names, r)) {

@@ -4,14 +4,16 @@
  * or is one that a core can have; it never ends the process.
  */
 #include "daemon/core/base/base.h"
+#include "daemon/core/base/change_list.h"
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/attach.h"
 #include "daemon/core/lock/changes.h"
+#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/part.h"
+#include "daemon/core/lock/session.h"
+#include "daemon/core/lock/sessions.h"
 #include "daemon/core/masters/master.h"
 #include "daemon/core/masters/masterset.h"
 #include "daemon/core/masters/quorum.h"
@@ -644,13 +646,11 @@ END_TEST
 /* A core that is loaded marks all that it gets. */
 START_TEST(many_marks_of_a_core_that_was_loaded_are_forgotten)
 {
-	struct changes *changes = &w.core->locks->changes;
-
 	for (unsigned i = 0; i < 1000; i++)
-		ck_assert(changes_add(w.core, &changes->sessions, conn_find(w.core, 1)->session));
-	ck_assert(!changes_at_rest(changes));
-	changes_forget(changes);
-	ck_assert(changes_at_rest(changes));
+		ck_assert(change_list_add(&w.core->sessions->changed, conn_find(w.core, 1)->session));
+	ck_assert(!changes_at_rest(w.core));
+	changes_forget(w.core);
+	ck_assert(changes_at_rest(w.core));
 	handed_over();
 }
 END_TEST
