@@ -6,9 +6,9 @@
 #include "daemon/core/base/emit.h"
 #include "daemon/core/kinds/deadlock.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/notes.h"
+#include "daemon/core/session/session.h"
 #include "proto/reply.h"
 
 #include <assert.h>

@@ -25,11 +25,11 @@
 #include "daemon/core/kinds/parts.h"
 #include "daemon/core/lease/lease.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/session.h"
 #include "daemon/core/lock/share.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/session.h"
 #include "proto/name.h"
 
 #include <assert.h>

@@ -17,7 +17,7 @@
 
 #include "daemon/core/base/timers.h"
 #include "daemon/core/lock/kind.h"
-#include "daemon/core/lock/mark.h"
+#include "daemon/core/session/mark.h"
 
 #include <bsd/sys/queue.h>
 #include <stdbool.h>

@@ -5,12 +5,12 @@
 #include "daemon/core/kinds/kinds.h"
 #include "daemon/core/kinds/mlock.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/kind.h"
 #include "daemon/core/lock/part.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/refusal.h"
-#include "daemon/core/lock/user.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/user.h"
 #include "proto/reply.h"
 
 #include <assert.h>

@@ -9,8 +9,8 @@
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
-#include "daemon/core/lock/session.h"
-#include "daemon/core/lock/sessions.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/sessions.h"
 
 #include <assert.h>
 #include <stdbool.h>

@@ -5,7 +5,7 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/session.h"
 #include "proto/slice.h"
 
 #include <assert.h>

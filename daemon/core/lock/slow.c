@@ -12,9 +12,9 @@
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/changes.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
 #include "daemon/core/lock/scheduler.h"
+#include "daemon/core/session/notes.h"
 #include "proto/reply.h"
 
 #include <assert.h>

@@ -11,9 +11,9 @@
 #include "daemon/core/kinds/latch.h"
 #include "daemon/core/kinds/latch_request.h"
 #include "daemon/core/lease/lease.h"
-#include "daemon/core/lock/conn.h"
-#include "daemon/core/lock/user.h"
 #include "daemon/core/persist/state.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/user.h"
 #include "proto/command.h"
 #include "proto/record.h"
 

@@ -2,9 +2,9 @@
  * Many ASYNC waits of one session, told apart by their ids; stories as in check_core.c.
  */
 #include "daemon/core/core.h"
-#include "daemon/core/lock/conn.h"
 #include "daemon/core/lock/scheduler.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/session.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"
 

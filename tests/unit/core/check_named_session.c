@@ -7,7 +7,7 @@
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/named_session.h"
+#include "daemon/core/session/named_session.h"
 #include "daemon/core/view.h"
 #include "tests/support/story.h"
 #include "tests/support/suite.h"

@@ -1,5 +1,5 @@
 /* ending: see ending.h. The end of a session, which gives up what it holds in parts. */
-#include "daemon/core/lock/ending.h"
+#include "daemon/core/liveness/ending.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
@@ -9,17 +9,17 @@
 #include "daemon/core/lease/leases.h"
 #include "daemon/core/lease/names.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/conn.h"
+#include "daemon/core/liveness/liveness.h"
 #include "daemon/core/lock/grant.h"
 #include "daemon/core/lock/holds.h"
 #include "daemon/core/lock/kind.h"
-#include "daemon/core/lock/liveness.h"
 #include "daemon/core/lock/locks.h"
 #include "daemon/core/lock/loss.h"
-#include "daemon/core/lock/named_session.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/session.h"
-#include "daemon/core/lock/user.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/named_session.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/user.h"
 #include "proto/command.h"
 
 #include <assert.h>

@@ -13,7 +13,7 @@
 
 #include "daemon/core/base/ration.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/ending.h"
+#include "daemon/core/liveness/ending.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,15 +1,15 @@
 /*
  * user: see user.h.
  */
-#include "daemon/core/lock/user.h"
+#include "daemon/core/session/user.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/core.h"
-#include "daemon/core/lock/conn.h"
-#include "daemon/core/lock/session.h"
-#include "daemon/core/lock/sessions.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/sessions.h"
 #include "proto/reply.h"
 
 #include <assert.h>

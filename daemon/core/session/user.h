@@ -11,7 +11,7 @@
 
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/settings.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/session.h"
 
 #include <assert.h>
 #include <stdbool.h>

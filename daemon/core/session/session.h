@@ -11,7 +11,7 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/mark.h"
+#include "daemon/core/session/mark.h"
 #include "proto/command.h"
 
 #include <bsd/sys/queue.h>

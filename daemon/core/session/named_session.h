@@ -31,7 +31,6 @@
 #define CORE_NAMED_SESSION_H
 
 #include "daemon/core/base/alloc.h"
-#include "daemon/core/base/peer.h"
 #include "proto/slice.h"
 
 #include <bsd/sys/queue.h>

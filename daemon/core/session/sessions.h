@@ -12,8 +12,8 @@
 #include "daemon/core/base/change_list.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/lock/named_session.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/named_session.h"
+#include "daemon/core/session/session.h"
 
 struct user;
 

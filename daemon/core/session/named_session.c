@@ -1,19 +1,12 @@
-/* named_session: see named_session.h. This file has the sessions of ids and what follows from their silence;
- * guest.c has their requests. */
-#include "daemon/core/lock/named_session.h"
+/* named_session: see named_session.h. guest.c has the requests of an id, heartbeat.c its silence. */
+#include "daemon/core/session/named_session.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/map.h"
-#include "daemon/core/base/peer.h"
-#include "daemon/core/base/timers.h"
-#include "daemon/core/lease/names.h"
-#include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/session.h"
-#include "daemon/core/lock/sessions.h"
-#include "daemon/core/lock/user.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/sessions.h"
+#include "daemon/core/session/user.h"
 #include "proto/command.h"
 #include "proto/name.h"
 #include "proto/reply.h"
@@ -24,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,19 +1,19 @@
 /* heartbeat: see heartbeat.h. Its timer finds who is silent, and what follows is here. */
-#include "daemon/core/lock/heartbeat.h"
+#include "daemon/core/liveness/heartbeat.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/conn.h"
-#include "daemon/core/lock/ending.h"
-#include "daemon/core/lock/grace.h"
+#include "daemon/core/liveness/ending.h"
+#include "daemon/core/liveness/grace.h"
+#include "daemon/core/liveness/liveness.h"
 #include "daemon/core/lock/grant.h"
-#include "daemon/core/lock/liveness.h"
-#include "daemon/core/lock/notes.h"
 #include "daemon/core/lock/queue.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/notes.h"
+#include "daemon/core/session/session.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>

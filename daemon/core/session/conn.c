@@ -1,13 +1,13 @@
 /* conn: see conn.h. */
-#include "daemon/core/lock/conn.h"
+#include "daemon/core/session/conn.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/lock/session.h"
-#include "daemon/core/lock/sessions.h"
+#include "daemon/core/session/session.h"
+#include "daemon/core/session/sessions.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>

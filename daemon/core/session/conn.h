@@ -7,7 +7,7 @@
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/peer.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/session.h"
 
 #include <assert.h>
 #include <bsd/sys/queue.h>

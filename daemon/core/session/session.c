@@ -1,5 +1,5 @@
 /* session: see session.h. Connections and verbs change it; ending.c ends it. */
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/session.h"
 
 #include "daemon/core/base/alloc.h"
 #include "daemon/core/base/base.h"
@@ -8,9 +8,9 @@
 #include "daemon/core/base/map.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/base/timers.h"
-#include "daemon/core/lock/conn.h"
-#include "daemon/core/lock/sessions.h"
-#include "daemon/core/lock/user.h"
+#include "daemon/core/session/conn.h"
+#include "daemon/core/session/sessions.h"
+#include "daemon/core/session/user.h"
 #include "proto/command.h"
 #include "proto/reply.h"
 #include "proto/slice.h"

@@ -1,5 +1,5 @@
 /* liveness: see liveness.h. */
-#include "daemon/core/lock/liveness.h"
+#include "daemon/core/liveness/liveness.h"
 
 #include "daemon/core/base/base.h"
 #include "daemon/core/base/timers.h"

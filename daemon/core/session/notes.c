@@ -1,11 +1,11 @@
 /* notes: see notes.h. */
-#include "daemon/core/lock/notes.h"
+#include "daemon/core/session/notes.h"
 
 #include "daemon/core/base/action.h"
 #include "daemon/core/base/emit.h"
 #include "daemon/core/base/peer.h"
 #include "daemon/core/lease/resource.h"
-#include "daemon/core/lock/session.h"
+#include "daemon/core/session/session.h"
 #include "proto/slice.h"
 
 #include <assert.h>
