@@ -290,14 +290,15 @@ lease_vote_shorten(struct lease *l, unsigned i, int64_t ms)
 /*
  * A reclaim among several masters is no vote: its master has none until it is admitted. The exception is the
  * first newcomers beside a single master, for as long as none of them can have been admitted: the single
- * master gave us the lease, so no other daemon had its vote, and none can have had a newcomer's.
+ * master gave us the lease, so no other daemon had its vote, and none can have had a newcomer's. A newcomer
+ * that does not store our set is none yet: until the single master stores it, that one grants leases alone.
  */
 static bool
 lease_vote_prolongs(const struct core *core, unsigned i, enum call_op op)
 {
 	if (op != CALL_RECLAIM || core->settings.masters == 1)
 		return true;
-	return i > 0 && core->now.ms < core->quorum->newcomers_until_ms;
+	return i > 0 && core->masters[i].enrolled && core->now.ms < core->quorum->newcomers_until_ms;
 }
 
 bool
@@ -317,18 +318,21 @@ lease_vote_take(struct core *core, struct lease *l, const struct vote *vote)
 {
 	struct lease_vote *given = lease_vote_of(l, vote->master);
 	struct question *asked = &l->round->questions[vote->master];
+	/* Whether its memory is the one that was asked: what another one said holds no more. A newcomer
+	 * begins a new memory with our set, so what it reclaimed before that is not under our set. */
+	bool remembers = asked->incarnation == core->masters[vote->master].incarnation;
 
 	assert(asked->asking && (l->state == LEASE_ACQUIRING || l->state == LEASE_HELD));
 	asked->asking = false;
 	switch (vote->outcome) {
 	case OUTCOME_YES:
 		lease_vote_set_ours(l, vote->master, true);
-		/* The master's memory has changed since: what the old one said holds no more. */
-		if (asked->incarnation == core->masters[vote->master].incarnation)
+		if (remembers)
 			lease_vote_adopted(core, l, vote->master);
 		asked->holder = 0;
 		asked->slots = vote->slots.n > 0 ? hash_text(vote->slots) : asked->slots;
-		if (lease_vote_prolongs(core, vote->master, vote->op) &&
+		if ((remembers || vote->op != CALL_RECLAIM) &&
+			lease_vote_prolongs(core, vote->master, vote->op) &&
 			asked->yes_until_ms > given->valid_until_ms)
 			given->valid_until_ms = asked->yes_until_ms;
 		asked->token_first = vote->token_last >= vote->token_first ? vote->token_first : 0;

@@ -738,6 +738,15 @@ still_held(void)
 	return core_view_resource(w.core, w.now.ms, SLICE("a"), &r) && strcmp(r.lease, "held") == 0;
 }
 
+static int64_t
+held_until_ms(void)
+{
+	struct resource_view r;
+
+	ck_assert(core_view_resource(w.core, w.now.ms, SLICE("a"), &r));
+	return w.now.ms + r.lease_ms;
+}
+
 static void
 holds_with_a_grace(void)
 {
@@ -891,6 +900,38 @@ START_TEST(what_a_single_master_gave_goes_on_after_a_crash_amid_the_guard_of_new
 		ck_assert(still_held());
 		story_done(&w);
 	}
+}
+END_TEST
+
+/* A process is killed in the step in which it took the next set, before the single master was told. That one
+ * still grants leases alone, so what the newcomers reclaim for the next process prolongs nothing. */
+START_TEST(newcomers_prolong_nothing_while_their_master_has_the_set_before)
+{
+	int64_t valid_until_ms;
+
+	begin(1, true);
+	holds_with_a_grace();
+	add("master-2", "master-3");
+	for (unsigned i = 0; core_members(w.core) < 3; i++) {
+		unsigned slot = i % CORE_SLOTS_MAX;
+
+		ck_assert_uint_lt(i, 10000);
+		if (asked[slot].attempt > 0 && slots[slot] >= 0)
+			answer_hello(slot);
+		w.now.ms += slot == 0;
+		if (core_members(w.core) == 1)
+			happens(&(struct event){.type = EVENT_TIMER});
+	}
+	ck_assert_str_eq(servers[0].set, SET1);
+	valid_until_ms = held_until_ms();
+	recovers(1, (struct slice){buffer_bytes(&w.log), buffer_length(&w.log)});
+	ck_assert_str_eq(view().word, "refused");
+	ck_assert_uint_eq(core_members(w.core), 3);
+	ck_assert(still_held());
+	for (w.at = 1; w.at < 3; w.at++)
+		(void)answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1);
+	ck_assert_int_le(held_until_ms(), valid_until_ms);
+	story_done(&w);
 }
 END_TEST
 
@@ -1060,6 +1101,7 @@ main(void)
 		a_daemon_that_recovers_begins_with_the_masters_that_have_its_leases,
 		a_daemon_that_recovers_with_another_list_begins_with_that,
 		what_a_single_master_gave_goes_on_after_a_crash_amid_the_guard_of_newcomers,
+		newcomers_prolong_nothing_while_their_master_has_the_set_before,
 		a_daemon_that_starts_can_give_up_a_change_before_all_members_have_answered,
 		a_daemon_that_starts_gives_a_set_back_only_if_enough_others_say_it,
 		a_member_that_knows_the_set_as_offered_only_is_as_good_as_without_memory,

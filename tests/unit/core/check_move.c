@@ -429,6 +429,31 @@ START_TEST(newcomers_prolong_nothing_once_they_can_have_been_admitted)
 }
 END_TEST
 
+/* Until a newcomer stores the set, the single master may not either, and grants the name to other daemons. */
+START_TEST(newcomers_prolong_nothing_before_they_store_the_set)
+{
+	for (unsigned stores = 0; stores < 2; stores++) {
+		struct story w;
+		int64_t valid_until_ms;
+
+		reclaimed(&w);
+		valid_until_ms = lease_held(lease_named(&w, "a"))->valid_until_ms;
+		for (unsigned i = 1; i < 3; i++) {
+			struct master *m = &w.core->masters[i];
+
+			/* It has taken a new memory with the set since it was asked. */
+			m->incarnation += stores;
+			m->enrolled = stores > 0;
+		}
+		(void)AT(&w, 0, answer(&w, CALL_RENEW, OUTCOME_YES, "a", 1));
+		for (unsigned i = 1; i < 3; i++)
+			(void)AT(&w, i, answer(&w, CALL_RECLAIM, OUTCOME_YES, "a", 1));
+		ck_assert_int_eq(lease_held(lease_named(&w, "a"))->valid_until_ms, valid_until_ms);
+		story_done(&w);
+	}
+}
+END_TEST
+
 START_TEST(how_long_newcomers_cannot_have_been_admitted_counts_from_a_hello_before)
 {
 	struct story w;
@@ -844,6 +869,7 @@ main(void)
 		too_many_open_nonces_keep_the_oldest_and_the_latest,
 		the_first_newcomers_beside_a_single_master_prolong_what_it_gave,
 		newcomers_prolong_nothing_once_they_can_have_been_admitted,
+		newcomers_prolong_nothing_before_they_store_the_set,
 		how_long_newcomers_cannot_have_been_admitted_counts_from_a_hello_before,
 		the_single_master_itself_is_no_newcomer, slots_that_are_closed_are_not_shown,
 		a_newcomer_before_it_is_a_member_has_no_vote_and_no_guard_of_ours,
