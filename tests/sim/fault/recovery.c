@@ -50,22 +50,13 @@ delay_ms(const struct host *h, unsigned name)
 	return ms > before_ms ? ms : before_ms;
 }
 
-void
-recovery_ends(struct host *h)
+/* Of each closed connection that bound its session to a process: which session that is; or that it is over. A
+ * session may have ended since its connection was closed, and its process did not. cut: nobody knows. */
+static void
+note_bound(struct host *h, bool cut)
 {
 	static struct inventory f;
 	struct conn *c;
-	bool cut = h->recovery.dies == DIES_UNWRITTEN;
-	h->recovery.dies = DIES_NOT;
-	h->recovery.drained = h->draining;
-	(void)change_members(h->world, &h->recovery.generation);
-	if (!h->world->plan.ledgers)
-		return;
-	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
-		h->recovery.delay_ms[i] = delay_ms(h, i);
-	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
-		c->session = conn_session(c);
-	/* A session may have ended since its connection was closed, and its process did not. */
 	inventory_all(&f, h, h->core);
 	LIST_FOREACH (c, &h->world->conns.all, in_world) {
 		bool bound = cut;
@@ -78,6 +69,23 @@ recovery_ends(struct host *h)
 			}
 		c->unbound = !bound;
 	}
+}
+
+void
+recovery_ends(struct host *h)
+{
+	struct conn *c;
+	bool cut = h->recovery.dies == DIES_UNWRITTEN;
+	h->recovery.dies = DIES_NOT;
+	h->recovery.drained = h->draining;
+	(void)change_members(h->world, &h->recovery.generation);
+	if (!h->world->plan.ledgers)
+		return;
+	for (unsigned i = 0; i < PLAN_NAMES_MAX; i++)
+		h->recovery.delay_ms[i] = delay_ms(h, i);
+	LIST_FOREACH (c, &h->world->conns.open[h->index], in_place)
+		c->session = conn_session(c);
+	note_bound(h, cut);
 }
 
 struct slice
@@ -607,6 +615,7 @@ recovery_kills(struct host *h, const struct event *event)
 	if (r->torn) {
 		const struct plan *p = &h->world->plan;
 		r->torn_until_us = h->world->now_us + 2 * (p->lease_ms + p->margin_ms) * 1000;
+		note_bound(h, false);
 		torn(h);
 	} else {
 		ledgers_cut(h);
