@@ -11,7 +11,6 @@
 #define LOOK_MOST_US 1300000
 #define CALLS_MOST   1500 /* in a second, for one name at all masters, */
 #define CALLS_EACH   60   /* and more for each message, LOCK and grant */
-#define SPLITS_MOST  6    /* in a row a daemon keeps its turn that it can make nothing of */
 #define PASSED_MOST  4    /* by one daemon: its turn, one begun before, and what a claim window may cost */
 
 static int64_t
@@ -192,10 +191,8 @@ progress_answered(struct host *h, const struct vote *v)
 		progress_queued(h, name, true);
 		a->home = v->master;
 	}
-	if (v->master == a->home && v->outcome == OUTCOME_BUSY && v->holder.n > 0)
-		a->splits = 0;
-	if (v->master == a->home && v->outcome == OUTCOME_YES && (a->queued && a->splits > SPLITS_MOST))
-		progress_queued(h, name, false);
+	if (v->master == a->home && v->outcome == OUTCOME_YES)
+		a->granted = v->attempt;
 }
 
 /* Somebody else gets the lease that it waits for. With a failover places are gone. */
@@ -216,7 +213,6 @@ progress_leased(struct host *h, unsigned name)
 {
 	struct world *w = h->world;
 	w->progress.asking[h->index][name].streak = 0;
-	w->progress.asking[h->index][name].splits = 0;
 	w->progress.asking[h->index][name].leased_us = w->now_us;
 	progress_queued(h, name, false);
 	look_at_places(w, name);
@@ -234,9 +230,13 @@ progress_left(struct host *h, unsigned name)
 }
 
 void
-progress_ended(struct host *h, unsigned name, uint64_t attempt)
+progress_released(struct host *h, const struct call *call)
 {
-	h->world->progress.asking[h->index][name].ended = attempt;
+	unsigned name = checker_name_of(call->name);
+	struct asking *a = &h->world->progress.asking[h->index][name];
+	/* With what its queue master granted it had left its place there, and does not take that again. */
+	if (call->master == a->home && call->attempt == a->granted && call->queue_ms == 0)
+		progress_queued(h, name, false);
 }
 
 bool
@@ -251,7 +251,6 @@ progress_asked(struct host *h, unsigned name, uint64_t attempt)
 {
 	struct asking *a = &h->world->progress.asking[h->index][name];
 	a->began += attempt != a->attempt;
-	a->splits += attempt != a->attempt;
 	a->asked_us = h->world->now_us;
 	a->attempt = attempt;
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct call;
 struct host;
 struct vote;
 struct world;
@@ -25,17 +26,16 @@ struct progress {
 	int64_t free_us[PLAN_NAMES_MAX]; /* since when it is free in calm and somebody waits */
 	int64_t worst_us;                /* the longest such time */
 	struct asking {
-		int64_t calls_us; /* begin of the current second */
-		unsigned calls;   /* calls in that second */
-		unsigned reasons; /* events in that second that are a reason for a call */
-		uint64_t attempt; /* the last round */
-		int64_t asked_us; /* when a master was last asked in it */
-		uint64_t left;    /* the round after which it left the queue */
-		uint64_t ended;   /* the round that it gave up or released */
-		uint64_t began;   /* rounds in all */
-		bool queued;      /* it has a place in the queue, as a master said */
-		unsigned home;    /* that master */
-		unsigned splits;  /* rounds in a row without the lease in which home did not name the owner */
+		int64_t calls_us;           /* begin of the current second */
+		unsigned calls;             /* calls in that second */
+		unsigned reasons;           /* events in that second that are a reason for a call */
+		uint64_t attempt;           /* the last round */
+		int64_t asked_us;           /* when a master was last asked in it */
+		uint64_t left;              /* the round after which it left the queue */
+		uint64_t began;             /* rounds in all */
+		bool queued;                /* it has a place in the queue, as a master said */
+		unsigned home;              /* that master */
+		uint64_t granted;           /* the last round in which that master granted it the lease */
 		int64_t queued_us;          /* since when */
 		int passed[PLAN_HOSTS_MAX]; /* leases that each daemon got since then */
 		int64_t leased_us;          /* when it got the lease */
@@ -71,8 +71,8 @@ void progress_passed(struct world *world, unsigned name);
 void progress_left(struct host *host, unsigned name);
 bool progress_stands(const struct host *host, unsigned name, uint64_t attempt);
 
-/* The daemon gives up or releases that attempt. */
-void progress_ended(struct host *host, unsigned name, uint64_t attempt);
+/* The daemon releases an attempt at a master, and may give up its turn with it. */
+void progress_released(struct host *host, const struct call *call);
 
 /* A daemon asks for a lease, or gets news that are a reason to ask. */
 void progress_asked(struct host *host, unsigned name, uint64_t attempt);

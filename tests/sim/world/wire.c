@@ -273,7 +273,7 @@ wire_unsent(struct host *h, const struct call *call)
 static void
 release_called(struct host *h, const struct call *call)
 {
-	progress_ended(h, checker_name_of(call->name), call->attempt);
+	progress_released(h, call);
 	orphan_given(h, checker_name_of(call->name), call->attempt);
 }
 
