@@ -91,11 +91,13 @@ master_id(unsigned index)
 }
 
 /* A daemon of an earlier day has admitted it, and all of them have accepted their set: no guard to begin
- * with. */
+ * with. Each server has an incarnation of its own, as it is drawn at random: daemons find the queue of a name
+ * by it, whatever order they have the masters in. */
 static void
 admit_before(struct server *s)
 {
 	const struct plan *p = &s->world->plan;
+	struct rng rng = {p->seed * UINT64_C(0xd6e8feb86659fd93) + s->index + 53};
 	struct call_settings settings = {.namespace_ = "hf",
 		.daemon_id = "0123456789abcdef0123456789abcdef",
 		.margin_ms = p->margin_ms,
@@ -104,7 +106,7 @@ admit_before(struct server *s)
 	char set[MASTER_SET_MAX], places[MASTER_SET_MAX] = "";
 	struct call hello = {.op = CALL_HELLO,
 		.master = s->index,
-		.incarnation = 1,
+		.incarnation = rng_next(&rng) | 1,
 		.id = master_id(s->index),
 		.wanted_lease_ms = p->lease_ms,
 		.guarded_lease_ms = p->lease_ms};
