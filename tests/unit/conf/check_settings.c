@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum after {
@@ -156,6 +157,43 @@ START_TEST(every_row_says_how)
 }
 END_TEST
 
+/* What a reload takes up is a member of struct driver_limits, and driver_set_limits() passes it on: the
+ * struct of a room as a whole. */
+static void
+reaches_its_room(const char *key, const char *to, const char *change, const char *source)
+{
+	static const char limits[] = "limits.";
+	char passed[64];
+	int n;
+
+	if (strncmp(to, limits, strlen(limits)) != 0) {
+		ck_assert_msg(strncmp(to, "core.", 5) != 0 || strcmp(change, "RESTART") == 0,
+			"%s is %s, and a reload passes on no %s: it has to be in limits", key, change, to);
+		return;
+	}
+	to += strlen(limits);
+	n = snprintf(passed, sizeof(passed), "limits->%.*s", (int)strcspn(to, "."), to);
+	ck_assert_int_lt(n, (int)sizeof(passed));
+	ck_assert_msg(strstr(source, passed) != NULL,
+		"%s reaches no room: driver_set_limits() in daemon/driver_context.c has to pass limits.%s on",
+		key, to);
+}
+
+START_TEST(every_value_that_a_reload_takes_up_reaches_its_room)
+{
+	char *source = calloc(1, 1 << 20);
+	FILE *file = fopen("daemon/driver_context.c", "r");
+
+	ck_assert(source != NULL && file != NULL);
+	ck_assert_uint_gt(fread(source, 1, (1 << 20) - 1, file), 0);
+	fclose(file);
+#define KEY_TO(scope, name, type, field, low, high, fallback, change, to, help)                              \
+	reaches_its_room(#scope "." name, #to, #change, source);
+#include "conf/schema.def"
+	free(source);
+}
+END_TEST
+
 static void
 nothing(void)
 {
@@ -165,5 +203,5 @@ int
 main(void)
 {
 	return SUITE_RUN("settings", nothing, nothing, every_key_says_what_a_crash_with_another_value_does,
-		every_row_says_how);
+		every_row_says_how, every_value_that_a_reload_takes_up_reaches_its_room);
 }
