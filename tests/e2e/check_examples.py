@@ -133,7 +133,8 @@ def play_row(daemon, row, version, as_array, latches=itertools.count()):
         if closes:
             expect(one.client.closed(), True, "it is closed")
     except (AssertionError, resp.Late, resp.Closed) as error:
-        return ["%s, RESP%d%s: %s" % (title, version, " array" if as_array else "", error)]
+        before = "" if title in BEFORE else " (nothing was sent before it: BEFORE in check_examples.py says what is)"
+        return ["%s, RESP%d%s: %s%s" % (title, version, " array" if as_array else "", error, before)]
     finally:
         talk.done()
         if child is not None:
