@@ -285,8 +285,18 @@ is_order(const struct keys *k, const struct keys_place *places, unsigned n)
 	return n == k->places_n;
 }
 
+/* The lock is free, and kept for the head, who has let its window pass: somebody else asks for it. */
+static bool
+finds_late(const struct effect *e)
+{
+	const struct keys *before = e->before;
+	return e->call->op == CALL_ACQUIRE && e->call->kind == KIND_EXCLUSIVE && before->lock == KEYS_FREE &&
+	       before->places_n > 0 && strcmp(before->claim, before->places[0].daemon) == 0 &&
+	       before->claim_us <= e->after->now_us && strcmp(before->claim, e->daemon_id) != 0;
+}
+
 /* The order of before, with this daemon where it belongs if it stands there now; who was called and has not
- * come in its window may be the last now. */
+ * come in its window may be the last now, and is if somebody asks for the free lock (G10). */
 static void
 check_order(const struct effect *e)
 {
@@ -305,7 +315,7 @@ check_order(const struct effect *e)
 	} else if (at == 0 && stands) {
 		memcpy(places[n++].daemon, e->daemon_id, 33);
 	}
-	if (is_order(after, places, n))
+	if (!finds_late(e) && is_order(after, places, n))
 		return;
 	bool late =
 		n > 0 && before->claim_us <= after->now_us && strcmp(before->claim, places[0].daemon) == 0;

@@ -2,8 +2,8 @@
  * effects: checks what a script does to the keys of a name, independent of the daemon. It compares the keys
  * before and after each call (keys.h). No call ends, shortens or prolongs another owner's lease. A granted
  * lease exists for as long as was requested, and a refused one does not. Places keep their order, and end
- * with their keys. A free lock is kept for the head of the queue, which is told. A reclaim is refused only
- * for a newer lease. Each grant is a mark (G1, G4, G9, G10).
+ * with their keys. A free lock is kept for the head of the queue, which is told, and goes to the end if it
+ * lets its window pass. A reclaim is refused only for a newer lease. Each grant is a mark (G1, G4, G9, G10).
  */
 #ifndef SIM_EFFECTS_H
 #define SIM_EFFECTS_H
