@@ -126,6 +126,23 @@ enough_are_well(const struct host *h)
 	return n >= plan_majority(&h->world->plan);
 }
 
+/* No guard lasts longer than the longest lease and J: nor does it for whoever is told what is left of it. */
+static void
+check_resume(struct world *w, const struct conn *c, const char *text)
+{
+	static const char words[] = "new leases resume in ";
+	const struct plan *p = &w->plan;
+	int64_t most_ms = p->lease_ms + p->lease_ms / 100 + 2 + p->margin_ms;
+	for (const char *at = strstr(text, words); at != NULL; at = strstr(at + 1, words)) {
+		int64_t ms = strtoll(at + strlen(words), NULL, 10);
+		if (ms < 0 || ms > most_ms)
+			world_fail(w,
+				"refusal: c%u is told that new leases resume in %" PRId64
+				" ms, and a guard lasts for %" PRId64,
+				c->client->index, ms, most_ms);
+	}
+}
+
 /* Whether one of its masters has another set of masters: it went back to where it had accepted one. */
 static bool
 has_other_set(const struct host *h)
@@ -146,6 +163,7 @@ static void
 check_masters(struct world *w, const struct conn *c, const struct wait *v, enum code code, const char *text)
 {
 	const struct host *h = c->host;
+	check_resume(w, c, text);
 	if (!world_alike(w))
 		return;
 	bool late = starts(text, "the master did not answer") || starts(text, "the master has not");
@@ -339,6 +357,8 @@ refusals_reply(struct world *w, struct conn *c, const struct reply *reply)
 	case CODE_MASTERERR:
 		if (r->verb == VERB_MLOCK)
 			check_masters(w, c, NULL, reply->code, reply->text);
+		else
+			check_resume(w, c, reply->text);
 		return;
 	default:
 		return;
