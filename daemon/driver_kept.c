@@ -180,10 +180,10 @@ driver_take_descriptors(struct driver *d, struct notify_fd *fds, size_t *count)
 	fdstore_take(&d->fdstore, fds, count);
 }
 
-/* What the ledger says last of a place. */
+/* The last entry of the ledger for a slot. */
 struct entry {
 	conn_id id;
-	int place;
+	int slot;
 	struct slice body; /* n == 0: there is none */
 };
 
@@ -198,9 +198,9 @@ entries_read(struct entry *entries, struct slice ledger)
 	while (r.in.n > 0 && record_next(&r) != 0) {
 		struct slice body = r.body;
 		conn_id id = 0;
-		int place = r.type == RECORD_KEPT ? connection_entry_place(&r, &id) : FDSTORE_NONE;
-		if (place != FDSTORE_NONE && !r.failed) {
-			entries[place] = (struct entry){id, place, body};
+		int slot = r.type == RECORD_KEPT ? connection_entry_slot(&r, &id) : FDSTORE_NONE;
+		if (slot != FDSTORE_NONE && !r.failed) {
+			entries[slot] = (struct entry){id, slot, body};
 		}
 	}
 }
@@ -216,7 +216,7 @@ entry_order(const void *a, const void *b)
 void
 driver_find_kept(struct driver *d)
 {
-	struct entry *entries = calloc(FDSTORE_PLACES, sizeof *entries);
+	struct entry *entries = calloc(FDSTORE_SLOTS, sizeof *entries);
 	const uint8_t *busy = ledger_file_marks(d->ledger.file);
 	bool passed = d->fdstore.used > 0;
 	struct record r;
@@ -224,16 +224,16 @@ driver_find_kept(struct driver *d)
 		return;
 	}
 	entries_read(entries, ledger_file_entries(d->ledger.file));
-	qsort(entries, FDSTORE_PLACES, sizeof *entries, entry_order);
+	qsort(entries, FDSTORE_SLOTS, sizeof *entries, entry_order);
 	record_save(&r, &d->returning);
-	for (size_t i = 0; i < FDSTORE_PLACES; i++) {
+	for (size_t i = 0; i < FDSTORE_SLOTS; i++) {
 		const struct entry *e = &entries[i];
-		if (e->body.n == 0 || connections_busy_at(busy, e->place)) {
+		if (e->body.n == 0 || connections_busy_at(busy, e->slot)) {
 			continue;
 		}
 		/* The service manager has passed none: this process was to go on by exec, and could not. */
-		if (!passed && fdstore_has(&d->fdstore, e->place)) {
-			fdstore_drop(&d->fdstore, e->place);
+		if (!passed && fdstore_has(&d->fdstore, e->slot)) {
+			fdstore_drop(&d->fdstore, e->slot);
 		}
 		record_begin(&r, RECORD_KEPT);
 		buffer_put(&d->returning, e->body.p, e->body.n);

@@ -1,5 +1,5 @@
 /*
- * fdstore: see fdstore.h. It never gives a place away whose old descriptor the service manager may still
+ * fdstore: see fdstore.h. It never gives a slot away whose old descriptor the service manager may still
  * have.
  */
 #include "daemon/base/fdstore.h"
@@ -14,7 +14,7 @@
 #define PREFIX    "hf"
 #define TURN_MOST 16 /* messages; the queue of the service manager has room for other ones, too */
 
-enum place { PLACE_FREE, PLACE_LEFT, PLACE_KEPT, PLACE_LEAVING };
+enum slot { SLOT_FREE, SLOT_LEFT, SLOT_STORED, SLOT_LEAVING };
 
 void
 fdstore_init(struct fdstore *store, const struct notify *notify)
@@ -22,49 +22,49 @@ fdstore_init(struct fdstore *store, const struct notify *notify)
 	*store = (struct fdstore){.notify = notify};
 	if (notify->fd < 0)
 		return;
-	store->places = calloc(FDSTORE_PLACES, sizeof(*store->places));
-	if (store->places != NULL)
-		store->most = notify->store_max < FDSTORE_PLACES ? notify->store_max : FDSTORE_PLACES;
+	store->slots = calloc(FDSTORE_SLOTS, sizeof(*store->slots));
+	if (store->slots != NULL)
+		store->most = notify->store_max < FDSTORE_SLOTS ? notify->store_max : FDSTORE_SLOTS;
 }
 
 void
 fdstore_done(struct fdstore *store)
 {
 	descriptors_close(&store->left);
-	free(store->places);
-	store->places = NULL;
+	free(store->slots);
+	store->slots = NULL;
 	store->most = 0;
 }
 
 static void
-place_name(char out[NOTIFY_NAME_MAX + 1], int place)
+slot_name(char out[NOTIFY_NAME_MAX + 1], int slot)
 {
-	snprintf(out, NOTIFY_NAME_MAX + 1, PREFIX "%x", (unsigned)place);
+	snprintf(out, NOTIFY_NAME_MAX + 1, PREFIX "%x", (unsigned)slot);
 }
 
-/* FDSTORE_NONE: the name is not of a place. */
+/* FDSTORE_NONE: the name is not of a slot. */
 static int
-place_of(const char *name)
+slot_of_name(const char *name)
 {
 	char again[NOTIFY_NAME_MAX + 1];
-	unsigned long place;
+	unsigned long slot;
 
 	if (strncmp(name, PREFIX, sizeof(PREFIX) - 1) != 0 || name[sizeof(PREFIX) - 1] == '\0')
 		return FDSTORE_NONE;
-	place = strtoul(name + sizeof(PREFIX) - 1, NULL, 16);
-	if (place >= FDSTORE_PLACES)
+	slot = strtoul(name + sizeof(PREFIX) - 1, NULL, 16);
+	if (slot >= FDSTORE_SLOTS)
 		return FDSTORE_NONE;
-	place_name(again, (int)place);
-	return strcmp(name, again) == 0 ? (int)place : FDSTORE_NONE;
+	slot_name(again, (int)slot);
+	return strcmp(name, again) == 0 ? (int)slot : FDSTORE_NONE;
 }
 
 static void
-place_set(struct fdstore *store, int place, enum place to)
+slot_set(struct fdstore *store, int slot, enum slot to)
 {
-	uint8_t *at = &store->places[place];
+	uint8_t *at = &store->slots[slot];
 
-	store->used += (to != PLACE_FREE) - (size_t)(*at != PLACE_FREE);
-	store->leaving += (to == PLACE_LEAVING) - (size_t)(*at == PLACE_LEAVING);
+	store->used += (to != SLOT_FREE) - (size_t)(*at != SLOT_FREE);
+	store->leaving += (to == SLOT_LEAVING) - (size_t)(*at == SLOT_LEAVING);
 	*at = (uint8_t)to;
 }
 
@@ -76,13 +76,13 @@ fdstore_take(struct fdstore *store, struct notify_fd *fds, size_t *count)
 	size_t others = 0;
 
 	for (size_t i = 0; i < *count; i++) {
-		int place = store->places == NULL ? FDSTORE_NONE : place_of(fds[i].name);
+		int slot = store->slots == NULL ? FDSTORE_NONE : slot_of_name(fds[i].name);
 
-		if (place == FDSTORE_NONE) {
+		if (slot == FDSTORE_NONE) {
 			fds[others++] = fds[i];
 			continue;
 		}
-		place_set(store, place, PLACE_LEFT);
+		slot_set(store, slot, SLOT_LEFT);
 		if (descriptors_add(&store->left, fds[i].fd) == 0)
 			descriptor_end(fds[i].fd);
 	}
@@ -90,29 +90,29 @@ fdstore_take(struct fdstore *store, struct notify_fd *fds, size_t *count)
 }
 
 static bool
-place_fits(const struct fdstore *store, int place)
+slot_is_valid(const struct fdstore *store, int slot)
 {
-	return store->places != NULL && place >= 0 && place < FDSTORE_PLACES;
+	return store->slots != NULL && slot >= 0 && slot < FDSTORE_SLOTS;
 }
 
 int
-fdstore_find(struct fdstore *store, int place, uint64_t identity)
+fdstore_find(struct fdstore *store, int slot, uint64_t identity)
 {
 	int fd = -1;
 
-	if (place_fits(store, place) && store->places[place] == PLACE_LEFT)
+	if (slot_is_valid(store, slot) && store->slots[slot] == SLOT_LEFT)
 		fd = descriptors_take(&store->left, identity);
 	if (fd >= 0)
-		place_set(store, place, PLACE_KEPT);
+		slot_set(store, slot, SLOT_STORED);
 	return fd;
 }
 
 bool
-fdstore_has(struct fdstore *store, int place)
+fdstore_has(struct fdstore *store, int slot)
 {
-	if (!place_fits(store, place) || store->places[place] != PLACE_FREE)
+	if (!slot_is_valid(store, slot) || store->slots[slot] != SLOT_FREE)
 		return false;
-	place_set(store, place, PLACE_KEPT);
+	slot_set(store, slot, SLOT_STORED);
 	return true;
 }
 
@@ -120,9 +120,9 @@ void
 fdstore_end_left(struct fdstore *store)
 {
 	descriptors_close(&store->left);
-	for (int i = 0; store->places != NULL && i < FDSTORE_PLACES; i++)
-		if (store->places[i] == PLACE_LEFT)
-			place_set(store, i, PLACE_LEAVING);
+	for (int i = 0; store->slots != NULL && i < FDSTORE_SLOTS; i++)
+		if (store->slots[i] == SLOT_LEFT)
+			slot_set(store, i, SLOT_LEAVING);
 }
 
 /* ---- kept ---- */
@@ -131,55 +131,55 @@ int
 fdstore_put(struct fdstore *store, int fd)
 {
 	char name[NOTIFY_NAME_MAX + 1];
-	int place;
+	int slot;
 
 	/* What is told before has to be heard before. */
 	store->behind |= store->most > 0 && store->leaving > 0;
 	if (store->used >= store->most || store->leaving > 0)
 		return FDSTORE_NONE;
-	while (store->places[store->next] != PLACE_FREE)
+	while (store->slots[store->next] != SLOT_FREE)
 		store->next = (store->next + 1) % store->most;
-	place = (int)store->next;
-	place_name(name, place);
+	slot = (int)store->next;
+	slot_name(name, slot);
 	if (!notify_store(store->notify, &fd, 1, name, 0)) {
 		store->behind = true;
 		return FDSTORE_NONE;
 	}
-	place_set(store, place, PLACE_KEPT);
+	slot_set(store, slot, SLOT_STORED);
 	store->next = (store->next + 1) % store->most;
-	return place;
+	return slot;
 }
 
 /* False: the service manager does not listen within most_ms. */
 static bool
-place_leave(struct fdstore *store, int place, int64_t most_ms)
+slot_leave(struct fdstore *store, int slot, int64_t most_ms)
 {
 	char name[NOTIFY_NAME_MAX + 1];
 
-	place_name(name, place);
+	slot_name(name, slot);
 	if (!notify_unstore(store->notify, name, most_ms))
 		return false;
-	place_set(store, place, PLACE_FREE);
+	slot_set(store, slot, SLOT_FREE);
 	return true;
 }
 
 void
-fdstore_drop(struct fdstore *store, int place)
+fdstore_drop(struct fdstore *store, int slot)
 {
-	assert(place_fits(store, place) && store->places[place] == PLACE_KEPT);
-	place_set(store, place, PLACE_LEAVING);
+	assert(slot_is_valid(store, slot) && store->slots[slot] == SLOT_STORED);
+	slot_set(store, slot, SLOT_LEAVING);
 	if (store->leaving == 1)
-		(void)place_leave(store, place, 0);
+		(void)slot_leave(store, slot, 0);
 }
 
 static void
 leave(struct fdstore *store, int most, int64_t most_ms)
 {
-	for (int i = 0; store->leaving > 0 && most > 0 && i < FDSTORE_PLACES; i++) {
-		if (store->places[i] != PLACE_LEAVING)
+	for (int i = 0; store->leaving > 0 && most > 0 && i < FDSTORE_SLOTS; i++) {
+		if (store->slots[i] != SLOT_LEAVING)
 			continue;
 		most--;
-		if (!place_leave(store, i, most_ms))
+		if (!slot_leave(store, i, most_ms))
 			break;
 	}
 }
@@ -194,5 +194,5 @@ fdstore_turn(struct fdstore *store)
 void
 fdstore_flush(struct fdstore *store, int64_t most_ms)
 {
-	leave(store, FDSTORE_PLACES, most_ms);
+	leave(store, FDSTORE_SLOTS, most_ms);
 }

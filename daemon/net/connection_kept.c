@@ -11,23 +11,23 @@
 #include <assert.h>
 #include <string.h>
 
-_Static_assert(CONNECTIONS_BUSY_BYTES * 8 >= FDSTORE_PLACES, "there is a mark for each place");
+_Static_assert(CONNECTIONS_BUSY_BYTES * 8 >= FDSTORE_SLOTS, "there is a mark for each slot");
 
 /* The process may be killed after each instruction; what comes after a mark must not come before it. */
 static void
-mark_set(struct connections *set, int place, bool busy)
+mark_set(struct connections *set, int slot, bool busy)
 {
-	uint8_t bit = (uint8_t)(1U << (place % 8));
-	uint8_t *at = &set->busy[place / 8];
+	uint8_t bit = (uint8_t)(1U << (slot % 8));
+	uint8_t *at = &set->busy[slot / 8];
 	uint8_t marks = (uint8_t)(busy ? *at | bit : *at & ~bit);
 
 	__atomic_store_n(at, marks, __ATOMIC_SEQ_CST);
 }
 
 bool
-connections_busy_at(const uint8_t *busy, int place)
+connections_busy_at(const uint8_t *busy, int slot)
 {
-	return busy[place / 8] >> (place % 8) & 1;
+	return busy[slot / 8] >> (slot % 8) & 1;
 }
 
 void
@@ -65,11 +65,11 @@ connections_keep_in(struct connections *set, struct fdstore *store)
 }
 
 void
-connection_kept_from(struct connection *c, int place)
+connection_kept_from(struct connection *c, int slot)
 {
 	assert(c->kept_at == FDSTORE_NONE);
-	c->kept_at = (int16_t)place;
-	c->set->stats->clients_kept += place != FDSTORE_NONE;
+	c->kept_at = (int16_t)slot;
+	c->set->stats->clients_kept += slot != FDSTORE_NONE;
 	connection_touched(c);
 }
 
@@ -84,17 +84,17 @@ connection_keep(struct connection *c)
 void
 connection_unkeep(struct connection *c)
 {
-	int place = c->kept_at;
+	int slot = c->kept_at;
 
-	if (place == FDSTORE_NONE)
+	if (slot == FDSTORE_NONE)
 		return;
-	mark_set(c->set, place, true);
+	mark_set(c->set, slot, true);
 	if (c->is_touched)
 		TAILQ_REMOVE(&c->set->touched, c, touched);
 	c->is_touched = false;
 	c->kept_at = FDSTORE_NONE;
 	c->set->stats->clients_kept--;
-	fdstore_drop(c->set->fdstore, place);
+	fdstore_drop(c->set->fdstore, slot);
 }
 
 bool

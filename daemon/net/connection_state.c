@@ -86,9 +86,9 @@ identity_fields(struct record *r, struct identity *who, struct saved_connection 
 }
 
 static void
-place_field(struct record *r, int64_t *place)
+slot_field(struct record *r, int64_t *slot)
 {
-	*place = record_range(r, *place, FDSTORE_NONE, FDSTORE_PLACES - 1);
+	*slot = record_range(r, *slot, FDSTORE_NONE, FDSTORE_SLOTS - 1);
 }
 
 /* ---- saved ---- */
@@ -152,7 +152,7 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 	record_begin(r, RECORD_CONNECTION);
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
-	place_field(r, &s.kept_at);
+	slot_field(r, &s.kept_at);
 	record_flag(r, &s.local_user);
 	record_unsigned(r, &s.process.space);
 	record_unsigned(r, &who.login);
@@ -250,23 +250,23 @@ work_load(struct connection *c, const struct saved_connection *s)
 	}
 }
 
-/* The socket, and the place where the service manager keeps it: either this process has it from there, or in
- * another way. */
+/* The socket, and the slot in which the service manager keeps it: either this process has it from there, or
+ * in another way. */
 static int
-socket_load(struct connections *set, struct descriptors *given, uint64_t identity, int *place)
+socket_load(struct connections *set, struct descriptors *given, uint64_t identity, int *slot)
 {
 	struct fdstore *store = set->fdstore;
 	int fd = descriptors_take(given, identity);
-	if (*place == FDSTORE_NONE || !store) {
-		*place = FDSTORE_NONE;
+	if (*slot == FDSTORE_NONE || !store) {
+		*slot = FDSTORE_NONE;
 		return fd;
 	}
 	if (fd < 0) {
-		fd = fdstore_find(store, *place, identity);
-	} else if (!fdstore_has(store, *place)) {
-		*place = FDSTORE_NONE;
+		fd = fdstore_find(store, *slot, identity);
+	} else if (!fdstore_has(store, *slot)) {
+		*slot = FDSTORE_NONE;
 	}
-	*place = fd < 0 ? FDSTORE_NONE : *place;
+	*slot = fd < 0 ? FDSTORE_NONE : *slot;
 	return fd;
 }
 
@@ -278,7 +278,7 @@ connection_load(
 	struct saved_connection s = {.kept_at = FDSTORE_NONE};
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
-	place_field(r, &s.kept_at);
+	slot_field(r, &s.kept_at);
 	record_flag(r, &s.local_user);
 	record_unsigned(r, &s.process.space);
 	record_unsigned(r, &who.login);
@@ -286,8 +286,8 @@ connection_load(
 		record_fail(r, "a connection of it makes no sense");
 		return NULL;
 	}
-	int place = (int)s.kept_at;
-	int fd = socket_load(set, given, s.socket, &place);
+	int slot = (int)s.kept_at;
+	int fd = socket_load(set, given, s.socket, &slot);
 	struct connection *c = connections_put(set, fd, &who);
 	if (!c) {
 		record_no_memory(r);
@@ -297,7 +297,7 @@ connection_load(
 		record_fail(r, "there is no memory for a connection of it, or its user is missing");
 		return NULL;
 	}
-	connection_kept_from(c, place);
+	connection_kept_from(c, slot);
 	if (fd < 0) {
 		connection_cut(c, connection_hangup_end(c), "ended during the hand-over");
 		return c;
@@ -311,7 +311,7 @@ connection_load(
 static void
 entry_fields(struct record *r, struct identity *who, struct saved_connection *s, struct keep_view *keep)
 {
-	place_field(r, &s->kept_at);
+	slot_field(r, &s->kept_at);
 	identity_fields(r, who, s);
 	record_unsigned(r, &s->socket);
 	record_unsigned(r, &who->login);
@@ -333,12 +333,12 @@ connection_enter(struct connection *c, struct record *r, struct keep_view *keep)
 }
 
 int
-connection_entry_place(struct record *r, conn_id *id)
+connection_entry_slot(struct record *r, conn_id *id)
 {
-	int64_t place = FDSTORE_NONE;
-	place_field(r, &place);
+	int64_t slot = FDSTORE_NONE;
+	slot_field(r, &slot);
 	record_unsigned(r, id);
-	return (int)place;
+	return (int)slot;
 }
 
 /* Whether its client is logged in as it was: as a user that is still there, with a password that it still

@@ -30,7 +30,7 @@ struct connection *connection_load(struct connections *set, struct record *r, st
  * that it speaks for. */
 void connection_enter(struct connection *connection, struct record *r, struct keep_view *keep);
 /* Where the socket of the current record is, and the number of the connection. */
-int connection_entry_place(struct record *r, conn_id *id);
+int connection_entry_slot(struct record *r, conn_id *id);
 /* The connection of the current record, which has outlived the process before, with what the process after it
  * has to know of its session. access has the users of the configuration. NULL: it cannot go on, and has ended
  * as far as this process has it. */

@@ -88,10 +88,10 @@ hear(void)
 static int
 put(int fd)
 {
-	int place = fdstore_put(&store, fd);
+	int slot = fdstore_put(&store, fd);
 
 	hear();
-	return place;
+	return slot;
 }
 
 START_TEST(each_descriptor_has_a_name_of_its_own)
@@ -144,18 +144,18 @@ END_TEST
 
 START_TEST(a_manager_that_does_not_listen_is_told_later)
 {
-	int places[1000] = {0}, n = 0, freed = 0;
+	int slots[1000] = {0}, n = 0, freed = 0;
 
 	managed("1000");
-	while (n < 1000 && (places[n] = fdstore_put(&store, 0)) != FDSTORE_NONE)
+	while (n < 1000 && (slots[n] = fdstore_put(&store, 0)) != FDSTORE_NONE)
 		n++;
 	/* The queue of its socket is full. */
 	ck_assert_int_lt(n, 1000);
 	ck_assert(store.behind);
-	fdstore_drop(&store, places[0]);
-	fdstore_drop(&store, places[1]);
+	fdstore_drop(&store, slots[0]);
+	fdstore_drop(&store, slots[1]);
 	ck_assert(fdstore_turn(&store));
-	/* A place is not given away before the manager has heard that it is free. */
+	/* A slot is not given away before the manager has heard that it is free. */
 	while (hear()[0] != '\0')
 		ck_assert_ptr_null(strstr(said, "REMOVE"));
 	ck_assert_int_eq(fdstore_put(&store, 0), FDSTORE_NONE);
@@ -179,7 +179,7 @@ left(struct notify_fd *fds, size_t n, const char *const *names, const int *from)
 	return n;
 }
 
-START_TEST(what_was_left_is_found_at_its_place)
+START_TEST(what_was_left_is_found_in_its_slot)
 {
 	static const char *const names[] = {"hf", "hf5", "holdfastd", "hf3fff", "hf4000", "hf05", "hfx"};
 	struct notify_fd fds[7];
@@ -190,7 +190,7 @@ START_TEST(what_was_left_is_found_at_its_place)
 	for (int i = 0; i < 7; i++)
 		from[i] = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	identity = descriptor_identity(from[1]);
-	/* Names that are of no place are for others. */
+	/* Names that are of no slot are for others. */
 	ck_assert_uint_eq(left(fds, 7, names, from), 5);
 	ck_assert_str_eq(fds[1].name, "holdfastd");
 	ck_assert_int_eq(fdstore_find(&store, 5, identity + 1), -1);
@@ -228,13 +228,13 @@ START_TEST(a_connection_that_is_not_taken_ends_though_the_manager_has_it)
 }
 END_TEST
 
-START_TEST(a_place_that_came_in_another_way_is_in_use)
+START_TEST(a_slot_that_came_in_another_way_is_in_use)
 {
 	managed("100");
 	ck_assert(fdstore_has(&store, 0));
 	ck_assert(!fdstore_has(&store, 0));
 	ck_assert(!fdstore_has(&store, -1));
-	ck_assert(!fdstore_has(&store, FDSTORE_PLACES));
+	ck_assert(!fdstore_has(&store, FDSTORE_SLOTS));
 	ck_assert_int_eq(put(0), 1);
 	fdstore_drop(&store, 0);
 	ck_assert_str_eq(hear(), "FDSTOREREMOVE=1 FDNAME=hf0 ");
@@ -263,7 +263,7 @@ main(void)
 {
 	return SUITE_RUN("fdstore", setup, teardown, each_descriptor_has_a_name_of_its_own,
 		without_a_store_nothing_is_kept, no_more_are_kept_than_the_manager_has_room_for,
-		a_manager_that_does_not_listen_is_told_later, what_was_left_is_found_at_its_place,
+		a_manager_that_does_not_listen_is_told_later, what_was_left_is_found_in_its_slot,
 		a_connection_that_is_not_taken_ends_though_the_manager_has_it,
-		a_place_that_came_in_another_way_is_in_use, a_listening_socket_goes_on_when_it_is_closed);
+		a_slot_that_came_in_another_way_is_in_use, a_listening_socket_goes_on_when_it_is_closed);
 }

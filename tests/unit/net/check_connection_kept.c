@@ -317,7 +317,7 @@ START_TEST(what_is_kept_no_longer_stays_marked)
 	ck_assert(busy());
 	ck_assert(connection_keep(c));
 	turns();
-	/* It has the next place now. */
+	/* It has the next slot now. */
 	ck_assert(busy());
 	ck_assert(!connections_busy_at(p.marks, 1));
 }
@@ -369,7 +369,7 @@ returned(struct keep_view *keep)
 	return connection_return(p.set, &r, p.access, keep);
 }
 
-START_TEST(another_socket_at_its_place_is_not_taken)
+START_TEST(another_socket_in_its_slot_is_not_taken)
 {
 	struct keep_view keep = {0};
 
@@ -462,6 +462,6 @@ main(void)
 		a_stream_and_a_half_closed_client_do_not_go_on,
 		a_connection_that_ends_is_over_though_another_process_has_its_socket,
 		what_is_kept_no_longer_stays_marked, marks_go_along_to_other_memory,
-		another_socket_at_its_place_is_not_taken, its_client_is_who_it_was,
+		another_socket_in_its_slot_is_not_taken, its_client_is_who_it_was,
 		a_login_stays_while_its_user_has_the_password, a_login_whose_password_has_changed_ends);
 }
