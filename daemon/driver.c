@@ -17,11 +17,11 @@
 #include "daemon/core/view.h"
 #include "daemon/driver_context.h"
 #include "daemon/driver_handover.h"
-#include "daemon/driver_kept.h"
 #include "daemon/driver_ledger.h"
+#include "daemon/driver_stored.h"
 #include "daemon/driver_trial.h"
 #include "daemon/http/http.h"
-#include "daemon/net/connection_kept.h"
+#include "daemon/net/connection_stored.h"
 #include "daemon/net/connections.h"
 #include "daemon/net/listeners.h"
 #include "daemon/net/passwords.h"
@@ -401,8 +401,8 @@ driver_wake_at(struct driver *d, int64_t now_ms)
 	if (d->apply.gates.left_out) {
 		wake_at = earlier(wake_at, note_gates_tell(&d->apply.gates, d->log, now_ms));
 	}
-	if (driver_keeps(d)) {
-		wake_at = earlier(wake_at, driver_kept_turn(d, now_ms));
+	if (driver_has_store_turn(d)) {
+		wake_at = earlier(wake_at, driver_stored_turn(d, now_ms));
 	}
 	if (ledger_works(&d->ledger) && !driver_hands_over(d)) {
 		wake_at = earlier(wake_at, driver_ledger_wake_at(d, now_ms));
@@ -587,7 +587,7 @@ driver_prepare(struct driver *d, const struct driver_settings *settings)
 		return false;
 	}
 	connections_close_by(d->connections, d->closer);
-	connections_keep_in(d->connections, &d->fdstore);
+	connections_store_in(d->connections, &d->fdstore);
 	admission_init(&d->admission, d->connections, &d->context.access, d->stats, d->log, driver_open, d);
 	return true;
 }

@@ -15,7 +15,7 @@
 #include "daemon/driver_inner.h"
 #include "daemon/driver_trial.h"
 #include "daemon/http/http.h"
-#include "daemon/net/connection_kept.h"
+#include "daemon/net/connection_stored.h"
 #include "daemon/net/connections.h"
 #include "daemon/net/listeners.h"
 #include "daemon/net/passing.h"
@@ -247,7 +247,7 @@ driver_on_reset(void *arg, struct connection *c)
 	struct driver *d = arg;
 	conn_id before = connection_identity(c)->id;
 	events_leave(d->context.events, c);
-	connection_unkeep(c); /* its session ends */
+	connection_unstore(c); /* its session ends */
 	if (connection_renumber(c) != 0) {
 		connection_close(c, END_CLEAN, "out of memory");
 		return;

@@ -76,8 +76,8 @@ struct driver {
 	struct open_files open_files;
 	struct ledger_keeper ledger;
 	struct fdstore fdstore;  /* of the sockets of connections */
-	int64_t kept_again_ms;   /* the service manager did not listen: it is told the rest then */
-	int64_t kept_pause_ms;   /* after so long; 0: it listens */
+	int64_t store_again_ms;  /* the service manager did not listen: it is told the rest then */
+	int64_t store_pause_ms;  /* after so long; 0: it listens */
 	struct buffer returning; /* records of those that a crash has left, until driver_return() */
 	int64_t fleet_wake_ms;   /* requests for the fleet need a turn then */
 	/* Memory, masters and the word to the service manager are looked at in the first turn at or after
@@ -127,9 +127,9 @@ driver_hands_over(const struct driver *d)
 
 /* Whether the service manager has to be told of a descriptor, or was too busy to be told. */
 static inline bool
-driver_keeps(const struct driver *d)
+driver_has_store_turn(const struct driver *d)
 {
-	return d->fdstore.leaving > 0 || d->fdstore.behind || d->kept_pause_ms > 0;
+	return d->fdstore.leaving > 0 || d->fdstore.behind || d->store_pause_ms > 0;
 }
 
 /* Time and random numbers for the next event; driver_draw() replaces the first n numbers once they were used.

@@ -17,7 +17,7 @@
 #include "daemon/base/stats.h"
 #include "daemon/core/view.h"
 #include "daemon/driver_inner.h"
-#include "daemon/driver_kept.h"
+#include "daemon/driver_stored.h"
 #include "daemon/ledger_file.h"
 #include "daemon/net/process.h"
 
@@ -223,7 +223,7 @@ next_begin(struct driver *d)
 	}
 	core_keep_ledger(d->core, &k->entries);
 	core_ledger_begin(d->core, &k->entries);
-	driver_enter_kept(d);
+	driver_enter_stored(d);
 	(void)next_take(d);
 }
 
@@ -255,7 +255,7 @@ next_publish(struct driver *d)
 	d->stats->ledger_begun++;
 	d->stats->ledger_bytes = (int64_t)ledger_file_bytes(k->file);
 	if (first) {
-		driver_keep_all(d);
+		driver_store_all(d);
 	}
 }
 
@@ -423,7 +423,7 @@ driver_recover(struct driver *d, const struct driver_settings *settings)
 						 "else goes on"));
 		}
 		driver_recovered(d, begun_ms);
-		driver_find_kept(d);
+		driver_find_stored(d);
 	} else {
 		LOG_EVENT(d->log, LOG_ERROR_LEVEL, "ledger.refused", log_text("file", d->ledger.path),
 			log_text("why", why[0] != '\0' ? why : "out of memory"),

@@ -248,7 +248,7 @@ store_all(const struct handover *h, const struct notify *notify, int memfd)
 	if (!fds)
 		return false;
 	for (size_t i = 0; i < h->given.count; i++) {
-		if (!h->given.list[i].kept)
+		if (!h->given.list[i].stored)
 			fds[count++] = h->given.list[i].fd;
 	}
 	stored = notify_store(notify, fds, count, NAME_OTHER, STORE_MS) &&
@@ -303,9 +303,9 @@ take_number(void)
 	return (int)n;
 }
 
-/* Takes those that were kept for us out of the list. */
+/* Takes those that were stored for us out of the list. */
 static void
-take_kept(struct handed *h, struct notify_fd *fds, size_t *count)
+take_stored(struct handed *h, struct notify_fd *fds, size_t *count)
 {
 	size_t left = 0;
 
@@ -422,7 +422,7 @@ handed_take(struct handed *h, const struct notify *notify, struct notify_fd *fds
 	why[0] = '\0';
 	stored = h->memfd < 0;
 	if (stored)
-		take_kept(h, fds, count);
+		take_stored(h, fds, count);
 	if (h->memfd >= 0)
 		h->there = take_head(h, &listed, why);
 	if (!stored && h->there && !take_listed(h, listed)) {

@@ -56,12 +56,12 @@ descriptors_add(struct descriptors *set, int fd)
 }
 
 uint64_t
-descriptors_add_kept(struct descriptors *set, int fd)
+descriptors_add_stored(struct descriptors *set, int fd)
 {
 	uint64_t identity = descriptors_add(set, fd);
 
 	if (identity != 0)
-		set->list[set->count - 1].kept = true;
+		set->list[set->count - 1].stored = true;
 	return identity;
 }
 

@@ -14,7 +14,7 @@
 struct descriptor {
 	uint64_t identity; /* of what fd refers to, while any process has it open; never 0 */
 	int fd;            /* -1: taken */
-	bool kept;         /* the service manager has it already, under a name of its own (fdstore.h) */
+	bool stored;       /* the service manager has it already, under a name of its own (fdstore.h) */
 };
 
 /* All zero at first. */
@@ -29,7 +29,7 @@ struct descriptors {
 /* Adds fd, which stays the caller's. Returns its identity; 0: it is negative or not open, and left out. */
 uint64_t descriptors_add(struct descriptors *set, int fd);
 /* The same, for one that the service manager keeps already. */
-uint64_t descriptors_add_kept(struct descriptors *set, int fd);
+uint64_t descriptors_add_stored(struct descriptors *set, int fd);
 /* 0: it is negative or not open. */
 uint64_t descriptor_identity(int fd);
 

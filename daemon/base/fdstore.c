@@ -125,7 +125,7 @@ fdstore_end_left(struct fdstore *store)
 			slot_set(store, i, SLOT_LEAVING);
 }
 
-/* ---- kept ---- */
+/* ---- stored ---- */
 
 int
 fdstore_put(struct fdstore *store, int fd)

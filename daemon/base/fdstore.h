@@ -7,7 +7,7 @@
  * A name is "hf" and the number of a slot, in hexadecimal digits: LISTEN_FDNAMES repeats all names, and must
  * stay below 128 KiB. While the service manager keeps a socket, close() alone does not end the connection:
  * its owner calls shutdown() before. The driver calls this, and net to find what was left. Nothing here
- * waits for the service manager, whose answer is never known: a descriptor that was put may not be kept.
+ * waits for the service manager, whose answer is never known: a descriptor that was put may not be stored.
  */
 #ifndef BASE_FDSTORE_H
 #define BASE_FDSTORE_H
@@ -21,12 +21,12 @@
 struct notify;
 struct notify_fd;
 
-#define FDSTORE_SLOTS 16384 /* more descriptors are not kept */
+#define FDSTORE_SLOTS 16384 /* more descriptors are not stored */
 #define FDSTORE_NONE  (-1)  /* no slot */
 
 struct fdstore {
 	const struct notify *notify;
-	uint8_t *slots; /* of each the state; NULL: nothing is kept */
+	uint8_t *slots; /* of each the state; NULL: nothing is stored */
 	size_t most;    /* slots that may be used: FDSTORE_SLOTS, or as many as the manager keeps */
 	size_t used;    /* slots that are not free */
 	size_t leaving; /* of these, those whose descriptor the manager could not be told to forget yet */
@@ -35,9 +35,9 @@ struct fdstore {
 	struct descriptors left; /* by the process before, and not taken yet */
 };
 
-/* notify is kept by reference. If there is no service manager, or no memory, nothing is kept. */
+/* notify is kept by reference. If there is no service manager, or no memory, nothing is stored. */
 void fdstore_init(struct fdstore *store, const struct notify *notify);
-/* What was left and not taken is closed; what is kept stays so. */
+/* What was left and not taken is closed; what is stored stays so. */
 void fdstore_done(struct fdstore *store);
 
 /* Takes what the process before has left out of the list that the service manager has passed. */
@@ -51,7 +51,7 @@ bool fdstore_has(struct fdstore *store, int slot);
 /* Ends what was left and not taken: shuts it down, closes it and has it forgotten. */
 void fdstore_end_left(struct fdstore *store);
 
-/* Gives a descriptor to the service manager; the caller keeps its own. FDSTORE_NONE: it is not kept, since
+/* Gives a descriptor to the service manager; the caller keeps its own. FDSTORE_NONE: it is not stored, since
  * there is no slot, or the service manager does not listen now. */
 int fdstore_put(struct fdstore *store, int fd);
 /* The service manager forgets the descriptor of this slot. */

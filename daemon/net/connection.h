@@ -1,6 +1,6 @@
 /*
  * connection: the bytes of one client, in and out, and which client speaks on it. connections.h is the set of
- * all, connection_kept.h and connection_state.h are those that outlive the process.
+ * all, connection_stored.h and connection_state.h are those that outlive the process.
  *
  *     socket ──read──▶ in ──request_parse()──▶ hooks.request ──▶ (dispatch, core)
  *     socket ◀─write── out ◀── connection_out(), connection_reply()
@@ -177,7 +177,7 @@ void connection_cut(struct connection *connection, enum end end, const char *why
  * passing.h. */
 int connection_take_fd(struct connection *connection);
 
-/* ---- for connections.c, connection_state.c, connection_tls.c and connection_kept.c ---- */
+/* ---- for connections.c, connection_state.c, connection_tls.c and connection_stored.c ---- */
 
 /* Counts what it keeps in memory for input and output that wait. */
 void connection_keeps(struct connection *c, size_t kept);

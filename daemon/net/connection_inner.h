@@ -22,7 +22,7 @@
 #include "daemon/base/fdstore.h"
 #include "daemon/core/base/map.h"
 #include "daemon/net/connection.h"
-#include "daemon/net/connection_kept.h"
+#include "daemon/net/connection_stored.h"
 #include "daemon/net/fair_queue.h"
 #include "daemon/net/passing.h"
 
@@ -47,12 +47,13 @@ struct connection {
 	size_t kept; /* of its memory, counted in set->kept_bytes */
 	size_t owed; /* pushes that are due */
 	int fd;
-	int passed_fd;   /* negative: none, see passing.h */
-	struct tls *tls; /* NULL: plain */
-	short armed;     /* what event waits for */
-	short events;    /* what event has reported since the connection last had its turn */
-	short stalls;    /* seconds in which no byte was taken, while output or a push was due */
-	int16_t kept_at; /* where the service manager keeps its socket (fdstore.h); FDSTORE_NONE: nowhere */
+	int passed_fd;      /* negative: none, see passing.h */
+	struct tls *tls;    /* NULL: plain */
+	short armed;        /* what event waits for */
+	short events;       /* what event has reported since the connection last had its turn */
+	short stalls;       /* seconds in which no byte was taken, while output or a push was due */
+	int16_t store_slot; /* where the service manager keeps its socket (fdstore.h); FDSTORE_NONE: nowhere
+			     */
 	enum connection_state state : 8;
 	enum end end : 8;
 	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
@@ -89,7 +90,7 @@ struct connections {
 	struct connection_list all;
 	struct connection_list written;
 	struct connection_list held;
-	struct connection_list touched; /* of those that may outlive a crash; see connection_kept.c */
+	struct connection_list touched; /* of those that may outlive a crash; see connection_stored.c */
 	struct connection_list unsure;  /* a request has waited since they were probed */
 	int64_t probed_ms;              /* the last time when some were, CLOCK_BOOTTIME */
 	struct fdstore *fdstore;        /* where their sockets are; NULL: none may */
@@ -133,7 +134,7 @@ connection_at(struct fair_queue_place *place)
 static inline void
 connection_touched(struct connection *c)
 {
-	if (c->kept_at != FDSTORE_NONE)
+	if (c->store_slot != FDSTORE_NONE)
 		connection_mark_busy(c);
 }
 

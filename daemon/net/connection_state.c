@@ -39,7 +39,7 @@ struct saved_connection {
 	struct slice label;
 	struct slice lib_name;
 	struct slice lib_ver;
-	int64_t kept_at;
+	int64_t store_slot;
 	bool local_user;
 };
 
@@ -130,12 +130,12 @@ void
 connection_save(struct connection *c, struct record *r, struct descriptors *given)
 {
 	struct identity who = c->identity;
-	bool kept = c->kept_at != FDSTORE_NONE;
+	bool stored = c->store_slot != FDSTORE_NONE;
 	struct saved_connection s = {
 		/* 0: its client finds it closed. */
-		.socket = c->tls ? 0
-			  : kept ? descriptors_add_kept(given, c->fd)
-				 : descriptors_add(given, c->fd),
+		.socket = c->tls   ? 0
+			  : stored ? descriptors_add_stored(given, c->fd)
+				   : descriptors_add(given, c->fd),
 		.in = {buffer_bytes(&c->in), buffer_length(&c->in)},
 		.out = {buffer_bytes(&c->out), buffer_length(&c->out)},
 		.owed = (int64_t)c->owed,
@@ -145,14 +145,14 @@ connection_save(struct connection *c, struct record *r, struct descriptors *give
 		.finished = c->finished,
 		.eof = c->eof,
 		.end = c->end,
-		.kept_at = c->kept_at,
+		.store_slot = c->store_slot,
 	};
 	identity_save(&who, &s);
 	passed_save(c->passed_fd, &s);
 	record_begin(r, RECORD_CONNECTION);
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
-	slot_field(r, &s.kept_at);
+	slot_field(r, &s.store_slot);
 	record_flag(r, &s.local_user);
 	record_unsigned(r, &s.process.space);
 	record_unsigned(r, &who.login);
@@ -275,10 +275,10 @@ connection_load(
 	struct connections *set, struct record *r, struct descriptors *given, const struct access *access)
 {
 	struct identity who = {0};
-	struct saved_connection s = {.kept_at = FDSTORE_NONE};
+	struct saved_connection s = {.store_slot = FDSTORE_NONE};
 	stream_fields(r, &s);
 	identity_fields(r, &who, &s);
-	slot_field(r, &s.kept_at);
+	slot_field(r, &s.store_slot);
 	record_flag(r, &s.local_user);
 	record_unsigned(r, &s.process.space);
 	record_unsigned(r, &who.login);
@@ -286,7 +286,7 @@ connection_load(
 		record_fail(r, "a connection of it makes no sense");
 		return NULL;
 	}
-	int slot = (int)s.kept_at;
+	int slot = (int)s.store_slot;
 	int fd = socket_load(set, given, s.socket, &slot);
 	struct connection *c = connections_put(set, fd, &who);
 	if (!c) {
@@ -297,7 +297,7 @@ connection_load(
 		record_fail(r, "there is no memory for a connection of it, or its user is missing");
 		return NULL;
 	}
-	connection_kept_from(c, slot);
+	connection_stored_in(c, slot);
 	if (fd < 0) {
 		connection_cut(c, connection_hangup_end(c), "ended during the hand-over");
 		return c;
@@ -311,7 +311,7 @@ connection_load(
 static void
 entry_fields(struct record *r, struct identity *who, struct saved_connection *s, struct keep_view *keep)
 {
-	slot_field(r, &s->kept_at);
+	slot_field(r, &s->store_slot);
 	identity_fields(r, who, s);
 	record_unsigned(r, &s->socket);
 	record_unsigned(r, &who->login);
@@ -325,9 +325,9 @@ void
 connection_enter(struct connection *c, struct record *r, struct keep_view *keep)
 {
 	struct identity who = c->identity;
-	struct saved_connection s = {.kept_at = c->kept_at, .socket = descriptor_identity(c->fd)};
+	struct saved_connection s = {.store_slot = c->store_slot, .socket = descriptor_identity(c->fd)};
 	identity_save(&who, &s);
-	record_begin(r, RECORD_KEPT);
+	record_begin(r, RECORD_STORED);
 	entry_fields(r, &who, &s, keep);
 	record_end(r);
 }
@@ -365,19 +365,20 @@ connection_return(
 	struct connections *set, struct record *r, const struct access *access, struct keep_view *keep)
 {
 	struct identity who = {0};
-	struct saved_connection s = {.kept_at = FDSTORE_NONE};
+	struct saved_connection s = {.store_slot = FDSTORE_NONE};
 	entry_fields(r, &who, &s, keep);
-	int fd = r->failed || who.id <= set->last_id ? -1
-						     : fdstore_find(set->fdstore, (int)s.kept_at, s.socket);
+	int fd = r->failed || who.id <= set->last_id
+			 ? -1
+			 : fdstore_find(set->fdstore, (int)s.store_slot, s.socket);
 	if (fd < 0) {
 		return NULL;
 	}
 	struct connection *c = connections_put(set, fd, &who);
 	if (!c) {
-		fdstore_drop(set->fdstore, (int)s.kept_at);
+		fdstore_drop(set->fdstore, (int)s.store_slot);
 		return NULL;
 	}
-	connection_kept_from(c, (int)s.kept_at);
+	connection_stored_in(c, (int)s.store_slot);
 	if (!login_returns(c, &s, access)) {
 		connection_cut(c, END_ABANDONED, "its login has changed during the crash");
 	}

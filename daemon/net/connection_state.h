@@ -26,7 +26,7 @@ void connection_save(struct connection *connection, struct record *r, struct des
  * has failed. */
 struct connection *connection_load(struct connections *set, struct record *r, struct descriptors *given,
 	const struct access *access) __attribute__((warn_unused_result));
-/* What the ledger says of a connection that is kept: where its socket is, who its client is, and the session
+/* What the ledger says of a stored connection: where its socket is, who its client is, and the session
  * that it speaks for. */
 void connection_enter(struct connection *connection, struct record *r, struct keep_view *keep);
 /* Where the socket of the current record is, and the number of the connection. */

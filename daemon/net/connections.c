@@ -21,7 +21,7 @@
 #define CACHE_LINE_BYTES 64
 #define EXPECT_AHEAD     4
 #define DISCARDS         4
-#define DISCARDS_KEPT    512 /* a socket holds fewer messages */
+#define DISCARDS_STORED  512 /* a socket holds fewer messages */
 #define EXPECT_MIN       128 /* with fewer, what is needed is in a cache already */
 
 /* The size that a buffer may reach at once: the bytes read beyond an incomplete request. */
@@ -90,7 +90,7 @@ connections_saw(struct connections *set, int fd)
 static void
 connection_discard(struct connection *c)
 {
-	int most = c->kept_at != FDSTORE_NONE ? DISCARDS_KEPT : DISCARDS;
+	int most = c->store_slot != FDSTORE_NONE ? DISCARDS_STORED : DISCARDS;
 	int passed = PASSING_NONE;
 	ssize_t n = 1;
 	while (n > 0 && most-- > 0) {
@@ -109,14 +109,14 @@ connection_close_socket(struct connection *c)
 	if (c->fd < 0) {
 		return;
 	}
-	if (c->kept_at != FDSTORE_NONE) {
+	if (c->store_slot != FDSTORE_NONE) {
 		/* The service manager has the socket open, too. */
 		(void)shutdown(c->fd, SHUT_RDWR);
 	}
-	if (!c->eof || c->kept_at != FDSTORE_NONE) {
+	if (!c->eof || c->store_slot != FDSTORE_NONE) {
 		connection_discard(c);
 	}
-	connection_unkeep(c);
+	connection_unstore(c);
 	if (c->identity.local && c->set->leaving) {
 		closer_put(c->set->passing.closer, c->fd);
 	} else if (c->identity.local) {
@@ -227,7 +227,7 @@ connections_put(struct connections *set, int fd, const struct identity *who)
 	c->set = set;
 	c->fd = fd;
 	c->passed_fd = PASSING_NONE;
-	c->kept_at = FDSTORE_NONE;
+	c->store_slot = FDSTORE_NONE;
 	buffer_init(&c->in, in_bytes_max(set));
 	buffer_init(&c->out, set->limits.output_bytes);
 	c->identity = *who;

@@ -1,8 +1,8 @@
 /*
- * connection_kept: connections that may outlive a crash of the daemon; see connection_kept.h. The driver
+ * connection_stored: connections that may outlive a crash of the daemon; see connection_stored.h. The driver
  * calls it, and connection.c in each turn of such a connection.
  */
-#include "daemon/net/connection_kept.h"
+#include "daemon/net/connection_stored.h"
 
 #include "daemon/base/stats.h"
 #include "daemon/net/connection_inner.h"
@@ -47,7 +47,7 @@ connection_mark_busy(struct connection *c)
 
 	if (c->is_touched)
 		return;
-	mark_set(set, c->kept_at, true);
+	mark_set(set, c->store_slot, true);
 	c->is_touched = true;
 	TAILQ_INSERT_TAIL(&set->touched, c, touched);
 }
@@ -59,32 +59,33 @@ connection_touch(struct connection *c)
 }
 
 void
-connections_keep_in(struct connections *set, struct fdstore *store)
+connections_store_in(struct connections *set, struct fdstore *store)
 {
 	set->fdstore = store;
 }
 
 void
-connection_kept_from(struct connection *c, int slot)
+connection_stored_in(struct connection *c, int slot)
 {
-	assert(c->kept_at == FDSTORE_NONE);
-	c->kept_at = (int16_t)slot;
+	assert(c->store_slot == FDSTORE_NONE);
+	c->store_slot = (int16_t)slot;
 	c->set->stats->clients_kept += slot != FDSTORE_NONE;
 	connection_touched(c);
 }
 
 bool
-connection_keep(struct connection *c)
+connection_store(struct connection *c)
 {
-	if (c->kept_at == FDSTORE_NONE && c->set->fdstore != NULL && c->state == CONNECTION_OPEN && !c->tls)
-		connection_kept_from(c, fdstore_put(c->set->fdstore, c->fd));
-	return c->kept_at != FDSTORE_NONE;
+	if (c->store_slot == FDSTORE_NONE && c->set->fdstore != NULL && c->state == CONNECTION_OPEN &&
+		!c->tls)
+		connection_stored_in(c, fdstore_put(c->set->fdstore, c->fd));
+	return c->store_slot != FDSTORE_NONE;
 }
 
 void
-connection_unkeep(struct connection *c)
+connection_unstore(struct connection *c)
 {
-	int slot = c->kept_at;
+	int slot = c->store_slot;
 
 	if (slot == FDSTORE_NONE)
 		return;
@@ -92,15 +93,15 @@ connection_unkeep(struct connection *c)
 	if (c->is_touched)
 		TAILQ_REMOVE(&c->set->touched, c, touched);
 	c->is_touched = false;
-	c->kept_at = FDSTORE_NONE;
+	c->store_slot = FDSTORE_NONE;
 	c->set->stats->clients_kept--;
 	fdstore_drop(c->set->fdstore, slot);
 }
 
 bool
-connection_is_kept(const struct connection *c)
+connection_is_stored(const struct connection *c)
 {
-	return c->kept_at != FDSTORE_NONE;
+	return c->store_slot != FDSTORE_NONE;
 }
 
 /* Whether nothing of it is under way. What has arrived and was not read is for either process. */
@@ -122,6 +123,6 @@ connections_settle(struct connections *set)
 		TAILQ_REMOVE(&set->touched, c, touched);
 		c->is_touched = false;
 		if (connection_rests(c))
-			mark_set(set, c->kept_at, false);
+			mark_set(set, c->store_slot, false);
 	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Connections that outlive a crash: a service manager keeps their sockets, and the next process goes on with those at rest.
 
-  CRASHES=100 tests/e2e/check_kept.py [TEST...]     so many kills in a row; without it a few
+  CRASHES=100 tests/e2e/check_stored.py [TEST...]     so many kills in a row; without it a few
 """
 
 import os

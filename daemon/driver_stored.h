@@ -1,8 +1,8 @@
 /*
- * driver_kept: connections that outlive a crash. A part of driver.c.
+ * driver_stored: connections that outlive a crash. A part of driver.c.
  */
-#ifndef DAEMON_DRIVER_KEPT_H
-#define DAEMON_DRIVER_KEPT_H
+#ifndef DAEMON_DRIVER_STORED_H
+#define DAEMON_DRIVER_STORED_H
 
 #include "daemon/core/base/peer.h"
 
@@ -19,7 +19,7 @@ struct notify_fd;
 void driver_take_descriptors(struct driver *driver, struct notify_fd *fds, size_t *count);
 
 /* After driver_start() and driver_set_users(): connections that a crash has left go on. What else the service
- * manager has kept of them ends. */
+ * manager has stored of them ends. */
 void driver_return(struct driver *driver);
 
 /* ACTION_KEEP; arg is the driver. */
@@ -30,15 +30,15 @@ bool driver_rests(void *arg, conn_id id);
 void driver_served(struct driver *driver, struct connection *c);
 /* Before the entries of a step are written: its actions are about to tell clients something. */
 void driver_touch_told(struct driver *driver);
-/* A new ledger is begun: appends the entries of all that are kept. */
-void driver_enter_kept(struct driver *driver);
+/* A new ledger is begun: appends the entries of all that are stored. */
+void driver_enter_stored(struct driver *driver);
 /* A ledger is kept again: gives the service manager those that may outlive a crash from now on. */
-void driver_keep_all(struct driver *driver);
+void driver_store_all(struct driver *driver);
 /* The marks are in this ledger from now on; NULL: there is none. */
 void driver_mark_in(struct driver *driver, const struct ledger_file *file);
-/* Once in a turn if driver_keeps(). Returns when it has to be called again at the latest. */
-int64_t driver_kept_turn(struct driver *driver, int64_t now_ms);
+/* Once in a turn if driver_has_store_turn(). Returns when it has to be called again at the latest. */
+int64_t driver_stored_turn(struct driver *driver, int64_t now_ms);
 /* Notes which connections the ledger of the process before leaves to this one. */
-void driver_find_kept(struct driver *driver);
+void driver_find_stored(struct driver *driver);
 
 #endif

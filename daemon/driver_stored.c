@@ -1,5 +1,5 @@
 /*
- * driver_kept: connections that outlive a crash. A part of driver.c.
+ * driver_stored: connections that outlive a crash. A part of driver.c.
  *
  *     session durable ──▶ socket to the service manager, entry to the ledger ──crash──▶ driver_return()
  *
@@ -9,7 +9,7 @@
  * are not marked; it ends the others, and their clients come back by SESSION RESUME. So no request is carried
  * out twice, and no answer is sent twice.
  */
-#include "daemon/driver_kept.h"
+#include "daemon/driver_stored.h"
 
 #include "daemon/base/clock.h"
 #include "daemon/base/log.h"
@@ -19,8 +19,8 @@
 #include "daemon/driver_inner.h"
 #include "daemon/driver_ledger.h"
 #include "daemon/ledger_file.h"
-#include "daemon/net/connection_kept.h"
 #include "daemon/net/connection_state.h"
+#include "daemon/net/connection_stored.h"
 #include "daemon/net/connections.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ _Static_assert(LEDGER_MARK_BYTES == CONNECTIONS_BUSY_BYTES, "the header of a led
 /* ---- while it runs ---- */
 
 static void
-kept_enter(struct driver *d, struct connection *c)
+stored_enter(struct driver *d, struct connection *c)
 {
 	struct record r = {.out = &d->ledger.entries};
 	struct keep_view keep;
@@ -43,13 +43,13 @@ kept_enter(struct driver *d, struct connection *c)
 }
 
 static void
-kept_changed(struct driver *d, struct connection *c)
+stored_changed(struct driver *d, struct connection *c)
 {
 	struct keep_view keep;
 	if (!core_view_keep(d->core, connection_identity(c)->id, &keep)) {
-		connection_unkeep(c);
-	} else if (d->ledger.ours && connection_keep(c)) {
-		kept_enter(d, c);
+		connection_unstore(c);
+	} else if (d->ledger.ours && connection_store(c)) {
+		stored_enter(d, c);
 		driver_write_ledger(d);
 	}
 }
@@ -60,7 +60,7 @@ driver_keep(void *arg, conn_id id)
 	struct driver *d = arg;
 	struct connection *c = connections_find(d->connections, id);
 	if (c) {
-		kept_changed(d, c);
+		stored_changed(d, c);
 	}
 }
 
@@ -74,7 +74,7 @@ driver_rests(void *arg, conn_id id)
 void
 driver_served(struct driver *d, struct connection *c)
 {
-	if (!connection_is_kept(c)) {
+	if (!connection_is_stored(c)) {
 		return;
 	}
 	switch (connection_identity(c)->last) {
@@ -82,7 +82,7 @@ driver_served(struct driver *d, struct connection *c)
 	case VERB_AUTH:
 	case VERB_CLIENT_SETNAME:
 	case VERB_CLIENT_SETINFO:
-		kept_changed(d, c);
+		stored_changed(d, c);
 		break;
 	default:
 		break;
@@ -112,32 +112,32 @@ driver_touch_told(struct driver *d)
 static bool
 enter_one(void *arg, struct connection *c)
 {
-	if (connection_is_kept(c)) {
-		kept_enter(arg, c);
+	if (connection_is_stored(c)) {
+		stored_enter(arg, c);
 	}
 	return true;
 }
 
 void
-driver_enter_kept(struct driver *d)
+driver_enter_stored(struct driver *d)
 {
 	connections_each(d->connections, enter_one, d);
 }
 
 static bool
-keep_one(void *arg, struct connection *c)
+store_one(void *arg, struct connection *c)
 {
 	struct driver *d = arg;
-	if (!connection_is_kept(c)) {
-		kept_changed(d, c);
+	if (!connection_is_stored(c)) {
+		stored_changed(d, c);
 	}
 	return !d->fdstore.behind;
 }
 
 void
-driver_keep_all(struct driver *d)
+driver_store_all(struct driver *d)
 {
-	connections_each(d->connections, keep_one, d);
+	connections_each(d->connections, store_one, d);
 }
 
 void
@@ -149,27 +149,27 @@ driver_mark_in(struct driver *d, const struct ledger_file *file)
 }
 
 int64_t
-driver_kept_turn(struct driver *d, int64_t now_ms)
+driver_stored_turn(struct driver *d, int64_t now_ms)
 {
 	size_t leaving = d->fdstore.leaving;
 	size_t used = d->fdstore.used;
 	if (leaving == 0 && !d->fdstore.behind) {
-		d->kept_pause_ms = 0;
+		d->store_pause_ms = 0;
 		return INT64_MAX;
 	}
-	if (d->kept_pause_ms > 0 && now_ms < d->kept_again_ms) {
-		return d->kept_again_ms;
+	if (d->store_pause_ms > 0 && now_ms < d->store_again_ms) {
+		return d->store_again_ms;
 	}
 	/* At the first time the service manager has just been too busy. */
-	if (!fdstore_turn(&d->fdstore) && d->kept_pause_ms > 0) {
+	if (!fdstore_turn(&d->fdstore) && d->store_pause_ms > 0) {
 		d->fdstore.behind = false;
-		driver_keep_all(d);
+		driver_store_all(d);
 	}
 	bool listens = d->fdstore.leaving < leaving || d->fdstore.used > used;
-	int64_t pause_ms = listens || d->kept_pause_ms == 0 ? AGAIN_MS : 2 * d->kept_pause_ms;
-	d->kept_pause_ms = pause_ms < AGAIN_MOST_MS ? pause_ms : AGAIN_MOST_MS;
-	d->kept_again_ms = now_ms + d->kept_pause_ms;
-	return d->kept_again_ms;
+	int64_t pause_ms = listens || d->store_pause_ms == 0 ? AGAIN_MS : 2 * d->store_pause_ms;
+	d->store_pause_ms = pause_ms < AGAIN_MOST_MS ? pause_ms : AGAIN_MOST_MS;
+	d->store_again_ms = now_ms + d->store_pause_ms;
+	return d->store_again_ms;
 }
 
 /* ---- after a crash ---- */
@@ -198,7 +198,7 @@ entries_read(struct entry *entries, struct slice ledger)
 	while (r.in.n > 0 && record_next(&r) != 0) {
 		struct slice body = r.body;
 		conn_id id = 0;
-		int slot = r.type == RECORD_KEPT ? connection_entry_slot(&r, &id) : FDSTORE_NONE;
+		int slot = r.type == RECORD_STORED ? connection_entry_slot(&r, &id) : FDSTORE_NONE;
 		if (slot != FDSTORE_NONE && !r.failed) {
 			entries[slot] = (struct entry){id, slot, body};
 		}
@@ -214,7 +214,7 @@ entry_order(const void *a, const void *b)
 }
 
 void
-driver_find_kept(struct driver *d)
+driver_find_stored(struct driver *d)
 {
 	struct entry *entries = calloc(FDSTORE_SLOTS, sizeof *entries);
 	const uint8_t *busy = ledger_file_marks(d->ledger.file);
@@ -235,7 +235,7 @@ driver_find_kept(struct driver *d)
 		if (!passed && fdstore_has(&d->fdstore, e->slot)) {
 			fdstore_drop(&d->fdstore, e->slot);
 		}
-		record_begin(&r, RECORD_KEPT);
+		record_begin(&r, RECORD_STORED);
 		buffer_put(&d->returning, e->body.p, e->body.n);
 		record_end(&r);
 	}
@@ -276,7 +276,7 @@ driver_return(struct driver *d)
 	}
 	buffer_done(&d->returning);
 	fdstore_end_left(&d->fdstore);
-	/* Of the connections that were handed over some may not be kept yet. */
+	/* Of the connections that were handed over some may not be stored yet. */
 	d->fdstore.behind = d->fdstore.most > 0;
 	d->stats->recovered_connections += returned;
 	if (d->ledger.recovered && left > 0) {

@@ -1,15 +1,15 @@
 /*
- * Tests of daemon/net/connection_kept, and of the entries of connection_state: the mark of a connection says
- * at each moment whether another process could go on with it, and a process that does finds its client as it
- * was.
+ * Tests of daemon/net/connection_stored, and of the entries of connection_state: the mark of a connection
+ * says at each moment whether another process could go on with it, and a process that does finds its client
+ * as it was.
  */
 #include "daemon/base/fdstore.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/stats.h"
 #include "daemon/net/access.h"
 #include "daemon/net/connection.h"
-#include "daemon/net/connection_kept.h"
 #include "daemon/net/connection_state.h"
+#include "daemon/net/connection_stored.h"
 #include "daemon/net/connections.h"
 #include "proto/record.h"
 #include "proto/reply.h"
@@ -123,7 +123,7 @@ process_begins(void)
 	fdstore_init(&p.store, &p.notify);
 	p.set = connections_new(p.base, &limits, &hooks, NULL, &p.stats);
 	ck_assert_ptr_nonnull(p.set);
-	connections_keep_in(p.set, &p.store);
+	connections_store_in(p.set, &p.store);
 	connections_mark_in(p.set, p.marks);
 }
 
@@ -148,7 +148,7 @@ teardown(void)
 	connections_free(p.set);
 	fdstore_done(&p.store);
 	if (p.before != NULL) {
-		connections_keep_in(p.before, &p.store_before);
+		connections_store_in(p.before, &p.store_before);
 		connections_free(p.before);
 		fdstore_done(&p.store_before);
 	}
@@ -171,9 +171,9 @@ turns(void)
 	}
 }
 
-/* A connection that is kept, at rest. */
+/* A connection that is stored, at rest. */
 static struct connection *
-kept(void)
+stored(void)
 {
 	const struct peer peer = {.uid = 1000, .pid = 77, .address = "unix", .user = 5};
 	struct connection *c;
@@ -184,8 +184,8 @@ kept(void)
 	p.socket = pair[1];
 	c = connections_add(p.set, pair[1], &peer, true, true);
 	ck_assert_ptr_nonnull(c);
-	ck_assert(!connection_is_kept(c));
-	ck_assert(connection_keep(c));
+	ck_assert(!connection_is_stored(c));
+	ck_assert(connection_store(c));
 	ck_assert(busy());
 	turns();
 	ck_assert(!busy());
@@ -213,7 +213,7 @@ hear(void)
 
 START_TEST(a_request_is_under_way_until_its_answer_was_written)
 {
-	struct connection *c = kept();
+	struct connection *c = stored();
 	const struct reply seven = {.type = REPLY_INT, .n = 7};
 
 	message("PING\r\n");
@@ -234,7 +234,7 @@ END_TEST
 
 START_TEST(half_a_request_is_under_way_until_it_is_whole)
 {
-	kept();
+	stored();
 	message("PI");
 	ck_assert(busy());
 	message("NG\r\n");
@@ -244,7 +244,7 @@ END_TEST
 
 START_TEST(a_promise_of_the_core_is_under_way)
 {
-	kept();
+	stored();
 	p.waits = true;
 	message("PING\r\n");
 	ck_assert(busy());
@@ -256,7 +256,7 @@ END_TEST
 
 START_TEST(what_the_client_is_about_to_be_told_is_under_way)
 {
-	struct connection *c = kept();
+	struct connection *c = stored();
 
 	connection_touch(c);
 	ck_assert(busy());
@@ -272,7 +272,7 @@ END_TEST
 
 START_TEST(a_stream_and_a_half_closed_client_do_not_go_on)
 {
-	struct connection *c = kept();
+	struct connection *c = stored();
 
 	connection_identity(c)->streams = true;
 	message("PING\r\n");
@@ -293,7 +293,7 @@ START_TEST(a_connection_that_ends_is_over_though_another_process_has_its_socket)
 	char byte;
 	int has;
 
-	kept();
+	stored();
 	ck_assert_int_eq(recv(p.manager, &byte, 1, MSG_DONTWAIT), 1);
 	/* As the manager has it. */
 	has = dup(p.socket);
@@ -306,16 +306,16 @@ START_TEST(a_connection_that_ends_is_over_though_another_process_has_its_socket)
 }
 END_TEST
 
-START_TEST(what_is_kept_no_longer_stays_marked)
+START_TEST(what_is_stored_no_longer_stays_marked)
 {
-	struct connection *c = kept();
+	struct connection *c = stored();
 
-	connection_unkeep(c);
-	ck_assert(!connection_is_kept(c));
+	connection_unstore(c);
+	ck_assert(!connection_is_stored(c));
 	message("PING\r\n");
 	ck_assert_str_eq(hear(), "+PONG\r\n");
 	ck_assert(busy());
-	ck_assert(connection_keep(c));
+	ck_assert(connection_store(c));
 	turns();
 	/* It has the next slot now. */
 	ck_assert(busy());
@@ -326,7 +326,7 @@ END_TEST
 START_TEST(marks_go_along_to_other_memory)
 {
 	uint8_t marks[CONNECTIONS_BUSY_BYTES] = {0};
-	struct connection *c = kept();
+	struct connection *c = stored();
 
 	message("WAIT\r\n");
 	connections_mark_in(p.set, marks);
@@ -365,7 +365,7 @@ returned(struct keep_view *keep)
 	struct record r;
 
 	ck_assert(record_load(&r, (struct slice){buffer_bytes(&p.entries), buffer_length(&p.entries)}));
-	ck_assert_uint_eq(record_next(&r), RECORD_KEPT);
+	ck_assert_uint_eq(record_next(&r), RECORD_STORED);
 	return connection_return(p.set, &r, p.access, keep);
 }
 
@@ -373,7 +373,7 @@ START_TEST(another_socket_in_its_slot_is_not_taken)
 {
 	struct keep_view keep = {0};
 
-	crash(kept(), p.fd);
+	crash(stored(), p.fd);
 	ck_assert_ptr_null(returned(&keep));
 	fdstore_end_left(&p.store);
 	ck_assert_uint_eq(p.store.leaving, 1);
@@ -383,7 +383,7 @@ END_TEST
 START_TEST(its_client_is_who_it_was)
 {
 	struct keep_view keep = {0};
-	struct connection *c = kept();
+	struct connection *c = stored();
 	struct identity *who = connection_identity(c);
 
 	who->protocol = 3;
@@ -421,7 +421,7 @@ logged_in(struct connection *c, const char *password)
 START_TEST(a_login_stays_while_its_user_has_the_password)
 {
 	struct keep_view keep = {0};
-	struct connection *c = kept();
+	struct connection *c = stored();
 
 	logged_in(c, "secret");
 	crash(c, p.socket);
@@ -439,7 +439,7 @@ END_TEST
 START_TEST(a_login_whose_password_has_changed_ends)
 {
 	struct keep_view keep = {0};
-	struct connection *c = kept();
+	struct connection *c = stored();
 	char byte;
 
 	logged_in(c, "secret");
@@ -455,13 +455,13 @@ END_TEST
 int
 main(void)
 {
-	return SUITE_RUN("connection_kept", setup, teardown,
+	return SUITE_RUN("connection_stored", setup, teardown,
 		a_request_is_under_way_until_its_answer_was_written,
 		half_a_request_is_under_way_until_it_is_whole, a_promise_of_the_core_is_under_way,
 		what_the_client_is_about_to_be_told_is_under_way,
 		a_stream_and_a_half_closed_client_do_not_go_on,
 		a_connection_that_ends_is_over_though_another_process_has_its_socket,
-		what_is_kept_no_longer_stays_marked, marks_go_along_to_other_memory,
+		what_is_stored_no_longer_stays_marked, marks_go_along_to_other_memory,
 		another_socket_in_its_slot_is_not_taken, its_client_is_who_it_was,
 		a_login_stays_while_its_user_has_the_password, a_login_whose_password_has_changed_ends);
 }
