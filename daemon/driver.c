@@ -337,7 +337,7 @@ driver_look_at_memory(struct driver *d, int64_t now_ms)
 	core_view_counts(d->core, &counts);
 	size_t many = counts.leases + counts.waiters + counts.releasing;
 	size_t rise = many * RISE_BYTES < RISE_MOST ? many * RISE_BYTES : RISE_MOST;
-	size_t load = many * LEASE_BYTES + connections_kept(d->connections) +
+	size_t load = many * LEASE_BYTES + connections_buffered(d->connections) +
 		      connections_count(d->connections) * CLIENT_BYTES;
 	int64_t again_ms = memory_turn(&d->memory, now_ms, load, rise);
 	admission_set_short_of_memory(&d->admission, d->memory.full);

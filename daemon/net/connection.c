@@ -37,13 +37,13 @@ connection_mark_pending(struct connection *c)
 	}
 }
 
-/* Counts what the connection keeps in memory. An administrator is never cut for it. */
+/* Counts the memory of its buffers. An administrator is never cut for it. */
 void
-connection_keeps(struct connection *c, size_t kept)
+connection_set_buffered(struct connection *c, size_t bytes)
 {
-	c->set->kept_bytes += kept - c->kept;
-	c->kept = kept;
-	fair_queue_keep(&c->set->fair_queue, &c->place, kept,
+	c->set->buffered_bytes += bytes - c->buffered;
+	c->buffered = bytes;
+	fair_queue_set_buffered(&c->set->fair_queue, &c->place, bytes,
 		c->identity.peer.admin ? SIZE_MAX : CONNECTION_SHARE_BYTES);
 }
 
@@ -59,7 +59,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 		c->why = why;
 	}
 	c->state = CONNECTION_ENDED;
-	connection_keeps(c, 0); /* it is freed soon */
+	connection_set_buffered(c, 0); /* it is freed soon */
 	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_ENDED);
 	event_del(&c->event);
 }
@@ -159,16 +159,16 @@ connection_write(struct connection *c)
 /*
  * Called once the socket has taken what it could: counts the memory of the rest. One client alone stays
  * within its limits, but thousands of clients that request long lists and read none of them, or send long
- * requests without their ends, do not. The user whose connections keep most makes room, with the largest
- * first.
+ * requests without their ends, do not. The user with most bytes in buffers makes room, with the largest
+ * connection first.
  */
 static void
-connection_count_kept(struct connection *c)
+connection_count_buffered(struct connection *c)
 {
 	struct connections *set = c->set;
 	struct fair_queue_place *largest;
-	connection_keeps(c, c->in.room + c->out.room);
-	while (set->limits.buffer_bytes > 0 && set->kept_bytes > set->limits.buffer_bytes &&
+	connection_set_buffered(c, c->in.room + c->out.room);
+	while (set->limits.buffer_bytes > 0 && set->buffered_bytes > set->limits.buffer_bytes &&
 		(largest = fair_queue_largest(&set->fair_queue))) {
 		set->stats->client_output_closed++;
 		connection_cut(connection_at(largest), END_ABANDONED, "buffer limit");
@@ -183,7 +183,7 @@ connection_flush(struct connection *c)
 	}
 	connection_write(c);
 	if (c->state != CONNECTION_ENDED) {
-		connection_count_kept(c);
+		connection_count_buffered(c);
 	}
 	if (c->state == CONNECTION_CLOSING && buffer_length(&c->out) == 0) {
 		connection_cut(c, c->end, c->why);
@@ -434,7 +434,7 @@ connection_serve_bytes(struct connection *c, char *data, size_t n)
 
 /* Serves bytes that were read before and not yet served. */
 static void
-connection_serve_kept(struct connection *c)
+connection_serve_buffered(struct connection *c)
 {
 	/* An empty buffer has no memory. At the end of file the parser still has to find it empty. */
 	char *data = buffer_length(&c->in) > 0 ? buffer_bytes(&c->in) : c->set->scratch;
@@ -455,7 +455,7 @@ connection_take(struct connection *c, size_t n)
 	} else {
 		buffer_put(&c->in, set->scratch, n);
 		if (!c->in.failed) {
-			connection_serve_kept(c);
+			connection_serve_buffered(c);
 		}
 	}
 	if (c->in.failed) {
@@ -464,13 +464,13 @@ connection_take(struct connection *c, size_t n)
 		connection_settle_fd(c);
 	}
 	/* As a rule nothing is left in either buffer. */
-	if (c->in.room + c->kept > 0 && c->state == CONNECTION_OPEN) {
-		connection_count_kept(c);
+	if (c->in.room + c->buffered > 0 && c->state == CONNECTION_OPEN) {
+		connection_count_buffered(c);
 	}
 }
 
 /*
- * Only the latest passed descriptor is kept, until the requests it came with are served. A short read has
+ * Only the latest passed descriptor is held, until the requests it came with are served. A short read has
  * read everything that was there, unless an end of file or another descriptor comes after it.
  */
 static ssize_t
@@ -556,7 +556,7 @@ static void
 connection_go_on(struct connection *c)
 {
 	if (c->pending) {
-		connection_serve_kept(c);
+		connection_serve_buffered(c);
 	}
 	if (c->state == CONNECTION_OPEN && !c->pending && connection_reads(c)) {
 		connection_read(c);
@@ -623,8 +623,8 @@ connection_take_fd(struct connection *c)
 {
 	int fd = c->passed_fd;
 	c->passed_fd = PASSING_NONE;
-	c->set->kept_fds -= c->keeps_fd;
-	c->keeps_fd = false;
+	c->set->held_fds -= c->holds_fd;
+	c->holds_fd = false;
 	return fd;
 }
 
@@ -639,7 +639,7 @@ connection_drop_fd(struct connection *c)
 
 /*
  * A descriptor belongs to the request it came with: if no bytes are left to serve, that request has been
- * served. The number of descriptors that are kept until then is bounded, since limits.clients does not count
+ * served. The number of descriptors that are held until then is bounded, since limits.clients does not count
  * them.
  */
 void
@@ -647,14 +647,14 @@ connection_settle_fd(struct connection *c)
 {
 	if (buffer_length(&c->in) == 0) {
 		connection_drop_fd(c);
-	} else if (c->passed_fd >= 0 && !c->keeps_fd) {
-		if (c->set->kept_fds >= CONNECTION_KEPT_FDS) {
+	} else if (c->passed_fd >= 0 && !c->holds_fd) {
+		if (c->set->held_fds >= CONNECTION_HELD_FDS) {
 			connection_drop_fd(c);
 			c->passed_fd = PASSING_LOST;
 			return;
 		}
-		c->keeps_fd = true;
-		c->set->kept_fds++;
+		c->holds_fd = true;
+		c->set->held_fds++;
 	}
 }
 

@@ -99,9 +99,9 @@ struct identity {
 /* A half-closed client waits at most this many seconds for pushes that are due; each comes within that
  * time. */
 #define CONNECTION_OWED_S      10
-/* At most this many connections may keep a descriptor that came before its request could be served; the
+/* At most this many connections may hold a descriptor that came before its request could be served; the
  * others lose theirs. */
-#define CONNECTION_KEPT_FDS    64
+#define CONNECTION_HELD_FDS    64
 /* In this time at most so many connections are probed whose request waits. */
 #define CONNECTION_PROBE_MS    100
 #define CONNECTION_PROBES      256
@@ -179,8 +179,8 @@ int connection_take_fd(struct connection *connection);
 
 /* ---- for connections.c, connection_state.c, connection_tls.c and connection_stored.c ---- */
 
-/* Counts what it keeps in memory for input and output that wait. */
-void connection_keeps(struct connection *c, size_t kept);
+/* Its buffers take up this many bytes now, which are counted. */
+void connection_set_buffered(struct connection *c, size_t bytes);
 /* Watches the events that the state asks for. */
 void connection_arm(struct connection *c);
 /* The connection has its turn: handles what its socket has reported, then reads or serves within the bounds

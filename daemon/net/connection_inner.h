@@ -44,8 +44,8 @@ struct connection {
 	struct request_parser parser;
 	struct buffer in;
 	struct buffer out;
-	size_t kept; /* of its memory, counted in set->kept_bytes */
-	size_t owed; /* pushes that are due */
+	size_t buffered; /* of its memory, counted in set->buffered_bytes */
+	size_t owed;     /* pushes that are due */
 	int fd;
 	int passed_fd;      /* negative: none, see passing.h */
 	struct tls *tls;    /* NULL: plain */
@@ -56,7 +56,7 @@ struct connection {
 			     */
 	enum connection_state state : 8;
 	enum end end : 8;
-	bool keeps_fd; /* passed_fd is counted in set->kept_fds */
+	bool holds_fd; /* passed_fd is counted in set->held_fds */
 	bool is_written;
 	bool is_held;
 	bool is_touched;
@@ -113,9 +113,9 @@ struct connections {
 	size_t written_count;
 	size_t held_count;
 	int64_t held_until_ms; /* held_count > 0: when all of them are written, CLOCK_BOOTTIME */
-	size_t kept_fds;
-	size_t kept_bytes; /* memory of buffers with something in them */
-	size_t out_bytes;  /* a connection with this much unread output is not served */
+	size_t held_fds;
+	size_t buffered_bytes; /* memory of buffers with something in them */
+	size_t out_bytes;      /* a connection with this much unread output is not served */
 	struct arrival *arrived;
 	size_t arrived_count;
 	size_t arrived_room;        /* room for this many arrivals, at least one for each connection */

@@ -176,8 +176,8 @@ passed_load(struct connection *c, const struct saved_connection *s)
 		       : s->passed == PASSED_PROCESS ? process_open(s->process, &sight)
 						     : PASSING_LOST;
 	if (c->passed_fd >= 0) {
-		c->keeps_fd = true;
-		c->set->kept_fds++;
+		c->holds_fd = true;
+		c->set->held_fds++;
 	} else if (s->passed != PASSED_NONE) {
 		c->passed_fd = PASSING_LOST;
 	}
@@ -236,7 +236,7 @@ work_load(struct connection *c, const struct saved_connection *s)
 	c->finished = s->finished;
 	c->eof = s->eof;
 	passed_load(c, s);
-	connection_keeps(c, c->in.room + c->out.room);
+	connection_set_buffered(c, c->in.room + c->out.room);
 	if (s->closing) {
 		connection_close(c, s->end, "closed before the hand-over");
 		return;

@@ -132,13 +132,13 @@ static void
 connection_drop_arrived(const struct connection *c)
 {
 	struct connections *set = c->set;
-	size_t kept = 0;
+	size_t n = 0;
 	for (size_t i = 0; i < set->arrived_count; i++) {
 		if (set->arrived[i].connection != c) {
-			set->arrived[kept++] = set->arrived[i];
+			set->arrived[n++] = set->arrived[i];
 		}
 	}
-	set->arrived_count = kept;
+	set->arrived_count = n;
 }
 
 static void
@@ -155,7 +155,7 @@ connection_free(struct connection *c)
 	if (c->is_unsure) {
 		TAILQ_REMOVE(&set->unsure, c, unsure);
 	}
-	connection_keeps(c, 0);
+	connection_set_buffered(c, 0);
 	fair_queue_leave(&set->fair_queue, &c->place);
 	TAILQ_REMOVE(&set->all, c, entry);
 	map_remove(&set->by_id, c->identity.id, c);
@@ -388,9 +388,9 @@ connections_count(const struct connections *set)
 }
 
 size_t
-connections_kept(const struct connections *set)
+connections_buffered(const struct connections *set)
 {
-	return set->kept_bytes;
+	return set->buffered_bytes;
 }
 
 void

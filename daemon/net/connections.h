@@ -70,8 +70,8 @@ struct connection *connections_add(struct connections *set, int fd, const struct
 struct connection *connections_find(const struct connections *set, conn_id id);
 /* Connections that are ending do not count. */
 size_t connections_count(const struct connections *set);
-/* Bytes kept for input and output that wait, of all connections. */
-size_t connections_kept(const struct connections *set);
+/* Bytes of buffers with input and output that wait, of all connections. */
+size_t connections_buffered(const struct connections *set);
 /* In the order in which they came, until each() returns false. */
 void connections_each(
 	struct connections *set, bool (*each)(void *arg, struct connection *connection), void *arg);

@@ -15,7 +15,7 @@ user_init(struct fair_queue_user *user, uint64_t number)
 		TAILQ_INIT(&user->waiting[line]);
 		user->counts[line] = 0;
 	}
-	user->kept = 0;
+	user->buffered = 0;
 	for (size_t i = 0; i < FAIR_QUEUE_SIZES; i++) {
 		TAILQ_INIT(&user->large[i]);
 	}
@@ -68,7 +68,7 @@ fair_queue_join(struct fair_queue *queue, struct fair_queue_place *place, uint64
 	place->user = fair_queue_user_of(queue, number);
 	place->user->connections++;
 	place->line = FAIR_QUEUE_NONE;
-	place->kept = 0;
+	place->buffered = 0;
 	place->large = -1;
 }
 
@@ -94,7 +94,7 @@ fair_queue_leave(struct fair_queue *queue, struct fair_queue_place *place)
 {
 	struct fair_queue_user *user = place->user;
 	fair_queue_remove(queue, place);
-	fair_queue_keep(queue, place, 0, 0);
+	fair_queue_set_buffered(queue, place, 0, 0);
 	user->connections--;
 	if (user->connections == 0 && user != &queue->nobody) {
 		TAILQ_REMOVE(&queue->users, user, entry);
@@ -106,12 +106,12 @@ void
 fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number)
 {
 	enum fair_queue_line line = place->line;
-	size_t kept = place->kept;
+	size_t buffered = place->buffered;
 	bool large = place->large >= 0;
 	fair_queue_leave(queue, place);
 	fair_queue_join(queue, place, number);
 	fair_queue_put(queue, place, line);
-	fair_queue_keep(queue, place, kept, large ? 0 : kept);
+	fair_queue_set_buffered(queue, place, buffered, large ? 0 : buffered);
 }
 
 void
@@ -151,23 +151,24 @@ fair_queue_next(struct fair_queue *queue, enum fair_queue_line line)
 }
 
 static int
-size_of(size_t kept)
+size_of(size_t buffered)
 {
 	int size = 0;
-	while (size < FAIR_QUEUE_SIZES - 1 && kept >> (size + 13) > 1) {
+	while (size < FAIR_QUEUE_SIZES - 1 && buffered >> (size + 13) > 1) {
 		size++;
 	}
 	return size;
 }
 
 void
-fair_queue_keep(struct fair_queue *queue, struct fair_queue_place *place, size_t kept, size_t least)
+fair_queue_set_buffered(
+	struct fair_queue *queue, struct fair_queue_place *place, size_t buffered, size_t least)
 {
 	struct fair_queue_user *user = place->user;
-	int large = kept > least ? size_of(kept) : -1;
+	int large = buffered > least ? size_of(buffered) : -1;
 	(void)queue;
-	user->kept += kept - place->kept;
-	place->kept = kept;
+	user->buffered += buffered - place->buffered;
+	place->buffered = buffered;
 	if (large == place->large) {
 		return;
 	}
@@ -196,12 +197,12 @@ fair_queue_largest(struct fair_queue *queue)
 {
 	const struct fair_queue_user *user;
 	struct fair_queue_place *largest = user_largest(&queue->nobody);
-	size_t most = largest ? queue->nobody.kept : 0;
+	size_t most = largest ? queue->nobody.buffered : 0;
 	TAILQ_FOREACH (user, &queue->users, entry) {
-		struct fair_queue_place *own = user->kept > most ? user_largest(user) : NULL;
+		struct fair_queue_place *own = user->buffered > most ? user_largest(user) : NULL;
 		if (own) {
 			largest = own;
-			most = user->kept;
+			most = user->buffered;
 		}
 	}
 	return largest;

@@ -21,7 +21,7 @@ enum fair_queue_line {
 	FAIR_QUEUE_LINES
 };
 
-/* Connections of a user that keep much memory, by its size: each list has twice the size of the one before.
+/* Connections of a user with large buffers, by their size: each list has twice the size of the one before.
  */
 #define FAIR_QUEUE_SIZES 20
 
@@ -34,7 +34,7 @@ struct fair_queue_place {
 	enum fair_queue_line line; /* the line it waits in */
 	int large;                 /* the list of the large that it is in; -1: none */
 	TAILQ_ENTRY(fair_queue_place) large_entry;
-	size_t kept; /* what it keeps, in bytes */
+	size_t buffered; /* bytes in its buffers */
 };
 
 TAILQ_HEAD(fair_queue_places, fair_queue_place);
@@ -46,7 +46,7 @@ struct fair_queue_user {
 	size_t connections;
 	struct fair_queue_places waiting[FAIR_QUEUE_LINES];
 	size_t counts[FAIR_QUEUE_LINES]; /* of those that wait */
-	size_t kept;                     /* of all its connections */
+	size_t buffered;                 /* of all its connections */
 	struct fair_queue_places large[FAIR_QUEUE_SIZES];
 	TAILQ_ENTRY(fair_queue_user)
 	lines[FAIR_QUEUE_LINES]; /* valid while connections of the user wait in that line */
@@ -85,9 +85,10 @@ void fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place,
 void fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fair_queue_line line);
 /* Takes the next connection out of the line. NULL: none waits. */
 struct fair_queue_place *fair_queue_next(struct fair_queue *queue, enum fair_queue_line line);
-/* The connection keeps so much memory for what waits. least: with no more it is never the largest one. */
-void fair_queue_keep(struct fair_queue *queue, struct fair_queue_place *place, size_t kept, size_t least);
-/* Of the user whose connections keep most, and of which one keeps more than the least: one that keeps at
+/* Bytes in the buffers of the connection. least: with no more than these it is never the largest one. */
+void fair_queue_set_buffered(
+	struct fair_queue *queue, struct fair_queue_place *place, size_t buffered, size_t least);
+/* Of the user with most bytes in buffers, of whom one connection has more than its least: one that has at
  * least half as much as any other of that user. NULL: there is none. */
 struct fair_queue_place *fair_queue_largest(struct fair_queue *queue);
 /* How many connections of this user wait in the line. */

@@ -1141,13 +1141,13 @@ START_TEST(who_keeps_most_makes_room_and_the_largest_goes_first)
 		ck_assert_uint_eq(probe.closed_user, 1);
 	}
 	ck_assert(!hears_the_end(other));
-	ck_assert_uint_le(connections_kept(probe.set), tight.buffer_bytes);
+	ck_assert_uint_le(connections_buffered(probe.set), tight.buffer_bytes);
 	close(other);
 	close(small);
 	close(large);
 	close(more);
 	schedule();
-	ck_assert_uint_eq(connections_kept(probe.set), 0);
+	ck_assert_uint_eq(connections_buffered(probe.set), 0);
 }
 END_TEST
 
@@ -1180,7 +1180,7 @@ START_TEST(what_a_connection_keeps_goes_along_to_another_user)
 	close(three);
 	close(four);
 	schedule();
-	ck_assert_uint_eq(connections_kept(probe.set), 0);
+	ck_assert_uint_eq(connections_buffered(probe.set), 0);
 }
 END_TEST
 
@@ -1249,26 +1249,26 @@ END_TEST
 
 START_TEST(few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_it)
 {
-	int fds[CONNECTION_KEPT_FDS + 1];
-	struct connection *waiting[CONNECTION_KEPT_FDS + 1];
+	int fds[CONNECTION_HELD_FDS + 1];
+	struct connection *waiting[CONNECTION_HELD_FDS + 1];
 	int gift = gift_make();
-	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+	for (size_t i = 0; i <= CONNECTION_HELD_FDS; i++) {
 		fds[i] = client_local();
 		message(fds[i], "WAIT\r\n");
 		schedule();
 		waiting[i] = probe.last;
 	}
 	size_t before = open_descriptors();
-	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+	for (size_t i = 0; i <= CONNECTION_HELD_FDS; i++) {
 		pass(fds[i], "FD\r\n", &gift, 1);
 		schedule();
 	}
-	ck_assert_uint_eq(open_descriptors(), before + CONNECTION_KEPT_FDS);
-	answer(waiting[CONNECTION_KEPT_FDS]);
+	ck_assert_uint_eq(open_descriptors(), before + CONNECTION_HELD_FDS);
+	answer(waiting[CONNECTION_HELD_FDS]);
 	schedule();
 	ck_assert_int_eq(probe.taken_fd, PASSING_LOST);
 	/* Served at once, it need not be kept. */
-	pass(fds[CONNECTION_KEPT_FDS], "FD\r\n", &gift, 1);
+	pass(fds[CONNECTION_HELD_FDS], "FD\r\n", &gift, 1);
 	schedule();
 	ck_assert_int_ge(probe.taken_fd, 0);
 	close(probe.taken_fd);
@@ -1276,11 +1276,11 @@ START_TEST(few_descriptors_are_kept_for_requests_that_wait_and_the_others_know_i
 	schedule();
 	ck_assert_int_ge(probe.taken_fd, 0);
 	close(probe.taken_fd);
-	for (size_t i = 0; i <= CONNECTION_KEPT_FDS; i++) {
+	for (size_t i = 0; i <= CONNECTION_HELD_FDS; i++) {
 		close(fds[i]);
 	}
 	schedule();
-	ck_assert_uint_eq(open_descriptors(), before - 2 * (CONNECTION_KEPT_FDS + 1));
+	ck_assert_uint_eq(open_descriptors(), before - 2 * (CONNECTION_HELD_FDS + 1));
 	close(gift);
 }
 END_TEST
