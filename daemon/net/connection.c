@@ -24,7 +24,7 @@ static void connection_happened(int fd, short what, void *arg);
 void
 connection_line_up(struct connection *c)
 {
-	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_READY);
+	fair_queue_put(&c->set->fair_queue, &c->queued, FAIR_QUEUE_READY);
 }
 
 /* The connection has requests that may be served, or only its end is left. */
@@ -43,7 +43,7 @@ connection_set_buffered(struct connection *c, size_t bytes)
 {
 	c->set->buffered_bytes += bytes - c->buffered;
 	c->buffered = bytes;
-	fair_queue_set_buffered(&c->set->fair_queue, &c->place, bytes,
+	fair_queue_set_buffered(&c->set->fair_queue, &c->queued, bytes,
 		c->identity.peer.admin ? SIZE_MAX : CONNECTION_SHARE_BYTES);
 }
 
@@ -60,7 +60,7 @@ connection_cut(struct connection *c, enum end end, const char *why)
 	}
 	c->state = CONNECTION_ENDED;
 	connection_set_buffered(c, 0); /* it is freed soon */
-	fair_queue_put(&c->set->fair_queue, &c->place, FAIR_QUEUE_ENDED);
+	fair_queue_put(&c->set->fair_queue, &c->queued, FAIR_QUEUE_ENDED);
 	event_del(&c->event);
 }
 
@@ -166,7 +166,7 @@ static void
 connection_count_buffered(struct connection *c)
 {
 	struct connections *set = c->set;
-	struct fair_queue_place *largest;
+	struct fair_queue_entry *largest;
 	connection_set_buffered(c, c->in.room + c->out.room);
 	while (set->limits.buffer_bytes > 0 && set->buffered_bytes > set->limits.buffer_bytes &&
 		(largest = fair_queue_largest(&set->fair_queue))) {

@@ -76,7 +76,7 @@ struct connection {
 	TAILQ_ENTRY(connection) entry; /* all, in the order of their numbers */
 	TAILQ_ENTRY(connection) touched;
 	TAILQ_ENTRY(connection) unsure;
-	struct fair_queue_place place;
+	struct fair_queue_entry queued;
 	const char *why; /* of CLOSING and ENDED */
 };
 
@@ -126,9 +126,9 @@ struct connections {
 };
 
 static inline struct connection *
-connection_at(struct fair_queue_place *place)
+connection_at(struct fair_queue_entry *entry)
 {
-	return place ? (struct connection *)((char *)place - offsetof(struct connection, place)) : NULL;
+	return entry ? (struct connection *)((char *)entry - offsetof(struct connection, queued)) : NULL;
 }
 
 static inline void

@@ -156,7 +156,7 @@ connection_free(struct connection *c)
 		TAILQ_REMOVE(&set->unsure, c, unsure);
 	}
 	connection_set_buffered(c, 0);
-	fair_queue_leave(&set->fair_queue, &c->place);
+	fair_queue_leave(&set->fair_queue, &c->queued);
 	TAILQ_REMOVE(&set->all, c, entry);
 	map_remove(&set->by_id, c->identity.id, c);
 	set->stats->clients_connected--;
@@ -235,7 +235,7 @@ connections_put(struct connections *set, int fd, const struct identity *who)
 	if (who->local && fd >= 0) {
 		passing_prepare(fd);
 	}
-	fair_queue_join(&set->fair_queue, &c->place, who->peer.user);
+	fair_queue_join(&set->fair_queue, &c->queued, who->peer.user);
 	TAILQ_INSERT_TAIL(&set->all, c, entry);
 	set->stats->clients_connected++;
 	if (fd >= 0) {
@@ -356,7 +356,7 @@ void
 connection_belongs(struct connection *c, uint64_t user)
 {
 	c->identity.peer.user = user;
-	fair_queue_change(&c->set->fair_queue, &c->place, user);
+	fair_queue_change(&c->set->fair_queue, &c->queued, user);
 }
 
 int
@@ -454,7 +454,7 @@ connections_take_arrived(struct connections *set)
 		if (c->state == CONNECTION_ENDED) {
 			continue;
 		}
-		if (first && c->place.line == FAIR_QUEUE_NONE && !connections_late(set)) {
+		if (first && c->queued.line == FAIR_QUEUE_NONE && !connections_late(set)) {
 			connections_expect(set, i);
 			connection_serve(c);
 		} else {

@@ -29,13 +29,13 @@ fair_queue_init(struct fair_queue *queue)
 		TAILQ_INIT(&queue->lines[line]);
 		queue->counts[line] = 0;
 	}
-	user_init(&queue->nobody, 0);
+	user_init(&queue->anonymous, 0);
 }
 
 void
 fair_queue_done(struct fair_queue *queue)
 {
-	assert(TAILQ_EMPTY(&queue->users) && queue->nobody.connections == 0);
+	assert(TAILQ_EMPTY(&queue->users) && queue->anonymous.connections == 0);
 	(void)queue;
 }
 
@@ -46,7 +46,7 @@ fair_queue_user_of(struct fair_queue *queue, uint64_t number)
 {
 	struct fair_queue_user *user;
 	if (number == 0) {
-		return &queue->nobody;
+		return &queue->anonymous;
 	}
 	TAILQ_FOREACH (user, &queue->users, entry) {
 		if (user->number == number) {
@@ -55,7 +55,7 @@ fair_queue_user_of(struct fair_queue *queue, uint64_t number)
 	}
 	user = malloc(sizeof *user);
 	if (!user) {
-		return &queue->nobody;
+		return &queue->anonymous;
 	}
 	user_init(user, number);
 	TAILQ_INSERT_TAIL(&queue->users, user, entry);
@@ -63,91 +63,91 @@ fair_queue_user_of(struct fair_queue *queue, uint64_t number)
 }
 
 void
-fair_queue_join(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number)
+fair_queue_join(struct fair_queue *queue, struct fair_queue_entry *entry, uint64_t number)
 {
-	place->user = fair_queue_user_of(queue, number);
-	place->user->connections++;
-	place->line = FAIR_QUEUE_NONE;
-	place->buffered = 0;
-	place->large = -1;
+	entry->user = fair_queue_user_of(queue, number);
+	entry->user->connections++;
+	entry->line = FAIR_QUEUE_NONE;
+	entry->buffered = 0;
+	entry->large = -1;
 }
 
 static void
-fair_queue_remove(struct fair_queue *queue, struct fair_queue_place *place)
+fair_queue_remove(struct fair_queue *queue, struct fair_queue_entry *entry)
 {
-	struct fair_queue_user *user = place->user;
-	enum fair_queue_line line = place->line;
+	struct fair_queue_user *user = entry->user;
+	enum fair_queue_line line = entry->line;
 	if (line == FAIR_QUEUE_NONE) {
 		return;
 	}
-	TAILQ_REMOVE(&user->waiting[line], place, entry);
+	TAILQ_REMOVE(&user->waiting[line], entry, in_line);
 	if (TAILQ_EMPTY(&user->waiting[line])) {
 		TAILQ_REMOVE(&queue->lines[line], user, lines[line]);
 	}
 	queue->counts[line]--;
 	user->counts[line]--;
-	place->line = FAIR_QUEUE_NONE;
+	entry->line = FAIR_QUEUE_NONE;
 }
 
 void
-fair_queue_leave(struct fair_queue *queue, struct fair_queue_place *place)
+fair_queue_leave(struct fair_queue *queue, struct fair_queue_entry *entry)
 {
-	struct fair_queue_user *user = place->user;
-	fair_queue_remove(queue, place);
-	fair_queue_set_buffered(queue, place, 0, 0);
+	struct fair_queue_user *user = entry->user;
+	fair_queue_remove(queue, entry);
+	fair_queue_set_buffered(queue, entry, 0, 0);
 	user->connections--;
-	if (user->connections == 0 && user != &queue->nobody) {
+	if (user->connections == 0 && user != &queue->anonymous) {
 		TAILQ_REMOVE(&queue->users, user, entry);
 		free(user);
 	}
 }
 
 void
-fair_queue_change(struct fair_queue *queue, struct fair_queue_place *place, uint64_t number)
+fair_queue_change(struct fair_queue *queue, struct fair_queue_entry *entry, uint64_t number)
 {
-	enum fair_queue_line line = place->line;
-	size_t buffered = place->buffered;
-	bool large = place->large >= 0;
-	fair_queue_leave(queue, place);
-	fair_queue_join(queue, place, number);
-	fair_queue_put(queue, place, line);
-	fair_queue_set_buffered(queue, place, buffered, large ? 0 : buffered);
+	enum fair_queue_line line = entry->line;
+	size_t buffered = entry->buffered;
+	bool large = entry->large >= 0;
+	fair_queue_leave(queue, entry);
+	fair_queue_join(queue, entry, number);
+	fair_queue_put(queue, entry, line);
+	fair_queue_set_buffered(queue, entry, buffered, large ? 0 : buffered);
 }
 
 void
-fair_queue_put(struct fair_queue *queue, struct fair_queue_place *place, enum fair_queue_line line)
+fair_queue_put(struct fair_queue *queue, struct fair_queue_entry *entry, enum fair_queue_line line)
 {
-	struct fair_queue_user *user = place->user;
-	if (place->line == line) {
+	struct fair_queue_user *user = entry->user;
+	if (entry->line == line) {
 		return;
 	}
-	fair_queue_remove(queue, place);
+	fair_queue_remove(queue, entry);
 	if (line == FAIR_QUEUE_NONE) {
 		return;
 	}
 	if (TAILQ_EMPTY(&user->waiting[line])) {
 		TAILQ_INSERT_TAIL(&queue->lines[line], user, lines[line]);
 	}
-	TAILQ_INSERT_TAIL(&user->waiting[line], place, entry);
+	TAILQ_INSERT_TAIL(&user->waiting[line], entry, in_line);
 	queue->counts[line]++;
 	user->counts[line]++;
-	place->line = line;
+	entry->line = line;
 }
 
-struct fair_queue_place *
+struct fair_queue_entry *
 fair_queue_next(struct fair_queue *queue, enum fair_queue_line line)
 {
 	struct fair_queue_user *user = TAILQ_FIRST(&queue->lines[line]);
 	if (!user) {
 		return NULL;
 	}
-	struct fair_queue_place *place = TAILQ_FIRST(&user->waiting[line]);
-	fair_queue_remove(queue, place);
+	struct fair_queue_entry *entry = TAILQ_FIRST(&user->waiting[line]);
+	fair_queue_remove(queue, entry);
 	if (!TAILQ_EMPTY(&user->waiting[line])) {
 		TAILQ_REMOVE(&queue->lines[line], user, lines[line]);
 		TAILQ_INSERT_TAIL(&queue->lines[line], user, lines[line]);
 	}
-	return place;
+	return entry;
 }
 
 static int
@@ -162,26 +162,26 @@ size_of(size_t buffered)
 
 void
 fair_queue_set_buffered(
-	struct fair_queue *queue, struct fair_queue_place *place, size_t buffered, size_t least)
+	struct fair_queue *queue, struct fair_queue_entry *entry, size_t buffered, size_t least)
 {
-	struct fair_queue_user *user = place->user;
+	struct fair_queue_user *user = entry->user;
 	int large = buffered > least ? size_of(buffered) : -1;
 	(void)queue;
-	user->buffered += buffered - place->buffered;
-	place->buffered = buffered;
-	if (large == place->large) {
+	user->buffered += buffered - entry->buffered;
+	entry->buffered = buffered;
+	if (large == entry->large) {
 		return;
 	}
-	if (place->large >= 0) {
-		TAILQ_REMOVE(&user->large[place->large], place, large_entry);
+	if (entry->large >= 0) {
+		TAILQ_REMOVE(&user->large[entry->large], entry, in_large);
 	}
 	if (large >= 0) {
-		TAILQ_INSERT_TAIL(&user->large[large], place, large_entry);
+		TAILQ_INSERT_TAIL(&user->large[large], entry, in_large);
 	}
-	place->large = large;
+	entry->large = large;
 }
 
-static struct fair_queue_place *
+static struct fair_queue_entry *
 user_largest(const struct fair_queue_user *user)
 {
 	for (int size = FAIR_QUEUE_SIZES - 1; size >= 0; size--) {
@@ -192,14 +192,14 @@ user_largest(const struct fair_queue_user *user)
 	return NULL;
 }
 
-struct fair_queue_place *
+struct fair_queue_entry *
 fair_queue_largest(struct fair_queue *queue)
 {
 	const struct fair_queue_user *user;
-	struct fair_queue_place *largest = user_largest(&queue->nobody);
-	size_t most = largest ? queue->nobody.buffered : 0;
+	struct fair_queue_entry *largest = user_largest(&queue->anonymous);
+	size_t most = largest ? queue->anonymous.buffered : 0;
 	TAILQ_FOREACH (user, &queue->users, entry) {
-		struct fair_queue_place *own = user->buffered > most ? user_largest(user) : NULL;
+		struct fair_queue_entry *own = user->buffered > most ? user_largest(user) : NULL;
 		if (own) {
 			largest = own;
 			most = user->buffered;
