@@ -72,7 +72,7 @@ source_alone(const struct guess_source *source)
 
 /* ---- tables ---- */
 
-/* The index of its place; count: it has none. */
+/* The index of its slot; count: it has none. */
 static size_t
 guess_find(const struct guess *list, size_t count, const struct guess_source *source)
 {
@@ -126,13 +126,13 @@ guesses_wait_ms(const struct guesses *guesses, const struct guess_source *source
 	return own_ms > wide_ms ? own_ms : wide_ms;
 }
 
-/* Finds a place for a new source. */
+/* Finds a slot for a new source. */
 static struct guess *
-guess_place(struct guesses *guesses, int64_t now_ms)
+guess_slot(struct guesses *guesses, int64_t now_ms)
 {
 	struct guess *least = &guesses->list[guess_least(guesses->list, guesses->count)];
 
-	if (guesses->count < GUESSES_PLACES && (guesses->count == 0 || least->paid_ms > now_ms)) {
+	if (guesses->count < GUESSES_SLOTS && (guesses->count == 0 || least->paid_ms > now_ms)) {
 		least = &guesses->list[guesses->count++];
 	}
 	least->paid_ms = 0;
@@ -143,7 +143,7 @@ static void
 source_failed(struct guesses *guesses, const struct guess_source *source, int64_t every_ms, int64_t now_ms)
 {
 	size_t at = guess_find(guesses->list, guesses->count, source);
-	struct guess *guess = at < guesses->count ? &guesses->list[at] : guess_place(guesses, now_ms);
+	struct guess *guess = at < guesses->count ? &guesses->list[at] : guess_slot(guesses, now_ms);
 
 	guess->source = *source;
 	guess->paid_ms = (guess->paid_ms > now_ms ? guess->paid_ms : now_ms) + every_ms;

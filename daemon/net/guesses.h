@@ -25,7 +25,7 @@
 #define GUESSES_EVERY_MS      1000 /* one more is free after this time */
 #define GUESSES_WIDE_FREE     60   /* the same for an address */
 #define GUESSES_WIDE_EVERY_MS 250
-#define GUESSES_PLACES        1024
+#define GUESSES_SLOTS         1024
 #define GUESSES_KNOWN         256 /* users with addresses from which they have logged in */
 
 /* An address, and who wants to log in from there. */
@@ -36,14 +36,14 @@ struct guess_source {
 
 struct guess {
 	struct guess_source source;
-	int64_t paid_ms; /* when all its failures are worked off, CLOCK_BOOTTIME; 0: the place is free */
+	int64_t paid_ms; /* when all its failures are worked off, CLOCK_BOOTTIME; 0: the slot is free */
 };
 
 /* All zero at first. */
 struct guesses {
 	uint64_t secret[2]; /* names that share a hash cannot be chosen; 0: not drawn yet */
-	size_t count;       /* places that were ever used */
-	struct guess list[GUESSES_PLACES];
+	size_t count;       /* slots that were ever used */
+	struct guess list[GUESSES_SLOTS];
 	size_t known_count;
 	struct guess known[GUESSES_KNOWN]; /* paid_ms: of the latest login */
 };

@@ -120,7 +120,7 @@ listener_new(struct event_base *base, int fd, const struct listener_hooks *hooks
 	listener->arg = arg;
 	listener->fd = fd;
 	listener->reserve = -1;
-	listener->place.lock = -1;
+	listener->file.lock = -1;
 	listener->local = socket_address(fd, listener->address);
 	listener->owner = geteuid();
 	struct stat seen;
@@ -156,8 +156,8 @@ int
 listener_open(struct event_base *base, const struct socket_settings *settings,
 	const struct listener_hooks *hooks, void *arg, struct listener **out, char *error, size_t error_room)
 {
-	struct socket_place place = {.lock = -1};
-	int fd = settings->path ? socket_listen_unix(settings, &place, error, error_room)
+	struct socket_file file = {.lock = -1};
+	int fd = settings->path ? socket_listen_unix(settings, &file, error, error_room)
 				: socket_listen_tcp(settings, error, error_room);
 	if (fd < 0) {
 		return fd;
@@ -166,10 +166,10 @@ listener_open(struct event_base *base, const struct socket_settings *settings,
 	if (!listener) {
 		snprintf(error, error_room, "out of memory");
 		close(fd);
-		socket_place_leave(&place);
+		socket_file_release(&file);
 		return SOCKET_MEMORY;
 	}
-	listener->place = place;
+	listener->file = file;
 	listener->release = settings->release;
 	int failed = listener_secure(listener, settings, error, error_room);
 	if (failed) {
@@ -222,8 +222,8 @@ listener_free(struct listener *listener)
 	event_del(&listener->ready);
 	event_del(&listener->resume);
 	/* Removed first, then closed: no client finds a socket that does not answer. */
-	if (listener->place.path && !listener_lost(listener)) {
-		unlink(listener->place.path);
+	if (listener->file.path && !listener_lost(listener)) {
+		unlink(listener->file.path);
 	}
 	if (listener->local) {
 		closer_put(listener->closer, listener->fd); /* with its backlog */
@@ -234,7 +234,7 @@ listener_free(struct listener *listener)
 	if (listener->reserve >= 0) {
 		close(listener->reserve);
 	}
-	socket_place_leave(&listener->place);
+	socket_file_release(&listener->file);
 	free(listener);
 }
 
@@ -256,13 +256,13 @@ listener_lost(const struct listener *listener)
 	if (stat(listener->address, &seen) == 0) {
 		return "was replaced by another";
 	}
-	return listener->place.path && (errno == ENOENT || errno == ENOTDIR) ? "was removed" : NULL;
+	return listener->file.path && (errno == ENOENT || errno == ENOTDIR) ? "was removed" : NULL;
 }
 
 bool
 listener_fresh(const struct listener *listener)
 {
-	return listener->place.path && listener->place.made;
+	return listener->file.path && listener->file.made;
 }
 
 bool
@@ -298,7 +298,7 @@ listener_change(
 		return failed;
 	}
 	listener->release = settings->release;
-	if (!listener->place.path) {
+	if (!listener->file.path) {
 		return 0;
 	}
 	return socket_set_rights(settings, error, error_room);

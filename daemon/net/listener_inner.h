@@ -17,8 +17,8 @@ struct listener {
 	struct event_base *base;
 	const struct listener_hooks *hooks;
 	void *arg;
-	struct closer *closer;     /* of struct listeners; NULL: sockets are closed at once */
-	struct socket_place place; /* to remove at the end */
+	struct closer *closer;   /* of struct listeners; NULL: sockets are closed at once */
+	struct socket_file file; /* to remove at the end */
 	int fd;
 	int reserve; /* closed for a moment to tell a client that no descriptors are left; -1: none */
 	struct tls_context *tls; /* NULL: plain */

@@ -280,9 +280,9 @@ listeners_save(const struct listeners *set, struct record *r, enum record_type t
 		}
 		struct saved_listener saved = {
 			.socket = descriptors_add(given, listener->fd),
-			.lock = descriptors_add(given, listener->place.lock),
-			.path = slice_of(listener->place.path ? listener->place.path : ""),
-			.made = listener->place.made,
+			.lock = descriptors_add(given, listener->file.lock),
+			.path = slice_of(listener->file.path ? listener->file.path : ""),
+			.made = listener->file.made,
 			.release = listener->release,
 			.inherited = set->list[i].inherited,
 		};
@@ -302,15 +302,15 @@ listeners_load(struct listeners *set, struct record *r, struct descriptors *give
 	if (fd < 0) {
 		return;
 	}
-	struct socket_place place = {.lock = descriptors_take(given, saved.lock), .made = saved.made};
-	place.path = saved.path.n > 0 ? strndup(saved.path.p, saved.path.n) : NULL;
+	struct socket_file file = {.lock = descriptors_take(given, saved.lock), .made = saved.made};
+	file.path = saved.path.n > 0 ? strndup(saved.path.p, saved.path.n) : NULL;
 	if (listeners_adopt(set, fd, error, sizeof error) != 0) {
-		socket_place_leave(&place);
+		socket_file_release(&file);
 		record_fail(r, "%s", error);
 		return;
 	}
 	struct listener *listener = set->list[set->count - 1].listener;
-	listener->place = place;
+	listener->file = file;
 	listener->release = saved.release;
 	set->list[set->count - 1].inherited = saved.inherited;
 }

@@ -270,20 +270,20 @@ unix_lock(const char *path, char *error, size_t error_room)
 }
 
 void
-socket_place_leave(struct socket_place *place)
+socket_file_release(struct socket_file *file)
 {
 	char name[SOCKET_ADDRESS_MAX + 8];
-	if (place->path) {
-		snprintf(name, sizeof name, "%s.lock", place->path);
-		if (place->lock >= 0 && lock_is_current(place->lock, name)) {
+	if (file->path) {
+		snprintf(name, sizeof name, "%s.lock", file->path);
+		if (file->lock >= 0 && lock_is_current(file->lock, name)) {
 			unlink(name);
 		}
-		free(place->path);
-		place->path = NULL;
+		free(file->path);
+		file->path = NULL;
 	}
-	if (place->lock >= 0) {
-		close(place->lock);
-		place->lock = -1;
+	if (file->lock >= 0) {
+		close(file->lock);
+		file->lock = -1;
 	}
 }
 
@@ -335,36 +335,36 @@ unix_bind(
 
 int
 socket_listen_unix(
-	const struct socket_settings *settings, struct socket_place *place, char *error, size_t error_room)
+	const struct socket_settings *settings, struct socket_file *file, char *error, size_t error_room)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
-	*place = (struct socket_place){.lock = -1};
+	*file = (struct socket_file){.lock = -1};
 	if (strlen(settings->path) >= sizeof at.sun_path) {
 		snprintf(error, error_room, "the path is too long for a socket, at most %zu bytes: %s",
 			sizeof at.sun_path - 1, settings->path);
 		return SOCKET_DENIED;
 	}
 	strcpy(at.sun_path, settings->path);
-	int failed = unix_directory(settings->path, &place->made, error, error_room);
+	int failed = unix_directory(settings->path, &file->made, error, error_room);
 	if (failed) {
 		return failed;
 	}
-	place->lock = unix_lock(settings->path, error, error_room);
-	if (place->lock < 0) {
-		failed = place->lock;
-		place->lock = -1;
+	file->lock = unix_lock(settings->path, error, error_room);
+	if (file->lock < 0) {
+		failed = file->lock;
+		file->lock = -1;
 		return failed;
 	}
-	place->path = strdup(settings->path);
-	if (!place->path) {
+	file->path = strdup(settings->path);
+	if (!file->path) {
 		snprintf(error, error_room, "out of memory");
-		socket_place_leave(place);
+		socket_file_release(file);
 		return SOCKET_MEMORY;
 	}
 	failed = unix_clear(&at, error, error_room);
 	int fd = failed ? failed : unix_bind(settings, &at, error, error_room);
 	if (fd < 0) {
-		socket_place_leave(place);
+		socket_file_release(file);
 	}
 	return fd;
 }

@@ -44,7 +44,7 @@ enum socket_failure {
 };
 
 /* What a Unix socket that was opened here leaves in the file system. */
-struct socket_place {
+struct socket_file {
 	char *path; /* NULL: nothing */
 	int lock;   /* of path.lock, so that of two instances that start together only one wins; -1: none */
 	bool made;  /* this process made its directory */
@@ -52,16 +52,16 @@ struct socket_place {
 
 /*
  * A listening socket, non-blocking and close-on-exec, or an enum socket_failure with *error set. A Unix
- * socket is reachable only once its rights are set; a dead one at its path is removed. Pass *place to
- * socket_place_leave().
+ * socket is reachable only once its rights are set; a dead one at its path is removed. Pass *file to
+ * socket_file_release().
  */
-int socket_listen_unix(const struct socket_settings *settings, struct socket_place *place, char *error,
+int socket_listen_unix(const struct socket_settings *settings, struct socket_file *file, char *error,
 	size_t error_room) __attribute__((warn_unused_result));
 int socket_listen_tcp(const struct socket_settings *settings, char *error, size_t error_room)
 	__attribute__((warn_unused_result));
 
 /* Releases the lock. Unlink the socket itself before. */
-void socket_place_leave(struct socket_place *place);
+void socket_file_release(struct socket_file *file);
 
 /* Sets mode and group of an existing Unix socket. 0, or SOCKET_DENIED and *error. */
 int socket_set_rights(const struct socket_settings *settings, char *error, size_t error_room)

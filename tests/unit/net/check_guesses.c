@@ -129,11 +129,11 @@ START_TEST(of_too_many_addresses_the_one_that_waits_least_is_forgotten)
 
 	fails(g, "10.9.9.9:1", 100);
 	fails(g, "10.8.8.8:1", 10);
-	for (int i = 0; i < GUESSES_PLACES * 2; i++) {
+	for (int i = 0; i < GUESSES_SLOTS * 2; i++) {
 		snprintf(name, sizeof name, "user%d", i);
 		user_fails(g, "10.7.7.7:1", name, 11);
 	}
-	ck_assert_uint_eq(g->count, GUESSES_PLACES);
+	ck_assert_uint_eq(g->count, GUESSES_SLOTS);
 	ck_assert_int_eq(waits(g, "10.9.9.9:1", 0), 91000);
 	ck_assert_int_eq(waits(g, "10.8.8.8:1", 0), 0);
 	/* And one that has waited makes room before the table grows. */
