@@ -39,13 +39,13 @@ text_set(const struct verify *v, char **out, const char *text, size_t most, cons
 	char *copy = strdup(text);
 
 	if (copy == NULL) {
-		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+		errors_add(v->errors, (struct position){v->file, 0, 0}, "out of memory");
 		return;
 	}
 	free(*out);
 	*out = copy;
 	if (strlen(text) > most)
-		errors_add(v->errors, (struct place){v->file, 0, 0},
+		errors_add(v->errors, (struct position){v->file, 0, 0},
 			"%s: %s, taken from the environment, has more than %zu bytes; set it in the file",
 			what, text, most);
 }
@@ -62,7 +62,7 @@ listener_fill(const struct verify *v, struct conf *conf)
 		return;
 	listener = scope_list_append(list, conf);
 	if (listener == NULL) {
-		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+		errors_add(v->errors, (struct position){v->file, 0, 0}, "out of memory");
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/%s", runtime_directory(directory, sizeof(directory)), SOCKET_NAME);

@@ -36,7 +36,7 @@ kind_word(const struct node *node)
 static void
 complain(struct loader *l, const struct node *node, const char *path, const char *text)
 {
-	errors_add(l->verify.errors, node_place(node), "%s: %s", path, text);
+	errors_add(l->verify.errors, node_position(node), "%s: %s", path, text);
 }
 
 /* Reports an unknown key: a key of another mapping, a misspelling, or any other word. */
@@ -63,7 +63,7 @@ unknown_key(struct loader *l, enum schema_scope scope, const struct node *key)
 		schema_path(path, near, -1);
 		snprintf(hint, sizeof(hint), "; did you mean \"%s\"?", path);
 	}
-	errors_add(l->verify.errors, node_place(key), "%s%sunknown key %s%s", where,
+	errors_add(l->verify.errors, node_position(key), "%s%sunknown key %s%s", where,
 		where[0] != '\0' ? ": " : "", errors_quote(quoted, key->text), hint);
 }
 
@@ -210,7 +210,7 @@ mapping_load(struct loader *l, enum schema_scope scope, const struct node *mappi
 			char path[SCHEMA_PATH_MAX];
 
 			schema_path(path, key, item);
-			errors_add(l->verify.errors, node_place(node->key),
+			errors_add(l->verify.errors, node_position(node->key),
 				"%s: given twice, first in line %zu; keep one", path, (*first)->key->line);
 			continue;
 		}
@@ -237,7 +237,7 @@ source_load(struct source *source, const char *file)
 
 	if (l.conf == NULL || !scope_init(SCOPE_ROOT, l.conf) ||
 		(l.conf->files = source_names(source)) == NULL)
-		errors_add(source->errors, (struct place){file, 0, 0}, "out of memory");
+		errors_add(source->errors, (struct position){file, 0, 0}, "out of memory");
 	else
 		for (const struct node *root = source->roots; root != NULL; root = root->next)
 			root_load(&l, root);

@@ -28,7 +28,7 @@ places_verify(
 	for (size_t i = 1; i < places->count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (address_same(&places->list[i], &places->list[j]))
-				errors_add(v->errors, item_place(v, node, list),
+				errors_add(v->errors, item_position(v, node, list),
 					"masters: %s %zu and %zu are the same; name each once", list, j + 1,
 					i + 1);
 }
@@ -39,16 +39,16 @@ sentinel_verify(const struct verify *v, const struct node *node, struct conf_sen
 	const struct conf_places *places = &sentinel->sentinels;
 
 	if (sentinel->name[0] == '\0')
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"masters: sentinel without name; it needs the one that the sentinels know the master "
 			"by");
 	if (places->count == 0)
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"masters: sentinel without sentinels; it needs their hosts and ports, such as "
 			"[10.0.0.7:26379, 10.0.0.8:26379]");
 	places_verify(v, node, "sentinels", places);
 	if (sentinel->password_file[0] != '\0' && sentinel->password_env[0] != '\0')
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"masters: more than one password of the sentinels; give password-file or "
 			"password-env");
 	else
@@ -70,7 +70,7 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 		(word[0] != '\0') + (master->password_file[0] != '\0') + (master->password_env[0] != '\0');
 
 	if (sources > 1) {
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"masters: more than one password; give it in the url, in password-file or in "
 			"password-env");
 		return;
@@ -81,13 +81,13 @@ master_verify_password(const struct verify *v, const struct node *node, struct c
 		free(master->password);
 		master->password = strdup(word);
 		if (master->password == NULL)
-			errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+			errors_add(v->errors, (struct position){v->file, 0, 0}, "out of memory");
 		return;
 	}
 	word = getenv(PASSWORD_VARIABLE);
 	if (word != NULL && word[0] != '\0' &&
 		!secret_read_env(PASSWORD_VARIABLE, SECRET_ONE, &master->password, why))
-		errors_add(v->errors, node_place(node), "masters: %s %s", PASSWORD_VARIABLE, why);
+		errors_add(v->errors, node_position(node), "masters: %s %s", PASSWORD_VARIABLE, why);
 }
 
 static void
@@ -95,12 +95,12 @@ cluster_verify(const struct verify *v, const struct node *master, const struct n
 	const struct conf_cluster *cluster)
 {
 	if (cluster->nodes.count == 0)
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"masters: cluster without nodes; it needs the hosts and ports of some, such as "
 			"[10.0.0.7:6379, 10.0.0.8:6379]");
 	places_verify(v, node, "nodes", &cluster->nodes);
 	if (node_get(master, "database") != NULL)
-		errors_add(v->errors, item_place(v, master, "database"),
+		errors_add(v->errors, item_position(v, master, "database"),
 			"masters: database means nothing beside cluster, which has one; leave it out");
 }
 
@@ -111,7 +111,7 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 	int ways = (master->url.kind != CONF_URL_NONE) + (sentinel != NULL) + (cluster != NULL);
 
 	if (ways != 1) {
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			ways > 1 ? "masters: an item with more than one of url, sentinel and cluster; "
 				   "allowed: one of them"
 				 : "masters: an item without url, sentinel or cluster; each needs one of "
@@ -124,7 +124,7 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 		cluster_verify(v, node, cluster, &master->cluster);
 	} else if (node_get(node, "user") != NULL || node_get(node, "database") != NULL) {
 		errors_add(v->errors,
-			item_place(v, node, node_get(node, "user") != NULL ? "user" : "database"),
+			item_position(v, node, node_get(node, "user") != NULL ? "user" : "database"),
 			"masters: user and database are part of the url: redis://user@host:port/database");
 		return;
 	}
@@ -179,19 +179,19 @@ masters_verify(const struct verify *v, const struct conf *conf)
 		const struct node *list = node_get(root, "masters");
 
 		if (list != NULL && node_is_empty(list))
-			errors_add(v->errors, node_place(list),
+			errors_add(v->errors, node_position(list),
 				"masters: nothing is below it; name the masters, or write masters: [] for a "
 				"private redis-server, which serves this host only");
 	}
 	if (n > 0 && (n % 2 == 0 || n > CONF_MASTERS_MAX))
-		errors_add(v->errors, item_place(v, item_node(v, "masters", n - 1), "url"),
+		errors_add(v->errors, item_position(v, item_node(v, "masters", n - 1), "url"),
 			"masters: %zu of them; allowed: 1, 3, 5 or 7, because a majority has to be left when "
 			"some are lost; %s",
 			n, n > CONF_MASTERS_MAX ? "leave some out" : "add one, or leave one out");
 	for (size_t i = 1; i < n; i++)
 		for (size_t j = 0; j < i; j++)
 			if (master_same(&conf->masters[i], &conf->masters[j]))
-				errors_add(v->errors, item_place(v, item_node(v, "masters", i), "url"),
+				errors_add(v->errors, item_position(v, item_node(v, "masters", i), "url"),
 					"masters: the same server as %s; each has to be one of its own: name "
 					"another, or leave it out",
 					item_name(name, v, "masters", i, j));

@@ -34,7 +34,7 @@ errors_init(struct conf_errors *errors)
 }
 
 void
-errors_add(struct conf_errors *errors, struct place place, const char *format, ...)
+errors_add(struct conf_errors *errors, struct position at, const char *format, ...)
 {
 	char where[CONF_ERROR_TEXT_MAX];
 	char text[CONF_ERROR_TEXT_MAX];
@@ -48,10 +48,10 @@ errors_add(struct conf_errors *errors, struct place place, const char *format, .
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	if (place.line > 0)
-		snprintf(where, sizeof(where), "%s:%zu:%zu", place.file, place.line, place.column);
+	if (at.line > 0)
+		snprintf(where, sizeof(where), "%s:%zu:%zu", at.file, at.line, at.column);
 	else
-		snprintf(where, sizeof(where), "%s", place.file);
+		snprintf(where, sizeof(where), "%s", at.file);
 	snprintf(whole, sizeof(whole), "%s: %s", where, text);
 	(void)escape_text(errors->text[errors->count++], CONF_ERROR_TEXT_MAX, slice_of(whole), ESCAPE_PLAIN);
 }
@@ -83,10 +83,10 @@ struct builder {
 /* What to do after an event: continue, end, or fail. */
 enum step { STEP_ON, STEP_DONE, STEP_FAILED };
 
-static struct place
-mark_place(const struct builder *b, yaml_mark_t mark)
+static struct position
+mark_position(const struct builder *b, yaml_mark_t mark)
 {
-	return (struct place){b->file, mark.line + 1, mark.column + 1};
+	return (struct position){b->file, mark.line + 1, mark.column + 1};
 }
 
 static void
@@ -141,13 +141,13 @@ node_new(struct builder *b, enum node_kind kind, yaml_mark_t mark)
 	struct node *node;
 
 	if (b->count == NODE_COUNT_MAX) {
-		errors_add(b->errors, mark_place(b, mark), "more than %d values; a configuration has fewer",
-			NODE_COUNT_MAX);
+		errors_add(b->errors, mark_position(b, mark),
+			"more than %d values; a configuration has fewer", NODE_COUNT_MAX);
 		return NULL;
 	}
 	node = calloc(1, sizeof(*node));
 	if (node == NULL) {
-		errors_add(b->errors, mark_place(b, mark), "out of memory");
+		errors_add(b->errors, mark_position(b, mark), "out of memory");
 		return NULL;
 	}
 	b->count++;
@@ -162,11 +162,11 @@ static void
 refuse_extras(struct builder *b, yaml_mark_t mark, const yaml_char_t *anchor, const yaml_char_t *tag)
 {
 	if (anchor != NULL)
-		errors_add(b->errors, mark_place(b, mark),
+		errors_add(b->errors, mark_position(b, mark),
 			"anchors (&name) are not taken here; leave it out, or "
 			"put a value that begins with & in quotes");
 	if (tag != NULL)
-		errors_add(b->errors, mark_place(b, mark),
+		errors_add(b->errors, mark_position(b, mark),
 			"tags (!name) are not taken here; leave it out, or put a value that begins with ! in "
 			"quotes");
 }
@@ -191,22 +191,22 @@ scalar_read(struct builder *b, const yaml_event_t *event)
 	refuse_extras(b, event->start_mark, event->data.scalar.anchor, event->data.scalar.tag);
 	node->plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 	if (length > NODE_SCALAR_MAX) {
-		errors_add(b->errors, mark_place(b, event->start_mark),
+		errors_add(b->errors, mark_position(b, event->start_mark),
 			"a value of %zu bytes; at most %d are allowed", length, NODE_SCALAR_MAX);
 		node->kind = NODE_BROKEN;
 	} else if (memchr(value, '\0', length) != NULL) {
-		errors_add(
-			b->errors, mark_place(b, event->start_mark), "a NUL byte in a value; leave it out");
+		errors_add(b->errors, mark_position(b, event->start_mark),
+			"a NUL byte in a value; leave it out");
 		node->kind = NODE_BROKEN;
 	} else if (node->plain && is_typographic_quote(value, length)) {
-		errors_add(b->errors, mark_place(b, event->start_mark),
+		errors_add(b->errors, mark_position(b, event->start_mark),
 			"a typographic quote is no quote in YAML; write \" or '");
 		node->kind = NODE_BROKEN;
 	}
 	node->text = node->kind == NODE_BROKEN ? strdup("") : strndup(value, length);
 	node_attach(b, node);
 	if (node->text == NULL) {
-		errors_add(b->errors, mark_place(b, event->start_mark), "out of memory");
+		errors_add(b->errors, mark_position(b, event->start_mark), "out of memory");
 		return STEP_FAILED;
 	}
 	return STEP_ON;
@@ -219,7 +219,7 @@ alias_read(struct builder *b, const yaml_event_t *event)
 
 	if (node == NULL)
 		return STEP_FAILED;
-	errors_add(b->errors, mark_place(b, event->start_mark),
+	errors_add(b->errors, mark_position(b, event->start_mark),
 		"aliases (*name) are not taken here; write the value out, or put a value that begins with * "
 		"in quotes");
 	node_attach(b, node);
@@ -233,12 +233,12 @@ collection_open(struct builder *b, enum node_kind kind, const yaml_event_t *even
 	struct node *node;
 
 	if (b->depth == NODE_DEPTH_MAX) {
-		errors_add(b->errors, mark_place(b, event->start_mark),
+		errors_add(b->errors, mark_position(b, event->start_mark),
 			"nested deeper than %d levels; no key needs that", NODE_DEPTH_MAX);
 		return STEP_FAILED;
 	}
 	if (key)
-		errors_add(b->errors, mark_place(b, event->start_mark),
+		errors_add(b->errors, mark_position(b, event->start_mark),
 			"a list or a mapping in the place of a key; a key is a word");
 	node = node_new(b, kind, event->start_mark);
 	if (node == NULL)
@@ -255,7 +255,7 @@ document_open(struct builder *b, const yaml_event_t *event)
 {
 	if (b->documents++ == 0)
 		return STEP_ON;
-	errors_add(b->errors, mark_place(b, event->start_mark), "a second document (---); one is allowed");
+	errors_add(b->errors, mark_position(b, event->start_mark), "a second document (---); one is allowed");
 	return STEP_FAILED;
 }
 
@@ -290,19 +290,19 @@ event_take(struct builder *b, const yaml_event_t *event)
 }
 
 /* If libyaml cannot decode the text, it gives only a byte offset. */
-static struct place
-offset_place(const char *file, const char *text, size_t n, size_t offset)
+static struct position
+offset_position(const char *file, const char *text, size_t n, size_t offset)
 {
-	struct place place = {file, 1, 1};
+	struct position at = {file, 1, 1};
 
 	for (size_t i = 0; i < n && i < offset; i++) {
-		place.column++;
+		at.column++;
 		if (text[i] == '\n') {
-			place.line++;
-			place.column = 1;
+			at.line++;
+			at.column = 1;
 		}
 	}
-	return place;
+	return at;
 }
 
 /* The first byte of the value in a line "- key: value"; NUL: there is none. */
@@ -368,15 +368,16 @@ syntax_error(struct builder *b, const yaml_parser_t *parser, const char *text, s
 	const char *hint = syntax_hint(parser, problem, text, n, quoted);
 
 	if (parser->error == YAML_MEMORY_ERROR)
-		errors_add(b->errors, (struct place){b->file, 0, 0}, "out of memory");
+		errors_add(b->errors, (struct position){b->file, 0, 0}, "out of memory");
 	else if (parser->error == YAML_READER_ERROR)
-		errors_add(b->errors, offset_place(b->file, text, n, parser->problem_offset),
+		errors_add(b->errors, offset_position(b->file, text, n, parser->problem_offset),
 			"%s; the file must be UTF-8 without control characters", problem);
 	else if (parser->context != NULL)
-		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s, %s (line %zu)%s",
+		errors_add(b->errors, mark_position(b, parser->problem_mark), "not YAML: %s, %s (line %zu)%s",
 			problem, parser->context, parser->context_mark.line + 1, hint);
 	else
-		errors_add(b->errors, mark_place(b, parser->problem_mark), "not YAML: %s%s", problem, hint);
+		errors_add(
+			b->errors, mark_position(b, parser->problem_mark), "not YAML: %s%s", problem, hint);
 }
 
 static enum step
@@ -408,17 +409,17 @@ node_parse(const char *file, const char *text, size_t n, struct conf_errors *err
 	enum step step;
 
 	if (n > NODE_BYTES_MAX) {
-		errors_add(errors, (struct place){file, 0, 0},
+		errors_add(errors, (struct position){file, 0, 0},
 			"larger than %d bytes; a configuration is smaller", NODE_BYTES_MAX);
 		return NULL;
 	}
 	if (nul != NULL) {
-		errors_add(errors, offset_place(file, text, n, (size_t)(nul - text)),
+		errors_add(errors, offset_position(file, text, n, (size_t)(nul - text)),
 			"a NUL byte; the file must be UTF-8 text");
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&parser)) {
-		errors_add(errors, (struct place){file, 0, 0}, "out of memory");
+		errors_add(errors, (struct position){file, 0, 0}, "out of memory");
 		return NULL;
 	}
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
@@ -453,10 +454,10 @@ node_is_empty(const struct node *node)
 	       (node->text[0] == '\0' || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0);
 }
 
-struct place
-node_place(const struct node *node)
+struct position
+node_position(const struct node *node)
 {
-	return (struct place){node->file, node->line, node->column};
+	return (struct position){node->file, node->line, node->column};
 }
 
 /* ---- files ---- */
@@ -479,7 +480,7 @@ source_done(struct source *source)
 static void
 complain(struct source *source, const char *file, const char *why)
 {
-	errors_add(source->errors, (struct place){file, 0, 0}, "%s", why);
+	errors_add(source->errors, (struct position){file, 0, 0}, "%s", why);
 }
 
 void
@@ -550,7 +551,8 @@ file_read(struct source *source, const char *file, bool needed)
 	else if (buffer == NULL)
 		complain(source, file, "cannot be read: out of memory");
 	else if (needed || errno != ENOENT)
-		errors_add(source->errors, (struct place){file, 0, 0}, "cannot be read: %s", strerror(errno));
+		errors_add(
+			source->errors, (struct position){file, 0, 0}, "cannot be read: %s", strerror(errno));
 	if (buffer != NULL)
 		explicit_bzero(buffer, room);
 	free(buffer);
@@ -608,12 +610,12 @@ directory_read(struct source *source, const char *directory)
 
 	if (n < 0) {
 		if (errno != ENOENT && errno != ENOTDIR)
-			errors_add(source->errors, (struct place){directory, 0, 0}, "cannot be read: %s",
+			errors_add(source->errors, (struct position){directory, 0, 0}, "cannot be read: %s",
 				strerror(errno));
 		return;
 	}
 	if ((size_t)n > SOURCE_FILES_MAX - 1)
-		errors_add(source->errors, (struct place){directory, 0, 0},
+		errors_add(source->errors, (struct position){directory, 0, 0},
 			"%d files; at most %d are read, so put some into one", n, SOURCE_FILES_MAX - 1);
 	for (int i = 0; i < n; i++) {
 		if ((size_t)n < SOURCE_FILES_MAX)

@@ -11,14 +11,14 @@
 #include "conf/conf.h"
 
 /* A position in a file. Lines and columns count from 1; line 0: no position. */
-struct place {
+struct position {
 	const char *file;
 	size_t line;
 	size_t column;
 };
 
 /* Adds "file:line:column: " and the text. Control characters are escaped. */
-void errors_add(struct conf_errors *errors, struct place place, const char *format, ...)
+void errors_add(struct conf_errors *errors, struct position at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 #define QUOTE_MAX 80
@@ -57,7 +57,7 @@ const struct node *node_get(const struct node *mapping, const char *key);
 /* Whether the value is missing: `key:` and no more. */
 bool node_is_empty(const struct node *node);
 
-struct place node_place(const struct node *node);
+struct position node_position(const struct node *node);
 
 #define SOURCE_FILES_MAX 64 /* each is read at every reload */
 

@@ -40,12 +40,12 @@ user_verify_accounts(const struct verify *v, const struct node *node, struct con
 	user->uid = CONF_ID_NONE;
 	user->gid = CONF_ID_NONE;
 	if (user->unix_user[0] != '\0' && !account_find(user->unix_user, &user->uid))
-		errors_add(v->errors, item_place(v, node, "unix-user"),
+		errors_add(v->errors, item_position(v, node, "unix-user"),
 			"users: unix-user: there is no user %s on this host; name one that is there, or its "
 			"number",
 			errors_quote(quoted, user->unix_user));
 	if (user->unix_group[0] != '\0' && !group_find(user->unix_group, &user->gid))
-		errors_add(v->errors, item_place(v, node, "unix-group"),
+		errors_add(v->errors, item_position(v, node, "unix-group"),
 			"users: unix-group: there is no group %s on this host; name one that is there, or "
 			"its number",
 			errors_quote(quoted, user->unix_group));
@@ -91,7 +91,7 @@ user_find_password(const struct verify *v, const struct node *node, struct conf_
 		return found;
 	}
 	if (!is_hash(user->password_hash) && strcmp(user->password_hash, HASH_NONE) != 0)
-		errors_add(v->errors, item_place(v, node, "password-hash"),
+		errors_add(v->errors, item_position(v, node, "password-hash"),
 			"users: password-hash: no hash that crypt(5) knows; take one that holdfastd "
 			"--hash-password or mkpasswd prints, in quotes");
 	/* It is a secret from here on: it is not printed, and a change of it is not shown. */
@@ -100,7 +100,7 @@ user_find_password(const struct verify *v, const struct node *node, struct conf_
 	user->password_hash = strdup("");
 	user->hashed = 1;
 	if (user->password_hash == NULL)
-		errors_add(v->errors, (struct place){v->file, 0, 0}, "out of memory");
+		errors_add(v->errors, (struct position){v->file, 0, 0}, "out of memory");
 	return true;
 }
 
@@ -110,13 +110,13 @@ user_verify_rights(const struct verify *v, const struct node *node, struct conf_
 	const struct node *names = node_get(node, "names");
 
 	if (names != NULL && user->names.count == 0)
-		errors_add(v->errors, node_place(names),
+		errors_add(v->errors, node_position(names),
 			"users: names: none; leave names: out for all names, or say may: [] for a user that "
 			"may do nothing");
 	if (user->admin)
 		user->may |= CONF_MAY_ADMIN;
 	if ((user->may & CONF_MAY_ADMIN) != 0 && names != NULL)
-		errors_add(v->errors, node_place(names),
+		errors_add(v->errors, node_position(names),
 			"users: names: an administrator may do everything with all names; leave names: or "
 			"admin out");
 }
@@ -128,14 +128,14 @@ user_verify(const struct verify *v, const struct node *node, struct conf_user *u
 		      (user->password_hash[0] != '\0');
 
 	if (user->name[0] == '\0')
-		errors_add(v->errors, node_place(node), "users: an item without name; each needs one");
+		errors_add(v->errors, node_position(node), "users: an item without name; each needs one");
 	if (sources > 1) {
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"users: more than one password; give password-file, password-env or password-hash");
 		return;
 	}
 	if (!user_find_password(v, node, user) && user->unix_user[0] == '\0' && user->unix_group[0] == '\0')
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"users: an item without password-file, password-env, password-hash, unix-user or "
 			"unix-group; each needs one of them");
 	user_verify_accounts(v, node, user);

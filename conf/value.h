@@ -47,7 +47,7 @@ struct schema_key;
 
 /* The context of every check: the error list, and the source of the values. */
 struct verify {
-	const char *file; /* the first file, for an error without a place */
+	const char *file; /* the first file, for an error without a position */
 	struct conf_errors *errors;
 	struct node *roots; /* of each file, in the order they were read */
 };

@@ -56,16 +56,16 @@ verify_applies(const struct schema_key *key, const void *item)
 	return listener->tcp.port != 0;
 }
 
-struct place
-item_place(const struct verify *v, const struct node *mapping, const char *key)
+struct position
+item_position(const struct verify *v, const struct node *mapping, const char *key)
 {
 	const struct node *node = mapping != NULL ? node_get(mapping, key) : NULL;
 
 	if (node == NULL)
 		node = mapping;
 	if (node == NULL)
-		return (struct place){v->file, 0, 0};
-	return node_place(node);
+		return (struct position){v->file, 0, 0};
+	return node_position(node);
 }
 
 bool
@@ -90,7 +90,7 @@ listener_verify(const struct verify *v, enum schema_scope scope, const struct no
 	char quoted[QUOTE_MAX];
 
 	if (unix_socket == (listener->tcp.port != 0)) {
-		errors_add(v->errors, node_place(node),
+		errors_add(v->errors, node_position(node),
 			"%s: an item with %s; allowed: one of unix and tcp in each item", list,
 			unix_socket ? "both unix and tcp" : "neither unix nor tcp");
 		return;
@@ -100,13 +100,13 @@ listener_verify(const struct verify *v, enum schema_scope scope, const struct no
 
 		if (key->scope == scope && key->type != TYPE_MAP && !verify_applies(key, listener) &&
 			node_get(node, key->name) != NULL)
-			errors_add(v->errors, item_place(v, node, key->name),
+			errors_add(v->errors, item_position(v, node, key->name),
 				"%s: %s means nothing for a %s; leave it out", list, key->name,
 				unix_socket ? "Unix socket" : "TCP address");
 	}
 	tls_verify_listener(v, list, node, listener);
 	if (listener->group[0] != '\0' && !group_find(listener->group, &listener->gid))
-		errors_add(v->errors, item_place(v, node, "group"),
+		errors_add(v->errors, item_position(v, node, "group"),
 			"%s: group: there is no group %s on this host; name one that is there, or its "
 			"number",
 			list, errors_quote(quoted, listener->group));
@@ -119,14 +119,14 @@ secret_find(const struct verify *v, const struct node *node, const struct secret
 
 	if (source->file[0] != '\0') {
 		if (!secret_read_file(source->file, source->lines, out, why))
-			errors_add(v->errors, item_place(v, node, "password-file"),
+			errors_add(v->errors, item_position(v, node, "password-file"),
 				"%s: password-file: %s %s", source->list, source->file, why);
 		return true;
 	}
 	if (source->variable[0] == '\0')
 		return false;
 	if (!secret_read_env(source->variable, source->lines, out, why))
-		errors_add(v->errors, item_place(v, node, "password-env"), "%s: password-env: %s %s",
+		errors_add(v->errors, item_position(v, node, "password-env"), "%s: password-env: %s %s",
 			source->list, source->variable, why);
 	return true;
 }
@@ -144,7 +144,7 @@ verify_item(const struct verify *v, enum schema_scope scope, const struct node *
 		break;
 	case SCOPE_RULE:
 		if (((struct conf_rule *)item)->match[0] == '\0')
-			errors_add(v->errors, node_place(node),
+			errors_add(v->errors, node_position(node),
 				"rules: an item without match; each needs a glob, such as \"cron/*\"");
 		break;
 	case SCOPE_USER:
@@ -215,14 +215,14 @@ listeners_verify(const struct verify *v, const struct conf *conf)
 
 		for (size_t j = 0; j < i; j++)
 			if (listener_same(listener, &conf->listeners[j]))
-				errors_add(v->errors, node_place(node),
+				errors_add(v->errors, node_position(node),
 					"listen: the same as %s; name each once",
 					item_name(name, v, "listen", i, j));
 		if (listener->tcp.port == 0 || listener->insecure || conf->user_count > 0 ||
 			listener->tls.client_ca[0] != '\0' || address_is_loopback(&listener->tcp))
 			continue;
 		address_format(address, &listener->tcp);
-		errors_add(v->errors, item_place(v, node, "tcp"),
+		errors_add(v->errors, item_position(v, node, "tcp"),
 			"listen: %s is open to other hosts, and anyone there could lock and unlock; add "
 			"users: or tls: with client-ca, or say insecure: yes",
 			address);
@@ -242,18 +242,18 @@ http_verify(const struct verify *v, const struct conf *conf)
 
 		for (size_t j = 0; j < i; j++)
 			if (listener_same(item, &conf->http[j]))
-				errors_add(v->errors, node_place(node),
+				errors_add(v->errors, node_position(node),
 					"http: the same as %s; name each once",
 					item_name(name, v, "http", i, j));
 		for (size_t j = 0; j < conf->listener_count; j++)
 			if (listener_same(item, &conf->listeners[j]))
-				errors_add(v->errors, node_place(node),
+				errors_add(v->errors, node_position(node),
 					"http: lock clients connect to this address; name another");
 		if (item->tcp.port == 0 || item->insecure || item->tls.client_ca[0] != '\0' ||
 			address_is_loopback(&item->tcp))
 			continue;
 		address_format(address, &item->tcp);
-		errors_add(v->errors, item_place(v, node, "tcp"),
+		errors_add(v->errors, item_position(v, node, "tcp"),
 			"http: %s is open to other hosts, and there is no login; name a loopback address, "
 			"add "
 			"tls: with client-ca, or say insecure: yes",
@@ -271,18 +271,18 @@ interop_verify(const struct verify *v, const struct conf *conf, size_t i)
 	const char *library = rule->interop == CONF_INTEROP_REDISSON ? "redisson" : "python-redis-lock";
 
 	if (rule->interop == CONF_INTEROP_STRING && rule->key[0] == '\0')
-		errors_add(v->errors, item_place(v, node, "interop"),
+		errors_add(v->errors, item_position(v, node, "interop"),
 			"rules: interop: string needs key:, the key the other library uses for a name, such "
 			"as "
 			"\"%%\"");
 	if (rule->interop != CONF_INTEROP_REDISSON && rule->interop != CONF_INTEROP_PYTHON_REDIS_LOCK)
 		return;
 	if (rule->key[0] != '\0')
-		errors_add(v->errors, item_place(v, node, "key"),
+		errors_add(v->errors, item_position(v, node, "key"),
 			"rules: with interop: %s the key is \"%s\", as that library has it; leave key: out",
 			library, conf_rule_key(rule));
 	if (conf->master_count > 1)
-		errors_add(v->errors, item_place(v, node, "interop"),
+		errors_add(v->errors, item_position(v, node, "interop"),
 			"rules: interop: %s is for one master, and there are %zu; the locks of that library "
 			"know no majority",
 			library, conf->master_count);
@@ -306,14 +306,14 @@ tag_verify(const struct verify *v, const struct conf *conf, size_t i)
 	if (!clustered)
 		return;
 	if (foreign)
-		errors_add(v->errors, item_place(v, node, "interop"),
+		errors_add(v->errors, item_position(v, node, "interop"),
 			"rules: the keys of that library are not in one slot of a cluster; leave interop: "
 			"out, "
 			"or name a master that is no cluster");
 	else if (rule->key[0] != '\0' &&
 		 (rule->key[0] != '{' || strncmp(rule->key + 1, conf->namespace, n) != 0 ||
 			 rule->key[n + 1] != '}' || rule->key[n + 2] == ':'))
-		errors_add(v->errors, item_place(v, node, "key"),
+		errors_add(v->errors, item_position(v, node, "key"),
 			"rules: key: with a cluster among the masters it begins with the tag of its slot, "
 			"and "
 			"no colon behind that: {%s}/%%",
@@ -329,7 +329,7 @@ key_verify(const struct verify *v, const struct conf *conf, size_t i)
 	bool own = strncmp(key, conf->namespace, n) == 0 && strncmp(key + n, ":{", 2) == 0;
 
 	if (own || strncmp(key, TOKEN_COUNTERS, strlen(TOKEN_COUNTERS)) == 0)
-		errors_add(v->errors, item_place(v, item_node(v, "rules", i), "key"),
+		errors_add(v->errors, item_position(v, item_node(v, "rules", i), "key"),
 			"rules: key: keys that begin with %s%s are holdfast's own; leave key: out, or take "
 			"another",
 			own ? conf->namespace : TOKEN_COUNTERS, own ? ":{" : "");
@@ -360,7 +360,7 @@ only_keys_verify(const struct verify *v, const struct conf *conf, size_t i)
 		if (!only_key(&conf->rules[j], before) || strcmp(key, before) != 0 ||
 			strcmp(conf->rules[i].match, conf->rules[j].match) == 0)
 			continue;
-		errors_add(v->errors, item_place(v, item_node(v, "rules", i), "match"),
+		errors_add(v->errors, item_position(v, item_node(v, "rules", i), "match"),
 			"rules: the key of %s is also that of %s, by %s; a key has one name: use that one",
 			conf->rules[i].match, conf->rules[j].match, item_name(name, v, "rules", i, j));
 	}
@@ -382,7 +382,7 @@ rules_verify(const struct verify *v, const struct conf *conf)
 
 			if (strcmp(before, "*") != 0 && strcmp(before, conf->rules[i].match) != 0)
 				continue;
-			errors_add(v->errors, item_place(v, item_node(v, "rules", i), "match"),
+			errors_add(v->errors, item_position(v, item_node(v, "rules", i), "match"),
 				"rules: never reached: %s matches all of it, and the first match wins",
 				item_name(name, v, "rules", i, j));
 			break;
@@ -397,7 +397,7 @@ users_verify(const struct verify *v, const struct conf *conf)
 	for (size_t i = 1; i < conf->user_count; i++)
 		for (size_t j = 0; j < i; j++)
 			if (strcmp(conf->users[i].name, conf->users[j].name) == 0)
-				errors_add(v->errors, item_place(v, item_node(v, "users", i), "name"),
+				errors_add(v->errors, item_position(v, item_node(v, "users", i), "name"),
 					"users: the same name as %s; name each once",
 					item_name(name, v, "users", i, j));
 }
@@ -413,7 +413,7 @@ ledger_verify(const struct verify *v, const struct conf *conf)
 	for (size_t i = 0; i < conf->http_count; i++)
 		taken = taken || strcmp(conf->ledger, conf->http[i].path) == 0;
 	if (taken)
-		errors_add(v->errors, (struct place){v->file, 0, 0},
+		errors_add(v->errors, (struct position){v->file, 0, 0},
 			"ledger: %s is also the path of a socket or of the log; give the ledger one of its "
 			"own",
 			conf->ledger);

@@ -25,7 +25,7 @@ void verify_conf(const struct verify *v, struct conf *conf);
 bool verify_applies(const struct schema_key *key, const void *item);
 
 /* Where this key of the mapping is, for an error; without it, where the mapping is. */
-struct place item_place(const struct verify *v, const struct node *mapping, const char *key);
+struct position item_position(const struct verify *v, const struct node *mapping, const char *key);
 
 /* Reads the password from the item's file or variable. False: it names neither. */
 bool secret_find(
