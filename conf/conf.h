@@ -47,7 +47,7 @@ struct conf_url {
 };
 
 /* Hosts, each a name or a numeric address. */
-struct conf_places {
+struct conf_addresses {
 	struct conf_address *list;
 	size_t count;
 };
@@ -92,7 +92,7 @@ typedef int storage_CHOICE; /* an enum of those above */
 typedef unsigned storage_SET;
 typedef struct conf_address storage_ADDRESS;
 typedef struct conf_url storage_URL;
-typedef struct conf_places storage_PLACES;
+typedef struct conf_addresses storage_ADDRESSES;
 typedef struct conf_texts storage_TEXTS;
 typedef void *storage_LIST; /* no key has it: a LIST is an array of its scope */
 typedef void *storage_MAP;  /* likewise */

@@ -1,5 +1,5 @@
 /*
- * list: the values that are lists: sets of words, texts, and the places of sentinels and nodes. A part of
+ * list: the values that are lists: sets of words, texts, and the addresses of sentinels and nodes. A part of
  * value.c.
  */
 #include "conf/list.h"
@@ -109,18 +109,19 @@ texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts)
 	snprintf(out + n, VALUE_TEXT_MAX - n, "]");
 }
 
-/* ---- places ---- */
+/* ---- addresses ---- */
 
 #define SENTINEL_PORT 26379
 #define NODE_PORT     6379
 
 bool
-place_add(const struct schema_key *key, const char *text, struct conf_places *out, char why[VALUE_WHY_MAX])
+addresses_add(
+	const struct schema_key *key, const char *text, struct conf_addresses *out, char why[VALUE_WHY_MAX])
 {
-	struct conf_address place;
+	struct conf_address address;
 	struct conf_address *list;
 
-	if (!place_parse(text, key->type == TYPE_NODES ? NODE_PORT : SENTINEL_PORT, &place))
+	if (!server_parse(text, key->type == TYPE_NODES ? NODE_PORT : SENTINEL_PORT, &address))
 		return value_refuse(why, key, text, "is no host and port");
 	if (out->count == (size_t)key->high)
 		return value_refuse(why, key, text, "is one too many");
@@ -128,19 +129,19 @@ place_add(const struct schema_key *key, const char *text, struct conf_places *ou
 	if (list == NULL)
 		return value_refuse(why, key, text, "does not fit into memory");
 	out->list = list;
-	list[out->count++] = place;
+	list[out->count++] = address;
 	return true;
 }
 
 void
-places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places)
+addresses_format(char out[VALUE_TEXT_MAX], const struct conf_addresses *addresses)
 {
 	size_t n = (size_t)snprintf(out, VALUE_TEXT_MAX, "[");
 
-	for (size_t i = 0; i < places->count; i++) {
+	for (size_t i = 0; i < addresses->count; i++) {
 		char text[CONF_HOST_MAX + 16];
 
-		address_format(text, &places->list[i]);
+		address_format(text, &addresses->list[i]);
 		n += (size_t)snprintf(out + n, VALUE_TEXT_MAX - n, "%s\"%s\"", i > 0 ? ", " : "", text);
 	}
 	snprintf(out + n, VALUE_TEXT_MAX - n, "]");

@@ -1,5 +1,5 @@
 /*
- * list: the values that are lists: sets of words, texts, and the places of sentinels and nodes. A part of
+ * list: the values that are lists: sets of words, texts, and the addresses of sentinels and nodes. A part of
  * value.c.
  */
 #ifndef CONF_LIST_H
@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-struct conf_places;
+struct conf_addresses;
 struct conf_texts;
 
 /* Adds the bit of this word. False: as value_parse(). */
@@ -24,10 +24,10 @@ void set_format(char out[VALUE_TEXT_MAX], enum value_type type, unsigned set);
 /* Append one. False: as value_parse(). */
 bool text_add(const struct schema_key *key, const char *text, struct conf_texts *out, char why[VALUE_WHY_MAX])
 	__attribute__((warn_unused_result));
-bool place_add(const struct schema_key *key, const char *text, struct conf_places *out,
+bool addresses_add(const struct schema_key *key, const char *text, struct conf_addresses *out,
 	char why[VALUE_WHY_MAX]) __attribute__((warn_unused_result));
 void texts_free(struct conf_texts *texts);
 void texts_format(char out[VALUE_TEXT_MAX], const struct conf_texts *texts);
-void places_format(char out[VALUE_TEXT_MAX], const struct conf_places *places);
+void addresses_format(char out[VALUE_TEXT_MAX], const struct conf_addresses *addresses);
 
 #endif

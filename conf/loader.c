@@ -178,7 +178,7 @@ value_load(struct loader *l, const struct schema_key *key, const struct node *no
 			complain(l, node, key->name, text);
 		}
 		break;
-	case STORAGE_PLACES:
+	case STORAGE_ADDRESSES:
 	case STORAGE_TEXTS:
 	case STORAGE_SET:
 		values_load(l, key, node, scope_field(key, base), item);

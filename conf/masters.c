@@ -22,12 +22,12 @@ address_same(const struct conf_address *a, const struct conf_address *b)
 }
 
 static void
-places_verify(
-	const struct verify *v, const struct node *node, const char *list, const struct conf_places *places)
+addresses_verify(const struct verify *v, const struct node *node, const char *list,
+	const struct conf_addresses *addresses)
 {
-	for (size_t i = 1; i < places->count; i++)
+	for (size_t i = 1; i < addresses->count; i++)
 		for (size_t j = 0; j < i; j++)
-			if (address_same(&places->list[i], &places->list[j]))
+			if (address_same(&addresses->list[i], &addresses->list[j]))
 				errors_add(v->errors, item_position(v, node, list),
 					"masters: %s %zu and %zu are the same; name each once", list, j + 1,
 					i + 1);
@@ -36,17 +36,17 @@ places_verify(
 static void
 sentinel_verify(const struct verify *v, const struct node *node, struct conf_sentinel *sentinel)
 {
-	const struct conf_places *places = &sentinel->sentinels;
+	const struct conf_addresses *addresses = &sentinel->sentinels;
 
 	if (sentinel->name[0] == '\0')
 		errors_add(v->errors, node_position(node),
 			"masters: sentinel without name; it needs the one that the sentinels know the master "
 			"by");
-	if (places->count == 0)
+	if (addresses->count == 0)
 		errors_add(v->errors, node_position(node),
 			"masters: sentinel without sentinels; it needs their hosts and ports, such as "
 			"[10.0.0.7:26379, 10.0.0.8:26379]");
-	places_verify(v, node, "sentinels", places);
+	addresses_verify(v, node, "sentinels", addresses);
 	if (sentinel->password_file[0] != '\0' && sentinel->password_env[0] != '\0')
 		errors_add(v->errors, node_position(node),
 			"masters: more than one password of the sentinels; give password-file or "
@@ -98,7 +98,7 @@ cluster_verify(const struct verify *v, const struct node *master, const struct n
 		errors_add(v->errors, node_position(node),
 			"masters: cluster without nodes; it needs the hosts and ports of some, such as "
 			"[10.0.0.7:6379, 10.0.0.8:6379]");
-	places_verify(v, node, "nodes", &cluster->nodes);
+	addresses_verify(v, node, "nodes", &cluster->nodes);
 	if (node_get(master, "database") != NULL)
 		errors_add(v->errors, item_position(v, master, "database"),
 			"masters: database means nothing beside cluster, which has one; leave it out");
@@ -133,7 +133,7 @@ master_verify(const struct verify *v, const struct node *node, struct conf_maste
 }
 
 static bool
-places_meet(const struct conf_places *a, const struct conf_places *b)
+addresses_meet(const struct conf_addresses *a, const struct conf_addresses *b)
 {
 	for (size_t i = 0; i < a->count; i++)
 		for (size_t j = 0; j < b->count; j++)
@@ -146,11 +146,11 @@ places_meet(const struct conf_places *a, const struct conf_places *b)
 static bool
 found_same(const struct conf_master *a, const struct conf_master *b)
 {
-	const struct conf_places *nodes = &a->cluster.nodes, *others = &b->cluster.nodes;
+	const struct conf_addresses *nodes = &a->cluster.nodes, *others = &b->cluster.nodes;
 
 	if (nodes->count > 0 && others->count > 0)
-		return strcmp(a->cluster.name, b->cluster.name) == 0 || places_meet(nodes, others);
-	return places_meet(&a->sentinel.sentinels, &b->sentinel.sentinels) &&
+		return strcmp(a->cluster.name, b->cluster.name) == 0 || addresses_meet(nodes, others);
+	return addresses_meet(&a->sentinel.sentinels, &b->sentinel.sentinels) &&
 	       strcmp(a->sentinel.name, b->sentinel.name) == 0;
 }
 

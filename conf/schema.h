@@ -28,7 +28,7 @@ enum value_storage {
 	STORAGE_CHOICE, /* counted from 0 in the order of the words */
 	STORAGE_ADDRESS,
 	STORAGE_URL,
-	STORAGE_PLACES,
+	STORAGE_ADDRESSES,
 	STORAGE_TEXTS,
 	STORAGE_SET,  /* a bit for each word, from 1 in the order of the words */
 	STORAGE_LIST, /* pointer to items, owned, and a size_t */

@@ -107,14 +107,14 @@ static bool
 tcp_parse(const char *text, int64_t database_most, struct conf_url *out, char why[WHY_MAX])
 {
 	const char *at = strrchr(text, '@');
-	const char *place = at != NULL ? at + 1 : text;
-	size_t n = strcspn(place, "/");
+	const char *endpoint = at != NULL ? at + 1 : text;
+	size_t n = strcspn(endpoint, "/");
 	int64_t database = 0;
 
-	if (place[n] == '/' && place[n + 1] != '\0' &&
-		!number_parse(slice_of(place + n + 1), 0, database_most, &database))
+	if (endpoint[n] == '/' && endpoint[n + 1] != '\0' &&
+		!number_parse(slice_of(endpoint + n + 1), 0, database_most, &database))
 		return refuse_database(why, database_most, "the slash");
-	if (!endpoint_parse((struct slice){place, n}, REDIS_PORT, &out->address))
+	if (!endpoint_parse((struct slice){endpoint, n}, REDIS_PORT, &out->address))
 		return refuse(why,
 			"names no host and port from 1 to 65535, such as 10.0.0.1:6379 or [fd00::1]:6379");
 	out->kind = CONF_URL_TCP;
@@ -262,7 +262,7 @@ address_parse(const char *text, struct conf_address *out)
 }
 
 bool
-place_parse(const char *text, int fallback, struct conf_address *out)
+server_parse(const char *text, int fallback, struct conf_address *out)
 {
 	struct conf_address address;
 

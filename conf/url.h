@@ -26,7 +26,7 @@ void url_format(char out[URL_TEXT_MAX], const struct conf_url *url);
 bool address_parse(const char *text, struct conf_address *out) __attribute__((warn_unused_result));
 /* "10.0.0.7:26379", "[::1]:26379" or "name.example:26379"; without a port, fallback is used. *out is
  * unchanged on failure. */
-bool place_parse(const char *text, int fallback, struct conf_address *out)
+bool server_parse(const char *text, int fallback, struct conf_address *out)
 	__attribute__((warn_unused_result));
 void address_format(char out[CONF_HOST_MAX + 16], const struct conf_address *address);
 

@@ -303,8 +303,8 @@ value_parse(const struct schema_key *key, const char *text, void *field, char wh
 		return address_read(key, text, field, why);
 	case STORAGE_URL:
 		return url_read(key, text, field, why);
-	case STORAGE_PLACES:
-		return place_add(key, text, field, why);
+	case STORAGE_ADDRESSES:
+		return addresses_add(key, text, field, why);
 	case STORAGE_TEXTS:
 		return text_add(key, text, field, why);
 	case STORAGE_SET:
@@ -325,7 +325,7 @@ value_init(const struct schema_key *key, void *field)
 	case STORAGE_LIST:
 	case STORAGE_MAP:
 	case STORAGE_URL:
-	case STORAGE_PLACES:
+	case STORAGE_ADDRESSES:
 	case STORAGE_TEXTS:
 		return true;
 	case STORAGE_SET:
@@ -352,8 +352,8 @@ value_free(const struct schema_key *key, void *field)
 		texts_free(field);
 	if (schema_storage(key) == STORAGE_URL)
 		url_free(field);
-	if (schema_storage(key) == STORAGE_PLACES)
-		free(((struct conf_places *)field)->list);
+	if (schema_storage(key) == STORAGE_ADDRESSES)
+		free(((struct conf_addresses *)field)->list);
 	if (schema_storage(key) != STORAGE_TEXT)
 		return;
 	memcpy(&text, field, sizeof(text));
@@ -399,8 +399,8 @@ value_format(char out[VALUE_TEXT_MAX], const struct schema_key *key, const void 
 		url_format(text, field);
 		text_format(out, text);
 		break;
-	case STORAGE_PLACES:
-		places_format(out, field);
+	case STORAGE_ADDRESSES:
+		addresses_format(out, field);
 		break;
 	case STORAGE_TEXTS:
 		texts_format(out, field);
@@ -423,8 +423,8 @@ value_is_absent(const struct schema_key *key, const void *field)
 		return ((const struct conf_address *)field)->port == 0;
 	case STORAGE_URL:
 		return ((const struct conf_url *)field)->kind == CONF_URL_NONE;
-	case STORAGE_PLACES:
-		return ((const struct conf_places *)field)->count == 0;
+	case STORAGE_ADDRESSES:
+		return ((const struct conf_addresses *)field)->count == 0;
 	case STORAGE_TEXTS:
 		return ((const struct conf_texts *)field)->count == 0;
 	default:

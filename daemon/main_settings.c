@@ -225,7 +225,7 @@ found_place(const struct conf_master *master, struct pool_settings *pool, struct
 {
 	const struct conf_sentinel *sentinel = &master->sentinel;
 	const bool cluster = is_cluster(master);
-	const struct conf_places *places = cluster ? &master->cluster.nodes : &sentinel->sentinels;
+	const struct conf_addresses *places = cluster ? &master->cluster.nodes : &sentinel->sentinels;
 	const struct conf_tls *tls = cluster ? &master->tls : &sentinel->tls;
 	for (size_t i = 0; i < places->count; i++) {
 		out->places[i] = (struct finder_place){
@@ -339,7 +339,7 @@ address_written(struct slice name, char where[SETTINGS_WHERE_MAX])
 		memcpy(where, text, sizeof text);
 		return true;
 	}
-	if (!place_parse(text, 0, &address) || address.port == 0) {
+	if (!server_parse(text, 0, &address) || address.port == 0) {
 		return false;
 	}
 	address_format(where, &address);
@@ -444,7 +444,7 @@ reach_url(const struct master_place *at, const struct conf_master *like, struct 
 	}
 	if (reach->path[0] == '/') {
 		pool->path = reach->path;
-	} else if (place_parse(reach->path, 0, &reach->address)) {
+	} else if (server_parse(reach->path, 0, &reach->address)) {
 		pool->host = reach->address.host;
 		pool->port = (uint16_t)reach->address.port;
 	}
