@@ -139,11 +139,11 @@ driver_on_master(void *arg, const struct event *event)
 }
 
 static bool
-driver_on_find(void *arg, struct slice place, struct slice way, struct pool_settings *settings, char *why,
+driver_on_find(void *arg, struct slice address, struct slice way, struct pool_settings *settings, char *why,
 	size_t room)
 {
 	const struct driver *d = arg;
-	return d->reach_master(d->main_arg, place, way, settings, why, room);
+	return d->reach_master(d->main_arg, address, way, settings, why, room);
 }
 
 static const struct masters_hooks driver_masters_hooks = {
@@ -682,9 +682,9 @@ driver_listen(struct driver *d, const struct socket_settings *settings, size_t c
 }
 
 const char *
-driver_other_master(const struct driver *d, const struct master_place *only)
+driver_other_master(const struct driver *d, const struct master_address *only)
 {
-	return master_aside(d->core, only->place, only->way);
+	return master_aside(d->core, only->address, only->way);
 }
 
 const char *

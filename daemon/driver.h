@@ -60,8 +60,8 @@ struct driver_limits {
 };
 
 /* A master, as a set of masters names it (masterset.h). */
-struct master_place {
-	char place[MASTERSET_PLACE_MAX];
+struct master_address {
+	char address[MASTERSET_PLACE_MAX];
 	char way[MASTERSET_WAY_MAX];
 };
 
@@ -73,12 +73,12 @@ struct driver_settings {
 	/* If the socket of the daemon is removed or replaced while locks are held, the daemon stays until all
 	 * leases have ended: its successor sees that clients may rely on these locks. */
 	bool lingers;
-	/* Finds the place of a master, and the way to it, by the name that an administrator gave. 0, or -1
+	/* Finds the address of a master, and the way to it, by the name that an administrator gave. 0, or -1
 	 * and why. */
-	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
-	/* How to reach the master at this place by this way; see masters_find. */
-	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
-		char *why, size_t room);
+	int (*find_master)(void *arg, struct slice name, struct master_address *out, char *why, size_t room);
+	/* How to reach the master at this address by this way; see masters_find. */
+	bool (*reach_master)(void *arg, struct slice address, struct slice way,
+		struct pool_settings *settings, char *why, size_t room);
 	/* SIGHUP and RELOAD: 0, or -1; text says what was done, or why not. */
 	int (*reload)(void *arg, char *text, size_t room);
 	/* SIGUSR2 and RESTART: takes up the configuration, and sees whether the next process can go on with
@@ -112,7 +112,7 @@ struct event_base *driver_base(struct driver *driver);
 
 /* The only master that this daemon uses if it is not this one of the configuration; NULL: it is, or there are
  * several, or only is empty. */
-const char *driver_other_master(const struct driver *driver, const struct master_place *only);
+const char *driver_other_master(const struct driver *driver, const struct master_address *only);
 
 /* Connects to the masters, and accepts clients at the open sockets. -1: out of memory. */
 int driver_start(struct driver *driver, const struct driver_settings *settings)

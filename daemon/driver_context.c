@@ -141,7 +141,7 @@ driver_on_exit(void *arg, struct process process, enum process_sight sight)
 	driver_event(d, &(struct event){.type = type, .process = process});
 }
 
-/* A master is identified by its place and the way to it, which the configuration tells. */
+/* A master is identified by its address and the way to it, which the configuration tells. */
 static void
 driver_on_masters(void *arg, struct connection *c, const struct command *command)
 {
@@ -153,7 +153,7 @@ driver_on_masters(void *arg, struct connection *c, const struct command *command
 	struct driver *d = arg;
 	struct identity *who = connection_identity(c);
 	struct masters_change change = {.op = ops[command->verb]};
-	struct master_place found[MASTERS_NEW_MAX];
+	struct master_address found[MASTERS_NEW_MAX];
 	struct reply error;
 	char why[CONTEXT_TEXT_MAX];
 	size_t first = change.op == MASTERS_REPLACE ? 1 : 0;
@@ -161,13 +161,13 @@ driver_on_masters(void *arg, struct connection *c, const struct command *command
 		change.old = command->argv[0];
 	}
 	for (size_t i = first; i < command->argc; i++) {
-		struct master_place *one = &found[i - first];
+		struct master_address *one = &found[i - first];
 		if (d->find_master(d->main_arg, command->argv[i], one, why, sizeof why) != 0) {
 			reply_error(&error, CODE_ERR, "%s", why);
 			driver_refuse(c, &error);
 			return;
 		}
-		change.places[i - first] = slice_of(one->place);
+		change.places[i - first] = slice_of(one->address);
 		change.ways[i - first] = slice_of(one->way);
 	}
 	driver_event(d, &(struct event){.type = EVENT_MASTERS, .conn = who->id, .masters = &change});

@@ -87,9 +87,9 @@ struct driver {
 	int (*reload)(void *arg, char *text, size_t room);
 	bool (*prepare)(void *arg, char *why, size_t room);
 	void (*relied_on)(void *arg, int64_t until_ms);
-	int (*find_master)(void *arg, struct slice name, struct master_place *out, char *why, size_t room);
-	bool (*reach_master)(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
-		char *why, size_t room);
+	int (*find_master)(void *arg, struct slice name, struct master_address *out, char *why, size_t room);
+	bool (*reach_master)(void *arg, struct slice address, struct slice way,
+		struct pool_settings *settings, char *why, size_t room);
 	pid_t (*save_master)(void *arg, struct record *r, struct descriptors *given);
 	void (*load_master)(void *arg, struct record *r, struct descriptors *given);
 	const struct handover_program *program;

@@ -48,7 +48,7 @@ errors_print(const struct conf_errors *errors)
 }
 
 static int
-main_find_master(void *arg, struct slice name, struct master_place *out, char *why, size_t room)
+main_find_master(void *arg, struct slice name, struct master_address *out, char *why, size_t room)
 {
 	const struct main *m = arg;
 	return settings_find_master(m->conf, m->boot, name, out, why, room);
@@ -65,16 +65,16 @@ embedded_reach(const struct main *m, struct pool_settings *pool)
 }
 
 static bool
-main_reach_master(void *arg, struct slice place, struct slice way, struct pool_settings *settings, char *why,
-	size_t room)
+main_reach_master(void *arg, struct slice address, struct slice way, struct pool_settings *settings,
+	char *why, size_t room)
 {
 	struct main *m = arg;
-	struct master_place at;
+	struct master_address at;
 	if (m->embedded) {
 		embedded_reach(m, settings);
 		return true;
 	}
-	snprintf(at.place, sizeof at.place, "%.*s", (int)place.n, place.p);
+	snprintf(at.address, sizeof at.address, "%.*s", (int)address.n, address.p);
 	snprintf(at.way, sizeof at.way, "%.*s", (int)way.n, way.p);
 	*settings = m->pool;
 	return settings_reach(m->conf, m->boot, &at, settings, &m->reach, why, room);
@@ -89,7 +89,7 @@ pools_make(struct main *m, struct pool_settings *pools)
 	const struct conf *conf = m->boot;
 	for (size_t i = 0; i < conf->master_count; i++) {
 		pools[i] = m->pool;
-		settings_place(&conf->masters[i], &pools[i], &m->finders[i], m->where[i]);
+		settings_address(&conf->masters[i], &pools[i], &m->finders[i], m->where[i]);
 		settings_way(&conf->masters[i], m->ways[i]);
 	}
 	if (conf->master_count == 0) {
@@ -199,7 +199,7 @@ driver_settings_make(struct main *m)
 				.config = conf->files,
 				.pending = m->pending,
 				.loaded = &m->loaded,
-				.only_place = m->only.place,
+				.only_address = m->only.address,
 				.only_way = m->only.way,
 				.namespace = conf->namespace,
 				.ledger = strcmp(conf->ledger, CONF_LEDGER_OFF) == 0 ? "" : conf->ledger,

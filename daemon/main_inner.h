@@ -56,7 +56,7 @@ struct main {
 	struct tls_dates dates; /* by the latest configuration */
 	struct config_facts loaded;
 	struct secrets secrets;             /* likewise: those that others may read */
-	struct master_place only;           /* of the latest configuration; see context_facts */
+	struct master_address only;         /* of the latest configuration; see context_facts */
 	char pending[CONTEXT_TEXT_MAX / 2]; /* keys of the latest configuration that are not in effect */
 	/* At the start: what a process that was killed may still have is waited for until then. */
 	int64_t patient_until_ms;

@@ -44,7 +44,7 @@ only_master_tell(struct main *m)
 		return false;
 	}
 	LOG_EVENT(&m->log, LOG_WARNING_LEVEL, "config.not_in_effect", log_text("key", "masters"),
-		log_text("used", used), log_text("configured", m->only.place),
+		log_text("used", used), log_text("configured", m->only.address),
 		log_text("text", "if it is the same server, MASTERS REPLACE; for another server stop all "
 				 "daemons, then start them"));
 	return true;

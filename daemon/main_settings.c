@@ -220,24 +220,24 @@ is_cluster(const struct conf_master *master)
 
 /* Sentinels have a login and TLS of their own; the nodes of a cluster have those of the master. */
 static void
-found_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *out,
+settings_finder(const struct conf_master *master, struct pool_settings *pool, struct main_finder *out,
 	char where[SETTINGS_WHERE_MAX])
 {
 	const struct conf_sentinel *sentinel = &master->sentinel;
 	const bool cluster = is_cluster(master);
-	const struct conf_addresses *places = cluster ? &master->cluster.nodes : &sentinel->sentinels;
+	const struct conf_addresses *addresses = cluster ? &master->cluster.nodes : &sentinel->sentinels;
 	const struct conf_tls *tls = cluster ? &master->tls : &sentinel->tls;
-	for (size_t i = 0; i < places->count; i++) {
-		out->places[i] = (struct finder_place){
-			.host = places->list[i].host,
-			.port = (uint16_t)places->list[i].port,
+	for (size_t i = 0; i < addresses->count; i++) {
+		out->addresses[i] = (struct finder_address){
+			.host = addresses->list[i].host,
+			.port = (uint16_t)addresses->list[i].port,
 		};
 	}
 	out->settings = (struct finder_settings){
 		.kind = cluster ? FINDER_CLUSTER : FINDER_SENTINEL,
 		.name = cluster ? master->cluster.name : sentinel->name,
-		.places = out->places,
-		.count = places->count,
+		.addresses = out->addresses,
+		.count = addresses->count,
 		.user = text_or_null(cluster ? master->user : sentinel->user),
 		.password = text_or_null(cluster ? master->password : sentinel->password),
 		.tls = settings_tls(tls, conf_tls_on(tls)),
@@ -252,11 +252,11 @@ found_place(const struct conf_master *master, struct pool_settings *pool, struct
 }
 
 void
-settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *finder,
+settings_address(const struct conf_master *master, struct pool_settings *pool, struct main_finder *finder,
 	char where[SETTINGS_WHERE_MAX])
 {
 	if (master->url.kind == CONF_URL_NONE) {
-		found_place(master, pool, finder, where);
+		settings_finder(master, pool, finder, where);
 		return;
 	}
 	if (master->url.kind == CONF_URL_UNIX) {
@@ -293,28 +293,28 @@ settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
 		number, found && !acked ? ",replicas-ack=no" : "");
 }
 
-/* Whether this name names the master; if so, *out is its place. */
+/* Whether this name names the master; if so, *out is its address. */
 static bool
-master_named(const struct conf_master *master, struct slice name, struct master_place *out)
+master_named(const struct conf_master *master, struct slice name, struct master_address *out)
 {
 	struct pool_settings pool = {0};
 	struct main_finder finder;
 	char where[SETTINGS_WHERE_MAX];
-	settings_place(master, &pool, &finder, where);
-	members_place(out->place, where);
+	settings_address(master, &pool, &finder, where);
+	members_place(out->address, where);
 	settings_way(master, out->way);
-	return slice_equal(slice_of(where), name) || slice_equal(slice_of(out->place), name);
+	return slice_equal(slice_of(where), name) || slice_equal(slice_of(out->address), name);
 }
 
 bool
-settings_only_master(const struct conf *conf, struct master_place *out)
+settings_only_master(const struct conf *conf, struct master_address *out)
 {
-	*out = (struct master_place){0};
+	*out = (struct master_address){0};
 	return conf->master_count == 1 && (master_named(&conf->masters[0], SLICE(""), out), true);
 }
 
 static bool
-conf_names(const struct conf *conf, struct slice name, struct master_place *out)
+conf_names(const struct conf *conf, struct slice name, struct master_address *out)
 {
 	for (size_t i = 0; i < conf->master_count; i++) {
 		if (master_named(&conf->masters[i], name, out)) {
@@ -372,7 +372,7 @@ url_way(const struct conf *conf, char way[MASTERSET_WAY_MAX])
 
 int
 settings_find_master(const struct conf *conf, const struct conf *boot, struct slice name,
-	struct master_place *out, char *why, size_t room)
+	struct master_address *out, char *why, size_t room)
 {
 	char where[SETTINGS_WHERE_MAX];
 	if (conf_names(conf, name, out) || conf_names(boot, name, out)) {
@@ -385,17 +385,17 @@ settings_find_master(const struct conf *conf, const struct conf *boot, struct sl
 			(int)(name.n < 80 ? name.n : 80), name.p);
 		return -1;
 	}
-	members_place(out->place, where);
+	members_place(out->address, where);
 	url_way(conf, out->way);
 	return 0;
 }
 
 static const struct conf_master *
-conf_master_at(const struct conf *conf, const struct master_place *at)
+conf_master_at(const struct conf *conf, const struct master_address *at)
 {
-	struct master_place found;
+	struct master_address found;
 	for (size_t i = 0; i < conf->master_count; i++) {
-		if (master_named(&conf->masters[i], slice_of(at->place), &found) &&
+		if (master_named(&conf->masters[i], slice_of(at->address), &found) &&
 			strcmp(found.way, at->way) == 0) {
 			return &conf->masters[i];
 		}
@@ -403,12 +403,12 @@ conf_master_at(const struct conf *conf, const struct master_place *at)
 	return NULL;
 }
 
-/* Decodes a place of a set: the inverse of members_place(). */
+/* Decodes the address of a member of a set: the inverse of members_place(). */
 static void
-place_read(const char *place, char text[MASTERSET_PLACE_MAX])
+address_decode(const char *address, char text[MASTERSET_PLACE_MAX])
 {
 	size_t n = 0;
-	for (const char *p = place; *p != '\0'; p++) {
+	for (const char *p = address; *p != '\0'; p++) {
 		unsigned code = 0;
 		if (*p == '%' && sscanf(p + 1, "%2x", &code) == 1) {
 			text[n++] = (char)code;
@@ -431,14 +431,14 @@ way_read(const char *way, int *database)
 }
 
 static bool
-reach_url(const struct master_place *at, const struct conf_master *like, struct pool_settings *pool,
+reach_url(const struct master_address *at, const struct conf_master *like, struct pool_settings *pool,
 	struct main_reach *reach)
 {
 	char text[MASTERSET_PLACE_MAX];
 	if (!way_read(at->way, &pool->db)) {
 		return false;
 	}
-	place_read(at->place, text);
+	address_decode(at->address, text);
 	if (!address_written(slice_of(text), reach->path)) {
 		return false;
 	}
@@ -457,7 +457,7 @@ reach_url(const struct master_place *at, const struct conf_master *like, struct 
 }
 
 bool
-settings_reach(const struct conf *conf, const struct conf *boot, const struct master_place *at,
+settings_reach(const struct conf *conf, const struct conf *boot, const struct master_address *at,
 	struct pool_settings *pool, struct main_reach *reach, char *why, size_t room)
 {
 	const struct conf_master *master = conf_master_at(conf, at), *like = first_with_url(conf);
@@ -466,7 +466,7 @@ settings_reach(const struct conf *conf, const struct conf *boot, const struct ma
 		master = conf_master_at(boot, at);
 	}
 	if (master) {
-		settings_place(master, pool, &reach->finder, where);
+		settings_address(master, pool, &reach->finder, where);
 		return true;
 	}
 	if (reach_url(at, like ? like : first_with_url(boot), pool, reach)) {

@@ -70,17 +70,17 @@ struct tls_settings settings_tls(const struct conf_tls *from, bool on);
 /* Storage for what a pool_settings points to. */
 struct main_finder {
 	struct finder_settings settings;
-	struct finder_place places[FINDER_PLACES_MAX];
+	struct finder_address addresses[FINDER_ADDRESSES_MAX];
 };
 
 /* Sets where a master of the configuration is, or which sentinels or nodes know it. Texts stay those of conf.
  * where: the same for people. */
-void settings_place(const struct conf_master *master, struct pool_settings *pool, struct main_finder *finder,
-	char where[SETTINGS_WHERE_MAX]);
+void settings_address(const struct conf_master *master, struct pool_settings *pool,
+	struct main_finder *finder, char where[SETTINGS_WHERE_MAX]);
 
 /* The only master of the configuration, as the set of masters names it. False: it has none, or several, and
  * out is empty. */
-bool settings_only_master(const struct conf *conf, struct master_place *out);
+bool settings_only_master(const struct conf *conf, struct master_address *out);
 
 /* The way to it, as the set of masters names it (core.h). */
 void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX]);
@@ -91,7 +91,7 @@ void settings_way(const struct conf_master *master, char way[MASTERSET_WAY_MAX])
  * first master with a URL is. -1: why says what is allowed.
  */
 int settings_find_master(const struct conf *conf, const struct conf *boot, struct slice name,
-	struct master_place *out, char *why, size_t room) __attribute__((warn_unused_result));
+	struct master_address *out, char *why, size_t room) __attribute__((warn_unused_result));
 
 /* Storage for what a pool_settings points to if the master is not in the configuration. */
 struct main_reach {
@@ -101,12 +101,12 @@ struct main_reach {
 };
 
 /*
- * How to reach the master at this place of a set, by this way: sets in *pool where it is and how to log in.
+ * How to reach the master at this address of a set, by this way: sets in *pool where it is and how to log in.
  * The master is one of conf, else of boot; or, for a URL, another address, which takes the settings of the
  * first master with a URL. False: why is a clause that follows its name. Texts stay those of conf, boot and
  * reach.
  */
-bool settings_reach(const struct conf *conf, const struct conf *boot, const struct master_place *at,
+bool settings_reach(const struct conf *conf, const struct conf *boot, const struct master_address *at,
 	struct pool_settings *pool, struct main_reach *reach, char *why, size_t room)
 	__attribute__((warn_unused_result));
 

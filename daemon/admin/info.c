@@ -73,15 +73,15 @@ info_secrets(struct secrets *secrets, struct buffer *text)
 }
 
 const char *
-master_aside(const struct core *core, const char *only_place, const char *only_way)
+master_aside(const struct core *core, const char *only_address, const char *only_way)
 {
 	struct master_view master;
-	if (only_place[0] == '\0' || core_members(core) != 1) {
+	if (only_address[0] == '\0' || core_members(core) != 1) {
 		return NULL;
 	}
 	core_view_master(core, clock_ms(), 0, &master);
-	return strcmp(master.place, only_place) != 0 || strcmp(master.way, only_way) != 0 ? master.place
-											  : NULL;
+	return strcmp(master.place, only_address) != 0 || strcmp(master.way, only_way) != 0 ? master.place
+											    : NULL;
 }
 
 static void
@@ -240,8 +240,8 @@ info_masters(const struct context *context, struct buffer *text)
 	info_line(text, "masters_set:%s", set.set);
 	info_line(text, "masters_set_places:%s", set.places);
 	info_line(text, "masters_aside:%s",
-		master_aside(context->core, context->facts.only_place, context->facts.only_way)
-			? context->facts.only_place
+		master_aside(context->core, context->facts.only_address, context->facts.only_way)
+			? context->facts.only_address
 			: "");
 	info_line(text, "masters_change:%s", set.change);
 	info_line(text, "masters_next:%s", set.next);

@@ -12,6 +12,6 @@ context_verb info_verb;
 
 /* The only master that is used if it is not this one of the configuration, which is not in effect then; else
  * NULL. */
-const char *master_aside(const struct core *core, const char *only_place, const char *only_way);
+const char *master_aside(const struct core *core, const char *only_address, const char *only_way);
 
 #endif

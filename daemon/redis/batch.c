@@ -37,7 +37,7 @@ call_permits(const struct call *call)
 	return call->kind == KIND_PERMITS ? call->permits : 0;
 }
 
-/* The last call goes to this place; those from there on make room, and keep their order. */
+/* The last call goes to this position; those from there on make room, and keep their order. */
 static void
 group_move(struct group *group, size_t at)
 {

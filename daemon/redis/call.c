@@ -150,7 +150,7 @@ terms_equal(const struct call *a, const struct call *b)
 /* The terms, once for each row of calls that have the same terms, and the number of calls in the row, unless
  * it is the last row. */
 static void
-args_terms(struct call_command *command, const struct call *calls, size_t n, bool places)
+args_terms(struct call_command *command, const struct call *calls, size_t n, bool queued)
 {
 	size_t count;
 	for (size_t i = 0; i < n; i += count) {
@@ -158,7 +158,7 @@ args_terms(struct call_command *command, const struct call *calls, size_t n, boo
 			continue;
 		call_command_number(command, calls[i].ttl_ms);
 		call_command_number(command, calls[i].block);
-		if (places)
+		if (queued)
 			call_command_number(command, calls[i].queue_ms);
 		if (calls[i].fenced)
 			call_command_number(command, calls[i].token);
@@ -234,7 +234,7 @@ struct shape {
 	const char *args;   /* once for all names; see arg_one() and number_of() */
 	const char *name_args; /* for each name */
 	bool terms;            /* then the ttl and block of all and, if fenced, the token */
-	bool places;           /* the terms have the time in the queue, too */
+	bool queued;           /* the terms have the time in the queue, too */
 };
 
 static const struct shape shapes[SCRIPT_COUNT] = {
@@ -545,7 +545,7 @@ call_encode(struct call_command *command, const struct call_settings *settings, 
 		for (size_t i = 0; i < n; i++)
 			arg_one(command, settings, &calls[i], *a);
 	if (shape->terms)
-		args_terms(command, calls, n, shape->places);
+		args_terms(command, calls, n, shape->queued);
 	if (release_says_more(id, &common))
 		call_command_number(command, common.queue_ms);
 	return true;

@@ -249,7 +249,7 @@ connector_stop(struct connector *connector)
 
 /* NULL: out of memory. */
 static char *
-place_text(const char *host, uint16_t port, const char *path)
+address_text(const char *host, uint16_t port, const char *path)
 {
 	bool six = host && strchr(host, ':');
 	char *text = NULL;
@@ -276,7 +276,7 @@ connector_new(struct event_base *base, const char *host, uint16_t port, const ch
 	connector->port = port;
 	connector->host = host ? strdup(host) : NULL;
 	connector->path = path ? strdup(path) : NULL;
-	connector->where = place_text(host, port, path);
+	connector->where = address_text(host, port, path);
 	connector->tls = tls->on && !path ? tls_context_new(TLS_CLIENT, tls) : NULL;
 	if (connector->where && (connector->tls || !tls->on || path) && (!host || connector->host) &&
 		(!path || connector->path))
@@ -289,7 +289,7 @@ bool
 connector_aim(struct connector *connector, const char *host, uint16_t port)
 {
 	char *copy = strdup(host);
-	char *where = place_text(host, port, NULL);
+	char *where = address_text(host, port, NULL);
 
 	assert(!connector->lookup && !connector->path);
 	if (!copy || !where) {

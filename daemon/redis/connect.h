@@ -1,5 +1,5 @@
 /*
- * connect: connections to one place, without ever making the event loop wait, and the password to log in
+ * connect: connections to one address, without ever making the event loop wait, and the password to log in
  * with.
  *
  *     name ── evdns ──▶ addresses, in turn ── redisAsyncConnect() ──▶ connection under way
@@ -33,7 +33,7 @@ struct connector *connector_new(struct event_base *base, const char *host, uint1
 	const struct tls_settings *tls, connector_done *done, void *arg) __attribute__((warn_unused_result));
 void connector_free(struct connector *connector);
 
-/* Another place from the next connector_start() on; no name is being looked up now. False: out of memory,
+/* Another address from the next connector_start() on; no name is being looked up now. False: out of memory,
  * nothing has changed. */
 bool connector_aim(struct connector *connector, const char *host, uint16_t port)
 	__attribute__((warn_unused_result));

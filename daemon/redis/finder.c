@@ -23,11 +23,11 @@
 struct watcher {
 	struct finder *finder;
 	struct link *link;
-	struct finder_place place; /* its host is owned */
-	size_t due;                /* answers under way */
-	bool subscribed;           /* asked for; nothing but messages until it is ended */
-	bool no_push;              /* it does not let us subscribe */
-	bool knows;                /* opinion is there */
+	struct finder_address address; /* its host is owned */
+	size_t due;                    /* answers under way */
+	bool subscribed;               /* asked for; nothing but messages until it is ended */
+	bool no_push;                  /* it does not let us subscribe */
+	bool knows;                    /* opinion is there */
 	struct opinion opinion;
 	bool sense; /* of the answers so far; then reading is what they say */
 	struct opinion reading;
@@ -106,7 +106,7 @@ watcher_inquiry(const struct watcher *w)
 	return (struct inquiry){.name = f->name,
 		.key = f->key,
 		.slot = f->slot,
-		.place = &w->place,
+		.address = &w->address,
 		.believed = f->found ? &f->believed : NULL};
 }
 
@@ -175,7 +175,7 @@ finder_majority(const struct finder *f)
 }
 
 static bool
-same_place(const struct whereabouts *a, const struct whereabouts *b)
+same_address(const struct whereabouts *a, const struct whereabouts *b)
 {
 	return a->port == b->port && strcmp(a->host, b->host) == 0;
 }
@@ -184,7 +184,7 @@ same_place(const struct whereabouts *a, const struct whereabouts *b)
 static bool
 same_server(const struct opinion *a, const struct opinion *b)
 {
-	return a->node[0] != '\0' ? strcmp(a->node, b->node) == 0 : same_place(&a->at, &b->at);
+	return a->node[0] != '\0' ? strcmp(a->node, b->node) == 0 : same_address(&a->at, &b->at);
 }
 
 /* Whether the opinion is that this server is there. */
@@ -195,16 +195,16 @@ opinion_names(const struct opinion *o, const struct opinion *server)
 
 	if (strcmp(o->node, server->node) != 0)
 		return false;
-	if (same_place(&o->at, &server->at))
+	if (same_address(&o->at, &server->at))
 		return true;
 	for (i = 0; i < o->aliases; i++)
-		if (same_place(&o->alias[i], &server->at))
+		if (same_address(&o->alias[i], &server->at))
 			return true;
 	return false;
 }
 
 struct tally {
-	size_t named;  /* so many name the server at this place */
+	size_t named;  /* so many name the server at this address */
 	size_t send;   /* so many of them would send a client there */
 	int64_t epoch; /* that all of these have reached */
 };
@@ -221,7 +221,7 @@ finder_count(const struct finder *f, const struct opinion *server)
 		if (!f->watchers[i].knows || !opinion_names(o, server))
 			continue;
 		tally.named++;
-		tally.send += same_place(&o->at, &server->at);
+		tally.send += same_address(&o->at, &server->at);
 		if (o->epoch < tally.epoch)
 			tally.epoch = o->epoch;
 	}
@@ -229,11 +229,11 @@ finder_count(const struct finder *f, const struct opinion *server)
 }
 
 /*
- * What a majority of all places that were configured says. NULL: no majority says the same.
+ * What a majority of all addresses that were configured says. NULL: no majority says the same.
  *
  * Whom they call the master gets its password and the leases, so one of them alone is not believed, whatever
  * its epoch. Two majorities share one that does not lie, so two daemons that follow majorities follow what
- * sentinels or nodes agree on. A server with several places is taken at the one to which most of them send
+ * sentinels or nodes agree on. A server with several addresses is taken at the one to which most of them send
  * clients; of those that are equal it stays where it was.
  */
 static const struct opinion *
@@ -250,7 +250,7 @@ finder_best(const struct finder *f, int64_t *epoch)
 			continue;
 		tally = finder_count(f, o);
 		if (tally.named < finder_majority(f) || tally.send < most ||
-			(tally.send == most && !(f->found && same_place(&o->at, &f->believed.at))))
+			(tally.send == most && !(f->found && same_address(&o->at, &f->believed.at))))
 			continue;
 		best = o;
 		most = tally.send;
@@ -295,7 +295,7 @@ finder_gather(const struct finder *f, const struct opinion *best, struct replica
 			if (roster_has(&out->named, roster_at(&o->named, k)))
 				continue;
 			roster_append(&out->named, roster_at(&o->named, k));
-			roster_append(&out->places, roster_at(&o->places, k));
+			roster_append(&out->addresses, roster_at(&o->addresses, k));
 		}
 		roster_add_all(&out->previous, &o->previous);
 	}
@@ -309,7 +309,7 @@ static bool
 same_replicas(const struct replicas_found *a, const struct replicas_found *b)
 {
 	return a->count == b->count && strcmp(a->self, b->self) == 0 && roster_same(&a->named, &b->named) &&
-	       roster_same(&a->places, &b->places) && roster_same(&a->previous, &b->previous) &&
+	       roster_same(&a->addresses, &b->addresses) && roster_same(&a->previous, &b->previous) &&
 	       roster_same(&a->gone, &b->gone);
 }
 
@@ -323,7 +323,7 @@ watcher_tell(const struct watcher *w, char *text, size_t n)
 		snprintf(text, n, "%s", w->why);
 }
 
-/* No majority names a master. This is told when each place has been heard, or could not be reached. */
+/* No majority names a master. This is told when each address has been heard, or could not be reached. */
 static void
 finder_lose(struct finder *f)
 {
@@ -406,7 +406,7 @@ finder_decide(struct finder *f)
 	next.epoch = epoch;
 	finder_gather(f, best, &replicas);
 	f->why[0] = '\0';
-	moved = !f->found || !same_place(&next.at, &f->believed.at) || replicas.count != f->replicas.count;
+	moved = !f->found || !same_address(&next.at, &f->believed.at) || replicas.count != f->replicas.count;
 	if (!moved && same_replicas(&replicas, &f->replicas)) {
 		f->believed.epoch = next.epoch;
 		return;
@@ -540,13 +540,13 @@ watchers_open(struct finder *f, struct event_base *base, const struct finder_set
 	for (i = 0; i < settings->count; i++) {
 		struct watcher *w = &f->watchers[i];
 
-		link.host = settings->places[i].host;
-		link.port = settings->places[i].port;
+		link.host = settings->addresses[i].host;
+		link.port = settings->addresses[i].port;
 		w->finder = f;
-		w->place = (struct finder_place){.host = strdup(link.host), .port = link.port};
+		w->address = (struct finder_address){.host = strdup(link.host), .port = link.port};
 		w->link = link_new(base, &link, &link_hooks, w, f->log, &f->stats);
 		f->count++;
-		if (!w->link || !w->place.host)
+		if (!w->link || !w->address.host)
 			return false;
 	}
 	return true;
@@ -558,7 +558,7 @@ finder_new(struct event_base *base, const struct finder_settings *settings, cons
 {
 	struct finder *f;
 
-	assert(settings->count >= 1 && settings->count <= FINDER_PLACES_MAX);
+	assert(settings->count >= 1 && settings->count <= FINDER_ADDRESSES_MAX);
 	f = calloc(1, sizeof *f + settings->count * sizeof f->watchers[0]);
 	if (!f)
 		return NULL;
@@ -589,7 +589,7 @@ finder_free(struct finder *f)
 		return;
 	for (i = 0; i < f->count; i++) {
 		link_free(f->watchers[i].link);
-		free((char *)f->watchers[i].place.host);
+		free((char *)f->watchers[i].address.host);
 	}
 	timeout_free(f->timeout);
 	free(f->name);

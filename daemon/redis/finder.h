@@ -6,8 +6,8 @@
  *     found(), lost() ◀── their answers
  *
  * The pool is the only user. Those that are asked may disagree while a failover is under way, for as long as
- * one of them is cut off, or because one of them lies: a place is believed if a majority of all that were
- * configured names it, the ones that do not answer included. Without a majority the place that was believed
+ * one of them is cut off, or because one of them lies: an address is believed if a majority of all that were
+ * configured names it, the ones that do not answer included. Without a majority the address that was believed
  * last stays the one. No answer is a proof: the pool asks the server itself for its role.
  */
 #ifndef REDIS_FINDER_H
@@ -25,14 +25,14 @@ struct finder;
 struct log;
 struct redisReply;
 
-#define FINDER_PLACES_MAX     16
-#define FINDER_ASK_MS         5000 /* time between two questions to a place, besides what it publishes */
+#define FINDER_ADDRESSES_MAX  16
+#define FINDER_ASK_MS         5000 /* time between two questions to an address, besides what it publishes */
 #define FINDER_ASK_NO_PUSH_MS 1000 /* when a sentinel does not let us subscribe */
 #define FINDER_ASK_CLOSE_MS   250  /* when something is wrong with the master */
 
 enum finder_kind { FINDER_SENTINEL, FINDER_CLUSTER };
 
-struct finder_place {
+struct finder_address {
 	const char *host; /* address or name */
 	uint16_t port;
 };
@@ -42,12 +42,12 @@ struct finder_settings {
 	enum finder_kind kind;
 	const char *name; /* SENTINEL: of the master, as the sentinels know it; CLUSTER: for people */
 	const char *key;  /* CLUSTER: the master is the owner of this key's slot */
-	const struct finder_place *places; /* of the sentinels, or of nodes */
-	size_t count;                      /* 1 .. FINDER_PLACES_MAX */
-	const char *user;                  /* there; NULL: the default user */
-	const char *password;              /* there; NULL: no AUTH */
-	struct tls_settings tls;           /* there */
-	const char *client_name;           /* as CLIENT LIST shows it: no spaces */
+	const struct finder_address *addresses; /* of the sentinels, or of nodes */
+	size_t count;                           /* 1 .. FINDER_ADDRESSES_MAX */
+	const char *user;                       /* there; NULL: the default user */
+	const char *password;                   /* there; NULL: no AUTH */
+	struct tls_settings tls;                /* there */
+	const char *client_name;                /* as CLIENT LIST shows it: no spaces */
 	int64_t connect_ms;
 	int64_t reply_ms;
 };
@@ -63,7 +63,7 @@ struct finder_hooks {
 	/* The first answer, and every other one: the master is another, or has other replicas. False:
 	 * out of memory, so it is told again. */
 	bool (*found)(void *arg, const struct finder_found *found);
-	/* No majority names a place, for a new reason. What was found before may still be so. */
+	/* No majority names an address, for a new reason. What was found before may still be so. */
 	void (*lost)(void *arg, const char *why);
 };
 

@@ -178,14 +178,14 @@ table_replicas(struct slice table, const struct inquiry *inquiry, struct slice o
 
 	table_slotless(table, inquiry->believed, &slotless);
 	while (row_next(&table, &row)) {
-		struct slice place = row.address;
+		struct slice address = row.address;
 
 		if (!row_has(&row, SLICE("slave")))
 			continue;
 		if (slice_equal(row.master, owner)) {
-			place = text_cut(&place, '@');
+			address = text_cut(&address, '@');
 			roster_append(&out->named, row.id);
-			roster_append(&out->places, place.n > 0 ? place : SLICE("?"));
+			roster_append(&out->addresses, address.n > 0 ? address : SLICE("?"));
 		} else if (slotless_have(&slotless, row.master)) {
 			roster_add(&out->previous, row.id);
 		}
@@ -224,18 +224,18 @@ alias_add(struct opinion *out, struct slice host, uint16_t port)
  * are sent to is a setting of each node, so two nodes that mean the same server may name either. A node that
  * no other node has met yet does not know its own address: the address is where it was asked. */
 static bool
-address_read(struct slice text, const struct finder_place *asked, struct opinion *out)
+address_read(struct slice text, const struct finder_address *asked, struct opinion *out)
 {
-	struct slice place = text_cut(&text, ','), name = text_cut(&text, ',');
-	struct slice host = text_cut(&place, '@');
+	struct slice address = text_cut(&text, ','), name = text_cut(&text, ',');
+	struct slice host = text_cut(&address, '@'), digits;
 	const char *colon = host.n > 0 ? memrchr(host.p, ':', host.n) : NULL;
 	int64_t port;
 
 	if (!colon)
 		return false;
-	place = (struct slice){colon + 1, (size_t)(host.p + host.n - colon - 1)};
+	digits = (struct slice){colon + 1, (size_t)(host.p + host.n - colon - 1)};
 	host.n = (size_t)(colon - host.p);
-	if (!number_parse(place, 1, UINT16_MAX, &port))
+	if (!number_parse(digits, 1, UINT16_MAX, &port))
 		return false;
 	if (host.n == 0)
 		host = slice_of(asked->host);
@@ -285,7 +285,7 @@ nodes_read(const struct inquiry *inquiry, const struct redisReply *reply, struct
 		return false;
 	}
 	if (!row_has(&row, SLICE("master")) || !number_parse(row.epoch, 0, INT64_MAX, &out->epoch) ||
-		!address_read(row.address, inquiry->place, out))
+		!address_read(row.address, inquiry->address, out))
 		return answer_refuse(reply, finder_cluster.role, why);
 	snprintf(out->node, sizeof out->node, "%.*s", SLICE_ARG(row.id));
 	if (strspn(out->node, "0123456789abcdef") != row.id.n)
@@ -316,7 +316,7 @@ moved_read(struct slice text, const struct inquiry *inquiry, struct opinion *out
 	if (!number_parse(digits, 1, UINT16_MAX, &port))
 		return false;
 	if (host.n == 0 || slice_equal(host, SLICE("?")))
-		host = slice_of(inquiry->place->host);
+		host = slice_of(inquiry->address->host);
 	out->at.port = (uint16_t)port;
 	return host_copy(out->at.host, host.p, host.n);
 }
@@ -336,7 +336,7 @@ key_read(const struct inquiry *inquiry, const struct redisReply *reply, struct o
 		snprintf(why, FINDER_WHY_MAX, "has just changed its mind about slot %u", inquiry->slot);
 		return false;
 	}
-	return !mine || alias_add(out, slice_of(inquiry->place->host), inquiry->place->port);
+	return !mine || alias_add(out, slice_of(inquiry->address->host), inquiry->address->port);
 }
 
 static int

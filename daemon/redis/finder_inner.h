@@ -34,11 +34,11 @@ struct whereabouts {
 /* What one sentinel or node says of the master. */
 struct opinion {
 	struct whereabouts at; /* how a client reaches it */
-	size_t aliases;        /* CLUSTER: other places of the same server */
+	size_t aliases;        /* CLUSTER: other addresses of the same server */
 	struct whereabouts alias[FINDER_ALIASES_MAX];
 	unsigned replicas;            /* that it counts */
 	struct roster named;          /* their names, as far as they are told; see replicas.h */
-	struct roster places;         /* CLUSTER: of these, in that order */
+	struct roster addresses;      /* CLUSTER: of these, in that order */
 	struct roster previous;       /* CLUSTER: replicas that may follow the master before */
 	int64_t epoch;                /* of its configuration: a failover makes it greater */
 	char node[FINDER_NODE_MAX];   /* CLUSTER: the id of the master */
@@ -50,11 +50,11 @@ struct opinion {
 
 /* A question and its surroundings. */
 struct inquiry {
-	const char *name;                 /* see finder_settings */
-	const char *key;                  /* CLUSTER */
-	unsigned slot;                    /* CLUSTER: of the key */
-	const struct finder_place *place; /* of the one that is asked */
-	const struct opinion *believed;   /* NULL: none yet */
+	const char *name;                     /* see finder_settings */
+	const char *key;                      /* CLUSTER */
+	unsigned slot;                        /* CLUSTER: of the key */
+	const struct finder_address *address; /* of the one that is asked */
+	const struct opinion *believed;       /* NULL: none yet */
 };
 
 /* The questions of a kind. Each is asked in one go with the others, and answered in that order. */

@@ -51,11 +51,11 @@ opinion_read(const struct redisReply *reply, struct opinion *out)
 	return true;
 }
 
-/* Their places. A sentinel that does not tell them has told how many there are. */
+/* Their addresses. A sentinel that does not tell them has told how many there are. */
 static void
 names_read(const struct redisReply *reply, struct opinion *out)
 {
-	char place[ROSTER_NAME_MAX];
+	char address[ROSTER_NAME_MAX];
 
 	for (size_t i = 0; reply->type == REDIS_REPLY_ARRAY && i < reply->elements; i++) {
 		const struct redisReply *one = reply->element[i];
@@ -65,10 +65,10 @@ names_read(const struct redisReply *reply, struct opinion *out)
 			continue;
 		host = reply_field(one, "ip");
 		port = reply_field(one, "port");
-		if (host.n == 0 || host.n + port.n + 2 > sizeof place)
+		if (host.n == 0 || host.n + port.n + 2 > sizeof address)
 			continue;
-		snprintf(place, sizeof place, "%.*s:%.*s", SLICE_ARG(host), SLICE_ARG(port));
-		roster_add(&out->named, slice_of(place));
+		snprintf(address, sizeof address, "%.*s:%.*s", SLICE_ARG(host), SLICE_ARG(port));
+		roster_add(&out->named, slice_of(address));
 	}
 }
 

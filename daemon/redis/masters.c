@@ -19,7 +19,7 @@ struct member {
 	struct masters *masters;
 	unsigned index;
 	struct pool *pool; /* NULL: closed, or its master could not be found */
-	char *place;       /* "": closed; NULL: never open */
+	char *address;     /* "": closed; NULL: never open */
 	char *way;
 	bool original;  /* its server is the one that masters_new() was given */
 	uint64_t reach; /* hash of what the pool was opened with; 0: at the start */
@@ -185,7 +185,7 @@ reach_of(const struct pool_settings *s)
 	hash = hash_add(hash_add(hash, s->tls.ca), s->tls.certificate) ^ s->tls.on;
 	hash = hash_add(hash_add(hash, s->tls.key), s->tls.name);
 	for (size_t i = 0; s->finder && i < s->finder->count; i++) {
-		hash = hash_add(hash, s->finder->places[i].host) ^ s->finder->places[i].port;
+		hash = hash_add(hash, s->finder->addresses[i].host) ^ s->finder->addresses[i].port;
 	}
 	if (s->finder) {
 		hash = hash_add(hash_add(hash, s->finder->name), s->finder->user);
@@ -199,7 +199,7 @@ member_find(struct member *m, struct pool_settings *settings, char why[MASTERS_W
 {
 	const struct masters *masters = m->masters;
 	return masters->hooks->find(
-		masters->arg, slice_of(m->place), slice_of(m->way), settings, why, MASTERS_WHY_MAX);
+		masters->arg, slice_of(m->address), slice_of(m->way), settings, why, MASTERS_WHY_MAX);
 }
 
 /* A move with delay 0 does not wait for earlier retries. */
@@ -222,7 +222,7 @@ member_retry(struct member *m, int error)
 	m->retries = true;
 	masters_later(m->masters, LINK_RETRY_MAX_MS);
 	if (!told) {
-		LOG_EVENT(m->masters->log, LOG_WARNING_LEVEL, "link.down", log_text("master", m->place),
+		LOG_EVENT(m->masters->log, LOG_WARNING_LEVEL, "link.down", log_text("master", m->address),
 			log_text("why", why));
 		on_link_down(m, 0, why);
 	}
@@ -260,7 +260,7 @@ member_move(struct member *m)
 	m->pool = NULL;
 	pool_free(pool);
 	m->moves = false;
-	if (m->place[0] != '\0') {
+	if (m->address[0] != '\0') {
 		member_connect(m);
 	}
 }
@@ -299,7 +299,7 @@ masters_move(struct masters *masters, const struct move *move)
 {
 	assert(move->master < CORE_SLOTS_MAX);
 	struct member *m = &masters->list[move->master];
-	if (!text_replace(&m->place, move->place) || !text_replace(&m->way, move->way)) {
+	if (!text_replace(&m->address, move->place) || !text_replace(&m->way, move->way)) {
 		abort(); /* out of memory: the slot would keep its old server */
 	}
 	m->original = false;
@@ -328,7 +328,7 @@ masters_come_back(struct masters *masters)
 	masters->left = false;
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
-		m->moves = m->moves || (!m->pool && m->place && m->place[0] != '\0');
+		m->moves = m->moves || (!m->pool && m->address && m->address[0] != '\0');
 	}
 	masters_later(masters, 0);
 }
@@ -340,11 +340,11 @@ masters_left(const struct masters *masters)
 }
 
 bool
-masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
+masters_known_as(struct masters *masters, unsigned master, const char *address, const char *way)
 {
 	struct member *m = &masters->list[master];
 	assert(master < CORE_SLOTS_MAX && m->original);
-	return text_replace(&m->place, slice_of(place)) && text_replace(&m->way, slice_of(way));
+	return text_replace(&m->address, slice_of(address)) && text_replace(&m->way, slice_of(way));
 }
 
 void
@@ -354,15 +354,15 @@ masters_find_again(struct masters *masters)
 		struct member *m = &masters->list[i];
 		struct pool_settings settings;
 		char why[MASTERS_WHY_MAX];
-		if (m->moves || !m->place || m->place[0] == '\0') {
+		if (m->moves || !m->address || m->address[0] == '\0') {
 			continue;
 		}
 		bool found = member_find(m, &settings, why);
 		if (!m->original && (!m->pool || (found && reach_of(&settings) != m->reach))) {
-			masters_move(masters, &(struct move){i, slice_of(m->place), slice_of(m->way)});
+			masters_move(masters, &(struct move){i, slice_of(m->address), slice_of(m->way)});
 		} else if (found && m->pool && !pool_reload(m->pool, &settings)) {
 			LOG_EVENT(masters->log, LOG_ERROR_LEVEL, "master.password_kept",
-				log_text("master", m->place), log_text("why", "out of memory"),
+				log_text("master", m->address), log_text("why", "out of memory"),
 				log_text("text", "reload once more"));
 		}
 	}
@@ -402,7 +402,7 @@ masters_free(struct masters *masters)
 	for (unsigned i = 0; i < CORE_SLOTS_MAX; i++) {
 		struct member *m = &masters->list[i];
 		pool_free(m->pool);
-		free(m->place);
+		free(m->address);
 		free(m->way);
 	}
 	channels_done(&masters->channels);
@@ -486,7 +486,7 @@ masters_where(const struct masters *masters, unsigned master)
 	if (m->pool) {
 		return pool_where(m->pool);
 	}
-	return m->place ? m->place : "";
+	return m->address ? m->address : "";
 }
 
 void

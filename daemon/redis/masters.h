@@ -22,9 +22,9 @@ struct masters;
  * until the hook returns. Each call gets one vote. */
 typedef void masters_event(void *arg, const struct event *event);
 
-/* Finds how to reach the master at this place by this way (core.h): fills *settings, with texts that are
+/* Finds how to reach the master at this address by this way (core.h): fills *settings, with texts that are
  * valid until the next call. False: it cannot be reached; why is a clause that follows its name. */
-typedef bool masters_find(void *arg, struct slice place, struct slice way, struct pool_settings *settings,
+typedef bool masters_find(void *arg, struct slice address, struct slice way, struct pool_settings *settings,
 	char *why, size_t room);
 
 #define MASTERS_WHY_MAX 512
@@ -47,14 +47,14 @@ void masters_free(struct masters *masters);
 
 /*
  * Carries out ACTION_MASTER, in a turn of its own: the calls under way to the old server are answered
- * UNKNOWN, its links are reported down, and the slot connects to the new place. If the new place cannot be
- * found, link 0 is reported down, with the reason. The same happens if descriptors or memory run out; then it
- * is tried again.
+ * UNKNOWN, its links are reported down, and the slot connects to the new address. If the new address cannot
+ * be found, link 0 is reported down, with the reason. The same happens if descriptors or memory run out; then
+ * it is tried again.
  */
 void masters_move(struct masters *masters, const struct move *move);
-/* Names the place and the way by which the configuration knows a master that masters_new() was given. False:
- * out of memory. */
-bool masters_known_as(struct masters *masters, unsigned master, const char *place, const char *way)
+/* Names the address and the way by which the configuration knows a master that masters_new() was given.
+ * False: out of memory. */
+bool masters_known_as(struct masters *masters, unsigned master, const char *address, const char *way)
 	__attribute__((warn_unused_result));
 
 /* Gives up all links, for this reason: calls under way get their votes, and links are reported down, before

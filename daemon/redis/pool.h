@@ -43,7 +43,7 @@ struct pool_settings {
 	uint16_t port;
 	const char *path;        /* Unix socket */
 	struct tls_settings tls; /* of host, or of the master that is found */
-	/* Those who know its place; pool_new() sets key, client_name and times. With CLUSTER all keys and
+	/* Those who know its address; pool_new() sets key, client_name and times. With CLUSTER all keys and
 	 * channels are those of the namespace {NAMESPACE}, and so in one slot. */
 	const struct finder_settings *finder;
 	/* A grant counts only when a majority of the master and its replicas has it: acquires, renewals,

@@ -240,7 +240,7 @@ replicas_read_target(struct replicas_round *round, const struct redisReply *repl
 
 /* A connected replica: where it is, whether it is online, and how far it has come. */
 struct line {
-	char place[ROSTER_NAME_MAX];
+	char address[ROSTER_NAME_MAX];
 	bool online;
 	int64_t offset;
 };
@@ -256,8 +256,8 @@ line_read(const struct redisReply *reply, unsigned i, struct line *line)
 	parts = info_field(reply, key);
 	host = part_field(parts, "ip");
 	port = part_field(parts, "port");
-	n = snprintf(line->place, sizeof line->place, "%.*s:%.*s", SLICE_ARG(host), SLICE_ARG(port));
-	if (host.n == 0 || port.n == 0 || n < 0 || (size_t)n >= sizeof line->place)
+	n = snprintf(line->address, sizeof line->address, "%.*s:%.*s", SLICE_ARG(host), SLICE_ARG(port));
+	if (host.n == 0 || port.n == 0 || n < 0 || (size_t)n >= sizeof line->address)
 		return false;
 	line->online = slice_equal(part_field(parts, "state"), SLICE("online"));
 	if (!number_parse(part_field(parts, "offset"), 0, INT64_MAX, &line->offset))
@@ -303,8 +303,8 @@ add_strangers(const struct replicas *r, const struct roster *known, unsigned cou
 	return count;
 }
 
-/* Those that are connected, and of these the ones that have come so far. A place may be listed twice while a
- * replica is synchronised. */
+/* Those that are connected, and of these the ones that have come so far. An address may be listed twice while
+ * a replica is synchronised. */
 static void
 lines_read(struct replicas *r, const struct redisReply *reply, int64_t offset, struct roster *reached)
 {
@@ -324,8 +324,8 @@ lines_read(struct replicas *r, const struct redisReply *reply, int64_t offset, s
 		if (!line_read(reply, i, &line))
 			continue;
 		here = line.online && line.offset >= offset;
-		name = slice_of(line.place);
-		at = roster_find(&r->found.places, name);
+		name = slice_of(line.address);
+		at = roster_find(&r->found.addresses, name);
 		if (at >= 0)
 			name = roster_at(&r->found.named, (size_t)at);
 		else if (r->found.ids) {

@@ -52,12 +52,12 @@ struct redisReply;
 /* What the sentinels or nodes say of the group. */
 struct replicas_found {
 	char self[ROSTER_NAME_MAX]; /* the master, as members are named */
-	bool ids;                   /* members have ids, not places */
+	bool ids;                   /* members have ids, not addresses */
 	unsigned count;             /* replicas that they count; more than are named if names are not told */
 	struct roster named;        /* replicas, also those that are down */
-	struct roster places;       /* of named, in that order, as INFO tells them; empty: names are places */
-	struct roster previous;     /* may follow the master before; they count while no group is stored */
-	struct roster gone;         /* these say themselves that they serve this master's keys no more */
+	struct roster addresses; /* of named, in that order, as INFO tells them; empty: names are addresses */
+	struct roster previous;  /* may follow the master before; they count while no group is stored */
+	struct roster gone;      /* these say themselves that they serve this master's keys no more */
 };
 
 /* To be written by lua/join.lua, if the group is still this one. */

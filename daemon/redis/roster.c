@@ -39,12 +39,12 @@ roster_has(const struct roster *r, struct slice name)
 }
 
 struct slice
-roster_at(const struct roster *r, size_t place)
+roster_at(const struct roster *r, size_t position)
 {
 	struct slice text = roster_text(r), one;
 
 	while (roster_take(&text, &one))
-		if (place-- == 0)
+		if (position-- == 0)
 			return one;
 	return (struct slice){NULL, 0};
 }

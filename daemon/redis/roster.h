@@ -32,10 +32,10 @@ roster_text(const struct roster *roster)
 bool roster_take(struct slice *text, struct slice *name);
 
 bool roster_has(const struct roster *roster, struct slice name);
-/* The place of the name, from 0; -1: it is not there. */
+/* The position of the name, from 0; -1: it is not there. */
 int roster_find(const struct roster *roster, struct slice name);
-/* The name at that place; n == 0: there are fewer. */
-struct slice roster_at(const struct roster *roster, size_t place);
+/* The name at that position; n == 0: there are fewer. */
+struct slice roster_at(const struct roster *roster, size_t position);
 /* No effect if it is there, or is no name: then it was empty, too long, or has a blank or control character.
  * Without room for it the list is over. */
 void roster_add(struct roster *roster, struct slice name);

@@ -54,7 +54,7 @@ struct context_facts {
 	const char *config;  /* the configuration files at the start; "": none */
 	const char *pending; /* keys that the latest reload found changed and that need a restart; "": none */
 	const struct config_facts *loaded; /* NULL: unknown */
-	const char *only_place; /* the only master of the latest configuration, as the set names it; "":
+	const char *only_address; /* the only master of the latest configuration, as the set names it; "":
 				   several */
 	const char *only_way;
 	const char *namespace;

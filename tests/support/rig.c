@@ -43,14 +43,14 @@ on_prepare(void *arg, char *why, size_t room)
 }
 
 static int
-on_find_master(void *arg, struct slice name, struct master_place *out, char *why, size_t room)
+on_find_master(void *arg, struct slice name, struct master_address *out, char *why, size_t room)
 {
 	(void)arg;
 	if (name.n > 0 && name.p[0] == '?') {
 		snprintf(why, room, "%.*s: no such place", (int)name.n, name.p);
 		return -1;
 	}
-	snprintf(out->place, sizeof out->place, "%.*s", (int)name.n, name.p);
+	snprintf(out->address, sizeof out->address, "%.*s", (int)name.n, name.p);
 	snprintf(out->way, sizeof out->way, "url");
 	return 0;
 }
@@ -98,7 +98,7 @@ rig_settings(void)
 			.namespace = "holdfast",
 			.ledger = "",
 			.host = "here",
-			.only_place = "",
+			.only_address = "",
 			.only_way = "",
 			.margin_ms = 100},
 		.find_master = on_find_master,

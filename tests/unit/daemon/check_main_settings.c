@@ -75,7 +75,7 @@ START_TEST(each_master_has_its_place)
 	char where[SETTINGS_WHERE_MAX];
 
 	ck_assert_uint_eq(settings_masters(conf), 3);
-	settings_place(&conf->masters[0], &pool, &finder, where);
+	settings_address(&conf->masters[0], &pool, &finder, where);
 	ck_assert_str_eq(where, "h:7000");
 	ck_assert_str_eq(pool.host, "h");
 	ck_assert_uint_eq(pool.port, 7000);
@@ -83,12 +83,12 @@ START_TEST(each_master_has_its_place)
 	ck_assert_str_eq(pool.password, "p");
 	ck_assert_int_eq(pool.db, 3);
 	pool = (struct pool_settings){0};
-	settings_place(&conf->masters[1], &pool, &finder, where);
+	settings_address(&conf->masters[1], &pool, &finder, where);
 	ck_assert_str_eq(where, "[fd00::1]:6379");
 	ck_assert_ptr_null(pool.user);
 	ck_assert_ptr_null(pool.password);
 	pool = (struct pool_settings){0};
-	settings_place(&conf->masters[2], &pool, &finder, where);
+	settings_address(&conf->masters[2], &pool, &finder, where);
 	ck_assert_str_eq(where, "/run/r");
 	ck_assert_str_eq(pool.path, "/run/r");
 	ck_assert_str_eq(pool.user, "v");
@@ -105,13 +105,13 @@ START_TEST(a_cluster_has_the_login_of_the_master)
 	struct main_finder finder;
 	char where[SETTINGS_WHERE_MAX];
 
-	settings_place(&conf->masters[0], &pool, &finder, where);
+	settings_address(&conf->masters[0], &pool, &finder, where);
 	ck_assert_str_eq(where, "c");
 	ck_assert_ptr_null(pool.host);
 	ck_assert_ptr_eq(pool.finder, &finder.settings);
 	ck_assert_int_eq(finder.settings.kind, FINDER_CLUSTER);
 	ck_assert_uint_eq(finder.settings.count, 2);
-	ck_assert_uint_eq(finder.settings.places[0].port, 6379);
+	ck_assert_uint_eq(finder.settings.addresses[0].port, 6379);
 	ck_assert_str_eq(finder.settings.user, "u");
 	ck_assert(finder.settings.tls.on && pool.tls.on);
 	ck_assert_str_eq(pool.user, "u");
@@ -129,7 +129,7 @@ START_TEST(a_master_behind_sentinel_has_those_who_know_it)
 	struct main_finder finder;
 	char where[SETTINGS_WHERE_MAX];
 
-	settings_place(&conf->masters[0], &pool, &finder, where);
+	settings_address(&conf->masters[0], &pool, &finder, where);
 	ck_assert_str_eq(where, "m");
 	ck_assert_ptr_null(pool.host);
 	ck_assert_ptr_null(pool.path);
@@ -141,23 +141,23 @@ START_TEST(a_master_behind_sentinel_has_those_who_know_it)
 	ck_assert_str_eq(finder.settings.user, "w");
 	ck_assert_ptr_null(finder.settings.password);
 	ck_assert_uint_eq(finder.settings.count, 2);
-	ck_assert_str_eq(finder.settings.places[0].host, "10.0.0.7");
-	ck_assert_uint_eq(finder.settings.places[0].port, 26379);
-	ck_assert_uint_eq(finder.settings.places[1].port, 1);
+	ck_assert_str_eq(finder.settings.addresses[0].host, "10.0.0.7");
+	ck_assert_uint_eq(finder.settings.addresses[0].port, 26379);
+	ck_assert_uint_eq(finder.settings.addresses[1].port, 1);
 	conf_free(conf);
 }
 END_TEST
 
-/* As "place way", or why it is refused. */
+/* As "address way", or why it is refused. */
 static void
 found_is(const char *boot_text, const char *text, const char *name, const char *wanted)
 {
 	struct conf *boot = load(boot_text), *conf = load(text);
-	struct master_place place = {.place = ""};
+	struct master_address found = {.address = ""};
 	char got[MASTERSET_PLACE_MAX + MASTERSET_WAY_MAX + 1], why[256];
 
-	if (settings_find_master(conf, boot, slice_of(name), &place, why, sizeof why) == 0)
-		snprintf(got, sizeof got, "%s %s", place.place, place.way);
+	if (settings_find_master(conf, boot, slice_of(name), &found, why, sizeof why) == 0)
+		snprintf(got, sizeof got, "%s %s", found.address, found.way);
 	else
 		snprintf(got, sizeof got, "%.*s", (int)strcspn(why, ","), why);
 	ck_assert_str_eq(got, wanted);
@@ -205,15 +205,15 @@ END_TEST
 
 /* Where it is, and who logs in there. */
 static void
-reached(const char *now, const char *at_start, const char *place, const char *way, const char *wanted)
+reached(const char *now, const char *at_start, const char *address, const char *way, const char *wanted)
 {
 	struct conf *conf = load(now), *boot = load(at_start);
-	struct master_place at;
+	struct master_address at;
 	struct pool_settings pool = {.links = 4};
 	struct main_reach reach;
 	char got[512], why[256] = "";
 
-	snprintf(at.place, sizeof at.place, "%s", place);
+	snprintf(at.address, sizeof at.address, "%s", address);
 	snprintf(at.way, sizeof at.way, "%s", way);
 	if (!settings_reach(conf, boot, &at, &pool, &reach, why, sizeof why))
 		snprintf(got, sizeof got, "%s", why);

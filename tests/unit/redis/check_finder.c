@@ -21,7 +21,7 @@ struct probe {
 	struct log log;
 	struct fake_sentinel fakes[FAKES_MAX];
 	size_t count;
-	struct finder_place places[FAKES_MAX];
+	struct finder_address addresses[FAKES_MAX];
 	struct finder_settings settings;
 	struct finder *finder;
 	unsigned founds, losses;
@@ -71,10 +71,10 @@ probe_init(struct probe *p, size_t count)
 
 		fake_sentinel_init(fake);
 		fake_sentinel_open(fake, p->base);
-		p->places[i] = (struct finder_place){.host = "127.0.0.1", .port = fake->port};
+		p->addresses[i] = (struct finder_address){.host = "127.0.0.1", .port = fake->port};
 	}
 	p->settings = (struct finder_settings){.name = "mymaster",
-		.places = p->places,
+		.addresses = p->addresses,
 		.count = count,
 		.client_name = "test",
 		.connect_ms = 5000,

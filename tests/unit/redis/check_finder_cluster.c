@@ -50,7 +50,7 @@ bulk_of(const char *text)
 }
 
 struct asked {
-	struct finder_place place;
+	struct finder_address address;
 	struct opinion believed;
 	struct inquiry inquiry;
 	struct opinion opinion;
@@ -61,9 +61,9 @@ static void
 ask(struct asked *q)
 {
 	memset(q, 0, sizeof *q);
-	q->place = (struct finder_place){.host = "asked.example", .port = 7001};
+	q->address = (struct finder_address){.host = "asked.example", .port = 7001};
 	q->inquiry =
-		(struct inquiry){.name = "cluster", .key = KEY, .slot = slot_of(KEY), .place = &q->place};
+		(struct inquiry){.name = "cluster", .key = KEY, .slot = slot_of(KEY), .address = &q->address};
 }
 
 /* Whether both answers together are an opinion. */
@@ -236,7 +236,7 @@ START_TEST(replicas_that_may_follow_the_master_before_are_told)
 		ck_assert_uint_eq(q.opinion.replicas, 1);
 		ck_assert(slice_equal(
 			roster_text(&q.opinion.named), SLICE("ffffffffffffffffffffffffffffffffffffffff")));
-		ck_assert(slice_equal(roster_text(&q.opinion.places), SLICE("10.0.0.6:7006")));
+		ck_assert(slice_equal(roster_text(&q.opinion.addresses), SLICE("10.0.0.6:7006")));
 		ck_assert_uint_eq(q.opinion.previous.n, 1);
 		ck_assert_str_eq(q.opinion.asked, ID_C);
 		ck_assert_str_eq(q.opinion.leader, "");

@@ -209,8 +209,8 @@ static void
 begin(struct probe *p, unsigned named)
 {
 	struct pool_settings settings = POOL_SETTINGS_DEFAULT;
-	const struct finder_place place = {.host = "127.0.0.1", .port = p->fake.port};
-	const struct finder_settings sentinel = {.name = "mymaster", .places = &place, .count = 1};
+	const struct finder_address address = {.host = "127.0.0.1", .port = p->fake.port};
+	const struct finder_settings sentinel = {.name = "mymaster", .addresses = &address, .count = 1};
 
 	if (named > 0) {
 		p->fake.host = "127.0.0.1";

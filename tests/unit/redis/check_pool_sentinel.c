@@ -21,7 +21,7 @@ struct probe {
 	struct log log;
 	struct stats stats;
 	struct fake_sentinel fake;
-	struct finder_place place;
+	struct finder_address address;
 	struct finder_settings sentinel;
 	struct pool_settings settings;
 	struct pool *pool;
@@ -76,8 +76,8 @@ probe_init(struct probe *p)
 	stats_init(&p->stats);
 	fake_sentinel_init(&p->fake);
 	p->fake.host = "127.0.0.1";
-	p->place = (struct finder_place){.host = "127.0.0.1", .port = p->fake.port};
-	p->sentinel = (struct finder_settings){.name = "mymaster", .places = &p->place, .count = 1};
+	p->address = (struct finder_address){.host = "127.0.0.1", .port = p->fake.port};
+	p->sentinel = (struct finder_settings){.name = "mymaster", .addresses = &p->address, .count = 1};
 	p->settings = (struct pool_settings)POOL_SETTINGS_DEFAULT;
 	p->settings.finder = &p->sentinel;
 	p->settings.daemon_id = DAEMON;
@@ -200,7 +200,7 @@ START_TEST(it_follows_a_failover)
 	p.fake.master_port = second.port;
 	p.fake.epoch++;
 	p.subscribed = 0;
-	/* What it says of the place is not what counts: the sentinel is asked. */
+	/* What it says of the address is not what counts: the sentinel is asked. */
 	fake_sentinel_publish(&p.fake, "mymaster 127.0.0.1 1 127.0.0.1 2");
 	ck_assert(await(p.base, is_down, &p));
 	ck_assert_ptr_nonnull(strstr(p.why, "the master is at 127.0.0.1 port"));

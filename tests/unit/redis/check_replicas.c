@@ -12,7 +12,7 @@
 /* ---- a master ---- */
 
 /* What a master stores, and which replicas it has: "b", "c 90" for one that has come so far, else all; all
- * names are places at port 1. */
+ * names are addresses at port 1. */
 struct stage {
 	struct replicas r;
 	char members[200], joining[200];
@@ -329,7 +329,7 @@ START_TEST(nodes_are_known_by_their_ids)
 
 	begin(&s, "A", 0, "");
 	roster_read(&found.named, SLICE("B"));
-	roster_read(&found.places, SLICE("b:1"));
+	roster_read(&found.addresses, SLICE("b:1"));
 	replicas_find(&s.r, &found, false);
 	ck_assert_int_eq(judge(&s, "b;"), REPLICAS_ENOUGH);
 	ck_assert_str_eq(s.members, "A B");
@@ -338,7 +338,7 @@ START_TEST(nodes_are_known_by_their_ids)
 	ck_assert_int_eq(judge(&s, "b;x;"), REPLICAS_ENOUGH);
 	ck_assert_uint_eq(replicas_ask(&s.r), 2);
 	/* It has another address. */
-	roster_read(&found.places, SLICE("y:1"));
+	roster_read(&found.addresses, SLICE("y:1"));
 	replicas_find(&s.r, &found, false);
 	ck_assert_int_eq(judge(&s, "y;"), REPLICAS_ENOUGH);
 }
@@ -353,7 +353,7 @@ START_TEST(of_nodes_that_cannot_be_told_apart_the_worst_is_assumed)
 	snprintf(s.members, sizeof s.members, "A B C");
 	/* They announce what they do not connect from: two of them, and a third that nobody names. */
 	roster_read(&found.named, SLICE("B X"));
-	roster_read(&found.places, SLICE("nat:1 nat:2"));
+	roster_read(&found.addresses, SLICE("nat:1 nat:2"));
 	replicas_find(&s.r, &found, false);
 	judge(&s, "u;");
 	ck_assert_int_ne(judge(&s, "u;"), REPLICAS_ENOUGH);
@@ -395,7 +395,7 @@ START_TEST(after_a_move_of_the_slot_the_nodes_before_vouch_for_it_themselves)
 	begin(&s, "C", 0, "");
 	snprintf(s.members, sizeof s.members, "A B");
 	roster_read(&found.named, SLICE("D"));
-	roster_read(&found.places, SLICE("d:1"));
+	roster_read(&found.addresses, SLICE("d:1"));
 	replicas_find(&s.r, &found, false);
 	ck_assert_int_ne(judge(&s, "d;"), REPLICAS_ENOUGH);
 	roster_read(&found.gone, SLICE("A"));
